@@ -1,0 +1,31 @@
+# make demo   find a real fault in a real nginx + PHP-FPM service
+# make test   everything that is checked before a change goes in
+# Both need Go and, for the parts in network namespaces, root.
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+export CGO_ENABLED = 0
+
+.PHONY: build install-deps demo test bench clean
+
+build: bin/plimsoll
+
+.PHONY: bin/plimsoll
+bin/plimsoll:
+	@command -v go >/dev/null || { echo "make: Go is not in the PATH; see https://go.dev/doc/install" >&2; exit 1; }
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $@ ./cmd/plimsoll
+
+install-deps:
+	@scripts/install-deps
+
+demo: install-deps build
+	bin/plimsoll lab run throughput-chain
+
+test: install-deps build
+	go vet ./...
+	go test -timeout 20m ./...
+
+bench: build
+	go test -run '^$$' -bench . -benchmem ./...
+
+clean:
+	rm -rf bin

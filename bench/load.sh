@@ -1,0 +1,115 @@
+#!/bin/bash
+# How much processor time does a request cost our load engine, and how much wrk?
+#
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-x] [PLIMSOLL]
+#
+# Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
+# 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
+# that changes its mind changes it for both. -x: a new connection for each
+# request. Prints the median, least and most of each side, and of the ratio
+# within a pair. It needs nginx, wrk, taskset, curl and jq, and a quiet machine:
+# look at the spread before you believe the median.
+set -euo pipefail
+
+rounds=5 seconds=3 connections=100 keepalive=true
+while getopts r:d:c:x option; do
+	case $option in
+	r) rounds=$OPTARG ;;
+	d) seconds=$OPTARG ;;
+	c) connections=$OPTARG ;;
+	x) keepalive=false ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+plimsoll=${1:-./plimsoll}
+for tool in nginx wrk taskset curl jq "$plimsoll"; do
+	command -v "$tool" >/dev/null || { echo "load.sh: $tool is not here: install or build it" >&2; exit 1; }
+done
+
+dir=$(mktemp -d)
+nginx=
+finish() {
+	[ -z "$nginx" ] || { kill "$nginx"; wait "$nginx" || true; }
+	rm -rf "$dir"
+}
+trap finish EXIT
+chmod 755 "$dir"
+head -c 599 /dev/zero | tr '\0' x >"$dir/file"
+
+start_nginx() { # port
+	cat >"$dir/nginx.conf" <<-END
+		worker_processes 1;
+		worker_cpu_affinity 01;
+		daemon off;
+		pid $dir/nginx.pid;
+		error_log $dir/error.log;
+		events { worker_connections 8192; }
+		http {
+			access_log off;
+			keepalive_requests 100000000;
+			client_body_temp_path $dir/body;
+			proxy_temp_path $dir/proxy;
+			fastcgi_temp_path $dir/fastcgi;
+			uwsgi_temp_path $dir/uwsgi;
+			scgi_temp_path $dir/scgi;
+			server { listen 127.0.0.1:$1 backlog=8192; root $dir; }
+		}
+	END
+	nginx -p "$dir" -c "$dir/nginx.conf" 2>"$dir/start.log" &
+	nginx=$!
+	for _ in {1..100}; do
+		curl -sf -o /dev/null "http://127.0.0.1:$1/file" && return
+		kill -0 "$nginx" 2>/dev/null || { cat "$dir/start.log" >&2; nginx=; exit 1; }
+		sleep 0.05
+	done
+	echo "load.sh: nginx does not answer on 127.0.0.1:$1" >&2
+	exit 1
+}
+
+# timed runs a command on CPU 1 and prints its CPU seconds; its output goes to $dir/out.
+timed() {
+	local TIMEFORMAT='%U %S'
+	{ time taskset -c 1 "$@" >"$dir/out" 2>"$dir/err"; } 2>&1
+}
+
+# Each side prints: requests, seconds, user seconds, system seconds.
+ours() {
+	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive \
+		'{url: $url, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k}' >&3
+	local cpu
+	cpu=$(timed "$plimsoll" load-engine <&3)
+	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
+}
+
+wrks() {
+	local cpu headers=()
+	$keepalive || headers=(-H 'Connection: close')
+	cpu=$(timed wrk -t1 -c"$connections" -d"${seconds}s" "${headers[@]}" "$url")
+	echo "$(sed -nE 's/^ *([0-9]+) requests in ([0-9.]+)s.*/\1 \2/p' "$dir/out") $cpu"
+}
+
+# spread prints the median, least and most of the numbers on its input.
+spread() {
+	sort -g | awk '{ v[NR] = $1 } END { printf "%8.2f  (%.2f to %.2f)", v[int((NR + 1) / 2)], v[1], v[NR] }'
+}
+
+report() { # name, file
+	echo "$1  $(awk '{ print $1 / $2 / 1000 }' "$2" | spread) thousand requests/s"
+	echo "$1  $(awk '{ print ($3 + $4) / $1 * 1e6 }' "$2" | spread) CPU-seconds per million requests"
+	echo "$1  $(awk '{ print $3 / $1 * 1e6 }' "$2" | spread) of them in user space"
+}
+
+mkfifo "$dir/plan"
+exec 3<>"$dir/plan" # open at both ends: the engine ends when its input does
+port=$((20000 + RANDOM % 10000))
+url=http://127.0.0.1:$port/file
+start_nginx $port
+for ((round = 1; round <= rounds; round++)); do
+	ours >>"$dir/ours"
+	wrks >>"$dir/wrks"
+done
+report plimsoll "$dir/ours"
+report "wrk     " "$dir/wrks"
+ratio=$(paste "$dir/ours" "$dir/wrks" | awk '{ print ($3 + $4) / $1 / (($7 + $8) / $5) }' | spread)
+echo "CPU per request, plimsoll over wrk within a pair: $ratio"

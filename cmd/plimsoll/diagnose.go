@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/diagnose"
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+	"plimsoll/internal/report"
+)
+
+const diagnoseLong = `Judges a run directory again and prints the verdict. The verdict depends on the
+directory and the rules alone: the same directory gives the same answer, to the
+byte, on any machine. It only reads. A run that was cut off is judged up to its
+last second.`
+
+func diagnoseCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "diagnose DIR", Short: "judge a run directory again", Long: diagnoseLong, Args: oneArgument("a run directory"),
+		Example: "  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c\n  plimsoll diagnose DIR --json | jq .verdict.root"}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := judge(args[0])
+		if err != nil {
+			return err
+		}
+		return printReport(w, r, *asJSON)
+	}
+	return withExits(c, exitOK, exitUsage, exitRunDir)
+}
+
+// judge makes the report of a run directory.
+func judge(dir string) (model.Report, error) {
+	set, err := ruleSet(nil)
+	if err != nil {
+		return model.Report{}, err
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		return model.Report{}, fail(exitRunDir, err)
+	}
+	defer run.Close()
+	verdict, err := diagnose.Diagnose(run, set)
+	if err != nil {
+		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
+	}
+	load, err := run.Load()
+	if err != nil {
+		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
+	}
+	meta := run.Meta()
+	return model.Report{
+		Verdict: verdict, Load: load, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
+		Notes: meta.Notes, RulesHash: set.Hash, Version: meta.Version, Dir: dir, Closed: meta.Closed,
+	}, nil
+}
+
+// judgeNew judges a run that was just made, leaves the verdict in its
+// directory, and prints it.
+func judgeNew(w *world, dir string, asJSON bool) error {
+	r, err := judge(dir)
+	if err != nil {
+		return err
+	}
+	var doc bytes.Buffer
+	if err := report.JSON(&doc, r); err != nil {
+		return fmt.Errorf("write the verdict of %s: %w", dir, err)
+	}
+	if err := writer.Verdict(dir, doc.Bytes()); err != nil {
+		return fail(exitRunDir, err)
+	}
+	return printReport(w, r, asJSON)
+}
+
+func printReport(w *world, r model.Report, asJSON bool) error {
+	if asJSON {
+		return report.JSON(w.stdout, r)
+	}
+	return report.Text(w.stdout, r, report.TextOptions{Width: w.columns(), Color: w.color()})
+}

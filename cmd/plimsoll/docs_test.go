@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write golden files and generated pages anew")
+
+const docs = "../../docs"
+
+// fresh compares a generated page with the committed one.
+func fresh(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(docs, name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll writes it", err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("docs/%s is stale (-is +should be); PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll writes it anew\n%s", name, d)
+	}
+}
+
+// testWorld is a world that nobody looks at.
+func testWorld(args ...string) (*world, *bytes.Buffer, *bytes.Buffer) {
+	var out, talk bytes.Buffer
+	return &world{args: args, env: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: &out, stderr: &talk,
+		executable: "/proc/self/exe"}, &out, &talk
+}
+
+func TestCommandLinePageIsFresh(t *testing.T) {
+	w, _, _ := testWorld()
+	page, err := cliPage(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh(t, "cli.md", page)
+}
+
+func TestSignalsPageIsFresh(t *testing.T) { fresh(t, "signals.md", signalsPage()) }
+
+func TestHandbookIsFresh(t *testing.T) {
+	set, err := ruleSet(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index strings.Builder
+	index.WriteString("# The rules\n\nGenerated from the rules; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes these pages anew.\n\n")
+	pages := []string{"README.md"}
+	for _, r := range set.List {
+		fmt.Fprintf(&index, "- [%s](%s.md) (%s): %s\n", r.ID, r.ID, r.Kind, r.Title)
+		fresh(t, "rules/"+r.ID+".md", rulePage(r))
+		pages = append(pages, r.ID+".md")
+	}
+	fresh(t, "rules/README.md", index.String())
+	there, err := os.ReadDir(filepath.Join(docs, "rules"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range there {
+		if !slices.Contains(pages, f.Name()) {
+			t.Errorf("docs/rules/%s is the page of no rule; delete it", f.Name())
+		}
+	}
+}
+
+// Every command says what it does, in lines that fit, and how it ends.
+func TestHelpIsWhole(t *testing.T) {
+	w, _, _ := testWorld()
+	err := eachCommand(newRoot(w), func(c *cobra.Command) error {
+		var out bytes.Buffer
+		c.SetOut(&out)
+		if err := c.Help(); err != nil {
+			return err
+		}
+		text := out.String()
+		if c.Short == "" || c.Long == "" {
+			t.Errorf("%s: no description", c.CommandPath())
+		}
+		if !strings.Contains(text, "EXIT CODES\n") {
+			t.Errorf("%s: its help does not say how it ends", c.CommandPath())
+		}
+		for _, l := range strings.Split(text, "\n") {
+			if utf8.RuneCountInString(l) > 82 {
+				t.Errorf("%s: a line of its help has %d columns: %q", c.CommandPath(), utf8.RuneCountInString(l), l)
+			}
+		}
+		if f := c.Flags().Lookup("json"); c.Runnable() && !c.HasSubCommands() && f == nil && c.Name() != "completion" {
+			t.Errorf("%s has no --json", c.CommandPath())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// signalsPage is docs/signals.md.
+func signalsPage() string {
+	var b strings.Builder
+	b.WriteString("# Signals\n\nEverything that Plimsoll reads, by name. Every series carries the label `host` besides.\n" +
+		"Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
+	for _, s := range allSignals() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- kind: %s, in %s\n", s.Name, wrapWords(s.Help, 100), s.Kind, s.Unit)
+		if len(s.Labels) > 0 {
+			fmt.Fprintf(&b, "- labels: %s\n", strings.Join(s.Labels, ", "))
+		}
+		fmt.Fprintf(&b, "- source: %s\n- by hand: `%s`\n", s.Source, s.ByHand)
+	}
+	return b.String()
+}
+
+// cliPage is docs/cli.md: what every command prints for --help.
+func cliPage(w *world) (string, error) {
+	var b strings.Builder
+	b.WriteString("# The command line\n\nWhat every command prints for `--help`; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
+	root := newRoot(w)
+	err := eachCommand(root, func(c *cobra.Command) error {
+		var out bytes.Buffer
+		c.SetOut(&out)
+		if err := c.Help(); err != nil {
+			return fmt.Errorf("help of %s: %w", c.CommandPath(), err)
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s```\n", c.CommandPath(), out.String())
+		return nil
+	})
+	return b.String(), err
+}
+
+// eachCommand calls fn for c and all visible commands beneath it.
+func eachCommand(c *cobra.Command, fn func(*cobra.Command) error) error {
+	if err := fn(c); err != nil {
+		return err
+	}
+	for _, sub := range c.Commands() {
+		if sub.Hidden {
+			continue
+		}
+		if err := eachCommand(sub, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/all"
+	"plimsoll/internal/report"
+	"plimsoll/internal/session"
+)
+
+const doctorLong = `Opens every probe on every host, reads it twice, and says for each what can be
+seen and why not the rest, with what would help. It also shows what of this
+machine bears on a run: kernel, privileges, open files, ports, and the classic
+tools that the "by hand" lines use. It changes nothing.`
+
+// doctorPause is the time between the two readings: what is asked in the
+// background (a service's status page) is reported by the second.
+const doctorPause = 500 * time.Millisecond
+
+// byHandTools are the programs that the reports' "by hand" lines call.
+var byHandTools = []string{"ss", "ip", "nstat", "conntrack", "nft", "sysctl", "pidstat", "mpstat", "iostat", "ethtool", "dmesg", "curl"}
+
+type checkup struct {
+	Machine machineFacts  `json:"machine"`
+	Hosts   []hostCheckup `json:"hosts"`
+}
+
+// machineFacts are about the machine on which Plimsoll runs.
+type machineFacts struct {
+	Kernel     string `json:"kernel"`
+	Root       bool   `json:"root"`
+	UID        int    `json:"uid"`
+	FilesSoft  uint64 `json:"open_files_soft"`
+	FilesHard  uint64 `json:"open_files_hard"`
+	LocalPorts string `json:"local_ports"`
+	// Tools and MissingTools are the by-hand programs that are, and are not, in PATH.
+	Tools        []string `json:"tools"`
+	MissingTools []string `json:"missing_tools"`
+}
+
+type hostCheckup struct {
+	Host   model.Host     `json:"host"`
+	Probes []probeCheckup `json:"probes"`
+}
+
+type probeCheckup struct {
+	Probe string `json:"probe"`
+	// Read of Signals signals were read.
+	Read    int                     `json:"read"`
+	Signals map[string]model.Status `json:"signals"`
+	Blind   []string                `json:"blind,omitempty"`
+}
+
+func doctorCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "doctor", Short: "what can be seen on this host, and why not the rest", Long: doctorLong, Args: noArguments,
+		Example: "  plimsoll doctor\n  plimsoll doctor --host server=netns:srv --json"}
+	var hosts []string
+	c.Flags().StringArrayVar(&hosts, "host", nil, "look at this host, as `NAME=SPEC` (see plimsoll run); may be given again")
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		specs, err := parseHosts(hosts)
+		if err != nil {
+			return usage(c.CommandPath(), "%v", err)
+		}
+		found, err := examine(c.Context(), specs)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(w.stdout, found)
+		}
+		printCheckup(w, found)
+		return nil
+	}
+	return withExits(c, exitOK, exitUsage, exitMissing)
+}
+
+// statuses takes what probes say and keeps what became of each signal.
+type statuses struct {
+	mu    sync.Mutex
+	hosts map[string]map[string]model.Status
+}
+
+// Sample, Event and Note make it a probe.Recorder; doctor keeps no values.
+func (*statuses) Sample(string, int64, *model.Signal, float64, ...string) {}
+
+// Event is dropped.
+func (*statuses) Event(model.Event) {}
+
+// Note is dropped: what matters to doctor is in the statuses.
+func (*statuses) Note(string) {}
+
+// Status keeps the newest word about a signal.
+func (s *statuses) Status(host, signal string, st model.Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hosts[host] == nil {
+		s.hosts[host] = map[string]model.Status{}
+	}
+	s.hosts[host][signal] = st
+}
+
+// examine reads every probe on every host twice.
+func examine(ctx context.Context, specs []session.HostSpec) (_ *checkup, err error) {
+	if len(specs) == 0 {
+		specs = []session.HostSpec{{Name: "local", Spec: "local"}}
+	}
+	facts, err := lookAround()
+	if err != nil {
+		return nil, err
+	}
+	found := &checkup{Machine: facts}
+	var hosts []*probe.Host
+	defer func() {
+		for _, h := range hosts {
+			h.Close()
+		}
+	}()
+	for _, spec := range specs {
+		h, err := probe.OpenHost(spec.Name, spec.Spec)
+		if err != nil {
+			return nil, err
+		}
+		hosts = append(hosts, h)
+		info, err := h.Info()
+		if err != nil {
+			return nil, err
+		}
+		found.Hosts = append(found.Hosts, hostCheckup{Host: info})
+	}
+	seen := &statuses{hosts: map[string]map[string]model.Status{}}
+	if err := readTwice(ctx, hosts, seen); err != nil {
+		return nil, err
+	}
+	for i := range found.Hosts {
+		found.Hosts[i].Probes = byProbe(seen.hosts[found.Hosts[i].Host.Name])
+	}
+	return found, nil
+}
+
+func readTwice(ctx context.Context, hosts []*probe.Host, into *statuses) (err error) {
+	s := probe.NewSampler(hosts, all.All(), into, time.Second)
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		if e := s.Close(); err == nil {
+			err = e
+		}
+	}()
+	if err := s.Round(ctx, time.Now(), true); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(doctorPause):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Round(ctx, time.Now(), true)
+}
+
+// byProbe sorts the statuses of a host's signals by the probe that reads them.
+func byProbe(seen map[string]model.Status) []probeCheckup {
+	var list []probeCheckup
+	for _, p := range all.All() {
+		pc := probeCheckup{Probe: p.Name, Signals: map[string]model.Status{}, Blind: p.Blind}
+		for _, s := range p.Signals {
+			st, ok := seen[s.Name]
+			if !ok {
+				continue
+			}
+			pc.Signals[s.Name] = st
+			if st.State == model.Read {
+				pc.Read++
+			}
+		}
+		if len(pc.Signals) > 0 {
+			list = append(list, pc)
+		}
+	}
+	return list
+}
+
+func lookAround() (machineFacts, error) {
+	f := machineFacts{UID: os.Geteuid(), Root: os.Geteuid() == 0, Tools: []string{}, MissingTools: []string{}}
+	for path, into := range map[string]*string{"/proc/sys/kernel/osrelease": &f.Kernel, "/proc/sys/net/ipv4/ip_local_port_range": &f.LocalPorts} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return f, fmt.Errorf("look at this machine; is /proc mounted? %w", err)
+		}
+		*into = strings.Join(strings.Fields(string(text)), " to ")
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return f, fmt.Errorf("ask for the limit of open files: %w", err)
+	}
+	f.FilesSoft, f.FilesHard = limit.Cur, limit.Max
+	for _, tool := range byHandTools {
+		if _, err := exec.LookPath(tool); err != nil {
+			f.MissingTools = append(f.MissingTools, tool)
+		} else {
+			f.Tools = append(f.Tools, tool)
+		}
+	}
+	return f, nil
+}
+
+func printCheckup(w *world, c *checkup) {
+	m := c.Machine
+	user := fmt.Sprintf("no (uid %d); what belongs to others is denied: run it as root", m.UID)
+	if m.Root {
+		user = "yes"
+	}
+	rows := [][]string{
+		{"kernel", m.Kernel}, {"root", user},
+		{"open files", fmt.Sprintf("%s, can be raised to %s", report.Count(int64(m.FilesSoft)), report.Count(int64(m.FilesHard)))},
+		{"local ports", m.LocalPorts},
+		{"tools", strings.Join(m.Tools, " ")},
+	}
+	if len(m.MissingTools) > 0 {
+		rows = append(rows, []string{"not here", strings.Join(m.MissingTools, " ") + " (only the by-hand lines want them)"})
+	}
+	for i, r := range rows {
+		rows[i][1] = indentRest(wrapWords(r[1], w.columns()-13), strings.Repeat(" ", 13))
+	}
+	printTable(w.stdout, rows)
+	for _, h := range c.Hosts {
+		fmt.Fprintf(w.stdout, "\n%s = %s\n", h.Host.Name, h.Host.Spec)
+		for _, p := range h.Probes {
+			printProbe(w, p)
+		}
+	}
+}
+
+// printProbe writes a line for a probe, and one for each reason why not all of it was read.
+func printProbe(w *world, p probeCheckup) {
+	word := "ok"
+	if p.Read < len(p.Signals) {
+		word = "part"
+	}
+	if p.Read == 0 {
+		word = "no"
+	}
+	fmt.Fprintf(w.stdout, "  %-4s  %-18s %d of %d signals\n", word, p.Probe, p.Read, len(p.Signals))
+	reasons := map[string][]string{}
+	for name, st := range p.Signals {
+		if st.State != model.Read {
+			why := string(st.State) + ": " + st.Why
+			reasons[why] = append(reasons[why], name)
+		}
+	}
+	var order []string
+	for why := range reasons {
+		order = append(order, why)
+	}
+	sort.Strings(order)
+	for _, why := range order {
+		names := reasons[why]
+		slices.Sort(names)
+		text := why
+		if len(names) < len(p.Signals) {
+			text += " (" + strings.Join(names, ", ") + ")"
+		}
+		fmt.Fprintf(w.stdout, "          %s\n", indentRest(wrapWords(text, w.columns()-10), "          "))
+	}
+}

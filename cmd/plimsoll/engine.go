@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+)
+
+const (
+	engineName = "load-engine"
+	// engineMemory is when the engine collects garbage after all. It allocates
+	// next to nothing while it runs, and a collection would delay requests.
+	engineMemory = 1 << 30
+)
+
+// engineCommand is the command line of the process that drives the load.
+func engineCommand(w *world) []string { return []string{w.executable, engineName} }
+
+// loadEngine is the process that drives the load: apart from the one that
+// watches, so that neither delays the other. It reads a plan from standard
+// input, prints a record a line, and ends early when its input is closed.
+func loadEngine(w *world) *cobra.Command {
+	return &cobra.Command{Use: engineName, Short: "drive the load (Plimsoll's own child)", Hidden: true, Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			debug.SetGCPercent(-1)
+			debug.SetMemoryLimit(engineMemory)
+			// So that the generator has a name of its own in ps, top and our own
+			// process table. Without it the load is the same.
+			_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-load"), 0)
+			return driveLoad(c.Context(), w.stdin, w.stdout)
+		}}
+}
+
+func driveLoad(ctx context.Context, in io.Reader, out io.Writer) error {
+	var plan model.LoadPlan
+	dec := json.NewDecoder(in)
+	if err := dec.Decode(&plan); err != nil {
+		return fmt.Errorf("read the plan of the load from standard input: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, io.MultiReader(dec.Buffered(), in))
+		cancel()
+	}()
+	buf := bufio.NewWriter(out)
+	enc := json.NewEncoder(buf)
+	return load.Run(ctx, plan, func(r load.Record) error {
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+		return buf.Flush()
+	})
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"strings"
+	"syscall"
+)
+
+// The exit codes, in one place. Help, docs/cli.md and the tests take them from here.
+const (
+	exitOK          = 0
+	exitNotPassed   = 1
+	exitUsage       = 2
+	exitMissing     = 3
+	exitUnreachable = 4
+	exitRunDir      = 5
+	exitRules       = 6
+	exitInternal    = 70
+	exitInterrupted = 130
+)
+
+var exitSentences = []struct {
+	code     int
+	sentence string
+}{
+	{exitOK, "It was done. A run that was made and judged ends with 0 whatever the verdict says."},
+	{exitNotPassed, "What was put to the test did not pass: a lab case got another verdict than its truth, or a rule's vector failed."},
+	{exitUsage, "The command line is wrong; the message says how, and what would be right."},
+	{exitMissing, "Something is missing on this machine: a privilege, a program, a namespace, a process."},
+	{exitUnreachable, "The target cannot be reached, so there was nothing to measure."},
+	{exitRunDir, "The run directory cannot be read, or cannot be written (disk full, no permission, no run in it)."},
+	{exitRules, "The rules are broken; `plimsoll rules check` says where."},
+	{exitInternal, "A fault of Plimsoll's own. Please report it with the message."},
+	{exitInterrupted, "It was interrupted before there was anything to judge."},
+}
+
+// exitError is an error with its exit code.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// fail gives err an exit code; nil stays nil.
+func fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{code, err}
+}
+
+// usage makes an error of the command line; the message ends with where to look.
+func usage(command, format string, args ...any) error {
+	return fail(exitUsage, fmt.Errorf("%s; %s --help shows how", fmt.Sprintf(format, args...), command))
+}
+
+// codePassed is the end of a watched command: its code, and nothing to say.
+type codePassed int
+
+func (c codePassed) Error() string { return fmt.Sprintf("the command ended with %d", int(c)) }
+
+// passedOn returns the exit code of an end that needs no message.
+func passedOn(err error) (code int, quiet bool) {
+	var c codePassed
+	if errors.As(err, &c) {
+		return int(c), true
+	}
+	return 0, false
+}
+
+// codeOf finds the exit code for an error: the one it was given, else by its cause.
+func codeOf(err error) int {
+	var coded *exitError
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &coded):
+		return coded.code
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case isAny(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS):
+		return exitRunDir
+	case errors.As(err, &dns), isAny(err, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT):
+		return exitUnreachable
+	case isAny(err, fs.ErrPermission, fs.ErrNotExist):
+		return exitMissing
+	}
+	return exitInternal
+}
+
+func isAny(err error, targets ...error) bool {
+	for _, t := range targets {
+		if errors.Is(err, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// exitTable writes the codes and their sentences; without codes, all of them.
+func exitTable(codes ...int) string {
+	var b strings.Builder
+	for _, e := range exitSentences {
+		if len(codes) == 0 || contains(codes, e.code) {
+			fmt.Fprintf(&b, "  %3d  %s\n", e.code, indentRest(wrapWords(e.sentence, 72), "       "))
+		}
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func contains(list []int, n int) bool {
+	for _, v := range list {
+		if v == n {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+	"plimsoll/internal/session"
+)
+
+// seconds is a duration on the command line: "10s", "1m30s", or a bare number of seconds.
+type seconds time.Duration
+
+func (s *seconds) String() string { return time.Duration(*s).String() }
+
+// Type names the value in help texts.
+func (*seconds) Type() string { return "duration" }
+
+// Set parses one value; negative ones and what nobody can wait for are refused.
+func (s *seconds) Set(text string) error {
+	d, err := parseSeconds(text)
+	if err == nil {
+		*s = seconds(d)
+	}
+	return err
+}
+
+const longestDuration = 365 * 24 * time.Hour
+
+func parseSeconds(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
+		if math.IsNaN(n) || math.Abs(n) > longestDuration.Seconds() {
+			return 0, errors.New("want at most a year")
+		}
+		d, err = time.Duration(n*float64(time.Second)), nil
+	}
+	if err != nil {
+		return 0, errors.New("want something like 10s, 1m30s, 500ms, or a number of seconds")
+	}
+	if d < 0 || d > longestDuration {
+		return 0, errors.New("want at least 0 and at most a year")
+	}
+	return d, nil
+}
+
+// durationFlag adds a flag of that kind.
+func durationFlag(fs *pflag.FlagSet, p *time.Duration, name, short string, value time.Duration, help string) {
+	*p = value
+	fs.VarP((*seconds)(p), name, short, help)
+}
+
+// loadFlags are those that say what to send.
+type loadFlags struct {
+	connections, threads int
+	duration             time.Duration
+	requests             int64
+	rate                 float64
+	noKeepAlive          bool
+	method, body         string
+	headers              []string
+	timeout              time.Duration
+	calm, ramp           time.Duration
+}
+
+func (f *loadFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.IntVarP(&f.connections, "connections", "c", 100, "keep `N` connections open at once")
+	fs.IntVarP(&f.threads, "threads", "t", 1, "drive them with `N` threads")
+	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
+	fs.Int64VarP(&f.requests, "requests", "n", 0, "hold the load until `N` requests are done, in place of -d")
+	fs.Float64VarP(&f.rate, "rate", "R", 0, "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
+	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
+	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
+	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
+	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
+	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
+	durationFlag(fs, &f.calm, "calm", "", 2*time.Second, "how long to send with one connection first; 0 leaves it out")
+	durationFlag(fs, &f.ramp, "ramp", "", time.Second, "how long to take for opening the connections; 0 opens all at once")
+}
+
+// plan checks the flags and makes the plan of them; load.Check has the last
+// word. asked says which flags the user gave.
+func (f *loadFlags) plan(command, target string, asked func(string) bool) (model.LoadPlan, error) {
+	no := func(format string, args ...any) (model.LoadPlan, error) {
+		return model.LoadPlan{}, usage(command, format, args...)
+	}
+	switch {
+	case !strings.Contains(target, "://"):
+		return no("%q has no scheme; is it http://%s you mean", target, target)
+	case f.threads < 1:
+		return no("-t %d: want at least 1 thread", f.threads)
+	case asked("rate") && !(f.rate > 0):
+		return no("-R %v: want more than 0 requests per second", f.rate)
+	case asked("requests") && f.requests < 1:
+		return no("-n %d: want at least 1 request", f.requests)
+	case asked("requests") && asked("duration"):
+		return no("-n and -d both say when to end; give one of them")
+	case f.duration <= 0 || f.timeout <= 0:
+		return no("-d and --timeout: want more than 0")
+	}
+	plan := model.LoadPlan{
+		URL: target, Method: strings.ToUpper(f.method), Headers: f.headers, Connections: f.connections, Threads: f.threads,
+		Requests: f.requests, DurationMS: f.duration.Milliseconds(), Rate: f.rate, KeepAlive: !f.noKeepAlive,
+		TimeoutMS: f.timeout.Milliseconds(), CalmMS: f.calm.Milliseconds(), RampMS: f.ramp.Milliseconds(),
+	}
+	if f.requests > 0 {
+		plan.DurationMS = 0
+	}
+	body, err := readBody(f.body)
+	if err != nil {
+		return no("%v", err)
+	}
+	plan.Body = body
+	if plan.Method == "" {
+		plan.Method = "GET"
+		if len(body) > 0 {
+			plan.Method = "POST"
+		}
+	}
+	if err := load.Check(plan); err != nil {
+		return no("%v", err)
+	}
+	return plan, nil
+}
+
+// readBody returns what --body stands for.
+func readBody(text string) ([]byte, error) {
+	path, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return []byte(text), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--body %s: %w", text, err)
+	}
+	return data, nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// watchFlags are those that say what to observe, and where to put the run.
+type watchFlags struct {
+	hosts    []string
+	interval time.Duration
+	dir      string
+}
+
+func (f *watchFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). May be given again; without it the host is local=local")
+	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
+	fs.StringVar(&f.dir, "dir", "", "run directory to make (default plimsoll-runs/TIME-ID below this folder)")
+}
+
+// options checks the flags and makes a session's options of them.
+func (f *watchFlags) options(command string, w *world, now time.Time) (session.Options, error) {
+	hosts, err := parseHosts(f.hosts)
+	if err != nil {
+		return session.Options{}, usage(command, "%v", err)
+	}
+	if f.interval < 100*time.Millisecond || f.interval > time.Minute {
+		return session.Options{}, usage(command, "--interval %v: want 100ms to 1m", f.interval)
+	}
+	dir := f.dir
+	if dir == "" {
+		dir = filepath.Join("plimsoll-runs", fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
+	}
+	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Version: version, Engine: engineCommand(w)}, nil
+}
+
+// parseHosts reads --host values.
+func parseHosts(values []string) ([]session.HostSpec, error) {
+	var list []session.HostSpec
+	for _, v := range values {
+		name, spec, found := strings.Cut(v, "=")
+		kind, arg, _ := strings.Cut(spec, ":")
+		switch {
+		case !found || !hostName.MatchString(name):
+			return nil, fmt.Errorf("--host %q: want NAME=SPEC, like server=netns:srv", v)
+		case kind == "ssh":
+			return nil, fmt.Errorf("--host %q: ssh:// is not there yet; run plimsoll watch on that machine", v)
+		case spec != "local" && (kind != "netns" && kind != "pid" || arg == ""):
+			return nil, fmt.Errorf("--host %q: %q is none of local, netns:NAME, pid:N", v, spec)
+		case slices.ContainsFunc(list, func(h session.HostSpec) bool { return h.Name == name }):
+			return nil, fmt.Errorf("--host %q: the name %s is taken; give each host its own", v, name)
+		}
+		list = append(list, session.HostSpec{Name: name, Spec: spec})
+	}
+	return list, nil
+}

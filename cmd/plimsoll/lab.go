@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/lab"
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	cases "plimsoll/lab"
+)
+
+const labLong = `The lab causes real faults, on purpose: two network namespaces joined by a cable,
+a real nginx and PHP-FPM in one of them, and one thing set too small. Each case
+states its truth, and Plimsoll's verdict is held against it.
+
+It needs root, and touches nothing but what it made itself, with one exception:
+nf_conntrack_max is the whole machine's and is lowered while the load of a case
+runs. Everything is put back, also after ^C; what a killed lab left behind, the
+next one takes down.`
+
+func labCommand(w *world) *cobra.Command {
+	return withExits(group("lab", "real faults, caused on purpose, to learn and to test on", labLong,
+		labList(w), labUp(w), labRun(w), labDown(w), labWalk(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
+}
+
+// theLab is the lab of the cases that the binary carries.
+func theLab() *lab.Lab { return &lab.Lab{Cases: cases.FS} }
+
+// labFailed sorts an error of the lab: what it could not do, it lacked something for.
+func labFailed(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fail(exitMissing, err)
+}
+
+// completeCase offers the ids of cases to the shell.
+func completeCase(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list, err := theLab().List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, c := range list {
+		ids = append(ids, c.ID+"\t"+c.Title)
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func labList(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "list", Short: "list the cases, with the truth of each", Args: noArguments,
+		Long: "Lists every case with its title and the rules that a right verdict names."}
+	asJSON := jsonFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		list, err := theLab().List()
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(w.stdout, list)
+		}
+		var rows [][]string
+		for _, x := range list {
+			rows = append(rows, []string{x.ID, x.Title, truthWords(x.Truth)})
+		}
+		printTable(w.stdout, rows)
+		return nil
+	}
+	return withExits(c, exitOK, exitUsage)
+}
+
+func truthWords(t lab.Truth) string {
+	if len(t.Root) == 0 {
+		return string(t.Answer)
+	}
+	if len(t.Root) > 1 {
+		return fmt.Sprintf("%s: one of %d", t.Answer, len(t.Root))
+	}
+	return string(t.Answer) + ": " + t.Root[0]
+}
+
+func labUp(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "up CASE", Short: "bring a case up and leave it standing", Args: oneArgument("a case"),
+		ValidArgsFunction: completeCase,
+		Long:              "Brings a case up, prints the command line that drives it, and leaves it standing\nuntil \"lab down\".",
+		Example:           "  plimsoll lab up php-workers\n  plimsoll lab up php-workers --mend workers"}
+	mends := mendFlag(c)
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		l := theLab()
+		x, err := l.Case(args[0])
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		if err := l.Up(c.Context(), x.ID, *mends...); err != nil {
+			return labFailed(err)
+		}
+		drive := driveLine(x)
+		if *asJSON {
+			return printJSON(w.stdout, map[string]string{"case": x.ID, "drive": drive, "down": "plimsoll lab down " + x.ID})
+		}
+		fmt.Fprintf(w.stdout, "%s is up: %s\n\ndrive it   %s\nundo it    plimsoll lab down %s\n", x.ID, x.Title, drive, x.ID)
+		return nil
+	}
+	return withExits(c, exitOK, exitUsage, exitMissing, exitInterrupted)
+}
+
+func mendFlag(c *cobra.Command) *[]string {
+	return c.Flags().StringArray("mend", nil, "mend the limit `ID` of the case beforehand (\"lab list --json\" names them); may be given again")
+}
+
+// driveLine is what a person types to drive a case that is up.
+func driveLine(x *lab.Case) string {
+	line := "ip netns exec plimsoll-lab-client plimsoll"
+	hosts := " --host client=local --host server=netns:plimsoll-lab-server"
+	if x.Load.URL == "" {
+		return line + " watch" + hosts + " -- " + strings.Join(x.Load.Command, " ")
+	}
+	line += " run " + x.Load.URL + " -c " + strconv.Itoa(x.Load.Connections) + " -d " + time.Duration(x.Load.Duration).String()
+	if x.Load.Rate > 0 {
+		line += " -R " + strconv.FormatFloat(x.Load.Rate, 'f', -1, 64)
+	}
+	if x.Load.NoKeepAlive {
+		line += " --no-keepalive"
+	}
+	return line + hosts
+}
+
+func labRun(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "run CASE...", Short: "cause cases, judge them, compare with the truth", ValidArgsFunction: completeCase,
+		Long: `Brings each case up, runs this binary against it from outside, takes it down, and
+holds the verdict against the truth of the case.`,
+		Example: "  plimsoll lab run conntrack-full\n  plimsoll lab run healthy healthy-saturated --json",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(c.CommandPath(), "it needs a case; plimsoll lab list shows them")
+			}
+			return nil
+		}}
+	mends := mendFlag(c)
+	verbose := c.Flags().BoolP("verbose", "v", false, "print each verdict in full")
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		opt, err := labOptions(w, args, *mends)
+		if err != nil {
+			return err
+		}
+		results := []*lab.Result{}
+		for _, id := range args {
+			if !*asJSON {
+				fmt.Fprintf(w.stderr, "%s …\n", id)
+			}
+			res, err := theLab().Run(c.Context(), id, opt)
+			if err != nil {
+				return labFailed(err)
+			}
+			results = append(results, res)
+			if *asJSON {
+				continue
+			}
+			if err := printResult(w, res, *verbose); err != nil {
+				return err
+			}
+		}
+		if *asJSON {
+			if err := printJSON(w.stdout, results); err != nil {
+				return err
+			}
+		}
+		return passed(results)
+	}
+	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
+}
+
+// labOptions checks the ids of cases and says how to run them.
+func labOptions(w *world, ids, mends []string) (lab.Options, error) {
+	for _, id := range ids {
+		if _, err := theLab().Case(id); err != nil {
+			return lab.Options{}, fail(exitUsage, err)
+		}
+	}
+	binary, err := filepath.EvalSymlinks(w.executable)
+	if err != nil {
+		return lab.Options{}, fmt.Errorf("find this program's own file, to run it from outside: %w", err)
+	}
+	return lab.Options{Binary: binary, Mends: mends, Talk: talk(w)}, nil
+}
+
+// talk is where the driven binary's own talk goes: to a person who looks on.
+func talk(w *world) io.Writer {
+	if w.stderrTTY {
+		return w.stderr
+	}
+	return nil
+}
+
+func printResult(w *world, r *lab.Result, verbose bool) error {
+	if verbose {
+		if err := report.Text(w.stdout, r.Report, report.TextOptions{Width: w.columns(), Color: w.color()}); err != nil {
+			return err
+		}
+		fmt.Fprintln(w.stdout)
+	}
+	word := "pass"
+	if !r.Pass {
+		word = "FAIL"
+	}
+	said := string(r.Answer)
+	if len(r.Named) > 0 {
+		said += ": " + strings.Join(r.Named, ", ")
+	}
+	fmt.Fprintf(w.stdout, "%s  %-20s %s  (%s good/s, %.0f s, %s)\n", word, r.Case, said, report.Rate(r.GoodRPS), r.Seconds, r.Dir)
+	for _, sentence := range r.Wrong {
+		fmt.Fprintf(w.stdout, "      %s\n", sentence)
+	}
+	return nil
+}
+
+func passed(results []*lab.Result) error {
+	var not []string
+	for _, r := range results {
+		if !r.Pass {
+			not = append(not, r.Case)
+		}
+	}
+	if len(not) == 0 {
+		return nil
+	}
+	return fail(exitNotPassed, fmt.Errorf("%d of %d cases did not pass (%s); plimsoll diagnose shows each verdict in full",
+		len(not), len(results), strings.Join(not, ", ")))
+}
+
+func labDown(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "down [CASE]", Short: "take a case down, and whatever a lab left behind", ValidArgsFunction: completeCase,
+		Long: "Takes the standing case down. With a CASE it refuses when another one is up.\nDoing it twice does no harm.",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(c.CommandPath(), "%q is too much; one case is up at a time", args[1])
+			}
+			return nil
+		}}
+	asJSON := jsonFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		id := ""
+		if len(args) == 1 {
+			x, err := theLab().Case(args[0])
+			if err != nil {
+				return fail(exitUsage, err)
+			}
+			id = x.ID
+		}
+		was, err := theLab().Down(id)
+		if err != nil {
+			return labFailed(err)
+		}
+		if *asJSON {
+			return printJSON(w.stdout, map[string]string{"down": was})
+		}
+		if was == "" {
+			was = "nothing was up; the lab"
+		}
+		fmt.Fprintf(w.stdout, "%s is down\n", was)
+		return nil
+	}
+	return withExits(c, exitOK, exitUsage, exitMissing)
+}
+
+func labWalk(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "walk CASE", Short: "mend what is named, run again, until nothing is named", Args: oneArgument("a case"),
+		ValidArgsFunction: completeCase,
+		Long: `Does with a case what a person would do with the verdicts: runs it, mends what is
+named, runs it again, until the verdict is healthy or capacity. It prints a row
+for each step, with what was measured.`,
+		Example: "  plimsoll lab walk throughput-chain"}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		opt, err := labOptions(w, args, nil)
+		if err != nil {
+			return err
+		}
+		var show func(lab.WalkStep)
+		if !*asJSON {
+			fmt.Fprintln(w.stdout, walkHead)
+			show = func(s lab.WalkStep) { fmt.Fprintln(w.stdout, walkRow(s)) }
+		}
+		steps, err := theLab().Walk(c.Context(), args[0], opt, show)
+		if *asJSON {
+			if e := printJSON(w.stdout, append([]lab.WalkStep{}, steps...)); e != nil {
+				return e
+			}
+		}
+		if err != nil && len(steps) > 0 && !errors.Is(err, context.Canceled) {
+			return fail(exitNotPassed, err)
+		}
+		return labFailed(err)
+	}
+	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
+}
+
+var walkHead = fmt.Sprintf("%9s %9s %9s %9s %9s  %-34s %s", "good/s", "replies/s", "good", "p50", "p99", "named", "mended")
+
+func walkRow(s lab.WalkStep) string {
+	named := s.Root
+	if s.Answer != model.AnswerCause {
+		named = string(s.Answer)
+	}
+	return strings.TrimRight(fmt.Sprintf("%9s %9s %9s %9s %9s  %-34s %s", report.Rate(s.GoodRPS), report.Rate(s.RPS),
+		report.Share(s.GoodShare), report.Micros(s.P50), report.Micros(s.P99), named, s.Mend), " ")
+}

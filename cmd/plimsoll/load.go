@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	"plimsoll/internal/session"
+)
+
+const loadLong = `Drives the load and says what came back, and nothing else: no host is watched, no
+run directory is made, there is no verdict. The flags are those of "plimsoll run".`
+
+func loadCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
+		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json"}
+	var what loadFlags
+	what.add(c)
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
+		if err != nil {
+			return err
+		}
+		if err := reach(c.Context(), plan); err != nil {
+			return err
+		}
+		line := w.progress()
+		var show func(session.Progress)
+		if line != nil {
+			show = line.show
+		}
+		last, err := session.Load(c.Context(), engineCommand(w), plan, show)
+		line.end()
+		if err != nil {
+			return err
+		}
+		got := loadOf(last)
+		if *asJSON {
+			return printJSON(w.stdout, map[string]any{"plan": plan, "load": got})
+		}
+		return report.LoadText(w.stdout, version, plan, got, report.TextOptions{Width: w.columns(), Color: w.color()})
+	}
+	return withExits(c, exitOK, exitUsage, exitUnreachable, exitInterrupted)
+}
+
+// loadOf sums up the hold phase of the last record of a load.
+func loadOf(last load.Record) model.Load {
+	l := model.Load{Outcomes: map[string]int64{}}
+	for _, p := range last.Phases {
+		switch p.Phase {
+		case model.Hold:
+			l.Requests, l.Outcomes = p.Requests, p.Outcomes
+			l.Latency, l.Service, l.Connect, l.Waited = p.Response, p.Service, p.Connect, p.Waited
+			l.Seconds = time.Duration((p.End - p.Start) * int64(time.Millisecond)).Seconds()
+		case model.Calm:
+			l.Calm = p.Response
+			fallthrough
+		default:
+			if l.OtherPhases == nil {
+				l.OtherPhases = map[string]int64{}
+			}
+			l.OtherPhases[p.Phase] = p.Requests
+		}
+	}
+	var replies, good int64
+	for outcome, n := range l.Outcomes {
+		if len(outcome) == 3 {
+			replies += n
+			if outcome[0] < '4' {
+				good += n
+			}
+		}
+	}
+	if l.Seconds > 0 {
+		l.RPS, l.GoodRPS = float64(replies)/l.Seconds, float64(good)/l.Seconds
+	}
+	if l.Requests > 0 {
+		l.GoodShare = float64(good) / float64(l.Requests)
+	}
+	return l
+}

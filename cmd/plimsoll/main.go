@@ -1,0 +1,72 @@
+// Command plimsoll tells what holds a service back. This package is the
+// command line alone: it parses, wires the rooms together, prints, and picks
+// the exit code.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second ^C ends the program at once
+	os.Exit(run(ctx, theWorld()))
+}
+
+// version is set when a release is linked.
+var version = "0.1.0-dev"
+
+// world is everything outside that the program may touch by name.
+type world struct {
+	args           []string // without the program's own name
+	env            func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	stdoutTTY      bool
+	stderrTTY      bool
+	width          int    // columns of the terminal; 0 when there is none
+	executable     string // path of this binary, to start the load engine from
+}
+
+func theWorld() *world {
+	w := &world{
+		args: os.Args[1:], env: os.Getenv,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
+		executable: "/proc/self/exe",
+	}
+	if path, err := os.Executable(); err == nil {
+		w.executable = path
+	}
+	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil {
+		w.width = int(size.Col)
+	}
+	return w
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// run does what the arguments ask for and returns the exit code.
+func run(ctx context.Context, w *world) int {
+	root := newRoot(w)
+	root.SetArgs(w.args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if code, quiet := passedOn(err); quiet {
+		return code
+	}
+	fmt.Fprintf(w.stderr, "plimsoll: %v\n", err)
+	return codeOf(err)
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"plimsoll/internal/report"
+	"plimsoll/internal/session"
+)
+
+// progressLine redraws one line on a terminal.
+type progressLine struct {
+	out   io.Writer
+	drawn bool
+}
+
+// progress returns what shows the course of a session, nil when nobody looks on.
+func (w *world) progress() *progressLine {
+	if !w.stderrTTY || w.env("TERM") == "dumb" {
+		return nil
+	}
+	return &progressLine{out: w.stderr}
+}
+
+// show draws p in place of what was drawn before.
+func (l *progressLine) show(p session.Progress) {
+	l.drawn = true
+	fmt.Fprintf(l.out, "\r\x1b[K%s", progressText(p))
+}
+
+// end takes the line away.
+func (l *progressLine) end() {
+	if l != nil && l.drawn {
+		fmt.Fprint(l.out, "\r\x1b[K")
+	}
+}
+
+func progressText(p session.Progress) string {
+	text := fmt.Sprintf("%-8s %3.0f", p.Window, p.Elapsed.Seconds())
+	if p.Planned > 0 {
+		text += fmt.Sprintf(" of %.0f", p.Planned.Round(time.Second).Seconds())
+	}
+	text += " s"
+	if p.RPS > 0 || p.Failed > 0 {
+		text += fmt.Sprintf("   %s replies/s, %s good   %s failed", report.Rate(p.RPS), report.Rate(p.GoodRPS), report.Count(p.Failed))
+	}
+	return text
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"plimsoll/internal/model"
+)
+
+// reachTries is how often silence is taken for bad luck: a service in trouble
+// drops a connect now and then, and is then just what Plimsoll is for.
+const reachTries = 3
+
+// reach makes sure that there is something at the target to drive load at: a
+// run against nothing would only measure the waiting.
+func reach(ctx context.Context, plan model.LoadPlan) error {
+	u, err := url.Parse(plan.URL)
+	if err != nil {
+		return err // load.Check said it better, before
+	}
+	port := u.Port()
+	if port == "" {
+		port = "80"
+	}
+	address := net.JoinHostPort(u.Hostname(), port)
+	dialer := net.Dialer{Timeout: time.Duration(plan.TimeoutMS) * time.Millisecond}
+	for range reachTries {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, "tcp", address); err == nil {
+			return conn.Close()
+		}
+		var timeout net.Error
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return unreachable(address, err)
+}
+
+// unreachable words why nothing answered, and what to look at.
+func unreachable(address string, err error) error {
+	var dns *net.DNSError
+	var timeout net.Error
+	advice := "is the service running, and is that its port? ss -ltn shows what listens there"
+	switch {
+	case errors.As(err, &dns):
+		advice = "is the name right? An address works too"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		advice = fmt.Sprintf("none of %d connects was answered; is the address right, and no firewall between? A service that is already under load can be watched: plimsoll watch", reachTries)
+	}
+	return fail(exitUnreachable, fmt.Errorf("cannot reach %s: %s: %w", address, advice, err))
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/diagnose"
+)
+
+// pageWidth is the width of handbook pages: they are read on terminals, too.
+const pageWidth = 80
+
+// rulePage is a rule's page of the handbook, in Markdown that reads well as it is.
+func rulePage(r *diagnose.Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", r.ID, wrapWords(r.Title+".", pageWidth))
+	fmt.Fprintf(&b, "%s\n\n", wrapWords(r.Story, pageWidth))
+	fmt.Fprintf(&b, "A %s, judged for each %s to which this applies:\n\n%s\n", r.Kind, strings.Join(r.Subject, " and "), code(r.Applies))
+	ruleClues(&b, r)
+	if len(r.Explains) > 0 {
+		b.WriteString("\n## What it explains\n\n")
+		for _, e := range r.Explains {
+			bullet(&b, fmt.Sprintf("`%s`: %s.", e.Finding, e.How))
+		}
+	}
+	if r.Impact != "" {
+		b.WriteString("\n## Impact\n\nThe share of the requests that were lost or delayed by it:\n\n" + code(r.Impact))
+	}
+	ruleFixes(&b, r)
+	if len(r.Blind) > 0 {
+		b.WriteString("\n## Blind spots\n\n")
+		for _, s := range r.Blind {
+			bullet(&b, s)
+		}
+	}
+	if len(r.Lab.Causes)+len(r.Lab.Lookalikes) > 0 {
+		b.WriteString("\n## In the lab\n\n")
+		labLine(&b, "It has to be found in", r.Lab.Causes)
+		labLine(&b, "It must not be taken for the cause in", r.Lab.Lookalikes)
+	}
+	return b.String()
+}
+
+func labLine(b *strings.Builder, lead string, cases []string) {
+	if len(cases) > 0 {
+		bullet(b, lead+" `"+strings.Join(cases, "`, `")+"`.")
+	}
+}
+
+func ruleClues(b *strings.Builder, r *diagnose.Rule) {
+	b.WriteString("## Clues\n")
+	for _, c := range r.Clues {
+		fmt.Fprintf(b, "\n### %s (%s)\n\n%s\n\n%s\n", c.ID, c.Role,
+			wrapWords("True when the measure is "+c.Is+": "+c.Why+".", pageWidth), code(c.Measure))
+		fmt.Fprintf(b, "%s\n", wrapWords("It says: “"+c.Say+"”.", pageWidth))
+		if c.ByHand != "" {
+			fmt.Fprintf(b, "\nBy hand:\n\n%s", code(c.ByHand))
+		}
+	}
+}
+
+func ruleFixes(b *strings.Builder, r *diagnose.Rule) {
+	if len(r.Fix) == 0 {
+		return
+	}
+	b.WriteString("\n## Fix\n")
+	for _, f := range r.Fix {
+		fmt.Fprintf(b, "\n### %s\n\n", f.Title)
+		if what := f.Change.Sysctl + f.Change.Nginx + f.Change.PHPFPM; what != "" {
+			fmt.Fprintf(b, "Set `%s` to `%s`.\n\n", what, f.Change.To)
+		} else if f.Change.Person != "" {
+			fmt.Fprintf(b, "%s\n\n", wrapWords(f.Change.Person, pageWidth))
+		}
+		text := "Risk " + f.Risk + "; undo " + f.Undo + "; restart " + f.Restart + "."
+		if f.Costs != "" {
+			text = "It costs " + f.Costs + ". " + text
+		}
+		fmt.Fprintf(b, "%s\n", wrapWords(text, pageWidth))
+		if f.Accept != "" {
+			fmt.Fprintf(b, "\nIt worked when, in the next run:\n\n%s", code(f.Accept))
+		}
+	}
+}
+
+func bullet(b *strings.Builder, text string) {
+	fmt.Fprintf(b, "- %s\n", indentRest(wrapWords(text, pageWidth-2), "  "))
+}
+
+// code indents what is to be taken as it stands.
+func code(text string) string {
+	return "    " + indentRest(strings.TrimSpace(text), "    ") + "\n"
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/diagnose"
+	"plimsoll/rules"
+)
+
+const rulesLong = `The rules are data: what is measured, what threshold it is held against and why,
+what a cause explains and how it is mended. They are written in PromQL, so the
+same rule works on a Prometheus that scrapes the fleet.`
+
+func rulesCommand(w *world) *cobra.Command {
+	return withExits(group("rules", "the rules as a handbook, and their tests", rulesLong,
+		rulesList(w), rulesShow(w), rulesCheck(w), rulesTest(w)), exitOK, exitNotPassed, exitUsage, exitRules)
+}
+
+// ruleSet loads the rules that the binary carries, or those of a folder.
+func ruleSet(args []string) (diagnose.Rules, error) {
+	var source fs.FS = rules.FS
+	if len(args) == 1 {
+		info, err := os.Stat(args[0])
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is no folder; want one that holds <layer>/<id>/rule.yaml", args[0])
+		}
+		if err != nil {
+			return diagnose.Rules{}, fail(exitRules, err)
+		}
+		source = os.DirFS(args[0])
+	}
+	set, err := diagnose.Load(source)
+	if err == nil && len(set.List) == 0 {
+		err = errors.New("no rule.yaml in it; want <layer>/<id>/rule.yaml")
+	}
+	return set, fail(exitRules, err)
+}
+
+func oneFolder(c *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(c.CommandPath(), "%q is too much; it takes one folder of rules, or none for the built-in ones", args[1])
+	}
+	return nil
+}
+
+func rulesList(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "list", Short: "list all rules", Args: noArguments,
+		Long: "Lists every rule: cause, capacity, healthy or symptom, and its title."}
+	asJSON := jsonFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		set, err := ruleSet(nil)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(w.stdout, set.List)
+		}
+		var rows [][]string
+		for _, r := range set.List {
+			rows = append(rows, []string{r.ID, r.Kind, r.Title})
+		}
+		printTable(w.stdout, rows)
+		return nil
+	}
+	return withExits(c, exitOK, exitUsage)
+}
+
+func completeRule(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	set, err := ruleSet(nil)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var ids []string
+	for _, r := range set.List {
+		ids = append(ids, r.ID+"\t"+r.Title)
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func rulesShow(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "show ID", Short: "a rule's page of the handbook", Args: oneArgument("a rule's id"), ValidArgsFunction: completeRule,
+		Long:    "Prints the mechanism, the clues with their thresholds and reasons, what the rule\nexplains, how it is mended, and what it cannot see.",
+		Example: "  plimsoll rules show net.conntrack.table_full"}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		set, err := ruleSet(nil)
+		if err != nil {
+			return err
+		}
+		r := set.Get(args[0])
+		if r == nil {
+			return fail(exitUsage, fmt.Errorf("no rule %q; plimsoll rules list shows them", args[0]))
+		}
+		if *asJSON {
+			return printJSON(w.stdout, r)
+		}
+		_, err = fmt.Fprint(w.stdout, rulePage(r))
+		return err
+	}
+	return withExits(c, exitOK, exitUsage)
+}
+
+func rulesCheck(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "check [DIR]", Short: "refuse rules that are not sound", Args: oneFolder,
+		Long: `Checks the built-in rules, or those of DIR: unknown series, thresholds without a
+reason, explanations that go round in a circle, fields that are missing.`}
+	asJSON := jsonFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		set, err := ruleSet(args)
+		if err == nil {
+			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals())...))
+		}
+		if *asJSON {
+			wrong := []string{}
+			if err != nil {
+				wrong = strings.Split(err.Error(), "\n")
+			}
+			if e := printJSON(w.stdout, map[string]any{"rules": len(set.List), "wrong": wrong}); e != nil {
+				return e
+			}
+			return err
+		}
+		if err == nil {
+			fmt.Fprintf(w.stdout, "%d rules are sound\n", len(set.List))
+		}
+		return err
+	}
+	return withExits(c, exitOK, exitUsage, exitRules)
+}
+
+func rulesTest(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "test [DIR]", Short: "run the rules' vectors", Args: oneFolder,
+		Long: `Runs every rule against its vectors: series that make it fire, come near, stay
+quiet, miss a signal, and stand on the boundary. It needs no root.`}
+	asJSON := jsonFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		set, err := ruleSet(args)
+		if err != nil {
+			return err
+		}
+		type vector struct {
+			Rule  string `json:"rule"`
+			Name  string `json:"name"`
+			Case  string `json:"case"`
+			Pass  bool   `json:"pass"`
+			Wrong string `json:"wrong,omitempty"`
+		}
+		vectors, failed := []vector{}, 0
+		for _, r := range diagnose.Test(set) {
+			v := vector{Rule: r.Rule, Name: r.Name, Case: r.Case, Pass: r.Err == nil}
+			if r.Err != nil {
+				failed++
+				v.Wrong = r.Err.Error()
+			}
+			vectors = append(vectors, v)
+			if r.Err != nil && !*asJSON {
+				fmt.Fprintf(w.stdout, "FAIL  %s, %s: %s\n      %s\n", r.Rule, r.Case, r.Name, indentRest(v.Wrong, "      "))
+			}
+		}
+		if *asJSON {
+			if err := printJSON(w.stdout, vectors); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintf(w.stdout, "%d vectors of %d rules, %d failed\n", len(vectors), len(set.List), failed)
+		}
+		if failed > 0 {
+			return fail(exitNotPassed, fmt.Errorf("%d of %d vectors failed", failed, len(vectors)))
+		}
+		return nil
+	}
+	return withExits(c, exitOK, exitNotPassed, exitUsage, exitRules)
+}

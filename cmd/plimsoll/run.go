@@ -1,0 +1,85 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/session"
+)
+
+const runLong = `Drives HTTP load at URL from this host, watches this host and every --host the
+requests pass through, and prints the verdict: what was offered and what came
+back, the one cause that held it back with its evidence, how to mend it, what was
+ruled out, and what could not be seen.
+
+The course: "baseline" (no load) shows what was so before; "calm" (one connection)
+tells a slow application from a small pool; "ramp" opens the connections; "hold"
+is the load that was asked for; "cool" watches it settle. Each can be lengthened,
+or left out with 0. The verdict is about hold.
+
+Without -R the load is a closed loop: each connection sends its next request when
+it has the reply to the last one. With -R it is an open loop: requests are sent
+when they are due, and latency counts from that moment, so a stall is not hidden.
+A connection that never gets in counts as a failed request.
+
+Run it as root: what belongs to other users' processes, and the kernel's own
+tables, are denied to others, and the verdict then says what it could not see.
+Take care whom you load: a service in use slows down, or fails, for its users.`
+
+const runExample = `  plimsoll run http://127.0.0.1/ -c 200 -d 10s
+  plimsoll run http://10.0.0.2/ -c 1000 --no-keepalive --host server=netns:srv
+  plimsoll run http://172.17.0.2/api -R 500 --body @order.json \
+      -H 'Content-Type: application/json' \
+      --host app=pid:$(docker inspect -f '{{.State.Pid}}' app)
+  plimsoll run http://127.0.0.1/ --json | jq -r '.verdict.root[].rule'`
+
+const runFiles = `  plimsoll-runs/TIME-ID/   the run directory; --dir puts it elsewhere. In it:
+    run.json       plan, hosts, windows, and what became of each signal
+    series/        a Prometheus TSDB
+    latency.hlog   an HdrHistogram log
+    events.jsonl   what happened, by time
+    verdict.json   what --json prints`
+
+func runCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "run URL", Short: "load a service, watch, and name what holds it back", Long: runLong, Example: runExample,
+		Args: oneArgument("the URL of the service")}
+	var what loadFlags
+	var watch watchFlags
+	what.add(c)
+	watch.add(c)
+	var phases session.Phases
+	durationFlag(c.Flags(), &phases.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
+	durationFlag(c.Flags(), &phases.Cool, "cool", "", time.Second, "how long to watch after the load; 0 leaves it out")
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
+		if err != nil {
+			return err
+		}
+		opt, err := watch.options(c.CommandPath(), w, time.Now())
+		if err != nil {
+			return err
+		}
+		if err := reach(c.Context(), plan); err != nil {
+			return err
+		}
+		end := w.follow(&opt)
+		err = session.Run(c.Context(), opt, plan, phases)
+		end()
+		if err != nil {
+			return err
+		}
+		return judgeNew(w, opt.Dir, *asJSON)
+	}
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted), runFiles)
+}
+
+// follow shows the course of the session on a terminal; end takes it away again.
+func (w *world) follow(opt *session.Options) (end func()) {
+	line := w.progress()
+	if line != nil {
+		opt.Progress = line.show
+	}
+	return line.end
+}

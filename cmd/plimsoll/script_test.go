@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody})
+}
+
+// TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Geteuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
+		},
+	})
+}
+
+// exitsWith (exits CODE COMMAND...) runs a command and wants exactly that exit code.
+func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// serve starts a web server; $URL leads to it, and $DEAD to a port where nothing listens.
+func serve(ts *testscript.TestScript, _ bool, _ []string) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "hello")
+	}))
+	ts.Defer(srv.Close)
+	ts.Setenv("URL", srv.URL+"/")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv("DEAD", "http://"+l.Addr().String()+"/")
+	ts.Check(l.Close())
+}
+
+// smallDisk (small-disk DIR BYTES) mounts a file system with so much room at DIR.
+func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o755))
+	ts.Check(unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]))
+	ts.Defer(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			ts.Logf("unmount %s: %v", dir, err)
+		}
+	})
+}
+
+// truncate (truncate FILE BYTES) cuts a file off.
+func truncate(ts *testscript.TestScript, _ bool, args []string) {
+	size, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+// becomeNobody is the program "nobody COMMAND...": it runs COMMAND without any
+// privilege, in this folder, which is then nobody's.
+func becomeNobody() {
+	const nobody = 65534
+	check := func(err error) {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "nobody:", err)
+			os.Exit(99)
+		}
+	}
+	program, err := exec.LookPath(os.Args[1])
+	check(err)
+	here, err := os.Getwd()
+	check(err)
+	for _, path := range []string{filepath.Dir(program), here} {
+		for ; path != filepath.Clean(os.TempDir()) && path != "/"; path = filepath.Dir(path) {
+			check(os.Chmod(path, 0o755))
+		}
+	}
+	check(os.Chmod(program, 0o755))
+	check(os.Chown(here, nobody, nobody))
+	check(syscall.Setgroups(nil))
+	check(syscall.Setgid(nobody))
+	check(syscall.Setuid(nobody))
+	check(syscall.Exec(program, os.Args[1:], os.Environ()))
+}

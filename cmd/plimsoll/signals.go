@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe/all"
+)
+
+const signalsLong = `Lists every signal: its name (node_exporter's, process-exporter's and the other
+exporters' own where they have it), kind, unit, labels, where it is read, and the
+classic command that shows the same by hand. PATTERN keeps those in whose name,
+help or source it occurs.`
+
+func signalsCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "signals [PATTERN]", Short: "every signal: its unit, its source, how to see it by hand",
+		Long: signalsLong, Example: "  plimsoll signals\n  plimsoll signals conntrack\n  plimsoll signals --json | jq -r '.[].name'",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage(c.CommandPath(), "%q is too much; it takes one pattern", args[1])
+			}
+			return nil
+		}}
+	asJSON := jsonFlag(c)
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		list := allSignals()
+		if len(args) == 1 {
+			list = slices.DeleteFunc(list, func(s *model.Signal) bool { return !signalMatches(s, args[0]) })
+		}
+		if *asJSON {
+			return printJSON(w.stdout, list)
+		}
+		if len(list) == 0 {
+			return usage("plimsoll signals", "no signal has %q in its name, help or source", args[0])
+		}
+		for i, s := range list {
+			if i > 0 {
+				fmt.Fprintln(w.stdout)
+			}
+			fmt.Fprint(w.stdout, signalText(s))
+		}
+		return nil
+	}
+	return withExits(c, exitOK, exitUsage)
+}
+
+// allSignals returns every declared signal, each once, by name.
+func allSignals() []*model.Signal {
+	list := slices.Clone(load.Signals)
+	for _, p := range all.All() {
+		list = append(list, p.Signals...)
+	}
+	slices.SortFunc(list, func(a, b *model.Signal) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(list, func(a, b *model.Signal) bool { return a.Name == b.Name })
+}
+
+func signalMatches(s *model.Signal, pattern string) bool {
+	text := strings.ToLower(s.Name + " " + s.Help + " " + s.Source)
+	return strings.Contains(text, strings.ToLower(pattern))
+}
+
+func signalText(s *model.Signal) string {
+	name := s.Name
+	if len(s.Labels) > 0 {
+		name += "{" + strings.Join(s.Labels, ",") + "}"
+	}
+	field := func(label, text string) string {
+		return "  " + label + strings.Repeat(" ", 9-len(label)) + indentRest(wrapWords(text, 69), strings.Repeat(" ", 11)) + "\n"
+	}
+	return name + "\n" + field("is", s.Help) + field("kind", string(s.Kind)+", "+s.Unit) +
+		field("source", s.Source) + field("by hand", s.ByHand)
+}

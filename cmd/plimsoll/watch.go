@@ -1,0 +1,70 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/session"
+)
+
+const watchLong = `Watches without a load of Plimsoll's own: for -d, or while CMD runs, which may be
+your own load tool. Then it prints the verdict, as run does, but without what only
+our own load can tell: requests, latency and the share that was lost.
+
+CMD is connected to this terminal and its exit code is passed on. With --json its
+standard output goes to standard error, so that there is one JSON document alone.
+^C ends watching and asks CMD to end; what was seen until then is judged.`
+
+const watchExample = `  plimsoll watch -d 60s
+  plimsoll watch -- wrk -t2 -c200 -d10 http://127.0.0.1/
+  plimsoll watch --host server=netns:srv --json -- ab -n 10000 http://10.0.0.2/`
+
+func watchCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "watch [-d DURATION] [-- CMD...]", Short: "watch alone, or while your own load tool runs", Long: watchLong, Example: watchExample,
+		DisableFlagsInUseLine: true}
+	var watch watchFlags
+	watch.add(c)
+	var d time.Duration
+	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
+	asJSON := jsonFlag(c)
+	c.Args = func(c *cobra.Command, args []string) error {
+		if dash := c.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+			return usage(c.CommandPath(), "%q: write -- before the command", args[0])
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 && !c.Flags().Changed("duration") {
+			d = time.Minute
+		}
+		if d <= 0 && c.Flags().Changed("duration") {
+			return usage(c.CommandPath(), "-d 0: want more than 0")
+		}
+		opt, err := watch.options(c.CommandPath(), w, time.Now())
+		if err != nil {
+			return err
+		}
+		std := session.WatchIO{Stdin: w.stdin, Stdout: w.stdout, Stderr: w.stderr}
+		if *asJSON {
+			std.Stdout = w.stderr
+		}
+		end := func() {}
+		if len(args) == 0 { // a command has the terminal for itself
+			end = w.follow(&opt)
+		}
+		code, err := session.Watch(c.Context(), opt, d, args, std)
+		end()
+		if err != nil {
+			return err
+		}
+		if err := judgeNew(w, opt.Dir, *asJSON); err != nil {
+			return err
+		}
+		if code != 0 {
+			return codePassed(code)
+		}
+		return nil
+	}
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitRunDir), runFiles)
+}

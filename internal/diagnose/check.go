@@ -1,0 +1,297 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"plimsoll/internal/model"
+)
+
+// Check finds what is wrong with a rule set that Load took: series and labels
+// that nothing records, reasons that are missing, links that lead nowhere or in
+// a circle, and rules without their test vectors. Each error names its rule.
+func Check(rules Rules, known []*model.Signal) []error {
+	c := checker{rules: rules, signals: map[string]*model.Signal{}}
+	for _, s := range known {
+		c.signals[s.Name] = s
+	}
+	for _, rec := range rules.Records {
+		e, err := parseExpression(rec.Expr, nil)
+		if err != nil {
+			c.fail("records.yaml", "%s: %w", rec.Name, err)
+			continue
+		}
+		c.expression("records.yaml", rec.Name, e)
+	}
+	for _, r := range rules.List {
+		c.rule(r)
+	}
+	c.cycles()
+	return c.errs
+}
+
+type checker struct {
+	rules   Rules
+	signals map[string]*model.Signal
+	errs    []error
+}
+
+func (c *checker) fail(rule, format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("%s: %w", rule, fmt.Errorf(format, args...)))
+}
+
+func (c *checker) rule(r *Rule) {
+	if base := path.Base(r.Path); r.ID != base && r.ID != path.Base(path.Dir(r.Path))+"."+base {
+		c.fail(r.ID, "stands in %s: want the id as the folder's name", r.Path)
+	}
+	if strings.TrimSpace(r.Story) == "" {
+		c.fail(r.ID, "story: missing; say how it works to a reader who never met it")
+	}
+	c.expression(r.ID, "applies", r.applies)
+	if r.impact != nil {
+		c.expression(r.ID, "impact", r.impact)
+	}
+	c.subject(r)
+	for i := range r.Clues {
+		c.clue(r, &r.Clues[i])
+	}
+	for i := range r.Fix {
+		c.fix(r, &r.Fix[i])
+	}
+	c.explains(r)
+	c.vectors(r)
+}
+
+// expression checks that every series it names is recorded, with those labels.
+func (c *checker) expression(rule, where string, e *expression) {
+	for _, sel := range e.selectors {
+		signal, ok := c.signals[sel.name]
+		if !ok {
+			c.fail(rule, "%s: %s: no probe reads such a series", where, sel.name)
+			continue
+		}
+		for _, name := range sel.labels {
+			if name != "host" && !slices.Contains(signal.Labels, name) {
+				c.fail(rule, "%s: %s has no label %s; it has host %s", where, sel.name, name, strings.Join(signal.Labels, " "))
+			}
+		}
+	}
+}
+
+// subject checks that "applies" can have the subject's labels.
+func (c *checker) subject(r *Rule) {
+	can := map[string]bool{"host": true}
+	for _, sel := range r.applies.selectors {
+		if s, ok := c.signals[sel.name]; ok {
+			for _, name := range s.Labels {
+				can[name] = true
+			}
+		}
+	}
+	for _, name := range madeLabels(r.applies) {
+		can[name] = true
+	}
+	for _, name := range r.Subject {
+		if !can[name] {
+			c.fail(r.ID, "subject: no series of applies has a label %s", name)
+		}
+	}
+}
+
+// madeLabels returns the labels that an expression makes with label_replace or label_join.
+func madeLabels(e *expression) []string {
+	root, err := parseWithVariables(e.text)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		if call, ok := n.(*parser.Call); ok && strings.HasPrefix(call.Func.Name, "label_") && len(call.Args) > 1 {
+			if s, ok := call.Args[1].(*parser.StringLiteral); ok {
+				names = append(names, s.Val)
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+func (c *checker) clue(r *Rule, clue *RuleClue) {
+	where := "clue " + clue.ID
+	c.expression(r.ID, where, clue.measure)
+	for _, f := range []struct{ name, value string }{{"why", clue.Why}, {"say", clue.Say}, {"by_hand", clue.ByHand}} {
+		if strings.TrimSpace(f.value) == "" {
+			c.fail(r.ID, "%s: %s: missing", where, f.name)
+		}
+	}
+	f := c.sampleFacts(r, clue.measure)
+	for _, t := range []*text{clue.say, clue.byHand} {
+		if _, err := t.fill(f); err != nil {
+			c.fail(r.ID, "%s: %w", where, err)
+		}
+	}
+}
+
+// sampleFacts are facts with every label that could be there, to try a template on.
+func (c *checker) sampleFacts(r *Rule, e *expression) facts {
+	f := facts{Value: number(1), Subject: map[string]string{}, Labels: map[string]string{"host": "1"}, To: "1"}
+	for _, name := range r.Subject {
+		f.Subject[name] = "1"
+	}
+	for _, sel := range e.selectors {
+		if s, ok := c.signals[sel.name]; ok {
+			for _, name := range s.Labels {
+				f.Labels[name] = "1"
+			}
+		}
+	}
+	for _, name := range madeLabels(e) {
+		f.Labels[name] = "1"
+	}
+	return f
+}
+
+func (c *checker) fix(r *Rule, fix *RuleFix) {
+	where := fmt.Sprintf("fix %q", fix.Title)
+	for _, f := range []struct {
+		name, value string
+		want        []string
+	}{
+		{"risk", fix.Risk, []string{"low", "medium", "high"}},
+		{"undo", fix.Undo, []string{"automatic", "manual", "impossible"}},
+		{"restart", fix.Restart, []string{"none", "reload", "service", "host"}},
+	} {
+		if !slices.Contains(f.want, f.value) {
+			c.fail(r.ID, "%s: %s %q: want one of %s", where, f.name, f.value, strings.Join(f.want, ", "))
+		}
+	}
+	if fix.Title == "" || fix.Costs == "" {
+		c.fail(r.ID, "%s: want a title, and what it costs", where)
+	}
+	if fix.to != nil {
+		c.expression(r.ID, where, fix.to)
+	}
+	f := facts{Subject: map[string]string{}, Labels: map[string]string{}, To: "1"}
+	for _, name := range r.Subject {
+		f.Subject[name] = "1"
+	}
+	for i := range r.Clues {
+		for name := range c.sampleFacts(r, r.Clues[i].measure).Labels {
+			f.Labels[name] = "1"
+		}
+	}
+	if _, err := fix.text.fill(f); err != nil {
+		c.fail(r.ID, "%s: %w", where, err)
+	}
+}
+
+func (c *checker) explains(r *Rule) {
+	if r.Kind == kindHealthy && len(r.Explains) > 0 {
+		c.fail(r.ID, "explains: a healthy rule explains nothing")
+	}
+	for _, e := range r.Explains {
+		other := c.rules.Get(e.Finding)
+		switch {
+		case other == nil:
+			c.fail(r.ID, "explains: %s: no such rule", e.Finding)
+			continue
+		case other.Kind == kindHealthy:
+			c.fail(r.ID, "explains: %s: a healthy rule is no consequence", e.Finding)
+		case strings.TrimSpace(e.How) == "":
+			c.fail(r.ID, "explains: %s: how: missing", e.Finding)
+		}
+		for _, name := range e.Where {
+			if !slices.Contains(r.Subject, name) || !slices.Contains(other.Subject, name) {
+				c.fail(r.ID, "explains: %s: where: label %s is not in both subjects", e.Finding, name)
+			}
+		}
+	}
+}
+
+// cycles refuses rules that explain each other in a circle, which would leave
+// no root.
+func (c *checker) cycles() {
+	const visiting, done = 1, 2
+	state := map[string]int{}
+	var visit func(id string, way []string)
+	visit = func(id string, way []string) {
+		r := c.rules.Get(id)
+		if r == nil || state[id] == done {
+			return
+		}
+		way = append(way, id)
+		if state[id] == visiting {
+			c.fail(id, "explains: a circle: %s", strings.Join(way[slices.Index(way, id):], " explains "))
+			return
+		}
+		state[id] = visiting
+		for _, e := range r.Explains {
+			visit(e.Finding, way)
+		}
+		state[id] = done
+	}
+	for _, r := range c.rules.List {
+		visit(r.ID, nil)
+	}
+}
+
+// vectors checks that the rule has its tests, and that they use real series.
+func (c *checker) vectors(r *Rule) {
+	if r.Vectors == nil {
+		c.fail(r.ID, "tests.yaml: missing in %s", r.Path)
+		return
+	}
+	for _, want := range vectorCases {
+		if !slices.ContainsFunc(r.Vectors, func(v Vector) bool { return v.Case == want }) {
+			c.fail(r.ID, "tests.yaml: no vector with case: %s", want)
+		}
+	}
+	for i := range r.Vectors {
+		v := &r.Vectors[i]
+		for _, lset := range v.named {
+			if err := c.series(lset); err != nil {
+				c.fail(r.ID, "tests.yaml: %q: %w", v.Name, err)
+			}
+		}
+		for _, name := range v.Read {
+			if c.signals[name] == nil {
+				c.fail(r.ID, "tests.yaml: %q: read: %s: no probe reads such a series", v.Name, name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v.Missing)) {
+			if c.signals[name] == nil {
+				c.fail(r.ID, "tests.yaml: %q: missing: %s: no probe reads such a series", v.Name, name)
+			}
+		}
+		for _, e := range v.Expect {
+			for _, id := range e.clueIDs() {
+				if !slices.ContainsFunc(r.Clues, func(c RuleClue) bool { return c.ID == id }) && id != "applies" {
+					c.fail(r.ID, "tests.yaml: %q: the rule has no clue %s", v.Name, id)
+				}
+			}
+		}
+	}
+}
+
+// series checks a vector's series against the signal's declaration.
+func (c *checker) series(lset labels.Labels) error {
+	name := lset.Get("__name__")
+	signal, ok := c.signals[name]
+	if !ok {
+		return fmt.Errorf("%s: no probe reads such a series", name)
+	}
+	var errs []error
+	lset.Range(func(l labels.Label) {
+		if l.Name != "__name__" && l.Name != "host" && !slices.Contains(signal.Labels, l.Name) {
+			errs = append(errs, fmt.Errorf("%s has no label %s", name, l.Name))
+		}
+	})
+	return errors.Join(errs...)
+}

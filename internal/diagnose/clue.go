@@ -1,0 +1,230 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+// eyes tells what was seen on which host.
+type eyes struct {
+	hosts  []string // sorted
+	status map[string]map[string]model.Status
+}
+
+// look returns what became of a signal on a host; false when it was not tried.
+func (e eyes) look(host, signal string) (model.Status, bool) {
+	st, ok := e.status[host][signal]
+	return st, ok
+}
+
+// sight is how well the signals of an expression were seen, for one subject.
+type sight struct {
+	// closed is the first signal that was not read, with the reason.
+	closed string
+	// dim is the first signal that is there and could not be read (denied, failed).
+	dim string
+	// dimExcludes is the same for what stands to the right of "unless".
+	dimExcludes string
+}
+
+// sightOf asks for the signals of an expression on the subject's host, or on
+// all hosts where the selector speaks of all or the subject has no host.
+func (e eyes) sightOf(expr *expression, subject map[string]string) sight {
+	var s sight
+	note := func(into *string, sentence string) {
+		if *into == "" {
+			*into = sentence
+		}
+	}
+	host, own := subject["host"]
+	for _, sel := range expr.selectors {
+		closed, dim := "", ""
+		if own && !sel.global {
+			closed, dim = e.onHost(host, sel.name)
+		} else {
+			closed, dim = e.onAny(sel.name)
+		}
+		if sel.excludes {
+			note(&s.dimExcludes, dim)
+			continue
+		}
+		note(&s.closed, closed)
+		note(&s.dim, dim)
+	}
+	return s
+}
+
+// onHost says why a signal was not read on a host ("" when it was), and why it
+// could not be although it is there.
+func (e eyes) onHost(host, signal string) (closed, dim string) {
+	st, tried := e.look(host, signal)
+	switch {
+	case !tried:
+		return fmt.Sprintf("%s: was not looked for on %s", signal, host), ""
+	case st.State == model.Read:
+		return "", ""
+	}
+	sentence := signal + ": " + why(st)
+	if st.State == model.Absent {
+		return sentence, ""
+	}
+	return sentence, sentence
+}
+
+// onAny is onHost for a signal that may come from any host: one has to have
+// read it, and none may have failed to.
+func (e eyes) onAny(signal string) (closed, dim string) {
+	seen := false
+	absent := ""
+	for _, host := range e.hosts {
+		st, tried := e.look(host, signal)
+		switch {
+		case !tried:
+		case st.State == model.Read:
+			seen = true
+		case st.State == model.Absent && absent == "":
+			absent = signal + ": " + why(st)
+		case st.State != model.Absent && dim == "":
+			dim = signal + ": " + why(st)
+		}
+	}
+	switch {
+	case dim != "":
+		return dim, dim
+	case seen:
+		return "", ""
+	case absent != "":
+		return absent, ""
+	}
+	return signal + ": was not looked for", ""
+}
+
+func why(st model.Status) string {
+	if st.Why != "" {
+		return st.Why
+	}
+	return string(st.State)
+}
+
+// truth holds a measured value (nil: none) against a threshold. What was seen
+// stands by itself; what was not seen needs every eye open:
+//
+//	value      meets     signals                              answer
+//	some       yes       not met by 0, or none denied/failed  true
+//	some       no        none denied or failed                false
+//	none       -         all read, and 0 would not meet       false
+//	otherwise                                                 unknown
+//
+// Signals to the right of "unless" take away from the result: with one of
+// them denied or failed, a true is unknown.
+func truth(value *float64, is comparison, s sight) (t model.Truth, missing string) {
+	if value == nil {
+		switch {
+		case s.closed != "":
+			return model.Unknown, s.closed
+		case is.holds(0):
+			return model.Unknown, "there is no value to hold against the threshold"
+		}
+		return model.False, ""
+	}
+	if is.holds(*value) {
+		switch {
+		case s.dimExcludes != "":
+			return model.Unknown, s.dimExcludes
+		case is.holds(0) && s.dim != "":
+			return model.Unknown, s.dim
+		}
+		return model.True, ""
+	}
+	if s.dim != "" {
+		return model.Unknown, s.dim
+	}
+	return model.False, ""
+}
+
+// clue evaluates a clue for one subject. The labels are those of the sample
+// that answered. The error is one of the rule; the clue is then unknown.
+func (r *run) clue(c *RuleClue, subject map[string]string) (model.Clue, map[string]string, error) {
+	out := model.Clue{ID: c.ID, Role: c.Role, Is: c.Is, Why: strings.TrimSpace(c.Why)}
+	res := r.ask(c.measure)
+	f := facts{Subject: subject, Labels: map[string]string{}}
+	switch {
+	case res.missing != "":
+		out.Truth, out.Missing = model.Unknown, res.missing
+	case res.failed != nil:
+		out.Truth, out.Missing = model.Unknown, "the rule's expression failed: "+res.failed.Error()
+	default:
+		if s, ok := largest(res.samples, subject); ok {
+			out.Value = &s.value
+			f.Value, f.Labels = number(s.value), s.labels
+		}
+		out.Truth, out.Missing = truth(out.Value, c.is, r.sightOf(c.measure, subject))
+	}
+	say, sayErr := c.say.fill(f)
+	hand, handErr := c.byHand.fill(f)
+	out.ByHand = hand
+	switch {
+	case out.Value != nil:
+		out.Say = say
+	case out.Truth == model.False:
+		out.Say, sayErr, handErr = nothingSeen(c.measure), nil, nil
+	default:
+		sayErr, handErr = nil, nil
+	}
+	err := res.failed
+	if err == nil {
+		err = sayErr
+	}
+	if err == nil {
+		err = handErr
+	}
+	return out, f.Labels, err
+}
+
+// nothingSeen is the sentence of a clue that is false without a value.
+func nothingSeen(e *expression) string {
+	if len(e.selectors) == 0 {
+		return "there was none of it"
+	}
+	return fmt.Sprintf("there was none of it (%s was read and holds no value here)", e.selectors[0].name)
+}
+
+// answer is the answer of a rule for one subject, the first line that fits:
+//
+//	some needs false             ruled out
+//	some needs unknown           unknown
+//	some decides or proves true  confirmed
+//	some decides unknown         unknown
+//	some decides false           near
+//	otherwise                    suspected
+//
+// An unknown proves does not count, as a false one would not; supports never
+// does. One decides that is false does not outweigh another that is unknown,
+// since that one might be true and would then prove.
+func answer(clues []model.Clue) model.FindingAnswer {
+	has := func(t model.Truth, roles ...model.Role) bool {
+		for _, c := range clues {
+			for _, role := range roles {
+				if c.Role == role && c.Truth == t {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	switch {
+	case has(model.False, model.Needs):
+		return model.RuledOut
+	case has(model.Unknown, model.Needs):
+		return model.UnknownState
+	case has(model.True, model.Decides, model.Proves):
+		return model.Confirmed
+	case has(model.Unknown, model.Decides):
+		return model.UnknownState
+	case has(model.False, model.Decides):
+		return model.Near
+	}
+	return model.Suspected
+}

@@ -1,0 +1,209 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/prometheus/prometheus/storage"
+
+	"plimsoll/internal/model"
+)
+
+// run is one recorded run, as the rules see it.
+type run struct {
+	*querier
+	eyes
+}
+
+// newRun takes what a run holds: its manifest, its series, and the times of
+// the first and last sample.
+func newRun(meta model.Run, store storage.Queryable, first, last int64) *run {
+	names := map[string]bool{}
+	for _, h := range meta.Hosts {
+		names[h.Name] = true
+	}
+	for h := range meta.Status {
+		names[h] = true
+	}
+	return &run{
+		querier: newQuerier(meta, store, first, last),
+		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status},
+	}
+}
+
+// rule evaluates one rule for every subject it applies to. The error tells of
+// the rule's own faults; the findings are good all the same, with "unknown"
+// where a fault stood in the way.
+func (r *run) rule(rule *Rule) ([]model.Finding, error) {
+	subjects, missing, err := r.subjects(rule)
+	if missing != "" {
+		return []model.Finding{r.unasked(rule, nil, model.Unknown, missing)}, err
+	}
+	var out []model.Finding
+	served := map[string]bool{} // hosts that gave a subject
+	for _, subject := range subjects {
+		f, ferr := r.finding(rule, subject)
+		err = errors.Join(err, ferr)
+		out = append(out, f)
+		served[subject["host"]] = true
+	}
+	return append(out, r.hostsWithout(rule, served)...), err
+}
+
+// subjects asks what the rule applies to: the results of "applies", cut down
+// to the subject's labels, each once, sorted.
+func (r *run) subjects(rule *Rule) (list []map[string]string, missing string, err error) {
+	res := r.ask(rule.applies)
+	if res.missing != "" {
+		return nil, res.missing, nil
+	}
+	if res.failed != nil {
+		return nil, "the rule's expression failed: " + res.failed.Error(), fmt.Errorf("applies: %w", res.failed)
+	}
+	seen := map[string]bool{}
+	for _, s := range res.samples {
+		subject := map[string]string{}
+		for _, name := range rule.Subject {
+			v, ok := s.labels[name]
+			if !ok {
+				err = fmt.Errorf("applies: a result has no label %s, which is one of the subject's", name)
+				return nil, "the rule's expression failed: " + err.Error(), err
+			}
+			subject[name] = v
+		}
+		if k := subjectKey(subject); !seen[k] {
+			seen[k] = true
+			list = append(list, subject)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return subjectKey(list[i]) < subjectKey(list[j]) })
+	return list, "", nil
+}
+
+// subjectKey writes a subject so that equal ones are equal and all can be sorted.
+func subjectKey(subject map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(subject)) {
+		fmt.Fprintf(&b, "%s=%q,", name, subject[name])
+	}
+	return b.String()
+}
+
+// hostsWithout answers for hosts that gave no subject: unknown where a signal
+// of "applies" was looked for and not read, ruled out where all were read.
+func (r *run) hostsWithout(rule *Rule, served map[string]bool) []model.Finding {
+	var out []model.Finding
+	for _, host := range r.hosts {
+		if served[host] {
+			continue
+		}
+		tried, missing := false, ""
+		for _, sel := range rule.applies.selectors {
+			st, ok := r.look(host, sel.name)
+			tried = tried || ok
+			if ok && st.State != model.Read && missing == "" {
+				missing = sel.name + ": " + why(st)
+			}
+		}
+		subject := map[string]string{"host": host}
+		switch {
+		case missing != "":
+			out = append(out, r.unasked(rule, subject, model.Unknown, missing))
+		case tried:
+			out = append(out, r.unasked(rule, subject, model.False, ""))
+		}
+	}
+	return out
+}
+
+// unasked is the finding of a rule that has no subject: unknown, or ruled out
+// since there is nothing of the kind on the host.
+func (r *run) unasked(rule *Rule, subject map[string]string, t model.Truth, missing string) model.Finding {
+	if subject == nil {
+		subject = map[string]string{}
+	}
+	c := model.Clue{ID: "applies", Role: model.Needs, Truth: t, Is: "some", Missing: missing}
+	answer := model.UnknownState
+	if t == model.False {
+		answer = model.RuledOut
+		c.Say = "there is nothing here that the rule could apply to"
+	}
+	return model.Finding{
+		Rule: rule.ID, Kind: rule.Kind, Title: rule.Title, Subject: subject,
+		Answer: answer, Clues: []model.Clue{c},
+	}
+}
+
+// finding evaluates a rule for one subject.
+func (r *run) finding(rule *Rule, subject map[string]string) (model.Finding, error) {
+	f := model.Finding{
+		Rule: rule.ID, Kind: rule.Kind, Title: rule.Title, Subject: subject,
+		Blind: rule.Blind,
+	}
+	var errs []error
+	labels := map[string]string{}
+	for i := range rule.Clues {
+		c, witness, err := r.clue(&rule.Clues[i], subject)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("clue %s: %w", c.ID, err))
+		}
+		for name, v := range witness {
+			if _, taken := labels[name]; !taken {
+				labels[name] = v
+			}
+		}
+		f.Clues = append(f.Clues, c)
+	}
+	f.Answer = answer(f.Clues)
+	switch f.Answer {
+	case model.RuledOut:
+		putFirst(f.Clues, model.False)
+	case model.UnknownState:
+		putFirst(f.Clues, model.Unknown)
+	default:
+		f.Story = strings.TrimSpace(rule.Story)
+		errs = append(errs, r.impactAndFix(rule, &f, labels))
+	}
+	return f, errors.Join(errs...)
+}
+
+// putFirst moves the clue that gave the answer to the front: the first needs
+// (else decides) with that truth.
+func putFirst(clues []model.Clue, t model.Truth) {
+	for _, role := range []model.Role{model.Needs, model.Decides} {
+		for i, c := range clues {
+			if c.Role == role && c.Truth == t {
+				copy(clues[1:i+1], clues[:i])
+				clues[0] = c
+				return
+			}
+		}
+	}
+}
+
+// impactAndFix adds what only a finding that may hold has.
+func (r *run) impactAndFix(rule *Rule, f *model.Finding, labels map[string]string) error {
+	var errs []error
+	if rule.impact != nil {
+		res := r.ask(rule.impact)
+		if res.failed != nil {
+			errs = append(errs, fmt.Errorf("impact: %w", res.failed))
+		}
+		if s, ok := largest(res.samples, f.Subject); ok {
+			impact := min(max(s.value, 0), 1)
+			f.Impact = &impact
+		}
+	}
+	for i := range rule.Fix {
+		fix, err := rule.Fix[i].render(r.querier, f.Subject, labels)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("fix %q: %w", rule.Fix[i].Title, err))
+		}
+		f.Fix = append(f.Fix, fix)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,297 @@
+package diagnose
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"plimsoll/internal/model"
+)
+
+// lookback is how long before a moment a reading still counts as that
+// moment's: a few rounds, since some probes are not read in each.
+const lookback = 10 * time.Second
+
+// promParser is Prometheus' own parser, with the "anchored" modifier, which
+// takes a range's two ends from readings instead of extrapolating.
+var promParser = parser.NewParser(parser.Options{EnableExtendedRangeSelectors: true})
+
+// expression is a PromQL text of a rule with the shared terms filled in. Its
+// window variables are filled in for each run, by query.
+type expression struct {
+	text      string
+	selectors []selector
+}
+
+// selector is a series that an expression names.
+type selector struct {
+	name   string
+	labels []string // that its matchers name
+	// global: an aggregation around it drops the host, so that it speaks of all hosts.
+	global bool
+	// excludes: it stands to the right of "unless"; more of it makes less of the result.
+	excludes bool
+}
+
+// variable matches a window variable; in brackets it is a range.
+var variable = regexp.MustCompile(`(\[\s*)?\$([a-z]+)(_seconds|_start|_end)?`)
+
+var windowNames = []string{
+	"window", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
+}
+
+// parseExpression fills in the shared terms and parses the result.
+func parseExpression(src string, known records) (*expression, error) {
+	if strings.TrimSpace(src) == "" {
+		return nil, errors.New("the expression is missing")
+	}
+	text, err := expandRecords(src, known)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parseWithVariables(text)
+	if err != nil {
+		return nil, err
+	}
+	if t := root.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
+		return nil, fmt.Errorf("want an instant vector or a number, got a %s", parser.DocumentedType(t))
+	}
+	e := &expression{text: text}
+	if e.selectors, err = findSelectors(root); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// parseWithVariables parses a text with window variables, each stood in for by
+// digits of the same length, so that positions stay right.
+func parseWithVariables(text string) (parser.Expr, error) {
+	var bad error
+	plain := replaceVariables(text, func(v variableUse) string {
+		if !slices.Contains(windowNames, v.window) {
+			bad = fmt.Errorf("$%s: no such window; there are %s", v.window, strings.Join(windowNames, ", "))
+		}
+		if v.isRange && v.part == "" {
+			return strings.Repeat("1", v.length-1) + "s"
+		}
+		if v.part == "" {
+			bad = fmt.Errorf("$%s: want it in brackets, or as $%s_seconds, $%s_start or $%s_end", v.window, v.window, v.window, v.window)
+		}
+		return strings.Repeat("1", v.length)
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	return promParser.ParseExpr(plain)
+}
+
+// variableUse is one window variable in a text.
+type variableUse struct {
+	window  string
+	part    string // "", "_seconds", "_start", "_end"
+	isRange bool
+	length  int // of the variable itself, with its dollar sign
+}
+
+// replaceVariables calls stand for each variable and puts its answer in its place.
+func replaceVariables(text string, stand func(variableUse) string) string {
+	var out strings.Builder
+	last := 0
+	for _, m := range variable.FindAllStringSubmatchIndex(text, -1) {
+		use := variableUse{window: text[m[4]:m[5]], isRange: m[2] >= 0}
+		start := m[4] - 1
+		if m[6] >= 0 {
+			use.part = text[m[6]:m[7]]
+		}
+		use.length = m[1] - start
+		out.WriteString(text[last:start])
+		out.WriteString(stand(use))
+		last = m[1]
+	}
+	out.WriteString(text[last:])
+	return out.String()
+}
+
+type splice struct {
+	start, end int
+	text       string
+}
+
+func spliceAll(s string, cuts []splice) string {
+	slices.SortFunc(cuts, func(a, b splice) int { return b.start - a.start })
+	for _, c := range cuts {
+		s = s[:c.start] + c.text + s[c.end:]
+	}
+	return s
+}
+
+// vectorSelectors returns all selectors below root. Those with a range are
+// left out of a parser.Inspect by way of their matrix only, so none comes twice.
+func vectorSelectors(root parser.Expr) []*parser.VectorSelector {
+	var list []*parser.VectorSelector
+	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		if vs, ok := n.(*parser.VectorSelector); ok {
+			list = append(list, vs)
+		}
+		return nil
+	})
+	return list
+}
+
+// findSelectors returns the series that root names, and refuses what would
+// make a number of an absence or could not be traced to a signal.
+func findSelectors(root parser.Expr) ([]selector, error) {
+	var list []selector
+	var bad error
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.Call:
+			if err := refuseCall(n); err != nil && bad == nil {
+				bad = err
+			}
+		case *parser.VectorSelector:
+			s := selector{name: n.Name}
+			if n.Name == "" && bad == nil {
+				bad = fmt.Errorf("%s: name the series outright, so that its status can be asked", n)
+			}
+			for _, m := range n.LabelMatchers {
+				if m.Name != "__name__" {
+					s.labels = append(s.labels, m.Name)
+				}
+			}
+			s.global, s.excludes = standing(n, path)
+			list = append(list, s)
+		}
+		return nil
+	})
+	return list, bad
+}
+
+func refuseCall(c *parser.Call) error {
+	switch c.Func.Name {
+	case "vector", "absent", "absent_over_time":
+		return fmt.Errorf("%s(): it makes a number out of an absence; leave it out, the engine knows the third answer", c.Func.Name)
+	}
+	if _, ok := promql.AnchoredSafeFunctions[c.Func.Name]; ok {
+		if _, ok := c.Args[0].(*parser.SubqueryExpr); ok {
+			return fmt.Errorf("%s() of a subquery extrapolates; give it a plain series", c.Func.Name)
+		}
+	}
+	return nil
+}
+
+// standing tells where in the expression a selector stands; path leads from
+// the root to its parent.
+func standing(n parser.Node, path []parser.Node) (global, excludes bool) {
+	child := n
+	for _, up := range slices.Backward(path) {
+		switch up := up.(type) {
+		case *parser.AggregateExpr:
+			if slices.Contains(up.Grouping, "host") == up.Without {
+				global = true
+			}
+		case *parser.BinaryExpr:
+			if up.Op == parser.LUNLESS && up.RHS == child {
+				excludes = true
+			}
+		}
+		child = up
+	}
+	return global, excludes
+}
+
+// query returns the PromQL text that Prometheus' engine evaluates for this
+// run: windows are filled in, ranges include both of a window's ends, and
+// differences of counters are exact. The second result, when not empty, says
+// which window the run does not have.
+func (e *expression) query(w windows) (text, missing string, err error) {
+	text = replaceVariables(e.text, func(v variableUse) string {
+		span, ok := w[v.window]
+		if !ok {
+			missing = fmt.Sprintf("this run has no %s window", v.window)
+		}
+		switch v.part {
+		case "_seconds":
+			return strconv.FormatFloat(float64(span.end-span.start)/1000, 'f', -1, 64)
+		case "_start":
+			return moment(span.start)
+		case "_end":
+			return moment(span.end)
+		}
+		return rangeMark + strconv.FormatInt(span.end-span.start, 10) + rangeMark + moment(span.end) + rangeMark
+	})
+	if missing != "" {
+		return "", missing, nil
+	}
+	text, err = anchorDifferences(pinRanges(text))
+	return text, "", err
+}
+
+// moment writes Unix milliseconds as PromQL's seconds.
+func moment(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
+
+// rangeMark encloses a window within brackets until pinRanges has moved its
+// end behind them. It cannot stand in a PromQL text.
+const rangeMark = "\x00"
+
+var markedRange = regexp.MustCompile("\x00(-?[0-9]+)\x00(-?[0-9.]+)\x00([^\\]]*\\])")
+
+// pinRanges turns each marked window into a range with an "@" behind its
+// bracket. A range of Prometheus is open at its start, so a millisecond more
+// takes in the reading at the start itself.
+func pinRanges(text string) string {
+	return markedRange.ReplaceAllStringFunc(text, func(s string) string {
+		m := markedRange.FindStringSubmatch(s)
+		length, err := strconv.ParseInt(m[1], 10, 64)
+		if err != nil { // digits only, written by query
+			return s
+		}
+		return fmt.Sprintf("%dms%s @ %s", length+1, m[3], m[2])
+	})
+}
+
+// anchorDifferences makes increase, rate and their kin exact. "anchored" takes
+// the reading at the range's start, or the last one before it, and the last in
+// the range, and corrects counter resets. It answers 0 where there is only one
+// reading; nothing is known then, so a count of the readings guards it.
+func anchorDifferences(text string) (string, error) {
+	root, err := promParser.ParseExpr(text)
+	if err != nil {
+		return "", err
+	}
+	var cuts []splice
+	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		call, ok := n.(*parser.Call)
+		if !ok {
+			return nil
+		}
+		if _, ok := promql.AnchoredSafeFunctions[call.Func.Name]; !ok {
+			return nil
+		}
+		if ms, ok := call.Args[0].(*parser.MatrixSelector); ok {
+			pos := call.PositionRange()
+			cuts = append(cuts, splice{int(pos.Start), int(pos.End), anchored(call, ms)})
+		}
+		return nil
+	})
+	return spliceAll(text, cuts), nil
+}
+
+func anchored(call *parser.Call, ms *parser.MatrixSelector) string {
+	vs := ms.VectorSelector.(*parser.VectorSelector)
+	if vs.Timestamp != nil {
+		ms.Range -= time.Millisecond // what pinRanges added
+	}
+	vs.Anchored = true
+	difference := call.String()
+	vs.Anchored = false
+	ms.Range += lookback
+	return fmt.Sprintf("(%s and count_over_time(%s) > 1)", difference, ms)
+}

@@ -1,0 +1,176 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/storage"
+	"log/slog"
+
+	"plimsoll/internal/model"
+)
+
+// span is a stretch of time with both ends in it, in Unix milliseconds.
+type span struct{ start, end int64 }
+
+// windows are the stretches that a run has, by name. "run" is everything
+// recorded, "window" the main one.
+type windows map[string]span
+
+// windowsOf lists a run's windows; first and last are the times of its first
+// and last sample. A window without length, or still open, is none.
+func windowsOf(list []model.Window, first, last int64) windows {
+	w := windows{}
+	if last > first {
+		w["run"] = span{first, last}
+	}
+	for _, win := range list {
+		if win.End > win.Start {
+			w[win.Name] = span{win.Start, win.End}
+		}
+	}
+	if hold, ok := w[model.Hold]; ok {
+		w["window"] = hold
+	} else if base, ok := w[model.Baseline]; ok && last > base.end {
+		w["window"] = span{base.end, last}
+	} else if run, ok := w["run"]; ok {
+		w["window"] = run
+	}
+	return w
+}
+
+// sample is one result of an expression: a finite number and its labels.
+type sample struct {
+	labels map[string]string
+	value  float64
+}
+
+// result is what an expression gave for a run. missing says why it could not
+// be asked; failed that the engine refused it, which is an error of the rule.
+type result struct {
+	samples []sample
+	missing string
+	failed  error
+}
+
+// querier evaluates expressions over one run. It is used by one goroutine.
+type querier struct {
+	engine  *promql.Engine
+	storage storage.Queryable
+	windows windows
+	at      time.Time
+	cache   map[string]result
+}
+
+// newQuerier prepares the evaluation. Subqueries look twice an interval at
+// moments that the engine counts from the epoch; the store's clock is shifted
+// so that they fall on the end of the main window, and no reading is missed.
+func newQuerier(meta model.Run, store storage.Queryable, first, last int64) *querier {
+	step := max(meta.Plan.Interval/2, 1)
+	if meta.Plan.Interval <= 0 {
+		step = 500
+	}
+	w := windowsOf(meta.Windows, first, last)
+	end := last
+	if whole, ok := w["window"]; ok {
+		end = whole.end
+	}
+	shift := (step - end%step) % step
+	for name, s := range w {
+		w[name] = span{s.start + shift, s.end + shift}
+	}
+	return &querier{
+		engine: promql.NewEngine(promql.EngineOpts{
+			Logger:                   slog.New(slog.DiscardHandler),
+			MaxSamples:               100_000_000,
+			Timeout:                  time.Hour,
+			LookbackDelta:            lookback,
+			NoStepSubqueryIntervalFn: func(int64) int64 { return step },
+			EnableAtModifier:         true,
+			EnableNegativeOffset:     true,
+			Parser:                   promParser,
+		}),
+		storage: shifted{store, shift},
+		windows: w,
+		at:      time.UnixMilli(end + shift),
+		cache:   map[string]result{},
+	}
+}
+
+// ask evaluates an expression at the end of the main window.
+func (q *querier) ask(e *expression) result {
+	if r, ok := q.cache[e.text]; ok {
+		return r
+	}
+	r := q.evaluate(e)
+	q.cache[e.text] = r
+	return r
+}
+
+func (q *querier) evaluate(e *expression) result {
+	text, missing, err := e.query(q.windows)
+	if missing != "" {
+		return result{missing: missing}
+	}
+	if err != nil {
+		return result{failed: err}
+	}
+	query, err := q.engine.NewInstantQuery(context.Background(), q.storage, nil, text, q.at)
+	if err != nil {
+		return result{failed: err}
+	}
+	defer query.Close()
+	res := query.Exec(context.Background())
+	if res.Err != nil {
+		return result{failed: res.Err}
+	}
+	switch v := res.Value.(type) {
+	case promql.Vector:
+		return result{samples: samplesOf(v)}
+	case promql.Scalar:
+		return result{samples: samplesOf(promql.Vector{{F: v.V}})}
+	}
+	return result{failed: fmt.Errorf("want an instant vector or a number, got a %s", res.Value.Type())}
+}
+
+// samplesOf drops what is no finite number (nothing divided by nothing says
+// nothing) and sorts by labels, so that the same run gives the same bytes.
+func samplesOf(v promql.Vector) []sample {
+	v = slices.DeleteFunc(v, func(s promql.Sample) bool {
+		return s.H != nil || math.IsNaN(s.F) || math.IsInf(s.F, 0)
+	})
+	slices.SortFunc(v, func(a, b promql.Sample) int { return labels.Compare(a.Metric, b.Metric) })
+	out := make([]sample, len(v))
+	for i, s := range v {
+		out[i] = sample{labels: s.Metric.Map(), value: s.F}
+		delete(out[i].labels, "__name__")
+	}
+	return out
+}
+
+// largest returns the sample that belongs to a subject, which is one that
+// agrees with it in all labels that both have; the largest of several.
+func largest(samples []sample, subject map[string]string) (sample, bool) {
+	var best sample
+	found := false
+	for _, s := range samples {
+		if agree(s.labels, subject) && (!found || s.value > best.value) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+func agree(a, b map[string]string) bool {
+	for name, v := range a {
+		if w, ok := b[name]; ok && v != w {
+			return false
+		}
+	}
+	return true
+}

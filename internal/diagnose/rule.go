@@ -1,0 +1,315 @@
+package diagnose
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"plimsoll/internal/model"
+)
+
+// The kinds of rules.
+const (
+	kindCause    = "cause"    // something holds the load back and can be mended
+	kindCapacity = "capacity" // the machine does useful work and has no more to give
+	kindSymptom  = "symptom"  // what users or tools see of a cause
+	kindHealthy  = "healthy"  // nothing held the load back
+)
+
+// Rules is a rule set. Load makes it; it is not changed afterwards and may be
+// used by several goroutines.
+type Rules struct {
+	// List is sorted by id.
+	List []*Rule
+	// Records are the shared terms, sorted by name.
+	Records []Record
+	// Hash is the SHA-256, in hex, of everything in the set that can change a
+	// verdict; test vectors are not part of it.
+	Hash string
+}
+
+// Get returns the rule of that id, or nil.
+func (rs Rules) Get(id string) *Rule {
+	i, found := slices.BinarySearchFunc(rs.List, id, func(r *Rule, id string) int { return strings.Compare(r.ID, id) })
+	if !found {
+		return nil
+	}
+	return rs.List[i]
+}
+
+// Rule is one rule as rule.yaml states it; rules/README.md describes each field.
+type Rule struct {
+	ID       string     `yaml:"id" json:"id"`
+	Title    string     `yaml:"title" json:"title"`
+	Kind     string     `yaml:"kind" json:"kind"`
+	Subject  []string   `yaml:"subject" json:"subject"`
+	Story    string     `yaml:"story" json:"story"`
+	Blind    []string   `yaml:"blind" json:"blind,omitempty"`
+	Applies  string     `yaml:"applies" json:"applies"`
+	Clues    []RuleClue `yaml:"clues" json:"clues"`
+	Impact   string     `yaml:"impact" json:"impact,omitempty"`
+	Explains []Explain  `yaml:"explains" json:"explains,omitempty"`
+	Fix      []RuleFix  `yaml:"fix" json:"fix,omitempty"`
+	Lab      Lab        `yaml:"lab" json:"lab"`
+
+	// Path is the rule's folder within the rule set.
+	Path string `yaml:"-" json:"-"`
+	// Vectors are the rule's tests, nil without a tests.yaml.
+	Vectors []Vector `yaml:"-" json:"-"`
+
+	applies, impact *expression
+}
+
+// RuleClue is a clue as a rule states it.
+type RuleClue struct {
+	ID      string     `yaml:"id" json:"id"`
+	Role    model.Role `yaml:"role" json:"role"`
+	Measure string     `yaml:"measure" json:"measure"`
+	Is      string     `yaml:"is" json:"is"`
+	Why     string     `yaml:"why" json:"why"`
+	Say     string     `yaml:"say" json:"say"`
+	ByHand  string     `yaml:"by_hand" json:"by_hand"`
+
+	measure     *expression
+	is          comparison
+	say, byHand *text
+}
+
+// Explain declares that a finding of another rule is a consequence of this one.
+type Explain struct {
+	Finding string `yaml:"finding" json:"finding"`
+	How     string `yaml:"how" json:"how"`
+	// Where names the labels in which the two subjects must agree. nil means
+	// all that both have; empty means none.
+	Where []string `yaml:"where" json:"where,omitempty"`
+}
+
+// RuleFix is a fix as a rule states it.
+type RuleFix struct {
+	Title   string `yaml:"title" json:"title"`
+	Change  Change `yaml:"change" json:"change"`
+	Risk    string `yaml:"risk" json:"risk"`       // low | medium | high
+	Costs   string `yaml:"costs" json:"costs"`     // what it costs
+	Undo    string `yaml:"undo" json:"undo"`       // automatic | manual | impossible
+	Restart string `yaml:"restart" json:"restart"` // none | reload | service | host
+	Accept  string `yaml:"accept" json:"accept,omitempty"`
+
+	to   *expression // nil when To is a literal
+	text *text
+}
+
+// Change is one typed change of a setting; exactly one of Sysctl, Nginx,
+// PHPFPM and Person is set. To is its new value, a literal or PromQL.
+type Change struct {
+	Sysctl string `yaml:"sysctl" json:"sysctl,omitempty"`
+	Nginx  string `yaml:"nginx" json:"nginx,omitempty"`
+	PHPFPM string `yaml:"phpfpm" json:"phpfpm,omitempty"`
+	Person string `yaml:"person" json:"person,omitempty"`
+	To     string `yaml:"to" json:"to,omitempty"`
+}
+
+// Lab names the lab's cases that this rule has to find, and those that look
+// alike and must not be taken for it.
+type Lab struct {
+	Causes     []string `yaml:"causes" json:"causes"`
+	Lookalikes []string `yaml:"lookalikes" json:"lookalikes"`
+}
+
+// Load reads a rule set: records.yaml, and every rule.yaml with the
+// tests.yaml beside it. It returns all that is wrong at once, each with the
+// file it is in; Check finds what only a look at the whole set can.
+func Load(fsys fs.FS) (Rules, error) {
+	paths, err := rulePaths(fsys)
+	if err != nil {
+		return Rules{}, err
+	}
+	records, raw, err := loadRecords(fsys)
+	if err != nil {
+		return Rules{}, err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "records.yaml %d\n%s", len(raw), raw)
+	set := Rules{Records: records.sorted()}
+	var errs []error
+	for _, p := range paths {
+		rule, raw, err := loadRule(fsys, p, records)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", p, len(raw), raw)
+		set.List = append(set.List, rule)
+	}
+	slices.SortFunc(set.List, func(a, b *Rule) int { return strings.Compare(a.ID, b.ID) })
+	for i := 1; i < len(set.List); i++ {
+		if set.List[i].ID == set.List[i-1].ID {
+			errs = append(errs, fmt.Errorf("%s: id %s is taken by %s", set.List[i].Path, set.List[i].ID, set.List[i-1].Path))
+		}
+	}
+	set.Hash = hex.EncodeToString(sum.Sum(nil))
+	return set, errors.Join(errs...)
+}
+
+// rulePaths returns the paths of all rule.yaml files, sorted.
+func rulePaths(fsys fs.FS) ([]string, error) {
+	var paths []string
+	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() == "rule.yaml" {
+			paths = append(paths, p)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the rule set: %w", err)
+	}
+	return paths, nil
+}
+
+func loadRule(fsys fs.FS, p string, known records) (*Rule, []byte, error) {
+	raw, err := fs.ReadFile(fsys, p)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", p, err)
+	}
+	rule, err := parseRule(raw, known)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", p, err)
+	}
+	rule.Path = path.Dir(p)
+	tests := path.Join(rule.Path, "tests.yaml")
+	vectors, err := fs.ReadFile(fsys, tests)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rule, raw, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", tests, err)
+	}
+	if rule.Vectors, err = parseVectors(vectors); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", tests, err)
+	}
+	return rule, raw, nil
+}
+
+// decodeStrict decodes exactly one YAML document and refuses unknown fields.
+func decodeStrict(raw []byte, into any) error {
+	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errors.New("the file is empty")
+		}
+		return err
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("want one YAML document, found more")
+	}
+	return nil
+}
+
+// parseRule reads a rule.yaml and compiles what is in it.
+func parseRule(raw []byte, known records) (*Rule, error) {
+	r := new(Rule)
+	if err := decodeStrict(raw, r); err != nil {
+		return nil, err
+	}
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if r.ID == "" || r.Title == "" || len(r.Subject) == 0 || len(r.Clues) == 0 {
+		fail("want at least id, title, subject, applies and one clue")
+	}
+	if !slices.Contains([]string{kindCause, kindCapacity, kindSymptom, kindHealthy}, r.Kind) {
+		fail("kind %q: want cause, capacity, symptom or healthy", r.Kind)
+	}
+	var err error
+	if r.applies, err = parseExpression(r.Applies, known); err != nil {
+		fail("applies: %w", err)
+	}
+	if r.Impact != "" {
+		if r.impact, err = parseExpression(r.Impact, known); err != nil {
+			fail("impact: %w", err)
+		}
+	}
+	ids := map[string]bool{}
+	for i := range r.Clues {
+		c := &r.Clues[i]
+		if c.ID == "" || ids[c.ID] {
+			fail("clue %d: want an id that no other clue of the rule has, got %q", i+1, c.ID)
+		}
+		ids[c.ID] = true
+		if err := c.compile(known); err != nil {
+			fail("clue %s: %w", c.ID, err)
+		}
+	}
+	for i := range r.Fix {
+		if err := r.Fix[i].compile(known); err != nil {
+			fail("fix %q: %w", r.Fix[i].Title, err)
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+func (c *RuleClue) compile(known records) error {
+	if !slices.Contains([]model.Role{model.Needs, model.Decides, model.Proves, model.Supports}, c.Role) {
+		return fmt.Errorf("role %q: want needs, decides, proves or supports", c.Role)
+	}
+	var err error
+	if c.measure, err = parseExpression(c.Measure, known); err != nil {
+		return fmt.Errorf("measure: %w", err)
+	}
+	if c.is, err = parseComparison(c.Is); err != nil {
+		return err
+	}
+	if c.say, err = parseText(c.Say); err != nil {
+		return fmt.Errorf("say: %w", err)
+	}
+	if c.byHand, err = parseText(c.ByHand); err != nil {
+		return fmt.Errorf("by_hand: %w", err)
+	}
+	return nil
+}
+
+// comparison is one threshold: an operator and a number.
+type comparison struct {
+	op    string
+	bound float64
+}
+
+var comparisonForm = regexp.MustCompile(`^(>=|<=|==|!=|>|<)\s*(\S+)$`)
+
+func parseComparison(s string) (comparison, error) {
+	m := comparisonForm.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
+		return comparison{}, fmt.Errorf(`is %q: want a comparison such as ">= 0.95"`, s)
+	}
+	bound, err := strconv.ParseFloat(m[2], 64)
+	if err != nil || bound != bound {
+		return comparison{}, fmt.Errorf("is %q: want a number after the operator", s)
+	}
+	return comparison{op: m[1], bound: bound}, nil
+}
+
+func (c comparison) holds(v float64) bool {
+	switch c.op {
+	case ">":
+		return v > c.bound
+	case ">=":
+		return v >= c.bound
+	case "<":
+		return v < c.bound
+	case "<=":
+		return v <= c.bound
+	case "==":
+		return v == c.bound
+	}
+	return v != c.bound
+}

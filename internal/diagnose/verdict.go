@@ -1,0 +1,309 @@
+package diagnose
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+// sideImpact is the share of requests below which a confirmed cause is told
+// beside the answer instead of being it: less than a tenth is not what holds
+// throughput back.
+const sideImpact = 0.1
+
+// candidate is a finding with what the verdict has to know about it.
+type candidate struct {
+	model.Finding
+	rule      *Rule
+	by        *candidate // the strongest that explains it
+	beneath   []link     // what it explains directly
+	explained bool
+	root      bool
+}
+
+// link is one declared "explains" that fits.
+type link struct {
+	to  *candidate
+	how string
+}
+
+// may tells whether the finding may hold: confirmed or suspected.
+func (c *candidate) may() bool {
+	return c.Answer == model.Confirmed || c.Answer == model.Suspected
+}
+
+func (c *candidate) confirmed(kinds ...string) bool {
+	return c.Answer == model.Confirmed && slices.Contains(kinds, c.Kind)
+}
+
+// verdict orders all findings by cause. loaded tells whether the run drove load.
+func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
+	var open []*candidate
+	v := model.Verdict{Root: []model.Finding{}, Findings: []model.Finding{}, RuledOut: []model.Finding{}, Unknown: []model.Finding{}}
+	for _, f := range findings {
+		switch f.Answer {
+		case model.RuledOut:
+			v.RuledOut = append(v.RuledOut, f)
+		case model.UnknownState:
+			v.Unknown = append(v.Unknown, f)
+		default:
+			open = append(open, &candidate{Finding: f, rule: rules.Get(f.Rule)})
+		}
+	}
+	slices.SortFunc(v.RuledOut, byImpact)
+	slices.SortFunc(v.Unknown, byImpact)
+	slices.SortFunc(open, func(a, b *candidate) int { return byImpact(a.Finding, b.Finding) })
+	explain(open)
+	var roots []*candidate
+	v.Answer, roots = conclude(open, loaded)
+	for _, c := range roots {
+		c.root = true
+	}
+	for _, c := range open {
+		c.Explains = beneath(c)
+	}
+	v.Findings = inOrder(open, roots)
+	for _, c := range roots {
+		v.Root = append(v.Root, c.Finding)
+	}
+	v.Sentence = sentence(v.Answer, roots, open)
+	return v
+}
+
+// byImpact orders by impact (largest first, unknown last), rule and subject.
+func byImpact(a, b model.Finding) int {
+	known := func(f model.Finding) float64 {
+		if f.Impact == nil {
+			return -1
+		}
+		return *f.Impact
+	}
+	return cmp.Or(
+		cmp.Compare(known(b), known(a)),
+		cmp.Compare(a.Rule, b.Rule),
+		cmp.Compare(subjectKey(a.Subject), subjectKey(b.Subject)),
+	)
+}
+
+// explain links findings by their rules' declarations. A confirmed finding
+// explains whatever fits; a suspected one only what is no confirmed cause or
+// capacity, and only where no confirmed one does.
+func explain(open []*candidate) {
+	for _, answer := range []model.FindingAnswer{model.Confirmed, model.Suspected} {
+		var found []*candidate
+		for _, a := range open {
+			if a.Answer != answer || a.Kind == kindHealthy {
+				continue
+			}
+			for _, b := range open {
+				how, ok := explains(a, b)
+				if !ok || b.explained || (answer == model.Suspected && b.confirmed(kindCause, kindCapacity)) {
+					continue
+				}
+				a.beneath = append(a.beneath, link{b, how})
+				if b.by == nil {
+					b.by = a
+				}
+				found = append(found, b)
+			}
+		}
+		for _, b := range found {
+			b.explained = true
+		}
+	}
+	for _, c := range open {
+		if c.by != nil {
+			c.ExplainedBy = c.by.Rule
+		}
+	}
+}
+
+func explains(a, b *candidate) (how string, ok bool) {
+	if !b.may() || b.Kind == kindHealthy || a == b {
+		return "", false
+	}
+	for _, e := range a.rule.Explains {
+		if e.Finding == b.Rule && subjectsFit(a.Subject, b.Subject, e.Where) {
+			return e.How, true
+		}
+	}
+	return "", false
+}
+
+// subjectsFit tells whether two subjects agree: in the labels of where, or,
+// when it is nil, in all labels that both have.
+func subjectsFit(a, b map[string]string, where []string) bool {
+	if where == nil {
+		return agree(a, b)
+	}
+	for _, name := range where {
+		if a[name] != b[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// beneath lists all that a finding explains, directly or through others, the
+// direct ones first.
+func beneath(c *candidate) []model.Explained {
+	var out []model.Explained
+	seen := map[*candidate]bool{c: true}
+	for next := []*candidate{c}; len(next) > 0; {
+		from := next[0]
+		next = next[1:]
+		for _, l := range from.beneath {
+			if !seen[l.to] {
+				seen[l.to] = true
+				out = append(out, model.Explained{Rule: l.to.Rule, Subject: l.to.Subject, How: l.how})
+				next = append(next, l.to)
+			}
+		}
+	}
+	return out
+}
+
+// conclude gives the answer and its roots, the first that fits of:
+//
+//	confirmed causes, unexplained, impact unknown or at least a tenth   cause
+//	suspected causes, unexplained, impact known and at least a tenth    cause
+//	confirmed capacity, unexplained                                     capacity
+//	confirmed healthy and no confirmed symptom; or no load, and no
+//	symptom, cause or capacity confirmed or suspected                   healthy
+//	confirmed causes of less impact                                     cause
+//	otherwise                                                           unclear
+func conclude(open []*candidate, loaded bool) (model.Answer, []*candidate) {
+	var causes, side, suspects, capacity []*candidate
+	symptom, healthy, any := false, false, false
+	for _, c := range open {
+		symptom = symptom || c.confirmed(kindSymptom)
+		healthy = healthy || c.confirmed(kindHealthy)
+		any = any || (c.may() && c.Kind != kindHealthy)
+		switch {
+		case c.explained || !c.may():
+		case c.confirmed(kindCapacity):
+			capacity = append(capacity, c)
+		case c.Kind != kindCause:
+		case c.Answer == model.Confirmed && c.Impact != nil && *c.Impact < sideImpact:
+			side = append(side, c)
+		case c.Answer == model.Confirmed:
+			causes = append(causes, c)
+		case c.Impact != nil && *c.Impact >= sideImpact:
+			suspects = append(suspects, c)
+		}
+	}
+	switch {
+	case len(causes) > 0:
+		return model.AnswerCause, causes
+	case len(suspects) > 0:
+		return model.AnswerCause, suspects
+	case len(capacity) > 0:
+		return model.AnswerCapacity, capacity
+	case healthy && !symptom, !loaded && !any:
+		return model.AnswerHealthy, nil
+	case len(side) > 0:
+		return model.AnswerCause, side
+	}
+	return model.AnswerUnclear, nil
+}
+
+// inOrder lists the open findings: each root with all beneath it, then other
+// confirmed causes and capacities, suspected and near ones, symptoms nobody
+// explains, and the healthy answers.
+func inOrder(open, roots []*candidate) []model.Finding {
+	out := []model.Finding{}
+	taken := map[*candidate]bool{}
+	var take func(c *candidate)
+	take = func(c *candidate) {
+		if taken[c] {
+			return
+		}
+		taken[c] = true
+		out = append(out, c.Finding)
+		for _, l := range c.beneath {
+			if !l.to.root {
+				take(l.to)
+			}
+		}
+	}
+	for _, c := range roots {
+		take(c)
+	}
+	rest := slices.Clone(open)
+	slices.SortStableFunc(rest, func(a, b *candidate) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, c := range rest {
+		take(c)
+	}
+	return out
+}
+
+func rank(c *candidate) int {
+	switch {
+	case c.confirmed(kindCause, kindCapacity):
+		return 0
+	case c.Kind == kindCause && c.Answer == model.Suspected:
+		return 1
+	case c.Kind == kindCapacity && c.Answer == model.Suspected:
+		return 2
+	case c.Kind == kindCause:
+		return 3
+	case c.Kind == kindCapacity:
+		return 4
+	case c.Kind == kindSymptom:
+		return 5
+	}
+	return 6
+}
+
+// sentence says the verdict in one line.
+func sentence(a model.Answer, roots, open []*candidate) string {
+	switch a {
+	case model.AnswerCause:
+		if roots[0].Answer == model.Suspected {
+			return "Probably: " + named(roots)
+		}
+		return named(roots)
+	case model.AnswerCapacity:
+		return named(roots)
+	case model.AnswerHealthy:
+		for _, c := range open {
+			if c.confirmed(kindHealthy) {
+				return c.Title + "; nothing held it back."
+			}
+		}
+		return "Nothing was found that holds the service back."
+	}
+	for _, c := range open {
+		if c.Kind == kindCause && (c.Answer == model.Suspected || c.Answer == model.Near) {
+			return "No rule could name what holds it back; the nearest is: " + named([]*candidate{c})
+		}
+	}
+	return "No rule could name what holds it back, or say that nothing does."
+}
+
+// named lists titles with their subjects.
+func named(list []*candidate) string {
+	var parts []string
+	for _, c := range list {
+		parts = append(parts, fmt.Sprintf("%s (%s)", c.Title, subjectLine(c.Subject)))
+	}
+	return strings.Join(parts, "; and: ") + "."
+}
+
+// subjectLine writes a subject for people, the host first.
+func subjectLine(subject map[string]string) string {
+	var parts []string
+	if host, ok := subject["host"]; ok {
+		parts = append(parts, host)
+	}
+	for _, name := range slices.Sorted(maps.Keys(subject)) {
+		if name != "host" {
+			parts = append(parts, name+" "+subject[name])
+		}
+	}
+	return strings.Join(parts, ", ")
+}

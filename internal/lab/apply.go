@@ -1,0 +1,195 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// up makes the hosts and does all steps of a case but the machine-wide ones.
+func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
+	dir := filepath.Join(l.stateDir(), c.ID)
+	v, err := c.values(dir, mends)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.note(entry{Do: "case", Name: c.ID}); err != nil {
+		return nil, err
+	}
+	if err := l.note(entry{Do: "dir", Name: c.ID, Path: dir}); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("work directory: %w", err)
+	}
+	if err := l.makeHosts(ctx); err != nil {
+		return nil, err
+	}
+	for i, s := range c.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("case %s: interrupted: %w", c.ID, err)
+		}
+		if err := l.apply(ctx, s, v); err != nil {
+			return nil, fmt.Errorf("case %s, step %d: %w", c.ID, i+1, err)
+		}
+	}
+	return v, nil
+}
+
+func (l *Lab) apply(ctx context.Context, s Step, v values) error {
+	switch {
+	case s.Sysctl != nil:
+		value, err := v.render(s.Sysctl.Name, s.Sysctl.Value)
+		if err != nil || value == "" {
+			return err
+		}
+		return setSysctl(l.netns(s.Sysctl.Host), s.Sysctl.Name, value)
+	case s.NFT != nil:
+		return l.loadRules(ctx, s.NFT, v)
+	case s.File != nil:
+		return writeFile(l.Cases, s.File, v)
+	case s.Nginx != nil:
+		return l.startNginx(ctx, s.Nginx, v)
+	case s.PHPFPM != nil:
+		return l.startPHPFPM(ctx, s.PHPFPM, v)
+	case s.Process != nil:
+		return l.startProcess(ctx, s.Process, v)
+	}
+	return nil // machine-wide: see arm
+}
+
+// arm changes what the whole machine feels, right before the load.
+func (l *Lab) arm(ctx context.Context, c *Case, v values) error {
+	for _, s := range c.Steps {
+		if s.MachineSysctl == nil {
+			continue
+		}
+		value, err := v.render(s.MachineSysctl.Name, s.MachineSysctl.Value)
+		if err != nil {
+			return err
+		}
+		if value == "" {
+			continue
+		}
+		if err := l.setMachineSysctl(ctx, s.MachineSysctl.Name, value); err != nil {
+			return fmt.Errorf("case %s: %w", c.ID, err)
+		}
+	}
+	return nil
+}
+
+func (l *Lab) loadRules(ctx context.Context, n *NFT, v values) error {
+	rules, err := v.render("nft rules", n.Rules)
+	if err != nil || strings.TrimSpace(rules) == "" {
+		return err
+	}
+	return inNetNS(l.netns(n.Host), func() error {
+		cmd := exec.CommandContext(ctx, "nft", "-f", "-")
+		cmd.Stdin = strings.NewReader(rules)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("nft -f in %s: %s: %w", l.netns(n.Host), bytes.TrimSpace(out), err)
+		}
+		return nil
+	})
+}
+
+func writeFile(files fs.FS, f *File, v values) error {
+	text, err := f.text(files)
+	if err != nil {
+		return err
+	}
+	text, err = v.render(f.Path, text)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(v["dir"], f.Path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("file %s: %w", f.Path, err)
+	}
+	mode := fs.FileMode(0o644)
+	if f.Executable {
+		mode = 0o755
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		return fmt.Errorf("file %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+func (l *Lab) startNginx(ctx context.Context, s *Service, v values) error {
+	program, err := findProgram("nginx")
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(v["dir"], s.Config)
+	argv := []string{program, "-p", v["dir"], "-e", filepath.Join(v["dir"], "nginx-start.log"), "-c", config}
+	return l.startAndWait(ctx, s, "nginx", v["dir"], argv)
+}
+
+func (l *Lab) startPHPFPM(ctx context.Context, s *Service, v values) error {
+	program, err := findPHPFPM()
+	if err != nil {
+		return err
+	}
+	config := filepath.Join(v["dir"], s.Config)
+	return l.startAndWait(ctx, s, "php-fpm", v["dir"], []string{program, "--nodaemonize", "--fpm-config", config})
+}
+
+func (l *Lab) startAndWait(ctx context.Context, s *Service, name, dir string, argv []string) error {
+	c, err := l.start(l.netns(s.Host), name, dir, 0, argv)
+	if err != nil {
+		return err
+	}
+	return c.waitListening(ctx, s.Listen)
+}
+
+func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
+	if p.Unless != "" && v[p.Unless] != "" {
+		return nil
+	}
+	argv, err := v.renderAll(p.Name, p.Command)
+	if err != nil {
+		return err
+	}
+	for i := range max(p.Count, 1) {
+		c, err := l.start(l.netns(p.Host), fmt.Sprintf("%s-%d", p.Name, i+1), v["dir"], p.Nice, argv)
+		if err != nil {
+			return err
+		}
+		if p.Listen != 0 && i == 0 {
+			if err := c.waitListening(ctx, p.Listen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findProgram looks in the PATH and where Debian keeps servers, which an
+// ordinary user's PATH leaves out.
+func findProgram(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	path := filepath.Join("/usr/sbin", name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s is not installed; try `make install-deps`: %w", name, err)
+	}
+	return path, nil
+}
+
+// findPHPFPM returns the newest installed PHP-FPM: Debian's binary has its version in its name.
+func findPHPFPM() (string, error) {
+	found, err := filepath.Glob("/usr/sbin/php-fpm[0-9]*")
+	if err != nil || len(found) == 0 {
+		return findProgram("php-fpm")
+	}
+	slices.Sort(found)
+	return found[len(found)-1], nil
+}

@@ -1,0 +1,336 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"plimsoll/internal/model"
+)
+
+// Case is a real fault, caused on purpose, with its known truth: the content
+// of one lab/<id>/case.yaml.
+type Case struct {
+	ID    string `yaml:"id" json:"id"`
+	Title string `yaml:"title" json:"title"`
+	// What is one paragraph for the reader: what the case causes, and how.
+	What string `yaml:"what" json:"what"`
+	// Vars fill the templates of steps and load; they stand at their faulty values.
+	Vars  map[string]string `yaml:"vars" json:"vars,omitempty"`
+	Steps []Step            `yaml:"steps" json:"steps"`
+	Load  Load              `yaml:"load" json:"load"`
+	Truth Truth             `yaml:"truth" json:"truth"`
+	// Mends are what a person would change, one for each limit of the case.
+	Mends []Mend `yaml:"mends" json:"mends,omitempty"`
+	Seen  Seen   `yaml:"seen" json:"seen"`
+}
+
+// Step is one typed thing to do when a case is brought up; exactly one field
+// is set. Steps are done in order, the machine-wide ones just before the load.
+type Step struct {
+	Sysctl        *Sysctl        `yaml:"sysctl" json:"sysctl,omitempty"`
+	MachineSysctl *MachineSysctl `yaml:"machine_sysctl" json:"machine_sysctl,omitempty"`
+	NFT           *NFT           `yaml:"nft" json:"nft,omitempty"`
+	File          *File          `yaml:"file" json:"file,omitempty"`
+	Nginx         *Service       `yaml:"nginx" json:"nginx,omitempty"`
+	PHPFPM        *Service       `yaml:"php_fpm" json:"php_fpm,omitempty"`
+	Process       *Process       `yaml:"process" json:"process,omitempty"`
+}
+
+// Sysctl sets a kernel setting inside one host's network namespace. An empty
+// value, after its template is filled in, leaves the setting alone.
+type Sysctl struct {
+	Host  string `yaml:"host" json:"host"`
+	Name  string `yaml:"name" json:"name"`
+	Value string `yaml:"value" json:"value"`
+}
+
+// MachineSysctl sets a kernel setting that the whole machine shares. It stands
+// only while the load runs (or until Down), and its old value comes back.
+type MachineSysctl struct {
+	Name  string `yaml:"name" json:"name"`
+	Value string `yaml:"value" json:"value"`
+}
+
+// NFT loads a ruleset inside one host's network namespace.
+type NFT struct {
+	Host  string `yaml:"host" json:"host"`
+	Rules string `yaml:"rules" json:"rules"`
+}
+
+// File writes a file into the case's work directory.
+type File struct {
+	Path string `yaml:"path" json:"path"` // relative to the work directory
+	// From names a template among the embedded files; Content is the template itself.
+	From       string `yaml:"from" json:"from,omitempty"`
+	Content    string `yaml:"content" json:"content,omitempty"`
+	Executable bool   `yaml:"executable" json:"executable,omitempty"`
+}
+
+// Service starts nginx or PHP-FPM with a configuration written by an earlier
+// File step, and waits until it listens.
+type Service struct {
+	Host   string `yaml:"host" json:"host"`
+	Config string `yaml:"config" json:"config"` // relative to the work directory
+	Listen int    `yaml:"listen" json:"listen"` // TCP port to wait for
+}
+
+// Process starts Count copies of a command in the work directory and, where
+// Listen is a port, waits until the first one listens on it.
+type Process struct {
+	Host    string   `yaml:"host" json:"host"`
+	Name    string   `yaml:"name" json:"name"`
+	Command []string `yaml:"command" json:"command"`
+	Count   int      `yaml:"count" json:"count,omitempty"` // 0 means 1
+	// Nice is added to the priority value: negative takes CPU from others.
+	Nice   int `yaml:"nice" json:"nice,omitempty"`
+	Listen int `yaml:"listen" json:"listen,omitempty"`
+	// Unless names a var: when it is not empty, the step is left out.
+	Unless string `yaml:"unless" json:"unless,omitempty"`
+}
+
+// Load is what drives the case: a URL for plimsoll run, or a command (the
+// user's own load tool) for plimsoll watch.
+type Load struct {
+	URL         string   `yaml:"url" json:"url,omitempty"`
+	Connections int      `yaml:"connections" json:"connections,omitempty"`
+	Duration    Duration `yaml:"duration" json:"duration,omitempty"`
+	// Rate is the open loop's requests per second; 0 is a closed loop.
+	Rate        float64  `yaml:"rate" json:"rate,omitempty"`
+	NoKeepAlive bool     `yaml:"no_keepalive" json:"no_keepalive,omitempty"`
+	Command     []string `yaml:"command" json:"command,omitempty"`
+}
+
+// Duration is a time.Duration that is written "8s" in a case file.
+type Duration time.Duration
+
+// UnmarshalYAML reads the form of time.ParseDuration.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes the form that UnmarshalYAML reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Truth is what a right verdict says.
+type Truth struct {
+	Answer model.Answer `yaml:"answer" json:"answer"`
+	// Root are the rules one of which must be named, and no other.
+	Root []string `yaml:"root" json:"root,omitempty"`
+	// Subject are labels that the named finding must have.
+	Subject map[string]string `yaml:"subject" json:"subject,omitempty"`
+	// Quiet are rules that must not be confirmed anywhere in the verdict.
+	Quiet []string `yaml:"quiet" json:"quiet,omitempty"`
+	// Mended are the answers that are right once every mend is applied.
+	Mended []model.Answer `yaml:"mended" json:"mended,omitempty"`
+}
+
+// Mend is one thing a person would change when one of Rules is named. Subject,
+// when given, narrows it to findings with these labels.
+type Mend struct {
+	ID      string            `yaml:"id" json:"id"`
+	Title   string            `yaml:"title" json:"title"`
+	Rules   []string          `yaml:"rules" json:"rules"`
+	Subject map[string]string `yaml:"subject" json:"subject,omitempty"`
+	Set     map[string]string `yaml:"set" json:"set"`
+}
+
+// Seen is what was measured when the case was made, faulty and mended.
+type Seen struct {
+	With   string `yaml:"with" json:"with"`
+	Faulty string `yaml:"faulty" json:"faulty"`
+	Mended string `yaml:"mended" json:"mended"`
+}
+
+// hostNames are the hosts of every case; addresses are theirs.
+var (
+	hostNames = []string{"client", "server"}
+	addresses = map[string]string{"client": "10.77.0.1/24", "server": "10.77.0.2/24"}
+)
+
+// machineSysctls are the machine-wide settings that a case may change.
+var machineSysctls = []string{"net.netfilter.nf_conntrack_max"}
+
+// parseCase reads one case file and says everything that is wrong with it.
+// files holds the templates that steps name.
+func parseCase(data []byte, files fs.FS) (*Case, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	var c Case
+	if err := dec.Decode(&c); err != nil {
+		return nil, fmt.Errorf("case file is not as lab/README.md describes: %w", err)
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !plainName(c.ID) {
+		bad("id %q: expected lower-case letters, digits and dashes", c.ID)
+	}
+	for name, v := range map[string]string{"title": c.Title, "what": c.What, "seen.with": c.Seen.With, "seen.faulty": c.Seen.Faulty} {
+		if strings.TrimSpace(v) == "" {
+			bad("%s is empty", name)
+		}
+	}
+	for i, s := range c.Steps {
+		if err := s.check(files); err != nil {
+			bad("step %d: %w", i+1, err)
+		}
+	}
+	errs = append(errs, c.Load.check(), c.Truth.check())
+	errs = append(errs, c.checkMends(), c.checkVars(files))
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+func plainName(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+func (s Step) check(files fs.FS) error {
+	set, hosts := 0, []string{}
+	if v := s.Sysctl; v != nil {
+		set, hosts = set+1, append(hosts, v.Host)
+		if !strings.HasPrefix(v.Name, "net.") {
+			return fmt.Errorf("sysctl %q: only settings below net. belong to a namespace", v.Name)
+		}
+	}
+	if v := s.MachineSysctl; v != nil {
+		set++
+		if !slices.Contains(machineSysctls, v.Name) {
+			return fmt.Errorf("machine_sysctl %q: only %s may be changed", v.Name, strings.Join(machineSysctls, ", "))
+		}
+	}
+	if v := s.NFT; v != nil {
+		set, hosts = set+1, append(hosts, v.Host)
+	}
+	if v := s.File; v != nil {
+		set++
+		if err := v.check(files); err != nil {
+			return err
+		}
+	}
+	for _, v := range []*Service{s.Nginx, s.PHPFPM} {
+		if v != nil {
+			set, hosts = set+1, append(hosts, v.Host)
+			if v.Config == "" || v.Listen == 0 {
+				return errors.New("a service needs config and listen")
+			}
+		}
+	}
+	if v := s.Process; v != nil {
+		set, hosts = set+1, append(hosts, v.Host)
+		if !plainName(v.Name) || len(v.Command) == 0 {
+			return errors.New("a process needs a name and a command")
+		}
+	}
+	if set != 1 {
+		return fmt.Errorf("%d kinds of step in one; expected exactly one", set)
+	}
+	for _, h := range hosts {
+		if !slices.Contains(hostNames, h) {
+			return fmt.Errorf("host %q: expected one of %s", h, strings.Join(hostNames, ", "))
+		}
+	}
+	return nil
+}
+
+func (f *File) check(files fs.FS) error {
+	if !fs.ValidPath(f.Path) {
+		return fmt.Errorf("file path %q: expected one inside the work directory", f.Path)
+	}
+	if (f.From == "") == (f.Content == "") {
+		return fmt.Errorf("file %s: expected either from or content", f.Path)
+	}
+	if f.From != "" {
+		if _, err := fs.Stat(files, f.From); err != nil {
+			return fmt.Errorf("file %s: no template %q: %w", f.Path, f.From, err)
+		}
+	}
+	return nil
+}
+
+func (l Load) check() error {
+	if (l.URL == "") == (len(l.Command) == 0) {
+		return errors.New("load: expected either url or command")
+	}
+	if l.URL != "" && (l.Connections <= 0 || l.Duration <= 0) {
+		return errors.New("load: a url needs connections and duration")
+	}
+	return nil
+}
+
+func (t Truth) check() error {
+	switch t.Answer {
+	case model.AnswerCause:
+		if len(t.Root) == 0 || len(t.Mended) == 0 {
+			return errors.New("truth: a cause needs root (rule ids) and mended (answers)")
+		}
+	case model.AnswerHealthy, model.AnswerCapacity:
+	default:
+		return fmt.Errorf("truth: answer %q: expected cause, healthy or capacity", t.Answer)
+	}
+	return nil
+}
+
+// checkMends makes sure that every cause which may be named can be mended.
+func (c *Case) checkMends() error {
+	var errs []error
+	mended := map[string]bool{}
+	for _, m := range c.Mends {
+		if !plainName(m.ID) || m.Title == "" || len(m.Rules) == 0 || len(m.Set) == 0 {
+			errs = append(errs, fmt.Errorf("mend %q: needs id, title, rules and set", m.ID))
+		}
+		for name := range m.Set {
+			if _, ok := c.Vars[name]; !ok {
+				errs = append(errs, fmt.Errorf("mend %s: sets %q, which is not in vars", m.ID, name))
+			}
+		}
+		for _, r := range m.Rules {
+			mended[r] = true
+		}
+	}
+	if c.Truth.Answer == model.AnswerCause {
+		for _, r := range c.Truth.Root {
+			if !mended[r] {
+				errs = append(errs, fmt.Errorf("truth: no mend for rule %s", r))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mendFor finds the mend for a finding: one with a matching subject before one without.
+func (c *Case) mendFor(f model.Finding, done map[string]bool) *Mend {
+	var found *Mend
+	for i := range c.Mends {
+		m := &c.Mends[i]
+		if done[m.ID] || !slices.Contains(m.Rules, f.Rule) || !hasLabels(f.Subject, m.Subject) {
+			continue
+		}
+		if found == nil || len(m.Subject) > len(found.Subject) {
+			found = m
+		}
+	}
+	return found
+}
+
+func hasLabels(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,166 @@
+package lab
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"plimsoll/internal/model"
+	cases "plimsoll/lab"
+)
+
+func TestCasesAreComplete(t *testing.T) {
+	list, err := (&Lab{Cases: cases.FS}).List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "client-ports conntrack-full cpu-neighbour descriptors healthy healthy-saturated listen-backlog php-workers " +
+		"slow-app slow-generator throughput-chain time-wait-reuse upstream-ports worker-connections"
+	var have []string
+	for _, c := range list {
+		have = append(have, c.ID)
+	}
+	if got := strings.Join(have, " "); got != want {
+		t.Errorf("cases are\n%s, want\n%s", got, want)
+	}
+	for _, c := range list {
+		t.Run(c.ID, func(t *testing.T) { checkRenders(t, c) })
+	}
+}
+
+// checkRenders fills in everything a case has, as it is and mended.
+func checkRenders(t *testing.T, c *Case) {
+	for _, mends := range [][]string{nil, c.mendIDs()} {
+		v, err := c.values("/run/x", mends)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.Steps {
+			if s.File == nil {
+				continue
+			}
+			text, err := s.File.text(cases.FS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err = v.render(s.File.Path, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(text, "<no value>") {
+				t.Errorf("%s has an empty place", s.File.Path)
+			}
+		}
+		if _, err := c.Load.args(v, "x-server"); err != nil {
+			t.Error(err)
+		}
+	}
+	if c.Truth.Answer == model.AnswerCause && c.Seen.Mended == "" {
+		t.Error("what was seen after the mend is missing")
+	}
+}
+
+const good = `
+id: one
+title: t
+what: w
+vars: {limit: "1"}
+steps:
+  - sysctl: {host: server, name: net.core.somaxconn, value: "{{.limit}}"}
+load: {url: http://10.77.0.2/, connections: 1, duration: 1s}
+truth: {answer: cause, root: [a.b], mended: [healthy]}
+mends: [{id: m, title: t, rules: [a.b], set: {limit: "2"}}]
+seen: {with: w, faulty: f, mended: m}
+`
+
+func TestParseCaseRefuses(t *testing.T) {
+	for _, tc := range []struct{ name, old, new, want string }{
+		{"nothing wrong", "", "", ""},
+		{"an unknown field", "title: t\n", "title: t\ntitel: t\n", "field titel not found"},
+		{"an odd id", "id: one", "id: One/..", `id "One/.."`},
+		{"an empty what", "what: w", "what: ''", "what is empty"},
+		{"an unknown host", "host: server", "host: srv", `host "srv"`},
+		{"a global setting as a namespace's", "net.core.somaxconn", "kernel.panic", "only settings below net."},
+		{"two kinds in a step", "  - sysctl:", "  - nft: {host: server, rules: x}\n    sysctl:", "2 kinds of step"},
+		{"another machine-wide setting", "  - sysctl:", "  - machine_sysctl: {name: kernel.panic, value: '1'}\n  - sysctl:", "may be changed"},
+		{"a path that leaves the work directory", "  - sysctl:", "  - file: {path: ../x, content: y}\n  - sysctl:", "inside the work directory"},
+		{"a template that is not there", "  - sysctl:", "  - file: {path: x, from: no/such}\n  - sysctl:", `no template "no/such"`},
+		{"a load without url", "url: http://10.77.0.2/, ", "", "either url or command"},
+		{"a bad duration", "duration: 1s", "duration: long", "invalid duration"},
+		{"an unknown answer", "answer: cause", "answer: maybe", `answer "maybe"`},
+		{"a cause that cannot be mended", "rules: [a.b]", "rules: [a.c]", "no mend for rule a.b"},
+		{"a mend of nothing", "set: {limit: ", "set: {limits: ", "not in vars"},
+		{"a var that nothing reads", `vars: {`, `vars: {lmit: "2", `, "no step reads the vars lmit"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := parseCase([]byte(strings.Replace(good, tc.old, tc.new, 1)), fstest.MapFS{})
+			switch {
+			case tc.want == "" && err != nil:
+				t.Error(err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error is %v, want %q in it", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnknownCaseSaysWhatToDo(t *testing.T) {
+	l := &Lab{Cases: cases.FS}
+	for _, id := range []string{"no-such", "../templates", ""} {
+		if _, err := l.Case(id); err == nil || !strings.Contains(err.Error(), "plimsoll lab list") {
+			t.Errorf("Case(%q): %v", id, err)
+		}
+	}
+}
+
+func FuzzParseCase(f *testing.F) {
+	data, err := fs.ReadFile(cases.FS, "throughput-chain/case.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(good))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parseCase(data, cases.FS)
+		if (c == nil) == (err == nil) {
+			t.Fatalf("case %v, error %v: expected one of them", c, err)
+		}
+	})
+}
+
+func FuzzParseJournal(f *testing.F) {
+	f.Add(`{"do":"netns","name":"x-client"}` + "\n" + `{"do":"process","name":"nginx","pid":12,"start":34}` + "\n" + `{"do":"di`)
+	f.Fuzz(func(t *testing.T, text string) {
+		entries, err := parseJournal(strings.NewReader(text))
+		if err != nil && entries != nil {
+			t.Fatal("entries and an error")
+		}
+	})
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if st, err := parseStat(data); err != nil && st != (stat{}) {
+			t.Fatal("a value and an error")
+		}
+	})
+}
+
+func TestParseStat(t *testing.T) {
+	st, err := parseStat([]byte("12 (a) b) S 1 10 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2"))
+	if want := (stat{state: 'S', pgrp: 10, start: 4711}); err != nil || st != want {
+		t.Errorf("got %+v, %v, want %+v", st, err, want)
+	}
+}
+
+func TestListens(t *testing.T) {
+	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 70537 1 0000000000000000 100 0 0 10 0
+   1: 0100007F:0050 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 70538 1 0000000000000000 100 0 0 10 0
+`
+	if !listens([]byte(table), 9000) || listens([]byte(table), 80) || listens(nil, 9000) {
+		t.Error("expected a listener on 9000 and on nothing else")
+	}
+}

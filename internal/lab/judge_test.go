@@ -1,0 +1,64 @@
+package lab
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+)
+
+func finding(rule, host string, answer model.FindingAnswer) model.Finding {
+	return model.Finding{Rule: rule, Kind: "cause", Subject: map[string]string{"host": host}, Answer: answer}
+}
+
+func TestJudge(t *testing.T) {
+	cause := Truth{Answer: model.AnswerCause, Root: []string{"a.b", "c.d"}, Subject: map[string]string{"host": "server"},
+		Quiet: []string{"q.r"}, Mended: []model.Answer{model.AnswerHealthy, model.AnswerCapacity}}
+	c := &Case{ID: "x", Truth: cause, Mends: []Mend{{ID: "one", Rules: []string{"a.b"}}, {ID: "two", Rules: []string{"c.d"}}}}
+	capacity := &Case{ID: "y", Truth: Truth{Answer: model.AnswerCapacity}}
+	right := finding("a.b", "server", model.Confirmed)
+	for _, tc := range []struct {
+		name    string
+		c       *Case
+		mends   []string
+		verdict model.Verdict
+		want    []string
+	}{
+		{"right", c, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}}, nil},
+		{"one of the causes, for more than one subject", c, nil,
+			model.Verdict{Answer: "cause", Root: []model.Finding{right, finding("c.d", "client", model.Confirmed)}}, nil},
+		{"wrong answer", c, nil, model.Verdict{Answer: "unclear"},
+			[]string{"none of a.b, c.d is at the root", `the answer is "unclear"; the truth is "cause"`}},
+		{"wrong host", c, nil, model.Verdict{Answer: "cause", Root: []model.Finding{finding("a.b", "client", model.Confirmed)}},
+			[]string{"a.b is named for {host=client}; the truth is {host=server}", "none of a.b, c.d is at the root"}},
+		{"another cause beside the right one", c, nil,
+			model.Verdict{Answer: "cause", Root: []model.Finding{right, finding("x.y", "server", model.Confirmed)}},
+			[]string{"x.y (confirmed) is at the root, and is not the truth"}},
+		{"a mere suspicion beside the right one", c, nil,
+			model.Verdict{Answer: "cause", Root: []model.Finding{right, finding("x.y", "server", model.Suspected)}}, nil},
+		{"a quiet rule is confirmed", c, nil,
+			model.Verdict{Answer: "cause", Root: []model.Finding{right}, Findings: []model.Finding{finding("q.r", "server", model.Confirmed)}},
+			[]string{"q.r is confirmed and must stay quiet"}},
+		{"all mended", c, []string{"one", "two"}, model.Verdict{Answer: "capacity"}, nil},
+		{"all mended and still a cause", c, []string{"one", "two"}, model.Verdict{Answer: "cause", Root: []model.Finding{right}},
+			[]string{"a.b (confirmed) is at the root, and is not the truth", "a.b is confirmed and must stay quiet",
+				`the answer is "cause"; the truth is "healthy"`}},
+		{"half mended, the next limit on the other host", c, []string{"one"},
+			model.Verdict{Answer: "cause", Root: []model.Finding{finding("c.d", "client", model.Confirmed)}}, nil},
+		{"capacity", capacity, nil, model.Verdict{Answer: "capacity",
+			Root: []model.Finding{{Rule: "cpu.capacity", Kind: "capacity", Answer: model.Confirmed}}}, nil},
+		{"a cause where there is none", capacity, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}},
+			[]string{"a.b (confirmed) is at the root, and is not the truth", `the answer is "cause"; the truth is "capacity"`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			res := judge(tc.c, tc.mends, &model.Report{Verdict: tc.verdict})
+			if diff := cmp.Diff(tc.want, res.Wrong); diff != "" {
+				t.Errorf("wrong (-want +got):\n%s", diff)
+			}
+			if res.Pass != (tc.want == nil) {
+				t.Errorf("pass is %v", res.Pass)
+			}
+		})
+	}
+}

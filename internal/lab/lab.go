@@ -1,0 +1,217 @@
+// Package lab causes real faults on purpose, in network namespaces of its own
+// with a real nginx and PHP-FPM in them, drives the built plimsoll binary at
+// them from outside, and compares its verdict with the truth that each case
+// states. It knows nothing of how Plimsoll works inside.
+//
+// Whatever it changes is written to a journal before it is changed, so that an
+// interrupted, failed or killed lab is cleaned up by the next one.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lab brings cases up and takes them down. One case is up at a time for each Prefix.
+type Lab struct {
+	// Cases holds <id>/case.yaml and the templates that they name.
+	Cases fs.FS
+	// Prefix names everything the lab makes: namespaces PREFIX-client and
+	// PREFIX-server, and its state below /run/PREFIX. "" means plimsoll-lab.
+	Prefix string
+}
+
+// Options say how a case is to be run.
+type Options struct {
+	// Binary is the path of the plimsoll to drive.
+	Binary string
+	// Args are added to its command line.
+	Args []string
+	// Mends are the ids of the case's mends to apply before it is brought up.
+	Mends []string
+	// Talk receives what the binary says on stderr; nil discards it.
+	Talk io.Writer
+}
+
+func (l *Lab) prefix() string {
+	if l.Prefix == "" {
+		return "plimsoll-lab"
+	}
+	return l.Prefix
+}
+
+func (l *Lab) stateDir() string { return filepath.Join("/run", l.prefix()) }
+
+// List returns all cases, by id.
+func (l *Lab) List() ([]*Case, error) {
+	dirs, err := fs.ReadDir(l.Cases, ".")
+	if err != nil {
+		return nil, fmt.Errorf("list cases: %w", err)
+	}
+	var cases []*Case
+	for _, d := range dirs {
+		if _, err := fs.Stat(l.Cases, d.Name()+"/case.yaml"); err != nil {
+			continue // a folder of templates
+		}
+		c, err := l.Case(d.Name())
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+// Case reads one case. An unknown id is an error that lists the known ones.
+func (l *Lab) Case(id string) (*Case, error) {
+	if !plainName(id) {
+		return nil, fmt.Errorf("no case %q; `plimsoll lab list` shows them", id)
+	}
+	data, err := fs.ReadFile(l.Cases, id+"/case.yaml")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no case %q; `plimsoll lab list` shows them: %w", id, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", id, err)
+	}
+	c, err := parseCase(data, l.Cases)
+	if err != nil {
+		return nil, fmt.Errorf("case %s: %w", id, err)
+	}
+	if c.ID != id {
+		return nil, fmt.Errorf("case %s: its id is %q; expected the folder's name", id, c.ID)
+	}
+	return c, nil
+}
+
+// Up brings a case up and leaves it standing after the program ends, until
+// Down. What an earlier lab left behind is taken down first. When it fails,
+// nothing stays.
+func (l *Lab) Up(ctx context.Context, id string, mends ...string) (err error) {
+	c, err := l.Case(id)
+	if err != nil {
+		return err
+	}
+	unlock, err := l.begin()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.undo())
+		}
+	}()
+	v, err := l.up(ctx, c, mends)
+	if err != nil {
+		return err
+	}
+	return l.arm(ctx, c, v)
+}
+
+// Down takes the case down, and whatever else an earlier lab left behind. It
+// returns the id of the case that was up, "" when none was. With an id it
+// refuses when another case is up.
+func (l *Lab) Down(id string) (string, error) {
+	unlock, err := l.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	standing, err := l.standing()
+	if err != nil {
+		return "", err
+	}
+	if id != "" && standing != "" && standing != id {
+		return standing, fmt.Errorf("case %s is up, not %s; take it down with `plimsoll lab down %s`", standing, id, standing)
+	}
+	return standing, l.undo()
+}
+
+// standing returns the id of the case that is up.
+func (l *Lab) standing() (string, error) {
+	entries, err := l.readJournal()
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.Do == "case" })
+	if i < 0 {
+		return "", nil
+	}
+	return entries[i].Name, nil
+}
+
+// begin takes the lock, checks what the lab needs and clears what an earlier one left.
+func (l *Lab) begin() (unlock func(), err error) {
+	unlock, err = l.lock()
+	if err != nil {
+		return nil, err
+	}
+	err = missingTools()
+	if err == nil {
+		err = l.undo()
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// lock makes this the only lab with its prefix. The state directory itself is
+// what is locked, and it goes away with the lock when it is empty.
+func (l *Lab) lock() (unlock func(), err error) {
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("the lab makes network namespaces and needs root; try sudo: %w", fs.ErrPermission)
+	}
+	for range 10 {
+		if err := os.MkdirAll(l.stateDir(), 0o755); err != nil {
+			return nil, fmt.Errorf("lab state: %w", err)
+		}
+		dir, err := os.Open(l.stateDir())
+		if err != nil {
+			continue // another lab removed it just now
+		}
+		if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			dir.Close()
+			return nil, fmt.Errorf("another lab command is at work (it holds %s); wait for it or interrupt it: %w", l.stateDir(), err)
+		}
+		held, err1 := dir.Stat()
+		now, err2 := os.Stat(l.stateDir())
+		if err1 == nil && err2 == nil && os.SameFile(held, now) {
+			return func() {
+				_ = os.Remove(l.stateDir()) // stays while a case is up
+				dir.Close()
+			}, nil
+		}
+		dir.Close()
+	}
+	return nil, fmt.Errorf("lab state: %s does not stay; is something else removing it?", l.stateDir())
+}
+
+// missingTools says which programs the lab needs and does not find.
+func missingTools() error {
+	var missing []string
+	for program, pkg := range map[string]string{"ip": "iproute2", "nft": "nftables", "nginx": "nginx-light", "python3": "python3"} {
+		if _, err := findProgram(program); err != nil {
+			missing = append(missing, pkg)
+		}
+	}
+	if _, err := findPHPFPM(); err != nil {
+		missing = append(missing, "php-fpm")
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("the lab needs programs that are not installed; try `make install-deps`, or apt-get install %s", strings.Join(missing, " "))
+	}
+	return nil
+}

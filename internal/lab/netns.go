@@ -1,0 +1,102 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// netnsPath is where `ip netns` keeps a named namespace.
+func netnsPath(name string) string { return filepath.Join("/run/netns", name) }
+
+func sysctlPath(name string) string {
+	return filepath.Join("/proc/sys", strings.ReplaceAll(name, ".", "/"))
+}
+
+// netns is the namespace of one of the case's hosts.
+func (l *Lab) netns(host string) string { return l.prefix() + "-" + host }
+
+// makeHosts creates the two hosts and the wire between them.
+func (l *Lab) makeHosts(ctx context.Context) error {
+	for _, h := range hostNames {
+		if err := l.note(entry{Do: "netns", Name: l.netns(h)}); err != nil {
+			return err
+		}
+		if err := command(ctx, "ip", "netns", "add", l.netns(h)); err != nil {
+			return err
+		}
+	}
+	client, server := l.netns("client"), l.netns("server")
+	lines := [][]string{
+		{"-n", client, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", server},
+	}
+	for _, h := range hostNames {
+		lines = append(lines,
+			[]string{"-n", l.netns(h), "address", "add", addresses[h], "dev", "eth0"},
+			[]string{"-n", l.netns(h), "link", "set", "lo", "up"},
+			[]string{"-n", l.netns(h), "link", "set", "eth0", "up"})
+	}
+	for _, args := range lines {
+		if err := command(ctx, "ip", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command runs a command to its end; what it printed is in the error.
+func command(ctx context.Context, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %s: %w", name, strings.Join(args, " "), bytes.TrimSpace(out), err)
+	}
+	return nil
+}
+
+// inNetNS calls f on a thread that is in the named namespace: what it opens,
+// writes below /proc/sys/net and starts belongs to that namespace.
+func inNetNS(name string, f func() error) error {
+	ns, err := os.Open(netnsPath(name))
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	defer ns.Close()
+	done := make(chan error, 1)
+	go func() {
+		// A thread that cannot find its way home stays locked and ends with this goroutine.
+		runtime.LockOSThread()
+		home, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			done <- fmt.Errorf("own network namespace: %w", err)
+			return
+		}
+		defer home.Close()
+		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter network namespace %s: %w", name, err)
+			return
+		}
+		err = f()
+		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// setSysctl writes a setting inside a namespace; it dies with the namespace.
+func setSysctl(netns, name, value string) error {
+	return inNetNS(netns, func() error {
+		if err := os.WriteFile(sysctlPath(name), []byte(value), 0); err != nil {
+			return fmt.Errorf("set %s to %q in %s: %w", name, value, netns, err)
+		}
+		return nil
+	})
+}

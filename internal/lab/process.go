@@ -1,0 +1,247 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// gate holds a child back until the journal knows it: it reads one line before
+// it becomes the command, and gives up when the lab dies before writing it.
+// The process keeps its pid and start time through exec.
+const gate = `read -r go || exit 1; exec "$@" </dev/null`
+
+// child is a started process of a case.
+type child struct {
+	name string
+	pid  int
+	log  string        // its stdout and stderr
+	done chan struct{} // closed when it has ended
+}
+
+// start runs argv inside a namespace, leaves it running, and returns once it
+// is in the journal and has been let go.
+func (l *Lab) start(netns, name, dir string, nice int, argv []string) (*child, error) {
+	log, err := os.Create(filepath.Join(dir, name+".out"))
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer log.Close()
+	hold, release, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer release.Close()
+	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "sh"}, argv...)...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, hold, log, log
+	// A group of its own: ^C must reach the lab, which then ends it in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = inNetNS(netns, cmd.Start)
+	hold.Close()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	c := &child{name: name, pid: cmd.Process.Pid, log: log.Name(), done: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // reaped here; how it ended is in its log
+		close(c.done)
+	}()
+	st, err := readStat(c.pid)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	if err := l.note(entry{Do: "process", Name: name, PID: c.pid, Start: st.start, NetNS: netns}); err != nil {
+		return nil, err
+	}
+	if nice != 0 {
+		if err := unix.Setpriority(unix.PRIO_PROCESS, c.pid, nice); err != nil {
+			return nil, fmt.Errorf("start %s: set nice %d: %w", name, nice, err)
+		}
+	}
+	if _, err := release.WriteString("go\n"); err != nil {
+		return nil, fmt.Errorf("start %s: it ended at once: %s", name, tail(c.log))
+	}
+	return c, nil
+}
+
+// waitListening returns when the child's namespace has a listener on the port.
+// It looks into the kernel's list, because a connection would be part of the case.
+func (c *child) waitListening(ctx context.Context, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", c.pid))
+		if err == nil && listens(data, port) {
+			return nil
+		}
+		select {
+		case <-c.done:
+			return fmt.Errorf("%s ended before it listened on port %d: %s", c.name, port, tail(c.log))
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not listen on port %d: %s: %w", c.name, port, tail(c.log), ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// listens says whether a /proc/net/tcp table has a listener (state 0A) on the port.
+func listens(table []byte, port int) bool {
+	want := fmt.Sprintf(":%04X", port)
+	for line := range bytes.Lines(table) {
+		f := strings.Fields(string(line))
+		if len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], want) {
+			return true
+		}
+	}
+	return false
+}
+
+// tail is the end of a log, for an error message.
+func tail(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
+		return "it said nothing"
+	}
+	if len(data) > 600 {
+		data = data[len(data)-600:]
+	}
+	return "it said: " + strings.TrimSpace(string(data))
+}
+
+// stat is what /proc/PID/stat says that identifies a process.
+type stat struct {
+	state byte
+	pgrp  int
+	start uint64
+}
+
+func readStat(pid int) (stat, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return parseStat(data)
+}
+
+// parseStat reads state (field 3), process group (5) and start time (22). The
+// command name in field 2 may hold anything, so fields count from its last ")".
+func parseStat(data []byte) (stat, error) {
+	i := bytes.LastIndexByte(data, ')')
+	f := strings.Fields(string(data[i+1:]))
+	if i < 0 || len(f) < 20 {
+		return stat{}, fmt.Errorf("/proc/PID/stat %q: expected at least 22 fields", data)
+	}
+	pgrp, err1 := strconv.Atoi(f[2])
+	start, err2 := strconv.ParseUint(f[19], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return stat{}, fmt.Errorf("/proc/PID/stat: expected numbers: %w", err)
+	}
+	return stat{state: f[0][0], pgrp: pgrp, start: start}, nil
+}
+
+// endProcess ends the process that the journal names, and what is left of its
+// process group in its namespace (workers whose master was killed).
+func endProcess(e entry) error {
+	err := endOne(e.PID, e.Start)
+	if err != nil {
+		return fmt.Errorf("end %s: %w", e.Name, err)
+	}
+	for _, pid := range groupMembers(e) {
+		st, err := readStat(pid)
+		if err != nil {
+			continue
+		}
+		if err := endOne(pid, st.start); err != nil {
+			return fmt.Errorf("end a worker of %s: %w", e.Name, err)
+		}
+	}
+	return nil
+}
+
+// groupMembers lists the processes in the group that e's process led, as far as
+// they are in its namespace and not older than it. A group's number is not
+// given away while it has members.
+func groupMembers(e entry) []int {
+	home, err := os.Stat(netnsPath(e.NetNS))
+	if err != nil {
+		return nil
+	}
+	dirs, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, d := range dirs {
+		pid, err := strconv.Atoi(d.Name())
+		if err != nil {
+			continue
+		}
+		st, err := readStat(pid)
+		if err != nil || st.pgrp != e.PID || st.start < e.Start || st.state == 'Z' {
+			continue
+		}
+		if ns, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && os.SameFile(home, ns) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// endOne asks a process to end, then makes it. The pidfd is taken before the
+// start time is looked at, so no later owner of the pid can be hit.
+func endOne(pid int, start uint64) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("process %d: %w", pid, err)
+	}
+	defer unix.Close(fd)
+	st, err := readStat(pid)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || (err == nil && (st.start != start || st.state == 'Z')) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		if err := unix.PidfdSendSignal(fd, sig, nil, 0); errors.Is(err, unix.ESRCH) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("process %d: send %v: %w", pid, sig, err)
+		}
+		if waitExit(fd, 3*time.Second) {
+			return nil
+		}
+	}
+	return fmt.Errorf("process %d does not end", pid)
+}
+
+// waitExit waits until the process behind a pidfd has ended.
+func waitExit(fd int, patience time.Duration) bool {
+	deadline := time.Now().Add(patience)
+	for {
+		left := time.Until(deadline)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(left, 0)/time.Millisecond))
+		if n > 0 {
+			return true
+		}
+		if !errors.Is(err, unix.EINTR) || left <= 0 {
+			return false
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package load
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
+)
+
+// recordNanos is the time between two records.
+const recordNanos = int64(time.Second)
+
+// collector sums the threads' tallies up and makes records of them.
+type collector struct {
+	e    *engine
+	emit func(Record) error
+
+	phase     phase
+	started   [drain + 1]int64 // when a phase began; never if it did not
+	ended     [drain + 1]int64 // when it ended; never while it lasts
+	cancelled bool
+	lastAt    int64 // when the last record was made
+
+	sums   [counted]phaseTally        // the whole run
+	recent [counted][2]*hdr.Histogram // responses and services since the last record
+	all    *hdr.Histogram             // scratch
+	conns  Connections
+	cpu    []ThreadCPU
+}
+
+func newCollector(e *engine, emit func(Record) error) *collector {
+	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram()}
+	for p := range c.started {
+		c.started[p], c.ended[p] = never, never
+	}
+	for p := range c.sums {
+		for k := range c.sums[p].hist {
+			c.sums[p].hist[k] = newHistogram()
+		}
+		c.recent[p] = [2]*hdr.Histogram{response: newHistogram(), service: newHistogram()}
+		if !e.openLoop {
+			// The same thing then, so the threads only count the one.
+			c.sums[p].hist[response] = c.sums[p].hist[service]
+			c.recent[p][response] = c.recent[p][service]
+		}
+	}
+	return c
+}
+
+// collect makes records until the load is over. On an error of emit it returns
+// it without waiting for what is in flight.
+func (c *collector) collect(ctx context.Context) error {
+	c.phase = c.e.timeline.at(0)
+	c.started[c.phase] = 0
+	if err := c.record(Record{PhaseStarted: c.phase.String()}); err != nil {
+		return err
+	}
+	stop := ctx.Done()
+	for tick := recordNanos; ; {
+		timer := time.NewTimer(time.Duration(min(tick, c.e.timeline.end(c.phase)) - c.e.clock()))
+		select {
+		case <-timer.C:
+		case <-c.e.settled:
+		case <-stop:
+			stop = nil
+			c.cancelled = true
+			c.e.stop(c.e.clock())
+		}
+		timer.Stop()
+		now := c.e.clock()
+		change, changed := c.advance(now)
+		if changed || now >= tick {
+			if err := c.record(change); err != nil {
+				return err
+			}
+		}
+		for tick <= now {
+			tick += recordNanos
+		}
+		if c.phase == drain && c.e.allSettled() {
+			return c.finalRecord()
+		}
+	}
+}
+
+// advance moves on to the next phase that has a length, if it is time.
+func (c *collector) advance(now int64) (change Record, changed bool) {
+	at := c.e.timeline.end(c.phase)
+	next := c.e.timeline.at(at)
+	switch {
+	case c.phase == drain:
+		return Record{}, false
+	case c.cancelled, c.phase == hold && c.e.job.plan.Requests > 0 && c.e.allSettled():
+		at, next = min(at, now), drain
+	case now < at:
+		return Record{}, false
+	}
+	change = Record{PhaseEnded: c.phase.String(), PhaseStarted: next.String()}
+	c.ended[c.phase], c.started[next] = at, at
+	c.phase = next
+	return change, true
+}
+
+func (c *collector) finalRecord() error {
+	c.ended[drain] = c.e.clock()
+	r := Record{PhaseEnded: Drain, Final: true, Totals: &Totals{Outcomes: map[string]int64{}, Cancelled: c.cancelled}}
+	r.Totals.Seconds = float64(c.ended[drain]) / 1e9
+	return c.record(r)
+}
+
+// record completes r and emits it.
+func (c *collector) record(r Record) error {
+	c.gather()
+	now := c.e.clock()
+	r.Time, r.Target = c.unixMillis(now), c.e.target
+	r.Phase = c.phase.String()
+	r.Connections = c.conns
+	r.Threads = slices.Clone(c.cpu)
+	for p := range c.sums {
+		if c.started[p] != never {
+			r.Phases = append(r.Phases, c.phaseRecord(phase(p)))
+		}
+	}
+	var err error
+	if r.Intervals, err = c.intervals(now); err != nil {
+		return err
+	}
+	if r.Totals != nil {
+		c.total(r.Totals)
+	}
+	return c.emit(r)
+}
+
+// gather asks every thread for its tally and adds it to the sums.
+func (c *collector) gather() {
+	for _, t := range c.e.threads {
+		t.want.Store(true)
+		t.poller.interrupt()
+	}
+	c.conns = Connections{}
+	rest := &c.cpu[len(c.cpu)-1]
+	*rest = processCPU()
+	for i, t := range c.e.threads {
+		full := <-t.handed
+		c.conns.Connecting += full.connecting
+		c.conns.Open += full.open
+		c.conns.Idle += full.idle
+		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
+		rest.User = max(rest.User-full.user, 0)
+		rest.System = max(rest.System-full.system, 0)
+		for p := range full.phases {
+			from := &full.phases[p]
+			c.recent[p][service].Merge(from.hist[service])
+			c.recent[p][response].Merge(from.hist[response])
+			from.moveTo(&c.sums[p])
+		}
+	}
+}
+
+// processCPU is the processor time of the whole process.
+func processCPU() ThreadCPU {
+	var use unix.Rusage
+	// It can only fail on a bad argument.
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &use)
+	return ThreadCPU{Thread: "rest", User: seconds(use.Utime), System: seconds(use.Stime)}
+}
+
+func (c *collector) phaseRecord(p phase) PhaseRecord {
+	s := &c.sums[p]
+	r := PhaseRecord{
+		Phase: p.String(), Start: c.unixMillis(c.started[p]),
+		Requests: s.begun, Outcomes: outcomeNames(&s.outcomes), Waits: outcomeSeconds(&s.waits),
+		Response:  quantiles(s.hist[response]),
+		Service:   quantiles(s.hist[service]),
+		Connect:   quantiles(s.hist[connect]),
+		SendDelay: quantiles(s.hist[delay]),
+		Unread:    quantiles(s.hist[unread]),
+	}
+	if c.ended[p] != never {
+		r.End = c.unixMillis(c.ended[p])
+	}
+	r.Waited = r.Response
+	if s.hist[failed].TotalCount() > 0 {
+		c.all.Reset()
+		c.all.Merge(s.hist[response])
+		c.all.Merge(s.hist[failed])
+		r.Waited = quantiles(c.all)
+	}
+	return r
+}
+
+// intervals encodes the latencies since the last record and starts anew.
+func (c *collector) intervals(now int64) ([]Interval, error) {
+	var found []Interval
+	for p := range c.recent {
+		of := &c.recent[p]
+		if of[service].TotalCount() == 0 {
+			continue
+		}
+		add := func(kind, text string) {
+			found = append(found, Interval{
+				Phase: phase(p).String(), Kind: kind,
+				Start: c.unixMillis(c.lastAt), End: c.unixMillis(now), Histogram: text,
+			})
+		}
+		text, err := encode(of[service])
+		if err != nil {
+			return nil, err
+		}
+		add("service", text)
+		if of[response] != of[service] {
+			if text, err = encode(of[response]); err != nil {
+				return nil, err
+			}
+		}
+		add("response", text)
+		of[service].Reset()
+		of[response].Reset()
+	}
+	c.lastAt = now
+	return found, nil
+}
+
+func (c *collector) total(t *Totals) {
+	for p := range c.sums {
+		t.Requests += c.sums[p].begun
+		for name, n := range outcomeNames(&c.sums[p].outcomes) {
+			t.Outcomes[name] += n
+		}
+	}
+	for _, thread := range c.cpu {
+		t.CPUSeconds += thread.User + thread.System
+	}
+}
+
+func (c *collector) unixMillis(at int64) int64 {
+	return c.e.base.Add(time.Duration(at)).UnixMilli()
+}

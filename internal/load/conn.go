@@ -1,0 +1,280 @@
+package load
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// connState is what a connection is about.
+type connState uint8
+
+const (
+	closed     connState = iota
+	idle                 // established, no request in flight
+	connecting           // the connect belongs to the request in flight
+	sending              // the kernel took only a part of the request
+	awaiting             // the request is sent, its reply is not complete
+)
+
+// conn is one of the load's connections: a place that holds one socket after
+// another, and at most one request at a time.
+type conn struct {
+	fd      int32 // -1 while closed
+	name    int32 // index in thread.conns
+	state   connState
+	phase   phase // in which the request began
+	stamped bool  // the kernel stamps what this connection receives
+	// lost is the error of a send; the server may have answered before it
+	// closed, so what it sent is read before the request counts as failed.
+	lost     syscall.Errno
+	sent     int   // bytes of the request
+	start    int64 // when the request began, connect included
+	intended int64 // when it was to begin
+	wakes    int64 // when it sleeps: until then
+	reply    reply
+
+	// neighbours in the list of requests in flight, oldest first
+	older, newer *conn
+}
+
+// begin begins a request on c. ready is the moment from which it could have begun.
+func (t *thread) begin(c *conn, p phase, intended, ready int64) {
+	c.phase, c.intended, c.start = p, intended, t.now
+	c.sent, c.lost = 0, 0
+	c.reply.reset(t.e.job.toHEAD)
+	t.flights.push(c)
+	t.inFlight++
+	t.count(c.phase).add(delay, t.now-ready)
+	if c.state == idle {
+		t.send(c)
+	} else {
+		t.open(c)
+	}
+}
+
+// open starts a connect. Its end is an event.
+func (t *thread) open(c *conn) {
+	fd, errno := sysSocket(t.e.family)
+	if errno != 0 {
+		t.fail(c, failure(connectFailed, int(errno)))
+		return
+	}
+	c.fd = fd
+	c.state = connecting
+	t.connecting++
+	sysSetOption(fd, unix.SOL_TCP, unix.TCP_NODELAY, 1)
+	if c.stamped {
+		sysSetOption(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+	}
+	errno = sysConnect(fd, t.e.address)
+	if errno == 0 || errno == unix.EINPROGRESS {
+		errno = t.poller.add(fd, c.name)
+	}
+	if errno != 0 {
+		t.fail(c, failure(connectFailed, int(errno)))
+	}
+}
+
+// hangUp closes c's socket, if it has one.
+func (t *thread) hangUp(c *conn) {
+	switch c.state {
+	case closed:
+		return
+	case connecting:
+		t.connecting--
+	default:
+		t.established--
+	}
+	sysClose(c.fd)
+	c.fd, c.state = -1, closed
+}
+
+// event is called with what epoll says about c.
+func (t *thread) event(c *conn, events uint32) {
+	const incoming = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	closing := events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	switch c.state {
+	case closed:
+		return
+	case idle:
+		// The server ends an idle connection (or says something unasked, such as
+		// a 408, before it does): no request is lost, the next one opens anew.
+		if events&incoming != 0 {
+			t.hangUp(c)
+		}
+		return
+	case connecting:
+		if !t.connected(c, events) {
+			return
+		}
+	case sending:
+		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 && !t.send(c) {
+			return
+		}
+	}
+	if events&incoming != 0 {
+		t.receive(c, closing)
+	}
+}
+
+// connected ends the connect and sends the request; it returns false when the
+// request ended, or the connect has not.
+func (t *thread) connected(c *conn, events uint32) bool {
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		if errno := socketError(c.fd); errno != 0 {
+			t.fail(c, failure(connectFailed, int(errno)))
+			return false
+		}
+	}
+	if events&unix.EPOLLOUT == 0 {
+		return false
+	}
+	t.connecting--
+	t.established++
+	t.count(c.phase).add(connect, t.now-c.start)
+	return t.send(c)
+}
+
+// send gives the kernel as much of the request as it takes; it returns false
+// when that ended the request.
+func (t *thread) send(c *conn) bool {
+	c.state = sending
+	for request := t.e.job.request; c.sent < len(request); {
+		n, errno := sysSend(c.fd, request[c.sent:])
+		switch errno {
+		case 0:
+			c.sent += n
+		case unix.EAGAIN:
+			return true // epoll tells when there is room again
+		default:
+			c.lost = errno
+			return t.receive(c, true)
+		}
+	}
+	c.state = awaiting
+	return true
+}
+
+// receive reads what has come; closing says that the connection's end is near,
+// so that reading must go on until it. It returns false when the request ended.
+func (t *thread) receive(c *conn, closing bool) bool {
+	for {
+		n, asked, errno := t.read(c)
+		switch {
+		case errno == unix.EAGAIN && c.lost == 0:
+			return true
+		case errno != 0:
+			t.fail(c, t.readFailure(c, int(errno)))
+			return false
+		case n == 0:
+			if c.reply.eof() {
+				t.succeed(c, true)
+			} else {
+				t.fail(c, t.readFailure(c, sawEOF))
+			}
+			return false
+		}
+		if !t.take(c, n, closing) {
+			return false
+		}
+		if n < asked && !closing {
+			return true // the socket is empty; more is another edge
+		}
+	}
+}
+
+// readFailure is how a request ends that will get no complete reply.
+func (t *thread) readFailure(c *conn, detail int) outcome {
+	if c.lost != 0 {
+		return failure(writeFailed, int(c.lost))
+	}
+	return failure(readFailed, detail)
+}
+
+// read reads into the thread's buffer. Of a body that would not fit it only
+// counts the bytes: the kernel throws them away.
+func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
+	if rest := c.reply.skippable(); rest > int64(len(t.buffer)) {
+		asked = int(min(rest, 1<<30))
+		n, errno = sysRecv(c.fd, nil, asked, unix.MSG_TRUNC)
+		return n, asked, errno
+	}
+	if c.stamped {
+		n, errno = t.readStamped(c)
+	} else {
+		n, errno = sysRecv(c.fd, t.buffer, len(t.buffer), 0)
+	}
+	return n, len(t.buffer), errno
+}
+
+// take follows the reply through n bytes read; it returns false when the request ended.
+func (t *thread) take(c *conn, n int, closing bool) bool {
+	var s step
+	if c.reply.skippable() > int64(len(t.buffer)) {
+		s = c.reply.skip(int64(n))
+	} else {
+		var used int
+		used, s = c.reply.feed(t.buffer[:n])
+		if s == done && used < n {
+			c.reply.fault, s = excessData, broken
+		}
+	}
+	switch s {
+	case done:
+		t.succeed(c, closing)
+		return false
+	case broken:
+		t.fail(c, failure(protocolFailed, int(c.reply.fault)))
+		return false
+	}
+	return true
+}
+
+// succeed ends a request with the reply's status class.
+func (t *thread) succeed(c *conn, closing bool) {
+	n := t.count(c.phase)
+	n.add(service, t.now-c.start)
+	if t.e.openLoop {
+		n.add(response, t.now-c.intended)
+	}
+	t.finish(c, outcome(c.reply.status/100))
+	if closing || !t.e.job.plan.KeepAlive || c.sent < len(t.e.job.request) || !c.reply.reusable() {
+		t.hangUp(c)
+	} else {
+		c.state = idle
+	}
+	t.next(c, t.woke)
+}
+
+// fail ends a request without a reply, and its connection.
+func (t *thread) fail(c *conn, o outcome) {
+	t.count(c.phase).add(failed, t.now-c.intended)
+	t.finish(c, o)
+	t.hangUp(c)
+	if o.kind() == connectFailed && !t.paced() {
+		t.rest(c)
+		return
+	}
+	t.next(c, t.woke)
+}
+
+func (t *thread) finish(c *conn, o outcome) {
+	t.count(c.phase).end(o, t.now-c.intended)
+	t.flights.remove(c)
+	t.inFlight--
+}
+
+// expire fails the requests whose time is up.
+func (t *thread) expire() {
+	for c := t.flights.oldest; c != nil && c.start+t.e.timeout <= t.now; c = t.flights.oldest {
+		kind := readFailed
+		switch c.state {
+		case connecting:
+			kind = connectFailed
+		case sending:
+			kind = writeFailed
+		}
+		t.fail(c, failure(kind, timedOut))
+	}
+}

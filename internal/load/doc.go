@@ -1,0 +1,81 @@
+// Package load is Plimsoll's load generator: HTTP/1.1 over an event loop of its
+// own, closed loop or open loop, in which every request that begins ends in
+// exactly one outcome, and which watches itself.
+//
+// # Processes and threads
+//
+// Run is meant for a process of its own (the binary executed again), because
+// its threads behave badly towards a Go program around them. Each of
+// LoadPlan.Threads goroutines is locked to an OS thread, has an epoll, a buffer
+// and histograms of its own, shares nothing while it works, allocates nothing
+// for a request, and blocks in raw system calls that the Go scheduler does not
+// know of. A stop of the world must interrupt it by a signal, so the caller
+// should switch the garbage collector off (debug.SetGCPercent(-1)) and set a
+// memory limit (debug.SetMemoryLimit) for long runs: only the collector
+// allocates, about two megabytes for each record.
+//
+// The goroutine that calls Run is the collector. Once a second and at each
+// change of phase it asks the threads for what they counted; each hands over
+// its tally between two turns of its loop and goes on in a second one, so
+// neither waits and nothing is copied. Run raises the soft limit of open files
+// to the hard one, and GOMAXPROCS while it lasts. The threads are named
+// load-0, load-1 …; naming the process is left to the caller.
+//
+// # The course of a load
+//
+// calm: one connection, one request after another. ramp: the connections open,
+// evenly; in an open loop the rate grows from nothing to its full value. hold:
+// the load that was asked for. drain: nothing begins; what is in flight ends,
+// by timeout at the latest. With LoadPlan.Requests exactly so many requests
+// begin in hold, and hold lasts until the last of them has its outcome (or
+// DurationMS, if given, has passed). A phase without length is left out.
+//
+// Closed loop: a connection sends its next request as soon as it has read the
+// reply to the last. After a connect that failed it rests for 100 ms, give or
+// take a fifth; each attempt is a request with an outcome.
+//
+// Open loop (LoadPlan.Rate > 0): each request has a planned time. It goes to the
+// connection that has been free for longest; when none is free it waits, and
+// its planned time stays what it was, so that a stall is not omitted. Every
+// request planned before the end of hold counts as begun at its planned time;
+// one that finds no connection within the timeout ends as queue:timeout, one
+// that still waits when the load is cancelled as queue:cancelled.
+//
+// A request that needs a connection pays for it: its latency contains the
+// connect, and its timeout (from the moment a connection was given to it, the
+// connect included) covers both. A connection that the server closes while it
+// is idle costs nobody a request. One that ends instead of a complete reply
+// does (read:eof); nothing is ever sent twice.
+//
+// # Outcomes
+//
+//	1xx … 5xx              a complete reply of that class (1xx: only 101)
+//	connect:ERRNO          socket or connect failed: connect:ECONNREFUSED, connect:EADDRNOTAVAIL, connect:EMFILE …
+//	write:ERRNO, read:ERRNO   write:EPIPE, read:ECONNRESET …
+//	connect:timeout, write:timeout, read:timeout   where the request was when its time was up
+//	read:eof               the connection ended before the reply was complete
+//	queue:timeout, queue:cancelled   open loop: no connection became free in time
+//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data
+//
+// A name that does not resolve is an error of Run, since then no request can begin.
+//
+// # Records
+//
+// A Record is emitted at the start, once a second, at every change of phase
+// (exactly one, with phase_ended and phase_started) and at the end (final). As
+// JSON, shortened:
+//
+//	{"t_ms":1700000003000,"phase":"hold","phase_ended":"ramp","phase_started":"hold","target":"192.0.2.1:80",
+//	 "phases":[{"phase":"calm","start_ms":…,"end_ms":…,"requests":812,"outcomes":{"2xx":811,"read:timeout":1},
+//	   "waits_seconds":{"2xx":0.9,"read:timeout":2.0},
+//	   "response_us":{"count":811,"mean":…,"p50":…,"p90":…,"p99":…,"p999":…,"max":…},"service_us":{…},
+//	   "connect_us":{…},"waited_us":{…},"send_delay_us":{…},"unread_us":{…}}, …],
+//	 "intervals":[{"phase":"ramp","kind":"service","start_ms":…,"end_ms":…,"histogram":"HISTFAAAA…"}],
+//	 "connections":{"connecting":0,"open":100,"idle":0},
+//	 "threads":[{"thread":"0","user_seconds":0.1,"system_seconds":0.9},{"thread":"rest",…}]}
+//
+// Counters and quantiles are cumulative since their phase began, and a request
+// belongs to the phase in which it began; intervals cover the time since the
+// record before. Durations are microseconds, clamped at 60 s. The final record
+// has totals besides, and in it the outcomes of each phase add up to its requests.
+package load

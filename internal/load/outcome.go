@@ -1,0 +1,95 @@
+package load
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// outcome is how a request ended: kind<<8 | detail. A status class is kind
+// replied with detail 1…5; a failure has the kind of the step that failed and
+// an errno, or one of the details that have no errno.
+type outcome uint16
+
+// kinds of outcome
+const (
+	replied = iota
+	connectFailed
+	writeFailed
+	readFailed
+	queueFailed
+	protocolFailed
+
+	outcomes = (protocolFailed + 1) << 8
+)
+
+// details that stand for no errno (Linux errnos end at 133)
+const (
+	cancelled = 252 + iota
+	sawEOF
+	timedOut
+)
+
+// fault is what is wrong with a reply.
+type fault uint8
+
+const (
+	noFault fault = iota
+	badStatusLine
+	badHeader
+	badContentLength
+	badChunk
+	headTooLarge
+	tooManyInterim
+	excessData
+)
+
+func (f fault) String() string {
+	return [...]string{
+		noFault:          "",
+		badStatusLine:    "bad_status_line",
+		badHeader:        "bad_header",
+		badContentLength: "bad_content_length",
+		badChunk:         "bad_chunk",
+		headTooLarge:     "head_too_large",
+		tooManyInterim:   "too_many_interim",
+		excessData:       "excess_data",
+	}[f]
+}
+
+func failure(kind, detail int) outcome { return outcome(kind<<8 | detail&0xff) }
+
+func (o outcome) kind() int   { return int(o >> 8) }
+func (o outcome) detail() int { return int(o & 0xff) }
+
+// String is the outcome's name in records: "2xx", "connect:ECONNREFUSED",
+// "read:timeout", "read:eof", "queue:timeout", "protocol:bad_chunk".
+func (o outcome) String() string {
+	kinds := [...]string{
+		connectFailed: "connect", writeFailed: "write", readFailed: "read",
+		queueFailed: "queue", protocolFailed: "protocol",
+	}
+	switch o.kind() {
+	case replied:
+		return fmt.Sprintf("%dxx", o.detail())
+	case protocolFailed:
+		return "protocol:" + fault(o.detail()).String()
+	}
+	return kinds[o.kind()] + ":" + detailName(o.detail())
+}
+
+func detailName(d int) string {
+	switch d {
+	case cancelled:
+		return "cancelled"
+	case sawEOF:
+		return "eof"
+	case timedOut:
+		return "timeout"
+	}
+	if name := unix.ErrnoName(syscall.Errno(d)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("errno_%d", d)
+}

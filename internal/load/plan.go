@@ -1,0 +1,226 @@
+package load
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"plimsoll/internal/model"
+)
+
+const (
+	defaultTimeoutMS = 2000
+	maxThreads       = 1024
+	maxConnections   = 10_000_000
+	maxMillis        = 365 * 24 * 3600 * 1000
+)
+
+// ErrTLS is the cause of the error for an https URL.
+var ErrTLS = errors.New("TLS is not supported yet")
+
+// Check says what is wrong with a plan, without touching the network.
+func Check(plan model.LoadPlan) error {
+	_, err := prepare(plan)
+	return err
+}
+
+// job is a plan made ready: defaults filled in, the request built.
+type job struct {
+	plan    model.LoadPlan
+	host    string // to be resolved
+	port    uint16
+	request []byte
+	toHEAD  bool
+}
+
+func prepare(plan model.LoadPlan) (*job, error) {
+	if plan.Method == "" {
+		plan.Method = "GET"
+	}
+	if plan.TimeoutMS == 0 {
+		plan.TimeoutMS = defaultTimeoutMS
+	}
+	plan.Threads = min(max(plan.Threads, 1), plan.Connections)
+	if err := checkNumbers(plan); err != nil {
+		return nil, err
+	}
+	u, err := parseURL(plan.URL)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{plan: plan, host: u.Hostname(), port: 80, toHEAD: plan.Method == "HEAD"}
+	if s := u.Port(); s != "" {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil || n == 0 {
+			return nil, fmt.Errorf("url %q: port %q: want 1 to 65535", plan.URL, s)
+		}
+		j.port = uint16(n)
+	}
+	if j.request, err = buildRequest(plan, u); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+func checkNumbers(p model.LoadPlan) error {
+	const maxRate = 1e8
+	switch {
+	case p.Connections < 1 || p.Connections > maxConnections:
+		return fmt.Errorf("connections: %d: want 1 to %d", p.Connections, maxConnections)
+	case p.Threads > maxThreads:
+		return fmt.Errorf("threads: %d: want 1 to %d", p.Threads, maxThreads)
+	case p.Requests < 0 || p.DurationMS < 0 || p.CalmMS < 0 || p.RampMS < 0 || p.TimeoutMS < 0:
+		return errors.New("requests, durations and timeout must not be negative")
+	case max(p.DurationMS, p.CalmMS, p.RampMS, p.TimeoutMS) > maxMillis:
+		return errors.New("durations and timeout must not be longer than a year")
+	case p.Requests == 0 && p.DurationMS == 0:
+		return errors.New("nothing ends the load: give a duration or a number of requests")
+	case !(p.Rate >= 0 && p.Rate <= maxRate): // written so that NaN is refused
+		return fmt.Errorf("rate: %g requests/s: want 0 to %g", p.Rate, maxRate)
+	}
+	return nil
+}
+
+func parseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return nil, fmt.Errorf("url %q: %w", s, err)
+	}
+	switch {
+	case u.Scheme == "https":
+		return nil, fmt.Errorf("url %q: use an http:// address of the same service: %w", s, ErrTLS)
+	case u.Scheme != "http":
+		return nil, fmt.Errorf("url %q: want one that starts with http://", s)
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("url %q: want a host after http://", s)
+	case u.User != nil:
+		return nil, fmt.Errorf("url %q: give user and password as an Authorization header, not in the URL", s)
+	}
+	return u, nil
+}
+
+// buildRequest makes the bytes that every request consists of. A header of the
+// plan replaces ours of the same name.
+func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
+	if !isToken(p.Method) || p.Method == "CONNECT" {
+		return nil, fmt.Errorf("method %q: want GET, HEAD, POST, PUT, DELETE or the like", p.Method)
+	}
+	given := map[string]bool{}
+	var theirs strings.Builder
+	for _, h := range p.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || !isToken(name) || strings.ContainsAny(value, "\r\n\x00") {
+			return nil, fmt.Errorf("header %q: want \"Name: value\"", h)
+		}
+		given[strings.ToLower(name)] = true
+		fmt.Fprintf(&theirs, "%s: %s\r\n", name, strings.TrimSpace(value))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", p.Method, u.RequestURI())
+	ours := func(name, value string) {
+		if !given[strings.ToLower(name)] {
+			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
+		}
+	}
+	ours("Host", u.Host)
+	ours("User-Agent", "plimsoll/"+version())
+	if !p.KeepAlive {
+		ours("Connection", "close")
+	}
+	if len(p.Body) > 0 || p.Method == "POST" || p.Method == "PUT" || p.Method == "PATCH" {
+		ours("Content-Length", strconv.Itoa(len(p.Body)))
+	}
+	b.WriteString(theirs.String())
+	b.WriteString("\r\n")
+	b.Write(p.Body)
+	return []byte(b.String()), nil
+}
+
+// isToken says whether s is an RFC 9110 token (a method or a header's name).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return strings.Trim(info.Main.Version, "()")
+	}
+	return "devel"
+}
+
+// resolve finds the one address that the whole load goes to: the first IPv4
+// address of the host, else its first IPv6 address.
+func (j *job) resolve(ctx context.Context) (netip.AddrPort, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", j.host)
+	if err != nil || len(found) == 0 {
+		return netip.AddrPort{}, fmt.Errorf("resolve %q: %s: check the name, or give an address: %w", j.host, resolveClass(err), err)
+	}
+	best := found[0].Unmap()
+	for _, a := range found {
+		if a.Unmap().Is4() {
+			best = a.Unmap()
+			break
+		}
+	}
+	return netip.AddrPortFrom(best, j.port), nil
+}
+
+// resolveClass is what went wrong with a name, in the form of an outcome.
+func resolveClass(err error) string {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	switch {
+	case ok && dns.IsNotFound:
+		return "dns:not_found"
+	case ok && dns.IsTimeout, errors.Is(err, context.DeadlineExceeded):
+		return "dns:timeout"
+	case ok && dns.IsTemporary:
+		return "dns:temporary"
+	}
+	return "dns:failed"
+}
+
+// sockaddr is a as the kernel's struct sockaddr_in or sockaddr_in6.
+func sockaddr(a netip.AddrPort) (family int, raw []byte) {
+	ip := a.Addr()
+	if ip.Is4() {
+		raw = make([]byte, unix.SizeofSockaddrInet4)
+		binary.NativeEndian.PutUint16(raw, unix.AF_INET)
+		binary.BigEndian.PutUint16(raw[2:], a.Port())
+		copy(raw[4:], ip.AsSlice())
+		return unix.AF_INET, raw
+	}
+	raw = make([]byte, unix.SizeofSockaddrInet6)
+	binary.NativeEndian.PutUint16(raw, unix.AF_INET6)
+	binary.BigEndian.PutUint16(raw[2:], a.Port())
+	copy(raw[8:], ip.AsSlice())
+	binary.NativeEndian.PutUint32(raw[24:], scope(ip.Zone()))
+	return unix.AF_INET6, raw
+}
+
+// scope is the interface number of a link-local address's zone, 0 without one.
+func scope(zone string) uint32 {
+	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
+		return uint32(n)
+	}
+	if i, err := net.InterfaceByName(zone); err == nil {
+		return uint32(i.Index)
+	}
+	return 0
+}

@@ -1,0 +1,101 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"plimsoll/internal/model"
+)
+
+func TestRequest(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		plan model.LoadPlan
+		want string
+	}{
+		{"a plain GET", model.LoadPlan{URL: "http://h:81/a?b=c#frag", KeepAlive: true},
+			"GET /a?b=c HTTP/1.1\r\nHost: h:81\r\nUser-Agent: UA\r\n\r\n"},
+		{"no path, IPv6, no keep-alive", model.LoadPlan{URL: "http://[::1]:80"},
+			"GET / HTTP/1.1\r\nHost: [::1]:80\r\nUser-Agent: UA\r\nConnection: close\r\n\r\n"},
+		{"a body", model.LoadPlan{URL: "http://h/", Method: "POST", Body: []byte("x=1"), KeepAlive: true},
+			"POST / HTTP/1.1\r\nHost: h\r\nUser-Agent: UA\r\nContent-Length: 3\r\n\r\nx=1"},
+		{"an empty POST says so", model.LoadPlan{URL: "http://h/", Method: "POST", KeepAlive: true},
+			"POST / HTTP/1.1\r\nHost: h\r\nUser-Agent: UA\r\nContent-Length: 0\r\n\r\n"},
+		{"headers replace ours", model.LoadPlan{URL: "http://h/", Headers: []string{"host: other", "USER-AGENT:me", "X-A: b: c "}, KeepAlive: true},
+			"GET / HTTP/1.1\r\nhost: other\r\nUSER-AGENT: me\r\nX-A: b: c\r\n\r\n"},
+	} {
+		c.plan.Connections, c.plan.Requests = 1, 1
+		j, err := prepare(c.plan)
+		if err != nil {
+			t.Errorf("%s: %v", c.why, err)
+			continue
+		}
+		got := strings.Replace(string(j.request), "plimsoll/"+version(), "UA", 1)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.why, diff)
+		}
+	}
+}
+
+func TestCheckSaysWhatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		spec func(*model.LoadPlan)
+	}{
+		{`url "https://h/": use an http:// address of the same service: TLS is not supported yet`, func(p *model.LoadPlan) { p.URL = "https://h/" }},
+		{`url "h/": want one that starts with http://`, func(p *model.LoadPlan) { p.URL = "h/" }},
+		{`url "http:///x": want a host after http://`, func(p *model.LoadPlan) { p.URL = "http:///x" }},
+		{`url "http://h:70000/": port "70000": want 1 to 65535`, func(p *model.LoadPlan) { p.URL = "http://h:70000/" }},
+		{`url "http://u:p@h/": give user and password as an Authorization header, not in the URL`, func(p *model.LoadPlan) { p.URL = "http://u:p@h/" }},
+		{`method "GE T": want GET, HEAD, POST, PUT, DELETE or the like`, func(p *model.LoadPlan) { p.Method = "GE T" }},
+		{`header "A b: c": want "Name: value"`, func(p *model.LoadPlan) { p.Headers = []string{"A b: c"} }},
+		{`header "A: b\r\nC: d": want "Name: value"`, func(p *model.LoadPlan) { p.Headers = []string{"A: b\r\nC: d"} }},
+		{`connections: 0: want 1 to 10000000`, func(p *model.LoadPlan) { p.Connections = 0 }},
+		{`nothing ends the load: give a duration or a number of requests`, func(p *model.LoadPlan) { p.Requests = 0 }},
+		{`rate: NaN requests/s: want 0 to 1e+08`, func(p *model.LoadPlan) { p.Rate = math.NaN() }},
+		{`requests, durations and timeout must not be negative`, func(p *model.LoadPlan) { p.RampMS = -1 }},
+	} {
+		plan := model.LoadPlan{URL: "http://h/", Connections: 1, Requests: 1}
+		c.spec(&plan)
+		err := Check(plan)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
+	if err := Check(model.LoadPlan{URL: "https://h/", Connections: 1, Requests: 1}); !errors.Is(err, ErrTLS) {
+		t.Errorf("https: %v is not ErrTLS", err)
+	}
+}
+
+func TestAnUnknownNameIsAnErrorOfItsClass(t *testing.T) {
+	// The resolver refuses an empty label itself, without a server.
+	plan := model.LoadPlan{URL: "http://no..such/", Connections: 1, Requests: 1}
+	err := Run(context.Background(), plan, func(Record) error { return nil })
+	if err == nil || !strings.HasPrefix(err.Error(), `resolve "no..such": dns:not_found: check the name`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOutcomeNames(t *testing.T) {
+	for want, o := range map[string]outcome{
+		"2xx":                   outcome(2),
+		"connect:ECONNREFUSED":  failure(connectFailed, 111),
+		"connect:EADDRNOTAVAIL": failure(connectFailed, 99),
+		"connect:timeout":       failure(connectFailed, timedOut),
+		"write:EPIPE":           failure(writeFailed, 32),
+		"read:eof":              failure(readFailed, sawEOF),
+		"read:errno_251":        failure(readFailed, 251),
+		"queue:timeout":         failure(queueFailed, timedOut),
+		"queue:cancelled":       failure(queueFailed, cancelled),
+		"protocol:bad_chunk":    failure(protocolFailed, int(badChunk)),
+		"protocol:excess_data":  failure(protocolFailed, int(excessData)),
+	} {
+		if got := o.String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package load
+
+import (
+	"fmt"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"plimsoll/internal/model"
+)
+
+// Drain is the phase after hold, in which nothing begins any more and requests
+// in flight get their outcomes. No request is ever labelled with it.
+const Drain = "drain"
+
+// Record is what the load has to say once a second, at every change of phase,
+// and at its end. All its counters and quantiles are cumulative since the
+// phase began, so any record can be lost without losing requests.
+type Record struct {
+	// Time is when the record was made, Unix milliseconds.
+	Time int64 `json:"t_ms"`
+	// Phase is the phase at that time: calm, ramp, hold or drain.
+	Phase string `json:"phase"`
+	// PhaseEnded and PhaseStarted are set in the record that marks a change of phase.
+	PhaseEnded   string `json:"phase_ended,omitempty"`
+	PhaseStarted string `json:"phase_started,omitempty"`
+	// Final marks the last record: in each phase the outcomes add up to the requests.
+	Final bool `json:"final,omitempty"`
+	// Target is the address that the load goes to, "192.0.2.1:80".
+	Target string `json:"target"`
+	// Phases holds what is known of the phases that have begun, in their order.
+	Phases []PhaseRecord `json:"phases"`
+	// Intervals are the latencies of the replies since the last record.
+	Intervals   []Interval  `json:"intervals,omitempty"`
+	Connections Connections `json:"connections"`
+	Threads     []ThreadCPU `json:"threads"`
+	// Totals is set in the final record only.
+	Totals *Totals `json:"totals,omitempty"`
+}
+
+// PhaseRecord is about the requests that began in one phase, whenever they ended.
+type PhaseRecord struct {
+	Phase string `json:"phase"`
+	// Start and End are Unix milliseconds; End is 0 while the phase lasts.
+	Start int64 `json:"start_ms"`
+	End   int64 `json:"end_ms,omitempty"`
+	// Requests is how many began; those without an outcome are in flight.
+	Requests int64            `json:"requests"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	// Waits is how long users waited for what they got, in seconds, summed by
+	// outcome. Few requests that hang cost more of it than many that fail at once.
+	Waits map[string]float64 `json:"waits_seconds"`
+	// Response is the latency of replies from the intended time of the request
+	// (open loop) or from its begin (closed loop); Service is always from the
+	// begin. Both contain the connect of a request that needed one.
+	Response model.Quantiles `json:"response_us"`
+	Service  model.Quantiles `json:"service_us"`
+	// Connect is how long connects took that succeeded.
+	Connect model.Quantiles `json:"connect_us"`
+	// Waited is Response and, for requests without a reply, the time until they failed.
+	Waited model.Quantiles `json:"waited_us"`
+	// SendDelay is how late requests were sent: against their intended time
+	// (open loop), or against the moment the thread was told that it could
+	// (closed loop).
+	SendDelay model.Quantiles `json:"send_delay_us"`
+	// Unread is how long what the server sent lay in the kernel until it was
+	// read, by the kernel's receive time stamps, on one connection of eight.
+	Unread model.Quantiles `json:"unread_us"`
+}
+
+// Interval is one histogram of the time between two records.
+type Interval struct {
+	// Phase is where the requests began, Kind is "response" or "service".
+	Phase string `json:"phase"`
+	Kind  string `json:"kind"`
+	// Start and End are Unix milliseconds.
+	Start int64 `json:"start_ms"`
+	End   int64 `json:"end_ms"`
+	// Histogram is an HdrHistogram of microseconds in the compressed V2
+	// encoding, in base64: the form it has in an interval log.
+	Histogram string `json:"histogram"`
+}
+
+// Connections are the load's sockets at the time of a record.
+type Connections struct {
+	Connecting int64 `json:"connecting"`
+	// Open is how many are established; Idle is how many of these have no request in flight.
+	Open int64 `json:"open"`
+	Idle int64 `json:"idle"`
+}
+
+// ThreadCPU is the processor time of one thread since it began. Thread "rest"
+// is the process's remaining threads, so that the sum is the whole process.
+type ThreadCPU struct {
+	Thread string  `json:"thread"`
+	User   float64 `json:"user_seconds"`
+	System float64 `json:"system_seconds"`
+}
+
+// Totals sums the whole load up.
+type Totals struct {
+	// Requests and Outcomes are over all phases; Outcomes adds up to Requests.
+	Requests int64            `json:"requests"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	// Seconds is from the start of the run to its last outcome.
+	Seconds float64 `json:"seconds"`
+	// CPUSeconds is user and system time of the process.
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// Cancelled says that the load was stopped before its plan was done.
+	Cancelled bool `json:"cancelled,omitempty"`
+}
+
+// quantiles reads what a record tells of a histogram.
+func quantiles(h *hdr.Histogram) model.Quantiles {
+	if h.TotalCount() == 0 {
+		return model.Quantiles{}
+	}
+	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9, 100})
+	return model.Quantiles{
+		Count: h.TotalCount(), Mean: h.Mean(),
+		P50: float64(v[0]), P90: float64(v[1]), P99: float64(v[2]), P999: float64(v[3]), Max: float64(v[4]),
+	}
+}
+
+// encode is h in the form of Interval.Histogram.
+func encode(h *hdr.Histogram) (string, error) {
+	b, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return "", fmt.Errorf("encode a latency histogram: %w", err)
+	}
+	return string(b), nil
+}
+
+// outcomeNames gives every outcome that was counted its name.
+func outcomeNames(counts *[outcomes]int64) map[string]int64 {
+	named := map[string]int64{}
+	for o, n := range counts {
+		if n > 0 {
+			named[outcome(o).String()] = n
+		}
+	}
+	return named
+}
+
+// outcomeSeconds gives every outcome that somebody waited for its name, and nanoseconds as seconds.
+func outcomeSeconds(nanos *[outcomes]int64) map[string]float64 {
+	named := map[string]float64{}
+	for o, ns := range nanos {
+		if ns > 0 {
+			named[outcome(o).String()] = float64(ns) / 1e9
+		}
+	}
+	return named
+}

@@ -1,0 +1,106 @@
+package load
+
+import "plimsoll/internal/model"
+
+var (
+	requestsTotal = &model.Signal{
+		Name: "plimsoll_load_requests_total", Kind: model.Counter, Unit: "requests",
+		Help:   "Requests begun by the load, by the phase in which they began; in an open loop at their planned time.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "wrk -t1 -c100 -d10s URL   (\"requests in\")",
+	}
+	outcomesTotal = &model.Signal{
+		Name: "plimsoll_load_outcomes_total", Kind: model.Counter, Unit: "requests",
+		Help:   "How the load's requests ended: status class (2xx), step and errno (connect:ECONNREFUSED, read:timeout, read:eof), or protocol:fault; exactly one for each request, by the phase in which it began.",
+		Labels: []string{"phase", "outcome"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "strace -f -e trace=connect,sendto,recvfrom -p $(pidof plimsoll-load)",
+	}
+	waitSecondsTotal = &model.Signal{
+		Name: "plimsoll_load_wait_seconds_total", Kind: model.Counter, Unit: "seconds",
+		Help:   "How long the load's users waited, summed by what they got in the end; from the intended time of the request to its outcome.",
+		Labels: []string{"phase", "outcome"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "curl -so /dev/null -w '%{time_total}\\n' URL",
+	}
+	latencySeconds = &model.Signal{
+		Name: "plimsoll_load_latency_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "Latency quantiles since the phase began: response (replies, from the intended time), service (replies, from the begin), connect, waited (all requests, failed ones too). 1 is the maximum.",
+		Labels: []string{"phase", "kind", "quantile"},
+		Source: "HDR histograms of the load generator, 1 µs to 60 s, 3 digits",
+		ByHand: "curl -so /dev/null -w '%{time_connect} %{time_total}\\n' URL",
+	}
+	connections = &model.Signal{
+		Name: "plimsoll_load_connections", Kind: model.Gauge, Unit: "sockets",
+		Help:   "Sockets of the load: connecting; open, which is established; idle, which is those of the open without a request in flight.",
+		Labels: []string{"state"},
+		Source: "counted by the load generator",
+		ByHand: "ss -tnp state all | grep plimsoll-load",
+	}
+	cpuSeconds = &model.Signal{
+		Name: "plimsoll_load_cpu_seconds_total", Kind: model.Counter, Unit: "seconds",
+		Help:   "Processor time of the load generator's own threads; rest is its threads that send nothing.",
+		Labels: []string{"thread", "mode"}, StartsAtZero: true,
+		Source: "getrusage(RUSAGE_THREAD), getrusage(RUSAGE_SELF)",
+		ByHand: "pidstat -t -p $(pidof plimsoll-load) 1",
+	}
+	sendDelaySeconds = &model.Signal{
+		Name: "plimsoll_load_send_delay_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "How late requests were sent: against their intended time (open loop) or against the moment the thread woke with leave to send them (closed loop). 1 is the maximum.",
+		Labels: []string{"phase", "quantile"},
+		Source: "HDR histogram of the load generator",
+		ByHand: "perf sched timehist -p $(pidof plimsoll-load)",
+	}
+	unreadSeconds = &model.Signal{
+		Name: "plimsoll_load_unread_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "How long what the server sent lay in the kernel before the load generator read it: its own share of the measured latency. One connection of eight is watched. 1 is the maximum.",
+		Labels: []string{"phase", "quantile"},
+		Source: "SO_TIMESTAMPING software receive time stamps against the time of recvmsg",
+		ByHand: "ss -tnp | grep plimsoll-load   (column Recv-Q)",
+	}
+)
+
+// Signals are all that the load says about itself.
+var Signals = []*model.Signal{
+	requestsTotal, outcomesTotal, waitSecondsTotal, latencySeconds, connections, cpuSeconds, sendDelaySeconds, unreadSeconds,
+}
+
+// Samples puts everything that r holds. A quantile of nothing is not put.
+func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string)) {
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		put(requestsTotal, float64(p.Requests), p.Phase)
+		for outcome, n := range p.Outcomes {
+			put(outcomesTotal, float64(n), p.Phase, outcome)
+		}
+		for outcome, s := range p.Waits {
+			put(waitSecondsTotal, s, p.Phase, outcome)
+		}
+		putQuantiles(put, latencySeconds, p.Response, p.Phase, "response")
+		putQuantiles(put, latencySeconds, p.Service, p.Phase, "service")
+		putQuantiles(put, latencySeconds, p.Connect, p.Phase, "connect")
+		putQuantiles(put, latencySeconds, p.Waited, p.Phase, "waited")
+		putQuantiles(put, sendDelaySeconds, p.SendDelay, p.Phase)
+		putQuantiles(put, unreadSeconds, p.Unread, p.Phase)
+	}
+	put(connections, float64(r.Connections.Connecting), "connecting")
+	put(connections, float64(r.Connections.Open), "open")
+	put(connections, float64(r.Connections.Idle), "idle")
+	for _, t := range r.Threads {
+		put(cpuSeconds, t.User, t.Thread, "user")
+		put(cpuSeconds, t.System, t.Thread, "system")
+	}
+}
+
+func putQuantiles(put func(*model.Signal, float64, ...string), s *model.Signal, q model.Quantiles, labels ...string) {
+	if q.Count == 0 {
+		return
+	}
+	for _, v := range []struct {
+		quantile string
+		micros   float64
+	}{{"0.5", q.P50}, {"0.9", q.P90}, {"0.99", q.P99}, {"0.999", q.P999}, {"1", q.Max}} {
+		put(s, v.micros/1e6, append(labels[:len(labels):len(labels)], v.quantile)...)
+	}
+}

@@ -1,0 +1,60 @@
+package load
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"plimsoll/internal/model"
+)
+
+func TestSamples(t *testing.T) {
+	r := Record{
+		Phases: []PhaseRecord{{
+			Phase: "hold", Requests: 3, Outcomes: map[string]int64{"2xx": 2, "read:eof": 1}, Waits: map[string]float64{"2xx": 0.25},
+			Response: model.Quantiles{Count: 2, P50: 1000, P90: 2000, P99: 3000, P999: 4000, Max: 5000},
+		}},
+		Connections: Connections{Connecting: 1, Open: 5, Idle: 2},
+		Threads:     []ThreadCPU{{Thread: "0", User: 0.5, System: 1.5}},
+	}
+	want := []string{
+		"plimsoll_load_connections{connecting} 1",
+		"plimsoll_load_connections{idle} 2",
+		"plimsoll_load_connections{open} 5",
+		"plimsoll_load_cpu_seconds_total{0,system} 1.5",
+		"plimsoll_load_cpu_seconds_total{0,user} 0.5",
+		"plimsoll_load_latency_seconds{hold,response,0.5} 0.001",
+		"plimsoll_load_latency_seconds{hold,response,0.999} 0.004",
+		"plimsoll_load_latency_seconds{hold,response,0.99} 0.003",
+		"plimsoll_load_latency_seconds{hold,response,0.9} 0.002",
+		"plimsoll_load_latency_seconds{hold,response,1} 0.005",
+		"plimsoll_load_outcomes_total{hold,2xx} 2",
+		"plimsoll_load_outcomes_total{hold,read:eof} 1",
+		"plimsoll_load_requests_total{hold} 3",
+		"plimsoll_load_wait_seconds_total{hold,2xx} 0.25",
+	}
+	var got []string
+	r.Samples(func(s *model.Signal, v float64, labels ...string) {
+		if len(labels) != len(s.Labels) {
+			t.Errorf("%s: %d label values for %v", s.Name, len(labels), s.Labels)
+		}
+		if !slices.Contains(Signals, s) {
+			t.Errorf("%s is not in Signals", s.Name)
+		}
+		got = append(got, s.Name+"{"+strings.Join(labels, ",")+"} "+strconv.FormatFloat(v, 'g', -1, 64))
+	})
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSignalsAreDescribed(t *testing.T) {
+	for _, s := range Signals {
+		if s.Help == "" || s.Source == "" || s.ByHand == "" || s.Unit == "" || s.Kind == "" {
+			t.Errorf("%s: a description is missing", s.Name)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package load
+
+import (
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// kinds of duration that are measured
+const (
+	response = iota // replies: from the intended time (open loop) or the begin
+	service         // replies: from the begin, connect included
+	connect         // connects that succeeded
+	failed          // requests without a reply: from the intended time to the failure
+	delay           // how late requests were sent
+	unread          // how long replies lay in the kernel (sampled)
+
+	durations
+)
+
+const maxMicros = 60_000_000 // the histograms end at 60 s; longer is counted as that
+
+func newHistogram() *hdr.Histogram { return hdr.New(1, maxMicros, 3) }
+
+// tally is what a thread counted since it last handed one over. A thread owns
+// two: while the collector reads one, the thread counts in the other, so
+// neither ever waits or copies.
+type tally struct {
+	phases [counted]phaseTally
+	// The rest is set at the moment of handing over.
+	connecting, open, idle int64
+	user, system           float64 // CPU seconds of the thread since its start
+}
+
+type phaseTally struct {
+	begun    int64
+	outcomes [outcomes]int64
+	// waits is how long users waited, in nanoseconds, by what they got.
+	waits [outcomes]int64
+	// Allocated here once; a histogram that stays unused costs no memory
+	// because the kernel gives pages only when they are written.
+	hist [durations]*hdr.Histogram
+}
+
+func newTally() *tally {
+	t := new(tally)
+	for p := range t.phases {
+		for k := range t.phases[p].hist {
+			t.phases[p].hist[k] = newHistogram()
+		}
+	}
+	return t
+}
+
+// add records a duration in nanoseconds.
+func (t *phaseTally) add(kind int, ns int64) {
+	// Both ends are clamped, so the histogram cannot refuse.
+	_ = t.hist[kind].RecordValue(min(max(ns, 0)/1000, maxMicros))
+}
+
+// end counts a request that ended, after ns nanoseconds of waiting.
+func (t *phaseTally) end(o outcome, ns int64) {
+	t.outcomes[o]++
+	t.waits[o] += max(ns, 0)
+}
+
+// moveTo adds everything in t to sum and leaves t empty.
+func (t *phaseTally) moveTo(sum *phaseTally) {
+	sum.begun += t.begun
+	t.begun = 0
+	for o, n := range t.outcomes {
+		sum.outcomes[o] += n
+	}
+	clear(t.outcomes[:])
+	for o, ns := range t.waits {
+		sum.waits[o] += ns
+	}
+	clear(t.waits[:])
+	for k, h := range t.hist {
+		if h.TotalCount() > 0 {
+			sum.hist[k].Merge(h)
+			h.Reset()
+		}
+	}
+}

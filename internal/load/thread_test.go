@@ -1,0 +1,226 @@
+package load
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"plimsoll/internal/model"
+)
+
+// stage is one load thread without its goroutine, and a server whose moves the
+// test makes itself: nothing in it depends on time.
+type stage struct {
+	t      *testing.T
+	thread *thread
+	listen int
+	peer   int // the connection accepted last
+	buffer [4096]byte
+}
+
+func newStage(t *testing.T, plan model.LoadPlan) *stage {
+	t.Helper()
+	s := &stage{t: t, peer: -1}
+	var err error
+	if s.listen, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(s.listen) })
+	if err := unix.Bind(s.listen, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(s.listen, 128); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(s.listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := uint16(name.(*unix.SockaddrInet4).Port)
+	plan.URL = "http://" + netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port).String()
+	plan.TimeoutMS = 3_600_000
+	j, err := prepare(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEngine(context.Background(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.base = time.Now()
+	s.thread = e.threads[0]
+	t.Cleanup(func() {
+		for i := range s.thread.conns {
+			s.thread.hangUp(&s.thread.conns[i])
+		}
+		s.thread.poller.close()
+	})
+	return s
+}
+
+// until turns the thread's loop until something holds.
+func (s *stage) until(what string, holds func() bool) {
+	s.t.Helper()
+	for range 1000 {
+		if holds() {
+			return
+		}
+		s.thread.turn()
+	}
+	s.t.Fatalf("after 1000 turns still not: %s", what)
+}
+
+func (s *stage) accept() {
+	s.t.Helper()
+	fd, _, err := unix.Accept4(s.listen, unix.SOCK_CLOEXEC)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.peer = fd
+}
+
+// answer reads one request and writes text.
+func (s *stage) answer(text []byte) {
+	if n, err := unix.Read(s.peer, s.buffer[:]); err != nil || n == 0 {
+		s.t.Errorf("read the request: %d bytes, %v", n, err)
+	}
+	if _, err := unix.Write(s.peer, text); err != nil {
+		s.t.Errorf("write the reply: %v", err)
+	}
+}
+
+func (s *stage) replies() int64 { return s.thread.tally.phases[hold].outcomes[2] }
+
+func TestARequestAllocatesNothing(t *testing.T) {
+	reply := []byte(okReply)
+	s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true})
+	s.until("connected and sent", func() bool { return s.thread.conns[0].state == awaiting })
+	s.accept()
+	defer unix.Close(s.peer)
+	perRequest := testing.AllocsPerRun(2000, func() {
+		before := s.replies()
+		s.answer(reply)
+		for s.replies() == before {
+			s.thread.turn()
+		}
+	})
+	if perRequest != 0 {
+		t.Errorf("%g allocations for a request, want 0", perRequest)
+	}
+	// The kernel begins to stamp a moment after it was asked to, so not each one is.
+	if s.thread.tally.phases[hold].hist[unread].TotalCount() == 0 {
+		t.Error("none of the first connection's replies was stamped")
+	}
+}
+
+func TestAConnectAllocatesNothing(t *testing.T) {
+	reply := []byte(okReply)
+	s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000})
+	perRequest := testing.AllocsPerRun(500, func() {
+		before := s.replies()
+		for s.thread.conns[0].state != awaiting {
+			s.thread.turn()
+		}
+		fd, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(s.listen), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		s.peer = int(fd)
+		s.answer(reply)
+		for s.replies() == before {
+			s.thread.turn()
+		}
+		unix.Close(s.peer)
+	})
+	if perRequest != 0 {
+		t.Errorf("%g allocations for a request on a new connection, want 0", perRequest)
+	}
+}
+
+func TestAnIdleConnectionThatTheServerClosesCostsNoRequest(t *testing.T) {
+	// Open loop: one request at once, the next after an hour.
+	s := newStage(t, model.LoadPlan{Connections: 1, Requests: 2, KeepAlive: true, Rate: 1.0 / 3600})
+	s.until("sent", func() bool { return s.thread.conns[0].state == awaiting })
+	s.accept()
+	s.answer([]byte(okReply))
+	s.until("idle", func() bool { return s.thread.conns[0].state == idle })
+	unix.Close(s.peer)
+	s.until("hung up", func() bool { return s.thread.conns[0].state == closed })
+	s.thread.dueAt, s.thread.headAt = 0, 0 // the hour is over
+	s.until("sent again", func() bool { return s.thread.conns[0].state == awaiting })
+	s.accept()
+	defer unix.Close(s.peer)
+	s.answer([]byte(okReply))
+	s.until("both answered", func() bool { return s.replies() == 2 })
+	if got := s.thread.tally.phases[hold].begun; got != 2 {
+		t.Errorf("%d requests begun, want 2", got)
+	}
+}
+
+func TestACloseThatComesWithTheReplyIsNotSentInto(t *testing.T) {
+	s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true})
+	s.until("sent", func() bool { return s.thread.conns[0].state == awaiting })
+	s.accept()
+	s.answer([]byte(okReply)) // which announces no close
+	unix.Close(s.peer)
+	s.until("answered", func() bool { return s.replies() == 1 })
+	s.until("sent on a new connection", func() bool { return s.thread.conns[0].state == awaiting })
+	s.accept()
+	defer unix.Close(s.peer)
+	s.answer([]byte(okReply))
+	s.until("answered", func() bool { return s.replies() == 2 })
+}
+
+func TestAnEarlyReplyToALongBodyCounts(t *testing.T) {
+	s := newStage(t, model.LoadPlan{Connections: 1, Requests: 1, KeepAlive: true, Method: "PUT", Body: make([]byte, 64<<20)})
+	s.until("sending", func() bool { return s.thread.conns[0].state == sending })
+	s.accept()
+	s.answer([]byte("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"))
+	s.until("answered", func() bool { return s.thread.tally.phases[hold].outcomes[4] == 1 })
+	unix.Close(s.peer)
+	if s.thread.conns[0].state != closed {
+		t.Error("a connection with half a request in it was kept")
+	}
+}
+
+func TestDescriptorsRunningOutIsAnOutcome(t *testing.T) {
+	s := newStage(t, model.LoadPlan{Connections: 3, Requests: 3})
+	next, err := unix.Dup(s.listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(next)
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next), Max: old.Max}); err != nil {
+		t.Fatal(err)
+	}
+	s.thread.turn()
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.thread.tally.phases[hold].outcomes[failure(connectFailed, int(unix.EMFILE))]; got != 3 {
+		t.Errorf("%d outcomes connect:EMFILE, want 3", got)
+	}
+	if s.thread.inFlight != 0 || !s.thread.settled.Load() || len(s.thread.sleepers) != 3 {
+		t.Errorf("in flight %d, settled %v, resting %d; want 0, true, 3", s.thread.inFlight, s.thread.settled.Load(), len(s.thread.sleepers))
+	}
+}
+
+func TestSleepersWakeInOrder(t *testing.T) {
+	var h sleepers
+	conns := make([]conn, 200)
+	for i := range conns {
+		conns[i].wakes = int64(i * 7919 % 200)
+		h.push(&conns[i])
+	}
+	for want := range int64(200) {
+		if got := h.pop().wakes; got != want {
+			t.Fatalf("woke %d, want %d", got, want)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package model
+
+// The names of windows. A run with our load has them all (switched-off ones
+// excepted); watch has Baseline when a command follows, and Hold.
+const (
+	Baseline = "baseline" // before any load
+	Calm     = "calm"     // one connection, one request after the other
+	Ramp     = "ramp"     // connections are being opened
+	Hold     = "hold"     // the load that was asked for
+	Cool     = "cool"     // after the last request
+)
+
+// Window is a named part of a run. Start and End are the times of sampling
+// rounds, so a counter's difference over a window is the difference of two readings.
+type Window struct {
+	Name  string `json:"name"`
+	Start int64  `json:"start_ms"` // Unix milliseconds
+	End   int64  `json:"end_ms"`   // Unix milliseconds; 0 while open
+}
+
+// Host is an observed host as the run recorded it.
+type Host struct {
+	Name string `json:"name"`
+	// Spec is how the user named it: "local", "netns:srv", "pid:1234".
+	Spec string `json:"spec"`
+	// Machine is the kernel's boot id; hosts with the same Machine share
+	// CPUs, disks and memory, so their machine-wide series are the same numbers.
+	Machine string `json:"machine"`
+	Kernel  string `json:"kernel"` // uname -r
+	NetNS   uint64 `json:"netns"`  // inode of the network namespace
+	CPUs    int    `json:"cpus"`
+}
+
+// Plan is what the user asked for.
+type Plan struct {
+	// Mode is "run" (our own load) or "watch".
+	Mode string `json:"mode"`
+	// Generator is the host from which the load comes, "" when watch has no command.
+	Generator string `json:"generator,omitempty"`
+	// Command is the user's own load tool under watch.
+	Command  []string  `json:"command,omitempty"`
+	Interval int64     `json:"interval_ms"`
+	Load     *LoadPlan `json:"load,omitempty"`
+}
+
+// LoadPlan is the load of a run.
+type LoadPlan struct {
+	URL         string   `json:"url"`
+	Method      string   `json:"method"`
+	Headers     []string `json:"headers,omitempty"` // "Name: value"
+	Body        []byte   `json:"body,omitempty"`
+	Connections int      `json:"connections"`
+	Threads     int      `json:"threads"`
+	// Requests ends the hold phase after so many requests; 0 means DurationMS ends it.
+	Requests   int64 `json:"requests,omitempty"`
+	DurationMS int64 `json:"duration_ms,omitempty"`
+	// Rate is the open loop's requests per second; 0 is a closed loop.
+	Rate      float64 `json:"rate,omitempty"`
+	KeepAlive bool    `json:"keep_alive"`
+	TimeoutMS int64   `json:"timeout_ms"`
+	// CalmMS and RampMS are the lengths of those phases; 0 leaves them out.
+	CalmMS int64 `json:"calm_ms"`
+	RampMS int64 `json:"ramp_ms"`
+}
+
+// Run is run.json: everything about a run that is no series, event or histogram.
+type Run struct {
+	Format  int      `json:"format"`  // layout version of the run directory
+	Version string   `json:"version"` // of the Plimsoll that made it
+	Started int64    `json:"started_ms"`
+	Plan    Plan     `json:"plan"`
+	Hosts   []Host   `json:"hosts"`
+	Windows []Window `json:"windows"`
+	// Status holds host → signal name → status. A signal that is not in it was never tried.
+	Status map[string]map[string]Status `json:"status"`
+	Cost   Cost                         `json:"cost"`
+	// Notes are sentences about the observation itself (sampled less often, …).
+	Notes []string `json:"notes,omitempty"`
+	// Closed is false in a run that was cut off.
+	Closed bool `json:"closed"`
+}
+
+// Cost is what watching cost, measured by the watcher about itself.
+type Cost struct {
+	CPUSeconds  float64 `json:"cpu_seconds"` // user + system, the sampling process alone
+	WallSeconds float64 `json:"wall_seconds"`
+	CPUShare    float64 `json:"cpu_share_of_one_core"` // ratio
+	MaxRSS      int64   `json:"max_rss_bytes"`
+	// LoadCPUSeconds is the generator's own user + system time, 0 without our load.
+	LoadCPUSeconds float64 `json:"load_cpu_seconds,omitempty"`
+}
+
+// Load is what the load saw: the requests that began in the hold window, each
+// with exactly one outcome. It is computed from the recorded series.
+type Load struct {
+	// Requests is how many began; the values of Outcomes add up to it.
+	Requests int64 `json:"requests"`
+	// RPS is replies of any status per second of the window; GoodRPS those below 400.
+	RPS     float64 `json:"rps"`
+	GoodRPS float64 `json:"good_rps"`
+	// GoodShare is good replies over requests.
+	GoodShare float64 `json:"good_share"`
+	// Outcomes: "2xx" … "5xx", "connect:ECONNREFUSED", "connect:timeout",
+	// "read:ECONNRESET", "protocol:bad_status_line" …
+	Outcomes map[string]int64 `json:"outcomes"`
+	// Latency is what the user waited for a reply, connect time included and,
+	// in an open loop, from the intended send time. Microseconds, replies only.
+	Latency Quantiles `json:"latency_us"`
+	// Waited is the same over all requests, failed ones with the time they took to fail.
+	Waited Quantiles `json:"waited_us"`
+	// Service is from the actual start of the request.
+	Service Quantiles `json:"service_us"`
+	Connect Quantiles `json:"connect_us"`
+	// Calm is the latency with a single connection, before the load.
+	Calm    Quantiles `json:"calm_us"`
+	Seconds float64   `json:"seconds"`
+	// OtherPhases counts requests begun outside the hold window, by phase.
+	OtherPhases map[string]int64 `json:"other_phases,omitempty"`
+	Course      []Second         `json:"course,omitempty"`
+}
+
+// Second is one second of a run's course.
+type Second struct {
+	Time    int64   `json:"t"` // Unix milliseconds, its end
+	Phase   string  `json:"phase"`
+	Replies int64   `json:"replies"`
+	Good    int64   `json:"good"`
+	Failed  int64   `json:"failed"` // no reply at all
+	P50     float64 `json:"p50_us"`
+	P99     float64 `json:"p99_us"`
+}
+
+// Quantiles of a histogram, in microseconds; Count 0 means there is nothing to tell.
+type Quantiles struct {
+	Count int64 `json:"count"`
+	// Mean is left out where only quantiles were recorded.
+	Mean float64 `json:"mean,omitempty"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+}

@@ -1,0 +1,133 @@
+package model
+
+// Answer is the verdict in one word.
+type Answer string
+
+const (
+	// AnswerCause: at least one cause is confirmed (or the only one left suspected).
+	AnswerCause Answer = "cause"
+	// AnswerHealthy: the offered load was served; nothing held it back.
+	AnswerHealthy Answer = "healthy"
+	// AnswerCapacity: the machine is doing useful work and has no more to give.
+	AnswerCapacity Answer = "capacity"
+	// AnswerUnclear: something held it back and no rule could name it.
+	AnswerUnclear Answer = "unclear"
+)
+
+// Truth is the third-valued answer of a clue.
+type Truth string
+
+// A clue is Unknown when a series that it names was not read; that is never False.
+const (
+	True    Truth = "true"
+	False   Truth = "false"
+	Unknown Truth = "unknown"
+)
+
+// Role says what a clue may decide; see ARCHITECTURE.md, "The answer of a rule".
+type Role string
+
+const (
+	// Needs: false rules the finding out.
+	Needs Role = "needs"
+	// Decides: exact; true proves, false clears.
+	Decides Role = "decides"
+	// Proves: true proves, false says nothing.
+	Proves Role = "proves"
+	// Supports: adds a sentence, never an answer.
+	Supports Role = "supports"
+)
+
+// FindingAnswer is a rule's answer for one subject.
+type FindingAnswer string
+
+// The answers in order of how much they claim; ARCHITECTURE.md says how clues make them.
+const (
+	Confirmed    FindingAnswer = "confirmed"
+	Suspected    FindingAnswer = "suspected"
+	Near         FindingAnswer = "near"
+	RuledOut     FindingAnswer = "ruled out"
+	UnknownState FindingAnswer = "unknown"
+)
+
+// Clue is one measured value held against one threshold.
+type Clue struct {
+	ID    string `json:"id"`
+	Role  Role   `json:"role"`
+	Truth Truth  `json:"truth"`
+	// Value is nil when nothing was measured (never zero instead).
+	Value *float64 `json:"value"`
+	Is    string   `json:"is"`            // the threshold, as the rule states it
+	Why   string   `json:"why,omitempty"` // why that threshold
+	Say   string   `json:"say"`           // the sentence, filled in
+	// ByHand is the classic command with this run's values filled in.
+	ByHand string `json:"by_hand,omitempty"`
+	// Missing names the signal that made the clue unknown, and why it is missing.
+	Missing string `json:"missing,omitempty"`
+}
+
+// Finding is a rule's answer for one subject in one run.
+type Finding struct {
+	Rule    string            `json:"rule"`
+	Kind    string            `json:"kind"` // cause | capacity | symptom
+	Title   string            `json:"title"`
+	Subject map[string]string `json:"subject"`
+	Answer  FindingAnswer     `json:"answer"`
+	// Impact is the share (0…1) of requests lost or delayed by it; nil when it cannot be told.
+	Impact   *float64    `json:"impact"`
+	Story    string      `json:"story,omitempty"`
+	Clues    []Clue      `json:"clues"`
+	Explains []Explained `json:"explains"`
+	// ExplainedBy is the rule that this finding is a consequence of.
+	ExplainedBy string   `json:"explained_by,omitempty"`
+	Fix         []Fix    `json:"fix"`
+	Blind       []string `json:"blind,omitempty"`
+}
+
+// Explained is a finding shown beneath its cause.
+type Explained struct {
+	Rule    string            `json:"rule"`
+	Subject map[string]string `json:"subject"`
+	How     string            `json:"how"`
+}
+
+// Fix is what would mend a finding.
+type Fix struct {
+	Title string `json:"title"`
+	// Command is what a person would type or write, filled in for this run.
+	Command string `json:"command,omitempty"`
+	Risk    string `json:"risk"`
+	Costs   string `json:"costs,omitempty"`
+	Undo    string `json:"undo"`
+	Restart string `json:"restart"`
+	Accept  string `json:"accept,omitempty"`
+}
+
+// Verdict is all findings, ordered by cause.
+type Verdict struct {
+	Answer   Answer    `json:"answer"`
+	Sentence string    `json:"sentence"`
+	Root     []Finding `json:"root"`
+	// Findings are all that hold or nearly hold: roots, what they explain, the near ones.
+	Findings []Finding `json:"findings"`
+	RuledOut []Finding `json:"ruled_out"`
+	Unknown  []Finding `json:"unknown"`
+}
+
+// Report is the one JSON document that run, watch and diagnose print.
+type Report struct {
+	Verdict Verdict `json:"verdict"`
+	// Load is nil (null) when Plimsoll drove no load itself.
+	Load    *Load    `json:"load"`
+	Plan    Plan     `json:"plan"`
+	Cost    Cost     `json:"cost"`
+	Hosts   []Host   `json:"hosts"`
+	Windows []Window `json:"windows"`
+	Notes   []string `json:"notes"`
+	// RulesHash is the SHA-256 of the rule set that gave this verdict.
+	RulesHash string `json:"rules_hash"`
+	Version   string `json:"version"`
+	Dir       string `json:"dir"`
+	// Closed is false when the run was cut off: it is judged up to its last second.
+	Closed bool `json:"closed"`
+}

@@ -1,0 +1,18 @@
+// Package all lists every probe there is. A probe that is not listed here does
+// not exist; nothing registers itself.
+package all
+
+import (
+	"slices"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/kernel"
+	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/probe/procs"
+	"plimsoll/internal/probe/sockets"
+)
+
+// All returns all probes, in the order of the handbook.
+func All() []probe.Probe {
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), nginx.All())
+}

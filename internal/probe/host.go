@@ -1,0 +1,338 @@
+package probe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+)
+
+// netnsDir is where ip-netns(8) mounts named network namespaces.
+const netnsDir = "/var/run/netns"
+
+// Host is a machine, network namespace or container that is observed. A Host
+// is safe for concurrent use; its owner closes it.
+type Host struct {
+	// Name is the value of the label "host"; Spec is how the user named it.
+	Name, Spec string
+	// CommandPID is the root of the process tree of the command that plimsoll
+	// watch runs on this host; 0 when there is none. Set it before the first round.
+	CommandPID int
+
+	root  string // "" on a live host, else the recorded tree
+	ns    int    // descriptor of the network namespace; -1 when it is our own or recorded
+	netns uint64 // inode of the network namespace
+	pidns uint64 // membership goes by PID namespace when not 0
+	// machine is set when the host's network namespace is that of the
+	// machine's first process, or when no host of the run is that one and this
+	// is where we run: it then owns the processes nobody else claims.
+	machine bool
+
+	mu     sync.Mutex
+	procs  *procTable
+	others []*Host
+}
+
+// OpenHost opens the host that spec names: "local" (where we run),
+// "netns:NAME" (a namespace made by ip netns add) or "pid:N" (the namespaces
+// of that process, so containers work). Another namespace than our own needs
+// root; the error then matches fs.ErrPermission. A namespace or process that
+// does not exist matches fs.ErrNotExist.
+func OpenHost(name, spec string) (*Host, error) {
+	h := &Host{Name: name, Spec: spec, ns: -1, procs: newProcTable("/proc")}
+	own, err := inode("/proc/thread-self/ns/net")
+	if err != nil {
+		return nil, fmt.Errorf("host %s: read our own network namespace; is /proc mounted? %w", name, err)
+	}
+	kind, arg, _ := strings.Cut(spec, ":")
+	switch {
+	case spec == "local":
+		h.netns = own
+	case kind == "netns" && arg != "" && !strings.Contains(arg, "/"):
+		err = h.openNamed(arg, own)
+	case kind == "pid" && arg != "":
+		err = h.openPID(arg, own)
+	default:
+		err = fmt.Errorf("%q is none of local, netns:NAME, pid:N", spec)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", name, err)
+	}
+	first, err := inode("/proc/1/ns/net")
+	h.machine = h.pidns == 0 && (first == h.netns || err != nil && h.netns == own)
+	return h, nil
+}
+
+func (h *Host) openNamed(name string, own uint64) error {
+	path := filepath.Join(netnsDir, name)
+	var st unix.Statfs_t
+	err := unix.Statfs(path, &st)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no network namespace %q; %s: %w", name, namespaces(), err)
+	}
+	if err != nil {
+		return fmt.Errorf("look at network namespace %s: %w", path, err)
+	}
+	if st.Type != unix.NSFS_MAGIC {
+		return fmt.Errorf("%s is left over from a namespace that is gone; ip netns delete %s, then make it again: %w", path, name, fs.ErrNotExist)
+	}
+	return h.openNS(path, own)
+}
+
+// namespaces lists the named network namespaces, for an error sentence.
+func namespaces() string {
+	entries, err := os.ReadDir(netnsDir)
+	if err != nil || len(entries) == 0 {
+		return "this machine has no named ones (ip netns add makes one)"
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+func (h *Host) openPID(arg string, own uint64) error {
+	pid, err := strconv.Atoi(arg)
+	if err != nil || pid <= 0 {
+		return fmt.Errorf("pid:%s: want the number of a running process", arg)
+	}
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("no process %d; ps -e lists those that run: %w", pid, err)
+	}
+	if err := h.openNS(filepath.Join(dir, "ns/net"), own); err != nil {
+		return err
+	}
+	if h.netns != own {
+		return nil
+	}
+	// A container with the machine's own network is told apart by its PID namespace.
+	theirs, err := inode(filepath.Join(dir, "ns/pid"))
+	if err != nil {
+		return fmt.Errorf("read the PID namespace of process %d: %w", pid, err)
+	}
+	ours, err := inode("/proc/self/ns/pid")
+	if err != nil {
+		return fmt.Errorf("read our own PID namespace: %w", err)
+	}
+	if theirs == ours {
+		return fmt.Errorf("process %d shares our network namespace and our PID namespace, so nothing tells it apart from the rest of this machine; use local", pid)
+	}
+	h.pidns = theirs
+	return nil
+}
+
+// openNS keeps the namespace at path open and tries to enter it, so that a
+// missing privilege shows here and not in the first round.
+func (h *Host) openNS(path string, own uint64) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open network namespace %s; another namespace than our own needs root: %w", path, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return fmt.Errorf("stat network namespace %s: %w", path, err)
+	}
+	h.netns = st.Ino
+	if h.netns == own {
+		return unix.Close(fd)
+	}
+	h.ns = fd
+	if err := h.Do(func() error { return nil }); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	return nil
+}
+
+// RecordedHost is a host for tests: root holds a recorded tree (root/proc/stat
+// and so on). It has no namespaces; Do runs in ours and Dial dials from ours.
+func RecordedHost(name, root string) *Host {
+	return &Host{Name: name, Spec: "recorded", root: root, ns: -1, machine: true,
+		procs: newProcTable(filepath.Join(root, "proc"))}
+}
+
+// Close releases the host's namespace. Connections made by Dial stay open.
+func (h *Host) Close() error {
+	if h.ns < 0 {
+		return nil
+	}
+	fd := h.ns
+	h.ns = -1
+	return unix.Close(fd)
+}
+
+// Recorded says whether h is a recorded tree and no live host.
+func (h *Host) Recorded() bool { return h.root != "" }
+
+// Info describes the host for run.json.
+func (h *Host) Info() (model.Host, error) {
+	info := model.Host{Name: h.Name, Spec: h.Spec, NetNS: h.netns}
+	boot, err := os.ReadFile(h.Path("proc/sys/kernel/random/boot_id"))
+	if err != nil {
+		return info, fmt.Errorf("host %s: read the boot id: %w", h.Name, err)
+	}
+	release, err := os.ReadFile(h.Path("proc/sys/kernel/osrelease"))
+	if err != nil {
+		return info, fmt.Errorf("host %s: read the kernel's release: %w", h.Name, err)
+	}
+	stat, err := os.ReadFile(h.Path("proc/stat"))
+	if err != nil {
+		return info, fmt.Errorf("host %s: count CPUs: %w", h.Name, err)
+	}
+	info.Machine = strings.TrimSpace(string(boot))
+	info.Kernel = strings.TrimSpace(string(release))
+	info.CPUs = countCPUs(stat)
+	return info, nil
+}
+
+// countCPUs counts the lines "cpu0", "cpu1" … of /proc/stat: one per online CPU.
+func countCPUs(stat []byte) int {
+	n := 0
+	for line := range bytes.Lines(stat) {
+		if rest, ok := bytes.CutPrefix(line, []byte("cpu")); ok && len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' {
+			n++
+		}
+	}
+	return n
+}
+
+// Path is the name under which we open a file of the kernel's tree:
+// h.Path("proc", "stat") or h.Path("proc/stat"). On a live host "proc/net"
+// becomes /proc/thread-self/net, because /proc/net is that of the main
+// thread, which is in another namespace; so such a file must be opened on the
+// thread that reads (Reader's or Do's).
+func (h *Host) Path(elem ...string) string {
+	p := filepath.Join("/", filepath.Join(elem...))
+	if h.root != "" {
+		return filepath.Join(h.root, p)
+	}
+	if p == "/proc/net" || strings.HasPrefix(p, "/proc/net/") {
+		return "/proc/thread-self" + strings.TrimPrefix(p, "/proc")
+	}
+	return p
+}
+
+// ServicePath is the name under which we open the file that process pid calls
+// path, whatever its mount namespace or chroot. Needs the right to follow
+// /proc/PID/root (root, or the same user).
+func (h *Host) ServicePath(pid int, path string) string {
+	if h.root != "" {
+		return filepath.Join(h.root, filepath.Join("/", path))
+	}
+	return filepath.Join("/proc", strconv.Itoa(pid), "root", filepath.Join("/", path))
+}
+
+// Do runs fn on an OS thread of its own that is in h's network namespace, and
+// throws that thread away afterwards. fn must do its work on its own
+// goroutine. The error is fn's, or says why the namespace could not be entered.
+func (h *Host) Do(fn func() error) error {
+	if h.ns < 0 {
+		return fn()
+	}
+	done := make(chan error, 1)
+	h.thread(func(err error) {
+		if err == nil {
+			err = fn()
+		}
+		done <- err
+	})
+	return <-done
+}
+
+// thread runs fn on a new goroutine, locked for good to an OS thread in h's
+// network namespace; the thread ends with fn. The main thread is never used:
+// /proc/self, by which others see us, is the main thread.
+func (h *Host) thread(fn func(error)) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			taken := make(chan struct{})
+			go func() {
+				runtime.LockOSThread()
+				close(taken)
+				fn(h.enter())
+			}()
+			<-taken
+			runtime.UnlockOSThread()
+			return
+		}
+		fn(h.enter())
+	}()
+}
+
+func (h *Host) enter() error {
+	if h.ns < 0 {
+		return nil
+	}
+	if err := unix.Setns(h.ns, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter the network namespace of %s (%s); that needs root (CAP_SYS_ADMIN): %w", h.Name, h.Spec, err)
+	}
+	return nil
+}
+
+// Dial connects from inside h's network namespace; the connection may then be
+// used on any thread. network is "tcp" or "udp" with "IP:port" (names are not
+// resolved: a namespace may see another DNS), or "unix" with a path as we see
+// it (see ServicePath).
+func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if !strings.HasPrefix(network, "unix") {
+		if _, err := netip.ParseAddrPort(address); err != nil {
+			return nil, fmt.Errorf("dial %s on %s: want IP:port: %w", address, h.Name, err)
+		}
+	}
+	var c net.Conn
+	err := h.Do(func() (err error) {
+		c, err = new(net.Dialer).DialContext(ctx, network, address)
+		return err
+	})
+	return c, err
+}
+
+// Join makes the hosts of one run know each other: the live ones share one
+// scan of the machine's processes, and each process that no other host claims
+// belongs to the host that is the machine itself (else to the one we run on).
+func Join(hosts []*Host) {
+	if !slices.ContainsFunc(hosts, func(h *Host) bool { return h.machine }) {
+		if i := slices.IndexFunc(hosts, func(h *Host) bool { return h.Spec == "local" }); i >= 0 {
+			hosts[i].machine = true
+		}
+	}
+	var shared *procTable
+	for _, h := range hosts {
+		h.mu.Lock()
+		h.others = slices.DeleteFunc(slices.Clone(hosts), func(o *Host) bool { return o == h || o.Recorded() != h.Recorded() })
+		if h.root == "" {
+			if shared == nil {
+				shared = h.procs
+			}
+			h.procs = shared
+		}
+		h.mu.Unlock()
+	}
+}
+
+// inode is the number of the file path leads to; for /proc/PID/ns/* that is the namespace's.
+func inode(path string) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return st.Ino, nil
+}

@@ -1,0 +1,236 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/netlink"
+)
+
+const netdevByHand = "ip -s -s link show"
+
+// netdevCounter is a counter of a network device and the fields of struct
+// rtnl_link_stats64 whose sum it is.
+type netdevCounter struct {
+	signal *model.Signal
+	fields []int
+}
+
+var netdevCounters = []netdevCounter{
+	netdevSignal("receive_packets_total", "packets", "Packets received.", 0),
+	netdevSignal("transmit_packets_total", "packets", "Packets sent.", 1),
+	netdevSignal("receive_bytes_total", "bytes", "Bytes received.", 2),
+	netdevSignal("transmit_bytes_total", "bytes", "Bytes sent.", 3),
+	netdevSignal("receive_errs_total", "packets", "Packets received with an error.", 4),
+	netdevSignal("transmit_errs_total", "packets", "Packets not sent for an error.", 5),
+	netdevSignal("receive_drop_total", "packets", "Sound packets lost on the way in: no room, or nobody wanted them.", 6, 15),
+	netdevSignal("transmit_drop_total", "packets", "Packets lost on the way out.", 7),
+	netdevSignal("receive_multicast_total", "packets", "Multicast packets received.", 8),
+	netdevSignal("receive_fifo_total", "packets", "Packets lost because the device's own buffer was full.", 14),
+}
+
+func netdevSignal(name, unit, help string, fields ...int) netdevCounter {
+	return netdevCounter{&model.Signal{Name: "node_network_" + name, Kind: model.Counter, Unit: unit, Help: help,
+		Labels: []string{"device"}, Source: "rtnetlink (RTM_GETLINK, IFLA_STATS64)", ByHand: netdevByHand}, fields}
+}
+
+var (
+	netdevUp = &model.Signal{Name: "node_network_up", Kind: model.Gauge, Unit: "bool",
+		Help: "1 when the device's operational state is up, else 0.", Labels: []string{"device"},
+		Source: "rtnetlink (IFLA_OPERSTATE)", ByHand: "ip link show"}
+	netdevMTU = &model.Signal{Name: "node_network_mtu_bytes", Kind: model.Gauge, Unit: "bytes",
+		Help: "Largest packet the device sends.", Labels: []string{"device"},
+		Source: "rtnetlink (IFLA_MTU)", ByHand: "ip link show"}
+	netdevSpeed = &model.Signal{Name: "node_network_speed_bytes", Kind: model.Gauge, Unit: "bytes",
+		Help:   "Bytes a second the device can carry, as its driver says; a virtual device's is made up. No sample where the driver does not know.",
+		Labels: []string{"device"}, Source: "ioctl SIOCETHTOOL (ETHTOOL_GSET)", ByHand: "ethtool DEVICE | grep Speed"}
+)
+
+// speedEvery is how often a device is asked for its speed: some drivers take
+// milliseconds to answer.
+const speedEvery = 10 * time.Second
+
+// NetDev reads the network devices of a namespace over rtnetlink; sysfs would
+// show those of the namespace in which it was mounted.
+func NetDev() probe.Probe {
+	p := probe.Probe{Name: "netdev", Cost: costNetDev,
+		Blind: []string{"a veth carries packets of up to 64 KiB unless offloads are switched off", "limits of a cloud provider behind the device"}}
+	for _, c := range netdevCounters {
+		p.Signals = append(p.Signals, c.signal)
+	}
+	p.Signals = append(p.Signals, netdevUp, netdevMTU, netdevSpeed)
+	p.CanRun = func(h *probe.Host) error {
+		if h.Recorded() {
+			return probe.Absent("network devices are read over netlink, and a recorded tree has none")
+		}
+		return nil
+	}
+	p.Open = func(*probe.Host) (probe.Reader, error) { return openNetDev() }
+	return p
+}
+
+// openNetDev opens both sockets in the calling thread's namespace.
+func openNetDev() (*netdev, error) {
+	conn, err := netlink.Open(unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open a socket to ask network devices: %w", err), conn.Close())
+	}
+	return &netdev{conn: conn, ioctl: fd, speeds: map[string]uint64{}}, nil
+}
+
+type netdev struct {
+	conn   *netlink.Conn
+	ioctl  int               // any socket of the namespace
+	speeds map[string]uint64 // bytes a second; none when unknown
+	asked  time.Time
+}
+
+// Read dumps all devices.
+func (n *netdev) Read(out *probe.Out) error {
+	var links []link
+	err := n.conn.Dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg), time.Second, func(payload []byte) error {
+		l, err := parseLink(payload)
+		if err != nil {
+			return err
+		}
+		links = append(links, l)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("list network devices: %w", err)
+	}
+	if out.Now().Sub(n.asked) >= speedEvery {
+		n.asked = out.Now()
+		n.askSpeeds(links)
+	}
+	for _, l := range links {
+		n.put(l, out)
+	}
+	return nil
+}
+
+func (n *netdev) put(l link, out *probe.Out) {
+	for _, c := range netdevCounters {
+		if l.stats == nil {
+			out.Mark(c.signal, errNoField("rtnetlink", "IFLA_STATS64"))
+			continue
+		}
+		var sum uint64
+		for _, f := range c.fields {
+			sum += l.stats[f]
+		}
+		out.Put(c.signal, float64(sum), l.name)
+	}
+	up := 0.0
+	if l.up {
+		up = 1
+	}
+	out.Put(netdevUp, up, l.name)
+	out.Put(netdevMTU, float64(l.mtu), l.name)
+	if speed, ok := n.speeds[l.name]; ok {
+		out.Put(netdevSpeed, float64(speed), l.name)
+	}
+}
+
+func (n *netdev) askSpeeds(links []link) {
+	clear(n.speeds)
+	for _, l := range links {
+		if speed, ok := askSpeed(n.ioctl, l.name); ok {
+			n.speeds[l.name] = speed
+		}
+	}
+}
+
+// Close closes the sockets.
+func (n *netdev) Close() error {
+	return errors.Join(n.conn.Close(), unix.Close(n.ioctl))
+}
+
+// linkStats is how many fields of struct rtnl_link_stats64 are read; every
+// kernel with IFLA_STATS64 has them.
+const linkStats = 16
+
+type link struct {
+	name  string
+	mtu   uint32
+	up    bool
+	stats []uint64 // linkStats of them, or nil
+}
+
+// parseLink parses one RTM_NEWLINK: struct ifinfomsg and attributes.
+func parseLink(b []byte) (link, error) {
+	if len(b) < unix.SizeofIfInfomsg {
+		return link{}, fmt.Errorf("rtnetlink message of %d bytes, want %d or more", len(b), unix.SizeofIfInfomsg)
+	}
+	var l link
+	rest := b[unix.SizeofIfInfomsg:]
+	for {
+		kind, value, more, ok := netlink.NextAttr(rest)
+		if !ok {
+			break
+		}
+		rest = more
+		switch {
+		case kind == unix.IFLA_IFNAME:
+			name, _, _ := bytes.Cut(value, []byte{0})
+			l.name = string(name)
+		case kind == unix.IFLA_MTU && len(value) == 4:
+			l.mtu = binary.NativeEndian.Uint32(value)
+		case kind == unix.IFLA_OPERSTATE && len(value) == 1:
+			const operUp = 6 // IF_OPER_UP
+			l.up = value[0] == operUp
+		case kind == unix.IFLA_STATS64 && len(value) >= linkStats*8:
+			l.stats = make([]uint64, linkStats)
+			for i := range l.stats {
+				l.stats[i] = binary.NativeEndian.Uint64(value[i*8:])
+			}
+		}
+	}
+	if l.name == "" {
+		return link{}, errors.New("rtnetlink message without a device name")
+	}
+	return l, nil
+}
+
+// ethtoolCmd is struct ethtool_cmd of linux/ethtool.h: the old request, which
+// needs no privilege and which every driver answers.
+type ethtoolCmd struct {
+	cmd, supported, advertising uint32
+	speed                       uint16
+	_                           [14]byte
+	speedHi                     uint16
+	_                           [14]byte
+}
+
+// askSpeed returns a device's speed in bytes a second; ok is false when it or
+// its driver does not know.
+func askSpeed(socket int, device string) (bytesPerSecond uint64, ok bool) {
+	cmd := &ethtoolCmd{cmd: unix.ETHTOOL_GSET}
+	var ifreq struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte // the rest of the union
+	}
+	copy(ifreq.name[:unix.IFNAMSIZ-1], device)
+	ifreq.data = unsafe.Pointer(cmd)
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&ifreq))); errno != 0 {
+		return 0, false
+	}
+	megabits := uint32(cmd.speedHi)<<16 | uint32(cmd.speed)
+	if megabits == 0 || megabits == 0xffff || megabits == 0xffffffff { // SPEED_UNKNOWN, old and new
+		return 0, false
+	}
+	return uint64(megabits) * 1e6 / 8, true
+}

@@ -1,0 +1,154 @@
+package kernel
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+)
+
+func TestConntrackStatisticsOfTwoCPUsAreSummed(t *testing.T) {
+	sums := map[string]uint64{}
+	for _, b := range hexLines(t, "testdata/ctnetlink_stats.hex") {
+		if err := addConntrackAttrs(b, sums); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// "ignore" is no longer sent, and must not be taken for zero.
+	want := map[string]uint64{"found": 0, "invalid": 14, "insert": 0, "insert_failed": 0, "drop": 0, "early_drop": 0, "search_restart": 0}
+	if diff := cmp.Diff(want, sums); diff != "" {
+		t.Errorf("sums (-want +got):\n%s", diff)
+	}
+}
+
+func TestConntrackColumnsGoByName(t *testing.T) {
+	sums, err := parseConntrackStat([]byte("entries  drop  found\n000000ff  0000000a  00000001\n000000ff  00000001  00000001\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sums["drop"] != 11 || sums["found"] != 2 {
+		t.Errorf("drop %d, found %d; want 11 and 2", sums["drop"], sums["found"])
+	}
+}
+
+func TestLinksAreParsed(t *testing.T) {
+	var got []link
+	for _, b := range hexLines(t, "testdata/rtnetlink_links.hex") {
+		l, err := parseLink(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l)
+	}
+	if len(got) != 3 {
+		t.Fatalf("%d links, want 3", len(got))
+	}
+	if got[0].name != "lo" || got[0].up || got[0].mtu != 65536 || got[0].stats[0] == 0 || got[0].stats[0] != got[0].stats[1] {
+		t.Errorf("lo: %+v; want state unknown, mtu 65536, as many packets in as out", got[0])
+	}
+	if !got[1].up || got[1].mtu != 1500 {
+		t.Errorf("veth: %+v; want it up, mtu 1500", got[1])
+	}
+}
+
+func TestLogKinds(t *testing.T) {
+	for line, want := range map[string]string{
+		"nf_conntrack: nf_conntrack: table full, dropping packet":                                                   "conntrack_table_full",
+		"nf_conntrack: nf_conntrack: table full in netns 4026532281, dropping packet":                               "conntrack_table_full",
+		"TCP: request_sock_TCP: Possible SYN flooding on port 80. Sending cookies.  Check SNMP counters.":           "syn_flooding",
+		"TCP: request_sock_TCP: Possible SYN flooding on port 10.0.0.1:80. Sending cookies.":                        "syn_flooding",
+		"Out of memory: Killed process 1234 (php-fpm8.2) total-vm:1kB, anon-rss:1kB":                                "oom_kill",
+		"Memory cgroup out of memory: Killed process 99 (stress)":                                                   "oom_kill",
+		"oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task=x,pid=1,uid=0": "other",
+		"Out of memory: Kill process 1 (x) score 900 or sacrifice child":                                            "other",
+		"TCP: time wait bucket table overflow":                                                                      "tw_bucket_overflow",
+		"neighbour: arp_cache: neighbor table overflow!":                                                            "neighbour_table_overflow",
+		"Neighbour table overflow.":                                                                                 "neighbour_table_overflow",
+		"TCP: out of memory -- consider tuning tcp_mem":                                                             "out_of_tcp_memory",
+		"INFO: task nginx:77 blocked for more than 120 seconds.":                                                    "hung_task",
+		"eth0: link up": "other",
+	} {
+		if got := logKind(line); got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+}
+
+func TestLogRecords(t *testing.T) {
+	l := newKernelLog(-1)
+	for _, rec := range []string{
+		"4,100,5140900,-;TCP: time wait bucket table overflow\n SUBSYSTEM=net\n",
+		"30,101,5140901,-;systemd[1]: a program wrote this",
+		"4,105,5140902,-;eth0: link up",
+	} {
+		r, err := parseLogRecord([]byte(rec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.take(r)
+	}
+	if l.counts["tw_bucket_overflow"] != 1 || l.counts["other"] != 1 || l.overwritten != 3 {
+		t.Errorf("counts %v, overwritten %d; want one overflow, one other, 3 overwritten", l.counts, l.overwritten)
+	}
+}
+
+func TestReservedPorts(t *testing.T) {
+	for list, want := range map[string]int{"": 0, "\n": 0, "8080\n": 1, "8080,9000-9100\n": 102, "0-65535": 65536} {
+		if n, err := countPorts([]byte(list)); err != nil || n != want {
+			t.Errorf("%q: %d, %v; want %d", list, n, err, want)
+		}
+	}
+}
+
+// TestNamespaceIsReadFromInside reads a namespace that has its own settings,
+// devices and counters, from a process that is outside of it.
+func TestNamespaceIsReadFromInside(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("making a network namespace needs root")
+	}
+	name := "plimsoll-kernel-" + strconv.Itoa(os.Getpid())
+	run(t, "ip", "netns", "add", name)
+	t.Cleanup(func() { run(t, "ip", "netns", "delete", name) })
+	run(t, "ip", "-n", name, "link", "set", "lo", "up")
+	run(t, "ip", "netns", "exec", name, "sysctl", "-qw", "net.core.somaxconn=77")
+	h, err := probe.OpenHost("server", "netns:"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	rec := newRecorder()
+	sample(t, rec, h)
+	if v := rec.values["node_sysctl_net_core_somaxconn"]; v != 77 {
+		t.Errorf("somaxconn %v, want the namespace's 77", v)
+	}
+	for series := range rec.values {
+		if strings.HasPrefix(series, "node_network_up") && series != `node_network_up{device="lo"}` {
+			t.Errorf("%s: want only the namespace's lo", series)
+		}
+	}
+	if _, ok := rec.values[`node_network_up{device="lo"}`]; !ok {
+		t.Error("lo is missing")
+	}
+	if v := rec.values["node_netstat_Ip_InReceives"]; v != 0 {
+		t.Errorf("the fresh namespace received %v packets, want 0", v)
+	}
+	if v, ok := rec.values["node_sysctl_kernel_pid_max"]; !ok || v == 0 {
+		t.Error("the machine's pid_max is missing")
+	}
+	if st := rec.status["node_nf_conntrack_stat_drop"]; st.State == model.Failed {
+		t.Errorf("conntrack: %s", st.Why)
+	}
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}

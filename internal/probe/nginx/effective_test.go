@@ -1,0 +1,151 @@
+package nginx
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func effectiveOf(t *testing.T, src string, build buildInfo) *effective {
+	t.Helper()
+	list, err := parseConf([]byte(src), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newEffective(list, "/srv", build)
+}
+
+func TestEffectiveNumbers(t *testing.T) {
+	e := effectiveOf(t, `
+worker_processes auto; worker_rlimit_nofile 1000;
+error_log logs/error.log warn; error_log syslog:server=x crit;
+events { worker_connections 64; }
+stream { server { listen 5000-5002; listen 53 udp; proxy_pass 10.0.0.9:53; } }
+http {
+  keepalive_timeout 1m30s; keepalive_requests 50;
+  log_format timed '$status $request_time $upstream_response_time';
+  access_log /var/log/a.log; access_log logs/b.log timed buffer=32k flush=1s;
+  upstream app { server 127.0.0.1:9000; server [::1]:9000 weight=2; server unix:/run/a.sock; server backend; keepalive 16; }
+  upstream plain { server 10.0.0.1; }
+  server { listen 80 backlog=10; listen [::]:80; server_name _ a.example; 
+    location / { fastcgi_pass app; error_log /x/e.log; }
+    location /p { proxy_pass http://10.0.0.2/uri; access_log off; }
+    location /u { proxy_pass http://unix:/run/b.sock:/uri; }
+    location /v { proxy_pass http://$host; if ($x) { proxy_pass http://localhost:81; } }
+    location /s { stub_status; }
+  }
+  server { listen *:80; listen localhost:8080 ssl; keepalive_timeout 10 20; access_log /var/log/c.log nosuch; }
+  server { access_log syslog:server=x; access_log /var/log/$host.log; }
+}`, buildInfo{accessLog: "/var/log/default.log", version: 1022001})
+	want := map[string]int{"0.0.0.0:80": 10, "[::]:80": 511, "127.0.0.1:8080": 511, "0.0.0.0:5000": 511, "0.0.0.0:5001": 511, "0.0.0.0:5002": 511}
+	if d := cmp.Diff(want, e.backlogs); d != "" {
+		t.Errorf("backlogs (-want +got):\n%s", d)
+	}
+	want = map[string]int{"127.0.0.1:9000": 16, "[::1]:9000": 16, "unix:/run/a.sock": 16, "backend:80": 16, "10.0.0.1:80": 0,
+		"10.0.0.2:80": 0, "unix:/run/b.sock": 0, "127.0.0.1:81": 0, "10.0.0.9:53": 0}
+	if d := cmp.Diff(want, e.keepalives); d != "" {
+		t.Errorf("keepalives (-want +got):\n%s", d)
+	}
+	if e.workerProcesses != 0 || e.workerConnections != 64 || e.keepaliveTimeout != 10 || e.keepaliveRequests != 50 {
+		t.Errorf("numbers: %+v", e)
+	}
+	if d := cmp.Diff(&statusPage{"tcp", "127.0.0.1:80", "a.example", "/s"}, e.status, cmp.AllowUnexported(statusPage{})); d != "" {
+		t.Errorf("status page (-want +got):\n%s", d)
+	}
+	wantErrors := []errorLog{{"/srv/logs/error.log", levelWarn, ""}, {"syslog:server=x", 3, "goes to syslog"}, {"/x/e.log", levelError, ""}}
+	if d := cmp.Diff(wantErrors, e.errorLogs, cmp.AllowUnexported(errorLog{})); d != "" {
+		t.Errorf("error logs (-want +got):\n%s", d)
+	}
+	type log struct {
+		Path     string
+		Buffered bool
+		Unread   string
+	}
+	var logs []log
+	for _, l := range e.accessLogs {
+		logs = append(logs, log{l.path, l.buffered, l.unread})
+	}
+	wantLogs := []log{
+		{"/srv/logs/b.log", true, ""},
+		{"/var/log/c.log", false, "has a log_format in which no $status can be found"},
+		{"syslog:server=x", false, "goes to syslog"},
+	}
+	if d := cmp.Diff(wantLogs, logs); d != "" {
+		t.Errorf("access logs (-want +got):\n%s", d)
+	}
+}
+
+func TestEffectiveDefaults(t *testing.T) {
+	e := effectiveOf(t, "events {} http { server { location = /st { stub_status on; } } upstream a { server 1.2.3.4; } }",
+		buildInfo{accessLog: "/var/log/default.log", version: 1018000})
+	if e.workerProcesses != 1 || e.workerConnections != 512 || e.keepaliveTimeout != 75 || e.keepaliveRequests != 100 {
+		t.Errorf("numbers: %+v", e)
+	}
+	if d := cmp.Diff(map[string]int{"0.0.0.0:80": 511}, e.backlogs); d != "" {
+		t.Errorf("backlogs (-want +got):\n%s", d)
+	}
+	if len(e.accessLogs) != 1 || e.accessLogs[0].path != "/var/log/default.log" {
+		t.Errorf("access logs: %+v", e.accessLogs)
+	}
+	if buffered, known := e.buffered(); buffered || !known {
+		t.Errorf("buffered: %v %v", buffered, known)
+	}
+	if e.status == nil || e.status.uri != "/st" || e.status.host != "localhost" {
+		t.Errorf("status page: %+v", e.status)
+	}
+	e = effectiveOf(t, "http { access_log off; upstream a { server 1.2.3.4; } server { listen 443 ssl; location /s { stub_status; } } }", buildInfo{version: 1030000})
+	if _, known := e.buffered(); known || e.status != nil || e.keepalives["1.2.3.4:80"] != 32 {
+		t.Errorf("newer nginx, TLS only, no log: %+v", e)
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for s, want := range map[string]float64{"75": 75, "75s": 75, "1m30s": 90, "500ms": 0.5, "1h 5m": 3900, "0": 0, "x": -1, "5q": -1, "m": -1} {
+		if got := seconds(s, -1); got != want {
+			t.Errorf("seconds(%q) = %v, want %v", s, got, want)
+		}
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	debian := parseBuildInfo([]byte("\x00\x7fELF nginx version: nginx/1.22.1\x00configure arguments: --with-cc-opt='-g' --prefix=/usr/share/nginx --conf-path=/etc/nginx/nginx.conf --http-log-path=/var/log/nginx/access.log --error-log-path=stderr --x\x00"))
+	if d := cmp.Diff(buildInfo{"/usr/share/nginx", "/etc/nginx/nginx.conf", "stderr", "/var/log/nginx/access.log", 1022001}, debian, cmp.AllowUnexported(buildInfo{})); d != "" {
+		t.Errorf("build (-want +got):\n%s", d)
+	}
+	source := parseBuildInfo([]byte("nginx version: nginx/1.9.15\x00"))
+	if source.version != 1009015 {
+		t.Errorf("version %d", source.version)
+	}
+	for title, c := range map[string]struct {
+		build buildInfo
+		want  paths
+		g     string
+	}{
+		"nginx: master process /usr/sbin/nginx -g daemon on; master_process on;": {debian,
+			paths{"/etc/nginx/nginx.conf", "/etc/nginx", "/usr/share/nginx", "stderr", "/var/log/nginx/access.log"}, "daemon on; master_process on;"},
+		"nginx: master process nginx -g error_log /e.log; daemon off; -c x.conf -p rel -e /dev/null": {debian,
+			paths{"/cwd/rel/x.conf", "/cwd/rel", "/cwd/rel", "/dev/null", "/var/log/nginx/access.log"}, "error_log /e.log; daemon off;"},
+		"nginx: master process ./nginx": {source,
+			paths{"/usr/local/nginx/conf/nginx.conf", "/usr/local/nginx/conf", "/usr/local/nginx", "/usr/local/nginx/logs/error.log", "/usr/local/nginx/logs/access.log"}, ""},
+		"nginx: master process nginx -q -c/a/b.conf": {debian,
+			paths{"/a/b.conf", "/a", "/usr/share/nginx", "stderr", "/var/log/nginx/access.log"}, ""},
+	} {
+		o := parseTitle(title)
+		if d := cmp.Diff(c.want, o.resolve(c.build, "/cwd"), cmp.AllowUnexported(paths{})); d != "" {
+			t.Errorf("%s (-want +got):\n%s", title, d)
+		}
+		if o.directives != c.g {
+			t.Errorf("%s: -g is %q, want %q", title, o.directives, c.g)
+		}
+	}
+}
+
+func FuzzCommandLine(f *testing.F) {
+	f.Add("nginx: master process nginx -g daemon off; -c x")
+	f.Fuzz(func(t *testing.T, title string) {
+		p := parseTitle(title).resolve(parseBuildInfo([]byte(title)), "/")
+		if p.conf == "" || p.conf[0] != '/' {
+			t.Errorf("%q: configuration %q", title, p.conf)
+		}
+	})
+}

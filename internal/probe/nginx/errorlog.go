@@ -1,0 +1,221 @@
+package nginx
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// errorLine is what a line of an error log says, as far as rules ask.
+type errorLine struct {
+	level string
+	// class is one of the classes of plimsoll_nginx_errors_total, "" for a line
+	// that is no error (level notice, info, debug) or is about an upstream alone.
+	class string
+	// upstream is set when a request failed towards an upstream server: its
+	// address as the socket signals write it, or the name of a group. phase and
+	// errno are then set too.
+	upstream, phase, errno string
+}
+
+// parseErrorLine reads one line of an error log:
+//
+//	2024/01/31 12:00:00 [error] 12#12: *34 message, client: …, upstream: "fastcgi://127.0.0.1:9000", …
+//
+// ok is false for anything else. The number in brackets names the system's
+// error; its text is never looked at.
+func parseErrorLine(line []byte) (e errorLine, ok bool) {
+	const stamp = len("2024/01/31 12:00:00 ")
+	if len(line) < stamp+3 || line[4] != '/' || line[7] != '/' || line[13] != ':' || line[stamp] != '[' {
+		return e, false
+	}
+	rest := line[stamp+1:]
+	end := bytes.IndexByte(rest, ']')
+	if end < 0 {
+		return e, false
+	}
+	e.level = levelName(rest[:end])
+	message := bytes.Index(rest, []byte(": "))
+	if e.level == "" || message < 0 {
+		return e, false
+	}
+	msg := rest[message+2:]
+	if len(msg) > 0 && msg[0] == '*' { // the connection's number
+		if i := bytes.IndexByte(msg, ' '); i >= 0 {
+			msg = msg[i+1:]
+		}
+	}
+	switch e.level {
+	case "notice", "info", "debug":
+		return e, true
+	}
+	e.classify(msg)
+	return e, true
+}
+
+func levelName(b []byte) string {
+	for _, l := range levels {
+		if string(b) == l {
+			return l
+		}
+	}
+	return ""
+}
+
+// classify reads the message. nginx ends its own words, and begins those about
+// the request, with ", client: ".
+func (e *errorLine) classify(msg []byte) {
+	said, about, _ := bytes.Cut(msg, []byte(", client: "))
+	number := errnoIn(said)
+	if phase := upstreamPhase(said); phase != "" {
+		e.upstreamError(said, about, phase, number)
+	}
+	e.class = classOf(said, number)
+	if e.class == "other" && e.upstream != "" {
+		e.class = ""
+	}
+}
+
+// upstreamPhase says at what a request was towards its upstream server; "" when
+// the message is about something else.
+func upstreamPhase(said []byte) string {
+	i := bytes.LastIndex(said, []byte(" while "))
+	if i < 0 {
+		return ""
+	}
+	doing := said[i+len(" while "):]
+	for _, p := range [...]struct{ doing, phase string }{
+		{"connecting to upstream", "connect"},
+		{"SSL handshaking to upstream", "connect"},
+		{"sending request to upstream", "send"},
+		{"sending to upstream", "send"},
+		{"proxying and sending to upstream", "send"},
+		{"reading response header from upstream", "read"},
+		{"reading upstream", "read"},
+		{"reading from upstream", "read"},
+		{"proxying and reading from upstream", "read"},
+		{"proxying upgraded connection", "read"},
+		{"proxying connection", "read"},
+	} {
+		if bytes.HasPrefix(doing, []byte(p.doing)) {
+			return p.phase
+		}
+	}
+	return ""
+}
+
+// upstreamError fills in the upstream's part, if the line says that talking to
+// it failed (and not, say, that its answer made no sense).
+func (e *errorLine) upstreamError(said, about []byte, phase string, number int) {
+	switch {
+	case bytes.HasPrefix(said, []byte("upstream timed out")):
+		e.errno = "timeout" // nginx's own timer ran out; the number is always ETIMEDOUT's
+	case bytes.HasPrefix(said, []byte("no live upstreams")):
+		e.errno = "no_live_upstreams"
+	case number > 0:
+		e.errno = errnoName(number)
+	case bytes.HasPrefix(said, []byte("upstream prematurely closed")):
+		e.errno = "eof"
+	default:
+		return
+	}
+	e.phase = phase
+	e.upstream = upstreamOf(said, about)
+	if e.upstream == "" {
+		e.upstream = "unknown"
+	}
+}
+
+// upstreamOf finds the server's address: in the field upstream, or, when nginx
+// cut the line off before it, in "connect() to ADDRESS failed".
+func upstreamOf(said, about []byte) string {
+	if _, field, ok := bytes.Cut(about, []byte(`, upstream: "`)); ok {
+		if url, _, ok := bytes.Cut(field, []byte(`"`)); ok {
+			return upstreamAddress(string(url))
+		}
+	}
+	if rest, ok := bytes.CutPrefix(said, []byte("connect() to ")); ok {
+		if addr, _, ok := bytes.Cut(rest, []byte(" failed")); ok {
+			return upstreamAddress(string(addr))
+		}
+	}
+	return ""
+}
+
+// upstreamAddress takes scheme and URI off: "http://127.0.0.1:80/x" and
+// "fastcgi://unix:/run/x.sock:" become "127.0.0.1:80" and "unix:/run/x.sock".
+func upstreamAddress(url string) string {
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		url = rest
+	}
+	if strings.HasPrefix(url, "unix:") {
+		return unixPath(url)
+	}
+	addr, _, _ := strings.Cut(url, "/")
+	return addr
+}
+
+// errnoIn finds the number in "connect() failed (99: Cannot assign …)"; 0 when
+// there is none. The last one counts: a file's name may look like one, too.
+func errnoIn(said []byte) int {
+	mark := []byte(" failed (")
+	i := bytes.LastIndex(said, mark)
+	if i < 0 || bytes.HasPrefix(said, []byte("FastCGI sent in stderr")) {
+		return 0
+	}
+	rest := said[i+len(mark):]
+	n, digits := 0, 0
+	for digits < len(rest) && digits < 5 && rest[digits] >= '0' && rest[digits] <= '9' {
+		n = n*10 + int(rest[digits]-'0')
+		digits++
+	}
+	if digits == 0 || digits == len(rest) || rest[digits] != ':' {
+		return 0
+	}
+	return n
+}
+
+// errnoName is the symbol of an error number, "99" style where it has none.
+func errnoName(n int) string {
+	if name := unix.ErrnoName(unix.Errno(n)); name != "" {
+		return name
+	}
+	return strconv.Itoa(n)
+}
+
+// classOf names what went wrong beside upstream errors.
+func classOf(said []byte, number int) string {
+	begins := func(s string) bool { return bytes.HasPrefix(said, []byte(s)) }
+	if number == int(unix.EMFILE) || number == int(unix.ENFILE) {
+		switch {
+		case begins("accept"):
+			return "accept_emfile"
+		case begins("socket()"):
+			return "socket_emfile"
+		}
+		return "open_emfile"
+	}
+	switch {
+	case bytes.Contains(said, []byte(" worker_connections are not enough")):
+		return "worker_connections"
+	case begins("limiting requests"):
+		return "limit_req"
+	case begins("limiting connections"):
+		return "limit_conn"
+	case begins("SSL_"):
+		return "ssl"
+	case begins("FastCGI sent in stderr"):
+		return "fastcgi_stderr"
+	case begins("an upstream response is buffered"), begins("a client request body is buffered"):
+		return "buffered_to_disk"
+	case begins("upstream sent "):
+		return "upstream_protocol"
+	case begins("open() ") && number == int(unix.ENOENT):
+		return "not_found"
+	case begins("bind() to "):
+		return "bind"
+	}
+	return "other"
+}

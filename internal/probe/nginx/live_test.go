@@ -1,0 +1,137 @@
+package nginx
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe/livetest"
+)
+
+const liveConf = `
+user root; worker_processes 2; pid nginx.pid; daemon off;
+error_log error.log;
+events { worker_connections 64; }
+http {
+	log_format timed '$remote_addr "$request" $status $request_time $upstream_response_time';
+	access_log access.log timed;
+	client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+	include sites/*.conf;
+}`
+
+const liveSite = `server {
+	listen 127.0.0.1:8080 backlog=100;
+	location = /ok { return 200 "ok"; }
+	location = /refused { fastcgi_pass 127.0.0.1:9; }
+	location = /status { stub_status; access_log off; }
+}`
+
+// live is a real nginx.
+type live struct{ *livetest.Service }
+
+// get asks for a page and returns its status; 0 when there was no answer.
+func (l live) get(uri string) int {
+	c, err := l.Dial("tcp", "127.0.0.1:8080")
+	if err != nil {
+		return 0
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", uri)
+	reply, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return 0
+	}
+	return reply.StatusCode
+}
+
+func TestLiveNginx(t *testing.T) {
+	l := live{livetest.Start(t, map[string]string{"nginx.conf": liveConf, "sites/a.conf": liveSite}, "nginx", "-p", "DIR", "-c", "nginx.conf")}
+	l.Until("nginx answers", func() bool { return l.get("/ok") == 200 })
+	l.Sample(All())
+	for range 7 {
+		l.get("/ok")
+	}
+	for range 5 {
+		l.get("/refused")
+	}
+	l.Sees("plimsoll_nginx_responses_total{200}", 7)
+	l.Sees("plimsoll_nginx_responses_total{502}", 5)
+	l.Sees("plimsoll_nginx_request_seconds_count{}", 12)
+	l.Sees("plimsoll_nginx_upstream_response_seconds_count{}", 5)
+	l.Sees("plimsoll_nginx_upstream_errors_total{127.0.0.1:9,connect,ECONNREFUSED}", 5)
+	l.Sees("plimsoll_nginx_config_worker_processes{}", 2)
+	l.Sees("plimsoll_nginx_config_worker_connections{}", 64)
+	l.Sees("plimsoll_nginx_config_listen_backlog{127.0.0.1:8080}", 100)
+	l.Sees("plimsoll_nginx_config_upstream_keepalive{127.0.0.1:9}", 0)
+	l.Sees("plimsoll_nginx_config_access_log_buffered{}", 0)
+	l.Sees("nginx_up{}", 1)
+	l.Sees("nginx_connections_active{}", 1) // the question itself
+	for _, s := range allSignals() {
+		if st := l.Rec.States[s.Name]; st.State != model.Read {
+			t.Errorf("%s: %+v", s.Name, st)
+		}
+	}
+	if len(l.Rec.Lines) == 0 || !strings.HasPrefix(l.Rec.Lines[0], "nginx.error 20") {
+		t.Errorf("events: %q", l.Rec.Lines)
+	}
+	l.socketsOfAWorker(t)
+	l.rotate(t)
+	l.reload()
+	if len(l.Rec.Notes) > 0 {
+		t.Errorf("notes: %q", l.Rec.Notes)
+	}
+}
+
+// socketsOfAWorker opens connections and finds them counted.
+func (l live) socketsOfAWorker(t *testing.T) {
+	t.Helper()
+	var held []net.Conn
+	for range 50 {
+		c, err := l.Dial("tcp", "127.0.0.1:8080")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, c)
+	}
+	l.Until("25 sockets in a worker", func() bool {
+		l.Round()
+		used := l.Rec.Values["plimsoll_nginx_worker_connections_used{}"]
+		return used >= 25 && used <= 64
+	})
+	for _, c := range held {
+		c.Close()
+	}
+}
+
+// rotate does what logrotate does.
+func (l live) rotate(t *testing.T) {
+	t.Helper()
+	access := filepath.Join(l.Dir, "access.log")
+	if err := os.Rename(access, access+".1"); err != nil {
+		t.Fatal(err)
+	}
+	l.get("/ok")
+	l.Sees("plimsoll_nginx_responses_total{200}", 8)
+	l.Signal(syscall.SIGUSR1)
+	l.Until("the new log", func() bool { _, err := os.Stat(access); return err == nil })
+	l.get("/ok")
+	l.Sees("plimsoll_nginx_responses_total{200}", 9)
+}
+
+// reload changes the configuration; only then the numbers change.
+func (l live) reload() {
+	l.Write("nginx.conf", strings.Replace(liveConf, "worker_connections 64", "worker_connections 128", 1))
+	l.Signal(syscall.SIGHUP)
+	l.Sees("plimsoll_nginx_config_worker_connections{}", 128)
+	l.get("/ok")
+	l.Sees("plimsoll_nginx_responses_total{200}", 10)
+}
+
+func TestNoNginxIsAbsent(t *testing.T) { livetest.CheckAbsent(t, All()) }

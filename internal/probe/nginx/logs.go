@@ -1,0 +1,166 @@
+package nginx
+
+import (
+	"fmt"
+	"io/fs"
+	"time"
+
+	"plimsoll/internal/probe/logtail"
+)
+
+const (
+	// roundLimit bounds what is read of one log in one round.
+	roundLimit = 16 << 20
+	// maxUpstreams bounds the label upstream; more are counted as "other".
+	maxUpstreams = 200
+	// eventsASecond bounds the events of one kind, eventsInAll those of all kinds.
+	eventsASecond, eventsInAll = 2, 20
+)
+
+// logKind is what has to be known about a log to read it.
+type logKind struct {
+	access *accessLog // nil for an error log
+	level  int        // of an error log
+}
+
+type logFile = logtail.Log[logKind]
+
+// tally is what the logs have said since Open.
+type tally struct {
+	statuses         [1000]uint64
+	requestSum       float64
+	requestCount     uint64
+	upstreamSum      float64
+	upstreamCount    uint64
+	upstreams        map[string]bool
+	upstreamErrors   map[upstreamError]uint64
+	errors           map[string]uint64
+	events           []logEvent
+	second           int64
+	eventsInSecond   map[string]int
+	eventsAltogether int
+}
+
+type upstreamError struct{ upstream, phase, errno string }
+
+type logEvent struct {
+	text   string
+	labels map[string]string
+}
+
+func newTally() *tally {
+	return &tally{upstreams: map[string]bool{}, upstreamErrors: map[upstreamError]uint64{}, errors: map[string]uint64{}, eventsInSecond: map[string]int{}}
+}
+
+// accessLine counts one line of an access log; false when it is not of the format.
+func (t *tally) accessLine(f *lineFormat, line []byte) bool {
+	a, ok := f.parse(line)
+	if !ok {
+		return false
+	}
+	t.statuses[a.status]++
+	if a.hasRequest {
+		t.requestSum += a.request
+		t.requestCount++
+	}
+	if a.hasUpstream {
+		t.upstreamSum += a.upstream
+		t.upstreamCount++
+	}
+	return true
+}
+
+// errorLine counts one line of an error log; false when it is none. Lines that
+// belong to a message before them (an application's text may have newlines) are none.
+func (t *tally) errorLine(line []byte) bool {
+	e, ok := parseErrorLine(line)
+	if !ok {
+		return false
+	}
+	if e.upstream != "" {
+		key := upstreamError{e.upstream, e.phase, e.errno}
+		if !t.upstreams[key.upstream] {
+			if len(t.upstreams) >= maxUpstreams {
+				key.upstream = "other"
+			}
+			t.upstreams[key.upstream] = true
+		}
+		t.upstreamErrors[key]++
+		t.event(key.phase+" "+key.errno, line, map[string]string{"upstream": key.upstream, "phase": key.phase, "errno": key.errno})
+	}
+	if e.class != "" {
+		t.errors[e.class]++
+		if e.upstream == "" {
+			t.event(e.class, line, map[string]string{"class": e.class})
+		}
+	}
+	return true
+}
+
+// event keeps a line for the events, if few of its kind came in this second.
+func (t *tally) event(kind string, line []byte, labels map[string]string) {
+	if t.eventsInSecond[kind] >= eventsASecond || t.eventsAltogether >= eventsInAll {
+		return
+	}
+	t.eventsInSecond[kind]++
+	t.eventsAltogether++
+	t.events = append(t.events, logEvent{string(line), labels})
+}
+
+// begin starts a round at now.
+func (t *tally) begin(now time.Time) {
+	if s := now.Unix(); s != t.second {
+		t.second, t.eventsAltogether = s, 0
+		clear(t.eventsInSecond)
+	}
+	t.events = t.events[:0]
+}
+
+// take counts one line of a log.
+func (t *tally) take(l *logFile, line []byte) {
+	if l.About.access == nil {
+		t.errorLine(line)
+	} else if !t.accessLine(l.About.access.format, line) {
+		l.Lost += int64(len(line)) + 1
+	}
+}
+
+// follow follows what an instance logs to now.
+func (r *reader) follow(in *instance, now time.Time) {
+	if in.conf == nil {
+		r.accessErrs = append(r.accessErrs, in.confErr)
+		r.errorErrs = append(r.errorErrs, in.confErr)
+		return
+	}
+	w := logtail.NewWriter("nginx", procPath(in.host, in.master.PID, "."), in.root)
+	for i := range in.conf.accessLogs {
+		a := &in.conf.accessLogs[i]
+		err := unreadable(a.path, a.unread)
+		if err == nil {
+			err = r.logs.Follow(w, a.path, logKind{access: a}, now)
+		}
+		if err != nil && !(a.implied && len(in.conf.accessLogs) > 1) {
+			r.accessErrs = append(r.accessErrs, err)
+		}
+	}
+	if len(in.conf.accessLogs) == 0 {
+		r.accessErrs = append(r.accessErrs, fmt.Errorf("nginx's access log is off: %w", fs.ErrNotExist))
+	}
+	for _, e := range in.conf.errorLogs {
+		err := unreadable(e.path, e.unread)
+		if err == nil {
+			err = r.logs.Follow(w, e.path, logKind{level: e.level}, now)
+		}
+		if err != nil {
+			r.errorErrs = append(r.errorErrs, err)
+		}
+	}
+}
+
+// unreadable is the sentence for a log that is no file.
+func unreadable(name, why string) error {
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("nginx's log %s %s and cannot be followed; log to a file: %w", name, why, fs.ErrNotExist)
+}

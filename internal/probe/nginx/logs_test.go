@@ -1,0 +1,247 @@
+package nginx
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func readLines(t testing.TB, file string) [][]byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
+}
+
+// The fixtures were written by nginx 1.22.1 with these faults made for real.
+func TestErrorLog(t *testing.T) {
+	want := strings.TrimPrefix(`
+error not_found
+error upstream=127.0.0.1:19001 connect ECONNREFUSED
+error upstream=127.0.0.1:19001 connect ECONNREFUSED
+error upstream=127.0.0.1:19011 read timeout
+error upstream=127.0.0.1:19012 read eof
+error upstream=127.0.0.1:19013 read ECONNRESET
+error upstream_protocol
+error upstream=127.0.0.1:19016 connect timeout
+error upstream=127.0.0.1:19001 connect ECONNREFUSED
+warn other
+error upstream=127.0.0.1:19002 connect ECONNREFUSED
+warn other
+error upstream=two connect no_live_upstreams
+error upstream=unix:/run/full.sock connect EAGAIN
+crit upstream=unix:/run/none.sock connect ENOENT
+error not_found
+error limit_req
+error limit_conn
+error not_found
+error upstream=unknown connect ECONNREFUSED
+crit upstream=127.0.0.1:19011 connect EADDRNOTAVAIL
+crit upstream=127.0.0.1:19011 connect EADDRNOTAVAIL
+warn worker_connections
+alert worker_connections
+alert worker_connections
+crit accept_emfile
+alert socket_emfile upstream=127.0.0.1:19014 connect EMFILE
+crit open_emfile
+`, "\n")
+	var got strings.Builder
+	for _, line := range readLines(t, "testdata/error.log") {
+		e, ok := parseErrorLine(line)
+		if !ok {
+			t.Errorf("not understood: %s", line)
+		}
+		got.WriteString(e.level)
+		if e.class != "" {
+			got.WriteString(" " + e.class)
+		}
+		if e.upstream != "" {
+			fmt.Fprintf(&got, " upstream=%s %s %s", e.upstream, e.phase, e.errno)
+		}
+		got.WriteString("\n")
+	}
+	if d := cmp.Diff(want, got.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestErrorLinesOfOtherShapes(t *testing.T) {
+	for line, want := range map[string]errorLine{
+		`2024/01/31 12:00:00 [notice] 1#1: using the "epoll" event method`:                                                                                              {level: "notice"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 connect() to [::1]:9000 failed (111: verweigert) while connecting to upstream, client: 1.2.3.4, server: x`:                 {level: "error", upstream: "[::1]:9000", phase: "connect", errno: "ECONNREFUSED"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 connect() failed (111: x) while connecting to upstream, client: 1.2.3.4, server: 0.0.0.0:1, upstream: "10.0.0.1:5", bytes`: {level: "error", upstream: "10.0.0.1:5", phase: "connect", errno: "ECONNREFUSED"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 writev() failed (32: x) while sending request to upstream, client: c, upstream: "uwsgi://[fe80::1]:5"`:                     {level: "error", upstream: "[fe80::1]:5", phase: "send", errno: "EPIPE"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 FastCGI sent in stderr: "x (99: y)" while reading response header from upstream, client: c, upstream: "fastcgi://a:1"`:     {level: "error", upstream: "a:1", phase: "read", errno: "EADDRNOTAVAIL", class: "fastcgi_stderr"},
+	} {
+		got, ok := parseErrorLine([]byte(line))
+		if strings.Contains(line, "FastCGI sent") { // an application's text is not the system's number
+			want.upstream, want.phase, want.errno = "", "", ""
+		}
+		if !ok || got != want {
+			t.Errorf("%s\n got %+v %v\nwant %+v", line, got, ok, want)
+		}
+	}
+	for _, line := range []string{"", "PHP message: x", "2024/01/31 12:00:00 [oops] 1#1: x", "2024/01/31 12:00:00 [error] x", "2024/01/31 12:00:00 [error"} {
+		if e, ok := parseErrorLine([]byte(line)); ok {
+			t.Errorf("%q was taken for %+v", line, e)
+		}
+	}
+}
+
+func TestAccessLogFormats(t *testing.T) {
+	for name, c := range map[string]struct {
+		format []string
+		file   string
+		want   []accessLine
+	}{
+		"timed": {[]string{"$remote_addr [$time_local] \"$request\" $status $request_time ", "$upstream_response_time $upstream_addr"}, "testdata/access-timed.log",
+			[]accessLine{{200, 0.086, 0.085, true, true}, {200, 0, 0, true, true}}},
+		"json": {[]string{"escape=json", `{"ts":"$time_iso8601","ua":"$http_user_agent","status":"$status","rt":"$request_time","urt":"$upstream_response_time"}`}, "testdata/access-json.log",
+			[]accessLine{{200, 0.321, 0.321, true, true}, {200, 0.301, 0.301, true, true}}},
+	} {
+		f := parseLogFormat(c.format)
+		var got []accessLine
+		for _, line := range readLines(t, c.file) {
+			a, ok := f.parse(line)
+			if !ok {
+				t.Errorf("%s: not understood: %s", name, line)
+			}
+			got = append(got, a)
+		}
+		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(accessLine{})); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+func TestAccessLogCombined(t *testing.T) {
+	got := map[int]int{}
+	f := combinedFormat()
+	for _, line := range readLines(t, "testdata/access-combined.log") {
+		a, ok := f.parse(line)
+		if !ok || a.hasRequest || a.hasUpstream {
+			t.Errorf("got %+v %v of %s", a, ok, line)
+		}
+		got[a.status]++
+	}
+	want := map[int]int{200: 3, 404: 3, 502: 8, 504: 2, 503: 2, 499: 1, 9: 1}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("statuses (-want +got):\n%s", d)
+	}
+}
+
+func TestLogFormats(t *testing.T) {
+	for name, c := range map[string]struct {
+		format, line string
+		want         accessLine
+		ok           bool
+	}{
+		"several tries":        {"$status $upstream_response_time", "502 0.001, 0.002 : -, 1.500", accessLine{status: 502, upstream: 1.503, hasUpstream: true}, true},
+		"no upstream":          {"$status $upstream_response_time", "200 -", accessLine{status: 200}, true},
+		"braces":               {"[${status}]$request_time;", "[404]12.5;", accessLine{status: 404, request: 12.5, hasRequest: true}, true},
+		"text first":           {"nginx: $status", "nginx: 200", accessLine{status: 200}, true},
+		"other text first":     {"nginx: $status", "apache: 200", accessLine{}, false},
+		"nothing parts two":    {"$bytes_sent$status", "10200", accessLine{}, false},
+		"no status":            {"$request_time", "0.1", accessLine{request: 0.1, hasRequest: true}, false},
+		"a status of four":     {"$status", "2000", accessLine{}, false},
+		"cut off":              {"$remote_addr $status ", "1.2.3.4", accessLine{}, false},
+		"a dollar is no name":  {"$ $status", "$ 200", accessLine{status: 200}, true},
+		"after the last field": {"$status $http_cookie|$x", "200 anything", accessLine{status: 200}, true},
+	} {
+		f := parseLogFormat([]string{c.format})
+		got, ok := f.parse([]byte(c.line))
+		if ok != c.ok || ok && got != c.want {
+			t.Errorf("%s: got %+v %v, want %+v %v", name, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func FuzzErrorLine(f *testing.F) {
+	b, err := os.ReadFile("testdata/error.log")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		f.Add(bytes.TrimSpace(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		e, ok := parseErrorLine(line)
+		if !ok && e.class+e.upstream != "" {
+			t.Errorf("%q: %+v although not understood", line, e)
+		}
+		if (e.upstream == "") != (e.errno == "") || (e.upstream == "") != (e.phase == "") {
+			t.Errorf("%q: %+v: upstream, phase and errno belong together", line, e)
+		}
+	})
+}
+
+func FuzzAccessLine(f *testing.F) {
+	f.Add("$remote_addr - [$time_local] \"$request\" $status $request_time $upstream_response_time", "1 - [2] \"G\" 200 0.1 0.2, -")
+	f.Add(`{"s":"$status"}`, `{"s":"200"}`)
+	f.Fuzz(func(t *testing.T, format, line string) {
+		a, ok := parseLogFormat([]string{format}).parse([]byte(line))
+		if ok && (a.status < 0 || a.status > 999 || a.request < 0 || math.IsNaN(a.upstream)) {
+			t.Errorf("%q by %q: %+v", line, format, a)
+		}
+	})
+}
+
+// BenchmarkAccessLine answers: what does a line of an access log cost to parse?
+func BenchmarkAccessLine(b *testing.B) {
+	combined := []byte(`203.0.113.77 - - [21/Nov/2026:09:42:59 +0000] "GET /index.php?id=12345 HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"`)
+	timed := []byte(`203.0.113.77 - - [21/Nov/2026:09:42:59 +0000] "GET /index.php?id=12345 HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36" 0.123 0.122`)
+	for name, c := range map[string]struct {
+		f    *lineFormat
+		line []byte
+	}{
+		"format=combined": {combinedFormat(), combined},
+		"format=timed":    {parseLogFormat([]string{`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time`}), timed},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, ok := c.f.parse(c.line); !ok {
+					b.Fatal("not understood")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkErrorLine answers: what does a line of an error log cost to parse?
+func BenchmarkErrorLine(b *testing.B) {
+	lines := readLines(b, "testdata/error.log")
+	b.ReportAllocs()
+	for b.Loop() {
+		parseErrorLine(lines[20])
+	}
+}
+
+func TestStubStatus(t *testing.T) {
+	got, err := parseStub([]byte("Active connections: 1 \nserver accepts handled requests\n 24 24 25 \nReading: 0 Writing: 1 Waiting: 0 \n"))
+	want := stub{active: 1, accepted: 24, handled: 24, requests: 25, writing: 1}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := parseStub([]byte("<html>")); err == nil {
+		t.Error("an HTML page was taken")
+	}
+	if _, err := parseStub([]byte("Active connections: 99999999999999999999999 \nserver accepts handled requests\n 24 24 25 \nReading: 0 Writing: 1 Waiting: 0 \n")); err == nil {
+		t.Error("a number that does not fit was taken")
+	}
+}
+
+func FuzzStubStatus(f *testing.F) {
+	f.Add([]byte("Active connections: 1 \nserver accepts handled requests\n 24 24 25 \nReading: 0 Writing: 1 Waiting: 0 \n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if s, err := parseStub(b); err != nil && s != (stub{}) {
+			t.Error("both a value and an error")
+		}
+	})
+}

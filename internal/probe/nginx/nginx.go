@@ -1,0 +1,489 @@
+// Package nginx reads nginx: what its logs say, what it is set to, what its
+// status page tells and how many sockets its workers have. It finds all that
+// by looking at the processes of a host, their open files and configuration.
+package nginx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/logtail"
+	"plimsoll/internal/probe/rooted"
+)
+
+const (
+	// findEvery is the least time between two looks for instances of nginx.
+	findEvery = 2 * time.Second
+	// stubEvery is the least time between two questions to a status page, and
+	// stubPatience how long one may take.
+	stubEvery    = time.Second
+	stubPatience = time.Second
+	// stubAtOnce is how long a round waits for an answer that most likely comes at once.
+	stubAtOnce = 2 * time.Millisecond
+)
+
+// All lists the package's probes.
+func All() []probe.Probe {
+	return []probe.Probe{{
+		Name:    "nginx",
+		Scope:   probe.PerHost,
+		Signals: allSignals(),
+		Cost:    "access log 90 ns a line (160 ns with times), error log 470 ns a line; a look for instances 0.3 ms every 2 s; one request a second where stub_status is configured (2 vCPU, nginx 1.22)",
+		Blind: []string{
+			"the status page is asked once a second: these requests are in nginx's own counts, and in its access log unless it is off there",
+			"a request that is written to no access log, or by a condition (if=), is not counted; one that two server blocks log to different files is counted once",
+			"a buffered access log shows requests only when its buffer is written",
+			"configuration is read from the files when workers start; a file edited since is noted, but what stood there before is lost",
+			"with several nginx on one host worker_connections and the other plain numbers are of the one nearest to its worker_connections",
+			"with master_process off nginx is not found",
+			"log lines written in the two seconds before a newly started nginx is found are not counted",
+		},
+		Open: open,
+	}}
+}
+
+// reader reads all nginx instances of one host.
+type reader struct {
+	host      *probe.Host
+	looked    time.Time
+	findErr   error // looking itself failed
+	instances []*instance
+	logs      *logtail.Set[logKind]
+	tally     *tally
+	// why there are access or error logs that are not followed
+	accessErrs, errorErrs []error
+	stubs                 map[string]*stubAsker // by master, address and URI
+}
+
+func open(h *probe.Host) (probe.Reader, error) {
+	r := &reader{host: h, logs: logtail.NewSet[logKind](), tally: newTally(), stubs: map[string]*stubAsker{}}
+	r.find(time.Now())
+	return r, nil
+}
+
+// Poll notes how many sockets the workers have.
+func (r *reader) Poll() { r.pollWorkers(false) }
+
+func (r *reader) pollWorkers(count bool) {
+	for _, in := range r.instances {
+		for _, w := range in.workers {
+			w.poll(r.host, count)
+		}
+	}
+}
+
+// Read reports everything that was found since the last Read.
+func (r *reader) Read(out *probe.Out) error {
+	if out.Now().Sub(r.looked) >= findEvery || len(r.instances) == 0 {
+		r.find(out.Now())
+	}
+	r.askStubs(out.Now())
+	r.tally.begin(out.Now())
+	r.logs.Round(roundLimit, r.tally.take)
+	r.pollWorkers(true)
+	r.putLogs(out)
+	if r.findErr != nil {
+		return r.findErr
+	}
+	r.markLogs(out)
+	r.putConf(out)
+	r.putStubs(out)
+	return nil
+}
+
+// Close ends following the logs. A question still on its way ends by itself.
+func (r *reader) Close() error { return r.logs.Close() }
+
+// find looks for instances and for what they log to.
+func (r *reader) find(now time.Time) {
+	r.looked = now
+	procs, err := r.host.Procs()
+	if err != nil {
+		r.findErr = err
+		return
+	}
+	masters, workers := split(r.host, procs)
+	known := r.instances
+	r.instances, r.accessErrs, r.errorErrs = nil, nil, nil
+	for _, m := range masters {
+		i := slices.IndexFunc(known, func(in *instance) bool { return in.master.PID == m.PID && in.master.Start == m.Start })
+		in := &instance{host: r.host, master: m, root: filepath.Clean(r.host.ServicePath(m.PID, "/"))}
+		if i >= 0 {
+			in = known[i]
+		}
+		in.update(workers[m.PID])
+		r.follow(in, now)
+		r.instances = append(r.instances, in)
+	}
+	r.findErr = nil
+	if len(masters) == 0 {
+		r.findErr = fmt.Errorf("no nginx master process among this host's processes; start nginx, or name the host it runs on with --host: %w", fs.ErrNotExist)
+	}
+	r.logs.Forget(now)
+}
+
+// putLogs records what the logs have said since Open.
+func (r *reader) putLogs(out *probe.Out) {
+	t := r.tally
+	for status, n := range t.statuses {
+		if n > 0 {
+			out.Put(responses, float64(n), fmt.Sprintf("%03d", status))
+		}
+	}
+	if t.requestCount > 0 {
+		out.Put(requestSum, t.requestSum)
+		out.Put(requestCount, float64(t.requestCount))
+	}
+	if t.upstreamCount > 0 {
+		out.Put(upstreamSum, t.upstreamSum)
+		out.Put(upstreamCount, float64(t.upstreamCount))
+	}
+	for key, n := range t.upstreamErrors {
+		out.Put(upstreamErrors, float64(n), key.upstream, key.phase, key.errno)
+	}
+	for class, n := range t.errors {
+		out.Put(errorLines, float64(n), class)
+	}
+	for _, e := range t.events {
+		out.Event("nginx.error", e.text, e.labels)
+	}
+	r.putSkipped(out)
+}
+
+func (r *reader) putSkipped(out *probe.Out) {
+	for name, n := range r.logs.Skipped() {
+		if n > 0 {
+			out.Put(skipped, float64(n), name)
+			out.Note(fmt.Sprintf("host %s: lines of nginx's log %s were skipped: more was written than could be read, or they were not of the configured format; counts from it are too low", strings.Join(out.Hosts(), ", "), name))
+		}
+	}
+}
+
+// markLogs says what became of the signals that come from logs.
+func (r *reader) markLogs(out *probe.Out) {
+	accessErrs, errorErrs := r.accessErrs, r.errorErrs
+	var access, errs int
+	level := 0
+	has := &lineFormat{}
+	for l := range r.logs.All() {
+		about := l.About
+		switch {
+		case l.Err != nil && about.access != nil:
+			accessErrs = append(accessErrs[:len(accessErrs):len(accessErrs)], l.Err)
+		case l.Err != nil:
+			errorErrs = append(errorErrs[:len(errorErrs):len(errorErrs)], l.Err)
+		case about.access == nil:
+			errs++
+			level = max(level, about.level)
+		default:
+			access++
+			has.hasRequest = has.hasRequest || about.access.format.hasRequest
+			has.hasUpstream = has.hasUpstream || about.access.format.hasUpstream
+			noteAccess(out, l)
+		}
+	}
+	markAccess(out, access, accessErrs, has)
+	markErrors(out, errs, errorErrs, level)
+}
+
+func noteAccess(out *probe.Out, l *logFile) {
+	host := strings.Join(out.Hosts(), ", ")
+	if l.About.access.buffered {
+		out.Note(fmt.Sprintf("host %s: nginx's access log %s is buffered: its requests are counted when the buffer is written, later than they happened", host, l.Name))
+	}
+	if l.About.access.partial {
+		out.Note(fmt.Sprintf("host %s: nginx's access log %s is written by a condition (if=): requests it leaves out are not counted", host, l.Name))
+	}
+}
+
+func markAccess(out *probe.Out, followed int, errs []error, has *lineFormat) {
+	if followed == 0 {
+		for _, s := range []*model.Signal{responses, requestSum, requestCount, upstreamSum, upstreamCount} {
+			out.Mark(s, firstOr(errs, "no access log of nginx"))
+		}
+		return
+	}
+	noteRest(out, errs)
+	if !has.hasRequest {
+		err := fmt.Errorf("nginx's log_format has no $request_time; add it to see how long requests take: %w", fs.ErrNotExist)
+		out.Mark(requestSum, err)
+		out.Mark(requestCount, err)
+	}
+	if !has.hasUpstream {
+		err := fmt.Errorf("nginx's log_format has no $upstream_response_time; add it to see how long upstream servers take: %w", fs.ErrNotExist)
+		out.Mark(upstreamSum, err)
+		out.Mark(upstreamCount, err)
+	}
+}
+
+func markErrors(out *probe.Out, followed int, errs []error, level int) {
+	if followed == 0 {
+		err := firstOr(errs, "no error log of nginx")
+		out.Mark(upstreamErrors, err)
+		out.Mark(errorLines, err)
+		return
+	}
+	noteRest(out, errs)
+	if level < levelError {
+		out.Mark(upstreamErrors, fmt.Errorf("nginx's error_log has level %s, so most upstream errors (level error) are not written; set it to error: %w", levels[level], fs.ErrNotExist))
+	}
+}
+
+// noteRest notes the logs that are not followed beside those that are.
+func noteRest(out *probe.Out, errs []error) {
+	for _, err := range errs {
+		out.Note(fmt.Sprintf("host %s: not counted: %v", strings.Join(out.Hosts(), ", "), err))
+	}
+}
+
+// firstOr is the first error, or one that says that nothing was found.
+func firstOr(errs []error, what string) error {
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	return fmt.Errorf("%s was found: %w", what, fs.ErrNotExist)
+}
+
+// nearest is the instance with a configuration whose busiest worker is nearest
+// to worker_connections, and how many sockets that worker had (-1: not seen).
+func (r *reader) nearest() (best *instance, used int) {
+	share := -1.0
+	for _, in := range r.instances {
+		if in.conf == nil {
+			continue
+		}
+		peak := -1
+		for _, w := range in.workers {
+			peak = max(peak, w.peak)
+		}
+		if s := float64(peak) / float64(max(in.conf.workerConnections, 1)); best == nil || s > share {
+			best, used, share = in, peak, s
+		}
+	}
+	return best, used
+}
+
+// putConf records what nginx is set to.
+func (r *reader) putConf(out *probe.Out) {
+	best, used := r.nearest()
+	if best == nil {
+		var errs []error
+		for _, in := range r.instances {
+			errs = append(errs, in.confErr)
+		}
+		for _, s := range append([]*model.Signal{workerNofile, connsUsed}, confSignals...) {
+			out.Mark(s, firstOr(errs, "no configuration of nginx"))
+		}
+		return
+	}
+	c := best.conf
+	n := c.workerProcesses
+	if n == 0 {
+		n = len(best.workers)
+	}
+	out.Put(workerProcesses, float64(n))
+	out.Put(workerConnections, float64(c.workerConnections))
+	if c.keepaliveRequests > 0 {
+		out.Put(keepaliveTimeout, c.keepaliveTimeout)
+		out.Put(keepaliveRequests, float64(c.keepaliveRequests))
+	} else {
+		err := fmt.Errorf("nginx's configuration has no http server: %w", fs.ErrNotExist)
+		out.Mark(keepaliveTimeout, err)
+		out.Mark(keepaliveRequests, err)
+	}
+	r.putWorkers(out, best, used)
+	r.putConfOfAll(out)
+}
+
+func (r *reader) putWorkers(out *probe.Out, best *instance, used int) {
+	if limit, err := best.nofile(); err != nil {
+		out.Mark(workerNofile, err)
+	} else {
+		out.Put(workerNofile, limit)
+	}
+	err := fmt.Errorf("nginx's workers ended before their descriptors could be counted: %w", fs.ErrNotExist)
+	for _, in := range r.instances {
+		for _, w := range in.workers {
+			w.peak = -1
+			if w.peakErr != nil {
+				err = w.peakErr
+			}
+		}
+	}
+	if used < 0 {
+		out.Mark(connsUsed, err)
+		return
+	}
+	out.Put(connsUsed, float64(used))
+}
+
+// putConfOfAll records the settings that have an address or a log for a label,
+// or that are the same question for all instances.
+func (r *reader) putConfOfAll(out *probe.Out) {
+	backlogs, keepalives := map[string]int{}, map[string]int{}
+	buffered, known, level := true, false, 0
+	for _, in := range r.instances {
+		if in.conf == nil {
+			out.Note(fmt.Sprintf("host %s: an nginx is passed over: %v", strings.Join(out.Hosts(), ", "), in.confErr))
+			continue
+		}
+		if in.edited {
+			out.Note(fmt.Sprintf("host %s: nginx's configuration under %s was edited after nginx loaded it; settings shown may not be in effect until it is reloaded", strings.Join(out.Hosts(), ", "), in.paths.conf))
+		}
+		for k, v := range in.conf.backlogs {
+			backlogs[k] = max(backlogs[k], v)
+		}
+		for k, v := range in.conf.keepalives {
+			keepalives[k] = max(keepalives[k], v)
+		}
+		if b, ok := in.conf.buffered(); ok {
+			known = true
+			buffered = buffered && b
+		}
+		for _, e := range in.conf.errorLogs {
+			level = max(level, e.level)
+		}
+	}
+	for _, k := range sortedKeys(backlogs) {
+		out.Put(listenBacklog, float64(backlogs[k]), k)
+	}
+	for _, k := range sortedKeys(keepalives) {
+		out.Put(upstreamKeepalive, float64(keepalives[k]), k)
+	}
+	out.Put(errorLogLevel, float64(level))
+	if !known {
+		out.Mark(bufferedLog, fmt.Errorf("nginx writes no access log to a file: %w", fs.ErrNotExist))
+		return
+	}
+	out.Put(bufferedLog, ratio(buffered))
+}
+
+func ratio(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// stubAsker asks one status page in the background, one question at a time.
+type stubAsker struct {
+	asked time.Time
+	reply chan stubReply // nil when no question is on its way
+	last  stubReply
+	fresh bool // last came since the last Read
+}
+
+type stubReply struct {
+	stub stub
+	err  error
+}
+
+// askStubs asks each instance's status page that is not being asked already.
+func (r *reader) askStubs(now time.Time) {
+	wanted := map[string]bool{}
+	for _, in := range r.instances {
+		if in.conf == nil || in.conf.status == nil {
+			continue
+		}
+		page := in.conf.status
+		key := strconv.Itoa(in.master.PID) + " " + page.address + page.uri
+		wanted[key] = true
+		a := r.stubs[key]
+		if a == nil {
+			a = &stubAsker{last: stubReply{err: errors.New("the stub_status page has not answered yet")}}
+			r.stubs[key] = a
+		}
+		if a.reply == nil && now.Sub(a.asked) >= stubEvery-stubEvery/20 {
+			a.ask(r.host, in, page, now)
+		}
+	}
+	for key := range r.stubs {
+		if !wanted[key] {
+			delete(r.stubs, key)
+		}
+	}
+}
+
+func (a *stubAsker) ask(h *probe.Host, in *instance, page *statusPage, now time.Time) {
+	a.asked = now
+	reply := make(chan stubReply, 1)
+	a.reply = reply
+	address, root := page.address, in.root
+	go func() {
+		var err error
+		if page.network == "unix" {
+			address, err = rooted.Resolve(root, address)
+		}
+		var s stub
+		if err == nil {
+			s, err = fetchStub(h.Dial, page.network, address, page, stubPatience)
+		}
+		reply <- stubReply{s, err}
+	}()
+}
+
+// collect takes an answer that is there, or comes by until.
+func (a *stubAsker) collect(until time.Time) {
+	a.fresh = false
+	if a.reply == nil {
+		return
+	}
+	select {
+	case a.last = <-a.reply:
+		a.reply, a.fresh = nil, true
+	case <-time.After(time.Until(until)):
+	}
+}
+
+// putStubs records the sum of all status pages, if all of them answer.
+func (r *reader) putStubs(out *probe.Out) {
+	if len(r.stubs) == 0 {
+		err := fmt.Errorf("nginx has no status page that we could ask; add \"location = /status { stub_status; access_log off; allow 127.0.0.1; deny all; }\" to a plain HTTP server: %w", fs.ErrNotExist)
+		for _, s := range stubSignals {
+			out.Mark(s, err)
+		}
+		return
+	}
+	var sum stub
+	var err error
+	fresh := false
+	until := time.Now().Add(stubAtOnce)
+	for _, a := range r.stubs {
+		a.collect(until)
+		fresh = fresh || a.fresh
+		if a.last.err != nil {
+			err = a.last.err
+			continue
+		}
+		sum = sum.plus(a.last.stub)
+	}
+	if err != nil {
+		if fresh {
+			out.Put(up, 0)
+		}
+		for _, s := range stubSignals[1:] {
+			out.Mark(s, err)
+		}
+		return
+	}
+	if !fresh {
+		return
+	}
+	for s, v := range map[*model.Signal]float64{up: 1, active: sum.active, accepted: sum.accepted, handled: sum.handled,
+		requests: sum.requests, reading: sum.reading, writing: sum.writing, waiting: sum.waiting} {
+		out.Put(s, v)
+	}
+}
+
+func (s stub) plus(o stub) stub {
+	return stub{s.active + o.active, s.accepted + o.accepted, s.handled + o.handled, s.requests + o.requests,
+		s.reading + o.reading, s.writing + o.writing, s.waiting + o.waiting}
+}

@@ -1,0 +1,93 @@
+package nginx
+
+import "plimsoll/internal/model"
+
+const (
+	stubSource = "nginx's stub_status page"
+	stubHand   = "curl http://127.0.0.1/status (where the configuration has stub_status)"
+	confSource = "nginx's configuration files"
+	confHand   = "nginx -T"
+	errorHand  = "less /var/log/nginx/error.log"
+	accessHand = "less /var/log/nginx/access.log"
+)
+
+func stubGauge(name, unit, help string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Gauge, Unit: unit, Help: help, Source: stubSource, ByHand: stubHand}
+}
+
+func stubCounter(name, unit, help string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Counter, Unit: unit, Help: help, Source: stubSource, ByHand: stubHand}
+}
+
+func confGauge(name, unit, help string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Gauge, Unit: unit, Help: help, Labels: labels, Source: confSource, ByHand: confHand}
+}
+
+func logCounter(name, unit, help, source, hand string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Counter, Unit: unit, Help: help, Labels: labels, Source: source, ByHand: hand, StartsAtZero: true}
+}
+
+// What stub_status says, named as nginx-prometheus-exporter names it.
+var (
+	up       = stubGauge("nginx_up", "ratio", "1 when nginx's status page answered, 0 when it did not.")
+	active   = stubGauge("nginx_connections_active", "connections", "Client connections that are open, idle ones included.")
+	accepted = stubCounter("nginx_connections_accepted", "connections", "Client connections that nginx accepted.")
+	handled  = stubCounter("nginx_connections_handled", "connections", "Client connections that nginx handled; fewer than accepted when worker_connections did not suffice.")
+	requests = stubCounter("nginx_http_requests_total", "requests", "Requests that clients sent, those for the status page included.")
+	reading  = stubGauge("nginx_connections_reading", "connections", "Connections on which nginx is reading a request's header.")
+	writing  = stubGauge("nginx_connections_writing", "connections", "Connections on which nginx works on a request or sends its answer.")
+	waiting  = stubGauge("nginx_connections_waiting", "connections", "Idle client connections that wait for another request.")
+
+	stubSignals = []*model.Signal{up, active, accepted, handled, requests, reading, writing, waiting}
+)
+
+// What nginx writes to its access log.
+var (
+	responses = logCounter("plimsoll_nginx_responses_total", "responses",
+		"Responses by status as the access log has it; 499 is a client that went away before it was answered.", "nginx's access log", accessHand, "status")
+	requestSum = logCounter("plimsoll_nginx_request_seconds_sum", "seconds",
+		"Time from the first byte of a request read to the last byte of its answer sent, added up ($request_time).", "nginx's access log", accessHand)
+	requestCount  = logCounter("plimsoll_nginx_request_seconds_count", "requests", "Requests whose time is in the sum.", "nginx's access log", accessHand)
+	upstreamSum   = logCounter("plimsoll_nginx_upstream_response_seconds_sum", "seconds", "Time that nginx waited for upstream servers, added up ($upstream_response_time, all tries of a request).", "nginx's access log", accessHand)
+	upstreamCount = logCounter("plimsoll_nginx_upstream_response_seconds_count", "requests", "Requests that were passed to an upstream server and whose time is in the sum.", "nginx's access log", accessHand)
+	bufferedLog   = confGauge("plimsoll_nginx_config_access_log_buffered", "ratio", "1 when every access log is written through a buffer, 0 when one is written line by line.")
+)
+
+// What nginx writes to its error log.
+var (
+	upstreamErrors = logCounter("plimsoll_nginx_upstream_errors_total", "errors",
+		"Failures towards an upstream server: errno is the system's error, or timeout (nginx's own timer ran out), eof (it closed too early), no_live_upstreams.",
+		"nginx's error log", errorHand, "upstream", "phase", "errno")
+	errorLines = logCounter("plimsoll_nginx_errors_total", "errors",
+		"Other lines of level warn and above by what they say; worker_connections: no connection was left in a worker.", "nginx's error log", errorHand, "class")
+	skipped = logCounter("plimsoll_nginx_log_skipped_bytes_total", "bytes",
+		"Bytes of a log that were not understood or not read because following fell behind; what they said is missing from the counts.", "nginx's logs", accessHand, "log")
+)
+
+// What nginx is set to.
+var (
+	workerProcesses   = confGauge("plimsoll_nginx_config_worker_processes", "processes", "Worker processes; auto is resolved by counting them.")
+	workerConnections = confGauge("plimsoll_nginx_config_worker_connections", "connections", "Connections that one worker may have open, to clients and upstream servers together.")
+	workerNofile      = &model.Signal{Name: "plimsoll_nginx_config_worker_rlimit_nofile", Kind: model.Gauge, Unit: "files",
+		Help: "Descriptors that one worker may have open, as in effect.", Source: "/proc/PID/limits of a worker", ByHand: "cat /proc/PID/limits"}
+	keepaliveTimeout  = confGauge("plimsoll_nginx_config_keepalive_timeout_seconds", "seconds", "How long an idle client connection is kept; the smallest of all servers.")
+	keepaliveRequests = confGauge("plimsoll_nginx_config_keepalive_requests", "requests", "After how many requests a client connection is closed; the smallest of all servers.")
+	listenBacklog     = confGauge("plimsoll_nginx_config_listen_backlog", "connections", "The backlog that nginx asks for on a listening address; net.core.somaxconn may cut it.", "listen")
+	upstreamKeepalive = confGauge("plimsoll_nginx_config_upstream_keepalive", "connections",
+		"Idle connections that a worker keeps to an upstream server; 0: a new connection for every request. FastCGI needs fastcgi_keep_conn besides, HTTP before 1.29.7 HTTP/1.1 without \"Connection: close\".", "upstream")
+	errorLogLevel = confGauge("plimsoll_nginx_config_error_log_level", "ratio", "The most talkative error log's level: 1 emerg, 2 alert, 3 crit, 4 error, 5 warn, 6 notice, 7 info, 8 debug.")
+	connsUsed     = &model.Signal{Name: "plimsoll_nginx_worker_connections_used", Kind: model.Gauge, Unit: "sockets",
+		Help:   "The most sockets that one worker had open at a time since the last round, its listening ones included as nginx counts them: its open descriptors less those that are no sockets, which are counted once (static files being sent count as sockets).",
+		Source: "/proc/PID/fd of each worker", ByHand: "ls -l /proc/PID/fd | grep -c socket:"}
+
+	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, bufferedLog, errorLogLevel}
+)
+
+func allSignals() []*model.Signal {
+	var all []*model.Signal
+	all = append(all, stubSignals...)
+	all = append(all, responses, requestSum, requestCount, upstreamSum, upstreamCount)
+	all = append(all, upstreamErrors, errorLines, skipped)
+	all = append(all, confSignals...)
+	return append(all, workerNofile, connsUsed)
+}

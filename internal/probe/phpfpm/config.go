@@ -1,0 +1,255 @@
+package phpfpm
+
+import (
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/probe/rooted"
+)
+
+const (
+	maxConfFile = 4 << 20
+	maxDepth    = 5 // FPM's own limit of includes inside each other is 5
+	maxPools    = 1000
+)
+
+// entry is one "key = value" of an FPM configuration and where it stands.
+type entry struct {
+	section, key, value string
+	file                string
+	line                int
+}
+
+// parseIni parses one file of FPM's configuration: sections in brackets, key =
+// value, comments after ; (and # at a line's start), values with or without quotes.
+func parseIni(src []byte, file string) ([]entry, error) {
+	return parseIniIn(src, file, "")
+}
+
+// parseIniIn is parseIni for a file included in the middle of a section.
+func parseIniIn(src []byte, file, section string) ([]entry, error) {
+	var list []entry
+	n := 0
+	for line := range strings.Lines(string(src)) {
+		n++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == ';' || line[0] == '#' {
+			continue
+		}
+		if line[0] == '[' {
+			name, rest, ok := strings.Cut(line[1:], "]")
+			rest = strings.TrimSpace(rest)
+			if !ok || rest != "" && rest[0] != ';' {
+				return nil, fmt.Errorf("parse %s: line %d: want [section], got %q", file, n, line)
+			}
+			section = strings.TrimSpace(name)
+			list = append(list, entry{section: section, file: file, line: n})
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		key = strings.TrimSpace(key)
+		if !ok || key == "" {
+			return nil, fmt.Errorf("parse %s: line %d: want key = value, got %q", file, n, line)
+		}
+		list = append(list, entry{section, key, iniValue(value), file, n})
+	}
+	return list, nil
+}
+
+// iniValue takes quotes and a comment off a value.
+func iniValue(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return ""
+	}
+	if q := s[0]; q == '"' || q == '\'' {
+		if v, _, ok := strings.Cut(s[1:], string(rune(q))); ok {
+			return v
+		}
+	}
+	s, _, _ = strings.Cut(s, ";")
+	return strings.TrimSpace(s)
+}
+
+// loader reads a configuration with all it includes.
+type loader struct {
+	root string // the service's root directory, as we see it
+	main string // the main file, as the service calls it
+}
+
+func (l *loader) load(file, section string, depth int) ([]entry, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("include %s: want at most %d files inside each other", file, maxDepth)
+	}
+	src, _, err := rooted.ReadFile(l.root, file, maxConfFile)
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseIniIn(src, file, section)
+	if err != nil {
+		return nil, err
+	}
+	var all []entry
+	for _, e := range list {
+		if e.key != "include" {
+			all = append(all, e)
+			continue
+		}
+		files, err := l.glob(e.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: include: %w", e.file, e.line, err)
+		}
+		for _, f := range files {
+			inner, err := l.load(f, e.section, depth+1)
+			if err != nil {
+				return nil, fmt.Errorf("%s: line %d: include: %w", e.file, e.line, err)
+			}
+			all = append(all, inner...)
+		}
+	}
+	return all, nil
+}
+
+// glob lists the files of an include. A relative one is meant against the
+// compiled prefix, which the binary does not tell: it is one of the directories
+// above the main file (/usr/local for /usr/local/etc/php-fpm.conf).
+func (l *loader) glob(pattern string) ([]string, error) {
+	if path.IsAbs(pattern) {
+		return rooted.Glob(l.root, pattern)
+	}
+	for dir := path.Dir(l.main); ; dir = path.Dir(dir) {
+		files, err := rooted.Glob(l.root, path.Join(dir, pattern))
+		if err != nil || len(files) > 0 || dir == "/" {
+			return files, err
+		}
+	}
+}
+
+// config is what FPM is set to.
+type config struct {
+	errorLog string // "" where the compiled default is in effect
+	pools    []pool
+}
+
+// pool is one pool of workers.
+type pool struct {
+	name         string
+	listen       string // as configured
+	pm           string
+	maxChildren  int  // 0 is not given
+	backlog      int  // as configured; see hasBacklog
+	hasBacklog   bool // else the default, which depends on the version
+	statusPath   string
+	statusListen string
+	slowlog      string
+	slowTimeout  bool // request_slowlog_timeout is not 0
+}
+
+// newConfig reads the settings from entries. Later ones override earlier ones.
+func newConfig(entries []entry) (*config, error) {
+	c := &config{}
+	for _, e := range entries {
+		if e.section == "" || e.section == "global" {
+			if e.key == "error_log" {
+				c.errorLog = e.value
+			}
+			continue
+		}
+		i := slices.IndexFunc(c.pools, func(p pool) bool { return p.name == e.section })
+		if i < 0 {
+			if len(c.pools) == maxPools {
+				return nil, fmt.Errorf("%s: line %d: want at most %d pools", e.file, e.line, maxPools)
+			}
+			c.pools = append(c.pools, pool{name: e.section})
+			i = len(c.pools) - 1
+		}
+		c.pools[i].set(e.key, strings.ReplaceAll(e.value, "$pool", e.section))
+	}
+	if len(c.pools) == 0 {
+		return nil, fmt.Errorf("no pool in it: %w", fs.ErrNotExist)
+	}
+	return c, nil
+}
+
+func (p *pool) set(key, value string) {
+	switch key {
+	case "listen":
+		p.listen = value
+	case "pm":
+		p.pm = value
+	case "pm.max_children":
+		if n, err := strconv.Atoi(value); err == nil {
+			p.maxChildren = n
+		}
+	case "listen.backlog":
+		if n, err := strconv.Atoi(value); err == nil {
+			p.backlog, p.hasBacklog = n, true
+		}
+	case "pm.status_path":
+		p.statusPath = value
+	case "pm.status_listen":
+		p.statusListen = value
+	case "slowlog":
+		p.slowlog = value
+	case "request_slowlog_timeout":
+		p.slowTimeout = strings.Trim(value, "0smhd") != ""
+	}
+}
+
+// listenAddress writes a listen setting as the socket signals do:
+// "127.0.0.1:9000", "[::]:9000", "unix:/run/x.sock". A port alone listens on all
+// addresses of both families if the kernel has IPv6, else of IPv4.
+func listenAddress(s string, ipv6 bool) string {
+	if strings.HasPrefix(s, "/") || s == "" {
+		return "unix:" + s
+	}
+	if strings.Trim(s, "0123456789") == "" {
+		if ipv6 {
+			return "[::]:" + s
+		}
+		return "0.0.0.0:" + s
+	}
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.String()
+	}
+	host, port, ok := strings.Cut(s, ":")
+	if !ok {
+		return "unix:" + s
+	}
+	switch host {
+	case "*", "":
+		return listenAddress(port, ipv6)
+	case "localhost":
+		return "127.0.0.1:" + port
+	}
+	return s
+}
+
+// backlogIn is the backlog that FPM asks for. version is PHP's in thousandths
+// of its parts (8002035 is 8.2.35), somaxconn what the kernel makes of -1. ok is
+// false when the default of an unknown version would have to be guessed.
+func (p *pool) backlogIn(version, somaxconn int) (n int, ok bool) {
+	const (
+		oldDefault       = 511
+		defaultIsMaximum = 8002000 // since 8.2 the default on Linux is -1
+	)
+	n = p.backlog
+	switch {
+	case p.hasBacklog && (p.pm != "ondemand" || n < 0):
+	case version == 0:
+		return 0, false
+	case version >= defaultIsMaximum && !p.hasBacklog:
+		n = -1
+	case version < defaultIsMaximum && n < oldDefault: // ondemand is not let go below it
+		n = oldDefault
+	}
+	if n < 0 {
+		return somaxconn, somaxconn > 0
+	}
+	return n, true
+}

@@ -1,0 +1,121 @@
+package phpfpm
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe/livetest"
+)
+
+const liveConf = `[global]
+error_log = DIR/fpm.log
+include = DIR/pool.d/*.conf
+`
+
+const livePool = `[www]
+user = root
+group = root
+listen = 127.0.0.1:9000
+listen.backlog = 33
+pm = dynamic
+pm.max_children = 2
+pm.start_servers = 1
+pm.min_spare_servers = 1
+pm.max_spare_servers = 1
+pm.status_path = /status
+`
+
+const liveSecond = `[second]
+user = root
+group = root
+listen = 9001
+pm = static
+pm.max_children = 2
+pm.status_path = /st
+pm.status_listen = 127.0.0.1:9002
+`
+
+// begin sends a request for a script and does not wait for its answer.
+func begin(t *testing.T, s *livetest.Service, script string) net.Conn {
+	t.Helper()
+	c, err := s.Dial("tcp", "127.0.0.1:9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p []byte
+	for _, kv := range [][2]string{{"REQUEST_METHOD", "GET"}, {"SCRIPT_NAME", "/x.php"}, {"SCRIPT_FILENAME", script}, {"REQUEST_URI", "/x.php"}} {
+		p = appendParam(p, kv[0], kv[1])
+	}
+	b := appendRecord(nil, beginRequest, []byte{0, roleResponder, 0, 0, 0, 0, 0, 0})
+	b = appendRecord(appendRecord(appendRecord(b, params, p), params, nil), stdin, nil)
+	if _, err := c.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// phpFPM is the name under which Debian installs PHP-FPM.
+const phpFPM = "php-fpm8.2"
+
+func TestLivePHPFPM(t *testing.T) {
+	s := livetest.Start(t, map[string]string{
+		"fpm.conf": liveConf, "pool.d/a.conf": livePool, "pool.d/b.conf": liveSecond, "x.php": "<?php usleep(4000000);",
+	}, phpFPM, "-R", "-F", "--fpm-config", "DIR/fpm.conf")
+	s.Until("PHP-FPM listens", func() bool {
+		c, err := s.Dial("tcp", "127.0.0.1:9000")
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	s.Sample(All())
+	s.Sees("phpfpm_up{www}", 1)
+	s.Sees("phpfpm_up{second}", 1)
+	s.Sees("phpfpm_active_processes{www}", 1) // it answers us
+	s.Sees("phpfpm_active_processes{second}", 0)
+	s.Sees("phpfpm_listen_queue_length{www}", 33)
+	s.Sees("plimsoll_phpfpm_workers{www}", 1)
+	s.Sees("plimsoll_phpfpm_workers{second}", 2)
+	s.Sees("plimsoll_phpfpm_config_max_children{www}", 2)
+	s.Sees("plimsoll_phpfpm_config_listen_backlog{www}", 33)
+	s.Sees("plimsoll_phpfpm_config_listen_backlog{second}", float64(somaxconn(s.Host)))
+	s.Sees("plimsoll_phpfpm_pool_info{www,127.0.0.1:9000,dynamic,php-fpm8.2}", 1)
+	s.Sees("plimsoll_phpfpm_pool_info{second,[::]:9001,static,php-fpm8.2}", 1)
+	for _, sig := range allSignals() {
+		if st := s.Rec.States[sig.Name]; st.State != model.Read {
+			t.Errorf("%s: %+v", sig.Name, st)
+		}
+	}
+	fill(t, s)
+	if len(s.Rec.Lines) == 0 || !strings.Contains(s.Rec.Lines[0], "[pool www] server reached pm.max_children") {
+		t.Errorf("events: %q", s.Rec.Lines)
+	}
+}
+
+// fill makes all workers of a pool busy: its status page cannot answer then, and
+// afterwards it can.
+func fill(t *testing.T, s *livetest.Service) {
+	t.Helper()
+	const requests = 4 // for two workers, so that two wait
+	for range requests {
+		c := begin(t, s, s.Dir+"/x.php")
+		defer c.Close()
+	}
+	s.Until("the status page failed", func() bool {
+		s.Round()
+		st := s.Rec.States[active.Name]
+		return st.State == model.Failed && strings.Contains(st.Why, "all were busy")
+	})
+	s.Sees("phpfpm_up{www}", 0)
+	s.Sees("plimsoll_phpfpm_workers{www}", 2)
+	s.Sees("plimsoll_phpfpm_log_messages_total{www,max_children_reached}", 1)
+	s.Sees("phpfpm_up{www}", 1)
+	if st := s.Rec.States[active.Name]; st.State != model.Read {
+		t.Errorf("%s after the pool was free again: %+v", active.Name, st)
+	}
+	s.Sees("phpfpm_max_children_reached{www}", 1)
+}
+
+func TestNoPHPFPMIsAbsent(t *testing.T) { livetest.CheckAbsent(t, All()) }

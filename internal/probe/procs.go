@@ -1,0 +1,288 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Proc is a process as Procs last saw it.
+type Proc struct {
+	PID, PPID int
+	// Start is when it began, in clock ticks after boot; with PID it names a
+	// process for good.
+	Start uint64
+	// Comm is the kernel's name for it (15 bytes at most), Args its command
+	// line; a kernel thread has none.
+	Comm string
+	Args []string
+	// Kernel marks kernel threads.
+	Kernel bool
+	// NetNS is the inode of its network namespace, 0 when we may not see it.
+	NetNS uint64
+
+	pidns uint64
+}
+
+// Procs lists the processes that belong to h: those in its network namespace
+// and, when h is the machine itself, those that no other host of the run
+// claims, kernel threads among them. The list is at most a second old. PPID is
+// as first seen: a child that outlives its parent keeps it. Comm, Args and
+// NetNS are read at first sight and again after 1, 4, 16 … seconds, because
+// exec changes them. The slice is the caller's, the Args are shared.
+func (h *Host) Procs() ([]Proc, error) {
+	h.mu.Lock()
+	table, others := h.procs, h.others
+	h.mu.Unlock()
+	all, err := table.list(time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("list the processes of %s: %w", h.Name, err)
+	}
+	var mine []Proc
+	for i := range all {
+		if h.owns(&all[i], others) {
+			mine = append(mine, all[i])
+		}
+	}
+	return mine, nil
+}
+
+func (h *Host) owns(p *Proc, others []*Host) bool {
+	if h.root != "" {
+		return true
+	}
+	if !h.machine {
+		return h.claims(p)
+	}
+	return !slices.ContainsFunc(others, func(o *Host) bool { return !o.machine && o.claims(p) })
+}
+
+func (h *Host) claims(p *Proc) bool {
+	if p.Kernel || p.NetNS != h.netns {
+		return false
+	}
+	return h.pidns == 0 || h.pidns == p.pidns
+}
+
+// procTable is one scan of a /proc, shared by the hosts of a machine.
+type procTable struct {
+	dir string
+
+	mu      sync.Mutex
+	scanned time.Time
+	known   map[int]*knownProc
+	last    []Proc
+}
+
+// knownProc is a process that was read before. ino is the inode of its /proc
+// directory: the kernel gives a new one to every process, so an unchanged ino
+// means an unchanged process and nothing need be read.
+type knownProc struct {
+	Proc
+	ino   uint64
+	seen  time.Time     // first sight
+	again time.Duration // age at which it is read again
+	scan  time.Time     // the scan that saw it last
+}
+
+func newProcTable(dir string) *procTable {
+	return &procTable{dir: dir, known: map[int]*knownProc{}}
+}
+
+// list returns all processes, scanned anew when the last scan is older than
+// nearly a second (a round a second must not hit every other scan). The slice
+// must not be changed.
+func (t *procTable) list(now time.Time) ([]Proc, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.scanned.IsZero() && now.Sub(t.scanned) < 900*time.Millisecond {
+		return t.last, nil
+	}
+	entries, err := pidEntries(t.dir)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Proc, 0, len(entries)+8)
+	for _, e := range entries {
+		if k := t.visit(e, now); k != nil {
+			list = append(list, k.Proc)
+		}
+	}
+	for pid, k := range t.known {
+		if k.scan != now {
+			delete(t.known, pid)
+		}
+	}
+	t.last, t.scanned = list, now
+	return list, nil
+}
+
+// visit brings what is known of one process up to date; nil when it is gone.
+func (t *procTable) visit(e pidEntry, now time.Time) *knownProc {
+	k := t.known[e.pid]
+	fresh := k == nil || k.ino != e.ino
+	if fresh {
+		k = &knownProc{ino: e.ino, seen: now, again: time.Second}
+	} else if now.Sub(k.seen) < k.again {
+		k.scan = now
+		return k
+	} else {
+		k.again *= 4
+	}
+	p, err := readProc(t.dir, e.pid)
+	if err != nil {
+		return nil // it ended between the listing and the reading
+	}
+	if !fresh {
+		p.PPID = k.PPID
+	}
+	k.Proc, k.scan = p, now
+	t.known[e.pid] = k
+	return k
+}
+
+// readProc reads what is to be known of one process. Its namespaces stay 0
+// when we may not see them.
+func readProc(dir string, pid int) (Proc, error) {
+	dir = filepath.Join(dir, strconv.Itoa(pid))
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return Proc{}, err
+	}
+	p, err := parseProcStat(stat)
+	if err != nil {
+		return Proc{}, fmt.Errorf("parse %s/stat: %w", dir, err)
+	}
+	p.PID = pid
+	if !p.Kernel {
+		cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err != nil {
+			return Proc{}, err
+		}
+		p.Args = splitArgs(cmdline)
+	}
+	p.NetNS = nsLink(dir, "net")
+	p.pidns = nsLink(dir, "pid")
+	return p, nil
+}
+
+// parseProcStat takes the fields that Proc has from /proc/PID/stat, see
+// proc_pid_stat(5). The name may hold blanks and brackets, so the last
+// bracket ends it.
+func parseProcStat(b []byte) (Proc, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 0 || end < open {
+		return Proc{}, errors.New("want a name in brackets")
+	}
+	const ppid, flags, start = 1, 6, 19 // counted from the field after the name
+	f := bytes.Fields(b[end+1:])
+	if len(f) <= start {
+		return Proc{}, fmt.Errorf("want 22 fields or more, got %d", len(f)+2)
+	}
+	var p Proc
+	var err error
+	if p.PPID, err = strconv.Atoi(string(f[ppid])); err != nil {
+		return Proc{}, fmt.Errorf("field 4, the parent: %w", err)
+	}
+	bits, err := strconv.ParseUint(string(f[flags]), 10, 64)
+	if err != nil {
+		return Proc{}, fmt.Errorf("field 9, the flags: %w", err)
+	}
+	if p.Start, err = strconv.ParseUint(string(f[start]), 10, 64); err != nil {
+		return Proc{}, fmt.Errorf("field 22, the start time: %w", err)
+	}
+	const kthread = 0x00200000 // PF_KTHREAD
+	p.Kernel = bits&kthread != 0
+	p.Comm = string(b[open+1 : end])
+	return p, nil
+}
+
+// splitArgs takes /proc/PID/cmdline apart. Programs that rewrite their title
+// (nginx, php-fpm) leave one argument with blanks in it, and NULs behind it.
+func splitArgs(b []byte) []string {
+	s := strings.TrimRight(string(b), "\x00")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\x00")
+}
+
+// nsLink reads a namespace's inode from a link like "net:[4026531833]"; 0 when
+// it cannot be read.
+func nsLink(dir, kind string) uint64 {
+	link, err := os.Readlink(filepath.Join(dir, "ns", kind))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(link, ":[")
+	n, err := strconv.ParseUint(strings.TrimSuffix(rest, "]"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+type pidEntry struct {
+	pid int
+	ino uint64
+}
+
+// pidEntries lists the numeric directories of a /proc with their inodes,
+// which os.ReadDir does not give.
+func pidEntries(dir string) ([]pidEntry, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	defer unix.Close(fd)
+	var entries []pidEntry
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "getdents", Path: dir, Err: err}
+		}
+		if n == 0 {
+			return entries, nil
+		}
+		if entries, err = parseDirents(buf[:n], entries); err != nil {
+			return nil, fmt.Errorf("list %s: %w", dir, err)
+		}
+	}
+}
+
+// parseDirents appends the numeric names of a buffer of struct linux_dirent64.
+func parseDirents(b []byte, entries []pidEntry) ([]pidEntry, error) {
+	const ino, reclen, name = 0, 16, 19 // offsets
+	for len(b) > 0 {
+		if len(b) < name {
+			return nil, io.ErrUnexpectedEOF
+		}
+		size := int(binary.NativeEndian.Uint16(b[reclen:]))
+		if size <= name || size > len(b) {
+			return nil, io.ErrUnexpectedEOF
+		}
+		s, _, _ := bytes.Cut(b[name:size], []byte{0})
+		if len(s) > 0 && s[0] >= '1' && s[0] <= '9' {
+			if pid, err := strconv.Atoi(string(s)); err == nil {
+				entries = append(entries, pidEntry{pid, binary.NativeEndian.Uint64(b[ino:])})
+			}
+		}
+		b = b[size:]
+	}
+	return entries, nil
+}

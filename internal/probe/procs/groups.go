@@ -1,0 +1,167 @@
+package procs
+
+import (
+	"bytes"
+	"strings"
+)
+
+const (
+	// maxGroups and maxThreadNames bound the names of a run; later ones are
+	// counted under otherName.
+	maxGroups      = 256
+	maxThreadNames = 32
+	otherName      = "(other)"
+)
+
+// The states of process-exporter.
+const (
+	running = iota
+	sleeping
+	waiting
+	zombie
+	otherState
+	stateCount
+)
+
+var stateNames = [stateCount]string{"Running", "Sleeping", "Waiting", "Zombie", "Other"}
+
+func stateOf(letter byte) int {
+	switch letter {
+	case 'R':
+		return running
+	case 'S':
+		return sleeping
+	case 'D':
+		return waiting
+	case 'Z':
+		return zombie
+	}
+	return otherState
+}
+
+// group is all processes of one name. The counters are sums of differences,
+// so they outlive the processes.
+type group struct {
+	name   string
+	kernel bool
+
+	user, system            uint64 // clock ticks
+	minFaults, majFaults    uint64
+	voluntary, nonvoluntary uint64
+	delay                   uint64 // nanoseconds
+	read, write             uint64 // bytes
+	starts, ends            uint64
+	threadTicks             map[string]*[2]uint64 // user and system, by thread name
+
+	now level
+}
+
+// level is what a group is at the moment.
+type level struct {
+	procs, threads         int
+	states                 [stateCount]int
+	virtual, residentPages uint64
+	files                  uint64
+	filesMissing           bool // of some process they are not known
+	ioMissing              bool
+	worstFiles             float64 // ratio of open descriptors to the limit
+	limits                 bool    // worstFiles is known
+	busiest                float64
+}
+
+// addThread adds what one thread used between two looks.
+func (g *group) addThread(before, now *thread, multi bool) {
+	g.delay += since(now.sched.wait, before.sched.wait)
+	g.voluntary += since(now.sw.voluntary, before.sw.voluntary)
+	g.nonvoluntary += since(now.sw.nonvoluntary, before.sw.nonvoluntary)
+	user, system := since(now.user, before.user), since(now.system, before.system)
+	if !multi || user+system == 0 {
+		return
+	}
+	name := label(now.comm)
+	ticks := g.threadTicks[name]
+	if ticks == nil && len(g.threadTicks) >= maxThreadNames {
+		name = otherName
+		ticks = g.threadTicks[name]
+	}
+	if ticks == nil {
+		if g.threadTicks == nil {
+			g.threadTicks = map[string]*[2]uint64{}
+		}
+		ticks = new([2]uint64)
+		g.threadTicks[name] = ticks
+	}
+	ticks[0] += user
+	ticks[1] += system
+}
+
+// add counts a process into the level of its group.
+func (l *level) add(p *process) {
+	l.procs++
+	l.threads += p.threads
+	l.states[stateOf(p.state)]++
+	l.virtual += p.virtual
+	l.residentPages += p.residentPages
+	l.busiest = max(l.busiest, p.busiest)
+	if p.kernel {
+		return
+	}
+	l.files += p.files
+	l.filesMissing = l.filesMissing || !p.detailed || denied(p.filesErr)
+	l.ioMissing = l.ioMissing || denied(p.ioErr)
+	if p.limitsKnown && p.filesErr == nil {
+		l.limits = true
+		if p.filesLimit > 0 {
+			l.worstFiles = max(l.worstFiles, float64(p.files)/float64(p.filesLimit))
+		}
+	}
+}
+
+// groups is all groups of a host, in order of first sight.
+type groups struct {
+	byName map[string]*group
+	order  []*group
+	cut    bool
+}
+
+// of is the group of a process name.
+func (gs *groups) of(comm []byte, kernel bool) *group {
+	if kernel {
+		comm = kernelName(comm)
+	}
+	g := gs.byName[string(comm)]
+	if g == nil {
+		g = gs.add(label(string(comm)), kernel)
+	}
+	g.kernel = g.kernel && kernel // a program may bear a kernel thread's name
+	return g
+}
+
+func (gs *groups) add(name string, kernel bool) *group {
+	if len(gs.order) >= maxGroups && gs.byName[name] == nil {
+		gs.cut = true
+		name, kernel = otherName, false
+	}
+	g := gs.byName[name]
+	if g == nil {
+		g = &group{name: name, kernel: kernel}
+		gs.byName[name] = g
+		gs.order = append(gs.order, g)
+	}
+	return g
+}
+
+// kernelName takes off what numbers a kernel thread or says what it does at the
+// moment: "ksoftirqd/1", "kworker/0:1-events".
+func kernelName(comm []byte) []byte {
+	name, _, _ := bytes.Cut(comm, []byte("/"))
+	return name
+}
+
+// label makes a process name fit to be a label's value.
+func label(comm string) string {
+	if comm == "" {
+		return "(none)"
+	}
+	return strings.ToValidUTF8(comm, "?")
+}

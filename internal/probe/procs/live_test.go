@@ -1,0 +1,308 @@
+package procs
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/pace"
+)
+
+// readings is a probe.Recorder that keeps the last value of every series.
+type readings struct {
+	values map[string]float64
+	notes  []string
+}
+
+func newReadings() *readings { return &readings{values: map[string]float64{}} }
+
+func (r *readings) Sample(_ string, _ int64, s *model.Signal, v float64, labels ...string) {
+	r.values[s.Name+"{"+strings.Join(labels, ",")+"}"] = v
+}
+func (r *readings) Event(model.Event)                   {}
+func (r *readings) Status(string, string, model.Status) {}
+func (r *readings) Note(s string)                       { r.notes = append(r.notes, s) }
+
+// child is a process of ours that does what it is told.
+type child struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+const childEnv = "PLIMSOLL_TEST_PROCS"
+
+func startChild(t testing.TB) *child {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, "-test.run=^TestChild$")
+	cmd.Env = append(os.Environ(), childEnv+"=1")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{t: t, cmd: cmd, in: in, lines: bufio.NewScanner(out)}
+	t.Cleanup(c.end)
+	return c
+}
+
+// end lets the child end, and waits for that.
+func (c *child) end() {
+	if c.cmd == nil {
+		return
+	}
+	c.in.Close()
+	_ = c.cmd.Wait()
+	c.cmd = nil
+}
+
+// do has the child take a step, and returns its answer.
+func (c *child) do(step string) string {
+	c.t.Helper()
+	fmt.Fprintln(c.in, step)
+	for c.lines.Scan() {
+		if answer, ok := strings.CutPrefix(c.lines.Text(), step+": "); ok {
+			return answer
+		}
+	}
+	c.t.Fatalf("child ended in step %q", step)
+	return ""
+}
+
+// TestChild is no test: it is the child's main function.
+func TestChild(t *testing.T) {
+	if os.Getenv(childEnv) == "" {
+		t.Skip("only as the child of another test")
+	}
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		step, arg, _ := strings.Cut(in.Text(), " ")
+		answer := "done"
+		switch step {
+		case "name":
+			if err := os.WriteFile("/proc/self/comm", []byte(arg), 0o644); err != nil {
+				answer = err.Error()
+			}
+		case "open":
+			n, _ := strconv.Atoi(arg)
+			for range n {
+				if f, err := os.Open("/dev/null"); err == nil {
+					files = append(files, f)
+				}
+			}
+		case "burn":
+			ms, _ := strconv.Atoi(arg)
+			burn(time.Duration(ms) * time.Millisecond)
+		case "run": // a child of the child that burns and is waited for
+			cmd := exec.Command("/proc/self/exe", "-test.run=^TestChild$")
+			cmd.Stdin = strings.NewReader("burn " + arg + "\n")
+			if err := cmd.Run(); err != nil {
+				answer = err.Error()
+			}
+		case "used":
+			answer = fmt.Sprint(used(unix.RUSAGE_SELF) + used(unix.RUSAGE_CHILDREN))
+		}
+		fmt.Printf("\n%s: %s\n", in.Text(), answer)
+	}
+}
+
+// burn uses so much CPU time on one thread.
+func burn(d time.Duration) {
+	for start := used(unix.RUSAGE_SELF); used(unix.RUSAGE_SELF) < start+d.Seconds(); {
+	}
+}
+
+// used is CPU time in seconds.
+func used(who int) float64 {
+	var ru unix.Rusage
+	if unix.Getrusage(who, &ru) != nil {
+		return 0
+	}
+	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano()).Seconds()
+}
+
+func openLive(t testing.TB) (*reader, *probe.Host) {
+	t.Helper()
+	h, err := probe.OpenHost("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each reading is to have a list of its own, however soon it comes.
+	r, err := open(h, func() ([]probe.Proc, error) {
+		fresh, err := probe.OpenHost("here", "local")
+		if err != nil {
+			return nil, err
+		}
+		defer fresh.Close()
+		return fresh.Procs()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if r.kept != 0 {
+			t.Errorf("%d stat files still open after Close", r.kept)
+		}
+	})
+	return r, h
+}
+
+func read(t testing.TB, r *reader, second int64) *readings {
+	t.Helper()
+	rec := newReadings()
+	if err := r.Read(probe.NewOut(rec, "here", time.Unix(second, 0), time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// within compares CPU seconds; stat cuts them to clock ticks of 10 ms, user and
+// system and those of children apart.
+func within(got, want float64) bool { return got > want-0.05 && got < want+0.03 }
+
+// TestLive holds what is read of a real child against what that child says of itself.
+func TestLive(t *testing.T) {
+	r, h := openLive(t)
+	read(t, r, 100)
+	c := startChild(t)
+	const name = "a) (b c" // a name that parsers trip over
+	c.do("name " + name)
+	h.CommandPID = c.cmd.Process.Pid
+	first := read(t, r, 101)
+	c.do("open 40")
+	c.do("burn 300")
+	c.do("run 200")
+	used, err := strconv.ParseFloat(c.do("used"), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := read(t, r, 102)
+	own := second.values["namedprocess_namegroup_cpu_seconds_total{"+name+",user}"] + second.values["namedprocess_namegroup_cpu_seconds_total{"+name+",system}"]
+	if own < 0.27 || own > used-0.15 {
+		t.Errorf("CPU seconds of the group %v; the child burned 0.3 itself, of %v with its child", own, used)
+	}
+	command := second.values["plimsoll_command_cpu_seconds_total{user}"] + second.values["plimsoll_command_cpu_seconds_total{system}"]
+	if !within(command, used) {
+		t.Errorf("CPU seconds of the command %v, its own count %v", command, used)
+	}
+	if got := second.values["plimsoll_command_busiest_thread_cpu_ratio{}"]; got <= 0 || got > 1 {
+		t.Errorf("busiest thread of the command %v, want above 0 and at most 1", got)
+	}
+	key := "namedprocess_namegroup_open_filedesc{" + name + "}"
+	if got := second.values[key] - first.values[key]; got < 40 {
+		t.Errorf("descriptors grew by %v, want the 40 that were opened", got)
+	}
+	for key, want := range map[string]float64{
+		"namedprocess_namegroup_num_procs{" + name + "}": 1,
+		"plimsoll_process_starts_total{" + name + "}":    1,
+		"plimsoll_process_ends_total{" + name + "}":      0,
+	} {
+		if got, ok := second.values[key]; !ok || got != want {
+			t.Errorf("%s %v, want %v", key, got, want)
+		}
+	}
+	if got := second.values["namedprocess_namegroup_context_switches_total{"+name+",voluntary}"]; got < 1 {
+		t.Errorf("voluntary switches %v, want some", got)
+	}
+	c.end()
+	third := read(t, r, 103)
+	for key, want := range map[string]float64{
+		"namedprocess_namegroup_num_procs{" + name + "}":              0,
+		"plimsoll_process_ends_total{" + name + "}":                   1,
+		"namedprocess_namegroup_cpu_seconds_total{" + name + ",user}": second.values["namedprocess_namegroup_cpu_seconds_total{"+name+",user}"],
+	} {
+		if got, ok := third.values[key]; !ok || got != want {
+			t.Errorf("after its end: %s %v, want %v", key, got, want)
+		}
+	}
+}
+
+// BenchmarkRead says what a reading costs in CPU time of the reading thread; the
+// host's list of processes is cached in it:
+//
+//	go test -run '^$' -bench Read -benchtime 20x ./internal/probe/procs
+func BenchmarkRead(b *testing.B) {
+	for _, sleepers := range []int{0, 200, 1000} {
+		b.Run(fmt.Sprintf("sleepers=%d", sleepers), func(b *testing.B) {
+			for range sleepers {
+				cmd := exec.Command("sleep", "1000")
+				if err := cmd.Start(); err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() {
+					_ = cmd.Process.Kill()
+					_ = cmd.Wait()
+				})
+			}
+			benchmark(b)
+		})
+	}
+}
+
+func benchmark(b *testing.B) {
+	runtime.LockOSThread() // for the thread's CPU time
+	defer runtime.UnlockOSThread()
+	h, err := probe.OpenHost("here", "local")
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := open(h, h.Procs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	measure := func(name string, n int, step func()) {
+		start := pace.CPUTime()
+		for range n {
+			step()
+		}
+		b.ReportMetric(float64((pace.CPUTime()-start).Microseconds())/float64(n), name+"-cpu-µs/op")
+	}
+	out := probe.NewOut(newReadings(), "here", time.Unix(100, 0), time.Second)
+	scan := func() {
+		if err := r.scan(); err != nil {
+			b.Fatal(err)
+		}
+		r.report(out)
+	}
+	measure("first", 1, scan)
+	measure("next", b.N, scan)
+	measure("detailed", b.N, func() {
+		for _, p := range r.procs {
+			p.detailAt = time.Time{}
+		}
+		scan()
+	})
+	b.ReportMetric(float64(len(r.procs)), "processes")
+}

@@ -1,0 +1,123 @@
+package procs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// files are the recorded files whose names end in suffix.
+func files(t testing.TB, suffix string) (all [][]byte) {
+	t.Helper()
+	a, err := txtar.ParseFile("testdata/first.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range a.Files {
+		if strings.HasSuffix(f.Name, suffix) {
+			all = append(all, f.Data)
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("no %s in the archive", suffix)
+	}
+	return all
+}
+
+func TestParseStat(t *testing.T) {
+	var got stat
+	if err := parseStat(files(t, "/stat")[0], &got); err != nil {
+		t.Fatal(err)
+	}
+	want := stat{comm: []byte("a) (b c"), state: 'S', ppid: 30319, minFaults: 2146, user: 3, threads: 3,
+		start: 303570, virtual: 169611264, residentPages: 3567}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(stat{})); diff != "" {
+		t.Errorf("stat (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseStatRefuses(t *testing.T) {
+	const good = "1 (x) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 25 100 200"
+	var s stat
+	if err := parseStat([]byte(good), &s); err != nil {
+		t.Fatal(err)
+	}
+	for name, in := range map[string]string{
+		"nothing":        "",
+		"no name":        "1 x S 0 1",
+		"brackets apart": "1 )x( S 0 1",
+		"name at end":    "1 (x)",
+		"cut short":      good[:len(good)-4],
+		"no number":      strings.Replace(good, " 25 ", " x ", 1),
+		"a huge number":  strings.Replace(good, " 25 ", " 99999999999999999999999 ", 1),
+	} {
+		if err := parseStat([]byte(in), &s); err == nil {
+			t.Errorf("%s: %q was accepted", name, in)
+		}
+	}
+}
+
+func TestParseOthers(t *testing.T) {
+	if got, err := parseSchedstat(files(t, "/schedstat")[1]); err != nil || got != (schedstat{33887506, 101717817}) {
+		t.Errorf("schedstat %v, %v", got, err)
+	}
+	if got, err := parseStatus(files(t, "/status")[0]); err != nil || got != (switches{6, 24}) {
+		t.Errorf("status %v, %v", got, err)
+	}
+	if got, err := parseIO([]byte("rchar: 5\nread_bytes: 12288\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n")); err != nil || got != (diskIO{12288, 4096}) {
+		t.Errorf("io %v, %v", got, err)
+	}
+	if got, err := parseLimits(files(t, "/limits")[0]); err != nil || got != 20000 {
+		t.Errorf("limits %v, %v", got, err)
+	}
+	if got, err := parseLimits([]byte("Max open files            unlimited            unlimited            files\n")); err != nil || got != 0 {
+		t.Errorf("no limit: %v, %v; want 0", got, err)
+	}
+	if diff := cmp.Diff([]int{12, 34}, parsePIDs([]byte("12 34 \n"), nil)); diff != "" {
+		t.Errorf("children (-want +got):\n%s", diff)
+	}
+	for name, err := range map[string]error{
+		"schedstat": second(parseSchedstat([]byte("1"))),
+		"status":    second(parseStatus([]byte("voluntary_ctxt_switches:\t1\n"))),
+		"io":        second(parseIO([]byte("read_bytes: x\nwrite_bytes: 1\n"))),
+		"limits":    second(parseLimits([]byte("Max processes 1 1\n"))),
+	} {
+		if err == nil {
+			t.Errorf("a broken %s was accepted", name)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func FuzzParseStat(f *testing.F) {
+	for _, b := range files(f, "/stat") {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s stat
+		if parseStat(b, &s) == nil {
+			_ = label(string(s.comm))
+			_ = stateOf(s.state)
+		}
+	})
+}
+
+func FuzzParseLines(f *testing.F) {
+	for _, suffix := range []string{"/status", "/io", "/limits", "/schedstat", "/children"} {
+		f.Add(files(f, suffix)[0])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _ = parseStatus(b)
+		_, _ = parseIO(b)
+		_, _ = parseLimits(b)
+		_, _ = parseSchedstat(b)
+		for _, pid := range parsePIDs(b, nil) {
+			if pid <= 0 {
+				t.Errorf("process number %d of %q", pid, b)
+			}
+		}
+	})
+}

@@ -1,0 +1,364 @@
+package procs
+
+import (
+	"errors"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// detailEvery is how often a process that used no CPU time is looked at in
+	// detail all the same: stat shows no less than 10 ms.
+	detailEvery = 5 * time.Second
+	// limitsEvery is how often the descriptor limit is read: prlimit(1) may change it.
+	limitsEvery = 10 * time.Second
+	// threadsPerRound bounds the threads read in one round.
+	threadsPerRound = 4096
+	// tickNanos is a clock tick of stat: USER_HZ is 100 on every Linux we run on.
+	tickNanos = uint64(time.Second) / 100
+)
+
+// process is one process from round to round.
+type process struct {
+	pid    int
+	name   string // pid as a string
+	statFD int    // PID/stat, kept open; -1 when it is not
+	kernel bool
+	// foreign processes are read for the command only: they belong to another host.
+	foreign bool
+	// fromZero: it began after we did, so all it has used belongs to this run.
+	fromZero bool
+	round    uint64 // that saw it last
+	group    *group
+	comm     string
+
+	// As stat last had it.
+	at                           time.Time
+	state                        byte
+	ppid, threads                int
+	start                        uint64
+	user, system                 uint64 // clock ticks
+	childrenUser, childrenSystem uint64
+	minFaults, majFaults         uint64
+	virtual, residentPages       uint64
+
+	// Of the detailed look.
+	detailed    bool
+	detailAt    time.Time
+	accounted   time.Time // until when its threads' time is accounted for
+	busiest     float64   // share of one CPU of its busiest thread, 0…1
+	tasks       map[int]*thread
+	io          diskIO
+	ioErr       error
+	files       uint64
+	filesErr    error
+	filesLimit  uint64 // 0: unlimited
+	limitsAt    time.Time
+	limitsKnown bool
+}
+
+// thread is one thread from look to look.
+type thread struct {
+	round        uint64
+	comm         string
+	sched        schedstat
+	sw           switches
+	user, system uint64 // clock ticks
+}
+
+// visit reads the process's stat, once a round, adds what it used since the
+// last round to its group and takes the detailed look; nil when it is gone.
+func (r *reader) visit(pid int, kernel, foreign bool) *process {
+	p := r.procs[pid]
+	if p != nil && p.round == r.round {
+		return p
+	}
+	var s stat
+	if p != nil && r.readStat(p, &s) != nil {
+		r.end(p) // gone; its number may have a new owner
+		p = nil
+	}
+	if p == nil {
+		p = &process{pid: pid, name: strconv.Itoa(pid), statFD: -1, kernel: kernel, foreign: foreign}
+		if r.readStat(p, &s) != nil {
+			r.closeStat(p)
+			return nil
+		}
+		r.procs[pid] = p
+		r.begin(p, &s)
+	}
+	p.round, p.foreign = r.round, foreign
+	active := r.update(p, &s)
+	r.examine(p, active)
+	return p
+}
+
+// readStat reads stat from the kept descriptor, and keeps one while there are
+// not too many. The error matches fs.ErrNotExist when it is another process.
+func (r *reader) readStat(p *process, s *stat) error {
+	fd, name := p.statFD, p.name+"/stat"
+	if fd < 0 {
+		var err error
+		if fd, err = r.tree.open(name); err != nil {
+			return err
+		}
+		if r.kept < r.mayKeep {
+			r.kept++
+			p.statFD = fd
+		} else {
+			defer unix.Close(fd)
+		}
+	}
+	b, err := r.tree.pread(fd, name)
+	if err != nil {
+		return err
+	}
+	if err := parseStat(b, s); err != nil {
+		return err
+	}
+	if p.round > 0 && s.start != p.start {
+		return fs.ErrNotExist
+	}
+	return nil
+}
+
+func (r *reader) closeStat(p *process) {
+	if p.statFD >= 0 {
+		_ = unix.Close(p.statFD)
+		p.statFD = -1
+		r.kept--
+	}
+}
+
+// begin sets the state from which a new process is counted: its own zero when
+// it is younger than we are, else what it has used so far.
+func (r *reader) begin(p *process, s *stat) {
+	p.start = s.start
+	p.fromZero = s.start >= r.startTicks
+	p.accounted = r.before
+	if p.fromZero {
+		if !p.foreign {
+			r.groups.of(s.comm, p.kernel).starts++
+		}
+		return
+	}
+	p.user, p.system = s.user, s.system
+	p.childrenUser, p.childrenSystem = s.childrenUser, s.childrenSystem
+	p.minFaults, p.majFaults = s.minFaults, s.majFaults
+}
+
+// end forgets a process.
+func (r *reader) end(p *process) {
+	r.closeStat(p)
+	delete(r.procs, p.pid)
+	r.command.ended(p)
+	if !p.foreign && p.group != nil {
+		p.group.ends++
+	}
+}
+
+// update takes over a new stat and says whether the process used CPU time.
+func (r *reader) update(p *process, s *stat) (active bool) {
+	if p.group == nil || string(s.comm) != p.comm {
+		p.comm = string(s.comm)
+		p.group = r.groups.of(s.comm, p.kernel)
+	}
+	user, system := since(s.user, p.user), since(s.system, p.system)
+	if !p.foreign {
+		g := p.group
+		g.user += user
+		g.system += system
+		g.minFaults += since(s.minFaults, p.minFaults)
+		g.majFaults += since(s.majFaults, p.majFaults)
+	}
+	r.command.used(p, user, system)
+	p.at = r.now()
+	p.state, p.ppid, p.threads = s.state, s.ppid, s.threads
+	p.user, p.system = s.user, s.system
+	p.childrenUser, p.childrenSystem = s.childrenUser, s.childrenSystem
+	p.minFaults, p.majFaults = s.minFaults, s.majFaults
+	p.virtual, p.residentPages = s.virtual, s.residentPages
+	return user+system > 0
+}
+
+// since is the growth of a counter; one that fell (the kernel corrects them
+// now and then) has not grown.
+func since(now, before uint64) uint64 {
+	if now < before {
+		return 0
+	}
+	return now - before
+}
+
+// examine takes the detailed look where it is due.
+func (r *reader) examine(p *process, active bool) {
+	due := active || !p.detailed || p.at.Sub(p.detailAt) >= detailEvery
+	p.busiest = 0
+	if !due {
+		p.accounted = p.at
+		return
+	}
+	moved, ok := r.examineThreads(p)
+	if !ok {
+		return
+	}
+	if !p.kernel && !p.foreign && (moved || !p.detailed) {
+		r.readIO(p)
+		p.files, p.filesErr = r.tree.openFiles(p.name)
+	}
+	if !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery) {
+		r.readLimits(p)
+	}
+	p.detailAt, p.accounted = p.at, p.at
+	if !p.detailed {
+		p.detailed = true
+		// Those first seen together are not all due together ever after.
+		p.detailAt = p.at.Add(-time.Duration(p.pid) * time.Second % detailEvery)
+	}
+}
+
+// examineThreads reads every thread of the process. moved says that one of
+// them ran; ok is false when it was put off or the process is gone.
+func (r *reader) examineThreads(p *process) (moved, ok bool) {
+	r.tids = r.tids[:0]
+	multi := p.threads > 1
+	if multi {
+		var err error
+		if r.tids, err = r.tree.threads(p.name, r.tids); err != nil {
+			return false, false
+		}
+	} else {
+		r.tids = append(r.tids, p.pid)
+	}
+	if r.threadsLeft -= len(r.tids); r.threadsLeft < 0 {
+		return false, false
+	}
+	if p.tasks == nil {
+		p.tasks = make(map[int]*thread, len(r.tids))
+	}
+	for _, tid := range r.tids {
+		if r.examineThread(p, tid, multi) {
+			moved = true
+		}
+	}
+	for tid, t := range p.tasks {
+		if t.round != r.round {
+			delete(p.tasks, tid)
+		}
+	}
+	return moved, true
+}
+
+// examineThread adds what one thread used since it was last looked at to the
+// process's group, and says whether it ran at all.
+func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
+	dir := p.name
+	if multi {
+		dir += "/task/" + strconv.Itoa(tid)
+	}
+	known := p.tasks[tid]
+	now, ran, err := r.readThread(dir, multi, known)
+	if err != nil {
+		return false // gone, or not yet there
+	}
+	now.round = r.round
+	if !ran {
+		known.round = r.round
+		return false
+	}
+	before := known
+	switch {
+	case known == nil && (p.fromZero || p.detailed):
+		before = &thread{}
+	case known == nil:
+		before = now
+	}
+	p.tasks[tid] = now
+	cpu := since(now.cpuNanos(r.tree.delays), before.cpuNanos(r.tree.delays))
+	if span := p.at.Sub(p.accounted); span > 0 && !p.accounted.IsZero() {
+		p.busiest = max(p.busiest, min(1, float64(cpu)/float64(span)))
+	}
+	if !p.foreign {
+		p.group.addThread(before, now, multi)
+	}
+	return true
+}
+
+// cpuNanos is the CPU time of a thread; from its ticks where the kernel has no schedstat.
+func (t *thread) cpuNanos(delays bool) uint64 {
+	if delays {
+		return t.sched.run
+	}
+	return (t.user + t.system) * tickNanos
+}
+
+// readThread reads a thread's files, only the first of them when it did not run
+// since it was known as known.
+func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, ran bool, err error) {
+	t = &thread{}
+	if r.tree.delays {
+		b, err := r.tree.read(dir + "/schedstat")
+		if err != nil {
+			return nil, false, err
+		}
+		if t.sched, err = parseSchedstat(b); err != nil {
+			return nil, false, err
+		}
+		if known != nil && known.sched.run == t.sched.run {
+			return t, false, nil
+		}
+	}
+	b, err := r.tree.read(dir + "/status")
+	if err != nil {
+		return nil, false, err
+	}
+	if t.sw, err = parseStatus(b); err != nil {
+		return nil, false, err
+	}
+	if !multi && r.tree.delays {
+		return t, true, nil
+	}
+	if b, err = r.tree.read(dir + "/stat"); err != nil {
+		return nil, false, err
+	}
+	var s stat
+	if err := parseStat(b, &s); err != nil {
+		return nil, false, err
+	}
+	t.user, t.system, t.comm = s.user, s.system, string(s.comm)
+	return t, true, nil
+}
+
+func (r *reader) readIO(p *process) {
+	b, err := r.tree.read(p.name + "/io")
+	var now diskIO
+	if err == nil {
+		now, err = parseIO(b)
+	}
+	p.ioErr = err
+	if err != nil {
+		return
+	}
+	before := p.io
+	if !p.detailed && !p.fromZero {
+		before = now
+	}
+	p.group.read += since(now.read, before.read)
+	p.group.write += since(now.write, before.write)
+	p.io = now
+}
+
+func (r *reader) readLimits(p *process) {
+	b, err := r.tree.read(p.name + "/limits")
+	if err == nil {
+		p.filesLimit, err = parseLimits(b)
+	}
+	p.limitsKnown = err == nil
+	p.limitsAt = p.at
+}
+
+// denied says that err is a refusal; a process that is gone is none.
+func denied(err error) bool { return errors.Is(err, fs.ErrPermission) }

@@ -1,0 +1,388 @@
+package procs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+)
+
+// unpack makes dir hold the files of a recorded /proc, and nothing else.
+func unpack(t testing.TB, dir, archive string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, "proc")); err != nil {
+		t.Fatal(err)
+	}
+	a, err := txtar.ParseFile(filepath.Join("testdata", archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := txtar.Write(a, dir); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := filepath.Glob(filepath.Join(dir, "proc/[0-9]*/stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range stats { // an archive holds no empty directory
+		if err := os.MkdirAll(filepath.Join(filepath.Dir(name), "fd"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// openRecorded opens a recorded tree; without kept descriptors, since the files
+// of a tree are replaced and not written anew. The clock stands still until
+// the test moves it.
+func openRecorded(t testing.TB, dir string) (r *reader, clock *time.Time) {
+	t.Helper()
+	list := func() ([]probe.Proc, error) { return probe.RecordedHost("srv", dir).Procs() }
+	r, err := open(probe.RecordedHost("srv", dir), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The tree is opened by descriptor, and unpack replaces it.
+	r.mayKeep = 0
+	now := time.Unix(1000, 0)
+	r.now = func() time.Time { return now }
+	t.Cleanup(func() { r.Close() })
+	return r, &now
+}
+
+// swap lets the reader see another tree.
+func (r *reader) swap(t testing.TB, dir, archive string) {
+	t.Helper()
+	unpack(t, dir, archive)
+	tree, err := openTree(filepath.Join(dir, "proc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.tree.close(); err != nil {
+		t.Fatal(err)
+	}
+	r.tree = tree
+}
+
+func TestRecorded(t *testing.T) {
+	dir := t.TempDir()
+	unpack(t, dir, "first.txtar")
+	r, clock := openRecorded(t, dir)
+	first := read(t, r, 1000)
+	for name, v := range first.values {
+		if v != 0 && strings.Contains(name, "_total{") {
+			t.Errorf("first reading: %s is %v; what was used before is not ours to count", name, v)
+		}
+		if strings.Contains(name, "busiest") {
+			t.Errorf("first reading: %s was put, but there is no time between readings yet", name)
+		}
+	}
+	r.swap(t, dir, "second.txtar")
+	*clock = clock.Add(time.Second)
+	second := read(t, r, 1001)
+	if diff := cmp.Diff(wanted(t), second.values); diff != "" {
+		t.Errorf("second reading (-want +got):\n%s", diff)
+	}
+	if len(second.notes) > 0 {
+		t.Errorf("notes %q", second.notes)
+	}
+}
+
+// wanted reads the lines "series<tab>value" of want.txt.
+func wanted(t *testing.T) map[string]float64 {
+	t.Helper()
+	b, err := os.ReadFile("testdata/want.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{}
+	for line := range strings.Lines(string(b)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "\t")
+		if !ok {
+			continue
+		}
+		if want[name], err = strconv.ParseFloat(value, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return want
+}
+
+// fakeProc writes a single-threaded process by hand.
+type fakeProc struct {
+	pid, ppid               int
+	comm                    string
+	user, system            int // ticks
+	childrenUser            int
+	start                   int
+	children                string
+	voluntary, nonvoluntary int
+	runNanos, delayNanos    int
+}
+
+func (p fakeProc) write(t testing.TB, dir string) {
+	t.Helper()
+	base := filepath.Join(dir, "proc", fmt.Sprint(p.pid))
+	task := filepath.Join(base, "task", fmt.Sprint(p.pid))
+	if err := os.MkdirAll(task, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(base, "fd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := p.runNanos
+	if run == 0 {
+		run = (p.user + p.system) * int(tickNanos)
+	}
+	for name, text := range map[string]string{
+		"stat":      fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 0 1 0 %d 4096 1 0\n", p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, p.start),
+		"cmdline":   p.comm + "\x00",
+		"schedstat": fmt.Sprintf("%d %d 1\n", run, p.delayNanos),
+		"status":    fmt.Sprintf("Name:\t%s\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", p.comm, p.voluntary, p.nonvoluntary),
+		"io":        "rchar: 1\nread_bytes: 0\nwrite_bytes: 0\n",
+		"limits":    "Max open files            10                   20                   files\n",
+		filepath.Join("task", fmt.Sprint(p.pid), "children"): p.children,
+	} {
+		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fakeTree is a tree whose uptime is 10 s (tick 1000).
+func fakeTree(t testing.TB, procs ...fakeProc) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "proc/self"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"uptime": "10.00 5.00\n", "self/schedstat": "0 0 0\n"} {
+		if err := os.WriteFile(filepath.Join(dir, "proc", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range procs {
+		p.write(t, dir)
+	}
+	return dir
+}
+
+func remove(t testing.TB, dir string, pid int) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(dir, "proc", fmt.Sprint(pid))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process number that is used again is another process, also between two
+// looks at the same number.
+func TestReusedPID(t *testing.T) {
+	dir := fakeTree(t, fakeProc{pid: 7, comm: "old", user: 500, start: 100})
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	fakeProc{pid: 7, comm: "new", user: 3, start: 1100}.write(t, dir)
+	*clock = clock.Add(time.Second)
+	got := read(t, r, 1001).values
+	for name, want := range map[string]float64{
+		"plimsoll_process_ends_total{old}":                   1,
+		"plimsoll_process_starts_total{new}":                 1,
+		"namedprocess_namegroup_num_procs{old}":              0,
+		"namedprocess_namegroup_cpu_seconds_total{old,user}": 0,
+		"namedprocess_namegroup_cpu_seconds_total{new,user}": 0.03,
+		"plimsoll_process_busiest_thread_cpu_ratio{new}":     0.03,
+		"namedprocess_namegroup_worst_fd_ratio{new}":         0,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
+		}
+	}
+}
+
+// exec gives a process another name: what it uses from then on belongs to that.
+func TestChangedName(t *testing.T) {
+	dir := fakeTree(t, fakeProc{pid: 7, comm: "sh", start: 100, user: 10})
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	fakeProc{pid: 7, comm: "sh", start: 100, user: 20}.write(t, dir)
+	*clock = clock.Add(time.Second)
+	read(t, r, 1001)
+	fakeProc{pid: 7, comm: "nginx", start: 100, user: 50}.write(t, dir)
+	*clock = clock.Add(time.Second)
+	got := read(t, r, 1002).values
+	sh, nginx := got["namedprocess_namegroup_cpu_seconds_total{sh,user}"], got["namedprocess_namegroup_cpu_seconds_total{nginx,user}"]
+	if sh != 0.1 || nginx != 0.3 {
+		t.Errorf("CPU seconds: sh %v, nginx %v; want 0.1, 0.3", sh, nginx)
+	}
+	if n := got["plimsoll_process_starts_total{nginx}"] + got["plimsoll_process_ends_total{sh}"]; n != 0 {
+		t.Errorf("%v starts and ends; exec is neither", n)
+	}
+}
+
+// The list may name a process that is gone by the time it is read.
+func TestVanished(t *testing.T) {
+	dir := fakeTree(t, fakeProc{pid: 7, comm: "stays", start: 100})
+	r, _ := openRecorded(t, dir)
+	list := r.list
+	r.list = func() ([]probe.Proc, error) {
+		all, err := list()
+		return append(all, probe.Proc{PID: 8, Comm: "gone"}), err
+	}
+	got := read(t, r, 1000).values
+	if got["namedprocess_namegroup_num_procs{stays}"] != 1 {
+		t.Errorf("the process that is there was not read: %v", got)
+	}
+	if _, ok := got["namedprocess_namegroup_num_procs{gone}"]; ok {
+		t.Error("a process that is gone was reported")
+	}
+}
+
+// A program is examined at least every 5 s even when it uses less than a tick.
+func TestIdleProcessIsExamined(t *testing.T) {
+	p := fakeProc{pid: 5, comm: "idle", start: 100, runNanos: 1}
+	dir := fakeTree(t, p)
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	p.runNanos, p.delayNanos, p.voluntary = 9_000_000, 2_000_000_000, 90
+	p.write(t, dir)
+	key := "plimsoll_process_run_delay_seconds_total{idle}"
+	for second := int64(1); second <= 5; second++ {
+		*clock = clock.Add(time.Second)
+		got := read(t, r, 1000+second).values[key]
+		if want := map[bool]float64{true: 2}[second == 5]; got != want {
+			t.Errorf("after %d s: run delay %v, want %v", second, got, want)
+		}
+	}
+}
+
+func TestCommandTree(t *testing.T) {
+	sum := func(r *readings) float64 {
+		return r.values["plimsoll_command_cpu_seconds_total{user}"]
+	}
+	dir := fakeTree(t, fakeProc{pid: 1, comm: "init", start: 1}, fakeProc{pid: 5, comm: "other", start: 1, user: 900})
+	r, clock := openRecorded(t, dir)
+	r.host.CommandPID = 20
+	step := func() float64 {
+		*clock = clock.Add(time.Second)
+		return sum(read(t, r, clock.Unix()))
+	}
+	if _, ok := read(t, r, 1000).values["plimsoll_command_cpu_seconds_total{user}"]; ok {
+		t.Error("a command that was not found has CPU time")
+	}
+	fakeProc{pid: 20, ppid: 1, comm: "sh", start: 1050, user: 10, children: "21 "}.write(t, dir)
+	fakeProc{pid: 21, ppid: 20, comm: "make", start: 1050, user: 20, children: "22 "}.write(t, dir)
+	fakeProc{pid: 22, ppid: 21, comm: "cc", start: 1050, user: 30}.write(t, dir)
+	if got := step(); got != 0.6 {
+		t.Errorf("three processes: %v s, want 0.6", got)
+	}
+	remove(t, dir, 22) // used 35 in the end, and its parent waited for it
+	fakeProc{pid: 21, ppid: 20, comm: "make", start: 1050, user: 21, childrenUser: 35}.write(t, dir)
+	if got := step(); got != 0.66 {
+		t.Errorf("a child was waited for: %v s, want 0.66", got)
+	}
+	remove(t, dir, 20) // the first process ends before its child, which init takes over
+	fakeProc{pid: 21, ppid: 1, comm: "make", start: 1050, user: 31, childrenUser: 35}.write(t, dir)
+	if got := step(); got != 0.76 {
+		t.Errorf("the first process ended: %v s, want 0.76", got)
+	}
+	remove(t, dir, 21)
+	fakeProc{pid: 20, ppid: 1, comm: "stranger", start: 1400, user: 500}.write(t, dir)
+	if got := step(); got != 0.76 {
+		t.Errorf("all ended, and a stranger has the number: %v s, want 0.76", got)
+	}
+}
+
+// Files that we may not read make their signals denied and leave no number.
+func TestDeniedIO(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("as root alone can a test take its own rights away and get them back")
+	}
+	dir := fakeTree(t, fakeProc{pid: 7, comm: "theirs", start: 100})
+	if err := os.Chmod(filepath.Join(dir, "proc/7/io"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Skip("make the tree open to others:", err)
+		}
+	}
+	r, _ := openRecorded(t, dir)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Setfsuid(65534); err != nil {
+		t.Fatal(err)
+	}
+	err := r.scan()
+	if err := unix.Setfsuid(0); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.procs[7]; p == nil || !errors.Is(p.ioErr, fs.ErrPermission) || p.filesErr != nil {
+		t.Fatalf("process 7 %+v; want its io denied and its descriptors read", p)
+	}
+	rec := newReadings()
+	r.report(probe.NewOut(rec, "srv", time.Unix(1000, 0), 0))
+	if v, ok := rec.values["namedprocess_namegroup_open_filedesc{theirs}"]; !ok || v != 0 {
+		t.Errorf("descriptors %v (%v), want 0", v, ok)
+	}
+}
+
+func TestGroupsAreBounded(t *testing.T) {
+	gs := groups{byName: map[string]*group{}}
+	for i := range maxGroups + 50 {
+		gs.of(fmt.Appendf(nil, "p%d", i), false).starts++
+	}
+	if len(gs.order) != maxGroups+1 || !gs.cut || gs.byName[otherName].starts != 50 {
+		t.Errorf("%d groups, cut %v, %d in %s; want %d, true, 50", len(gs.order), gs.cut, gs.byName[otherName].starts, otherName, maxGroups+1)
+	}
+}
+
+func TestGroupNames(t *testing.T) {
+	gs := groups{byName: map[string]*group{}}
+	for _, tc := range []struct {
+		comm   string
+		kernel bool
+		want   string
+	}{
+		{"php-fpm8.2", false, "php-fpm8.2"},
+		{"kworker/0:1-events", true, "kworker"},
+		{"ksoftirqd/1", true, "ksoftirqd"},
+		{"kswapd0", true, "kswapd0"},
+		{"a/b", false, "a/b"},
+		{"", false, "(none)"},
+		{"bad\xff", false, "bad?"},
+	} {
+		if got := gs.of([]byte(tc.comm), tc.kernel).name; got != tc.want {
+			t.Errorf("group of %q (kernel %v) is %q, want %q", tc.comm, tc.kernel, got, tc.want)
+		}
+	}
+}
+
+// Every signal is declared once and names its labels as it is put.
+func TestSignals(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range All() {
+		for _, s := range p.Signals {
+			if seen[s.Name] || s.Help == "" || s.Source == "" || s.ByHand == "" || s.Unit == "" {
+				t.Errorf("signal %q: declared twice, or something is missing: %+v", s.Name, s)
+			}
+			seen[s.Name] = true
+			if (s.Kind == model.Counter) != strings.HasSuffix(s.Name, "_total") {
+				t.Errorf("signal %s is a %s", s.Name, s.Kind)
+			}
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package procs
+
+import "plimsoll/internal/model"
+
+const (
+	fromStat   = "/proc/PID/stat"
+	fromStatus = "/proc/PID/task/TID/status"
+	fromFD     = "/proc/PID/fd, /proc/PID/limits"
+)
+
+// counter declares a counter that is added up from differences, so that it
+// outlives the processes; all of them are labelled groupname first.
+func counter(name, unit, help, source, byHand string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Counter, Unit: unit, Help: help, Source: source, ByHand: byHand,
+		Labels: append([]string{"groupname"}, labels...), StartsAtZero: true}
+}
+
+func gauge(name, unit, help, source, byHand string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Gauge, Unit: unit, Help: help, Source: source, ByHand: byHand,
+		Labels: append([]string{"groupname"}, labels...)}
+}
+
+// A group is the processes of one name (comm); kernel threads go by the part
+// before the slash, and of their counters only those that ever moved are put.
+var (
+	numProcs = gauge("namedprocess_namegroup_num_procs", "processes",
+		"Processes of this name.", "/proc", "pgrep -cx NAME")
+	numThreads = gauge("namedprocess_namegroup_num_threads", "threads",
+		"Threads of the processes of this name.", fromStat, "ps -o nlwp= -C NAME")
+	cpuSeconds = counter("namedprocess_namegroup_cpu_seconds_total", "seconds",
+		"CPU time of the group since Plimsoll began to look; mode is user or system.", fromStat, "pidstat -C NAME 1", "mode")
+	contextSwitches = counter("namedprocess_namegroup_context_switches_total", "switches",
+		"Context switches of all threads of the group; ctxswitchtype is voluntary (it waited for something) or nonvoluntary (the CPU was taken away).", fromStatus, "pidstat -wt -C NAME 1", "ctxswitchtype")
+	states = gauge("namedprocess_namegroup_states", "processes",
+		"Processes by the state of their main thread: Running, Sleeping, Waiting (uninterruptible, mostly disk), Zombie, Other.", fromStat, "ps -o stat= -C NAME", "state")
+	openFiles = gauge("namedprocess_namegroup_open_filedesc", "descriptors",
+		"Open file descriptors of the group.", fromFD, "ls /proc/PID/fd | wc -l")
+	worstFiles = gauge("namedprocess_namegroup_worst_fd_ratio", "ratio",
+		"Open descriptors over the soft limit, of the process of the group that is nearest to it.", fromFD, "prlimit -n -p PID; ls /proc/PID/fd | wc -l")
+	majorFaults = counter("namedprocess_namegroup_major_page_faults_total", "faults",
+		"Page faults that had to be read from disk.", fromStat, "pidstat -r -C NAME 1")
+	minorFaults = counter("namedprocess_namegroup_minor_page_faults_total", "faults",
+		"Page faults that needed no disk.", fromStat, "pidstat -r -C NAME 1")
+	readBytes = counter("namedprocess_namegroup_read_bytes_total", "bytes",
+		"Bytes that the group caused to be read from block devices.", "/proc/PID/io", "pidstat -d -C NAME 1")
+	writeBytes = counter("namedprocess_namegroup_write_bytes_total", "bytes",
+		"Bytes that the group caused to be written to block devices.", "/proc/PID/io", "pidstat -d -C NAME 1")
+	memoryBytes = gauge("namedprocess_namegroup_memory_bytes", "bytes",
+		"Memory of the group; memtype is resident (shared pages are counted in every process) or virtual.", fromStat, "ps -o rss=,vsz= -C NAME", "memtype")
+	threadCPU = counter("namedprocess_namegroup_thread_cpu_seconds_total", "seconds",
+		"CPU time by name of the thread, of processes with more than one thread.", "/proc/PID/task/TID/stat", "top -H", "threadname", "mode")
+	busiestThread = gauge("plimsoll_process_busiest_thread_cpu_ratio", "ratio",
+		"Share of one CPU that the busiest single thread of the group used since the last reading.", "/proc/PID/task/TID/schedstat", "top -H; pidstat -t -C NAME 1")
+	runDelay = counter("plimsoll_process_run_delay_seconds_total", "seconds",
+		"Time that threads of the group could have run but waited for a CPU (also time throttled by a cgroup).", "/proc/PID/task/TID/schedstat", "pidstat -C NAME 1 (%wait)")
+	starts = counter("plimsoll_process_starts_total", "processes",
+		"Processes of this name that began since Plimsoll began to look.", "/proc", "execsnoop; forkstat")
+	ends = counter("plimsoll_process_ends_total", "processes",
+		"Processes of this name that ended since Plimsoll began to look.", "/proc", "forkstat")
+
+	commandCPU = &model.Signal{Name: "plimsoll_command_cpu_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"mode"},
+		Help:   "CPU time of the watched command, of all its descendants and of those that have ended; mode is user or system.",
+		Source: fromStat + ", /proc/PID/task/TID/children", ByHand: "time CMD", StartsAtZero: true}
+	commandBusiest = &model.Signal{Name: "plimsoll_command_busiest_thread_cpu_ratio", Kind: model.Gauge, Unit: "ratio",
+		Help:   "Share of one CPU that the busiest single thread of the watched command and its descendants used since the last reading.",
+		Source: "/proc/PID/task/TID/schedstat", ByHand: "top -H"}
+)

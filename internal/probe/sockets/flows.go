@@ -1,0 +1,147 @@
+package sockets
+
+import (
+	"cmp"
+	"slices"
+)
+
+const (
+	// maxFlows bounds the pairs of local address and destination that one dump
+	// keeps apart; sockets of further pairs are only counted.
+	maxFlows = 16384
+	// maxDestinations is how many destinations are reported, those that use
+	// most ports; maxEverReported bounds them over a whole run.
+	maxDestinations = 64
+	maxEverReported = 256
+)
+
+// The states in which a destination's sockets are reported.
+const (
+	stateEstablished = iota
+	stateTimeWait
+	stateSynSent
+	stateCloseWait
+	stateFinWait
+	stateOther
+	stateCount
+)
+
+var stateNames = [stateCount]string{"established", "time_wait", "syn_sent", "close_wait", "fin_wait", "other"}
+
+func stateOf(tcp uint8) int {
+	switch tcp {
+	case tcpEstablished:
+		return stateEstablished
+	case tcpTimeWait:
+		return stateTimeWait
+	case tcpSynSent:
+		return stateSynSent
+	case tcpCloseWait:
+		return stateCloseWait
+	case tcpFinWait1, tcpFinWait2:
+		return stateFinWait
+	}
+	return stateOther
+}
+
+// flowKey is one local address and one destination. A port can be used once
+// for it, so its sockets are as many as its ports.
+type flowKey struct {
+	src [16]byte
+	dst endpoint
+}
+
+type flow struct {
+	flowKey
+	ports  int // inside the usable range
+	states [stateCount]int
+}
+
+// destination is one remote endpoint over all local addresses.
+type destination struct {
+	dst endpoint
+	// ports is the number of local ports used on the local address that uses most.
+	ports  int
+	states [stateCount]int
+}
+
+// flows adds up the connecting side of one dump. Its memory is kept for the next.
+type flows struct {
+	usable usablePorts
+	index  map[flowKey]int32
+	list   []flow
+	beyond int // sockets of flows beyond maxFlows
+	total  int // sockets of the dump, also accepted ones
+}
+
+func (f *flows) reset() {
+	if f.index == nil {
+		f.index = map[flowKey]int32{}
+	}
+	clear(f.index)
+	f.list, f.beyond, f.total = f.list[:0], 0, 0
+}
+
+func (f *flows) add(s *inetSock) {
+	key := flowKey{s.src.addr, s.dst}
+	i, ok := f.index[key]
+	if !ok {
+		if len(f.list) >= maxFlows {
+			f.beyond++
+			return
+		}
+		i = int32(len(f.list))
+		f.list = append(f.list, flow{flowKey: key})
+		f.index[key] = i
+	}
+	if f.usable.has(s.src.port) {
+		f.list[i].ports++
+	}
+	f.list[i].states[stateOf(s.state)]++
+}
+
+// destinations joins the flows, the destination that uses most ports first.
+func (f *flows) destinations() []destination {
+	at := make(map[endpoint]int, min(len(f.list), maxFlows))
+	var all []destination
+	for i := range f.list {
+		fl := &f.list[i]
+		j, ok := at[fl.dst]
+		if !ok {
+			j = len(all)
+			at[fl.dst] = j
+			all = append(all, destination{dst: fl.dst})
+		}
+		all[j].ports = max(all[j].ports, fl.ports)
+		for s, n := range fl.states {
+			all[j].states[s] += n
+		}
+	}
+	slices.SortFunc(all, func(a, b destination) int {
+		return cmp.Or(b.ports-a.ports, slices.Compare(a.dst.addr[:], b.dst.addr[:]), int(a.dst.port)-int(b.dst.port))
+	})
+	return all
+}
+
+// reported remembers the destinations that have a series, by endpoint.
+type reported map[endpoint]string
+
+// choose takes those of the sorted destinations that are to be reported: the
+// first ones, and no more names over a run than it may have. cut says that
+// some were left out.
+func (r reported) choose(all []destination) (chosen []destination, cut bool) {
+	for _, d := range all {
+		if len(chosen) == maxDestinations {
+			return chosen, true
+		}
+		if _, ok := r[d.dst]; !ok {
+			if len(r) >= maxEverReported {
+				cut = true
+				continue
+			}
+			r[d.dst] = d.dst.String()
+		}
+		chosen = append(chosen, d)
+	}
+	return chosen, cut
+}

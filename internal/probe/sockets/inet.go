@@ -1,0 +1,119 @@
+package sockets
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe/netlink"
+)
+
+// sockDiagByFamily is SOCK_DIAG_BY_FAMILY, the request of linux/sock_diag.h.
+const sockDiagByFamily = 20
+
+// TCP states, net/tcp_states.h.
+const (
+	tcpEstablished = 1
+	tcpSynSent     = 2
+	tcpSynRecv     = 3
+	tcpFinWait1    = 4
+	tcpFinWait2    = 5
+	tcpTimeWait    = 6
+	tcpCloseWait   = 8
+	tcpListen      = 10
+)
+
+// Bits of a dump's state mask.
+const (
+	listening    = 1 << tcpListen
+	notListening = 0xfff &^ listening
+)
+
+// Attributes of linux/inet_diag.h, and the place of the drops in
+// INET_DIAG_SKMEMINFO (SK_MEMINFO_DROPS, Linux 4.9).
+const (
+	inetDiagSKMemInfo = 7
+	skMemInfoDrops    = 8
+)
+
+// Lengths of struct inet_diag_req_v2 and struct inet_diag_msg.
+const (
+	inetReqLen = 56
+	inetMsgLen = 72
+)
+
+// endpoint is an address and a port; IPv4 stands in its v4-mapped form, so
+// that a connection has one name whatever the family of its socket.
+type endpoint struct {
+	addr [16]byte
+	port uint16
+}
+
+// inetSock is one TCP socket of a sock_diag dump.
+type inetSock struct {
+	state    uint8
+	src, dst endpoint
+	// queue and limit are the accept queue's length and bound (sk_ack_backlog,
+	// sk_max_ack_backlog): of a listener only.
+	queue, limit uint32
+	// inode is 0 when no process holds the socket: not accepted yet, TIME_WAIT, orphaned.
+	inode  uint32
+	cookie uint64
+	// drops are the packets the socket refused since it was made; it wraps.
+	drops    uint32
+	hasDrops bool
+}
+
+// inetRequest asks for all TCP sockets of a family in the states of the mask.
+func inetRequest(family uint8, states uint32, memInfo bool) []byte {
+	b := make([]byte, inetReqLen)
+	b[0], b[1] = family, unix.IPPROTO_TCP
+	if memInfo {
+		b[2] = 1 << (inetDiagSKMemInfo - 1)
+	}
+	binary.NativeEndian.PutUint32(b[4:], states)
+	return b
+}
+
+// parseInet reads one struct inet_diag_msg and what follows it into s.
+func parseInet(b []byte, s *inetSock) error {
+	if len(b) < inetMsgLen {
+		return fmt.Errorf("inet_diag message: %d bytes, want %d or more", len(b), inetMsgLen)
+	}
+	family := b[0]
+	if family != unix.AF_INET && family != unix.AF_INET6 {
+		return fmt.Errorf("inet_diag message: address family %d, want IPv4 or IPv6", family)
+	}
+	s.state = b[1]
+	s.src.port = binary.BigEndian.Uint16(b[4:])
+	s.dst.port = binary.BigEndian.Uint16(b[6:])
+	s.src.addr = address(family, b[8:24])
+	s.dst.addr = address(family, b[24:40])
+	s.cookie = binary.NativeEndian.Uint64(b[44:])
+	s.queue = binary.NativeEndian.Uint32(b[56:])
+	s.limit = binary.NativeEndian.Uint32(b[60:])
+	s.inode = binary.NativeEndian.Uint32(b[68:])
+	s.drops, s.hasDrops = 0, false
+	for rest := b[inetMsgLen:]; ; {
+		typ, value, next, ok := netlink.NextAttr(rest)
+		if !ok {
+			return nil
+		}
+		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoDrops+1) {
+			s.drops = binary.NativeEndian.Uint32(value[4*skMemInfoDrops:])
+			s.hasDrops = true
+		}
+		rest = next
+	}
+}
+
+func address(family uint8, b []byte) (a [16]byte) {
+	if family == unix.AF_INET6 {
+		copy(a[:], b)
+		return a
+	}
+	a[10], a[11] = 0xff, 0xff
+	copy(a[12:], b[:4])
+	return a
+}

@@ -1,0 +1,177 @@
+package sockets
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/pace"
+)
+
+const (
+	// unknownOwner stands for a listener whose process was not found: the
+	// kernel's own, one of another user, or one outside of this host.
+	unknownOwner = "unknown"
+	// superviser holds the listeners that it opens for others (socket activation).
+	superviser = "systemd"
+	// fdsPerProcess and fdsPerScan bound a search. A listener is opened early, so
+	// it has a low number even in a worker with thousands of connections.
+	fdsPerProcess = 1024
+	fdsPerScan    = 50_000
+	// searchShare is the part of one core that searches may use.
+	searchShare = 0.01
+)
+
+// Searches for one inode: the first at once, further ones ever later.
+const (
+	firstWait = time.Second
+	lastWait  = time.Minute
+)
+
+// owners finds the processes that hold listening sockets. It looks only while
+// there is a socket whose process is not known, and not too often.
+type owners struct {
+	host  *probe.Host
+	known map[uint32]*owned // by socket inode
+	pace  pace.Pace
+}
+
+type owned struct {
+	comm  string        // "" until found
+	again time.Time     // when to look again
+	wait  time.Duration // until the time after that
+}
+
+func newOwners(h *probe.Host) *owners {
+	return &owners{host: h, known: map[uint32]*owned{}, pace: pace.Pace{Share: searchShare}}
+}
+
+// comm is the name of the process that holds an inode; "" when not found (yet).
+func (o *owners) comm(inode uint32) string {
+	if k := o.known[inode]; k != nil {
+		return k.comm
+	}
+	return ""
+}
+
+// settled says that a search for the inode found its process or was repeated in vain.
+func (o *owners) settled(inode uint32) bool {
+	k := o.known[inode]
+	return k != nil && (k.comm != "" || k.wait > 2*firstWait)
+}
+
+// find looks for the processes of those inodes that are new, or were not found
+// and are due again. Inodes that are not asked for are forgotten.
+func (o *owners) find(inodes []uint32, now time.Time) error {
+	next := make(map[uint32]*owned, len(inodes))
+	wanted := map[uint32]*owned{}
+	for _, inode := range inodes {
+		k := o.known[inode]
+		if k == nil {
+			k = &owned{wait: firstWait}
+		}
+		next[inode] = k
+		if k.comm == "" && !now.Before(k.again) {
+			wanted[inode] = k
+		}
+	}
+	o.known = next
+	if len(wanted) == 0 || !o.pace.Due(now) {
+		return nil
+	}
+	for _, k := range wanted {
+		k.again, k.wait = now.Add(k.wait), min(2*k.wait, lastWait)
+	}
+	runtime.LockOSThread() // for the thread's CPU time
+	defer runtime.UnlockOSThread()
+	start := pace.CPUTime()
+	err := o.search(wanted)
+	o.pace.Took(pace.CPUTime()-start, 0)
+	return err
+}
+
+// search looks through the descriptors of the host's processes. A supervisor
+// is named only when nobody else holds the socket.
+func (o *owners) search(wanted map[uint32]*owned) error {
+	procs, err := o.host.Procs()
+	if err != nil {
+		return err
+	}
+	left := fdsPerScan
+	for i := range procs {
+		p := &procs[i]
+		if p.Kernel {
+			continue
+		}
+		left -= o.searchProcess(p.PID, wanted)
+		if len(wanted) == 0 || left <= 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// searchProcess names the process for each wanted socket that it holds and
+// returns how many descriptors it looked at. A process that is gone or that we
+// may not look into holds none.
+func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
+	dir := o.host.Path("proc", strconv.Itoa(pid))
+	f, err := os.Open(filepath.Join(dir, "fd"))
+	if err != nil {
+		return 1
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(fdsPerProcess)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 1
+	}
+	var comm string
+	for _, name := range names {
+		link, err := os.Readlink(filepath.Join(f.Name(), name))
+		if err != nil {
+			continue
+		}
+		k := wanted[socketInode(link)]
+		if k == nil {
+			continue
+		}
+		if comm == "" {
+			comm = readComm(dir)
+		}
+		k.comm = comm
+		if comm != "" && comm != superviser {
+			delete(wanted, socketInode(link))
+		}
+	}
+	return len(names)
+}
+
+// readComm is the name of a process now; that of the host's list may be older
+// than an exec. "" when the process is gone.
+func readComm(dir string) string {
+	b, err := os.ReadFile(filepath.Join(dir, "comm"))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimRight(b, "\n"))
+}
+
+// socketInode reads a link like "socket:[4711]"; 0 for every other descriptor.
+func socketInode(link string) uint32 {
+	digits, ok := strings.CutPrefix(link, "socket:[")
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(digits, "]"), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
+}

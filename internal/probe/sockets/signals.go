@@ -1,0 +1,56 @@
+package sockets
+
+import "plimsoll/internal/model"
+
+const (
+	fromListeners   = "netlink sock_diag: TCP and Unix listeners"
+	fromConnections = "netlink sock_diag: all TCP sockets"
+)
+
+var (
+	listenQueue = &model.Signal{
+		Name: "plimsoll_tcp_listen_queue", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Connections waiting to be accepted: the longest queue seen since the last reading, looked at ten times a second. Unix stream listeners are here, too (listen=\"unix:PATH\").",
+		Source: fromListeners, ByHand: "ss -ltn; ss -lx (Recv-Q)",
+	}
+	listenLimit = &model.Signal{
+		Name: "plimsoll_tcp_listen_queue_limit", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Connections that may wait to be accepted; the kernel lets one more in. Sockets that share the address are added up.",
+		Source: fromListeners, ByHand: "ss -ltn; ss -lx (Send-Q)",
+	}
+	listenLimitBy = &model.Signal{
+		Name: "plimsoll_tcp_listen_queue_limit_by", Kind: model.Gauge, Unit: "none", Labels: []string{"listen", "owner", "by"},
+		Help:   "What sets the limit of the accept queue, always 1: by=\"somaxconn\" when it equals net.core.somaxconn, else by=\"backlog\", the application's own.",
+		Source: fromListeners + "; net/core/somaxconn", ByHand: "ss -ltn; sysctl net.core.somaxconn",
+	}
+	listenDrops = &model.Signal{
+		Name: "plimsoll_tcp_listen_drops_total", Kind: model.Counter, Unit: "packets", Labels: []string{"listen", "owner"},
+		Help:   "Connection attempts (SYN or final ACK) that this listener dropped since Plimsoll began to look, nearly always because its accept queue was full.",
+		Source: fromListeners + ", SK_MEMINFO_DROPS", ByHand: "ss -ltnm (dN in skmem: since the socket was made)", StartsAtZero: true,
+	}
+	listenAccepted = &model.Signal{
+		Name: "plimsoll_tcp_listen_accepted", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Established connections of the listener that a process has accepted and not closed.",
+		Source: fromConnections + "; Unix stream sockets", ByHand: "ss -tne state established state close-wait (those with ino:)",
+	}
+	listenSynRecv = &model.Signal{
+		Name: "plimsoll_tcp_listen_syn_recv", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Connections of the listener that are half open: their SYN was answered, the final ACK has not come. With SYN cookies the kernel keeps none.",
+		Source: fromConnections, ByHand: "ss -tn state syn-recv",
+	}
+	portsUsed = &model.Signal{
+		Name: "plimsoll_tcp_destination_ports_used", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
+		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
+		Source: fromConnections, ByHand: "ss -tan dst ADDR:PORT | wc -l",
+	}
+	portsUsable = &model.Signal{
+		Name: "plimsoll_tcp_destination_ports_usable", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
+		Help:   "Local ports that connect() may choose from towards a destination, for each local address.",
+		Source: "net/ipv4/ip_local_port_range less net/ipv4/ip_local_reserved_ports", ByHand: "sysctl net.ipv4.ip_local_port_range net.ipv4.ip_local_reserved_ports",
+	}
+	destinationSockets = &model.Signal{
+		Name: "plimsoll_tcp_destination_sockets", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst", "state"},
+		Help:   "Sockets of the connecting side towards a destination, over all local addresses and ports; state is established, time_wait, syn_sent, close_wait, fin_wait or other.",
+		Source: fromConnections, ByHand: "ss -tan dst ADDR:PORT",
+	}
+)

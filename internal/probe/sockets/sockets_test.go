@@ -1,0 +1,409 @@
+package sockets
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe"
+)
+
+// recorded returns the messages of a testdata file; TestRealSockets writes
+// them when PLIMSOLL_UPDATE=1.
+func recorded(t testing.TB, name string) (messages [][]byte) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		if line[0] == '#' {
+			continue
+		}
+		m, err := hex.DecodeString(string(bytes.TrimSpace(line)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+func TestParseInetListeners(t *testing.T) {
+	var got []string
+	for _, m := range recorded(t, "listeners.hex") {
+		var s inetSock
+		if err := parseInet(m, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.inode == 0 || s.cookie == 0 || !s.hasDrops {
+			t.Errorf("%v: inode %d, cookie %d, drops known %v; want all three", s.src, s.inode, s.cookie, s.hasDrops)
+		}
+		got = append(got, fmt.Sprintf("%v state %d queue %d of %d, dropped %v", s.src, s.state, s.queue, s.limit, s.drops > 0))
+	}
+	// Which of the two that share a port gets a connection is up to the kernel.
+	got = slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, ":8003") })
+	slices.Sort(got)
+	want := []string{
+		"127.0.0.1:8001 state 10 queue 3 of 2, dropped true",
+		"[::]:8002 state 10 queue 2 of 300, dropped false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("listeners (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseInetConnections(t *testing.T) {
+	got := map[string]int{}
+	for _, m := range recorded(t, "connections.hex") {
+		var s inetSock
+		if err := parseInet(m, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.src.port == 8002 || s.dst.port == 8002 {
+			side, held := "client", s.inode != 0
+			if s.src.port == 8002 {
+				side = "server"
+			}
+			got[fmt.Sprintf("%s %v from %v held %v", side, stateNames[stateOf(s.state)], netip.AddrFrom16(s.src.addr).Unmap(), held)]++
+		}
+	}
+	want := map[string]int{
+		"client established from 127.0.0.1 held true":  3,
+		"client established from 127.0.0.3 held true":  2,
+		"server established from 127.0.0.1 held true":  3, // IPv6 socket, v4-mapped
+		"server established from 127.0.0.1 held false": 2, // not accepted yet
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("connections of port 8002 (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseUnix(t *testing.T) {
+	var got []string
+	for _, m := range recorded(t, "unix.hex") {
+		var s unixSock
+		if err := parseUnix(m, &s); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.name) > 0 {
+			got = append(got, fmt.Sprintf("kind %d state %d %s queue %d of %d, inode %v", s.kind, s.state, filepath.Base(unixListen(s.name)), s.queue, s.limit, s.inode > 0))
+		}
+	}
+	want := []string{
+		"kind 1 state 10 s.sock queue 2 of 7, inode true",
+		"kind 1 state 1 s.sock queue 0 of 0, inode true",
+		"kind 1 state 1 s.sock queue 0 of 0, inode true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("named Unix sockets (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnixListen(t *testing.T) {
+	for in, want := range map[string]string{
+		"/run/php/x.sock":  "unix:/run/php/x.sock",
+		"\x00abstract":     "unix:@abstract",
+		"\x00a\x00b":       "unix:@a@b",
+		"/run/not\xffutf8": "unix:/run/not?utf8",
+	} {
+		if got := unixListen([]byte(in)); got != want {
+			t.Errorf("unixListen(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func at(s string) endpoint {
+	a := netip.MustParseAddrPort(s)
+	return endpoint{a.Addr().As16(), a.Port()}
+}
+
+// look has the table see the given listeners at one moment.
+func (t *table) lookAt(socks ...inetSock) {
+	t.begin()
+	for i := range socks {
+		t.addTCP(&socks[i])
+	}
+	t.end()
+}
+
+func TestTable(t *testing.T) {
+	sock := func(cookie uint64, queue, drops uint32) inetSock {
+		return inetSock{state: tcpListen, src: at("10.0.0.1:80"), queue: queue, limit: 128, inode: uint32(cookie), cookie: cookie, drops: drops, hasDrops: true}
+	}
+	for _, tc := range []struct {
+		name         string
+		looks        [][]inetSock
+		peak, limit  uint32
+		drops        uint64
+		goneInTheEnd bool
+	}{
+		{name: "drops before the first look are not counted", looks: [][]inetSock{{sock(1, 0, 900)}}, limit: 128},
+		{name: "the longest queue of several looks", looks: [][]inetSock{{sock(1, 3, 0)}, {sock(1, 70, 0)}, {sock(1, 5, 0)}}, peak: 70, limit: 128},
+		{name: "drops are differences", looks: [][]inetSock{{sock(1, 0, 900)}, {sock(1, 0, 907)}, {sock(1, 0, 920)}}, limit: 128, drops: 20},
+		{name: "the kernel's count wraps", looks: [][]inetSock{{sock(1, 0, 0xfffffff0)}, {sock(1, 0, 5)}}, limit: 128, drops: 21},
+		{name: "siblings are added up", looks: [][]inetSock{{sock(1, 3, 10), sock(2, 4, 20)}, {sock(1, 30, 11), sock(2, 4, 22)}}, peak: 34, limit: 256, drops: 3},
+		{name: "a restarted service counts from its own zero", looks: [][]inetSock{{sock(1, 0, 900)}, {sock(2, 0, 6)}}, limit: 128, drops: 6},
+		{name: "a listener that is gone was seen all the same", looks: [][]inetSock{{sock(1, 9, 0)}, {}}, peak: 9, limit: 128, goneInTheEnd: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tab := newTable()
+			for _, socks := range tc.looks {
+				tab.lookAt(socks...)
+			}
+			l := tab.order[0]
+			if len(tab.order) != 1 || !l.seen || l.here == tc.goneInTheEnd {
+				t.Fatalf("%d listeners, seen %v, here %v", len(tab.order), l.seen, l.here)
+			}
+			if l.peak != tc.peak || l.limitSum != tc.limit || l.dropsSince != tc.drops || l.limitEach != 128 {
+				t.Errorf("peak %d, limit %d (each %d), drops %d; want %d, %d (128), %d", l.peak, l.limitSum, l.limitEach, l.dropsSince, tc.peak, tc.limit, tc.drops)
+			}
+		})
+	}
+}
+
+func TestTableOf(t *testing.T) {
+	tab := newTable()
+	tab.lookAt(inetSock{src: at("10.0.0.1:80")}, inetSock{src: at("0.0.0.0:80")}, inetSock{src: at("0.0.0.0:81")}, inetSock{src: at("[::]:82")})
+	for local, want := range map[string]string{
+		"10.0.0.1:80":    "10.0.0.1:80",
+		"10.0.0.2:80":    "0.0.0.0:80",
+		"10.0.0.1:81":    "0.0.0.0:81",
+		"[fe80::1]:81":   "none",
+		"10.0.0.1:82":    "[::]:82",
+		"[fe80::1]:82":   "[::]:82",
+		"10.0.0.1:40000": "none",
+	} {
+		got := "none"
+		if l := tab.of(at(local)); l != nil {
+			got = l.name
+		}
+		if got != want {
+			t.Errorf("a connection at %s belongs to %s, want %s", local, got, want)
+		}
+	}
+}
+
+func TestTableIsBounded(t *testing.T) {
+	tab := newTable()
+	tab.begin()
+	for port := range maxListeners + 1 {
+		tab.addTCP(&inetSock{src: endpoint{anyV4, uint16(port)}, cookie: uint64(port)})
+	}
+	tab.end()
+	if len(tab.order) != maxListeners || !tab.cut {
+		t.Errorf("%d listeners followed, cut %v; want %d, true", len(tab.order), tab.cut, maxListeners)
+	}
+}
+
+func TestTableForgets(t *testing.T) {
+	stays, old := inetSock{src: at("10.0.0.1:80"), cookie: 1}, inetSock{src: at("10.0.0.1:81"), cookie: 2}
+	tab := newTable()
+	tab.lookAt(stays, old)
+	for range memory {
+		tab.lookAt(stays)
+	}
+	if tab.of(old.src) == nil {
+		t.Error("a listener that has just gone is forgotten")
+	}
+	tab.lookAt(stays)
+	if tab.of(old.src) != nil || tab.of(stays.src) == nil || len(tab.order) != 1 {
+		t.Errorf("%d listeners are followed; want the one that is still there", len(tab.order))
+	}
+	// One that comes and goes makes room for the next before that.
+	for port := range 3 * maxListeners {
+		tab.lookAt(stays, inetSock{src: endpoint{anyV4, uint16(1000 + port)}, cookie: uint64(10 + port)})
+	}
+	if tab.cut || len(tab.order) > maxListeners {
+		t.Errorf("%d listeners followed, cut %v; they were never more than two at a time", len(tab.order), tab.cut)
+	}
+}
+
+func TestFlows(t *testing.T) {
+	var f flows
+	if err := parseUsablePorts([]byte("20000 20009"), nil, &f.usable.portSet); err != nil {
+		t.Fatal(err)
+	}
+	f.reset()
+	add := func(src, dst string, state uint8) {
+		f.add(&inetSock{src: at(src), dst: at(dst), state: state})
+	}
+	add("10.0.0.1:20000", "10.0.0.9:80", tcpEstablished)
+	add("10.0.0.1:20001", "10.0.0.9:80", tcpTimeWait)
+	add("10.0.0.1:20002", "10.0.0.9:80", tcpFinWait2)
+	add("10.0.0.2:20000", "10.0.0.9:80", tcpSynSent)
+	add("10.0.0.2:20001", "10.0.0.9:80", tcpTimeWait)
+	add("10.0.0.1:20000", "10.0.0.9:81", tcpCloseWait)
+	add("10.0.0.1:700", "10.0.0.9:81", tcpEstablished) // bound outside of the range
+	want := []destination{
+		{dst: at("10.0.0.9:80"), ports: 3, states: [stateCount]int{stateEstablished: 1, stateTimeWait: 2, stateSynSent: 1, stateFinWait: 1}},
+		{dst: at("10.0.0.9:81"), ports: 1, states: [stateCount]int{stateEstablished: 1, stateCloseWait: 1}},
+	}
+	if diff := cmp.Diff(want, f.destinations(), cmp.AllowUnexported(destination{}, endpoint{})); diff != "" {
+		t.Errorf("destinations (-want +got):\n%s", diff)
+	}
+	f.reset()
+	if got := f.destinations(); len(got) != 0 {
+		t.Errorf("after reset: %v, want none", got)
+	}
+}
+
+func TestChooseIsBounded(t *testing.T) {
+	dests := func(from, n int) (all []destination) {
+		for i := range n {
+			all = append(all, destination{dst: endpoint{anyV4, uint16(from + i)}, ports: 1})
+		}
+		return all
+	}
+	r := reported{}
+	chosen, cut := r.choose(dests(0, maxDestinations))
+	if len(chosen) != maxDestinations || cut {
+		t.Fatalf("%d of %d chosen, cut %v", len(chosen), maxDestinations, cut)
+	}
+	for from := 0; from < 1000; from += 50 {
+		chosen, cut = r.choose(dests(from, 50))
+	}
+	if len(r) != maxEverReported || len(chosen) != 0 || !cut {
+		t.Errorf("a run of ever new destinations: %d names, %d chosen in the end, cut %v; want %d, 0, true", len(r), len(chosen), cut, maxEverReported)
+	}
+	if chosen, _ = r.choose(dests(0, 5)); len(chosen) != 5 {
+		t.Errorf("known destinations: %d chosen, want 5", len(chosen))
+	}
+}
+
+func TestParseUsablePorts(t *testing.T) {
+	for _, tc := range []struct {
+		span, reserved string
+		size           int
+		bad            bool
+	}{
+		{span: "32768\t60999\n", reserved: "\n", size: 28232},
+		{span: "20000\t20050\n", reserved: "", size: 51},
+		{span: "1024 65535", reserved: "8080,9000-9010,80\n", size: 64500},
+		{span: "65535 65535", reserved: "65535-65535", size: 0},
+		{span: "32768\n", bad: true},
+		{span: "32768 70000\n", bad: true},
+		{span: "1 2", reserved: "x", bad: true},
+	} {
+		var p portSet
+		err := parseUsablePorts([]byte(tc.span), []byte(tc.reserved), &p)
+		if (err != nil) != tc.bad || err == nil && p.size != tc.size {
+			t.Errorf("range %q, reserved %q: %d ports, %v; want %d, error %v", tc.span, tc.reserved, p.size, err, tc.size, tc.bad)
+		}
+	}
+}
+
+// processTree makes a recorded /proc in which descriptors lead to sockets.
+func processTree(t *testing.T, procs map[string][]string) *probe.Host {
+	t.Helper()
+	root := t.TempDir()
+	for name, links := range procs {
+		pid, comm, _ := strings.Cut(name, " ")
+		dir := filepath.Join(root, "proc", pid)
+		if err := os.MkdirAll(filepath.Join(dir, "fd"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{
+			"comm":    comm + "\n",
+			"cmdline": comm + "\x00",
+			"stat":    pid + " (" + comm + ") S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0 0",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, link := range links {
+			if err := os.Symlink(link, filepath.Join(dir, "fd", fmt.Sprint(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return probe.RecordedHost("srv", root)
+}
+
+func TestOwners(t *testing.T) {
+	h := processTree(t, map[string][]string{
+		"1 systemd":    {"/dev/null", "socket:[10]", "socket:[11]"},
+		"20 nginx":     {"/dev/null", "pipe:[12]", "socket:[12]"},
+		"21 nginx":     {"socket:[12]", "anon_inode:[eventpoll]"},
+		"30 my (s) rv": {"socket:[11]"},
+	})
+	o := newOwners(h)
+	start := time.Unix(1000, 0)
+	if err := o.find([]uint32{10, 11, 12, 13}, start); err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint32]string{}
+	for inode := uint32(10); inode <= 13; inode++ {
+		got[inode] = o.comm(inode)
+	}
+	want := map[uint32]string{10: "systemd", 11: "my (s) rv", 12: "nginx", 13: ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
+	}
+	if !o.settled(12) || o.settled(13) || o.settled(99) {
+		t.Errorf("settled: 12 %v, 13 %v, 99 %v; want true, false, false", o.settled(12), o.settled(13), o.settled(99))
+	}
+	if err := o.find([]uint32{13}, start.Add(firstWait)); err != nil {
+		t.Fatal(err)
+	}
+	if !o.settled(13) || o.comm(12) != "" {
+		t.Errorf("after the second search in vain: settled %v; forgotten inode 12 is %q", o.settled(13), o.comm(12))
+	}
+}
+
+func TestCanRunOnRecordedTreeIsAbsent(t *testing.T) {
+	h := processTree(t, nil)
+	if st := probe.StatusOf(canRun(h)); st.State != "absent" {
+		t.Errorf("status %v, want absent", st)
+	}
+}
+
+func FuzzParseInet(f *testing.F) {
+	for _, m := range recorded(f, "listeners.hex") {
+		f.Add(m)
+	}
+	for _, m := range recorded(f, "connections.hex")[:2] {
+		f.Add(m)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s inetSock
+		if err := parseInet(b, &s); err == nil {
+			_ = s.src.String()
+			newTable().lookAt(s)
+		}
+	})
+}
+
+func FuzzParseUnix(f *testing.F) {
+	for _, m := range recorded(f, "unix.hex") {
+		f.Add(m)
+	}
+	f.Add([]byte{unix.AF_UNIX})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var s unixSock
+		if parseUnix(b, &s) == nil {
+			_ = unixListen(s.name)
+		}
+	})
+}
+
+func FuzzParseUsablePorts(f *testing.F) {
+	f.Add([]byte("32768\t60999\n"), []byte("8080,9000-9010\n"))
+	f.Fuzz(func(t *testing.T, span, reserved []byte) {
+		var p portSet
+		if err := parseUsablePorts(span, reserved, &p); err == nil && (p.size < 0 || p.size > 1<<16) {
+			t.Errorf("range %q, reserved %q: %d ports", span, reserved, p.size)
+		}
+	})
+}

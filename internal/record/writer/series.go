@@ -1,0 +1,231 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/chunks"
+	walrecord "github.com/prometheus/prometheus/tsdb/record"
+	"github.com/prometheus/prometheus/tsdb/wlog"
+	"github.com/prometheus/prometheus/util/compression"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+const (
+	segmentSize = 16 << 20
+	// stripes of the head's locks; one goroutine fills it.
+	stripes = 64
+	// longRun in milliseconds is longer than any run, so that it makes one block.
+	longRun = 1000 * 24 * 3600 * 1000
+	// cutBatch samples are committed at once when the block is cut.
+	cutBatch = 20_000
+)
+
+// series writes samples to a write-ahead log of Prometheus' form. While the
+// run lasts nothing else is kept of them in memory but where each series'
+// next sample goes: no head, no chunks. The block is made at the end.
+type series struct {
+	dir      string
+	interval int64
+	start    int64
+	log      *wlog.WL
+	refs     map[string]*entry
+	key      []byte
+	readings map[string]*reading // by signal and host, of those that start at zero
+	fresh    []walrecord.RefSeries
+	samples  []walrecord.RefSample
+	buf      []byte
+	builder  labels.ScratchBuilder
+}
+
+// reading holds the times of a signal's newest reading and of the one before.
+type reading struct{ newest, before int64 }
+
+// entry is a series that has been met.
+type entry struct {
+	ref  chunks.HeadSeriesRef
+	last int64 // time of its last sample
+}
+
+func newSeries(dir string, interval, start int64) (*series, error) {
+	log, err := wlog.NewSize(slog.New(slog.DiscardHandler), nil, filepath.Join(dir, record.WALDir), segmentSize, compression.Snappy)
+	if err != nil {
+		return nil, err
+	}
+	return &series{
+		dir: dir, interval: max(interval, 1), start: start, log: log,
+		refs: map[string]*entry{}, readings: map[string]*reading{},
+	}, nil
+}
+
+// add buffers one sample until commit.
+func (s *series) add(host string, t int64, sig *model.Signal, value float64, labelValues []string) error {
+	if len(labelValues) != len(sig.Labels) {
+		return fmt.Errorf("%s: %d label values %q, want one for each of %q", sig.Name, len(labelValues), slices.Clone(labelValues), sig.Labels)
+	}
+	if math.IsNaN(value) {
+		return fmt.Errorf("%s on %s: not a number; what was not read must not be recorded", sig.Name, host)
+	}
+	s.key = append(append(append(s.key[:0], sig.Name...), 0), host...)
+	var before int64
+	if sig.StartsAtZero {
+		before = s.readBefore(t)
+	}
+	for _, v := range labelValues {
+		s.key = append(append(s.key, 0), v...)
+	}
+	e := s.refs[string(s.key)]
+	if e == nil {
+		e = s.meet(host, t, before, sig, labelValues)
+	}
+	if t == e.last {
+		t++
+	}
+	if t < e.last {
+		return fmt.Errorf("%s on %s: a sample of %d ms after one of %d ms; time runs forward in a series", sig.Name, host, t, e.last)
+	}
+	e.last = t
+	s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: t, V: value})
+	return nil
+}
+
+// readBefore returns when the signal and host whose key is in s.key were read
+// before t: the time of the last reading, else an interval earlier, though not
+// before the run's start.
+func (s *series) readBefore(t int64) int64 {
+	r := s.readings[string(s.key)]
+	if r == nil {
+		first := max(t-s.interval, s.start)
+		r = &reading{newest: first, before: first}
+		s.readings[string(s.key)] = r
+	}
+	if t > r.newest {
+		r.before, r.newest = r.newest, t
+	}
+	return r.before
+}
+
+// meet makes a new series. One that starts at zero gets that zero at the time
+// of the signal's reading before this one, when there was none of it yet; a
+// millisecond earlier when there is no room.
+func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValues []string) *entry {
+	s.builder.Reset()
+	s.builder.Add("__name__", sig.Name)
+	s.builder.Add("host", clean(host))
+	for i, v := range labelValues {
+		if v != "" { // an empty label is none
+			s.builder.Add(sig.Labels[i], clean(v))
+		}
+	}
+	s.builder.Sort()
+	e := &entry{ref: chunks.HeadSeriesRef(len(s.refs) + 1), last: math.MinInt64}
+	s.refs[string(s.key)] = e
+	s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.builder.Labels()})
+	if sig.StartsAtZero {
+		e.last = min(before, t-1)
+		s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: e.last})
+	}
+	return e
+}
+
+// clean copies a label value and replaces what is no UTF-8.
+func clean(v string) string { return strings.Clone(strings.ToValidUTF8(v, "�")) }
+
+// commit writes what add buffered. The log flushes it to the kernel.
+func (s *series) commit() error {
+	if len(s.samples) == 0 {
+		return nil
+	}
+	var enc walrecord.Encoder
+	if len(s.fresh) > 0 {
+		s.buf = enc.Series(s.fresh, s.buf[:0])
+		if err := s.log.Log(s.buf); err != nil {
+			return err
+		}
+		s.fresh = nil
+	}
+	s.buf = enc.Samples(s.samples, s.buf[:0])
+	s.samples = s.samples[:0]
+	return s.log.Log(s.buf)
+}
+
+func (s *series) close() error { return s.log.Close() }
+
+// cut makes the log one block and removes the log.
+func (s *series) cut() (err error) {
+	tmp := filepath.Join(s.dir, "cut.tmp")
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	opts := tsdb.DefaultHeadOptions()
+	opts.ChunkRange = longRun
+	opts.ChunkDirRoot = tmp
+	opts.StripeSize = stripes
+	opts.IsolationDisabled = true
+	quiet := slog.New(slog.DiscardHandler)
+	head, err := tsdb.NewHead(nil, quiet, nil, nil, opts, tsdb.NewHeadStats())
+	if err != nil {
+		return fmt.Errorf("cut the series into a block: %w", err)
+	}
+	defer func() { err = errors.Join(err, head.Close()) }()
+	if err := head.Init(math.MinInt64); err != nil {
+		return fmt.Errorf("cut the series into a block: %w", err)
+	}
+	if err := s.fill(head); err != nil {
+		return fmt.Errorf("cut the series into a block: %w", err)
+	}
+	if head.NumSeries() == 0 {
+		return nil // the empty log stays; there is nothing to make a block of
+	}
+	compactor, err := tsdb.NewLeveledCompactor(context.Background(), nil, quiet, []int64{longRun}, nil, nil)
+	if err != nil {
+		return fmt.Errorf("cut the series into a block: %w", err)
+	}
+	// A block's end is exclusive.
+	if _, err := compactor.Write(s.dir, head, head.MinTime(), head.MaxTime()+1, nil); err != nil {
+		return fmt.Errorf("cut the series into a block: %w", err)
+	}
+	return os.RemoveAll(filepath.Join(s.dir, record.WALDir))
+}
+
+// fill reads the log back into a head.
+func (s *series) fill(head *tsdb.Head) error {
+	named := map[uint64]labels.Labels{}
+	refs := map[uint64]storage.SeriesRef{}
+	app := head.Appender(context.Background())
+	n := 0
+	err := record.ReadWAL(filepath.Join(s.dir, record.WALDir),
+		func(ref uint64, lset labels.Labels) error {
+			named[ref] = lset
+			return nil
+		},
+		func(ref uint64, p record.Point) error {
+			got, err := app.Append(refs[ref], named[ref], p.Time, p.Value)
+			if err != nil {
+				return fmt.Errorf("%s: %w", named[ref], err)
+			}
+			refs[ref] = got
+			if n++; n%cutBatch != 0 {
+				return nil
+			}
+			if err := app.Commit(); err != nil {
+				return err
+			}
+			app = head.Appender(context.Background())
+			return nil
+		})
+	if err != nil {
+		return errors.Join(err, app.Rollback())
+	}
+	return app.Commit()
+}

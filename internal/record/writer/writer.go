@@ -1,0 +1,249 @@
+// Package writer writes a run directory while the run lasts. It stands apart
+// from package record, so that "diagnosis only reads" is an import and not a
+// promise. record/README.md describes the layout.
+package writer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+// statusEvery is how many milliseconds of the run at least lie between two
+// rewritings of run.json for no other reason than that a signal's status changed.
+const statusEvery = 5000
+
+// Writer writes one run. Its methods may be called by several goroutines. The
+// first error that costs data ends the recording: Commit, Update and Close
+// return it from then on, and what was committed before can be read.
+type Writer struct {
+	mu      sync.Mutex
+	dir     string
+	run     model.Run
+	series  *series
+	events  *os.File
+	pending []byte // events since the last Commit
+	latency *os.File
+	newest  int64 // time of the newest sample, Unix milliseconds
+	written int64 // newest, when run.json was last written
+	changed bool  // statuses or notes since then
+	err     error
+	closed  bool
+}
+
+// Create makes the run directory, which must not exist or be empty, and begins
+// recording. The run's Format is filled in.
+func Create(dir string, run model.Run) (*Writer, error) {
+	if err := emptyDir(dir); err != nil {
+		return nil, err
+	}
+	run.Format, run.Closed = record.Format, false
+	if run.Status == nil {
+		run.Status = map[string]map[string]model.Status{}
+	}
+	w := &Writer{dir: dir, run: run}
+	if err := w.open(); err != nil {
+		return nil, errors.Join(w.explain(err), w.release())
+	}
+	return w, nil
+}
+
+func emptyDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("make the run directory %s: %w", dir, err)
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s: holds something already; name a directory that is new or empty", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the run directory: %w", err)
+	}
+	return nil
+}
+
+func (w *Writer) open() error {
+	var err error
+	if err = w.writeManifest(); err != nil {
+		return err
+	}
+	if w.series, err = newSeries(filepath.Join(w.dir, record.SeriesDir), w.run.Plan.Interval, w.run.Started); err != nil {
+		return err
+	}
+	w.events, err = os.OpenFile(filepath.Join(w.dir, record.EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	return err
+}
+
+// explain says what an error means for the run and what to do next.
+func (w *Writer) explain(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("record the run in %s: the disk is full; free some space or name a directory on another disk; what was recorded so far can be read: %w", w.dir, err)
+	}
+	return fmt.Errorf("record the run in %s: %w", w.dir, err)
+}
+
+// fail keeps the first error.
+func (w *Writer) fail(err error) {
+	if w.err == nil && err != nil {
+		w.err = w.explain(err)
+	}
+}
+
+// Sample records one value of a series at t, in Unix milliseconds. In each
+// series t must grow; a second value for the same millisecond is put one later.
+func (w *Writer) Sample(host string, t int64, s *model.Signal, value float64, labelValues ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed {
+		return
+	}
+	w.newest = max(w.newest, t)
+	w.fail(w.series.add(host, t, s, value, labelValues))
+}
+
+// Event records something that happened.
+func (w *Writer) Event(e model.Event) {
+	line, err := json.Marshal(e)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed {
+		return
+	}
+	if err != nil {
+		w.fail(fmt.Errorf("event %s: %w", e.Kind, err))
+		return
+	}
+	w.pending = append(append(w.pending, line...), '\n')
+}
+
+// Status records what became of a signal on a host; the last one counts.
+func (w *Writer) Status(host, signal string, st model.Status) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	of := w.run.Status[host]
+	if of == nil {
+		of = map[string]model.Status{}
+		w.run.Status[host] = of
+	}
+	if old, ok := of[signal]; !ok || old != st {
+		of[signal] = st
+		w.changed = true
+	}
+}
+
+// Note records a sentence about the observation itself, once.
+func (w *Writer) Note(sentence string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.run.Notes, sentence) {
+		w.run.Notes = append(w.run.Notes, sentence)
+		w.changed = true
+	}
+}
+
+// Commit ends a round: what was recorded since the last one survives the end
+// of this process. A run that is cut off opens up to its last Commit.
+func (w *Writer) Commit() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flush()
+	if w.changed && w.err == nil && (w.written == 0 || w.newest-w.written >= statusEvery) {
+		w.fail(w.writeManifest())
+	}
+	return w.err
+}
+
+// flush hands series and events to the kernel.
+func (w *Writer) flush() {
+	if w.err != nil || w.closed {
+		return
+	}
+	w.fail(w.series.commit())
+	if len(w.pending) > 0 && w.err == nil {
+		_, err := w.events.Write(w.pending)
+		w.fail(err)
+		w.pending = w.pending[:0]
+	}
+}
+
+// Update changes the manifest (windows, hosts, cost) and writes it at once.
+func (w *Writer) Update(change func(*model.Run)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.run)
+	if w.err == nil && !w.closed {
+		w.fail(w.writeManifest())
+	}
+	return w.err
+}
+
+// writeManifest replaces run.json in one step, so that it is always whole.
+func (w *Writer) writeManifest() (err error) {
+	raw, err := json.MarshalIndent(w.run, "", " ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", record.ManifestFile, err)
+	}
+	f, err := os.CreateTemp(w.dir, record.ManifestFile+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(append(raw, '\n'))
+	if w.run.Closed {
+		err = errors.Join(err, f.Sync())
+	}
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	w.written, w.changed = w.newest, false
+	return os.Rename(f.Name(), filepath.Join(w.dir, record.ManifestFile))
+}
+
+// Close ends the run: the series are cut into one block, their log is removed,
+// and the manifest says that the run is whole. After an error the log stays,
+// and the run opens as one that was cut off.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return w.err
+	}
+	w.flush()
+	w.closed = true
+	w.fail(w.release())
+	if w.err == nil {
+		w.fail(w.series.cut())
+	}
+	if w.err == nil {
+		w.run.Closed = true
+		w.fail(w.writeManifest())
+	}
+	return w.err
+}
+
+// release closes the files.
+func (w *Writer) release() error {
+	var errs []error
+	if w.series != nil {
+		errs = append(errs, w.series.close())
+	}
+	for _, f := range []*os.File{w.events, w.latency} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"plimsoll/internal/model"
+)
+
+// JSON writes the report as one indented document. A list that is empty is []
+// and never null; "load" is null when Plimsoll drove no load itself.
+func JSON(w io.Writer, r model.Report) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(filled(r))
+}
+
+// filled returns r with empty lists in the place of nil ones.
+func filled(r model.Report) model.Report {
+	r.Verdict.Root = filledFindings(r.Verdict.Root)
+	r.Verdict.Findings = filledFindings(r.Verdict.Findings)
+	r.Verdict.RuledOut = filledFindings(r.Verdict.RuledOut)
+	r.Verdict.Unknown = filledFindings(r.Verdict.Unknown)
+	r.Hosts = orEmpty(r.Hosts)
+	r.Windows = orEmpty(r.Windows)
+	r.Notes = orEmpty(r.Notes)
+	if r.Load != nil && r.Load.Outcomes == nil {
+		l := *r.Load
+		l.Outcomes = map[string]int64{}
+		r.Load = &l
+	}
+	return r
+}
+
+func filledFindings(list []model.Finding) []model.Finding {
+	out := make([]model.Finding, len(list))
+	for i, f := range list {
+		f.Clues = orEmpty(f.Clues)
+		f.Explains = orEmpty(f.Explains)
+		f.Fix = orEmpty(f.Fix)
+		if f.Subject == nil {
+			f.Subject = map[string]string{}
+		}
+		out[i] = f
+	}
+	return out
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// style is how a piece of text stands out on a terminal; in a pipe it is nothing.
+type style string
+
+const (
+	plain style = ""
+	bold  style = "1"
+	dim   style = "2"
+	red   style = "1;31"
+	green style = "1;32"
+	amber style = "1;33"
+)
+
+// labelWidth is the column in which the text after a label begins.
+const labelWidth = 11
+
+// paper lays text out in lines of at most width columns. Only a word or a
+// command that is longer by itself sticks out.
+type paper struct {
+	b     strings.Builder
+	width int
+	color bool
+}
+
+func newPaper(o TextOptions) *paper {
+	if o.Width == 0 {
+		o.Width = 80
+	}
+	return &paper{width: max(o.Width, 60), color: o.Color}
+}
+
+func (p *paper) blank() { p.b.WriteByte('\n') }
+
+// paint wraps s, which has been laid out already, in the style's escape codes.
+func (p *paper) paint(st style, s string) string {
+	if !p.color || st == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
+}
+
+func (p *paper) line(indent int, st style, s string) {
+	p.b.WriteString(strings.TrimRight(strings.Repeat(" ", indent)+p.paint(st, s), " "))
+	p.b.WriteByte('\n')
+}
+
+// heading begins a section.
+func (p *paper) heading(st style, s string) {
+	p.blank()
+	p.line(0, st, s)
+}
+
+// para writes text wrapped, every line indented alike.
+func (p *paper) para(indent int, st style, text string) {
+	for _, l := range wrap(clean(text), p.width-indent) {
+		p.line(indent, st, l)
+	}
+}
+
+// hang writes lead and then text wrapped beside it: text begins, in all lines,
+// in column `column`. A lead that is too long for that has a line to itself.
+func (p *paper) hang(indent, column int, lead string, leadStyle style, text string) {
+	lead = clean(lead)
+	lines := wrap(clean(text), p.width-column)
+	room := column - indent
+	if utf8.RuneCountInString(lead) >= room {
+		p.line(indent, leadStyle, lead)
+	} else {
+		pad := strings.Repeat(" ", room-utf8.RuneCountInString(lead))
+		p.line(indent, plain, p.paint(leadStyle, lead)+pad+lines[0])
+		lines = lines[1:]
+	}
+	for _, l := range lines {
+		p.line(column, plain, l)
+	}
+}
+
+// item is a labelled text in the report's own column.
+func (p *paper) item(label, text string) { p.hang(0, labelWidth, label, bold, text) }
+
+// command writes something to be typed. Its own line breaks stay; a line that
+// is too long is continued the way a shell understands, between words that
+// stand outside quotes.
+func (p *paper) command(indent int, text string) {
+	for _, l := range strings.Split(strings.TrimRight(clean(text), "\n"), "\n") {
+		for i, part := range breakCommand(strings.TrimRight(l, " \t"), p.width-indent) {
+			in := indent
+			if i > 0 {
+				in += 4
+			}
+			p.line(in, plain, part)
+		}
+	}
+}
+
+// wrap breaks text into lines of at most width columns. A line break within the
+// text begins a new line; runs of blanks are one. It always returns a line.
+func wrap(text string, width int) []string {
+	var lines []string
+	for _, para := range strings.Split(strings.TrimSpace(text), "\n") {
+		line, n := "", 0
+		for _, word := range words(para) {
+			w := utf8.RuneCountInString(word)
+			if n > 0 && n+1+w > width {
+				lines = append(lines, line)
+				line, n = "", 0
+			}
+			if n > 0 {
+				line, n = line+" ", n+1
+			}
+			line, n = line+word, n+w
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// units are the words that stay on the line of the number before them.
+var units = []string{"%", "µs", "ms", "s", "min", "bytes", "KiB", "MiB", "GiB", "TiB"}
+
+// words splits text at blanks, a number and its unit being one word.
+func words(text string) []string {
+	var list []string
+	for _, w := range strings.Fields(text) {
+		if n := len(list); n > 0 && endsInDigit(list[n-1]) && slices.Contains(units, strings.TrimRight(w, ".,;:)")) {
+			list[n-1] += " " + w
+			continue
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+func endsInDigit(s string) bool { return s != "" && s[len(s)-1] >= '0' && s[len(s)-1] <= '9' }
+
+// breakCommand splits one line of shell into lines that end in a backslash; the
+// lines after the first are to be indented by four.
+func breakCommand(s string, width int) []string {
+	var parts []string
+	for utf8.RuneCountInString(s) > width {
+		cut := lastBreak(s, width-2) // " \" comes after it
+		if cut < 0 {
+			break
+		}
+		parts = append(parts, s[:cut]+" \\")
+		s = s[cut+1:]
+		if len(parts) == 1 {
+			width -= 4
+		}
+	}
+	return append(parts, s)
+}
+
+// lastBreak returns the byte offset of the last blank outside quotes within the
+// first width columns of s, else of the first one after them, else -1.
+func lastBreak(s string, width int) int {
+	var quote rune
+	cut, col, begun := -1, 0, false
+	for i, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '#' && cut == i-1:
+			return -1 // a comment cannot be continued
+		case r == ' ' && begun && s[i-1] != '\\':
+			if col > width && cut >= 0 {
+				return cut
+			}
+			cut = i
+		}
+		begun = begun || r != ' '
+		if col++; col > width && cut >= 0 {
+			return cut
+		}
+	}
+	return -1
+}
+
+// bullet is an item whose text begins with a mark; an empty label continues the list.
+func (p *paper) bullet(label, mark, text string) {
+	pad := strings.Repeat(" ", labelWidth-utf8.RuneCountInString(label))
+	lines := wrap(clean(text), p.width-labelWidth-len(mark))
+	p.line(0, plain, p.paint(bold, label)+pad+mark+lines[0])
+	for _, l := range lines[1:] {
+		p.line(labelWidth+len(mark), plain, l)
+	}
+}

@@ -1,0 +1,210 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/model"
+)
+
+var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write the golden files anew")
+
+// golden compares got with testdata/name. Read the diff after an update.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; PLIMSOLL_UPDATE=1 go test ./internal/report writes it", err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Errorf("%s differs (-want +got); if it should, PLIMSOLL_UPDATE=1 go test ./internal/report\n%s", path, d)
+	}
+}
+
+var samples = []struct {
+	name string
+	make func() model.Report
+}{
+	{"cause", causeReport},
+	{"healthy", healthyReport},
+	{"capacity", capacityReport},
+	{"unclear", unclearReport},
+	{"watch", watchReport},
+	{"cut_off", cutOffReport},
+}
+
+func text(t *testing.T, r model.Report, o TextOptions) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Text(&b, r, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestTextGoldens(t *testing.T) {
+	for _, s := range samples {
+		t.Run(s.name, func(t *testing.T) {
+			got := text(t, s.make(), TextOptions{})
+			golden(t, s.name+".txt", got)
+			for _, l := range strings.Split(string(got), "\n") {
+				if n := utf8.RuneCountInString(l); n > 80 {
+					t.Errorf("a line has %d columns: %q", n, l)
+				}
+			}
+		})
+	}
+	golden(t, "cause_color.txt", text(t, causeReport(), TextOptions{Color: true}))
+	golden(t, "cause_120.txt", text(t, causeReport(), TextOptions{Width: 120}))
+}
+
+func TestJSONGoldens(t *testing.T) {
+	for _, s := range samples {
+		t.Run(s.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := JSON(&b, s.make()); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, s.name+".json", b.Bytes())
+			for _, line := range strings.Split(b.String(), "\n") {
+				if key, _, null := strings.Cut(line, ": null"); null && !strings.Contains(`"impact" "value" "load"`, strings.TrimSpace(key)) {
+					t.Errorf("null where a list should be: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// An empty report is still the whole document.
+func TestJSONOfNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := JSON(&b, model.Report{}); err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"verdict", "load", "cost", "dir"} {
+		if _, ok := doc[key]; !ok {
+			t.Errorf("key %q is missing", key)
+		}
+	}
+	for _, key := range []string{"root", "findings", "ruled_out", "unknown"} {
+		if _, ok := doc["verdict"].(map[string]any)[key].([]any); !ok {
+			t.Errorf("verdict.%s is no list", key)
+		}
+	}
+}
+
+// What a log or a process name brings along must not steer the terminal.
+func TestTextIsHarmless(t *testing.T) {
+	r := causeReport()
+	r.Verdict.Root[0].Title = "evil \x1b[2J title \r\x07 \u202e"
+	r.Verdict.Root[0].Clues[0].ByHand = "echo \x1b]0;x\x07"
+	if got := text(t, r, TextOptions{}); bytes.ContainsAny(got, "\x1b\r\x07\u202e") {
+		t.Errorf("control characters went through: %q", got)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, c := range []struct{ want, got string }{
+		{"0 µs", Micros(0)},
+		{"850 µs", Micros(850)},
+		{"1 ms", Micros(999.7)},
+		{"1.2 ms", Micros(1200)},
+		{"12.3 ms", Micros(12_340)},
+		{"858 ms", Micros(858_000)},
+		{"1 s", Micros(999_900)},
+		{"2 s", Micros(2_000_100)},
+		{"60 s", Micros(60e6)},
+		{"3 min 20 s", Micros(200e6)},
+		{"10 min", Micros(600e6)},
+		{"0", Count(0)},
+		{"999", Count(999)},
+		{"1,000", Count(1000)},
+		{"-12,345,678", Count(-12_345_678)},
+		{"49", Rate(48.7)},
+		{"4.87", Rate(4.87)},
+		{"0 %", Share(0)},
+		{"under 0.1 %", Share(0.0004)},
+		{"over 99.9 %", Share(0.99999)},
+		{"100 %", Share(1)},
+		{"0.88 %", Share(0.0088)},
+		{"41 MiB", Bytes(41 << 20)},
+		{"512 bytes", Bytes(512)},
+	} {
+		if c.want != c.got {
+			t.Errorf("want %q, got %q", c.want, c.got)
+		}
+	}
+}
+
+func TestCourseFitsAndScales(t *testing.T) {
+	for _, n := range []int{2, 7, 13, 20, 59, 60, 61, 600} {
+		s := newScale(n)
+		if s.columns > courseColumns {
+			t.Errorf("%d s take %d columns", n, s.columns)
+		}
+		values := make([]float64, n)
+		values[n-1] = 1
+		if got := s.spark(values); utf8.RuneCountInString(got) != s.columns {
+			t.Errorf("%d s: drawn %q, want %d columns", n, got, s.columns)
+		} else if !strings.HasSuffix(got, "█") {
+			t.Errorf("%d s: the last second's value is lost in %q", n, got)
+		}
+	}
+}
+
+func TestWrapKeepsWidthAndWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([a-zé=./]{1,12} {0,2}){0,30}`).Draw(t, "text")
+		width := rapid.IntRange(12, 60).Draw(t, "width")
+		lines := wrap(text, width)
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l); n > width && strings.Contains(l, " ") {
+				t.Fatalf("line of %d columns, width %d: %q", n, width, l)
+			}
+		}
+		if got, want := strings.Fields(strings.Join(lines, " ")), strings.Fields(text); !cmp.Equal(got, want) {
+			t.Fatalf("words changed: %q, want %q", got, want)
+		}
+	})
+}
+
+func TestWrapKeepsNumberAndUnitTogether(t *testing.T) {
+	if d := cmp.Diff([]string{"it is at", "100 % of", "2 GiB"}, wrap("it is at 100 % of 2 GiB", 10)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestBreakCommand(t *testing.T) {
+	long := "sysctl -w net.ipv4.ip_local_port_range='1024 65535' net.core.somaxconn=4096"
+	want := []string{`sysctl -w \`, `net.ipv4.ip_local_port_range='1024 65535' \`, `net.core.somaxconn=4096`}
+	if d := cmp.Diff(want, breakCommand(long, 44)); d != "" {
+		t.Error(d)
+	}
+	comment := "ss -ltn # a comment that goes on and on and on and on"
+	if got := breakCommand(comment, 30); len(got) != 1 {
+		t.Errorf("a comment was continued: %q", got)
+	}
+	if got := breakCommand("short", 30); !cmp.Equal(got, []string{"short"}) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+// result writes what was asked for and what came of it.
+func result(p *paper, r model.Report) {
+	p.item("plimsoll", strings.TrimSpace(r.Version+" "+target(r.Plan)))
+	p.item("hosts", hosts(r.Hosts))
+	p.item("offered", offered(r))
+	if !r.Closed {
+		p.item("cut off", "the run was cut off and is judged up to its last second")
+	}
+	if r.Load == nil {
+		return
+	}
+	load(p, *r.Load)
+	course(p, r.Load.Course)
+}
+
+func target(plan model.Plan) string {
+	switch {
+	case plan.Load != nil:
+		return plan.Load.Method + " " + plan.Load.URL
+	case len(plan.Command) > 0:
+		return "watching while this ran: " + strings.Join(plan.Command, " ")
+	}
+	return "watching"
+}
+
+func hosts(list []model.Host) string {
+	parts := make([]string, 0, len(list))
+	for _, h := range list {
+		s := h.Name
+		if h.Spec != h.Name {
+			s += " = " + h.Spec
+		}
+		parts = append(parts, s+", "+plural(h.CPUs, "CPU", "CPUs"))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(int64(n)) + " " + many
+}
+
+// offered says in words what load the plan asks for.
+func offered(r model.Report) string {
+	l := r.Plan.Load
+	if l == nil {
+		return "nothing of our own; watched for " + Micros(watched(r.Windows))
+	}
+	s := plural(l.Connections, "connection", "connections")
+	if l.Rate > 0 {
+		s = Rate(l.Rate) + " requests/s (open loop) over at most " + s
+	}
+	if l.KeepAlive {
+		s += ", keep-alive"
+	} else {
+		s += ", a new one for each request"
+	}
+	if l.Requests > 0 {
+		return s + ", " + Count(l.Requests) + " requests"
+	}
+	return s + ", " + Micros(float64(l.DurationMS)*1e3)
+}
+
+// watched returns the microseconds from the first window's start to the last one's end.
+func watched(windows []model.Window) float64 {
+	if len(windows) == 0 {
+		return 0
+	}
+	last := windows[len(windows)-1]
+	return float64(max(last.End-windows[0].Start, 0)) * 1e3
+}
+
+func load(p *paper, l model.Load) {
+	good := int64(0)
+	for outcome, n := range l.Outcomes {
+		if isGood(outcome) {
+			good += n
+		}
+	}
+	p.item("result", fmt.Sprintf("%s good replies/s; %s of %s requests were answered well (%s)",
+		Rate(l.GoodRPS), Count(good), Count(l.Requests), Share(l.GoodShare)))
+	p.item("latency", latency(l))
+	failed, n := failures(l.Outcomes)
+	if n > 0 {
+		p.item("failed", Count(n)+" requests: "+failed)
+	}
+	if n > 0 && l.Waited.Count > 0 {
+		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
+			Micros(l.Waited.P50), Micros(l.Waited.P99), Micros(l.Waited.Max)))
+	}
+}
+
+func isGood(outcome string) bool {
+	return outcome == "1xx" || outcome == "2xx" || outcome == "3xx"
+}
+
+func latency(l model.Load) string {
+	if l.Latency.Count == 0 {
+		return "no reply came, so there is none to tell"
+	}
+	s := fmt.Sprintf("p50 %s, p99 %s, at most %s",
+		Micros(l.Latency.P50), Micros(l.Latency.P99), Micros(l.Latency.Max))
+	if l.Calm.Count > 0 {
+		s += "; alone, before the load: p50 " + Micros(l.Calm.P50)
+	}
+	return s
+}
+
+// failures lists the outcomes that are no good reply, the most frequent first.
+func failures(outcomes map[string]int64) (string, int64) {
+	var names []string
+	var sum int64
+	for o, n := range outcomes {
+		if n > 0 && !isGood(o) {
+			names = append(names, o)
+			sum += n
+		}
+	}
+	sort.Slice(names, func(i, j int) bool {
+		a, b := outcomes[names[i]], outcomes[names[j]]
+		return a > b || a == b && names[i] < names[j]
+	})
+	for i, o := range names {
+		names[i] = Count(outcomes[o]) + " " + strings.Replace(o, ":", " ", 1)
+	}
+	return strings.Join(names, ", "), sum
+}
+
+// foot writes what the observation cost, its notes, and where the run lies.
+func foot(p *paper, r model.Report) {
+	p.blank()
+	cost := fmt.Sprintf("%s of one core, %s at most", Share(r.Cost.CPUShare), Bytes(r.Cost.MaxRSS))
+	if r.Cost.LoadCPUSeconds > 0 {
+		cost += "; the load itself took " + Micros(r.Cost.LoadCPUSeconds*1e6) + " of CPU time"
+	}
+	p.item("watching", cost)
+	for _, n := range r.Notes {
+		p.item("note", n)
+	}
+	p.item("run", r.Dir)
+	p.item("again", "plimsoll diagnose "+r.Dir)
+}
+
+// LoadText writes what a load alone gave, for a person.
+func LoadText(w io.Writer, version string, plan model.LoadPlan, l model.Load, o TextOptions) error {
+	p := newPaper(o)
+	r := model.Report{Version: version, Plan: model.Plan{Load: &plan}}
+	p.item("plimsoll", strings.TrimSpace(r.Version+" "+target(r.Plan)))
+	p.item("offered", offered(r))
+	load(p, l)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}

@@ -1,0 +1,349 @@
+// Package report turns a report into what a person reads on a terminal and
+// what a program reads as JSON. It only words and lays out: every number and
+// every answer was there before.
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+// TextOptions say what the text is written for.
+type TextOptions struct {
+	// Width is the number of columns; 0 is 80. Below 60 it is taken as 60.
+	Width int
+	// Color asks for ANSI colours, for a terminal that shows them.
+	Color bool
+}
+
+// Text writes the verdict for a person: what was offered and what came back,
+// the answer, each root cause with its evidence and its fix, what comes next,
+// what was ruled out and what could not be seen.
+func Text(w io.Writer, r model.Report, o TextOptions) error {
+	p := newPaper(o)
+	result(p, r)
+	answer(p, r.Verdict)
+	for i, f := range r.Verdict.Root {
+		title := rootTitle(f.Kind)
+		if n := len(r.Verdict.Root); n > 1 {
+			title += fmt.Sprintf(" (%d of %d)", i+1, n)
+		}
+		p.heading(answerStyles[r.Verdict.Answer], title)
+		root(p, f, r.Hosts)
+	}
+	others(p, r.Verdict)
+	ruledOut(p, r.Verdict.RuledOut)
+	notSeen(p, r.Verdict.Unknown)
+	foot(p, r)
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// answerStyles says how each answer stands out.
+var answerStyles = map[model.Answer]style{
+	model.AnswerCause:    red,
+	model.AnswerHealthy:  green,
+	model.AnswerCapacity: amber,
+	model.AnswerUnclear:  amber,
+}
+
+func answer(p *paper, v model.Verdict) {
+	p.heading(answerStyles[v.Answer], "VERDICT: "+strings.ToUpper(string(v.Answer)))
+	p.para(0, bold, v.Sentence)
+}
+
+func rootTitle(kind string) string {
+	switch kind {
+	case "capacity":
+		return "WHAT SETS THE LIMIT"
+	case "healthy":
+		return "HOW IT IS KNOWN"
+	}
+	return "ROOT CAUSE"
+}
+
+// root writes one root finding in full.
+func root(p *paper, f model.Finding, hosts []model.Host) {
+	p.para(0, bold, f.Title)
+	p.para(0, dim, f.Rule+" · "+subject(f.Subject)+" · "+string(f.Answer))
+	if f.Story != "" {
+		p.blank()
+		p.para(0, plain, f.Story)
+	}
+	p.blank()
+	why(p, f.Clues)
+	soWhat(p, f)
+	byHand(p, f, hosts)
+	fixes(p, f.Fix)
+}
+
+// why lists the clues that hold, and those that would have decided but could
+// not be measured.
+func why(p *paper, clues []model.Clue) {
+	label := "why"
+	for _, c := range clues {
+		var mark, text string
+		switch {
+		case c.Truth == model.True:
+			mark, text = "+ ", c.Say
+			if c.Why != "" {
+				text += " (threshold " + c.Is + ": " + c.Why + ")"
+			}
+		case c.Truth == model.Unknown && c.Role != model.Supports:
+			mark, text = "? ", "not measured: "+missing(c)
+		default:
+			continue
+		}
+		p.bullet(label, mark, text)
+		label = ""
+	}
+}
+
+func soWhat(p *paper, f model.Finding) {
+	text := ""
+	if f.Impact != nil {
+		text = Share(*f.Impact) + " of the requests were lost or delayed by it"
+	} else if f.Kind == "cause" {
+		text = "how many requests it lost or delayed cannot be told from this run"
+	}
+	label := "so what"
+	if text != "" {
+		p.item(label, text)
+		label = ""
+	}
+	for _, e := range f.Explains {
+		p.bullet(label, "> ", "explains "+e.Rule+" ("+subject(e.Subject)+"): "+e.How)
+		label = ""
+	}
+}
+
+// byHand lists the commands that show the same numbers, each once.
+func byHand(p *paper, f model.Finding, hosts []model.Host) {
+	var commands []string
+	for _, c := range f.Clues {
+		if c.ByHand != "" && c.Truth == model.True && !slices.Contains(commands, c.ByHand) {
+			commands = append(commands, c.ByHand)
+		}
+	}
+	if len(commands) == 0 {
+		return
+	}
+	p.item("by hand", "see it yourself"+onHost(f.Subject["host"], hosts)+":")
+	for _, c := range commands {
+		p.command(labelWidth+2, c)
+	}
+}
+
+// onHost says where to type a command, when there is a choice.
+func onHost(name string, hosts []model.Host) string {
+	for _, h := range hosts {
+		if h.Name == name && (len(hosts) > 1 || h.Spec != "local") {
+			return " on " + name + " (" + h.Spec + ")"
+		}
+	}
+	return ""
+}
+
+func fixes(p *paper, list []model.Fix) {
+	for i, x := range list {
+		label := "fix"
+		if len(list) > 1 {
+			label = fmt.Sprintf("fix %d", i+1)
+		}
+		p.item(label, x.Title)
+		if x.Command != "" {
+			p.command(labelWidth+2, x.Command)
+		}
+		text := "risk " + x.Risk
+		if x.Costs != "" {
+			text += "; costs " + x.Costs
+		}
+		text += "; undo " + x.Undo + "; restart " + x.Restart
+		p.para(labelWidth, dim, text)
+		if x.Accept != "" {
+			p.para(labelWidth, dim, "it worked when, in the next run: "+x.Accept)
+		}
+	}
+}
+
+// others lists what holds or nearly holds besides the roots and what they explain.
+func others(p *paper, v model.Verdict) {
+	var next, seen []model.Finding
+	for _, f := range v.Findings {
+		switch {
+		case f.ExplainedBy != "" || f.Kind == "healthy" || isRoot(v.Root, f):
+		case f.Kind == "symptom":
+			seen = append(seen, f)
+		default:
+			next = append(next, f)
+		}
+	}
+	section(p, amber, "WHAT COMES NEXT", next, func(f model.Finding) string {
+		return string(f.Answer) + ": " + says(f, model.True)
+	})
+	section(p, amber, "SEEN, AND EXPLAINED BY NO CAUSE", seen, func(f model.Finding) string {
+		return says(f, model.True)
+	})
+}
+
+func isRoot(roots []model.Finding, f model.Finding) bool {
+	return slices.ContainsFunc(roots, func(r model.Finding) bool {
+		return r.Rule == f.Rule && subject(r.Subject) == subject(f.Subject)
+	})
+}
+
+// ruledOut lists the causes that it was not, with the value that did it, and
+// in one line the symptoms that nobody felt.
+func ruledOut(p *paper, list []model.Finding) {
+	var causes, quiet []model.Finding
+	for _, f := range list {
+		switch f.Kind {
+		case "symptom":
+			quiet = append(quiet, f)
+		case "healthy":
+		default:
+			causes = append(causes, f)
+		}
+	}
+	section(p, green, "RULED OUT", causes, func(f model.Finding) string { return says(f, model.False) })
+	if len(quiet) == 0 {
+		return
+	}
+	var rules []string
+	for _, f := range quiet {
+		if !slices.Contains(rules, f.Rule) {
+			rules = append(rules, f.Rule)
+		}
+	}
+	if len(causes) == 0 {
+		p.heading(green, "RULED OUT")
+	}
+	p.hang(0, ruleWidth, "no sign of", plain, strings.Join(rules, ", "))
+}
+
+// ruleWidth is the column beside a list of rules.
+const ruleWidth = 32
+
+// where puts the subject before a sentence: the host, and of the rest what the
+// sentence does not say itself.
+func where(s map[string]string, sentence string) string {
+	rest := map[string]string{}
+	for k, v := range s {
+		if k == "host" || !strings.Contains(sentence, v) {
+			rest[k] = v
+		}
+	}
+	return subject(rest) + ": " + sentence
+}
+
+// mostOfAKind is how many subjects of one rule a list shows before it counts the rest.
+const mostOfAKind = 2
+
+// section lists findings, a rule and its subject in front of a sentence.
+func section(p *paper, st style, title string, list []model.Finding, sentence func(model.Finding) string) {
+	if len(list) == 0 {
+		return
+	}
+	p.heading(st, title)
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i+n].Rule == list[i].Rule {
+			n++
+		}
+		shown := min(n, mostOfAKind)
+		for j, f := range list[i : i+shown] {
+			lead := f.Rule
+			if j > 0 {
+				lead = ""
+			}
+			p.hang(0, ruleWidth, lead, plain, where(f.Subject, sentence(f)))
+		}
+		if n > shown {
+			p.hang(0, ruleWidth, "", plain, "and "+plural(n-shown, "more", "more")+" (--json lists them all)")
+		}
+		i += n
+	}
+}
+
+// says returns the sentence of the first clue of this truth that has a say in
+// the answer: the value that did it.
+func says(f model.Finding, truth model.Truth) string {
+	best := ""
+	for _, c := range f.Clues {
+		if c.Truth != truth || c.Say == "" {
+			continue
+		}
+		if c.Role == model.Needs || c.Role == model.Decides {
+			return c.Say
+		}
+		if best == "" {
+			best = c.Say
+		}
+	}
+	if best == "" {
+		return f.Title
+	}
+	return best
+}
+
+// notSeen lists what no answer could be given for, a missing signal once with
+// all the rules that wanted it.
+func notSeen(p *paper, list []model.Finding) {
+	if len(list) == 0 {
+		return
+	}
+	p.heading(amber, "NOT SEEN")
+	var order []string
+	rules := map[string][]string{}
+	for _, f := range list {
+		for _, c := range f.Clues {
+			if c.Truth != model.Unknown {
+				continue
+			}
+			m := missing(c)
+			if rules[m] == nil {
+				order = append(order, m)
+			}
+			if !slices.Contains(rules[m], f.Rule) {
+				rules[m] = append(rules[m], f.Rule)
+			}
+		}
+	}
+	for _, m := range order {
+		p.hang(0, 2, "?", plain, m+" (so nothing can be said about "+strings.Join(rules[m], ", ")+")")
+	}
+}
+
+func missing(c model.Clue) string {
+	if c.Missing != "" {
+		return c.Missing
+	}
+	return c.Say
+}
+
+// subject writes a finding's subject: the host first, then the rest by name of label.
+func subject(s map[string]string) string {
+	keys := make([]string, 0, len(s))
+	for k := range s {
+		if k != "host" {
+			keys = append(keys, k)
+		}
+	}
+	sort.Strings(keys)
+	var parts []string
+	if h, ok := s["host"]; ok {
+		parts = append(parts, h)
+	}
+	for _, k := range keys {
+		parts = append(parts, s[k])
+	}
+	if len(parts) == 0 {
+		return "the run"
+	}
+	return strings.Join(parts, " ")
+}

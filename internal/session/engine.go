@@ -1,0 +1,102 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+)
+
+// maxRecord is the longest record line that is read; histograms make them some tens of kilobytes.
+const maxRecord = 16 << 20
+
+// engine is the load engine's process.
+type engine struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stderr bytes.Buffer
+	// records is closed after the last one; err then says how it ended.
+	records chan load.Record
+	err     error
+}
+
+// startEngine starts the process and hands it the plan. Cancelling ctx asks it
+// (SIGINT) to send nothing more, wait for what is in flight and make its final record.
+func startEngine(ctx context.Context, argv []string, plan model.LoadPlan) (*engine, error) {
+	e := &engine{records: make(chan load.Record, 16)}
+	e.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
+	e.cmd.Cancel = func() error { return e.cmd.Process.Signal(syscall.SIGINT) }
+	e.cmd.WaitDelay = time.Duration(plan.TimeoutMS)*time.Millisecond + 5*time.Second
+	e.cmd.Stderr = &e.stderr
+	// A ^C at the terminal must reach the engine through us alone, once.
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var err error
+	if e.stdin, err = e.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start the load engine: %w", err)
+	}
+	stdout, err := e.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the load engine: %w", err)
+	}
+	if err := e.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the load engine: %w", err)
+	}
+	if err := json.NewEncoder(e.stdin).Encode(plan); err != nil {
+		return nil, errors.Join(fmt.Errorf("hand the plan to the load engine: %w", err), e.cmd.Process.Kill(), e.cmd.Wait())
+	}
+	go e.read(stdout)
+	return e, nil
+}
+
+// read passes the records on until the process ends. Its stdin stays open as
+// long as we live: that it closes is how the engine learns that we are gone.
+func (e *engine) read(stdout io.Reader) {
+	defer close(e.records)
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxRecord)
+	var bad error
+	for lines.Scan() {
+		var r load.Record
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			bad = fmt.Errorf("load engine: unreadable record: %w", err)
+			break
+		}
+		e.records <- r
+	}
+	if bad == nil {
+		bad = lines.Err()
+	}
+	if bad != nil {
+		e.cmd.Process.Kill()
+	}
+	err := e.cmd.Wait()
+	e.stdin.Close()
+	switch said := bytes.TrimSpace(e.stderr.Bytes()); {
+	case bad != nil:
+		e.err = bad
+	case err == nil || errors.Is(err, context.Canceled):
+	case len(said) > 0:
+		e.err = EngineError{Code: e.cmd.ProcessState.ExitCode(), Said: string(said)}
+	default:
+		e.err = fmt.Errorf("load engine: %w", err)
+	}
+}
+
+// EngineError is what the load engine's process said when it gave up.
+type EngineError struct {
+	// Code is its exit code, one of those that the command line documents.
+	Code int
+	// Said is its last words, a sentence for the user.
+	Said string
+}
+
+func (e EngineError) Error() string { return e.Said }

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+)
+
+// Run drives plan at its target, observes the hosts meanwhile, and fills
+// opt.Dir. Cancelling ctx ends the load early; the run is whole all the same.
+// A target that cannot be used at all is an EngineError.
+func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (err error) {
+	s, err := open(ctx, opt, model.Plan{Mode: "run", Interval: opt.Interval.Milliseconds(), Load: &plan})
+	if err != nil {
+		return err
+	}
+	rest := context.WithoutCancel(ctx)
+	defer func() {
+		if e := s.close(rest); err == nil {
+			err = e
+		}
+	}()
+	if phases.Baseline > 0 {
+		if err := s.window(rest, model.Baseline, nil); err != nil {
+			return err
+		}
+		if err := s.sample(ctx, phases.Baseline, nil, Progress{Window: model.Baseline, Planned: phases.Baseline}); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := s.drive(ctx, rest, plan); err != nil {
+		return err
+	}
+	if phases.Cool == 0 {
+		return nil
+	}
+	return s.sample(ctx, phases.Cool, nil, Progress{Window: model.Cool, Planned: phases.Cool})
+}
+
+// drive runs the load engine to its end. Its phases become windows.
+func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
+	e, err := startEngine(ctx, s.opt.Engine, plan)
+	if err != nil {
+		return err
+	}
+	for _, sig := range load.Signals {
+		s.out.Status(s.here.Name, sig.Name, model.Status{State: model.Read})
+	}
+	tick := time.NewTicker(s.opt.Interval)
+	defer tick.Stop()
+	view := progressView{plan: plan}
+	for {
+		var err error
+		select {
+		case r, ok := <-e.records:
+			if !ok {
+				return e.err
+			}
+			err = s.take(rest, r)
+			s.progress(view.of(r))
+		case t := <-tick.C:
+			if err = s.round(rest, t, false); err == nil {
+				err = s.out.Commit()
+			}
+		}
+		if err != nil {
+			e.cmd.Process.Kill()
+			for range e.records { // until the process is gone
+			}
+			return err
+		}
+	}
+}
+
+// take records what the engine says; a change of phase changes the window.
+func (s *session) take(ctx context.Context, r load.Record) error {
+	put := func(t int64) {
+		r.Samples(func(sig *model.Signal, v float64, labels ...string) {
+			s.out.Sample(s.here.Name, t, sig, v, labels...)
+		})
+		for _, i := range r.Intervals {
+			if i.Phase == model.Hold {
+				s.out.Interval(i.Start, i.End, i.Kind, i.Histogram)
+			}
+		}
+	}
+	if r.PhaseStarted == "" {
+		put(time.Now().UnixMilli())
+		if r.Totals != nil {
+			s.loadCPU = r.Totals.CPUSeconds
+		}
+		return s.out.Commit()
+	}
+	name := r.PhaseStarted
+	if name == load.Drain {
+		name = model.Cool
+	}
+	return s.window(ctx, name, put)
+}
+
+// Load drives plan without observing anything, and returns the final record.
+func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func(Progress)) (load.Record, error) {
+	var last load.Record
+	e, err := startEngine(ctx, argv, plan)
+	if err != nil {
+		return last, err
+	}
+	view := progressView{plan: plan}
+	for r := range e.records {
+		last = r
+		if p := view.of(r); progress != nil {
+			progress(p)
+		}
+	}
+	return last, e.err
+}
+
+// progressView turns cumulative records into what happened since the last one.
+type progressView struct {
+	plan          model.LoadPlan
+	at            int64
+	replies, good int64
+}
+
+func (v *progressView) of(r load.Record) Progress {
+	p := Progress{Window: r.Phase}
+	var replies, good, ended int64
+	for _, ph := range r.Phases {
+		for name, n := range ph.Outcomes {
+			ended += n
+			if len(name) == 3 && name[1:] == "xx" {
+				replies += n
+				if name[0] < '4' {
+					good += n
+				}
+			}
+		}
+		if ph.Phase == r.Phase {
+			p.Elapsed = time.Duration(r.Time-ph.Start) * time.Millisecond
+		}
+	}
+	if secs := float64(r.Time-v.at) / 1000; v.at > 0 && secs > 0 {
+		p.RPS, p.GoodRPS = float64(replies-v.replies)/secs, float64(good-v.good)/secs
+	}
+	v.at, v.replies, v.good = r.Time, replies, good
+	p.Failed = ended - good
+	p.Planned = time.Duration(map[string]int64{
+		model.Calm: v.plan.CalmMS, model.Ramp: v.plan.RampMS, model.Hold: v.plan.DurationMS,
+	}[r.Phase]) * time.Millisecond
+	return p
+}

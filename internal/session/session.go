@@ -1,0 +1,240 @@
+// Package session makes one run, from plan to closed directory: it opens the
+// hosts, samples them round by round, drives our own load or the user's
+// command beside that, and marks the windows. What a run means is not its
+// business: it only fills the directory.
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/all"
+	"plimsoll/internal/record/writer"
+)
+
+// HostSpec is a host as the user named it: Name is the label, Spec one of
+// "local", "netns:NAME", "pid:N".
+type HostSpec struct{ Name, Spec string }
+
+// Options are what every kind of session needs.
+type Options struct {
+	// Hosts to observe; empty means this one, as "local".
+	Hosts []HostSpec
+	// Interval is the time between two sampling rounds.
+	Interval time.Duration
+	// Dir is the run directory to make; it must not exist yet.
+	Dir     string
+	Version string
+	// Engine is the command line of the load engine's process: it reads a
+	// model.LoadPlan from stdin and prints load.Records as JSON lines. It must
+	// end when its stdin is closed.
+	Engine []string
+	// Progress, if set, is told about the course now and then, from one goroutine.
+	Progress func(Progress)
+}
+
+// Progress is what a person who waits wants to know.
+type Progress struct {
+	Window  string // the one that is open
+	Elapsed time.Duration
+	Planned time.Duration // of that window; 0 when it ends with a command
+	// The rest is 0 without our own load.
+	RPS, GoodRPS float64 // over the last second
+	Failed       int64   // requests without a good reply so far
+}
+
+// Phases are the lengths of the parts of a run that carry no load; 0 leaves one out.
+type Phases struct{ Baseline, Cool time.Duration }
+
+// session is one run in the making.
+type session struct {
+	opt     Options
+	out     *writer.Writer
+	hosts   []*probe.Host
+	here    *probe.Host // where the load comes from; nil when there is none
+	sampler *probe.Sampler
+	last    time.Time // time stamp of the newest round
+	opened  time.Time // when the open window began
+	started time.Time
+	cpu0    float64 // our CPU seconds when the run began
+	loadCPU float64 // the engine's own
+}
+
+// open makes the run directory and starts sampling; the first round is taken.
+func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err error) {
+	if len(opt.Hosts) == 0 {
+		opt.Hosts = []HostSpec{{Name: "local", Spec: "local"}}
+	}
+	s := &session{opt: opt, started: time.Now()}
+	defer func() {
+		if err != nil {
+			s.release()
+		}
+	}()
+	if err := s.openHosts(&plan); err != nil {
+		return nil, err
+	}
+	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan}
+	for _, h := range s.hosts {
+		info, err := h.Info()
+		if err != nil {
+			return nil, err
+		}
+		run.Hosts = append(run.Hosts, info)
+	}
+	if s.out, err = writer.Create(opt.Dir, run); err != nil {
+		return nil, err
+	}
+	s.cpu0, _, err = probe.SelfCost()
+	if err != nil {
+		return nil, err
+	}
+	s.sampler = probe.NewSampler(s.hosts, all.All(), s.out, opt.Interval)
+	if err := s.sampler.Start(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// openHosts opens what the user named and, when requests will come from this
+// host and nobody named it, this host too: the requests pass through it.
+func (s *session) openHosts(plan *model.Plan) error {
+	seen := map[string]bool{}
+	for _, spec := range s.opt.Hosts {
+		if seen[spec.Name] {
+			return fmt.Errorf("host %s: named twice; give each --host a name of its own", spec.Name)
+		}
+		seen[spec.Name] = true
+		h, err := probe.OpenHost(spec.Name, spec.Spec)
+		if err != nil {
+			return err
+		}
+		s.hosts = append(s.hosts, h)
+	}
+	if plan.Load == nil && len(plan.Command) == 0 {
+		return nil
+	}
+	here, err := s.generator(seen["local"])
+	if err != nil {
+		return err
+	}
+	s.here, plan.Generator = here, here.Name
+	return nil
+}
+
+func (s *session) generator(localTaken bool) (*probe.Host, error) {
+	name := "local"
+	if localTaken {
+		name = "generator"
+	}
+	here, err := probe.OpenHost(name, "local")
+	if err != nil {
+		return nil, err
+	}
+	own, err := here.Info()
+	if err != nil {
+		here.Close()
+		return nil, err
+	}
+	for _, h := range s.hosts {
+		info, err := h.Info()
+		if err != nil {
+			here.Close()
+			return nil, err
+		}
+		if info.NetNS == own.NetNS && info.Machine == own.Machine {
+			return h, here.Close()
+		}
+	}
+	s.hosts = append(s.hosts, here)
+	return here, nil
+}
+
+// round reads everything that is due at t and commits it. Errors of the
+// recorder end the run; a host that does not answer does not.
+func (s *session) round(ctx context.Context, t time.Time, force bool) error {
+	if !t.After(s.last) {
+		t = s.last.Add(time.Millisecond)
+	}
+	s.last = t
+	return s.sampler.Round(ctx, t, force)
+}
+
+// window closes the open window and opens the one called name ("" opens
+// none). A round is taken at the boundary, so that counters differ by whole readings.
+func (s *session) window(ctx context.Context, name string, with func(t int64)) error {
+	if err := s.round(ctx, time.Now(), true); err != nil {
+		return err
+	}
+	t := s.last.UnixMilli()
+	if with != nil {
+		with(t)
+	}
+	s.opened = s.last
+	if err := s.out.Commit(); err != nil {
+		return err
+	}
+	cost, err := s.cost()
+	if err != nil {
+		return err
+	}
+	return s.out.Update(func(r *model.Run) {
+		r.Cost = cost
+		if n := len(r.Windows); n > 0 && r.Windows[n-1].End == 0 {
+			r.Windows[n-1].End = t
+		}
+		if name != "" {
+			r.Windows = append(r.Windows, model.Window{Name: name, Start: t})
+		}
+	})
+}
+
+// cost is what observing took since the run began.
+func (s *session) cost() (model.Cost, error) {
+	cpu, rss, err := probe.SelfCost()
+	cpu -= s.cpu0
+	wall := time.Since(s.started).Seconds()
+	return model.Cost{CPUSeconds: cpu, WallSeconds: wall, CPUShare: cpu / wall, MaxRSS: rss, LoadCPUSeconds: s.loadCPU}, err
+}
+
+// close ends the run: no window stays open, the directory is complete.
+func (s *session) close(ctx context.Context) error {
+	err := s.window(ctx, "", nil)
+	if e := s.release(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// release gives everything back; what was recorded stays readable.
+func (s *session) release() error {
+	var first error
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	if s.sampler != nil {
+		keep(s.sampler.Close())
+	}
+	for _, h := range s.hosts {
+		keep(h.Close())
+	}
+	if s.out != nil {
+		keep(s.out.Close())
+	}
+	return first
+}
+
+func (s *session) progress(p Progress) {
+	if s.opt.Progress == nil {
+		return
+	}
+	if p.Elapsed == 0 {
+		p.Elapsed = s.last.Sub(s.opened)
+	}
+	s.opt.Progress(p)
+}

@@ -1,0 +1,138 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/model"
+)
+
+// WatchIO is what the watched command is connected to.
+type WatchIO struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// baselineBeforeCommand is how long watch looks at the host before it starts
+// the user's command, so that what the load moved can be told from what was so before.
+const baselineBeforeCommand = time.Second
+
+// Watch observes without a load of ours: for d, or while command runs (d then
+// is the longest time; 0 means no limit). It fills opt.Dir and returns the
+// command's exit code (128 + signal when a signal ended it), 0 without one.
+// Cancelling ctx ends watching early and asks the command to end (SIGTERM); the run is whole all the same.
+func Watch(ctx context.Context, opt Options, d time.Duration, command []string, std WatchIO) (code int, err error) {
+	plan := model.Plan{Mode: "watch", Command: command, Interval: opt.Interval.Milliseconds()}
+	if len(command) > 0 {
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return 0, fmt.Errorf("watch %s: no such program in PATH: %w", command[0], err)
+		}
+	}
+	s, err := open(ctx, opt, plan)
+	if err != nil {
+		return 0, err
+	}
+	// What was seen until ^C is worth a verdict: closing must not be cancelled.
+	rest := context.WithoutCancel(ctx)
+	defer func() {
+		if e := s.close(rest); err == nil {
+			err = e
+		}
+	}()
+	if len(command) == 0 {
+		if err := s.window(rest, model.Hold, nil); err != nil {
+			return 0, err
+		}
+		return 0, s.sample(ctx, d, nil, Progress{Window: model.Hold, Planned: d})
+	}
+	return s.watchCommand(ctx, rest, d, command, std)
+}
+
+func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, command []string, std WatchIO) (int, error) {
+	if err := s.window(rest, model.Baseline, nil); err != nil {
+		return 0, err
+	}
+	if err := s.sample(ctx, baselineBeforeCommand, nil, Progress{Window: model.Baseline, Planned: baselineBeforeCommand}); err != nil {
+		return 0, err
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.Stdin, std.Stdout, std.Stderr
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start %s: %w", command[0], err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	s.here.CommandPID = cmd.Process.Pid
+	if err := s.window(rest, model.Hold, nil); err != nil {
+		return 0, errors.Join(err, cmd.Process.Signal(syscall.SIGTERM), exitError(<-done))
+	}
+	ended := make(chan struct{})
+	var exit error
+	go func() { exit = <-done; close(ended) }()
+	if err := s.sample(ctx, d, ended, Progress{Window: model.Hold, Planned: d}); err != nil {
+		return 0, err
+	}
+	if err := s.window(rest, model.Cool, nil); err != nil {
+		return 0, err
+	}
+	<-ended
+	return exitCode(cmd, exit)
+}
+
+// exitCode tells a command that ended with a code from one that could not be waited for.
+func exitCode(cmd *exec.Cmd, err error) (int, error) {
+	if err := exitError(err); err != nil {
+		return 0, fmt.Errorf("wait for %s: %w", cmd.Path, err)
+	}
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+func exitError(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// sample takes rounds at the interval for d (0: until ended), until ended is
+// closed or ctx is cancelled, whichever comes first.
+func (s *session) sample(ctx context.Context, d time.Duration, ended <-chan struct{}, p Progress) error {
+	tick := time.NewTicker(s.opt.Interval)
+	defer tick.Stop()
+	var over <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-over:
+			return nil
+		case <-ended:
+			return nil
+		case t := <-tick.C:
+			if err := s.round(context.WithoutCancel(ctx), t, false); err != nil {
+				return err
+			}
+			if err := s.out.Commit(); err != nil {
+				return err
+			}
+			s.progress(p)
+		}
+	}
+}

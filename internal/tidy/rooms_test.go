@@ -1,0 +1,90 @@
+package tidy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms is the architecture: which room may import which, the ground floor
+// first. A room may name only rooms written above it, so imports run one way.
+// The folders beneath a room belong to it, unless they stand here themselves.
+//
+// DO NOT CHANGE THIS TABLE TO MEND A BUILD. A new arrow is a decision; it
+// belongs into ARCHITECTURE.md first.
+const rooms = `
+rules:
+internal/model:
+internal/record:         internal/model
+internal/record/writer:  internal/model internal/record
+internal/load:           internal/model
+internal/probe:          internal/model
+internal/diagnose:       internal/model internal/record rules
+internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe
+internal/report:         internal/model
+lab:
+internal/lab:            internal/model internal/record
+internal/tidy:
+cmd/plimsoll:            *
+`
+
+// table returns the rooms in their order, and what each may import.
+func table(t *testing.T) (order []string, may map[string][]string) {
+	t.Helper()
+	may = map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSpace(rooms), "\n") {
+		room, list, _ := strings.Cut(line, ":")
+		allowed := strings.Fields(list)
+		if len(allowed) == 1 && allowed[0] == "*" {
+			allowed = slices.Clone(order)
+		}
+		for _, a := range allowed {
+			if !slices.Contains(order, a) {
+				t.Fatalf("room %s names %s, which is not written above it", room, a)
+			}
+		}
+		order, may[room] = append(order, room), allowed
+	}
+	return order, may
+}
+
+// roomOf returns the room to which a folder belongs, "" for none.
+func roomOf(folder string, order []string) string {
+	best := ""
+	for _, r := range order {
+		if (folder == r || strings.HasPrefix(folder, r+"/")) && len(r) > len(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+func TestRoomsImportOneWay(t *testing.T) {
+	order, may := table(t)
+	lived := map[string]bool{}
+	for _, s := range sources(t) {
+		room := roomOf(s.folder, order)
+		if room == "" {
+			t.Errorf("%s lies in no room; give its folder a line in the table, or move it", s.path)
+			continue
+		}
+		lived[room] = true
+		if s.test {
+			continue // a test may use other rooms to make what its own room reads
+		}
+		for _, imp := range s.imports {
+			other, ours := strings.CutPrefix(imp, module)
+			if !ours {
+				continue
+			}
+			if to := roomOf(other, order); to != room && !slices.Contains(may[room], to) {
+				t.Errorf("%s: %s may not import %s", s.path, room, other)
+			}
+		}
+	}
+	for _, r := range order {
+		if !lived[r] {
+			t.Errorf("the table names %s, and there is no such room", r)
+		}
+	}
+}
