@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os/exec"
 	"strings"
 	"syscall"
+
+	"plimsoll/internal/session"
 )
 
 // The exit codes, in one place. Help, docs/cli.md and the tests take them from here.
@@ -77,17 +80,23 @@ func passedOn(err error) (code int, quiet bool) {
 // codeOf finds the exit code for an error: the one it was given, else by its cause.
 func codeOf(err error) int {
 	var coded *exitError
+	var engine session.EngineError
+	var dir session.DirError
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
+	case errors.As(err, &engine) && engine.Code > 0:
+		return engine.Code
+	case errors.As(err, &dir):
+		return exitRunDir
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case isAny(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS):
 		return exitRunDir
 	case errors.As(err, &dns), isAny(err, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT):
 		return exitUnreachable
-	case isAny(err, fs.ErrPermission, fs.ErrNotExist):
+	case isAny(err, fs.ErrPermission, fs.ErrNotExist, exec.ErrNotFound):
 		return exitMissing
 	}
 	return exitInternal

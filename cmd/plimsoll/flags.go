@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,10 @@ func durationFlag(fs *pflag.FlagSet, p *time.Duration, name, short string, value
 	fs.VarP((*seconds)(p), name, short, help)
 }
 
+// maxThreads is how many threads drive the load when nobody says: beyond that
+// a machine with many CPUs would have most of them idle.
+const maxThreads = 8
+
 // loadFlags are those that say what to send.
 type loadFlags struct {
 	connections, threads int
@@ -79,7 +84,7 @@ type loadFlags struct {
 func (f *loadFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.IntVarP(&f.connections, "connections", "c", 100, "keep `N` connections open at once")
-	fs.IntVarP(&f.threads, "threads", "t", 1, "drive them with `N` threads")
+	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8)")
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
 	fs.Int64VarP(&f.requests, "requests", "n", 0, "hold the load until `N` requests are done, in place of -d")
 	fs.Float64VarP(&f.rate, "rate", "R", 0, "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
@@ -101,7 +106,7 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	switch {
 	case !strings.Contains(target, "://"):
 		return no("%q has no scheme; is it http://%s you mean", target, target)
-	case f.threads < 1:
+	case asked("threads") && f.threads < 1:
 		return no("-t %d: want at least 1 thread", f.threads)
 	case asked("rate") && !(f.rate > 0):
 		return no("-R %v: want more than 0 requests per second", f.rate)
@@ -119,6 +124,9 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	}
 	if f.requests > 0 {
 		plan.DurationMS = 0
+	}
+	if plan.Threads == 0 {
+		plan.Threads = min(runtime.NumCPU(), maxThreads, max(plan.Connections, 1))
 	}
 	body, err := readBody(f.body)
 	if err != nil {

@@ -25,7 +25,7 @@ func loadCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), plan); err != nil {
+		if err := reach(c.Context(), plan, false); err != nil {
 			return err
 		}
 		line := w.progress()

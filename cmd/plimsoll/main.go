@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,7 @@ func run(ctx context.Context, w *world) int {
 	if code, quiet := passedOn(err); quiet {
 		return code
 	}
-	fmt.Fprintf(w.stderr, "plimsoll: %v\n", err)
+	// The load engine's process put the name before its last words already.
+	fmt.Fprintln(w.stderr, "plimsoll:", strings.TrimPrefix(err.Error(), "plimsoll: "))
 	return codeOf(err)
 }

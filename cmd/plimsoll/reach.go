@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"syscall"
 	"time"
 
 	"plimsoll/internal/model"
@@ -16,8 +17,11 @@ import (
 const reachTries = 3
 
 // reach makes sure that there is something at the target to drive load at: a
-// run against nothing would only measure the waiting.
-func reach(ctx context.Context, plan model.LoadPlan) error {
+// run against nothing would only measure the waiting. watched says that the
+// user named hosts to observe: silence may then be the very fault (a full
+// table, a full queue), which a run can find. What is short on our own side (a
+// port, a descriptor) is also for the run to find.
+func reach(ctx context.Context, plan model.LoadPlan, watched bool) error {
 	u, err := url.Parse(plan.URL)
 	if err != nil {
 		return err // load.Check said it better, before
@@ -41,6 +45,11 @@ func reach(ctx context.Context, plan model.LoadPlan) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	var timeout net.Error
+	silent := errors.As(err, &timeout) && timeout.Timeout()
+	if silent && watched || isAny(err, syscall.EADDRNOTAVAIL, syscall.EMFILE, syscall.ENFILE) {
+		return nil
+	}
 	return unreachable(address, err)
 }
 
@@ -53,7 +62,7 @@ func unreachable(address string, err error) error {
 	case errors.As(err, &dns):
 		advice = "is the name right? An address works too"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		advice = fmt.Sprintf("none of %d connects was answered; is the address right, and no firewall between? A service that is already under load can be watched: plimsoll watch", reachTries)
+		advice = fmt.Sprintf("none of %d connects was answered; is the address right, and no firewall between? With --host for the machine it runs on, the run goes on and looks there", reachTries)
 	}
 	return fail(exitUnreachable, fmt.Errorf("cannot reach %s: %s: %w", address, advice, err))
 }

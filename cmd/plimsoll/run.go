@@ -61,7 +61,7 @@ func runCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), plan); err != nil {
+		if err := reach(c.Context(), plan, len(opt.Hosts) > 0); err != nil {
 			return err
 		}
 		end := w.follow(&opt)

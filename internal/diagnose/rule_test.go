@@ -119,6 +119,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a vector without case":  {[]string{"case: near", "case: neer"}, `x/x.good/tests.yaml: "full, nothing refused": case "neer": want one of fires`},
 		"a series without host":  {[]string{`used_size{host="s"} 50x9`, `used_size{h="s"} 50x9`}, "want a label host, as the recorder adds it"},
 		"a series twice":         {[]string{`used_size{host="s"} 50x9`, `limit_size{host="s"} 50x9`}, "stands there twice"},
+		"a million values":       {[]string{`50x9`, `50x1000000`}, "want at most 100000 values"},
 		"an unknown state":       {[]string{"refused_total: denied", "refused_total: gone"}, `missing: refused_total: "gone": want absent, denied or failed`},
 		"a bad series":           {[]string{`50x9`, `50x`}, "series used_size"},
 		"an unknown expectation": {[]string{"command:", "comand:"}, "field comand not found"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -132,8 +133,15 @@ func (v *Vector) compile() error {
 	return v.compileStatus()
 }
 
+// manyValues matches a repetition of a million values or more, which the
+// parser would make in memory before they could be counted.
+var manyValues = regexp.MustCompile(`x[0-9]{7,}[^}]*$`)
+
 // addSeries reads one line of promtool's notation.
 func (v *Vector) addSeries(desc string) error {
+	if manyValues.MatchString(desc) {
+		return fmt.Errorf("want at most %d values", maxVectorPoints)
+	}
 	lset, values, err := promParser.ParseSeriesDesc(desc)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (c *candidate) confirmed(kinds ...string) bool {
 // verdict orders all findings by cause. loaded tells whether the run drove load.
 func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
 	var open []*candidate
-	v := model.Verdict{Root: []model.Finding{}, Findings: []model.Finding{}, RuledOut: []model.Finding{}, Unknown: []model.Finding{}}
+	v := model.Verdict{Root: []model.Finding{}, Grounds: []model.Finding{}, Findings: []model.Finding{}, RuledOut: []model.Finding{}, Unknown: []model.Finding{}}
 	for _, f := range findings {
 		switch f.Answer {
 		case model.RuledOut:
@@ -68,7 +68,11 @@ func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
 	}
 	v.Findings = inOrder(open, roots)
 	for _, c := range roots {
-		v.Root = append(v.Root, c.Finding)
+		if v.Answer == model.AnswerCause {
+			v.Root = append(v.Root, c.Finding)
+		} else {
+			v.Grounds = append(v.Grounds, c.Finding)
+		}
 	}
 	v.Sentence = sentence(v.Answer, roots, open)
 	return v
@@ -167,21 +171,23 @@ func beneath(c *candidate) []model.Explained {
 	return out
 }
 
-// conclude gives the answer and its roots, the first that fits of:
+// conclude gives the answer and what it rests on, the first that fits of:
 //
 //	confirmed causes, unexplained, impact unknown or at least a tenth   cause
-//	suspected causes, unexplained, impact known and at least a tenth    cause
 //	confirmed capacity, unexplained                                     capacity
+//	suspected causes, unexplained, impact known and at least a tenth    cause
 //	confirmed healthy and no confirmed symptom; or no load, and no
 //	symptom, cause or capacity confirmed or suspected                   healthy
 //	confirmed causes of less impact                                     cause
 //	otherwise                                                           unclear
 func conclude(open []*candidate, loaded bool) (model.Answer, []*candidate) {
-	var causes, side, suspects, capacity []*candidate
-	symptom, healthy, any := false, false, false
+	var causes, side, suspects, capacity, healthy []*candidate
+	symptom, any := false, false
 	for _, c := range open {
 		symptom = symptom || c.confirmed(kindSymptom)
-		healthy = healthy || c.confirmed(kindHealthy)
+		if c.confirmed(kindHealthy) {
+			healthy = append(healthy, c)
+		}
 		any = any || (c.may() && c.Kind != kindHealthy)
 		switch {
 		case c.explained || !c.may():
@@ -199,12 +205,12 @@ func conclude(open []*candidate, loaded bool) (model.Answer, []*candidate) {
 	switch {
 	case len(causes) > 0:
 		return model.AnswerCause, causes
-	case len(suspects) > 0:
-		return model.AnswerCause, suspects
 	case len(capacity) > 0:
 		return model.AnswerCapacity, capacity
-	case healthy && !symptom, !loaded && !any:
-		return model.AnswerHealthy, nil
+	case len(suspects) > 0:
+		return model.AnswerCause, suspects
+	case len(healthy) > 0 && !symptom, !loaded && !any:
+		return model.AnswerHealthy, healthy
 	case len(side) > 0:
 		return model.AnswerCause, side
 	}
@@ -270,10 +276,8 @@ func sentence(a model.Answer, roots, open []*candidate) string {
 	case model.AnswerCapacity:
 		return named(roots)
 	case model.AnswerHealthy:
-		for _, c := range open {
-			if c.confirmed(kindHealthy) {
-				return c.Title + "; nothing held it back."
-			}
+		if len(roots) > 0 {
+			return roots[0].Title + "; nothing held it back."
 		}
 		return "Nothing was found that holds the service back."
 	}

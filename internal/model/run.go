@@ -119,15 +119,15 @@ type Load struct {
 	Course      []Second         `json:"course,omitempty"`
 }
 
-// Second is one second of a run's course.
+// Second is one second of a run's course: what ended in it.
 type Second struct {
 	Time    int64   `json:"t"` // Unix milliseconds, its end
 	Phase   string  `json:"phase"`
 	Replies int64   `json:"replies"`
 	Good    int64   `json:"good"`
-	Failed  int64   `json:"failed"` // no reply at all
-	P50     float64 `json:"p50_us"`
-	P99     float64 `json:"p99_us"`
+	Failed  int64   `json:"failed"`           // no reply at all
+	P50     float64 `json:"p50_us,omitempty"` // of the replies to requests that began in hold
+	P99     float64 `json:"p99_us,omitempty"`
 }
 
 // Quantiles of a histogram, in microseconds; Count 0 means there is nothing to tell.

@@ -105,9 +105,13 @@ type Fix struct {
 
 // Verdict is all findings, ordered by cause.
 type Verdict struct {
-	Answer   Answer    `json:"answer"`
-	Sentence string    `json:"sentence"`
-	Root     []Finding `json:"root"`
+	Answer   Answer `json:"answer"`
+	Sentence string `json:"sentence"`
+	// Root are the causes that nothing else explains; empty unless Answer is cause.
+	Root []Finding `json:"root"`
+	// Grounds are what an answer without a cause rests on: the capacity that
+	// is used up, or how it is known that the load was served.
+	Grounds []Finding `json:"grounds"`
 	// Findings are all that hold or nearly hold: roots, what they explain, the near ones.
 	Findings []Finding `json:"findings"`
 	RuledOut []Finding `json:"ruled_out"`

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -29,9 +30,7 @@ const netnsDir = "/var/run/netns"
 type Host struct {
 	// Name is the value of the label "host"; Spec is how the user named it.
 	Name, Spec string
-	// CommandPID is the root of the process tree of the command that plimsoll
-	// watch runs on this host; 0 when there is none. Set it before the first round.
-	CommandPID int
+	command    atomic.Int64 // see SetCommand
 
 	root  string // "" on a live host, else the recorded tree
 	ns    int    // descriptor of the network namespace; -1 when it is our own or recorded
@@ -167,6 +166,13 @@ func RecordedHost(name, root string) *Host {
 	return &Host{Name: name, Spec: "recorded", root: root, ns: -1, machine: true,
 		procs: newProcTable(filepath.Join(root, "proc"))}
 }
+
+// SetCommand names the root of the process tree of the command that plimsoll
+// watch runs on this host. It may be called while the host is being sampled.
+func (h *Host) SetCommand(pid int) { h.command.Store(int64(pid)) }
+
+// Command is the pid that SetCommand was told, 0 when there is no command.
+func (h *Host) Command() int { return int(h.command.Load()) }
 
 // Close releases the host's namespace. Connections made by Dial stay open.
 func (h *Host) Close() error {

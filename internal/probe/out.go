@@ -12,10 +12,12 @@ import (
 // Out takes what one Read finds. It is valid until that Read returns and is
 // safe for concurrent use. It is a model.Sink.
 type Out struct {
-	rec   Recorder
-	hosts []string // recorded under each of them
-	now   time.Time
-	since time.Duration
+	rec    Recorder
+	hosts  []string // recorded under each of them
+	now    time.Time
+	since  time.Duration
+	every  time.Duration
+	forced bool
 
 	mu     sync.Mutex
 	over   bool // the round went on without this read: drop what it still brings
@@ -25,7 +27,7 @@ type Out struct {
 // NewOut makes the Out of one read, for one host, at now; since is the time
 // since the read before. The sampler makes its own; this is for tests.
 func NewOut(rec Recorder, host string, now time.Time, since time.Duration) *Out {
-	return &Out{rec: rec, hosts: []string{host}, now: now, since: since}
+	return &Out{rec: rec, hosts: []string{host}, now: now, since: since, every: since}
 }
 
 // Put records one value; labels follow s.Labels one for one.
@@ -84,6 +86,13 @@ func (o *Out) Now() time.Time { return o.now }
 
 // Interval is the time since this probe's previous round on this host; 0 in the first.
 func (o *Out) Interval() time.Duration { return o.since }
+
+// Rhythm is the time between rounds that the session means to keep; 0 when unknown.
+func (o *Out) Rhythm() time.Duration { return o.every }
+
+// Forced says that the round stands at the edge of a window: what is looked at
+// less often to save time should be looked at now, so that the window has both its readings.
+func (o *Out) Forced() bool { return o.forced }
 
 // Hosts are the names under which this read is recorded: one, or every host
 // of the machine when the probe is PerMachine.

@@ -405,7 +405,7 @@ func (w *worker) read(r *round) {
 			continue
 		}
 		w.where.Store(&o.probe.Name)
-		out := &Out{rec: w.rec, hosts: w.names, now: r.t}
+		out := &Out{rec: w.rec, hosts: w.names, now: r.t, every: w.interval, forced: r.force}
 		if !o.last.IsZero() {
 			out.since = r.t.Sub(o.last)
 		}

@@ -1,10 +1,10 @@
 package record
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -55,7 +55,7 @@ func (r *Run) Load() (*model.Load, error) {
 	latency(l, latencies, calm)
 	l.Latency.Mean = mean(intervals, "response")
 	l.Service.Mean = mean(intervals, "service")
-	l.Course = course(outcomes, intervals)
+	l.Course = r.course(outcomes, intervals)
 	return l, nil
 }
 
@@ -203,56 +203,57 @@ func mean(intervals []Interval, tag string) float64 {
 	return sum / float64(n)
 }
 
-// course tells the load second by second: the differences between one reading
-// of the outcomes and the next, in each phase.
-func course(outcomes []loadSeries, intervals []Interval) []model.Second {
-	type tally struct{ replies, good, failed int64 }
-	sums := map[string]map[int64]*tally{} // phase, time
+// course tells the load second by second, whatever phase a request began in.
+// Readings come once a second and at the edges of windows; each counts for the
+// whole second, since the load began, that it is nearest to.
+func (r *Run) course(outcomes []loadSeries, intervals []Interval) []model.Second {
+	start := int64(math.MaxInt64)
 	for _, s := range outcomes {
-		if sums[s.phase] == nil {
-			sums[s.phase] = map[int64]*tally{}
-		}
+		start = min(start, s.points[0].Time)
+	}
+	seconds := map[int64]*model.Second{}
+	for _, s := range outcomes {
 		before := 0.0
 		for _, p := range s.points {
-			t := sums[s.phase][p.Time]
-			if t == nil {
-				t = new(tally)
-				sums[s.phase][p.Time] = t
-			}
 			n := int64(p.Value - before)
 			before = p.Value
-			switch {
-			case !isReply(s.outcome):
-				t.failed += n
-			case isGood(s.outcome):
-				t.good += n
-				fallthrough
-			default:
-				t.replies += n
+			if n == 0 {
+				continue
 			}
+			i := max((p.Time-start+500)/1000, 1)
+			if seconds[i] == nil {
+				seconds[i] = &model.Second{Time: start + i*1000}
+			}
+			count(seconds[i], s.outcome, n)
 		}
 	}
 	var list []model.Second
-	for _, phase := range slices.Sorted(maps.Keys(sums)) {
-		previous := int64(0)
-		for _, at := range slices.Sorted(maps.Keys(sums[phase])) {
-			t := sums[phase][at]
-			if *t != (tally{}) {
-				s := model.Second{Time: at, Phase: phase, Replies: t.replies, Good: t.good, Failed: t.failed}
-				if phase == model.Hold {
-					s.P50, s.P99 = between(intervals, previous, at)
-				}
-				list = append(list, s)
+	for _, i := range slices.Sorted(maps.Keys(seconds)) {
+		s := seconds[i]
+		s.P50, s.P99 = between(intervals, s.Time-500, s.Time+500)
+		for _, w := range r.meta.Windows {
+			if w.Start < s.Time && s.Time <= w.End+500 {
+				s.Phase = w.Name
 			}
-			previous = at
 		}
+		list = append(list, *s)
 	}
-	slices.SortStableFunc(list, func(a, b model.Second) int { return cmp.Compare(a.Time, b.Time) })
 	return list
 }
 
+func count(s *model.Second, outcome string, n int64) {
+	if !isReply(outcome) {
+		s.Failed += n
+		return
+	}
+	s.Replies += n
+	if isGood(outcome) {
+		s.Good += n
+	}
+}
+
 // between gives the median and the 99th percentile of the replies recorded
-// after one moment and up to another, in microseconds.
+// after one moment and up to another, in microseconds; 0 without any.
 func between(intervals []Interval, after, to int64) (p50, p99 float64) {
 	var sum *hdr.Histogram
 	for _, i := range intervals {

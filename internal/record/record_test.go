@@ -181,7 +181,7 @@ func loaded(t *testing.T) string {
 		w.Interval(start+1000+i*1000, start+1990+i*1000, "response", string(enc))
 	}
 	check(t, w.Update(func(r *model.Run) {
-		r.Windows = []model.Window{{Name: model.Hold, Start: start + 1000, End: start + 3000}}
+		r.Windows = []model.Window{{Name: model.Calm, Start: start, End: start + 1000}, {Name: model.Hold, Start: start + 1000, End: start + 3000}}
 	}))
 	check(t, w.Close())
 	return dir

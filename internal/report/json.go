@@ -19,6 +19,7 @@ func JSON(w io.Writer, r model.Report) error {
 // filled returns r with empty lists in the place of nil ones.
 func filled(r model.Report) model.Report {
 	r.Verdict.Root = filledFindings(r.Verdict.Root)
+	r.Verdict.Grounds = filledFindings(r.Verdict.Grounds)
 	r.Verdict.Findings = filledFindings(r.Verdict.Findings)
 	r.Verdict.RuledOut = filledFindings(r.Verdict.RuledOut)
 	r.Verdict.Unknown = filledFindings(r.Verdict.Unknown)

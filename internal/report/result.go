@@ -93,9 +93,12 @@ func load(p *paper, l model.Load) {
 			good += n
 		}
 	}
-	p.item("result", fmt.Sprintf("%s good replies/s; %s of %s requests were answered well (%s)",
+	p.item("result", fmt.Sprintf("%s good replies/s; %s of %s requests were good (%s)",
 		Rate(l.GoodRPS), Count(good), Count(l.Requests), Share(l.GoodShare)))
 	p.item("latency", latency(l))
+	if l.Calm.Count > 0 {
+		p.item("alone", "p50 "+Micros(l.Calm.P50)+" with one connection, before the load")
+	}
 	failed, n := failures(l.Outcomes)
 	if n > 0 {
 		p.item("failed", Count(n)+" requests: "+failed)
@@ -114,12 +117,8 @@ func latency(l model.Load) string {
 	if l.Latency.Count == 0 {
 		return "no reply came, so there is none to tell"
 	}
-	s := fmt.Sprintf("p50 %s, p99 %s, at most %s",
+	return fmt.Sprintf("p50 %s, p99 %s, at most %s",
 		Micros(l.Latency.P50), Micros(l.Latency.P99), Micros(l.Latency.Max))
-	if l.Calm.Count > 0 {
-		s += "; alone, before the load: p50 " + Micros(l.Calm.P50)
-	}
-	return s
 }
 
 // failures lists the outcomes that are no good reply, the most frequent first.

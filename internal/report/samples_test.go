@@ -22,7 +22,10 @@ func base() model.Report {
 		Hosts: twoHosts,
 		Windows: []model.Window{
 			{Name: model.Baseline, Start: 1_760_000_000_000, End: 1_760_000_002_000},
+			{Name: model.Calm, Start: 1_760_000_002_000, End: 1_760_000_004_000},
+			{Name: model.Ramp, Start: 1_760_000_004_000, End: 1_760_000_005_000},
 			{Name: model.Hold, Start: 1_760_000_005_000, End: 1_760_000_015_000},
+			{Name: model.Cool, Start: 1_760_000_015_000, End: 1_760_000_016_000},
 		},
 		Cost:      model.Cost{CPUSeconds: 0.14, WallSeconds: 16, CPUShare: 0.0088, MaxRSS: 41 << 20, LoadCPUSeconds: 5.81},
 		RulesHash: "9f2c", Version: "0.1.0", Closed: true,
@@ -34,9 +37,11 @@ func base() model.Report {
 // seconds of calm and one of ramp.
 func seconds(good, failed int64) []model.Second {
 	var list []model.Second
+	at := int64(1_760_000_002_000)
 	add := func(phase string, g, f int64) {
+		at += 1000
 		list = append(list, model.Second{
-			Time: 1_760_000_003_000 + int64(len(list))*1000, Phase: phase,
+			Time: at, Phase: phase,
 			Replies: g + f/2, Good: g, Failed: f - f/2,
 		})
 	}
@@ -46,6 +51,7 @@ func seconds(good, failed int64) []model.Second {
 	for i := range int64(10) {
 		add(model.Hold, good+good*(i%3-1)/20, failed+failed*(i%4-1)/10)
 	}
+	add(model.Cool, good/30, failed/8) // what ended after the last was sent
 	return list
 }
 
@@ -149,7 +155,7 @@ func healthyReport() model.Report {
 	r.Plan.Load.Rate, r.Plan.Load.KeepAlive, r.Plan.Load.Connections = 500, true, 64
 	r.Verdict = model.Verdict{
 		Answer: model.AnswerHealthy, Sentence: "Nothing held it back: all 500 requests/s that were offered were served.",
-		Root: []model.Finding{{Rule: "load.served", Kind: "healthy", Title: "The offered load was served", Subject: map[string]string{"host": "client"},
+		Grounds: []model.Finding{{Rule: "load.served", Kind: "healthy", Title: "The offered load was served", Subject: map[string]string{"host": "client"},
 			Answer: model.Confirmed, Clues: []model.Clue{{ID: "served", Role: model.Decides, Truth: model.True, Value: num(1), Is: ">= 0.999",
 				Say: "100 % of what was offered was answered well", ByHand: "wrk2 -R 500 -c 64 -d 10 http://10.77.0.2/index.php"}}}},
 		RuledOut: append(ruledOutSamples(), near("net.conntrack.table_full", "cause", model.RuledOut, model.False,
@@ -181,7 +187,7 @@ func capacityReport() model.Report {
 	}
 	r.Verdict = model.Verdict{Answer: model.AnswerCapacity,
 		Sentence: "The CPUs of local are the limit, doing useful work: 4,677 replies/s is what this machine gives.",
-		Root:     []model.Finding{root}, Findings: []model.Finding{root}, RuledOut: ruledOutSamples()[:2]}
+		Grounds:  []model.Finding{root}, Findings: []model.Finding{root}, RuledOut: ruledOutSamples()[:2]}
 	r.Load = &model.Load{
 		Requests: 46_770, RPS: 4677, GoodRPS: 4677, GoodShare: 1, Outcomes: map[string]int64{"2xx": 46_770},
 		Latency: model.Quantiles{Count: 46_770, P50: 212_000, P99: 402_000, Max: 611_000},

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -28,16 +29,17 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 	p := newPaper(o)
 	result(p, r)
 	answer(p, r.Verdict)
-	for i, f := range r.Verdict.Root {
+	told := slices.Concat(r.Verdict.Root, r.Verdict.Grounds)
+	for i, f := range told {
 		title := rootTitle(f.Kind)
-		if n := len(r.Verdict.Root); n > 1 {
+		if n := len(told); n > 1 {
 			title += fmt.Sprintf(" (%d of %d)", i+1, n)
 		}
 		p.heading(answerStyles[r.Verdict.Answer], title)
 		root(p, f, r.Hosts)
 	}
 	others(p, r.Verdict)
-	ruledOut(p, r.Verdict.RuledOut)
+	ruledOut(p, r.Verdict)
 	notSeen(p, r.Verdict.Unknown)
 	foot(p, r)
 	_, err := io.WriteString(w, p.b.String())
@@ -176,9 +178,11 @@ func others(p *paper, v model.Verdict) {
 	var next, seen []model.Finding
 	for _, f := range v.Findings {
 		switch {
-		case f.ExplainedBy != "" || f.Kind == "healthy" || isRoot(v.Root, f):
+		case f.ExplainedBy != "" || f.Kind == "healthy" || isTold(v, f):
 		case f.Kind == "symptom":
-			seen = append(seen, f)
+			if f.Answer != model.Near { // a symptom that was nearly felt was not felt
+				seen = append(seen, f)
+			}
 		default:
 			next = append(next, f)
 		}
@@ -191,39 +195,64 @@ func others(p *paper, v model.Verdict) {
 	})
 }
 
-func isRoot(roots []model.Finding, f model.Finding) bool {
-	return slices.ContainsFunc(roots, func(r model.Finding) bool {
+// isTold says whether f was written in full already.
+func isTold(v model.Verdict, f model.Finding) bool {
+	return slices.ContainsFunc(slices.Concat(v.Root, v.Grounds), func(r model.Finding) bool {
 		return r.Rule == f.Rule && subject(r.Subject) == subject(f.Subject)
 	})
 }
 
 // ruledOut lists the causes that it was not, with the value that did it, and
 // in one line the symptoms that nobody felt.
-func ruledOut(p *paper, list []model.Finding) {
+func ruledOut(p *paper, v model.Verdict) {
 	var causes, quiet []model.Finding
-	for _, f := range list {
-		switch f.Kind {
-		case "symptom":
+	for _, f := range slices.Concat(v.RuledOut, v.Findings) {
+		cleared := f.Answer == model.RuledOut
+		switch {
+		case f.Kind == "symptom" && (cleared || f.Answer == model.Near && f.ExplainedBy == ""):
 			quiet = append(quiet, f)
-		case "healthy":
-		default:
+		case cleared && f.Kind != "symptom" && f.Kind != "healthy":
 			causes = append(causes, f)
 		}
 	}
+	slices.SortStableFunc(causes, closestFirst)
 	section(p, green, "RULED OUT", causes, func(f model.Finding) string { return says(f, model.False) })
 	if len(quiet) == 0 {
 		return
 	}
 	var rules []string
 	for _, f := range quiet {
-		if !slices.Contains(rules, f.Rule) {
+		if !isSeen(v, f.Rule) && !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
 		}
+	}
+	if len(rules) == 0 {
+		return
 	}
 	if len(causes) == 0 {
 		p.heading(green, "RULED OUT")
 	}
 	p.hang(0, ruleWidth, "no sign of", plain, strings.Join(rules, ", "))
+}
+
+// isSeen says whether a rule holds for some subject.
+func isSeen(v model.Verdict, rule string) bool {
+	return slices.ContainsFunc(v.Findings, func(f model.Finding) bool {
+		return f.Rule == rule && (f.Answer == model.Confirmed || f.Answer == model.Suspected)
+	})
+}
+
+// closestFirst orders what one rule was ruled out for, the subject that came
+// closest to its threshold first: only some are shown. Rules keep their order.
+func closestFirst(a, b model.Finding) int {
+	x, y := decider(a, model.False), decider(b, model.False)
+	if a.Rule != b.Rule || x == nil || y == nil || x.ID != y.ID || x.Value == nil || y.Value == nil {
+		return 0
+	}
+	if strings.HasPrefix(x.Is, "<") {
+		return cmp.Compare(*x.Value, *y.Value)
+	}
+	return cmp.Compare(*y.Value, *x.Value)
 }
 
 // ruleWidth is the column beside a list of rules.
@@ -270,25 +299,31 @@ func section(p *paper, st style, title string, list []model.Finding, sentence fu
 	}
 }
 
-// says returns the sentence of the first clue of this truth that has a say in
-// the answer: the value that did it.
+// says returns the sentence of the clue that did it, else the finding's title.
 func says(f model.Finding, truth model.Truth) string {
-	best := ""
-	for _, c := range f.Clues {
+	if c := decider(f, truth); c != nil {
+		return c.Say
+	}
+	return f.Title
+}
+
+// decider returns the first clue of this truth that has a say in the answer,
+// else the first one at all, nil when there is none.
+func decider(f model.Finding, truth model.Truth) *model.Clue {
+	var first *model.Clue
+	for i := range f.Clues {
+		c := &f.Clues[i]
 		if c.Truth != truth || c.Say == "" {
 			continue
 		}
 		if c.Role == model.Needs || c.Role == model.Decides {
-			return c.Say
+			return c
 		}
-		if best == "" {
-			best = c.Say
+		if first == nil {
+			first = c
 		}
 	}
-	if best == "" {
-		return f.Title
-	}
-	return best
+	return first
 }
 
 // notSeen lists what no answer could be given for, a missing signal once with

@@ -96,11 +96,16 @@ func (s *session) take(ctx context.Context, r load.Record) error {
 		}
 		return s.out.Commit()
 	}
-	name := r.PhaseStarted
-	if name == load.Drain {
-		name = model.Cool
+	return s.window(ctx, windowName(r.PhaseStarted), put)
+}
+
+// windowName is the window of one of the engine's phases: while replies to the
+// last requests come in, no request begins any more.
+func windowName(phase string) string {
+	if phase == load.Drain {
+		return model.Cool
 	}
-	return s.window(ctx, name, put)
+	return phase
 }
 
 // Load drives plan without observing anything, and returns the final record.
@@ -128,7 +133,7 @@ type progressView struct {
 }
 
 func (v *progressView) of(r load.Record) Progress {
-	p := Progress{Window: r.Phase}
+	p := Progress{Window: windowName(r.Phase)}
 	var replies, good, ended int64
 	for _, ph := range r.Phases {
 		for name, n := range ph.Outcomes {

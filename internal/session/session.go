@@ -36,6 +36,14 @@ type Options struct {
 	Progress func(Progress)
 }
 
+// DirError says that the run directory could not be made.
+type DirError struct{ Err error }
+
+func (e DirError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e DirError) Unwrap() error { return e.Err }
+
 // Progress is what a person who waits wants to know.
 type Progress struct {
 	Window  string // the one that is open
@@ -86,7 +94,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		run.Hosts = append(run.Hosts, info)
 	}
 	if s.out, err = writer.Create(opt.Dir, run); err != nil {
-		return nil, err
+		return nil, DirError{err}
 	}
 	s.cpu0, _, err = probe.SelfCost()
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, comma
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	s.here.CommandPID = cmd.Process.Pid
+	s.here.SetCommand(cmd.Process.Pid)
 	if err := s.window(rest, model.Hold, nil); err != nil {
 		return 0, errors.Join(err, cmd.Process.Signal(syscall.SIGTERM), exitError(<-done))
 	}

@@ -22,9 +22,9 @@ type ban struct {
 var writing = []string{
 	"os.WriteFile", "os.Create", "os.CreateTemp", "os.Mkdir", "os.MkdirAll", "os.MkdirTemp", "os.Remove", "os.RemoveAll",
 	"os.Rename", "os.Truncate", "os.Chmod", "os.Chown", "os.Link", "os.Symlink",
-	"os.O_WRONLY", "os.O_RDWR", "os.O_CREATE", "os.O_APPEND", "os.O_TRUNC",
-	"unix.O_WRONLY", "unix.O_RDWR", "unix.O_CREAT", "unix.O_APPEND", "unix.O_TRUNC", "unix.Unlink", "unix.Mount", "unix.Unmount",
-	"syscall.O_WRONLY", "syscall.O_RDWR", "syscall.O_CREAT", "syscall.O_APPEND", "syscall.O_TRUNC",
+	"os.O_WRONLY", "os.O_RDWR", "os.O_CREATE", "os.O_TRUNC",
+	"unix.O_WRONLY", "unix.O_RDWR", "unix.O_CREAT", "unix.O_TRUNC", "unix.Unlink", "unix.Mount", "unix.Unmount",
+	"syscall.O_WRONLY", "syscall.O_RDWR", "syscall.O_CREAT", "syscall.O_TRUNC",
 }
 
 var bans = []ban{
@@ -122,6 +122,16 @@ func TestModelStartsNoGoroutine(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+func TestProductNeedsNoTestHelp(t *testing.T) {
+	for _, s := range product(t) {
+		for _, imp := range s.imports {
+			if strings.HasPrefix(imp, module) && isTestHelp(imp) {
+				t.Errorf("%s imports %s, which is there for tests", s.path, imp)
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,10 +73,17 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// onExported says whether the function is no method, or one of an exported type.
+// wellKnown are the methods whose meaning the language or its library gives.
+var wellKnown = []string{"Error", "Unwrap", "String", "Len", "Less", "Swap"}
+
+// onExported says whether the function is no method, or one of an exported type
+// that needs a word.
 func onExported(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true
+	}
+	if slices.Contains(wellKnown, d.Name.Name) {
+		return false
 	}
 	typ := d.Recv.List[0].Type
 	if star, ok := typ.(*ast.StarExpr); ok {

@@ -97,7 +97,7 @@ func sources(t *testing.T) []source {
 		}
 		s := source{
 			path: path, folder: filepath.ToSlash(filepath.Dir(path)),
-			test: strings.HasSuffix(path, "_test.go"), file: file, fset: fset,
+			test: strings.HasSuffix(path, "_test.go") || isTestHelp(filepath.ToSlash(filepath.Dir(path))), file: file, fset: fset,
 		}
 		for _, imp := range file.Imports {
 			p, err := strconv.Unquote(imp.Path.Value)
@@ -110,6 +110,10 @@ func sources(t *testing.T) []source {
 	})
 	return list
 }
+
+// isTestHelp says whether a package is there for tests alone: its name ends in
+// "test", like the standard library's httptest.
+func isTestHelp(folder string) bool { return strings.HasSuffix(folder, "test") }
 
 // product returns the sources that end up in the binary.
 func product(t *testing.T) []source {

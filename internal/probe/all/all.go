@@ -8,11 +8,12 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/kernel"
 	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/probe/phpfpm"
 	"plimsoll/internal/probe/procs"
 	"plimsoll/internal/probe/sockets"
 )
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), nginx.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), nginx.All(), phpfpm.All())
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/rooted"
 )
 
@@ -115,7 +116,7 @@ func (w *Writer) check(path string) (string, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("it is no regular file and cannot be followed; log to a file: %w", fs.ErrNotExist)
+		return "", probe.Absent("it is no regular file and cannot be followed; log to a file")
 	}
 	if !w.seen {
 		return path, nil
@@ -125,7 +126,7 @@ func (w *Writer) check(path string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s does not have it open; was the configuration edited and not reloaded? %w", w.Service, fs.ErrNotExist)
+	return "", probe.Absent(fmt.Sprintf("%s does not have it open; was the configuration edited and not reloaded?", w.Service))
 }
 
 // standard is the file to which the process's standard output or error output goes.
@@ -135,7 +136,7 @@ func (w *Writer) standard(fd int, what string) (string, error) {
 		return "", fmt.Errorf("%s logs to its standard %s: %w", w.Service, what, err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s logs to its standard %s, which is a pipe, socket or terminal and cannot be followed; log to a file: %w", w.Service, what, fs.ErrNotExist)
+		return "", probe.Absent(fmt.Sprintf("%s logs to its standard %s, which is a pipe, socket or terminal and cannot be followed; log to a file", w.Service, what))
 	}
 	return w.fd(fd), nil
 }

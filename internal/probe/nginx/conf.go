@@ -240,7 +240,6 @@ type confLoader struct {
 	dir    string // against which relative includes stand: that of the main file
 	count  int
 	newest time.Time // of the files read
-	files  []string
 }
 
 // load parses file and puts the directives of included files in the place of
@@ -256,7 +255,6 @@ func (l *confLoader) load(file string, depth int) ([]*directive, error) {
 	if info.ModTime().After(l.newest) {
 		l.newest = info.ModTime()
 	}
-	l.files = append(l.files, file)
 	list, err := parseConf(src, file)
 	if err != nil {
 		return nil, err

@@ -139,7 +139,7 @@ func (in *instance) readConf(youngest uint64) {
 		cwd = "/"
 	}
 	in.build, in.paths = build, o.resolve(build, cwd)
-	in.build.accessLog, in.build.errorLog = in.paths.accessLog, in.paths.errorLog
+	in.build.accessLog = in.paths.accessLog
 	l := &confLoader{root: in.root, dir: in.paths.confDir}
 	global, err := parseConf([]byte(o.directives), "the option -g")
 	if err == nil {
@@ -226,7 +226,7 @@ func (w *workerProc) poll(h *probe.Host, count bool) {
 // nofile reads how many descriptors a worker may have open.
 func (in *instance) nofile() (float64, error) {
 	if len(in.workers) == 0 {
-		return 0, fmt.Errorf("nginx's master %d has no worker: %w", in.master.PID, fs.ErrNotExist)
+		return 0, probe.Absent(fmt.Sprintf("nginx's master %d has no worker", in.master.PID))
 	}
 	b, err := os.ReadFile(procPath(in.host, in.workers[0].pid, "limits"))
 	if err != nil {

@@ -135,3 +135,50 @@ func (l live) reload() {
 }
 
 func TestNoNginxIsAbsent(t *testing.T) { livetest.CheckAbsent(t, All()) }
+
+func TestLiveNginxThatTellsLittle(t *testing.T) {
+	l := live{livetest.Start(t, map[string]string{"nginx.conf": `
+pid nginx.pid; error_log error.log crit;
+events { }
+http {
+	access_log syslog:server=127.0.0.1:514;
+	client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+	server { listen 127.0.0.1:8080; location = /ok { return 200 "ok"; } location /p { proxy_pass http://127.0.0.1:9; } }
+}`}, "nginx", "-p", "DIR", "-c", "DIR/nginx.conf", "-g", "daemon off; user root; worker_rlimit_nofile 321;")}
+	l.Until("nginx answers", func() bool { return l.get("/ok") == 200 })
+	l.Sample(All())
+	l.get("/p")
+	l.Sees("plimsoll_nginx_config_worker_rlimit_nofile{}", 321)
+	l.Sees("plimsoll_nginx_config_worker_connections{}", 512)
+	l.Sees("plimsoll_nginx_config_error_log_level{}", 3)
+	for _, c := range []struct {
+		signal *model.Signal
+		state  model.State
+		why    string
+	}{
+		{responses, model.Absent, "goes to syslog"}, {upstreamSum, model.Absent, "goes to syslog"},
+		{upstreamErrors, model.Absent, "level crit"}, {errorLines, model.Read, ""},
+		{requests, model.Absent, "stub_status"}, {bufferedLog, model.Absent, "no access log"}, {connsUsed, model.Read, ""},
+	} {
+		if st := l.Rec.States[c.signal.Name]; st.State != c.state || !strings.Contains(st.Why, c.why) {
+			t.Errorf("%s: %+v, want %s, …%s…", c.signal.Name, st, c.state, c.why)
+		}
+	}
+	for series := range l.Rec.Values {
+		if strings.HasPrefix(series, responses.Name) || strings.HasPrefix(series, "nginx_") {
+			t.Errorf("%s has a value", series)
+		}
+	}
+}
+
+func TestParseNofile(t *testing.T) {
+	b := []byte("Limit                     Soft Limit           Hard Limit           Units     \nMax cpu time              unlimited            unlimited            seconds   \nMax open files            20                   4096                 files     \n")
+	if n, err := parseNofile(b); err != nil || n != 20 {
+		t.Errorf("got %v, %v", n, err)
+	}
+	for _, bad := range []string{"", "Max open files\n", "Max open files   unlimited  unlimited files\n"} {
+		if n, err := parseNofile([]byte(bad)); err == nil {
+			t.Errorf("%q was taken for %v", bad, n)
+		}
+	}
+}

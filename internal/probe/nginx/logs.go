@@ -2,9 +2,9 @@ package nginx
 
 import (
 	"fmt"
-	"io/fs"
 	"time"
 
+	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
 )
 
@@ -144,7 +144,7 @@ func (r *reader) follow(in *instance, now time.Time) {
 		}
 	}
 	if len(in.conf.accessLogs) == 0 {
-		r.accessErrs = append(r.accessErrs, fmt.Errorf("nginx's access log is off: %w", fs.ErrNotExist))
+		r.accessErrs = append(r.accessErrs, probe.Absent("nginx's access log is off"))
 	}
 	for _, e := range in.conf.errorLogs {
 		err := unreadable(e.path, e.unread)
@@ -162,5 +162,5 @@ func unreadable(name, why string) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("nginx's log %s %s and cannot be followed; log to a file: %w", name, why, fs.ErrNotExist)
+	return probe.Absent(fmt.Sprintf("nginx's log %s %s and cannot be followed; log to a file", name, why))
 }

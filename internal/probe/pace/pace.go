@@ -26,11 +26,11 @@ type Pace struct {
 	stated time.Duration // the longest step that Took has told of
 }
 
-// Due says whether it is time for a look in the round at now. Every Due that
-// returns true must be followed by Took.
-func (p *Pace) Due(now time.Time) bool {
+// Due says whether it is time for a look in the round at now; in a forced
+// round it always is. Every Due that returns true must be followed by Took.
+func (p *Pace) Due(now time.Time, forced bool) bool {
 	// Rounds are not exactly a step apart: a little early is in time.
-	if !p.last.IsZero() && now.Sub(p.last) < p.every-p.every/10 {
+	if !forced && !p.last.IsZero() && now.Sub(p.last) < p.every-p.every/10 {
 		return false
 	}
 	p.last = now

@@ -35,7 +35,7 @@ func TestDue(t *testing.T) {
 	p := Pace{Share: 0.01}
 	start := time.Unix(1000, 0)
 	due := func(after time.Duration, cost time.Duration) bool {
-		if !p.Due(start.Add(after)) {
+		if !p.Due(start.Add(after), false) {
 			return false
 		}
 		p.Took(cost, time.Second)

@@ -2,13 +2,13 @@ package phpfpm
 
 import (
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/rooted"
 )
 
@@ -146,7 +146,6 @@ type pool struct {
 	hasBacklog   bool // else the default, which depends on the version
 	statusPath   string
 	statusListen string
-	slowlog      string
 	slowTimeout  bool // request_slowlog_timeout is not 0
 }
 
@@ -171,7 +170,7 @@ func newConfig(entries []entry) (*config, error) {
 		c.pools[i].set(e.key, strings.ReplaceAll(e.value, "$pool", e.section))
 	}
 	if len(c.pools) == 0 {
-		return nil, fmt.Errorf("no pool in it: %w", fs.ErrNotExist)
+		return nil, probe.Absent("no pool in it")
 	}
 	return c, nil
 }
@@ -194,8 +193,6 @@ func (p *pool) set(key, value string) {
 		p.statusPath = value
 	case "pm.status_listen":
 		p.statusListen = value
-	case "slowlog":
-		p.slowlog = value
 	case "request_slowlog_timeout":
 		p.slowTimeout = strings.Trim(value, "0smhd") != ""
 	}

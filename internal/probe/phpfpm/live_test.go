@@ -1,7 +1,7 @@
 package phpfpm
 
 import (
-	"net"
+	"io"
 	"strings"
 	"testing"
 
@@ -25,6 +25,8 @@ pm.start_servers = 1
 pm.min_spare_servers = 1
 pm.max_spare_servers = 1
 pm.status_path = /status
+slowlog = DIR/slow.log
+request_slowlog_timeout = 60s
 `
 
 const liveSecond = `[second]
@@ -37,8 +39,9 @@ pm.status_path = /st
 pm.status_listen = 127.0.0.1:9002
 `
 
-// begin sends a request for a script and does not wait for its answer.
-func begin(t *testing.T, s *livetest.Service, script string) net.Conn {
+// begin sends a request for a script and does not wait for its answer. It closes
+// the connection after the answer: until then FPM keeps the worker.
+func begin(t *testing.T, s *livetest.Service, script string) {
 	t.Helper()
 	c, err := s.Dial("tcp", "127.0.0.1:9000")
 	if err != nil {
@@ -53,7 +56,10 @@ func begin(t *testing.T, s *livetest.Service, script string) net.Conn {
 	if _, err := c.Write(b); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	go func() {
+		io.Copy(io.Discard, c)
+		c.Close()
+	}()
 }
 
 // phpFPM is the name under which Debian installs PHP-FPM.
@@ -61,7 +67,7 @@ const phpFPM = "php-fpm8.2"
 
 func TestLivePHPFPM(t *testing.T) {
 	s := livetest.Start(t, map[string]string{
-		"fpm.conf": liveConf, "pool.d/a.conf": livePool, "pool.d/b.conf": liveSecond, "x.php": "<?php usleep(4000000);",
+		"fpm.conf": liveConf, "pool.d/a.conf": livePool, "pool.d/b.conf": liveSecond, "x.php": "<?php usleep(2500000);",
 	}, phpFPM, "-R", "-F", "--fpm-config", "DIR/fpm.conf")
 	s.Until("PHP-FPM listens", func() bool {
 		c, err := s.Dial("tcp", "127.0.0.1:9000")
@@ -100,8 +106,7 @@ func fill(t *testing.T, s *livetest.Service) {
 	t.Helper()
 	const requests = 4 // for two workers, so that two wait
 	for range requests {
-		c := begin(t, s, s.Dir+"/x.php")
-		defer c.Close()
+		begin(t, s, s.Dir+"/x.php")
 	}
 	s.Until("the status page failed", func() bool {
 		s.Round()

@@ -80,7 +80,7 @@ func TestConfigWithIncludes(t *testing.T) {
 	}
 	want := &config{errorLog: "/proc/self/fd/2", pools: []pool{
 		{name: "www", listen: "9000", pm: "dynamic", maxChildren: 7, statusPath: "/status"},
-		{name: "b", listen: "/run/b.sock", pm: "static", maxChildren: 2, backlog: 10, hasBacklog: true, slowlog: "/var/log/b.slow", slowTimeout: true, statusListen: "127.0.0.1:9001"},
+		{name: "b", listen: "/run/b.sock", pm: "static", maxChildren: 2, backlog: 10, hasBacklog: true, slowTimeout: true, statusListen: "127.0.0.1:9001"},
 	}}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(config{}, pool{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

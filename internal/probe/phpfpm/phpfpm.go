@@ -5,7 +5,6 @@ package phpfpm
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -32,7 +31,7 @@ func All() []probe.Probe {
 		Name:    "phpfpm",
 		Scope:   probe.PerHost,
 		Signals: allSignals(),
-		Cost:    "0.3 ms a round with one pool of 5 workers; one request a second to each pool with pm.status_path (2 vCPU, PHP-FPM 8.2)",
+		Cost:    "up to 5 ms of CPU a second with the scan of processes; one request a second to each pool with pm.status_path (2 vCPU, PHP-FPM 8.2, 3 pools)",
 		Blind: []string{
 			"the status page takes a worker for a moment (unless pm.status_listen is set), and these requests are in FPM's own counts",
 			"a pool whose workers are all busy cannot answer; it is asked every 5 s then, and its status signals are failed",
@@ -138,7 +137,7 @@ func (r *reader) find(now time.Time) {
 	nameApart(r.services)
 	r.logs.Forget(now)
 	if len(masters) == 0 {
-		r.findErr = fmt.Errorf("no PHP-FPM master process among this host's processes; start PHP-FPM, or name the host it runs on with --host: %w", fs.ErrNotExist)
+		r.findErr = probe.Absent("no PHP-FPM master process among this host's processes; start PHP-FPM, or name the host it runs on with --host")
 	}
 }
 
@@ -150,7 +149,7 @@ func (r *reader) follow(s *service, now time.Time) {
 		name = s.conf.errorLog
 	}
 	if name == "syslog" {
-		r.logErrs = append(r.logErrs, fmt.Errorf("PHP-FPM logs to syslog, which cannot be followed; set error_log to a file: %w", fs.ErrNotExist))
+		r.logErrs = append(r.logErrs, probe.Absent("PHP-FPM logs to syslog, which cannot be followed; set error_log to a file"))
 		return
 	}
 	if !path.IsAbs(name) { // relative to the compiled prefix, or its default
@@ -238,7 +237,7 @@ func (r *reader) markLog(out *probe.Out) {
 	case followed == 0 && len(errs) > 0:
 		out.Mark(messages, errs[0])
 	case followed == 0:
-		out.Mark(messages, fmt.Errorf("no log of PHP-FPM was found: %w", fs.ErrNotExist))
+		out.Mark(messages, probe.Absent("no log of PHP-FPM was found"))
 	default:
 		for _, err := range errs {
 			note(out, "not counted: %v", err)
@@ -268,7 +267,7 @@ func (r *reader) putPools(out *probe.Out) {
 			if n, ok := p.backlogIn(s.version, most); ok {
 				out.Put(listenBacklog, float64(n), name)
 			} else {
-				backlogErr = fmt.Errorf("pool %s has no listen.backlog, and its default is not known for this PHP: %w", p.name, fs.ErrNotExist)
+				backlogErr = probe.Absent(fmt.Sprintf("pool %s has no listen.backlog, and its default is not known for this PHP", p.name))
 			}
 		}
 	}
@@ -305,7 +304,7 @@ func (r *reader) askAll(now time.Time) {
 // absent, because silence about that pool must not pass for a fact.
 func (r *reader) putPages(out *probe.Out) {
 	var failed, absent error
-	unix := ""
+	unix, hasSlow := "", false
 	until := time.Now().Add(askAtOnce)
 	for _, s := range r.services {
 		if s.conf == nil {
@@ -315,7 +314,7 @@ func (r *reader) putPages(out *probe.Out) {
 		for _, p := range s.conf.pools {
 			a := s.askers[p.name]
 			if a == nil {
-				absent = fmt.Errorf("pool %s has no status page; set pm.status_path = /status (and pm.status_listen, so that it answers when all workers are busy): %w", p.name, fs.ErrNotExist)
+				absent = probe.Absent(fmt.Sprintf("pool %s has no status page; set pm.status_path = /status (and pm.status_listen, so that it answers when all workers are busy)", p.name))
 				continue
 			}
 			a.collect(until)
@@ -326,18 +325,23 @@ func (r *reader) putPages(out *probe.Out) {
 			if a.last.err != nil {
 				failed = a.last.err
 			}
+			hasSlow = hasSlow || p.slowTimeout
 			if a.fresh {
-				put(out, s.label(p.name), a.last, isUnix)
+				put(out, s.label(p.name), a.last, p, isUnix)
 			}
 		}
 	}
-	r.markPages(out, failed, absent, unix)
+	if !hasSlow {
+		out.Mark(slow, probe.Absent("no pool has request_slowlog_timeout; set it (and slowlog) to count slow requests"))
+	}
+	markPages(out, failed, absent, unix)
 }
 
-func (r *reader) markPages(out *probe.Out, failed, absent error, unix string) {
+// markPages marks what the status pages did not tell, or cannot.
+func markPages(out *probe.Out, failed, absent error, unix string) {
 	if unix != "" {
 		for _, s := range pageQueueSignals {
-			out.Mark(s, fmt.Errorf("pool %s listens on a Unix socket, whose queue PHP-FPM cannot see: %w", unix, fs.ErrNotExist))
+			out.Mark(s, probe.Absent(fmt.Sprintf("pool %s listens on a Unix socket, whose queue PHP-FPM cannot see", unix)))
 		}
 	}
 	err := failed
@@ -355,25 +359,25 @@ func (r *reader) markPages(out *probe.Out, failed, absent error, unix string) {
 }
 
 // put records one answer.
-func put(out *probe.Out, pool string, a answer, unix bool) {
+func put(out *probe.Out, name string, a answer, p pool, unix bool) {
 	if a.err != nil {
-		out.Put(up, 0, pool)
+		out.Put(up, 0, name)
 		return
 	}
-	out.Put(up, 1, pool)
+	out.Put(up, 1, name)
 	st := a.status
 	for _, v := range []struct {
 		signal *model.Signal
 		value  *float64
-		queue  bool
+		unseen bool // FPM writes a zero that it did not count
 	}{
-		{accepted, st.AcceptedConn, false}, {listenQueue, st.ListenQueue, true}, {maxListenQueue, st.MaxListenQueue, true},
-		{listenQueueLen, st.ListenQueueLen, true}, {idle, st.IdleProcesses, false}, {active, st.ActiveProcesses, false},
+		{accepted, st.AcceptedConn, false}, {listenQueue, st.ListenQueue, unix}, {maxListenQueue, st.MaxListenQueue, unix},
+		{listenQueueLen, st.ListenQueueLen, unix}, {idle, st.IdleProcesses, false}, {active, st.ActiveProcesses, false},
 		{total, st.TotalProcesses, false}, {maxActive, st.MaxActiveProcesses, false},
-		{maxChildrenHit, st.MaxChildrenReached, false}, {slow, st.SlowRequests, false},
+		{maxChildrenHit, st.MaxChildrenReached, false}, {slow, st.SlowRequests, !p.slowTimeout},
 	} {
-		if v.value != nil && !(v.queue && unix) {
-			out.Put(v.signal, *v.value, pool)
+		if v.value != nil && !v.unseen {
+			out.Put(v.signal, *v.value, name)
 		}
 	}
 }

@@ -29,7 +29,7 @@ var (
 	total            = page(model.Gauge, "phpfpm_total_processes", "processes", "Workers, idle and active.")
 	maxActive        = page(model.Gauge, "phpfpm_max_active_processes", "processes", "The most workers that were active at once since FPM started.")
 	maxChildrenHit   = page(model.Counter, "phpfpm_max_children_reached", "times", "How often a further worker was wanted and pm.max_children forbade it; always 0 with pm = static.")
-	slow             = page(model.Counter, "phpfpm_slow_requests", "requests", "Requests that took longer than request_slowlog_timeout; 0 where that is not set.")
+	slow             = page(model.Counter, "phpfpm_slow_requests", "requests", "Requests that took longer than request_slowlog_timeout; nothing where that is not set.")
 	pageSignals      = []*model.Signal{up, accepted, listenQueue, maxListenQueue, listenQueueLen, idle, active, total, maxActive, maxChildrenHit, slow}
 	pageQueueSignals = []*model.Signal{listenQueue, maxListenQueue, listenQueueLen}
 )

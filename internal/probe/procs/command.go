@@ -16,7 +16,8 @@ const maxMembers = 1024
 type command struct {
 	begun   bool // its first process was seen; the number means nothing once that ended
 	members map[*process]bool
-	gone    []*process // members that ended since the last reckoning
+	comms   map[string]bool // names that members were seen under
+	gone    []*process      // members that ended since the last reckoning
 	// grown is the CPU time that members were seen to use since the last
 	// reckoning, total all that the command used; user and system, clock ticks.
 	grown, total [2]uint64
@@ -60,6 +61,14 @@ func (c *command) reckon() {
 		c.total[mode] = max(c.total[mode]+c.grown[mode], sum[mode])
 	}
 	c.grown = [2]uint64{}
+	for p := range c.members {
+		if c.comms == nil {
+			c.comms = map[string]bool{}
+		}
+		if p.group != nil {
+			c.comms[p.group.name] = true
+		}
+	}
 }
 
 // isMember says whether a process number is, or until now was, a member's.

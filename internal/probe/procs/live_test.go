@@ -198,7 +198,7 @@ func TestLive(t *testing.T) {
 	c := startChild(t)
 	const name = "a) (b c" // a name that parsers trip over
 	c.do("name " + name)
-	h.CommandPID = c.cmd.Process.Pid
+	h.SetCommand(c.cmd.Process.Pid)
 	first := read(t, r, 101)
 	c.do("open 40")
 	c.do("burn 300")

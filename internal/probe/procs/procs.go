@@ -34,7 +34,7 @@ func All() []probe.Probe {
 		Signals: []*model.Signal{
 			numProcs, numThreads, cpuSeconds, contextSwitches, states, openFiles, worstFiles,
 			majorFaults, minorFaults, readBytes, writeBytes, memoryBytes, threadCPU,
-			busiestThread, runDelay, starts, ends, commandCPU, commandBusiest,
+			busiestThread, runDelay, starts, ends, commandCPU, commandBusiest, commandGroup,
 		},
 		Cost: "2 CPUs, Linux 6.18: 0.5 ms a reading with 100 processes, 1.4 ms with 300, 5.7 ms with 1,100, nearly all asleep, and 10 µs for each one examined in detail " +
 			"(about 90 µs the first time); beyond 15 ms a second they are read less often, which is noted",
@@ -107,7 +107,7 @@ type reader struct {
 }
 
 func (r *reader) Read(out *probe.Out) error {
-	if !r.pace.Due(out.Now()) {
+	if !r.pace.Due(out.Now(), out.Forced()) {
 		return nil
 	}
 	runtime.LockOSThread() // for the thread's CPU time
@@ -118,7 +118,7 @@ func (r *reader) Read(out *probe.Out) error {
 	if r.round == 1 {
 		cost = 0 // the first look is a detailed one at everything
 	}
-	if every := r.pace.Took(cost, out.Interval()); every > 0 {
+	if every := r.pace.Took(cost, out.Rhythm()); every > 0 {
 		out.Note(fmt.Sprintf("host %s: looking at %d processes takes %d ms of CPU time, so they are read every %v",
 			r.host.Name, len(r.procs), cost.Milliseconds(), every))
 	}
@@ -148,8 +148,8 @@ func (r *reader) scan() error {
 	for i := range list {
 		r.visit(list[i].PID, list[i].Kernel, false)
 	}
-	if r.host.CommandPID > 0 {
-		r.followCommand(r.host.CommandPID, list)
+	if pid := r.host.Command(); pid > 0 {
+		r.followCommand(pid, list)
 	}
 	for _, p := range r.procs {
 		if p.round != r.round {
@@ -190,7 +190,7 @@ func (r *reader) report(out *probe.Out) {
 	r.markRefused(out, refusedIO, programs, "block I/O", readBytes, writeBytes)
 	r.markRefused(out, refusedFiles, programs, "descriptors", openFiles, worstFiles)
 	if !r.tree.delays {
-		out.Mark(runDelay, fmt.Errorf("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO: %w", fs.ErrNotExist))
+		out.Mark(runDelay, probe.Absent("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO"))
 	}
 	if r.threadsLeft < 0 {
 		out.Note(fmt.Sprintf("host %s: more than %d threads were due in one reading; some processes are examined less often", r.host.Name, threadsPerRound))
@@ -274,22 +274,24 @@ func (r *reader) putCounters(out *probe.Out, g *group) {
 }
 
 func (r *reader) putCommand(out *probe.Out) {
-	var err error
-	switch {
-	case r.host.CommandPID <= 0:
-		err = fmt.Errorf("no command is watched on this host: %w", fs.ErrNotExist)
-	case !r.command.begun:
-		err = fmt.Errorf("the watched command, process %d, was not found: %w", r.host.CommandPID, fs.ErrNotExist)
+	pid := r.host.Command()
+	if pid == 0 {
+		return // that there is no command is a fact: read, and none of it
 	}
-	if err != nil {
-		out.Mark(commandCPU, err)
-		out.Mark(commandBusiest, err)
+	if !r.command.begun {
+		err := probe.Absent(fmt.Sprintf("the watched command, process %d, was not found", pid))
+		for _, s := range []*model.Signal{commandCPU, commandBusiest, commandGroup} {
+			out.Mark(s, err)
+		}
 		return
 	}
 	out.Put(commandCPU, seconds(r.command.total[0]), "user")
 	out.Put(commandCPU, seconds(r.command.total[1]), "system")
 	if r.round > 1 {
 		out.Put(commandBusiest, r.command.busiest())
+	}
+	for comm := range r.command.comms {
+		out.Put(commandGroup, 1, comm)
 	}
 }
 

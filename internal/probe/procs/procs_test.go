@@ -272,7 +272,7 @@ func TestCommandTree(t *testing.T) {
 	}
 	dir := fakeTree(t, fakeProc{pid: 1, comm: "init", start: 1}, fakeProc{pid: 5, comm: "other", start: 1, user: 900})
 	r, clock := openRecorded(t, dir)
-	r.host.CommandPID = 20
+	r.host.SetCommand(20)
 	step := func() float64 {
 		*clock = clock.Add(time.Second)
 		return sum(read(t, r, clock.Unix()))

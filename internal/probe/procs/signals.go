@@ -61,6 +61,9 @@ var (
 	commandCPU = &model.Signal{Name: "plimsoll_command_cpu_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"mode"},
 		Help:   "CPU time of the watched command, of all its descendants and of those that have ended; mode is user or system.",
 		Source: fromStat + ", /proc/PID/task/TID/children", ByHand: "time CMD", StartsAtZero: true}
+	commandGroup = &model.Signal{Name: "plimsoll_command_group_info", Kind: model.Gauge, Unit: "groups", Labels: []string{"groupname"},
+		Help:   "1 for each process group that the watched command or a descendant of it was seen in.",
+		Source: fromStat, ByHand: "pstree -p"}
 	commandBusiest = &model.Signal{Name: "plimsoll_command_busiest_thread_cpu_ratio", Kind: model.Gauge, Unit: "ratio",
 		Help:   "Share of one CPU that the busiest single thread of the watched command and its descendants used since the last reading.",
 		Source: "/proc/PID/task/TID/schedstat", ByHand: "top -H"}

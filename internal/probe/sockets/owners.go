@@ -83,7 +83,7 @@ func (o *owners) find(inodes []uint32, now time.Time) error {
 		}
 	}
 	o.known = next
-	if len(wanted) == 0 || !o.pace.Due(now) {
+	if len(wanted) == 0 || !o.pace.Due(now, false) {
 		return nil
 	}
 	for _, k := range wanted {

@@ -118,7 +118,7 @@ func (r *reader) Read(out *probe.Out) error {
 		out.Note(fmt.Sprintf("host %s: the owners of listeners are not known: %v", r.host.Name, err))
 	}
 	r.reportListeners(out)
-	if r.pace.Due(out.Now()) {
+	if r.pace.Due(out.Now(), out.Forced()) {
 		r.reportConnections(out)
 	}
 	return nil
@@ -261,7 +261,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 	portsErr := r.flows.usable.read(r.host)
 	err := r.dumpConnections()
 	cost := pace.CPUTime() - start
-	if every := r.pace.Took(cost, out.Interval()); every > 0 {
+	if every := r.pace.Took(cost, out.Rhythm()); every > 0 {
 		out.Note(fmt.Sprintf("host %s: listing %d TCP sockets takes %d ms of CPU time, so destinations and accepted connections are read every %v",
 			r.host.Name, r.flows.total, cost.Milliseconds(), every))
 	}

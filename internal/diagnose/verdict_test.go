@@ -1,0 +1,162 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+)
+
+const verdictLine = "----\n"
+
+// TestVerdicts runs testdata/verdict/*.test; its README tells the form.
+func TestVerdicts(t *testing.T) {
+	files, err := filepath.Glob("testdata/verdict/*.test")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no tests", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".test"), func(t *testing.T) {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given, want, _ := strings.Cut(string(raw), verdictLine)
+			rules, findings, loaded := parseGiven(t, given)
+			v := verdict(rules, findings, loaded)
+			got := writeVerdict(v)
+			if os.Getenv("PLIMSOLL_UPDATE") == "1" {
+				if err := os.WriteFile(file, []byte(given+verdictLine+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			sameInAnyOrder(t, v, rules, findings, loaded)
+		})
+	}
+}
+
+// sameInAnyOrder: the order in which findings are made must not matter.
+func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model.Finding, loaded bool) {
+	t.Helper()
+	want, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		rand.Shuffle(len(findings), func(i, j int) { findings[i], findings[j] = findings[j], findings[i] })
+		got, err := json.Marshal(verdict(rules, findings, loaded))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Fatalf("in another order (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func parseGiven(t *testing.T, text string) (rules Rules, findings []model.Finding, loaded bool) {
+	t.Helper()
+	for _, line := range strings.Split(text, "\n") {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 0 || f[0] == "#":
+		case f[0] == "load":
+			loaded = true
+		case f[0] == "rule":
+			r := &Rule{ID: f[1], Kind: f[2]}
+			if len(f) == 5 {
+				r.Explains = parseExplains(f[4])
+			}
+			rules.List = append(rules.List, r)
+		case f[0] == "finding":
+			findings = append(findings, parseFinding(t, f[1:]))
+		default:
+			t.Fatalf("what is %q?", line)
+		}
+	}
+	// Get looks them up by order.
+	for i := range rules.List {
+		for j := range i {
+			if rules.List[i].ID < rules.List[j].ID {
+				rules.List[i], rules.List[j] = rules.List[j], rules.List[i]
+			}
+		}
+	}
+	for i := range findings {
+		findings[i].Kind = rules.Get(findings[i].Rule).Kind
+	}
+	return rules, findings, loaded
+}
+
+func parseExplains(s string) []Explain {
+	var list []Explain
+	for _, e := range strings.Split(s, ",") {
+		id, where, ok := strings.Cut(e, "/")
+		x := Explain{Finding: id, How: "how " + id}
+		if ok {
+			x.Where = []string{}
+		}
+		if ok && where != "-" {
+			x.Where = strings.Split(where, "+")
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+func parseFinding(t *testing.T, f []string) model.Finding {
+	t.Helper()
+	out := model.Finding{Rule: f[0], Title: strings.ToUpper(f[0]), Subject: map[string]string{}, Answer: model.FindingAnswer(strings.ReplaceAll(f[2], "_", " "))}
+	for _, l := range strings.Split(f[1], ",") {
+		name, value, _ := strings.Cut(l, "=")
+		out.Subject[name] = value
+	}
+	if len(f) == 4 {
+		impact, err := strconv.ParseFloat(f[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Impact = &impact
+	}
+	return out
+}
+
+func writeVerdict(v model.Verdict) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", v.Answer, v.Sentence)
+	for _, part := range []struct {
+		name string
+		list []model.Finding
+	}{{"root", v.Root}, {"grounds", v.Grounds}, {"findings", v.Findings}, {"ruled out", v.RuledOut}, {"unknown", v.Unknown}} {
+		if len(part.list) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "%s\n", part.name)
+		for _, f := range part.list {
+			fmt.Fprintf(&b, "  %s (%s) %s", f.Rule, subjectLine(f.Subject), f.Answer)
+			if f.Impact != nil {
+				fmt.Fprintf(&b, ", impact %v", *f.Impact)
+			}
+			if f.ExplainedBy != "" {
+				fmt.Fprintf(&b, ", explained by %s", f.ExplainedBy)
+			}
+			b.WriteString("\n")
+			for _, e := range f.Explains {
+				fmt.Fprintf(&b, "    explains %s (%s): %s\n", e.Rule, subjectLine(e.Subject), e.How)
+			}
+		}
+	}
+	return b.String()
+}

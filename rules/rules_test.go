@@ -1,0 +1,32 @@
+package rules_test
+
+import (
+	"testing"
+
+	"plimsoll/internal/diagnose"
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe/all"
+	"plimsoll/rules"
+)
+
+// TestRules holds the built-in rules to what check asks of any rule set, and
+// runs their vectors.
+func TestRules(t *testing.T) {
+	set, err := diagnose.Load(rules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := append([]*model.Signal{}, load.Signals...)
+	for _, p := range all.All() {
+		known = append(known, p.Signals...)
+	}
+	for _, err := range diagnose.Check(set, known) {
+		t.Error(err)
+	}
+	for _, r := range diagnose.Test(set) {
+		if r.Err != nil {
+			t.Errorf("%s: %s: %q: %v", r.Rule, r.Case, r.Name, r.Err)
+		}
+	}
+}
