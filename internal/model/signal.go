@@ -52,10 +52,12 @@ type State string
 
 const (
 	// Read means the source was read; a series without samples then means
-	// "there is none of it", which is a fact.
+	// "there is none of it", which is a fact. Looking through all processes of
+	// a host and finding no nginx is such a fact.
 	Read State = "read"
-	// Absent means the source does not exist on this host (no such file, no
-	// such service, not in this network namespace).
+	// Absent means the source does not exist on this host (no such file, not
+	// in this network namespace, a service without a status page), so that
+	// what it would say is not known.
 	Absent State = "absent"
 	// Denied means the source exists and we may not read it.
 	Denied State = "denied"

@@ -37,9 +37,11 @@ type Host struct {
 	netns uint64 // inode of the network namespace
 	pidns uint64 // membership goes by PID namespace when not 0
 	// machine is set when the host's network namespace is that of the
-	// machine's first process, or when no host of the run is that one and this
-	// is where we run: it then owns the processes nobody else claims.
+	// machine's first process: it then owns the processes nobody else claims.
 	machine bool
+	// strays is set when no host of the run is the machine, and this is where
+	// we run: those processes are counted here then.
+	strays bool
 
 	mu     sync.Mutex
 	procs  *procTable
@@ -173,6 +175,23 @@ func (h *Host) SetCommand(pid int) { h.command.Store(int64(pid)) }
 
 // Command is the pid that SetCommand was told, 0 when there is no command.
 func (h *Host) Command() int { return int(h.command.Load()) }
+
+// Addresses are the IP addresses of h's interfaces.
+func (h *Host) Addresses() (list []netip.Addr, err error) {
+	err = h.Do(func() error {
+		all, err := net.InterfaceAddrs()
+		for _, a := range all {
+			if p, e := netip.ParsePrefix(a.String()); e == nil {
+				list = append(list, p.Addr().Unmap())
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the addresses of %s: %w", h.Name, err)
+	}
+	return list, nil
+}
 
 // Close releases the host's namespace. Connections made by Dial stay open.
 func (h *Host) Close() error {
@@ -317,7 +336,7 @@ func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, err
 func Join(hosts []*Host) {
 	if !slices.ContainsFunc(hosts, func(h *Host) bool { return h.machine }) {
 		if i := slices.IndexFunc(hosts, func(h *Host) bool { return h.Spec == "local" }); i >= 0 {
-			hosts[i].machine = true
+			hosts[i].strays = true
 		}
 	}
 	var shared *procTable

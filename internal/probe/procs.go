@@ -31,6 +31,9 @@ type Proc struct {
 	Kernel bool
 	// NetNS is the inode of its network namespace, 0 when we may not see it.
 	NetNS uint64
+	// Stray marks a process in a namespace that no host of the run is, counted
+	// here because its CPU time has to be counted somewhere. It is no service of this host.
+	Stray bool
 
 	pidns uint64
 }
@@ -52,17 +55,25 @@ func (h *Host) Procs() ([]Proc, error) {
 	var mine []Proc
 	for i := range all {
 		if h.owns(&all[i], others) {
-			mine = append(mine, all[i])
+			p := all[i]
+			p.Stray = h.strays && !h.claims(&p)
+			mine = append(mine, p)
 		}
 	}
 	return mine, nil
+}
+
+// Services is Procs without the strays: what may be a service of this host.
+func (h *Host) Services() ([]Proc, error) {
+	procs, err := h.Procs()
+	return slices.DeleteFunc(procs, func(p Proc) bool { return p.Stray }), err
 }
 
 func (h *Host) owns(p *Proc, others []*Host) bool {
 	if h.root != "" {
 		return true
 	}
-	if !h.machine {
+	if !h.machine && !h.strays {
 		return h.claims(p)
 	}
 	return !slices.ContainsFunc(others, func(o *Host) bool { return !o.machine && o.claims(p) })

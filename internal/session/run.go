@@ -54,6 +54,7 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 	tick := time.NewTicker(s.opt.Interval)
 	defer tick.Stop()
 	view := progressView{plan: plan}
+	target := ""
 	for {
 		var err error
 		select {
@@ -61,7 +62,10 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 			if !ok {
 				return e.err
 			}
-			err = s.take(rest, r)
+			if err = s.take(rest, r); err == nil && target == "" {
+				target = r.Target
+				err = s.noteUnseen(target)
+			}
 			s.progress(view.of(r))
 		case t := <-tick.C:
 			if err = s.round(rest, t, false); err == nil {

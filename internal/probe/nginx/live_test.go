@@ -134,7 +134,7 @@ func (l live) reload() {
 	l.Sees("plimsoll_nginx_responses_total{200}", 10)
 }
 
-func TestNoNginxIsAbsent(t *testing.T) { livetest.CheckAbsent(t, All()) }
+func TestNoNginxIsAFact(t *testing.T) { livetest.CheckNone(t, All()) }
 
 func TestLiveNginxThatTellsLittle(t *testing.T) {
 	l := live{livetest.Start(t, map[string]string{"nginx.conf": `

@@ -89,8 +89,8 @@ func (r *reader) Read(out *probe.Out) error {
 	r.logs.Round(roundLimit, r.tally.take)
 	r.pollWorkers(true)
 	r.putLogs(out)
-	if r.findErr != nil {
-		return r.findErr
+	if r.findErr != nil || len(r.instances) == 0 {
+		return r.findErr // none here is a fact: read, and nothing of it
 	}
 	r.markLogs(out)
 	r.putConf(out)
@@ -104,7 +104,7 @@ func (r *reader) Close() error { return r.logs.Close() }
 // find looks for instances and for what they log to.
 func (r *reader) find(now time.Time) {
 	r.looked = now
-	procs, err := r.host.Procs()
+	procs, err := r.host.Services()
 	if err != nil {
 		r.findErr = err
 		return
@@ -123,9 +123,6 @@ func (r *reader) find(now time.Time) {
 		r.instances = append(r.instances, in)
 	}
 	r.findErr = nil
-	if len(masters) == 0 {
-		r.findErr = probe.Absent("no nginx master process among this host's processes; start nginx, or name the host it runs on with --host")
-	}
 	r.logs.Forget(now)
 }
 

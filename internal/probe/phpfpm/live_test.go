@@ -123,4 +123,4 @@ func fill(t *testing.T, s *livetest.Service) {
 	s.Sees("phpfpm_max_children_reached{www}", 1)
 }
 
-func TestNoPHPFPMIsAbsent(t *testing.T) { livetest.CheckAbsent(t, All()) }
+func TestNoPHPFPMIsAFact(t *testing.T) { livetest.CheckNone(t, All()) }

@@ -48,7 +48,7 @@ type reader struct {
 	host     *probe.Host
 	ipv6     bool // whether the kernel has IPv6
 	looked   time.Time
-	findErr  error // looking itself failed, or there is none
+	findErr  error // looking itself failed
 	services []*service
 	logs     *logtail.Set[*service]
 	logErrs  []error // why there are logs that are not followed
@@ -81,8 +81,8 @@ func (r *reader) Read(out *probe.Out) error {
 	r.askAll(out.Now())
 	r.logs.Round(roundLimit, func(l *logtail.Log[*service], line []byte) { r.line(l.About, line, out.Now()) })
 	r.putLog(out)
-	if r.findErr != nil {
-		return r.findErr
+	if r.findErr != nil || len(r.services) == 0 {
+		return r.findErr // none here is a fact: read, and nothing of it
 	}
 	r.markLog(out)
 	r.putPools(out)
@@ -99,7 +99,7 @@ func (r *reader) list(now time.Time) error {
 		r.find(now)
 		return nil
 	}
-	procs, err := r.host.Procs()
+	procs, err := r.host.Services()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (r *reader) list(now time.Time) error {
 // find looks for services, their configuration and their logs.
 func (r *reader) find(now time.Time) {
 	r.looked = now
-	procs, err := r.host.Procs()
+	procs, err := r.host.Services()
 	if err != nil {
 		r.findErr = err
 		return
@@ -136,9 +136,6 @@ func (r *reader) find(now time.Time) {
 	}
 	nameApart(r.services)
 	r.logs.Forget(now)
-	if len(masters) == 0 {
-		r.findErr = probe.Absent("no PHP-FPM master process among this host's processes; start PHP-FPM, or name the host it runs on with --host")
-	}
 }
 
 // follow follows the log of a service.

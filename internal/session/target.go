@@ -1,0 +1,28 @@
+package session
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// noteUnseen says so when the address that the load goes to belongs to no
+// observed host: whatever happens there is then not in the run.
+func (s *session) noteUnseen(target string) error {
+	to, err := netip.ParseAddrPort(target)
+	if err != nil {
+		return fmt.Errorf("load engine: target %q: want IP:port: %w", target, err)
+	}
+	addr := to.Addr().Unmap()
+	for _, h := range s.hosts {
+		own, err := h.Addresses()
+		if err != nil {
+			return err
+		}
+		if addr.IsLoopback() && h == s.here || slices.Contains(own, addr) {
+			return nil
+		}
+	}
+	s.out.Note(fmt.Sprintf("%s is an address of no observed host, so nothing was seen of the server; --host NAME=netns:… or pid:… names one on this machine", to.Addr()))
+	return nil
+}
