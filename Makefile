@@ -18,7 +18,7 @@ install-deps:
 	@scripts/install-deps
 
 demo: install-deps build
-	bin/plimsoll lab run throughput-chain
+	bin/plimsoll lab run --verbose throughput-chain
 
 test: install-deps build
 	go vet ./...

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"plimsoll/internal/lab"
+	"plimsoll/internal/model"
+)
+
+// exactCases are faults that an exact counter or message decides, so that a
+// busy machine cannot change their verdict. The other cases judge how time was
+// spent; they belong to "plimsoll lab run" on a quiet machine.
+var exactCases = []string{"conntrack-full", "upstream-ports", "worker-connections", "client-ports"}
+
+// TestExactFaultsAreNamed causes real faults in network namespaces and wants
+// the built binary to name each. That a noisy machine may have another cause
+// beside it (its CPUs are taken) is allowed here.
+func TestExactFaultsAreNamed(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "plimsoll")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"lab", "run", "--json"}, exactCases...)...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitNotPassed) {
+		t.Fatalf("lab run: %v\n%s", err, stderr.Bytes())
+	}
+	var results []lab.Result
+	if err := json.Unmarshal(out, &results); err != nil {
+		t.Fatalf("lab run --json: %v\n%s", err, out)
+	}
+	if len(results) != len(exactCases) {
+		t.Fatalf("%d results for %d cases", len(results), len(exactCases))
+	}
+	for _, r := range results {
+		named := slices.ContainsFunc(r.Truth.Root, func(rule string) bool { return slices.Contains(r.Named, rule) })
+		if r.Answer != model.AnswerCause || !named {
+			t.Errorf("%s: the answer is %q, named %v; the truth is %v", r.Case, r.Answer, r.Named, r.Truth.Root)
+		}
+		total := int64(0)
+		for _, n := range r.Report.Load.Outcomes {
+			total += n
+		}
+		if total != r.Report.Load.Requests {
+			t.Errorf("%s: %d outcomes for %d requests", r.Case, total, r.Report.Load.Requests)
+		}
+	}
+}
