@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,7 @@ func judge(dir string) (model.Report, error) {
 	meta := run.Meta()
 	return model.Report{
 		Verdict: verdict, Load: load, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
-		Notes: meta.Notes, RulesHash: set.Hash, Version: meta.Version, Dir: dir, Closed: meta.Closed,
+		Notes: meta.Notes, RulesHash: set.Hash, Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,9 +39,12 @@ func loadCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if last.Totals != nil && last.Totals.Cancelled {
+			fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
+		}
 		got := loadOf(last)
 		if *asJSON {
-			return printJSON(w.stdout, map[string]any{"plan": plan, "load": got})
+			return printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got})
 		}
 		return report.LoadText(w.stdout, version, plan, got, report.TextOptions{Width: w.columns(), Color: w.color()})
 	}

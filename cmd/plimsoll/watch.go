@@ -66,5 +66,5 @@ func watchCommand(w *world) *cobra.Command {
 		}
 		return nil
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitRunDir), runFiles)
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitRunDir, exitInterrupted), runFiles)
 }

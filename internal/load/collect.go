@@ -120,6 +120,10 @@ func (c *collector) record(r Record) error {
 	r.Connections = c.conns
 	r.Threads = slices.Clone(c.cpu)
 	for p := range c.sums {
+		if c.phase == drain && c.started[p] == never && c.sums[p].begun > 0 {
+			// It began between the cancellation and the moment a thread heard of it.
+			c.started[p], c.ended[p] = c.started[drain], c.started[drain]
+		}
 		if c.started[p] != never {
 			r.Phases = append(r.Phases, c.phaseRecord(phase(p)))
 		}

@@ -265,9 +265,14 @@ func (t *thread) finish(c *conn, o outcome) {
 	t.inFlight--
 }
 
-// expire fails the requests whose time is up.
+// expire fails the requests whose time is up, some of them in a turn: each is
+// followed by a connect, and those take time.
 func (t *thread) expire() {
-	for c := t.flights.oldest; c != nil && c.start+t.e.timeout <= t.now; c = t.flights.oldest {
+	for range burst {
+		c := t.flights.oldest
+		if c == nil || c.start+t.e.timeout > t.now {
+			return
+		}
 		kind := readFailed
 		switch c.state {
 		case connecting:
@@ -276,5 +281,6 @@ func (t *thread) expire() {
 			kind = writeFailed
 		}
 		t.fail(c, failure(kind, timedOut))
+		t.now = t.e.clock()
 	}
 }

@@ -253,7 +253,8 @@ func (r *reply) endHead() fault {
 		if r.interim == maxInterim {
 			return tooManyInterim
 		}
-		r.state, r.interim = inStatusLine, r.interim+1
+		// What its headers said was not about the final reply.
+		*r = reply{toHEAD: r.toHEAD, interim: r.interim + 1, head: r.head, length: -1, carry: r.carry}
 		return noFault
 	}
 	switch {

@@ -91,6 +91,7 @@ var replies = []struct {
 	{"204 has no body", "HTTP/1.1 204 No Content\r\n\r\n", reading{Step: done, Status: 204, Reusable: true, Used: 27}},
 	{"304 has no body whatever its length says", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", reading{Step: done, Status: 304, Reusable: true, Used: 48}},
 	{"interim replies are skipped", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 x\r\n\r\n", reading{Step: done, Status: 204, Reusable: true, Used: 43}},
+	{"an interim reply's headers are not the final one's", "HTTP/1.1 103 x\r\nContent-Length: 9\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", reading{Step: done, Status: 200, Reusable: true, Used: 94}},
 	{"101 is an end", "HTTP/1.1 101 Switching Protocols\r\n\r\n", reading{Step: done, Status: 101, Used: 36}},
 	{"chunks, extension, trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: v\r\n\r\n", reading{Step: done, Status: 200, Reusable: true, Used: 70}},
 	{"chunked beside a length is not reused", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n0\r\n\r\n", reading{Step: done, Status: 200, Used: 77}},

@@ -105,7 +105,19 @@ func parseURL(s string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, fmt.Errorf("url %q: give user and password as an Authorization header, not in the URL", s)
 	}
+	// The parser lets a blank in a query pass; in a request it would end the URL.
+	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
 	return u, nil
+}
+
+// hostHeader is the URL's host and port, without an IPv6 zone: that means
+// something on this machine only.
+func hostHeader(u *url.URL) string {
+	if before, after, ok := strings.Cut(u.Host, "%"); ok && strings.HasPrefix(before, "[") {
+		_, port, _ := strings.Cut(after, "]")
+		return before + "]" + port
+	}
+	return u.Host
 }
 
 // buildRequest makes the bytes that every request consists of. A header of the
@@ -131,7 +143,7 @@ func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
 			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
 		}
 	}
-	ours("Host", u.Host)
+	ours("Host", hostHeader(u))
 	ours("User-Agent", "plimsoll/"+version())
 	if !p.KeepAlive {
 		ours("Connection", "close")

@@ -93,3 +93,24 @@ func TestArrivalsDoNotDrift(t *testing.T) {
 		t.Errorf("after a week: planned at %d, want %d", got, want)
 	}
 }
+
+// A thread that hears of the cancellation late may have begun requests of a
+// phase that the collector never saw.
+func TestAPhaseBegunAfterTheCancellationIsAccountedFor(t *testing.T) {
+	plan := model.LoadPlan{URL: "http://127.0.0.1:1", Connections: 1, RampMS: 1000, DurationMS: 1000}
+	j, err := prepare(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &engine{job: j, timeline: newTimeline(j.plan)}
+	var got Record
+	c := newCollector(e, func(r Record) error { got = r; return nil })
+	c.started[ramp], c.ended[ramp], c.phase, c.started[drain] = 0, 5, drain, 5
+	c.sums[hold].begun, c.sums[hold].outcomes[failure(connectFailed, timedOut)] = 1, 1
+	if err := c.finalRecord(); err != nil {
+		t.Fatal(err)
+	}
+	if hold := phaseNamed([]Record{got}, "hold"); hold.Requests != 1 || hold.Start != hold.End || got.Totals.Requests != 1 {
+		t.Errorf("hold %+v, totals %+v; want the one request in both, and a phase of no length", hold, got.Totals)
+	}
+}

@@ -85,9 +85,10 @@ func newThread(e *engine, id int) (*thread, error) {
 		c.fd, c.name = -1, int32(i)
 		c.stamped = global%stampEvery == 0
 		c.wakes = e.timeline.opens(global, plan.Connections)
-		if e.openLoop {
-			// Every thread must have a connection for its first request.
-			c.wakes = e.timeline.opens(global-id, plan.Connections)
+		if e.openLoop && global > 0 {
+			// Every thread must have a connection for its first request; only
+			// connection 0 is there in the calm phase.
+			c.wakes = max(e.timeline.opens(global-id, plan.Connections), e.timeline.calm)
 		}
 		t.sleepers.push(c)
 	}

@@ -224,3 +224,48 @@ func TestSleepersWakeInOrder(t *testing.T) {
 		}
 	}
 }
+
+// Every request that times out is followed by a connect: were they all done in
+// one turn, the replies of the others would wait for the last of them.
+func TestTimeoutsTakeTurns(t *testing.T) {
+	s := newStage(t, model.LoadPlan{Connections: 3 * burst, DurationMS: 3_600_000, KeepAlive: true})
+	expired := func() int64 {
+		n := &s.thread.tally.phases[hold]
+		return n.outcomes[failure(readFailed, timedOut)] + n.outcomes[failure(connectFailed, timedOut)]
+	}
+	s.until("all in flight", func() bool { return s.thread.inFlight == 3*burst })
+	s.thread.e.timeout = 1
+	s.thread.turn()
+	if got := expired(); got != burst {
+		t.Errorf("%d requests timed out in a turn, want %d", got, burst)
+	}
+	if s.thread.inFlight != 3*burst || s.thread.idleFor() != 0 {
+		t.Errorf("in flight %d, next turn in %d ns; want %d, at once", s.thread.inFlight, s.thread.idleFor(), 3*burst)
+	}
+}
+
+func TestOnlyOneConnectionIsCalm(t *testing.T) {
+	for _, rate := range []float64{0, 100} {
+		plan := model.LoadPlan{URL: "http://127.0.0.1:1", Connections: 8, Threads: 4, CalmMS: 1000, RampMS: 1000, DurationMS: 1000, Rate: rate}
+		j, err := prepare(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := newEngine(context.Background(), j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calmOnes := 0
+		for _, th := range e.threads {
+			for i := range th.conns {
+				if e.timeline.at(th.conns[i].wakes) == calm {
+					calmOnes++
+				}
+			}
+			th.poller.close()
+		}
+		if calmOnes != 1 {
+			t.Errorf("rate %g, 4 threads: %d connections wake in the calm phase, want 1", rate, calmOnes)
+		}
+	}
+}

@@ -1,5 +1,10 @@
 package model
 
+import (
+	"slices"
+	"strings"
+)
+
 // The names of windows. A run with our load has them all (switched-off ones
 // excepted); watch has Baseline when a command follows, and Hold.
 const (
@@ -49,6 +54,7 @@ type LoadPlan struct {
 	Method      string   `json:"method"`
 	Headers     []string `json:"headers,omitempty"` // "Name: value"
 	Body        []byte   `json:"body,omitempty"`
+	BodyBytes   int      `json:"body_bytes,omitempty"` // see WithoutSecrets
 	Connections int      `json:"connections"`
 	Threads     int      `json:"threads"`
 	// Requests ends the hold phase after so many requests; 0 means DurationMS ends it.
@@ -61,6 +67,30 @@ type LoadPlan struct {
 	// CalmMS and RampMS are the lengths of those phases; 0 leaves them out.
 	CalmMS int64 `json:"calm_ms"`
 	RampMS int64 `json:"ramp_ms"`
+}
+
+// publicHeaders are those whose values a record shows; what is not known to be
+// harmless may be a password.
+var publicHeaders = []string{
+	"accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection",
+	"content-encoding", "content-language", "content-type", "expect", "host", "pragma", "range", "te", "user-agent",
+}
+
+// WithoutSecrets returns the plan as a record keeps it, which people show to
+// others: the values of headers are masked and the body is left out, its size
+// (BodyBytes) told instead.
+func (p LoadPlan) WithoutSecrets() LoadPlan {
+	headers := p.Headers
+	p.Headers = nil
+	for _, h := range headers {
+		name, _, _ := strings.Cut(h, ":")
+		if !slices.Contains(publicHeaders, strings.ToLower(strings.TrimSpace(name))) {
+			h = name + ": (masked)"
+		}
+		p.Headers = append(p.Headers, h)
+	}
+	p.BodyBytes, p.Body = len(p.Body), nil
+	return p
 }
 
 // Run is run.json: everything about a run that is no series, event or histogram.

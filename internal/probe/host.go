@@ -44,6 +44,7 @@ type Host struct {
 	strays bool
 
 	mu     sync.Mutex
+	closed bool // ns is no descriptor of ours any more
 	procs  *procTable
 	others []*Host
 }
@@ -193,14 +194,16 @@ func (h *Host) Addresses() (list []netip.Addr, err error) {
 	return list, nil
 }
 
-// Close releases the host's namespace. Connections made by Dial stay open.
+// Close releases the host's namespace. Connections made by Dial stay open; Do
+// and Dial fail from then on.
 func (h *Host) Close() error {
-	if h.ns < 0 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ns < 0 || h.closed {
 		return nil
 	}
-	fd := h.ns
-	h.ns = -1
-	return unix.Close(fd)
+	h.closed = true
+	return unix.Close(h.ns)
 }
 
 // Recorded says whether h is a recorded tree and no live host.
@@ -305,6 +308,11 @@ func (h *Host) thread(fn func(error)) {
 func (h *Host) enter() error {
 	if h.ns < 0 {
 		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed { // a question to a service may outlive the run
+		return fmt.Errorf("enter the network namespace of %s (%s): %w", h.Name, h.Spec, fs.ErrClosed)
 	}
 	if err := unix.Setns(h.ns, unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("enter the network namespace of %s (%s); that needs root (CAP_SYS_ADMIN): %w", h.Name, h.Spec, err)

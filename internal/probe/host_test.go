@@ -158,6 +158,23 @@ func TestDoRunsInsideTheNamespaceAndLeavesOursAlone(t *testing.T) {
 	}
 }
 
+func TestAClosedHostIsNotEntered(t *testing.T) {
+	h, err := OpenHost("srv", "netns:"+namespace(t, "closed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ran := false
+	if err := h.Do(func() error { ran = true; return nil }); !errors.Is(err, fs.ErrClosed) || ran {
+		t.Errorf("%v, ran %v; want fs.ErrClosed, and nothing done in our own namespace", err, ran)
+	}
+	if err := h.Close(); err != nil {
+		t.Errorf("closed again: %v", err)
+	}
+}
+
 func TestDialReachesAListenerInsideTheNamespace(t *testing.T) {
 	h, err := OpenHost("server", "netns:"+namespace(t, "dial"))
 	if err != nil {

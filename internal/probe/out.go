@@ -22,6 +22,7 @@ type Out struct {
 	mu     sync.Mutex
 	over   bool // the round went on without this read: drop what it still brings
 	marked map[*model.Signal]model.Status
+	kept   map[*model.Signal]bool
 }
 
 // NewOut makes the Out of one read, for one host, at now; since is the time
@@ -70,6 +71,19 @@ func (o *Out) Mark(s *model.Signal, err error) {
 		o.marked = map[*model.Signal]model.Status{}
 	}
 	o.marked[s] = StatusOf(err)
+}
+
+// Keep says that these signals were not looked at in this read, which a probe
+// may decide to save time: what became of them stays what it was.
+func (o *Out) Keep(signals ...*model.Signal) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kept == nil {
+		o.kept = map[*model.Signal]bool{}
+	}
+	for _, s := range signals {
+		o.kept[s] = true
+	}
 }
 
 // Note records a sentence about the observation itself, once.

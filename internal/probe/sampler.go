@@ -22,6 +22,10 @@ const (
 	pollEvery = 100 * time.Millisecond
 	// patience is how long a round waits for a host before it goes on without it.
 	patience = 5 * time.Second
+	// blink is for how long a signal may be unreadable, beside the time between
+	// its reads, and still count as read: a gauge then has its neighbours, and a
+	// counter loses nothing.
+	blink = 3 * time.Second
 )
 
 // Sampler reads all probes on all hosts, round by round: every host on an OS
@@ -45,7 +49,7 @@ type Sampler struct {
 func NewSampler(hosts []*Host, probes []Probe, rec Recorder, interval time.Duration) *Sampler {
 	Join(hosts)
 	return &Sampler{hosts: hosts, probes: probes, rec: rec, interval: interval, patience: patience,
-		status: statusBook{rec: rec, last: map[statusKey]model.Status{}}}
+		status: statusBook{rec: rec, known: map[statusKey]*standing{}}}
 }
 
 // Start opens every probe on every host and records the status of those that
@@ -63,7 +67,7 @@ func (s *Sampler) Start(ctx context.Context) error {
 				started <- err
 				return
 			}
-			w.open()
+			w.open(time.Now())
 			started <- nil
 			w.serve()
 		})
@@ -172,7 +176,7 @@ func (s *Sampler) Round(ctx context.Context, t time.Time, force bool) error {
 			asked = append(asked, r)
 		} else if !w.deaf {
 			w.deaf = true
-			s.giveUp(w)
+			s.giveUp(w, t)
 		}
 	}
 	for i, r := range asked {
@@ -180,7 +184,7 @@ func (s *Sampler) Round(ctx context.Context, t time.Time, force bool) error {
 		case <-r.done:
 		case <-timeout.C:
 			r.expire()
-			s.giveUp(r.worker)
+			s.giveUp(r.worker, t)
 			timeout.Reset(0)
 		case <-ctx.Done():
 			for _, r := range asked[i:] {
@@ -213,13 +217,13 @@ func (w *worker) ask(r *round, timeout *time.Timer) bool {
 	return true
 }
 
-// giveUp marks everything a worker reads as failed.
-func (s *Sampler) giveUp(w *worker) {
+// giveUp marks everything a worker reads as failed from t on.
+func (s *Sampler) giveUp(w *worker, t time.Time) {
 	err := fmt.Errorf("%s did not answer within %v (at %s); its numbers are missing from then on", w.title(), s.patience, w.at())
 	s.rec.Note(err.Error())
 	for _, o := range w.probes {
 		for _, sig := range o.probe.Signals {
-			s.status.set(w.names, sig, StatusOf(err))
+			s.status.set(w.names, sig, StatusOf(err), t, o.probe.Every)
 		}
 	}
 }
@@ -333,15 +337,15 @@ func (w *worker) late() bool {
 	}
 }
 
-// open opens every probe that is not open yet and marks those that cannot run.
-func (w *worker) open() {
+// open opens every probe that is not open yet and marks those that cannot run at t.
+func (w *worker) open(t time.Time) {
 	for _, o := range w.probes {
 		if o.reader != nil {
 			continue
 		}
 		w.where.Store(&o.probe.Name)
 		if err := o.open(w.host); err != nil {
-			w.mark(o.probe, nil, err)
+			w.mark(o.probe, &Out{now: t}, err)
 		}
 	}
 }
@@ -398,7 +402,7 @@ func (w *worker) poll() {
 
 func (w *worker) read(r *round) {
 	if r.force {
-		w.open() // what was absent may have come: a module loaded, a service started
+		w.open(r.t) // what was absent may have come: a module loaded, a service started
 	}
 	for _, o := range w.probes {
 		if o.reader == nil || !r.force && !o.due(r.t, w.interval) {
@@ -417,7 +421,7 @@ func (w *worker) read(r *round) {
 		if !r.use(nil) {
 			return
 		}
-		w.mark(o.probe, out.marked, err)
+		w.mark(o.probe, out, err)
 		w.noteGap(o, r.t, err)
 	}
 }
@@ -428,16 +432,16 @@ func (o *opened) due(t time.Time, interval time.Duration) bool {
 	return o.last.IsZero() || t.Sub(o.last) >= o.probe.Every-interval/2
 }
 
-// mark records what became of a probe's signals.
-func (w *worker) mark(p *Probe, marked map[*model.Signal]model.Status, err error) {
+// mark records what became of a probe's signals in the read that out was for.
+func (w *worker) mark(p *Probe, out *Out, err error) {
 	all := StatusOf(err)
 	for _, sig := range p.Signals {
-		if _, ok := marked[sig]; !ok {
-			w.status.set(w.names, sig, all)
+		if _, ok := out.marked[sig]; !ok && !out.kept[sig] {
+			w.status.set(w.names, sig, all, out.now, p.Every)
 		}
 	}
-	for sig, st := range marked {
-		w.status.set(w.names, sig, st)
+	for sig, st := range out.marked {
+		w.status.set(w.names, sig, st, out.now, p.Every)
 	}
 }
 
@@ -462,34 +466,68 @@ func (w *worker) closeAll() {
 	}
 }
 
-// statusBook passes on the statuses that changed.
+// statusBook passes on the statuses that changed. The last one is what the run
+// is judged by, so it must hold for all of it.
 type statusBook struct {
-	rec  Recorder
-	mu   sync.Mutex
-	last map[statusKey]model.Status
+	rec   Recorder
+	mu    sync.Mutex
+	known map[statusKey]*standing
 }
 
 type statusKey struct{ host, signal string }
 
-// set records st for the signal on each host unless it stands already. A
-// signal that was read once and then is not there any more has failed: absent
-// would say that there never was one.
-func (b *statusBook) set(hosts []string, s *model.Signal, st model.Status) {
+// standing is how a signal stands on a host.
+type standing struct {
+	model.Status
+	read bool      // it was, once
+	dark time.Time // since when it could not be read although it is there; zero while it can
+	gap  string    // says when it could not be read for long
+}
+
+// set records st for the signal, read at t, on each host unless it stands
+// already. every is the time between its reads.
+func (b *statusBook) set(hosts []string, s *model.Signal, st model.Status, t time.Time, every time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, h := range hosts {
 		key := statusKey{h, s.Name}
-		was, known := b.last[key]
-		now := st
-		if known && now.State != model.Read && (was.State == model.Read || was.State == model.Failed && strings.HasPrefix(was.Why, gone)) {
-			now = model.Status{State: model.Failed, Why: gone + st.Why}
+		is, known := b.known[key]
+		if !known {
+			is = &standing{}
+			b.known[key] = is
 		}
-		if known && was == now {
+		now := is.become(st, t, blink+every)
+		if known && now == is.Status {
 			continue
 		}
-		b.last[key] = now
+		is.Status = now
 		b.rec.Status(h, s.Name, now)
 	}
+}
+
+// become is what st makes of a signal's status. One that was read and then is
+// not there any more has failed: absent would say that there never was one. One
+// that is read again has failed, too, when it was unreadable for longer than a
+// blink: having seen nothing means nothing when nobody looked.
+func (is *standing) become(st model.Status, t time.Time, blink time.Duration) model.Status {
+	if st.State == model.Read {
+		if !is.dark.IsZero() && is.gap == "" && t.Sub(is.dark) > blink {
+			is.gap = fmt.Sprintf("it could not be read for %v until %s: %s",
+				t.Sub(is.dark).Round(time.Second), t.UTC().Format("15:04:05"), strings.TrimPrefix(is.Why, gone))
+		}
+		is.read, is.dark = true, time.Time{}
+		if is.gap != "" {
+			return model.Status{State: model.Failed, Why: is.gap}
+		}
+		return st
+	}
+	if is.read {
+		st = model.Status{State: model.Failed, Why: gone + st.Why}
+	}
+	if is.dark.IsZero() && st.State != model.Absent {
+		is.dark = t
+	}
+	return st
 }
 
 // gone begins the sentence of a signal that was read before.

@@ -156,6 +156,44 @@ func TestStatusIsRecordedWhenItChanges(t *testing.T) {
 	check(t, rec, "a is back", "status server a read ")
 }
 
+// Nothing seen in a long time without eyes is no fact, though it ends well.
+func TestALongTimeWithoutReadingStaysInTheStatus(t *testing.T) {
+	rec, a := &book{}, &model.Signal{Name: "a"}
+	var err error
+	s := start(t, rec, []*Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *Host, out *Out) error { return err }, a))
+	readRound(t, s, 1, false)
+	err = errors.New("it hangs")
+	readRound(t, s, 2, false)
+	readRound(t, s, 9, false)
+	rec.take()
+	err = nil
+	readRound(t, s, 10, false)
+	const gap = "status server a failed it could not be read for 8s until 00:00:10: it hangs"
+	check(t, rec, "read again after 8 s", gap)
+	readRound(t, s, 11, false)
+	check(t, rec, "and once more")
+}
+
+func TestWhatWasNotLookedAtKeepsItsStatus(t *testing.T) {
+	rec, a, b := &book{}, &model.Signal{Name: "a"}, &model.Signal{Name: "b"}
+	look := true
+	s := start(t, rec, []*Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *Host, out *Out) error {
+		if !look {
+			out.Keep(a)
+			return nil
+		}
+		out.Mark(a, Absent("no a here"))
+		return nil
+	}, a, b))
+	readRound(t, s, 1, false)
+	check(t, rec, "looked", "status server a absent no a here", "status server b read ")
+	look = false
+	readRound(t, s, 2, false)
+	look = true
+	readRound(t, s, 3, false)
+	check(t, rec, "nothing new")
+}
+
 func TestAProbeThatCannotRunIsTriedAgainAtTheEdgesOfWindows(t *testing.T) {
 	rec, sig := &book{}, &model.Signal{Name: "a"}
 	can := error(Absent("not loaded"))

@@ -3,9 +3,7 @@ package record
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -203,40 +201,38 @@ func mean(intervals []Interval, tag string) float64 {
 	return sum / float64(n)
 }
 
-// course tells the load second by second, whatever phase a request began in.
-// Readings come once a second and at the edges of windows; each counts for the
-// whole second, since the load began, that it is nearest to.
+// course tells the load second by second, whatever phase a request began in; a
+// second in which nothing ended is a row of zeros. Readings come once a second
+// and at the edges of windows; each counts for the whole second, since the
+// load began, that it is nearest to.
 func (r *Run) course(outcomes []loadSeries, intervals []Interval) []model.Second {
 	start := int64(math.MaxInt64)
 	for _, s := range outcomes {
 		start = min(start, s.points[0].Time)
 	}
-	seconds := map[int64]*model.Second{}
+	var list []model.Second
 	for _, s := range outcomes {
 		before := 0.0
 		for _, p := range s.points {
 			n := int64(p.Value - before)
 			before = p.Value
-			if n == 0 {
-				continue
-			}
 			i := max((p.Time-start+500)/1000, 1)
-			if seconds[i] == nil {
-				seconds[i] = &model.Second{Time: start + i*1000}
+			for int64(len(list)) < i && n > 0 {
+				list = append(list, model.Second{Time: start + int64(len(list)+1)*1000})
 			}
-			count(seconds[i], s.outcome, n)
+			if n > 0 {
+				count(&list[i-1], s.outcome, n)
+			}
 		}
 	}
-	var list []model.Second
-	for _, i := range slices.Sorted(maps.Keys(seconds)) {
-		s := seconds[i]
+	for i := range list {
+		s := &list[i]
 		s.P50, s.P99 = between(intervals, s.Time-500, s.Time+500)
 		for _, w := range r.meta.Windows {
 			if w.Start < s.Time && s.Time <= w.End+500 {
 				s.Phase = w.Name
 			}
 		}
-		list = append(list, *s)
 	}
 	return list
 }

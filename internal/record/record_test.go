@@ -214,6 +214,29 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestTheCourseShowsSecondsInWhichNothingEnded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := writer.Create(dir, model.Run{Started: start, Plan: model.Plan{Interval: 1000, Load: &model.LoadPlan{Connections: 10}}})
+	check(t, err)
+	for i, n := range []float64{5, 5, 5, 9} {
+		w.Sample("client", start+1000+int64(i)*1000, outcomes, n, "hold", "2xx")
+		check(t, w.Commit())
+	}
+	check(t, w.Close())
+	run, err := record.Open(dir)
+	check(t, err)
+	defer run.Close()
+	got, err := run.Load()
+	check(t, err)
+	want := []model.Second{
+		{Time: start + 1000, Replies: 5, Good: 5}, {Time: start + 2000}, {Time: start + 3000},
+		{Time: start + 4000, Replies: 4, Good: 4},
+	}
+	if diff := cmp.Diff(want, got.Course); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestARunWithoutOurLoadHasNone(t *testing.T) {
 	run, err := record.Open(written(t))
 	check(t, err)

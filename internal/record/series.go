@@ -17,56 +17,67 @@ import (
 	"github.com/prometheus/prometheus/tsdb/wlog"
 )
 
-// openSeries opens the block of a closed run, or replays the write-ahead log
-// of one that was cut off.
+// openSeries opens the blocks of a closed run, or replays the write-ahead log
+// of one that was cut off. While the log is there the blocks may not be all.
 func (r *Run) openSeries() error {
 	dir := filepath.Join(r.dir, SeriesDir)
-	block, err := findBlock(dir)
+	blocks, err := findBlocks(dir)
 	if err != nil {
 		return err
 	}
-	if block != "" {
-		return r.openBlock(block)
-	}
 	wal := filepath.Join(dir, WALDir)
-	if _, err := os.Stat(wal); errors.Is(err, fs.ErrNotExist) {
+	_, err = os.Stat(wal)
+	switch {
+	case err == nil:
+		return r.openWAL(wal)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open the run's series: %w", err)
+	case len(blocks) == 0:
 		return fmt.Errorf("%s: neither a block nor a write-ahead log in it; the run's series are gone", dir)
 	}
-	return r.openWAL(wal)
+	return r.openBlocks(blocks)
 }
 
-// findBlock returns the path of the block in a series directory, "" when there
-// is none. A block that is still being written has another form of name.
-func findBlock(dir string) (string, error) {
+// findBlocks returns the paths of the blocks in a series directory. A block
+// that is still being written has another form of name.
+func findBlocks(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "", fmt.Errorf("%s: the run's series are missing: %w", dir, err)
+		return nil, fmt.Errorf("%s: the run's series are missing: %w", dir, err)
 	}
+	var found []string
 	for _, e := range entries {
 		// A ULID has 26 characters, and no dot as "….tmp-for-creation" has.
 		if e.IsDir() && len(e.Name()) == 26 && filepath.Ext(e.Name()) == "" {
-			return filepath.Join(dir, e.Name()), nil
+			found = append(found, filepath.Join(dir, e.Name()))
 		}
 	}
-	return "", nil
+	return found, nil
 }
 
-func (r *Run) openBlock(path string) (err error) {
-	b, err := tsdb.OpenBlock(nil, path, nil, nil)
-	if err != nil {
-		return damaged(path, err)
-	}
+func (r *Run) openBlocks(paths []string) (err error) {
+	var store blockStore
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, b.Close())
+			err = errors.Join(err, store.close())
 		}
 	}()
-	if err := verifyBlock(b); err != nil {
-		return damaged(path, err)
+	for _, path := range paths {
+		b, err := tsdb.OpenBlock(nil, path, nil, nil)
+		if err != nil {
+			return damaged(path, err)
+		}
+		store = append(store, b)
+		if err := verifyBlock(b); err != nil {
+			return damaged(path, err)
+		}
+		first, last := b.MinTime(), b.MaxTime()-1 // a block's end is exclusive
+		if !r.sampled {
+			r.first, r.last = first, last
+		}
+		r.first, r.last, r.sampled = min(r.first, first), max(r.last, last), true
 	}
-	r.series, r.close = blockStore{b}, b.Close
-	r.first, r.last = b.MinTime(), b.MaxTime()-1 // a block's end is exclusive
-	r.sampled = b.Meta().Stats.NumSamples > 0
+	r.series, r.close = store, store.close
 	return nil
 }
 
@@ -107,11 +118,30 @@ func verifyBlock(b *tsdb.Block) (err error) {
 	return all.Err()
 }
 
-// blockStore makes a block a storage.Queryable.
-type blockStore struct{ block *tsdb.Block }
+// blockStore makes blocks one storage.Queryable.
+type blockStore []*tsdb.Block
 
 func (s blockStore) Querier(mint, maxt int64) (storage.Querier, error) {
-	return tsdb.NewBlockQuerier(s.block, mint, maxt)
+	var each []storage.Querier
+	for _, b := range s {
+		q, err := tsdb.NewBlockQuerier(b, mint, maxt)
+		if err != nil {
+			for _, q := range each {
+				err = errors.Join(err, q.Close())
+			}
+			return nil, err
+		}
+		each = append(each, q)
+	}
+	return storage.NewMergeQuerier(each, nil, storage.ChainedSeriesMerge), nil
+}
+
+func (s blockStore) close() error {
+	var errs []error
+	for _, b := range s {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func (r *Run) openWAL(dir string) error {

@@ -51,7 +51,11 @@ func startEngine(ctx context.Context, argv []string, plan model.LoadPlan) (*engi
 		return nil, fmt.Errorf("start the load engine: %w", err)
 	}
 	if err := json.NewEncoder(e.stdin).Encode(plan); err != nil {
-		return nil, errors.Join(fmt.Errorf("hand the plan to the load engine: %w", err), e.cmd.Process.Kill(), e.cmd.Wait())
+		e.cmd.Process.Kill()
+		if died := e.wait(); died != nil {
+			err = died // it says why it took no plan
+		}
+		return nil, fmt.Errorf("hand the plan to the load engine: %w", err)
 	}
 	go e.read(stdout)
 	return e, nil
@@ -78,17 +82,25 @@ func (e *engine) read(stdout io.Reader) {
 	if bad != nil {
 		e.cmd.Process.Kill()
 	}
+	e.err = e.wait()
+	if bad != nil {
+		e.err = bad
+	}
+}
+
+// wait waits for the process and says why it gave up, nil when it did not. To
+// stop because we asked it to is no giving up.
+func (e *engine) wait() error {
 	err := e.cmd.Wait()
 	e.stdin.Close()
-	switch said := bytes.TrimSpace(e.stderr.Bytes()); {
-	case bad != nil:
-		e.err = bad
+	said := bytes.TrimSpace(e.stderr.Bytes())
+	switch {
 	case err == nil || errors.Is(err, context.Canceled):
+		return nil
 	case len(said) > 0:
-		e.err = EngineError{Code: e.cmd.ProcessState.ExitCode(), Said: string(said)}
-	default:
-		e.err = fmt.Errorf("load engine: %w", err)
+		return EngineError{Code: e.cmd.ProcessState.ExitCode(), Said: string(said)}
 	}
+	return fmt.Errorf("the load engine's process died; dmesg tells whether memory ran out: %w", err)
 }
 
 // EngineError is what the load engine's process said when it gave up.

@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"plimsoll/internal/load"
@@ -9,8 +11,9 @@ import (
 )
 
 // Run drives plan at its target, observes the hosts meanwhile, and fills
-// opt.Dir. Cancelling ctx ends the load early; the run is whole all the same.
-// A target that cannot be used at all is an EngineError.
+// opt.Dir. Cancelling ctx ends the load early; the run is whole all the same,
+// but one that never came to hold the load is an error that matches
+// context.Canceled. A target that cannot be used at all is an EngineError.
 func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (err error) {
 	s, err := open(ctx, opt, model.Plan{Mode: "run", Interval: opt.Interval.Milliseconds(), Load: &plan})
 	if err != nil {
@@ -30,16 +33,23 @@ func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (
 			return err
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		if err := s.drive(ctx, rest, plan); err != nil {
+			return err
+		}
 	}
-	if err := s.drive(ctx, rest, plan); err != nil {
+	if err := tooEarly(ctx, s.held); err != nil || phases.Cool == 0 {
 		return err
 	}
-	if phases.Cool == 0 {
-		return nil
-	}
 	return s.sample(ctx, phases.Cool, nil, Progress{Window: model.Cool, Planned: phases.Cool})
+}
+
+// tooEarly is the error of a load that was interrupted before it was held.
+func tooEarly(ctx context.Context, held bool) error {
+	if err := ctx.Err(); err != nil && !held {
+		return fmt.Errorf("interrupted before the load was held, so there is nothing to judge: %w", err)
+	}
+	return nil
 }
 
 // drive runs the load engine to its end. Its phases become windows.
@@ -60,6 +70,9 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 		select {
 		case r, ok := <-e.records:
 			if !ok {
+				if e.err != nil {
+					s.out.Note(fmt.Sprintf("the load ended before its time: %v", e.err))
+				}
 				return e.err
 			}
 			if err = s.take(rest, r); err == nil && target == "" {
@@ -67,8 +80,8 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 				err = s.noteUnseen(target)
 			}
 			s.progress(view.of(r))
-		case t := <-tick.C:
-			if err = s.round(rest, t, false); err == nil {
+		case <-tick.C:
+			if err = s.round(rest, false); err == nil {
 				err = s.out.Commit()
 			}
 		}
@@ -84,6 +97,8 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 // take records what the engine says; a change of phase changes the window.
 func (s *session) take(ctx context.Context, r load.Record) error {
 	put := func(t int64) {
+		t = max(t, s.loadAt+1)
+		s.loadAt = t
 		r.Samples(func(sig *model.Signal, v float64, labels ...string) {
 			s.out.Sample(s.here.Name, t, sig, v, labels...)
 		})
@@ -94,13 +109,29 @@ func (s *session) take(ctx context.Context, r load.Record) error {
 		}
 	}
 	if r.PhaseStarted == "" {
-		put(time.Now().UnixMilli())
+		put(s.madeAt(r))
 		if r.Totals != nil {
 			s.loadCPU = r.Totals.CPUSeconds
+			if r.Totals.Cancelled {
+				s.out.Note("interrupted: the load was stopped before its plan was done")
+			}
 		}
 		return s.out.Commit()
 	}
 	return s.window(ctx, windowName(r.PhaseStarted), put)
+}
+
+// lateRecord in milliseconds is longer than a record ever waits for us.
+const lateRecord = 10_000
+
+// madeAt is when the engine made r, which may have waited here while a round
+// was read. Where its clock and ours do not agree, somebody set one, it is now.
+func (s *session) madeAt(r load.Record) int64 {
+	now := s.now().UnixMilli()
+	if r.Time > now || r.Time < now-lateRecord {
+		return now
+	}
+	return r.Time
 }
 
 // windowName is the window of one of the engine's phases: while replies to the
@@ -113,6 +144,7 @@ func windowName(phase string) string {
 }
 
 // Load drives plan without observing anything, and returns the final record.
+// To be interrupted before the load was held is an error as it is of Run.
 func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func(Progress)) (load.Record, error) {
 	var last load.Record
 	e, err := startEngine(ctx, argv, plan)
@@ -126,7 +158,11 @@ func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func
 			progress(p)
 		}
 	}
-	return last, e.err
+	if e.err != nil {
+		return last, e.err
+	}
+	held := slices.ContainsFunc(last.Phases, func(p load.PhaseRecord) bool { return p.Phase == model.Hold })
+	return last, tooEarly(ctx, held)
 }
 
 // progressView turns cumulative records into what happened since the last one.

@@ -67,7 +67,10 @@ type session struct {
 	last    time.Time // time stamp of the newest round
 	opened  time.Time // when the open window began
 	started time.Time
+	loadAt  int64   // time stamp of the load's newest samples, Unix milliseconds
+	held    bool    // there is a hold window
 	cpu0    float64 // our CPU seconds when the run began
+	peak    int64   // our largest resident memory, in bytes
 	loadCPU float64 // the engine's own
 }
 
@@ -84,6 +87,10 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 	}()
 	if err := s.openHosts(&plan); err != nil {
 		return nil, err
+	}
+	if plan.Load != nil {
+		public := plan.Load.WithoutSecrets()
+		plan.Load = &public
 	}
 	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan}
 	for _, h := range s.hosts {
@@ -161,22 +168,36 @@ func (s *session) generator(localTaken bool) (*probe.Host, error) {
 	return here, nil
 }
 
-// round reads everything that is due at t and commits it. Errors of the
-// recorder end the run; a host that does not answer does not.
-func (s *session) round(ctx context.Context, t time.Time, force bool) error {
+// now is the wall clock as it stood when the run began plus what has passed
+// since: time must not run back in a series when somebody sets the clock.
+func (s *session) now() time.Time {
+	return s.started.Add(time.Since(s.started)).Truncate(time.Millisecond)
+}
+
+// round reads everything that is due, stamped with the time it begins: a tick
+// that had to wait for the last round tells an earlier one. A host that does
+// not answer ends no run.
+func (s *session) round(ctx context.Context, force bool) error {
+	t := s.now()
 	if !t.After(s.last) {
 		t = s.last.Add(time.Millisecond)
 	}
 	s.last = t
-	return s.sampler.Round(ctx, t, force)
+	if err := s.sampler.Round(ctx, t, force); err != nil {
+		return err
+	}
+	_, rss, err := probe.SelfCost()
+	s.peak = max(s.peak, rss)
+	return err
 }
 
 // window closes the open window and opens the one called name ("" opens
 // none). A round is taken at the boundary, so that counters differ by whole readings.
 func (s *session) window(ctx context.Context, name string, with func(t int64)) error {
-	if err := s.round(ctx, time.Now(), true); err != nil {
+	if err := s.round(ctx, true); err != nil {
 		return err
 	}
+	s.held = s.held || name == model.Hold
 	t := s.last.UnixMilli()
 	if with != nil {
 		with(t)
@@ -202,14 +223,15 @@ func (s *session) window(ctx context.Context, name string, with func(t int64)) e
 
 // cost is what observing took since the run began.
 func (s *session) cost() (model.Cost, error) {
-	cpu, rss, err := probe.SelfCost()
+	cpu, _, err := probe.SelfCost()
 	cpu -= s.cpu0
 	wall := time.Since(s.started).Seconds()
-	return model.Cost{CPUSeconds: cpu, WallSeconds: wall, CPUShare: cpu / wall, MaxRSS: rss, LoadCPUSeconds: s.loadCPU}, err
+	return model.Cost{CPUSeconds: cpu, WallSeconds: wall, CPUShare: cpu / wall, MaxRSS: s.peak, LoadCPUSeconds: s.loadCPU}, err
 }
 
 // close ends the run: no window stays open, the directory is complete.
 func (s *session) close(ctx context.Context) error {
+	s.noteGone()
 	err := s.window(ctx, "", nil)
 	if e := s.release(); err == nil {
 		err = e

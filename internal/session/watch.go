@@ -25,7 +25,9 @@ const baselineBeforeCommand = time.Second
 // Watch observes without a load of ours: for d, or while command runs (d then
 // is the longest time; 0 means no limit). It fills opt.Dir and returns the
 // command's exit code (128 + signal when a signal ended it), 0 without one.
-// Cancelling ctx ends watching early and asks the command to end (SIGTERM); the run is whole all the same.
+// Cancelling ctx ends watching early and asks the command to end (SIGTERM); the
+// run is whole all the same. Before the command was started it is an error that
+// matches context.Canceled.
 func Watch(ctx context.Context, opt Options, d time.Duration, command []string, std WatchIO) (code int, err error) {
 	plan := model.Plan{Mode: "watch", Command: command, Interval: opt.Interval.Milliseconds()}
 	if len(command) > 0 {
@@ -60,6 +62,11 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, comma
 	if err := s.sample(ctx, baselineBeforeCommand, nil, Progress{Window: model.Baseline, Planned: baselineBeforeCommand}); err != nil {
 		return 0, err
 	}
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("interrupted before %s was started, so there is nothing to judge: %w", command[0], err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
@@ -67,23 +74,30 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, comma
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", command[0], err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	s.here.SetCommand(cmd.Process.Pid)
-	if err := s.window(rest, model.Hold, nil); err != nil {
-		return 0, errors.Join(err, cmd.Process.Signal(syscall.SIGTERM), exitError(<-done))
-	}
-	ended := make(chan struct{})
 	var exit error
-	go func() { exit = <-done; close(ended) }()
-	if err := s.sample(ctx, d, ended, Progress{Window: model.Hold, Planned: d}); err != nil {
-		return 0, err
-	}
-	if err := s.window(rest, model.Cool, nil); err != nil {
-		return 0, err
+	ended := make(chan struct{})
+	go func() { exit = cmd.Wait(); close(ended) }()
+	s.here.SetCommand(cmd.Process.Pid)
+	err := s.holdUntil(ctx, rest, ended, d)
+	if err != nil {
+		stop() // it would run on with nobody watching
 	}
 	<-ended
+	if err != nil {
+		return 0, err
+	}
 	return exitCode(cmd, exit)
+}
+
+// holdUntil is the window in which the user's command runs: until it ended, or d is over.
+func (s *session) holdUntil(ctx, rest context.Context, ended <-chan struct{}, d time.Duration) error {
+	if err := s.window(rest, model.Hold, nil); err != nil {
+		return err
+	}
+	if err := s.sample(ctx, d, ended, Progress{Window: model.Hold, Planned: d}); err != nil {
+		return err
+	}
+	return s.window(rest, "", nil)
 }
 
 // exitCode tells a command that ended with a code from one that could not be waited for.
@@ -125,8 +139,8 @@ func (s *session) sample(ctx context.Context, d time.Duration, ended <-chan stru
 			return nil
 		case <-ended:
 			return nil
-		case t := <-tick.C:
-			if err := s.round(context.WithoutCancel(ctx), t, false); err != nil {
+		case <-tick.C:
+			if err := s.round(context.WithoutCancel(ctx), false); err != nil {
 				return err
 			}
 			if err := s.out.Commit(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -175,6 +176,37 @@ func TestDeletedFileIsStillRead(t *testing.T) {
 	}
 	f.WriteString("a\n")
 	l.wants("a")
+}
+
+// A service that is started anew has another directory under /proc, through
+// which its logs are reached: rotation must be looked for there.
+func TestRotationAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	log := &log{t: t, path: filepath.Join(dir, "x.log")}
+	log.write("")
+	set := NewSet[int]()
+	defer set.Close()
+	for _, root := range []string{"first", "second"} {
+		root = filepath.Join(t.TempDir(), root)
+		if err := os.Symlink(dir, root); err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Follow(&Writer{Service: "s", root: root}, "/x.log", 1, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(root, "first") {
+			os.Remove(root)
+		}
+	}
+	if err := os.Rename(log.path, log.path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	log.write("a\n")
+	var got []string
+	set.Round(1<<20, func(_ *Log[int], line []byte) { got = append(got, string(line)) })
+	if d := cmp.Diff([]string{"a"}, got); d != "" || len(set.logs) != 1 {
+		t.Errorf("%d logs; lines (-want +got):\n%s", len(set.logs), d)
+	}
 }
 
 func TestOnlyRegularFiles(t *testing.T) {

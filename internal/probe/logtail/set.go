@@ -75,6 +75,8 @@ func (s *Set[T]) Follow(w *Writer, name string, about T, now time.Time) error {
 		l = &Log[T]{Name: name, tail: tail}
 		s.logs[k] = l
 	}
+	// A service that was started anew has another /proc/PID/root.
+	l.tail.path = path
 	l.seen, l.About = now, about
 	return nil
 }

@@ -285,7 +285,11 @@ func (r *reader) putConf(out *probe.Out) {
 	if n == 0 {
 		n = len(best.workers)
 	}
-	out.Put(workerProcesses, float64(n))
+	if n > 0 {
+		out.Put(workerProcesses, float64(n))
+	} else {
+		out.Mark(workerProcesses, probe.Absent("nginx counts its workers itself (auto), and has none at the moment"))
+	}
 	out.Put(workerConnections, float64(c.workerConnections))
 	if c.keepaliveRequests > 0 {
 		out.Put(keepaliveTimeout, c.keepaliveTimeout)

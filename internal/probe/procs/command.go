@@ -81,12 +81,15 @@ func (c *command) isMember(pid int) bool {
 	return slices.ContainsFunc(c.gone, func(p *process) bool { return p.pid == pid })
 }
 
-// busiest is the share of one CPU of the tree's busiest thread, 0…1.
-func (c *command) busiest() (share float64) {
+// busiest is the share of one CPU of the tree's busiest thread, 0…1; ok is
+// false when it is not known of all of them.
+func (c *command) busiest() (share float64, ok bool) {
+	ok = true
 	for p := range c.members {
 		share = max(share, p.busiest)
+		ok = ok && !p.unexamined
 	}
-	return share
+	return share, ok
 }
 
 // join makes a process a member; its time so far counts.

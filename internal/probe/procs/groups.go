@@ -67,6 +67,7 @@ type level struct {
 	worstFiles             float64 // ratio of open descriptors to the limit
 	limits                 bool    // worstFiles is known
 	busiest                float64
+	busiestMissing         bool // of some process it is not known
 }
 
 // addThread adds what one thread used between two looks.
@@ -103,6 +104,7 @@ func (l *level) add(p *process) {
 	l.virtual += p.virtual
 	l.residentPages += p.residentPages
 	l.busiest = max(l.busiest, p.busiest)
+	l.busiestMissing = l.busiestMissing || p.unexamined
 	if p.kernel {
 		return
 	}

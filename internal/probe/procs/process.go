@@ -15,8 +15,9 @@ const (
 	detailEvery = 5 * time.Second
 	// limitsEvery is how often the descriptor limit is read: prlimit(1) may change it.
 	limitsEvery = 10 * time.Second
-	// threadsPerRound bounds the threads read in one round.
-	threadsPerRound = 4096
+	// manyThreads is how many are read in one round before processes must wait
+	// for the next; a process is never read in part.
+	manyThreads = 4096
 	// tickNanos is a clock tick of stat: USER_HZ is 100 on every Linux we run on.
 	tickNanos = uint64(time.Second) / 100
 )
@@ -50,8 +51,10 @@ type process struct {
 	detailAt    time.Time
 	accounted   time.Time // until when its threads' time is accounted for
 	busiest     float64   // share of one CPU of its busiest thread, 0…1
+	unexamined  bool      // it ran, and its threads were not read: busiest is not known
 	tasks       map[int]*thread
 	io          diskIO
+	ioKnown     bool // io was read, once
 	ioErr       error
 	files       uint64
 	filesErr    error
@@ -67,6 +70,7 @@ type thread struct {
 	sched        schedstat
 	sw           switches
 	user, system uint64 // clock ticks
+	ticked       bool   // user and system were read
 }
 
 // visit reads the process's stat, once a round, adds what it used since the
@@ -89,6 +93,9 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 		}
 		r.procs[pid] = p
 		r.begin(p, &s)
+	}
+	if p.foreign && !foreign {
+		p.adopt()
 	}
 	p.round, p.foreign = r.round, foreign
 	active := r.update(p, &s)
@@ -150,6 +157,20 @@ func (r *reader) begin(p *process, s *stat) {
 	p.minFaults, p.majFaults = s.minFaults, s.majFaults
 }
 
+// adopt counts what a process used while it was followed for the command only,
+// because it is younger than the host's list of processes was.
+func (p *process) adopt() {
+	if !p.fromZero {
+		return
+	}
+	g := p.group
+	g.starts++
+	g.user += p.user
+	g.system += p.system
+	g.minFaults += p.minFaults
+	g.majFaults += p.majFaults
+}
+
 // end forgets a process.
 func (r *reader) end(p *process) {
 	r.closeStat(p)
@@ -196,13 +217,14 @@ func since(now, before uint64) uint64 {
 // examine takes the detailed look where it is due.
 func (r *reader) examine(p *process, active bool) {
 	due := active || !p.detailed || p.at.Sub(p.detailAt) >= detailEvery
-	p.busiest = 0
+	p.busiest, p.unexamined = 0, false
 	if !due {
 		p.accounted = p.at
 		return
 	}
 	moved, ok := r.examineThreads(p)
 	if !ok {
+		p.unexamined = active
 		return
 	}
 	if !p.kernel && !p.foreign && (moved || !p.detailed) {
@@ -223,6 +245,12 @@ func (r *reader) examine(p *process, active bool) {
 // examineThreads reads every thread of the process. moved says that one of
 // them ran; ok is false when it was put off or the process is gone.
 func (r *reader) examineThreads(p *process) (moved, ok bool) {
+	if r.threadsLeft <= 0 {
+		if r.putOff == 0 {
+			r.putOff = p.pid
+		}
+		return false, false
+	}
 	r.tids = r.tids[:0]
 	multi := p.threads > 1
 	if multi {
@@ -233,9 +261,7 @@ func (r *reader) examineThreads(p *process) (moved, ok bool) {
 	} else {
 		r.tids = append(r.tids, p.pid)
 	}
-	if r.threadsLeft -= len(r.tids); r.threadsLeft < 0 {
-		return false, false
-	}
+	r.threadsLeft -= len(r.tids)
 	if p.tasks == nil {
 		p.tasks = make(map[int]*thread, len(r.tids))
 	}
@@ -275,6 +301,11 @@ func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
 		before = &thread{}
 	case known == nil:
 		before = now
+	case now.ticked && !known.ticked:
+		// It was the only thread until now: what it used then is no thread's.
+		from := *known
+		from.user, from.system = now.user, now.system
+		before = &from
 	}
 	p.tasks[tid] = now
 	cpu := since(now.cpuNanos(r.tree.delays), before.cpuNanos(r.tree.delays))
@@ -328,7 +359,7 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 	if err := parseStat(b, &s); err != nil {
 		return nil, false, err
 	}
-	t.user, t.system, t.comm = s.user, s.system, string(s.comm)
+	t.user, t.system, t.comm, t.ticked = s.user, s.system, string(s.comm), true
 	return t, true, nil
 }
 
@@ -343,9 +374,10 @@ func (r *reader) readIO(p *process) {
 		return
 	}
 	before := p.io
-	if !p.detailed && !p.fromZero {
+	if !p.ioKnown && !p.fromZero {
 		before = now
 	}
+	p.ioKnown = true
 	p.group.read += since(now.read, before.read)
 	p.group.write += since(now.write, before.write)
 	p.io = now

@@ -266,6 +266,99 @@ func TestIdleProcessIsExamined(t *testing.T) {
 	}
 }
 
+// addThread makes a process of dir have one thread more.
+func addThread(t testing.TB, dir string, p fakeProc, tid, user int) {
+	t.Helper()
+	base := filepath.Join(dir, "proc", fmt.Sprint(p.pid))
+	stat := fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %%d 0 0 0 20 0 2 0 %d 4096 1 0\n", p.pid, p.comm, p.ppid, p.start)
+	files := map[string]string{"stat": fmt.Sprintf(stat, p.user+user)}
+	for id, ticks := range map[int]int{p.pid: p.user, tid: user} {
+		task := filepath.Join("task", fmt.Sprint(id))
+		if err := os.MkdirAll(filepath.Join(base, task), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Join(task, "stat")] = fmt.Sprintf(stat, ticks)
+		files[filepath.Join(task, "schedstat")] = fmt.Sprintf("%d 0 1\n", ticks*int(tickNanos))
+		files[filepath.Join(task, "status")] = "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n"
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A second thread must not make all that the first one ever used look new.
+func TestFirstThreadOfManyIsCountedFromThen(t *testing.T) {
+	p := fakeProc{pid: 5, comm: "svc", start: 100, user: 5000}
+	dir := fakeTree(t, p)
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	p.user += 10
+	addThread(t, dir, p, 6, 30)
+	*clock = clock.Add(time.Second)
+	got := read(t, r, 1001).values["namedprocess_namegroup_thread_cpu_seconds_total{svc,svc,user}"]
+	if got != 0.3 { // the new thread's; the old one's 0.1 s were the process's alone
+		t.Errorf("CPU seconds of the threads %v, want 0.3", got)
+	}
+	p.user += 20
+	addThread(t, dir, p, 6, 40)
+	*clock = clock.Add(time.Second)
+	got = read(t, r, 1002).values["namedprocess_namegroup_thread_cpu_seconds_total{svc,svc,user}"]
+	if got != 0.6 {
+		t.Errorf("CPU seconds of the threads %v, want 0.6", got)
+	}
+}
+
+// What could not be examined in one round is examined in the next, and until
+// then its busiest thread is not known.
+func TestProcessesThatArePutOffComeFirst(t *testing.T) {
+	a, b := fakeProc{pid: 5, comm: "a", start: 100}, fakeProc{pid: 6, comm: "b", start: 100}
+	dir := fakeTree(t, a, b)
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	busiest := "plimsoll_process_busiest_thread_cpu_ratio{%s}"
+	for round, want := range []string{"a", "b", "a"} {
+		a.user, b.user = a.user+50, b.user+50
+		a.write(t, dir)
+		b.write(t, dir)
+		*clock = clock.Add(time.Second)
+		r.threadsPerRound = 1
+		got := read(t, r, clock.Unix())
+		other := map[string]string{"a": "b", "b": "a"}[want]
+		if _, ok := got.values[fmt.Sprintf(busiest, other)]; ok {
+			t.Errorf("round %d: %s was not examined, yet its busiest thread was put", round, other)
+		}
+		if _, ok := got.values[fmt.Sprintf(busiest, want)]; !ok || len(got.notes) != 1 {
+			t.Errorf("round %d: want %s examined and a note, got %v, %q", round, want, got.values, got.notes)
+		}
+	}
+}
+
+// A command's process is often met before the host's list, up to a second old,
+// has it: nothing of it may be lost.
+func TestProcessOfTheCommandIsCountedOnceItIsListed(t *testing.T) {
+	dir := fakeTree(t, fakeProc{pid: 20, ppid: 1, comm: "sh", start: 1050, user: 10})
+	r, clock := openRecorded(t, dir)
+	r.host.SetCommand(20)
+	list := r.list
+	r.list = func() ([]probe.Proc, error) { return nil, nil }
+	read(t, r, 1000)
+	r.list = list
+	fakeProc{pid: 20, ppid: 1, comm: "sh", start: 1050, user: 15}.write(t, dir)
+	*clock = clock.Add(time.Second)
+	got := read(t, r, 1001).values
+	for name, want := range map[string]float64{
+		"plimsoll_process_starts_total{sh}":                 1,
+		"namedprocess_namegroup_cpu_seconds_total{sh,user}": 0.15,
+		"plimsoll_command_cpu_seconds_total{user}":          0.15,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
+		}
+	}
+}
+
 func TestCommandTree(t *testing.T) {
 	sum := func(r *readings) float64 {
 		return r.values["plimsoll_command_cpu_seconds_total{user}"]

@@ -68,3 +68,9 @@ var (
 		Help:   "Share of one CPU that the busiest single thread of the watched command and its descendants used since the last reading.",
 		Source: "/proc/PID/task/TID/schedstat", ByHand: "top -H"}
 )
+
+var signals = []*model.Signal{
+	numProcs, numThreads, cpuSeconds, contextSwitches, states, openFiles, worstFiles,
+	majorFaults, minorFaults, readBytes, writeBytes, memoryBytes, threadCPU,
+	busiestThread, runDelay, starts, ends, commandCPU, commandBusiest, commandGroup,
+}

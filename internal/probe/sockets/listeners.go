@@ -32,6 +32,7 @@ type listener struct {
 	limitSum   uint32
 	limitEach  uint32 // the largest limit of one socket
 	dropsSince uint64
+	hasDrops   bool // the kernel tells what it dropped
 
 	owner string // "" until it was looked for
 	drops uint64 // reported so far under this owner
@@ -55,6 +56,7 @@ type table struct {
 	order []*listener          // in order of first sight
 	socks map[uint64]*sockSeen // TCP, by cookie
 	look  uint64               // number of the look under way, from 1
+	whole bool                 // a look has seen all listeners
 	cut   bool                 // there were more than maxListeners
 }
 
@@ -85,6 +87,7 @@ func (t *table) end() {
 		}
 	}
 	t.forget(memory)
+	t.whole = true
 }
 
 // forget drops the listeners that were not seen for so many looks.
@@ -127,18 +130,19 @@ func (t *table) addTCP(s *inetSock) {
 	}
 	l.saw(s.queue, s.limit, s.inode)
 	if s.hasDrops {
+		l.hasDrops = true
 		l.dropsSince += uint64(t.newDrops(s))
 	}
 }
 
 // newDrops is what a socket dropped since it was last seen. What it dropped
-// before the first look of all is not ours to count; what a later one dropped
+// before the first whole look is not ours to count; what a later one dropped
 // before it was first seen is.
 func (t *table) newDrops(s *inetSock) uint32 {
 	known := t.socks[s.cookie]
 	if known == nil {
 		t.socks[s.cookie] = &sockSeen{drops: s.drops, look: t.look}
-		if t.look == 1 {
+		if !t.whole {
 			return 0
 		}
 		return s.drops

@@ -54,3 +54,6 @@ var (
 		Source: fromConnections, ByHand: "ss -tan dst ADDR:PORT",
 	}
 )
+
+// connectionSignals come from the dump of all connections.
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsUsable, destinationSockets}

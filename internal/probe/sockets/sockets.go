@@ -32,12 +32,9 @@ const (
 // All returns the probe of sockets.
 func All() []probe.Probe {
 	return []probe.Probe{{
-		Name:  "sockets",
-		Scope: probe.PerHost,
-		Signals: []*model.Signal{
-			listenQueue, listenLimit, listenLimitBy, listenDrops, listenAccepted, listenSynRecv,
-			portsUsed, portsUsable, destinationSockets,
-		},
+		Name:    "sockets",
+		Scope:   probe.PerHost,
+		Signals: append([]*model.Signal{listenQueue, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.05 ms (ten a second); all connections 0.6 ms with 90 sockets, 2.3 ms with 3,000, " +
 			"21 ms with 28,500 (beyond 15 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes",
 		Blind: []string{
@@ -120,6 +117,8 @@ func (r *reader) Read(out *probe.Out) error {
 	r.reportListeners(out)
 	if r.pace.Due(out.Now(), out.Forced()) {
 		r.reportConnections(out)
+	} else {
+		out.Keep(connectionSignals...)
 	}
 	return nil
 }
@@ -218,9 +217,11 @@ func (r *reader) reportListeners(out *probe.Out) {
 		if err == nil {
 			out.Put(listenLimitBy, 1, l.name, l.owner, limitBy(l.limitEach, somaxconn))
 		}
-		if !l.unix {
+		if l.hasDrops {
 			l.drops += l.dropsSince
 			out.Put(listenDrops, float64(l.drops), l.name, l.owner)
+		} else if !l.unix {
+			out.Mark(listenDrops, probe.Absent("this kernel does not tell what a listener dropped (Linux 4.9 does)"))
 		}
 		l.peak, l.seen, l.dropsSince = 0, false, 0
 	}
@@ -266,7 +267,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 			r.host.Name, r.flows.total, cost.Milliseconds(), every))
 	}
 	if err != nil {
-		for _, s := range []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsUsable, destinationSockets} {
+		for _, s := range connectionSignals {
 			out.Mark(s, err)
 		}
 		return

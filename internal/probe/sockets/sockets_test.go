@@ -407,3 +407,25 @@ func FuzzParseUsablePorts(f *testing.F) {
 		}
 	})
 }
+
+// A first look that failed half way must not make the second count what
+// listeners dropped before we came.
+func TestDropsAfterAFirstLookThatFailed(t *testing.T) {
+	old := inetSock{state: tcpListen, src: at("10.0.0.1:80"), cookie: 1, drops: 900, hasDrops: true}
+	tab := newTable()
+	tab.begin() // and no end
+	tab.lookAt(old)
+	if l := tab.of(old.src); l.dropsSince != 0 {
+		t.Errorf("drops %d, want 0", l.dropsSince)
+	}
+	old.drops = 903
+	tab.lookAt(old)
+	if l := tab.of(old.src); l.dropsSince != 3 || !l.hasDrops {
+		t.Errorf("drops %d (%v), want 3", l.dropsSince, l.hasDrops)
+	}
+	silent := inetSock{state: tcpListen, src: at("10.0.0.1:81"), cookie: 2} // a kernel that does not tell
+	tab.lookAt(silent)
+	if tab.of(silent.src).hasDrops {
+		t.Error("drops that the kernel did not tell are known")
+	}
+}

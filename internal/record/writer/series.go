@@ -1,19 +1,13 @@
 package writer
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	walrecord "github.com/prometheus/prometheus/tsdb/record"
 	"github.com/prometheus/prometheus/tsdb/wlog"
@@ -23,15 +17,8 @@ import (
 	"plimsoll/internal/record"
 )
 
-const (
-	segmentSize = 16 << 20
-	// stripes of the head's locks; one goroutine fills it.
-	stripes = 64
-	// longRun in milliseconds is longer than any run, so that it makes one block.
-	longRun = 1000 * 24 * 3600 * 1000
-	// cutBatch samples are committed at once when the block is cut.
-	cutBatch = 20_000
-)
+// segmentSize is that of the log's files, in bytes.
+const segmentSize = 16 << 20
 
 // series writes samples to a write-ahead log of Prometheus' form. While the
 // run lasts nothing else is kept of them in memory but where each series'
@@ -48,6 +35,8 @@ type series struct {
 	samples  []walrecord.RefSample
 	buf      []byte
 	builder  labels.ScratchBuilder
+	// pieceSamples is the constant of that name; fewer in tests.
+	pieceSamples int
 }
 
 // reading holds the times of a signal's newest reading and of the one before.
@@ -60,13 +49,13 @@ type entry struct {
 }
 
 func newSeries(dir string, interval, start int64) (*series, error) {
-	log, err := wlog.NewSize(slog.New(slog.DiscardHandler), nil, filepath.Join(dir, record.WALDir), segmentSize, compression.Snappy)
+	log, err := wlog.NewSize(quiet, nil, filepath.Join(dir, record.WALDir), segmentSize, compression.Snappy)
 	if err != nil {
 		return nil, err
 	}
 	return &series{
 		dir: dir, interval: max(interval, 1), start: start, log: log,
-		refs: map[string]*entry{}, readings: map[string]*reading{},
+		refs: map[string]*entry{}, readings: map[string]*reading{}, pieceSamples: pieceSamples,
 	}, nil
 }
 
@@ -162,70 +151,3 @@ func (s *series) commit() error {
 }
 
 func (s *series) close() error { return s.log.Close() }
-
-// cut makes the log one block and removes the log.
-func (s *series) cut() (err error) {
-	tmp := filepath.Join(s.dir, "cut.tmp")
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	opts := tsdb.DefaultHeadOptions()
-	opts.ChunkRange = longRun
-	opts.ChunkDirRoot = tmp
-	opts.StripeSize = stripes
-	opts.IsolationDisabled = true
-	quiet := slog.New(slog.DiscardHandler)
-	head, err := tsdb.NewHead(nil, quiet, nil, nil, opts, tsdb.NewHeadStats())
-	if err != nil {
-		return fmt.Errorf("cut the series into a block: %w", err)
-	}
-	defer func() { err = errors.Join(err, head.Close()) }()
-	if err := head.Init(math.MinInt64); err != nil {
-		return fmt.Errorf("cut the series into a block: %w", err)
-	}
-	if err := s.fill(head); err != nil {
-		return fmt.Errorf("cut the series into a block: %w", err)
-	}
-	if head.NumSeries() == 0 {
-		return nil // the empty log stays; there is nothing to make a block of
-	}
-	compactor, err := tsdb.NewLeveledCompactor(context.Background(), nil, quiet, []int64{longRun}, nil, nil)
-	if err != nil {
-		return fmt.Errorf("cut the series into a block: %w", err)
-	}
-	// A block's end is exclusive.
-	if _, err := compactor.Write(s.dir, head, head.MinTime(), head.MaxTime()+1, nil); err != nil {
-		return fmt.Errorf("cut the series into a block: %w", err)
-	}
-	return os.RemoveAll(filepath.Join(s.dir, record.WALDir))
-}
-
-// fill reads the log back into a head.
-func (s *series) fill(head *tsdb.Head) error {
-	named := map[uint64]labels.Labels{}
-	refs := map[uint64]storage.SeriesRef{}
-	app := head.Appender(context.Background())
-	n := 0
-	err := record.ReadWAL(filepath.Join(s.dir, record.WALDir),
-		func(ref uint64, lset labels.Labels) error {
-			named[ref] = lset
-			return nil
-		},
-		func(ref uint64, p record.Point) error {
-			got, err := app.Append(refs[ref], named[ref], p.Time, p.Value)
-			if err != nil {
-				return fmt.Errorf("%s: %w", named[ref], err)
-			}
-			refs[ref] = got
-			if n++; n%cutBatch != 0 {
-				return nil
-			}
-			if err := app.Commit(); err != nil {
-				return err
-			}
-			app = head.Appender(context.Background())
-			return nil
-		})
-	if err != nil {
-		return errors.Join(err, app.Rollback())
-	}
-	return app.Commit()
-}

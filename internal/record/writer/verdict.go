@@ -12,7 +12,7 @@ import (
 // be made from the rest of the directory at any time, so nothing reads it back.
 func Verdict(dir string, doc []byte) error {
 	path := filepath.Join(dir, record.VerdictFile)
-	if err := os.WriteFile(path+".new", doc, 0o644); err != nil {
+	if err := os.WriteFile(path+".new", doc, 0o600); err != nil {
 		return fmt.Errorf("leave the verdict in the run directory: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {

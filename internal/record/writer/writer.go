@@ -18,6 +18,10 @@ import (
 	"plimsoll/internal/record"
 )
 
+// maxNotes is how many notes a run keeps: a source that comes and goes makes a
+// new one each time.
+const maxNotes = 100
+
 // statusEvery is how many milliseconds of the run at least lie between two
 // rewritings of run.json for no other reason than that a signal's status changed.
 const statusEvery = 5000
@@ -65,7 +69,12 @@ func emptyDir(dir string) error {
 	if len(entries) > 0 {
 		return fmt.Errorf("%s: holds something already; name a directory that is new or empty", dir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o755); err != nil {
+		return fmt.Errorf("make the run directory: %w", err)
+	}
+	// Lines of services' logs and the watched command line are in it, which
+	// other users of the machine may have no right to read.
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the run directory: %w", err)
 	}
 	return nil
@@ -79,7 +88,7 @@ func (w *Writer) open() error {
 	if w.series, err = newSeries(filepath.Join(w.dir, record.SeriesDir), w.run.Plan.Interval, w.run.Started); err != nil {
 		return err
 	}
-	w.events, err = os.OpenFile(filepath.Join(w.dir, record.EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	w.events, err = os.OpenFile(filepath.Join(w.dir, record.EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	return err
 }
 
@@ -140,11 +149,15 @@ func (w *Writer) Status(host, signal string, st model.Status) {
 	}
 }
 
-// Note records a sentence about the observation itself, once.
+// Note records a sentence about the observation itself, once. Of very many the
+// first ones are kept.
 func (w *Writer) Note(sentence string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !slices.Contains(w.run.Notes, sentence) {
+	if len(w.run.Notes) == maxNotes {
+		sentence = "there was more to note than is kept"
+	}
+	if len(w.run.Notes) <= maxNotes && !slices.Contains(w.run.Notes, sentence) {
 		w.run.Notes = append(w.run.Notes, sentence)
 		w.changed = true
 	}
@@ -205,14 +218,14 @@ func (w *Writer) writeManifest() (err error) {
 	if w.run.Closed {
 		err = errors.Join(err, f.Sync())
 	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	w.written, w.changed = w.newest, false
 	return os.Rename(f.Name(), filepath.Join(w.dir, record.ManifestFile))
 }
 
-// Close ends the run: the series are cut into one block, their log is removed,
+// Close ends the run: the series are cut into blocks, their log is removed,
 // and the manifest says that the run is whole. After an error the log stays,
 // and the run opens as one that was cut off.
 func (w *Writer) Close() error {

@@ -122,6 +122,68 @@ func TestARunReadsTheSameFromLogAndBlock(t *testing.T) {
 	}
 }
 
+func TestALongRunIsCutIntoSeveralBlocks(t *testing.T) {
+	for _, most := range []int{1, 2, 3, 8, 9, 10} { // of 9 samples, two are zeros before the first
+		w, dir := create(t)
+		w.series.pieceSamples = most
+		threeRounds(t, w)
+		check(t, w.Close())
+		if diff := cmp.Diff(threeRoundsDump, dump(t, dir)); diff != "" {
+			t.Errorf("%d samples a block (-want +got):\n%s", most, diff)
+		}
+		found, err := os.ReadDir(filepath.Join(dir, "series"))
+		check(t, err)
+		if want := (9 + most - 1) / most; len(found) != want {
+			t.Errorf("%d samples a block: %v, want %d blocks and nothing else", most, found, want)
+		}
+	}
+}
+
+func TestTheLogCountsAsLongAsItIsThere(t *testing.T) {
+	w, dir := create(t)
+	threeRounds(t, w)
+	wal, kept := filepath.Join(dir, "series", "wal"), filepath.Join(t.TempDir(), "wal")
+	check(t, os.CopyFS(kept, os.DirFS(wal)))
+	w.series.pieceSamples = 3
+	check(t, w.Close())
+	// Killed when the first of the blocks had its name.
+	check(t, os.CopyFS(wal, os.DirFS(kept)))
+	found, err := filepath.Glob(filepath.Join(dir, "series", "*", "index"))
+	check(t, err)
+	check(t, os.RemoveAll(filepath.Dir(found[1])))
+	if diff := cmp.Diff(threeRoundsDump, dump(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestARunIsItsOwnersAlone(t *testing.T) {
+	w, dir := create(t)
+	check(t, w.Close())
+	check(t, Verdict(dir, nil))
+	for name, want := range map[string]fs.FileMode{".": 0o700, "run.json": 0o600, "events.jsonl": 0o600, "verdict.json": 0o600} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		check(t, err)
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s: mode %o, want %o", name, got, want)
+		}
+	}
+}
+
+func TestManyNotesAreCutOff(t *testing.T) {
+	w, dir := create(t)
+	for i := range 10 * maxNotes {
+		w.Note(fmt.Sprint("note ", i))
+	}
+	check(t, w.Close())
+	run, err := record.Open(dir)
+	check(t, err)
+	defer run.Close()
+	notes := run.Meta().Notes
+	if len(notes) != maxNotes+1 || notes[0] != "note 0" || notes[maxNotes] != "there was more to note than is kept" {
+		t.Errorf("%d notes, from %q to %q", len(notes), notes[0], notes[len(notes)-1])
+	}
+}
+
 func TestManifestEventsAndLatency(t *testing.T) {
 	w, dir := create(t)
 	w.Status("server", "g", model.Status{State: model.Read})
