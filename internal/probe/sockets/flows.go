@@ -54,6 +54,7 @@ type flowKey struct {
 type flow struct {
 	flowKey
 	ports  int // inside the usable range
+	held   int // of these, in TIME_WAIT
 	states [stateCount]int
 }
 
@@ -61,7 +62,9 @@ type flow struct {
 type destination struct {
 	dst endpoint
 	// ports is the number of local ports used on the local address that uses most.
-	ports  int
+	ports int
+	// held is how many of these are in TIME_WAIT.
+	held   int
 	states [stateCount]int
 }
 
@@ -96,6 +99,9 @@ func (f *flows) add(s *inetSock) {
 	}
 	if f.usable.has(s.src.port) {
 		f.list[i].ports++
+		if s.state == tcpTimeWait {
+			f.list[i].held++
+		}
 	}
 	f.list[i].states[stateOf(s.state)]++
 }
@@ -112,7 +118,9 @@ func (f *flows) destinations() []destination {
 			at[fl.dst] = j
 			all = append(all, destination{dst: fl.dst})
 		}
-		all[j].ports = max(all[j].ports, fl.ports)
+		if fl.ports > all[j].ports {
+			all[j].ports, all[j].held = fl.ports, fl.held
+		}
 		for s, n := range fl.states {
 			all[j].states[s] += n
 		}

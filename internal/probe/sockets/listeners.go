@@ -28,6 +28,8 @@ type listener struct {
 
 	// Since the last report.
 	peak       uint32 // longest queue
+	queued     uint64 // queue lengths of all looks together
+	looks      int
 	seen       bool
 	limitSum   uint32
 	limitEach  uint32 // the largest limit of one socket
@@ -78,6 +80,8 @@ func (t *table) end() {
 		if l.here {
 			l.look, l.seen = t.look, true
 			l.peak = max(l.peak, l.queue)
+			l.queued += uint64(l.queue)
+			l.looks++
 			l.limitSum, l.limitEach = l.limit, l.largest
 		}
 	}

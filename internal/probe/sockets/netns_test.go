@@ -417,6 +417,7 @@ func wantReal(comm, path string) map[string]float64 {
 	} {
 		labels := "{" + l.listen + "," + comm + "}"
 		want["plimsoll_tcp_listen_queue"+labels] = l.queue
+		want["plimsoll_tcp_listen_queue_mean"+labels] = l.queue // they stand still
 		want["plimsoll_tcp_listen_queue_limit"+labels] = l.limit
 		want["plimsoll_tcp_listen_queue_limit_by{"+l.listen+","+comm+","+l.by+"}"] = 1
 		want["plimsoll_tcp_listen_accepted"+labels] = l.accepted
@@ -435,6 +436,7 @@ func wantReal(comm, path string) map[string]float64 {
 		{"127.0.0.1:8003", 6, 6},
 	} {
 		want["plimsoll_tcp_destination_ports_used{"+d.dst+"}"] = d.used
+		want["plimsoll_tcp_destination_ports_time_wait{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_ports_usable{"+d.dst+"}"] = 490
 		for _, state := range stateNames {
 			want["plimsoll_tcp_destination_sockets{"+d.dst+","+state+"}"] = 0

@@ -13,6 +13,11 @@ var (
 		Help:   "Connections waiting to be accepted: the longest queue seen since the last reading, looked at ten times a second. Unix stream listeners are here, too (listen=\"unix:PATH\").",
 		Source: fromListeners, ByHand: "ss -ltn; ss -lx (Recv-Q)",
 	}
+	listenQueueMean = &model.Signal{
+		Name: "plimsoll_tcp_listen_queue_mean", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Connections waiting to be accepted: the mean of the looks since the last reading, ten a second. A burst that is soon accepted has a long queue and a short mean.",
+		Source: fromListeners, ByHand: "ss -ltn; ss -lx (Recv-Q, several times)",
+	}
 	listenLimit = &model.Signal{
 		Name: "plimsoll_tcp_listen_queue_limit", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
 		Help:   "Connections that may wait to be accepted; the kernel lets one more in. Sockets that share the address are added up.",
@@ -43,6 +48,11 @@ var (
 		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
 		Source: fromConnections, ByHand: "ss -tan dst ADDR:PORT | wc -l",
 	}
+	portsTimeWait = &model.Signal{
+		Name: "plimsoll_tcp_destination_ports_time_wait", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
+		Help:   "Of the ports used towards a destination, those that only TIME_WAIT holds, on the same local address.",
+		Source: fromConnections, ByHand: "ss -tan state time-wait dst ADDR:PORT | wc -l",
+	}
 	portsUsable = &model.Signal{
 		Name: "plimsoll_tcp_destination_ports_usable", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
 		Help:   "Local ports that connect() may choose from towards a destination, for each local address.",
@@ -56,4 +66,4 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsUsable, destinationSockets}
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsTimeWait, portsUsable, destinationSockets}

@@ -34,7 +34,7 @@ func All() []probe.Probe {
 	return []probe.Probe{{
 		Name:    "sockets",
 		Scope:   probe.PerHost,
-		Signals: append([]*model.Signal{listenQueue, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
+		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.05 ms (ten a second); all connections 0.6 ms with 90 sockets, 2.3 ms with 3,000, " +
 			"21 ms with 28,500 (beyond 15 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes",
 		Blind: []string{
@@ -213,6 +213,7 @@ func (r *reader) reportListeners(out *probe.Out) {
 			continue
 		}
 		out.Put(listenQueue, float64(l.peak), l.name, l.owner)
+		out.Put(listenQueueMean, float64(l.queued)/float64(l.looks), l.name, l.owner)
 		out.Put(listenLimit, float64(l.limitSum), l.name, l.owner)
 		if err == nil {
 			out.Put(listenLimitBy, 1, l.name, l.owner, limitBy(l.limitEach, somaxconn))
@@ -223,7 +224,7 @@ func (r *reader) reportListeners(out *probe.Out) {
 		} else if !l.unix {
 			out.Mark(listenDrops, probe.Absent("this kernel does not tell what a listener dropped (Linux 4.9 does)"))
 		}
-		l.peak, l.seen, l.dropsSince = 0, false, 0
+		l.peak, l.queued, l.looks, l.seen, l.dropsSince = 0, 0, 0, false, 0
 	}
 	if r.unixMissing != nil {
 		out.Note(fmt.Sprintf("host %s: Unix sockets are not listed; the kernel needs CONFIG_UNIX_DIAG (modprobe unix_diag): %v", r.host.Name, r.unixMissing))
@@ -274,6 +275,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 	}
 	if portsErr != nil {
 		out.Mark(portsUsed, portsErr)
+		out.Mark(portsTimeWait, portsErr)
 		out.Mark(portsUsable, portsErr)
 	}
 	r.putAccepted(out)
@@ -356,6 +358,7 @@ func (r *reader) putDestinations(out *probe.Out, portsKnown bool) {
 		dst := r.reported[d.dst]
 		if portsKnown {
 			out.Put(portsUsed, float64(d.ports), dst)
+			out.Put(portsTimeWait, float64(d.held), dst)
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
 		for s, n := range d.states {

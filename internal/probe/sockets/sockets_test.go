@@ -246,7 +246,7 @@ func TestFlows(t *testing.T) {
 	add("10.0.0.1:20000", "10.0.0.9:81", tcpCloseWait)
 	add("10.0.0.1:700", "10.0.0.9:81", tcpEstablished) // bound outside of the range
 	want := []destination{
-		{dst: at("10.0.0.9:80"), ports: 3, states: [stateCount]int{stateEstablished: 1, stateTimeWait: 2, stateSynSent: 1, stateFinWait: 1}},
+		{dst: at("10.0.0.9:80"), ports: 3, held: 1, states: [stateCount]int{stateEstablished: 1, stateTimeWait: 2, stateSynSent: 1, stateFinWait: 1}},
 		{dst: at("10.0.0.9:81"), ports: 1, states: [stateCount]int{stateEstablished: 1, stateCloseWait: 1}},
 	}
 	if diff := cmp.Diff(want, f.destinations(), cmp.AllowUnexported(destination{}, endpoint{})); diff != "" {
