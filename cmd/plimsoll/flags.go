@@ -81,7 +81,8 @@ type loadFlags struct {
 	calm, ramp           time.Duration
 }
 
-func (f *loadFlags) add(c *cobra.Command) {
+// add adds the flags; calm and ramp are the lengths of those phases when nobody says.
+func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs := c.Flags()
 	fs.IntVarP(&f.connections, "connections", "c", 100, "keep `N` connections open at once")
 	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8)")
@@ -93,8 +94,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
 	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
-	durationFlag(fs, &f.calm, "calm", "", 2*time.Second, "how long to send with one connection first; 0 leaves it out")
-	durationFlag(fs, &f.ramp, "ramp", "", time.Second, "how long to take for opening the connections; 0 opens all at once")
+	durationFlag(fs, &f.calm, "calm", "", calm, "how long to send with one connection first; 0 leaves it out")
+	durationFlag(fs, &f.ramp, "ramp", "", ramp, "how long to take for opening the connections; 0 opens all at once")
 }
 
 // plan checks the flags and makes the plan of them; load.Check has the last

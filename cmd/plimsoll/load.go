@@ -13,13 +13,14 @@ import (
 )
 
 const loadLong = `Drives the load and says what came back, and nothing else: no host is watched, no
-run directory is made, there is no verdict. The flags are those of "plimsoll run".`
+run directory is made, there is no verdict. The flags are those of "plimsoll run",
+but nothing is sent beside what was asked for: --calm and --ramp are 0.`
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
 		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json"}
 	var what loadFlags
-	what.add(c)
+	what.add(c, 0, 0)
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)

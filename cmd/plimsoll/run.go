@@ -46,7 +46,7 @@ func runCommand(w *world) *cobra.Command {
 		Args: oneArgument("the URL of the service")}
 	var what loadFlags
 	var watch watchFlags
-	what.add(c)
+	what.add(c, 2*time.Second, time.Second)
 	watch.add(c)
 	var phases session.Phases
 	durationFlag(c.Flags(), &phases.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
