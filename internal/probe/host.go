@@ -74,9 +74,25 @@ func OpenHost(name, spec string) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", name, err)
 	}
-	first, err := inode("/proc/1/ns/net")
-	h.machine = h.pidns == 0 && (first == h.netns || err != nil && h.netns == own)
+	h.machine = h.pidns == 0 && h.netns == machineNetNS(own)
 	return h, nil
+}
+
+// machineNetNS is the network namespace of the machine itself: that of its
+// first process or, where a sandbox hides that one even from root, of its
+// kernel threads. Where neither can be seen it is taken to be our own.
+func machineNetNS(own uint64) uint64 {
+	if first, err := inode("/proc/1/ns/net"); err == nil {
+		return first
+	}
+	comm, err := os.ReadFile("/proc/2/comm")
+	if err != nil || string(comm) != "kthreadd\n" {
+		return own
+	}
+	if kernel, err := inode("/proc/2/ns/net"); err == nil {
+		return kernel
+	}
+	return own
 }
 
 func (h *Host) openNamed(name string, own uint64) error {
