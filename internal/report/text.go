@@ -205,34 +205,49 @@ func isTold(v model.Verdict, f model.Finding) bool {
 // ruledOut lists the causes that it was not, with the value that did it, and
 // in one line the symptoms that nobody felt.
 func ruledOut(p *paper, v model.Verdict) {
-	var causes, quiet []model.Finding
+	var causes []model.Finding
+	var quiet, nothing []string
+	add := func(list *[]string, rule string) {
+		if !slices.Contains(*list, rule) {
+			*list = append(*list, rule)
+		}
+	}
 	for _, f := range slices.Concat(v.RuledOut, v.Findings) {
 		cleared := f.Answer == model.RuledOut
 		switch {
 		case f.Kind == "symptom" && (cleared || f.Answer == model.Near && f.ExplainedBy == ""):
-			quiet = append(quiet, f)
-		case cleared && f.Kind != "symptom" && f.Kind != "healthy":
+			if !isSeen(v, f.Rule) {
+				add(&quiet, f.Rule)
+			}
+		case !cleared || f.Kind == "symptom" || f.Kind == "healthy":
+		case hadNothing(f):
+			add(&nothing, f.Rule)
+		default:
 			causes = append(causes, f)
 		}
 	}
+	// What was judged on one host is not listed for those that have none of it.
+	nothing = slices.DeleteFunc(nothing, func(rule string) bool {
+		return slices.ContainsFunc(slices.Concat(causes, v.Findings, v.Unknown), func(f model.Finding) bool { return f.Rule == rule })
+	})
 	slices.SortStableFunc(causes, closestFirst)
 	section(p, green, "RULED OUT", causes, func(f model.Finding) string { return says(f, model.False) })
-	if len(quiet) == 0 {
-		return
-	}
-	var rules []string
-	for _, f := range quiet {
-		if !isSeen(v, f.Rule) && !slices.Contains(rules, f.Rule) {
-			rules = append(rules, f.Rule)
-		}
-	}
-	if len(rules) == 0 {
-		return
-	}
-	if len(causes) == 0 {
+	if len(causes) == 0 && len(quiet)+len(nothing) > 0 {
 		p.heading(green, "RULED OUT")
 	}
-	p.hang(0, ruleWidth, "no sign of", plain, strings.Join(rules, ", "))
+	for _, line := range []struct {
+		label string
+		rules []string
+	}{{"no sign of", quiet}, {"nothing here to judge by", nothing}} {
+		if len(line.rules) > 0 {
+			p.hang(0, ruleWidth, line.label, plain, strings.Join(line.rules, ", "))
+		}
+	}
+}
+
+// hadNothing says whether a rule was ruled out because there is none of what it judges.
+func hadNothing(f model.Finding) bool {
+	return len(f.Clues) == 1 && f.Clues[0].ID == "applies"
 }
 
 // isSeen says whether a rule holds for some subject.
