@@ -86,12 +86,23 @@ func (h *Host) claims(p *Proc) bool {
 	return h.pidns == 0 || h.pidns == p.pidns
 }
 
+const (
+	// A list of processes is used again while it is younger than so many times
+	// what it took to make: one per cent of a core, at most, goes into lists …
+	listWorth = 100
+	// … but within these bounds: the hosts of one round share one list, and a
+	// round a second must not find that of the round before.
+	listYoungest = 50 * time.Millisecond
+	listOldest   = 900 * time.Millisecond
+)
+
 // procTable is one scan of a /proc, shared by the hosts of a machine.
 type procTable struct {
 	dir string
 
 	mu      sync.Mutex
 	scanned time.Time
+	good    time.Duration // for how long the scan is good
 	known   map[int]*knownProc
 	last    []Proc
 }
@@ -111,15 +122,16 @@ func newProcTable(dir string) *procTable {
 	return &procTable{dir: dir, known: map[int]*knownProc{}}
 }
 
-// list returns all processes, scanned anew when the last scan is older than
-// nearly a second (a round a second must not hit every other scan). The slice
-// must not be changed.
+// list returns all processes, scanned anew when the last scan is too old: an
+// old one lacks those that have begun and names those that have ended, so a
+// group of short-lived processes would look empty. The slice must not be changed.
 func (t *procTable) list(now time.Time) ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.scanned.IsZero() && now.Sub(t.scanned) < 900*time.Millisecond {
+	if !t.scanned.IsZero() && now.Sub(t.scanned) < t.good {
 		return t.last, nil
 	}
+	begun := time.Now()
 	entries, err := pidEntries(t.dir)
 	if err != nil {
 		return nil, err
@@ -136,6 +148,7 @@ func (t *procTable) list(now time.Time) ([]Proc, error) {
 		}
 	}
 	t.last, t.scanned = list, now
+	t.good = min(max(listWorth*time.Since(begun), listYoungest), listOldest)
 	return list, nil
 }
 

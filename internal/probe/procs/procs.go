@@ -111,10 +111,15 @@ func (r *reader) Read(out *probe.Out) error {
 		out.Keep(signals...)
 		return nil
 	}
+	list, err := r.list() // which is shared with other probes, and paces itself
+	if err != nil {
+		r.pace.Took(0, out.Rhythm())
+		return err
+	}
 	runtime.LockOSThread() // for the thread's CPU time
 	defer runtime.UnlockOSThread()
 	start := pace.CPUTime()
-	err := r.scan()
+	r.scan(list)
 	cost := pace.CPUTime() - start
 	if r.round == 1 {
 		cost = 0 // the first look is a detailed one at everything
@@ -122,9 +127,6 @@ func (r *reader) Read(out *probe.Out) error {
 	if every := r.pace.Took(cost, out.Rhythm()); every > 0 {
 		out.Note(fmt.Sprintf("host %s: looking at %d processes takes %d ms of CPU time, so they are read every %v",
 			r.host.Name, len(r.procs), cost.Milliseconds(), every))
-	}
-	if err != nil {
-		return err
 	}
 	r.report(out)
 	return nil
@@ -137,12 +139,8 @@ func (r *reader) Close() error {
 	return r.tree.close()
 }
 
-// scan brings everything up to date.
-func (r *reader) scan() error {
-	list, err := r.list()
-	if err != nil {
-		return err
-	}
+// scan brings everything up to date with the host's list of processes.
+func (r *reader) scan(list []probe.Proc) {
 	r.round++
 	r.threadsLeft = r.threadsPerRound
 	began := r.now()
@@ -163,7 +161,6 @@ func (r *reader) scan() error {
 	}
 	r.command.reckon()
 	r.before = began
-	return nil
 }
 
 func (r *reader) report(out *probe.Out) {
