@@ -153,8 +153,9 @@ int process_fork(__u64 *ctx)
 
 	if (child->pid != child->tgid || is_ours(child->tgid)) /* a thread */
 		return 0;
-	/* On Linux 6.18 our program on sched_process_free was seen not to run for one
-	 * process in some thousands. Then its task_struct comes back as another's. */
+	/* On Linux 6.18 our program on sched_process_free was seen not to run for up to
+	 * one process in a hundred, for a reason not known yet (no look-up failed, no
+	 * recursion was counted). Then its task_struct comes back as another's. */
 	__u64 key = (__u64)child;
 	struct process *p = bpf_map_lookup_elem(&processes, &key);
 	if (p && p->ended) {

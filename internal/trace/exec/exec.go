@@ -37,12 +37,14 @@ func Tracer() trace.Tracer {
 	}
 }
 
-const cost = "not measured yet"
+const cost = "2.9 µs of BPF run time a process (fork 0.8, exec 1.0, exit 0.6, free 0.5; at 700 processes/s, Linux 6.18, 2 " +
+	"CPUs); a fork+exec+exit of 690 µs took 8 µs longer, which the spread (−34 to +28) does not resolve; a " +
+	"keep-alive request costs nothing"
 
 var blind = []string{
 	"an execve that fails (no such file, no permission) starts nothing and is not seen; the fork before it is, as one that ended without executing anything",
 	"CPU time is known once a process has ended and its parent has waited for it; what still runs, and zombies, are not in it",
-	"now and then (one process in some thousands, on Linux 6.18) the freeing of a process is not seen; its CPU time then comes late, lacks the work of taking it down, and is counted by lost_total{what=\"frees\"}",
+	"now and then (up to one process in a hundred, on Linux 6.18) the freeing of a process is not seen; its CPU time then comes late, lacks the work of taking it down, and is counted by lost_total{what=\"frees\"}",
 	"a command's name is the first 15 bytes of its program's; a process may also call itself something else",
 	"of a process that was there before, the ancestors are those that it has when it ends",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
