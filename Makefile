@@ -5,7 +5,7 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: build install-deps demo test bench clean
+.PHONY: build install-deps demo test bench bpf clean
 
 build: bin/plimsoll
 
@@ -26,6 +26,13 @@ test: install-deps build
 
 bench: build
 	go test -run '^$$' -bench . -benchmem ./...
+
+# bpf builds the BPF objects anew: clang 14 and llvm-strip. They are committed, so
+# that nothing else needs a C compiler; git diff shows whether they were stale.
+bpf:
+	@command -v clang >/dev/null || { echo "make: clang is not here; apt-get install clang llvm" >&2; exit 1; }
+	go generate ./internal/trace/...
+	PLIMSOLL_BPF_BUILT=1 go test -count=1 -run '^TestObjectsAreFresh$$' ./internal/trace
 
 clean:
 	rm -rf bin

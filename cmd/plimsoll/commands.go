@@ -16,6 +16,7 @@ func commands(w *world) []*cobra.Command {
 		loadCommand(w),
 		labCommand(w),
 		rulesCommand(w),
+		traceCommand(w),
 		signalsCommand(w),
 		doctorCommand(w),
 		loadEngine(w),

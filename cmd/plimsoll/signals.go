@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/all"
+	tracers "plimsoll/internal/trace/all"
 )
 
 const signalsLong = `Lists every signal: its name (node_exporter's, process-exporter's and the other
@@ -54,6 +55,9 @@ func allSignals() []*model.Signal {
 	list := slices.Clone(load.Signals)
 	for _, p := range all.All() {
 		list = append(list, p.Signals...)
+	}
+	for _, t := range tracers.All() {
+		list = append(list, t.Signals...)
 	}
 	slices.SortFunc(list, func(a, b *model.Signal) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(list, func(a, b *model.Signal) bool { return a.Name == b.Name })

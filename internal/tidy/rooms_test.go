@@ -19,8 +19,9 @@ internal/record:         internal/model
 internal/record/writer:  internal/model internal/record
 internal/load:           internal/model
 internal/probe:          internal/model
+internal/trace:          internal/model
 internal/diagnose:       internal/model internal/record rules
-internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe
+internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace
 internal/report:         internal/model
 lab:
 internal/lab:            internal/model internal/record

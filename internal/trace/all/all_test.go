@@ -1,0 +1,86 @@
+package all
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/model"
+)
+
+// TestEveryFolderWithATracerIsListed looks for folders with C in them.
+func TestEveryFolderWithATracerIsListed(t *testing.T) {
+	listed := map[string]bool{}
+	for _, tr := range All() {
+		listed[tr.Name] = true
+	}
+	sources, err := filepath.Glob("../*/*.bpf.c")
+	if err != nil || len(sources) == 0 {
+		t.Fatal(sources, err)
+	}
+	for _, path := range sources {
+		name := filepath.Base(filepath.Dir(path))
+		if !listed[name] {
+			t.Errorf("%s is in no tracer of all.go", path)
+		}
+		delete(listed, name)
+	}
+	for name := range listed {
+		t.Errorf("tracer %s has no folder of its name with its C", name)
+	}
+}
+
+func TestEveryTracerIsComplete(t *testing.T) {
+	for _, tr := range All() {
+		if tr.Name == "" || tr.About == "" || tr.Cost == "" || tr.ByHand == "" || len(tr.Blind) == 0 || tr.Start == nil ||
+			len(tr.Signals) == 0 || len(tr.Tracepoints) == 0 || tr.FirstKernel.Major == 0 {
+			t.Errorf("tracer %q: something is not filled in: %+v", tr.Name, tr)
+		}
+		page := readme(t, tr.Name)
+		for _, want := range append([]string{"## Fields", "## Overhead", "## Blind spots", "## By hand", tr.Cost, tr.ByHand}, tr.Blind...) {
+			if !strings.Contains(page, oneLine(want)) {
+				t.Errorf("%s/README.md does not say: %s", tr.Name, want)
+			}
+		}
+		for _, s := range tr.Signals {
+			if !strings.Contains(page, "`"+s.Name+"`") {
+				t.Errorf("%s/README.md does not name %s", tr.Name, s.Name)
+			}
+		}
+	}
+}
+
+func readme(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", name, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oneLine(string(text))
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func TestSignalsAreDescribedAndNamedAsPrometheusWants(t *testing.T) {
+	name := regexp.MustCompile(`^plimsoll_[a-z_]+_(total|sum|count|bucket)$`)
+	seen := map[string]bool{}
+	for _, tr := range All() {
+		for _, s := range tr.Signals {
+			if seen[s.Name] || !name.MatchString(s.Name) || !strings.HasPrefix(s.Name, "plimsoll_"+tr.Name+"_") {
+				t.Errorf("signal %s: want a name of its own, beginning with its tracer's, ending as a counter does", s.Name)
+			}
+			seen[s.Name] = true
+			if s.Kind != model.Counter || !s.StartsAtZero {
+				t.Errorf("signal %s: what a tracer counts begins at zero when it starts", s.Name)
+			}
+			if !strings.HasSuffix(s.Help, ".") || s.Unit == "" || s.Source == "" || s.ByHand == "" {
+				t.Errorf("signal %s: want help, unit, source and by-hand: %+v", s.Name, s)
+			}
+		}
+		if !seen["plimsoll_"+tr.Name+"_lost_total"] {
+			t.Errorf("tracer %s does not say what it lost", tr.Name)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+ *
+ * What our programs need of libbpf's headers, and what they share. The helpers'
+ * numbers are the kernel's stable interface (include/uapi/linux/bpf.h).
+ */
+#ifndef PLIMSOLL_BPF_H
+#define PLIMSOLL_BPF_H
+
+#include "vmlinux.h"
+
+#define SEC(name) __attribute__((section(name), used))
+#define __always_inline inline __attribute__((always_inline))
+#define __uint(name, val) int(*name)[val]
+#define __type(name, val) typeof(val) *name
+
+static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, __u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
+static __u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static long (*bpf_probe_read_user)(void *dst, __u32 size, const void *unsafe_ptr) = (void *)112;
+static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *unsafe_ptr) = (void *)113;
+static long (*bpf_probe_read_kernel_str)(void *dst, __u32 size, const void *unsafe_ptr) = (void *)115;
+static void *(*bpf_ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) = (void *)131;
+static void (*bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
+static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *value, __u64 flags) = (void *)156;
+
+#define bpf_core_field_exists(field) __builtin_preserve_field_info(field, 2)
+
+#define PLIMSOLL_IGNORED 4
+
+/* Processes of our own (tgid), which are left out of everything; 0 is none.
+ * Written by user space at any time. */
+volatile __u32 ignored[PLIMSOLL_IGNORED];
+
+static __always_inline bool is_ours(__u32 tgid)
+{
+	return tgid == ignored[0] || tgid == ignored[1] || tgid == ignored[2] || tgid == ignored[3];
+}
+
+/* Kernel threads are told apart by what follows a slash (kworker/0:1,
+ * ksoftirqd/3); as a group they are what stands before it. */
+static __always_inline void group_name(__u8 *into, struct task_struct *t)
+{
+	struct task_struct *leader = t->group_leader;
+
+	bpf_probe_read_kernel(into, TASK_COMM_LEN, leader->comm);
+	if (!(t->flags & PF_KTHREAD))
+		return;
+	bool cut = false;
+#pragma unroll
+	for (int i = 0; i < TASK_COMM_LEN; i++) {
+		cut = cut || into[i] == '/';
+		if (cut)
+			into[i] = 0;
+	}
+}
+
+/* One more, seen by all CPUs. */
+static __always_inline void count(volatile __u64 *n)
+{
+	__sync_fetch_and_add(n, 1);
+}
+
+/* The slot of a time in a histogram by powers of two: slot 0 holds what is
+ * under 1 µs, slot n what is in [2^(n-1), 2^n) µs, the last one all the rest. */
+static __always_inline __u32 log2_slot(__u64 ns, __u32 slots)
+{
+	__u64 us = ns / 1000;
+	__u32 slot = 0;
+
+#pragma unroll
+	for (int shift = 32; shift > 0; shift /= 2) {
+		if (us >> shift) {
+			us >>= shift;
+			slot += shift;
+		}
+	}
+	if (us)
+		slot++;
+	return slot < slots ? slot : slots - 1;
+}
+
+#endif

@@ -1,0 +1,54 @@
+package runqueue
+
+import "plimsoll/internal/model"
+
+const (
+	atSwitch    = "task_switch"
+	atWakeup    = "wakeup"
+	atWakeupNew = "wakeup_new"
+)
+
+var (
+	waitSum = &model.Signal{
+		Name: "plimsoll_runqueue_wait_seconds_sum", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
+		Help:   "How long threads that could run waited for a CPU, by their process's command.",
+		Labels: []string{"groupname"}, Source: "BPF on the tracepoints sched_wakeup, sched_wakeup_new and sched_switch", ByHand: "perf sched timehist --summary",
+	}
+	waitCount = &model.Signal{
+		Name: "plimsoll_runqueue_wait_seconds_count", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
+		Help:   "How often threads that could run waited for a CPU, however briefly.",
+		Labels: []string{"groupname"}, Source: "BPF on the tracepoints sched_wakeup, sched_wakeup_new and sched_switch", ByHand: "perf sched timehist --summary",
+	}
+	waitBucket = &model.Signal{
+		Name: "plimsoll_runqueue_wait_seconds_bucket", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
+		Help:   "Waits for a CPU that were shorter than le seconds; the bounds are powers of two, in microseconds.",
+		Labels: []string{"groupname", "le"}, Source: "BPF on the tracepoints sched_wakeup, sched_wakeup_new and sched_switch", ByHand: "runqlat-bpfcc -P 1 1",
+	}
+	switches = &model.Signal{
+		Name: "plimsoll_runqueue_switches_total", Kind: model.Counter, Unit: "switches", StartsAtZero: true,
+		Help:   "Threads that left a CPU: kind is voluntary (nothing left to do) or involuntary (it could have run on).",
+		Labels: []string{"groupname", "kind"}, Source: "BPF on the tracepoint sched_switch", ByHand: "pidstat -wt 1",
+	}
+	preemptions = &model.Signal{
+		Name: "plimsoll_runqueue_preemptions_total", Kind: model.Counter, Unit: "switches", StartsAtZero: true,
+		Help:   "Threads of groupname that left a CPU although they could have run on, by whose thread took their place.",
+		Labels: []string{"groupname", "by"}, Source: "BPF on the tracepoint sched_switch", ByHand: "perf sched timehist --next",
+	}
+	lost = &model.Signal{
+		Name: "plimsoll_runqueue_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
+		Help:   "Events of the runqueue tracer that found no room: more groups, pairs or tasks than it can hold.",
+		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
+	}
+)
+
+var signals = []*model.Signal{waitSum, waitCount, waitBucket, switches, preemptions, lost}
+
+// needs says which programs a signal rests on.
+var needs = map[*model.Signal][]string{
+	waitSum:     {atSwitch, atWakeup, atWakeupNew},
+	waitCount:   {atSwitch, atWakeup, atWakeupNew},
+	waitBucket:  {atSwitch, atWakeup, atWakeupNew},
+	switches:    {atSwitch},
+	preemptions: {atSwitch},
+	lost:        nil,
+}

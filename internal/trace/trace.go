@@ -1,0 +1,174 @@
+// Package trace watches the kernel through BPF programs on its tracepoints:
+// what no counter shows. Everything is added up in the kernel and read at the
+// sampling interval; each tracer lives in a folder of its own with its C, its
+// compiled object and its signals, and package all lists them.
+//
+// Nothing is pinned: all programs are held by file descriptors of this process,
+// so they are gone when it is, however it ends.
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+)
+
+// Tracer declares one way of watching the kernel.
+type Tracer struct {
+	Name string
+	// About is a sentence for a reader who wants to know what it shows.
+	About   string
+	Signals []*model.Signal
+	// Tracepoints are the kernel's names of those it cannot do without.
+	Tracepoints []string
+	// FirstKernel is the first Linux on which all of it works; older ones may
+	// have been given the means by their vendor, so it is never a reason to refuse.
+	FirstKernel Kernel
+	// Cost is what it was measured to cost, and on what; Blind is what it cannot
+	// see; ByHand is the classic tool that shows the same. For the handbook.
+	Cost   string
+	Blind  []string
+	ByHand string
+	// Start attaches it. It fails only if none of its programs could be attached.
+	Start func() (Running, error)
+}
+
+// Running is a tracer that watches. Its methods are called from one goroutine.
+type Running interface {
+	// Read puts the sums since the start. A signal whose programs are not all
+	// attached is never put.
+	Read(out model.Sink) error
+	// Status says for each signal, by name, whether it is being read.
+	Status() map[string]model.Status
+	// Programs says what became of each program.
+	Programs() []Program
+	// Ignore leaves processes out from now on, besides our own: those of our
+	// load. There is room for MaxIgnored.
+	Ignore(tgids ...int) error
+	// Close detaches it. It is called once.
+	Close() error
+}
+
+// Program is one BPF program and what became of it; Err is nil if it is attached.
+type Program struct {
+	Name       string
+	Tracepoint string
+	Err        error
+}
+
+// Kernel is the version of a Linux, as 6.1.
+type Kernel struct{ Major, Minor int }
+
+func (k Kernel) String() string { return fmt.Sprintf("%d.%d", k.Major, k.Minor) }
+
+// Less says whether k is older than other.
+func (k Kernel) Less(other Kernel) bool {
+	return k.Major < other.Major || k.Major == other.Major && k.Minor < other.Minor
+}
+
+// ParseKernel reads a release as uname gives it ("6.1.0-18-amd64").
+func ParseKernel(release string) (Kernel, error) {
+	var k Kernel
+	if n, _ := fmt.Sscanf(release, "%d.%d", &k.Major, &k.Minor); n != 2 || k.Major < 0 || k.Minor < 0 {
+		return Kernel{}, fmt.Errorf("kernel release %q: want something like 6.1.0", release)
+	}
+	return k, nil
+}
+
+const howToBeAllowed = "run it as root, or give it CAP_BPF and CAP_PERFMON"
+
+// CanRun returns nil, or an error whose text is a sentence saying what is
+// missing and what would help: fs.ErrPermission when we may not, fs.ErrNotExist
+// when this kernel cannot.
+func (t Tracer) CanRun() error {
+	caps, err := capabilities()
+	if err != nil {
+		return err
+	}
+	if err := mayTrace(caps); err != nil {
+		return err
+	}
+	kernel, err := KernelTypes()
+	if err != nil {
+		return err
+	}
+	for _, name := range t.Tracepoints {
+		if _, err := Arguments(kernel, name); err != nil {
+			return fmt.Errorf("%w; Linux %s has it", err, t.FirstKernel)
+		}
+	}
+	return nil
+}
+
+// capabilities returns this process's effective ones as a bit set.
+func capabilities() (uint64, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return 0, fmt.Errorf("ask for our capabilities: %w", err)
+	}
+	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective), nil
+}
+
+// mayTrace says whether a set of capabilities is enough for BPF on tracepoints.
+func mayTrace(caps uint64) error {
+	has := func(bit int) bool { return caps&(1<<bit) != 0 }
+	if has(unix.CAP_SYS_ADMIN) || has(unix.CAP_BPF) && has(unix.CAP_PERFMON) {
+		return nil
+	}
+	return fmt.Errorf("BPF programs need a privilege that this process does not have; %s: %w", howToBeAllowed, fs.ErrPermission)
+}
+
+// KernelTypes returns the running kernel's own description of its types. An
+// error is fs.ErrNotExist where the kernel was built without it.
+func KernelTypes() (*btf.Spec, error) {
+	spec, err := btf.LoadKernelSpec()
+	switch {
+	case err == nil:
+		return spec, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("the kernel's type information cannot be read; %s: %w", howToBeAllowed, err)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):
+		return nil, fmt.Errorf("this kernel was built without type information (CONFIG_DEBUG_INFO_BTF), which tracing needs: %w",
+			errors.Join(fs.ErrNotExist, err))
+	}
+	return nil, fmt.Errorf("read the kernel's type information: %w", err)
+}
+
+// Arguments returns how many arguments a tracepoint of this kernel has, for
+// they change between kernels. An error is fs.ErrNotExist if there is no such tracepoint.
+func Arguments(kernel *btf.Spec, tracepoint string) (int, error) {
+	var def *btf.Typedef
+	if err := kernel.TypeByName("btf_trace_"+tracepoint, &def); err != nil {
+		return 0, fmt.Errorf("this kernel has no tracepoint %s: %w", tracepoint, fs.ErrNotExist)
+	}
+	if p, ok := def.Type.(*btf.Pointer); ok {
+		if f, ok := p.Target.(*btf.FuncProto); ok && len(f.Params) > 0 {
+			return len(f.Params) - 1, nil // the first is the tracer's own
+		}
+	}
+	return 0, fmt.Errorf("this kernel describes the tracepoint %s in a way that is not known here: %w", tracepoint, fs.ErrNotExist)
+}
+
+// StatusOf sorts an error into the states of a signal.
+func StatusOf(err error) model.Status {
+	switch {
+	case err == nil:
+		return model.Status{State: model.Read}
+	case errors.Is(err, fs.ErrNotExist):
+		return model.Status{State: model.Absent, Why: err.Error()}
+	case errors.Is(err, fs.ErrPermission):
+		return model.Status{State: model.Denied, Why: err.Error()}
+	}
+	return model.Status{State: model.Failed, Why: err.Error()}
+}
+
+// Seconds is a duration as samples want it.
+func Seconds(ns uint64) float64 { return float64(ns) / float64(time.Second) }

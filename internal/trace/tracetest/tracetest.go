@@ -1,0 +1,235 @@
+// Package tracetest is what the tests of tracers share: when they may be
+// skipped, and that a tracer leaves nothing behind.
+package tracetest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
+
+const hold = "PLIMSOLL_TEST_HOLD_TRACER"
+
+// patience is how long something that must happen may take on a busy machine.
+const patience = 20 * time.Second
+
+// Main runs the tests, or, as a process that is there to be killed, the tracer.
+func Main(m *testing.M, t trace.Tracer) int {
+	if os.Getenv(hold) == "" {
+		return m.Run()
+	}
+	if _, err := t.Start(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent is done with us
+	return 0
+}
+
+// Need skips the test where BPF cannot be: without root, or without the kernel's
+// types. On a kernel that is new enough any other refusal is a failure.
+func Need(t *testing.T, tracer trace.Tracer) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("BPF needs root")
+	}
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this kernel has no type information")
+	}
+	err := tracer.CanRun()
+	if err == nil {
+		return
+	}
+	if Running(t).Less(tracer.FirstKernel) {
+		t.Skip(err)
+	}
+	t.Fatalf("%s declares Linux %s, and this one is newer and refuses: %v", tracer.Name, tracer.FirstKernel, err)
+}
+
+// Running returns the running kernel's version.
+func Running(t *testing.T) trace.Kernel {
+	t.Helper()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	k, err := trace.ParseKernel(unix.ByteSliceToString(u.Release[:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// AllAttached fails unless every program and every signal of a tracer is there.
+func AllAttached(t *testing.T, tracer trace.Tracer, r trace.Running) {
+	t.Helper()
+	for _, p := range r.Programs() {
+		if p.Err != nil {
+			t.Errorf("%s on %s: %v", p.Name, p.Tracepoint, p.Err)
+		}
+	}
+	status := r.Status()
+	for _, s := range tracer.Signals {
+		if st, ok := status[s.Name]; !ok || st.State != model.Read {
+			t.Errorf("signal %s: %v", s.Name, st)
+		}
+	}
+	if len(status) != len(tracer.Signals) {
+		t.Errorf("%d statuses for %d signals", len(status), len(tracer.Signals))
+	}
+}
+
+// Detaches starts and closes the tracer, and starts it in a process that is
+// killed: afterwards no program of its and no descriptor may be left.
+func Detaches(t *testing.T, tracer trace.Tracer) {
+	t.Helper()
+	start := func() trace.Running {
+		r, err := tracer.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := start() // what the libraries open once and keep is open from here on
+	var names []string
+	for _, p := range r.Programs() {
+		names = append(names, p.Name)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	waitGone(t, names)
+	before := descriptors(t)
+	r = start()
+	if len(programs(t, names)) < len(names) {
+		t.Fatalf("the kernel shows %v of the programs %v", programs(t, names), names)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors are open after, %d before", after, before)
+	}
+	waitGone(t, names)
+	killed(t, names)
+}
+
+// killed starts the tracer in a process of its own and kills that.
+func killed(t *testing.T, names []string) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), hold+"=1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	if strings.TrimSpace(line) != "ready" {
+		t.Errorf("the process that holds the tracer says %q", line)
+	}
+	if n := len(programs(t, names)); n < len(names) {
+		t.Errorf("%d of its programs are in the kernel, want %d", n, len(names))
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = cmd.Wait() // it was killed
+	waitGone(t, names)
+}
+
+// waitGone waits until the kernel, which frees programs in its own time, has none
+// of these any more.
+func waitGone(t *testing.T, names []string) {
+	t.Helper()
+	Eventually(t, "the programs are gone", func() bool { return len(programs(t, names)) == 0 })
+}
+
+// Eventually waits until something is so.
+func Eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v, but not: %s", patience, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// programs returns the kernel's BPF programs of these names.
+func programs(t *testing.T, names []string) []ebpf.ProgramID {
+	t.Helper()
+	var found []ebpf.ProgramID
+	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue // it went meanwhile
+		}
+		info, err := p.Info()
+		if err == nil && slices.Contains(names, info.Name) {
+			found = append(found, id)
+		}
+		p.Close()
+	}
+	return found
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// Copy copies a program into a folder of the test's, under a name of its own, so
+// that its processes are told apart from all others on the machine.
+func Copy(t *testing.T, program, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Sink keeps what is put, by "name{label values}".
+type Sink map[string]float64
+
+// Put keeps a value; the same series twice in a round, or the wrong number of
+// labels, is a fault of the tracer's.
+func (s Sink) Put(signal *model.Signal, value float64, labels ...string) {
+	key := signal.Name + "{" + strings.Join(labels, ",") + "}"
+	if _, twice := s[key]; twice || len(labels) != len(signal.Labels) {
+		panic(fmt.Sprintf("%s was put twice, or with %d labels in place of %v", key, len(labels), signal.Labels))
+	}
+	s[key] = value
+}
