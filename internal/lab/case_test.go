@@ -15,7 +15,7 @@ func TestCasesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "client-ports conntrack-full cpu-neighbour descriptors healthy healthy-saturated listen-backlog php-workers " +
+	want := "client-ports conntrack-full cpu-neighbour descriptors healthy healthy-one-worker healthy-saturated listen-backlog php-workers " +
 		"slow-app slow-generator throughput-chain time-wait-reuse upstream-ports worker-connections"
 	var have []string
 	for _, c := range list {
