@@ -109,8 +109,12 @@ func becomeNobody() {
 	here, err := os.Getwd()
 	check(err)
 	for _, path := range []string{filepath.Dir(program), here} {
-		for ; path != filepath.Clean(os.TempDir()) && path != "/"; path = filepath.Dir(path) {
-			check(os.Chmod(path, 0o755))
+		for ; path != "/"; path = filepath.Dir(path) {
+			info, err := os.Stat(path)
+			check(err)
+			if info.Mode().Perm()&0o005 != 0o005 { // never a folder that is open already, such as /tmp
+				check(os.Chmod(path, info.Mode().Perm()|0o055))
+			}
 		}
 	}
 	check(os.Chmod(program, 0o755))
