@@ -414,7 +414,7 @@ func TestDeniedIO(t *testing.T) {
 			continue // open already; /tmp above all must stay as it is
 		}
 		if err := os.Chmod(d, info.Mode().Perm()|0o055); err != nil {
-			t.Skip("make the tree open to others:", err)
+			t.Fatal(err)
 		}
 	}
 	r, _ := openRecorded(t, dir)
