@@ -1,6 +1,8 @@
 package main
 
 import (
+	"plimsoll/internal/layout"
+
 	"runtime"
 	"runtime/debug"
 
@@ -39,7 +41,7 @@ func versionCommand(w *world) *cobra.Command {
 		if *asJSON {
 			return printJSON(w.stdout, v)
 		}
-		printTable(w.stdout, [][]string{{"plimsoll", v.Version}, {"commit", v.Commit}, {"go", v.Go}, {"platform", v.Platform}})
+		layout.Table(w.stdout, [][]string{{"plimsoll", v.Version}, {"commit", v.Commit}, {"go", v.Go}, {"platform", v.Platform}})
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"plimsoll/internal/layout"
+
 	"bytes"
 	"flag"
 	"fmt"
@@ -121,7 +123,7 @@ func signalsPage() string {
 	b.WriteString("# Signals\n\nEverything that Plimsoll reads, by name. Every series carries the label `host` besides.\n" +
 		"Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
 	for _, s := range allSignals() {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- kind: %s, in %s\n", s.Name, wrapWords(s.Help, 100), s.Kind, s.Unit)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- kind: %s, in %s\n", s.Name, layout.Wrap(s.Help, 100), s.Kind, s.Unit)
 		if len(s.Labels) > 0 {
 			fmt.Fprintf(&b, "- labels: %s\n", strings.Join(s.Labels, ", "))
 		}

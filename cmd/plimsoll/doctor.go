@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
-	"plimsoll/internal/report"
 	"plimsoll/internal/session"
 )
 
@@ -226,7 +226,7 @@ func printCheckup(w *world, c *checkup) {
 	}
 	rows := [][]string{
 		{"kernel", m.Kernel}, {"root", user},
-		{"open files", fmt.Sprintf("%s, can be raised to %s", report.Count(int64(m.FilesSoft)), report.Count(int64(m.FilesHard)))},
+		{"open files", fmt.Sprintf("%s, can be raised to %s", layout.Count(int64(m.FilesSoft)), layout.Count(int64(m.FilesHard)))},
 		{"local ports", m.LocalPorts},
 		{"tools", strings.Join(m.Tools, " ")},
 	}
@@ -234,9 +234,9 @@ func printCheckup(w *world, c *checkup) {
 		rows = append(rows, []string{"not here", strings.Join(m.MissingTools, " ") + " (only the by-hand lines want them)"})
 	}
 	for i, r := range rows {
-		rows[i][1] = indentRest(wrapWords(r[1], w.columns()-13), strings.Repeat(" ", 13))
+		rows[i][1] = layout.Indent(layout.Wrap(r[1], w.columns()-13), strings.Repeat(" ", 13))
 	}
-	printTable(w.stdout, rows)
+	layout.Table(w.stdout, rows)
 	for _, h := range c.Hosts {
 		fmt.Fprintf(w.stdout, "\n%s = %s\n", h.Host.Name, h.Host.Spec)
 		for _, p := range h.Probes {
@@ -274,6 +274,6 @@ func printProbe(w *world, p probeCheckup) {
 		if len(names) < len(p.Signals) {
 			text += " (" + strings.Join(names, ", ") + ")"
 		}
-		fmt.Fprintf(w.stdout, "          %s\n", indentRest(wrapWords(text, w.columns()-10), "          "))
+		fmt.Fprintf(w.stdout, "          %s\n", layout.Indent(layout.Wrap(text, w.columns()-10), "          "))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/session"
 )
 
@@ -116,7 +117,7 @@ func exitTable(codes ...int) string {
 	var b strings.Builder
 	for _, e := range exitSentences {
 		if len(codes) == 0 || contains(codes, e.code) {
-			fmt.Fprintf(&b, "  %3d  %s\n", e.code, indentRest(wrapWords(e.sentence, 72), "       "))
+			fmt.Fprintf(&b, "  %3d  %s\n", e.code, layout.Indent(layout.Wrap(e.sentence, 72), "       "))
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/lab"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
 	cases "plimsoll/lab"
@@ -72,7 +73,7 @@ func labList(w *world) *cobra.Command {
 		for _, x := range list {
 			rows = append(rows, []string{x.ID, x.Title, truthWords(x.Truth)})
 		}
-		printTable(w.stdout, rows)
+		layout.Table(w.stdout, rows)
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage)
@@ -218,7 +219,7 @@ func printResult(w *world, r *lab.Result, verbose bool) error {
 	if len(r.Named) > 0 {
 		said += ": " + strings.Join(r.Named, ", ")
 	}
-	fmt.Fprintf(w.stdout, "%s  %-20s %s  (%s good/s, %.0f s, %s)\n", word, r.Case, said, report.Rate(r.GoodRPS), r.Seconds, r.Dir)
+	fmt.Fprintf(w.stdout, "%s  %-20s %s  (%s good/s, %.0f s, %s)\n", word, r.Case, said, layout.Rate(r.GoodRPS), r.Seconds, r.Dir)
 	for _, sentence := range r.Wrong {
 		fmt.Fprintf(w.stdout, "      %s\n", sentence)
 	}
@@ -313,6 +314,6 @@ func walkRow(s lab.WalkStep) string {
 	if s.Answer != model.AnswerCause {
 		named = string(s.Answer)
 	}
-	return strings.TrimRight(fmt.Sprintf("%9s %9s %9s %9s %9s  %-34s %s", report.Rate(s.GoodRPS), report.Rate(s.RPS),
-		report.Share(s.GoodShare), report.Micros(s.P50), report.Micros(s.P99), named, s.Mend), " ")
+	return strings.TrimRight(fmt.Sprintf("%9s %9s %9s %9s %9s  %-34s %s", layout.Rate(s.GoodRPS), layout.Rate(s.RPS),
+		layout.Share(s.GoodShare), layout.Micros(s.P50), layout.Micros(s.P99), named, s.Mend), " ")
 }

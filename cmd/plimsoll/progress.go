@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"plimsoll/internal/report"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/session"
 )
 
@@ -43,7 +43,7 @@ func progressText(p session.Progress) string {
 	}
 	text += " s"
 	if p.RPS > 0 || p.Failed > 0 {
-		text += fmt.Sprintf("   %s replies/s, %s good   %s failed", report.Rate(p.RPS), report.Rate(p.GoodRPS), report.Count(p.Failed))
+		text += fmt.Sprintf("   %s replies/s, %s good   %s failed", layout.Rate(p.RPS), layout.Rate(p.GoodRPS), layout.Count(p.Failed))
 	}
 	return text
 }

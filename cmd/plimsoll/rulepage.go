@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/diagnose"
+	"plimsoll/internal/layout"
 )
 
 // pageWidth is the width of handbook pages: they are read on terminals, too.
@@ -13,8 +14,8 @@ const pageWidth = 80
 // rulePage is a rule's page of the handbook, in Markdown that reads well as it is.
 func rulePage(r *diagnose.Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", r.ID, wrapWords(r.Title+".", pageWidth))
-	fmt.Fprintf(&b, "%s\n\n", wrapWords(r.Story, pageWidth))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", r.ID, layout.Wrap(r.Title+".", pageWidth))
+	fmt.Fprintf(&b, "%s\n\n", layout.Wrap(r.Story, pageWidth))
 	fmt.Fprintf(&b, "A %s, judged for each %s to which this applies:\n\n%s\n", r.Kind, strings.Join(r.Subject, " and "), code(r.Applies))
 	ruleClues(&b, r)
 	if len(r.Explains) > 0 {
@@ -51,8 +52,8 @@ func ruleClues(b *strings.Builder, r *diagnose.Rule) {
 	b.WriteString("## Clues\n")
 	for _, c := range r.Clues {
 		fmt.Fprintf(b, "\n### %s (%s)\n\n%s\n\n%s\n", c.ID, c.Role,
-			wrapWords("True when the measure is "+c.Is+": "+c.Why+".", pageWidth), code(c.Measure))
-		fmt.Fprintf(b, "%s\n", wrapWords("It says: “"+c.Say+"”.", pageWidth))
+			layout.Wrap("True when the measure is "+c.Is+": "+c.Why+".", pageWidth), code(c.Measure))
+		fmt.Fprintf(b, "%s\n", layout.Wrap("It says: “"+c.Say+"”.", pageWidth))
 		if c.ByHand != "" {
 			fmt.Fprintf(b, "\nBy hand:\n\n%s", code(c.ByHand))
 		}
@@ -69,13 +70,13 @@ func ruleFixes(b *strings.Builder, r *diagnose.Rule) {
 		if what := f.Change.Sysctl + f.Change.Nginx + f.Change.PHPFPM; what != "" {
 			fmt.Fprintf(b, "Set `%s` to `%s`.\n\n", what, f.Change.To)
 		} else if f.Change.Person != "" {
-			fmt.Fprintf(b, "%s\n\n", wrapWords(f.Change.Person, pageWidth))
+			fmt.Fprintf(b, "%s\n\n", layout.Wrap(f.Change.Person, pageWidth))
 		}
 		text := "Risk " + f.Risk + "; undo " + f.Undo + "; restart " + f.Restart + "."
 		if f.Costs != "" {
 			text = "It costs " + f.Costs + ". " + text
 		}
-		fmt.Fprintf(b, "%s\n", wrapWords(text, pageWidth))
+		fmt.Fprintf(b, "%s\n", layout.Wrap(text, pageWidth))
 		if f.Accept != "" {
 			fmt.Fprintf(b, "\nIt worked when, in the next run:\n\n%s", code(f.Accept))
 		}
@@ -83,10 +84,10 @@ func ruleFixes(b *strings.Builder, r *diagnose.Rule) {
 }
 
 func bullet(b *strings.Builder, text string) {
-	fmt.Fprintf(b, "- %s\n", indentRest(wrapWords(text, pageWidth-2), "  "))
+	fmt.Fprintf(b, "- %s\n", layout.Indent(layout.Wrap(text, pageWidth-2), "  "))
 }
 
 // code indents what is to be taken as it stands.
 func code(text string) string {
-	return "    " + indentRest(strings.TrimSpace(text), "    ") + "\n"
+	return "    " + layout.Indent(strings.TrimSpace(text), "    ") + "\n"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/diagnose"
+	"plimsoll/internal/layout"
 	"plimsoll/rules"
 )
 
@@ -65,7 +66,7 @@ func rulesList(w *world) *cobra.Command {
 		for _, r := range set.List {
 			rows = append(rows, []string{r.ID, r.Kind, r.Title})
 		}
-		printTable(w.stdout, rows)
+		layout.Table(w.stdout, rows)
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage)
@@ -160,7 +161,7 @@ quiet, miss a signal, and stand on the boundary. It needs no root.`}
 			}
 			vectors = append(vectors, v)
 			if r.Err != nil && !*asJSON {
-				fmt.Fprintf(w.stdout, "FAIL  %s, %s: %s\n      %s\n", r.Rule, r.Case, r.Name, indentRest(v.Wrong, "      "))
+				fmt.Fprintf(w.stdout, "FAIL  %s, %s: %s\n      %s\n", r.Rule, r.Case, r.Name, layout.Indent(v.Wrong, "      "))
 			}
 		}
 		if *asJSON {

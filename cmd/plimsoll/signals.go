@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/all"
@@ -74,7 +75,7 @@ func signalText(s *model.Signal) string {
 		name += "{" + strings.Join(s.Labels, ",") + "}"
 	}
 	field := func(label, text string) string {
-		return "  " + label + strings.Repeat(" ", 9-len(label)) + indentRest(wrapWords(text, 69), strings.Repeat(" ", 11)) + "\n"
+		return "  " + label + strings.Repeat(" ", 9-len(label)) + layout.Indent(layout.Wrap(text, 69), strings.Repeat(" ", 11)) + "\n"
 	}
 	return name + "\n" + field("is", s.Help) + field("kind", string(s.Kind)+", "+s.Unit) +
 		field("source", s.Source) + field("by hand", s.ByHand)

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/all"
-	"plimsoll/internal/trace/exec"
-	"plimsoll/internal/trace/runqueue"
 )
 
 const traceLong = `Watches the kernel itself, through BPF programs on its tracepoints, for what no
@@ -22,30 +24,19 @@ process is left out. The programs are gone when the command ends, however it end
 It needs root, or CAP_BPF and CAP_PERFMON, and a kernel with type information
 (BTF).`
 
-const traceExecLong = `Watches every process start and end on this machine, by command and ancestors:
-how often, by whom, how it ended, how long it lived, and its CPU time. That finds
-what is gone before top looks: a helper started for each request, one that fails
-each time, a fork that never executes anything.
-
-CPU time is that of processes that ended, as a share of all the machine's CPUs.
-The arguments of the first process of each kind are shown as they are: they may
-hold what is meant for no other eyes. ^C ends it early; what was seen is shown.`
-
-const traceRunqueueLong = `Watches how long threads that could run wait for a CPU, by process, how often
-they leave it because there is nothing to do (own) or although there is (forced),
-and who takes the CPU from whom. "waiting" is how many of the threads waited at
-once, on average. Times are counted by powers of two: 99 % < 4 ms means that it
-lies between 2 and 4. ^C ends it early; what was seen is shown.`
-
 func traceCommand(w *world) *cobra.Command {
-	return withExits(group("trace", "watch the kernel for what no counter shows", traceLong,
-		traceList(w), traceExec(w), traceRunqueue(w)), exitOK, exitUsage, exitMissing)
+	commands := []*cobra.Command{traceList(w)}
+	for _, t := range all.All() {
+		commands = append(commands, traceOne(w, t))
+	}
+	return withExits(group("trace", "watch the kernel for what no counter shows", traceLong, commands...), exitOK, exitUsage, exitMissing)
 }
 
 // traceListing is a tracer in trace list.
 type traceListing struct {
 	Name        string       `json:"name"`
 	About       string       `json:"about"`
+	Level       string       `json:"level"`
 	CanRun      model.Status `json:"can_run"`
 	FirstKernel string       `json:"first_kernel"`
 	Cost        string       `json:"cost"`
@@ -61,7 +52,7 @@ func traceList(w *world) *cobra.Command {
 	c.RunE = func(*cobra.Command, []string) error {
 		var list []traceListing
 		for _, t := range all.All() {
-			l := traceListing{t.Name, t.About, trace.StatusOf(t.CanRun()), t.FirstKernel.String(), t.Cost, t.Blind, t.ByHand, nil}
+			l := traceListing{t.Name, t.About, t.Level.String(), trace.StatusOf(t.CanRun()), t.FirstKernel.String(), t.Cost, t.Blind, t.ByHand, nil}
 			for _, s := range t.Signals {
 				l.Signals = append(l.Signals, s.Name)
 			}
@@ -81,68 +72,65 @@ func traceList(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitUsage)
 }
 
-func traceExec(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "exec [-d DURATION]", Short: "process starts and ends, by command and ancestors", Args: noArguments,
-		Long: traceExecLong, Example: "  plimsoll trace exec -d 10s\n  plimsoll trace exec --json | jq '.groups[0]'", DisableFlagsInUseLine: true}
-	d := traceDuration(c)
+func listingText(l traceListing, width int) string {
+	can := "yes"
+	if l.CanRun.State != model.Read {
+		can = "no: " + l.CanRun.Why
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", l.Name)
+	field := func(label, text string) {
+		fmt.Fprintf(&b, "  %-9s %s\n", label, layout.Indent(layout.Wrap(text, width-12), strings.Repeat(" ", 12)))
+	}
+	field("shows", l.About)
+	field("level", l.Level)
+	field("can run", can)
+	field("cost", l.Cost)
+	for _, blind := range l.Blind {
+		field("blind", blind)
+	}
+	field("by hand", l.ByHand)
+	return b.String()
+}
+
+// traceOne is the command of one tracer.
+func traceOne(w *world, t trace.Tracer) *cobra.Command {
+	c := &cobra.Command{Use: t.Name + " [-d DURATION]", Short: t.Short, Args: noArguments,
+		Long:    t.Long + "\n\n^C ends it early; what was seen is shown.",
+		Example: "  plimsoll trace " + t.Name + " -d 10s\n  plimsoll trace " + t.Name + " --json | jq .seen", DisableFlagsInUseLine: true}
+	d := 10 * time.Second
+	durationFlag(c.Flags(), &d, "duration", "d", d, "how long to watch")
 	asJSON := jsonFlag(c)
+	var file string
+	if t.Profile != "" {
+		c.Flags().StringVarP(&file, "output", "o", "", "write the stacks to this `FILE`, as pprof (go tool pprof, speedscope and plimsoll flame open it)")
+	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		seen := execSeen{}
-		err := traced(c, *d, exec.Tracer(), exec.Start, func(t *exec.Trace, elapsed time.Duration) (err error) {
-			seen.Snapshot, err = t.Snapshot()
-			seen.round(elapsed)
-			return err
-		}, &seen.traceSeen)
+		if d <= 0 {
+			return usage(c.CommandPath(), "-d 0: want more than 0")
+		}
+		seen, err := watchWith(c.Context(), t, d, file)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
 			return printJSON(w.stdout, seen)
 		}
-		_, err = fmt.Fprint(w.stdout, execText(seen, w.columns()))
+		_, err = fmt.Fprint(w.stdout, seen.Seen.Text(w.columns())+unattached(seen.Programs, w.columns()))
 		return err
 	}
 	return withExits(c, exitOK, exitUsage, exitMissing)
 }
 
-func traceRunqueue(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "runqueue [-d DURATION]", Short: "the wait for a CPU, and who takes it from whom", Args: noArguments,
-		Long: traceRunqueueLong, Example: "  plimsoll trace runqueue -d 10s\n  plimsoll trace runqueue --json | jq '.pairs[:5]'", DisableFlagsInUseLine: true}
-	d := traceDuration(c)
-	asJSON := jsonFlag(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		seen := runqueueSeen{}
-		err := traced(c, *d, runqueue.Tracer(), runqueue.Start, func(t *runqueue.Trace, elapsed time.Duration) (err error) {
-			seen.Snapshot, err = t.Snapshot()
-			seen.round(elapsed)
-			return err
-		}, &seen.traceSeen)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return printJSON(w.stdout, seen)
-		}
-		_, err = fmt.Fprint(w.stdout, runqueueText(seen, w.columns()))
-		return err
-	}
-	return withExits(c, exitOK, exitUsage, exitMissing)
-}
-
-func traceDuration(c *cobra.Command) *time.Duration {
-	var d time.Duration
-	durationFlag(c.Flags(), &d, "duration", "d", 10*time.Second, "how long to watch")
-	return &d
-}
-
-// traceSeen is what all tracers' documents begin with.
+// traceSeen is the document of every tracer.
 type traceSeen struct {
 	Tracer  string  `json:"tracer"`
 	Seconds float64 `json:"seconds"`
-	CPUs    int     `json:"cpus"`
 	// Programs are the tracer's BPF programs; Blind is what it cannot see.
 	Programs []traceProgram `json:"programs"`
 	Blind    []string       `json:"blind"`
+	// Seen is what it saw; every tracer has its own.
+	Seen trace.Report `json:"seen"`
 }
 
 type traceProgram struct {
@@ -151,35 +139,65 @@ type traceProgram struct {
 	Status     model.Status `json:"status"`
 }
 
-// traced starts a tracer and looks at it every second, and once at the end.
-func traced[T trace.Running](c *cobra.Command, d time.Duration, t trace.Tracer, start func() (T, error),
-	look func(T, time.Duration) error, seen *traceSeen) (err error) {
-	if d <= 0 {
-		return usage(c.CommandPath(), "-d 0: want more than 0")
-	}
+// watchWith starts a tracer and looks at it every second, and once at the end.
+// Its stacks go to the file, if one is named.
+func watchWith(ctx context.Context, t trace.Tracer, d time.Duration, file string) (seen traceSeen, err error) {
 	if err := t.CanRun(); err != nil {
-		return fail(exitMissing, err)
+		return seen, fail(exitMissing, err)
 	}
-	cpus, err := trace.OnlineCPUs()
+	running, err := t.Start()
 	if err != nil {
-		return err
-	}
-	running, err := start()
-	if err != nil {
-		return fail(exitMissing, err)
+		return seen, fail(exitMissing, err)
 	}
 	defer func() {
 		if e := running.Close(); err == nil {
 			err = e
 		}
 	}()
-	*seen = traceSeen{Tracer: t.Name, CPUs: cpus, Blind: t.Blind}
+	seen = traceSeen{Tracer: t.Name, Blind: t.Blind}
 	for _, p := range running.Programs() {
 		seen.Programs = append(seen.Programs, traceProgram{p.Name, p.Tracepoint, trace.StatusOf(p.Err)})
 	}
-	elapsed, err := everySecond(c.Context(), d, func(elapsed time.Duration) error { return look(running, elapsed) })
+	elapsed, err := everySecond(ctx, d, func(elapsed time.Duration) (err error) {
+		seen.Seen, err = running.Report(elapsed)
+		return err
+	})
 	seen.Seconds = elapsed.Seconds()
-	return err
+	if err != nil || file == "" {
+		return seen, err
+	}
+	return seen, writeProfile(running.(trace.Profiler), file)
+}
+
+func writeProfile(from trace.Profiler, file string) error {
+	stacks, err := from.Profile()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := stacks.Write(&b); err != nil {
+		return fmt.Errorf("write the stacks as pprof: %w", err)
+	}
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write the stacks: %w", err)
+	}
+	return nil
+}
+
+// unattached says which programs are missing, and why.
+func unattached(programs []traceProgram, columns int) string {
+	var b strings.Builder
+	for _, p := range programs {
+		if p.Status.State == model.Read {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString("\n")
+		}
+		text := fmt.Sprintf("note: not seen: %s (%s)", p.Tracepoint, p.Status.Why)
+		b.WriteString(layout.Indent(layout.Wrap(layout.Clean(text), columns-6), "      ") + "\n")
+	}
+	return b.String()
 }
 
 // everySecond calls fn each second until d is over or the context is done, and

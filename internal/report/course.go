@@ -1,10 +1,10 @@
 package report
 
 import (
-	"math"
 	"strings"
 	"unicode/utf8"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -12,18 +12,6 @@ const (
 	courseColumns  = 54 // leaves room for the highest value in 80 columns
 	columnsASecond = 4  // a short run is drawn no wider than this
 )
-
-var blocks = []rune("▁▂▃▄▅▆▇█")
-
-// bar draws v against peak: nothing at all is a dot, the smallest something a
-// low block, so that one failed request is still seen.
-func bar(v, peak float64) rune {
-	if v <= 0 || peak <= 0 {
-		return '·'
-	}
-	i := int(math.Ceil(v/peak*float64(len(blocks)))) - 1
-	return blocks[min(max(i, 0), len(blocks)-1)]
-}
 
 // scale maps the seconds of a course to columns.
 type scale struct {
@@ -62,7 +50,7 @@ func (s scale) spark(values []float64) string {
 	}
 	var b strings.Builder
 	for _, v := range means {
-		b.WriteString(strings.Repeat(string(bar(v, peak)), s.perSecond))
+		b.WriteString(strings.Repeat(string(layout.Bar(v, peak)), s.perSecond))
 	}
 	return b.String()
 }
@@ -92,7 +80,7 @@ func (s scale) phases(course []model.Second) string {
 
 // times writes the first and the last second under the picture.
 func (s scale) times(seconds int) string {
-	last := Count(int64(seconds)) + " s"
+	last := layout.Count(int64(seconds)) + " s"
 	pad := s.columns - utf8.RuneCountInString("0 s"+last)
 	return "0 s" + strings.Repeat(" ", max(pad, 2)) + last
 }
@@ -127,5 +115,5 @@ func peak(values []float64) string {
 	if top == 0 {
 		return "none"
 	}
-	return "max " + Count(int64(top))
+	return "max " + layout.Count(int64(top))
 }

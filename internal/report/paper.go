@@ -1,6 +1,8 @@
 package report
 
 import (
+	"plimsoll/internal/layout"
+
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -59,7 +61,7 @@ func (p *paper) heading(st style, s string) {
 
 // para writes text wrapped, every line indented alike.
 func (p *paper) para(indent int, st style, text string) {
-	for _, l := range wrap(clean(text), p.width-indent) {
+	for _, l := range wrap(layout.Clean(text), p.width-indent) {
 		p.line(indent, st, l)
 	}
 }
@@ -67,8 +69,8 @@ func (p *paper) para(indent int, st style, text string) {
 // hang writes lead and then text wrapped beside it: text begins, in all lines,
 // in column `column`. A lead that is too long for that has a line to itself.
 func (p *paper) hang(indent, column int, lead string, leadStyle style, text string) {
-	lead = clean(lead)
-	lines := wrap(clean(text), p.width-column)
+	lead = layout.Clean(lead)
+	lines := wrap(layout.Clean(text), p.width-column)
 	room := column - indent
 	if utf8.RuneCountInString(lead) >= room {
 		p.line(indent, leadStyle, lead)
@@ -89,7 +91,7 @@ func (p *paper) item(label, text string) { p.hang(0, labelWidth, label, bold, te
 // is too long is continued the way a shell understands, between words that
 // stand outside quotes.
 func (p *paper) command(indent int, text string) {
-	for _, l := range strings.Split(strings.TrimRight(clean(text), "\n"), "\n") {
+	for _, l := range strings.Split(strings.TrimRight(layout.Clean(text), "\n"), "\n") {
 		for i, part := range breakCommand(strings.TrimRight(l, " \t"), p.width-indent) {
 			in := indent
 			if i > 0 {
@@ -189,7 +191,7 @@ func lastBreak(s string, width int) int {
 // bullet is an item whose text begins with a mark; an empty label continues the list.
 func (p *paper) bullet(label, mark, text string) {
 	pad := strings.Repeat(" ", labelWidth-utf8.RuneCountInString(label))
-	lines := wrap(clean(text), p.width-labelWidth-len(mark))
+	lines := wrap(layout.Clean(text), p.width-labelWidth-len(mark))
 	p.line(0, plain, p.paint(bold, label)+pad+mark+lines[0])
 	for _, l := range lines[1:] {
 		p.line(labelWidth+len(mark), plain, l)

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -53,18 +54,18 @@ func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return Count(int64(n)) + " " + many
+	return layout.Count(int64(n)) + " " + many
 }
 
 // offered says in words what load the plan asks for.
 func offered(r model.Report) string {
 	l := r.Plan.Load
 	if l == nil {
-		return "nothing of our own; watched for " + Micros(watched(r.Windows))
+		return "nothing of our own; watched for " + layout.Micros(watched(r.Windows))
 	}
 	s := plural(l.Connections, "connection", "connections")
 	if l.Rate > 0 {
-		s = Rate(l.Rate) + " requests/s (open loop) over at most " + s
+		s = layout.Rate(l.Rate) + " requests/s (open loop) over at most " + s
 	}
 	if l.KeepAlive {
 		s += ", keep-alive"
@@ -72,9 +73,9 @@ func offered(r model.Report) string {
 		s += ", a new one for each request"
 	}
 	if l.Requests > 0 {
-		return s + ", " + Count(l.Requests) + " requests"
+		return s + ", " + layout.Count(l.Requests) + " requests"
 	}
-	return s + ", " + Micros(float64(l.DurationMS)*1e3)
+	return s + ", " + layout.Micros(float64(l.DurationMS)*1e3)
 }
 
 // watched returns the microseconds from the first window's start to the last one's end.
@@ -94,18 +95,18 @@ func load(p *paper, l model.Load) {
 		}
 	}
 	p.item("result", fmt.Sprintf("%s good replies/s; %s of %s requests were good (%s)",
-		Rate(l.GoodRPS), Count(good), Count(l.Requests), Share(l.GoodShare)))
+		layout.Rate(l.GoodRPS), layout.Count(good), layout.Count(l.Requests), layout.Share(l.GoodShare)))
 	p.item("latency", latency(l))
 	if l.Calm.Count > 0 {
-		p.item("alone", "p50 "+Micros(l.Calm.P50)+" with one connection, before the load")
+		p.item("alone", "p50 "+layout.Micros(l.Calm.P50)+" with one connection, before the load")
 	}
 	failed, n := failures(l.Outcomes)
 	if n > 0 {
-		p.item("failed", Count(n)+" requests: "+failed)
+		p.item("failed", layout.Count(n)+" requests: "+failed)
 	}
 	if n > 0 && l.Waited.Count > 0 {
 		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
-			Micros(l.Waited.P50), Micros(l.Waited.P99), Micros(l.Waited.Max)))
+			layout.Micros(l.Waited.P50), layout.Micros(l.Waited.P99), layout.Micros(l.Waited.Max)))
 	}
 }
 
@@ -118,7 +119,7 @@ func latency(l model.Load) string {
 		return "no reply came, so there is none to tell"
 	}
 	return fmt.Sprintf("p50 %s, p99 %s, at most %s",
-		Micros(l.Latency.P50), Micros(l.Latency.P99), Micros(l.Latency.Max))
+		layout.Micros(l.Latency.P50), layout.Micros(l.Latency.P99), layout.Micros(l.Latency.Max))
 }
 
 // failures lists the outcomes that are no good reply, the most frequent first.
@@ -136,7 +137,7 @@ func failures(outcomes map[string]int64) (string, int64) {
 		return a > b || a == b && names[i] < names[j]
 	})
 	for i, o := range names {
-		names[i] = Count(outcomes[o]) + " " + strings.Replace(o, ":", " ", 1)
+		names[i] = layout.Count(outcomes[o]) + " " + strings.Replace(o, ":", " ", 1)
 	}
 	return strings.Join(names, ", "), sum
 }
@@ -144,9 +145,9 @@ func failures(outcomes map[string]int64) (string, int64) {
 // foot writes what the observation cost, its notes, and where the run lies.
 func foot(p *paper, r model.Report) {
 	p.blank()
-	cost := fmt.Sprintf("%s of one core, %s at most", Share(r.Cost.CPUShare), Bytes(r.Cost.MaxRSS))
+	cost := fmt.Sprintf("%s of one core, %s at most", layout.Share(r.Cost.CPUShare), layout.Bytes(r.Cost.MaxRSS))
 	if r.Cost.LoadCPUSeconds > 0 {
-		cost += "; the load itself took " + Micros(r.Cost.LoadCPUSeconds*1e6) + " of CPU time"
+		cost += "; the load itself took " + layout.Micros(r.Cost.LoadCPUSeconds*1e6) + " of CPU time"
 	}
 	p.item("watching", cost)
 	for _, n := range r.Notes {

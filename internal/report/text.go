@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -109,7 +110,7 @@ func why(p *paper, clues []model.Clue) {
 func soWhat(p *paper, f model.Finding) {
 	text := ""
 	if f.Impact != nil {
-		text = Share(*f.Impact) + " of the requests were lost or delayed by it"
+		text = layout.Share(*f.Impact) + " of the requests were lost or delayed by it"
 	} else if f.Kind == "cause" {
 		text = "how many requests it lost or delayed cannot be told from this run"
 	}

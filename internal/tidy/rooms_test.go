@@ -14,15 +14,16 @@ import (
 // belongs into ARCHITECTURE.md first.
 const rooms = `
 rules:
+internal/layout:
 internal/model:
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record
 internal/load:           internal/model
 internal/probe:          internal/model
-internal/trace:          internal/model
+internal/trace:          internal/model internal/layout
 internal/diagnose:       internal/model internal/record rules
 internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace
-internal/report:         internal/model
+internal/report:         internal/layout internal/model
 lab:
 internal/lab:            internal/model internal/record
 internal/tidy:

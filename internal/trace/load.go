@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 )
@@ -19,13 +21,27 @@ import (
 // MaxIgnored is how many processes Ignore can leave out.
 const MaxIgnored = 3
 
+// MaxOnly is how many processes Only can single out.
+const MaxOnly = 64
+
+// Attach switches a loaded program on; closing what it returns switches it off.
+type Attach func(*ebpf.Program) (io.Closer, error)
+
 // Set is the maps and programs of one tracer in the kernel.
 type Set struct {
 	// Maps holds maps and global variables, by their names in C.
 	Maps     *ebpf.Collection
 	programs []Program
-	links    []link.Link
+	loaded   []loaded
 	needs    map[*model.Signal][]string
+}
+
+// loaded is a program in the kernel; on is nil while it is not attached.
+type loaded struct {
+	name    string
+	program *ebpf.Program
+	attach  Attach
+	on      io.Closer
 }
 
 // Load puts the maps into the kernel and attaches the programs one by one, so
@@ -33,6 +49,12 @@ type Set struct {
 // which programs each signal rests on. The error is that of the first program if
 // all were refused.
 func Load(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string) (*Set, error) {
+	return LoadWith(spec, needs, nil)
+}
+
+// LoadWith is Load for programs that are not on a BTF tracepoint; how tells by
+// its name how each of those is attached.
+func LoadWith(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string, how map[string]Attach) (*Set, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit of locked memory, which kernels before 5.11 want for BPF: %w", err)
 	}
@@ -43,7 +65,7 @@ func Load(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string) (*Set, er
 		return nil, plain("create the BPF maps", err)
 	}
 	s := &Set{Maps: maps, needs: needs}
-	if err := s.Ignore(); err != nil {
+	if err := errors.Join(s.Ignore(), s.markResumed()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	var names []string
@@ -54,32 +76,92 @@ func Load(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string) (*Set, er
 	cache := btf.NewCache()
 	var first error
 	for _, name := range names {
-		err := s.attach(spec, name, cache)
+		attach := how[name]
+		if attach == nil {
+			attach = attachTracing
+		}
+		err := s.attach(spec, name, attach, cache)
 		s.programs = append(s.programs, Program{Name: name, Tracepoint: spec.Programs[name].AttachTo, Err: err})
 		if first == nil {
 			first = err
 		}
 	}
-	if len(s.links) == 0 {
+	if len(s.loaded) == 0 {
 		return nil, errors.Join(first, s.Close())
 	}
 	return s, nil
 }
 
+func attachTracing(p *ebpf.Program) (io.Closer, error) {
+	return link.AttachTracing(link.TracingOptions{Program: p})
+}
+
 // attach loads one program over the maps that stand already, and switches it on.
-func (s *Set) attach(spec *ebpf.CollectionSpec, name string, cache *btf.Cache) error {
+func (s *Set) attach(spec *ebpf.CollectionSpec, name string, how Attach, cache *btf.Cache) error {
 	one := spec.Copy()
 	one.Programs = map[string]*ebpf.ProgramSpec{name: one.Programs[name]}
 	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: s.Maps.Maps, Cache: cache})
 	if err != nil {
 		return plain("load the BPF program "+name, err)
 	}
-	defer coll.Close() // the link keeps the program
-	l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs[name]})
+	defer coll.Close()
+	on, err := how(coll.Programs[name])
 	if err != nil {
 		return plain("attach the BPF program "+name, err)
 	}
-	s.links = append(s.links, l)
+	s.loaded = append(s.loaded, loaded{name, coll.DetachProgram(name), how, on})
+	return nil
+}
+
+// Pause switches the programs off, so that they cost nothing; counts stay.
+func (s *Set) Pause() error {
+	var errs []error
+	for i := range s.loaded {
+		if l := &s.loaded[i]; l.on != nil {
+			errs = append(errs, l.on.Close())
+			l.on = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Resume switches them on again.
+func (s *Set) Resume() error {
+	if err := s.markResumed(); err != nil {
+		return err
+	}
+	for i := range s.loaded {
+		l := &s.loaded[i]
+		if l.on != nil {
+			continue
+		}
+		on, err := l.attach(l.program)
+		if err != nil {
+			return errors.Join(plain("attach the BPF program "+l.name+" again", err), s.Pause())
+		}
+		l.on = on
+	}
+	return nil
+}
+
+// markResumed tells the programs that what began before now was half seen.
+func (s *Set) markResumed() error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return fmt.Errorf("read the clock: %w", err)
+	}
+	return s.set("resumed_at", uint64(now.Nano()))
+}
+
+// set writes a global variable of the C source.
+func (s *Set) set(name string, value any) error {
+	v, ok := s.Maps.Variables[name]
+	if !ok {
+		return fmt.Errorf("set %s: the BPF object has no such variable: %w", name, fs.ErrNotExist)
+	}
+	if err := v.Set(value); err != nil {
+		return fmt.Errorf("set the BPF variable %s: %w", name, err)
+	}
 	return nil
 }
 
@@ -131,12 +213,38 @@ func (s *Set) Ignore(tgids ...int) error {
 	for i, id := range append([]int{os.Getpid()}, tgids...) {
 		list[i] = uint32(id)
 	}
-	v, ok := s.Maps.Variables["ignored"]
-	if !ok {
-		return fmt.Errorf("leave out processes: the BPF object has no variable named ignored: %w", fs.ErrNotExist)
+	return s.set("ignored", list)
+}
+
+// Only singles out these processes: of others nothing is counted from now on.
+// With none, everybody counts again. A tracer whose numbers are not of processes
+// takes no notice.
+func (s *Set) Only(tgids ...int) error {
+	if len(tgids) > MaxOnly {
+		return fmt.Errorf("single out %d processes: want at most %d", len(tgids), MaxOnly)
 	}
-	if err := v.Set(list); err != nil {
-		return fmt.Errorf("leave out processes: %w", err)
+	m := s.Maps.Maps["only"]
+	if m == nil {
+		return fmt.Errorf("single out processes: the BPF object has no map named only: %w", fs.ErrNotExist)
+	}
+	var old []uint32
+	var key uint32
+	var there uint8
+	each := m.Iterate()
+	for each.Next(&key, &there) {
+		old = append(old, key)
+	}
+	errs := []error{each.Err(), s.set("only_some", len(tgids) > 0)}
+	for _, key := range old {
+		if !slices.Contains(tgids, int(key)) {
+			errs = append(errs, m.Delete(key))
+		}
+	}
+	for _, id := range tgids {
+		errs = append(errs, m.Put(uint32(id), uint8(1)))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("single out processes: %w", err)
 	}
 	return nil
 }
@@ -161,12 +269,12 @@ func (s *Set) Lost() (map[string]uint64, error) {
 
 // Close detaches the programs and gives the maps back.
 func (s *Set) Close() error {
-	var errs []error
-	for _, l := range s.links {
-		errs = append(errs, l.Close())
+	err := s.Pause()
+	for _, l := range s.loaded {
+		l.program.Close()
 	}
 	s.Maps.Close()
-	return errors.Join(errs...)
+	return err
 }
 
 // SetConstant sets a constant of the C source before it is loaded.

@@ -15,16 +15,43 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 )
 
+// Level is how dear a tracer is.
+type Level int
+
+const (
+	// Light tracers run all the time: together they cost under 1 % of the throughput.
+	Light Level = iota
+	// Full tracers are dear; in a run they are switched on in short bursts.
+	Full
+)
+
+func (l Level) String() string {
+	if l == Full {
+		return "full"
+	}
+	return "light"
+}
+
 // Tracer declares one way of watching the kernel.
 type Tracer struct {
 	Name string
+	// Short is About in half a line, of at most 55 columns.
+	Short string
 	// About is a sentence for a reader who wants to know what it shows.
-	About   string
+	About string
+	// Long is what plimsoll trace NAME --help says beyond About, in paragraphs of
+	// lines of at most 80 columns.
+	Long  string
+	Level Level
+	// Profile is the name of the stacks that it collects ("cpu"); "" if it has
+	// none. With one, what Start returns is a Profiler.
+	Profile string
 	Signals []*model.Signal
 	// Tracepoints are the kernel's names of those it cannot do without.
 	Tracepoints []string
@@ -44,7 +71,10 @@ type Tracer struct {
 type Running interface {
 	// Read puts the sums since the start. A signal whose programs are not all
 	// attached is never put.
-	Read(out model.Sink) error
+	Read(out Out) error
+	// Report returns all that was seen since the start, elapsed ago. It is called
+	// now and then while the tracer watches, and at the end.
+	Report(elapsed time.Duration) (Report, error)
 	// Status says for each signal, by name, whether it is being read.
 	Status() map[string]model.Status
 	// Programs says what became of each program.
@@ -52,8 +82,33 @@ type Running interface {
 	// Ignore leaves processes out from now on, besides our own: those of our
 	// load. There is room for MaxIgnored.
 	Ignore(tgids ...int) error
+	// Only singles out processes from now on, at most MaxOnly; none is everybody.
+	Only(tgids ...int) error
+	// Pause switches it off for a while, Resume on again; counts stay, and what
+	// was going on in between is not counted.
+	Pause() error
+	Resume() error
 	// Close detaches it. It is called once.
 	Close() error
+}
+
+// Profiler is a Running that has stacks.
+type Profiler interface {
+	// Profile returns the stacks since the start.
+	Profile() (*profile.Profile, error)
+}
+
+// Out takes samples. Put takes what belongs to the whole machine.
+type Out interface {
+	model.Sink
+	// In is where to put what belongs to one network namespace, named by its inode.
+	In(netns uint32) model.Sink
+}
+
+// Report is what a tracer saw; its JSON is its document.
+type Report interface {
+	// Text lays it out in lines of at most so many columns, without colour.
+	Text(columns int) string
 }
 
 // Program is one BPF program and what became of it; Err is nil if it is attached.

@@ -34,7 +34,7 @@ func TestEveryFolderWithATracerIsListed(t *testing.T) {
 
 func TestEveryTracerIsComplete(t *testing.T) {
 	for _, tr := range All() {
-		if tr.Name == "" || tr.About == "" || tr.Cost == "" || tr.ByHand == "" || len(tr.Blind) == 0 || tr.Start == nil ||
+		if tr.Name == "" || tr.About == "" || tr.Short == "" || len(tr.Short) > 55 || tr.Long == "" || tr.Cost == "" || tr.ByHand == "" || len(tr.Blind) == 0 || tr.Start == nil ||
 			len(tr.Signals) == 0 || len(tr.Tracepoints) == 0 || tr.FirstKernel.Major == 0 {
 			t.Errorf("tracer %q: something is not filled in: %+v", tr.Name, tr)
 		}

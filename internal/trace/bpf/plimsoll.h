@@ -37,6 +37,34 @@ static __always_inline bool is_ours(__u32 tgid)
 	return tgid == ignored[0] || tgid == ignored[1] || tgid == ignored[2] || tgid == ignored[3];
 }
 
+/* Where some processes are singled out, only these are of interest. Written by
+ * user space at any time, the map before the flag. */
+volatile bool only_some;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 64);
+	__type(key, __u32); /* tgid */
+	__type(value, __u8);
+} only SEC(".maps");
+
+static __always_inline bool wanted(__u32 tgid)
+{
+	if (is_ours(tgid))
+		return false;
+	return !only_some || bpf_map_lookup_elem(&only, &tgid);
+}
+
+/* When the programs were attached last (bpf_ktime_get_ns): what began before is
+ * half seen, and does not count. */
+volatile __u64 resumed_at;
+
+/* The inode of a task's network namespace; 0 of a task that has given it up. */
+static __always_inline __u32 netns_of(struct task_struct *t)
+{
+	return t->nsproxy->net_ns->ns.inum;
+}
+
 /* Kernel threads are told apart by what follows a slash (kworker/0:1,
  * ksoftirqd/3); as a group they are what stands before it. */
 static __always_inline void group_name(__u8 *into, struct task_struct *t)

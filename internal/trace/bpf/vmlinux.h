@@ -55,6 +55,18 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct net *net_ns;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -67,6 +79,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	__u64 start_time; /* CLOCK_MONOTONIC, nanoseconds */
 	struct signal_struct *signal;
+	struct nsproxy *nsproxy;
 	char comm[TASK_COMM_LEN];
 };
 

@@ -62,6 +62,7 @@ const (
 	bpfMapEnds          = "ends"
 	bpfMapExamples      = "examples"
 	bpfMapGroups        = "groups"
+	bpfMapOnly          = "only"
 	bpfMapProcesses     = "processes"
 	bpfProgProcessExec  = "process_exec"
 	bpfProgProcessExit  = "process_exit"
@@ -74,6 +75,8 @@ const (
 	bpfVarLostFrees     = "lost_frees"
 	bpfVarLostGroups    = "lost_groups"
 	bpfVarLostTasks     = "lost_tasks"
+	bpfVarOnlySome      = "only_some"
+	bpfVarResumedAt     = "resumed_at"
 	bpfVarUnusedExample = "unused_example"
 )
 
@@ -132,6 +135,7 @@ type bpfMapSpecs struct {
 	Ends      *ebpf.MapSpec `ebpf:"ends"`
 	Examples  *ebpf.MapSpec `ebpf:"examples"`
 	Groups    *ebpf.MapSpec `ebpf:"groups"`
+	Only      *ebpf.MapSpec `ebpf:"only"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 }
 
@@ -146,6 +150,8 @@ type bpfVariableSpecs struct {
 	LostFrees     *ebpf.VariableSpec `ebpf:"lost_frees"`
 	LostGroups    *ebpf.VariableSpec `ebpf:"lost_groups"`
 	LostTasks     *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	OnlySome      *ebpf.VariableSpec `ebpf:"only_some"`
+	ResumedAt     *ebpf.VariableSpec `ebpf:"resumed_at"`
 	UnusedExample *ebpf.VariableSpec `ebpf:"unused_example"`
 }
 
@@ -172,6 +178,7 @@ type bpfMaps struct {
 	Ends      *ebpf.Map `ebpf:"ends"`
 	Examples  *ebpf.Map `ebpf:"examples"`
 	Groups    *ebpf.Map `ebpf:"groups"`
+	Only      *ebpf.Map `ebpf:"only"`
 	Processes *ebpf.Map `ebpf:"processes"`
 }
 
@@ -180,6 +187,7 @@ func (m *bpfMaps) Close() error {
 		m.Ends,
 		m.Examples,
 		m.Groups,
+		m.Only,
 		m.Processes,
 	)
 }
@@ -195,6 +203,8 @@ type bpfVariables struct {
 	LostFrees     *ebpf.Variable `ebpf:"lost_frees"`
 	LostGroups    *ebpf.Variable `ebpf:"lost_groups"`
 	LostTasks     *ebpf.Variable `ebpf:"lost_tasks"`
+	OnlySome      *ebpf.Variable `ebpf:"only_some"`
+	ResumedAt     *ebpf.Variable `ebpf:"resumed_at"`
 	UnusedExample *ebpf.Variable `ebpf:"unused_example"`
 }
 

@@ -26,7 +26,9 @@ import (
 func Tracer() trace.Tracer {
 	return trace.Tracer{
 		Name:        "exec",
+		Short:       "process starts and ends, by command and ancestors",
 		About:       "every process start and end: by whom, how often, how it ended, how long it lived, its CPU time",
+		Long:        long,
 		Signals:     signals,
 		Tracepoints: []string{"sched_process_fork", "sched_process_exec", "sched_process_exit", "sched_process_free"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
@@ -36,6 +38,15 @@ func Tracer() trace.Tracer {
 		Start:       func() (trace.Running, error) { return Start() },
 	}
 }
+
+const long = `Watches every process start and end on this machine, by command and ancestors:
+how often, by whom, how it ended, how long it lived, and its CPU time. That finds
+what is gone before top looks: a helper started for each request, one that fails
+each time, a fork that never executes anything.
+
+CPU time is that of processes that ended, as a share of all the machine's CPUs.
+The arguments of the first process of each kind are shown as they are: they may
+hold what is meant for no other eyes.`
 
 const cost = "2.9 µs of BPF run time a process (fork 0.8, exec 1.0, exit 0.6, free 0.5; at 700 processes/s, Linux 6.18, 2 " +
 	"CPUs); a fork+exec+exit of 690 µs took 8 µs longer, which the spread (−34 to +28) does not resolve; a " +
@@ -110,6 +121,7 @@ type Trace struct {
 	*trace.Set
 	ring  *ringbuf.Reader
 	first map[bpfChain]*Example
+	looks looks
 }
 
 // Start attaches the programs. The caller closes it.
@@ -257,7 +269,7 @@ func exitWord(status int32) string {
 }
 
 // Read puts the sums since the start.
-func (t *Trace) Read(out model.Sink) error {
+func (t *Trace) Read(out trace.Out) error {
 	s, err := t.Snapshot()
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ type bpfWaiting struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapGroups       = "groups"
+	bpfMapOnly         = "only"
 	bpfMapPairs        = "pairs"
 	bpfMapTasks        = "tasks"
 	bpfProgTaskSwitch  = "task_switch"
@@ -53,6 +54,8 @@ const (
 	bpfVarLostGroups   = "lost_groups"
 	bpfVarLostPairs    = "lost_pairs"
 	bpfVarLostTasks    = "lost_tasks"
+	bpfVarOnlySome     = "only_some"
+	bpfVarResumedAt    = "resumed_at"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -107,6 +110,7 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	Groups *ebpf.MapSpec `ebpf:"groups"`
+	Only   *ebpf.MapSpec `ebpf:"only"`
 	Pairs  *ebpf.MapSpec `ebpf:"pairs"`
 	Tasks  *ebpf.MapSpec `ebpf:"tasks"`
 }
@@ -120,6 +124,8 @@ type bpfVariableSpecs struct {
 	LostGroups   *ebpf.VariableSpec `ebpf:"lost_groups"`
 	LostPairs    *ebpf.VariableSpec `ebpf:"lost_pairs"`
 	LostTasks    *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	OnlySome     *ebpf.VariableSpec `ebpf:"only_some"`
+	ResumedAt    *ebpf.VariableSpec `ebpf:"resumed_at"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -143,6 +149,7 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	Groups *ebpf.Map `ebpf:"groups"`
+	Only   *ebpf.Map `ebpf:"only"`
 	Pairs  *ebpf.Map `ebpf:"pairs"`
 	Tasks  *ebpf.Map `ebpf:"tasks"`
 }
@@ -150,6 +157,7 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Groups,
+		m.Only,
 		m.Pairs,
 		m.Tasks,
 	)
@@ -164,6 +172,8 @@ type bpfVariables struct {
 	LostGroups   *ebpf.Variable `ebpf:"lost_groups"`
 	LostPairs    *ebpf.Variable `ebpf:"lost_pairs"`
 	LostTasks    *ebpf.Variable `ebpf:"lost_tasks"`
+	OnlySome     *ebpf.Variable `ebpf:"only_some"`
+	ResumedAt    *ebpf.Variable `ebpf:"resumed_at"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.

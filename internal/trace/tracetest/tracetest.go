@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -221,13 +222,31 @@ func Copy(t *testing.T, program, name string) string {
 	return path
 }
 
-// Sink keeps what is put, by "name{label values}".
+// Sink keeps what is put, by "name{label values}"; what is put in a network
+// namespace has its inode and @ before that.
 type Sink map[string]float64
+
+// In is where to put what belongs to a network namespace.
+func (s Sink) In(netns uint32) model.Sink { return inside{s, strconv.Itoa(int(netns)) + "@"} }
+
+type inside struct {
+	sink   Sink
+	prefix string
+}
+
+// Put keeps a value of a network namespace.
+func (i inside) Put(signal *model.Signal, value float64, labels ...string) {
+	i.sink.put(i.prefix, signal, value, labels)
+}
 
 // Put keeps a value; the same series twice in a round, or the wrong number of
 // labels, is a fault of the tracer's.
 func (s Sink) Put(signal *model.Signal, value float64, labels ...string) {
-	key := signal.Name + "{" + strings.Join(labels, ",") + "}"
+	s.put("", signal, value, labels)
+}
+
+func (s Sink) put(prefix string, signal *model.Signal, value float64, labels []string) {
+	key := prefix + signal.Name + "{" + strings.Join(labels, ",") + "}"
 	if _, twice := s[key]; twice || len(labels) != len(signal.Labels) {
 		panic(fmt.Sprintf("%s was put twice, or with %d labels in place of %v", key, len(labels), signal.Labels))
 	}

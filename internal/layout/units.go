@@ -1,4 +1,6 @@
-package report
+// Package layout writes numbers and words as people read them: units, lines of
+// a given width, tables, small pictures made of letters.
+package layout
 
 import (
 	"math"
@@ -86,9 +88,9 @@ func Bytes(n int64) string {
 	return digits3(v) + " " + names[i]
 }
 
-// clean makes text from outside (log lines, names of processes) harmless on a
+// Clean makes text from outside (log lines, names of processes) harmless on a
 // terminal: control characters and broken UTF-8 become "?".
-func clean(s string) string {
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r

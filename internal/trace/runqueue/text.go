@@ -1,0 +1,77 @@
+package runqueue
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/trace"
+)
+
+// What the text shows at most; the JSON has all of it.
+const (
+	shownGroups = 15
+	shownPairs  = 8
+)
+
+// Seen is the tracer's report.
+type Seen struct {
+	Snapshot
+	Elapsed time.Duration `json:"elapsed_ns"`
+	CPUs    int           `json:"cpus"`
+}
+
+// Report returns everything since the start.
+func (t *Trace) Report(elapsed time.Duration) (trace.Report, error) {
+	s, err := t.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := trace.OnlineCPUs()
+	return Seen{s, elapsed, cpus}, err
+}
+
+// Text lists the groups that waited longest.
+func (s Seen) Text(columns int) string {
+	var b strings.Builder
+	var waits uint64
+	var waited time.Duration
+	for _, g := range s.Groups {
+		waits, waited = waits+g.Waits, waited+g.Waited
+	}
+	text := fmt.Sprintf("%s: %s waits for a CPU (%s/s); on average %s threads were waiting.",
+		trace.Watched(s.Elapsed, s.CPUs), trace.Number(waits), trace.PerSecond(waits, s.Elapsed), layout.Rate(waited.Seconds()/s.Elapsed.Seconds()))
+	b.WriteString(layout.Wrap(text, columns) + "\n")
+	if len(s.Groups) == 0 {
+		return b.String() + trace.LostText(s.Lost, columns)
+	}
+	rows := [][]string{{"process", "waiting", "waits/s", "mean", "50 % <", "99 % <", "own/s", "forced/s"}}
+	for _, g := range s.Groups[:min(len(s.Groups), shownGroups)] {
+		rows = append(rows, []string{layout.Clean(g.Name), layout.Rate(g.Waited.Seconds() / s.Elapsed.Seconds()), trace.PerSecond(g.Waits, s.Elapsed),
+			trace.Mean(g.Waited, g.Waits), g.Histogram.Under(0.5), g.Histogram.Under(0.99),
+			trace.PerSecond(g.Voluntary, s.Elapsed), trace.PerSecond(g.Involuntary, s.Elapsed)})
+	}
+	b.WriteString("\n")
+	layout.Table(&b, rows)
+	if more := len(s.Groups) - shownGroups; more > 0 {
+		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
+	}
+	b.WriteString(s.Groups[0].Histogram.Bars("How long " + layout.Clean(s.Groups[0].Name) + " waited"))
+	b.WriteString(pairsText(s))
+	return b.String() + trace.LostText(s.Lost, columns)
+}
+
+func pairsText(s Seen) string {
+	if len(s.Pairs) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nWho takes the CPU from whom\n")
+	var rows [][]string
+	for _, p := range s.Pairs[:min(len(s.Pairs), shownPairs)] {
+		rows = append(rows, []string{" ", layout.Clean(p.By), "takes it from", layout.Clean(p.Victim), trace.PerSecond(p.Count, s.Elapsed) + "/s"})
+	}
+	layout.Table(&b, rows)
+	return b.String()
+}
