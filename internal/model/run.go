@@ -104,10 +104,24 @@ type Run struct {
 	// Status holds host → signal name → status. A signal that is not in it was never tried.
 	Status map[string]map[string]Status `json:"status"`
 	Cost   Cost                         `json:"cost"`
+	// Tracing is nil in a run that was not traced.
+	Tracing *Tracing `json:"tracing,omitempty"`
 	// Notes are sentences about the observation itself (sampled less often, …).
 	Notes []string `json:"notes,omitempty"`
 	// Closed is false in a run that was cut off.
 	Closed bool `json:"closed"`
+}
+
+// Tracing is how the kernel was watched through BPF programs.
+type Tracing struct {
+	// Level is "light" or "full".
+	Level string `json:"level"`
+	// Duty is, by tracer, the share of the hold window in which one that was
+	// switched on in bursts was on. What it counted was divided by that: its
+	// signals are estimates.
+	Duty map[string]float64 `json:"duty,omitempty"`
+	// Profiles are the names of the stacks that the run holds ("cpu").
+	Profiles []string `json:"profiles,omitempty"`
 }
 
 // Cost is what watching cost, measured by the watcher about itself.

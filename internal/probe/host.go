@@ -257,6 +257,14 @@ func countCPUs(stat []byte) int {
 	return n
 }
 
+// Claims says whether what happened in a network namespace of this machine,
+// named by its inode, belongs to h. What no host of a run claims belongs to the
+// one that takes strays.
+func (h *Host) Claims(netns uint64) bool { return h.root == "" && h.netns == netns }
+
+// TakesStrays says whether h is the machine itself, or stands in for it.
+func (h *Host) TakesStrays() bool { return h.machine || h.strays }
+
 // Path is the name under which we open a file of the kernel's tree:
 // h.Path("proc", "stat") or h.Path("proc/stat"). On a live host "proc/net"
 // becomes /proc/thread-self/net, because /proc/net is that of the main

@@ -29,6 +29,7 @@ const (
 	LatencyFile  = "latency.hlog"
 	EventsFile   = "events.jsonl"
 	VerdictFile  = "verdict.json"
+	ProfileEnd   = ".pb.gz" // after the name of what was sampled: cpu, offcpu
 )
 
 // maxManifest is the most of run.json that is read; a status for each of some

@@ -58,6 +58,9 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 	if err != nil {
 		return err
 	}
+	if err := s.tracing.ignore(e.cmd.Process.Pid); err != nil {
+		s.out.Note(fmt.Sprintf("the load engine is traced with all others: %v", err))
+	}
 	for _, sig := range load.Signals {
 		s.out.Status(s.here.Name, sig.Name, model.Status{State: model.Read})
 	}

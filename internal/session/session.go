@@ -5,7 +5,9 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +27,8 @@ type Options struct {
 	Hosts []HostSpec
 	// Interval is the time between two sampling rounds.
 	Interval time.Duration
+	// Trace says which tracers watch; "" is off.
+	Trace TraceLevel
 	// Dir is the run directory to make; it must not exist yet.
 	Dir     string
 	Version string
@@ -64,11 +68,13 @@ type session struct {
 	hosts   []*probe.Host
 	here    *probe.Host // where the load comes from; nil when there is none
 	sampler *probe.Sampler
+	tracing *tracing
 	last    time.Time // time stamp of the newest round
 	opened  time.Time // when the open window began
 	started time.Time
 	loadAt  int64   // time stamp of the load's newest samples, Unix milliseconds
-	held    bool    // there is a hold window
+	holding bool    // the open window is hold
+	held    bool    // there is, or was, a hold window
 	cpu0    float64 // our CPU seconds when the run began
 	peak    int64   // our largest resident memory, in bytes
 	loadCPU float64 // the engine's own
@@ -111,6 +117,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 	if err := s.sampler.Start(ctx); err != nil {
 		return nil, err
 	}
+	s.tracing = startTracing(cmp.Or(opt.Trace, TraceOff), s.hosts, s.out, s.now)
 	return s, nil
 }
 
@@ -186,6 +193,7 @@ func (s *session) round(ctx context.Context, force bool) error {
 	if err := s.sampler.Round(ctx, t, force); err != nil {
 		return err
 	}
+	s.tracing.read(t)
 	_, rss, err := probe.SelfCost()
 	s.peak = max(s.peak, rss)
 	return err
@@ -194,10 +202,17 @@ func (s *session) round(ctx context.Context, force bool) error {
 // window closes the open window and opens the one called name ("" opens
 // none). A round is taken at the boundary, so that counters differ by whole readings.
 func (s *session) window(ctx context.Context, name string, with func(t int64)) error {
+	if s.holding {
+		s.tracing.endBursts()
+	}
 	if err := s.round(ctx, true); err != nil {
 		return err
 	}
-	s.held = s.held || name == model.Hold
+	if s.holding {
+		s.tracing.keepStacks()
+	}
+	s.holding = name == model.Hold
+	s.held = s.held || s.holding
 	t := s.last.UnixMilli()
 	if with != nil {
 		with(t)
@@ -205,6 +220,9 @@ func (s *session) window(ctx context.Context, name string, with func(t int64)) e
 	s.opened = s.last
 	if err := s.out.Commit(); err != nil {
 		return err
+	}
+	if s.holding {
+		s.tracing.hold()
 	}
 	cost, err := s.cost()
 	if err != nil {
@@ -233,6 +251,8 @@ func (s *session) cost() (model.Cost, error) {
 func (s *session) close(ctx context.Context) error {
 	s.noteGone()
 	err := s.window(ctx, "", nil)
+	traced, e := s.tracing.close()
+	err = errors.Join(err, e, s.out.Update(func(r *model.Run) { r.Tracing = traced }))
 	if e := s.release(); err == nil {
 		err = e
 	}

@@ -1,0 +1,161 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/trace"
+)
+
+// Dear tracers are on for burst at the end of every burstEvery of the hold window.
+const (
+	burst      = 400 * time.Millisecond
+	burstEvery = 2 * time.Second
+)
+
+// dear is a tracer that is on in bursts.
+type dear struct {
+	tracer
+	counted  map[key]float64 // what it has counted since the start
+	estimate map[key]float64 // what that makes for all the time, on and off
+	rate     map[key]float64 // per second in the last burst
+
+	began   time.Time // of the hold window
+	upTo    time.Time // the estimate is made up to here
+	resumed time.Time
+	on      time.Duration // in all
+}
+
+func newDear(t trace.Tracer, running trace.Running) *dear {
+	return &dear{tracer: tracer{Tracer: t, running: running}, counted: map[key]float64{}, estimate: map[key]float64{}}
+}
+
+// duty is the share of the time in which it was on.
+func (d *dear) duty() float64 {
+	if d.upTo.Equal(d.began) {
+		return 0
+	}
+	return d.on.Seconds() / d.upTo.Sub(d.began).Seconds()
+}
+
+// bursts are those of one hold window.
+type bursts struct {
+	t     *tracing
+	stop  chan struct{}
+	ended sync.WaitGroup
+}
+
+func (t *tracing) startBursts() *bursts {
+	b := &bursts{t: t, stop: make(chan struct{})}
+	for _, d := range t.dear {
+		d.began = t.now()
+		d.upTo = d.began
+	}
+	b.ended.Add(1)
+	go b.run()
+	return b
+}
+
+// run switches the dear tracers on and off until it is stopped.
+func (b *bursts) run() {
+	defer b.ended.Done()
+	for !b.stopped(burstEvery - burst) {
+		b.each(b.t.resume)
+		over := b.stopped(burst)
+		b.each(b.t.pause)
+		if over {
+			return
+		}
+	}
+}
+
+func (b *bursts) stopped(after time.Duration) bool {
+	select {
+	case <-b.stop:
+		return true
+	case <-time.After(after):
+		return false
+	}
+}
+
+func (b *bursts) each(do func(*dear) error) {
+	b.t.mu.Lock()
+	defer b.t.mu.Unlock()
+	for _, d := range b.t.dear {
+		if err := do(d); err != nil {
+			b.t.failed(&d.tracer, err)
+		}
+	}
+}
+
+// end ends the bursts; the rates of the last one are taken to last until now.
+func (b *bursts) end() {
+	close(b.stop)
+	b.ended.Wait()
+	b.each(func(d *dear) error {
+		now := b.t.now()
+		for k, perSecond := range d.rate {
+			d.estimate[k] += perSecond * now.Sub(d.upTo).Seconds()
+			b.t.sample(k, now, d.estimate[k])
+		}
+		d.upTo = now
+		return nil
+	})
+}
+
+func (t *tracing) resume(d *dear) error {
+	if err := d.running.Only(t.suspects()...); err != nil {
+		return err
+	}
+	d.resumed = t.now()
+	return d.running.Resume()
+}
+
+// pause ends a burst. What was counted in it stands for all the time since the
+// one before.
+func (t *tracing) pause(d *dear) error {
+	now := t.now()
+	if err := d.running.Pause(); err != nil {
+		return err
+	}
+	sums, err := t.sums(&d.tracer)
+	if err != nil {
+		return err
+	}
+	on := now.Sub(d.resumed)
+	d.on += on
+	d.rate = map[key]float64{}
+	for k, v := range sums {
+		d.rate[k] = (v - d.counted[k]) / on.Seconds()
+		d.estimate[k] += d.rate[k] * now.Sub(d.upTo).Seconds()
+		t.sample(k, now, d.estimate[k])
+	}
+	d.counted, d.upTo = sums, now
+	return nil
+}
+
+// suspects are the processes that dear tracers look at: the services of all
+// hosts, of very many the busiest.
+func (t *tracing) suspects() []int {
+	var list []probe.Proc
+	for _, h := range t.hosts {
+		services, err := h.Services()
+		if err != nil {
+			continue // its probes say so
+		}
+		for _, p := range services {
+			if !p.Kernel {
+				list = append(list, p)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b probe.Proc) int { return cmp.Compare(t.busy[b.Comm], t.busy[a.Comm]) })
+	var pids []int
+	for _, p := range list[:min(len(list), trace.MaxOnly)] {
+		pids = append(pids, p.PID)
+	}
+	return pids
+}

@@ -1,0 +1,298 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/record/writer"
+	"plimsoll/internal/trace"
+	tracers "plimsoll/internal/trace/all"
+)
+
+// TraceLevel says which tracers watch: none, those that are nearly free, or all,
+// the dear ones in bursts.
+type TraceLevel string
+
+// The levels.
+const (
+	TraceOff   TraceLevel = "off"
+	TraceLight TraceLevel = "light"
+	TraceFull  TraceLevel = "full"
+)
+
+// tracing is the tracers of a session. Its methods may be called from several goroutines.
+type tracing struct {
+	level TraceLevel
+	hosts []*probe.Host
+	out   *writer.Writer
+	now   func() time.Time
+
+	mu     sync.Mutex
+	light  []*tracer
+	dear   []*dear
+	busy   map[string]float64 // groupname → the newest value of the tracers' Busy signals
+	bursts *bursts            // nil outside the hold window
+}
+
+// tracer is one that watches.
+type tracer struct {
+	trace.Tracer
+	running trace.Running
+	before  *profile.Profile // the stacks when the hold window began
+	stacks  *profile.Profile // those of the hold window
+}
+
+// startTracing starts the tracers of a level. What cannot be traced is a status
+// of its signals, never an error.
+func startTracing(level TraceLevel, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
+	t := &tracing{level: level, hosts: hosts, out: out, now: now, busy: map[string]float64{}}
+	if level == TraceOff {
+		return t
+	}
+	for _, one := range tracers.All() {
+		if one.Level == trace.Full && level != TraceFull {
+			continue
+		}
+		running, err := start(one)
+		if err != nil {
+			t.mark(one, func(*model.Signal) model.Status { return trace.StatusOf(err) })
+			continue
+		}
+		status := running.Status()
+		t.mark(one, func(s *model.Signal) model.Status { return status[s.Name] })
+		if one.Level == trace.Full {
+			t.dear = append(t.dear, newDear(one, running))
+		} else {
+			t.light = append(t.light, &tracer{Tracer: one, running: running})
+		}
+	}
+	return t
+}
+
+// start starts a tracer; a dear one waits for its first burst.
+func start(t trace.Tracer) (trace.Running, error) {
+	if err := t.CanRun(); err != nil {
+		return nil, err
+	}
+	running, err := t.Start()
+	if err != nil || t.Level == trace.Light {
+		return running, err
+	}
+	if err := running.Pause(); err != nil {
+		return nil, errors.Join(err, running.Close())
+	}
+	return running, nil
+}
+
+// mark records what became of a tracer's signals.
+func (t *tracing) mark(of trace.Tracer, status func(*model.Signal) model.Status) {
+	for _, s := range of.Signals {
+		for _, h := range t.hosts {
+			t.out.Status(h.Name, s.Name, status(s))
+		}
+	}
+}
+
+// failed says that a tracer could not be used any more; what it counted stays.
+func (t *tracing) failed(one *tracer, err error) {
+	t.out.Note(fmt.Sprintf("tracer %s failed: %v", one.Name, err))
+	t.mark(one.Tracer, func(*model.Signal) model.Status { return trace.StatusOf(err) })
+}
+
+// ignore leaves a process of ours out of everything.
+func (t *tracing) ignore(pid int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, one := range t.all() {
+		errs = append(errs, one.running.Ignore(pid))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *tracing) all() []*tracer {
+	all := slices.Clone(t.light)
+	for _, d := range t.dear {
+		all = append(all, &d.tracer)
+	}
+	return all
+}
+
+// read records what the light tracers have counted, as of at.
+func (t *tracing) read(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.light {
+		sums, err := t.sums(one)
+		if err != nil {
+			t.failed(one, err)
+			continue
+		}
+		for k, v := range sums {
+			t.sample(k, at, v)
+			if k.signal == one.Busy {
+				t.busy[k.first()] = v
+			}
+		}
+	}
+}
+
+// sums reads a tracer.
+func (t *tracing) sums(one *tracer) (map[key]float64, error) {
+	sums := map[key]float64{}
+	err := one.running.Read(reading{t.hosts, sums})
+	return sums, err
+}
+
+func (t *tracing) sample(k key, at time.Time, v float64) {
+	t.out.Sample(k.host, at.UnixMilli(), k.signal, v, k.values()...)
+}
+
+// hold begins the hold window: its bursts, and the stacks that belong to it.
+func (t *tracing) hold() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.light {
+		if one.Profile != "" {
+			one.before = t.profile(one)
+		}
+	}
+	if len(t.dear) > 0 {
+		t.bursts = t.startBursts()
+	}
+}
+
+// endBursts ends those of the hold window.
+func (t *tracing) endBursts() {
+	t.mu.Lock()
+	bursts := t.bursts
+	t.bursts = nil
+	t.mu.Unlock()
+	if bursts != nil {
+		bursts.end()
+	}
+}
+
+// keepStacks takes the stacks of the hold window, which is over.
+func (t *tracing) keepStacks() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.all() {
+		if one.Profile == "" {
+			continue
+		}
+		one.stacks = t.profile(one)
+		if one.stacks != nil && one.before != nil {
+			one.stacks = since(one.stacks, one.before)
+		}
+	}
+}
+
+func (t *tracing) profile(one *tracer) *profile.Profile {
+	p, err := one.running.(trace.Profiler).Profile()
+	if err != nil {
+		t.out.Note(fmt.Sprintf("the stacks of tracer %s could not be read: %v", one.Name, err))
+		return nil
+	}
+	return p
+}
+
+// since is what came to a profile since before.
+func since(p, before *profile.Profile) *profile.Profile {
+	start, length := before.TimeNanos+before.DurationNanos, p.DurationNanos-before.DurationNanos
+	before.Scale(-1)
+	both, err := profile.Merge([]*profile.Profile{p, before})
+	if err != nil {
+		return p // they are not of one tracer, which cannot be
+	}
+	both.Sample = slices.DeleteFunc(both.Sample, func(s *profile.Sample) bool {
+		return !slices.ContainsFunc(s.Value, func(v int64) bool { return v > 0 })
+	})
+	both.TimeNanos, both.DurationNanos = start, length
+	return both.Compact()
+}
+
+// close writes the stacks, detaches everything, and returns what the run's
+// manifest says of tracing; nil if there was none.
+func (t *tracing) close() (*model.Tracing, error) {
+	if t.level == TraceOff {
+		return nil, nil
+	}
+	said := &model.Tracing{Level: string(t.level)}
+	var errs []error
+	for _, one := range t.all() {
+		if one.stacks != nil && len(one.stacks.Sample) > 0 {
+			var data bytes.Buffer
+			errs = append(errs, one.stacks.Write(&data), t.out.Profile(one.Profile, data.Bytes()))
+			said.Profiles = append(said.Profiles, one.Profile)
+		}
+		errs = append(errs, one.running.Close())
+	}
+	for _, d := range t.dear {
+		if said.Duty == nil {
+			said.Duty = map[string]float64{}
+		}
+		said.Duty[d.Name] = d.duty()
+	}
+	return said, errors.Join(errs...)
+}
+
+// key is a series of one host.
+type key struct {
+	host   string
+	signal *model.Signal
+	labels string // its values, with separator between them
+}
+
+const separator = "\x00"
+
+func (k key) values() []string {
+	if len(k.signal.Labels) == 0 {
+		return nil
+	}
+	return strings.Split(k.labels, separator)
+}
+
+// first is the first label's value.
+func (k key) first() string {
+	first, _, _ := strings.Cut(k.labels, separator)
+	return first
+}
+
+// reading is one look at a tracer: sums by series, for namespaces that are one
+// host's become one.
+type reading struct {
+	hosts []*probe.Host
+	sums  map[key]float64
+}
+
+// Put takes what belongs to the machine, and so to each of its hosts.
+func (r reading) Put(s *model.Signal, v float64, labels ...string) {
+	for _, h := range r.hosts {
+		r.sums[key{h.Name, s, strings.Join(labels, separator)}] += v
+	}
+}
+
+// In is where to put what belongs to a network namespace.
+func (r reading) In(netns uint32) model.Sink {
+	owns := func(h *probe.Host) bool { return h.Claims(uint64(netns)) }
+	if !slices.ContainsFunc(r.hosts, owns) {
+		owns = (*probe.Host).TakesStrays
+	}
+	var mine []*probe.Host
+	for _, h := range r.hosts {
+		if owns(h) {
+			mine = append(mine, h)
+		}
+	}
+	return reading{mine, r.sums}
+}
