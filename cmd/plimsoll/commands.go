@@ -1,12 +1,12 @@
 package main
 
 import (
-	"plimsoll/internal/layout"
-
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"plimsoll/internal/layout"
 )
 
 // commands lists every command, in the order of the help page.
@@ -19,6 +19,7 @@ func commands(w *world) []*cobra.Command {
 		labCommand(w),
 		rulesCommand(w),
 		traceCommand(w),
+		flameCommand(w),
 		signalsCommand(w),
 		doctorCommand(w),
 		loadEngine(w),

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"plimsoll/internal/layout"
-
 	"bytes"
 	"flag"
 	"fmt"
@@ -15,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"plimsoll/internal/layout"
 )
 
 var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write golden files and generated pages anew")

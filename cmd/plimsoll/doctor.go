@@ -19,10 +19,13 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
 	"plimsoll/internal/session"
+	"plimsoll/internal/trace"
+	tracers "plimsoll/internal/trace/all"
 )
 
 const doctorLong = `Opens every probe on every host, reads it twice, and says for each what can be
-seen and why not the rest, with what would help. It also shows what of this
+seen and why not the rest, with what would help; so it does for every tracer,
+which it attaches for a moment. It also shows what of this
 machine bears on a run: kernel, privileges, open files, ports, and the classic
 tools that the "by hand" lines use. It changes nothing.`
 
@@ -36,6 +39,8 @@ var byHandTools = []string{"ss", "ip", "nstat", "conntrack", "nft", "sysctl", "p
 type checkup struct {
 	Machine machineFacts  `json:"machine"`
 	Hosts   []hostCheckup `json:"hosts"`
+	// Tracers are those of plimsoll trace.
+	Tracers []probeCheckup `json:"tracers"`
 }
 
 // machineFacts are about the machine on which Plimsoll runs.
@@ -56,6 +61,7 @@ type hostCheckup struct {
 	Probes []probeCheckup `json:"probes"`
 }
 
+// probeCheckup is about a probe, or a tracer.
 type probeCheckup struct {
 	Probe string `json:"probe"`
 	// Read of Signals signals were read.
@@ -148,7 +154,37 @@ func examine(ctx context.Context, specs []session.HostSpec) (_ *checkup, err err
 	for i := range found.Hosts {
 		found.Hosts[i].Probes = byProbe(seen.hosts[found.Hosts[i].Host.Name])
 	}
+	for _, t := range tracers.All() {
+		one, err := tryTracer(t)
+		if err != nil {
+			return nil, err
+		}
+		found.Tracers = append(found.Tracers, one)
+	}
 	return found, nil
+}
+
+// tryTracer attaches a tracer for a moment.
+func tryTracer(t trace.Tracer) (probeCheckup, error) {
+	found := probeCheckup{Probe: t.Name, Signals: map[string]model.Status{}, Blind: t.Blind}
+	err := t.CanRun()
+	var running trace.Running
+	if err == nil {
+		running, err = t.Start()
+	}
+	if err != nil {
+		for _, s := range t.Signals {
+			found.Signals[s.Name] = trace.StatusOf(err)
+		}
+		return found, nil
+	}
+	for name, st := range running.Status() {
+		found.Signals[name] = st
+		if st.State == model.Read {
+			found.Read++
+		}
+	}
+	return found, running.Close()
 }
 
 func readTwice(ctx context.Context, hosts []*probe.Host, into *statuses) (err error) {
@@ -242,6 +278,10 @@ func printCheckup(w *world, c *checkup) {
 		for _, p := range h.Probes {
 			printProbe(w, p)
 		}
+	}
+	fmt.Fprintln(w.stdout, "\ntracing")
+	for _, t := range c.Tracers {
+		printProbe(w, t)
 	}
 }
 

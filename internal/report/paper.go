@@ -1,11 +1,11 @@
 package report
 
 import (
-	"plimsoll/internal/layout"
-
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"plimsoll/internal/layout"
 )
 
 // style is how a piece of text stands out on a terminal; in a pipe it is nothing.

@@ -22,7 +22,9 @@ internal/load:           internal/model
 internal/probe:          internal/model
 internal/trace:          internal/model internal/layout
 internal/diagnose:       internal/model internal/record rules
+internal/breakdown:      internal/model internal/record
 internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace
+internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 lab:
 internal/lab:            internal/model internal/record

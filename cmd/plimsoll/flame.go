@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/pprof/profile"
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/flame"
+	"plimsoll/internal/record"
+)
+
+const flameLong = `Shows sampled stacks: where the processors' time went ("cpu"), or what was waited
+for ("offcpu"). WHAT is a run directory, or a file in pprof's format: one that
+"plimsoll trace cpu -o" wrote, or any other tool.
+
+Without -o it prints the tree of functions that took at least 1 % of all. With -o
+it writes a flame graph, one file that needs nothing else: the wider a frame, the
+more was sampled in it and in what it called; a click widens a frame, "search"
+marks functions and adds them up. The name decides the form: .svg, .html, or
+.txt for the tree.
+
+--compare shows what became more and less since another run or file; where both
+say how long they sampled, the earlier is stretched to the same time. The files
+themselves open in go tool pprof and in speedscope.`
+
+const flameExample = `  plimsoll flame plimsoll-runs/20260102T030405Z-9f3c
+  plimsoll flame RUN --name offcpu -o offcpu.html
+  plimsoll flame AFTER --compare BEFORE -o difference.svg
+  plimsoll trace cpu -d 10s -o cpu.pb.gz && plimsoll flame cpu.pb.gz`
+
+func flameCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "flame WHAT", Short: "show sampled stacks: as a tree, a flame graph, a difference", Long: flameLong,
+		Example: flameExample, Args: oneArgument("a run directory, or a file in pprof's format")}
+	var name, before, file string
+	c.Flags().StringVar(&name, "name", "cpu", "which stacks of a run directory: `NAME` is cpu or offcpu")
+	c.Flags().StringVar(&before, "compare", "", "show what changed since this run directory or `FILE`")
+	c.Flags().StringVarP(&file, "output", "o", "", "write a flame graph to this `FILE` (.svg or .html), or the tree (.txt)")
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		switch filepath.Ext(file) {
+		case "", ".svg", ".html", ".txt":
+		default:
+			return usage(c.CommandPath(), "-o %s: want a name that ends in .svg, .html or .txt", file)
+		}
+		tree, err := stacksOf(args[0], name)
+		if err != nil {
+			return err
+		}
+		title := name + " of " + args[0]
+		if before != "" {
+			earlier, err := stacksOf(before, name)
+			if err != nil {
+				return err
+			}
+			if err := tree.Compare(earlier); err != nil {
+				return fail(exitRunDir, err)
+			}
+			title += ", compared with " + before
+		}
+		if *asJSON {
+			return printJSON(w.stdout, tree)
+		}
+		if file == "" {
+			_, err = fmt.Fprint(w.stdout, tree.Text(w.columns()))
+			return err
+		}
+		return writeGraph(tree, file, title)
+	}
+	return withExits(c, exitOK, exitUsage, exitRunDir)
+}
+
+func writeGraph(tree *flame.Tree, file, title string) (err error) {
+	var b bytes.Buffer
+	switch filepath.Ext(file) {
+	case ".svg":
+		err = tree.SVG(&b, title)
+	case ".html":
+		err = tree.HTML(&b, title)
+	default:
+		b.WriteString(tree.Text(80))
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		return fail(exitRunDir, fmt.Errorf("write the graph: %w", err))
+	}
+	return nil
+}
+
+// maxProfile is the most of a profile that is read; one of a minute has some hundred kB.
+const maxProfile = 256 << 20
+
+// stacksOf reads a pprof file, or the one of that name in a run directory.
+func stacksOf(what, name string) (*flame.Tree, error) {
+	info, err := os.Stat(what)
+	if err != nil {
+		return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))
+	}
+	path := what
+	if info.IsDir() {
+		path = filepath.Join(what, name+record.ProfileEnd)
+		if info, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, fail(exitRunDir, noStacks(what, name))
+		} else if err != nil {
+			return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))
+		}
+	}
+	if info.Size() > maxProfile {
+		return nil, fail(exitRunDir, fmt.Errorf("%s: %d bytes, want at most %d; these are no stacks", path, info.Size(), maxProfile))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fail(exitRunDir, fmt.Errorf("%s: want a file in pprof's format: %w", path, err))
+	}
+	tree, err := flame.New(p)
+	if err != nil {
+		return nil, fail(exitRunDir, fmt.Errorf("%s: %w", path, err))
+	}
+	return tree, nil
+}
+
+// noStacks says which stacks a run directory has instead.
+func noStacks(dir, name string) error {
+	found, _ := filepath.Glob(filepath.Join(dir, "*"+record.ProfileEnd)) // a name from us is no bad pattern
+	var names []string
+	for _, f := range found {
+		names = append(names, strings.TrimSuffix(filepath.Base(f), record.ProfileEnd))
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%s: the run has no stacks named %s, but %s; --name chooses", dir, name, strings.Join(names, " and "))
+	}
+	return fmt.Errorf("%s: the run has no stacks; plimsoll run --trace light keeps those of the processors, --trace full also what was waited for", dir)
+}

@@ -1,0 +1,143 @@
+// Package flame shows sampled stacks: as a flame graph in one file that needs
+// nothing else, as the difference of two, and as a tree of text.
+package flame
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// Node is a function where it was called from, with all that it called.
+type Node struct {
+	Name string `json:"name"`
+	// Value is what was sampled in it and below it, in the tree's unit; Before is
+	// the same in the profile that it is compared with.
+	Value    float64 `json:"value"`
+	Before   float64 `json:"before,omitempty"`
+	Children []*Node `json:"children,omitempty"`
+}
+
+// Tree is the stacks of a profile, from the root down.
+type Tree struct {
+	Root *Node `json:"root"`
+	// Unit of the values: "seconds" or what the profile counts ("samples").
+	Unit string `json:"unit"`
+	// Seconds is how long was sampled; 0 if the profile does not say.
+	Seconds float64 `json:"seconds"`
+	// Compared says that the nodes' Before is filled.
+	Compared bool `json:"compared"`
+}
+
+// New builds the tree of a profile's last value, which is the one that pprof
+// shows by default. Processes stand below the root, if the profile names them.
+func New(p *profile.Profile) (*Tree, error) {
+	if len(p.SampleType) == 0 {
+		return nil, errors.New("the profile says nothing of what it counts")
+	}
+	last := len(p.SampleType) - 1
+	unit, scale := p.SampleType[last].Unit, 1.0
+	if unit == "nanoseconds" {
+		unit, scale = "seconds", 1e-9
+	}
+	t := &Tree{Root: &Node{Name: "all"}, Unit: unit, Seconds: float64(p.DurationNanos) / 1e9}
+	for _, s := range p.Sample {
+		if len(s.Value) <= last {
+			return nil, fmt.Errorf("a sample of the profile has %d values, want %d", len(s.Value), last+1)
+		}
+		t.Root.add(frames(s), float64(s.Value[last])*scale)
+	}
+	t.Root.sort()
+	return t, nil
+}
+
+// processLabels name the process of a sample, the best first.
+var processLabels = []string{"groupname", "comm", "process"}
+
+// frames lists the names of a stack from the root to the leaf.
+func frames(s *profile.Sample) []string {
+	var names []string
+	for _, l := range processLabels {
+		if v := s.Label[l]; len(v) > 0 {
+			names = append(names, v[0])
+			break
+		}
+	}
+	for _, loc := range slices.Backward(s.Location) {
+		if len(loc.Line) == 0 {
+			names = append(names, unnamed(loc))
+		}
+		for _, line := range slices.Backward(loc.Line) {
+			if line.Function == nil {
+				names = append(names, unnamed(loc))
+				continue
+			}
+			names = append(names, line.Function.Name)
+		}
+	}
+	return names
+}
+
+func unnamed(loc *profile.Location) string {
+	if loc.Mapping != nil && loc.Mapping.File != "" {
+		return "[" + loc.Mapping.File[strings.LastIndexByte(loc.Mapping.File, '/')+1:] + "]"
+	}
+	return "[unknown]"
+}
+
+func (n *Node) add(stack []string, v float64) {
+	n.Value += v
+	if len(stack) == 0 {
+		return
+	}
+	n.child(stack[0]).add(stack[1:], v)
+}
+
+func (n *Node) child(name string) *Node {
+	for _, c := range n.Children {
+		if c.Name == name {
+			return c
+		}
+	}
+	c := &Node{Name: name}
+	n.Children = append(n.Children, c)
+	return c
+}
+
+// sort puts the largest child first, for reading; equal ones by name.
+func (n *Node) sort() {
+	slices.SortFunc(n.Children, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(max(b.Value, b.Before), max(a.Value, a.Before)), strings.Compare(a.Name, b.Name))
+	})
+	for _, c := range n.Children {
+		c.sort()
+	}
+}
+
+// Compare puts what before holds beside t, which it changes. Where both say how
+// long they sampled, before is stretched to t's time, so that what did not change
+// is equal.
+func (t *Tree) Compare(before *Tree) error {
+	if t.Unit != before.Unit {
+		return fmt.Errorf("compare stacks: one counts %s, the other %s", t.Unit, before.Unit)
+	}
+	scale := 1.0
+	if t.Seconds > 0 && before.Seconds > 0 {
+		scale = t.Seconds / before.Seconds
+	}
+	t.Root.compare(before.Root, scale)
+	t.Root.sort()
+	t.Compared = true
+	return nil
+}
+
+func (n *Node) compare(before *Node, scale float64) {
+	n.Before = before.Value * scale
+	for _, b := range before.Children {
+		n.child(b.Name).compare(b, scale)
+	}
+}
