@@ -8,9 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody})
+	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody, "tracer": becomeTracer, "nobtf": hideBTF})
 }
 
 // TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
@@ -92,35 +90,4 @@ func truncate(ts *testscript.TestScript, _ bool, args []string) {
 	size, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
-}
-
-// becomeNobody is the program "nobody COMMAND...": it runs COMMAND without any
-// privilege, in this folder, which is then nobody's.
-func becomeNobody() {
-	const nobody = 65534
-	check := func(err error) {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "nobody:", err)
-			os.Exit(99)
-		}
-	}
-	program, err := exec.LookPath(os.Args[1])
-	check(err)
-	here, err := os.Getwd()
-	check(err)
-	for _, path := range []string{filepath.Dir(program), here} {
-		for ; path != "/"; path = filepath.Dir(path) {
-			info, err := os.Stat(path)
-			check(err)
-			if info.Mode().Perm()&0o005 != 0o005 { // never a folder that is open already, such as /tmp
-				check(os.Chmod(path, info.Mode().Perm()|0o055))
-			}
-		}
-	}
-	check(os.Chmod(program, 0o755))
-	check(os.Chown(here, nobody, nobody))
-	check(syscall.Setgroups(nil))
-	check(syscall.Setgid(nobody))
-	check(syscall.Setuid(nobody))
-	check(syscall.Exec(program, os.Args[1:], os.Environ()))
 }

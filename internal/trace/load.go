@@ -175,7 +175,7 @@ func plain(what string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: the kernel does not allow it (too few privileges, lockdown, or a security module): %w", what, err)
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):
-		return fmt.Errorf("%s: this kernel cannot do it: %w", what, errors.Join(fs.ErrNotExist, err))
+		return absent(fmt.Sprintf("%s: this kernel cannot do it: %v", what, err))
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

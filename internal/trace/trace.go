@@ -49,6 +49,9 @@ type Tracer struct {
 	// lines of at most 80 columns.
 	Long  string
 	Level Level
+	// Busy, if not nil, is the signal whose growth tells which processes work;
+	// its first label is groupname. Of very many, dear tracers look at those first.
+	Busy *model.Signal
 	// Profile is the name of the stacks that it collects ("cpu"); "" if it has
 	// none. With one, what Start returns is a Profiler.
 	Profile string
@@ -191,8 +194,7 @@ func KernelTypes() (*btf.Spec, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("the kernel's type information cannot be read; %s: %w", howToBeAllowed, err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):
-		return nil, fmt.Errorf("this kernel was built without type information (CONFIG_DEBUG_INFO_BTF), which tracing needs: %w",
-			errors.Join(fs.ErrNotExist, err))
+		return nil, absent("this kernel was built without type information (CONFIG_DEBUG_INFO_BTF), which tracing needs")
 	}
 	return nil, fmt.Errorf("read the kernel's type information: %w", err)
 }
@@ -202,15 +204,23 @@ func KernelTypes() (*btf.Spec, error) {
 func Arguments(kernel *btf.Spec, tracepoint string) (int, error) {
 	var def *btf.Typedef
 	if err := kernel.TypeByName("btf_trace_"+tracepoint, &def); err != nil {
-		return 0, fmt.Errorf("this kernel has no tracepoint %s: %w", tracepoint, fs.ErrNotExist)
+		return 0, absent("this kernel has no tracepoint " + tracepoint)
 	}
 	if p, ok := def.Type.(*btf.Pointer); ok {
 		if f, ok := p.Target.(*btf.FuncProto); ok && len(f.Params) > 0 {
 			return len(f.Params) - 1, nil // the first is the tracer's own
 		}
 	}
-	return 0, fmt.Errorf("this kernel describes the tracepoint %s in a way that is not known here: %w", tracepoint, fs.ErrNotExist)
+	return 0, absent("this kernel describes the tracepoint " + tracepoint + " in a way that is not known here")
 }
+
+// absent is a sentence that says what this kernel lacks; it matches fs.ErrNotExist.
+type absent string
+
+func (a absent) Error() string { return string(a) }
+
+// Is makes it fs.ErrNotExist.
+func (absent) Is(target error) bool { return target == fs.ErrNotExist }
 
 // StatusOf sorts an error into the states of a signal.
 func StatusOf(err error) model.Status {

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a machine may lack, for the scripts: each is the program "NAME COMMAND...",
+// which runs COMMAND without something.
+
+const nobodysID = 65534
+
+// must ends a helper that could not do its part.
+func must(what string, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, what+":", err)
+		os.Exit(99)
+	}
+}
+
+// becomeNobody runs COMMAND without any privilege, in this folder, which is then nobody's.
+func becomeNobody() {
+	program := openTo(nobodysID)
+	must("nobody", syscall.Setgroups(nil))
+	must("nobody", syscall.Setgid(nobodysID))
+	must("nobody", syscall.Setuid(nobodysID))
+	must("nobody", syscall.Exec(program, os.Args[1:], os.Environ()))
+}
+
+// becomeTracer runs COMMAND as nobody, but with CAP_BPF and CAP_PERFMON.
+func becomeTracer() {
+	program := openTo(nobodysID)
+	runtime.LockOSThread() // privileges are a thread's; the one that executes is the process's
+	must("tracer", syscall.Setgroups(nil))
+	must("tracer", syscall.Setgid(nobodysID))
+	must("tracer", unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0))
+	_, _, e := unix.RawSyscall(unix.SYS_SETRESUID, nobodysID, nobodysID, nobodysID)
+	if e != 0 {
+		must("tracer", e)
+	}
+	const keep = 1<<(unix.CAP_BPF-32) | 1<<(unix.CAP_PERFMON-32)
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	caps := [2]unix.CapUserData{1: {Effective: keep, Permitted: keep, Inheritable: keep}}
+	if _, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&caps)), 0); e != 0 {
+		must("tracer", e)
+	}
+	for _, c := range []uintptr{unix.CAP_BPF, unix.CAP_PERFMON} {
+		must("tracer", unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, c, 0, 0))
+	}
+	must("tracer", syscall.Exec(program, os.Args[1:], os.Environ()))
+}
+
+// hideBTF runs COMMAND where the kernel has no type information, in a mount
+// namespace of its own.
+func hideBTF() {
+	program, err := exec.LookPath(os.Args[1])
+	must("nobtf", err)
+	runtime.LockOSThread()
+	must("nobtf", unix.Unshare(unix.CLONE_NEWNS))
+	must("nobtf", unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
+	must("nobtf", unix.Mount("tmpfs", "/sys/kernel/btf", "tmpfs", 0, ""))
+	must("nobtf", syscall.Exec(program, os.Args[1:], os.Environ()))
+}
+
+// openTo makes the command and this folder usable for a user, and returns the command.
+func openTo(user int) (program string) {
+	program, err := exec.LookPath(os.Args[1])
+	must(os.Args[1], err)
+	here, err := os.Getwd()
+	must(os.Args[1], err)
+	for _, path := range []string{filepath.Dir(program), here} {
+		for ; path != "/"; path = filepath.Dir(path) {
+			info, err := os.Stat(path)
+			must(os.Args[1], err)
+			if info.Mode().Perm()&0o005 != 0o005 { // never a folder that is open already, such as /tmp
+				must(os.Args[1], os.Chmod(path, info.Mode().Perm()|0o055))
+			}
+		}
+	}
+	must(os.Args[1], os.Chmod(program, 0o755))
+	must(os.Args[1], os.Chown(here, user, user))
+	return program
+}
