@@ -29,6 +29,7 @@ internal/report:         internal/layout internal/model
 lab:
 internal/lab:            internal/model internal/record
 internal/tidy:
+bench:                  internal/model internal/trace
 cmd/plimsoll:            *
 `
 

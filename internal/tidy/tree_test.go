@@ -84,7 +84,12 @@ func walk(t *testing.T, fn func(path string)) {
 	}
 }
 
-// sources parses every Go file of the tree, testdata excepted.
+// isGenerator says whether a file is a program for go generate, and no part of its folder.
+func isGenerator(f *ast.File) bool {
+	return len(f.Comments) > 0 && f.Comments[0].Pos() < f.Package && f.Comments[0].List[0].Text == "//go:build ignore"
+}
+
+// sources parses every Go file of the tree, testdata and generators excepted.
 func sources(t *testing.T) []source {
 	t.Helper()
 	top := root(t)
@@ -97,6 +102,9 @@ func sources(t *testing.T) []source {
 		file, err := parser.ParseFile(fset, filepath.Join(top, path), nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if isGenerator(file) {
+			return
 		}
 		s := source{
 			path: path, folder: filepath.ToSlash(filepath.Dir(path)),

@@ -1,0 +1,223 @@
+// Tracecost measures what tracing costs the service that is watched.
+//
+//	go run ./bench/tracecost [-pairs N] [-slice D] NAME…       a tracer each, and all together if there are several
+//	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
+//
+// One nginx of its own (one worker on CPU 0, no access log, a file of 599 bytes)
+// is driven by wrk from CPU 1 over keep-alive connections, all the time. The
+// tracers are loaded once and switched on and off every slice, in the order off
+// on, on off, …, so that a machine that changes its mind changes it for both. Of
+// each pair it takes two ratios, on over off: replies per second, and the worker's
+// CPU time per reply; it prints their medians with the 95 % interval of the median.
+//
+// -with starts and ends a command (another tool, or plimsoll watch itself) in place
+// of the tracers; settle is how long it is given to get going before the slice.
+// It needs root, two CPUs, nginx and wrk, and a machine that does nothing else.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/all"
+)
+
+type options struct {
+	pairs         int
+	slice, settle time.Duration
+	connections   int
+	with, against string
+	tracers       []string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.pairs, "pairs", 40, "how many pairs")
+	flag.DurationVar(&o.slice, "slice", time.Second, "how long each half of a pair lasts")
+	flag.DurationVar(&o.settle, "settle", 3*time.Second, "how long a command is given to get going")
+	flag.IntVar(&o.connections, "c", 100, "connections")
+	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
+	flag.StringVar(&o.against, "against", "", "a command that runs in the first half")
+	flag.Parse()
+	o.tracers = flag.Args()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "tracecost:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) (err error) {
+	site, err := startSite(o.connections)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, site.stop()) }()
+	if o.with != "" {
+		b := &bench{site: site, options: o, off: command(o.against, o.settle), on: command(o.with, o.settle)}
+		return b.print(o.with)
+	}
+	if len(o.tracers) == 0 {
+		return errors.New("name tracers, or a command by -with")
+	}
+	var together []trace.Running
+	for _, name := range o.tracers {
+		t, err := find(name)
+		if err != nil {
+			return err
+		}
+		running, err := t.Start()
+		if err != nil {
+			return fmt.Errorf("tracer %s: %w", name, err)
+		}
+		defer running.Close()
+		if err := errors.Join(running.Pause(), aim(t, running, site.worker)); err != nil {
+			return fmt.Errorf("tracer %s: %w", name, err)
+		}
+		together = append(together, running)
+		b := &bench{site: site, options: o, off: idle, on: switched(running)}
+		if err := b.print(name); err != nil {
+			return err
+		}
+	}
+	if len(together) == 1 {
+		return nil
+	}
+	b := &bench{site: site, options: o, off: idle, on: switched(together...)}
+	return b.print("together")
+}
+
+func find(name string) (trace.Tracer, error) {
+	for _, t := range all.All() {
+		if t.Name == name {
+			return t, nil
+		}
+	}
+	return trace.Tracer{}, fmt.Errorf("there is no tracer %s", name)
+}
+
+// aim singles out the worker for a dear tracer, as a run would.
+func aim(t trace.Tracer, r trace.Running, worker int) error {
+	if t.Level == trace.Full {
+		return r.Only(worker)
+	}
+	return nil
+}
+
+// half is what goes on in one half of a pair: begin switches it on, end off.
+type half struct{ begin, end func() error }
+
+func nothing() error { return nil }
+
+var idle = half{nothing, nothing}
+
+// switched is tracers that are read once while they are on.
+func switched(running ...trace.Running) half {
+	each := func(do func(trace.Running) error) func() error {
+		return func() error {
+			var errs []error
+			for _, r := range running {
+				errs = append(errs, do(r))
+			}
+			return errors.Join(errs...)
+		}
+	}
+	return half{each(trace.Running.Resume), each(func(r trace.Running) error {
+		return errors.Join(r.Read(nowhere{}), r.Pause())
+	})}
+}
+
+// nowhere takes samples and forgets them.
+type nowhere struct{}
+
+func (nowhere) Put(*model.Signal, float64, ...string) {}
+
+func (nowhere) In(uint32) model.Sink { return nowhere{} }
+
+// command is a process on CPU 1, ended by ^C.
+func command(line string, settle time.Duration) half {
+	if line == "" {
+		return half{func() error { time.Sleep(settle); return nil }, nothing}
+	}
+	var cmd *exec.Cmd
+	return half{
+		func() error {
+			cmd = exec.Command("taskset", append([]string{"-c", "1"}, strings.Fields(line)...)...)
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			time.Sleep(settle)
+			return nil
+		},
+		func() error {
+			_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended by itself
+			_ = cmd.Wait()                         // how a tool that was interrupted ends is its own affair
+			return nil
+		},
+	}
+}
+
+type bench struct {
+	*site
+	options
+	off, on half
+}
+
+// print measures and prints one line of ratios.
+func (b *bench) print(name string) error {
+	var rates, costs []float64
+	for i := range b.pairs {
+		halves := []half{b.off, b.on}
+		if i%2 == 1 {
+			slices.Reverse(halves)
+		}
+		var m [2]measured
+		for j, h := range halves {
+			var err error
+			if m[j], err = b.measure(h); err != nil {
+				return err
+			}
+		}
+		if i%2 == 1 {
+			m[0], m[1] = m[1], m[0]
+		}
+		rates = append(rates, m[1].rate/m[0].rate)
+		costs = append(costs, m[1].cpu/m[0].cpu)
+	}
+	fmt.Printf("%-12s %3d pairs   replies/s %s   CPU per reply %s\n", name, b.pairs, middle(rates), middle(costs))
+	return nil
+}
+
+func (b *bench) measure(h half) (measured, error) {
+	if err := h.begin(); err != nil {
+		return measured{}, err
+	}
+	from, err := b.look()
+	if err != nil {
+		return measured{}, err
+	}
+	time.Sleep(b.slice)
+	to, err := b.look()
+	if err != nil {
+		return measured{}, err
+	}
+	return to.since(from), h.end()
+}
+
+// middle is the median of ratios, and the 95 % interval of the median by the
+// order of the values (binomial, so without any assumption on their distribution).
+func middle(v []float64) string {
+	slices.Sort(v)
+	n := len(v)
+	reach := int(0.98 * math.Sqrt(float64(n))) // 1.96 · √n / 2
+	return fmt.Sprintf("%.4f (%.4f to %.4f)", v[n/2], v[max(0, n/2-reach)], v[min(n-1, n/2+reach)])
+}

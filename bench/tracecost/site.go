@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const configuration = `worker_processes 1;
+worker_cpu_affinity 01;
+daemon off;
+pid %[1]s/nginx.pid;
+error_log %[1]s/error.log;
+events { worker_connections 8192; }
+http {
+	access_log off;
+	keepalive_requests 100000000;
+	client_body_temp_path %[1]s/body;
+	proxy_temp_path %[1]s/proxy;
+	fastcgi_temp_path %[1]s/fastcgi;
+	uwsgi_temp_path %[1]s/uwsgi;
+	scgi_temp_path %[1]s/scgi;
+	server {
+		listen 127.0.0.1:%[2]d backlog=8192;
+		root %[1]s;
+		location = /status { stub_status; }
+	}
+}
+`
+
+// site is a loaded nginx.
+type site struct {
+	dir    string
+	url    string
+	nginx  *exec.Cmd
+	wrk    *exec.Cmd
+	worker int
+}
+
+func startSite(connections int) (_ *site, err error) {
+	s := &site{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.stop())
+		}
+	}()
+	if s.dir, err = os.MkdirTemp("", "tracecost"); err != nil {
+		return nil, err
+	}
+	port := 20000 + rand.N(10000)
+	s.url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	if err := os.Chmod(s.dir, 0o755); err != nil { // nginx's worker reads the file
+		return nil, err
+	}
+	for name, text := range map[string]string{"nginx.conf": fmt.Sprintf(configuration, s.dir, port), "file": strings.Repeat("x", 599)} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	s.nginx = exec.Command("nginx", "-p", s.dir, "-c", filepath.Join(s.dir, "nginx.conf"))
+	if err := s.nginx.Start(); err != nil {
+		return nil, err
+	}
+	if err := s.findWorker(); err != nil {
+		return nil, err
+	}
+	s.wrk = exec.Command("taskset", "-c", "1", "wrk", "-t1", "-c"+strconv.Itoa(connections), "-d24h", s.url+"/file")
+	if err := s.wrk.Start(); err != nil {
+		return nil, err
+	}
+	time.Sleep(2 * time.Second) // connections open, caches warm
+	return s, nil
+}
+
+func (s *site) findWorker() error {
+	path := fmt.Sprintf("/proc/%d/task/%[1]d/children", s.nginx.Process.Pid)
+	for range 100 {
+		time.Sleep(50 * time.Millisecond)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("nginx did not start; see its error.log: %w", err)
+		}
+		if s.worker, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+			continue
+		}
+		if _, err := s.look(); err == nil {
+			return nil
+		}
+	}
+	return errors.New("nginx did not answer within 5 s")
+}
+
+func (s *site) stop() error {
+	for _, c := range []*exec.Cmd{s.wrk, s.nginx} {
+		if c == nil || c.Process == nil {
+			continue
+		}
+		_ = c.Process.Signal(syscall.SIGTERM)
+		_ = c.Wait()
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// moment is nginx's counter of requests and its worker's CPU time, at a time.
+type moment struct {
+	at       time.Time
+	requests float64
+	cpu      time.Duration
+}
+
+type measured struct{ rate, cpu float64 }
+
+func (m moment) since(from moment) measured {
+	n := m.requests - from.requests
+	return measured{n / m.at.Sub(from.at).Seconds(), (m.cpu - from.cpu).Seconds() / n}
+}
+
+func (s *site) look() (moment, error) {
+	reply, err := http.Get(s.url + "/status")
+	if err != nil {
+		return moment{}, err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	at := time.Now()
+	if err != nil {
+		return moment{}, err
+	}
+	ran, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", s.worker))
+	if err != nil {
+		return moment{}, err
+	}
+	// "server accepts handled requests\n a b N"
+	_, rest, _ := strings.Cut(string(text), "requests\n")
+	f := strings.Fields(rest)
+	if len(f) < 3 {
+		return moment{}, fmt.Errorf("nginx's status page: want three counters, got %q", text)
+	}
+	n, err := strconv.ParseFloat(f[2], 64)
+	if err != nil {
+		return moment{}, err
+	}
+	ns, err := strconv.ParseInt(strings.Fields(string(ran))[0], 10, 64)
+	return moment{at, n, time.Duration(ns)}, err
+}
