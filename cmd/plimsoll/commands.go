@@ -15,6 +15,7 @@ func commands(w *world) []*cobra.Command {
 		runCommand(w),
 		watchCommand(w),
 		diagnoseCommand(w),
+		compareCommand(w),
 		loadCommand(w),
 		labCommand(w),
 		rulesCommand(w),

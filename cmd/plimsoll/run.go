@@ -1,10 +1,14 @@
 package main
 
 import (
+	"context"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/model"
 	"plimsoll/internal/session"
 )
 
@@ -51,8 +55,13 @@ func runCommand(w *world) *cobra.Command {
 	var phases session.Phases
 	durationFlag(c.Flags(), &phases.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
 	durationFlag(c.Flags(), &phases.Cool, "cool", "", time.Second, "how long to watch after the load; 0 leaves it out")
+	repeat := 1
+	c.Flags().IntVar(&repeat, "repeat", repeat, "make so many runs, in folders 1, 2, … of the run directory; plimsoll compare then knows how runs differ by themselves")
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if repeat < 1 || repeat > maxRepeat {
+			return usage(c.CommandPath(), "--repeat %d: want 1 to %d", repeat, maxRepeat)
+		}
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
 			return err
@@ -64,15 +73,30 @@ func runCommand(w *world) *cobra.Command {
 		if err := reach(c.Context(), plan, len(opt.Hosts) > 0); err != nil {
 			return err
 		}
-		end := w.follow(&opt)
-		err = session.Run(c.Context(), opt, plan, phases)
-		end()
-		if err != nil {
-			return err
+		all := opt.Dir
+		for i := 1; i <= repeat; i++ {
+			if repeat > 1 {
+				opt.Dir = filepath.Join(all, strconv.Itoa(i))
+			}
+			if err := runOnce(c.Context(), w, opt, plan, phases, *asJSON); err != nil {
+				return err
+			}
 		}
-		return judgeNew(w, opt.Dir, *asJSON)
+		return nil
 	}
 	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted), runFiles)
+}
+
+const maxRepeat = 1000
+
+func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, asJSON bool) error {
+	end := w.follow(&opt)
+	err := session.Run(ctx, opt, plan, phases)
+	end()
+	if err != nil {
+		return err
+	}
+	return judgeNew(w, opt.Dir, asJSON)
 }
 
 // follow shows the course of the session on a terminal; end takes it away again.

@@ -1,0 +1,228 @@
+// Package compare says whether one run, or one group of runs, was better than
+// another beyond what chance explains, and what else was different. It only reads.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+// Side is one group of runs of the same thing.
+type Side struct {
+	runs []run
+}
+
+// run is what of a recorded run is compared.
+type run struct {
+	dir     string
+	meta    model.Run
+	load    *model.Load
+	seconds []model.Second // those that lie whole in the hold window
+	latency *hdr.Histogram // of the replies to requests that began in hold, in µs
+	series  map[string]course
+}
+
+// ErrNotComparable says that two runs are of different things.
+var ErrNotComparable = errors.New("not comparable")
+
+// NewSide reads a group. Each must be a run with our own load that held it.
+func NewSide(runs ...*record.Run) (Side, error) {
+	var s Side
+	for _, r := range runs {
+		one, err := read(r)
+		if err != nil {
+			return Side{}, err
+		}
+		s.runs = append(s.runs, one)
+	}
+	return s, nil
+}
+
+func read(r *record.Run) (run, error) {
+	one := run{dir: r.Dir(), meta: r.Meta()}
+	hold, held := r.Window(model.Hold)
+	var err error
+	if one.load, err = r.Load(); err != nil {
+		return one, err
+	}
+	if !held || one.load == nil {
+		return one, fmt.Errorf("%s: %w: the run held no load of ours; plimsoll run makes those that do", r.Dir(), ErrNotComparable)
+	}
+	for _, s := range one.load.Course {
+		if s.Time-1000 >= hold.Start && s.Time <= hold.End {
+			one.seconds = append(one.seconds, s)
+		}
+	}
+	if one.latency, err = r.Histogram("response", hold.Start, hold.End); err != nil {
+		return one, err
+	}
+	one.series, err = courses(r, hold)
+	return one, err
+}
+
+// Comparable returns nil, or an error matching ErrNotComparable whose text lists
+// what is different: the load, or the machine.
+func Comparable(a, b Side) error {
+	first := a.runs[0]
+	var why []error
+	for _, r := range append(slices.Clone(a.runs[1:]), b.runs...) {
+		for _, what := range differences(first.meta, r.meta) {
+			why = append(why, fmt.Errorf("%s and %s: %w: %s", first.dir, r.dir, ErrNotComparable, what))
+		}
+	}
+	return errors.Join(why...)
+}
+
+// differences names what makes two runs runs of different things.
+func differences(a, b model.Run) []string {
+	var list []string
+	differ := func(what string, x, y any) {
+		if x != y {
+			list = append(list, fmt.Sprintf("%s: %v and %v", what, x, y))
+		}
+	}
+	p, q := a.Plan.Load, b.Plan.Load
+	differ("URL", p.URL, q.URL)
+	differ("method", p.Method, q.Method)
+	differ("size of the body", p.BodyBytes, q.BodyBytes)
+	differ("connections", p.Connections, q.Connections)
+	differ("rate", p.Rate, q.Rate)
+	differ("keep-alive", p.KeepAlive, q.KeepAlive)
+	differ("timeout in ms", p.TimeoutMS, q.TimeoutMS)
+	differ("length in ms", p.DurationMS, q.DurationMS)
+	differ("number of requests", p.Requests, q.Requests)
+	differ("hosts", len(a.Hosts), len(b.Hosts))
+	for i := range min(len(a.Hosts), len(b.Hosts)) {
+		h, k := a.Hosts[i], b.Hosts[i]
+		differ("host", h.Name, k.Name)
+		differ("kernel of "+h.Name, h.Kernel, k.Kernel)
+		differ("CPUs of "+h.Name, h.CPUs, k.CPUs)
+		differ("machine (boot id) of "+h.Name, h.Machine, k.Machine)
+	}
+	return list
+}
+
+// measures are what is compared; higher says whether more of it is better.
+var measures = []struct {
+	name, unit string
+	higher     bool
+	ofRun      func(run) float64
+	ofSecond   func(model.Second) float64
+}{
+	{"good_rps", "requests/s", true, func(r run) float64 { return r.load.GoodRPS }, func(s model.Second) float64 { return float64(s.Good) }},
+	{"good_share", "ratio", true, func(r run) float64 { return r.load.GoodShare }, goodShare},
+	{"latency_p50", "µs", false, func(r run) float64 { return r.load.Latency.P50 }, func(s model.Second) float64 { return s.P50 }},
+	{"latency_p99", "µs", false, func(r run) float64 { return r.load.Latency.P99 }, func(s model.Second) float64 { return s.P99 }},
+}
+
+func goodShare(s model.Second) float64 {
+	all := s.Replies + s.Failed
+	if all == 0 {
+		return 0
+	}
+	return float64(s.Good) / float64(all)
+}
+
+// Compare compares b with a. Confidence is 95 %.
+func Compare(a, b Side) model.Comparison {
+	c := model.Comparison{Runs: [2][]string{a.dirs(), b.dirs()}}
+	repeated := len(a.runs) > 1 && len(b.runs) > 1
+	if !repeated {
+		c.Notes = append(c.Notes, fmt.Sprintf("one side is a single run, so how runs differ from one another is not known: "+
+			"differences within %.0f %% count as none; plimsoll run --repeat tells more", 100*allowance))
+	}
+	for _, m := range measures {
+		d := model.Difference{Name: m.name, Unit: m.unit, HigherIsBetter: m.higher}
+		x, y := a.each(m.ofRun), b.each(m.ofRun)
+		d.A, d.B = mean(x), mean(y)
+		var i interval
+		if repeated {
+			i = welch(x, y)
+		} else {
+			i = blocks(a.seconds(m.ofSecond), b.seconds(m.ofSecond)).shifted(math.Log(d.B / d.A)).widened()
+		}
+		i.into(&d)
+		c.Differences = append(c.Differences, d)
+	}
+	c.Faster = superiority(a, b)
+	c.Signals, c.Configuration = changes(a, b)
+	return c
+}
+
+func (s Side) dirs() []string {
+	var list []string
+	for _, r := range s.runs {
+		list = append(list, r.dir)
+	}
+	return list
+}
+
+func (s Side) each(of func(run) float64) []float64 {
+	var list []float64
+	for _, r := range s.runs {
+		list = append(list, of(r))
+	}
+	return list
+}
+
+// seconds lists a measure second by second, a list for each run.
+func (s Side) seconds(of func(model.Second) float64) [][]float64 {
+	var list [][]float64
+	for _, r := range s.runs {
+		var one []float64
+		for _, sec := range r.seconds {
+			one = append(one, of(sec))
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// superiority is the Mann-Whitney statistic over all pairs of replies, as a
+// share: how likely a reply of b is faster than one of a (McGraw & Wong 1992, "A
+// common language effect size statistic"). nil where one side has no reply.
+func superiority(a, b Side) *float64 {
+	x, y := a.merged(), b.merged()
+	if x == nil || y == nil {
+		return nil
+	}
+	var faster, below float64 // pairs; replies of a above
+	bars := x.Distribution()
+	total := float64(x.TotalCount())
+	i := 0
+	for _, bar := range y.Distribution() {
+		if bar.Count == 0 {
+			continue
+		}
+		for ; i < len(bars) && bars[i].To < bar.To; i++ {
+			below += float64(bars[i].Count)
+		}
+		tie := 0.0
+		if i < len(bars) && bars[i].To == bar.To {
+			tie = float64(bars[i].Count)
+		}
+		faster += float64(bar.Count) * (total - below - tie/2)
+	}
+	share := faster / total / float64(y.TotalCount())
+	return &share
+}
+
+func (s Side) merged() *hdr.Histogram {
+	sum := hdr.New(1, 3_600_000_000, 3)
+	for _, r := range s.runs {
+		if r.latency != nil {
+			sum.Merge(r.latency)
+		}
+	}
+	if sum.TotalCount() == 0 {
+		return nil
+	}
+	return sum
+}

@@ -1,0 +1,159 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"plimsoll/internal/model"
+)
+
+// made is a run of so many seconds around a rate: from second to second it
+// wanders, as real ones do, and the run as a whole lies off by mood.
+func made(random *rand.Rand, seconds int, rate, mood float64) run {
+	r := run{dir: "r", load: &model.Load{GoodShare: 1}, meta: model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/"}}}}
+	rate *= math.Exp(mood * random.NormFloat64())
+	drift, sum := 0.0, 0.0
+	for range seconds {
+		drift = 0.7*drift + 0.02*random.NormFloat64()
+		good := rate * math.Exp(drift)
+		sum += good
+		r.seconds = append(r.seconds, model.Second{Good: int64(good), Replies: int64(good), P50: 1e6 / good, P99: 3e6 / good})
+	}
+	r.load.GoodRPS = sum / float64(seconds)
+	r.load.Latency = model.Quantiles{P50: 1e6 / r.load.GoodRPS, P99: 3e6 / r.load.GoodRPS}
+	return r
+}
+
+func side(random *rand.Rand, runs int, rate, mood float64) Side {
+	var s Side
+	for range runs {
+		s.runs = append(s.runs, made(random, 10, rate, mood))
+	}
+	return s
+}
+
+// Of equal runs at most one in twenty may be called better, and one worse.
+func TestEqualRunsAreEqual(t *testing.T) {
+	const trials = 400
+	for name, c := range map[string]struct {
+		runs int
+		mood float64
+	}{
+		"one run each": {1, 0.02}, "three runs each": {3, 0.05}, "five runs each": {5, 0.05},
+	} {
+		random := rand.New(rand.NewPCG(7, 7))
+		better := map[string]int{}
+		for range trials {
+			got := Compare(side(random, c.runs, 5000, c.mood), side(random, c.runs, 5000, c.mood))
+			for _, d := range got.Differences {
+				if d.Answer == model.Better {
+					better[d.Name]++
+				}
+			}
+		}
+		for name2, n := range better {
+			if n > trials/20 {
+				t.Errorf("%s: %s was called better in %d of %d", name, name2, n, trials)
+			}
+		}
+	}
+}
+
+func TestTrueDifferencesAreFound(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	for name, c := range map[string]struct {
+		runs int
+		by   float64
+		want model.ComparisonAnswer
+	}{
+		"a quarter more, one run": {1, 1.25, model.Better}, "a quarter less, one run": {1, 0.75, model.Worse},
+		"a tenth more, eight runs": {8, 1.1, model.Better}, "a tenth less, eight runs": {8, 0.9, model.Worse},
+	} {
+		got := Compare(side(random, c.runs, 5000, 0.02), side(random, c.runs, 5000*c.by, 0.02))
+		d := got.Differences[0]
+		if d.Answer != c.want || d.Low > c.by*1.05 || d.High < c.by*0.95 {
+			t.Errorf("%s: %+v, want %s", name, d, c.want)
+		}
+		if got.Answer() != c.want {
+			t.Errorf("%s: as a whole %s", name, got.Answer())
+		}
+	}
+}
+
+func TestNothingAndSomething(t *testing.T) {
+	none, some := run{load: &model.Load{}}, run{load: &model.Load{GoodRPS: 10, GoodShare: 1}}
+	got := Compare(Side{[]run{none}}, Side{[]run{some}})
+	if d := got.Differences[0]; d.Answer != model.Better || d.Ratio != 0 {
+		t.Errorf("from nothing to something: %+v", d)
+	}
+	got = Compare(Side{[]run{some}}, Side{[]run{some}})
+	if d := got.Differences[0]; d.Answer != model.NotKnown {
+		t.Errorf("without a single second: %+v", d)
+	}
+}
+
+func histogram(values ...int64) *hdr.Histogram {
+	h := hdr.New(1, 3_600_000_000, 3)
+	for _, v := range values {
+		_ = h.RecordValue(v) // within its bounds
+	}
+	return h
+}
+
+func TestSuperiority(t *testing.T) {
+	of := func(h *hdr.Histogram) Side { return Side{[]run{{latency: h}}} }
+	for want, pair := range map[float64][2]*hdr.Histogram{
+		1:    {histogram(100, 200), histogram(10, 20)},
+		0:    {histogram(10, 20), histogram(100, 200)},
+		0.5:  {histogram(10, 20), histogram(10, 20)},
+		0.75: {histogram(10, 30), histogram(20, 5)},
+	} {
+		if got := superiority(of(pair[0]), of(pair[1])); got == nil || math.Abs(*got-want) > 1e-9 {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	if superiority(of(nil), of(histogram(1))) != nil {
+		t.Error("where one side has no reply there are no pairs")
+	}
+}
+
+func TestWhatIsNotComparable(t *testing.T) {
+	a, b := run{dir: "a"}, run{dir: "b"}
+	a.meta = model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/", Connections: 1}}, Hosts: []model.Host{{Name: "h", CPUs: 2}}}
+	b.meta = model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/", Connections: 2}}, Hosts: []model.Host{{Name: "h", CPUs: 4}}}
+	err := Comparable(Side{[]run{a}}, Side{[]run{b}})
+	for _, want := range []string{"a and b: not comparable: connections: 1 and 2", "CPUs of h: 2 and 4"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %q in it", err, want)
+		}
+	}
+	if err := Comparable(Side{[]run{a}}, Side{[]run{a}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	moved, still := newCourse([]float64{10, 12, 11}), newCourse([]float64{100, 101, 99})
+	a := Side{[]run{{series: map[string]course{
+		`node_sysctl_net_core_somaxconn{host="s"}`: newCourse([]float64{128, 128}), "waits_total": moved, "steady": still, "gone": moved,
+	}}}}
+	b := Side{[]run{{series: map[string]course{
+		`node_sysctl_net_core_somaxconn{host="s"}`: newCourse([]float64{4096, 4096}), "waits_total": newCourse([]float64{50, 52, 51}), "steady": newCourse([]float64{101, 100, 100}),
+	}}}}
+	signals, configuration := changes(a, b)
+	if len(signals) != 1 || signals[0].Series != "waits_total" || len(configuration) != 1 || configuration[0].B != 4096 {
+		t.Errorf("signals %+v, configuration %+v", signals, configuration)
+	}
+}
+
+func TestStudentNeverTooNarrow(t *testing.T) {
+	for freedom, want := range map[float64]float64{1: 12.706, 2.9: 4.303, 30: 2.042, 100: 1.984} {
+		if got := student(freedom); got < want-0.001 || got > want+0.02 {
+			t.Errorf("student(%v) = %v, want %v", freedom, got, want)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+const (
+	// What changed by less than a tenth, or by less than it moves about by itself,
+	// is not listed.
+	leastChange = 0.1
+	leastEffect = 1.5
+	shown       = 40
+)
+
+// course is a series in the hold window: a level, or of a counter its rate
+// between two readings.
+type course struct {
+	mean, deviation float64
+	n               int
+	constant        bool
+}
+
+// courses reads all series of a run but those of the load itself.
+func courses(r *record.Run, hold model.Window) (map[string]course, error) {
+	q, err := r.Queryable().Querier(hold.Start, hold.End)
+	if err != nil {
+		return nil, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
+	}
+	defer q.Close()
+	set := q.Select(context.Background(), false, nil,
+		labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"),
+		labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", "plimsoll_load_.*|.*_bucket"))
+	list := map[string]course{}
+	for set.Next() {
+		lset := set.At().Labels()
+		var values []float64
+		counter := isCounter(lset.Get("__name__"))
+		var lastT int64
+		var last float64
+		begun := false
+		it := set.At().Iterator(nil)
+		for it.Next() == chunkenc.ValFloat {
+			t, v := it.At()
+			switch {
+			case !counter:
+				values = append(values, v)
+			case begun && t > lastT && v >= last:
+				values = append(values, (v-last)/float64(t-lastT)*1000)
+			}
+			lastT, last, begun = t, v, true
+		}
+		if err := it.Err(); err != nil {
+			return nil, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
+		}
+		if len(values) > 0 {
+			list[lset.String()] = newCourse(values)
+		}
+	}
+	if err := set.Err(); err != nil {
+		return nil, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
+	}
+	return list, nil
+}
+
+// isCounter goes by Prometheus' naming, which all our signals follow but those
+// that node_exporter names otherwise; of these a difference is missed, not made up.
+func isCounter(name string) bool {
+	for _, end := range []string{"_total", "_sum", "_count"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "node_netstat_") && !strings.HasSuffix(name, "_CurrEstab")
+}
+
+func newCourse(v []float64) course {
+	c := course{mean: mean(v), n: len(v), constant: slices.Min(v) == slices.Max(v)}
+	if len(v) > 1 {
+		c.deviation = math.Sqrt(variance(v))
+	}
+	return c
+}
+
+// changes lists what was different besides the load, the largest effect first,
+// and apart from it what was set to another value.
+func changes(a, b Side) (signals, configuration []model.SignalChange) {
+	names := map[string]bool{}
+	for _, r := range append(slices.Clone(a.runs), b.runs...) {
+		for name := range r.series {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		x, y := a.course(name), b.course(name)
+		if x.n == 0 || y.n == 0 || x.mean == y.mean {
+			continue // what one side did not read is no change
+		}
+		c := model.SignalChange{Series: name, A: x.mean, B: y.mean}
+		if isSetting(name) {
+			if x.constant && y.constant {
+				configuration = append(configuration, c)
+			}
+			continue
+		}
+		spread := (x.deviation + y.deviation) / 2
+		large := max(math.Abs(x.mean), math.Abs(y.mean))
+		// A series that never moved by itself has no spread to be measured by.
+		c.Effect = math.Abs(y.mean-x.mean) / max(spread, 0.02*large)
+		if math.Abs(y.mean-x.mean) >= leastChange*large && c.Effect >= leastEffect {
+			signals = append(signals, c)
+		}
+	}
+	byEffect := func(p, q model.SignalChange) int {
+		return cmp.Or(cmp.Compare(q.Effect, p.Effect), strings.Compare(p.Series, q.Series))
+	}
+	slices.SortFunc(signals, byEffect)
+	slices.SortFunc(configuration, byEffect)
+	return signals[:min(len(signals), shown)], configuration
+}
+
+// isSetting says whether a series is something that somebody sets.
+func isSetting(series string) bool {
+	for _, word := range []string{"node_sysctl_", "_config_", "_limit", "_max_children"} {
+		if strings.Contains(series, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// course is a series over all runs of a side that have it.
+func (s Side) course(name string) course {
+	var sum course
+	sum.constant = true
+	for i, r := range s.runs {
+		c, ok := r.series[name]
+		if !ok {
+			continue
+		}
+		sum.constant = sum.constant && c.constant && (i == 0 || sum.n == 0 || c.mean == sum.mean/float64(sum.n))
+		sum.mean += c.mean
+		sum.deviation += c.deviation
+		sum.n++
+	}
+	if sum.n > 0 {
+		sum.mean /= float64(sum.n)
+		sum.deviation /= float64(sum.n)
+	}
+	return sum
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// shownChanges is how many changed signals the text lists; JSON has more.
+const shownChanges = 12
+
+var measureNames = map[string]string{
+	"good_rps": "good requests/s", "good_share": "share that was good", "latency_p50": "latency p50", "latency_p99": "latency p99",
+}
+
+var inOneWord = map[model.ComparisonAnswer]string{
+	model.Better: "B IS BETTER", model.Worse: "B IS WORSE", model.NoDifference: "NO DIFFERENCE", model.NotKnown: "TOO LITTLE TO TELL",
+}
+
+// Comparison writes what compare found, in lines of o.Width columns.
+func Comparison(w io.Writer, c model.Comparison, o TextOptions) error {
+	p := newPaper(o)
+	p.item("A", strings.Join(c.Runs[0], " "))
+	p.item("B", strings.Join(c.Runs[1], " "))
+	p.blank()
+	rows := [][]string{{"", "A", "B", "B/A", "95 % interval", ""}}
+	for _, d := range c.Differences {
+		row := []string{measureNames[d.Name], amount(d.A, d.Unit), amount(d.B, d.Unit), "-", "-", string(d.Answer)}
+		if d.Ratio > 0 {
+			row[3], row[4] = fmt.Sprintf("%.3f", d.Ratio), fmt.Sprintf("%.3f to %.3f", d.Low, d.High)
+		}
+		rows = append(rows, row)
+	}
+	layout.Table(&p.b, rows)
+	p.blank()
+	p.heading(bold, inOneWord[c.Answer()])
+	if c.Faster != nil {
+		p.line(0, plain, fmt.Sprintf("Of all pairs of replies, B's was the faster one in %s.", layout.Share(*c.Faster)))
+	}
+	p.changes("SET TO SOMETHING ELSE", c.Configuration)
+	p.changes("WHAT ELSE WAS DIFFERENT (mean level, or rate per second, in the hold window)", c.Signals)
+	if c.NotComparable != "" || len(c.Notes) > 0 {
+		p.blank()
+	}
+	if c.NotComparable != "" {
+		p.item("note", c.NotComparable)
+	}
+	for _, n := range c.Notes {
+		p.item("note", n)
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+func (p *paper) changes(title string, list []model.SignalChange) {
+	if len(list) == 0 {
+		return
+	}
+	p.blank()
+	p.line(0, bold, title)
+	for i, c := range list {
+		if i == shownChanges {
+			p.line(0, plain, fmt.Sprintf("and %d more (--json lists them)", len(list)-i))
+			break
+		}
+		p.line(0, plain, layout.Clean(c.Series))
+		p.line(4, plain, fmt.Sprintf("%s → %s", plainNumber(c.A), plainNumber(c.B)))
+	}
+}
+
+func amount(v float64, unit string) string {
+	switch unit {
+	case "µs":
+		return layout.Micros(v)
+	case "ratio":
+		return layout.Share(v)
+	}
+	return layout.Rate(v)
+}
+
+// plainNumber is a value of any unit: whole when large, three digits when small.
+func plainNumber(v float64) string {
+	if v >= 100 || v <= -100 || v == float64(int64(v)) {
+		return layout.Count(int64(v))
+	}
+	return fmt.Sprintf("%.3g", v)
+}
