@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/layout"
+	tracers "plimsoll/internal/trace/all"
 )
 
 var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write golden files and generated pages anew")
@@ -60,6 +61,24 @@ func TestCommandLinePageIsFresh(t *testing.T) {
 }
 
 func TestSignalsPageIsFresh(t *testing.T) { fresh(t, "signals.md", signalsPage()) }
+
+func TestTracersPageIsFresh(t *testing.T) { fresh(t, "tracers.md", tracersPage()) }
+
+// tracersPage is docs/tracers.md.
+func tracersPage() string {
+	var b strings.Builder
+	b.WriteString("# Tracers\n\nHow the kernel itself is watched. Each page has the fields, what it costs, what it cannot see, and how to see the\n" +
+		"same by hand. Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
+	for _, t := range tracers.All() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- command: `plimsoll trace %s`\n- level: %s\n- since: Linux %s\n- tracepoints: %s\n- cost: %s\n- by hand: %s\n- page: [%s](../internal/trace/%[1]s/README.md)\n",
+			t.Name, layout.Wrap(t.About, 100), t.Name, t.Level, t.FirstKernel, strings.Join(t.Tracepoints, ", "), t.Cost, t.ByHand, t.Name)
+		fmt.Fprintf(&b, "- blind:\n")
+		for _, blind := range t.Blind {
+			fmt.Fprintf(&b, "  - %s\n", blind)
+		}
+	}
+	return b.String()
+}
 
 func TestHandbookIsFresh(t *testing.T) {
 	set, err := ruleSet(nil)
