@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +18,9 @@ import (
 const signalsLong = `Lists every signal: its name (node_exporter's, process-exporter's and the other
 exporters' own where they have it), kind, unit, labels, where it is read, and the
 classic command that shows the same by hand. PATTERN keeps those in whose name,
-help or source it occurs.`
+help or source it occurs.
+
+--tools turns the table round: which numbers does each classic tool show.`
 
 func signalsCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "signals [PATTERN]", Short: "every signal: its unit, its source, how to see it by hand",
@@ -28,11 +31,16 @@ func signalsCommand(w *world) *cobra.Command {
 			}
 			return nil
 		}}
+	var byTool bool
+	c.Flags().BoolVar(&byTool, "tools", false, "list the classic tools, and which signals each shows")
 	asJSON := jsonFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		list := allSignals()
 		if len(args) == 1 {
 			list = slices.DeleteFunc(list, func(s *model.Signal) bool { return !signalMatches(s, args[0]) })
+		}
+		if byTool {
+			return printTools(w, signalTools(list), *asJSON)
 		}
 		if *asJSON {
 			return printJSON(w.stdout, list)
@@ -49,6 +57,38 @@ func signalsCommand(w *world) *cobra.Command {
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage)
+}
+
+// signalTools sorts signals by the tools that show them, each tool's by name.
+func signalTools(list []*model.Signal) map[string][]string {
+	tools := map[string][]string{}
+	for _, s := range list {
+		tool := toolOf(s.ByHand)
+		tools[tool] = append(tools[tool], s.Name)
+	}
+	return tools
+}
+
+// toolOf is the program that a command line calls.
+func toolOf(command string) string {
+	for _, word := range strings.Fields(command) {
+		if !strings.Contains(word, "=") { // a variable that is set for it
+			return strings.TrimRight(word, ";,")
+		}
+	}
+	return command
+}
+
+func printTools(w *world, tools map[string][]string, asJSON bool) error {
+	if asJSON {
+		return printJSON(w.stdout, tools)
+	}
+	const indent = "                    "
+	for _, tool := range slices.Sorted(maps.Keys(tools)) {
+		text := layout.Indent(layout.Wrap(strings.Join(tools[tool], " "), w.columns()-len(indent)), indent)
+		fmt.Fprintf(w.stdout, "%-*s%s\n", len(indent), tool, text)
+	}
+	return nil
 }
 
 // allSignals returns every declared signal, each once, by name.
