@@ -6,7 +6,8 @@ import (
 	"plimsoll/internal/diagnose"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe/all"
+	probes "plimsoll/internal/probe/all"
+	tracers "plimsoll/internal/trace/all"
 	"plimsoll/rules"
 )
 
@@ -18,8 +19,11 @@ func TestRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := append([]*model.Signal{}, load.Signals...)
-	for _, p := range all.All() {
+	for _, p := range probes.All() {
 		known = append(known, p.Signals...)
+	}
+	for _, t := range tracers.All() {
+		known = append(known, t.Signals...)
 	}
 	for _, err := range diagnose.Check(set, known) {
 		t.Error(err)

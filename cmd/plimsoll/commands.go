@@ -24,6 +24,7 @@ func commands(w *world) []*cobra.Command {
 		signalsCommand(w),
 		doctorCommand(w),
 		loadEngine(w),
+		stackReader(w),
 		completionCommand(w),
 		versionCommand(w),
 	}

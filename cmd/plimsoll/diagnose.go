@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/breakdown"
 	"plimsoll/internal/diagnose"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -52,10 +53,14 @@ func judge(dir string) (model.Report, error) {
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
 	}
+	where, err := breakdown.Of(run)
+	if err != nil {
+		return model.Report{}, fail(exitRunDir, err)
+	}
 	meta := run.Meta()
 	return model.Report{
-		Verdict: verdict, Load: load, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
-		Notes: meta.Notes, RulesHash: set.Hash, Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
+		Verdict: verdict, Load: load, Breakdown: where, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
+		Notes: meta.Notes, Tracing: meta.Tracing, RulesHash: set.Hash, Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
 	}, nil
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/layout"
-	tracers "plimsoll/internal/trace/all"
 )
 
 var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write golden files and generated pages anew")
@@ -60,16 +59,22 @@ func TestCommandLinePageIsFresh(t *testing.T) {
 	fresh(t, "cli.md", page)
 }
 
-func TestSignalsPageIsFresh(t *testing.T) { fresh(t, "signals.md", signalsPage()) }
+func TestSignalsPageIsFresh(t *testing.T) {
+	w, _, _ := testWorld()
+	fresh(t, "signals.md", signalsPage(w))
+}
 
-func TestTracersPageIsFresh(t *testing.T) { fresh(t, "tracers.md", tracersPage()) }
+func TestTracersPageIsFresh(t *testing.T) {
+	w, _, _ := testWorld()
+	fresh(t, "tracers.md", tracersPage(w))
+}
 
 // tracersPage is docs/tracers.md.
-func tracersPage() string {
+func tracersPage(w *world) string {
 	var b strings.Builder
 	b.WriteString("# Tracers\n\nHow the kernel itself is watched. Each page has the fields, what it costs, what it cannot see, and how to see the\n" +
 		"same by hand. Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
-	for _, t := range tracers.All() {
+	for _, t := range allTracers(w) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- command: `plimsoll trace %s`\n- level: %s\n- since: Linux %s\n- tracepoints: %s\n- cost: %s\n- by hand: %s\n- page: [%s](../internal/trace/%[1]s/README.md)\n",
 			t.Name, layout.Wrap(t.About, 100), t.Name, t.Level, t.FirstKernel, strings.Join(t.Tracepoints, ", "), t.Cost, t.ByHand, t.Name)
 		fmt.Fprintf(&b, "- blind:\n")
@@ -137,11 +142,11 @@ func TestHelpIsWhole(t *testing.T) {
 }
 
 // signalsPage is docs/signals.md.
-func signalsPage() string {
+func signalsPage(w *world) string {
 	var b strings.Builder
 	b.WriteString("# Signals\n\nEverything that Plimsoll reads, by name. Every series carries the label `host` besides.\n" +
 		"Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
-	for _, s := range allSignals() {
+	for _, s := range allSignals(w) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- kind: %s, in %s\n", s.Name, layout.Wrap(s.Help, 100), s.Kind, s.Unit)
 		if len(s.Labels) > 0 {
 			fmt.Fprintf(&b, "- labels: %s\n", strings.Join(s.Labels, ", "))

@@ -20,7 +20,6 @@ import (
 	"plimsoll/internal/probe/all"
 	"plimsoll/internal/session"
 	"plimsoll/internal/trace"
-	tracers "plimsoll/internal/trace/all"
 )
 
 const doctorLong = `Opens every probe on every host, reads it twice, and says for each what can be
@@ -81,7 +80,7 @@ func doctorCommand(w *world) *cobra.Command {
 		if err != nil {
 			return usage(c.CommandPath(), "%v", err)
 		}
-		found, err := examine(c.Context(), specs)
+		found, err := examine(c.Context(), w, specs)
 		if err != nil {
 			return err
 		}
@@ -120,7 +119,7 @@ func (s *statuses) Status(host, signal string, st model.Status) {
 }
 
 // examine reads every probe on every host twice.
-func examine(ctx context.Context, specs []session.HostSpec) (_ *checkup, err error) {
+func examine(ctx context.Context, w *world, specs []session.HostSpec) (_ *checkup, err error) {
 	if len(specs) == 0 {
 		specs = []session.HostSpec{{Name: "local", Spec: "local"}}
 	}
@@ -154,7 +153,7 @@ func examine(ctx context.Context, specs []session.HostSpec) (_ *checkup, err err
 	for i := range found.Hosts {
 		found.Hosts[i].Probes = byProbe(seen.hosts[found.Hosts[i].Host.Name])
 	}
-	for _, t := range tracers.All() {
+	for _, t := range allTracers(w) {
 		one, err := tryTracer(t)
 		if err != nil {
 			return nil, err

@@ -115,7 +115,7 @@ reason, explanations that go round in a circle, fields that are missing.`}
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		set, err := ruleSet(args)
 		if err == nil {
-			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals())...))
+			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals(w))...))
 		}
 		if *asJSON {
 			wrong := []string{}

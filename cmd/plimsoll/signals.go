@@ -12,7 +12,6 @@ import (
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/all"
-	tracers "plimsoll/internal/trace/all"
 )
 
 const signalsLong = `Lists every signal: its name (node_exporter's, process-exporter's and the other
@@ -35,7 +34,7 @@ func signalsCommand(w *world) *cobra.Command {
 	c.Flags().BoolVar(&byTool, "tools", false, "list the classic tools, and which signals each shows")
 	asJSON := jsonFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		list := allSignals()
+		list := allSignals(w)
 		if len(args) == 1 {
 			list = slices.DeleteFunc(list, func(s *model.Signal) bool { return !signalMatches(s, args[0]) })
 		}
@@ -92,12 +91,12 @@ func printTools(w *world, tools map[string][]string, asJSON bool) error {
 }
 
 // allSignals returns every declared signal, each once, by name.
-func allSignals() []*model.Signal {
+func allSignals(w *world) []*model.Signal {
 	list := slices.Clone(load.Signals)
 	for _, p := range all.All() {
 		list = append(list, p.Signals...)
 	}
-	for _, t := range tracers.All() {
+	for _, t := range allTracers(w) {
 		list = append(list, t.Signals...)
 	}
 	slices.SortFunc(list, func(a, b *model.Signal) int { return strings.Compare(a.Name, b.Name) })

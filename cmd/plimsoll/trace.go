@@ -13,7 +13,6 @@ import (
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
-	"plimsoll/internal/trace/all"
 )
 
 const traceLong = `Watches the kernel itself, through BPF programs on its tracepoints, for what no
@@ -26,7 +25,7 @@ It needs root, or CAP_BPF and CAP_PERFMON, and a kernel with type information
 
 func traceCommand(w *world) *cobra.Command {
 	commands := []*cobra.Command{traceList(w)}
-	for _, t := range all.All() {
+	for _, t := range allTracers(w) {
 		commands = append(commands, traceOne(w, t))
 	}
 	return withExits(group("trace", "watch the kernel for what no counter shows", traceLong, commands...), exitOK, exitUsage, exitMissing)
@@ -51,7 +50,7 @@ func traceList(w *world) *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		var list []traceListing
-		for _, t := range all.All() {
+		for _, t := range allTracers(w) {
 			l := traceListing{t.Name, t.About, t.Level.String(), trace.StatusOf(t.CanRun()), t.FirstKernel.String(), t.Cost, t.Blind, t.ByHand, nil}
 			for _, s := range t.Signals {
 				l.Signals = append(l.Signals, s.Name)

@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,7 @@ func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
 	if err != nil {
 		return nil, err
 	}
+	v["disk"] = l.diskDir(c.ID)
 	if err := l.note(entry{Do: "case", Name: c.ID}); err != nil {
 		return nil, err
 	}
@@ -54,6 +56,8 @@ func (l *Lab) apply(ctx context.Context, s Step, v values) error {
 		return l.loadRules(ctx, s.NFT, v)
 	case s.File != nil:
 		return writeFile(l.Cases, s.File, v)
+	case s.DiskFile != nil:
+		return l.writeDiskFile(s.DiskFile, v["disk"])
 	case s.Nginx != nil:
 		return l.startNginx(ctx, s.Nginx, v)
 	case s.PHPFPM != nil:
@@ -122,6 +126,25 @@ func writeFile(files fs.FS, f *File, v values) error {
 	return nil
 }
 
+// diskDir is where a case's files on a real disk are; /run may be memory.
+func (l *Lab) diskDir(id string) string { return filepath.Join("/var/tmp", l.prefix()+"."+id) }
+
+func (l *Lab) writeDiskFile(f *DiskFile, dir string) error {
+	if err := l.note(entry{Do: "dir", Name: f.Path, Path: dir}); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, f.Path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("file %s: %w", f.Path, err)
+	}
+	data := make([]byte, f.Kilobytes<<10)
+	rand.Read(data)
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return fmt.Errorf("file %s: %w", f.Path, err)
+	}
+	return nil
+}
+
 func (l *Lab) startNginx(ctx context.Context, s *Service, v values) error {
 	program, err := findProgram("nginx")
 	if err != nil {
@@ -142,6 +165,9 @@ func (l *Lab) startPHPFPM(ctx context.Context, s *Service, v values) error {
 }
 
 func (l *Lab) startAndWait(ctx context.Context, s *Service, name, dir string, argv []string) error {
+	if s.Processes > 0 {
+		argv = append([]string{"prlimit", fmt.Sprintf("--nproc=%d", s.Processes)}, argv...)
+	}
 	c, err := l.start(l.netns(s.Host), name, dir, 0, argv)
 	if err != nil {
 		return err

@@ -38,6 +38,7 @@ type Step struct {
 	MachineSysctl *MachineSysctl `yaml:"machine_sysctl" json:"machine_sysctl,omitempty"`
 	NFT           *NFT           `yaml:"nft" json:"nft,omitempty"`
 	File          *File          `yaml:"file" json:"file,omitempty"`
+	DiskFile      *DiskFile      `yaml:"disk_file" json:"disk_file,omitempty"`
 	Nginx         *Service       `yaml:"nginx" json:"nginx,omitempty"`
 	PHPFPM        *Service       `yaml:"php_fpm" json:"php_fpm,omitempty"`
 	Process       *Process       `yaml:"process" json:"process,omitempty"`
@@ -73,12 +74,22 @@ type File struct {
 	Executable bool   `yaml:"executable" json:"executable,omitempty"`
 }
 
+// DiskFile writes a file of random bytes that no memory backs: the work
+// directory may be a tmpfs, this one's, {{.disk}} in templates, is not.
+type DiskFile struct {
+	Path      string `yaml:"path" json:"path"` // relative to {{.disk}}
+	Kilobytes int    `yaml:"kilobytes" json:"kilobytes"`
+}
+
 // Service starts nginx or PHP-FPM with a configuration written by an earlier
 // File step, and waits until it listens.
 type Service struct {
 	Host   string `yaml:"host" json:"host"`
 	Config string `yaml:"config" json:"config"` // relative to the work directory
 	Listen int    `yaml:"listen" json:"listen"` // TCP port to wait for
+	// Processes is how many processes the service's user may have, as far as
+	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
+	Processes int `yaml:"processes" json:"processes,omitempty"`
 }
 
 // Process starts Count copies of a command in the work directory and, where
@@ -219,6 +230,12 @@ func (s Step) check(files fs.FS) error {
 		set++
 		if err := v.check(files); err != nil {
 			return err
+		}
+	}
+	if v := s.DiskFile; v != nil {
+		set++
+		if !fs.ValidPath(v.Path) || v.Kilobytes <= 0 || v.Kilobytes > 64<<10 {
+			return fmt.Errorf("disk_file %q of %d KiB: expected a path inside the disk directory and at most 64 MiB", v.Path, v.Kilobytes)
 		}
 	}
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {

@@ -15,8 +15,9 @@ func TestCasesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "client-ports conntrack-full cpu-neighbour descriptors healthy healthy-one-worker healthy-saturated listen-backlog php-workers " +
-		"slow-app slow-generator throughput-chain time-wait-reuse upstream-ports worker-connections"
+	want := "client-ports connect-scarce conntrack-full cpu-neighbour descriptors direct-io disk-neighbour healthy healthy-one-worker healthy-saturated " +
+		"listen-backlog php-sqrt php-workers short-lived slow-app slow-generator switch-storm throughput-chain time-wait-connect time-wait-reuse " +
+		"upstream-ports worker-connections zombies"
 	var have []string
 	for _, c := range list {
 		have = append(have, c.ID)
@@ -85,6 +86,7 @@ func TestParseCaseRefuses(t *testing.T) {
 		{"two kinds in a step", "  - sysctl:", "  - nft: {host: server, rules: x}\n    sysctl:", "2 kinds of step"},
 		{"another machine-wide setting", "  - sysctl:", "  - machine_sysctl: {name: kernel.panic, value: '1'}\n  - sysctl:", "may be changed"},
 		{"a path that leaves the work directory", "  - sysctl:", "  - file: {path: ../x, content: y}\n  - sysctl:", "inside the work directory"},
+		{"a disk file of no size", "  - sysctl:", "  - disk_file: {path: x}\n  - sysctl:", "at most 64 MiB"},
 		{"a template that is not there", "  - sysctl:", "  - file: {path: x, from: no/such}\n  - sysctl:", `no template "no/such"`},
 		{"a load without url", "url: http://10.77.0.2/, ", "", "either url or command"},
 		{"a bad duration", "duration: 1s", "duration: long", "invalid duration"},

@@ -134,8 +134,9 @@ func (l *Lab) undoEntry(e entry) error {
 	case "netns":
 		return deleteNetNS(e.Name)
 	case "dir":
-		if !strings.HasPrefix(filepath.Clean(e.Path), l.stateDir()+string(filepath.Separator)) {
-			return fmt.Errorf("journal names directory %s, which is not below %s: left alone", e.Path, l.stateDir())
+		path := filepath.Clean(e.Path)
+		if !strings.HasPrefix(path, l.stateDir()+string(filepath.Separator)) && !strings.HasPrefix(path, l.diskDir("")) {
+			return fmt.Errorf("journal names directory %s, which is not below %s and no %s…: left alone", e.Path, l.stateDir(), l.diskDir(""))
 		}
 		if err := os.RemoveAll(e.Path); err != nil {
 			return fmt.Errorf("remove work directory: %w", err)

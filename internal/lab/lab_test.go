@@ -45,6 +45,7 @@ steps:
         sleep 1000 &
         echo $! > "{{.dir}}/worker"
         wait
+  - disk_file: {path: some/data.bin, kilobytes: 4}
   - process: {host: server, name: spin, command: ["{{.dir}}/bin/spin"], nice: 1}
   - machine_sysctl: {name: net.netfilter.nf_conntrack_max, value: "{{.track}}"}
 load: {url: http://10.77.0.2/, connections: 3, duration: 1s, no_keepalive: true}
@@ -142,8 +143,10 @@ func look(t *testing.T, l *Lab) machine {
 			m.Namespaces += h
 		}
 	}
-	if _, err := os.Stat(l.stateDir()); err == nil {
-		m.Left = append(m.Left, l.stateDir())
+	for _, dir := range []string{l.stateDir(), l.diskDir("try")} {
+		if _, err := os.Stat(dir); err == nil {
+			m.Left = append(m.Left, dir)
+		}
 	}
 	return m
 }
@@ -204,6 +207,9 @@ func TestUpStaysAndDownUndoes(t *testing.T) {
 	before := look(t, l)
 	if err := l.Up(t.Context(), "try"); err != nil {
 		t.Fatal(err)
+	}
+	if file, err := os.Stat(filepath.Join(l.diskDir("try"), "some/data.bin")); err != nil || file.Size() != 4096 {
+		t.Error("the file on the disk is not there, or not of 4 KiB:", err)
 	}
 	first := worker(t, l)
 	if !alive(first) {
@@ -393,6 +399,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 	for _, e := range []entry{
 		{Do: "process", Name: "x", PID: other.Process.Pid, Start: st.start + 1, NetNS: "none"},
 		{Do: "dir", Name: "x", Path: l.stateDir() + "/../../etc"},
+		{Do: "dir", Name: "x", Path: l.diskDir("x") + "/../../../etc"},
 		{Do: "machine_sysctl", Name: "kernel.panic", Old: "1"},
 	} {
 		if err := l.note(e); err != nil {

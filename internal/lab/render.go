@@ -9,7 +9,8 @@ import (
 	"text/template"
 )
 
-// values are what templates are filled with: a case's vars, and "dir", the work directory.
+// values are what templates are filled with: a case's vars, "dir", the work
+// directory, and "disk", the directory of its disk files.
 type values map[string]string
 
 // values returns the case's vars with the given mends applied.

@@ -25,12 +25,15 @@ type conn struct {
 	state   connState
 	phase   phase // in which the request began
 	stamped bool  // the kernel stamps what this connection receives
+	heard   bool  // bytes of the reply have come
 	// lost is the error of a send; the server may have answered before it
 	// closed, so what it sent is read before the request counts as failed.
 	lost     syscall.Errno
 	sent     int   // bytes of the request
 	start    int64 // when the request began, connect included
 	intended int64 // when it was to begin
+	booked   int64 // until when its time is booked under parts
+	freed    int64 // open loop: since when it had no request
 	wakes    int64 // when it sleeps: until then
 	reply    reply
 
@@ -41,7 +44,10 @@ type conn struct {
 // begin begins a request on c. ready is the moment from which it could have begun.
 func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	c.phase, c.intended, c.start = p, intended, t.now
-	c.sent, c.lost = 0, 0
+	c.sent, c.lost, c.heard = 0, 0, false
+	c.booked = intended
+	t.book(c, queued, min(c.freed, t.now))
+	t.book(c, late, t.now)
 	c.reply.reset(t.e.job.toHEAD)
 	t.flights.push(c)
 	t.inFlight++
@@ -67,7 +73,10 @@ func (t *thread) open(c *conn) {
 	if c.stamped {
 		sysSetOption(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
 	}
+	called := t.e.clock()
 	errno = sysConnect(fd, t.e.address)
+	t.now = t.e.clock()
+	t.count(c.phase).connectCalls.add(t.now - called)
 	if errno == 0 || errno == unix.EINPROGRESS {
 		errno = t.poller.add(fd, c.name)
 	}
@@ -121,6 +130,9 @@ func (t *thread) event(c *conn, events uint32) {
 // connected ends the connect and sends the request; it returns false when the
 // request ended, or the connect has not.
 func (t *thread) connected(c *conn, events uint32) bool {
+	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		t.told(c, connectPart, connectLag)
+	}
 	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
 		if errno := socketError(c.fd); errno != 0 {
 			t.fail(c, failure(connectFailed, int(errno)))
@@ -161,9 +173,11 @@ func (t *thread) send(c *conn) bool {
 func (t *thread) receive(c *conn, closing bool) bool {
 	for {
 		n, asked, errno := t.read(c)
-		switch {
-		case errno == unix.EAGAIN && c.lost == 0:
+		if errno == unix.EAGAIN && c.lost == 0 {
 			return true
+		}
+		t.heard(c)
+		switch {
 		case errno != 0:
 			t.fail(c, t.readFailure(c, int(errno)))
 			return false
@@ -260,6 +274,7 @@ func (t *thread) fail(c *conn, o outcome) {
 }
 
 func (t *thread) finish(c *conn, o outcome) {
+	t.book(c, c.stage(), t.now)
 	t.count(c.phase).end(o, t.now-c.intended)
 	t.flights.remove(c)
 	t.inFlight--

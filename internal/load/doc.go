@@ -68,6 +68,8 @@
 //	{"t_ms":1700000003000,"phase":"hold","phase_ended":"ramp","phase_started":"hold","target":"192.0.2.1:80",
 //	 "phases":[{"phase":"calm","start_ms":…,"end_ms":…,"requests":812,"outcomes":{"2xx":811,"read:timeout":1},
 //	   "waits_seconds":{"2xx":0.9,"read:timeout":2.0},
+//	   "parts_seconds":{"connect":0.1,"first_byte":2.7,"body":0.05,"reply_lag":0.05, …},
+//	   "connect_calls":{"count":812,"seconds":0.03},"reply_unread":{"count":101,"seconds":0.002},
 //	   "response_us":{"count":811,"mean":…,"p50":…,"p90":…,"p99":…,"p999":…,"max":…},"service_us":{…},
 //	   "connect_us":{…},"waited_us":{…},"send_delay_us":{…},"unread_us":{…}}, …],
 //	 "intervals":[{"phase":"ramp","kind":"service","start_ms":…,"end_ms":…,"histogram":"HISTFAAAA…"}],
@@ -76,6 +78,13 @@
 //
 // Counters and quantiles are cumulative since their phase began, and a request
 // belongs to the phase in which it began; intervals cover the time since the
-// record before. Durations are microseconds, clamped at 60 s. The final record
-// has totals besides, and in it the outcomes of each phase add up to its requests.
+// record before. Quantiles are microseconds, clamped at 60 s. The final record
+// has totals besides; in it the outcomes of each phase add up to its requests,
+// and the seconds of the parts to those of the waits.
+//
+// Where a request's time went (parts_seconds) costs no look at the clock but two
+// for each connect: a time is booked when an event is handled, at the clock read
+// for that event. What passed between the return of epoll_wait and that moment
+// is the generator's own lag. It is the least that it may be: that the thread
+// itself waited for a CPU does not show in it, and does in reply_unread.
 package load

@@ -48,6 +48,19 @@ type PhaseRecord struct {
 	// Waits is how long users waited for what they got, in seconds, summed by
 	// outcome. Few requests that hang cost more of it than many that fail at once.
 	Waits map[string]float64 `json:"waits_seconds"`
+	// Parts is what the requests' time went into, in seconds; the parts do not
+	// overlap and add up to Waits, once every request has ended. queue: no
+	// connection was free (open loop); late: it could have begun and the thread
+	// was behind; connect: socket and connect; first_byte: from there to the
+	// reply's first bytes; body: from there to its last; connect_lag, reply_lag:
+	// the thread had been told of the connect's end, of bytes of the reply, and
+	// handled other connections first.
+	Parts map[string]float64 `json:"parts_seconds"`
+	// ConnectCalls are the connect() calls, failed ones too, and the time in them.
+	ConnectCalls Durations `json:"connect_calls"`
+	// ReplyUnread is how long replies lay unread in the kernel, by its receive time
+	// stamps: the requests of one connection of eight, with all the reads of each.
+	ReplyUnread Durations `json:"reply_unread"`
 	// Response is the latency of replies from the intended time of the request
 	// (open loop) or from its begin (closed loop); Service is always from the
 	// begin. Both contain the connect of a request that needed one.
@@ -64,6 +77,12 @@ type PhaseRecord struct {
 	// Unread is how long what the server sent lay in the kernel until it was
 	// read, by the kernel's receive time stamps, on one connection of eight.
 	Unread model.Quantiles `json:"unread_us"`
+}
+
+// Durations are some durations, added up.
+type Durations struct {
+	Count   int64   `json:"count"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Interval is one histogram of the time between two records.

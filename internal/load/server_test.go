@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"context"
+	"math"
 	"net"
 	"strings"
 	"sync"
@@ -127,6 +128,9 @@ func runPlan(t *testing.T, ctx context.Context, plan model.LoadPlan) []Record {
 		if got := sum(p.Outcomes); got != p.Requests {
 			t.Errorf("%s: %d requests, %d outcomes: %v", p.Phase, p.Requests, got, p.Outcomes)
 		}
+		if waits, parts := sumSeconds(p.Waits), sumSeconds(p.Parts); math.Abs(waits-parts) > 1e-6 {
+			t.Errorf("%s: the parts %v add up to %.9f s, the waits to %.9f s", p.Phase, p.Parts, parts, waits)
+		}
 		if p.Waited.Count != p.Requests {
 			t.Errorf("%s: %d requests, %d waited", p.Phase, p.Requests, p.Waited.Count)
 		}
@@ -148,6 +152,13 @@ func sum(counts map[string]int64) (n int64) {
 		n += c
 	}
 	return n
+}
+
+func sumSeconds(seconds map[string]float64) (sum float64) {
+	for _, s := range seconds {
+		sum += s
+	}
+	return sum
 }
 
 func countReplies(outcomes map[string]int64) (n int64) {

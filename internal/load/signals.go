@@ -24,6 +24,41 @@ var (
 		Source: "counted by the load generator",
 		ByHand: "curl -so /dev/null -w '%{time_total}\\n' URL",
 	}
+	partSecondsTotal = &model.Signal{
+		Name: "plimsoll_load_request_seconds_total", Kind: model.Counter, Unit: "seconds",
+		Help:   "Where the requests' time went, by the phase in which they began. Parts do not overlap and add up to the waits: queue (no connection was free), late (the generator was behind), connect, first_byte (until the reply's first bytes), body (until its last); connect_lag and reply_lag: the generator had been told and handled other connections first.",
+		Labels: []string{"phase", "part"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "curl -so /dev/null -w '%{time_connect} %{time_starttransfer} %{time_total}\\n' URL",
+	}
+	connectCallSum = &model.Signal{
+		Name: "plimsoll_load_connect_call_seconds_sum", Kind: model.Counter, Unit: "seconds",
+		Help:   "Time inside the load's connect() calls, which do not wait for the server: the kernel looks for a free local port in them, and sends the SYN.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "strace -f -T -e trace=connect -p $(pidof plimsoll-load)",
+	}
+	connectCallCount = &model.Signal{
+		Name: "plimsoll_load_connect_call_seconds_count", Kind: model.Counter, Unit: "calls",
+		Help:   "connect() calls of the load, failed ones too, whose time is in the sum.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "strace -f -c -e trace=connect -p $(pidof plimsoll-load)",
+	}
+	replyUnreadSum = &model.Signal{
+		Name: "plimsoll_load_reply_unread_seconds_sum", Kind: model.Counter, Unit: "seconds",
+		Help:   "How long bytes of replies lay in the kernel before the generator turned to them, all reads of a request added up; the requests of one connection of eight.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "SO_TIMESTAMPING software receive time stamps against the generator's clock",
+		ByHand: "ss -tnp | grep plimsoll-load   (column Recv-Q)",
+	}
+	replyUnreadCount = &model.Signal{
+		Name: "plimsoll_load_reply_unread_seconds_count", Kind: model.Counter, Unit: "requests",
+		Help:   "Requests whose time is in the sum.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "SO_TIMESTAMPING software receive time stamps",
+		ByHand: "ss -tnp | grep plimsoll-load   (column Recv-Q)",
+	}
 	latencySeconds = &model.Signal{
 		Name: "plimsoll_load_latency_seconds", Kind: model.Gauge, Unit: "seconds",
 		Help:   "Latency quantiles since the phase began: response (replies, from the intended time), service (replies, from the begin), connect, waited (all requests, failed ones too). 1 is the maximum.",
@@ -63,7 +98,8 @@ var (
 
 // Signals are all that the load says about itself.
 var Signals = []*model.Signal{
-	requestsTotal, outcomesTotal, waitSecondsTotal, latencySeconds, connections, cpuSeconds, sendDelaySeconds, unreadSeconds,
+	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
+	latencySeconds, connections, cpuSeconds, sendDelaySeconds, unreadSeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -77,6 +113,13 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		for outcome, s := range p.Waits {
 			put(waitSecondsTotal, s, p.Phase, outcome)
 		}
+		for part, s := range p.Parts {
+			put(partSecondsTotal, s, p.Phase, part)
+		}
+		put(connectCallSum, p.ConnectCalls.Seconds, p.Phase)
+		put(connectCallCount, float64(p.ConnectCalls.Count), p.Phase)
+		put(replyUnreadSum, p.ReplyUnread.Seconds, p.Phase)
+		put(replyUnreadCount, float64(p.ReplyUnread.Count), p.Phase)
 		putQuantiles(put, latencySeconds, p.Response, p.Phase, "response")
 		putQuantiles(put, latencySeconds, p.Service, p.Phase, "service")
 		putQuantiles(put, latencySeconds, p.Connect, p.Phase, "connect")

@@ -14,12 +14,15 @@ func TestSamples(t *testing.T) {
 	r := Record{
 		Phases: []PhaseRecord{{
 			Phase: "hold", Requests: 3, Outcomes: map[string]int64{"2xx": 2, "read:eof": 1}, Waits: map[string]float64{"2xx": 0.25},
+			Parts: map[string]float64{"first_byte": 0.25}, ConnectCalls: Durations{Count: 3, Seconds: 0.125}, ReplyUnread: Durations{Count: 1, Seconds: 0.5},
 			Response: model.Quantiles{Count: 2, P50: 1000, P90: 2000, P99: 3000, P999: 4000, Max: 5000},
 		}},
 		Connections: Connections{Connecting: 1, Open: 5, Idle: 2},
 		Threads:     []ThreadCPU{{Thread: "0", User: 0.5, System: 1.5}},
 	}
 	want := []string{
+		"plimsoll_load_connect_call_seconds_count{hold} 3",
+		"plimsoll_load_connect_call_seconds_sum{hold} 0.125",
 		"plimsoll_load_connections{connecting} 1",
 		"plimsoll_load_connections{idle} 2",
 		"plimsoll_load_connections{open} 5",
@@ -32,6 +35,9 @@ func TestSamples(t *testing.T) {
 		"plimsoll_load_latency_seconds{hold,response,1} 0.005",
 		"plimsoll_load_outcomes_total{hold,2xx} 2",
 		"plimsoll_load_outcomes_total{hold,read:eof} 1",
+		"plimsoll_load_reply_unread_seconds_count{hold} 1",
+		"plimsoll_load_reply_unread_seconds_sum{hold} 0.5",
+		"plimsoll_load_request_seconds_total{hold,first_byte} 0.25",
 		"plimsoll_load_requests_total{hold} 3",
 		"plimsoll_load_wait_seconds_total{hold,2xx} 0.25",
 	}

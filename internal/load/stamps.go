@@ -29,9 +29,22 @@ func (t *thread) readStamped(c *conn) (int, syscall.Errno) {
 		return n, errno
 	}
 	if at := receivedAt(s.control[:min(int(s.msg.Controllen), len(s.control))]); at > 0 {
-		t.count(c.phase).add(unread, time.Now().UnixNano()-at)
+		now := time.Now()
+		lay := now.UnixNano() - at
+		t.count(c.phase).add(unread, lay)
+		t.addUnread(c, lay-(int64(now.Sub(t.e.base))-t.now))
 	}
 	return n, 0
+}
+
+// addUnread adds what c's reply lay unread until the moment to which its
+// latency is counted; bytes that came after it cost the request nothing.
+func (t *thread) addUnread(c *conn, ns int64) {
+	sum := &t.count(c.phase).unread
+	sum.nanos += max(ns, 0)
+	if !c.heard {
+		sum.n++
+	}
 }
 
 // receivedAt finds SCM_TIMESTAMPING's software stamp in a control message:

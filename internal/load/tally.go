@@ -35,6 +35,12 @@ type phaseTally struct {
 	outcomes [outcomes]int64
 	// waits is how long users waited, in nanoseconds, by what they got.
 	waits [outcomes]int64
+	// parts is what those waits, and the ones that have not ended, consist of.
+	parts [partKinds]int64
+	// connectCalls are the connect() calls themselves: the kernel looks for a port in them.
+	connectCalls summed
+	// unread has a request of every stamped connection: how long its reply lay in the kernel.
+	unread summed
 	// Allocated here once; a histogram that stays unused costs no memory
 	// because the kernel gives pages only when they are written.
 	hist [durations]*hdr.Histogram
@@ -74,6 +80,12 @@ func (t *phaseTally) moveTo(sum *phaseTally) {
 		sum.waits[o] += ns
 	}
 	clear(t.waits[:])
+	for p, ns := range t.parts {
+		sum.parts[p] += ns
+	}
+	clear(t.parts[:])
+	t.connectCalls.moveTo(&sum.connectCalls)
+	t.unread.moveTo(&sum.unread)
 	for k, h := range t.hist {
 		if h.TotalCount() > 0 {
 			sum.hist[k].Merge(h)

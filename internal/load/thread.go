@@ -197,6 +197,7 @@ func (t *thread) paced() bool {
 // next finds c, which has no request, something to do; ready is since when it could.
 func (t *thread) next(c *conn, ready int64) {
 	if t.paced() {
+		c.freed = t.now
 		t.free.push(c)
 		return
 	}
@@ -263,6 +264,7 @@ func (t *thread) dispatch() {
 		}
 		n := t.count(t.e.timeline.at(t.headAt))
 		n.end(failure(queueFailed, detail), t.now-t.headAt)
+		n.parts[queued] += max(t.now-t.headAt, 0)
 		n.add(failed, t.now-t.headAt)
 		t.pass()
 	}

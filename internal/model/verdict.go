@@ -122,12 +122,16 @@ type Verdict struct {
 type Report struct {
 	Verdict Verdict `json:"verdict"`
 	// Load is nil (null) when Plimsoll drove no load itself.
-	Load    *Load    `json:"load"`
-	Plan    Plan     `json:"plan"`
-	Cost    Cost     `json:"cost"`
-	Hosts   []Host   `json:"hosts"`
-	Windows []Window `json:"windows"`
-	Notes   []string `json:"notes"`
+	Load *Load `json:"load"`
+	// Breakdown is where the mean request's time went; nil (null) without our load.
+	Breakdown *Breakdown `json:"breakdown"`
+	Plan      Plan       `json:"plan"`
+	Cost      Cost       `json:"cost"`
+	Hosts     []Host     `json:"hosts"`
+	Windows   []Window   `json:"windows"`
+	Notes     []string   `json:"notes"`
+	// Tracing is nil (null) in a run that was not traced.
+	Tracing *Tracing `json:"tracing"`
 	// RulesHash is the SHA-256 of the rule set that gave this verdict.
 	RulesHash string `json:"rules_hash"`
 	Version   string `json:"version"`

@@ -47,6 +47,7 @@ type Host struct {
 	closed bool // ns is no descriptor of ours any more
 	procs  *procTable
 	others []*Host
+	marker Marker // nil: none, see SetMarker
 }
 
 // OpenHost opens the host that spec names: "local" (where we run),

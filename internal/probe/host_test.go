@@ -306,7 +306,7 @@ func TestProcsOfARecordedTreeAreReadAgainAsTheyAge(t *testing.T) {
 	table := newProcTable(filepath.Join(root, "proc"))
 	now := time.Unix(1000, 0)
 	list := func(at time.Duration) []Proc {
-		l, err := table.list(now.Add(at))
+		l, err := table.list(now.Add(at), new(Host).Marks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,7 +376,7 @@ func BenchmarkProcs(b *testing.B) {
 	now := time.Unix(1000, 0)
 	for b.Loop() {
 		now = now.Add(time.Second)
-		list, err := table.list(now)
+		list, err := table.list(now, new(Host).Marks)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -43,12 +43,12 @@ type Proc struct {
 // claims, kernel threads among them. The list is at most a second old. PPID is
 // as first seen: a child that outlives its parent keeps it. Comm, Args and
 // NetNS are read at first sight and again after 1, 4, 16 … seconds, because
-// exec changes them. The slice is the caller's, the Args are shared.
+// exec changes them; not of a process that has not run since (see Marker). The slice is the caller's, the Args are shared.
 func (h *Host) Procs() ([]Proc, error) {
 	h.mu.Lock()
 	table, others := h.procs, h.others
 	h.mu.Unlock()
-	all, err := table.list(time.Now())
+	all, err := table.list(time.Now(), h.Marks)
 	if err != nil {
 		return nil, fmt.Errorf("list the processes of %s: %w", h.Name, err)
 	}
@@ -115,6 +115,7 @@ type knownProc struct {
 	ino   uint64
 	seen  time.Time     // first sight
 	again time.Duration // age at which it is read again
+	mark  uint64        // as of when it was read, see Marker; 0: it had none
 	scan  time.Time     // the scan that saw it last
 }
 
@@ -124,8 +125,9 @@ func newProcTable(dir string) *procTable {
 
 // list returns all processes, scanned anew when the last scan is too old: an
 // old one lacks those that have begun and names those that have ended, so a
-// group of short-lived processes would look empty. The slice must not be changed.
-func (t *procTable) list(now time.Time) ([]Proc, error) {
+// group of short-lived processes would look empty. marks is asked in a new scan
+// only. The slice must not be changed.
+func (t *procTable) list(now time.Time, marks func() map[int]uint64) ([]Proc, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.scanned.IsZero() && now.Sub(t.scanned) < t.good {
@@ -137,8 +139,9 @@ func (t *procTable) list(now time.Time) ([]Proc, error) {
 		return nil, err
 	}
 	list := make([]Proc, 0, len(entries)+8)
+	marked := marks()
 	for _, e := range entries {
-		if k := t.visit(e, now); k != nil {
+		if k := t.visit(e, marked[e.pid], now); k != nil {
 			list = append(list, k.Proc)
 		}
 	}
@@ -153,12 +156,12 @@ func (t *procTable) list(now time.Time) ([]Proc, error) {
 }
 
 // visit brings what is known of one process up to date; nil when it is gone.
-func (t *procTable) visit(e pidEntry, now time.Time) *knownProc {
+func (t *procTable) visit(e pidEntry, mark uint64, now time.Time) *knownProc {
 	k := t.known[e.pid]
 	fresh := k == nil || k.ino != e.ino
 	if fresh {
 		k = &knownProc{ino: e.ino, seen: now, again: time.Second}
-	} else if now.Sub(k.seen) < k.again {
+	} else if now.Sub(k.seen) < k.again || mark != 0 && mark == k.mark { // one that has not run has executed nothing
 		k.scan = now
 		return k
 	} else {
@@ -171,7 +174,7 @@ func (t *procTable) visit(e pidEntry, now time.Time) *knownProc {
 	if !fresh {
 		p.PPID = k.PPID
 	}
-	k.Proc, k.scan = p, now
+	k.Proc, k.scan, k.mark = p, now, mark
 	t.known[e.pid] = k
 	return k
 }

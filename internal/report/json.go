@@ -26,12 +26,29 @@ func filled(r model.Report) model.Report {
 	r.Hosts = orEmpty(r.Hosts)
 	r.Windows = orEmpty(r.Windows)
 	r.Notes = orEmpty(r.Notes)
+	if r.Breakdown != nil {
+		b := *r.Breakdown
+		b.Parts, b.Warnings = filledParts(b.Parts), orEmpty(b.Warnings)
+		r.Breakdown = &b
+	}
 	if r.Load != nil && r.Load.Outcomes == nil {
 		l := *r.Load
 		l.Outcomes = map[string]int64{}
 		r.Load = &l
 	}
 	return r
+}
+
+func filledParts(list []model.BreakdownPart) []model.BreakdownPart {
+	out := make([]model.BreakdownPart, len(list))
+	for i, p := range list {
+		p.Signals = orEmpty(p.Signals)
+		if len(p.Parts) > 0 {
+			p.Parts = filledParts(p.Parts)
+		}
+		out[i] = p
+	}
+	return out
 }
 
 func filledFindings(list []model.Finding) []model.Finding {

@@ -47,6 +47,7 @@ var samples = []struct {
 	{"unclear", unclearReport},
 	{"watch", watchReport},
 	{"cut_off", cutOffReport},
+	{"breakdown", brokenDownReport},
 }
 
 func text(t *testing.T, r model.Report, o TextOptions) []byte {
@@ -83,7 +84,7 @@ func TestJSONGoldens(t *testing.T) {
 			}
 			golden(t, s.name+".json", b.Bytes())
 			for _, line := range strings.Split(b.String(), "\n") {
-				if key, _, null := strings.Cut(line, ": null"); null && !strings.Contains(`"impact" "value" "load"`, strings.TrimSpace(key)) {
+				if key, _, null := strings.Cut(line, ": null"); null && !strings.Contains(`"impact" "value" "load" "breakdown" "tracing" "good" "bad" "seconds" "share"`, strings.TrimSpace(key)) {
 					t.Errorf("null where a list should be: %s", line)
 				}
 			}
@@ -101,7 +102,7 @@ func TestJSONOfNothing(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"verdict", "load", "cost", "dir"} {
+	for _, key := range []string{"verdict", "load", "breakdown", "cost", "dir"} {
 		if _, ok := doc[key]; !ok {
 			t.Errorf("key %q is missing", key)
 		}

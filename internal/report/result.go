@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
@@ -150,11 +152,30 @@ func foot(p *paper, r model.Report) {
 		cost += "; the load itself took " + layout.Micros(r.Cost.LoadCPUSeconds*1e6) + " of CPU time"
 	}
 	p.item("watching", cost)
+	if r.Tracing != nil {
+		p.item("traced", traced(*r.Tracing))
+	}
 	for _, n := range r.Notes {
 		p.item("note", n)
 	}
 	p.item("run", r.Dir)
 	p.item("again", "plimsoll diagnose "+r.Dir)
+	if r.Tracing != nil && len(r.Tracing.Profiles) > 0 {
+		p.item("stacks", "plimsoll flame "+r.Dir+" ("+strings.Join(r.Tracing.Profiles, ", ")+")")
+	}
+}
+
+// traced says how the kernel was watched, and what of it is an estimate.
+func traced(t model.Tracing) string {
+	text := t.Level
+	if len(t.Duty) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(t.Duty)) {
+			parts = append(parts, name+" "+layout.Share(t.Duty[name]))
+		}
+		text += "; in bursts, so that their numbers are estimates: " + strings.Join(parts, ", ") + " of the hold window"
+	}
+	return text
 }
 
 // LoadText writes what a load alone gave, for a person.

@@ -218,6 +218,7 @@ func watchReport() model.Report {
 	r.Plan = model.Plan{Mode: "watch", Generator: "client", Interval: 1000,
 		Command: []string{"ab", "-n", "100000", "-c", "1000", "http://10.77.0.2/"}}
 	r.Cost.LoadCPUSeconds = 0
+	r.Tracing = &model.Tracing{Level: "full", Duty: map[string]float64{"syscalls": 0.17, "offcpu": 0.16}, Profiles: []string{"cpu", "offcpu"}}
 	root := conntrackRoot()
 	root.Impact, root.Explains, root.Answer = nil, nil, model.Suspected
 	root.Clues[1] = model.Clue{ID: "refused", Role: model.Decides, Truth: model.Unknown, Is: "> 0",

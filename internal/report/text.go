@@ -39,6 +39,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 		p.heading(answerStyles[r.Verdict.Answer], title)
 		root(p, f, r.Hosts)
 	}
+	breakdown(p, r.Breakdown)
 	others(p, r.Verdict)
 	ruledOut(p, r.Verdict)
 	notSeen(p, r.Verdict.Unknown)

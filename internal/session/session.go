@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
 	"plimsoll/internal/record/writer"
+	"plimsoll/internal/trace"
 )
 
 // HostSpec is a host as the user named it: Name is the label, Spec one of
@@ -29,6 +30,8 @@ type Options struct {
 	Interval time.Duration
 	// Trace says which tracers watch; "" is off.
 	Trace TraceLevel
+	// Tracers are all that there are, of every level.
+	Tracers []trace.Tracer
 	// Dir is the run directory to make; it must not exist yet.
 	Dir     string
 	Version string
@@ -117,8 +120,23 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 	if err := s.sampler.Start(ctx); err != nil {
 		return nil, err
 	}
-	s.tracing = startTracing(cmp.Or(opt.Trace, TraceOff), s.hosts, s.out, s.now)
+	s.tracing = startTracing(cmp.Or(opt.Trace, TraceOff), opt.Tracers, s.hosts, s.out, s.now)
+	s.mark()
 	return s, nil
+}
+
+// mark lets the probes know from a tracer, if one can tell, which processes have
+// done nothing since they were read.
+func (s *session) mark() {
+	for _, one := range s.tracing.all() {
+		marker, ok := one.running.(probe.Marker)
+		if !ok {
+			continue
+		}
+		for _, h := range s.hosts {
+			h.SetMarker(marker)
+		}
+	}
 }
 
 // openHosts opens what the user named and, when requests will come from this
@@ -251,6 +269,9 @@ func (s *session) cost() (model.Cost, error) {
 func (s *session) close(ctx context.Context) error {
 	s.noteGone()
 	err := s.window(ctx, "", nil)
+	for _, h := range s.hosts {
+		h.SetMarker(nil)
+	}
 	traced, e := s.tracing.close()
 	err = errors.Join(err, e, s.out.Update(func(r *model.Run) { r.Tracing = traced }))
 	if e := s.release(); err == nil {

@@ -15,7 +15,6 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
-	tracers "plimsoll/internal/trace/all"
 )
 
 // TraceLevel says which tracers watch: none, those that are nearly free, or all,
@@ -53,12 +52,12 @@ type tracer struct {
 
 // startTracing starts the tracers of a level. What cannot be traced is a status
 // of its signals, never an error.
-func startTracing(level TraceLevel, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
+func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
 	t := &tracing{level: level, hosts: hosts, out: out, now: now, busy: map[string]float64{}}
 	if level == TraceOff {
 		return t
 	}
-	for _, one := range tracers.All() {
+	for _, one := range tracers {
 		if one.Level == trace.Full && level != TraceFull {
 			continue
 		}
@@ -69,7 +68,7 @@ func startTracing(level TraceLevel, hosts []*probe.Host, out *writer.Writer, now
 		}
 		status := running.Status()
 		t.mark(one, func(s *model.Signal) model.Status { return status[s.Name] })
-		if one.Level == trace.Full {
+		if inBursts(one) {
 			t.dear = append(t.dear, newDear(one, running))
 		} else {
 			t.light = append(t.light, &tracer{Tracer: one, running: running})
@@ -78,13 +77,15 @@ func startTracing(level TraceLevel, hosts []*probe.Host, out *writer.Writer, now
 	return t
 }
 
+func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Throughout }
+
 // start starts a tracer; a dear one waits for its first burst.
 func start(t trace.Tracer) (trace.Running, error) {
 	if err := t.CanRun(); err != nil {
 		return nil, err
 	}
 	running, err := t.Start()
-	if err != nil || t.Level == trace.Light {
+	if err != nil || !inBursts(t) {
 		return running, err
 	}
 	if err := running.Pause(); err != nil {

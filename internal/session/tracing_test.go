@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/exec"
 )
 
 var counter = &model.Signal{Name: "plimsoll_fake_total", Kind: model.Counter, Labels: []string{"groupname"}, StartsAtZero: true}
@@ -126,7 +127,7 @@ func TestLevels(t *testing.T) {
 			continue // what is left without privileges is the command line's to show
 		}
 		opt := options(t, "well")
-		opt.Trace = level
+		opt.Trace, opt.Tracers = level, []trace.Tracer{exec.Tracer()}
 		_, err := Watch(t.Context(), opt, 300*time.Millisecond, nil, WatchIO{})
 		check(t, err)
 		run := opened(t, opt.Dir)

@@ -49,6 +49,9 @@ type Tracer struct {
 	// lines of at most 80 columns.
 	Long  string
 	Level Level
+	// Throughout marks a Full tracer that bursts would make no cheaper: it watches
+	// all the time.
+	Throughout bool
 	// Busy, if not nil, is the signal whose growth tells which processes work;
 	// its first label is groupname. Of very many, dear tracers look at those first.
 	Busy *model.Signal

@@ -6,17 +6,21 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
+	"plimsoll/internal/trace/tasks"
+	"plimsoll/internal/trace/tracetest"
 )
 
 // readings is a probe.Recorder that keeps the last value of every series.
@@ -249,10 +253,10 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// BenchmarkRead says what a reading costs in CPU time of the reading thread; the
-// host's list of processes is cached in it:
+// BenchmarkRead says what a reading costs in CPU time of the reading thread, a
+// second after the one before, with the host's list of processes:
 //
-//	go test -run '^$' -bench Read -benchtime 20x ./internal/probe/procs
+//	go test -run '^$' -bench Read -benchtime 10x ./internal/probe/procs
 func BenchmarkRead(b *testing.B) {
 	for _, sleepers := range []int{0, 200, 1000} {
 		b.Run(fmt.Sprintf("sleepers=%d", sleepers), func(b *testing.B) {
@@ -300,7 +304,10 @@ func benchmark(b *testing.B) {
 		r.report(out)
 	}
 	measure("first", 1, scan)
-	measure("next", b.N, scan)
+	measure("next", b.N, func() {
+		time.Sleep(listAge)
+		scan()
+	})
 	measure("detailed", b.N, func() {
 		for _, p := range r.procs {
 			p.detailAt = time.Time{}
@@ -308,4 +315,103 @@ func benchmark(b *testing.B) {
 		scan()
 	})
 	b.ReportMetric(float64(len(r.procs)), "processes")
+	marker, err := tasks.Start()
+	if err != nil {
+		return // no BPF here
+	}
+	defer marker.Close()
+	h.SetMarker(marker)
+	marked := func() {
+		r.marks = h.Marks()
+		scan()
+	}
+	marked()
+	measure("marked", b.N, func() {
+		time.Sleep(listAge)
+		marked()
+	})
+}
+
+// listAge is how old a list of processes, or marks, may be and still be used.
+const listAge = time.Second
+
+// A reader that is told who has done nothing reads what a reader of everything
+// reads, and does not read those.
+func TestMarkedProcessesReadTheSame(t *testing.T) {
+	tracetest.Need(t, tasks.Tracer())
+	marker, err := tasks.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { marker.Close() })
+	if _, err := marker.Marks(); err != nil {
+		t.Skip(err)
+	}
+	all, _ := openLive(t)
+	marked, h := openLive(t)
+	h.SetMarker(marker)
+	c := startChild(t)
+	const name = "marked"
+	c.do("name " + name)
+	pid := c.cmd.Process.Pid
+	for second, step := range []string{"used", "open 40", "burn 100", "used", "used", "run 50", "used", "used"} {
+		c.do(step)
+		stop(t, pid)
+		time.Sleep(100 * time.Millisecond)         // marks are good for half as long
+		for _, r := range []*reader{all, marked} { // a detailed look is due
+			if p := r.procs[pid]; p != nil {
+				p.detailAt = time.Time{}
+			}
+		}
+		want, got := ofGroup(read(t, all, int64(100+second)), name), ofGroup(read(t, marked, int64(100+second)), name)
+		if d := cmp.Diff(want, got); d != "" || len(want) == 0 {
+			t.Errorf("after %q: -everything read +marked\n%s", step, d)
+		}
+		if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop(t, pid)
+	time.Sleep(100 * time.Millisecond)
+	read(t, marked, 200)
+	before := marked.procs[pid].readAt
+	read(t, marked, 201)
+	after := marked.procs[pid].readAt
+	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if after != before {
+		t.Errorf("a process that did nothing was read again, %v after the last time", after.Sub(before))
+	}
+}
+
+// stop stops a process and waits until all its threads have come to rest.
+func stop(t *testing.T, pid int) {
+	t.Helper()
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	tracetest.Eventually(t, "the child is stopped", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range threads {
+			if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), ") T ") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// ofGroup are the readings of a group that do not depend on the moment.
+func ofGroup(r *readings, name string) map[string]float64 {
+	of := map[string]float64{}
+	for series, v := range r.values {
+		if strings.Contains(series, "{"+name) && !strings.HasPrefix(series, "plimsoll_process_busiest") {
+			of[series] = v
+		}
+	}
+	return of
 }

@@ -13,6 +13,9 @@ const (
 	// detailEvery is how often a process that used no CPU time is looked at in
 	// detail all the same: stat shows no less than 10 ms.
 	detailEvery = 5 * time.Second
+	// restEvery is how often a process that has not run at all is read all the same:
+	// its resident memory may be taken from it meanwhile.
+	restEvery = 30 * time.Second
 	// limitsEvery is how often the descriptor limit is read: prlimit(1) may change it.
 	limitsEvery = 10 * time.Second
 	// manyThreads is how many are read in one round before processes must wait
@@ -33,6 +36,9 @@ type process struct {
 	// fromZero: it began after we did, so all it has used belongs to this run.
 	fromZero bool
 	round    uint64 // that saw it last
+	mark     uint64 // as of when it was read last, 0: it had none; see probe.Marker
+	readAt   time.Time
+	pending  bool // it may have run since the last detailed look
 	group    *group
 	comm     string
 
@@ -80,6 +86,10 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 	if p != nil && p.round == r.round {
 		return p
 	}
+	mark := r.marks[pid]
+	if p != nil && p.foreign == foreign && r.rests(p, mark) {
+		return p
+	}
 	var s stat
 	if p != nil && r.readStat(p, &s) != nil {
 		r.end(p) // gone; its number may have a new owner
@@ -97,10 +107,32 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 	if p.foreign && !foreign {
 		p.adopt()
 	}
-	p.round, p.foreign = r.round, foreign
+	p.round, p.foreign, p.mark, p.pending = r.round, foreign, mark, true
 	active := r.update(p, &s)
+	p.wasRead()
 	r.examine(p, active)
 	return p
+}
+
+// rests says whether the process has done nothing since it was read, so that
+// what is known of it holds now, too.
+func (r *reader) rests(p *process, mark uint64) bool {
+	now := r.now()
+	if mark == 0 || mark != p.mark || now.Sub(p.readAt) >= restEvery || p.pending && now.Sub(p.detailAt) >= detailEvery {
+		return false
+	}
+	p.round, p.at, p.accounted = r.round, now, now
+	p.busiest, p.unexamined = 0, false
+	return true
+}
+
+// wasRead notes when the process was read.
+func (p *process) wasRead() {
+	first := p.readAt.IsZero()
+	p.readAt = p.at
+	if first { // those first seen together are not all due together ever after
+		p.readAt = p.at.Add(-time.Duration(p.pid) * time.Second % restEvery)
+	}
 }
 
 // readStat reads stat from the kept descriptor, and keeps one while there are
@@ -234,7 +266,7 @@ func (r *reader) examine(p *process, active bool) {
 	if !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery) {
 		r.readLimits(p)
 	}
-	p.detailAt, p.accounted = p.at, p.at
+	p.detailAt, p.accounted, p.pending = p.at, p.at, false
 	if !p.detailed {
 		p.detailed = true
 		// Those first seen together are not all due together ever after.

@@ -9,8 +9,13 @@ import (
 	"plimsoll/internal/probe/netlink"
 )
 
-// sockDiagByFamily is SOCK_DIAG_BY_FAMILY, the request of linux/sock_diag.h.
-const sockDiagByFamily = 20
+// Requests of linux/sock_diag.h and linux/inet_diag.h: SOCK_DIAG_BY_FAMILY, and
+// TCPDIAG_GETSOCK, which is as old as ss and tells of IPv4 and IPv6 in one walk
+// over the kernel's table; the other one would need a walk for each.
+const (
+	sockDiagByFamily = 20
+	tcpDiagGetSock   = 18
+)
 
 // TCP states, net/tcp_states.h.
 const (
@@ -37,9 +42,11 @@ const (
 	skMemInfoDrops    = 8
 )
 
-// Lengths of struct inet_diag_req_v2 and struct inet_diag_msg.
+// Lengths of struct inet_diag_req, whose states stand at statesAt, and of struct
+// inet_diag_msg.
 const (
-	inetReqLen = 56
+	inetReqLen = 60
+	statesAt   = 52
 	inetMsgLen = 72
 )
 
@@ -65,14 +72,13 @@ type inetSock struct {
 	hasDrops bool
 }
 
-// inetRequest asks for all TCP sockets of a family in the states of the mask.
-func inetRequest(family uint8, states uint32, memInfo bool) []byte {
+// tcpRequest asks for all TCP sockets in the states of the mask.
+func tcpRequest(states uint32, memInfo bool) []byte {
 	b := make([]byte, inetReqLen)
-	b[0], b[1] = family, unix.IPPROTO_TCP
 	if memInfo {
-		b[2] = 1 << (inetDiagSKMemInfo - 1)
+		b[3] = 1 << (inetDiagSKMemInfo - 1)
 	}
-	binary.NativeEndian.PutUint32(b[4:], states)
+	binary.NativeEndian.PutUint32(b[statesAt:], states)
 	return b
 }
 

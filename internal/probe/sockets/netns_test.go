@@ -458,15 +458,19 @@ func record(t *testing.T, r *reader) {
 		t.Fatal(err)
 	}
 	version := regexp.MustCompile(`^\d+\.\d+`).Find(b)
-	for name, reqs := range map[string][][]byte{
-		"listeners.hex":   r.tcpListeners[:],
-		"connections.hex": r.tcpConnections[:],
-		"unix.hex":        {r.unixListeners, r.unixEstablished},
+	type request struct {
+		typ  uint16
+		body []byte
+	}
+	for name, reqs := range map[string][]request{
+		"listeners.hex":   {{tcpDiagGetSock, r.tcpListeners}},
+		"connections.hex": {{tcpDiagGetSock, r.tcpConnections}},
+		"unix.hex":        {{sockDiagByFamily, r.unixListeners}, {sockDiagByFamily, r.unixEstablished}},
 	} {
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "# sock_diag answers, one message a line; Linux %s\n", version)
 		for _, req := range reqs {
-			err := r.conn.Dump(sockDiagByFamily, req, readTimeout, func(p []byte) error {
+			err := r.conn.Dump(req.typ, req.body, readTimeout, func(p []byte) error {
 				fmt.Fprintln(&b, hex.EncodeToString(p))
 				return nil
 			})

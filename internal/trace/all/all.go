@@ -4,11 +4,34 @@ package all
 
 import (
 	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/cpu"
+	"plimsoll/internal/trace/disk"
+	"plimsoll/internal/trace/drops"
 	"plimsoll/internal/trace/exec"
+	"plimsoll/internal/trace/offcpu"
 	"plimsoll/internal/trace/runqueue"
+	"plimsoll/internal/trace/softirq"
+	"plimsoll/internal/trace/syscalls"
+	"plimsoll/internal/trace/tasks"
+	"plimsoll/internal/trace/tcp"
+	"plimsoll/internal/trace/unread"
+	"plimsoll/internal/trace/wait"
 )
 
 // All returns all tracers, in the order of the handbook.
 func All() []trace.Tracer {
-	return []trace.Tracer{exec.Tracer(), runqueue.Tracer()}
+	return []trace.Tracer{
+		exec.Tracer(),
+		runqueue.Tracer(),
+		cpu.Tracer(),
+		wait.Tracer(),
+		offcpu.Tracer(),
+		tasks.Tracer(),
+		syscalls.Tracer(),
+		disk.Tracer(),
+		tcp.Tracer(),
+		unread.Tracer(),
+		drops.Tracer(),
+		softirq.Tracer(),
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 type bpfChain struct {
 	_       structs.HostLayout
+	Netns   uint32
 	Command [16]uint8
 	Above   [3][16]uint8
 }
@@ -51,6 +52,7 @@ type bpfGroup struct {
 type bpfProcess struct {
 	_     structs.HostLayout
 	Chain bpfChain
+	_     [4]byte
 	Ended uint64
 	CpuNs uint64
 }

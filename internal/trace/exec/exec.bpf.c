@@ -10,8 +10,9 @@
 #define LIFETIME_SLOTS 28 /* 1 µs, 2 µs, … 67 s, more */
 #define ARGS_LEN 256
 
-/* A group: what runs, and the names above it, the parent first. */
+/* A group: where it runs, what runs, and the names above it, the parent first. */
 struct chain {
+	__u32 netns;
 	__u8 command[TASK_COMM_LEN];
 	__u8 above[ANCESTORS][TASK_COMM_LEN];
 };
@@ -97,6 +98,7 @@ static __always_inline void set_chain(struct chain *c, struct task_struct *t)
 {
 	struct task_struct *up = t->real_parent;
 
+	c->netns = netns_of(t);
 	bpf_probe_read_kernel_str(c->command, TASK_COMM_LEN, t->comm);
 	for (int i = 0; i < ANCESTORS; i++) {
 		if (!up || !up->pid) /* the idle task is above pid 1 */

@@ -62,8 +62,9 @@ var blind = []string{
 }
 
 // Chain is a command and what stands above it: its parent, that one's parent,
-// and so on; "" where there is nobody.
+// and so on; "" where there is nobody. NetNS is the network namespace that it began in.
 type Chain struct {
+	NetNS   uint32    `json:"netns"`
 	Command string    `json:"command"`
 	Above   [3]string `json:"above"`
 }
@@ -170,22 +171,19 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	var s Snapshot
-	var key bpfChain
-	var g bpfGroup
-	each := t.Maps.Maps[bpfMapGroups].Iterate()
-	for each.Next(&key, &g) {
+	err = trace.Each(t.Maps.Maps[bpfMapGroups], func(key *bpfChain, g *bpfGroup) {
 		s.Groups = append(s.Groups, Group{
-			Chain: chainOf(&key), Starts: g.Execs, Forks: g.Forks, Ends: g.Ends, ForksOnly: g.ForksOnly, Reaped: g.Reaped,
+			Chain: chainOf(key), Starts: g.Execs, Forks: g.Forks, Ends: g.Ends, ForksOnly: g.ForksOnly, Reaped: g.Reaped,
 			CPU: time.Duration(g.CpuNs), Lifetime: time.Duration(g.LifetimeNs), Lifetimes: slices.Clone(g.Lifetime[:]),
-			Exits: exits[key], First: t.first[key],
+			Exits: exits[*key], First: t.first[*key],
 		})
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the groups of processes: %w", err)
 	}
 	slices.SortFunc(s.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Starts, a.Starts), cmp.Compare(b.Ends, a.Ends),
-			strings.Compare(a.Chain.String(), b.Chain.String()))
+			strings.Compare(a.Chain.String(), b.Chain.String()), cmp.Compare(a.Chain.NetNS, b.Chain.NetNS))
 	})
 	s.Lost, err = t.Lost()
 	return s, err
@@ -193,18 +191,15 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 
 func (t *Trace) exits() (map[bpfChain]map[string]uint64, error) {
 	exits := map[bpfChain]map[string]uint64{}
-	var key bpfEndKey
-	var n uint64
-	each := t.Maps.Maps[bpfMapEnds].Iterate()
-	for each.Next(&key, &n) {
+	err := trace.Each(t.Maps.Maps[bpfMapEnds], func(key *bpfEndKey, n *uint64) {
 		of := exits[key.Chain]
 		if of == nil {
 			of = map[string]uint64{}
 			exits[key.Chain] = of
 		}
-		of[exitWord(key.Status)] += n // with and without a core dump are one
-	}
-	if err := each.Err(); err != nil {
+		of[exitWord(key.Status)] += *n // with and without a core dump are one
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the ends of processes: %w", err)
 	}
 	return exits, nil
@@ -249,7 +244,7 @@ func parseExample(raw []byte) (bpfChain, *Example, error) {
 }
 
 func chainOf(c *bpfChain) Chain {
-	chain := Chain{Command: trace.Comm(c.Command[:])}
+	chain := Chain{NetNS: c.Netns, Command: trace.Comm(c.Command[:])}
 	for i := range c.Above {
 		chain.Above[i] = trace.Comm(c.Above[i][:])
 	}
@@ -276,18 +271,18 @@ func (t *Trace) Read(out trace.Out) error {
 	}
 	sums := sums{out: out, has: t.Has, values: map[series]float64{}}
 	for _, g := range s.Groups {
-		c, up := g.Chain.Command, g.Chain.Above[0]
-		sums.add(starts, float64(g.Starts), c, up, g.Chain.Above[1])
-		sums.add(forks, float64(g.Forks), c, up, "")
-		sums.add(forksOnly, float64(g.ForksOnly), c, up, "")
+		ns, c, up := g.Chain.NetNS, g.Chain.Command, g.Chain.Above[0]
+		sums.add(starts, float64(g.Starts), ns, c, up, g.Chain.Above[1])
+		sums.add(forks, float64(g.Forks), ns, c, up, "")
+		sums.add(forksOnly, float64(g.ForksOnly), ns, c, up, "")
 		if g.Ends > 0 {
-			sums.add(lifetimeSeconds, g.Lifetime.Seconds(), c, up, "")
+			sums.add(lifetimeSeconds, g.Lifetime.Seconds(), ns, c, up, "")
 		}
 		if g.Reaped > 0 {
-			sums.add(cpuSeconds, g.CPU.Seconds(), c, up, "")
+			sums.add(cpuSeconds, g.CPU.Seconds(), ns, c, up, "")
 		}
 		for exit, n := range g.Exits {
-			sums.add(ends, float64(n), c, up, exit)
+			sums.add(ends, float64(n), ns, c, up, exit)
 		}
 	}
 	sums.put()
@@ -300,24 +295,25 @@ func (t *Trace) Read(out trace.Out) error {
 // series is a signal with the values of its labels; "" after the last.
 type series struct {
 	signal *model.Signal
+	netns  uint32
 	labels [3]string
 }
 
 // sums adds up groups that differ in what a signal does not tell apart.
 type sums struct {
-	out    model.Sink
+	out    trace.Out
 	has    func(*model.Signal) bool
 	values map[series]float64
 }
 
-func (s *sums) add(signal *model.Signal, v float64, labels ...string) {
+func (s *sums) add(signal *model.Signal, v float64, netns uint32, labels ...string) {
 	if v > 0 && s.has(signal) { // those that are not there yet start at zero
-		s.values[series{signal, [3]string(labels)}] += v
+		s.values[series{signal, netns, [3]string(labels)}] += v
 	}
 }
 
 func (s *sums) put() {
 	for key, v := range s.values {
-		s.out.Put(key.signal, v, key.labels[:len(key.signal.Labels)]...)
+		s.out.In(key.netns).Put(key.signal, v, key.labels[:len(key.signal.Labels)]...)
 	}
 }

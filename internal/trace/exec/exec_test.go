@@ -180,25 +180,68 @@ func checkWork(t *testing.T, of map[string]Group, used float64) {
 // checkSamples looks at the same through Read.
 func checkSamples(t *testing.T, tr *Trace, me string) {
 	t.Helper()
+	here := netns(t)
 	samples := tracetest.Sink{}
 	if err := tr.Read(samples); err != nil {
 		t.Fatal(err)
 	}
 	for series, want := range map[string]float64{
-		"plimsoll_exec_starts_total{true," + me + ",exec.test}": endWell,
-		"plimsoll_exec_ends_total{true," + me + ",0}":           endWell,
-		"plimsoll_exec_ends_total{sh," + me + ",3}":             endThree,
-		"plimsoll_exec_ends_total{sh," + me + ",SIGKILL}":       endKilled,
-		"plimsoll_exec_lost_total{groups}":                      0,
+		here + "@plimsoll_exec_starts_total{true," + me + ",exec.test}": endWell,
+		here + "@plimsoll_exec_ends_total{true," + me + ",0}":           endWell,
+		here + "@plimsoll_exec_ends_total{sh," + me + ",3}":             endThree,
+		here + "@plimsoll_exec_ends_total{sh," + me + ",SIGKILL}":       endKilled,
+		"plimsoll_exec_lost_total{groups}":                              0,
 	} {
 		if got, ok := samples[series]; !ok || got != want {
 			t.Errorf("%s = %v (%v), want %v", series, got, ok, want)
 		}
 	}
-	for _, series := range []string{"plimsoll_exec_cpu_seconds_total{true," + me + "}", "plimsoll_exec_lifetime_seconds_total{sh," + me + "}"} {
+	for _, series := range []string{here + "@plimsoll_exec_cpu_seconds_total{true," + me + "}", here + "@plimsoll_exec_lifetime_seconds_total{sh," + me + "}"} {
 		if samples[series] <= 0 {
 			t.Errorf("%s = %v, want more than 0", series, samples[series])
 		}
+	}
+}
+
+// netns is the inode of our network namespace.
+func netns(t *testing.T) string {
+	t.Helper()
+	link, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(link, "net:["), "]")
+}
+
+// The same program in two network namespaces is two groups.
+func TestNamespacesAreToldApart(t *testing.T) {
+	tracetest.Need(t, Tracer())
+	tr, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	me := "apart" + strconv.Itoa(os.Getpid())
+	program := tracetest.Copy(t, "/bin/true", me)
+	for _, flags := range []uintptr{0, syscall.CLONE_NEWNET} {
+		c := osexec.Command(program)
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
+		if err := c.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := map[string]uint64{}
+	for _, g := range s.Groups {
+		if g.Chain.Command == me {
+			starts[strconv.Itoa(int(g.Chain.NetNS))] += g.Starts
+		}
+	}
+	if len(starts) != 2 || starts[netns(t)] != 1 {
+		t.Errorf("starts by network namespace: %v; want one here (%s) and one elsewhere", starts, netns(t))
 	}
 }
 
@@ -286,9 +329,9 @@ func TestExitWord(t *testing.T) {
 
 func TestChainIsWrittenFromTheTop(t *testing.T) {
 	for want, c := range map[string]Chain{
-		"php-fpm → sh → stress": {"stress", [3]string{"sh", "php-fpm", "php-fpm"}},
+		"php-fpm → sh → stress": {Command: "stress", Above: [3]string{"sh", "php-fpm", "php-fpm"}},
 		"init":                  {Command: "init"},
-		"systemd → cron → sh":   {"sh", [3]string{"cron", "systemd", ""}},
+		"systemd → cron → sh":   {Command: "sh", Above: [3]string{"cron", "systemd", ""}},
 	} {
 		if got := c.String(); got != want {
 			t.Errorf("%+v is written %q, want %q", c, got, want)

@@ -77,29 +77,49 @@ func (s Seen) Text(columns int) string {
 		fmt.Fprintf(&b, "starts/s  %s  %s at most\n", layout.Spark(shown), layout.Rate(slices.Max(shown)))
 	}
 	chains := byChain(s.Groups)
+	several := places(chains)
 	for i, g := range chains {
 		if i == shownChains {
 			fmt.Fprintf(&b, "\nand %s more chains; --json has them all\n", trace.Number(uint64(len(chains)-i)))
 			break
 		}
-		b.WriteString(chainText(g, s.Elapsed, s.CPUs, columns))
+		title := g.Chain.String()
+		if several[title] > 1 {
+			title += fmt.Sprintf(" (netns %d)", g.Chain.NetNS)
+		}
+		b.WriteString(chainText(title, g, s.Elapsed, s.CPUs, columns))
 	}
 	return b.String() + trace.LostText(s.Lost, columns)
+}
+
+// chainKey is how a chain is written, and where it runs.
+type chainKey struct {
+	name  string
+	netns uint32
+}
+
+// places counts the network namespaces of each chain.
+func places(groups []Group) map[string]int {
+	n := map[string]int{}
+	for _, g := range groups {
+		n[g.Chain.String()]++
+	}
+	return n
 }
 
 // byChain joins the groups that are written alike and leaves out those of which
 // there is nothing but a fork, which went on as another command.
 func byChain(groups []Group) []Group {
 	var list []Group
-	at := map[string]int{}
+	at := map[chainKey]int{}
 	for _, g := range groups {
 		if g.Starts+g.Ends == 0 {
 			continue
 		}
-		name := g.Chain.String()
-		i, there := at[name]
+		key := chainKey{g.Chain.String(), g.Chain.NetNS}
+		i, there := at[key]
 		if !there {
-			at[name] = len(list)
+			at[key] = len(list)
 			g.Exits, g.Lifetimes = maps.Clone(g.Exits), slices.Clone(g.Lifetimes)
 			list = append(list, g)
 			continue
@@ -126,7 +146,7 @@ func byChain(groups []Group) []Group {
 	return list
 }
 
-func chainText(g Group, elapsed time.Duration, cpus, columns int) string {
+func chainText(title string, g Group, elapsed time.Duration, cpus, columns int) string {
 	var parts []string
 	if g.Starts > 0 {
 		parts = append(parts, trace.Often(g.Starts, elapsed, "start"))
@@ -144,7 +164,7 @@ func chainText(g Group, elapsed time.Duration, cpus, columns int) string {
 		b.WriteString(pad + layout.Indent(layout.Wrap(layout.Clean(text), columns-indent), pad) + "\n")
 	}
 	b.WriteString("\n")
-	line(0, g.Chain.String()+": "+strings.Join(parts, ", "))
+	line(0, title+": "+strings.Join(parts, ", "))
 	if g.Ends > 0 {
 		text := "lived " + trace.Mean(g.Lifetime, g.Ends) + " on average"
 		if g.Reaped > 0 {

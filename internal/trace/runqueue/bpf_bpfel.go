@@ -19,43 +19,57 @@ type bpfGroup struct {
 	WaitNs      uint64
 	Voluntary   uint64
 	Involuntary uint64
+	Wakeups     uint64
+	Migrations  uint64
 	Wait        [26]uint64
 }
 
+type bpfKnown struct {
+	_           structs.HostLayout
+	Resumed     uint64
+	RunDelay    uint64
+	Voluntary   uint64
+	Involuntary uint64
+	Slept       uint64
+	Migrations  uint64
+	Nsproxy     uint64
+	Renamed     uint32
+	Group       uint32
+	HalfSeen    bool
+	_           [7]byte
+}
+
 type bpfName struct {
-	_    structs.HostLayout
-	Comm [16]uint8
+	_     structs.HostLayout
+	Netns uint32
+	Comm  [16]uint8
 }
 
 type bpfPair struct {
 	_      structs.HostLayout
-	Victim bpfName
-	By     bpfName
-}
-
-type bpfWaiting struct {
-	_     structs.HostLayout
-	Since uint64
+	Victim uint32
+	By     uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	bpfMapGroups       = "groups"
-	bpfMapOnly         = "only"
-	bpfMapPairs        = "pairs"
-	bpfMapTasks        = "tasks"
-	bpfProgTaskSwitch  = "task_switch"
-	bpfProgWakeup      = "wakeup"
-	bpfProgWakeupNew   = "wakeup_new"
-	bpfVarHasPrevState = "has_prev_state"
-	bpfVarIgnored      = "ignored"
-	bpfVarLostGroups   = "lost_groups"
-	bpfVarLostPairs    = "lost_pairs"
-	bpfVarLostTasks    = "lost_tasks"
-	bpfVarOnlySome     = "only_some"
-	bpfVarResumedAt    = "resumed_at"
+	bpfMapGroups     = "groups"
+	bpfMapNames      = "names"
+	bpfMapOnly       = "only"
+	bpfMapPairs      = "pairs"
+	bpfMapTasks      = "tasks"
+	bpfProgRqRename  = "rq_rename"
+	bpfProgRqSwitch  = "rq_switch"
+	bpfVarGroupCount = "group_count"
+	bpfVarIgnored    = "ignored"
+	bpfVarLostGroups = "lost_groups"
+	bpfVarLostPairs  = "lost_pairs"
+	bpfVarLostTasks  = "lost_tasks"
+	bpfVarOnlySome   = "only_some"
+	bpfVarRenamed    = "renamed"
+	bpfVarResumedAt  = "resumed_at"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -100,9 +114,8 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
-	TaskSwitch *ebpf.ProgramSpec `ebpf:"task_switch"`
-	Wakeup     *ebpf.ProgramSpec `ebpf:"wakeup"`
-	WakeupNew  *ebpf.ProgramSpec `ebpf:"wakeup_new"`
+	RqRename *ebpf.ProgramSpec `ebpf:"rq_rename"`
+	RqSwitch *ebpf.ProgramSpec `ebpf:"rq_switch"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -110,6 +123,7 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	Groups *ebpf.MapSpec `ebpf:"groups"`
+	Names  *ebpf.MapSpec `ebpf:"names"`
 	Only   *ebpf.MapSpec `ebpf:"only"`
 	Pairs  *ebpf.MapSpec `ebpf:"pairs"`
 	Tasks  *ebpf.MapSpec `ebpf:"tasks"`
@@ -119,13 +133,14 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
-	HasPrevState *ebpf.VariableSpec `ebpf:"has_prev_state"`
-	Ignored      *ebpf.VariableSpec `ebpf:"ignored"`
-	LostGroups   *ebpf.VariableSpec `ebpf:"lost_groups"`
-	LostPairs    *ebpf.VariableSpec `ebpf:"lost_pairs"`
-	LostTasks    *ebpf.VariableSpec `ebpf:"lost_tasks"`
-	OnlySome     *ebpf.VariableSpec `ebpf:"only_some"`
-	ResumedAt    *ebpf.VariableSpec `ebpf:"resumed_at"`
+	GroupCount *ebpf.VariableSpec `ebpf:"group_count"`
+	Ignored    *ebpf.VariableSpec `ebpf:"ignored"`
+	LostGroups *ebpf.VariableSpec `ebpf:"lost_groups"`
+	LostPairs  *ebpf.VariableSpec `ebpf:"lost_pairs"`
+	LostTasks  *ebpf.VariableSpec `ebpf:"lost_tasks"`
+	OnlySome   *ebpf.VariableSpec `ebpf:"only_some"`
+	Renamed    *ebpf.VariableSpec `ebpf:"renamed"`
+	ResumedAt  *ebpf.VariableSpec `ebpf:"resumed_at"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -149,6 +164,7 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	Groups *ebpf.Map `ebpf:"groups"`
+	Names  *ebpf.Map `ebpf:"names"`
 	Only   *ebpf.Map `ebpf:"only"`
 	Pairs  *ebpf.Map `ebpf:"pairs"`
 	Tasks  *ebpf.Map `ebpf:"tasks"`
@@ -157,6 +173,7 @@ type bpfMaps struct {
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Groups,
+		m.Names,
 		m.Only,
 		m.Pairs,
 		m.Tasks,
@@ -167,29 +184,28 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
-	HasPrevState *ebpf.Variable `ebpf:"has_prev_state"`
-	Ignored      *ebpf.Variable `ebpf:"ignored"`
-	LostGroups   *ebpf.Variable `ebpf:"lost_groups"`
-	LostPairs    *ebpf.Variable `ebpf:"lost_pairs"`
-	LostTasks    *ebpf.Variable `ebpf:"lost_tasks"`
-	OnlySome     *ebpf.Variable `ebpf:"only_some"`
-	ResumedAt    *ebpf.Variable `ebpf:"resumed_at"`
+	GroupCount *ebpf.Variable `ebpf:"group_count"`
+	Ignored    *ebpf.Variable `ebpf:"ignored"`
+	LostGroups *ebpf.Variable `ebpf:"lost_groups"`
+	LostPairs  *ebpf.Variable `ebpf:"lost_pairs"`
+	LostTasks  *ebpf.Variable `ebpf:"lost_tasks"`
+	OnlySome   *ebpf.Variable `ebpf:"only_some"`
+	Renamed    *ebpf.Variable `ebpf:"renamed"`
+	ResumedAt  *ebpf.Variable `ebpf:"resumed_at"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
-	TaskSwitch *ebpf.Program `ebpf:"task_switch"`
-	Wakeup     *ebpf.Program `ebpf:"wakeup"`
-	WakeupNew  *ebpf.Program `ebpf:"wakeup_new"`
+	RqRename *ebpf.Program `ebpf:"rq_rename"`
+	RqSwitch *ebpf.Program `ebpf:"rq_switch"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
-		p.TaskSwitch,
-		p.Wakeup,
-		p.WakeupNew,
+		p.RqRename,
+		p.RqSwitch,
 	)
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/tracetest"
 )
 
@@ -124,41 +123,25 @@ func group(t *testing.T, tr *Trace, name string) Group {
 // kernel's own sums say how long exactly.
 func TestWaitsAgreeWithSchedstat(t *testing.T) {
 	tracetest.Need(t, Tracer())
-	kernel, err := trace.KernelTypes()
+	tr, err := Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args, err := trace.Arguments(kernel, "sched_switch")
-	if err != nil {
-		t.Fatal(err)
+	defer tr.Close()
+	tracetest.AllAttached(t, Tracer(), tr)
+	me := "burn" + strconv.Itoa(os.Getpid())
+	pids := burning(t, me)
+	tracetest.Eventually(t, "they waited for some seconds", func() bool {
+		waited, _ := procNumbers(t, pids)
+		return waited > 3*time.Second
+	})
+	for _, pid := range pids {
+		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for name, hasPrevState := range map[string]bool{"as this kernel is": args > 3, "as a kernel before 5.18": false} {
-		t.Run(name, func(t *testing.T) {
-			spec, err := loadBpf()
-			if err != nil {
-				t.Fatal(err)
-			}
-			tr, err := start(spec, hasPrevState)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tr.Close()
-			tracetest.AllAttached(t, Tracer(), tr)
-			me := "burn" + strconv.Itoa(os.Getpid())
-			pids := burning(t, me)
-			tracetest.Eventually(t, "they waited for some seconds", func() bool {
-				waited, _ := procNumbers(t, pids)
-				return waited > 3*time.Second
-			})
-			for _, pid := range pids {
-				if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-					t.Fatal(err)
-				}
-			}
-			tracetest.Eventually(t, "they are stopped", stopped(t, pids))
-			compare(t, tr, me, pids)
-		})
-	}
+	tracetest.Eventually(t, "they are stopped", stopped(t, pids))
+	compare(t, tr, me, pids)
 }
 
 func compare(t *testing.T, tr *Trace, me string, pids []int) {
@@ -166,8 +149,8 @@ func compare(t *testing.T, tr *Trace, me string, pids []int) {
 	waited, involuntary := procNumbers(t, pids)
 	g := group(t, tr, me)
 	t.Logf("waited %v, schedstat says %v; switched away %d times, status says %d", g.Waited, waited, g.Involuntary, involuntary)
-	if off := math.Abs(g.Waited.Seconds()/waited.Seconds() - 1); off > 0.05 {
-		t.Errorf("waited %v, schedstat says %v: want within 5 %%", g.Waited, waited)
+	if off := math.Abs(g.Waited.Seconds()/waited.Seconds() - 1); off > 0.02 {
+		t.Errorf("waited %v, schedstat says %v: want within 2 %%", g.Waited, waited)
 	}
 	if off := math.Abs(float64(g.Involuntary)/float64(involuntary) - 1); off > 0.05 {
 		t.Errorf("switched away %d times, status says %d: want within 5 %%", g.Involuntary, involuntary)
@@ -193,15 +176,135 @@ func compare(t *testing.T, tr *Trace, me string, pids []int) {
 		t.Fatal(err)
 	}
 	for series, want := range map[string]float64{
-		"plimsoll_runqueue_wait_seconds_count{" + me + "}":         float64(g.Waits),
-		"plimsoll_runqueue_wait_seconds_sum{" + me + "}":           g.Waited.Seconds(),
-		"plimsoll_runqueue_wait_seconds_bucket{" + me + ",+Inf}":   float64(g.Waits),
-		"plimsoll_runqueue_switches_total{" + me + ",involuntary}": float64(g.Involuntary),
-		"plimsoll_runqueue_lost_total{groups}":                     0,
+		netns(t) + "@plimsoll_runqueue_wait_seconds_count{" + me + "}":         float64(g.Waits),
+		netns(t) + "@plimsoll_runqueue_wait_seconds_sum{" + me + "}":           g.Waited.Seconds(),
+		netns(t) + "@plimsoll_runqueue_wait_seconds_bucket{" + me + ",+Inf}":   float64(g.Waits),
+		netns(t) + "@plimsoll_runqueue_switches_total{" + me + ",involuntary}": float64(g.Involuntary),
+		"plimsoll_runqueue_lost_total{groups}":                                 0,
 	} {
 		if got, ok := samples[series]; !ok || got != want {
 			t.Errorf("%s = %v (%v), want %v", series, got, ok, want)
 		}
+	}
+}
+
+// netns is the inode of our network namespace.
+func netns(t *testing.T) string {
+	t.Helper()
+	link, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(link, "net:["), "]")
+}
+
+// sleeps is a prime number.
+const sleeps = 1009
+
+// A process that sleeps so many times switches and is woken as often as the
+// kernel's own counts say; meanwhile it is moved from CPU to CPU.
+func TestSwitchesAgreeWithProc(t *testing.T) {
+	tracetest.Need(t, Tracer())
+	perl, err := exec.LookPath("perl")
+	if err != nil {
+		t.Skip("the test's sleeper is written in perl, which is not here")
+	}
+	tr, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	me := "doze" + strconv.Itoa(os.Getpid())
+	c := exec.Command(tracetest.Copy(t, perl, me), "-e", fmt.Sprintf("<STDIN>; select(undef, undef, undef, 0.001) for 1..%d; <STDIN>", sleeps))
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = c.Wait() // however it ends
+	})
+	pid := c.Process.Pid
+	// Before, and when it has done its work, it waits for a line.
+	asleep := func() bool { return inPipeRead(t, pid) }
+	tracetest.Eventually(t, "it waits for its start", asleep)
+	before, counted := procSwitches(t, pid), group(t, tr, me)
+	if _, err := stdin.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	tracetest.Eventually(t, "it has slept", func() bool {
+		moveAbout(t, pid)
+		return procSwitches(t, pid)["voluntary_ctxt_switches"] >= before["voluntary_ctxt_switches"]+sleeps && asleep()
+	})
+	after, g := procSwitches(t, pid), group(t, tr, me)
+	for what, n := range map[string][2]uint64{
+		"voluntary_ctxt_switches":    {g.Voluntary, counted.Voluntary},
+		"nonvoluntary_ctxt_switches": {g.Involuntary, counted.Involuntary},
+		"se.nr_migrations":           {g.Migrations, counted.Migrations},
+	} {
+		if _, there := after[what]; !there {
+			continue // this kernel has no /proc/PID/sched
+		}
+		if got, want := n[0]-n[1], after[what]-before[what]; got != want {
+			t.Errorf("%s: counted %d, /proc says %d", what, got, want)
+		}
+	}
+	if got, want := g.Wakeups-counted.Wakeups, g.Voluntary-counted.Voluntary; got != want {
+		t.Errorf("woken %d times, but fell asleep %d times", got, want)
+	}
+}
+
+func inPipeRead(t *testing.T, pid int) bool {
+	t.Helper()
+	call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.HasPrefix(string(call), fmt.Sprintf("%d 0x0 ", unix.SYS_READ))
+}
+
+// procSwitches returns numbers of /proc/PID/status and, where there is one, /proc/PID/sched.
+func procSwitches(t *testing.T, pid int) map[string]uint64 {
+	t.Helper()
+	numbers := map[string]uint64{}
+	for _, file := range []string{"status", "sched"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+		if err != nil {
+			continue
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			key, value, _ := strings.Cut(line, ":")
+			if n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 64); err == nil {
+				numbers[strings.TrimSpace(key)] = n
+			}
+		}
+	}
+	return numbers
+}
+
+// moveAbout puts the process on each CPU in turn, and lets it choose again.
+func moveAbout(t *testing.T, pid int) {
+	t.Helper()
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := range 64 {
+		if !all.IsSet(cpu) {
+			continue
+		}
+		var one unix.CPUSet
+		one.Set(cpu)
+		if err := unix.SchedSetaffinity(pid, &one); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := unix.SchedSetaffinity(pid, &all); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -211,8 +314,8 @@ func TestLossIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Maps[bpfMapGroups].MaxEntries = 1
-	tr, err := start(spec, true)
+	spec.Maps[bpfMapNames].MaxEntries = 1
+	tr, err := start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +338,11 @@ func TestSumOverCPUs(t *testing.T) {
 	var a, b bpfGroup
 	a.Waits, a.WaitNs, a.Wait[3], a.Voluntary = 2, 10_000, 2, 5
 	b.Waits, b.WaitNs, b.Wait[25], b.Involuntary = 1, 40e9, 1, 7
-	g := sum("x", []bpfGroup{a, b})
+	a.Wakeups, b.Migrations = 3, 4
+	g := sum(bpfName{Netns: 7}, []bpfGroup{a, b})
+	if g.NetNS != 7 || g.Wakeups != 3 || g.Migrations != 4 {
+		t.Errorf("%+v", g)
+	}
 	if g.Waits != 3 || g.Waited != 40*time.Second+10*time.Microsecond || g.Voluntary != 5 || g.Involuntary != 7 || g.Histogram.Count() != 3 {
 		t.Errorf("%+v", g)
 	}

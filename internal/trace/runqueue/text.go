@@ -35,31 +35,41 @@ func (t *Trace) Report(elapsed time.Duration) (trace.Report, error) {
 // Text lists the groups that waited longest.
 func (s Seen) Text(columns int) string {
 	var b strings.Builder
-	var waits uint64
+	var waits, woken uint64
 	var waited time.Duration
 	for _, g := range s.Groups {
-		waits, waited = waits+g.Waits, waited+g.Waited
+		waits, woken, waited = waits+g.Waits, woken+g.Wakeups, waited+g.Waited
 	}
-	text := fmt.Sprintf("%s: %s waits for a CPU (%s/s); on average %s threads were waiting.",
-		trace.Watched(s.Elapsed, s.CPUs), trace.Number(waits), trace.PerSecond(waits, s.Elapsed), layout.Rate(waited.Seconds()/s.Elapsed.Seconds()))
+	text := fmt.Sprintf("%s: %s waits for a CPU (%s/s), %s of them after a wake-up; on average %s threads were waiting.", trace.Watched(s.Elapsed, s.CPUs),
+		trace.Number(waits), trace.PerSecond(waits, s.Elapsed), trace.Number(woken), layout.Rate(waited.Seconds()/s.Elapsed.Seconds()))
 	b.WriteString(layout.Wrap(text, columns) + "\n")
 	if len(s.Groups) == 0 {
 		return b.String() + trace.LostText(s.Lost, columns)
 	}
-	rows := [][]string{{"process", "waiting", "waits/s", "mean", "50 % <", "99 % <", "own/s", "forced/s"}}
+	rows := [][]string{{"process", "waiting", "mean", "50 % <", "99 % <", "own/s", "forced/s", "moved/s"}}
 	for _, g := range s.Groups[:min(len(s.Groups), shownGroups)] {
-		rows = append(rows, []string{layout.Clean(g.Name), layout.Rate(g.Waited.Seconds() / s.Elapsed.Seconds()), trace.PerSecond(g.Waits, s.Elapsed),
+		rows = append(rows, []string{s.named(g), layout.Rate(g.Waited.Seconds() / s.Elapsed.Seconds()),
 			trace.Mean(g.Waited, g.Waits), g.Histogram.Under(0.5), g.Histogram.Under(0.99),
-			trace.PerSecond(g.Voluntary, s.Elapsed), trace.PerSecond(g.Involuntary, s.Elapsed)})
+			trace.PerSecond(g.Voluntary, s.Elapsed), trace.PerSecond(g.Involuntary, s.Elapsed), trace.PerSecond(g.Migrations, s.Elapsed)})
 	}
 	b.WriteString("\n")
 	layout.Table(&b, rows)
 	if more := len(s.Groups) - shownGroups; more > 0 {
 		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
 	}
-	b.WriteString(s.Groups[0].Histogram.Bars("How long " + layout.Clean(s.Groups[0].Name) + " waited"))
+	b.WriteString(s.Groups[0].Histogram.Bars("How long " + s.named(s.Groups[0]) + " waited"))
 	b.WriteString(pairsText(s))
 	return b.String() + trace.LostText(s.Lost, columns)
+}
+
+// named is a group's name, with its network namespace if another has the same name.
+func (s Seen) named(g Group) string {
+	for _, other := range s.Groups {
+		if other.Name == g.Name && other.NetNS != g.NetNS {
+			return fmt.Sprintf("%s (netns %d)", layout.Clean(g.Name), g.NetNS)
+		}
+	}
+	return layout.Clean(g.Name)
 }
 
 func pairsText(s Seen) string {

@@ -18,12 +18,13 @@ func TestRunqueueText(t *testing.T) {
 		{Name: "idle", Voluntary: 1, Histogram: make([]uint64, 26)},
 	}
 	s.Pairs = []Pair{{Victim: "nginx", By: "wrk", Count: 150}}
-	want := `2 s on 1 CPU: 1,000 waits for a CPU (500/s); on average 1.5 threads were
-waiting.
+	s.Groups[0].Wakeups, s.Groups[0].Migrations = 801, 40
+	want := `2 s on 1 CPU: 1,000 waits for a CPU (500/s), 801 of them after a wake-up; on
+average 1.5 threads were waiting.
 
-process  waiting  waits/s  mean  50 % <  99 % <  own/s  forced/s
-nginx    1.5      500      3 ms  8 µs    16 µs   400    100
-idle     0        0        -     -       -       0.5    0
+process  waiting  mean  50 % <  99 % <  own/s  forced/s  moved/s
+nginx    1.5      3 ms  8 µs    16 µs   400    100       20
+idle     0        -     -       -       0.5    0         0
 
 How long nginx waited
      under 8 µs  ██████████████████████████████  900
@@ -49,7 +50,7 @@ func TestRunqueueTableFits(t *testing.T) {
 	s := Seen{Elapsed: time.Second, CPUs: 1}
 	h := make([]uint64, 26)
 	h[24] = 123_456
-	s.Groups = []Group{{Name: "exactly15letter", Waits: 123_456, Waited: 12345 * time.Second, Histogram: h, Voluntary: 123_456, Involuntary: 123_456}}
+	s.Groups = []Group{{Name: "exactly15letter", Waits: 123_456, Waited: 12345 * time.Second, Histogram: h, Voluntary: 123_456, Involuntary: 123_456, Migrations: 123_456}}
 	for _, line := range strings.Split(s.Text(80), "\n") {
 		if utf8.RuneCountInString(line) > 80 {
 			t.Errorf("%d columns: %q", utf8.RuneCountInString(line), line)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,19 +108,14 @@ func Detaches(t *testing.T, tracer trace.Tracer) {
 		}
 		return r
 	}
-	r := start() // what the libraries open once and keep is open from here on
-	var names []string
-	for _, p := range r.Programs() {
-		names = append(names, p.Name)
+	if err := start().Close(); err != nil { // what the libraries open once and keep is open from here on
+		t.Fatal(err)
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	waitGone(t, names)
 	before := descriptors(t)
-	r = start()
-	if len(programs(t, names)) < len(names) {
-		t.Fatalf("the kernel shows %v of the programs %v", programs(t, names), names)
+	r := start()
+	ids, want := held(t, os.Getpid()), len(r.Programs())
+	if len(ids) < want {
+		t.Errorf("we hold the programs %v, want %d of them", ids, want)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
@@ -127,12 +123,12 @@ func Detaches(t *testing.T, tracer trace.Tracer) {
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors are open after, %d before", after, before)
 	}
-	waitGone(t, names)
-	killed(t, names)
+	waitGone(t, ids)
+	killed(t, want)
 }
 
 // killed starts the tracer in a process of its own and kills that.
-func killed(t *testing.T, names []string) {
+func killed(t *testing.T, want int) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), hold+"=1")
@@ -152,21 +148,63 @@ func killed(t *testing.T, names []string) {
 	if strings.TrimSpace(line) != "ready" {
 		t.Errorf("the process that holds the tracer says %q", line)
 	}
-	if n := len(programs(t, names)); n < len(names) {
-		t.Errorf("%d of its programs are in the kernel, want %d", n, len(names))
+	ids := held(t, cmd.Process.Pid)
+	if len(ids) < want {
+		t.Errorf("it holds the programs %v, want %d of them", ids, want)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	_ = cmd.Wait() // it was killed
-	waitGone(t, names)
+	waitGone(t, ids)
+}
+
+// held lists the BPF programs that a process and its children hold by
+// descriptors: nobody else's, since others may trace the same meanwhile.
+func held(t *testing.T, pid int) []ebpf.ProgramID {
+	t.Helper()
+	ids := map[ebpf.ProgramID]bool{}
+	infos, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid)) // the pattern is sound
+	for _, path := range infos {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it was closed meanwhile
+		}
+		_, rest, found := strings.Cut(string(text), "prog_id:")
+		var id ebpf.ProgramID
+		if n, _ := fmt.Sscan(rest, &id); found && n == 1 {
+			ids[id] = true
+		}
+	}
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // a list for each thread that forked
+	for _, path := range lists {
+		children, _ := os.ReadFile(path) // a thread may have ended
+		for _, child := range strings.Fields(string(children)) {
+			n, err := strconv.Atoi(child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range held(t, n) {
+				ids[id] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // waitGone waits until the kernel, which frees programs in its own time, has none
 // of these any more.
-func waitGone(t *testing.T, names []string) {
+func waitGone(t *testing.T, ids []ebpf.ProgramID) {
 	t.Helper()
-	Eventually(t, "the programs are gone", func() bool { return len(programs(t, names)) == 0 })
+	Eventually(t, fmt.Sprintf("the programs %v are gone", ids), func() bool {
+		return !slices.ContainsFunc(ids, func(id ebpf.ProgramID) bool {
+			p, err := ebpf.NewProgramFromID(id)
+			if err == nil {
+				p.Close()
+			}
+			return !errors.Is(err, fs.ErrNotExist)
+		})
+	})
 }
 
 // Eventually waits until something is so.
@@ -178,24 +216,6 @@ func Eventually(t *testing.T, what string, so func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-}
-
-// programs returns the kernel's BPF programs of these names.
-func programs(t *testing.T, names []string) []ebpf.ProgramID {
-	t.Helper()
-	var found []ebpf.ProgramID
-	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
-		p, err := ebpf.NewProgramFromID(id)
-		if err != nil {
-			continue // it went meanwhile
-		}
-		info, err := p.Info()
-		if err == nil && slices.Contains(names, info.Name) {
-			found = append(found, id)
-		}
-		p.Close()
-	}
-	return found
 }
 
 func descriptors(t *testing.T) int {

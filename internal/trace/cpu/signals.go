@@ -1,0 +1,28 @@
+package cpu
+
+import "plimsoll/internal/model"
+
+const sampler = "cpu_sample"
+
+var (
+	samplesTotal = &model.Signal{
+		Name: "plimsoll_cpu_samples_total", Kind: model.Counter, Unit: "samples", StartsAtZero: true,
+		Help:   "How often a thread was found on a CPU, asked 99 times a second on each; divided by 99, seconds of CPU time. mode is user or kernel.",
+		Labels: []string{"groupname", "mode"}, Source: "BPF on the software event cpu-clock", ByHand: "pidstat -u 1",
+	}
+	functionSamples = &model.Signal{
+		Name: "plimsoll_cpu_function_samples_total", Kind: model.Counter, Unit: "samples", StartsAtZero: true,
+		Help:   "The same by the innermost function; other is all functions that were never found often.",
+		Labels: []string{"groupname", "function"}, Source: "BPF on the software event cpu-clock", ByHand: "perf top",
+	}
+	lost = &model.Signal{
+		Name: "plimsoll_cpu_lost_total", Kind: model.Counter, Unit: "samples", StartsAtZero: true,
+		Help:   "Samples of the cpu tracer, or their stacks, that found no room.",
+		Labels: []string{"what"}, Source: "the BPF program itself", ByHand: "bpftool map dump name .bss",
+	}
+)
+
+var signals = []*model.Signal{samplesTotal, functionSamples, lost}
+
+// needs says which programs a signal rests on.
+var needs = map[*model.Signal][]string{samplesTotal: {sampler}, functionSamples: {sampler}, lost: nil}

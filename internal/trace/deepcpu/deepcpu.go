@@ -1,0 +1,248 @@
+// Package deepcpu is the CPU profile with whole stacks: of binaries without
+// frame pointers, and with the functions and lines of PHP, Python, Node, Java,
+// Ruby, Perl, .NET, Erlang and Go programs.
+//
+// It builds on the OpenTelemetry eBPF profiler, which runs in a process of its
+// own (Serve): its memory, its threads and its two seconds in the kernel's
+// verifier are apart from what measures, and it can be killed.
+package deepcpu
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
+
+// Frequency is how often each CPU that works is looked at, a second: a prime,
+// so that it does not beat with what programs do a hundred times a second.
+const Frequency = 99
+
+const (
+	// patienceStart is how long the process may take to load its programs: two
+	// seconds of CPU time, and machines under test are busy.
+	patienceStart = 90 * time.Second
+	// patience is how long it may take to answer.
+	patience = 30 * time.Second
+)
+
+// Spawn starts the process in which Serve runs. What is written reaches Serve's
+// input, what is read is its output. Close closes that input, waits a moment for
+// the process to end, and kills it then; it may be called while a read waits.
+type Spawn func() (io.ReadWriteCloser, error)
+
+// Tracer declares it.
+func Tracer(spawn Spawn) trace.Tracer {
+	return trace.Tracer{
+		Name:        "deepcpu",
+		Short:       "where the CPU time goes, down to PHP and Python lines",
+		About:       "where the CPU time goes, with whole stacks: binaries without frame pointers, and functions of PHP, Python, Node, Java, Ruby",
+		Long:        long,
+		Level:       trace.Full,
+		Throughout:  true,
+		Profile:     "deepcpu",
+		Signals:     signals,
+		FirstKernel: trace.Kernel{Major: 5, Minor: 10},
+		Cost:        cost,
+		Blind:       blind,
+		ByHand:      "perf record -F 99 -a --call-graph dwarf (native functions only); py-spy, phpspy, async-profiler (one process, one language)",
+		Start:       func() (trace.Running, error) { return Start(spawn) },
+	}
+}
+
+const long = `Looks 99 times a second at what each CPU runs, and reads the whole stack: through
+binaries that were built without frame pointers, and through the interpreters of
+PHP, Python, Node, Java, Ruby, Perl, .NET and Erlang, whose functions it names
+with file and line. Of each process group it shows the functions that the CPU
+time was spent in: of the innermost one that belongs to the program, not to its
+interpreter. The whole stacks are in the file that -o writes.
+
+It takes two seconds of CPU time to start, which are over before it watches, and
+60 to 150 MB of memory; "plimsoll trace cpu" is lighter, and shows less.`
+
+const cost = "2 s of the kernel's CPU time at the start, before anything is watched; then 22 to 31 µs of BPF run time a sample " +
+	"(0.2 to 0.3 % of each CPU that works) and 2 to 4 % of one CPU for the process that reads them (nginx, PHP-FPM; Linux 6.18, " +
+	"2 CPUs); 60 to 105 MB of memory"
+
+var blind = []string{
+	"a process counts once its binaries are read, mostly a tenth of a second after it was first sampled, longer for large ones: what it did before is in no count, and only the report says how much CPU time was used and how much was sampled",
+	"where a process has just mapped something new, the stack ends: it is shown as [stack not read] and counted by lost_total{what=\"stacks_unread\"}",
+	"processes that live only for a few milliseconds are seldom in it",
+	"a native function of a process that has ended is named only if its binary was in use by another, or was looked at before",
+	"some parts of binaries that are mapped twice (built-in functions of Node) stay without a name",
+	"while a run pauses it, samples are dropped, and the work of taking them goes on",
+	"what runs with interrupts off is seen when they are on again",
+	"in a PID namespace of our own (a container), only processes of that namespace are seen",
+	"the kernel sets aside 2.5 to 5 MB for each CPU, as a buffer",
+}
+
+var lostTotal = &model.Signal{
+	Name: "plimsoll_deepcpu_lost_total", Unit: "samples", Kind: model.Counter, Labels: []string{"what"}, StartsAtZero: true,
+	Help:   "Samples of the CPU that are not whole: found no room in the kernel's buffer (buffer), found no room in our table (stacks), or of which the stack of the process could not be read (stacks_unread).",
+	Source: "perf event cpu-clock", ByHand: "none",
+}
+
+// What is lost: no room in the kernel's buffer, no room among our stacks, a stack
+// that could not be read.
+const (
+	lostBuffer = "buffer"
+	lostStacks = "stacks"
+	lostUnread = "stacks_unread"
+)
+
+var signals = []*model.Signal{lostTotal}
+
+// request is one line to the process, answer one line from it; the first answer
+// comes unasked, once it watches.
+type request struct {
+	Do string `json:"do"`
+	// IDs are process ids, for only and ignore.
+	IDs []int `json:"ids,omitempty"`
+}
+
+// What can be asked for.
+const (
+	doCount   = "count"
+	doProfile = "profile"
+	doPause   = "pause"
+	doResume  = "resume"
+	doOnly    = "only"
+	doIgnore  = "ignore"
+)
+
+type answer struct {
+	Error string `json:"error,omitempty"`
+	// Lost counts samples that are not whole, by what is missing.
+	Lost map[string]uint64 `json:"lost,omitempty"`
+	// Profile is in pprof's gzipped form.
+	Profile []byte `json:"profile,omitempty"`
+}
+
+// Trace is the tracer at work. It is not safe for concurrent use.
+type Trace struct {
+	child io.ReadWriteCloser
+	in    *json.Encoder
+	out   *json.Decoder
+	close func() error
+	busy  time.Duration // the machine's CPU time at the start
+}
+
+// Start starts the process and waits until it watches. The caller closes it.
+func Start(spawn Spawn) (*Trace, error) {
+	child, err := spawn()
+	if err != nil {
+		return nil, fmt.Errorf("start the process that reads stacks: %w", err)
+	}
+	t := &Trace{child: child, in: json.NewEncoder(child), out: json.NewDecoder(child), close: sync.OnceValue(child.Close)}
+	if _, err := t.answer(patienceStart); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if t.busy, err = readBusy(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Trace) ask(do string, ids ...int) (answer, error) {
+	if err := t.in.Encode(request{Do: do, IDs: ids}); err != nil {
+		return answer{}, fmt.Errorf("ask the process that reads stacks: %w", err)
+	}
+	return t.answer(patience)
+}
+
+func (t *Trace) answer(patience time.Duration) (answer, error) {
+	var a answer
+	late := time.AfterFunc(patience, func() { _ = t.close() }) // the read fails then, and says so
+	err := t.out.Decode(&a)
+	if !late.Stop() {
+		return answer{}, fmt.Errorf("the process that reads stacks did not answer within %v and was ended", patience)
+	}
+	if err != nil {
+		return answer{}, fmt.Errorf("the process that reads stacks has ended: %w", err)
+	}
+	if a.Error != "" {
+		return answer{}, fmt.Errorf("read whole stacks: %s", a.Error)
+	}
+	return a, nil
+}
+
+// Profile returns the stacks since the start.
+func (t *Trace) Profile() (*profile.Profile, error) {
+	p, _, err := t.profile()
+	return p, err
+}
+
+func (t *Trace) profile() (*profile.Profile, map[string]uint64, error) {
+	a, err := t.ask(doProfile)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := profile.Parse(bytes.NewReader(a.Profile))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the stacks: %w", err)
+	}
+	return p, a.Lost, nil
+}
+
+// Read puts what was lost; the stacks themselves are in the profile.
+func (t *Trace) Read(out trace.Out) error {
+	a, err := t.ask(doCount)
+	if err != nil {
+		return err
+	}
+	for what, n := range a.Lost {
+		out.Put(lostTotal, float64(n), what)
+	}
+	return nil
+}
+
+// Report returns the busiest functions since the start.
+func (t *Trace) Report(elapsed time.Duration) (trace.Report, error) {
+	p, lost, err := t.profile()
+	if err != nil {
+		return nil, err
+	}
+	busy, err := readBusy()
+	if err != nil {
+		return nil, err
+	}
+	return summarise(p, lost, elapsed, busy-t.busy), nil
+}
+
+// Status says that its one signal is being read.
+func (t *Trace) Status() map[string]model.Status {
+	return map[string]model.Status{lostTotal.Name: {State: model.Read}}
+}
+
+// Programs names the program that samples begin with; the others hang on it.
+func (t *Trace) Programs() []trace.Program {
+	return []trace.Program{{Name: "native_tracer_entry", Tracepoint: "cpu-clock"}}
+}
+
+// Ignore leaves out these processes, besides our own.
+func (t *Trace) Ignore(tgids ...int) error { return t.tell(doIgnore, tgids...) }
+
+// Only singles out these processes; none is everybody.
+func (t *Trace) Only(tgids ...int) error { return t.tell(doOnly, tgids...) }
+
+// Pause drops what is sampled from now on, until Resume.
+func (t *Trace) Pause() error { return t.tell(doPause) }
+
+// Resume counts again.
+func (t *Trace) Resume() error { return t.tell(doResume) }
+
+func (t *Trace) tell(do string, ids ...int) error {
+	_, err := t.ask(do, ids...)
+	return err
+}
+
+// Close ends the process.
+func (t *Trace) Close() error { return t.close() }

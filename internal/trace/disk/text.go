@@ -1,0 +1,148 @@
+package disk
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/trace"
+)
+
+// What the text shows at most; the JSON has all of it.
+const shown = 10
+
+// Seen is the tracer's report.
+type Seen struct {
+	Snapshot
+	Elapsed time.Duration `json:"elapsed_ns"`
+	CPUs    int           `json:"cpus"`
+}
+
+// Report returns everything since the start.
+func (t *Trace) Report(elapsed time.Duration) (trace.Report, error) {
+	s, err := t.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := trace.OnlineCPUs()
+	return Seen{s, elapsed, cpus}, err
+}
+
+// Text shows the devices, who uses them, for which files, and the syncs.
+func (s Seen) Text(columns int) string {
+	var b strings.Builder
+	var requests, bytes uint64
+	var busy time.Duration
+	for _, d := range s.Devices {
+		busy += d.AtDevice
+		for _, o := range d.Operations {
+			requests, bytes = requests+o.Requests, bytes+o.Bytes
+		}
+	}
+	text := fmt.Sprintf("%s: %s disk requests (%s/s), %s; on average %s at the disks at once.", trace.Watched(s.Elapsed, s.CPUs),
+		trace.Number(requests), trace.PerSecond(requests, s.Elapsed), layout.Bytes(int64(bytes)), layout.Rate(busy.Seconds()/s.Elapsed.Seconds()))
+	b.WriteString(layout.Wrap(text, columns) + "\n")
+	b.WriteString(s.devicesText())
+	b.WriteString(s.processesText())
+	b.WriteString(s.filesText(columns))
+	b.WriteString(s.syncsText())
+	return b.String() + trace.LostText(s.Lost, columns)
+}
+
+// table writes rows under a title and a heading, and how many more there are of
+// all; nothing if there are none.
+func table(title string, head []string, rows [][]string, all int) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n" + title)
+	layout.Table(&b, append([][]string{head}, rows[:min(len(rows), shown)]...))
+	if more := all - shown; more > 0 {
+		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
+	}
+	return b.String()
+}
+
+func (s Seen) devicesText() string {
+	var rows [][]string
+	for _, d := range s.Devices {
+		for _, o := range d.Operations {
+			rows = append(rows, []string{layout.Clean(d.Name), o.Name, trace.PerSecond(o.Requests, s.Elapsed), perSecond(o.Bytes, s.Elapsed),
+				layout.Rate(o.Time.Seconds() / s.Elapsed.Seconds()), trace.Mean(o.Queue, o.Queued), trace.Mean(o.Time, o.Requests), o.Times.Under(0.5), o.Times.Under(0.99)})
+		}
+	}
+	text := table("", []string{"device", "", "requests/s", "bytes/s", "depth", "queue", "took", "50 % <", "99 % <"}, rows, len(rows))
+	if len(s.Devices) > 0 && len(s.Devices[0].Operations) > 0 {
+		d, o := s.Devices[0], s.Devices[0].Operations[0]
+		text += o.Times.Bars(fmt.Sprintf("How long %s took for a %s", layout.Clean(d.Name), o.Name))
+	}
+	return text
+}
+
+func (s Seen) processesText() string {
+	var rows [][]string
+	for _, p := range s.Processes {
+		path := how(p.Direct)
+		if p.Operation != "read" && p.Operation != "write" {
+			path = "" // it has no data that could go through the page cache
+		}
+		rows = append(rows, []string{layout.Clean(p.Name), layout.Clean(p.Device), p.Operation, path, trace.PerSecond(p.Requests, s.Elapsed),
+			perSecond(p.Bytes, s.Elapsed), layout.Rate(p.Time.Seconds() / s.Elapsed.Seconds()), trace.Mean(p.Time, p.Completed)})
+	}
+	return table("", []string{"process", "device", "", "", "I/O/s", "bytes/s", "at once", "took"}, rows, len(rows))
+}
+
+// filesText gives a path the room that the other columns leave, and keeps its
+// end rather than its beginning.
+func (s Seen) filesText(columns int) string {
+	head := []string{"process", "in", "", "I/O/s", "file"}
+	files := s.Files[:min(len(s.Files), shown)]
+	rows := [][]string{head}
+	for _, f := range files {
+		rows = append(rows, []string{layout.Clean(f.Name), layout.Clean(f.Syscall), how(f.Direct), trace.PerSecond(f.Requests, s.Elapsed)})
+	}
+	room := columns
+	for column := range head[:len(head)-1] {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(row[column]))
+		}
+		room -= widest + 2
+	}
+	for i, f := range files {
+		rows[i+1] = append(rows[i+1], tail(layout.Clean(f.File), max(room, 20)))
+	}
+	return table("", head, rows[1:], len(s.Files))
+}
+
+// tail is the end of a text that has no room.
+func tail(text string, room int) string {
+	runes := []rune(text)
+	if len(runes) <= room {
+		return text
+	}
+	return "…" + string(runes[len(runes)-room+1:])
+}
+
+func (s Seen) syncsText() string {
+	var rows [][]string
+	for _, y := range s.Syncs {
+		rows = append(rows, []string{layout.Clean(y.Name), trace.PerSecond(y.Count, s.Elapsed), layout.Rate(y.Time.Seconds() / s.Elapsed.Seconds()),
+			trace.Mean(y.Time, y.Count), y.Times.Under(0.5), y.Times.Under(0.99)})
+	}
+	return table("Who waits until data is on the disk (fsync and the like, on ext4)\n", []string{"process", "syncs/s", "at once", "took", "50 % <", "99 % <"}, rows, len(rows))
+}
+
+func how(direct bool) string {
+	if direct {
+		return "O_DIRECT"
+	}
+	return "cached"
+}
+
+func perSecond(bytes uint64, elapsed time.Duration) string {
+	return layout.Bytes(int64(float64(bytes) / max(elapsed.Seconds(), 1e-9)))
+}

@@ -1,0 +1,239 @@
+package drops
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/tcp/tcptest"
+	"plimsoll/internal/trace/tracetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(tcptest.Main(m, Tracer())) }
+
+func begin(t *testing.T, arguments func(actual int) int) *Trace {
+	t.Helper()
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := trace.Arguments(kernel, "kfree_skb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := loadBpf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := start(spec, kernel, arguments(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
+// packetsOf sums up the drops of one namespace by reason.
+func packetsOf(t *testing.T, tr *Trace, ns uint32) (byReason map[string]uint64, byPort map[Drops]uint64) {
+	t.Helper()
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, n := range s.Lost {
+		if n > 0 {
+			t.Errorf("%d %s were lost", n, what)
+		}
+	}
+	byReason, byPort = map[string]uint64{}, map[Drops]uint64{}
+	for _, d := range s.Drops {
+		if d.Netns == ns {
+			byReason[d.Reason] += d.Packets
+		}
+	}
+	for _, d := range s.ByPort {
+		if d.Netns == ns {
+			byPort[Drops{Reason: d.Reason, Port: d.Port}] += d.Packets
+		}
+	}
+	return byReason, byPort
+}
+
+// blocked sends n datagrams to a port and some to another, and drops the former by a rule.
+func blocked(t *testing.T, n int) {
+	t.Helper()
+	tcptest.Run(t, "nft", "add table inet t; add chain inet t in { type filter hook input priority 0; }; add rule inet t in udp dport 4001 counter drop")
+	for port, times := range map[int]int{4001: n, 4002: 11} {
+		receiver, err := net.ListenPacket("udp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer receiver.Close()
+		c, err := net.Dial("udp", receiver.LocalAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for range times {
+			if _, err := c.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestFirewallDrops: as many as a rule drops, by the kernel's reason and the port.
+func TestFirewallDrops(t *testing.T) {
+	const dropped = 101
+	for name, c := range map[string]struct {
+		arguments func(int) int
+		reason    string
+	}{
+		"as this kernel is":       {func(n int) int { return n }, "NETFILTER_DROP"},
+		"as a kernel before 6.11": {func(int) int { return 3 }, "NETFILTER_DROP"},
+		"as a kernel before 5.17": {func(int) int { return 2 }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := tcptest.OwnNetns(t, Tracer())
+			tr := begin(t, c.arguments)
+			tracetest.AllAttached(t, Tracer(), tr)
+			blocked(t, dropped)
+			reasons, ports := packetsOf(t, tr, ns)
+			if d := cmp.Diff(map[string]uint64{c.reason: dropped}, reasons); d != "" {
+				t.Errorf("by reason (-want +got)\n%s", d)
+			}
+			if d := cmp.Diff(map[Drops]uint64{{Reason: c.reason, Port: 4001}: dropped}, ports); d != "" {
+				t.Errorf("by port (-want +got)\n%s", d)
+			}
+			checkSamples(t, tr, ns, c.reason, dropped)
+		})
+	}
+}
+
+// checkSamples looks at the same through Read. The function that drops has a name.
+func checkSamples(t *testing.T, tr *Trace, ns uint32, reason string, dropped float64) {
+	t.Helper()
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	location := ""
+	for _, d := range s.Drops {
+		if d.Netns == ns {
+			location = d.Location
+		}
+	}
+	if location == "" && tr.symbols.KernelErr() == nil {
+		t.Error("the function that dropped them has no name")
+	}
+	t.Logf("%s in %s", reason, location)
+	samples := tracetest.Sink{}
+	if err := tr.Read(samples); err != nil {
+		t.Fatal(err)
+	}
+	at := strconv.Itoa(int(ns)) + "@"
+	for series, want := range map[string]float64{
+		at + "plimsoll_drops_packets_total{" + reason + "," + location + "}": dropped,
+		at + "plimsoll_drops_port_packets_total{" + reason + ",4001}":        dropped,
+		"plimsoll_drops_lost_total{fates}":                                   0,
+	} {
+		if got, ok := samples[series]; !ok || got != want {
+			t.Errorf("%s = %v (%v), want %v", series, got, ok, want)
+		}
+	}
+}
+
+// TestNobodyListens: a SYN to a port without a listener is dropped at that port.
+func TestNobodyListens(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := begin(t, func(n int) int { return n })
+	peer := tcptest.StartPeer(t)
+	peer.Do("connect [::1]:4003 %d", 53)
+	_, ports := packetsOf(t, tr, ns)
+	if n := ports[Drops{Reason: "NO_SOCKET", Port: 4003}]; n != 53 {
+		t.Errorf("drops by port: %v, want 53 for NO_SOCKET at 4003", ports)
+	}
+}
+
+// What finds no room is counted.
+func TestLossIsCounted(t *testing.T) {
+	tcptest.OwnNetns(t, Tracer())
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := loadBpf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Maps[bpfMapFates].MaxEntries = 1
+	spec.Maps[bpfMapPorts].MaxEntries = 1
+	tr, err := start(spec, kernel, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	blocked(t, 3)
+	tcptest.Run(t, "nft", "flush ruleset")
+	for port := 5001; port < 5004; port++ { // nobody is there
+		if c, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_, _ = c.Write([]byte("x"))
+			c.Close()
+		}
+	}
+	lost, err := tr.Lost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost["fates"] == 0 {
+		t.Errorf("lost %v: want fates among it", lost)
+	}
+}
+
+func TestDetaches(t *testing.T) {
+	tracetest.Need(t, Tracer())
+	tracetest.Detaches(t, Tracer())
+}
+
+func TestReasonsHaveNames(t *testing.T) {
+	tr := &Trace{reasons: map[uint32]string{12: "NETFILTER_DROP"}, systems: map[uint32]string{0: "CORE", 2: "OPENVSWITCH"}}
+	got := []string{tr.reason(12), tr.reason(4000), tr.reason(2<<16 | 3), tr.reason(9 << 16), (&Trace{}).reason(12)}
+	want := []string{"NETFILTER_DROP", "reason 4000", "OPENVSWITCH reason 3", "reason 589824", ""}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// The names of this kernel's own reasons lack their prefix.
+func TestReasonsOfThisKernel(t *testing.T) {
+	tracetest.Need(t, Tracer())
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons, _, err := readReasons(kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, name := range reasons {
+		found[name] = true
+	}
+	for _, want := range append(usual, "NETFILTER_DROP") {
+		if !found[want] {
+			t.Logf("this kernel has no reason %s", want) // they come and go
+		}
+	}
+	if !found["NETFILTER_DROP"] || !found["NOT_SPECIFIED"] {
+		t.Errorf("names %v", reasons)
+	}
+}

@@ -1,0 +1,186 @@
+// Package reason says what a blocked thread waits for, and towards whom: the
+// words for what reason.h finds out in the kernel.
+package reason
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+)
+
+// Reason is what a blocked thread waits for.
+type Reason uint8
+
+// The order is that of enum reason in reason.h.
+const (
+	Other Reason = iota // a terminal, a signal, a message queue …
+	// Disk is a block device: the thread counts as iowait, or it is in fsync or
+	// its like.
+	Disk
+	// Lock is a futex or a System V semaphore; also of a pool's idle threads.
+	Lock
+	// SocketRead is data of a peer's, also waited for by poll.
+	SocketRead
+	// SocketWrite is room for data to a peer.
+	SocketWrite
+	// Connect is the answer to a connect.
+	Connect
+	// Accept is a new connection.
+	Accept
+	// Poll is any event of many files.
+	Poll
+	// Sleep is the time.
+	Sleep
+	// PageFault is a page of memory, from disk or from another thread's hands.
+	PageFault
+	// Pipe is the other end of a pipe.
+	Pipe
+	// Child is the end or the exec of a child.
+	Child
+	// FileLock is a lock on a file.
+	FileLock
+	// UninterruptibleOther is D state without I/O of the thread's own: most often a
+	// lock inside the kernel.
+	UninterruptibleOther
+)
+
+var names = [...]string{
+	"other", "disk", "lock", "socket_read", "socket_write", "connect", "accept", "poll", "sleep", "page_fault", "pipe",
+	"child", "file_lock", "uninterruptible_other",
+}
+
+func (r Reason) String() string {
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return names[Other]
+}
+
+// Named returns the reason of a name; Other if there is none.
+func Named(name string) Reason { return Reason(max(0, slices.Index(names[:], name))) }
+
+// Idle says whether who waits so most often has nothing to do, rather than being
+// held up.
+func (r Reason) Idle() bool {
+	switch r {
+	case Poll, Accept, Sleep, Child, Other:
+		return true
+	}
+	return false
+}
+
+// What the kernel's side is told of each system call. The order is that of enum
+// call in reason.h.
+const (
+	callOther = iota
+	callRead
+	callWrite
+	callConnect
+	callAccept
+	callPoll
+	callSelect
+	callEvents
+	callSleep
+	callLock
+	callChild
+	callFileLock
+	callDisk
+)
+
+// Calls returns what each system call of this architecture waits for, by its number.
+func Calls() [512]uint8 {
+	var of [512]uint8
+	for _, list := range []map[uint8][]int{calls, nativeCalls} {
+		for call, numbers := range list {
+			for _, nr := range numbers {
+				of[nr] = call
+			}
+		}
+	}
+	return of
+}
+
+// futexWait has no name in the library yet; its number is the same everywhere.
+const futexWait = 455
+
+var calls = map[uint8][]int{
+	callRead:    {unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG},
+	callWrite:   {unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_SENDFILE},
+	callConnect: {unix.SYS_CONNECT},
+	callAccept:  {unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
+	callPoll:    {unix.SYS_PPOLL},
+	callSelect:  {unix.SYS_PSELECT6},
+	callEvents:  {unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER},
+	callSleep:   {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
+	callLock:    {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV, futexWait, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP},
+	callChild:   {unix.SYS_WAIT4, unix.SYS_WAITID, unix.SYS_CLONE, unix.SYS_CLONE3},
+	callFileLock: {
+		unix.SYS_FLOCK, unix.SYS_FCNTL,
+	},
+	callDisk: {
+		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_SYNCFS, unix.SYS_SYNC, unix.SYS_MSYNC,
+		unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS,
+	},
+}
+
+// Kinds of peers; the order is that of enum peer in reason.h.
+const (
+	peerNone = iota
+	peerIPv4
+	peerIPv6
+	peerUnix
+)
+
+// Peer is the far side of a connection, as struct cause in reason.h tells it.
+type Peer struct {
+	Addr   [16]byte
+	Port   uint16
+	Kind   uint8
+	Client bool // it connects to us, and the address is our own
+}
+
+// Towards words a peer as the label towards: "10.0.0.5:5432" whom we connected
+// to, "clients@10.0.0.1:9000" who connects to us there, "unix:/run/x.sock" and
+// "unix:@name" (an abstract one) likewise; "" for none. path returns the path of
+// a Unix socket by its key.
+func (p Peer) Towards(path func(key uint64) string) string {
+	var at string
+	switch p.Kind {
+	case peerIPv4:
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte(p.Addr[:4])), p.Port).String()
+	case peerIPv6:
+		at = netip.AddrPortFrom(netip.AddrFrom16(p.Addr).Unmap(), p.Port).String()
+	case peerUnix:
+		at = "unix:" + path(binary.NativeEndian.Uint64(p.Addr[:]))
+	default:
+		return ""
+	}
+	if p.Client {
+		return "clients@" + at
+	}
+	return at
+}
+
+// Path makes a Unix socket's path, as the kernel keeps it, text; a name that is
+// no path begins with @.
+func Path(raw []byte, length int) string {
+	raw = raw[:max(0, min(length, len(raw)))]
+	if len(raw) == 0 {
+		return ""
+	}
+	prefix := ""
+	if raw[0] == 0 {
+		prefix, raw = "@", raw[1:]
+	}
+	text := strings.TrimRight(string(raw), "\x00")
+	return prefix + strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}

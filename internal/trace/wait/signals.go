@@ -1,0 +1,44 @@
+package wait
+
+import "plimsoll/internal/model"
+
+const (
+	atSwitch = "wait_switch"
+	atRead   = "wait_look"
+)
+
+const source = "BPF on the tracepoint sched_switch, and over all tasks"
+
+var (
+	blockedSeconds = &model.Signal{
+		Name: "plimsoll_wait_blocked_seconds_total", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
+		Help: "How long threads slept, from leaving the CPU until woken, by what they waited for and towards whom; " +
+			"waits that still last are in it as far as they have come. Its rate is how many were blocked at once.",
+		Labels: []string{"groupname", "reason", "towards"}, Source: source, ByHand: "offcputime-bpfcc 10",
+	}
+	blocks = &model.Signal{
+		Name: "plimsoll_wait_blocks_total", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
+		Help:   "How often threads slept and were woken, by what they waited for and towards whom.",
+		Labels: []string{"groupname", "reason", "towards"}, Source: source, ByHand: "pidstat -wt 1",
+	}
+	blockedBucket = &model.Signal{
+		Name: "plimsoll_wait_blocked_seconds_bucket", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
+		Help:   "Waits, from leaving the CPU until woken, that were shorter than le seconds; the bounds are powers of two, in microseconds.",
+		Labels: []string{"groupname", "reason", "le"}, Source: source, ByHand: "offcputime-bpfcc 10",
+	}
+	lost = &model.Signal{
+		Name: "plimsoll_wait_lost_total", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
+		Help:   "Waits that found no room: of more groups or threads than the tracer can hold; of more targets, which count as towards=\"other\"; of switches, those whose beginning was not seen.",
+		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
+	}
+)
+
+var signals = []*model.Signal{blockedSeconds, blocks, blockedBucket, lost}
+
+// needs says which programs a signal rests on.
+var needs = map[*model.Signal][]string{
+	blockedSeconds: {atSwitch, atRead},
+	blocks:         {atSwitch},
+	blockedBucket:  {atSwitch},
+	lost:           nil,
+}

@@ -1,0 +1,281 @@
+// Package wait is the tracer of blocked threads: how long they slept, by what
+// they waited for and towards whom.
+package wait
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/wait/reason"
+)
+
+// Tracer declares it.
+func Tracer() trace.Tracer {
+	return trace.Tracer{
+		Name:        "wait",
+		Short:       "how long threads are blocked, by what, towards whom",
+		About:       "how long threads are blocked, by process, by what they wait for and towards whom",
+		Long:        long,
+		Level:       trace.Light,
+		Signals:     signals,
+		Tracepoints: []string{"sched_switch"},
+		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
+		Cost:        cost,
+		Blind:       blind,
+		ByHand:      "offcputime-bpfcc 10; perf trace -s; of one thread /proc/PID/task/TID/wchan, stack and syscall",
+		Start:       func() (trace.Running, error) { return Start() },
+	}
+}
+
+// Group is what is known of all threads of one command's processes in one
+// network namespace that waited for one thing, since the start.
+type Group struct {
+	NetNS  uint32 `json:"netns"` // the inode of the network namespace
+	Name   string `json:"groupname"`
+	Reason string `json:"reason"`
+	// Lengths counts the waits that ended by how long they were.
+	Lengths trace.Histogram `json:"lengths"`
+	// Targets are those whom it waited for, the longest first.
+	Targets []Target `json:"targets"`
+}
+
+// Target is whom threads waited for; Towards is "" where there is nobody in
+// particular, "other" for those beyond the bound.
+type Target struct {
+	Towards string `json:"towards"`
+	// Blocked is how long, with the waits that still last; Blocks counts the waits
+	// that ended.
+	Blocked time.Duration `json:"blocked_ns"`
+	Blocks  uint64        `json:"blocks"`
+}
+
+// Blocked is the sum over all targets.
+func (g Group) Blocked() time.Duration {
+	var sum time.Duration
+	for _, t := range g.Targets {
+		sum += t.Blocked
+	}
+	return sum
+}
+
+// Snapshot is everything since the start, the group that was blocked longest first.
+type Snapshot struct {
+	Groups []Group `json:"groups"`
+	// Lost counts what found no room, by what it was.
+	Lost map[string]uint64 `json:"lost"`
+}
+
+// Trace is the tracer at work. It is not safe for concurrent use.
+type Trace struct {
+	*trace.Set
+	tasks *link.Iter
+}
+
+// Start attaches the programs. The caller closes it.
+func Start() (*Trace, error) {
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		return nil, err
+	}
+	n, err := trace.Arguments(kernel, "sched_switch")
+	if err != nil {
+		return nil, err
+	}
+	spec, err := loadBpf()
+	if err != nil {
+		return nil, err
+	}
+	return start(spec, n > 3)
+}
+
+// start says by hasPrevState whether sched_switch tells the state of who leaves.
+func start(spec *ebpf.CollectionSpec, hasPrevState bool) (*Trace, error) {
+	err := errors.Join(trace.SetConstant(spec, bpfVarHasPrevState, hasPrevState), trace.SetConstant(spec, bpfVarCalls, reason.Calls()))
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{}
+	t.Set, err = trace.LoadWith(spec, needs, map[string]trace.Attach{atRead: t.attachIter})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.look(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Trace) attachIter(p *ebpf.Program) (io.Closer, error) {
+	it, err := link.AttachIter(link.IterOptions{Program: p})
+	t.tasks = it
+	return it, err
+}
+
+// look counts what has passed of the waits that still last, and begins those
+// that began before the tracer did.
+func (t *Trace) look() error {
+	if t.tasks == nil { // paused, or this kernel cannot
+		return nil
+	}
+	r, err := t.tasks.Open()
+	if err != nil {
+		return fmt.Errorf("look at the waits that still last: %w", err)
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return fmt.Errorf("look at the waits that still last: %w", err)
+	}
+	return nil
+}
+
+// Pause detaches the programs. Waits count as far as they have come.
+func (t *Trace) Pause() error {
+	err := t.look()
+	t.tasks = nil
+	return errors.Join(err, t.Set.Pause())
+}
+
+// Resume attaches them again. Waits that last already count from now on.
+func (t *Trace) Resume() error {
+	if err := t.Set.Resume(); err != nil {
+		return err
+	}
+	return t.look()
+}
+
+// Snapshot reads everything since the start.
+func (t *Trace) Snapshot() (Snapshot, error) {
+	if err := t.look(); err != nil {
+		return Snapshot{}, err
+	}
+	targets, err := t.targets()
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var s Snapshot
+	var key bpfGroupKey
+	var cpus []bpfGroup
+	each := t.Maps.Maps[bpfMapGroups].Iterate()
+	for each.Next(&key, &cpus) {
+		s.Groups = append(s.Groups, sum(key, cpus, targets[key]))
+	}
+	if err := each.Err(); err != nil {
+		return Snapshot{}, fmt.Errorf("read the groups of waits: %w", err)
+	}
+	slices.SortFunc(s.Groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Blocked(), a.Blocked()), strings.Compare(a.Name, b.Name), strings.Compare(a.Reason, b.Reason))
+	})
+	s.Lost, err = t.Lost()
+	return s, err
+}
+
+// sum adds up what each CPU counted. to are the targets of which more is known.
+func sum(key bpfGroupKey, cpus []bpfGroup, to map[string]Target) Group {
+	g := Group{
+		NetNS: key.Netns, Name: trace.Comm(key.Comm[:]), Reason: reason.Reason(key.Reason).String(),
+		Lengths: make(trace.Histogram, len(bpfGroup{}.Length)), Targets: []Target{},
+	}
+	none, other := Target{}, Target{Towards: "other"}
+	for i := range cpus {
+		c := &cpus[i]
+		none.Blocked += time.Duration(c.Ns)
+		none.Blocks += c.Blocks
+		other.Blocked += time.Duration(c.OtherNs)
+		other.Blocks += c.OtherBlocks
+		for slot, n := range c.Length {
+			g.Lengths[slot] += n
+		}
+	}
+	for _, target := range append(slices.Collect(maps.Values(to)), none, other) {
+		if target.Blocked > 0 {
+			g.Targets = append(g.Targets, target)
+		}
+	}
+	slices.SortFunc(g.Targets, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(b.Blocked, a.Blocked), strings.Compare(a.Towards, b.Towards))
+	})
+	return g
+}
+
+// targets reads whom each group waited for, by the label.
+func (t *Trace) targets() (map[bpfGroupKey]map[string]Target, error) {
+	paths, err := t.paths()
+	if err != nil {
+		return nil, err
+	}
+	targets := map[bpfGroupKey]map[string]Target{}
+	var key bpfTargetKey
+	var cpus []bpfTarget
+	each := t.Maps.Maps[bpfMapTargets].Iterate()
+	for each.Next(&key, &cpus) {
+		c := &key.Cause
+		peer := reason.Peer{Addr: c.Addr, Port: c.Port, Kind: c.Peer, Client: c.Client > 0}
+		label := peer.Towards(func(key uint64) string { return paths[key] })
+		group := bpfGroupKey{Netns: key.Netns, Comm: key.Comm, Reason: uint32(c.Reason)}
+		if targets[group] == nil {
+			targets[group] = map[string]Target{}
+		}
+		target := targets[group][label] // a Unix socket that was bound again has the same path
+		target.Towards = label
+		for _, cpu := range cpus {
+			target.Blocked += time.Duration(cpu.Ns)
+			target.Blocks += cpu.Blocks
+		}
+		targets[group][label] = target
+	}
+	if err := each.Err(); err != nil {
+		return nil, fmt.Errorf("read the targets of waits: %w", err)
+	}
+	return targets, nil
+}
+
+func (t *Trace) paths() (map[uint64]string, error) {
+	paths := map[uint64]string{}
+	var key uint64
+	var path bpfPath
+	each := t.Maps.Maps[bpfMapPaths].Iterate()
+	for each.Next(&key, &path) {
+		paths[key] = reason.Path(path.Name[:], int(path.Len))
+	}
+	if err := each.Err(); err != nil {
+		return nil, fmt.Errorf("read the paths of Unix sockets: %w", err)
+	}
+	return paths, nil
+}
+
+// Read puts the sums since the start. What has not happened yet is left out;
+// the signals start at zero.
+func (t *Trace) Read(out trace.Out) error {
+	s, err := t.Snapshot()
+	if err != nil {
+		return err
+	}
+	for _, g := range s.Groups {
+		in := out.In(g.NetNS)
+		for _, to := range g.Targets {
+			if t.Has(blockedSeconds) {
+				in.Put(blockedSeconds, to.Blocked.Seconds(), g.Name, g.Reason, to.Towards)
+			}
+			if to.Blocks > 0 && t.Has(blocks) {
+				in.Put(blocks, float64(to.Blocks), g.Name, g.Reason, to.Towards)
+			}
+		}
+		if t.Has(blockedBucket) {
+			g.Lengths.Put(in, blockedBucket, g.Name, g.Reason)
+		}
+	}
+	for what, n := range s.Lost {
+		out.Put(lost, float64(n), what)
+	}
+	return nil
+}
