@@ -20,7 +20,8 @@ install-deps:
 demo: install-deps build
 	bin/plimsoll lab run --verbose throughput-chain
 
-test: install-deps build
+test: build
+	@scripts/install-deps tests
 	go vet ./...
 	go test -timeout 20m ./...
 

@@ -20,8 +20,8 @@ type bpfBlocked struct {
 	Queued uint64
 	Cpu    uint64
 	Lock   uint64
-	Kernel int32
-	User   int32
+	Kernel uint64
+	User   uint64
 	Reason uint32
 	Unused uint32
 	Waker  [16]uint8
@@ -36,7 +36,6 @@ type bpfFrames struct {
 type bpfLasting struct {
 	_   structs.HostLayout
 	Key bpfWaitKey
-	_   [4]byte
 	Ns  uint64
 }
 
@@ -63,9 +62,10 @@ type bpfWaitKey struct {
 	_      structs.HostLayout
 	Netns  uint32
 	Tgid   uint32
-	Kernel int32
-	User   int32
+	Kernel uint64
+	User   uint64
 	Reason uint32
+	Unused uint32
 	Comm   [16]uint8
 	Waker  [16]uint8
 }

@@ -9,17 +9,16 @@
 #include "reason.h"
 
 #define BPF_MAP_TYPE_PERCPU_ARRAY 6
-#define BPF_MAP_TYPE_STACK_TRACE 7
 #define BPF_F_USER_STACK 256
 #define MAX_FRAMES 64
-#define NO_STACK -1
 
 struct wait_key {
 	__u32 netns;
 	__u32 tgid;
-	__s32 kernel; /* stacks, by their id; negative if there is none */
-	__s32 user;
+	__u64 kernel; /* stacks, by their hashes; 0 if there is none */
+	__u64 user;
 	__u32 reason;
+	__u32 unused;
 	__u8 comm[TASK_COMM_LEN];  /* of the process, not of the thread */
 	__u8 waker[TASK_COMM_LEN]; /* a process, or interrupt; empty while it is still asleep */
 };
@@ -50,8 +49,8 @@ struct blocked {
 	__u64 queued; /* the kernel's sums, when it left its CPU */
 	__u64 cpu;
 	__u64 lock;   /* the futex that it waits for */
-	__s32 kernel;
-	__s32 user;
+	__u64 kernel;
+	__u64 user;
 	__u32 reason;
 	__u32 unused;
 	__u8 waker[TASK_COMM_LEN];
@@ -91,21 +90,23 @@ struct frames {
 	__u64 at[MAX_FRAMES];
 };
 
+/* Not BPF_MAP_TYPE_STACK_TRACE, where a stack has one place only, which another may
+ * have taken: then it would be missing for good. */
 struct {
-	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct frames);
 } kernel_stacks SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
-	__uint(max_entries, 16384);
-	__type(key, __u32);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
 	__type(value, struct frames);
 } user_stacks SEC(".maps");
 
-/* Where a waker's stack is looked at. */
+/* Where a stack is looked at. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -120,7 +121,6 @@ struct {
 	__type(value, struct blocked);
 } tasks SEC(".maps");
 
-static long (*bpf_get_stackid)(void *ctx, void *map, __u64 flags) = (void *)27;
 static long (*bpf_get_stack)(void *ctx, void *buf, __u32 size, __u64 flags) = (void *)67;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_seq_write)(void *seq, const void *data, __u32 len) = (void *)127;
@@ -130,14 +130,31 @@ static long (*bpf_seq_write)(void *seq, const void *data, __u32 len) = (void *)1
 extern void __irqentry_text_start __attribute__((section(".ksyms"), weak));
 extern void __irqentry_text_end __attribute__((section(".ksyms"), weak));
 
-/* stack_of returns the id of a stack of the current task. */
-static __always_inline __s32 stack_of(void *ctx, void *stacks, __u64 flags)
+/* stack_of keeps a stack of the current task, and returns its hash. */
+static __always_inline __u64 stack_of(void *ctx, void *stacks, __u64 flags)
 {
-	long id = bpf_get_stackid(ctx, stacks, flags);
+	__u64 hash = 14695981039346656037ULL; /* as FNV-1a, but word by word */
+	__u32 zero = 0;
+	struct frames *f = bpf_map_lookup_elem(&scratch, &zero);
 
-	if (id == -17 || id == -12) /* EEXIST: another stack lies there; ENOMEM */
-		count(&lost_stacks);
-	return id < 0 ? NO_STACK : id;
+	if (!f)
+		return 0;
+	long bytes = bpf_get_stack(ctx, f, sizeof(*f), flags); /* the rest becomes 0 */
+	if (bytes <= 0)
+		return 0;
+	for (int i = 0; i < MAX_FRAMES; i++) {
+		if (i * (long)sizeof(f->at[0]) >= bytes)
+			break;
+		hash = (hash ^ f->at[i]) * 1099511628211ULL;
+		hash ^= hash >> 32;
+	}
+	if (bpf_map_lookup_elem(stacks, &hash))
+		return hash;
+	bpf_map_update_elem(stacks, &hash, f, BPF_NOEXIST);
+	if (bpf_map_lookup_elem(stacks, &hash))
+		return hash;
+	count(&lost_stacks);
+	return 0;
 }
 
 static __always_inline void add(struct wait *w, __u64 ns)

@@ -34,7 +34,7 @@ type who struct {
 type waitKey struct {
 	netns                uint32
 	group, reason, waker string
-	kernel               int32
+	kernel               uint64
 	user                 int // the place in taken.user
 }
 
@@ -45,9 +45,9 @@ type taken struct {
 	maps  map[string]*ebpf.Map
 	sums  map[waitKey]bpfWait
 	pids  map[who]map[int]bool
-	// kernel holds the kernel's stacks by their id, which stay; user all different
+	// kernel holds the kernel's stacks by their hash, which stay; user all different
 	// ones of processes, and known their places by what is in them.
-	kernel map[int32][]symbol.Frame
+	kernel map[uint64][]symbol.Frame
 	user   [][]symbol.Frame
 	known  map[string]int
 	// at holds the places of stacks that are in the kernel's map.
@@ -57,13 +57,13 @@ type taken struct {
 
 type userStack struct {
 	tgid uint32
-	id   int32
+	hash uint64
 }
 
 func newTaken(maps map[string]*ebpf.Map) *taken {
 	return &taken{
 		names: symbol.New(), maps: maps, sums: map[waitKey]bpfWait{}, pids: map[who]map[int]bool{},
-		kernel: map[int32][]symbol.Frame{}, user: [][]symbol.Frame{nil}, known: map[string]int{"": 0}, at: map[userStack]int{},
+		kernel: map[uint64][]symbol.Frame{}, user: [][]symbol.Frame{nil}, known: map[string]int{"": 0}, at: map[userStack]int{},
 	}
 }
 
@@ -101,7 +101,7 @@ func (t *taken) forget() error {
 			continue
 		}
 		delete(t.at, s)
-		if err := t.maps[bpfMapUserStacks].Delete(uint32(s.id)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := t.maps[bpfMapUserStacks].Delete(s.hash); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			errs = append(errs, fmt.Errorf("forget a stack: %w", err))
 		}
 	}
@@ -144,14 +144,14 @@ func (t *taken) slept(key waitKey, w bpfWait) slept {
 	}, key.netns}
 }
 
-// addresses returns a stack by its id; none of a negative one, which stands for
-// none, or if it is gone.
-func (t *taken) addresses(stacks string, id int32) []uint64 {
+// addresses returns a stack by its hash; none of 0, which stands for none, or if it
+// is gone.
+func (t *taken) addresses(stacks string, hash uint64) []uint64 {
 	var f bpfFrames
-	if id < 0 {
+	if hash == 0 {
 		return nil
 	}
-	if err := t.maps[stacks].Lookup(uint32(id), &f); err != nil {
+	if err := t.maps[stacks].Lookup(hash, &f); err != nil {
 		t.lostStacks++
 		return nil
 	}
@@ -161,22 +161,21 @@ func (t *taken) addresses(stacks string, id int32) []uint64 {
 	return f.At[:]
 }
 
-func (t *taken) kernelStack(id int32) []symbol.Frame {
-	frames, there := t.kernel[id]
-	if !there {
-		frames = t.names.KernelStack(t.addresses(bpfMapKernelStacks, id))
-		t.kernel[id] = frames
+// kernelStack sees to it that a stack of the kernel has its names.
+func (t *taken) kernelStack(hash uint64) {
+	if _, there := t.kernel[hash]; !there {
+		t.kernel[hash] = t.names.KernelStack(t.addresses(bpfMapKernelStacks, hash))
 	}
-	return frames
 }
 
-func (t *taken) userStack(tgid uint32, id int32) int {
-	key := userStack{tgid, id}
+// userStack returns the place of a process's stack.
+func (t *taken) userStack(tgid uint32, hash uint64) int {
+	key := userStack{tgid, hash}
 	place, there := t.at[key]
-	if there || id < 0 {
+	if there || hash == 0 {
 		return place
 	}
-	frames := t.names.UserStack(int(tgid), t.addresses(bpfMapUserStacks, id))
+	frames := t.names.UserStack(int(tgid), t.addresses(bpfMapUserStacks, hash))
 	var text strings.Builder
 	for _, f := range frames {
 		text.WriteString(f.Module + "\n" + f.Name() + "\n")
