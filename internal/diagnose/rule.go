@@ -34,6 +34,8 @@ type Rules struct {
 	List []*Rule
 	// Records are the shared terms, sorted by name.
 	Records []Record
+	// Equivalent are the mutants that no vector can kill.
+	Equivalent []Equivalent
 	// Hash is the SHA-256, in hex, of everything in the set that can change a
 	// verdict; test vectors are not part of it.
 	Hash string
@@ -126,8 +128,8 @@ type Lab struct {
 	Lookalikes []string `yaml:"lookalikes" json:"lookalikes"`
 }
 
-// Load reads a rule set: records.yaml, and every rule.yaml with the
-// tests.yaml beside it. It returns all that is wrong at once, each with the
+// Load reads a rule set: records.yaml, equivalent.yaml, and every rule.yaml with
+// the tests.yaml beside it. It returns all that is wrong at once, each with the
 // file it is in; Check finds what only a look at the whole set can.
 func Load(fsys fs.FS) (Rules, error) {
 	paths, err := rulePaths(fsys)
@@ -142,6 +144,9 @@ func Load(fsys fs.FS) (Rules, error) {
 	fmt.Fprintf(sum, "records.yaml %d\n%s", len(raw), raw)
 	set := Rules{Records: records.sorted()}
 	var errs []error
+	if set.Equivalent, err = loadEquivalents(fsys); err != nil {
+		errs = append(errs, err)
+	}
 	for _, p := range paths {
 		rule, raw, err := loadRule(fsys, p, records)
 		if err != nil {

@@ -57,6 +57,7 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 	if level == TraceOff {
 		return t
 	}
+	defer trace.ForgetTypes()
 	for _, one := range tracers {
 		if one.Level == trace.Full && level != TraceFull {
 			continue

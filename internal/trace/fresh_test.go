@@ -16,7 +16,7 @@ const sums = "bpf/SHA256SUMS"
 // with the list that was written when the objects were built. It needs no clang.
 func TestObjectsAreFresh(t *testing.T) {
 	var paths []string
-	for _, pattern := range []string{"*/*.h", "*/*.bpf.c", "*/generate.go", "*/bpf_bpfel.go", "*/bpf_bpfel.o"} {
+	for _, pattern := range []string{"*/*.h", "*/*/*.h", "*/*.bpf.c", "*/generate.go", "*/bpf_bpfel.go", "*/bpf_bpfel.o"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %v, %v", pattern, found, err)

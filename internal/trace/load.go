@@ -73,7 +73,7 @@ func LoadWith(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string, how m
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	cache := btf.NewCache()
+	cache := types()
 	var first error
 	for _, name := range names {
 		attach := how[name]
@@ -98,8 +98,9 @@ func attachTracing(p *ebpf.Program) (io.Closer, error) {
 
 // attach loads one program over the maps that stand already, and switches it on.
 func (s *Set) attach(spec *ebpf.CollectionSpec, name string, how Attach, cache *btf.Cache) error {
-	one := spec.Copy()
-	one.Programs = map[string]*ebpf.ProgramSpec{name: one.Programs[name]}
+	one := &ebpf.CollectionSpec{
+		Maps: spec.Maps, Programs: map[string]*ebpf.ProgramSpec{name: spec.Programs[name]}, Types: spec.Types, ByteOrder: spec.ByteOrder,
+	}
 	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: s.Maps.Maps, Cache: cache})
 	if err != nil {
 		return plain("load the BPF program "+name, err)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -187,10 +188,34 @@ func mayTrace(caps uint64) error {
 	return fmt.Errorf("BPF programs need a privilege that this process does not have; %s: %w", howToBeAllowed, fs.ErrPermission)
 }
 
-// KernelTypes returns the running kernel's own description of its types. An
-// error is fs.ErrNotExist where the kernel was built without it.
+// kernelTypes is the running kernel's types, which take 40 ms and ten megabytes
+// to decode: once for all tracers that start.
+var kernelTypes struct {
+	sync.Mutex
+	cache *btf.Cache
+}
+
+func types() *btf.Cache {
+	kernelTypes.Lock()
+	defer kernelTypes.Unlock()
+	if kernelTypes.cache == nil {
+		kernelTypes.cache = btf.NewCache()
+	}
+	return kernelTypes.cache
+}
+
+// ForgetTypes gives the memory of the kernel's types back: for when all tracers
+// have started. They are read again when they are needed again.
+func ForgetTypes() {
+	kernelTypes.Lock()
+	defer kernelTypes.Unlock()
+	kernelTypes.cache = nil
+}
+
+// KernelTypes returns the running kernel's own description of its types, which
+// all share. An error is fs.ErrNotExist where the kernel was built without it.
 func KernelTypes() (*btf.Spec, error) {
-	spec, err := btf.LoadKernelSpec()
+	spec, err := types().Kernel()
 	switch {
 	case err == nil:
 		return spec, nil

@@ -5,7 +5,7 @@
  * Requests to disks, by device; and who submits them, in which system call, for
  * which file.
  */
-#include "plimsoll.h"
+#include "current.h"
 
 #define TIME_SLOTS 26 /* under 1 µs, 2 µs, … 16.8 s, more */
 #define PATH_PARTS 8
@@ -43,14 +43,10 @@
 #define TMPFS_MAGIC 0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 #define IOCB_FILE 20 /* where aio_fildes is in the user's struct iocb */
-#define X86_TS_COMPAT 0x0002
-#define X86_X32_SYSCALL_BIT 0x40000000
-#define ARM64_TIF_32BIT (1UL << 22)
 
 #define BPF_FIELD_BYTE_OFFSET 0
 #define bpf_core_field_offset(field) __builtin_preserve_field_info(field, BPF_FIELD_BYTE_OFFSET)
 
-static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_loop)(__u32 times, void *step, void *ctx, __u64 flags) = (void *)181;
 static void *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 
@@ -157,13 +153,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-struct thread_info___disk {
-	unsigned long flags;
-	__u32 status; /* only x86 has it */
-};
-
 struct task_struct___disk {
-	struct thread_info___disk thread_info;
 	struct files_struct *files;
 };
 
@@ -389,19 +379,6 @@ static __always_inline __u32 operation(__u32 flags)
 	return op < OP_OTHER ? op : OP_OTHER;
 }
 
-struct name {
-	__u8 comm[TASK_COMM_LEN];
-};
-
-/* The group of the task that runs. It is not inline, so that the verifier looks at
- * what follows once, and not anew for every place where a name may be cut. */
-__attribute__((noinline)) int current_group(struct name *into)
-{
-	if (into)
-		group_name(into->comm, bpf_get_current_task_btf());
-	return 0;
-}
-
 /* Requests: what the device does. */
 
 static __always_inline struct device *device_of(struct device_op *d, struct gendisk *disk)
@@ -469,7 +446,7 @@ int rq_complete(__u64 *ctx)
 	d->bytes += done.bytes;
 	d->io_ns += took;
 	d->io[log2_slot(took, TIME_SLOTS)]++;
-	if (!done.made)
+	if (!done.made || done.made > done.at) /* two clocks of the kernel's, nanoseconds apart */
 		return 0;
 	__u64 waited = done.at - done.made;
 	d->queued++;
@@ -488,15 +465,6 @@ struct origin {
 	__u64 inode;   /* which that belongs to */
 	bool block;    /* and that is a device's */
 };
-
-static __always_inline bool is_32bit(struct task_struct *t, __u32 nr)
-{
-	struct task_struct___disk *d = (struct task_struct___disk *)t;
-
-	if (bpf_core_field_exists(d->thread_info.status))
-		return d->thread_info.status & X86_TS_COMPAT || nr & X86_X32_SYSCALL_BIT;
-	return d->thread_info.flags & ARM64_TIF_32BIT;
-}
 
 /* file_at returns the address of a task's open file. */
 static __always_inline __u64 file_at(struct task_struct *t, __u32 fd)
@@ -553,6 +521,14 @@ static __always_inline void set_call(struct origin *o, struct task_struct *t)
 		o->file = file_at(t, first);
 }
 
+/* knows_pages says whether a page tells here, in the way we know, whose it is. */
+static __always_inline bool knows_pages(void)
+{
+	struct page *page = 0;
+
+	return bpf_core_field_exists(page->compound_head) && bpf_core_field_exists(page->mapping);
+}
+
 /* set_mapping notes whose memory is read or written: of the page cache, that is a
  * file's; of anybody else's memory it has a flag, or is nothing. */
 static __always_inline void set_mapping(struct origin *o, struct bio *bio)
@@ -563,11 +539,11 @@ static __always_inline void set_mapping(struct origin *o, struct bio *bio)
 	struct super_block *sb = 0;
 	unsigned short mode = 0;
 
+	if (!knows_pages())
+		return;
 	bpf_probe_read_kernel(&head, sizeof(head), &page->compound_head);
 	if (head & 1)
 		page = (struct page *)(head - 1);
-	if (!bpf_core_field_exists(page->mapping))
-		return;
 	bpf_probe_read_kernel(&o->mapping, sizeof(o->mapping), &page->mapping);
 	if (!o->mapping || o->mapping & MAPPING_FLAGS)
 		return;
@@ -611,7 +587,7 @@ static __always_inline __u64 judge(struct target *to, struct origin *o, bool dat
 		*dentry = 0; /* the first of the inode's */
 		return o->inode;
 	}
-	to->of = OF_METADATA;
+	to->of = knows_pages() || !data ? OF_METADATA : OF_UNKNOWN;
 	if (!(o->mapping & MAPPING_ANON))
 		return 0;
 	to->direct = o->nr == sys_io_submit || o->nr == sys_io_uring_enter;

@@ -50,8 +50,6 @@ type files struct {
 	own map[File]uint64
 	// told is how much of the I/O of a file without one was told as other's.
 	told map[File]uint64
-	// lost is the I/O of files that were taken out and have no room in gone.
-	lost uint64
 }
 
 func newFiles() files {
@@ -100,13 +98,17 @@ func (k *files) series(list []File) []File {
 	return out
 }
 
+// canForget says whether a file may be taken out: it has no series of its own, and
+// its I/O will be remembered.
+func (k *files) canForget(key File) bool {
+	_, own := k.own[key]
+	_, known := k.gone[key.asOther()]
+	return !own && (known || len(k.gone) < maxGone)
+}
+
 // forget puts a file that was taken out to the others.
 func (k *files) forget(key File, n uint64) {
 	delete(k.told, key)
-	if _, known := k.gone[key.asOther()]; !known && len(k.gone) >= maxGone {
-		k.lost += n
-		return
-	}
 	k.gone[key.asOther()] += n
 }
 
@@ -119,21 +121,18 @@ type entry struct {
 // readFiles reads the files and makes room for others.
 func (t *Trace) readFiles() ([]File, error) {
 	var entries []entry
-	var key bpfTarget
-	var value bpfTargetFile
-	each := t.Maps.Maps[bpfMapTargets].Iterate()
-	for each.Next(&key, &value) {
+	err := trace.Each(t.Maps.Maps[bpfMapTargets], func(key *bpfTarget, value *bpfTargetFile) {
 		if value.Named == 0 { // it is being written, and is there the next time
-			continue
+			return
 		}
-		entries = append(entries, entry{key, File{Netns: key.Netns, Name: trace.Comm(key.Comm[:]), Syscall: callName(key.Nr),
-			Direct: key.Direct != 0, File: t.path(&key, &value), Requests: value.Submitted}})
-	}
-	if err := each.Err(); err != nil {
+		entries = append(entries, entry{*key, File{Netns: key.Netns, Name: trace.Comm(key.Comm[:]), Syscall: callName(key.Nr),
+			Direct: key.Direct != 0, File: t.path(key, value), Requests: value.Submitted}})
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read which files are read and written: %w", err)
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(b.file.Requests, a.file.Requests) })
-	entries, err := t.makeRoom(entries)
+	entries, err = t.makeRoom(entries)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +161,7 @@ func (t *Trace) makeRoom(entries []entry) ([]entry, error) {
 	stay := entries[:settled:settled]
 	for _, e := range entries[settled:] {
 		key := e.file.key()
-		if _, own := t.files.own[key]; own {
+		if !t.files.canForget(key) {
 			stay = append(stay, e)
 			continue
 		}

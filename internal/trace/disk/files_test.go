@@ -74,13 +74,18 @@ func TestBusyFileIsExact(t *testing.T) {
 	}
 }
 
-func TestForgottenBeyondTheBound(t *testing.T) {
+// What could not be remembered stays, so that no sum falls.
+func TestForgetWithinTheBound(t *testing.T) {
 	k := newFiles()
-	for i := range maxGone + 1 {
-		k.forget(File{Name: strconv.Itoa(i), File: "/x"}, 3)
+	for i := range maxGone {
+		f := File{Name: strconv.Itoa(i), File: "/x"}
+		if !k.canForget(f) {
+			t.Fatalf("%+v cannot be forgotten", f)
+		}
+		k.forget(f, 3)
 	}
-	if len(k.gone) != maxGone || k.lost != 3 {
-		t.Errorf("%d remembered, %d lost", len(k.gone), k.lost)
+	if !k.canForget(File{Name: "0", File: "/y"}) || k.canForget(File{Name: "new", File: "/x"}) {
+		t.Error("beyond the bound, those that have room can be forgotten, and no others")
 	}
 }
 

@@ -113,11 +113,8 @@ func (t *Trace) Snapshot() (s Snapshot, err error) {
 	if s.Syncs, err = t.syncs(); err != nil {
 		return s, err
 	}
-	if s.Lost, err = t.Lost(); err != nil {
-		return s, err
-	}
-	s.Lost["files"] += t.files.lost
-	return s, nil
+	s.Lost, err = t.Lost()
+	return s, err
 }
 
 // diskNames are the names of disks, by number.

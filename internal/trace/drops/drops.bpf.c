@@ -7,6 +7,7 @@
 #include "../tcp/socket.h"
 
 #define IPPROTO_UDP 17
+#define IP_FRAGMENT 0x3fff /* more follow, or some went before */
 
 /* A packet's fate, and where in the kernel it met it. */
 struct fate {
@@ -65,12 +66,16 @@ static __always_inline void *transport(struct sk_buff *skb, bool *is_tcp)
 {
 	void *ip = skb->head + skb->network_header;
 	__u8 first = 0, protocol = 0;
+	__u16 fragment = 0;
 	__u32 length = 40;
 
 	if (!skb->network_header || skb->network_header == (__u16)~0)
 		return 0;
 	bpf_probe_read_kernel(&first, 1, ip);
 	if (first >> 4 == 4) {
+		bpf_probe_read_kernel(&fragment, sizeof(fragment), ip + 6);
+		if (swap16(fragment) & IP_FRAGMENT) /* only the first of them has the header */
+			return 0;
 		bpf_probe_read_kernel(&protocol, 1, ip + 9);
 		length = (first & 15) * 4;
 	} else if (first >> 4 == 6) {

@@ -170,28 +170,22 @@ func (t *Trace) Close() error { return errors.Join(t.symbols.Close(), t.Set.Clos
 func (t *Trace) Snapshot() (Snapshot, error) {
 	var s Snapshot
 	sums := map[Drops]uint64{} // places within one function are one
-	var fate bpfFate
-	var cpus []uint64
-	each := t.Maps.Maps[bpfMapFates].Iterate()
-	for each.Next(&fate, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapFates], func(fate *bpfFate, cpus []uint64) {
 		at := t.symbols.Kernel(fate.Location - 1) // the address is where the call returns to
 		sums[Drops{Netns: fate.Netns, Reason: t.reason(fate.Reason), Location: at.Function}] += total(cpus)
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the drops: %w", err)
 	}
 	s.Drops = list(sums)
 	sums = map[Drops]uint64{}
-	var port bpfPortFate
-	each = t.Maps.Maps[bpfMapPorts].Iterate()
-	for each.Next(&port, &cpus) {
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapPorts], func(port *bpfPortFate, cpus []uint64) {
 		sums[Drops{Netns: port.Netns, Reason: t.reason(port.Reason), Port: uint16(port.Port)}] += total(cpus)
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the drops by port: %w", err)
 	}
 	s.ByPort = list(sums)
-	var err error
 	s.Lost, err = t.Lost()
 	return s, err
 }

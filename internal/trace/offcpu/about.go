@@ -10,7 +10,7 @@ those in poll, accept, sleep or wait for a child most often have nothing to do,
 and come last. A lock is named by its variable where it has one; one on the
 heap has only an address.`
 
-const cost = "1.7 to 2.1 µs a switch and 2.3 to 4.7 µs a wake-up, for the stacks of who sleeps and of who wakes, in BPF run time " +
+const cost = "1.8 to 2 µs a switch and 2.3 to 4.4 µs a wake-up, for the stacks of who sleeps and of who wakes, in BPF run time " +
 	"(pipe and socket ping-pong, Linux 6.18, 2 CPUs, busy); reading takes 1 to 10 ms; not yet measured against requests"
 
 var blind = []string{

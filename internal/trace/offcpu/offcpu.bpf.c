@@ -213,7 +213,7 @@ static __always_inline __u32 state_of(__u64 *ctx, struct task_struct *prev)
 
 static __always_inline void finish(struct task_struct *t, struct blocked *b, __u64 now)
 {
-	__u64 ran = b->ran > b->since ? b->ran : now - (t->se.sum_exec_runtime - b->cpu);
+	__u64 ran = arrived(b->ran, now, t->se.sum_exec_runtime - b->cpu);
 	__u64 ns = ran - b->since, in_queue = queued(t) - b->queued;
 
 	if (b->since <= resumed_at || ran < b->since || ns < in_queue || ns - in_queue < shortest_ns)

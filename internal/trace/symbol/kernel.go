@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"weak"
 )
 
 const (
@@ -21,46 +23,59 @@ const (
 	// longestKernelFunction is how far behind a symbol an address may lie; the list
 	// has no sizes.
 	longestKernelFunction = 1 << 20
+	// maxKernelText bounds a name with its module: all of them have room in 32 bits.
+	maxKernelText = 1 << 11
 )
 
-// kernelTable is the kernel's functions by address. Names lie one behind the
-// other in one string, for there are a hundred thousand.
+// kernelTable is the kernel's functions. There are more than a hundred thousand,
+// so they are held tightly.
 type kernelTable struct {
-	err     error
-	symbols []kernelSymbol
-	names   string
-	modules []string
+	err error
+	// list is by address; text has the names, as the kernel's list has them, with
+	// the module behind some and a newline behind each.
+	list []kernelSymbol
+	text []byte
 }
 
-type kernelSymbol struct {
-	addr   uint64
-	name   uint32 // where it begins in names
-	length uint16
-	module uint16 // in modules
+// kernelSymbol is the two halves of an address, and where the name begins.
+type kernelSymbol struct{ high, low, name uint32 }
+
+func (s kernelSymbol) addr() uint64 { return uint64(s.high)<<32 | uint64(s.low) }
+
+// shared is the table of the resolvers that have asked for one; it goes with the
+// last of them.
+var shared struct {
+	sync.Mutex
+	table weak.Pointer[kernelTable]
 }
 
 func readKernel() *kernelTable {
+	shared.Lock()
+	defer shared.Unlock()
+	if t := shared.table.Value(); t != nil {
+		return t
+	}
 	file, err := os.Open(kallsyms)
 	if err != nil {
 		return &kernelTable{err: fmt.Errorf("name the kernel's functions: %w", err)}
 	}
 	defer file.Close()
-	return parseKernel(file)
+	t := parseKernel(file)
+	shared.table = weak.Make(t)
+	return t
 }
 
 // parseKernel reads a list as /proc/kallsyms has it: "ffffffff81000000 T _stext",
 // and behind it a module's name in brackets.
 func parseKernel(list io.Reader) *kernelTable {
-	t := &kernelTable{modules: []string{""}}
-	var names strings.Builder
-	known := map[string]uint16{"": 0}
+	t := &kernelTable{}
 	lines := bufio.NewScanner(list)
 	hidden := 0
-	for lines.Scan() && len(t.symbols) < maxKernelSymbols {
+	for lines.Scan() && len(t.list) < maxKernelSymbols {
 		text, rest, _ := bytes.Cut(lines.Bytes(), []byte(" "))
 		kind, rest, _ := bytes.Cut(rest, []byte(" "))
-		name, module, _ := bytes.Cut(rest, []byte("\t"))
-		if len(kind) != 1 || !strings.Contains("tTwW", string(kind)) || len(name) == 0 || len(name) > maxName {
+		name, _, _ := bytes.Cut(rest, []byte("\t"))
+		if len(kind) != 1 || !strings.Contains("tTwW", string(kind)) || len(name) == 0 || len(name) > maxName || len(rest) > maxKernelText {
 			continue
 		}
 		addr, err := strconv.ParseUint(string(text), 16, 64)
@@ -71,18 +86,12 @@ func parseKernel(list io.Reader) *kernelTable {
 			hidden++
 			continue
 		}
-		at, ok := known[string(module)]
-		if !ok && len(t.modules) < 1<<16 {
-			at = uint16(len(t.modules))
-			known[string(module)] = at
-			t.modules = append(t.modules, string(module))
-		}
-		t.symbols = append(t.symbols, kernelSymbol{addr, uint32(names.Len()), uint16(len(name)), at})
-		names.Write(name)
+		t.list = append(t.list, kernelSymbol{uint32(addr >> 32), uint32(addr), uint32(len(t.text))})
+		t.text = append(append(t.text, rest...), '\n')
 	}
-	t.names = names.String()
-	slices.SortStableFunc(t.symbols, func(a, b kernelSymbol) int { return cmp.Compare(a.addr, b.addr) })
-	t.err = wrong(lines.Err(), len(t.symbols), hidden)
+	slices.SortStableFunc(t.list, func(a, b kernelSymbol) int { return cmp.Compare(a.addr(), b.addr()) })
+	t.list, t.text = slices.Clone(t.list), slices.Clone(t.text) // without the room to grow
+	t.err = wrong(lines.Err(), len(t.list), hidden)
 	return t
 }
 
@@ -101,16 +110,17 @@ func wrong(err error, symbols, hidden int) error {
 // find returns the name of the function that holds an address, and the module
 // ("[nf_conntrack]") that it is in, "" for the kernel itself.
 func (t *kernelTable) find(addr uint64) (name, module string) {
-	i, exact := slices.BinarySearchFunc(t.symbols, addr, func(s kernelSymbol, addr uint64) int { return cmp.Compare(s.addr, addr) })
+	i, exact := slices.BinarySearchFunc(t.list, addr, func(s kernelSymbol, addr uint64) int { return cmp.Compare(s.addr(), addr) })
 	if !exact {
 		i--
 	}
-	if i < 0 || addr-t.symbols[i].addr > longestKernelFunction {
+	if i < 0 || addr-t.list[i].addr() > longestKernelFunction {
 		return "", ""
 	}
-	for i > 0 && t.symbols[i-1].addr == t.symbols[i].addr {
+	for i > 0 && t.list[i-1].addr() == t.list[i].addr() {
 		i-- // of several names, the first
 	}
-	s := t.symbols[i]
-	return t.names[s.name : s.name+uint32(s.length)], t.modules[s.module]
+	text, _, _ := bytes.Cut(t.text[t.list[i].name:], []byte("\n"))
+	name, module, _ = strings.Cut(string(text), "\t")
+	return name, module
 }

@@ -4,7 +4,7 @@
  *
  * System calls by process: how many, how long, how they failed.
  */
-#include "plimsoll.h"
+#include "current.h"
 
 #define TIME_SLOTS 26 /* under 1 µs, 2 µs, … 16.8 s, more */
 #define MAX_ERRNO 4095
@@ -31,27 +31,6 @@ struct entered {
 	__u64 at; /* nanoseconds; 0 outside */
 	__u32 nr;
 };
-
-static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-/* What tells a 32-bit call from a 64-bit one lies in different places. Only x86 has
- * a status here. */
-struct thread_info___syscalls {
-	unsigned long flags;
-	__u32 status;
-};
-
-struct task_struct___syscalls {
-	struct thread_info___syscalls thread_info;
-};
-
-#pragma clang attribute pop
-
-#define X86_TS_COMPAT 0x0002
-#define X86_X32_SYSCALL_BIT 0x40000000
-#define ARM64_TIF_32BIT (1UL << 22)
 
 /* Given by the loader, as it differs between architectures: what this call returns
  * is no result but a register of what was interrupted. */
@@ -82,28 +61,6 @@ struct {
 	__type(key, int);
 	__type(value, struct entered);
 } tasks SEC(".maps");
-
-struct name {
-	__u8 comm[TASK_COMM_LEN];
-};
-
-/* The group of the task that runs. It is not inline, so that the verifier looks at
- * what follows once, and not anew for every place where a name may be cut. */
-__attribute__((noinline)) int current_group(struct name *into)
-{
-	if (into)
-		group_name(into->comm, bpf_get_current_task_btf());
-	return 0;
-}
-
-static __always_inline bool is_32bit(struct task_struct *t, __u32 nr)
-{
-	struct task_struct___syscalls *s = (struct task_struct___syscalls *)t;
-
-	if (bpf_core_field_exists(s->thread_info.status))
-		return s->thread_info.status & X86_TS_COMPAT || nr & X86_X32_SYSCALL_BIT;
-	return s->thread_info.flags & ARM64_TIF_32BIT;
-}
 
 SEC("tp_btf/sys_enter")
 int call_enter(__u64 *ctx)

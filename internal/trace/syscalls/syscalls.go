@@ -134,17 +134,14 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 		comm  [16]uint8
 	}
 	groups := map[groupKey]*Group{}
-	var key bpfCall
-	var cpus []bpfCalls
-	each := t.Maps.Maps[bpfMapPairs].Iterate()
-	for each.Next(&key, &cpus) {
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapPairs], func(key *bpfCall, cpus []bpfCalls) {
 		of := groupKey{key.Netns, key.Comm}
 		if groups[of] == nil {
 			groups[of] = &Group{Netns: key.Netns, Name: trace.Comm(key.Comm[:])}
 		}
-		groups[of].add(sum(key.Nr, cpus, failures[key]))
-	}
-	if err := each.Err(); err != nil {
+		groups[of].add(sum(key.Nr, cpus, failures[*key]))
+	})
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the system calls: %w", err)
 	}
 	var s Snapshot
@@ -165,18 +162,15 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 // call has more failures than it was made.
 func (t *Trace) failures() (map[bpfCall]map[string]uint64, error) {
 	failures := map[bpfCall]map[string]uint64{}
-	var key bpfFailure
-	var cpus []uint64
-	each := t.Maps.Maps[bpfMapFailures].Iterate()
-	for each.Next(&key, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapFailures], func(key *bpfFailure, cpus []uint64) {
 		if failures[key.Call] == nil {
 			failures[key.Call] = map[string]uint64{}
 		}
 		for _, n := range cpus {
 			failures[key.Call][sysname.Error(key.Error)] += n
 		}
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read how system calls failed: %w", err)
 	}
 	return failures, nil

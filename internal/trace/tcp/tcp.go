@@ -193,29 +193,23 @@ func (t *Trace) connects() ([]Connects, error) {
 		}
 		return by[r]
 	}
-	var route bpfRoute
-	var cpus []bpfConnects
-	each := t.Maps.Maps[bpfMapRoutes].Iterate()
-	for each.Next(&route, &cpus) {
-		c := of(route)
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapRoutes], func(route *bpfRoute, cpus []bpfConnects) {
+		c := of(*route)
 		for i := range cpus {
 			c.add(&cpus[i])
 		}
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the connects: %w", err)
 	}
-	var f bpfFailure
-	var n uint64
-	each = t.Maps.Maps[bpfMapFailures].Iterate()
-	for each.Next(&f, &n) {
+	err = trace.Each(t.Maps.Maps[bpfMapFailures], func(f *bpfFailure, n *uint64) {
 		c := of(f.Route)
 		if c.Failures == nil {
 			c.Failures = map[string]uint64{}
 		}
-		c.Failures[errorWord(f.Error)] += n
-	}
-	if err := each.Err(); err != nil {
+		c.Failures[errorWord(f.Error)] += *n
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the failures of connects: %w", err)
 	}
 	var list []Connects
@@ -263,10 +257,7 @@ const givenUp = -1
 
 func (t *Trace) sides() ([]Side, error) {
 	by := map[Endpoint]*Side{}
-	var key bpfEvent
-	var cpus []uint64
-	each := t.Maps.Maps[bpfMapEvents].Iterate()
-	for each.Next(&key, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapEvents], func(key *bpfEvent, cpus []uint64) {
 		var n uint64
 		for _, c := range cpus {
 			n += c
@@ -276,9 +267,9 @@ func (t *Trace) sides() ([]Side, error) {
 			by[at] = &Side{Endpoint: at, Retransmits: map[string]uint64{}, ResetsSent: map[string]uint64{},
 				ResetsReceived: map[string]uint64{}, Changes: map[Change]uint64{}}
 		}
-		t.put(by[at], &key, n)
-	}
-	if err := each.Err(); err != nil {
+		t.put(by[at], key, n)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the events of connections: %w", err)
 	}
 	var list []Side

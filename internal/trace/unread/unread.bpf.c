@@ -59,7 +59,8 @@ static __u64 (*bpf_jiffies64)(void) = (void *)118;
  * came, which it keeps in jiffies, is the better one. */
 static __always_inline __u64 waited(struct tcp_sock *tp, __u64 now, __u64 last_read)
 {
-	__u64 exact = now - tp->tcp_clock_cache;
+	__u64 came = tp->tcp_clock_cache;
+	__u64 exact = now > came ? now - came : 0; /* two clocks of the kernel's, nanoseconds apart */
 	__u64 coarse = (__u32)((__u32)bpf_jiffies64() - tp->inet_conn.icsk_ack.lrcvtime) * tick_ns;
 
 	if (coarse <= exact + 2 * tick_ns)

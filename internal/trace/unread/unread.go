@@ -105,24 +105,20 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 // Snapshot reads everything since the start.
 func (t *Trace) Snapshot() (Snapshot, error) {
 	var s Snapshot
-	var key bpfReader
-	var cpus []bpfWaits
-	each := t.Maps.Maps[bpfMapReaders].Iterate()
-	for each.Next(&key, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapReaders], func(key *bpfReader, cpus []bpfWaits) {
 		w := Waits{Endpoint: tcp.MakeEndpoint(key.At.Netns, key.At.IsClient != 0, key.At.Addr, key.At.Port), Name: trace.Comm(key.Comm[:]),
 			Histogram: make(trace.Histogram, len(bpfWaits{}.Histogram)), Firsts: make(trace.Histogram, len(bpfWaits{}.First))}
 		for i := range cpus {
 			w.add(&cpus[i])
 		}
 		s.Waits = append(s.Waits, w)
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("read how long bytes lay unread: %w", err)
 	}
 	slices.SortFunc(s.Waits, func(a, b Waits) int {
 		return cmp.Or(cmp.Compare(b.Sum, a.Sum), strings.Compare(a.Name, b.Name), a.Compare(b.Endpoint))
 	})
-	var err error
 	s.Lost, err = t.Lost()
 	return s, err
 }

@@ -10,13 +10,13 @@ accept, sleep, waiting for a child, or for the next request of a client
 (towards clients@…). Whether a sleep is idleness or part of a request's work,
 only the program knows.`
 
-const cost = "0.28 µs a switch between threads on pipes, 0.47 µs on sockets, in BPF run time (Linux 6.18, 2 CPUs, busy), " +
-	"and 0.3 µs a thread for each look at the waits that last; not yet measured against requests"
+const cost = "0.28 µs a switch between threads on pipes, 0.41 µs on sockets, in BPF run time (Linux 6.18, 2 CPUs, busy), " +
+	"and 0.3 to 0.8 µs a thread for each look at the waits that last; not yet measured against requests"
 
 var blind = []string{
 	"of a wait that began before the tracer, the part before is not counted; it is in no count of waits and no histogram",
 	"on Linux 6.18 programs do not run for about one event in a thousand; a wait whose beginning was so not seen is in lost_total{what=\"switches\"}",
-	"a wait is a few microseconds too long on a busy virtual machine, which tells with waits for a fast disk; where the kernel was built without sched_info, the wait for a CPU is in it",
+	"where the kernel was built without sched_info, the wait for a CPU is part of the wait before it",
 	"a lock may also be a pool's idle thread that waits for work, or a join: all are the futex call",
 	"a sleep may be a part of a request's work, as usleep in PHP; it is listed with those who are idle",
 	"a thread that polls at most four files and waits for one that is connected counts as reading from (writing to, connecting to) the first such; a server that polls so few is therefore no event server here",

@@ -36,8 +36,8 @@ struct target {
 
 /* A wait ends at a wake-up. But on Linux 6.18 programs were seen not to run for one
  * event in a thousand, of wake-ups by a timer up to three in a hundred. So we rely on
- * the kernel's own sums: the end is when the thread got its CPU, less its wait for
- * that; and where the former was not seen, it is made up for by the CPU time. */
+ * the kernel's own sums: the end is when the thread got its CPU, which its CPU time
+ * tells also where it was not seen, less its wait for that. */
 struct blocked {
 	__u64 since;    /* what was not counted yet; 0 once it was */
 	__u64 began;    /* 0 if that was not seen */
@@ -198,7 +198,7 @@ static __always_inline void leave(__u64 *ctx, struct task_struct *t, __u64 now)
 			count(&lost_tasks);
 		return;
 	}
-	finish(t, b, b->ran > b->since ? b->ran : now - (t->se.sum_exec_runtime - b->cpu));
+	finish(t, b, arrived(b->ran, now, t->se.sum_exec_runtime - b->cpu));
 	b->since = 0;
 	if (!blocks)
 		return;

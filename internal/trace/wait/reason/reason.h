@@ -84,6 +84,7 @@ struct {
 static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 
 #define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_WAKEKILL 0x0100
 #define TASK_STOPPED_OR_TRACED 0x000c
 #define TASK_EXITING 0x00b0 /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
 #define TASK_RTLOCK_WAIT 0x1000 /* on a kernel with PREEMPT_RT */
@@ -239,6 +240,17 @@ static __always_inline __u64 queued(struct task_struct *task)
 	struct task_struct___blocked *t = (void *)task;
 
 	return bpf_core_field_exists(t->sched_info.run_delay) ? t->sched_info.run_delay : 0;
+}
+
+/* arrived returns when a task that leaves its CPU now had got it: as seen (0 if it
+ * was not), or by the CPU time that it had since, whichever is earlier. For what is
+ * seen is seen late, after the switch's own work and other programs; and CPU time
+ * may lack what interrupts and the host of a virtual machine took. */
+static __always_inline __u64 arrived(__u64 seen, __u64 now, __u64 cpu)
+{
+	__u64 by_cpu = now - cpu;
+
+	return seen && seen < by_cpu ? seen : by_cpu;
 }
 
 struct call_at {
@@ -466,7 +478,9 @@ static __always_inline void why(struct cause *c, struct call_at *at, struct task
 	c->reason = by_call(at);
 	if (in_iowait(t))
 		c->reason = REASON_DISK;
-	else if (hard && c->reason != REASON_DISK && c->reason != REASON_CHILD)
+	else if (hard && c->reason == REASON_CHILD && state & TASK_WAKEKILL)
+		return; /* until a vforked child has its program */
+	else if (hard && c->reason != REASON_DISK)
 		c->reason = REASON_UNINTERRUPTIBLE_OTHER;
 	else if (at->call >= CALL_READ && at->call <= CALL_POLL && c->reason != REASON_SLEEP)
 		by_files(c, t, at, current);
