@@ -34,3 +34,19 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// TestNoMutantSurvives holds that each clue, its comparison and its threshold are
+// held in place by a vector.
+func TestNoMutantSurvives(t *testing.T) {
+	set, err := diagnose.Load(rules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	survivors, stale := diagnose.Survivors(set)
+	for _, m := range survivors {
+		t.Errorf("%s: no vector notices", m)
+	}
+	for _, m := range stale {
+		t.Errorf("equivalent.yaml: %s: no such mutant survives; take it out", m)
+	}
+}

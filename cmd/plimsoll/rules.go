@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -138,43 +139,90 @@ reason, explanations that go round in a circle, fields that are missing.`}
 func rulesTest(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "test [DIR]", Short: "run the rules' vectors", Args: oneFolder,
 		Long: `Runs every rule against its vectors: series that make it fire, come near, stay
-quiet, miss a signal, and stand on the boundary. It needs no root.`}
+quiet, miss a signal, and stand on the boundary. It needs no root.
+
+With --mutants it also breaks the rules, one clue at a time: without the clue, the
+comparison turned round or its strictness changed, the threshold a tenth off. What
+no vector notices is listed, unless equivalent.yaml says why none can.`}
 	asJSON := jsonFlag(c)
+	mutants := c.Flags().Bool("mutants", false, "also list the ways to break a rule that no vector notices")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		set, err := ruleSet(args)
 		if err != nil {
 			return err
 		}
-		type vector struct {
-			Rule  string `json:"rule"`
-			Name  string `json:"name"`
-			Case  string `json:"case"`
-			Pass  bool   `json:"pass"`
-			Wrong string `json:"wrong,omitempty"`
-		}
-		vectors, failed := []vector{}, 0
-		for _, r := range diagnose.Test(set) {
-			v := vector{Rule: r.Rule, Name: r.Name, Case: r.Case, Pass: r.Err == nil}
-			if r.Err != nil {
-				failed++
-				v.Wrong = r.Err.Error()
-			}
-			vectors = append(vectors, v)
-			if r.Err != nil && !*asJSON {
-				fmt.Fprintf(w.stdout, "FAIL  %s, %s: %s\n      %s\n", r.Rule, r.Case, r.Name, layout.Indent(v.Wrong, "      "))
-			}
+		vectors := testedVectors(set)
+		tests, failed := vectors, failures(vectors)
+		summary := fmt.Sprintf("%d vectors of %d rules, %d failed", len(vectors), len(set.List), failed)
+		if *mutants && failed == 0 { // a vector that fails anyway notices nothing
+			tests = append(tests, survivingMutants(set)...)
+			failed = failures(tests)
+			summary += fmt.Sprintf("; %d mutants survived", failed)
 		}
 		if *asJSON {
-			if err := printJSON(w.stdout, vectors); err != nil {
+			if err := printJSON(w.stdout, tests); err != nil {
 				return err
 			}
 		} else {
-			fmt.Fprintf(w.stdout, "%d vectors of %d rules, %d failed\n", len(vectors), len(set.List), failed)
+			printFailures(w.stdout, tests)
+			fmt.Fprintln(w.stdout, summary)
 		}
 		if failed > 0 {
-			return fail(exitNotPassed, fmt.Errorf("%d of %d vectors failed", failed, len(vectors)))
+			return fail(exitNotPassed, errors.New("the rules did not pass: " + summary))
 		}
 		return nil
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitRules)
+}
+
+// ruleTest is a vector, or a mutant (case "mutant") that no vector notices.
+type ruleTest struct {
+	Rule  string `json:"rule"`
+	Name  string `json:"name"`
+	Case  string `json:"case"`
+	Pass  bool   `json:"pass"`
+	Wrong string `json:"wrong,omitempty"`
+}
+
+func testedVectors(set diagnose.Rules) []ruleTest {
+	tests := []ruleTest{}
+	for _, r := range diagnose.Test(set) {
+		t := ruleTest{Rule: r.Rule, Name: r.Name, Case: r.Case, Pass: r.Err == nil}
+		if r.Err != nil {
+			t.Wrong = r.Err.Error()
+		}
+		tests = append(tests, t)
+	}
+	return tests
+}
+
+func survivingMutants(set diagnose.Rules) []ruleTest {
+	var tests []ruleTest
+	add := func(list []diagnose.Mutant, wrong string) {
+		for _, m := range list {
+			tests = append(tests, ruleTest{Rule: m.Rule, Name: m.Clue + ": " + m.Change, Case: "mutant", Wrong: wrong})
+		}
+	}
+	survivors, stale := diagnose.Survivors(set)
+	add(survivors, "no vector notices; add one, or give equivalent.yaml the reason that none can")
+	add(stale, "is in equivalent.yaml, but no such mutant survives; take it out there")
+	return tests
+}
+
+func failures(tests []ruleTest) int {
+	n := 0
+	for _, t := range tests {
+		if !t.Pass {
+			n++
+		}
+	}
+	return n
+}
+
+func printFailures(out io.Writer, tests []ruleTest) {
+	for _, t := range tests {
+		if !t.Pass {
+			fmt.Fprintf(out, "FAIL  %s, %s: %s\n      %s\n", t.Rule, t.Case, t.Name, layout.Indent(t.Wrong, "      "))
+		}
+	}
 }

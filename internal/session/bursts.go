@@ -19,18 +19,14 @@ const (
 // dear is a tracer that is on in bursts.
 type dear struct {
 	tracer
-	counted  map[key]float64 // what it has counted since the start
-	estimate map[key]float64 // what that makes for all the time, on and off
-	rate     map[key]float64 // per second in the last burst
-
 	began   time.Time // of the hold window
 	upTo    time.Time // the estimate is made up to here
 	resumed time.Time
 	on      time.Duration // in all
 }
 
-func newDear(t trace.Tracer, running trace.Running) *dear {
-	return &dear{tracer: tracer{Tracer: t, running: running}, counted: map[key]float64{}, estimate: map[key]float64{}}
+func newDear(t trace.Tracer, running trace.Running, hosts []*probe.Host) *dear {
+	return &dear{tracer: tracer{Tracer: t, running: running, sums: newSums(hosts)}}
 }
 
 // duty is the share of the time in which it was on.
@@ -97,10 +93,10 @@ func (b *bursts) end() {
 	b.ended.Wait()
 	b.each(func(d *dear) error {
 		now := b.t.now()
-		for k, perSecond := range d.rate {
-			d.estimate[k] += perSecond * now.Sub(d.upTo).Seconds()
-			b.t.sample(k, now, d.estimate[k])
-		}
+		d.sums.each(func(s *sum) {
+			s.all += s.rate * now.Sub(d.upTo).Seconds()
+			b.t.sample(s, now, s.all)
+		})
 		d.upTo = now
 		return nil
 	})
@@ -121,19 +117,18 @@ func (t *tracing) pause(d *dear) error {
 	if err := d.running.Pause(); err != nil {
 		return err
 	}
-	sums, err := t.sums(&d.tracer)
-	if err != nil {
+	if err := d.read(); err != nil {
 		return err
 	}
 	on := now.Sub(d.resumed)
 	d.on += on
-	d.rate = map[key]float64{}
-	for k, v := range sums {
-		d.rate[k] = (v - d.counted[k]) / on.Seconds()
-		d.estimate[k] += d.rate[k] * now.Sub(d.upTo).Seconds()
-		t.sample(k, now, d.estimate[k])
-	}
-	d.counted, d.upTo = sums, now
+	d.sums.each(func(s *sum) {
+		s.rate = (s.value - s.counted) / on.Seconds()
+		s.all += s.rate * now.Sub(d.upTo).Seconds()
+		s.counted = s.value
+		t.sample(s, now, s.all)
+	})
+	d.upTo = now
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +45,7 @@ type tracing struct {
 type tracer struct {
 	trace.Tracer
 	running trace.Running
+	sums    *sums
 	before  *profile.Profile // the stacks when the hold window began
 	stacks  *profile.Profile // those of the hold window
 }
@@ -70,9 +70,9 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 		status := running.Status()
 		t.mark(one, func(s *model.Signal) model.Status { return status[s.Name] })
 		if inBursts(one) {
-			t.dear = append(t.dear, newDear(one, running))
+			t.dear = append(t.dear, newDear(one, running, hosts))
 		} else {
-			t.light = append(t.light, &tracer{Tracer: one, running: running})
+			t.light = append(t.light, &tracer{Tracer: one, running: running, sums: newSums(hosts)})
 		}
 	}
 	return t
@@ -134,29 +134,26 @@ func (t *tracing) read(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, one := range t.light {
-		sums, err := t.sums(one)
-		if err != nil {
+		if err := one.read(); err != nil {
 			t.failed(one, err)
 			continue
 		}
-		for k, v := range sums {
-			t.sample(k, at, v)
-			if k.signal == one.Busy {
-				t.busy[k.first()] = v
+		one.sums.each(func(s *sum) {
+			t.sample(s, at, s.value)
+			if s.signal == one.Busy {
+				t.busy[s.labels[0]] = s.value
 			}
-		}
+		})
 	}
 }
 
-// sums reads a tracer.
-func (t *tracing) sums(one *tracer) (map[key]float64, error) {
-	sums := map[key]float64{}
-	err := one.running.Read(reading{t.hosts, sums})
-	return sums, err
+func (t *tracer) read() error {
+	t.sums.begin()
+	return t.running.Read(t.sums)
 }
 
-func (t *tracing) sample(k key, at time.Time, v float64) {
-	t.out.Sample(k.host, at.UnixMilli(), k.signal, v, k.values()...)
+func (t *tracing) sample(s *sum, at time.Time, v float64) {
+	t.out.Sample(s.host, at.UnixMilli(), s.signal, v, s.labels...)
 }
 
 // hold begins the hold window: its bursts, and the stacks that belong to it.
@@ -246,55 +243,4 @@ func (t *tracing) close() (*model.Tracing, error) {
 		said.Duty[d.Name] = d.duty()
 	}
 	return said, errors.Join(errs...)
-}
-
-// key is a series of one host.
-type key struct {
-	host   string
-	signal *model.Signal
-	labels string // its values, with separator between them
-}
-
-const separator = "\x00"
-
-func (k key) values() []string {
-	if len(k.signal.Labels) == 0 {
-		return nil
-	}
-	return strings.Split(k.labels, separator)
-}
-
-// first is the first label's value.
-func (k key) first() string {
-	first, _, _ := strings.Cut(k.labels, separator)
-	return first
-}
-
-// reading is one look at a tracer: sums by series, for namespaces that are one
-// host's become one.
-type reading struct {
-	hosts []*probe.Host
-	sums  map[key]float64
-}
-
-// Put takes what belongs to the machine, and so to each of its hosts.
-func (r reading) Put(s *model.Signal, v float64, labels ...string) {
-	for _, h := range r.hosts {
-		r.sums[key{h.Name, s, strings.Join(labels, separator)}] += v
-	}
-}
-
-// In is where to put what belongs to a network namespace.
-func (r reading) In(netns uint32) model.Sink {
-	owns := func(h *probe.Host) bool { return h.Claims(uint64(netns)) }
-	if !slices.ContainsFunc(r.hosts, owns) {
-		owns = (*probe.Host).TakesStrays
-	}
-	var mine []*probe.Host
-	for _, h := range r.hosts {
-		if owns(h) {
-			mine = append(mine, h)
-		}
-	}
-	return reading{mine, r.sums}
 }

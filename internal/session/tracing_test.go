@@ -46,7 +46,7 @@ func TestBurstsAreEstimates(t *testing.T) {
 	defer h.Close()
 	probe.Join([]*probe.Host{h})
 	tr := &tracing{out: out, now: now, hosts: []*probe.Host{h}}
-	d := newDear(trace.Tracer{Name: "fake", Level: trace.Full, Signals: []*model.Signal{counter}}, &fakeTracer{now: now})
+	d := newDear(trace.Tracer{Name: "fake", Level: trace.Full, Signals: []*model.Signal{counter}}, &fakeTracer{now: now}, tr.hosts)
 	tr.dear = []*dear{d}
 	b := &bursts{t: tr, stop: make(chan struct{})}
 	d.began, d.upTo = at, at
@@ -58,7 +58,8 @@ func TestBurstsAreEstimates(t *testing.T) {
 	}
 	at = at.Add(time.Second)
 	b.end()
-	got := d.estimate[key{"srv", counter, "nginx"}]
+	var got float64
+	d.sums.each(func(s *sum) { got = s.all })
 	if math.Abs(got-70) > 1e-6 {
 		t.Errorf("10/s for 7 s, seen for 1.2 s, is estimated as %v", got)
 	}
@@ -81,15 +82,21 @@ func TestNamespacesBecomeHosts(t *testing.T) {
 	info, err := h.Info()
 	check(t, err)
 	probe.Join([]*probe.Host{h})
-	r := reading{[]*probe.Host{h}, map[key]float64{}}
-	r.Put(counter, 1, "machine")
-	r.In(uint32(info.NetNS)).Put(counter, 2, "own")
-	r.In(1).Put(counter, 4, "stray")
-	r.In(2).Put(counter, 8, "stray")
-	want := map[key]float64{{"here", counter, "machine"}: 1, {"here", counter, "own"}: 2, {"here", counter, "stray"}: 12}
-	if d := cmp.Diff(want, r.sums, cmp.AllowUnexported(key{}), cmp.Comparer(func(a, b *model.Signal) bool { return a == b })); d != "" {
-		t.Errorf("-want +got\n%s", d)
+	s := newSums([]*probe.Host{h})
+	for range 2 { // each reading by itself
+		s.begin()
+		s.Put(counter, 1, "machine")
+		s.In(uint32(info.NetNS)).Put(counter, 2, "own")
+		s.In(1).Put(counter, 4, "stray")
+		s.In(2).Put(counter, 8, "stray")
+		got := map[string]float64{}
+		s.each(func(s *sum) { got[s.host+" "+s.labels[0]] = s.value })
+		if d := cmp.Diff(map[string]float64{"here machine": 1, "here own": 2, "here stray": 12}, got); d != "" {
+			t.Errorf("-want +got\n%s", d)
+		}
 	}
+	s.begin()
+	s.each(func(s *sum) { t.Errorf("%v was not put, and is there", s.labels) })
 }
 
 func stacks(nanos int64, counts map[string]int64) *profile.Profile {

@@ -1,0 +1,109 @@
+package session
+
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+)
+
+// sums is what a tracer has counted, by series; namespaces that are one host's
+// become one. It is filled anew with each reading, of mostly the same series.
+type sums struct {
+	hosts  []*probe.Host
+	series map[string]*sum // by host, signal and labels
+	places map[uint32]place
+	round  uint64
+	key    []byte
+}
+
+// sum is one series.
+type sum struct {
+	host   string
+	signal *model.Signal
+	labels []string
+	value  float64
+	round  uint64 // in which the tracer put it last
+	estimate
+}
+
+// estimate is what a dear tracer's sum makes for all the time, on and off.
+type estimate struct {
+	counted float64 // the sum at the end of the last burst
+	all     float64
+	rate    float64 // per second in the last burst
+}
+
+func newSums(hosts []*probe.Host) *sums {
+	return &sums{hosts: hosts, series: map[string]*sum{}, places: map[uint32]place{}}
+}
+
+// begin starts a reading: nothing is put yet.
+func (s *sums) begin() { s.round++ }
+
+// each calls do with every series that was put since begin.
+func (s *sums) each(do func(*sum)) {
+	for _, one := range s.series {
+		if one.round == s.round {
+			do(one)
+		}
+	}
+}
+
+func (s *sums) add(host string, signal *model.Signal, v float64, labels []string) {
+	s.key = append(append(append(s.key[:0], host...), 0), signal.Name...)
+	for _, l := range labels {
+		s.key = append(append(s.key, 0), l...)
+	}
+	one := s.series[string(s.key)]
+	if one == nil {
+		one = &sum{host: host, signal: signal, labels: append([]string(nil), labels...)}
+		s.series[string(s.key)] = one
+	}
+	if one.round != s.round {
+		one.round, one.value = s.round, 0
+	}
+	one.value += v
+}
+
+// Put takes what belongs to the machine, and so to each of its hosts.
+func (s *sums) Put(signal *model.Signal, v float64, labels ...string) {
+	place{s, s.hosts}.Put(signal, v, labels...)
+}
+
+// In is where to put what belongs to a network namespace.
+func (s *sums) In(netns uint32) model.Sink {
+	p, known := s.places[netns]
+	if !known {
+		p = place{s, s.owners(netns)}
+		s.places[netns] = p
+	}
+	return p
+}
+
+// owners are the hosts that claim a namespace, else those that take strays.
+func (s *sums) owners(netns uint32) []*probe.Host {
+	var claim, strays []*probe.Host
+	for _, h := range s.hosts {
+		if h.Claims(uint64(netns)) {
+			claim = append(claim, h)
+		}
+		if h.TakesStrays() {
+			strays = append(strays, h)
+		}
+	}
+	if len(claim) > 0 {
+		return claim
+	}
+	return strays
+}
+
+// place is where the sums of some hosts are put.
+type place struct {
+	sums  *sums
+	hosts []*probe.Host
+}
+
+func (p place) Put(signal *model.Signal, v float64, labels ...string) {
+	for _, h := range p.hosts {
+		p.sums.add(h.Name, signal, v, labels)
+	}
+}
