@@ -1,6 +1,6 @@
 // Tracecost measures what tracing costs the service that is watched.
 //
-//	go run ./bench/tracecost [-pairs N] [-slice D] NAME…       a tracer each, and all together if there are several
+//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] NAME…       NAME is a tracer, or several: exec+tcp
 //	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
 //
 // One nginx of its own (one worker on CPU 0, no access log, a file of 599 bytes)
@@ -69,31 +69,34 @@ func run(o options) (err error) {
 	if len(o.tracers) == 0 {
 		return errors.New("name tracers, or a command by -with")
 	}
+	for _, names := range o.tracers {
+		if err := site.tracers(o, names); err != nil {
+			return fmt.Errorf("%s: %w", names, err)
+		}
+	}
+	return nil
+}
+
+// tracers measures one tracer, or several together.
+func (s *site) tracers(o options, names string) (err error) {
 	var together []trace.Running
-	for _, name := range o.tracers {
+	for name := range strings.SplitSeq(names, "+") {
 		t, err := find(name)
 		if err != nil {
 			return err
 		}
 		running, err := t.Start()
 		if err != nil {
-			return fmt.Errorf("tracer %s: %w", name, err)
-		}
-		defer running.Close()
-		if err := errors.Join(running.Pause(), aim(t, running, site.worker)); err != nil {
-			return fmt.Errorf("tracer %s: %w", name, err)
-		}
-		together = append(together, running)
-		b := &bench{site: site, options: o, off: idle, on: switched(running)}
-		if err := b.print(name); err != nil {
 			return err
 		}
+		defer running.Close()
+		if err := errors.Join(running.Pause(), aim(t, running, s.worker)); err != nil {
+			return err
+		}
+		together = append(together, running)
 	}
-	if len(together) == 1 {
-		return nil
-	}
-	b := &bench{site: site, options: o, off: idle, on: switched(together...)}
-	return b.print("together")
+	b := &bench{site: s, options: o, off: idle, on: switched(together...)}
+	return b.print(names)
 }
 
 func find(name string) (trace.Tracer, error) {
@@ -193,7 +196,7 @@ func (b *bench) print(name string) error {
 		rates = append(rates, m[1].rate/m[0].rate)
 		costs = append(costs, m[1].cpu/m[0].cpu)
 	}
-	fmt.Printf("%-12s %3d pairs   replies/s %s   CPU per reply %s\n", name, b.pairs, middle(rates), middle(costs))
+	fmt.Printf("%s\n  %d pairs   replies/s %s   CPU per reply %s\n", name, b.pairs, middle(rates), middle(costs))
 	return nil
 }
 

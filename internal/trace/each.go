@@ -8,7 +8,7 @@ import (
 )
 
 // batchBytes is about how much of a map is read with one system call.
-const batchBytes = 64 << 10
+const batchBytes = 16 << 10
 
 // Each calls do with every entry of a hash map, which it reads many at a time:
 // an entry alone costs two system calls. The pointers are valid during the call.
@@ -62,4 +62,32 @@ func oneByOne[K, V any](m *ebpf.Map, perKey int, do func(key *K, values []V)) er
 		do(&key, values)
 	}
 	return each.Err()
+}
+
+// Remove takes entries out of a hash map, many at a time. Those that are gone
+// already are no error.
+func Remove[K any](m *ebpf.Map, keys []K) error {
+	for len(keys) > 0 {
+		n, err := m.BatchDelete(keys, nil)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ebpf.ErrKeyNotExist):
+			keys = keys[n+1:]
+		case errors.Is(err, ebpf.ErrNotSupported): // before Linux 5.6
+			return removeOneByOne(m, keys)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+func removeOneByOne[K any](m *ebpf.Map, keys []K) error {
+	for i := range keys {
+		if err := m.Delete(&keys[i]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return err
+		}
+	}
+	return nil
 }

@@ -60,6 +60,28 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// What is removed is gone, and only that, whether it was there or not.
+func TestRemove(t *testing.T) {
+	for name, remove := range map[string]func(*ebpf.Map, []uint32) error{"batches": Remove[uint32], "one by one": removeOneByOne[uint32]} {
+		m := testMap(t, ebpf.Hash)
+		for i := range uint32(101) {
+			if err := m.Put(i, uint64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := remove(m, []uint32{500, 3, 3, 7, 600, 601, 11, 700}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		left := map[uint32]bool{}
+		if err := Each(m, func(k *uint32, _ *uint64) { left[*k] = true }); err != nil {
+			t.Fatal(err)
+		}
+		if len(left) != 98 || left[3] || left[7] || left[11] {
+			t.Errorf("%s: %d entries are left, want all but 3, 7 and 11", name, len(left))
+		}
+	}
+}
+
 func testMap(t *testing.T, kind ebpf.MapType) *ebpf.Map {
 	t.Helper()
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: kind, KeySize: 4, ValueSize: 8, MaxEntries: 2048})

@@ -43,7 +43,7 @@ struct name {
 
 /* The group of the task that runs. It is not inline, so that the verifier looks at
  * what follows once, and not anew for every place where a name may be cut. */
-__attribute__((noinline)) int current_group(struct name *into)
+SEPARATE int current_group(struct name *into)
 {
 	if (into)
 		group_name(into->comm, bpf_get_current_task_btf());

@@ -65,6 +65,29 @@ static __always_inline __u32 netns_of(struct task_struct *t)
 	return t->nsproxy->net_ns->ns.inum;
 }
 
+/* Functions of their own, and not inline: the verifier looks at each once, and not
+ * at all that follows for each of the ways through it. */
+#define SEPARATE __attribute__((noinline))
+
+struct comm {
+	__u8 text[TASK_COMM_LEN];
+};
+
+SEPARATE int cut_at_slash(struct comm *name)
+{
+	bool cut = false;
+
+	if (!name)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < TASK_COMM_LEN; i++) {
+		cut = cut || name->text[i] == '/';
+		if (cut)
+			name->text[i] = 0;
+	}
+	return 0;
+}
+
 /* Kernel threads are told apart by what follows a slash (kworker/0:1,
  * ksoftirqd/3); as a group they are what stands before it. */
 static __always_inline void group_name(__u8 *into, struct task_struct *t)
@@ -72,15 +95,8 @@ static __always_inline void group_name(__u8 *into, struct task_struct *t)
 	struct task_struct *leader = t->group_leader;
 
 	bpf_probe_read_kernel(into, TASK_COMM_LEN, leader->comm);
-	if (!(t->flags & PF_KTHREAD))
-		return;
-	bool cut = false;
-#pragma unroll
-	for (int i = 0; i < TASK_COMM_LEN; i++) {
-		cut = cut || into[i] == '/';
-		if (cut)
-			into[i] = 0;
-	}
+	if (t->flags & PF_KTHREAD)
+		cut_at_slash((struct comm *)into);
 }
 
 /* One more, seen by all CPUs. */
@@ -89,22 +105,27 @@ static __always_inline void count(volatile __u64 *n)
 	__sync_fetch_and_add(n, 1);
 }
 
+/* How many bits a number has. */
+SEPARATE __u32 bits_of(__u64 n)
+{
+	__u32 bits = 0;
+
+#pragma unroll
+	for (int shift = 32; shift > 0; shift /= 2) {
+		if (n >> shift) {
+			n >>= shift;
+			bits += shift;
+		}
+	}
+	return n ? bits + 1 : bits;
+}
+
 /* The slot of a time in a histogram by powers of two: slot 0 holds what is
  * under 1 µs, slot n what is in [2^(n-1), 2^n) µs, the last one all the rest. */
 static __always_inline __u32 log2_slot(__u64 ns, __u32 slots)
 {
-	__u64 us = ns / 1000;
-	__u32 slot = 0;
+	__u32 slot = bits_of(ns / 1000);
 
-#pragma unroll
-	for (int shift = 32; shift > 0; shift /= 2) {
-		if (us >> shift) {
-			us >>= shift;
-			slot += shift;
-		}
-	}
-	if (us)
-		slot++;
 	return slot < slots ? slot : slots - 1;
 }
 

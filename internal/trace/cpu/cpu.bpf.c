@@ -14,9 +14,6 @@
 #define BPF_F_USER_STACK (1ULL << 8)
 #define NO_STACK (~0ULL)
 
-/* A function of its own, which the verifier looks at once and not at each call. */
-#define SEPARATE __attribute__((noinline))
-
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static long (*bpf_probe_read_user_str)(void *dst, __u32 size, const void *unsafe_ptr) = (void *)114;
 static long (*bpf_ringbuf_output)(void *ringbuf, void *data, __u64 size, __u64 flags) = (void *)130;

@@ -3,7 +3,9 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,10 +60,7 @@ func (t *Trace) fetch() error {
 		named = append(named, s)
 	}
 	t.taken.add(named)
-	errs := []error{t.forget()}
-	for key := range list {
-		errs = append(errs, gone(t.Maps.Maps[bpfMapSamples].Delete(&key)))
-	}
+	errs := []error{t.forget(), trace.Remove(t.Maps.Maps[bpfMapSamples], slices.Collect(maps.Keys(list)))}
 	if t.round%sweepEvery == 0 {
 		errs = append(errs, t.sweep())
 	}
@@ -74,15 +73,12 @@ func (t *Trace) fetch() error {
 // past reads the samples of rounds that are over.
 func (t *Trace) past() (map[bpfSample]uint64, error) {
 	list := map[bpfSample]uint64{}
-	var key bpfSample
-	var n uint64
-	each := t.Maps.Maps[bpfMapSamples].Iterate()
-	for each.Next(&key, &n) {
+	err := trace.Each(t.Maps.Maps[bpfMapSamples], func(key *bpfSample, n *uint64) {
 		if key.Round != t.round {
-			list[key] = n
+			list[*key] = *n
 		}
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the samples: %w", err)
 	}
 	return list, nil
@@ -92,20 +88,16 @@ func (t *Trace) past() (map[bpfSample]uint64, error) {
 func (t *Trace) forget() error {
 	m := t.Maps.Maps[bpfMapStacks]
 	var old []bpfStackKey
-	var key bpfStackKey
-	err := m.NextKey(nil, &key)
-	for ; err == nil; err = m.NextKey(key, &key) {
+	err := trace.Each(m, func(key *bpfStackKey, _ *bpfStack) {
 		if key.Round != t.round {
-			old = append(old, key)
+			old = append(old, *key)
 		}
-	}
-	if !errors.Is(err, ebpf.ErrKeyNotExist) {
+	})
+	if err != nil {
 		return fmt.Errorf("read the stacks: %w", err)
 	}
-	for _, key := range old {
-		if err := gone(m.Delete(&key)); err != nil {
-			return fmt.Errorf("remove old stacks: %w", err)
-		}
+	if err := trace.Remove(m, old); err != nil {
+		return fmt.Errorf("remove old stacks: %w", err)
 	}
 	return nil
 }

@@ -129,13 +129,8 @@ func (n diskNames) of(dev uint32) string {
 
 func (t *Trace) names() (diskNames, error) {
 	names := diskNames{}
-	var dev uint32
-	var name bpfDiskName
-	each := t.Maps.Maps[bpfMapNames].Iterate()
-	for each.Next(&dev, &name) {
-		names[dev] = trace.Comm(name.Name[:])
-	}
-	if err := each.Err(); err != nil {
+	err := trace.Each(t.Maps.Maps[bpfMapNames], func(dev *uint32, name *bpfDiskName) { names[*dev] = trace.Comm(name.Name[:]) })
+	if err != nil {
 		return nil, fmt.Errorf("read the names of disks: %w", err)
 	}
 	return names, nil
@@ -149,15 +144,12 @@ func (t *Trace) devices(names diskNames) ([]Device, error) {
 		}
 		return found[dev]
 	}
-	var key bpfDeviceOp
-	var cpus []bpfDevice
-	each := t.Maps.Maps[bpfMapDevices].Iterate()
-	for each.Next(&key, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapDevices], func(key *bpfDeviceOp, cpus []bpfDevice) {
 		d := of(key.Dev)
 		d.Operations = append(d.Operations, sumDevice(key.Op, cpus))
 		d.AtDevice += d.Operations[len(d.Operations)-1].Time
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read what disks did: %w", err)
 	}
 	if err := t.addInFlight(of); err != nil {
@@ -254,10 +246,7 @@ func parseInFlight(text string) int {
 
 func (t *Trace) processes(names diskNames) ([]Process, error) {
 	var list []Process
-	var key bpfOwner
-	var cpus []bpfOwned
-	each := t.Maps.Maps[bpfMapOwners].Iterate()
-	for each.Next(&key, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapOwners], func(key *bpfOwner, cpus []bpfOwned) {
 		p := Process{Netns: key.Netns, Name: trace.Comm(key.Comm[:]), Device: names.of(key.Device.Dev),
 			Operation: operations[key.Device.Op], Direct: key.Direct != 0}
 		for _, c := range cpus {
@@ -267,8 +256,8 @@ func (t *Trace) processes(names diskNames) ([]Process, error) {
 			p.Time += time.Duration(c.Ns)
 		}
 		list = append(list, p)
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read which processes use disks: %w", err)
 	}
 	slices.SortFunc(list, func(a, b Process) int {
@@ -280,10 +269,7 @@ func (t *Trace) processes(names diskNames) ([]Process, error) {
 
 func (t *Trace) syncs() ([]Sync, error) {
 	var list []Sync
-	var key bpfSyncer
-	var cpus []bpfSyncs
-	each := t.Maps.Maps[bpfMapSyncers].Iterate()
-	for each.Next(&key, &cpus) {
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapSyncers], func(key *bpfSyncer, cpus []bpfSyncs) {
 		y := Sync{Netns: key.Netns, Name: trace.Comm(key.Comm[:]), Times: make(trace.Histogram, len(bpfSyncs{}.Time))}
 		for i := range cpus {
 			y.Count += cpus[i].Count
@@ -293,8 +279,8 @@ func (t *Trace) syncs() ([]Sync, error) {
 			}
 		}
 		list = append(list, y)
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read who waits for syncs: %w", err)
 	}
 	slices.SortFunc(list, func(a, b Sync) int {

@@ -88,6 +88,7 @@ type Snapshot struct {
 type Trace struct {
 	*trace.Set
 	symbols *symbol.Resolver
+	named   map[uint64]string // functions that were asked for, by address
 	reasons map[uint32]string // nil if this kernel tells none
 	systems map[uint32]string // parts of the kernel with reasons of their own
 }
@@ -115,7 +116,7 @@ func start(spec *ebpf.CollectionSpec, kernel *btf.Spec, arguments int) (*Trace, 
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{symbols: symbol.New()}
+	t := &Trace{symbols: symbol.New(), named: map[uint64]string{}}
 	if arguments >= 3 {
 		if t.reasons, t.systems, err = readReasons(kernel); err != nil {
 			return nil, err
@@ -171,8 +172,7 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	var s Snapshot
 	sums := map[Drops]uint64{} // places within one function are one
 	err := trace.EachPerCPU(t.Maps.Maps[bpfMapFates], func(fate *bpfFate, cpus []uint64) {
-		at := t.symbols.Kernel(fate.Location - 1) // the address is where the call returns to
-		sums[Drops{Netns: fate.Netns, Reason: t.reason(fate.Reason), Location: at.Function}] += total(cpus)
+		sums[Drops{Netns: fate.Netns, Reason: t.reason(fate.Reason), Location: t.function(fate.Location)}] += total(cpus)
 	})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the drops: %w", err)
@@ -188,6 +188,16 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	s.ByPort = list(sums)
 	s.Lost, err = t.Lost()
 	return s, err
+}
+
+// function names what dropped a packet, by the address to which its call returns.
+func (t *Trace) function(returns uint64) string {
+	name, known := t.named[returns]
+	if !known {
+		name = t.symbols.Kernel(returns - 1).Function
+		t.named[returns] = name
+	}
+	return name
 }
 
 func total(cpus []uint64) uint64 {

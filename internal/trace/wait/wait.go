@@ -163,13 +163,10 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	var s Snapshot
-	var key bpfGroupKey
-	var cpus []bpfGroup
-	each := t.Maps.Maps[bpfMapGroups].Iterate()
-	for each.Next(&key, &cpus) {
-		s.Groups = append(s.Groups, sum(key, cpus, targets[key]))
-	}
-	if err := each.Err(); err != nil {
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapGroups], func(key *bpfGroupKey, cpus []bpfGroup) {
+		s.Groups = append(s.Groups, sum(key, cpus, targets[*key]))
+	})
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the groups of waits: %w", err)
 	}
 	slices.SortFunc(s.Groups, func(a, b Group) int {
@@ -180,7 +177,7 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 }
 
 // sum adds up what each CPU counted. to are the targets of which more is known.
-func sum(key bpfGroupKey, cpus []bpfGroup, to map[string]Target) Group {
+func sum(key *bpfGroupKey, cpus []bpfGroup, to map[string]Target) Group {
 	g := Group{
 		NetNS: key.Netns, Name: trace.Comm(key.Comm[:]), Reason: reason.Reason(key.Reason).String(),
 		Lengths: make(trace.Histogram, len(bpfGroup{}.Length)), Targets: []Target{},
@@ -214,10 +211,7 @@ func (t *Trace) targets() (map[bpfGroupKey]map[string]Target, error) {
 		return nil, err
 	}
 	targets := map[bpfGroupKey]map[string]Target{}
-	var key bpfTargetKey
-	var cpus []bpfTarget
-	each := t.Maps.Maps[bpfMapTargets].Iterate()
-	for each.Next(&key, &cpus) {
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapTargets], func(key *bpfTargetKey, cpus []bpfTarget) {
 		c := &key.Cause
 		peer := reason.Peer{Addr: c.Addr, Port: c.Port, Kind: c.Peer, Client: c.Client > 0}
 		label := peer.Towards(func(key uint64) string { return paths[key] })
@@ -232,8 +226,8 @@ func (t *Trace) targets() (map[bpfGroupKey]map[string]Target, error) {
 			target.Blocks += cpu.Blocks
 		}
 		targets[group][label] = target
-	}
-	if err := each.Err(); err != nil {
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the targets of waits: %w", err)
 	}
 	return targets, nil
@@ -241,13 +235,10 @@ func (t *Trace) targets() (map[bpfGroupKey]map[string]Target, error) {
 
 func (t *Trace) paths() (map[uint64]string, error) {
 	paths := map[uint64]string{}
-	var key uint64
-	var path bpfPath
-	each := t.Maps.Maps[bpfMapPaths].Iterate()
-	for each.Next(&key, &path) {
-		paths[key] = reason.Path(path.Name[:], int(path.Len))
-	}
-	if err := each.Err(); err != nil {
+	err := trace.Each(t.Maps.Maps[bpfMapPaths], func(key *uint64, path *bpfPath) {
+		paths[*key] = reason.Path(path.Name[:], int(path.Len))
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read the paths of Unix sockets: %w", err)
 	}
 	return paths, nil
