@@ -22,6 +22,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,6 +42,7 @@ type options struct {
 }
 
 func main() {
+	runtime.LockOSThread() // what we start ends with the thread that started it
 	var o options
 	flag.IntVar(&o.pairs, "pairs", 40, "how many pairs")
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long each half of a pair lasts")

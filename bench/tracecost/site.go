@@ -37,6 +37,9 @@ http {
 }
 `
 
+// withUs ends a process when we end, however that is.
+var withUs = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+
 // site is a loaded nginx.
 type site struct {
 	dir    string
@@ -67,6 +70,7 @@ func startSite(connections int) (_ *site, err error) {
 		}
 	}
 	s.nginx = exec.Command("nginx", "-p", s.dir, "-c", filepath.Join(s.dir, "nginx.conf"))
+	s.nginx.SysProcAttr = withUs
 	if err := s.nginx.Start(); err != nil {
 		return nil, err
 	}
@@ -74,6 +78,7 @@ func startSite(connections int) (_ *site, err error) {
 		return nil, err
 	}
 	s.wrk = exec.Command("taskset", "-c", "1", "wrk", "-t1", "-c"+strconv.Itoa(connections), "-d24h", s.url+"/file")
+	s.wrk.SysProcAttr = withUs
 	if err := s.wrk.Start(); err != nil {
 		return nil, err
 	}
