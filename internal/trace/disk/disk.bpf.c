@@ -533,7 +533,8 @@ static __always_inline bool knows_pages(void)
  * file's; of anybody else's memory it has a flag, or is nothing. */
 static __always_inline void set_mapping(struct origin *o, struct bio *bio)
 {
-	struct page *page = bio->bi_io_vec->bv_page;
+	struct bio_vec *first = 0;
+	struct page *page = 0;
 	__u64 head = 0, back = 0, magic = 0;
 	struct inode *inode = 0;
 	struct super_block *sb = 0;
@@ -541,6 +542,8 @@ static __always_inline void set_mapping(struct origin *o, struct bio *bio)
 
 	if (!knows_pages())
 		return;
+	bpf_probe_read_kernel(&first, sizeof(first), &bio->bi_io_vec);
+	bpf_probe_read_kernel(&page, sizeof(page), &first->bv_page);
 	bpf_probe_read_kernel(&head, sizeof(head), &page->compound_head);
 	if (head & 1)
 		page = (struct page *)(head - 1);
@@ -670,9 +673,8 @@ static __always_inline struct owned *owned_by(struct owner *o)
 }
 
 /* count_owner counts what a process submits, and remembers it until it is done. */
-static __always_inline void count_owner(struct bio *bio, struct target *to, __u32 op)
+static __always_inline void count_owner(struct bio *bio, struct gendisk *disk, struct target *to, __u32 op)
 {
-	struct gendisk *disk = bio->bi_bdev->bd_disk;
 	struct owner o = {.netns = to->netns, .direct = to->direct, .device = {.dev = dev_of(disk), .op = op}};
 
 	__builtin_memcpy(o.comm, to->comm, TASK_COMM_LEN);
@@ -698,16 +700,19 @@ int bio_queue(__u64 *ctx)
 {
 	struct bio *bio = (struct bio *)ctx[0];
 	struct task_struct *t = bpf_get_current_task_btf();
-	__u32 op = operation(bio->bi_opf);
 	struct origin o = {.nr = IN_KERNEL};
 	__u64 dentry = 0;
 
 	if (!wanted(t->tgid))
 		return 0;
+	/* Before there is more than one way to get here: pointers are what the verifier
+	 * takes longest for. */
+	struct target to = {.netns = netns_of(t)};
+	struct gendisk *disk = bio->bi_bdev->bd_disk;
+	__u32 op = operation(bio->bi_opf);
 	if (op == OP_WRITE && !bio->bi_iter.bi_size)
 		op = OP_FLUSH;
 	bool data = op == OP_READ || op == OP_WRITE;
-	struct target to = {.netns = netns_of(t)};
 	current_group((struct name *)to.comm);
 	if (t->flags & PF_IO_WORKER)
 		o.nr = sys_io_uring_enter;
@@ -718,7 +723,7 @@ int bio_queue(__u64 *ctx)
 	__u64 inode = judge(&to, &o, data, &dentry);
 	to.nr = o.nr;
 	set_inode(&to, (struct inode *)inode);
-	count_owner(bio, &to, op);
+	count_owner(bio, disk, &to, op);
 	count_target(&to, inode, dentry);
 	return 0;
 }

@@ -70,6 +70,7 @@ type Trace struct {
 	// atDevice is what was last put of each device's time in flight: a request that
 	// ends between two reads of ours must not make the sum smaller.
 	atDevice map[string]float64
+	requests []bpfUnderWay // room for those at the devices
 }
 
 // Start attaches the programs. The caller closes it.
@@ -101,7 +102,7 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trace{set, mounts{}, newFiles(), map[string]float64{}}, nil
+	return &Trace{set, mounts{}, newFiles(), map[string]float64{}, make([]bpfUnderWay, maxRequests)}, nil
 }
 
 // Read puts the sums since the start. What has not happened yet is left out;

@@ -193,8 +193,7 @@ func (t *Trace) addInFlight(of func(dev uint32) *Device) error {
 	if err != nil {
 		return err
 	}
-	slots := make([]bpfUnderWay, maxRequests)
-	if err := t.Maps.Variables[bpfVarRequests].Get(slots); err != nil {
+	if err := t.Maps.Variables[bpfVarRequests].Get(t.requests); err != nil {
 		return fmt.Errorf("read what is at the disks: %w", err)
 	}
 	var ts unix.Timespec
@@ -202,8 +201,8 @@ func (t *Trace) addInFlight(of func(dev uint32) *Device) error {
 		return fmt.Errorf("read the clock: %w", err)
 	}
 	since := map[uint32][]uint64{}
-	for i := range slots {
-		if u := &slots[i]; u.Address != 0 && u.At >= resumed {
+	for i := range t.requests {
+		if u := &t.requests[i]; u.Address != 0 && u.At >= resumed {
 			dev := u.Owner.Device.Dev
 			since[dev] = append(since[dev], u.At)
 		}

@@ -286,11 +286,10 @@ static __always_inline void call_of(struct call_at *c, struct task_struct *t)
 		c->call = calls[nr];
 }
 
-static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
+/* file_of returns the address of an open file; 0 if there is none. */
+static __always_inline __u64 file_of(struct fdtable *table, __u32 fd)
 {
-	struct task_struct___blocked *t = (void *)task;
-	struct fdtable *table = t->files->fdt;
-	struct file *f = 0;
+	__u64 f = 0;
 
 	if (fd < table->max_fds)
 		bpf_probe_read_kernel(&f, sizeof(f), table->fd + fd);
@@ -383,13 +382,15 @@ static __always_inline void set_address(struct cause *c, struct sock *sk, __u16 
 }
 
 /* by_file says what a call that is about a file waits for; of a polled file,
- * whether it is the one. */
-static __always_inline bool by_file(struct cause *c, struct task_struct *t, struct pollfd *p, bool polled)
+ * whether it is the one. The file comes as its address. */
+SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
 {
-	struct file *f = file_of(t, p->fd);
+	struct file *f = (struct file *)file;
 	__u16 kind = kind_of(f), family = 0;
 	__u8 state = 0;
 
+	if (!c)
+		return false;
 	if (kind == S_IFIFO && !polled)
 		c->reason = REASON_PIPE;
 	if (kind != S_IFSOCK)
@@ -403,7 +404,7 @@ static __always_inline bool by_file(struct cause *c, struct task_struct *t, stru
 	if (polled && c->peer == PEER_NONE)
 		return false;
 	if (c->reason == REASON_OTHER || polled)
-		c->reason = p->events & POLLIN ? REASON_SOCKET_READ : REASON_SOCKET_WRITE;
+		c->reason = events & POLLIN ? REASON_SOCKET_READ : REASON_SOCKET_WRITE;
 	if (polled && state == TCP_SYN_SENT && family != AF_UNIX)
 		c->reason = REASON_CONNECT;
 	return true;
@@ -413,6 +414,7 @@ static __always_inline bool by_file(struct cause *c, struct task_struct *t, stru
  * another thread than the current one the polled files cannot be read. */
 static __always_inline void by_files(struct cause *c, struct task_struct *t, struct call_at *at, bool current)
 {
+	struct fdtable *open = ((struct task_struct___blocked *)t)->files->fdt;
 	struct pollfd fds[POLLED] = {};
 	bool polled = at->call == CALL_POLL;
 	__u32 n = 1;
@@ -426,7 +428,7 @@ static __always_inline void by_files(struct cause *c, struct task_struct *t, str
 		fds[0].events = at->call == CALL_READ ? POLLIN : 0;
 	}
 	for (int i = 0; i < POLLED; i++) {
-		if (i >= n || by_file(c, t, &fds[i], polled))
+		if (i >= n || by_file(c, file_of(open, fds[i].fd), fds[i].events, polled))
 			return;
 	}
 }
