@@ -145,6 +145,7 @@ func watchWith(ctx context.Context, t trace.Tracer, d time.Duration, file string
 		return seen, fail(exitMissing, err)
 	}
 	running, err := t.Start()
+	trace.ForgetTypes()
 	if err != nil {
 		return seen, fail(exitMissing, err)
 	}

@@ -44,7 +44,7 @@ One sample stands for 1/99 of a second. The file that -o writes is a pprof
 profile: go tool pprof FILE, speedscope FILE.`
 
 const cost = "6 to 20 µs of BPF run time a sample, 99 samples a second on each busy CPU: 0.06 to 0.2 % of it (Linux 6.18); " +
-	"fetching samples and naming functions 0.2 to 0.6 % of one CPU, and 0.25 s of it once, at the start"
+	"fetching samples and naming functions 0.2 to 0.6 % of one CPU, and 0.1 s of it once, at the start"
 
 var blind = []string{
 	"what takes less than some tens of milliseconds of CPU time in all is found by chance, or not",

@@ -20,6 +20,10 @@ const (
 	kallsyms = "/proc/kallsyms"
 	// maxKernelSymbols is several times what a kernel with all its modules has.
 	maxKernelSymbols = 1 << 20
+	// usualKernelSymbols is what a kernel without many modules has, with names of
+	// so many bytes.
+	usualKernelSymbols = 1 << 17
+	usualKernelName    = 28
 	// longestKernelFunction is how far behind a symbol an address may lie; the list
 	// has no sizes.
 	longestKernelFunction = 1 << 20
@@ -60,15 +64,15 @@ func readKernel() *kernelTable {
 		return &kernelTable{err: fmt.Errorf("name the kernel's functions: %w", err)}
 	}
 	defer file.Close()
-	t := parseKernel(file)
+	t := parseKernel(file, usualKernelSymbols)
 	shared.table = weak.Make(t)
 	return t
 }
 
 // parseKernel reads a list as /proc/kallsyms has it: "ffffffff81000000 T _stext",
-// and behind it a module's name in brackets.
-func parseKernel(list io.Reader) *kernelTable {
-	t := &kernelTable{}
+// and behind it a module's name in brackets. It is told for how many to make room.
+func parseKernel(list io.Reader, room int) *kernelTable {
+	t := &kernelTable{list: make([]kernelSymbol, 0, room), text: make([]byte, 0, room*usualKernelName)}
 	lines := bufio.NewScanner(list)
 	hidden := 0
 	for lines.Scan() && len(t.list) < maxKernelSymbols {
@@ -90,7 +94,6 @@ func parseKernel(list io.Reader) *kernelTable {
 		t.text = append(append(t.text, rest...), '\n')
 	}
 	slices.SortStableFunc(t.list, func(a, b kernelSymbol) int { return cmp.Compare(a.addr(), b.addr()) })
-	t.list, t.text = slices.Clone(t.list), slices.Clone(t.text) // without the room to grow
 	t.err = wrong(lines.Err(), len(t.list), hidden)
 	return t
 }

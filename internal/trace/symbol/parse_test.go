@@ -51,7 +51,7 @@ ffffffffc0000000 t in_module	[nf_conntrack]
 `
 
 func TestParseKernel(t *testing.T) {
-	k := parseKernel(strings.NewReader(kernelList))
+	k := parseKernel(strings.NewReader(kernelList), 0)
 	if k.err != nil {
 		t.Fatal(k.err)
 	}
@@ -66,7 +66,7 @@ func TestParseKernel(t *testing.T) {
 }
 
 func TestHiddenKernelIsSaidPlainly(t *testing.T) {
-	k := parseKernel(strings.NewReader("0000000000000000 T _stext\n0000000000000000 t first\n"))
+	k := parseKernel(strings.NewReader("0000000000000000 T _stext\n0000000000000000 t first\n"), 0)
 	if !errors.Is(k.err, fs.ErrPermission) || !strings.Contains(k.err.Error(), "kptr_restrict") {
 		t.Error(k.err)
 	}
@@ -124,7 +124,7 @@ func FuzzMaps(f *testing.F) {
 func FuzzKernel(f *testing.F) {
 	f.Add(kernelList, uint64(0xffffffff81000100))
 	f.Fuzz(func(t *testing.T, text string, addr uint64) {
-		parseKernel(strings.NewReader(text)).find(addr)
+		parseKernel(strings.NewReader(text), 0).find(addr)
 	})
 }
 

@@ -24,7 +24,7 @@ import (
 // Looks take at most one part in looksWorth of one core, and are at least
 // oftenest and at most seldomest apart.
 const (
-	looksWorth = 500
+	looksWorth = 1000
 	oftenest   = 250 * time.Millisecond
 	seldomest  = 5 * time.Second
 )
@@ -54,7 +54,7 @@ That tells why a load average is high: it counts the runnable threads and those
 in uninterruptible sleep. Numbers of threads are means over all looks.`
 
 const cost = "0.5 ms of CPU time a look with 1,200 threads (0.36 µs of BPF run time each; Linux 6.18), four looks a second, fewer where " +
-	"they would use more than 0.2 % of one core; nothing runs in between"
+	"they would use more than 0.1 % of one core; nothing runs in between"
 
 var blind = []string{
 	"states are samples: a sleep shorter than the time between two looks (0.25 s, longer with very many threads) is seen only now and then, in proportion to its length",
