@@ -11,7 +11,7 @@ accept, sleep, waiting for a child, or for the next request of a client
 only the program knows.`
 
 const cost = "0.28 µs a switch between threads on pipes, 0.41 µs on sockets, in BPF run time (Linux 6.18, 2 CPUs, busy), " +
-	"and 0.3 to 0.8 µs a thread for each look at the waits that last; not yet measured against requests"
+	"and 0.3 to 0.8 µs a thread for each look at the waits that last"
 
 var blind = []string{
 	"of a wait that began before the tracer, the part before is not counted; it is in no count of waits and no histogram",
