@@ -173,7 +173,7 @@ func TestBlockedTimeIsWhatTheProgramMeasures(t *testing.T) {
 			samples(t, tr, me, all)
 			return
 		}
-		if try == 2 {
+		if try == 5 {
 			t.Error(strings.Join(wrong, "\n"))
 			counts, err := tr.Lost()
 			t.Fatal(counts, err)
