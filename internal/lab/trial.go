@@ -44,8 +44,7 @@ type Shot struct {
 	GoodRPS   *float64 `json:"good_rps,omitempty"`
 	GoodShare *float64 `json:"good_share,omitempty"`
 	P99       *float64 `json:"p99_us,omitempty"`
-	// VerdictSeconds is from the end of the load to the verdict; nil in a run
-	// that was judged again.
+	// VerdictSeconds is from the last reading to the verdict, when the run was made.
 	VerdictSeconds *float64 `json:"verdict_seconds,omitempty"`
 }
 
