@@ -29,7 +29,8 @@ twin. The twin's verdict must be quiet.
 
 Two simple ways of judging are held beside it, on the same recordings. "Largest
 z-score" names the signal that moved most from baseline to hold, in standard
-deviations; it leads to all rules whose answer rests on that signal. "Mixin alerts"
+deviations (or the signals: many rise from nothing); it leads to all rules whose
+answer rests on it. "Mixin alerts"
 are those of the node_exporter mixin, without their waiting times; each leads to
 the rules that a person of good will would look at. Such a way is right when any
 rule that it leads to is what binds first, and alone right when all are the truth.
