@@ -65,6 +65,7 @@ func checkRenders(t *testing.T, c *Case) {
 const good = `
 id: one
 title: t
+symptom: s
 what: w
 vars: {limit: "1"}
 steps:
@@ -81,6 +82,12 @@ func TestParseCaseRefuses(t *testing.T) {
 		{"an unknown field", "title: t\n", "title: t\ntitel: t\n", "field titel not found"},
 		{"an odd id", "id: one", "id: One/..", `id "One/.."`},
 		{"an empty what", "what: w", "what: ''", "what is empty"},
+		{"no symptom", "symptom: s", "symptom: ''", "symptom is empty"},
+		{"a tale for a symptom", "symptom: s", "symptom: " + strings.Repeat("long ", 30), "one line of at most 100"},
+		{"a twin without a measure", "mends: [", "twin: {}\nmends: [", "twin: needs measure"},
+		{"a limit behind that is not named", "root: [a.b], ", "root: [a.b], then: [{hidden: true}], ", "then 1: needs root"},
+		{"a limit behind that cannot be mended", "root: [a.b], ", "root: [a.b], then: [{root: [a.c]}], ", "no mend for rule a.c"},
+		{"a root of what is healthy", "answer: cause", "answer: healthy", "has no root"},
 		{"an unknown host", "host: server", "host: srv", `host "srv"`},
 		{"a global setting as a namespace's", "net.core.somaxconn", "kernel.panic", "only settings below net."},
 		{"two kinds in a step", "  - sysctl:", "  - nft: {host: server, rules: x}\n    sysctl:", "2 kinds of step"},
