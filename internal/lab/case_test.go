@@ -15,9 +15,11 @@ func TestCasesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "client-ports connect-scarce conntrack-full cpu-neighbour descriptors direct-io disk-neighbour healthy healthy-one-worker healthy-saturated " +
-		"listen-backlog php-sqrt php-workers short-lived slow-app slow-generator switch-storm throughput-chain time-wait-connect time-wait-reuse " +
-		"upstream-ports worker-connections zombies"
+	want := "bandwidth-limit client-ports connect-scarce conntrack-full cpu-neighbour descriptors direct-io disk-neighbour " +
+		"firewall-drop firewall-reject fpm-backlog healthy healthy-one-worker healthy-saturated keepalive-idle " +
+		"listen-backlog nagle packet-loss packet-loss-filter packet-rate-limit php-sqrt php-workers redis-slow short-lived " +
+		"slow-app slow-generator switch-storm syn-flood throughput-chain time-wait-connect time-wait-reuse tls-handshakes " +
+		"tw-buckets upstream-ports worker-connections zombies"
 	var have []string
 	for _, c := range list {
 		have = append(have, c.ID)
