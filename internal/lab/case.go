@@ -43,6 +43,7 @@ type Step struct {
 	NFT           *NFT           `yaml:"nft" json:"nft,omitempty"`
 	File          *File          `yaml:"file" json:"file,omitempty"`
 	DiskFile      *DiskFile      `yaml:"disk_file" json:"disk_file,omitempty"`
+	Cgroup        *Cgroup        `yaml:"cgroup" json:"cgroup,omitempty"`
 	Nginx         *Service       `yaml:"nginx" json:"nginx,omitempty"`
 	PHPFPM        *Service       `yaml:"php_fpm" json:"php_fpm,omitempty"`
 	Process       *Process       `yaml:"process" json:"process,omitempty"`
@@ -94,6 +95,11 @@ type Service struct {
 	// Processes is how many processes the service's user may have, as far as
 	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
 	Processes int `yaml:"processes" json:"processes,omitempty"`
+	// Cgroup names the group of an earlier step that it begins in.
+	Cgroup string `yaml:"cgroup" json:"cgroup,omitempty"`
+	// CPUs is the list of CPUs that it may run on, as "0,2-3"; empty after its
+	// template is filled in leaves it all.
+	CPUs string `yaml:"cpus" json:"cpus,omitempty"`
 }
 
 // Process starts Count copies of a command in the work directory and, where
@@ -233,6 +239,12 @@ func (s Step) check(files fs.FS) error {
 		set++
 		if !fs.ValidPath(v.Path) || v.Kilobytes <= 0 || v.Kilobytes > 64<<10 {
 			return fmt.Errorf("disk_file %q of %d KiB: expected a path inside the disk directory and at most 64 MiB", v.Path, v.Kilobytes)
+		}
+	}
+	if v := s.Cgroup; v != nil {
+		set++
+		if err := v.check(); err != nil {
+			return err
 		}
 	}
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {
