@@ -19,6 +19,8 @@ import (
 type Case struct {
 	ID    string `yaml:"id" json:"id"`
 	Title string `yaml:"title" json:"title"`
+	// Symptom is what the person on call is told: what users see, never why.
+	Symptom string `yaml:"symptom" json:"symptom"`
 	// What is one paragraph for the reader: what the case causes, and how.
 	What string `yaml:"what" json:"what"`
 	// Vars fill the templates of steps and load; they stand at their faulty values.
@@ -28,7 +30,9 @@ type Case struct {
 	Truth Truth             `yaml:"truth" json:"truth"`
 	// Mends are what a person would change, one for each limit of the case.
 	Mends []Mend `yaml:"mends" json:"mends,omitempty"`
-	Seen  Seen   `yaml:"seen" json:"seen"`
+	// Twin is nil where the load itself tells the case from its healthy twin.
+	Twin *Twin `yaml:"twin" json:"twin,omitempty"`
+	Seen Seen  `yaml:"seen" json:"seen"`
 }
 
 // Step is one typed thing to do when a case is brought up; exactly one field
@@ -39,6 +43,7 @@ type Step struct {
 	NFT           *NFT           `yaml:"nft" json:"nft,omitempty"`
 	File          *File          `yaml:"file" json:"file,omitempty"`
 	DiskFile      *DiskFile      `yaml:"disk_file" json:"disk_file,omitempty"`
+	Cgroup        *Cgroup        `yaml:"cgroup" json:"cgroup,omitempty"`
 	Nginx         *Service       `yaml:"nginx" json:"nginx,omitempty"`
 	PHPFPM        *Service       `yaml:"php_fpm" json:"php_fpm,omitempty"`
 	Process       *Process       `yaml:"process" json:"process,omitempty"`
@@ -90,6 +95,11 @@ type Service struct {
 	// Processes is how many processes the service's user may have, as far as
 	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
 	Processes int `yaml:"processes" json:"processes,omitempty"`
+	// Cgroup names the group of an earlier step that it begins in.
+	Cgroup string `yaml:"cgroup" json:"cgroup,omitempty"`
+	// CPUs is the list of CPUs that it may run on, as "0,2-3"; empty after its
+	// template is filled in leaves it all.
+	CPUs string `yaml:"cpus" json:"cpus,omitempty"`
 }
 
 // Process starts Count copies of a command in the work directory and, where
@@ -134,19 +144,6 @@ func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 // MarshalText writes the form that UnmarshalYAML reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// Truth is what a right verdict says.
-type Truth struct {
-	Answer model.Answer `yaml:"answer" json:"answer"`
-	// Root are the rules one of which must be named, and no other.
-	Root []string `yaml:"root" json:"root,omitempty"`
-	// Subject are labels that the named finding must have.
-	Subject map[string]string `yaml:"subject" json:"subject,omitempty"`
-	// Quiet are rules that must not be confirmed anywhere in the verdict.
-	Quiet []string `yaml:"quiet" json:"quiet,omitempty"`
-	// Mended are the answers that are right once every mend is applied.
-	Mended []model.Answer `yaml:"mended" json:"mended,omitempty"`
-}
-
 // Mend is one thing a person would change when one of Rules is named. Subject,
 // when given, narrows it to findings with these labels.
 type Mend struct {
@@ -187,10 +184,16 @@ func parseCase(data []byte, files fs.FS) (*Case, error) {
 	if !plainName(c.ID) {
 		bad("id %q: expected lower-case letters, digits and dashes", c.ID)
 	}
-	for name, v := range map[string]string{"title": c.Title, "what": c.What, "seen.with": c.Seen.With, "seen.faulty": c.Seen.Faulty} {
+	for name, v := range map[string]string{"title": c.Title, "symptom": c.Symptom, "what": c.What, "seen.with": c.Seen.With, "seen.faulty": c.Seen.Faulty} {
 		if strings.TrimSpace(v) == "" {
 			bad("%s is empty", name)
 		}
+	}
+	if len(c.Symptom) > 100 || strings.Contains(strings.TrimSpace(c.Symptom), "\n") {
+		bad("symptom: expected one line of at most 100 characters")
+	}
+	if c.Twin != nil && c.Twin.Measure == "" {
+		bad("twin: needs measure")
 	}
 	for i, s := range c.Steps {
 		if err := s.check(files); err != nil {
@@ -236,6 +239,12 @@ func (s Step) check(files fs.FS) error {
 		set++
 		if !fs.ValidPath(v.Path) || v.Kilobytes <= 0 || v.Kilobytes > 64<<10 {
 			return fmt.Errorf("disk_file %q of %d KiB: expected a path inside the disk directory and at most 64 MiB", v.Path, v.Kilobytes)
+		}
+	}
+	if v := s.Cgroup; v != nil {
+		set++
+		if err := v.check(); err != nil {
+			return err
 		}
 	}
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {
@@ -288,19 +297,6 @@ func (l Load) check() error {
 	return nil
 }
 
-func (t Truth) check() error {
-	switch t.Answer {
-	case model.AnswerCause:
-		if len(t.Root) == 0 || len(t.Mended) == 0 {
-			return errors.New("truth: a cause needs root (rule ids) and mended (answers)")
-		}
-	case model.AnswerHealthy, model.AnswerCapacity:
-	default:
-		return fmt.Errorf("truth: answer %q: expected cause, healthy or capacity", t.Answer)
-	}
-	return nil
-}
-
 // checkMends makes sure that every cause which may be named can be mended.
 func (c *Case) checkMends() error {
 	var errs []error
@@ -319,7 +315,7 @@ func (c *Case) checkMends() error {
 		}
 	}
 	if c.Truth.Answer == model.AnswerCause {
-		for _, r := range c.Truth.Root {
+		for _, r := range c.Truth.roots() {
 			if !mended[r] {
 				errs = append(errs, fmt.Errorf("truth: no mend for rule %s", r))
 			}

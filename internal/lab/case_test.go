@@ -15,15 +15,9 @@ func TestCasesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "client-ports connect-scarce conntrack-full cpu-neighbour descriptors direct-io disk-neighbour healthy healthy-one-worker healthy-saturated " +
-		"listen-backlog php-sqrt php-workers short-lived slow-app slow-generator switch-storm throughput-chain time-wait-connect time-wait-reuse " +
-		"upstream-ports worker-connections zombies"
-	var have []string
-	for _, c := range list {
-		have = append(have, c.ID)
-	}
-	if got := strings.Join(have, " "); got != want {
-		t.Errorf("cases are\n%s, want\n%s", got, want)
+	folders, err := fs.Glob(cases.FS, "*/case.yaml")
+	if err != nil || len(list) != len(folders) || len(list) < 30 {
+		t.Errorf("%d cases in %d folders; want one each, and some dozens (%v)", len(list), len(folders), err)
 	}
 	for _, c := range list {
 		t.Run(c.ID, func(t *testing.T) { checkRenders(t, c) })
@@ -65,6 +59,7 @@ func checkRenders(t *testing.T, c *Case) {
 const good = `
 id: one
 title: t
+symptom: s
 what: w
 vars: {limit: "1"}
 steps:
@@ -81,6 +76,12 @@ func TestParseCaseRefuses(t *testing.T) {
 		{"an unknown field", "title: t\n", "title: t\ntitel: t\n", "field titel not found"},
 		{"an odd id", "id: one", "id: One/..", `id "One/.."`},
 		{"an empty what", "what: w", "what: ''", "what is empty"},
+		{"no symptom", "symptom: s", "symptom: ''", "symptom is empty"},
+		{"a tale for a symptom", "symptom: s", "symptom: " + strings.Repeat("long ", 30), "one line of at most 100"},
+		{"a twin without a measure", "mends: [", "twin: {}\nmends: [", "twin: needs measure"},
+		{"a limit behind that is not named", "root: [a.b], ", "root: [a.b], then: [{hidden: true}], ", "then 1: needs root"},
+		{"a limit behind that cannot be mended", "root: [a.b], ", "root: [a.b], then: [{root: [a.c]}], ", "no mend for rule a.c"},
+		{"a root of what is healthy", "answer: cause", "answer: healthy", "has no root"},
 		{"an unknown host", "host: server", "host: srv", `host "srv"`},
 		{"a global setting as a namespace's", "net.core.somaxconn", "kernel.panic", "only settings below net."},
 		{"two kinds in a step", "  - sysctl:", "  - nft: {host: server, rules: x}\n    sysctl:", "2 kinds of step"},

@@ -27,6 +27,7 @@ const trackMax = "net.netfilter.nf_conntrack_max"
 const tryCase = `
 id: try
 title: t
+symptom: s
 what: w
 vars: {limit: "17", track: "262007", rules: "ct state new accept;"}
 steps:
