@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/cgroup"
+	"plimsoll/internal/probe/filesystem"
 	"plimsoll/internal/probe/kernel"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
@@ -17,5 +18,5 @@ import (
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), nginx.All(), phpfpm.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), servicelog.All())
 }
