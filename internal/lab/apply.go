@@ -68,6 +68,8 @@ func (l *Lab) apply(ctx context.Context, s Step, v values) error {
 		return writeFile(l.Cases, s.File, v)
 	case s.DiskFile != nil:
 		return l.writeDiskFile(s.DiskFile, v["disk"])
+	case s.Cgroup != nil:
+		return l.makeCgroup(s.Cgroup, v)
 	case s.Nginx != nil:
 		return l.startNginx(ctx, s.Nginx, v)
 	case s.PHPFPM != nil:
@@ -171,7 +173,7 @@ func (l *Lab) startNginx(ctx context.Context, s *Service, v values) error {
 	}
 	config := filepath.Join(v["dir"], s.Config)
 	argv := []string{program, "-p", v["dir"], "-e", filepath.Join(v["dir"], "nginx-start.log"), "-c", config}
-	return l.startAndWait(ctx, s, "nginx", v["dir"], argv)
+	return l.startAndWait(ctx, s, "nginx", v, argv)
 }
 
 func (l *Lab) startPHPFPM(ctx context.Context, s *Service, v values) error {
@@ -180,14 +182,24 @@ func (l *Lab) startPHPFPM(ctx context.Context, s *Service, v values) error {
 		return err
 	}
 	config := filepath.Join(v["dir"], s.Config)
-	return l.startAndWait(ctx, s, "php-fpm", v["dir"], []string{program, "--nodaemonize", "--fpm-config", config})
+	return l.startAndWait(ctx, s, "php-fpm", v, []string{program, "--nodaemonize", "--fpm-config", config})
 }
 
-func (l *Lab) startAndWait(ctx context.Context, s *Service, name, dir string, argv []string) error {
+func (l *Lab) startAndWait(ctx context.Context, s *Service, name string, v values, argv []string) error {
 	if s.Processes > 0 {
 		argv = append([]string{"prlimit", fmt.Sprintf("--nproc=%d", s.Processes)}, argv...)
 	}
-	c, err := l.start(l.netns(s.Host), name, dir, 0, argv)
+	cpus, err := v.render(name+" cpus", s.CPUs)
+	if err != nil {
+		return err
+	}
+	if cpus != "" {
+		argv = append([]string{"taskset", "--cpu-list", cpus}, argv...)
+	}
+	if s.Cgroup != "" {
+		argv = l.enterCgroup(s.Cgroup, argv)
+	}
+	c, err := l.start(l.netns(s.Host), name, v["dir"], 0, argv)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ type Step struct {
 	Offload       *Offload       `yaml:"offload" json:"offload,omitempty"`
 	File          *File          `yaml:"file" json:"file,omitempty"`
 	DiskFile      *DiskFile      `yaml:"disk_file" json:"disk_file,omitempty"`
+	Cgroup        *Cgroup        `yaml:"cgroup" json:"cgroup,omitempty"`
 	Nginx         *Service       `yaml:"nginx" json:"nginx,omitempty"`
 	PHPFPM        *Service       `yaml:"php_fpm" json:"php_fpm,omitempty"`
 	Process       *Process       `yaml:"process" json:"process,omitempty"`
@@ -113,6 +114,11 @@ type Service struct {
 	// Processes is how many processes the service's user may have, as far as
 	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
 	Processes int `yaml:"processes" json:"processes,omitempty"`
+	// Cgroup names the group of an earlier step that it begins in.
+	Cgroup string `yaml:"cgroup" json:"cgroup,omitempty"`
+	// CPUs is the list of CPUs that it may run on, as "0,2-3"; empty after its
+	// template is filled in leaves it all.
+	CPUs string `yaml:"cpus" json:"cpus,omitempty"`
 }
 
 // Process starts Count copies of a command in the work directory and, where
@@ -266,6 +272,12 @@ func (s Step) check(files fs.FS) error {
 		set++
 		if !fs.ValidPath(v.Path) || v.Kilobytes <= 0 || v.Kilobytes > 64<<10 {
 			return fmt.Errorf("disk_file %q of %d KiB: expected a path inside the disk directory and at most 64 MiB", v.Path, v.Kilobytes)
+		}
+	}
+	if v := s.Cgroup; v != nil {
+		set++
+		if err := v.check(); err != nil {
+			return err
 		}
 	}
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {

@@ -17,11 +17,11 @@ import (
 
 // entry is one line of the journal: a change, written before it is made.
 type entry struct {
-	// Do is "case", "dir", "netns", "process", "claim" or "machine_sysctl".
+	// Do is "case", "dir", "netns", "process", "cgroup", "claim" or "machine_sysctl".
 	Do string `json:"do"`
 	// Name is the case's id, the namespace's, the process's or the setting's name.
 	Name string `json:"name"`
-	// Path is the directory that was made.
+	// Path is the directory that was made, the cgroup's among them.
 	Path string `json:"path,omitempty"`
 	// PID and Start (clock ticks since boot, field 22 of /proc/PID/stat) are
 	// one process for as long as the machine is up.
@@ -97,7 +97,7 @@ func (l *Lab) undo() error {
 		return fmt.Errorf("%w; see %s", err, l.journalPath())
 	}
 	// The setting that the whole machine feels comes first, whatever else fails.
-	err = l.undoKinds(entries, "machine_sysctl", "claim", "process", "netns", "dir")
+	err = l.undoKinds(entries, "machine_sysctl", "claim", "process", "cgroup", "netns", "dir")
 	if err != nil {
 		return fmt.Errorf("lab: not everything could be undone (%s keeps the list; try `plimsoll lab down` again): %w", l.journalPath(), err)
 	}
@@ -131,6 +131,8 @@ func (l *Lab) undoEntry(e entry) error {
 		return l.release(e.Name)
 	case "process":
 		return endProcess(e)
+	case "cgroup":
+		return l.removeCgroup(e)
 	case "netns":
 		return deleteNetNS(e.Name)
 	case "dir":

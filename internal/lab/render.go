@@ -97,6 +97,12 @@ func (c *Case) checkVars(files fs.FS) error {
 			if text, err := s.File.text(files); err == nil {
 				all.WriteString(text)
 			}
+		case s.Cgroup != nil:
+			all.WriteString(strings.Join(s.Cgroup.texts(), " "))
+		case s.Nginx != nil:
+			all.WriteString(s.Nginx.CPUs)
+		case s.PHPFPM != nil:
+			all.WriteString(s.PHPFPM.CPUs)
 		case s.Process != nil:
 			all.WriteString(strings.Join(s.Process.Command, " "))
 			all.WriteString(" ." + s.Process.Unless + " ")

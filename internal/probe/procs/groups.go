@@ -68,6 +68,7 @@ type level struct {
 	limits                 bool    // worstFiles is known
 	busiest                float64
 	busiestMissing         bool // of some process it is not known
+	allowed                int  // the fewest CPUs that one of its threads may run on; 0: not known
 }
 
 // addThread adds what one thread used between two looks.
@@ -107,6 +108,11 @@ func (l *level) add(p *process) {
 	l.busiestMissing = l.busiestMissing || p.unexamined
 	if p.kernel {
 		return
+	}
+	for _, t := range p.tasks {
+		if t.cpus > 0 && (l.allowed == 0 || t.cpus < l.allowed) {
+			l.allowed = t.cpus
+		}
 	}
 	l.files += p.files
 	l.filesMissing = l.filesMissing || !p.detailed || denied(p.filesErr)

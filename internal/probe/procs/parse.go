@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
+	"unicode"
 )
 
 // stat is what is used of /proc/PID/stat or /proc/PID/task/TID/stat, see
@@ -134,6 +136,27 @@ func parseStatus(b []byte) (switches, error) {
 		return switches{}, fmt.Errorf("parse status: %w", err)
 	}
 	return switches{v, n}, nil
+}
+
+// parseAllowedCPUs counts the CPUs that a thread may run on, from the mask in
+// /proc/PID/task/TID/status; it has a comma between 32 of them. 0 means that
+// the file does not say.
+func parseAllowedCPUs(b []byte) (cpus int) {
+	for line := range bytes.Lines(b) {
+		mask, ok := bytes.CutPrefix(line, []byte("Cpus_allowed:"))
+		if !ok {
+			continue
+		}
+		for _, word := range bytes.FieldsFunc(mask, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+			n, err := strconv.ParseUint(string(word), 16, 32)
+			if err != nil {
+				return 0
+			}
+			cpus += bits.OnesCount64(n)
+		}
+		return cpus
+	}
+	return 0
 }
 
 // diskIO is what a process had read from and written to block devices, in

@@ -66,6 +66,14 @@ func TestParseOthers(t *testing.T) {
 	if got, err := parseStatus(files(t, "/status")[0]); err != nil || got != (switches{6, 24}) {
 		t.Errorf("status %v, %v", got, err)
 	}
+	if got := parseAllowedCPUs(files(t, "/status")[0]); got != 2 {
+		t.Errorf("may run on %d CPUs, want 2", got)
+	}
+	for mask, want := range map[string]int{"ff,00000001": 9, "0": 0, "x": 0, "": 0} {
+		if got := parseAllowedCPUs([]byte("Cpus_allowed:\t" + mask + "\n")); got != want {
+			t.Errorf("mask %q: %d CPUs, want %d", mask, got, want)
+		}
+	}
 	if got, err := parseIO([]byte("rchar: 5\nread_bytes: 12288\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n")); err != nil || got != (diskIO{12288, 4096}) {
 		t.Errorf("io %v, %v", got, err)
 	}
@@ -111,6 +119,9 @@ func FuzzParseLines(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _ = parseStatus(b)
+		if parseAllowedCPUs(b) < 0 {
+			t.Errorf("fewer than no CPUs of %q", b)
+		}
 		_, _ = parseIO(b)
 		_, _ = parseLimits(b)
 		_, _ = parseSchedstat(b)

@@ -77,6 +77,7 @@ type thread struct {
 	sw           switches
 	user, system uint64 // clock ticks
 	ticked       bool   // user and system were read
+	cpus         int    // it may run on so many CPUs; 0: not known
 }
 
 // visit reads the process's stat, once a round, adds what it used since the
@@ -381,6 +382,7 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 	if t.sw, err = parseStatus(b); err != nil {
 		return nil, false, err
 	}
+	t.cpus = parseAllowedCPUs(b)
 	if !multi && r.tree.delays {
 		return t, true, nil
 	}

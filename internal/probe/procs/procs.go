@@ -241,6 +241,9 @@ func (r *reader) putLevel(out *probe.Out, g *group) {
 	}
 	out.Put(memoryBytes, float64(l.residentPages)*float64(os.Getpagesize()), g.name, "resident")
 	out.Put(memoryBytes, float64(l.virtual), g.name, "virtual")
+	if l.allowed > 0 {
+		out.Put(allowedCPUs, float64(l.allowed), g.name)
+	}
 	if !l.filesMissing {
 		out.Put(openFiles, float64(l.files), g.name)
 	}

@@ -53,6 +53,8 @@ var (
 		"Share of one CPU that the busiest single thread of the group used since the last reading.", "/proc/PID/task/TID/schedstat", "top -H; pidstat -t -C NAME 1")
 	runDelay = counter("plimsoll_process_run_delay_seconds_total", "seconds",
 		"Time that threads of the group could have run but waited for a CPU (also time throttled by a cgroup).", "/proc/PID/task/TID/schedstat", "pidstat -C NAME 1 (%wait)")
+	allowedCPUs = gauge("plimsoll_process_cpus_allowed", "cpus",
+		"CPUs that the group's threads may run on (affinity, cpuset); of the thread that may use the fewest.", fromStatus, "taskset -pc PID; grep Cpus_allowed /proc/PID/status")
 	starts = counter("plimsoll_process_starts_total", "processes",
 		"Processes of this name that began since Plimsoll began to look.", "/proc", "execsnoop; forkstat")
 	ends = counter("plimsoll_process_ends_total", "processes",
@@ -72,5 +74,5 @@ var (
 var signals = []*model.Signal{
 	numProcs, numThreads, cpuSeconds, contextSwitches, states, openFiles, worstFiles,
 	majorFaults, minorFaults, readBytes, writeBytes, memoryBytes, threadCPU,
-	busiestThread, runDelay, starts, ends, commandCPU, commandBusiest, commandGroup,
+	busiestThread, runDelay, allowedCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
 }
