@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/cgroup"
 	"plimsoll/internal/probe/kernel"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
@@ -15,5 +16,5 @@ import (
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), nginx.All(), phpfpm.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), nginx.All(), phpfpm.All())
 }
