@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,7 +36,7 @@ func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("work directory: %w", err)
 	}
-	if err := l.makeHosts(ctx); err != nil {
+	if err := l.makeHosts(ctx, slices.ContainsFunc(c.Steps, Step.onPath)); err != nil {
 		return nil, err
 	}
 	for i, s := range c.Steps {
@@ -58,6 +60,10 @@ func (l *Lab) apply(ctx context.Context, s Step, v values) error {
 		return setSysctl(l.netns(s.Sysctl.Host), s.Sysctl.Name, value)
 	case s.NFT != nil:
 		return l.loadRules(ctx, s.NFT, v)
+	case s.Qdisc != nil:
+		return l.addQdisc(ctx, s.Qdisc, v)
+	case s.Offload != nil:
+		return command(ctx, "ip", "-n", l.netns(s.Offload.Host), "link", "set", "eth0", "gso_max_segs", strconv.Itoa(s.Offload.Segments))
 	case s.File != nil:
 		return writeFile(l.Cases, s.File, v)
 	case s.DiskFile != nil:
@@ -107,6 +113,15 @@ func (l *Lab) loadRules(ctx context.Context, n *NFT, v values) error {
 		}
 		return nil
 	})
+}
+
+func (l *Lab) addQdisc(ctx context.Context, q *Qdisc, v values) error {
+	spec, err := v.render("qdisc", q.Spec)
+	if err != nil || strings.TrimSpace(spec) == "" {
+		return err
+	}
+	device := cmp.Or(q.Device, "eth0")
+	return command(ctx, "tc", append([]string{"-n", l.netns(q.Host), "qdisc", "add", "dev", device, "root"}, strings.Fields(spec)...)...)
 }
 
 func writeFile(files fs.FS, f *File, v values) error {

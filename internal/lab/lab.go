@@ -201,7 +201,7 @@ func (l *Lab) lock() (unlock func(), err error) {
 // missingTools says which programs the lab needs and does not find.
 func missingTools() error {
 	var missing []string
-	for program, pkg := range map[string]string{"ip": "iproute2", "nft": "nftables", "nginx": "nginx-light", "python3": "python3",
+	for program, pkg := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nginx": "nginx-light", "python3": "python3",
 		"redis-server": "redis-server", "stress": "stress", "sysbench": "sysbench", "fio": "fio", "prlimit": "util-linux"} {
 		if _, err := findProgram(program); err != nil {
 			missing = append(missing, pkg)
@@ -212,7 +212,8 @@ func missingTools() error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return fmt.Errorf("the lab needs programs that are not installed; try `make install-deps`, or apt-get install %s", strings.Join(missing, " "))
+		return fmt.Errorf("the lab needs programs that are not installed; try `make install-deps`, or apt-get install %s",
+			strings.Join(slices.Compact(missing), " "))
 	}
 	return nil
 }
