@@ -63,7 +63,12 @@ var (
 		Help:   "Sockets of the connecting side towards a destination, over all local addresses and ports; state is established, time_wait, syn_sent, close_wait, fin_wait or other.",
 		Source: fromConnections, ByHand: "ss -tan dst ADDR:PORT",
 	}
+	destinationOwner = &model.Signal{
+		Name: "plimsoll_tcp_destination_owner_info", Kind: model.Gauge, Unit: "none", Labels: []string{"dst", "owner"},
+		Help:   "1 for each process name that was found to hold an established connection towards a destination. One connection is looked up at a time, so further owners are found late.",
+		Source: fromConnections + "; PID/fd", ByHand: "ss -tnp dst ADDR:PORT",
+	}
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsTimeWait, portsUsable, destinationSockets}
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationOwner}

@@ -76,7 +76,7 @@ func open(h *probe.Host) (probe.Reader, error) {
 		return nil, fmt.Errorf("list sockets: %w", err)
 	}
 	return &reader{
-		host: h, conn: conn, table: newTable(), owners: newOwners(h),
+		host: h, conn: conn, table: newTable(), owners: newOwners(h), clients: newClients(h),
 		pace: pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixRequest(listening, unixShowName|unixShowQueueLen),
 		unixEstablished: unixRequest(1<<tcpEstablished, unixShowName),
@@ -90,7 +90,9 @@ type reader struct {
 	conn   *netlink.Conn
 	table  *table
 	owners *owners
-	reads  int
+	// clients are the processes that connect to destinations.
+	clients *clients
+	reads   int
 
 	flows    flows
 	pace     pace.Pace
@@ -358,6 +360,14 @@ func (r *reader) putDestinations(out *probe.Out, portsKnown bool) {
 		}
 		for s, n := range d.states {
 			out.Put(destinationSockets, float64(n), dst, stateNames[s])
+		}
+	}
+	if err := r.clients.find(chosen, out.Now()); err != nil {
+		out.Mark(destinationOwner, fmt.Errorf("find who connects to destinations: %w", err))
+	}
+	for i := range chosen {
+		for _, owner := range r.clients.of(chosen[i].dst) {
+			out.Put(destinationOwner, 1, r.reported[chosen[i].dst], owner)
 		}
 	}
 	if cut || r.flows.beyond > 0 {
