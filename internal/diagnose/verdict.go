@@ -74,6 +74,10 @@ func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
 			v.Grounds = append(v.Grounds, c.Finding)
 		}
 	}
+	v.Nearest = []model.Candidate{}
+	if v.Answer == model.AnswerUnclear {
+		v.Nearest = nearest(open, slices.Concat(v.Unknown, v.RuledOut))
+	}
 	v.Sentence = sentence(v.Answer, roots, open)
 	return v
 }
