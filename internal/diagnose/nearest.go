@@ -25,7 +25,7 @@ func nearest(open []*candidate, others []model.Finding) []model.Candidate {
 		}
 	}
 	list = slices.DeleteFunc(append(list, others...), func(f model.Finding) bool {
-		return f.Kind != kindCause || len(f.Clues) == 0 || f.Clues[0].ID == "applies"
+		return f.Kind != kindCause || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
 		return cmp.Or(
@@ -111,7 +111,7 @@ func settle(f model.Finding) string {
 			return x.Command
 		}
 	}
-	return f.Clues[0].ByHand
+	return "see what its clues say, by hand"
 }
 
 func byHand(c model.Clue) string {
