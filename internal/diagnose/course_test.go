@@ -11,8 +11,8 @@ func TestEventsBeforeTheLoad(t *testing.T) {
 	for name, c := range map[string]struct{ windows, refused, want string }{
 		"none before":                   {"{baseline: [0s, 4s], hold: [4s, 14s]}", "0x4 2+2x9", "s|confirmed|"},
 		"as many a second":              {"{baseline: [0s, 4s], hold: [4s, 14s]}", "0+2x14", "s|near|"},
-		"more than a tenth more":         {"{baseline: [0s, 5s], hold: [5s, 15s]}", "0 10 20 30 40 50 62 74 86 98 110 122 134 146 158 170", "s|confirmed|"},
-		"less than a tenth more":       {"{baseline: [0s, 5s], hold: [5s, 15s]}", "0 10 20 30 40 50 60.9 71.8 82.7 93.6 104.5 115.4 126.3 137.2 148.1 159", "s|near|"},
+		"more than a tenth more":        {"{baseline: [0s, 5s], hold: [5s, 15s]}", "0 10 20 30 40 50 62 74 86 98 110 122 134 146 158 170", "s|confirmed|"},
+		"less than a tenth more":        {"{baseline: [0s, 5s], hold: [5s, 15s]}", "0 10 20 30 40 50 60.9 71.8 82.7 93.6 104.5 115.4 126.3 137.2 148.1 159", "s|near|"},
 		"without a baseline":            {"{hold: [4s, 14s]}", "0+2x14", "s|confirmed|"},
 		"a baseline that saw no series": {"{baseline: [0s, 4s], hold: [4s, 14s]}", "_x4 2+2x9", "s|confirmed|"},
 	} {

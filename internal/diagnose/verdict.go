@@ -285,7 +285,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 		}
 		return "Nothing was found that holds the service back."
 	}
-	if len(nearest) > 0 {
+	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
 		return fmt.Sprintf("No rule could name what holds it back; the nearest is: %s (%s).", c.Title, subjectLine(c.Subject))
 	}
