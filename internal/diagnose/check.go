@@ -66,6 +66,7 @@ func (c *checker) rule(r *Rule) {
 		c.fix(r, &r.Fix[i])
 	}
 	c.explains(r)
+	c.handbook(r)
 	c.vectors(r)
 }
 
@@ -211,6 +212,23 @@ func (c *checker) explains(r *Rule) {
 			if !slices.Contains(r.Subject, name) || !slices.Contains(other.Subject, name) {
 				c.fail(r.ID, "explains: %s: where: label %s is not in both subjects", e.Finding, name)
 			}
+		}
+	}
+}
+
+// handbook checks what only a reader needs.
+func (c *checker) handbook(r *Rule) {
+	for _, u := range r.Unlike {
+		switch {
+		case c.rules.Get(u.Finding) == nil || u.Finding == r.ID:
+			c.fail(r.ID, "unlike: %s: no such other rule", u.Finding)
+		case strings.TrimSpace(u.How) == "":
+			c.fail(r.ID, "unlike: %s: how: missing; say what tells them apart", u.Finding)
+		}
+	}
+	for _, s := range r.Sources {
+		if strings.TrimSpace(s) == "" {
+			c.fail(r.ID, "sources: an empty line; want a link or a title")
 		}
 	}
 }

@@ -57,6 +57,11 @@ type Rule struct {
 	Kind     string     `yaml:"kind" json:"kind"`
 	Subject  []string   `yaml:"subject" json:"subject"`
 	Story    string     `yaml:"story" json:"story"`
+	// Unlike tells the rule from those it is mistaken for.
+	Unlike []Unlike `yaml:"unlike" json:"unlike,omitempty"`
+	// Sources are where the mechanism is described: kernel documentation,
+	// manual pages, RFCs, papers.
+	Sources []string `yaml:"sources" json:"sources,omitempty"`
 	Blind    []string   `yaml:"blind" json:"blind,omitempty"`
 	Applies  string     `yaml:"applies" json:"applies"`
 	Clues    []RuleClue `yaml:"clues" json:"clues"`
@@ -95,6 +100,12 @@ type Explain struct {
 	// Where names the labels in which the two subjects must agree. nil means
 	// all that both have; empty means none.
 	Where []string `yaml:"where" json:"where,omitempty"`
+}
+
+// Unlike is another rule that looks the same at first, and what tells them apart.
+type Unlike struct {
+	Finding string `yaml:"finding" json:"finding"`
+	How     string `yaml:"how" json:"how"`
 }
 
 // RuleFix is a fix as a rule states it.
