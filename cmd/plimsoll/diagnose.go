@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,28 +24,34 @@ last second.`
 func diagnoseCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "diagnose DIR", Short: "judge a run directory again", Long: diagnoseLong, Args: oneArgument("a run directory"),
 		Example: "  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c\n  plimsoll diagnose DIR --json | jq .verdict.root"}
+	var site siteFlags
+	site.add(c)
+	c.Flags().Lookup("thresholds").Usage = "take a site's thresholds from `FILE`, and not those that were in force when the run was made"
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := judge(args[0])
+		r, err := judgeWith(args[0], &site)
 		if err != nil {
 			return err
 		}
 		return printReport(w, r, *asJSON)
 	}
-	return withExits(c, exitOK, exitUsage, exitRunDir)
+	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
 }
 
 // judge makes the report of a run directory.
-func judge(dir string) (model.Report, error) {
-	set, err := ruleSet(nil)
-	if err != nil {
-		return model.Report{}, err
-	}
+func judge(dir string) (model.Report, error) { return judgeWith(dir, new(siteFlags)) }
+
+// judgeWith is judge with the rules that the site's flags say.
+func judgeWith(dir string, site *siteFlags) (model.Report, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, err)
 	}
 	defer run.Close()
+	set, notes, err := site.setFor(run.Meta())
+	if err != nil {
+		return model.Report{}, err
+	}
 	verdict, err := diagnose.Diagnose(run, set)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
@@ -60,14 +67,22 @@ func judge(dir string) (model.Report, error) {
 	meta := run.Meta()
 	return model.Report{
 		Verdict: verdict, Load: load, Breakdown: where, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
-		Notes: meta.Notes, Tracing: meta.Tracing, RulesHash: set.Hash, Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
+		Notes: slices.Concat(meta.Notes, notes), Tracing: meta.Tracing, RulesHash: set.Hash, Site: siteOf(set), Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
 	}, nil
+}
+
+// siteOf is what a site changed about the rules, nil for nothing.
+func siteOf(set diagnose.Rules) *model.Site {
+	if set.Site.Empty() {
+		return nil
+	}
+	return &set.Site
 }
 
 // judgeNew judges a run that was just made, leaves the verdict in its
 // directory, and prints it.
-func judgeNew(w *world, dir string, asJSON bool) error {
-	r, err := judge(dir)
+func judgeNew(w *world, dir string, site *siteFlags, asJSON bool) error {
+	r, err := judgeWith(dir, site)
 	if err != nil {
 		return err
 	}

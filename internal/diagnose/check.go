@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -43,8 +44,18 @@ type checker struct {
 	errs    []error
 }
 
+// fail notes what is wrong with a rule, with its file and line.
 func (c *checker) fail(rule, format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf("%s: %w", rule, fmt.Errorf(format, args...)))
+	err := fmt.Errorf(format, args...)
+	place := rule
+	if r := c.rules.Get(rule); r != nil {
+		place = path.Join(r.Path, "rule.yaml")
+		if line := lineOf(r.source, err.Error()); line > 0 {
+			place += ":" + strconv.Itoa(line)
+		}
+		place += ": " + rule
+	}
+	c.errs = append(c.errs, fmt.Errorf("%s: %w", place, err))
 }
 
 func (c *checker) rule(r *Rule) {

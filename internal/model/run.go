@@ -108,6 +108,9 @@ type Run struct {
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// Notes are sentences about the observation itself (sampled less often, …).
 	Notes []string `json:"notes,omitempty"`
+	// Site is what the site changed about the rules when the run was made, nil
+	// for nothing.
+	Site *Site `json:"site,omitempty"`
 	// Closed is false in a run that was cut off.
 	Closed bool `json:"closed"`
 }

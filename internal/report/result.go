@@ -155,6 +155,7 @@ func foot(p *paper, r model.Report) {
 	if r.Tracing != nil {
 		p.item("traced", traced(*r.Tracing))
 	}
+	siteItems(p, r.Site)
 	for _, n := range r.Notes {
 		p.item("note", n)
 	}
@@ -162,6 +163,31 @@ func foot(p *paper, r model.Report) {
 	p.item("again", "plimsoll diagnose "+r.Dir)
 	if r.Tracing != nil && len(r.Tracing.Profiles) > 0 {
 		p.item("stacks", "plimsoll flame "+r.Dir+" ("+strings.Join(r.Tracing.Profiles, ", ")+")")
+	}
+}
+
+// siteItems says what a site changed about the rules.
+func siteItems(p *paper, s *model.Site) {
+	if s == nil {
+		return
+	}
+	label := "site"
+	add := func(text string) {
+		p.item(label, text)
+		label = ""
+	}
+	if len(s.Added) > 0 {
+		add("rules of its own: " + strings.Join(s.Added, ", "))
+	}
+	if len(s.Replaced) > 0 {
+		add("built-in rules replaced: " + strings.Join(s.Replaced, ", "))
+	}
+	for _, t := range s.Thresholds {
+		text := "threshold " + t.Rule + " " + t.Clue + ": " + t.Is + " in the place of " + t.Was
+		if t.Why != "" {
+			text += " (" + t.Why + ")"
+		}
+		add(text)
 	}
 }
 
