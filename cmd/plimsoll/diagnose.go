@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,29 +14,63 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
+	"plimsoll/internal/remote"
 	"plimsoll/internal/report"
 )
 
 const diagnoseLong = `Judges a run directory again and prints the verdict. The verdict depends on the
 directory and the rules alone: the same directory gives the same answer, to the
 byte, on any machine. It only reads. A run that was cut off is judged up to its
-last second.`
+last second.
+
+With --prometheus it judges what a Prometheus-compatible server has scraped
+(node_exporter and its kin) in a window that ends at --at, by the same rules.
+Hosts are told by the label host, else by instance, without the port. What
+nobody scraped is unknown, never fine, and the verdict says what that was: so
+"nothing found" there is unclear, and not healthy.`
+
+const diagnoseExample = `  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c
+  plimsoll diagnose DIR --json | jq .verdict.root
+  plimsoll diagnose --prometheus http://prometheus:9090 --at 2026-01-02T15:04:05Z \
+      --window 5m --match host=web1`
 
 func diagnoseCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "diagnose DIR", Short: "judge a run directory again", Long: diagnoseLong, Args: oneArgument("a run directory"),
-		Example: "  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c\n  plimsoll diagnose DIR --json | jq .verdict.root"}
+	c := &cobra.Command{Use: "diagnose DIR|--prometheus URL", Short: "judge a run directory again, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
+		DisableFlagsInUseLine: true}
 	var site siteFlags
 	site.add(c)
 	c.Flags().Lookup("thresholds").Usage = "take a site's thresholds from `FILE`, and not those that were in force when the run was made"
+	var far remoteFlags
+	far.add(c)
 	asJSON := jsonFlag(c)
+	c.Args = func(c *cobra.Command, args []string) error {
+		if far.url != "" {
+			return noArguments(c, args)
+		}
+		for _, name := range remoteOnly {
+			if c.Flags().Changed(name) {
+				return usage(c.CommandPath(), "--%s goes with --prometheus URL", name)
+			}
+		}
+		return oneArgument("a run directory")(c, args)
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := judgeWith(args[0], &site)
+		var r model.Report
+		var err error
+		if far.url == "" {
+			r, err = judgeWith(args[0], &site)
+		} else {
+			var q remote.Query
+			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
+				r, err = judgeRemote(c.Context(), w, q, &site)
+			}
+		}
 		if err != nil {
 			return err
 		}
 		return printReport(w, r, *asJSON)
 	}
-	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
+	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 
 // judge makes the report of a run directory.

@@ -349,3 +349,23 @@ func (c comparison) holds(v float64) bool {
 	}
 	return v != c.bound
 }
+
+// Signals returns the names of all series that the rules look at, sorted.
+func (rs Rules) Signals() []string {
+	var names []string
+	for _, r := range rs.List {
+		list := r.expressions()
+		for i := range r.Fix {
+			if r.Fix[i].to != nil {
+				list = append(list, r.Fix[i].to)
+			}
+		}
+		for _, e := range list {
+			for _, s := range e.selectors {
+				names = append(names, s.name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -273,7 +273,7 @@ func FuzzRule(f *testing.F) {
 		}
 		for _, e := range rule.expressions() {
 			// What Load takes can be asked, whatever the run has.
-			if _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}); err != nil {
+			if _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}, grainOf(1000)); err != nil {
 				t.Errorf("%s: %v", e.text, err)
 			}
 		}
