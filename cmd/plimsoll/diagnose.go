@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,39 +14,79 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
+	"plimsoll/internal/remote"
 	"plimsoll/internal/report"
 )
 
 const diagnoseLong = `Judges a run directory again and prints the verdict. The verdict depends on the
 directory and the rules alone: the same directory gives the same answer, to the
 byte, on any machine. It only reads. A run that was cut off is judged up to its
-last second.`
+last second.
+
+With --prometheus it judges what a Prometheus-compatible server has scraped
+(node_exporter and its kin) in a window that ends at --at, by the same rules.
+Hosts are told by the label host, else by instance, without the port. What
+nobody scraped is unknown, never fine, and the verdict says what that was: so
+"nothing found" there is unclear, and not healthy.`
+
+const diagnoseExample = `  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c
+  plimsoll diagnose DIR --json | jq .verdict.root
+  plimsoll diagnose --prometheus http://prometheus:9090 --at 2026-01-02T15:04:05Z \
+      --window 5m --match host=web1`
 
 func diagnoseCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "diagnose DIR", Short: "judge a run directory again", Long: diagnoseLong, Args: oneArgument("a run directory"),
-		Example: "  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c\n  plimsoll diagnose DIR --json | jq .verdict.root"}
+	c := &cobra.Command{Use: "diagnose DIR|--prometheus URL", Short: "judge a run directory again, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
+		DisableFlagsInUseLine: true}
+	var site siteFlags
+	site.add(c)
+	c.Flags().Lookup("thresholds").Usage = "take a site's thresholds from `FILE`, and not those that were in force when the run was made"
+	var far remoteFlags
+	far.add(c)
 	asJSON := jsonFlag(c)
+	c.Args = func(c *cobra.Command, args []string) error {
+		if far.url != "" {
+			return noArguments(c, args)
+		}
+		for _, name := range remoteOnly {
+			if c.Flags().Changed(name) {
+				return usage(c.CommandPath(), "--%s goes with --prometheus URL", name)
+			}
+		}
+		return oneArgument("a run directory")(c, args)
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := judge(args[0])
+		var r model.Report
+		var err error
+		if far.url == "" {
+			r, err = judgeWith(args[0], &site)
+		} else {
+			var q remote.Query
+			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
+				r, err = judgeRemote(c.Context(), w, q, &site)
+			}
+		}
 		if err != nil {
 			return err
 		}
 		return printReport(w, r, *asJSON)
 	}
-	return withExits(c, exitOK, exitUsage, exitRunDir)
+	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 
 // judge makes the report of a run directory.
-func judge(dir string) (model.Report, error) {
-	set, err := ruleSet(nil)
-	if err != nil {
-		return model.Report{}, err
-	}
+func judge(dir string) (model.Report, error) { return judgeWith(dir, new(siteFlags)) }
+
+// judgeWith is judge with the rules that the site's flags say.
+func judgeWith(dir string, site *siteFlags) (model.Report, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, err)
 	}
 	defer run.Close()
+	set, notes, err := site.setFor(run.Meta())
+	if err != nil {
+		return model.Report{}, err
+	}
 	verdict, err := diagnose.Diagnose(run, set)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
@@ -60,14 +102,22 @@ func judge(dir string) (model.Report, error) {
 	meta := run.Meta()
 	return model.Report{
 		Verdict: verdict, Load: load, Breakdown: where, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
-		Notes: meta.Notes, Tracing: meta.Tracing, RulesHash: set.Hash, Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
+		Notes: slices.Concat(meta.Notes, notes), Tracing: meta.Tracing, RulesHash: set.Hash, Site: siteOf(set), Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
 	}, nil
+}
+
+// siteOf is what a site changed about the rules, nil for nothing.
+func siteOf(set diagnose.Rules) *model.Site {
+	if set.Site.Empty() {
+		return nil
+	}
+	return &set.Site
 }
 
 // judgeNew judges a run that was just made, leaves the verdict in its
 // directory, and prints it.
-func judgeNew(w *world, dir string, asJSON bool) error {
-	r, err := judge(dir)
+func judgeNew(w *world, dir string, site *siteFlags, asJSON bool) error {
+	r, err := judgeWith(dir, site)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ var exitSentences = []struct {
 	{exitNotPassed, "What was put to the test did not pass: a lab case got another verdict than its truth, a rule's vector failed or a mutant of a rule passed them all, or a run was worse than the one it was compared with."},
 	{exitUsage, "The command line is wrong; the message says how, and what would be right."},
 	{exitMissing, "Something is missing on this machine: a privilege, a program, a namespace, a process."},
-	{exitUnreachable, "The target cannot be reached, so there was nothing to measure."},
+	{exitUnreachable, "The target (or the Prometheus server) cannot be reached, or has nothing to give, so there was nothing to measure."},
 	{exitRunDir, "The run directory cannot be read, or cannot be written (disk full, no permission, no run in it)."},
 	{exitRules, "The rules are broken; `plimsoll rules check` says where."},
 	{exitInternal, "A fault of Plimsoll's own. Please report it with the message."},

@@ -167,6 +167,7 @@ type watchFlags struct {
 	interval time.Duration
 	dir      string
 	trace    string
+	site     siteFlags
 }
 
 func (f *watchFlags) add(c *cobra.Command) {
@@ -174,6 +175,7 @@ func (f *watchFlags) add(c *cobra.Command) {
 	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). May be given again; without it the host is local=local")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
 	fs.StringVar(&f.trace, "trace", string(session.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
+	f.site.add(c)
 	fs.StringVar(&f.dir, "dir", "", "run directory to make (default plimsoll-runs/TIME-ID below this folder)")
 }
 
@@ -190,11 +192,15 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if level != session.TraceOff && level != session.TraceLight && level != session.TraceFull {
 		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
 	}
+	set, err := f.site.set(w)
+	if err != nil {
+		return session.Options{}, err
+	}
 	dir := f.dir
 	if dir == "" {
 		dir = filepath.Join("plimsoll-runs", fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 	}
-	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w)}, nil
+	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Site: siteOf(set)}, nil
 }
 
 // parseHosts reads --host values.

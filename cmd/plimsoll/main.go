@@ -37,6 +37,7 @@ type world struct {
 	stdoutTTY      bool
 	stderrTTY      bool
 	width          int    // columns of the terminal; 0 when there is none
+	etc            string // the site's own files
 	executable     string // path of this binary, to start the load engine from
 }
 
@@ -45,7 +46,7 @@ func theWorld() *world {
 		args: os.Args[1:], env: os.Getenv,
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
-		executable: "/proc/self/exe",
+		etc: "/etc/plimsoll", executable: "/proc/self/exe",
 	}
 	if path, err := os.Executable(); err == nil {
 		w.executable = path

@@ -18,6 +18,12 @@ func rulePage(r *diagnose.Rule) string {
 	fmt.Fprintf(&b, "%s\n\n", layout.Wrap(r.Story, pageWidth))
 	fmt.Fprintf(&b, "A %s, judged for each %s to which this applies:\n\n%s\n", r.Kind, strings.Join(r.Subject, " and "), code(r.Applies))
 	ruleClues(&b, r)
+	if len(r.Unlike) > 0 {
+		b.WriteString("\n## Its look-alikes\n\n")
+		for _, u := range r.Unlike {
+			bullet(&b, fmt.Sprintf("`%s`: %s.", u.Finding, u.How))
+		}
+	}
 	if len(r.Explains) > 0 {
 		b.WriteString("\n## What it explains\n\n")
 		for _, e := range r.Explains {
@@ -32,6 +38,12 @@ func rulePage(r *diagnose.Rule) string {
 		b.WriteString("\n## Blind spots\n\n")
 		for _, s := range r.Blind {
 			bullet(&b, s)
+		}
+	}
+	if len(r.Sources) > 0 {
+		b.WriteString("\n## Sources\n\n")
+		for _, s := range r.Sources {
+			fmt.Fprintf(&b, "- %s\n", s)
 		}
 	}
 	if len(r.Lab.Causes)+len(r.Lab.Lookalikes) > 0 {

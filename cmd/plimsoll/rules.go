@@ -28,20 +28,25 @@ func rulesCommand(w *world) *cobra.Command {
 func ruleSet(args []string) (diagnose.Rules, error) {
 	var source fs.FS = rules.FS
 	if len(args) == 1 {
-		info, err := os.Stat(args[0])
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no folder; want one that holds <layer>/<id>/rule.yaml", args[0])
+		var err error
+		if source, err = folder(args[0]); err != nil {
+			return diagnose.Rules{}, err
 		}
-		if err != nil {
-			return diagnose.Rules{}, fail(exitRules, err)
-		}
-		source = os.DirFS(args[0])
 	}
 	set, err := diagnose.Load(source)
 	if err == nil && len(set.List) == 0 {
 		err = errors.New("no rule.yaml in it; want <layer>/<id>/rule.yaml")
 	}
 	return set, fail(exitRules, err)
+}
+
+// folder opens a folder of rules.
+func folder(path string) (fs.FS, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder; want one that holds <layer>/<id>/rule.yaml", path)
+	}
+	return os.DirFS(path), fail(exitRules, err)
 }
 
 func oneFolder(c *cobra.Command, args []string) error {
@@ -53,10 +58,12 @@ func oneFolder(c *cobra.Command, args []string) error {
 
 func rulesList(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "list all rules", Args: noArguments,
-		Long: "Lists every rule: cause, capacity, healthy or symptom, and its title."}
+		Long: "Lists every rule: cause, capacity, healthy or symptom, and its title. What a site\nadded, replaced or gave thresholds of its own is marked."}
+	var site siteFlags
+	site.add(c)
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		set, err := ruleSet(nil)
+		set, err := site.set(w)
 		if err != nil {
 			return err
 		}
@@ -65,12 +72,12 @@ func rulesList(w *world) *cobra.Command {
 		}
 		var rows [][]string
 		for _, r := range set.List {
-			rows = append(rows, []string{r.ID, r.Kind, r.Title})
+			rows = append(rows, []string{r.ID, r.Kind, r.Title + siteMark(set.Site, r.ID)})
 		}
 		layout.Table(w.stdout, rows)
 		return nil
 	}
-	return withExits(c, exitOK, exitUsage)
+	return withExits(c, exitOK, exitUsage, exitRules)
 }
 
 func completeRule(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -89,9 +96,11 @@ func rulesShow(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "show ID", Short: "a rule's page of the handbook", Args: oneArgument("a rule's id"), ValidArgsFunction: completeRule,
 		Long:    "Prints the mechanism, the clues with their thresholds and reasons, what the rule\nexplains, how it is mended, and what it cannot see.",
 		Example: "  plimsoll rules show net.conntrack.table_full"}
+	var site siteFlags
+	site.add(c)
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		set, err := ruleSet(nil)
+		set, err := site.set(w)
 		if err != nil {
 			return err
 		}
@@ -102,19 +111,22 @@ func rulesShow(w *world) *cobra.Command {
 		if *asJSON {
 			return printJSON(w.stdout, r)
 		}
-		_, err = fmt.Fprint(w.stdout, rulePage(r))
+		_, err = fmt.Fprint(w.stdout, rulePage(r)+sitePart(set.Site, r.ID))
 		return err
 	}
-	return withExits(c, exitOK, exitUsage)
+	return withExits(c, exitOK, exitUsage, exitRules)
 }
 
 func rulesCheck(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "check [DIR]", Short: "refuse rules that are not sound", Args: oneFolder,
 		Long: `Checks the built-in rules, or those of DIR: unknown series, thresholds without a
-reason, explanations that go round in a circle, fields that are missing.`}
+reason, explanations that go round in a circle, fields that are missing. With
+--rules it checks the built-in ones together with those of a site.`}
+	var site siteFlags
+	site.addRules(c)
 	asJSON := jsonFlag(c)
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		set, err := ruleSet(args)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		set, err := site.oneOf(c, args)
 		if err == nil {
 			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals(w))...))
 		}
@@ -146,8 +158,10 @@ comparison turned round or its strictness changed, the threshold a tenth off. Wh
 no vector notices is listed, unless equivalent.yaml says why none can.`}
 	asJSON := jsonFlag(c)
 	mutants := c.Flags().Bool("mutants", false, "also list the ways to break a rule that no vector notices")
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		set, err := ruleSet(args)
+	var site siteFlags
+	site.addRules(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		set, err := site.oneOf(c, args)
 		if err != nil {
 			return err
 		}
@@ -168,7 +182,7 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 			fmt.Fprintln(w.stdout, summary)
 		}
 		if failed > 0 {
-			return fail(exitNotPassed, errors.New("the rules did not pass: " + summary))
+			return fail(exitNotPassed, errors.New("the rules did not pass: "+summary))
 		}
 		return nil
 	}

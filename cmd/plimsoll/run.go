@@ -78,25 +78,25 @@ func runCommand(w *world) *cobra.Command {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
 			}
-			if err := runOnce(c.Context(), w, opt, plan, phases, *asJSON); err != nil {
+			if err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, *asJSON); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted), runFiles)
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted), runFiles)
 }
 
 const maxRepeat = 1000
 
-func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, asJSON bool) error {
+func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, asJSON bool) error {
 	end := w.follow(&opt)
 	err := session.Run(ctx, opt, plan, phases)
 	end()
 	if err != nil {
 		return err
 	}
-	return judgeNew(w, opt.Dir, asJSON)
+	return judgeNew(w, opt.Dir, site, asJSON)
 }
 
 // follow shows the course of the session on a terminal; end takes it away again.

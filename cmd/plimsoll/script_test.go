@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -22,7 +23,12 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:           "testdata/script",
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			fixtures, err := filepath.Abs("testdata/prometheus")
+			env.Setenv("FIXTURES", fixtures)
+			return err
+		},
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -36,6 +42,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
+			"prometheus": prometheus,
 		},
 	})
 }

@@ -58,7 +58,7 @@ func watchCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := judgeNew(w, opt.Dir, *asJSON); err != nil {
+		if err := judgeNew(w, opt.Dir, &watch.site, *asJSON); err != nil {
 			return err
 		}
 		if code != 0 {
@@ -66,5 +66,5 @@ func watchCommand(w *world) *cobra.Command {
 		}
 		return nil
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitRunDir, exitInterrupted), runFiles)
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitRunDir, exitRules, exitInterrupted), runFiles)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -43,8 +44,18 @@ type checker struct {
 	errs    []error
 }
 
+// fail notes what is wrong with a rule, with its file and line.
 func (c *checker) fail(rule, format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf("%s: %w", rule, fmt.Errorf(format, args...)))
+	err := fmt.Errorf(format, args...)
+	place := rule
+	if r := c.rules.Get(rule); r != nil {
+		place = path.Join(r.Path, "rule.yaml")
+		if line := lineOf(r.source, err.Error()); line > 0 {
+			place += ":" + strconv.Itoa(line)
+		}
+		place += ": " + rule
+	}
+	c.errs = append(c.errs, fmt.Errorf("%s: %w", place, err))
 }
 
 func (c *checker) rule(r *Rule) {
@@ -66,6 +77,7 @@ func (c *checker) rule(r *Rule) {
 		c.fix(r, &r.Fix[i])
 	}
 	c.explains(r)
+	c.handbook(r)
 	c.vectors(r)
 }
 
@@ -211,6 +223,23 @@ func (c *checker) explains(r *Rule) {
 			if !slices.Contains(r.Subject, name) || !slices.Contains(other.Subject, name) {
 				c.fail(r.ID, "explains: %s: where: label %s is not in both subjects", e.Finding, name)
 			}
+		}
+	}
+}
+
+// handbook checks what only a reader needs.
+func (c *checker) handbook(r *Rule) {
+	for _, u := range r.Unlike {
+		switch {
+		case c.rules.Get(u.Finding) == nil || u.Finding == r.ID:
+			c.fail(r.ID, "unlike: %s: no such other rule", u.Finding)
+		case strings.TrimSpace(u.How) == "":
+			c.fail(r.ID, "unlike: %s: how: missing; say what tells them apart", u.Finding)
+		}
+	}
+	for _, s := range r.Sources {
+		if strings.TrimSpace(s) == "" {
+			c.fail(r.ID, "sources: an empty line; want a link or a title")
 		}
 	}
 }

@@ -11,6 +11,9 @@ import (
 type eyes struct {
 	hosts  []string // sorted
 	status map[string]map[string]model.Status
+	// partial: somebody else collected the series, so that an absent one says
+	// nothing about what there is.
+	partial bool
 }
 
 // look returns what became of a signal on a host; false when it was not tried.
@@ -47,6 +50,9 @@ func (e eyes) sightOf(expr *expression, subject map[string]string) sight {
 			closed, dim = e.onAny(sel.name)
 		}
 		if sel.excludes {
+			if e.partial {
+				dim = closed
+			}
 			note(&s.dimExcludes, dim)
 			continue
 		}

@@ -9,6 +9,8 @@
 package diagnose
 
 import (
+	"fmt"
+
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 )
@@ -22,7 +24,26 @@ func Diagnose(rec *record.Run, rules Rules) (model.Verdict, error) {
 		return model.Verdict{}, err
 	}
 	meta := rec.Meta()
-	return diagnose(newRun(meta, rec.Queryable(), first, last), rules, meta.Plan.Load != nil), nil
+	r := newRun(meta, rec.Queryable(), first, last)
+	v := diagnose(r, rules, meta.Plan.Load != nil)
+	if r.partial {
+		doubt(&v)
+	}
+	return v, nil
+}
+
+// doubt takes back a "healthy" that rests on nothing having been found: in
+// series that others collected too much may not have been looked at.
+func doubt(v *model.Verdict) {
+	if v.Answer != model.AnswerHealthy || len(v.Grounds) > 0 {
+		return
+	}
+	blind := map[string]bool{}
+	for _, f := range v.Unknown {
+		blind[f.Rule] = true
+	}
+	v.Answer = model.AnswerUnclear
+	v.Sentence = fmt.Sprintf("Nothing in these series holds the service back; %d rules could not be judged from them.", len(blind))
 }
 
 func diagnose(r *run, rules Rules, loaded bool) model.Verdict {

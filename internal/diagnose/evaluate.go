@@ -31,7 +31,7 @@ func newRun(meta model.Run, store storage.Queryable, first, last int64) *run {
 	}
 	return &run{
 		querier: newQuerier(meta, store, first, last),
-		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status},
+		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status, partial: meta.Plan.Remote != nil},
 	}
 }
 

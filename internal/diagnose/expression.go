@@ -15,9 +15,18 @@ import (
 	"plimsoll/internal/model"
 )
 
-// lookback is how long before a moment a reading still counts as that
+// shortestLookback is how long before a moment a reading still counts as that
 // moment's: a few rounds, since some probes are not read in each.
-const lookback = 10 * time.Second
+const shortestLookback = 10 * time.Second
+
+// grain is how far apart a run's readings are.
+type grain struct{ interval, lookback time.Duration }
+
+// grainOf tells the grain of a run with so many milliseconds between readings.
+func grainOf(interval int64) grain {
+	d := time.Duration(interval) * time.Millisecond
+	return grain{interval: d, lookback: max(shortestLookback, 5*d/2)}
+}
 
 // promParser is Prometheus' own parser, with the "anchored" modifier, which
 // takes a range's two ends from readings instead of extrapolating.
@@ -211,8 +220,9 @@ func standing(n parser.Node, path []parser.Node) (global, excludes bool) {
 // query returns the PromQL text that Prometheus' engine evaluates for this
 // run: windows are filled in, ranges include both of a window's ends, and
 // differences of counters are exact. The second result, when not empty, says
-// which window the run does not have.
-func (e *expression) query(w windows) (text, missing string, err error) {
+// what stands in the way: a window that the run does not have, or a range
+// shorter than the time between two readings.
+func (e *expression) query(w windows, g grain) (text, missing string, err error) {
 	text = replaceVariables(e.text, func(v variableUse) string {
 		span, ok := w[v.window]
 		if !ok {
@@ -231,8 +241,7 @@ func (e *expression) query(w windows) (text, missing string, err error) {
 	if missing != "" {
 		return "", missing, nil
 	}
-	text, err = anchorDifferences(pinRanges(text))
-	return text, "", err
+	return anchorDifferences(pinRanges(text), g)
 }
 
 // moment writes Unix milliseconds as PromQL's seconds.
@@ -262,13 +271,16 @@ func pinRanges(text string) string {
 // the reading at the range's start, or the last one before it, and the last in
 // the range, and corrects counter resets. It answers 0 where there is only one
 // reading; nothing is known then, so a count of the readings guards it.
-func anchorDifferences(text string) (string, error) {
+func anchorDifferences(text string, g grain) (out, missing string, err error) {
 	root, err := promParser.ParseExpr(text)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	var cuts []splice
 	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		if ms, ok := n.(*parser.MatrixSelector); ok && ms.Range < g.interval && missing == "" {
+			missing = fmt.Sprintf("the readings are %v apart, too far for a look at %v", g.interval, ms.Range)
+		}
 		call, ok := n.(*parser.Call)
 		if !ok {
 			return nil
@@ -278,14 +290,14 @@ func anchorDifferences(text string) (string, error) {
 		}
 		if ms, ok := call.Args[0].(*parser.MatrixSelector); ok {
 			pos := call.PositionRange()
-			cuts = append(cuts, splice{int(pos.Start), int(pos.End), anchored(call, ms)})
+			cuts = append(cuts, splice{int(pos.Start), int(pos.End), anchored(call, ms, g.lookback)})
 		}
 		return nil
 	})
-	return spliceAll(text, cuts), nil
+	return spliceAll(text, cuts), missing, nil
 }
 
-func anchored(call *parser.Call, ms *parser.MatrixSelector) string {
+func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) string {
 	vs := ms.VectorSelector.(*parser.VectorSelector)
 	if vs.Timestamp != nil {
 		ms.Range -= time.Millisecond // what pinRanges added

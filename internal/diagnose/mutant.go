@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -30,21 +31,22 @@ type Equivalent struct {
 }
 
 // loadEquivalents reads equivalent.yaml, which a rule set need not have.
-func loadEquivalents(fsys fs.FS) ([]Equivalent, error) {
+func loadEquivalents(fsys fs.FS, dir string) ([]Equivalent, error) {
 	raw, err := fs.ReadFile(fsys, equivalentFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	file := path.Join(dir, equivalentFile)
 	if err != nil {
-		return nil, fmt.Errorf("read equivalent.yaml: %w", err)
+		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	var list []Equivalent
 	if err := decodeStrict(raw, &list); err != nil {
-		return nil, fmt.Errorf("equivalent.yaml: %w", err)
+		return nil, inFile(file, err)
 	}
 	for _, e := range list {
 		if e.Why == "" {
-			return nil, fmt.Errorf("equivalent.yaml: %s: want a why: the reason that no vector can notice it", e.Mutant)
+			return nil, fmt.Errorf("%s: %s: want a why: the reason that no vector can notice it", file, e.Mutant)
 		}
 	}
 	return list, nil

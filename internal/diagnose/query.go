@@ -63,6 +63,7 @@ type querier struct {
 	engine  *promql.Engine
 	storage storage.Queryable
 	windows windows
+	grain   grain
 	at      time.Time
 	cache   map[string]result
 }
@@ -84,12 +85,14 @@ func newQuerier(meta model.Run, store storage.Queryable, first, last int64) *que
 	for name, s := range w {
 		w[name] = span{s.start + shift, s.end + shift}
 	}
+	g := grainOf(meta.Plan.Interval)
 	return &querier{
+		grain: g,
 		engine: promql.NewEngine(promql.EngineOpts{
 			Logger:                   slog.New(slog.DiscardHandler),
 			MaxSamples:               100_000_000,
 			Timeout:                  time.Hour,
-			LookbackDelta:            lookback,
+			LookbackDelta:            g.lookback,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return step },
 			EnableAtModifier:         true,
 			EnableNegativeOffset:     true,
@@ -113,7 +116,7 @@ func (q *querier) ask(e *expression) result {
 }
 
 func (q *querier) evaluate(e *expression) result {
-	text, missing, err := e.query(q.windows)
+	text, missing, err := e.query(q.windows, q.grain)
 	if missing != "" {
 		return result{missing: missing}
 	}

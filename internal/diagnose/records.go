@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,31 +37,33 @@ func (r records) sorted() []Record {
 	return list
 }
 
-// loadRecords reads records.yaml, which a rule set need not have. A record may
-// use those that stand above it, so there can be no cycle.
-func loadRecords(fsys fs.FS) (records, []byte, error) {
+// loadRecords reads records.yaml, which a rule set need not have, and adds what
+// is in it to the records of the set below. A record may use those that stand
+// above it, so there can be no cycle.
+func loadRecords(fsys fs.FS, dir string, below records) (records, []byte, error) {
 	raw, err := fs.ReadFile(fsys, recordsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return records{}, nil, nil
+		return below, nil, nil
 	}
+	file := path.Join(dir, recordsFile)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read records.yaml: %w", err)
+		return nil, nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	var list []Record
 	if err := decodeStrict(raw, &list); err != nil {
-		return nil, nil, fmt.Errorf("records.yaml: %w", err)
+		return nil, nil, inFile(file, err)
 	}
-	known := records{}
+	known := maps.Clone(below)
 	for _, rec := range list {
 		if !recordName.MatchString(rec.Name) || rec.Help == "" {
-			return nil, nil, fmt.Errorf("records.yaml: %q: want a record named level:metric:operation in lower case, and a help", rec.Name)
+			return nil, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)
 		}
 		if _, taken := known[rec.Name]; taken {
-			return nil, nil, fmt.Errorf("records.yaml: %s stands there twice", rec.Name)
+			return nil, nil, fmt.Errorf("%s: %s is there already; give it another name", file, rec.Name)
 		}
 		expr, err := parseExpression(rec.Expr, known)
 		if err != nil {
-			return nil, nil, fmt.Errorf("records.yaml: %s: %w", rec.Name, err)
+			return nil, nil, fmt.Errorf("%s: %s: %w", file, rec.Name, err)
 		}
 		rec.Expr = expr.text
 		known[rec.Name] = rec

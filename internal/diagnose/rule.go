@@ -39,6 +39,8 @@ type Rules struct {
 	// Hash is the SHA-256, in hex, of everything in the set that can change a
 	// verdict; test vectors are not part of it.
 	Hash string
+	// Site is what a site changed about it.
+	Site model.Site
 }
 
 // Get returns the rule of that id, or nil.
@@ -52,11 +54,16 @@ func (rs Rules) Get(id string) *Rule {
 
 // Rule is one rule as rule.yaml states it; rules/README.md describes each field.
 type Rule struct {
-	ID       string     `yaml:"id" json:"id"`
-	Title    string     `yaml:"title" json:"title"`
-	Kind     string     `yaml:"kind" json:"kind"`
-	Subject  []string   `yaml:"subject" json:"subject"`
-	Story    string     `yaml:"story" json:"story"`
+	ID      string   `yaml:"id" json:"id"`
+	Title   string   `yaml:"title" json:"title"`
+	Kind    string   `yaml:"kind" json:"kind"`
+	Subject []string `yaml:"subject" json:"subject"`
+	Story   string   `yaml:"story" json:"story"`
+	// Unlike tells the rule from those it is mistaken for.
+	Unlike []Unlike `yaml:"unlike" json:"unlike,omitempty"`
+	// Sources are where the mechanism is described: kernel documentation,
+	// manual pages, RFCs, papers.
+	Sources  []string   `yaml:"sources" json:"sources,omitempty"`
 	Blind    []string   `yaml:"blind" json:"blind,omitempty"`
 	Applies  string     `yaml:"applies" json:"applies"`
 	Clues    []RuleClue `yaml:"clues" json:"clues"`
@@ -71,6 +78,7 @@ type Rule struct {
 	Vectors []Vector `yaml:"-" json:"-"`
 
 	applies, impact *expression
+	source          *yaml.Node // the file, to tell lines by
 }
 
 // RuleClue is a clue as a rule states it.
@@ -95,6 +103,12 @@ type Explain struct {
 	// Where names the labels in which the two subjects must agree. nil means
 	// all that both have; empty means none.
 	Where []string `yaml:"where" json:"where,omitempty"`
+}
+
+// Unlike is another rule that looks the same at first, and what tells them apart.
+type Unlike struct {
+	Finding string `yaml:"finding" json:"finding"`
+	How     string `yaml:"how" json:"how"`
 }
 
 // RuleFix is a fix as a rule states it.
@@ -131,12 +145,16 @@ type Lab struct {
 // Load reads a rule set: records.yaml, equivalent.yaml, and every rule.yaml with
 // the tests.yaml beside it. It returns all that is wrong at once, each with the
 // file it is in; Check finds what only a look at the whole set can.
-func Load(fsys fs.FS) (Rules, error) {
+func Load(fsys fs.FS) (Rules, error) { return load(fsys, "", records{}) }
+
+// load is Load for a set that may use the records known already. dir is what
+// messages put before the names of files.
+func load(fsys fs.FS, dir string, known records) (Rules, error) {
 	paths, err := rulePaths(fsys)
 	if err != nil {
 		return Rules{}, err
 	}
-	records, raw, err := loadRecords(fsys)
+	records, raw, err := loadRecords(fsys, dir, known)
 	if err != nil {
 		return Rules{}, err
 	}
@@ -144,11 +162,11 @@ func Load(fsys fs.FS) (Rules, error) {
 	fmt.Fprintf(sum, "records.yaml %d\n%s", len(raw), raw)
 	set := Rules{Records: records.sorted()}
 	var errs []error
-	if set.Equivalent, err = loadEquivalents(fsys); err != nil {
+	if set.Equivalent, err = loadEquivalents(fsys, dir); err != nil {
 		errs = append(errs, err)
 	}
 	for _, p := range paths {
-		rule, raw, err := loadRule(fsys, p, records)
+		rule, raw, err := loadRule(fsys, dir, p, records)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -156,7 +174,7 @@ func Load(fsys fs.FS) (Rules, error) {
 		fmt.Fprintf(sum, "%s %d\n%s", p, len(raw), raw)
 		set.List = append(set.List, rule)
 	}
-	slices.SortFunc(set.List, func(a, b *Rule) int { return strings.Compare(a.ID, b.ID) })
+	sortRules(set.List)
 	for i := 1; i < len(set.List); i++ {
 		if set.List[i].ID == set.List[i-1].ID {
 			errs = append(errs, fmt.Errorf("%s: id %s is taken by %s", set.List[i].Path, set.List[i].ID, set.List[i-1].Path))
@@ -164,6 +182,10 @@ func Load(fsys fs.FS) (Rules, error) {
 	}
 	set.Hash = hex.EncodeToString(sum.Sum(nil))
 	return set, errors.Join(errs...)
+}
+
+func sortRules(list []*Rule) {
+	slices.SortFunc(list, func(a, b *Rule) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // rulePaths returns the paths of all rule.yaml files, sorted.
@@ -181,26 +203,26 @@ func rulePaths(fsys fs.FS) ([]string, error) {
 	return paths, nil
 }
 
-func loadRule(fsys fs.FS, p string, known records) (*Rule, []byte, error) {
+func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
 	raw, err := fs.ReadFile(fsys, p)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", p, err)
+		return nil, nil, fmt.Errorf("read %s: %w", path.Join(dir, p), err)
 	}
 	rule, err := parseRule(raw, known)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", p, err)
+		return nil, nil, inFile(path.Join(dir, p), err)
 	}
-	rule.Path = path.Dir(p)
-	tests := path.Join(rule.Path, "tests.yaml")
+	rule.Path = path.Join(dir, path.Dir(p))
+	tests := path.Join(path.Dir(p), "tests.yaml")
 	vectors, err := fs.ReadFile(fsys, tests)
 	if errors.Is(err, fs.ErrNotExist) {
 		return rule, raw, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", tests, err)
+		return nil, nil, fmt.Errorf("read %s: %w", path.Join(dir, tests), err)
 	}
 	if rule.Vectors, err = parseVectors(vectors); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", tests, err)
+		return nil, nil, inFile(path.Join(dir, tests), err)
 	}
 	return rule, raw, nil
 }
@@ -223,12 +245,21 @@ func decodeStrict(raw []byte, into any) error {
 
 // parseRule reads a rule.yaml and compiles what is in it.
 func parseRule(raw []byte, known records) (*Rule, error) {
-	r := new(Rule)
+	r := &Rule{source: new(yaml.Node)}
 	if err := decodeStrict(raw, r); err != nil {
 		return nil, err
 	}
+	if err := yaml.Unmarshal(raw, r.source); err != nil {
+		return nil, err
+	}
 	var errs []error
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	fail := func(format string, args ...any) {
+		err := fmt.Errorf(format, args...)
+		if line := lineOf(r.source, err.Error()); line > 0 {
+			err = fmt.Errorf("line %d: %w", line, err)
+		}
+		errs = append(errs, err)
+	}
 	if r.ID == "" || r.Title == "" || len(r.Subject) == 0 || len(r.Clues) == 0 {
 		fail("want at least id, title, subject, applies and one clue")
 	}
@@ -317,4 +348,24 @@ func (c comparison) holds(v float64) bool {
 		return v == c.bound
 	}
 	return v != c.bound
+}
+
+// Signals returns the names of all series that the rules look at, sorted.
+func (rs Rules) Signals() []string {
+	var names []string
+	for _, r := range rs.List {
+		list := r.expressions()
+		for i := range r.Fix {
+			if r.Fix[i].to != nil {
+				list = append(list, r.Fix[i].to)
+			}
+		}
+		for _, e := range list {
+			for _, s := range e.selectors {
+				names = append(names, s.name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

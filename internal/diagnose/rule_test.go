@@ -107,7 +107,7 @@ func TestLoadRefuses(t *testing.T) {
 		change []string
 		want   string
 	}{
-		"an unknown field":       {[]string{"story:", "storry:"}, "x/x.good/rule.yaml: yaml: unmarshal errors:\n  line 6: field storry not found"},
+		"an unknown field":       {[]string{"story:", "storry:"}, "x/x.good/rule.yaml:6: field storry not found"},
 		"an unknown kind":        {[]string{"kind: cause", "kind: casue"}, `kind "casue": want cause, capacity, symptom or healthy`},
 		"an unknown role":        {[]string{"role: needs", "role: need"}, `clue full: role "need": want needs, decides, proves or supports`},
 		"no threshold":           {[]string{`is: ">= 0.95"`, `is: "0.95"`}, `clue full: is "0.95": want a comparison such as ">= 0.95"`},
@@ -220,7 +220,7 @@ func TestRecordsFile(t *testing.T) {
 		"from below":     {"- {record: 'x:used:ratio', help: h, expr: 'x:one:y / limit_size'}\n- {record: 'x:one:y', help: h, expr: used_size}", "records.yaml: x:used:ratio: x:one:y: no such record above it"},
 		"a name":         {"- {record: used, help: h, expr: used_size}", `records.yaml: "used": want a record named level:metric:operation`},
 		"no help":        {"- {record: 'x:used:ratio', expr: used_size}", "and a help"},
-		"twice":          {"- {record: 'x:used:ratio', help: h, expr: a}\n- {record: 'x:used:ratio', help: h, expr: a}", "stands there twice"},
+		"twice":          {"- {record: 'x:used:ratio', help: h, expr: a}\n- {record: 'x:used:ratio', help: h, expr: a}", "records.yaml: x:used:ratio is there already"},
 		"not there":      {"- {record: 'x:other:ratio', help: h, expr: a}", "x:used:ratio: no such record"},
 		"an empty file":  {"", "records.yaml: the file is empty"},
 		"two documents":  {"- {record: 'x:used:ratio', help: h, expr: a}\n---\n- 1\n", "want one YAML document, found more"},
@@ -273,7 +273,7 @@ func FuzzRule(f *testing.F) {
 		}
 		for _, e := range rule.expressions() {
 			// What Load takes can be asked, whatever the run has.
-			if _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}); err != nil {
+			if _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}, grainOf(1000)); err != nil {
 				t.Errorf("%s: %v", e.text, err)
 			}
 		}

@@ -38,7 +38,7 @@ type Host struct {
 
 // Plan is what the user asked for.
 type Plan struct {
-	// Mode is "run" (our own load) or "watch".
+	// Mode is "run" (our own load), "watch" or "prometheus" (see Remote).
 	Mode string `json:"mode"`
 	// Generator is the host from which the load comes, "" when watch has no command.
 	Generator string `json:"generator,omitempty"`
@@ -46,6 +46,17 @@ type Plan struct {
 	Command  []string  `json:"command,omitempty"`
 	Interval int64     `json:"interval_ms"`
 	Load     *LoadPlan `json:"load,omitempty"`
+	// Remote is set when the series come from a Prometheus-compatible server.
+	Remote *RemotePlan `json:"remote,omitempty"`
+}
+
+// RemotePlan says which series of a Prometheus-compatible server were taken.
+type RemotePlan struct {
+	URL      string   `json:"url"`   // without a password
+	At       int64    `json:"at_ms"` // Unix milliseconds, the window's end
+	Window   int64    `json:"window_ms"`
+	Baseline int64    `json:"baseline_ms,omitempty"`
+	Match    []string `json:"match,omitempty"` // label matchers
 }
 
 // LoadPlan is the load of a run.
@@ -108,6 +119,9 @@ type Run struct {
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// Notes are sentences about the observation itself (sampled less often, …).
 	Notes []string `json:"notes,omitempty"`
+	// Site is what the site changed about the rules when the run was made, nil
+	// for nothing.
+	Site *Site `json:"site,omitempty"`
 	// Closed is false in a run that was cut off.
 	Closed bool `json:"closed"`
 }

@@ -175,8 +175,11 @@ type Report struct {
 	Tracing *Tracing `json:"tracing"`
 	// RulesHash is the SHA-256 of the rule set that gave this verdict.
 	RulesHash string `json:"rules_hash"`
-	Version   string `json:"version"`
-	Dir       string `json:"dir"`
+	// Site is what a site changed about the rules that gave this verdict; left
+	// out when it was nothing.
+	Site    *Site  `json:"site,omitempty"`
+	Version string `json:"version"`
+	Dir     string `json:"dir"`
 	// Closed is false when the run was cut off: it is judged up to its last second.
 	Closed bool `json:"closed"`
 }

@@ -62,6 +62,13 @@ func Open(dir string) (*Run, error) {
 	return r, nil
 }
 
+// InMemory makes a run of a manifest and series that lie in no directory.
+func InMemory(meta model.Run, m *Memory) *Run {
+	r := &Run{meta: meta, series: m}
+	r.first, r.last, r.sampled = m.Span()
+	return r
+}
+
 func readManifest(dir string) (model.Run, error) {
 	path := filepath.Join(dir, ManifestFile)
 	f, err := os.Open(path)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -29,6 +30,8 @@ func result(p *paper, r model.Report) {
 
 func target(plan model.Plan) string {
 	switch {
+	case plan.Remote != nil:
+		return "the series of " + plan.Remote.URL
 	case plan.Load != nil:
 		return plan.Load.Method + " " + plan.Load.URL
 	case len(plan.Command) > 0:
@@ -62,6 +65,9 @@ func plural(n int, one, many string) string {
 // offered says in words what load the plan asks for.
 func offered(r model.Report) string {
 	l := r.Plan.Load
+	if far := r.Plan.Remote; far != nil {
+		return "nothing of our own; judged are the " + span(far.Window) + " before " + moment(far.At)
+	}
 	if l == nil {
 		return "nothing of our own; watched for " + layout.Micros(watched(r.Windows))
 	}
@@ -147,6 +153,10 @@ func failures(outcomes map[string]int64) (string, int64) {
 // foot writes what the observation cost, its notes, and where the run lies.
 func foot(p *paper, r model.Report) {
 	p.blank()
+	if r.Plan.Remote != nil {
+		remoteFoot(p, r)
+		return
+	}
 	cost := fmt.Sprintf("%s of one core, %s at most", layout.Share(r.Cost.CPUShare), layout.Bytes(r.Cost.MaxRSS))
 	if r.Cost.LoadCPUSeconds > 0 {
 		cost += "; the load itself took " + layout.Micros(r.Cost.LoadCPUSeconds*1e6) + " of CPU time"
@@ -155,6 +165,7 @@ func foot(p *paper, r model.Report) {
 	if r.Tracing != nil {
 		p.item("traced", traced(*r.Tracing))
 	}
+	siteItems(p, r.Site)
 	for _, n := range r.Notes {
 		p.item("note", n)
 	}
@@ -162,6 +173,53 @@ func foot(p *paper, r model.Report) {
 	p.item("again", "plimsoll diagnose "+r.Dir)
 	if r.Tracing != nil && len(r.Tracing.Profiles) > 0 {
 		p.item("stacks", "plimsoll flame "+r.Dir+" ("+strings.Join(r.Tracing.Profiles, ", ")+")")
+	}
+}
+
+// remoteFoot is the foot of a verdict on series that others collected.
+func remoteFoot(p *paper, r model.Report) {
+	far := r.Plan.Remote
+	p.item("readings", span(r.Plan.Interval)+" apart")
+	siteItems(p, r.Site)
+	for _, n := range r.Notes {
+		p.item("note", n)
+	}
+	again := "plimsoll diagnose --prometheus " + far.URL + " --at " + moment(far.At) + " --window " + span(far.Window)
+	if far.Baseline > 0 {
+		again += " --baseline " + span(far.Baseline)
+	}
+	for _, m := range far.Match {
+		again += " --match '" + m + "'"
+	}
+	p.item("again", again)
+}
+
+func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
+
+func span(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+// siteItems says what a site changed about the rules.
+func siteItems(p *paper, s *model.Site) {
+	if s == nil {
+		return
+	}
+	label := "site"
+	add := func(text string) {
+		p.item(label, text)
+		label = ""
+	}
+	if len(s.Added) > 0 {
+		add("rules of its own: " + strings.Join(s.Added, ", "))
+	}
+	if len(s.Replaced) > 0 {
+		add("built-in rules replaced: " + strings.Join(s.Replaced, ", "))
+	}
+	for _, t := range s.Thresholds {
+		text := "threshold " + t.Rule + " " + t.Clue + ": " + t.Is + " in the place of " + t.Was
+		if t.Why != "" {
+			text += " (" + t.Why + ")"
+		}
+		add(text)
 	}
 }
 

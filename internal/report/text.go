@@ -44,7 +44,11 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 	loadAverage(p, r.Verdict.LoadAverage)
 	others(p, r.Verdict)
 	ruledOut(p, r.Verdict)
-	notSeen(p, r.Verdict.Unknown)
+	if r.Plan.Remote != nil {
+		notCollected(p, r.Verdict.Unknown)
+	} else {
+		notSeen(p, r.Verdict.Unknown)
+	}
 	foot(p, r)
 	_, err := io.WriteString(w, p.b.String())
 	return err
@@ -422,6 +426,37 @@ func notSeen(p *paper, list []model.Finding) {
 	}
 	for _, m := range order {
 		p.hang(0, 2, "?", plain, m+" (so nothing can be said about "+strings.Join(rules[m], ", ")+")")
+	}
+}
+
+// notCollected is notSeen for series that others collected: of those so much is
+// missing that it is listed by the reason.
+func notCollected(p *paper, list []model.Finding) {
+	if len(list) == 0 {
+		return
+	}
+	p.heading(amber, "NOT SEEN")
+	var order []string
+	rules := map[string][]string{}
+	for _, f := range list {
+		for _, c := range f.Clues {
+			if c.Truth != model.Unknown {
+				continue
+			}
+			m := missing(c)
+			if _, why, ok := strings.Cut(m, ": "); ok {
+				m = why
+			}
+			if !slices.Contains(order, m) {
+				order = append(order, m)
+			}
+			if !slices.Contains(rules[m], f.Rule) {
+				rules[m] = append(rules[m], f.Rule)
+			}
+		}
+	}
+	for _, m := range order {
+		p.hang(0, 2, "?", plain, strings.Join(rules[m], ", ")+": "+m)
 	}
 }
 

@@ -35,6 +35,9 @@ type Options struct {
 	// Dir is the run directory to make; it must not exist yet.
 	Dir     string
 	Version string
+	// Site is what the site changed about the rules, nil for nothing; it is
+	// recorded, so that the run is judged alike elsewhere.
+	Site *model.Site
 	// Engine is the command line of the load engine's process: it reads a
 	// model.LoadPlan from stdin and prints load.Records as JSON lines. It must
 	// end when its stdin is closed.
@@ -101,7 +104,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		public := plan.Load.WithoutSecrets()
 		plan.Load = &public
 	}
-	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan}
+	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
 	for _, h := range s.hosts {
 		info, err := h.Info()
 		if err != nil {

@@ -22,6 +22,7 @@ internal/load:           internal/model
 internal/probe:          internal/model
 internal/trace:          internal/model internal/layout
 internal/diagnose:       internal/model internal/record rules
+internal/remote:         internal/model internal/record
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record
 internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/diagnose"
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/remote"
+)
+
+// remoteFlags say which series of a Prometheus-compatible server to judge.
+type remoteFlags struct {
+	url, at, tokenFile string
+	window, baseline   time.Duration
+	match              []string
+}
+
+func (f *remoteFlags) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.StringVar(&f.url, "prometheus", "", "judge the series of the Prometheus-compatible server at this `URL`, and no run directory")
+	fs.StringVar(&f.at, "at", "now", "end of the window that is judged: now, a `TIME` like 2026-01-02T15:04:05Z, or Unix seconds")
+	durationFlag(fs, &f.window, "window", "", 5*time.Minute, "length of the window that is judged")
+	durationFlag(fs, &f.baseline, "baseline", "", 0, "how long before the window all was well; what tells by comparison needs it")
+	fs.StringArrayVar(&f.match, "match", nil, "take only series with this label, as `LABEL=VALUE` (or != =~ !~); host is the address without its port. May be given again")
+	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a bearer token for the server")
+}
+
+// remoteOnly are the flags that only make sense with --prometheus.
+var remoteOnly = []string{"at", "window", "baseline", "match", "token-file"}
+
+// query checks the flags and makes a query of them.
+func (f *remoteFlags) query(command string, now time.Time) (remote.Query, error) {
+	q := remote.Query{URL: f.url, Window: f.window, Baseline: f.baseline, Match: f.match}
+	var err error
+	if q.At, err = parseMoment(f.at, now); err != nil {
+		return q, usage(command, "--at %s: %v", f.at, err)
+	}
+	if f.window <= 0 {
+		return q, usage(command, "--window 0: want more than 0")
+	}
+	if err := q.Check(); err != nil {
+		return q, usage(command, "%v", err)
+	}
+	if f.tokenFile != "" {
+		raw, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return q, fmt.Errorf("--token-file: %w", err)
+		}
+		q.Token = strings.TrimSpace(string(raw))
+	}
+	return q, nil
+}
+
+// parseMoment reads a moment: now, RFC 3339, or Unix seconds.
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now.Truncate(time.Millisecond), nil
+	}
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t, nil
+	}
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 && s < 1e11 {
+		return time.UnixMilli(int64(s * 1000)), nil
+	}
+	return time.Time{}, fmt.Errorf("want now, a time like 2026-01-02T15:04:05Z, or Unix seconds")
+}
+
+// judgeRemote makes the report of a server's series.
+func judgeRemote(ctx context.Context, w *world, q remote.Query, site *siteFlags) (model.Report, error) {
+	set, err := site.set(w)
+	if err != nil {
+		return model.Report{}, err
+	}
+	run, err := remote.Fetch(ctx, q, signalsOf(w, set))
+	if err != nil {
+		return model.Report{}, fail(exitUnreachable, err)
+	}
+	return reportRemote(run, set)
+}
+
+func reportRemote(run *record.Run, set diagnose.Rules) (model.Report, error) {
+	verdict, err := diagnose.Diagnose(run, set)
+	if err != nil {
+		return model.Report{}, fail(exitUnreachable, err)
+	}
+	meta := run.Meta()
+	return model.Report{
+		Verdict: verdict, Plan: meta.Plan, Hosts: meta.Hosts, Windows: meta.Windows,
+		Notes: meta.Notes, RulesHash: set.Hash, Site: siteOf(set), Version: version, Closed: true,
+	}, nil
+}
+
+// signalsOf returns the declarations of what the rules look at. A site's rule
+// may name series that no probe of ours reads; they have no declared labels.
+func signalsOf(w *world, set diagnose.Rules) []*model.Signal {
+	declared := map[string]*model.Signal{}
+	for _, s := range allSignals(w) {
+		declared[s.Name] = s
+	}
+	var list []*model.Signal
+	for _, name := range set.Signals() {
+		if s, ok := declared[name]; ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}

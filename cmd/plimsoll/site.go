@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/diagnose"
+	"plimsoll/internal/model"
+)
+
+// thresholdsFile is the name of a site's thresholds below the site's folder.
+const thresholdsFile = "thresholds.yaml"
+
+// siteFlags are those by which a site changes the rules.
+type siteFlags struct{ rules, thresholds string }
+
+func (f *siteFlags) add(c *cobra.Command) {
+	f.addRules(c)
+	c.Flags().StringVar(&f.thresholds, "thresholds", "", "take a site's thresholds from `FILE` (default /etc/plimsoll/thresholds.yaml where it is there)")
+}
+
+func (f *siteFlags) addRules(c *cobra.Command) {
+	c.Flags().StringVar(&f.rules, "rules", "", "add the rules of this `DIR` to the built-in ones; one of the same id replaces it")
+}
+
+// extended returns the built-in rules with those of --rules.
+func (f *siteFlags) extended() (diagnose.Rules, error) {
+	set, err := ruleSet(nil)
+	if err != nil || f.rules == "" {
+		return set, err
+	}
+	source, err := folder(f.rules)
+	if err != nil {
+		return set, err
+	}
+	set, err = diagnose.Extend(set, source, filepath.Clean(f.rules))
+	return set, fail(exitRules, err)
+}
+
+// set returns the rules for a run that is to be made: the built-in ones, those
+// of --rules, and the site's thresholds.
+func (f *siteFlags) set(w *world) (diagnose.Rules, error) {
+	set, err := f.extended()
+	if err != nil {
+		return set, err
+	}
+	list, err := f.ownThresholds(w)
+	if err != nil {
+		return set, err
+	}
+	set, err = set.WithThresholds(list)
+	return set, fail(exitRules, err)
+}
+
+// ownThresholds reads --thresholds, else the site's file if it is there.
+func (f *siteFlags) ownThresholds(w *world) ([]model.Threshold, error) {
+	file := f.thresholds
+	if file == "" {
+		file = filepath.Join(w.etc, thresholdsFile)
+	}
+	raw, err := os.ReadFile(file)
+	if f.thresholds == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fail(exitRules, fmt.Errorf("read the site's thresholds: %w", err))
+	}
+	list, err := diagnose.ParseThresholds(file, raw)
+	return list, fail(exitRules, err)
+}
+
+// setFor returns the rules for a run that was made: with the thresholds that
+// were in force then, whatever this machine has, unless --thresholds says
+// otherwise. notes say what else was in force.
+func (f *siteFlags) setFor(meta model.Run) (set diagnose.Rules, notes []string, err error) {
+	if set, err = f.extended(); err != nil {
+		return set, nil, err
+	}
+	var then model.Site
+	if meta.Site != nil {
+		then = *meta.Site
+	}
+	list := then.Thresholds
+	if f.thresholds != "" {
+		if list, err = f.ownThresholds(nil); err != nil {
+			return set, nil, err
+		}
+	}
+	rules := slices.Concat(then.Added, then.Replaced)
+	if f.rules == "" && len(rules) > 0 {
+		notes = append(notes, "the run was made with rules of a site's own ("+strings.Join(rules, ", ")+"); without --rules DIR it is judged without them")
+		list = slices.DeleteFunc(slices.Clone(list), func(t model.Threshold) bool { return slices.Contains(rules, t.Rule) })
+	}
+	if f.rules != "" && then.RulesHash != "" && then.RulesHash != set.Site.RulesHash {
+		notes = append(notes, "the rules, with those of "+f.rules+", are not those of the run's first verdict")
+	}
+	set, err = set.WithThresholds(list)
+	return set, notes, fail(exitRules, err)
+}
+
+// oneOf returns the rules of the folder given as argument, alone, or the
+// built-in ones with those of --rules.
+func (f *siteFlags) oneOf(c *cobra.Command, args []string) (diagnose.Rules, error) {
+	if f.rules == "" {
+		return ruleSet(args)
+	}
+	if len(args) > 0 {
+		return diagnose.Rules{}, usage(c.CommandPath(), "%s and --rules %s: give one of them; --rules adds to the built-in rules", args[0], f.rules)
+	}
+	return f.extended()
+}
+
+// siteMark says in a list what a site did to a rule.
+func siteMark(s model.Site, rule string) string {
+	switch {
+	case slices.Contains(s.Added, rule):
+		return " [this site's]"
+	case slices.Contains(s.Replaced, rule):
+		return " [this site's, in the place of the built-in rule]"
+	case slices.ContainsFunc(s.Thresholds, func(t model.Threshold) bool { return t.Rule == rule }):
+		return " [thresholds of this site]"
+	}
+	return ""
+}
+
+// sitePart is the part of a rule's page about what a site did to it.
+func sitePart(s model.Site, rule string) string {
+	var b strings.Builder
+	switch {
+	case slices.Contains(s.Added, rule):
+		bullet(&b, "The rule is this site's own.")
+	case slices.Contains(s.Replaced, rule):
+		bullet(&b, "The rule is this site's own, and replaces the built-in one.")
+	}
+	for _, t := range s.Thresholds {
+		if t.Rule == rule {
+			reason := ""
+			if t.Why != "" {
+				reason = ": " + t.Why
+			}
+			bullet(&b, fmt.Sprintf("`%s` is held against %s in the place of %s%s.", t.Clue, t.Is, t.Was, reason))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n## At this site\n\n" + b.String()
+}

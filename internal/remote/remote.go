@@ -1,0 +1,181 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+// Query says what to take from which server.
+type Query struct {
+	URL   string
+	Token string // a bearer token, "" for none
+	// At is the end of the window that is judged.
+	At     time.Time
+	Window time.Duration
+	// Baseline is the time right before the window in which all was well, 0
+	// when nobody knows of such a time.
+	Baseline time.Duration
+	// Match are label matchers of the server's own labels, like env="prod".
+	// "host" is ours: the address without its port.
+	Match []string
+}
+
+// ErrNoSeries says that the server answers and has nothing that a rule looks at.
+var ErrNoSeries = errors.New("no series that a rule looks at")
+
+// namesAtOnce is for how many signals one query asks.
+const namesAtOnce = 40
+
+// reach is how long before the first window readings are taken: what was last
+// read before it begins.
+const reach = 5 * time.Minute
+
+// matcherForm is a label matcher; the quotes may be left out.
+var matcherForm = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)(=~|!~|!=|=)"?([^"]*)"?$`)
+
+// Fetch takes the series of these signals and returns a run of them, with the
+// status of each signal on each host.
+func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, error) {
+	c, err := newClient(q.URL, q.Token)
+	if err != nil {
+		return nil, err
+	}
+	list, err := q.take(ctx, c, signals)
+	if err != nil {
+		return nil, err
+	}
+	start := q.At.Add(-q.Window - q.Baseline).UnixMilli()
+	found := sorted(list, signals)
+	interval := found.interval()
+	if half := q.Window.Milliseconds() / 2; interval > half {
+		return nil, fmt.Errorf("the server's readings are %v apart; want a --window of at least %v",
+			time.Duration(interval)*time.Millisecond, 2*time.Duration(interval)*time.Millisecond)
+	}
+	meta := q.run(c, interval)
+	meta.Hosts = found.hosts()
+	meta.Status = found.status(signals, start)
+	meta.Notes = found.notes
+	return record.InMemory(meta, found.memory()), nil
+}
+
+// Check finds what is wrong with a query before a server is asked.
+func (q Query) Check() error {
+	if _, err := newClient(q.URL, ""); err != nil {
+		return err
+	}
+	_, _, err := q.matchers(false)
+	return err
+}
+
+// run is the manifest, without what the series tell.
+func (q Query) run(c *client, interval int64) model.Run {
+	at := q.At.UnixMilli()
+	begin := at - q.Window.Milliseconds()
+	meta := model.Run{
+		Started: begin - q.Baseline.Milliseconds(), Closed: true,
+		Plan: model.Plan{Mode: "prometheus", Interval: interval, Remote: &model.RemotePlan{
+			URL: c.base.Redacted(), At: at, Window: q.Window.Milliseconds(), Baseline: q.Baseline.Milliseconds(), Match: q.Match,
+		}},
+	}
+	if q.Baseline > 0 {
+		meta.Windows = append(meta.Windows, model.Window{Name: model.Baseline, Start: meta.Started, End: begin})
+	}
+	meta.Windows = append(meta.Windows, model.Window{Name: model.Hold, Start: begin, End: at})
+	return meta
+}
+
+// take asks for the readings of all signals that exporters give.
+func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) ([]series, error) {
+	var names []string
+	for _, s := range signals {
+		if Collected(s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	var list []series
+	for _, ours := range []bool{false, true} {
+		match, usesHost, err := q.matchers(ours)
+		if err != nil {
+			return nil, err
+		}
+		for some := range slices.Chunk(names, namesAtOnce) {
+			expr := fmt.Sprintf(`{__name__=~%q%s}[%dms]`, strings.Join(some, "|"), match,
+				(q.Window+q.Baseline+reach).Milliseconds()+1)
+			got, err := c.query(ctx, expr, q.At)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, got...)
+		}
+		if len(list) > 0 || !usesHost {
+			break
+		}
+	}
+	if len(list) == 0 {
+		return nil, q.nothing(ctx, c)
+	}
+	return list, nil
+}
+
+// matchers writes the matchers for a selector, each behind a comma. host is the
+// server's own label of that name where ours says so, else what its instance
+// says.
+func (q Query) matchers(ours bool) (text string, usesHost bool, err error) {
+	var b strings.Builder
+	for _, m := range q.Match {
+		part := matcherForm.FindStringSubmatch(m)
+		if part == nil {
+			return "", false, fmt.Errorf(`--match %q: want LABEL=VALUE (or != =~ !~), like host=web1`, m)
+		}
+		label, op, value := part[1], part[2], part[3]
+		if label == "host" && !ours {
+			usesHost = true
+			label = "instance"
+			if !strings.HasSuffix(op, "~") {
+				op, value = map[string]string{"=": "=~", "!=": "!~"}[op], regexp.QuoteMeta(value)
+			}
+			value = "(" + value + ")(:[0-9]+)?"
+		}
+		fmt.Fprintf(&b, ",%s%s%q", label, op, value)
+	}
+	return b.String(), usesHost, nil
+}
+
+// nothing is the error of a server that has none of it, with what it has.
+func (q Query) nothing(ctx context.Context, c *client) error {
+	when := q.At.UTC().Format(time.RFC3339)
+	up, err := c.query(ctx, "count by (instance) (up)", q.At)
+	if err != nil {
+		return err
+	}
+	if len(up) == 0 {
+		return fmt.Errorf("%s: %w in the %v before %s, and nothing was scraped then; is --at right", c.base.Redacted(), ErrNoSeries, q.Window, when)
+	}
+	var have []string
+	for _, s := range up {
+		have = append(have, s.Metric["instance"])
+	}
+	slices.Sort(have)
+	if n := len(have); n > 8 {
+		have = append(have[:8], fmt.Sprintf("and %d more", n-8))
+	}
+	return fmt.Errorf("%s: %w in the %v before %s; node_exporter gives most of them, and --match narrows them; what was scraped then: %s",
+		c.base.Redacted(), ErrNoSeries, q.Window, when, strings.Join(have, ", "))
+}
+
+// hostPart is an instance without its port.
+func hostPart(instance string) string {
+	if host, _, err := net.SplitHostPort(instance); err == nil && host != "" {
+		return host
+	}
+	return instance
+}
