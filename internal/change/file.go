@@ -66,7 +66,7 @@ func (c confFile) prepare(v string) (temp string, err error) {
 		return "", err
 	}
 	temp = temporary(path)
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.clean(); err != nil {
 		return "", fmt.Errorf("edit %s: %w", path, err)
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -163,10 +163,11 @@ func (c confFile) clean() error {
 	if err != nil {
 		return nil // the file is gone with its container
 	}
-	if err := os.Remove(temporary(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	temp := temporary(path)
+	if _, err := os.Lstat(temp); errors.Is(err, fs.ErrNotExist) {
+		return nil // a read-only file system would refuse even that
 	}
-	return nil
+	return os.Remove(temp)
 }
 
 // filePart makes the part of a change that edits a file: it must be one that

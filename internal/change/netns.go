@@ -3,6 +3,7 @@ package change
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -54,24 +55,30 @@ func cookie() uint64 {
 
 // open finds the namespace again: as the user named it, where we are, among the
 // named ones, or through a process that is in it. The caller closes the host.
+// It is gone only if we could have found it.
 func (n netns) open() (*probe.Host, error) {
-	for _, spec := range append([]string{n.Spec, "local"}, n.named()...) {
-		if h := n.try(spec); h != nil {
-			return h, nil
-		}
-	}
+	specs := append([]string{n.Spec, "local"}, n.named()...)
 	if pid := n.member(); pid != 0 {
-		if h := n.try("pid:" + strconv.Itoa(pid)); h != nil {
+		specs = append(specs, "pid:"+strconv.Itoa(pid))
+	}
+	err := errGone
+	for _, spec := range specs {
+		h, e := n.try(spec)
+		if h != nil {
 			return h, nil
 		}
+		if errors.Is(e, fs.ErrPermission) {
+			err = e
+		}
 	}
-	return nil, fmt.Errorf("network namespace %s (%d): %w", n.Spec, n.Inode, errGone)
+	return nil, fmt.Errorf("network namespace %s (%d): %w", n.Spec, n.Inode, err)
 }
 
-func (n netns) try(spec string) *probe.Host {
+// try opens a host and looks whether it is the namespace; nil if not.
+func (n netns) try(spec string) (*probe.Host, error) {
 	h, err := probe.OpenHost("there", spec)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	same := n.Inode == 0 || h.Claims(n.Inode) // of an older boot, the name is all there is
 	if same && n.Cookie != 0 {
@@ -83,9 +90,9 @@ func (n netns) try(spec string) *probe.Host {
 	}
 	if err != nil || !same {
 		h.Close()
-		return nil
+		return nil, err
 	}
-	return h
+	return h, nil
 }
 
 // named are the named namespaces with our inode.
