@@ -57,18 +57,16 @@ func cookie() uint64 {
 // named ones, or through a process that is in it. The caller closes the host.
 // It is gone only if we could have found it.
 func (n netns) open() (*probe.Host, error) {
-	specs := append([]string{n.Spec, "local"}, n.named()...)
-	if pid := n.member(); pid != 0 {
-		specs = append(specs, "pid:"+strconv.Itoa(pid))
-	}
 	err := errGone
-	for _, spec := range specs {
-		h, e := n.try(spec)
-		if h != nil {
-			return h, nil
-		}
-		if errors.Is(e, fs.ErrPermission) {
-			err = e
+	for _, specs := range []func() []string{n.told, n.named, n.member} {
+		for _, spec := range specs() {
+			h, e := n.try(spec)
+			if h != nil {
+				return h, nil
+			}
+			if errors.Is(e, fs.ErrPermission) {
+				err = e
+			}
 		}
 	}
 	return nil, fmt.Errorf("network namespace %s (%d): %w", n.Spec, n.Inode, err)
@@ -95,6 +93,8 @@ func (n netns) try(spec string) (*probe.Host, error) {
 	return h, nil
 }
 
+func (n netns) told() []string { return []string{n.Spec, "local"} }
+
 // named are the named namespaces with our inode.
 func (n netns) named() (specs []string) {
 	names, _ := filepath.Glob("/var/run/netns/*")
@@ -106,15 +106,15 @@ func (n netns) named() (specs []string) {
 	return specs
 }
 
-// member is a process that is in the namespace; 0 for none.
-func (n netns) member() int {
+// member is a process that is in the namespace.
+func (n netns) member() []string {
 	want := fmt.Sprintf("net:[%d]", n.Inode)
 	for _, pid := range processes() {
 		if link, err := os.Readlink(proc(pid, "ns/net")); err == nil && link == want {
-			return pid
+			return []string{"pid:" + strconv.Itoa(pid)}
 		}
 	}
-	return 0
+	return nil
 }
 
 // do runs fn on a thread in the namespace.
