@@ -34,12 +34,17 @@ func diagnoseCommand(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitUsage, exitRunDir)
 }
 
-// judge makes the report of a run directory.
+// judge makes the report of a run directory by the built-in rules.
 func judge(dir string) (model.Report, error) {
 	set, err := ruleSet(nil)
 	if err != nil {
 		return model.Report{}, err
 	}
+	return judgeBy(dir, set)
+}
+
+// judgeBy makes the report of a run directory.
+func judgeBy(dir string, set diagnose.Rules) (model.Report, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, err)
@@ -67,18 +72,28 @@ func judge(dir string) (model.Report, error) {
 // judgeNew judges a run that was just made, leaves the verdict in its
 // directory, and prints it.
 func judgeNew(w *world, dir string, asJSON bool) error {
-	r, err := judge(dir)
+	set, err := ruleSet(nil)
 	if err != nil {
 		return err
 	}
-	var doc bytes.Buffer
-	if err := report.JSON(&doc, r); err != nil {
-		return fmt.Errorf("write the verdict of %s: %w", dir, err)
-	}
-	if err := writer.Verdict(dir, doc.Bytes()); err != nil {
-		return fail(exitRunDir, err)
+	r, err := judgeAndKeep(dir, set)
+	if err != nil {
+		return err
 	}
 	return printReport(w, r, asJSON)
+}
+
+// judgeAndKeep judges a run that was just made, and leaves the verdict in its directory.
+func judgeAndKeep(dir string, set diagnose.Rules) (model.Report, error) {
+	r, err := judgeBy(dir, set)
+	if err != nil {
+		return r, err
+	}
+	var doc bytes.Buffer
+	if err := report.JSON(&doc, r); err != nil {
+		return r, fmt.Errorf("write the verdict of %s: %w", dir, err)
+	}
+	return r, fail(exitRunDir, writer.Verdict(dir, doc.Bytes()))
 }
 
 func printReport(w *world, r model.Report, asJSON bool) error {

@@ -41,7 +41,7 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestTypedChanges(t *testing.T) {
-	rs, err := Load(set("{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {listen: '{{.Subject.host}}:80', to: 9}, {person: look}]"))
+	rs, err := Load(set("{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {backlog: '{{.Subject.host}}:80', to: 9}, {person: look}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestTypedChanges(t *testing.T) {
 		t.Error(got.Command)
 	}
 	for i, want := range []model.FixChange{
-		{Kind: "sysctl", Name: "x.max", Value: "200"}, {Kind: "listen", Name: "s:80", Value: "9"}, {Kind: "person", Name: "look"},
+		{Kind: "sysctl", Name: "x.max", Value: "200"}, {Kind: "backlog", Name: "s:80", Value: "9"}, {Kind: "person", Name: "look"},
 	} {
 		c := got.Changes[i]
 		if c.Kind != want.Kind || c.Name != want.Name || c.Value != want.Value || c.Host != "s" || c.Subject["host"] != "s" {

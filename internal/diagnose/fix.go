@@ -15,8 +15,8 @@ import (
 
 // changeKinds are the kinds of change that a rule may ask for.
 var changeKinds = []string{
-	model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeListen, model.ChangePrlimit,
-	model.ChangeNice, model.ChangeAffinity, model.ChangeCPUQuota, model.ChangeRPS, model.ChangePerson,
+	model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeLimit,
+	model.ChangeNice, model.ChangeAffinity, model.ChangeQuota, model.ChangeRPS, model.ChangeTxQueue, model.ChangePerson,
 }
 
 // Changes is what a fix changes, all together: one change, or a list of those
@@ -189,18 +189,20 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 		return name + " " + to + ";"
 	case model.ChangePHPFPM:
 		return name + " = " + to
-	case model.ChangeListen:
+	case model.ChangeBacklog:
 		return "listen on " + name + " with a backlog of " + to
-	case model.ChangePrlimit:
+	case model.ChangeLimit:
 		return fmt.Sprintf("prlimit --%s=%s --pid PID of each %s", name, to, subject["groupname"])
 	case model.ChangeNice:
 		return fmt.Sprintf("renice -n %s -p $(pgrep -x %s)", to, name)
 	case model.ChangeAffinity:
 		return fmt.Sprintf("taskset -acp %s PID of each %s", to, name)
-	case model.ChangeCPUQuota:
-		return fmt.Sprintf("cpu.max %s for the cgroup of %s", to, name)
+	case model.ChangeQuota:
+		return fmt.Sprintf("echo %q > /sys/fs/cgroup/%s/cpu.max", to, name)
+	case model.ChangeTxQueue:
+		return fmt.Sprintf("ip link set dev %s txqueuelen %s", name, to)
 	case model.ChangeRPS:
-		return fmt.Sprintf("echo %s > /sys/class/net/%s/queues/rx-0/rps_cpus", to, name)
+		return fmt.Sprintf("rps_cpus of every queue of %s: CPUs %s", name, to)
 	}
 	return name
 }

@@ -110,12 +110,13 @@ const (
 	ChangeSysctl   = "sysctl"
 	ChangeNginx    = "nginx"
 	ChangePHPFPM   = "phpfpm"
-	ChangeListen   = "listen"
-	ChangePrlimit  = "prlimit"
+	ChangeBacklog  = "backlog"
+	ChangeLimit    = "limit"
 	ChangeNice     = "nice"
 	ChangeAffinity = "affinity"
-	ChangeCPUQuota = "cpu_quota"
+	ChangeQuota    = "quota"
 	ChangeRPS      = "rps"
+	ChangeTxQueue  = "txqueue"
 	ChangePerson   = "person" // no program can do it
 )
 
