@@ -20,6 +20,7 @@ internal/record:         internal/model
 internal/record/writer:  internal/model internal/record
 internal/load:           internal/model
 internal/probe:          internal/model
+internal/change:         internal/probe
 internal/trace:          internal/model internal/layout
 internal/diagnose:       internal/model internal/record rules
 internal/compare:        internal/model internal/record

@@ -19,6 +19,10 @@ type directive struct {
 	block []*directive
 	// isBlock tells an empty block from a directive without one.
 	isBlock bool
+	// words are where the name and the arguments stand in the file, with their
+	// quotes; end is behind the ";" or "}" that ends it, open behind its "{".
+	words     []Span
+	open, end int
 }
 
 const (
@@ -93,6 +97,7 @@ func (p *confParser) directive(depth int) (*directive, error) {
 			}
 			p.pos++
 			d.name, d.args, d.isBlock = words[0], words[1:], c == '{'
+			d.open, d.end = p.pos, p.pos
 			if c == ';' {
 				return d, nil
 			}
@@ -102,15 +107,18 @@ func (p *confParser) directive(depth int) (*directive, error) {
 			} else {
 				d.block, err = p.block(depth + 1)
 			}
+			d.end = p.pos
 			return d, err
 		case '}':
 			return nil, fmt.Errorf(`want ";" or "{", got "}"`)
 		}
+		begin := p.pos
 		w, err := p.word()
 		if err != nil {
 			return nil, err
 		}
 		words = append(words, w)
+		d.words = append(d.words, Span{begin, p.pos})
 	}
 }
 

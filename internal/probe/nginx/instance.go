@@ -16,7 +16,12 @@ import (
 	"plimsoll/internal/probe"
 )
 
-const workerTitle = "nginx: worker process"
+const (
+	workerTitle = "nginx: worker process"
+	// editedAfter is how much younger than the workers a file has to be before
+	// it is taken for one that they have not read: process times are coarse.
+	editedAfter = 2 * time.Second
+)
 
 // instance is one running nginx: a master process and its workers.
 type instance struct {
@@ -128,11 +133,27 @@ func (in *instance) update(workers []probe.Proc) {
 // began, in clock ticks after boot.
 func (in *instance) readConf(youngest uint64) {
 	in.conf, in.confErr, in.edited = nil, nil, false
+	global, newest, err := in.parse()
+	if err != nil {
+		in.confErr = err
+		return
+	}
+	in.conf = newEffective(global, in.paths.prefix, in.build)
+	if len(in.conf.errorLogs) == 0 {
+		in.conf.errorLogs = []errorLog{{path: in.paths.errorLog, level: levelError}}
+	}
+	if begun, ok := wallTime(in.host, youngest); ok {
+		in.edited = newest.After(begun.Add(editedAfter))
+	}
+}
+
+// parse finds and parses the configuration files; newest is when one of them
+// was last changed.
+func (in *instance) parse() (list []*directive, newest time.Time, err error) {
 	o := parseTitle(title(&in.master))
 	build, err := readBuildInfo(procPath(in.host, in.master.PID, "exe"))
 	if err != nil {
-		in.confErr = fmt.Errorf("read nginx's binary for where its configuration is: %w", err)
-		return
+		return nil, newest, fmt.Errorf("read nginx's binary for where its configuration is: %w", err)
 	}
 	cwd, err := os.Readlink(procPath(in.host, in.master.PID, "cwd"))
 	if err != nil {
@@ -141,23 +162,14 @@ func (in *instance) readConf(youngest uint64) {
 	in.build, in.paths = build, o.resolve(build, cwd)
 	in.build.accessLog = in.paths.accessLog
 	l := &confLoader{root: in.root, dir: in.paths.confDir}
-	global, err := parseConf([]byte(o.directives), "the option -g")
+	global, err := parseConf([]byte(o.directives), optionG)
 	if err == nil {
-		var list []*directive
 		list, err = l.load(in.paths.conf, 0)
-		global = append(global, list...)
 	}
 	if err != nil {
-		in.confErr = fmt.Errorf("read nginx's configuration %s: %w", in.paths.conf, err)
-		return
+		return nil, newest, fmt.Errorf("read nginx's configuration %s: %w", in.paths.conf, err)
 	}
-	in.conf = newEffective(global, in.paths.prefix, in.build)
-	if len(in.conf.errorLogs) == 0 {
-		in.conf.errorLogs = []errorLog{{path: in.paths.errorLog, level: levelError}}
-	}
-	if begun, ok := wallTime(in.host, youngest); ok {
-		in.edited = l.newest.After(begun.Add(2 * time.Second))
-	}
+	return append(global, list...), l.newest, nil
 }
 
 // wallTime turns clock ticks after boot into a time of day.

@@ -1,0 +1,84 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernelFile is a setting that is a file of the kernel's: below /proc/sys,
+// /sys or a cgroup's directory. Blanks are compared as one.
+type kernelFile struct {
+	path string
+	in   func(func() error) error // runs a function where the path means the right file
+	// dir, when not 0, is the inode of the file's directory: another control
+	// group of the same name has another.
+	dir uint64
+}
+
+func (k kernelFile) get() (v string, err error) {
+	err = k.in(func() error {
+		if err := k.same(); err != nil {
+			return err
+		}
+		b, err := os.ReadFile(k.path)
+		v = strings.Join(strings.Fields(string(b)), " ")
+		if strings.HasSuffix(k.path, "/rps_cpus") {
+			v = shortMask(v)
+		}
+		return err
+	})
+	return v, k.explain(err)
+}
+
+func (k kernelFile) set(v string) error {
+	return k.explain(k.in(func() error {
+		if err := k.same(); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(k.path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(v + "\n")
+		if err != nil {
+			err = fmt.Errorf("write %q to %s: %w", v, k.path, err)
+		}
+		return errors.Join(err, f.Close())
+	}))
+}
+
+func (k kernelFile) same() error {
+	if k.dir == 0 {
+		return nil
+	}
+	if ino := dirInode(k.path); ino != k.dir {
+		return fmt.Errorf("control group of %s: %w", k.path, errGone)
+	}
+	return nil
+}
+
+func (k kernelFile) explain(err error) error {
+	if errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("%w (it is mounted read-only, as in a container; run plimsoll where it can be written)", err)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w (that needs root)", err)
+	}
+	return err
+}
+
+func dirInode(path string) uint64 {
+	var st unix.Stat_t
+	if unix.Stat(path[:strings.LastIndexByte(path, '/')], &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// here runs a function where we are.
+func here(fn func() error) error { return fn() }

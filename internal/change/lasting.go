@@ -1,0 +1,34 @@
+package change
+
+import "fmt"
+
+// Lasting says how a change survives a reboot: the file to put it into, and the
+// line. ok is false when it lasts as it is (it stands in the service's own
+// files), or when it has no usual place.
+func Lasting(c Change) (file, line string, ok bool) {
+	switch c.Kind {
+	case Sysctl:
+		return "/etc/sysctl.d/90-plimsoll.conf", c.Name + " = " + c.To, true
+	case Limit:
+		name := map[string]string{"nofile": "LimitNOFILE", "nproc": "LimitNPROC", "memlock": "LimitMEMLOCK", "core": "LimitCORE"}[c.Name]
+		if name == "" {
+			return "", "", false
+		}
+		to := c.To
+		if to == "unlimited" {
+			to = "infinity"
+		}
+		return "the service's unit (systemctl edit)", fmt.Sprintf("[Service] %s=%s", name, to), true
+	case Affinity:
+		return "the service's unit (systemctl edit)", "[Service] CPUAffinity=" + c.To, true
+	case Nice:
+		return "the service's unit (systemctl edit)", "[Service] Nice=" + c.To, true
+	case Quota:
+		var quota, per float64
+		if n, _ := fmt.Sscan(c.To, &quota, &per); n != 2 || per == 0 {
+			return "the service's unit (systemctl edit)", "[Service] CPUQuota=", true
+		}
+		return "the service's unit (systemctl edit)", fmt.Sprintf("[Service] CPUQuota=%.0f%%", 100*quota/per), true
+	}
+	return "", "", false
+}

@@ -1,0 +1,295 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe"
+)
+
+// refused are kernel settings whose writing does something else as well, so
+// that writing the old value does not take it back.
+var refused = regexp.MustCompile(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.forwarding|vm\.(drop_caches|compact_memory)|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled)|.*\.flush)$`)
+
+// sysctlPath is the file of a setting: dots stand for slashes, or, when the
+// first of the two is a slash, for themselves (sysctl.d(5)).
+func sysctlPath(name string) (string, error) {
+	p := name
+	if i := strings.IndexAny(name, "./"); i >= 0 && name[i] == '.' {
+		p = strings.NewReplacer(".", "/", "/", ".").Replace(name)
+	}
+	if p == "" || path.Clean("/"+p) != "/"+p {
+		return "", fmt.Errorf("sysctl %q: want a name such as net.core.somaxconn", name)
+	}
+	return "/proc/sys/" + p, nil
+}
+
+func prepareSysctl(h *probe.Host, c Change, s *Step) error {
+	file, err := sysctlPath(c.Name)
+	if err != nil {
+		return err
+	}
+	if refused.MatchString(c.Name) {
+		return fmt.Errorf("sysctl %s: writing it changes other things too, which cannot be taken back: %w", c.Name, ErrNotPossible)
+	}
+	at := place{Sort: inKernel, Path: file, Net: &s.netns}
+	s.Scope = Namespace
+	perNamespace, err := namespaced(file)
+	if err != nil {
+		return err
+	}
+	if !perNamespace {
+		at.Net, s.Scope = nil, Machine
+		s.Notes = append(s.Notes, "the whole machine shares this setting")
+	} else if own := *at.Net; own.Inode != 0 {
+		at.Net = &own
+	}
+	if err := writable(at); err != nil {
+		return fmt.Errorf("sysctl %s on %s: %w", c.Name, h.Name, err)
+	}
+	return s.add(at, strings.Join(strings.Fields(c.To), " "))
+}
+
+// writable says why a kernel's file cannot be written, without writing it.
+func writable(at place) error {
+	in := here
+	if at.Net != nil {
+		in = at.Net.do
+	}
+	return kernelFile{}.explain(in(func() error {
+		if err := unix.Access(at.Path, unix.W_OK); err != nil {
+			return &fs.PathError{Op: "write", Path: at.Path, Err: err}
+		}
+		return nil
+	}))
+}
+
+// namespaced says whether each network namespace has a setting for itself. A
+// namespace made for the question tells: there such settings can be written;
+// the machine's are missing, or can only be read. What belongs to an interface
+// or a neighbour table of its own is always the namespace's.
+func namespaced(file string) (yes bool, err error) {
+	if !strings.HasPrefix(file, "/proc/sys/net/") {
+		return false, nil
+	}
+	dir := strings.Split(strings.TrimPrefix(file, "/proc/sys/net/"), "/")
+	if len(dir) > 2 && (dir[1] == "conf" || dir[1] == "neigh") && dir[2] != "default" {
+		return true, nil
+	}
+	done := make(chan error, 1)
+	thrownAway(func() {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("make a network namespace to see whether %s is set for each; that needs root: %w", file, err)
+			return
+		}
+		yes = unix.Access(file, unix.W_OK) == nil
+		done <- nil
+	})
+	err = <-done
+	return yes, err
+}
+
+// prepareQuota plans a change of a control group's CPU time.
+func prepareQuota(h *probe.Host, c Change, s *Step) error {
+	f := strings.Fields(c.To)
+	ok := len(f) == 1 && f[0] == "max" || len(f) == 2 && whole.MatchString(f[0]) && whole.MatchString(f[1])
+	if !ok || (c.PID == 0) == (c.Cgroup == "") {
+		return fmt.Errorf("quota: want a process or a control group, and max or two numbers (microseconds of CPU time, of which period), got %q", c.To)
+	}
+	dir, v1, err := cpuGroup(c)
+	if err != nil {
+		return err
+	}
+	s.Scope = Cgroup
+	s.Notes = append(s.Notes, "it is the quota of all processes in "+dir)
+	at := place{Sort: inKernel, Path: dir + "/cpu.max", Dir: dirInode(dir + "/x")}
+	if !v1 {
+		if f[0] == "max" { // the period stays what it is
+			now, err := at.get()
+			if err != nil {
+				return explainGroup(dir, err)
+			}
+			_, per, _ := strings.Cut(now, " ")
+			f = []string{"max", per}
+		}
+		return explainGroup(dir, s.add(at, strings.Join(f, " ")))
+	}
+	quota := "-1"
+	if f[0] != "max" {
+		quota = f[0]
+		at.Path = dir + "/cpu.cfs_period_us"
+		if err := s.add(at, f[1]); err != nil {
+			return explainGroup(dir, err)
+		}
+	}
+	at.Path, s.Old = dir+"/cpu.cfs_quota_us", ""
+	return explainGroup(dir, s.add(at, quota))
+}
+
+func explainGroup(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s has no CPU quota (the root group never has; else the cpu controller is not switched on there): %w", dir, err)
+	}
+	return err
+}
+
+// cpuGroup finds the control group that limits CPU time, v1 or v2.
+func cpuGroup(c Change) (dir string, v1 bool, err error) {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return "", false, err
+	}
+	old, unified := cpuMounts(string(mounts))
+	group := map[bool]string{true: c.Cgroup, false: c.Cgroup}
+	if c.PID != 0 {
+		b, err := os.ReadFile(proc(c.PID, "cgroup"))
+		if err != nil {
+			return "", false, fmt.Errorf("the control group of process %d: %w", c.PID, err)
+		}
+		group[true], group[false] = groupsOf(string(b))
+	}
+	switch {
+	case old != "" && group[true] != "":
+		return filepath.Join(old, filepath.Join("/", group[true])), true, nil
+	case unified != "" && group[false] != "":
+		return filepath.Join(unified, filepath.Join("/", group[false])), false, nil
+	}
+	return "", false, fmt.Errorf("no control group that limits CPU time is mounted: %w", ErrNotPossible)
+}
+
+// cpuMounts finds where the v1 hierarchy with the cpu controller and the v2
+// hierarchy are mounted, in /proc/mounts.
+func cpuMounts(mounts string) (v1, v2 string) {
+	for line := range strings.Lines(mounts) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) < 4:
+		case f[2] == "cgroup" && slices.Contains(strings.Split(f[3], ","), "cpu") && v1 == "":
+			v1 = f[1]
+		case f[2] == "cgroup2" && v2 == "":
+			v2 = f[1]
+		}
+	}
+	return v1, v2
+}
+
+// groupsOf finds a process's control groups in its /proc/PID/cgroup.
+func groupsOf(text string) (v1, v2 string) {
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) < 3:
+		case f[0] == "0" && f[1] == "":
+			v2 = f[2]
+		case slices.Contains(strings.Split(f[1], ","), "cpu"):
+			v1 = f[2]
+		}
+	}
+	return v1, v2
+}
+
+var interfaceName = regexp.MustCompile(`^[^/ \t.][^/ \t]{0,14}$`)
+
+// prepareRPS plans which CPUs take an interface's packets.
+func prepareRPS(h *probe.Host, c Change, s *Step) error {
+	if !interfaceName.MatchString(c.Name) {
+		return fmt.Errorf("rps: want the name of an interface, got %q", c.Name)
+	}
+	mask := "0"
+	if c.To != "" {
+		set, err := parseCPUs(c.To)
+		if err != nil {
+			return fmt.Errorf("rps: %w", err)
+		}
+		mask = cpuMask(set)
+	}
+	var files []string
+	err := s.netns.doSys(func() (err error) {
+		files, err = filepath.Glob("/sys/class/net/" + c.Name + "/queues/rx-*/rps_cpus")
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return fmt.Errorf("the receive queues of %s on %s: %w", c.Name, h.Name, err)
+	}
+	s.Scope = Namespace
+	for _, f := range files {
+		if err := s.add(place{Sort: inKernel, Path: f, Net: &s.netns}, mask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maskWord is how many CPUs the kernel writes between two commas.
+const maskWord = 32
+
+// cpuMask writes a set of CPUs as the kernel does: "3", "1,00000000".
+func cpuMask(set interface{ IsSet(int) bool }) string {
+	var words []string
+	for base := 0; base < maxCPU; base += maskWord {
+		var w uint32
+		for n := range maskWord {
+			if set.IsSet(base + n) {
+				w |= 1 << n
+			}
+		}
+		words = append([]string{fmt.Sprintf("%08x", w)}, words...)
+	}
+	return shortMask(strings.Join(words, ","))
+}
+
+// shortMask takes leading zeros off a mask; the kernel writes as many as fit
+// its number of CPUs.
+func shortMask(s string) string {
+	if s = strings.TrimLeft(s, "0,"); s == "" {
+		return "0"
+	}
+	return s
+}
+
+func prepareIRQ(h *probe.Host, c Change, s *Step) error {
+	if !whole.MatchString(c.Name) {
+		return fmt.Errorf("irq: want an interrupt's number, got %q", c.Name)
+	}
+	set, err := parseCPUs(c.To)
+	if err != nil {
+		return fmt.Errorf("irq: %w", err)
+	}
+	s.Scope = Machine
+	at := place{Sort: inKernel, Path: "/proc/irq/" + strconv.Itoa(atoi(c.Name)) + "/smp_affinity_list"}
+	if err := writable(at); err != nil {
+		return fmt.Errorf("irq %s: %w", c.Name, err)
+	}
+	return s.add(at, cpuList(set))
+}
+
+func prepareTxQueue(h *probe.Host, c Change, s *Step) error {
+	if !interfaceName.MatchString(c.Name) || !whole.MatchString(c.To) {
+		return fmt.Errorf("txqueue: want an interface and a whole number, got %q and %q", c.Name, c.To)
+	}
+	s.Scope = Namespace
+	return s.add(place{Sort: inKernel, Path: "/sys/class/net/" + c.Name + "/tx_queue_len", Net: &s.netns}, strconv.Itoa(atoi(c.To)))
+}
+
+func prepareRing(h *probe.Host, c Change, s *Step) error {
+	name, which, _ := strings.Cut(c.Name, " ")
+	if !interfaceName.MatchString(name) || which != "rx" && which != "tx" || !whole.MatchString(c.To) {
+		return fmt.Errorf(`ring: want an interface with rx or tx ("eth0 rx") and a whole number, got %q and %q`, c.Name, c.To)
+	}
+	s.Scope = Namespace
+	s.Notes = append(s.Notes, "most drivers take the interface down for a moment")
+	return s.add(place{Sort: inRing, Name: c.Name, Net: &s.netns}, strconv.Itoa(atoi(c.To)))
+}

@@ -1,0 +1,285 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/probe/rooted"
+)
+
+// directive is what is to be known of a directive of nginx that can be changed.
+type directive struct {
+	context string // the block in which it is put when it is nowhere
+	value   *regexp.Regexp
+	want    string // what value means, in words
+}
+
+var (
+	whole  = regexp.MustCompile(`^[0-9]{1,9}$`)
+	orAuto = regexp.MustCompile(`^(auto|[0-9]{1,4})$`)
+	onOff  = regexp.MustCompile(`^(on|off)$`)
+	period = regexp.MustCompile(`^([0-9]{1,9}(ms|s|m|h|d)?)( [0-9]{1,9}(ms|s|m|h|d)?)?$`)
+	size   = regexp.MustCompile(`^(off|[0-9]{1,9}[kKmMgG]?)$`)
+	cache  = regexp.MustCompile(`^(off|max=[0-9]{1,9}( inactive=[0-9]{1,9}(ms|s|m|h|d)?)?)$`)
+	asio   = regexp.MustCompile(`^(on|off|threads)$`)
+	logs   = regexp.MustCompile(`^(off|buffer=[0-9]{1,9}[kKmM]?( flush=[0-9]{1,9}(ms|s|m)?)?)$`)
+)
+
+// directives are those that can be changed, by the name that Change.Name has.
+var directives = map[string]directive{
+	"worker_processes":     {"main", orAuto, "a whole number or auto"},
+	"worker_rlimit_nofile": {"main", whole, "a whole number"},
+	"worker_connections":   {"events", whole, "a whole number"},
+	"multi_accept":         {"events", onOff, "on or off"},
+	"accept_mutex":         {"events", onOff, "on or off"},
+	"keepalive_timeout":    {"http", period, "a time such as 75s"},
+	"keepalive_requests":   {"http", whole, "a whole number"},
+	"sendfile":             {"http", onOff, "on or off"},
+	"tcp_nopush":           {"http", onOff, "on or off"},
+	"tcp_nodelay":          {"http", onOff, "on or off"},
+	"aio":                  {"http", asio, "on, off or threads"},
+	"directio":             {"http", size, "a size such as 8m, or off"},
+	"open_file_cache":      {"http", cache, "off, or max=N inactive=TIME"},
+	"access_log":           {"http", logs, "off, or buffer=SIZE flush=TIME"},
+	"keepalive":            {"upstream", whole, "a whole number"},
+	"backlog":              {"listen", whole, "a whole number"},
+}
+
+// editor plans the edits of one nginx's configuration.
+type editor struct {
+	c     Change
+	root  string // of the files, as we reach them
+	tree  []*nginx.Directive
+	log   string // the access log where none is given
+	edits map[string][]edit
+	old   []string // what stood there, in the order of the files
+	notes []string
+	src   map[string][]byte
+}
+
+// prepareNginx plans a change of an nginx's files.
+func prepareNginx(h *probe.Host, c Change, s *Step) error {
+	d, ok := directives[c.Name]
+	if !ok {
+		return fmt.Errorf("nginx %s: no directive that can be changed here (%s): %w", c.Name, strings.Join(sorted(directives), " "), ErrNotPossible)
+	}
+	if !d.value.MatchString(c.To) {
+		return fmt.Errorf("nginx %s: want %s, got %q", c.Name, d.want, c.To)
+	}
+	r, err := theNginx(h, c.PID)
+	if err != nil {
+		return err
+	}
+	at, root, err := reach(r.Master)
+	if err != nil {
+		return err
+	}
+	e := &editor{c: c, root: root, tree: r.Tree, log: r.AccessLog, edits: map[string][]edit{}, src: map[string][]byte{}}
+	listen, err := e.plan(d)
+	if err != nil {
+		return fmt.Errorf("nginx (process %d): %s: %w", r.Master.PID, c.Name, err)
+	}
+	s.service = &service{Sort: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns, Test: append([]string{"-t"}, r.Options...)}
+	s.Scope, s.Notes = Service, e.notes
+	s.Old = strings.Join(slices.Compact(e.old), " | ")
+	if err := s.addFiles(e.edits, at); err != nil {
+		return err
+	}
+	if len(s.Files) > 0 && r.Edited {
+		return fmt.Errorf("nginx (process %d): its files were edited after it read them, so a reload would bring that into effect too; reload nginx first: %w", r.Master.PID, ErrNotPossible)
+	}
+	if listen != "" {
+		return s.addBacklog(h, listen, atoi(c.To))
+	}
+	return nil
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+func theNginx(h *probe.Host, pid int) (*nginx.Running, error) {
+	all, errs, err := nginx.Find(h)
+	if err != nil {
+		return nil, err
+	}
+	var pids []string
+	for _, r := range all {
+		pids = append(pids, strconv.Itoa(r.Master.PID))
+		if r.Master.PID == pid || pid == 0 && len(all) == 1 {
+			return r, errs[r.Master.PID]
+		}
+	}
+	if len(all) == 0 || pid != 0 {
+		return nil, fmt.Errorf("no master process of nginx on %s: %w", h.Name, fs.ErrNotExist)
+	}
+	return nil, fmt.Errorf("several nginx on %s, say which: processes %s", h.Name, strings.Join(pids, ", "))
+}
+
+// reach says how the files of a service are reached: the place that stands for
+// them all, and the root directory before their names.
+func reach(master probe.Proc) (place, string, error) {
+	p := process{master.PID, master.Start}
+	link, err := os.Readlink(proc(p.PID, "root"))
+	if err != nil {
+		return place{}, "", fmt.Errorf("look at the root directory of process %d; that needs root: %w", p.PID, err)
+	}
+	if link != "/" {
+		return place{}, "", fmt.Errorf("process %d runs in a chroot (%s): %w", p.PID, link, ErrNotPossible)
+	}
+	theirs, err := os.Readlink(proc(p.PID, "ns/mnt"))
+	ours, err2 := os.Readlink("/proc/self/ns/mnt")
+	if err := errors.Join(err, err2); err != nil {
+		return place{}, "", err
+	}
+	at := place{Sort: inFile}
+	if theirs == ours {
+		return at, "", nil
+	}
+	at.Process = &p
+	return at, filepath.Clean(proc(p.PID, "root")), nil
+}
+
+// plan finds the directives and says what is to become of them; listen is the
+// listener whose socket is to be set, too.
+func (e *editor) plan(d directive) (listen string, err error) {
+	switch d.context {
+	case "listen":
+		return e.backlog()
+	case "upstream":
+		return "", e.keepalive()
+	}
+	if e.c.Name == "access_log" {
+		return "", e.accessLog()
+	}
+	all := find(e.tree, e.c.Name)
+	for _, x := range all {
+		if err := e.replace(x, strings.Fields(e.c.To)); err != nil {
+			return "", err
+		}
+	}
+	line := e.c.Name + " " + e.c.To + ";"
+	switch d.context {
+	case "main":
+		if len(all) == 0 {
+			return "", e.before("events", line)
+		}
+	case "events":
+		if len(all) == 0 {
+			return "", e.into("events", line)
+		}
+	case "http":
+		if !slices.ContainsFunc(inBlock(e.tree, "http"), func(x *nginx.Directive) bool { return x.Name == e.c.Name }) {
+			return "", e.into("http", line)
+		}
+	}
+	return "", nil
+}
+
+// find lists the directives of a name, in whatever blocks of nginx's own.
+func find(list []*nginx.Directive, name string) (all []*nginx.Directive) {
+	for _, d := range list {
+		if d.Name == name && !d.IsBlock {
+			all = append(all, d)
+		}
+		switch d.Name {
+		case "map", "types", "geo", "split_clients", "charset_map", "stream", "mail": // their lines are no directives, or others
+		default:
+			all = append(all, find(d.Block, name)...)
+		}
+	}
+	return all
+}
+
+// inBlock lists what stands in the top blocks of a name.
+func inBlock(tree []*nginx.Directive, name string) (all []*nginx.Directive) {
+	for _, d := range tree {
+		if d.Name == name && d.IsBlock {
+			all = append(all, d.Block...)
+		}
+	}
+	return all
+}
+
+// replace gives a directive other arguments.
+func (e *editor) replace(d *nginx.Directive, args []string) error {
+	e.old = append(e.old, strings.Join(d.Args, " "))
+	if slices.Equal(d.Args, args) {
+		return nil
+	}
+	if len(d.Args) == 0 {
+		return fmt.Errorf("%s, line %d: it has no value", d.File, d.Line)
+	}
+	return e.put(d, edit{d.Words[1].Begin, d.Words[len(d.Words)-1].End, strings.Join(args, " ")})
+}
+
+// put notes an edit of the file in which d stands.
+func (e *editor) put(d *nginx.Directive, x edit) error {
+	if d.File == "" {
+		return fmt.Errorf("%s stands on nginx's command line (-g), which only a restart changes: %w", d.Name, ErrNotPossible)
+	}
+	if !slices.Contains(e.edits[d.File], x) { // a file that is included twice is parsed twice
+		e.edits[d.File] = append(e.edits[d.File], x)
+	}
+	return nil
+}
+
+// text is the file in which d stands.
+func (e *editor) text(d *nginx.Directive) ([]byte, error) {
+	if b, ok := e.src[d.File]; ok {
+		return b, nil
+	}
+	b, _, err := rooted.ReadFile(e.root, d.File, maxFile)
+	e.src[d.File] = b
+	if err == nil && d.End > len(b) {
+		err = fmt.Errorf("%s is being edited by somebody", d.File)
+	}
+	return b, err
+}
+
+// block finds a top block.
+func (e *editor) block(name string) (*nginx.Directive, []byte, error) {
+	for _, d := range e.tree {
+		if d.Name == name && d.IsBlock {
+			src, err := e.text(d)
+			return d, src, err
+		}
+	}
+	return nil, nil, fmt.Errorf("no %s block: %w", name, ErrNotPossible)
+}
+
+func (e *editor) before(name, line string) error {
+	d, src, err := e.block(name)
+	if err != nil {
+		return err
+	}
+	at := d.Words[0].Begin
+	return e.put(d, edit{at, at, line + lineEnd(src) + indent(src, at)})
+}
+
+func (e *editor) into(name, line string) error {
+	d, src, err := e.block(name)
+	if err != nil {
+		return err
+	}
+	return e.put(d, first(src, d.Open, d.End, line))
+}
+
+func sorted[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,217 @@
+package change
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/probe/rooted"
+)
+
+// poolSettings are the settings of a pool that can be changed, and what their
+// values look like.
+var poolSettings = map[string]*regexp.Regexp{
+	"pm":                        regexp.MustCompile(`^(static|dynamic|ondemand)$`),
+	"pm.max_children":           whole,
+	"pm.start_servers":          whole,
+	"pm.min_spare_servers":      whole,
+	"pm.max_spare_servers":      whole,
+	"pm.max_requests":           whole,
+	"pm.process_idle_timeout":   regexp.MustCompile(`^[0-9]{1,6}[smhd]?$`),
+	"request_terminate_timeout": regexp.MustCompile(`^[0-9]{1,6}[smhd]?$`),
+	"rlimit_files":              whole,
+	"listen.backlog":            regexp.MustCompile(`^(-1|[0-9]{1,9})$`),
+}
+
+// preparePHPFPM plans a change of a pool's settings.
+func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
+	shape, ok := poolSettings[c.Name]
+	if !ok {
+		return fmt.Errorf("phpfpm %s: no setting of a pool that can be changed here (%s): %w", c.Name, strings.Join(sorted(poolSettings), " "), ErrNotPossible)
+	}
+	if !shape.MatchString(c.To) {
+		return fmt.Errorf("phpfpm %s: want something like %s, got %q", c.Name, shape, c.To)
+	}
+	r, pool, err := thePool(h, c)
+	if err != nil {
+		return err
+	}
+	at, root, err := reach(r.Master)
+	if err != nil {
+		return err
+	}
+	s.service = &service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns}
+	s.service.Test = []string{"-t", "-R", "--fpm-config", r.Conf}
+	s.service.Ondemand = allOndemand(r.Entries)
+	s.Scope = Service
+	file, e, old, err := poolEdit(r.Entries, pool, root, c.Name, c.To)
+	if err != nil {
+		return err
+	}
+	s.Old = old
+	edits := map[string][]edit{}
+	if old != c.To {
+		edits[file] = []edit{e}
+	}
+	s.service.NoReload = c.Name == "listen.backlog" // a reload takes the open sockets over as they are
+	if err := s.addFiles(edits, at); err != nil {
+		return err
+	}
+	if s.service.NoReload {
+		return s.addPoolBacklog(h, r.Entries, pool, atoi(c.To))
+	}
+	if len(edits) > 0 {
+		s.Notes = append(s.Notes, "a reload of PHP-FPM ends requests that take longer than process_control_timeout (0 s where it is not set)")
+	}
+	return nil
+}
+
+func thePool(h *probe.Host, c Change) (*phpfpm.Running, string, error) {
+	all, errs, err := phpfpm.Find(h)
+	if err != nil {
+		return nil, "", err
+	}
+	type found struct {
+		r    *phpfpm.Running
+		pool string
+	}
+	var list []found
+	var names []string
+	for _, r := range all {
+		if c.PID != 0 && r.Master.PID != c.PID {
+			continue
+		}
+		if err := errs[r.Master.PID]; err != nil {
+			return nil, "", err
+		}
+		for _, name := range pools(r.Entries) {
+			names = append(names, name+" of process "+strconv.Itoa(r.Master.PID))
+			// A pool of a name that two services have is labelled "www@…".
+			if plain, _, _ := strings.Cut(c.Pool, "@"); c.Pool == "" || plain == name {
+				list = append(list, found{r, name})
+			}
+		}
+	}
+	switch len(list) {
+	case 0:
+		return nil, "", fmt.Errorf("no pool %q of PHP-FPM on %s (%s): %w", c.Pool, h.Name, strings.Join(names, ", "), fs.ErrNotExist)
+	case 1:
+		return list[0].r, list[0].pool, nil
+	}
+	return nil, "", fmt.Errorf("several pools of PHP-FPM on %s, say which: %s", h.Name, strings.Join(names, ", "))
+}
+
+func pools(entries []phpfpm.Entry) (names []string) {
+	for _, e := range entries {
+		if e.Section != "" && e.Section != "global" && !slices.Contains(names, e.Section) {
+			names = append(names, e.Section)
+		}
+	}
+	return names
+}
+
+func allOndemand(entries []phpfpm.Entry) bool {
+	return !slices.ContainsFunc(pools(entries), func(p string) bool { return value(entries, p, "pm") != "ondemand" })
+}
+
+// value is a pool's setting; the last one counts.
+func value(entries []phpfpm.Entry, pool, key string) string {
+	if e := lastEntry(entries, pool, key); e != nil {
+		return e.Value
+	}
+	return ""
+}
+
+func lastEntry(entries []phpfpm.Entry, pool, key string) (last *phpfpm.Entry) {
+	for i, e := range entries {
+		if e.Section == pool && e.Key == key {
+			last = &entries[i]
+		}
+	}
+	return last
+}
+
+// poolEdit plans the edit of one setting: its value where it stands, else a
+// line of its own behind one that every pool has.
+func poolEdit(entries []phpfpm.Entry, pool, root, key, to string) (file string, e edit, old string, err error) {
+	at := lastEntry(entries, pool, key)
+	there := at != nil
+	for _, k := range []string{"pm", "listen"} {
+		if at == nil {
+			at = lastEntry(entries, pool, k)
+		}
+	}
+	if at == nil {
+		return "", e, "", fmt.Errorf("pool %s has neither pm nor listen: %w", pool, ErrNotPossible)
+	}
+	src, _, err := rooted.ReadFile(root, at.File, maxFile)
+	if err != nil {
+		return "", e, "", err
+	}
+	begin, end, err := lineSpan(src, at.Line)
+	if err != nil {
+		return "", e, "", fmt.Errorf("%s: %w", at.File, err)
+	}
+	if !there {
+		text := indent(src, begin+len(src[begin:end])-len(bytes.TrimLeft(src[begin:end], " \t"))) + key + " = " + to + lineEnd(src)
+		if end == 0 || src[end-1] != '\n' {
+			text = lineEnd(src) + strings.TrimRight(text, "\r\n")
+		}
+		return at.File, edit{end, end, text}, "", nil
+	}
+	from, upto, err := valueSpan(src[begin:end])
+	return at.File, edit{begin + from, begin + upto, to}, at.Value, err
+}
+
+// lineSpan is where a line (from 1) begins and ends, its end of line included.
+func lineSpan(src []byte, line int) (begin, end int, err error) {
+	n := 0
+	for l := range bytes.Lines(src) {
+		if n++; n == line {
+			return end, end + len(l), nil
+		}
+		end += len(l)
+	}
+	return 0, 0, fmt.Errorf("no line %d: it is being edited by somebody", line)
+}
+
+// valueSpan is where the value stands in a line "key = value ; comment", its
+// quotes included.
+func valueSpan(line []byte) (from, upto int, err error) {
+	eq := bytes.IndexByte(line, '=')
+	if eq < 0 {
+		return 0, 0, fmt.Errorf("want key = value, got %q: it is being edited by somebody", line)
+	}
+	rest := line[eq+1:]
+	from = eq + 1 + len(rest) - len(bytes.TrimLeft(rest, " \t"))
+	rest = bytes.TrimRight(line[from:], " \t\r\n")
+	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'') {
+		if i := bytes.IndexByte(rest[1:], rest[0]); i >= 0 {
+			return from, from + i + 2, nil
+		}
+	}
+	if i := bytes.IndexByte(rest, ';'); i >= 0 {
+		rest = bytes.TrimRight(rest[:i], " \t")
+	}
+	return from, from + len(rest), nil
+}
+
+func (s *Step) addPoolBacklog(h *probe.Host, entries []phpfpm.Entry, pool string, backlog int) error {
+	listen := strings.ReplaceAll(value(entries, pool, "listen"), "$pool", pool)
+	var err error
+	for _, addr := range phpfpm.ListenAddresses(listen) {
+		if strings.HasPrefix(addr, "unix:") {
+			return fmt.Errorf("pool %s listens on a Unix socket, whose backlog is set when PHP-FPM starts: edit listen.backlog and restart it: %w", pool, ErrNotPossible)
+		}
+		if err = s.addBacklog(h, addr, backlog); err == nil {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package change
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe"
+)
+
+// listener is how many connections may wait to be accepted at a TCP listener: the
+// backlog of the open socket (Send-Q of ss -ltn). listen(2) on a socket that
+// listens already sets it anew, and pidfd_getfd(2) lends us the service's socket.
+type listener struct {
+	net  netns
+	addr string
+}
+
+func (l listener) get() (string, error) {
+	var all []string
+	err := l.each(func(fd int) error {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			return fmt.Errorf("read the backlog of %s: %w", l.addr, err)
+		}
+		all = append(all, strconv.Itoa(int(info.Sacked))) // of a listener, that is its limit
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(all) // with reuseport there are several
+	if all = slices.Compact(all); len(all) > 1 {
+		return strings.Join(all, " and "), nil
+	}
+	return all[0], nil
+}
+
+func (l listener) set(v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return fmt.Errorf("the backlog of %s: want a whole number, got %q", l.addr, v)
+	}
+	return l.each(func(fd int) error {
+		if err := unix.Listen(fd, n); err != nil {
+			return fmt.Errorf("set the backlog of %s to %d: %w", l.addr, n, err)
+		}
+		return nil
+	})
+}
+
+// each calls fn with every listening socket of the address.
+func (l listener) each(fn func(fd int) error) error {
+	inodes, err := l.inodes()
+	if err != nil {
+		return err
+	}
+	if len(inodes) == 0 {
+		return fmt.Errorf("the listener %s: %w", l.addr, errGone)
+	}
+	holders := holdersOf(inodes)
+	for _, ino := range inodes {
+		h, ok := holders[ino]
+		if !ok {
+			return fmt.Errorf("find who holds the listener %s: no process that we may look into; that needs root", l.addr)
+		}
+		if err := h.borrow(fn); err != nil {
+			return fmt.Errorf("the listener %s of process %d: %w", l.addr, h.pid, err)
+		}
+	}
+	return nil
+}
+
+func (l listener) inodes() (list []string, err error) {
+	err = l.net.do(func() error {
+		all, err := listeners()
+		list = all[l.addr]
+		return err
+	})
+	return list, err
+}
+
+// listeners are the TCP listeners of the calling thread's namespace: the inodes
+// of their sockets by address.
+func listeners() (map[string][]string, error) {
+	all := map[string][]string{}
+	for _, name := range []string{"tcp", "tcp6"} {
+		b, err := os.ReadFile("/proc/thread-self/net/" + name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // no IPv6
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := parseListeners(b, all); err != nil {
+			return nil, fmt.Errorf("parse /proc/net/%s: %w", name, err)
+		}
+	}
+	return all, nil
+}
+
+// parseListeners adds the listeners of a /proc/net/tcp to all.
+func parseListeners(b []byte, all map[string][]string) error {
+	const local, state, inode = 1, 3, 9
+	const listening = "0A" // TCP_LISTEN
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		if n++; n == 1 {
+			continue
+		}
+		f := strings.Fields(line)
+		if len(f) <= inode {
+			return fmt.Errorf("line %d: want 10 fields or more, got %d", n, len(f))
+		}
+		if f[state] != listening {
+			continue
+		}
+		addr, err := parseAddress(f[local])
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		all[addr] = append(all[addr], f[inode])
+	}
+	return nil
+}
+
+// parseAddress reads "0100007F:1F90": words of four bytes in the machine's
+// order, here always the small end first (amd64, arm64), then the port.
+func parseAddress(s string) (string, error) {
+	host, port, _ := strings.Cut(s, ":")
+	ip, err := hex.DecodeString(host)
+	if err != nil || len(ip) != 4 && len(ip) != 16 {
+		return "", fmt.Errorf("address %q: want 8 or 32 hexadecimal digits", s)
+	}
+	for word := range slices.Chunk(ip, 4) {
+		slices.Reverse(word)
+	}
+	n, err := strconv.ParseUint(port, 16, 16)
+	if err != nil {
+		return "", fmt.Errorf("address %q: port: %w", s, err)
+	}
+	a, _ := netip.AddrFromSlice(ip)
+	return netip.AddrPortFrom(a, uint16(n)).String(), nil
+}
+
+// holder is a process that has a socket open.
+type holder struct{ pid, fd int }
+
+// holdersOf finds a holder for each of the sockets.
+func holdersOf(inodes []string) map[string]holder {
+	found := map[string]holder{}
+	for _, pid := range processes() {
+		names, _ := filepath.Glob(proc(pid, "fd/*"))
+		for _, name := range names {
+			link, err := os.Readlink(name)
+			ino, ok := strings.CutPrefix(link, "socket:[")
+			ino = strings.TrimSuffix(ino, "]")
+			if err != nil || !ok || !slices.Contains(inodes, ino) {
+				continue
+			}
+			if fd, err := strconv.Atoi(filepath.Base(name)); err == nil {
+				found[ino] = holder{pid, fd}
+			}
+		}
+		if len(found) == len(inodes) {
+			break
+		}
+	}
+	return found
+}
+
+// borrow calls fn with a descriptor of ours for the holder's socket.
+func (h holder) borrow(fn func(fd int) error) error {
+	pid, err := unix.PidfdOpen(h.pid, 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_open: %w", gone(err))
+	}
+	defer unix.Close(pid)
+	fd, err := unix.PidfdGetfd(pid, h.fd, 0)
+	if err != nil {
+		return fmt.Errorf("pidfd_getfd (Linux 5.6 and the right to trace it): %w", gone(err))
+	}
+	defer unix.Close(fd)
+	return fn(fd)
+}
+
+// backlogIn is what becomes of a backlog under the host's somaxconn.
+func backlogIn(h *probe.Host, n int) (effective int, note string) {
+	var most int
+	_ = h.Do(func() error {
+		b, err := os.ReadFile("/proc/sys/net/core/somaxconn")
+		if err == nil {
+			most, err = strconv.Atoi(strings.TrimSpace(string(b)))
+		}
+		return err
+	})
+	if most > 0 && (n < 0 || n > most) {
+		return most, fmt.Sprintf("net.core.somaxconn caps it at %d on %s; raise that first", most, h.Name)
+	}
+	return n, ""
+}
+
+// socketPart makes the part of a change that sets an open listener's backlog;
+// ok is false when the listener has it already.
+func socketPart(h *probe.Host, addr string, backlog int, net netns) (p part, note string, ok bool, err error) {
+	effective, note := backlogIn(h, backlog)
+	at := net
+	p.Place = place{Sort: inSocket, Listen: addr, Net: &at}
+	old, err := p.Place.get()
+	if err != nil {
+		return p, note, false, err
+	}
+	p.Old, p.New = []byte(old), []byte(strconv.Itoa(effective))
+	return p, note, old != string(p.New), nil
+}
