@@ -25,7 +25,6 @@ internal/trace:          internal/model internal/layout
 internal/diagnose:       internal/model internal/record rules
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record
-internal/change:         internal/model internal/probe
 internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace
 internal/tune:           internal/model internal/change
 internal/flame:          internal/layout
