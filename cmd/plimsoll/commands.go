@@ -16,6 +16,8 @@ func commands(w *world) []*cobra.Command {
 		watchCommand(w),
 		diagnoseCommand(w),
 		compareCommand(w),
+		tuneCommand(w),
+		undoCommand(w),
 		loadCommand(w),
 		labCommand(w),
 		rulesCommand(w),

@@ -117,18 +117,24 @@ func siteOf(set diagnose.Rules) *model.Site {
 // judgeNew judges a run that was just made, leaves the verdict in its
 // directory, and prints it.
 func judgeNew(w *world, dir string, site *siteFlags, asJSON bool) error {
-	r, err := judgeWith(dir, site)
+	r, err := judgeAndKeep(dir, site)
 	if err != nil {
 		return err
 	}
+	return printReport(w, r, asJSON)
+}
+
+// judgeAndKeep judges a run that was just made, and leaves the verdict in its directory.
+func judgeAndKeep(dir string, site *siteFlags) (model.Report, error) {
+	r, err := judgeWith(dir, site)
+	if err != nil {
+		return r, err
+	}
 	var doc bytes.Buffer
 	if err := report.JSON(&doc, r); err != nil {
-		return fmt.Errorf("write the verdict of %s: %w", dir, err)
+		return r, fmt.Errorf("write the verdict of %s: %w", dir, err)
 	}
-	if err := writer.Verdict(dir, doc.Bytes()); err != nil {
-		return fail(exitRunDir, err)
-	}
-	return printReport(w, r, asJSON)
+	return r, fail(exitRunDir, writer.Verdict(dir, doc.Bytes()))
 }
 
 func printReport(w *world, r model.Report, asJSON bool) error {

@@ -6,6 +6,7 @@ import (
 
 	"plimsoll/internal/diagnose"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
 )
 
 // pageWidth is the width of handbook pages: they are read on terminals, too.
@@ -79,10 +80,15 @@ func ruleFixes(b *strings.Builder, r *diagnose.Rule) {
 	b.WriteString("\n## Fix\n")
 	for _, f := range r.Fix {
 		fmt.Fprintf(b, "\n### %s\n\n", f.Title)
-		if what := f.Change.Sysctl + f.Change.Nginx + f.Change.PHPFPM; what != "" {
-			fmt.Fprintf(b, "Set `%s` to `%s`.\n\n", what, f.Change.To)
-		} else if f.Change.Person != "" {
-			fmt.Fprintf(b, "%s\n\n", layout.Wrap(f.Change.Person, pageWidth))
+		for _, x := range f.Change {
+			switch x.Kind {
+			case model.ChangePerson:
+				fmt.Fprintf(b, "%s\n\n", layout.Wrap(x.Name, pageWidth))
+			case model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM:
+				fmt.Fprintf(b, "Set `%s` to `%s`.\n\n", x.Name, x.To)
+			default:
+				fmt.Fprintf(b, "Set %s of `%s` to `%s`.\n\n", x.Kind, x.Name, x.To)
+			}
 		}
 		text := "Risk " + f.Risk + "; undo " + f.Undo + "; restart " + f.Restart + "."
 		if f.Costs != "" {

@@ -53,8 +53,7 @@ func runCommand(w *world) *cobra.Command {
 	what.add(c, 2*time.Second, time.Second)
 	watch.add(c)
 	var phases session.Phases
-	durationFlag(c.Flags(), &phases.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
-	durationFlag(c.Flags(), &phases.Cool, "cool", "", time.Second, "how long to watch after the load; 0 leaves it out")
+	addPhases(c.Flags(), &phases)
 	repeat := 1
 	c.Flags().IntVar(&repeat, "repeat", repeat, "make so many runs, in folders 1, 2, … of the run directory; plimsoll compare then knows how runs differ by themselves")
 	asJSON := jsonFlag(c)

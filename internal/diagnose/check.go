@@ -187,8 +187,8 @@ func (c *checker) fix(r *Rule, fix *RuleFix) {
 	if fix.Title == "" || fix.Costs == "" {
 		c.fail(r.ID, "%s: want a title, and what it costs", where)
 	}
-	if fix.to != nil {
-		c.expression(r.ID, where, fix.to)
+	if fix.accept != nil {
+		c.expression(r.ID, where+": accept", fix.accept.measure)
 	}
 	f := facts{Subject: map[string]string{}, Labels: map[string]string{}, To: "1"}
 	for _, name := range r.Subject {
@@ -199,8 +199,16 @@ func (c *checker) fix(r *Rule, fix *RuleFix) {
 			f.Labels[name] = "1"
 		}
 	}
-	if _, err := fix.text.fill(f); err != nil {
-		c.fail(r.ID, "%s: %w", where, err)
+	for _, one := range fix.Change {
+		if one.to != nil {
+			c.expression(r.ID, where, one.to)
+		}
+		if _, err := one.text.fill(f); err != nil {
+			c.fail(r.ID, "%s: %w", where, err)
+		}
+		if fix.Undo == "automatic" && one.Kind == model.ChangePerson {
+			c.fail(r.ID, "%s: what a person does has no automatic undo", where)
+		}
 	}
 }
 

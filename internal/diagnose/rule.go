@@ -113,26 +113,15 @@ type Unlike struct {
 
 // RuleFix is a fix as a rule states it.
 type RuleFix struct {
-	Title   string `yaml:"title" json:"title"`
-	Change  Change `yaml:"change" json:"change"`
-	Risk    string `yaml:"risk" json:"risk"`       // low | medium | high
-	Costs   string `yaml:"costs" json:"costs"`     // what it costs
-	Undo    string `yaml:"undo" json:"undo"`       // automatic | manual | impossible
-	Restart string `yaml:"restart" json:"restart"` // none | reload | service | host
-	Accept  string `yaml:"accept" json:"accept,omitempty"`
+	Title   string  `yaml:"title" json:"title"`
+	Change  Changes `yaml:"change" json:"change"`
+	Risk    string  `yaml:"risk" json:"risk"`       // low | medium | high
+	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
+	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible
+	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
+	Accept  string  `yaml:"accept" json:"accept,omitempty"`
 
-	to   *expression // nil when To is a literal
-	text *text
-}
-
-// Change is one typed change of a setting; exactly one of Sysctl, Nginx,
-// PHPFPM and Person is set. To is its new value, a literal or PromQL.
-type Change struct {
-	Sysctl string `yaml:"sysctl" json:"sysctl,omitempty"`
-	Nginx  string `yaml:"nginx" json:"nginx,omitempty"`
-	PHPFPM string `yaml:"phpfpm" json:"phpfpm,omitempty"`
-	Person string `yaml:"person" json:"person,omitempty"`
-	To     string `yaml:"to" json:"to,omitempty"`
+	accept *acceptance // nil without one
 }
 
 // Lab names the lab's cases that this rule has to find, and those that look
@@ -356,8 +345,10 @@ func (rs Rules) Signals() []string {
 	for _, r := range rs.List {
 		list := r.expressions()
 		for i := range r.Fix {
-			if r.Fix[i].to != nil {
-				list = append(list, r.Fix[i].to)
+			for _, c := range r.Fix[i].Change {
+				if c.to != nil {
+					list = append(list, c.to)
+				}
 			}
 		}
 		for _, e := range list {

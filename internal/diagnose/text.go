@@ -7,8 +7,6 @@ import (
 	"strings"
 	"text/template"
 	"text/template/parse"
-
-	"plimsoll/internal/model"
 )
 
 // text is a sentence or command of a rule with places to fill in.
@@ -186,93 +184,4 @@ func threeDigits(v float64) string {
 	default:
 		return trimZeros(strconv.FormatFloat(v, 'f', 2, 64))
 	}
-}
-
-// compile prepares the fix's texts and the expression of its new value.
-func (f *RuleFix) compile(known records) error {
-	var err error
-	set := 0
-	for _, s := range []string{f.Change.Sysctl, f.Change.Nginx, f.Change.PHPFPM, f.Change.Person} {
-		if s == "" {
-			continue
-		}
-		set++
-		if f.text, err = parseText(s); err != nil {
-			return err
-		}
-	}
-	if set != 1 {
-		return fmt.Errorf("change: want one of sysctl, nginx, phpfpm and person, got %d", set)
-	}
-	if (f.Change.To == "") != (f.Change.Person != "") {
-		return fmt.Errorf("change: sysctl, nginx and phpfpm need a to, person takes none")
-	}
-	if f.Accept != "" {
-		if _, err := parseExpression(f.Accept, known); err != nil {
-			return fmt.Errorf("accept: %w", err)
-		}
-	}
-	if !isExpression(f.Change.To) {
-		return nil
-	}
-	if f.to, err = parseExpression(f.Change.To, known); err != nil {
-		return fmt.Errorf("to: %w", err)
-	}
-	return nil
-}
-
-// isExpression tells PromQL from a literal such as "4096", "1024 65535" or
-// "ondemand": it names a series, and every series has an underscore or colon.
-func isExpression(to string) bool {
-	if strings.Contains(to, "$") || strings.Contains(to, "(") {
-		return true
-	}
-	root, err := promParser.ParseExpr(to)
-	if err != nil {
-		return false
-	}
-	for _, vs := range vectorSelectors(root) {
-		if strings.ContainsAny(vs.Name, "_:") {
-			return true
-		}
-	}
-	return false
-}
-
-// render fills the fix in for one subject.
-func (f *RuleFix) render(q *querier, subject, labels map[string]string) (model.Fix, error) {
-	to := f.Change.To
-	if f.to != nil {
-		to = "…"
-		r := q.ask(f.to)
-		if r.failed != nil {
-			return model.Fix{}, r.failed
-		}
-		if s, ok := largest(r.samples, subject); ok {
-			to = formatNumber(math.Ceil(s.value))
-		}
-	}
-	command, err := f.text.fill(facts{Subject: subject, Labels: labels, To: to})
-	if !f.text.names(".To") {
-		switch {
-		case f.Change.Sysctl != "":
-			command = "sysctl -w " + command + "=" + quoteIfNeeded(to)
-		case f.Change.Nginx != "":
-			command += " " + to + ";"
-		case f.Change.PHPFPM != "":
-			command += " = " + to
-		}
-	}
-	return model.Fix{
-		Title: f.Title, Command: command, Risk: f.Risk, Costs: f.Costs,
-		Undo: f.Undo, Restart: f.Restart, Accept: f.Accept,
-	}, err
-}
-
-// quoteIfNeeded quotes a sysctl's value that has a space, for the shell.
-func quoteIfNeeded(s string) string {
-	if strings.ContainsAny(s, " \t") {
-		return `"` + s + `"`
-	}
-	return s
 }

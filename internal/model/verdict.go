@@ -101,6 +101,35 @@ type Fix struct {
 	Undo    string `json:"undo"`
 	Restart string `json:"restart"`
 	Accept  string `json:"accept,omitempty"`
+	// Changes are the same as typed data, to be made together.
+	Changes []FixChange `json:"changes"`
+}
+
+// The kinds of change; rules/README.md says what each does.
+const (
+	ChangeSysctl   = "sysctl"
+	ChangeNginx    = "nginx"
+	ChangePHPFPM   = "phpfpm"
+	ChangeBacklog  = "backlog"
+	ChangeLimit    = "limit"
+	ChangeNice     = "nice"
+	ChangeAffinity = "affinity"
+	ChangeQuota    = "quota"
+	ChangeRPS      = "rps"
+	ChangeTxQueue  = "txqueue"
+	ChangePerson   = "person" // no program can do it
+)
+
+// FixChange is one setting that a fix changes.
+type FixChange struct {
+	Kind string `json:"kind"`
+	// Name is the setting's (net.core.somaxconn); of a person's it is what to do.
+	Name string `json:"name"`
+	// Value is the new one, "" where the run did not tell.
+	Value string `json:"value"`
+	Host  string `json:"host"`
+	// Subject is the finding's: which listener, pool or process it is about.
+	Subject map[string]string `json:"subject"`
 }
 
 // Verdict is all findings, ordered by cause.

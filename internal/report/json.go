@@ -58,10 +58,19 @@ func filledFindings(list []model.Finding) []model.Finding {
 	for i, f := range list {
 		f.Clues = orEmpty(f.Clues)
 		f.Explains = orEmpty(f.Explains)
-		f.Fix = orEmpty(f.Fix)
+		f.Fix = filledFixes(f.Fix)
 		if f.Subject == nil {
 			f.Subject = map[string]string{}
 		}
+		out[i] = f
+	}
+	return out
+}
+
+func filledFixes(list []model.Fix) []model.Fix {
+	out := make([]model.Fix, len(list))
+	for i, f := range list {
+		f.Changes = orEmpty(f.Changes)
 		out[i] = f
 	}
 	return out

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"plimsoll/internal/change"
+	"plimsoll/internal/compare"
+	"plimsoll/internal/diagnose"
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/record"
+	"plimsoll/internal/report"
+	"plimsoll/internal/session"
+	"plimsoll/internal/tune"
+)
+
+const tuneLong = `Finds what holds the service back, changes one thing, runs the same load again,
+keeps what helped, and goes on: until nothing holds it back, the machine has no
+more to give, the goals of --slo are met, or what is left is not for a program.
+
+Without --apply it runs once, shows the first change it would make (what, from
+which value to which, risk, costs, how it is undone), and stops.
+
+With --apply each change is judged by the run after it. Kept is what did what its
+rule promises ("accept") and made the result better beyond the noise. What did
+what it should and does not pay yet is on trial, since limits stack: at the end it
+is left out once, and stays only if it is missed. All else is taken back.
+
+Each change is in a journal, on disk, before it is made: "plimsoll undo" takes
+changes back on any later day, also after kill -9 or a restart. After ^C tune takes
+back all it changed, since half a walk was never measured as a whole.
+
+Goals (--slo), set apart by commas, all have to hold: p50, p90, p99, p999 or max
+below a time (of what users waited, failed requests included), "good" above a
+number of good replies a second, "share" above a share of requests in per cent.`
+
+const tuneExample = `  plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv
+  plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv --apply
+  plimsoll tune http://127.0.0.1/ --apply --slo 'p99<50ms,good>5000/s'
+  plimsoll tune http://127.0.0.1/ --apply --max-risk low --never nginx --never phpfpm
+  plimsoll tune --status`
+
+type tuneFlags struct {
+	load    loadFlags
+	watch   watchFlags
+	phases  session.Phases
+	opt     tune.Options
+	slo     string
+	journal string
+	status  bool
+}
+
+func tuneCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "tune URL", Short: "find, change, run again, keep or undo, until nothing holds it back", Long: tuneLong, Example: tuneExample}
+	f := &tuneFlags{}
+	f.load.add(c, 2*time.Second, time.Second)
+	f.watch.add(c)
+	addPhases(c.Flags(), &f.phases)
+	f.add(c.Flags(), w)
+	asJSON := jsonFlag(c)
+	c.Args = func(c *cobra.Command, args []string) error {
+		if f.status {
+			return noArguments(c, args)
+		}
+		return oneArgument("the URL of the service")(c, args)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if f.status {
+			return printStatus(w, f.journal, *asJSON)
+		}
+		return f.tune(c, w, args[0], *asJSON)
+	}
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted),
+		"  plimsoll-runs/TIME-ID/1, 2, …   the runs; --dir puts them elsewhere\n  "+journalFiles)
+}
+
+const journalFiles = `/var/lib/plimsoll/changes        the journal of changes, root's
+  ~/.local/state/plimsoll/changes  the same of other users`
+
+// addPhases adds the flags for the phases without load.
+func addPhases(fs *pflag.FlagSet, p *session.Phases) {
+	durationFlag(fs, &p.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
+	durationFlag(fs, &p.Cool, "cool", "", time.Second, "how long to watch after the load; 0 leaves it out")
+}
+
+func (f *tuneFlags) add(fs *pflag.FlagSet, w *world) {
+	fs.BoolVar(&f.opt.Apply, "apply", false, "make the changes; without it the first is only shown")
+	fs.StringVar(&f.slo, "slo", "", "what is good enough, like 'p99<50ms,good>5000/s,share>99.9%'; tune stops there")
+	fs.StringVar(&f.opt.MaxRisk, "max-risk", "medium", "make no change of a higher `RISK`: low, medium or high")
+	fs.StringArrayVar(&f.opt.Only, "only", nil, "make only changes of this `RULE` (net. means all beneath it) or kind (sysctl, nginx …); may be given again")
+	fs.StringArrayVar(&f.opt.Never, "never", nil, "make no change of this `RULE` or kind; may be given again")
+	fs.BoolVar(&f.opt.AllowRestart, "allow-restart", false, "also make changes for which a service has to restart")
+	fs.IntVar(&f.opt.MaxSteps, "max-steps", 12, "make at most `N` changes")
+	fs.BoolVar(&f.status, "status", false, "list the changes that stand, and whether a tune is at work")
+	addJournal(fs, w, &f.journal)
+}
+
+func addJournal(fs *pflag.FlagSet, w *world, dir *string) {
+	fs.StringVar(dir, "journal", change.DefaultDir(w.env("HOME"), os.Geteuid() == 0), "the `DIR` of the journal of changes")
+	fs.Lookup("journal").DefValue = ""
+}
+
+// check reads what the flags say about changing.
+func (f *tuneFlags) check(command string) error {
+	var err error
+	switch {
+	case !slices.Contains(tune.Risks(), f.opt.MaxRisk):
+		return usage(command, "--max-risk %s: want low, medium or high", f.opt.MaxRisk)
+	case f.opt.MaxSteps < 1:
+		return usage(command, "--max-steps %d: want at least 1", f.opt.MaxSteps)
+	case f.slo != "":
+		if f.opt.Goals, err = tune.ParseGoals(f.slo); err != nil {
+			return usage(command, "--slo: %v", err)
+		}
+	}
+	return nil
+}
+
+func (f *tuneFlags) tune(c *cobra.Command, w *world, url string, asJSON bool) error {
+	if err := f.check(c.CommandPath()); err != nil {
+		return err
+	}
+	d, err := newDriver(c, w, &f.load, &f.watch, f.phases, url)
+	if err != nil {
+		return err
+	}
+	if err := reach(c.Context(), d.plan, len(d.opt.Hosts) > 0); err != nil {
+		return err
+	}
+	tools := d.tools()
+	if f.opt.Apply {
+		journal, err := openJournal(w, f.journal)
+		if err != nil {
+			return err
+		}
+		defer journal.Close()
+		tools.Apply, tools.LeaveOut = journal.Apply, journal.LeaveOut
+	}
+	layoutOptions := report.TextOptions{Width: w.columns(), Color: w.color()}
+	if !asJSON {
+		tools.Show = func(s model.TuneStep) { report.TuneStep(w.stdout, s, layoutOptions) }
+	}
+	result, walked := tune.Walk(c.Context(), tools, f.opt)
+	result.Journal = f.journal
+	if asJSON {
+		err = printJSON(w.stdout, result)
+	} else if len(result.Steps) > 0 {
+		err = report.Tuning(w.stdout, result, layoutOptions)
+	}
+	if walked != nil {
+		return walked
+	}
+	return err
+}
+
+func openJournal(w *world, dir string) (*change.Journal, error) {
+	journal, err := change.Open(dir)
+	if err != nil {
+		return nil, fail(exitMissing, err)
+	}
+	n := 0
+	for _, e := range journal.Entries() {
+		if e.Open() {
+			n++
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(w.stderr, "%d changes of an earlier time stand; plimsoll tune --status lists them\n", n)
+	}
+	return journal, nil
+}
+
+// driver makes runs of one load, one after the other.
+type driver struct {
+	w      *world
+	plan   model.LoadPlan
+	opt    session.Options
+	phases session.Phases
+	site   *siteFlags
+	rules  diagnose.Rules
+	dir    string // of all runs
+	made   int
+}
+
+func newDriver(c *cobra.Command, w *world, what *loadFlags, watch *watchFlags, phases session.Phases, url string) (*driver, error) {
+	plan, err := what.plan(c.CommandPath(), url, c.Flags().Changed)
+	if err != nil {
+		return nil, err
+	}
+	opt, err := watch.options(c.CommandPath(), w, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	set, err := watch.site.set(w)
+	return &driver{w: w, plan: plan, opt: opt, phases: phases, site: &watch.site, rules: set, dir: opt.Dir}, err
+}
+
+// tools are those of the loop, but for what changes something.
+func (d *driver) tools() tune.Tools {
+	return tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: d.prepare}
+}
+
+func (d *driver) run(ctx context.Context) (tune.Seen, error) {
+	d.made++
+	opt := d.opt
+	opt.Dir = filepath.Join(d.dir, strconv.Itoa(d.made))
+	end := d.w.follow(&opt)
+	err := session.Run(ctx, opt, d.plan, d.phases)
+	end()
+	if err != nil {
+		return tune.Seen{}, err
+	}
+	r, err := judgeAndKeep(opt.Dir, d.site)
+	return tune.Seen{Dir: opt.Dir, Verdict: r.Verdict, Load: r.Load}, err
+}
+
+func (d *driver) accepted(dir, rule string, fix int, subject map[string]string) (model.Truth, error) {
+	run, err := record.Open(dir)
+	if err != nil {
+		return model.Unknown, fail(exitRunDir, err)
+	}
+	defer run.Close()
+	return diagnose.Accepted(run, d.rules, rule, fix, subject)
+}
+
+func compareRuns(before, after string) (model.Comparison, error) {
+	a, err := readSide(before)
+	if err != nil {
+		return model.Comparison{}, err
+	}
+	b, err := readSide(after)
+	if err != nil {
+		return model.Comparison{}, err
+	}
+	return compare.Compare(a, b), nil
+}
+
+// prepare looks at a change on the host of the run that has its name.
+func (d *driver) prepare(x model.FixChange) (change.Step, error) {
+	spec := session.HostSpec{Name: x.Host, Spec: "local"}
+	for _, h := range d.opt.Hosts {
+		if h.Name == x.Host {
+			spec = h
+		}
+	}
+	h, err := probe.OpenHost(spec.Name, spec.Spec)
+	if err != nil {
+		return change.Step{}, err
+	}
+	defer h.Close()
+	return change.Prepare(h, tune.ChangeOf(x))
+}
+
+// printStatus lists the journal's open changes.
+func printStatus(w *world, dir string, asJSON bool) error {
+	entries, err := change.ReadEntries(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fail(exitMissing, err)
+	}
+	standing := []change.Entry{}
+	for _, e := range entries {
+		if e.Open() {
+			standing = append(standing, e)
+		}
+	}
+	busy := atWork(dir)
+	if asJSON {
+		return printJSON(w.stdout, map[string]any{"journal": dir, "at_work": busy, "standing": standing})
+	}
+	if busy {
+		fmt.Fprintln(w.stdout, "A plimsoll is changing this machine now.")
+	}
+	if len(standing) == 0 {
+		fmt.Fprintln(w.stdout, "No change stands.")
+		return nil
+	}
+	rows := [][]string{{"ID", "MADE", "HOST", "CHANGE", "FROM", "TO"}}
+	for _, e := range standing {
+		to := e.New
+		if e.State == change.Pending {
+			to += " (not known to be whole)"
+		}
+		rows = append(rows, []string{strconv.Itoa(e.ID), e.Time.Local().Format("2006-01-02 15:04:05"), e.Host, tune.What(e.Change), orDash(e.Old), to})
+	}
+	layout.Table(w.stdout, rows)
+	fmt.Fprintf(w.stdout, "\nplimsoll undo --all takes %s back, plimsoll undo ID one of them.\n", map[bool]string{true: "it", false: "them"}[len(standing) == 1])
+	return nil
+}
+
+func orDash(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "-"
+	}
+	return s
+}
+
+// atWork says whether somebody holds the journal.
+func atWork(dir string) bool {
+	if _, err := os.Stat(dir); err != nil {
+		return false
+	}
+	j, err := change.Open(dir)
+	if err == nil {
+		j.Close()
+	}
+	return errors.Is(err, change.ErrLocked)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/change"
+	"plimsoll/internal/tune"
+)
+
+const undoLong = `Takes back what tune (or a sweep that was killed) changed: one change by its ID, or
+with --all everything that stands, the newest first. It works on any later day,
+after kill -9 and after a restart; what a restart undid already is recognised.
+
+A setting that somebody else has changed since is left alone, and said so; --force
+puts the old value back all the same. "plimsoll tune --status" lists what stands.`
+
+func undoCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "undo [ID]", Short: "take back what tune changed, also after a crash", Long: undoLong,
+		Example: "  plimsoll tune --status\n  plimsoll undo --all\n  plimsoll undo 3 --force"}
+	all := c.Flags().Bool("all", false, "take back everything that stands")
+	force := c.Flags().Bool("force", false, "also where somebody else changed the setting since")
+	var dir string
+	addJournal(c.Flags(), w, &dir)
+	asJSON := jsonFlag(c)
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case *all:
+			return noArguments(c, args)
+		case len(args) == 0:
+			return usage(c.CommandPath(), "say what: --all, or the ID of a change (plimsoll tune --status lists them)")
+		}
+		return oneArgument("the ID of a change")(c, args)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		id := 0
+		if len(args) == 1 {
+			var err error
+			if id, err = strconv.Atoi(args[0]); err != nil || id < 1 {
+				return usage(c.CommandPath(), "%q: want the number of a change", args[0])
+			}
+		}
+		journal, err := change.Open(dir)
+		if err != nil {
+			return fail(exitMissing, err)
+		}
+		defer journal.Close()
+		var results []change.Result
+		if *all {
+			results, err = journal.UndoAll(c.Context(), *force)
+		} else {
+			var one change.Result
+			one, err = journal.Undo(c.Context(), id, *force)
+			results = append(results, one)
+		}
+		if e := printUndone(w, results, *asJSON); e != nil {
+			return e
+		}
+		return fail(exitNotPassed, err)
+	}
+	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing), "  "+journalFiles)
+}
+
+func printUndone(w *world, results []change.Result, asJSON bool) error {
+	if asJSON {
+		return printJSON(w.stdout, append([]change.Result{}, results...))
+	}
+	if len(results) == 0 {
+		fmt.Fprintln(w.stdout, "Nothing stands that could be taken back.")
+	}
+	for _, r := range results {
+		fmt.Fprintf(w.stdout, "%3d  %s on %s\n", r.Entry.ID, tune.What(r.Entry.Change), r.Entry.Host)
+		for _, s := range r.Sentences {
+			fmt.Fprintf(w.stdout, "     %s\n", s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package diagnose
+
+import (
+	"testing"
+
+	"plimsoll/internal/model"
+)
+
+func TestAccepted(t *testing.T) {
+	grown := `  series: ['limit_size{host="s"} 100x9', 'refused_total{host="s",cpu="0"} 7x9', 'refused_total{host="s",cpu="1"} 0+2x9']`
+	still := `  series: ['limit_size{host="s"} 100x9', 'refused_total{host="s",cpu="0"} 7x9']`
+	for name, c := range map[string]struct {
+		accept, vector string
+		want           model.Truth
+	}{
+		"one of two counters grew":             {"increase(refused_total[$window]) == 0", grown, model.False},
+		"none grew":                            {"increase(refused_total[$window]) == 0", still, model.True},
+		"read, and there is no series of it":   {"increase(refused_total[$window]) == 0", "  series: ['limit_size{host=\"s\"} 1x9']\n  read: [refused_total]", model.True},
+		"not read":                             {"increase(refused_total[$window]) == 0", "  series: ['limit_size{host=\"s\"} 1x9']\n  missing: {refused_total: denied}", model.Unknown},
+		"a level that is not there":            {"avg_over_time(used_size[$window]) < 1", "  series: ['limit_size{host=\"s\"} 1x9']\n  read: [used_size]", model.Unknown},
+		"a level that is low enough":           {"avg_over_time(limit_size[$window]) < 101", still, model.True},
+		"a level that is not":                  {"avg_over_time(limit_size[$window]) < 100", still, model.False},
+		"another host's":                       {"avg_over_time(limit_size[$window]) < 101", `  series: ['limit_size{host="s"} 1x9', 'limit_size{host="b"} 500x9']`, model.True},
+		"another form, with a result":          {"limit_size == 100 and limit_size > 5", still, model.True},
+		"another form, without":                {"limit_size == 100 and limit_size > 500", still, model.False},
+		"a window that this run does not have": {"increase(refused_total[$calm]) == 0", still, model.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := parseAcceptance(c.accept, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := vectorOf(t, c.vector+"\n")
+			first, last, _ := v.store.Span()
+			got, err := newRun(v.meta, v.store, first, last).accepted(a, map[string]string{"host": "s"})
+			if err != nil || got != c.want {
+				t.Errorf("%s, %v; want %s", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestTypedChanges(t *testing.T) {
+	rs, err := Load(set("{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {backlog: '{{.Subject.host}}:80', to: 9}, {person: look}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := vectorOf(t, "  series: ['limit_size{host=\"s\"} 100x9', 'used_size{host=\"s\"} 100x9']\n  read: [refused_total]\n")
+	first, last, _ := v.store.Span()
+	findings, err := newRun(v.meta, v.store, first, last).rule(rs.Get("x.good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := findings[0].Fix[0]
+	if got.Command != "sysctl -w x.max=200; listen on s:80 with a backlog of 9; look" {
+		t.Error(got.Command)
+	}
+	for i, want := range []model.FixChange{
+		{Kind: "sysctl", Name: "x.max", Value: "200"}, {Kind: "backlog", Name: "s:80", Value: "9"}, {Kind: "person", Name: "look"},
+	} {
+		c := got.Changes[i]
+		if c.Kind != want.Kind || c.Name != want.Name || c.Value != want.Value || c.Host != "s" || c.Subject["host"] != "s" {
+			t.Errorf("%+v, want %+v", c, want)
+		}
+	}
+}

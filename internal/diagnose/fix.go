@@ -1,0 +1,216 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/model"
+)
+
+// changeKinds are the kinds of change that a rule may ask for.
+var changeKinds = []string{
+	model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeLimit,
+	model.ChangeNice, model.ChangeAffinity, model.ChangeQuota, model.ChangeRPS, model.ChangeTxQueue, model.ChangePerson,
+}
+
+// Changes is what a fix changes, all together: one change, or a list of those
+// that only together mend.
+type Changes []Change
+
+// Change is one typed change of a setting, written {KIND: NAME, to: VALUE}.
+type Change struct {
+	Kind string
+	Name string // of a person: what to do
+	To   string // the new value, a literal or PromQL; "" for a person
+
+	to   *expression // nil when To is a literal
+	text *text       // of Name
+}
+
+// UnmarshalYAML reads one change or a list of them.
+func (c *Changes) UnmarshalYAML(n *yaml.Node) error {
+	list := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		list = n.Content
+	}
+	for _, one := range list {
+		var fields map[string]string
+		if err := one.Decode(&fields); err != nil {
+			return err
+		}
+		var x Change
+		set := 0
+		for name, value := range fields {
+			switch {
+			case name == "to":
+				x.To = value
+			case slices.Contains(changeKinds, name):
+				set++
+				x.Kind, x.Name = name, value
+			default:
+				return fmt.Errorf("line %d: change: no kind %s; there are %s", one.Line, name, strings.Join(changeKinds, ", "))
+			}
+		}
+		if set != 1 {
+			return fmt.Errorf("line %d: change: want one of %s, got %d", one.Line, strings.Join(changeKinds, ", "), set)
+		}
+		*c = append(*c, x)
+	}
+	return nil
+}
+
+// MarshalJSON writes the form that a rule has: one change, or a list of them.
+func (c Changes) MarshalJSON() ([]byte, error) {
+	var list []map[string]string
+	for _, x := range c {
+		one := map[string]string{x.Kind: x.Name}
+		if x.To != "" {
+			one["to"] = x.To
+		}
+		list = append(list, one)
+	}
+	if len(list) == 1 {
+		return json.Marshal(list[0])
+	}
+	return json.Marshal(list)
+}
+
+// compile prepares the fix's texts and expressions.
+func (f *RuleFix) compile(known records) error {
+	if len(f.Change) == 0 {
+		return errors.New("change: missing; a person's is {person: what to do}")
+	}
+	for i := range f.Change {
+		if err := f.Change[i].compile(known); err != nil {
+			return err
+		}
+	}
+	if f.Accept == "" {
+		return nil
+	}
+	var err error
+	if f.accept, err = parseAcceptance(f.Accept, known); err != nil {
+		return fmt.Errorf("accept: %w", err)
+	}
+	return nil
+}
+
+func (c *Change) compile(known records) error {
+	var err error
+	if c.text, err = parseText(c.Name); err != nil {
+		return err
+	}
+	if c.text.plain == "" {
+		return fmt.Errorf("change: %s: want a name", c.Kind)
+	}
+	if (c.To == "") != (c.Kind == model.ChangePerson) {
+		return fmt.Errorf("change: %s: person takes no to, every other kind needs one", c.Kind)
+	}
+	if !isExpression(c.To) {
+		return nil
+	}
+	if c.to, err = parseExpression(c.To, known); err != nil {
+		return fmt.Errorf("to: %w", err)
+	}
+	return nil
+}
+
+// isExpression tells PromQL from a literal such as "4096", "1024 65535" or
+// "ondemand": it names a series, and every series has an underscore or colon.
+func isExpression(to string) bool {
+	if strings.Contains(to, "$") || strings.Contains(to, "(") {
+		return true
+	}
+	root, err := promParser.ParseExpr(to)
+	if err != nil {
+		return false
+	}
+	for _, vs := range vectorSelectors(root) {
+		if strings.ContainsAny(vs.Name, "_:") {
+			return true
+		}
+	}
+	return false
+}
+
+// render fills the fix in for one subject.
+func (f *RuleFix) render(q *querier, subject, labels map[string]string) (model.Fix, error) {
+	out := model.Fix{Title: f.Title, Risk: f.Risk, Costs: f.Costs, Undo: f.Undo, Restart: f.Restart, Accept: f.Accept}
+	var commands []string
+	var errs []error
+	for i := range f.Change {
+		c, command, err := f.Change[i].render(q, subject, labels)
+		errs = append(errs, err)
+		commands = append(commands, command)
+		out.Changes = append(out.Changes, c)
+	}
+	out.Command = strings.Join(commands, "; ")
+	return out, errors.Join(errs...)
+}
+
+// render fills one change in: as what a program can act on, and as what a
+// person would type.
+func (c *Change) render(q *querier, subject, labels map[string]string) (model.FixChange, string, error) {
+	value := c.To
+	if c.to != nil {
+		value = ""
+		r := q.ask(c.to)
+		if r.failed != nil {
+			return model.FixChange{}, "", r.failed
+		}
+		if s, ok := largest(r.samples, subject); ok {
+			value = formatNumber(math.Ceil(s.value))
+		}
+	}
+	shown := value
+	if shown == "" {
+		shown = "…"
+	}
+	name, err := c.text.fill(facts{Subject: subject, Labels: labels, To: shown})
+	typed := model.FixChange{Kind: c.Kind, Name: name, Value: value, Host: subject["host"], Subject: subject}
+	if c.text.names(".To") {
+		return typed, name, err
+	}
+	return typed, commandFor(c.Kind, name, shown, subject), err
+}
+
+// commandFor is what a person would type, or write into a file.
+func commandFor(kind, name, to string, subject map[string]string) string {
+	switch kind {
+	case model.ChangeSysctl:
+		return "sysctl -w " + name + "=" + quoteIfNeeded(to)
+	case model.ChangeNginx:
+		return name + " " + to + ";"
+	case model.ChangePHPFPM:
+		return name + " = " + to
+	case model.ChangeBacklog:
+		return "listen on " + name + " with a backlog of " + to
+	case model.ChangeLimit:
+		return fmt.Sprintf("prlimit --%s=%s --pid PID of each %s", name, to, subject["groupname"])
+	case model.ChangeNice:
+		return fmt.Sprintf("renice -n %s -p $(pgrep -x %s)", to, name)
+	case model.ChangeAffinity:
+		return fmt.Sprintf("taskset -acp %s PID of each %s", to, name)
+	case model.ChangeQuota:
+		return fmt.Sprintf("echo %q > /sys/fs/cgroup/%s/cpu.max", to, name)
+	case model.ChangeTxQueue:
+		return fmt.Sprintf("ip link set dev %s txqueuelen %s", name, to)
+	case model.ChangeRPS:
+		return fmt.Sprintf("rps_cpus of every queue of %s: CPUs %s", name, to)
+	}
+	return name
+}
+
+// quoteIfNeeded quotes a sysctl's value that has a space, for the shell.
+func quoteIfNeeded(s string) string {
+	if strings.ContainsAny(s, " \t") {
+		return `"` + s + `"`
+	}
+	return s
+}

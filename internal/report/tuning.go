@@ -1,0 +1,204 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+var outcomeStyles = map[model.TuneOutcome]style{
+	model.Kept: green, model.OnTrial: amber, model.Undone: red, model.Refused: red, model.Proposed: amber,
+}
+
+// TuneStep writes one step of tune as it ends: what the run saw, what was
+// changed, and what came of it.
+func TuneStep(w io.Writer, s model.TuneStep, o TextOptions) error {
+	p := newPaper(o)
+	p.line(0, bold, fmt.Sprintf("STEP %d   %s", s.Number, loadLine(s.TuneLoad)))
+	if s.Root != nil {
+		p.item("held back", s.Root.Title)
+		p.para(labelWidth, dim, s.Root.Rule+" · "+subject(s.Root.Subject))
+	} else {
+		p.item(string(s.Answer), s.Sentence)
+	}
+	if s.Fix != nil {
+		tuneFix(p, *s.Fix)
+	}
+	p.blank()
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+func loadLine(l model.TuneLoad) string {
+	return fmt.Sprintf("%s good/s of %s (%s good), p50 %s, p99 %s",
+		layout.Rate(l.GoodRPS), layout.Rate(l.RPS), layout.Share(l.GoodShare), layout.Micros(l.P50), layout.Micros(l.P99))
+}
+
+func tuneFix(p *paper, f model.TuneFix) {
+	for i, c := range f.Changes {
+		label := ""
+		if i == 0 {
+			label = "change"
+		}
+		p.item(label, changed(c))
+		if f.Outcome != model.Proposed {
+			continue
+		}
+		for _, file := range c.Files {
+			p.para(labelWidth, dim, "in "+file)
+		}
+		for _, note := range append(slices.Clone(c.Notes), reach(c)...) {
+			p.para(labelWidth, dim, note)
+		}
+		p.para(labelWidth, dim, "undo: "+c.Undo)
+	}
+	if f.Outcome == model.Proposed {
+		p.item("risk", f.Risk+"; costs "+f.Costs)
+		return
+	}
+	p.hang(0, labelWidth, string(f.Outcome), outcomeStyles[f.Outcome], f.Sentence)
+	if text := effects(f.Effect); text != "" {
+		p.para(labelWidth, dim, text)
+	}
+}
+
+// changed is one change in a line.
+func changed(c model.TuneChange) string {
+	old := c.Old
+	if old == "" {
+		old = "(not set)"
+	}
+	return fmt.Sprintf("%s on %s: %s → %s", c.What, c.Host, old, c.New)
+}
+
+// reach says what of a change a person would want to know beforehand.
+func reach(c model.TuneChange) []string {
+	var list []string
+	if c.Scope == "machine" {
+		list = append(list, "it is the whole machine's: every host on it feels it")
+	}
+	if c.Restart == "reload" {
+		list = append(list, "the service is reloaded; its configuration is tested first")
+	}
+	return list
+}
+
+// effects writes the measures that moved beyond noise, with their intervals.
+func effects(list []model.Difference) string {
+	var parts []string
+	for _, d := range list {
+		if d.Answer != model.Better && d.Answer != model.Worse {
+			continue
+		}
+		text := fmt.Sprintf("%s %s → %s", measureNames[d.Name], amount(d.A, d.Unit), amount(d.B, d.Unit))
+		if d.Ratio > 0 {
+			text += fmt.Sprintf(" (×%s, %s to %s at 95 %%)", times(d.Ratio), times(d.Low), times(d.High))
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 && len(list) > 0 {
+		return "no measure moved beyond the noise"
+	}
+	return strings.Join(parts, "; ")
+}
+
+func times(v float64) string {
+	if v >= 10 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// Tuning writes the whole walk: the table, why it stopped, what makes it last.
+func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
+	p := newPaper(o)
+	p.line(0, bold, fmt.Sprintf("%4s %8s %8s %9s %9s  %s", "STEP", "GOOD/S", "GOOD", "P50", "P99", "HELD BACK BY, AND WHAT WAS DONE"))
+	for _, s := range t.Steps {
+		p.tuneRow(fmt.Sprint(s.Number), s.TuneLoad, heldBackBy(s))
+		if s.Fix != nil {
+			p.fixRows(*s.Fix)
+		}
+	}
+	for _, x := range t.Trials {
+		p.tuneRow("-", x.TuneLoad, fmt.Sprintf("tried without the change of step %d", x.Step))
+		p.para(rowIndent, dim, x.Sentence)
+	}
+	p.heading(bold, "WHY IT STOPPED")
+	p.para(0, plain, t.Stopped)
+	for _, g := range t.Goals {
+		word := "not met"
+		if g.Met {
+			word = "met"
+		}
+		p.para(0, plain, g.Goal+": "+word)
+	}
+	p.lasting(t)
+	if len(t.Person) > 0 {
+		p.heading(bold, "FOR A PERSON TO DECIDE")
+		for _, x := range t.Person {
+			p.hang(0, 2, "-", plain, x)
+		}
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
+// rowIndent is where the text beneath a row of the table begins.
+const rowIndent = 7
+
+func (p *paper) tuneRow(step string, l model.TuneLoad, text string) {
+	row := fmt.Sprintf("%4s %8s %8s %9s %9s  %s", step, layout.Rate(l.GoodRPS), layout.Share(l.GoodShare),
+		layout.Micros(l.P50), layout.Micros(l.P99), text)
+	p.line(0, plain, row)
+}
+
+func heldBackBy(s model.TuneStep) string {
+	if s.Root == nil {
+		return string(s.Answer)
+	}
+	return s.Root.Rule
+}
+
+func (p *paper) fixRows(f model.TuneFix) {
+	for _, c := range f.Changes {
+		p.para(rowIndent, plain, changed(c))
+	}
+	text := f.Sentence
+	if e := effects(f.Effect); e != "" {
+		text += "; " + e
+	}
+	p.hang(rowIndent, rowIndent+10, string(f.Outcome), outcomeStyles[f.Outcome], text)
+}
+
+// lasting lists what makes the kept changes outlast a restart, by file.
+func (p *paper) lasting(t model.Tuning) {
+	standing := 0
+	for _, s := range t.Steps {
+		if s.Fix != nil && s.Fix.Outcome == model.Kept {
+			standing++
+		}
+	}
+	if standing == 0 {
+		return
+	}
+	byFile := map[string][]string{}
+	for _, l := range t.Last {
+		byFile[l.File] = append(byFile[l.File], l.Line)
+	}
+	p.heading(bold, "TO MAKE THIS LAST")
+	if len(byFile) == 0 {
+		p.para(0, plain, "Nothing needs to be written: what was changed is in the services' own files.")
+	}
+	for _, file := range slices.Sorted(maps.Keys(byFile)) {
+		p.line(0, plain, file)
+		for _, l := range byFile[file] {
+			p.command(4, l)
+		}
+	}
+	p.para(0, plain, "To take it all back, today or later: plimsoll undo --all")
+}

@@ -1,0 +1,438 @@
+// Package tune walks the loop: run a load, name what holds it back, change one
+// thing, run the same load again, keep what helped. What it decides is in
+// decide.go and knows no machine; what it does goes through Tools.
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"plimsoll/internal/change"
+	"plimsoll/internal/model"
+)
+
+// Seen is one run with its verdict.
+type Seen struct {
+	Dir     string
+	Verdict model.Verdict
+	Load    *model.Load
+}
+
+// Tools are what the loop works with. All are called from one goroutine.
+type Tools struct {
+	// Run drives the same load each time, and judges it.
+	Run func(ctx context.Context) (Seen, error)
+	// Accepted says whether a rule's fix, by its index, did in the run what it should.
+	Accepted func(dir, rule string, fix int, subject map[string]string) (model.Truth, error)
+	// Compare compares the second run with the first.
+	Compare func(before, after string) (model.Comparison, error)
+	// Prepare looks at a change and makes nothing; Apply makes it.
+	Prepare func(c model.FixChange) (change.Step, error)
+	Apply   func(ctx context.Context, s change.Step) (change.Entry, error)
+	// LeaveOut takes one change back, whatever came on top of it; what had to be
+	// made anew for that is returned, by its old number.
+	LeaveOut func(ctx context.Context, id int) (map[int]change.Entry, error)
+	// Show is told of each step when nothing more happens to it for now.
+	Show func(model.TuneStep)
+}
+
+// tuner is one walk.
+type tuner struct {
+	Tools
+	opt    Options
+	result model.Tuning
+	seen   Seen // the newest run of what is set now
+	// spent are the fixes that were tried in vain, by finding; see candidates.
+	spent map[string][]int
+	made  int
+	// entries are the changes of this walk that stand, by their number.
+	entries map[int]change.Entry
+	// before is, by step, the run that its change was made after.
+	before map[int]Seen
+	fixes  map[int]candidate
+}
+
+// Walk walks until nothing is left to do, and says why that is so. When it is
+// interrupted, or cannot go on, all changes of the walk are taken back: what is
+// half way was never measured as a whole.
+func Walk(ctx context.Context, tools Tools, opt Options) (model.Tuning, error) {
+	t := &tuner{Tools: tools, opt: opt, spent: map[string][]int{}, entries: map[int]change.Entry{},
+		before: map[int]Seen{}, fixes: map[int]candidate{}}
+	t.result = model.Tuning{Applied: opt.Apply, Steps: []model.TuneStep{}, Trials: []model.TuneTrial{},
+		Last: []model.TuneLine{}, Person: []string{}, Goals: []model.TuneGoal{}}
+	err := t.walk(ctx)
+	if err == nil {
+		err = t.trials(ctx)
+	}
+	if err != nil {
+		n := len(t.entries)
+		undone := t.takeBack(context.WithoutCancel(ctx))
+		t.result.Stopped = stoppedBy(ctx, n, undone)
+		err = errors.Join(err, undone)
+	}
+	t.finish()
+	return t.result, err
+}
+
+func stoppedBy(ctx context.Context, changes int, undone error) string {
+	why := "it could not go on"
+	if ctx.Err() != nil {
+		why = "it was interrupted"
+	}
+	switch {
+	case undone != nil:
+		return why + ", and not every change could be taken back; plimsoll undo --all tries again"
+	case changes > 0:
+		return fmt.Sprintf("%s; all of its %d changes were taken back", why, changes)
+	}
+	return why + "; nothing is changed"
+}
+
+// run is Run, and an error when it was interrupted: half a run proves nothing.
+func (t *tuner) run(ctx context.Context) (Seen, error) {
+	seen, err := t.Run(ctx)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return seen, err
+}
+
+func (t *tuner) walk(ctx context.Context) error {
+	seen, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		t.seen = seen
+		step := t.begin()
+		if t.result.Stopped = t.enough(); t.result.Stopped != "" {
+			t.show(step)
+			return nil
+		}
+		c, plan, found := t.next(step)
+		if !found {
+			t.result.Stopped = nothingLeft(*step)
+			t.show(step)
+			return nil
+		}
+		step.Fix = describe(c, plan)
+		t.fixes[step.Number] = c
+		if !t.opt.Apply {
+			t.result.Stopped = "nothing was changed; with --apply it is made, and the same load run again"
+			t.show(step)
+			return nil
+		}
+		if seen, err = t.try(ctx, step, c); err != nil {
+			return err
+		}
+		t.show(step)
+	}
+}
+
+// begin adds the row of the newest run.
+func (t *tuner) begin() *model.TuneStep {
+	v := t.seen.Verdict
+	step := model.TuneStep{Number: len(t.result.Steps) + 1, Dir: t.seen.Dir, Answer: v.Answer, Sentence: v.Sentence,
+		TuneLoad: model.TuneLoadOf(t.seen.Load), Skipped: []string{}}
+	if len(v.Root) > 0 {
+		step.Root = &v.Root[0]
+	}
+	t.result.Steps = append(t.result.Steps, step)
+	return &t.result.Steps[len(t.result.Steps)-1]
+}
+
+func (t *tuner) show(step *model.TuneStep) {
+	if t.Show != nil {
+		t.Show(*step)
+	}
+}
+
+// enough says why there is nothing more to do, "" if there is.
+func (t *tuner) enough() string {
+	_, all := met(t.opt.Goals, t.seen.Load)
+	switch {
+	case all:
+		return "the goals of --slo are met"
+	case t.seen.Verdict.Answer == model.AnswerHealthy:
+		return "healthy: nothing holds the load back"
+	case t.seen.Verdict.Answer == model.AnswerCapacity:
+		return "capacity: the machine does useful work and has no more to give"
+	case t.seen.Verdict.Answer == model.AnswerUnclear:
+		return "unclear: what holds the load back cannot be told"
+	case t.made == t.opt.MaxSteps:
+		return fmt.Sprintf("--max-steps: %d changes were made", t.made)
+	}
+	return ""
+}
+
+func nothingLeft(step model.TuneStep) string {
+	if len(step.Skipped) == 0 {
+		return "no fix is known for what holds the load back"
+	}
+	return "what is left is not for tune to change"
+}
+
+// next finds the first fix that can be made now.
+func (t *tuner) next(step *model.TuneStep) (candidate, []change.Step, bool) {
+	list, skipped := candidates(t.seen.Verdict, t.opt, t.spent)
+	step.Skipped = append(step.Skipped, skipped...)
+	for _, c := range list {
+		plan, err := t.plan(c)
+		if err == nil && len(plan) > 0 {
+			root := c.root
+			step.Root = &root
+			return c, plan, true
+		}
+		why := "it is so already"
+		if err != nil {
+			why = err.Error()
+		}
+		step.Skipped = append(step.Skipped, fmt.Sprintf("%s: %s (%s)", c.root.Rule, c.fix.Title, why))
+		t.spend(c)
+	}
+	return candidate{}, nil, false
+}
+
+func (t *tuner) spend(c candidate) { t.spent[key(c.root)] = append(t.spent[key(c.root)], c.index) }
+
+// plan looks at all changes of a fix, and leaves out those that are so already.
+func (t *tuner) plan(c candidate) ([]change.Step, error) {
+	var plan []change.Step
+	for _, x := range c.fix.Changes {
+		s, err := t.Prepare(x)
+		if errors.Is(err, change.ErrAlready) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		plan = append(plan, s)
+	}
+	return plan, nil
+}
+
+// try makes a fix, runs the load again and judges. It returns the newest run of
+// what is set then: that after the change, or again that before it.
+func (t *tuner) try(ctx context.Context, step *model.TuneStep, c candidate) (Seen, error) {
+	before := t.seen
+	t.before[step.Number] = before
+	if err := t.makeFix(ctx, step.Fix, c); err != nil {
+		if ctx.Err() != nil {
+			return before, err
+		}
+		step.Fix.Outcome, step.Fix.Sentence = model.Refused, "it could not be made: "+err.Error()
+		t.spend(c)
+		return before, t.leaveOut(context.WithoutCancel(ctx), step.Fix)
+	}
+	t.made++
+	after, err := t.run(ctx)
+	if err != nil {
+		return before, err
+	}
+	if err := t.weigh(step.Fix, c, before, after); err != nil {
+		return before, err
+	}
+	if step.Fix.Outcome != model.Undone {
+		return after, nil
+	}
+	t.spend(c)
+	return before, t.leaveOut(ctx, step.Fix)
+}
+
+// makeFix makes the changes one by one, each looked at right before: one may
+// need another (a backlog is cut to somaxconn).
+func (t *tuner) makeFix(ctx context.Context, fix *model.TuneFix, c candidate) error {
+	fix.Changes = []model.TuneChange{}
+	for _, x := range c.fix.Changes {
+		s, err := t.Prepare(x)
+		if errors.Is(err, change.ErrAlready) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e, err := t.Apply(ctx, s)
+		if e.ID > 0 && (err == nil || e.Open()) {
+			t.entries[e.ID] = e
+			one := changeOf(s)
+			one.ID = e.ID
+			fix.Changes = append(fix.Changes, one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(fix.Changes) == 0 {
+		return change.ErrAlready
+	}
+	return nil
+}
+
+func (t *tuner) weigh(fix *model.TuneFix, c candidate, before, after Seen) error {
+	accept, err := t.Accepted(after.Dir, c.root.Rule, c.index, c.root.Subject)
+	if err != nil {
+		return err
+	}
+	comparison, err := t.Compare(before.Dir, after.Dir)
+	if err != nil {
+		return err
+	}
+	again, larger := asksForMore(after.Verdict, c)
+	fix.Accept, fix.Paid, fix.Effect = accept, paid(comparison), comparison.Differences
+	fix.Outcome, fix.Sentence = judge(evidence{accept: accept, paid: fix.Paid, again: again, larger: larger})
+	return nil
+}
+
+// leaveOut takes the changes of a fix back, the newest first.
+func (t *tuner) leaveOut(ctx context.Context, fix *model.TuneFix) error {
+	for i := range slices.Backward(fix.Changes) {
+		id := fix.Changes[i].ID
+		if id == 0 {
+			continue
+		}
+		again, err := t.LeaveOut(ctx, id)
+		t.renumber(again)
+		if err != nil {
+			return fmt.Errorf("take back change %d (%s): %w", id, fix.Changes[i].What, err)
+		}
+		delete(t.entries, id)
+	}
+	return nil
+}
+
+// renumber notes the new numbers of changes that were made anew.
+func (t *tuner) renumber(again map[int]change.Entry) {
+	for old, e := range again {
+		delete(t.entries, old)
+		t.entries[e.ID] = e
+		for i := range t.result.Steps {
+			fix := t.result.Steps[i].Fix
+			for k := range changesOf(fix) {
+				if fix.Changes[k].ID == old {
+					fix.Changes[k].ID = e.ID
+				}
+			}
+		}
+	}
+}
+
+func changesOf(fix *model.TuneFix) []model.TuneChange {
+	if fix == nil {
+		return nil
+	}
+	return fix.Changes
+}
+
+// trials judges what is on trial, the newest first, by leaving it out.
+func (t *tuner) trials(ctx context.Context) error {
+	for i := range slices.Backward(t.result.Steps) {
+		step := &t.result.Steps[i]
+		if step.Fix == nil || step.Fix.Outcome != model.OnTrial {
+			continue
+		}
+		if err := t.trial(ctx, step); err != nil {
+			return err
+		}
+		t.show(step)
+	}
+	return nil
+}
+
+func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
+	if t.isNewest(step.Fix) {
+		// The run before it is the run without it.
+		if step.Fix.Paid == model.Better {
+			step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it paid, though it did not do all it should"
+			return nil
+		}
+		t.seen = t.before[step.Number]
+		step.Fix.Outcome, step.Fix.Sentence = model.Undone, "it brought nothing, so it was taken back"
+		return t.leaveOut(ctx, step.Fix)
+	}
+	if err := t.leaveOut(ctx, step.Fix); err != nil {
+		return err
+	}
+	without, err := t.run(ctx)
+	if err != nil {
+		return err
+	}
+	comparison, err := t.Compare(t.seen.Dir, without.Dir)
+	if err != nil {
+		return err
+	}
+	c := t.fixes[step.Number]
+	again, _ := asksForMore(without.Verdict, c)
+	trial := model.TuneTrial{Step: step.Number, Dir: without.Dir, TuneLoad: model.TuneLoadOf(without.Load), Effect: comparison.Differences}
+	if paid(comparison) == model.Worse || again {
+		trial.Kept, trial.Sentence = true, "without it the result is worse, so it stays"
+		if again {
+			trial.Sentence = "without it the same cause binds again, so it stays"
+		}
+		step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it pays now that the other limits are lifted: "+trial.Sentence
+		err = t.makeFix(ctx, step.Fix, c)
+	} else {
+		trial.Sentence = "without it the result is no worse: it brought nothing, and was taken back"
+		step.Fix.Outcome, step.Fix.Sentence = model.Undone, trial.Sentence
+		t.seen = without
+	}
+	t.result.Trials = append(t.result.Trials, trial)
+	return err
+}
+
+// isNewest says whether nothing that stands was changed after this fix, so that
+// the newest run is the one right after it.
+func (t *tuner) isNewest(fix *model.TuneFix) bool {
+	newest := 0
+	for id := range t.entries {
+		newest = max(newest, id)
+	}
+	return slices.ContainsFunc(fix.Changes, func(c model.TuneChange) bool { return c.ID == newest }) && len(t.result.Trials) == 0
+}
+
+// takeBack undoes everything that this walk changed.
+func (t *tuner) takeBack(ctx context.Context) error {
+	var errs []error
+	for len(t.entries) > 0 {
+		newest := 0
+		for id := range t.entries {
+			newest = max(newest, id)
+		}
+		again, err := t.LeaveOut(ctx, newest)
+		errs = append(errs, err)
+		delete(t.entries, newest)
+		t.renumber(again)
+	}
+	for i := range t.result.Steps {
+		if fix := t.result.Steps[i].Fix; fix != nil && fix.Outcome != model.Refused {
+			fix.Outcome = model.Undone
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finish adds what a person has to know at the end.
+func (t *tuner) finish() {
+	t.result.Goals, _ = met(t.opt.Goals, t.seen.Load)
+	place := map[change.Change]int{}
+	for _, id := range slices.Sorted(maps.Keys(t.entries)) {
+		c := t.entries[id].Change
+		file, line, ok := change.Lasting(c)
+		if !ok {
+			continue
+		}
+		setting := c
+		setting.To = ""
+		if i, raised := place[setting]; raised {
+			t.result.Last[i] = model.TuneLine{File: file, Line: line}
+			continue
+		}
+		place[setting] = len(t.result.Last)
+		t.result.Last = append(t.result.Last, model.TuneLine{File: file, Line: line})
+	}
+	if n := len(t.result.Steps); n > 0 {
+		t.result.Person = append(t.result.Person, t.result.Steps[n-1].Skipped...)
+	}
+}

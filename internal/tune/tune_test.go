@@ -1,0 +1,315 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/change"
+	"plimsoll/internal/model"
+)
+
+// service is a make-believe service: limits, one behind the other. The first
+// that is below its need sets the rate, and is what the verdict names.
+type service struct {
+	limits  []limit
+	values  map[string]int
+	entries []change.Entry // open ones
+	runs    int
+	seen    map[string]Seen
+	journal []string // what was done, in order
+	cancel  func()   // called in run cancelAt
+	at      int
+}
+
+type limit struct {
+	rule   string
+	need   int
+	to     func(now int) int // what the rule's fix asks for
+	rate   int               // good requests a second while it binds
+	always bool              // it is named whatever its value is, and lifting it does nothing
+	accept func(now int) model.Truth
+}
+
+func (s *service) binding() *limit {
+	for i, l := range s.limits {
+		if l.always || s.values[l.rule] < l.need {
+			return &s.limits[i]
+		}
+	}
+	return nil
+}
+
+func (s *service) run(ctx context.Context) (Seen, error) {
+	s.runs++
+	if s.cancel != nil && s.runs == s.at {
+		s.cancel()
+	}
+	seen := Seen{Dir: strconv.Itoa(s.runs), Verdict: model.Verdict{Answer: model.AnswerHealthy}, Load: &model.Load{GoodRPS: 5000, RPS: 5000, GoodShare: 1, Requests: 1}}
+	for _, l := range s.limits {
+		if !l.always && s.values[l.rule] < l.need {
+			seen.Load.GoodRPS = float64(l.rate)
+			break
+		}
+		if l.always && s.values[l.rule] > 0 && l.rate > 0 {
+			seen.Load.GoodRPS = float64(l.rate) // it does harm
+		}
+	}
+	if l := s.binding(); l != nil {
+		impact := 0.9
+		seen.Verdict = model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{{Rule: l.rule, Title: l.rule, Impact: &impact,
+			Subject: map[string]string{"host": "s"}, Fix: []model.Fix{{Title: "raise " + l.rule, Risk: "low", Undo: "automatic", Restart: "none",
+				Changes: []model.FixChange{{Kind: "sysctl", Name: l.rule, Value: strconv.Itoa(l.to(s.values[l.rule])), Host: "s"}}}}}}}
+	}
+	s.seen[seen.Dir] = seen
+	return seen, nil
+}
+
+func (s *service) tools() Tools {
+	s.seen = map[string]Seen{}
+	return Tools{Run: s.run, Prepare: s.prepare, Apply: s.apply, LeaveOut: s.leaveOut, Compare: s.compare,
+		Accepted: func(dir, rule string, _ int, _ map[string]string) (model.Truth, error) {
+			for _, l := range s.limits {
+				if l.rule == rule && l.accept != nil {
+					return l.accept(s.values[rule]), nil
+				}
+				if l.rule == rule && !l.always && s.values[rule] < l.need {
+					return model.False, nil
+				}
+			}
+			return model.True, nil
+		}}
+}
+
+func (s *service) compare(before, after string) (model.Comparison, error) {
+	a, b := s.seen[before].Load.GoodRPS, s.seen[after].Load.GoodRPS
+	d := model.Difference{Name: "good_rps", A: a, B: b, Answer: model.NoDifference}
+	if a > 0 {
+		d.Ratio = b / a
+	}
+	switch {
+	case b > a*1.05:
+		d.Answer = model.Better
+	case b < a*0.95:
+		d.Answer = model.Worse
+	}
+	return model.Comparison{Differences: []model.Difference{d}}, nil
+}
+
+func (s *service) prepare(x model.FixChange) (change.Step, error) {
+	old := strconv.Itoa(s.values[x.Name])
+	if old == x.Value {
+		return change.Step{}, fmt.Errorf("%s: %w", x.Name, change.ErrAlready)
+	}
+	return change.Step{Change: ChangeOf(x), Host: x.Host, Old: old, New: x.Value}, nil
+}
+
+func (s *service) apply(_ context.Context, step change.Step) (change.Entry, error) {
+	e := change.Entry{ID: len(s.journal) + 1, State: change.Done, Change: step.Change, Host: step.Host, Old: step.Old, New: step.New}
+	s.values[step.Change.Name], _ = strconv.Atoi(step.New)
+	s.entries = append(s.entries, e)
+	s.journal = append(s.journal, "+"+step.Change.Name+"="+step.New)
+	return e, nil
+}
+
+func (s *service) leaveOut(_ context.Context, id int) (map[int]change.Entry, error) {
+	for i, e := range s.entries {
+		if e.ID == id {
+			s.values[e.Change.Name], _ = strconv.Atoi(e.Old)
+			s.entries = append(s.entries[:i], s.entries[i+1:]...)
+			s.journal = append(s.journal, "-"+e.Change.Name)
+			return nil, nil
+		}
+	}
+	return nil, errors.New("no such change")
+}
+
+func to(v int) func(int) int { return func(int) int { return v } }
+
+func walked(t *testing.T, s *service, opt Options) model.Tuning {
+	t.Helper()
+	if s.values == nil {
+		s.values = map[string]int{}
+	}
+	if opt.MaxRisk == "" {
+		opt.MaxRisk = "medium"
+	}
+	if opt.MaxSteps == 0 {
+		opt.MaxSteps = 12
+	}
+	got, err := Walk(t.Context(), s.tools(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// said is a walk in a line: each step's rule and what became of its change.
+func said(r model.Tuning) string {
+	var parts []string
+	for _, s := range r.Steps {
+		text := string(s.Answer)
+		if s.Fix != nil {
+			text = s.Fix.Rule + " " + string(s.Fix.Outcome)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestWalks(t *testing.T) {
+	chain := []limit{{rule: "a", need: 10, to: to(100), rate: 100}, {rule: "b", need: 10, to: to(100), rate: 1000}}
+	for name, c := range map[string]struct {
+		service service
+		opt     Options
+		want    string
+		did     string
+		stopped string
+	}{
+		"two limits, one behind the other": {service{limits: chain}, Options{Apply: true},
+			"a kept, b kept, healthy", "+a=100 +b=100", "healthy"},
+		"nothing without --apply": {service{limits: chain}, Options{}, "a proposed", "", "nothing was changed"},
+		"a limit that pays only when the next is lifted": {service{limits: []limit{
+			{rule: "a", need: 10, to: to(100), rate: 100}, {rule: "b", need: 10, to: to(100), rate: 90}}}, Options{Apply: true},
+			"a kept, b kept, healthy", "+a=100 +b=100 -a +a=100", "healthy"},
+		"a change that did what it should and never pays": {service{limits: []limit{
+			{rule: "a", need: 10, to: to(100), rate: 5000}, {rule: "b", need: 10, to: to(100), rate: 5000}}}, Options{Apply: true},
+			"a undone, b undone, healthy", "+a=100 +b=100 -b -a", "healthy"},
+		"a rule that fires wrongly, without effect": {service{limits: []limit{{rule: "wrong", always: true, to: to(7)}}}, Options{Apply: true},
+			"wrong undone, cause", "+wrong=7 -wrong", "not for tune"},
+		"a rule that fires wrongly and does harm": {service{limits: []limit{{rule: "wrong", always: true, to: to(7), rate: 10}}}, Options{Apply: true},
+			"wrong undone, cause", "+wrong=7 -wrong", "not for tune"},
+		"a limit that is raised and binds again": {service{limits: []limit{
+			{rule: "a", need: 100, to: func(now int) int { return 4*now + 5 }, rate: 100}}}, Options{Apply: true},
+			"a kept, a kept, a kept, healthy", "+a=5 +a=25 +a=105", "healthy"},
+		"a fix that does not lift what it should": {service{limits: []limit{{rule: "a", need: 100, to: to(50), rate: 100}}}, Options{Apply: true},
+			"a undone, cause", "+a=50 -a", "not for tune"},
+		"--never":     {service{limits: chain}, Options{Apply: true, Never: []string{"sysctl"}}, "cause", "", "not for tune"},
+		"--only":      {service{limits: chain}, Options{Apply: true, Only: []string{"a"}}, "a kept, cause", "+a=100", "not for tune"},
+		"--max-steps": {service{limits: chain}, Options{Apply: true, MaxSteps: 1}, "a kept, cause", "+a=100", "--max-steps: 1"},
+		"a goal that is met": {service{limits: chain}, Options{Apply: true, Goals: []Goal{mustGoal("good>500/s")}},
+			"a kept, cause", "+a=100", "goals"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := walked(t, &c.service, c.opt)
+			if did := strings.Join(c.service.journal, " "); did != c.did || said(got) != c.want {
+				t.Errorf("said %q, did %q\nwant %q and %q", said(got), did, c.want, c.did)
+			}
+			if !strings.Contains(got.Stopped, c.stopped) {
+				t.Errorf("stopped: %q, want %q in it", got.Stopped, c.stopped)
+			}
+		})
+	}
+}
+
+func mustGoal(text string) Goal {
+	g, err := parseGoal(text)
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+func TestInterruptedWalkTakesAllBack(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := service{values: map[string]int{}, cancel: cancel, at: 3, limits: []limit{
+		{rule: "a", need: 10, to: to(100), rate: 100}, {rule: "b", need: 10, to: to(100), rate: 1000}}}
+	got, err := Walk(ctx, s.tools(), Options{Apply: true, MaxRisk: "low", MaxSteps: 9})
+	if !errors.Is(err, context.Canceled) || s.values["a"] != 0 || s.values["b"] != 0 || len(s.entries) != 0 {
+		t.Errorf("%v, values %v", err, s.values)
+	}
+	if !strings.Contains(got.Stopped, "all of its 2 changes were taken back") {
+		t.Error(got.Stopped)
+	}
+}
+
+func TestGoals(t *testing.T) {
+	load := &model.Load{Requests: 10, GoodRPS: 5000, GoodShare: 0.999, Waited: model.Quantiles{P50: 900, P99: 49_000}}
+	for text, want := range map[string]bool{
+		"p99<50ms": true, "p99<49ms": false, "p50<1ms,good>4999/s": true, "good>5000/s": false, "share>99%": true, "share>99.9%": false,
+		"p99 < 0.05s, good > 10": true, "p99<50ms,good>6000/s": false,
+	} {
+		goals, err := ParseGoals(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if _, all := met(goals, load); all != want {
+			t.Errorf("%s: %v, want %v", text, all, want)
+		}
+		if _, all := met(goals, &model.Load{}); all {
+			t.Errorf("%s is met without a single request", text)
+		}
+	}
+	for _, text := range []string{"", "p99", "p99>50ms", "p99<50", "p99<50%", "good<5/s", "share>1", "share>100%", "p98<1ms", "p99<1ms,,", "p99<1ms good>3", "p99<NaNms"} {
+		if goals, err := ParseGoals(text); err == nil {
+			t.Errorf("%q was taken for %+v", text, goals)
+		}
+	}
+}
+
+func FuzzParseGoals(f *testing.F) {
+	f.Add("p99<50ms,good>5000/s,share>99.9%")
+	f.Fuzz(func(t *testing.T, text string) {
+		goals, err := ParseGoals(text)
+		if (err == nil) == (len(goals) == 0) {
+			t.Errorf("%q: %v and %v", text, goals, err)
+		}
+		met(goals, &model.Load{Requests: 1})
+	})
+}
+
+func TestForbidden(t *testing.T) {
+	root := model.Finding{Rule: "net.x"}
+	good := model.Fix{Risk: "low", Undo: "automatic", Restart: "none", Changes: []model.FixChange{{Kind: "sysctl", Name: "x", Value: "1"}}}
+	with := func(change func(*model.Fix)) model.Fix {
+		f := good
+		change(&f)
+		return f
+	}
+	opt := Options{MaxRisk: "low"}
+	for name, c := range map[string]struct {
+		fix  model.Fix
+		opt  Options
+		want string
+	}{
+		"allowed":                {good, opt, ""},
+		"a person's":             {with(func(f *model.Fix) { f.Changes = []model.FixChange{{Kind: "person", Name: "look", Value: "1"}} }), opt, "a person's"},
+		"no typed change at all": {with(func(f *model.Fix) { f.Changes = nil }), opt, "a person's"},
+		"no value":               {with(func(f *model.Fix) { f.Changes = []model.FixChange{{Kind: "sysctl", Name: "x"}} }), opt, "new value"},
+		"no undo":                {with(func(f *model.Fix) { f.Undo = "manual" }), opt, "taken back"},
+		"too risky":              {with(func(f *model.Fix) { f.Risk = "medium" }), opt, "risk medium"},
+		"a restart":              {with(func(f *model.Fix) { f.Restart = "service" }), opt, "--allow-restart"},
+		"an allowed restart":     {with(func(f *model.Fix) { f.Restart = "service" }), Options{MaxRisk: "low", AllowRestart: true}, ""},
+		"never, by prefix":       {good, Options{MaxRisk: "low", Never: []string{"net."}}, "--never"},
+		"only another":           {good, Options{MaxRisk: "low", Only: []string{"nginx"}}, "--only"},
+		"only this kind":         {good, Options{MaxRisk: "low", Only: []string{"sysctl"}}, ""},
+	} {
+		if got := forbidden(root, c.fix, c.opt); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestPaid(t *testing.T) {
+	d := func(name string, ratio float64, a model.ComparisonAnswer) model.Difference {
+		return model.Difference{Name: name, Ratio: ratio, Answer: a}
+	}
+	for name, c := range map[string]struct {
+		list []model.Difference
+		want model.ComparisonAnswer
+	}{
+		"nothing moved":                          {[]model.Difference{d("good_rps", 1.01, model.NoDifference)}, model.NoDifference},
+		"nothing known":                          {[]model.Difference{d("good_rps", 0, model.NotKnown)}, model.NotKnown},
+		"from nothing, with slower replies":      {[]model.Difference{d("good_rps", 0, model.Better), d("good_share", 0, model.Better), d("latency_p99", 50, model.Worse)}, model.Better},
+		"a tail that is gone is worth some rate": {[]model.Difference{d("good_rps", 0.93, model.Worse), d("latency_p99", 0.07, model.Better)}, model.Better},
+		"a better tail for half the rate":        {[]model.Difference{d("good_rps", 0.5, model.Worse), d("latency_p99", 0.8, model.Better)}, model.Worse},
+	} {
+		if got := paid(model.Comparison{Differences: c.list}); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
