@@ -7,14 +7,16 @@ import (
 
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/cgroup"
+	"plimsoll/internal/probe/filesystem"
 	"plimsoll/internal/probe/kernel"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
 	"plimsoll/internal/probe/procs"
+	"plimsoll/internal/probe/servicelog"
 	"plimsoll/internal/probe/sockets"
 )
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), nginx.All(), phpfpm.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), servicelog.All())
 }

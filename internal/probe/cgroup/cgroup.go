@@ -4,6 +4,7 @@
 package cgroup
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -51,16 +52,53 @@ func All() []probe.Probe {
 	}}
 }
 
+// mounts finds where control groups are mounted. "ip netns exec" and the like
+// hide them under a /sys of their own; then a process above us shows them.
 func mounts(h *probe.Host) ([]mount, error) {
-	b, err := os.ReadFile(h.Path("proc/self/mountinfo"))
+	const generations = 16
+	pid := "self"
+	var first error
+	for range generations {
+		b, err := os.ReadFile(h.Path("proc", pid, "mountinfo"))
+		if err == nil {
+			if m := parseMounts(b); len(m) > 0 {
+				return seenBy(m, pid), nil
+			}
+		} else if first == nil {
+			first = fmt.Errorf("look for control groups: %w", err)
+		}
+		if pid = parent(h, pid); pid == "" {
+			break
+		}
+	}
+	if first != nil {
+		return nil, first
+	}
+	return nil, probe.Absent("no control groups are mounted (mount -t cgroup2 none /sys/fs/cgroup)")
+}
+
+// seenBy puts the root directory of the process that sees the mounts before their directories.
+func seenBy(mounts []mount, pid string) []mount {
+	if pid != "self" {
+		for i := range mounts {
+			mounts[i].dir = filepath.Join("/proc", pid, "root", mounts[i].dir)
+		}
+	}
+	return mounts
+}
+
+// parent is the number of a process's parent, "" when there is none that we may see.
+func parent(h *probe.Host, pid string) string {
+	b, err := os.ReadFile(h.Path("proc", pid, "stat"))
 	if err != nil {
-		return nil, fmt.Errorf("look for control groups: %w", err)
+		return ""
 	}
-	m := parseMounts(b)
-	if len(m) == 0 {
-		return nil, probe.Absent("no control groups are mounted (mount -t cgroup2 none /sys/fs/cgroup)")
+	_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
+	f := strings.Fields(rest)
+	if len(f) < 2 || f[1] == "0" {
+		return ""
 	}
-	return m, nil
+	return f[1]
 }
 
 type reader struct {

@@ -79,6 +79,33 @@ func TestNoGroupsMountedIsAbsent(t *testing.T) {
 	}
 }
 
+// "ip netns exec" gives its command a /sys without control groups; the shell that
+// called it sees them.
+func TestMountsOfAParentStandIn(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"self/mountinfo": "22 1 254:0 / / rw - ext4 /dev/vda rw\n",
+		"self/stat":      "7 (a) (b) S 5 7 7 0\n",
+		"5/mountinfo":    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"5/stat":         "5 (sh) S 0 5 5 0\n",
+	} {
+		path := filepath.Join(root, "proc", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := mounts(probe.RecordedHost("server", root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m) != 1 || m[0].dir != "/proc/5/root/sys/fs/cgroup" {
+		t.Errorf("want the parent's mount, got %+v", m)
+	}
+}
+
 // A container sees a part of the hierarchy as the whole.
 func TestMountOfAPartOfTheHierarchy(t *testing.T) {
 	m := parseMounts([]byte("36 35 0:31 /docker/abc /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"))

@@ -1,0 +1,104 @@
+package filesystem
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/livetest"
+)
+
+// Recorded on Linux 6.18: a virtual machine with one disk.
+const recorded = `22 27 0:21 / /proc rw,relatime - proc proc rw
+24 27 0:6 / /dev rw,relatime - devtmpfs devtmpfs rw,size=12334556k,nr_inodes=3083639,mode=755
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard,resv_strict,resuid=65534,resgid=65534
+31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+50 27 254:0 /srv /mnt/my\040files rw,relatime - ext4 /dev/vda rw
+51 27 0:40 / /mnt/far rw - nfs4 server:/x rw
+52 27 7:1 / /mnt/image ro,relatime - ext4 /dev/loop1 ro
+`
+
+func TestParseMounts(t *testing.T) {
+	want := []mount{
+		{device: "254:0", source: "/dev/vda", point: "/", kind: "ext4"},
+		{device: "0:28", source: "tmpfs", point: "/sys/fs/cgroup", kind: "tmpfs"},
+		{device: "7:1", source: "/dev/loop1", point: "/mnt/image", kind: "ext4", readOnly: true},
+	}
+	if diff := cmp.Diff(want, parseMounts([]byte(recorded)), cmp.AllowUnexported(mount{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLiveFileSystems(t *testing.T) {
+	h, err := probe.OpenHost("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r, err := All()[0].Open(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := livetest.NewRecord()
+	if err := r.Read(probe.NewOut(rec, "here", time.Unix(1, 0), time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs("/", &st); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range rec.Values {
+		if strings.HasPrefix(name, size.Name) && strings.HasSuffix(name, ",/}") {
+			if want := float64(st.Blocks) * float64(st.Bsize); v != want {
+				t.Errorf("%s: want %v, got %v", name, want, v)
+			}
+			return
+		}
+	}
+	t.Errorf("want the size of /, got %v", slices.Sorted(maps.Keys(rec.Values)))
+}
+
+// A service with a mount namespace of its own is asked through its root directory.
+func TestEveryMountNamespaceOnce(t *testing.T) {
+	root := t.TempDir()
+	for _, pid := range []string{"self", "5", "6", "7"} {
+		dir := filepath.Join(root, "proc", pid, "ns")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for from, to := range map[string]string{"5": "self", "7": "6"} { // 5 is in ours, 6 and 7 share one
+		if err := os.Remove(filepath.Join(root, "proc", from, "ns")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("../"+to+"/ns", filepath.Join(root, "proc", from, "ns")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pid := range []string{"self", "6"} {
+		if err := os.WriteFile(filepath.Join(root, "proc", pid, "ns/mnt"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &reader{host: probe.RecordedHost("server", root), known: map[int]space{}}
+	r.list = func() ([]probe.Proc, error) { return []probe.Proc{{PID: 5}, {PID: 6}, {PID: 7}}, nil }
+	if err := r.look(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"self", "6"}, r.pids); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzParseMounts(f *testing.F) {
+	f.Add([]byte(recorded))
+	f.Fuzz(func(_ *testing.T, b []byte) { parseMounts(b) })
+}

@@ -1,0 +1,215 @@
+// Package servicelog follows the files that the processes of a host log to, and
+// counts the lines in which they say that something ran out. It knows no log's
+// format: only the words that the C library and common servers use.
+package servicelog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/logtail"
+)
+
+const (
+	// lookEvery is how often one process's open files are looked at again,
+	// looksARound how many are in one round, and firstFiles how many
+	// descriptors of each: logs are opened early.
+	lookEvery   = 30 * time.Second
+	looksARound = 100
+	firstFiles  = 24
+	// roundLimit bounds what is read of one log in one round, maxLogs how many are followed.
+	roundLimit = 256 << 10
+	maxLogs    = 64
+	// forgetAfter is for how long a log is followed that nobody has open any more.
+	forgetAfter = 2 * lookEvery
+	// eventsEach is how many lines of each kind become events.
+	eventsEach = 3
+	maxLine    = 400
+)
+
+var (
+	errorLines = &model.Signal{Name: "plimsoll_service_log_errors_total", Kind: model.Counter, Unit: "lines", Labels: []string{"groupname", "error"}, StartsAtZero: true,
+		Help: "Lines in which a process logged that something ran out: error is the number's name (ENOSPC, EROFS, EMFILE, ENFILE, ENOMEM …), fork (EAGAIN for a new process or thread), " +
+			"inotify, php_memory_limit, php_max_execution_time, java_heap, too_many_clients or maxmemory (of a backend).",
+		Source: "files that the host's processes log to", ByHand: "tail -F LOG | grep -iE 'no space|too many|cannot allocate|read-only'"}
+	skipped = &model.Signal{Name: "plimsoll_service_log_skipped_bytes_total", Kind: model.Counter, Unit: "bytes", StartsAtZero: true,
+		Help: "Bytes of those logs that were not read because they grow faster than they are read.", Source: "files that the host's processes log to", ByHand: "ls -l LOG"}
+	signals = []*model.Signal{errorLines, skipped}
+)
+
+// All returns the probe of services' logs.
+func All() []probe.Probe {
+	return []probe.Probe{{
+		Name: "service_log", Scope: probe.PerHost, Signals: signals,
+		Cost: "60 µs for each process first seen and every 30 s, 1 µs a round for each log, 1 ms for each 256 KiB logged (Linux 6.18)",
+		Blind: []string{
+			"what is logged to a pipe, a socket (journald, syslog) or a terminal; access logs",
+			"silence proves nothing: many programs do not log what fails",
+		},
+		Open: func(h *probe.Host) (probe.Reader, error) {
+			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[key]uint64{}, buf: make([]byte, logtail.BufferSize)}, nil
+		},
+	}}
+}
+
+type key struct{ group, name string }
+
+// fileID names a file for good.
+type fileID struct{ dev, ino uint64 }
+
+// log is a file that a group of processes logs to.
+type log struct {
+	group   string
+	tail    *logtail.Tail
+	skipped int64
+	seen    time.Time // when somebody was last seen to have it open
+}
+
+// look is when one process's open files were looked at.
+type look struct {
+	start uint64
+	at    time.Time
+}
+
+type reader struct {
+	host   *probe.Host
+	list   func() ([]probe.Proc, error)
+	logs   map[fileID]*log
+	looked map[int]look
+	buf    []byte
+	lost   int64 // bytes that were skipped
+	counts map[key]uint64
+	events []event
+}
+
+type event struct {
+	key
+	line string
+}
+
+func (r *reader) Read(out *probe.Out) error {
+	procs, err := r.list()
+	if err != nil {
+		return err
+	}
+	r.follow(procs, out.Now())
+	for id, l := range r.logs {
+		if err := l.tail.Round(r.buf, roundLimit, func(line []byte) { r.take(l, line) }); err != nil || out.Now().Sub(l.seen) > forgetAfter {
+			l.tail.Close()
+			delete(r.logs, id)
+		}
+		r.lost += l.tail.Skipped() - l.skipped
+		l.skipped = l.tail.Skipped()
+	}
+	for k, n := range r.counts {
+		out.Put(errorLines, float64(n), k.group, k.name)
+	}
+	for _, e := range r.events {
+		out.Event("service.log", e.line, map[string]string{"groupname": e.group, "error": e.name})
+	}
+	r.events = r.events[:0]
+	out.Put(skipped, float64(r.lost))
+	if len(r.logs) == 0 { // which is not the same as one that is silent
+		return probe.Absent("no process of this host was seen to log to a file")
+	}
+	return nil
+}
+
+// Close lets go of the logs.
+func (r *reader) Close() error {
+	var err error
+	for _, l := range r.logs {
+		err = errors.Join(err, l.tail.Close())
+	}
+	return err
+}
+
+// follow looks for the logs of processes, of so many in one round.
+func (r *reader) follow(procs []probe.Proc, now time.Time) {
+	left, seen := looksARound, map[int]bool{}
+	for i := range procs {
+		p := &procs[i]
+		seen[p.PID] = true
+		l, known := r.looked[p.PID]
+		if p.Kernel || strings.HasPrefix(p.Comm, "plimsoll") {
+			continue
+		}
+		if !known || l.start != p.Start || now.Sub(l.at) >= lookEvery && left > 0 {
+			if left--; left < 0 {
+				continue
+			}
+			r.looked[p.PID] = look{p.Start, now}
+			r.followThoseOf(p, now)
+		}
+	}
+	for pid := range r.looked {
+		if !seen[pid] {
+			delete(r.looked, pid)
+		}
+	}
+}
+
+// followThoseOf follows the regular files among a process's first descriptors
+// that it writes to as one writes a log.
+func (r *reader) followThoseOf(p *probe.Proc, now time.Time) {
+	dir := filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID))
+	for fd := 1; fd < firstFiles; fd++ {
+		name, err := os.Readlink(filepath.Join(dir, "fd", strconv.Itoa(fd)))
+		if err != nil || !strings.HasPrefix(name, "/") || strings.HasPrefix(name, "/dev/") || strings.Contains(filepath.Base(name), "access") || !isLog(dir, fd) {
+			continue
+		}
+		path := filepath.Join(dir, "root", name)
+		var st unix.Stat_t
+		if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
+		}
+		id := fileID{st.Dev, st.Ino}
+		if l := r.logs[id]; l != nil {
+			l.seen = now
+		} else if tail, err := logtail.Open(path); err == nil && len(r.logs) < maxLogs {
+			r.logs[id] = &log{group: p.Comm, tail: tail, seen: now}
+		}
+	}
+}
+
+// isLog says whether a descriptor is written to as one writes a log: it was
+// opened for appending, or is the standard output or error output.
+func isLog(dir string, fd int) bool {
+	b, err := os.ReadFile(filepath.Join(dir, "fdinfo", strconv.Itoa(fd)))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "flags:"); ok {
+			flags, err := strconv.ParseUint(strings.TrimSpace(v), 8, 64)
+			writes := flags&unix.O_ACCMODE != unix.O_RDONLY
+			return err == nil && writes && (flags&unix.O_APPEND != 0 || fd <= 2)
+		}
+	}
+	return false
+}
+
+// take counts one line of a log.
+func (r *reader) take(l *log, line []byte) {
+	if len(line) > maxLine {
+		line = line[:maxLine]
+	}
+	text := string(line)
+	name := errorOf(line)
+	if name == "" {
+		return
+	}
+	k := key{strings.ToValidUTF8(l.group, "?"), name}
+	if r.counts[k]++; r.counts[k] <= eventsEach {
+		r.events = append(r.events, event{k, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "?"))})
+	}
+}

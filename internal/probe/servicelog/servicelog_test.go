@@ -1,0 +1,108 @@
+package servicelog
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/livetest"
+)
+
+func TestErrorOf(t *testing.T) {
+	for line, want := range map[string]string{
+		`2026/11/21 12:00:00 [crit] 7#7: *1 pwrite() "/tmp/b/01" failed (28: No space left on device), client: c`:     "ENOSPC",
+		`PHP message: PHP Warning: file_put_contents(): Only -1 of 12 bytes written, possibly out of free disk space`: "ENOSPC",
+		`write /var/lib/app/x: read-only file system`:                                                                 "EROFS",
+		`OSError: [Errno 122] Disk quota exceeded`:                                                                    "EDQUOT",
+		`accept4() failed (24: Too many open files)`:                                                                  "EMFILE",
+		`open() failed (23: Too many open files in system)`:                                                           "ENFILE",
+		`inotify_add_watch(7, "/srv") failed: No space left on device`:                                                "inotify",
+		`sh: 1: Cannot fork`: "",
+		`fork() failed while spawning "worker process" (11: Resource temporarily unavailable)`:                        "fork",
+		`connect() to unix:/run/x.sock failed (11: Resource temporarily unavailable) while connecting to upstream`:    "",
+		`PHP Fatal error: Allowed memory size of 134217728 bytes exhausted (tried to allocate 20480 bytes) in /x.php`: "php_memory_limit",
+		`PHP Fatal error: Maximum execution time of 1 second exceeded`:                                                "php_max_execution_time",
+		`RedisException: ERR max number of clients reached`:                                                           "too_many_clients",
+		`FATAL: sorry, too many clients already`:                                                                      "too_many_clients",
+		`OOM command not allowed when used memory > 'maxmemory'.`:                                                     "maxmemory",
+		`inotify is on`: "",
+		`all is well`:   "",
+	} {
+		if got := errorOf([]byte(line)); got != want {
+			t.Errorf("%s: want %q, got %q", line, want, got)
+		}
+	}
+}
+
+// A shell that logs to a file is found by what it has open; what stood there
+// before is not counted, and a file that it only reads is none of its logs.
+func TestLogOfALiveProcess(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "app.log")
+	if err := os.WriteFile(log, []byte("old: No space left on device\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; read x; echo "new: No space left on device" >&9; echo fine >&9; echo done; read x`, log)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
+	h, err := probe.OpenHost("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r, err := All()[0].Open(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pid := probe.Proc{PID: cmd.Process.Pid, Start: 1, Comm: "shell"}
+	r.(*reader).list = func() ([]probe.Proc, error) { return []probe.Proc{pid}, nil }
+	rec := livetest.NewRecord()
+	now := time.Unix(1, 0)
+	round := func() {
+		now = now.Add(time.Minute)
+		_ = r.Read(probe.NewOut(rec, "here", now, time.Second))
+	}
+	for range 1000 { // until the shell has opened it
+		if round(); len(r.(*reader).logs) > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Fprintln(in, "go")
+	if _, err := said.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	round()
+	if got := rec.Values["plimsoll_service_log_errors_total{shell,ENOSPC}"]; got != 1 {
+		t.Errorf("want 1 line, got %v of %v", got, rec.Values)
+	}
+	if len(rec.Lines) != 1 || !strings.Contains(rec.Lines[0], "new: No space left") {
+		t.Errorf("want the line as an event, got %q", rec.Lines)
+	}
+}
+
+func FuzzErrorOf(f *testing.F) {
+	f.Add([]byte("Inotify: Too many open files"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		n := len(b)
+		if errorOf(b); len(b) != n {
+			t.Error("the line changed its length")
+		}
+	})
+}

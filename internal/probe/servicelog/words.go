@@ -1,0 +1,62 @@
+package servicelog
+
+import "bytes"
+
+// errorWords are the words by which a line is known, in small letters: the C
+// library's text of an error number, which most languages take over, and what
+// common servers and languages write about limits of their own. The first that fits counts.
+var errorWords = []struct{ words, name string }{
+	{"too many open files in system", "ENFILE"},
+	{"inotify", "inotify"}, // with one of the two that it gives, see errorOf
+	{"too many open files", "EMFILE"},
+	{"no space left on device", "ENOSPC"},
+	{"possibly out of free disk space", "ENOSPC"}, // PHP, of a short write
+	{"disk quota exceeded", "EDQUOT"},
+	{"read-only file system", "EROFS"},
+	{"input/output error", "EIO"},
+	{"file too large", "EFBIG"},
+	{"cannot allocate memory", "ENOMEM"},
+	{"no buffer space available", "ENOBUFS"},
+	{"unable to create native thread", "fork"}, // Java
+	{"resource temporarily unavailable", "EAGAIN"},
+	{"allowed memory size of ", "php_memory_limit"},
+	{"maximum execution time of ", "php_max_execution_time"},
+	{"java.lang.outofmemoryerror", "java_heap"},
+	{"max number of clients reached", "too_many_clients"}, // redis
+	{"too many clients already", "too_many_clients"},      // PostgreSQL
+	{"too many connections", "too_many_clients"},          // MySQL
+	{"used memory > 'maxmemory'", "maxmemory"},            // redis
+}
+
+// errorOf names the resource that a line says has run out, "" for none. The
+// line is changed to small letters.
+func errorOf(line []byte) string {
+	toLower(line)
+	has := func(s string) bool { return bytes.Contains(line, []byte(s)) }
+	for _, e := range errorWords {
+		if !has(e.words) {
+			continue
+		}
+		switch e.name {
+		case "inotify":
+			if !has("no space left on device") && !has("too many open files") {
+				continue
+			}
+		case "EAGAIN":
+			if has("fork") || has("thread") || has("spawn") {
+				return "fork"
+			}
+			continue // many calls give it in the course of business
+		}
+		return e.name
+	}
+	return ""
+}
+
+func toLower(b []byte) {
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+}
