@@ -203,7 +203,10 @@ func (l *Lab) startAndWait(ctx context.Context, s *Service, name string, v value
 	if err != nil {
 		return err
 	}
-	return c.waitListening(ctx, s.Listen)
+	if s.Socket != "" {
+		return c.waitListening(ctx, "unix", filepath.Join(dir, s.Socket))
+	}
+	return c.waitListening(ctx, "tcp", strconv.Itoa(s.Listen))
 }
 
 func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
@@ -220,7 +223,7 @@ func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
 			return err
 		}
 		if p.Listen != 0 && i == 0 {
-			if err := c.waitListening(ctx, p.Listen); err != nil {
+			if err := c.waitListening(ctx, "tcp", strconv.Itoa(p.Listen)); err != nil {
 				return err
 			}
 		}

@@ -107,8 +107,10 @@ type DiskFile struct {
 // File step, and waits until it listens.
 type Service struct {
 	Host   string `yaml:"host" json:"host"`
-	Config string `yaml:"config" json:"config"` // relative to the work directory
-	Listen int    `yaml:"listen" json:"listen"` // TCP port to wait for
+	Config string `yaml:"config" json:"config"`           // relative to the work directory
+	Listen int    `yaml:"listen" json:"listen,omitempty"` // TCP port to wait for
+	// Socket is the Unix socket to wait for instead, relative to the work directory.
+	Socket string `yaml:"socket" json:"socket,omitempty"`
 	// Processes is how many processes the service's user may have, as far as
 	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
 	Processes int `yaml:"processes" json:"processes,omitempty"`
@@ -281,8 +283,8 @@ func (s Step) check(files fs.FS) error {
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {
 		if v != nil {
 			set, hosts = set+1, append(hosts, v.Host)
-			if v.Config == "" || v.Listen == 0 {
-				return errors.New("a service needs config and listen")
+			if v.Config == "" || (v.Listen == 0) == (v.Socket == "") {
+				return errors.New("a service needs config, and either listen or socket")
 			}
 		}
 	}

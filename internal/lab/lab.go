@@ -202,7 +202,7 @@ func (l *Lab) lock() (unlock func(), err error) {
 func missingTools() error {
 	var missing []string
 	for program, pkg := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nginx": "nginx-light", "python3": "python3",
-		"redis-server": "redis-server", "stress": "stress", "sysbench": "sysbench", "fio": "fio", "prlimit": "util-linux"} {
+		"redis-server": "redis-server", "stress": "stress", "sysbench": "sysbench", "fio": "fio", "prlimit": "util-linux", "openssl": "openssl"} {
 		if _, err := findProgram(program); err != nil {
 			missing = append(missing, pkg)
 		}
