@@ -57,6 +57,8 @@ type flow struct {
 	held   int // of these, in TIME_WAIT
 	states [stateCount]int
 	inode  uint32 // of one that is established; 0 when there is none
+	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
+	unacked int
 }
 
 // destination is one remote endpoint over all local addresses.
@@ -68,6 +70,8 @@ type destination struct {
 	held   int
 	states [stateCount]int
 	inode  uint32 // of one of its established sockets; 0 when there is none
+	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
+	unacked int
 }
 
 // flows adds up the connecting side of one dump. Its memory is kept for the next.
@@ -108,6 +112,9 @@ func (f *flows) add(s *inetSock) {
 	f.list[i].states[stateOf(s.state)]++
 	if s.state == tcpEstablished && s.inode != 0 {
 		f.list[i].inode = s.inode
+		if s.limit > 0 {
+			f.list[i].unacked++
+		}
 	}
 }
 
@@ -130,6 +137,7 @@ func (f *flows) destinations() []destination {
 			all[j].states[s] += n
 		}
 		all[j].inode = cmp.Or(all[j].inode, fl.inode)
+		all[j].unacked += fl.unacked
 	}
 	slices.SortFunc(all, func(a, b destination) int {
 		return cmp.Or(b.ports-a.ports, slices.Compare(a.dst.addr[:], b.dst.addr[:]), int(a.dst.port)-int(b.dst.port))

@@ -285,7 +285,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 func (r *reader) dumpConnections() error {
 	r.flows.reset()
 	for _, l := range r.table.order {
-		l.accepted, l.synRecv = 0, 0
+		l.accepted, l.synRecv, l.unread, l.unacked = 0, 0, 0, 0
 	}
 	var s inetSock
 	err := r.conn.Dump(tcpDiagGetSock, r.tcpConnections, readTimeout, func(b []byte) error {
@@ -329,10 +329,21 @@ func (r *reader) addConnection(s *inetSock) {
 	switch s.state {
 	case tcpEstablished, tcpCloseWait:
 		if s.inode != 0 {
-			l.accepted++
+			l.accept(s)
 		}
 	case tcpSynRecv:
 		l.synRecv++
+	}
+}
+
+// accept counts an accepted connection, and what lies in its buffers.
+func (l *listener) accept(s *inetSock) {
+	l.accepted++
+	if s.queue > 0 {
+		l.unread++
+	}
+	if s.limit > 0 {
+		l.unacked++
 	}
 }
 
@@ -344,6 +355,8 @@ func (r *reader) putAccepted(out *probe.Out) {
 		out.Put(listenAccepted, float64(l.accepted), l.name, l.owner)
 		if !l.unix {
 			out.Put(listenSynRecv, float64(l.synRecv), l.name, l.owner)
+			out.Put(listenUnread, float64(l.unread), l.name, l.owner)
+			out.Put(listenUnacked, float64(l.unacked), l.name, l.owner)
 		}
 	}
 }
@@ -358,6 +371,7 @@ func (r *reader) putDestinations(out *probe.Out, portsKnown bool) {
 			out.Put(portsTimeWait, float64(d.held), dst)
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
+		out.Put(destinationUnacked, float64(d.unacked), dst)
 		for s, n := range d.states {
 			out.Put(destinationSockets, float64(n), dst, stateNames[s])
 		}
