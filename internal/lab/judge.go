@@ -37,7 +37,7 @@ func (c *Case) truthAfter(mends []string, answer model.Answer) Truth {
 			t.Answer = answer
 		}
 	case len(t.Then) > 0:
-		left := slices.DeleteFunc(t.limits(), func(n Next) bool { return c.mendedBy(n, mends) })
+		left := slices.DeleteFunc(t.Limits(), func(n Next) bool { return c.mendedBy(n, mends) })
 		if len(left) > 0 {
 			t.Root, t.Subject, t.Then, t.Explains = left[0].Root, left[0].Subject, left[1:], nil
 		}
@@ -47,8 +47,8 @@ func (c *Case) truthAfter(mends []string, answer model.Answer) Truth {
 	return t
 }
 
-// limits are all that bind, in their order.
-func (t Truth) limits() []Next {
+// Limits are all that bind, in their order.
+func (t Truth) Limits() []Next {
 	if len(t.Root) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (c *Case) mendedBy(n Next, mends []string) bool {
 // mendsUpTo are the mends that lift the first n limits.
 func (c *Case) mendsUpTo(n int) []string {
 	var ids []string
-	for _, limit := range c.Truth.limits()[:n] {
+	for _, limit := range c.Truth.Limits()[:n] {
 		for _, m := range c.Mends {
 			if mendFits(m, limit) && !slices.Contains(ids, m.ID) {
 				ids = append(ids, m.ID)
@@ -102,7 +102,7 @@ func (t Truth) compare(v model.Verdict) []string {
 	for i, f := range v.Root {
 		switch {
 		case t.Answer == model.AnswerCapacity && f.Kind == "capacity":
-		case slices.ContainsFunc(t.limits(), func(n Next) bool { return n.fits(f) }):
+		case slices.ContainsFunc(t.Limits(), func(n Next) bool { return n.fits(f) }):
 		case !slices.Contains(t.roots(), f.Rule) && (i == 0 || f.Answer == model.Confirmed):
 			bad("%s (%s) is at the root, and is not the truth", f.Rule, f.Answer)
 		case slices.Contains(t.Root, f.Rule) && i == 0:
@@ -124,7 +124,7 @@ func (t Truth) compare(v model.Verdict) []string {
 func (t Truth) order(root []model.Finding) []string {
 	var wrong []string
 	before := -1
-	for _, n := range t.limits() {
+	for _, n := range t.Limits() {
 		at := slices.IndexFunc(root, n.fits)
 		switch {
 		case at < 0 && !n.Hidden:

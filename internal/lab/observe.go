@@ -29,8 +29,8 @@ type Result struct {
 	// Wrong are the sentences that say why Pass is false.
 	Wrong   []string `json:"wrong,omitempty"`
 	GoodRPS float64  `json:"good_rps"` // replies below 400 per second; 0 under watch
-	// VerdictSeconds is from the end of the load, the second in which Plimsoll
-	// watches it settle included, to the end of the program that gave the verdict.
+	// VerdictSeconds is from the last reading, taken a second after the last
+	// request ended, to the end of the program that gave the verdict.
 	VerdictSeconds *float64     `json:"verdict_seconds,omitempty"`
 	Seconds        float64      `json:"seconds"` // from bringing up to taking down
 	Dir            string       `json:"dir"`     // the run directory
@@ -81,19 +81,21 @@ func (l *Lab) runCase(ctx context.Context, c *Case, opt Options) (res *Result, e
 		return nil, fmt.Errorf("case %s: %w", c.ID, err)
 	}
 	res = judge(c, opt.Mends, rep)
-	res.VerdictSeconds = sinceLoad(rep.Windows, judged)
+	res.VerdictSeconds = sinceLast(rep.Windows, judged)
 	return res, nil
 }
 
-// sinceLoad is the time since the load ended, nil when it is not known.
-func sinceLoad(list []model.Window, now time.Time) *float64 {
+// sinceLast is the time since the last window ended, nil when none did.
+func sinceLast(list []model.Window, now time.Time) *float64 {
+	var end int64
 	for _, w := range list {
-		if w.Name == model.Hold && w.End > 0 {
-			s := float64(now.UnixMilli()-w.End) / 1000
-			return &s
-		}
+		end = max(end, w.End)
 	}
-	return nil
+	if end == 0 {
+		return nil
+	}
+	s := float64(now.UnixMilli()-end) / 1000
+	return &s
 }
 
 // args is plimsoll's command line for the load.

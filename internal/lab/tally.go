@@ -26,7 +26,7 @@ type Tally struct {
 	// Compared counts the twins, Moved those that were better than their case.
 	Compared int `json:"compared"`
 	Moved    int `json:"moved"`
-	// VerdictSeconds are all times from the end of the load to the verdict, ascending.
+	// VerdictSeconds are all times from a run's last reading to its verdict, ascending.
 	VerdictSeconds []float64 `json:"verdict_seconds"`
 }
 
@@ -129,7 +129,7 @@ func (s *Shot) score(scores map[string]*RuleScore) {
 		return scores[rule]
 	}
 	right := map[string]bool{}
-	for i, n := range s.Truth.limits() {
+	for i, n := range s.Truth.Limits() {
 		rule := s.truth(n.Root)
 		named := slices.Contains(s.Named, rule)
 		if i > 0 && n.Hidden && !named || right[rule] {

@@ -114,14 +114,23 @@ func TestLargestScore(t *testing.T) {
 		rules map[string][]string
 		says  string
 	}{
-		"the largest of all":            {map[string][]string{"queue": {"a.b"}, "doubles_total": {"c.d"}, "same_total": {"e.f"}}, `{__name__="queue", host="s"} (z 96)`},
-		"of those that a rule rests on": {map[string][]string{"doubles_total": {"c.d"}, "same_total": {"e.f"}}, `{__name__="doubles_total", host="s"} (z 50)`},
+		"the largest of all":            {map[string][]string{"queue": {"a.b"}, "doubles_total": {"c.d"}, "same_total": {"e.f"}}, "queue (z 96)"},
+		"of those that a rule rests on": {map[string][]string{"doubles_total": {"c.d"}, "same_total": {"e.f"}}, "doubles_total (z 50)"},
 		"what goes on as before":        {map[string][]string{"same_total": {"e.f"}}, ""},
 	} {
 		got, err := LargestScore(r, c.rules, counters)
 		if err != nil || got.Says != c.says {
 			t.Errorf("%s: %+v, %v; want %q", name, got, err, c.says)
 		}
+	}
+}
+
+func TestSignalsThatTieAreAllNamed(t *testing.T) {
+	rulesOf := map[string][]string{"x": {"a.b", "c.d"}, "y": {"c.d"}, "z": {"e.f"}}
+	got := opinion([]moving{{"x", 99.5}, {"y", 100}, {"x", 98}, {"z", 80}}, rulesOf)
+	want := Opinion{Says: "x, y (z 100)", Rules: []string{"a.b", "c.d"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
@@ -21,6 +22,23 @@ const least = 3
 // largest value: one that stood still in the baseline window would otherwise
 // have a score without end, and every such series the same.
 const floor = 0.01
+
+// tied is how close to the largest score another counts as the same: where many
+// series rise from nothing, none of them is ahead by more than its noise.
+const tied = 0.99
+
+// own is the value of a label by which the tool's own processes are known, and
+// ownLoad how the names of its load's signals begin: both rise with any load.
+const (
+	own     = "plimsoll"
+	ownLoad = "plimsoll_load_"
+)
+
+// moving is a series with its score.
+type moving struct {
+	name string
+	z    float64
+}
 
 // LargestScore says which signal moved most: the mean in the hold window less
 // that in the baseline window, in deviations of the two windows pooled. Only
@@ -40,26 +58,53 @@ func LargestScore(r *record.Run, rulesOf map[string][]string, counters map[strin
 	}
 	defer q.Close()
 	set := q.Select(context.Background(), true, nil, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"))
-	best := 0.0
+	var list []moving
 	for set.Next() {
 		lset := set.At().Labels()
 		name := lset.Get("__name__")
-		if len(rulesOf[name]) == 0 {
+		if len(rulesOf[name]) == 0 || isOwn(lset) {
 			continue
 		}
 		points, err := pointsOf(set.At().Iterator(nil), counters[name])
 		if err != nil {
 			return o, fmt.Errorf("%s: read %s: %w", r.Dir(), name, err)
 		}
-		if z := score(within(points, base), within(points, hold)); z >= least && z > best {
-			best = z
-			o.Says, o.Rules = fmt.Sprintf("%s (z %.0f)", lset, z), rulesOf[name]
+		if z := score(within(points, base), within(points, hold)); z >= least {
+			list = append(list, moving{name, z})
 		}
 	}
 	if err := set.Err(); err != nil {
 		return o, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
 	}
-	return o, nil
+	return opinion(list, rulesOf), nil
+}
+
+func isOwn(lset labels.Labels) bool {
+	found := strings.HasPrefix(lset.Get("__name__"), ownLoad)
+	lset.Range(func(l labels.Label) { found = found || l.Value == own })
+	return found
+}
+
+// opinion names the signals with the largest score, which may be several.
+func opinion(list []moving, rulesOf map[string][]string) Opinion {
+	o := Opinion{Rules: []string{}}
+	best := 0.0
+	for _, m := range list {
+		best = max(best, m.z)
+	}
+	var names []string
+	for _, m := range list {
+		if m.z >= tied*best && !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+			o.Rules = append(o.Rules, rulesOf[m.name]...)
+		}
+	}
+	if len(names) > 0 {
+		o.Says = fmt.Sprintf("%s (z %.0f)", strings.Join(names, ", "), best)
+	}
+	slices.Sort(o.Rules)
+	o.Rules = slices.Compact(o.Rules)
+	return o
 }
 
 // pointsOf reads a series; of a counter, the rate since the reading before.
