@@ -163,6 +163,10 @@ func (r *run) clue(c *RuleClue, subject map[string]string) (model.Clue, map[stri
 		out.Truth, out.Missing = truth(out.Value, c.is, r.sightOf(c.measure, subject))
 	}
 	say, sayErr := c.say.fill(f)
+	if out.Truth == model.True && r.asBefore(c, *out.Value, subject) {
+		out.Truth = model.False
+		say += ", as often as before the load"
+	}
 	hand, handErr := c.byHand.fill(f)
 	out.ByHand = hand
 	switch {

@@ -32,5 +32,7 @@ func diagnose(r *run, rules Rules, loaded bool) model.Verdict {
 		list, _ := r.rule(rule)
 		findings = append(findings, list...)
 	}
-	return verdict(rules, findings, loaded)
+	v := verdict(rules, findings, loaded)
+	v.LoadAverage = r.loadAverages()
+	return v
 }

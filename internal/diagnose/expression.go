@@ -28,6 +28,7 @@ var promParser = parser.NewParser(parser.Options{EnableExtendedRangeSelectors: t
 type expression struct {
 	text      string
 	selectors []selector
+	counts    bool // it is a number of events; see countsEvents
 }
 
 // selector is a series that an expression names.
@@ -63,7 +64,7 @@ func parseExpression(src string, known records) (*expression, error) {
 	if t := root.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
 		return nil, fmt.Errorf("want an instant vector or a number, got a %s", parser.DocumentedType(t))
 	}
-	e := &expression{text: text}
+	e := &expression{text: text, counts: countsEvents(text, root)}
 	if e.selectors, err = findSelectors(root); err != nil {
 		return nil, err
 	}

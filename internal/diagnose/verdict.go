@@ -74,7 +74,11 @@ func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
 			v.Grounds = append(v.Grounds, c.Finding)
 		}
 	}
-	v.Sentence = sentence(v.Answer, roots, open)
+	v.Nearest = []model.Candidate{}
+	if v.Answer == model.AnswerUnclear {
+		v.Nearest = nearest(open, slices.Concat(v.Unknown, v.RuledOut))
+	}
+	v.Sentence = sentence(v.Answer, roots, v.Nearest)
 	return v
 }
 
@@ -266,7 +270,7 @@ func rank(c *candidate) int {
 }
 
 // sentence says the verdict in one line.
-func sentence(a model.Answer, roots, open []*candidate) string {
+func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) string {
 	switch a {
 	case model.AnswerCause:
 		if roots[0].Answer == model.Suspected {
@@ -281,10 +285,9 @@ func sentence(a model.Answer, roots, open []*candidate) string {
 		}
 		return "Nothing was found that holds the service back."
 	}
-	for _, c := range open {
-		if c.Kind == kindCause && (c.Answer == model.Suspected || c.Answer == model.Near) {
-			return "No rule could name what holds it back; the nearest is: " + named([]*candidate{c})
-		}
+	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
+		c := nearest[0]
+		return fmt.Sprintf("No rule could name what holds it back; the nearest is: %s (%s).", c.Title, subjectLine(c.Subject))
 	}
 	return "No rule could name what holds it back, or say that nothing does."
 }

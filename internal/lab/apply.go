@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -10,17 +11,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
+// workName names a case's directories. All cases share it: a path that held the
+// case's own name would tell whoever practises what was done to the host.
+const workName = "case"
+
 // up makes the hosts and does all steps of a case but the machine-wide ones.
 func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
-	dir := filepath.Join(l.stateDir(), c.ID)
+	dir := filepath.Join(l.stateDir(), workName)
 	v, err := c.values(dir, mends)
 	if err != nil {
 		return nil, err
 	}
-	v["disk"] = l.diskDir(c.ID)
+	v["disk"] = l.diskDir(workName)
 	if err := l.note(entry{Do: "case", Name: c.ID}); err != nil {
 		return nil, err
 	}
@@ -30,7 +36,7 @@ func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("work directory: %w", err)
 	}
-	if err := l.makeHosts(ctx); err != nil {
+	if err := l.makeHosts(ctx, slices.ContainsFunc(c.Steps, Step.onPath)); err != nil {
 		return nil, err
 	}
 	for i, s := range c.Steps {
@@ -54,6 +60,10 @@ func (l *Lab) apply(ctx context.Context, s Step, v values) error {
 		return setSysctl(l.netns(s.Sysctl.Host), s.Sysctl.Name, value)
 	case s.NFT != nil:
 		return l.loadRules(ctx, s.NFT, v)
+	case s.Qdisc != nil:
+		return l.addQdisc(ctx, s.Qdisc, v)
+	case s.Offload != nil:
+		return command(ctx, "ip", "-n", l.netns(s.Offload.Host), "link", "set", "eth0", "gso_max_segs", strconv.Itoa(s.Offload.Segments))
 	case s.File != nil:
 		return writeFile(l.Cases, s.File, v)
 	case s.DiskFile != nil:
@@ -105,6 +115,15 @@ func (l *Lab) loadRules(ctx context.Context, n *NFT, v values) error {
 	})
 }
 
+func (l *Lab) addQdisc(ctx context.Context, q *Qdisc, v values) error {
+	spec, err := v.render("qdisc", q.Spec)
+	if err != nil || strings.TrimSpace(spec) == "" {
+		return err
+	}
+	device := cmp.Or(q.Device, "eth0")
+	return command(ctx, "tc", append([]string{"-n", l.netns(q.Host), "qdisc", "add", "dev", device, "root"}, strings.Fields(spec)...)...)
+}
+
 func writeFile(files fs.FS, f *File, v values) error {
 	text, err := f.text(files)
 	if err != nil {
@@ -129,7 +148,7 @@ func writeFile(files fs.FS, f *File, v values) error {
 }
 
 // diskDir is where a case's files on a real disk are; /run may be memory.
-func (l *Lab) diskDir(id string) string { return filepath.Join("/var/tmp", l.prefix()+"."+id) }
+func (l *Lab) diskDir(name string) string { return filepath.Join("/var/tmp", l.prefix()+"."+name) }
 
 func (l *Lab) writeDiskFile(f *DiskFile, dir string) error {
 	if err := l.note(entry{Do: "dir", Name: f.Path, Path: dir}); err != nil {
@@ -184,7 +203,10 @@ func (l *Lab) startAndWait(ctx context.Context, s *Service, name string, v value
 	if err != nil {
 		return err
 	}
-	return c.waitListening(ctx, s.Listen)
+	if s.Socket != "" {
+		return c.waitListening(ctx, "unix", filepath.Join(dir, s.Socket))
+	}
+	return c.waitListening(ctx, "tcp", strconv.Itoa(s.Listen))
 }
 
 func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
@@ -201,7 +223,7 @@ func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
 			return err
 		}
 		if p.Listen != 0 && i == 0 {
-			if err := c.waitListening(ctx, p.Listen); err != nil {
+			if err := c.waitListening(ctx, "tcp", strconv.Itoa(p.Listen)); err != nil {
 				return err
 			}
 		}

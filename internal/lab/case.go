@@ -41,6 +41,8 @@ type Step struct {
 	Sysctl        *Sysctl        `yaml:"sysctl" json:"sysctl,omitempty"`
 	MachineSysctl *MachineSysctl `yaml:"machine_sysctl" json:"machine_sysctl,omitempty"`
 	NFT           *NFT           `yaml:"nft" json:"nft,omitempty"`
+	Qdisc         *Qdisc         `yaml:"qdisc" json:"qdisc,omitempty"`
+	Offload       *Offload       `yaml:"offload" json:"offload,omitempty"`
 	File          *File          `yaml:"file" json:"file,omitempty"`
 	DiskFile      *DiskFile      `yaml:"disk_file" json:"disk_file,omitempty"`
 	Cgroup        *Cgroup        `yaml:"cgroup" json:"cgroup,omitempty"`
@@ -70,6 +72,21 @@ type NFT struct {
 	Rules string `yaml:"rules" json:"rules"`
 }
 
+// Qdisc gives a host's network device a root queueing discipline, in the
+// words of tc. An empty spec, after its template is filled in, adds none.
+type Qdisc struct {
+	Host   string `yaml:"host" json:"host"`
+	Device string `yaml:"device" json:"device,omitempty"` // "" means eth0
+	Spec   string `yaml:"spec" json:"spec"`
+}
+
+// Offload says how many segments the device may be handed in one packet: with
+// 1, as on a wire, each packet that is limited or lost is one of TCP's own.
+type Offload struct {
+	Host     string `yaml:"host" json:"host"`
+	Segments int    `yaml:"segments" json:"segments"`
+}
+
 // File writes a file into the case's work directory.
 type File struct {
 	Path string `yaml:"path" json:"path"` // relative to the work directory
@@ -90,8 +107,10 @@ type DiskFile struct {
 // File step, and waits until it listens.
 type Service struct {
 	Host   string `yaml:"host" json:"host"`
-	Config string `yaml:"config" json:"config"` // relative to the work directory
-	Listen int    `yaml:"listen" json:"listen"` // TCP port to wait for
+	Config string `yaml:"config" json:"config"`           // relative to the work directory
+	Listen int    `yaml:"listen" json:"listen,omitempty"` // TCP port to wait for
+	// Socket is the Unix socket to wait for instead, relative to the work directory.
+	Socket string `yaml:"socket" json:"socket,omitempty"`
 	// Processes is how many processes the service's user may have, as far as
 	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
 	Processes int `yaml:"processes" json:"processes,omitempty"`
@@ -161,7 +180,11 @@ type Seen struct {
 	Mended string `yaml:"mended" json:"mended"`
 }
 
-// hostNames are the hosts of every case; addresses are theirs.
+// hostNames are the hosts of every case; addresses are theirs. pathHost is the
+// network between them, a switch of its own, in the cases that name it: nobody
+// watches it, as nobody watches a provider's.
+const pathHost = "path"
+
 var (
 	hostNames = []string{"client", "server"}
 	addresses = map[string]string{"client": "10.77.0.1/24", "server": "10.77.0.2/24"}
@@ -226,9 +249,19 @@ func (s Step) check(files fs.FS) error {
 			return fmt.Errorf("machine_sysctl %q: only %s may be changed", v.Name, strings.Join(machineSysctls, ", "))
 		}
 	}
-	if v := s.NFT; v != nil {
-		set, hosts = set+1, append(hosts, v.Host)
+	if v := s.NFT; v != nil && v.Host != pathHost {
+		hosts = append(hosts, v.Host)
 	}
+	if v := s.Qdisc; v != nil && v.Host != pathHost {
+		hosts = append(hosts, v.Host)
+	}
+	if v := s.Offload; v != nil {
+		hosts = append(hosts, v.Host)
+		if v.Segments < 1 {
+			return errors.New("offload: expected segments, at least 1")
+		}
+	}
+	set += s.network()
 	if v := s.File; v != nil {
 		set++
 		if err := v.check(files); err != nil {
@@ -250,8 +283,8 @@ func (s Step) check(files fs.FS) error {
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {
 		if v != nil {
 			set, hosts = set+1, append(hosts, v.Host)
-			if v.Config == "" || v.Listen == 0 {
-				return errors.New("a service needs config and listen")
+			if v.Config == "" || (v.Listen == 0) == (v.Socket == "") {
+				return errors.New("a service needs config, and either listen or socket")
 			}
 		}
 	}
@@ -270,6 +303,22 @@ func (s Step) check(files fs.FS) error {
 		}
 	}
 	return nil
+}
+
+// network counts the fields that change a host's way to the other.
+func (s Step) network() int {
+	set := 0
+	for _, is := range []bool{s.NFT != nil, s.Qdisc != nil, s.Offload != nil} {
+		if is {
+			set++
+		}
+	}
+	return set
+}
+
+// onPath says whether a step needs the network between the hosts.
+func (s Step) onPath() bool {
+	return s.NFT != nil && s.NFT.Host == pathHost || s.Qdisc != nil && s.Qdisc.Host == pathHost
 }
 
 func (f *File) check(files fs.FS) error {

@@ -163,7 +163,20 @@ func TestListens(t *testing.T) {
    0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 70537 1 0000000000000000 100 0 0 10 0
    1: 0100007F:0050 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 70538 1 0000000000000000 100 0 0 10 0
 `
-	if !listens([]byte(table), 9000) || listens([]byte(table), 80) || listens(nil, 9000) {
+	if !listens([]byte(table), "9000") || listens([]byte(table), "80") || listens(nil, "9000") {
 		t.Error("expected a listener on 9000 and on nothing else")
+	}
+}
+
+func TestUnixListenerIsFoundByItsPath(t *testing.T) {
+	table := "Num       RefCount Protocol Flags    Type St Inode Path\n" +
+		"0000000000000000: 00000002 00000000 00010000 0001 01 4321 /run/x/php.sock\n" +
+		"0000000000000000: 00000003 00000000 00000000 0001 03 4322 /run/x/other.sock\n" +
+		"0000000000000000: 00000003 00000000 00000000 0001 03 4323\n"
+	if !listensAt([]byte(table), "/run/x/php.sock") {
+		t.Error("the listener is not found")
+	}
+	if listensAt([]byte(table), "/run/x/other.sock") || listensAt([]byte(table), "/run/x") || listensAt(nil, "") {
+		t.Error("a listener is found that is none")
 	}
 }

@@ -27,8 +27,12 @@ type Cgroup struct {
 // there, v2 the file cgroup.controllers.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// cpuPeriod is the kernel's default period of a CPU limit, in microseconds.
-const cpuPeriod = 100000
+// cpuPeriod is the kernel's default period of a CPU limit, and minQuota the
+// least that it accepts, in microseconds.
+const (
+	cpuPeriod = 100000
+	minQuota  = 1000
+)
 
 // cgroupLimit is one limit as both versions of cgroups write it.
 type cgroupLimit struct {
@@ -54,7 +58,7 @@ func (g *Cgroup) limits(v values) ([]cgroupLimit, error) {
 	var limits []cgroupLimit
 	if text[0] != "" {
 		cpus, err := strconv.ParseFloat(text[0], 64)
-		if err != nil || cpus <= 0 {
+		if err != nil || cpus*cpuPeriod < minQuota {
 			return nil, fmt.Errorf("cgroup %s: cpus %q: expected a number of CPUs, as 0.5", g.Name, text[0])
 		}
 		quota := strconv.Itoa(int(cpus * cpuPeriod))

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,9 +24,14 @@ func sysctlPath(name string) string {
 // netns is the namespace of one of the case's hosts.
 func (l *Lab) netns(host string) string { return l.prefix() + "-" + host }
 
-// makeHosts creates the two hosts and the wire between them.
-func (l *Lab) makeHosts(ctx context.Context) error {
-	for _, h := range hostNames {
+// makeHosts creates the two hosts and the wire between them; with a path, a
+// switch stands in its middle.
+func (l *Lab) makeHosts(ctx context.Context, path bool) error {
+	all := hostNames
+	if path {
+		all = append(slices.Clone(hostNames), pathHost)
+	}
+	for _, h := range all {
 		if err := l.note(entry{Do: "netns", Name: l.netns(h)}); err != nil {
 			return err
 		}
@@ -33,9 +39,9 @@ func (l *Lab) makeHosts(ctx context.Context) error {
 			return err
 		}
 	}
-	client, server := l.netns("client"), l.netns("server")
-	lines := [][]string{
-		{"-n", client, "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", server},
+	lines := l.wire()
+	if path {
+		lines = l.pathWires()
 	}
 	for _, h := range hostNames {
 		lines = append(lines,
@@ -49,6 +55,30 @@ func (l *Lab) makeHosts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// wire is what ip has to do to join the hosts directly.
+func (l *Lab) wire() [][]string {
+	return [][]string{
+		{"-n", l.netns("client"), "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", l.netns("server")},
+	}
+}
+
+// pathWires is what ip has to do to join both to a switch, whose devices are
+// named after the host at their other end.
+func (l *Lab) pathWires() [][]string {
+	path := l.netns(pathHost)
+	lines := [][]string{
+		{"-n", path, "link", "add", "switch", "type", "bridge"},
+		{"-n", path, "link", "set", "switch", "up"},
+	}
+	for _, h := range hostNames {
+		lines = append(lines,
+			[]string{"-n", l.netns(h), "link", "add", "eth0", "type", "veth", "peer", "name", h, "netns", path},
+			[]string{"-n", path, "link", "set", h, "master", "switch"},
+			[]string{"-n", path, "link", "set", h, "up"})
+	}
+	return lines
 }
 
 // command runs a command to its end; what it printed is in the error.

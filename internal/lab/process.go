@@ -75,34 +75,51 @@ func (l *Lab) start(netns, name, dir string, nice int, argv []string) (*child, e
 	return c, nil
 }
 
-// waitListening returns when the child's namespace has a listener on the port.
-// It looks into the kernel's list, because a connection would be part of the case.
-func (c *child) waitListening(ctx context.Context, port int) error {
+// waitListening returns when the child's namespace has a listener: on a port
+// (table "tcp") or at a path ("unix"). It looks into the kernel's list, because
+// a connection would be part of the case.
+func (c *child) waitListening(ctx context.Context, table, where string) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", c.pid))
-		if err == nil && listens(data, port) {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", c.pid, table))
+		if err == nil && (table == "tcp" && listens(data, where) || table == "unix" && listensAt(data, where)) {
 			return nil
 		}
 		select {
 		case <-c.done:
-			return fmt.Errorf("%s ended before it listened on port %d: %s", c.name, port, tail(c.log))
+			return fmt.Errorf("%s ended before it listened on %s: %s", c.name, where, tail(c.log))
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not listen on port %d: %s: %w", c.name, port, tail(c.log), ctx.Err())
+			return fmt.Errorf("%s does not listen on %s: %s: %w", c.name, where, tail(c.log), ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
 // listens says whether a /proc/net/tcp table has a listener (state 0A) on the port.
-func listens(table []byte, port int) bool {
-	want := fmt.Sprintf(":%04X", port)
+func listens(table []byte, port string) bool {
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return false
+	}
+	want := fmt.Sprintf(":%04X", n)
 	for line := range bytes.Lines(table) {
 		f := strings.Fields(string(line))
 		if len(f) > 3 && f[3] == "0A" && strings.HasSuffix(f[1], want) {
+			return true
+		}
+	}
+	return false
+}
+
+// listensAt says whether a /proc/net/unix table has a listener at the path: the
+// flag for it (__SO_ACCEPTCON) is 0x10000.
+func listensAt(table []byte, path string) bool {
+	for line := range bytes.Lines(table) {
+		f := strings.Fields(string(line))
+		if len(f) == 8 && f[3] == "00010000" && f[7] == path {
 			return true
 		}
 	}

@@ -91,6 +91,8 @@ func (c *Case) checkVars(files fs.FS) error {
 			all.WriteString(s.MachineSysctl.Value)
 		case s.NFT != nil:
 			all.WriteString(s.NFT.Rules)
+		case s.Qdisc != nil:
+			all.WriteString(s.Qdisc.Spec)
 		case s.File != nil:
 			if text, err := s.File.text(files); err == nil {
 				all.WriteString(text)

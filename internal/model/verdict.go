@@ -116,6 +116,47 @@ type Verdict struct {
 	Findings []Finding `json:"findings"`
 	RuledOut []Finding `json:"ruled_out"`
 	Unknown  []Finding `json:"unknown"`
+	// Nearest are the causes that come closest to being it, at most three; empty
+	// unless Answer is unclear.
+	Nearest []Candidate `json:"nearest"`
+	// LoadAverage says what the load average of each machine was made of; empty
+	// where nothing of it was read.
+	LoadAverage []LoadAverage `json:"load_average"`
+}
+
+// Candidate is a cause that may be it, and what would settle whether it is.
+type Candidate struct {
+	Rule    string            `json:"rule"`
+	Title   string            `json:"title"`
+	Subject map[string]string `json:"subject"`
+	Answer  FindingAnswer     `json:"answer"`
+	// For are the sentences of the clues that speak for it.
+	For    []string `json:"for"`
+	Settle string   `json:"settle"`
+}
+
+// LoadAverage is what a machine's load average was made of in the main window:
+// threads that ran or waited for a CPU, and threads in uninterruptible sleep.
+type LoadAverage struct {
+	Hosts []string `json:"hosts"` // those that share the machine, sorted
+	// Load1 is the kernel's number at the window's end, damped over a minute; nil when not read.
+	Load1           *float64 `json:"load1"`
+	Runnable        LoadPart `json:"runnable"`
+	Uninterruptible LoadPart `json:"uninterruptible"`
+}
+
+// LoadPart is one half of a load average.
+type LoadPart struct {
+	// Threads is how many there were on average; nil when not read.
+	Threads *float64 `json:"threads"`
+	// Groups are whose they were, the largest first; without those under a twentieth.
+	Groups []LoadGroup `json:"groups"`
+}
+
+// LoadGroup is a process group's share of one half.
+type LoadGroup struct {
+	Name  string  `json:"groupname"`
+	Share float64 `json:"share"`
 }
 
 // Report is the one JSON document that run, watch and diagnose print.

@@ -23,6 +23,8 @@ func filled(r model.Report) model.Report {
 	r.Verdict.Findings = filledFindings(r.Verdict.Findings)
 	r.Verdict.RuledOut = filledFindings(r.Verdict.RuledOut)
 	r.Verdict.Unknown = filledFindings(r.Verdict.Unknown)
+	r.Verdict.Nearest = orEmpty(r.Verdict.Nearest)
+	r.Verdict.LoadAverage = orEmpty(r.Verdict.LoadAverage)
 	r.Hosts = orEmpty(r.Hosts)
 	r.Windows = orEmpty(r.Windows)
 	r.Notes = orEmpty(r.Notes)

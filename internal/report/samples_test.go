@@ -203,7 +203,20 @@ func unclearReport() model.Report {
 		Sentence: "Something held it back, and none of the rules can name it: 62 % of the requests got no reply.",
 		Findings: []model.Finding{
 			near("load.connect_timeouts", "symptom", model.Confirmed, model.True, "62,004 connections never got in", map[string]string{"host": "client"})},
-		RuledOut: ruledOutSamples()[3:], Unknown: unknownSamples()}
+		RuledOut: ruledOutSamples()[3:], Unknown: unknownSamples(),
+		Nearest: []model.Candidate{
+			{Rule: "process.blocked", Title: "The service's processes wait, and what they wait for is known", Answer: model.Suspected,
+				Subject: map[string]string{"host": "server", "groupname": "php-fpm8.2", "reason": "socket_read", "towards": "10.0.0.5:5432"},
+				For:     []string{"for 52 % of the requests under way a thread of php-fpm8.2 was blocked in socket_read 10.0.0.5:5432"},
+				Settle:  "plimsoll trace offcpu, or plimsoll run --trace full, shows the stacks, and who ends the wait"},
+			{Rule: "net.conntrack.table_full", Title: "The connection-tracking table is full; the kernel refuses new connections", Answer: model.Near,
+				Subject: map[string]string{"host": "server"}, For: []string{},
+				Settle: "the table peaked at 91 % of its limit; it would be it if that were >= 0.95 (by hand: sysctl net.netfilter.nf_conntrack_count)"},
+		},
+		LoadAverage: []model.LoadAverage{{Hosts: []string{"client", "server"}, Load1: num(3.21),
+			Runnable:        model.LoadPart{Threads: num(2.4), Groups: []model.LoadGroup{{Name: "php-fpm8.2", Share: 0.81}, {Name: "nginx", Share: 0.12}}},
+			Uninterruptible: model.LoadPart{Threads: num(0), Groups: []model.LoadGroup{}}}},
+	}
 	r.Load = &model.Load{
 		Requests: 100_000, RPS: 1266, GoodRPS: 1266, GoodShare: 0.37996,
 		Outcomes: map[string]int64{"2xx": 37_996, "connect:timeout": 62_004},

@@ -30,6 +30,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 	p := newPaper(o)
 	result(p, r)
 	answer(p, r.Verdict)
+	nearest(p, r.Verdict.Nearest)
 	told := slices.Concat(r.Verdict.Root, r.Verdict.Grounds)
 	for i, f := range told {
 		title := rootTitle(f.Kind)
@@ -40,6 +41,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 		root(p, f, r.Hosts)
 	}
 	breakdown(p, r.Breakdown)
+	loadAverage(p, r.Verdict.LoadAverage)
 	others(p, r.Verdict)
 	ruledOut(p, r.Verdict)
 	notSeen(p, r.Verdict.Unknown)
@@ -59,6 +61,58 @@ var answerStyles = map[model.Answer]style{
 func answer(p *paper, v model.Verdict) {
 	p.heading(answerStyles[v.Answer], "VERDICT: "+strings.ToUpper(string(v.Answer)))
 	p.para(0, bold, v.Sentence)
+}
+
+// nearest lists what comes closest to being the cause, and what would tell.
+func nearest(p *paper, list []model.Candidate) {
+	if len(list) == 0 {
+		return
+	}
+	p.heading(amber, "NEAREST CANDIDATES")
+	for i, c := range list {
+		if i > 0 {
+			p.blank()
+		}
+		p.para(0, bold, fmt.Sprintf("%d. %s", i+1, c.Title))
+		p.para(0, dim, c.Rule+" · "+subject(c.Subject)+" · "+string(c.Answer))
+		label := "for it"
+		for _, say := range c.For {
+			p.bullet(label, "+ ", say)
+			label = ""
+		}
+		p.item("to settle", c.Settle)
+	}
+}
+
+// loadAverage says what the load average of each machine was made of.
+func loadAverage(p *paper, list []model.LoadAverage) {
+	if len(list) == 0 {
+		return
+	}
+	p.heading(bold, "WHY THE LOAD AVERAGE IS WHAT IT IS")
+	for _, l := range list {
+		text := "on average "
+		if l.Load1 != nil {
+			text = fmt.Sprintf("%.2f over the last minute; in the window on average ", *l.Load1)
+		}
+		text += loadPart(l.Runnable, "runnable") + ", and " + loadPart(l.Uninterruptible, "in uninterruptible sleep")
+		p.para(0, plain, strings.Join(l.Hosts, ", ")+": "+text)
+	}
+}
+
+func loadPart(l model.LoadPart, what string) string {
+	if l.Threads == nil {
+		return "an unknown number " + what
+	}
+	text := fmt.Sprintf("%.2f threads %s", *l.Threads, what)
+	var groups []string
+	for _, g := range l.Groups {
+		groups = append(groups, layout.Clean(g.Name)+" "+percent(g.Share))
+	}
+	if len(groups) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(groups, ", ") + ")"
 }
 
 func rootTitle(kind string) string {

@@ -17,7 +17,7 @@ func fileSources(tb testing.TB, root string) []openSource {
 	h := probe.RecordedHost("server", root)
 	var sources []openSource
 	for _, p := range All() {
-		if p.Name == Log().Name || p.Name == NetDev().Name {
+		if p.Name == Log().Name || p.Name == NetDev().Name || p.Name == Qdisc().Name {
 			continue
 		}
 		r, err := p.Open(h)
@@ -104,6 +104,18 @@ func FuzzParseLink(f *testing.F) {
 		l, err := parseLink(b)
 		if (err == nil) != (l.name != "") {
 			t.Errorf("want a named link or an error, got %+v and %v", l, err)
+		}
+	})
+}
+
+func FuzzParseQdisc(f *testing.F) {
+	for _, b := range hexLines(f, "testdata/rtnetlink_qdiscs.hex") {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, _, err := parseQdisc(b)
+		if (err == nil) != (d.kind != "") {
+			t.Errorf("want a discipline with its kind or an error, got %+v and %v", d, err)
 		}
 	})
 }

@@ -152,3 +152,26 @@ func run(t *testing.T, name string, args ...string) {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 }
+
+func TestQueueingDisciplinesAreParsed(t *testing.T) {
+	roots := map[string]qdisc{}
+	for _, b := range hexLines(t, "testdata/rtnetlink_qdiscs.hex") {
+		d, root, err := parseQdisc(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if root {
+			roots[d.kind] = d
+		}
+	}
+	tbf, ok := roots["tbf"]
+	if !ok {
+		t.Fatalf("want a tbf among the roots, got %v", roots)
+	}
+	if tbf.rate != 12_500_000 || !tbf.basic || !tbf.queued || tbf.packets == 0 || tbf.bytes < tbf.packets*42 {
+		t.Errorf("tbf: %+v; want 100 Mbit/s, and more bytes than packets", tbf)
+	}
+	if lo := roots["noqueue"]; lo.rate != 0 {
+		t.Errorf("noqueue: %+v; want no rate", lo)
+	}
+}

@@ -56,6 +56,9 @@ type flow struct {
 	ports  int // inside the usable range
 	held   int // of these, in TIME_WAIT
 	states [stateCount]int
+	inode  uint32 // of one that is established; 0 when there is none
+	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
+	unacked int
 }
 
 // destination is one remote endpoint over all local addresses.
@@ -66,6 +69,9 @@ type destination struct {
 	// held is how many of these are in TIME_WAIT.
 	held   int
 	states [stateCount]int
+	inode  uint32 // of one of its established sockets; 0 when there is none
+	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
+	unacked int
 }
 
 // flows adds up the connecting side of one dump. Its memory is kept for the next.
@@ -104,6 +110,12 @@ func (f *flows) add(s *inetSock) {
 		}
 	}
 	f.list[i].states[stateOf(s.state)]++
+	if s.state == tcpEstablished && s.inode != 0 {
+		f.list[i].inode = s.inode
+		if s.limit > 0 {
+			f.list[i].unacked++
+		}
+	}
 }
 
 // destinations joins the flows, the destination that uses most ports first.
@@ -124,6 +136,8 @@ func (f *flows) destinations() []destination {
 		for s, n := range fl.states {
 			all[j].states[s] += n
 		}
+		all[j].inode = cmp.Or(all[j].inode, fl.inode)
+		all[j].unacked += fl.unacked
 	}
 	slices.SortFunc(all, func(a, b destination) int {
 		return cmp.Or(b.ports-a.ports, slices.Compare(a.dst.addr[:], b.dst.addr[:]), int(a.dst.port)-int(b.dst.port))

@@ -62,7 +62,8 @@ type inetSock struct {
 	state    uint8
 	src, dst endpoint
 	// queue and limit are the accept queue's length and bound (sk_ack_backlog,
-	// sk_max_ack_backlog): of a listener only.
+	// sk_max_ack_backlog) of a listener. Of a connection they are the bytes that
+	// its process has not read, and those sent that the peer has not acknowledged.
 	queue, limit uint32
 	// inode is 0 when no process holds the socket: not accepted yet, TIME_WAIT, orphaned.
 	inode  uint32

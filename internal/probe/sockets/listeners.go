@@ -41,6 +41,8 @@ type listener struct {
 
 	// accepted and synRecv are the connections of the last dump of connections.
 	accepted, synRecv int
+	// of the accepted ones, those with bytes to read, and with bytes not acknowledged
+	unread, unacked int
 }
 
 // sockSeen is one TCP listening socket from look to look.

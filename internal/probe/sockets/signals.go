@@ -43,6 +43,16 @@ var (
 		Help:   "Connections of the listener that are half open: their SYN was answered, the final ACK has not come. With SYN cookies the kernel keeps none.",
 		Source: fromConnections, ByHand: "ss -tn state syn-recv",
 	}
+	listenUnread = &model.Signal{
+		Name: "plimsoll_tcp_listen_unread", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener on which bytes lie that its process has not read. Of TCP only.",
+		Source: fromConnections, ByHand: "ss -tne state established (Recv-Q)",
+	}
+	listenUnacked = &model.Signal{
+		Name: "plimsoll_tcp_listen_unacknowledged", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener with bytes written that the peer has not acknowledged: the reply is on its way, or the peer takes no more. Of TCP only.",
+		Source: fromConnections, ByHand: "ss -tne state established (Send-Q)",
+	}
 	portsUsed = &model.Signal{
 		Name: "plimsoll_tcp_destination_ports_used", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
 		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
@@ -63,7 +73,17 @@ var (
 		Help:   "Sockets of the connecting side towards a destination, over all local addresses and ports; state is established, time_wait, syn_sent, close_wait, fin_wait or other.",
 		Source: fromConnections, ByHand: "ss -tan dst ADDR:PORT",
 	}
+	destinationUnacked = &model.Signal{
+		Name: "plimsoll_tcp_destination_unacknowledged", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
+		Help:   "Established sockets of the connecting side with bytes written that the destination has not acknowledged: the request is on its way, or the destination takes no more.",
+		Source: fromConnections, ByHand: "ss -tn state established dst ADDR:PORT (Send-Q)",
+	}
+	destinationOwner = &model.Signal{
+		Name: "plimsoll_tcp_destination_owner_info", Kind: model.Gauge, Unit: "none", Labels: []string{"dst", "owner"},
+		Help:   "1 for each process name that was found to hold an established connection towards a destination. One connection is looked up at a time, so further owners are found late.",
+		Source: fromConnections + "; PID/fd", ByHand: "ss -tnp dst ADDR:PORT",
+	}
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, portsUsed, portsTimeWait, portsUsable, destinationSockets}
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationOwner}

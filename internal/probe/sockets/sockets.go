@@ -76,7 +76,7 @@ func open(h *probe.Host) (probe.Reader, error) {
 		return nil, fmt.Errorf("list sockets: %w", err)
 	}
 	return &reader{
-		host: h, conn: conn, table: newTable(), owners: newOwners(h),
+		host: h, conn: conn, table: newTable(), owners: newOwners(h), clients: newClients(h),
 		pace: pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixRequest(listening, unixShowName|unixShowQueueLen),
 		unixEstablished: unixRequest(1<<tcpEstablished, unixShowName),
@@ -90,7 +90,9 @@ type reader struct {
 	conn   *netlink.Conn
 	table  *table
 	owners *owners
-	reads  int
+	// clients are the processes that connect to destinations.
+	clients *clients
+	reads   int
 
 	flows    flows
 	pace     pace.Pace
@@ -283,7 +285,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 func (r *reader) dumpConnections() error {
 	r.flows.reset()
 	for _, l := range r.table.order {
-		l.accepted, l.synRecv = 0, 0
+		l.accepted, l.synRecv, l.unread, l.unacked = 0, 0, 0, 0
 	}
 	var s inetSock
 	err := r.conn.Dump(tcpDiagGetSock, r.tcpConnections, readTimeout, func(b []byte) error {
@@ -327,10 +329,21 @@ func (r *reader) addConnection(s *inetSock) {
 	switch s.state {
 	case tcpEstablished, tcpCloseWait:
 		if s.inode != 0 {
-			l.accepted++
+			l.accept(s)
 		}
 	case tcpSynRecv:
 		l.synRecv++
+	}
+}
+
+// accept counts an accepted connection, and what lies in its buffers.
+func (l *listener) accept(s *inetSock) {
+	l.accepted++
+	if s.queue > 0 {
+		l.unread++
+	}
+	if s.limit > 0 {
+		l.unacked++
 	}
 }
 
@@ -342,6 +355,8 @@ func (r *reader) putAccepted(out *probe.Out) {
 		out.Put(listenAccepted, float64(l.accepted), l.name, l.owner)
 		if !l.unix {
 			out.Put(listenSynRecv, float64(l.synRecv), l.name, l.owner)
+			out.Put(listenUnread, float64(l.unread), l.name, l.owner)
+			out.Put(listenUnacked, float64(l.unacked), l.name, l.owner)
 		}
 	}
 }
@@ -356,8 +371,17 @@ func (r *reader) putDestinations(out *probe.Out, portsKnown bool) {
 			out.Put(portsTimeWait, float64(d.held), dst)
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
+		out.Put(destinationUnacked, float64(d.unacked), dst)
 		for s, n := range d.states {
 			out.Put(destinationSockets, float64(n), dst, stateNames[s])
+		}
+	}
+	if err := r.clients.find(chosen, out.Now()); err != nil {
+		out.Mark(destinationOwner, fmt.Errorf("find who connects to destinations: %w", err))
+	}
+	for i := range chosen {
+		for _, owner := range r.clients.of(chosen[i].dst) {
+			out.Put(destinationOwner, 1, r.reported[chosen[i].dst], owner)
 		}
 	}
 	if cut || r.flows.beyond > 0 {

@@ -1,0 +1,52 @@
+package diagnose
+
+import "testing"
+
+// A rule's "refused" counts events; what it counted before the load is not the load's.
+func TestEventsBeforeTheLoad(t *testing.T) {
+	const full = `
+    - 'limit_size{host="s"} 100x14'
+    - 'used_size{host="s"} 96x14'
+`
+	for name, c := range map[string]struct{ windows, refused, want string }{
+		"none before":                   {"{baseline: [0s, 4s], hold: [4s, 14s]}", "0x4 2+2x9", "s|confirmed|"},
+		"as many a second":              {"{baseline: [0s, 4s], hold: [4s, 14s]}", "0+2x14", "s|near|"},
+		"more than a tenth more":        {"{baseline: [0s, 5s], hold: [5s, 15s]}", "0 10 20 30 40 50 62 74 86 98 110 122 134 146 158 170", "s|confirmed|"},
+		"less than a tenth more":        {"{baseline: [0s, 5s], hold: [5s, 15s]}", "0 10 20 30 40 50 60.9 71.8 82.7 93.6 104.5 115.4 126.3 137.2 148.1 159", "s|near|"},
+		"without a baseline":            {"{hold: [4s, 14s]}", "0+2x14", "s|confirmed|"},
+		"a baseline that saw no series": {"{baseline: [0s, 4s], hold: [4s, 14s]}", "_x4 2+2x9", "s|confirmed|"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rs, err := Load(set())
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := vectorOf(t, "  windows: "+c.windows+"\n  series:"+full+"    - 'refused_total{host=\"s\",cpu=\"0\"} "+c.refused+"'\n")
+			first, last, _ := v.store.Span()
+			findings, err := newRun(v.meta, v.store, first, last).rule(rs.Get("x.good"))
+			if err != nil || len(findings) != 1 {
+				t.Fatal(findings, err)
+			}
+			if got := "s|" + string(findings[0].Answer) + "|"; got != c.want {
+				t.Errorf("got %s, want %s; %+v", got, c.want, findings[0].Clues)
+			}
+		})
+	}
+}
+
+func TestCountsEvents(t *testing.T) {
+	for text, want := range map[string]bool{
+		"increase(a_total[$window])": true,
+		"sum by (host) (increase(a_total[$window])) or increase(b_total[$window])": true,
+		`sum(label_replace(increase(a_total[$window]), "x", "$1", "y", "(.+)"))`:   true,
+		"increase(a_total[$run])":                                 false,
+		"increase(a_total[$window]) / increase(b_total[$window])": false,
+		"rate(a_total[$window])":                                  false,
+		"max_over_time(a_size[$window])":                          false,
+		"increase(a_total[$window]) * on (host) group_left (pool) max by (host) (a_info)": false,
+	} {
+		if got := expressionOf(t, text).counts; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLoadAverages(t *testing.T) {
+	const machine = `
+    - 'node_boot_time_seconds{host="a"} 5x9'
+    - 'node_boot_time_seconds{host="b"} 5x9'
+    - 'node_load1{host="a"} 1x8 3.5'
+`
+	const groups = `
+    - 'namedprocess_namegroup_cpu_seconds_total{host="a",groupname="nginx",mode="user"} 0+0.5x9'
+    - 'plimsoll_process_run_delay_seconds_total{host="a",groupname="nginx"} 0+0.5x9'
+    - 'namedprocess_namegroup_cpu_seconds_total{host="b",groupname="stress",mode="user"} 0+1x9'
+    - 'plimsoll_process_run_delay_seconds_total{host="b",groupname="stress"} 0+2x9'
+    - 'namedprocess_namegroup_cpu_seconds_total{host="b",groupname="idle",mode="user"} 0+0.01x9'
+    - 'plimsoll_process_run_delay_seconds_total{host="b",groupname="idle"} 0x9'
+`
+	for name, c := range map[string]struct{ series, want string }{
+		"nothing was read": {`
+    - 'node_boot_time_seconds{host="a"} 5x9'`, `[]`},
+		"without the tracer": {machine + groups + `
+    - 'node_procs_blocked{host="a"} 2x9'`, `[{"hosts":["a","b"],"load1":3.5,"runnable":{"threads":4.01,"groups":[{"groupname":"stress","share":0.7481},{"groupname":"nginx","share":0.2494}]},"uninterruptible":{"threads":2,"groups":[]}}]`},
+		"what no reading of processes saw was runnable, too": {machine + groups + `
+    - 'plimsoll_tasks_state_seconds_total{host="a",groupname="short",state="runnable"} 0+6x9'
+    - 'plimsoll_tasks_state_seconds_total{host="b",groupname="dd",state="uninterruptible"} 0+1.5x9'
+    - 'plimsoll_tasks_state_seconds_total{host="b",groupname="dd",state="stopped"} 0+9x9'`,
+			`[{"hosts":["a","b"],"load1":3.5,"runnable":{"threads":6,"groups":[{"groupname":"short","share":1}]},"uninterruptible":{"threads":1.5,"groups":[{"groupname":"dd","share":1}]}}]`},
+		"nobody in uninterruptible sleep is zero, since threads were counted": {machine + `
+    - 'plimsoll_tasks_state_seconds_total{host="a",groupname="nginx",state="runnable"} 0+0.5x9'`,
+			`[{"hosts":["a","b"],"load1":3.5,"runnable":{"threads":0.5,"groups":[{"groupname":"nginx","share":1}]},"uninterruptible":{"threads":0,"groups":[]}}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := vectorOf(t, "  series:"+c.series+"\n")
+			first, last, _ := v.store.Span()
+			list := newRun(v.meta, v.store, first, last).loadAverages()
+			for i := range list {
+				for j := range list[i].Runnable.Groups {
+					s := &list[i].Runnable.Groups[j].Share
+					*s = float64(int(*s*10000+0.5)) / 10000
+				}
+			}
+			got, err := json.Marshal(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package diagnose
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"plimsoll/internal/model"
+)
+
+// mostNearest is how many candidates an unclear verdict lists.
+const mostNearest = 3
+
+// doubt is how near a clue that was not measured brings a cause: it may be
+// true or not.
+const doubt = 0.5
+
+// nearest lists the causes that come closest to being it, of each rule the
+// closest subject: suspected ones, then those of which most holds.
+func nearest(open []*candidate, others []model.Finding) []model.Candidate {
+	var list []model.Finding
+	for _, c := range open {
+		if c.Answer != model.Confirmed && !c.explained {
+			list = append(list, c.Finding)
+		}
+	}
+	list = slices.DeleteFunc(append(list, others...), func(f model.Finding) bool {
+		return f.Kind != kindCause || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
+	})
+	slices.SortStableFunc(list, func(a, b model.Finding) int {
+		return cmp.Or(
+			cmp.Compare(suspicion(b), suspicion(a)),
+			cmp.Compare(closeness(b), closeness(a)),
+			byImpact(a, b),
+		)
+	})
+	out := []model.Candidate{}
+	for _, f := range list {
+		known := slices.ContainsFunc(out, func(c model.Candidate) bool { return c.Rule == f.Rule })
+		if known || len(out) == mostNearest {
+			continue
+		}
+		c := model.Candidate{Rule: f.Rule, Title: f.Title, Subject: f.Subject, Answer: f.Answer, For: []string{}, Settle: settle(f)}
+		for _, clue := range f.Clues {
+			if clue.Truth == model.True && clue.Say != "" {
+				c.For = append(c.For, clue.Say)
+			}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func suspicion(f model.Finding) int {
+	if f.Answer == model.Suspected {
+		return 1
+	}
+	return 0
+}
+
+// closeness is 1 where all that a cause needs is there, and less for each clue
+// that is not, by how far it is from its threshold.
+func closeness(f model.Finding) float64 {
+	near := 1.0
+	for _, c := range f.Clues {
+		switch {
+		case c.Role != model.Needs && c.Role != model.Decides || c.Truth == model.True:
+		case c.Truth == model.Unknown:
+			near *= doubt
+		default:
+			near *= approach(c)
+		}
+	}
+	return near
+}
+
+// approach says how far a clue that is false got towards its threshold: 0 not
+// at all, never quite 1.
+func approach(c model.Clue) float64 {
+	const never = 0.99
+	is, err := parseComparison(c.Is)
+	if err != nil || c.Value == nil {
+		return 0
+	}
+	way := *c.Value / is.bound
+	if is.op == "<" || is.op == "<=" {
+		way = is.bound / *c.Value
+	}
+	if math.IsNaN(way) {
+		return 0
+	}
+	return min(max(way, 0), never)
+}
+
+// settle says what would tell whether a finding is the cause: the clue that is
+// missing, or else the one that speaks against it, or where to look.
+func settle(f model.Finding) string {
+	for _, t := range []model.Truth{model.Unknown, model.False} {
+		for _, c := range f.Clues {
+			if c.Truth != t || c.Role != model.Needs && c.Role != model.Decides {
+				continue
+			}
+			if t == model.Unknown {
+				return "measure what was not: " + c.Missing + byHand(c)
+			}
+			return c.Say + "; it would be it if that were " + c.Is + byHand(c)
+		}
+	}
+	for _, x := range f.Fix {
+		if x.Command != "" {
+			return x.Command
+		}
+	}
+	return "see what its clues say, by hand"
+}
+
+func byHand(c model.Clue) string {
+	if c.ByHand == "" {
+		return ""
+	}
+	return " (by hand: " + c.ByHand + ")"
+}

@@ -1,0 +1,49 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+)
+
+// clueOf writes a clue that holds a value against a threshold.
+func clueOf(id string, t model.Truth, value float64, is string) model.Clue {
+	return model.Clue{ID: id, Role: model.Needs, Truth: t, Value: &value, Is: is, Say: fmt.Sprintf("%s is %v", id, value), ByHand: "look " + id}
+}
+
+func causeOf(rule string, a model.FindingAnswer, clues ...model.Clue) model.Finding {
+	return model.Finding{Rule: rule, Title: "T " + rule, Kind: kindCause, Answer: a, Subject: map[string]string{"host": "s"}, Clues: clues}
+}
+
+func TestNearest(t *testing.T) {
+	half := clueOf("half", model.False, 0.4, ">= 0.8")
+	missing := model.Clue{ID: "gone", Role: model.Needs, Truth: model.Unknown, Missing: "x_total: denied"}
+	suspected := causeOf("suspected", model.Suspected, clueOf("there", model.True, 1, "> 0"))
+	suspected.Fix = []model.Fix{{Command: "look there"}}
+	explained := &candidate{Finding: causeOf("explained", model.Suspected, clueOf("there", model.True, 1, "> 0")), explained: true}
+	symptom := causeOf("symptom", model.Near, half)
+	symptom.Kind = kindSymptom
+	other := causeOf("far", model.RuledOut, clueOf("far", model.False, 0.01, ">= 0.8"))
+	other.Subject = map[string]string{"host": "t"}
+
+	got := nearest([]*candidate{{Finding: suspected}, explained, {Finding: symptom}}, []model.Finding{
+		causeOf("two.off", model.RuledOut, half, half),
+		causeOf("unknown", model.UnknownState, missing, clueOf("small", model.False, 9, "< 6")),
+		causeOf("far", model.RuledOut, clueOf("far", model.False, 0.7, ">= 0.8")), other,
+		causeOf("nothing", model.RuledOut, model.Clue{ID: "applies", Truth: model.False}),
+	})
+	var lines []string
+	for _, c := range got {
+		lines = append(lines, strings.Join([]string{c.Rule, c.Subject["host"], string(c.Answer), strings.Join(c.For, "; "), c.Settle}, "|"))
+	}
+	want := `suspected|s|suspected|there is 1|look there
+far|s|ruled out||far is 0.7; it would be it if that were >= 0.8 (by hand: look far)
+unknown|s|unknown||measure what was not: x_total: denied`
+	if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,69 @@
+package sockets
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/probe"
+)
+
+const (
+	// anotherOwner is how long after an owner was found the next is looked for:
+	// several processes may connect to one destination.
+	anotherOwner = 5 * time.Second
+	// ownersEach bounds the owners that are told of one destination.
+	ownersEach = 8
+)
+
+// clients finds the processes that connect to destinations, by one established
+// socket of each at a time.
+type clients struct {
+	owners *owners
+	known  map[endpoint]*clientOf
+}
+
+type clientOf struct {
+	comms map[string]bool
+	next  time.Time // when to look for another
+}
+
+func newClients(h *probe.Host) *clients {
+	return &clients{owners: newOwners(h), known: map[endpoint]*clientOf{}}
+}
+
+// find looks for an owner of each destination that has none yet, or may have another.
+func (c *clients) find(list []destination, now time.Time) error {
+	due := map[uint32]endpoint{}
+	for _, d := range list {
+		k := c.known[d.dst]
+		if k == nil {
+			k = &clientOf{comms: map[string]bool{}}
+			c.known[d.dst] = k
+		}
+		if d.inode != 0 && !now.Before(k.next) && len(k.comms) < ownersEach {
+			due[d.inode] = d.dst
+		}
+	}
+	if err := c.owners.find(slices.Collect(maps.Keys(due)), now); err != nil {
+		return err
+	}
+	for inode, dst := range due {
+		if comm := c.owners.comm(inode); comm != "" {
+			k := c.known[dst]
+			k.comms[strings.ToValidUTF8(comm, "?")] = true
+			k.next = now.Add(anotherOwner)
+		}
+	}
+	return nil
+}
+
+// of lists the owners that were found, sorted.
+func (c *clients) of(dst endpoint) []string {
+	k := c.known[dst]
+	if k == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(k.comms))
+}
