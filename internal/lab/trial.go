@@ -53,6 +53,8 @@ type Shot struct {
 type Moved struct {
 	Yes      bool      `json:"yes"`
 	Measures []Measure `json:"measures"`
+	// Why says why that cannot be told.
+	Why string `json:"why,omitempty"`
 }
 
 // Measure is one thing that was measured in both.
@@ -95,7 +97,11 @@ func (t *Trial) Wrong() []string {
 			wrong = append(wrong, prefix+w)
 		}
 	}
-	if t.Moved != nil && !t.Moved.Yes {
+	switch {
+	case t.Moved == nil || t.Moved.Yes:
+	case t.Moved.Why != "":
+		wrong = append(wrong, "whether the fault moved the service cannot be told: "+t.Moved.Why)
+	default:
 		wrong = append(wrong, "the fault did not move the service: its healthy twin is no better")
 	}
 	return wrong
@@ -195,8 +201,17 @@ func (l *Lab) try(ctx context.Context, c *Case, number int, opt TestOptions) (t 
 	if t.Twin, err = l.shoot(ctx, c, c.mendIDs(), twin, opt); err != nil {
 		return t, err
 	}
-	t.Moved, err = opt.Moved(c, filepath.Join(opt.Dir, t.Faulty.Dir), filepath.Join(opt.Dir, twin))
-	return t, err
+	t.compareTwin(c, opt.Dir, opt.Moved)
+	return t, nil
+}
+
+// compareTwin says whether the fault moved the service.
+func (t *Trial) compareTwin(c *Case, dir string, moved func(c *Case, faulty, twin string) (*Moved, error)) {
+	m, err := moved(c, filepath.Join(dir, t.Faulty.Dir), filepath.Join(dir, t.Twin.Dir))
+	if err != nil {
+		m = &Moved{Why: err.Error()}
+	}
+	t.Moved = m
 }
 
 // shoot makes one run.
@@ -246,9 +261,8 @@ func (l *Lab) JudgeAgain(dir string, t *Trial, judge func(dir string) (model.Rep
 		again.VerdictSeconds = s.VerdictSeconds
 		*s = *again
 	}
-	if t.Twin == nil {
-		return nil
+	if t.Faulty != nil && t.Twin != nil {
+		t.compareTwin(c, dir, moved)
 	}
-	t.Moved, err = moved(c, filepath.Join(dir, t.Faulty.Dir), filepath.Join(dir, t.Twin.Dir))
-	return err
+	return nil
 }

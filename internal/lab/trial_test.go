@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"plimsoll/internal/model"
 )
@@ -110,7 +111,7 @@ func TestTrialsOfAPairAndItsTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(trials, kept); diff != "" {
+	if diff := cmp.Diff(trials, kept, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("kept (-made +read):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, look(t, l)); diff != "" {
@@ -202,6 +203,10 @@ func TestWrongSaysOfWhichRun(t *testing.T) {
 	want := []string{"no room", "a", "with the limits before it mended: b", "healthy twin: c", "the fault did not move the service: its healthy twin is no better"}
 	if diff := cmp.Diff(want, trial.Wrong()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	trial.Moved.Why = "no load"
+	if last := trial.Wrong()[4]; last != "whether the fault moved the service cannot be told: no load" {
+		t.Error(last)
 	}
 }
 

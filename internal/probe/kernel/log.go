@@ -28,6 +28,14 @@ var logKinds = []struct {
 	{"tw_bucket_overflow", []string{"time wait bucket table overflow"}},
 	{"neighbour_table_overflow", []string{"neighbo", "table overflow"}},
 	{"out_of_tcp_memory", []string{"tcp: out of memory"}},
+	{"pids_limit", []string{"cgroup: fork rejected by pids controller"}},
+	{"file_max", []string{"vfs: file-max limit "}},
+	{"orphans", []string{"tcp: too many orphaned sockets"}},
+	{"filesystem_error", []string{"fs error"}},
+	{"filesystem_error", []string{"remounting filesystem read-only"}},
+	{"disk_error", []string{"i/o error"}},
+	{"allocation_failure", []string{"page allocation failure"}},
+	{"device_stuck", []string{"netdev watchdog"}},
 	{"hung_task", []string{"task ", " blocked for more than "}},
 }
 

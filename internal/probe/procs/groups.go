@@ -66,6 +66,8 @@ type level struct {
 	ioMissing              bool
 	worstFiles             float64 // ratio of open descriptors to the limit
 	limits                 bool    // worstFiles is known
+	worstTasks             float64 // ratio of the user's threads to the limit
+	tasksKnown             bool    // worstTasks is known
 	busiest                float64
 	busiestMissing         bool // of some process it is not known
 	allowed                int  // the fewest CPUs that one of its threads may run on; 0: not known
@@ -122,6 +124,18 @@ func (l *level) add(p *process) {
 		if p.filesLimit > 0 {
 			l.worstFiles = max(l.worstFiles, float64(p.files)/float64(p.filesLimit))
 		}
+	}
+}
+
+// addTasks holds what the process's user has against the process's limit. Root
+// is not held to it.
+func (l *level) addTasks(p *process, ofUser map[uint32]int) {
+	if !p.tasksKnown || !p.ownerKnown {
+		return
+	}
+	l.tasksKnown = true
+	if p.tasksLimit > 0 && p.owner != 0 {
+		l.worstTasks = max(l.worstTasks, float64(ofUser[p.owner])/float64(p.tasksLimit))
 	}
 }
 

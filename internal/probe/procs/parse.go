@@ -159,6 +159,24 @@ func parseAllowedCPUs(b []byte) (cpus int) {
 	return 0
 }
 
+// parseUser is the real user in /proc/PID/status, whose processes RLIMIT_NPROC counts.
+func parseUser(b []byte) (uint32, error) {
+	for line := range bytes.Lines(b) {
+		rest, ok := bytes.CutPrefix(line, []byte("Uid:"))
+		if !ok {
+			continue
+		}
+		f := fields{b: bytes.TrimSpace(rest)}
+		word := f.cut()
+		n, err := strconv.ParseUint(string(word), 10, 32)
+		if err != nil {
+			return 0, fmt.Errorf("parse status: Uid: want a number, got %q", word)
+		}
+		return uint32(n), nil
+	}
+	return 0, errors.New("parse status: no line Uid:")
+}
+
 // diskIO is what a process had read from and written to block devices, in
 // bytes: /proc/PID/io, over all of its threads.
 type diskIO struct{ read, write uint64 }
@@ -191,10 +209,14 @@ func lineNumber(b []byte, key string) (uint64, error) {
 	return 0, fmt.Errorf("no line %s", key)
 }
 
-// parseLimits is the soft limit of open descriptors in /proc/PID/limits; 0
-// means unlimited.
-func parseLimits(b []byte) (uint64, error) {
-	const key = "Max open files"
+// The soft limits that are read of /proc/PID/limits.
+const (
+	limitFiles = "Max open files"
+	limitTasks = "Max processes"
+)
+
+// parseLimit is a soft limit in /proc/PID/limits; 0 means unlimited.
+func parseLimit(b []byte, key string) (uint64, error) {
 	for line := range bytes.Lines(b) {
 		rest, ok := bytes.CutPrefix(line, []byte(key))
 		if !ok {

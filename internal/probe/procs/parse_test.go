@@ -77,10 +77,10 @@ func TestParseOthers(t *testing.T) {
 	if got, err := parseIO([]byte("rchar: 5\nread_bytes: 12288\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n")); err != nil || got != (diskIO{12288, 4096}) {
 		t.Errorf("io %v, %v", got, err)
 	}
-	if got, err := parseLimits(files(t, "/limits")[0]); err != nil || got != 20000 {
+	if got, err := parseLimit(files(t, "/limits")[0], limitFiles); err != nil || got != 20000 {
 		t.Errorf("limits %v, %v", got, err)
 	}
-	if got, err := parseLimits([]byte("Max open files            unlimited            unlimited            files\n")); err != nil || got != 0 {
+	if got, err := parseLimit([]byte("Max open files            unlimited            unlimited            files\n"), limitFiles); err != nil || got != 0 {
 		t.Errorf("no limit: %v, %v; want 0", got, err)
 	}
 	if diff := cmp.Diff([]int{12, 34}, parsePIDs([]byte("12 34 \n"), nil)); diff != "" {
@@ -90,7 +90,8 @@ func TestParseOthers(t *testing.T) {
 		"schedstat": second(parseSchedstat([]byte("1"))),
 		"status":    second(parseStatus([]byte("voluntary_ctxt_switches:\t1\n"))),
 		"io":        second(parseIO([]byte("read_bytes: x\nwrite_bytes: 1\n"))),
-		"limits":    second(parseLimits([]byte("Max processes 1 1\n"))),
+		"user":      second(parseUser([]byte("Uid:	x	0	0	0\n"))),
+		"limits":    second(parseLimit([]byte("Max processes 1 1\n"), limitFiles)),
 	} {
 		if err == nil {
 			t.Errorf("a broken %s was accepted", name)
@@ -123,7 +124,8 @@ func FuzzParseLines(f *testing.F) {
 			t.Errorf("fewer than no CPUs of %q", b)
 		}
 		_, _ = parseIO(b)
-		_, _ = parseLimits(b)
+		_, _ = parseLimit(b, limitTasks)
+		_, _ = parseUser(b)
 		_, _ = parseSchedstat(b)
 		for _, pid := range parsePIDs(b, nil) {
 			if pid <= 0 {

@@ -67,6 +67,10 @@ type process struct {
 	filesLimit  uint64 // 0: unlimited
 	limitsAt    time.Time
 	limitsKnown bool
+	tasksLimit  uint64 // 0: unlimited
+	tasksKnown  bool
+	owner       uint32 // real user
+	ownerKnown  bool
 }
 
 // thread is one thread from look to look.
@@ -266,6 +270,7 @@ func (r *reader) examine(p *process, active bool) {
 	}
 	if !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery) {
 		r.readLimits(p)
+		r.readUser(p)
 	}
 	p.detailAt, p.accounted, p.pending = p.at, p.at, false
 	if !p.detailed {
@@ -420,10 +425,23 @@ func (r *reader) readIO(p *process) {
 func (r *reader) readLimits(p *process) {
 	b, err := r.tree.read(p.name + "/limits")
 	if err == nil {
-		p.filesLimit, err = parseLimits(b)
+		p.filesLimit, err = parseLimit(b, limitFiles)
 	}
 	p.limitsKnown = err == nil
 	p.limitsAt = p.at
+	if err == nil {
+		p.tasksLimit, err = parseLimit(b, limitTasks)
+	}
+	p.tasksKnown = err == nil
+}
+
+// readUser reads whose process it is; a server changes that right after its start.
+func (r *reader) readUser(p *process) {
+	b, err := r.tree.read(p.name + "/status")
+	if err == nil {
+		p.owner, err = parseUser(b)
+	}
+	p.ownerKnown = err == nil
 }
 
 // denied says that err is a refusal; a process that is gone is none.

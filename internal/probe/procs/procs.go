@@ -41,6 +41,7 @@ func All() []probe.Probe {
 			"a thread that ended since the last reading takes its switches and its waiting with it",
 			"a process that uses less than 10 ms of CPU time is looked at in detail every 5 s only: its switches and descriptors may be that old",
 			"where the tracer tasks tells who has run, the resident memory of a process that does not run is up to 30 s old",
+			"of a user's processes those on this host alone are held against RLIMIT_NPROC, as the kernel counts them on the whole machine",
 			"time runnable without a CPU includes time throttled by a cgroup's CPU limit",
 		},
 		Open: func(h *probe.Host) (probe.Reader, error) { return open(h, h.Procs) },
@@ -188,6 +189,7 @@ func (r *reader) report(out *probe.Out) {
 			refusedFiles++
 		}
 	}
+	r.addTasks()
 	for _, g := range r.groups.order {
 		r.putLevel(out, g)
 		r.putCounters(out, g)
@@ -203,6 +205,22 @@ func (r *reader) report(out *probe.Out) {
 	}
 	if r.groups.cut {
 		out.Note(fmt.Sprintf("host %s has processes of more than %d names; the others are counted as %s", r.host.Name, maxGroups, otherName))
+	}
+}
+
+// addTasks counts the threads of each user, and holds them against the limits
+// of that user's processes.
+func (r *reader) addTasks() {
+	ofUser := map[uint32]int{}
+	for _, p := range r.procs {
+		if p.ownerKnown && !p.kernel {
+			ofUser[p.owner] += p.threads
+		}
+	}
+	for _, p := range r.procs {
+		if !p.foreign && !p.kernel {
+			p.group.now.addTasks(p, ofUser)
+		}
 	}
 }
 
@@ -249,6 +267,9 @@ func (r *reader) putLevel(out *probe.Out, g *group) {
 	}
 	if l.limits {
 		out.Put(worstFiles, l.worstFiles, g.name)
+	}
+	if l.tasksKnown {
+		out.Put(worstTasks, l.worstTasks, g.name)
 	}
 }
 

@@ -486,3 +486,20 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// All processes of a user count against the limit of each of them; root has none.
+func TestTasksOfAUserAgainstTheLimit(t *testing.T) {
+	web, root := &group{name: "web"}, &group{name: "root"}
+	r := &reader{procs: map[int]*process{
+		1: {group: web, owner: 33, ownerKnown: true, threads: 6, tasksLimit: 10, tasksKnown: true},
+		2: {group: web, owner: 33, ownerKnown: true, threads: 1, state: 'Z'},
+		3: {group: root, threads: 90, ownerKnown: true, tasksLimit: 10, tasksKnown: true},
+	}}
+	r.addTasks()
+	if !web.now.tasksKnown || web.now.worstTasks != 0.7 {
+		t.Errorf("want 0.7 of the limit, got %+v", web.now)
+	}
+	if !root.now.tasksKnown || root.now.worstTasks != 0 {
+		t.Errorf("want 0 for root, got %+v", root.now)
+	}
+}

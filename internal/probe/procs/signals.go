@@ -37,6 +37,9 @@ var (
 		"Open file descriptors of the group.", fromFD, "ls /proc/PID/fd | wc -l")
 	worstFiles = gauge("namedprocess_namegroup_worst_fd_ratio", "ratio",
 		"Open descriptors over the soft limit, of the process of the group that is nearest to it.", fromFD, "prlimit -n -p PID; ls /proc/PID/fd | wc -l")
+	worstTasks = gauge("plimsoll_process_worst_nproc_ratio", "ratio",
+		"Processes and threads that the user of a process has on this host over the soft limit RLIMIT_NPROC of that process, zombies counted; of the process of the group that is nearest to it. 0 where none is held to one (root never is).",
+		"/proc/PID/limits, /proc/PID/status", "ps -L -u USER | wc -l; prlimit -u -p PID")
 	majorFaults = counter("namedprocess_namegroup_major_page_faults_total", "faults",
 		"Page faults that had to be read from disk.", fromStat, "pidstat -r -C NAME 1")
 	minorFaults = counter("namedprocess_namegroup_minor_page_faults_total", "faults",
@@ -72,7 +75,7 @@ var (
 )
 
 var signals = []*model.Signal{
-	numProcs, numThreads, cpuSeconds, contextSwitches, states, openFiles, worstFiles,
+	numProcs, numThreads, cpuSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
 	majorFaults, minorFaults, readBytes, writeBytes, memoryBytes, threadCPU,
 	busiestThread, runDelay, allowedCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
 }
