@@ -204,7 +204,7 @@ func (l *Lab) startAndWait(ctx context.Context, s *Service, name string, v value
 		return err
 	}
 	if s.Socket != "" {
-		return c.waitListening(ctx, "unix", filepath.Join(dir, s.Socket))
+		return c.waitListening(ctx, "unix", filepath.Join(v["dir"], s.Socket))
 	}
 	return c.waitListening(ctx, "tcp", strconv.Itoa(s.Listen))
 }
