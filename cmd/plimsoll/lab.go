@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,11 +24,14 @@ states its truth, and Plimsoll's verdict is held against it.
 It needs root, and touches nothing but what it made itself, with one exception:
 nf_conntrack_max is the whole machine's and is lowered while the load of a case
 runs. Everything is put back, also after ^C; what a killed lab left behind, the
-next one takes down.`
+next one takes down.
+
+To practise: "lab up --random" causes a fault that you do not know, "lab reveal"
+tells what it was. To see how good Plimsoll is: "lab test --all".`
 
 func labCommand(w *world) *cobra.Command {
 	return withExits(group("lab", "real faults, caused on purpose, to learn and to test on", labLong,
-		labList(w), labUp(w), labRun(w), labDown(w), labWalk(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
+		labList(w), labUp(w), labReveal(w), labDown(w), labRun(w), labTest(w), labWalk(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
 }
 
 // theLab is the lab of the cases that the binary carries.
@@ -52,88 +53,9 @@ func completeCase(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	}
 	var ids []string
 	for _, c := range list {
-		ids = append(ids, c.ID+"\t"+c.Title)
+		ids = append(ids, c.ID+"\t"+c.Symptom)
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
-}
-
-func labList(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "list the cases, with the truth of each", Args: noArguments,
-		Long: "Lists every case with its title and the rules that a right verdict names."}
-	asJSON := jsonFlag(c)
-	c.RunE = func(*cobra.Command, []string) error {
-		list, err := theLab().List()
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return printJSON(w.stdout, list)
-		}
-		var rows [][]string
-		for _, x := range list {
-			rows = append(rows, []string{x.ID, x.Title, truthWords(x.Truth)})
-		}
-		layout.Table(w.stdout, rows)
-		return nil
-	}
-	return withExits(c, exitOK, exitUsage)
-}
-
-func truthWords(t lab.Truth) string {
-	if len(t.Root) == 0 {
-		return string(t.Answer)
-	}
-	if len(t.Root) > 1 {
-		return fmt.Sprintf("%s: one of %d", t.Answer, len(t.Root))
-	}
-	return string(t.Answer) + ": " + t.Root[0]
-}
-
-func labUp(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "up CASE", Short: "bring a case up and leave it standing", Args: oneArgument("a case"),
-		ValidArgsFunction: completeCase,
-		Long:              "Brings a case up, prints the command line that drives it, and leaves it standing\nuntil \"lab down\".",
-		Example:           "  plimsoll lab up php-workers\n  plimsoll lab up php-workers --mend workers"}
-	mends := mendFlag(c)
-	asJSON := jsonFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		l := theLab()
-		x, err := l.Case(args[0])
-		if err != nil {
-			return fail(exitUsage, err)
-		}
-		if err := l.Up(c.Context(), x.ID, *mends...); err != nil {
-			return labFailed(err)
-		}
-		drive := driveLine(x)
-		if *asJSON {
-			return printJSON(w.stdout, map[string]string{"case": x.ID, "drive": drive, "down": "plimsoll lab down " + x.ID})
-		}
-		fmt.Fprintf(w.stdout, "%s is up: %s\n\ndrive it   %s\nundo it    plimsoll lab down %s\n", x.ID, x.Title, drive, x.ID)
-		return nil
-	}
-	return withExits(c, exitOK, exitUsage, exitMissing, exitInterrupted)
-}
-
-func mendFlag(c *cobra.Command) *[]string {
-	return c.Flags().StringArray("mend", nil, "mend the limit `ID` of the case beforehand (\"lab list --json\" names them); may be given again")
-}
-
-// driveLine is what a person types to drive a case that is up.
-func driveLine(x *lab.Case) string {
-	line := "ip netns exec plimsoll-lab-client plimsoll"
-	hosts := " --host client=local --host server=netns:plimsoll-lab-server"
-	if x.Load.URL == "" {
-		return line + " watch" + hosts + " -- " + strings.Join(x.Load.Command, " ")
-	}
-	line += " run " + x.Load.URL + " -c " + strconv.Itoa(x.Load.Connections) + " -d " + time.Duration(x.Load.Duration).String()
-	if x.Load.Rate > 0 {
-		line += " -R " + strconv.FormatFloat(x.Load.Rate, 'f', -1, 64)
-	}
-	if x.Load.NoKeepAlive {
-		line += " --no-keepalive"
-	}
-	return line + hosts
 }
 
 func labRun(w *world) *cobra.Command {
@@ -267,9 +189,10 @@ func labDown(w *world) *cobra.Command {
 			return printJSON(w.stdout, map[string]string{"down": was})
 		}
 		if was == "" {
-			was = "nothing was up; the lab"
+			fmt.Fprintln(w.stdout, "nothing was up; the lab is down")
+			return nil
 		}
-		fmt.Fprintf(w.stdout, "%s is down\n", was)
+		fmt.Fprintf(w.stdout, "%s is down; plimsoll lab reveal %s tells what it was\n", was, was)
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage, exitMissing)

@@ -25,8 +25,13 @@ func (w *world) progress() *progressLine {
 
 // show draws p in place of what was drawn before.
 func (l *progressLine) show(p session.Progress) {
+	l.say(progressText(p))
+}
+
+// say draws a text in place of what was drawn before.
+func (l *progressLine) say(text string) {
 	l.drawn = true
-	fmt.Fprintf(l.out, "\r\x1b[K%s", progressText(p))
+	fmt.Fprintf(l.out, "\r\x1b[K%s", text)
 }
 
 // end takes the line away.

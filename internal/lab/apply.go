@@ -15,14 +15,18 @@ import (
 	"strings"
 )
 
+// workName names a case's directories. All cases share it: a path that held the
+// case's own name would tell whoever practises what was done to the host.
+const workName = "case"
+
 // up makes the hosts and does all steps of a case but the machine-wide ones.
 func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
-	dir := filepath.Join(l.stateDir(), c.ID)
+	dir := filepath.Join(l.stateDir(), workName)
 	v, err := c.values(dir, mends)
 	if err != nil {
 		return nil, err
 	}
-	v["disk"] = l.diskDir(c.ID)
+	v["disk"] = l.diskDir(workName)
 	if err := l.note(entry{Do: "case", Name: c.ID}); err != nil {
 		return nil, err
 	}
@@ -142,7 +146,7 @@ func writeFile(files fs.FS, f *File, v values) error {
 }
 
 // diskDir is where a case's files on a real disk are; /run may be memory.
-func (l *Lab) diskDir(id string) string { return filepath.Join("/var/tmp", l.prefix()+"."+id) }
+func (l *Lab) diskDir(name string) string { return filepath.Join("/var/tmp", l.prefix()+"."+name) }
 
 func (l *Lab) writeDiskFile(f *DiskFile, dir string) error {
 	if err := l.note(entry{Do: "dir", Name: f.Path, Path: dir}); err != nil {

@@ -18,6 +18,16 @@ func TestJudge(t *testing.T) {
 	c := &Case{ID: "x", Truth: cause, Mends: []Mend{{ID: "one", Rules: []string{"a.b"}}, {ID: "two", Rules: []string{"c.d"}}}}
 	capacity := &Case{ID: "y", Truth: Truth{Answer: model.AnswerCapacity}}
 	right := finding("a.b", "server", model.Confirmed)
+	second := finding("c.d", "client", model.Confirmed)
+	explained := finding("e.f", "client", model.Confirmed)
+	explained.ExplainedBy = "a.b"
+	next := Next{Root: []string{"c.d"}, Subject: map[string]string{"host": "client"}}
+	both := Truth{Answer: model.AnswerCause, Root: []string{"a.b"}, Then: []Next{next}, Mended: cause.Mended}
+	pair := &Case{ID: "p", Truth: both, Mends: c.Mends}
+	next.Hidden = true
+	both.Then = []Next{next}
+	behind := &Case{ID: "b", Truth: both, Mends: c.Mends}
+	telling := &Case{ID: "e", Truth: Truth{Answer: model.AnswerCause, Root: []string{"a.b"}, Explains: []string{"e.f"}}, Mends: c.Mends}
 	for _, tc := range []struct {
 		name    string
 		c       *Case
@@ -50,6 +60,23 @@ func TestJudge(t *testing.T) {
 			Root: []model.Finding{{Rule: "cpu.capacity", Kind: "capacity", Answer: model.Confirmed}}}, nil},
 		{"a cause where there is none", capacity, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}},
 			[]string{"a.b (confirmed) is at the root, and is not the truth", `the answer is "cause"; the truth is "capacity"`}},
+		{"a pair, both named in order", pair, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right, second}}, nil},
+		{"a pair, the other way round", pair, nil, model.Verdict{Answer: "cause", Root: []model.Finding{second, right}},
+			[]string{"c.d is named before a.b, which binds first"}},
+		{"a pair, one of it named", pair, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}},
+			[]string{"none of c.d is at the root"}},
+		{"a pair, the first mended", pair, []string{"one"}, model.Verdict{Answer: "cause", Root: []model.Finding{second}}, nil},
+		{"a pair, the first mended and named still", pair, []string{"one"}, model.Verdict{Answer: "cause", Root: []model.Finding{right, second}},
+			[]string{"a.b (confirmed) is at the root, and is not the truth"}},
+		{"a second fault that cannot show yet", behind, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}}, nil},
+		{"a second fault that shows after all", behind, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right, second}}, nil},
+		{"a second fault that does not show once it could", behind, []string{"one"}, model.Verdict{Answer: "unclear"},
+			[]string{"none of c.d is at the root", `the answer is "unclear"; the truth is "cause"`}},
+		{"a consequence that nothing explains", telling, nil,
+			model.Verdict{Answer: "cause", Root: []model.Finding{right}, Findings: []model.Finding{right, finding("e.f", "client", model.Suspected)}},
+			[]string{"e.f stands by itself; the cause should explain it"}},
+		{"a consequence that is explained", telling, nil,
+			model.Verdict{Answer: "cause", Root: []model.Finding{right}, Findings: []model.Finding{right, explained}}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			res := judge(tc.c, tc.mends, &model.Report{Verdict: tc.verdict})

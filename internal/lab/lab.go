@@ -118,6 +118,16 @@ func (l *Lab) Up(ctx context.Context, id string, mends ...string) (err error) {
 	return l.arm(ctx, c, v)
 }
 
+// Command is the load tool of a case that is up with these mends; none where
+// Plimsoll itself drives the load.
+func (l *Lab) Command(c *Case, mends []string) ([]string, error) {
+	v, err := c.values(filepath.Join(l.stateDir(), workName), mends)
+	if err != nil {
+		return nil, err
+	}
+	return v.renderAll("load", c.Load.Command)
+}
+
 // Down takes the case down, and whatever else an earlier lab left behind. It
 // returns the id of the case that was up, "" when none was. With an id it
 // refuses when another case is up.
@@ -127,7 +137,7 @@ func (l *Lab) Down(id string) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	standing, err := l.standing()
+	standing, err := l.Standing()
 	if err != nil {
 		return "", err
 	}
@@ -137,8 +147,8 @@ func (l *Lab) Down(id string) (string, error) {
 	return standing, l.undo()
 }
 
-// standing returns the id of the case that is up.
-func (l *Lab) standing() (string, error) {
+// Standing returns the id of the case that is up, "" when none is.
+func (l *Lab) Standing() (string, error) {
 	entries, err := l.readJournal()
 	if err != nil {
 		return "", err

@@ -144,7 +144,7 @@ func look(t *testing.T, l *Lab) machine {
 			m.Namespaces += h
 		}
 	}
-	for _, dir := range []string{l.stateDir(), l.diskDir("try")} {
+	for _, dir := range []string{l.stateDir(), l.diskDir(workName)} {
 		if _, err := os.Stat(dir); err == nil {
 			m.Left = append(m.Left, dir)
 		}
@@ -154,7 +154,7 @@ func look(t *testing.T, l *Lab) machine {
 
 func worker(t *testing.T, l *Lab) int {
 	t.Helper()
-	path := filepath.Join(l.stateDir(), "try", "worker")
+	path := filepath.Join(l.stateDir(), workName, "worker")
 	for range 500 {
 		data, err := os.ReadFile(path)
 		if pid, bad := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && bad == nil {
@@ -209,7 +209,7 @@ func TestUpStaysAndDownUndoes(t *testing.T) {
 	if err := l.Up(t.Context(), "try"); err != nil {
 		t.Fatal(err)
 	}
-	if file, err := os.Stat(filepath.Join(l.diskDir("try"), "some/data.bin")); err != nil || file.Size() != 4096 {
+	if file, err := os.Stat(filepath.Join(l.diskDir(workName), "some/data.bin")); err != nil || file.Size() != 4096 {
 		t.Error("the file on the disk is not there, or not of 4 KiB:", err)
 	}
 	first := worker(t, l)

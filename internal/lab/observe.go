@@ -27,11 +27,14 @@ type Result struct {
 	Named  []string     `json:"named"`
 	Pass   bool         `json:"pass"`
 	// Wrong are the sentences that say why Pass is false.
-	Wrong   []string     `json:"wrong,omitempty"`
-	GoodRPS float64      `json:"good_rps"` // replies below 400 per second; 0 under watch
-	Seconds float64      `json:"seconds"`  // from bringing up to taking down
-	Dir     string       `json:"dir"`      // the run directory
-	Report  model.Report `json:"report"`
+	Wrong   []string `json:"wrong,omitempty"`
+	GoodRPS float64  `json:"good_rps"` // replies below 400 per second; 0 under watch
+	// VerdictSeconds is from the last reading, taken a second after the last
+	// request ended, to the end of the program that gave the verdict.
+	VerdictSeconds *float64     `json:"verdict_seconds,omitempty"`
+	Seconds        float64      `json:"seconds"` // from bringing up to taking down
+	Dir            string       `json:"dir"`     // the run directory
+	Report         model.Report `json:"report"`
 }
 
 // Run brings a case up, runs the binary against it, takes it down and compares
@@ -73,10 +76,26 @@ func (l *Lab) runCase(ctx context.Context, c *Case, opt Options) (res *Result, e
 		return nil, err
 	}
 	rep, err := l.observe(ctx, opt, args)
+	judged := time.Now()
 	if err = errors.Join(err, l.disarm()); err != nil {
 		return nil, fmt.Errorf("case %s: %w", c.ID, err)
 	}
-	return judge(c, opt.Mends, rep), nil
+	res = judge(c, opt.Mends, rep)
+	res.VerdictSeconds = sinceLast(rep.Windows, judged)
+	return res, nil
+}
+
+// sinceLast is the time since the last window ended, nil when none did.
+func sinceLast(list []model.Window, now time.Time) *float64 {
+	var end int64
+	for _, w := range list {
+		end = max(end, w.End)
+	}
+	if end == 0 {
+		return nil
+	}
+	s := float64(now.UnixMilli()-end) / 1000
+	return &s
 }
 
 // args is plimsoll's command line for the load.

@@ -1,0 +1,268 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"plimsoll/internal/model"
+)
+
+// Trial is one go at a case: the case as it is, and whatever else has to be
+// run to judge it.
+type Trial struct {
+	Case   string `json:"case"`
+	Number int    `json:"number"` // 1 is the first trial of the case
+	// Faulty is the run of the case as it is.
+	Faulty *Shot `json:"faulty,omitempty"`
+	// Then are the runs for limits that cannot show before others are mended.
+	Then []*Shot `json:"then,omitempty"`
+	// Twin is the run with every mend, Moved what it had to be better in.
+	Twin  *Shot  `json:"twin,omitempty"`
+	Moved *Moved `json:"moved,omitempty"`
+	// Seconds is the time that it took, bringing hosts up and down included.
+	Seconds float64 `json:"seconds"`
+	// Failure says why there is no judgement: something could not be brought up or run.
+	Failure string `json:"failure,omitempty"`
+}
+
+// Shot is one recorded run with its judgement.
+type Shot struct {
+	Dir   string   `json:"dir"` // the run directory, relative to the test's folder
+	Mends []string `json:"mends,omitempty"`
+	Truth Truth    `json:"truth"`
+	// Answer is the verdict's word; Named are the rules at its root: the first,
+	// and of the others those that are confirmed.
+	Answer model.Answer `json:"answer"`
+	Named  []string     `json:"named"`
+	// Wrong are the sentences in which the verdict differs from the truth.
+	Wrong []string `json:"wrong,omitempty"`
+	// GoodRPS, GoodShare and P99 (µs, of all requests) are nil where Plimsoll drove no load.
+	GoodRPS   *float64 `json:"good_rps,omitempty"`
+	GoodShare *float64 `json:"good_share,omitempty"`
+	P99       *float64 `json:"p99_us,omitempty"`
+	// VerdictSeconds is from the last reading to the verdict, when the run was made.
+	VerdictSeconds *float64 `json:"verdict_seconds,omitempty"`
+}
+
+// Moved says whether a fault moved the service: what was measured in the
+// healthy twin and with the fault.
+type Moved struct {
+	Yes      bool      `json:"yes"`
+	Measures []Measure `json:"measures"`
+	// Why says why that cannot be told.
+	Why string `json:"why,omitempty"`
+}
+
+// Measure is one thing that was measured in both.
+type Measure struct {
+	Name   string  `json:"name"`
+	Twin   float64 `json:"twin"`
+	Faulty float64 `json:"faulty"`
+	// Worse: worse with the fault, beyond chance and by enough to count.
+	Worse bool `json:"worse"`
+}
+
+// Shots are all runs of the trial, in the order in which they were made.
+func (t *Trial) Shots() []*Shot {
+	var list []*Shot
+	if t.Faulty != nil {
+		list = append(list, t.Faulty)
+	}
+	list = append(list, t.Then...)
+	if t.Twin != nil {
+		list = append(list, t.Twin)
+	}
+	return list
+}
+
+// Wrong are all the reasons for which the trial does not count as right.
+func (t *Trial) Wrong() []string {
+	var wrong []string
+	if t.Failure != "" {
+		wrong = append(wrong, t.Failure)
+	}
+	for _, s := range t.Shots() {
+		prefix := ""
+		switch {
+		case s == t.Twin:
+			prefix = "healthy twin: "
+		case s != t.Faulty:
+			prefix = "with the limits before it mended: "
+		}
+		for _, w := range s.Wrong {
+			wrong = append(wrong, prefix+w)
+		}
+	}
+	switch {
+	case t.Moved == nil || t.Moved.Yes:
+	case t.Moved.Why != "":
+		wrong = append(wrong, "whether the fault moved the service cannot be told: "+t.Moved.Why)
+	default:
+		wrong = append(wrong, "the fault did not move the service: its healthy twin is no better")
+	}
+	return wrong
+}
+
+// TestOptions say what is to be tried, and how often.
+type TestOptions struct {
+	Options
+	Cases []*Case
+	// Times is how many trials each case gets; they are shuffled by Seed.
+	Times int
+	Seed  uint64
+	// Dir is the test's folder. Each trial makes one of its own in it.
+	Dir string
+	// Moved compares a case's run with its twin's; nil leaves the twins out.
+	Moved func(c *Case, faulty, twin string) (*Moved, error)
+	// Before and After are told of each trial; done counts those that ended.
+	Before func(c *Case, number, done, all int)
+	After  func(*Trial)
+}
+
+// Test runs cases and judges them. A trial that fails is one of the results,
+// and the others go on. The error is that of the lab itself, or that it was
+// interrupted; the trials up to then are returned beside it.
+func (l *Lab) Test(ctx context.Context, opt TestOptions) ([]*Trial, error) {
+	type turn struct {
+		c      *Case
+		number int
+	}
+	var turns []turn
+	for _, c := range opt.Cases {
+		for n := range opt.Times {
+			turns = append(turns, turn{c, n + 1})
+		}
+	}
+	rand.New(rand.NewPCG(opt.Seed, 0)).Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+	unlock, err := l.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	trials := []*Trial{}
+	for i, next := range turns {
+		if opt.Before != nil {
+			opt.Before(next.c, next.number, i, len(turns))
+		}
+		t, err := l.try(ctx, next.c, next.number, opt)
+		if ctx.Err() != nil {
+			return trials, fmt.Errorf("interrupted after %d of %d trials: %w", len(trials), len(turns), ctx.Err())
+		}
+		if err != nil {
+			t.Failure = err.Error()
+		}
+		trials = append(trials, t)
+		if err := keepTrial(opt.Dir, t); err != nil {
+			return trials, err
+		}
+		if opt.After != nil {
+			opt.After(t)
+		}
+	}
+	return trials, nil
+}
+
+// trialDir is a trial's folder within the test's.
+func trialDir(id string, number int) string { return fmt.Sprintf("%s.%d", id, number) }
+
+// try makes one trial. With an error the trial holds what there is.
+func (l *Lab) try(ctx context.Context, c *Case, number int, opt TestOptions) (t *Trial, err error) {
+	began := time.Now()
+	t = &Trial{Case: c.ID, Number: number}
+	defer func() { t.Seconds = time.Since(began).Seconds() }()
+	here := trialDir(c.ID, number)
+	if err := os.MkdirAll(opt.Dir, 0o755); err != nil {
+		return t, fmt.Errorf("folder for the recordings: %w", err)
+	}
+	if err := os.Mkdir(filepath.Join(opt.Dir, here), 0o755); err != nil {
+		return t, fmt.Errorf("folder for the recordings (take a new one for each test): %w", err)
+	}
+	if t.Faulty, err = l.shoot(ctx, c, nil, filepath.Join(here, "faulty"), opt); err != nil {
+		return t, err
+	}
+	for i, n := range c.Truth.Then {
+		if !n.Hidden {
+			continue
+		}
+		shot, err := l.shoot(ctx, c, c.mendsUpTo(i+1), filepath.Join(here, fmt.Sprintf("then-%d", i+1)), opt)
+		if err != nil {
+			return t, err
+		}
+		t.Then = append(t.Then, shot)
+	}
+	if opt.Moved == nil || c.Truth.Answer != model.AnswerCause {
+		return t, nil
+	}
+	twin := filepath.Join(here, "twin")
+	if t.Twin, err = l.shoot(ctx, c, c.mendIDs(), twin, opt); err != nil {
+		return t, err
+	}
+	t.compareTwin(c, opt.Dir, opt.Moved)
+	return t, nil
+}
+
+// compareTwin says whether the fault moved the service.
+func (t *Trial) compareTwin(c *Case, dir string, moved func(c *Case, faulty, twin string) (*Moved, error)) {
+	m, err := moved(c, filepath.Join(dir, t.Faulty.Dir), filepath.Join(dir, t.Twin.Dir))
+	if err != nil {
+		m = &Moved{Why: err.Error()}
+	}
+	t.Moved = m
+}
+
+// shoot makes one run.
+func (l *Lab) shoot(ctx context.Context, c *Case, mends []string, dir string, opt TestOptions) (*Shot, error) {
+	one := opt.Options
+	one.Mends = mends
+	one.Args = append([]string{"--dir", filepath.Join(opt.Dir, dir)}, opt.Args...)
+	res, err := l.runCase(ctx, c, one)
+	if err != nil {
+		return nil, err
+	}
+	s := newShot(c, mends, dir, &res.Report)
+	s.VerdictSeconds = res.VerdictSeconds
+	return s, nil
+}
+
+// newShot judges the report of a recorded run.
+func newShot(c *Case, mends []string, dir string, rep *model.Report) *Shot {
+	res := judge(c, mends, rep)
+	s := &Shot{Dir: dir, Mends: mends, Truth: res.Truth, Answer: res.Answer, Named: []string{}, Wrong: res.Wrong}
+	seen := map[string]bool{}
+	for i, f := range rep.Verdict.Root {
+		if !seen[f.Rule] && (i == 0 || f.Answer == model.Confirmed) {
+			seen[f.Rule] = true
+			s.Named = append(s.Named, f.Rule)
+		}
+	}
+	if ld := rep.Load; ld != nil {
+		s.GoodRPS, s.GoodShare, s.P99 = &ld.GoodRPS, &ld.GoodShare, &ld.Waited.P99
+	}
+	return s
+}
+
+// JudgeAgain judges the recordings of a trial anew, with the case's truth as it
+// is today. judge makes the report of a run directory.
+func (l *Lab) JudgeAgain(dir string, t *Trial, judge func(dir string) (model.Report, error), moved func(c *Case, faulty, twin string) (*Moved, error)) error {
+	c, err := l.Case(t.Case)
+	if err != nil {
+		return err
+	}
+	for _, s := range t.Shots() {
+		rep, err := judge(filepath.Join(dir, s.Dir))
+		if err != nil {
+			return err
+		}
+		again := newShot(c, s.Mends, s.Dir, &rep)
+		again.VerdictSeconds = s.VerdictSeconds
+		*s = *again
+	}
+	if t.Faulty != nil && t.Twin != nil {
+		t.compareTwin(c, dir, moved)
+	}
+	return nil
+}
