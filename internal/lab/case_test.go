@@ -15,7 +15,7 @@ func TestCasesAreComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "client-ports connect-scarce conntrack-full cpu-neighbour descriptors direct-io disk-neighbour healthy healthy-one-worker healthy-saturated " +
+	want := "app-line app-lock app-loop app-pool client-ports connect-scarce conntrack-full cpu-neighbour descriptors direct-io disk-neighbour healthy healthy-one-worker healthy-saturated " +
 		"listen-backlog php-sqrt php-workers short-lived slow-app slow-generator switch-storm throughput-chain time-wait-connect time-wait-reuse " +
 		"upstream-ports worker-connections zombies"
 	var have []string
