@@ -224,16 +224,24 @@ static __always_inline void leave(__u64 *ctx, struct task_struct *t, __u64 now)
 	begin(b, t, state, true, now);
 }
 
+static __always_inline bool counts(struct task_struct *t)
+{
+	return !(t->flags & PF_KTHREAD) && !is_ours(t->tgid);
+}
+
 SEC("tp_btf/sched_switch")
 int wait_switch(__u64 *ctx)
 {
 	struct task_struct *prev = (struct task_struct *)ctx[1];
 	struct task_struct *next = (struct task_struct *)ctx[2];
-	__u64 now = bpf_ktime_get_ns();
+	bool leaves = counts(prev), comes = counts(next);
 
-	if (!(prev->flags & PF_KTHREAD))
+	if (!leaves && !comes) /* as a load engine of ours and the idle task, in turns */
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	if (leaves)
 		leave(ctx, prev, now);
-	if (next->flags & PF_KTHREAD)
+	if (!comes)
 		return 0;
 	struct blocked *b = bpf_task_storage_get(&tasks, next, 0, 0);
 	if (b && b->since)
