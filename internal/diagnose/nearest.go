@@ -11,9 +11,9 @@ import (
 // mostNearest is how many candidates an unclear verdict lists.
 const mostNearest = 3
 
-// doubt is how near a clue that was not measured brings a cause: it may be
+// halfway is how near a clue that was not measured brings a cause: it may be
 // true or not.
-const doubt = 0.5
+const halfway = 0.5
 
 // nearest lists the causes that come closest to being it, of each rule the
 // closest subject: suspected ones, then those of which most holds.
@@ -66,7 +66,7 @@ func closeness(f model.Finding) float64 {
 		switch {
 		case c.Role != model.Needs && c.Role != model.Decides || c.Truth == model.True:
 		case c.Truth == model.Unknown:
-			near *= doubt
+			near *= halfway
 		default:
 			near *= approach(c)
 		}
