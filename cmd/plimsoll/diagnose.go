@@ -31,8 +31,8 @@ nobody scraped is unknown, never fine, and the verdict says what that was: so
 
 const diagnoseExample = `  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c
   plimsoll diagnose DIR --json | jq .verdict.root
-  plimsoll diagnose --prometheus http://prometheus:9090 --at 2026-01-02T15:04:05Z \
-      --window 5m --match host=web1`
+  plimsoll diagnose --prometheus http://prometheus:9090 --match host=web1 \
+      --at 2026-01-02T15:04:05Z --window 5m`
 
 func diagnoseCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "diagnose DIR|--prometheus URL", Short: "judge a run directory again, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,

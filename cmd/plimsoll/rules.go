@@ -21,7 +21,7 @@ same rule works on a Prometheus that scrapes the fleet.`
 
 func rulesCommand(w *world) *cobra.Command {
 	return withExits(group("rules", "the rules as a handbook, and their tests", rulesLong,
-		rulesList(w), rulesShow(w), rulesCheck(w), rulesTest(w)), exitOK, exitNotPassed, exitUsage, exitRules)
+		rulesList(w), rulesShow(w), rulesCheck(w), rulesTest(w), rulesExport(w)), exitOK, exitNotPassed, exitUsage, exitRules)
 }
 
 // ruleSet loads the rules that the binary carries, or those of a folder.
