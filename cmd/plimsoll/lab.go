@@ -30,7 +30,7 @@ next one takes down.`
 
 func labCommand(w *world) *cobra.Command {
 	return withExits(group("lab", "real faults, caused on purpose, to learn and to test on", labLong,
-		labList(w), labUp(w), labRun(w), labDown(w), labWalk(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
+		labList(w), labUp(w), labRun(w), labDown(w), labWalk(w), labTune(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
 }
 
 // theLab is the lab of the cases that the binary carries.
