@@ -18,7 +18,7 @@ install-deps:
 	@scripts/install-deps
 
 demo: install-deps build
-	bin/plimsoll lab run --verbose throughput-chain
+	bin/plimsoll lab tune --twin throughput-chain
 
 test: build
 	@scripts/install-deps tests

@@ -31,7 +31,7 @@ tells what it was. To see how good Plimsoll is: "lab test --all".`
 
 func labCommand(w *world) *cobra.Command {
 	return withExits(group("lab", "real faults, caused on purpose, to learn and to test on", labLong,
-		labList(w), labUp(w), labReveal(w), labDown(w), labRun(w), labTest(w), labWalk(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
+		labList(w), labUp(w), labReveal(w), labDown(w), labRun(w), labTest(w), labWalk(w), labTune(w)), exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
 }
 
 // theLab is the lab of the cases that the binary carries.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func tuneCommand(w *world) *cobra.Command {
 		return f.tune(c, w, args[0], *asJSON)
 	}
 	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted),
-		"  plimsoll-runs/TIME-ID/1, 2, …   the runs; --dir puts them elsewhere\n  "+journalFiles)
+		"  plimsoll-runs/TIME-ID/1, 2, …   the runs, and what came of all in tuning.json;\n                                   --dir puts them elsewhere\n  "+journalFiles)
 }
 
 const journalFiles = `/var/lib/plimsoll/changes        the journal of changes, root's
@@ -150,11 +151,15 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, url string, asJSON bool) er
 		tools.Apply, tools.LeaveOut = journal.Apply, journal.LeaveOut
 	}
 	layoutOptions := report.TextOptions{Width: w.columns(), Color: w.color()}
-	if !asJSON {
-		tools.Show = func(s model.TuneStep) { report.TuneStep(w.stdout, s, layoutOptions) }
+	if !asJSON { // a pipe that was closed is noticed at the end
+		tools.Show = func(s model.TuneStep) { _ = report.TuneStep(w.stdout, s, layoutOptions) }
+		tools.Judge = func(s model.TuneStep) { _ = report.TuneJudged(w.stdout, s, layoutOptions) }
 	}
 	result, walked := tune.Walk(c.Context(), tools, f.opt)
 	result.Journal = f.journal
+	if err := keepTuning(d.dir, result); err != nil && walked == nil {
+		walked = err
+	}
 	if asJSON {
 		err = printJSON(w.stdout, result)
 	} else if len(result.Steps) > 0 {
@@ -164,6 +169,20 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, url string, asJSON bool) er
 		return walked
 	}
 	return err
+}
+
+// tuningFile is where a walk is kept, beside its runs.
+const tuningFile = "tuning.json"
+
+func keepTuning(dir string, result model.Tuning) error {
+	if len(result.Steps) == 0 {
+		return nil // there is not even a run
+	}
+	var doc bytes.Buffer
+	if err := printJSON(&doc, result); err != nil {
+		return err
+	}
+	return fail(exitRunDir, os.WriteFile(filepath.Join(dir, tuningFile), doc.Bytes(), 0o644))
 }
 
 func openJournal(w *world, dir string) (*change.Journal, error) {

@@ -27,6 +27,8 @@ type interval struct {
 func (i interval) into(d *model.Difference) {
 	d.Answer = model.NotKnown
 	switch {
+	case d.Unit == "µs" && (d.A == 0 || d.B == 0): // no reply, so no latency
+		return
 	case d.A == 0 && d.B == 0:
 		d.Answer = model.NoDifference
 		return

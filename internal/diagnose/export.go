@@ -323,8 +323,10 @@ func runbook(r *Rule) string {
 	var lines []string
 	for _, f := range r.Fix {
 		line := f.Title
-		if f.Change.Person != "" {
-			line += ": " + alertTemplate(f.Change.Person)
+		for _, c := range f.Change {
+			if c.Kind == model.ChangePerson {
+				line += ": " + alertTemplate(c.Name)
+			}
 		}
 		if f.Costs != "" {
 			line += ". It costs " + f.Costs

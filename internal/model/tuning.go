@@ -8,9 +8,11 @@ type Tuning struct {
 	Steps   []TuneStep `json:"steps"`
 	// Trials are the runs in which a change that had not paid was left out.
 	Trials []TuneTrial `json:"trials"`
+	// End is the newest run of what is set now.
+	End TuneEnd `json:"end"`
 	// Stopped says why it went no further.
 	Stopped string `json:"stopped"`
-	// Met says of each goal of --slo whether the last run met it.
+	// Goals say of each goal of --slo whether the last run met it.
 	Goals []TuneGoal `json:"goals"`
 	// Last are the lines that make what was kept outlast a restart.
 	Last []TuneLine `json:"to_make_this_last"`
@@ -18,6 +20,14 @@ type Tuning struct {
 	Person []string `json:"for_a_person"`
 	// Journal is where the changes are noted, so that they can be taken back.
 	Journal string `json:"journal"`
+}
+
+// TuneEnd is where a walk ended.
+type TuneEnd struct {
+	Dir      string `json:"dir"`
+	Answer   Answer `json:"answer"`
+	Sentence string `json:"sentence"`
+	TuneLoad
 }
 
 // TuneStep is one run, and what was changed after it.

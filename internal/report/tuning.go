@@ -34,6 +34,19 @@ func TuneStep(w io.Writer, s model.TuneStep, o TextOptions) error {
 	return err
 }
 
+// TuneJudged writes what became, at the end, of a step's change that was on trial.
+func TuneJudged(w io.Writer, s model.TuneStep, o TextOptions) error {
+	p := newPaper(o)
+	p.line(0, bold, fmt.Sprintf("AT THE END   the change of step %d", s.Number))
+	for _, c := range s.Fix.Changes {
+		p.item("", changed(c))
+	}
+	p.hang(0, labelWidth, string(s.Fix.Outcome), outcomeStyles[s.Fix.Outcome], s.Fix.Sentence)
+	p.blank()
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
 func loadLine(l model.TuneLoad) string {
 	return fmt.Sprintf("%s good/s of %s (%s good), p50 %s, p99 %s",
 		layout.Rate(l.GoodRPS), layout.Rate(l.RPS), layout.Share(l.GoodShare), layout.Micros(l.P50), layout.Micros(l.P99))

@@ -35,8 +35,9 @@ type Tools struct {
 	// LeaveOut takes one change back, whatever came on top of it; what had to be
 	// made anew for that is returned, by its old number.
 	LeaveOut func(ctx context.Context, id int) (map[int]change.Entry, error)
-	// Show is told of each step when nothing more happens to it for now.
-	Show func(model.TuneStep)
+	// Show is told of each step when nothing more happens to it for now, Judge of
+	// what was on trial when its end is known.
+	Show, Judge func(model.TuneStep)
 }
 
 // tuner is one walk.
@@ -336,7 +337,9 @@ func (t *tuner) trials(ctx context.Context) error {
 		if err := t.trial(ctx, step); err != nil {
 			return err
 		}
-		t.show(step)
+		if t.Judge != nil {
+			t.Judge(*step)
+		}
 	}
 	return nil
 }
@@ -415,6 +418,7 @@ func (t *tuner) takeBack(ctx context.Context) error {
 
 // finish adds what a person has to know at the end.
 func (t *tuner) finish() {
+	t.result.End = model.TuneEnd{Dir: t.seen.Dir, Answer: t.seen.Verdict.Answer, Sentence: t.seen.Verdict.Sentence, TuneLoad: model.TuneLoadOf(t.seen.Load)}
 	t.result.Goals, _ = met(t.opt.Goals, t.seen.Load)
 	place := map[change.Change]int{}
 	for _, id := range slices.Sorted(maps.Keys(t.entries)) {

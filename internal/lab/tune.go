@@ -1,0 +1,282 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/model"
+)
+
+// TuneResult is what came of tuning a case and taking it back.
+type TuneResult struct {
+	Case   string       `json:"case"`
+	Tuning model.Tuning `json:"tuning"`
+	// Twin is what the case gives with all its mends, nil when that was not asked for.
+	Twin *model.TuneLoad `json:"twin"`
+	Pass bool            `json:"pass"`
+	// Wrong are the sentences that say why Pass is false.
+	Wrong []string `json:"wrong"`
+}
+
+// settle is how long a service may take to be again what it was, once its old
+// configuration is back: old workers end when their last request is done.
+const settle = 10 * time.Second
+
+// near is how far behind the mended case a tuned one may stay.
+const near = 0.9
+
+// Tune brings a case up, has the binary tune it, takes back what that changed,
+// and compares the hosts' state with the one before. With twin the case is then
+// run with all its mends, to see how far tuning came.
+func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show io.Writer) (*TuneResult, error) {
+	c, err := l.Case(id)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := l.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	res, err := l.tuneCase(ctx, c, opt, show)
+	if err != nil || !twin {
+		return res, err
+	}
+	for _, m := range c.Mends {
+		opt.Mends = append(opt.Mends, m.ID)
+	}
+	mended, err := l.runCase(ctx, c, opt)
+	if err != nil {
+		return res, err
+	}
+	load := model.TuneLoadOf(mended.Report.Load)
+	res.Twin = &load
+	if last := lastOf(res.Tuning); last.GoodRPS < near*load.GoodRPS {
+		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", last.GoodRPS, load.GoodRPS)
+	}
+	return res, nil
+}
+
+func (r *TuneResult) wrong(format string, args ...any) {
+	r.Pass, r.Wrong = false, append(r.Wrong, fmt.Sprintf(format, args...))
+}
+
+// lastOf is the newest run of what was set at the end.
+func lastOf(t model.Tuning) model.TuneLoad { return t.End.TuneLoad }
+
+func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer) (res *TuneResult, err error) {
+	defer func() {
+		if undone := l.undo(); undone != nil {
+			err = errors.Join(err, undone)
+		}
+	}()
+	t, err := l.bench(ctx, c, opt)
+	if err != nil {
+		return nil, err
+	}
+	res = &TuneResult{Case: c.ID, Pass: true, Wrong: []string{}}
+	if err := t.drive(ctx, show, t.args...); err != nil {
+		return nil, err
+	}
+	if res.Tuning, err = readTuning(t.dir); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(append(c.Truth.Mended, model.AnswerHealthy, model.AnswerCapacity), res.Tuning.End.Answer) {
+		res.wrong("the verdict at the end is %s: %s", res.Tuning.End.Answer, res.Tuning.End.Sentence)
+	}
+	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
+		return nil, err
+	}
+	different, err := t.different(ctx)
+	for _, d := range different {
+		res.wrong("after undo: %s", d)
+	}
+	return res, err
+}
+
+// tuneBench is a case that is up, and the state that it was in then.
+type tuneBench struct {
+	l      *Lab
+	c      *Case
+	opt    Options
+	values values
+	before snapshot
+	args   []string
+	// dir is for the runs, journal for the changes: not those of the machine's own use.
+	dir, journal string
+}
+
+func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, error) {
+	if c.Load.URL == "" {
+		return nil, fmt.Errorf("case %s is driven by a command of its own; tune needs a URL", c.ID)
+	}
+	v, err := l.up(ctx, c, opt.Mends)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.arm(ctx, c, v); err != nil {
+		return nil, err
+	}
+	t := &tuneBench{l: l, c: c, opt: opt, values: v, dir: runDir(), journal: filepath.Join(v["dir"], "journal")}
+	if err := os.MkdirAll(t.journal, 0o700); err != nil {
+		return nil, fmt.Errorf("journal of the case: %w", err)
+	}
+	args, err := c.Load.args(v, l.netns("server"))
+	if err != nil {
+		return nil, err
+	}
+	args = slices.DeleteFunc(args, func(s string) bool { return s == "--json" })
+	args[0] = "tune"
+	t.args = append(append(args, "--apply", "--journal", t.journal, "--dir", t.dir), opt.Args...)
+	t.before, err = l.snapshot(ctx, c, v["dir"])
+	return t, err
+}
+
+func runDir() string {
+	return filepath.Join("plimsoll-runs", fmt.Sprintf("tune-%s-%04x", time.Now().UTC().Format("20060102T150405Z"), rand.N(1<<16)))
+}
+
+// command is the binary on the client, ready to be started.
+func (t *tuneBench) command(show io.Writer, args ...string) *exec.Cmd {
+	cmd := exec.Command("ip", append([]string{"netns", "exec", t.l.netns("client"), t.opt.Binary}, args...)...)
+	cmd.Stdout, cmd.Stderr = show, t.opt.Talk
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	return cmd
+}
+
+// drive runs the binary on the client to its end; ^C reaches it as it reaches us.
+func (t *tuneBench) drive(ctx context.Context, show io.Writer, args ...string) error {
+	runtime.LockOSThread() // the child gets its signal when its parent thread ends
+	defer runtime.UnlockOSThread()
+	cmd := t.command(show, args...)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", t.opt.Binary, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGINT) })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		return errors.Join(ctx.Err(), fmt.Errorf("plimsoll %s: %w", args[0], err))
+	}
+	return ctx.Err()
+}
+
+// different lists what is not as it was before, once the services have settled.
+func (t *tuneBench) different(ctx context.Context) ([]string, error) {
+	until := time.Now().Add(settle)
+	for {
+		now, err := t.l.snapshot(ctx, t.c, t.values["dir"])
+		if err != nil {
+			return nil, err
+		}
+		list := t.before.diff(now)
+		if len(list) == 0 || time.Now().After(until) {
+			return list, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func readTuning(dir string) (model.Tuning, error) {
+	var t model.Tuning
+	raw, err := os.ReadFile(filepath.Join(dir, "tuning.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("read what tune did: %w", err)
+	}
+	return t, nil
+}
+
+// KillResult is what was left of one tune that was killed.
+type KillResult struct {
+	After time.Duration `json:"after_ns"`
+	// Begun is how many changes its journal had by then.
+	Begun int      `json:"changes_begun"`
+	Wrong []string `json:"wrong"`
+}
+
+// Kill has a case tuned so many times and kills each tune at a random moment;
+// each time undo has to bring the hosts back to the state before. The case stays
+// up all the while, so whatever is left behind shows up in the next comparison.
+func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, each func(int, KillResult)) (results []KillResult, err error) {
+	c, err := l.Case(id)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := l.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	defer func() {
+		if undone := l.undo(); undone != nil {
+			err = errors.Join(err, undone)
+		}
+	}()
+	t, err := l.bench(ctx, c, opt)
+	if err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, seed))
+	base := t.dir
+	defer os.RemoveAll(base)
+	for i := range times {
+		t.args[slices.Index(t.args, "--dir")+1] = filepath.Join(base, fmt.Sprint(i+1))
+		r, err := t.kill(ctx, time.Duration(random.Int64N(int64(killWithin))))
+		if err != nil {
+			return results, err
+		}
+		results = append(results, r)
+		each(i+1, r)
+	}
+	return results, nil
+}
+
+// killWithin is the time within which a tune with short loads makes its first changes.
+const killWithin = 12 * time.Second
+
+func (t *tuneBench) kill(ctx context.Context, after time.Duration) (KillResult, error) {
+	r := KillResult{After: after, Wrong: []string{}}
+	runtime.LockOSThread()
+	cmd := t.command(nil, t.args...)
+	err := cmd.Start()
+	if err == nil {
+		select {
+		case <-time.After(after):
+		case <-ctx.Done():
+		}
+		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Wait()         // it was killed, so this is an error in any case
+	}
+	runtime.UnlockOSThread()
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return r, err
+	}
+	begun, err := filepath.Glob(filepath.Join(t.journal, "[0-9]*.json"))
+	if err != nil {
+		return r, err
+	}
+	r.Begun = len(begun)
+	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
+		r.Wrong = append(r.Wrong, err.Error())
+	}
+	different, err := t.different(ctx)
+	r.Wrong = append(r.Wrong, different...)
+	return r, errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
+}
