@@ -55,7 +55,9 @@ func ListenAddresses(value string) []string {
 
 // IsMaster says whether a process's title is that of a master that has read
 // its configuration.
-func IsMaster(title string) bool { return len(title) > len(masterTitle) && title[:len(masterTitle)] == masterTitle }
+func IsMaster(title string) bool {
+	return len(title) > len(masterTitle) && title[:len(masterTitle)] == masterTitle
+}
 
 // Parse parses the text of one file; includes stay what they are.
 func Parse(src []byte, file string) ([]Entry, error) {
