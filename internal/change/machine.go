@@ -62,7 +62,7 @@ func prepareSysctl(h *probe.Host, c Change, s *Step) error {
 
 // writable says why a kernel's file cannot be written, without writing it.
 func writable(at place) error {
-	in := here
+	in := machineWide(at.Path)
 	if at.Net != nil {
 		in = at.Net.do
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -210,6 +211,45 @@ func ownMounts(pid int) error {
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts our own: %w", err)
+	}
+	return nil
+}
+
+// machineWide runs a function where a setting that the whole machine shares can
+// be written: of those below net that is the machine's own network namespace
+// alone, and we may be in another (nf_conntrack_max is read-only there).
+func machineWide(path string) func(func() error) error {
+	if !strings.HasPrefix(path, "/proc/sys/net/") {
+		return here
+	}
+	return func(fn func() error) error {
+		done := make(chan error, 1)
+		thrownAway(func() {
+			if err := enterMachine(); err != nil {
+				done <- err
+				return
+			}
+			done <- fn()
+		})
+		return <-done
+	}
+}
+
+// enterMachine moves the calling thread into the network namespace of the
+// machine's first process or, where a sandbox hides that one, of its kernel
+// threads. Where neither can be seen it stays: that may be the one, and if not,
+// writing says so.
+func enterMachine() error {
+	for _, path := range []string{"/proc/1/ns/net", "/proc/2/ns/net"} {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue
+		}
+		defer unix.Close(fd)
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter the machine's own network namespace; that needs root: %w", err)
+		}
+		return nil
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ type setting interface {
 func (p place) setting() (setting, error) {
 	switch p.Sort {
 	case inKernel:
-		k := kernelFile{path: p.Path, in: here, dir: p.Dir}
+		k := kernelFile{path: p.Path, in: machineWide(p.Path), dir: p.Dir}
 		if p.Net != nil {
 			k.in = p.Net.do
 			if strings.HasPrefix(p.Path, "/sys/") {
