@@ -117,7 +117,7 @@ func rounds() int {
 }
 
 func TestKilledAtAnyMomentThenUndone(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	f := startFPM(t)
 	dir := filepath.Join(t.TempDir(), "changes")
 	web, fpm := snap(t, w.Host, w.Dir, w.PID), snap(t, f.Host, f.Dir, f.PID)
@@ -185,7 +185,7 @@ func dropped(j *Journal, h *probe.Host, pid int) error {
 }
 
 func TestPrivilegesLostMidway(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	dir, err := os.MkdirTemp("", "plcg-")
 	if err != nil {

@@ -63,7 +63,7 @@ func TestWhatOthersChangedIsLeftAlone(t *testing.T) {
 }
 
 func TestEditedFileIsLeftAlone(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	j := open(t)
 	e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
 	file := w.Dir + "/nginx.conf"
@@ -114,7 +114,7 @@ func TestWhatHasEndedIsSaidToHave(t *testing.T) {
 // After a reboot settings are gone, files have stayed, and what runs now was
 // started with the changed file.
 func TestAfterAReboot(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
 	must(t, j, w.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
@@ -142,7 +142,7 @@ func TestAfterAReboot(t *testing.T) {
 }
 
 func TestLeaveOut(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
 	one := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
@@ -201,7 +201,7 @@ func TestNoRoomForTheJournal(t *testing.T) {
 }
 
 func TestFilesThatCannotBeWritten(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	change := Change{Kind: Nginx, Name: "worker_connections", To: "99"}
 	j := open(t)

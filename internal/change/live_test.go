@@ -67,12 +67,14 @@ func (w web) answers(t *testing.T) {
 	}
 }
 
-func startNginx(t *testing.T, files map[string]string) web {
+func startNginx(t *testing.T) web {
+	t.Helper()
+	return startNginxBy(t, "nginx", "-p", "DIR", "-c", "nginx.conf")
+}
+
+func startNginxBy(t *testing.T, command ...string) web {
 	t.Helper()
 	all := map[string]string{"nginx.conf": nginxConf, "available/a": nginxSite}
-	for name, text := range files {
-		all[name] = text
-	}
 	dir := t.TempDir()
 	for name, text := range all {
 		file := filepath.Join(dir, name)
@@ -92,7 +94,10 @@ func startNginx(t *testing.T, files map[string]string) web {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w := web{livetest.Start(t, nil, "nginx", "-p", dir, "-c", "nginx.conf")}
+	for i := range command {
+		command[i] = strings.ReplaceAll(command[i], "DIR", dir)
+	}
+	w := web{livetest.Start(t, nil, command...)}
 	w.Dir = dir
 	w.Until("nginx answers", func() bool { code, _ := w.get("/ok"); return code == 200 })
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
@@ -105,7 +110,7 @@ func startNginx(t *testing.T, files map[string]string) web {
 }
 
 func TestNginxIsChangedAndTakenBack(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
 	for _, c := range []struct {
@@ -151,10 +156,49 @@ func TestNginxIsChangedAndTakenBack(t *testing.T) {
 	}
 }
 
+// A unit with PrivateTmp, and a container whose files only it has.
+func TestNginxInOtherMounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		before string
+		ours   bool
+	}{
+		"our files":        {"", true},
+		"files of its own": {"mount -t tmpfs plcg /mnt && cp -a DIR/. /mnt/ && mount --move /mnt DIR && ", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := startNginxBy(t, "unshare", "-m", "--propagation", "private", "sh", "-c", c.before+"exec nginx -p DIR -c nginx.conf")
+			theirs := proc(w.PID, "root") + w.Dir
+			before := snap(t, w.Host, theirs, w.PID)
+			j := open(t)
+			e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+			must(t, j, w.Host, Change{Kind: Nginx, Name: "backlog", To: "99", Listen: "127.0.0.1:8080"})
+			if (e.Parts[0].Place.Process == nil) != c.ours || strings.Contains(read(t, w.Dir+"/nginx.conf"), "connections 99") != c.ours {
+				t.Errorf("%+v", e.Parts[0].Place)
+			}
+			if !strings.Contains(read(t, theirs+"/nginx.conf"), "connections 99") {
+				t.Error("nginx's own file is as it was")
+			}
+			step, err := Prepare(w.Host, Change{Kind: Nginx, Name: "multi_accept", To: "on"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			step.parts[0].New = append(step.parts[0].New, "nonsense here;\n"...)
+			if _, err := j.Apply(t.Context(), step); !errors.Is(err, ErrRefused) {
+				t.Errorf("nonsense: %v", err)
+			}
+			w.answers(t)
+			undoAll(t, j)
+			if d := cmp.Diff(before, snap(t, w.Host, theirs, w.PID)); d != "" {
+				t.Errorf("(-before +after):\n%s", d)
+			}
+		})
+	}
+}
+
 // A reload that nginx refuses although its test passes: a port that another
 // program has.
 func TestNginxThatDoesNotReloadGetsItsFileBack(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	var taken int
 	if err := w.Host.Do(func() (err error) {
 		taken, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -202,7 +246,7 @@ func TestNginxThatDoesNotReloadGetsItsFileBack(t *testing.T) {
 }
 
 func TestNginxWhoseTestFailsIsLeftAlone(t *testing.T) {
-	w := startNginx(t, nil)
+	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
 	step, err := Prepare(w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
