@@ -18,6 +18,7 @@ func commands(w *world) []*cobra.Command {
 		compareCommand(w),
 		tuneCommand(w),
 		undoCommand(w),
+		sweepCommand(w),
 		loadCommand(w),
 		labCommand(w),
 		rulesCommand(w),

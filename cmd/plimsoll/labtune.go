@@ -14,11 +14,11 @@ import (
 	"plimsoll/internal/layout"
 )
 
-const labTuneLong = `Brings a case up, has this binary tune it ("plimsoll tune --apply", from outside),
-takes everything back ("plimsoll undo --all"), and compares a snapshot of the hosts
-with the one before: settings of the kernel, files, limits of processes, queues of
-listeners. With --twin it then runs the case with all its mends, and tells how near
-tuning came: at least nine tenths of its good replies a second are asked for.
+const labTuneLong = `Brings a case up, has this binary tune it from outside ("plimsoll tune --apply"),
+takes everything back ("plimsoll undo --all"), and compares a snapshot of the
+hosts with the one before: settings of the kernel, files, limits of processes,
+queues of listeners. With --twin it then runs the case with all its mends, and
+tells how near tuning came: nine tenths of its good replies a second are wanted.
 
 With --kill N it starts N tunes instead, kills each at a random moment (kill -9),
 undoes, and compares the snapshots each time.`

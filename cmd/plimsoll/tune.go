@@ -41,8 +41,8 @@ what it should and does not pay yet is on trial, since limits stack: at the end 
 is left out once, and stays only if it is missed. All else is taken back.
 
 Each change is in a journal, on disk, before it is made: "plimsoll undo" takes
-changes back on any later day, also after kill -9 or a restart. After ^C tune takes
-back all it changed, since half a walk was never measured as a whole.
+changes back on any later day, also after kill -9 or a restart. After ^C tune
+takes back all it changed, since half a walk was never measured as a whole.
 
 Goals (--slo), set apart by commas, all have to hold: p50, p90, p99, p999 or max
 below a time (of what users waited, failed requests included), "good" above a
@@ -51,7 +51,7 @@ number of good replies a second, "share" above a share of requests in per cent.`
 const tuneExample = `  plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv
   plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv --apply
   plimsoll tune http://127.0.0.1/ --apply --slo 'p99<50ms,good>5000/s'
-  plimsoll tune http://127.0.0.1/ --apply --max-risk low --never nginx --never phpfpm
+  plimsoll tune http://127.0.0.1/ --apply --max-risk low --never nginx
   plimsoll tune --status`
 
 type tuneFlags struct {

@@ -10,9 +10,9 @@ import (
 	"plimsoll/internal/tune"
 )
 
-const undoLong = `Takes back what tune (or a sweep that was killed) changed: one change by its ID, or
-with --all everything that stands, the newest first. It works on any later day,
-after kill -9 and after a restart; what a restart undid already is recognised.
+const undoLong = `Takes back what tune (or a sweep that was killed) changed: one change by its ID,
+or with --all everything that stands, the newest first. It works on any later
+day, after kill -9 and after a restart; what a restart undid is recognised.
 
 A setting that somebody else has changed since is left alone, and said so; --force
 puts the old value back all the same. "plimsoll tune --status" lists what stands.`

@@ -178,3 +178,14 @@ func variance(v []float64) float64 {
 	}
 	return sum / float64(len(v)-1)
 }
+
+// MeanOf is the mean of repeated runs' numbers, with Student's t interval.
+func MeanOf(values []float64) model.Interval {
+	m := mean(values)
+	e := model.Interval{Mean: m, Low: m, High: m}
+	if n := len(values); n > 1 {
+		reach := student(float64(n-1)) * math.Sqrt(variance(values)/float64(n))
+		e.Low, e.High, e.Known = max(m-reach, 0), m+reach, true
+	}
+	return e
+}

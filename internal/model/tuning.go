@@ -138,3 +138,32 @@ type TuneLine struct {
 	File string `json:"file"`
 	Line string `json:"line"`
 }
+
+// Sweep is what came of trying values of settings, in random order.
+type Sweep struct {
+	// Seed gives the same order again.
+	Seed   uint64       `json:"seed"`
+	Repeat int          `json:"repeat"`
+	Points []SweepPoint `json:"points"`
+	// Restored is whether what was set before is set again.
+	Restored bool `json:"restored"`
+}
+
+// SweepPoint is one combination of values, with its runs.
+type SweepPoint struct {
+	// Settings are the values, in the order of the command line: "net.core.somaxconn=128".
+	Settings []string   `json:"settings"`
+	Dirs     []string   `json:"dirs"`
+	Loads    []TuneLoad `json:"loads"`
+	GoodRPS  Interval   `json:"good_rps"`
+	P99      Interval   `json:"p99_us"`
+}
+
+// Interval is a mean of repeated runs. Low and High are its 95 % interval, and
+// the mean itself where there is one run alone (Known is false).
+type Interval struct {
+	Mean  float64 `json:"mean"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	Known bool    `json:"interval_known"`
+}

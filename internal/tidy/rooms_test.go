@@ -27,7 +27,7 @@ internal/remote:         internal/model internal/record
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record
 internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace
-internal/tune:           internal/model internal/change
+internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 lab:

@@ -111,7 +111,8 @@ type evidence struct {
 // judge says what becomes of a change, and why:
 //
 //	accept           the same root again   result               the change is
-//	true             –                     better               kept
+//	true             no, or asking for more  better             kept
+//	true             yes                   better               on trial
 //	true             –                     otherwise            on trial
 //	false, unknown   yes, asking for more  not worse            kept, and raised again
 //	false, unknown   yes                   –                    undone
@@ -121,6 +122,8 @@ type evidence struct {
 //	false            no                    otherwise            undone
 func judge(e evidence) (model.TuneOutcome, string) {
 	switch {
+	case e.accept == model.True && e.paid == model.Better && e.again && !e.larger:
+		return model.OnTrial, "it paid, but the same cause is named as before; it is judged at the end by leaving it out"
 	case e.accept == model.True && e.paid == model.Better:
 		return model.Kept, "it did what it should, and it paid"
 	case e.accept == model.True:

@@ -345,12 +345,8 @@ func (t *tuner) trials(ctx context.Context) error {
 }
 
 func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
-	if t.isNewest(step.Fix) {
-		// The run before it is the run without it.
-		if step.Fix.Paid == model.Better {
-			step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it paid, though it did not do all it should"
-			return nil
-		}
+	if t.isNewest(step.Fix) && step.Fix.Paid != model.Better {
+		// The run before it is the run without it: no need for another.
 		t.seen = t.before[step.Number]
 		step.Fix.Outcome, step.Fix.Sentence = model.Undone, "it brought nothing, so it was taken back"
 		return t.leaveOut(ctx, step.Fix)
@@ -368,6 +364,9 @@ func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
 	}
 	c := t.fixes[step.Number]
 	again, _ := asksForMore(without.Verdict, c)
+	if anyway, _ := asksForMore(t.seen.Verdict, c); anyway {
+		again = false // it is named with the change as well, so that says nothing
+	}
 	trial := model.TuneTrial{Step: step.Number, Dir: without.Dir, TuneLoad: model.TuneLoadOf(without.Load), Effect: comparison.Differences}
 	if paid(comparison) == model.Worse || again {
 		trial.Kept, trial.Sentence = true, "without it the result is worse, so it stays"

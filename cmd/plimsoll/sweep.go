@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	"plimsoll/internal/session"
+	"plimsoll/internal/tune"
+)
+
+const sweepLong = `Tries values of a setting: runs the same load with each of them, in random order,
+and draws what came of it with intervals. With several --set it tries every
+combination. What was set before is restored after each run, also after ^C; after
+kill -9 "plimsoll undo --all" does that.
+
+KIND is sysctl, nginx, phpfpm, backlog (NAME is the listener's address), nice
+(NAME is a process), rps or txqueue (NAME is a network device).`
+
+func sweepCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "sweep URL --set KIND:NAME=VALUE,VALUE...", Short: "try values of a setting, and draw what each brings", Long: sweepLong,
+		Example: `  plimsoll sweep http://127.0.0.1/ --set sysctl:net.core.somaxconn=128,1024,8192
+  plimsoll sweep http://10.0.0.2/ --host server=netns:srv --on server \
+      --set phpfpm:pm.max_children=8,16,32 --set backlog:127.0.0.1:9000=128,1024`,
+		Args: oneArgument("the URL of the service")}
+	var what loadFlags
+	var watch watchFlags
+	var phases session.Phases
+	what.add(c, 2*time.Second, time.Second)
+	watch.add(c)
+	addPhases(c.Flags(), &phases)
+	sets := c.Flags().StringArray("set", nil, "a setting and its values, as `KIND:NAME=VALUE,VALUE`; may be given again")
+	on := c.Flags().String("on", "", "the `HOST` whose setting it is (default: the only --host, else local)")
+	repeat := c.Flags().Int("repeat", 3, "run each `N` times")
+	seed := c.Flags().Uint64("seed", 0, "seed of the random order (default: another each time)")
+	var dir string
+	addJournal(c.Flags(), w, &dir)
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		settings, err := readSettings(c.CommandPath(), *sets, *repeat)
+		if err != nil {
+			return err
+		}
+		d, err := newDriver(c, w, &what, &watch, phases, args[0])
+		if err != nil {
+			return err
+		}
+		host, err := sweptHost(c.CommandPath(), *on, d.opt.Hosts)
+		if err != nil {
+			return err
+		}
+		if err := reach(c.Context(), d.plan, len(d.opt.Hosts) > 0); err != nil {
+			return err
+		}
+		if *seed == 0 {
+			*seed = rand.Uint64N(1_000_000) + 1
+		}
+		return d.sweep(c.Context(), host, settings, *repeat, *seed, dir, *asJSON)
+	}
+	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted),
+		"  plimsoll-runs/TIME-ID/1, 2, …    the runs; --dir puts them elsewhere\n  "+journalFiles)
+}
+
+func readSettings(command string, sets []string, repeat int) ([]tune.Setting, error) {
+	if len(sets) == 0 {
+		return nil, usage(command, "it needs --set, a setting with the values to try")
+	}
+	if repeat < 1 || repeat > maxRepeat {
+		return nil, usage(command, "--repeat %d: want 1 to %d", repeat, maxRepeat)
+	}
+	var list []tune.Setting
+	for _, text := range sets {
+		s, err := tune.ParseSetting(text)
+		if err != nil {
+			return nil, usage(command, "--set %v", err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// sweptHost is the host on which the settings are changed.
+func sweptHost(command, on string, hosts []session.HostSpec) (string, error) {
+	var names []string
+	for _, h := range hosts {
+		if h.Name == on {
+			return on, nil
+		}
+		names = append(names, h.Name)
+	}
+	switch {
+	case on == "" && len(names) == 0, on == "local" && len(names) == 0:
+		return "local", nil
+	case on == "" && len(names) == 1:
+		return names[0], nil
+	case on == "":
+		return "", usage(command, "--on: say whose setting it is: %s", strings.Join(names, ", "))
+	}
+	return "", usage(command, "--on %s: no such --host", on)
+}
+
+func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting, repeat int, seed uint64, journalDir string, asJSON bool) error {
+	w := d.w
+	journal, err := openJournal(w, journalDir)
+	if err != nil {
+		return err
+	}
+	defer journal.Close()
+	tools := d.tools()
+	tools.Apply = journal.Apply
+	undo := func(ctx context.Context, id int) error {
+		_, err := journal.Undo(ctx, id, false)
+		return err
+	}
+	shown := func(i, n int, p model.SweepPoint, load model.TuneLoad) {
+		fmt.Fprintf(w.stderr, "%d of %d: %s: %s good/s, p99 %s\n", i, n, strings.Join(p.Settings, " "), layout.Rate(load.GoodRPS), layout.Micros(load.P99))
+	}
+	result, err := tune.Sweep(ctx, tools, host, settings, repeat, seed, undo, shown)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(w.stdout, result)
+	}
+	return report.Sweep(w.stdout, result, report.TextOptions{Width: w.columns(), Color: w.color()})
+}

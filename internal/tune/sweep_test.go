@@ -1,0 +1,62 @@
+package tune
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/model"
+)
+
+func TestSweepRestores(t *testing.T) {
+	s := service{values: map[string]int{"a": 3, "b": 7}}
+	undo := func(ctx context.Context, id int) error { _, err := s.leaveOut(ctx, id); return err }
+	settings := []Setting{{Kind: "sysctl", Name: "a", Values: []string{"3", "30"}}, {Kind: "sysctl", Name: "b", Values: []string{"8", "9"}}}
+	got, err := Sweep(t.Context(), s.tools(), "s", settings, 3, 5, undo, nil)
+	if err != nil || !got.Restored || len(got.Points) != 4 || s.runs != 12 || s.values["a"] != 3 || s.values["b"] != 7 {
+		t.Errorf("%+v, %v; %d runs, values %v", got, err, s.runs, s.values)
+	}
+	for _, p := range got.Points {
+		if len(p.Loads) != 3 || p.GoodRPS.Mean != 5000 || !p.GoodRPS.Known {
+			t.Errorf("%+v", p)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s = service{values: map[string]int{"a": 3, "b": 7}, cancel: cancel, at: 2}
+	if _, err := Sweep(ctx, s.tools(), "s", settings, 3, 5, undo, nil); err == nil || s.values["a"] != 3 || s.values["b"] != 7 {
+		t.Errorf("interrupted: %v, values %v", err, s.values)
+	}
+}
+
+func TestOrderIsRandomAndFair(t *testing.T) {
+	a, b := order(3, 4, 1), order(3, 4, 2)
+	if slices.Equal(a, b) || !slices.Equal(a, order(3, 4, 1)) {
+		t.Errorf("%v and %v", a, b)
+	}
+	slices.Sort(a)
+	if !slices.Equal(a, []int{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}) {
+		t.Error(a)
+	}
+}
+
+func TestParseSetting(t *testing.T) {
+	got, err := ParseSetting("backlog:0.0.0.0:80=128, 4096")
+	if err != nil || got.Kind != model.ChangeBacklog || got.Name != "0.0.0.0:80" || strings.Join(got.Values, " ") != "128 4096" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, text := range []string{"", "x", "sysctl:x", "sysctl:=1", "sysctl:x=1,1", "sysctl:x=1,", "colour:x=1"} {
+		if got, err := ParseSetting(text); err == nil {
+			t.Errorf("%q was taken for %+v", text, got)
+		}
+	}
+}
+
+func FuzzParseSetting(f *testing.F) {
+	f.Add("sysctl:net.core.somaxconn=128,1024")
+	f.Fuzz(func(t *testing.T, text string) {
+		if s, err := ParseSetting(text); (err == nil) == (len(s.Values) == 0) {
+			t.Errorf("%q: %+v, %v", text, s, err)
+		}
+	})
+}
