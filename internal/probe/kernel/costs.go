@@ -23,6 +23,7 @@ const (
 	costNetDev        = "21 µs with 4 devices; grows with devices"
 	costDiskStats     = "12 µs with 1 disk; grows with disks"
 	costQdisc         = "30 µs with 4 devices; grows with devices"
+	costNFTables      = "15 µs with 10 rules, every 5 s; grows with rules"
 	costARP           = "2 µs with 1 neighbour, every 5 s; grows with neighbours"
 	costLog           = "1 µs when nothing is logged"
 )

@@ -17,7 +17,7 @@ func fileSources(tb testing.TB, root string) []openSource {
 	h := probe.RecordedHost("server", root)
 	var sources []openSource
 	for _, p := range All() {
-		if p.Name == Log().Name || p.Name == NetDev().Name || p.Name == Qdisc().Name {
+		if p.Name == Log().Name || p.Name == NetDev().Name || p.Name == Qdisc().Name || p.Name == NFTables().Name {
 			continue
 		}
 		r, err := p.Open(h)
@@ -116,6 +116,18 @@ func FuzzParseQdisc(f *testing.F) {
 		d, _, err := parseQdisc(b)
 		if (err == nil) != (d.kind != "") {
 			t.Errorf("want a discipline with its kind or an error, got %+v and %v", d, err)
+		}
+	})
+}
+
+func FuzzParseNFTRule(f *testing.F) {
+	for _, b := range hexLines(f, "testdata/nfnetlink_rules.hex") {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := parseNFTRule(b)
+		if (err == nil) != (r.table != "" && r.chain != "") {
+			t.Errorf("want a rule with its table and chain or an error, got %+v and %v", r, err)
 		}
 	})
 }

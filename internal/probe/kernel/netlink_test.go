@@ -175,3 +175,23 @@ func TestQueueingDisciplinesAreParsed(t *testing.T) {
 		t.Errorf("noqueue: %+v; want no rate", lo)
 	}
 }
+
+func TestLimitsOfThePacketFilterAreParsed(t *testing.T) {
+	var got []nftRule
+	for _, b := range hexLines(t, "testdata/nfnetlink_rules.hex") {
+		r, err := parseNFTRule(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	want := []nftRule{
+		{table: "lab", chain: "input", rate: 3000, what: "packets", verdict: "drop"},
+		{table: "lab", chain: "input", rate: 50 << 20 / 60.0, what: "bytes", verdict: "reject"},
+		{table: "lab", chain: "input", rate: 10, what: "packets"},
+		{table: "lab", chain: "input", verdict: "drop"},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nftRule{})); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
