@@ -42,17 +42,16 @@ leave() {
 trap 'leave; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 
-server() { ip netns exec plimsoll-lab-server "$@"; }
 client() { ip netns exec plimsoll-lab-client "$@"; }
 
 # scrape starts the exporter and the server, and waits for the first scrapes.
 scrape() {
 	rm -rf "$dir/data"
 	printf 'global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n- {job_name: node, static_configs: [{targets: ["10.77.0.2:9100"]}]}\n' >"$dir/prometheus.yml"
-	server prometheus-node-exporter --web.listen-address=10.77.0.2:9100 --collector.netstat.fields='.*' \
+	ip netns exec plimsoll-lab-server prometheus-node-exporter --web.listen-address=10.77.0.2:9100 --collector.netstat.fields='.*' \
 		--no-collector.systemd --log.level=error >"$dir/exporter.log" 2>&1 &
 	pids+=($!)
-	server prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/data" \
+	ip netns exec plimsoll-lab-server prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/data" \
 		--web.listen-address=10.77.0.2:9090 --log.level=error >"$dir/prometheus.log" 2>&1 &
 	pids+=($!)
 	for _ in $(seq 100); do

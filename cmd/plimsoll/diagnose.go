@@ -58,7 +58,7 @@ func diagnoseCommand(w *world) *cobra.Command {
 		var r model.Report
 		var err error
 		if far.url == "" {
-			r, err = judgeWith(args[0], &site)
+			r, err = judge(args[0], &site)
 		} else {
 			var q remote.Query
 			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
@@ -73,11 +73,8 @@ func diagnoseCommand(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 
-// judge makes the report of a run directory.
-func judge(dir string) (model.Report, error) { return judgeWith(dir, new(siteFlags)) }
-
-// judgeWith is judge with the rules that the site's flags say.
-func judgeWith(dir string, site *siteFlags) (model.Report, error) {
+// judge makes the report of a run directory, by the rules that the site's flags say.
+func judge(dir string, site *siteFlags) (model.Report, error) {
 	run, err := record.Open(dir)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, err)
@@ -126,7 +123,7 @@ func judgeNew(w *world, dir string, site *siteFlags, asJSON bool) error {
 
 // judgeAndKeep judges a run that was just made, and leaves the verdict in its directory.
 func judgeAndKeep(dir string, site *siteFlags) (model.Report, error) {
-	r, err := judgeWith(dir, site)
+	r, err := judge(dir, site)
 	if err != nil {
 		return r, err
 	}

@@ -174,7 +174,7 @@ func (r *run) clue(c *RuleClue, subject map[string]string) (model.Clue, map[stri
 		say += ", as often as before the load"
 	}
 	hand, handErr := c.byHand.fill(f)
-	out.ByHand = hand
+	out.ByHand = r.byHand(hand, subject, f.Labels)
 	switch {
 	case out.Value != nil:
 		out.Say = say

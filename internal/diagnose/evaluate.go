@@ -17,6 +17,7 @@ import (
 type run struct {
 	*querier
 	eyes
+	meta model.Run
 }
 
 // newRun takes what a run holds: its manifest, its series, and the times of
@@ -30,6 +31,7 @@ func newRun(meta model.Run, store storage.Queryable, first, last int64) *run {
 		names[h] = true
 	}
 	return &run{
+		meta:    meta,
 		querier: newQuerier(meta, store, first, last),
 		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status, partial: meta.Plan.Remote != nil},
 	}
