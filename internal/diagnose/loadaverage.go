@@ -25,14 +25,6 @@ var (
 // leastShare is below which a process group is not named.
 const leastShare = 0.05
 
-func mustExpression(text string) *expression {
-	e, err := parseExpression(text, records{})
-	if err != nil {
-		panic(err) // a text of ours, read in every test
-	}
-	return e
-}
-
 // loadAverages splits the load average of each machine.
 func (r *run) loadAverages() []model.LoadAverage {
 	out := []model.LoadAverage{}
