@@ -37,9 +37,11 @@ func labCommand(w *world) *cobra.Command {
 // theLab is the lab of the cases that the binary carries.
 func theLab() *lab.Lab { return &lab.Lab{Cases: cases.FS} }
 
-// labFailed sorts an error of the lab: what it could not do, it lacked something for.
+// labFailed sorts an error of the lab: what it could not do, it lacked something
+// for, unless it was sorted already.
 func labFailed(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	var coded *exitError
+	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &coded) {
 		return err
 	}
 	return fail(exitMissing, err)

@@ -198,9 +198,9 @@ func driveLine(x *lab.Case, command []string) string {
 	return line + hosts
 }
 
-const labRevealLong = `Tells the truth of the case that is up, or of CASE: what was done to the host, what
-a right verdict names, how that comes about, what shows it by hand, and what mends
-it. The case stays up.`
+const labRevealLong = `Tells the truth of the case that is up, or of CASE: what was done to the host,
+what a right verdict names, how that comes about, what shows it by hand, and what
+mends it. The case stays up.`
 
 func labReveal(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "reveal [CASE]", Short: "tell what is the matter with the case that is up", ValidArgsFunction: completeCase, Long: labRevealLong,

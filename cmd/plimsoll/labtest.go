@@ -22,10 +22,10 @@ reading to the verdict. Of two faults at once both must be named, in the order i
 which they bind; where the second cannot show before the first is mended, the case
 is run again with that mend.
 
-With --twin each case is also run with everything mended, its healthy twin. A fault
-counts only if it moved the service: good replies per second, the 99th percentile
-of the replies' latency or the share of good replies must be clearly better in the
-twin. The twin's verdict must be quiet.
+With --twin each case is also run with everything mended, its healthy twin. A
+fault counts only if it moved the service: good replies per second, the 99th
+percentile of the replies' latency or the share of good replies must be clearly
+better in the twin. The twin's verdict must be quiet.
 
 Two simple ways of judging are held beside it, on the same recordings. "Largest
 z-score" names the signal that moved most from baseline to hold, in standard
@@ -189,7 +189,8 @@ func judgeKept(dir string, list []*lab.Case) ([]*lab.Trial, error) {
 	}
 	for _, t := range trials {
 		if err := theLab().JudgeAgain(dir, t, judge, moved); err != nil {
-			t.Failure = err.Error()
+			// What it was judged to be then is not today's judgement.
+			t.Failure, t.Faulty, t.Then, t.Twin = err.Error(), nil, nil, nil
 		}
 	}
 	return trials, nil
