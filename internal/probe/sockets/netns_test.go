@@ -425,6 +425,10 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_drops_total"+labels] = 0
 			want["plimsoll_tcp_listen_syn_recv"+labels] = 0
 		}
+		if !strings.HasPrefix(l.listen, "unix") {
+			want["plimsoll_tcp_listen_unread"+labels] = 0
+			want["plimsoll_tcp_listen_unacknowledged"+labels] = 0
+		}
 	}
 	for _, d := range []struct {
 		dst         string
@@ -438,6 +442,8 @@ func wantReal(comm, path string) map[string]float64 {
 		want["plimsoll_tcp_destination_ports_used{"+d.dst+"}"] = d.used
 		want["plimsoll_tcp_destination_ports_time_wait{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_ports_usable{"+d.dst+"}"] = 490
+		want["plimsoll_tcp_destination_unacknowledged{"+d.dst+"}"] = 0
+		want["plimsoll_tcp_destination_owner_info{"+d.dst+","+comm+"}"] = 1
 		for _, state := range stateNames {
 			want["plimsoll_tcp_destination_sockets{"+d.dst+","+state+"}"] = 0
 		}

@@ -362,6 +362,48 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+func TestClients(t *testing.T) {
+	h := processTree(t, map[string][]string{"20 app": {"socket:[12]"}, "30 cron": {"socket:[13]"}})
+	c := newClients(h)
+	start := time.Unix(1000, 0)
+	db := destination{dst: at("10.0.0.9:5432"), inode: 12}
+	find := func(inode uint32, now time.Time) []string {
+		db.inode = inode
+		if err := c.find([]destination{db}, now); err != nil {
+			t.Fatal(err)
+		}
+		return c.of(db.dst)
+	}
+	if got := c.of(db.dst); len(got) != 0 {
+		t.Errorf("before any search: %v", got)
+	}
+	for _, step := range []struct {
+		inode uint32
+		after time.Duration
+		want  []string
+	}{
+		{0, 0, nil},
+		{12, 2 * time.Second, []string{"app"}},
+		{13, 4 * time.Second, []string{"app"}}, // not looked for yet
+		{13, 2*time.Second + anotherOwner, []string{"app", "cron"}},
+		{0, time.Hour, []string{"app", "cron"}}, // known for the rest of the run
+	} {
+		if diff := cmp.Diff(step.want, find(step.inode, start.Add(step.after))); diff != "" {
+			t.Errorf("inode %d after %v (-want +got):\n%s", step.inode, step.after, diff)
+		}
+	}
+}
+
+func TestBuffersOfConnections(t *testing.T) {
+	var l listener
+	for _, s := range []inetSock{{}, {queue: 7}, {limit: 9}, {queue: 1, limit: 1}} {
+		l.accept(&s)
+	}
+	if l.accepted != 4 || l.unread != 2 || l.unacked != 2 {
+		t.Errorf("accepted %d, unread %d, unacknowledged %d; want 4, 2, 2", l.accepted, l.unread, l.unacked)
+	}
+}
+
 func TestCanRunOnRecordedTreeIsAbsent(t *testing.T) {
 	h := processTree(t, nil)
 	if st := probe.StatusOf(canRun(h)); st.State != "absent" {
