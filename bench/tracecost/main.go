@@ -1,7 +1,10 @@
 // Tracecost measures what tracing costs the service that is watched.
 //
-//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] NAME…       NAME is a tracer, or several: exec+tcp
+//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-watch-wrk] NAME…
 //	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
+//
+// NAME is a tracer, several of them (exec+tcp), or light: all those of that level,
+// as a run starts them.
 //
 // One nginx of its own (one worker on CPU 0, no access log, a file of 599 bytes)
 // is driven by wrk from CPU 1 over keep-alive connections, all the time. The
@@ -9,6 +12,9 @@
 // on, on off, …, so that a machine that changes its mind changes it for both. Of
 // each pair it takes two ratios, on over off: replies per second, and the worker's
 // CPU time per reply; it prints their medians with the 95 % interval of the median.
+//
+// The tracers leave wrk out, as those of a run leave out its load engine; -watch-wrk
+// has them look at it too, as those of a watch beside another load tool do.
 //
 // -with starts and ends a command (another tool, or plimsoll watch itself) in place
 // of the tracers; settle is how long it is given to get going before the slice.
@@ -38,6 +44,7 @@ type options struct {
 	slice, settle time.Duration
 	connections   int
 	with, against string
+	watchWrk      bool
 	tracers       []string
 }
 
@@ -50,6 +57,7 @@ func main() {
 	flag.IntVar(&o.connections, "c", 100, "connections")
 	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
 	flag.StringVar(&o.against, "against", "", "a command that runs in the first half")
+	flag.BoolVar(&o.watchWrk, "watch-wrk", false, "trace the load generator as well")
 	flag.Parse()
 	o.tracers = flag.Args()
 	if err := run(o); err != nil {
@@ -81,18 +89,21 @@ func run(o options) (err error) {
 
 // tracers measures one tracer, or several together.
 func (s *site) tracers(o options, names string) (err error) {
+	starts, err := named(names)
+	if err != nil {
+		return err
+	}
 	var together []trace.Running
-	for name := range strings.SplitSeq(names, "+") {
-		t, err := find(name)
-		if err != nil {
-			return err
-		}
+	for _, t := range starts {
 		running, err := t.Start()
 		if err != nil {
 			return err
 		}
 		defer running.Close()
-		if err := errors.Join(running.Pause(), aim(t, running, s.worker)); err != nil {
+		if !o.watchWrk {
+			err = running.Ignore(s.wrk.Process.Pid)
+		}
+		if err := errors.Join(err, running.Pause(), aim(t, running, s.worker)); err != nil {
 			return err
 		}
 		together = append(together, running)
@@ -101,13 +112,30 @@ func (s *site) tracers(o options, names string) (err error) {
 	return b.print(names)
 }
 
-func find(name string) (trace.Tracer, error) {
-	for _, t := range all.All() {
-		if t.Name == name {
-			return t, nil
+// named finds tracers by their names; those of a level start as a run starts them.
+func named(names string) ([]trace.Tracer, error) {
+	var found []trace.Tracer
+	for name := range strings.SplitSeq(names, "+") {
+		before := len(found)
+		for _, t := range all.All() {
+			if name == "light" && t.Level == trace.Light {
+				found = append(found, asInRun(t))
+			} else if t.Name == name {
+				found = append(found, t)
+			}
+		}
+		if len(found) == before {
+			return nil, fmt.Errorf("there is no tracer %s", name)
 		}
 	}
-	return trace.Tracer{}, fmt.Errorf("there is no tracer %s", name)
+	return found, nil
+}
+
+func asInRun(t trace.Tracer) trace.Tracer {
+	if t.StartLight != nil {
+		t.Start = t.StartLight
+	}
+	return t
 }
 
 // aim singles out the worker for a dear tracer, as a run would.

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -29,25 +28,47 @@ type meta struct {
 // whole, so that whoever reads it sees the old one or the new one.
 type confFile struct{ place }
 
+// root is the root directory of whom the file belongs to, as we reach it.
+func (c confFile) root() (string, error) {
+	if c.Process == nil {
+		return "", nil
+	}
+	if err := c.Process.check(); err != nil {
+		return "", fmt.Errorf("%s lies in the container of process %d, which %w", c.Path, c.Process.PID, errGone)
+	}
+	return filepath.Clean(proc(c.Process.PID, "root")), nil
+}
+
 // path is where we reach the file, its symbolic links followed.
 func (c confFile) path() (string, error) {
-	root := "/"
-	if c.Process != nil {
-		if err := c.Process.check(); err != nil {
-			return "", fmt.Errorf("%s lies in the container of process %d, which %w", c.Path, c.Process.PID, errGone)
-		}
-		root = "/proc/" + strconv.Itoa(c.Process.PID) + "/root"
+	root, err := c.root()
+	if err != nil {
+		return "", err
 	}
-	p, err := rooted.Resolve(filepath.Clean(root), c.Path)
-	return filepath.Clean(p), err
+	return rooted.Resolve(root, c.Path)
+}
+
+// seenByUs says whether a file in another mount namespace is the very one that we
+// see under its name: a unit with PrivateTmp has such a namespace, and its files
+// are there after a restart, too.
+func (p place) seenByUs() bool {
+	theirs, err := confFile{p}.path()
+	p.Process = nil
+	ours, err2 := confFile{p}.path()
+	if err != nil || err2 != nil {
+		return false
+	}
+	a, err := os.Stat(theirs)
+	b, err2 := os.Stat(ours)
+	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
 func (c confFile) get() (string, error) {
-	p, err := c.path()
+	root, err := c.root()
 	if err != nil {
-		return "", gone(err)
+		return "", err
 	}
-	b, _, err := rooted.ReadFile("", p, maxFile)
+	b, _, err := rooted.ReadFile(root, c.Path, maxFile)
 	return string(b), gone(err)
 }
 
@@ -66,7 +87,7 @@ func (c confFile) prepare(v string) (temp string, err error) {
 		return "", err
 	}
 	temp = temporary(path)
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.clean(); err != nil {
 		return "", fmt.Errorf("edit %s: %w", path, err)
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -163,10 +184,11 @@ func (c confFile) clean() error {
 	if err != nil {
 		return nil // the file is gone with its container
 	}
-	if err := os.Remove(temporary(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	temp := temporary(path)
+	if _, err := os.Lstat(temp); errors.Is(err, fs.ErrNotExist) {
+		return nil // a read-only file system would refuse even that
 	}
-	return nil
+	return os.Remove(temp)
 }
 
 // filePart makes the part of a change that edits a file: it must be one that
@@ -177,7 +199,11 @@ func filePart(p place, edits []edit) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	old, info, err := rooted.ReadFile("", path, maxFile)
+	root, err := c.root()
+	if err != nil {
+		return part{}, err
+	}
+	old, info, err := rooted.ReadFile(root, p.Path, maxFile)
 	if err != nil {
 		return part{}, err
 	}

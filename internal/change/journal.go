@@ -43,10 +43,10 @@ type Entry struct {
 	// Why is a sentence on why it failed, or what was found when it was taken back.
 	Why string `json:"why,omitempty"`
 
-	// What follows is what Undo needs.
+	// What follows is what Undo needs; of an entry that is not Open it is gone.
 
 	Boot    string   `json:"boot"` // the kernel's boot id
-	Parts   []part   `json:"parts"`
+	Parts   []part   `json:"parts,omitempty"`
 	Service *service `json:"service,omitempty"`
 }
 

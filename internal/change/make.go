@@ -43,17 +43,23 @@ func (j *Journal) Apply(ctx context.Context, s Step) (Entry, error) {
 
 // takeBack undoes what make has done before it failed.
 func (j *Journal) takeBack(e Entry, why error) (Entry, error) {
-	e.State, e.Why = Failed, why.Error()
 	ctx := context.Background() // whoever cancels the change wants this all the same
 	err := e.restore(ctx, true)
 	if err == nil {
-		err = j.write(e)
+		closed := e
+		closed.close(Failed, why.Error())
+		if err = j.write(closed); err == nil {
+			return closed, why
+		}
 	}
-	if err != nil {
-		e.State = Pending
-		return e, fmt.Errorf("%w\nand it could not be taken back: %w; put that right, then plimsoll undo %d", why, err, e.ID)
-	}
-	return e, why
+	e.State, e.Why = Pending, why.Error()
+	return e, fmt.Errorf("%w\nand it could not be taken back: %w; put that right, then plimsoll undo %d", why, err, e.ID)
+}
+
+// close ends an entry. What was needed to take it back goes: configuration files
+// may hold secrets.
+func (e *Entry) close(state State, why string) {
+	e.State, e.Why, e.Parts, e.Service = state, why, nil, nil
 }
 
 // files are the parts that are files; others are the rest.

@@ -3,6 +3,7 @@ package change
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -55,24 +56,28 @@ func cookie() uint64 {
 
 // open finds the namespace again: as the user named it, where we are, among the
 // named ones, or through a process that is in it. The caller closes the host.
+// It is gone only if we could have found it.
 func (n netns) open() (*probe.Host, error) {
-	for _, spec := range append([]string{n.Spec, "local"}, n.named()...) {
-		if h := n.try(spec); h != nil {
-			return h, nil
+	err := errGone
+	for _, specs := range []func() []string{n.told, n.named, n.member} {
+		for _, spec := range specs() {
+			h, e := n.try(spec)
+			if h != nil {
+				return h, nil
+			}
+			if errors.Is(e, fs.ErrPermission) {
+				err = e
+			}
 		}
 	}
-	if pid := n.member(); pid != 0 {
-		if h := n.try("pid:" + strconv.Itoa(pid)); h != nil {
-			return h, nil
-		}
-	}
-	return nil, fmt.Errorf("network namespace %s (%d): %w", n.Spec, n.Inode, errGone)
+	return nil, fmt.Errorf("network namespace %s (%d): %w", n.Spec, n.Inode, err)
 }
 
-func (n netns) try(spec string) *probe.Host {
+// try opens a host and looks whether it is the namespace; nil if not.
+func (n netns) try(spec string) (*probe.Host, error) {
 	h, err := probe.OpenHost("there", spec)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	same := n.Inode == 0 || h.Claims(n.Inode) // of an older boot, the name is all there is
 	if same && n.Cookie != 0 {
@@ -84,10 +89,12 @@ func (n netns) try(spec string) *probe.Host {
 	}
 	if err != nil || !same {
 		h.Close()
-		return nil
+		return nil, err
 	}
-	return h
+	return h, nil
 }
+
+func (n netns) told() []string { return []string{n.Spec, "local"} }
 
 // named are the named namespaces with our inode.
 func (n netns) named() (specs []string) {
@@ -100,15 +107,15 @@ func (n netns) named() (specs []string) {
 	return specs
 }
 
-// member is a process that is in the namespace; 0 for none.
-func (n netns) member() int {
+// member is a process that is in the namespace.
+func (n netns) member() []string {
 	want := fmt.Sprintf("net:[%d]", n.Inode)
 	for _, pid := range processes() {
 		if link, err := os.Readlink(proc(pid, "ns/net")); err == nil && link == want {
-			return pid
+			return []string{"pid:" + strconv.Itoa(pid)}
 		}
 	}
-	return 0
+	return nil
 }
 
 // do runs fn on a thread in the namespace.

@@ -94,13 +94,22 @@ func prepareNginx(h *probe.Host, c Change, s *Step) error {
 	if err := s.addFiles(e.edits, at); err != nil {
 		return err
 	}
-	if len(s.Files) > 0 && r.Edited {
+	if len(s.Files) > 0 && !s.service.hasRead(h, r) {
 		return fmt.Errorf("nginx (process %d): its files were edited after it read them, so a reload would bring that into effect too; reload nginx first: %w", r.Master.PID, ErrNotPossible)
 	}
 	if listen != "" {
 		return s.addBacklog(h, listen, atoi(c.To))
 	}
 	return nil
+}
+
+// hasRead says whether the workers there are now have read the files as they are.
+func (s *service) hasRead(h *probe.Host, r *nginx.Running) bool {
+	var youngest uint64
+	for _, w := range s.look() {
+		youngest = max(youngest, w.Start)
+	}
+	return youngest == 0 || r.Read(h, youngest)
 }
 
 func atoi(s string) int {

@@ -74,7 +74,11 @@ func (s *Step) add(at place, to string) error {
 func (s *Step) addFiles(edits map[string][]edit, at place) error {
 	var real []string
 	for _, file := range sorted(edits) {
+		at := at
 		at.Path = file
+		if at.seenByUs() {
+			at.Process = nil
+		}
 		path, err := confFile{place: at}.path()
 		if err != nil {
 			return err

@@ -170,6 +170,9 @@ func (s *service) reload(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("reload %s: %w", s, ctx.Err())
+			}
 			return fmt.Errorf("%s was told to reload and has no new workers after %v; look at its error log: %w", s, reloadPatience, ErrRefused)
 		case <-tick.C:
 		}

@@ -53,7 +53,7 @@ func (j *Journal) Undo(ctx context.Context, id int, force bool) (Result, error) 
 	if len(live) > 0 {
 		r.say("%s is %s again", what(e), quoted(e.Old))
 	}
-	e.State, e.Why = Undone, strings.Join(r.Sentences, "; ")
+	e.close(Undone, strings.Join(r.Sentences, "; "))
 	if err := j.write(e); err != nil {
 		return fail(fmt.Errorf("it was taken back, but could not be noted: %w", err))
 	}

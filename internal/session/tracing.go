@@ -62,7 +62,7 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 		if one.Level == trace.Full && level != TraceFull {
 			continue
 		}
-		running, err := start(one)
+		running, err := start(one, level)
 		if err != nil {
 			t.mark(one, func(*model.Signal) model.Status { return trace.StatusOf(err) })
 			continue
@@ -81,11 +81,15 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Throughout }
 
 // start starts a tracer; a dear one waits for its first burst.
-func start(t trace.Tracer) (trace.Running, error) {
+func start(t trace.Tracer, level TraceLevel) (trace.Running, error) {
 	if err := t.CanRun(); err != nil {
 		return nil, err
 	}
-	running, err := t.Start()
+	attach := t.Start
+	if level == TraceLight && t.StartLight != nil {
+		attach = t.StartLight
+	}
+	running, err := attach()
 	if err != nil || !inBursts(t) {
 		return running, err
 	}

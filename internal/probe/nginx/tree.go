@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"path/filepath"
+	"time"
 
 	"plimsoll/internal/probe"
 )
@@ -29,17 +30,14 @@ type Directive struct {
 // Running is an nginx that runs, and its configuration as the files say now.
 type Running struct {
 	Master probe.Proc
-	// Workers are the processes that take requests, without those that are
-	// shutting down.
-	Workers []probe.Proc
 	// Conf and Prefix are absolute, as nginx sees them; Options is what of its
 	// command line decides which configuration is in effect.
 	Conf, Prefix string
 	Options      []string
 	// AccessLog is where nginx writes when no access_log is given.
 	AccessLog string
-	// Edited says that a file is younger than the workers.
-	Edited bool
+	// Newest is when the last of its files was changed.
+	Newest time.Time
 	Tree   []*Directive
 }
 
@@ -54,10 +52,10 @@ func Find(h *probe.Host) (list []*Running, errs map[int]error, err error) {
 		return nil, nil, err
 	}
 	errs = map[int]error{}
-	masters, workers := split(h, procs)
+	masters, _ := split(h, procs)
 	for _, m := range masters {
 		in := &instance{host: h, master: m, root: filepath.Clean(h.ServicePath(m.PID, "/"))}
-		r := &Running{Master: m, Workers: workers[m.PID]}
+		r := &Running{Master: m}
 		list = append(list, r)
 		if err := r.read(in); err != nil {
 			errs[m.PID] = err
@@ -79,14 +77,15 @@ func (r *Running) read(in *instance) error {
 		}
 	}
 	r.Tree = export(tree)
-	var youngest uint64
-	for _, w := range r.Workers {
-		youngest = max(youngest, w.Start)
-	}
-	if begun, ok := wallTime(in.host, youngest); ok && youngest > 0 {
-		r.Edited = newest.After(begun.Add(editedAfter))
-	}
+	r.Newest = newest
 	return nil
+}
+
+// Read says whether processes that began at start (clock ticks after boot) have
+// read the files as they are now.
+func (r *Running) Read(h *probe.Host, start uint64) bool {
+	begun, ok := wallTime(h, start)
+	return !ok || !r.Newest.After(begun.Add(editedAfter))
 }
 
 func export(list []*directive) []*Directive {

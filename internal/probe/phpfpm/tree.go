@@ -55,4 +55,16 @@ func ListenAddresses(value string) []string {
 
 // IsMaster says whether a process's title is that of a master that has read
 // its configuration.
-func IsMaster(title string) bool { return len(title) > len(masterTitle) && title[:len(masterTitle)] == masterTitle }
+func IsMaster(title string) bool {
+	return len(title) > len(masterTitle) && title[:len(masterTitle)] == masterTitle
+}
+
+// Parse parses the text of one file; includes stay what they are.
+func Parse(src []byte, file string) ([]Entry, error) {
+	list, err := parseIni(src, file)
+	var all []Entry
+	for _, e := range list {
+		all = append(all, Entry{e.section, e.key, e.value, e.file, e.line})
+	}
+	return all, err
+}

@@ -30,7 +30,8 @@ func Tracer() trace.Tracer {
 		Cost:        cost,
 		Blind:       blind,
 		ByHand:      "perf top; or perf record -F 99 -a -g, then perf report; or profile-bpfcc -F 99 10",
-		Start:       func() (trace.Running, error) { return Start() },
+		Start:       func() (trace.Running, error) { return Start(Hertz) },
+		StartLight:  func() (trace.Running, error) { return Start(SparseHertz) },
 	}
 }
 
@@ -41,7 +42,8 @@ script, with file and line; of node --perf-basic-prof and of JVMs with a perf ma
 agent, the names of compiled functions.
 
 One sample stands for 1/99 of a second. The file that -o writes is a pprof
-profile: go tool pprof FILE, speedscope FILE.`
+profile: go tool pprof FILE, speedscope FILE. In a run at level light it looks
+19 times a second, and one sample stands for 1/19 of a second.`
 
 const cost = "6 to 20 µs of BPF run time a sample, 99 samples a second on each busy CPU: 0.06 to 0.2 % of it (Linux 6.18); " +
 	"fetching samples and naming functions 0.2 to 0.6 % of one CPU, and 0.1 s of it once, at the start"
@@ -61,6 +63,7 @@ var blind = []string{
 // Trace is the tracer at work. It is not safe for concurrent use.
 type Trace struct {
 	*trace.Set
+	hertz int // samples a second of CPU time
 	names *symbol.Resolver
 	php   php
 	taken *taken
@@ -75,8 +78,9 @@ type Trace struct {
 	foreign bool
 }
 
-// Start attaches the program. The caller closes it.
-func Start() (*Trace, error) {
+// Start attaches the program, to look at each CPU hertz times a second. The caller
+// closes it.
+func Start(hertz int) (*Trace, error) {
 	spec, err := loadBpf()
 	if err != nil {
 		return nil, err
@@ -87,7 +91,7 @@ func Start() (*Trace, error) {
 	}
 	size := min(max(smallestMap, perCPU*cpus), largestMap)
 	spec.Maps[bpfMapSamples].MaxEntries, spec.Maps[bpfMapStacks].MaxEntries = uint32(size), uint32(size)
-	return start(spec)
+	return start(spec, hertz)
 }
 
 // The room for samples and stacks between two looks: twice what a CPU can take in
@@ -98,10 +102,10 @@ const (
 	largestMap  = 16384
 )
 
-func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+func start(spec *ebpf.CollectionSpec, hertz int) (*Trace, error) {
 	names := symbol.New()
 	t := &Trace{
-		names: names, php: php{names, map[string]phpGlobals{}},
+		hertz: hertz, names: names, php: php{names, map[string]phpGlobals{}},
 		asked: map[uint32]string{}, kept: map[keptKey][]uint32{}, foreign: foreign(),
 	}
 	// All that takes time comes before the first sample.
@@ -113,7 +117,7 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 	}
 	_ = names.KernelErr()                         // reads the kernel's names; that there are none is for the report
 	spec.Programs[sampler].AttachTo = "cpu-clock" // for people; the kernel is told by attach
-	set, err := trace.LoadWith(spec, needs, map[string]trace.Attach{sampler: attach})
+	set, err := trace.LoadWith(spec, needs, map[string]trace.Attach{sampler: t.attach})
 	if err != nil {
 		return nil, errors.Join(err, names.Close())
 	}
@@ -187,7 +191,7 @@ func (t *Trace) Profile() (*profile.Profile, error) {
 	if err := t.fetch(); err != nil {
 		return nil, err
 	}
-	const period = int64(time.Second) / Hertz
+	period := int64(time.Second) / int64(t.hertz)
 	samples := t.taken.samples()
 	for i := range samples {
 		samples[i].Values = append(samples[i].Values, samples[i].Values[0]*period)

@@ -102,7 +102,7 @@ func begun(t *testing.T, name, program string, env []string, args ...string) (pi
 func started(t *testing.T) *Trace {
 	t.Helper()
 	tracetest.Need(t, Tracer())
-	tr, err := Start()
+	tr, err := Start(Hertz)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestLossIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec.Maps[bpfMapSamples].MaxEntries, spec.Maps[bpfMapStacks].MaxEntries = 1, 1
-	tr, err := start(spec)
+	tr, err := start(spec, Hertz)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,22 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hertz is how often each CPU is looked at: a prime, so as not to run in step with
-// what happens 100 times a second.
-const Hertz = 99
+// How often each CPU is looked at in a second: not 100 or 20, so as not to run in
+// step with what happens as often. What a look costs is the timer's interrupt, on
+// a virtual machine some 100 µs of each CPU.
+const (
+	Hertz       = 99
+	SparseHertz = 19
+)
 
 // events are the clocks that run the program, one on each CPU.
 type events []int
 
 // attach starts a clock on every CPU that is there.
-func attach(program *ebpf.Program) (io.Closer, error) {
+func (t *Trace) attach(program *ebpf.Program) (io.Closer, error) {
 	cpus, err := ebpf.PossibleCPU()
 	if err != nil {
 		return nil, fmt.Errorf("count the CPUs: %w", err)
 	}
 	var all events
 	for cpu := range cpus {
-		fd, err := clock(cpu, program)
+		fd, err := clock(cpu, t.hertz, program)
 		if errors.Is(err, unix.ENODEV) { // it is switched off
 			continue
 		}
@@ -37,10 +41,10 @@ func attach(program *ebpf.Program) (io.Closer, error) {
 	return all, nil
 }
 
-func clock(cpu int, program *ebpf.Program) (int, error) {
+func clock(cpu, hertz int, program *ebpf.Program) (int, error) {
 	attr := unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})),
-		Sample: Hertz, Bits: unix.PerfBitFreq | unix.PerfBitDisabled | unix.PerfBitExcludeIdle,
+		Sample: uint64(hertz), Bits: unix.PerfBitFreq | unix.PerfBitDisabled | unix.PerfBitExcludeIdle,
 	}
 	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
 	if err != nil {

@@ -72,7 +72,7 @@ func (t *Trace) Report(elapsed time.Duration) (trace.Report, error) {
 	if err := t.fetch(); err != nil {
 		return nil, err
 	}
-	s := Seen{Elapsed: elapsed, Hertz: Hertz, Groups: t.taken.list(), Stacks: listOf(t.taken.hottest(listedStacks)), all: t.taken.copy().samples}
+	s := Seen{Elapsed: elapsed, Hertz: t.hertz, Groups: t.taken.list(), Stacks: listOf(t.taken.hottest(listedStacks)), all: t.taken.copy().samples}
 	if err := t.names.KernelErr(); err != nil {
 		s.Unnamed = err.Error()
 	}

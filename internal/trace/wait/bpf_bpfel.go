@@ -22,15 +22,10 @@ type bpfBlocked struct {
 	Cpu      uint64
 	Switches uint64
 	Resumed  uint64
-	Cause    struct {
-		_      structs.HostLayout
-		Addr   [16]uint8
-		Port   uint16
-		Peer   uint8
-		Client uint8
-		Reason uint8
-		Unused [3]uint8
-	}
+	Group    bpfGroup
+	Number   uint32
+	NoTarget bool
+	_        [7]byte
 }
 
 type bpfCall uint32
@@ -51,20 +46,21 @@ const (
 	bpfCallCALL_DISK      bpfCall = 12
 )
 
-type bpfGroup struct {
-	_           structs.HostLayout
-	Ns          uint64
-	Blocks      uint64
-	OtherNs     uint64
-	OtherBlocks uint64
-	Length      [26]uint64
+type bpfCause struct {
+	_      structs.HostLayout
+	Addr   [16]uint8
+	Port   uint16
+	Peer   uint8
+	Client uint8
+	Reason uint8
+	Unused [3]uint8
 }
 
-type bpfGroupKey struct {
-	_      structs.HostLayout
-	Netns  uint32
-	Comm   [16]uint8
-	Reason uint32
+type bpfGroup struct {
+	_     structs.HostLayout
+	Netns uint32
+	Comm  [16]uint8
+	Cause bpfCause
 }
 
 type bpfPath struct {
@@ -76,10 +72,11 @@ type bpfPath struct {
 type bpfPeer uint32
 
 const (
-	bpfPeerPEER_NONE bpfPeer = 0
-	bpfPeerPEER_IPV4 bpfPeer = 1
-	bpfPeerPEER_IPV6 bpfPeer = 2
-	bpfPeerPEER_UNIX bpfPeer = 3
+	bpfPeerPEER_NONE  bpfPeer = 0
+	bpfPeerPEER_IPV4  bpfPeer = 1
+	bpfPeerPEER_IPV6  bpfPeer = 2
+	bpfPeerPEER_UNIX  bpfPeer = 3
+	bpfPeerPEER_OTHER bpfPeer = 4
 )
 
 type bpfReason uint32
@@ -101,35 +98,21 @@ const (
 	bpfReasonREASON_UNINTERRUPTIBLE_OTHER bpfReason = 13
 )
 
-type bpfTarget struct {
+type bpfSum struct {
 	_      structs.HostLayout
 	Ns     uint64
 	Blocks uint64
-}
-
-type bpfTargetKey struct {
-	_     structs.HostLayout
-	Netns uint32
-	Comm  [16]uint8
-	Cause struct {
-		_      structs.HostLayout
-		Addr   [16]uint8
-		Port   uint16
-		Peer   uint8
-		Client uint8
-		Reason uint8
-		Unused [3]uint8
-	}
+	Length [26]uint64
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	bpfMapGroups       = "groups"
+	bpfMapNumbers      = "numbers"
 	bpfMapOnly         = "only"
 	bpfMapPaths        = "paths"
-	bpfMapTargets      = "targets"
+	bpfMapSums         = "sums"
 	bpfMapTasks        = "tasks"
 	bpfProgWaitLook    = "wait_look"
 	bpfProgWaitSwitch  = "wait_switch"
@@ -142,6 +125,8 @@ const (
 	bpfVarLostTasks    = "lost_tasks"
 	bpfVarOnlySome     = "only_some"
 	bpfVarResumedAt    = "resumed_at"
+	bpfVarSumCount     = "sum_count"
+	bpfVarTargetCount  = "target_count"
 	bpfVarUnusedCall   = "unused_call"
 	bpfVarUnusedPeer   = "unused_peer"
 	bpfVarUnusedReason = "unused_reason"
@@ -197,10 +182,10 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	Groups  *ebpf.MapSpec `ebpf:"groups"`
+	Numbers *ebpf.MapSpec `ebpf:"numbers"`
 	Only    *ebpf.MapSpec `ebpf:"only"`
 	Paths   *ebpf.MapSpec `ebpf:"paths"`
-	Targets *ebpf.MapSpec `ebpf:"targets"`
+	Sums    *ebpf.MapSpec `ebpf:"sums"`
 	Tasks   *ebpf.MapSpec `ebpf:"tasks"`
 }
 
@@ -217,6 +202,8 @@ type bpfVariableSpecs struct {
 	LostTasks    *ebpf.VariableSpec `ebpf:"lost_tasks"`
 	OnlySome     *ebpf.VariableSpec `ebpf:"only_some"`
 	ResumedAt    *ebpf.VariableSpec `ebpf:"resumed_at"`
+	SumCount     *ebpf.VariableSpec `ebpf:"sum_count"`
+	TargetCount  *ebpf.VariableSpec `ebpf:"target_count"`
 	UnusedCall   *ebpf.VariableSpec `ebpf:"unused_call"`
 	UnusedPeer   *ebpf.VariableSpec `ebpf:"unused_peer"`
 	UnusedReason *ebpf.VariableSpec `ebpf:"unused_reason"`
@@ -242,19 +229,19 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	Groups  *ebpf.Map `ebpf:"groups"`
+	Numbers *ebpf.Map `ebpf:"numbers"`
 	Only    *ebpf.Map `ebpf:"only"`
 	Paths   *ebpf.Map `ebpf:"paths"`
-	Targets *ebpf.Map `ebpf:"targets"`
+	Sums    *ebpf.Map `ebpf:"sums"`
 	Tasks   *ebpf.Map `ebpf:"tasks"`
 }
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
-		m.Groups,
+		m.Numbers,
 		m.Only,
 		m.Paths,
-		m.Targets,
+		m.Sums,
 		m.Tasks,
 	)
 }
@@ -272,6 +259,8 @@ type bpfVariables struct {
 	LostTasks    *ebpf.Variable `ebpf:"lost_tasks"`
 	OnlySome     *ebpf.Variable `ebpf:"only_some"`
 	ResumedAt    *ebpf.Variable `ebpf:"resumed_at"`
+	SumCount     *ebpf.Variable `ebpf:"sum_count"`
+	TargetCount  *ebpf.Variable `ebpf:"target_count"`
 	UnusedCall   *ebpf.Variable `ebpf:"unused_call"`
 	UnusedPeer   *ebpf.Variable `ebpf:"unused_peer"`
 	UnusedReason *ebpf.Variable `ebpf:"unused_reason"`

@@ -9,29 +9,23 @@
 
 #define WAIT_SLOTS 26 /* under 1 µs, 2 µs, … 16.8 s, more */
 
-struct group_key {
+#define BPF_MAP_TYPE_PERCPU_ARRAY 6
+
+#define MAX_SUMS 1536
+#define MAX_TARGETS 512 /* of them, those towards somebody */
+#define NO_ROOM 0xffffffff /* beyond the bound; in no array */
+
+/* Whose waits, and what for. */
+struct group {
 	__u32 netns;
 	__u8 comm[TASK_COMM_LEN]; /* of the process, not of the thread */
-	__u32 reason;
-};
-
-struct group {
-	__u64 ns;     /* where there is no target */
-	__u64 blocks;
-	__u64 other_ns; /* where the target found no room */
-	__u64 other_blocks;
-	__u64 length[WAIT_SLOTS]; /* of all */
-};
-
-struct target_key {
-	__u32 netns;
-	__u8 comm[TASK_COMM_LEN];
 	struct cause cause;
 };
 
-struct target {
+struct sum {
 	__u64 ns;
 	__u64 blocks;
+	__u64 length[WAIT_SLOTS];
 };
 
 /* A wait ends at a wake-up. But on Linux 6.18 programs were seen not to run for one
@@ -46,7 +40,9 @@ struct blocked {
 	__u64 cpu;
 	__u64 switches;
 	__u64 resumed;  /* the value of resumed_at then */
-	struct cause cause;
+	struct group group;
+	__u32 number;   /* of its sum; 0 before the first wait */
+	bool no_target; /* it found no room */
 };
 
 /* Kept for bpf2go, so that a test can hold their order against Go's. */
@@ -63,19 +59,22 @@ volatile __u64 lost_targets; /* waits towards targets beyond the bound */
 volatile __u64 lost_tasks;   /* waits of threads that could not be remembered */
 volatile __u64 lost_switches; /* waits whose beginning was not seen */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct group_key);
-	__type(value, struct group);
-} groups SEC(".maps");
+volatile __u32 sum_count;    /* numbers given away, from 1 on */
+volatile __u32 target_count; /* of them, those towards somebody */
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 512);
-	__type(key, struct target_key);
-	__type(value, struct target);
-} targets SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_SUMS);
+	__type(key, struct group);
+	__type(value, __u32);
+} numbers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_SUMS + 1);
+	__type(key, __u32);
+	__type(value, struct sum);
+} sums SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -84,58 +83,76 @@ struct {
 	__type(value, struct blocked);
 } tasks SEC(".maps");
 
-static __always_inline struct group *group_of(struct target_key *t)
+/* number_of returns the number of a group's sum; a new one gets the next. */
+static __always_inline __u32 number_of(struct group *g)
 {
-	static const struct group nothing;
-	struct group_key k = {.netns = t->netns, .reason = t->cause.reason};
+	__u32 *there = bpf_map_lookup_elem(&numbers, g), next;
 
-	__builtin_memcpy(k.comm, t->comm, sizeof(k.comm));
-	struct group *g = bpf_map_lookup_elem(&groups, &k);
-	if (g)
-		return g;
-	bpf_map_update_elem(&groups, &k, &nothing, BPF_NOEXIST);
-	g = bpf_map_lookup_elem(&groups, &k);
-	if (!g)
-		count(&lost_groups);
-	return g;
+	if (there)
+		return *there;
+	if (sum_count >= MAX_SUMS)
+		return NO_ROOM;
+	if (g->cause.peer != PEER_NONE && g->cause.peer != PEER_OTHER &&
+	    (target_count >= MAX_TARGETS || __sync_fetch_and_add(&target_count, 1) >= MAX_TARGETS))
+		return NO_ROOM;
+	next = __sync_fetch_and_add(&sum_count, 1) + 1;
+	if (next > MAX_SUMS)
+		return NO_ROOM;
+	bpf_map_update_elem(&numbers, g, &next, BPF_NOEXIST); /* may lose to another CPU, which is well */
+	there = bpf_map_lookup_elem(&numbers, g);
+	return there ? *there : NO_ROOM;
 }
 
-static __always_inline struct target *target_of(struct target_key *k)
+static __always_inline bool same(struct group *a, struct group *b)
 {
-	static const struct target nothing;
-	struct target *t = bpf_map_lookup_elem(&targets, k);
+	__u32 differ = 0, *x = (__u32 *)a, *y = (__u32 *)b;
 
-	if (t)
-		return t;
-	bpf_map_update_elem(&targets, k, &nothing, BPF_NOEXIST);
-	t = bpf_map_lookup_elem(&targets, k);
-	if (!t)
+#pragma unroll
+	for (int i = 0; i < sizeof(*a) / sizeof(*x); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+/* number_of_other is for a group whose target found no room. */
+static __always_inline __u32 number_of_other(struct group *g)
+{
+	struct group other = {.netns = g->netns, .cause = {.reason = g->cause.reason, .peer = PEER_OTHER}};
+
+	__builtin_memcpy(other.comm, g->comm, sizeof(other.comm));
+	return number_of(&other);
+}
+
+/* set_group notes whose wait it is and what for. Mostly it is the same as the last
+ * time, and then no look-up is needed. */
+static __always_inline void set_group(struct blocked *b, struct group *now)
+{
+	if (!b->number || !same(&b->group, now)) {
+		b->group = *now;
+		b->number = number_of(now);
+		b->no_target = b->number == NO_ROOM && now->cause.peer != PEER_NONE;
+		if (b->no_target)
+			b->number = number_of_other(now);
+	}
+	if (b->no_target)
 		count(&lost_targets);
-	return t;
 }
 
 /* add counts a part of a thread's wait; whole is the length of all of it once it
- * has ended, else 0. Atomic, since a wake-up may interrupt the look. */
-static __always_inline void add(struct task_struct *t, struct cause *c, __u64 part, __u64 whole)
+ * has ended, else 0. A CPU's sums are its own, but a switch may interrupt the look
+ * there: so the look adds in one step. */
+static __always_inline void add(__u32 number, __u64 part, __u64 whole)
 {
-	struct target_key k = {.cause = *c};
+	struct sum *s = bpf_map_lookup_elem(&sums, &number);
 
-	k.netns = netns_of(t);
-	group_name(k.comm, t);
-	struct group *g = group_of(&k);
-	if (!g)
+	if (!s) {
+		count(&lost_groups);
 		return;
-	__u64 *ns = &g->ns, *blocks = &g->blocks;
-	if (c->peer != PEER_NONE) {
-		struct target *to = target_of(&k);
-		ns = to ? &to->ns : &g->other_ns;
-		blocks = to ? &to->blocks : &g->other_blocks;
 	}
-	__sync_fetch_and_add(ns, part);
+	__sync_fetch_and_add(&s->ns, part);
 	if (!whole)
 		return;
-	count(blocks);
-	count(&g->length[log2_slot(whole, WAIT_SLOTS)]);
+	count(&s->blocks);
+	count(&s->length[log2_slot(whole, WAIT_SLOTS)]);
 }
 
 static __always_inline __u32 state_of(__u64 *ctx, struct task_struct *prev)
@@ -151,7 +168,7 @@ static __always_inline void finish(struct task_struct *t, struct blocked *b, __u
 {
 	__u64 since = b->since, began = b->began;
 	__u64 part = ran - since, whole = ran - began, in_queue = queued(t) - b->queued;
-	struct cause c = b->cause;
+	__u32 number = b->number;
 
 	if (!since || ran < since || __sync_val_compare_and_swap(&b->since, since, 0) != since)
 		return;
@@ -159,16 +176,17 @@ static __always_inline void finish(struct task_struct *t, struct blocked *b, __u
 		return;
 	part = part > in_queue ? part - in_queue : 0;
 	whole = whole > in_queue ? whole - in_queue : 1;
-	add(t, &c, part, began ? whole : 0);
+	add(number, part, began ? whole : 0);
 }
 
 static __always_inline void begin(struct blocked *b, struct task_struct *t, __u32 state, bool current, __u64 now)
 {
 	struct call_at at = {};
-	struct cause c = {};
+	struct group g = {.netns = netns_of(t)};
 
-	why(&c, &at, t, state, current);
-	b->cause = c;
+	group_name(g.comm, t);
+	why(&g.cause, &at, t, state, current);
+	set_group(b, &g);
 	b->queued = queued(t);
 	b->cpu = t->se.sum_exec_runtime;
 	b->ran = 0;
@@ -206,16 +224,24 @@ static __always_inline void leave(__u64 *ctx, struct task_struct *t, __u64 now)
 	begin(b, t, state, true, now);
 }
 
+static __always_inline bool counts(struct task_struct *t)
+{
+	return !(t->flags & PF_KTHREAD) && !is_ours(t->tgid);
+}
+
 SEC("tp_btf/sched_switch")
 int wait_switch(__u64 *ctx)
 {
 	struct task_struct *prev = (struct task_struct *)ctx[1];
 	struct task_struct *next = (struct task_struct *)ctx[2];
-	__u64 now = bpf_ktime_get_ns();
+	bool leaves = counts(prev), comes = counts(next);
 
-	if (!(prev->flags & PF_KTHREAD))
+	if (!leaves && !comes) /* as a load engine of ours and the idle task, in turns */
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	if (leaves)
 		leave(ctx, prev, now);
-	if (next->flags & PF_KTHREAD)
+	if (!comes)
 		return 0;
 	struct blocked *b = bpf_task_storage_get(&tasks, next, 0, 0);
 	if (b && b->since)
@@ -241,14 +267,14 @@ int wait_look(struct bpf_iter__task *ctx)
 	struct blocked *b = bpf_task_storage_get(&tasks, t, 0, sleeps ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!b)
 		return 0;
-	struct cause c = b->cause;
+	__u32 number = b->number;
 	__u64 now = bpf_ktime_get_ns(), since = b->since;
 	if (!sleeps)
 		finish(t, b, b->ran);
 	else if (since <= resumed_at) /* it slept before we looked */
 		begin(b, t, t->__state, false, now);
 	else if (now > since && !b->ran && __sync_val_compare_and_swap(&b->since, since, now) == since)
-		add(t, &c, now - since, 0);
+		add(number, now - since, 0);
 	return 0;
 }
 

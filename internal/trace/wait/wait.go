@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +77,8 @@ type Snapshot struct {
 // Trace is the tracer at work. It is not safe for concurrent use.
 type Trace struct {
 	*trace.Set
-	tasks *link.Iter
+	tasks   *link.Iter
+	numbers map[uint32]bpfGroup // whose sums they are
 }
 
 // Start attaches the programs. The caller closes it.
@@ -104,7 +104,7 @@ func start(spec *ebpf.CollectionSpec, hasPrevState bool) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{}
+	t := &Trace{numbers: map[uint32]bpfGroup{}}
 	t.Set, err = trace.LoadWith(spec, needs, map[string]trace.Attach{atRead: t.attachIter})
 	if err != nil {
 		return nil, err
@@ -158,16 +158,16 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err := t.look(); err != nil {
 		return Snapshot{}, err
 	}
-	targets, err := t.targets()
+	if err := t.readNumbers(); err != nil {
+		return Snapshot{}, err
+	}
+	groups, err := t.groups()
 	if err != nil {
 		return Snapshot{}, err
 	}
-	var s Snapshot
-	err = trace.EachPerCPU(t.Maps.Maps[bpfMapGroups], func(key *bpfGroupKey, cpus []bpfGroup) {
-		s.Groups = append(s.Groups, sum(key, cpus, targets[*key]))
-	})
-	if err != nil {
-		return Snapshot{}, fmt.Errorf("read the groups of waits: %w", err)
+	s := Snapshot{}
+	for _, g := range groups {
+		s.Groups = append(s.Groups, g.sorted())
 	}
 	slices.SortFunc(s.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Blocked(), a.Blocked()), strings.Compare(a.Name, b.Name), strings.Compare(a.Reason, b.Reason))
@@ -176,61 +176,78 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	return s, err
 }
 
-// sum adds up what each CPU counted. to are the targets of which more is known.
-func sum(key *bpfGroupKey, cpus []bpfGroup, to map[string]Target) Group {
-	g := Group{
-		NetNS: key.Netns, Name: trace.Comm(key.Comm[:]), Reason: reason.Reason(key.Reason).String(),
-		Lengths: make(trace.Histogram, len(bpfGroup{}.Length)), Targets: []Target{},
+// readNumbers learns whose sums the numbers are, which never changes.
+func (t *Trace) readNumbers() error {
+	var n uint32
+	if err := t.Maps.Variables[bpfVarSumCount].Get(&n); err != nil {
+		return fmt.Errorf("count the sums of waits: %w", err)
 	}
-	none, other := Target{}, Target{Towards: "other"}
-	for i := range cpus {
-		c := &cpus[i]
-		none.Blocked += time.Duration(c.Ns)
-		none.Blocks += c.Blocks
-		other.Blocked += time.Duration(c.OtherNs)
-		other.Blocks += c.OtherBlocks
-		for slot, n := range c.Length {
-			g.Lengths[slot] += n
-		}
+	if int(n) == len(t.numbers) {
+		return nil
 	}
-	for _, target := range append(slices.Collect(maps.Values(to)), none, other) {
-		if target.Blocked > 0 {
-			g.Targets = append(g.Targets, target)
-		}
+	if err := trace.Each(t.Maps.Maps[bpfMapNumbers], func(g *bpfGroup, number *uint32) { t.numbers[*number] = *g }); err != nil {
+		return fmt.Errorf("read whose the sums of waits are: %w", err)
 	}
-	slices.SortFunc(g.Targets, func(a, b Target) int {
-		return cmp.Or(cmp.Compare(b.Blocked, a.Blocked), strings.Compare(a.Towards, b.Towards))
-	})
-	return g
+	return nil
 }
 
-// targets reads whom each group waited for, by the label.
-func (t *Trace) targets() (map[bpfGroupKey]map[string]Target, error) {
+// groups reads the sums; those of one group are of its targets.
+func (t *Trace) groups() (map[groupKey]*Group, error) {
 	paths, err := t.paths()
 	if err != nil {
 		return nil, err
 	}
-	targets := map[bpfGroupKey]map[string]Target{}
-	err = trace.EachPerCPU(t.Maps.Maps[bpfMapTargets], func(key *bpfTargetKey, cpus []bpfTarget) {
-		c := &key.Cause
-		peer := reason.Peer{Addr: c.Addr, Port: c.Port, Kind: c.Peer, Client: c.Client > 0}
-		label := peer.Towards(func(key uint64) string { return paths[key] })
-		group := bpfGroupKey{Netns: key.Netns, Comm: key.Comm, Reason: uint32(c.Reason)}
-		if targets[group] == nil {
-			targets[group] = map[string]Target{}
+	groups := map[groupKey]*Group{}
+	for number, whose := range t.numbers {
+		var cpus []bpfSum
+		if err := t.Maps.Maps[bpfMapSums].Lookup(number, &cpus); err != nil {
+			return nil, fmt.Errorf("read a sum of waits: %w", err)
 		}
-		target := targets[group][label] // a Unix socket that was bound again has the same path
-		target.Towards = label
-		for _, cpu := range cpus {
-			target.Blocked += time.Duration(cpu.Ns)
-			target.Blocks += cpu.Blocks
+		key := groupKey{whose.Netns, trace.Comm(whose.Comm[:]), reason.Reason(whose.Cause.Reason).String()}
+		if groups[key] == nil {
+			groups[key] = &Group{NetNS: key.netns, Name: key.name, Reason: key.reason, Lengths: make(trace.Histogram, len(bpfSum{}.Length)), Targets: []Target{}}
 		}
-		targets[group][label] = target
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the targets of waits: %w", err)
+		groups[key].add(label(&whose.Cause, paths), cpus)
 	}
-	return targets, nil
+	return groups, nil
+}
+
+type groupKey struct {
+	netns        uint32
+	name, reason string
+}
+
+// label words a target as the label towards.
+func label(c *bpfCause, paths map[uint64]string) string {
+	peer := reason.Peer{Addr: c.Addr, Port: c.Port, Kind: c.Peer, Client: c.Client > 0}
+	return peer.Towards(func(key uint64) string { return paths[key] })
+}
+
+// add adds what each CPU counted. A Unix socket that was bound again has the same
+// path as before, so that a target may come twice.
+func (g *Group) add(towards string, cpus []bpfSum) {
+	at := slices.IndexFunc(g.Targets, func(t Target) bool { return t.Towards == towards })
+	if at < 0 {
+		at = len(g.Targets)
+		g.Targets = append(g.Targets, Target{Towards: towards})
+	}
+	target := &g.Targets[at]
+	for i := range cpus {
+		target.Blocked += time.Duration(cpus[i].Ns)
+		target.Blocks += cpus[i].Blocks
+		for slot, n := range cpus[i].Length {
+			g.Lengths[slot] += n
+		}
+	}
+}
+
+// sorted is the group with the targets that it did wait for, the longest first.
+func (g *Group) sorted() Group {
+	g.Targets = slices.DeleteFunc(g.Targets, func(t Target) bool { return t.Blocked == 0 })
+	slices.SortFunc(g.Targets, func(a, b Target) int {
+		return cmp.Or(cmp.Compare(b.Blocked, a.Blocked), strings.Compare(a.Towards, b.Towards))
+	})
+	return *g
 }
 
 func (t *Trace) paths() (map[uint64]string, error) {

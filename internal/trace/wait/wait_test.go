@@ -353,7 +353,7 @@ func TestLossIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Maps[bpfMapGroups].MaxEntries = 1
+	spec.Maps[bpfMapNumbers].MaxEntries = 1
 	tr, err := start(spec, newer(t))
 	if err != nil {
 		t.Fatal(err)

@@ -133,6 +133,7 @@ const (
 	peerIPv4
 	peerIPv6
 	peerUnix
+	peerOther
 )
 
 // Peer is the far side of a connection, as struct cause in reason.h tells it.
@@ -145,7 +146,7 @@ type Peer struct {
 
 // Towards words a peer as the label towards: "10.0.0.5:5432" whom we connected
 // to, "clients@10.0.0.1:9000" who connects to us there, "unix:/run/x.sock" and
-// "unix:@name" (an abstract one) likewise; "" for none. path returns the path of
+// "unix:@name" (an abstract one) likewise; "other" for one beyond the tracer's bound, "" for none. path returns the path of
 // a Unix socket by its key.
 func (p Peer) Towards(path func(key uint64) string) string {
 	var at string
@@ -156,6 +157,8 @@ func (p Peer) Towards(path func(key uint64) string) string {
 		at = netip.AddrPortFrom(netip.AddrFrom16(p.Addr).Unmap(), p.Port).String()
 	case peerUnix:
 		at = "unix:" + path(binary.NativeEndian.Uint64(p.Addr[:]))
+	case peerOther:
+		return "other"
 	default:
 		return ""
 	}

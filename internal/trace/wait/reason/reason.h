@@ -47,6 +47,7 @@ enum peer {
 	PEER_IPV4,
 	PEER_IPV6,
 	PEER_UNIX,
+	PEER_OTHER, /* one beyond the bound */
 };
 
 /* Why a thread is blocked. */

@@ -1,0 +1,323 @@
+package change
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe"
+)
+
+func TestOnlyOneHasTheJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "changes")
+	j, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "wait until it has ended") {
+		t.Errorf("a second one: %v", err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j, err = Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	if list, err := ReadEntries(filepath.Join(dir, "nosuch")); err != nil || len(list) > 0 {
+		t.Errorf("no journal: %v, %v", list, err)
+	}
+}
+
+func TestWhatOthersChangedIsLeftAlone(t *testing.T) {
+	s := sleeper(t)
+	j := open(t)
+	e := must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	at := e.Parts[0].Place
+	if err := at.set("99"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Undo(t.Context(), e.ID, false); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), `is "99" now`) {
+		t.Errorf("undo: %v", err)
+	}
+	if now, _ := at.get(); now != "99" {
+		t.Errorf("it was overwritten with %s", now)
+	}
+	if _, err := j.Undo(t.Context(), e.ID, true); err != nil {
+		t.Error(err)
+	}
+	if now, _ := at.get(); now != e.Old {
+		t.Errorf("it is %s, want %s", now, e.Old)
+	}
+	if _, err := j.Undo(t.Context(), e.ID, false); err == nil {
+		t.Error("it was taken back twice")
+	}
+}
+
+func TestEditedFileIsLeftAlone(t *testing.T) {
+	w := startNginx(t)
+	j := open(t)
+	e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+	file := w.Dir + "/nginx.conf"
+	edited := read(t, file) + "# mine\n"
+	if err := os.WriteFile(file, []byte(edited), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Undo(t.Context(), e.ID, false); !errors.Is(err, ErrChanged) || read(t, file) != edited {
+		t.Errorf("undo: %v", err)
+	}
+	if _, err := j.Undo(t.Context(), e.ID, true); err != nil || read(t, file) != nginxConf {
+		t.Errorf("undo by force: %v", err)
+	}
+}
+
+func TestStepThatIsTooOld(t *testing.T) {
+	s := sleeper(t)
+	j := open(t)
+	step, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := step.parts[0].Place.set("55"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := j.Apply(t.Context(), step); !errors.Is(err, ErrChanged) || e.ID != 0 || len(j.Entries()) > 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestWhatHasEndedIsSaidToHave(t *testing.T) {
+	s := sleeper(t)
+	j := open(t)
+	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	must(t, j, s.Host, Change{Kind: Limit, Name: "nofile", To: "77", PID: s.PID})
+	s.Signal(unix.SIGKILL)
+	s.Until("it ended", func() bool { st, err := readStat(proc(s.PID, "stat")); return err != nil || st.state == 'Z' })
+	if err := s.Host.Close(); err != nil { // the last one that holds the namespace
+		t.Fatal(err)
+	}
+	for _, r := range undoAll(t, j) {
+		if len(r.Sentences) != 1 || !strings.Contains(r.Sentences[0], "is gone") || r.Entry.State != Undone {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// After a reboot settings are gone, files have stayed, and what runs now was
+// started with the changed file.
+func TestAfterAReboot(t *testing.T) {
+	w := startNginx(t)
+	before := snap(t, w.Host, w.Dir, w.PID)
+	j := open(t)
+	must(t, j, w.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+	for i := range j.entries {
+		j.entries[i].Boot = "another"
+		if s := j.entries[i].Service; s != nil {
+			s.Start++
+		}
+	}
+	results := undoAll(t, j)
+	if len(results) != 2 || !strings.Contains(results[1].Sentences[0], "a reboot has taken /proc/sys/net/core/somaxconn back") {
+		t.Errorf("%+v", results)
+	}
+	w.answers(t)
+	now := snap(t, w.Host, w.Dir, w.PID)
+	if now["/proc/sys/net/core/somaxconn"] != "1234\n" {
+		t.Error("a setting of another boot was written")
+	}
+	delete(before, "/proc/sys/net/core/somaxconn")
+	delete(now, "/proc/sys/net/core/somaxconn")
+	if d := cmp.Diff(before, now); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+func TestLeaveOut(t *testing.T) {
+	w := startNginx(t)
+	before := snap(t, w.Host, w.Dir, w.PID)
+	j := open(t)
+	one := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+	two := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_processes", To: "2"})
+	other := must(t, j, w.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	if _, err := j.Undo(t.Context(), one.ID, false); !errors.Is(err, ErrChanged) {
+		t.Errorf("what lies beneath was undone: %v", err)
+	}
+	again, err := j.LeaveOut(t.Context(), one.ID)
+	if err != nil || len(again) != 1 || again[two.ID].Change != two.Change || again[two.ID].State != Done {
+		t.Errorf("%+v, %v", again, err)
+	}
+	got := read(t, w.Dir+"/nginx.conf")
+	if !strings.Contains(got, "worker_processes 2;") || !strings.Contains(got, "worker_connections 64;") {
+		t.Errorf("the file:\n%s", got)
+	}
+	if e, err := j.find(other.ID); err != nil || e.State != Done {
+		t.Errorf("%+v, %v", e, err)
+	}
+	undoAll(t, j)
+	if d := cmp.Diff(before, snap(t, w.Host, w.Dir, w.PID)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+func TestNoRoomForTheJournal(t *testing.T) {
+	s := sleeper(t)
+	dir := t.TempDir()
+	if err := unix.Mount("plcg", dir, "tmpfs", 0, "size=8k"); err != nil {
+		t.Skipf("mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	before := snap(t, s.Host, s.Dir, s.PID)
+	j, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	step, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/full", make([]byte, 4096), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := j.Apply(t.Context(), step)
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "nothing was changed") || e.ID != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if d := cmp.Diff(before, snap(t, s.Host, s.Dir, s.PID)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+	if list, err := ReadEntries(dir); err != nil || len(list) > 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func TestFilesThatCannotBeWritten(t *testing.T) {
+	w := startNginx(t)
+	before := snap(t, w.Host, w.Dir, w.PID)
+	change := Change{Kind: Nginx, Name: "worker_connections", To: "99"}
+	j := open(t)
+	step, err := Prepare(w.Host, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(w.Dir, w.Dir, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("mount a directory on itself: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(w.Dir, unix.MNT_DETACH) })
+	if err := unix.Mount("", w.Dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Prepare(w.Host, change); !errors.Is(err, unix.EROFS) {
+		t.Errorf("look at a file on a read-only file system: %v", err)
+	}
+	if e, err := j.Apply(t.Context(), step); !errors.Is(err, unix.EROFS) || e.State != Failed {
+		t.Errorf("change it all the same: %+v, %v", e, err)
+	}
+	w.answers(t)
+	if d := cmp.Diff(before, snap(t, w.Host, w.Dir, w.PID)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+func TestKernelSaysNo(t *testing.T) {
+	s := sleeper(t)
+	before := snap(t, s.Host, s.Dir, s.PID)
+	j := open(t)
+	step, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.ipv4.ip_local_port_range", To: "60000 20"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := j.Apply(t.Context(), step); !errors.Is(err, unix.EINVAL) || e.State != Failed {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if d := cmp.Diff(before, snap(t, s.Host, s.Dir, s.PID)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+func TestInterfacesOfANamespace(t *testing.T) {
+	s := sleeper(t)
+	if err := s.Host.Do(exec.Command("ip", "link", "add", "plcg0", "type", "veth", "peer", "name", "plcg1").Run); err != nil {
+		t.Skipf("make an interface: %v", err)
+	}
+	j := open(t)
+	must(t, j, s.Host, Change{Kind: TxQueue, Name: "plcg0", To: "333"})
+	e := must(t, j, s.Host, Change{Kind: RPS, Name: "plcg0", To: "0-1"})
+	made := j.Entries()
+	if len(e.Parts) == 0 || string(e.Parts[0].New) != "3" {
+		t.Errorf("%+v", e)
+	}
+	for _, p := range j.Entries() {
+		for _, part := range p.Parts {
+			if now, err := part.Place.get(); err != nil || now != string(part.New) {
+				t.Errorf("%s: %q, %v", part.Place, now, err)
+			}
+		}
+	}
+	undoAll(t, j)
+	for _, p := range made {
+		for _, part := range p.Parts {
+			if now, err := part.Place.get(); err != nil || now != string(part.Old) {
+				t.Errorf("%s: %q, %v", part.Place, now, err)
+			}
+		}
+	}
+	if _, err := Prepare(s.Host, Change{Kind: Ring, Name: "plcg0 rx", To: "64"}); !errors.Is(err, ErrNotPossible) {
+		t.Errorf("the rings of a veth: %v", err)
+	}
+}
+
+func TestQuotaOfAControlGroup(t *testing.T) {
+	mounts := read(t, "/proc/self/mounts")
+	v1, v2 := cpuMounts(mounts)
+	dir := v1
+	if dir == "" {
+		dir = v2
+	}
+	dir += "/plcg-test"
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	h, err := probe.OpenHost("local", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	j := open(t)
+	e := must(t, j, h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 200000"})
+	if e.Scope != Cgroup {
+		t.Errorf("%+v", e)
+	}
+	undoAll(t, j)
+	for _, p := range e.Parts {
+		if now, err := p.Place.get(); err != nil || now != string(p.Old) {
+			t.Errorf("%s: %q, %v", p.Place, now, err)
+		}
+	}
+	must(t, j, h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 200000"})
+	// Another group of the same name is none of ours.
+	if err := errors.Join(os.Remove(dir), os.Mkdir(dir+"x", 0o755), os.Mkdir(dir, 0o755), os.Remove(dir+"x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range undoAll(t, j) {
+		if !strings.Contains(strings.Join(r.Sentences, " "), "is gone") {
+			t.Errorf("%+v", r)
+		}
+	}
+	if _, err := Prepare(h, Change{Kind: Quota, Cgroup: "/plcg-nosuch", To: "max"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such group: %v", err)
+	}
+	if _, err := Prepare(h, Change{Kind: IRQ, Name: "999999", To: "0"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no such interrupt: %v", err)
+	}
+}
