@@ -334,7 +334,9 @@ func (t *tuner) trials(ctx context.Context) error {
 		if step.Fix == nil || step.Fix.Outcome != model.OnTrial {
 			continue
 		}
-		if err := t.trial(ctx, step); err != nil {
+		if later := t.raisedLater(step); later > 0 {
+			step.Fix.Outcome, step.Fix.Sentence = model.Kept, fmt.Sprintf("step %d raised it further, and is judged for both", later)
+		} else if err := t.trial(ctx, step); err != nil {
 			return err
 		}
 		if t.Judge != nil {
@@ -342,6 +344,22 @@ func (t *tuner) trials(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// raisedLater is the later step that stands and changed the same settings, 0 for none.
+func (t *tuner) raisedLater(step *model.TuneStep) int {
+	for _, other := range t.result.Steps[step.Number:] {
+		if other.Fix == nil || other.Fix.Outcome != model.Kept {
+			continue
+		}
+		same := func(c model.TuneChange) bool {
+			return slices.ContainsFunc(other.Fix.Changes, func(d model.TuneChange) bool { return d.What == c.What && d.Host == c.Host })
+		}
+		if !slices.ContainsFunc(step.Fix.Changes, func(c model.TuneChange) bool { return !same(c) }) {
+			return other.Number
+		}
+	}
+	return 0
 }
 
 func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
