@@ -187,8 +187,9 @@ func judgeKept(dir string, list []*lab.Case) ([]*lab.Trial, error) {
 	if len(trials) == 0 {
 		return nil, fail(exitRunDir, fmt.Errorf("%s: no trial of these cases in it", dir))
 	}
+	builtIn := func(run string) (model.Report, error) { return judge(run, new(siteFlags)) }
 	for _, t := range trials {
-		if err := theLab().JudgeAgain(dir, t, judge, moved); err != nil {
+		if err := theLab().JudgeAgain(dir, t, builtIn, moved); err != nil {
 			// What it was judged to be then is not today's judgement.
 			t.Failure, t.Faulty, t.Then, t.Twin = err.Error(), nil, nil, nil
 		}
