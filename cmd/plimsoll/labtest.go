@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/lab"
+	"plimsoll/internal/model"
 )
 
 const labTestLong = `Runs cases, each several times, in an order shuffled by a seed, and holds every
