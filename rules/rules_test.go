@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"errors"
 	"testing"
 
 	"plimsoll/internal/diagnose"
@@ -11,13 +12,19 @@ import (
 	"plimsoll/rules"
 )
 
+func tested(t *testing.T) diagnose.Rules {
+	t.Helper()
+	set, err := diagnose.Load(rules.FS)
+	if err = errors.Join(err, set.ReadVectors()); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
 // TestRules holds the built-in rules to what check asks of any rule set, and
 // runs their vectors.
 func TestRules(t *testing.T) {
-	set, err := diagnose.Load(rules.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := tested(t)
 	known := append([]*model.Signal{}, load.Signals...)
 	for _, p := range probes.All() {
 		known = append(known, p.Signals...)
@@ -38,10 +45,7 @@ func TestRules(t *testing.T) {
 // TestNoMutantSurvives holds that each clue, its comparison and its threshold are
 // held in place by a vector.
 func TestNoMutantSurvives(t *testing.T) {
-	set, err := diagnose.Load(rules.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := tested(t)
 	survivors, stale := diagnose.Survivors(set)
 	for _, m := range survivors {
 		t.Errorf("%s: no vector notices", m)

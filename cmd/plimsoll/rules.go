@@ -128,6 +128,9 @@ reason, explanations that go round in a circle, fields that are missing. With
 	c.RunE = func(c *cobra.Command, args []string) error {
 		set, err := site.oneOf(c, args)
 		if err == nil {
+			err = fail(exitRules, set.ReadVectors())
+		}
+		if err == nil {
 			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals(w))...))
 		}
 		if *asJSON {
@@ -162,6 +165,9 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 	site.addRules(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		set, err := site.oneOf(c, args)
+		if err == nil {
+			err = fail(exitRules, set.ReadVectors())
+		}
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestTypedChanges(t *testing.T) {
-	rs, err := Load(set("{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {backlog: '{{.Subject.host}}:80', to: 9}, {person: look}]"))
+	rs, err := loadTested(set("{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {backlog: '{{.Subject.host}}:80', to: 9}, {person: look}]"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestEventsBeforeTheLoad(t *testing.T) {
 		"a baseline that saw no series": {"{baseline: [0s, 4s], hold: [4s, 14s]}", "_x4 2+2x9", "s|confirmed|"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rs, err := Load(set())
+			rs, err := loadTested(set())
 			if err != nil {
 				t.Fatal(err)
 			}

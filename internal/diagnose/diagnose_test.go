@@ -19,7 +19,7 @@ import (
 // writes each finding with its first clue.
 func evaluated(t *testing.T, vector string, status map[string]map[string]model.Status, changes ...string) string {
 	t.Helper()
-	rs, err := Load(set(changes...))
+	rs, err := loadTested(set(changes...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestChanges(t *testing.T) {
 		"{person: 'look at {{.Subject.host}}'}":                           "look at s",
 		"{sysctl: 'x.{{.Subject.host}}.max', to: 2 * limit_size + 0 * 1}": "sysctl -w x.s.max=201",
 	} {
-		rs, err := Load(set("{sysctl: x.max, to: 2 * limit_size}", change))
+		rs, err := loadTested(set("{sysctl: x.max, to: 2 * limit_size}", change))
 		if err != nil {
 			t.Errorf("%s: %v", change, err)
 			continue
@@ -146,7 +146,7 @@ func TestSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rs, err := Load(fstest.MapFS{"x/x.good/rule.yaml": {Data: []byte(strings.Replace(goodRule,
+	rs, err := loadTested(fstest.MapFS{"x/x.good/rule.yaml": {Data: []byte(strings.Replace(goodRule,
 		"increase(refused_total[$window])", "sum without (cpu) (rate(refused_total[$window]))", 1))}})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestARunWithoutSamplesIsAnError(t *testing.T) {
 
 // BenchmarkVectors answers: how long do the shipped rules' vectors take?
 func BenchmarkVectors(b *testing.B) {
-	rs, err := Load(rules.FS)
+	rs, err := loadTested(rules.FS)
 	if err != nil {
 		b.Fatal(err)
 	}

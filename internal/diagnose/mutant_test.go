@@ -28,7 +28,7 @@ func TestSurvivors(t *testing.T) {
 		if c.equivalent != "" {
 			fsys[equivalentFile] = &fstest.MapFile{Data: []byte(c.equivalent)}
 		}
-		rs, err := Load(fsys)
+		rs, err := loadTested(fsys)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -53,7 +53,7 @@ func lines(list []Mutant) string {
 func TestAnEquivalentNeedsAReason(t *testing.T) {
 	fsys := set()
 	fsys[equivalentFile] = &fstest.MapFile{Data: []byte("- {rule: x.good, clue: full, change: without it}")}
-	if _, err := Load(fsys); err == nil || !strings.Contains(err.Error(), "x.good: full: without it: want a why") {
+	if _, err := loadTested(fsys); err == nil || !strings.Contains(err.Error(), "x.good: full: without it: want a why") {
 		t.Errorf("%v, want a word about the why", err)
 	}
 }

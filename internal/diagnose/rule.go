@@ -74,8 +74,9 @@ type Rule struct {
 
 	// Path is the rule's folder within the rule set.
 	Path string `yaml:"-" json:"-"`
-	// Vectors are the rule's tests, nil without a tests.yaml.
+	// Vectors are the rule's tests: nil before ReadVectors, and without a tests.yaml.
 	Vectors []Vector `yaml:"-" json:"-"`
+	tests   []byte   // as they stand in tests.yaml
 
 	applies, impact *expression
 	source          *yaml.Node // the file, to tell lines by
@@ -131,8 +132,7 @@ type Lab struct {
 	Lookalikes []string `yaml:"lookalikes" json:"lookalikes"`
 }
 
-// Load reads a rule set: records.yaml, equivalent.yaml, and every rule.yaml with
-// the tests.yaml beside it. It returns all that is wrong at once, each with the
+// Load reads a rule set: records.yaml, equivalent.yaml, and every rule.yaml. It returns all that is wrong at once, each with the
 // file it is in; Check finds what only a look at the whole set can.
 func Load(fsys fs.FS) (Rules, error) { return load(fsys, "", records{}) }
 
@@ -210,10 +210,25 @@ func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", path.Join(dir, tests), err)
 	}
-	if rule.Vectors, err = parseVectors(vectors); err != nil {
-		return nil, nil, inFile(path.Join(dir, tests), err)
-	}
+	rule.tests = vectors
 	return rule, raw, nil
+}
+
+// ReadVectors reads the rules' tests, which only Check, Test and Mutants have a use
+// for: there is more to them than to the rules.
+func (rs Rules) ReadVectors() error {
+	var errs []error
+	for _, r := range rs.List {
+		if r.tests == nil {
+			continue
+		}
+		vectors, err := parseVectors(r.tests)
+		if err != nil {
+			errs = append(errs, inFile(path.Join(r.Path, "tests.yaml"), err))
+		}
+		r.Vectors = vectors
+	}
+	return errors.Join(errs...)
 }
 
 // decodeStrict decodes exactly one YAML document and refuses unknown fields.

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,6 +75,12 @@ const goodVectors = `
   expect: [{subject: {host: s}, answer: near, clues: {refused: false}}]
 `
 
+// loadTested loads a set with its vectors.
+func loadTested(fsys fs.FS) (Rules, error) {
+	rs, err := Load(fsys)
+	return rs, errors.Join(err, rs.ReadVectors())
+}
+
 // set makes a rule set of one rule, "x.good", after changes of the form old → new.
 func set(changes ...string) fstest.MapFS {
 	edit := strings.NewReplacer(changes...)
@@ -84,7 +91,7 @@ func set(changes ...string) fstest.MapFS {
 }
 
 func TestAGoodRule(t *testing.T) {
-	rs, err := Load(set())
+	rs, err := loadTested(set())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +132,7 @@ func TestLoadRefuses(t *testing.T) {
 		"an unknown expectation": {[]string{"command:", "comand:"}, "field comand not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load(set(c.change...))
+			_, err := loadTested(set(c.change...))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
@@ -156,7 +163,7 @@ func TestCheckRefuses(t *testing.T) {
 		"an unknown clue expected":  {[]string{"clues: {refused: false}", "clues: {refusd: false}"}, `tests.yaml: "just there": the rule has no clue refusd`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rs, err := Load(set(c.change...))
+			rs, err := loadTested(set(c.change...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +181,7 @@ func TestCheckFindsLongCircles(t *testing.T) {
 		fsys["x/"+from+"/rule.yaml"] = &fstest.MapFile{Data: []byte(strings.NewReplacer(
 			"id: x.good", "id: x."+from, "fix:\n", "explains: [{finding: x."+to+", how: y}]\nfix:\n").Replace(goodRule))}
 	}
-	rs, err := Load(fsys)
+	rs, err := loadTested(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +205,7 @@ func TestVectorsThatFailSayWhy(t *testing.T) {
 		"not expected":     {[]string{`used_size{host="s"} 50x9`, `used_size{host="s"} 99x9`}, `and the vector does not expect it`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rs, err := Load(set(c.change...))
+			rs, err := loadTested(set(c.change...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +234,7 @@ func TestRecordsFile(t *testing.T) {
 		"an extra field": {"- {record: 'x:used:ratio', help: h, expr: a, labels: {}}", "field labels not found"},
 	} {
 		fsys["records.yaml"] = &fstest.MapFile{Data: []byte(c.file)}
-		_, err := Load(fsys)
+		_, err := loadTested(fsys)
 		if (err == nil) != (c.want == "") || (err != nil && !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v\nwant %s", name, err, c.want)
 		}
@@ -236,7 +243,7 @@ func TestRecordsFile(t *testing.T) {
 
 func TestHashCoversWhatCountsAndNothingElse(t *testing.T) {
 	hash := func(fsys fstest.MapFS) string {
-		rs, err := Load(fsys)
+		rs, err := loadTested(fsys)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +260,7 @@ func TestHashCoversWhatCountsAndNothingElse(t *testing.T) {
 // TestShippedRules loads the rules that are built in, and runs their vectors.
 // That they name real signals is checked where all signals are known.
 func TestShippedRules(t *testing.T) {
-	rs, err := Load(rules.FS)
+	rs, err := loadTested(rules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

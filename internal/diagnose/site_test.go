@@ -21,7 +21,7 @@ clues:
 `
 
 func TestExtendReplacesAndAdds(t *testing.T) {
-	base, err := Load(fstest.MapFS{
+	base, err := loadTested(fstest.MapFS{
 		"l/mine/rule.yaml": {Data: []byte(siteRule)},
 		"records.yaml":     {Data: []byte("- {record: 'a:b:c', help: h, expr: a_b}")},
 	})
@@ -57,7 +57,7 @@ func TestExtendReplacesAndAdds(t *testing.T) {
 }
 
 func TestThresholds(t *testing.T) {
-	base, err := Load(fstest.MapFS{"l/mine/rule.yaml": {Data: []byte(siteRule)}})
+	base, err := loadTested(fstest.MapFS{"l/mine/rule.yaml": {Data: []byte(siteRule)}})
 	if err != nil {
 		t.Fatal(err)
 	}
