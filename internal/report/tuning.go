@@ -103,6 +103,14 @@ func reach(c model.TuneChange) []string {
 
 // effects writes the measures that moved beyond noise, with their intervals.
 func effects(list []model.Difference) string {
+	moved := movements(list)
+	if len(moved) == 0 && len(list) > 0 {
+		return "no measure moved beyond the noise"
+	}
+	return strings.Join(moved, "; ")
+}
+
+func movements(list []model.Difference) []string {
 	var parts []string
 	for _, d := range list {
 		if d.Answer != model.Better && d.Answer != model.Worse {
@@ -114,10 +122,7 @@ func effects(list []model.Difference) string {
 		}
 		parts = append(parts, text)
 	}
-	if len(parts) == 0 && len(list) > 0 {
-		return "no measure moved beyond the noise"
-	}
-	return strings.Join(parts, "; ")
+	return parts
 }
 
 func times(v float64) string {
@@ -130,7 +135,7 @@ func times(v float64) string {
 // Tuning writes the whole walk: the table, why it stopped, what makes it last.
 func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 	p := newPaper(o)
-	p.line(0, bold, fmt.Sprintf("%4s %8s %8s %9s %9s  %s", "STEP", "GOOD/S", "GOOD", "P50", "P99", "HELD BACK BY, AND WHAT WAS DONE"))
+	p.line(0, bold, fmt.Sprintf("%4s %8s %11s %9s %9s  %s", "STEP", "GOOD/S", "GOOD", "P50", "P99", "HELD BACK BY"))
 	for _, s := range t.Steps {
 		p.tuneRow(fmt.Sprint(s.Number), s.TuneLoad, heldBackBy(s))
 		if s.Fix != nil {
@@ -165,7 +170,7 @@ func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 const rowIndent = 7
 
 func (p *paper) tuneRow(step string, l model.TuneLoad, text string) {
-	row := fmt.Sprintf("%4s %8s %8s %9s %9s  %s", step, layout.Rate(l.GoodRPS), layout.Share(l.GoodShare),
+	row := fmt.Sprintf("%4s %8s %11s %9s %9s  %s", step, layout.Rate(l.GoodRPS), layout.Share(l.GoodShare),
 		layout.Micros(l.P50), layout.Micros(l.P99), text)
 	p.line(0, plain, row)
 }
@@ -182,8 +187,8 @@ func (p *paper) fixRows(f model.TuneFix) {
 		p.para(rowIndent, plain, changed(c))
 	}
 	text := f.Sentence
-	if e := effects(f.Effect); e != "" {
-		text += "; " + e
+	if moved := movements(f.Effect); len(moved) > 0 { // the others were told when the step ended
+		text += "; " + moved[0]
 	}
 	p.hang(rowIndent, rowIndent+10, string(f.Outcome), outcomeStyles[f.Outcome], text)
 }
