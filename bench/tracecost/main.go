@@ -132,8 +132,8 @@ func named(names string) ([]trace.Tracer, error) {
 }
 
 func asInRun(t trace.Tracer) trace.Tracer {
-	if t.StartLight != nil {
-		t.Start = t.StartLight
+	if t.StartInRun != nil {
+		t.Start = t.StartInRun
 	}
 	return t
 }

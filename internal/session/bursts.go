@@ -12,7 +12,7 @@ import (
 
 // Dear tracers are on for burst at the end of every burstEvery of the hold window.
 const (
-	burst      = 400 * time.Millisecond
+	burst      = 200 * time.Millisecond
 	burstEvery = 2 * time.Second
 )
 

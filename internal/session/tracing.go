@@ -62,7 +62,7 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 		if one.Level == trace.Full && level != TraceFull {
 			continue
 		}
-		running, err := start(one, level)
+		running, err := start(one)
 		if err != nil {
 			t.mark(one, func(*model.Signal) model.Status { return trace.StatusOf(err) })
 			continue
@@ -81,13 +81,13 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Throughout }
 
 // start starts a tracer; a dear one waits for its first burst.
-func start(t trace.Tracer, level TraceLevel) (trace.Running, error) {
+func start(t trace.Tracer) (trace.Running, error) {
 	if err := t.CanRun(); err != nil {
 		return nil, err
 	}
 	attach := t.Start
-	if level == TraceLight && t.StartLight != nil {
-		attach = t.StartLight
+	if t.StartInRun != nil {
+		attach = t.StartInRun
 	}
 	running, err := attach()
 	if err != nil || !inBursts(t) {

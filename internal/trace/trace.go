@@ -72,9 +72,9 @@ type Tracer struct {
 	ByHand string
 	// Start attaches it. It fails only if none of its programs could be attached.
 	Start func() (Running, error)
-	// StartLight starts it where it must cost next to nothing, as it does for a run
-	// at level light; nil where Start is cheap enough.
-	StartLight func() (Running, error)
+	// StartInRun starts it for a run, where it must cost next to nothing; nil where
+	// Start is cheap enough.
+	StartInRun func() (Running, error)
 }
 
 // Running is a tracer that watches. Its methods are called from one goroutine.

@@ -31,7 +31,7 @@ func Tracer() trace.Tracer {
 		Blind:       blind,
 		ByHand:      "perf top; or perf record -F 99 -a -g, then perf report; or profile-bpfcc -F 99 10",
 		Start:       func() (trace.Running, error) { return Start(Hertz) },
-		StartLight:  func() (trace.Running, error) { return Start(SparseHertz) },
+		StartInRun:  func() (trace.Running, error) { return Start(SparseHertz) },
 	}
 }
 
@@ -42,8 +42,8 @@ script, with file and line; of node --perf-basic-prof and of JVMs with a perf ma
 agent, the names of compiled functions.
 
 One sample stands for 1/99 of a second. The file that -o writes is a pprof
-profile: go tool pprof FILE, speedscope FILE. In a run at level light it looks
-19 times a second, and one sample stands for 1/19 of a second.`
+profile: go tool pprof FILE, speedscope FILE. In a run it looks 19
+times a second, and one sample stands for 1/19 of a second.`
 
 const cost = "6 to 20 µs of BPF run time a sample, 99 samples a second on each busy CPU: 0.06 to 0.2 % of it (Linux 6.18); " +
 	"fetching samples and naming functions 0.2 to 0.6 % of one CPU, and 0.1 s of it once, at the start"

@@ -7,7 +7,7 @@ const sampler = "cpu_sample"
 var (
 	samplesTotal = &model.Signal{
 		Name: "plimsoll_cpu_samples_total", Kind: model.Counter, Unit: "samples", StartsAtZero: true,
-		Help:   "How often a thread was found on a CPU, asked 99 times a second on each (19 times in a run at level light); divided by that, seconds of CPU time. mode is user or kernel.",
+		Help:   "How often a thread was found on a CPU, asked 99 times a second on each (19 times in a run); divided by that, seconds of CPU time. mode is user or kernel.",
 		Labels: []string{"groupname", "mode"}, Source: "BPF on the software event cpu-clock", ByHand: "pidstat -u 1",
 	}
 	functionSamples = &model.Signal{
