@@ -23,7 +23,7 @@ const (
 	// lookEvery is how often one process's open files are looked at again,
 	// looksARound how many are in one round, and firstFiles how many
 	// descriptors of each: logs are opened early.
-	lookEvery   = 30 * time.Second
+	lookEvery   = time.Minute
 	looksARound = 100
 	firstFiles  = 24
 	// roundLimit bounds what is read of one log in one round, maxLogs how many are followed.
@@ -50,7 +50,7 @@ var (
 func All() []probe.Probe {
 	return []probe.Probe{{
 		Name: "service_log", Scope: probe.PerHost, Signals: signals,
-		Cost: "60 µs for each process first seen and every 30 s, 1 µs a round for each log, 1 ms for each 256 KiB logged (Linux 6.18)",
+		Cost: "60 µs for each process first seen and every minute, 1 µs a round for each log, 1 ms for each 256 KiB logged (Linux 6.18)",
 		Blind: []string{
 			"what is logged to a pipe, a socket (journald, syslog) or a terminal; access logs",
 			"silence proves nothing: many programs do not log what fails",
@@ -162,7 +162,7 @@ func (r *reader) follow(procs []probe.Proc, now time.Time) {
 // that it writes to as one writes a log.
 func (r *reader) followThoseOf(p *probe.Proc, now time.Time) {
 	dir := filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID))
-	for fd := 1; fd < firstFiles; fd++ {
+	for _, fd := range firstOf(dir) {
 		name, err := os.Readlink(filepath.Join(dir, "fd", strconv.Itoa(fd)))
 		if err != nil || !strings.HasPrefix(name, "/") || strings.HasPrefix(name, "/dev/") || strings.Contains(filepath.Base(name), "access") || !isLog(dir, fd) {
 			continue
@@ -179,6 +179,23 @@ func (r *reader) followThoseOf(p *probe.Proc, now time.Time) {
 			r.logs[id] = &log{group: p.Comm, tail: tail, seen: now}
 		}
 	}
+}
+
+// firstOf lists a process's open descriptors, the first ones without the input.
+func firstOf(dir string) []int {
+	f, err := os.Open(filepath.Join(dir, "fd"))
+	if err != nil { // it has ended, or is not ours to look at
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(firstFiles) // what could be read is enough
+	var fds []int
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd > 0 {
+			fds = append(fds, fd)
+		}
+	}
+	return fds
 }
 
 // isLog says whether a descriptor is written to as one writes a log: it was

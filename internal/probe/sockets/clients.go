@@ -12,9 +12,11 @@ import (
 const (
 	// anotherOwner is how long after an owner was found the next is looked for:
 	// several processes may connect to one destination.
-	anotherOwner = 5 * time.Second
+	anotherOwner = 20 * time.Second
 	// ownersEach bounds the owners that are told of one destination.
 	ownersEach = 8
+	// clientShare is the part of one core that these searches may use.
+	clientShare = 0.001
 )
 
 // clients finds the processes that connect to destinations, by one established
@@ -30,7 +32,7 @@ type clientOf struct {
 }
 
 func newClients(h *probe.Host) *clients {
-	return &clients{owners: newOwners(h), known: map[endpoint]*clientOf{}}
+	return &clients{owners: newOwners(h, clientShare), known: map[endpoint]*clientOf{}}
 }
 
 // find looks for an owner of each destination that has none yet, or may have another.

@@ -521,7 +521,7 @@ func benchmark(b *testing.B, connections int) {
 	measure("poll", r.Poll)
 	measure("connections", func() { r.reportConnections(out) })
 	measure("owners", func() {
-		r.owners = newOwners(r.host)
+		r.owners = newOwners(r.host, searchShare)
 		if err := r.nameOwners(time.Unix(100, 0)); err != nil {
 			b.Fatal(err)
 		}

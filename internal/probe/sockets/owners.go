@@ -25,7 +25,7 @@ const (
 	// it has a low number even in a worker with thousands of connections.
 	fdsPerProcess = 1024
 	fdsPerScan    = 50_000
-	// searchShare is the part of one core that searches may use.
+	// searchShare is the part of one core that searches for listeners' processes may use.
 	searchShare = 0.01
 )
 
@@ -49,8 +49,8 @@ type owned struct {
 	wait  time.Duration // until the time after that
 }
 
-func newOwners(h *probe.Host) *owners {
-	return &owners{host: h, known: map[uint32]*owned{}, pace: pace.Pace{Share: searchShare}}
+func newOwners(h *probe.Host, share float64) *owners {
+	return &owners{host: h, known: map[uint32]*owned{}, pace: pace.Pace{Share: share}}
 }
 
 // comm is the name of the process that holds an inode; "" when not found (yet).

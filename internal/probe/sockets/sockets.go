@@ -29,8 +29,8 @@ const (
 	// pollTimeout and readTimeout bound a dump of listeners and of everything.
 	pollTimeout = 200 * time.Millisecond
 	readTimeout = 2 * time.Second
-	// share is the part of one core that dumps of all connections may use: 15 ms a second.
-	share = 0.015
+	// share is the part of one core that dumps of all connections may use: 10 ms a second.
+	share = 0.01
 )
 
 // All returns the probe of sockets.
@@ -40,7 +40,7 @@ func All() []probe.Probe {
 		Scope:   probe.PerHost,
 		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.04 ms (ten a second); all connections 0.3 ms with 90 sockets, 1.5 ms with 3,000, " +
-			"17 ms with 28,500 (beyond 15 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes",
+			"17 ms with 28,500 (beyond 10 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes",
 		Blind: []string{
 			"a port range of a socket's own (the option IP_LOCAL_PORT_RANGE) is not visible; usable ports are the namespace's",
 			"an accept queue that fills and empties within 100 ms can be missed; the drops are not",
@@ -76,7 +76,7 @@ func open(h *probe.Host) (probe.Reader, error) {
 		return nil, fmt.Errorf("list sockets: %w", err)
 	}
 	return &reader{
-		host: h, conn: conn, table: newTable(), owners: newOwners(h), clients: newClients(h),
+		host: h, conn: conn, table: newTable(), owners: newOwners(h, searchShare), clients: newClients(h),
 		pace: pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixRequest(listening, unixShowName|unixShowQueueLen),
 		unixEstablished: unixRequest(1<<tcpEstablished, unixShowName),

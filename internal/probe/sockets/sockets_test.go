@@ -338,7 +338,7 @@ func TestOwners(t *testing.T) {
 		"21 nginx":     {"socket:[12]", "anon_inode:[eventpoll]"},
 		"30 my (s) rv": {"socket:[11]"},
 	})
-	o := newOwners(h)
+	o := newOwners(h, searchShare)
 	start := time.Unix(1000, 0)
 	if err := o.find([]uint32{10, 11, 12, 13}, start); err != nil {
 		t.Fatal(err)
