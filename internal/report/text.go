@@ -408,22 +408,7 @@ func notSeen(p *paper, list []model.Finding) {
 		return
 	}
 	p.heading(amber, "NOT SEEN")
-	var order []string
-	rules := map[string][]string{}
-	for _, f := range list {
-		for _, c := range f.Clues {
-			if c.Truth != model.Unknown {
-				continue
-			}
-			m := missing(c)
-			if rules[m] == nil {
-				order = append(order, m)
-			}
-			if !slices.Contains(rules[m], f.Rule) {
-				rules[m] = append(rules[m], f.Rule)
-			}
-		}
-	}
+	order, rules := byMissing(list, missing)
 	for _, m := range order {
 		p.hang(0, 2, "?", plain, m+" (so nothing can be said about "+strings.Join(rules[m], ", ")+")")
 	}
@@ -436,18 +421,29 @@ func notCollected(p *paper, list []model.Finding) {
 		return
 	}
 	p.heading(amber, "NOT SEEN")
-	var order []string
-	rules := map[string][]string{}
+	order, rules := byMissing(list, func(c model.Clue) string {
+		m := missing(c)
+		if _, why, ok := strings.Cut(m, ": "); ok {
+			return why
+		}
+		return m
+	})
+	for _, m := range order {
+		p.hang(0, 2, "?", plain, strings.Join(rules[m], ", ")+": "+m)
+	}
+}
+
+// byMissing lists what unknown clues lack, in the words of say, each once with
+// the rules that wanted it.
+func byMissing(list []model.Finding, say func(model.Clue) string) (order []string, rules map[string][]string) {
+	rules = map[string][]string{}
 	for _, f := range list {
 		for _, c := range f.Clues {
 			if c.Truth != model.Unknown {
 				continue
 			}
-			m := missing(c)
-			if _, why, ok := strings.Cut(m, ": "); ok {
-				m = why
-			}
-			if !slices.Contains(order, m) {
+			m := say(c)
+			if rules[m] == nil {
 				order = append(order, m)
 			}
 			if !slices.Contains(rules[m], f.Rule) {
@@ -455,9 +451,7 @@ func notCollected(p *paper, list []model.Finding) {
 			}
 		}
 	}
-	for _, m := range order {
-		p.hang(0, 2, "?", plain, strings.Join(rules[m], ", ")+": "+m)
-	}
+	return order, rules
 }
 
 func missing(c model.Clue) string {

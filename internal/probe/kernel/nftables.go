@@ -23,19 +23,7 @@ var nftLimit = &model.Signal{Name: "plimsoll_nft_limit_rate", Kind: model.Gauge,
 func NFTables() probe.Probe {
 	p := probe.Probe{Name: "nftables", Every: 5 * time.Second, Cost: costNFTables, Signals: []*model.Signal{nftLimit},
 		Blind: []string{"limits of iptables-legacy", "limits that are set up as sets, meters or named objects"}}
-	p.CanRun = func(h *probe.Host) error {
-		if h.Recorded() {
-			return probe.Absent("the packet filter is read over netlink, and a recorded tree has none")
-		}
-		return nil
-	}
-	p.Open = func(*probe.Host) (probe.Reader, error) {
-		conn, err := netlink.Open(unix.NETLINK_NETFILTER)
-		if err != nil {
-			return nil, err
-		}
-		return &nftables{conn}, nil
-	}
+	overNetlink(&p, "the rules of the packet filter", unix.NETLINK_NETFILTER, func(conn *netlink.Conn) probe.Reader { return &nftables{conn} })
 	return p
 }
 

@@ -43,20 +43,26 @@ func Qdisc() probe.Probe {
 	p := probe.Probe{Name: "qdisc", Cost: costQdisc,
 		Signals: []*model.Signal{qdiscBytes, qdiscPackets, qdiscDrops, qdiscRequeues, qdiscOverlimits, qdiscQueue, qdiscBacklog, qdiscRate},
 		Blind:   []string{"classes below a root discipline, of which the root has the sums", "policers (tc filter … action police)", "limits of the network behind the device"}}
+	overNetlink(&p, "queueing disciplines", unix.NETLINK_ROUTE, func(conn *netlink.Conn) probe.Reader { return &qdiscs{conn} })
+	return p
+}
+
+// overNetlink makes a probe read what it is about, in words, through a netlink
+// socket of its own.
+func overNetlink(p *probe.Probe, what string, protocol int, reader func(*netlink.Conn) probe.Reader) {
 	p.CanRun = func(h *probe.Host) error {
 		if h.Recorded() {
-			return probe.Absent("queueing disciplines are read over netlink, and a recorded tree has none")
+			return probe.Absent(what + " are read over netlink, and a recorded tree has none")
 		}
 		return nil
 	}
 	p.Open = func(*probe.Host) (probe.Reader, error) {
-		conn, err := netlink.Open(unix.NETLINK_ROUTE)
+		conn, err := netlink.Open(protocol)
 		if err != nil {
 			return nil, err
 		}
-		return &qdiscs{conn}, nil
+		return reader(conn), nil
 	}
-	return p
 }
 
 type qdiscs struct{ conn *netlink.Conn }
