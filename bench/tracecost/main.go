@@ -2,6 +2,7 @@
 //
 //	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-watch-wrk] NAME…
 //	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
+//	go run ./bench/tracecost -pool FILE…
 //
 // NAME is a tracer, several of them (exec+tcp), or light: all those of that level,
 // as a run starts them.
@@ -11,7 +12,8 @@
 // tracers are loaded once and switched on and off every slice, in the order off
 // on, on off, …, so that a machine that changes its mind changes it for both. Of
 // each pair it takes two ratios, on over off: replies per second, and the worker's
-// CPU time per reply; it prints their medians with the 95 % interval of the median.
+// CPU time per reply; it prints them, and their medians with the 95 % interval of the
+// median. -pool takes the pairs that earlier runs printed into files together.
 //
 // The tracers leave wrk out, as those of a run leave out its load engine; -watch-wrk
 // has them look at it too, as those of a watch beside another load tool do.
@@ -25,7 +27,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -45,6 +46,7 @@ type options struct {
 	connections   int
 	with, against string
 	watchWrk      bool
+	pool          bool
 	tracers       []string
 }
 
@@ -58,6 +60,7 @@ func main() {
 	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
 	flag.StringVar(&o.against, "against", "", "a command that runs in the first half")
 	flag.BoolVar(&o.watchWrk, "watch-wrk", false, "trace the load generator as well")
+	flag.BoolVar(&o.pool, "pool", false, "no measurement: the pairs of what earlier ones printed, in files")
 	flag.Parse()
 	o.tracers = flag.Args()
 	if err := run(o); err != nil {
@@ -67,6 +70,9 @@ func main() {
 }
 
 func run(o options) (err error) {
+	if o.pool {
+		return pool(o.tracers)
+	}
 	site, err := startSite(o.connections)
 	if err != nil {
 		return err
@@ -205,9 +211,9 @@ type bench struct {
 	off, on half
 }
 
-// print measures and prints one line of ratios.
+// print measures and prints the pairs and what they come to.
 func (b *bench) print(name string) error {
-	var rates, costs []float64
+	var pairs []pair
 	for i := range b.pairs {
 		halves := []half{b.off, b.on}
 		if i%2 == 1 {
@@ -223,10 +229,11 @@ func (b *bench) print(name string) error {
 		if i%2 == 1 {
 			m[0], m[1] = m[1], m[0]
 		}
-		rates = append(rates, m[1].rate/m[0].rate)
-		costs = append(costs, m[1].cpu/m[0].cpu)
+		p := pair{m[1].rate / m[0].rate, m[1].cpu / m[0].cpu}
+		p.print(os.Stdout, name)
+		pairs = append(pairs, p)
 	}
-	fmt.Printf("%s\n  %d pairs   replies/s %s   CPU per reply %s\n", name, b.pairs, middle(rates), middle(costs))
+	summarise(name, pairs)
 	return nil
 }
 
@@ -244,13 +251,4 @@ func (b *bench) measure(h half) (measured, error) {
 		return measured{}, err
 	}
 	return to.since(from), h.end()
-}
-
-// middle is the median of ratios, and the 95 % interval of the median by the
-// order of the values (binomial, so without any assumption on their distribution).
-func middle(v []float64) string {
-	slices.Sort(v)
-	n := len(v)
-	reach := int(0.98 * math.Sqrt(float64(n))) // 1.96 · √n / 2
-	return fmt.Sprintf("%.4f (%.4f to %.4f)", v[n/2], v[max(0, n/2-reach)], v[min(n-1, n/2+reach)])
 }

@@ -93,8 +93,10 @@ SEPARATE int cut_at_slash(struct comm *name)
 static __always_inline void group_name(__u8 *into, struct task_struct *t)
 {
 	struct task_struct *leader = t->group_leader;
+	__u64 *from = (__u64 *)leader->comm, half[2] = {from[0], from[1]};
 
-	bpf_probe_read_kernel(into, TASK_COMM_LEN, leader->comm);
+	/* Two loads, for this is on the way of every switch: a helper takes ten times as long. */
+	__builtin_memcpy(into, half, sizeof(half));
 	if (t->flags & PF_KTHREAD)
 		cut_at_slash((struct comm *)into);
 }

@@ -40,6 +40,8 @@ const unread = "[stack not read]"
 // collector takes stacks from the library and adds them up. One goroutine, the
 // one that answers, calls its methods; the library's call the two Report methods.
 type collector struct {
+	period int64 // nanoseconds of CPU time that a sample stands for
+
 	mu     sync.Mutex
 	seed   maphash.Seed
 	stacks map[stackKey]*stack
@@ -80,8 +82,9 @@ type file struct {
 	path string
 }
 
-func newCollector() *collector {
+func newCollector(hertz int) *collector {
 	c := &collector{
+		period: int64(time.Second) / int64(hertz),
 		seed:   maphash.MakeSeed(),
 		stacks: map[stackKey]*stack{}, groups: map[libpf.PID]string{}, files: map[libpf.FrameMappingFile]file{},
 		names: symbol.New(), named: map[unique.Handle[libpf.Frame]]symbol.Frame{},
@@ -222,10 +225,9 @@ func (c *collector) lost() map[string]uint64 {
 
 // profile returns all stacks in pprof's gzipped form.
 func (c *collector) profile() ([]byte, error) {
-	const period = int64(time.Second) / Frequency
 	var all []stacks.Sample
 	for key, s := range c.copied() {
-		one := stacks.Sample{PID: int(key.pid), Values: []int64{s.count, s.count * period},
+		one := stacks.Sample{PID: int(key.pid), Values: []int64{s.count, s.count * c.period},
 			Labels: map[string]string{stacks.Group: s.group, "thread": strings.ToValidUTF8(key.thread.String(), "\uFFFD")}}
 		for _, f := range s.frames {
 			one.Frames = append(one.Frames, c.name(key.pid, f))
@@ -236,7 +238,7 @@ func (c *collector) profile() ([]byte, error) {
 	for _, f := range p.Function {
 		f.SystemName = "" // else pprof takes <module> for a part of a C++ name, and drops it
 	}
-	p.PeriodType, p.Period = &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, period
+	p.PeriodType, p.Period = &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, c.period
 	p.TimeNanos, p.DurationNanos = c.began.UnixNano(), int64(c.duration())
 	var out bytes.Buffer
 	if err := p.Write(&out); err != nil {

@@ -22,9 +22,13 @@ import (
 	"plimsoll/internal/trace"
 )
 
-// Frequency is how often each CPU that works is looked at, a second: a prime,
-// so that it does not beat with what programs do a hundred times a second.
-const Frequency = 99
+// How often each CPU that works is looked at in a second: not 100 or 20, so as not
+// to run in step with what programs do as often. What a look costs is mostly the
+// timer's interrupt; in a run it must not show in what is measured.
+const (
+	Hertz       = 99
+	SparseHertz = 19
+)
 
 const (
 	// patienceStart is how long the process may take to load its programs: two
@@ -54,7 +58,8 @@ func Tracer(spawn Spawn) trace.Tracer {
 		Cost:        cost,
 		Blind:       blind,
 		ByHand:      "perf record -F 99 -a --call-graph dwarf (native functions only); py-spy, phpspy, async-profiler (one process, one language)",
-		Start:       func() (trace.Running, error) { return Start(spawn) },
+		Start:       func() (trace.Running, error) { return Start(spawn, Hertz) },
+		StartInRun:  func() (trace.Running, error) { return Start(spawn, SparseHertz) },
 	}
 }
 
@@ -63,7 +68,8 @@ binaries that were built without frame pointers, and through the interpreters of
 PHP, Python, Node, Java, Ruby, Perl, .NET and Erlang, whose functions it names
 with file and line. Of each process group it shows the functions that the CPU
 time was spent in: of the innermost one that belongs to the program, not to its
-interpreter. The whole stacks are in the file that -o writes.
+interpreter. The whole stacks are in the file that -o writes. In a run it looks 19
+times a second, and one sample stands for 1/19 of a second.
 
 It takes two seconds of CPU time to start, which are over before it watches, and
 60 to 150 MB of memory; "plimsoll trace cpu" is lighter, and shows less.`
@@ -100,16 +106,19 @@ const (
 
 var signals = []*model.Signal{lostTotal}
 
-// request is one line to the process, answer one line from it; the first answer
-// comes unasked, once it watches.
+// request is one line to the process, answer one line from it. The first asks it to
+// watch.
 type request struct {
 	Do string `json:"do"`
+	// Hertz is how often to look, for watch.
+	Hertz int `json:"hertz,omitempty"`
 	// IDs are process ids, for only and ignore.
 	IDs []int `json:"ids,omitempty"`
 }
 
 // What can be asked for.
 const (
+	doWatch   = "watch"
 	doCount   = "count"
 	doProfile = "profile"
 	doPause   = "pause"
@@ -135,14 +144,15 @@ type Trace struct {
 	busy  time.Duration // the machine's CPU time at the start
 }
 
-// Start starts the process and waits until it watches. The caller closes it.
-func Start(spawn Spawn) (*Trace, error) {
+// Start starts the process, to look at each CPU hertz times a second, and waits until
+// it watches. The caller closes it.
+func Start(spawn Spawn, hertz int) (*Trace, error) {
 	child, err := spawn()
 	if err != nil {
 		return nil, fmt.Errorf("start the process that reads stacks: %w", err)
 	}
 	t := &Trace{child: child, in: json.NewEncoder(child), out: json.NewDecoder(child), close: sync.OnceValue(child.Close)}
-	if _, err := t.answer(patienceStart); err != nil {
+	if _, err := t.ask(request{Do: doWatch, Hertz: hertz}, patienceStart); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	if t.busy, err = readBusy(); err != nil {
@@ -151,8 +161,8 @@ func Start(spawn Spawn) (*Trace, error) {
 	return t, nil
 }
 
-func (t *Trace) ask(do string, ids ...int) (answer, error) {
-	if err := t.in.Encode(request{Do: do, IDs: ids}); err != nil {
+func (t *Trace) ask(q request, patience time.Duration) (answer, error) {
+	if err := t.in.Encode(q); err != nil {
 		return answer{}, fmt.Errorf("ask the process that reads stacks: %w", err)
 	}
 	return t.answer(patience)
@@ -181,7 +191,7 @@ func (t *Trace) Profile() (*profile.Profile, error) {
 }
 
 func (t *Trace) profile() (*profile.Profile, map[string]uint64, error) {
-	a, err := t.ask(doProfile)
+	a, err := t.ask(request{Do: doProfile}, patience)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,7 +204,7 @@ func (t *Trace) profile() (*profile.Profile, map[string]uint64, error) {
 
 // Read puts what was lost; the stacks themselves are in the profile.
 func (t *Trace) Read(out trace.Out) error {
-	a, err := t.ask(doCount)
+	a, err := t.ask(request{Do: doCount}, patience)
 	if err != nil {
 		return err
 	}
@@ -240,7 +250,7 @@ func (t *Trace) Pause() error { return t.tell(doPause) }
 func (t *Trace) Resume() error { return t.tell(doResume) }
 
 func (t *Trace) tell(do string, ids ...int) error {
-	_, err := t.ask(do, ids...)
+	_, err := t.ask(request{Do: do, IDs: ids}, patience)
 	return err
 }
 

@@ -106,7 +106,7 @@ func TestMemlockIsAnsweredAndStays(t *testing.T) {
 // TestLive starts the tracer once for all that looks at real processes.
 func TestLive(t *testing.T) {
 	tracetest.Need(t, Tracer(spawn))
-	running, err := Start(spawn)
+	running, err := Start(spawn, Hertz)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestItSaysWhyItCannot(t *testing.T) {
 		"":                      "the process that reads stacks has ended: EOF",
 		"Segmentation fault":    "the process that reads stacks has ended: invalid character 'S' looking for beginning of value",
 	} {
-		_, err := Start(func() (io.ReadWriteCloser, error) { return silent{strings.NewReader(said)}, nil })
+		_, err := Start(func() (io.ReadWriteCloser, error) { return silent{strings.NewReader(said)}, nil }, Hertz)
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", said, err, want)
 		}

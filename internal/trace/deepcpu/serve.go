@@ -28,13 +28,20 @@ const (
 	frameCache = 1 << 16
 )
 
-// Serve is the process that profiles. It says on out, a JSON document a line, that it
-// watches or why it cannot, then answers what it is asked on in, and returns
-// when that is closed. It is to be called once, in a process of its own: it may
-// filter that process's system calls for good.
+// Serve is the process that profiles. Asked on in to watch it says on out, a JSON
+// document a line, that it does or why it cannot, then answers what else it is asked,
+// and returns when in is closed. It is to be called once, in a process of its own: it
+// may filter that process's system calls for good.
 func Serve(in io.Reader, out io.Writer) error {
 	enc, dec := json.NewEncoder(out), json.NewDecoder(in)
-	p, err := watch()
+	var first request
+	if err := dec.Decode(&first); err != nil {
+		return fmt.Errorf("read how often to look at the CPUs: %w", err)
+	}
+	if first.Do != doWatch || first.Hertz <= 0 {
+		return enc.Encode(answer{Error: fmt.Sprintf("asked to %q %d times a second: want %s first, and how often", first.Do, first.Hertz, doWatch)})
+	}
+	p, err := watch(first.Hertz)
 	if err != nil {
 		return enc.Encode(answer{Error: err.Error()})
 	}
@@ -65,31 +72,31 @@ type profiler struct {
 }
 
 // watch loads the library's programs and switches them on.
-func watch() (*profiler, error) {
+func watch(hertz int) (*profiler, error) {
 	if err := allowMemlock(); err != nil {
 		return nil, err
 	}
-	p := &profiler{stacks: newCollector(), said: &lastError{}}
+	p := &profiler{stacks: newCollector(hertz), said: &lastError{}}
 	log.SetLogger(*slog.New(p.said))
 	meter := &meter{counters: map[string]*counter{}}
 	metrics.Start(meter)
 	p.buffer = meter.counters["bpf.errors.ringbuf_output"]
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
-	if err := p.start(ctx); err != nil {
+	if err := p.start(ctx, hertz); err != nil {
 		p.close()
 		return nil, p.said.explain(err)
 	}
 	return p, nil
 }
 
-func (p *profiler) start(ctx context.Context) (err error) {
+func (p *profiler) start(ctx context.Context, hertz int) (err error) {
 	times.StartRealtimeSync(ctx, 0)
 	p.tracer, err = tracer.NewTracer(ctx, &tracer.Config{
 		TraceReporter:           p.stacks,
 		ExecutableReporter:      p.stacks,
 		Intervals:               intervals{},
-		SamplesPerSecond:        Frequency,
+		SamplesPerSecond:        hertz,
 		FrameCacheSize:          frameCache,
 		FilterIdleFrames:        true,
 		KernelVersionCheck:      true,

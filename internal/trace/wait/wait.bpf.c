@@ -137,10 +137,19 @@ static __always_inline void set_group(struct blocked *b, struct group *now)
 		count(&lost_targets);
 }
 
+/* plus adds to a CPU's own sum. A switch may interrupt the look there, but not the
+ * look a switch: so only the look must add in one step. */
+static __always_inline void plus(__u64 *sum, __u64 n, bool look)
+{
+	if (look)
+		__sync_fetch_and_add(sum, n);
+	else
+		*sum += n;
+}
+
 /* add counts a part of a thread's wait; whole is the length of all of it once it
- * has ended, else 0. A CPU's sums are its own, but a switch may interrupt the look
- * there: so the look adds in one step. */
-static __always_inline void add(__u32 number, __u64 part, __u64 whole)
+ * has ended, else 0. */
+static __always_inline void add(__u32 number, __u64 part, __u64 whole, bool look)
 {
 	struct sum *s = bpf_map_lookup_elem(&sums, &number);
 
@@ -148,11 +157,11 @@ static __always_inline void add(__u32 number, __u64 part, __u64 whole)
 		count(&lost_groups);
 		return;
 	}
-	__sync_fetch_and_add(&s->ns, part);
+	plus(&s->ns, part, look);
 	if (!whole)
 		return;
-	count(&s->blocks);
-	count(&s->length[log2_slot(whole, WAIT_SLOTS)]);
+	plus(&s->blocks, 1, look);
+	plus(&s->length[log2_slot(whole, WAIT_SLOTS)], 1, look);
 }
 
 static __always_inline __u32 state_of(__u64 *ctx, struct task_struct *prev)
@@ -164,7 +173,7 @@ static __always_inline __u32 state_of(__u64 *ctx, struct task_struct *prev)
 
 /* finish counts a wait whose thread got a CPU at ran. The look may do so as well,
  * on another CPU: who takes since away counts. */
-static __always_inline void finish(struct task_struct *t, struct blocked *b, __u64 ran)
+static __always_inline void finish(struct task_struct *t, struct blocked *b, __u64 ran, bool look)
 {
 	__u64 since = b->since, began = b->began;
 	__u64 part = ran - since, whole = ran - began, in_queue = queued(t) - b->queued;
@@ -176,7 +185,7 @@ static __always_inline void finish(struct task_struct *t, struct blocked *b, __u
 		return;
 	part = part > in_queue ? part - in_queue : 0;
 	whole = whole > in_queue ? whole - in_queue : 1;
-	add(number, part, began ? whole : 0);
+	add(number, part, began ? whole : 0, look);
 }
 
 static __always_inline void begin(struct blocked *b, struct task_struct *t, __u32 state, bool current, __u64 now)
@@ -216,7 +225,7 @@ static __always_inline void leave(__u64 *ctx, struct task_struct *t, __u64 now)
 			count(&lost_tasks);
 		return;
 	}
-	finish(t, b, arrived(b->ran, now, t->se.sum_exec_runtime - b->cpu));
+	finish(t, b, arrived(b->ran, now, t->se.sum_exec_runtime - b->cpu), false);
 	b->since = 0;
 	if (!blocks)
 		return;
@@ -270,11 +279,11 @@ int wait_look(struct bpf_iter__task *ctx)
 	__u32 number = b->number;
 	__u64 now = bpf_ktime_get_ns(), since = b->since;
 	if (!sleeps)
-		finish(t, b, b->ran);
+		finish(t, b, b->ran, true);
 	else if (since <= resumed_at) /* it slept before we looked */
 		begin(b, t, t->__state, false, now);
 	else if (now > since && !b->ran && __sync_val_compare_and_swap(&b->since, since, now) == since)
-		add(number, now - since, 0);
+		add(number, now - since, 0, true);
 	return 0;
 }
 
