@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/trace"
 )
 
 var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write golden files and generated pages anew")
@@ -75,14 +76,23 @@ func tracersPage(w *world) string {
 	b.WriteString("# Tracers\n\nHow the kernel itself is watched. Each page has the fields, what it costs, what it cannot see, and how to see the\n" +
 		"same by hand. Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
 	for _, t := range allTracers(w) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- command: `plimsoll trace %s`\n- level: %s\n- since: Linux %s\n- tracepoints: %s\n- cost: %s\n- by hand: %s\n- page: [%s](../internal/trace/%[1]s/README.md)\n",
-			t.Name, layout.Wrap(t.About, 100), t.Name, t.Level, t.FirstKernel, strings.Join(t.Tracepoints, ", "), t.Cost, t.ByHand, t.Name)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- command: `plimsoll trace %s`\n- level: %s\n- since: Linux %s\n- tracepoints: %s\n- cost: %s\n%s- by hand: %s\n- page: [%s](../internal/trace/%[1]s/README.md)\n",
+			t.Name, layout.Wrap(t.About, 100), t.Name, t.Level, t.FirstKernel, strings.Join(t.Tracepoints, ", "), t.Cost, underLoad(t.Paired), t.ByHand, t.Name)
 		fmt.Fprintf(&b, "- blind:\n")
 		for _, blind := range t.Blind {
 			fmt.Fprintf(&b, "  - %s\n", blind)
 		}
 	}
 	return b.String()
+}
+
+// underLoad is a tracer's line of what was measured in pairs; deepcpu cannot be
+// switched on and off for that, and has none.
+func underLoad(p trace.Paired) string {
+	if p.Pairs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("- under load, while it is on (bench/README.md): %s\n", p)
 }
 
 func TestHandbookIsFresh(t *testing.T) {

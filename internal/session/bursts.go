@@ -10,9 +10,11 @@ import (
 	"plimsoll/internal/trace"
 )
 
-// Dear tracers are on for burst at the end of every burstEvery of the hold window.
+// Dear tracers are on for burst at the end of every burstEvery of the hold window,
+// brief ones for the last briefBurst of it.
 const (
 	burst      = 200 * time.Millisecond
+	briefBurst = 100 * time.Millisecond
 	burstEvery = 2 * time.Second
 )
 
@@ -58,10 +60,17 @@ func (t *tracing) startBursts() *bursts {
 // run switches the dear tracers on and off until it is stopped.
 func (b *bursts) run() {
 	defer b.ended.Done()
+	long := func(d *dear) bool { return !d.Brief }
+	brief := func(d *dear) bool { return d.Brief }
 	for !b.stopped(burstEvery - burst) {
-		b.each(b.t.resume)
-		over := b.stopped(burst)
-		b.each(b.t.pause)
+		b.each(long, b.t.resume)
+		over := b.stopped(burst - briefBurst)
+		if !over {
+			b.each(brief, b.t.resume)
+			over = b.stopped(briefBurst)
+			b.each(brief, b.t.pause)
+		}
+		b.each(long, b.t.pause)
 		if over {
 			return
 		}
@@ -77,10 +86,13 @@ func (b *bursts) stopped(after time.Duration) bool {
 	}
 }
 
-func (b *bursts) each(do func(*dear) error) {
+func (b *bursts) each(of func(*dear) bool, do func(*dear) error) {
 	b.t.mu.Lock()
 	defer b.t.mu.Unlock()
 	for _, d := range b.t.dear {
+		if !of(d) {
+			continue
+		}
 		if err := do(d); err != nil {
 			b.t.failed(&d.tracer, err)
 		}
@@ -91,7 +103,7 @@ func (b *bursts) each(do func(*dear) error) {
 func (b *bursts) end() {
 	close(b.stop)
 	b.ended.Wait()
-	b.each(func(d *dear) error {
+	b.each(func(*dear) bool { return true }, func(d *dear) error {
 		now := b.t.now()
 		d.sums.each(func(s *sum) {
 			s.all += s.rate * now.Sub(d.upTo).Seconds()

@@ -73,6 +73,45 @@ func TestBurstsAreEstimates(t *testing.T) {
 	}
 }
 
+// said is a dear tracer that tells when it is switched on and off.
+type said struct {
+	fakeTracer
+	name   string
+	events chan<- string
+}
+
+func (s *said) Resume() error { s.events <- s.name + " on"; return s.fakeTracer.Resume() }
+
+func (s *said) Pause() error { s.events <- s.name + " off"; return s.fakeTracer.Pause() }
+
+func (*said) Read(trace.Out) error { return nil }
+
+// A brief tracer's burst is the end of the others'.
+func TestBriefBursts(t *testing.T) {
+	out, err := writer.Create(t.TempDir()+"/run", model.Run{})
+	check(t, err)
+	h, err := probe.OpenHost("srv", "local")
+	check(t, err)
+	defer h.Close()
+	probe.Join([]*probe.Host{h})
+	tr := &tracing{out: out, now: time.Now, hosts: []*probe.Host{h}}
+	events := make(chan string, 8)
+	for _, name := range []string{"brief", "long"} {
+		one := trace.Tracer{Name: name, Level: trace.Full, Brief: name == "brief", Signals: []*model.Signal{counter}}
+		tr.dear = append(tr.dear, newDear(one, &said{fakeTracer{now: time.Now}, name, events}, tr.hosts))
+	}
+	tr.hold()
+	var got []string
+	for range 4 {
+		got = append(got, <-events)
+	}
+	tr.endBursts()
+	check(t, out.Close())
+	if d := cmp.Diff([]string{"long on", "brief on", "brief off", "long off"}, got); d != "" {
+		t.Errorf("how the tracers were switched (-want +got):\n%s", d)
+	}
+}
+
 // What happens in a namespace of no host's belongs to the machine; two of them
 // are one series.
 func TestNamespacesBecomeHosts(t *testing.T) {

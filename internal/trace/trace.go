@@ -53,6 +53,9 @@ type Tracer struct {
 	// Throughout marks a Full tracer that bursts would make no cheaper: it watches
 	// all the time.
 	Throughout bool
+	// Brief marks a Full tracer that costs several times what the others do, at
+	// every request: its bursts are half as long as theirs.
+	Brief bool
 	// Busy, if not nil, is the signal whose growth tells which processes work;
 	// its first label is groupname. Of very many, dear tracers look at those first.
 	Busy *model.Signal
@@ -65,9 +68,11 @@ type Tracer struct {
 	// FirstKernel is the first Linux on which all of it works; older ones may
 	// have been given the means by their vendor, so it is never a reason to refuse.
 	FirstKernel Kernel
-	// Cost is what it was measured to cost, and on what; Blind is what it cannot
+	// Cost is what it was measured to cost, and on what; Paired the same as a loaded
+	// service feels it, while it is on all the time; Blind is what it cannot
 	// see; ByHand is the classic tool that shows the same. For the handbook.
 	Cost   string
+	Paired Paired
 	Blind  []string
 	ByHand string
 	// Start attaches it. It fails only if none of its programs could be attached.
@@ -75,6 +80,19 @@ type Tracer struct {
 	// StartInRun starts it for a run, where it must cost next to nothing; nil where
 	// Start is cheap enough.
 	StartInRun func() (Running, error)
+}
+
+// Paired is what a loaded service lost while a tracer was on, beside the same
+// without it, as bench/tracecost measured it: ratios with over without, the median
+// of so many pairs and its 95 % interval.
+type Paired struct {
+	Pairs int
+	// Replies is of replies a second, CPU of the service's CPU time for each.
+	Replies, CPU string
+}
+
+func (p Paired) String() string {
+	return fmt.Sprintf("replies/s %s, CPU per reply %s, in %d pairs", p.Replies, p.CPU, p.Pairs)
 }
 
 // Running is a tracer that watches. Its methods are called from one goroutine.

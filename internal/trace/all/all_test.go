@@ -1,9 +1,11 @@
 package all
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,13 +35,24 @@ func TestEveryFolderWithATracerIsListed(t *testing.T) {
 }
 
 func TestEveryTracerIsComplete(t *testing.T) {
+	text, err := os.ReadFile("../../../bench/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench := strings.Split(string(text), "\n")
 	for _, tr := range All() {
 		if tr.Name == "" || tr.About == "" || tr.Short == "" || len(tr.Short) > 55 || tr.Long == "" || tr.Cost == "" || tr.ByHand == "" || len(tr.Blind) == 0 || tr.Start == nil ||
 			len(tr.Signals) == 0 || tr.FirstKernel.Major == 0 {
 			t.Errorf("tracer %q: something is not filled in: %+v", tr.Name, tr)
 		}
+		row := fmt.Sprintf("| %d | %s | %s |", tr.Paired.Pairs, tr.Paired.Replies, tr.Paired.CPU)
+		if !slices.ContainsFunc(bench, func(line string) bool {
+			return strings.HasPrefix(line, "| `"+tr.Name+"`") && strings.HasSuffix(line, row)
+		}) {
+			t.Errorf("bench/README.md has no row of `%s` that ends with %s", tr.Name, row)
+		}
 		page := readme(t, tr.Name)
-		for _, want := range append([]string{"## Fields", "## Overhead", "## Blind spots", "## By hand", tr.Cost, tr.ByHand}, tr.Blind...) {
+		for _, want := range append([]string{"## Fields", "## Overhead", "## Blind spots", "## By hand", tr.Cost, tr.Paired.String(), tr.ByHand}, tr.Blind...) {
 			if !strings.Contains(page, oneLine(want)) {
 				t.Errorf("%s/README.md does not say: %s", tr.Name, want)
 			}

@@ -28,6 +28,7 @@ func Tracer() trace.Tracer {
 		Signals:     signals,
 		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 15, Replies: "0.991 (0.984–0.994)", CPU: "1.008 (1.006–1.016)"},
 		Blind:       blind,
 		ByHand:      "perf top; or perf record -F 99 -a -g, then perf report; or profile-bpfcc -F 99 10",
 		Start:       func() (trace.Running, error) { return Start(Hertz) },

@@ -24,6 +24,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"block_rq_issue", "block_rq_complete", "block_bio_queue", "block_bio_complete"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 17},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 7, Replies: "1.013 (0.998–1.016)", CPU: "0.986 (0.982–1.002)"},
 		Blind:       blind,
 		ByHand:      "biolatency-bpfcc -D, biosnoop-bpfcc -Q, iostat -x 1",
 		Start:       func() (trace.Running, error) { return Start() },

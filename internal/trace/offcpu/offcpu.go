@@ -38,6 +38,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"sched_switch", "sched_waking"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 8, Replies: "0.967 (0.952–0.995)", CPU: "1.044 (1.031–1.063)"},
 		Blind:       blind,
 		ByHand:      "offcputime-bpfcc -p PID 10, offwaketime-bpfcc 10; perf trace -s; of one thread /proc/PID/task/TID/wchan and stack, a few times",
 		Start:       func() (trace.Running, error) { return Start() },

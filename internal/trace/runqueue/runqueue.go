@@ -28,6 +28,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"sched_switch", "task_rename"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 6, Replies: "1.004 (1.003–1.006)", CPU: "1.004 (0.993–1.006)"},
 		Blind:       blind,
 		ByHand:      "perf sched record, then perf sched timehist --summary; or runqlat-bpfcc",
 		Start:       func() (trace.Running, error) { return Start() },

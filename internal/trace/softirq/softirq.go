@@ -31,6 +31,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"softirq_entry", "softirq_exit"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 8, Replies: "0.959 (0.952–0.977)", CPU: "1.047 (1.029–1.072)"},
 		Blind:       blind,
 		ByHand:      "softirqs-bpfcc and hardirqs-bpfcc; mpstat -I SCPU 1 for how often",
 		Start:       func() (trace.Running, error) { return Start() },

@@ -39,6 +39,7 @@ func Tracer() trace.Tracer {
 		Signals:     signals,
 		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 7, Replies: "1.029 (0.993–1.052)", CPU: "0.970 (0.950–1.010)"},
 		Blind:       blind,
 		ByHand:      "ps -eLo state,wchan:32,comm; cat /proc/PID/stack; pidstat -wt 1",
 		Start:       func() (trace.Running, error) { return Start() },

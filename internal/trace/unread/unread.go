@@ -29,6 +29,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"tcp_rcv_space_adjust"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
 		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 8, Replies: "0.956 (0.939–0.957)", CPU: "1.061 (1.053–1.093)"},
 		Blind:       blind,
 		ByHand:      "ss -tn, several times: Recv-Q of the connections; ss -ltn: that of the listener counts connections not accepted",
 		Start:       func() (trace.Running, error) { return Start() },
