@@ -30,7 +30,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"sched_switch"},
 		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
 		Cost:        cost,
-		Paired:      trace.Paired{Pairs: 7, Replies: "0.977 (0.949–0.993)", CPU: "1.019 (1.005–1.046)"},
+		Paired:      trace.Paired{Pairs: 11, Replies: "0.997 (0.980–1.003)", CPU: "1.007 (0.998–1.019)"},
 		Blind:       blind,
 		ByHand:      "offcputime-bpfcc 10; perf trace -s; of one thread /proc/PID/task/TID/wchan, stack and syscall",
 		Start:       func() (trace.Running, error) { return Start() },
