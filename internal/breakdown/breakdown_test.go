@@ -429,7 +429,7 @@ func TestWhoListens(t *testing.T) {
 		{"10.77.0.2:81", "client", " "},
 		{"nonsense", "client", " "},
 	} {
-		p, _ := r.listening(c.address, c.from)
+		p, _ := r.listensAt(c.address, c.from)
 		if got := p.host + " " + p.group; got != c.want {
 			t.Errorf("%s from %s: %q, want %q", c.address, c.from, got, c.want)
 		}
