@@ -4,7 +4,7 @@
 #   bench/verdict.sh [-d SECONDS] [-s SERVICES] [-k DIR] [PLIMSOLL]
 #
 # Loads an nginx in a network namespace of its own for so many seconds (60), with
-# so many other services (150), each with a name, a listener and a connection of its
+# so many other services (50), each with a name, a listener and a connection of its
 # own, so that the run holds some thousand series. The rules are judged twice over:
 # the built-in ones, and copies whose expressions are written differently, so that
 # nothing is taken from the first. It prints the series, the rules, the seconds from
@@ -14,7 +14,7 @@
 # jq, and a machine that does nothing else.
 set -euo pipefail
 
-seconds=60 services=150 keep=
+seconds=60 services=50 keep=
 while getopts d:s:k: option; do
 	case $option in
 	d) seconds=$OPTARG ;;
@@ -108,10 +108,11 @@ start_nginx
 start_services
 ip netns exec "$host" "$plimsoll" run http://127.0.0.1:8080/file -c 20 -R 500 -d "${seconds}s" --rules "$dir/rules" --dir "$run" >"$dir/report" 4>&-
 took=$(seconds_since "$(jq '.windows[] | select(.name == "hold").end_ms' "$run/run.json")")
-series=$(jq -s 'map(.stats.numSeries) | add' "$run"/series/*/meta.json)
+series=$(jq -s 'map(.stats.numSeries) | max' "$run"/series/*/meta.json)
+samples=$(jq -s 'map(.stats.numSamples) | add' "$run"/series/*/meta.json)
 rules=$(find "$here/../rules" "$dir/rules" -name rule.yaml | wc -l)
 head -n 1 "$dir/report"
-echo "$series series, $seconds s, $rules rules: $took s from the end of the load to the verdict, of which 1 s is the window cool"
+echo "$series series, $samples samples, $seconds s, $rules rules: $took s from the end of the load to the verdict, of which 1 s is the window cool"
 for _ in 1 2 3; do
 	began=$(date +%s%3N)
 	"$plimsoll" diagnose "$run" --rules "$dir/rules" >/dev/null
