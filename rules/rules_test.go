@@ -15,7 +15,7 @@ import (
 func tested(t *testing.T) diagnose.Rules {
 	t.Helper()
 	set, err := diagnose.Load(rules.FS)
-	if err = errors.Join(err, set.ReadVectors()); err != nil {
+	if err = errors.Join(err, set.ReadTests()); err != nil {
 		t.Fatal(err)
 	}
 	return set

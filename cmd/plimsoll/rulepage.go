@@ -47,13 +47,29 @@ func rulePage(r *diagnose.Rule) string {
 			fmt.Fprintf(&b, "- %s\n", s)
 		}
 	}
-	if len(r.Lab.Causes)+len(r.Lab.Lookalikes) > 0 {
-		b.WriteString("\n## In the lab\n\n")
-		labLine(&b, "It has to be found in", r.Lab.Causes)
-		labLine(&b, "It must not be taken for the cause in", r.Lab.Lookalikes)
-	}
+	ruleLab(&b, r)
 	return b.String()
 }
+
+// ruleLab tells where the rule has to be found and where not, and what is kept
+// of real runs in which it was.
+func ruleLab(b *strings.Builder, r *diagnose.Rule) {
+	if len(r.Lab.Causes)+len(r.Lab.Lookalikes) > 0 {
+		b.WriteString("\n## In the lab\n\n")
+		labLine(b, "It has to be found in", r.Lab.Causes)
+		labLine(b, "It must not be taken for the cause in", r.Lab.Lookalikes)
+	}
+	b.WriteString("\n## On real runs\n\n")
+	found, quiet := r.Seen()
+	if len(found) == 0 {
+		bullet(b, notYetSeen+": its vectors are written by hand.")
+	}
+	labLine(b, "A recorded run is kept in which it is found:", found)
+	labLine(b, "Recorded runs are kept in which it is quiet:", quiet)
+}
+
+// notYetSeen is said of a rule that no recorded run has confirmed.
+const notYetSeen = "Not yet seen on a real fault"
 
 func labLine(b *strings.Builder, lead string, cases []string) {
 	if len(cases) > 0 {

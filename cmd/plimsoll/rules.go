@@ -128,7 +128,7 @@ reason, explanations that go round in a circle, fields that are missing. With
 	c.RunE = func(c *cobra.Command, args []string) error {
 		set, err := site.oneOf(c, args)
 		if err == nil {
-			err = fail(exitRules, set.ReadVectors())
+			err = fail(exitRules, set.ReadTests())
 		}
 		if err == nil {
 			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals(w))...))
@@ -152,9 +152,10 @@ reason, explanations that go round in a circle, fields that are missing. With
 }
 
 func rulesTest(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "test [DIR]", Short: "run the rules' vectors", Args: oneFolder,
+	c := &cobra.Command{Use: "test [DIR]", Short: "run the rules' vectors and slices", Args: oneFolder,
 		Long: `Runs every rule against its vectors: series that make it fire, come near, stay
-quiet, miss a signal, and stand on the boundary. It needs no root.
+quiet, miss a signal, and stand on the boundary; and against its slices, which are
+what it read of recorded runs, faulty ones and look-alikes. It needs no root.
 
 With --mutants it also breaks the rules, one clue at a time: without the clue, the
 comparison turned round or its strictness changed, the threshold a tenth off. What
@@ -166,14 +167,14 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		set, err := site.oneOf(c, args)
 		if err == nil {
-			err = fail(exitRules, set.ReadVectors())
+			err = fail(exitRules, set.ReadTests())
 		}
 		if err != nil {
 			return err
 		}
-		vectors := testedVectors(set)
-		tests, failed := vectors, failures(vectors)
-		summary := fmt.Sprintf("%d vectors of %d rules, %d failed", len(vectors), len(set.List), failed)
+		tests := testedRules(set)
+		failed := failures(tests)
+		summary := testSummary(tests, len(set.List), failed)
 		if *mutants && failed == 0 { // a vector that fails anyway notices nothing
 			tests = append(tests, survivingMutants(set)...)
 			failed = failures(tests)
@@ -195,7 +196,8 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitRules)
 }
 
-// ruleTest is a vector, or a mutant (case "mutant") that no vector notices.
+// ruleTest is a vector, a slice (case "captured"), or a mutant (case "mutant") that
+// no vector notices.
 type ruleTest struct {
 	Rule  string `json:"rule"`
 	Name  string `json:"name"`
@@ -204,7 +206,22 @@ type ruleTest struct {
 	Wrong string `json:"wrong,omitempty"`
 }
 
-func testedVectors(set diagnose.Rules) []ruleTest {
+// testSummary is a line on vectors and slices.
+func testSummary(tests []ruleTest, rules, failed int) string {
+	captured := 0
+	for _, t := range tests {
+		if t.Case == diagnose.CaseCaptured {
+			captured++
+		}
+	}
+	and := ""
+	if captured > 0 {
+		and = fmt.Sprintf(" and %d slices", captured)
+	}
+	return fmt.Sprintf("%d vectors%s of %d rules, %d failed", len(tests)-captured, and, rules, failed)
+}
+
+func testedRules(set diagnose.Rules) []ruleTest {
 	tests := []ruleTest{}
 	for _, r := range diagnose.Test(set) {
 		t := ruleTest{Rule: r.Rule, Name: r.Name, Case: r.Case, Pass: r.Err == nil}

@@ -407,6 +407,40 @@ func TestNoLoadNoBreakdown(t *testing.T) {
 	}
 }
 
+// Where nobody knows whose the destinations of a host are, each process stands in
+// the tree once all the same; and nowhere, when they are known to be another's.
+func TestEachProcessStandsInTheTreeOnce(t *testing.T) {
+	for _, owned := range []bool{false, true} {
+		s := phpBehindNginx(false)
+		for i := range 40 {
+			service, address := fmt.Sprintf("service-%d", i), fmt.Sprintf("127.0.0.1:%d", 7000+i)
+			s.level("plimsoll_tcp_listen_queue_mean{host=server,listen="+address+",owner="+service+"}", 0)
+			s.level("plimsoll_tcp_destination_sockets{host=server,dst="+address+",state=established}", 2)
+			s.counter("namedprocess_namegroup_cpu_seconds_total{host=server,groupname="+service+",mode=user}", 0.001)
+			s.counter("namedprocess_namegroup_cpu_seconds_total{host=server,groupname="+service+",mode=system}", 0.001)
+			if owned {
+				s.level("plimsoll_tcp_destination_owner_info{host=server,dst="+address+",owner="+service+"}", 1)
+			}
+		}
+		s.level("plimsoll_tcp_destination_owner_info{host=server,dst=127.0.0.1:9000,owner=nginx}", 1)
+		times := map[string]int{}
+		for _, l := range flat(s.breakdown(t).Parts, "") {
+			if name, ok := strings.CutSuffix(strings.Fields(l)[1], "/cpu_user:"); ok {
+				times[name]++
+			}
+		}
+		want := map[string]int{"nginx": 1, "php-fpm": 1}
+		for i := range 40 {
+			if !owned {
+				want[fmt.Sprintf("service-%d", i)] = 1
+			}
+		}
+		if diff := cmp.Diff(want, times); diff != "" {
+			t.Errorf("owners known: %v (-want +got):\n%s", owned, diff)
+		}
+	}
+}
+
 func TestWhoListens(t *testing.T) {
 	s := newSynthetic()
 	for _, l := range []string{
@@ -429,7 +463,7 @@ func TestWhoListens(t *testing.T) {
 		{"10.77.0.2:81", "client", " "},
 		{"nonsense", "client", " "},
 	} {
-		p, _ := r.listening(c.address, c.from)
+		p, _ := r.listensAt(c.address, c.from)
 		if got := p.host + " " + p.group; got != c.want {
 			t.Errorf("%s from %s: %q, want %q", c.address, c.from, got, c.want)
 		}

@@ -17,6 +17,7 @@ type process struct {
 const (
 	listenSignal      = "plimsoll_tcp_listen_queue_mean"
 	destinationSignal = "plimsoll_tcp_destination_sockets"
+	ownerSignal       = "plimsoll_tcp_destination_owner_info"
 	poolSignal        = "plimsoll_phpfpm_pool_info"
 )
 
@@ -31,9 +32,13 @@ func (p process) ports() []string {
 	return list
 }
 
-// listeners returns every process that listens on an observed host.
+// listeners returns every process that listens on an observed host. It is asked
+// for each destination, so the answer is kept.
 func (r *reader) listeners() []process {
-	var list []process
+	if r.listening != nil {
+		return r.listening
+	}
+	list := []process{}
 	for _, l := range r.lines(listenSignal) {
 		host, owner, listen := l.labels.Get("host"), l.labels.Get("owner"), l.labels.Get("listen")
 		i := slices.IndexFunc(list, func(p process) bool { return p.host == host && p.group == owner })
@@ -45,6 +50,7 @@ func (r *reader) listeners() []process {
 			list[i].listens = append(list[i].listens, listen)
 		}
 	}
+	r.listening = list
 	return list
 }
 
@@ -59,12 +65,12 @@ func (r *reader) front() (process, bool) {
 	if port == "" {
 		port = "80"
 	}
-	return r.listening(net.JoinHostPort(u.Hostname(), port), r.meta.Plan.Generator)
+	return r.listensAt(net.JoinHostPort(u.Hostname(), port), r.meta.Plan.Generator)
 }
 
-// listening finds who listens on an address as it is seen from a host: exactly
+// listensAt finds who listens on an address as it is seen from a host: exactly
 // on it, or on all addresses; of another host rather than of the same.
-func (r *reader) listening(address, from string) (process, bool) {
+func (r *reader) listensAt(address, from string) (process, bool) {
 	if strings.HasPrefix(address, "unix:") {
 		return r.onSocketFile(address, from)
 	}
@@ -133,7 +139,8 @@ func only(listens []string, port string) []string {
 
 // destinations are the addresses that a process goes to. Where its waits for
 // them were traced they are its own; else they are all destinations of its
-// host for which no other process's waits were.
+// host for which no other process's waits were, and whose sockets are not known
+// to be another's.
 func (r *reader) destinations(p process) []string {
 	var own, others, all []string
 	for _, l := range r.lines(blockedSignal, "host", p.host) {
@@ -147,9 +154,11 @@ func (r *reader) destinations(p process) []string {
 			others = append(others, to)
 		}
 	}
+	owners := r.owners(p.host)
 	for _, l := range r.lines(destinationSignal, "host", p.host) {
 		dst := l.labels.Get("dst")
-		if l.mean(r.from, r.to) > 0 && !slices.Contains(others, dst) {
+		owned := len(owners[dst]) == 0 || slices.Contains(owners[dst], p.group)
+		if owned && l.mean(r.from, r.to) > 0 && !slices.Contains(others, dst) {
 			all = append(all, dst)
 		}
 	}
@@ -160,23 +169,50 @@ func (r *reader) destinations(p process) []string {
 	return slices.Compact(all)
 }
 
-// upstreams are the observed processes that p passes requests on to, without
-// those on the way to it, and by which of its destinations.
-func (r *reader) upstreams(p process, way []process) []process {
+// owners are the processes whose sockets go from a host to a destination, where
+// they were looked for.
+func (r *reader) owners(host string) map[string][]string {
+	list := map[string][]string{}
+	for _, l := range r.lines(ownerSignal, "host", host) {
+		dst := l.labels.Get("dst")
+		list[dst] = append(list[dst], l.labels.Get("owner"))
+	}
+	return list
+}
+
+// target is a destination of a process, and who listens there.
+type target struct {
+	dst string
+	process
+}
+
+// targets are the destinations of a process that lie on an observed host.
+func (r *reader) targets(p process) []target {
+	var list []target
+	for _, dst := range r.destinations(p) {
+		if u, ok := r.listensAt(dst, p.host); ok {
+			list = append(list, target{dst, u})
+		}
+	}
+	return list
+}
+
+// upstreams are the observed processes that p passes requests on to. Each is one
+// process's upstream, the nearest one's to the load: what it did cannot be told
+// apart by who asked for it, and would else count more than once.
+func (s *serving) upstreams(p process, targets []target) []process {
 	var list []process
 	add := func(u process) {
-		known := slices.ContainsFunc(slices.Concat(way, list, []process{p}), func(k process) bool { return k.host == u.host && k.group == u.group })
+		known := slices.ContainsFunc(s.placed, func(k process) bool { return k.host == u.host && k.group == u.group })
 		if !known && u.group != unknownOwner {
-			list = append(list, u)
+			list, s.placed = append(list, u), append(s.placed, u)
 		}
 	}
-	for _, dst := range r.destinations(p) {
-		if u, ok := r.listening(dst, p.host); ok {
-			add(u)
-		}
+	for _, t := range targets {
+		add(t.process)
 	}
 	// Nobody counts the sockets towards a Unix socket; a pool that is set up on one is there to be used.
-	for _, l := range r.lines(poolSignal, "host", p.host) {
+	for _, l := range s.lines(poolSignal, "host", p.host) {
 		if listen := l.labels.Get("listen"); strings.HasPrefix(listen, "unix:") {
 			add(process{host: p.host, group: l.labels.Get("owner"), listens: []string{listen}})
 		}

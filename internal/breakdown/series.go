@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -20,6 +21,8 @@ type reader struct {
 	first, last int64 // of the run
 	from, to    int64 // the hold window
 	failed      error // the first error of the store
+	read        map[string][]line
+	listening   []process // nil before listeners
 }
 
 // line is one series.
@@ -29,8 +32,22 @@ type line struct {
 }
 
 // lines returns the series of a signal whose labels are as pairs says: name,
-// value, name, value. An empty value matches a label that is not there.
+// value, name, value. An empty value matches a label that is not there. What
+// was read once is kept: the same is asked of one process after the other.
 func (r *reader) lines(signal string, pairs ...string) []line {
+	key := signal + "\x00" + strings.Join(pairs, "\x00")
+	list, known := r.read[key]
+	if !known {
+		list = r.readLines(signal, pairs)
+		if r.read == nil {
+			r.read = map[string][]line{}
+		}
+		r.read[key] = list
+	}
+	return list
+}
+
+func (r *reader) readLines(signal string, pairs []string) []line {
 	q, err := r.store.Querier(r.first, r.last)
 	if err != nil {
 		r.fail(signal, err)

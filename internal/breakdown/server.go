@@ -39,7 +39,8 @@ func (r *reader) server(served measured, b *model.Breakdown) (parts []part, warn
 			s.longest = max(s.longest, m.Seconds)
 		}
 	}
-	parts = s.parts(front, nil, served.value)
+	s.placed = []process{front}
+	parts = s.parts(front, 0, served.value)
 	if w := checkRoom("the server", parts, served.value, s.whole); w != "" {
 		s.warnings = append(s.warnings, w)
 	}
@@ -62,10 +63,11 @@ func (r *reader) unseenAnywhere(signal string) string {
 // serving divides what hosts did in the window by the requests that ended in it.
 type serving struct {
 	*reader
-	n        float64 // requests that ended in the window
-	whole    float64 // seconds that the mean request took
-	longest  float64 // the same of good or of bad ones, whichever took longer
-	hold     float64 // seconds
+	n        float64   // requests that ended in the window
+	whole    float64   // seconds that the mean request took
+	longest  float64   // the same of good or of bad ones, whichever took longer
+	hold     float64   // seconds
+	placed   []process // which are in the tree
 	warnings []string
 }
 
@@ -75,8 +77,8 @@ func (s *serving) each(p process, signal string, pairs ...string) measured {
 }
 
 // parts are those of one process, in the order in which a request meets them;
-// way are the processes before it, room the time that all of this lies within.
-func (s *serving) parts(p process, way []process, room float64) []part {
+// depth is how many are before it, room the time that all of this lies within.
+func (s *serving) parts(p process, depth int, room float64) []part {
 	a := s.activity(p)
 	parts := s.arrival(p, a)
 	parts = append(parts, s.cpu(p, a)...)
@@ -87,7 +89,7 @@ func (s *serving) parts(p process, way []process, room float64) []part {
 		parts = append(parts, part{Name: "cpu_wait", Text: "waits for a CPU", Why: a.wait.why, Signals: []string{runqueueSignal, runDelaySignal}})
 	}
 	parts = append(parts, s.blocked(a, room)...)
-	parts = append(parts, s.passedOn(p, a, way, room)...)
+	parts = append(parts, s.passedOn(p, a, depth, room)...)
 	return at(p.host, p.group, parts...)
 }
 

@@ -21,13 +21,14 @@ const (
 
 // passedOn is the time that the process waited for the servers behind it, with
 // what those did meanwhile.
-func (s *serving) passedOn(p process, a *activity, way []process, room float64) []part {
-	if len(way) >= deepest {
+func (s *serving) passedOn(p process, a *activity, depth int, room float64) []part {
+	if depth >= deepest {
 		return nil
 	}
-	way = append(slices.Clone(way), p)
+	targets := s.targets(p)
+	behind := s.upstreams(p, targets)
 	if p.group == nginx {
-		return s.passedByNginx(p, way, room)
+		return s.passedByNginx(p, behind, depth+1, room)
 	}
 	var parts []part
 	claimed := map[string]float64{}
@@ -36,15 +37,15 @@ func (s *serving) passedOn(p process, a *activity, way []process, room float64) 
 			claimed[b.towards] += b.seconds
 		}
 	}
-	for _, u := range s.upstreams(p, way) {
+	for _, u := range behind {
 		node := upstreamNode(u)
-		for _, dst := range s.destinations(p) {
-			if at, ok := s.listening(dst, p.host); ok && at.group == u.group && claimed[dst] > 0 {
-				node = addSeconds(node, claimed[dst])
-				delete(claimed, dst)
+		for _, t := range targets {
+			if t.group == u.group && claimed[t.dst] > 0 {
+				node = addSeconds(node, claimed[t.dst])
+				delete(claimed, t.dst)
 			}
 		}
-		parts = append(parts, s.fill(node, u, way, room))
+		parts = append(parts, s.fill(node, u, depth+1, room))
 	}
 	for dst, seconds := range claimed {
 		node := addSeconds(part{Name: "upstream", Detail: dst, Text: "upstream " + dst, How: model.Exact, Signals: []string{blockedSignal}}, seconds)
@@ -56,9 +57,8 @@ func (s *serving) passedOn(p process, a *activity, way []process, room float64) 
 
 // passedByNginx: nginx waits for all of its upstream servers in one loop, and
 // its log tells for how long.
-func (s *serving) passedByNginx(p process, way []process, room float64) []part {
+func (s *serving) passedByNginx(p process, behind []process, depth int, room float64) []part {
 	mean, passed, why := s.upstreamLog(p.host)
-	behind := s.upstreams(p, way)
 	if why == "" && passed == 0 || why != "" && len(behind) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (s *serving) passedByNginx(p process, way []process, room float64) []part {
 	}
 	for _, u := range behind {
 		node.Detail = strings.TrimPrefix(node.Detail+", "+strings.Join(u.listens, ", "), ", ")
-		node.Parts = append(node.Parts, s.parts(u, way, room)...)
+		node.Parts = append(node.Parts, s.parts(u, depth, room)...)
 		for _, port := range u.ports() {
 			node.Parts = append(node.Parts, s.replyLeft(p, port)...)
 		}
@@ -111,11 +111,11 @@ func addSeconds(p part, seconds float64) part {
 }
 
 // fill puts a process's parts into the wait for it.
-func (s *serving) fill(node part, u process, way []process, room float64) part {
+func (s *serving) fill(node part, u process, depth int, room float64) part {
 	if node.Seconds != nil {
 		room = *node.Seconds
 	}
-	node.Parts = s.parts(u, way, room)
+	node.Parts = s.parts(u, depth, room)
 	return s.closeNode(node)
 }
 

@@ -74,9 +74,14 @@ type Rule struct {
 
 	// Path is the rule's folder within the rule set.
 	Path string `yaml:"-" json:"-"`
-	// Vectors are the rule's tests: nil before ReadVectors, and without a tests.yaml.
+	// Vectors are the rule's tests: nil before ReadTests, and without a tests.yaml.
 	Vectors []Vector `yaml:"-" json:"-"`
 	tests   []byte   // as they stand in tests.yaml
+	// Captured are the lab's cases of which a recorded run is kept, cut down to what
+	// the rule reads.
+	Captured []string `yaml:"-" json:"captured,omitempty"`
+	slices   []*slice // nil before ReadTests
+	files    fs.FS    // the rule's folder
 
 	applies, impact *expression
 	source          *yaml.Node // the file, to tell lines by
@@ -202,6 +207,12 @@ func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
 		return nil, nil, inFile(path.Join(dir, p), err)
 	}
 	rule.Path = path.Join(dir, path.Dir(p))
+	if rule.files, err = fs.Sub(fsys, path.Dir(p)); err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", rule.Path, err)
+	}
+	if rule.Captured, err = sliceNames(rule.files); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", rule.Path, err)
+	}
 	tests := path.Join(path.Dir(p), "tests.yaml")
 	vectors, err := fs.ReadFile(fsys, tests)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -214,11 +225,12 @@ func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
 	return rule, raw, nil
 }
 
-// ReadVectors reads the rules' tests, which only Check, Test and Mutants have a use
-// for: there is more to them than to the rules.
-func (rs Rules) ReadVectors() error {
+// ReadTests reads the rules' vectors and slices, which only Check, Test and Mutants
+// have a use for: there is more to them than to the rules.
+func (rs Rules) ReadTests() error {
 	var errs []error
 	for _, r := range rs.List {
+		errs = append(errs, r.readSlices())
 		if r.tests == nil {
 			continue
 		}

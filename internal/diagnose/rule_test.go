@@ -78,7 +78,7 @@ const goodVectors = `
 // loadTested loads a set with its vectors.
 func loadTested(fsys fs.FS) (Rules, error) {
 	rs, err := Load(fsys)
-	return rs, errors.Join(err, rs.ReadVectors())
+	return rs, errors.Join(err, rs.ReadTests())
 }
 
 // set makes a rule set of one rule, "x.good", after changes of the form old → new.

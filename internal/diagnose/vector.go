@@ -203,21 +203,27 @@ func (v *Vector) compileStatus() error {
 	return nil
 }
 
-// TestResult is what a vector gave. Err is nil when it passed.
+// CaseCaptured is the case of a test that is a captured slice.
+const CaseCaptured = "captured"
+
+// TestResult is what a vector or a slice gave. Err is nil when it passed.
 type TestResult struct {
 	Rule string
-	Name string
+	Name string // of a slice: the lab's case
 	Case string
 	Err  error
 }
 
-// Test runs the vectors of all rules, in the order of the rules' ids.
+// Test runs the vectors and slices of all rules, in the order of the rules' ids.
 func Test(rules Rules) []TestResult {
 	var out []TestResult
 	for _, rule := range rules.List {
 		for i := range rule.Vectors {
 			v := &rule.Vectors[i]
 			out = append(out, TestResult{Rule: rule.ID, Name: v.Name, Case: v.Case, Err: v.test(rule)})
+		}
+		for _, s := range rule.slices {
+			out = append(out, TestResult{Rule: rule.ID, Name: s.name, Case: CaseCaptured, Err: s.test(rule)})
 		}
 	}
 	return out

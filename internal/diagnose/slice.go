@@ -1,0 +1,179 @@
+package diagnose
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+// The folder of a rule's slices, and how their names end behind the case's.
+const (
+	sliceDir = "captured"
+	sliceEnd = ".json.gz"
+)
+
+// maxSlice is the most of an unpacked slice that is read, in bytes; those that
+// the rules have take a twentieth of it.
+const maxSlice = 16 << 20
+
+// slice is what one rule read of a recorded run, and where it held. Nothing in
+// it was written by hand.
+type slice struct {
+	// Holds are the subjects for which the rule is confirmed or suspected, in the
+	// order of the findings. A look-alike has none.
+	Holds []held `json:"holds"`
+	// First and Last are the times of the run's first and last sample, in Unix
+	// milliseconds.
+	First int64 `json:"first_ms"`
+	Last  int64 `json:"last_ms"`
+	// Run is the manifest, as far as the rule reads it.
+	Run    model.Run     `json:"run"`
+	Series []sliceSeries `json:"series"`
+
+	name string // of the case that was recorded
+}
+
+// held is a subject for which a rule holds.
+type held struct {
+	Subject map[string]string   `json:"subject"`
+	Answer  model.FindingAnswer `json:"answer"` // confirmed or suspected
+}
+
+// sliceSeries is one series, whole: its labels, "__name__" among them, and its
+// points (Unix milliseconds, value).
+type sliceSeries struct {
+	Metric map[string]string `json:"metric"`
+	Points [][2]float64      `json:"points"`
+}
+
+// sliceNames returns the cases of which a rule's folder has a slice, sorted.
+func sliceNames(folder fs.FS) ([]string, error) {
+	files, err := fs.ReadDir(folder, sliceDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read its slices: %w", err)
+	}
+	var names []string
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), sliceEnd)
+		if !ok {
+			return nil, fmt.Errorf("%s: want slices alone, <case>%s", path.Join(sliceDir, f.Name()), sliceEnd)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// Seen returns the lab's cases of whose recorded runs slices are kept: those in
+// which the rule holds, and those in which it is quiet.
+func (r *Rule) Seen() (holds, quiet []string) {
+	for _, name := range r.Captured {
+		if slices.Contains(r.Lab.Causes, name) {
+			holds = append(holds, name)
+		} else {
+			quiet = append(quiet, name)
+		}
+	}
+	return holds, quiet
+}
+
+// readSlices reads the rule's slices.
+func (r *Rule) readSlices() error {
+	var errs []error
+	r.slices = nil
+	for _, name := range r.Captured {
+		file := path.Join(sliceDir, name+sliceEnd)
+		raw, err := fs.ReadFile(r.files, file)
+		var s *slice
+		if err == nil {
+			s, err = parseSlice(raw)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", path.Join(r.Path, file), err))
+			continue
+		}
+		s.name = name
+		r.slices = append(r.slices, s)
+	}
+	return errors.Join(errs...)
+}
+
+// parseSlice reads a packed slice.
+func parseSlice(raw []byte) (*slice, error) {
+	packed, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("want a slice in JSON, packed with gzip: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(packed, maxSlice+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the slice: %w", err)
+	}
+	if len(text) > maxSlice {
+		return nil, fmt.Errorf("more than %d bytes: want what one rule reads alone", maxSlice)
+	}
+	s := new(slice)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(s); err != nil {
+		return nil, fmt.Errorf("want a slice in JSON: %w", err)
+	}
+	for _, one := range s.Series {
+		if one.Metric["__name__"] == "" || one.Metric["host"] == "" {
+			return nil, fmt.Errorf("series %v: want a name and a host", one.Metric)
+		}
+		for i, p := range one.Points {
+			if p[0] < float64(s.First) || p[0] > float64(s.Last) || i > 0 && p[0] <= one.Points[i-1][0] {
+				return nil, fmt.Errorf("series %v: point %d: want times that grow, from first_ms to last_ms", one.Metric, i+1)
+			}
+		}
+	}
+	return s, nil
+}
+
+// run is the slice's part of the run, as the rule sees it.
+func (s *slice) run() *run {
+	store := new(record.Memory)
+	for _, one := range s.Series {
+		points := make([]record.Point, len(one.Points))
+		for i, p := range one.Points {
+			points[i] = record.Point{Time: int64(p[0]), Value: p[1]}
+		}
+		store.Add(labels.FromMap(one.Metric), points)
+	}
+	store.Sort()
+	return newRun(s.Run, store, s.First, s.Last)
+}
+
+// test evaluates the rule over the slice, and compares where it holds.
+func (s *slice) test(rule *Rule) error {
+	findings, err := s.run().rule(rule)
+	got := holding(findings)
+	same := func(a, b held) bool { return a.Answer == b.Answer && maps.Equal(a.Subject, b.Subject) }
+	if !slices.EqualFunc(got, s.Holds, same) {
+		err = errors.Join(err, fmt.Errorf("it holds for %v, want %v; there are %s", got, s.Holds, subjectsOf(findings)))
+	}
+	return err
+}
+
+// holding returns the subjects of the findings that hold.
+func holding(findings []model.Finding) []held {
+	list := []held{}
+	for _, f := range findings {
+		if f.Answer == model.Confirmed || f.Answer == model.Suspected {
+			list = append(list, held{f.Subject, f.Answer})
+		}
+	}
+	return list
+}
