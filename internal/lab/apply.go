@@ -148,7 +148,9 @@ func writeFile(files fs.FS, f *File, v values) error {
 }
 
 // diskDir is where a case's files on a real disk are; /run may be memory.
-func (l *Lab) diskDir(name string) string { return filepath.Join("/var/tmp", l.prefix()+"."+name) }
+func (l *Lab) diskDir(name string) string { return filepath.Join(diskRoot, l.prefix()+"."+name) }
+
+const diskRoot = "/var/tmp"
 
 func (l *Lab) writeDiskFile(f *DiskFile, dir string) error {
 	if err := l.note(entry{Do: "dir", Name: f.Path, Path: dir}); err != nil {
@@ -186,15 +188,15 @@ func (l *Lab) startPHPFPM(ctx context.Context, s *Service, v values) error {
 }
 
 func (l *Lab) startAndWait(ctx context.Context, s *Service, name string, v values, argv []string) error {
-	if s.Processes > 0 {
-		argv = append([]string{"prlimit", fmt.Sprintf("--nproc=%d", s.Processes)}, argv...)
-	}
-	cpus, err := v.render(name+" cpus", s.CPUs)
+	text, err := v.renderAll(name, s.texts())
 	if err != nil {
 		return err
 	}
-	if cpus != "" {
-		argv = append([]string{"taskset", "--cpu-list", cpus}, argv...)
+	if text[0] != "" {
+		argv = append([]string{"prlimit", "--nproc=" + text[0]}, argv...)
+	}
+	if text[1] != "" {
+		argv = append([]string{"taskset", "--cpu-list", text[1]}, argv...)
 	}
 	if s.Cgroup != "" {
 		argv = l.enterCgroup(s.Cgroup, argv)

@@ -112,14 +112,17 @@ type Service struct {
 	// Socket is the Unix socket to wait for instead, relative to the work directory.
 	Socket string `yaml:"socket" json:"socket,omitempty"`
 	// Processes is how many processes the service's user may have, as far as
-	// the service itself is concerned (RLIMIT_NPROC); 0 leaves the limit alone.
-	Processes int `yaml:"processes" json:"processes,omitempty"`
+	// the service itself is concerned (RLIMIT_NPROC); empty after its template
+	// is filled in leaves the limit alone.
+	Processes string `yaml:"processes" json:"processes,omitempty"`
 	// Cgroup names the group of an earlier step that it begins in.
 	Cgroup string `yaml:"cgroup" json:"cgroup,omitempty"`
 	// CPUs is the list of CPUs that it may run on, as "0,2-3"; empty after its
 	// template is filled in leaves it all.
 	CPUs string `yaml:"cpus" json:"cpus,omitempty"`
 }
+
+func (s *Service) texts() []string { return []string{s.Processes, s.CPUs} }
 
 // Process starts Count copies of a command in the work directory and, where
 // Listen is a port, waits until the first one listens on it.

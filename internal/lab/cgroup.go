@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Cgroup makes a control group for services of the case, which enter it before
@@ -21,6 +23,8 @@ type Cgroup struct {
 	// Memory is in bytes, Processes a number of tasks.
 	Memory    string `yaml:"memory" json:"memory,omitempty"`
 	Processes string `yaml:"processes" json:"processes,omitempty"`
+	// Writes is in bytes a second, to the disk on which {{.disk}} is.
+	Writes string `yaml:"writes" json:"writes,omitempty"`
 }
 
 // cgroupRoot is where cgroups are mounted: v1 has a folder for each controller
@@ -40,7 +44,7 @@ type cgroupLimit struct {
 	value1, value2     string
 }
 
-func (g *Cgroup) texts() []string { return []string{g.CPUs, g.Memory, g.Processes} }
+func (g *Cgroup) texts() []string { return []string{g.CPUs, g.Memory, g.Processes, g.Writes} }
 
 func (g *Cgroup) check() error {
 	if !plainName(g.Name) {
@@ -70,7 +74,44 @@ func (g *Cgroup) limits(v values) ([]cgroupLimit, error) {
 	if text[2] != "" {
 		limits = append(limits, cgroupLimit{"pids", "pids.max", "pids.max", text[2], text[2]})
 	}
+	if text[3] != "" {
+		disk, err := diskNumber(diskRoot)
+		if err != nil {
+			return nil, fmt.Errorf("cgroup %s: %w", g.Name, err)
+		}
+		limits = append(limits, cgroupLimit{ioController(), "blkio.throttle.write_bps_device", "io.max", disk + " " + text[3], disk + " wbps=" + text[3]})
+	}
 	return limits, nil
+}
+
+// ioController is the name of the controller of disks.
+func ioController() string {
+	if unifiedCgroups() {
+		return "io"
+	}
+	return "blkio"
+}
+
+// diskNumber is the number of the whole disk, as 8:0, that a directory is on.
+// A limit is the disk's; the kernel refuses a partition's number.
+func diskNumber(dir string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return "", fmt.Errorf("disk of %s: %w", dir, err)
+	}
+	number := fmt.Sprintf("%d:%d", unix.Major(st.Dev), unix.Minor(st.Dev))
+	device, err := filepath.EvalSymlinks("/sys/dev/block/" + number)
+	if err != nil {
+		return "", fmt.Errorf("disk of %s: expected a file system on one disk, such as ext4: %w", dir, err)
+	}
+	if _, err := os.Stat(filepath.Join(device, "partition")); err == nil {
+		device = filepath.Dir(device)
+	}
+	data, err := os.ReadFile(filepath.Join(device, "dev"))
+	if err != nil {
+		return "", fmt.Errorf("disk of %s: %w", dir, err)
+	}
+	return strings.TrimSpace(string(data)), nil
 }
 
 // cgroupDir is a group's directory: in v2 one, in v1 one for each controller.
@@ -116,7 +157,7 @@ func (l *Lab) makeCgroup(g *Cgroup, v values) error {
 // group. A group without limits was not made, and leaves the words out.
 func (l *Lab) enterCgroup(name string, argv []string) []string {
 	var enter strings.Builder
-	for _, controller := range []string{"cpu", "memory", "pids"} {
+	for _, controller := range []string{"cpu", "memory", "pids", ioController()} {
 		dir := l.cgroupDir(controller, name)
 		if _, err := os.Stat(dir); err == nil {
 			fmt.Fprintf(&enter, "echo $$ >%s/cgroup.procs && ", dir)

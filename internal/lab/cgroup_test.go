@@ -32,6 +32,27 @@ func TestCgroupLimits(t *testing.T) {
 	}
 }
 
+func TestCgroupDisk(t *testing.T) {
+	if _, err := diskNumber("/proc"); err == nil || !strings.Contains(err.Error(), "on one disk") {
+		t.Errorf("the disk of /proc: %v; want a refusal", err)
+	}
+	disk, err := diskNumber(diskRoot)
+	if err != nil {
+		t.Skip(err)
+	}
+	if _, err := os.Stat("/sys/dev/block/" + disk + "/queue"); err != nil {
+		t.Errorf("%s is on disk %s, which is not a whole one: %v", diskRoot, disk, err)
+	}
+	got, err := (&Cgroup{Name: "web", Writes: "{{.rate}}"}).limits(values{"rate": "1048576"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []cgroupLimit{{ioController(), "blkio.throttle.write_bps_device", "io.max", disk + " 1048576", disk + " wbps=1048576"}}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(cgroupLimit{})); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+}
+
 func TestCgroupIsEnteredAndRemoved(t *testing.T) {
 	l := testLab(t)
 	if err := os.MkdirAll(l.stateDir(), 0o755); err != nil {

@@ -100,9 +100,9 @@ func (c *Case) checkVars(files fs.FS) error {
 		case s.Cgroup != nil:
 			all.WriteString(strings.Join(s.Cgroup.texts(), " "))
 		case s.Nginx != nil:
-			all.WriteString(s.Nginx.CPUs)
+			all.WriteString(strings.Join(s.Nginx.texts(), " "))
 		case s.PHPFPM != nil:
-			all.WriteString(s.PHPFPM.CPUs)
+			all.WriteString(strings.Join(s.PHPFPM.texts(), " "))
 		case s.Process != nil:
 			all.WriteString(strings.Join(s.Process.Command, " "))
 			all.WriteString(" ." + s.Process.Unless + " ")

@@ -202,6 +202,8 @@ func classOf(said []byte, number int) string {
 		return "worker_connections"
 	case begins("limiting requests"):
 		return "limit_req"
+	case begins("delaying request"):
+		return "limit_req_delay"
 	case begins("limiting connections"):
 		return "limit_conn"
 	case begins("SSL_"):

@@ -51,6 +51,7 @@ alert worker_connections
 crit accept_emfile
 alert socket_emfile upstream=127.0.0.1:19014 connect EMFILE
 crit open_emfile
+warn limit_req_delay
 `, "\n")
 	var got strings.Builder
 	for _, line := range readLines(t, "testdata/error.log") {

@@ -59,7 +59,7 @@ var (
 		"Failures towards an upstream server: errno is the system's error, or timeout (nginx's own timer ran out), eof (it closed too early), no_live_upstreams.",
 		"nginx's error log", errorHand, "upstream", "phase", "errno")
 	errorLines = logCounter("plimsoll_nginx_errors_total", "errors",
-		"Other lines of level warn and above by what they say; worker_connections: no connection was left in a worker.", "nginx's error log", errorHand, "class")
+		"Other lines of level warn and above by what they say; worker_connections: no connection was left in a worker; limit_req, limit_req_delay: a request was refused or held back for its rate.", "nginx's error log", errorHand, "class")
 	skipped = logCounter("plimsoll_nginx_log_skipped_bytes_total", "bytes",
 		"Bytes of a log that were not understood or not read because following fell behind; what they said is missing from the counts.", "nginx's logs", accessHand, "log")
 )
