@@ -27,7 +27,8 @@ const (
 	// dashes (nofile, nproc …), To a number or "unlimited". The soft limit, and
 	// the hard one where it is lower.
 	Limit Kind = "limit"
-	// Affinity is the CPUs on which processes may run: To is a list ("0,2-3").
+	// Affinity is the CPUs on which processes may run: To is a list ("0,2-3") or
+	// "all" that are online.
 	Affinity Kind = "affinity"
 	// Nice is processes' nice value: To is a number from -20 to 19.
 	Nice Kind = "nice"
@@ -35,7 +36,7 @@ const (
 	// microseconds and of which period ("150000 100000"), as in cpu.max.
 	Quota Kind = "quota"
 	// RPS is receive packet steering: Name is the interface, To a list of CPUs
-	// for all its receive queues; "" switches it off.
+	// (or "all") for all its receive queues; "" switches it off.
 	RPS Kind = "rps"
 	// IRQ is where an interrupt is handled: Name is its number, To a list of CPUs.
 	IRQ Kind = "irq"

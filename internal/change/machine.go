@@ -207,11 +207,11 @@ func prepareRPS(h *probe.Host, c Change, s *Step) error {
 	}
 	mask := "0"
 	if c.To != "" {
-		set, err := parseCPUs(c.To)
+		set, err := wantedCPUs(c.To)
 		if err != nil {
 			return fmt.Errorf("rps: %w", err)
 		}
-		mask = cpuMask(set)
+		mask, s.New = cpuMask(set), cpuList(set)
 	}
 	var files []string
 	err := s.netns.doSys(func() (err error) {

@@ -130,6 +130,9 @@ func prepareBacklog(h *probe.Host, c Change, s *Step) error {
 	if !whole.MatchString(c.To) || c.Listen == "" {
 		return fmt.Errorf("backlog: want a listener and a whole number, got %q and %q", c.Listen, c.To)
 	}
+	if strings.HasPrefix(c.Listen, "unix:") {
+		return fmt.Errorf("%s is a Unix socket, whose backlog is set when its service starts: %w", c.Listen, ErrNotPossible)
+	}
 	s.Scope = Service
 	return s.addBacklog(h, c.Listen, atoi(c.To))
 }
@@ -150,10 +153,11 @@ func prepareLimit(h *probe.Host, c Change, s *Step) error {
 }
 
 func prepareAffinity(h *probe.Host, c Change, s *Step) error {
-	set, err := parseCPUs(c.To)
+	set, err := wantedCPUs(c.To)
 	if err != nil {
 		return fmt.Errorf("affinity: %w", err)
 	}
+	s.New = cpuList(set)
 	return s.eachProcess(h, place{Sort: inCPUs}, func(string) (string, error) { return cpuList(set), nil })
 }
 

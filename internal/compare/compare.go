@@ -146,7 +146,10 @@ func Compare(a, b Side) model.Comparison {
 		if repeated {
 			i = welch(x, y)
 		} else {
-			i = blocks(a.seconds(m.ofSecond), b.seconds(m.ofSecond)).shifted(math.Log(d.B / d.A)).widened()
+			i = blocks(a.seconds(m.ofSecond), b.seconds(m.ofSecond)).shifted(math.Log(d.B / d.A))
+			if m.name != "good_share" || !failuresMoved(d.A, d.B) {
+				i = i.widened()
+			}
 		}
 		i.into(&d)
 		c.Differences = append(c.Differences, d)

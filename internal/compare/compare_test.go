@@ -84,6 +84,39 @@ func TestTrueDifferencesAreFound(t *testing.T) {
 	}
 }
 
+// failing makes a side of one run, in which a share of the requests fails that
+// wanders from second to second.
+func failing(random *rand.Rand, share float64) Side {
+	r := made(random, 8, 5000, 0)
+	var good, all int64
+	for i := range r.seconds {
+		s := &r.seconds[i]
+		s.Failed = int64(share * math.Exp(0.2*random.NormFloat64()) * float64(s.Replies))
+		s.Good -= s.Failed
+		s.Replies -= s.Failed
+		good, all = good+s.Good, all+s.Replies+s.Failed
+	}
+	r.load.GoodShare = float64(good) / float64(all)
+	return Side{[]run{r}}
+}
+
+func TestTheLastFailuresCount(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	for name, c := range map[string]struct {
+		a, b float64 // shares that fail
+		want model.ComparisonAnswer
+	}{
+		"the last of them are gone": {0.04, 0, model.Better}, "they are there": {0, 0.03, model.Worse},
+		"as many, but for the mood": {0.03, 0.025, model.NoDifference}, "one run had a hiccup": {0.003, 0, model.NoDifference},
+		"as many of many": {0.3, 0.29, model.NoDifference}, "many fewer of many": {0.3, 0.1, model.Better},
+	} {
+		d := Compare(failing(random, c.a), failing(random, c.b)).Differences[1]
+		if d.Answer != c.want {
+			t.Errorf("%s: %+v, want %s", name, d, c.want)
+		}
+	}
+}
+
 func TestNothingAndSomething(t *testing.T) {
 	none, some := run{load: &model.Load{}}, run{load: &model.Load{GoodRPS: 10, GoodShare: 1}}
 	got := Compare(Side{[]run{none}}, Side{[]run{some}})

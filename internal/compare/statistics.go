@@ -14,6 +14,8 @@ const (
 	// lasts longer than a run, so no look inside one run shows it.
 	allowance = 0.05
 	draws     = 2000
+	// hiccup is the share of requests that may fail in one of two equal runs alone.
+	hiccup = 0.005
 )
 
 // interval is where the logarithm of the ratio of two means lies, at 95 %
@@ -61,6 +63,14 @@ func (i interval) widened() interval {
 	i.low -= math.Log1p(allowance)
 	i.high += math.Log1p(allowance)
 	return i
+}
+
+// failuresMoved says whether the failures of one run are more than twice the
+// other's, by their shares of good replies. The last requests that fail, 96 %
+// good or 100 %, are less than the allowance; but a mood does not halve failures.
+func failuresMoved(a, b float64) bool {
+	x, y := 1-a+hiccup, 1-b+hiccup
+	return max(x, y) > 2*min(x, y)
 }
 
 // shifted moves the interval, which is around the ratio of means over seconds, to

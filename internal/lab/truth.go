@@ -24,7 +24,14 @@ type Truth struct {
 	Quiet []string `yaml:"quiet" json:"quiet,omitempty"`
 	// Mended are the answers that are right once every mend is applied.
 	Mended []model.Answer `yaml:"mended" json:"mended,omitempty"`
+	// Tune is TuneByPerson where tune has to leave the case to a person, though the
+	// rule that it names has a fix for other cases. Else tune has to lift all that
+	// has a fix which it can make, and leave the rest to a person.
+	Tune string `yaml:"tune" json:"tune,omitempty"`
 }
+
+// TuneByPerson is the one word that Truth.Tune may have.
+const TuneByPerson = "person"
 
 // Next is a limit behind the first one.
 type Next struct {
@@ -44,6 +51,9 @@ type Twin struct {
 }
 
 func (t Truth) check() error {
+	if t.Tune != "" && (t.Tune != TuneByPerson || t.Answer != model.AnswerCause) {
+		return fmt.Errorf("truth: tune %q: expected nothing, or %s with the answer cause", t.Tune, TuneByPerson)
+	}
 	switch t.Answer {
 	case model.AnswerCause:
 		if len(t.Root) == 0 || len(t.Mended) == 0 {

@@ -16,18 +16,35 @@ import (
 	"time"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // TuneResult is what came of tuning a case and taking it back.
 type TuneResult struct {
-	Case   string       `json:"case"`
+	Case string `json:"case"`
+	// Came is what tune came to, "" where a walk failed.
+	Came TuneCame `json:"came"`
+	// Why says of a case that was skipped why.
+	Why    string       `json:"why,omitempty"`
 	Tuning model.Tuning `json:"tuning"`
+	// Different is what was not as before after everything was taken back.
+	Different []string `json:"different"`
 	// Twin is what the case gives with all its mends, nil when that was not asked for.
 	Twin *model.TuneLoad `json:"twin"`
 	Pass bool            `json:"pass"`
 	// Wrong are the sentences that say why Pass is false.
 	Wrong []string `json:"wrong"`
 }
+
+// TuneCame is what tune came to.
+type TuneCame string
+
+// What tune may come to.
+const (
+	TuneFixed   TuneCame = "fixed"      // nothing holds the load back any more
+	TunePerson  TuneCame = "a person's" // what is left is a person's to decide, and tune says so
+	TuneSkipped TuneCame = "skipped"    // tune cannot drive the case's load
+)
 
 // settle is how long a service may take to be again what it was, once its old
 // configuration is back: old workers end when their last request is done.
@@ -43,6 +60,10 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	c, err := l.Case(id)
 	if err != nil {
 		return nil, err
+	}
+	if c.Load.URL == "" {
+		why := "its load is a command of its own, and tune needs a URL"
+		return &TuneResult{Case: c.ID, Came: TuneSkipped, Why: why, Pass: true, Wrong: []string{}, Different: []string{}}, nil
 	}
 	unlock, err := l.begin()
 	if err != nil {
@@ -62,8 +83,8 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	}
 	load := model.TuneLoadOf(mended.Report.Load)
 	res.Twin = &load
-	if last := lastOf(res.Tuning); last.GoodRPS < near*load.GoodRPS {
-		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", last.GoodRPS, load.GoodRPS)
+	if got := res.Tuning.End.GoodRPS; res.Came == TuneFixed && got < near*load.GoodRPS {
+		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", got, load.GoodRPS)
 	}
 	return res, nil
 }
@@ -71,9 +92,6 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 func (r *TuneResult) wrong(format string, args ...any) {
 	r.Pass, r.Wrong = false, append(r.Wrong, fmt.Sprintf(format, args...))
 }
-
-// lastOf is the newest run of what was set at the end.
-func lastOf(t model.Tuning) model.TuneLoad { return t.End.TuneLoad }
 
 func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer) (res *TuneResult, err error) {
 	defer func() {
@@ -85,24 +103,68 @@ func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer
 	if err != nil {
 		return nil, err
 	}
-	res = &TuneResult{Case: c.ID, Pass: true, Wrong: []string{}}
+	res = &TuneResult{Case: c.ID, Pass: true, Wrong: []string{}, Different: []string{}}
 	if err := t.drive(ctx, show, t.args...); err != nil {
 		return nil, err
 	}
-	if res.Tuning, err = readTuning(t.dir); err != nil {
+	if res.Tuning, err = readJSON[model.Tuning](filepath.Join(t.dir, "tuning.json")); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(append(c.Truth.Mended, model.AnswerHealthy, model.AnswerCapacity), res.Tuning.End.Answer) {
-		res.wrong("the verdict at the end is %s: %s", res.Tuning.End.Answer, res.Tuning.End.Sentence)
+	end, err := readJSON[model.Report](filepath.Join(res.Tuning.End.Dir, record.VerdictFile))
+	if err != nil {
+		return nil, err
 	}
+	res.judge(c.Truth, end.Verdict.Root)
 	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
 		return nil, err
 	}
 	different, err := t.different(ctx)
 	for _, d := range different {
+		res.Different = append(res.Different, d)
 		res.wrong("after undo: %s", d)
 	}
 	return res, err
+}
+
+// judge holds what tune came to against the truth; roots are the causes that
+// its last run named.
+func (r *TuneResult) judge(t Truth, roots []model.Finding) {
+	end := r.Tuning.End
+	if t.Answer != model.AnswerCause {
+		for _, s := range r.Tuning.Steps {
+			if s.Fix != nil {
+				r.wrong("step %d changed something (%s), though nothing is wrong", s.Number, s.Fix.Title)
+			}
+		}
+	}
+	if end.Answer != model.AnswerCause {
+		r.Came = TuneFixed
+		if !slices.Contains(append(t.Mended, model.AnswerHealthy, model.AnswerCapacity), end.Answer) {
+			r.wrong("the verdict at the end is %s: %s", end.Answer, end.Sentence)
+		}
+		if t.Tune == TuneByPerson {
+			r.wrong("tune lifted what is a person's to decide")
+		}
+		return
+	}
+	r.Came = TunePerson
+	for i, f := range roots {
+		switch {
+		case i > 0 && f.Answer != model.Confirmed:
+		case !slices.Contains(t.roots(), f.Rule):
+			r.wrong("at the end %s is named, and is not the truth", f.Rule)
+		case t.Tune != TuneByPerson && automatic(f):
+			r.wrong("at the end %s still holds it back, and has a fix that tune can make", f.Rule)
+		}
+	}
+	if len(r.Tuning.Person) == 0 {
+		r.wrong("tune stopped (%s), and says nothing of what a person has to decide", r.Tuning.Stopped)
+	}
+}
+
+// automatic says whether a finding has a fix that a program can make and take back.
+func automatic(f model.Finding) bool {
+	return slices.ContainsFunc(f.Fix, func(x model.Fix) bool { return x.Undo == "automatic" })
 }
 
 // tuneBench is a case that is up, and the state that it was in then.
@@ -191,16 +253,16 @@ func (t *tuneBench) different(ctx context.Context) ([]string, error) {
 	}
 }
 
-func readTuning(dir string) (model.Tuning, error) {
-	var t model.Tuning
-	raw, err := os.ReadFile(filepath.Join(dir, "tuning.json"))
+// readJSON reads a file that the binary wrote.
+func readJSON[T any](path string) (doc T, err error) {
+	raw, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(raw, &t)
+		err = json.Unmarshal(raw, &doc)
 	}
 	if err != nil {
-		return t, fmt.Errorf("read what tune did: %w", err)
+		return doc, fmt.Errorf("read what tune did: %s: %w", path, err)
 	}
-	return t, nil
+	return doc, nil
 }
 
 // KillResult is what was left of one tune that was killed.

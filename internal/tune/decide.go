@@ -84,6 +84,8 @@ func forbidden(root model.Finding, fix model.Fix, opt Options) string {
 		return "a person's to do"
 	case slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Value == "" }):
 		return "this run does not tell the new value"
+	case others(root, fix):
+		return "it is nginx's, and this is another process"
 	case fix.Undo != "automatic":
 		return "it cannot be taken back by itself"
 	case slices.Index(riskOrder, fix.Risk) > slices.Index(riskOrder, opt.MaxRisk):
@@ -140,6 +142,13 @@ func judge(e evidence) (model.TuneOutcome, string) {
 		return model.OnTrial, "whether it did what it should was not to be seen; " + notPaid(e.paid)
 	}
 	return model.Undone, "it did not do what it should, so it was taken back"
+}
+
+// others says whether a fix is a setting of nginx, and the finding about some
+// other process: a rule has fixes for whichever program it is.
+func others(root model.Finding, fix model.Fix) bool {
+	name := root.Subject["groupname"]
+	return name != "" && name != "nginx" && slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangeNginx })
 }
 
 func notPaid(a model.ComparisonAnswer) string {
