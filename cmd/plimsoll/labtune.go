@@ -20,8 +20,9 @@ hosts with the one before: settings of the kernel, files, limits of processes,
 queues of listeners. With --twin it then runs the case with all its mends, and
 tells how near tuning came: nine tenths of its good replies a second are wanted.
 
-With --kill N it starts N tunes instead, kills each at a random moment (kill -9),
-undoes, and compares the snapshots each time.`
+With --kill N it tunes once to see when changes are made, then starts N tunes and
+kills each (kill -9) at a random moment, half of them about a change; each time it
+undoes and compares the snapshots.`
 
 func labTune(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "tune CASE", Short: "tune a case, take it back, compare the state before and after", Long: labTuneLong,
