@@ -80,7 +80,7 @@ func printTuned(w *world, r *lab.TuneResult, asJSON bool) error {
 }
 
 // shortRun makes a tune quick, so that many can be killed.
-var shortRun = []string{"-d", "1s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
+var shortRun = []string{"-d", "2s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
 
 func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times int, seed uint64, asJSON bool) error {
 	if seed == 0 {
@@ -88,7 +88,7 @@ func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times 
 	}
 	opt.Args = append(append([]string{}, shortRun...), opt.Args...)
 	fmt.Fprintf(w.stderr, "seed %d\n", seed)
-	results, err := theLab().Kill(ctx, id, opt, times, seed, func(i int, r lab.KillResult) {
+	results, err := theLab().Kill(ctx, id, opt, times, seed, w.stderr, func(i int, r lab.KillResult) {
 		word := "the same"
 		if len(r.Wrong) > 0 {
 			word = "NOT THE SAME: " + strings.Join(r.Wrong, "; ")

@@ -212,7 +212,8 @@ type KillResult struct {
 // Kill has a case tuned so many times and kills each tune at a random moment;
 // each time undo has to bring the hosts back to the state before. The case stays
 // up all the while, so whatever is left behind shows up in the next comparison.
-func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, each func(int, KillResult)) (results []KillResult, err error) {
+// A first tune, which show is told of, is left alone: it tells when changes are made.
+func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, show io.Writer, each func(int, KillResult)) (results []KillResult, err error) {
 	c, err := l.Case(id)
 	if err != nil {
 		return nil, err
@@ -233,7 +234,7 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	}
 	base := t.dir
 	defer os.RemoveAll(base)
-	moments, err := t.pattern(ctx, base)
+	moments, err := t.pattern(ctx, base, show)
 	if err != nil {
 		return nil, err
 	}
@@ -274,10 +275,10 @@ func (m moments) draw(random *rand.Rand) time.Duration {
 
 // pattern tunes the case once to its end and undoes that, to see when the
 // changes are made.
-func (t *tuneBench) pattern(ctx context.Context, base string) (moments, error) {
+func (t *tuneBench) pattern(ctx context.Context, base string, show io.Writer) (moments, error) {
 	t.setDir(filepath.Join(base, "pattern"))
 	begin := time.Now()
-	if err := t.drive(ctx, t.opt.Talk, t.args...); err != nil {
+	if err := t.drive(ctx, show, t.args...); err != nil {
 		return moments{}, err
 	}
 	m := moments{end: time.Since(begin)}
@@ -296,6 +297,10 @@ func (t *tuneBench) pattern(ctx context.Context, base string) (moments, error) {
 			return m, fmt.Errorf("when was the change made: %w", err)
 		}
 		m.written = append(m.written, made.Time.Sub(begin), info.ModTime().Sub(begin))
+		if show != nil {
+			fmt.Fprintf(show, "%s: begun after %.2f s, last written after %.2f s of %.2f s\n",
+				filepath.Base(name), made.Time.Sub(begin).Seconds(), info.ModTime().Sub(begin).Seconds(), m.end.Seconds())
+		}
 	}
 	if len(entries) == 0 {
 		return m, fmt.Errorf("a tune of %s with runs as short as these changes nothing, so there is nothing to interrupt; make them longer (-d)", t.c.ID)
