@@ -3,7 +3,7 @@
 # service that nobody touches, compares each with the one before, and counts: at
 # 95 % at most one in twenty may be "better", in each measure. With -o the runs are
 # kept in DIR, and those that are there from earlier calls count too, so that the
-# work can be done in slices.
+# work can be done in slices (and with an N of 0 only counted).
 #
 #   bench/equal.sh [-o DIR] URL [N] [plimsoll run's flags]
 #
@@ -20,7 +20,9 @@ url=$1; shift
 n=50
 case ${1:-} in [0-9]*) n=$1; shift ;; esac
 plimsoll=${PLIMSOLL:-bin/plimsoll}
-"$plimsoll" run "$url" --repeat $((n + 1)) --dir "$dir/$(date -u +%Y%m%dT%H%M%S)" "$@" >/dev/null
+if [ "$n" -gt 0 ]; then
+	"$plimsoll" run "$url" --repeat $((n + 1)) --dir "$dir/$(date -u +%Y%m%dT%H%M%S)" "$@" >/dev/null
+fi
 before=
 for run in $(ls -d "$dir"/*/* | sort -V); do
 	if [ -n "$before" ]; then
