@@ -28,8 +28,9 @@ person has to decide; and when the snapshots are the same. Of several cases, or
 With --twin it then runs each case with all its mends, and tells how near tuning
 came: nine tenths of its good replies a second are wanted.
 
-With --kill N it starts N tunes of one case instead, kills each at a random moment
-(kill -9), undoes, and compares the snapshots each time.`
+With --kill N it tunes one case once to see when changes are made, then starts N
+tunes and kills each (kill -9) at a random moment, half of them about a change;
+each time it undoes and compares the snapshots.`
 
 // labTuneFlags are the flags of lab tune.
 type labTuneFlags struct {
@@ -215,7 +216,7 @@ func printTuneRow(w *world, r *lab.TuneResult) {
 }
 
 // shortRun makes a tune quick, so that many can be killed.
-var shortRun = []string{"-d", "1s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
+var shortRun = []string{"-d", "2s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
 
 func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times int, seed uint64, asJSON bool) error {
 	if seed == 0 {
@@ -223,7 +224,7 @@ func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times 
 	}
 	opt.Args = append(append([]string{}, shortRun...), opt.Args...)
 	fmt.Fprintf(w.stderr, "seed %d\n", seed)
-	results, err := theLab().Kill(ctx, id, opt, times, seed, func(i int, r lab.KillResult) {
+	results, err := theLab().Kill(ctx, id, opt, times, seed, w.stderr, func(i int, r lab.KillResult) {
 		word := "the same"
 		if len(r.Wrong) > 0 {
 			word = "NOT THE SAME: " + strings.Join(r.Wrong, "; ")

@@ -20,7 +20,7 @@ const (
 	Nginx Kind = "nginx"
 	// PHPFPM is a setting of a pool of a running PHP-FPM: Name as in its file.
 	PHPFPM Kind = "phpfpm"
-	// Backlog is the accept queue's limit of the TCP listener Change.Listen, in
+	// Backlog is the accept queue's limit of the listener Change.Listen, in
 	// connections, set on the open socket: no file, no restart. Name is empty.
 	Backlog Kind = "backlog"
 	// Limit is a resource limit of processes: Name as in prlimit(1) without the
@@ -64,7 +64,7 @@ type Change struct {
 	// Pool is PHP-FPM's pool; "" is its only one.
 	Pool string `json:"pool,omitempty"`
 	// Listen is a listener as the socket signals write it: "0.0.0.0:80",
-	// "[::]:80"; "" is the only one (nginx's backlog).
+	// "[::]:80", "unix:/run/x"; "" is the only one (nginx's backlog).
 	Listen string `json:"listen,omitempty"`
 	// Upstream is nginx's group of servers; "" is the only one.
 	Upstream string `json:"upstream,omitempty"`

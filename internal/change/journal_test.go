@@ -321,3 +321,47 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 		t.Errorf("no such interrupt: %v", err)
 	}
 }
+
+// No change without a note of it; one that was taken back while there was no room
+// for the note is recognised later.
+func TestJournalOnAFullDisk(t *testing.T) {
+	s := sleeper(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=40960"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	before := snap(t, s.Host, s.Dir, s.PID)
+	j, err := Open(filepath.Join(dir, "j"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	other, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.ipv4.tcp_tw_reuse", To: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 40960), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if e, err := j.Apply(t.Context(), other); !errors.Is(err, unix.ENOSPC) || e.ID != 0 || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("a change without a note: %+v, %v", e, err)
+	}
+	if _, err := j.UndoAll(t.Context(), false); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "could not be noted") {
+		t.Errorf("undo without a note: %v", err)
+	}
+	if d := cmp.Diff(before, snap(t, s.Host, s.Dir, s.PID)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if results := undoAll(t, j); len(results) != 1 {
+		t.Errorf("once there is room: %+v", results)
+	}
+	if results := undoAll(t, j); len(results) != 0 {
+		t.Errorf("once more: %+v", results)
+	}
+}

@@ -108,6 +108,9 @@ func (s *Step) addBacklog(h *probe.Host, addr string, backlog int) error {
 	if note != "" {
 		s.Notes = append(s.Notes, note)
 	}
+	if s.Change.Kind != Nginx && strings.HasPrefix(addr, "unix:") { // nginx listens anew itself
+		s.Notes = append(s.Notes, "clients that ask the kernel who listens there (SO_PEERCRED) are told the number of a plimsoll, until the service starts again")
+	}
 	if s.Change.Kind == Nginx {
 		const nginxDefault = 511
 		before := nginxDefault
@@ -129,9 +132,6 @@ func (s *Step) addBacklog(h *probe.Host, addr string, backlog int) error {
 func prepareBacklog(h *probe.Host, c Change, s *Step) error {
 	if !whole.MatchString(c.To) || c.Listen == "" {
 		return fmt.Errorf("backlog: want a listener and a whole number, got %q and %q", c.Listen, c.To)
-	}
-	if strings.HasPrefix(c.Listen, "unix:") {
-		return fmt.Errorf("%s is a Unix socket, whose backlog is set when its service starts: %w", c.Listen, ErrNotPossible)
 	}
 	s.Scope = Service
 	return s.addBacklog(h, c.Listen, atoi(c.To))

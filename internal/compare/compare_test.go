@@ -36,6 +36,79 @@ func side(random *rand.Rand, runs int, rate, mood float64) Side {
 	return s
 }
 
+// What 51 runs of five seconds of one nginx were like on a shared machine: the rate
+// of seconds and of runs moves little, the latencies of seconds much more, and now
+// and then a whole run is off.
+var shared = []struct {
+	measure         string
+	ofSecond, ofRun float64
+	second          func(*model.Second, float64)
+	whole           func(*model.Load, float64)
+}{
+	{"good_rps", 0.06, 0.04, func(s *model.Second, v float64) { s.Good = int64(v) }, func(l *model.Load, v float64) { l.GoodRPS = v }},
+	{"latency_p50", 0.25, 0.05, func(s *model.Second, v float64) { s.P50 = v }, func(l *model.Load, v float64) { l.Latency.P50 = v }},
+	{"latency_p99", 0.10, 0.07, func(s *model.Second, v float64) { s.P99 = v }, func(l *model.Load, v float64) { l.Latency.P99 = v }},
+}
+
+func sharedRun(random *rand.Rand) run {
+	r := run{dir: "r", load: &model.Load{GoodShare: 1}, seconds: make([]model.Second, 5), meta: model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/"}}}}
+	for _, m := range shared {
+		level := 5000 * math.Exp(m.ofRun*random.NormFloat64())
+		drift, sum := 0.0, 0.0
+		for i := range r.seconds {
+			drift = 0.6*drift + 0.8*m.ofSecond*random.NormFloat64()
+			v := level * math.Exp(drift)
+			r.seconds[i].Replies = 5000
+			m.second(&r.seconds[i], v)
+			sum += v / float64(len(r.seconds))
+		}
+		m.whole(r.load, sum)
+	}
+	return r
+}
+
+func TestEqualRunsOnASharedMachine(t *testing.T) {
+	const trials = 1000
+	random := rand.New(rand.NewPCG(5, 5))
+	answers := map[string]int{}
+	for range trials {
+		for _, d := range Compare(Side{[]run{sharedRun(random)}}, Side{[]run{sharedRun(random)}}).Differences {
+			answers[d.Name+" "+string(d.Answer)]++
+		}
+	}
+	for _, m := range shared {
+		for _, word := range []model.ComparisonAnswer{model.Better, model.Worse} {
+			if n := answers[m.measure+" "+string(word)]; n > trials/20 {
+				t.Errorf("%s was called %s in %d of %d", m.measure, word, n, trials)
+			}
+		}
+	}
+	if answers["good_rps not known"] > 0 {
+		t.Error("five seconds are enough to tell")
+	}
+}
+
+// A second without a reply has no latency; with too few that have one, none is known.
+func TestSecondsWithoutReplies(t *testing.T) {
+	with := func(replies ...int64) Side {
+		r := run{load: &model.Load{GoodRPS: 10, GoodShare: 1, Latency: model.Quantiles{P50: 100, P99: 100}}}
+		for _, n := range replies {
+			r.seconds = append(r.seconds, model.Second{Replies: n, Good: n, P50: 100 * float64(min(n, 1)), P99: 100 * float64(min(n, 1))})
+		}
+		return Side{[]run{r}}
+	}
+	for _, d := range Compare(with(10, 0, 10, 0, 10, 10), with(10, 10, 10, 10)).Differences {
+		if d.Answer != model.NoDifference {
+			t.Errorf("four seconds with replies: %+v", d)
+		}
+	}
+	for _, d := range Compare(with(10, 0, 10, 0, 10), with(10, 10, 10, 10)).Differences {
+		if known := d.Answer != model.NotKnown; known != (d.Name == "good_rps") {
+			t.Errorf("three seconds with replies: %+v", d)
+		}
+	}
+}
+
 // Of equal runs at most one in twenty may be called better, and one worse.
 func TestEqualRunsAreEqual(t *testing.T) {
 	const trials = 400

@@ -73,13 +73,14 @@ func (s snapshot) settings(host, root string) error {
 
 // listeners notes the queue limit of each listener, which ss(8) shows as Send-Q.
 func (s snapshot) listeners(ctx context.Context, host string) error {
-	out, err := exec.CommandContext(ctx, "ss", "-ltnH").Output()
+	out, err := exec.CommandContext(ctx, "ss", "-ltxnH").Output()
 	if err != nil {
 		return fmt.Errorf("list the listeners of %s: %w", host, err)
 	}
 	for line := range strings.Lines(string(out)) {
-		if f := strings.Fields(line); len(f) > 4 {
-			s["listener "+f[3]+" on "+host] = f[2]
+		const limit, address = 3, 4
+		if f := strings.Fields(line); len(f) > address {
+			s["listener "+f[address]+" on "+host] = f[limit]
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -115,10 +116,7 @@ func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer
 		return nil, err
 	}
 	res.judge(c.Truth, end.Verdict.Root)
-	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
-		return nil, err
-	}
-	different, err := t.different(ctx)
+	different, err := t.takeBack(ctx)
 	for _, d := range different {
 		res.Different = append(res.Different, d)
 		res.wrong("after undo: %s", d)
@@ -276,7 +274,8 @@ type KillResult struct {
 // Kill has a case tuned so many times and kills each tune at a random moment;
 // each time undo has to bring the hosts back to the state before. The case stays
 // up all the while, so whatever is left behind shows up in the next comparison.
-func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, each func(int, KillResult)) (results []KillResult, err error) {
+// A first tune, which show is told of, is left alone: it tells when changes are made.
+func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, show io.Writer, each func(int, KillResult)) (results []KillResult, err error) {
 	c, err := l.Case(id)
 	if err != nil {
 		return nil, err
@@ -295,12 +294,16 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	if err != nil {
 		return nil, err
 	}
-	random := rand.New(rand.NewPCG(seed, seed))
 	base := t.dir
 	defer os.RemoveAll(base)
+	moments, err := t.pattern(ctx, base, show)
+	if err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, seed))
 	for i := range times {
-		t.args[slices.Index(t.args, "--dir")+1] = filepath.Join(base, fmt.Sprint(i+1))
-		r, err := t.kill(ctx, time.Duration(random.Int64N(int64(killWithin))))
+		t.setDir(filepath.Join(base, fmt.Sprint(i+1)))
+		r, err := t.kill(ctx, moments.draw(random))
 		if err != nil {
 			return results, err
 		}
@@ -310,8 +313,84 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	return results, nil
 }
 
-// killWithin is the time within which a tune with short loads makes its first changes.
-const killWithin = 12 * time.Second
+// moments are when a tune that nobody kills writes its journal, since its start.
+type moments struct {
+	written []time.Duration
+	end     time.Duration
+}
+
+// closeTo is how far from a write of the journal a kill may be and still hit the
+// change that belongs to it: a reload takes some tenths of a second, and no two
+// tunes keep the same time.
+const closeTo = 400 * time.Millisecond
+
+// draw is a moment to kill at: every other one anywhere in the tune, since
+// anything may be going on then; the others about a change, since those are
+// short and few.
+func (m moments) draw(random *rand.Rand) time.Duration {
+	if random.IntN(2) == 0 {
+		return time.Duration(random.Int64N(int64(m.end)))
+	}
+	at := m.written[random.IntN(len(m.written))]
+	return max(0, at+time.Duration(random.Int64N(int64(2*closeTo)))-closeTo)
+}
+
+// pattern tunes the case once to its end and undoes that, to see when the
+// changes are made.
+func (t *tuneBench) pattern(ctx context.Context, base string, show io.Writer) (moments, error) {
+	t.setDir(filepath.Join(base, "pattern"))
+	begin := time.Now()
+	if err := t.drive(ctx, show, t.args...); err != nil {
+		return moments{}, err
+	}
+	m := moments{end: time.Since(begin)}
+	entries, err := t.changes()
+	if err != nil {
+		return m, err
+	}
+	for _, name := range entries {
+		var made struct{ Time time.Time }
+		raw, err := os.ReadFile(name)
+		if err == nil {
+			err = json.Unmarshal(raw, &made)
+		}
+		info, err2 := os.Stat(name)
+		if err := errors.Join(err, err2); err != nil {
+			return m, fmt.Errorf("when was the change made: %w", err)
+		}
+		m.written = append(m.written, made.Time.Sub(begin), info.ModTime().Sub(begin))
+		if show != nil {
+			fmt.Fprintf(show, "%s: begun after %.2f s, last written after %.2f s of %.2f s\n",
+				filepath.Base(name), made.Time.Sub(begin).Seconds(), info.ModTime().Sub(begin).Seconds(), m.end.Seconds())
+		}
+	}
+	if len(entries) == 0 {
+		return m, fmt.Errorf("a tune of %s with runs as short as these changes nothing, so there is nothing to interrupt; make them longer (-d)", t.c.ID)
+	}
+	wrong, err := t.takeBack(ctx)
+	if err == nil && len(wrong) > 0 {
+		err = fmt.Errorf("after a tune that nobody killed: %s", strings.Join(wrong, "; "))
+	}
+	return m, err
+}
+
+// setDir says where the next tune keeps its runs.
+func (t *tuneBench) setDir(dir string) { t.args[slices.Index(t.args, "--dir")+1] = dir }
+
+// changes are the files of the journal.
+func (t *tuneBench) changes() ([]string, error) {
+	return filepath.Glob(filepath.Join(t.journal, "[0-9]*.json"))
+}
+
+// takeBack undoes what stands and says what is not as it was; the journal is
+// empty afterwards.
+func (t *tuneBench) takeBack(ctx context.Context) (wrong []string, err error) {
+	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	different, err := t.different(ctx)
+	return append(wrong, different...), errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
+}
 
 func (t *tuneBench) kill(ctx context.Context, after time.Duration) (KillResult, error) {
 	r := KillResult{After: after, Wrong: []string{}}
@@ -330,15 +409,12 @@ func (t *tuneBench) kill(ctx context.Context, after time.Duration) (KillResult, 
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return r, err
 	}
-	begun, err := filepath.Glob(filepath.Join(t.journal, "[0-9]*.json"))
+	begun, err := t.changes()
 	if err != nil {
 		return r, err
 	}
 	r.Begun = len(begun)
-	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
-		r.Wrong = append(r.Wrong, err.Error())
-	}
-	different, err := t.different(ctx)
-	r.Wrong = append(r.Wrong, different...)
-	return r, errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
+	wrong, err := t.takeBack(ctx)
+	r.Wrong = append(r.Wrong, wrong...)
+	return r, err
 }

@@ -20,8 +20,6 @@ type Options struct {
 	// Only and Never name rules ("net.conntrack.table_full", or "net." and all
 	// beneath it) and kinds of change ("sysctl").
 	Only, Never []string
-	// AllowRestart allows fixes whose rule says that a service has to restart.
-	AllowRestart bool
 	// MaxSteps is how many changes are made at most.
 	MaxSteps int
 	// Goals are what is good enough; empty means as good as it gets.
@@ -90,8 +88,8 @@ func forbidden(root model.Finding, fix model.Fix, opt Options) string {
 		return "it cannot be taken back by itself"
 	case slices.Index(riskOrder, fix.Risk) > slices.Index(riskOrder, opt.MaxRisk):
 		return "risk " + fix.Risk + " is beyond --max-risk " + opt.MaxRisk
-	case (fix.Restart == "service" || fix.Restart == "host") && !opt.AllowRestart:
-		return "it needs a restart of the " + fix.Restart + "; --allow-restart allows that"
+	case fix.Restart == "service" || fix.Restart == "host":
+		return "it needs a restart of the " + fix.Restart + ", which is a person's to do"
 	case len(opt.Only) > 0 && !named(opt.Only):
 		return "--only leaves it out"
 	case named(opt.Never):
