@@ -1,6 +1,7 @@
 package change
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -276,10 +277,11 @@ func TestInterfacesOfANamespace(t *testing.T) {
 	}
 }
 
-func TestQuotaOfAControlGroup(t *testing.T) {
-	mounts := read(t, "/proc/self/mounts")
-	v1, v2 := cpuMounts(mounts)
-	dir := v1
+// cpuGroupForTest makes the control group /plcg-test.
+func cpuGroupForTest(t *testing.T) (dir string) {
+	t.Helper()
+	v1, v2 := cpuMounts(read(t, "/proc/self/mounts"))
+	dir = v1
 	if dir == "" {
 		dir = v2
 	}
@@ -288,6 +290,50 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { os.Remove(dir) })
+	return dir
+}
+
+// halved gives the test's group half of a CPU, in a process of its own.
+func halved(j *Journal) error {
+	h, err := probe.OpenHost("local", "local")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	s, err := Prepare(h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 100000"})
+	if err == nil {
+		_, err = j.Apply(context.Background(), s)
+	}
+	return err
+}
+
+// "ip netns exec" puts a /sys of its own before the control groups. What was
+// changed from there is found again by a process that sees them.
+func TestQuotaBehindAnotherSys(t *testing.T) {
+	cpuGroupForTest(t)
+	dir := filepath.Join(t.TempDir(), "changes")
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", "umount -l /sys && mount -t sysfs plcg /sys && exec "+os.Args[0])
+	cmd.Env = append(os.Environ(), child+"=quota "+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	j, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, p := range j.Entries()[0].Parts {
+		if now, err := p.Place.get(); err != nil || now != string(p.New) || now == string(p.Old) {
+			t.Errorf("%s: %q, %v; want %q", p.Place, now, err, p.New)
+		}
+	}
+	if r := undoAll(t, j); len(r) != 1 || strings.Contains(strings.Join(r[0].Sentences, " "), "gone") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestQuotaOfAControlGroup(t *testing.T) {
+	dir := cpuGroupForTest(t)
 	h, err := probe.OpenHost("local", "local")
 	if err != nil {
 		t.Fatal(err)
