@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"plimsoll/internal/model"
 )
@@ -24,14 +25,11 @@ type Truth struct {
 	Quiet []string `yaml:"quiet" json:"quiet,omitempty"`
 	// Mended are the answers that are right once every mend is applied.
 	Mended []model.Answer `yaml:"mended" json:"mended,omitempty"`
-	// Tune is TuneByPerson where tune has to leave the case to a person, though the
-	// rule that it names has a fix for other cases. Else tune has to lift all that
-	// has a fix which it can make, and leave the rest to a person.
-	Tune string `yaml:"tune" json:"tune,omitempty"`
+	// Person are rules of the truth that tune may leave to a person, though they have
+	// a fix, which mends other cases or not the whole of this. All else that has a
+	// fix tune has to lift.
+	Person []string `yaml:"person" json:"person,omitempty"`
 }
-
-// TuneByPerson is the one word that Truth.Tune may have.
-const TuneByPerson = "person"
 
 // Next is a limit behind the first one.
 type Next struct {
@@ -51,8 +49,10 @@ type Twin struct {
 }
 
 func (t Truth) check() error {
-	if t.Tune != "" && (t.Tune != TuneByPerson || t.Answer != model.AnswerCause) {
-		return fmt.Errorf("truth: tune %q: expected nothing, or %s with the answer cause", t.Tune, TuneByPerson)
+	for _, rule := range t.Person {
+		if !slices.Contains(t.roots(), rule) {
+			return fmt.Errorf("truth: person: %s is not in root or then", rule)
+		}
 	}
 	switch t.Answer {
 	case model.AnswerCause:

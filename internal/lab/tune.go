@@ -140,9 +140,6 @@ func (r *TuneResult) judge(t Truth, roots []model.Finding) {
 		if !slices.Contains(append(t.Mended, model.AnswerHealthy, model.AnswerCapacity), end.Answer) {
 			r.wrong("the verdict at the end is %s: %s", end.Answer, end.Sentence)
 		}
-		if t.Tune == TuneByPerson {
-			r.wrong("tune lifted what is a person's to decide")
-		}
 		return
 	}
 	r.Came = TunePerson
@@ -151,7 +148,7 @@ func (r *TuneResult) judge(t Truth, roots []model.Finding) {
 		case i > 0 && f.Answer != model.Confirmed:
 		case !slices.Contains(t.roots(), f.Rule):
 			r.wrong("at the end %s is named, and is not the truth", f.Rule)
-		case t.Tune != TuneByPerson && automatic(f):
+		case automatic(f) && !slices.Contains(t.Person, f.Rule):
 			r.wrong("at the end %s still holds it back, and has a fix that tune can make", f.Rule)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 func TestWhatTuneCameTo(t *testing.T) {
 	cause := Truth{Answer: model.AnswerCause, Root: []string{"a.full"}, Then: []Next{{Root: []string{"b.slow"}}}, Mended: []model.Answer{model.AnswerHealthy}}
 	persons := cause
-	persons.Tune = TuneByPerson
+	persons.Person = cause.Root
 	root := func(rule, undo string) []model.Finding {
 		return []model.Finding{{Rule: rule, Answer: model.Confirmed, Fix: []model.Fix{{Undo: undo}}}}
 	}
@@ -30,7 +30,7 @@ func TestWhatTuneCameTo(t *testing.T) {
 		"what is left has no automatic fix":    {cause, model.AnswerCause, root("b.slow", "manual"), nil, said, TunePerson, ""},
 		"what is left has one":                 {cause, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, "has a fix that tune can make"},
 		"which cannot be made in this case":    {persons, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, ""},
-		"what a person has to do is lifted":    {persons, model.AnswerHealthy, nil, changed, nil, TuneFixed, "a person's to decide"},
+		"or is enough this time":               {persons, model.AnswerHealthy, nil, changed, nil, TuneFixed, ""},
 		"something else is named at the end":   {cause, model.AnswerCause, root("c.other", "manual"), nil, said, TunePerson, "not the truth"},
 		"it stops without a word":              {cause, model.AnswerCause, root("b.slow", "manual"), nil, nil, TunePerson, "says nothing"},
 		"a healthy service is left alone":      {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, ""},

@@ -112,17 +112,17 @@ type evidence struct {
 //
 //	accept           the same root again   result               the change is
 //	true             no, or asking for more  better             kept
-//	true             yes                   better               on trial
+//	any              yes                   better               on trial
 //	true             –                     otherwise            on trial
 //	false, unknown   yes, asking for more  not worse            kept, and raised again
-//	false, unknown   yes                   –                    undone
+//	false, unknown   yes                   otherwise            undone
 //	unknown          no                    better               kept
 //	false            no                    better               on trial
 //	unknown          no                    otherwise            on trial
 //	false            no                    otherwise            undone
 func judge(e evidence) (model.TuneOutcome, string) {
 	switch {
-	case e.accept == model.True && e.paid == model.Better && e.again && !e.larger:
+	case e.paid == model.Better && e.again && !e.larger:
 		return model.OnTrial, "it paid, but the same cause is named as before; it is judged at the end by leaving it out"
 	case e.accept == model.True && e.paid == model.Better:
 		return model.Kept, "it did what it should, and it paid"
@@ -158,8 +158,9 @@ func notPaid(a model.ComparisonAnswer) string {
 
 // paid says whether B is better than A as a whole. Where the share of good
 // replies moved, latencies of what is another mixture of replies say nothing.
-// Else rate and latency both count, a change of the 99th percentile half as
-// much as the same change of the rate.
+// Else rate and latency both count, a change of the latency half as much as the
+// same change of the rate; the median, which most requests see, and the 99th
+// percentile are half of the latency each.
 func paid(c model.Comparison) model.ComparisonAnswer {
 	by := map[string]float64{}
 	known := false
@@ -169,7 +170,7 @@ func paid(c model.Comparison) model.ComparisonAnswer {
 	}
 	sum := by["good_rps"] + by["good_share"]
 	if by["good_share"] == 0 {
-		sum = by["good_rps"] + by["latency_p99"]/2
+		sum = by["good_rps"] + (by["latency_p50"]+by["latency_p99"])/4
 	}
 	switch {
 	case sum > 0:
