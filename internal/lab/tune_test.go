@@ -6,23 +6,19 @@ import (
 	"time"
 )
 
-// Half of the kills fall about a change, the others anywhere; none before the start.
+// Half of the kills fall into a change, the others anywhere.
 func TestMomentsToKillAt(t *testing.T) {
-	m := moments{written: []time.Duration{100 * time.Millisecond, 8 * time.Second}, end: 10 * time.Second}
+	m := moments{end: 10 * time.Second, changes: 2}
 	random := rand.New(rand.NewPCG(1, 1))
-	about, elsewhere := 0, 0
+	met := map[int]int{}
 	for range 1000 {
 		at := m.draw(random)
-		switch {
-		case at < 0 || at >= m.end:
-			t.Fatalf("a moment at %v of %v", at, m.end)
-		case at < 100*time.Millisecond+closeTo || (at-8*time.Second).Abs() <= closeTo:
-			about++
-		default:
-			elsewhere++
+		if at.after < 0 || at.changes == 0 && at.after >= m.end || at.changes > 0 && at.after >= making {
+			t.Fatalf("a moment of %+v", at)
 		}
+		met[at.changes]++
 	}
-	if about < 500 || elsewhere < 350 {
-		t.Errorf("%d about a change, %d elsewhere", about, elsewhere)
+	if met[0] < 400 || met[1] < 200 || met[2] < 200 || len(met) != 3 {
+		t.Errorf("by the number of changes: %v", met)
 	}
 }
