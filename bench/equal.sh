@@ -7,7 +7,7 @@
 #
 #   bench/equal.sh [-o DIR] URL [N] [plimsoll run's flags]
 #
-# A run needs a hold of four seconds or more (-d), else no answer is known.
+# A run needs a hold of two whole seconds or more (-d), else no answer is known.
 set -eu
 if [ "${1:-}" = -o ]; then
 	dir=$2; shift 2

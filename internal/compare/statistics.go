@@ -119,7 +119,7 @@ func bySeconds(center float64, a, b [][]float64) interval {
 // so n seconds are worth no more than √n that know nothing of each other (as where
 // noise falls with frequency, Hurst's exponent 3/4). false: too few seconds.
 func meanOfSeconds(runs [][]float64) (sample, bool) {
-	const least = 4
+	const least = 2 // of one there is no spread; of few Student's t makes the interval wide
 	var all []float64
 	worth := 0.0
 	for _, seconds := range runs {

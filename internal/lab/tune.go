@@ -310,26 +310,30 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	return results, nil
 }
 
-// moments are when a tune that nobody kills writes its journal, since its start.
+// moments are what a tune that nobody kills does: how long it takes, and how many
+// changes it makes.
 type moments struct {
-	written []time.Duration
 	end     time.Duration
+	changes int
 }
 
-// closeTo is how far from a write of the journal a kill may be and still hit the
-// change that belongs to it: a reload takes some tenths of a second, and no two
-// tunes keep the same time.
-const closeTo = 400 * time.Millisecond
+// moment is so long after the journal has so many changes; 0 is the start.
+type moment struct {
+	changes int
+	after   time.Duration
+}
+
+// making is how long a change may take, reloads included.
+const making = 300 * time.Millisecond
 
 // draw is a moment to kill at: every other one anywhere in the tune, since
-// anything may be going on then; the others about a change, since those are
-// short and few.
-func (m moments) draw(random *rand.Rand) time.Duration {
+// anything may be going on then; the others while a change is made, since that is
+// short and seldom, and no two tunes keep the same time.
+func (m moments) draw(random *rand.Rand) moment {
 	if random.IntN(2) == 0 {
-		return time.Duration(random.Int64N(int64(m.end)))
+		return moment{0, time.Duration(random.Int64N(int64(m.end)))}
 	}
-	at := m.written[random.IntN(len(m.written))]
-	return max(0, at+time.Duration(random.Int64N(int64(2*closeTo)))-closeTo)
+	return moment{1 + random.IntN(m.changes), time.Duration(random.Int64N(int64(making)))}
 }
 
 // pattern tunes the case once to its end and undoes that, to see when the
@@ -345,22 +349,7 @@ func (t *tuneBench) pattern(ctx context.Context, base string, show io.Writer) (m
 	if err != nil {
 		return m, err
 	}
-	for _, name := range entries {
-		var made struct{ Time time.Time }
-		raw, err := os.ReadFile(name)
-		if err == nil {
-			err = json.Unmarshal(raw, &made)
-		}
-		info, err2 := os.Stat(name)
-		if err := errors.Join(err, err2); err != nil {
-			return m, fmt.Errorf("when was the change made: %w", err)
-		}
-		m.written = append(m.written, made.Time.Sub(begin), info.ModTime().Sub(begin))
-		if show != nil {
-			fmt.Fprintf(show, "%s: begun after %.2f s, last written after %.2f s of %.2f s\n",
-				filepath.Base(name), made.Time.Sub(begin).Seconds(), info.ModTime().Sub(begin).Seconds(), m.end.Seconds())
-		}
-	}
+	m.changes = len(entries)
 	if len(entries) == 0 {
 		return m, fmt.Errorf("a tune of %s with runs as short as these changes nothing, so there is nothing to interrupt; make them longer (-d)", t.c.ID)
 	}
@@ -389,29 +378,55 @@ func (t *tuneBench) takeBack(ctx context.Context) (wrong []string, err error) {
 	return append(wrong, different...), errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
 }
 
-func (t *tuneBench) kill(ctx context.Context, after time.Duration) (KillResult, error) {
-	r := KillResult{After: after, Wrong: []string{}}
+func (t *tuneBench) kill(ctx context.Context, when moment) (KillResult, error) {
+	r := KillResult{Wrong: []string{}}
 	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := time.Now()
 	cmd := t.command(nil, t.args...)
-	err := cmd.Start()
-	if err == nil {
-		select {
-		case <-time.After(after):
-		case <-ctx.Done():
-		}
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // it was killed, so this is an error in any case
+	if err := cmd.Start(); err != nil {
+		return r, fmt.Errorf("start %s: %w", t.opt.Binary, err)
 	}
-	runtime.UnlockOSThread()
-	if err = errors.Join(err, ctx.Err()); err != nil {
-		return r, err
-	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it was killed, so this is an error in any case
+		close(ended)
+	}()
+	t.await(ctx, when, ended)
+	_ = cmd.Process.Kill() // it may have ended by itself
+	<-ended
+	r.After = time.Since(begin)
 	begun, err := t.changes()
-	if err != nil {
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return r, err
 	}
 	r.Begun = len(begun)
 	wrong, err := t.takeBack(ctx)
 	r.Wrong = append(r.Wrong, wrong...)
 	return r, err
+}
+
+// await waits for a moment of a tune, or its end.
+func (t *tuneBench) await(ctx context.Context, when moment, ended <-chan struct{}) {
+	const poll = time.Millisecond
+	over := func(d time.Duration) bool {
+		select {
+		case <-ended:
+			return true
+		case <-ctx.Done():
+			return true
+		case <-time.After(d):
+			return false
+		}
+	}
+	for {
+		begun, err := t.changes()
+		if err != nil || len(begun) >= when.changes {
+			over(when.after)
+			return
+		}
+		if over(poll) {
+			return
+		}
+	}
 }
