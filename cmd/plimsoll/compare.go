@@ -22,11 +22,13 @@ else was different: what was set to something else, and which signals moved, the
 largest effect first. With several, each is compared with A.
 
 A and B are run directories, or folders of runs of the same thing, as
-"plimsoll run --repeat" makes them. With one run each, a second is compared with a
-second (a bootstrap of neighbouring seconds), and differences within 5 % count as
-none, because how runs differ from one another is not known. With two or more on
-both sides, the runs themselves are what is compared (Welch's t), which is what
-to trust. Intervals are at 95 %.
+"plimsoll run --repeat" makes them. With one run each, seconds are compared with
+seconds (Welch's t, n of them for √n, since a slow second is followed by slow
+ones), and differences within 5 % (of a latency 10 %) count as none, because how
+runs differ from one another is not known; of the share of good replies they
+count where the failures of one run are more than twice the other's. With two or
+more on both sides, the runs themselves are what is compared, which is what to
+trust. Intervals are at 95 %.
 
 It refuses to compare runs of another load or another machine; --anyway does it
 all the same, and says so. What processors did differently, function by function,

@@ -12,65 +12,110 @@ import (
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
 )
 
 const labTuneLong = `Brings a case up, has this binary tune it from outside ("plimsoll tune --apply"),
 takes everything back ("plimsoll undo --all"), and compares a snapshot of the
-hosts with the one before: settings of the kernel, files, limits of processes,
-queues of listeners. With --twin it then runs the case with all its mends, and
-tells how near tuning came: nine tenths of its good replies a second are wanted.
+hosts with the one before: settings of the kernel, files, limits of processes and
+control groups, queues of listeners and devices.
 
-With --kill N it starts N tunes instead, kills each at a random moment (kill -9),
-undoes, and compares the snapshots each time.`
+A case passes when nothing holds its load back at the end; or when what does is
+in the case's truth, has no fix that a program can make, and tune says what a
+person has to decide; and when the snapshots are the same. Of several cases, or
+--all, each is a line of a table.
+
+With --twin it then runs each case with all its mends, and tells how near tuning
+came: nine tenths of its good replies a second are wanted.
+
+With --kill N it tunes one case once to see when changes are made, then starts N
+tunes and kills each (kill -9) at a random moment, half of them about a change;
+each time it undoes and compares the snapshots.`
+
+// labTuneFlags are the flags of lab tune.
+type labTuneFlags struct {
+	all, twin bool
+	kills     int
+	seed      uint64
+	hold      time.Duration
+}
 
 func labTune(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "tune CASE", Short: "tune a case, take it back, compare the state before and after", Long: labTuneLong,
-		Args: oneArgument("a case"), ValidArgsFunction: completeCase,
-		Example: "  plimsoll lab tune throughput-chain --twin\n  plimsoll lab tune worker-connections --kill 100"}
-	twin := c.Flags().Bool("twin", false, "also run the mended case, and compare")
-	kills := c.Flags().Int("kill", 0, "kill `N` tunes, each at a random moment")
-	seed := c.Flags().Uint64("seed", 0, "seed of the random moments (default: another each time)")
-	var hold time.Duration
-	durationFlag(c.Flags(), &hold, "duration", "d", 0, "how long to hold each load, in place of what the case says")
+	c := &cobra.Command{Use: "tune [CASE...]", Short: "tune cases, take it back, compare the state before and after", Long: labTuneLong,
+		ValidArgsFunction: completeCase,
+		Example:           "  plimsoll lab tune throughput-chain --twin\n  plimsoll lab tune --all\n  plimsoll lab tune worker-connections --kill 100"}
+	var f labTuneFlags
+	c.Flags().BoolVar(&f.all, "all", false, "tune every case")
+	c.Flags().BoolVar(&f.twin, "twin", false, "also run the mended case, and compare")
+	c.Flags().IntVar(&f.kills, "kill", 0, "kill `N` tunes, each at a random moment")
+	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random moments (default: another each time)")
+	durationFlag(c.Flags(), &f.hold, "duration", "d", 0, "how long to hold each load, in place of what the case says")
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		opt, err := labOptions(w, args, nil)
+		list, err := f.cases(c, args)
 		if err != nil {
 			return err
 		}
-		if hold > 0 {
-			opt.Args = append(opt.Args, "-d", hold.String())
-		}
-		if *kills > 0 {
-			return killTunes(c.Context(), w, args[0], opt, *kills, *seed, *asJSON)
-		}
-		show := w.stdout
-		if *asJSON {
-			show = w.stderr
-		}
-		res, err := theLab().Tune(c.Context(), args[0], opt, *twin, show)
+		opt, err := labOptions(w, nil, nil)
 		if err != nil {
-			return labFailed(err)
+			return err
 		}
-		return printTuned(w, res, *asJSON)
+		if f.hold > 0 {
+			opt.Args = append(opt.Args, "-d", f.hold.String())
+		}
+		switch {
+		case f.kills > 0:
+			return killTunes(c.Context(), w, args[0], opt, f.kills, f.seed, *asJSON)
+		case len(list) == 1:
+			return f.one(c.Context(), w, list[0], opt, *asJSON)
+		}
+		return f.several(c.Context(), w, list, opt, *asJSON)
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
 }
 
-func printTuned(w *world, r *lab.TuneResult, asJSON bool) error {
+// cases checks the flags and returns the ids of the cases to tune.
+func (f *labTuneFlags) cases(c *cobra.Command, args []string) ([]string, error) {
+	path := c.CommandPath()
+	switch {
+	case f.all && len(args) > 0:
+		return nil, usage(path, "--all is every case; leave %s out, or --all", args[0])
+	case !f.all && len(args) == 0:
+		return nil, usage(path, "it needs cases, or --all; plimsoll lab list shows the cases")
+	case f.kills > 0 && len(args) != 1:
+		return nil, usage(path, "--kill is for one case")
+	}
+	for _, id := range args {
+		if _, err := theLab().Case(id); err != nil {
+			return nil, fail(exitUsage, err)
+		}
+	}
+	if !f.all {
+		return args, nil
+	}
+	list, err := theLab().List()
+	for _, c := range list {
+		args = append(args, c.ID)
+	}
+	return args, err
+}
+
+// one tunes a case, and shows the walk.
+func (f *labTuneFlags) one(ctx context.Context, w *world, id string, opt lab.Options, asJSON bool) error {
+	show := w.stdout
+	if asJSON {
+		show = w.stderr
+	}
+	r, err := theLab().Tune(ctx, id, opt, f.twin, show)
+	if err != nil {
+		return labFailed(err)
+	}
 	if asJSON {
 		if err := printJSON(w.stdout, r); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(w.stdout)
-		if r.Twin != nil {
-			fmt.Fprintf(w.stdout, "mended by its author, the case gives %s good/s, p99 %s; tuned %s good/s, p99 %s\n",
-				layout.Rate(r.Twin.GoodRPS), layout.Micros(r.Twin.P99), layout.Rate(r.Tuning.End.GoodRPS), layout.Micros(r.Tuning.End.P99))
-		}
-		if r.Pass {
-			fmt.Fprintln(w.stdout, "everything was taken back: settings, files, limits and queues are as they were")
-		}
+		printTuned(w, r)
 	}
 	if !r.Pass {
 		return fail(exitNotPassed, fmt.Errorf("case %s: %s", r.Case, strings.Join(r.Wrong, "; ")))
@@ -78,8 +123,100 @@ func printTuned(w *world, r *lab.TuneResult, asJSON bool) error {
 	return nil
 }
 
+// printTuned says beneath the walk what came of it.
+func printTuned(w *world, r *lab.TuneResult) {
+	if r.Came == lab.TuneSkipped {
+		fmt.Fprintf(w.stdout, "%s: skipped: %s\n", r.Case, r.Why)
+		return
+	}
+	fmt.Fprintln(w.stdout)
+	if r.Twin != nil {
+		fmt.Fprintf(w.stdout, "mended by its author, the case gives %s good/s, p99 %s; tuned %s good/s, p99 %s\n",
+			layout.Rate(r.Twin.GoodRPS), layout.Micros(r.Twin.P99), layout.Rate(r.Tuning.End.GoodRPS), layout.Micros(r.Tuning.End.P99))
+	}
+	if r.Pass && r.Came == lab.TunePerson {
+		fmt.Fprintln(w.stdout, "what is left is a person's to decide, as it should be in this case")
+	}
+	if len(r.Different) == 0 {
+		fmt.Fprintln(w.stdout, "everything was taken back: settings, files, limits and queues are as they were")
+	}
+}
+
+// several tunes cases one after the other, a line each. One that fails is one of
+// the results; ^C ends it with what there is.
+func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt lab.Options, asJSON bool) error {
+	opt.Talk = nil
+	results := []*lab.TuneResult{}
+	line := w.progress()
+	failed := 0
+	if !asJSON {
+		fmt.Fprintf(w.stdout, tuneRow, "CASE", "CAME TO", "STEPS", "AT THE END", "GOOD/S BEFORE", "AFTER", "UNDONE")
+	}
+	for i, id := range list {
+		if line != nil {
+			line.say(fmt.Sprintf("%d/%d  %s …", i+1, len(list), id))
+		}
+		r, err := theLab().Tune(ctx, id, opt, f.twin, nil)
+		line.end()
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			r = &lab.TuneResult{Case: id, Wrong: []string{err.Error()}, Different: []string{}}
+		}
+		if !r.Pass {
+			failed++
+		}
+		results = append(results, r)
+		if !asJSON {
+			printTuneRow(w, r)
+		}
+	}
+	if asJSON {
+		if err := printJSON(w.stdout, results); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if failed > 0 {
+		return fail(exitNotPassed, fmt.Errorf("%d of %d cases did not come to what they should", failed, len(list)))
+	}
+	return nil
+}
+
+// tuneRow is a line of the table of cases.
+const tuneRow = "%-28s %-10s %5s  %-28s %13s %8s  %s\n"
+
+func printTuneRow(w *world, r *lab.TuneResult) {
+	t := r.Tuning
+	switch {
+	case r.Came == lab.TuneSkipped:
+		fmt.Fprintf(w.stdout, "%-28s %-10s %s\n", r.Case, r.Came, r.Why)
+	case len(t.Steps) > 0:
+		undone, end := "the same", string(t.End.Answer)
+		if len(r.Different) > 0 {
+			undone = "NOT THE SAME"
+		}
+		if root := t.Steps[len(t.Steps)-1].Root; t.End.Answer == model.AnswerCause && root != nil {
+			end = root.Rule
+		}
+		came := string(r.Came)
+		if !r.Pass {
+			came = "WRONG"
+		}
+		fmt.Fprintf(w.stdout, tuneRow, r.Case, came, fmt.Sprint(len(t.Steps)), end, layout.Rate(t.Steps[0].GoodRPS), layout.Rate(t.End.GoodRPS), undone)
+	default:
+		fmt.Fprintf(w.stdout, "%-28s WRONG\n", r.Case)
+	}
+	for _, sentence := range r.Wrong {
+		fmt.Fprintf(w.stdout, "    %s\n", wrapped(sentence, w.columns()-4, 4))
+	}
+}
+
 // shortRun makes a tune quick, so that many can be killed.
-var shortRun = []string{"-d", "1s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
+var shortRun = []string{"-d", "2s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
 
 func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times int, seed uint64, asJSON bool) error {
 	if seed == 0 {
@@ -87,7 +224,7 @@ func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times 
 	}
 	opt.Args = append(append([]string{}, shortRun...), opt.Args...)
 	fmt.Fprintf(w.stderr, "seed %d\n", seed)
-	results, err := theLab().Kill(ctx, id, opt, times, seed, func(i int, r lab.KillResult) {
+	results, err := theLab().Kill(ctx, id, opt, times, seed, w.stderr, func(i int, r lab.KillResult) {
 		word := "the same"
 		if len(r.Wrong) > 0 {
 			word = "NOT THE SAME: " + strings.Join(r.Wrong, "; ")

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -42,7 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
-			"prometheus": prometheus,
+			"prometheus": prometheus, "netns": makeNetns,
 		},
 	})
 }
@@ -90,6 +91,26 @@ func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Logf("unmount %s: %v", dir, err)
 		}
 	})
+}
+
+// makeNetns (netns NAME) makes a network namespace whose loopback is up. What runs
+// in it ends with the script.
+func makeNetns(ts *testscript.TestScript, _ bool, args []string) {
+	name := args[0]
+	_ = exec.Command("ip", "netns", "delete", name).Run() // of a test that was killed
+	ts.Check(ts.Exec("ip", "netns", "add", name))
+	ts.Defer(func() {
+		pids, err := exec.Command("ip", "netns", "pids", name).Output()
+		for word := range strings.FieldsSeq(string(pids)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				_ = unix.Kill(pid, unix.SIGKILL) // a child may have ended with its parent
+			}
+		}
+		if err = errors.Join(err, exec.Command("ip", "netns", "delete", name).Run()); err != nil {
+			ts.Logf("remove network namespace %s: %v", name, err)
+		}
+	})
+	ts.Check(ts.Exec("ip", "-n", name, "link", "set", "lo", "up"))
 }
 
 // truncate (truncate FILE BYTES) cuts a file off.

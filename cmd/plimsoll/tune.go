@@ -40,6 +40,10 @@ rule promises ("accept") and made the result better beyond the noise. What did
 what it should and does not pay yet is on trial, since limits stack: at the end it
 is left out once, and stays only if it is missed. All else is taken back.
 
+Nothing that it changes needs a restart: what is set takes effect in the running
+process or with a reload, and a listener's queue is set on the open socket. A fix
+that does need one is left to a person.
+
 Each change is in a journal, on disk, before it is made: "plimsoll undo" takes
 changes back on any later day, also after kill -9 or a restart. After ^C tune
 takes back all it changed, since half a walk was never measured as a whole.
@@ -103,7 +107,6 @@ func (f *tuneFlags) add(fs *pflag.FlagSet, w *world) {
 	fs.StringVar(&f.opt.MaxRisk, "max-risk", "medium", "make no change of a higher `RISK`: low, medium or high")
 	fs.StringArrayVar(&f.opt.Only, "only", nil, "make only changes of this `RULE` (net. means all beneath it) or kind (sysctl, nginx …); may be given again")
 	fs.StringArrayVar(&f.opt.Never, "never", nil, "make no change of this `RULE` or kind; may be given again")
-	fs.BoolVar(&f.opt.AllowRestart, "allow-restart", false, "also make changes for which a service has to restart")
 	fs.IntVar(&f.opt.MaxSteps, "max-steps", 12, "make at most `N` changes")
 	fs.BoolVar(&f.status, "status", false, "list the changes that stand, and whether a tune is at work")
 	addJournal(fs, w, &f.journal)

@@ -20,14 +20,15 @@ const (
 	Nginx Kind = "nginx"
 	// PHPFPM is a setting of a pool of a running PHP-FPM: Name as in its file.
 	PHPFPM Kind = "phpfpm"
-	// Backlog is the accept queue's limit of the TCP listener Change.Listen, in
+	// Backlog is the accept queue's limit of the listener Change.Listen, in
 	// connections, set on the open socket: no file, no restart. Name is empty.
 	Backlog Kind = "backlog"
 	// Limit is a resource limit of processes: Name as in prlimit(1) without the
 	// dashes (nofile, nproc …), To a number or "unlimited". The soft limit, and
 	// the hard one where it is lower.
 	Limit Kind = "limit"
-	// Affinity is the CPUs on which processes may run: To is a list ("0,2-3").
+	// Affinity is the CPUs on which processes may run: To is a list ("0,2-3") or
+	// "all" that are online.
 	Affinity Kind = "affinity"
 	// Nice is processes' nice value: To is a number from -20 to 19.
 	Nice Kind = "nice"
@@ -35,7 +36,7 @@ const (
 	// microseconds and of which period ("150000 100000"), as in cpu.max.
 	Quota Kind = "quota"
 	// RPS is receive packet steering: Name is the interface, To a list of CPUs
-	// for all its receive queues; "" switches it off.
+	// (or "all") for all its receive queues; "" switches it off.
 	RPS Kind = "rps"
 	// IRQ is where an interrupt is handled: Name is its number, To a list of CPUs.
 	IRQ Kind = "irq"
@@ -63,7 +64,7 @@ type Change struct {
 	// Pool is PHP-FPM's pool; "" is its only one.
 	Pool string `json:"pool,omitempty"`
 	// Listen is a listener as the socket signals write it: "0.0.0.0:80",
-	// "[::]:80"; "" is the only one (nginx's backlog).
+	// "[::]:80", "unix:/run/x"; "" is the only one (nginx's backlog).
 	Listen string `json:"listen,omitempty"`
 	// Upstream is nginx's group of servers; "" is the only one.
 	Upstream string `json:"upstream,omitempty"`

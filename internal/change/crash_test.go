@@ -48,6 +48,9 @@ func beChild(what, dir string, pids []string) error {
 	if err != nil {
 		return err
 	}
+	if what == "quota" {
+		return halved(j)
+	}
 	if what == "drop" {
 		return dropped(j, hosts[0], atoi(pids[0]))
 	}

@@ -52,6 +52,7 @@ func TestEditNginx(t *testing.T) {
 		"logs off":                    {Change{Name: "access_log", To: "off"}, "http { server { access_log 'a b' main; } }", "http { access_log off; server { access_log off; } }"},
 		"a listener without":          {Change{Name: "backlog", To: "9"}, "http { server { listen 80; } }", "http { server { listen 80 backlog=9; } }"},
 		"the one that has options":    {Change{Name: "backlog", To: "9", Listen: "0.0.0.0:80"}, "http { server { listen 80; } server { listen *:80 reuseport; } server { listen 81; } }", "http { server { listen 80; } server { listen *:80 reuseport backlog=9; } server { listen 81; } }"},
+		"a Unix socket":               {Change{Name: "backlog", To: "9"}, "http { server { listen unix:/x; } }", "http { server { listen unix:/x backlog=9; } }"},
 		"the group's keepalive":       {Change{Name: "keepalive", To: "9", Upstream: "b"}, "http { upstream a { keepalive 1; } upstream b { server x; keepalive 2; } }", "http { upstream a { keepalive 1; } upstream b { server x; keepalive 9; } }"},
 		"FastCGI keeps it":            {Change{Name: "keepalive", To: "9"}, "http {\n upstream b {\n  server x;\n  }\n server {\n  location / {\n   fastcgi_pass b;\n  }\n }\n}", "http {\n upstream b {\n  server x;\n   keepalive 9;\n  }\n server {\n  location / {\n   fastcgi_pass b;\n   fastcgi_keep_conn on;\n  }\n }\n}"},
 		"FastCGI is told already":     {Change{Name: "keepalive", To: "9"}, "http { fastcgi_keep_conn on; upstream b { } server { location / { fastcgi_pass b; } location /x { fastcgi_keep_conn off; fastcgi_pass b; } } }", "http { fastcgi_keep_conn on; upstream b { keepalive 9; } server { location / { fastcgi_pass b; } location /x { fastcgi_keep_conn on; fastcgi_pass b; } } }"},
@@ -81,7 +82,6 @@ func TestEditNginxRefuses(t *testing.T) {
 	}{
 		"several listeners": {Change{Name: "backlog", To: "9"}, "http { server { listen 80; listen 81; } }", "say which: 0.0.0.0:80, 0.0.0.0:81"},
 		"no such listener":  {Change{Name: "backlog", To: "9", Listen: "0.0.0.0:1"}, "http { server { listen 80; } }", `no listen directive for "0.0.0.0:1" among 0.0.0.0:80`},
-		"a Unix socket":     {Change{Name: "backlog", To: "9"}, "http { server { listen unix:/x; } }", "is a Unix socket"},
 		"several groups":    {Change{Name: "keepalive", To: "9"}, "http { upstream a { } upstream b { } }", "say which: a, b"},
 		"no group":          {Change{Name: "keepalive", To: "9"}, "http { }", "only a group keeps connections"},
 		"no events":         {Change{Name: "worker_connections", To: "9"}, "http { }", "no events block"},

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -276,10 +277,11 @@ func TestInterfacesOfANamespace(t *testing.T) {
 	}
 }
 
-func TestQuotaOfAControlGroup(t *testing.T) {
-	mounts := read(t, "/proc/self/mounts")
-	v1, v2 := cpuMounts(mounts)
-	dir := v1
+// cpuGroupForTest makes the control group /plcg-test.
+func cpuGroupForTest(t *testing.T) (dir string) {
+	t.Helper()
+	v1, v2 := cpuMounts(read(t, "/proc/self/mounts"))
+	dir = v1
 	if dir == "" {
 		dir = v2
 	}
@@ -288,6 +290,50 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Cleanup(func() { os.Remove(dir) })
+	return dir
+}
+
+// halved gives the test's group half of a CPU, in a process of its own.
+func halved(j *Journal) error {
+	h, err := probe.OpenHost("local", "local")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	s, err := Prepare(h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 100000"})
+	if err == nil {
+		_, err = j.Apply(context.Background(), s)
+	}
+	return err
+}
+
+// "ip netns exec" puts a /sys of its own before the control groups. What was
+// changed from there is found again by a process that sees them.
+func TestQuotaBehindAnotherSys(t *testing.T) {
+	cpuGroupForTest(t)
+	dir := filepath.Join(t.TempDir(), "changes")
+	cmd := exec.Command("unshare", "--mount", "sh", "-c", "umount -l /sys && mount -t sysfs plcg /sys && exec "+os.Args[0])
+	cmd.Env = append(os.Environ(), child+"=quota "+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	j, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, p := range j.Entries()[0].Parts {
+		if now, err := p.Place.get(); err != nil || now != string(p.New) || now == string(p.Old) {
+			t.Errorf("%s: %q, %v; want %q", p.Place, now, err, p.New)
+		}
+	}
+	if r := undoAll(t, j); len(r) != 1 || strings.Contains(strings.Join(r[0].Sentences, " "), "gone") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestQuotaOfAControlGroup(t *testing.T) {
+	dir := cpuGroupForTest(t)
 	h, err := probe.OpenHost("local", "local")
 	if err != nil {
 		t.Fatal(err)
@@ -319,5 +365,49 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 	}
 	if _, err := Prepare(h, Change{Kind: IRQ, Name: "999999", To: "0"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such interrupt: %v", err)
+	}
+}
+
+// No change without a note of it; one that was taken back while there was no room
+// for the note is recognised later.
+func TestJournalOnAFullDisk(t *testing.T) {
+	s := sleeper(t)
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=40960"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	before := snap(t, s.Host, s.Dir, s.PID)
+	j, err := Open(filepath.Join(dir, "j"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	other, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.ipv4.tcp_tw_reuse", To: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 40960), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if e, err := j.Apply(t.Context(), other); !errors.Is(err, unix.ENOSPC) || e.ID != 0 || !strings.Contains(err.Error(), "nothing was changed") {
+		t.Errorf("a change without a note: %+v, %v", e, err)
+	}
+	if _, err := j.UndoAll(t.Context(), false); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "could not be noted") {
+		t.Errorf("undo without a note: %v", err)
+	}
+	if d := cmp.Diff(before, snap(t, s.Host, s.Dir, s.PID)); d != "" {
+		t.Errorf("(-before +after):\n%s", d)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if results := undoAll(t, j); len(results) != 1 {
+		t.Errorf("once there is room: %+v", results)
+	}
+	if results := undoAll(t, j); len(results) != 0 {
+		t.Errorf("once more: %+v", results)
 	}
 }

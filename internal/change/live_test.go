@@ -355,7 +355,7 @@ func TestKernelAndProcessSettings(t *testing.T) {
 		{Change{Kind: Sysctl, Name: "net.ipv4.ip_local_port_range", To: "2048  60000"}, Namespace, "/proc/sys/net/ipv4/ip_local_port_range", "2048\t60000\n"},
 		{Change{Kind: Sysctl, Name: "net.ipv4.conf.lo.rp_filter", To: "1"}, Namespace, "/proc/sys/net/ipv4/conf/lo/rp_filter", "1\n"},
 		{Change{Kind: Limit, Name: "nofile", To: "77", PID: s.PID}, Process, fmt.Sprintf("%d nofile", s.PID), ""},
-		{Change{Kind: Nice, To: "5", Process: "sleep"}, Process, fmt.Sprintf("%d nice", s.PID), "5"},
+		{Change{Kind: Nice, To: "7", Process: "sleep"}, Process, fmt.Sprintf("%d nice", s.PID), "7"},
 		{Change{Kind: Affinity, To: "0", PID: s.PID}, Process, fmt.Sprintf("%d CPUs", s.PID), "0"},
 	} {
 		if e := must(t, j, s.Host, c.change); e.Scope != c.scope || e.State != Done {

@@ -106,13 +106,20 @@ func prepareQuota(h *probe.Host, c Change, s *Step) error {
 	if !ok || (c.PID == 0) == (c.Cgroup == "") {
 		return fmt.Errorf("quota: want a process or a control group, and max or two numbers (microseconds of CPU time, of which period), got %q", c.To)
 	}
-	dir, v1, err := cpuGroup(c)
+	var dir string
+	var v1 bool
+	at := place{Sort: inKernel}
+	err := withGroups(func() (err error) {
+		dir, v1, err = cpuGroup(c)
+		at.Path = dir + "/cpu.max"
+		at.Dir = dirInode(at.Path)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	s.Scope = Cgroup
 	s.Notes = append(s.Notes, "it is the quota of all processes in "+dir)
-	at := place{Sort: inKernel, Path: dir + "/cpu.max", Dir: dirInode(dir + "/x")}
 	if !v1 {
 		if f[0] == "max" { // the period stays what it is
 			now, err := at.get()
@@ -145,7 +152,7 @@ func explainGroup(dir string, err error) error {
 
 // cpuGroup finds the control group that limits CPU time, v1 or v2.
 func cpuGroup(c Change) (dir string, v1 bool, err error) {
-	mounts, err := os.ReadFile("/proc/self/mounts")
+	mounts, err := os.ReadFile("/proc/thread-self/mounts")
 	if err != nil {
 		return "", false, err
 	}
@@ -165,6 +172,36 @@ func cpuGroup(c Change) (dir string, v1 bool, err error) {
 		return filepath.Join(unified, filepath.Join("/", group[false])), false, nil
 	}
 	return "", false, fmt.Errorf("no control group that limits CPU time is mounted: %w", ErrNotPossible)
+}
+
+// withGroups runs a function where control groups are mounted: "ip netns exec"
+// and the like hide them under a /sys of their own; then a process above us has them.
+func withGroups(fn func() error) error {
+	pid := os.Getpid()
+	for above := pid; above > 0; {
+		mounts, err := os.ReadFile(proc(above, "mounts"))
+		if v1, v2 := cpuMounts(string(mounts)); err == nil && v1+v2 != "" {
+			pid = above
+			break
+		}
+		st, err := readStat(proc(above, "stat"))
+		if err != nil {
+			break // nobody further up can be seen; what is missing shows where it is used
+		}
+		above = st.ppid
+	}
+	if pid == os.Getpid() {
+		return fn()
+	}
+	done := make(chan error, 1)
+	thrownAway(func() {
+		if err := ownMounts(pid); err != nil {
+			done <- err
+			return
+		}
+		done <- fn()
+	})
+	return <-done
 }
 
 // cpuMounts finds where the v1 hierarchy with the cpu controller and the v2
@@ -207,11 +244,11 @@ func prepareRPS(h *probe.Host, c Change, s *Step) error {
 	}
 	mask := "0"
 	if c.To != "" {
-		set, err := parseCPUs(c.To)
+		set, err := wantedCPUs(c.To)
 		if err != nil {
 			return fmt.Errorf("rps: %w", err)
 		}
-		mask = cpuMask(set)
+		mask, s.New = cpuMask(set), cpuList(set)
 	}
 	var files []string
 	err := s.netns.doSys(func() (err error) {

@@ -80,9 +80,6 @@ func (e *editor) backlog() (listen string, err error) {
 	if len(byAddress[listen]) == 0 {
 		return "", fmt.Errorf("no listen directive for %q among %s: %w", listen, strings.Join(addresses, ", "), fs.ErrNotExist)
 	}
-	if strings.HasPrefix(listen, "unix:") {
-		return "", fmt.Errorf("%s is a Unix socket; its backlog is set when nginx starts: %w", listen, ErrNotPossible)
-	}
 	return listen, e.setBacklog(optionsOf(byAddress[listen]))
 }
 

@@ -206,9 +206,6 @@ func (s *Step) addPoolBacklog(h *probe.Host, entries []phpfpm.Entry, pool string
 	listen := strings.ReplaceAll(value(entries, pool, "listen"), "$pool", pool)
 	var err error
 	for _, addr := range phpfpm.ListenAddresses(listen) {
-		if strings.HasPrefix(addr, "unix:") {
-			return fmt.Errorf("pool %s listens on a Unix socket, whose backlog is set when PHP-FPM starts: edit listen.backlog and restart it: %w", pool, ErrNotPossible)
-		}
 		if err = s.addBacklog(h, addr, backlog); err == nil {
 			return nil
 		}

@@ -49,6 +49,9 @@ func (p place) setting() (setting, error) {
 	switch p.Sort {
 	case inKernel:
 		k := kernelFile{path: p.Path, in: machineWide(p.Path), dir: p.Dir}
+		if p.Dir != 0 {
+			k.in = withGroups
+		}
 		if p.Net != nil {
 			k.in = p.Net.do
 			if strings.HasPrefix(p.Path, "/sys/") {

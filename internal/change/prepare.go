@@ -108,6 +108,9 @@ func (s *Step) addBacklog(h *probe.Host, addr string, backlog int) error {
 	if note != "" {
 		s.Notes = append(s.Notes, note)
 	}
+	if s.Change.Kind != Nginx && strings.HasPrefix(addr, "unix:") { // nginx listens anew itself
+		s.Notes = append(s.Notes, "clients that ask the kernel who listens there (SO_PEERCRED) are told the number of a plimsoll, until the service starts again")
+	}
 	if s.Change.Kind == Nginx {
 		const nginxDefault = 511
 		before := nginxDefault
@@ -150,10 +153,11 @@ func prepareLimit(h *probe.Host, c Change, s *Step) error {
 }
 
 func prepareAffinity(h *probe.Host, c Change, s *Step) error {
-	set, err := parseCPUs(c.To)
+	set, err := wantedCPUs(c.To)
 	if err != nil {
 		return fmt.Errorf("affinity: %w", err)
 	}
+	s.New = cpuList(set)
 	return s.eachProcess(h, place{Sort: inCPUs}, func(string) (string, error) { return cpuList(set), nil })
 }
 

@@ -291,6 +291,18 @@ func nice(p process) threads {
 
 const maxCPU = 1024 // of a unix.CPUSet
 
+// wantedCPUs reads what a change asks for: a list of CPUs, or all that are online.
+func wantedCPUs(to string) (*unix.CPUSet, error) {
+	if to != "all" {
+		return parseCPUs(to)
+	}
+	online, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		return nil, fmt.Errorf("which CPUs are online: %w", err)
+	}
+	return parseCPUs(strings.TrimSpace(string(online)))
+}
+
 // parseCPUs reads a list of CPUs: "0,2-3".
 func parseCPUs(s string) (*unix.CPUSet, error) {
 	set := &unix.CPUSet{}

@@ -248,10 +248,12 @@ func (s *service) logs() logTails {
 	return tails
 }
 
-var emergency = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[emerg\] (\d+)#.*$`)
+// emergency is a line of nginx's error log: it goes on with its old configuration,
+// or its workers of the new one end at once while it takes the old ones away.
+var emergency = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[(?:emerg\] (\d+)#|alert\] (\d+)#\d+: worker process \d+ exited with fatal code).*$`)
 
-// refusal is what nginx's master has written since on why it goes on with its
-// old configuration; "" for nothing.
+// refusal is what nginx's master has written since on why the new configuration
+// does not work; "" for nothing.
 func (t logTails) refusal(pid int) string {
 	for name, size := range t {
 		f, err := os.Open(name)
@@ -263,7 +265,7 @@ func (t logTails) refusal(pid int) string {
 		n, _ := f.ReadAt(b, size)
 		f.Close()
 		for _, m := range emergency.FindAllSubmatch(b[:n], -1) {
-			if string(m[1]) == strconv.Itoa(pid) {
+			if string(m[1])+string(m[2]) == strconv.Itoa(pid) {
 				return string(m[0])
 			}
 		}

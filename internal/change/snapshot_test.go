@@ -1,6 +1,7 @@
 package change
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
+	"plimsoll/internal/probe/sockets"
 )
 
 // snapshot is all that a change could have touched: the namespace's settings,
@@ -43,8 +45,15 @@ func snap(t *testing.T, h *probe.Host, dir string, pids ...int) snapshot {
 		t.Fatal(err)
 	}
 	var addrs map[string][]string
-	if err := h.Do(func() (err error) { addrs, err = listeners(); return err }); err != nil {
+	var locals []sockets.UnixListener
+	if err := h.Do(func() (err error) {
+		locals, err = sockets.UnixListeners()
+		return errors.Join(err, func() (err error) { addrs, err = listeners(); return err }())
+	}); err != nil {
 		t.Fatal(err)
+	}
+	for _, l := range locals {
+		addrs[l.Listen] = nil
 	}
 	for a := range addrs {
 		v, err := listener{n, a}.get()

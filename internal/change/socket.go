@@ -14,19 +14,42 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/sockets"
 )
 
-// listener is how many connections may wait to be accepted at a TCP listener: the
-// backlog of the open socket (Send-Q of ss -ltn). listen(2) on a socket that
+// listener is how many connections may wait to be accepted at a listener: the
+// backlog of the open socket (Send-Q of ss -ltnx). listen(2) on a socket that
 // listens already sets it anew, and pidfd_getfd(2) lends us the service's socket.
 type listener struct {
 	net  netns
 	addr string
 }
 
+// unix says whether it is a Unix socket. What such a one may hold only sock_diag
+// tells, and its clients are told who called listen (SO_PEERCRED).
+func (l listener) unix() bool { return strings.HasPrefix(l.addr, "unix:") }
+
 func (l listener) get() (string, error) {
-	var all []string
-	err := l.each(func(fd int) error {
+	all, err := l.limits()
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(all) // with reuseport there are several
+	return strings.Join(slices.Compact(all), " and "), nil
+}
+
+func (l listener) limits() (all []string, err error) {
+	if l.unix() {
+		found, err := l.unixSockets()
+		for _, s := range found {
+			all = append(all, strconv.FormatUint(uint64(s.Limit), 10))
+		}
+		if err == nil && len(all) == 0 {
+			err = fmt.Errorf("the listener %s: %w", l.addr, errGone)
+		}
+		return all, err
+	}
+	err = l.each(func(fd int) error {
 		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
 			return fmt.Errorf("read the backlog of %s: %w", l.addr, err)
@@ -34,14 +57,7 @@ func (l listener) get() (string, error) {
 		all = append(all, strconv.Itoa(int(info.Sacked))) // of a listener, that is its limit
 		return nil
 	})
-	if err != nil {
-		return "", err
-	}
-	slices.Sort(all) // with reuseport there are several
-	if all = slices.Compact(all); len(all) > 1 {
-		return strings.Join(all, " and "), nil
-	}
-	return all[0], nil
+	return all, err
 }
 
 func (l listener) set(v string) error {
@@ -49,9 +65,32 @@ func (l listener) set(v string) error {
 	if err != nil {
 		return fmt.Errorf("the backlog of %s: want a whole number, got %q", l.addr, v)
 	}
+	if err := l.ownable(); err != nil {
+		return err
+	}
 	return l.each(func(fd int) error {
 		if err := unix.Listen(fd, n); err != nil {
 			return fmt.Errorf("set the backlog of %s to %d: %w", l.addr, n, err)
+		}
+		return nil
+	})
+}
+
+// ownable refuses a Unix socket of another user: from our listen(2) on, the kernel
+// would tell its clients that the socket is ours (update_peercred in
+// net/unix/af_unix.c), and some ask before they trust it.
+func (l listener) ownable() error {
+	if !l.unix() {
+		return nil
+	}
+	return l.each(func(fd int) error {
+		owner, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil {
+			return fmt.Errorf("see who listens at %s: %w", l.addr, err)
+		}
+		if int(owner.Uid) != os.Geteuid() || int(owner.Gid) != os.Getegid() {
+			return fmt.Errorf("%s belongs to user %d, and would show itself to its clients as user %d's: set the backlog in the service's configuration and restart it: %w",
+				l.addr, owner.Uid, os.Geteuid(), ErrNotPossible)
 		}
 		return nil
 	})
@@ -80,12 +119,29 @@ func (l listener) each(fn func(fd int) error) error {
 }
 
 func (l listener) inodes() (list []string, err error) {
+	if l.unix() {
+		found, err := l.unixSockets()
+		for _, s := range found {
+			list = append(list, strconv.FormatUint(uint64(s.Inode), 10))
+		}
+		return list, err
+	}
 	err = l.net.do(func() error {
 		all, err := listeners()
 		list = all[l.addr]
 		return err
 	})
 	return list, err
+}
+
+// unixSockets are the sockets that listen at the address: several, where one was
+// bound anew while the old one still listens.
+func (l listener) unixSockets() (list []sockets.UnixListener, err error) {
+	err = l.net.do(func() error {
+		list, err = sockets.UnixListeners()
+		return err
+	})
+	return slices.DeleteFunc(list, func(s sockets.UnixListener) bool { return s.Listen != l.addr }), err
 }
 
 // listeners are the TCP listeners of the calling thread's namespace: the inodes
@@ -215,6 +271,12 @@ func socketPart(h *probe.Host, addr string, backlog int, net netns) (p part, not
 	at := net
 	p.Place = place{Sort: inSocket, Listen: addr, Net: &at}
 	old, err := p.Place.get()
+	if err == nil && !whole.MatchString(old) {
+		err = fmt.Errorf("the sockets that listen at %s have backlogs of %s, which one value would not take back: %w", addr, old, ErrNotPossible)
+	}
+	if err == nil {
+		err = listener{at, addr}.ownable()
+	}
 	if err != nil {
 		return p, note, false, err
 	}

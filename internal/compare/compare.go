@@ -113,21 +113,19 @@ func differences(a, b model.Run) []string {
 var measures = []struct {
 	name, unit string
 	higher     bool
+	allowance  float64
 	ofRun      func(run) float64
-	ofSecond   func(model.Second) float64
+	ofSecond   func(model.Second) (v float64, any bool) // any: there was something to measure
 }{
-	{"good_rps", "requests/s", true, func(r run) float64 { return r.load.GoodRPS }, func(s model.Second) float64 { return float64(s.Good) }},
-	{"good_share", "ratio", true, func(r run) float64 { return r.load.GoodShare }, goodShare},
-	{"latency_p50", "µs", false, func(r run) float64 { return r.load.Latency.P50 }, func(s model.Second) float64 { return s.P50 }},
-	{"latency_p99", "µs", false, func(r run) float64 { return r.load.Latency.P99 }, func(s model.Second) float64 { return s.P99 }},
+	{"good_rps", "requests/s", true, allowance, func(r run) float64 { return r.load.GoodRPS }, func(s model.Second) (float64, bool) { return float64(s.Good), true }},
+	{"good_share", "ratio", true, allowance, func(r run) float64 { return r.load.GoodShare }, goodShare},
+	{"latency_p50", "µs", false, latencyAllowance, func(r run) float64 { return r.load.Latency.P50 }, func(s model.Second) (float64, bool) { return s.P50, s.Replies > 0 }},
+	{"latency_p99", "µs", false, latencyAllowance, func(r run) float64 { return r.load.Latency.P99 }, func(s model.Second) (float64, bool) { return s.P99, s.Replies > 0 }},
 }
 
-func goodShare(s model.Second) float64 {
+func goodShare(s model.Second) (float64, bool) {
 	all := s.Replies + s.Failed
-	if all == 0 {
-		return 0
-	}
-	return float64(s.Good) / float64(all)
+	return float64(s.Good) / float64(max(all, 1)), all > 0
 }
 
 // Compare compares b with a. Confidence is 95 %.
@@ -136,7 +134,7 @@ func Compare(a, b Side) model.Comparison {
 	repeated := len(a.runs) > 1 && len(b.runs) > 1
 	if !repeated {
 		c.Notes = append(c.Notes, fmt.Sprintf("one side is a single run, so how runs differ from one another is not known: "+
-			"differences within %.0f %% count as none; plimsoll run --repeat tells more", 100*allowance))
+			"differences within %.0f %% (of a latency %.0f %%) count as none; plimsoll run --repeat tells more", 100*allowance, 100*latencyAllowance))
 	}
 	for _, m := range measures {
 		d := model.Difference{Name: m.name, Unit: m.unit, HigherIsBetter: m.higher}
@@ -144,9 +142,12 @@ func Compare(a, b Side) model.Comparison {
 		d.A, d.B = mean(x), mean(y)
 		var i interval
 		if repeated {
-			i = welch(x, y)
+			i = byRuns(x, y)
 		} else {
-			i = blocks(a.seconds(m.ofSecond), b.seconds(m.ofSecond)).shifted(math.Log(d.B / d.A)).widened()
+			i = bySeconds(math.Log(d.B/d.A), a.seconds(m.ofSecond), b.seconds(m.ofSecond))
+			if m.name != "good_share" || !failuresMoved(d.A, d.B) {
+				i = i.widened(m.allowance)
+			}
 		}
 		i.into(&d)
 		c.Differences = append(c.Differences, d)
@@ -173,12 +174,14 @@ func (s Side) each(of func(run) float64) []float64 {
 }
 
 // seconds lists a measure second by second, a list for each run.
-func (s Side) seconds(of func(model.Second) float64) [][]float64 {
+func (s Side) seconds(of func(model.Second) (float64, bool)) [][]float64 {
 	var list [][]float64
 	for _, r := range s.runs {
 		var one []float64
 		for _, sec := range r.seconds {
-			one = append(one, of(sec))
+			if v, any := of(sec); any {
+				one = append(one, v)
+			}
 		}
 		list = append(list, one)
 	}

@@ -36,6 +36,79 @@ func side(random *rand.Rand, runs int, rate, mood float64) Side {
 	return s
 }
 
+// What 51 runs of five seconds of one nginx were like on a shared machine: the rate
+// of seconds and of runs moves little, the latencies of seconds much more, and now
+// and then a whole run is off.
+var shared = []struct {
+	measure         string
+	ofSecond, ofRun float64
+	second          func(*model.Second, float64)
+	whole           func(*model.Load, float64)
+}{
+	{"good_rps", 0.06, 0.04, func(s *model.Second, v float64) { s.Good = int64(v) }, func(l *model.Load, v float64) { l.GoodRPS = v }},
+	{"latency_p50", 0.25, 0.05, func(s *model.Second, v float64) { s.P50 = v }, func(l *model.Load, v float64) { l.Latency.P50 = v }},
+	{"latency_p99", 0.10, 0.07, func(s *model.Second, v float64) { s.P99 = v }, func(l *model.Load, v float64) { l.Latency.P99 = v }},
+}
+
+func sharedRun(random *rand.Rand) run {
+	r := run{dir: "r", load: &model.Load{GoodShare: 1}, seconds: make([]model.Second, 5), meta: model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/"}}}}
+	for _, m := range shared {
+		level := 5000 * math.Exp(m.ofRun*random.NormFloat64())
+		drift, sum := 0.0, 0.0
+		for i := range r.seconds {
+			drift = 0.6*drift + 0.8*m.ofSecond*random.NormFloat64()
+			v := level * math.Exp(drift)
+			r.seconds[i].Replies = 5000
+			m.second(&r.seconds[i], v)
+			sum += v / float64(len(r.seconds))
+		}
+		m.whole(r.load, sum)
+	}
+	return r
+}
+
+func TestEqualRunsOnASharedMachine(t *testing.T) {
+	const trials = 1000
+	random := rand.New(rand.NewPCG(5, 5))
+	answers := map[string]int{}
+	for range trials {
+		for _, d := range Compare(Side{[]run{sharedRun(random)}}, Side{[]run{sharedRun(random)}}).Differences {
+			answers[d.Name+" "+string(d.Answer)]++
+		}
+	}
+	for _, m := range shared {
+		for _, word := range []model.ComparisonAnswer{model.Better, model.Worse} {
+			if n := answers[m.measure+" "+string(word)]; n > trials/20 {
+				t.Errorf("%s was called %s in %d of %d", m.measure, word, n, trials)
+			}
+		}
+	}
+	if answers["good_rps not known"] > 0 {
+		t.Error("five seconds are enough to tell")
+	}
+}
+
+// A second without a reply has no latency; with too few that have one, none is known.
+func TestSecondsWithoutReplies(t *testing.T) {
+	with := func(replies ...int64) Side {
+		r := run{load: &model.Load{GoodRPS: 10, GoodShare: 1, Latency: model.Quantiles{P50: 100, P99: 100}}}
+		for _, n := range replies {
+			r.seconds = append(r.seconds, model.Second{Replies: n, Good: n, P50: 100 * float64(min(n, 1)), P99: 100 * float64(min(n, 1))})
+		}
+		return Side{[]run{r}}
+	}
+	for _, d := range Compare(with(10, 0, 10, 0), with(10, 10, 10, 10)).Differences {
+		if d.Answer != model.NoDifference {
+			t.Errorf("two seconds with replies: %+v", d)
+		}
+	}
+	for _, d := range Compare(with(10, 0, 0, 0), with(10, 10, 10, 10)).Differences {
+		if known := d.Answer != model.NotKnown; known != (d.Name == "good_rps") {
+			t.Errorf("one second with replies: %+v", d)
+		}
+	}
+}
+
 // Of equal runs at most one in twenty may be called better, and one worse.
 func TestEqualRunsAreEqual(t *testing.T) {
 	const trials = 400
@@ -80,6 +153,39 @@ func TestTrueDifferencesAreFound(t *testing.T) {
 		}
 		if got.Answer() != c.want {
 			t.Errorf("%s: as a whole %s", name, got.Answer())
+		}
+	}
+}
+
+// failing makes a side of one run, in which a share of the requests fails that
+// wanders from second to second.
+func failing(random *rand.Rand, share float64) Side {
+	r := made(random, 8, 5000, 0)
+	var good, all int64
+	for i := range r.seconds {
+		s := &r.seconds[i]
+		s.Failed = int64(share * math.Exp(0.2*random.NormFloat64()) * float64(s.Replies))
+		s.Good -= s.Failed
+		s.Replies -= s.Failed
+		good, all = good+s.Good, all+s.Replies+s.Failed
+	}
+	r.load.GoodShare = float64(good) / float64(all)
+	return Side{[]run{r}}
+}
+
+func TestTheLastFailuresCount(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	for name, c := range map[string]struct {
+		a, b float64 // shares that fail
+		want model.ComparisonAnswer
+	}{
+		"the last of them are gone": {0.04, 0, model.Better}, "they are there": {0, 0.03, model.Worse},
+		"as many, but for the mood": {0.03, 0.025, model.NoDifference}, "one run had a hiccup": {0.003, 0, model.NoDifference},
+		"as many of many": {0.3, 0.29, model.NoDifference}, "many fewer of many": {0.3, 0.1, model.Better},
+	} {
+		d := Compare(failing(random, c.a), failing(random, c.b)).Differences[1]
+		if d.Answer != c.want {
+			t.Errorf("%s: %+v, want %s", name, d, c.want)
 		}
 	}
 }

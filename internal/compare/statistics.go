@@ -2,18 +2,19 @@ package compare
 
 import (
 	"math"
-	"math/rand/v2"
-	"slices"
 
 	"plimsoll/internal/model"
 )
 
+// allowance and latencyAllowance are how far two runs of the same thing may lie
+// apart with nothing between them: a machine's mood (caches, frequency, neighbours,
+// memory layout) lasts longer than a run, so no look inside one run shows it. Of
+// equal runs latencies lie further apart than rates (bench/equal.sh).
 const (
-	// allowance is how far two runs of the same thing may lie apart with nothing
-	// between them: a machine's mood (caches, frequency, neighbours, memory layout)
-	// lasts longer than a run, so no look inside one run shows it.
-	allowance = 0.05
-	draws     = 2000
+	allowance        = 0.05
+	latencyAllowance = 0.10
+	// hiccup is the share of requests that may fail in one of two equal runs alone.
+	hiccup = 0.005
 )
 
 // interval is where the logarithm of the ratio of two means lies, at 95 %
@@ -57,38 +58,82 @@ func answer(better bool) model.ComparisonAnswer {
 }
 
 // widened adds what runs may differ by without a reason.
-func (i interval) widened() interval {
-	i.low -= math.Log1p(allowance)
-	i.high += math.Log1p(allowance)
+func (i interval) widened(by float64) interval {
+	i.low -= math.Log1p(by)
+	i.high += math.Log1p(by)
 	return i
 }
 
-// shifted moves the interval, which is around the ratio of means over seconds, to
-// the ratio of the runs' own numbers, which count every request once.
-func (i interval) shifted(center float64) interval {
-	if !i.known || math.IsNaN(center) || math.IsInf(center, 0) {
-		return interval{}
-	}
-	by := center - (i.low+i.high)/2
-	return interval{i.low + by, i.high + by, true}
+// failuresMoved says whether the failures of one run are more than twice the
+// other's, by their shares of good replies. The last requests that fail, 96 %
+// good or 100 %, are less than the allowance; but a mood does not halve failures.
+func failuresMoved(a, b float64) bool {
+	x, y := 1-a+hiccup, 1-b+hiccup
+	return max(x, y) > 2*min(x, y)
 }
 
-// welch compares repeated runs by their own numbers: Welch's t interval of the
-// difference of mean logarithms (Welch 1947), which asks for no equal spread.
-func welch(a, b []float64) interval {
+// sample is a mean (of a logarithm, or on the way to one) with its uncertainty.
+type sample struct {
+	variance float64 // of the mean
+	freedom  float64
+}
+
+// welch is the interval around a difference of two means, by Welch's t (1947), which
+// asks for no equal spread.
+func welch(center float64, a, b sample) interval {
+	sum := a.variance + b.variance
+	if math.IsNaN(center) || math.IsInf(center, 0) {
+		return interval{}
+	}
+	if sum == 0 {
+		return interval{center, center, true}
+	}
+	reach := student(sum*sum/(a.variance*a.variance/a.freedom+b.variance*b.variance/b.freedom)) * math.Sqrt(sum)
+	return interval{center - reach, center + reach, true}
+}
+
+// byRuns compares repeated runs by their own numbers.
+func byRuns(a, b []float64) interval {
 	x, okA := logs(a)
 	y, okB := logs(b)
 	if !okA || !okB || len(x) < 2 || len(y) < 2 {
 		return interval{}
 	}
-	va, vb := variance(x)/float64(len(x)), variance(y)/float64(len(y))
-	center := mean(y) - mean(x)
-	if va+vb == 0 {
-		return interval{center, center, true}
+	of := func(v []float64) sample { return sample{variance(v) / float64(len(v)), float64(len(v) - 1)} }
+	return welch(mean(y)-mean(x), of(x), of(y))
+}
+
+// bySeconds compares runs whose numbers differ by center (the logarithm of their
+// ratio) by the spread of their seconds.
+func bySeconds(center float64, a, b [][]float64) interval {
+	x, okA := meanOfSeconds(a)
+	y, okB := meanOfSeconds(b)
+	if !okA || !okB {
+		return interval{}
 	}
-	freedom := (va + vb) * (va + vb) / (va*va/float64(len(x)-1) + vb*vb/float64(len(y)-1))
-	reach := student(freedom) * math.Sqrt(va+vb)
-	return interval{center - reach, center + reach, true}
+	return welch(center, x, y)
+}
+
+// meanOfSeconds is how well the logarithm of the mean of runs' seconds is known.
+// The noise of a machine has a long memory: a slow second is followed by slow ones,
+// so n seconds are worth no more than √n that know nothing of each other (as where
+// noise falls with frequency, Hurst's exponent 3/4). false: too few seconds.
+func meanOfSeconds(runs [][]float64) (sample, bool) {
+	const least = 2 // of one there is no spread; of few Student's t makes the interval wide
+	var all []float64
+	worth := 0.0
+	for _, seconds := range runs {
+		if len(seconds) < least {
+			return sample{}, false
+		}
+		all = append(all, seconds...)
+		worth += math.Sqrt(float64(len(seconds)))
+	}
+	m := mean(all)
+	if m == 0 {
+		return sample{}, false
+	}
+	return sample{variance(all) / (m * m) / worth, float64(len(all) - 1)}, true
 }
 
 // studentTable is the 97.5 % quantile of Student's t for 1, 2, 3 … degrees of freedom.
@@ -105,47 +150,6 @@ func student(freedom float64) float64 {
 		return studentTable[n-1]
 	}
 	return 1.96 + 2.5/freedom // off by less than 0.005 from 21 on
-}
-
-// blocks compares runs by their seconds: a bootstrap of blocks of neighbouring
-// seconds (Künsch 1989), since one second is like the next. The draws are always
-// the same, so that the answer is.
-func blocks(a, b [][]float64) interval {
-	random := rand.New(rand.NewPCG(1, 2))
-	ratios := make([]float64, 0, draws)
-	for range draws {
-		x, y := draw(a, random), draw(b, random)
-		if x > 0 && y > 0 {
-			ratios = append(ratios, math.Log(y/x))
-		}
-	}
-	if len(ratios) < draws*9/10 {
-		return interval{}
-	}
-	slices.Sort(ratios)
-	n := len(ratios)
-	return interval{ratios[n/40], ratios[n-1-n/40], true}
-}
-
-// draw is the mean of a resampled side; 0 if there is too little to resample.
-func draw(runs [][]float64, random *rand.Rand) float64 {
-	var sum float64
-	n := 0
-	for _, seconds := range runs {
-		if len(seconds) < 4 {
-			return 0
-		}
-		length := max(2, int(math.Cbrt(float64(len(seconds)))))
-		for taken := 0; taken < len(seconds); {
-			from := random.IntN(len(seconds) - length + 1)
-			for _, v := range seconds[from : from+length] {
-				sum += v
-				n++
-				taken++
-			}
-		}
-	}
-	return sum / float64(n)
 }
 
 // logs is false if a value has no logarithm.

@@ -173,6 +173,9 @@ func (c *Change) render(q *querier, subject, labels map[string]string) (model.Fi
 		shown = "…"
 	}
 	name, err := c.text.fill(facts{Subject: subject, Labels: labels, To: shown})
+	if err != nil && c.Kind != model.ChangePerson {
+		name, value, err = "…", "", nil // a label that this run did not give: what to change is not known
+	}
 	typed := model.FixChange{Kind: c.Kind, Name: name, Value: value, Host: subject["host"], Subject: subject}
 	if c.text.names(".To") {
 		return typed, name, err
@@ -198,7 +201,7 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 	case model.ChangeAffinity:
 		return fmt.Sprintf("taskset -acp %s PID of each %s", to, name)
 	case model.ChangeQuota:
-		return fmt.Sprintf("echo %q > /sys/fs/cgroup/%s/cpu.max", to, name)
+		return fmt.Sprintf("echo %s > /sys/fs/cgroup/%s/cpu.max", quoteIfNeeded(to), strings.TrimPrefix(name, "/"))
 	case model.ChangeTxQueue:
 		return fmt.Sprintf("ip link set dev %s txqueuelen %s", name, to)
 	case model.ChangeRPS:
@@ -207,7 +210,7 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 	return name
 }
 
-// quoteIfNeeded quotes a sysctl's value that has a space, for the shell.
+// quoteIfNeeded quotes a value that has a space, for the shell.
 func quoteIfNeeded(s string) string {
 	if strings.ContainsAny(s, " \t") {
 		return `"` + s + `"`

@@ -16,7 +16,8 @@ import (
 )
 
 // snapshot is the state of a case's hosts, by the name of each thing: settings
-// of the kernel, files, limits of processes, queues of listeners.
+// of the kernel, files, limits of processes and control groups, queues of
+// listeners and devices.
 type snapshot map[string]string
 
 // restless are settings that move by themselves.
@@ -38,9 +39,15 @@ func (l *Lab) snapshot(ctx context.Context, c *Case, dir string) (snapshot, erro
 			}
 			return s.listeners(ctx, host)
 		})
+		if err == nil {
+			err = s.devices(ctx, l.netns(host), host)
+		}
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := s.cgroups(l); err != nil {
+		return nil, err
 	}
 	if err := s.files(c, dir); err != nil {
 		return nil, err
@@ -66,13 +73,49 @@ func (s snapshot) settings(host, root string) error {
 
 // listeners notes the queue limit of each listener, which ss(8) shows as Send-Q.
 func (s snapshot) listeners(ctx context.Context, host string) error {
-	out, err := exec.CommandContext(ctx, "ss", "-ltnH").Output()
+	out, err := exec.CommandContext(ctx, "ss", "-ltxnH").Output()
 	if err != nil {
 		return fmt.Errorf("list the listeners of %s: %w", host, err)
 	}
 	for line := range strings.Lines(string(out)) {
-		if f := strings.Fields(line); len(f) > 4 {
-			s["listener "+f[3]+" on "+host] = f[2]
+		const limit, address = 3, 4
+		if f := strings.Fields(line); len(f) > address {
+			s["listener "+f[address]+" on "+host] = f[limit]
+		}
+	}
+	return nil
+}
+
+// devices notes which CPUs take a device's packets, and how long its queue is.
+// The namespace's own sysfs shows them, which ip-netns(8) mounts.
+func (s snapshot) devices(ctx context.Context, netns, host string) error {
+	files := "/sys/class/net/*/queues/rx-*/rps_cpus /sys/class/net/*/tx_queue_len"
+	out, err := exec.CommandContext(ctx, "ip", "netns", "exec", netns, "sh", "-c", "grep -H . "+files).Output()
+	if err != nil {
+		return fmt.Errorf("read the queues of the devices of %s: %w", host, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(line, "/sys/class/net/"), ":")
+		s["device "+name+" on "+host] = strings.TrimSpace(value)
+	}
+	return nil
+}
+
+// cgroups notes the limits of the case's control groups.
+func (s snapshot) cgroups(l *Lab) error {
+	for _, file := range []string{"cpu.max", "cpu.cfs_*_us", "memory.max", "memory.limit_in_bytes", "pids.max"} {
+		for _, controller := range []string{"", "*"} {
+			paths, err := filepath.Glob(filepath.Join(cgroupRoot, controller, l.prefix()+".*", file))
+			if err != nil {
+				return fmt.Errorf("snapshot: %w", err)
+			}
+			for _, path := range paths {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return fmt.Errorf("snapshot: %w", err)
+				}
+				s["control group "+strings.TrimPrefix(path, cgroupRoot+"/")] = string(text)
+			}
 		}
 	}
 	return nil

@@ -12,22 +12,40 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // TuneResult is what came of tuning a case and taking it back.
 type TuneResult struct {
-	Case   string       `json:"case"`
+	Case string `json:"case"`
+	// Came is what tune came to, "" where a walk failed.
+	Came TuneCame `json:"came"`
+	// Why says of a case that was skipped why.
+	Why    string       `json:"why,omitempty"`
 	Tuning model.Tuning `json:"tuning"`
+	// Different is what was not as before after everything was taken back.
+	Different []string `json:"different"`
 	// Twin is what the case gives with all its mends, nil when that was not asked for.
 	Twin *model.TuneLoad `json:"twin"`
 	Pass bool            `json:"pass"`
 	// Wrong are the sentences that say why Pass is false.
 	Wrong []string `json:"wrong"`
 }
+
+// TuneCame is what tune came to.
+type TuneCame string
+
+// What tune may come to.
+const (
+	TuneFixed   TuneCame = "fixed"      // nothing holds the load back any more
+	TunePerson  TuneCame = "a person's" // what is left is a person's to decide, and tune says so
+	TuneSkipped TuneCame = "skipped"    // tune cannot drive the case's load
+)
 
 // settle is how long a service may take to be again what it was, once its old
 // configuration is back: old workers end when their last request is done.
@@ -43,6 +61,10 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	c, err := l.Case(id)
 	if err != nil {
 		return nil, err
+	}
+	if c.Load.URL == "" {
+		why := "its load is a command of its own, and tune needs a URL"
+		return &TuneResult{Case: c.ID, Came: TuneSkipped, Why: why, Pass: true, Wrong: []string{}, Different: []string{}}, nil
 	}
 	unlock, err := l.begin()
 	if err != nil {
@@ -62,8 +84,8 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	}
 	load := model.TuneLoadOf(mended.Report.Load)
 	res.Twin = &load
-	if last := lastOf(res.Tuning); last.GoodRPS < near*load.GoodRPS {
-		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", last.GoodRPS, load.GoodRPS)
+	if got := res.Tuning.End.GoodRPS; res.Came == TuneFixed && got < near*load.GoodRPS {
+		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", got, load.GoodRPS)
 	}
 	return res, nil
 }
@@ -71,9 +93,6 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 func (r *TuneResult) wrong(format string, args ...any) {
 	r.Pass, r.Wrong = false, append(r.Wrong, fmt.Sprintf(format, args...))
 }
-
-// lastOf is the newest run of what was set at the end.
-func lastOf(t model.Tuning) model.TuneLoad { return t.End.TuneLoad }
 
 func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer) (res *TuneResult, err error) {
 	defer func() {
@@ -85,24 +104,62 @@ func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer
 	if err != nil {
 		return nil, err
 	}
-	res = &TuneResult{Case: c.ID, Pass: true, Wrong: []string{}}
+	res = &TuneResult{Case: c.ID, Pass: true, Wrong: []string{}, Different: []string{}}
 	if err := t.drive(ctx, show, t.args...); err != nil {
 		return nil, err
 	}
-	if res.Tuning, err = readTuning(t.dir); err != nil {
+	if res.Tuning, err = readJSON[model.Tuning](filepath.Join(t.dir, "tuning.json")); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(append(c.Truth.Mended, model.AnswerHealthy, model.AnswerCapacity), res.Tuning.End.Answer) {
-		res.wrong("the verdict at the end is %s: %s", res.Tuning.End.Answer, res.Tuning.End.Sentence)
-	}
-	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
+	end, err := readJSON[model.Report](filepath.Join(res.Tuning.End.Dir, record.VerdictFile))
+	if err != nil {
 		return nil, err
 	}
-	different, err := t.different(ctx)
+	res.judge(c.Truth, end.Verdict.Root)
+	different, err := t.takeBack(ctx)
 	for _, d := range different {
+		res.Different = append(res.Different, d)
 		res.wrong("after undo: %s", d)
 	}
 	return res, err
+}
+
+// judge holds what tune came to against the truth; roots are the causes that
+// its last run named.
+func (r *TuneResult) judge(t Truth, roots []model.Finding) {
+	end := r.Tuning.End
+	if t.Answer != model.AnswerCause {
+		for _, s := range r.Tuning.Steps {
+			if s.Fix != nil {
+				r.wrong("step %d changed something (%s), though nothing is wrong", s.Number, s.Fix.Title)
+			}
+		}
+	}
+	if end.Answer != model.AnswerCause {
+		r.Came = TuneFixed
+		if !slices.Contains(append(t.Mended, model.AnswerHealthy, model.AnswerCapacity), end.Answer) {
+			r.wrong("the verdict at the end is %s: %s", end.Answer, end.Sentence)
+		}
+		return
+	}
+	r.Came = TunePerson
+	for i, f := range roots {
+		switch {
+		case i > 0 && f.Answer != model.Confirmed:
+		case !slices.Contains(t.roots(), f.Rule):
+			r.wrong("at the end %s is named, and is not the truth", f.Rule)
+		case automatic(f) && !slices.Contains(t.Person, f.Rule):
+			r.wrong("at the end %s still holds it back, and has a fix that tune can make", f.Rule)
+		}
+	}
+	if len(r.Tuning.Person) == 0 {
+		r.wrong("tune stopped (%s), and says nothing of what a person has to decide", r.Tuning.Stopped)
+	}
+}
+
+// automatic says whether a finding has a fix that a program can make and take back.
+func automatic(f model.Finding) bool {
+	return slices.ContainsFunc(f.Fix, func(x model.Fix) bool { return x.Undo == "automatic" })
 }
 
 // tuneBench is a case that is up, and the state that it was in then.
@@ -191,16 +248,16 @@ func (t *tuneBench) different(ctx context.Context) ([]string, error) {
 	}
 }
 
-func readTuning(dir string) (model.Tuning, error) {
-	var t model.Tuning
-	raw, err := os.ReadFile(filepath.Join(dir, "tuning.json"))
+// readJSON reads a file that the binary wrote.
+func readJSON[T any](path string) (doc T, err error) {
+	raw, err := os.ReadFile(path)
 	if err == nil {
-		err = json.Unmarshal(raw, &t)
+		err = json.Unmarshal(raw, &doc)
 	}
 	if err != nil {
-		return t, fmt.Errorf("read what tune did: %w", err)
+		return doc, fmt.Errorf("read what tune did: %s: %w", path, err)
 	}
-	return t, nil
+	return doc, nil
 }
 
 // KillResult is what was left of one tune that was killed.
@@ -214,7 +271,8 @@ type KillResult struct {
 // Kill has a case tuned so many times and kills each tune at a random moment;
 // each time undo has to bring the hosts back to the state before. The case stays
 // up all the while, so whatever is left behind shows up in the next comparison.
-func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, each func(int, KillResult)) (results []KillResult, err error) {
+// A first tune, which show is told of, is left alone: it tells when changes are made.
+func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, show io.Writer, each func(int, KillResult)) (results []KillResult, err error) {
 	c, err := l.Case(id)
 	if err != nil {
 		return nil, err
@@ -233,12 +291,16 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	if err != nil {
 		return nil, err
 	}
-	random := rand.New(rand.NewPCG(seed, seed))
 	base := t.dir
 	defer os.RemoveAll(base)
+	moments, err := t.pattern(ctx, base, show)
+	if err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(seed, seed))
 	for i := range times {
-		t.args[slices.Index(t.args, "--dir")+1] = filepath.Join(base, fmt.Sprint(i+1))
-		r, err := t.kill(ctx, time.Duration(random.Int64N(int64(killWithin))))
+		t.setDir(filepath.Join(base, fmt.Sprint(i+1)))
+		r, err := t.kill(ctx, moments.draw(random))
 		if err != nil {
 			return results, err
 		}
@@ -248,35 +310,123 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	return results, nil
 }
 
-// killWithin is the time within which a tune with short loads makes its first changes.
-const killWithin = 12 * time.Second
+// moments are what a tune that nobody kills does: how long it takes, and how many
+// changes it makes.
+type moments struct {
+	end     time.Duration
+	changes int
+}
 
-func (t *tuneBench) kill(ctx context.Context, after time.Duration) (KillResult, error) {
-	r := KillResult{After: after, Wrong: []string{}}
-	runtime.LockOSThread()
-	cmd := t.command(nil, t.args...)
-	err := cmd.Start()
-	if err == nil {
-		select {
-		case <-time.After(after):
-		case <-ctx.Done():
-		}
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // it was killed, so this is an error in any case
+// moment is so long after the journal has so many changes; 0 is the start.
+type moment struct {
+	changes int
+	after   time.Duration
+}
+
+// making is how long a change may take, reloads included.
+const making = 300 * time.Millisecond
+
+// draw is a moment to kill at: every other one anywhere in the tune, since
+// anything may be going on then; the others while a change is made, since that is
+// short and seldom, and no two tunes keep the same time.
+func (m moments) draw(random *rand.Rand) moment {
+	if random.IntN(2) == 0 {
+		return moment{0, time.Duration(random.Int64N(int64(m.end)))}
 	}
-	runtime.UnlockOSThread()
+	return moment{1 + random.IntN(m.changes), time.Duration(random.Int64N(int64(making)))}
+}
+
+// pattern tunes the case once to its end and undoes that, to see when the
+// changes are made.
+func (t *tuneBench) pattern(ctx context.Context, base string, show io.Writer) (moments, error) {
+	t.setDir(filepath.Join(base, "pattern"))
+	begin := time.Now()
+	if err := t.drive(ctx, show, t.args...); err != nil {
+		return moments{}, err
+	}
+	m := moments{end: time.Since(begin)}
+	entries, err := t.changes()
+	if err != nil {
+		return m, err
+	}
+	m.changes = len(entries)
+	if len(entries) == 0 {
+		return m, fmt.Errorf("a tune of %s with runs as short as these changes nothing, so there is nothing to interrupt; make them longer (-d)", t.c.ID)
+	}
+	wrong, err := t.takeBack(ctx)
+	if err == nil && len(wrong) > 0 {
+		err = fmt.Errorf("after a tune that nobody killed: %s", strings.Join(wrong, "; "))
+	}
+	return m, err
+}
+
+// setDir says where the next tune keeps its runs.
+func (t *tuneBench) setDir(dir string) { t.args[slices.Index(t.args, "--dir")+1] = dir }
+
+// changes are the files of the journal.
+func (t *tuneBench) changes() ([]string, error) {
+	return filepath.Glob(filepath.Join(t.journal, "[0-9]*.json"))
+}
+
+// takeBack undoes what stands and says what is not as it was; the journal is
+// empty afterwards.
+func (t *tuneBench) takeBack(ctx context.Context) (wrong []string, err error) {
+	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	different, err := t.different(ctx)
+	return append(wrong, different...), errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
+}
+
+func (t *tuneBench) kill(ctx context.Context, when moment) (KillResult, error) {
+	r := KillResult{Wrong: []string{}}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := time.Now()
+	cmd := t.command(nil, t.args...)
+	if err := cmd.Start(); err != nil {
+		return r, fmt.Errorf("start %s: %w", t.opt.Binary, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it was killed, so this is an error in any case
+		close(ended)
+	}()
+	t.await(ctx, when, ended)
+	_ = cmd.Process.Kill() // it may have ended by itself
+	<-ended
+	r.After = time.Since(begin)
+	begun, err := t.changes()
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return r, err
 	}
-	begun, err := filepath.Glob(filepath.Join(t.journal, "[0-9]*.json"))
-	if err != nil {
-		return r, err
-	}
 	r.Begun = len(begun)
-	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
-		r.Wrong = append(r.Wrong, err.Error())
+	wrong, err := t.takeBack(ctx)
+	r.Wrong = append(r.Wrong, wrong...)
+	return r, err
+}
+
+// await waits for a moment of a tune, or its end.
+func (t *tuneBench) await(ctx context.Context, when moment, ended <-chan struct{}) {
+	const poll = time.Millisecond
+	over := func(d time.Duration) bool {
+		select {
+		case <-ended:
+			return true
+		case <-ctx.Done():
+			return true
+		case <-time.After(d):
+			return false
+		}
 	}
-	different, err := t.different(ctx)
-	r.Wrong = append(r.Wrong, different...)
-	return r, errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
+	for {
+		begun, err := t.changes()
+		if err != nil || len(begun) >= when.changes {
+			over(when.after)
+			return
+		}
+		if over(poll) {
+			return
+		}
+	}
 }

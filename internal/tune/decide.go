@@ -20,8 +20,6 @@ type Options struct {
 	// Only and Never name rules ("net.conntrack.table_full", or "net." and all
 	// beneath it) and kinds of change ("sysctl").
 	Only, Never []string
-	// AllowRestart allows fixes whose rule says that a service has to restart.
-	AllowRestart bool
 	// MaxSteps is how many changes are made at most.
 	MaxSteps int
 	// Goals are what is good enough; empty means as good as it gets.
@@ -84,12 +82,14 @@ func forbidden(root model.Finding, fix model.Fix, opt Options) string {
 		return "a person's to do"
 	case slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Value == "" }):
 		return "this run does not tell the new value"
+	case others(root, fix):
+		return "it is nginx's, and this is another process"
 	case fix.Undo != "automatic":
 		return "it cannot be taken back by itself"
 	case slices.Index(riskOrder, fix.Risk) > slices.Index(riskOrder, opt.MaxRisk):
 		return "risk " + fix.Risk + " is beyond --max-risk " + opt.MaxRisk
-	case (fix.Restart == "service" || fix.Restart == "host") && !opt.AllowRestart:
-		return "it needs a restart of the " + fix.Restart + "; --allow-restart allows that"
+	case fix.Restart == "service" || fix.Restart == "host":
+		return "it needs a restart of the " + fix.Restart + ", which is a person's to do"
 	case len(opt.Only) > 0 && !named(opt.Only):
 		return "--only leaves it out"
 	case named(opt.Never):
@@ -112,17 +112,17 @@ type evidence struct {
 //
 //	accept           the same root again   result               the change is
 //	true             no, or asking for more  better             kept
-//	true             yes                   better               on trial
+//	any              yes                   better               on trial
 //	true             –                     otherwise            on trial
 //	false, unknown   yes, asking for more  not worse            kept, and raised again
-//	false, unknown   yes                   –                    undone
+//	false, unknown   yes                   otherwise            undone
 //	unknown          no                    better               kept
 //	false            no                    better               on trial
 //	unknown          no                    otherwise            on trial
 //	false            no                    otherwise            undone
 func judge(e evidence) (model.TuneOutcome, string) {
 	switch {
-	case e.accept == model.True && e.paid == model.Better && e.again && !e.larger:
+	case e.paid == model.Better && e.again && !e.larger:
 		return model.OnTrial, "it paid, but the same cause is named as before; it is judged at the end by leaving it out"
 	case e.accept == model.True && e.paid == model.Better:
 		return model.Kept, "it did what it should, and it paid"
@@ -142,6 +142,13 @@ func judge(e evidence) (model.TuneOutcome, string) {
 	return model.Undone, "it did not do what it should, so it was taken back"
 }
 
+// others says whether a fix is a setting of nginx, and the finding about some
+// other process: a rule has fixes for whichever program it is.
+func others(root model.Finding, fix model.Fix) bool {
+	name := root.Subject["groupname"]
+	return name != "" && name != "nginx" && slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangeNginx })
+}
+
 func notPaid(a model.ComparisonAnswer) string {
 	if a == model.Worse {
 		return "the result is worse so far, which the next limit may be the reason of: on trial"
@@ -151,8 +158,9 @@ func notPaid(a model.ComparisonAnswer) string {
 
 // paid says whether B is better than A as a whole. Where the share of good
 // replies moved, latencies of what is another mixture of replies say nothing.
-// Else rate and latency both count, a change of the 99th percentile half as
-// much as the same change of the rate.
+// Else rate and latency both count, a change of the latency half as much as the
+// same change of the rate; the median, which most requests see, and the 99th
+// percentile are half of the latency each.
 func paid(c model.Comparison) model.ComparisonAnswer {
 	by := map[string]float64{}
 	known := false
@@ -162,7 +170,7 @@ func paid(c model.Comparison) model.ComparisonAnswer {
 	}
 	sum := by["good_rps"] + by["good_share"]
 	if by["good_share"] == 0 {
-		sum = by["good_rps"] + by["latency_p99"]/2
+		sum = by["good_rps"] + (by["latency_p50"]+by["latency_p99"])/4
 	}
 	switch {
 	case sum > 0:

@@ -77,3 +77,37 @@ func parseUnix(b []byte, s *unixSock) error {
 func unixListen(name []byte) string {
 	return "unix:" + strings.ReplaceAll(strings.ToValidUTF8(string(name), "?"), "\x00", "@")
 }
+
+// UnixListener is a Unix socket that listens for streams.
+type UnixListener struct {
+	// Listen is its address as the label listen writes it: "unix:/run/x".
+	Listen string
+	Inode  uint32
+	// Limit is how many connections may wait to be accepted (its backlog).
+	Limit uint32
+}
+
+// UnixListeners lists those of the calling thread's network namespace that have
+// an address. A kernel without unix_diag gives fs.ErrNotExist.
+func UnixListeners() ([]UnixListener, error) {
+	conn, err := netlink.Open(unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var list []UnixListener
+	var s unixSock
+	err = conn.Dump(sockDiagByFamily, unixRequest(listening, unixShowName|unixShowQueueLen), readTimeout, func(b []byte) error {
+		if err := parseUnix(b, &s); err != nil {
+			return err
+		}
+		if s.kind == unix.SOCK_STREAM && len(s.name) > 0 {
+			list = append(list, UnixListener{unixListen(s.name), s.inode, s.limit})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list Unix listeners; the kernel needs CONFIG_UNIX_DIAG (modprobe unix_diag): %w", err)
+	}
+	return list, nil
+}

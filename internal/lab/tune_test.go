@@ -1,0 +1,46 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+
+	"plimsoll/internal/model"
+)
+
+func TestWhatTuneCameTo(t *testing.T) {
+	cause := Truth{Answer: model.AnswerCause, Root: []string{"a.full"}, Then: []Next{{Root: []string{"b.slow"}}}, Mended: []model.Answer{model.AnswerHealthy}}
+	persons := cause
+	persons.Person = cause.Root
+	root := func(rule, undo string) []model.Finding {
+		return []model.Finding{{Rule: rule, Answer: model.Confirmed, Fix: []model.Fix{{Undo: undo}}}}
+	}
+	changed := []model.TuneStep{{Number: 1, Fix: &model.TuneFix{Title: "Raise it"}}}
+	said := []string{"b.slow: mend it (a person's to do)"}
+	for name, c := range map[string]struct {
+		truth  Truth
+		answer model.Answer
+		roots  []model.Finding
+		steps  []model.TuneStep
+		person []string
+		came   TuneCame
+		wrong  string // "" passes
+	}{
+		"all limits are lifted":                {cause, model.AnswerCapacity, nil, changed, nil, TuneFixed, ""},
+		"nothing can be told at the end":       {cause, model.AnswerUnclear, nil, changed, nil, TuneFixed, "verdict at the end is unclear"},
+		"what is left has no automatic fix":    {cause, model.AnswerCause, root("b.slow", "manual"), nil, said, TunePerson, ""},
+		"what is left has one":                 {cause, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, "has a fix that tune can make"},
+		"which cannot be made in this case":    {persons, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, ""},
+		"or is enough this time":               {persons, model.AnswerHealthy, nil, changed, nil, TuneFixed, ""},
+		"something else is named at the end":   {cause, model.AnswerCause, root("c.other", "manual"), nil, said, TunePerson, "not the truth"},
+		"it stops without a word":              {cause, model.AnswerCause, root("b.slow", "manual"), nil, nil, TunePerson, "says nothing"},
+		"a healthy service is left alone":      {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, ""},
+		"a healthy service is changed in vain": {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, changed, nil, TuneFixed, "nothing is wrong"},
+	} {
+		r := TuneResult{Pass: true, Tuning: model.Tuning{Steps: c.steps, Person: c.person, End: model.TuneEnd{Answer: c.answer}}}
+		r.judge(c.truth, c.roots)
+		wrong := strings.Join(r.Wrong, "; ")
+		if r.Came != c.came || r.Pass != (c.wrong == "") || !strings.Contains(wrong, c.wrong) {
+			t.Errorf("%s: it came to %s, %q; want %s, %q", name, r.Came, wrong, c.came, c.wrong)
+		}
+	}
+}
