@@ -82,19 +82,26 @@ func isWatch(plan model.Plan) bool { return plan.Load == nil && plan.Remote == n
 // afterWatch says what a verdict without a load of ours cannot rest on, and
 // what to do next.
 func afterWatch(p *paper, r model.Report) {
+	v := r.Verdict
 	p.blank()
 	p.item("not seen", "who did not get through to these hosts, and how long each user waited: that takes a load of our own")
-	switch r.Verdict.Answer {
-	case model.AnswerCause, model.AnswerCapacity:
-		p.item("next", "what is below under “fix”; then watch again under the same load")
-		if r.Verdict.Answer == model.AnswerCapacity || len(r.Verdict.Root) > 0 && r.Verdict.Root[0].Answer == model.Confirmed {
-			return
-		}
-		p.item("", "or, to be sure: plimsoll run URL drives a load and times every request")
-	default:
-		p.item("next", "plimsoll run URL drives a load and times every request;")
-		p.item("", "or start your own load tool below watch: plimsoll watch -- COMMAND")
-		p.item("", "Is the service in a container or a namespace? Add --host NAME=pid:N")
+	label := "next"
+	add := func(text string) {
+		p.item(label, text)
+		label = ""
+	}
+	if slices.ContainsFunc(slices.Concat(v.Root, v.Grounds), func(f model.Finding) bool { return len(f.Fix) > 0 }) {
+		add("what is below under “fix”; then watch again under the same load")
+	}
+	if v.Answer == model.AnswerCause && v.Root[0].Answer == model.Confirmed {
+		return
+	}
+	add("plimsoll run URL drives a load and times every request")
+	if len(r.Plan.Command) == 0 {
+		add("plimsoll watch -- COMMAND runs your own load tool, and sees the host before it too")
+	}
+	if v.Answer == model.AnswerUnclear {
+		add("Is the service in a container or a namespace? Add --host NAME=pid:N")
 	}
 }
 
