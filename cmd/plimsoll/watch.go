@@ -10,7 +10,9 @@ import (
 
 const watchLong = `Watches without a load of Plimsoll's own: for -d, or while CMD runs, which may be
 your own load tool. Then it prints the verdict, as run does, but without what only
-our own load can tell: requests, latency and the share that was lost.
+our own load can tell: requests, latency and the share that was lost. "Nothing
+found" is unclear then, and not healthy, unless nginx's access log says that the
+requests were answered in little time.
 
 CMD is connected to this terminal and its exit code is passed on. With --json its
 standard output goes to standard error, so that there is one JSON document alone.
@@ -27,6 +29,7 @@ func watchCommand(w *world) *cobra.Command {
 	watch.add(c)
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
+	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
 	asJSON := jsonFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if dash := c.ArgsLenAtDash(); len(args) > 0 && dash != 0 {

@@ -10,6 +10,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -24,36 +25,42 @@ func Diagnose(rec *record.Run, rules Rules) (model.Verdict, error) {
 		return model.Verdict{}, err
 	}
 	meta := rec.Meta()
-	r := newRun(meta, rec.Queryable(), first, last)
-	v := diagnose(r, rules, meta.Plan.Load != nil)
-	if r.partial {
-		doubt(&v)
-	}
-	return v, nil
+	return diagnose(newRun(meta, rec.Queryable(), first, last), rules), nil
 }
 
-// doubt takes back a "healthy" that rests on nothing having been found: in
-// series that others collected too much may not have been looked at.
-func doubt(v *model.Verdict) {
-	if v.Answer != model.AnswerHealthy || len(v.Grounds) > 0 {
+// unheld words an unclear verdict on a run without load of ours in which
+// nothing is even suspected. It is not healthy: how long users waited was not
+// seen. Then the candidates that came nearest are none.
+func unheld(v *model.Verdict, plan model.Plan) {
+	if v.Answer != model.AnswerUnclear || plan.Load != nil || slices.ContainsFunc(v.Findings, mayHold) {
+		return
+	}
+	v.Nearest = []model.Candidate{}
+	v.Sentence = "Nothing was found that holds a service back; how long users waited was not seen."
+	if plan.Remote == nil {
 		return
 	}
 	blind := map[string]bool{}
 	for _, f := range v.Unknown {
 		blind[f.Rule] = true
 	}
-	v.Answer = model.AnswerUnclear
 	v.Sentence = fmt.Sprintf("Nothing in these series holds the service back; %d rules could not be judged from them.", len(blind))
 }
 
-func diagnose(r *run, rules Rules, loaded bool) model.Verdict {
+// mayHold tells of a finding that says something is amiss, or full.
+func mayHold(f model.Finding) bool {
+	return f.Kind != kindHealthy && (f.Answer == model.Confirmed || f.Answer == model.Suspected)
+}
+
+func diagnose(r *run, rules Rules) model.Verdict {
 	var findings []model.Finding
 	for _, rule := range rules.List {
 		// The rule's own faults are in its findings as unknown; Test shows them.
 		list, _ := r.rule(rule)
 		findings = append(findings, list...)
 	}
-	v := verdict(rules, findings, loaded)
+	v := verdict(rules, findings)
+	unheld(&v, r.meta.Plan)
 	v.LoadAverage = r.loadAverages()
 	return v
 }

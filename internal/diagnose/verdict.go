@@ -40,8 +40,8 @@ func (c *candidate) confirmed(kinds ...string) bool {
 	return c.Answer == model.Confirmed && slices.Contains(kinds, c.Kind)
 }
 
-// verdict orders all findings by cause. loaded tells whether the run drove load.
-func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
+// verdict orders all findings by cause.
+func verdict(rules Rules, findings []model.Finding) model.Verdict {
 	var open []*candidate
 	v := model.Verdict{Root: []model.Finding{}, Grounds: []model.Finding{}, Findings: []model.Finding{}, RuledOut: []model.Finding{}, Unknown: []model.Finding{}}
 	for _, f := range findings {
@@ -59,7 +59,7 @@ func verdict(rules Rules, findings []model.Finding, loaded bool) model.Verdict {
 	slices.SortFunc(open, func(a, b *candidate) int { return byImpact(a.Finding, b.Finding) })
 	explain(open)
 	var roots []*candidate
-	v.Answer, roots = conclude(open, loaded)
+	v.Answer, roots = conclude(open)
 	for _, c := range roots {
 		c.root = true
 	}
@@ -180,19 +180,17 @@ func beneath(c *candidate) []model.Explained {
 //	confirmed causes, unexplained, impact unknown or at least a tenth   cause
 //	confirmed capacity, unexplained                                     capacity
 //	suspected causes, unexplained, impact known and at least a tenth    cause
-//	confirmed healthy and no confirmed symptom; or no load, and no
-//	symptom, cause or capacity confirmed or suspected                   healthy
+//	confirmed healthy and no confirmed symptom                          healthy
 //	confirmed causes of less impact                                     cause
 //	otherwise                                                           unclear
-func conclude(open []*candidate, loaded bool) (model.Answer, []*candidate) {
+func conclude(open []*candidate) (model.Answer, []*candidate) {
 	var causes, side, suspects, capacity, healthy []*candidate
-	symptom, any := false, false
+	symptom := false
 	for _, c := range open {
 		symptom = symptom || c.confirmed(kindSymptom)
 		if c.confirmed(kindHealthy) {
 			healthy = append(healthy, c)
 		}
-		any = any || (c.may() && c.Kind != kindHealthy)
 		switch {
 		case c.explained || !c.may():
 		case c.confirmed(kindCapacity):
@@ -213,7 +211,7 @@ func conclude(open []*candidate, loaded bool) (model.Answer, []*candidate) {
 		return model.AnswerCapacity, capacity
 	case len(suspects) > 0:
 		return model.AnswerCause, suspects
-	case len(healthy) > 0 && !symptom, !loaded && !any:
+	case len(healthy) > 0 && !symptom:
 		return model.AnswerHealthy, healthy
 	case len(side) > 0:
 		return model.AnswerCause, side
@@ -280,10 +278,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	case model.AnswerCapacity:
 		return named(roots)
 	case model.AnswerHealthy:
-		if len(roots) > 0 {
-			return roots[0].Title + "; nothing held it back."
-		}
-		return "Nothing was found that holds the service back."
+		return roots[0].Title + "; nothing held it back."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]

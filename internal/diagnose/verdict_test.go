@@ -30,8 +30,8 @@ func TestVerdicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			given, want, _ := strings.Cut(string(raw), verdictLine)
-			rules, findings, loaded := parseGiven(t, given)
-			v := verdict(rules, findings, loaded)
+			rules, findings := parseGiven(t, given)
+			v := verdict(rules, findings)
 			got := writeVerdict(v)
 			if os.Getenv("PLIMSOLL_UPDATE") == "1" {
 				if err := os.WriteFile(file, []byte(given+verdictLine+got), 0o644); err != nil {
@@ -42,13 +42,13 @@ func TestVerdicts(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			sameInAnyOrder(t, v, rules, findings, loaded)
+			sameInAnyOrder(t, v, rules, findings)
 		})
 	}
 }
 
 // sameInAnyOrder: the order in which findings are made must not matter.
-func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model.Finding, loaded bool) {
+func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model.Finding) {
 	t.Helper()
 	want, err := json.Marshal(v)
 	if err != nil {
@@ -56,7 +56,7 @@ func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model
 	}
 	for range 20 {
 		rand.Shuffle(len(findings), func(i, j int) { findings[i], findings[j] = findings[j], findings[i] })
-		got, err := json.Marshal(verdict(rules, findings, loaded))
+		got, err := json.Marshal(verdict(rules, findings))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,14 +66,12 @@ func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model
 	}
 }
 
-func parseGiven(t *testing.T, text string) (rules Rules, findings []model.Finding, loaded bool) {
+func parseGiven(t *testing.T, text string) (rules Rules, findings []model.Finding) {
 	t.Helper()
 	for _, line := range strings.Split(text, "\n") {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0 || f[0] == "#":
-		case f[0] == "load":
-			loaded = true
 		case f[0] == "rule":
 			r := &Rule{ID: f[1], Kind: f[2]}
 			if len(f) == 5 {
@@ -97,7 +95,7 @@ func parseGiven(t *testing.T, text string) (rules Rules, findings []model.Findin
 	for i := range findings {
 		findings[i].Kind = rules.Get(findings[i].Rule).Kind
 	}
-	return rules, findings, loaded
+	return rules, findings
 }
 
 func parseExplains(s string) []Explain {

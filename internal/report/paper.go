@@ -55,7 +55,9 @@ func (p *paper) line(indent int, st style, s string) {
 
 // heading begins a section.
 func (p *paper) heading(st style, s string) {
-	p.blank()
+	if p.b.Len() > 0 {
+		p.blank()
+	}
 	p.line(0, st, s)
 }
 

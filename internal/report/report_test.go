@@ -46,6 +46,7 @@ var samples = []struct {
 	{"capacity", capacityReport},
 	{"unclear", unclearReport},
 	{"watch", watchReport},
+	{"watch_alone", watchAloneReport},
 	{"cut_off", cutOffReport},
 	{"breakdown", brokenDownReport},
 }

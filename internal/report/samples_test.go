@@ -242,6 +242,29 @@ func watchReport() model.Report {
 	return r
 }
 
+// watchAloneReport is of a watch that found nothing, on a host that it was not told of.
+func watchAloneReport() model.Report {
+	r := base()
+	r.Plan = model.Plan{Mode: "watch", Interval: 1000}
+	r.Cost.LoadCPUSeconds = 0
+	missing := func(rule string, what ...string) model.Finding {
+		f := model.Finding{Rule: rule, Kind: "cause", Subject: map[string]string{}, Answer: model.UnknownState}
+		for _, m := range what {
+			f.Clues = append(f.Clues, model.Clue{ID: "x", Role: model.Needs, Truth: model.Unknown, Missing: m})
+		}
+		return f
+	}
+	r.Verdict = model.Verdict{Answer: model.AnswerUnclear,
+		Sentence: "Nothing was found that holds a service back; how long users waited was not seen.",
+		RuledOut: ruledOutSamples()[:2],
+		Unknown: []model.Finding{
+			missing("process.blocked", "this run has no baseline window"),
+			missing("app.queue_inside", "this run has no calm window", "plimsoll_load_connections: was not looked for"),
+			missing("net.neighbours_full", "plimsoll_other: was not looked for"),
+		}}
+	return r
+}
+
 func cutOffReport() model.Report {
 	r := causeReport()
 	r.Closed = false

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -25,11 +26,19 @@ type TextOptions struct {
 
 // Text writes the verdict for a person: what was offered and what came back,
 // the answer, each root cause with its evidence and its fix, what comes next,
-// what was ruled out and what could not be seen.
+// what was ruled out and what could not be seen. A watch offered nothing, so
+// its answer comes first.
 func Text(w io.Writer, r model.Report, o TextOptions) error {
 	p := newPaper(o)
-	result(p, r)
-	answer(p, r.Verdict)
+	if isWatch(r.Plan) {
+		answer(p, r.Verdict)
+		afterWatch(p, r)
+		p.blank()
+		result(p, r)
+	} else {
+		result(p, r)
+		answer(p, r.Verdict)
+	}
 	nearest(p, r.Verdict.Nearest)
 	told := slices.Concat(r.Verdict.Root, r.Verdict.Grounds)
 	for i, f := range told {
@@ -47,7 +56,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 	if r.Plan.Remote != nil {
 		notCollected(p, r.Verdict.Unknown)
 	} else {
-		notSeen(p, r.Verdict.Unknown)
+		notSeen(p, r)
 	}
 	foot(p, r)
 	_, err := io.WriteString(w, p.b.String())
@@ -65,6 +74,35 @@ var answerStyles = map[model.Answer]style{
 func answer(p *paper, v model.Verdict) {
 	p.heading(answerStyles[v.Answer], "VERDICT: "+strings.ToUpper(string(v.Answer)))
 	p.para(0, bold, v.Sentence)
+}
+
+// isWatch tells a run that drove no load of ours, and that we recorded.
+func isWatch(plan model.Plan) bool { return plan.Load == nil && plan.Remote == nil }
+
+// afterWatch says what a verdict without a load of ours cannot rest on, and
+// what to do next.
+func afterWatch(p *paper, r model.Report) {
+	v := r.Verdict
+	p.blank()
+	p.item("not seen", "who did not get through to these hosts, and how long each user waited: that takes a load of our own")
+	label := "next"
+	add := func(text string) {
+		p.item(label, text)
+		label = ""
+	}
+	if slices.ContainsFunc(slices.Concat(v.Root, v.Grounds), func(f model.Finding) bool { return len(f.Fix) > 0 }) {
+		add("what is below under “fix”; then watch again under the same load")
+	}
+	if v.Answer == model.AnswerCause && v.Root[0].Answer == model.Confirmed {
+		return
+	}
+	add("plimsoll run URL drives a load and times every request")
+	if len(r.Plan.Command) == 0 {
+		add("plimsoll watch -- COMMAND runs your own load tool, and sees the host before it too")
+	}
+	if v.Answer == model.AnswerUnclear {
+		add("Is the service in a container or a namespace? Add --host NAME=pid:N")
+	}
 }
 
 // nearest lists what comes closest to being the cause, and what would tell.
@@ -403,12 +441,16 @@ func decider(f model.Finding, truth model.Truth) *model.Clue {
 
 // notSeen lists what no answer could be given for, a missing signal once with
 // all the rules that wanted it.
-func notSeen(p *paper, list []model.Finding) {
-	if len(list) == 0 {
+func notSeen(p *paper, r model.Report) {
+	if len(r.Verdict.Unknown) == 0 {
 		return
 	}
 	p.heading(amber, "NOT SEEN")
-	order, rules := byMissing(list, missing)
+	say := missing
+	if isWatch(r.Plan) {
+		say = missingInWatch
+	}
+	order, rules := byMissing(r.Verdict.Unknown, say)
 	for _, m := range order {
 		p.hang(0, 2, "?", plain, m+" (so nothing can be said about "+strings.Join(rules[m], ", ")+")")
 	}
@@ -459,6 +501,19 @@ func missing(c model.Clue) string {
 		return c.Missing
 	}
 	return c.Say
+}
+
+// ofOurLoad is how what only a run with a load of ours has is missing: its
+// numbers, and the windows before it.
+var ofOurLoad = regexp.MustCompile(`^(plimsoll_load_\w+: was not looked for|this run has no \w+ window$)`)
+
+// missingInWatch takes together what is missing since there was no load of ours.
+func missingInWatch(c model.Clue) string {
+	m := missing(c)
+	if ofOurLoad.MatchString(m) {
+		return "what only a load of our own tells: how long each request took, alone and under load, and how the host was before"
+	}
+	return m
 }
 
 // subject writes a finding's subject: the host first, then the rest by name of label.
