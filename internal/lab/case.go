@@ -191,7 +191,7 @@ var (
 )
 
 // machineSysctls are the machine-wide settings that a case may change.
-var machineSysctls = []string{"net.netfilter.nf_conntrack_max"}
+var machineSysctls = []string{"net.netfilter.nf_conntrack_max", "net.core.netdev_max_backlog"}
 
 // parseCase reads one case file and says everything that is wrong with it.
 // files holds the templates that steps name.
@@ -289,7 +289,10 @@ func (s Step) check(files fs.FS) error {
 		}
 	}
 	if v := s.Process; v != nil {
-		set, hosts = set+1, append(hosts, v.Host)
+		set++
+		if v.Host != pathHost {
+			hosts = append(hosts, v.Host)
+		}
 		if !plainName(v.Name) || len(v.Command) == 0 {
 			return errors.New("a process needs a name and a command")
 		}
@@ -318,7 +321,8 @@ func (s Step) network() int {
 
 // onPath says whether a step needs the network between the hosts.
 func (s Step) onPath() bool {
-	return s.NFT != nil && s.NFT.Host == pathHost || s.Qdisc != nil && s.Qdisc.Host == pathHost
+	return s.NFT != nil && s.NFT.Host == pathHost || s.Qdisc != nil && s.Qdisc.Host == pathHost ||
+		s.Process != nil && s.Process.Host == pathHost
 }
 
 func (f *File) check(files fs.FS) error {
