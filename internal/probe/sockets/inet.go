@@ -45,7 +45,7 @@ const (
 
 // Places in struct tcp_info, linux/tcp.h, and its length up to the last (Linux 4.10).
 const (
-	infoSackedAt   = 28
+	infoMSSAt      = 16
 	infoRTTAt      = 68
 	infoBusyAt     = 168
 	infoReceiverAt = 176
@@ -97,8 +97,8 @@ type inetSock struct {
 
 // tcpInfo is what a connection tells of its sending side.
 type tcpInfo struct {
-	sacked uint32 // segments that the peer has, though it lacks one before them
-	rtt    uint32 // the smoothed round trip, in µs
+	mss uint32 // bytes in a full-sized segment
+	rtt uint32 // the smoothed round trip, in µs
 	// held is how long it has had bytes to send, by what held them.
 	held heldFor
 }
@@ -149,7 +149,7 @@ func parseInet(b []byte, s *inetSock) error {
 
 // read takes what is wanted of a struct tcp_info.
 func (t *tcpInfo) read(b []byte) {
-	t.sacked = binary.NativeEndian.Uint32(b[infoSackedAt:])
+	t.mss = binary.NativeEndian.Uint32(b[infoMSSAt:])
 	t.rtt = binary.NativeEndian.Uint32(b[infoRTTAt:])
 	busy := binary.NativeEndian.Uint64(b[infoBusyAt:])
 	t.held[byReceiver] = binary.NativeEndian.Uint64(b[infoReceiverAt:])

@@ -51,8 +51,8 @@ type connections struct {
 	// roundTrips is the sum of these last ones' round trips, in µs.
 	roundTrips uint64
 	// shut is how many may not send, since the peer's window is closed; repeated, how many sent
-	// a segment again twice or more often; overtaken, of these, those whose later segments arrived.
-	shut, repeated, overtaken int
+	// a segment again twice or more often; large, those of them whose segment is full-sized.
+	shut, repeated, large int
 }
 
 // sockSeen is one TCP listening socket from look to look.

@@ -63,10 +63,10 @@ var (
 		Help:   "Accepted connections of the listener that have sent the same segment again twice or more often, and nobody has acknowledged it yet. Of TCP only.",
 		Source: fromConnections, ByHand: "ss -tno state established (timer:(on,…,2) and more)",
 	}
-	listenOvertaken = &model.Signal{
-		Name: "plimsoll_tcp_listen_overtaken", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
-		Help:   "Of the repeated ones, those of which the peer has a later segment (SACK): others arrive, this one does not.",
-		Source: fromConnections + ", tcp_info", ByHand: "ss -tnoi state established (sacked:)",
+	listenRepeatedLarge = &model.Signal{
+		Name: "plimsoll_tcp_listen_repeated_large", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Of the repeated ones, those with at least a full-sized segment that is not acknowledged, so that the one which is sent again is such.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tnoi state established (Send-Q, mss:)",
 	}
 	listenRoundTrip = &model.Signal{
 		Name: "plimsoll_tcp_listen_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"listen", "owner"},
@@ -111,5 +111,5 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenOvertaken, listenRoundTrip,
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip,
 	listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationOwner}

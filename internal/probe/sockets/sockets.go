@@ -356,8 +356,8 @@ func (l *listener) accept(s *inetSock) {
 	}
 	if s.timer == timerRetransmit && s.retries >= 2 {
 		l.repeated++
-		if s.info.sacked > 0 {
-			l.overtaken++
+		if s.hasInfo && s.limit >= s.info.mss {
+			l.large++
 		}
 	}
 }
@@ -393,12 +393,12 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenOvertaken, listenRoundTrip, listenHeld} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeld} {
 			out.Mark(s, probe.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
 	}
-	out.Put(listenOvertaken, float64(l.overtaken), l.name, l.owner)
+	out.Put(listenRepeatedLarge, float64(l.large), l.name, l.owner)
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}

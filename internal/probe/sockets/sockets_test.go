@@ -399,13 +399,13 @@ func TestAccepted(t *testing.T) {
 	for _, s := range []inetSock{
 		{}, {queue: 7}, {limit: 9, info: tcpInfo{rtt: 300}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500}},
 		{limit: 1, timer: timerProbe, retries: 5},
-		{limit: 1, timer: timerRetransmit, retries: 1, info: tcpInfo{sacked: 1}},
-		{limit: 1, timer: timerRetransmit, retries: 2},
-		{limit: 1, timer: timerRetransmit, retries: 3, info: tcpInfo{sacked: 1}},
+		{limit: 1, timer: timerRetransmit, retries: 1},
+		{limit: 1447, timer: timerRetransmit, retries: 2, info: tcpInfo{mss: 1448}, hasInfo: true},
+		{limit: 1448, timer: timerRetransmit, retries: 3, info: tcpInfo{mss: 1448}, hasInfo: true},
 	} {
 		l.accept(&s)
 	}
-	want := connections{accepted: 8, unread: 2, unacked: 6, roundTrips: 800, shut: 1, repeated: 2, overtaken: 1}
+	want := connections{accepted: 8, unread: 2, unacked: 6, roundTrips: 800, shut: 1, repeated: 2, large: 1}
 	if l.connections != want {
 		t.Errorf("%+v; want %+v", l.connections, want)
 	}
