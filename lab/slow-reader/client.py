@@ -1,5 +1,5 @@
-# Fetches a page again and again on each of some connections, and pauses after
-# every 64 KB that it has read.
+# Fetches a page on each of some connections, a tenth of a second after the last
+# one, and pauses after every 64 KB that it has read.
 import socket
 import sys
 import threading
@@ -20,6 +20,7 @@ def fetch():
         while left > 0 and time.monotonic() < end:
             left -= len(s.recv(min(65536, left)))
             time.sleep(pause)
+        time.sleep(0.1)
     s.close()
 
 
