@@ -194,7 +194,7 @@ var (
 )
 
 // machineSysctls are the machine-wide settings that a case may change.
-var machineSysctls = []string{"net.netfilter.nf_conntrack_max"}
+var machineSysctls = []string{"net.netfilter.nf_conntrack_max", "net.core.netdev_max_backlog"}
 
 // parseCase reads one case file and says everything that is wrong with it.
 // files holds the templates that steps name.
@@ -252,11 +252,11 @@ func (s Step) check(files fs.FS) error {
 			return fmt.Errorf("machine_sysctl %q: only %s may be changed", v.Name, strings.Join(machineSysctls, ", "))
 		}
 	}
-	if v := s.NFT; v != nil && v.Host != pathHost {
-		hosts = append(hosts, v.Host)
+	if v := s.NFT; v != nil {
+		hosts = append(hosts, orPath(v.Host)...)
 	}
-	if v := s.Qdisc; v != nil && v.Host != pathHost {
-		hosts = append(hosts, v.Host)
+	if v := s.Qdisc; v != nil {
+		hosts = append(hosts, orPath(v.Host)...)
 	}
 	if v := s.Offload; v != nil {
 		hosts = append(hosts, v.Host)
@@ -286,15 +286,15 @@ func (s Step) check(files fs.FS) error {
 	for _, v := range []*Service{s.Nginx, s.PHPFPM} {
 		if v != nil {
 			set, hosts = set+1, append(hosts, v.Host)
-			if v.Config == "" || (v.Listen == 0) == (v.Socket == "") {
-				return errors.New("a service needs config, and either listen or socket")
+			if err := v.check(); err != nil {
+				return err
 			}
 		}
 	}
 	if v := s.Process; v != nil {
-		set, hosts = set+1, append(hosts, v.Host)
-		if !plainName(v.Name) || len(v.Command) == 0 {
-			return errors.New("a process needs a name and a command")
+		set, hosts = set+1, append(hosts, orPath(v.Host)...)
+		if err := v.check(); err != nil {
+			return err
 		}
 	}
 	if set != 1 {
@@ -306,6 +306,14 @@ func (s Step) check(files fs.FS) error {
 		}
 	}
 	return nil
+}
+
+// orPath is the host of a step that may also work on the path, which is none of the case's hosts.
+func orPath(host string) []string {
+	if host == pathHost {
+		return nil
+	}
+	return []string{host}
 }
 
 // network counts the fields that change a host's way to the other.
@@ -321,7 +329,22 @@ func (s Step) network() int {
 
 // onPath says whether a step needs the network between the hosts.
 func (s Step) onPath() bool {
-	return s.NFT != nil && s.NFT.Host == pathHost || s.Qdisc != nil && s.Qdisc.Host == pathHost
+	return s.NFT != nil && s.NFT.Host == pathHost || s.Qdisc != nil && s.Qdisc.Host == pathHost ||
+		s.Process != nil && s.Process.Host == pathHost
+}
+
+func (s *Service) check() error {
+	if s.Config == "" || (s.Listen == 0) == (s.Socket == "") {
+		return errors.New("a service needs config, and either listen or socket")
+	}
+	return nil
+}
+
+func (p *Process) check() error {
+	if !plainName(p.Name) || len(p.Command) == 0 {
+		return errors.New("a process needs a name and a command")
+	}
+	return nil
 }
 
 func (f *File) check(files fs.FS) error {

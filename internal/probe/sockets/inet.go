@@ -38,8 +38,26 @@ const (
 // Attributes of linux/inet_diag.h, and the place of the drops in
 // INET_DIAG_SKMEMINFO (SK_MEMINFO_DROPS, Linux 4.9).
 const (
+	inetDiagInfo      = 2
 	inetDiagSKMemInfo = 7
 	skMemInfoDrops    = 8
+)
+
+// Places in struct tcp_info, linux/tcp.h, and its length up to the last (Linux 4.10).
+const (
+	infoMSSAt      = 16
+	infoRTTAt      = 68
+	infoBusyAt     = 168
+	infoReceiverAt = 176
+	infoBufferAt   = 184
+	infoLen        = 192
+)
+
+// The timers of inet_diag_msg that say what a connection waits for: to send again
+// what nobody acknowledged, or to ask whether the peer's window is open again.
+const (
+	timerRetransmit = 1
+	timerProbe      = 4
 )
 
 // Lengths of struct inet_diag_req, whose states stand at statesAt, and of struct
@@ -71,14 +89,24 @@ type inetSock struct {
 	// drops are the packets the socket refused since it was made; it wraps.
 	drops    uint32
 	hasDrops bool
+	// timer is the timer that runs, and retries how often in a row it has gone off.
+	timer, retries uint8
+	info           tcpInfo
+	hasInfo        bool
 }
 
-// tcpRequest asks for all TCP sockets in the states of the mask.
-func tcpRequest(states uint32, memInfo bool) []byte {
+// tcpInfo is what a connection tells of its sending side.
+type tcpInfo struct {
+	mss uint32 // bytes in a full-sized segment
+	rtt uint32 // the smoothed round trip, in µs
+	// held is how long it has had bytes to send, by what held them.
+	held heldFor
+}
+
+// tcpRequest asks for all TCP sockets in the states of the mask, with an attribute.
+func tcpRequest(states uint32, attribute int) []byte {
 	b := make([]byte, inetReqLen)
-	if memInfo {
-		b[3] = 1 << (inetDiagSKMemInfo - 1)
-	}
+	b[3] = 1 << (attribute - 1)
 	binary.NativeEndian.PutUint32(b[statesAt:], states)
 	return b
 }
@@ -92,7 +120,7 @@ func parseInet(b []byte, s *inetSock) error {
 	if family != unix.AF_INET && family != unix.AF_INET6 {
 		return fmt.Errorf("inet_diag message: address family %d, want IPv4 or IPv6", family)
 	}
-	s.state = b[1]
+	s.state, s.timer, s.retries = b[1], b[2], b[3]
 	s.src.port = binary.BigEndian.Uint16(b[4:])
 	s.dst.port = binary.BigEndian.Uint16(b[6:])
 	s.src.addr = address(family, b[8:24])
@@ -101,7 +129,7 @@ func parseInet(b []byte, s *inetSock) error {
 	s.queue = binary.NativeEndian.Uint32(b[56:])
 	s.limit = binary.NativeEndian.Uint32(b[60:])
 	s.inode = binary.NativeEndian.Uint32(b[68:])
-	s.drops, s.hasDrops = 0, false
+	s.drops, s.hasDrops, s.hasInfo = 0, false, false
 	for rest := b[inetMsgLen:]; ; {
 		typ, value, next, ok := netlink.NextAttr(rest)
 		if !ok {
@@ -111,8 +139,22 @@ func parseInet(b []byte, s *inetSock) error {
 			s.drops = binary.NativeEndian.Uint32(value[4*skMemInfoDrops:])
 			s.hasDrops = true
 		}
+		if typ == inetDiagInfo && len(value) >= infoLen {
+			s.info.read(value)
+			s.hasInfo = true
+		}
 		rest = next
 	}
+}
+
+// read takes what is wanted of a struct tcp_info.
+func (t *tcpInfo) read(b []byte) {
+	t.mss = binary.NativeEndian.Uint32(b[infoMSSAt:])
+	t.rtt = binary.NativeEndian.Uint32(b[infoRTTAt:])
+	busy := binary.NativeEndian.Uint64(b[infoBusyAt:])
+	t.held[byReceiver] = binary.NativeEndian.Uint64(b[infoReceiverAt:])
+	t.held[byBuffer] = binary.NativeEndian.Uint64(b[infoBufferAt:])
+	t.held[byWay] = busy - min(busy, t.held[byReceiver]+t.held[byBuffer])
 }
 
 func address(family uint8, b []byte) (a [16]byte) {

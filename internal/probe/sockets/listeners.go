@@ -39,10 +39,20 @@ type listener struct {
 	owner string // "" until it was looked for
 	drops uint64 // reported so far under this owner
 
-	// accepted and synRecv are the connections of the last dump of connections.
+	connections                    // of the last dump
+	held        [heldCount]float64 // seconds reported so far under this owner
+}
+
+// connections are the connections of a listener in one dump.
+type connections struct {
 	accepted, synRecv int
 	// of the accepted ones, those with bytes to read, and with bytes not acknowledged
 	unread, unacked int
+	// roundTrips is the sum of these last ones' round trips, in µs.
+	roundTrips uint64
+	// shut is how many may not send, since the peer's window is closed; repeated, how many sent
+	// a segment again twice or more often; large, those of them whose segment is full-sized.
+	shut, repeated, large int
 }
 
 // sockSeen is one TCP listening socket from look to look.

@@ -428,6 +428,12 @@ func wantReal(comm, path string) map[string]float64 {
 		if !strings.HasPrefix(l.listen, "unix") {
 			want["plimsoll_tcp_listen_unread"+labels] = 0
 			want["plimsoll_tcp_listen_unacknowledged"+labels] = 0
+			want["plimsoll_tcp_listen_window_shut"+labels] = 0
+			want["plimsoll_tcp_listen_repeated"+labels] = 0
+			want["plimsoll_tcp_listen_repeated_large"+labels] = 0
+			for _, held := range heldNames {
+				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0
+			}
 		}
 	}
 	for _, d := range []struct {

@@ -53,6 +53,31 @@ var (
 		Help:   "Accepted connections of the listener with bytes written that the peer has not acknowledged: the reply is on its way, or the peer takes no more. Of TCP only.",
 		Source: fromConnections, ByHand: "ss -tne state established (Send-Q)",
 	}
+	listenShut = &model.Signal{
+		Name: "plimsoll_tcp_listen_window_shut", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener that may send nothing, since the peer's receive window is shut: its program does not read what has come. Of TCP only.",
+		Source: fromConnections, ByHand: "ss -tno state established (timer:(persist,…))",
+	}
+	listenRepeated = &model.Signal{
+		Name: "plimsoll_tcp_listen_repeated", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener that have sent the same segment again twice or more often, and nobody has acknowledged it yet. Of TCP only.",
+		Source: fromConnections, ByHand: "ss -tno state established (timer:(on,…,2) and more)",
+	}
+	listenRepeatedLarge = &model.Signal{
+		Name: "plimsoll_tcp_listen_repeated_large", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Of the repeated ones, those with at least a full-sized segment that is not acknowledged, so that the one which is sent again is such.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tnoi state established (Send-Q, mss:)",
+	}
+	listenRoundTrip = &model.Signal{
+		Name: "plimsoll_tcp_listen_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"listen", "owner"},
+		Help:   "The round trip of the listener's connections with bytes under way, each one's smoothed by the kernel; the mean.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (rtt:)",
+	}
+	listenHeld = &model.Signal{
+		Name: "plimsoll_tcp_listen_busy_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"listen", "owner", "held"}, StartsAtZero: true,
+		Help:   "How long accepted connections had bytes to send, by what held these: held=\"receiver\" is the peer's window, held=\"buffer\" the socket's own send buffer, which was too small for what the process would have sent, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (busy, rwnd_limited, sndbuf_limited)",
+	}
 	portsUsed = &model.Signal{
 		Name: "plimsoll_tcp_destination_ports_used", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
 		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
@@ -86,4 +111,5 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationOwner}
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip,
+	listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationOwner}

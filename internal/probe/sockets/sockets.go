@@ -63,7 +63,7 @@ func canRun(h *probe.Host) error {
 		return fmt.Errorf("list sockets; the kernel needs CONFIG_INET_DIAG: %w", err)
 	}
 	defer c.Close()
-	err = c.Dump(tcpDiagGetSock, tcpRequest(listening, false), readTimeout, func([]byte) error { return nil })
+	err = c.Dump(tcpDiagGetSock, tcpRequest(listening, inetDiagSKMemInfo), readTimeout, func([]byte) error { return nil })
 	if err != nil {
 		return fmt.Errorf("list TCP listeners; the kernel needs CONFIG_INET_DIAG and CONFIG_INET_TCP_DIAG (modprobe tcp_diag): %w", err)
 	}
@@ -80,8 +80,8 @@ func open(h *probe.Host) (probe.Reader, error) {
 		pace: pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixRequest(listening, unixShowName|unixShowQueueLen),
 		unixEstablished: unixRequest(1<<tcpEstablished, unixShowName),
-		tcpListeners:    tcpRequest(listening, true),
-		tcpConnections:  tcpRequest(notListening, false),
+		tcpListeners:    tcpRequest(listening, inetDiagSKMemInfo),
+		tcpConnections:  tcpRequest(notListening, inetDiagInfo),
 	}, nil
 }
 
@@ -95,6 +95,8 @@ type reader struct {
 	reads   int
 
 	flows    flows
+	progress progress
+	noInfo   bool // this kernel does not divide a connection's time
 	pace     pace.Pace
 	reported reported
 
@@ -192,11 +194,11 @@ func (r *reader) nameOwners(now time.Time) error {
 	return nil
 }
 
-// own gives the listener to a process. Its drops so far stay with the owner
-// under whom they were reported.
+// own gives the listener to a process. Its drops and times so far stay with the
+// owner under whom they were reported.
 func (l *listener) own(comm string) {
 	if l.owner != comm {
-		l.owner, l.drops = comm, 0
+		l.owner, l.drops, l.held = comm, 0, [heldCount]float64{}
 	}
 }
 
@@ -284,8 +286,9 @@ func (r *reader) reportConnections(out *probe.Out) {
 // dumpConnections adds up all TCP connections and accepted Unix ones.
 func (r *reader) dumpConnections() error {
 	r.flows.reset()
+	r.progress.begin()
 	for _, l := range r.table.order {
-		l.accepted, l.synRecv, l.unread, l.unacked = 0, 0, 0, 0
+		l.connections = connections{}
 	}
 	var s inetSock
 	err := r.conn.Dump(tcpDiagGetSock, r.tcpConnections, readTimeout, func(b []byte) error {
@@ -298,6 +301,7 @@ func (r *reader) dumpConnections() error {
 	if err != nil {
 		return fmt.Errorf("list TCP connections: %w", err)
 	}
+	r.progress.end()
 	if r.unixMissing != nil {
 		return nil
 	}
@@ -330,6 +334,7 @@ func (r *reader) addConnection(s *inetSock) {
 	case tcpEstablished, tcpCloseWait:
 		if s.inode != 0 {
 			l.accept(s)
+			r.follow(l, s)
 		}
 	case tcpSynRecv:
 		l.synRecv++
@@ -344,6 +349,27 @@ func (l *listener) accept(s *inetSock) {
 	}
 	if s.limit > 0 {
 		l.unacked++
+		l.roundTrips += uint64(s.info.rtt)
+	}
+	if s.timer == timerProbe {
+		l.shut++
+	}
+	if s.timer == timerRetransmit && s.retries >= 2 {
+		l.repeated++
+		if s.hasInfo && s.limit >= s.info.mss {
+			l.large++
+		}
+	}
+}
+
+// follow adds what held an accepted connection's bytes since the last dump.
+func (r *reader) follow(l *listener, s *inetSock) {
+	if !s.hasInfo {
+		r.noInfo = true
+		return
+	}
+	for by, us := range r.progress.since(s.cookie, s.info.held) {
+		l.held[by] += float64(us) / 1e6
 	}
 }
 
@@ -357,7 +383,27 @@ func (r *reader) putAccepted(out *probe.Out) {
 			out.Put(listenSynRecv, float64(l.synRecv), l.name, l.owner)
 			out.Put(listenUnread, float64(l.unread), l.name, l.owner)
 			out.Put(listenUnacked, float64(l.unacked), l.name, l.owner)
+			out.Put(listenShut, float64(l.shut), l.name, l.owner)
+			out.Put(listenRepeated, float64(l.repeated), l.name, l.owner)
+			r.putInfo(out, l)
 		}
+	}
+}
+
+// putInfo puts what only a connection's tcp_info tells.
+func (r *reader) putInfo(out *probe.Out, l *listener) {
+	if r.noInfo {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeld} {
+			out.Mark(s, probe.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
+		}
+		return
+	}
+	out.Put(listenRepeatedLarge, float64(l.large), l.name, l.owner)
+	if l.unacked > 0 {
+		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
+	}
+	for by, name := range heldNames {
+		out.Put(listenHeld, l.held[by], l.name, l.owner, name)
 	}
 }
 

@@ -394,13 +394,73 @@ func TestClients(t *testing.T) {
 	}
 }
 
-func TestBuffersOfConnections(t *testing.T) {
+func TestAccepted(t *testing.T) {
 	var l listener
-	for _, s := range []inetSock{{}, {queue: 7}, {limit: 9}, {queue: 1, limit: 1}} {
+	for _, s := range []inetSock{
+		{}, {queue: 7}, {limit: 9, info: tcpInfo{rtt: 300}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500}},
+		{limit: 1, timer: timerProbe, retries: 5},
+		{limit: 1, timer: timerRetransmit, retries: 1},
+		{limit: 1447, timer: timerRetransmit, retries: 2, info: tcpInfo{mss: 1448}, hasInfo: true},
+		{limit: 1448, timer: timerRetransmit, retries: 3, info: tcpInfo{mss: 1448}, hasInfo: true},
+	} {
 		l.accept(&s)
 	}
-	if l.accepted != 4 || l.unread != 2 || l.unacked != 2 {
-		t.Errorf("accepted %d, unread %d, unacknowledged %d; want 4, 2, 2", l.accepted, l.unread, l.unacked)
+	want := connections{accepted: 8, unread: 2, unacked: 6, roundTrips: 800, shut: 1, repeated: 2, large: 1}
+	if l.connections != want {
+		t.Errorf("%+v; want %+v", l.connections, want)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var p progress
+	look := func(socks map[uint64]heldFor) (sum heldFor) {
+		p.begin()
+		for cookie, held := range socks {
+			for by, us := range p.since(cookie, held) {
+				sum[by] += us
+			}
+		}
+		p.end()
+		return sum
+	}
+	for i, c := range []struct {
+		now  map[uint64]heldFor
+		want heldFor
+	}{
+		{map[uint64]heldFor{1: {100, 10, 1}}, heldFor{}},                       // what was before counts nothing
+		{map[uint64]heldFor{1: {150, 10, 4}, 2: {7, 0, 0}}, heldFor{57, 0, 3}}, // a new one counts from its beginning
+		{map[uint64]heldFor{1: {149, 12, 4}}, heldFor{0, 2, 0}},                // two clocks: never back
+		{map[uint64]heldFor{2: {9, 0, 0}, 1: {149, 12, 4}}, heldFor{byWay: 9}}, // 2 was forgotten
+	} {
+		if got := look(c.now); got != c.want {
+			t.Errorf("look %d: %v, want %v", i+1, got, c.want)
+		}
+	}
+	for cookie := range uint64(2 * maxHeld) {
+		p.since(cookie+10, heldFor{1})
+	}
+	if len(p.known) > maxHeld {
+		t.Errorf("%d connections are followed, want %d at most", len(p.known), maxHeld)
+	}
+}
+
+func TestParseInetInfo(t *testing.T) {
+	var s inetSock
+	told := 0
+	for _, m := range recorded(t, "connections.hex") {
+		if err := parseInet(m, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.state != tcpEstablished {
+			continue
+		}
+		told++
+		if !s.hasInfo || s.info.rtt == 0 || s.info.rtt > 1e6 {
+			t.Errorf("%v to %v: info %v, round trip %d µs; want one below a second", s.src, s.dst, s.hasInfo, s.info.rtt)
+		}
+	}
+	if told == 0 {
+		t.Error("no established connection among the recorded ones")
 	}
 }
 
