@@ -319,7 +319,12 @@ func TestPHPFPMIsChangedAndTakenBack(t *testing.T) {
 			t.Errorf("%s: want %q in\n%s", c.name, c.want, got)
 		}
 	}
-	if n := len((&service{Sort: PHPFPM, process: process{PID: s.PID}}).look()); n != 7 {
+	// A reload is done when the first new worker is there; the others follow.
+	workers := func() int { return len((&service{Sort: PHPFPM, process: process{PID: s.PID}}).look()) }
+	for until := time.Now().Add(10 * time.Second); workers() != 7 && time.Now().Before(until); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if n := workers(); n != 7 {
 		t.Errorf("%d workers, want 7", n)
 	}
 	if now := snap(t, s.Host, s.Dir, s.PID); now["backlog 127.0.0.1:9000"] != "77" {
