@@ -30,6 +30,11 @@ count where the failures of one run are more than twice the other's. With two or
 more on both sides, the runs themselves are what is compared, which is what to
 trust. Intervals are at 95 %.
 
+Latency is what users waited, failed requests included. "Wait of a user" is the
+wait in which a user is found at any moment: with an open load the mean; in a
+closed one, where who waits makes no other request, each wait counts for as long
+as it lasted, so that the few who get in do not stand for all.
+
 It refuses to compare runs of another load or another machine; --anyway does it
 all the same, and says so. What processors did differently, function by function,
 "plimsoll flame B --compare A" shows.

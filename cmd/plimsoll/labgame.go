@@ -185,6 +185,9 @@ func (g game) print(w *world) {
 func driveLine(x *lab.Case, command []string) string {
 	line := "ip netns exec plimsoll-lab-client plimsoll"
 	hosts := " --host client=local --host server=netns:plimsoll-lab-server"
+	if x.Load.URL == "" && len(command) == 0 {
+		return "plimsoll watch -d " + time.Duration(x.Load.Duration).String() + " --host server=netns:plimsoll-lab-server"
+	}
 	if x.Load.URL == "" {
 		return line + " watch" + hosts + " -- " + strings.Join(command, " ")
 	}

@@ -26,7 +26,7 @@ func TestLabTuneSkips(t *testing.T) {
 	for _, args := range [][]string{{"slow-generator"}, {"slow-generator", "keepalive-idle"}} {
 		w, stdout, stderr := testWorld()
 		w.args = append([]string{"lab", "tune"}, args...)
-		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "a command of its own") != len(args) {
+		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "tune needs a URL") != len(args) {
 			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
 		}
 	}

@@ -27,6 +27,8 @@ type run struct {
 	seconds []model.Second // those that lie whole in the hold window
 	latency *hdr.Histogram // of the replies to requests that began in hold, in µs
 	series  map[string]course
+	felt    float64   // the wait in which a user was found, in µs; 0 for none
+	feltIn  []float64 // the same second by second, of replies
 }
 
 // ErrNotComparable says that two runs are of different things.
@@ -61,6 +63,9 @@ func read(r *record.Run) (run, error) {
 		}
 	}
 	if one.latency, err = r.Histogram("response", hold.Start, hold.End); err != nil {
+		return one, err
+	}
+	if err := one.waited(r, hold); err != nil {
 		return one, err
 	}
 	one.series, err = courses(r, hold)
@@ -109,18 +114,34 @@ func differences(a, b model.Run) []string {
 	return list
 }
 
-// measures are what is compared; higher says whether more of it is better.
+// measures are what is compared; higher says whether more of it is better. Latency
+// is what users waited, failed requests included; how it moves from second to second
+// only the replies tell.
 var measures = []struct {
 	name, unit string
 	higher     bool
 	allowance  float64
 	ofRun      func(run) float64
-	ofSecond   func(model.Second) (v float64, any bool) // any: there was something to measure
+	ofSeconds  func(run) []float64
 }{
-	{"good_rps", "requests/s", true, allowance, func(r run) float64 { return r.load.GoodRPS }, func(s model.Second) (float64, bool) { return float64(s.Good), true }},
-	{"good_share", "ratio", true, allowance, func(r run) float64 { return r.load.GoodShare }, goodShare},
-	{"latency_p50", "µs", false, latencyAllowance, func(r run) float64 { return r.load.Latency.P50 }, func(s model.Second) (float64, bool) { return s.P50, s.Replies > 0 }},
-	{"latency_p99", "µs", false, latencyAllowance, func(r run) float64 { return r.load.Latency.P99 }, func(s model.Second) (float64, bool) { return s.P99, s.Replies > 0 }},
+	{"good_rps", "requests/s", true, allowance, func(r run) float64 { return r.load.GoodRPS }, each(func(s model.Second) (float64, bool) { return float64(s.Good), true })},
+	{"good_share", "ratio", true, allowance, func(r run) float64 { return r.load.GoodShare }, each(goodShare)},
+	{"latency_p50", "µs", false, latencyAllowance, func(r run) float64 { return r.load.Waited.P50 }, each(func(s model.Second) (float64, bool) { return s.P50, s.Replies > 0 })},
+	{"latency_p99", "µs", false, latencyAllowance, func(r run) float64 { return r.load.Waited.P99 }, each(func(s model.Second) (float64, bool) { return s.P99, s.Replies > 0 })},
+	{"wait", "µs", false, latencyAllowance, func(r run) float64 { return r.felt }, func(r run) []float64 { return r.feltIn }},
+}
+
+// each reads a measure of every second in which there was something to measure.
+func each(of func(model.Second) (v float64, any bool)) func(run) []float64 {
+	return func(r run) []float64 {
+		var list []float64
+		for _, s := range r.seconds {
+			if v, any := of(s); any {
+				list = append(list, v)
+			}
+		}
+		return list
+	}
 }
 
 func goodShare(s model.Second) (float64, bool) {
@@ -144,7 +165,7 @@ func Compare(a, b Side) model.Comparison {
 		if repeated {
 			i = byRuns(x, y)
 		} else {
-			i = bySeconds(math.Log(d.B/d.A), a.seconds(m.ofSecond), b.seconds(m.ofSecond))
+			i = bySeconds(math.Log(d.B/d.A), a.seconds(m.ofSeconds), b.seconds(m.ofSeconds))
 			if m.name != "good_share" || !failuresMoved(d.A, d.B) {
 				i = i.widened(m.allowance)
 			}
@@ -174,16 +195,10 @@ func (s Side) each(of func(run) float64) []float64 {
 }
 
 // seconds lists a measure second by second, a list for each run.
-func (s Side) seconds(of func(model.Second) (float64, bool)) [][]float64 {
+func (s Side) seconds(of func(run) []float64) [][]float64 {
 	var list [][]float64
 	for _, r := range s.runs {
-		var one []float64
-		for _, sec := range r.seconds {
-			if v, any := of(sec); any {
-				one = append(one, v)
-			}
-		}
-		list = append(list, one)
+		list = append(list, of(r))
 	}
 	return list
 }

@@ -24,7 +24,7 @@ func made(random *rand.Rand, seconds int, rate, mood float64) run {
 		r.seconds = append(r.seconds, model.Second{Good: int64(good), Replies: int64(good), P50: 1e6 / good, P99: 3e6 / good})
 	}
 	r.load.GoodRPS = sum / float64(seconds)
-	r.load.Latency = model.Quantiles{P50: 1e6 / r.load.GoodRPS, P99: 3e6 / r.load.GoodRPS}
+	r.load.Waited = model.Quantiles{P50: 1e6 / r.load.GoodRPS, P99: 3e6 / r.load.GoodRPS}
 	return r
 }
 
@@ -46,8 +46,8 @@ var shared = []struct {
 	whole           func(*model.Load, float64)
 }{
 	{"good_rps", 0.06, 0.04, func(s *model.Second, v float64) { s.Good = int64(v) }, func(l *model.Load, v float64) { l.GoodRPS = v }},
-	{"latency_p50", 0.25, 0.05, func(s *model.Second, v float64) { s.P50 = v }, func(l *model.Load, v float64) { l.Latency.P50 = v }},
-	{"latency_p99", 0.10, 0.07, func(s *model.Second, v float64) { s.P99 = v }, func(l *model.Load, v float64) { l.Latency.P99 = v }},
+	{"latency_p50", 0.25, 0.05, func(s *model.Second, v float64) { s.P50 = v }, func(l *model.Load, v float64) { l.Waited.P50 = v }},
+	{"latency_p99", 0.10, 0.07, func(s *model.Second, v float64) { s.P99 = v }, func(l *model.Load, v float64) { l.Waited.P99 = v }},
 }
 
 func sharedRun(random *rand.Rand) run {
@@ -91,9 +91,12 @@ func TestEqualRunsOnASharedMachine(t *testing.T) {
 // A second without a reply has no latency; with too few that have one, none is known.
 func TestSecondsWithoutReplies(t *testing.T) {
 	with := func(replies ...int64) Side {
-		r := run{load: &model.Load{GoodRPS: 10, GoodShare: 1, Latency: model.Quantiles{P50: 100, P99: 100}}}
+		r := run{load: &model.Load{GoodRPS: 10, GoodShare: 1, Waited: model.Quantiles{P50: 100, P99: 100}}}
 		for _, n := range replies {
 			r.seconds = append(r.seconds, model.Second{Replies: n, Good: n, P50: 100 * float64(min(n, 1)), P99: 100 * float64(min(n, 1))})
+			if n > 0 {
+				r.felt, r.feltIn = 100, append(r.feltIn, 100)
+			}
 		}
 		return Side{[]run{r}}
 	}
@@ -261,5 +264,34 @@ func TestStudentNeverTooNarrow(t *testing.T) {
 		if got := student(freedom); got < want-0.001 || got > want+0.02 {
 			t.Errorf("student(%v) = %v, want %v", freedom, got, want)
 		}
+	}
+}
+
+func TestUsersThatAreNeverServedCount(t *testing.T) {
+	few := func(p99 float64) run {
+		r := made(rand.New(rand.NewPCG(4, 4)), 6, 9000, 0)
+		r.load.Waited.P99 = p99
+		return r
+	}
+	d := Compare(Side{[]run{few(2e6)}}, Side{[]run{few(86e3)}}).Differences[3]
+	if d.Name != "latency_p99" || d.A != 2e6 || d.Answer != model.Better {
+		t.Errorf("nobody waits for two seconds any more: %+v", d)
+	}
+}
+
+// Of a thousand users a few get in and are answered in a millisecond, the others wait
+// for a second and try again: nearly every request is fast, nearly every user waits.
+func TestAWaitCountsForAsLongAsItLasts(t *testing.T) {
+	var w waits
+	w.times(26_000, 1000)
+	w.times(970, 1e6)
+	if closed := w.felt(false); closed < 0.95e6 || closed > 1e6 {
+		t.Errorf("in a closed loop a user is found in a wait of %.0f µs", closed)
+	}
+	if open := w.felt(true); open < 36_000 || open > 38_000 {
+		t.Errorf("in an open one the mean is %.0f µs", open)
+	}
+	if none := (waits{}).felt(false); none != 0 {
+		t.Errorf("nobody waited, and it is %v", none)
 	}
 }

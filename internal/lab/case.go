@@ -138,8 +138,9 @@ type Process struct {
 	Unless string `yaml:"unless" json:"unless,omitempty"`
 }
 
-// Load is what drives the case: a URL for plimsoll run, or a command (the
-// user's own load tool) for plimsoll watch.
+// Load is what drives the case: a URL for plimsoll run, a command (the user's own
+// load tool) for plimsoll watch, or neither where a step drives it: then the
+// server alone is watched for so long.
 type Load struct {
 	URL         string   `yaml:"url" json:"url,omitempty"`
 	Connections int      `yaml:"connections" json:"connections,omitempty"`
@@ -363,8 +364,11 @@ func (f *File) check(files fs.FS) error {
 }
 
 func (l Load) check() error {
-	if (l.URL == "") == (len(l.Command) == 0) {
+	if l.URL != "" && len(l.Command) > 0 {
 		return errors.New("load: expected either url or command")
+	}
+	if l.URL == "" && len(l.Command) == 0 && l.Duration <= 0 {
+		return errors.New("load: expected url, command, or the duration of a watch beside what a step drives")
 	}
 	if l.URL != "" && (l.Connections <= 0 || l.Duration <= 0) {
 		return errors.New("load: a url needs connections and duration")

@@ -98,9 +98,16 @@ func sinceLast(list []model.Window, now time.Time) *float64 {
 	return &s
 }
 
+// alone says whether the server alone is watched, as by somebody who does not
+// know where its load comes from.
+func (ld Load) alone() bool { return ld.URL == "" && len(ld.Command) == 0 }
+
 // args is plimsoll's command line for the load.
 func (ld Load) args(v values, server string) ([]string, error) {
 	hosts := []string{"--host", "client=local", "--host", "server=netns:" + server, "--json"}
+	if ld.alone() {
+		return append([]string{"watch", "-d", time.Duration(ld.Duration).String()}, hosts[2:]...), nil
+	}
 	if ld.URL == "" {
 		command, err := v.renderAll("load", ld.Command)
 		if err != nil {

@@ -63,7 +63,7 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 		return nil, err
 	}
 	if c.Load.URL == "" {
-		why := "its load is a command of its own, and tune needs a URL"
+		why := "tune needs a URL to load, and this case is driven otherwise"
 		return &TuneResult{Case: c.ID, Came: TuneSkipped, Why: why, Pass: true, Wrong: []string{}, Different: []string{}}, nil
 	}
 	unlock, err := l.begin()
@@ -176,7 +176,7 @@ type tuneBench struct {
 
 func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, error) {
 	if c.Load.URL == "" {
-		return nil, fmt.Errorf("case %s is driven by a command of its own; tune needs a URL", c.ID)
+		return nil, fmt.Errorf("case %s is driven otherwise; tune needs a URL to load", c.ID)
 	}
 	v, err := l.up(ctx, c, opt.Mends)
 	if err != nil {

@@ -14,6 +14,7 @@ const shownChanges = 12
 
 var measureNames = map[string]string{
 	"good_rps": "good requests/s", "good_share": "share that was good", "latency_p50": "latency p50", "latency_p99": "latency p99",
+	"wait": "wait of a user",
 }
 
 var inOneWord = map[model.ComparisonAnswer]string{

@@ -157,10 +157,9 @@ func notPaid(a model.ComparisonAnswer) string {
 }
 
 // paid says whether B is better than A as a whole. Where the share of good
-// replies moved, latencies of what is another mixture of replies say nothing.
-// Else rate and latency both count, a change of the latency half as much as the
-// same change of the rate; the median, which most requests see, and the 99th
-// percentile are half of the latency each.
+// replies moved, waits for what is another mixture of replies say nothing. Else rate
+// and wait both count, a change of the wait half as much as the same change of the
+// rate. Quantiles do not: they are of requests, and those who got in make most of these.
 func paid(c model.Comparison) model.ComparisonAnswer {
 	by := map[string]float64{}
 	known := false
@@ -170,7 +169,7 @@ func paid(c model.Comparison) model.ComparisonAnswer {
 	}
 	sum := by["good_rps"] + by["good_share"]
 	if by["good_share"] == 0 {
-		sum = by["good_rps"] + (by["latency_p50"]+by["latency_p99"])/4
+		sum = by["good_rps"] + by["wait"]/2
 	}
 	switch {
 	case sum > 0:

@@ -301,12 +301,12 @@ func TestPaid(t *testing.T) {
 		list []model.Difference
 		want model.ComparisonAnswer
 	}{
-		"nothing moved":                                          {[]model.Difference{d("good_rps", 1.01, model.NoDifference)}, model.NoDifference},
-		"nothing known":                                          {[]model.Difference{d("good_rps", 0, model.NotKnown)}, model.NotKnown},
-		"from nothing, with slower replies":                      {[]model.Difference{d("good_rps", 0, model.Better), d("good_share", 0, model.Better), d("latency_p99", 50, model.Worse)}, model.Better},
-		"a tail that is gone is worth some rate":                 {[]model.Difference{d("good_rps", 0.93, model.Worse), d("latency_p99", 0.07, model.Better)}, model.Better},
-		"two thirds more, most of it faster, with a longer tail": {[]model.Difference{d("good_rps", 1.68, model.Better), d("latency_p50", 0.31, model.Better), d("latency_p99", 4.7, model.Worse)}, model.Better},
-		"a better tail for half the rate":                        {[]model.Difference{d("good_rps", 0.5, model.Worse), d("latency_p99", 0.8, model.Better)}, model.Worse},
+		"nothing moved":                     {[]model.Difference{d("good_rps", 1.01, model.NoDifference)}, model.NoDifference},
+		"nothing known":                     {[]model.Difference{d("good_rps", 0, model.NotKnown)}, model.NotKnown},
+		"from nothing, with slower replies": {[]model.Difference{d("good_rps", 0, model.Better), d("good_share", 0, model.Better), d("wait", 50, model.Worse)}, model.Better},
+		"users who waited for long are served, at some rate": {[]model.Difference{d("good_rps", 0.86, model.Worse), d("latency_p50", 62, model.Worse), d("latency_p99", 0.07, model.Better), d("wait", 0.04, model.Better)}, model.Better},
+		"two thirds more, and they wait no less":             {[]model.Difference{d("good_rps", 1.68, model.Better), d("latency_p99", 4.7, model.Worse), d("wait", 1.02, model.NoDifference)}, model.Better},
+		"a shorter wait for half the rate":                   {[]model.Difference{d("good_rps", 0.5, model.Worse), d("wait", 0.8, model.Better)}, model.Worse},
 	} {
 		if got := paid(model.Comparison{Differences: c.list}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
