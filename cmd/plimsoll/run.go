@@ -77,11 +77,6 @@ func runCommand(w *world) *cobra.Command {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
 			}
-			if i > 1 {
-				if err := portsFree(c.Context(), w); err != nil {
-					return err
-				}
-			}
 			if err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, *asJSON); err != nil {
 				return err
 			}

@@ -236,11 +236,6 @@ func (d *driver) tools() tune.Tools {
 }
 
 func (d *driver) run(ctx context.Context) (tune.Seen, error) {
-	if d.made > 0 {
-		if err := portsFree(ctx, d.w); err != nil {
-			return tune.Seen{}, err
-		}
-	}
 	d.made++
 	opt := d.opt
 	opt.Dir = filepath.Join(d.dir, strconv.Itoa(d.made))
