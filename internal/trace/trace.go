@@ -26,7 +26,7 @@ import (
 type Level int
 
 const (
-	// Light tracers run all the time: together they cost under 1 % of the throughput.
+	// Light tracers run all the time: together they are to cost 1 % of the throughput at most (bench/README.md: what was measured).
 	Light Level = iota
 	// Full tracers are dear; in a run they are switched on in short bursts.
 	Full
