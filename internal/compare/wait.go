@@ -3,6 +3,7 @@ package compare
 import (
 	"context"
 	"fmt"
+	"math"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/prometheus/prometheus/model/labels"
@@ -61,19 +62,22 @@ func (one *run) waited(r *record.Run, hold model.Window) error {
 			one.feltIn = append(one.feltIn, felt)
 		}
 	}
-	failed := float64(one.load.Requests - one.load.Latency.Count)
-	micros, err := failedWait(r, hold)
-	if failed > 0 {
+	if failed := float64(one.load.Requests - one.load.Latency.Count); failed > 0 {
+		micros, err := failedWait(r, hold)
+		if err != nil || micros == 0 { // not recorded: then it is not known what users waited
+			return err
+		}
 		all.times(failed, micros/failed)
 	}
 	one.felt = all.felt(open)
-	return err
+	return nil
 }
 
 // failedWait is how long the users of requests without a reply waited, in
-// microseconds: the last values of counters that begin with the phase.
+// microseconds: the last values of counters that begin with the phase. The last of
+// them fail after it. 0 where that was not recorded.
 func failedWait(r *record.Run, hold model.Window) (float64, error) {
-	q, err := r.Queryable().Querier(hold.Start, hold.End+hold.End-hold.Start)
+	q, err := r.Queryable().Querier(hold.Start, math.MaxInt64)
 	if err != nil {
 		return 0, fmt.Errorf("%s: read how long users waited: %w", r.Dir(), err)
 	}
@@ -94,5 +98,8 @@ func failedWait(r *record.Run, hold model.Window) (float64, error) {
 		}
 		micros += last * 1e6
 	}
-	return micros, set.Err()
+	if err := set.Err(); err != nil {
+		return 0, fmt.Errorf("%s: read how long users waited: %w", r.Dir(), err)
+	}
+	return micros, nil
 }
