@@ -45,7 +45,7 @@ type group struct {
 	name   string
 	kernel bool
 
-	user, system            uint64 // clock ticks
+	user, system            uint64 // nanoseconds
 	minFaults, majFaults    uint64
 	voluntary, nonvoluntary uint64
 	delay                   uint64 // nanoseconds

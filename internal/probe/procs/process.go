@@ -51,6 +51,9 @@ type process struct {
 	childrenUser, childrenSystem uint64
 	minFaults, majFaults         uint64
 	virtual, residentPages       uint64
+	// ahead is the CPU time in nanoseconds that its group was given before stat
+	// shows it; see settle.
+	ahead uint64
 
 	// Of the detailed look.
 	detailed    bool
@@ -202,8 +205,7 @@ func (p *process) adopt() {
 	}
 	g := p.group
 	g.starts++
-	g.user += p.user
-	g.system += p.system
+	p.giveTicks(p.user, p.system)
 	g.minFaults += p.minFaults
 	g.majFaults += p.majFaults
 }
@@ -226,11 +228,9 @@ func (r *reader) update(p *process, s *stat) (active bool) {
 	}
 	user, system := since(s.user, p.user), since(s.system, p.system)
 	if !p.foreign {
-		g := p.group
-		g.user += user
-		g.system += system
-		g.minFaults += since(s.minFaults, p.minFaults)
-		g.majFaults += since(s.majFaults, p.majFaults)
+		p.giveTicks(user, system)
+		p.group.minFaults += since(s.minFaults, p.minFaults)
+		p.group.majFaults += since(s.majFaults, p.majFaults)
 	}
 	r.command.used(p, user, system)
 	p.at = r.now()
@@ -240,6 +240,37 @@ func (r *reader) update(p *process, s *stat) (active bool) {
 	p.minFaults, p.majFaults = s.minFaults, s.majFaults
 	p.virtual, p.residentPages = s.virtual, s.residentPages
 	return user+system > 0
+}
+
+// giveTicks gives the process's group what stat grew by, but for what settle gave
+// it in advance.
+func (p *process) giveTicks(user, system uint64) {
+	user, system = user*tickNanos, system*tickNanos
+	given := min(p.ahead, user+system)
+	p.ahead -= given
+	fromUser := max(min(given/2, user), since(given, system))
+	p.group.user += user - fromUser
+	p.group.system += system - (given - fromUser)
+}
+
+// settle gives the group the CPU time that stat does not show yet: it counts user
+// and system time in whole ticks of 10 ms, so that of hundreds of processes that
+// work for a millisecond now and then it shows next to nothing. run is what
+// schedstat says of the process's only thread, in nanoseconds. That tells no modes
+// apart: each gets half, but for the kernel's own threads.
+func (p *process) settle(run uint64) {
+	hidden := min(since(run, (p.user+p.system)*tickNanos), 2*tickNanos)
+	more := since(hidden, p.ahead)
+	p.ahead += more
+	if !p.detailed && !p.fromZero {
+		return // it is older than our watching
+	}
+	user := more / 2
+	if p.kernel {
+		user = 0
+	}
+	p.group.user += user
+	p.group.system += more - user
 }
 
 // since is the growth of a counter; one that fell (the kernel corrects them
@@ -352,6 +383,9 @@ func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
 	}
 	if !p.foreign {
 		p.group.addThread(before, now, multi)
+		if !multi {
+			p.settle(now.sched.run)
+		}
 	}
 	return true
 }

@@ -279,8 +279,8 @@ func (r *reader) putCounters(out *probe.Out, g *group) {
 			out.Put(s, v, append([]string{g.name}, labels...)...)
 		}
 	}
-	put(cpuSeconds, seconds(g.user), "user")
-	put(cpuSeconds, seconds(g.system), "system")
+	put(cpuSeconds, time.Duration(g.user).Seconds(), "user")
+	put(cpuSeconds, time.Duration(g.system).Seconds(), "system")
 	put(contextSwitches, float64(g.voluntary), "voluntary")
 	put(contextSwitches, float64(g.nonvoluntary), "nonvoluntary")
 	put(minorFaults, float64(g.minFaults))

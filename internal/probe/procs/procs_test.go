@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -307,6 +308,35 @@ func TestFirstThreadOfManyIsCountedFromThen(t *testing.T) {
 	got = read(t, r, 1002).values["namedprocess_namegroup_thread_cpu_seconds_total{svc,svc,user}"]
 	if got != 0.6 {
 		t.Errorf("CPU seconds of the threads %v, want 0.6", got)
+	}
+}
+
+// stat shows no less than 10 ms of user and of system time; what a process used
+// below that is taken from schedstat, once, and not from before we watched.
+func TestWorkBelowATickIsCounted(t *testing.T) {
+	p := fakeProc{pid: 5, comm: "svc", start: 100, user: 3, runNanos: 44e6}
+	dir := fakeTree(t, p)
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	for i, step := range []struct {
+		user, system, runNanos int
+		want                   float64
+	}{
+		{3, 0, 48e6, 0.004},
+		{4, 0, 51e6, 0.007}, // a tick that was given in part before
+		{4, 1, 59e6, 0.015},
+		{6, 1, 71e6, 0.027},
+		{6, 1, 71e6, 0.027},
+		{9, 4, 130e6, 0.086},
+	} {
+		p.user, p.system, p.runNanos = step.user, step.system, step.runNanos
+		p.write(t, dir)
+		*clock = clock.Add(detailEvery)
+		got := read(t, r, clock.Unix()).values
+		user, system := got["namedprocess_namegroup_cpu_seconds_total{svc,user}"], got["namedprocess_namegroup_cpu_seconds_total{svc,system}"]
+		if math.Abs(user+system-step.want) > 1e-9 {
+			t.Errorf("step %d: CPU time %v user, %v system, want %v together", i, user, system, step.want)
+		}
 	}
 }
 

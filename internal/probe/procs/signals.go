@@ -28,7 +28,7 @@ var (
 	numThreads = gauge("namedprocess_namegroup_num_threads", "threads",
 		"Threads of the processes of this name.", fromStat, "ps -o nlwp= -C NAME")
 	cpuSeconds = counter("namedprocess_namegroup_cpu_seconds_total", "seconds",
-		"CPU time of the group since Plimsoll began to look; mode is user or system.", fromStat, "pidstat -C NAME 1", "mode")
+		"CPU time of the group since Plimsoll began to look; mode is user or system. Of a process with one thread also what is below the clock tick of stat, half to each mode.", fromStat+", /proc/PID/schedstat", "pidstat -C NAME 1", "mode")
 	contextSwitches = counter("namedprocess_namegroup_context_switches_total", "switches",
 		"Context switches of all threads of the group; ctxswitchtype is voluntary (it waited for something) or nonvoluntary (the CPU was taken away).", fromStatus, "pidstat -wt -C NAME 1", "ctxswitchtype")
 	states = gauge("namedprocess_namegroup_states", "processes",
