@@ -231,25 +231,47 @@ func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times 
 		}
 		fmt.Fprintf(w.stderr, "%4d  killed after %6.2f s, %d changes begun: %s\n", i, r.After.Seconds(), r.Begun, word)
 	})
-	if err != nil {
+	interrupted := errors.Is(err, context.Canceled)
+	if err != nil && !interrupted {
 		return labFailed(err)
 	}
+	left := err // but for the ^C: a case that could not be taken down
+	if err == ctx.Err() {
+		left = nil
+	}
+	k := killed{id, seed, append([]lab.KillResult{}, results...), interrupted}
+	return errors.Join(k.print(w, times, asJSON), left)
+}
+
+// killed is what came of tunes that were killed; interrupted, they are not all.
+type killed struct {
+	Case        string           `json:"case"`
+	Seed        uint64           `json:"seed"`
+	Kills       []lab.KillResult `json:"kills"`
+	Interrupted bool             `json:"interrupted"`
+}
+
+// print says what came of them. What undo did not bring back outweighs a ^C.
+func (k killed) print(w *world, times int, asJSON bool) error {
 	bad, begun := 0, 0
-	for _, r := range results {
+	for _, r := range k.Kills {
 		begun += r.Begun
 		if len(r.Wrong) > 0 {
 			bad++
 		}
 	}
 	if asJSON {
-		if err := printJSON(w.stdout, map[string]any{"case": id, "seed": seed, "kills": results}); err != nil {
+		if err := printJSON(w.stdout, k); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(w.stdout, "%d tunes were killed, %d changes begun; after undo the state was the same in %d\n", len(results), begun, len(results)-bad)
+		fmt.Fprintf(w.stdout, "%d tunes were killed, %d changes begun; after undo the state was the same in %d\n", len(k.Kills), begun, len(k.Kills)-bad)
 	}
-	if bad > 0 {
+	switch {
+	case bad > 0:
 		return fail(exitNotPassed, errors.New("undo did not bring everything back"))
+	case k.Interrupted:
+		return fail(exitInterrupted, fmt.Errorf("interrupted: %d of %d tunes were killed", len(k.Kills), times))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -48,5 +49,31 @@ func TestTuneRows(t *testing.T) {
 		"worse WRONG 1 app.slow_upstream 483 483 NOT THE SAME after undo: x broken WRONG no such host"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A ^C among kills leaves the sum of those that were made.
+func TestKillsAreSummedUp(t *testing.T) {
+	same, other := lab.KillResult{Begun: 2, Wrong: []string{}}, lab.KillResult{Begun: 1, Wrong: []string{"x"}}
+	for want, c := range map[string]struct {
+		killed
+		code int
+		err  string
+	}{
+		"3 tunes were killed, 5 changes begun; after undo the state was the same in 2\n": {killed{Kills: []lab.KillResult{same, other, same}}, exitNotPassed, "did not bring everything back"},
+		"2 tunes were killed, 4 changes begun; after undo the state was the same in 2\n": {killed{Kills: []lab.KillResult{same, same}, Interrupted: true}, exitInterrupted, "interrupted: 2 of 9 tunes were killed"},
+		"0 tunes were killed, 0 changes begun; after undo the state was the same in 0\n": {killed{Kills: []lab.KillResult{}, Interrupted: true}, exitInterrupted, "interrupted: 0 of 9 tunes were killed"},
+		"1 tunes were killed, 1 changes begun; after undo the state was the same in 0\n": {killed{Kills: []lab.KillResult{other}, Interrupted: true}, exitNotPassed, "did not bring everything back"},
+	} {
+		w, stdout, _ := testWorld()
+		err := c.print(w, 9, false)
+		if stdout.String() != want || codeOf(err) != c.code || !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%q, %v (%d); want %q, %s (%d)", stdout, err, codeOf(err), want, c.err, c.code)
+		}
+	}
+	w, stdout, _ := testWorld()
+	err := killed{Case: "a", Kills: []lab.KillResult{}, Interrupted: true}.print(w, 9, true)
+	if !errors.As(err, new(*exitError)) || !strings.Contains(stdout.String(), `"interrupted": true`) || !strings.Contains(stdout.String(), `"kills": []`) {
+		t.Errorf("%v\n%s", err, stdout)
 	}
 }

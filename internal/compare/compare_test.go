@@ -295,3 +295,40 @@ func TestAWaitCountsForAsLongAsItLasts(t *testing.T) {
 		t.Errorf("nobody waited, and it is %v", none)
 	}
 }
+
+// users makes a side of one run of which the median, the wait of a user and the
+// 99th percentile are given, in µs; unsteady is how much the wait wanders.
+func users(random *rand.Rand, p50, wait, p99, unsteady float64) Side {
+	r := made(random, 20, 5000, 0)
+	r.load.Waited.P50, r.load.Waited.P99, r.felt, r.feltIn = p50, p99, wait, nil
+	for i := range r.seconds {
+		r.seconds[i].P50, r.seconds[i].P99 = p50, p99
+		r.feltIn = append(r.feltIn, wait*math.Exp(unsteady*random.NormFloat64()))
+	}
+	return Side{[]run{r}}
+}
+
+// What users waited outweighs the median of requests, but not where it is unsteady,
+// and it outweighs nothing else.
+func TestTheMedianAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		p50, wait, p99, unsteady float64
+		want                     model.ComparisonAnswer
+		outweighed               bool
+	}{
+		"it alone is worse":                          {1.5, 1, 1, 0.01, model.NoDifference, true},
+		"it is worse, and users waited less":         {1.5, 0.5, 1, 0.01, model.Better, true},
+		"it is worse, and users waited as much more": {1.5, 1.5, 1, 0.01, model.Worse, false},
+		"the wait is too unsteady to tell":           {1.5, 1, 1, 0.7, model.Worse, false},
+		"the wait may have grown as much":            {1.2, 1.05, 1, 0.01, model.Worse, false},
+		"the slowest are slower":                     {1, 0.5, 1.5, 0.01, model.Worse, false},
+		"it is worse, and so are the slowest":        {1.5, 1, 1.5, 0.01, model.Worse, true},
+		"it is better":                               {0.5, 1, 1, 0.01, model.Better, false},
+	} {
+		random := rand.New(rand.NewPCG(4, 4))
+		got := Compare(users(random, 1000, 2000, 9000, c.unsteady), users(random, 1000*c.p50, 2000*c.wait, 9000*c.p99, c.unsteady))
+		if outweighed := got.Outweighed(got.Differences[2]); got.Answer() != c.want || outweighed != c.outweighed {
+			t.Errorf("%s: %s, outweighed %v; want %s, %v: %+v", name, got.Answer(), outweighed, c.want, c.outweighed, got.Differences)
+		}
+	}
+}

@@ -272,6 +272,7 @@ type KillResult struct {
 // each time undo has to bring the hosts back to the state before. The case stays
 // up all the while, so whatever is left behind shows up in the next comparison.
 // A first tune, which show is told of, is left alone: it tells when changes are made.
+// Cancelled, it returns what there is, and the context's error.
 func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, show io.Writer, each func(int, KillResult)) (results []KillResult, err error) {
 	c, err := l.Case(id)
 	if err != nil {
@@ -283,6 +284,9 @@ func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed 
 	}
 	defer unlock()
 	defer func() {
+		if ctx.Err() != nil { // whatever else failed then, failed of that
+			err = ctx.Err()
+		}
 		if undone := l.undo(); undone != nil {
 			err = errors.Join(err, undone)
 		}
@@ -403,7 +407,7 @@ func (t *tuneBench) kill(ctx context.Context, when moment) (KillResult, error) {
 	r.Begun = len(begun)
 	wrong, err := t.takeBack(ctx)
 	r.Wrong = append(r.Wrong, wrong...)
-	return r, err
+	return r, errors.Join(err, ctx.Err()) // an undo that was interrupted proves nothing
 }
 
 // await waits for a moment of a tune, or its end.

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Comparison is what compare finds between two sides, A and B, each one run or
 // several.
 type Comparison struct {
@@ -55,12 +57,13 @@ type SignalChange struct {
 	Effect float64 `json:"effect,omitempty"`
 }
 
-// Answer is the comparison in one word: worse if any measure is, else better if
-// any is, else that there is no difference.
+// Answer is the comparison in one word: worse if any measure is that counts, else
+// better if any is, else that there is no difference.
 func (c Comparison) Answer() ComparisonAnswer {
 	best := NotKnown
 	for _, d := range c.Differences {
 		switch {
+		case d.Answer == Worse && c.Outweighed(d):
 		case d.Answer == Worse:
 			return Worse
 		case d.Answer == Better, d.Answer == NoDifference && best == NotKnown:
@@ -68,4 +71,20 @@ func (c Comparison) Answer() ComparisonAnswer {
 		}
 	}
 	return best
+}
+
+// Outweighed says that a worse median does not count: users surely waited less than
+// it says. Half of the requests were slower, but the others quicker by as much; or
+// those who got in at once made most requests, and now all get in. Where the wait
+// is too unsteady to tell, the median is the better witness, and counts.
+func (c Comparison) Outweighed(d Difference) bool {
+	if d.Name != "latency_p50" || d.Answer != Worse {
+		return false
+	}
+	i := slices.IndexFunc(c.Differences, func(d Difference) bool { return d.Name == "wait" })
+	if i < 0 {
+		return false
+	}
+	wait := c.Differences[i]
+	return wait.Answer == Better || wait.Answer == NoDifference && wait.High < d.Low
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -38,6 +39,9 @@ func Comparison(w io.Writer, c model.Comparison, o TextOptions) error {
 	layout.Table(&p.b, rows)
 	p.blank()
 	p.heading(bold, inOneWord[c.Answer()])
+	if slices.ContainsFunc(c.Differences, c.Outweighed) {
+		p.line(0, plain, "The median does not count: half of the requests took longer, but users did not wait longer.")
+	}
 	if c.Faster != nil {
 		p.line(0, plain, fmt.Sprintf("Of all pairs of replies, B's was the faster one in %s.", layout.Share(*c.Faster)))
 	}

@@ -297,7 +297,7 @@ func TestAIO(t *testing.T) {
 	run(t, "", "/bin/dd", "if=/dev/zero", "of="+path, "bs="+strconv.Itoa(block), "count="+strconv.Itoa(reads), "conv=fsync", "status=none")
 	run(t, "aio", tracetest.Copy(t, "/proc/self/exe", me), path)
 	s := look(t, tr)
-	if p := process(s, me, "read", true); p.Requests != reads || p.Completed != reads {
+	if p := process(s, me, "read", true); p.Requests != reads || !ended(t, tr, p.Completed, reads) {
 		t.Errorf("%d reads, %d ended, want %d", p.Requests, p.Completed, reads)
 	}
 	if n := file(s, me, "io_submit", true, end(path)); n != reads {
@@ -403,12 +403,31 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// Of very many files those that matter little make room, and no I/O is lost.
+// Of very many files those that matter little make room, and no I/O is lost; that
+// somebody looks now and then, as in a run, leaves room for what others do meanwhile.
 func TestManyFiles(t *testing.T) {
 	dir := scratch(t)
 	tr := begin(t)
 	me := "many" + strconv.Itoa(os.Getpid())
-	run(t, "files", tracetest.Copy(t, "/proc/self/exe", me), dir)
+	program, wrote, looked := tracetest.Copy(t, "/proc/self/exe", me), make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-wrote:
+				close(looked)
+				return
+			case <-time.After(10 * time.Millisecond):
+				if _, err := tr.Snapshot(); err != nil {
+					looked <- err
+				}
+			}
+		}
+	}()
+	run(t, "files", program, dir)
+	close(wrote)
+	for err := range looked {
+		t.Error(err)
+	}
 	for range 2 { // when room is made, and thereafter
 		s := look(t, tr)
 		if n := file(s, me, "write", true, ""); n != many {
@@ -434,17 +453,18 @@ func TestLossIsCounted(t *testing.T) {
 	}
 	defer tr.Close()
 	dd, path := tracetest.Copy(t, "/bin/dd", "loss"+strconv.Itoa(os.Getpid())), filepath.Join(dir, "file")
-	run(t, "", dd, "if=/dev/zero", "of="+path, "bs="+strconv.Itoa(block), "count=11", "oflag=direct", "status=none")
-	run(t, "", dd, "if="+path, "of=/dev/null", "bs="+strconv.Itoa(block), "iflag=direct", "status=none")
-	lost, err := tr.Lost()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, what := range []string{"files", "processes", "devices"} {
-		if lost[what] < 11 {
-			t.Errorf("%d %s were lost, want at least 11", lost[what], what)
+	// Of writes and reads one kind has the room. The kernel may skip our programs now
+	// and then (see lost_ends), so that not each of the others need be counted.
+	tracetest.Eventually(t, "some file, process and device find no room", func() bool {
+		run(t, "", dd, "if=/dev/zero", "of="+path, "bs="+strconv.Itoa(block), "count=11", "oflag=direct", "status=none")
+		run(t, "", dd, "if="+path, "of=/dev/null", "bs="+strconv.Itoa(block), "iflag=direct", "status=none")
+		lost, err := tr.Lost()
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
+		t.Log(lost)
+		return lost["files"] > 0 && lost["processes"] > 0 && lost["devices"] > 0
+	})
 }
 
 func TestDetaches(t *testing.T) {

@@ -295,9 +295,10 @@ func TestLocksAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocked, err := time.ParseDuration(strings.TrimSpace(line) + "ns")
-	if err != nil {
-		t.Fatal(err)
+	var most, least time.Duration
+	var waits uint64
+	if _, err := fmt.Sscan(line, &most, &least, &waits); err != nil {
+		t.Fatalf("%q: %v", line, err)
 	}
 	r, err := tr.Report(time.Second)
 	if err != nil {
@@ -310,9 +311,10 @@ func TestLocksAreNamed(t *testing.T) {
 			if at < 0 {
 				t.Fatalf("no lock has a name: %+v", g.Locks)
 			}
-			// The queue for the CPU is in what the program measures.
-			if l := g.Locks[at]; l.Blocked > blocked || l.Blocked < blocked*8/10 || l.Waits < 50 {
-				t.Errorf("%v in %d waits, it says %v", l.Blocked, l.Waits, blocked)
+			// The program cannot tell what the host of a virtual machine took while it ran
+			// or queued from being blocked: hence the tenth.
+			if l := g.Locks[at]; l.Blocked > most || l.Blocked < least*9/10 || l.Waits == 0 || uint64(l.Waits) > waits {
+				t.Errorf("%v in %d waits, it says %v to %v in %d", l.Blocked, l.Waits, least, most, waits)
 			}
 			text.WriteString(r.(Seen).group(g, 80))
 		}

@@ -190,11 +190,16 @@ func TestAbortedConnections(t *testing.T) {
 	go serve(l, true)
 	c.Do("connect %v %d", addr, 53)
 	c.Do("abort")
-	of := look(t, tr, ns)
+	var of seen
+	server := fmt.Sprintf(":%d", addr.Port())
+	tracetest.Eventually(t, "all resets have arrived", func() bool { // the kernel may put their work off
+		of = look(t, tr, ns)
+		return sum(of.sides[server].ResetsReceived) >= 53
+	})
 	if n := sum(of.sides["to "+addr.String()].ResetsSent); n != 53 {
 		t.Errorf("%d resets sent by the client, want 53: %+v", n, of.sides)
 	}
-	if d := cmp.Diff(map[string]uint64{"ESTABLISHED": 53}, of.sides[fmt.Sprintf(":%d", addr.Port())].ResetsReceived); d != "" {
+	if d := cmp.Diff(map[string]uint64{"ESTABLISHED": 53}, of.sides[server].ResetsReceived); d != "" {
 		t.Errorf("resets received (-want +got)\n%s", d)
 	}
 	checkResets(t, tr, ns)
@@ -247,15 +252,16 @@ func TestSynAckRetransmits(t *testing.T) {
 	tcptest.Run(t, "nft", "add table inet t; add chain inet t c { type filter hook input priority 0; }; "+
 		"add rule inet t c tcp sport "+strconv.Itoa(int(addr.Port()))+" tcp flags syn,ack / syn,ack numgen inc mod 2 == 0 drop")
 	c.Do("connect %v 1", addr)
-	var got uint64
-	sides := look(t, tr, ns).sides
-	for _, side := range sides {
-		got += sum(side.Retransmits)
-	}
-	t.Logf("client %v, server %v", sides["to "+addr.String()].Retransmits, sides[fmt.Sprintf(":%d", addr.Port())].Retransmits)
-	if want := tcptest.Counter(t, "RetransSegs"); got != want || sides[fmt.Sprintf(":%d", addr.Port())].Retransmits["synack"] == 0 {
-		t.Errorf("%d retransmits, the kernel counted %d; want the same, and a SYN-ACK of the listener's among them: %v", got, want, sides)
-	}
+	tracetest.Eventually(t, "all is counted alike, and a SYN-ACK of the listener's is among it", func() bool {
+		var got uint64
+		want, sides := tcptest.Counter(t, "RetransSegs"), look(t, tr, ns).sides
+		for _, side := range sides {
+			got += sum(side.Retransmits)
+		}
+		server := sides[fmt.Sprintf(":%d", addr.Port())].Retransmits
+		t.Logf("%d retransmits, the kernel counted %d; client %v, server %v", got, want, sides["to "+addr.String()].Retransmits, server)
+		return got == want && server["synack"] > 0
+	})
 }
 
 // TestPortSearch: where more than half of the ports towards a destination are
@@ -319,7 +325,11 @@ func TestAcceptQueue(t *testing.T) {
 	c := tcptest.StartPeer(t)
 	_, addr := tcptest.Listen(t, "127.0.0.1:0")
 	c.Do("connect %v 11", addr)
-	server := look(t, tr, ns).sides[fmt.Sprintf(":%d", addr.Port())]
+	var server Side
+	tracetest.Eventually(t, "all have arrived", func() bool { // connect() does not wait for that
+		server = look(t, tr, ns).sides[fmt.Sprintf(":%d", addr.Port())]
+		return server.Arrivals() >= 11
+	})
 	if server.Arrivals() != 11 || server.Ahead != 10*11/2 {
 		t.Errorf("%d arrived and found %d in all, want 11 and %d", server.Arrivals(), server.Ahead, 10*11/2)
 	}

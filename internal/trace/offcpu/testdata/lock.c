@@ -1,11 +1,13 @@
 /* Two threads that want one mutex, which has a name. The first holds it for 13 ms,
- * 53 times. Prints how long the other one's calls took without its CPU time, in
- * nanoseconds, and stays until its standard input closes.
+ * 53 times. Prints for the other one's calls how long they can have been blocked at
+ * the most and at the least, in nanoseconds, and how often, and stays until its
+ * standard input closes.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,20 +36,67 @@ static void *holder(void *unused)
 	return unused;
 }
 
-/* A function of its own: who calls a library without frame pointers is missing in
- * the stack, but not who called that. */
-__attribute__((noinline)) static long long wants(void)
+/* queued_ns is how long the only other state lasted: ready, but with no CPU. */
+static long long queued_ns(void)
 {
-	long long cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID), clock = clock_ns(CLOCK_MONOTONIC);
+	long long on_cpu, queued = 0;
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+
+	if (f) {
+		if (fscanf(f, "%lld %lld", &on_cpu, &queued) != 2)
+			queued = 0;
+		fclose(f);
+	}
+	return queued;
+}
+
+static long long waits(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_THREAD, &r);
+	return r.ru_nvcsw;
+}
+
+struct blocked {
+	long long most, least, times;
+};
+
+/* A function of its own: who calls a library without frame pointers is missing in
+ * the stack, but not who called that.
+ * A thread that neither runs nor queues is blocked. Each clock is read twice, around
+ * and within the other's readings, since those take time too: the longer wall time
+ * without the shorter CPU time is an upper bound, the reverse a lower one.
+ */
+__attribute__((noinline)) static void wants(struct blocked *b)
+{
+	long long queued, times, cpu_around, wall_around, cpu_within, wall_within, wall, cpu;
+
+	queued = queued_ns();
+	times = waits();
+	wall_around = clock_ns(CLOCK_MONOTONIC);
+	cpu_around = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	wall_within = clock_ns(CLOCK_MONOTONIC);
+	cpu_within = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	pthread_mutex_lock(&the_lock);
-	return clock_ns(CLOCK_MONOTONIC) - clock - (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
+
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	wall = clock_ns(CLOCK_MONOTONIC);
+	b->least += wall - wall_within;
+	b->most -= cpu - cpu_within;
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	wall = clock_ns(CLOCK_MONOTONIC);
+	b->least -= cpu - cpu_around;
+	b->most += wall - wall_around;
+	b->times += waits() - times;
+	b->least -= queued_ns() - queued;
 }
 
 int main(void)
 {
+	struct blocked b = {0};
 	pthread_t thread;
-	long long blocked = 0;
 	char c;
 
 	sem_init(&wanted, 0, 0);
@@ -56,10 +105,10 @@ int main(void)
 	for (int i = 0; i < 53; i++) {
 		sem_post(&wanted);
 		sem_wait(&held);
-		blocked += wants();
+		wants(&b);
 		pthread_mutex_unlock(&the_lock);
 	}
-	printf("%lld\n", blocked);
+	printf("%lld %lld %lld\n", b.most, b.least, b.times);
 	fflush(stdout);
 	return read(0, &c, 1) > 0;
 }
