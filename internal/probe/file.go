@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"io/fs"
 
 	"golang.org/x/sys/unix"
@@ -54,6 +55,18 @@ func (f *File) Bytes() ([]byte, error) {
 		n += m
 	}
 	return f.buf[:n], nil
+}
+
+// ReadFile reads a small file of the kernel's once. It makes half of the system
+// calls that os.ReadFile does, which asks what kind of file it is and whether it
+// can be waited for: with a thousand processes that counts.
+func ReadFile(path string) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := f.Bytes()
+	return b, errors.Join(err, f.Close())
 }
 
 // Path is the name under which the file was opened.

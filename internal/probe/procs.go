@@ -183,7 +183,7 @@ func (t *procTable) visit(e pidEntry, mark uint64, now time.Time) *knownProc {
 // when we may not see them.
 func readProc(dir string, pid int) (Proc, error) {
 	dir = filepath.Join(dir, strconv.Itoa(pid))
-	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	stat, err := ReadFile(dir + "/stat")
 	if err != nil {
 		return Proc{}, err
 	}
@@ -193,7 +193,7 @@ func readProc(dir string, pid int) (Proc, error) {
 	}
 	p.PID = pid
 	if !p.Kernel {
-		cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		cmdline, err := ReadFile(dir + "/cmdline")
 		if err != nil {
 			return Proc{}, err
 		}
@@ -248,16 +248,17 @@ func splitArgs(b []byte) []string {
 // nsLink reads a namespace's inode from a link like "net:[4026531833]"; 0 when
 // it cannot be read.
 func nsLink(dir, kind string) uint64 {
-	link, err := os.Readlink(filepath.Join(dir, "ns", kind))
+	var link [64]byte // the kernel's names for them have no more than 20
+	n, err := unix.Readlink(dir+"/ns/"+kind, link[:])
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(link, ":[")
-	n, err := strconv.ParseUint(strings.TrimSuffix(rest, "]"), 10, 64)
+	_, rest, _ := strings.Cut(string(link[:n]), ":[")
+	ino, err := strconv.ParseUint(strings.TrimSuffix(rest, "]"), 10, 64)
 	if err != nil {
 		return 0
 	}
-	return n
+	return ino
 }
 
 type pidEntry struct {

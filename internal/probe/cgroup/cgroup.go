@@ -193,7 +193,7 @@ func (r *reader) look(out *probe.Out) error {
 func (r *reader) membershipOf(p *probe.Proc, now time.Time) []member {
 	m := r.members[p.PID]
 	if m == nil || m.start != p.Start || now.Sub(m.read) >= memberEvery {
-		b, err := os.ReadFile(filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID), "cgroup"))
+		b, err := probe.ReadFile(filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID), "cgroup"))
 		if err != nil {
 			return nil
 		}

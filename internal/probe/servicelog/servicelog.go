@@ -201,7 +201,7 @@ func firstOf(dir string) []int {
 // isLog says whether a descriptor is written to as one writes a log: it was
 // opened for appending, or is the standard output or error output.
 func isLog(dir string, fd int) bool {
-	b, err := os.ReadFile(filepath.Join(dir, "fdinfo", strconv.Itoa(fd)))
+	b, err := probe.ReadFile(filepath.Join(dir, "fdinfo", strconv.Itoa(fd)))
 	if err != nil {
 		return false
 	}

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
@@ -133,12 +134,15 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
 		return 1
 	}
 	var comm string
+	fd := int(f.Fd())
+	var link [64]byte // a socket's is shorter; of what is longer the beginning is enough
 	for _, name := range names {
-		link, err := os.Readlink(filepath.Join(f.Name(), name))
+		n, err := unix.Readlinkat(fd, name, link[:])
 		if err != nil {
 			continue
 		}
-		k := wanted[socketInode(link)]
+		inode := socketInode(link[:n])
+		k := wanted[inode]
 		if k == nil {
 			continue
 		}
@@ -147,7 +151,7 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
 		}
 		k.comm = comm
 		if comm != "" && comm != superviser {
-			delete(wanted, socketInode(link))
+			delete(wanted, inode)
 		}
 	}
 	return len(names)
@@ -164,12 +168,12 @@ func readComm(dir string) string {
 }
 
 // socketInode reads a link like "socket:[4711]"; 0 for every other descriptor.
-func socketInode(link string) uint32 {
-	digits, ok := strings.CutPrefix(link, "socket:[")
+func socketInode(link []byte) uint32 {
+	digits, ok := bytes.CutPrefix(link, []byte("socket:["))
 	if !ok {
 		return 0
 	}
-	n, err := strconv.ParseUint(strings.TrimSuffix(digits, "]"), 10, 32)
+	n, err := strconv.ParseUint(string(bytes.TrimSuffix(digits, []byte("]"))), 10, 32)
 	if err != nil {
 		return 0
 	}

@@ -44,6 +44,8 @@ const other = "other"
 
 // files remembers what became of files that are not kept one by one.
 type files struct {
+	// named is the files of the kernel's map, without their counts.
+	named map[bpfTarget]File
 	// gone is the I/O of files that were taken out of the kernel's map.
 	gone map[File]uint64
 	// own says of each file with a series how much of its I/O was told as other's.
@@ -53,7 +55,7 @@ type files struct {
 }
 
 func newFiles() files {
-	return files{gone: map[File]uint64{}, own: map[File]uint64{}, told: map[File]uint64{}}
+	return files{named: map[bpfTarget]File{}, gone: map[File]uint64{}, own: map[File]uint64{}, told: map[File]uint64{}}
 }
 
 // key is the file without its count.
@@ -125,13 +127,17 @@ func (t *Trace) readFiles() ([]File, error) {
 		if value.Named == 0 { // it is being written, and is there the next time
 			return
 		}
-		entries = append(entries, entry{*key, File{Netns: key.Netns, Name: trace.Comm(key.Comm[:]), Syscall: callName(key.Nr),
-			Direct: key.Direct != 0, File: t.path(key, value), Requests: value.Submitted}})
+		file, known := t.files.named[*key]
+		if !known { // what names it is written once
+			file = File{Netns: key.Netns, Name: trace.Comm(key.Comm[:]), Syscall: callName(key.Nr), Direct: key.Direct != 0, File: t.path(key, value)}
+			t.files.named[*key] = file
+		}
+		file.Requests = value.Submitted
+		entries = append(entries, entry{*key, file})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read which files are read and written: %w", err)
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(b.file.Requests, a.file.Requests) })
 	entries, err = t.makeRoom(entries)
 	if err != nil {
 		return nil, err
@@ -146,7 +152,10 @@ func (t *Trace) readFiles() ([]File, error) {
 		list = append(list, f)
 	}
 	slices.SortFunc(list, func(a, b File) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Name, b.Name), strings.Compare(a.File, b.File),
+		if c := cmp.Compare(b.Requests, a.Requests); c != 0 { // cmp.Or would compare the names all the same
+			return c
+		}
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.File, b.File),
 			strings.Compare(a.Syscall, b.Syscall), cmp.Compare(a.Netns, b.Netns))
 	})
 	return list, nil
@@ -158,6 +167,7 @@ func (t *Trace) makeRoom(entries []entry) ([]entry, error) {
 	if len(entries) <= crowded {
 		return entries, nil
 	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(b.file.Requests, a.file.Requests) })
 	stay := entries[:settled:settled]
 	for _, e := range entries[settled:] {
 		key := e.file.key()
@@ -171,6 +181,7 @@ func (t *Trace) makeRoom(entries []entry) ([]entry, error) {
 			return nil, fmt.Errorf("make room for other files: %w", err)
 		}
 		t.files.forget(key, last.Submitted)
+		delete(t.files.named, e.key)
 	}
 	return stay, nil
 }

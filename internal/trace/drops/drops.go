@@ -216,7 +216,10 @@ func list(sums map[Drops]uint64) []Drops {
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(a, b Drops) int {
-		return cmp.Or(cmp.Compare(b.Packets, a.Packets), strings.Compare(a.Reason, b.Reason), strings.Compare(a.Location, b.Location),
+		if c := cmp.Compare(b.Packets, a.Packets); c != 0 { // cmp.Or would compare the names all the same
+			return c
+		}
+		return cmp.Or(strings.Compare(a.Reason, b.Reason), strings.Compare(a.Location, b.Location),
 			cmp.Compare(a.Port, b.Port), cmp.Compare(a.Netns, b.Netns))
 	})
 	return all
