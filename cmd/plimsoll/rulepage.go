@@ -57,6 +57,9 @@ func ruleLab(b *strings.Builder, r *diagnose.Rule) {
 	if len(r.Lab.Causes)+len(r.Lab.Lookalikes) > 0 {
 		b.WriteString("\n## In the lab\n\n")
 		labLine(b, "It has to be found in", r.Lab.Causes)
+		if r.Lab.Uncaused != "" {
+			bullet(b, "No case causes it: "+r.Lab.Uncaused+".")
+		}
 		labLine(b, "It must not be taken for the cause in", r.Lab.Lookalikes)
 	}
 	b.WriteString("\n## On real runs\n\n")

@@ -135,6 +135,8 @@ type RuleFix struct {
 type Lab struct {
 	Causes     []string `yaml:"causes" json:"causes"`
 	Lookalikes []string `yaml:"lookalikes" json:"lookalikes"`
+	// Uncaused says why no case causes it; empty where one does, or nobody has tried.
+	Uncaused string `yaml:"uncaused" json:"uncaused,omitempty"`
 }
 
 // Load reads a rule set: records.yaml, equivalent.yaml, and every rule.yaml. It returns all that is wrong at once, each with the

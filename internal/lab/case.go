@@ -195,7 +195,12 @@ var (
 )
 
 // machineSysctls are the machine-wide settings that a case may change.
-var machineSysctls = []string{"net.netfilter.nf_conntrack_max"}
+var machineSysctls = []string{
+	"fs.file-max",
+	"net.core.netdev_max_backlog",
+	"net.ipv4.tcp_mem",
+	"net.netfilter.nf_conntrack_max",
+}
 
 // parseCase reads one case file and says everything that is wrong with it.
 // files holds the templates that steps name.

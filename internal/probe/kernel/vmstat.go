@@ -10,7 +10,7 @@ import (
 )
 
 // vmstatSignals are the lines of /proc/vmstat that are taken: those that
-// node_exporter takes, and those of direct reclaim.
+// node_exporter takes, and those of the machine's own reclaim.
 var vmstatSignals = vmstatTable([][3]string{
 	{"pgpgin", "kibibytes", "Read from disks into memory."},
 	{"pgpgout", "kibibytes", "Written from memory to disks."},
@@ -20,7 +20,8 @@ var vmstatSignals = vmstatTable([][3]string{
 	{"pgmajfault", "faults", "Page faults that had to wait for a disk."},
 	{"oom_kill", "processes", "Processes killed because memory ran out, in a cgroup or altogether."},
 	{"allocstall_normal", "times", "Times a program had to free memory itself before it got any."},
-	{"pgscan_direct", "pages", "Pages looked at while programs freed memory themselves."},
+	{"pgscan_direct", "pages", "Pages looked at while programs freed memory themselves, the machine's being short; what a cgroup's own limit causes is not counted."},
+	{"pgscan_kswapd", "pages", "Pages looked at by kswapd, which frees memory before the machine runs short; what a cgroup's own limit causes is not counted."},
 })
 
 func vmstatTable(rows [][3]string) map[string]*model.Signal {
