@@ -96,6 +96,7 @@ const (
 	bpfReasonREASON_CHILD                 bpfReason = 11
 	bpfReasonREASON_FILE_LOCK             bpfReason = 12
 	bpfReasonREASON_UNINTERRUPTIBLE_OTHER bpfReason = 13
+	bpfReasonREASON_STOPPED               bpfReason = 14
 )
 
 type bpfSum struct {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -334,6 +335,25 @@ func TestWaitsThatLast(t *testing.T) {
 	}
 }
 
+// Whoever is stopped was in a call, and does not wait for what the call is for.
+func TestStopped(t *testing.T) {
+	tracetest.Need(t, Tracer())
+	tr := begin(t, newer(t))
+	name := "stop" + strconv.Itoa(os.Getpid())
+	c := exec.Command(tracetest.Copy(t, "/bin/sleep", name), "1009")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait() // it was killed
+	})
+	if err := c.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	tracetest.Eventually(t, "it counts as stopped", func() bool { return of(t, tr, name)["stopped"].Blocked() > 0 })
+}
+
 func TestOnly(t *testing.T) {
 	tr := begin(t, newer(t))
 	if err := tr.Only(1); err != nil {
@@ -393,7 +413,7 @@ func TestReasonsAreTheKernelsSide(t *testing.T) {
 			next++
 		}
 	}
-	if next != reason.UninterruptibleOther+1 {
+	if next != reason.Stopped+1 {
 		t.Errorf("the kernel's side has %d reasons", next)
 	}
 }

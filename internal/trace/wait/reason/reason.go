@@ -46,11 +46,13 @@ const (
 	// UninterruptibleOther is D state without I/O of the thread's own: most often a
 	// lock inside the kernel.
 	UninterruptibleOther
+	// Stopped is whoever stopped the thread: a signal, a debugger, a freezer.
+	Stopped
 )
 
 var names = [...]string{
 	"other", "disk", "lock", "socket_read", "socket_write", "connect", "accept", "poll", "sleep", "page_fault", "pipe",
-	"child", "file_lock", "uninterruptible_other",
+	"child", "file_lock", "uninterruptible_other", "stopped",
 }
 
 func (r Reason) String() string {

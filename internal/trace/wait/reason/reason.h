@@ -23,6 +23,7 @@ enum reason {
 	REASON_CHILD,
 	REASON_FILE_LOCK,
 	REASON_UNINTERRUPTIBLE_OTHER,
+	REASON_STOPPED,
 };
 
 /* What a system call waits for. The order is that of the Go package's. */
@@ -87,6 +88,7 @@ static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)1
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_WAKEKILL 0x0100
 #define TASK_STOPPED_OR_TRACED 0x000c
+#define TASK_FROZEN 0x8000 /* by a control group's freezer of version 1; since Linux 6.1 */
 #define TASK_EXITING 0x00b0 /* EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD */
 #define TASK_RTLOCK_WAIT 0x1000 /* on a kernel with PREEMPT_RT */
 #define PF_IO_WORKER 0x00000010
@@ -472,8 +474,10 @@ static __always_inline void why(struct cause *c, struct call_at *at, struct task
 		return;
 	}
 	call_of(at, t);
-	if (state & TASK_STOPPED_OR_TRACED)
+	if (state & (TASK_STOPPED_OR_TRACED | TASK_FROZEN)) {
+		c->reason = REASON_STOPPED;
 		return;
+	}
 	if (!at->in_call) {
 		c->reason = REASON_PAGE_FAULT;
 		return;

@@ -57,7 +57,7 @@ func FuzzPath(f *testing.F) {
 }
 
 func TestReasonsHaveNames(t *testing.T) {
-	if len(names) != int(UninterruptibleOther)+1 || UninterruptibleOther.String() != "uninterruptible_other" || Reason(200).String() != "other" {
+	if len(names) != int(Stopped)+1 || Stopped.String() != "stopped" || Reason(200).String() != "other" {
 		t.Error(names)
 	}
 }
