@@ -32,7 +32,7 @@ var exitSentences = []struct {
 	sentence string
 }{
 	{exitOK, "It was done. A run that was made and judged ends with 0 whatever the verdict says."},
-	{exitNotPassed, "What was put to the test did not pass: a lab case got another verdict than its truth, a rule's vector failed or a mutant of a rule passed them all, or a run was worse than the one it was compared with."},
+	{exitNotPassed, "What was put to the test did not pass: a lab case got another verdict than its truth, a rule's vector failed or a mutant of a rule passed them all, a run was worse than the one it was compared with, or a change could not be taken back."},
 	{exitUsage, "The command line is wrong; the message says how, and what would be right."},
 	{exitMissing, "Something is missing on this machine: a privilege, a program, a namespace, a process."},
 	{exitUnreachable, "The target (or the Prometheus server) cannot be reached, or has nothing to give, so there was nothing to measure."},

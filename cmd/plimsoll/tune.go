@@ -88,7 +88,7 @@ func tuneCommand(w *world) *cobra.Command {
 		}
 		return f.tune(c, w, args[0], *asJSON)
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted),
+	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted),
 		"  plimsoll-runs/TIME-ID/1, 2, …   the runs, and what came of all in tuning.json;\n                                   --dir puts them elsewhere\n  "+journalFiles)
 }
 
@@ -167,6 +167,9 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, url string, asJSON bool) er
 		err = printJSON(w.stdout, result)
 	} else if len(result.Steps) > 0 {
 		err = report.Tuning(w.stdout, result, layoutOptions)
+	}
+	if errors.Is(walked, tune.ErrNotUndone) {
+		return fail(exitNotPassed, walked)
 	}
 	if walked != nil {
 		return walked

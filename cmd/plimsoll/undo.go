@@ -55,8 +55,10 @@ func undoCommand(w *world) *cobra.Command {
 			one, err = journal.Undo(c.Context(), id, *force)
 			results = append(results, one)
 		}
-		if e := printUndone(w, results, *asJSON); e != nil {
-			return e
+		if err == nil || *asJSON || len(results) > 0 {
+			if e := printUndone(w, results, *asJSON); e != nil {
+				return e
+			}
 		}
 		return fail(exitNotPassed, err)
 	}

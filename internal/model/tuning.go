@@ -74,6 +74,7 @@ const (
 	Kept     TuneOutcome = "kept"     // it did what it should, and it pays
 	OnTrial  TuneOutcome = "on trial" // it did what it should, and does not pay yet
 	Undone   TuneOutcome = "undone"   // it was taken back
+	Stands   TuneOutcome = "stands"   // it could not be taken back
 	Refused  TuneOutcome = "refused"  // it could not be made; nothing changed
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 var outcomeStyles = map[model.TuneOutcome]style{
-	model.Kept: green, model.OnTrial: amber, model.Undone: red, model.Refused: red, model.Proposed: amber,
+	model.Kept: green, model.OnTrial: amber, model.Undone: red, model.Stands: red, model.Refused: red, model.Proposed: amber,
 }
 
 // TuneStep writes one step of tune as it ends: what the run saw, what was

@@ -21,6 +21,9 @@ type Seen struct {
 	Load    *model.Load
 }
 
+// ErrNotUndone says that a change of a walk that ended early stands all the same.
+var ErrNotUndone = errors.New("not every change could be taken back")
+
 // Tools are what the loop works with. All are called from one goroutine.
 type Tools struct {
 	// Run drives the same load each time, and judges it.
@@ -72,7 +75,9 @@ func Walk(ctx context.Context, tools Tools, opt Options) (model.Tuning, error) {
 		n := len(t.entries)
 		undone := t.takeBack(context.WithoutCancel(ctx))
 		t.result.Stopped = stoppedBy(ctx, n, undone)
-		err = errors.Join(err, undone)
+		if undone != nil {
+			err = fmt.Errorf("%w\n%w; plimsoll undo --all tries again: %w", err, ErrNotUndone, undone)
+		}
 	}
 	t.finish()
 	return t.result, err
@@ -216,7 +221,8 @@ func (t *tuner) plan(c candidate) ([]change.Step, error) {
 }
 
 // try makes a fix, runs the load again and judges. It returns the newest run of
-// what is set then: that after the change, or again that before it.
+// what is set then: that after the change, or again that before it; but where the
+// change did harm, only another run tells whether taking it back has ended that.
 func (t *tuner) try(ctx context.Context, step *model.TuneStep, c candidate) (Seen, error) {
 	before := t.seen
 	t.before[step.Number] = before
@@ -240,7 +246,10 @@ func (t *tuner) try(ctx context.Context, step *model.TuneStep, c candidate) (See
 		return after, nil
 	}
 	t.spend(c)
-	return before, t.leaveOut(ctx, step.Fix)
+	if err := t.leaveOut(ctx, step.Fix); err != nil || step.Fix.Paid != model.Worse {
+		return before, err
+	}
+	return t.run(ctx)
 }
 
 // makeFix makes the changes one by one, each looked at right before: one may
@@ -415,6 +424,7 @@ func (t *tuner) isNewest(fix *model.TuneFix) bool {
 // takeBack undoes everything that this walk changed.
 func (t *tuner) takeBack(ctx context.Context) error {
 	var errs []error
+	stands := map[int]bool{}
 	for len(t.entries) > 0 {
 		newest := 0
 		for id := range t.entries {
@@ -422,11 +432,16 @@ func (t *tuner) takeBack(ctx context.Context) error {
 		}
 		again, err := t.LeaveOut(ctx, newest)
 		errs = append(errs, err)
+		stands[newest] = err != nil
 		delete(t.entries, newest)
 		t.renumber(again)
 	}
 	for i := range t.result.Steps {
-		if fix := t.result.Steps[i].Fix; fix != nil && fix.Outcome != model.Refused {
+		fix := t.result.Steps[i].Fix
+		switch {
+		case slices.ContainsFunc(changesOf(fix), func(c model.TuneChange) bool { return stands[c.ID] }):
+			fix.Outcome, fix.Sentence = model.Stands, "it could not be taken back"
+		case fix != nil && fix.Outcome != model.Refused:
 			fix.Outcome = model.Undone
 		}
 	}

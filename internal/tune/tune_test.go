@@ -313,3 +313,43 @@ func TestPaid(t *testing.T) {
 		}
 	}
 }
+
+// harmful is a service of which one limit is named whatever its value is, and
+// lifting it does harm.
+func harmful() *service {
+	return &service{values: map[string]int{}, limits: []limit{{rule: "a.wrong", to: func(int) int { return 7 }, rate: 10, always: true,
+		accept: func(int) model.Truth { return model.False }}}}
+}
+
+func TestWhatCannotBeTakenBackStands(t *testing.T) {
+	s := harmful()
+	tools := s.tools()
+	tools.LeaveOut = func(context.Context, int) (map[int]change.Entry, error) { return nil, errors.New("no right to write") }
+	got, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 12})
+	if !errors.Is(err, ErrNotUndone) || !strings.Contains(err.Error(), "no right to write") || !strings.Contains(got.Stopped, "not every change") {
+		t.Errorf("%v; %s", err, got.Stopped)
+	}
+	if fix := got.Steps[0].Fix; fix.Outcome != model.Stands {
+		t.Errorf("%+v", fix)
+	}
+}
+
+// A service that broke with a change may stay broken without it.
+func TestHarmThatStaysIsSeen(t *testing.T) {
+	s := harmful()
+	tools := s.tools()
+	tools.Run = func(ctx context.Context) (Seen, error) {
+		seen, err := s.run(ctx)
+		if s.runs > 1 {
+			load := *seen.Load
+			load.GoodRPS = 0
+			seen.Load = &load
+			s.seen[seen.Dir] = seen
+		}
+		return seen, err
+	}
+	got, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 12})
+	if err != nil || len(got.Steps) != 2 || got.Steps[0].Fix.Outcome != model.Undone || got.Steps[1].GoodRPS != 0 || got.End.GoodRPS != 0 {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
