@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -74,6 +76,42 @@ func (l *Lab) setMachineSysctl(ctx context.Context, name, value string) error {
 		return fmt.Errorf("set %s to %q: %w", name, value, err)
 	}
 	return nil
+}
+
+// heirScript waits until its standard input ends, and then writes back the old
+// values of those settings that are still claimed: by $1, in threes of claim,
+// setting and value.
+const heirScript = `cat >/dev/null; me=$1; shift
+while [ $# -ge 3 ]; do [ "$(cat "$1")" = "$me" ] && printf '%s' "$3" >"$2"; shift 3; done`
+
+// heir starts a process that takes the machine-wide changes back should this one
+// be killed: its standard input ends with us, whatever ends us. stop ends it; after
+// disarm it finds nothing to do. Without it a killed lab left the whole machine short
+// of files or of memory for TCP until somebody came and ran `plimsoll lab down`.
+func (l *Lab) heir() (stop func(), err error) {
+	entries, err := l.readJournal()
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{"-c", heirScript, "heir", l.prefix()}
+	for _, e := range slices.Backward(entries) {
+		if e.Do == "machine_sysctl" {
+			argv = append(argv, claimPath(e.Name), sysctlPath(e.Name), e.Old)
+		}
+	}
+	cmd := exec.Command("sh", argv...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // ^C is for us
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("process that restores the machine's settings if this one is killed: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("process that restores the machine's settings if this one is killed: %w", err)
+	}
+	return func() {
+		_ = in.Close()
+		_ = cmd.Wait() // not 0 where nothing was left to restore
+	}, nil
 }
 
 // disarm takes the machine-wide changes back, and leaves the rest of the case standing.

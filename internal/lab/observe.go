@@ -75,9 +75,15 @@ func (l *Lab) runCase(ctx context.Context, c *Case, opt Options) (res *Result, e
 	if err := l.arm(ctx, c, v); err != nil {
 		return nil, err
 	}
+	dismiss, err := l.heir()
+	if err != nil {
+		return nil, err
+	}
 	rep, err := l.observe(ctx, opt, args)
 	judged := time.Now()
-	if err = errors.Join(err, l.disarm()); err != nil {
+	err = errors.Join(err, l.disarm())
+	dismiss()
+	if err != nil {
 		return nil, fmt.Errorf("case %s: %w", c.ID, err)
 	}
 	res = judge(c, opt.Mends, rep)
