@@ -34,9 +34,6 @@ type heldSeen struct {
 func (p *progress) since(cookie uint64, now heldFor) (added heldFor) {
 	k := p.known[cookie]
 	if k == nil {
-		if now == (heldFor{}) {
-			return added // it has sent nothing yet: what comes counts from zero, as of one that is not known
-		}
 		if len(p.known) >= maxHeld {
 			return added
 		}

@@ -31,12 +31,8 @@ const (
 	// pollTimeout and readTimeout bound a dump of listeners and of everything.
 	pollTimeout = 200 * time.Millisecond
 	readTimeout = 2 * time.Second
-	// share is the part of one core that dumps of all connections may use: 10 ms a
-	// second, and half of that when it has gone on for long: a short run sees its
-	// connections as often as it can, and one of minutes costs less.
-	share     = 0.01
-	longShare = share / 2
-	long      = 20 * time.Second
+	// share is the part of one core that dumps of all connections may use: 10 ms a second.
+	share = 0.01
 )
 
 // All returns the probe of sockets.
@@ -46,7 +42,7 @@ func All() []probe.Probe {
 		Scope:   probe.PerHost,
 		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.04 ms (ten a second); all connections 0.3 ms with 90 sockets, 1.5 ms with 3,000, " +
-			"17 to 28 ms with 28,500 (beyond 10 ms a second, and 5 ms from 20 s after the start, they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes",
+			"17 ms with 28,500 (beyond 10 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes",
 		Blind: []string{
 			"a port range of a socket's own (the option IP_LOCAL_PORT_RANGE) is not visible; usable ports are the namespace's",
 			"an accept queue that fills and empties within 100 ms can be missed; the drops are not",
@@ -94,7 +90,6 @@ func open(h *probe.Host) (probe.Reader, error) {
 type reader struct {
 	host   *probe.Host
 	conn   *netlink.Conn
-	first  time.Time // of the reads
 	table  *table
 	owners *owners
 	// clients are the processes that connect to destinations.
@@ -125,23 +120,12 @@ func (r *reader) Read(out *probe.Out) error {
 		out.Note(fmt.Sprintf("host %s: the owners of listeners are not known: %v", r.host.Name, err))
 	}
 	r.reportListeners(out)
-	r.ease(out.Now())
 	if r.pace.Due(out.Now(), out.Forced()) {
 		r.reportConnections(out)
 	} else {
 		out.Keep(connectionSignals...)
 	}
 	return nil
-}
-
-// ease takes a smaller share of the core once reading has gone on for long.
-func (r *reader) ease(now time.Time) {
-	if r.first.IsZero() {
-		r.first = now
-	}
-	if now.Sub(r.first) >= long {
-		r.pace.Share = longShare
-	}
 }
 
 func (r *reader) Close() error { return r.conn.Close() }

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/pace"
 )
 
 // recorded returns the messages of a testdata file; TestRealSockets writes
@@ -432,8 +431,6 @@ func TestProgress(t *testing.T) {
 		{map[uint64]heldFor{1: {150, 10, 4}, 2: {7, 0, 0}}, heldFor{57, 0, 3}}, // a new one counts from its beginning
 		{map[uint64]heldFor{1: {149, 12, 4}}, heldFor{0, 2, 0}},                // two clocks: never back
 		{map[uint64]heldFor{2: {9, 0, 0}, 1: {149, 12, 4}}, heldFor{byWay: 9}}, // 2 was forgotten
-		{map[uint64]heldFor{3: {}}, heldFor{}},                                 // it has sent nothing
-		{map[uint64]heldFor{3: {0, 5, 0}}, heldFor{0, 5, 0}},
 	} {
 		if got := look(c.now); got != c.want {
 			t.Errorf("look %d: %v, want %v", i+1, got, c.want)
@@ -444,18 +441,6 @@ func TestProgress(t *testing.T) {
 	}
 	if len(p.known) > maxHeld {
 		t.Errorf("%d connections are followed, want %d at most", len(p.known), maxHeld)
-	}
-}
-
-func TestEaseTakesASmallerShareOfALongRun(t *testing.T) {
-	r, start := reader{pace: pace.Pace{Share: share}}, time.Unix(1000, 0)
-	for _, c := range []struct {
-		after time.Duration
-		want  float64
-	}{{0, share}, {long - time.Second, share}, {long, longShare}, {2 * long, longShare}} {
-		if r.ease(start.Add(c.after)); r.pace.Share != c.want {
-			t.Errorf("after %v: a share of %v, want %v", c.after, r.pace.Share, c.want)
-		}
 	}
 }
 
