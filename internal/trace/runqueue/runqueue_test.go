@@ -2,9 +2,11 @@ package runqueue
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,9 +21,9 @@ func TestMain(m *testing.M) { os.Exit(tracetest.Main(m, Tracer())) }
 
 const burners = 3
 
-// burning starts processes that compete for one CPU, lets them burn, and stops
-// them so that their numbers stand still.
-func burning(t *testing.T, name string) []int {
+// burning starts processes that will compete for one CPU, and returns when all wait
+// for their start: what they waited for before they had their name is another's.
+func burning(t *testing.T, name string) (pids []int, start func()) {
 	t.Helper()
 	shell := tracetest.Copy(t, "/bin/sh", name)
 	var one unix.CPUSet
@@ -34,7 +36,7 @@ func burning(t *testing.T, name string) []int {
 	}
 	one.Zero()
 	one.Set(cpu)
-	var pids []int
+	var inputs []io.Closer
 	for range burners {
 		c := exec.Command(shell, "-c", "read x; while :; do :; done")
 		stdin, err := c.StdinPipe()
@@ -51,10 +53,14 @@ func burning(t *testing.T, name string) []int {
 		if err := unix.SchedSetaffinity(c.Process.Pid, &one); err != nil {
 			t.Fatal(err)
 		}
-		defer stdin.Close() // all begin to burn together
-		pids = append(pids, c.Process.Pid)
+		inputs, pids = append(inputs, stdin), append(pids, c.Process.Pid)
+		tracetest.Eventually(t, "it waits for its start", func() bool { return inPipeRead(t, c.Process.Pid) })
 	}
-	return pids
+	return pids, func() {
+		for _, in := range inputs {
+			in.Close()
+		}
+	}
 }
 
 // procNumbers returns how long the processes waited, by schedstat, and how often
@@ -130,10 +136,13 @@ func TestWaitsAgreeWithSchedstat(t *testing.T) {
 	defer tr.Close()
 	tracetest.AllAttached(t, Tracer(), tr)
 	me := "burn" + strconv.Itoa(os.Getpid())
-	pids := burning(t, me)
+	pids, start := burning(t, me)
+	before := group(t, tr, me)
+	before0, involuntary0 := procNumbers(t, pids)
+	start()
 	tracetest.Eventually(t, "they waited for some seconds", func() bool {
 		waited, _ := procNumbers(t, pids)
-		return waited > 3*time.Second
+		return waited > before0+3*time.Second
 	})
 	for _, pid := range pids {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
@@ -141,20 +150,23 @@ func TestWaitsAgreeWithSchedstat(t *testing.T) {
 		}
 	}
 	tracetest.Eventually(t, "they are stopped", stopped(t, pids))
-	compare(t, tr, me, pids)
+	waited, involuntary := procNumbers(t, pids)
+	waited, involuntary = waited-before0, involuntary-involuntary0
+	g := group(t, tr, me)
+	seen, switched := g.Waited-before.Waited, g.Involuntary-before.Involuntary
+	t.Logf("waited %v, schedstat says %v; switched away %d times, status says %d", seen, waited, switched, involuntary)
+	if off := math.Abs(seen.Seconds()/waited.Seconds() - 1); off > 0.02 {
+		t.Errorf("waited %v, schedstat says %v: want within 2 %%", seen, waited)
+	}
+	if off := math.Abs(float64(switched)/float64(involuntary) - 1); off > 0.05 {
+		t.Errorf("switched away %d times, status says %d: want within 5 %%", switched, involuntary)
+	}
+	checkGroup(t, tr, me, g)
 }
 
-func compare(t *testing.T, tr *Trace, me string, pids []int) {
+// checkGroup looks at the group's numbers beside each other, and through Read.
+func checkGroup(t *testing.T, tr *Trace, me string, g Group) {
 	t.Helper()
-	waited, involuntary := procNumbers(t, pids)
-	g := group(t, tr, me)
-	t.Logf("waited %v, schedstat says %v; switched away %d times, status says %d", g.Waited, waited, g.Involuntary, involuntary)
-	if off := math.Abs(g.Waited.Seconds()/waited.Seconds() - 1); off > 0.02 {
-		t.Errorf("waited %v, schedstat says %v: want within 2 %%", g.Waited, waited)
-	}
-	if off := math.Abs(float64(g.Involuntary)/float64(involuntary) - 1); off > 0.05 {
-		t.Errorf("switched away %d times, status says %d: want within 5 %%", g.Involuntary, involuntary)
-	}
 	if n := g.Histogram.Count(); n != g.Waits {
 		t.Errorf("%d waits in the histogram, %d counted", n, g.Waits)
 	}
@@ -231,7 +243,7 @@ func TestSwitchesAgreeWithProc(t *testing.T) {
 	// Before, and when it has done its work, it waits for a line.
 	asleep := func() bool { return inPipeRead(t, pid) }
 	tracetest.Eventually(t, "it waits for its start", asleep)
-	before, counted := procSwitches(t, pid), group(t, tr, me)
+	before, counted, first := procSwitches(t, pid), group(t, tr, me), interruptible(t)
 	if _, err := stdin.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -252,9 +264,34 @@ func TestSwitchesAgreeWithProc(t *testing.T) {
 			t.Errorf("%s: counted %d, /proc says %d", what, got, want)
 		}
 	}
-	if got, want := g.Wakeups-counted.Wakeups, g.Voluntary-counted.Voluntary; got != want {
-		t.Errorf("woken %d times, but fell asleep %d times", got, want)
+	got, want, last := g.Wakeups-counted.Wakeups, g.Voluntary-counted.Voluntary, interruptible(t)
+	if got > want || first+want-got > last {
+		t.Errorf("woken %d times, but fell asleep %d times; at most %d wakeups were hidden", got, want, int64(last-first))
 	}
+}
+
+// interruptible is how many of the sleeper's wakeups may have come in what
+// interrupted process 1, where there are kernels that skip our programs (see
+// lost_ends in disk.bpf.c): one whenever it got a CPU, and one in each millisecond
+// that it kept it, which is how long the sleeper sleeps.
+func interruptible(t *testing.T) (n uint64) {
+	t.Helper()
+	threads, err := filepath.Glob("/proc/1/task/*/schedstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		var ran, delay, slices uint64
+		if _, err := fmt.Sscan(string(text), &ran, &delay, &slices); err != nil {
+			t.Fatal(err)
+		}
+		n += slices + ran/1e6
+	}
+	return n
 }
 
 func inPipeRead(t *testing.T, pid int) bool {
