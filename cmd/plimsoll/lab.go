@@ -21,11 +21,10 @@ const labLong = `The lab causes real faults, on purpose: two network namespaces 
 a real nginx and PHP-FPM in one of them, and one thing set too small. Each case
 states its truth, and Plimsoll's verdict is held against it.
 
-It needs root, and touches nothing but what it made itself, with four exceptions:
-nf_conntrack_max, fs.file-max, netdev_max_backlog and tcp_mem are the whole
-machine's, and are lowered while the load of a case about them runs. Everything
-is put back, also after ^C; what a killed lab left behind, the next one takes
-down.
+It needs root, and touches nothing but what it made itself, with three exceptions:
+nf_conntrack_max, fs.file-max and netdev_max_backlog are the whole machine's, and
+are lowered while the load of a case about them runs. Everything is put back, also
+after ^C; what a killed lab left behind, the next one takes down.
 
 To practise: "lab up --random" causes a fault that you do not know, "lab reveal"
 tells what it was. To see how good Plimsoll is: "lab test --all".`

@@ -78,8 +78,8 @@ what is the matter. It prints what users report, the command that loads the
 service, and where to look by hand; the truth it keeps to itself: "lab reveal"
 tells it. With --random not even the case's name is told.
 
-What the whole machine shares (nf_conntrack_max, fs.file-max, netdev_max_backlog,
-tcp_mem) is changed from now until "lab down".`
+What the whole machine shares (nf_conntrack_max, fs.file-max,
+netdev_max_backlog) is changed from now until "lab down".`
 
 func labUp(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "up [CASE]", Short: "bring a case up, to practise on", ValidArgsFunction: completeCase, Long: labUpLong,

@@ -198,7 +198,6 @@ var (
 var machineSysctls = []string{
 	"fs.file-max",
 	"net.core.netdev_max_backlog",
-	"net.ipv4.tcp_mem",
 	"net.netfilter.nf_conntrack_max",
 }
 

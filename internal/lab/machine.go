@@ -87,7 +87,7 @@ while [ $# -ge 3 ]; do [ "$(cat "$1")" = "$me" ] && printf '%s' "$3" >"$2"; shif
 // heir starts a process that takes the machine-wide changes back should this one
 // be killed: its standard input ends with us, whatever ends us. stop ends it; after
 // disarm it finds nothing to do. Without it a killed lab left the whole machine short
-// of files or of memory for TCP until somebody came and ran `plimsoll lab down`.
+// of files until somebody came and ran `plimsoll lab down`.
 func (l *Lab) heir() (stop func(), err error) {
 	entries, err := l.readJournal()
 	if err != nil {
