@@ -375,10 +375,14 @@ func TestKernelAndProcessSettings(t *testing.T) {
 	if d := cmp.Diff(before, snap(t, s.Host, s.Dir, s.PID)); d != "" {
 		t.Errorf("(-before +after):\n%s", d)
 	}
+	if err := unix.SchedSetAttr(s.PID, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		change Change
 		want   error
 	}{
+		{Change{Kind: Nice, To: "7", PID: s.PID}, ErrNotPossible}, // it is scheduled in real time
 		{Change{Kind: Sysctl, Name: "net.core.nosuch", To: "1"}, fs.ErrNotExist},
 		{Change{Kind: Sysctl, Name: "net.ipv4.ip_forward", To: "1"}, ErrNotPossible},
 		{Change{Kind: Limit, Name: "nofile", To: "1", Process: "nosuch"}, fs.ErrNotExist},

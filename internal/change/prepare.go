@@ -166,6 +166,9 @@ func prepareNice(h *probe.Host, c Change, s *Step) error {
 	if fmt.Sprint(n) != c.To || n < -20 || n > 19 {
 		return fmt.Errorf("nice: want a whole number from -20 to 19, got %q", c.To)
 	}
+	if err := notRealTime(h, c); err != nil {
+		return err
+	}
 	s.Notes = append(s.Notes, "where kernel.sched_autogroup_enabled is 1, a nice value counts among the processes of one session alone")
 	return s.eachProcess(h, place{Sort: inNice}, func(string) (string, error) { return c.To, nil })
 }

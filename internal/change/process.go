@@ -289,6 +289,26 @@ func nice(p process) threads {
 	}}
 }
 
+// notRealTime refuses to set a nice value that would change nothing: a process
+// scheduled in real time goes before all others whatever it is (sched(7)).
+func notRealTime(h *probe.Host, c Change) error {
+	list, err := named(h, c)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		attr, err := unix.SchedGetAttr(p.PID, 0)
+		if err != nil {
+			return fmt.Errorf("read the scheduling policy of process %d: %w", p.PID, gone(err))
+		}
+		switch attr.Policy {
+		case unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE:
+			return fmt.Errorf("process %d is scheduled in real time, where no nice value counts; chrt -o -p 0 %d makes it one like others: %w", p.PID, p.PID, ErrNotPossible)
+		}
+	}
+	return nil
+}
+
 const maxCPU = 1024 // of a unix.CPUSet
 
 // wantedCPUs reads what a change asks for: a list of CPUs, or all that are online.
