@@ -15,8 +15,8 @@ const mostNearest = 3
 // true or not.
 const halfway = 0.5
 
-// nearest lists the causes that come closest to being it, of each rule the
-// closest subject: suspected ones, then those of which most holds.
+// nearest lists the causes, and the limits, that come closest to being it, of
+// each rule the closest subject: suspected ones, then those of which most holds.
 func nearest(open []*candidate, others []model.Finding) []model.Candidate {
 	var list []model.Finding
 	for _, c := range open {
@@ -25,7 +25,7 @@ func nearest(open []*candidate, others []model.Finding) []model.Candidate {
 		}
 	}
 	list = slices.DeleteFunc(append(list, others...), func(f model.Finding) bool {
-		return f.Kind != kindCause || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
+		return f.Kind != kindCause && f.Kind != kindCapacity || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
 		return cmp.Or(
@@ -59,19 +59,25 @@ func suspicion(f model.Finding) int {
 }
 
 // closeness is 1 where all that a cause needs is there, and less for each clue
-// that is not, by how far it is from its threshold.
+// that is not, by how far it is from its threshold. A cause of which much else
+// holds is closer than one that has a single clue, not far from its threshold.
 func closeness(f model.Finding) float64 {
-	near := 1.0
+	near, hold, all := 1.0, 1.0, 1.0
 	for _, c := range f.Clues {
-		switch {
-		case c.Role != model.Needs && c.Role != model.Decides || c.Truth == model.True:
-		case c.Truth == model.Unknown:
+		if c.Role != model.Needs && c.Role != model.Decides {
+			continue
+		}
+		all++
+		switch c.Truth {
+		case model.True:
+			hold++
+		case model.Unknown:
 			near *= halfway
 		default:
 			near *= approach(c)
 		}
 	}
-	return near
+	return near * hold / all
 }
 
 // approach says how far a clue that is false got towards its threshold: 0 not

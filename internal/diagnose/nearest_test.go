@@ -27,10 +27,13 @@ func TestNearest(t *testing.T) {
 	explained := &candidate{Finding: causeOf("explained", model.Suspected, clueOf("there", model.True, 1, "> 0")), explained: true}
 	symptom := causeOf("symptom", model.Near, half)
 	symptom.Kind = kindSymptom
+	limit := causeOf("much.else", model.Near, clueOf("one", model.True, 1, "> 0"), clueOf("two", model.True, 1, "> 0"), clueOf("last", model.False, 0.6, ">= 0.8"))
+	limit.Kind = kindCapacity
 	other := causeOf("far", model.RuledOut, clueOf("far", model.False, 0.01, ">= 0.8"))
 	other.Subject = map[string]string{"host": "t"}
 
 	got := nearest([]*candidate{{Finding: suspected}, explained, {Finding: symptom}}, []model.Finding{
+		limit,
 		causeOf("two.off", model.RuledOut, half, half),
 		causeOf("unknown", model.UnknownState, missing, clueOf("small", model.False, 9, "< 6")),
 		causeOf("far", model.RuledOut, clueOf("far", model.False, 0.7, ">= 0.8")), other,
@@ -41,8 +44,8 @@ func TestNearest(t *testing.T) {
 		lines = append(lines, strings.Join([]string{c.Rule, c.Subject["host"], string(c.Answer), strings.Join(c.For, "; "), c.Settle}, "|"))
 	}
 	want := `suspected|s|suspected|there is 1|look there
-far|s|ruled out||far is 0.7; it would be it if that were >= 0.8 (by hand: look far)
-unknown|s|unknown||measure what was not: x_total: denied`
+much.else|s|near|one is 1; two is 1|last is 0.6; it would be it if that were >= 0.8 (by hand: look last)
+far|s|ruled out||far is 0.7; it would be it if that were >= 0.8 (by hand: look far)`
 	if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
