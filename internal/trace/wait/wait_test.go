@@ -270,7 +270,7 @@ func samples(t *testing.T, tr *Trace, me string, groups map[string]Group) {
 }
 
 // sleeper starts a process that sleeps for long, and waits until it does.
-func sleeper(t *testing.T, name string) {
+func sleeper(t *testing.T, name string) *os.Process {
 	t.Helper()
 	c := exec.Command(tracetest.Copy(t, "/bin/sleep", name), "1009")
 	if err := c.Start(); err != nil {
@@ -284,6 +284,7 @@ func sleeper(t *testing.T, name string) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", c.Process.Pid))
 		return err == nil && !strings.HasPrefix(string(text), "running") && strings.Contains(string(text), " 0x")
 	})
+	return c.Process
 }
 
 func slept(t *testing.T, tr *Trace, name string) time.Duration {
@@ -340,15 +341,7 @@ func TestStopped(t *testing.T) {
 	tracetest.Need(t, Tracer())
 	tr := begin(t, newer(t))
 	name := "stop" + strconv.Itoa(os.Getpid())
-	c := exec.Command(tracetest.Copy(t, "/bin/sleep", name), "1009")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait() // it was killed
-	})
-	if err := c.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := sleeper(t, name).Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	tracetest.Eventually(t, "it counts as stopped", func() bool { return of(t, tr, name)["stopped"].Blocked() > 0 })
