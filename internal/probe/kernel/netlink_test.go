@@ -117,6 +117,7 @@ func TestNamespaceIsReadFromInside(t *testing.T) {
 	t.Cleanup(func() { run(t, "ip", "netns", "delete", name) })
 	run(t, "ip", "-n", name, "link", "set", "lo", "up")
 	run(t, "ip", "netns", "exec", name, "sysctl", "-qw", "net.core.somaxconn=77")
+	run(t, "ip", "netns", "exec", name, "nft", "table ip t { chain a { tcp dport 1 drop; tcp dport 2 drop; }; chain b { tcp dport 3 drop; }; }")
 	h, err := probe.OpenHost("server", "netns:"+name)
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +127,9 @@ func TestNamespaceIsReadFromInside(t *testing.T) {
 	sample(t, rec, h)
 	if v := rec.values["node_sysctl_net_core_somaxconn"]; v != 77 {
 		t.Errorf("somaxconn %v, want the namespace's 77", v)
+	}
+	if v := rec.values[`plimsoll_nft_rules{table="t"}`]; v != 3 {
+		t.Errorf("%v rules in the namespace's table, want the 3 of its chains", v)
 	}
 	for series := range rec.values {
 		if strings.HasPrefix(series, "node_network_up") && series != `node_network_up{device="lo"}` {

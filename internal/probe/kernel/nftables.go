@@ -19,10 +19,16 @@ var nftLimit = &model.Signal{Name: "plimsoll_nft_limit_rate", Kind: model.Gauge,
 		"what is packets or bytes. The smallest of those in a chain.",
 	Labels: []string{"table", "chain", "what", "verdict"}, Source: "nfnetlink (NFT_MSG_GETRULE)", ByHand: "nft list ruleset | grep limit"}
 
-// NFTables reads which rules of a namespace's packet filter limit a rate.
+var nftRules = &model.Signal{Name: "plimsoll_nft_rules", Kind: model.Gauge, Unit: "rules",
+	Help: "How many rules a table of the packet filter has, in all its chains; which of them a packet meets is up to the jumps between these. " +
+		"What stands in a set or map is one rule.",
+	Labels: []string{"table"}, Source: "nfnetlink (NFT_MSG_GETRULE)", ByHand: "nft list ruleset | wc -l"}
+
+// NFTables reads how many rules a namespace's packet filter has, and which of
+// them limit a rate.
 func NFTables() probe.Probe {
-	p := probe.Probe{Name: "nftables", Every: 5 * time.Second, Cost: costNFTables, Signals: []*model.Signal{nftLimit},
-		Blind: []string{"limits of iptables-legacy", "limits that are set up as sets, meters or named objects"}}
+	p := probe.Probe{Name: "nftables", Every: 5 * time.Second, Cost: costNFTables, Signals: []*model.Signal{nftLimit, nftRules},
+		Blind: []string{"rules of iptables-legacy", "limits that are set up as sets, meters or named objects"}}
 	overNetlink(&p, "the rules of the packet filter", unix.NETLINK_NETFILTER, func(conn *netlink.Conn) probe.Reader { return &nftables{conn} })
 	return p
 }
@@ -36,11 +42,13 @@ const nftGetRule = 10<<8 | 7
 func (n *nftables) Read(out *probe.Out) error {
 	type key struct{ table, chain, what, verdict string }
 	lowest := map[key]float64{}
+	rules := map[string]int{}
 	err := n.conn.Dump(nftGetRule, make([]byte, nfgenmsgLen), time.Second, func(payload []byte) error {
 		r, err := parseNFTRule(payload)
 		if err != nil {
 			return err
 		}
+		rules[r.table]++
 		if r.rate > 0 && r.verdict != "" {
 			k := key{r.table, r.chain, r.what, r.verdict}
 			if old, ok := lowest[k]; !ok || r.rate < old {
@@ -57,6 +65,9 @@ func (n *nftables) Read(out *probe.Out) error {
 	}
 	for k, rate := range lowest {
 		out.Put(nftLimit, rate, k.table, k.chain, k.what, k.verdict)
+	}
+	for table, n := range rules {
+		out.Put(nftRules, float64(n), table)
 	}
 	return nil
 }
