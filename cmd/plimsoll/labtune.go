@@ -150,7 +150,7 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 	line := w.progress()
 	failed := 0
 	if !asJSON {
-		fmt.Fprintf(w.stdout, tuneRow, "CASE", "CAME TO", "STEPS", "AT THE END", "GOOD/S BEFORE", "AFTER", "UNDONE")
+		fmt.Fprintf(w.stdout, tuneRow, "CASE", "CAME TO", "STEPS", "AT THE END", "GOOD/S", "AFTER", "UNDONE")
 	}
 	for i, id := range list {
 		if line != nil {
@@ -186,14 +186,14 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 	return nil
 }
 
-// tuneRow is a line of the table of cases.
-const tuneRow = "%-28s %-10s %5s  %-28s %13s %8s  %s\n"
+// tuneRow is a line of the table of cases: 100 columns with the longest names.
+const tuneRow = "%-26s %-10s %5s %-29s %6s %6s %s\n"
 
 func printTuneRow(w *world, r *lab.TuneResult) {
 	t := r.Tuning
 	switch {
 	case r.Came == lab.TuneSkipped:
-		fmt.Fprintf(w.stdout, "%-28s %-10s %s\n", r.Case, r.Came, r.Why)
+		fmt.Fprintf(w.stdout, "%-26s %-10s %s\n", r.Case, r.Came, r.Why)
 	case len(t.Steps) > 0:
 		undone, end := "the same", string(t.End.Answer)
 		if len(r.Different) > 0 {
@@ -208,7 +208,7 @@ func printTuneRow(w *world, r *lab.TuneResult) {
 		}
 		fmt.Fprintf(w.stdout, tuneRow, r.Case, came, fmt.Sprint(len(t.Steps)), end, layout.Rate(t.Steps[0].GoodRPS), layout.Rate(t.End.GoodRPS), undone)
 	default:
-		fmt.Fprintf(w.stdout, "%-28s WRONG\n", r.Case)
+		fmt.Fprintf(w.stdout, "%-26s WRONG\n", r.Case)
 	}
 	for _, sentence := range r.Wrong {
 		fmt.Fprintf(w.stdout, "    %s\n", wrapped(sentence, w.columns()-4, 4))

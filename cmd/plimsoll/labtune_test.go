@@ -52,6 +52,26 @@ func TestTuneRows(t *testing.T) {
 	}
 }
 
+func TestTuneRowsFit(t *testing.T) {
+	w, stdout, _ := testWorld()
+	list, err := theLab().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		r := &lab.TuneResult{Case: c.ID, Came: lab.TunePerson, Pass: true, Different: []string{"x"}}
+		load := model.TuneLoad{GoodRPS: 54_321}
+		r.Tuning.Steps = []model.TuneStep{{Root: &model.Finding{Rule: "process.descriptors.exhausted"}, TuneLoad: load}}
+		r.Tuning.End = model.TuneEnd{Answer: model.AnswerCause, TuneLoad: load}
+		printTuneRow(w, r)
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if n := len(strings.TrimSuffix(line, "\n")); n > 100 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
 // A ^C among kills leaves the sum of those that were made.
 func TestKillsAreSummedUp(t *testing.T) {
 	same, other := lab.KillResult{Begun: 2, Wrong: []string{}}, lab.KillResult{Begun: 1, Wrong: []string{"x"}}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +69,46 @@ func hideBTF() {
 	must("nobtf", unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""))
 	must("nobtf", unix.Mount("tmpfs", "/sys/kernel/btf", "tmpfs", 0, ""))
 	must("nobtf", syscall.Exec(program, os.Args[1:], os.Environ()))
+}
+
+// losesRights is plimsoll, until the file $LOST_ONCE holds "done": a journal's entry
+// of a change that is made. From then on the process and what it starts have none of
+// these capabilities, as if it had never been given them; it stays root otherwise.
+func losesRights() {
+	go func() {
+		for {
+			b, err := os.ReadFile(os.Getenv("LOST_ONCE"))
+			if err == nil && bytes.Contains(b, []byte(`"done"`)) {
+				break
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		dropForGood(unix.CAP_DAC_OVERRIDE, unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_SYS_NICE, unix.CAP_SYS_PTRACE,
+			unix.CAP_SYS_RESOURCE, unix.CAP_PERFMON, unix.CAP_BPF)
+	}()
+	main()
+}
+
+// dropForGood takes capabilities from all threads of this process: from the bounding
+// set first, or a program that root starts would have them again.
+func dropForGood(lost ...uintptr) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	must("lose rights", unix.Capget(&header, &caps[0]))
+	for _, c := range lost {
+		_, _, e := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0)
+		if e != 0 {
+			must("lose rights", e)
+		}
+		bit := uint32(1) << (c % 32)
+		caps[c/32].Effective &^= bit
+		caps[c/32].Permitted &^= bit
+		caps[c/32].Inheritable &^= bit
+	}
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&caps)), 0)
+	if e != 0 {
+		must("lose rights", e)
+	}
 }
 
 // openTo makes the command and this folder usable for a user, and returns the command.

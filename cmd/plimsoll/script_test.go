@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,7 +19,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody, "tracer": becomeTracer, "nobtf": hideBTF})
+	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody, "tracer": becomeTracer, "nobtf": hideBTF,
+		"plimsoll-losing-rights": losesRights})
 }
 
 // TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
@@ -38,6 +40,10 @@ func TestScripts(t *testing.T) {
 			if cond == "btf" {
 				_, err := os.Stat("/sys/kernel/btf/vmlinux")
 				return err == nil, nil
+			}
+			if cond == "allthreads" { // not in a build with cgo
+				_, _, e := syscall.AllThreadsSyscall(unix.SYS_GETPPID, 0, 0, 0)
+				return e != syscall.ENOTSUP, nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},

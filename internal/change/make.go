@@ -157,6 +157,13 @@ func (e Entry) restore(ctx context.Context, failed bool) error {
 
 func (e Entry) restoreFiles(ctx context.Context, failed bool) error {
 	moved := !failed
+	if moved && len(e.files()) > 0 && !e.Service.NoReload {
+		if s := e.Service.again(); s != nil {
+			if err := s.testable(); err != nil {
+				return err
+			}
+		}
+	}
 	for _, p := range e.files() {
 		f := confFile{place: p.Place}
 		now, err := f.get()

@@ -104,6 +104,9 @@ func named(h *probe.Host, c Change) ([]process, error) {
 	var list []process
 	for _, p := range all {
 		if p.Comm == c.Process && !p.Kernel {
+			if p.NetNS == 0 && len(p.Args) > 0 { // not ours to change on a guess
+				return nil, fmt.Errorf("process %d (%s) may be another host's, its namespaces cannot be seen; that needs root: %w", p.PID, p.Comm, fs.ErrPermission)
+			}
 			list = append(list, process{p.PID, p.Start})
 		}
 	}

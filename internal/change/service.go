@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,24 +82,12 @@ func (s *service) again() *service {
 // runs. Each of files (a path as we reach it) is laid over by the one that
 // temporary names, and nobody else sees that.
 func (s *service) test(ctx context.Context, files []confFile) error {
+	exe, cwd, mounts, err := s.bench()
+	if err != nil {
+		return fmt.Errorf("test the configuration of %s: %w", s, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, testPatience)
 	defer cancel()
-	exe, mounts := proc(s.PID, "exe"), 0
-	cwd, err := os.Readlink(proc(s.PID, "cwd"))
-	if err != nil {
-		return fmt.Errorf("test the configuration of %s: %w", s, gone(err))
-	}
-	theirs, err := os.Readlink(proc(s.PID, "ns/mnt"))
-	ours, err2 := os.Readlink("/proc/self/ns/mnt")
-	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("test the configuration of %s: %w", s, gone(err))
-	}
-	if theirs != ours { // its /proc is not ours
-		mounts = s.PID
-		if exe, err = os.Readlink(exe); err != nil {
-			return fmt.Errorf("test the configuration of %s: %w", s, gone(err))
-		}
-	}
 	var out []byte
 	err = s.Net.doApart(mounts, func() error {
 		for _, f := range files {
@@ -116,6 +105,40 @@ func (s *service) test(ctx context.Context, files []confFile) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		return fmt.Errorf("%s tested the new configuration: %s: %w", s, firstLines(out), ErrRefused)
+	}
+	if err != nil {
+		return fmt.Errorf("test the configuration of %s: %w", s, err)
+	}
+	return nil
+}
+
+// bench is how the service's configuration is tested: with which binary, from
+// where, and in the mounts of which process, 0 for ours.
+func (s *service) bench() (exe, cwd string, mounts int, err error) {
+	exe = proc(s.PID, "exe")
+	var theirs, ours string
+	if cwd, err = os.Readlink(proc(s.PID, "cwd")); err == nil {
+		theirs, err = os.Readlink(proc(s.PID, "ns/mnt"))
+	}
+	if err == nil {
+		ours, err = os.Readlink("/proc/self/ns/mnt")
+	}
+	if err == nil && theirs != ours { // its /proc is not ours
+		mounts = s.PID
+		exe, err = os.Readlink(exe)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return "", "", 0, fmt.Errorf("%w (that needs root)", err)
+	}
+	return exe, cwd, mounts, gone(err)
+}
+
+// testable looks whether a test can be made at all: without the right to, a file
+// would be put back and the service go on with the other one.
+func (s *service) testable() error {
+	_, _, mounts, err := s.bench()
+	if err == nil {
+		err = s.Net.doApart(mounts, func() error { return nil })
 	}
 	if err != nil {
 		return fmt.Errorf("test the configuration of %s: %w", s, err)

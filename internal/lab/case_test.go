@@ -2,6 +2,8 @@ package lab
 
 import (
 	"io/fs"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -166,6 +168,23 @@ func TestListens(t *testing.T) {
 `
 	if !listens([]byte(table), "9000") || listens([]byte(table), "80") || listens(nil, "9000") {
 		t.Error("expected a listener on 9000 and on nothing else")
+	}
+}
+
+// A service that listens on [::] alone is found by the lab: it answers on IPv4, too.
+func TestListenerOnAllOfIPv6IsWaitedFor(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::]:0")
+	if err != nil {
+		t.Skipf("no IPv6 here: %v", err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{name: "test", pid: os.Getpid(), done: make(chan struct{})}
+	if err := c.waitListening(t.Context(), "tcp", port); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -76,16 +76,15 @@ func (l *Lab) start(netns, name, dir string, nice int, argv []string) (*child, e
 }
 
 // waitListening returns when the child's namespace has a listener: on a port
-// (table "tcp") or at a path ("unix"). It looks into the kernel's list, because
-// a connection would be part of the case.
+// (table "tcp", which means tcp6 as well: [::] takes IPv4 too) or at a path ("unix").
+// It looks into the kernel's lists, because a connection would be part of the case.
 func (c *child) waitListening(ctx context.Context, table, where string) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", c.pid, table))
-		if err == nil && (table == "tcp" && listens(data, where) || table == "unix" && listensAt(data, where)) {
+		if c.listening(table, where) {
 			return nil
 		}
 		select {
@@ -98,7 +97,18 @@ func (c *child) waitListening(ctx context.Context, table, where string) error {
 	}
 }
 
-// listens says whether a /proc/net/tcp table has a listener (state 0A) on the port.
+func (c *child) listening(table, where string) bool {
+	read := func(name string) []byte { // without IPv6 there is no tcp6; nothing listens there then
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", c.pid, name))
+		return data
+	}
+	if table == "unix" {
+		return listensAt(read("unix"), where)
+	}
+	return listens(read("tcp"), where) || listens(read("tcp6"), where)
+}
+
+// listens says whether a /proc/net/tcp or tcp6 table has a listener (state 0A) on the port.
 func listens(table []byte, port string) bool {
 	n, err := strconv.Atoi(port)
 	if err != nil {

@@ -383,3 +383,25 @@ func BenchmarkProcs(b *testing.B) {
 		b.ReportMetric(float64(len(list)), "processes")
 	}
 }
+
+// Whose namespaces may not be seen (the right to was lost, say) may be this host's:
+// else "no service here" would be taken for a fact. A zombie has nothing to see.
+func TestServicesAreThoseThatMayBeOurs(t *testing.T) {
+	const ours, others = 1, 2
+	program := []string{"nginx: master process nginx"}
+	table := &procTable{scanned: time.Now(), good: time.Hour, last: []Proc{
+		{PID: 10, NetNS: ours, Args: program}, {PID: 11, NetNS: others, Args: program},
+		{PID: 12, Args: program}, {PID: 13}, {PID: 14, Kernel: true},
+	}}
+	procs, err := (&Host{netns: ours, strays: true, procs: table}).Services()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, p := range procs {
+		pids = append(pids, p.PID)
+	}
+	if !slices.Equal(pids, []int{10, 12}) {
+		t.Errorf("services are %v, want 10 and 12", pids)
+	}
+}

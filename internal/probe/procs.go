@@ -56,7 +56,7 @@ func (h *Host) Procs() ([]Proc, error) {
 	for i := range all {
 		if h.owns(&all[i], others) {
 			p := all[i]
-			p.Stray = h.strays && !h.claims(&p)
+			p.Stray = h.strays && !h.claims(&p) && !p.hidden()
 			mine = append(mine, p)
 		}
 	}
@@ -85,6 +85,10 @@ func (h *Host) claims(p *Proc) bool {
 	}
 	return h.pidns == 0 || h.pidns == p.pidns
 }
+
+// hidden says that we may not see in which namespaces a program is: it may be
+// anybody's, this host's too. Of a zombie, which has no arguments, there is nothing to see.
+func (p *Proc) hidden() bool { return p.NetNS == 0 && len(p.Args) > 0 }
 
 const (
 	// A list of processes is used again while it is younger than so many times

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -76,7 +77,7 @@ func Walk(ctx context.Context, tools Tools, opt Options) (model.Tuning, error) {
 		undone := t.takeBack(context.WithoutCancel(ctx))
 		t.result.Stopped = stoppedBy(ctx, n, undone)
 		if undone != nil {
-			err = fmt.Errorf("%w\n%w; plimsoll undo --all tries again: %w", err, ErrNotUndone, undone)
+			err = fmt.Errorf("%w\n%w; %s: %w", err, ErrNotUndone, tryAgain(undone), undone)
 		}
 	}
 	t.finish()
@@ -90,11 +91,19 @@ func stoppedBy(ctx context.Context, changes int, undone error) string {
 	}
 	switch {
 	case undone != nil:
-		return why + ", and not every change could be taken back; plimsoll undo --all tries again"
+		return why + ", and not every change could be taken back; " + tryAgain(undone)
 	case changes > 0:
 		return fmt.Sprintf("%s; all of its %d changes were taken back", why, changes)
 	}
 	return why + "; nothing is changed"
+}
+
+// tryAgain says what to do about changes that could not be taken back.
+func tryAgain(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "plimsoll undo --all as root tries again"
+	}
+	return "plimsoll undo --all tries again"
 }
 
 // run is Run, and an error when it was interrupted: half a run proves nothing.
@@ -441,8 +450,8 @@ func (t *tuner) takeBack(ctx context.Context) error {
 		switch {
 		case slices.ContainsFunc(changesOf(fix), func(c model.TuneChange) bool { return stands[c.ID] }):
 			fix.Outcome, fix.Sentence = model.Stands, "it could not be taken back"
-		case fix != nil && fix.Outcome != model.Refused:
-			fix.Outcome = model.Undone
+		case fix != nil && fix.Outcome != model.Refused && fix.Outcome != model.Undone:
+			fix.Outcome, fix.Sentence = model.Undone, "it was taken back, since the walk ended early"
 		}
 	}
 	return errors.Join(errs...)

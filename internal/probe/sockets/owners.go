@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -42,6 +43,8 @@ type owners struct {
 	host  *probe.Host
 	known map[uint32]*owned // by socket inode
 	pace  pace.Pace
+	// refused: there was a process that we may not look into.
+	refused bool
 }
 
 type owned struct {
@@ -126,6 +129,7 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
 	dir := o.host.Path("proc", strconv.Itoa(pid))
 	f, err := os.Open(filepath.Join(dir, "fd"))
 	if err != nil {
+		o.refused = o.refused || errors.Is(err, fs.ErrPermission)
 		return 1
 	}
 	defer f.Close()
@@ -139,6 +143,7 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
 	for _, name := range names {
 		n, err := unix.Readlinkat(fd, name, link[:])
 		if err != nil {
+			o.refused = o.refused || errors.Is(err, fs.ErrPermission)
 			continue
 		}
 		inode := socketInode(link[:n])

@@ -183,6 +183,7 @@ func (r *reader) nameOwners(now time.Time) error {
 	if err := r.owners.find(inodes, now); err != nil {
 		return err
 	}
+	hidden := false
 	for _, l := range r.table.order {
 		if !l.here {
 			continue
@@ -192,6 +193,10 @@ func (r *reader) nameOwners(now time.Time) error {
 		} else if l.owner == "" && (r.reads == 1 || r.owners.settled(l.inode)) {
 			l.own(unknownOwner)
 		}
+		hidden = hidden || l.owner == unknownOwner && r.owners.refused
+	}
+	if hidden {
+		return fmt.Errorf("not of all of them, since some processes may not be looked into; run as root: %w", fs.ErrPermission)
 	}
 	return nil
 }
