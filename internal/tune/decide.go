@@ -81,7 +81,7 @@ func forbidden(root model.Finding, fix model.Fix, opt Options) string {
 	case len(fix.Changes) == 0 || slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePerson }):
 		return "a person's to do"
 	case slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Value == "" }):
-		return "this run does not tell the new value"
+		return "this run does not tell the new value, or whose setting it is"
 	case others(root, fix):
 		return "it is nginx's, and this is another process"
 	case fix.Undo != "automatic":
