@@ -196,8 +196,8 @@ func (c *Change) render(q *querier, subject, labels map[string]string) (model.Fi
 		if r.failed != nil {
 			return model.FixChange{}, "", r.failed
 		}
-		s, ok := largest(r.samples, subject)
-		if typed.Host = s.labels["at"]; !ok {
+		s, _ := largest(r.samples, subject)
+		if typed.Host = s.labels["at"]; typed.Host == "" {
 			typed.Value = "" // whose setting it is is not known, so there is none to change
 		}
 	}
