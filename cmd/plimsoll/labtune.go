@@ -28,8 +28,9 @@ person has to decide; and when the snapshots are the same. Of several cases, or
 
 With --twin it then runs each case with all its mends, and tells how near tuning
 came: nine tenths of its good replies a second are wanted. Cases that come with a
-load tool or users of their own are tuned with that ("plimsoll tune -- CMD"); how
-many good replies these get is not known, so there is nothing to tell of a twin.
+load tool of their own are tuned with that ("plimsoll tune -- CMD"); how many good
+replies it gets is not known, so there is nothing to tell of a twin. Cases whose
+users come by themselves are skipped.
 
 With --kill N it tunes one case once to see when changes are made, then starts N
 tunes and kills each (kill -9) at a random moment, half of them about a change;
@@ -132,6 +133,10 @@ func (f *labTuneFlags) one(ctx context.Context, w *world, id string, opt lab.Opt
 
 // printTuned says beneath the walk what came of it.
 func printTuned(w *world, r *lab.TuneResult) {
+	if r.Came == lab.TuneSkipped {
+		fmt.Fprintf(w.stdout, "%s: skipped: %s\n", r.Case, r.Why)
+		return
+	}
 	fmt.Fprintln(w.stdout)
 	if end := r.Tuning.End; r.Twin != nil {
 		fmt.Fprintf(w.stdout, "mended by its author, the case gives %s good/s, p99 %s; tuned %s good/s, p99 %s\n",
@@ -194,9 +199,12 @@ const tuneRow = "%-28s %-10s %5s  %-28s %13s %8s  %s\n"
 
 func printTuneRow(w *world, r *lab.TuneResult) {
 	t := r.Tuning
-	if len(t.Steps) == 0 {
+	switch {
+	case r.Came == lab.TuneSkipped:
+		fmt.Fprintf(w.stdout, "%-28s %-10s %s\n", r.Case, r.Came, r.Why)
+	case len(t.Steps) == 0:
 		fmt.Fprintf(w.stdout, "%-28s WRONG\n", r.Case)
-	} else {
+	default:
 		undone, end := "the same", string(t.End.Answer)
 		if len(r.Different) > 0 {
 			undone = "NOT THE SAME"

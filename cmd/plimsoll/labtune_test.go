@@ -23,6 +23,17 @@ func TestLabTuneArguments(t *testing.T) {
 	}
 }
 
+// A case without a load that can be started is no failure, of one case or of several.
+func TestLabTuneSkips(t *testing.T) {
+	for _, args := range [][]string{{"watch-redis"}, {"watch-redis", "watch-healthy"}} {
+		w, stdout, stderr := testWorld()
+		w.args = append([]string{"lab", "tune"}, args...)
+		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "its users come by themselves") != len(args) {
+			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
 func TestTuneRows(t *testing.T) {
 	w, stdout, _ := testWorld()
 	root := &model.Finding{Rule: "app.slow_upstream"}

@@ -32,13 +32,13 @@ const tuneLong = `Finds what holds the service back, changes one thing, runs the
 keeps what helped, and goes on: until nothing holds it back, the machine has no
 more to give, the goals of --slo are met, or what is left is not for a program.
 
-With CMD it drives no load of its own: each run is a watch (see plimsoll watch)
-while CMD runs, which may be your own load tool, or "sleep 60" where the service is
-in use anyway. What users get is not known then. So a change is judged by its rule
-and by whether the same cause is named again, --slo has nothing to go by, and the
-numbers of the load are dashes (null in JSON). CMD reads nothing from this terminal,
-so that each of its runs is the same; where it ends with an error, tune says so and
-goes on. --json sends its standard output to standard error.
+With CMD, your own load tool, it drives no load of Plimsoll's: each run is a watch
+(see plimsoll watch) while CMD runs. What users get is not known then. So a change
+is judged by its rule and by whether the same cause is named again, --slo has
+nothing to go by, and the numbers of the load are dashes (null in JSON). CMD reads
+nothing from this terminal, so that each of its runs is the same; where it ends
+with an error, tune says so and goes on. --json sends its standard output to
+standard error.
 
 Without --apply it runs once, shows the first change it would make (what, from
 which value to which, risk, costs, how it is undone), and stops.

@@ -122,21 +122,14 @@ func (ld Load) args(v values, server string) ([]string, error) {
 	return slices.Concat([]string{"watch"}, rest, []string{"--"}, command), err
 }
 
-// tuneArgs is plimsoll's command line to tune under the load. Where that is there
-// anyway, each run only has to take its time.
+// tuneArgs is plimsoll's command line to tune under the load, which is not alone.
 func (ld Load) tuneArgs(v values, server string, flags ...string) ([]string, error) {
 	args := slices.Concat([]string{"tune"}, ld.hosts(server), flags)
 	if ld.URL != "" {
 		return append(args, ld.ours()...), nil
 	}
-	command := []string{"sleep", strconv.FormatFloat(time.Duration(ld.Duration).Seconds(), 'f', -1, 64)}
-	if !ld.alone() {
-		var err error
-		if command, err = v.renderAll("load", ld.Command); err != nil {
-			return nil, err
-		}
-	}
-	return slices.Concat(args, []string{"--"}, command), nil
+	command, err := v.renderAll("load", ld.Command)
+	return slices.Concat(args, []string{"--"}, command), err
 }
 
 // hosts are the flags that say what is watched.

@@ -24,7 +24,9 @@ import (
 type TuneResult struct {
 	Case string `json:"case"`
 	// Came is what tune came to, "" where a walk failed.
-	Came   TuneCame     `json:"came"`
+	Came TuneCame `json:"came"`
+	// Why says of a case that was skipped why.
+	Why    string       `json:"why,omitempty"`
 	Tuning model.Tuning `json:"tuning"`
 	// Different is what was not as before after everything was taken back.
 	Different []string `json:"different"`
@@ -41,8 +43,9 @@ type TuneCame string
 
 // What tune may come to.
 const (
-	TuneFixed  TuneCame = "fixed"      // nothing holds the load back any more
-	TunePerson TuneCame = "a person's" // what is left is a person's to decide, and tune says so
+	TuneFixed   TuneCame = "fixed"      // nothing holds the load back any more
+	TunePerson  TuneCame = "a person's" // what is left is a person's to decide, and tune says so
+	TuneSkipped TuneCame = "skipped"    // nobody drives a load that tune could repeat
 )
 
 // settle is how long a service may take to be again what it was, once its old
@@ -59,6 +62,10 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	c, err := l.tuneable(id, opt)
 	if err != nil {
 		return nil, err
+	}
+	if c.Load.alone() {
+		why := "its users come by themselves; tune needs a load that it can start, a URL or a tool"
+		return &TuneResult{Case: c.ID, Came: TuneSkipped, Why: why, Pass: true, Wrong: []string{}, Different: []string{}}, nil
 	}
 	unlock, err := l.begin()
 	if err != nil {
