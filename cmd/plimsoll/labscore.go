@@ -223,19 +223,12 @@ func printMatrix(w *world, t lab.Tally) {
 func printRuleScores(w *world, t lab.Tally) {
 	rows := [][]string{{"RULE", "TRUTH", "NAMED", "BOTH", "PRECISION", "RECALL"}}
 	for _, r := range t.Rules {
-		rows = append(rows, []string{r.Rule, fmt.Sprint(r.Truth), fmt.Sprint(r.Named), fmt.Sprint(r.Both), shareOrDash(r.Precision), shareOrDash(r.Recall)})
+		rows = append(rows, []string{r.Rule, fmt.Sprint(r.Truth), fmt.Sprint(r.Named), fmt.Sprint(r.Both), layout.OrDash(r.Precision, layout.Share), layout.OrDash(r.Recall, layout.Share)})
 	}
 	if len(rows) > 1 {
 		layout.Table(w.stdout, rows)
 		fmt.Fprintln(w.stdout)
 	}
-}
-
-func shareOrDash(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return layout.Share(*v)
 }
 
 func printWays(w *world, list []way) {

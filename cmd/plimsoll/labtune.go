@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,10 @@ person has to decide; and when the snapshots are the same. Of several cases, or
 --all, each is a line of a table.
 
 With --twin it then runs each case with all its mends, and tells how near tuning
-came: nine tenths of its good replies a second are wanted.
+came: nine tenths of its good replies a second are wanted. Cases that come with a
+load tool of their own are tuned with that ("plimsoll tune -- CMD"); how many good
+replies it gets is not known, so there is nothing to tell of a twin. Cases whose
+users come by themselves are skipped.
 
 With --kill N it tunes one case once to see when changes are made, then starts N
 tunes and kills each (kill -9) at a random moment, half of them about a change;
@@ -49,7 +53,7 @@ func labTune(w *world) *cobra.Command {
 	c.Flags().BoolVar(&f.twin, "twin", false, "also run the mended case, and compare")
 	c.Flags().IntVar(&f.kills, "kill", 0, "kill `N` tunes, each at a random moment")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random moments (default: another each time)")
-	durationFlag(c.Flags(), &f.hold, "duration", "d", 0, "how long to hold each load, in place of what the case says")
+	durationFlag(c.Flags(), &f.hold, "duration", "d", 0, "how long to hold each load, in place of what the case says; a case's own load tool takes as long as it takes")
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		list, err := f.cases(c, args)
@@ -61,7 +65,7 @@ func labTune(w *world) *cobra.Command {
 			return err
 		}
 		if f.hold > 0 {
-			opt.Args = append(opt.Args, "-d", f.hold.String())
+			opt.Hold = f.hold
 		}
 		switch {
 		case f.kills > 0:
@@ -86,8 +90,12 @@ func (f *labTuneFlags) cases(c *cobra.Command, args []string) ([]string, error) 
 		return nil, usage(path, "--kill is for one case")
 	}
 	for _, id := range args {
-		if _, err := theLab().Case(id); err != nil {
+		one, err := theLab().Case(id)
+		if err != nil {
 			return nil, fail(exitUsage, err)
+		}
+		if f.kills > 0 && one.Load.URL == "" {
+			return nil, usage(path, "--kill needs runs that can be cut short, and %s comes with a load of its own", id)
 		}
 	}
 	if !f.all {
@@ -130,9 +138,9 @@ func printTuned(w *world, r *lab.TuneResult) {
 		return
 	}
 	fmt.Fprintln(w.stdout)
-	if r.Twin != nil {
+	if end := r.Tuning.End; r.Twin != nil {
 		fmt.Fprintf(w.stdout, "mended by its author, the case gives %s good/s, p99 %s; tuned %s good/s, p99 %s\n",
-			layout.Rate(r.Twin.GoodRPS), layout.Micros(r.Twin.P99), layout.Rate(r.Tuning.End.GoodRPS), layout.Micros(r.Tuning.End.P99))
+			layout.OrDash(r.Twin.GoodRPS, layout.Rate), layout.OrDash(r.Twin.P99, layout.Micros), layout.OrDash(end.GoodRPS, layout.Rate), layout.OrDash(end.P99, layout.Micros))
 	}
 	if r.Pass && r.Came == lab.TunePerson {
 		fmt.Fprintln(w.stdout, "what is left is a person's to decide, as it should be in this case")
@@ -194,7 +202,9 @@ func printTuneRow(w *world, r *lab.TuneResult) {
 	switch {
 	case r.Came == lab.TuneSkipped:
 		fmt.Fprintf(w.stdout, "%-26s %-10s %s\n", r.Case, r.Came, r.Why)
-	case len(t.Steps) > 0:
+	case len(t.Steps) == 0:
+		fmt.Fprintf(w.stdout, "%-26s WRONG\n", r.Case)
+	default:
 		undone, end := "the same", string(t.End.Answer)
 		if len(r.Different) > 0 {
 			undone = "NOT THE SAME"
@@ -206,23 +216,24 @@ func printTuneRow(w *world, r *lab.TuneResult) {
 		if !r.Pass {
 			came = "WRONG"
 		}
-		fmt.Fprintf(w.stdout, tuneRow, r.Case, came, fmt.Sprint(len(t.Steps)), end, layout.Rate(t.Steps[0].GoodRPS), layout.Rate(t.End.GoodRPS), undone)
-	default:
-		fmt.Fprintf(w.stdout, "%-26s WRONG\n", r.Case)
+		fmt.Fprintf(w.stdout, tuneRow, r.Case, came, fmt.Sprint(len(t.Steps)), end,
+			layout.OrDash(t.Steps[0].GoodRPS, layout.Rate), layout.OrDash(t.End.GoodRPS, layout.Rate), undone)
 	}
 	for _, sentence := range r.Wrong {
 		fmt.Fprintf(w.stdout, "    %s\n", wrapped(sentence, w.columns()-4, 4))
 	}
 }
 
-// shortRun makes a tune quick, so that many can be killed.
-var shortRun = []string{"-d", "2s", "--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
+// shortHold and shortRun make a tune quick, so that many can be killed.
+const shortHold = 2 * time.Second
+
+var shortRun = []string{"--baseline", "300ms", "--calm", "0", "--ramp", "300ms", "--cool", "0", "--trace", "off"}
 
 func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times int, seed uint64, asJSON bool) error {
 	if seed == 0 {
 		seed = rand.Uint64N(1_000_000) + 1
 	}
-	opt.Args = append(append([]string{}, shortRun...), opt.Args...)
+	opt.Args, opt.Hold = shortRun, cmp.Or(opt.Hold, shortHold)
 	fmt.Fprintf(w.stderr, "seed %d\n", seed)
 	results, err := theLab().Kill(ctx, id, opt, times, seed, w.stderr, func(i int, r lab.KillResult) {
 		word := "the same"

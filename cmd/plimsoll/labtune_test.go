@@ -13,6 +13,7 @@ func TestLabTuneArguments(t *testing.T) {
 	for want, args := range map[string][]string{
 		"it needs cases": nil, "leave php-workers out": {"--all", "php-workers"},
 		"for one case": {"--kill", "2", "php-workers", "healthy"}, "no case": {"healthy", "nosuch"},
+		"a load of its own": {"--kill", "2", "keepalive-idle"},
 	} {
 		w, _, stderr := testWorld()
 		w.args = append([]string{"lab", "tune"}, args...)
@@ -22,12 +23,12 @@ func TestLabTuneArguments(t *testing.T) {
 	}
 }
 
-// A case whose load tune cannot drive is no failure, of one case or of several.
+// A case without a load that can be started is no failure, of one case or of several.
 func TestLabTuneSkips(t *testing.T) {
-	for _, args := range [][]string{{"slow-generator"}, {"slow-generator", "keepalive-idle"}} {
+	for _, args := range [][]string{{"watch-redis"}, {"watch-redis", "watch-healthy"}} {
 		w, stdout, stderr := testWorld()
 		w.args = append([]string{"lab", "tune"}, args...)
-		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "tune needs a URL") != len(args) {
+		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "its users come by themselves") != len(args) {
 			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
@@ -37,16 +38,21 @@ func TestTuneRows(t *testing.T) {
 	w, stdout, _ := testWorld()
 	root := &model.Finding{Rule: "app.slow_upstream"}
 	person := &lab.TuneResult{Case: "slow-app", Came: lab.TunePerson, Pass: true}
-	person.Tuning.Steps = []model.TuneStep{{Root: root, TuneLoad: model.TuneLoad{GoodRPS: 483}}}
-	person.Tuning.End = model.TuneEnd{Answer: model.AnswerCause, TuneLoad: model.TuneLoad{GoodRPS: 483}}
+	load := model.TuneLoadOf(&model.Load{GoodRPS: 483})
+	person.Tuning.Steps = []model.TuneStep{{Root: root, TuneLoad: load}}
+	person.Tuning.End = model.TuneEnd{Answer: model.AnswerCause, TuneLoad: load}
 	wrong := *person
 	wrong.Case, wrong.Pass, wrong.Different, wrong.Wrong = "worse", false, []string{"x"}, []string{"after undo: x"}
 	printTuneRow(w, person)
 	printTuneRow(w, &wrong)
+	watched := &lab.TuneResult{Case: "watched", Came: lab.TuneFixed, Pass: true}
+	watched.Tuning.Steps = []model.TuneStep{{Root: root}, {}}
+	watched.Tuning.End = model.TuneEnd{Answer: model.AnswerHealthy}
+	printTuneRow(w, watched)
 	printTuneRow(w, &lab.TuneResult{Case: "broken", Wrong: []string{"no such host"}})
 	got := strings.Join(strings.Fields(stdout.String()), " ")
 	want := "slow-app a person's 1 app.slow_upstream 483 483 the same " +
-		"worse WRONG 1 app.slow_upstream 483 483 NOT THE SAME after undo: x broken WRONG no such host"
+		"worse WRONG 1 app.slow_upstream 483 483 NOT THE SAME after undo: x watched fixed 2 healthy - - the same broken WRONG no such host"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -120,7 +120,7 @@ func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting
 		return err
 	}
 	shown := func(i, n int, p model.SweepPoint, load model.TuneLoad) {
-		fmt.Fprintf(w.stderr, "%d of %d: %s: %s good/s, p99 %s\n", i, n, strings.Join(p.Settings, " "), layout.Rate(load.GoodRPS), layout.Micros(load.P99))
+		fmt.Fprintf(w.stderr, "%d of %d: %s: %s good/s, p99 %s\n", i, n, strings.Join(p.Settings, " "), layout.Rate(*load.GoodRPS), layout.Micros(*load.P99))
 	}
 	result, err := tune.Sweep(ctx, tools, host, settings, repeat, seed, undo, shown)
 	if err != nil {

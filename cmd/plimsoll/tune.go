@@ -32,6 +32,14 @@ const tuneLong = `Finds what holds the service back, changes one thing, runs the
 keeps what helped, and goes on: until nothing holds it back, the machine has no
 more to give, the goals of --slo are met, or what is left is not for a program.
 
+With CMD, your own load tool, it drives no load of Plimsoll's: each run is a watch
+(see plimsoll watch) while CMD runs. What users get is not known then. So a change
+is judged by its rule and by whether the same cause is named again, --slo has
+nothing to go by, and the numbers of the load are dashes (null in JSON). CMD reads
+nothing from this terminal, so that each of its runs is the same; where it ends
+with an error, tune says so and goes on. --json sends its standard output to
+standard error.
+
 Without --apply it runs once, shows the first change it would make (what, from
 which value to which, risk, costs, how it is undone), and stops.
 
@@ -56,6 +64,7 @@ const tuneExample = `  plimsoll tune http://10.0.0.2/ -c 200 --host server=netns
   plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv --apply
   plimsoll tune http://127.0.0.1/ --apply --slo 'p99<50ms,good>5000/s'
   plimsoll tune http://127.0.0.1/ --apply --max-risk low --never nginx
+  plimsoll tune --apply -- wrk -t2 -c200 -d10 http://127.0.0.1/
   plimsoll tune --status`
 
 type tuneFlags struct {
@@ -66,27 +75,35 @@ type tuneFlags struct {
 	slo     string
 	journal string
 	status  bool
+	ofLoad  []string // the names of the flags that are about a load of ours
 }
 
 func tuneCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "tune URL", Short: "find, change, run again, keep or undo, until nothing holds it back", Long: tuneLong, Example: tuneExample}
+	c := &cobra.Command{Use: "tune [flags] {URL | -- CMD...}", Short: "find, change, run again, keep or undo, until nothing holds it back", Long: tuneLong, Example: tuneExample,
+		DisableFlagsInUseLine: true}
 	f := &tuneFlags{}
 	f.load.add(c, 2*time.Second, time.Second)
-	f.watch.add(c)
 	addPhases(c.Flags(), &f.phases)
+	c.Flags().VisitAll(func(one *pflag.Flag) { f.ofLoad = append(f.ofLoad, one.Name) })
+	f.watch.add(c)
 	f.add(c.Flags(), w)
 	asJSON := jsonFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
-		if f.status {
+		switch dash := c.ArgsLenAtDash(); {
+		case f.status:
 			return noArguments(c, args)
+		case dash > 0:
+			return usage(c.CommandPath(), "%q before the --, and a command after it: give the URL of the service or a command, not both", args[0])
+		case dash == 0 && len(args) > 0:
+			return f.checkCommand(c)
 		}
-		return oneArgument("the URL of the service")(c, args)
+		return oneArgument("the URL of the service (or -- and a command that is its load)")(c, args)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.status {
 			return printStatus(w, f.journal, *asJSON)
 		}
-		return f.tune(c, w, args[0], *asJSON)
+		return f.tune(c, w, args, *asJSON)
 	}
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted),
 		"  plimsoll-runs/TIME-ID/1, 2, …   the runs, and what came of all in tuning.json;\n                                   --dir puts them elsewhere\n  "+journalFiles)
@@ -133,15 +150,41 @@ func (f *tuneFlags) check(command string) error {
 	return nil
 }
 
-func (f *tuneFlags) tune(c *cobra.Command, w *world, url string, asJSON bool) error {
+// checkCommand says which flags have no meaning when the load is a command's.
+func (f *tuneFlags) checkCommand(c *cobra.Command) error {
+	for _, name := range f.ofLoad {
+		if c.Flags().Changed(name) {
+			return usage(c.CommandPath(), "--%s is about a load of Plimsoll's own; the command after -- is the load here, so leave one of them out", name)
+		}
+	}
+	if f.slo != "" {
+		return usage(c.CommandPath(), "--slo: what users get is known of a load of Plimsoll's own alone, not of a command's; leave it out, or give the URL of the service")
+	}
+	return nil
+}
+
+// driver makes what drives the load: Plimsoll's own, or a command.
+func (f *tuneFlags) driver(c *cobra.Command, w *world, args []string, asJSON bool) (*driver, error) {
+	if c.ArgsLenAtDash() == 0 {
+		std := session.WatchIO{Stdout: w.stdout, Stderr: w.stderr}
+		if asJSON {
+			std.Stdout = w.stderr
+		}
+		return commandDriver(c, w, &f.watch, args, std)
+	}
+	d, err := newDriver(c, w, &f.load, &f.watch, f.phases, args[0])
+	if err != nil {
+		return nil, err
+	}
+	return d, reach(c.Context(), d.plan, len(d.opt.Hosts) > 0)
+}
+
+func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool) error {
 	if err := f.check(c.CommandPath()); err != nil {
 		return err
 	}
-	d, err := newDriver(c, w, &f.load, &f.watch, f.phases, url)
+	d, err := f.driver(c, w, args, asJSON)
 	if err != nil {
-		return err
-	}
-	if err := reach(c.Context(), d.plan, len(d.opt.Hosts) > 0); err != nil {
 		return err
 	}
 	tools := d.tools()
@@ -212,12 +255,15 @@ func openJournal(w *world, dir string) (*change.Journal, error) {
 type driver struct {
 	w      *world
 	plan   model.LoadPlan
-	opt    session.Options
 	phases session.Phases
-	site   *siteFlags
-	rules  diagnose.Rules
-	dir    string // of all runs
-	made   int
+	// command is the load in place of a plan; std is what it is connected to.
+	command []string
+	std     session.WatchIO
+	opt     session.Options
+	site    *siteFlags
+	rules   diagnose.Rules
+	dir     string // of all runs
+	made    int
 }
 
 func newDriver(c *cobra.Command, w *world, what *loadFlags, watch *watchFlags, phases session.Phases, url string) (*driver, error) {
@@ -225,31 +271,70 @@ func newDriver(c *cobra.Command, w *world, what *loadFlags, watch *watchFlags, p
 	if err != nil {
 		return nil, err
 	}
+	d, err := watchDriver(c, w, watch)
+	if err != nil {
+		return nil, err
+	}
+	d.plan, d.phases = plan, phases
+	return d, nil
+}
+
+// commandDriver makes a driver whose load is a command.
+func commandDriver(c *cobra.Command, w *world, watch *watchFlags, command []string, std session.WatchIO) (*driver, error) {
+	d, err := watchDriver(c, w, watch)
+	if err != nil {
+		return nil, err
+	}
+	d.command, d.std = command, std
+	return d, nil
+}
+
+// watchDriver is a driver without a load.
+func watchDriver(c *cobra.Command, w *world, watch *watchFlags) (*driver, error) {
 	opt, err := watch.options(c.CommandPath(), w, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	set, err := watch.site.set(w)
-	return &driver{w: w, plan: plan, opt: opt, phases: phases, site: &watch.site, rules: set, dir: opt.Dir}, err
+	return &driver{w: w, opt: opt, site: &watch.site, rules: set, dir: opt.Dir}, err
 }
 
 // tools are those of the loop, but for what changes something.
 func (d *driver) tools() tune.Tools {
-	return tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: d.prepare}
+	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: d.prepare}
+	if len(d.command) > 0 {
+		tools.Compare = nil
+	}
+	return tools
 }
 
 func (d *driver) run(ctx context.Context) (tune.Seen, error) {
 	d.made++
 	opt := d.opt
 	opt.Dir = filepath.Join(d.dir, strconv.Itoa(d.made))
-	end := d.w.follow(&opt)
-	err := session.Run(ctx, opt, d.plan, d.phases)
-	end()
+	exit, err := d.drive(ctx, opt)
+	if err == nil {
+		err = ctx.Err() // half a run is not worth a verdict here
+	}
 	if err != nil {
 		return tune.Seen{}, err
 	}
 	r, err := judgeAndKeep(opt.Dir, d.site)
-	return tune.Seen{Dir: opt.Dir, Verdict: r.Verdict, Load: r.Load}, err
+	return tune.Seen{Dir: opt.Dir, Verdict: r.Verdict, Load: r.Load, Exit: exit}, err
+}
+
+// drive makes one run, and returns how the command ended, if that is the load.
+func (d *driver) drive(ctx context.Context, opt session.Options) (exit *int, err error) {
+	if len(d.command) == 0 {
+		end := d.w.follow(&opt)
+		defer end()
+		return nil, session.Run(ctx, opt, d.plan, d.phases)
+	}
+	code, err := session.Watch(ctx, opt, 0, d.command, d.std)
+	if err == nil && ctx.Err() == nil && code != 0 {
+		fmt.Fprintf(d.w.stderr, "run %d: %s ended with %d; if it did not drive its load to the end, this run says little\n", d.made, d.command[0], code)
+	}
+	return &code, err
 }
 
 func (d *driver) accepted(dir, rule string, fix int, subject map[string]string) (model.Truth, error) {

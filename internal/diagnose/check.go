@@ -203,6 +203,9 @@ func (c *checker) fix(r *Rule, fix *RuleFix) {
 		if one.to != nil {
 			c.expression(r.ID, where, one.to)
 		}
+		if one.at != nil {
+			c.expression(r.ID, where+": at", one.at)
+		}
 		if _, err := one.text.fill(f); err != nil {
 			c.fail(r.ID, "%s: %w", where, err)
 		}

@@ -23,14 +23,18 @@ var changeKinds = []string{
 // that only together mend.
 type Changes []Change
 
-// Change is one typed change of a setting, written {KIND: NAME, to: VALUE}.
+// Change is one typed change of a setting, written {KIND: NAME, to: VALUE}, and
+// with at: PROMQL where the setting is not the subject's host's.
 type Change struct {
 	Kind string
 	Name string // of a person: what to do
 	To   string // the new value, a literal or PromQL; "" for a person
+	// At is PromQL whose result has, in its label "at", the host whose setting it
+	// is; "" for the subject's.
+	At string
 
-	to   *expression // nil when To is a literal
-	text *text       // of Name
+	to, at *expression // nil when To is a literal, and without At
+	text   *text       // of Name
 }
 
 // UnmarshalYAML reads one change or a list of them.
@@ -50,6 +54,8 @@ func (c *Changes) UnmarshalYAML(n *yaml.Node) error {
 			switch {
 			case name == "to":
 				x.To = value
+			case name == "at":
+				x.At = value
 			case slices.Contains(changeKinds, name):
 				set++
 				x.Kind, x.Name = name, value
@@ -72,6 +78,9 @@ func (c Changes) MarshalJSON() ([]byte, error) {
 		one := map[string]string{x.Kind: x.Name}
 		if x.To != "" {
 			one["to"] = x.To
+		}
+		if x.At != "" {
+			one["at"] = x.At
 		}
 		list = append(list, one)
 	}
@@ -111,6 +120,11 @@ func (c *Change) compile(known records) error {
 	}
 	if (c.To == "") != (c.Kind == model.ChangePerson) {
 		return fmt.Errorf("change: %s: person takes no to, every other kind needs one", c.Kind)
+	}
+	if c.At != "" {
+		if c.at, err = parseExpression(c.At, known); err != nil {
+			return fmt.Errorf("at: %w", err)
+		}
 	}
 	if !isExpression(c.To) {
 		return nil
@@ -177,6 +191,16 @@ func (c *Change) render(q *querier, subject, labels map[string]string) (model.Fi
 		name, value, err = "…", "", nil // a label that this run did not give: what to change is not known
 	}
 	typed := model.FixChange{Kind: c.Kind, Name: name, Value: value, Host: subject["host"], Subject: subject}
+	if c.at != nil {
+		r := q.ask(c.at)
+		if r.failed != nil {
+			return model.FixChange{}, "", r.failed
+		}
+		s, _ := largest(r.samples, subject)
+		if typed.Host = s.labels["at"]; typed.Host == "" {
+			typed.Value = "" // whose setting it is is not known, so there is none to change
+		}
+	}
 	if c.text.names(".To") {
 		return typed, name, err
 	}

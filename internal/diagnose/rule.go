@@ -375,8 +375,10 @@ func (rs Rules) Signals() []string {
 		list := r.expressions()
 		for i := range r.Fix {
 			for _, c := range r.Fix[i].Change {
-				if c.to != nil {
-					list = append(list, c.to)
+				for _, e := range []*expression{c.to, c.at} {
+					if e != nil {
+						list = append(list, e)
+					}
 				}
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	Binary string
 	// Args are added to its command line.
 	Args []string
+	// Hold is how long tune holds the load of a case, in place of what the case says;
+	// 0 keeps that. A load tool of a case's own takes as long as it takes.
+	Hold time.Duration
 	// Mends are the ids of the case's mends to apply before it is brought up.
 	Mends []string
 	// Talk receives what the binary says on stderr; nil discards it.

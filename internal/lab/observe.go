@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,25 +111,46 @@ func (ld Load) alone() bool { return ld.URL == "" && len(ld.Command) == 0 }
 
 // args is plimsoll's command line for the load.
 func (ld Load) args(v values, server string) ([]string, error) {
-	hosts := []string{"--host", "client=local", "--host", "server=netns:" + server, "--json"}
+	rest := append(ld.hosts(server), "--json")
+	switch {
+	case ld.alone():
+		return append([]string{"watch", "-d", time.Duration(ld.Duration).String()}, rest...), nil
+	case ld.URL != "":
+		return slices.Concat([]string{"run"}, ld.ours(), rest), nil
+	}
+	command, err := v.renderAll("load", ld.Command)
+	return slices.Concat([]string{"watch"}, rest, []string{"--"}, command), err
+}
+
+// tuneArgs is plimsoll's command line to tune under the load, which is not alone.
+func (ld Load) tuneArgs(v values, server string, flags ...string) ([]string, error) {
+	args := slices.Concat([]string{"tune"}, ld.hosts(server), flags)
+	if ld.URL != "" {
+		return append(args, ld.ours()...), nil
+	}
+	command, err := v.renderAll("load", ld.Command)
+	return slices.Concat(args, []string{"--"}, command), err
+}
+
+// hosts are the flags that say what is watched.
+func (ld Load) hosts(server string) []string {
+	hosts := []string{"--host", "client=local", "--host", "server=netns:" + server}
 	if ld.alone() {
-		return append([]string{"watch", "-d", time.Duration(ld.Duration).String()}, hosts[2:]...), nil
+		return hosts[2:]
 	}
-	if ld.URL == "" {
-		command, err := v.renderAll("load", ld.Command)
-		if err != nil {
-			return nil, err
-		}
-		return append(append([]string{"watch"}, hosts...), append([]string{"--"}, command...)...), nil
-	}
-	args := []string{"run", ld.URL, "-c", strconv.Itoa(ld.Connections), "-d", time.Duration(ld.Duration).String()}
+	return hosts
+}
+
+// ours are the arguments that say what load Plimsoll drives.
+func (ld Load) ours() []string {
+	args := []string{ld.URL, "-c", strconv.Itoa(ld.Connections), "-d", time.Duration(ld.Duration).String()}
 	if ld.Rate > 0 {
 		args = append(args, "-R", strconv.FormatFloat(ld.Rate, 'f', -1, 64))
 	}
 	if ld.NoKeepAlive {
 		args = append(args, "--no-keepalive")
 	}
-	return append(args, hosts...), nil
+	return args
 }
 
 // observe runs the binary on the client and returns the report it printed. Its

@@ -30,7 +30,8 @@ type TuneResult struct {
 	Tuning model.Tuning `json:"tuning"`
 	// Different is what was not as before after everything was taken back.
 	Different []string `json:"different"`
-	// Twin is what the case gives with all its mends, nil when that was not asked for.
+	// Twin is what the case gives with all its mends, nil when that was not asked
+	// for, or the load is not Plimsoll's own.
 	Twin *model.TuneLoad `json:"twin"`
 	Pass bool            `json:"pass"`
 	// Wrong are the sentences that say why Pass is false.
@@ -44,7 +45,7 @@ type TuneCame string
 const (
 	TuneFixed   TuneCame = "fixed"      // nothing holds the load back any more
 	TunePerson  TuneCame = "a person's" // what is left is a person's to decide, and tune says so
-	TuneSkipped TuneCame = "skipped"    // tune cannot drive the case's load
+	TuneSkipped TuneCame = "skipped"    // nobody drives a load that tune could repeat
 )
 
 // settle is how long a service may take to be again what it was, once its old
@@ -58,12 +59,12 @@ const near = 0.9
 // and compares the hosts' state with the one before. With twin the case is then
 // run with all its mends, to see how far tuning came.
 func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show io.Writer) (*TuneResult, error) {
-	c, err := l.Case(id)
+	c, err := l.tuneable(id, opt)
 	if err != nil {
 		return nil, err
 	}
-	if c.Load.URL == "" {
-		why := "tune needs a URL to load, and this case is driven otherwise"
+	if c.Load.alone() {
+		why := "its users come by themselves; tune needs a load that it can start, a URL or a tool"
 		return &TuneResult{Case: c.ID, Came: TuneSkipped, Why: why, Pass: true, Wrong: []string{}, Different: []string{}}, nil
 	}
 	unlock, err := l.begin()
@@ -72,7 +73,7 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	}
 	defer unlock()
 	res, err := l.tuneCase(ctx, c, opt, show)
-	if err != nil || !twin {
+	if err != nil || !twin || c.Load.URL == "" {
 		return res, err
 	}
 	for _, m := range c.Mends {
@@ -84,10 +85,20 @@ func (l *Lab) Tune(ctx context.Context, id string, opt Options, twin bool, show 
 	}
 	load := model.TuneLoadOf(mended.Report.Load)
 	res.Twin = &load
-	if got := res.Tuning.End.GoodRPS; res.Came == TuneFixed && got < near*load.GoodRPS {
-		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", got, load.GoodRPS)
+	got, want := res.Tuning.End.GoodRPS, load.GoodRPS
+	if res.Came == TuneFixed && got != nil && want != nil && *got < near**want {
+		res.wrong("it came to %.0f good replies a second; the mended case gives %.0f", *got, *want)
 	}
 	return res, nil
+}
+
+// tuneable is a case, whose load is held as long as asked.
+func (l *Lab) tuneable(id string, opt Options) (*Case, error) {
+	c, err := l.Case(id)
+	if err == nil && opt.Hold > 0 {
+		c.Load.Duration = Duration(opt.Hold)
+	}
+	return c, err
 }
 
 func (r *TuneResult) wrong(format string, args ...any) {
@@ -128,6 +139,9 @@ func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer
 // its last run named.
 func (r *TuneResult) judge(t Truth, roots []model.Finding) {
 	end := r.Tuning.End
+	if t.Answer == model.AnswerCause && end.Answer != model.AnswerCause && !r.changed() {
+		r.wrong("nothing was changed, and all the same the verdict is %s: %s", end.Answer, end.Sentence)
+	}
 	if t.Answer != model.AnswerCause {
 		for _, s := range r.Tuning.Steps {
 			if s.Fix != nil {
@@ -157,6 +171,11 @@ func (r *TuneResult) judge(t Truth, roots []model.Finding) {
 	}
 }
 
+// changed says whether any step made a change.
+func (r *TuneResult) changed() bool {
+	return slices.ContainsFunc(r.Tuning.Steps, func(s model.TuneStep) bool { return s.Fix != nil })
+}
+
 // automatic says whether a finding has a fix that a program can make and take back.
 func automatic(f model.Finding) bool {
 	return slices.ContainsFunc(f.Fix, func(x model.Fix) bool { return x.Undo == "automatic" })
@@ -175,9 +194,6 @@ type tuneBench struct {
 }
 
 func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, error) {
-	if c.Load.URL == "" {
-		return nil, fmt.Errorf("case %s is driven otherwise; tune needs a URL to load", c.ID)
-	}
 	v, err := l.up(ctx, c, opt.Mends)
 	if err != nil {
 		return nil, err
@@ -189,13 +205,10 @@ func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, erro
 	if err := os.MkdirAll(t.journal, 0o700); err != nil {
 		return nil, fmt.Errorf("journal of the case: %w", err)
 	}
-	args, err := c.Load.args(v, l.netns("server"))
-	if err != nil {
+	flags := append([]string{"--apply", "--journal", t.journal, "--dir", t.dir}, opt.Args...)
+	if t.args, err = c.Load.tuneArgs(v, l.netns("server"), flags...); err != nil {
 		return nil, err
 	}
-	args = slices.DeleteFunc(args, func(s string) bool { return s == "--json" })
-	args[0] = "tune"
-	t.args = append(append(args, "--apply", "--journal", t.journal, "--dir", t.dir), opt.Args...)
 	t.before, err = l.snapshot(ctx, c, v["dir"])
 	return t, err
 }
@@ -274,7 +287,7 @@ type KillResult struct {
 // A first tune, which show is told of, is left alone: it tells when changes are made.
 // Cancelled, it returns what there is, and the context's error.
 func (l *Lab) Kill(ctx context.Context, id string, opt Options, times int, seed uint64, show io.Writer, each func(int, KillResult)) (results []KillResult, err error) {
-	c, err := l.Case(id)
+	c, err := l.tuneable(id, opt)
 	if err != nil {
 		return nil, err
 	}

@@ -25,22 +25,39 @@ func TestWhatTuneCameTo(t *testing.T) {
 		came   TuneCame
 		wrong  string // "" passes
 	}{
-		"all limits are lifted":                {cause, model.AnswerCapacity, nil, changed, nil, TuneFixed, ""},
-		"nothing can be told at the end":       {cause, model.AnswerUnclear, nil, changed, nil, TuneFixed, "verdict at the end is unclear"},
-		"what is left has no automatic fix":    {cause, model.AnswerCause, root("b.slow", "manual"), nil, said, TunePerson, ""},
-		"what is left has one":                 {cause, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, "has a fix that tune can make"},
-		"which cannot be made in this case":    {persons, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, ""},
-		"or is enough this time":               {persons, model.AnswerHealthy, nil, changed, nil, TuneFixed, ""},
-		"something else is named at the end":   {cause, model.AnswerCause, root("c.other", "manual"), nil, said, TunePerson, "not the truth"},
-		"it stops without a word":              {cause, model.AnswerCause, root("b.slow", "manual"), nil, nil, TunePerson, "says nothing"},
-		"a healthy service is left alone":      {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, ""},
-		"a healthy service is changed in vain": {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, changed, nil, TuneFixed, "nothing is wrong"},
+		"all limits are lifted":                     {cause, model.AnswerCapacity, nil, changed, nil, TuneFixed, ""},
+		"nothing can be told at the end":            {cause, model.AnswerUnclear, nil, changed, nil, TuneFixed, "verdict at the end is unclear"},
+		"what is left has no automatic fix":         {cause, model.AnswerCause, root("b.slow", "manual"), nil, said, TunePerson, ""},
+		"what is left has one":                      {cause, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, "has a fix that tune can make"},
+		"which cannot be made in this case":         {persons, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, ""},
+		"or is enough this time":                    {persons, model.AnswerHealthy, nil, changed, nil, TuneFixed, ""},
+		"nothing was changed, and nothing is named": {cause, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, "nothing was changed"},
+		"something else is named at the end":        {cause, model.AnswerCause, root("c.other", "manual"), nil, said, TunePerson, "not the truth"},
+		"it stops without a word":                   {cause, model.AnswerCause, root("b.slow", "manual"), nil, nil, TunePerson, "says nothing"},
+		"a healthy service is left alone":           {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, ""},
+		"a healthy service is changed in vain":      {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, changed, nil, TuneFixed, "nothing is wrong"},
 	} {
 		r := TuneResult{Pass: true, Tuning: model.Tuning{Steps: c.steps, Person: c.person, End: model.TuneEnd{Answer: c.answer}}}
 		r.judge(c.truth, c.roots)
 		wrong := strings.Join(r.Wrong, "; ")
 		if r.Came != c.came || r.Pass != (c.wrong == "") || !strings.Contains(wrong, c.wrong) {
 			t.Errorf("%s: it came to %s, %q; want %s, %q", name, r.Came, wrong, c.came, c.wrong)
+		}
+	}
+}
+
+func TestTuneDrivesEveryKindOfLoad(t *testing.T) {
+	v := values{"dir": "/d"}
+	for name, c := range map[string]struct {
+		load Load
+		want string
+	}{
+		"ours":     {Load{URL: "http://h/", Connections: 7, Duration: Duration(6e9), Rate: 50}, "tune --host client=local --host server=netns:srv --apply http://h/ -c 7 -d 6s -R 50"},
+		"a tool's": {Load{Command: []string{"{{.dir}}/client", "--json"}}, "tune --host client=local --host server=netns:srv --apply -- /d/client --json"},
+	} {
+		args, err := c.load.tuneArgs(v, "srv", "--apply")
+		if got := strings.Join(args, " "); err != nil || got != c.want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
 }

@@ -101,3 +101,11 @@ func Clean(s string) string {
 		return r
 	}, s)
 }
+
+// OrDash is a number in words, or a dash where it is not known.
+func OrDash(v *float64, in func(float64) string) string {
+	if v == nil {
+		return "-"
+	}
+	return in(*v)
+}

@@ -39,22 +39,25 @@ type TuneStep struct {
 	// Root is what held the load back, nil where nothing was named.
 	Root *Finding `json:"root"`
 	TuneLoad
+	// CommandExit is how the user's own load tool ended, nil without one.
+	CommandExit *int `json:"command_exit"`
 	// Fix is nil where nothing was changed after this run.
 	Fix *TuneFix `json:"fix"`
 	// Skipped says why other fixes were not taken.
 	Skipped []string `json:"skipped"`
 }
 
-// TuneLoad is what the load saw.
+// TuneLoad is what the load saw. All is nil where the load was not ours: then
+// nobody knows how its requests fared.
 type TuneLoad struct {
 	// RPS counts replies of any status, GoodRPS those below 400, per second.
-	RPS     float64 `json:"rps"`
-	GoodRPS float64 `json:"good_rps"`
+	RPS     *float64 `json:"rps"`
+	GoodRPS *float64 `json:"good_rps"`
 	// GoodShare is good replies over requests (ratio).
-	GoodShare float64 `json:"good_share"`
+	GoodShare *float64 `json:"good_share"`
 	// P50 and P99 are of what the user waited, failed requests included, in microseconds.
-	P50 float64 `json:"p50_us"`
-	P99 float64 `json:"p99_us"`
+	P50 *float64 `json:"p50_us"`
+	P99 *float64 `json:"p99_us"`
 }
 
 // TuneLoadOf takes from a load what the table of steps shows; nil is none.
@@ -62,7 +65,7 @@ func TuneLoadOf(ld *Load) TuneLoad {
 	if ld == nil {
 		return TuneLoad{}
 	}
-	return TuneLoad{RPS: ld.RPS, GoodRPS: ld.GoodRPS, GoodShare: ld.GoodShare, P50: ld.Waited.P50, P99: ld.Waited.P99}
+	return TuneLoad{RPS: &ld.RPS, GoodRPS: &ld.GoodRPS, GoodShare: &ld.GoodShare, P50: &ld.Waited.P50, P99: &ld.Waited.P99}
 }
 
 // TuneOutcome is what became of a change.
@@ -121,6 +124,8 @@ type TuneTrial struct {
 	Step int    `json:"step"` // whose change was left out
 	Dir  string `json:"dir"`
 	TuneLoad
+	// CommandExit is how the user's own load tool ended, nil without one.
+	CommandExit *int `json:"command_exit"`
 	// Effect is of leaving it out: B is the run without the change.
 	Effect   []Difference `json:"effect"`
 	Kept     bool         `json:"kept"`

@@ -19,7 +19,7 @@ var outcomeStyles = map[model.TuneOutcome]style{
 // changed, and what came of it.
 func TuneStep(w io.Writer, s model.TuneStep, o TextOptions) error {
 	p := newPaper(o)
-	p.line(0, bold, fmt.Sprintf("STEP %d   %s", s.Number, loadLine(s.TuneLoad)))
+	p.line(0, bold, fmt.Sprintf("STEP %d   %s", s.Number, loadLine(s)))
 	if s.Root != nil {
 		p.item("held back", s.Root.Title)
 		p.para(labelWidth, dim, s.Root.Rule+" · "+subject(s.Root.Subject))
@@ -47,9 +47,12 @@ func TuneJudged(w io.Writer, s model.TuneStep, o TextOptions) error {
 	return err
 }
 
-func loadLine(l model.TuneLoad) string {
+func loadLine(s model.TuneStep) string {
+	if s.CommandExit != nil {
+		return fmt.Sprintf("watched while the command ran, which ended with %d", *s.CommandExit)
+	}
 	return fmt.Sprintf("%s good/s of %s (%s good), p50 %s, p99 %s",
-		layout.Rate(l.GoodRPS), layout.Rate(l.RPS), layout.Share(l.GoodShare), layout.Micros(l.P50), layout.Micros(l.P99))
+		layout.OrDash(s.GoodRPS, layout.Rate), layout.OrDash(s.RPS, layout.Rate), layout.OrDash(s.GoodShare, layout.Share), layout.OrDash(s.P50, layout.Micros), layout.OrDash(s.P99, layout.Micros))
 }
 
 func tuneFix(p *paper, f model.TuneFix) {
@@ -170,8 +173,8 @@ func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 const rowIndent = 7
 
 func (p *paper) tuneRow(step string, l model.TuneLoad, text string) {
-	row := fmt.Sprintf("%4s %8s %11s %9s %9s  %s", step, layout.Rate(l.GoodRPS), layout.Share(l.GoodShare),
-		layout.Micros(l.P50), layout.Micros(l.P99), text)
+	row := fmt.Sprintf("%4s %8s %11s %9s %9s  %s", step, layout.OrDash(l.GoodRPS, layout.Rate), layout.OrDash(l.GoodShare, layout.Share),
+		layout.OrDash(l.P50, layout.Micros), layout.OrDash(l.P99, layout.Micros), text)
 	p.line(0, plain, row)
 }
 

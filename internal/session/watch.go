@@ -32,7 +32,7 @@ func Watch(ctx context.Context, opt Options, d time.Duration, command []string, 
 	plan := model.Plan{Mode: "watch", Command: command, Interval: opt.Interval.Milliseconds()}
 	if len(command) > 0 {
 		if _, err := exec.LookPath(command[0]); err != nil {
-			return 0, fmt.Errorf("watch %s: no such program in PATH: %w", command[0], err)
+			return 0, fmt.Errorf("start %s: no such program in PATH: %w", command[0], err)
 		}
 	}
 	s, err := open(ctx, opt, plan)

@@ -81,7 +81,7 @@ func forbidden(root model.Finding, fix model.Fix, opt Options) string {
 	case len(fix.Changes) == 0 || slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePerson }):
 		return "a person's to do"
 	case slices.ContainsFunc(fix.Changes, func(c model.FixChange) bool { return c.Value == "" }):
-		return "this run does not tell the new value"
+		return "this run does not tell the new value, or whose setting it is"
 	case others(root, fix):
 		return "it is nginx's, and this is another process"
 	case fix.Undo != "automatic":
@@ -142,6 +142,23 @@ func judge(e evidence) (model.TuneOutcome, string) {
 	return model.Undone, "it did not do what it should, so it was taken back"
 }
 
+// missed says whether a change that was left out at the end is missed, and so
+// stays: by the result without it, by whether the same cause binds again then, and
+// by whether the user's own load tool failed with it and does not without it.
+func missed(without model.ComparisonAnswer, again, harmed bool) (bool, string) {
+	switch {
+	case harmed:
+		return false, "the command failed with it and does not fail without it, so it was taken back"
+	case again:
+		return true, "without it the same cause binds again, so it stays"
+	case without == model.Worse:
+		return true, "without it the result is worse, so it stays"
+	case without == model.NotKnown:
+		return false, "nothing shows that it is needed, so it was taken back"
+	}
+	return false, "without it the result is no worse: it brought nothing, and was taken back"
+}
+
 // others says whether a fix is a setting of nginx, and the finding about some
 // other process: a rule has fixes for whichever program it is.
 func others(root model.Finding, fix model.Fix) bool {
@@ -150,8 +167,11 @@ func others(root model.Finding, fix model.Fix) bool {
 }
 
 func notPaid(a model.ComparisonAnswer) string {
-	if a == model.Worse {
+	switch a {
+	case model.Worse:
 		return "the result is worse so far, which the next limit may be the reason of: on trial"
+	case model.NotKnown:
+		return "what it brought is not known; it is judged at the end by leaving it out"
 	}
 	return "it brought nothing so far, which the next limit may be the reason of: on trial"
 }

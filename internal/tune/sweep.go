@@ -93,6 +93,9 @@ func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, re
 			result.Restored = !errors.Is(err, errNotRestored)
 			return result, err
 		}
+		if seen.Load == nil {
+			return result, fmt.Errorf("the run %s held no load, so there is nothing to draw", seen.Dir)
+		}
 		load := model.TuneLoadOf(seen.Load)
 		p.Dirs, p.Loads = append(p.Dirs, seen.Dir), append(p.Loads, load)
 		if shown != nil {
@@ -103,7 +106,7 @@ func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, re
 		p := &result.Points[i]
 		var good, tail []float64
 		for _, l := range p.Loads {
-			good, tail = append(good, l.GoodRPS), append(tail, l.P99)
+			good, tail = append(good, *l.GoodRPS), append(tail, *l.P99)
 		}
 		p.GoodRPS, p.P99 = compare.MeanOf(good), compare.MeanOf(tail)
 	}

@@ -19,8 +19,14 @@ import (
 type Seen struct {
 	Dir     string
 	Verdict model.Verdict
-	Load    *model.Load
+	// Load is nil where it was not ours but a command's; Exit is then how that
+	// ended, else nil.
+	Load *model.Load
+	Exit *int
 }
+
+// failed says whether the load was a command's, and that ended with an error.
+func (s Seen) failed() bool { return s.Exit != nil && *s.Exit != 0 }
 
 // ErrNotUndone says that a change of a walk that ended early stands all the same.
 var ErrNotUndone = errors.New("not every change could be taken back")
@@ -31,7 +37,8 @@ type Tools struct {
 	Run func(ctx context.Context) (Seen, error)
 	// Accepted says whether a rule's fix, by its index, did in the run what it should.
 	Accepted func(dir, rule string, fix int, subject map[string]string) (model.Truth, error)
-	// Compare compares the second run with the first.
+	// Compare compares the second run with the first by what users got. It is nil
+	// where the load is not ours: then nobody knows that.
 	Compare func(before, after string) (model.Comparison, error)
 	// Prepare looks at a change and makes nothing; Apply makes it.
 	Prepare func(c model.FixChange) (change.Step, error)
@@ -151,7 +158,7 @@ func (t *tuner) walk(ctx context.Context) error {
 func (t *tuner) begin() *model.TuneStep {
 	v := t.seen.Verdict
 	step := model.TuneStep{Number: len(t.result.Steps) + 1, Dir: t.seen.Dir, Answer: v.Answer, Sentence: v.Sentence,
-		TuneLoad: model.TuneLoadOf(t.seen.Load), Skipped: []string{}}
+		TuneLoad: model.TuneLoadOf(t.seen.Load), CommandExit: t.seen.Exit, Skipped: []string{}}
 	if len(v.Root) > 0 {
 		step.Root = &v.Root[0]
 	}
@@ -176,7 +183,7 @@ func (t *tuner) enough() string {
 	case t.seen.Verdict.Answer == model.AnswerCapacity:
 		return "capacity: the machine does useful work and has no more to give"
 	case t.seen.Verdict.Answer == model.AnswerUnclear:
-		return "unclear: what holds the load back cannot be told"
+		return "unclear: what holds the load back, if anything does, cannot be told"
 	case t.made == t.opt.MaxSteps:
 		return fmt.Sprintf("--max-steps: %d changes were made", t.made)
 	}
@@ -295,7 +302,7 @@ func (t *tuner) weigh(fix *model.TuneFix, c candidate, before, after Seen) error
 	if err != nil {
 		return err
 	}
-	comparison, err := t.Compare(before.Dir, after.Dir)
+	comparison, err := t.compare(before, after)
 	if err != nil {
 		return err
 	}
@@ -303,6 +310,15 @@ func (t *tuner) weigh(fix *model.TuneFix, c candidate, before, after Seen) error
 	fix.Accept, fix.Paid, fix.Effect = accept, paid(comparison), comparison.Differences
 	fix.Outcome, fix.Sentence = judge(evidence{accept: accept, paid: fix.Paid, again: again, larger: larger})
 	return nil
+}
+
+// compare compares the second run with the first; of loads that are not ours
+// there is nothing to compare.
+func (t *tuner) compare(before, after Seen) (model.Comparison, error) {
+	if t.Compare == nil {
+		return model.Comparison{Differences: []model.Difference{}}, nil
+	}
+	return t.Compare(before.Dir, after.Dir)
 }
 
 // leaveOut takes the changes of a fix back, the newest first.
@@ -381,8 +397,9 @@ func (t *tuner) raisedLater(step *model.TuneStep) int {
 }
 
 func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
-	if t.isNewest(step.Fix) && step.Fix.Paid != model.Better {
-		// The run before it is the run without it: no need for another.
+	if t.isNewest(step.Fix) && (step.Fix.Paid == model.NoDifference || step.Fix.Paid == model.Worse) {
+		// The run before it is the run without it: no need for another. Where nobody
+		// knows what it brought, only another tells whether the cause comes back.
 		t.seen = t.before[step.Number]
 		step.Fix.Outcome, step.Fix.Sentence = model.Undone, "it brought nothing, so it was taken back"
 		return t.leaveOut(ctx, step.Fix)
@@ -394,7 +411,7 @@ func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
 	if err != nil {
 		return err
 	}
-	comparison, err := t.Compare(t.seen.Dir, without.Dir)
+	comparison, err := t.compare(t.seen, without)
 	if err != nil {
 		return err
 	}
@@ -403,21 +420,19 @@ func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
 	if anyway, _ := asksForMore(t.seen.Verdict, c); anyway {
 		again = false // it is named with the change as well, so that says nothing
 	}
-	trial := model.TuneTrial{Step: step.Number, Dir: without.Dir, TuneLoad: model.TuneLoadOf(without.Load), Effect: comparison.Differences}
-	if paid(comparison) == model.Worse || again {
-		trial.Kept, trial.Sentence = true, "without it the result is worse, so it stays"
-		if again {
-			trial.Sentence = "without it the same cause binds again, so it stays"
-		}
-		step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it pays now that the other limits are lifted: "+trial.Sentence
-		err = t.makeFix(ctx, step.Fix, c)
-	} else {
-		trial.Sentence = "without it the result is no worse: it brought nothing, and was taken back"
-		step.Fix.Outcome, step.Fix.Sentence = model.Undone, trial.Sentence
-		t.seen = without
-	}
+	trial := model.TuneTrial{Step: step.Number, Dir: without.Dir, TuneLoad: model.TuneLoadOf(without.Load), CommandExit: without.Exit, Effect: comparison.Differences}
+	trial.Kept, trial.Sentence = missed(paid(comparison), again, t.seen.failed() && !without.failed())
 	t.result.Trials = append(t.result.Trials, trial)
-	return err
+	step.Fix.Outcome, step.Fix.Sentence = model.Undone, trial.Sentence
+	if !trial.Kept {
+		t.seen = without
+		return nil
+	}
+	step.Fix.Outcome = model.Kept
+	if paid(comparison) == model.Worse {
+		step.Fix.Sentence = "it pays now that the other limits are lifted: " + trial.Sentence
+	}
+	return t.makeFix(ctx, step.Fix, c)
 }
 
 // isNewest says whether nothing that stands was changed after this fix, so that

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -349,7 +350,91 @@ func TestHarmThatStaysIsSeen(t *testing.T) {
 		return seen, err
 	}
 	got, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 12})
-	if err != nil || len(got.Steps) != 2 || got.Steps[0].Fix.Outcome != model.Undone || got.Steps[1].GoodRPS != 0 || got.End.GoodRPS != 0 {
+	if err != nil || len(got.Steps) != 2 || got.Steps[0].Fix.Outcome != model.Undone || *got.Steps[1].GoodRPS != 0 || *got.End.GoodRPS != 0 {
 		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+// watched makes of a service one whose load is a command's: nobody knows what users get.
+func watched(s *service, exit func(s *service) int) Tools {
+	tools := s.tools()
+	run := tools.Run
+	tools.Compare = nil
+	tools.Run = func(ctx context.Context) (Seen, error) {
+		seen, err := run(ctx)
+		code := exit(s)
+		seen.Load, seen.Exit = nil, &code
+		return seen, err
+	}
+	return tools
+}
+
+func TestWalksOfACommand(t *testing.T) {
+	fine := func(*service) int { return 0 }
+	unseen := func(int) model.Truth { return model.Unknown }
+	for name, c := range map[string]struct {
+		service  service
+		exit     func(*service) int
+		want     string
+		did      string
+		sentence string // of the first change, at the end
+	}{
+		"a limit that comes back without the change": {service{limits: []limit{{rule: "a", need: 10, to: to(100)}}}, fine,
+			"a kept, healthy", "+a=100 -a +a=100", "without it the same cause binds again, so it stays"},
+		"whether it did what it should is not seen": {service{limits: []limit{{rule: "a", need: 10, to: to(100), accept: unseen}}}, fine,
+			"a kept, healthy", "+a=100 -a +a=100", "without it the same cause binds again, so it stays"},
+		"two limits, one behind the other": {service{limits: []limit{{rule: "a", need: 10, to: to(100)}, {rule: "b", need: 10, to: to(100)}}}, fine,
+			"a kept, b kept, healthy", "+a=100 +b=100 -b +b=100 -a +a=100", "without it the same cause binds again, so it stays"},
+		"a fix that lifts nothing": {service{limits: []limit{{rule: "a", need: 100, to: to(50)}}}, fine,
+			"a undone, cause", "+a=50 -a", "the same cause binds as before, so it was taken back"},
+		"one that is said to have done its part, and is named as before": {
+			service{limits: []limit{{rule: "a", always: true, to: to(7), accept: func(int) model.Truth { return model.True }}}}, fine,
+			"a undone, cause", "+a=7 -a", "nothing shows that it is needed, so it was taken back"},
+		"a limit that is raised until it binds no more": {service{limits: []limit{{rule: "a", need: 20, to: func(now int) int { return 4*now + 5 }}}}, fine,
+			"a kept, a kept, healthy", "+a=5 +a=25 -a +a=25", "it still binds; raised again in the next step"},
+		"a change with which the command fails": {service{limits: []limit{{rule: "a", need: 10, to: to(100)}}},
+			func(s *service) int { return s.values["a"] / 100 },
+			"a undone, healthy", "+a=100 -a", "the command failed with it and does not fail without it"},
+		"a command that fails anyhow": {service{limits: []limit{{rule: "a", need: 10, to: to(100)}}}, func(*service) int { return 3 },
+			"a kept, healthy", "+a=100 -a +a=100", "without it the same cause binds again, so it stays"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &c.service
+			s.values = map[string]int{}
+			got, err := Walk(t.Context(), watched(s, c.exit), Options{Apply: true, MaxRisk: "low", MaxSteps: 12})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if did := strings.Join(s.journal, " "); did != c.did || said(got) != c.want {
+				t.Errorf("said %q, did %q\nwant %q and %q", said(got), did, c.want, c.did)
+			}
+			fix := got.Steps[0].Fix
+			if !strings.Contains(fix.Sentence, c.sentence) {
+				t.Errorf("%q, want %q in it", fix.Sentence, c.sentence)
+			}
+			for _, claim := range []string{"it pays", "it paid", "it brought", "the result is"} {
+				if strings.Contains(fix.Sentence, claim) {
+					t.Errorf("%q, and nobody knows what users got", fix.Sentence)
+				}
+			}
+		})
+	}
+}
+
+// What nobody measured is null, not zero.
+func TestNumbersOfACommandAreNotKnown(t *testing.T) {
+	s := &service{values: map[string]int{}, limits: []limit{{rule: "a", need: 10, to: to(100)}}}
+	got, err := Walk(t.Context(), watched(s, func(*service) int { return 2 }), Options{Apply: true, MaxRisk: "low", MaxSteps: 12})
+	if err != nil || len(got.Steps) != 2 || len(got.Trials) != 1 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	for name, l := range map[string]model.TuneLoad{"step": got.Steps[0].TuneLoad, "trial": got.Trials[0].TuneLoad, "end": got.End.TuneLoad} {
+		doc, err := json.Marshal(l)
+		if want := `{"rps":null,"good_rps":null,"good_share":null,"p50_us":null,"p99_us":null}`; err != nil || string(doc) != want {
+			t.Errorf("%s: %s, want %s", name, doc, want)
+		}
+	}
+	if *got.Steps[0].CommandExit != 2 || *got.Trials[0].CommandExit != 2 || got.Steps[0].Fix.Paid != model.NotKnown {
+		t.Errorf("%+v", got.Steps[0])
 	}
 }
