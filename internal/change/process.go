@@ -36,8 +36,8 @@ func processes() (pids []int) {
 type stat struct {
 	state  byte
 	ppid   int
-	kernel bool // a thread of the kernel
-	start uint64 // in clock ticks after boot; with the pid it names a process for good
+	kernel bool   // a thread of the kernel
+	start  uint64 // in clock ticks after boot; with the pid it names a process for good
 }
 
 func readStat(path string) (stat, error) {

@@ -199,8 +199,11 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 	case model.ChangeNice:
 		return fmt.Sprintf("renice -n %s -p $(pgrep -x %s)", to, name)
 	case model.ChangePolicy:
-		class := map[string]string{"0": "--other", "5": "--idle"}[to]
-		return fmt.Sprintf("for p in $(pgrep -x %s); do chrt --all-tasks %s --pid 0 $p; done", name, class)
+		class := "idle"
+		if to == "0" {
+			class = "other"
+		}
+		return fmt.Sprintf("for p in $(pgrep -x %s); do chrt --all-tasks --%s --pid 0 $p; done", name, class)
 	case model.ChangeAffinity:
 		return fmt.Sprintf("taskset -acp %s PID of each %s", to, name)
 	case model.ChangeQuota:

@@ -131,6 +131,8 @@ type fakeProc struct {
 	children                string
 	voluntary, nonvoluntary int
 	runNanos, delayNanos    int
+	policy                  int
+	cgroup, autogroup       string // the files
 }
 
 func (p fakeProc) write(t testing.TB, dir string) {
@@ -148,7 +150,9 @@ func (p fakeProc) write(t testing.TB, dir string) {
 		run = (p.user + p.system) * int(tickNanos)
 	}
 	for name, text := range map[string]string{
-		"stat":      fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 0 1 0 %d 4096 1 0\n", p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, p.start),
+		"stat": fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 0 1 0 %d 4096 1%s %d 0\n",
+			p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, p.start, strings.Repeat(" 0", 16), p.policy),
+		"cgroup": p.cgroup, "autogroup": p.autogroup,
 		"cmdline":   p.comm + "\x00",
 		"schedstat": fmt.Sprintf("%d %d 1\n", run, p.delayNanos),
 		"status":    fmt.Sprintf("Name:\t%s\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", p.comm, p.voluntary, p.nonvoluntary),
@@ -271,7 +275,7 @@ func TestIdleProcessIsExamined(t *testing.T) {
 func addThread(t testing.TB, dir string, p fakeProc, tid, user int) {
 	t.Helper()
 	base := filepath.Join(dir, "proc", fmt.Sprint(p.pid))
-	stat := fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %%d 0 0 0 20 0 2 0 %d 4096 1 0\n", p.pid, p.comm, p.ppid, p.start)
+	stat := fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %%d 0 0 0 20 0 2 0 %d 4096 1%s %d 0\n", p.pid, p.comm, p.ppid, p.start, strings.Repeat(" 0", 16), p.policy)
 	files := map[string]string{"stat": fmt.Sprintf(stat, p.user+user)}
 	for id, ticks := range map[int]int{p.pid: p.user, tid: user} {
 		task := filepath.Join("task", fmt.Sprint(id))
