@@ -63,3 +63,30 @@ func TestIdleClassIsLeftOver(t *testing.T) {
 		})
 	}
 }
+
+// Each thread has a policy of its own, and the time of each counts as its own.
+func TestIdleClassOfThreads(t *testing.T) {
+	service := fakeProc{pid: 5, comm: "nginx", start: 100, cgroup: "0::/"}
+	batch := fakeProc{pid: 6, comm: "batch", start: 100, cgroup: "0::/"}
+	dir := fakeTree(t, service, batch)
+	r, clock := openRecorded(t, dir)
+	for second, ticks := range []int{0, 50} {
+		service.user = ticks
+		service.write(t, dir)
+		addThread(t, dir, batch, 7, ticks)
+		idle := batch // the second thread alone
+		idle.policy, idle.user = policyIdle, ticks
+		other := idle
+		other.policy = 0
+		for name, p := range map[string]fakeProc{"6/stat": other, "6/task/7/stat": idle} {
+			if err := os.WriteFile(filepath.Join(dir, "proc", name), []byte(p.stat(2)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := read(t, r, int64(1000+second)).values["plimsoll_process_idle_class_cpu_seconds_total{batch}"]
+		if want := float64(ticks) / 100; got != want {
+			t.Errorf("%v s, want %v", got, want)
+		}
+		*clock = clock.Add(time.Second)
+	}
+}
