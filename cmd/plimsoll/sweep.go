@@ -22,7 +22,7 @@ combination. What was set before is restored after each run, also after ^C; afte
 kill -9 "plimsoll undo --all" does that.
 
 KIND is sysctl, nginx, phpfpm, backlog (NAME is the listener's address), nice
-(NAME is a process), rps or txqueue (NAME is a network device).`
+or policy (NAME is a process), rps or txqueue (NAME is a network device).`
 
 func sweepCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "sweep URL --set KIND:NAME=VALUE,VALUE...", Short: "try values of a setting, and draw what each brings", Long: sweepLong,

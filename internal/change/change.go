@@ -32,6 +32,10 @@ const (
 	Affinity Kind = "affinity"
 	// Nice is processes' nice value: To is a number from -20 to 19.
 	Nice Kind = "nice"
+	// Policy is how processes are scheduled, see sched(7): To is 5 for the idle
+	// class (SCHED_IDLE: only the CPU time that nobody else wants), 0 for the
+	// normal one (SCHED_OTHER). Nice values stay as they are.
+	Policy Kind = "policy"
 	// Quota is the CPU time of a control group: To is "max" or two numbers,
 	// microseconds and of which period ("150000 100000"), as in cpu.max.
 	Quota Kind = "quota"
@@ -55,11 +59,11 @@ type Change struct {
 	Name string `json:"name,omitempty"`
 	To   string `json:"to"`
 
-	// PID is the process (Limit, Affinity, Nice, Quota), or the master (Nginx,
+	// PID is the process (Limit, Affinity, Nice, Policy, Quota), or the master (Nginx,
 	// PHPFPM; 0 is the only one of the host).
 	PID int `json:"pid,omitempty"`
 	// Process is the kernel's name of processes (15 bytes at most), instead of
-	// PID: all of the host that have it (Limit, Affinity, Nice).
+	// PID: all of the host that have it (Limit, Affinity, Nice, Policy).
 	Process string `json:"process,omitempty"`
 	// Pool is PHP-FPM's pool; "" is its only one.
 	Pool string `json:"pool,omitempty"`

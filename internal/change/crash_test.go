@@ -87,6 +87,7 @@ func crashed(nginx, fpm int) []Change {
 		{Kind: Sysctl, Name: "net.core.somaxconn", To: "2000"},
 		{Kind: Nginx, Name: "keepalive", To: "4"},
 		{Kind: Nice, To: "3", PID: fpm},
+		{Kind: Policy, To: "5", PID: fpm},
 	}
 	rand.Shuffle(len(list), func(i, k int) {
 		if list[i].Name != "net.core.somaxconn" && list[k].Name != "net.core.somaxconn" {

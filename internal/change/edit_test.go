@@ -251,6 +251,24 @@ func TestThreadsMayHaveChanged(t *testing.T) {
 	}
 }
 
+func TestThreadsKeepWhatIsNotThePolicy(t *testing.T) {
+	for old, want := range map[string]string{
+		"other": "idle", "batch;7=other": "idle", "other;7=other+reset-on-fork": "idle;7=idle+reset-on-fork",
+		"other+reset-on-fork;7=idle": "idle+reset-on-fork;7=idle", "other;7=fifo": "", "rr+reset-on-fork": "",
+	} {
+		got, err := withPolicy(old, "idle")
+		if got != want || errors.Is(err, ErrNotPossible) != (want == "") {
+			t.Errorf("%s: %q, %v", old, got, err)
+		}
+	}
+	p := part{Place: place{Sort: inPolicy}, Old: []byte("other;7=other+reset-on-fork"), New: []byte("idle;7=idle+reset-on-fork")}
+	for now, want := range map[string]bool{"idle;8=other": true, "idle+reset-on-fork": true, "batch": false, "idle;9=fifo": false} {
+		if p.ours(now) != want {
+			t.Errorf("%q: %v", now, !want)
+		}
+	}
+}
+
 func TestLasting(t *testing.T) {
 	for _, c := range []struct {
 		change Change
@@ -258,6 +276,7 @@ func TestLasting(t *testing.T) {
 	}{
 		{Change{Kind: Sysctl, Name: "a.b", To: "1 2"}, "a.b = 1 2"}, {Change{Kind: Limit, Name: "nofile", To: "unlimited"}, "[Service] LimitNOFILE=infinity"},
 		{Change{Kind: Quota, To: "150000 100000"}, "[Service] CPUQuota=150%"}, {Change{Kind: Nginx, Name: "x", To: "1"}, ""},
+		{Change{Kind: Policy, To: "5"}, "[Service] CPUSchedulingPolicy=idle"},
 	} {
 		if _, line, ok := Lasting(c.change); line != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q", c.change, line)
@@ -270,7 +289,7 @@ func TestChangesThatMakeNoSense(t *testing.T) {
 	for _, c := range []Change{
 		{Kind: "x"}, {Kind: Sysctl, Name: "net.core.somaxconn", To: "1\n2"}, {Kind: Nginx, Name: "worker_connections", To: "9; user x"},
 		{Kind: PHPFPM, Name: "pm.max_children", To: "4.5"}, {Kind: Limit, Name: "x", To: "1", PID: 1}, {Kind: Limit, Name: "nofile", To: "-1", PID: 1},
-		{Kind: Nice, To: "20", PID: 1}, {Kind: Affinity, To: "3-1", PID: 1}, {Kind: Affinity, To: "0"}, {Kind: Quota, To: "1", PID: 1},
+		{Kind: Nice, To: "20", PID: 1}, {Kind: Policy, To: "2", PID: 1}, {Kind: Policy, To: "idle", PID: 1}, {Kind: Affinity, To: "3-1", PID: 1}, {Kind: Affinity, To: "0"}, {Kind: Quota, To: "1", PID: 1},
 		{Kind: RPS, Name: "../x", To: "0"}, {Kind: Ring, Name: "eth0", To: "1"}, {Kind: IRQ, Name: "x", To: "0"}, {Kind: Backlog, To: "1"},
 	} {
 		if _, err := Prepare(s.Host, c); err == nil || errors.Is(err, ErrAlready) || bytes.ContainsRune([]byte(err.Error()), '\n') {

@@ -23,6 +23,8 @@ func Lasting(c Change) (file, line string, ok bool) {
 		return "the service's unit (systemctl edit)", "[Service] CPUAffinity=" + c.To, true
 	case Nice:
 		return "the service's unit (systemctl edit)", "[Service] Nice=" + c.To, true
+	case Policy:
+		return "the service's unit (systemctl edit)", "[Service] CPUSchedulingPolicy=" + policies[atoi(c.To)], true
 	case Quota:
 		var quota, per float64
 		if n, _ := fmt.Sscan(c.To, &quota, &per); n != 2 || per == 0 {

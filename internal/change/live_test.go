@@ -361,6 +361,7 @@ func TestKernelAndProcessSettings(t *testing.T) {
 		{Change{Kind: Sysctl, Name: "net.ipv4.conf.lo.rp_filter", To: "1"}, Namespace, "/proc/sys/net/ipv4/conf/lo/rp_filter", "1\n"},
 		{Change{Kind: Limit, Name: "nofile", To: "77", PID: s.PID}, Process, fmt.Sprintf("%d nofile", s.PID), ""},
 		{Change{Kind: Nice, To: "7", Process: "sleep"}, Process, fmt.Sprintf("%d nice", s.PID), "7"},
+		{Change{Kind: Policy, To: "5", Process: "sleep"}, Process, fmt.Sprintf("%d policy", s.PID), "idle"},
 		{Change{Kind: Affinity, To: "0", PID: s.PID}, Process, fmt.Sprintf("%d CPUs", s.PID), "0"},
 	} {
 		if e := must(t, j, s.Host, c.change); e.Scope != c.scope || e.State != Done {
@@ -383,6 +384,8 @@ func TestKernelAndProcessSettings(t *testing.T) {
 		want   error
 	}{
 		{Change{Kind: Nice, To: "7", PID: s.PID}, ErrNotPossible}, // it is scheduled in real time
+		{Change{Kind: Policy, To: "5", PID: s.PID}, ErrNotPossible},
+		{Change{Kind: Policy, To: "5", PID: 2}, ErrNotPossible}, // kthreadd
 		{Change{Kind: Sysctl, Name: "net.core.nosuch", To: "1"}, fs.ErrNotExist},
 		{Change{Kind: Sysctl, Name: "net.ipv4.ip_forward", To: "1"}, ErrNotPossible},
 		{Change{Kind: Limit, Name: "nofile", To: "1", Process: "nosuch"}, fs.ErrNotExist},

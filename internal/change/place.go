@@ -15,6 +15,7 @@ const (
 	inLimit  sort = "limit"
 	inCPUs   sort = "cpus"
 	inNice   sort = "nice"
+	inPolicy sort = "policy"
 	inSocket sort = "socket"
 	inRing   sort = "ring"
 )
@@ -78,6 +79,8 @@ func (p place) setting() (setting, error) {
 			return affinity(*p.Process), nil
 		case inNice:
 			return nice(*p.Process), nil
+		case inPolicy:
+			return policy(*p.Process), nil
 		}
 	}
 	return nil, fmt.Errorf("the journal names a place of sort %q, which this plimsoll does not know; use the one that wrote it", p.Sort)
@@ -139,7 +142,7 @@ func (p part) ours(now string) bool {
 // threadsOf says whether each thread has one of the values of another text: the
 // threads themselves may be others by now.
 func (p place) threadsOf(now, of string) bool {
-	if p.Sort != inCPUs && p.Sort != inNice {
+	if p.Sort != inCPUs && p.Sort != inNice && p.Sort != inPolicy {
 		return false
 	}
 	known := threadValues(of)

@@ -25,7 +25,7 @@ func Prepare(h *probe.Host, c Change) (Step, error) {
 	}
 	prepare, ok := map[Kind]func(*probe.Host, Change, *Step) error{
 		Sysctl: prepareSysctl, Nginx: prepareNginx, PHPFPM: preparePHPFPM, Backlog: prepareBacklog, Limit: prepareLimit,
-		Affinity: prepareAffinity, Nice: prepareNice, Quota: prepareQuota, RPS: prepareRPS, IRQ: prepareIRQ,
+		Affinity: prepareAffinity, Nice: prepareNice, Policy: preparePolicy, Quota: prepareQuota, RPS: prepareRPS, IRQ: prepareIRQ,
 		TxQueue: prepareTxQueue, Ring: prepareRing,
 	}[c.Kind]
 	if !ok {

@@ -34,9 +34,10 @@ func processes() (pids []int) {
 
 // stat is what /proc/PID/stat says of who a process is.
 type stat struct {
-	state byte
-	ppid  int
-	start uint64 // in clock ticks after boot; with the pid it names a process for good
+	state  byte
+	ppid   int
+	kernel bool   // a thread of the kernel
+	start  uint64 // in clock ticks after boot; with the pid it names a process for good
 }
 
 func readStat(path string) (stat, error) {
@@ -44,14 +45,16 @@ func readStat(path string) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
-	const ppid, start = 1, 19 // counted from the field after the name, see proc_pid_stat(5)
+	const ppid, flags, start = 1, 6, 19 // counted from the field after the name, see proc_pid_stat(5)
 	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	if len(f) <= start {
 		return stat{}, fmt.Errorf("parse %s: want 22 fields or more", path)
 	}
 	p, err := strconv.Atoi(f[ppid])
-	s, err2 := strconv.ParseUint(f[start], 10, 64)
-	return stat{f[0][0], p, s}, errors.Join(err, err2)
+	n, err2 := strconv.ParseUint(f[flags], 10, 32)
+	s, err3 := strconv.ParseUint(f[start], 10, 64)
+	const kernelThread = 0x200000 // PF_KTHREAD
+	return stat{f[0][0], p, n&kernelThread != 0, s}, errors.Join(err, err2, err3)
 }
 
 // process is one process, and no later one of the same number.
@@ -176,12 +179,12 @@ func limitNumber(s string) (uint64, error) {
 	return n, nil
 }
 
-// threads is a setting that each thread of a process has for itself: its CPUs
-// or its nice value. Its text is what most threads have, with the others behind
+// threads is a setting that each thread of a process has for itself: its CPUs,
+// its nice value or its scheduling policy. Its text is what most threads have, with the others behind
 // it: "0-1;4711=0". So a thread that was begun since makes no difference.
 type threads struct {
 	process
-	what string // "CPUs" or "nice value"
+	what string // "CPUs", "nice value" …
 	read func(tid int) (string, error)
 	// write sets one thread.
 	write func(tid int, v string) error
@@ -292,8 +295,8 @@ func nice(p process) threads {
 	}}
 }
 
-// notRealTime refuses to set a nice value that would change nothing: a process
-// scheduled in real time goes before all others whatever it is (sched(7)).
+// notRealTime refuses processes that are scheduled in real time: these go before
+// all others whatever their nice value is (sched(7)), and on purpose.
 func notRealTime(h *probe.Host, c Change) error {
 	list, err := named(h, c)
 	if err != nil {
@@ -306,7 +309,7 @@ func notRealTime(h *probe.Host, c Change) error {
 		}
 		switch attr.Policy {
 		case unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE:
-			return fmt.Errorf("process %d is scheduled in real time, where no nice value counts; chrt -o -p 0 %d makes it one like others: %w", p.PID, p.PID, ErrNotPossible)
+			return fmt.Errorf("process %d is scheduled in real time, before all others; chrt -o -p 0 %d makes it one like others: %w", p.PID, p.PID, ErrNotPossible)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 
 // snapshot is all that a change could have touched: the namespace's settings,
 // the files below a directory with their bytes, mode, owner and time, the
-// limits, CPUs and nice values of processes, the backlogs of listeners.
+// limits, CPUs, nice values and policies of processes, the backlogs of listeners.
 type snapshot map[string]string
 
 func snap(t *testing.T, h *probe.Host, dir string, pids ...int) snapshot {
@@ -32,7 +32,7 @@ func snap(t *testing.T, h *probe.Host, dir string, pids ...int) snapshot {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, x := range map[string]setting{"CPUs": affinity(p), "nice": nice(p), "nofile": limit{p, "nofile"}, "nproc": limit{p, "nproc"}} {
+		for name, x := range map[string]setting{"CPUs": affinity(p), "nice": nice(p), "policy": policy(p), "nofile": limit{p, "nofile"}, "nproc": limit{p, "nproc"}} {
 			v, err := x.get()
 			if err != nil {
 				t.Fatal(err)

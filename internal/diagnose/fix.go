@@ -16,7 +16,7 @@ import (
 // changeKinds are the kinds of change that a rule may ask for.
 var changeKinds = []string{
 	model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeLimit,
-	model.ChangeNice, model.ChangeAffinity, model.ChangeQuota, model.ChangeRPS, model.ChangeTxQueue, model.ChangePerson,
+	model.ChangeNice, model.ChangePolicy, model.ChangeAffinity, model.ChangeQuota, model.ChangeRPS, model.ChangeTxQueue, model.ChangePerson,
 }
 
 // Changes is what a fix changes, all together: one change, or a list of those
@@ -222,6 +222,12 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 		return fmt.Sprintf("prlimit --%s=%s --pid PID of each %s", name, to, subject["groupname"])
 	case model.ChangeNice:
 		return fmt.Sprintf("renice -n %s -p $(pgrep -x %s)", to, name)
+	case model.ChangePolicy:
+		class := "idle"
+		if to == "0" {
+			class = "other"
+		}
+		return fmt.Sprintf("for p in $(pgrep -x %s); do chrt --all-tasks --%s --pid 0 $p; done", name, class)
 	case model.ChangeAffinity:
 		return fmt.Sprintf("taskset -acp %s PID of each %s", to, name)
 	case model.ChangeQuota:

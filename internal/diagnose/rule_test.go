@@ -122,7 +122,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a bad template":         {[]string{"{{percent .Value}}", "{{precent .Value}}"}, `clue full: say: template: :1: function "precent" not defined`},
 		"a clue twice":           {[]string{"id: refused", "id: full"}, "clue 2: want an id that no other clue of the rule has"},
 		"no subject":             {[]string{"subject: [host]", "subject: []"}, "want at least id, title, subject"},
-		"two changes in one":     {[]string{"{sysctl: x.max,", "{sysctl: x.max, nginx: y,"}, `change: want one of sysctl, nginx, phpfpm, backlog, limit, nice, affinity, quota, rps, txqueue, person, got 2`},
+		"two changes in one":     {[]string{"{sysctl: x.max,", "{sysctl: x.max, nginx: y,"}, `change: want one of sysctl, nginx, phpfpm, backlog, limit, nice, policy, affinity, quota, rps, txqueue, person, got 2`},
 		"a vector without case":  {[]string{"case: near", "case: neer"}, `x/x.good/tests.yaml: "full, nothing refused": case "neer": want one of fires`},
 		"a series without host":  {[]string{`used_size{host="s"} 50x9`, `used_size{h="s"} 50x9`}, "want a label host, as the recorder adds it"},
 		"a series twice":         {[]string{`used_size{host="s"} 50x9`, `limit_size{host="s"} 50x9`}, "stands there twice"},

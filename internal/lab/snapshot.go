@@ -153,7 +153,7 @@ func (s snapshot) files(c *Case, dir string) error {
 	return nil
 }
 
-// processes notes limits, priority and CPUs of all processes on the hosts, by
+// processes notes limits, priority, policy and CPUs of all processes on the hosts, by
 // name: workers come and go, but what they may is the same.
 func (s snapshot) processes(l *Lab) error {
 	inodes := map[uint64]string{}
@@ -194,13 +194,14 @@ func processState(pid int) (name, text string) {
 		return string(b)
 	}
 	nice, _ := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	policy, _, _ := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(pid), 0, 0)
 	cpus := ""
 	for line := range strings.Lines(read("status")) {
 		if strings.HasPrefix(line, "Cpus_allowed_list:") {
 			cpus = strings.TrimSpace(line)
 		}
 	}
-	return strings.TrimSpace(read("comm")), fmt.Sprintf("nice %d, %s\n%s", 20-nice, cpus, read("limits"))
+	return strings.TrimSpace(read("comm")), fmt.Sprintf("nice %d, policy %d, %s\n%s", 20-nice, policy, cpus, read("limits"))
 }
 
 // diff lists what is not the same.

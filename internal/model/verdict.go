@@ -113,6 +113,7 @@ const (
 	ChangeBacklog  = "backlog"
 	ChangeLimit    = "limit"
 	ChangeNice     = "nice"
+	ChangePolicy   = "policy"
 	ChangeAffinity = "affinity"
 	ChangeQuota    = "quota"
 	ChangeRPS      = "rps"

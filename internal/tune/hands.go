@@ -22,7 +22,7 @@ func ChangeOf(x model.FixChange) change.Change {
 		c.Name, c.Listen = "", x.Name
 	case model.ChangeLimit:
 		c.Process = x.Subject["groupname"]
-	case model.ChangeNice, model.ChangeAffinity:
+	case model.ChangeNice, model.ChangePolicy, model.ChangeAffinity:
 		c.Name, c.Process = "", x.Name
 	case model.ChangeQuota:
 		c.Name, c.Cgroup = "", x.Name

@@ -35,7 +35,8 @@ func ParseSetting(text string) (Setting, error) {
 		}
 		s.Values = append(s.Values, v)
 	}
-	kinds := []string{model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeNice, model.ChangeRPS, model.ChangeTxQueue}
+	kinds := []string{model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeNice, model.ChangePolicy,
+		model.ChangeRPS, model.ChangeTxQueue}
 	if !slices.Contains(kinds, kind) {
 		return Setting{}, fmt.Errorf("%q: no kind %s; there are %s", text, kind, strings.Join(kinds, ", "))
 	}

@@ -46,6 +46,7 @@ type group struct {
 	kernel bool
 
 	user, system            uint64 // nanoseconds
+	idleClass               uint64 // nanoseconds of them that nobody else wanted
 	minFaults, majFaults    uint64
 	voluntary, nonvoluntary uint64
 	delay                   uint64 // nanoseconds

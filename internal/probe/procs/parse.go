@@ -23,6 +23,7 @@ type stat struct {
 	start                        uint64 // after boot
 	virtual                      uint64 // bytes
 	residentPages                uint64
+	policy                       int // see sched(7)
 }
 
 // errShort is the answer to a file that ends too early.
@@ -54,11 +55,16 @@ func parseStat(b []byte, s *stat) error {
 	s.threads = int(f.next(20))
 	f.skip(1)
 	s.start, s.virtual, s.residentPages = f.next(22), f.next(23), f.next(24)
+	f.skip(16) // rsslim … rt_priority
+	s.policy = int(f.next(41))
 	if f.err != nil {
 		return fmt.Errorf("parse stat: %w", f.err)
 	}
 	return nil
 }
+
+// policyIdle is SCHED_IDLE, the class of those who get what nobody else wants.
+const policyIdle = 5
 
 // fields takes a line of numbers apart, without allocating.
 type fields struct {

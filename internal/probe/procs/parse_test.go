@@ -39,7 +39,7 @@ func TestParseStat(t *testing.T) {
 }
 
 func TestParseStatRefuses(t *testing.T) {
-	const good = "1 (x) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 25 100 200"
+	const good = "1 (x) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 25 100 200 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5"
 	var s stat
 	if err := parseStat([]byte(good), &s); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestParseStatRefuses(t *testing.T) {
 		"no name":        "1 x S 0 1",
 		"brackets apart": "1 )x( S 0 1",
 		"name at end":    "1 (x)",
-		"cut short":      good[:len(good)-4],
+		"cut short":      good[:len(good)-2],
 		"no number":      strings.Replace(good, " 25 ", " x ", 1),
 		"a huge number":  strings.Replace(good, " 25 ", " 99999999999999999999999 ", 1),
 	} {

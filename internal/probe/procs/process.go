@@ -53,7 +53,13 @@ type process struct {
 	virtual, residentPages       uint64
 	// ahead is the CPU time in nanoseconds that its group was given before stat
 	// shows it; see settle.
-	ahead uint64
+	ahead  uint64
+	policy int
+	// What it used in this round, in nanoseconds: in the idle class, and in
+	// another one, there with the time that it waited for a CPU.
+	inIdle, inOther uint64
+	schedGroup      string // "" while it is not known
+	schedGroupAt    time.Time
 
 	// Of the detailed look.
 	detailed    bool
@@ -83,8 +89,9 @@ type thread struct {
 	sched        schedstat
 	sw           switches
 	user, system uint64 // clock ticks
-	ticked       bool   // user and system were read
-	cpus         int    // it may run on so many CPUs; 0: not known
+	policy       int
+	ticked       bool // user and system were read
+	cpus         int  // it may run on so many CPUs; 0: not known
 }
 
 // visit reads the process's stat, once a round, adds what it used since the
@@ -112,6 +119,7 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 		r.procs[pid] = p
 		r.begin(p, &s)
 	}
+	p.inIdle, p.inOther = 0, 0
 	if p.foreign && !foreign {
 		p.adopt()
 	}
@@ -131,6 +139,7 @@ func (r *reader) rests(p *process, mark uint64) bool {
 	}
 	p.round, p.at, p.accounted = r.round, now, now
 	p.busiest, p.unexamined = 0, false
+	p.inIdle, p.inOther = 0, 0
 	return true
 }
 
@@ -227,6 +236,7 @@ func (r *reader) update(p *process, s *stat) (active bool) {
 		p.group = r.groups.of(s.comm, p.kernel)
 	}
 	user, system := since(s.user, p.user), since(s.system, p.system)
+	p.policy, p.threads = s.policy, s.threads
 	if !p.foreign {
 		p.giveTicks(user, system)
 		p.group.minFaults += since(s.minFaults, p.minFaults)
@@ -234,7 +244,7 @@ func (r *reader) update(p *process, s *stat) (active bool) {
 	}
 	r.command.used(p, user, system)
 	p.at = r.now()
-	p.state, p.ppid, p.threads = s.state, s.ppid, s.threads
+	p.state, p.ppid = s.state, s.ppid
 	p.user, p.system = s.user, s.system
 	p.childrenUser, p.childrenSystem = s.childrenUser, s.childrenSystem
 	p.minFaults, p.majFaults = s.minFaults, s.majFaults
@@ -249,8 +259,7 @@ func (p *process) giveTicks(user, system uint64) {
 	given := min(p.ahead, user+system)
 	p.ahead -= given
 	fromUser := max(min(given/2, user), since(given, system))
-	p.group.user += user - fromUser
-	p.group.system += system - (given - fromUser)
+	p.give(user-fromUser, system-(given-fromUser))
 }
 
 // settle gives the group the CPU time that stat does not show yet: it counts user
@@ -269,8 +278,26 @@ func (p *process) settle(run uint64) {
 	if p.kernel {
 		user = 0
 	}
+	p.give(user, more-user)
+}
+
+// give adds CPU time, in nanoseconds, to the process's group. Of several threads
+// each has a policy of its own; see examineThread.
+func (p *process) give(user, system uint64) {
 	p.group.user += user
-	p.group.system += more - user
+	p.group.system += system
+	if p.threads <= 1 {
+		p.note(p.policy, user+system)
+	}
+}
+
+// note counts time that was used under a policy in this round.
+func (p *process) note(policy int, nanos uint64) {
+	if policy == policyIdle {
+		p.inIdle += nanos
+	} else {
+		p.inOther += nanos
+	}
 }
 
 // since is the growth of a counter; one that fell (the kernel corrects them
@@ -383,6 +410,12 @@ func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
 	}
 	if !p.foreign {
 		p.group.addThread(before, now, multi)
+		if multi {
+			p.note(now.policy, (since(now.user, before.user)+since(now.system, before.system))*tickNanos)
+		}
+		if p.policy != policyIdle {
+			p.inOther += since(now.sched.wait, before.sched.wait)
+		}
 		if !multi {
 			p.settle(now.sched.run)
 		}
@@ -432,7 +465,7 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 	if err := parseStat(b, &s); err != nil {
 		return nil, false, err
 	}
-	t.user, t.system, t.comm, t.ticked = s.user, s.system, string(s.comm), true
+	t.user, t.system, t.comm, t.policy, t.ticked = s.user, s.system, string(s.comm), s.policy, true
 	return t, true, nil
 }
 

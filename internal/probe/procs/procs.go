@@ -42,6 +42,8 @@ func All() []probe.Probe {
 			"a process that uses less than 10 ms of CPU time is looked at in detail every 5 s only: its switches and descriptors may be that old",
 			"where the tracer tasks tells who has run, the resident memory of a process that does not run is up to 30 s old",
 			"of a user's processes those on this host alone are held against RLIMIT_NPROC, as the kernel counts them on the whole machine",
+			"a process that goes into the idle class or out of it has all of that interval's CPU time counted as in the class in which it ended; and a thread that ended has none counted as in the idle class",
+			"time in the idle class is not counted where the control groups of the CPU controller or the sessions cannot be read, and all of it is where the busiest program is a load tool in the same one and the service stands in another",
 			"time runnable without a CPU includes time throttled by a cgroup's CPU limit",
 		},
 		Open: func(h *probe.Host) (probe.Reader, error) { return open(h, h.Procs) },
@@ -164,6 +166,7 @@ func (r *reader) scan(list []probe.Proc) {
 			r.end(p)
 		}
 	}
+	r.countIdleClass()
 	r.command.reckon()
 	r.before = began
 }
@@ -281,6 +284,9 @@ func (r *reader) putCounters(out *probe.Out, g *group) {
 	}
 	put(cpuSeconds, time.Duration(g.user).Seconds(), "user")
 	put(cpuSeconds, time.Duration(g.system).Seconds(), "system")
+	if g.idleClass > 0 {
+		put(idleClassSeconds, time.Duration(g.idleClass).Seconds())
+	}
 	put(contextSwitches, float64(g.voluntary), "voluntary")
 	put(contextSwitches, float64(g.nonvoluntary), "nonvoluntary")
 	put(minorFaults, float64(g.minFaults))

@@ -131,6 +131,14 @@ type fakeProc struct {
 	children                string
 	voluntary, nonvoluntary int
 	runNanos, delayNanos    int
+	policy                  int
+	cgroup, autogroup       string // the files
+}
+
+// stat is its stat file, with so many threads.
+func (p fakeProc) stat(threads int) string {
+	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 0 %d 0 %d 4096 1%s %d 0\n",
+		p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, threads, p.start, strings.Repeat(" 0", 16), p.policy)
 }
 
 func (p fakeProc) write(t testing.TB, dir string) {
@@ -148,7 +156,8 @@ func (p fakeProc) write(t testing.TB, dir string) {
 		run = (p.user + p.system) * int(tickNanos)
 	}
 	for name, text := range map[string]string{
-		"stat":      fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 0 1 0 %d 4096 1 0\n", p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, p.start),
+		"stat":   p.stat(1),
+		"cgroup": p.cgroup, "autogroup": p.autogroup,
 		"cmdline":   p.comm + "\x00",
 		"schedstat": fmt.Sprintf("%d %d 1\n", run, p.delayNanos),
 		"status":    fmt.Sprintf("Name:\t%s\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", p.comm, p.voluntary, p.nonvoluntary),
@@ -271,14 +280,18 @@ func TestIdleProcessIsExamined(t *testing.T) {
 func addThread(t testing.TB, dir string, p fakeProc, tid, user int) {
 	t.Helper()
 	base := filepath.Join(dir, "proc", fmt.Sprint(p.pid))
-	stat := fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %%d 0 0 0 20 0 2 0 %d 4096 1 0\n", p.pid, p.comm, p.ppid, p.start)
-	files := map[string]string{"stat": fmt.Sprintf(stat, p.user+user)}
-	for id, ticks := range map[int]int{p.pid: p.user, tid: user} {
+	first := p.user
+	stat := func(ticks int) string {
+		p.user = ticks
+		return p.stat(2)
+	}
+	files := map[string]string{"stat": stat(p.user + user)}
+	for id, ticks := range map[int]int{p.pid: first, tid: user} {
 		task := filepath.Join("task", fmt.Sprint(id))
 		if err := os.MkdirAll(filepath.Join(base, task), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		files[filepath.Join(task, "stat")] = fmt.Sprintf(stat, ticks)
+		files[filepath.Join(task, "stat")] = stat(ticks)
 		files[filepath.Join(task, "schedstat")] = fmt.Sprintf("%d 0 1\n", ticks*int(tickNanos))
 		files[filepath.Join(task, "status")] = "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n"
 	}

@@ -29,6 +29,9 @@ var (
 		"Threads of the processes of this name.", fromStat, "ps -o nlwp= -C NAME")
 	cpuSeconds = counter("namedprocess_namegroup_cpu_seconds_total", "seconds",
 		"CPU time of the group since Plimsoll began to look; mode is user or system. Of a process with one thread also what is below the clock tick of stat, half to each mode.", fromStat+", /proc/PID/schedstat", "pidstat -C NAME 1", "mode")
+	idleClassSeconds = counter("plimsoll_process_idle_class_cpu_seconds_total", "seconds",
+		"CPU time that the group used in the idle class (SCHED_IDLE), so that anybody else who wanted it would have had it. Counted only while the busiest other program stands in the same control group (CPU controller) and, with autogroups, in the same session: between groups the class does not count. Groups that had none have no series.",
+		fromStat+" (policy), /proc/PID/cgroup, /proc/PID/autogroup", "ps -eo cls,time,comm; chrt -p PID")
 	contextSwitches = counter("namedprocess_namegroup_context_switches_total", "switches",
 		"Context switches of all threads of the group; ctxswitchtype is voluntary (it waited for something) or nonvoluntary (the CPU was taken away).", fromStatus, "pidstat -wt -C NAME 1", "ctxswitchtype")
 	states = gauge("namedprocess_namegroup_states", "processes",
@@ -75,7 +78,7 @@ var (
 )
 
 var signals = []*model.Signal{
-	numProcs, numThreads, cpuSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
+	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
 	majorFaults, minorFaults, readBytes, writeBytes, memoryBytes, threadCPU,
 	busiestThread, runDelay, allowedCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
 }
