@@ -66,7 +66,8 @@ func TestTuneRowsFit(t *testing.T) {
 	}
 	for _, c := range list {
 		r := &lab.TuneResult{Case: c.ID, Came: lab.TunePerson, Pass: true, Different: []string{"x"}}
-		load := model.TuneLoad{GoodRPS: 54_321}
+		rate := 54_321.0
+		load := model.TuneLoad{GoodRPS: &rate}
 		r.Tuning.Steps = []model.TuneStep{{Root: &model.Finding{Rule: "process.descriptors.exhausted"}, TuneLoad: load}}
 		r.Tuning.End = model.TuneEnd{Answer: model.AnswerCause, TuneLoad: load}
 		printTuneRow(w, r)

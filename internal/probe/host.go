@@ -266,6 +266,9 @@ func (h *Host) Claims(netns uint64) bool { return h.root == "" && h.netns == net
 // TakesStrays says whether h is the machine itself, or stands in for it.
 func (h *Host) TakesStrays() bool { return h.machine || h.strays }
 
+// IsMachine says whether h is the machine itself, with all namespaces that are no other host's.
+func (h *Host) IsMachine() bool { return h.machine }
+
 // Path is the name under which we open a file of the kernel's tree:
 // h.Path("proc", "stat") or h.Path("proc/stat"). On a live host "proc/net"
 // becomes /proc/thread-self/net, because /proc/net is that of the main

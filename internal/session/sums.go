@@ -10,7 +10,8 @@ import (
 type sums struct {
 	hosts  []*probe.Host
 	series map[string]*sum // by host, signal and labels
-	places map[uint32]place
+	places map[uint32]place // of what processes do, by network namespace
+	nets   map[uint32]place // of what happens to packets
 	round  uint64
 	key    []byte
 }
@@ -33,7 +34,7 @@ type estimate struct {
 }
 
 func newSums(hosts []*probe.Host) *sums {
-	return &sums{hosts: hosts, series: map[string]*sum{}, places: map[uint32]place{}}
+	return &sums{hosts: hosts, series: map[string]*sum{}, places: map[uint32]place{}, nets: map[uint32]place{}}
 }
 
 // begin starts a reading: nothing is put yet.
@@ -69,31 +70,40 @@ func (s *sums) Put(signal *model.Signal, v float64, labels ...string) {
 	place{s, s.hosts}.Put(signal, v, labels...)
 }
 
-// In is where to put what belongs to a network namespace.
+// In is where to put what a process did in a network namespace.
 func (s *sums) In(netns uint32) model.Sink {
-	p, known := s.places[netns]
-	if !known {
-		p = place{s, s.owners(netns)}
-		s.places[netns] = p
-	}
-	return p
+	return s.place(s.places, netns, (*probe.Host).TakesStrays)
 }
 
-// owners are the hosts that claim a namespace, else those that take strays.
-func (s *sums) owners(netns uint32) []*probe.Host {
-	var claim, strays []*probe.Host
+// Net is where to put what happened to packets in a network namespace; where
+// nothing tells which it was, to In's hosts.
+func (s *sums) Net(netns uint32) model.Sink {
+	if netns == 0 {
+		return s.In(netns)
+	}
+	return s.place(s.nets, netns, (*probe.Host).IsMachine)
+}
+
+// place is the hosts that claim a namespace, else those that take what nobody claims.
+func (s *sums) place(known map[uint32]place, netns uint32, takes func(*probe.Host) bool) place {
+	if p, ok := known[netns]; ok {
+		return p
+	}
+	var claim, others []*probe.Host
 	for _, h := range s.hosts {
 		if h.Claims(uint64(netns)) {
 			claim = append(claim, h)
 		}
-		if h.TakesStrays() {
-			strays = append(strays, h)
+		if takes(h) {
+			others = append(others, h)
 		}
 	}
-	if len(claim) > 0 {
-		return claim
+	p := place{s, claim}
+	if len(claim) == 0 {
+		p.hosts = others
 	}
-	return strays
+	known[netns] = p
+	return p
 }
 
 // place is where the sums of some hosts are put.

@@ -128,9 +128,10 @@ func TestNamespacesBecomeHosts(t *testing.T) {
 		s.In(uint32(info.NetNS)).Put(counter, 2, "own")
 		s.In(1).Put(counter, 4, "stray")
 		s.In(2).Put(counter, 8, "stray")
+		s.Net(3).Put(counter, 16, "stray")
 		got := map[string]float64{}
 		s.each(func(s *sum) { got[s.host+" "+s.labels[0]] = s.value })
-		if d := cmp.Diff(map[string]float64{"here machine": 1, "here own": 2, "here stray": 12}, got); d != "" {
+		if d := cmp.Diff(map[string]float64{"here machine": 1, "here own": 2, "here stray": 28}, got); d != "" {
 			t.Errorf("-want +got\n%s", d)
 		}
 	}

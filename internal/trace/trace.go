@@ -129,8 +129,11 @@ type Profiler interface {
 // Out takes samples. Put takes what belongs to the whole machine.
 type Out interface {
 	model.Sink
-	// In is where to put what belongs to one network namespace, named by its inode.
+	// In is where to put what a process did in one network namespace, named by its inode.
 	In(netns uint32) model.Sink
+	// Net is where to put what happened to packets and connections there: a host that
+	// stands in for the machine takes the processes of others, and not their network.
+	Net(netns uint32) model.Sink
 }
 
 // Report is what a tracer saw; its JSON is its document.

@@ -234,7 +234,7 @@ func (t *Trace) Read(out trace.Out) error {
 	}
 	put := func(signal *model.Signal, d Drops, label string) {
 		if t.Has(signal) {
-			out.In(d.Netns).Put(signal, float64(d.Packets), d.Reason, label)
+			out.Net(d.Netns).Put(signal, float64(d.Packets), d.Reason, label)
 		}
 	}
 	for _, d := range s.Drops {

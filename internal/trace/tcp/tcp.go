@@ -311,10 +311,10 @@ func (t *Trace) Read(out trace.Out) error {
 		return err
 	}
 	for _, c := range s.Connects {
-		t.putConnects(out.In(c.Netns), c)
+		t.putConnects(out.Net(c.Netns), c)
 	}
 	for _, side := range s.Sides {
-		t.putSide(out.In(side.Netns), side)
+		t.putSide(out.Net(side.Netns), side)
 	}
 	for what, n := range s.Lost {
 		out.Put(lost, float64(n), what)

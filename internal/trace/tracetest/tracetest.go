@@ -249,6 +249,9 @@ type Sink map[string]float64
 // In is where to put what belongs to a network namespace.
 func (s Sink) In(netns uint32) model.Sink { return inside{s, strconv.Itoa(int(netns)) + "@"} }
 
+// Net is In.
+func (s Sink) Net(netns uint32) model.Sink { return s.In(netns) }
+
 type inside struct {
 	sink   Sink
 	prefix string
