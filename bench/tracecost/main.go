@@ -180,7 +180,7 @@ type nowhere struct{}
 
 func (nowhere) Put(*model.Signal, float64, ...string) {}
 
-func (nowhere) In(uint32) model.Sink { return nowhere{} }
+func (nowhere) In(uint32) model.Sink  { return nowhere{} }
 func (nowhere) Net(uint32) model.Sink { return nowhere{} }
 
 // command is a process on CPU 1, ended by ^C.
