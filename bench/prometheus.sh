@@ -72,9 +72,9 @@ try() {
 	"$plimsoll" lab up "$case" >/dev/null
 	scrape
 	sleep 6
-	connections=$("$plimsoll" lab list --json | jq -r --arg c "$case" '.[] | select(.id == $c).load.connections')
+	connections=$(sed -n 's/^load: .*connections: \([0-9]*\).*/\1/p' "$(dirname "$0")/../lab/$case/case.yaml")
 	[ -z "${3-}" ] || echo "$3" >$limit
-	client "$plimsoll" load http://10.77.0.2/hello.txt -c "$connections" -d 8s --no-keepalive --calm 0 --ramp 0 >/dev/null 2>&1 || true
+	client "$plimsoll" load http://10.77.0.2/hello.txt -c "$connections" -d 8s --no-keepalive --calm 0 --ramp 0 >/dev/null
 	at=$(date +%s.%3N)
 	echo "$old" >$limit
 	sleep 1
