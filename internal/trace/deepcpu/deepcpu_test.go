@@ -252,7 +252,8 @@ func samplesAreCPUTime(t *testing.T, running *Trace) {
 	want += used()
 	got += sampled()
 	do(t, running.Resume())
-	if off := float64(got)/float64(want) - 1; off < -0.1 || off > 0.1 {
+	// The clock of the samples also runs while a hypervisor has the CPU. What is counted twice, or half, shows.
+	if ratio := float64(got) / float64(want); ratio < 0.67 || ratio > 1.5 {
 		t.Errorf("sampled %v of CPU time, want %v", got, want)
 	}
 }
