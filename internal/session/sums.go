@@ -9,7 +9,7 @@ import (
 // become one. It is filled anew with each reading, of mostly the same series.
 type sums struct {
 	hosts  []*probe.Host
-	series map[string]*sum // by host, signal and labels
+	series map[string]*sum  // by host, signal and labels
 	places map[uint32]place // of what processes do, by network namespace
 	nets   map[uint32]place // of what happens to packets
 	round  uint64

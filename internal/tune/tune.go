@@ -28,6 +28,14 @@ type Seen struct {
 // failed says whether the load was a command's, and that ended with an error.
 func (s Seen) failed() bool { return s.Exit != nil && *s.Exit != 0 }
 
+// failsMore says whether a larger share of the requests failed than in the run
+// before. A service that ends in the middle of a run leaves seconds too unlike
+// each other for Compare to answer Worse.
+func (s Seen) failsMore(before Seen) bool {
+	const more = 0.01 // of the requests; fewer may fail by chance
+	return s.Load != nil && before.Load != nil && s.Load.GoodShare < before.Load.GoodShare-more
+}
+
 // ErrNotUndone says that a change of a walk that ended early stands all the same.
 var ErrNotUndone = errors.New("not every change could be taken back")
 
@@ -262,7 +270,8 @@ func (t *tuner) try(ctx context.Context, step *model.TuneStep, c candidate) (See
 		return after, nil
 	}
 	t.spend(c)
-	if err := t.leaveOut(ctx, step.Fix); err != nil || step.Fix.Paid != model.Worse {
+	err = t.leaveOut(ctx, step.Fix)
+	if err != nil || step.Fix.Paid != model.Worse && !after.failsMore(before) {
 		return before, err
 	}
 	return t.run(ctx)
@@ -397,7 +406,8 @@ func (t *tuner) raisedLater(step *model.TuneStep) int {
 }
 
 func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
-	if t.isNewest(step.Fix) && (step.Fix.Paid == model.NoDifference || step.Fix.Paid == model.Worse) {
+	paidNot := step.Fix.Paid == model.NoDifference || step.Fix.Paid == model.Worse
+	if t.isNewest(step.Fix) && paidNot && !t.seen.failsMore(t.before[step.Number]) {
 		// The run before it is the run without it: no need for another. Where nobody
 		// knows what it brought, only another tells whether the cause comes back.
 		t.seen = t.before[step.Number]

@@ -355,6 +355,30 @@ func TestHarmThatStaysIsSeen(t *testing.T) {
 	}
 }
 
+// One that ends in the middle of a run leaves a comparison without an answer.
+func TestAServiceThatEndsInTheMiddleIsRunAgain(t *testing.T) {
+	for name, s := range map[string]*service{"undone at once": harmful(), "on trial": onTrial()} {
+		tools := s.tools()
+		tools.Run = func(ctx context.Context) (Seen, error) {
+			seen, err := s.run(ctx)
+			seen.Load.GoodShare = []float64{1, 0.4, 0}[min(s.runs, 3)-1]
+			return seen, err
+		}
+		tools.Compare = func(string, string) (model.Comparison, error) {
+			return model.Comparison{Differences: []model.Difference{{Name: "good_rps", Answer: model.NoDifference}}}, nil
+		}
+		got, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 12})
+		if err != nil || s.runs != 3 {
+			t.Errorf("%s: %v: %d runs, %+v", name, err, s.runs, got)
+		}
+	}
+}
+
+// onTrial is a service whose only fix does what it should and brings nothing.
+func onTrial() *service {
+	return &service{values: map[string]int{}, limits: []limit{{rule: "a", need: 10, to: func(int) int { return 100 }, rate: 5000}}}
+}
+
 // watched makes of a service one whose load is a command's: nobody knows what users get.
 func watched(s *service, exit func(s *service) int) Tools {
 	tools := s.tools()
