@@ -19,7 +19,12 @@ import (
 const thresholdsFile = "thresholds.yaml"
 
 // siteFlags are those by which a site changes the rules.
-type siteFlags struct{ rules, thresholds string }
+type siteFlags struct {
+	rules, thresholds string
+	// read is the set that extended has read, nil before: reading some 100 rules
+	// takes a tenth of a second, and a run needs them before and after.
+	read *diagnose.Rules
+}
 
 func (f *siteFlags) add(c *cobra.Command) {
 	f.addRules(c)
@@ -32,10 +37,20 @@ func (f *siteFlags) addRules(c *cobra.Command) {
 
 // extended returns the built-in rules with those of --rules.
 func (f *siteFlags) extended() (diagnose.Rules, error) {
-	set, err := ruleSet(nil)
-	if err != nil || f.rules == "" {
-		return set, err
+	if f.read != nil {
+		return *f.read, nil
 	}
+	set, err := ruleSet(nil)
+	if err == nil && f.rules != "" {
+		set, err = f.extend(set)
+	}
+	if err == nil {
+		f.read = &set
+	}
+	return set, err
+}
+
+func (f *siteFlags) extend(set diagnose.Rules) (diagnose.Rules, error) {
 	source, err := folder(f.rules)
 	if err != nil {
 		return set, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -337,6 +338,49 @@ func TestProcsOfARecordedTreeAreReadAgainAsTheyAge(t *testing.T) {
 	if diff := cmp.Diff(want[:1], list(2200*time.Millisecond), same); diff != "" {
 		t.Errorf("after its end (-want +got):\n%s", diff)
 	}
+}
+
+// Where somebody tells the marks of processes, /proc need not be listed.
+func TestProcsByTheirMarks(t *testing.T) {
+	root := t.TempDir()
+	record := func(pid int, comm string) {
+		recordProc(t, root, pid, strings.Replace(statNginx, "21 (nginx)", fmt.Sprintf("%d (%s)", pid, comm), 1), "")
+	}
+	table := newProcTable(filepath.Join(root, "proc"))
+	names := func(at time.Duration, marks map[int]uint64) (names []string) {
+		t.Helper()
+		list, err := table.list(time.Unix(1000, 0).Add(at), func() map[int]uint64 { return marks })
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(list, func(a, b Proc) int { return a.PID - b.PID })
+		for _, p := range list {
+			names = append(names, p.Comm)
+		}
+		return names
+	}
+	check := func(what string, got []string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	record(20, "unmarked")
+	record(21, "rests")
+	record(22, "runs")
+	check("the first list", names(0, map[int]uint64{21: 7, 22: 8}), "unmarked", "rests", "runs")
+	record(21, "read all the same") // which its mark says cannot be
+	record(22, "ran")
+	record(23, "new")
+	record(24, "new and unmarked")
+	check("from marks; 99 has ended since", names(2*time.Second, map[int]uint64{21: 7, 22: 9, 23: 1, 99: 1}), "unmarked", "rests", "ran", "new")
+	for _, pid := range []string{"20", "23"} {
+		if err := os.RemoveAll(filepath.Join(root, "proc", pid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("without those that ended", names(4*time.Second, map[int]uint64{21: 7, 22: 0}), "rests", "ran")
+	check("listed again", names(listEvery, map[int]uint64{21: 7, 22: 0}), "rests", "ran", "new and unmarked")
 }
 
 func FuzzParseProcStat(f *testing.F) {

@@ -2,11 +2,12 @@ package probe
 
 // Marker tells which processes have done nothing since they were looked at last.
 type Marker interface {
-	// Marks returns a number for each process of the machine, by pid. As long as
-	// it stays the same no thread of the process has run, and nothing that
-	// /proc/PID/stat says has changed but how much of its memory is resident. A
-	// process that runs at the moment has none. A network namespace does not matter;
-	// a PID namespace does: an error says that the pids are not ours.
+	// Marks returns a number for each process of the machine that is to be seen, by
+	// pid. As long as it stays the same no thread of the process has run, and nothing
+	// that /proc/PID/stat says has changed but how much of its memory is resident. That
+	// of a process that runs at the moment, or of which this is not known, is 0, which is
+	// never the same. A network namespace does not matter; a PID namespace does: an
+	// error says that the pids are not ours.
 	Marks() (map[int]uint64, error)
 }
 

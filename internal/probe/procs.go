@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,6 +99,8 @@ const (
 	// round a second must not find that of the round before.
 	listYoungest = 50 * time.Millisecond
 	listOldest   = 900 * time.Millisecond
+	// listEvery is how often /proc is listed where processes are told by their marks.
+	listEvery = 10 * time.Second
 )
 
 // procTable is one scan of a /proc, shared by the hosts of a machine.
@@ -106,6 +109,7 @@ type procTable struct {
 
 	mu      sync.Mutex
 	scanned time.Time
+	listed  time.Time     // when the directory was listed
 	good    time.Duration // for how long the scan is good
 	known   map[int]*knownProc
 	last    []Proc
@@ -138,12 +142,12 @@ func (t *procTable) list(now time.Time, marks func() map[int]uint64) ([]Proc, er
 		return t.last, nil
 	}
 	begun := time.Now()
-	entries, err := pidEntries(t.dir)
+	marked := marks()
+	entries, err := t.entries(marked, now)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Proc, 0, len(entries)+8)
-	marked := marks()
 	for _, e := range entries {
 		if k := t.visit(e, marked[e.pid], now); k != nil {
 			list = append(list, k.Proc)
@@ -157,6 +161,32 @@ func (t *procTable) list(now time.Time, marks func() map[int]uint64) ([]Proc, er
 	t.last, t.scanned = list, now
 	t.good = min(max(listWorth*time.Since(begun), listYoungest), listOldest)
 	return list, nil
+}
+
+// entries are the processes to visit. Who tells their marks has just looked at all
+// that it may see, so /proc, which is dear to list, is only asked about those that
+// have run and those that have no mark, and listed now and then.
+func (t *procTable) entries(marked map[int]uint64, now time.Time) ([]pidEntry, error) {
+	if len(marked) == 0 || t.listed.IsZero() || now.Sub(t.listed) >= listEvery {
+		t.listed = now
+		return pidEntries(t.dir)
+	}
+	pids := slices.Collect(maps.Keys(marked))
+	for pid := range t.known {
+		if _, there := marked[pid]; !there {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	entries := make([]pidEntry, 0, len(pids))
+	for _, pid := range pids {
+		if k := t.known[pid]; k != nil && k.mark != 0 && k.mark == marked[pid] {
+			entries = append(entries, pidEntry{pid, k.ino})
+		} else if ino, err := inode(filepath.Join(t.dir, strconv.Itoa(pid))); err == nil { // else it has ended
+			entries = append(entries, pidEntry{pid, ino})
+		}
+	}
+	return entries, nil
 }
 
 // visit brings what is known of one process up to date; nil when it is gone.

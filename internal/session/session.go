@@ -120,11 +120,13 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		return nil, err
 	}
 	s.sampler = probe.NewSampler(s.hosts, all.All(), s.out, opt.Interval)
-	if err := s.sampler.Start(ctx); err != nil {
-		return nil, err
-	}
+	// The tracers come first: what the probes read of a process holds while its mark does.
 	s.tracing = startTracing(cmp.Or(opt.Trace, TraceOff), opt.Tracers, s.hosts, s.out, s.now)
 	s.mark()
+	if err := s.sampler.Start(ctx); err != nil {
+		_, e := s.tracing.close()
+		return nil, errors.Join(err, e)
+	}
 	return s, nil
 }
 

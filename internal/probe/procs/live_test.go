@@ -373,10 +373,20 @@ func TestMarkedProcessesReadTheSame(t *testing.T) {
 	}
 	stop(t, pid)
 	time.Sleep(100 * time.Millisecond)
-	read(t, marked, 200)
+	for _, r := range []*reader{all, marked} {
+		r.procs[pid].detailAt = time.Time{}
+		read(t, r, 200)
+	}
 	before := marked.procs[pid].readAt
 	read(t, marked, 201)
 	after := marked.procs[pid].readAt
+	// Its time to be read all the same: the counters and what the groups have stay.
+	p := marked.procs[pid]
+	p.readAt, p.detailAt, p.limitsAt = time.Time{}, time.Time{}, time.Time{}
+	want, got := ofGroup(read(t, all, 202), name), ofGroup(read(t, marked, 202), name)
+	if d := cmp.Diff(want, got); d != "" || p.readAt.IsZero() || p.limitsAt.IsZero() || !p.detailAt.IsZero() {
+		t.Errorf("read at rest at %v, its limits at %v, its threads at %v (want the first two only): -everything read +marked\n%s", p.readAt, p.limitsAt, p.detailAt, d)
+	}
 	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

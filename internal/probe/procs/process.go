@@ -120,13 +120,19 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 		r.begin(p, &s)
 	}
 	p.inIdle, p.inOther = 0, 0
+	rested := mark != 0 && mark == p.mark && !p.pending && p.foreign == foreign
 	if p.foreign && !foreign {
 		p.adopt()
 	}
-	p.round, p.foreign, p.mark, p.pending = r.round, foreign, mark, true
+	p.round, p.foreign, p.mark, p.pending = r.round, foreign, mark, !rested
 	active := r.update(p, &s)
 	p.wasRead()
-	r.examine(p, active)
+	if rested {
+		p.busiest, p.unexamined, p.accounted = 0, false, p.at
+		r.readDueLimits(p)
+	} else {
+		r.examine(p, active)
+	}
 	return p
 }
 
@@ -326,8 +332,7 @@ func (r *reader) examine(p *process, active bool) {
 		r.readIO(p)
 		p.files, p.filesErr = r.tree.openFiles(p.name)
 	}
-	if !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery) {
-		r.readLimits(p)
+	if r.readDueLimits(p) {
 		r.readUser(p)
 	}
 	p.detailAt, p.accounted, p.pending = p.at, p.at, false
@@ -336,6 +341,16 @@ func (r *reader) examine(p *process, active bool) {
 		// Those first seen together are not all due together ever after.
 		p.detailAt = p.at.Add(-time.Duration(p.pid) * time.Second % detailEvery)
 	}
+}
+
+// readDueLimits reads what others may change of a process that does nothing, if
+// that is due.
+func (r *reader) readDueLimits(p *process) bool {
+	due := !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery)
+	if due {
+		r.readLimits(p)
+	}
+	return due
 }
 
 // examineThreads reads every thread of the process. moved says that one of

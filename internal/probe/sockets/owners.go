@@ -42,7 +42,10 @@ const (
 type owners struct {
 	host  *probe.Host
 	known map[uint32]*owned // by socket inode
-	pace  pace.Pace
+	// without are the marks (see probe.Marker) of processes that held no socket
+	// when they were looked through, by pid: those that have not run since hold none.
+	without map[int]uint64
+	pace    pace.Pace
 	// refused: there was a process that we may not look into.
 	refused bool
 }
@@ -108,35 +111,45 @@ func (o *owners) search(wanted map[uint32]*owned) error {
 	if err != nil {
 		return err
 	}
+	marks := o.host.Marks() // as of before the look
+	without := make(map[int]uint64, len(o.without))
+	defer func() { o.without = without }()
 	left := fdsPerScan
 	for i := range procs {
 		p := &procs[i]
-		if p.Kernel {
+		mark := marks[p.PID]
+		if mark != 0 && mark == o.without[p.PID] {
+			without[p.PID] = mark
 			continue
 		}
-		left -= o.searchProcess(p.PID, wanted)
-		if len(wanted) == 0 || left <= 0 {
-			return nil
+		if p.Kernel || len(wanted) == 0 || left <= 0 {
+			continue
+		}
+		looked, sockets := o.searchProcess(p.PID, wanted)
+		left -= looked
+		if mark != 0 && !sockets {
+			without[p.PID] = mark
 		}
 	}
 	return nil
 }
 
-// searchProcess names the process for each wanted socket that it holds and
-// returns how many descriptors it looked at. A process that is gone or that we
-// may not look into holds none.
-func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
+// searchProcess names the process for each wanted socket that it holds. It returns
+// how many descriptors it looked at, and whether there may be sockets among all of
+// them. A process that is gone or that we may not look into holds none of the wanted.
+func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) (looked int, sockets bool) {
 	dir := o.host.Path("proc", strconv.Itoa(pid))
 	f, err := os.Open(filepath.Join(dir, "fd"))
 	if err != nil {
 		o.refused = o.refused || errors.Is(err, fs.ErrPermission)
-		return 1
+		return 1, true
 	}
 	defer f.Close()
 	names, err := f.Readdirnames(fdsPerProcess)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 1
+		return 1, true
 	}
+	sockets = len(names) == fdsPerProcess
 	var comm string
 	fd := int(f.Fd())
 	var link [64]byte // a socket's is shorter; of what is longer the beginning is enough
@@ -144,9 +157,11 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
 		n, err := unix.Readlinkat(fd, name, link[:])
 		if err != nil {
 			o.refused = o.refused || errors.Is(err, fs.ErrPermission)
+			sockets = true // as far as we know
 			continue
 		}
 		inode := socketInode(link[:n])
+		sockets = sockets || inode != 0
 		k := wanted[inode]
 		if k == nil {
 			continue
@@ -159,7 +174,7 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) int {
 			delete(wanted, inode)
 		}
 	}
-	return len(names)
+	return len(names), sockets
 }
 
 // readComm is the name of a process now; that of the host's list may be older

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -361,6 +362,70 @@ func TestOwners(t *testing.T) {
 		t.Errorf("after the second search in vain: settled %v; forgotten inode 12 is %q", o.settled(13), o.comm(12))
 	}
 }
+
+type marksOf map[int]uint64
+
+func (m marksOf) Marks() (map[int]uint64, error) { return m, nil }
+
+// A process that held no socket is looked through again only once it has run.
+func TestOwnersLeaveOutWhoRests(t *testing.T) {
+	h, err := probe.OpenHost("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	self := os.Getpid()
+	marks := marksOf{self: 1}
+	h.SetMarker(marks)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		t.Fatal(err)
+	}
+	o := newOwners(h, searchShare)
+	for _, step := range []struct {
+		what          string
+		without, mark uint64
+		found, noted  bool
+	}{
+		{"never looked through", 0, 1, true, false},
+		{"had none, and has not run", 1, 1, false, true},
+		{"had none, and has run", 1, 2, true, false},
+		{"had none, and runs", 1, 0, true, false},
+	} {
+		marks[self], o.without = step.mark, map[int]uint64{self: step.without}
+		k := &owned{}
+		if err := o.search(map[uint32]*owned{uint32(st.Ino): k}); err != nil {
+			t.Fatal(err)
+		}
+		if _, noted := o.without[self]; k.comm != "" != step.found || noted != step.noted {
+			t.Errorf("a process with a socket that %s: owner %q, noted as without one %v; want found %v, noted %v", step.what, k.comm, noted, step.found, step.noted)
+		}
+	}
+	idle := exec.Command("sleep", "100") // with three files
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = idle.Process.Kill()
+		_ = idle.Wait()
+	}()
+	h.SetMarker(marksOf{idle.Process.Pid: 5})
+	time.Sleep(listAge)
+	if err := o.search(map[uint32]*owned{1<<32 - 1: {}}); err != nil { // which nobody has
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[int]uint64{idle.Process.Pid: 5}, o.without); diff != "" {
+		t.Errorf("processes without a socket (-want +got):\n%s", diff)
+	}
+}
+
+// listAge is for how long a host's list of processes is good.
+const listAge = time.Second
 
 func TestClients(t *testing.T) {
 	h := processTree(t, map[string][]string{"20 app": {"socket:[12]"}, "30 cron": {"socket:[13]"}})

@@ -170,25 +170,32 @@ func (t *Trace) Close() error { return errors.Join(t.symbols.Close(), t.Set.Clos
 
 // Snapshot reads everything since the start.
 func (t *Trace) Snapshot() (Snapshot, error) {
-	var s Snapshot
-	sums := map[Drops]uint64{} // places within one function are one
-	err := trace.EachPerCPU(t.Maps.Maps[bpfMapFates], func(fate *bpfFate, cpus []uint64) {
-		sums[Drops{Netns: fate.Netns, Reason: t.reason(fate.Reason), Location: t.function(fate.Location)}] += total(cpus)
-	})
+	byPlace, byPort, err := t.read()
 	if err != nil {
-		return Snapshot{}, fmt.Errorf("read the drops: %w", err)
+		return Snapshot{}, err
 	}
-	s.Drops = list(sums)
-	sums = map[Drops]uint64{}
-	err = trace.EachPerCPU(t.Maps.Maps[bpfMapPorts], func(port *bpfPortFate, cpus []uint64) {
-		sums[Drops{Netns: port.Netns, Reason: t.reason(port.Reason), Port: uint16(port.Port)}] += total(cpus)
-	})
-	if err != nil {
-		return Snapshot{}, fmt.Errorf("read the drops by port: %w", err)
-	}
-	s.ByPort = list(sums)
+	s := Snapshot{Drops: list(byPlace), ByPort: list(byPort)}
 	s.Lost, err = t.Lost()
 	return s, err
+}
+
+// read adds up everything since the start. Of the keys, the number is 0.
+func (t *Trace) read() (byPlace, byPort map[Drops]uint64, err error) {
+	byPlace = map[Drops]uint64{} // places within one function are one
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapFates], func(fate *bpfFate, cpus []uint64) {
+		byPlace[Drops{Netns: fate.Netns, Reason: t.reason(fate.Reason), Location: t.function(fate.Location)}] += total(cpus)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the drops: %w", err)
+	}
+	byPort = map[Drops]uint64{}
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapPorts], func(port *bpfPortFate, cpus []uint64) {
+		byPort[Drops{Netns: port.Netns, Reason: t.reason(port.Reason), Port: uint16(port.Port)}] += total(cpus)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the drops by port: %w", err)
+	}
+	return byPlace, byPort, nil
 }
 
 // function names what dropped a packet, by the address to which its call returns.
@@ -228,22 +235,26 @@ func list(sums map[Drops]uint64) []Drops {
 // Read puts the sums since the start. What has not happened yet is left out;
 // the signals start at zero.
 func (t *Trace) Read(out trace.Out) error {
-	s, err := t.Snapshot()
+	byPlace, byPort, err := t.read()
 	if err != nil {
 		return err
 	}
-	put := func(signal *model.Signal, d Drops, label string) {
+	put := func(signal *model.Signal, d Drops, n uint64, label string) {
 		if t.Has(signal) {
-			out.Net(d.Netns).Put(signal, float64(d.Packets), d.Reason, label)
+			out.Net(d.Netns).Put(signal, float64(n), d.Reason, label)
 		}
 	}
-	for _, d := range s.Drops {
-		put(packets, d, d.Location)
+	for d, n := range byPlace {
+		put(packets, d, n, d.Location)
 	}
-	for _, d := range s.ByPort {
-		put(portPackets, d, strconv.Itoa(int(d.Port)))
+	for d, n := range byPort {
+		put(portPackets, d, n, strconv.Itoa(int(d.Port)))
 	}
-	for what, n := range s.Lost {
+	missed, err := t.Lost()
+	if err != nil {
+		return err
+	}
+	for what, n := range missed {
 		out.Put(lost, float64(n), what)
 	}
 	return nil

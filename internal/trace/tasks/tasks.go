@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -78,6 +80,7 @@ type Trace struct {
 	buf     []byte
 	failed  error          // of the last look
 	marks   map[int]uint64 // of the last look, nil if it made none
+	ours    []int          // processes that are left out, besides ourselves
 	symbols *symbol.Resolver
 }
 
@@ -158,8 +161,17 @@ const fresh = 50 * time.Millisecond
 // (PROC_PID_INIT_INO).
 const ourPIDs = 0xeffffffc
 
+// Ignore leaves out these processes, besides our own.
+func (t *Trace) Ignore(tgids ...int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ours, t.marks = slices.Clone(tgids), nil
+	return t.Set.Ignore(tgids...)
+}
+
 // Marks returns a number for each process by its pid; while it stays the same, no
-// thread of it has run. One that runs or could run has 0, which means nothing.
+// thread of it has run. One that runs or could run has 0, which means nothing, and
+// so have our own.
 func (t *Trace) Marks() (map[int]uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +184,14 @@ func (t *Trace) Marks() (map[int]uint64, error) {
 	t.sums.marks = make(map[int]uint64, len(t.marks))
 	err := t.lookNow()
 	t.marks, t.sums.marks = t.sums.marks, nil
-	return t.marks, err
+	if err != nil {
+		t.marks = nil // some may be missing
+		return nil, err
+	}
+	for _, pid := range append([]int{os.Getpid()}, t.ours...) {
+		t.marks[pid] = running
+	}
+	return t.marks, nil
 }
 
 func (t *Trace) mayMark() error {

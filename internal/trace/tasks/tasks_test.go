@@ -72,6 +72,29 @@ func perl(t *testing.T, name, script string) *exec.Cmd {
 const unreaped = 31
 
 // A parent that does not reap is named with the number of its children.
+func TestMarksOfProcesses(t *testing.T) {
+	tr := started(t)
+	ours, other := perl(t, "ours", "sleep 1000"), perl(t, "other", "sleep 1000")
+	if err := tr.Ignore(ours.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tr.Marks(); err != nil {
+		t.Skip(err)
+	}
+	tracetest.Eventually(t, "a process that sleeps has a mark", func() bool {
+		marks, err := tr.Marks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range []int{os.Getpid(), ours.Process.Pid} {
+			if mark, there := marks[pid]; mark != running || !there {
+				t.Errorf("process %d, which is left out, has the mark %d (there: %v), want %d", pid, mark, there, running)
+			}
+		}
+		return marks[other.Process.Pid] != running
+	})
+}
+
 func TestZombiesHaveTheirParent(t *testing.T) {
 	tr := started(t)
 	me := "lazy" + strconv.Itoa(os.Getpid())
