@@ -66,15 +66,9 @@ func (r *run) asBefore(c *RuleClue, value float64, subject map[string]string) bo
 
 // askBefore evaluates an expression as if the baseline were the main window.
 func (q *querier) askBefore(e *expression, base span) result {
-	key := "baseline: " + e.text
-	if r, ok := q.cache[key]; ok {
-		return r
-	}
-	before := *q
-	before.windows = maps.Clone(q.windows)
-	before.windows["window"] = base
-	before.at = time.UnixMilli(base.end)
-	r := before.evaluate(e)
-	q.cache[key] = r
-	return r
+	return q.once("baseline: "+e.text, func() result {
+		w := maps.Clone(q.windows)
+		w["window"] = base
+		return q.evaluate(e, w, time.UnixMilli(base.end))
+	})
 }

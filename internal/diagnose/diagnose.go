@@ -10,7 +10,10 @@ package diagnose
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -53,14 +56,26 @@ func mayHold(f model.Finding) bool {
 }
 
 func diagnose(r *run, rules Rules) model.Verdict {
-	var findings []model.Finding
-	for _, rule := range rules.List {
-		// The rule's own faults are in its findings as unknown; Test shows them.
-		list, _ := r.rule(rule)
-		findings = append(findings, list...)
-	}
-	v := verdict(rules, findings)
+	v := verdict(rules, r.all(rules.List))
 	unheld(&v, r.meta.Plan)
 	v.LoadAverage = r.loadAverages()
 	return v
+}
+
+// all evaluates the rules, on as many CPUs as there are. They are independent of
+// each other; the findings are in the rules' order.
+func (r *run) all(rules []*Rule) []model.Finding {
+	found := make([][]model.Finding, len(rules))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(rules)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(rules)); i = next.Add(1) - 1 {
+				// The rule's own faults are in its findings as unknown; Test shows them.
+				found[i], _ = r.rule(rules[i])
+			}
+		})
+	}
+	workers.Wait()
+	return slices.Concat(found...)
 }

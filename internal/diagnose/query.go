@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -58,14 +59,23 @@ type result struct {
 	failed  error
 }
 
-// querier evaluates expressions over one run. It is used by one goroutine.
+// querier evaluates expressions over one run, each once. It is safe for
+// concurrent use.
 type querier struct {
 	engine  *promql.Engine
 	storage storage.Queryable
 	windows windows
 	grain   grain
 	at      time.Time
-	cache   map[string]result
+
+	mu      sync.Mutex
+	replies map[string]*reply // by what was asked
+}
+
+// reply is of an expression that is being evaluated, or was.
+type reply struct {
+	once sync.Once
+	result
 }
 
 // newQuerier prepares the evaluation. Subqueries look twice an interval at
@@ -101,29 +111,37 @@ func newQuerier(meta model.Run, store storage.Queryable, first, last int64) *que
 		storage: shifted{store, shift},
 		windows: w,
 		at:      time.UnixMilli(end + shift),
-		cache:   map[string]result{},
+		replies: map[string]*reply{},
 	}
 }
 
 // ask evaluates an expression at the end of the main window.
 func (q *querier) ask(e *expression) result {
-	if r, ok := q.cache[e.text]; ok {
-		return r
-	}
-	r := q.evaluate(e)
-	q.cache[e.text] = r
-	return r
+	return q.once(e.text, func() result { return q.evaluate(e, q.windows, q.at) })
 }
 
-func (q *querier) evaluate(e *expression) result {
-	text, missing, err := e.query(q.windows, q.grain)
+// once evaluates what has this key, or returns what it gave before.
+func (q *querier) once(key string, evaluate func() result) result {
+	q.mu.Lock()
+	a := q.replies[key]
+	if a == nil {
+		a = &reply{}
+		q.replies[key] = a
+	}
+	q.mu.Unlock()
+	a.once.Do(func() { a.result = evaluate() })
+	return a.result
+}
+
+func (q *querier) evaluate(e *expression, w windows, at time.Time) result {
+	text, missing, err := e.query(w, q.grain)
 	if missing != "" {
 		return result{missing: missing}
 	}
 	if err != nil {
 		return result{failed: err}
 	}
-	query, err := q.engine.NewInstantQuery(context.Background(), q.storage, nil, text, q.at)
+	query, err := q.engine.NewInstantQuery(context.Background(), q.storage, nil, text, at)
 	if err != nil {
 		return result{failed: err}
 	}
