@@ -19,12 +19,7 @@ import (
 const thresholdsFile = "thresholds.yaml"
 
 // siteFlags are those by which a site changes the rules.
-type siteFlags struct {
-	rules, thresholds string
-	// read is the set that extended has read, nil before: reading some 100 rules
-	// takes a tenth of a second, and a run needs them before and after.
-	read *diagnose.Rules
-}
+type siteFlags struct{ rules, thresholds string }
 
 func (f *siteFlags) add(c *cobra.Command) {
 	f.addRules(c)
@@ -37,20 +32,10 @@ func (f *siteFlags) addRules(c *cobra.Command) {
 
 // extended returns the built-in rules with those of --rules.
 func (f *siteFlags) extended() (diagnose.Rules, error) {
-	if f.read != nil {
-		return *f.read, nil
-	}
 	set, err := ruleSet(nil)
-	if err == nil && f.rules != "" {
-		set, err = f.extend(set)
+	if err != nil || f.rules == "" {
+		return set, err
 	}
-	if err == nil {
-		f.read = &set
-	}
-	return set, err
-}
-
-func (f *siteFlags) extend(set diagnose.Rules) (diagnose.Rules, error) {
 	source, err := folder(f.rules)
 	if err != nil {
 		return set, err
@@ -72,6 +57,17 @@ func (f *siteFlags) set(w *world) (diagnose.Rules, error) {
 	}
 	set, err = set.WithThresholds(list)
 	return set, fail(exitRules, err)
+}
+
+// changes is what a site changes about the rules, nil for nothing. Then the rules
+// are not read: that takes a tenth of a second, which a short watch would feel.
+func (f *siteFlags) changes(w *world) (*model.Site, error) {
+	list, err := f.ownThresholds(w)
+	if err != nil || f.rules == "" && len(list) == 0 {
+		return nil, err
+	}
+	set, err := f.set(w)
+	return siteOf(set), err
 }
 
 // ownThresholds reads --thresholds, else the site's file if it is there.
