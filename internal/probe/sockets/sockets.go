@@ -8,7 +8,7 @@
 // in an hour with busy neighbours, the dump took 22 ms, 28 with tcp_info, and a
 // walk that a filter left without a row 4: the iterator was not measured then. Nine
 // tenths of a dump are the kernel's, one is ours, and all dumps together are a
-// sixth of what such a watch costs: no other way of reading them could save more.
+// quarter of what such a watch costs: no other way of reading them could save more.
 package sockets
 
 import (
