@@ -10,7 +10,8 @@
 // One nginx of its own (one worker on CPU 0, no access log, a file of 599 bytes)
 // is driven by wrk from CPU 1 over keep-alive connections, all the time. The
 // tracers are loaded once and switched on and off every slice, in the order off
-// on, on off, …, so that a machine that changes its mind changes it for both. Of
+// on, on off, …, so that a machine that changes its mind changes it for both; while
+// they are on they are read once a second. Of
 // each pair it takes two ratios, on over off: replies per second, and the worker's
 // CPU time per reply; it prints them, and their medians with the 95 % interval of the
 // median. -pool takes the pairs that earlier runs printed into files together.
@@ -39,6 +40,10 @@ import (
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/all"
 )
+
+// calm is between switching and measuring. Switching rewrites code of the kernel,
+// for which it interrupts every CPU; a run does that before its windows.
+const calm = 100 * time.Millisecond
 
 type options struct {
 	pairs         int
@@ -152,14 +157,15 @@ func aim(t trace.Tracer, r trace.Running, worker int) error {
 	return nil
 }
 
-// half is what goes on in one half of a pair: begin switches it on, end off.
-type half struct{ begin, end func() error }
+// half is what goes on in one half of a pair: begin switches it on, end off; read
+// is called in the middle of each second.
+type half struct{ begin, read, end func() error }
 
 func nothing() error { return nil }
 
-var idle = half{nothing, nothing}
+var idle = half{nothing, nothing, nothing}
 
-// switched is tracers that are read once while they are on.
+// switched is tracers that are on, and read as often as a run reads them.
 func switched(running ...trace.Running) half {
 	each := func(do func(trace.Running) error) func() error {
 		return func() error {
@@ -170,9 +176,8 @@ func switched(running ...trace.Running) half {
 			return errors.Join(errs...)
 		}
 	}
-	return half{each(trace.Running.Resume), each(func(r trace.Running) error {
-		return errors.Join(r.Read(nowhere{}), r.Pause())
-	})}
+	read := func(r trace.Running) error { return r.Read(nowhere{}) }
+	return half{each(trace.Running.Resume), each(read), each(trace.Running.Pause)}
 }
 
 // nowhere takes samples and forgets them.
@@ -186,7 +191,7 @@ func (nowhere) Net(uint32) model.Sink { return nowhere{} }
 // command is a process on CPU 1, ended by ^C.
 func command(line string, settle time.Duration) half {
 	if line == "" {
-		return half{func() error { time.Sleep(settle); return nil }, nothing}
+		return half{func() error { time.Sleep(settle); return nil }, nothing, nothing}
 	}
 	var cmd *exec.Cmd
 	return half{
@@ -198,6 +203,7 @@ func command(line string, settle time.Duration) half {
 			time.Sleep(settle)
 			return nil
 		},
+		nothing,
 		func() error {
 			_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended by itself
 			_ = cmd.Wait()                         // how a tool that was interrupted ends is its own affair
@@ -242,14 +248,30 @@ func (b *bench) measure(h half) (measured, error) {
 	if err := h.begin(); err != nil {
 		return measured{}, err
 	}
+	time.Sleep(calm)
 	from, err := b.look()
 	if err != nil {
 		return measured{}, err
 	}
-	time.Sleep(b.slice)
+	if err := b.pass(h); err != nil {
+		return measured{}, err
+	}
 	to, err := b.look()
 	if err != nil {
 		return measured{}, err
 	}
 	return to.since(from), h.end()
+}
+
+// pass lets the slice pass.
+func (b *bench) pass(h half) error {
+	for left := b.slice; left > 0; left -= time.Second {
+		step := min(left, time.Second)
+		time.Sleep(step / 2)
+		if err := h.read(); err != nil {
+			return err
+		}
+		time.Sleep(step - step/2)
+	}
+	return nil
 }
