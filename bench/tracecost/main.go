@@ -119,7 +119,8 @@ func (s *site) tracers(o options, names string) (err error) {
 		}
 		together = append(together, running)
 	}
-	b := &bench{site: s, options: o, off: idle, on: switched(together...)}
+	on := switched(together...)
+	b := &bench{site: s, options: o, off: on.undone(), on: on}
 	return b.print(names)
 }
 
@@ -163,7 +164,11 @@ type half struct{ begin, read, end func() error }
 
 func nothing() error { return nil }
 
-var idle = half{nothing, nothing, nothing}
+// undone is the other half of a pair: switched on and off again before it begins, so
+// that what switching does to the caches and to the rhythm of the load is in both.
+func (h half) undone() half {
+	return half{func() error { return errors.Join(h.begin(), h.end()) }, nothing, nothing}
+}
 
 // switched is tracers that are on, and read as often as a run reads them.
 func switched(running ...trace.Running) half {
