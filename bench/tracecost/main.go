@@ -11,7 +11,8 @@
 // is driven by wrk from CPU 1 over keep-alive connections, all the time. The
 // tracers are loaded once and switched on and off every slice, in the order off
 // on, on off, …, so that a machine that changes its mind changes it for both; while
-// they are on they are read once a second. Of
+// they are on they are read once a second. They are switched on and off before the
+// half without them, too, since switching by itself may show for a while. Of
 // each pair it takes two ratios, on over off: replies per second, and the worker's
 // CPU time per reply; it prints them, and their medians with the 95 % interval of the
 // median. -pool takes the pairs that earlier runs printed into files together.
