@@ -250,12 +250,21 @@ func (s *Set) Only(tgids ...int) error {
 	return nil
 }
 
+// With is a view of the same maps and programs with other signals. It does not hold
+// the programs: to switch them and to close them is the set's.
+func (s *Set) With(needs map[*model.Signal][]string) *Set {
+	return &Set{Maps: s.Maps, programs: s.programs, needs: needs}
+}
+
 // Lost returns the variables that count what found no room, by what follows
 // "lost_" in their names.
-func (s *Set) Lost() (map[string]uint64, error) {
+func (s *Set) Lost() (map[string]uint64, error) { return s.LostOf("lost_") }
+
+// LostOf is Lost for variables whose names begin otherwise.
+func (s *Set) LostOf(prefix string) (map[string]uint64, error) {
 	lost := map[string]uint64{}
 	for name, v := range s.Maps.Variables {
-		what, found := strings.CutPrefix(name, "lost_")
+		what, found := strings.CutPrefix(name, prefix)
 		if !found {
 			continue
 		}

@@ -5,16 +5,13 @@ package runqueue
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
-
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/sched"
 )
 
 // Tracer declares it.
@@ -26,7 +23,7 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Signals:     signals,
 		Tracepoints: []string{"sched_switch", "task_rename"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		FirstKernel: sched.FirstKernel,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 6, Replies: "1.004 (1.003–1.006)", CPU: "1.004 (0.993–1.006)"},
 		Blind:       blind,
@@ -91,41 +88,24 @@ type Snapshot struct {
 
 // Trace is the tracer at work. It is not safe for concurrent use.
 type Trace struct {
-	*trace.Set
-	names map[uint32]bpfName // of groups, by number
+	*sched.View
+	names map[uint32]sched.Command // of groups, by number
 }
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	kernel, err := trace.KernelTypes()
-	if err != nil {
+	if err := sched.AddsUpWaits(); err != nil {
 		return nil, err
 	}
-	if !addsUpWaits(kernel) {
-		return nil, fmt.Errorf("this kernel does not add up how long its threads wait for a CPU (CONFIG_SCHED_INFO): %w", fs.ErrNotExist)
-	}
-	spec, err := loadBpf()
-	if err != nil {
-		return nil, err
-	}
-	return start(spec)
+	view, err := sched.Use(sched.Queue, needs)
+	return begin(view, err)
 }
 
-// addsUpWaits says whether the kernel's struct sched_info has what is needed.
-func addsUpWaits(kernel *btf.Spec) bool {
-	var info *btf.Struct
-	if kernel.TypeByName("sched_info", &info) != nil {
-		return false
-	}
-	return slices.ContainsFunc(info.Members, func(m btf.Member) bool { return m.Name == "run_delay" })
-}
-
-func start(spec *ebpf.CollectionSpec) (*Trace, error) {
-	set, err := trace.Load(spec, needs)
+func begin(view *sched.View, err error) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trace{set, map[uint32]bpfName{}}, nil
+	return &Trace{view, map[uint32]sched.Command{}}, nil
 }
 
 // Snapshot reads everything since the start.
@@ -135,8 +115,8 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	}
 	var s Snapshot
 	for number, name := range t.names {
-		var cpus []bpfGroup
-		if err := t.Maps.Maps[bpfMapGroups].Lookup(number, &cpus); err != nil {
+		var cpus []sched.Queued
+		if err := t.Maps.Maps[sched.Queues].Lookup(number, &cpus); err != nil {
 			return Snapshot{}, fmt.Errorf("read a group of threads: %w", err)
 		}
 		s.Groups = append(s.Groups, sum(name, cpus))
@@ -155,13 +135,13 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 // readNames learns what the numbers of groups mean, which never changes.
 func (t *Trace) readNames() error {
 	var n uint32
-	if err := t.Maps.Variables[bpfVarGroupCount].Get(&n); err != nil {
+	if err := t.Maps.Variables[sched.CommandCount].Get(&n); err != nil {
 		return fmt.Errorf("count the groups of threads: %w", err)
 	}
 	if int(n) == len(t.names) {
 		return nil
 	}
-	if err := trace.Each(t.Maps.Maps[bpfMapNames], func(name *bpfName, number *uint32) { t.names[*number] = *name }); err != nil {
+	if err := trace.Each(t.Maps.Maps[sched.Commands], func(name *sched.Command, number *uint32) { t.names[*number] = *name }); err != nil {
 		return fmt.Errorf("read the names of the groups of threads: %w", err)
 	}
 	return nil
@@ -170,7 +150,7 @@ func (t *Trace) readNames() error {
 // pairs reads who took the CPU from whom; by whom is told apart by name only.
 func (t *Trace) pairs() ([]Pair, error) {
 	counts := map[Pair]uint64{}
-	err := trace.Each(t.Maps.Maps[bpfMapPairs], func(pair *bpfPair, n *uint64) {
+	err := trace.Each(t.Maps.Maps[sched.Pairs], func(pair *sched.Pair, n *uint64) {
 		victim, known := t.names[pair.Victim]
 		by, knownBy := t.names[pair.By]
 		if known && knownBy { // else it is newer than the names: the next reading has it
@@ -192,8 +172,8 @@ func (t *Trace) pairs() ([]Pair, error) {
 }
 
 // sum adds up what each CPU counted.
-func sum(name bpfName, cpus []bpfGroup) Group {
-	g := Group{NetNS: name.Netns, Name: trace.Comm(name.Comm[:]), Histogram: make(trace.Histogram, len(bpfGroup{}.Wait))}
+func sum(name sched.Command, cpus []sched.Queued) Group {
+	g := Group{NetNS: name.Netns, Name: trace.Comm(name.Comm[:]), Histogram: make(trace.Histogram, len(sched.Queued{}.Wait))}
 	for i := range cpus {
 		c := &cpus[i]
 		g.Waits += c.Waits

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/trace/sched"
 	"plimsoll/internal/trace/tracetest"
 )
 
@@ -347,12 +348,12 @@ func moveAbout(t *testing.T, pid int) {
 
 func TestLossIsCounted(t *testing.T) {
 	tracetest.Need(t, Tracer())
-	spec, err := loadBpf()
+	spec, err := sched.Spec()
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Maps[bpfMapNames].MaxEntries = 1
-	tr, err := start(spec)
+	spec.Maps[sched.Commands].MaxEntries = 1
+	tr, err := begin(sched.Alone(spec, sched.Queue, needs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,11 +373,11 @@ func TestDetaches(t *testing.T) {
 }
 
 func TestSumOverCPUs(t *testing.T) {
-	var a, b bpfGroup
+	var a, b sched.Queued
 	a.Waits, a.WaitNs, a.Wait[3], a.Voluntary = 2, 10_000, 2, 5
 	b.Waits, b.WaitNs, b.Wait[25], b.Involuntary = 1, 40e9, 1, 7
 	a.Wakeups, b.Migrations = 3, 4
-	g := sum(bpfName{Netns: 7}, []bpfGroup{a, b})
+	g := sum(sched.Command{Netns: 7}, []sched.Queued{a, b})
 	if g.NetNS != 7 || g.Wakeups != 3 || g.Migrations != 4 {
 		t.Errorf("%+v", g)
 	}

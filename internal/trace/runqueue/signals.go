@@ -1,10 +1,8 @@
 package runqueue
 
-import "plimsoll/internal/model"
-
-const (
-	atSwitch = "rq_switch"
-	atRename = "rq_rename"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace/sched"
 )
 
 var (
@@ -55,12 +53,12 @@ var signals = []*model.Signal{waitSum, waitCount, waitBucket, switches, wakeups,
 // needs says which programs a signal rests on: without the second, groups would
 // keep a name that was changed.
 var needs = map[*model.Signal][]string{
-	waitSum:     {atSwitch, atRename},
-	waitCount:   {atSwitch, atRename},
-	waitBucket:  {atSwitch, atRename},
-	switches:    {atSwitch, atRename},
-	wakeups:     {atSwitch, atRename},
-	migrations:  {atSwitch, atRename},
-	preemptions: {atSwitch, atRename},
+	waitSum:     {sched.AtSwitch, sched.AtRename},
+	waitCount:   {sched.AtSwitch, sched.AtRename},
+	waitBucket:  {sched.AtSwitch, sched.AtRename},
+	switches:    {sched.AtSwitch, sched.AtRename},
+	wakeups:     {sched.AtSwitch, sched.AtRename},
+	migrations:  {sched.AtSwitch, sched.AtRename},
+	preemptions: {sched.AtSwitch, sched.AtRename},
 	lost:        nil,
 }

@@ -1,10 +1,8 @@
 package wait
 
-import "plimsoll/internal/model"
-
-const (
-	atSwitch = "wait_switch"
-	atRead   = "wait_look"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace/sched"
 )
 
 const source = "BPF on the tracepoint sched_switch, and over all tasks"
@@ -37,8 +35,8 @@ var signals = []*model.Signal{blockedSeconds, blocks, blockedBucket, lost}
 
 // needs says which programs a signal rests on.
 var needs = map[*model.Signal][]string{
-	blockedSeconds: {atSwitch, atRead},
-	blocks:         {atSwitch},
-	blockedBucket:  {atSwitch},
+	blockedSeconds: {sched.AtSwitch, sched.AtRead},
+	blocks:         {sched.AtSwitch},
+	blockedBucket:  {sched.AtSwitch},
 	lost:           nil,
 }

@@ -6,15 +6,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
-
 	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/sched"
 	"plimsoll/internal/trace/wait/reason"
 )
 
@@ -28,7 +25,7 @@ func Tracer() trace.Tracer {
 		Level:       trace.Light,
 		Signals:     signals,
 		Tracepoints: []string{"sched_switch"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
+		FirstKernel: sched.FirstKernel,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 11, Replies: "0.997 (0.980–1.003)", CPU: "1.007 (0.998–1.019)"},
 		Blind:       blind,
@@ -77,86 +74,37 @@ type Snapshot struct {
 
 // Trace is the tracer at work. It is not safe for concurrent use.
 type Trace struct {
-	*trace.Set
-	tasks   *link.Iter
-	numbers map[uint32]bpfGroup // whose sums they are
+	*sched.View
+	numbers map[uint32]sched.Group // whose sums they are
 }
 
 // Start attaches the programs. The caller closes it.
-func Start() (*Trace, error) {
-	kernel, err := trace.KernelTypes()
-	if err != nil {
-		return nil, err
-	}
-	n, err := trace.Arguments(kernel, "sched_switch")
-	if err != nil {
-		return nil, err
-	}
-	spec, err := loadBpf()
-	if err != nil {
-		return nil, err
-	}
-	return start(spec, n > 3)
-}
+func Start() (*Trace, error) { return begin(sched.Use(sched.Blocked, needs)) }
 
-// start says by hasPrevState whether sched_switch tells the state of who leaves.
-func start(spec *ebpf.CollectionSpec, hasPrevState bool) (*Trace, error) {
-	err := errors.Join(trace.SetConstant(spec, bpfVarHasPrevState, hasPrevState), trace.SetConstant(spec, bpfVarCalls, reason.Calls()))
+func begin(view *sched.View, err error) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{numbers: map[uint32]bpfGroup{}}
-	t.Set, err = trace.LoadWith(spec, needs, map[string]trace.Attach{atRead: t.attachIter})
-	if err != nil {
-		return nil, err
+	if err := view.Look(); err != nil {
+		return nil, errors.Join(err, view.Close())
 	}
-	if err := t.look(); err != nil {
-		return nil, errors.Join(err, t.Close())
-	}
-	return t, nil
-}
-
-func (t *Trace) attachIter(p *ebpf.Program) (io.Closer, error) {
-	it, err := link.AttachIter(link.IterOptions{Program: p})
-	t.tasks = it
-	return it, err
-}
-
-// look counts what has passed of the waits that still last, and begins those
-// that began before the tracer did.
-func (t *Trace) look() error {
-	if t.tasks == nil { // paused, or this kernel cannot
-		return nil
-	}
-	r, err := t.tasks.Open()
-	if err != nil {
-		return fmt.Errorf("look at the waits that still last: %w", err)
-	}
-	defer r.Close()
-	if _, err := io.Copy(io.Discard, r); err != nil {
-		return fmt.Errorf("look at the waits that still last: %w", err)
-	}
-	return nil
+	return &Trace{view, map[uint32]sched.Group{}}, nil
 }
 
 // Pause detaches the programs. Waits count as far as they have come.
-func (t *Trace) Pause() error {
-	err := t.look()
-	t.tasks = nil
-	return errors.Join(err, t.Set.Pause())
-}
+func (t *Trace) Pause() error { return errors.Join(t.Look(), t.View.Pause()) }
 
 // Resume attaches them again. Waits that last already count from now on.
 func (t *Trace) Resume() error {
-	if err := t.Set.Resume(); err != nil {
+	if err := t.View.Resume(); err != nil {
 		return err
 	}
-	return t.look()
+	return t.Look()
 }
 
 // Snapshot reads everything since the start.
 func (t *Trace) Snapshot() (Snapshot, error) {
-	if err := t.look(); err != nil {
+	if err := t.Look(); err != nil {
 		return Snapshot{}, err
 	}
 	if err := t.readNumbers(); err != nil {
@@ -180,13 +128,13 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 // readNumbers learns whose sums the numbers are, which never changes.
 func (t *Trace) readNumbers() error {
 	var n uint32
-	if err := t.Maps.Variables[bpfVarSumCount].Get(&n); err != nil {
+	if err := t.Maps.Variables[sched.NumberCount].Get(&n); err != nil {
 		return fmt.Errorf("count the sums of waits: %w", err)
 	}
 	if int(n) == len(t.numbers) {
 		return nil
 	}
-	if err := trace.Each(t.Maps.Maps[bpfMapNumbers], func(g *bpfGroup, number *uint32) { t.numbers[*number] = *g }); err != nil {
+	if err := trace.Each(t.Maps.Maps[sched.Numbers], func(g *sched.Group, number *uint32) { t.numbers[*number] = *g }); err != nil {
 		return fmt.Errorf("read whose the sums of waits are: %w", err)
 	}
 	return nil
@@ -200,13 +148,13 @@ func (t *Trace) groups() (map[groupKey]*Group, error) {
 	}
 	groups := map[groupKey]*Group{}
 	for number, whose := range t.numbers {
-		var cpus []bpfSum
-		if err := t.Maps.Maps[bpfMapSums].Lookup(number, &cpus); err != nil {
+		var cpus []sched.Sum
+		if err := t.Maps.Maps[sched.Sums].Lookup(number, &cpus); err != nil {
 			return nil, fmt.Errorf("read a sum of waits: %w", err)
 		}
 		key := groupKey{whose.Netns, trace.Comm(whose.Comm[:]), reason.Reason(whose.Cause.Reason).String()}
 		if groups[key] == nil {
-			groups[key] = &Group{NetNS: key.netns, Name: key.name, Reason: key.reason, Lengths: make(trace.Histogram, len(bpfSum{}.Length)), Targets: []Target{}}
+			groups[key] = &Group{NetNS: key.netns, Name: key.name, Reason: key.reason, Lengths: make(trace.Histogram, len(sched.Sum{}.Length)), Targets: []Target{}}
 		}
 		groups[key].add(label(&whose.Cause, paths), cpus)
 	}
@@ -219,14 +167,14 @@ type groupKey struct {
 }
 
 // label words a target as the label towards.
-func label(c *bpfCause, paths map[uint64]string) string {
+func label(c *sched.Cause, paths map[uint64]string) string {
 	peer := reason.Peer{Addr: c.Addr, Port: c.Port, Kind: c.Peer, Client: c.Client > 0}
 	return peer.Towards(func(key uint64) string { return paths[key] })
 }
 
 // add adds what each CPU counted. A Unix socket that was bound again has the same
 // path as before, so that a target may come twice.
-func (g *Group) add(towards string, cpus []bpfSum) {
+func (g *Group) add(towards string, cpus []sched.Sum) {
 	at := slices.IndexFunc(g.Targets, func(t Target) bool { return t.Towards == towards })
 	if at < 0 {
 		at = len(g.Targets)
@@ -253,7 +201,7 @@ func (g *Group) sorted() Group {
 
 func (t *Trace) paths() (map[uint64]string, error) {
 	paths := map[uint64]string{}
-	err := trace.Each(t.Maps.Maps[bpfMapPaths], func(key *uint64, path *bpfPath) {
+	err := trace.Each(t.Maps.Maps[sched.Paths], func(key *uint64, path *sched.Path) {
 		paths[*key] = reason.Path(path.Name[:], int(path.Len))
 	})
 	if err != nil {

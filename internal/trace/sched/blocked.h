@@ -1,19 +1,12 @@
-//go:build ignore
-
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
  *
  * How long threads were blocked, by what they waited for and towards whom.
  */
-#include "plimsoll.h"
-#include "reason.h"
-
-#define WAIT_SLOTS 26 /* under 1 µs, 2 µs, … 16.8 s, more */
-
-#define BPF_MAP_TYPE_PERCPU_ARRAY 6
+#ifndef PLIMSOLL_BLOCKED_H
+#define PLIMSOLL_BLOCKED_H
 
 #define MAX_SUMS 1536
 #define MAX_TARGETS 512 /* of them, those towards somebody */
-#define NO_ROOM 0xffffffff /* beyond the bound; in no array */
 
 /* Whose waits, and what for. */
 struct group {
@@ -54,10 +47,10 @@ const enum peer *unused_peer __attribute__((unused));
  * argument, the state of who leaves, since Linux 5.18. */
 const volatile bool has_prev_state = false;
 
-volatile __u64 lost_groups;  /* waits of groups beyond the bound */
-volatile __u64 lost_targets; /* waits towards targets beyond the bound */
-volatile __u64 lost_tasks;   /* waits of threads that could not be remembered */
-volatile __u64 lost_switches; /* waits whose beginning was not seen */
+volatile __u64 blocked_lost_groups;  /* waits of groups beyond the bound */
+volatile __u64 blocked_lost_targets; /* waits towards targets beyond the bound */
+volatile __u64 blocked_lost_tasks;   /* waits of threads that could not be remembered */
+volatile __u64 blocked_lost_switches; /* waits whose beginning was not seen */
 
 volatile __u32 sum_count;    /* numbers given away, from 1 on */
 volatile __u32 target_count; /* of them, those towards somebody */
@@ -75,13 +68,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sum);
 } sums SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct blocked);
-} tasks SEC(".maps");
 
 /* number_of returns the number of a group's sum; a new one gets the next. */
 static __always_inline __u32 number_of(struct group *g)
@@ -134,7 +120,7 @@ static __always_inline void set_group(struct blocked *b, struct group *now)
 			b->number = number_of_other(now);
 	}
 	if (b->no_target)
-		count(&lost_targets);
+		count(&blocked_lost_targets);
 }
 
 /* plus adds to a CPU's own sum. A switch may interrupt the look there, but not the
@@ -154,7 +140,7 @@ static __always_inline void add(__u32 number, __u64 part, __u64 whole, bool look
 	struct sum *s = bpf_map_lookup_elem(&sums, &number);
 
 	if (!s) {
-		count(&lost_groups);
+		count(&blocked_lost_groups);
 		return;
 	}
 	plus(&s->ns, part, look);
@@ -164,11 +150,14 @@ static __always_inline void add(__u32 number, __u64 part, __u64 whole, bool look
 	plus(&s->length[log2_slot(whole, WAIT_SLOTS)], 1, look);
 }
 
+/* state_of returns in what state a thread leaves its CPU to sleep; 0 if it could run
+ * on, or ends. */
 static __always_inline __u32 state_of(__u64 *ctx, struct task_struct *prev)
 {
-	if ((bool)ctx[0]) /* preempted */
-		return 0;
-	return has_prev_state ? (__u32)ctx[3] : prev->__state;
+	__u32 state = has_prev_state ? (__u32)ctx[3] : prev->__state;
+	bool preempted = ctx[0];
+
+	return preempted || state & TASK_EXITING ? 0 : state;
 }
 
 /* finish counts a wait whose thread got a CPU at ran. The look may do so as well,
@@ -209,82 +198,35 @@ static __always_inline void count_unseen(struct blocked *b, struct task_struct *
 	__u64 switches = ((struct task_struct___blocked *)t)->nvcsw;
 
 	if (b->resumed == resumed_at && switches > b->switches + 1)
-		__sync_fetch_and_add(&lost_switches, switches - b->switches - 1);
+		__sync_fetch_and_add(&blocked_lost_switches, switches - b->switches - 1);
 	b->switches = switches;
 	b->resumed = resumed_at;
 }
 
-static __always_inline void leave(__u64 *ctx, struct task_struct *t, __u64 now)
+/* leave is for a thread that leaves its CPU in a state as state_of tells it. */
+static __always_inline void leave(struct blocked *b, struct task_struct *t, __u32 state, __u64 now)
 {
-	__u32 state = state_of(ctx, t);
-	bool blocks = state && !(state & TASK_EXITING) && wanted(t->tgid);
-	struct blocked *b = bpf_task_storage_get(&tasks, t, 0, blocks ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-
-	if (!b) {
-		if (blocks)
-			count(&lost_tasks);
-		return;
-	}
 	finish(t, b, arrived(b->ran, now, t->se.sum_exec_runtime - b->cpu), false);
 	b->since = 0;
-	if (!blocks)
+	if (!state)
 		return;
 	count_unseen(b, t);
 	begin(b, t, state, true, now);
 }
 
-static __always_inline bool counts(struct task_struct *t)
+/* look counts what has passed of a wait that still lasts, or that of a thread that
+ * has run ever since. */
+static __always_inline void look(struct blocked *b, struct task_struct *t, bool sleeps)
 {
-	return !(t->flags & PF_KTHREAD) && !is_ours(t->tgid);
-}
-
-SEC("tp_btf/sched_switch")
-int wait_switch(__u64 *ctx)
-{
-	struct task_struct *prev = (struct task_struct *)ctx[1];
-	struct task_struct *next = (struct task_struct *)ctx[2];
-	bool leaves = counts(prev), comes = counts(next);
-
-	if (!leaves && !comes) /* as a load engine of ours and the idle task, in turns */
-		return 0;
-	__u64 now = bpf_ktime_get_ns();
-	if (leaves)
-		leave(ctx, prev, now);
-	if (!comes)
-		return 0;
-	struct blocked *b = bpf_task_storage_get(&tasks, next, 0, 0);
-	if (b && b->since)
-		b->ran = now;
-	return 0;
-}
-
-struct bpf_iter__task {
-	void *meta;
-	struct task_struct *task;
-};
-
-/* Counts what has passed of the waits that still last, and those of threads that
- * have run ever since. */
-SEC("iter/task")
-int wait_look(struct bpf_iter__task *ctx)
-{
-	struct task_struct *t = ctx->task;
-
-	if (!t || t->flags & PF_KTHREAD || !wanted(t->tgid))
-		return 0;
-	bool sleeps = asleep(t);
-	struct blocked *b = bpf_task_storage_get(&tasks, t, 0, sleeps ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (!b)
-		return 0;
-	__u32 number = b->number;
 	__u64 now = bpf_ktime_get_ns(), since = b->since;
+	__u32 number = b->number;
+
 	if (!sleeps)
 		finish(t, b, b->ran, true);
 	else if (since <= resumed_at) /* it slept before we looked */
 		begin(b, t, t->__state, false, now);
 	else if (now > since && !b->ran && __sync_val_compare_and_swap(&b->since, since, now) == since)
 		add(number, now - since, 0, true);
-	return 0;
 }
 
-char licence[] SEC("license") = "Dual BSD/GPL";
+#endif

@@ -1,3 +1,0 @@
-package runqueue
-
-//go:generate go tool bpf2go -tags linux -target bpfel -cflags "-O2 -mcpu=v3 -Wall -Werror -Wno-unused-function -Wno-unused-variable -I../bpf" -type name -type group -type pair -type known bpf runqueue.bpf.c
