@@ -1,6 +1,6 @@
 // Tracecost measures what tracing costs the service that is watched.
 //
-//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-watch-wrk] NAME…
+//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-turns N] [-watch-wrk] NAME…
 //	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
 //	go run ./bench/tracecost -pool FILE…
 //
@@ -12,7 +12,9 @@
 // tracers are loaded once and switched on and off every slice, in the order off
 // on, on off, …, so that a machine that changes its mind changes it for both; while
 // they are on they are read once a second. They are switched on and off before the
-// half without them, too, since switching by itself may show for a while. Of
+// half without them, too, since switching by itself may show for a while. With -turns
+// the halves of a pair are cut into so many parts that take turns: where the machine's
+// neighbours are loud, parts that are close in time have more in common. Of
 // each pair it takes two ratios, on over off: replies per second, and the worker's
 // CPU time per reply; it prints them, and their medians with the 95 % interval of the
 // median. -pool takes the pairs that earlier runs printed into files together.
@@ -44,11 +46,12 @@ import (
 
 // calm is between switching and measuring. Switching rewrites code of the kernel,
 // for which it interrupts every CPU; a run does that before its windows.
-const calm = 100 * time.Millisecond
+const calm = 30 * time.Millisecond
 
 type options struct {
 	pairs         int
 	slice, settle time.Duration
+	turns         int
 	connections   int
 	with, against string
 	watchWrk      bool
@@ -61,6 +64,7 @@ func main() {
 	var o options
 	flag.IntVar(&o.pairs, "pairs", 40, "how many pairs")
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long each half of a pair lasts")
+	flag.IntVar(&o.turns, "turns", 1, "in how many parts it is cut, which take turns with those of the other half")
 	flag.DurationVar(&o.settle, "settle", 3*time.Second, "how long a command is given to get going")
 	flag.IntVar(&o.connections, "c", 100, "connections")
 	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
@@ -78,6 +82,9 @@ func main() {
 func run(o options) (err error) {
 	if o.pool {
 		return pool(o.tracers)
+	}
+	if o.pairs < 1 || o.turns < 1 || o.slice < time.Duration(o.turns)*time.Millisecond {
+		return errors.New("want at least one pair, and one turn of a millisecond")
 	}
 	site, err := startSite(o.connections)
 	if err != nil {
@@ -228,21 +235,11 @@ type bench struct {
 func (b *bench) print(name string) error {
 	var pairs []pair
 	for i := range b.pairs {
-		halves := []half{b.off, b.on}
-		if i%2 == 1 {
-			slices.Reverse(halves)
+		off, on, err := b.pair(i%2 == 1)
+		if err != nil {
+			return err
 		}
-		var m [2]measured
-		for j, h := range halves {
-			var err error
-			if m[j], err = b.measure(h); err != nil {
-				return err
-			}
-		}
-		if i%2 == 1 {
-			m[0], m[1] = m[1], m[0]
-		}
-		p := pair{m[1].rate / m[0].rate, m[1].cpu / m[0].cpu}
+		p := pair{on.rate() / off.rate(), on.cpuPerReply() / off.cpuPerReply()}
 		p.print(os.Stdout, name)
 		pairs = append(pairs, p)
 	}
@@ -250,7 +247,30 @@ func (b *bench) print(name string) error {
 	return nil
 }
 
-func (b *bench) measure(h half) (measured, error) {
+// pair measures both halves, turn by turn: off on, on off, …; or the other way round.
+func (b *bench) pair(onFirst bool) (off, on measured, err error) {
+	part := b.slice / time.Duration(b.turns)
+	for turn := range b.turns {
+		halves := []struct {
+			half
+			sum *measured
+		}{{b.off, &off}, {b.on, &on}}
+		if onFirst != (turn%2 == 1) {
+			slices.Reverse(halves)
+		}
+		for _, h := range halves {
+			m, err := b.measure(h.half, time.Duration(turn)*part, part)
+			if err != nil {
+				return off, on, err
+			}
+			h.sum.add(m)
+		}
+	}
+	return off, on, nil
+}
+
+// measure measures the part of a half that begins at a point of it and lasts so long.
+func (b *bench) measure(h half, at, lasts time.Duration) (measured, error) {
 	if err := h.begin(); err != nil {
 		return measured{}, err
 	}
@@ -259,7 +279,7 @@ func (b *bench) measure(h half) (measured, error) {
 	if err != nil {
 		return measured{}, err
 	}
-	if err := b.pass(h); err != nil {
+	if err := h.pass(at, lasts); err != nil {
 		return measured{}, err
 	}
 	to, err := b.look()
@@ -269,15 +289,23 @@ func (b *bench) measure(h half) (measured, error) {
 	return to.since(from), h.end()
 }
 
-// pass lets the slice pass.
-func (b *bench) pass(h half) error {
-	for left := b.slice; left > 0; left -= time.Second {
-		step := min(left, time.Second)
-		time.Sleep(step / 2)
+// pass lets a part of a half pass, and reads in the middle of each of its seconds,
+// wherever the parts' bounds are.
+func (h half) pass(at, lasts time.Duration) error {
+	end := at + lasts
+	for {
+		next := at.Truncate(time.Second) + time.Second/2
+		if next < at {
+			next += time.Second
+		}
+		if next >= end {
+			time.Sleep(end - at)
+			return nil
+		}
+		time.Sleep(next - at)
 		if err := h.read(); err != nil {
 			return err
 		}
-		time.Sleep(step - step/2)
+		at = next + 1 // this second has been read
 	}
-	return nil
 }

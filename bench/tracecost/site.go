@@ -122,12 +122,23 @@ type moment struct {
 	cpu      time.Duration
 }
 
-type measured struct{ rate, cpu float64 }
+// measured is what passed between two moments.
+type measured struct {
+	requests  float64
+	took, cpu time.Duration
+}
 
 func (m moment) since(from moment) measured {
-	n := m.requests - from.requests
-	return measured{n / m.at.Sub(from.at).Seconds(), (m.cpu - from.cpu).Seconds() / n}
+	return measured{m.requests - from.requests, m.at.Sub(from.at), m.cpu - from.cpu}
 }
+
+func (m *measured) add(n measured) {
+	m.requests, m.took, m.cpu = m.requests+n.requests, m.took+n.took, m.cpu+n.cpu
+}
+
+func (m measured) rate() float64 { return m.requests / m.took.Seconds() }
+
+func (m measured) cpuPerReply() float64 { return m.cpu.Seconds() / m.requests }
 
 func (s *site) look() (moment, error) {
 	reply, err := http.Get(s.url + "/status")
