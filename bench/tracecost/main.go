@@ -1,6 +1,6 @@
 // Tracecost measures what tracing costs the service that is watched.
 //
-//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-turns N] [-watch-wrk] NAME…
+//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-turns N] [-copies N] [-watch-wrk] NAME…
 //	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
 //	go run ./bench/tracecost -pool FILE…
 //
@@ -14,10 +14,12 @@
 // they are on they are read once a second. They are switched on and off before the
 // half without them, too, since switching by itself may show for a while. With -turns
 // the halves of a pair are cut into so many parts that take turns: where the machine's
-// neighbours are loud, parts that are close in time have more in common. Of
-// each pair it takes two ratios, on over off: replies per second, and the worker's
-// CPU time per reply; it prints them, and their medians with the 95 % interval of the
-// median. -pool takes the pairs that earlier runs printed into files together.
+// neighbours are loud, parts that are close in time have more in common. With -copies
+// so many copies of the tracers are on at once, each with its own programs, maps and
+// readings: what a machine's noise hides of one shows in eight, and the last line
+// tells the share of one. Of each pair it takes two ratios, on over off: replies per
+// second, and the worker's CPU time per reply; it prints them, and their medians with
+// the 95 % interval of the median. -pool takes the pairs that earlier runs printed into files together.
 //
 // The tracers leave wrk out, as those of a run leave out its load engine; -watch-wrk
 // has them look at it too, as those of a watch beside another load tool do.
@@ -42,16 +44,17 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/all"
+	"plimsoll/internal/trace/sched"
 )
 
 // calm is between switching and measuring. Switching rewrites code of the kernel,
 // for which it interrupts every CPU; a run does that before its windows.
-const calm = 30 * time.Millisecond
+const calm = 200 * time.Millisecond
 
 type options struct {
 	pairs         int
 	slice, settle time.Duration
-	turns         int
+	turns, copies int
 	connections   int
 	with, against string
 	watchWrk      bool
@@ -66,6 +69,7 @@ func main() {
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long each half of a pair lasts")
 	flag.IntVar(&o.turns, "turns", 1, "in how many parts it is cut, which take turns with those of the other half")
 	flag.DurationVar(&o.settle, "settle", 3*time.Second, "how long a command is given to get going")
+	flag.IntVar(&o.copies, "copies", 1, "how many copies of the tracers are on at once")
 	flag.IntVar(&o.connections, "c", 100, "connections")
 	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
 	flag.StringVar(&o.against, "against", "", "a command that runs in the first half")
@@ -83,8 +87,8 @@ func run(o options) (err error) {
 	if o.pool {
 		return pool(o.tracers)
 	}
-	if o.pairs < 1 || o.turns < 1 || o.slice < time.Duration(o.turns)*time.Millisecond {
-		return errors.New("want at least one pair, and one turn of a millisecond")
+	if o.pairs < 1 || o.turns < 1 || o.copies < 1 || o.slice < time.Duration(o.turns)*time.Millisecond {
+		return errors.New("want at least one pair, one copy, and one turn of a millisecond")
 	}
 	site, err := startSite(o.connections)
 	if err != nil {
@@ -113,23 +117,38 @@ func (s *site) tracers(o options, names string) (err error) {
 		return err
 	}
 	var together []trace.Running
-	for _, t := range starts {
-		running, err := t.Start()
-		if err != nil {
-			return err
+	for range o.copies {
+		sched.Separate()
+		for _, t := range starts {
+			running, err := s.start(o, t)
+			if err != nil {
+				return err
+			}
+			defer running.Close()
+			together = append(together, running)
 		}
-		defer running.Close()
-		if !o.watchWrk {
-			err = running.Ignore(s.wrk.Process.Pid)
-		}
-		if err := errors.Join(err, running.Pause(), aim(t, running, s.worker)); err != nil {
-			return err
-		}
-		together = append(together, running)
+	}
+	if o.copies > 1 {
+		names = fmt.Sprintf("%d copies of %s", o.copies, names)
 	}
 	on := switched(together...)
 	b := &bench{site: s, options: o, off: on.undone(), on: on}
 	return b.print(names)
+}
+
+// start starts a tracer, and switches it off.
+func (s *site) start(o options, t trace.Tracer) (trace.Running, error) {
+	running, err := t.Start()
+	if err != nil {
+		return nil, err
+	}
+	if !o.watchWrk {
+		err = running.Ignore(s.wrk.Process.Pid)
+	}
+	if err := errors.Join(err, running.Pause(), aim(t, running, s.worker)); err != nil {
+		return nil, errors.Join(err, running.Close())
+	}
+	return running, nil
 }
 
 // named finds tracers by their names; those of a level start as a run starts them.
@@ -244,6 +263,12 @@ func (b *bench) print(name string) error {
 		pairs = append(pairs, p)
 	}
 	summarise(name, pairs)
+	if b.copies > 1 {
+		for i := range pairs {
+			pairs[i] = pairs[i].root(b.copies)
+		}
+		summarise("of it one copy's share", pairs)
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -12,6 +13,11 @@ import (
 
 // pair is one measurement: with over without.
 type pair struct{ replies, cpu float64 }
+
+// root is what one of so many equal parts of it would be.
+func (p pair) root(parts int) pair {
+	return pair{math.Pow(p.replies, 1/float64(parts)), math.Pow(p.cpu, 1/float64(parts))}
+}
 
 const pairLine = "pair\t"
 

@@ -146,6 +146,14 @@ func Use(part Part, needs map[*model.Signal][]string) (*View, error) {
 	return p.view(part, needs)
 }
 
+// Separate has the tracers that start from now on share programs of their own: to
+// measure what several sets of them cost together.
+func Separate() {
+	shared.Lock()
+	defer shared.Unlock()
+	shared.programs = nil
+}
+
 // Alone is Use of programs that are shared with nobody, and may differ from Spec.
 func Alone(spec *ebpf.CollectionSpec, part Part, needs map[*model.Signal][]string) (*View, error) {
 	shared.Lock()

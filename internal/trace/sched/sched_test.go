@@ -58,6 +58,14 @@ func TestViewsShareTheProgramsAndSwitchTheirOwnPart(t *testing.T) {
 	if queue.of != blocked.of {
 		t.Error("each has programs of its own")
 	}
+	Separate()
+	other := use(t, Queue)
+	if other.of == queue.of {
+		t.Error("one that was to have programs of its own shares them")
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for _, step := range []struct {
 		name                    string
 		do                      func() error
