@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -27,13 +28,18 @@ func hold(args []string) error {
 	if err != nil {
 		return fmt.Errorf("number of connections: %w", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	// Go's keep-alives would be 2,000 probes a second for 30,000 idle sockets.
+	quiet := net.KeepAliveConfig{Enable: false}
+	listen := net.ListenConfig{KeepAlive: -1, KeepAliveConfig: quiet}
+	dial := net.Dialer{KeepAlive: -1, KeepAliveConfig: quiet}
+	l, err := listen.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	defer l.Close() // also keeps it from being collected, and closed, before the end
 	open := make([]net.Conn, 0, 2*n)
 	for range n {
-		near, err := net.Dial("tcp", l.Addr().String())
+		near, err := dial.Dial("tcp", l.Addr().String())
 		if err != nil {
 			return fmt.Errorf("connect to ourselves; is lo up, and ulimit -n above %d? %w", 2*n+10, err)
 		}

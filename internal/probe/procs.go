@@ -149,7 +149,7 @@ func (t *procTable) list(now time.Time, marks func() map[int]uint64) ([]Proc, er
 	}
 	list := make([]Proc, 0, len(entries)+8)
 	for _, e := range entries {
-		if k := t.visit(e, marked[e.pid], now); k != nil {
+		if k := t.visit(e, marked[e.number], now); k != nil {
 			list = append(list, k.Proc)
 		}
 	}
@@ -166,10 +166,10 @@ func (t *procTable) list(now time.Time, marks func() map[int]uint64) ([]Proc, er
 // entries are the processes to visit. Who tells their marks has just looked at all
 // that it may see, so /proc, which is dear to list, is only asked about those that
 // have run and those that have no mark, and listed now and then.
-func (t *procTable) entries(marked map[int]uint64, now time.Time) ([]pidEntry, error) {
+func (t *procTable) entries(marked map[int]uint64, now time.Time) ([]entry, error) {
 	if len(marked) == 0 || t.listed.IsZero() || now.Sub(t.listed) >= listEvery {
 		t.listed = now
-		return pidEntries(t.dir)
+		return numbered(t.dir)
 	}
 	pids := slices.Collect(maps.Keys(marked))
 	for pid := range t.known {
@@ -178,20 +178,20 @@ func (t *procTable) entries(marked map[int]uint64, now time.Time) ([]pidEntry, e
 		}
 	}
 	slices.Sort(pids)
-	entries := make([]pidEntry, 0, len(pids))
+	entries := make([]entry, 0, len(pids))
 	for _, pid := range pids {
 		if k := t.known[pid]; k != nil && k.mark != 0 && k.mark == marked[pid] {
-			entries = append(entries, pidEntry{pid, k.ino})
+			entries = append(entries, entry{pid, k.ino})
 		} else if ino, err := inode(filepath.Join(t.dir, strconv.Itoa(pid))); err == nil { // else it has ended
-			entries = append(entries, pidEntry{pid, ino})
+			entries = append(entries, entry{pid, ino})
 		}
 	}
 	return entries, nil
 }
 
 // visit brings what is known of one process up to date; nil when it is gone.
-func (t *procTable) visit(e pidEntry, mark uint64, now time.Time) *knownProc {
-	k := t.known[e.pid]
+func (t *procTable) visit(e entry, mark uint64, now time.Time) *knownProc {
+	k := t.known[e.number]
 	fresh := k == nil || k.ino != e.ino
 	if fresh {
 		k = &knownProc{ino: e.ino, seen: now, again: time.Second}
@@ -201,7 +201,7 @@ func (t *procTable) visit(e pidEntry, mark uint64, now time.Time) *knownProc {
 	} else {
 		k.again *= 4
 	}
-	p, err := readProc(t.dir, e.pid)
+	p, err := readProc(t.dir, e.number)
 	if err != nil {
 		return nil // it ended between the listing and the reading
 	}
@@ -209,7 +209,7 @@ func (t *procTable) visit(e pidEntry, mark uint64, now time.Time) *knownProc {
 		p.PPID = k.PPID
 	}
 	k.Proc, k.scan, k.mark = p, now, mark
-	t.known[e.pid] = k
+	t.known[e.number] = k
 	return k
 }
 
@@ -295,20 +295,21 @@ func nsLink(dir, kind string) uint64 {
 	return ino
 }
 
-type pidEntry struct {
-	pid int
-	ino uint64
+// entry is one of a directory whose names are numbers: processes, descriptors.
+type entry struct {
+	number int
+	ino    uint64
 }
 
-// pidEntries lists the numeric directories of a /proc with their inodes,
+// numbered lists the numeric entries of a directory with their inodes,
 // which os.ReadDir does not give.
-func pidEntries(dir string) ([]pidEntry, error) {
+func numbered(dir string) ([]entry, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
-	var entries []pidEntry
+	var entries []entry
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := unix.Getdents(fd, buf)
@@ -328,7 +329,7 @@ func pidEntries(dir string) ([]pidEntry, error) {
 }
 
 // parseDirents appends the numeric names of a buffer of struct linux_dirent64.
-func parseDirents(b []byte, entries []pidEntry) ([]pidEntry, error) {
+func parseDirents(b []byte, entries []entry) ([]entry, error) {
 	const ino, reclen, name = 0, 16, 19 // offsets
 	for len(b) > 0 {
 		if len(b) < name {
@@ -339,9 +340,9 @@ func parseDirents(b []byte, entries []pidEntry) ([]pidEntry, error) {
 			return nil, io.ErrUnexpectedEOF
 		}
 		s, _, _ := bytes.Cut(b[name:size], []byte{0})
-		if len(s) > 0 && s[0] >= '1' && s[0] <= '9' {
+		if len(s) > 0 && s[0] >= '0' && s[0] <= '9' {
 			if pid, err := strconv.Atoi(string(s)); err == nil {
-				entries = append(entries, pidEntry{pid, binary.NativeEndian.Uint64(b[ino:])})
+				entries = append(entries, entry{pid, binary.NativeEndian.Uint64(b[ino:])})
 			}
 		}
 		b = b[size:]

@@ -4,9 +4,9 @@
 package servicelog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -162,40 +162,30 @@ func (r *reader) follow(procs []probe.Proc, now time.Time) {
 // that it writes to as one writes a log.
 func (r *reader) followThoseOf(p *probe.Proc, now time.Time) {
 	dir := filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID))
-	for _, fd := range firstOf(dir) {
-		name, err := os.Readlink(filepath.Join(dir, "fd", strconv.Itoa(fd)))
-		if err != nil || !strings.HasPrefix(name, "/") || strings.HasPrefix(name, "/dev/") || strings.Contains(filepath.Base(name), "access") || !isLog(dir, fd) {
-			continue
+	// One that has ended, or is not ours to look at, has no log that we could read.
+	_, _ = probe.EachDescriptor(dir, firstFiles, func(fd int, link []byte, err error) {
+		if err == nil && fd > 0 && mayBeLog(link) && isLog(dir, fd) {
+			r.followFile(filepath.Join(dir, "root", string(link)), p.Comm, now)
 		}
-		path := filepath.Join(dir, "root", name)
-		var st unix.Stat_t
-		if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			continue
-		}
-		id := fileID{st.Dev, st.Ino}
-		if l := r.logs[id]; l != nil {
-			l.seen = now
-		} else if tail, err := logtail.Open(path); err == nil && len(r.logs) < maxLogs {
-			r.logs[id] = &log{group: p.Comm, tail: tail, seen: now}
-		}
-	}
+	})
 }
 
-// firstOf lists a process's open descriptors, the first ones without the input.
-func firstOf(dir string) []int {
-	f, err := os.Open(filepath.Join(dir, "fd"))
-	if err != nil { // it has ended, or is not ours to look at
-		return nil
+// mayBeLog says whether a file's name may be that of a log that tells errors.
+func mayBeLog(name []byte) bool {
+	return bytes.HasPrefix(name, []byte("/")) && !bytes.HasPrefix(name, []byte("/dev/")) && !bytes.Contains(name[bytes.LastIndexByte(name, '/'):], []byte("access"))
+}
+
+func (r *reader) followFile(path, group string, now time.Time) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return
 	}
-	defer f.Close()
-	names, _ := f.Readdirnames(firstFiles) // what could be read is enough
-	var fds []int
-	for _, name := range names {
-		if fd, err := strconv.Atoi(name); err == nil && fd > 0 {
-			fds = append(fds, fd)
-		}
+	id := fileID{st.Dev, st.Ino}
+	if l := r.logs[id]; l != nil {
+		l.seen = now
+	} else if tail, err := logtail.Open(path); err == nil && len(r.logs) < maxLogs {
+		r.logs[id] = &log{group: group, tail: tail, seen: now}
 	}
-	return fds
 }
 
 // isLog says whether a descriptor is written to as one writes a log: it was

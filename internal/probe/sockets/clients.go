@@ -31,8 +31,8 @@ type clientOf struct {
 	next  time.Time // when to look for another
 }
 
-func newClients(h *probe.Host) *clients {
-	return &clients{owners: newOwners(h, clientShare), known: map[endpoint]*clientOf{}}
+func newClients(h *probe.Host, without map[int]uint64) *clients {
+	return &clients{owners: newOwners(h, clientShare, without), known: map[endpoint]*clientOf{}}
 }
 
 // find looks for an owner of each destination that has none yet, or may have another.

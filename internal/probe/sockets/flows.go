@@ -1,6 +1,7 @@
 package sockets
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 )
@@ -140,7 +141,10 @@ func (f *flows) destinations() []destination {
 		all[j].unacked += fl.unacked
 	}
 	slices.SortFunc(all, func(a, b destination) int {
-		return cmp.Or(b.ports-a.ports, slices.Compare(a.dst.addr[:], b.dst.addr[:]), int(a.dst.port)-int(b.dst.port))
+		if more := b.ports - a.ports; more != 0 { // cmp.Or would compare the addresses all the same
+			return more
+		}
+		return cmp.Or(bytes.Compare(a.dst.addr[:], b.dst.addr[:]), int(a.dst.port)-int(b.dst.port))
 	})
 	return all
 }

@@ -527,7 +527,7 @@ func benchmark(b *testing.B, connections int) {
 	measure("poll", r.Poll)
 	measure("connections", func() { r.reportConnections(out) })
 	measure("owners", func() {
-		r.owners = newOwners(r.host, searchShare)
+		r.owners = newOwners(r.host, searchShare, map[int]uint64{})
 		if err := r.nameOwners(time.Unix(100, 0)); err != nil {
 			b.Fatal(err)
 		}

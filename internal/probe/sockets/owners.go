@@ -3,15 +3,13 @@ package sockets
 import (
 	"bytes"
 	"errors"
-	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
@@ -44,6 +42,7 @@ type owners struct {
 	known map[uint32]*owned // by socket inode
 	// without are the marks (see probe.Marker) of processes that held no socket
 	// when they were looked through, by pid: those that have not run since hold none.
+	// Whoever searches the same host knows them, too.
 	without map[int]uint64
 	pace    pace.Pace
 	// refused: there was a process that we may not look into.
@@ -56,8 +55,8 @@ type owned struct {
 	wait  time.Duration // until the time after that
 }
 
-func newOwners(h *probe.Host, share float64) *owners {
-	return &owners{host: h, known: map[uint32]*owned{}, pace: pace.Pace{Share: share}}
+func newOwners(h *probe.Host, share float64, without map[int]uint64) *owners {
+	return &owners{host: h, known: map[uint32]*owned{}, without: without, pace: pace.Pace{Share: share}}
 }
 
 // comm is the name of the process that holds an inode; "" when not found (yet).
@@ -112,23 +111,18 @@ func (o *owners) search(wanted map[uint32]*owned) error {
 		return err
 	}
 	marks := o.host.Marks() // as of before the look
-	without := make(map[int]uint64, len(o.without))
-	defer func() { o.without = without }()
+	maps.DeleteFunc(o.without, func(pid int, mark uint64) bool { return marks[pid] != mark })
 	left := fdsPerScan
 	for i := range procs {
 		p := &procs[i]
 		mark := marks[p.PID]
-		if mark != 0 && mark == o.without[p.PID] {
-			without[p.PID] = mark
-			continue
-		}
-		if p.Kernel || len(wanted) == 0 || left <= 0 {
+		if p.Kernel || mark != 0 && mark == o.without[p.PID] || len(wanted) == 0 || left <= 0 {
 			continue
 		}
 		looked, sockets := o.searchProcess(p.PID, wanted)
 		left -= looked
 		if mark != 0 && !sockets {
-			without[p.PID] = mark
+			o.without[p.PID] = mark
 		}
 	}
 	return nil
@@ -139,32 +133,18 @@ func (o *owners) search(wanted map[uint32]*owned) error {
 // them. A process that is gone or that we may not look into holds none of the wanted.
 func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) (looked int, sockets bool) {
 	dir := o.host.Path("proc", strconv.Itoa(pid))
-	f, err := os.Open(filepath.Join(dir, "fd"))
-	if err != nil {
-		o.refused = o.refused || errors.Is(err, fs.ErrPermission)
-		return 1, true
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(fdsPerProcess)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return 1, true
-	}
-	sockets = len(names) == fdsPerProcess
 	var comm string
-	fd := int(f.Fd())
-	var link [64]byte // a socket's is shorter; of what is longer the beginning is enough
-	for _, name := range names {
-		n, err := unix.Readlinkat(fd, name, link[:])
+	looked, err := probe.EachDescriptor(dir, fdsPerProcess, func(_ int, link []byte, err error) {
 		if err != nil {
 			o.refused = o.refused || errors.Is(err, fs.ErrPermission)
 			sockets = true // as far as we know
-			continue
+			return
 		}
-		inode := socketInode(link[:n])
+		inode := socketInode(link)
 		sockets = sockets || inode != 0
 		k := wanted[inode]
 		if k == nil {
-			continue
+			return
 		}
 		if comm == "" {
 			comm = readComm(dir)
@@ -173,8 +153,12 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) (looked int, s
 		if comm != "" && comm != superviser {
 			delete(wanted, inode)
 		}
+	})
+	if err != nil {
+		o.refused = o.refused || errors.Is(err, fs.ErrPermission)
+		return looked + 1, true
 	}
-	return len(names), sockets
+	return looked, sockets || looked == fdsPerProcess
 }
 
 // readComm is the name of a process now; that of the host's list may be older

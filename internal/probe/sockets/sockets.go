@@ -33,8 +33,8 @@ const (
 	// pollTimeout and readTimeout bound a dump of listeners and of everything.
 	pollTimeout = 200 * time.Millisecond
 	readTimeout = 2 * time.Second
-	// share is the part of one core that dumps of all connections may use: 10 ms a second.
-	share = 0.01
+	// share is the part of one core that dumps of all connections may use: 7.5 ms a second.
+	share = 0.0075
 )
 
 // All returns the probe of sockets.
@@ -44,7 +44,7 @@ func All() []probe.Probe {
 		Scope:   probe.PerHost,
 		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.04 ms (ten a second); all connections 0.3 ms with 90 sockets, 1.5 ms with 3,000, " +
-			"17 ms with 28,500 (beyond 10 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes, later ones without those that held no socket and have not run",
+			"17 ms with 28,500 (beyond 7.5 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes, later ones without those that held no socket and have not run",
 		Blind: []string{
 			"a port range of a socket's own (the option IP_LOCAL_PORT_RANGE) is not visible; usable ports are the namespace's",
 			"an accept queue that fills and empties within 100 ms can be missed; the drops are not",
@@ -79,8 +79,9 @@ func open(h *probe.Host) (probe.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list sockets: %w", err)
 	}
+	without := map[int]uint64{}
 	return &reader{
-		host: h, conn: conn, table: newTable(), owners: newOwners(h, searchShare), clients: newClients(h),
+		host: h, conn: conn, table: newTable(), owners: newOwners(h, searchShare, without), clients: newClients(h, without),
 		pace: pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixRequest(listening, unixShowName|unixShowQueueLen),
 		unixEstablished: unixRequest(1<<tcpEstablished, unixShowName),
@@ -272,6 +273,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 	start := pace.CPUTime()
 	portsErr := r.flows.usable.read(r.host)
 	err := r.dumpConnections()
+	destinations := r.flows.destinations()
 	cost := pace.CPUTime() - start
 	if every := r.pace.Took(cost, out.Rhythm()); every > 0 {
 		out.Note(fmt.Sprintf("host %s: listing %d TCP sockets takes %d ms of CPU time, so destinations and accepted connections are read every %v",
@@ -289,7 +291,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 		out.Mark(portsUsable, portsErr)
 	}
 	r.putAccepted(out)
-	r.putDestinations(out, portsErr == nil)
+	r.putDestinations(out, destinations, portsErr == nil)
 }
 
 // dumpConnections adds up all TCP connections and accepted Unix ones.
@@ -416,8 +418,8 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	}
 }
 
-func (r *reader) putDestinations(out *probe.Out, portsKnown bool) {
-	chosen, cut := r.reported.choose(r.flows.destinations())
+func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown bool) {
+	chosen, cut := r.reported.choose(all)
 	for i := range chosen {
 		d := &chosen[i]
 		dst := r.reported[d.dst]

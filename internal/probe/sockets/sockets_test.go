@@ -339,7 +339,7 @@ func TestOwners(t *testing.T) {
 		"21 nginx":     {"socket:[12]", "anon_inode:[eventpoll]"},
 		"30 my (s) rv": {"socket:[11]"},
 	})
-	o := newOwners(h, searchShare)
+	o := newOwners(h, searchShare, map[int]uint64{})
 	start := time.Unix(1000, 0)
 	if err := o.find([]uint32{10, 11, 12, 13}, start); err != nil {
 		t.Fatal(err)
@@ -386,7 +386,7 @@ func TestOwnersLeaveOutWhoRests(t *testing.T) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		t.Fatal(err)
 	}
-	o := newOwners(h, searchShare)
+	o := newOwners(h, searchShare, map[int]uint64{})
 	for _, step := range []struct {
 		what          string
 		without, mark uint64
@@ -429,7 +429,7 @@ const listAge = time.Second
 
 func TestClients(t *testing.T) {
 	h := processTree(t, map[string][]string{"20 app": {"socket:[12]"}, "30 cron": {"socket:[13]"}})
-	c := newClients(h)
+	c := newClients(h, map[int]uint64{})
 	start := time.Unix(1000, 0)
 	db := destination{dst: at("10.0.0.9:5432"), inode: 12}
 	find := func(inode uint32, now time.Time) []string {
