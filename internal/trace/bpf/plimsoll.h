@@ -26,6 +26,15 @@ static void *(*bpf_task_storage_get)(void *map, struct task_struct *task, void *
 
 #define bpf_core_field_exists(field) __builtin_preserve_field_info(field, 2)
 
+/* For a pointer that is read from one that it trusts (a tracepoint's argument, the
+ * current task), the verifier goes through the names of all the kernel's types, up to
+ * four times on each way to it: two thirds of all the time it took. From one that it
+ * does not trust it just reads; helpers want the trusted one. Since Linux 6.2, and it
+ * becomes no more than a move; before, the verifier trusted no pointers. */
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __attribute__((section(".ksyms"), weak));
+#define untrusted(p) \
+	(&bpf_rdonly_cast ? (typeof(p))bpf_rdonly_cast(p, __builtin_btf_type_id(*(typeof(*(p)) *)0, 1)) : (p))
+
 #define PLIMSOLL_IGNORED 4
 
 /* Processes of our own (tgid), which are left out of everything; 0 is none.
@@ -62,7 +71,7 @@ volatile __u64 resumed_at;
 /* The inode of a task's network namespace; 0 of a task that has given it up. */
 static __always_inline __u32 netns_of(struct task_struct *t)
 {
-	return t->nsproxy->net_ns->ns.inum;
+	return untrusted(t)->nsproxy->net_ns->ns.inum;
 }
 
 /* Functions of their own, and not inline: the verifier looks at each once, and not
@@ -92,7 +101,7 @@ SEPARATE int cut_at_slash(struct comm *name)
  * ksoftirqd/3); as a group they are what stands before it. */
 static __always_inline void group_name(__u8 *into, struct task_struct *t)
 {
-	struct task_struct *leader = t->group_leader;
+	struct task_struct *leader = untrusted(t)->group_leader;
 	__u64 *from = (__u64 *)leader->comm, half[2] = {from[0], from[1]};
 
 	/* Two loads and no helper's call, for this is on the way of every switch. */

@@ -322,7 +322,7 @@ static __always_inline __u64 php_stack(struct scratch *to, struct php *p, __u32 
  * executed nothing since: its memory is laid out in the same way. */
 static __always_inline struct php *php_of(struct task_struct *t)
 {
-	struct task_struct *leader = t->group_leader;
+	struct task_struct *leader = untrusted(t)->group_leader;
 	__u32 tgid = t->tgid;
 	struct php *p = bpf_map_lookup_elem(&php_processes, &tgid);
 
@@ -334,7 +334,7 @@ static __always_inline struct php *php_of(struct task_struct *t)
 
 static __always_inline void announce(struct task_struct *t)
 {
-	struct program p = {.mm = (__u64)t->mm, .tgid = t->tgid};
+	struct program p = {.mm = (__u64)untrusted(t)->mm, .tgid = t->tgid};
 	__u8 one = 1;
 
 	if (bpf_map_lookup_elem(&programs, &p))

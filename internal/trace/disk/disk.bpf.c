@@ -408,7 +408,7 @@ int rq_issue(__u64 *ctx)
 	}
 	u->made = rq->start_time_ns;
 	u->bytes = rq->__data_len;
-	u->owner.device.dev = dev_of(rq->q->disk);
+	u->owner.device.dev = dev_of(untrusted(rq)->q->disk);
 	u->owner.device.op = operation(rq->cmd_flags);
 	u->at = bpf_ktime_get_ns();
 	return 0;
@@ -438,7 +438,7 @@ int rq_complete(__u64 *ctx)
 	release(u);
 	if (done.at < resumed_at)
 		return 0;
-	struct device *d = device_of(&done.owner.device, rq->q->disk);
+	struct device *d = device_of(&done.owner.device, untrusted(rq)->q->disk);
 	if (!d)
 		return 0;
 	__u64 took = now - done.at;
@@ -469,7 +469,7 @@ struct origin {
 /* file_at returns the address of a task's open file. */
 static __always_inline __u64 file_at(struct task_struct *t, __u32 fd)
 {
-	struct fdtable *table = ((struct task_struct___disk *)t)->files->fdt;
+	struct fdtable *table = untrusted((struct task_struct___disk *)t)->files->fdt;
 	__u64 file = 0;
 
 	if (fd < table->max_fds)
@@ -708,7 +708,7 @@ int bio_queue(__u64 *ctx)
 	/* Before there is more than one way to get here: pointers are what the verifier
 	 * takes longest for. */
 	struct target to = {.netns = netns_of(t)};
-	struct gendisk *disk = bio->bi_bdev->bd_disk;
+	struct gendisk *disk = untrusted(bio)->bi_bdev->bd_disk;
 	__u32 op = operation(bio->bi_opf);
 	if (op == OP_WRITE && !bio->bi_iter.bi_size)
 		op = OP_FLUSH;
@@ -773,7 +773,7 @@ SEC("tp_btf/block_rq_complete")
 int rq_bios(__u64 *ctx)
 {
 	struct request *rq = (struct request *)ctx[0];
-	struct walk w = {.bio = address_of(rq->bio), .now = bpf_ktime_get_ns()};
+	struct walk w = {.bio = address_of(untrusted(rq)->bio), .now = bpf_ktime_get_ns()};
 
 	if ((__u32)ctx[2] < rq->__data_len) /* a part of it */
 		return 0;

@@ -117,7 +117,7 @@ static __always_inline __u16 port_of(struct sk_buff *skb, struct sock *sk)
 SEC("tp_btf/kfree_skb")
 int drops_kfree_skb(__u64 *ctx)
 {
-	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+	struct sk_buff *skb = untrusted((struct sk_buff *)ctx[0]);
 	struct sock *sk = has_receiver ? (struct sock *)ctx[3] : 0;
 	struct fate f = {.location = ctx[1]};
 
@@ -127,7 +127,7 @@ int drops_kfree_skb(__u64 *ctx)
 		sk = skb->sk;
 	struct net_device *dev = skb->dev;
 	if (sk)
-		f.netns = sk->__sk_common.skc_net.net->ns.inum;
+		f.netns = netns_of_socket(sk);
 	else if (dev)
 		f.netns = dev->nd_net.net->ns.inum;
 	if (!add(&fates, &f)) {

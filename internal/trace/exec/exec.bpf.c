@@ -96,7 +96,7 @@ const struct example *unused_example __attribute__((unused));
 
 static __always_inline void set_chain(struct chain *c, struct task_struct *t)
 {
-	struct task_struct *up = t->real_parent;
+	struct task_struct *up = untrusted(t)->real_parent;
 
 	c->netns = netns_of(t);
 	bpf_probe_read_kernel_str(c->command, TASK_COMM_LEN, t->comm);
@@ -185,10 +185,10 @@ static __always_inline void send_example(struct chain *c, struct task_struct *t,
 	g->sampled = 1;
 	e->chain = *c;
 	e->pid = t->tgid;
-	e->parent_pid = t->real_parent->tgid;
+	e->parent_pid = untrusted(t)->real_parent->tgid;
 	e->args_len = 0;
 	e->args_more = 0;
-	struct mm_struct *mm = t->mm;
+	struct mm_struct *mm = untrusted(t)->mm;
 	if (mm) {
 		__u64 start = mm->arg_start, len = mm->arg_end - start;
 		if (len > ARGS_LEN) {
@@ -224,7 +224,7 @@ int process_exec(__u64 *ctx)
 static __always_inline void count_end(struct chain *c, struct task_struct *leader)
 {
 	struct end_key key = {};
-	struct signal_struct *s = leader->signal;
+	struct signal_struct *s = untrusted(leader)->signal;
 	__u64 *n, one = 1;
 
 	key.chain = *c;
@@ -239,7 +239,7 @@ static __always_inline void count_end(struct chain *c, struct task_struct *leade
 SEC("tp_btf/sched_process_exit")
 int process_exit(__u64 *ctx)
 {
-	struct task_struct *t = (struct task_struct *)ctx[0];
+	struct task_struct *t = untrusted((struct task_struct *)ctx[0]);
 	struct task_struct *leader = t->group_leader;
 
 	if (has_group_dead ? !(bool)ctx[1] : t->signal->live.counter != 0)
@@ -276,8 +276,7 @@ int process_exit(__u64 *ctx)
 SEC("tp_btf/sched_process_free")
 int process_free(__u64 *ctx)
 {
-	struct task_struct *t = (struct task_struct *)ctx[0];
-
+	struct task_struct *t = untrusted((struct task_struct *)ctx[0]);
 	__u64 key = (__u64)t;
 	struct process *p = bpf_map_lookup_elem(&processes, &key);
 

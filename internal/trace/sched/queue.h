@@ -140,7 +140,7 @@ static __always_inline void learn(struct turn *k, struct task_struct *next)
 static __always_inline __u32 arrive(struct turn *k, struct task_struct *next)
 {
 	struct task_struct___runqueue *t = (struct task_struct___runqueue *)next;
-	__u64 nsproxy = (__u64)next->nsproxy;
+	__u64 nsproxy = (__u64)untrusted(next)->nsproxy;
 	struct queued *g;
 
 	if (k->resumed != resumed_at)

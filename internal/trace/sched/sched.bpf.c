@@ -85,9 +85,9 @@ int sched_rename(__u64 *ctx)
 	struct task_struct *t = (struct task_struct *)ctx[0];
 	struct thread *known;
 
-	if (t != t->group_leader)
+	if (t->pid != t->tgid)
 		return 0;
-	if (((struct signal_struct___threads *)t->signal)->nr_threads > 1)
+	if (((struct signal_struct___threads *)untrusted(t)->signal)->nr_threads > 1)
 		__sync_fetch_and_add(&renamed, 1);
 	known = bpf_task_storage_get(&threads, t, 0, 0);
 	if (known)

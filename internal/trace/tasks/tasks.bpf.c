@@ -114,13 +114,13 @@ static __always_inline void describe(struct row *r, struct task_struct *t)
 	r->forced = more->nivcsw;
 	r->tid = t->pid;
 	r->tgid = t->tgid;
-	r->parent = t->real_parent->tgid;
+	r->parent = untrusted(t)->real_parent->tgid;
 	r->netns = netns_of(t);
 	r->state = t->__state;
 	r->exit_state = more->exit_state;
 	r->syscall = -1;
 	r->kernel = !!(t->flags & PF_KTHREAD);
-	r->threads = ((struct signal_struct___tasks *)t->signal)->nr_threads;
+	r->threads = ((struct signal_struct___tasks *)untrusted(t)->signal)->nr_threads;
 	bpf_probe_read_kernel(r->comm, TASK_COMM_LEN, t->comm);
 	group_name(r->group, t);
 }

@@ -81,7 +81,7 @@ static __always_inline void set_remote(struct endpoint *e, struct sock *sk)
  * this one socket, which is then locked to it. */
 static __always_inline bool serves(struct tcp_sock *tp, __u32 netns, __u16 port)
 {
-	struct inet_bind_bucket *b = tp->inet_conn.icsk_bind_hash;
+	struct inet_bind_bucket *b = untrusted(tp)->inet_conn.icsk_bind_hash;
 
 	if (!b)
 		return is_service(netns, port);
@@ -100,7 +100,7 @@ static __always_inline void set_endpoint(struct endpoint *e, struct sock *sk, st
 	__u8 state = sk->__sk_common.skc_state;
 	__u16 port = swap16(tp->inet_conn.icsk_inet.inet_sport);
 
-	e->netns = sk->__sk_common.skc_net.net->ns.inum;
+	e->netns = netns_of_socket(sk);
 	if (state != TCP_SYN_SENT && (state == TCP_LISTEN || serves(tp, e->netns, port)))
 		e->port = port;
 	else

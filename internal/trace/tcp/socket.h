@@ -115,6 +115,11 @@ struct port_pair {
 	__u16 source, dest; /* as on the wire */
 };
 
+static __always_inline __u32 netns_of_socket(struct sock *sk)
+{
+	return untrusted(sk)->__sk_common.skc_net.net->ns.inum;
+}
+
 #define swap16(x) __builtin_bswap16(x) /* all our machines are little endian */
 
 #endif

@@ -128,7 +128,7 @@ static __always_inline void begin(struct sock *sk)
 	if (!wanted(t->tgid))
 		return;
 	group_name(o.route.comm, t);
-	o.route.to.netns = sk->__sk_common.skc_net.net->ns.inum;
+	o.route.to.netns = netns_of_socket(sk);
 	set_remote(&o.route.to, sk);
 	o.since = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&openings, &key, &o, 0))
@@ -229,7 +229,7 @@ int tcp_state(__u64 *ctx)
 	}
 	if (from == TCP_SYN_SENT) {
 		end(sk, tp, to == TCP_ESTABLISHED);
-		e.at.netns = sk->__sk_common.skc_net.net->ns.inum;
+		e.at.netns = netns_of_socket(sk);
 		set_remote(&e.at, sk);
 	} else {
 		set_endpoint(&e.at, sk, tp);
@@ -279,7 +279,7 @@ int tcp_again_synack(__u64 *ctx)
 	struct sock *sk = (struct sock *)ctx[0]; /* the listener */
 	struct event e = {.kind = RETRANSMIT, .detail = SYNACK};
 
-	e.at.netns = sk->__sk_common.skc_net.net->ns.inum;
+	e.at.netns = netns_of_socket(sk);
 	e.at.port = sk->__sk_common.skc_num;
 	add(&e, 1);
 	return 0;
@@ -290,12 +290,12 @@ int tcp_again_synack(__u64 *ctx)
  * service; the rest is for a client that is gone. */
 static __always_inline void answered_packet(struct endpoint *e, struct sk_buff *skb)
 {
-	void *tcp = skb->head + skb->transport_header, *ip = skb->head + skb->network_header;
+	void *head = untrusted(skb)->head, *tcp = head + skb->transport_header, *ip = head + skb->network_header;
 	struct port_pair p = {};
 	__u8 flags = 0, version = 0;
 	__u32 v4;
 
-	e->netns = skb->dev->nd_net.net->ns.inum;
+	e->netns = untrusted(skb)->dev->nd_net.net->ns.inum;
 	bpf_probe_read_kernel(&p, sizeof(p), tcp);
 	bpf_probe_read_kernel(&flags, 1, tcp + 13);
 	if ((flags & 0x12) == 0x02 || is_service(e->netns, swap16(p.dest))) { /* SYN without ACK */
@@ -326,7 +326,7 @@ int tcp_reset_sent(__u64 *ctx)
 	if (tp) {
 		set_endpoint(&e.at, sk, tp);
 	} else if (sk) { /* TIME_WAIT, or a connection that is half open */
-		e.at.netns = sk->__sk_common.skc_net.net->ns.inum;
+		e.at.netns = netns_of_socket(sk);
 		__u16 port = sk->__sk_common.skc_num;
 		if (sk->__sk_common.skc_state == TCP_NEW_SYN_RECV || is_service(e.at.netns, port))
 			e.at.port = port;

@@ -72,7 +72,7 @@ static __always_inline __u64 waited(struct tcp_sock *tp, __u64 now, __u64 last_r
  * the segment that they came in is still in the queue. */
 static __always_inline bool is_first(struct sock *sk, struct tcp_sock *tp)
 {
-	struct sk_buff *skb = sk->sk_receive_queue.next;
+	struct sk_buff *skb = untrusted(sk)->sk_receive_queue.next;
 	struct tcp_skb_cb *cb = (struct tcp_skb_cb *)skb->cb;
 	__u32 seq = 0;
 

@@ -417,7 +417,7 @@ SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
  * another thread than the current one the polled files cannot be read. */
 static __always_inline void by_files(struct cause *c, struct task_struct *t, struct call_at *at, bool current)
 {
-	struct fdtable *open = ((struct task_struct___blocked *)t)->files->fdt;
+	struct fdtable *open = untrusted((struct task_struct___blocked *)t)->files->fdt;
 	struct pollfd fds[POLLED] = {};
 	bool polled = at->call == CALL_POLL;
 	__u32 n = 1;
