@@ -24,17 +24,26 @@ func TestEachDescriptor(t *testing.T) {
 	}
 	defer file.Close()
 	// Go keeps no other descriptor open in a child: it has 0, 1, 2 and those given.
-	c := exec.CommandContext(t.Context(), "sleep", "100")
-	c.Stdin, c.Stdout, c.Stderr = file, null, null
+	c := exec.CommandContext(t.Context(), "cat")
+	c.Stderr = null
 	for range 300 {
 		c.ExtraFiles = append(c.ExtraFiles, file)
 	}
-	if err := c.Start(); err != nil {
+	in, err1 := c.StdinPipe()
+	out, err2 := c.StdoutPipe()
+	if err := errors.Join(err1, err2, c.Start()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = c.Process.Kill(), c.Wait() }()
+	// It has loaded its libraries once it answers.
+	if _, err := in.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	dir := "/proc/" + strconv.Itoa(c.Process.Pid)
-	links := map[int]string{0: file.Name(), 1: os.DevNull, 2: os.DevNull, 3: file.Name(), 302: file.Name()}
+	links := map[int]string{2: os.DevNull, 3: file.Name(), 302: file.Name()}
 	for _, most := range []int{2, 303, 1000} {
 		seen, last := map[int]string{}, -1
 		looked, err := EachDescriptor(dir, most, func(fd int, link []byte, err error) {

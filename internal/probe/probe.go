@@ -56,10 +56,12 @@ type Reader interface {
 }
 
 // Poller is implemented by a Reader that must look more often than once a
-// round. Poll is called about ten times a second on the reading thread and
-// must take well under a millisecond; what it saw is reported by the next Read.
+// round. Poll is called about ten times a second on the reading thread, four while
+// there was nothing for five seconds, and must take well under a millisecond; what
+// it saw is reported by the next Read. It returns whether there was anything that a
+// less frequent look could miss.
 type Poller interface {
-	Poll()
+	Poll() bool
 }
 
 // Recorder takes what probes read. It must be safe for concurrent use.

@@ -8,8 +8,11 @@ import (
 )
 
 const (
-	// pollEvery is the time between two calls of Poller.Poll.
-	pollEvery = 100 * time.Millisecond
+	// pollEvery is the time between two calls of Poller.Poll, and pollQuiet after
+	// quietPolls in a row that saw nothing.
+	pollEvery  = 100 * time.Millisecond
+	pollQuiet  = 250 * time.Millisecond
+	quietPolls = 50
 	// patience is how long a round waits for a host before it goes on without it.
 	patience = 5 * time.Second
 )

@@ -72,16 +72,12 @@ func tree(t *testing.T, name, boot string) *Host {
 // fake is a Reader made of functions.
 type fake struct {
 	read func(out *Out) error
-	poll func()
+	poll func() bool
 }
 
 func (f *fake) Read(out *Out) error { return f.read(out) }
 func (f *fake) Close() error        { return nil }
-func (f *fake) Poll() {
-	if f.poll != nil {
-		f.poll()
-	}
-}
+func (f *fake) Poll() bool { return f.poll != nil && f.poll() }
 
 func fakeProbe(name string, read func(h *Host, out *Out) error, signals ...*model.Signal) Probe {
 	return Probe{Name: name, Signals: signals, Open: func(h *Host) (Reader, error) {
@@ -229,20 +225,40 @@ func TestSlowProbesAreSkippedUnlessForced(t *testing.T) {
 	}
 }
 
+// A poll that sees something, also one of those that are further apart while there is
+// nothing, brings the others nearer again.
 func TestPollersArePolledBetweenRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec, sig := &book{}, &model.Signal{Name: "polls"}
-		polls := 0
+		polls, busy := 0, false
 		p := Probe{Name: "p", Signals: []*model.Signal{sig}, Open: func(*Host) (Reader, error) {
-			return &fake{poll: func() { polls++ }, read: func(out *Out) error {
+			return &fake{poll: func() bool { polls++; return busy }, read: func(out *Out) error {
 				out.Put(sig, float64(polls))
 				return nil
 			}}, nil
 		}}
+		began := time.Now()
 		s := start(t, rec, []*Host{tree(t, "server", "x")}, p)
-		time.Sleep(1050 * time.Millisecond)
-		readRound(t, s, 1, false)
-		check(t, rec, "after a second", "sample server 1000 polls[] 10", "status server polls read ")
+		for n, tc := range []struct {
+			what  string
+			busy  bool
+			until time.Duration
+			want  string
+		}{
+			{"in the first second", false, 1050 * time.Millisecond, "10"},
+			{"after five quiet seconds, and two more", false, 7050 * time.Millisecond, "58"},
+			{"busy from the next one on", true, 8 * time.Second, "66"},
+			{"quiet again, for the first second", false, 9 * time.Second, "76"},
+		} {
+			busy = tc.busy
+			time.Sleep(time.Until(began.Add(tc.until)))
+			readRound(t, s, n+1, false)
+			want := []string{fmt.Sprintf("sample server %d000 polls[] %s", n+1, tc.want)}
+			if n == 0 {
+				want = append(want, "status server polls read ")
+			}
+			check(t, rec, tc.what, want...)
+		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +340,7 @@ func TestAPollThatHangsIsWaitedForOnce(t *testing.T) {
 		hang := make(chan struct{})
 		s := start(t, rec, []*Host{tree(t, "server", "x")}, Probe{Name: "p", Signals: []*model.Signal{sig},
 			Open: func(*Host) (Reader, error) {
-				return &fake{poll: func() { <-hang }, read: func(out *Out) error { return nil }}, nil
+				return &fake{poll: func() bool { <-hang; return true }, read: func(out *Out) error { return nil }}, nil
 			}})
 		time.Sleep(150 * time.Millisecond)
 		readRound(t, s, 1, false)

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,15 +140,14 @@ func (o *opened) open(h *Host) error {
 
 func (w *worker) serve() {
 	defer close(w.done)
+	var ticker *time.Ticker
 	var tick <-chan time.Time
-	for _, o := range w.probes {
-		if o.poller != nil {
-			ticker := time.NewTicker(pollEvery)
-			defer ticker.Stop()
-			tick = ticker.C
-			break
-		}
+	if slices.ContainsFunc(w.probes, func(o *opened) bool { return o.poller != nil }) {
+		ticker = time.NewTicker(pollEvery)
+		defer ticker.Stop()
+		tick = ticker.C
 	}
+	quiet, every := 0, pollEvery // how many polls in a row saw nothing
 	for {
 		select {
 		case r, ok := <-w.rounds:
@@ -158,18 +158,37 @@ func (w *worker) serve() {
 			w.read(r)
 			close(r.done)
 		case <-tick:
-			w.poll()
+			if w.poll() {
+				quiet = 0
+			} else {
+				quiet++
+			}
+			if next := pollAfter(quiet); next != every {
+				every = next
+				ticker.Reset(every)
+			}
 		}
 	}
 }
 
-func (w *worker) poll() {
+// pollAfter is the time to the next poll after so many that saw nothing: each wakes
+// several threads of ours, which costs more than the poll itself.
+func pollAfter(quiet int) time.Duration {
+	if quiet < quietPolls {
+		return pollEvery
+	}
+	return pollQuiet
+}
+
+// poll says whether one of the probes saw something.
+func (w *worker) poll() (busy bool) {
 	for _, o := range w.probes {
 		if o.poller != nil {
 			w.where.Store(&o.probe.Name)
-			o.poller.Poll()
+			busy = o.poller.Poll() || busy
 		}
 	}
+	return busy
 }
 
 func (w *worker) read(r *round) {

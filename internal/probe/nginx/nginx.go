@@ -68,8 +68,11 @@ func open(h *probe.Host) (probe.Reader, error) {
 	return r, nil
 }
 
-// Poll notes how many sockets the workers have.
-func (r *reader) Poll() { r.pollWorkers(false) }
+// Poll notes how many sockets the workers have, if there are any.
+func (r *reader) Poll() bool {
+	r.pollWorkers(false)
+	return len(r.instances) > 0
+}
 
 func (r *reader) pollWorkers(count bool) {
 	for _, in := range r.instances {

@@ -524,7 +524,7 @@ func benchmark(b *testing.B, connections int) {
 		b.ReportMetric(float64((pace.CPUTime()-start).Microseconds())/float64(b.N), name+"-cpu-µs/op")
 	}
 	out := probe.NewOut(newReadings(), "here", time.Unix(100, 0), time.Second)
-	measure("poll", r.Poll)
+	measure("poll", func() { r.Poll() })
 	measure("connections", func() { r.reportConnections(out) })
 	measure("owners", func() {
 		r.owners = newOwners(r.host, searchShare, map[int]uint64{})

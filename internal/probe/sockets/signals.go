@@ -10,12 +10,12 @@ const (
 var (
 	listenQueue = &model.Signal{
 		Name: "plimsoll_tcp_listen_queue", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
-		Help:   "Connections waiting to be accepted: the longest queue seen since the last reading, looked at ten times a second. Unix stream listeners are here, too (listen=\"unix:PATH\").",
+		Help:   "Connections waiting to be accepted: the longest queue seen since the last reading, looked at ten times a second, and four times while nothing waits. Unix stream listeners are here, too (listen=\"unix:PATH\").",
 		Source: fromListeners, ByHand: "ss -ltn; ss -lx (Recv-Q)",
 	}
 	listenQueueMean = &model.Signal{
 		Name: "plimsoll_tcp_listen_queue_mean", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
-		Help:   "Connections waiting to be accepted: the mean of the looks since the last reading, ten a second. A burst that is soon accepted has a long queue and a short mean.",
+		Help:   "Connections waiting to be accepted: the mean of the looks since the last reading, ten a second, and four while nothing waits. A burst that is soon accepted has a long queue and a short mean.",
 		Source: fromListeners, ByHand: "ss -ltn; ss -lx (Recv-Q, several times)",
 	}
 	listenLimit = &model.Signal{

@@ -116,7 +116,7 @@ func start(spec *ebpf.CollectionSpec, hertz int) (*Trace, error) {
 			known[uint32(pid)] = where
 		}
 	}
-	_ = names.KernelErr()                         // reads the kernel's names; that there are none is for the report
+	_ = names.KernelErr()                         // makes ready to name the kernel's functions; that it cannot is for the report
 	spec.Programs[sampler].AttachTo = "cpu-clock" // for people; the kernel is told by attach
 	set, err := trace.LoadWith(spec, needs, map[string]trace.Attach{sampler: t.attach})
 	if err != nil {

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"weak"
 )
 
 const (
@@ -46,29 +44,6 @@ type kernelSymbol struct{ high, low, name uint32 }
 
 func (s kernelSymbol) addr() uint64 { return uint64(s.high)<<32 | uint64(s.low) }
 
-// shared is the table of the resolvers that have asked for one; it goes with the
-// last of them.
-var shared struct {
-	sync.Mutex
-	table weak.Pointer[kernelTable]
-}
-
-func readKernel() *kernelTable {
-	shared.Lock()
-	defer shared.Unlock()
-	if t := shared.table.Value(); t != nil {
-		return t
-	}
-	file, err := os.Open(kallsyms)
-	if err != nil {
-		return &kernelTable{err: fmt.Errorf("name the kernel's functions: %w", err)}
-	}
-	defer file.Close()
-	t := parseKernel(file, usualKernelSymbols)
-	shared.table = weak.Make(t)
-	return t
-}
-
 // parseKernel reads a list as /proc/kallsyms has it: "ffffffff81000000 T _stext",
 // and behind it a module's name in brackets. It is told for how many to make room.
 func parseKernel(list io.Reader, room int) *kernelTable {
@@ -96,6 +71,15 @@ func parseKernel(list io.Reader, room int) *kernelTable {
 	slices.SortStableFunc(t.list, func(a, b kernelSymbol) int { return cmp.Compare(a.addr(), b.addr()) })
 	t.err = wrong(lines.Err(), len(t.list), hidden)
 	return t
+}
+
+func readKernel() *kernelTable {
+	file, err := os.Open(kallsyms)
+	if err != nil {
+		return &kernelTable{err: fmt.Errorf("name the kernel's functions: %w", err)}
+	}
+	defer file.Close()
+	return parseKernel(file, usualKernelSymbols)
 }
 
 func wrong(err error, symbols, hidden int) error {

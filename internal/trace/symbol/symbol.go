@@ -1,5 +1,5 @@
 // Package symbol gives addresses of running programs their names: kernel
-// functions by /proc/kallsyms, functions of processes by their ELF files, Go's
+// functions by the kernel itself (what its %ps prints) or /proc/kallsyms, functions of processes by their ELF files, Go's
 // own tables, and the maps that JIT compilers leave for profilers.
 //
 // Everything is read when it is first asked for, from the process's own view of
@@ -78,7 +78,7 @@ func (f Frame) Name() string {
 
 // Resolver gives addresses their names. It is not safe for concurrent use.
 type Resolver struct {
-	kernel    *kernelTable
+	kernel    *kernelNames
 	processes map[int]*process
 	binaries  map[fileID]*object
 	vdso      *object
@@ -115,18 +115,18 @@ func (r *Resolver) Close() error {
 }
 
 // KernelErr says why the kernel's functions cannot be named; nil if they can.
-func (r *Resolver) KernelErr() error { return r.kernelTable().err }
+func (r *Resolver) KernelErr() error { return r.kernelNames().err() }
 
-func (r *Resolver) kernelTable() *kernelTable {
+func (r *Resolver) kernelNames() *kernelNames {
 	if r.kernel == nil {
-		r.kernel = readKernel()
+		r.kernel = openKernel()
 	}
 	return r.kernel
 }
 
 // Kernel names the kernel's function that holds an address.
 func (r *Resolver) Kernel(addr uint64) Frame {
-	name, module := r.kernelTable().find(addr)
+	name, module := r.kernelNames().find(addr)
 	return Frame{Function: name, Module: cmp.Or(module, KernelModule), Address: addr, Kernel: true}
 }
 

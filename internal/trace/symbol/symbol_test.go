@@ -1,6 +1,7 @@
 package symbol
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,25 +27,58 @@ func TestUserOurselves(t *testing.T) {
 	}
 }
 
+// The kernel's answers are those of its list, which names the first of several
+// functions at one address.
 func TestKernelNames(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the kernel shows its addresses to root alone")
 	}
-	text, err := os.ReadFile("/proc/kallsyms")
-	if err != nil {
-		t.Skip(err)
+	list := readKernel()
+	if list.err != nil {
+		t.Skip(list.err)
 	}
-	r := New()
+	asks, err := newAsker()
+	if err != nil {
+		t.Skip("before Linux 5.14 the kernel cannot be asked: ", err)
+	}
+	r, told := New(), New()
 	defer r.Close()
-	if err := r.KernelErr(); err != nil {
+	defer told.Close()
+	told.kernel = &kernelNames{list: list}
+	if err := errors.Join(r.KernelErr(), told.KernelErr()); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range strings.Split(string(text), "\n") {
-		if f := strings.Fields(line); len(f) == 3 && f[2] == "do_sys_openat2" {
-			addr, _ := strconv.ParseUint(f[0], 16, 64)
-			if got := r.Kernel(addr + 4); got.Function != "do_sys_openat2" || got.Module != KernelModule || !got.Kernel {
-				t.Errorf("%+v", got)
-			}
+	asked := 0
+	for i := 0; i+1 < len(list.list); i += 97 {
+		addr := list.list[i].addr() + 1
+		if addr >= list.list[i+1].addr() {
+			continue
+		}
+		name, module := asks.find(addr)
+		if want, in := list.find(addr); name != want || module != in {
+			t.Errorf("%x is %q in %q, in the list %q in %q", addr, name, module, want, in)
+		}
+		if a, b := r.Kernel(addr), told.Kernel(addr); a != b || !a.Kernel {
+			t.Errorf("%+v and %+v", a, b)
+		}
+		asked++
+	}
+	if asked < 300 {
+		t.Errorf("%d functions were looked at", asked)
+	}
+	for _, nowhere := range []uint64{0, 1, 1 << 40} {
+		if name, module := asks.find(nowhere); name+module != "" {
+			t.Errorf("%x is %q in %q, want nothing", nowhere, name, module)
+		}
+	}
+}
+
+func TestParseKernelName(t *testing.T) {
+	for text, want := range map[string]kernelName{
+		"tcp_sendmsg": {"tcp_sendmsg", ""}, "nf_confirm [nf_conntrack]": {"nf_confirm", "[nf_conntrack]"}, "0xffffffffc1000000": {}, "": {},
+	} {
+		if got := parseKernelName(text); got != want {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}
 }
