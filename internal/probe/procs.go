@@ -53,7 +53,7 @@ func (h *Host) Procs() ([]Proc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the processes of %s: %w", h.Name, err)
 	}
-	var mine []Proc
+	mine := make([]Proc, 0, len(all))
 	for i := range all {
 		if h.owns(&all[i], others) {
 			p := all[i]

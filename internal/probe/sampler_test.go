@@ -77,7 +77,7 @@ type fake struct {
 
 func (f *fake) Read(out *Out) error { return f.read(out) }
 func (f *fake) Close() error        { return nil }
-func (f *fake) Poll() bool { return f.poll != nil && f.poll() }
+func (f *fake) Poll() bool          { return f.poll != nil && f.poll() }
 
 func fakeProbe(name string, read func(h *Host, out *Out) error, signals ...*model.Signal) Probe {
 	return Probe{Name: name, Signals: signals, Open: func(h *Host) (Reader, error) {

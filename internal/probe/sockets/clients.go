@@ -28,6 +28,7 @@ type clients struct {
 
 type clientOf struct {
 	comms map[string]bool
+	looks int
 	next  time.Time // when to look for another
 }
 
@@ -36,6 +37,7 @@ func newClients(h *probe.Host, without map[int]uint64) *clients {
 }
 
 // find looks for an owner of each destination that has none yet, or may have another.
+// The first look is for the oldest socket, which is found soonest.
 func (c *clients) find(list []destination, now time.Time) error {
 	due := map[uint32]endpoint{}
 	for _, d := range list {
@@ -44,9 +46,15 @@ func (c *clients) find(list []destination, now time.Time) error {
 			k = &clientOf{comms: map[string]bool{}}
 			c.known[d.dst] = k
 		}
-		if d.inode != 0 && !now.Before(k.next) && len(k.comms) < ownersEach {
-			due[d.inode] = d.dst
+		if d.inode == 0 || now.Before(k.next) || len(k.comms) >= ownersEach {
+			continue
 		}
+		inode := d.inode
+		if k.looks == 0 {
+			inode = d.oldest
+		}
+		k.looks++
+		due[inode] = d.dst
 	}
 	if err := c.owners.find(slices.Collect(maps.Keys(due)), now); err != nil {
 		return err

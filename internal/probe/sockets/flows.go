@@ -58,6 +58,7 @@ type flow struct {
 	held   int // of these, in TIME_WAIT
 	states [stateCount]int
 	inode  uint32 // of one that is established; 0 when there is none
+	oldest uint32 // the lowest of theirs
 	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
 	unacked int
 }
@@ -71,6 +72,7 @@ type destination struct {
 	held   int
 	states [stateCount]int
 	inode  uint32 // of one of its established sockets; 0 when there is none
+	oldest uint32 // the lowest of theirs: it was opened early, and has a low descriptor
 	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
 	unacked int
 }
@@ -113,10 +115,19 @@ func (f *flows) add(s *inetSock) {
 	f.list[i].states[stateOf(s.state)]++
 	if s.state == tcpEstablished && s.inode != 0 {
 		f.list[i].inode = s.inode
+		f.list[i].oldest = lower(f.list[i].oldest, s.inode)
 		if s.limit > 0 {
 			f.list[i].unacked++
 		}
 	}
+}
+
+// lower is the lower one of two inodes, of which 0 is none.
+func lower(a, b uint32) uint32 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // destinations joins the flows, the destination that uses most ports first.
@@ -138,6 +149,7 @@ func (f *flows) destinations() []destination {
 			all[j].states[s] += n
 		}
 		all[j].inode = cmp.Or(all[j].inode, fl.inode)
+		all[j].oldest = lower(all[j].oldest, fl.oldest)
 		all[j].unacked += fl.unacked
 	}
 	slices.SortFunc(all, func(a, b destination) int {

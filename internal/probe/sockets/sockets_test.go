@@ -428,12 +428,12 @@ func TestOwnersLeaveOutWhoRests(t *testing.T) {
 const listAge = time.Second
 
 func TestClients(t *testing.T) {
-	h := processTree(t, map[string][]string{"20 app": {"socket:[12]"}, "30 cron": {"socket:[13]"}})
+	h := processTree(t, map[string][]string{"20 app": {"socket:[11]", "socket:[12]"}, "30 cron": {"socket:[13]"}})
 	c := newClients(h, map[int]uint64{})
 	start := time.Unix(1000, 0)
-	db := destination{dst: at("10.0.0.9:5432"), inode: 12}
+	db := destination{dst: at("10.0.0.9:5432")}
 	find := func(inode uint32, now time.Time) []string {
-		db.inode = inode
+		db.inode, db.oldest = inode, min(inode, 11)
 		if err := c.find([]destination{db}, now); err != nil {
 			t.Fatal(err)
 		}
@@ -448,7 +448,7 @@ func TestClients(t *testing.T) {
 		want  []string
 	}{
 		{0, 0, nil},
-		{12, 2 * time.Second, []string{"app"}},
+		{13, 2 * time.Second, []string{"app"}}, // by the oldest
 		{13, 4 * time.Second, []string{"app"}}, // not looked for yet
 		{13, 2*time.Second + anotherOwner, []string{"app", "cron"}},
 		{0, time.Hour, []string{"app", "cron"}}, // known for the rest of the run
@@ -594,5 +594,22 @@ func TestDropsAfterAFirstLookThatFailed(t *testing.T) {
 	tab.lookAt(silent)
 	if tab.of(silent.src).hasDrops {
 		t.Error("drops that the kernel did not tell are known")
+	}
+}
+
+func TestOldestSocketOfADestination(t *testing.T) {
+	var f flows
+	f.reset()
+	for _, s := range []inetSock{
+		{src: at("10.0.0.1:1000"), dst: at("10.0.0.9:80"), state: tcpTimeWait},
+		{src: at("10.0.0.1:1001"), dst: at("10.0.0.9:80"), state: tcpEstablished, inode: 13},
+		{src: at("10.0.0.1:1002"), dst: at("10.0.0.9:80"), state: tcpEstablished, inode: 11},
+		{src: at("10.0.0.2:1000"), dst: at("10.0.0.9:80"), state: tcpEstablished, inode: 12},
+		{src: at("10.0.0.3:1000"), dst: at("10.0.0.9:80"), state: tcpSynSent, inode: 7},
+	} {
+		f.add(&s)
+	}
+	if all := f.destinations(); len(all) != 1 || all[0].oldest != 11 {
+		t.Errorf("%+v, want one, whose oldest socket is 11", all)
 	}
 }
