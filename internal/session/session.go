@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"plimsoll/internal/model"
@@ -84,14 +85,19 @@ type session struct {
 	cpu0    float64 // our CPU seconds when the run began
 	peak    int64   // our largest resident memory, in bytes
 	loadCPU float64 // the engine's own
+	garbage int     // the garbage collector's percentage before, to be set again
 }
+
+// garbage is how many per cent the heap may grow between two collections while a host
+// is watched: it has some 10 MB, and going through them is dearer than room for more.
+const garbage = 300
 
 // open makes the run directory and starts sampling; the first round is taken.
 func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err error) {
 	if len(opt.Hosts) == 0 {
 		opt.Hosts = []HostSpec{{Name: "local", Spec: "local"}}
 	}
-	s := &session{opt: opt, started: time.Now()}
+	s := &session{opt: opt, started: time.Now(), garbage: debug.SetGCPercent(garbage)}
 	defer func() {
 		if err != nil {
 			s.release()
@@ -287,6 +293,7 @@ func (s *session) close(ctx context.Context) error {
 
 // release gives everything back; what was recorded stays readable.
 func (s *session) release() error {
+	debug.SetGCPercent(s.garbage)
 	var first error
 	keep := func(err error) {
 		if first == nil {

@@ -425,3 +425,32 @@ func ofGroup(r *readings, name string) map[string]float64 {
 	}
 	return of
 }
+
+func TestLimitsAreThoseOfTheFile(t *testing.T) {
+	tree, err := openTree("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.close()
+	for _, pid := range []int{os.Getpid(), os.Getppid()} {
+		files, tasks, ok := tree.limits(pid)
+		if !ok {
+			t.Skip("we may not ask for the limits of others here")
+		}
+		b, err := tree.read(strconv.Itoa(pid) + "/limits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, got := range map[string]uint64{limitFiles: files, limitTasks: tasks} {
+			if want, err := parseLimit(b, key); err != nil || got != want {
+				t.Errorf("%s of %d: %d, the file says %d, %v", key, pid, got, want, err)
+			}
+		}
+	}
+	if got := soft(unix.Rlimit{Cur: unix.RLIM_INFINITY}); got != 0 {
+		t.Errorf("no limit is %d, want 0", got)
+	}
+	if recorded, err := openTree(t.TempDir()); err != nil || recorded.live {
+		t.Errorf("a recorded tree is live, or: %v", err)
+	}
+}

@@ -92,6 +92,8 @@ type thread struct {
 	policy       int
 	ticked       bool // user and system were read
 	cpus         int  // it may run on so many CPUs; 0: not known
+	owner        uint32
+	ownerKnown   bool
 }
 
 // visit reads the process's stat, once a round, adds what it used since the
@@ -332,9 +334,7 @@ func (r *reader) examine(p *process, active bool) {
 		r.readIO(p)
 		p.files, p.filesErr = r.tree.openFiles(p.name)
 	}
-	if r.readDueLimits(p) {
-		r.readUser(p)
-	}
+	r.readDueLimits(p)
 	p.detailAt, p.accounted, p.pending = p.at, p.at, false
 	if !p.detailed {
 		p.detailed = true
@@ -345,12 +345,10 @@ func (r *reader) examine(p *process, active bool) {
 
 // readDueLimits reads what others may change of a process that does nothing, if
 // that is due.
-func (r *reader) readDueLimits(p *process) bool {
-	due := !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery)
-	if due {
+func (r *reader) readDueLimits(p *process) {
+	if !p.kernel && !p.foreign && (!p.limitsKnown || p.at.Sub(p.limitsAt) >= limitsEvery) {
 		r.readLimits(p)
 	}
-	return due
 }
 
 // examineThreads reads every thread of the process. moved says that one of
@@ -419,6 +417,7 @@ func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
 		before = &from
 	}
 	p.tasks[tid] = now
+	p.owner, p.ownerKnown = now.owner, now.ownerKnown
 	cpu := since(now.cpuNanos(r.tree.delays), before.cpuNanos(r.tree.delays))
 	if span := p.at.Sub(p.accounted); span > 0 && !p.accounted.IsZero() {
 		p.busiest = max(p.busiest, min(1, float64(cpu)/float64(span)))
@@ -470,6 +469,8 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 		return nil, false, err
 	}
 	t.cpus = parseAllowedCPUs(b)
+	t.owner, err = parseUser(b)
+	t.ownerKnown = err == nil
 	if !multi && r.tree.delays {
 		return t, true, nil
 	}
@@ -505,25 +506,20 @@ func (r *reader) readIO(p *process) {
 }
 
 func (r *reader) readLimits(p *process) {
+	p.limitsAt = p.at
+	if files, tasks, ok := r.tree.limits(p.pid); ok {
+		p.filesLimit, p.tasksLimit, p.limitsKnown, p.tasksKnown = files, tasks, true, true
+		return
+	}
 	b, err := r.tree.read(p.name + "/limits")
 	if err == nil {
 		p.filesLimit, err = parseLimit(b, limitFiles)
 	}
 	p.limitsKnown = err == nil
-	p.limitsAt = p.at
 	if err == nil {
 		p.tasksLimit, err = parseLimit(b, limitTasks)
 	}
 	p.tasksKnown = err == nil
-}
-
-// readUser reads whose process it is; a server changes that right after its start.
-func (r *reader) readUser(p *process) {
-	b, err := r.tree.read(p.name + "/status")
-	if err == nil {
-		p.owner, err = parseUser(b)
-	}
-	p.ownerKnown = err == nil
 }
 
 // denied says that err is a refusal; a process that is gone is none.

@@ -20,6 +20,8 @@ type tree struct {
 	countBySize bool
 	// delays says that there is PID/schedstat (CONFIG_SCHED_INFO).
 	delays bool
+	// live says that its numbers of processes are those that system calls take.
+	live bool
 }
 
 func openTree(dir string) (*tree, error) {
@@ -31,6 +33,8 @@ func openTree(dir string) (*tree, error) {
 	var st unix.Stat_t
 	t.countBySize = unix.Fstatat(fd, "self/fd", &st, 0) == nil && st.Size > 0
 	t.delays = unix.Fstatat(fd, "self/schedstat", &st, 0) == nil
+	self, err := os.Readlink("/proc/self")
+	t.live = dir == "/proc" && err == nil && self == strconv.Itoa(os.Getpid())
 	return t, nil
 }
 
@@ -102,6 +106,24 @@ func (t *tree) threads(pid string, tids []int) ([]int, error) {
 			return tids, err
 		}
 	}
+}
+
+// limits asks for a process's soft limits of descriptors and of its user's tasks (0:
+// unlimited). The file PID/limits says the same, at ten times the price; but not
+// everybody may ask.
+func (t *tree) limits(pid int) (files, tasks uint64, ok bool) {
+	var f, n unix.Rlimit
+	if !t.live || unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &f) != nil || unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &n) != nil {
+		return 0, 0, false
+	}
+	return soft(f), soft(n), true
+}
+
+func soft(l unix.Rlimit) uint64 {
+	if l.Cur == unix.RLIM_INFINITY {
+		return 0
+	}
+	return l.Cur
 }
 
 // openFiles counts the descriptors of a process.

@@ -164,8 +164,8 @@ func (r *reader) followThoseOf(p *probe.Proc, now time.Time) {
 	dir := filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID))
 	// One that has ended, or is not ours to look at, has no log that we could read.
 	_, _ = probe.EachDescriptor(dir, firstFiles, func(fd int, link []byte, err error) {
-		if err == nil && fd > 0 && mayBeLog(link) && isLog(dir, fd) {
-			r.followFile(filepath.Join(dir, "root", string(link)), p.Comm, now)
+		if err == nil && fd > 0 && mayBeLog(link) {
+			r.followFile(dir, fd, string(link), p.Comm, now)
 		}
 	})
 }
@@ -175,16 +175,21 @@ func mayBeLog(name []byte) bool {
 	return bytes.HasPrefix(name, []byte("/")) && !bytes.HasPrefix(name, []byte("/dev/")) && !bytes.Contains(name[bytes.LastIndexByte(name, '/'):], []byte("access"))
 }
 
-func (r *reader) followFile(path, group string, now time.Time) {
+// followFile follows the file of a descriptor if it is a log. Mostly it is one that
+// many processes have open, and followed already.
+func (r *reader) followFile(dir string, fd int, name, group string, now time.Time) {
 	var st unix.Stat_t
+	path := filepath.Join(dir, "root", name)
 	if unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return
 	}
 	id := fileID{st.Dev, st.Ino}
 	if l := r.logs[id]; l != nil {
 		l.seen = now
-	} else if tail, err := logtail.Open(path); err == nil && len(r.logs) < maxLogs {
-		r.logs[id] = &log{group: group, tail: tail, seen: now}
+	} else if len(r.logs) < maxLogs && isLog(dir, fd) {
+		if tail, err := logtail.Open(path); err == nil {
+			r.logs[id] = &log{group: group, tail: tail, seen: now}
+		}
 	}
 }
 
