@@ -5,7 +5,7 @@
 #
 # Watches a network namespace of its own with so many sleeping processes (1,000)
 # and TCP sockets (30,000, pairs over its lo) at a level of tracing (light), and
-# prints what the report's "cost" says of each round (3 of 20 s) and the median.
+# prints what the report's "cost" says of each round (3 of 60 s) and the median.
 # With the settings above and an interval of 1 s it ends with 1 when the median is
 # above 3 % of one core or 80 MiB. With -t it prints a table of the medians up to
 # 10,000 processes and 200,000 sockets. It needs root, go,
@@ -13,7 +13,7 @@
 # at, too, to find the processes of the namespace.
 set -euo pipefail
 
-rounds=3 seconds=20 interval=1s processes=1000 sockets=30000 level=light table=
+rounds=3 seconds=60 interval=1s processes=1000 sockets=30000 level=light table=
 while getopts r:d:i:p:s:l:t option; do
 	case $option in
 	r) rounds=$OPTARG ;;
