@@ -12,8 +12,8 @@ import (
 	"plimsoll/internal/model"
 )
 
-// shared names the tracers that rest on the C of one folder together.
-var shared = map[string][]string{"sched": {"runqueue", "wait"}}
+// shared names the tracers that rest on the C of a folder together; what symbol has is attached to nothing.
+var shared = map[string][]string{"sched": {"runqueue", "wait"}, "symbol": {}}
 
 // TestEveryFolderWithATracerIsListed looks for folders with C in them.
 func TestEveryFolderWithATracerIsListed(t *testing.T) {

@@ -123,8 +123,9 @@ func start(spec *ebpf.CollectionSpec, kernel *btf.Spec, arguments int) (*Trace, 
 			return nil, err
 		}
 	}
+	_ = t.symbols.KernelErr() // makes ready to name functions, for which a packet of ours may be thrown away
 	if t.Set, err = trace.Load(spec, needs); err != nil {
-		return nil, err
+		return nil, errors.Join(err, t.symbols.Close())
 	}
 	return t, nil
 }

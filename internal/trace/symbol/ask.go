@@ -2,10 +2,10 @@ package symbol
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"weak"
 
 	"github.com/cilium/ebpf"
 )
@@ -17,7 +17,8 @@ const maxAsked = 1 << 14
 // about each address. To list them all instead takes a hundred milliseconds and five
 // megabytes, and a few hundred are all that is ever seen.
 type kernelNames struct {
-	list *kernelTable // nil where the kernel can be asked
+	list  *kernelTable // nil where the kernel can be asked
+	users int          // resolvers that have it open; under the lock of shared
 
 	mu     sync.Mutex // goroutines share it, and there is room for one answer
 	ask    *ebpf.Program
@@ -29,27 +30,42 @@ type kernelNames struct {
 // the kernel itself.
 type kernelName struct{ function, module string }
 
-// shared is what the resolvers that have asked for a name use; it goes with the last of them.
+// shared is what the resolvers of this process use, nil while there are none.
 var shared struct {
 	sync.Mutex
-	names weak.Pointer[kernelNames]
+	names *kernelNames
 }
 
+// openKernel returns what all share. The caller closes it.
 func openKernel() *kernelNames {
 	shared.Lock()
 	defer shared.Unlock()
-	if k := shared.names.Value(); k != nil {
-		return k
+	if shared.names == nil {
+		k, err := newAsker()
+		if err != nil { // an older kernel, or we have not the privilege: there is the list
+			k = &kernelNames{list: readKernel()}
+		}
+		shared.names = k
 	}
-	k, err := newAsker()
-	if err != nil { // an older kernel, or we have not the privilege: there is the list
-		k = &kernelNames{list: readKernel()}
-	}
-	shared.names = weak.Make(k)
-	return k
+	shared.names.users++
+	return shared.names
 }
 
-// newAsker returns kernelNames that ask. What it holds in the kernel goes with it.
+// close gives it back; what it holds in the kernel goes with the last user.
+func (k *kernelNames) close() error {
+	shared.Lock()
+	defer shared.Unlock()
+	if k.users--; k.users > 0 {
+		return nil
+	}
+	shared.names = nil
+	if k.ask == nil {
+		return nil
+	}
+	return k.ask.Close()
+}
+
+// newAsker returns kernelNames that ask.
 func newAsker() (*kernelNames, error) {
 	spec, err := loadBpf()
 	if err != nil {
@@ -62,7 +78,7 @@ func newAsker() (*kernelNames, error) {
 	defer coll.Close()
 	k := &kernelNames{ask: coll.DetachProgram(bpfProgNameFunction), answer: coll.Variables[bpfVarAnswer], known: map[uint64]kernelName{}}
 	if _, err := k.run(0); err != nil {
-		return nil, err
+		return nil, errors.Join(err, k.ask.Close())
 	}
 	return k, nil
 }

@@ -110,6 +110,9 @@ func (r *Resolver) Close() error {
 	for _, b := range r.binaries {
 		errs = append(errs, b.close())
 	}
+	if r.kernel != nil {
+		errs = append(errs, r.kernel.close())
+	}
 	r.processes, r.binaries, r.named, r.kernel = map[int]*process{}, map[fileID]*object{}, map[place]named{}, nil
 	return errors.Join(errs...)
 }

@@ -41,9 +41,9 @@ func TestKernelNames(t *testing.T) {
 	if err != nil {
 		t.Skip("before Linux 5.14 the kernel cannot be asked: ", err)
 	}
+	defer asks.ask.Close()
 	r, told := New(), New()
 	defer r.Close()
-	defer told.Close()
 	told.kernel = &kernelNames{list: list}
 	if err := errors.Join(r.KernelErr(), told.KernelErr()); err != nil {
 		t.Fatal(err)
