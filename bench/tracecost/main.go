@@ -44,6 +44,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/all"
+	"plimsoll/internal/trace/deepcpu"
 	"plimsoll/internal/trace/sched"
 )
 
@@ -77,6 +78,13 @@ func main() {
 	flag.BoolVar(&o.pool, "pool", false, "no measurement: the pairs of what earlier ones printed, in files")
 	flag.Parse()
 	o.tracers = flag.Args()
+	if slices.Equal(o.tracers, []string{stackReader}) {
+		if err := serveStacks(); err != nil {
+			fmt.Fprintln(os.Stderr, "tracecost: read stacks:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "tracecost:", err)
 		os.Exit(1)
@@ -156,7 +164,7 @@ func named(names string) ([]trace.Tracer, error) {
 	var found []trace.Tracer
 	for name := range strings.SplitSeq(names, "+") {
 		before := len(found)
-		for _, t := range all.All() {
+		for _, t := range append(all.All(), deepcpu.Tracer(spawn)) {
 			if name == "light" && t.Level == trace.Light {
 				found = append(found, asInRun(t))
 			} else if t.Name == name {

@@ -23,6 +23,6 @@ var blind = []string{
 	"who wakes for a connection on the same machine is the sender; across a network it is an interrupt, and who sent is not known",
 	"kernel threads are not counted: they mostly wait for work",
 	"at most 8,192 kinds of waits (process, stacks, waker) between two readings, 16,384 in all, 1,024 locks, 4,096 stacks of the kernel and 8,192 of living processes are kept: the first that come",
-	"where the kernel's addresses are hidden (kernel.kptr_restrict), functions have no names, and who runs when an interrupt comes is taken for the waker",
+	"before Linux 5.14, where the kernel's addresses are hidden (kernel.kptr_restrict), functions have no names, and who runs when an interrupt comes is taken for the waker",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
 }
