@@ -46,6 +46,7 @@ type Host struct {
 	mu     sync.Mutex
 	closed bool // ns is no descriptor of ours any more
 	procs  *procTable
+	owned  int // how many of them were ours the last time
 	others []*Host
 	marker Marker // nil: none, see SetMarker
 }

@@ -47,13 +47,12 @@ type Proc struct {
 // exec changes them; not of a process that has not run since (see Marker). The slice is the caller's, the Args are shared.
 func (h *Host) Procs() ([]Proc, error) {
 	h.mu.Lock()
-	table, others := h.procs, h.others
+	table, others, mine := h.procs, h.others, make([]Proc, 0, h.owned)
 	h.mu.Unlock()
 	all, err := table.list(time.Now(), h.Marks)
 	if err != nil {
 		return nil, fmt.Errorf("list the processes of %s: %w", h.Name, err)
 	}
-	mine := make([]Proc, 0, len(all))
 	for i := range all {
 		if h.owns(&all[i], others) {
 			p := all[i]
@@ -61,6 +60,9 @@ func (h *Host) Procs() ([]Proc, error) {
 			mine = append(mine, p)
 		}
 	}
+	h.mu.Lock()
+	h.owned = len(mine)
+	h.mu.Unlock()
 	return mine, nil
 }
 
