@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,9 +231,10 @@ func TestSlowProbesAreSkippedUnlessForced(t *testing.T) {
 func TestPollersArePolledBetweenRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec, sig := &book{}, &model.Signal{Name: "polls"}
-		polls, busy := 0, false
+		polls := 0
+		var busy atomic.Bool
 		p := Probe{Name: "p", Signals: []*model.Signal{sig}, Open: func(*Host) (Reader, error) {
-			return &fake{poll: func() bool { polls++; return busy }, read: func(out *Out) error {
+			return &fake{poll: func() bool { polls++; return busy.Load() }, read: func(out *Out) error {
 				out.Put(sig, float64(polls))
 				return nil
 			}}, nil
@@ -250,7 +252,7 @@ func TestPollersArePolledBetweenRounds(t *testing.T) {
 			{"busy from the next one on", true, 8 * time.Second, "66"},
 			{"quiet again, for the first second", false, 9 * time.Second, "76"},
 		} {
-			busy = tc.busy
+			busy.Store(tc.busy)
 			time.Sleep(time.Until(began.Add(tc.until)))
 			readRound(t, s, n+1, false)
 			want := []string{fmt.Sprintf("sample server %d000 polls[] %s", n+1, tc.want)}
