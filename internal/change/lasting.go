@@ -1,11 +1,16 @@
 package change
 
-import "fmt"
+import (
+	"fmt"
+
+	"plimsoll/internal/layout"
+)
 
 // Lasting says how a change survives a reboot: the file to put it into, and the
 // line. ok is false when it lasts as it is (it stands in the service's own
-// files), or when it has no usual place.
+// files), or when it has no usual place. A line stays one, whatever the value is.
 func Lasting(c Change) (file, line string, ok bool) {
+	c.Name, c.To = layout.Line(c.Name), layout.Line(c.To)
 	switch c.Kind {
 	case Sysctl:
 		return "/etc/sysctl.d/90-plimsoll.conf", c.Name + " = " + c.To, true

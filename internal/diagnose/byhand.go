@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,74 +29,119 @@ var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "
 
 // byHand makes a clue's command one that can be typed as it stands: this run's
 // address, port, device and process in the place of the blank words, and the
-// way into the host's namespace before what shows a network's own.
-func (r *run) byHand(command string, subject, labels map[string]string) string {
+// way into the host's namespace before what shows a network's own. Blank words and
+// tools are looked for in the rule's own words alone: a process may be called PID.
+func (r *run) byHand(command []filled, subject, labels map[string]string) string {
 	get := func(name string) string { return cmp.Or(labels[name], subject[name]) }
-	command = blankWord.ReplaceAllStringFunc(command, func(word string) string {
-		return cmp.Or(r.blank(word, get), word)
-	})
-	parts := strings.Split(command, "; ")
-	for i, p := range parts {
-		host := get("host")
-		if strings.HasPrefix(p, "curl ") {
-			host = cmp.Or(r.meta.Plan.Generator, host)
-		}
-		for _, tool := range networkTools {
-			if p == tool || strings.HasPrefix(p, tool) && (strings.HasSuffix(tool, ".") || strings.HasSuffix(tool, "/") || p[len(tool)] == ' ') {
-				parts[i] = r.into(host) + p
-				break
-			}
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// into is what leads into a host's network namespace, "" where there is no need.
-func (r *run) into(host string) string {
-	for _, h := range r.meta.Hosts {
-		if h.Name != host || r.partial {
+	var out []filled
+	start := true // a command begins here
+	for _, p := range command {
+		if p.outside {
+			out, start = append(out, p), false
 			continue
 		}
-		if name, ok := strings.CutPrefix(h.Spec, "netns:"); ok {
-			return "ip netns exec " + name + " "
-		}
-		if pid, ok := strings.CutPrefix(h.Spec, "pid:"); ok {
-			return "nsenter -t " + pid + " -n "
+		for i, part := range strings.Split(p.text, "; ") {
+			if i > 0 {
+				out, start = append(out, filled{text: "; "}), true
+			}
+			if start && part != "" {
+				out = append(out, r.into(r.handHost(part, get), part)...)
+				start = false
+			}
+			out = append(out, r.blanks(part, get)...)
 		}
 	}
-	return ""
+	return quoted(out)
 }
 
-// blank is what stands for a blank word in this run, "" when nobody knows.
-func (r *run) blank(word string, get func(string) string) string {
+// handHost is the host at which a command is to be typed.
+func (r *run) handHost(command string, get func(string) string) string {
+	if strings.HasPrefix(command, "curl ") {
+		return cmp.Or(r.meta.Plan.Generator, get("host"))
+	}
+	return get("host")
+}
+
+// into is what leads into a host's network namespace, nothing where there is no need.
+func (r *run) into(host, command string) []filled {
+	network := slices.ContainsFunc(networkTools, func(tool string) bool {
+		return command == tool || strings.HasPrefix(command, tool) &&
+			(strings.HasSuffix(tool, ".") || strings.HasSuffix(tool, "/") || command[len(tool)] == ' ')
+	})
+	for _, h := range r.meta.Hosts {
+		if h.Name != host || r.partial || !network {
+			continue
+		}
+		if name, ok := strings.CutPrefix(h.Spec, "netns:"); ok && !strings.HasPrefix(name, "-") {
+			return []filled{{text: "ip netns exec "}, {name, true}, {text: " "}}
+		}
+		if pid, ok := strings.CutPrefix(h.Spec, "pid:"); ok && isNumber(pid) {
+			return []filled{{text: "nsenter -t " + pid + " -n "}}
+		}
+	}
+	return nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 32)
+	return err == nil
+}
+
+// blanks fills the blank words of a rule's own text in.
+func (r *run) blanks(text string, get func(string) string) (out []filled) {
+	at := 0
+	for _, m := range blankWord.FindAllStringIndex(text, -1) {
+		value := r.blank(text[m[0]:m[1]], get)
+		if len(value) == 0 {
+			continue
+		}
+		out = append(append(out, filled{text: text[at:m[0]]}), value...)
+		at = m[1]
+	}
+	return append(out, filled{text: text[at:]})
+}
+
+// value is one that came from outside, nothing where there is none.
+func value(s string) []filled {
+	if s == "" {
+		return nil
+	}
+	return []filled{{s, true}}
+}
+
+// blank is what stands for a blank word in this run, nothing when nobody knows.
+func (r *run) blank(word string, get func(string) string) []filled {
 	address := ""
-	if load := r.meta.Plan.Load; load != nil {
+	if load := r.meta.Plan.Load; load != nil && strings.HasPrefix(load.URL, "http") { // anything else would be an option
 		address = load.URL
 	}
 	switch word {
 	case "URL":
-		return address
+		return value(address)
 	case "PORT":
-		return cmp.Or(portOf(get("listen")), portOf(get("dst")), urlPort(address))
+		return value(cmp.Or(portOf(get("listen")), portOf(get("dst")), urlPort(address)))
 	case "DEVICE":
-		return get("device")
+		return value(get("device"))
 	case "WORKER":
-		return "$(pgrep -of 'nginx: worker')"
+		return []filled{{text: "$(pgrep -of 'nginx: worker')"}}
 	}
 	group := cmp.Or(get("groupname"), get("owner"), get("command"), r.owner(get("host")))
-	pid := get("pid")
-	if pid == "" && group != "" {
-		pid = "$(pgrep -o " + group + ")"
+	if word == "NAME" {
+		return value(group)
+	}
+	pid := value(get("pid"))
+	if pid == nil && group != "" {
+		pid = []filled{{text: "$(pgrep -o "}, {group, true}, {text: ")"}}
 	}
 	switch {
-	case word == "NAME":
-		return group
-	case word == "PID" || pid == "":
+	case word == "PID" || pid == nil:
 		return pid
 	case word == "USER":
-		return "$(ps -o user= -p " + pid + ")"
+		return slices.Concat([]filled{{text: "$(ps -o user= -p "}}, pid, []filled{{text: ")"}})
+	case get("cgroup") != "":
+		return value(get("cgroup"))
 	}
-	return cmp.Or(get("cgroup"), "$(cut -d: -f3 /proc/"+pid+"/cgroup)")
+	return slices.Concat([]filled{{text: "$(cut -d: -f3 /proc/"}}, pid, []filled{{text: "/cgroup)"}})
 }
 
 // owner is the process group that answers on a host, "" when none was seen.

@@ -41,7 +41,7 @@ func TestByHand(t *testing.T) {
 		{"ethtool -S DEVICE", map[string]string{"host": "client", "device": "eth0"}, "ethtool -S eth0"},
 		{"cat /proc/PID/wchan", map[string]string{"host": "app"}, "cat /proc/PID/wchan"},
 	} {
-		if got := r.byHand(c.command, c.labels, nil); got != c.want {
+		if got := r.byHand([]filled{{text: c.command}}, c.labels, nil); got != c.want {
 			t.Errorf("%s with %v: %q, want %q", c.command, c.labels, got, c.want)
 		}
 	}
@@ -69,8 +69,8 @@ func TestNoCommandIsLeftBlank(t *testing.T) {
 					labels[name] = "x"
 				}
 			}
-			hand, _ := c.byHand.fill(facts{Subject: subject, Labels: labels, Value: number(1)})
-			if left := blankWord.FindAllString(r.byHand(hand, subject, nil), -1); len(left) > 0 {
+			hand := r.byHand(c.byHand.fillPieces(facts{Subject: subject, Labels: labels, Value: number(1)}), subject, nil)
+			if left := blankWord.FindAllString(hand, -1); len(left) > 0 {
 				t.Errorf("%s: clue %s: by_hand: %v stays blank in %q", rule.ID, c.ID, left, hand)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -142,6 +143,10 @@ func (c *checker) clue(r *Rule, clue *RuleClue) {
 		if strings.TrimSpace(f.value) == "" {
 			c.fail(r.ID, "%s: %s: missing", where, f.name)
 		}
+	}
+	var line layout.Command
+	if line.Ours(clue.ByHand); !line.Closed() {
+		c.fail(r.ID, "%s: by_hand: a quote or a parenthesis is not closed; a shell takes an apostrophe for a quote, and what is copied with it for its end", where)
 	}
 	f := c.sampleFacts(r, clue.measure)
 	for _, t := range []*text{clue.say, clue.byHand} {

@@ -173,8 +173,8 @@ func (r *run) clue(c *RuleClue, subject map[string]string) (model.Clue, map[stri
 		out.Truth = model.False
 		say += ", as often as before the load"
 	}
-	hand, handErr := c.byHand.fill(f)
-	out.ByHand = r.byHand(hand, subject, f.Labels)
+	_, handErr := c.byHand.fill(f)
+	out.ByHand = r.byHand(c.byHand.fillPieces(f), subject, f.Labels)
 	switch {
 	case out.Value != nil:
 		out.Say = say

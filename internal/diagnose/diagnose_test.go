@@ -99,7 +99,7 @@ func TestChanges(t *testing.T) {
 	for change, want := range map[string]string{
 		"{sysctl: x.max, to: 2 * limit_size}":                             "sysctl -w x.max=201",
 		"{sysctl: x.max, to: '3 * max_over_time(limit_size[$window])'}":   "sysctl -w x.max=302",
-		"{sysctl: x.range, to: 1024 65535}":                               `sysctl -w x.range="1024 65535"`,
+		"{sysctl: x.range, to: 1024 65535}":                               `sysctl -w x.range='1024 65535'`,
 		"{sysctl: x.max, to: 'increase(refused_total[$window])'}":         "sysctl -w x.max=…",
 		"{nginx: worker_connections, to: 4096}":                           "worker_connections 4096;",
 		"{nginx: 'listen 80 backlog={{.To}};', to: 4096}":                 "listen 80 backlog=4096;",

@@ -307,14 +307,12 @@ func alertName(id string) string {
 // labelPlace is a place for a label in our templates.
 var labelPlace = regexp.MustCompile(`\{\{\s*\.(?:Subject|Labels)\.([a-zA-Z_]+)\s*\}\}`)
 
-// alertTemplate writes the places of our template as Prometheus' own.
+// alertTemplate writes the places of our template as words that stand for them:
+// Prometheus' templates cannot quote, and these are commands that are copied. The
+// summary tells what the labels are.
 func alertTemplate(s string) string {
 	return labelPlace.ReplaceAllStringFunc(strings.TrimSpace(s), func(place string) string {
-		name := labelPlace.FindStringSubmatch(place)[1]
-		if name == "host" {
-			name = "instance"
-		}
-		return "{{ $labels." + name + " }}"
+		return strings.ToUpper(labelPlace.FindStringSubmatch(place)[1])
 	})
 }
 

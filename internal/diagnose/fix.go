@@ -112,7 +112,7 @@ func (f *RuleFix) compile(known records) error {
 
 func (c *Change) compile(known records) error {
 	var err error
-	if c.text, err = parseText(c.Name); err != nil {
+	if c.text, err = parseCommand(c.Name); err != nil {
 		return err
 	}
 	if c.text.plain == "" {
@@ -184,11 +184,17 @@ func (c *Change) render(q *querier, subject, labels map[string]string) (model.Fi
 	}
 	shown := value
 	if shown == "" {
-		shown = "…"
+		shown = unknownValue
 	}
-	name, err := c.text.fill(facts{Subject: subject, Labels: labels, To: shown})
-	if err != nil && c.Kind != model.ChangePerson {
-		name, value, err = "…", "", nil // a label that this run did not give: what to change is not known
+	f := facts{Subject: subject, Labels: labels, To: shown}
+	name, err := c.text.fillAsIs(f)
+	command := c.text.command(f)
+	switch {
+	case c.Kind == model.ChangePerson:
+		name = command
+	case err != nil:
+		name, value, err = unknownValue, "", nil // a label that this run did not give: what to change is not known
+		command = name
 	}
 	typed := model.FixChange{Kind: c.Kind, Name: name, Value: value, Host: subject["host"], Subject: subject}
 	if c.at != nil {
@@ -201,49 +207,51 @@ func (c *Change) render(q *querier, subject, labels map[string]string) (model.Fi
 			typed.Value = "" // whose setting it is is not known, so there is none to change
 		}
 	}
-	if c.text.names(".To") {
-		return typed, name, err
+	if c.Kind == model.ChangePerson || c.text.names(".To") {
+		return typed, command, err
 	}
 	return typed, commandFor(c.Kind, name, shown, subject), err
 }
 
 // commandFor is what a person would type, or write into a file.
 func commandFor(kind, name, to string, subject map[string]string) string {
+	var pieces []filled
+	line := func(text string, values ...string) string {
+		for i, own := range strings.Split(text, "%") {
+			if i > 0 {
+				pieces = append(pieces, filled{values[i-1], true})
+			}
+			pieces = append(pieces, filled{text: own})
+		}
+		return quoted(pieces)
+	}
 	switch kind {
 	case model.ChangeSysctl:
-		return "sysctl -w " + name + "=" + quoteIfNeeded(to)
+		return line("sysctl -w %=%", name, to)
 	case model.ChangeNginx:
 		return name + " " + to + ";"
 	case model.ChangePHPFPM:
 		return name + " = " + to
 	case model.ChangeBacklog:
-		return "listen on " + name + " with a backlog of " + to
+		return line("listen on % with a backlog of %", name, to)
 	case model.ChangeLimit:
-		return fmt.Sprintf("prlimit --%s=%s --pid PID of each %s", name, to, subject["groupname"])
+		return line("prlimit --%=% --pid PID of each %", name, to, subject["groupname"])
 	case model.ChangeNice:
-		return fmt.Sprintf("renice -n %s -p $(pgrep -x %s)", to, name)
+		return line("renice -n % -p $(pgrep -x %)", to, name)
 	case model.ChangePolicy:
 		class := "idle"
 		if to == "0" {
 			class = "other"
 		}
-		return fmt.Sprintf("for p in $(pgrep -x %s); do chrt --all-tasks --%s --pid 0 $p; done", name, class)
+		return line("for p in $(pgrep -x %); do chrt --all-tasks --"+class+" --pid 0 $p; done", name)
 	case model.ChangeAffinity:
-		return fmt.Sprintf("taskset -acp %s PID of each %s", to, name)
+		return line("taskset -acp % PID of each %", to, name)
 	case model.ChangeQuota:
-		return fmt.Sprintf("echo %s > /sys/fs/cgroup/%s/cpu.max", quoteIfNeeded(to), strings.TrimPrefix(name, "/"))
+		return line("echo % > /sys/fs/cgroup/%/cpu.max", to, strings.TrimPrefix(name, "/"))
 	case model.ChangeTxQueue:
-		return fmt.Sprintf("ip link set dev %s txqueuelen %s", name, to)
+		return line("ip link set dev % txqueuelen %", name, to)
 	case model.ChangeRPS:
-		return fmt.Sprintf("rps_cpus of every queue of %s: CPUs %s", name, to)
+		return line("rps_cpus of every queue of %: CPUs %", name, to)
 	}
 	return name
-}
-
-// quoteIfNeeded quotes a value that has a space, for the shell.
-func quoteIfNeeded(s string) string {
-	if strings.ContainsAny(s, " \t") {
-		return `"` + s + `"`
-	}
-	return s
 }

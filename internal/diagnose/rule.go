@@ -326,7 +326,7 @@ func (c *RuleClue) compile(known records) error {
 	if c.say, err = parseText(c.Say); err != nil {
 		return fmt.Errorf("say: %w", err)
 	}
-	if c.byHand, err = parseText(c.ByHand); err != nil {
+	if c.byHand, err = parseCommand(c.ByHand); err != nil {
 		return fmt.Errorf("by_hand: %w", err)
 	}
 	return nil

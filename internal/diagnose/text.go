@@ -3,10 +3,13 @@ package diagnose
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/template"
 	"text/template/parse"
+
+	"plimsoll/internal/layout"
 )
 
 // text is a sentence or command of a rule with places to fill in.
@@ -15,6 +18,19 @@ type text struct {
 	tmpl  *template.Template // nil when plain
 	// lenient is tmpl, with "" for a label that is not there.
 	lenient *template.Template
+	pieces  []textPiece
+}
+
+// textPiece is a part of a text: the rule's own words, or a place to fill in.
+type textPiece struct {
+	own   string
+	place *template.Template // nil of the rule's own words
+}
+
+// filled is a piece of a text that was filled in.
+type filled struct {
+	text    string
+	outside bool // it came from outside, and is not the rule's own
 }
 
 // facts are what a text may name.
@@ -74,7 +90,98 @@ func parseText(s string) (*text, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &text{plain: s, tmpl: tmpl, lenient: lenient.Option("missingkey=zero")}, nil
+	t := &text{plain: s, tmpl: tmpl, lenient: lenient.Option("missingkey=zero")}
+	for _, n := range tmpl.Root.Nodes {
+		if words, ok := n.(*parse.TextNode); ok {
+			t.pieces = append(t.pieces, textPiece{own: string(words.Text)})
+			continue
+		}
+		place, err := template.New("").Option("missingkey=zero").Funcs(textFuncs).
+			AddParseTree("", &parse.Tree{Root: &parse.ListNode{NodeType: parse.NodeList, Nodes: []parse.Node{n}}})
+		if err != nil {
+			return nil, err
+		}
+		t.pieces = append(t.pieces, textPiece{place: place})
+	}
+	return t, nil
+}
+
+// parseCommand is parseText for a command: each place has to be one where a value
+// can be quoted, so that no rule's author has to think of it.
+func parseCommand(s string) (*text, error) {
+	t, err := parseText(s)
+	if err != nil {
+		return nil, err
+	}
+	var line layout.Command
+	for _, p := range t.pieces {
+		if p.place == nil {
+			line.Ours(p.own)
+		} else if !line.Fit() {
+			return nil, fmt.Errorf("%q: a value behind this cannot be quoted for a shell; no backslash or dollar right before it, and no backticks, ${ } or $(( ))", line.String())
+		} else {
+			line.Outside("x")
+		}
+	}
+	if len(t.pieces) > 0 && !line.Closed() {
+		return nil, fmt.Errorf("%q: a quote or a parenthesis is not closed, so that no value can be quoted in it", t.plain)
+	}
+	return t, nil
+}
+
+// fillPieces is fill, with what comes from outside told from the rule's own words.
+func (t *text) fillPieces(f facts) (list []filled) {
+	if t.tmpl == nil {
+		return []filled{{text: t.plain}}
+	}
+	for _, p := range t.pieces {
+		if p.place == nil {
+			list = append(list, filled{text: p.own})
+			continue
+		}
+		var value strings.Builder
+		if p.place.Execute(&value, f) != nil {
+			value.Reset()
+			value.WriteString("?") // fill says what is wrong with it
+		}
+		list = append(list, filled{value.String(), true})
+	}
+	return list
+}
+
+// command fills a command in, quoted for a shell.
+func (t *text) command(f facts) string { return quoted(t.fillPieces(f)) }
+
+// afterPgrep is a command line that ends where pgrep takes its pattern.
+var afterPgrep = regexp.MustCompile(`\bpgrep( -[a-z,-]+)* $`)
+
+// unknownValue stands in the place of a value that is not known.
+const unknownValue = "…"
+
+// quoted puts a command line together. Where pgrep takes a name, that is a
+// pattern: it is written so that it fits itself alone.
+func quoted(pieces []filled) string {
+	var line layout.Command
+	for _, p := range pieces {
+		switch {
+		case !p.outside, p.text == unknownValue:
+			line.Ours(p.text)
+		case afterPgrep.MatchString(line.String()):
+			line.Outside(patternOf(p.text))
+		default:
+			line.Outside(p.text)
+		}
+	}
+	return line.String()
+}
+
+// patternOf is the regular expression of a name, which also is no option.
+func patternOf(name string) string {
+	pattern := regexp.QuoteMeta(name)
+	if strings.HasPrefix(pattern, "-") {
+		pattern = "[-]" + pattern[1:]
+	}
+	return pattern
 }
 
 // refuseLoops allows text and values only: a sentence needs no more, and a
@@ -99,6 +206,15 @@ func (t *text) fill(f facts) (string, error) {
 	if t.tmpl == nil {
 		return t.plain, nil
 	}
+	f.Subject, f.Labels = inOneLine(f.Subject), inOneLine(f.Labels)
+	return t.fillAsIs(f)
+}
+
+// fillAsIs is fill for a program, that has to get a label's value to the byte.
+func (t *text) fillAsIs(f facts) (string, error) {
+	if t.tmpl == nil {
+		return t.plain, nil
+	}
 	var out strings.Builder
 	err := t.tmpl.Execute(&out, f)
 	if err == nil {
@@ -109,6 +225,15 @@ func (t *text) fill(f facts) (string, error) {
 		return t.plain, err
 	}
 	return out.String(), err
+}
+
+// inOneLine cleans labels for a sentence, where a line feed would begin a new one.
+func inOneLine(labels map[string]string) map[string]string {
+	out := make(map[string]string, len(labels))
+	for name, value := range labels {
+		out[name] = layout.Line(value)
+	}
+	return out
 }
 
 func formatNumber(v float64) string {

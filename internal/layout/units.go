@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Micros writes a time given in microseconds in the unit a person would use,
@@ -86,20 +85,6 @@ func Bytes(n int64) string {
 		v, i = v/1024, i+1
 	}
 	return digits3(v) + " " + names[i]
-}
-
-// Clean makes text from outside (log lines, names of processes) harmless on a
-// terminal: control characters and broken UTF-8 become "?".
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return r
-		}
-		if unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.In(r, unicode.Cf) {
-			return '?'
-		}
-		return r
-	}, s)
 }
 
 // OrDash is a number in words, or a dash where it is not known.

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -108,7 +109,7 @@ func (h *Host) openNamed(name string, own uint64) error {
 		return fmt.Errorf("look at network namespace %s: %w", path, err)
 	}
 	if st.Type != unix.NSFS_MAGIC {
-		return fmt.Errorf("%s is left over from a namespace that is gone; ip netns delete %s, then make it again: %w", path, name, fs.ErrNotExist)
+		return fmt.Errorf("%s is left over from a namespace that is gone; ip netns delete %s, then make it again: %w", path, layout.Quote(name), fs.ErrNotExist)
 	}
 	return h.openNS(path, own)
 }

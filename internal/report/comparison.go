@@ -56,8 +56,7 @@ func Comparison(w io.Writer, c model.Comparison, o TextOptions) error {
 	for _, n := range c.Notes {
 		p.item("note", n)
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }
 
 func (p *paper) changes(title string, list []model.SignalChange) {

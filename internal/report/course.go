@@ -98,7 +98,7 @@ func course(p *paper, seconds []model.Second) {
 	}
 	p.blank()
 	row := func(label string, st style, text string) {
-		p.line(0, plain, p.paint(bold, label)+strings.Repeat(" ", labelWidth-len(label))+p.paint(st, text))
+		p.put(0, p.paint(bold, label), p.paint(plain, strings.Repeat(" ", labelWidth-len(label))), p.paint(st, text))
 	}
 	row("good/s", green, s.spark(good)+"  "+peak(good))
 	row("failed/s", red, s.spark(failed)+"  "+peak(failed))

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,12 +26,16 @@ const (
 const labelWidth = 11
 
 // paper lays text out in lines of at most width columns. Only a word or a
-// command that is longer by itself sticks out.
+// command that is longer by itself sticks out. What is written may come from
+// outside: paint cleans it, and nothing gets onto the paper but through paint.
 type paper struct {
 	b     strings.Builder
 	width int
 	color bool
 }
+
+// painted is text that was cleaned, with our own escape codes around it.
+type painted string
 
 func newPaper(o TextOptions) *paper {
 	if o.Width == 0 {
@@ -38,19 +44,38 @@ func newPaper(o TextOptions) *paper {
 	return &paper{width: max(o.Width, 60), color: o.Color}
 }
 
+// print writes the paper to w.
+func (p *paper) print(w io.Writer) error {
+	if p.color {
+		return layout.Own(w, p.b.String())
+	}
+	_, err := io.WriteString(w, p.b.String())
+	return err
+}
+
 func (p *paper) blank() { p.b.WriteByte('\n') }
 
-// paint wraps s, which has been laid out already, in the style's escape codes.
-func (p *paper) paint(st style, s string) string {
+// paint cleans s, which has been laid out already, and wraps it in the style's
+// escape codes.
+func (p *paper) paint(st style, s string) painted {
+	s = layout.Line(s)
 	if !p.color || st == plain || s == "" {
-		return s
+		return painted(s)
 	}
-	return "\x1b[" + string(st) + "m" + s + "\x1b[0m"
+	return painted("\x1b[" + string(st) + "m" + s + "\x1b[0m")
 }
 
 func (p *paper) line(indent int, st style, s string) {
-	p.b.WriteString(strings.TrimRight(strings.Repeat(" ", indent)+p.paint(st, s), " "))
-	p.b.WriteByte('\n')
+	p.put(indent, p.paint(st, s))
+}
+
+// put writes a line of pieces.
+func (p *paper) put(indent int, pieces ...painted) {
+	line := strings.Repeat(" ", indent)
+	for _, s := range pieces {
+		line += string(s)
+	}
+	p.b.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
 // heading begins a section.
@@ -78,7 +103,7 @@ func (p *paper) hang(indent, column int, lead string, leadStyle style, text stri
 		p.line(indent, leadStyle, lead)
 	} else {
 		pad := strings.Repeat(" ", room-utf8.RuneCountInString(lead))
-		p.line(indent, plain, p.paint(leadStyle, lead)+pad+lines[0])
+		p.put(indent, p.paint(leadStyle, lead), p.paint(plain, pad+lines[0]))
 		lines = lines[1:]
 	}
 	for _, l := range lines {
@@ -111,6 +136,7 @@ func wrap(text string, width int) []string {
 	for _, para := range strings.Split(strings.TrimSpace(text), "\n") {
 		line, n := "", 0
 		for _, word := range words(para) {
+			word = shortened(word)
 			w := utf8.RuneCountInString(word)
 			if n > 0 && n+1+w > width {
 				lines = append(lines, line)
@@ -124,6 +150,19 @@ func wrap(text string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// longestWord is how much of a word is worth showing: a URL or a path has less,
+// and what somebody wants to flood a screen with has more.
+const longestWord = 240
+
+// shortened leaves out the middle of a word that nobody would read.
+func shortened(word string) string {
+	letters := []rune(word)
+	if len(letters) <= longestWord {
+		return word
+	}
+	return fmt.Sprintf("%s…(%s more)…%s", string(letters[:longestWord*3/4]), layout.Count(int64(len(letters)-longestWord)), string(letters[len(letters)-longestWord/4:]))
 }
 
 // units are the words that stay on the line of the number before them.
@@ -165,36 +204,27 @@ func breakCommand(s string, width int) []string {
 // lastBreak returns the byte offset of the last blank outside quotes within the
 // first width columns of s, else of the first one after them, else -1.
 func lastBreak(s string, width int) int {
-	var quote rune
-	cut, col, begun := -1, 0, false
-	for i, r := range s {
+	indent := len(s) - len(strings.TrimLeft(s, " "))
+	cut := -1
+	for _, i := range layout.Breaks(s) {
 		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-		case r == '\'' || r == '"':
-			quote = r
-		case r == '#' && cut == i-1:
+		case i < indent:
+		case cut >= 0 && utf8.RuneCountInString(s[:i]) > width:
+			return cut
+		case strings.HasPrefix(s[i+1:], "#"):
 			return -1 // a comment cannot be continued
-		case r == ' ' && begun && s[i-1] != '\\':
-			if col > width && cut >= 0 {
-				return cut
-			}
+		default:
 			cut = i
 		}
-		begun = begun || r != ' '
-		if col++; col > width && cut >= 0 {
-			return cut
-		}
 	}
-	return -1
+	return cut
 }
 
 // bullet is an item whose text begins with a mark; an empty label continues the list.
 func (p *paper) bullet(label, mark, text string) {
 	pad := strings.Repeat(" ", labelWidth-utf8.RuneCountInString(label))
 	lines := wrap(layout.Clean(text), p.width-labelWidth-len(mark))
-	p.line(0, plain, p.paint(bold, label)+pad+mark+lines[0])
+	p.put(0, p.paint(bold, label), p.paint(plain, pad+mark+lines[0]))
 	for _, l := range lines[1:] {
 		p.line(labelWidth+len(mark), plain, l)
 	}

@@ -170,9 +170,9 @@ func foot(p *paper, r model.Report) {
 		p.item("note", n)
 	}
 	p.item("run", r.Dir)
-	p.item("again", "plimsoll diagnose "+r.Dir)
+	p.item("again", "plimsoll diagnose "+layout.Quote(r.Dir))
 	if r.Tracing != nil && len(r.Tracing.Profiles) > 0 {
-		p.item("stacks", "plimsoll flame "+r.Dir+" ("+strings.Join(r.Tracing.Profiles, ", ")+")")
+		p.item("stacks", "plimsoll flame "+layout.Quote(r.Dir)+" ("+strings.Join(r.Tracing.Profiles, ", ")+")")
 	}
 }
 
@@ -184,12 +184,12 @@ func remoteFoot(p *paper, r model.Report) {
 	for _, n := range r.Notes {
 		p.item("note", n)
 	}
-	again := "plimsoll diagnose --prometheus " + far.URL + " --at " + moment(far.At) + " --window " + span(far.Window)
+	again := "plimsoll diagnose --prometheus " + layout.Quote(far.URL) + " --at " + moment(far.At) + " --window " + span(far.Window)
 	if far.Baseline > 0 {
 		again += " --baseline " + span(far.Baseline)
 	}
 	for _, m := range far.Match {
-		again += " --match '" + m + "'"
+		again += " --match " + layout.Quote(m)
 	}
 	p.item("again", again)
 }
@@ -243,6 +243,5 @@ func LoadText(w io.Writer, version string, plan model.LoadPlan, l model.Load, o 
 	p.item("plimsoll", strings.TrimSpace(r.Version+" "+target(r.Plan)))
 	p.item("offered", offered(r))
 	load(p, l)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }

@@ -25,8 +25,7 @@ func Sweep(w io.Writer, s model.Sweep, o TextOptions) error {
 	if s.Restored {
 		p.para(0, plain, "What was set before is set again.")
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }
 
 // chart draws one measure: a line for each point, from 0 to the largest value.

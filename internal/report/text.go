@@ -59,8 +59,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 		notSeen(p, r)
 	}
 	foot(p, r)
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }
 
 // answerStyles says how each answer stands out.

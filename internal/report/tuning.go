@@ -30,8 +30,7 @@ func TuneStep(w io.Writer, s model.TuneStep, o TextOptions) error {
 		tuneFix(p, *s.Fix)
 	}
 	p.blank()
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }
 
 // TuneJudged writes what became, at the end, of a step's change that was on trial.
@@ -43,8 +42,7 @@ func TuneJudged(w io.Writer, s model.TuneStep, o TextOptions) error {
 	}
 	p.hang(0, labelWidth, string(s.Fix.Outcome), outcomeStyles[s.Fix.Outcome], s.Fix.Sentence)
 	p.blank()
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }
 
 func loadLine(s model.TuneStep) string {
@@ -165,8 +163,7 @@ func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 			p.hang(0, 2, "-", plain, x)
 		}
 	}
-	_, err := io.WriteString(w, p.b.String())
-	return err
+	return p.print(w)
 }
 
 // rowIndent is where the text beneath a row of the table begins.

@@ -19,10 +19,10 @@ internal/model:
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record
 internal/load:           internal/model
-internal/probe:          internal/model
-internal/change:         internal/probe
+internal/probe:          internal/layout internal/model
+internal/change:         internal/layout internal/probe
 internal/trace:          internal/model internal/layout
-internal/diagnose:       internal/model internal/record rules
+internal/diagnose:       internal/layout internal/model internal/record rules
 internal/remote:         internal/model internal/record
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record

@@ -1,0 +1,130 @@
+package layout
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Clean makes text from outside (log lines, names of processes) harmless on a
+// terminal, and shows what it took out: control characters and what steers the
+// direction or hides are written as JSON would escape them (ESC is \u001b), so
+// that a document stays a document, and broken UTF-8 becomes U+FFFD. Line feeds
+// and tabs stay.
+func Clean(s string) string { return clean(s, "\n\t") }
+
+// Line is Clean for what has to stay within one line: line feeds and tabs are
+// written as \n and \t.
+func Line(s string) string { return clean(s, "") }
+
+func clean(s, stays string) string {
+	for i, r := range s { // nearly always nothing has to be done
+		if harmful(r, stays) || r == utf8.RuneError {
+			return s[:i] + cleaned(s[i:], stays)
+		}
+	}
+	return s
+}
+
+func cleaned(s, stays string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !harmful(r, stays):
+			b.WriteRune(r) // a byte that is no UTF-8 is U+FFFD here
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// harmful says whether a rune does something to a terminal instead of showing.
+func harmful(r rune, stays string) bool {
+	if r >= ' ' && r < 0x7f {
+		return false
+	}
+	return (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) && !strings.ContainsRune(stays, r)
+}
+
+// Writer cleans all that is written to it (see Clean), but for what Own says is
+// ours. It is safe for concurrent use.
+type Writer struct {
+	mu   sync.Mutex
+	out  io.Writer
+	held []byte // the beginning of a rune whose end comes with the next Write
+}
+
+// NewWriter returns a Writer before out.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+
+// Write cleans p and passes it on.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := p
+	if len(w.held) > 0 {
+		text = append(w.held, p...)
+	}
+	whole := len(text) - unfinished(text)
+	w.held = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(w.out, Clean(string(text[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// unfinished is how many bytes at the end may be the beginning of a rune.
+func unfinished(p []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(p); n++ {
+		if tail := p[len(p)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// own passes text on as it is.
+func (w *Writer) own(text string) error {
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, err := io.WriteString(w.out, text)
+	return err
+}
+
+// Flush writes what was held back, since the rest of it may have come.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := w.held
+	w.held = nil
+	_, err := io.WriteString(w.out, Clean(string(held)))
+	return err
+}
+
+// Own writes text that has escapes of ours in it, such as colours, and nothing
+// from outside that was not cleaned: a Writer passes it on as it is.
+func Own(w io.Writer, text string) error {
+	if cleaning, ok := w.(*Writer); ok {
+		return cleaning.own(text)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
