@@ -30,7 +30,7 @@ func stackReader(w *world) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			// So that it has a name of its own in ps, top and our own process table.
 			_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-stacks"), 0)
-			return deepcpu.Serve(w.stdin, w.stdout)
+			return deepcpu.Serve(w.stdin, w.commandOut)
 		}}
 }
 

@@ -36,7 +36,7 @@ func loadEngine(w *world) *cobra.Command {
 			// So that the generator has a name of its own in ps, top and our own
 			// process table. Without it the load is the same.
 			_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-load"), 0)
-			return driveLoad(c.Context(), w.stdin, w.stdout)
+			return driveLoad(c.Context(), w.stdin, w.commandOut)
 		}}
 }
 

@@ -123,7 +123,7 @@ func labOptions(w *world, ids, mends []string) (lab.Options, error) {
 // talk is where the driven binary's own talk goes: to a person who looks on.
 func talk(w *world) io.Writer {
 	if w.stderrTTY {
-		return w.stderr
+		return w.commandErr // it is this same program, which cleans
 	}
 	return nil
 }

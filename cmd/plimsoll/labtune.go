@@ -110,9 +110,9 @@ func (f *labTuneFlags) cases(c *cobra.Command, args []string) ([]string, error) 
 
 // one tunes a case, and shows the walk.
 func (f *labTuneFlags) one(ctx context.Context, w *world, id string, opt lab.Options, asJSON bool) error {
-	show := w.stdout
+	show := w.commandOut // it is this same program, which cleans
 	if asJSON {
-		show = w.stderr
+		show = w.commandErr
 	}
 	r, err := theLab().Tune(ctx, id, opt, f.twin, show)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/layout"
 )
 
 func main() {
@@ -33,18 +35,22 @@ type world struct {
 	args           []string // without the program's own name
 	env            func(string) string
 	stdin          io.Reader
-	stdout, stderr io.Writer
-	stdoutTTY      bool
-	stderrTTY      bool
-	width          int    // columns of the terminal; 0 when there is none
-	etc            string // the site's own files
-	executable     string // path of this binary, to start the load engine from
+	stdout, stderr io.Writer // they clean what is written; see layout.Writer
+	// commandOut and commandErr are the same uncleaned: for a command of the
+	// user's own, and for what one process of ours tells another.
+	commandOut, commandErr io.Writer
+	stdoutTTY              bool
+	stderrTTY              bool
+	width                  int    // columns of the terminal; 0 when there is none
+	etc                    string // the site's own files
+	executable             string // path of this binary, to start the load engine from
 }
 
 func theWorld() *world {
 	w := &world{
 		args: os.Args[1:], env: os.Getenv,
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		stdin: os.Stdin, stdout: layout.NewWriter(os.Stdout), stderr: layout.NewWriter(os.Stderr),
+		commandOut: os.Stdout, commandErr: os.Stderr,
 		stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
 		etc: "/etc/plimsoll", executable: "/proc/self/exe",
 	}
@@ -73,7 +79,10 @@ func run(ctx context.Context, w *world) int {
 	if code, quiet := passedOn(err); quiet {
 		return code
 	}
-	// The load engine's process put the name before its last words already.
-	fmt.Fprintln(w.stderr, "plimsoll:", strings.TrimPrefix(err.Error(), "plimsoll: "))
+	// The load engine's process put the name before its last words already. A
+	// second line is indented: what stands in it may be from outside, and is not
+	// to look like a message of its own.
+	text := strings.TrimPrefix(err.Error(), "plimsoll: ")
+	fmt.Fprintln(w.stderr, "plimsoll:", layout.Indent(strings.TrimRight(text, "\n"), "  "))
 	return codeOf(err)
 }

@@ -31,15 +31,19 @@ func (l *progressLine) show(p session.Progress) {
 // say draws a text in place of what was drawn before.
 func (l *progressLine) say(text string) {
 	l.drawn = true
-	fmt.Fprintf(l.out, "\r\x1b[K%s", text)
+	l.clear()
+	fmt.Fprint(l.out, text)
 }
 
 // end takes the line away.
 func (l *progressLine) end() {
 	if l != nil && l.drawn {
-		fmt.Fprint(l.out, "\r\x1b[K")
+		l.clear()
 	}
 }
+
+// clear takes back what was drawn; that nobody can see it ends no session.
+func (l *progressLine) clear() { _ = layout.Own(l.out, "\r\x1b[K") }
 
 func progressText(p session.Progress) string {
 	text := fmt.Sprintf("%-8s %3.0f", p.Window, p.Elapsed.Seconds())

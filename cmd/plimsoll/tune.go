@@ -166,9 +166,9 @@ func (f *tuneFlags) checkCommand(c *cobra.Command) error {
 // driver makes what drives the load: Plimsoll's own, or a command.
 func (f *tuneFlags) driver(c *cobra.Command, w *world, args []string, asJSON bool) (*driver, error) {
 	if c.ArgsLenAtDash() == 0 {
-		std := session.WatchIO{Stdout: w.stdout, Stderr: w.stderr}
+		std := session.WatchIO{Stdout: w.commandOut, Stderr: w.commandErr}
 		if asJSON {
-			std.Stdout = w.stderr
+			std.Stdout = w.commandErr
 		}
 		return commandDriver(c, w, &f.watch, args, std)
 	}
@@ -403,7 +403,8 @@ func printStatus(w *world, dir string, asJSON bool) error {
 		if e.State == change.Pending {
 			to += " (not known to be whole)"
 		}
-		rows = append(rows, []string{strconv.Itoa(e.ID), e.Time.Local().Format("2006-01-02 15:04:05"), e.Host, tune.What(e.Change), orDash(e.Old), to})
+		rows = append(rows, []string{strconv.Itoa(e.ID), e.Time.Local().Format("2006-01-02 15:04:05"),
+			layout.Line(e.Host), layout.Line(tune.What(e.Change)), layout.Line(orDash(e.Old)), layout.Line(to)})
 	}
 	layout.Table(w.stdout, rows)
 	fmt.Fprintf(w.stdout, "\nplimsoll undo --all takes %s back, plimsoll undo ID one of them.\n", map[bool]string{true: "it", false: "them"}[len(standing) == 1])

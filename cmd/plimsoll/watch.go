@@ -48,9 +48,9 @@ func watchCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		std := session.WatchIO{Stdin: w.stdin, Stdout: w.stdout, Stderr: w.stderr}
+		std := session.WatchIO{Stdin: w.stdin, Stdout: w.commandOut, Stderr: w.commandErr}
 		if *asJSON {
-			std.Stdout = w.stderr
+			std.Stdout = w.commandErr
 		}
 		end := func() {}
 		if len(args) == 0 { // a command has the terminal for itself

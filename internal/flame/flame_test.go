@@ -52,7 +52,7 @@ func TestText(t *testing.T) {
   80.0 %    main > execute_ex > busy
   60.0 %      sqrt
   19.5 %  nginx
-  19.5 %    main > epoll?[2J
+  19.5 %    main > epoll\u001b[2J
 `
 	if d := cmp.Diff(want, tr.Text(80)); d != "" {
 		t.Errorf("-want +got\n%s", d)

@@ -63,7 +63,7 @@ func (t *Tree) lines(b *strings.Builder, n *Node, all float64, depth, columns in
 	}
 	indent := strings.Repeat(" ", 2*min(depth, deepest))
 	pad := strings.Repeat(" ", utf8.RuneCountInString(label)+2) + indent
-	text := layout.Clean(strings.Join(names, " > "))
+	text := layout.Line(strings.Join(names, " > "))
 	fmt.Fprintf(b, "%s  %s%s\n", label, indent, layout.Indent(layout.Wrap(text, columns-len(pad)-2), pad+"  "))
 	for _, c := range n.Children {
 		t.lines(b, c, all, depth+1, columns)

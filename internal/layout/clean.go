@@ -100,7 +100,7 @@ func unfinished(p []byte) int {
 
 // own passes text on as it is.
 func (w *Writer) own(text string) error {
-	if err := w.Flush(); err != nil {
+	if err := w.flush(); err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -109,8 +109,8 @@ func (w *Writer) own(text string) error {
 	return err
 }
 
-// Flush writes what was held back, since the rest of it may have come.
-func (w *Writer) Flush() error {
+// flush writes what was held back, since the rest of it may have come.
+func (w *Writer) flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	held := w.held

@@ -63,7 +63,7 @@ func TestWriterKeepsRunesThatComeInPieces(t *testing.T) {
 	}
 	out.Reset()
 	w.Write([]byte("x\xe4\xb8"))
-	if err := w.Flush(); err != nil || out.String() != "x\ufffd\ufffd" {
+	if err := w.flush(); err != nil || out.String() != "x\ufffd\ufffd" {
 		t.Errorf("the end of a broken rune: %q, %v", out.String(), err)
 	}
 }
@@ -96,7 +96,7 @@ func FuzzClean(f *testing.F) {
 		w := NewWriter(&out)
 		w.Write([]byte(s[:len(s)/2]))
 		w.Write([]byte(s[len(s)/2:]))
-		if err := w.Flush(); err != nil || out.String() != Clean(s) {
+		if err := w.flush(); err != nil || out.String() != Clean(s) {
 			t.Fatalf("%q in two pieces gave %q, in one %q", s, out.String(), Clean(s))
 		}
 	})

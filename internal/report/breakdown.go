@@ -128,8 +128,8 @@ func (w *waterfall) row(part model.BreakdownPart, depth int, start float64) {
 		took = "~" + took
 		w.estimates = true
 	}
-	text := cut(strings.Repeat("  ", depth)+layout.Clean(part.Text), partColumns-1)
-	where := cut(layout.Clean(strings.TrimSpace(part.Host+" "+part.Process)), whereColumns)
+	text := cut(strings.Repeat("  ", depth)+layout.Line(part.Text), partColumns-1)
+	where := cut(layout.Line(strings.TrimSpace(part.Host+" "+part.Process)), whereColumns)
 	w.line(0, plain, padded(text, partColumns)+
 		before(took, timeColumns)+before(percent(seconds/w.mean), shareColumns)+"  "+
 		padded(bar(start/w.mean, seconds/w.mean, w.bar), w.bar)+"  "+where)

@@ -70,7 +70,7 @@ func (p *paper) changes(title string, list []model.SignalChange) {
 			p.line(0, plain, fmt.Sprintf("and %d more (--json lists them)", len(list)-i))
 			break
 		}
-		p.line(0, plain, layout.Clean(c.Series))
+		p.line(0, plain, layout.Line(c.Series))
 		p.line(4, plain, fmt.Sprintf("%s → %s", plainNumber(c.A), plainNumber(c.B)))
 	}
 }

@@ -34,7 +34,7 @@ func (p *paper) chart(s model.Sweep, title string, amount func(float64) string, 
 	widest, most := 0, 0.0
 	var labels []string
 	for _, x := range s.Points {
-		label := layout.Clean(strings.Join(x.Settings, " "))
+		label := layout.Line(strings.Join(x.Settings, " "))
 		labels = append(labels, label)
 		widest = max(widest, len(label))
 		most = max(most, of(x).High)

@@ -148,7 +148,7 @@ func loadPart(l model.LoadPart, what string) string {
 	text := fmt.Sprintf("%.2f threads %s", *l.Threads, what)
 	var groups []string
 	for _, g := range l.Groups {
-		groups = append(groups, layout.Clean(g.Name)+" "+percent(g.Share))
+		groups = append(groups, layout.Line(g.Name)+" "+percent(g.Share))
 	}
 	if len(groups) == 0 {
 		return text

@@ -143,7 +143,7 @@ func (s Seen) Text(columns int) string {
 	}
 	rows := [][]string{{"process", "of all CPUs", "user", "kernel", "processes"}}
 	for _, g := range s.Groups[:min(len(s.Groups), shownGroups)] {
-		rows = append(rows, []string{layout.Clean(g.Name), s.share(g.all()), s.share(g.User), s.share(g.Kernel), trace.Number(uint64(g.Processes))})
+		rows = append(rows, []string{layout.Line(g.Name), s.share(g.all()), s.share(g.User), s.share(g.Kernel), trace.Number(uint64(g.Processes))})
 	}
 	b.WriteString("\n")
 	layout.Table(&b, rows)
@@ -162,9 +162,9 @@ func (s Seen) Text(columns int) string {
 func (s Seen) functionsText(columns int) string {
 	var b strings.Builder
 	for _, g := range s.Groups[:min(len(s.Groups), detailedGroups)] {
-		fmt.Fprintf(&b, "\nFunctions of %s\n", layout.Clean(g.Name))
+		fmt.Fprintf(&b, "\nFunctions of %s\n", layout.Line(g.Name))
 		for _, f := range g.Functions[:min(len(g.Functions), shownFunctions)] {
-			name := layout.Wrap(layout.Clean(f.Name), max(20, columns-10))
+			name := layout.Wrap(layout.Line(f.Name), max(20, columns-10))
 			fmt.Fprintf(&b, "%6.1f %%  %s\n", 100*float64(f.Samples)/float64(g.all()), layout.Indent(name, strings.Repeat(" ", 10)))
 		}
 	}

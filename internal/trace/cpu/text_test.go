@@ -30,16 +30,16 @@ func TestCPUText(t *testing.T) {
 	want := `10 s on 2 CPUs: 1,050 samples: the CPUs were busy for 53 % of the time, 50 % in
 user mode and 3.03 % in the kernel.
 
-process  of all CPUs  user  kernel  processes
-php-fpm  50.5 %       50 %  0.51 %  5
-dd?      2.53 %       0 %   2.53 %  1
+process   of all CPUs  user  kernel  processes
+php-fpm   50.5 %       50 %  0.51 %  5
+dd\u001b  2.53 %       0 %   2.53 %  1
 
 Functions of php-fpm
   70.0 %  php:sqrt in busy /srv/x.php:12
   29.0 %  php:busy /srv/x.php:12
    1.0 %  vfs_read
 
-Functions of dd?
+Functions of dd\u001b
  100.0 %  vfs_read
 
 How it came there, as shares of all samples

@@ -133,7 +133,7 @@ func TestReport(t *testing.T) {
   9.9 %    do_epoll_wait
   0.1 %    [unknown]
 
-  0.1 %  e?vil
+  0.1 %  e\u001bvil
   0.1 %    do_epoll_wait
 
 note: 3 events were lost (buffer)

@@ -133,7 +133,7 @@ func (s *Summary) Text(columns int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s of CPU time sampled, of %s used\n", trace.Watched(s.Elapsed, s.CPUs), trace.Span(s.CPU), trace.Span(s.Used))
 	for _, g := range s.Groups[:min(len(s.Groups), maxGroups)] {
-		fmt.Fprintf(&b, "\n%s  %s\n", s.share(g.CPU), cutTo(layout.Clean(g.Name), columns-9))
+		fmt.Fprintf(&b, "\n%s  %s\n", s.share(g.CPU), cutTo(layout.Line(g.Name), columns-9))
 		for i, f := range g.Functions {
 			if i >= minFunctions && f.CPU*100 < s.CPU {
 				break // less than one in a hundred of everything
@@ -167,7 +167,7 @@ func (s *Summary) share(d time.Duration) string {
 // text is the function and where it is: the file's last part, where there is no
 // room for more.
 func (f Function) text(columns int) string {
-	name := layout.Clean(f.Name)
+	name := layout.Line(f.Name)
 	if f.File == "" {
 		return cutTo(name, columns)
 	}
@@ -175,7 +175,7 @@ func (f Function) text(columns int) string {
 		if f.Line > 0 {
 			file += ":" + strconv.FormatInt(f.Line, 10)
 		}
-		return name + "  " + layout.Clean(file)
+		return name + "  " + layout.Line(file)
 	}
 	if long := at(f.File); len([]rune(long)) <= columns {
 		return long

@@ -70,14 +70,14 @@ func (s Seen) devicesText() string {
 	var rows [][]string
 	for _, d := range s.Devices {
 		for _, o := range d.Operations {
-			rows = append(rows, []string{layout.Clean(d.Name), o.Name, trace.PerSecond(o.Requests, s.Elapsed), perSecond(o.Bytes, s.Elapsed),
+			rows = append(rows, []string{layout.Line(d.Name), o.Name, trace.PerSecond(o.Requests, s.Elapsed), perSecond(o.Bytes, s.Elapsed),
 				layout.Rate(o.Time.Seconds() / s.Elapsed.Seconds()), trace.Mean(o.Queue, o.Queued), trace.Mean(o.Time, o.Requests), o.Times.Under(0.5), o.Times.Under(0.99)})
 		}
 	}
 	text := table("", []string{"device", "", "requests/s", "bytes/s", "depth", "queue", "took", "50 % <", "99 % <"}, rows, len(rows))
 	if len(s.Devices) > 0 && len(s.Devices[0].Operations) > 0 {
 		d, o := s.Devices[0], s.Devices[0].Operations[0]
-		text += o.Times.Bars(fmt.Sprintf("How long %s took for a %s", layout.Clean(d.Name), o.Name))
+		text += o.Times.Bars(fmt.Sprintf("How long %s took for a %s", layout.Line(d.Name), o.Name))
 	}
 	return text
 }
@@ -89,7 +89,7 @@ func (s Seen) processesText() string {
 		if p.Operation != "read" && p.Operation != "write" {
 			path = "" // it has no data that could go through the page cache
 		}
-		rows = append(rows, []string{layout.Clean(p.Name), layout.Clean(p.Device), p.Operation, path, trace.PerSecond(p.Requests, s.Elapsed),
+		rows = append(rows, []string{layout.Line(p.Name), layout.Line(p.Device), p.Operation, path, trace.PerSecond(p.Requests, s.Elapsed),
 			perSecond(p.Bytes, s.Elapsed), layout.Rate(p.Time.Seconds() / s.Elapsed.Seconds()), trace.Mean(p.Time, p.Completed)})
 	}
 	return table("", []string{"process", "device", "", "", "I/O/s", "bytes/s", "at once", "took"}, rows, len(rows))
@@ -102,7 +102,7 @@ func (s Seen) filesText(columns int) string {
 	files := s.Files[:min(len(s.Files), shown)]
 	rows := [][]string{head}
 	for _, f := range files {
-		rows = append(rows, []string{layout.Clean(f.Name), layout.Clean(f.Syscall), how(f.Direct), trace.PerSecond(f.Requests, s.Elapsed)})
+		rows = append(rows, []string{layout.Line(f.Name), layout.Line(f.Syscall), how(f.Direct), trace.PerSecond(f.Requests, s.Elapsed)})
 	}
 	room := columns
 	for column := range head[:len(head)-1] {
@@ -113,7 +113,7 @@ func (s Seen) filesText(columns int) string {
 		room -= widest + 2
 	}
 	for i, f := range files {
-		rows[i+1] = append(rows[i+1], tail(layout.Clean(f.File), max(room, 20)))
+		rows[i+1] = append(rows[i+1], tail(layout.Line(f.File), max(room, 20)))
 	}
 	return table("", head, rows[1:], len(s.Files))
 }
@@ -130,7 +130,7 @@ func tail(text string, room int) string {
 func (s Seen) syncsText() string {
 	var rows [][]string
 	for _, y := range s.Syncs {
-		rows = append(rows, []string{layout.Clean(y.Name), trace.PerSecond(y.Count, s.Elapsed), layout.Rate(y.Time.Seconds() / s.Elapsed.Seconds()),
+		rows = append(rows, []string{layout.Line(y.Name), trace.PerSecond(y.Count, s.Elapsed), layout.Rate(y.Time.Seconds() / s.Elapsed.Seconds()),
 			trace.Mean(y.Time, y.Count), y.Times.Under(0.5), y.Times.Under(0.99)})
 	}
 	return table("Who waits until data is on the disk (fsync and the like, on ext4)\n", []string{"process", "syncs/s", "at once", "took", "50 % <", "99 % <"}, rows, len(rows))

@@ -161,7 +161,7 @@ func chainText(title string, g Group, elapsed time.Duration, cpus, columns int) 
 	var b strings.Builder
 	line := func(indent int, text string) {
 		pad := strings.Repeat(" ", indent)
-		b.WriteString(pad + layout.Indent(layout.Wrap(layout.Clean(text), columns-indent), pad) + "\n")
+		b.WriteString(pad + layout.Indent(layout.Wrap(layout.Line(text), columns-indent), pad) + "\n")
 	}
 	b.WriteString("\n")
 	line(0, title+": "+strings.Join(parts, ", "))

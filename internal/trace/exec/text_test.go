@@ -32,7 +32,7 @@ starts/s  ▇██  94 at most
 
 php-fpm → sh → stress: 87 starts/s, 78 % of the CPU, all fail with exit 1
     lived 20 ms on average, used 17.8 ms of CPU each; 4.1 ms █▄ 16.4 ms
-    first: pid 42: stress --cpu 1?[2J …
+    first: pid 42: stress --cpu 1\u001b[2J …
 
 cron → sh: 1 fork without exec, 2 end well, 1 are killed by SIGKILL
     lived 0 µs on average

@@ -204,7 +204,7 @@ func (s Seen) Text(columns int) string {
 	}
 	b.WriteString(s.idle())
 	if s.Nameless != "" {
-		b.WriteString("\nnote: " + layout.Indent(layout.Wrap(layout.Clean(s.Nameless), columns-6), "      ") + "\n")
+		b.WriteString("\nnote: " + layout.Indent(layout.Wrap(layout.Line(s.Nameless), columns-6), "      ") + "\n")
 	}
 	return b.String() + trace.LostText(s.Lost, columns)
 }
@@ -219,7 +219,7 @@ func (s Seen) group(g Group, columns int) string {
 	var b strings.Builder
 	line := func(indent int, text string) {
 		pad := strings.Repeat(" ", indent)
-		b.WriteString(strings.Repeat(" ", indent/2) + layout.Indent(layout.Wrap(layout.Clean(text), max(20, columns-indent)), pad) + "\n")
+		b.WriteString(strings.Repeat(" ", indent/2) + layout.Indent(layout.Wrap(layout.Line(text), max(20, columns-indent)), pad) + "\n")
 	}
 	who := g.Name
 	switch n := len(g.PIDs); {
@@ -275,7 +275,7 @@ func (s Seen) idle() string {
 	})
 	rows := [][]string{{"process", "waits for", "threads"}}
 	for _, key := range keys[:min(len(keys), shownIdle)] {
-		rows = append(rows, []string{layout.Clean(key[0]), key[1], s.threads(sums[key])})
+		rows = append(rows, []string{layout.Line(key[0]), key[1], s.threads(sums[key])})
 	}
 	var b strings.Builder
 	b.WriteString("\nIdle, or asleep on purpose\n")

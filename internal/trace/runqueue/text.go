@@ -66,10 +66,10 @@ func (s Seen) Text(columns int) string {
 func (s Seen) named(g Group) string {
 	for _, other := range s.Groups {
 		if other.Name == g.Name && other.NetNS != g.NetNS {
-			return fmt.Sprintf("%s (netns %d)", layout.Clean(g.Name), g.NetNS)
+			return fmt.Sprintf("%s (netns %d)", layout.Line(g.Name), g.NetNS)
 		}
 	}
-	return layout.Clean(g.Name)
+	return layout.Line(g.Name)
 }
 
 func pairsText(s Seen) string {
@@ -80,7 +80,7 @@ func pairsText(s Seen) string {
 	b.WriteString("\nWho takes the CPU from whom\n")
 	var rows [][]string
 	for _, p := range s.Pairs[:min(len(s.Pairs), shownPairs)] {
-		rows = append(rows, []string{" ", layout.Clean(p.By), "takes it from", layout.Clean(p.Victim), trace.PerSecond(p.Count, s.Elapsed) + "/s"})
+		rows = append(rows, []string{" ", layout.Line(p.By), "takes it from", layout.Line(p.Victim), trace.PerSecond(p.Count, s.Elapsed) + "/s"})
 	}
 	layout.Table(&b, rows)
 	return b.String()

@@ -73,7 +73,7 @@ func (s Seen) table(b *strings.Builder, what string, list []Slot, shown int) {
 	b.WriteString("\n")
 	rows := [][]string{{what, "cpu", "of that CPU", "runs/s", "mean"}}
 	for _, slot := range list[:min(len(list), shown)] {
-		rows = append(rows, []string{layout.Clean(slot.Kind), strconv.Itoa(slot.CPU), s.share(slot.Took, 1),
+		rows = append(rows, []string{layout.Line(slot.Kind), strconv.Itoa(slot.CPU), s.share(slot.Took, 1),
 			trace.PerSecond(slot.Runs, s.Elapsed), trace.Mean(slot.Took, slot.Runs)})
 	}
 	layout.Table(b, rows)

@@ -207,14 +207,14 @@ func (t *tree) children(n *node, depth int) {
 func (t *tree) line(n *node, depth int) {
 	indent := strings.Repeat(" ", 10+2*min(depth, deepest))
 	head := fmt.Sprintf("%6.1f %%  %s", 100*float64(n.value)/float64(t.all), indent[10:])
-	names := layout.Clean(n.name)
+	names := layout.Line(n.name)
 	for depth > 0 && len(n.children) == 1 {
 		next := only(n)
 		if next.value != n.value {
 			break
 		}
 		n = next
-		names += " > " + layout.Clean(n.name)
+		names += " > " + layout.Line(n.name)
 	}
 	text := layout.Wrap(names, max(20, t.columns-utf8.RuneCountInString(head)))
 	t.text.WriteString(head + layout.Indent(text, indent) + "\n")

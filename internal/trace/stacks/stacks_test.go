@@ -98,7 +98,7 @@ func TestTree(t *testing.T) {
   49.0 %  php-fpm
   49.0 %    php:busy
             /srv/x.php:12
-   1.0 %  a;b c
+   1.0 %  a;b\nc
 `
 	if d := cmp.Diff(want, Tree(made(), 1, 20, 30)); d != "" {
 		t.Errorf("-want +got\n%s", d)

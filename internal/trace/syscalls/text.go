@@ -64,7 +64,7 @@ func groupText(g Group, elapsed time.Duration, columns int, withNetns bool) stri
 	if withNetns {
 		where = fmt.Sprintf(" (network namespace %d)", g.Netns)
 	}
-	title := fmt.Sprintf("%s%s: %s, %s in them", layout.Clean(g.Name), where, trace.Often(g.Count, elapsed, "call"), span(g.Time))
+	title := fmt.Sprintf("%s%s: %s, %s in them", layout.Line(g.Name), where, trace.Often(g.Count, elapsed, "call"), span(g.Time))
 	b.WriteString(layout.Wrap(title, columns) + "\n")
 	rows := [][]string{{"    %", "time", "mean", "50 % <", "99 % <", "calls", "errors", "syscall"}}
 	for _, c := range g.Calls[:min(len(g.Calls), shownCalls)] {

@@ -86,7 +86,7 @@ func (s Seen) whose(of func(*Group) time.Duration) string {
 	slices.SortStableFunc(list, func(a, b *Group) int { return cmp.Compare(of(b), of(a)) })
 	var parts []string
 	for _, g := range list[:min(len(list), 3)] {
-		parts = append(parts, layout.Clean(g.Name)+" "+s.mean(of(g)))
+		parts = append(parts, layout.Line(g.Name)+" "+s.mean(of(g)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -138,7 +138,7 @@ func (s Seen) named(n int, of func(int) (string, uint32)) []string {
 	list := make([]string, n)
 	for i := range n {
 		name, netns := of(i)
-		list[i] = layout.Clean(name)
+		list[i] = layout.Line(name)
 		if several[name] {
 			list[i] += fmt.Sprintf(" (netns %d)", netns)
 		}
@@ -157,10 +157,10 @@ func (s Seen) waitsText(b *strings.Builder, columns int) {
 			call = "in no system call"
 		}
 		text := fmt.Sprintf("%s: %s on average, %s, in %s; pid %d", w.Name, s.mean(w.Time), call, w.Function, w.PID)
-		b.WriteString("  " + layout.Indent(layout.Wrap(layout.Clean(text), columns-2), "  ") + "\n")
+		b.WriteString("  " + layout.Indent(layout.Wrap(layout.Line(text), columns-2), "  ") + "\n")
 		if len(w.Stack) > 0 {
 			stack := strings.Join(w.Stack[:min(len(w.Stack), shownFrames)], " < ")
-			b.WriteString("      " + layout.Indent(layout.Wrap(layout.Clean(stack), columns-6), "      ") + "\n")
+			b.WriteString("      " + layout.Indent(layout.Wrap(layout.Line(stack), columns-6), "      ") + "\n")
 		}
 	}
 	if more := len(s.Waits) - shownWaits; more > 0 {
@@ -176,7 +176,7 @@ func (s Seen) threadsText(b *strings.Builder) {
 	rows := [][]string{{"process", "thread", "own/s", "forced/s"}}
 	names := s.named(len(s.Threads), func(i int) (string, uint32) { return s.Threads[i].Name, s.Threads[i].NetNS })
 	for i, t := range s.Threads[:min(len(s.Threads), shownThreads)] {
-		thread := layout.Clean(t.Thread)
+		thread := layout.Line(t.Thread)
 		if t.Role == "main" {
 			thread += " (main)"
 		}
@@ -196,6 +196,6 @@ func (s Seen) parentsText(b *strings.Builder, columns int) {
 			children = "1 child"
 		}
 		text := fmt.Sprintf("%s (pid %d) does not reap %s, oldest at least %s", p.Name, p.PID, children, trace.Span(p.Oldest))
-		b.WriteString("  " + layout.Indent(layout.Wrap(layout.Clean(text), columns-2), "  ") + "\n")
+		b.WriteString("  " + layout.Indent(layout.Wrap(layout.Line(text), columns-2), "  ") + "\n")
 	}
 }

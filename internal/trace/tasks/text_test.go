@@ -52,7 +52,7 @@ sysbench  sysbench (main)  1        0
 
 Zombies
   python3 (pid 77) does not reap 431 children, oldest at least 3 min
-  a?[2Jb (pid 78) does not reap 1 child, oldest at least 1 s
+  a\u001b[2Jb (pid 78) does not reap 1 child, oldest at least 1 s
 
 note: 2 events were lost (waits)
 `

@@ -87,7 +87,7 @@ func (s Seen) connects(b *strings.Builder, in Spaces, columns int) {
 	rows := [][]string{{"process", "connects to", "/s", "mean", "99 % <", "own work", "99 % <"}}
 	for _, c := range list[:min(len(list), shownConnects)] {
 		n := c.Connected.Count()
-		rows = append(rows, []string{layout.Clean(c.Name), c.Destination, trace.PerSecond(n, s.Elapsed), trace.Mean(c.Took, n), c.Connected.Under(0.99),
+		rows = append(rows, []string{layout.Line(c.Name), c.Destination, trace.PerSecond(n, s.Elapsed), trace.Mean(c.Took, n), c.Connected.Under(0.99),
 			trace.Mean(c.Setup, c.Setups.Count()), c.Setups.Under(0.99), in.Mark(c.Netns)})
 	}
 	Table(b, rows, 1, columns)
@@ -98,7 +98,7 @@ func (s Seen) failures(b *strings.Builder, in Spaces, columns int) {
 	rows := [][]string{{"process", "failed to connect to", "times", "error"}}
 	for _, c := range s.Connects {
 		for _, e := range slices.Sorted(maps.Keys(c.Failures)) {
-			rows = append(rows, []string{layout.Clean(c.Name), c.Destination, trace.Number(c.Failures[e]), e, in.Mark(c.Netns)})
+			rows = append(rows, []string{layout.Line(c.Name), c.Destination, trace.Number(c.Failures[e]), e, in.Mark(c.Netns)})
 		}
 	}
 	if len(rows) == 1 {

@@ -88,7 +88,7 @@ func (s Seen) table(title string, list []row, most, columns int) string {
 	cells := [][]string{{"process", "waits for", "towards", "threads", "waits/s", "50 % <", "99 % <"}}
 	for _, l := range list[:min(len(list), most)] {
 		cells = append(cells, []string{
-			layout.Clean(l.group.Name), l.group.Reason, layout.Clean(l.target.Towards), s.threads(l.target.Blocked),
+			layout.Line(l.group.Name), l.group.Reason, layout.Line(l.target.Towards), s.threads(l.target.Blocked),
 			trace.PerSecond(l.target.Blocks, s.Elapsed), l.group.Lengths.Under(0.5), l.group.Lengths.Under(0.99),
 		})
 	}
