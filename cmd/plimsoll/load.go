@@ -47,7 +47,7 @@ func loadCommand(w *world) *cobra.Command {
 		if *asJSON {
 			return printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got})
 		}
-		return report.LoadText(w.stdout, version, plan, got, report.TextOptions{Width: w.columns(), Color: w.color()})
+		return report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, report.TextOptions{Width: w.columns(), Color: w.color()})
 	}
 	return withExits(c, exitOK, exitUsage, exitUnreachable, exitInterrupted)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/secret"
 )
 
 func main() {
@@ -82,7 +83,7 @@ func run(ctx context.Context, w *world) int {
 	// The load engine's process put the name before its last words already. A
 	// second line is indented: what stands in it may be from outside, and is not
 	// to look like a message of its own.
-	text := strings.TrimPrefix(err.Error(), "plimsoll: ")
+	text := secret.Text(strings.TrimPrefix(err.Error(), "plimsoll: "))
 	fmt.Fprintln(w.stderr, "plimsoll:", layout.Indent(strings.TrimRight(text, "\n"), "  "))
 	return codeOf(err)
 }

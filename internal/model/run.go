@@ -1,9 +1,6 @@
 package model
 
-import (
-	"slices"
-	"strings"
-)
+import "plimsoll/internal/secret"
 
 // The names of windows. A run with our load has them all (switched-off ones
 // excepted); watch has Baseline when a command follows, and Hold.
@@ -42,7 +39,7 @@ type Plan struct {
 	Mode string `json:"mode"`
 	// Generator is the host from which the load comes, "" when watch has no command.
 	Generator string `json:"generator,omitempty"`
-	// Command is the user's own load tool under watch.
+	// Command is the user's own load tool under watch, what gives access masked.
 	Command  []string  `json:"command,omitempty"`
 	Interval int64     `json:"interval_ms"`
 	Load     *LoadPlan `json:"load,omitempty"`
@@ -61,7 +58,7 @@ type RemotePlan struct {
 
 // LoadPlan is the load of a run.
 type LoadPlan struct {
-	URL         string   `json:"url"`
+	URL         string   `json:"url"` // see WithoutSecrets
 	Method      string   `json:"method"`
 	Headers     []string `json:"headers,omitempty"` // "Name: value"
 	Body        []byte   `json:"body,omitempty"`
@@ -80,26 +77,16 @@ type LoadPlan struct {
 	RampMS int64 `json:"ramp_ms"`
 }
 
-// publicHeaders are those whose values a record shows; what is not known to be
-// harmless may be a password.
-var publicHeaders = []string{
-	"accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection",
-	"content-encoding", "content-language", "content-type", "expect", "host", "pragma", "range", "te", "user-agent",
-}
-
 // WithoutSecrets returns the plan as a record keeps it, which people show to
-// others: the values of headers are masked and the body is left out, its size
-// (BodyBytes) told instead.
+// others: what gives access is masked in the URL, so are the values of headers,
+// and the body is left out, its size (BodyBytes) told instead.
 func (p LoadPlan) WithoutSecrets() LoadPlan {
 	headers := p.Headers
 	p.Headers = nil
 	for _, h := range headers {
-		name, _, _ := strings.Cut(h, ":")
-		if !slices.Contains(publicHeaders, strings.ToLower(strings.TrimSpace(name))) {
-			h = name + ": (masked)"
-		}
-		p.Headers = append(p.Headers, h)
+		p.Headers = append(p.Headers, secret.Header(h))
 	}
+	p.URL = secret.Text(p.URL)
 	p.BodyBytes, p.Body = len(p.Body), nil
 	return p
 }

@@ -10,10 +10,10 @@ import (
 
 func TestARecordedPlanHoldsNoSecrets(t *testing.T) {
 	plan := model.LoadPlan{
-		URL: "http://h/", Headers: []string{"Authorization: Bearer x", "Content-Type: text/plain", "X-Own:x", "odd"}, Body: []byte("password=x"),
+		URL: "http://joe:pw@h/?token=x", Headers: []string{"Authorization: Bearer x", "Content-Type: text/plain", "X-Own:x", "odd"}, Body: []byte("password=x"),
 	}
 	want := model.LoadPlan{
-		URL: "http://h/", Headers: []string{"Authorization: (masked)", "Content-Type: text/plain", "X-Own: (masked)", "odd: (masked)"}, BodyBytes: 10,
+		URL: "http://(masked)@h/?token=(masked)", Headers: []string{"Authorization: (masked)", "Content-Type: text/plain", "X-Own: (masked)", "odd: (masked)"}, BodyBytes: 10,
 	}
 	if diff := cmp.Diff(want, plan.WithoutSecrets()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

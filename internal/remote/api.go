@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/record"
 )
 
@@ -125,6 +126,17 @@ func withoutURL(err error) error {
 	return err
 }
 
+// mostSaid is how much of what a server says is shown, in bytes.
+const mostSaid = 500
+
+// said is a server's own words, in one line.
+func said(text string) string {
+	if len(text) > mostSaid {
+		text = text[:mostSaid] + "…"
+	}
+	return layout.Line(text)
+}
+
 // parseReply reads the body of an answer.
 func parseReply(status int, raw []byte) ([]series, error) {
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
@@ -134,7 +146,7 @@ func parseReply(status int, raw []byte) ([]series, error) {
 	err := json.Unmarshal(raw, &r)
 	switch {
 	case r.Status == "error":
-		return nil, fmt.Errorf("it refuses the query: %s", r.Error)
+		return nil, fmt.Errorf("it refuses the query: %s", said(r.Error))
 	case err != nil && r.Status == "success":
 		return nil, fmt.Errorf("its reply cannot be read: %w", err)
 	case err != nil || r.Status != "success":

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/secret"
 )
 
 // Query says what to take from which server.
@@ -83,7 +84,7 @@ func (q Query) run(c *client, interval int64) model.Run {
 	meta := model.Run{
 		Started: begin - q.Baseline.Milliseconds(), Closed: true,
 		Plan: model.Plan{Mode: "prometheus", Interval: interval, Remote: &model.RemotePlan{
-			URL: c.base.Redacted(), At: at, Window: q.Window.Milliseconds(), Baseline: q.Baseline.Milliseconds(), Match: q.Match,
+			URL: secret.Text(c.base.Redacted()), At: at, Window: q.Window.Milliseconds(), Baseline: q.Baseline.Milliseconds(), Match: q.Match,
 		}},
 	}
 	if q.Baseline > 0 {

@@ -37,7 +37,7 @@ func playEngine(ending string) {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, syscall.SIGINT)
 	var plan model.LoadPlan
-	if err := json.NewDecoder(os.Stdin).Decode(&plan); err != nil || plan.Headers[0] != secret {
+	if err := json.NewDecoder(os.Stdin).Decode(&plan); err != nil || plan.Headers[0] != token {
 		fmt.Fprintln(os.Stderr, "no plan:", plan.Headers, err)
 		os.Exit(70)
 	}

@@ -16,6 +16,7 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
 	"plimsoll/internal/record/writer"
+	"plimsoll/internal/secret"
 	"plimsoll/internal/trace"
 )
 
@@ -110,6 +111,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		public := plan.Load.WithoutSecrets()
 		plan.Load = &public
 	}
+	plan.Command = secret.Args(plan.Command)
 	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
 	for _, h := range s.hosts {
 		info, err := h.Info()

@@ -23,10 +23,10 @@ import (
 	"plimsoll/internal/record"
 )
 
-// secret must reach the engine and must not reach the run directory.
-const secret = "Authorization: Bearer 0123456789"
+// token must reach the engine and must not reach the run directory.
+const token = "Authorization: Bearer 0123456789"
 
-var plan = model.LoadPlan{URL: "http://127.0.0.1/", Headers: []string{secret}, Connections: 1, DurationMS: 1000, TimeoutMS: 1000}
+var plan = model.LoadPlan{URL: "http://127.0.0.1/", Headers: []string{token}, Connections: 1, DurationMS: 1000, TimeoutMS: 1000}
 
 func check(t *testing.T, err error) {
 	t.Helper()

@@ -15,18 +15,19 @@ import (
 const rooms = `
 rules:
 internal/layout:
-internal/model:
+internal/secret:
+internal/model:          internal/secret
 internal/record:         internal/model
-internal/record/writer:  internal/model internal/record
+internal/record/writer:  internal/model internal/record internal/secret
 internal/load:           internal/model
 internal/probe:          internal/layout internal/model
 internal/change:         internal/layout internal/probe
-internal/trace:          internal/model internal/layout
+internal/trace:          internal/model internal/layout internal/secret
 internal/diagnose:       internal/layout internal/model internal/record rules
-internal/remote:         internal/model internal/record
+internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record
-internal/session:        internal/model internal/record internal/record/writer internal/load internal/probe internal/trace
+internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/probe internal/trace
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model

@@ -15,6 +15,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/secret"
 )
 
 // segmentSize is that of the log's files, in bytes.
@@ -130,7 +131,7 @@ func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValu
 }
 
 // clean copies a label value and replaces what is no UTF-8.
-func clean(v string) string { return strings.Clone(strings.ToValidUTF8(v, "�")) }
+func clean(v string) string { return strings.Clone(secret.Text(strings.ToValidUTF8(v, "�"))) }
 
 // commit writes what add buffered. The log flushes it to the kernel.
 func (s *series) commit() error {

@@ -16,6 +16,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/secret"
 )
 
 // maxNotes is how many notes a run keeps: a source that comes and goes makes a
@@ -119,8 +120,9 @@ func (w *Writer) Sample(host string, t int64, s *model.Signal, value float64, la
 	w.fail(w.series.add(host, t, s, value, labelValues))
 }
 
-// Event records something that happened.
+// Event records something that happened; what looks like a secret in its text is masked.
 func (w *Writer) Event(e model.Event) {
+	e.Text = secret.Text(e.Text)
 	line, err := json.Marshal(e)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,6 +138,7 @@ func (w *Writer) Event(e model.Event) {
 
 // Status records what became of a signal on a host; the last one counts.
 func (w *Writer) Status(host, signal string, st model.Status) {
+	st.Why = secret.Text(st.Why)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of := w.run.Status[host]
@@ -152,6 +155,7 @@ func (w *Writer) Status(host, signal string, st model.Status) {
 // Note records a sentence about the observation itself, once. Of very many the
 // first ones are kept.
 func (w *Writer) Note(sentence string) {
+	sentence = secret.Text(sentence)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.run.Notes) == maxNotes {

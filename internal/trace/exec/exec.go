@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/secret"
 	"plimsoll/internal/trace"
 )
 
@@ -240,6 +241,7 @@ func parseExample(raw []byte) (bpfChain, *Example, error) {
 		for _, a := range bytes.Split(args, []byte{0}) {
 			x.Arguments = append(x.Arguments, strings.ToValidUTF8(string(a), "\uFFFD"))
 		}
+		x.Arguments = secret.Args(x.Arguments)
 	}
 	return e.Chain, x, nil
 }
