@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			fixtures, err := filepath.Abs("testdata/prometheus")
 			env.Setenv("FIXTURES", fixtures)
+			env.Setenv("EVILNAME", hostileText)
 			return err
 		},
 		UpdateScripts: *update,
@@ -49,7 +50,8 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
-			"prometheus": prometheus, "netns": makeNetns,
+			"prometheus": prometheus, "netns": makeNetns, "harmless": harmless, "hostile-run": hostileRun, "hostile-server": hostileServer,
+			"nosecret": noSecret, "secret-url": secretURL,
 		},
 	})
 }

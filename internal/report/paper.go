@@ -86,9 +86,10 @@ func (p *paper) heading(st style, s string) {
 	p.line(0, st, s)
 }
 
-// para writes text wrapped, every line indented alike.
+// para writes text wrapped, every line indented alike. A line feed in it, which
+// may come from outside, begins no line.
 func (p *paper) para(indent int, st style, text string) {
-	for _, l := range wrap(layout.Clean(text), p.width-indent) {
+	for _, l := range wrap(layout.Line(text), p.width-indent) {
 		p.line(indent, st, l)
 	}
 }
@@ -96,8 +97,8 @@ func (p *paper) para(indent int, st style, text string) {
 // hang writes lead and then text wrapped beside it: text begins, in all lines,
 // in column `column`. A lead that is too long for that has a line to itself.
 func (p *paper) hang(indent, column int, lead string, leadStyle style, text string) {
-	lead = layout.Clean(lead)
-	lines := wrap(layout.Clean(text), p.width-column)
+	lead = layout.Line(lead)
+	lines := wrap(layout.Line(text), p.width-column)
 	room := column - indent
 	if utf8.RuneCountInString(lead) >= room {
 		p.line(indent, leadStyle, lead)
@@ -129,27 +130,24 @@ func (p *paper) command(indent int, text string) {
 	}
 }
 
-// wrap breaks text into lines of at most width columns. A line break within the
-// text begins a new line; runs of blanks are one. It always returns a line.
+// wrap breaks text into lines of at most width columns; runs of blanks are one.
+// It always returns a line.
 func wrap(text string, width int) []string {
 	var lines []string
-	for _, para := range strings.Split(strings.TrimSpace(text), "\n") {
-		line, n := "", 0
-		for _, word := range words(para) {
-			word = shortened(word)
-			w := utf8.RuneCountInString(word)
-			if n > 0 && n+1+w > width {
-				lines = append(lines, line)
-				line, n = "", 0
-			}
-			if n > 0 {
-				line, n = line+" ", n+1
-			}
-			line, n = line+word, n+w
+	line, n := "", 0
+	for _, word := range words(text) {
+		word = shortened(word)
+		w := utf8.RuneCountInString(word)
+		if n > 0 && n+1+w > width {
+			lines = append(lines, line)
+			line, n = "", 0
 		}
-		lines = append(lines, line)
+		if n > 0 {
+			line, n = line+" ", n+1
+		}
+		line, n = line+word, n+w
 	}
-	return lines
+	return append(lines, line)
 }
 
 // longestWord is how much of a word is worth showing: a URL or a path has less,
@@ -223,7 +221,7 @@ func lastBreak(s string, width int) int {
 // bullet is an item whose text begins with a mark; an empty label continues the list.
 func (p *paper) bullet(label, mark, text string) {
 	pad := strings.Repeat(" ", labelWidth-utf8.RuneCountInString(label))
-	lines := wrap(layout.Clean(text), p.width-labelWidth-len(mark))
+	lines := wrap(layout.Line(text), p.width-labelWidth-len(mark))
 	p.put(0, p.paint(bold, label), p.paint(plain, pad+mark+lines[0]))
 	for _, l := range lines[1:] {
 		p.line(labelWidth+len(mark), plain, l)

@@ -172,7 +172,9 @@ func root(p *paper, f model.Finding, hosts []model.Host) {
 	p.para(0, dim, f.Rule+" · "+subject(f.Subject)+" · "+string(f.Answer))
 	if f.Story != "" {
 		p.blank()
-		p.para(0, plain, f.Story)
+		for paragraph := range strings.SplitSeq(strings.TrimSpace(f.Story), "\n") {
+			p.para(0, plain, paragraph)
+		}
 	}
 	p.blank()
 	why(p, f.Clues)
