@@ -360,11 +360,9 @@ func compareRuns(before, after string) (model.Comparison, error) {
 
 // prepare looks at a change on the host of the run that has its name.
 func (d *driver) prepare(x model.FixChange) (change.Step, error) {
-	spec := session.HostSpec{Name: x.Host, Spec: "local"}
-	for _, h := range d.opt.Hosts {
-		if h.Name == x.Host {
-			spec = h
-		}
+	spec, err := hostNamed(x.Host, d.opt.Hosts)
+	if err != nil {
+		return change.Step{}, err
 	}
 	h, err := probe.OpenHost(spec.Name, spec.Spec)
 	if err != nil {
@@ -372,6 +370,24 @@ func (d *driver) prepare(x model.FixChange) (change.Step, error) {
 	}
 	defer h.Close()
 	return change.Prepare(h, tune.ChangeOf(x))
+}
+
+// hostNamed finds a host of a run by its name, the one included that is observed
+// without being named since the load comes from it. A name that is none is no
+// reason to change the machine that we are on.
+func hostNamed(name string, hosts []session.HostSpec) (session.HostSpec, error) {
+	var names []string
+	here := session.HostSpec{Name: session.HereName(hosts), Spec: "local"}
+	if here.Name != "" {
+		hosts = append(slices.Clone(hosts), here)
+	}
+	for _, h := range hosts {
+		if h.Name == name {
+			return h, nil
+		}
+		names = append(names, h.Name)
+	}
+	return session.HostSpec{}, fmt.Errorf("no host %q in this run (there are %s), so it is not known where to change it: %w", name, strings.Join(names, ", "), change.ErrNotPossible)
 }
 
 // printStatus lists the journal's open changes.

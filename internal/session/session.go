@@ -170,7 +170,7 @@ func (s *session) openHosts(plan *model.Plan) error {
 	if plan.Load == nil && len(plan.Command) == 0 {
 		return nil
 	}
-	here, err := s.generator(seen["local"])
+	here, err := s.generator()
 	if err != nil {
 		return err
 	}
@@ -178,12 +178,23 @@ func (s *session) openHosts(plan *model.Plan) error {
 	return nil
 }
 
-func (s *session) generator(localTaken bool) (*probe.Host, error) {
+// HereName is the name under which this host is observed when the user did not
+// name it and a load comes from it, "" where one of the hosts is this one.
+func HereName(hosts []HostSpec) string {
 	name := "local"
-	if localTaken {
-		name = "generator"
+	for _, h := range hosts {
+		if h.Spec == "local" {
+			return ""
+		}
+		if h.Name == name {
+			name = "generator"
+		}
 	}
-	here, err := probe.OpenHost(name, "local")
+	return name
+}
+
+func (s *session) generator() (*probe.Host, error) {
+	here, err := probe.OpenHost(cmp.Or(HereName(s.opt.Hosts), "local"), "local")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/change"
+	"plimsoll/internal/model"
+	"plimsoll/internal/session"
+)
+
+// A host that is none of the run's is not taken for this machine.
+func TestTuneKnowsItsHosts(t *testing.T) {
+	far := session.HostSpec{Name: "server", Spec: "netns:srv"}
+	for _, c := range []struct {
+		name  string
+		hosts []session.HostSpec
+		want  string // its spec, "" for an error
+	}{
+		{"local", nil, "local"},
+		{"local", []session.HostSpec{{Name: "local", Spec: "local"}}, "local"},
+		{"server", []session.HostSpec{far}, "netns:srv"},
+		{"local", []session.HostSpec{far}, "local"}, // it is observed all the same
+		{"local", []session.HostSpec{{Name: "web", Spec: "local"}}, ""},
+		{"local", []session.HostSpec{{Name: "local", Spec: "pid:7"}}, "pid:7"},
+		{"generator", []session.HostSpec{{Name: "local", Spec: "pid:7"}}, "local"},
+		{"generator", []session.HostSpec{far}, ""},
+		{"elsewhere", []session.HostSpec{far}, ""},
+		{"", []session.HostSpec{far}, ""},
+		{"", []session.HostSpec{{Name: "web", Spec: "local"}}, ""},
+	} {
+		got, err := hostNamed(c.name, c.hosts)
+		if c.want == "" {
+			if !errors.Is(err, change.ErrNotPossible) || !strings.Contains(err.Error(), "no host") {
+				t.Errorf("%q of %v: %v, want an error", c.name, c.hosts, err)
+			}
+			continue
+		}
+		if err != nil || got.Spec != c.want {
+			t.Errorf("%q of %v: %v, %v, want %s", c.name, c.hosts, got, err, c.want)
+		}
+	}
+}
+
+// It is a change that is not possible, as others are: the walk goes on.
+func TestTunePreparesOnNoOtherHost(t *testing.T) {
+	d := &driver{opt: session.Options{Hosts: []session.HostSpec{{Name: "web", Spec: "local"}}}}
+	_, err := d.prepare(model.FixChange{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Value: "4096", Host: "elsewhere"})
+	if !errors.Is(err, change.ErrNotPossible) {
+		t.Errorf("%v, want that it is not possible", err)
+	}
+}
