@@ -152,6 +152,10 @@ func (e exporting) condition(r *Rule) (string, error) {
 	return strings.Join(proofs, "\nor\n"), nil
 }
 
+// alertMachines is machineInfo for a Prometheus, which knows no boot ids: each
+// instance is a machine by itself.
+const alertMachines = `label_replace(count by (host) (node_boot_time_seconds) > bool 0, "machine", "$1", "instance", "(.+)")`
+
 // part is an expression as a plain Prometheus takes it, and the labels by which
 // it belongs to the rule's subject.
 func (e exporting) part(x *expression, r *Rule, applies bool) (text, on string, err error) {
@@ -167,7 +171,7 @@ func (e exporting) part(x *expression, r *Rule, applies bool) (text, on string, 
 	if err != nil {
 		return "", "", err
 	}
-	root, err := promParser.ParseExpr(plain)
+	root, err := promParser.ParseExpr(strings.ReplaceAll(plain, machineInfo, alertMachines))
 	if err != nil {
 		return "", "", err
 	}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"plimsoll/internal/model"
@@ -13,7 +14,6 @@ import (
 // shows more is right. Without the tracer the kernel tells how many threads wait
 // for a disk, and not whose they are.
 var (
-	loadMachines = mustExpression(`count_values by (host) ("machine", node_boot_time_seconds)`)
 	loadOne      = mustExpression(`node_load1`)
 	loadStates   = mustExpression(`sum by (host, groupname, state) (rate(plimsoll_tasks_state_seconds_total{state=~"runnable|uninterruptible"}[$window]))`)
 	loadRunnable = mustExpression(`
@@ -61,19 +61,15 @@ func larger(a, b model.LoadPart) model.LoadPart {
 // machines are the hosts that share a machine, each list sorted.
 func (r *run) machines() [][]string {
 	hosts := map[string][]string{}
-	var order []string
-	for _, s := range r.ask(loadMachines).samples {
-		m := s.labels["machine"]
-		if hosts[m] == nil {
-			order = append(order, m)
-		}
-		hosts[m] = append(hosts[m], s.labels["host"])
+	for _, h := range r.meta.Hosts {
+		hosts[machineOf(h)] = append(hosts[machineOf(h)], h.Name)
 	}
 	var out [][]string
-	for _, m := range order {
+	for _, m := range slices.Sorted(maps.Keys(hosts)) {
 		slices.Sort(hosts[m])
-		out = append(out, slices.Compact(hosts[m]))
+		out = append(out, hosts[m])
 	}
+	slices.SortFunc(out, slices.Compare) // in the order of hosts, not of boot ids
 	return out
 }
 

@@ -2,15 +2,17 @@ package diagnose
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
 )
 
 func TestLoadAverages(t *testing.T) {
 	const machine = `
-    - 'node_boot_time_seconds{host="a"} 5x9'
-    - 'node_boot_time_seconds{host="b"} 5x9'
     - 'node_load1{host="a"} 1x8 3.5'
 `
 	const groups = `
@@ -23,7 +25,7 @@ func TestLoadAverages(t *testing.T) {
 `
 	for name, c := range map[string]struct{ series, want string }{
 		"nothing was read": {`
-    - 'node_boot_time_seconds{host="a"} 5x9'`, `[]`},
+    - 'node_load5{host="a"} 5x9'`, `[]`},
 		"without the tracer": {machine + groups + `
     - 'node_procs_blocked{host="a"} 2x9'`, `[{"hosts":["a","b"],"load1":3.5,"runnable":{"threads":4.01,"groups":[{"groupname":"stress","share":0.7481},{"groupname":"nginx","share":0.2494}]},"uninterruptible":{"threads":2,"groups":[]}}]`},
 		"what no reading of processes saw was runnable, too": {machine + groups + `
@@ -37,6 +39,7 @@ func TestLoadAverages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := vectorOf(t, "  series:"+c.series+"\n")
+			v.meta.Hosts = []model.Host{{Name: "b", Machine: "m"}, {Name: "a", Machine: "m"}}
 			first, last, _ := v.store.Span()
 			list := newRun(v.meta, v.store, first, last).loadAverages()
 			for i := range list {
@@ -53,5 +56,41 @@ func TestLoadAverages(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Two machines that were booted in the same second are two; hosts of one boot id
+// are one; and where nobody knows the boot id each host stands for itself.
+func TestABootIDMakesAMachine(t *testing.T) {
+	for name, c := range map[string]struct {
+		ids  [2]string
+		want string
+	}{
+		"one boot id":   {[2]string{"x", "x"}, "a 3 b 3"},
+		"two":           {[2]string{"x", "y"}, "a 1 b 2"},
+		"none is known": {[2]string{"", ""}, "a 1 b 2"},
+		"of one":        {[2]string{"x", ""}, "a 1 b 2"},
+	} {
+		v := vectorOf(t, `  series:
+    - 'node_boot_time_seconds{host="a"} 5x9'
+    - 'node_boot_time_seconds{host="b"} 5x9'
+    - 'used{host="a"} 1x9'
+    - 'used{host="b"} 2x9'
+`)
+		v.meta.Hosts = []model.Host{{Name: "a", Machine: c.ids[0]}, {Name: "b", Machine: c.ids[1]}}
+		first, last, _ := v.store.Span()
+		e := expressionOf(t, `host:machine:info * on (machine) group_left () sum by (machine) (
+			max_over_time(used[$window:]) * on (host) group_left (machine) host:machine:info)`)
+		got := ""
+		r := newRun(v.meta, v.store, first, last)
+		for _, s := range r.ask(e).samples {
+			got += fmt.Sprintf(" %s %v", s.labels["host"], s.value)
+		}
+		if strings.TrimSpace(got) != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		if n := len(r.machines()); n != map[bool]int{true: 1, false: 2}[c.want == "a 3 b 3"] {
+			t.Errorf("%s: %v", name, r.machines())
+		}
 	}
 }

@@ -108,7 +108,7 @@ func newQuerier(meta model.Run, store storage.Queryable, first, last int64) *que
 			EnableNegativeOffset:     true,
 			Parser:                   promParser,
 		}),
-		storage: shifted{store, shift},
+		storage: withMachines{shifted{store, shift}, meta.Hosts, g.lookback.Milliseconds() / 2},
 		windows: w,
 		at:      time.UnixMilli(end + shift),
 		replies: map[string]*reply{},

@@ -58,7 +58,7 @@ func loadRecords(fsys fs.FS, dir string, below records) (records, []byte, error)
 		if !recordName.MatchString(rec.Name) || rec.Help == "" {
 			return nil, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)
 		}
-		if _, taken := known[rec.Name]; taken {
+		if _, taken := known[rec.Name]; taken || rec.Name == machineInfo {
 			return nil, nil, fmt.Errorf("%s: %s is there already; give it another name", file, rec.Name)
 		}
 		expr, err := parseExpression(rec.Expr, known)
@@ -79,7 +79,7 @@ func expandRecords(src string, known records) (string, error) {
 	}
 	var cuts []splice
 	for _, vs := range vectorSelectors(root) {
-		if !strings.Contains(vs.Name, ":") {
+		if !strings.Contains(vs.Name, ":") || vs.Name == machineInfo {
 			continue
 		}
 		rec, ok := known[vs.Name]

@@ -153,7 +153,12 @@ func (s *slice) run() *run {
 		store.Add(labels.FromMap(one.Metric), points)
 	}
 	store.Sort()
-	return newRun(s.Run, store, s.First, s.Last)
+	meta := s.Run
+	meta.Hosts = slices.Clone(meta.Hosts)
+	for i := range meta.Hosts { // boot ids were left out of it; the lab's hosts share a machine
+		meta.Hosts[i].Machine = "lab"
+	}
+	return newRun(meta, store, s.First, s.Last)
 }
 
 // test evaluates the rule over the slice, and compares where it holds.

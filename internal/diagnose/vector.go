@@ -34,6 +34,7 @@ type Vector struct {
 	Read     []string             `yaml:"read"`
 	Missing  map[string]yaml.Node `yaml:"missing"`
 	Hosts    []string             `yaml:"hosts"`
+	Machines map[string]string    `yaml:"machines"` // host → what stands for its machine's boot id
 	Expect   []Expectation        `yaml:"expect"`
 
 	meta  model.Run
@@ -192,6 +193,10 @@ func (v *Vector) compileStatus() error {
 			return fmt.Errorf("missing: %s: %q: want absent, denied or failed", name, node.Value)
 		}
 		status[name] = model.Status{State: state, Why: node.Value + " in this vector"}
+	}
+	for _, h := range slices.Sorted(maps.Keys(v.Machines)) {
+		hosts[h] = true
+		v.meta.Hosts = append(v.meta.Hosts, model.Host{Name: h, Machine: v.Machines[h]})
 	}
 	if len(hosts) == 0 {
 		hosts["server"] = true

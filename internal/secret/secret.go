@@ -134,7 +134,7 @@ var (
 	wholeLine = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(["']?\s*:\s*["']?)[^\r\n"']+`)
 	userinfo  = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"'<>]+@`)
 	// account is user:password@host without a scheme, as drivers of databases take it.
-	account = regexp.MustCompile(`\b[\w.%+-]+:[^\s:@/"'()]+@(\w)`)
+	account = regexp.MustCompile(`\b[\w.%+-]+:[^\s/"'()]+@(\w)`)
 	named   = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)("[^"\n]*"?|'[^'\n]*'?|[^\s&;,"'<>]+)`)
 	bearer  = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{8,})`)
 	// issued are keys that say themselves what they are.
@@ -213,13 +213,19 @@ var inOne = strings.NewReplacer("_", "", "-", "", ".", "")
 // tellingWords do so as a word of their own: "sig" is one in "x-sig", and not in "signal".
 var tellingWords = []string{"auth", "bearer", "jwt", "pass", "pwd", "session", "sid", "sig"}
 
+// aboutWords end a name that is about a secret, and is not that of one: "token_file".
+var aboutWords = []string{"file", "path", "dir", "type", "name", "count", "length", "expires", "timeout"}
+
 // secretName says whether what has this name is a secret.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+	if len(words) > 1 && slices.Contains(aboutWords, words[len(words)-1]) {
+		return false
+	}
 	if containsAny(inOne.Replace(name), tellingParts) {
 		return true
 	}
-	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(tellingWords, w) })
 }
 

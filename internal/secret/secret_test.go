@@ -39,6 +39,7 @@ func TestText(t *testing.T) {
 		"sha256:0123456789abcdef0123456789abcdef":                                                                       "sha256:0123456789abcdef0123456789abcdef",
 		"_ZN4core3ptr85drop_in_place17h0a1B2c3D4e5F6a7BE":                                                               "_ZN4core3ptr85drop_in_place17h0a1B2c3D4e5F6a7BE",
 		"2026/01/02 03:04:05 [error] 12#12: *7 connect() failed (111: Connection refused) while connecting to upstream": "2026/01/02 03:04:05 [error] 12#12: *7 connect() failed (111: Connection refused) while connecting to upstream",
+		"give --token-file FILE, session.save_path=/tmp token_type=x":                                                   "give --token-file FILE, session.save_path=/tmp token_type=x",
 		"signal=9 author=joe keepalive=32 http://h:80/a?page=2":                                                         "signal=9 author=joe keepalive=32 http://h:80/a?page=2",
 		"wrk -t2 -c200 -d10 http://10.0.0.2/":                                                                           "wrk -t2 -c200 -d10 http://10.0.0.2/",
 		"plimsoll-runs/20260102T030405Z-9f3c/1":                                                                         "plimsoll-runs/20260102T030405Z-9f3c/1",
