@@ -18,6 +18,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
+	"plimsoll/internal/secret"
 	"plimsoll/internal/session"
 	"plimsoll/internal/trace"
 )
@@ -115,6 +116,7 @@ func (s *statuses) Status(host, signal string, st model.Status) {
 	if s.hosts[host] == nil {
 		s.hosts[host] = map[string]model.Status{}
 	}
+	st.Why = secret.Text(st.Why)
 	s.hosts[host][signal] = st
 }
 

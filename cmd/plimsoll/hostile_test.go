@@ -112,3 +112,10 @@ func noSecret(ts *testscript.TestScript, _ bool, args []string) {
 func secretURL(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("SECRETURL", ts.Getenv("URL")+"?a=1&token=hunter2&sig=hunter2")
 }
+
+// copyEvil (copy-evil) makes $EVIL, a program with an escape in its name.
+func copyEvil(ts *testscript.TestScript, _ bool, _ []string) {
+	path := ts.MkAbs("ev\x1b[8mil")
+	ts.Check(os.WriteFile(path, []byte("#!/bin/sh\nexit 3\n"), 0o755))
+	ts.Setenv("EVIL", path)
+}

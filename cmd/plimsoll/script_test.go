@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
 			"prometheus": prometheus, "netns": makeNetns, "harmless": harmless, "hostile-run": hostileRun, "hostile-server": hostileServer,
-			"nosecret": noSecret, "secret-url": secretURL,
+			"nosecret": noSecret, "secret-url": secretURL, "copy-evil": copyEvil,
 		},
 	})
 }

@@ -14,8 +14,10 @@ our own load can tell: requests, latency and the share that was lost. "Nothing
 found" is unclear then, and not healthy, unless nginx's access log says that the
 requests were answered in little time.
 
-CMD is connected to this terminal and its exit code is passed on. With --json its
-standard output goes to standard error, so that there is one JSON document alone.
+CMD is connected to this terminal: what it writes is passed on as it is, and so is
+its exit code. With --json its standard output goes to standard error, so that
+there is one JSON document alone. Its arguments are recorded; what looks like a
+password or a key in them is masked.
 ^C ends watching and asks CMD to end; what was seen until then is judged.`
 
 const watchExample = `  plimsoll watch -d 60s

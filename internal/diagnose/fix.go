@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -229,9 +230,9 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 	case model.ChangeSysctl:
 		return line("sysctl -w %=%", name, to)
 	case model.ChangeNginx:
-		return name + " " + to + ";"
+		return layout.Line(name + " " + to + ";")
 	case model.ChangePHPFPM:
-		return name + " = " + to
+		return layout.Line(name + " = " + to)
 	case model.ChangeBacklog:
 		return line("listen on % with a backlog of %", name, to)
 	case model.ChangeLimit:
@@ -253,5 +254,5 @@ func commandFor(kind, name, to string, subject map[string]string) string {
 	case model.ChangeRPS:
 		return line("rps_cpus of every queue of %: CPUs %", name, to)
 	}
-	return name
+	return layout.Line(name)
 }

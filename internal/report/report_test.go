@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -122,6 +124,25 @@ func TestTextIsHarmless(t *testing.T) {
 	r.Verdict.Root[0].Clues[0].ByHand = "echo \x1b]0;x\x07"
 	if got := text(t, r, TextOptions{}); bytes.ContainsAny(got, "\x1b\r\x07\u202e") {
 		t.Errorf("control characters went through: %q", got)
+	}
+}
+
+// Through the cleaning writer colours are ours alone.
+func TestColoursAreOurs(t *testing.T) {
+	r := causeReport()
+	r.Verdict.Root[0].Title = "theirs \x1b[31mred"
+	r.Notes = []string{"a\nVERDICT: HEALTHY", strings.Repeat("x", 100_000)}
+	var b bytes.Buffer
+	if err := Text(layout.NewWriter(&b), r, TextOptions{Color: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\x1b[1mtheirs \\u001b[31mred\x1b[0m", `a\nVERDICT: HEALTHY`, "more)…"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in %q", want, b.String())
+		}
+	}
+	if ours := regexp.MustCompile("\x1b\\[[0-9;]+m").ReplaceAllString(b.String(), ""); layout.Clean(ours) != ours || b.Len() > 50_000 {
+		t.Errorf("%d bytes, and escapes of others: %q", b.Len(), ours)
 	}
 }
 
