@@ -55,6 +55,7 @@ var blind = []string{
 	"the kernel gives no reason for a reset that it received; the state in which it found the socket tells some of it",
 	"before Linux 6.10 resets that answer a packet for which there is no socket are not told to tracers, and no reset has a reason",
 	"a connect that sends its SYN with data only later (TCP_FASTOPEN_CONNECT) has the time until then counted as its own work",
+	"before Linux 6.17 segments that this host itself dropped when it sent them again (its firewall, a full queue) are not told to tracers: TcpRetransSegs is larger, by TcpExtTCPRetransFail",
 	"connect()'s own work is not known where the SYN was sent again",
 	"a port that was never seen to be listened on is taken for a client's when a socket is seen only at its sudden end",
 	"what softirqs do for a socket is in nobody's name: leaving out or singling out processes applies to connects alone",
@@ -118,7 +119,8 @@ type Snapshot struct {
 // Trace is the tracer at work. It is not safe for concurrent use.
 type Trace struct {
 	*trace.Set
-	reasons map[uint32]string // of resets; nil if this kernel tells none
+	reasons     map[uint32]string // of resets; nil if this kernel tells none
+	tellsFailed bool              // whether this kernel tells of retransmits that this host could not send
 }
 
 // Start attaches the programs. The caller closes it.
@@ -142,14 +144,14 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 		}
 		return n >= arguments, trace.SetConstant(spec, constant, n >= arguments)
 	}
-	if _, err := has("tcp_retransmit_skb", bpfVarHasRetransmitError, 3); err != nil {
+	t := &Trace{}
+	if t.tellsFailed, err = has("tcp_retransmit_skb", bpfVarHasRetransmitError, 3); err != nil {
 		return nil, err
 	}
 	told, err := has("tcp_send_reset", bpfVarHasResetReason, 3)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trace{}
 	if told {
 		if t.reasons, err = EnumNames(kernel, "sk_rst_reason", "SK_RST_REASON_"); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -225,31 +226,38 @@ func Listen(t *testing.T, address string) (net.Listener, netip.AddrPort) {
 	return l, l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// Counter reads one of the namespace's TCP counters, as nstat shows them.
+// Counter reads one of the namespace's TCP counters, as nstat shows them without
+// their prefix.
 func Counter(t *testing.T, name string) uint64 {
 	t.Helper()
-	text, err := os.ReadFile("/proc/thread-self/net/snmp")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, line := range strings.Split(string(text), "\n") {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] != "Tcp:" {
-			continue
+	for _, file := range []string{"snmp", "netstat"} {
+		text, err := os.ReadFile("/proc/thread-self/net/" + file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for i, n := range names {
-			if n != name {
-				continue
-			}
-			v, err := strconv.ParseUint(fields[i], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+		if v, ok := counter(t, string(text), name); ok {
 			return v
 		}
-		names = fields
 	}
 	t.Fatalf("no counter %s", name)
 	return 0
+}
+
+// counter finds it in pairs of lines, of names and of values.
+func counter(t *testing.T, text, name string) (v uint64, ok bool) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	for i := 0; i+1 < len(lines); i += 2 {
+		names, values := strings.Fields(lines[i]), strings.Fields(lines[i+1])
+		at := slices.Index(names, name)
+		if at < 0 || !strings.HasPrefix(lines[i], "Tcp") {
+			continue
+		}
+		v, err := strconv.ParseUint(values[at], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v, true
+	}
+	return 0, false
 }
