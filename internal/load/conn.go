@@ -26,6 +26,8 @@ type conn struct {
 	phase   phase // in which the request began
 	stamped bool  // the kernel stamps what this connection receives
 	heard   bool  // bytes of the reply have come
+	early   bool  // something had come before the request was sent
+	unasked bool  // the last socket was closed because of a reply to no request
 	// lost is the error of a send; the server may have answered before it
 	// closed, so what it sent is read before the request counts as failed.
 	lost     syscall.Errno
@@ -44,7 +46,7 @@ type conn struct {
 // begin begins a request on c. ready is the moment from which it could have begun.
 func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	c.phase, c.intended, c.start = p, intended, t.now
-	c.sent, c.lost, c.heard = 0, 0, false
+	c.sent, c.lost, c.heard, c.early = 0, 0, false, false
 	c.booked = intended
 	t.book(c, queued, min(c.freed, t.now))
 	t.book(c, late, t.now)
@@ -52,9 +54,13 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	t.flights.push(c)
 	t.inFlight++
 	t.count(c.phase).add(delay, t.now-ready)
-	if c.state == idle {
+	switch {
+	case c.unasked:
+		c.unasked = false
+		t.fail(c, failure(protocolFailed, int(unaskedReply)))
+	case c.state == idle:
 		t.send(c)
-	} else {
+	default:
 		t.open(c)
 	}
 }
@@ -107,10 +113,8 @@ func (t *thread) event(c *conn, events uint32) {
 	case closed:
 		return
 	case idle:
-		// The server ends an idle connection (or says something unasked, such as
-		// a 408, before it does): no request is lost, the next one opens anew.
 		if events&incoming != 0 {
-			t.hangUp(c)
+			t.spokenTo(c)
 		}
 		return
 	case connecting:
@@ -125,6 +129,21 @@ func (t *thread) event(c *conn, events uint32) {
 	if events&incoming != 0 {
 		t.receive(c, closing)
 	}
+}
+
+// spokenTo closes an idle connection on which something has come. Mostly it is its
+// end, perhaps after a word about why (a 408): no request is lost, the next one
+// opens anew. Anything else would have passed for the reply to the next request,
+// which is told.
+func (t *thread) spokenTo(c *conn) {
+	n, errno := sysRecv(c.fd, t.buffer, len(t.buffer), 0)
+	t.hangUp(c)
+	if errno != 0 || n == 0 {
+		return
+	}
+	c.reply.reset(false)
+	c.reply.feed(t.buffer[:n])
+	c.unasked = c.reply.status < firstError
 }
 
 // connected ends the connect and sends the request; it returns false when the
@@ -145,6 +164,7 @@ func (t *thread) connected(c *conn, events uint32) bool {
 	t.connecting--
 	t.established++
 	t.count(c.phase).add(connect, t.now-c.start)
+	c.early = events&unix.EPOLLIN != 0
 	return t.send(c)
 }
 
@@ -247,6 +267,10 @@ func (t *thread) take(c *conn, n int, closing bool) bool {
 
 // succeed ends a request with the reply's status class.
 func (t *thread) succeed(c *conn, closing bool) {
+	if c.early && c.reply.status < firstError { // an error may be about the connection: too many of them
+		t.fail(c, failure(protocolFailed, int(unaskedReply)))
+		return
+	}
 	n := t.count(c.phase)
 	n.add(service, t.now-c.start)
 	if t.e.openLoop {

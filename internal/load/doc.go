@@ -47,6 +47,12 @@
 // is idle costs nobody a request. One that ends instead of a complete reply
 // does (read:eof); nothing is ever sent twice.
 //
+// A reply that nobody asked for is none: what comes on an idle connection costs
+// the connection and the next request on it, what was there before a request was
+// sent costs that request (both protocol:unasked_reply, unless it is an error by
+// which the server says why it hangs up). One that comes when the next request is
+// already sent cannot be told from its reply; the one too many is noticed later.
+//
 // # Outcomes
 //
 //	1xx … 5xx              a complete reply of that class (1xx: only 101)
@@ -55,7 +61,7 @@
 //	connect:timeout, write:timeout, read:timeout   where the request was when its time was up
 //	read:eof               the connection ended before the reply was complete
 //	queue:timeout, queue:cancelled   open loop: no connection became free in time
-//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data
+//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply
 //
 // A name that does not resolve is an error of Run, since then no request can begin.
 //

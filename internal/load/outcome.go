@@ -43,6 +43,7 @@ const (
 	headTooLarge
 	tooManyInterim
 	excessData
+	unaskedReply
 )
 
 func (f fault) String() string {
@@ -55,6 +56,7 @@ func (f fault) String() string {
 		headTooLarge:     "head_too_large",
 		tooManyInterim:   "too_many_interim",
 		excessData:       "excess_data",
+		unaskedReply:     "unasked_reply",
 	}[f]
 }
 

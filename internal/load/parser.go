@@ -9,6 +9,9 @@ const (
 	maxInterim   = 16       // 1xx replies before the final one
 )
 
+// firstError is the first status that tells of an error.
+const firstError = 400
+
 // step says how far a reply has come.
 type step uint8
 

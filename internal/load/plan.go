@@ -126,15 +126,9 @@ func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
 	if !isToken(p.Method) || p.Method == "CONNECT" {
 		return nil, fmt.Errorf("method %q: want GET, HEAD, POST, PUT, DELETE or the like", p.Method)
 	}
-	given := map[string]bool{}
-	var theirs strings.Builder
-	for _, h := range p.Headers {
-		name, value, ok := strings.Cut(h, ":")
-		if !ok || !isToken(name) || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("header %q: want \"Name: value\"", h)
-		}
-		given[strings.ToLower(name)] = true
-		fmt.Fprintf(&theirs, "%s: %s\r\n", name, strings.TrimSpace(value))
+	theirs, given, err := headerLines(p.Headers, p.Body)
+	if err != nil {
+		return nil, err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", p.Method, u.RequestURI())
@@ -151,7 +145,7 @@ func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
 	if len(p.Body) > 0 || p.Method == "POST" || p.Method == "PUT" || p.Method == "PATCH" {
 		ours("Content-Length", strconv.Itoa(len(p.Body)))
 	}
-	b.WriteString(theirs.String())
+	b.WriteString(theirs)
 	b.WriteString("\r\n")
 	b.Write(p.Body)
 	return []byte(b.String()), nil
