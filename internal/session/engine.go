@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,9 +14,6 @@ import (
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 )
-
-// maxRecord is the longest record line that is read; histograms make them some tens of kilobytes.
-const maxRecord = 16 << 20
 
 // engine is the load engine's process.
 type engine struct {
@@ -65,26 +61,14 @@ func startEngine(ctx context.Context, argv []string, plan model.LoadPlan) (*engi
 // long as we live: that it closes is how the engine learns that we are gone.
 func (e *engine) read(stdout io.Reader) {
 	defer close(e.records)
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, maxRecord)
-	var bad error
-	for lines.Scan() {
-		var r load.Record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			bad = fmt.Errorf("load engine: unreadable record: %w", err)
-			break
-		}
-		e.records <- r
-	}
-	if bad == nil {
-		bad = lines.Err()
-	}
-	if bad != nil {
+	bad := load.ReadRecords(stdout, func(r load.Record) { e.records <- r })
+	cut := errors.Is(bad, io.ErrUnexpectedEOF) // it died, and says why itself
+	if bad != nil && !cut {
 		e.cmd.Process.Kill()
 	}
 	e.err = e.wait()
-	if bad != nil {
-		e.err = bad
+	if bad != nil && (e.err == nil || !cut) {
+		e.err = fmt.Errorf("read what the load engine says: %w", bad)
 	}
 }
 

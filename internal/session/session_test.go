@@ -142,7 +142,7 @@ func TestWhenTheEngineDiesTheRunSaysSo(t *testing.T) {
 	for ending, want := range map[string]string{
 		"gives up":       "no such host",
 		"is killed":      "the load engine's process died; dmesg tells whether memory ran out: signal: killed",
-		"talks nonsense": "load engine: unreadable record: unexpected end of JSON input",
+		"talks nonsense": "read what the load engine says: record 4: unexpected end of JSON input",
 	} {
 		t.Run(ending, func(t *testing.T) {
 			opt := options(t, ending)

@@ -1,0 +1,146 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+// maxRecord is the longest record that is read; histograms make them some tens of kilobytes.
+const maxRecord = 16 << 20
+
+// ReadRecords calls take with each record of a stream of JSON lines, until it ends.
+// An error says which line is none, or what in it cannot be; what came before it was taken.
+// It matches io.ErrUnexpectedEOF if the last line is cut off.
+func ReadRecords(from io.Reader, take func(Record)) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxRecord)
+	lines.Split(wholeLines)
+	n := 1
+	for ; lines.Scan(); n++ {
+		r, err := parseRecord(lines.Bytes())
+		if err != nil {
+			return fmt.Errorf("record %d: %w", n, err)
+		}
+		take(r)
+	}
+	switch err := lines.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("record %d: it is longer than %d MiB", n, maxRecord>>20)
+	default:
+		return fmt.Errorf("record %d: %w", n, err)
+	}
+}
+
+// wholeLines splits as bufio.ScanLines does, but takes a last line without its end
+// for what it is.
+func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if atEOF && len(data) > 0 && bytes.IndexByte(data, '\n') < 0 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return bufio.ScanLines(data, atEOF)
+}
+
+func parseRecord(line []byte) (Record, error) {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return Record{}, err
+	}
+	if err := r.check(); err != nil {
+		return Record{}, err
+	}
+	return r, nil
+}
+
+// phaseNames are in the order in which phases follow each other.
+var phaseNames = []string{model.Calm, model.Ramp, model.Hold, Drain}
+
+// check says what no load can have counted: it would become samples, or windows.
+func (r *Record) check() error {
+	if !slices.Contains(phaseNames, r.Phase) {
+		return fmt.Errorf("phase %q: want one of %v", r.Phase, phaseNames)
+	}
+	for _, p := range []string{r.PhaseStarted, r.PhaseEnded} {
+		if p != "" && !slices.Contains(phaseNames, p) {
+			return fmt.Errorf("a change of phase, %q: want one of %v", p, phaseNames)
+		}
+	}
+	order := phaseNames[:counted]
+	for i := range r.Phases {
+		p := &r.Phases[i]
+		at := slices.Index(order, p.Phase)
+		if at < 0 {
+			return fmt.Errorf("counts of phase %q: want one of %v, each once and in this order", p.Phase, phaseNames[:counted])
+		}
+		order = order[at+1:]
+		if err := p.check(); err != nil {
+			return fmt.Errorf("counts of phase %s: %w", p.Phase, err)
+		}
+	}
+	for _, i := range r.Intervals {
+		if err := i.check(); err != nil {
+			return fmt.Errorf("latencies of phase %q: %w", i.Phase, err)
+		}
+	}
+	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle)
+	seconds := 0.0
+	for _, t := range r.Threads {
+		seconds = min(seconds, t.User, t.System)
+	}
+	if r.Totals != nil {
+		seconds = min(seconds, r.Totals.Seconds, r.Totals.CPUSeconds)
+		least = min(least, r.Totals.Requests)
+	}
+	if least < 0 || seconds < 0 {
+		return errors.New("a number of connections, requests or seconds is negative")
+	}
+	return nil
+}
+
+func (p *PhaseRecord) check() error {
+	left := p.Requests
+	for name, n := range p.Outcomes {
+		if n < 0 || n > left {
+			return fmt.Errorf("%d requests ended as %q: more than the %d that began", n, name, p.Requests)
+		}
+		left -= n
+	}
+	least := min(p.ConnectCalls.Seconds, p.ReplyUnread.Seconds)
+	for _, by := range []map[string]float64{p.Waits, p.Parts} {
+		for _, seconds := range by {
+			least = min(least, seconds)
+		}
+	}
+	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.Waited, &p.SendDelay, &p.Unread} {
+		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
+	}
+	if left < 0 || least < 0 || min(p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {
+		return errors.New("a count or a time is negative")
+	}
+	return nil
+}
+
+// check holds that it can stand in a line of a latency log.
+func (i *Interval) check() error {
+	if !slices.Contains(phaseNames[:counted], i.Phase) || i.Kind != "response" && i.Kind != "service" {
+		return fmt.Errorf("kind %q: want response or service of one of %v", i.Kind, phaseNames[:counted])
+	}
+	if i.End < i.Start {
+		return errors.New("they end before they begin")
+	}
+	_, err := base64.StdEncoding.DecodeString(i.Histogram)
+	if err != nil || strings.ContainsAny(i.Histogram, "\r\n") { // which the decoder passes over
+		return errors.New("the histogram is no base64 in one line")
+	}
+	return nil
+}
