@@ -218,7 +218,8 @@ func everySecond(ctx context.Context, d time.Duration, fn func(elapsed time.Dura
 			over = true
 		}
 		elapsed := time.Since(begin)
-		if err := fn(elapsed); err != nil || over {
+		// What could not be read once is read again: only how it ends counts.
+		if err := fn(elapsed); over {
 			return elapsed, err
 		}
 	}

@@ -29,7 +29,7 @@ type Sampler struct {
 
 	workers []*worker
 	extra   []*Host // opened by the sampler, to read machines from our own namespace
-	status  statusBook
+	status  *StatusBook
 }
 
 // NewSampler prepares sampling of hosts, which it joins (see Join) and does
@@ -38,7 +38,7 @@ type Sampler struct {
 func NewSampler(hosts []*Host, probes []Probe, rec Recorder, interval time.Duration) *Sampler {
 	Join(hosts)
 	return &Sampler{hosts: hosts, probes: probes, rec: rec, interval: interval, patience: patience,
-		status: statusBook{rec: rec, known: map[statusKey]*standing{}}}
+		status: NewStatusBook(rec)}
 }
 
 // Start opens every probe on every host and records the status of those that
@@ -139,7 +139,7 @@ func (s *Sampler) machineHost(h *Host) (*Host, error) {
 }
 
 func (s *Sampler) newWorker(h *Host, names []string, probes []*Probe) *worker {
-	w := &worker{host: h, names: names, rec: s.rec, status: &s.status, interval: s.interval,
+	w := &worker{host: h, names: names, rec: s.rec, status: s.status, interval: s.interval,
 		rounds: make(chan *round), done: make(chan struct{})}
 	for _, p := range probes {
 		w.probes = append(w.probes, &opened{probe: p})
@@ -191,7 +191,7 @@ func (s *Sampler) giveUp(w *worker, t time.Time) {
 	s.rec.Note(err.Error())
 	for _, o := range w.probes {
 		for _, sig := range o.probe.Signals {
-			s.status.set(w.names, sig, StatusOf(err), t, o.probe.Every)
+			s.status.Set(w.names, sig, StatusOf(err), t, o.probe.Every)
 		}
 	}
 }

@@ -14,12 +14,19 @@ import (
 // counter loses nothing.
 const blink = 3 * time.Second
 
-// statusBook passes on the statuses that changed. The last one is what the run
-// is judged by, so it must hold for all of it.
-type statusBook struct {
+// StatusBook passes on the statuses that changed. The last one is what the run
+// is judged by, so it must hold for all of it: what could not be read for longer
+// than a few seconds stays failed, though it was read again. It is safe for
+// concurrent use.
+type StatusBook struct {
 	rec   Recorder
 	mu    sync.Mutex
 	known map[statusKey]*standing
+}
+
+// NewStatusBook makes an empty one; rec must be safe for concurrent use.
+func NewStatusBook(rec Recorder) *StatusBook {
+	return &StatusBook{rec: rec, known: map[statusKey]*standing{}}
 }
 
 type statusKey struct{ host, signal string }
@@ -32,9 +39,9 @@ type standing struct {
 	gap  string    // says when it could not be read for long
 }
 
-// set records st for the signal, read at t, on each host unless it stands
+// Set records st for the signal, read at t, on each host unless it stands
 // already. every is the time between its reads.
-func (b *statusBook) set(hosts []string, s *model.Signal, st model.Status, t time.Time, every time.Duration) {
+func (b *StatusBook) Set(hosts []string, s *model.Signal, st model.Status, t time.Time, every time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, h := range hosts {

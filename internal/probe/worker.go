@@ -53,7 +53,7 @@ type worker struct {
 	host     *Host
 	names    []string
 	rec      Recorder
-	status   *statusBook
+	status   *StatusBook
 	interval time.Duration
 	probes   []*opened
 	rounds   chan *round
@@ -228,11 +228,11 @@ func (w *worker) mark(p *Probe, out *Out, err error) {
 	all := StatusOf(err)
 	for _, sig := range p.Signals {
 		if _, ok := out.marked[sig]; !ok && !out.kept[sig] {
-			w.status.set(w.names, sig, all, out.now, p.Every)
+			w.status.Set(w.names, sig, all, out.now, p.Every)
 		}
 	}
 	for sig, st := range out.marked {
-		w.status.set(w.names, sig, st, out.now, p.Every)
+		w.status.Set(w.names, sig, st, out.now, p.Every)
 	}
 }
 

@@ -21,14 +21,11 @@ const (
 // dear is a tracer that is on in bursts.
 type dear struct {
 	tracer
-	began   time.Time // of the hold window
-	upTo    time.Time // the estimate is made up to here
-	resumed time.Time
-	on      time.Duration // in all
-}
-
-func newDear(t trace.Tracer, running trace.Running, hosts []*probe.Host) *dear {
-	return &dear{tracer: tracer{Tracer: t, running: running, sums: newSums(hosts)}}
+	began   time.Time     // of the hold window
+	upTo    time.Time     // the estimate is made up to here
+	resumed time.Time     // zero while it is off
+	unread  time.Duration // for so long it was on without having been read
+	on      time.Duration // in all, and read
 }
 
 // duty is the share of the time in which it was on.
@@ -94,7 +91,7 @@ func (b *bursts) each(of func(*dear) bool, do func(*dear) error) {
 			continue
 		}
 		if err := do(d); err != nil {
-			b.t.failed(&d.tracer, err)
+			b.t.failed(&d.tracer, b.t.now(), err)
 		}
 	}
 }
@@ -118,21 +115,36 @@ func (t *tracing) resume(d *dear) error {
 	if err := d.running.Only(t.suspects()...); err != nil {
 		return err
 	}
-	d.resumed = t.now()
-	return d.running.Resume()
+	at := t.now()
+	if err := d.running.Resume(); err != nil {
+		return err
+	}
+	if d.resumed.IsZero() { // else it could not be switched off, and was on ever since
+		d.resumed = at
+	}
+	return nil
 }
 
-// pause ends a burst. What was counted in it stands for all the time since the
-// one before.
+// pause ends a burst, if it began. What was counted in it stands for all the time
+// since the one before that was read.
 func (t *tracing) pause(d *dear) error {
+	if d.resumed.IsZero() {
+		return nil
+	}
 	now := t.now()
 	if err := d.running.Pause(); err != nil {
 		return err
 	}
+	d.unread += now.Sub(d.resumed)
+	d.resumed = time.Time{}
 	if err := d.read(); err != nil {
 		return err
 	}
-	on := now.Sub(d.resumed)
+	if d.failing {
+		t.seen(&d.tracer, now)
+	}
+	on := d.unread
+	d.unread = 0
 	d.on += on
 	d.sums.each(func(s *sum) {
 		s.rate = (s.value - s.counted) / on.Seconds()

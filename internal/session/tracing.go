@@ -34,6 +34,8 @@ type tracing struct {
 	out   *writer.Writer
 	now   func() time.Time
 
+	status *probe.StatusBook
+
 	mu     sync.Mutex
 	light  []*tracer
 	dear   []*dear
@@ -48,12 +50,13 @@ type tracer struct {
 	sums    *sums
 	before  *profile.Profile // the stacks when the hold window began
 	stacks  *profile.Profile // those of the hold window
+	failing bool             // the last try failed
 }
 
 // startTracing starts the tracers of a level. What cannot be traced is a status
 // of its signals, never an error.
 func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
-	t := &tracing{level: level, hosts: hosts, out: out, now: now, busy: map[string]float64{}}
+	t := newTracing(level, hosts, out, now)
 	if level == TraceOff {
 		return t
 	}
@@ -64,18 +67,27 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 		}
 		running, err := start(one)
 		if err != nil {
-			t.mark(one, func(*model.Signal) model.Status { return trace.StatusOf(err) })
+			t.mark(one, t.now(), func(*model.Signal) model.Status { return trace.StatusOf(err) })
 			continue
 		}
-		status := running.Status()
-		t.mark(one, func(s *model.Signal) model.Status { return status[s.Name] })
-		if inBursts(one) {
-			t.dear = append(t.dear, newDear(one, running, hosts))
-		} else {
-			t.light = append(t.light, &tracer{Tracer: one, running: running, sums: newSums(hosts)})
-		}
+		t.add(one, running)
 	}
 	return t
+}
+
+func newTracing(level TraceLevel, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
+	return &tracing{level: level, hosts: hosts, out: out, now: now, status: probe.NewStatusBook(out), busy: map[string]float64{}}
+}
+
+// add takes a tracer that watches; a dear one is switched off.
+func (t *tracing) add(one trace.Tracer, running trace.Running) {
+	added := tracer{Tracer: one, running: running, sums: newSums(t.hosts)}
+	if inBursts(one) {
+		t.dear = append(t.dear, &dear{tracer: added})
+	} else {
+		t.light = append(t.light, &added)
+	}
+	t.seen(&added, t.now())
 }
 
 func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Throughout }
@@ -99,19 +111,36 @@ func start(t trace.Tracer) (trace.Running, error) {
 	return running, nil
 }
 
-// mark records what became of a tracer's signals.
-func (t *tracing) mark(of trace.Tracer, status func(*model.Signal) model.Status) {
+// mark records what became of a tracer's signals at a time.
+func (t *tracing) mark(of trace.Tracer, at time.Time, status func(*model.Signal) model.Status) {
+	var names []string
+	for _, h := range t.hosts {
+		names = append(names, h.Name)
+	}
+	var every time.Duration // light ones are read in each round
+	if inBursts(of) {
+		every = burstEvery
+	}
 	for _, s := range of.Signals {
-		for _, h := range t.hosts {
-			t.out.Status(h.Name, s.Name, status(s))
-		}
+		t.status.Set(names, s, status(s), at, every)
 	}
 }
 
-// failed says that a tracer could not be used any more; what it counted stays.
-func (t *tracing) failed(one *tracer, err error) {
-	t.out.Note(fmt.Sprintf("tracer %s failed: %v", one.Name, err))
-	t.mark(one.Tracer, func(*model.Signal) model.Status { return trace.StatusOf(err) })
+// failed says that a tracer was not read, or not switched on, at a time; what it
+// counted stays, and the next time may be better.
+func (t *tracing) failed(one *tracer, at time.Time, err error) {
+	if !one.failing {
+		t.out.Note(fmt.Sprintf("tracer %s failed at %s: %v", one.Name, at.UTC().Format("15:04:05"), err))
+	}
+	one.failing = true
+	t.mark(one.Tracer, at, func(*model.Signal) model.Status { return trace.StatusOf(err) })
+}
+
+// seen says that a tracer works at a time.
+func (t *tracing) seen(one *tracer, at time.Time) {
+	one.failing = false
+	status := one.running.Status()
+	t.mark(one.Tracer, at, func(s *model.Signal) model.Status { return status[s.Name] })
 }
 
 // ignore leaves a process of ours out of everything.
@@ -139,8 +168,11 @@ func (t *tracing) read(at time.Time) {
 	defer t.mu.Unlock()
 	for _, one := range t.light {
 		if err := one.read(); err != nil {
-			t.failed(one, err)
+			t.failed(one, at, err)
 			continue
+		}
+		if one.failing {
+			t.seen(one, at)
 		}
 		one.sums.each(func(s *sum) {
 			t.sample(s, at, s.value)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"math"
 	"os"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
+	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/exec"
@@ -24,52 +26,165 @@ type fakeTracer struct {
 	now   func() time.Time
 	since time.Time
 	total float64
+	// What the next calls return.
+	resumes, reads error
 }
 
 func (f *fakeTracer) Only(...int) error { return nil }
 
-func (f *fakeTracer) Resume() error { f.since = f.now(); return nil }
+func (f *fakeTracer) Resume() error {
+	if f.resumes == nil {
+		f.since = f.now()
+	}
+	return f.resumes
+}
 
-func (f *fakeTracer) Pause() error { f.total += 10 * f.now().Sub(f.since).Seconds(); return nil }
+func (f *fakeTracer) Pause() error {
+	if !f.since.IsZero() {
+		f.total += 10 * f.now().Sub(f.since).Seconds()
+	}
+	f.since = time.Time{}
+	return nil
+}
 
-func (f *fakeTracer) Read(out trace.Out) error { out.Put(counter, f.total, "nginx"); return nil }
+func (f *fakeTracer) Read(out trace.Out) error {
+	if f.reads == nil {
+		out.Put(counter, f.total, "nginx")
+	}
+	return f.reads
+}
 
-// What a dear tracer counts while it is on stands for the whole window.
-func TestBurstsAreEstimates(t *testing.T) {
-	at := time.Unix(1_700_000_000, 0)
-	now := func() time.Time { return at }
-	dir := t.TempDir() + "/run"
-	out, err := writer.Create(dir, model.Run{Windows: []model.Window{{Name: model.Hold, Start: at.UnixMilli()}}})
+func (f *fakeTracer) Status() map[string]model.Status {
+	return map[string]model.Status{counter.Name: {State: model.Read}}
+}
+
+func (*fakeTracer) Close() error { return nil }
+
+// faked is a session's tracing of one fake tracer, at a time that the test sets.
+type faked struct {
+	*tracing
+	fake *fakeTracer
+	at   time.Time
+	dir  string
+}
+
+func newFaked(t *testing.T, level trace.Level) *faked {
+	t.Helper()
+	f := &faked{at: time.Unix(1_700_000_000, 0), dir: t.TempDir() + "/run"}
+	now := func() time.Time { return f.at }
+	f.fake = &fakeTracer{now: now}
+	out, err := writer.Create(f.dir, model.Run{Windows: []model.Window{{Name: model.Hold, Start: f.at.UnixMilli()}}})
 	check(t, err)
 	h, err := probe.OpenHost("srv", "local")
 	check(t, err)
-	defer h.Close()
+	t.Cleanup(func() { h.Close() })
 	probe.Join([]*probe.Host{h})
-	tr := &tracing{out: out, now: now, hosts: []*probe.Host{h}}
-	d := newDear(trace.Tracer{Name: "fake", Level: trace.Full, Signals: []*model.Signal{counter}}, &fakeTracer{now: now}, tr.hosts)
-	tr.dear = []*dear{d}
-	b := &bursts{t: tr, stop: make(chan struct{})}
-	d.began, d.upTo = at, at
-	for range 3 {
-		at = at.Add(1600 * time.Millisecond)
-		check(t, tr.resume(d))
-		at = at.Add(400 * time.Millisecond)
-		check(t, tr.pause(d))
+	f.tracing = newTracing(TraceFull, []*probe.Host{h}, out, now)
+	f.add(trace.Tracer{Name: "fake", Level: level, Signals: []*model.Signal{counter}}, f.fake)
+	return f
+}
+
+// closed ends the run and returns it, with what its manifest says of tracing.
+func (f *faked) closed(t *testing.T) (*record.Run, *model.Tracing) {
+	t.Helper()
+	said, err := f.close()
+	check(t, err)
+	check(t, f.out.Close())
+	return opened(t, f.dir), said
+}
+
+// What a dear tracer counts while it is on stands for the whole window; the time of
+// a burst that was not one, or was not read, is made up for by the next.
+func TestBurstsAreEstimates(t *testing.T) {
+	gone := errors.New("the kernel had no memory")
+	for _, c := range []struct {
+		why            string
+		resumes, reads error // in the second burst
+		duty           float64
+		values         int
+	}{
+		{"all is well", nil, nil, 1.2 / 7, 5},
+		{"it was not switched on", gone, nil, 0.8 / 7, 4},
+		{"it was not read", nil, gone, 1.2 / 7, 4},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := newFaked(t, trace.Full)
+			b := &bursts{t: f.tracing, stop: make(chan struct{})}
+			d := f.dear[0]
+			every := func(*dear) bool { return true }
+			d.began, d.upTo = f.at, f.at
+			for n := range 3 {
+				if n == 1 {
+					f.fake.resumes, f.fake.reads = c.resumes, c.reads
+				} else {
+					f.fake.resumes, f.fake.reads = nil, nil
+				}
+				f.at = f.at.Add(1600 * time.Millisecond)
+				b.each(every, b.t.resume)
+				f.at = f.at.Add(400 * time.Millisecond)
+				b.each(every, b.t.pause)
+			}
+			f.at = f.at.Add(time.Second)
+			b.end()
+			var got float64
+			d.sums.each(func(s *sum) { got = s.all })
+			if math.Abs(got-70) > 1e-6 {
+				t.Errorf("10/s for 7 s, seen for a part, is estimated as %v", got)
+			}
+			run, said := f.closed(t)
+			if duty := said.Duty["fake"]; math.Abs(duty-c.duty) > 1e-9 {
+				t.Errorf("on for %v of the time, want %v", duty, c.duty)
+			}
+			values := readings(t, run, counter.Name, map[string]string{"host": "srv", "groupname": "nginx"})
+			if len(values) != c.values || values[f.at.UnixMilli()] != got {
+				t.Errorf("recorded %v, want the zero that it began with, a value after each burst, and %v at the end", values, got)
+			}
+			if st := run.Meta().Status["srv"][counter.Name]; st.State != model.Read {
+				t.Errorf("one burst of three is a blink: %+v", st)
+			}
+			if notes := run.Meta().Notes; (len(notes) > 0) != (c.values == 4) {
+				t.Errorf("notes %q", notes)
+			}
+		})
 	}
-	at = at.Add(time.Second)
-	b.end()
-	var got float64
-	d.sums.each(func(s *sum) { got = s.all })
-	if math.Abs(got-70) > 1e-6 {
-		t.Errorf("10/s for 7 s, seen for 1.2 s, is estimated as %v", got)
-	}
-	if duty := d.duty(); math.Abs(duty-1.2/7) > 1e-9 {
-		t.Errorf("on for %v of the time, want 1.2/7", duty)
-	}
-	check(t, out.Close())
-	values := readings(t, opened(t, dir), counter.Name, map[string]string{"host": "srv", "groupname": "nginx"})
-	if len(values) != 5 || values[at.UnixMilli()] != got {
-		t.Errorf("recorded %v, want the zero that it began with, a value after each burst, and %v at the end", values, got)
+}
+
+// A failed read is a blink; what could not be read for longer than a few seconds stays failed.
+func TestAFailedReadIsABlink(t *testing.T) {
+	full := errors.New("too many open files")
+	for _, c := range []struct {
+		why    string
+		failed int // seconds
+		ends   bool
+		state  model.State
+		text   string
+	}{
+		{"for a moment", 2, true, model.Read, ""},
+		{"for long", 5, true, model.Failed, "it could not be read for 5s until 22:13:28: too many open files"},
+		{"to the end", 2, false, model.Failed, "it was read before, but not to the end: too many open files"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			f := newFaked(t, trace.Light)
+			second := func() { f.at = f.at.Add(time.Second); f.read(f.at) }
+			f.fake.total = 7
+			second()
+			second()
+			f.fake.reads = full
+			for range c.failed {
+				second()
+			}
+			if c.ends {
+				f.fake.reads = nil
+				second()
+			}
+			run, _ := f.closed(t)
+			if st := run.Meta().Status["srv"][counter.Name]; st.State != c.state || st.Why != c.text {
+				t.Errorf("%+v, want %s %q", st, c.state, c.text)
+			}
+			if d := cmp.Diff([]string{"tracer fake failed at 22:13:23: too many open files"}, run.Meta().Notes); d != "" {
+				t.Errorf("notes (-want +got):\n%s", d)
+			}
+		})
 	}
 }
 
@@ -94,11 +209,11 @@ func TestBriefBursts(t *testing.T) {
 	check(t, err)
 	defer h.Close()
 	probe.Join([]*probe.Host{h})
-	tr := &tracing{out: out, now: time.Now, hosts: []*probe.Host{h}}
+	tr := newTracing(TraceFull, []*probe.Host{h}, out, time.Now)
 	events := make(chan string, 8)
 	for _, name := range []string{"brief", "long"} {
 		one := trace.Tracer{Name: name, Level: trace.Full, Brief: name == "brief", Signals: []*model.Signal{counter}}
-		tr.dear = append(tr.dear, newDear(one, &said{fakeTracer{now: time.Now}, name, events}, tr.hosts))
+		tr.add(one, &said{fakeTracer{now: time.Now}, name, events})
 	}
 	tr.hold()
 	var got []string
