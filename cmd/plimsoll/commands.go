@@ -28,6 +28,7 @@ func commands(w *world) []*cobra.Command {
 		doctorCommand(w),
 		loadEngine(w),
 		stackReader(w),
+		commandHolder(),
 		completionCommand(w),
 		versionCommand(w),
 	}

@@ -200,7 +200,7 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if dir == "" {
 		dir = filepath.Join("plimsoll-runs", fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 	}
-	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Site: site}, nil
+	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Site: site}, nil
 }
 
 // parseHosts reads --host values.

@@ -17,8 +17,9 @@ requests were answered in little time.
 CMD is connected to this terminal: what it writes is passed on as it is, and so is
 its exit code. With --json its standard output goes to standard error, so that
 there is one JSON document alone. Its arguments are recorded; what looks like a
-password or a key in them is masked.
-^C ends watching and asks CMD to end; what was seen until then is judged.`
+password or a key in them is masked. ^C ends watching and asks CMD to end; what
+was seen until then is judged. If Plimsoll is killed, CMD is ended, too, with all
+that it started.`
 
 const watchExample = `  plimsoll watch -d 60s
   plimsoll watch -- wrk -t2 -c200 -d10 http://127.0.0.1/

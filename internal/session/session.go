@@ -44,6 +44,9 @@ type Options struct {
 	// model.LoadPlan from stdin and prints load.Records as JSON lines. It must
 	// end when its stdin is closed.
 	Engine []string
+	// Holder is the command line of a process that calls Hold with the path and the
+	// words of a command, which follow.
+	Holder []string
 	// Progress, if set, is told about the course now and then, from one goroutine.
 	Progress func(Progress)
 }

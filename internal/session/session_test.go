@@ -38,7 +38,7 @@ func check(t *testing.T, err error) {
 func options(t *testing.T, ending string) Options {
 	return Options{
 		Interval: 100 * time.Millisecond, Dir: filepath.Join(t.TempDir(), "run"), Version: "test",
-		Engine: []string{os.Args[0], fakeEngine, ending},
+		Engine: []string{os.Args[0], fakeEngine, ending}, Holder: []string{os.Args[0], fakeHolder},
 	}
 }
 
@@ -262,7 +262,7 @@ func TestWhenRecordingFailsTheCommandIsEnded(t *testing.T) {
 	s, err := open(t.Context(), opt, model.Plan{Mode: "watch", Command: []string{"sh"}, Interval: 100})
 	check(t, err)
 	var out bytes.Buffer
-	_, err = s.watchCommand(t.Context(), t.Context(), 0, []string{"sh", "-c", "echo $$; exec sleep 600"}, WatchIO{Stdout: &out})
+	_, err = s.watchCommand(t.Context(), t.Context(), 0, "/bin/sh", []string{"sh", "-c", "echo $$; exec sleep 600"}, WatchIO{Stdout: &out})
 	if err == nil || !strings.Contains(err.Error(), "not a number") {
 		t.Errorf("%v, want the recorder's error", err)
 	}

@@ -2,11 +2,9 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"plimsoll/internal/model"
@@ -26,12 +24,14 @@ const baselineBeforeCommand = time.Second
 // is the longest time; 0 means no limit). It fills opt.Dir and returns the
 // command's exit code (128 + signal when a signal ended it), 0 without one.
 // Cancelling ctx ends watching early and asks the command to end (SIGTERM); the
-// run is whole all the same. Before the command was started it is an error that
+// run is whole all the same. If we are killed, the command and what it started are,
+// too. Before the command was started it is an error that
 // matches context.Canceled.
 func Watch(ctx context.Context, opt Options, d time.Duration, command []string, std WatchIO) (code int, err error) {
 	plan := model.Plan{Mode: "watch", Command: command, Interval: opt.Interval.Milliseconds()}
+	path := ""
 	if len(command) > 0 {
-		if _, err := exec.LookPath(command[0]); err != nil {
+		if path, err = exec.LookPath(command[0]); err != nil {
 			return 0, fmt.Errorf("start %s: no such program in PATH: %w", command[0], err)
 		}
 	}
@@ -52,10 +52,10 @@ func Watch(ctx context.Context, opt Options, d time.Duration, command []string, 
 		}
 		return 0, s.sample(ctx, d, nil, Progress{Window: model.Hold, Planned: d})
 	}
-	return s.watchCommand(ctx, rest, d, command, std)
+	return s.watchCommand(ctx, rest, d, path, command, std)
 }
 
-func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, command []string, std WatchIO) (int, error) {
+func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path string, command []string, std WatchIO) (int, error) {
 	if err := s.window(rest, model.Baseline, nil); err != nil {
 		return 0, err
 	}
@@ -67,26 +67,25 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, comma
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.Stdin, std.Stdout, std.Stderr
-	if err := cmd.Start(); err != nil {
+	run, err := startCommand(ctx, s.opt.Holder, path, command, std)
+	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", command[0], err)
 	}
-	var exit error
-	ended := make(chan struct{})
-	go func() { exit = cmd.Wait(); close(ended) }()
-	s.here.SetCommand(cmd.Process.Pid)
-	err := s.holdUntil(ctx, rest, ended, d)
-	if err != nil {
-		stop() // it would run on with nobody watching
+	s.here.SetCommand(run.pid)
+	if err := s.tracing.ignore(run.holder.Process.Pid); err != nil {
+		s.out.Note(fmt.Sprintf("the process that holds the command is traced with all others: %v", err))
 	}
-	<-ended
-	if err != nil {
+	if err := s.holdUntil(ctx, rest, run.ended, d); err != nil {
+		stop() // it would run on with nobody watching
+		<-run.ended
 		return 0, err
 	}
-	return exitCode(cmd, exit)
+	<-run.ended
+	code, err := run.code()
+	if err != nil {
+		return 0, fmt.Errorf("wait for %s: %w", command[0], err)
+	}
+	return code, nil
 }
 
 // holdUntil is the window in which the user's command runs: until it ended, or d is over.
@@ -98,26 +97,6 @@ func (s *session) holdUntil(ctx, rest context.Context, ended <-chan struct{}, d 
 		return err
 	}
 	return s.window(rest, "", nil)
-}
-
-// exitCode tells a command that ended with a code from one that could not be waited for.
-func exitCode(cmd *exec.Cmd, err error) (int, error) {
-	if err := exitError(err); err != nil {
-		return 0, fmt.Errorf("wait for %s: %w", cmd.Path, err)
-	}
-	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if ok && status.Signaled() {
-		return 128 + int(status.Signal()), nil
-	}
-	return cmd.ProcessState.ExitCode(), nil
-}
-
-func exitError(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) || errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // sample takes rounds at the interval for d (0: until ended), until ended is
