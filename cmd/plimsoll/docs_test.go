@@ -16,6 +16,7 @@ import (
 
 	"plimsoll/internal/diagnose"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/privilege"
 	"plimsoll/internal/trace"
 )
 
@@ -69,6 +70,42 @@ func TestSignalsPageIsFresh(t *testing.T) {
 func TestTracersPageIsFresh(t *testing.T) {
 	w, _, _ := testWorld()
 	fresh(t, "tracers.md", tracersPage(w))
+}
+
+func TestPrivilegesPageIsFresh(t *testing.T) {
+	w, _, _ := testWorld()
+	for _, tr := range allTracers(w) {
+		if privilege.For("tracer", tr.Name) == nil {
+			t.Errorf("the table of privileges has no tracer %s", tr.Name)
+		}
+	}
+	fresh(t, "privileges.md", privilegesPage())
+}
+
+// privilegesPage is docs/privileges.md.
+func privilegesPage() string {
+	var b strings.Builder
+	b.WriteString(`# Privileges
+
+What each part needs, if it is not to run as root: the least set of capabilities with which a test
+runs it as an ordinary user, and without any one of which it does not do all that it does for root. Everything
+else needs none: the load engine, ` + "`load`, `diagnose`, `compare`" + `, and all other probes. ` + "`plimsoll doctor`" + ` says
+which are missing here. Generated from internal/privilege; ` + "`PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll`" + ` writes it anew.
+
+    setpriv --reuid USER --regid GROUP --init-groups --inh-caps +bpf,+perfmon --ambient-caps +bpf,+perfmon plimsoll trace tcp
+
+` + "`tune --apply`, `undo` and `lab`" + ` change a host, and want root with all its capabilities: there is no
+smaller set that was tested.
+
+`)
+	for _, n := range privilege.Table {
+		fmt.Fprintf(&b, "## %s %s\n\n%s: %s.\n", n.Kind, strings.Join(n.Parts, ", "), privilege.Join(n.Caps), n.Why)
+		if n.Without != "" {
+			fmt.Fprintf(&b, "%s.\n", strings.ToUpper(n.Without[:1])+n.Without[1:])
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // tracersPage is docs/tracers.md.

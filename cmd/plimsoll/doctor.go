@@ -16,6 +16,7 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/privilege"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
 	"plimsoll/internal/secret"
@@ -26,8 +27,9 @@ import (
 const doctorLong = `Opens every probe on every host, reads it twice, and says for each what can be
 seen and why not the rest, with what would help; so it does for every tracer,
 which it attaches for a moment. It also shows what of this
-machine bears on a run: kernel, privileges, open files, ports, and the classic
-tools that the "by hand" lines use. It changes nothing.`
+machine bears on a run: kernel, privileges that are missing and for what, open
+files, ports, and the classic tools that the "by hand" lines use. It changes
+nothing.`
 
 // doctorPause is the time between the two readings: what is asked in the
 // background (a service's status page) is reported by the second.
@@ -39,8 +41,19 @@ var byHandTools = []string{"ss", "ip", "nstat", "conntrack", "nft", "sysctl", "p
 type checkup struct {
 	Machine machineFacts  `json:"machine"`
 	Hosts   []hostCheckup `json:"hosts"`
+	// Lacking are the capabilities that this process does not have, by what needs them.
+	Lacking []lack `json:"lacking"`
 	// Tracers are those of plimsoll trace.
 	Tracers []probeCheckup `json:"tracers"`
+}
+
+// lack is what some parts need and do not have.
+type lack struct {
+	Kind    string   `json:"kind"` // tracer, probe or host
+	Parts   []string `json:"parts"`
+	Missing []string `json:"missing"`
+	Why     string   `json:"why"`
+	Without string   `json:"without,omitempty"`
 }
 
 // machineFacts are about the machine on which Plimsoll runs.
@@ -130,6 +143,9 @@ func examine(ctx context.Context, w *world, specs []session.HostSpec) (_ *checku
 		return nil, err
 	}
 	found := &checkup{Machine: facts}
+	if found.Lacking, err = lacking(); err != nil {
+		return nil, err
+	}
 	var hosts []*probe.Host
 	defer func() {
 		for _, h := range hosts {
@@ -163,6 +179,26 @@ func examine(ctx context.Context, w *world, specs []session.HostSpec) (_ *checku
 		found.Tracers = append(found.Tracers, one)
 	}
 	return found, nil
+}
+
+// lacking goes through the table of what each part needs.
+func lacking() ([]lack, error) {
+	list := []lack{}
+	for _, n := range privilege.Table {
+		missing, err := privilege.Missing(n.Caps)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		l := lack{Kind: n.Kind, Parts: n.Parts, Why: n.Why, Without: n.Without}
+		for _, c := range missing {
+			l.Missing = append(l.Missing, c.String())
+		}
+		list = append(list, l)
+	}
+	return list, nil
 }
 
 // tryTracer attaches a tracer for a moment.
@@ -274,6 +310,7 @@ func printCheckup(w *world, c *checkup) {
 		rows[i][1] = layout.Indent(layout.Wrap(r[1], w.columns()-13), strings.Repeat(" ", 13))
 	}
 	layout.Table(w.stdout, rows)
+	printLacking(w, c.Lacking)
 	for _, h := range c.Hosts {
 		fmt.Fprintf(w.stdout, "\n%s = %s\n", h.Host.Name, h.Host.Spec)
 		for _, p := range h.Probes {
@@ -283,6 +320,21 @@ func printCheckup(w *world, c *checkup) {
 	fmt.Fprintln(w.stdout, "\ntracing")
 	for _, t := range c.Tracers {
 		printProbe(w, t)
+	}
+}
+
+// printLacking writes which privileges are missing, for what.
+func printLacking(w *world, list []lack) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintln(w.stdout, "\nlacks")
+	for _, l := range list {
+		text := fmt.Sprintf("%s for %s %s: %s", strings.Join(l.Missing, ", "), l.Kind, strings.Join(l.Parts, ", "), l.Why)
+		if l.Without != "" {
+			text += " (" + l.Without + ")"
+		}
+		fmt.Fprintf(w.stdout, "  %s\n", layout.Indent(layout.Wrap(text, w.columns()-4), "    "))
 	}
 }
 

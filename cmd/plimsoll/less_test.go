@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 	"unsafe"
@@ -36,27 +37,22 @@ func becomeNobody() {
 	must("nobody", syscall.Exec(program, os.Args[1:], os.Environ()))
 }
 
-// becomeTracer runs COMMAND as nobody, but with CAP_BPF and CAP_PERFMON.
-func becomeTracer() {
-	program := openTo(nobodysID)
-	runtime.LockOSThread() // privileges are a thread's; the one that executes is the process's
-	must("tracer", syscall.Setgroups(nil))
-	must("tracer", syscall.Setgid(nobodysID))
-	must("tracer", unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0))
-	_, _, e := unix.RawSyscall(unix.SYS_SETRESUID, nobodysID, nobodysID, nobodysID)
-	if e != 0 {
-		must("tracer", e)
+// becomeWith ("with CAP,CAP COMMAND...", lower case and without cap_) runs COMMAND as
+// nobody, but with these capabilities; "none" is none.
+func becomeWith() {
+	caps := "-all"
+	for _, c := range strings.Split(os.Args[1], ",") {
+		if c != "none" {
+			caps += ",+" + c
+		}
 	}
-	const keep = 1<<(unix.CAP_BPF-32) | 1<<(unix.CAP_PERFMON-32)
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	caps := [2]unix.CapUserData{1: {Effective: keep, Permitted: keep, Inheritable: keep}}
-	if _, _, e := unix.RawSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&caps)), 0); e != 0 {
-		must("tracer", e)
-	}
-	for _, c := range []uintptr{unix.CAP_BPF, unix.CAP_PERFMON} {
-		must("tracer", unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, c, 0, 0))
-	}
-	must("tracer", syscall.Exec(program, os.Args[1:], os.Environ()))
+	os.Args = os.Args[1:]
+	openTo(nobodysID)
+	setpriv, err := exec.LookPath("setpriv")
+	must("with", err)
+	who := fmt.Sprint(nobodysID)
+	argv := append([]string{"setpriv", "--reuid", who, "--regid", who, "--clear-groups", "--inh-caps", caps, "--ambient-caps", caps}, os.Args[1:]...)
+	must("with", syscall.Exec(setpriv, argv, os.Environ()))
 }
 
 // hideBTF runs COMMAND where the kernel has no type information, in a mount

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody, "tracer": becomeTracer, "nobtf": hideBTF,
+	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
 		"plimsoll-losing-rights": losesRights})
 }
 

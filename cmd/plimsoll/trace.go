@@ -20,8 +20,8 @@ counter shows. Everything is added up in the kernel; nothing is stopped or slowe
 beyond what "plimsoll trace list" says of each tracer's cost. Plimsoll's own
 process is left out. The programs are gone when the command ends, however it ends.
 
-It needs root, or CAP_BPF and CAP_PERFMON, and a kernel with type information
-(BTF).`
+It needs root, or CAP_BPF and CAP_PERFMON (deepcpu and offcpu CAP_SYSLOG besides),
+and a kernel with type information (BTF).`
 
 func traceCommand(w *world) *cobra.Command {
 	commands := []*cobra.Command{traceList(w)}

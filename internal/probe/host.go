@@ -163,7 +163,7 @@ func (h *Host) openPID(arg string, own uint64) error {
 func (h *Host) openNS(path string, own uint64) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open network namespace %s; another namespace than our own needs root: %w", path, err)
+		return fmt.Errorf("open network namespace %s; another namespace than our own needs root (CAP_SYS_PTRACE): %w", path, err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

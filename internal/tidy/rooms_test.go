@@ -16,13 +16,14 @@ const rooms = `
 rules:
 internal/layout:
 internal/secret:
+internal/privilege:
 internal/model:          internal/secret
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/load:           internal/model
 internal/probe:          internal/layout internal/model
 internal/change:         internal/layout internal/probe
-internal/trace:          internal/model internal/layout internal/secret
+internal/trace:          internal/model internal/layout internal/privilege internal/secret
 internal/diagnose:       internal/layout internal/model internal/record rules
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/compare:        internal/model internal/record

@@ -17,9 +17,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/pprof/profile"
-	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/privilege"
 )
 
 // Level is how dear a tracer is.
@@ -168,17 +168,11 @@ func ParseKernel(release string) (Kernel, error) {
 	return k, nil
 }
 
-const howToBeAllowed = "run it as root, or give it CAP_BPF and CAP_PERFMON"
-
 // CanRun returns nil, or an error whose text is a sentence saying what is
 // missing and what would help: fs.ErrPermission when we may not, fs.ErrNotExist
 // when this kernel cannot.
 func (t Tracer) CanRun() error {
-	caps, err := capabilities()
-	if err != nil {
-		return err
-	}
-	if err := mayTrace(caps); err != nil {
+	if err := privilege.Check("tracer", t.Name); err != nil {
 		return err
 	}
 	kernel, err := KernelTypes()
@@ -191,25 +185,6 @@ func (t Tracer) CanRun() error {
 		}
 	}
 	return nil
-}
-
-// capabilities returns this process's effective ones as a bit set.
-func capabilities() (uint64, error) {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return 0, fmt.Errorf("ask for our capabilities: %w", err)
-	}
-	return uint64(data[1].Effective)<<32 | uint64(data[0].Effective), nil
-}
-
-// mayTrace says whether a set of capabilities is enough for BPF on tracepoints.
-func mayTrace(caps uint64) error {
-	has := func(bit int) bool { return caps&(1<<bit) != 0 }
-	if has(unix.CAP_SYS_ADMIN) || has(unix.CAP_BPF) && has(unix.CAP_PERFMON) {
-		return nil
-	}
-	return fmt.Errorf("BPF programs need a privilege that this process does not have; %s: %w", howToBeAllowed, fs.ErrPermission)
 }
 
 // kernelTypes is the running kernel's types, which take 40 ms and ten megabytes
@@ -244,7 +219,7 @@ func KernelTypes() (*btf.Spec, error) {
 	case err == nil:
 		return spec, nil
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("the kernel's type information cannot be read; %s: %w", howToBeAllowed, err)
+		return nil, fmt.Errorf("the kernel's type information cannot be read; run it as root: %w", err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):
 		return nil, absent("this kernel was built without type information (CONFIG_DEBUG_INFO_BTF), which tracing needs")
 	}

@@ -15,26 +15,6 @@ import (
 	"plimsoll/internal/model"
 )
 
-func TestWhoMayTrace(t *testing.T) {
-	const admin, bpf, perfmon = uint64(1) << unix.CAP_SYS_ADMIN, uint64(1) << unix.CAP_BPF, uint64(1) << unix.CAP_PERFMON
-	for name, c := range map[string]struct {
-		caps uint64
-		want bool
-	}{
-		"nobody":          {0, false},
-		"the old way":     {admin, true},
-		"the narrow way":  {bpf | perfmon, true},
-		"half of it":      {bpf, false},
-		"the other half":  {perfmon, false},
-		"other privilege": {^(admin | bpf | perfmon), false},
-	} {
-		err := mayTrace(c.caps)
-		if (err == nil) != c.want || err != nil && !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestParseKernel(t *testing.T) {
 	for release, want := range map[string]Kernel{"6.1.0-18-amd64": {6, 1}, "5.15.0": {5, 15}, "6.18.44-fc-v509": {6, 18}, "7.0-rc1": {7, 0}} {
 		if got, err := ParseKernel(release); err != nil || got != want {

@@ -87,7 +87,7 @@ func wrong(err error, symbols, hidden int) error {
 	case err != nil:
 		return fmt.Errorf("read %s: %w", kallsyms, err)
 	case symbols == 0 && hidden > 0:
-		return fmt.Errorf("the kernel hides the addresses of its functions; run it as root, or with CAP_SYSLOG, or set kernel.kptr_restrict = 0: %w", fs.ErrPermission)
+		return fmt.Errorf("the kernel hides the addresses of its functions; run it as root, or with CAP_SYSLOG, or set kernel.kptr_restrict = 0 and kernel.perf_event_paranoid = 1: %w", fs.ErrPermission)
 	case symbols == 0:
 		return errors.New(kallsyms + " names no function")
 	}
