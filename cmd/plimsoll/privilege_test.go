@@ -222,6 +222,11 @@ func TestPrivileges(t *testing.T) {
 			if len(names) == 0 && root.Read > 0 && !needless(t, kind, c) {
 				t.Errorf("%s reads the same without %s, with %s", part, c, set)
 			}
+			for _, name := range names { // what we may not see is not absent
+				if strings.Contains(name, "("+string(model.Absent)+":") {
+					t.Errorf("%s without %s: %s", part, c, name)
+				}
+			}
 			if kind == "tracer" && len(names) > 0 && !strings.Contains(names[0], part+" lacks "+c.String()) {
 				t.Errorf("%s without %s says %s", part, c, names[0])
 			}

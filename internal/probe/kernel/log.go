@@ -92,7 +92,7 @@ func openLog(path string) (int, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return -1, fmt.Errorf("no kernel log here (a container seldom has /dev/kmsg): %w", err)
 	case errors.Is(err, fs.ErrPermission):
-		return -1, fmt.Errorf("not allowed to read the kernel's log, run as root (or sysctl kernel.dmesg_restrict=0): %w", err)
+		return -1, fmt.Errorf("not allowed to read the kernel's log, run as root, with CAP_SYSLOG, or sysctl kernel.dmesg_restrict=0: %w", err)
 	}
 	return fd, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -59,6 +60,9 @@ func (n *nftables) Read(out *probe.Out) error {
 	})
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return probe.Absent("this kernel has no nf_tables, or it is not loaded")
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("list the rules of the packet filter; that needs root, or CAP_NET_ADMIN: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("list the rules of the packet filter: %w", err)

@@ -203,7 +203,7 @@ func (w *workerProc) look(h *probe.Host) {
 			others++
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			w.peakErr = fmt.Errorf("look at the descriptors of nginx's worker %d; that needs root: %w", w.pid, err)
+			w.peakErr = fmt.Errorf("look at the descriptors of nginx's worker %d; that needs root, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", w.pid, err)
 			return
 		}
 	}

@@ -450,6 +450,11 @@ func (a *stubAsker) collect(until time.Time) {
 func (r *reader) putStubs(out *probe.Out) {
 	if len(r.stubs) == 0 {
 		err := probe.Absent("nginx has no status page that we could ask; add \"location = /status { stub_status; access_log off; allow 127.0.0.1; deny all; }\" to a plain HTTP server")
+		for _, in := range r.instances {
+			if in.confErr != nil { // it may well have one
+				err = in.confErr
+			}
+		}
 		for _, s := range stubSignals {
 			out.Mark(s, err)
 		}

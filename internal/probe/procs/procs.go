@@ -238,7 +238,7 @@ func (r *reader) markRefused(out *probe.Out, refused, programs int, what string,
 		out.Note(fmt.Sprintf("host %s: the %s of some processes may not be read; their groups lack it", r.host.Name, what))
 		return
 	}
-	err := fmt.Errorf("the %s of %d of %d processes may not be read; run as root: %w", what, refused, programs, fs.ErrPermission)
+	err := fmt.Errorf("the %s of %d of %d processes may not be read; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", what, refused, programs, fs.ErrPermission)
 	for _, s := range signals {
 		out.Mark(s, err)
 	}

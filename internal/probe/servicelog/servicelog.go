@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -76,8 +77,9 @@ type log struct {
 
 // look is when one process's open files were looked at.
 type look struct {
-	start uint64
-	at    time.Time
+	start   uint64
+	at      time.Time
+	refused bool // we may not see what it has open
 }
 
 type reader struct {
@@ -118,6 +120,9 @@ func (r *reader) Read(out *probe.Out) error {
 	}
 	r.events = r.events[:0]
 	out.Put(skipped, float64(r.lost))
+	if n := r.refused(); n > 0 {
+		return fmt.Errorf("what %d processes log may not be seen; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", n, fs.ErrPermission)
+	}
 	if len(r.logs) == 0 { // which is not the same as one that is silent
 		return probe.Absent("no process of this host was seen to log to a file")
 	}
@@ -147,8 +152,7 @@ func (r *reader) follow(procs []probe.Proc, now time.Time) {
 			if left--; left < 0 {
 				continue
 			}
-			r.looked[p.PID] = look{p.Start, now}
-			r.followThoseOf(p, now)
+			r.looked[p.PID] = look{p.Start, now, !r.followThoseOf(p, now)}
 		}
 	}
 	for pid := range r.looked {
@@ -159,15 +163,27 @@ func (r *reader) follow(procs []probe.Proc, now time.Time) {
 }
 
 // followThoseOf follows the regular files among a process's first descriptors
-// that it writes to as one writes a log.
-func (r *reader) followThoseOf(p *probe.Proc, now time.Time) {
+// that it writes to as one writes a log. It returns false if we may not see them.
+func (r *reader) followThoseOf(p *probe.Proc, now time.Time) bool {
 	dir := filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID))
-	// One that has ended, or is not ours to look at, has no log that we could read.
-	_, _ = probe.EachDescriptor(dir, firstFiles, func(fd int, link []byte, err error) {
+	hidden := false // the list may be read by whom the files are hidden from
+	_, err := probe.EachDescriptor(dir, firstFiles, func(fd int, link []byte, err error) {
+		hidden = hidden || errors.Is(err, fs.ErrPermission)
 		if err == nil && fd > 0 && mayBeLog(link) {
 			r.followFile(dir, fd, string(link), p.Comm, now)
 		}
 	})
+	return !hidden && !errors.Is(err, fs.ErrPermission) // one that has ended logs nothing
+}
+
+// refused is how many processes we may not look into.
+func (r *reader) refused() (n int) {
+	for _, l := range r.looked {
+		if l.refused {
+			n++
+		}
+	}
+	return n
 }
 
 // mayBeLog says whether a file's name may be that of a log that tells errors.

@@ -203,7 +203,7 @@ func (r *reader) nameOwners(now time.Time) error {
 		hidden = hidden || l.owner == unknownOwner && r.owners.refused
 	}
 	if hidden {
-		return fmt.Errorf("not of all of them, since some processes may not be looked into; run as root: %w", fs.ErrPermission)
+		return fmt.Errorf("not of all of them, since some processes may not be looked into; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", fs.ErrPermission)
 	}
 	return nil
 }
