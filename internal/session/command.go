@@ -57,7 +57,7 @@ func startCommand(ctx context.Context, holder []string, path string, argv []stri
 		c.life.Close()
 		close(c.ended)
 	}()
-	if err != nil {
+	if err != nil && ctx.Err() == nil { // else it was asked to end before it could say anything
 		<-c.ended
 		return nil, err
 	}
