@@ -10,7 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe/rooted"
 )
 
 // BufferSize is a good length of the buffer that Round reads into; a line
@@ -24,26 +27,64 @@ const quietRounds = 5
 
 // Tail follows one log file. It is not safe for concurrent use.
 type Tail struct {
-	path    string
+	at      Place
 	cur     *follower
 	old     *follower // rotated away, still being written; nil when there is none
 	quiet   int       // rounds in which old did not grow
 	skipped int64
 }
 
-// Open begins to follow the regular file at path, from its end: the first line
+// Place is where a log is: the file that a process with the root directory Root
+// (such as /proc/PID/root) calls Name, no link leading out of there; where Root is
+// "", the file Name of ours, such as an open one of a process (/proc/PID/fd/2).
+type Place struct{ Root, Name string }
+
+// find looks what stands there, without opening it for reading.
+func (p Place) find() (*os.File, fs.FileInfo, error) {
+	var f *os.File
+	if p.Root == "" {
+		var err error
+		if f, err = os.OpenFile(p.Name, unix.O_PATH, 0); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		found, err := rooted.Open(p.Root, p.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		found.Dir.Close()
+		f = found.File
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// stat is what stands there now.
+func (p Place) stat() (fs.FileInfo, error) {
+	f, info, err := p.find()
+	if err == nil {
+		f.Close()
+	}
+	return info, err
+}
+
+// Open begins to follow the regular file at a place, from its end: the first line
 // handed out is the first that is completed from now on. Anything else than a
 // regular file is an error: reading a pipe would take its data away.
-func Open(path string) (*Tail, error) {
-	f, err := openFollower(path)
+func Open(at Place) (*Tail, error) {
+	f, err := openFollower(at)
 	if err != nil {
 		return nil, err
 	}
 	if err := f.seekEnd(); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("find the end of %s: %w", path, err)
+		return nil, fmt.Errorf("find the end of %s: %w", at.Name, err)
 	}
-	return &Tail{path: path, cur: f}, nil
+	return &Tail{at: at, cur: f}, nil
 }
 
 // Round hands to line each line completed since the last round, without its
@@ -93,21 +134,21 @@ func (t *Tail) read(f *follower, buf []byte, limit int64, line func([]byte)) err
 	skipped, err := f.read(buf, limit, line)
 	t.skipped += skipped
 	if err != nil {
-		return fmt.Errorf("follow %s: %w", t.path, err)
+		return fmt.Errorf("follow %s: %w", t.at.Name, err)
 	}
 	return nil
 }
 
 // rotated opens the file that now stands at the path, if it is another one.
 func (t *Tail) rotated() (*follower, error) {
-	info, err := os.Stat(t.path)
+	info, err := t.at.stat()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && os.SameFile(info, t.cur.info) {
 		return nil, nil // renamed and not yet made anew, or the same
 	}
 	if err != nil {
 		return nil, err
 	}
-	next, err := openFollower(t.path)
+	next, err := openFollower(t.at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -119,7 +160,7 @@ func (t *Tail) rotated() (*follower, error) {
 func (t *Tail) Skipped() int64 { return t.skipped }
 
 // Path is the name given to Open.
-func (t *Tail) Path() string { return t.path }
+func (t *Tail) Path() string { return t.at.Name }
 
 // Close ends following.
 func (t *Tail) Close() error {
@@ -138,23 +179,17 @@ type follower struct {
 	midline bool
 }
 
-func openFollower(path string) (*follower, error) {
-	info, err := os.Stat(path)
+func openFollower(at Place) (*follower, error) {
+	there, info, err := at.find()
 	if err != nil {
 		return nil, err
 	}
+	defer there.Close()
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("follow %s: want a regular file, got %s", path, info.Mode().Type())
+		return nil, fmt.Errorf("follow %s: want a regular file, got %s", at.Name, info.Mode().Type())
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := rooted.Reopen(there, at.Name)
 	if err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("follow %s: want a regular file, got %s", path, info.Mode().Type())
-	}
-	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	return &follower{f: f, info: info}, nil

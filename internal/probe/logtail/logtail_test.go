@@ -26,7 +26,7 @@ func newLog(t *testing.T, before string) *log {
 	t.Helper()
 	l := &log{t: t, path: filepath.Join(t.TempDir(), "x.log"), buf: make([]byte, 64), limit: 1 << 20}
 	l.write(before)
-	tail, err := Open(l.path)
+	tail, err := Open(Place{Name: l.path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,17 +211,17 @@ func TestRotationAfterARestart(t *testing.T) {
 
 func TestOnlyRegularFiles(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(dir); err == nil {
+	if _, err := Open(Place{Name: dir}); err == nil {
 		t.Error("a directory was opened")
 	}
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(fifo); err == nil {
+	if _, err := Open(Place{Name: fifo}); err == nil {
 		t.Error("a FIFO was opened")
 	}
-	if _, err := Open(filepath.Join(dir, "none")); !os.IsNotExist(err) {
+	if _, err := Open(Place{Name: filepath.Join(dir, "none")}); !os.IsNotExist(err) {
 		t.Errorf("a missing file: %v", err)
 	}
 }
@@ -240,7 +240,7 @@ func FuzzRounds(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		tail, err := Open(path)
+		tail, err := Open(Place{Name: path})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func BenchmarkRound(b *testing.B) {
 	if err := os.WriteFile(path, []byte(strings.Repeat(line, 100_000)), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	tail, err := Open(path)
+	tail, err := Open(Place{Name: path})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -51,9 +51,9 @@ func NewSet[T any]() *Set[T] {
 // if it is new, and notes that it is still in use at now. about replaces what
 // was known of it.
 func (s *Set[T]) Follow(w *Writer, name string, about T, now time.Time) error {
-	path, err := w.Locate(name)
+	at, err := w.Locate(name)
 	if name == "stderr" || strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/") {
-		name = path // of this very process
+		name = at.Name // of this very process
 	}
 	var st unix.Stat_t
 	if statErr := unix.Stat(w.root, &st); statErr != nil {
@@ -68,7 +68,7 @@ func (s *Set[T]) Follow(w *Writer, name string, about T, now time.Time) error {
 		return err
 	}
 	if l == nil {
-		tail, err := Open(path)
+		tail, err := Open(at)
 		if err != nil {
 			return fmt.Errorf("follow %s's log %s: %w", w.Service, name, err)
 		}
@@ -76,7 +76,7 @@ func (s *Set[T]) Follow(w *Writer, name string, about T, now time.Time) error {
 		s.logs[k] = l
 	}
 	// A service that was started anew has another /proc/PID/root.
-	l.tail.path = path
+	l.tail.at = at
 	l.seen, l.About = now, about
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/rooted"
 )
 
 // Writer is a process that logs to files. What it has open is the truth about
@@ -87,56 +86,54 @@ func (w *Writer) Opened() []string {
 // Locate finds the file to follow for a log that the process calls name: an
 // absolute path, or "stderr". An error that matches fs.ErrNotExist says why
 // there is no such file, such as a log that goes to a pipe.
-func (w *Writer) Locate(name string) (path string, err error) {
+func (w *Writer) Locate(name string) (Place, error) {
 	switch name {
 	case "stderr", "/dev/stderr", "/proc/self/fd/2":
 		return w.standard(2, "error output")
 	case "/dev/stdout", "/proc/self/fd/1":
 		return w.standard(1, "output")
 	}
-	path, err = rooted.Resolve(w.root, name)
+	at := Place{w.root, name}
+	err := w.check(at)
 	if err == nil {
-		path, err = w.check(path)
-	}
-	if err == nil {
-		return path, nil
+		return at, nil
 	}
 	for _, f := range w.files {
 		if f.name == name { // moved or deleted, and still written to
-			return w.fd(f.fd), nil
+			return Place{Name: w.fd(f.fd)}, nil
 		}
 	}
-	return "", fmt.Errorf("%s's log %s: %w", w.Service, name, err)
+	return Place{}, fmt.Errorf("%s's log %s: %w", w.Service, name, err)
 }
 
-// check says whether the file at path can be, and is, the process's log.
-func (w *Writer) check(path string) (string, error) {
-	info, err := os.Stat(path)
+// check says why the file at a place cannot be, or is not, the process's log.
+func (w *Writer) check(at Place) error {
+	info, err := at.stat()
 	if err != nil {
-		return "", err
+		return err
 	}
 	if !info.Mode().IsRegular() {
-		return "", probe.Absent("it is no regular file and cannot be followed; log to a file")
+		return probe.Absent("it is no regular file and cannot be followed; log to a file")
 	}
 	if !w.seen {
-		return path, nil
+		return nil
 	}
 	for _, f := range w.files {
 		if os.SameFile(f.info, info) {
-			return path, nil
+			return nil
 		}
 	}
-	return "", probe.Absent(fmt.Sprintf("%s does not have it open; was the configuration edited and not reloaded?", w.Service))
+	return probe.Absent(fmt.Sprintf("%s does not have it open; was the configuration edited and not reloaded?", w.Service))
 }
 
 // standard is the file to which the process's standard output or error output goes.
-func (w *Writer) standard(fd int, what string) (string, error) {
+func (w *Writer) standard(fd int, what string) (Place, error) {
 	info, err := os.Stat(w.fd(fd))
 	if err != nil {
-		return "", fmt.Errorf("%s logs to its standard %s: %w", w.Service, what, err)
+		return Place{}, fmt.Errorf("%s logs to its standard %s: %w", w.Service, what, err)
 	}
 	if !info.Mode().IsRegular() {
-		return "", probe.Absent(fmt.Sprintf("%s logs to its standard %s, which is a pipe, socket or terminal and cannot be followed; log to a file", w.Service, what))
+		return Place{}, probe.Absent(fmt.Sprintf("%s logs to its standard %s, which is a pipe, socket or terminal and cannot be followed; log to a file", w.Service, what))
 	}
-	return w.fd(fd), nil
+	return Place{Name: w.fd(fd)}, nil
 }

@@ -421,14 +421,16 @@ func (a *stubAsker) ask(h *probe.Host, in *instance, page *statusPage, now time.
 	a.reply = reply
 	address, root := page.address, in.root
 	go func() {
-		var err error
 		if page.network == "unix" {
-			address, err = rooted.Resolve(root, address)
+			socket, err := rooted.Open(root, address)
+			if err != nil {
+				reply <- stubReply{err: err}
+				return
+			}
+			defer socket.Close()
+			address = socket.Address()
 		}
-		var s stub
-		if err == nil {
-			s, err = fetchStub(h.Dial, page.network, address, page, stubPatience)
-		}
+		s, err := fetchStub(h.Dial, page.network, address, page, stubPatience)
 		reply <- stubReply{s, err}
 	}()
 }

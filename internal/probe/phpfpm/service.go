@@ -212,10 +212,11 @@ func (a *asker) ask(s *service, p pool, now time.Time) {
 func askPool(h *probe.Host, root string, p pool) (status, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
-	network, address, err := dialAddress(p, root)
+	network, address, done, err := dialAddress(p, root)
 	if err != nil {
 		return status{}, err
 	}
+	defer done()
 	c, err := h.Dial(ctx, network, address)
 	if err != nil {
 		return status{}, err
@@ -229,25 +230,29 @@ func askPool(h *probe.Host, root string, p pool) (status, error) {
 }
 
 // dialAddress is where a pool's status page is asked: at pm.status_listen if
-// there is one, because that answers even when all workers are busy.
-func dialAddress(p pool, root string) (network, address string, err error) {
+// there is one, because that answers even when all workers are busy. done is
+// called when the address is not needed any more.
+func dialAddress(p pool, root string) (network, address string, done func() error, err error) {
 	listen := p.listen
 	if p.statusListen != "" {
 		listen = p.statusListen
 	}
 	listen = listenAddress(listen, false)
 	if path, ok := strings.CutPrefix(listen, "unix:"); ok {
-		address, err = rooted.Resolve(root, path)
-		return "unix", address, err
+		socket, err := rooted.Open(root, path)
+		if err != nil {
+			return "", "", nil, err
+		}
+		return "unix", socket.Address(), socket.Close, nil
 	}
 	ap, err := netip.ParseAddrPort(listen)
 	if err != nil {
-		return "", "", fmt.Errorf("pool %s listens on %s: want an address and port: %w", p.name, listen, err)
+		return "", "", nil, fmt.Errorf("pool %s listens on %s: want an address and port: %w", p.name, listen, err)
 	}
 	if ap.Addr().IsUnspecified() {
 		ap = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ap.Port())
 	}
-	return "tcp", ap.String(), nil
+	return "tcp", ap.String(), func() error { return nil }, nil
 }
 
 // explain says what it means that a pool did not answer.

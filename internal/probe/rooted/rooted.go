@@ -10,52 +10,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// maxLinks is the kernel's own limit of symbolic links in one path.
-const maxLinks = 40
-
-// Resolve returns the path under which we reach the file that a process with
-// root directory root (such as /proc/PID/root) calls name, an absolute path.
-// Errors are *fs.PathError with the process's name of the file.
-func Resolve(root, name string) (string, error) {
-	todo := strings.Split(name, "/")
-	done := "/"
-	links := 0
-	for len(todo) > 0 {
-		part := todo[0]
-		todo = todo[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			done = filepath.Dir(done)
-			continue
-		}
-		next := filepath.Join(done, part)
-		target, err := os.Readlink(root + next)
-		if err != nil && !isNoLink(err) {
-			return "", &fs.PathError{Op: "open", Path: name, Err: cause(err)}
-		}
-		if err != nil {
-			done = next
-			continue
-		}
-		if links++; links > maxLinks {
-			return "", &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
-		}
-		if strings.HasPrefix(target, "/") {
-			done = "/"
-		}
-		todo = append(strings.Split(target, "/"), todo...)
+// Open finds the file that a process with root directory root (such as
+// /proc/PID/root; "" is ours) calls name, an absolute path. Errors are
+// *fs.PathError with the process's name of the file. The caller closes what is found.
+func Open(root, name string) (*Found, error) {
+	t, err := OpenTree(root)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: cause(err)}
 	}
-	return root + done, nil
+	defer t.Close()
+	return t.Find(name, nil)
 }
 
-// isNoLink tells the answer "this is no symbolic link" from real failures.
-func isNoLink(err error) bool { return cause(err) == syscall.EINVAL }
+// Address is a name under which the file can be connected to, or opened, as long
+// as it is not closed: it leads to this very file, and is short enough for a
+// socket's address.
+func (f *Found) Address() string { return byDescriptor(f.File) }
 
 func cause(err error) error {
 	if pe, ok := err.(*fs.PathError); ok {
@@ -65,25 +42,32 @@ func cause(err error) error {
 }
 
 // ReadFile reads the file that a process with root directory root calls name,
-// and when it was last changed. A file larger than limit bytes is an error.
+// and when it was last changed. A file larger than limit bytes is an error, and
+// so is all that is no regular file.
 func ReadFile(root, name string, limit int64) ([]byte, fs.FileInfo, error) {
-	path, err := Resolve(root, name)
+	found, err := Open(root, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO must not hold us up
-	if err != nil {
-		return nil, nil, &fs.PathError{Op: "open", Path: name, Err: cause(err)}
+	defer found.Close()
+	return found.Read(name, limit)
+}
+
+// Read reads the file, see ReadFile. name is what it is called in errors.
+func (f *Found) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
+	if err := wantRegular(f, name); err != nil {
+		return nil, nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	r, err := Reopen(f.File, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	info, err := r.Stat()
 	if err != nil {
 		return nil, nil, &fs.PathError{Op: "stat", Path: name, Err: cause(err)}
 	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("read %s: want a regular file, got %s", name, info.Mode().Type())
-	}
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, nil, &fs.PathError{Op: "read", Path: name, Err: cause(err)}
 	}
@@ -93,60 +77,98 @@ func ReadFile(root, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return b, info, nil
 }
 
+// maxEntries bounds how many names of one directory are matched with a pattern.
+const maxEntries = 100_000
+
 // Glob lists the files matching pattern (an absolute path, as glob(3)) as a
 // process with root directory root sees and calls them, sorted by name within
 // each directory. No match is no error.
 func Glob(root, pattern string) ([]string, error) {
+	names, _, err := GlobDirs(root, pattern)
+	return names, err
+}
+
+// GlobDirs is Glob, and names the directories too in which it looked for names
+// that match: who may write into one of them decides what is found.
+func GlobDirs(root, pattern string) (names, dirs []string, err error) {
 	if !filepath.IsAbs(pattern) {
-		return nil, fmt.Errorf("expand %s: want an absolute path", pattern)
+		return nil, nil, fmt.Errorf("expand %s: want an absolute path", pattern)
 	}
-	dirs := []string{"/"}
+	t, err := OpenTree(root)
+	if err != nil {
+		return nil, nil, fmt.Errorf("expand %s: %w", pattern, err)
+	}
+	defer t.Close()
+	names = []string{"/"}
 	for part := range strings.SplitSeq(strings.Trim(filepath.Clean(pattern), "/"), "/") {
 		var next []string
-		for _, dir := range dirs {
-			names, err := globIn(root, dir, part)
+		for _, dir := range names {
+			inner, err := t.globIn(dir, part)
 			if err != nil {
-				return nil, fmt.Errorf("expand %s: %w", pattern, err)
+				return nil, nil, fmt.Errorf("expand %s: %w", pattern, err)
 			}
-			next = append(next, names...)
+			next = append(next, inner...)
 		}
-		dirs = next
+		dirs = append(dirs, names...)
+		names = next
 	}
-	return dirs, nil
+	return names, dirs, nil
 }
 
 // globIn lists what one part of a pattern matches in one directory.
-func globIn(root, dir, part string) ([]string, error) {
+func (t *Tree) globIn(dir, part string) ([]string, error) {
 	if !strings.ContainsAny(part, `*?[\`) {
 		name := filepath.Join(dir, part)
-		path, err := Resolve(root, name)
+		f, err := t.Find(name, nil)
 		if err == nil {
-			_, err = os.Lstat(path)
+			f.Close()
 		}
 		return skipMissing(name, err)
 	}
-	path, err := Resolve(root, dir)
-	if err != nil {
-		return skipMissing("", err)
-	}
-	entries, err := os.ReadDir(path)
+	entries, err := t.list(dir)
 	if err != nil {
 		_, err = skipMissing("", err)
 		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(part, ".") {
+		if strings.HasPrefix(e, ".") && !strings.HasPrefix(part, ".") {
 			continue
 		}
-		ok, err := filepath.Match(part, e.Name())
+		ok, err := filepath.Match(part, e)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			names = append(names, filepath.Join(dir, e.Name()))
+			names = append(names, filepath.Join(dir, e))
 		}
 	}
+	return names, nil
+}
+
+// list lists a directory's names, sorted.
+func (t *Tree) list(dir string) ([]string, error) {
+	f, err := t.Find(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if f.Stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return nil, unix.ENOTDIR
+	}
+	d, err := Reopen(f.File, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(maxEntries)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(names) == maxEntries {
+		return nil, fmt.Errorf("%s: want fewer than %d names in it", dir, maxEntries)
+	}
+	slices.Sort(names)
 	return names, nil
 }
 

@@ -40,7 +40,7 @@ func tree(t *testing.T) string {
 	return root
 }
 
-func TestResolveStaysInsideTheRoot(t *testing.T) {
+func TestNamesStayInsideTheRoot(t *testing.T) {
 	root := tree(t)
 	for name, want := range map[string]string{
 		"/etc/nginx/sites-enabled/a":     "/etc/nginx/sites-available/a",
@@ -51,16 +51,61 @@ func TestResolveStaysInsideTheRoot(t *testing.T) {
 		"/":                              "/",
 		"/etc/nginx/sites-enabled/a/../": "/etc/nginx/sites-available",
 	} {
-		got, err := Resolve(root, name)
-		if err != nil || got != root+want {
-			t.Errorf("Resolve(%q) = %q, %v; want %q", name, got, err, root+want)
+		f, err := Open(root, name)
+		if err != nil {
+			// nginx/sites-enabled/a is a file, and nothing is above a file
+			if name == "/etc/nginx/sites-enabled/a/../" && errors.Is(err, syscall.ENOTDIR) {
+				continue
+			}
+			t.Errorf("Open(%q): %v", name, err)
+			continue
 		}
+		var st syscall.Stat_t
+		if err := syscall.Stat(root+want, &st); err != nil || f.Path != want || f.Stat.Ino != st.Ino {
+			t.Errorf("Open(%q) = %q, inode %d, %v; want %q, inode %d", name, f.Path, f.Stat.Ino, err, want, st.Ino)
+		}
+		f.Close()
 	}
-	if _, err := Resolve(root, "/loop/x"); !errors.Is(err, syscall.ELOOP) {
+	if _, err := Open(root, "/loop/x"); !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("a loop: %v; want ELOOP", err)
 	}
-	if _, err := Resolve(root, "/etc/nginx/sites-enabled/gone"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(root, "/etc/nginx/sites-enabled/gone"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a dangling link: %v; want fs.ErrNotExist", err)
+	}
+}
+
+// What a walk holds is what it looked at, whatever the names lead to by then.
+func TestADirectorySwappedForALinkLeadsNowhereElse(t *testing.T) {
+	root, outside := tree(t), t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "a"), []byte("outside"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const dir = "/etc/nginx/sites-available"
+	swap := func(s Step) error {
+		if s.Path != dir {
+			return nil
+		}
+		if err := os.Rename(root+dir, root+dir+".old"); err != nil {
+			return err
+		}
+		return os.Symlink(outside, root+dir)
+	}
+	o, err := OpenTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	f, err := o.Find(dir+"/a", swap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if b, _, err := f.Read("a", 100); err != nil || string(b) != "etc/nginx/sites-available/a" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	// And from now on the link leads to what is called so inside, which is nothing.
+	if _, err := Open(root, dir+"/a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the link leads out: %v", err)
 	}
 }
 

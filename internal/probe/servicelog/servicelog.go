@@ -203,7 +203,7 @@ func (r *reader) followFile(dir string, fd int, name, group string, now time.Tim
 	if l := r.logs[id]; l != nil {
 		l.seen = now
 	} else if len(r.logs) < maxLogs && isLog(dir, fd) {
-		if tail, err := logtail.Open(path); err == nil {
+		if tail, err := logtail.Open(logtail.Place{Root: filepath.Join(dir, "root"), Name: name}); err == nil {
 			r.logs[id] = &log{group: group, tail: tail, seen: now}
 		}
 	}
