@@ -29,6 +29,7 @@ func commands(w *world) []*cobra.Command {
 		loadEngine(w),
 		stackReader(w),
 		commandHolder(),
+		serviceTest(),
 		completionCommand(w),
 		versionCommand(w),
 	}

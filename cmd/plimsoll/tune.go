@@ -109,6 +109,13 @@ func tuneCommand(w *world) *cobra.Command {
 		"  plimsoll-runs/TIME-ID/1, 2, …   the runs, and what came of all in tuning.json;\n                                   --dir puts them elsewhere\n  "+journalFiles)
 }
 
+// serviceTest is the process that becomes a service's own program, with no more
+// rights than the service has, to have it test a configuration.
+func serviceTest() *cobra.Command {
+	return &cobra.Command{Use: change.BenchName, Short: "test a service's configuration (Plimsoll's own child)", Hidden: true, Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return change.Bench() }}
+}
+
 const journalFiles = `/var/lib/plimsoll/changes        the journal of changes, root's
   ~/.local/state/plimsoll/changes  the same of other users`
 

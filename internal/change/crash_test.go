@@ -25,6 +25,15 @@ import (
 const child = "PLIMSOLL_CHANGE_CHILD"
 
 func TestMain(m *testing.M) {
+	if bePretender() {
+		os.Exit(0)
+	}
+	if len(os.Args) == 2 && os.Args[1] == BenchName {
+		if Bench() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if f := strings.Fields(os.Getenv(child)); len(f) > 0 {
 		if err := beChild(f[0], f[1], f[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -172,7 +181,6 @@ func dropped(j *Journal, h *probe.Host, pid int) error {
 		}
 		steps = append(steps, s)
 	}
-	const nobody = 65534
 	if err := syscall.Setuid(nobody); err != nil {
 		return err
 	}

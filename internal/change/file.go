@@ -28,100 +28,160 @@ type meta struct {
 // whole, so that whoever reads it sees the old one or the new one.
 type confFile struct{ place }
 
-// root is the root directory of whom the file belongs to, as we reach it.
-func (c confFile) root() (string, error) {
-	if c.Process == nil {
-		return "", nil
+// find holds the file, its symbolic links followed, and the directory that it is
+// in: what becomes of their names meanwhile makes no difference. Nobody but root and
+// we may be able to change what is passed on the way.
+func (c confFile) find() (*rooted.Found, error) { return c.walk(exposed) }
+
+func (c confFile) walk(look func(rooted.Step) error) (*rooted.Found, error) {
+	root := ""
+	if c.Process != nil {
+		root = proc(c.Process.PID, "root")
 	}
-	if err := c.Process.check(); err != nil {
-		return "", fmt.Errorf("%s lies in the container of process %d, which %w", c.Path, c.Process.PID, errGone)
+	tree, err := rooted.OpenTree(root)
+	if c.Process != nil {
+		if e := c.Process.check(); e != nil { // or the tree may be another process's
+			err = errors.Join(fmt.Errorf("%s lies in the container of process %d, which %w", c.Path, c.Process.PID, errGone), err)
+		}
 	}
-	return filepath.Clean(proc(c.Process.PID, "root")), nil
+	if err != nil {
+		if tree != nil {
+			tree.Close()
+		}
+		return nil, err
+	}
+	defer tree.Close()
+	return tree.Find(c.Path, look)
 }
 
-// path is where we reach the file, its symbolic links followed.
-func (c confFile) path() (string, error) {
-	root, err := c.root()
+// real is the file's name with its symbolic links followed.
+func (c confFile) real() (string, error) {
+	f, err := c.walk(nil)
 	if err != nil {
 		return "", err
 	}
-	return rooted.Resolve(root, c.Path)
+	return f.Path, f.Close()
 }
 
 // seenByUs says whether a file in another mount namespace is the very one that we
 // see under its name: a unit with PrivateTmp has such a namespace, and its files
 // are there after a restart, too.
 func (p place) seenByUs() bool {
-	theirs, err := confFile{p}.path()
-	p.Process = nil
-	ours, err2 := confFile{p}.path()
-	if err != nil || err2 != nil {
+	theirs, err := confFile{p}.walk(nil)
+	if err != nil {
 		return false
 	}
-	a, err := os.Stat(theirs)
-	b, err2 := os.Stat(ours)
-	return err == nil && err2 == nil && os.SameFile(a, b)
+	defer theirs.Close()
+	p.Process = nil
+	ours, err := confFile{p}.walk(nil)
+	if err != nil {
+		return false
+	}
+	defer ours.Close()
+	return ours.Stat.Dev == theirs.Stat.Dev && ours.Stat.Ino == theirs.Stat.Ino
 }
 
 func (c confFile) get() (string, error) {
-	root, err := c.root()
+	f, err := c.walk(nil)
 	if err != nil {
-		return "", err
+		return "", gone(err)
 	}
-	b, _, err := rooted.ReadFile(root, c.Path, maxFile)
-	return string(b), gone(err)
+	defer f.Close()
+	b, _, err := f.Read(c.Path, maxFile)
+	return string(b), err
 }
 
-// temporary is the file's name while it is being written. Its dot keeps it out
+// temporary is a file's name while it is being written. Its dot keeps it out
 // of nginx's and PHP-FPM's includes (glob(3)). There is one tuner at a time, so
 // one name will do, and what a crash leaves is found again.
-func temporary(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".plimsoll")
+func temporary(name string) string { return "." + name + ".plimsoll" }
+
+// draft is a file's next version, written beside it and held with it.
+type draft struct {
+	at    *rooted.Found // the file
+	path  string        // as the service calls it
+	ready *os.File      // its next version
 }
 
-// prepare writes the file's next contents beside it and returns the name. Mode,
-// owner and extended attributes are those of the file.
-func (c confFile) prepare(v string) (temp string, err error) {
-	path, err := c.path()
-	if err != nil {
-		return "", err
+// Close lets go of the files. What is not in its place by then is removed.
+func (d *draft) Close() error {
+	err := d.at.Close()
+	if d.ready != nil {
+		err = errors.Join(err, d.ready.Close())
 	}
-	temp = temporary(path)
-	if err := c.clean(); err != nil {
-		return "", fmt.Errorf("edit %s: %w", path, err)
-	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", fmt.Errorf("edit %s: write a new file beside it: %w", path, err)
-	}
-	_, err = f.WriteString(v)
-	err = errors.Join(err, likeFile(f, path), f.Sync())
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(fmt.Errorf("edit %s: %w", path, err), os.Remove(temp))
-	}
-	return temp, nil
+	return err
 }
 
-// likeFile gives f the owner, mode and extended attributes of the file at path.
-func likeFile(f *os.File, path string) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
+func (d *draft) temp() string { return temporary(d.at.Name) }
+
+func (d *draft) dir() int { return int(d.at.Dir.Fd()) }
+
+// prepare writes the file's next contents beside it. Mode, owner and extended
+// attributes are those of the file. The caller closes the draft.
+func (c confFile) prepare(v string) (*draft, error) {
+	at, err := c.find()
+	if err != nil {
+		return nil, err
 	}
-	if err := f.Chown(int(st.Uid), int(st.Gid)); err != nil {
+	d := &draft{at: at, path: c.Path}
+	if err := d.write(v); err != nil {
+		return nil, errors.Join(fmt.Errorf("edit %s: %w", c.Path, err), d.Close())
+	}
+	return d, nil
+}
+
+func (d *draft) write(v string) error {
+	if err := removeIn(d.dir(), d.temp()); err != nil {
 		return err
 	}
-	if err := unix.Fchmod(int(f.Fd()), st.Mode&0o7777); err != nil {
-		return &fs.PathError{Op: "chmod", Path: f.Name(), Err: err}
+	fd, err := unix.Openat(d.dir(), d.temp(), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write a new file beside it: %w", err)
 	}
-	return copyAttributes(f, path)
+	d.ready = os.NewFile(uintptr(fd), d.temp())
+	_, err = d.ready.WriteString(v)
+	if err = errors.Join(err, d.like(), d.ready.Sync()); err != nil {
+		return errors.Join(err, removeIn(d.dir(), d.temp()))
+	}
+	return nil
+}
+
+// removeIn removes what a crash may have left in a directory.
+func removeIn(dir int, name string) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); errors.Is(err, fs.ErrNotExist) {
+		return nil // a read-only file system would refuse even that
+	}
+	if err := unix.Unlinkat(dir, name, 0); err != nil {
+		return &fs.PathError{Op: "remove", Path: name, Err: err}
+	}
+	return nil
+}
+
+// like gives the new file the owner, mode and extended attributes of the old one.
+func (d *draft) like() error {
+	if err := d.ready.Chown(int(d.at.Stat.Uid), int(d.at.Stat.Gid)); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(int(d.ready.Fd()), d.at.Stat.Mode&0o7777); err != nil {
+		return &fs.PathError{Op: "chmod", Path: d.temp(), Err: err}
+	}
+	return copyAttributes(d.ready, d.at)
 }
 
 // copyAttributes copies the extended attributes (access lists, labels). A file
 // system without them has none to copy.
-func copyAttributes(f *os.File, path string) error {
+func copyAttributes(to *os.File, from *rooted.Found) error {
+	if from.Stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fmt.Errorf("want a regular file")
+	}
+	f, err := rooted.Reopen(from.File, from.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	buf := make([]byte, 64<<10)
-	n, err := unix.Listxattr(path, buf)
+	n, err := unix.Flistxattr(int(f.Fd()), buf)
 	if err != nil {
 		return nil
 	}
@@ -130,94 +190,117 @@ func copyAttributes(f *os.File, path string) error {
 			continue
 		}
 		value := make([]byte, 64<<10)
-		n, err := unix.Getxattr(path, string(name), value)
+		n, err := unix.Fgetxattr(int(f.Fd()), string(name), value)
 		if err == nil {
-			err = unix.Fsetxattr(int(f.Fd()), string(name), value[:n], 0)
+			err = unix.Fsetxattr(int(to.Fd()), string(name), value[:n], 0)
 		}
 		if err != nil {
-			return fmt.Errorf("copy the attribute %s of %s: %w", name, path, err)
+			return fmt.Errorf("copy the attribute %s of %s: %w", name, from.Path, err)
 		}
 	}
 	return nil
 }
 
-// put moves what prepare wrote to the file's place, for good.
-func (c confFile) put(temp string) error {
-	path, err := c.path()
-	if err != nil {
-		return err
+// cover is the draft as what is laid over the file for a test.
+func (d *draft) cover() (c cover, err error) {
+	c = cover{Path: d.path, Temp: d.temp(), File: fileID{d.at.Stat.Dev, d.at.Stat.Ino}}
+	c.Over, err = idOf(int(d.ready.Fd()))
+	return c, err
+}
+
+// put moves the draft to the file's place, for good.
+func (d *draft) put() error {
+	err := d.untouched()
+	if err == nil {
+		err = unix.Renameat(d.dir(), d.temp(), d.dir(), d.at.Name)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err != nil {
 		if errors.Is(err, syscall.EBUSY) {
 			err = fmt.Errorf("%w; it is a mount of its own, as containers have them: edit it where it comes from", err)
 		}
-		return errors.Join(fmt.Errorf("edit %s: %w", path, err), os.Remove(temp))
+		return errors.Join(fmt.Errorf("edit %s: %w", d.path, err), removeIn(d.dir(), d.temp()))
 	}
-	return syncDir(filepath.Dir(path))
+	return syncHeld(d.at.Dir)
 }
 
-func (c confFile) set(v string) error {
-	temp, err := c.prepare(v)
+// untouched looks whether both names still are of the files that we hold.
+func (d *draft) untouched() error {
+	ready, err := idOf(int(d.ready.Fd()))
 	if err != nil {
 		return err
 	}
-	return c.put(temp)
+	for name, is := range map[string]fileID{d.at.Name: {d.at.Stat.Dev, d.at.Stat.Ino}, d.temp(): ready} {
+		var st unix.Stat_t
+		if err := unix.Fstatat(d.dir(), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return &fs.PathError{Op: "stat", Path: name, Err: err}
+		}
+		if (fileID{st.Dev, st.Ino}) != is {
+			return fmt.Errorf("%s is another file now: %w", name, ErrChanged)
+		}
+	}
+	return nil
 }
+
+func (c confFile) set(v string) error { return c.restore(v, nil) }
 
 // restore is set, and gives the file its time back.
 func (c confFile) restore(v string, m *meta) error {
-	temp, err := c.prepare(v)
+	d, err := c.prepare(v)
 	if err != nil {
 		return err
 	}
+	defer d.Close()
 	if m != nil {
-		if err := os.Chtimes(temp, m.Time, m.Time); err != nil {
-			return errors.Join(err, os.Remove(temp))
+		t := unix.NsecToTimespec(m.Time.UnixNano())
+		if err := unix.UtimesNanoAt(d.dir(), d.temp(), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return errors.Join(fmt.Errorf("give %s its time back: %w", c.Path, err), removeIn(d.dir(), d.temp()))
 		}
 	}
-	return c.put(temp)
+	return d.put()
 }
 
 // clean removes what a crash may have left beside the file.
 func (c confFile) clean() error {
-	path, err := c.path()
+	at, err := c.find()
 	if err != nil {
 		return nil // the file is gone with its container
 	}
-	temp := temporary(path)
-	if _, err := os.Lstat(temp); errors.Is(err, fs.ErrNotExist) {
-		return nil // a read-only file system would refuse even that
-	}
-	return os.Remove(temp)
+	defer at.Close()
+	return removeIn(int(at.Dir.Fd()), temporary(at.Name))
 }
 
 // filePart makes the part of a change that edits a file: it must be one that
 // can be replaced.
 func filePart(p place, edits []edit) (part, error) {
-	c := confFile{place: p}
-	path, err := c.path()
+	at, err := confFile{place: p}.find()
 	if err != nil {
 		return part{}, err
 	}
-	root, err := c.root()
+	defer at.Close()
+	old, info, err := at.Read(p.Path, maxFile)
 	if err != nil {
 		return part{}, err
 	}
-	old, info, err := rooted.ReadFile(root, p.Path, maxFile)
-	if err != nil {
-		return part{}, err
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
+	if at.Stat.Nlink > 1 {
 		return part{}, fmt.Errorf("%s has another name beside this one (a hard link), which replacing it would cut: %w", p.Path, ErrNotPossible)
 	}
-	if err := unix.Access(filepath.Dir(path), unix.W_OK); err != nil {
-		return part{}, &fs.PathError{Op: "write into", Path: filepath.Dir(path), Err: err}
+	if err := unix.Faccessat(int(at.Dir.Fd()), ".", unix.W_OK, 0); err != nil {
+		return part{}, &fs.PathError{Op: "write into", Path: filepath.Dir(at.Path), Err: err}
 	}
 	edited, err := apply(old, edits)
 	if err != nil {
 		return part{}, fmt.Errorf("edit %s: %w", p.Path, err)
 	}
 	return part{Place: p, Old: old, New: edited, File: &meta{info.ModTime()}}, nil
+}
+
+// syncHeld has a directory's names written to the disk.
+func syncHeld(dir *os.File) error {
+	d, err := rooted.Reopen(dir, dir.Name())
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func syncDir(dir string) error {

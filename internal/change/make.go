@@ -117,21 +117,20 @@ func (e Entry) makeFiles(ctx context.Context) error {
 	if len(files) == 0 {
 		return nil
 	}
-	var list []confFile
-	var temps []string
+	var drafts []*draft
 	for _, p := range files {
-		f := confFile{place: p.Place}
-		temp, err := f.prepare(string(p.New))
+		d, err := confFile{place: p.Place}.prepare(string(p.New))
 		if err != nil {
 			return err
 		}
-		list, temps = append(list, f), append(temps, temp)
+		defer d.Close()
+		drafts = append(drafts, d)
 	}
-	if err := e.Service.test(ctx, list); err != nil {
+	if err := e.Service.test(ctx, drafts); err != nil {
 		return err
 	}
-	for i, f := range list {
-		if err := f.put(temps[i]); err != nil {
+	for _, d := range drafts {
+		if err := d.put(); err != nil {
 			return err
 		}
 	}

@@ -128,11 +128,10 @@ func (n netns) do(fn func() error) error {
 	return h.Do(fn)
 }
 
-// doApart is do on a thread that is thrown away afterwards, with mounts of its
-// own: those of process pid where that is not 0.
-func (n netns) doApart(pid int, fn func() error) error {
+// doApart is do on a thread that is thrown away afterwards, with mounts of its own.
+func (n netns) doApart(fn func() error) error {
 	apart := func() error {
-		if err := ownMounts(pid); err != nil {
+		if err := ownMounts(0); err != nil {
 			return err
 		}
 		return fn()
@@ -175,7 +174,7 @@ func (n netns) doSys(fn func() error) error {
 	if own, err := inode("/proc/self/ns/net"); err == nil && own == n.Inode {
 		return n.do(fn)
 	}
-	return n.doApart(0, func() error {
+	return n.doApart(func() error {
 		if err := unix.Mount("plimsoll", "/sys", "sysfs", 0, ""); err != nil {
 			return fmt.Errorf("mount the /sys of network namespace %s: %w", n.Spec, err)
 		}

@@ -79,6 +79,10 @@ func prepareNginx(h *probe.Host, c Change, s *Step) error {
 	if err != nil {
 		return err
 	}
+	s.service = &service{Sort: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns, Test: append([]string{"-t"}, r.Options...)}
+	if err := s.service.trustWith(nginxConfiguration(r)); err != nil {
+		return fmt.Errorf("%s: %w", s.service, err)
+	}
 	at, root, err := reach(r.Master)
 	if err != nil {
 		return err
@@ -88,7 +92,6 @@ func prepareNginx(h *probe.Host, c Change, s *Step) error {
 	if err != nil {
 		return fmt.Errorf("nginx (process %d): %s: %w", r.Master.PID, c.Name, err)
 	}
-	s.service = &service{Sort: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns, Test: append([]string{"-t"}, r.Options...)}
 	s.Scope, s.Notes = Service, e.notes
 	s.Old = strings.Join(slices.Compact(e.old), " | ")
 	if err := s.addFiles(e.edits, at); err != nil {

@@ -42,13 +42,16 @@ func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
 	if err != nil {
 		return err
 	}
+	s.service = &service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns}
+	s.service.Test = []string{"-t", "-R", "--fpm-config", r.Conf}
+	s.service.Ondemand = allOndemand(r.Entries)
+	if err := s.service.trustWith(phpfpmConfiguration(r)); err != nil {
+		return fmt.Errorf("%s: %w", s.service, err)
+	}
 	at, root, err := reach(r.Master)
 	if err != nil {
 		return err
 	}
-	s.service = &service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns}
-	s.service.Test = []string{"-t", "-R", "--fpm-config", r.Conf}
-	s.service.Ondemand = allOndemand(r.Entries)
 	s.Scope = Service
 	file, e, old, err := poolEdit(r.Entries, pool, root, c.Name, c.To)
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *Step) addFiles(edits map[string][]edit, at place) error {
 		if at.seenByUs() {
 			at.Process = nil
 		}
-		path, err := confFile{place: at}.path()
+		path, err := confFile{place: at}.real()
 		if err != nil {
 			return err
 		}

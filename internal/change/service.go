@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,8 +59,8 @@ func (s *service) again() *service {
 	if s.Sort == Nginx {
 		all, _, _ := nginx.Find(h)
 		for _, r := range all {
-			if r.Conf == s.Conf {
-				now.process = process{r.Master.PID, r.Master.Start}
+			now.process = process{r.Master.PID, r.Master.Start}
+			if r.Conf == s.Conf && now.trustWith(nginxConfiguration(r)) == nil {
 				return &now
 			}
 		}
@@ -70,99 +68,12 @@ func (s *service) again() *service {
 	}
 	all, _, _ := phpfpm.Find(h)
 	for _, r := range all {
-		if r.Conf == s.Conf {
-			now.process = process{r.Master.PID, r.Master.Start}
+		now.process = process{r.Master.PID, r.Master.Start}
+		if r.Conf == s.Conf && now.trustWith(phpfpmConfiguration(r)) == nil {
 			return &now
 		}
 	}
 	return nil
-}
-
-// test has the service's own binary test its configuration where the service
-// runs. Each of files (a path as we reach it) is laid over by the one that
-// temporary names, and nobody else sees that.
-func (s *service) test(ctx context.Context, files []confFile) error {
-	exe, cwd, mounts, err := s.bench()
-	if err != nil {
-		return fmt.Errorf("test the configuration of %s: %w", s, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, testPatience)
-	defer cancel()
-	var out []byte
-	err = s.Net.doApart(mounts, func() error {
-		for _, f := range files {
-			if err := layOver(f); err != nil {
-				return err
-			}
-		}
-		cmd := exec.CommandContext(ctx, exe, s.Test...)
-		cmd.Dir, cmd.Env = cwd, []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-		cmd.WaitDelay = time.Second
-		var err error
-		out, err = cmd.CombinedOutput()
-		return err
-	})
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return fmt.Errorf("%s tested the new configuration: %s: %w", s, firstLines(out), ErrRefused)
-	}
-	if err != nil {
-		return fmt.Errorf("test the configuration of %s: %w", s, err)
-	}
-	return nil
-}
-
-// bench is how the service's configuration is tested: with which binary, from
-// where, and in the mounts of which process, 0 for ours.
-func (s *service) bench() (exe, cwd string, mounts int, err error) {
-	exe = proc(s.PID, "exe")
-	var theirs, ours string
-	if cwd, err = os.Readlink(proc(s.PID, "cwd")); err == nil {
-		theirs, err = os.Readlink(proc(s.PID, "ns/mnt"))
-	}
-	if err == nil {
-		ours, err = os.Readlink("/proc/self/ns/mnt")
-	}
-	if err == nil && theirs != ours { // its /proc is not ours
-		mounts = s.PID
-		exe, err = os.Readlink(exe)
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return "", "", 0, fmt.Errorf("%w (that needs root)", err)
-	}
-	return exe, cwd, mounts, gone(err)
-}
-
-// testable looks whether a test can be made at all: without the right to, a file
-// would be put back and the service go on with the other one.
-func (s *service) testable() error {
-	_, _, mounts, err := s.bench()
-	if err == nil {
-		err = s.Net.doApart(mounts, func() error { return nil })
-	}
-	if err != nil {
-		return fmt.Errorf("test the configuration of %s: %w", s, err)
-	}
-	return nil
-}
-
-// layOver mounts a file's next version over it, on a thread of doApart.
-func layOver(f confFile) error {
-	f.Process = nil // its root directory is ours here
-	path, err := f.path()
-	if err != nil {
-		return err
-	}
-	if err := unix.Mount(temporary(path), path, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("lay the new %s over the old one for a test: %w", path, err)
-	}
-	return nil
-}
-
-func firstLines(b []byte) string {
-	const most = 3
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.Join(lines[:min(most, len(lines))], "; ")
 }
 
 // reload has the service read its files and waits until it has.
@@ -210,7 +121,7 @@ func (s *service) signal(sig unix.Signal) error {
 		return gone(err)
 	}
 	defer unix.Close(fd)
-	if err := s.check(); err != nil {
+	if err := errors.Join(s.check(), s.trust()); err != nil {
 		return err
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)

@@ -88,7 +88,7 @@ func TestQueuesThatAreLeftAlone(t *testing.T) {
 		if err := errors.Join(socket(unix.AF_INET, port, 5), socket(unix.AF_INET, port, 6)); err != nil {
 			return err
 		}
-		const same, nobody = ^uintptr(0), 65534 // of this thread alone
+		const same = ^uintptr(0) // of this thread alone
 		if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, same, nobody, same); e != 0 {
 			return e
 		}

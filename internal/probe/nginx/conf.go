@@ -248,6 +248,8 @@ type confLoader struct {
 	dir    string // against which relative includes stand: that of the main file
 	count  int
 	newest time.Time // of the files read
+	files  []string  // those read, as the service calls them
+	dirs   []string  // where includes were looked for, see rooted.Glob
 }
 
 // load parses file and puts the directives of included files in the place of
@@ -260,6 +262,7 @@ func (l *confLoader) load(file string, depth int) ([]*directive, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.files = append(l.files, file)
 	if info.ModTime().After(l.newest) {
 		l.newest = info.ModTime()
 	}
@@ -299,7 +302,8 @@ func (l *confLoader) include(d *directive, depth int) ([]*directive, error) {
 	if !path.IsAbs(pattern) {
 		pattern = path.Join(l.dir, pattern)
 	}
-	files, err := rooted.Glob(l.root, pattern)
+	files, dirs, err := rooted.Glob(l.root, pattern)
+	l.dirs = append(l.dirs, dirs...)
 	if err == nil && len(files) == 0 && !strings.ContainsAny(pattern, "*?[") {
 		err = &fs.PathError{Op: "open", Path: pattern, Err: fs.ErrNotExist}
 	}

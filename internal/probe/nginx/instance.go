@@ -133,7 +133,7 @@ func (in *instance) update(workers []probe.Proc) {
 // began, in clock ticks after boot.
 func (in *instance) readConf(youngest uint64) {
 	in.conf, in.confErr, in.edited = nil, nil, false
-	global, newest, err := in.parse()
+	global, l, err := in.parse()
 	if err != nil {
 		in.confErr = err
 		return
@@ -143,17 +143,16 @@ func (in *instance) readConf(youngest uint64) {
 		in.conf.errorLogs = []errorLog{{path: in.paths.errorLog, level: levelError}}
 	}
 	if begun, ok := wallTime(in.host, youngest); ok {
-		in.edited = newest.After(begun.Add(editedAfter))
+		in.edited = l.newest.After(begun.Add(editedAfter))
 	}
 }
 
-// parse finds and parses the configuration files; newest is when one of them
-// was last changed.
-func (in *instance) parse() (list []*directive, newest time.Time, err error) {
+// parse finds and parses the configuration files; the loader knows which.
+func (in *instance) parse() ([]*directive, *confLoader, error) {
 	o := parseTitle(title(&in.master))
 	build, err := readBuildInfo(procPath(in.host, in.master.PID, "exe"))
 	if err != nil {
-		return nil, newest, fmt.Errorf("read nginx's binary for where its configuration is: %w", err)
+		return nil, nil, fmt.Errorf("read nginx's binary for where its configuration is: %w", err)
 	}
 	cwd, err := os.Readlink(procPath(in.host, in.master.PID, "cwd"))
 	if err != nil {
@@ -163,13 +162,14 @@ func (in *instance) parse() (list []*directive, newest time.Time, err error) {
 	in.build.accessLog = in.paths.accessLog
 	l := &confLoader{root: in.root, dir: in.paths.confDir}
 	global, err := parseConf([]byte(o.directives), optionG)
+	var list []*directive
 	if err == nil {
 		list, err = l.load(in.paths.conf, 0)
 	}
 	if err != nil {
-		return nil, newest, fmt.Errorf("read nginx's configuration %s: %w", in.paths.conf, err)
+		return nil, nil, fmt.Errorf("read nginx's configuration %s: %w", in.paths.conf, err)
 	}
-	return append(global, list...), l.newest, nil
+	return append(global, list...), l, nil
 }
 
 // wallTime turns clock ticks after boot into a time of day.

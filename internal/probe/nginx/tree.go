@@ -38,7 +38,10 @@ type Running struct {
 	AccessLog string
 	// Newest is when the last of its files was changed.
 	Newest time.Time
-	Tree   []*Directive
+	// Files are those that make up the configuration, as nginx calls them, and
+	// Dirs the directories in which a further file would belong to it.
+	Files, Dirs []string
+	Tree        []*Directive
 }
 
 // optionG is the "file" of the directives that stand on the command line.
@@ -65,7 +68,7 @@ func Find(h *probe.Host) (list []*Running, errs map[int]error, err error) {
 }
 
 func (r *Running) read(in *instance) error {
-	tree, newest, err := in.parse()
+	tree, l, err := in.parse()
 	r.Conf, r.Prefix, r.AccessLog = in.paths.conf, in.paths.prefix, in.build.accessLog
 	if err != nil {
 		return err
@@ -77,7 +80,7 @@ func (r *Running) read(in *instance) error {
 		}
 	}
 	r.Tree = export(tree)
-	r.Newest = newest
+	r.Newest, r.Files, r.Dirs = l.newest, l.files, l.dirs
 	return nil
 }
 

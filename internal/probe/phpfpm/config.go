@@ -80,6 +80,9 @@ func iniValue(s string) string {
 type loader struct {
 	root string // the service's root directory, as we see it
 	main string // the main file, as the service calls it
+	// files are those read, as the service calls them, and dirs those where
+	// includes were looked for, see rooted.Glob.
+	files, dirs []string
 }
 
 func (l *loader) load(file, section string, depth int) ([]entry, error) {
@@ -90,6 +93,7 @@ func (l *loader) load(file, section string, depth int) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.files = append(l.files, file)
 	list, err := parseIniIn(src, file, section)
 	if err != nil {
 		return nil, err
@@ -120,11 +124,14 @@ func (l *loader) load(file, section string, depth int) ([]entry, error) {
 // above the main file (/usr/local for /usr/local/etc/php-fpm.conf).
 func (l *loader) glob(pattern string) ([]string, error) {
 	if path.IsAbs(pattern) {
-		return rooted.Glob(l.root, pattern)
+		files, dirs, err := rooted.Glob(l.root, pattern)
+		l.dirs = append(l.dirs, dirs...)
+		return files, err
 	}
 	for dir := path.Dir(l.main); ; dir = path.Dir(dir) {
-		files, err := rooted.Glob(l.root, path.Join(dir, pattern))
+		files, dirs, err := rooted.Glob(l.root, path.Join(dir, pattern))
 		if err != nil || len(files) > 0 || dir == "/" {
+			l.dirs = append(l.dirs, dirs...)
 			return files, err
 		}
 	}

@@ -19,6 +19,9 @@ type Running struct {
 	Master  probe.Proc
 	Conf    string // the main file
 	Entries []Entry
+	// Files are those that make up the configuration, as PHP-FPM calls them, and
+	// Dirs the directories in which a further file would belong to it.
+	Files, Dirs []string
 }
 
 // Find lists the PHP-FPM of a host; each has its configuration read, or the
@@ -40,6 +43,7 @@ func Find(h *probe.Host) (list []*Running, errs map[int]error, err error) {
 			errs[m.PID] = fmt.Errorf("read PHP-FPM's configuration %s: %w", s.file, err)
 			continue
 		}
+		r.Files, r.Dirs = l.files, l.dirs
 		for _, e := range entries {
 			r.Entries = append(r.Entries, Entry{e.section, e.key, e.value, e.file, e.line})
 		}

@@ -82,15 +82,10 @@ const maxEntries = 100_000
 
 // Glob lists the files matching pattern (an absolute path, as glob(3)) as a
 // process with root directory root sees and calls them, sorted by name within
-// each directory. No match is no error.
-func Glob(root, pattern string) ([]string, error) {
-	names, _, err := GlobDirs(root, pattern)
-	return names, err
-}
-
-// GlobDirs is Glob, and names the directories too in which it looked for names
-// that match: who may write into one of them decides what is found.
-func GlobDirs(root, pattern string) (names, dirs []string, err error) {
+// each directory; no match is no error. dirs are the directories in which another
+// name would make a difference: those whose names were matched, and those that
+// lack one.
+func Glob(root, pattern string) (names, dirs []string, err error) {
 	if !filepath.IsAbs(pattern) {
 		return nil, nil, fmt.Errorf("expand %s: want an absolute path", pattern)
 	}
@@ -108,16 +103,20 @@ func GlobDirs(root, pattern string) (names, dirs []string, err error) {
 				return nil, nil, fmt.Errorf("expand %s: %w", pattern, err)
 			}
 			next = append(next, inner...)
+			if isPattern(part) || len(inner) == 0 {
+				dirs = append(dirs, dir)
+			}
 		}
-		dirs = append(dirs, names...)
 		names = next
 	}
 	return names, dirs, nil
 }
 
+func isPattern(part string) bool { return strings.ContainsAny(part, `*?[\`) }
+
 // globIn lists what one part of a pattern matches in one directory.
 func (t *Tree) globIn(dir, part string) ([]string, error) {
-	if !strings.ContainsAny(part, `*?[\`) {
+	if !isPattern(part) {
 		name := filepath.Join(dir, part)
 		f, err := t.Find(name, nil)
 		if err == nil {

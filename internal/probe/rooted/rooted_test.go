@@ -119,12 +119,26 @@ func TestGlob(t *testing.T) {
 		"/nowhere/*.conf":              nil,
 		"/etc/nginx/.hidden":           {"/etc/nginx/.hidden"},
 	} {
-		got, err := Glob(root, pattern)
+		got, _, err := Glob(root, pattern)
 		if err != nil {
 			t.Errorf("Glob(%q): %v", pattern, err)
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("Glob(%q) (-want +got):\n%s", pattern, d)
+		}
+	}
+}
+
+func TestGlobSaysWhereAnotherNameWouldMatter(t *testing.T) {
+	root := tree(t)
+	for pattern, want := range map[string][]string{
+		"/etc/nginx/sites-available/*": {"/etc/nginx/sites-available"},
+		"/etc/*/sites-enabled/[ab]":    {"/etc", "/etc/nginx/sites-enabled"},
+		"/run/none/*.conf":             {"/run"},
+		"/etc/nginx/.hidden":           nil,
+	} {
+		if _, got, err := Glob(root, pattern); err != nil || !cmp.Equal(want, got) {
+			t.Errorf("Glob(%q): %v, %v; want %v", pattern, got, err, want)
 		}
 	}
 }

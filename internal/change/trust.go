@@ -1,0 +1,277 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/probe/rooted"
+)
+
+// A title ("nginx: master process") is only where to look: anybody can give it to
+// a process of his. What follows decides whether a process is acted on.
+
+// held is a service whose process was looked at and is held by descriptors: what
+// is executed is the very program that was looked at.
+type held struct {
+	*service
+	rights rights
+	exe    *os.File
+	root   *rooted.Tree
+}
+
+func (h *held) Close() error { return errors.Join(h.exe.Close(), h.root.Close()) }
+
+// programText stands in the program of a service of a kind.
+var programText = map[Kind]string{Nginx: "nginx version: ", PHPFPM: "X-Powered-By: PHP/"}
+
+// maxProgram bounds how much of a program is searched for it.
+const maxProgram = 128 << 20
+
+// hold looks at the service's process, whether it is what it says and nobody but
+// its user, which has to be ours, and root can have a say in it. The error is
+// ErrNotPossible, or fs.ErrPermission where root could.
+func (s *service) hold() (*held, error) {
+	h := &held{service: s}
+	var err error
+	if h.exe, err = os.Open(proc(s.PID, "exe")); err != nil {
+		return nil, s.refuseUser(fmt.Errorf("look at its program: %w", gone(err)))
+	}
+	if h.root, err = rooted.OpenTree(proc(s.PID, "root")); err != nil {
+		return nil, errors.Join(fmt.Errorf("look at its root directory: %w", gone(err)), h.exe.Close())
+	}
+	if h.rights, err = rightsOf(s.PID); err == nil {
+		err = s.check() // all the above was that process's, and no later one's of its number
+	}
+	for _, look := range []func() error{h.user, h.program} {
+		if err == nil {
+			err = look()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// trust is hold for who only wants to know.
+func (s *service) trust() error {
+	h, err := s.hold()
+	if err != nil {
+		return err
+	}
+	return h.Close()
+}
+
+// refuseUser explains an error by whose process it is, if that is another user's.
+func (s *service) refuseUser(err error) error {
+	if r, e := rightsOf(s.PID); e == nil {
+		if e := ourUser(r); e != nil {
+			return e
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w (that needs root)", err)
+	}
+	return err
+}
+
+// ourUser says why a process is not ours to act for.
+func ourUser(r rights) error {
+	us := os.Geteuid()
+	switch uid := r.UIDs[0]; {
+	case !one(r.UIDs) || !one(r.GIDs):
+		return fmt.Errorf("it runs with the rights of more than one user (%v) or group (%v), as a program does that somebody else started: %w", r.UIDs, r.GIDs, ErrNotPossible)
+	case uid != us && us == 0:
+		return fmt.Errorf("it is user %d's, who could have root do anything through it; run plimsoll as that user (sudo -u '#%d' plimsoll tune …): %w", uid, uid, ErrNotPossible)
+	case uid != us:
+		return fmt.Errorf("it is user %d's, and we are user %d: %w", uid, us, fs.ErrPermission)
+	}
+	return nil
+}
+
+// user looks whose the process is.
+func (h *held) user() error {
+	if err := ourUser(h.rights); err != nil {
+		return err
+	}
+	theirs, err := os.Readlink(proc(h.PID, "ns/user"))
+	ours, err2 := os.Readlink("/proc/self/ns/user")
+	if err := errors.Join(err, err2); err != nil {
+		return gone(err)
+	}
+	if theirs != ours {
+		return fmt.Errorf("it is in a user namespace of its own, where root is another than ours; run plimsoll in there: %w", ErrNotPossible)
+	}
+	return nil
+}
+
+// program looks at what the process executes.
+func (h *held) program() error {
+	name, err := os.Readlink(proc(h.PID, "exe"))
+	if err != nil {
+		return gone(err)
+	}
+	info, err := h.exe.Stat()
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(h.exe.Fd()), &st); err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || st.Nlink == 0 {
+		return fmt.Errorf("its program %s was deleted or replaced since it started; restart it: %w", name, ErrNotPossible)
+	}
+	found, err := h.root.Find(name, exposed)
+	if err != nil {
+		return fmt.Errorf("its program: %w", notPossible(err))
+	}
+	defer found.Close()
+	if found.Stat.Dev != st.Dev || found.Stat.Ino != st.Ino {
+		return fmt.Errorf("its program %s was replaced since it started; restart it: %w", name, ErrNotPossible)
+	}
+	text, err := rooted.TextAfter(fmt.Sprintf("/proc/self/fd/%d", h.exe.Fd()), programText[h.Sort], 1, maxProgram)
+	if err != nil {
+		return err
+	}
+	if text == nil {
+		return fmt.Errorf("its program %s is not %s's: %w", name, h.Sort, ErrNotPossible)
+	}
+	return nil
+}
+
+// notPossible makes a file that is not where it should be a reason to leave a
+// service alone, and passes other errors on.
+func notPossible(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return fmt.Errorf("%w: %w", err, ErrNotPossible)
+	}
+	return err
+}
+
+// exposed says why what lies on the way to a file could be changed by somebody else
+// than root and us. Access lists need no look of their own: what one allows, the
+// group's bits of the mode allow as well (acl(5)).
+func exposed(s rooted.Step) error {
+	const others = 0o022
+	if uid := int(s.Stat.Uid); uid != 0 && uid != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, who could change what the service does; chown it to root or to the service's user: %w", s.Path, uid, ErrNotPossible)
+	}
+	if s.Stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil
+	}
+	// Where the sticky bit is set others may add names, and not take ours away.
+	sticky := s.Stat.Mode&unix.S_IFMT == unix.S_IFDIR && s.Stat.Mode&unix.S_ISVTX != 0 && !s.Last
+	if s.Stat.Mode&others != 0 && !sticky {
+		return fmt.Errorf("%s can be written by others than its user (mode %04o, where an access list counts as the group), who could change what the service does; chmod go-w it: %w",
+			s.Path, s.Stat.Mode&0o7777, ErrNotPossible)
+	}
+	var system unix.Statfs_t
+	if err := unix.Fstatfs(int(s.File.Fd()), &system); err != nil {
+		return &fs.PathError{Op: "statfs", Path: s.Path, Err: err}
+	}
+	if uint32(system.Type) == unix.FUSE_SUPER_MAGIC {
+		return fmt.Errorf("%s lies in a file system that some program makes up (FUSE), owners included: %w", s.Path, ErrNotPossible)
+	}
+	return nil
+}
+
+// configuration is what a service's configuration is made of.
+type configuration struct {
+	files []string // all, and the modules that it loads
+	dirs  []string // where a further file would belong to it
+	// listens are the addresses that it names, as the socket signals write them.
+	listens []string
+}
+
+func nginxConfiguration(r *nginx.Running) configuration {
+	c := configuration{files: slices.Clone(r.Files), dirs: r.Dirs, listens: nginxListens(r.Tree)}
+	for _, d := range find(r.Tree, "load_module") {
+		for _, file := range d.Args {
+			if !path.IsAbs(file) {
+				file = path.Join(r.Prefix, file)
+			}
+			c.files = append(c.files, file)
+		}
+	}
+	return c
+}
+
+// nginxListens are the addresses of an nginx's servers, of whatever kind.
+func nginxListens(tree []*nginx.Directive) (list []string) {
+	for _, kind := range []string{"http", "stream", "mail"} {
+		for _, server := range inBlock(tree, kind) {
+			if server.Name != "server" || !server.IsBlock {
+				continue
+			}
+			named := false
+			for _, d := range server.Block {
+				if d.Name == "listen" && len(d.Args) > 0 {
+					list = append(list, nginx.ListenAddresses(d.Args[0])...)
+					named = true
+				}
+			}
+			if !named {
+				list = append(list, "0.0.0.0:80", "0.0.0.0:8000") // root's default, and other users'
+			}
+		}
+	}
+	return list
+}
+
+func phpfpmConfiguration(r *phpfpm.Running) configuration {
+	c := configuration{files: r.Files, dirs: r.Dirs}
+	for _, pool := range pools(r.Entries) {
+		c.listens = append(c.listens, phpfpm.ListenAddresses(strings.ReplaceAll(value(r.Entries, pool, "listen"), "$pool", pool))...)
+	}
+	return c
+}
+
+// trustWith is trust, and looks at the configuration as well: who could change it,
+// and whether the process listens where it says.
+func (s *service) trustWith(c configuration) error {
+	h, err := s.hold()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	for _, name := range slices.Concat(c.files, c.dirs) {
+		f, err := h.root.Find(name, exposed)
+		if err != nil {
+			return fmt.Errorf("its configuration: %w", notPossible(err))
+		}
+		f.Close()
+	}
+	return s.listensAt(c.listens)
+}
+
+// listensAt looks whether the process has a listening socket of one of the addresses.
+func (s *service) listensAt(addresses []string) error {
+	var wanted []string
+	for _, a := range addresses {
+		inodes, err := listener{s.Net, a}.inodes()
+		if err != nil {
+			return fmt.Errorf("look where it listens: %w", err)
+		}
+		wanted = append(wanted, inodes...)
+	}
+	names, _ := filepath.Glob(proc(s.PID, "fd/*"))
+	for _, name := range names {
+		link, err := os.Readlink(name)
+		ino, ok := strings.CutPrefix(link, "socket:[")
+		if err == nil && ok && slices.Contains(wanted, strings.TrimSuffix(ino, "]")) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it does not listen at any address that its configuration names (%s): %w", strings.Join(addresses, ", "), ErrNotPossible)
+}
