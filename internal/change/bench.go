@@ -165,7 +165,7 @@ func (b bench) start(ctx context.Context, files []*os.File) ([]byte, error) {
 	reportTo.Close()
 	ordersFrom.Close()
 	if err != nil {
-		return nil, fmt.Errorf("start a process for it; that needs root, or a kernel that lets users make namespaces: %w", err)
+		return nil, fmt.Errorf("start a process in namespaces of its own; that needs root (CAP_SYS_ADMIN), or a kernel that lets users make them: %w", err)
 	}
 	told := errors.Join(json.NewEncoder(orders).Encode(b), orders.Close())
 	failed, _ := io.ReadAll(io.LimitReader(report, 4096)) // it ends when the program is executed

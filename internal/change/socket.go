@@ -112,7 +112,7 @@ func (l listener) each(fn func(fd int) error) error {
 			return fmt.Errorf("find who holds the listener %s: no process that we may look into; that needs root", l.addr)
 		}
 		if err := h.borrow(fn); err != nil {
-			return fmt.Errorf("the listener %s of process %d: %w", l.addr, h.pid, err)
+			return fmt.Errorf("the listener %s of process %d: %w", l.addr, h.PID, err)
 		}
 	}
 	return nil
@@ -208,12 +208,20 @@ func parseAddress(s string) (string, error) {
 }
 
 // holder is a process that has a socket open.
-type holder struct{ pid, fd int }
+type holder struct {
+	process
+	fd  int
+	ino string // the socket's inode
+}
 
 // holdersOf finds a holder for each of the sockets.
 func holdersOf(inodes []string) map[string]holder {
 	found := map[string]holder{}
 	for _, pid := range processes() {
+		p, err := processOf(pid)
+		if err != nil {
+			continue // it ended just now
+		}
 		names, _ := filepath.Glob(proc(pid, "fd/*"))
 		for _, name := range names {
 			link, err := os.Readlink(name)
@@ -223,7 +231,7 @@ func holdersOf(inodes []string) map[string]holder {
 				continue
 			}
 			if fd, err := strconv.Atoi(filepath.Base(name)); err == nil {
-				found[ino] = holder{pid, fd}
+				found[ino] = holder{p, fd, ino}
 			}
 		}
 		if len(found) == len(inodes) {
@@ -233,9 +241,10 @@ func holdersOf(inodes []string) map[string]holder {
 	return found
 }
 
-// borrow calls fn with a descriptor of ours for the holder's socket.
+// borrow calls fn with a descriptor of ours for the holder's socket, and for no
+// other that has its number, in this process or in one of that number, by now.
 func (h holder) borrow(fn func(fd int) error) error {
-	pid, err := unix.PidfdOpen(h.pid, 0)
+	pid, err := unix.PidfdOpen(h.PID, 0)
 	if err != nil {
 		return fmt.Errorf("pidfd_open: %w", gone(err))
 	}
@@ -245,6 +254,16 @@ func (h holder) borrow(fn func(fd int) error) error {
 		return fmt.Errorf("pidfd_getfd (Linux 5.6 and the right to trace it): %w", gone(err))
 	}
 	defer unix.Close(fd)
+	if err := h.check(); err != nil { // after pidfd_open: so it was this one's
+		return err
+	}
+	is, err := idOf(fd)
+	if err != nil {
+		return err
+	}
+	if strconv.FormatUint(is.Ino, 10) != h.ino {
+		return fmt.Errorf("its descriptor %d is of something else now: %w", h.fd, errGone)
+	}
 	return fn(fd)
 }
 
