@@ -70,6 +70,9 @@ type Change struct {
 	// Listen is a listener as the socket signals write it: "0.0.0.0:80",
 	// "[::]:80", "unix:/run/x"; "" is the only one (nginx's backlog).
 	Listen string `json:"listen,omitempty"`
+	// ListensAt says which service is meant where several run on a host (Nginx,
+	// PHPFPM): one that listens there, or that a client reaches there.
+	ListensAt string `json:"listens_at,omitempty"`
 	// Upstream is nginx's group of servers; "" is the only one.
 	Upstream string `json:"upstream,omitempty"`
 	// Cgroup is a control group's path below its hierarchy, instead of PID (Quota).

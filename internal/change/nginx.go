@@ -75,11 +75,12 @@ func prepareNginx(h *probe.Host, c Change, s *Step) error {
 	if !d.value.MatchString(c.To) {
 		return fmt.Errorf("nginx %s: want %s, got %q", c.Name, d.want, c.To)
 	}
-	r, err := theNginx(h, c.PID)
+	r, err := theNginx(h, c, s.netns)
 	if err != nil {
 		return err
 	}
-	s.service = &service{Sort: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns, Test: append([]string{"-t"}, r.Options...)}
+	of := nginxService(r, s.netns)
+	s.service = &of
 	if err := s.service.trustWith(nginxConfiguration(r)); err != nil {
 		return fmt.Errorf("%s: %w", s.service, err)
 	}
@@ -120,22 +121,30 @@ func atoi(s string) int {
 	return n
 }
 
-func theNginx(h *probe.Host, pid int) (*nginx.Running, error) {
+// theNginx finds the nginx that a change is about.
+func theNginx(h *probe.Host, c Change, net netns) (*nginx.Running, error) {
 	all, errs, err := nginx.Find(h)
 	if err != nil {
 		return nil, err
 	}
-	var pids []string
+	var list []candidate[*nginx.Running]
 	for _, r := range all {
-		pids = append(pids, strconv.Itoa(r.Master.PID))
-		if r.Master.PID == pid || pid == 0 && len(all) == 1 {
-			return r, errs[r.Master.PID]
+		if c.PID == 0 || r.Master.PID == c.PID {
+			list = append(list, candidate[*nginx.Running]{r, nginxService(r, net), nginxConfiguration(r), strconv.Itoa(r.Master.PID)})
 		}
 	}
-	if len(all) == 0 || pid != 0 {
+	list = meant(list, c.ListensAt)
+	switch len(list) {
+	case 0:
 		return nil, fmt.Errorf("no master process of nginx on %s: %w", h.Name, fs.ErrNotExist)
+	case 1:
+		return list[0].is, errs[list[0].PID]
 	}
-	return nil, fmt.Errorf("several nginx on %s, say which: processes %s", h.Name, strings.Join(pids, ", "))
+	return nil, fmt.Errorf("several nginx on %s, say which: processes %s", h.Name, strings.Join(names(list), ", "))
+}
+
+func nginxService(r *nginx.Running, net netns) service {
+	return service{Sort: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: append([]string{"-t"}, r.Options...)}
 }
 
 // reach says how the files of a service are reached: the place that stands for

@@ -38,12 +38,12 @@ func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
 	if !shape.MatchString(c.To) {
 		return fmt.Errorf("phpfpm %s: want something like %s, got %q", c.Name, shape, c.To)
 	}
-	r, pool, err := thePool(h, c)
+	r, pool, err := thePool(h, c, s.netns)
 	if err != nil {
 		return err
 	}
-	s.service = &service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: s.netns}
-	s.service.Test = []string{"-t", "-R", "--fpm-config", r.Conf}
+	of := phpfpmService(r, s.netns)
+	s.service = &of
 	s.service.Ondemand = allOndemand(r.Entries)
 	if err := s.service.trustWith(phpfpmConfiguration(r)); err != nil {
 		return fmt.Errorf("%s: %w", s.service, err)
@@ -75,7 +75,8 @@ func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
 	return nil
 }
 
-func thePool(h *probe.Host, c Change) (*phpfpm.Running, string, error) {
+// thePool finds the pool that a change is about.
+func thePool(h *probe.Host, c Change, net netns) (*phpfpm.Running, string, error) {
 	all, errs, err := phpfpm.Find(h)
 	if err != nil {
 		return nil, "", err
@@ -84,8 +85,9 @@ func thePool(h *probe.Host, c Change) (*phpfpm.Running, string, error) {
 		r    *phpfpm.Running
 		pool string
 	}
-	var list []found
-	var names []string
+	plain, of, _ := strings.Cut(c.Pool, "@") // "www@php-fpm8.1" or "www@4711"
+	var list []candidate[found]
+	var others []string
 	for _, r := range all {
 		if c.PID != 0 && r.Master.PID != c.PID {
 			continue
@@ -94,20 +96,33 @@ func thePool(h *probe.Host, c Change) (*phpfpm.Running, string, error) {
 			return nil, "", err
 		}
 		for _, name := range pools(r.Entries) {
-			names = append(names, name+" of process "+strconv.Itoa(r.Master.PID))
-			// A pool of a name that two services have is labelled "www@…".
-			if plain, _, _ := strings.Cut(c.Pool, "@"); c.Pool == "" || plain == name {
-				list = append(list, found{r, name})
+			says := name + " of process " + strconv.Itoa(r.Master.PID)
+			others = append(others, says)
+			if plain == "" || plain == name {
+				conf := phpfpmConfiguration(r)
+				conf.listens = poolListens(r, name)
+				list = append(list, candidate[found]{found{r, name}, phpfpmService(r, net), conf, says})
 			}
 		}
 	}
+	// Where two services have a pool of a name, the label says whose it is; a number
+	// may be another's by now.
+	isOf := func(f candidate[found]) bool { return of == f.is.r.Master.Comm || of == strconv.Itoa(f.PID) }
+	if slices.ContainsFunc(list, isOf) {
+		list = slices.DeleteFunc(list, func(f candidate[found]) bool { return !isOf(f) })
+	}
+	list = meant(list, c.ListensAt)
 	switch len(list) {
 	case 0:
-		return nil, "", fmt.Errorf("no pool %q of PHP-FPM on %s (%s): %w", c.Pool, h.Name, strings.Join(names, ", "), fs.ErrNotExist)
+		return nil, "", fmt.Errorf("no pool %q of PHP-FPM on %s (%s): %w", c.Pool, h.Name, strings.Join(others, ", "), fs.ErrNotExist)
 	case 1:
-		return list[0].r, list[0].pool, nil
+		return list[0].is.r, list[0].is.pool, nil
 	}
-	return nil, "", fmt.Errorf("several pools of PHP-FPM on %s, say which: %s", h.Name, strings.Join(names, ", "))
+	return nil, "", fmt.Errorf("several pools of PHP-FPM on %s, say which: %s", h.Name, strings.Join(names(list), ", "))
+}
+
+func phpfpmService(r *phpfpm.Running, net netns) service {
+	return service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: []string{"-t", "-R", "--fpm-config", r.Conf}}
 }
 
 func pools(entries []phpfpm.Entry) (names []string) {

@@ -232,9 +232,13 @@ func nginxListens(tree []*nginx.Directive) (list []string) {
 func phpfpmConfiguration(r *phpfpm.Running) configuration {
 	c := configuration{files: r.Files, dirs: r.Dirs}
 	for _, pool := range pools(r.Entries) {
-		c.listens = append(c.listens, phpfpm.ListenAddresses(strings.ReplaceAll(value(r.Entries, pool, "listen"), "$pool", pool))...)
+		c.listens = append(c.listens, poolListens(r, pool)...)
 	}
 	return c
+}
+
+func poolListens(r *phpfpm.Running, pool string) []string {
+	return phpfpm.ListenAddresses(strings.ReplaceAll(value(r.Entries, pool, "listen"), "$pool", pool))
 }
 
 // trustWith is trust, and looks at the configuration as well: who could change it,

@@ -31,7 +31,8 @@ type Change struct {
 	Name string // of a person: what to do
 	To   string // the new value, a literal or PromQL; "" for a person
 	// At is PromQL whose result has, in its label "at", the host whose setting it
-	// is; "" for the subject's.
+	// is, and may have, in its label "listen", where the service of that host
+	// listens; "" for the subject's.
 	At string
 
 	to, at *expression // nil when To is a literal, and without At
@@ -204,6 +205,7 @@ func (c *Change) render(q *querier, subject, labels map[string]string) (model.Fi
 			return model.FixChange{}, "", r.failed
 		}
 		s, _ := largest(r.samples, subject)
+		typed.ListensAt = s.labels["listen"]
 		if typed.Host = s.labels["at"]; typed.Host == "" {
 			typed.Value = "" // whose setting it is is not known, so there is none to change
 		}

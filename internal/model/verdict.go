@@ -129,6 +129,9 @@ type FixChange struct {
 	// Value is the new one, "" where the run did not tell.
 	Value string `json:"value"`
 	Host  string `json:"host"`
+	// ListensAt is an address at which the service listens whose setting it is,
+	// where the run told: of several on the host it is that one.
+	ListensAt string `json:"listens_at,omitempty"`
 	// Subject is the finding's: which listener, pool or process it is about.
 	Subject map[string]string `json:"subject"`
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"strings"
 
 	"plimsoll/internal/change"
@@ -12,12 +13,14 @@ func ChangeOf(x model.FixChange) change.Change {
 	c := change.Change{Kind: change.Kind(x.Kind), Name: x.Name, To: x.Value}
 	switch x.Kind {
 	case model.ChangeNginx:
+		c.ListensAt = cmp.Or(x.ListensAt, x.Subject["listen"], x.Subject["dst"])
 		c.Upstream = x.Subject["upstream"]
 		if x.Name == "backlog" {
 			c.Listen = x.Subject["listen"]
 		}
 	case model.ChangePHPFPM:
 		c.Pool = x.Subject["pool"]
+		c.ListensAt = cmp.Or(x.ListensAt, x.Subject["listen"])
 	case model.ChangeBacklog:
 		c.Name, c.Listen = "", x.Name
 	case model.ChangeLimit:
