@@ -67,11 +67,12 @@ func TestTypedChanges(t *testing.T) {
 
 // A setting that is another host's than the subject's.
 func TestWhoseSettingItIs(t *testing.T) {
-	for name, c := range map[string]struct{ at, host, value string }{
-		"another host's":      {`label_replace(limit_size, "at", "far", "host", "s")`, "far", "9"},
-		"nobody's":            {`label_replace(limit_size > 500, "at", "far", "host", "s")`, "", ""},
-		"of another subject":  {`label_replace(label_replace(limit_size, "at", "far", "", ""), "host", "b", "", "")`, "", ""},
-		"one without a label": {"limit_size", "", ""},
+	for name, c := range map[string]struct{ at, host, value, listen string }{
+		"another host's":      {`label_replace(limit_size, "at", "far", "host", "s")`, "far", "9", ""},
+		"one of its services": {`label_replace(label_replace(limit_size, "at", "far", "", ""), "listen", "[::]:80", "", "")`, "far", "9", "[::]:80"},
+		"nobody's":            {`label_replace(limit_size > 500, "at", "far", "host", "s")`, "", "", ""},
+		"of another subject":  {`label_replace(label_replace(limit_size, "at", "far", "", ""), "host", "b", "", "")`, "", "", ""},
+		"one without a label": {"limit_size", "", "", ""},
 	} {
 		rs, err := loadTested(set("{sysctl: x.max, to: 2 * limit_size}", "{nginx: x, to: 9, at: '"+c.at+"'}"))
 		if err != nil {
@@ -83,7 +84,7 @@ func TestWhoseSettingItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := findings[0].Fix[0].Changes[0]; got.Host != c.host || got.Value != c.value || got.Subject["host"] != "s" {
+		if got := findings[0].Fix[0].Changes[0]; got.Host != c.host || got.Value != c.value || got.ListensAt != c.listen || got.Subject["host"] != "s" {
 			t.Errorf("%s: %+v; want %q on %q", name, got, c.value, c.host)
 		}
 	}

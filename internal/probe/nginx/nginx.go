@@ -294,6 +294,9 @@ func (r *reader) putConf(out *probe.Out) {
 		out.Mark(workerProcesses, probe.Absent("nginx counts its workers itself (auto), and has none at the moment"))
 	}
 	out.Put(workerConnections, float64(c.workerConnections))
+	for _, listen := range sortedKeys(c.backlogs) {
+		out.Put(info, 1, listen)
+	}
 	if c.keepaliveRequests > 0 {
 		out.Put(keepaliveTimeout, c.keepaliveTimeout)
 		out.Put(keepaliveRequests, float64(c.keepaliveRequests))

@@ -75,12 +75,14 @@ var (
 	listenBacklog     = confGauge("plimsoll_nginx_config_listen_backlog", "connections", "The backlog that nginx asks for on a listening address; net.core.somaxconn may cut it.", "listen")
 	upstreamKeepalive = confGauge("plimsoll_nginx_config_upstream_keepalive", "connections",
 		"Idle connections that a worker keeps to an upstream server; 0: a new connection for every request. FastCGI needs fastcgi_keep_conn besides, HTTP before 1.29.7 HTTP/1.1 without \"Connection: close\".", "upstream")
+	info = confGauge("plimsoll_nginx_info", "ratio",
+		"1 for each address at which the nginx listens whose worker_connections and other plain numbers are recorded: of several on a host the one nearest to its worker_connections.", "listen")
 	errorLogLevel = confGauge("plimsoll_nginx_config_error_log_level", "ratio", "The most talkative error log's level: 1 emerg, 2 alert, 3 crit, 4 error, 5 warn, 6 notice, 7 info, 8 debug.")
 	connsUsed     = &model.Signal{Name: "plimsoll_nginx_worker_connections_used", Kind: model.Gauge, Unit: "sockets",
 		Help:   "The most sockets that one worker had open at a time since the last round, its listening ones included as nginx counts them: its open descriptors less those that are no sockets, which are counted once (static files being sent count as sockets).",
 		Source: "/proc/PID/fd of each worker", ByHand: "ls -l /proc/PID/fd | grep -c socket:"}
 
-	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, bufferedLog, errorLogLevel}
+	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, bufferedLog, errorLogLevel, info}
 )
 
 func allSignals() []*model.Signal {
