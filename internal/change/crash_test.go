@@ -47,7 +47,11 @@ func TestMain(m *testing.M) {
 func beChild(what, dir string, pids []string) error {
 	var hosts []*probe.Host
 	for _, pid := range pids {
-		h, err := probe.OpenHost("web", "pid:"+pid)
+		spec := "pid:" + pid
+		if what == "user" { // who may not enter namespaces, and is in it
+			spec = "local"
+		}
+		h, err := probe.OpenHost("web", spec)
 		if err != nil {
 			return err
 		}
@@ -59,6 +63,9 @@ func beChild(what, dir string, pids []string) error {
 	}
 	if what == "quota" {
 		return halved(j)
+	}
+	if what == "user" {
+		return changedByUser(j, hosts[0])
 	}
 	if what == "drop" {
 		return dropped(j, hosts[0], atoi(pids[0]))

@@ -156,17 +156,25 @@ func TestNginxIsChangedAndTakenBack(t *testing.T) {
 	}
 }
 
+const ownFiles = "mount -t tmpfs plcg /mnt && cp -a DIR/. /mnt/ && mount --move /mnt DIR && "
+
 // A unit with PrivateTmp, and a container whose files only it has.
 func TestNginxInOtherMounts(t *testing.T) {
 	for name, c := range map[string]struct {
-		before string
-		ours   bool
+		options []string
+		before  string
+		ours    bool
 	}{
-		"our files":        {"", true},
-		"files of its own": {"mount -t tmpfs plcg /mnt && cp -a DIR/. /mnt/ && mount --move /mnt DIR && ", false},
+		"our files":        {nil, "", true},
+		"files of its own": {nil, ownFiles, false},
+		"a container":      {[]string{"-p", "-f", "--kill-child", "--mount-proc", "-u", "-i", "-C"}, ownFiles, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := startNginxBy(t, "unshare", "-m", "--propagation", "private", "sh", "-c", c.before+"exec nginx -p DIR -c nginx.conf")
+			command := append([]string{"unshare", "-m", "--propagation", "private"}, c.options...)
+			w := startNginxBy(t, append(command, "sh", "-c", c.before+"exec nginx -p DIR -c nginx.conf")...)
+			if c.options != nil {
+				t.Cleanup(func() { w.Signal(unix.SIGKILL) }) // unshare -f waits on when it is told to end
+			}
 			theirs := proc(w.PID, "root") + w.Dir
 			before := snap(t, w.Host, theirs, w.PID)
 			j := open(t)

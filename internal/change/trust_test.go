@@ -1,6 +1,8 @@
 package change
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
 
@@ -246,12 +250,82 @@ func quit(t *testing.T, w web) {
 	})
 }
 
+// Whose service it is may change it himself, without root.
+func TestAServiceIsItsOwnUsersToChange(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(dir+"/j", 0o700),
+		os.WriteFile(dir+"/nginx.conf", []byte(usersConf), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	own(t, nobody, dir, dir+"/nginx.conf", dir+"/j")
+	w := web{livetest.Start(t, nil, append(asNobody, "nginx", "-p", dir, "-c", "nginx.conf")...)}
+	w.Until("nginx answers", func() bool { code, _ := w.get("/ok"); return code == 200 })
+	if _, err := Prepare(w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"}); !errors.Is(err, ErrNotPossible) || !strings.Contains(err.Error(), "sudo -u '#65534'") {
+		t.Errorf("as root: %v", err)
+	}
+	old := time.Now().Add(-time.Hour).Truncate(time.Second)
+	if err := os.Chtimes(dir+"/nginx.conf", old, old); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot{}
+	before.files(t, dir)
+	cmd := exec.Command(testBinary(t))
+	cmd.Env = append(os.Environ(), child+"=user "+dir+"/j "+fmt.Sprint(w.PID))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := w.Host.Do(cmd.Run); err != nil {
+		t.Errorf("as nobody: %v\n%s", err, out.String())
+	}
+	w.answers(t)
+	after := snapshot{}
+	after.files(t, dir)
+	for name := range after {
+		if strings.HasPrefix(name, dir+"/j/") {
+			delete(after, name)
+		}
+	}
+	if !cmp.Equal(before, after) {
+		t.Errorf("(-before +after):\n%s", cmp.Diff(before, after))
+	}
+}
+
+const usersConf = `daemon off; pid nginx.pid; error_log error.log;
+events { worker_connections 64; }
+http {
+	access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+	server { listen 127.0.0.1:8080; return 200 ok; }
+}
+`
+
+// testBinary is a copy of this program that others may execute.
+func testBinary(t *testing.T) string { return pretendersDir(t) + "/bin" }
+
+// changedByUser changes the only nginx there is, and takes it back.
+func changedByUser(j *Journal, h *probe.Host) error {
+	step, err := Prepare(h, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+	if err != nil {
+		return err
+	}
+	if _, err := j.Apply(context.Background(), step); err != nil {
+		return err
+	}
+	if b, err := os.ReadFile(step.Files[0]); err != nil || !strings.Contains(string(b), "worker_connections 99") {
+		return fmt.Errorf("the file is %q, %w", b, err)
+	}
+	_, err = j.UndoAll(context.Background(), false)
+	return err
+}
+
 // What is executed has the rights that the service has, and none of ours.
 func TestATestHasNoMoreRightsThanTheService(t *testing.T) {
 	s := impostor(t, "8080", nil, "setpriv", "--bounding-set=-all,+chown,+dac_override", "--groups=7,65534", "bash", "-c", `"$@"`, "sh")
 	step, err := Prepare(s.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(s.Dir + "/executed"); err == nil {
+		t.Error("looking has executed it")
 	}
 	// Nothing reloads it, so the change fails after the test, and is taken back.
 	if err := step.service.test(t.Context(), nil); err != nil {
