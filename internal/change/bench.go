@@ -103,7 +103,7 @@ func (h *held) run(ctx context.Context, b bench) (out []byte, err error) {
 	done := make(chan struct{})
 	thrownAway(func() { // the process ends with the thread that started it
 		defer close(done)
-		out, err = b.start(ctx, append([]*os.File{h.exe}, namespaces...))
+		out, err = b.start(ctx, append([]*os.File{h.exe}, namespaces...), h.joinIfContained)
 	})
 	<-done
 	return out, err
@@ -135,8 +135,16 @@ func (h *held) namespaces() (list []*os.File, err error) {
 	return list, h.check()
 }
 
-// start starts the process and waits for it.
-func (b bench) start(ctx context.Context, files []*os.File) ([]byte, error) {
+func (h *held) joinIfContained(pid int) error {
+	if !h.contained {
+		return nil
+	}
+	return h.join(pid)
+}
+
+// start starts the process and waits for it. placed is called with its number while
+// it waits for what it is to do.
+func (b bench) start(ctx context.Context, files []*os.File, placed func(pid int) error) ([]byte, error) {
 	report, reportTo, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -168,12 +176,18 @@ func (b bench) start(ctx context.Context, files []*os.File) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a process in namespaces of its own; that needs root (CAP_SYS_ADMIN), or a kernel that lets users make them: %w", err)
 	}
-	told := errors.Join(json.NewEncoder(orders).Encode(b), orders.Close())
+	misplaced := placed(cmd.Process.Pid)
+	if misplaced == nil {
+		err = json.NewEncoder(orders).Encode(b)
+	}
+	told := errors.Join(err, orders.Close())              // without any, the process ends
 	failed, _ := io.ReadAll(io.LimitReader(report, 4096)) // it ends when the program is executed
 	err = cmd.Wait()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case misplaced != nil:
+		return nil, misplaced
 	case len(failed) > 0:
 		return nil, errors.New(string(failed))
 	case told != nil:
@@ -188,7 +202,7 @@ func Bench() error {
 	runtime.LockOSThread()
 	report := os.NewFile(benchReport, "report")
 	var b bench
-	err := errors.Join(endWithParent(), keepNothingOpen())
+	err := errors.Join(endWithParent(), keepNothingOpen(), apart())
 	if err == nil {
 		err = json.NewDecoder(os.NewFile(benchOrders, "orders")).Decode(&b)
 	}
@@ -222,6 +236,17 @@ func keepNothingOpen() error {
 		err = errors.New("no /proc: its own descriptors cannot be listed")
 	}
 	return err
+}
+
+// apart keeps the process from those that have what it keeps of its rights: until
+// it executes something it is a plimsoll, with threads that have all of them.
+func apart() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("keep others from looking into it: %w", err)
+	}
+	// Where it is forbidden (a filter of system calls) we have no keys to lose.
+	_, _ = unix.KeyctlInt(unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0, 0, 0)
+	return nil
 }
 
 // become goes where the service is and executes its program.

@@ -18,6 +18,8 @@ type rights struct {
 	Groups     []int
 	// Permitted are the capabilities that it can make use of.
 	Permitted uint64
+	// Filtered: a filter says which system calls it may make (seccomp).
+	Filtered bool
 }
 
 func rightsOf(pid int) (rights, error) {
@@ -46,6 +48,9 @@ func parseRights(b []byte) (r rights, err error) {
 			r.Groups, err = numbers(f)
 		case "CapPrm":
 			r.Permitted, err = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		case "Seccomp":
+			r.Filtered = strings.TrimSpace(value) != "0"
+			continue // a kernel without it has no such line
 		default:
 			continue
 		}

@@ -27,6 +27,8 @@ type held struct {
 	rights rights
 	exe    *os.File
 	root   *rooted.Tree
+	// contained: it is in a container, see confinement.
+	contained bool
 }
 
 func (h *held) Close() error { return errors.Join(h.exe.Close(), h.root.Close()) }
@@ -52,7 +54,7 @@ func (s *service) hold() (*held, error) {
 	if h.rights, err = rightsOf(s.PID); err == nil {
 		err = s.check() // all the above was that process's, and no later one's of its number
 	}
-	for _, look := range []func() error{h.user, h.program} {
+	for _, look := range []func() error{h.user, h.program, h.confinement} {
 		if err == nil {
 			err = look()
 		}

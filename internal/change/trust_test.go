@@ -38,6 +38,8 @@ func bePretender() bool {
 		if err != nil { // the /proc of a container in which we are not
 			rights = fmt.Appendf(nil, "Uid:\t%d\n", os.Geteuid())
 		}
+		groups, _ := os.ReadFile("/proc/self/cgroup")
+		rights = append(rights, groups...)
 		if err := os.WriteFile(filepath.Dir(exe)+"/executed", rights, 0o666); err != nil {
 			panic(err)
 		}
