@@ -52,10 +52,10 @@ Nothing that it changes needs a restart: what is set takes effect in the running
 process or with a reload, and a listener's queue is set on the open socket. A fix
 that does need one is left to a person.
 
-An nginx or PHP-FPM is changed by its own user alone: root's by root, another user's by
-that user (sudo -u USER plimsoll tune …), and only if nobody else can write its
-program or its configuration. Its own program tests a configuration with no more
-rights than the service has.
+An nginx or PHP-FPM is changed by its own user alone: root's by root, another
+user's by that user (sudo -u USER plimsoll tune …), and only if nobody else can
+write its program or its configuration. Its own program tests a configuration,
+with no more rights than the service has.
 
 Each change is in a journal, on disk, before it is made: "plimsoll undo" takes
 changes back on any later day, also after kill -9 or a restart. After ^C tune

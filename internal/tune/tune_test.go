@@ -100,6 +100,26 @@ func (s *service) compare(before, after string) (model.Comparison, error) {
 	return model.Comparison{Differences: []model.Difference{d}}, nil
 }
 
+func TestChangeOf(t *testing.T) {
+	for _, c := range []struct {
+		fix  model.FixChange
+		want change.Change
+	}{
+		{model.FixChange{Kind: "nginx", Name: "worker_connections", Value: "9", ListensAt: "[::]:80"},
+			change.Change{Kind: change.Nginx, Name: "worker_connections", To: "9", ListensAt: "[::]:80"}},
+		{model.FixChange{Kind: "nginx", Name: "keepalive_timeout", Value: "75s", Subject: map[string]string{"host": "c", "dst": "10.0.0.2:80"}},
+			change.Change{Kind: change.Nginx, Name: "keepalive_timeout", To: "75s", ListensAt: "10.0.0.2:80"}},
+		{model.FixChange{Kind: "phpfpm", Name: "pm", Value: "static", Subject: map[string]string{"pool": "www@4711", "listen": "127.0.0.1:9000"}},
+			change.Change{Kind: change.PHPFPM, Name: "pm", To: "static", Pool: "www@4711", ListensAt: "127.0.0.1:9000"}},
+		{model.FixChange{Kind: "sysctl", Name: "x", Value: "1", Subject: map[string]string{"listen": "0.0.0.0:80"}},
+			change.Change{Kind: change.Sysctl, Name: "x", To: "1"}},
+	} {
+		if got := ChangeOf(c.fix); got != c.want {
+			t.Errorf("%+v, want %+v", got, c.want)
+		}
+	}
+}
+
 func (s *service) prepare(x model.FixChange) (change.Step, error) {
 	old := strconv.Itoa(s.values[x.Name])
 	if old == x.Value {
