@@ -389,7 +389,11 @@ func (s *service) testable() error {
 }
 
 func firstLines(b []byte) string {
-	const most = 3
+	const most, longest = 3, 400
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
-	return strings.Join(lines[:min(most, len(lines))], "; ")
+	lines = lines[:min(most, len(lines))]
+	for i, line := range lines {
+		lines[i] = line[:min(longest, len(line))]
+	}
+	return strings.Join(lines, "; ")
 }

@@ -103,7 +103,7 @@ type draft struct {
 	ready *os.File      // its next version
 }
 
-// Close lets go of the files. What is not in its place by then is removed.
+// Close lets go of the files. A draft that is not in its place by then stays, see clean.
 func (d *draft) Close() error {
 	err := d.at.Close()
 	if d.ready != nil {
