@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -152,7 +151,7 @@ func readBody(text string) ([]byte, error) {
 	if !isFile {
 		return []byte(text), nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readInput(path, maxBody)
 	if err != nil {
 		return nil, fmt.Errorf("--body %s: %w", text, err)
 	}

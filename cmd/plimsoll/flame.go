@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/flame"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
 )
 
 const flameLong = `Shows sampled stacks: where the processors' time went ("cpu"), or what was waited
@@ -89,14 +86,11 @@ func writeGraph(tree *flame.Tree, file, title string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		return fail(exitRunDir, fmt.Errorf("write the graph: %w", err))
-	}
-	return nil
+	return fail(exitRunDir, writer.File(file, b.Bytes()))
 }
 
 // maxProfile is the most of a profile that is read; one of a minute has some hundred kB.
-const maxProfile = 256 << 20
+const maxProfile = 64 << 20
 
 // stacksOf reads a pprof file, or the one of that name in a run directory.
 func stacksOf(what, name string) (*flame.Tree, error) {
@@ -105,41 +99,19 @@ func stacksOf(what, name string) (*flame.Tree, error) {
 		return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))
 	}
 	path := what
+	var data []byte
 	if info.IsDir() {
 		path = filepath.Join(what, name+record.ProfileEnd)
-		if info, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, fail(exitRunDir, noStacks(what, name))
-		} else if err != nil {
-			return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))
-		}
+		data, err = record.Stacks(what, name)
+	} else {
+		data, err = readInput(what, maxProfile)
 	}
-	if info.Size() > maxProfile {
-		return nil, fail(exitRunDir, fmt.Errorf("%s: %d bytes, want at most %d; these are no stacks", path, info.Size(), maxProfile))
-	}
-	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))
+		return nil, fail(exitRunDir, err)
 	}
-	p, err := profile.ParseData(data)
-	if err != nil {
-		return nil, fail(exitRunDir, fmt.Errorf("%s: want a file in pprof's format: %w", path, err))
-	}
-	tree, err := flame.New(p)
+	tree, err := flame.Read(data)
 	if err != nil {
 		return nil, fail(exitRunDir, fmt.Errorf("%s: %w", path, err))
 	}
 	return tree, nil
-}
-
-// noStacks says which stacks a run directory has instead.
-func noStacks(dir, name string) error {
-	found, _ := filepath.Glob(filepath.Join(dir, "*"+record.ProfileEnd)) // a name from us is no bad pattern
-	var names []string
-	for _, f := range found {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), record.ProfileEnd))
-	}
-	if len(names) > 0 {
-		return fmt.Errorf("%s: the run has no stacks named %s, but %s; --name chooses", dir, name, strings.Join(names, " and "))
-	}
-	return fmt.Errorf("%s: the run has no stacks; plimsoll run --trace light keeps those of the processors, --trace full also what was waited for", dir)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +49,7 @@ func (f *remoteFlags) query(command string, now time.Time) (remote.Query, error)
 		return q, usage(command, "%v", err)
 	}
 	if f.tokenFile != "" {
-		raw, err := os.ReadFile(f.tokenFile)
+		raw, err := readInput(f.tokenFile, maxToken)
 		if err != nil {
 			return q, fmt.Errorf("--token-file: %w", err)
 		}

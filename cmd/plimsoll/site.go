@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,7 +75,7 @@ func (f *siteFlags) ownThresholds(w *world) ([]model.Threshold, error) {
 	if file == "" {
 		file = filepath.Join(w.etc, thresholdsFile)
 	}
-	raw, err := os.ReadFile(file)
+	raw, err := readInput(file, maxThresholds)
 	if f.thresholds == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

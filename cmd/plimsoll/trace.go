@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
 )
 
@@ -118,7 +118,7 @@ func traceOne(w *world, t trace.Tracer) *cobra.Command {
 		_, err = fmt.Fprint(w.stdout, seen.Seen.Text(w.columns())+unattached(seen.Programs, w.columns()))
 		return err
 	}
-	return withExits(c, exitOK, exitUsage, exitMissing)
+	return withExits(c, exitOK, exitUsage, exitMissing, exitRunDir)
 }
 
 // traceSeen is the document of every tracer.
@@ -178,10 +178,7 @@ func writeProfile(from trace.Profiler, file string) error {
 	if err := stacks.Write(&b); err != nil {
 		return fmt.Errorf("write the stacks as pprof: %w", err)
 	}
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("write the stacks: %w", err)
-	}
-	return nil
+	return fail(exitRunDir, writer.File(file, b.Bytes()))
 }
 
 // unattached says which programs are missing, and why.

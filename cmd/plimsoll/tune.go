@@ -23,6 +23,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
 	"plimsoll/internal/report"
 	"plimsoll/internal/session"
 	"plimsoll/internal/tune"
@@ -243,7 +244,7 @@ func keepTuning(dir string, result model.Tuning) error {
 	if err := printJSON(&doc, result); err != nil {
 		return err
 	}
-	return fail(exitRunDir, os.WriteFile(filepath.Join(dir, tuningFile), doc.Bytes(), 0o644))
+	return fail(exitRunDir, writer.File(filepath.Join(dir, tuningFile), doc.Bytes()))
 }
 
 func openJournal(w *world, dir string) (*change.Journal, error) {

@@ -45,13 +45,12 @@ func (w waits) felt(open bool) float64 {
 // waited reads what users waited in the hold window: of the whole run, failed
 // requests included, and second by second, of replies alone.
 func (one *run) waited(r *record.Run, hold model.Window) error {
-	intervals, err := r.Intervals()
-	if err != nil {
-		return err
-	}
 	open := one.meta.Plan.Load.Rate > 0
 	var all waits
-	for _, i := range intervals {
+	for i, err := range r.Intervals() {
+		if err != nil {
+			return err
+		}
 		if i.Tag != "response" || i.Start < hold.Start || i.Start >= hold.End {
 			continue
 		}

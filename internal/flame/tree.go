@@ -20,7 +20,12 @@ type Node struct {
 	Value    float64 `json:"value"`
 	Before   float64 `json:"before,omitempty"`
 	Children []*Node `json:"children,omitempty"`
+
+	index map[string]*Node // the children by name; nil while they are few
 }
+
+// manyChildren is how many children are not looked through one by one.
+const manyChildren = 32
 
 // Tree is the stacks of a profile, from the root down.
 type Tree struct {
@@ -31,7 +36,18 @@ type Tree struct {
 	Seconds float64 `json:"seconds"`
 	// Compared says that the nodes' Before is filled.
 	Compared bool `json:"compared"`
+
+	room int // for so many bytes of nodes more
 }
+
+// The bounds of a tree.
+const (
+	maxDepth = 2000       // frames of a stack
+	maxName  = 1000       // bytes of a function's name
+	maxTree  = 64 << 20   // bytes of all nodes
+	maxSteps = 20_000_000 // frames of all samples
+	nodeSize = 128        // bytes of a node without its name
+)
 
 // New builds the tree of a profile's last value, which is the one that pprof
 // shows by default. Processes stand below the root, if the profile names them.
@@ -44,12 +60,20 @@ func New(p *profile.Profile) (*Tree, error) {
 	if unit == "nanoseconds" {
 		unit, scale = "seconds", 1e-9
 	}
-	t := &Tree{Root: &Node{Name: "all"}, Unit: unit, Seconds: float64(p.DurationNanos) / 1e9}
+	t := &Tree{Root: &Node{Name: "all"}, Unit: unit, Seconds: float64(p.DurationNanos) / 1e9, room: maxTree}
+	steps := 0
 	for _, s := range p.Sample {
 		if len(s.Value) <= last {
 			return nil, fmt.Errorf("a sample of the profile has %d values, want %d", len(s.Value), last+1)
 		}
-		t.Root.add(frames(s), float64(s.Value[last])*scale)
+		stack, err := frames(s)
+		if err != nil {
+			return nil, err
+		}
+		t.add(stack, float64(s.Value[last])*scale)
+		if steps += len(stack); steps > maxSteps || t.room < 0 {
+			return nil, fmt.Errorf("the profile's stacks make a tree of more than %d bytes, or of more than %d frames", maxTree, maxSteps)
+		}
 	}
 	t.Root.sort()
 	return t, nil
@@ -59,7 +83,7 @@ func New(p *profile.Profile) (*Tree, error) {
 var processLabels = []string{"groupname", "comm", "process"}
 
 // frames lists the names of a stack from the root to the leaf.
-func frames(s *profile.Sample) []string {
+func frames(s *profile.Sample) ([]string, error) {
 	var names []string
 	for _, l := range processLabels {
 		if v := s.Label[l]; len(v) > 0 {
@@ -68,6 +92,9 @@ func frames(s *profile.Sample) []string {
 		}
 	}
 	for _, loc := range slices.Backward(s.Location) {
+		if len(names)+len(loc.Line) > maxDepth {
+			return nil, fmt.Errorf("a stack of the profile has more than %d frames", maxDepth)
+		}
 		if len(loc.Line) == 0 {
 			names = append(names, unnamed(loc))
 		}
@@ -79,7 +106,7 @@ func frames(s *profile.Sample) []string {
 			names = append(names, line.Function.Name)
 		}
 	}
-	return names
+	return names, nil
 }
 
 func unnamed(loc *profile.Location) string {
@@ -89,23 +116,44 @@ func unnamed(loc *profile.Location) string {
 	return "[unknown]"
 }
 
-func (n *Node) add(stack []string, v float64) {
+// add puts a stack into the tree.
+func (t *Tree) add(stack []string, v float64) {
+	n := t.Root
 	n.Value += v
-	if len(stack) == 0 {
-		return
+	for _, name := range stack {
+		if len(name) > maxName {
+			name = strings.ToValidUTF8(name[:maxName], "") + "…"
+		}
+		c, made := n.child(name)
+		if made {
+			t.room -= nodeSize + len(name)
+		}
+		n = c
+		n.Value += v
 	}
-	n.child(stack[0]).add(stack[1:], v)
 }
 
-func (n *Node) child(name string) *Node {
-	for _, c := range n.Children {
-		if c.Name == name {
-			return c
+// child returns the child of that name, and whether it had to be made.
+func (n *Node) child(name string) (c *Node, made bool) {
+	if n.index != nil {
+		c = n.index[name]
+	} else if i := slices.IndexFunc(n.Children, func(c *Node) bool { return c.Name == name }); i >= 0 {
+		c = n.Children[i]
+	}
+	if c != nil {
+		return c, false
+	}
+	c = &Node{Name: name}
+	n.Children = append(n.Children, c)
+	if n.index != nil {
+		n.index[name] = c
+	} else if len(n.Children) == manyChildren {
+		n.index = make(map[string]*Node, 2*manyChildren)
+		for _, c := range n.Children {
+			n.index[c.Name] = c
 		}
 	}
-	c := &Node{Name: name}
-	n.Children = append(n.Children, c)
-	return c
+	return c, true
 }
 
 // sort puts the largest child first, for reading; equal ones by name.
@@ -138,6 +186,7 @@ func (t *Tree) Compare(before *Tree) error {
 func (n *Node) compare(before *Node, scale float64) {
 	n.Before = before.Value * scale
 	for _, b := range before.Children {
-		n.child(b.Name).compare(b, scale)
+		c, _ := n.child(b.Name)
+		c.compare(b, scale)
 	}
 }

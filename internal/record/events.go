@@ -8,8 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 
 	"plimsoll/internal/model"
 )
@@ -20,9 +18,8 @@ const maxEvent = 1 << 20
 // Events yields what happened, in the order recorded. An error ends it. A run
 // without events.jsonl had none.
 func (r *Run) Events() iter.Seq2[model.Event, error] {
-	path := filepath.Join(r.dir, EventsFile)
 	return func(yield func(model.Event, error) bool) {
-		f, err := os.Open(path)
+		f, _, err := r.folder.open(EventsFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -33,7 +30,7 @@ func (r *Run) Events() iter.Seq2[model.Event, error] {
 		defer f.Close()
 		for e, err := range parseEvents(f) {
 			if err != nil {
-				err = fmt.Errorf("%s: %w", path, err)
+				err = fmt.Errorf("%s: %w", r.folder.name(EventsFile), err)
 			}
 			if !yield(e, err) {
 				return
@@ -48,7 +45,7 @@ func parseEvents(in io.Reader) iter.Seq2[model.Event, error] {
 	return func(yield func(model.Event, error) bool) {
 		lines := bufio.NewReaderSize(in, 64<<10)
 		for n := 1; ; n++ {
-			line, err := readLine(lines)
+			line, err := readLine(lines, maxEvent)
 			if errors.Is(err, io.EOF) {
 				return
 			}
@@ -67,8 +64,9 @@ func parseEvents(in io.Reader) iter.Seq2[model.Event, error] {
 	}
 }
 
-// readLine returns the next whole line; io.EOF where none follows.
-func readLine(in *bufio.Reader) ([]byte, error) {
+// readLine returns the next whole line, of at most so many bytes; io.EOF where
+// none follows.
+func readLine(in *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
@@ -78,8 +76,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 			return line, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
-		case len(line) > maxEvent:
-			return nil, fmt.Errorf("longer than %d bytes", maxEvent)
+		case len(line) > most:
+			return nil, fmt.Errorf("longer than %d bytes", most)
 		}
 	}
 }

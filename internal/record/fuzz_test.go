@@ -42,11 +42,14 @@ func FuzzIntervals(f *testing.F) {
 	}
 	f.Add([]byte("#[BaseTime: 0.000 (seconds since epoch)]\nTag=response,1700000000.000,1.000,1.234," + string(enc) + "\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		list, err := parseIntervals(bytes.NewReader(raw))
-		if err != nil && list != nil {
-			t.Error("intervals and an error")
-		}
-		for _, i := range list {
+		failed := false
+		for i, err := range parseIntervals(bytes.NewReader(raw)) {
+			if failed {
+				t.Error("an interval after an error")
+			}
+			if failed = err != nil; failed {
+				continue
+			}
 			if i.Histogram == nil || i.End < i.Start {
 				t.Errorf("%+v", i)
 			}

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -17,6 +16,10 @@ import (
 // maxInterval is the longest line of latency.hlog that is read; a full
 // histogram of 1 µs to 60 s with three digits takes some 30 KiB.
 const maxInterval = 4 << 20
+
+// maxTracked is the most that a histogram may be able to hold, in microseconds:
+// a day. Room is made for all that it could hold.
+const maxTracked = 24 * 3600 * 1_000_000
 
 // Interval is one line of latency.hlog.
 type Interval struct {
@@ -28,12 +31,11 @@ type Interval struct {
 // Histogram adds up the intervals of that tag that begin in [from, to), in
 // Unix milliseconds; microseconds are its unit. nil means there are none.
 func (r *Run) Histogram(tag string, from, to int64) (*hdr.Histogram, error) {
-	intervals, err := r.Intervals()
-	if err != nil {
-		return nil, err
-	}
 	var sum *hdr.Histogram
-	for _, i := range intervals {
+	for i, err := range r.Intervals() {
+		if err != nil {
+			return nil, err
+		}
 		if i.Tag != tag || i.Start < from || i.Start >= to {
 			continue
 		}
@@ -46,48 +48,59 @@ func (r *Run) Histogram(tag string, from, to int64) (*hdr.Histogram, error) {
 	return sum, nil
 }
 
-// Intervals reads latency.hlog. A run without it had no load of ours.
-func (r *Run) Intervals() ([]Interval, error) {
-	path := filepath.Join(r.dir, LatencyFile)
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// Intervals yields the lines of latency.hlog, in their order. An error ends it. A
+// run without that file had no load of ours. They are not held: those of a day
+// would take gigabytes.
+func (r *Run) Intervals() iter.Seq2[Interval, error] {
+	return func(yield func(Interval, error) bool) {
+		if r.folder == nil {
+			return
+		}
+		f, _, err := r.folder.open(LatencyFile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(Interval{}, fmt.Errorf("open the run's latencies: %w", err))
+			return
+		}
+		defer f.Close()
+		for i, err := range parseIntervals(f) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", r.folder.name(LatencyFile), err)
+			}
+			if !yield(i, err) {
+				return
+			}
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("open the run's latencies: %w", err)
-	}
-	defer f.Close()
-	list, err := parseIntervals(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
 }
 
 // parseIntervals reads an HdrHistogram interval log with absolute times. The
 // library's own reader takes a torn last line for an error.
-func parseIntervals(in io.Reader) ([]Interval, error) {
-	lines := bufio.NewReader(in)
-	var list []Interval
-	for n := 1; ; n++ {
-		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			return list, nil // what has no newline was being written
+func parseIntervals(in io.Reader) iter.Seq2[Interval, error] {
+	return func(yield func(Interval, error) bool) {
+		lines := bufio.NewReaderSize(in, 64<<10)
+		for n := 1; ; n++ {
+			line, err := readLine(lines, maxInterval)
+			if errors.Is(err, io.EOF) {
+				return // what has no newline was being written
+			}
+			var i Interval
+			if err == nil {
+				if line[0] == '#' || line[0] == '"' {
+					continue
+				}
+				i, err = parseInterval(strings.TrimSuffix(string(line), "\n"))
+			}
+			if err != nil {
+				yield(Interval{}, fmt.Errorf("line %d: %w", n, err))
+				return
+			}
+			if !yield(i, nil) {
+				return
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		if len(line) > maxInterval {
-			return nil, fmt.Errorf("line %d: longer than %d bytes", n, maxInterval)
-		}
-		if line[0] == '#' || line[0] == '"' {
-			continue
-		}
-		i, err := parseInterval(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		list = append(list, i)
 	}
 }
 
@@ -113,6 +126,9 @@ func parseInterval(line string) (Interval, error) {
 	i.End = int64((start+length)*1000 + 0.5)
 	if i.Histogram, err = hdr.Decode([]byte(fields[3])); err != nil {
 		return Interval{}, fmt.Errorf("histogram: %w", err)
+	}
+	if i.Histogram.HighestTrackableValue() > maxTracked || i.Histogram.SignificantFigures() > 3 {
+		return Interval{}, fmt.Errorf("histogram: it reaches to %d µs in %d digits, want at most %d in 3", i.Histogram.HighestTrackableValue(), i.Histogram.SignificantFigures(), int64(maxTracked))
 	}
 	return i, nil
 }

@@ -19,6 +19,9 @@ const (
 	latencySeries  = "plimsoll_load_latency_seconds"
 )
 
+// maxCourse is the longest load whose seconds are told one by one, in milliseconds.
+const maxCourse = 7 * 24 * 3600 * 1000
+
 // loadSeries is one series of the load with what its labels say.
 type loadSeries struct {
 	phase, outcome, kind, quantile string
@@ -41,20 +44,14 @@ func (r *Run) Load() (*model.Load, error) {
 	if err != nil {
 		return nil, err
 	}
-	intervals, err := r.Intervals()
-	if err != nil {
-		return nil, err
-	}
 	l := &model.Load{Outcomes: map[string]int64{}, OtherPhases: map[string]int64{}}
 	if hold, ok := r.Window(model.Hold); ok {
 		l.Seconds = float64(hold.End-hold.Start) / 1000
 	}
 	calm := countOutcomes(l, outcomes)
 	latency(l, latencies, calm)
-	l.Latency.Mean = mean(intervals, "response")
-	l.Service.Mean = mean(intervals, "service")
-	l.Course = r.course(outcomes, intervals)
-	return l, nil
+	l.Course = r.course(outcomes)
+	return l, r.addLatencies(l)
 }
 
 // loadSeries reads all series of that name, in the order of their labels.
@@ -185,30 +182,59 @@ func setQuantile(q *model.Quantiles, quantile string, micros float64) {
 	}
 }
 
-// mean is that of all intervals of a tag, in microseconds; 0 without any.
-func mean(intervals []Interval, tag string) float64 {
-	var sum float64
-	var n int64
-	for _, i := range intervals {
-		if i.Tag == tag {
-			sum += i.Histogram.Mean() * float64(i.Histogram.TotalCount())
-			n += i.Histogram.TotalCount()
-		}
-	}
-	if n == 0 {
+// mean is that of several histograms.
+type mean struct {
+	sum float64
+	n   int64
+}
+
+func (m *mean) add(h *hdr.Histogram) {
+	m.sum += h.Mean() * float64(h.TotalCount())
+	m.n += h.TotalCount()
+}
+
+func (m *mean) value() float64 {
+	if m.n == 0 {
 		return 0
 	}
-	return sum / float64(n)
+	return m.sum / float64(m.n)
+}
+
+// addLatencies fills in what the histograms tell: the means, and of each second of
+// the course the median and the 99th percentile.
+func (r *Run) addLatencies(l *model.Load) error {
+	var response, service mean
+	second := secondly{course: l.Course}
+	for i, err := range r.Intervals() {
+		if err != nil {
+			return err
+		}
+		switch i.Tag {
+		case "response":
+			response.add(i.Histogram)
+			second.add(i)
+		case "service":
+			service.add(i.Histogram)
+		}
+	}
+	second.end()
+	l.Latency.Mean, l.Service.Mean = response.value(), service.value()
+	return nil
 }
 
 // course tells the load second by second, whatever phase a request began in; a
 // second in which nothing ended is a row of zeros. Readings come once a second
 // and at the edges of windows; each counts for the whole second, since the
-// load began, that it is nearest to.
-func (r *Run) course(outcomes []loadSeries, intervals []Interval) []model.Second {
-	start := int64(math.MaxInt64)
+// load began, that it is nearest to. A load of more than a week has no course.
+func (r *Run) course(outcomes []loadSeries) []model.Second {
+	start, end := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, s := range outcomes {
-		start = min(start, s.points[0].Time)
+		for _, p := range s.points {
+			start, end = min(start, p.Time), max(end, p.Time)
+		}
+	}
+	if len(outcomes) > 0 && (start < r.first || end > r.last || end-start > maxCourse) {
+		return nil
 	}
 	var list []model.Second
 	for _, s := range outcomes {
@@ -227,7 +253,6 @@ func (r *Run) course(outcomes []loadSeries, intervals []Interval) []model.Second
 	}
 	for i := range list {
 		s := &list[i]
-		s.P50, s.P99 = between(intervals, s.Time-500, s.Time+500)
 		for _, w := range r.meta.Windows {
 			if w.Start < s.Time && s.Time <= w.End+500 {
 				s.Phase = w.Name
@@ -248,22 +273,35 @@ func count(s *model.Second, outcome string, n int64) {
 	}
 }
 
-// between gives the median and the 99th percentile of the replies recorded
-// after one moment and up to another, in microseconds; 0 without any.
-func between(intervals []Interval, after, to int64) (p50, p99 float64) {
-	var sum *hdr.Histogram
-	for _, i := range intervals {
-		if i.Tag != "response" || i.End <= after || i.End > to {
-			continue
-		}
-		if sum == nil {
-			sum = i.Histogram.Clone()
-			continue
-		}
-		sum.Merge(i.Histogram)
+// secondly fills in the quantiles of the replies of each second. Intervals come in
+// the order of time, several in a second where a phase ends in it.
+type secondly struct {
+	course []model.Second
+	at     int // the second of sum
+	sum    *hdr.Histogram
+}
+
+func (s *secondly) add(i Interval) {
+	if len(s.course) == 0 {
+		return
 	}
-	if sum == nil {
-		return 0, 0
+	// The one that ends nearest: no more than half a second before the interval, nor
+	// half a second after it.
+	at := (i.End - s.course[0].Time + 999 - 500) / 1000
+	if i.End <= s.course[0].Time-500 || at >= int64(len(s.course)) {
+		return
 	}
-	return float64(sum.ValueAtQuantile(50)), float64(sum.ValueAtQuantile(99))
+	if s.sum == nil || int64(s.at) != at {
+		s.end()
+		s.at, s.sum = int(at), i.Histogram
+		return
+	}
+	s.sum.Merge(i.Histogram)
+}
+
+func (s *secondly) end() {
+	if s.sum != nil {
+		s.course[s.at].P50 = float64(s.sum.ValueAtQuantile(50))
+		s.course[s.at].P99 = float64(s.sum.ValueAtQuantile(99))
+	}
 }

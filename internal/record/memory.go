@@ -42,16 +42,26 @@ func (m *Memory) Sort() {
 // when there is none.
 func (m *Memory) Span() (first, last int64, ok bool) {
 	for _, s := range m.series {
-		if len(s.points) == 0 {
+		from, to, any := s.span()
+		if !any {
 			continue
 		}
-		from, to := s.points[0].Time, s.points[len(s.points)-1].Time
 		if !ok {
 			first, last, ok = from, to, true
 		}
 		first, last = min(first, from), max(last, to)
 	}
 	return first, last, ok
+}
+
+func (s *memorySeries) span() (first, last int64, ok bool) {
+	switch {
+	case len(s.packed) > 0:
+		return s.packed[0].first, s.packed[len(s.packed)-1].last, true
+	case len(s.points) > 0:
+		return s.points[0].Time, s.points[len(s.points)-1].Time, true
+	}
+	return 0, 0, false
 }
 
 // Querier implements storage.Queryable.
@@ -108,7 +118,7 @@ func (q *memoryQuerier) LabelNames(_ context.Context, _ *storage.LabelHints, mat
 func (*memoryQuerier) Close() error { return nil }
 
 type memorySet struct {
-	series []*memorySeries
+	series []storage.Series
 	at     int
 }
 
@@ -117,13 +127,19 @@ func (s *memorySet) At() storage.Series              { return s.series[s.at] }
 func (*memorySet) Err() error                        { return nil }
 func (*memorySet) Warnings() annotations.Annotations { return nil }
 
+// memorySeries has points, or the same packed.
 type memorySeries struct {
-	labels labels.Labels
-	points []Point
+	labels   labels.Labels
+	points   []Point
+	packed   []packed
+	appender chunkenc.Appender // to the last of packed
 }
 
 // cut returns the part of the series within [mint, maxt].
-func (s *memorySeries) cut(mint, maxt int64) *memorySeries {
+func (s *memorySeries) cut(mint, maxt int64) storage.Series {
+	if len(s.packed) > 0 {
+		return s.cutPacked(mint, maxt)
+	}
 	from := sort.Search(len(s.points), func(i int) bool { return s.points[i].Time >= mint })
 	to := sort.Search(len(s.points), func(i int) bool { return s.points[i].Time > maxt })
 	return &memorySeries{labels: s.labels, points: s.points[from:max(from, to)]}

@@ -4,13 +4,10 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/prometheus/prometheus/storage"
@@ -33,33 +30,56 @@ const (
 )
 
 // maxManifest is the most of run.json that is read; a status for each of some
-// hundred signals on some hosts takes a hundredth of it.
-const maxManifest = 64 << 20
+// hundred signals on a hundred hosts takes half of it.
+const maxManifest = 8 << 20
+
+// maxHosts and maxWindows are the most that a run may have.
+const maxHosts, maxWindows = 1000, 1000
 
 // Run is a recorded run, open for reading. Its methods may be called by
 // several goroutines; Close must be the last.
 type Run struct {
+	folder      *folder // nil of a run that lies in no directory
 	dir         string
 	meta        model.Run
 	series      storage.Queryable
 	first, last int64
 	sampled     bool
-	close       func() error
+	readings    int // of the series that has most; 0 when that was not counted
+	closeSeries func() error
 }
 
 // Open opens the run in dir. A run that was cut off opens up to its last
-// committed round; windows it left open end with the last sample. Nothing is written.
+// committed round; windows it left open end with the last sample. Nothing is
+// written. The directory may be anybody's: what is no plain file in it, leads
+// out of it, or is larger than a run's can be, is an error.
 func Open(dir string) (*Run, error) {
-	meta, err := readManifest(dir)
-	if err != nil {
-		return nil, err
+	f, err := openFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no run here; plimsoll run makes one: %w", dir, fs.ErrNotExist)
 	}
-	r := &Run{dir: dir, meta: meta}
+	if err != nil {
+		return nil, fmt.Errorf("open the run in %s: %w", dir, err)
+	}
+	r := &Run{folder: f, dir: dir}
+	if err := r.open(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+func (r *Run) open() (err error) {
+	if r.meta, err = r.folder.manifest(); err != nil {
+		return err
+	}
 	if err := r.openSeries(); err != nil {
-		return nil, err
+		return err
 	}
 	r.closeWindows()
-	return r, nil
+	if err := r.checkTimes(); err != nil {
+		return fmt.Errorf("%s: %w", r.folder.name(ManifestFile), err)
+	}
+	return nil
 }
 
 // InMemory makes a run of a manifest and series that lie in no directory.
@@ -69,30 +89,17 @@ func InMemory(meta model.Run, m *Memory) *Run {
 	return r
 }
 
-func readManifest(dir string) (model.Run, error) {
-	path := filepath.Join(dir, ManifestFile)
-	f, err := os.Open(path)
+func (f *folder) manifest() (model.Run, error) {
+	raw, err := f.read(ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return model.Run{}, fmt.Errorf("%s: no run here; plimsoll run makes one: %w", dir, fs.ErrNotExist)
+		return model.Run{}, fmt.Errorf("%s: no run here; plimsoll run makes one: %w", f.path, fs.ErrNotExist)
 	}
 	if err != nil {
-		return model.Run{}, fmt.Errorf("open the run in %s: %w", dir, err)
+		return model.Run{}, fmt.Errorf("open the run in %s: %w", f.path, err)
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	meta, err := parseManifest(raw)
 	if err != nil {
-		return model.Run{}, fmt.Errorf("open the run in %s: %w", dir, err)
-	}
-	if info.Size() > maxManifest {
-		return model.Run{}, fmt.Errorf("%s: %d bytes, want at most %d; this is no run's manifest", path, info.Size(), maxManifest)
-	}
-	var raw bytes.Buffer
-	if _, err := raw.ReadFrom(f); err != nil {
-		return model.Run{}, fmt.Errorf("read %s: %w", path, err)
-	}
-	meta, err := parseManifest(raw.Bytes())
-	if err != nil {
-		return model.Run{}, fmt.Errorf("%s: %w", path, err)
+		return model.Run{}, fmt.Errorf("%s: %w", f.name(ManifestFile), err)
 	}
 	return meta, nil
 }
@@ -117,6 +124,9 @@ func parseManifest(raw []byte) (model.Run, error) {
 	if err := json.Unmarshal(raw, &meta); err != nil {
 		return model.Run{}, fmt.Errorf("the manifest is damaged, so the run cannot be read: %w", err)
 	}
+	if len(meta.Hosts) > maxHosts || len(meta.Windows) > maxWindows {
+		return model.Run{}, fmt.Errorf("%d hosts and %d windows, want at most %d of either; this is no run's manifest", len(meta.Hosts), len(meta.Windows), maxHosts)
+	}
 	return meta, nil
 }
 
@@ -127,6 +137,38 @@ func (r *Run) closeWindows() {
 			w.End = max(r.last, w.Start)
 		}
 	}
+}
+
+// slack is how far a window may reach beyond the samples, in milliseconds; the
+// rounds at its ends are samples.
+const slack = 60_000
+
+// checkTimes refuses windows that nothing was sampled in, and a run that is longer
+// than any, since what is asked of a run goes through its windows step by step. A
+// time between readings that is much shorter than the readings are apart is set to
+// what they tell.
+func (r *Run) checkTimes() error {
+	if !r.sampled {
+		return nil
+	}
+	if span := float64(r.last) - float64(r.first); span > float64(longest.Milliseconds()) || r.first < 0 {
+		return fmt.Errorf("its samples are from %d to %d ms; a run takes %v at the most", r.first, r.last, longest)
+	}
+	for _, w := range r.meta.Windows {
+		if w.Start < r.first-slack || w.End > r.last+slack || w.End < w.Start {
+			return fmt.Errorf("window %s from %d to %d ms; the run's samples are from %d to %d", w.Name, w.Start, w.End, r.first, r.last)
+		}
+	}
+	if r.readings == 0 || r.meta.Plan.Interval <= 0 {
+		return nil
+	}
+	// Of a busy machine not every round was taken; not one in ten is no interval.
+	if apart := (r.last - r.first) / int64(r.readings); r.meta.Plan.Interval < apart/10 {
+		r.meta.Notes = append(r.meta.Notes, fmt.Sprintf("the run says that it was read every %d ms; it was judged as one that was read every %d ms, since no series has more readings than that",
+			r.meta.Plan.Interval, apart/10))
+		r.meta.Plan.Interval = apart / 10
+	}
+	return nil
 }
 
 // Dir is the run's directory, as it was given to Open.
@@ -149,10 +191,14 @@ func (r *Run) Span() (first, last int64, err error) {
 
 // Close releases the run's files.
 func (r *Run) Close() error {
-	if r.close == nil {
-		return nil
+	var err error
+	if r.closeSeries != nil {
+		err = r.closeSeries()
 	}
-	return r.close()
+	if r.folder != nil {
+		err = errors.Join(err, r.folder.close())
+	}
+	return err
 }
 
 // Window returns the last window of that name.

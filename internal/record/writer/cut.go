@@ -56,7 +56,7 @@ func (s *series) cutInto(tmp string) (_ []string, err error) {
 	if c.compactor, err = tsdb.NewLeveledCompactor(context.Background(), nil, quiet, []int64{longRun}, nil, nil); err != nil {
 		return nil, err
 	}
-	if err := record.ReadWAL(filepath.Join(s.dir, record.WALDir), c.series, c.sample); err != nil {
+	if err := record.ReadLog(s.run, record.Log{Series: c.series, Sample: c.sample}); err != nil {
 		return nil, err
 	}
 	if err := c.endPiece(); err != nil {

@@ -2,8 +2,6 @@ package writer
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -45,7 +43,7 @@ func (w *Writer) interval(start, end int64, tag, encoded string) error {
 
 // openLatency begins the log. A base time of zero says that times are absolute.
 func (w *Writer) openLatency() error {
-	f, err := os.OpenFile(filepath.Join(w.dir, record.LatencyFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := w.open.create(record.LatencyFile)
 	if err != nil {
 		return err
 	}

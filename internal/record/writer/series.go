@@ -25,7 +25,8 @@ const segmentSize = 16 << 20
 // run lasts nothing else is kept of them in memory but where each series'
 // next sample goes: no head, no chunks. The block is made at the end.
 type series struct {
-	dir      string
+	run      string // the directory of the run
+	dir      string // of the series, in it
 	interval int64
 	start    int64
 	log      *wlog.WL
@@ -49,13 +50,14 @@ type entry struct {
 	last int64 // time of its last sample
 }
 
-func newSeries(dir string, interval, start int64) (*series, error) {
+func newSeries(run string, interval, start int64) (*series, error) {
+	dir := filepath.Join(run, record.SeriesDir)
 	log, err := wlog.NewSize(quiet, nil, filepath.Join(dir, record.WALDir), segmentSize, compression.Snappy)
 	if err != nil {
 		return nil, err
 	}
 	return &series{
-		dir: dir, interval: max(interval, 1), start: start, log: log,
+		run: run, dir: dir, interval: max(interval, 1), start: start, log: log,
 		refs: map[string]*entry{}, readings: map[string]*reading{}, pieceSamples: pieceSamples,
 	}, nil
 }

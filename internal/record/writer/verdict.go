@@ -1,22 +1,21 @@
 package writer
 
 import (
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"plimsoll/internal/record"
 )
 
 // Verdict leaves doc, the report as JSON, in the closed run's directory. It can
 // be made from the rest of the directory at any time, so nothing reads it back.
-func Verdict(dir string, doc []byte) error {
-	path := filepath.Join(dir, record.VerdictFile)
-	if err := os.WriteFile(path+".new", doc, 0o600); err != nil {
-		return fmt.Errorf("leave the verdict in the run directory: %w", err)
+func Verdict(dir string, doc []byte) (err error) {
+	d, err := openRunDir(dir, false)
+	if err == nil {
+		err = errors.Join(replace(d.root, record.VerdictFile, doc, false), d.close())
 	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("leave the verdict in the run directory: %w", err)
+	if err != nil {
+		return fmt.Errorf("leave the verdict in the run directory %s: %w", dir, err)
 	}
 	return nil
 }

@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -32,7 +31,8 @@ const statusEvery = 5000
 // return it from then on, and what was committed before can be read.
 type Writer struct {
 	mu      sync.Mutex
-	dir     string
+	dir     string // as it was given, for messages
+	open    *runDir
 	run     model.Run
 	series  *series
 	events  *os.File
@@ -45,61 +45,53 @@ type Writer struct {
 	closed  bool
 }
 
-// Create makes the run directory, which must not exist or be empty, and begins
-// recording. The run's Format is filled in.
+// Create makes the run directory, which must not exist, or be empty and ours, and
+// begins recording. The run's Format is filled in.
 func Create(dir string, run model.Run) (*Writer, error) {
-	if err := emptyDir(dir); err != nil {
+	open, err := makeRunDir(dir)
+	if err != nil {
 		return nil, err
 	}
 	run.Format, run.Closed = record.Format, false
 	if run.Status == nil {
 		run.Status = map[string]map[string]model.Status{}
 	}
-	w := &Writer{dir: dir, run: run}
-	if err := w.open(); err != nil {
-		return nil, errors.Join(w.explain(err), w.release())
+	w := &Writer{dir: dir, open: open, run: run}
+	if err := w.begin(); err != nil {
+		return nil, errors.Join(w.explain(err), w.release(), open.close())
 	}
 	return w, nil
 }
 
-func emptyDir(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("make the run directory %s: %w", dir, err)
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%s: holds something already; name a directory that is new or empty", dir)
-	}
-	if err := os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o755); err != nil {
-		return fmt.Errorf("make the run directory: %w", err)
-	}
-	// Lines of services' logs and the watched command line are in it, which
-	// other users of the machine may have no right to read.
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make the run directory: %w", err)
-	}
-	return nil
-}
-
-func (w *Writer) open() error {
+func (w *Writer) begin() error {
 	var err error
 	if err = w.writeManifest(); err != nil {
 		return err
 	}
-	if w.series, err = newSeries(filepath.Join(w.dir, record.SeriesDir), w.run.Plan.Interval, w.run.Started); err != nil {
+	if w.series, err = newSeries(w.open.path(), w.run.Plan.Interval, w.run.Started); err != nil {
 		return err
 	}
-	w.events, err = os.OpenFile(filepath.Join(w.dir, record.EventsFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	w.events, err = w.open.create(record.EventsFile)
 	return err
 }
 
 // explain says what an error means for the run and what to do next.
 func (w *Writer) explain(err error) error {
+	err = named{err, strings.ReplaceAll(err.Error(), w.open.path(), w.dir)}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("record the run in %s: the disk is full; free some space or name a directory on another disk; what was recorded so far can be read: %w", w.dir, err)
 	}
 	return fmt.Errorf("record the run in %s: %w", w.dir, err)
 }
+
+// named is an error in which the directory has the name that the user knows.
+type named struct {
+	error
+	text string
+}
+
+func (n named) Error() string { return n.text }
+func (n named) Unwrap() error { return n.error }
 
 // fail keeps the first error.
 func (w *Writer) fail(err error) {
@@ -204,29 +196,16 @@ func (w *Writer) Update(change func(*model.Run)) error {
 }
 
 // writeManifest replaces run.json in one step, so that it is always whole.
-func (w *Writer) writeManifest() (err error) {
+func (w *Writer) writeManifest() error {
 	raw, err := json.MarshalIndent(w.run, "", " ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", record.ManifestFile, err)
 	}
-	f, err := os.CreateTemp(w.dir, record.ManifestFile+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(append(raw, '\n'))
-	if w.run.Closed {
-		err = errors.Join(err, f.Sync())
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := replace(w.open.root, record.ManifestFile, append(raw, '\n'), w.run.Closed); err != nil {
 		return err
 	}
 	w.written, w.changed = w.newest, false
-	return os.Rename(f.Name(), filepath.Join(w.dir, record.ManifestFile))
+	return nil
 }
 
 // Close ends the run: the series are cut into blocks, their log is removed,
@@ -248,6 +227,7 @@ func (w *Writer) Close() error {
 		w.run.Closed = true
 		w.fail(w.writeManifest())
 	}
+	w.fail(w.open.close())
 	return w.err
 }
 

@@ -1,0 +1,265 @@
+package record
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/tsdb/index"
+	"github.com/prometheus/prometheus/tsdb/tombstones"
+)
+
+// The bounds of a block. The writer's have a million samples: some megabytes.
+const (
+	maxBlockMeta  = 1 << 20
+	maxIndex      = 64 << 20
+	maxChunkFile  = 128 << 20
+	maxChunkFiles = 64
+	maxChunk      = 1 << 20
+	maxLabels     = 64 << 20 // bytes, of all its series
+)
+
+// emptyTombstones is the size of a block's tombstones file in which nothing is
+// deleted: magic number, version, sum.
+const emptyTombstones = 9
+
+// block is a block of Prometheus' form, read without its library's own opening,
+// which goes by paths: those of somebody else's directory lead anywhere.
+// It implements tsdb.BlockReader. What the library makes of the index of a
+// stranger may panic; open and the guarded types recover.
+type block struct {
+	meta   tsdb.BlockMeta
+	index  *index.Reader
+	chunks chunkFiles
+	views  []view
+	// These are what verify saw.
+	first, last int64
+	readings    int // of the series that has most
+}
+
+// openBlock opens and verifies the block in a directory of the run.
+func (f *folder) openBlock(dir string) (*block, error) {
+	b := &block{first: math.MaxInt64, last: math.MinInt64}
+	if err := b.open(f, dir); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+func (b *block) open(f *folder, dir string) (err error) {
+	defer misled(&err)
+	if err := b.readMeta(f, dir); err != nil {
+		return err
+	}
+	if err := b.openChunks(f, path.Join(dir, "chunks")); err != nil {
+		return err
+	}
+	v, err := f.view(path.Join(dir, "index"), maxIndex)
+	if err != nil {
+		return err
+	}
+	b.views = append(b.views, v)
+	if err := checkSymbols(v.data); err != nil {
+		return err
+	}
+	if b.index, err = index.NewReader(bytesOf(v.data), index.DecodePostingsRaw); err != nil {
+		return err
+	}
+	return b.verify()
+}
+
+func (b *block) readMeta(f *folder, dir string) error {
+	raw, err := f.read(path.Join(dir, "meta.json"), maxBlockMeta)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &b.meta); err != nil {
+		return fmt.Errorf("%s: %w", f.name(path.Join(dir, "meta.json")), err)
+	}
+	if b.meta.Version != 1 {
+		return fmt.Errorf("%s: form %d of a block, want 1", f.name(dir), b.meta.Version)
+	}
+	stones, size, err := f.open(path.Join(dir, tombstones.TombstonesFilename))
+	if err != nil {
+		return nil // there is none
+	}
+	if size > emptyTombstones {
+		err = fmt.Errorf("%s: samples were deleted from it, which nobody does to a run", f.name(dir))
+	}
+	return errors.Join(err, stones.Close())
+}
+
+func (b *block) openChunks(f *folder, dir string) error {
+	entries, err := f.list(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > maxChunkFiles {
+		return fmt.Errorf("%s: %d files, want at most %d", f.name(dir), len(entries), maxChunkFiles)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		v, err := f.view(path.Join(dir, name), maxChunkFile)
+		if err != nil {
+			return err
+		}
+		b.views = append(b.views, v)
+		raw := v.data
+		if len(raw) < chunks.SegmentHeaderSize || binary.BigEndian.Uint32(raw) != chunks.MagicChunks || raw[chunks.MagicChunksSize] != 1 {
+			return fmt.Errorf("%s: no file of chunks", f.name(path.Join(dir, name)))
+		}
+		b.chunks = append(b.chunks, raw)
+	}
+	return nil
+}
+
+// checkSymbols refuses an index that claims more symbols than it has bytes: the
+// library makes room for them all first.
+func checkSymbols(raw []byte) error {
+	if len(raw) < index.HeaderLen || raw[4] != index.FormatV2 {
+		return errors.New("want an index of form 2")
+	}
+	toc, err := index.NewTOCFromByteSlice(bytesOf(raw))
+	if err != nil {
+		return err
+	}
+	if toc.Symbols+8 > uint64(len(raw)) || binary.BigEndian.Uint32(raw[toc.Symbols+4:]) > uint32(len(raw)) {
+		return errors.New("the index claims more symbols than it holds")
+	}
+	return nil
+}
+
+// verify reads every series and every chunk once, which checks their sums. A
+// damaged chunk would else show as a clue that is unknown for no good reason.
+func (b *block) verify() error {
+	name, value := index.AllPostingsKey()
+	all, err := b.index.Postings(context.Background(), name, value)
+	if err != nil {
+		return err
+	}
+	room := 0 // so many bytes of chunks there are; no two series share one
+	for _, c := range b.chunks {
+		room += len(c)
+	}
+	builder := labels.NewScratchBuilder(0)
+	var metas []chunks.Meta
+	before, named := int64(-1), uint64(0)
+	for all.Next() {
+		at := int64(all.At())
+		if at <= before {
+			return errors.New("a series is listed twice")
+		}
+		before = at
+		if err := b.index.Series(all.At(), &builder, &metas); err != nil {
+			return err
+		}
+		if named += builder.Labels().ByteSize(); named > maxLabels {
+			return fmt.Errorf("the labels of its series are more than %d bytes", maxLabels)
+		}
+		if room, err = b.verifyChunks(metas, room); err != nil {
+			return err
+		}
+	}
+	for _, v := range b.views {
+		v.forget() // else all of a long run would stay in memory
+	}
+	return all.Err()
+}
+
+func (b *block) verifyChunks(metas []chunks.Meta, room int) (left int, err error) {
+	readings := 0
+	for _, m := range metas {
+		c, _, err := b.chunks.ChunkOrIterable(m)
+		if err != nil {
+			return 0, err
+		}
+		if room -= len(c.Bytes()); room < 0 {
+			return 0, errors.New("a chunk belongs to several series")
+		}
+		readings += c.NumSamples()
+		b.first, b.last = min(b.first, m.MinTime), max(b.last, m.MaxTime)
+	}
+	b.readings = max(b.readings, readings)
+	return room, nil
+}
+
+// Index implements tsdb.BlockReader.
+func (b *block) Index() (tsdb.IndexReader, error) { return b.index, nil }
+
+// Chunks implements tsdb.BlockReader.
+func (b *block) Chunks() (tsdb.ChunkReader, error) { return b.chunks, nil }
+
+// Tombstones implements tsdb.BlockReader.
+func (b *block) Tombstones() (tombstones.Reader, error) { return tombstones.NewMemTombstones(), nil }
+
+// Meta implements tsdb.BlockReader.
+func (b *block) Meta() tsdb.BlockMeta { return b.meta }
+
+// Size implements tsdb.BlockReader; nobody asks.
+func (b *block) Size() int64 { return 0 }
+
+func (b *block) close() error {
+	var errs []error
+	for _, v := range b.views {
+		errs = append(errs, v.close())
+	}
+	b.views = nil
+	return errors.Join(errs...)
+}
+
+// bytesOf implements index.ByteSlice.
+type bytesOf []byte
+
+func (b bytesOf) Len() int                    { return len(b) }
+func (b bytesOf) Range(start, end int) []byte { return b[start:end] }
+
+// chunkFiles are a block's files of chunks. They implement tsdb.ChunkReader.
+type chunkFiles [][]byte
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ChunkOrIterable returns the chunk that a series refers to: its length, its
+// encoding, its data, and a sum over the latter two.
+func (c chunkFiles) ChunkOrIterable(m chunks.Meta) (chunkenc.Chunk, chunkenc.Iterable, error) {
+	file, at := chunks.BlockChunkRef(m.Ref).Unpack()
+	if file >= len(c) || at >= len(c[file]) {
+		return nil, nil, fmt.Errorf("chunk %x lies outside the block", uint64(m.Ref))
+	}
+	rest := c[file][at:]
+	size, n := binary.Uvarint(rest)
+	if n <= 0 || size > maxChunk || n+1+int(size)+crc32.Size > len(rest) {
+		return nil, nil, fmt.Errorf("chunk %x is cut short", uint64(m.Ref))
+	}
+	data := rest[n : n+1+int(size)]
+	if binary.BigEndian.Uint32(rest[n+len(data):]) != crc32.Checksum(data, castagnoli) {
+		return nil, nil, fmt.Errorf("chunk %x: the sum is not that of its data", uint64(m.Ref))
+	}
+	// What a chunk of floats alone can hold is what a run records.
+	if chunkenc.Encoding(data[0]) != chunkenc.EncXOR || size < 2 {
+		return nil, nil, fmt.Errorf("chunk %x: want one of floats", uint64(m.Ref))
+	}
+	chunk, err := chunkenc.FromData(chunkenc.EncXOR, data[1:])
+	return chunk, nil, err
+}
+
+// Close implements tsdb.ChunkReader; the block is closed with the run.
+func (chunkFiles) Close() error { return nil }
+
+// isBlock tells a block's directory by its name, a ULID: 26 characters, and no dot
+// as one has that is still being written.
+func isBlock(name string) bool { return len(name) == 26 && !strings.Contains(name, ".") }

@@ -1,0 +1,226 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLinks is how many links a path may lead over, as for the kernel.
+const maxLinks = 40
+
+// walk opens a directory, one component of its path after the other. A link on the
+// way is followed if it is root's or ours: one of somebody else's would have us
+// write where he cannot. With create, what is missing is made.
+func walk(path string, create bool) (_ *os.File, err error) {
+	at := "."
+	if filepath.IsAbs(path) {
+		at = "/"
+	}
+	here, err := openPath(unix.AT_FDCWD, at)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { unix.Close(here) }()
+	rest := strings.Split(path, "/")
+	for links := 0; len(rest) > 0; {
+		name := rest[0]
+		rest = rest[1:]
+		if name == "" || name == "." {
+			continue
+		}
+		next, err := step(here, name, create, len(rest) == 0)
+		if err != nil {
+			return nil, err
+		}
+		link, err := linkOf(next, name)
+		if err != nil || link == "" {
+			unix.Close(here)
+			here = next
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		unix.Close(next)
+		if links++; links > maxLinks {
+			return nil, unix.ELOOP
+		}
+		rest = append(strings.Split(link, "/"), rest...)
+		if filepath.IsAbs(link) {
+			unix.Close(here)
+			if here, err = openPath(unix.AT_FDCWD, "/"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	fd, err := unix.Openat(here, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func openPath(at int, name string) (int, error) {
+	return unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// step opens one component, whatever it is. One that create makes is ours alone if
+// it is the last.
+func step(at int, name string, create, last bool) (int, error) {
+	fd, err := openPath(at, name)
+	if !errors.Is(err, unix.ENOENT) || !create {
+		return fd, err
+	}
+	mode := uint32(0o755)
+	if last {
+		// Lines of services' logs and the watched command line are in it, which
+		// other users of the machine may have no right to read.
+		mode = 0o700
+	}
+	if err := unix.Mkdirat(at, name, mode); err != nil && !errors.Is(err, unix.EEXIST) {
+		return -1, err
+	}
+	return openPath(at, name)
+}
+
+// linkOf returns where a link leads, "" of what is none.
+func linkOf(fd int, name string) (string, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return "", err
+	}
+	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return "", fmt.Errorf("%s in it is a link that belongs to user %d, who is not trusted to say where it leads; give the path without it", name, st.Uid)
+	}
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", buf)
+	return string(buf[:max(n, 0)]), err
+}
+
+// own makes sure that a directory is ours and that nobody else can write in it.
+func own(dir *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return err
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("it belongs to user %d, who could change what is written; name a directory that is new or your own", st.Uid)
+	}
+	if st.Mode&0o077 == 0 {
+		return nil
+	}
+	chmod := unix.Fchmod(int(dir.Fd()), 0o700)
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return err
+	}
+	if st.Mode&0o022 != 0 {
+		return errors.Join(errors.New("others can write in it, and that cannot be taken from them; name another directory"), chmod)
+	}
+	return nil
+}
+
+// runDir is the run directory, held open: whoever owns the one above can give it
+// another name, but not have us write elsewhere.
+type runDir struct {
+	dir  *os.File
+	root *os.Root
+}
+
+// makeRunDir makes a run directory, or takes one that is empty and ours.
+func makeRunDir(path string) (*runDir, error) {
+	d, err := openRunDir(path, true)
+	if err != nil {
+		return nil, fmt.Errorf("make the run directory %s: %w", path, err)
+	}
+	if _, err := d.dir.ReadDir(1); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = fmt.Errorf("%s: holds something already; name a directory that is new or empty", path)
+		}
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+func openRunDir(path string, create bool) (*runDir, error) {
+	dir, err := walk(path, create)
+	if err != nil {
+		return nil, err
+	}
+	if err := own(dir); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	d := &runDir{dir: dir}
+	if d.root, err = os.OpenRoot(d.path()); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return d, nil
+}
+
+// path leads to the open directory, whatever its name is by now: for libraries that
+// go by paths.
+func (d *runDir) path() string { return fmt.Sprintf("/proc/self/fd/%d", d.dir.Fd()) }
+
+// create makes a new file that is ours alone.
+func (d *runDir) create(name string) (*os.File, error) {
+	return d.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+func (d *runDir) close() error { return errors.Join(d.root.Close(), d.dir.Close()) }
+
+// replace puts a file in the place of the one of that name, in one step.
+func replace(root *os.Root, name string, data []byte, sync bool) (err error) {
+	tmp := fmt.Sprintf(".%s.%08x", name, rand.Uint32())
+	f, err := root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Remove(tmp))
+		}
+	}()
+	_, err = f.Write(data)
+	if sync && err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return root.Rename(tmp, name)
+}
+
+// File writes a file that only its owner can read, in the place of an older one. A
+// link or a device of that name is left alone: the file is never written through
+// something that another user put there.
+func File(path string, data []byte) (err error) {
+	folder, name := filepath.Split(filepath.Clean(path))
+	dir, err := walk(folder, false)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Lstat(name)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("write %s: it is there and no plain file (%s); name another", path, info.Mode().Type())
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := replace(root, name, data, false); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
