@@ -19,13 +19,14 @@ import (
 // moment's: a few rounds, since some probes are not read in each.
 const shortestLookback = 10 * time.Second
 
-// grain is how far apart a run's readings are.
-type grain struct{ interval, lookback time.Duration }
+// grain is how far apart a run's readings are, and the looks of a subquery that
+// says nothing of it.
+type grain struct{ interval, lookback, step time.Duration }
 
 // grainOf tells the grain of a run with so many milliseconds between readings.
 func grainOf(interval int64) grain {
 	d := time.Duration(interval) * time.Millisecond
-	return grain{interval: d, lookback: max(shortestLookback, 5*d/2)}
+	return grain{interval: d, lookback: max(shortestLookback, 5*d/2), step: time.Duration(stepOf(interval, nil)) * time.Millisecond}
 }
 
 // promParser is Prometheus' own parser, with the "anchored" modifier, which
@@ -62,12 +63,21 @@ func parseExpression(src string, known records) (*expression, error) {
 	if strings.TrimSpace(src) == "" {
 		return nil, errors.New("the expression is missing")
 	}
+	if len(src) > maxText {
+		return nil, fmt.Errorf("%d bytes: want at most %d", len(src), maxText)
+	}
 	text, err := expandRecords(src, known)
 	if err != nil {
 		return nil, err
 	}
+	if len(text) > maxText {
+		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(text), maxText)
+	}
 	root, err := parseWithVariables(text)
 	if err != nil {
+		return nil, err
+	}
+	if err := fixedMoments(text, root); err != nil {
 		return nil, err
 	}
 	if t := root.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
@@ -280,7 +290,10 @@ func anchorDifferences(text string, g grain) (out, missing string, err error) {
 		return "", "", err
 	}
 	var cuts []splice
-	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		if bad := checkMoments(n, path, g.step); bad != nil && err == nil {
+			err = bad
+		}
 		if ms, ok := n.(*parser.MatrixSelector); ok && ms.Range < g.interval && missing == "" {
 			missing = fmt.Sprintf("the readings are %v apart, too far for a look at %v", g.interval, ms.Range)
 		}
@@ -297,7 +310,7 @@ func anchorDifferences(text string, g grain) (out, missing string, err error) {
 		}
 		return nil
 	})
-	return spliceAll(text, cuts), missing, nil
+	return spliceAll(text, cuts), missing, err
 }
 
 func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) string {

@@ -32,7 +32,7 @@ type Equivalent struct {
 
 // loadEquivalents reads equivalent.yaml, which a rule set need not have.
 func loadEquivalents(fsys fs.FS, dir string) ([]Equivalent, error) {
-	raw, err := fs.ReadFile(fsys, equivalentFile)
+	raw, err := readFile(fsys, equivalentFile, maxRecords)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -63,6 +64,8 @@ type result struct {
 // concurrent use.
 type querier struct {
 	engine  *promql.Engine
+	large   *promql.Engine // for one query at a time
+	one     sync.Mutex
 	storage storage.Queryable
 	windows windows
 	grain   grain
@@ -82,11 +85,8 @@ type reply struct {
 // moments that the engine counts from the epoch; the store's clock is shifted
 // so that they fall on the end of the main window, and no reading is missed.
 func newQuerier(meta model.Run, store storage.Queryable, first, last int64) *querier {
-	step := max(meta.Plan.Interval/2, 1)
-	if meta.Plan.Interval <= 0 {
-		step = 500
-	}
 	w := windowsOf(meta.Windows, first, last)
+	step := stepOf(meta.Plan.Interval, w)
 	end := last
 	if whole, ok := w["window"]; ok {
 		end = whole.end
@@ -96,23 +96,37 @@ func newQuerier(meta model.Run, store storage.Queryable, first, last int64) *que
 		w[name] = span{s.start + shift, s.end + shift}
 	}
 	g := grainOf(meta.Plan.Interval)
+	g.step = time.Duration(step) * time.Millisecond
 	return &querier{
-		grain: g,
-		engine: promql.NewEngine(promql.EngineOpts{
-			Logger:                   slog.New(slog.DiscardHandler),
-			MaxSamples:               100_000_000,
-			Timeout:                  time.Hour,
-			LookbackDelta:            g.lookback,
-			NoStepSubqueryIntervalFn: func(int64) int64 { return step },
-			EnableAtModifier:         true,
-			EnableNegativeOffset:     true,
-			Parser:                   promParser,
-		}),
+		grain:   g,
+		engine:  newEngine(g, maxSamples),
+		large:   newEngine(g, maxLargeSamples),
 		storage: withMachines{shifted{store, shift}, meta.Hosts, g.lookback.Milliseconds() / 2},
 		windows: w,
 		at:      time.UnixMilli(end + shift),
 		replies: map[string]*reply{},
 	}
+}
+
+// The most samples (of 16 bytes) that a query holds at a time. One that needs more
+// than the first is asked again when no other such is: so memory is bounded, however
+// many queries run, and the answer does not depend on how many do.
+const (
+	maxSamples      = 1_000_000
+	maxLargeSamples = 16_000_000
+)
+
+func newEngine(g grain, samples int) *promql.Engine {
+	return promql.NewEngine(promql.EngineOpts{
+		Logger:                   slog.New(slog.DiscardHandler),
+		MaxSamples:               samples,
+		Timeout:                  time.Hour,
+		LookbackDelta:            g.lookback,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return g.step.Milliseconds() },
+		EnableAtModifier:         true,
+		EnableNegativeOffset:     true,
+		Parser:                   promParser,
+	})
 }
 
 // ask evaluates an expression at the end of the main window.
@@ -141,7 +155,18 @@ func (q *querier) evaluate(e *expression, w windows, at time.Time) result {
 	if err != nil {
 		return result{failed: err}
 	}
-	query, err := q.engine.NewInstantQuery(context.Background(), q.storage, nil, text, at)
+	res := q.exec(q.engine, text, at)
+	var many promql.ErrTooManySamples
+	if errors.As(res.failed, &many) {
+		q.one.Lock()
+		defer q.one.Unlock()
+		res = q.exec(q.large, text, at)
+	}
+	return res
+}
+
+func (q *querier) exec(engine *promql.Engine, text string, at time.Time) result {
+	query, err := engine.NewInstantQuery(context.Background(), q.storage, nil, text, at)
 	if err != nil {
 		return result{failed: err}
 	}

@@ -41,7 +41,7 @@ func (r records) sorted() []Record {
 // is in it to the records of the set below. A record may use those that stand
 // above it, so there can be no cycle.
 func loadRecords(fsys fs.FS, dir string, below records) (records, []byte, error) {
-	raw, err := fs.ReadFile(fsys, recordsFile)
+	raw, err := readFile(fsys, recordsFile, maxRecords)
 	if errors.Is(err, fs.ErrNotExist) {
 		return below, nil, nil
 	}

@@ -158,6 +158,7 @@ func load(fsys fs.FS, dir string, known records) (Rules, error) {
 	fmt.Fprintf(sum, "records.yaml %d\n%s", len(raw), raw)
 	set := Rules{Records: records.sorted()}
 	var errs []error
+	rules, tests := &room{maxRuleFiles, "rules"}, &room{maxTestFiles, "vectors"}
 	if set.Equivalent, err = loadEquivalents(fsys, dir); err != nil {
 		errs = append(errs, err)
 	}
@@ -166,6 +167,9 @@ func load(fsys fs.FS, dir string, known records) (Rules, error) {
 		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if err := errors.Join(rules.take(int64(len(raw))), tests.take(int64(len(rule.tests)))); err != nil {
+			return set, fmt.Errorf("%s: %w", path.Join(dir, p), err)
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", p, len(raw), raw)
 		set.List = append(set.List, rule)
@@ -187,9 +191,13 @@ func sortRules(list []*Rule) {
 // rulePaths returns the paths of all rule.yaml files, sorted.
 func rulePaths(fsys fs.FS) ([]string, error) {
 	var paths []string
+	seen := 0
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && d.Name() == "rule.yaml" {
 			paths = append(paths, p)
+		}
+		if seen++; err == nil && (seen > maxEntries || len(paths) > maxRules) {
+			err = fmt.Errorf("more than %d rules, or %d files and folders; is it a folder of rules", maxRules, maxEntries)
 		}
 		return err
 	})
@@ -200,7 +208,7 @@ func rulePaths(fsys fs.FS) ([]string, error) {
 }
 
 func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
-	raw, err := fs.ReadFile(fsys, p)
+	raw, err := readFile(fsys, p, maxRuleFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read %s: %w", path.Join(dir, p), err)
 	}
@@ -216,7 +224,7 @@ func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
 		return nil, nil, fmt.Errorf("%s: %w", rule.Path, err)
 	}
 	tests := path.Join(path.Dir(p), "tests.yaml")
-	vectors, err := fs.ReadFile(fsys, tests)
+	vectors, err := readFile(fsys, tests, maxRawVector)
 	if errors.Is(err, fs.ErrNotExist) {
 		return rule, raw, nil
 	}
@@ -231,14 +239,21 @@ func loadRule(fsys fs.FS, dir, p string, known records) (*Rule, []byte, error) {
 // have a use for: there is more to them than to the rules.
 func (rs Rules) ReadTests() error {
 	var errs []error
+	unpacked, points := &room{maxSlices, "slices"}, &room{maxSetPoints, "points in vectors"}
 	for _, r := range rs.List {
-		errs = append(errs, r.readSlices())
+		errs = append(errs, r.readSlices(unpacked))
 		if r.tests == nil {
 			continue
 		}
 		vectors, err := parseVectors(r.tests)
+		for i := range vectors {
+			err = errors.Join(err, points.take(vectors[i].points))
+		}
 		if err != nil {
 			errs = append(errs, inFile(path.Join(r.Path, "tests.yaml"), err))
+		}
+		if points.left < 0 || unpacked.left < 0 {
+			break
 		}
 		r.Vectors = vectors
 	}

@@ -90,15 +90,21 @@ func (r *Rule) Seen() (holds, quiet []string) {
 }
 
 // readSlices reads the rule's slices.
-func (r *Rule) readSlices() error {
+func (r *Rule) readSlices(unpacked *room) error {
 	var errs []error
 	r.slices = nil
 	for _, name := range r.Captured {
 		file := path.Join(sliceDir, name+sliceEnd)
-		raw, err := fs.ReadFile(r.files, file)
+		raw, err := readFile(r.files, file, maxSliceFile)
 		var s *slice
 		if err == nil {
-			s, err = parseSlice(raw)
+			raw, err = unpackSlice(raw)
+		}
+		if err == nil {
+			err = unpacked.take(int64(len(raw)))
+		}
+		if err == nil {
+			s, err = readSlice(raw)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", path.Join(r.Path, file), err))
@@ -110,8 +116,7 @@ func (r *Rule) readSlices() error {
 	return errors.Join(errs...)
 }
 
-// parseSlice reads a packed slice.
-func parseSlice(raw []byte) (*slice, error) {
+func unpackSlice(raw []byte) ([]byte, error) {
 	packed, err := gzip.NewReader(bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("want a slice in JSON, packed with gzip: %w", err)
@@ -123,6 +128,19 @@ func parseSlice(raw []byte) (*slice, error) {
 	if len(text) > maxSlice {
 		return nil, fmt.Errorf("more than %d bytes: want what one rule reads alone", maxSlice)
 	}
+	return text, nil
+}
+
+// parseSlice reads a packed slice.
+func parseSlice(raw []byte) (*slice, error) {
+	text, err := unpackSlice(raw)
+	if err != nil {
+		return nil, err
+	}
+	return readSlice(text)
+}
+
+func readSlice(text []byte) (*slice, error) {
 	s := new(slice)
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()

@@ -215,12 +215,12 @@ func (t *text) fillAsIs(f facts) (string, error) {
 	if t.tmpl == nil {
 		return t.plain, nil
 	}
-	var out strings.Builder
+	var out bounded
 	err := t.tmpl.Execute(&out, f)
 	if err == nil {
 		return out.String(), nil
 	}
-	out.Reset()
+	out = bounded{}
 	if t.lenient.Execute(&out, f) != nil {
 		return t.plain, err
 	}
@@ -235,6 +235,19 @@ func inOneLine(labels map[string]string) map[string]string {
 	}
 	return out
 }
+
+// bounded has an end, whatever a template puts in it.
+type bounded struct{ text []byte }
+
+func (s *bounded) Write(p []byte) (int, error) {
+	if len(s.text)+len(p) > maxText {
+		return 0, fmt.Errorf("more than %d bytes", maxText)
+	}
+	s.text = append(s.text, p...)
+	return len(p), nil
+}
+
+func (s *bounded) String() string { return string(s.text) }
 
 func formatNumber(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {

@@ -21,6 +21,7 @@ import (
 // Limits of a vector, so that a slip of the pen ("0+1x1000000000") is refused.
 const (
 	maxVectorPoints = 100_000
+	maxSetPoints    = 10_000_000 // of all vectors of a set
 	maxRawVector    = 4 << 20
 )
 
@@ -37,9 +38,10 @@ type Vector struct {
 	Machines map[string]string    `yaml:"machines"` // host → what stands for its machine's boot id
 	Expect   []Expectation        `yaml:"expect"`
 
-	meta  model.Run
-	store *record.Memory
-	named []labels.Labels // of the series
+	meta   model.Run
+	store  *record.Memory
+	named  []labels.Labels // of the series
+	points int64           // of all series
 }
 
 // Expectation is what a vector expects of one subject. Only what is given is compared.
@@ -157,6 +159,9 @@ func (v *Vector) addSeries(desc string) error {
 		if labels.Equal(other, lset) {
 			return errors.New("stands there twice")
 		}
+	}
+	if v.points += int64(len(values)); v.points > maxSetPoints {
+		return fmt.Errorf("more than %d values in all", maxSetPoints)
 	}
 	v.named = append(v.named, lset)
 	v.store.Add(lset, vectorPoints(values, v.Interval.ms()))
