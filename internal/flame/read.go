@@ -59,19 +59,45 @@ const (
 	protoFixed32 = 5
 )
 
-// countParts goes through the outermost fields: an empty sample takes two bytes
-// there and a hundred in memory.
+// The fields of a profile whose parts are counted, too: samples and their labels,
+// locations and their lines.
+const (
+	sampleField   = 2
+	locationField = 4
+)
+
+// countParts goes through the fields of a profile: an empty sample, label or line
+// takes two bytes there and hundreds in memory.
 func countParts(data []byte) error {
-	for n := 1; len(data) > 0; n++ {
-		if n > maxParts {
-			return fmt.Errorf("more than %d samples, locations, functions and names; these are no stacks", maxParts)
+	left := maxParts
+	return eachField(data, func(field uint64, data []byte) error {
+		if left--; left < 0 {
+			return errParts
 		}
+		if field != sampleField && field != locationField {
+			return nil
+		}
+		return eachField(data, func(uint64, []byte) error {
+			if left--; left < 0 {
+				return errParts
+			}
+			return nil
+		})
+	})
+}
+
+var errParts = fmt.Errorf("more than %d samples, labels, locations, functions and names; these are no stacks", maxParts)
+
+// eachField calls back for each field of a message; the bytes are nil of a number.
+func eachField(data []byte, call func(field uint64, data []byte) error) error {
+	for len(data) > 0 {
 		key, used := binary.Uvarint(data)
 		if used <= 0 {
 			return errMessage
 		}
 		data = data[used:]
 		var size uint64
+		var inner []byte
 		switch key & 7 {
 		case protoVarint:
 			_, used = binary.Uvarint(data)
@@ -83,6 +109,7 @@ func countParts(data []byte) error {
 		case protoBytes:
 			if size, used = binary.Uvarint(data); used > 0 {
 				data = data[used:]
+				inner = data[:min(size, uint64(len(data)))]
 			}
 		default:
 			return errMessage
@@ -91,6 +118,9 @@ func countParts(data []byte) error {
 			return errMessage
 		}
 		data = data[size:]
+		if err := call(key>>3, inner); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"path"
 	"slices"
@@ -91,8 +92,11 @@ func (b *block) readMeta(f *folder, dir string) error {
 		return fmt.Errorf("%s: form %d of a block, want 1", f.name(dir), b.meta.Version)
 	}
 	stones, size, err := f.open(path.Join(dir, tombstones.TombstonesFilename))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return nil // there is none
+		return err
 	}
 	if size > emptyTombstones {
 		err = fmt.Errorf("%s: samples were deleted from it, which nobody does to a run", f.name(dir))

@@ -33,8 +33,8 @@ const (
 // hundred signals on a hundred hosts takes half of it.
 const maxManifest = 8 << 20
 
-// maxHosts and maxWindows are the most that a run may have.
-const maxHosts, maxWindows = 1000, 1000
+// maxParts is the most hosts, windows or thresholds of a site that a run may have.
+const maxParts = 1000
 
 // Run is a recorded run, open for reading. Its methods may be called by
 // several goroutines; Close must be the last.
@@ -120,14 +120,33 @@ func parseManifest(raw []byte) (model.Run, error) {
 	if head.Format < 1 {
 		return model.Run{}, errors.New("no layout number; this is no run's manifest")
 	}
+	if err := countParts(raw); err != nil {
+		return model.Run{}, err
+	}
 	var meta model.Run
 	if err := json.Unmarshal(raw, &meta); err != nil {
 		return model.Run{}, fmt.Errorf("the manifest is damaged, so the run cannot be read: %w", err)
 	}
-	if len(meta.Hosts) > maxHosts || len(meta.Windows) > maxWindows {
-		return model.Run{}, fmt.Errorf("%d hosts and %d windows, want at most %d of either; this is no run's manifest", len(meta.Hosts), len(meta.Windows), maxHosts)
-	}
 	return meta, nil
+}
+
+// countParts refuses a manifest of more hosts, windows or thresholds than a run has:
+// an empty one takes three bytes there and a hundred in memory.
+func countParts(raw []byte) error {
+	var parts struct {
+		Hosts   []json.RawMessage `json:"hosts"`
+		Windows []json.RawMessage `json:"windows"`
+		Site    struct {
+			Thresholds []json.RawMessage `json:"thresholds"`
+		} `json:"site"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return fmt.Errorf("the manifest is damaged, so the run cannot be read: %w", err)
+	}
+	if most := max(len(parts.Hosts), len(parts.Windows), len(parts.Site.Thresholds)); most > maxParts {
+		return fmt.Errorf("%d hosts, %d windows and %d thresholds, want at most %d of each; this is no run's manifest", len(parts.Hosts), len(parts.Windows), len(parts.Site.Thresholds), maxParts)
+	}
+	return nil
 }
 
 // closeWindows ends what a run that was cut off left open.

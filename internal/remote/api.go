@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -21,14 +22,47 @@ import (
 	"plimsoll/internal/record"
 )
 
-// maxReply is the most of one reply that is read, in bytes.
-const maxReply = 256 << 20
+// The bounds of what is taken from a server, which may be anybody's: of one reply in
+// bytes, and of all together.
+const (
+	maxReply  = 64 << 20
+	maxSeries = 200_000
+	maxPoints = 6_000_000
+)
+
+// The times after which a server is given up: it has not accepted the connection,
+// has not begun to answer, has not come to an end of it; and all questions together.
+const (
+	connectTime = 5 * time.Second
+	beginTime   = 12 * time.Second
+	replyTime   = 30 * time.Second
+	allTime     = 2 * time.Minute
+)
+
+// maxRedirects is how often a server may send us elsewhere.
+const maxRedirects = 3
 
 // client asks one server.
 type client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
+	room  room
+}
+
+// room is what is left of the bounds of all replies together.
+type room struct{ series, points int }
+
+// errBounds is that of a server that has more to say than is taken.
+var errBounds = errors.New("it has too much")
+
+func (r *room) take(s series) error {
+	r.series--
+	r.points -= len(s.Values)
+	if r.series < 0 || r.points < 0 {
+		return fmt.Errorf("%w: more than %d series, or %d readings; narrow it with --match, or take a shorter --window", errBounds, maxSeries, maxPoints)
+	}
+	return nil
 }
 
 // newClient checks the address; the path in it stays before /api/v1.
@@ -37,7 +71,24 @@ func newClient(address, token string) (*client, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("%q: want the address of a Prometheus-compatible server, like http://prometheus:9090", address)
 	}
-	return &client{base: u, token: token, http: &http.Client{Timeout: 2 * time.Minute}}, nil
+	return &client{base: u, token: token, http: newHTTP(), room: room{maxSeries, maxPoints}}, nil
+}
+
+func newHTTP() *http.Client {
+	dialer := net.Dialer{Timeout: connectTime}
+	return &http.Client{
+		Timeout: replyTime,
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSHandshakeTimeout: connectTime,
+			ResponseHeaderTimeout: beginTime, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
+		},
+		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return fmt.Errorf("it sends us elsewhere more than %d times; want its own address", maxRedirects)
+			}
+			return nil
+		},
+	}
 }
 
 // series is one series of a reply.
@@ -75,16 +126,6 @@ func (p *point) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// reply is what /api/v1/query answers.
-type reply struct {
-	Status string `json:"status"`
-	Error  string `json:"error"`
-	Data   struct {
-		ResultType string   `json:"resultType"`
-		Result     []series `json:"result"`
-	} `json:"data"`
-}
-
 // query asks one expression at a moment.
 func (c *client) query(ctx context.Context, expr string, at time.Time) ([]series, error) {
 	form := url.Values{"query": {expr}, "time": {strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)}}
@@ -99,29 +140,41 @@ func (c *client) query(ctx context.Context, expr string, at time.Time) ([]series
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	res, err := c.http.Do(req)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		err = cause
+	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.base.Redacted(), withoutURL(err))
+		return nil, fmt.Errorf("ask %s: %w", c.base.Redacted(), explain(err))
 	}
 	defer res.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(res.Body, maxReply+1))
-	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.base.Redacted(), err)
+	list, err := parseReply(res.StatusCode, io.LimitReader(res.Body, maxReply), &c.room)
+	if isTimeout(err) {
+		err = fmt.Errorf("it began to answer and was not done after %v: %w", replyTime, err)
 	}
-	if len(raw) > maxReply {
-		return nil, fmt.Errorf("%s: a reply of more than %d bytes; narrow it with --match, or take a shorter --window", c.base.Redacted(), maxReply)
-	}
-	list, err := parseReply(res.StatusCode, raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.base.Redacted(), err)
 	}
 	return list, nil
 }
 
-// withoutURL takes the address off an error that says it again.
-func withoutURL(err error) error {
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// explain takes the address off an error that says it again, and says what a server
+// does that is silent.
+func explain(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
-		return u.Err
+		err = u.Err
+	}
+	var connecting *net.OpError
+	if isTimeout(err) && !(errors.As(err, &connecting) && connecting.Op == "dial") {
+		return fmt.Errorf("it accepted the connection and did not answer within %v; is it the address of a Prometheus-compatible server, and is that overloaded: %w", beginTime, err)
+	}
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("it accepted the connection and closed it without an answer; is it the address of a Prometheus-compatible server: %w", err)
 	}
 	return err
 }
@@ -137,25 +190,22 @@ func said(text string) string {
 	return layout.Line(text)
 }
 
-// parseReply reads the body of an answer.
-func parseReply(status int, raw []byte) ([]series, error) {
+// parseReply reads an answer of /api/v1/query, series by series.
+func parseReply(status int, body io.Reader, left *room) ([]series, error) {
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return nil, fmt.Errorf("it answers %d, so it wants to know who asks; give --token-file FILE, or user:password@ in the address", status)
 	}
-	var r reply
-	err := json.Unmarshal(raw, &r)
+	r := reply{in: json.NewDecoder(body), left: left}
+	err := r.object(r.field)
 	switch {
-	case r.Status == "error":
-		return nil, fmt.Errorf("it refuses the query: %s", said(r.Error))
-	case err != nil && r.Status == "success":
-		return nil, fmt.Errorf("its reply cannot be read: %w", err)
-	case err != nil || r.Status != "success":
+	case isTimeout(err) || errors.Is(err, errBounds):
+		return nil, err
+	case r.status == "error":
+		return nil, fmt.Errorf("it refuses the query: %s", said(r.error))
+	case err != nil && r.status == "success":
+		return nil, fmt.Errorf("its reply of at most %d bytes cannot be read: %w", maxReply, err)
+	case err != nil || r.status != "success":
 		return nil, fmt.Errorf("it answers %d to /api/v1/query, and not as Prometheus does; want the address of a Prometheus-compatible server, with its path where it has one", status)
 	}
-	for i := range r.Data.Result {
-		if s := &r.Data.Result[i]; s.Metric == nil {
-			return nil, errors.New("its reply cannot be read: a series without labels")
-		}
-	}
-	return r.Data.Result, nil
+	return r.series, nil
 }

@@ -40,6 +40,9 @@ const namesAtOnce = 40
 // read before it begins.
 const reach = 5 * time.Minute
 
+// maxHosts is of how many hosts series are taken.
+const maxHosts = 1000
+
 // matcherForm is a label matcher; the quotes may be left out.
 var matcherForm = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)(=~|!~|!=|=)"?([^"]*)"?$`)
 
@@ -50,6 +53,8 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, allTime, fmt.Errorf("not all was answered after %v; narrow it with --match, or take a shorter --window", allTime))
+	defer cancel()
 	list, err := q.take(ctx, c, signals)
 	if err != nil {
 		return nil, err
@@ -62,7 +67,9 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 			time.Duration(interval)*time.Millisecond, 2*time.Duration(interval)*time.Millisecond)
 	}
 	meta := q.run(c, interval)
-	meta.Hosts = found.hosts()
+	if meta.Hosts = found.hosts(); len(meta.Hosts) > maxHosts {
+		return nil, fmt.Errorf("%s: series of %d hosts; want at most %d, --match narrows them", c.base.Redacted(), len(meta.Hosts), maxHosts)
+	}
 	meta.Status = found.status(signals, start)
 	meta.Notes = found.notes
 	return record.InMemory(meta, found.memory()), nil

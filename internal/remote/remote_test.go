@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -133,7 +134,7 @@ func FuzzReply(f *testing.F) {
 	f.Add(400, []byte(`{"status":"error","error":"parse error"}`))
 	f.Add(200, []byte(`{"status":"success","data":{"result":[{"values":[[1e300,"x"]]}]}}`))
 	f.Fuzz(func(t *testing.T, status int, raw []byte) {
-		list, err := parseReply(status, raw)
+		list, err := parseReply(status, bytes.NewReader(raw), &room{100, 1000})
 		if err != nil {
 			return
 		}
