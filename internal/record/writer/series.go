@@ -21,6 +21,23 @@ import (
 // segmentSize is that of the log's files, in bytes.
 const segmentSize = 16 << 20
 
+// The most series that a run has: of one signal on a host, and of all. Devices and
+// processes that come and go under new names make new ones without end.
+const (
+	maxOfSignal = 20_000
+	maxSeries   = 200_000
+)
+
+// maxLabel is the longest value of a label, in bytes; the kernel's longest path has
+// so many.
+const maxLabel = 4096
+
+// freshAtOnce is how many new series stand in one record of the log.
+const freshAtOnce = 5000
+
+// errFull says that a new series had no room.
+var errFull = fmt.Errorf("more than %d series of one signal, or %d of all, came in this run (devices, containers or processes under ever new names); the later ones were not recorded", maxOfSignal, maxSeries)
+
 // series writes samples to a write-ahead log of Prometheus' form. While the
 // run lasts nothing else is kept of them in memory but where each series'
 // next sample goes: no head, no chunks. The block is made at the end.
@@ -31,6 +48,7 @@ type series struct {
 	start    int64
 	log      *wlog.WL
 	refs     map[string]*entry
+	ofSignal map[string]int // how many of refs, by signal and host
 	key      []byte
 	readings map[string]*reading // by signal and host, of those that start at zero
 	fresh    []walrecord.RefSeries
@@ -58,11 +76,12 @@ func newSeries(run string, interval, start int64) (*series, error) {
 	}
 	return &series{
 		run: run, dir: dir, interval: max(interval, 1), start: start, log: log,
-		refs: map[string]*entry{}, readings: map[string]*reading{}, pieceSamples: pieceSamples,
+		refs: map[string]*entry{}, ofSignal: map[string]int{}, readings: map[string]*reading{}, pieceSamples: pieceSamples,
 	}, nil
 }
 
-// add buffers one sample until commit.
+// add buffers one sample until commit. errFull tells of one that has no room; any
+// other error costs data that should be there.
 func (s *series) add(host string, t int64, sig *model.Signal, value float64, labelValues []string) error {
 	if len(labelValues) != len(sig.Labels) {
 		return fmt.Errorf("%s: %d label values %q, want one for each of %q", sig.Name, len(labelValues), slices.Clone(labelValues), sig.Labels)
@@ -71,6 +90,7 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 		return fmt.Errorf("%s on %s: not a number; what was not read must not be recorded", sig.Name, host)
 	}
 	s.key = append(append(append(s.key[:0], sig.Name...), 0), host...)
+	own := len(s.key)
 	var before int64
 	if sig.StartsAtZero {
 		before = s.readBefore(t)
@@ -80,6 +100,10 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 	}
 	e := s.refs[string(s.key)]
 	if e == nil {
+		if len(s.refs) >= maxSeries || s.ofSignal[string(s.key[:own])] >= maxOfSignal {
+			return errFull
+		}
+		s.ofSignal[string(s.key[:own])]++
 		e = s.meet(host, t, before, sig, labelValues)
 	}
 	if t == e.last {
@@ -132,8 +156,11 @@ func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValu
 	return e
 }
 
-// clean copies a label value and replaces what is no UTF-8.
-func clean(v string) string { return strings.Clone(secret.Text(strings.ToValidUTF8(v, "�"))) }
+// clean copies a label value, cuts it off, masks what gives access, and replaces
+// what is no UTF-8.
+func clean(v string) string {
+	return strings.Clone(secret.Text(strings.ToValidUTF8(v[:min(len(v), maxLabel)], "�")))
+}
 
 // commit writes what add buffered. The log flushes it to the kernel.
 func (s *series) commit() error {
@@ -141,13 +168,13 @@ func (s *series) commit() error {
 		return nil
 	}
 	var enc walrecord.Encoder
-	if len(s.fresh) > 0 {
-		s.buf = enc.Series(s.fresh, s.buf[:0])
+	for some := range slices.Chunk(s.fresh, freshAtOnce) { // a reader has bounds for a record
+		s.buf = enc.Series(some, s.buf[:0])
 		if err := s.log.Log(s.buf); err != nil {
 			return err
 		}
-		s.fresh = nil
 	}
+	s.fresh = nil
 	s.buf = enc.Samples(s.samples, s.buf[:0])
 	s.samples = s.samples[:0]
 	return s.log.Log(s.buf)

@@ -38,9 +38,10 @@ type Writer struct {
 	events  *os.File
 	pending []byte // events since the last Commit
 	latency *os.File
-	newest  int64 // time of the newest sample, Unix milliseconds
-	written int64 // newest, when run.json was last written
-	changed bool  // statuses or notes since then
+	newest  int64                      // time of the newest sample, Unix milliseconds
+	written int64                      // newest, when run.json was last written
+	cut     map[string]map[string]bool // the signals, by host, that had too many series
+	changed bool                       // statuses or notes since then
 	err     error
 	closed  bool
 }
@@ -56,7 +57,7 @@ func Create(dir string, run model.Run) (*Writer, error) {
 	if run.Status == nil {
 		run.Status = map[string]map[string]model.Status{}
 	}
-	w := &Writer{dir: dir, open: open, run: run}
+	w := &Writer{dir: dir, open: open, run: run, cut: map[string]map[string]bool{}}
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(w.explain(err), w.release(), open.close())
 	}
@@ -109,7 +110,25 @@ func (w *Writer) Sample(host string, t int64, s *model.Signal, value float64, la
 		return
 	}
 	w.newest = max(w.newest, t)
-	w.fail(w.series.add(host, t, s, value, labelValues))
+	err := w.series.add(host, t, s, value, labelValues)
+	if errors.Is(err, errFull) {
+		w.cutOff(host, s.Name)
+		return
+	}
+	w.fail(err)
+}
+
+// cutOff says of a signal that not all of it was recorded. That stays so, whatever
+// its source says later.
+func (w *Writer) cutOff(host, signal string) {
+	if of := w.cut[host]; of == nil {
+		w.cut[host] = map[string]bool{}
+	} else if of[signal] {
+		return
+	}
+	w.status(host, signal, model.Status{State: model.Failed, Why: errFull.Error()})
+	w.cut[host][signal] = true
+	w.note(fmt.Sprintf("%s on %s: %v", signal, host, errFull))
 }
 
 // Event records something that happened; what looks like a secret in its text is masked.
@@ -133,6 +152,13 @@ func (w *Writer) Status(host, signal string, st model.Status) {
 	st.Why = secret.Text(st.Why)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.status(host, signal, st)
+}
+
+func (w *Writer) status(host, signal string, st model.Status) {
+	if w.cut[host][signal] {
+		return
+	}
 	of := w.run.Status[host]
 	if of == nil {
 		of = map[string]model.Status{}
@@ -150,6 +176,10 @@ func (w *Writer) Note(sentence string) {
 	sentence = secret.Text(sentence)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.note(sentence)
+}
+
+func (w *Writer) note(sentence string) {
 	if len(w.run.Notes) == maxNotes {
 		sentence = "there was more to note than is kept"
 	}
