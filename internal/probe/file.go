@@ -31,18 +31,27 @@ func OpenFile(path string) (*File, error) {
 	}
 }
 
-// maxFile ends the reading of a file that never ends.
+// maxFile ends the reading of a file that never ends, in bytes.
 const maxFile = 64 << 20
 
 // Bytes reads the whole file anew. The bytes are valid until the next call.
 // For a file under /proc/PID the error matches unix.ESRCH once the process is gone.
 func (f *File) Bytes() ([]byte, error) {
+	b, err := f.head(maxFile + 1)
+	if len(b) > maxFile {
+		return nil, &fs.PathError{Op: "read", Path: f.path, Err: unix.EFBIG}
+	}
+	return b, err
+}
+
+// head reads at most so many bytes of the file.
+func (f *File) head(most int) ([]byte, error) {
 	n := 0
-	for n < maxFile {
+	for n < most {
 		if n == len(f.buf) {
 			f.buf = append(f.buf, make([]byte, len(f.buf))...)
 		}
-		m, err := unix.Pread(f.fd, f.buf[n:], int64(n))
+		m, err := unix.Pread(f.fd, f.buf[n:min(len(f.buf), most)], int64(n))
 		if err == unix.EINTR {
 			continue
 		}
@@ -66,6 +75,17 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	b, err := f.Bytes()
+	return b, errors.Join(err, f.Close())
+}
+
+// ReadHead reads a file of the kernel's once, and at most so many bytes of it:
+// how long its command line is, a process says itself.
+func ReadHead(path string, most int) ([]byte, error) {
+	f, err := OpenFile(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := f.head(most)
 	return b, errors.Join(err, f.Close())
 }
 

@@ -215,6 +215,9 @@ func (t *procTable) visit(e entry, mark uint64, now time.Time) *knownProc {
 	return k
 }
 
+// MaxCommandLine is how many bytes of a process's command line are read.
+const MaxCommandLine = 32 << 10
+
 // readProc reads what is to be known of one process. Its namespaces stay 0
 // when we may not see them.
 func readProc(dir string, pid int) (Proc, error) {
@@ -229,7 +232,7 @@ func readProc(dir string, pid int) (Proc, error) {
 	}
 	p.PID = pid
 	if !p.Kernel {
-		cmdline, err := ReadFile(dir + "/cmdline")
+		cmdline, err := ReadHead(dir+"/cmdline", MaxCommandLine)
 		if err != nil {
 			return Proc{}, err
 		}

@@ -59,7 +59,7 @@ func mounts(h *probe.Host) ([]mount, error) {
 	pid := "self"
 	var first error
 	for range generations {
-		b, err := os.ReadFile(h.Path("proc", pid, "mountinfo"))
+		b, err := probe.ReadFile(h.Path("proc", pid, "mountinfo"))
 		if err == nil {
 			if m := parseMounts(b); len(m) > 0 {
 				return seenBy(m, pid), nil

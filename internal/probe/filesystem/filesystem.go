@@ -4,7 +4,6 @@ package filesystem
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,7 +83,7 @@ func (r *reader) Read(out *probe.Out) error {
 	}
 	told := map[string]bool{}
 	for _, pid := range r.pids {
-		b, err := os.ReadFile(r.host.Path("proc", pid, "mountinfo"))
+		b, err := probe.ReadFile(r.host.Path("proc", pid, "mountinfo"))
 		if err != nil {
 			if pid == "self" {
 				return fmt.Errorf("list the mounted file systems: %w", err)

@@ -29,6 +29,8 @@ const (
 	maxDepth      = 64      // of blocks and includes
 	maxDirectives = 500_000 // of one configuration
 	maxConfFile   = 16 << 20
+	maxConfFiles  = 10_000
+	maxConfBytes  = 64 << 20 // of one configuration
 )
 
 // parseConf parses the text of one file; includes stay what they are. The
@@ -247,6 +249,7 @@ type confLoader struct {
 	root   string // the service's root directory, as we see it
 	dir    string // against which relative includes stand: that of the main file
 	count  int
+	bytes  int
 	newest time.Time // of the files read
 	files  []string  // those read, as the service calls them
 	dirs   []string  // where includes were looked for, see rooted.Glob
@@ -263,6 +266,9 @@ func (l *confLoader) load(file string, depth int) ([]*directive, error) {
 		return nil, err
 	}
 	l.files = append(l.files, file)
+	if l.bytes += len(src); len(l.files) > maxConfFiles || l.bytes > maxConfBytes {
+		return nil, fmt.Errorf("include %s: want at most %d files and %d bytes in all", file, maxConfFiles, maxConfBytes)
+	}
 	if info.ModTime().After(l.newest) {
 		l.newest = info.ModTime()
 	}

@@ -56,7 +56,7 @@ func procPath(h *probe.Host, pid int, name string) string {
 
 // readTitle reads a process's command line anew; "" when it is gone.
 func readTitle(h *probe.Host, pid int) string {
-	b, err := os.ReadFile(procPath(h, pid, "cmdline"))
+	b, err := probe.ReadHead(procPath(h, pid, "cmdline"), probe.MaxCommandLine)
 	if err != nil {
 		return ""
 	}

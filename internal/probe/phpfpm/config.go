@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	maxConfFile = 4 << 20
-	maxDepth    = 5 // FPM's own limit of includes inside each other is 5
-	maxPools    = 1000
+	maxConfFile  = 4 << 20
+	maxConfFiles = 10_000   // of one configuration, and includes in it
+	maxConfBytes = 64 << 20 // of one configuration
+	maxDepth     = 5        // FPM's own limit of includes inside each other is 5
+	maxPools     = 1000
 )
 
 // entry is one "key = value" of an FPM configuration and where it stands.
@@ -83,6 +85,8 @@ type loader struct {
 	// files are those read, as the service calls them, and dirs those where
 	// includes were looked for, see rooted.Glob.
 	files, dirs []string
+
+	bytes, includes int
 }
 
 func (l *loader) load(file, section string, depth int) ([]entry, error) {
@@ -94,6 +98,9 @@ func (l *loader) load(file, section string, depth int) ([]entry, error) {
 		return nil, err
 	}
 	l.files = append(l.files, file)
+	if l.bytes += len(src); len(l.files) > maxConfFiles || l.bytes > maxConfBytes {
+		return nil, fmt.Errorf("include %s: want at most %d files and %d bytes in all", file, maxConfFiles, maxConfBytes)
+	}
 	list, err := parseIniIn(src, file, section)
 	if err != nil {
 		return nil, err
@@ -103,6 +110,9 @@ func (l *loader) load(file, section string, depth int) ([]entry, error) {
 		if e.key != "include" {
 			all = append(all, e)
 			continue
+		}
+		if l.includes++; l.includes > maxConfFiles {
+			return nil, fmt.Errorf("%s: line %d: include: want at most %d", e.file, e.line, maxConfFiles)
 		}
 		files, err := l.glob(e.value)
 		if err != nil {
