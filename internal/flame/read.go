@@ -29,6 +29,9 @@ func Read(data []byte) (*Tree, error) {
 		return nil, err
 	}
 	p, err := profile.ParseUncompressed(plain)
+	if err == nil {
+		err = p.CheckValid()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("want a file in pprof's format: %w", err)
 	}

@@ -38,7 +38,7 @@ const emptyTombstones = 9
 // block is a block of Prometheus' form, read without its library's own opening,
 // which goes by paths: those of somebody else's directory lead anywhere.
 // It implements tsdb.BlockReader. What the library makes of the index of a
-// stranger may panic; open and the guarded types recover.
+// stranger may panic; readIndex and the guarded types recover.
 type block struct {
 	meta   tsdb.BlockMeta
 	index  *index.Reader
@@ -58,8 +58,7 @@ func (f *folder) openBlock(dir string) (*block, error) {
 	return b, nil
 }
 
-func (b *block) open(f *folder, dir string) (err error) {
-	defer misled(&err)
+func (b *block) open(f *folder, dir string) error {
 	if err := b.readMeta(f, dir); err != nil {
 		return err
 	}
@@ -71,10 +70,16 @@ func (b *block) open(f *folder, dir string) (err error) {
 		return err
 	}
 	b.views = append(b.views, v)
-	if err := checkSymbols(v.data); err != nil {
+	return b.readIndex(v.data)
+}
+
+// readIndex reads the block's index, after its chunks, and verifies both.
+func (b *block) readIndex(raw []byte) (err error) {
+	defer misled(&err)
+	if err := checkSymbols(raw); err != nil {
 		return err
 	}
-	if b.index, err = index.NewReader(bytesOf(v.data), index.DecodePostingsRaw); err != nil {
+	if b.index, err = index.NewReader(bytesOf(raw), index.DecodePostingsRaw); err != nil {
 		return err
 	}
 	return b.verify()

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"math"
 	"sort"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -57,7 +56,7 @@ type packedSeries struct {
 func (s *packedSeries) Labels() labels.Labels { return s.labels }
 
 func (s *packedSeries) Iterator(chunkenc.Iterator) chunkenc.Iterator {
-	return &packedIterator{series: s, Iterator: chunkenc.NewNopIterator(), at: math.MinInt64}
+	return &packedIterator{series: s, Iterator: chunkenc.NewNopIterator()}
 }
 
 // packedIterator goes through chunks that follow one another. Iterator is that of
@@ -67,6 +66,7 @@ type packedIterator struct {
 	series *packedSeries
 	next   int
 	at     int64
+	begun  bool // it stands on a sample, of at
 	over   bool
 }
 
@@ -82,7 +82,7 @@ func (it *packedIterator) Next() chunkenc.ValueType {
 		case it.AtT() > it.series.maxt:
 			it.over = true
 		case it.AtT() >= it.series.mint:
-			it.at = it.AtT()
+			it.at, it.begun = it.AtT(), true
 			return kind
 		}
 	}
@@ -90,7 +90,7 @@ func (it *packedIterator) Next() chunkenc.ValueType {
 }
 
 func (it *packedIterator) Seek(t millis) chunkenc.ValueType {
-	if it.at >= t && !it.over {
+	if it.begun && it.at >= t && !it.over {
 		return chunkenc.ValFloat
 	}
 	chunks := it.series.chunks
