@@ -111,6 +111,7 @@ func printComparisons(w *world, list []model.Comparison, asJSON bool) error {
 
 // readSide reads a run, or all runs in a folder.
 func readSide(dir string) (compare.Side, error) {
+	readsAnybodys()
 	dirs, err := runsIn(dir)
 	if err != nil {
 		return compare.Side{}, fail(exitRunDir, err)
@@ -148,6 +149,9 @@ func runsIn(dir string) ([]string, error) {
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: no run here, and none in a folder of it; plimsoll run makes one", dir)
+	}
+	if len(found) > maxRepeat {
+		return nil, fmt.Errorf("%s: %d runs in it, want at most %d", dir, len(found), maxRepeat)
 	}
 	slices.SortFunc(found, byNumber)
 	return found, nil

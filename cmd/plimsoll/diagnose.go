@@ -75,6 +75,7 @@ func diagnoseCommand(w *world) *cobra.Command {
 
 // judge makes the report of a run directory, by the rules that the site's flags say.
 func judge(dir string, site *siteFlags) (model.Report, error) {
+	readsAnybodys()
 	run, err := record.Open(dir)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, err)

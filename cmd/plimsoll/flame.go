@@ -94,6 +94,7 @@ const maxProfile = 64 << 20
 
 // stacksOf reads a pprof file, or the one of that name in a run directory.
 func stacksOf(what, name string) (*flame.Tree, error) {
+	readsAnybodys()
 	info, err := os.Stat(what)
 	if err != nil {
 		return nil, fail(exitRunDir, fmt.Errorf("read stacks: %w", err))

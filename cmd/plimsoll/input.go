@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -14,6 +15,14 @@ const (
 	maxToken      = 64 << 10
 	maxThresholds = 1 << 20
 )
+
+// softLimit is from how much memory on garbage is collected more often, in bytes. What
+// is read of a run, a profile or a server may be anybody's; the bounds of what is held
+// at a time are below it.
+const softLimit = 350 << 20
+
+// readsAnybodys is to be called before something is read that may be anybody's.
+func readsAnybodys() { debug.SetMemoryLimit(softLimit) }
 
 // readInput reads a file that was named on the command line, or what comes out of
 // a pipe. It waits for no FIFO that nobody writes to, and has an end with one that

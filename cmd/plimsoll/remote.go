@@ -78,6 +78,7 @@ func judgeRemote(ctx context.Context, w *world, q remote.Query, site *siteFlags)
 	if err != nil {
 		return model.Report{}, err
 	}
+	readsAnybodys()
 	run, err := remote.Fetch(ctx, q, signalsOf(w, set))
 	if err != nil {
 		return model.Report{}, fail(exitUnreachable, err)

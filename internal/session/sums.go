@@ -1,6 +1,8 @@
 package session
 
 import (
+	"maps"
+
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -37,8 +39,22 @@ func newSums(hosts []*probe.Host) *sums {
 	return &sums{hosts: hosts, series: map[string]*sum{}, places: map[uint32]place{}, nets: map[uint32]place{}}
 }
 
+// manySums and manyPlaces are from how many on what was not met in the last reading is
+// forgotten: processes and containers come and go under ever new names.
+const manySums, manyPlaces = 20_000, 10_000
+
 // begin starts a reading: nothing is put yet.
-func (s *sums) begin() { s.round++ }
+func (s *sums) begin() {
+	if len(s.series) > manySums {
+		maps.DeleteFunc(s.series, func(_ string, one *sum) bool { return one.round != s.round && one.estimate == (estimate{}) })
+	}
+	for _, known := range []map[uint32]place{s.places, s.nets} {
+		if len(known) > manyPlaces {
+			clear(known)
+		}
+	}
+	s.round++
+}
 
 // each calls do with every series that was put since begin.
 func (s *sums) each(do func(*sum)) {

@@ -198,6 +198,23 @@ func TestChurnHasABound(t *testing.T) {
 	}
 }
 
+// What a log says without end is not kept without end.
+func TestEventsHaveABound(t *testing.T) {
+	w, dir := create(t)
+	w.Event(model.Event{Time: start, Kind: "long", Text: strings.Repeat("x", maxEvent)})
+	w.told = maxEvents - 100
+	for range 10 {
+		w.Event(model.Event{Time: start, Kind: "note", Text: "y"})
+		check(t, w.Commit())
+	}
+	check(t, w.Close())
+	raw, err := os.ReadFile(filepath.Join(dir, record.EventsFile))
+	check(t, err)
+	if len(raw) == 0 || len(raw) > 100 || len(w.run.Notes) != 1 {
+		t.Errorf("%d bytes, notes %q", len(raw), w.run.Notes)
+	}
+}
+
 // BenchmarkChurn is a day on a host with a thousand containers, each of which lives
 // for an hour: 24,000 names, and of each ten series, one of which starts at zero.
 // It says what a day takes, on disk and in memory.

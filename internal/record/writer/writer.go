@@ -22,6 +22,13 @@ import (
 // new one each time.
 const maxNotes = 100
 
+// The most bytes of events that a run keeps, and of one: what a service's log says
+// in a day has no end.
+const (
+	maxEvents = 256 << 20
+	maxEvent  = 1 << 19
+)
+
 // statusEvery is how many milliseconds of the run at least lie between two
 // rewritings of run.json for no other reason than that a signal's status changed.
 const statusEvery = 5000
@@ -37,6 +44,7 @@ type Writer struct {
 	series  *series
 	events  *os.File
 	pending []byte // events since the last Commit
+	told    int64  // bytes of events so far
 	latency *os.File
 	newest  int64                      // time of the newest sample, Unix milliseconds
 	written int64                      // newest, when run.json was last written
@@ -142,6 +150,10 @@ func (w *Writer) Event(e model.Event) {
 	}
 	if err != nil {
 		w.fail(fmt.Errorf("event %s: %w", e.Kind, err))
+		return
+	}
+	if w.told += int64(len(line)) + 1; w.told > maxEvents || len(line) > maxEvent {
+		w.note(fmt.Sprintf("more events than %d bytes came in this run, or one of more than %d; they were not kept", maxEvents, maxEvent))
 		return
 	}
 	w.pending = append(append(w.pending, line...), '\n')
