@@ -133,13 +133,25 @@ static __always_inline __u64 mix(__u64 hash, __u64 value)
 	return hash ^ hash >> 29;
 }
 
-/* keep puts a stack into the map, and returns by what it is known there. */
-SEPARATE __u64 keep(struct stack *s, __u32 in_round)
+/* room is where this CPU's sample is put together. Functions of their own look it
+ * up, and are not given it: before Linux 6.2 the verifier does not let what they were
+ * given be put into a map. */
+static __always_inline struct scratch *room(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+/* keep puts the stack in the room into the map, and returns by what it is known there. */
+SEPARATE __u64 keep(__u32 in_round)
 {
 	struct stack_key key = {.round = in_round};
+	struct scratch *in = room();
 
-	if (!s)
+	if (!in)
 		return NO_STACK;
+	struct stack *s = &in->stack;
 	key.hash = s->words;
 	for (int i = 0; i < MAX_FRAMES; i++) {
 		if (i >= s->words)
@@ -161,7 +173,7 @@ static __always_inline __u64 native(void *ctx, struct stack *s, __u32 in_round, 
 	if (bytes <= 0)
 		return 0;
 	s->words = (__u64)bytes / sizeof(__u64);
-	__u64 hash = keep(s, in_round);
+	__u64 hash = keep(in_round);
 	if (hash == NO_STACK)
 		count(&lost_stacks);
 	return hash;
@@ -268,8 +280,9 @@ static __always_inline __u64 known(struct function *f, struct script *s, __u32 t
 }
 
 /* php_frame adds one frame; false where the stack cannot be followed. */
-SEPARATE int php_frame(struct scratch *to, __u64 function, __u64 opline, __u32 filename, __u32 tgid)
+SEPARATE int php_frame(__u64 function, __u64 opline, __u32 filename, __u32 tgid)
 {
+	struct scratch *to = room();
 	struct function f = {};
 	__u32 line = 0;
 	__u8 type;
@@ -305,14 +318,14 @@ static __always_inline __u64 php_stack(struct scratch *to, struct php *p, __u32 
 			     user_read(&at, sizeof(at), at + EXECUTE_DATA_PREV);
 		if (whole && !function) /* PHP's own, between two calls */
 			continue;
-		if (!whole || !php_frame(to, function, opline, p->filename, tgid)) {
+		if (!whole || !php_frame(function, opline, p->filename, tgid)) {
 			count(&lost_php);
 			break;
 		}
 	}
 	if (!to->stack.words)
 		return 0;
-	__u64 hash = keep(&to->stack, in_round);
+	__u64 hash = keep(in_round);
 	if (hash == NO_STACK)
 		count(&lost_php);
 	return hash;
@@ -357,8 +370,7 @@ SEC("perf_event")
 int cpu_sample(void *ctx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	__u32 zero = 0;
-	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	struct scratch *scratch = room();
 	struct sample s = {.round = this_round};
 
 	if (!scratch || !t->pid || !wanted(t->tgid))
