@@ -15,6 +15,7 @@
 #define BIOS 16384
 #define PROBES 8
 #define MAX_MERGED 4096 /* bios of one request whose end is seen */
+#define MAX_MERGED_OLD 256 /* before Linux 5.17, whose verifier goes through each */
 
 /* Operations, as our tables tell them apart. */
 #define OP_READ 0
@@ -40,14 +41,19 @@
 #define S_IFBLK 0060000
 #define MAPPING_FLAGS 3UL /* set in page->mapping where it is no file's */
 #define MAPPING_ANON 1UL
+#define LOWEST_MASK 0xffffffffc0000000ULL
 #define TMPFS_MAGIC 0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 #define IOCB_FILE 20 /* where aio_fildes is in the user's struct iocb */
 
+/* A name for the helper's number in the kernel's own list, where it has it. */
+enum bpf_func_id { BPF_FUNC_loop = 181 };
+
+#define bpf_core_enum_value_exists(type, value) __builtin_preserve_enum_value(*(typeof(type) *)value, 0)
 #define BPF_FIELD_BYTE_OFFSET 0
 #define bpf_core_field_offset(field) __builtin_preserve_field_info(field, BPF_FIELD_BYTE_OFFSET)
 
-static long (*bpf_loop)(__u32 times, void *step, void *ctx, __u64 flags) = (void *)181;
+static long (*bpf_loop)(__u32 times, void *step, void *ctx, __u64 flags) = (void *)BPF_FUNC_loop;
 static void *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -89,6 +95,11 @@ struct qstr {
 struct dentry {
 	struct dentry *d_parent;
 	struct qstr d_name;
+	struct hlist_node d_alias; /* in a union without a name */
+};
+
+/* Before Linux 7.2 the union has a name. */
+struct dentry___old {
 	union {
 		struct hlist_node d_alias;
 	} d_u;
@@ -113,8 +124,13 @@ struct address_space {
 };
 
 struct page {
-	unsigned long compound_head; /* of a tail page, the head's address + 1 */
+	unsigned long compound_info; /* of a tail page odd: the head's address, or a mask, + 1 */
 	struct address_space *mapping;
+};
+
+/* Its name before Linux 7; no masks then. */
+struct page___old {
+	unsigned long compound_head;
 };
 
 struct bio_vec {
@@ -525,8 +541,25 @@ static __always_inline void set_call(struct origin *o, struct task_struct *t)
 static __always_inline bool knows_pages(void)
 {
 	struct page *page = 0;
+	struct page___old *old = 0;
 
-	return bpf_core_field_exists(page->compound_head) && bpf_core_field_exists(page->mapping);
+	return (bpf_core_field_exists(page->compound_info) || bpf_core_field_exists(old->compound_head)) &&
+	       bpf_core_field_exists(page->mapping);
+}
+
+/* head_of returns the page that tells for a tail. A mask of the bits that the two
+ * addresses have in common is higher than any address of a page. */
+static __always_inline struct page *head_of(struct page *page)
+{
+	__u64 info = 0;
+
+	if (bpf_core_field_exists(page->compound_info))
+		bpf_probe_read_kernel(&info, sizeof(info), &page->compound_info);
+	else
+		bpf_probe_read_kernel(&info, sizeof(info), &((struct page___old *)page)->compound_head);
+	if (!(info & 1))
+		return page;
+	return (struct page *)(info >= LOWEST_MASK ? (__u64)page & info : info - 1);
 }
 
 /* set_mapping notes whose memory is read or written: of the page cache, that is a
@@ -535,7 +568,7 @@ static __always_inline void set_mapping(struct origin *o, struct bio *bio)
 {
 	struct bio_vec *first = 0;
 	struct page *page = 0;
-	__u64 head = 0, back = 0, magic = 0;
+	__u64 back = 0, magic = 0;
 	struct inode *inode = 0;
 	struct super_block *sb = 0;
 	unsigned short mode = 0;
@@ -544,9 +577,7 @@ static __always_inline void set_mapping(struct origin *o, struct bio *bio)
 		return;
 	bpf_probe_read_kernel(&first, sizeof(first), &bio->bi_io_vec);
 	bpf_probe_read_kernel(&page, sizeof(page), &first->bv_page);
-	bpf_probe_read_kernel(&head, sizeof(head), &page->compound_head);
-	if (head & 1)
-		page = (struct page *)(head - 1);
+	page = head_of(page);
 	bpf_probe_read_kernel(&o->mapping, sizeof(o->mapping), &page->mapping);
 	if (!o->mapping || o->mapping & MAPPING_FLAGS)
 		return;
@@ -602,9 +633,14 @@ static __always_inline __u64 first_dentry(struct inode *inode)
 {
 	struct hlist_node *first = 0;
 	struct dentry *d = 0;
+	struct dentry___old *old = 0;
 
 	bpf_probe_read_kernel(&first, sizeof(first), &inode->i_dentry.first);
-	return first ? (__u64)first - bpf_core_field_offset(d->d_u.d_alias) : 0;
+	if (!first)
+		return 0;
+	if (bpf_core_field_exists(d->d_alias))
+		return (__u64)first - bpf_core_field_offset(d->d_alias);
+	return (__u64)first - bpf_core_field_offset(old->d_u.d_alias);
 }
 
 static __always_inline void set_path(struct target_file *f, __u64 dentry)
@@ -728,20 +764,22 @@ int bio_queue(__u64 *ctx)
 	return 0;
 }
 
-static __always_inline void end_bio(__u64 bio, __u64 now)
+/* Separate, so that the verifier need not follow it at each turn of the walk. */
+SEPARATE int end_bio(__u64 bio, __u64 now)
 {
 	struct under_way *u = find(bios, BIOS, bio);
 
 	if (!u) /* a part of one, or it was submitted before we looked */
-		return;
+		return 0;
 	__u64 at = u->at;
 	struct owner o = u->owner;
 	release(u);
 	struct owned *sum = at < resumed_at ? 0 : bpf_map_lookup_elem(&owners, &o);
 	if (!sum)
-		return;
+		return 0;
 	sum->completed++;
 	sum->ns += now - at;
+	return 0;
 }
 
 /* Devices without requests (stacked ones, memory) say when a bio is done; of the
@@ -758,13 +796,18 @@ struct walk {
 	__u64 now;
 };
 
-static long end_next(__u32 i, struct walk *w)
+static __always_inline bool walk_on(struct walk *w)
 {
 	if (!w->bio)
-		return 1;
+		return false;
 	end_bio(w->bio, w->now);
 	bpf_probe_read_kernel(&w->bio, sizeof(w->bio), &((struct bio *)w->bio)->bi_next);
-	return 0;
+	return true;
+}
+
+static long end_next(__u32 i, struct walk *w)
+{
+	return !walk_on(w);
 }
 
 /* A program of its own, as it may take long: while it runs, the kernel skips it on
@@ -777,7 +820,13 @@ int rq_bios(__u64 *ctx)
 
 	if ((__u32)ctx[2] < rq->__data_len) /* a part of it */
 		return 0;
-	bpf_loop(MAX_MERGED, end_next, &w, 0);
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		bpf_loop(MAX_MERGED, end_next, &w, 0);
+	} else {
+		for (int i = 0; i < MAX_MERGED_OLD; i++)
+			if (!walk_on(&w))
+				break;
+	}
 	if (w.bio)
 		count(&lost_bios);
 	return 0;

@@ -34,7 +34,7 @@ struct task_struct___tasks {
 	unsigned int exit_state;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
-	int on_cpu; /* missing from kernels for one CPU only */
+	__u8 on_cpu; /* an int before Linux 7.2, of which this is the lowest byte; missing from kernels for one CPU only */
 };
 
 struct signal_struct___tasks {

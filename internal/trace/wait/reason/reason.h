@@ -160,7 +160,7 @@ struct task_struct___blocked {
 	struct sched_info___blocked sched_info;
 	struct files_struct *files;
 	unsigned in_iowait : 1;
-	int on_rq;
+	__u8 on_rq; /* an int before Linux 7.2, of which this is the byte that is ever in use */
 	unsigned long nvcsw; /* how often it left a CPU to sleep */
 };
 
