@@ -204,7 +204,7 @@ func lacking() ([]lack, error) {
 // tryTracer attaches a tracer for a moment.
 func tryTracer(t trace.Tracer) (probeCheckup, error) {
 	found := probeCheckup{Probe: t.Name, Signals: map[string]model.Status{}, Blind: t.Blind}
-	err := t.CanRun()
+	err := t.MayRun()
 	var running trace.Running
 	if err == nil {
 		running, err = t.Start()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,15 +35,17 @@ func traceCommand(w *world) *cobra.Command {
 
 // traceListing is a tracer in trace list.
 type traceListing struct {
-	Name        string       `json:"name"`
-	About       string       `json:"about"`
-	Level       string       `json:"level"`
-	CanRun      model.Status `json:"can_run"`
-	FirstKernel string       `json:"first_kernel"`
-	Cost        string       `json:"cost"`
-	Blind       []string     `json:"blind"`
-	ByHand      string       `json:"by_hand"`
-	Signals     []string     `json:"signals"`
+	Name   string       `json:"name"`
+	About  string       `json:"about"`
+	Level  string       `json:"level"`
+	CanRun model.Status `json:"can_run"`
+	// Missing are those of its signals that cannot be read here, though it can run.
+	Missing     map[string]model.Status `json:"missing,omitempty"`
+	FirstKernel string                  `json:"first_kernel"`
+	Cost        string                  `json:"cost"`
+	Blind       []string                `json:"blind"`
+	ByHand      string                  `json:"by_hand"`
+	Signals     []string                `json:"signals"`
 }
 
 func traceList(w *world) *cobra.Command {
@@ -51,12 +55,9 @@ func traceList(w *world) *cobra.Command {
 	c.RunE = func(*cobra.Command, []string) error {
 		var list []traceListing
 		for _, t := range allTracers(w) {
-			l := traceListing{t.Name, t.About, t.Level.String(), trace.StatusOf(t.CanRun()), t.FirstKernel.String(), t.Cost, t.Blind, t.ByHand, nil}
-			for _, s := range t.Signals {
-				l.Signals = append(l.Signals, s.Name)
-			}
-			list = append(list, l)
+			list = append(list, listingOf(t))
 		}
+		trace.ForgetTypes()
 		if *asJSON {
 			return printJSON(w.stdout, list)
 		}
@@ -71,10 +72,26 @@ func traceList(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitUsage)
 }
 
+// listingOf asks the kernel whether it takes the tracer's programs.
+func listingOf(t trace.Tracer) traceListing {
+	l := traceListing{Name: t.Name, About: t.About, Level: t.Level.String(), CanRun: trace.StatusOf(t.CanRun()),
+		FirstKernel: t.FirstKernel.String(), Cost: t.Cost, Blind: t.Blind, ByHand: t.ByHand}
+	for _, s := range t.Signals {
+		l.Signals = append(l.Signals, s.Name)
+	}
+	if status, err := t.Try(); err == nil && l.CanRun.State == model.Read {
+		maps.DeleteFunc(status, func(_ string, s model.Status) bool { return s.State == model.Read })
+		l.Missing = status
+	}
+	return l
+}
+
 func listingText(l traceListing, width int) string {
 	can := "yes"
 	if l.CanRun.State != model.Read {
 		can = "no: " + l.CanRun.Why
+	} else if len(l.Missing) > 0 {
+		can = "in part"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", l.Name)
@@ -84,6 +101,9 @@ func listingText(l traceListing, width int) string {
 	field("shows", l.About)
 	field("level", l.Level)
 	field("can run", can)
+	for _, name := range slices.Sorted(maps.Keys(l.Missing)) {
+		field("not", name+": "+l.Missing[name].Why)
+	}
 	field("cost", l.Cost)
 	for _, blind := range l.Blind {
 		field("blind", blind)
@@ -141,7 +161,7 @@ type traceProgram struct {
 // watchWith starts a tracer and looks at it every second, and once at the end.
 // Its stacks go to the file, if one is named.
 func watchWith(ctx context.Context, t trace.Tracer, d time.Duration, file string) (seen traceSeen, err error) {
-	if err := t.CanRun(); err != nil {
+	if err := t.MayRun(); err != nil {
 		return seen, fail(exitMissing, err)
 	}
 	running, err := t.Start()
@@ -154,6 +174,9 @@ func watchWith(ctx context.Context, t trace.Tracer, d time.Duration, file string
 			err = e
 		}
 	}()
+	if err := t.Lacks(running.Programs()); err != nil {
+		return seen, fail(exitMissing, err)
+	}
 	seen = traceSeen{Tracer: t.Name, Blind: t.Blind}
 	for _, p := range running.Programs() {
 		seen.Programs = append(seen.Programs, traceProgram{p.Name, p.Tracepoint, trace.StatusOf(p.Err)})

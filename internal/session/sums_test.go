@@ -21,7 +21,7 @@ func TestSumsForgetWhatIsGone(t *testing.T) {
 		s.begin()
 		for i := range 10_000 {
 			s.Put(signal, 1, fmt.Sprint(round, "/", i))
-			s.In(uint32(round*10_000 + i + 1)).Put(signal, 1, "steady")
+			s.In(uint32(round*10_000+i+1)).Put(signal, 1, "steady")
 		}
 	}
 	met := 0

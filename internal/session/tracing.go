@@ -94,7 +94,7 @@ func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Througho
 
 // start starts a tracer; a dear one waits for its first burst.
 func start(t trace.Tracer) (trace.Running, error) {
-	if err := t.CanRun(); err != nil {
+	if err := t.MayRun(); err != nil {
 		return nil, err
 	}
 	attach := t.Start

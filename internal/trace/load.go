@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -45,16 +46,66 @@ type loaded struct {
 }
 
 // Load puts the maps into the kernel and attaches the programs one by one, so
-// that one that a kernel refuses does not take the others with it. needs says
-// which programs each signal rests on. The error is that of the first program if
-// all were refused.
-func Load(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string) (*Set, error) {
-	return LoadWith(spec, needs, nil)
+// that one that a kernel refuses does not take the others with it. since is the
+// tracer's FirstKernel; needs says which programs each signal rests on. The error is
+// that of the first program if all were refused.
+func Load(spec *ebpf.CollectionSpec, since Kernel, needs map[*model.Signal][]string) (*Set, error) {
+	return LoadWith(spec, since, needs, nil)
 }
 
 // LoadWith is Load for programs that are not on a BTF tracepoint; how tells by
 // its name how each of those is attached.
-func LoadWith(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string, how map[string]Attach) (*Set, error) {
+func LoadWith(spec *ebpf.CollectionSpec, since Kernel, needs map[*model.Signal][]string, how map[string]Attach) (*Set, error) {
+	l, err := newLoader(spec, since)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{Maps: l.maps, needs: needs}
+	if err := errors.Join(s.Ignore(), s.markResumed()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	for _, name := range l.names() {
+		attach := how[name]
+		if attach == nil {
+			attach = attachTracing
+		}
+		s.programs = append(s.programs, Program{Name: name, Tracepoint: spec.Programs[name].AttachTo, Err: s.attach(l, name, attach)})
+	}
+	if len(s.loaded) == 0 {
+		return nil, errors.Join(s.programs[0].Err, s.Close())
+	}
+	return s, nil
+}
+
+// Try puts the maps and each program into the kernel and takes them out again
+// without attaching any: whether this kernel takes them. The error is that of the maps.
+func Try(spec *ebpf.CollectionSpec, since Kernel) ([]Program, error) {
+	l, err := newLoader(spec, since)
+	if err != nil {
+		return nil, err
+	}
+	defer l.maps.Close()
+	var tried []Program
+	for _, name := range l.names() {
+		program, err := l.load(name)
+		if err == nil {
+			program.Close()
+		}
+		tried = append(tried, Program{Name: name, Tracepoint: spec.Programs[name].AttachTo, Err: err})
+	}
+	return tried, nil
+}
+
+// loader loads programs one by one over maps that stand already.
+type loader struct {
+	spec  *ebpf.CollectionSpec
+	since Kernel
+	maps  *ebpf.Collection
+	types *btf.Cache
+}
+
+// newLoader creates the maps.
+func newLoader(spec *ebpf.CollectionSpec, since Kernel) (*loader, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit of locked memory, which kernels before 5.11 want for BPF: %w", err)
 	}
@@ -62,55 +113,41 @@ func LoadWith(spec *ebpf.CollectionSpec, needs map[*model.Signal][]string, how m
 	data.Programs = nil
 	maps, err := ebpf.NewCollection(data)
 	if err != nil {
-		return nil, plain("create the BPF maps", err)
+		return nil, plain("create the BPF maps", err, since)
 	}
-	s := &Set{Maps: maps, needs: needs}
-	if err := errors.Join(s.Ignore(), s.markResumed()); err != nil {
-		return nil, errors.Join(err, s.Close())
+	return &loader{spec, since, maps, types()}, nil
+}
+
+func (l *loader) names() []string { return slices.Sorted(maps.Keys(l.spec.Programs)) }
+
+func (l *loader) load(name string) (*ebpf.Program, error) {
+	one := &ebpf.CollectionSpec{
+		Maps: l.spec.Maps, Programs: map[string]*ebpf.ProgramSpec{name: l.spec.Programs[name]}, Types: l.spec.Types, ByteOrder: l.spec.ByteOrder,
 	}
-	var names []string
-	for name := range spec.Programs {
-		names = append(names, name)
+	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: l.maps.Maps, Cache: l.types})
+	if err != nil {
+		return nil, plain("load the BPF program "+name, err, l.since)
 	}
-	slices.Sort(names)
-	cache := types()
-	var first error
-	for _, name := range names {
-		attach := how[name]
-		if attach == nil {
-			attach = attachTracing
-		}
-		err := s.attach(spec, name, attach, cache)
-		s.programs = append(s.programs, Program{Name: name, Tracepoint: spec.Programs[name].AttachTo, Err: err})
-		if first == nil {
-			first = err
-		}
-	}
-	if len(s.loaded) == 0 {
-		return nil, errors.Join(first, s.Close())
-	}
-	return s, nil
+	defer coll.Close()
+	return coll.DetachProgram(name), nil
 }
 
 func attachTracing(p *ebpf.Program) (io.Closer, error) {
 	return link.AttachTracing(link.TracingOptions{Program: p})
 }
 
-// attach loads one program over the maps that stand already, and switches it on.
-func (s *Set) attach(spec *ebpf.CollectionSpec, name string, how Attach, cache *btf.Cache) error {
-	one := &ebpf.CollectionSpec{
-		Maps: spec.Maps, Programs: map[string]*ebpf.ProgramSpec{name: spec.Programs[name]}, Types: spec.Types, ByteOrder: spec.ByteOrder,
-	}
-	coll, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: s.Maps.Maps, Cache: cache})
+// attach loads one program, and switches it on.
+func (s *Set) attach(l *loader, name string, how Attach) error {
+	program, err := l.load(name)
 	if err != nil {
-		return plain("load the BPF program "+name, err)
+		return err
 	}
-	defer coll.Close()
-	on, err := how(coll.Programs[name])
+	on, err := how(program)
 	if err != nil {
-		return plain("attach the BPF program "+name, err)
+		program.Close()
+		return plain("attach the BPF program "+name, err, l.since)
 	}
-	s.loaded = append(s.loaded, loaded{name, coll.DetachProgram(name), how, on})
+	s.loaded = append(s.loaded, loaded{name, program, how, on})
 	return nil
 }
 
@@ -138,7 +175,7 @@ func (s *Set) Resume() error {
 		}
 		on, err := l.attach(l.program)
 		if err != nil {
-			return errors.Join(plain("attach the BPF program "+l.name+" again", err), s.Pause())
+			return errors.Join(fmt.Errorf("attach the BPF program %s again: %w", l.name, err), s.Pause())
 		}
 		l.on = on
 	}
@@ -166,13 +203,25 @@ func (s *Set) set(name string, value any) error {
 	return nil
 }
 
-// plain words an error of the kernel's or the library's: one line, and of a
-// class that StatusOf can tell.
-func plain(what string, err error) error {
+// plain words an error of the kernel's or the library's: one line, and of a class
+// that StatusOf can tell. What a kernel older than since, the first that was tried
+// with all of it working, refuses, it lacks.
+func plain(what string, err error, since Kernel) error {
+	here, unknown := RunningKernel()
+	if unknown != nil {
+		return errors.Join(err, unknown)
+	}
+	return plainOn(here, what, err, since)
+}
+
+func plainOn(here Kernel, what string, err error, since Kernel) error {
 	var verifier *ebpf.VerifierError
+	refused := errors.As(err, &verifier)
 	switch {
-	case errors.As(err, &verifier): // before the classes: the kernel may refuse a program with EACCES
-		return fmt.Errorf("%s: the kernel's verifier refuses it; please report it with your kernel's version: %v", what, verifier)
+	case here.Less(since) && (refused || errors.Is(err, unix.EINVAL) || errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, btf.ErrNotFound)):
+		return absent(fmt.Sprintf("needs Linux %s, and this is %s (%s: %v)", since, here, what, err))
+	case refused: // before the classes: the kernel may refuse a program with EACCES
+		return fmt.Errorf("%s: this kernel's verifier refuses it, which others since Linux %s do not (docs/kernels.md): %v", what, since, verifier)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: the kernel does not allow it (too few privileges, lockdown, or a security module): %w", what, err)
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):

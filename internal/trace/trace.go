@@ -17,6 +17,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/pprof/profile"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/privilege"
@@ -42,6 +43,10 @@ func (l Level) String() string {
 // Tracer declares one way of watching the kernel.
 type Tracer struct {
 	Name string
+	// Programs returns what Start loads, before it is loaded; nil of a tracer whose
+	// programs are a library's. Needs says which of them each signal rests on.
+	Programs func() (*ebpf.CollectionSpec, error)
+	Needs    map[*model.Signal][]string
 	// Short is About in half a line, of at most 55 columns.
 	Short string
 	// About is a sentence for a reader who wants to know what it shows.
@@ -65,8 +70,9 @@ type Tracer struct {
 	Signals []*model.Signal
 	// Tracepoints are the kernel's names of those it cannot do without.
 	Tracepoints []string
-	// FirstKernel is the first Linux on which all of it works; older ones may
-	// have been given the means by their vendor, so it is never a reason to refuse.
+	// FirstKernel is the oldest Linux on which all of it was seen to work
+	// (docs/kernels.md); older ones may have been given the means by their vendor, so it
+	// is never a reason to refuse.
 	FirstKernel Kernel
 	// Cost is what it was measured to cost, and on what; Paired the same as a loaded
 	// service feels it, while it is on all the time; Blind is what it cannot
@@ -168,10 +174,20 @@ func ParseKernel(release string) (Kernel, error) {
 	return k, nil
 }
 
-// CanRun returns nil, or an error whose text is a sentence saying what is
+// RunningKernel returns the version of the kernel that runs.
+func RunningKernel() (Kernel, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return Kernel{}, fmt.Errorf("ask for the kernel's version: %w", err)
+	}
+	return ParseKernel(unix.ByteSliceToString(u.Release[:]))
+}
+
+// MayRun returns nil, or an error whose text is a sentence saying what is
 // missing and what would help: fs.ErrPermission when we may not, fs.ErrNotExist
-// when this kernel cannot.
-func (t Tracer) CanRun() error {
+// when this kernel lacks its types or a tracepoint. It costs next to nothing, and
+// Start says the rest.
+func (t Tracer) MayRun() error {
 	if err := privilege.Check("tracer", t.Name); err != nil {
 		return err
 	}

@@ -88,17 +88,21 @@ func TestComm(t *testing.T) {
 }
 
 func TestErrorsHaveTheirClass(t *testing.T) {
+	old, first, new := Kernel{5, 10}, Kernel{5, 15}, Kernel{6, 1}
 	verifier := &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid mem access"}}
 	for name, c := range map[string]struct {
 		err  error
 		want model.State
 	}{
 		"no error":          {nil, model.Read},
-		"refused":           {plain("attach", unix.EPERM), model.Denied},
-		"not in the kernel": {plain("load", fmt.Errorf("map create: %w", ebpf.ErrNotSupported)), model.Absent},
-		"no such type":      {plain("load", btf.ErrNotFound), model.Absent},
-		"verifier":          {plain("load", verifier), model.Failed},
-		"anything else":     {plain("load", unix.ENOMEM), model.Failed},
+		"refused":           {plainOn(new, "attach", unix.EPERM, first), model.Denied},
+		"not in the kernel": {plainOn(new, "load", fmt.Errorf("map create: %w", ebpf.ErrNotSupported), first), model.Absent},
+		"no such type":      {plainOn(new, "load", btf.ErrNotFound, first), model.Absent},
+		"verifier":          {plainOn(new, "load", verifier, first), model.Failed},
+		"verifier, older":   {plainOn(old, "load", verifier, first), model.Absent},
+		"map, older":        {plainOn(old, "create the BPF maps", unix.EINVAL, first), model.Absent},
+		"refused, older":    {plainOn(old, "attach", unix.EPERM, first), model.Denied},
+		"anything else":     {plainOn(old, "load", unix.ENOMEM, first), model.Failed},
 	} {
 		if st := StatusOf(c.err); st.State != c.want || (st.Why == "") != (c.err == nil) {
 			t.Errorf("%s: %+v, want %s", name, st, c.want)
@@ -111,7 +115,7 @@ func TestSignalsRestOnTheirPrograms(t *testing.T) {
 	a, b := &model.Signal{Name: "a"}, &model.Signal{Name: "b"}
 	s := &Set{
 		needs:    map[*model.Signal][]string{a: {"one"}, b: {"one", "two"}},
-		programs: []Program{{Name: "one"}, {Name: "two", Err: plain("load the BPF program two", ebpf.ErrNotSupported)}},
+		programs: []Program{{Name: "one"}, {Name: "two", Err: plain("load the BPF program two", ebpf.ErrNotSupported, Kernel{5, 15})}},
 	}
 	if !s.Has(a) || s.Has(b) {
 		t.Errorf("has a %v, b %v; want true, false", s.Has(a), s.Has(b))

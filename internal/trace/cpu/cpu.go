@@ -16,6 +16,9 @@ import (
 	"plimsoll/internal/trace/symbol"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -26,7 +29,9 @@ func Tracer() trace.Tracer {
 		Profile:     "cpu",
 		Busy:        samplesTotal,
 		Signals:     signals,
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		Programs:    loadBpf,
+		Needs:       needs,
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 15, Replies: "0.991 (0.984–0.994)", CPU: "1.008 (1.006–1.016)"},
 		Blind:       blind,
@@ -118,7 +123,7 @@ func start(spec *ebpf.CollectionSpec, hertz int) (*Trace, error) {
 	}
 	_ = names.KernelErr()                         // makes ready to name the kernel's functions; that it cannot is for the report
 	spec.Programs[sampler].AttachTo = "cpu-clock" // for people; the kernel is told by attach
-	set, err := trace.LoadWith(spec, needs, map[string]trace.Attach{sampler: t.attach})
+	set, err := trace.LoadWith(spec, since, needs, map[string]trace.Attach{sampler: t.attach})
 	if err != nil {
 		return nil, errors.Join(err, names.Close())
 	}

@@ -12,6 +12,9 @@ import (
 	"plimsoll/internal/trace"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -21,8 +24,10 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Light,
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"block_rq_issue", "block_rq_complete", "block_bio_queue", "block_bio_complete"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 17},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 7, Replies: "1.013 (0.998–1.016)", CPU: "0.986 (0.982–1.002)"},
 		Blind:       blind,
@@ -76,14 +81,19 @@ type Trace struct {
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		return nil, err
 	}
 	return start(spec)
 }
 
-func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+// programs know this architecture's numbers.
+func programs() (*ebpf.CollectionSpec, error) {
+	spec, err := loadBpf()
+	if err != nil {
+		return nil, err
+	}
 	var files [8]uint64
 	for _, nr := range firstIsFile {
 		files[nr/64] |= 1 << (nr % 64)
@@ -99,7 +109,11 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 			return nil, err
 		}
 	}
-	set, err := trace.Load(spec, needs)
+	return spec, nil
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	set, err := trace.Load(spec, since, needs)
 	if err != nil {
 		return nil, err
 	}

@@ -441,7 +441,7 @@ func TestManyFiles(t *testing.T) {
 
 func TestLossIsCounted(t *testing.T) {
 	dir := scratch(t)
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,9 @@ import (
 	"plimsoll/internal/trace/tcp"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 17}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -30,8 +33,10 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Light,
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"kfree_skb"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 17},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 7, Replies: "0.995 (0.988–1.010)", CPU: "1.006 (0.990–1.010)"},
 		Blind:       blind,
@@ -96,10 +101,15 @@ type Trace struct {
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		return nil, err
 	}
+	return start(spec)
+}
+
+// programs are fit for this kernel.
+func programs() (*ebpf.CollectionSpec, error) {
 	kernel, err := trace.KernelTypes()
 	if err != nil {
 		return nil, err
@@ -108,23 +118,35 @@ func Start() (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(spec, kernel, n)
-}
-
-// start says by arguments how much kfree_skb tells.
-func start(spec *ebpf.CollectionSpec, kernel *btf.Spec, arguments int) (*Trace, error) {
-	err := errors.Join(trace.SetConstant(spec, bpfVarHasReason, arguments >= 3), trace.SetConstant(spec, bpfVarHasReceiver, arguments >= 4))
+	spec, err := loadBpf()
 	if err != nil {
 		return nil, err
 	}
+	return spec, tells(spec, n)
+}
+
+// tells says by arguments how much kfree_skb tells.
+func tells(spec *ebpf.CollectionSpec, arguments int) error {
+	return errors.Join(trace.SetConstant(spec, bpfVarHasReason, arguments >= 3), trace.SetConstant(spec, bpfVarHasReceiver, arguments >= 4))
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		return nil, err
+	}
+	var told bool
+	if err := spec.Variables[bpfVarHasReason].Get(&told); err != nil {
+		return nil, err
+	}
 	t := &Trace{symbols: symbol.New(), named: map[uint64]string{}}
-	if arguments >= 3 {
+	if told {
 		if t.reasons, t.systems, err = readReasons(kernel); err != nil {
 			return nil, err
 		}
 	}
 	_ = t.symbols.KernelErr() // makes ready to name functions, for which a packet of ours may be thrown away
-	if t.Set, err = trace.Load(spec, needs); err != nil {
+	if t.Set, err = trace.Load(spec, since, needs); err != nil {
 		return nil, errors.Join(err, t.symbols.Close())
 	}
 	return t, nil

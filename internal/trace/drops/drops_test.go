@@ -30,7 +30,10 @@ func begin(t *testing.T, arguments func(actual int) int) *Trace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := start(spec, kernel, arguments(n))
+	if err := tells(spec, arguments(n)); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,17 +186,13 @@ func TestNobodyListens(t *testing.T) {
 // What finds no room is counted.
 func TestLossIsCounted(t *testing.T) {
 	tcptest.OwnNetns(t, Tracer())
-	kernel, err := trace.KernelTypes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec.Maps[bpfMapFates].MaxEntries = 1
 	spec.Maps[bpfMapPorts].MaxEntries = 1
-	tr, err := start(spec, kernel, 3)
+	tr, err := start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

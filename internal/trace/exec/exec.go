@@ -23,6 +23,9 @@ import (
 	"plimsoll/internal/trace"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -31,8 +34,10 @@ func Tracer() trace.Tracer {
 		About:       "every process start and end: by whom, how often, how it ended, how long it lived, its CPU time",
 		Long:        long,
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"sched_process_fork", "sched_process_exec", "sched_process_exit", "sched_process_free"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 7, Replies: "1.003 (0.980–1.007)", CPU: "0.997 (0.993–1.023)"},
 		Blind:       blind,
@@ -127,8 +132,8 @@ type Trace struct {
 	looks looks
 }
 
-// Start attaches the programs. The caller closes it.
-func Start() (*Trace, error) {
+// programs are fit for this kernel.
+func programs() (*ebpf.CollectionSpec, error) {
 	kernel, err := trace.KernelTypes()
 	if err != nil {
 		return nil, err
@@ -141,15 +146,20 @@ func Start() (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(spec, n > 1)
+	return spec, trace.SetConstant(spec, bpfVarHasGroupDead, n > 1) // whether it tells the last thread apart
 }
 
-// start says by hasGroupDead whether sched_process_exit tells the last thread apart.
-func start(spec *ebpf.CollectionSpec, hasGroupDead bool) (*Trace, error) {
-	if err := trace.SetConstant(spec, bpfVarHasGroupDead, hasGroupDead); err != nil {
+// Start attaches the programs. The caller closes it.
+func Start() (*Trace, error) {
+	spec, err := programs()
+	if err != nil {
 		return nil, err
 	}
-	set, err := trace.Load(spec, needs)
+	return start(spec)
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	set, err := trace.Load(spec, since, needs)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -92,19 +93,15 @@ func children(t *testing.T, tr *Trace, parent string) map[string]Group {
 func begin(t *testing.T, hasGroupDead func(actual bool) bool) *Trace {
 	t.Helper()
 	tracetest.Need(t, Tracer())
-	kernel, err := trace.KernelTypes()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := trace.Arguments(kernel, "sched_process_exit")
-	if err != nil {
+	var told bool
+	if err := errors.Join(spec.Variables[bpfVarHasGroupDead].Get(&told), trace.SetConstant(spec, bpfVarHasGroupDead, hasGroupDead(told))); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := loadBpf()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := start(spec, hasGroupDead(n > 1))
+	tr, err := start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +265,7 @@ func TestLossIsCounted(t *testing.T) {
 	}
 	spec.Maps[bpfMapGroups].MaxEntries = 1
 	spec.Maps[bpfMapEnds].MaxEntries = 1
-	tr, err := start(spec, false)
+	tr, err := start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,9 @@ import (
 // than it can be worth.
 const Shortest = time.Microsecond
 
+// firstKernel is the oldest kernel on which all of it was seen to work.
+var firstKernel = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -35,8 +38,10 @@ func Tracer() trace.Tracer {
 		Level:       trace.Full,
 		Profile:     "offcpu",
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"sched_switch", "sched_waking"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
+		FirstKernel: firstKernel,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 8, Replies: "0.967 (0.952–0.995)", CPU: "1.044 (1.031–1.063)"},
 		Blind:       blind,
@@ -55,6 +60,15 @@ type Trace struct {
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
+	spec, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	return start(spec)
+}
+
+// programs are fit for this kernel.
+func programs() (*ebpf.CollectionSpec, error) {
 	kernel, err := trace.KernelTypes()
 	if err != nil {
 		return nil, err
@@ -67,21 +81,17 @@ func Start() (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(spec, n > 3)
-}
-
-// start says by hasPrevState whether sched_switch tells the state of who leaves.
-func start(spec *ebpf.CollectionSpec, hasPrevState bool) (*Trace, error) {
-	err := errors.Join(
-		trace.SetConstant(spec, bpfVarHasPrevState, hasPrevState),
+	return spec, errors.Join(
+		trace.SetConstant(spec, bpfVarHasPrevState, n > 3), // whether it tells the state of who leaves
 		trace.SetConstant(spec, bpfVarCalls, reason.Calls()),
 		trace.SetConstant(spec, bpfVarShortestNs, uint64(Shortest)),
 	)
-	if err != nil {
-		return nil, err
-	}
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 	t := &Trace{since: time.Now()}
-	t.Set, err = trace.LoadWith(spec, needs, map[string]trace.Attach{atRead: t.attachIter})
+	var err error
+	t.Set, err = trace.LoadWith(spec, firstKernel, needs, map[string]trace.Attach{atRead: t.attachIter})
 	if err != nil {
 		return nil, err
 	}

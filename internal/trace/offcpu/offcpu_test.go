@@ -393,12 +393,12 @@ func TestPause(t *testing.T) {
 
 func TestLossIsCounted(t *testing.T) {
 	tracetest.Need(t, Tracer())
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec.Maps[bpfMapWaits].MaxEntries, spec.Maps[bpfMapUserStacks].MaxEntries = 1, 1
-	tr, err := start(spec, false)
+	tr, err := start(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

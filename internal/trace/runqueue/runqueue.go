@@ -22,6 +22,8 @@ func Tracer() trace.Tracer {
 		About:       "how long threads that could run wait for a CPU, by process, and who takes it from whom",
 		Long:        long,
 		Signals:     signals,
+		Programs:    sched.Spec,
+		Needs:       needs,
 		Tracepoints: []string{"sched_switch", "task_rename"},
 		FirstKernel: sched.FirstKernel,
 		Cost:        cost,

@@ -168,7 +168,7 @@ func Alone(spec *ebpf.CollectionSpec, part Part, needs map[*model.Signal][]strin
 func load(spec *ebpf.CollectionSpec) (*programs, error) {
 	p := &programs{on: map[Part]bool{}}
 	var err error
-	p.set, err = trace.LoadWith(spec, nil, map[string]trace.Attach{AtRead: p.attachLook})
+	p.set, err = trace.LoadWith(spec, FirstKernel, nil, map[string]trace.Attach{AtRead: p.attachLook})
 	return p, err
 }
 

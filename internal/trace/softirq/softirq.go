@@ -19,6 +19,9 @@ import (
 	"plimsoll/internal/trace"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 10}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -28,8 +31,10 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Full,
 		Signals:     signals,
+		Programs:    loadBpf,
+		Needs:       needs,
 		Tracepoints: []string{"softirq_entry", "softirq_exit"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 8, Replies: "0.959 (0.952–0.977)", CPU: "1.047 (1.029–1.072)"},
 		Blind:       blind,
@@ -98,7 +103,7 @@ func Start() (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := trace.Load(spec, needs)
+	set, err := trace.Load(spec, since, needs)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,9 @@ import (
 	"plimsoll/internal/trace/syscalls/sysname"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -27,8 +30,10 @@ func Tracer() trace.Tracer {
 		Brief:       true,
 		Busy:        callsTotal,
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"sys_enter", "sys_exit"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 8, Replies: "0.777 (0.773–0.784)", CPU: "1.292 (1.285–1.307)"},
 		Blind:       blind,
@@ -107,18 +112,24 @@ type pair struct {
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		return nil, err
 	}
 	return start(spec)
 }
 
-func start(spec *ebpf.CollectionSpec) (*Trace, error) {
-	if err := trace.SetConstant(spec, bpfVarRtSigreturn, uint32(unix.SYS_RT_SIGRETURN)); err != nil {
+// programs know this architecture's numbers.
+func programs() (*ebpf.CollectionSpec, error) {
+	spec, err := loadBpf()
+	if err != nil {
 		return nil, err
 	}
-	set, err := trace.Load(spec, needs)
+	return spec, trace.SetConstant(spec, bpfVarRtSigreturn, uint32(unix.SYS_RT_SIGRETURN))
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	set, err := trace.Load(spec, since, needs)
 	if err != nil {
 		return nil, err
 	}

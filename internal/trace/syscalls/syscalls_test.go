@@ -350,7 +350,7 @@ func TestOnly(t *testing.T) {
 
 func TestLossIsCounted(t *testing.T) {
 	tracetest.Need(t, Tracer())
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,9 @@ const (
 	seldomest  = 5 * time.Second
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -39,7 +42,9 @@ func Tracer() trace.Tracer {
 		About:       "what threads are doing: how many are runnable or in uninterruptible sleep, where in the kernel those wait, which threads switch, and who does not reap its children",
 		Long:        long,
 		Signals:     signals,
-		FirstKernel: trace.Kernel{Major: 5, Minor: 15},
+		Programs:    loadBpf,
+		Needs:       needs,
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 7, Replies: "1.029 (0.993–1.052)", CPU: "0.970 (0.950–1.010)"},
 		Blind:       blind,
@@ -95,7 +100,7 @@ func Start() (*Trace, error) {
 		return nil, err
 	}
 	t := &Trace{stop: make(chan struct{}), done: make(chan struct{}), sums: newSums(now), every: oftenest, buf: make([]byte, 64<<10), symbols: symbol.New()}
-	t.Set, err = trace.LoadWith(spec, needs, map[string]trace.Attach{atTask: t.attach})
+	t.Set, err = trace.LoadWith(spec, since, needs, map[string]trace.Attach{atTask: t.attach})
 	if err != nil {
 		return nil, errors.Join(err, t.symbols.Close())
 	}

@@ -19,6 +19,9 @@ import (
 	"plimsoll/internal/trace"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -28,8 +31,10 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Light,
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"inet_sock_set_state", "tcp_retransmit_skb", "tcp_retransmit_synack", "tcp_send_reset", "tcp_receive_reset"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 7, Replies: "0.999 (0.992–1.007)", CPU: "1.001 (0.990–1.006)"},
 		Blind:       blind,
@@ -125,39 +130,55 @@ type Trace struct {
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		return nil, err
 	}
 	return start(spec)
 }
 
-func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+// programs are fit for this kernel.
+func programs() (*ebpf.CollectionSpec, error) {
 	kernel, err := trace.KernelTypes()
 	if err != nil {
 		return nil, err
 	}
-	has := func(tracepoint, constant string, arguments int) (bool, error) {
-		n, err := trace.Arguments(kernel, tracepoint)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // without it, its program alone is refused
-			return false, err
-		}
-		return n >= arguments, trace.SetConstant(spec, constant, n >= arguments)
-	}
-	t := &Trace{}
-	if t.tellsFailed, err = has("tcp_retransmit_skb", bpfVarHasRetransmitError, 3); err != nil {
-		return nil, err
-	}
-	told, err := has("tcp_send_reset", bpfVarHasResetReason, 3)
+	spec, err := loadBpf()
 	if err != nil {
 		return nil, err
 	}
+	for tracepoint, constant := range map[string]string{"tcp_retransmit_skb": bpfVarHasRetransmitError, "tcp_send_reset": bpfVarHasResetReason} {
+		n, err := trace.Arguments(kernel, tracepoint)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // without it, its program alone is refused
+			return nil, err
+		}
+		if err := trace.SetConstant(spec, constant, n >= 3); err != nil {
+			return nil, err
+		}
+	}
+	return spec, nil
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	t := &Trace{}
+	if err := spec.Variables[bpfVarHasRetransmitError].Get(&t.tellsFailed); err != nil {
+		return nil, err
+	}
+	var told bool
+	if err := spec.Variables[bpfVarHasResetReason].Get(&told); err != nil {
+		return nil, err
+	}
 	if told {
+		kernel, err := trace.KernelTypes()
+		if err != nil {
+			return nil, err
+		}
 		if t.reasons, err = EnumNames(kernel, "sk_rst_reason", "SK_RST_REASON_"); err != nil {
 			return nil, err
 		}
 	}
-	t.Set, err = trace.Load(spec, needs)
+	var err error
+	t.Set, err = trace.Load(spec, since, needs)
 	return t, err
 }
 

@@ -376,7 +376,7 @@ func TestAcceptQueue(t *testing.T) {
 // What finds no room is counted, and processes can be left out.
 func TestLossAndIgnored(t *testing.T) {
 	ns := tcptest.OwnNetns(t, Tracer())
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
@@ -67,11 +66,7 @@ func Need(t *testing.T, tracer trace.Tracer) {
 // Running returns the running kernel's version.
 func Running(t *testing.T) trace.Kernel {
 	t.Helper()
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
-	k, err := trace.ParseKernel(unix.ByteSliceToString(u.Release[:]))
+	k, err := trace.RunningKernel()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,9 @@ import (
 	"plimsoll/internal/trace/tcp"
 )
 
+// since is the oldest kernel on which all of it was seen to work.
+var since = trace.Kernel{Major: 5, Minor: 15}
+
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{
@@ -26,8 +29,10 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Full,
 		Signals:     signals,
+		Programs:    programs,
+		Needs:       needs,
 		Tracepoints: []string{"tcp_rcv_space_adjust"},
-		FirstKernel: trace.Kernel{Major: 5, Minor: 13},
+		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 8, Replies: "0.956 (0.939–0.957)", CPU: "1.061 (1.053–1.093)"},
 		Blind:       blind,
@@ -81,22 +86,28 @@ type Trace struct{ *trace.Set }
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		return nil, err
 	}
 	return start(spec)
 }
 
-func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+// programs know how long a jiffy is here.
+func programs() (*ebpf.CollectionSpec, error) {
+	spec, err := loadBpf()
+	if err != nil {
+		return nil, err
+	}
 	var tick unix.Timespec // the coarse clock goes on by a jiffy at a time
 	if err := unix.ClockGetres(unix.CLOCK_MONOTONIC_COARSE, &tick); err != nil {
 		return nil, fmt.Errorf("ask how long a jiffy is: %w", err)
 	}
-	if err := trace.SetConstant(spec, bpfVarTickNs, uint64(tick.Nano())); err != nil {
-		return nil, err
-	}
-	set, err := trace.Load(spec, needs)
+	return spec, trace.SetConstant(spec, bpfVarTickNs, uint64(tick.Nano()))
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	set, err := trace.Load(spec, since, needs)
 	if err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func TestRepliesWaitForTheClient(t *testing.T) {
 // What finds no room is counted, and processes can be left out.
 func TestLossAndIgnored(t *testing.T) {
 	tcptest.OwnNetns(t, Tracer())
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}

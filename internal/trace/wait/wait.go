@@ -24,6 +24,8 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Light,
 		Signals:     signals,
+		Programs:    sched.Spec,
+		Needs:       needs,
 		Tracepoints: []string{"sched_switch"},
 		FirstKernel: sched.FirstKernel,
 		Cost:        cost,
