@@ -160,11 +160,14 @@ func TestRefusedConnects(t *testing.T) {
 	if got := of.connects[addr.String()]; got.Connected.Count() != 0 || got.Setups.Count() != connections {
 		t.Errorf("%+v, want no connects, and yet the work of %d", got, connections)
 	}
-	if d := cmp.Diff(map[string]uint64{"NO_SOCKET": connections}, of.sides[fmt.Sprintf(":%d", addr.Port())].ResetsSent); d != "" {
-		t.Errorf("resets sent (-want +got)\n%s", d)
-	}
 	if d := cmp.Diff(map[string]uint64{"SYN_SENT": connections}, of.sides["to "+addr.String()].ResetsReceived); d != "" {
 		t.Errorf("resets received (-want +got)\n%s", d)
+	}
+	if tr.reasons == nil { // before Linux 6.10, which does not tell of resets where there is no socket
+		return
+	}
+	if d := cmp.Diff(map[string]uint64{"NO_SOCKET": connections}, of.sides[fmt.Sprintf(":%d", addr.Port())].ResetsSent); d != "" {
+		t.Errorf("resets sent (-want +got)\n%s", d)
 	}
 	checkResets(t, tr, ns)
 }

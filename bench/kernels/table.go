@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+// seen is what was seen on one kernel.
+type seen struct {
+	kernel
+	release string
+	tracers map[string]*tracer
+	order   []string
+	probes  [2]int // signals that were read, of so many
+}
+
+// tracer is what became of one.
+type tracer struct {
+	Probe   string                  `json:"probe"`
+	Read    int                     `json:"read"`
+	Signals map[string]model.Status `json:"signals"`
+
+	exit           string // of plimsoll trace
+	said           string // by it, where it failed
+	passed, failed int    // of its tests
+	failures       []string
+}
+
+// read takes apart what inside.sh said.
+func read(k kernel, out []byte) (*seen, error) {
+	s := &seen{kernel: k, tracers: map[string]*tracer{}}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 16<<20)
+	var doctor bytes.Buffer
+	section, about := "", (*tracer)(nil)
+	for lines.Scan() {
+		words, is := strings.CutPrefix(lines.Text(), "@ ")
+		if !is {
+			switch section {
+			case "doctor":
+				doctor.WriteString(lines.Text() + "\n")
+			case "trace":
+				about.said += lines.Text()
+			case "tests":
+				about.failures = append(about.failures, lines.Text())
+			}
+			continue
+		}
+		if section == "doctor" {
+			if err := s.take(doctor.Bytes()); err != nil {
+				return nil, err
+			}
+		}
+		f := strings.Fields(words)
+		section = f[0]
+		switch section {
+		case "release":
+			s.release = f[1]
+		case "trace", "tests":
+			if about = s.tracers[f[1]]; about == nil {
+				return nil, fmt.Errorf("doctor says nothing of the tracer %s", f[1])
+			}
+			if section == "trace" {
+				about.exit = f[2]
+			} else if _, err := fmt.Sscan(strings.Join(f[2:], " "), &about.passed, &about.failed); err != nil {
+				return nil, fmt.Errorf("read %q: %w", words, err)
+			}
+		}
+	}
+	return s, lines.Err()
+}
+
+// take reads doctor's document.
+func (s *seen) take(document []byte) error {
+	var d struct {
+		Hosts   []struct{ Probes []tracer }
+		Tracers []*tracer
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		return fmt.Errorf("read what doctor said on %s: %w: %s", s.release, err, document)
+	}
+	for _, t := range d.Tracers {
+		s.tracers[t.Probe] = t
+		s.order = append(s.order, t.Probe)
+	}
+	for _, h := range d.Hosts {
+		for _, p := range h.Probes {
+			s.probes[0] += p.Read
+			s.probes[1] += len(p.Signals)
+		}
+	}
+	return nil
+}
+
+const head = `# Kernels
+
+What Plimsoll sees on the kernels that people run. Written by ` + "`go run ./bench/kernels`" + `, which boots each in an emulated machine, and
+there runs doctor, each tracer, and each tracer's tests, which count workloads of known size. What is missing on a kernel is known
+there before it is tried: ` + "`plimsoll trace list`" + ` asks the kernel.
+
+A cell has the signals that can be read, and of the tests those that passed. Tests that need time to pass as on a real machine
+may fail in an emulated one.
+`
+
+// table is docs/kernels.md.
+func table(all []*seen) string {
+	var b strings.Builder
+	b.WriteString(head + "\n| |")
+	for _, s := range all {
+		fmt.Fprintf(&b, " %s |", s.name)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
+	row := func(what string, cell func(*seen) string) {
+		fmt.Fprintf(&b, "| %s |", what)
+		for _, s := range all {
+			fmt.Fprintf(&b, " %s |", cell(s))
+		}
+		b.WriteString("\n")
+	}
+	row("kernel of", func(s *seen) string { return s.of })
+	row("release", func(s *seen) string { return s.release })
+	row("probes' signals", func(s *seen) string { return fmt.Sprintf("%d of %d", s.probes[0], s.probes[1]) })
+	for _, name := range all[0].order {
+		row("`"+name+"`", func(s *seen) string { return s.tracers[name].cell() })
+	}
+	for _, s := range all {
+		b.WriteString(s.missing())
+	}
+	return b.String()
+}
+
+func (t *tracer) cell() string {
+	if t.Read == 0 {
+		return "absent"
+	}
+	text := fmt.Sprintf("%d of %d signals", t.Read, len(t.Signals))
+	if tests := t.passed + t.failed; tests > 0 {
+		text += fmt.Sprintf(", %d of %d tests", t.passed, tests)
+	}
+	return text
+}
+
+// missing says what a kernel's tracers lack and why, and which tests failed.
+func (s *seen) missing() string {
+	var b strings.Builder
+	for _, name := range s.order {
+		t := s.tracers[name]
+		reasons := map[string][]string{}
+		for signal, status := range t.Signals {
+			if status.State != model.Read {
+				why := string(status.State) + ": " + status.Why
+				reasons[why] = append(reasons[why], signal)
+			}
+		}
+		for _, why := range slices.Sorted(maps.Keys(reasons)) {
+			which := reasons[why]
+			slices.Sort(which)
+			if len(which) == len(t.Signals) {
+				which = []string{"all of it"}
+			}
+			fmt.Fprintf(&b, "- `%s`, %s: %s\n", name, strings.Join(which, ", "), why)
+		}
+		if t.exit != "" && t.exit != "0" {
+			fmt.Fprintf(&b, "- `plimsoll trace %s` ends with %s: %s\n", name, t.exit, t.said)
+		}
+		for _, line := range t.failures {
+			if test, failed := strings.CutPrefix(line, "--- FAIL: "); failed {
+				fmt.Fprintf(&b, "- `%s`, a test fails: %s\n", name, test)
+			}
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n## Missing on %s (%s)\n\n%s", s.name, s.release, b.String())
+}
+
+// recordTypes writes what is needed of a kernel's types where TestRelocations looks.
+func recordTypes(u unpacked, arch string, need needed) error {
+	types, err := typesOf(u.image)
+	if err != nil {
+		return err
+	}
+	var version struct{ major, minor int }
+	if _, err := fmt.Sscanf(u.release, "%d.%d", &version.major, &version.minor); err != nil {
+		return fmt.Errorf("read the release %q: %w", u.release, err)
+	}
+	path := fmt.Sprintf("internal/trace/testdata/kernels/%d.%d-%s.btf.gz", version.major, version.minor, arch)
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	packed, err := gzip.NewWriterLevel(f, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if err := trim(types, need, packed); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	fmt.Println(path)
+	return f.Close()
+}
