@@ -23,7 +23,8 @@ beyond what "plimsoll trace list" says of each tracer's cost. Plimsoll's own
 process is left out. The programs are gone when the command ends, however it ends.
 
 It needs root, or CAP_BPF and CAP_PERFMON (deepcpu and offcpu CAP_SYSLOG besides),
-and a kernel with type information (BTF).`
+and a kernel with type information (BTF). "plimsoll trace list" asks the kernel
+what it can do; from Linux 5.15 on that is all of it (docs/kernels.md).`
 
 func traceCommand(w *world) *cobra.Command {
 	commands := []*cobra.Command{traceList(w)}

@@ -22,7 +22,7 @@ import (
 )
 
 // since is the oldest kernel on which all of it was seen to work.
-var since = trace.Kernel{Major: 5, Minor: 17}
+var since = trace.Kernel{Major: 5, Minor: 10}
 
 // Tracer declares it.
 func Tracer() trace.Tracer {

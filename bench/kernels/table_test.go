@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const said = `@ release 5.10.0-32-amd64
+@ doctor
+{"hosts": [{"probes": [{"probe": "stat", "read": 1, "signals": {"a": {"state": "read"}}}]}],
+ "tracers": [{"probe": "exec", "read": 1, "signals": {"starts": {"state": "read"}, "ends": {"state": "absent", "why": "needs Linux 5.15"}}},
+  {"probe": "drops", "read": 1, "signals": {"packets": {"state": "read"}}}]}
+@ trace drops 0
+@ tests drops 1 1
+    drops_test.go:1: 3, want 4
+--- FAIL: TestFirewallDrops (1.00s)
+@ trace exec 3
+plimsoll: needs Linux 5.15
+@ tests exec 0 0
+@ end
+`
+
+func TestTable(t *testing.T) {
+	s, err := read(kernel{name: "5.10", of: "Debian 11"}, []byte(said))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `
+| | 5.10 |
+|---|---|
+| kernel of | Debian 11 |
+| release | 5.10.0-32-amd64 |
+| probes' signals | 1 of 1 |
+| ` + "`exec`" + ` | 1 of 2 signals |
+| ` + "`drops`" + ` | 1 of 1 signals, 1 of 2 tests |
+
+## Missing on 5.10 (5.10.0-32-amd64)
+
+- ` + "`exec`, ends: absent: needs Linux 5.15\n- `plimsoll trace exec` ends with 3: plimsoll: needs Linux 5.15\n- `drops`, a test fails: TestFirewallDrops (1.00s)\n"
+	if d := cmp.Diff(want, strings.TrimPrefix(table([]*seen{s}), head)); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+func TestTypesAreFoundByTheirHeader(t *testing.T) {
+	btf := []byte{0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4, 0}
+	image := append(append([]byte("before, and a header of something else: \x9f\xeb\x01\x00"), btf...), "after"...)
+	if got := findBTF(image); !cmp.Equal(got, btf) {
+		t.Errorf("found %v", got)
+	}
+	if got := findBTF(image[:len(image)-6]); got != nil {
+		t.Errorf("found %v where its end is missing", got)
+	}
+}
