@@ -97,7 +97,7 @@ func boot(u unpacked, work string) ([]byte, error) {
 		return []string{"-virtfs", "local,path=" + folder + ",mount_tag=" + tag + ",security_model=none,readonly=on,multidevs=remap"}
 	}
 	args := []string{
-		fmt.Sprint(int(patience.Seconds())), "nice", "-n", "15", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1536",
+		fmt.Sprint(int(patience.Seconds())), "nice", "-n", "15", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", "1536",
 		"-nodefaults", "-nographic", "-no-reboot", "-serial", "file:" + console, "-serial", "file:" + said,
 		"-kernel", u.image, "-initrd", initramfs, "-append", "console=ttyS0 quiet panic=-1", "-drive", "file=" + disk + ",format=raw,if=virtio",
 	}

@@ -62,6 +62,7 @@ func run() error {
 	}
 	defer os.RemoveAll(work)
 	var all []*seen
+	var failed error
 	for _, k := range kernels {
 		if len(names) > 0 && !slices.Contains(names, k.name) {
 			continue
@@ -71,13 +72,17 @@ func run() error {
 			fmt.Printf("%s: skipped: %v\n", k.name, err)
 			continue
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
+		if err != nil { // the others are worth having all the same
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", k.name, err))
+			continue
 		}
 		fmt.Printf("%s: Linux %s\n", k.name, one.release)
 		all = append(all, one)
 	}
-	return os.WriteFile(*page, []byte(table(all)), 0o644)
+	if len(all) == 0 {
+		return failed
+	}
+	return errors.Join(failed, os.WriteFile(*page, []byte(table(all)), 0o644))
 }
 
 func lacks(programs ...string) []string {
