@@ -211,6 +211,10 @@ func valueSpan(line []byte) (from, upto int, err error) {
 	rest = bytes.TrimRight(line[from:], " \t\r\n")
 	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'') {
 		if i := bytes.IndexByte(rest[1:], rest[0]); i >= 0 {
+			after := bytes.TrimLeft(rest[i+2:], " \t")
+			if len(after) > 0 && after[0] != ';' { // PHP joins what follows to it
+				return 0, 0, fmt.Errorf("the value in %q has several parts; write it as one: %w", line, ErrNotPossible)
+			}
 			return from, from + i + 2, nil
 		}
 	}
