@@ -82,7 +82,7 @@ func losesRights() {
 		dropForGood(unix.CAP_DAC_OVERRIDE, unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_SYS_NICE, unix.CAP_SYS_PTRACE,
 			unix.CAP_SYS_RESOURCE, unix.CAP_PERFMON, unix.CAP_BPF)
 	}()
-	main()
+	inScript()
 }
 
 // dropForGood takes capabilities from all threads of this process: from the bounding

@@ -18,14 +18,17 @@ import (
 	"plimsoll/internal/secret"
 )
 
-func main() {
+func main() { start(theWorld()) }
+
+// start runs the program until it is done or told to end.
+func start(w *world) {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // a second ^C ends the program at once
-	os.Exit(run(ctx, theWorld()))
+	os.Exit(run(ctx, w))
 }
 
 // version is set when a release is linked.
@@ -45,6 +48,7 @@ type world struct {
 	width                  int    // columns of the terminal; 0 when there is none
 	etc                    string // the site's own files
 	executable             string // path of this binary, to start the load engine from
+	locks                  string // where the machine's lock is
 }
 
 func theWorld() *world {
@@ -53,7 +57,7 @@ func theWorld() *world {
 		stdin: os.Stdin, stdout: layout.NewWriter(os.Stdout), stderr: layout.NewWriter(os.Stderr),
 		commandOut: os.Stdout, commandErr: os.Stderr,
 		stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
-		etc: "/etc/plimsoll", executable: "/proc/self/exe",
+		etc: "/etc/plimsoll", executable: "/proc/self/exe", locks: "/run",
 	}
 	if path, err := os.Executable(); err == nil {
 		w.executable = path

@@ -19,8 +19,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"plimsoll": main, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
+	testscript.Main(m, map[string]func(){"plimsoll": inScript, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
 		"plimsoll-losing-rights": losesRights})
+}
+
+// inScript is plimsoll with a lock of the script's own in place of the machine's:
+// scripts run at the same time, and each changes nothing but what it made.
+func inScript() {
+	w := theWorld()
+	if dir := os.Getenv("SCRIPT_LOCKS"); dir != "" {
+		w.locks = dir
+	}
+	start(w)
 }
 
 // TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
@@ -31,7 +41,10 @@ func TestScripts(t *testing.T) {
 			fixtures, err := filepath.Abs("testdata/prometheus")
 			env.Setenv("FIXTURES", fixtures)
 			env.Setenv("EVILNAME", hostileText)
-			return err
+			locks, err2 := os.MkdirTemp("", "plimsoll-locks-")
+			env.Defer(func() { _ = os.RemoveAll(locks) })
+			env.Setenv("SCRIPT_LOCKS", locks)
+			return errors.Join(err, err2, os.Chmod(locks, 0o755))
 		},
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {
@@ -93,7 +106,7 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
-	ts.Check(unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]))
+	ts.Check(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=700,size="+args[1]))
 	ts.Defer(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			ts.Logf("unmount %s: %v", dir, err)

@@ -115,8 +115,8 @@ func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting
 	defer journal.Close()
 	tools := d.tools()
 	tools.Apply = journal.Apply
-	undo := func(ctx context.Context, id int) error {
-		_, err := journal.Undo(ctx, id, false)
+	undo := func(ctx context.Context, ids []int) error {
+		_, err := journal.UndoThese(ctx, ids, false)
 		return err
 	}
 	shown := func(i, n int, p model.SweepPoint, load model.TuneLoad) {

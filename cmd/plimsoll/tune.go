@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,7 +122,9 @@ func serviceTest() *cobra.Command {
 }
 
 const journalFiles = `/var/lib/plimsoll/changes        the journal of changes, root's
-  ~/.local/state/plimsoll/changes  the same of other users`
+  ~/.local/state/plimsoll/changes  the same of other users; where XDG_STATE_HOME
+                                   is set, in there
+  /run/plimsoll/lock               held while root's plimsoll changes this machine`
 
 // addPhases adds the flags for the phases without load.
 func addPhases(fs *pflag.FlagSet, p *session.Phases) {
@@ -143,7 +144,7 @@ func (f *tuneFlags) add(fs *pflag.FlagSet, w *world) {
 }
 
 func addJournal(fs *pflag.FlagSet, w *world, dir *string) {
-	fs.StringVar(dir, "journal", change.DefaultDir(w.env("HOME"), os.Geteuid() == 0), "the `DIR` of the journal of changes")
+	fs.StringVar(dir, "journal", change.DefaultDir(w.env("XDG_STATE_HOME"), w.env("HOME"), os.Geteuid() == 0), "the `DIR` of the journal of changes")
 	fs.Lookup("journal").DefValue = ""
 }
 
@@ -247,10 +248,23 @@ func keepTuning(dir string, result model.Tuning) error {
 	return fail(exitRunDir, writer.File(filepath.Join(dir, tuningFile), doc.Bytes()))
 }
 
+// takeJournal takes the journal and the machine's lock.
+func takeJournal(w *world, dir string) (*change.Journal, error) {
+	if dir == "" {
+		return nil, errNoJournal
+	}
+	journal, err := change.Open(dir, w.locks)
+	return journal, fail(exitMissing, err)
+}
+
+// errNoJournal: a journal in whatever directory we are would not be found again.
+var errNoJournal = fail(exitMissing, errors.New("no place for the journal of changes: neither HOME nor XDG_STATE_HOME is set; set one of them, or name a directory with --journal"))
+
+// openJournal is takeJournal, and says what stands in it.
 func openJournal(w *world, dir string) (*change.Journal, error) {
-	journal, err := change.Open(dir)
+	journal, err := takeJournal(w, dir)
 	if err != nil {
-		return nil, fail(exitMissing, err)
+		return nil, err
 	}
 	n := 0
 	for _, e := range journal.Entries() {
@@ -260,6 +274,9 @@ func openJournal(w *world, dir string) (*change.Journal, error) {
 	}
 	if n > 0 {
 		fmt.Fprintf(w.stderr, "%d changes of an earlier time stand; plimsoll tune --status lists them\n", n)
+	}
+	for _, err := range journal.Skipped() {
+		fmt.Fprintln(w.stderr, "journal:", err)
 	}
 	return journal, nil
 }
@@ -403,10 +420,14 @@ func hostNamed(name string, hosts []session.HostSpec) (session.HostSpec, error) 
 	return session.HostSpec{}, fmt.Errorf("no host %q in this run (there are %s), so it is not known where to change it: %w", name, strings.Join(names, ", "), change.ErrNotPossible)
 }
 
-// printStatus lists the journal's open changes.
+// printStatus lists the journal's open changes, and what in it could not be read:
+// that may be a change that stands, too.
 func printStatus(w *world, dir string, asJSON bool) error {
-	entries, err := change.ReadEntries(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if dir == "" {
+		return errNoJournal
+	}
+	entries, skipped, err := change.ReadEntries(dir)
+	if err != nil {
 		return fail(exitMissing, err)
 	}
 	standing := []change.Entry{}
@@ -415,16 +436,26 @@ func printStatus(w *world, dir string, asJSON bool) error {
 			standing = append(standing, e)
 		}
 	}
-	busy := atWork(dir)
+	busy := change.AtWork(w.locks)
 	if asJSON {
-		return printJSON(w.stdout, map[string]any{"journal": dir, "at_work": busy, "standing": standing})
+		left := []string{}
+		for _, e := range skipped {
+			left = append(left, e.Error())
+		}
+		err = printJSON(w.stdout, map[string]any{"journal": dir, "at_work": busy, "standing": standing, "left_out": left})
+	} else {
+		printStanding(w, standing, busy)
 	}
+	return errors.Join(err, fail(exitNotPassed, errors.Join(skipped...)))
+}
+
+func printStanding(w *world, standing []change.Entry, busy bool) {
 	if busy {
 		fmt.Fprintln(w.stdout, "A plimsoll is changing this machine now.")
 	}
 	if len(standing) == 0 {
 		fmt.Fprintln(w.stdout, "No change stands.")
-		return nil
+		return
 	}
 	rows := [][]string{{"ID", "MADE", "HOST", "CHANGE", "FROM", "TO"}}
 	for _, e := range standing {
@@ -437,7 +468,6 @@ func printStatus(w *world, dir string, asJSON bool) error {
 	}
 	layout.Table(w.stdout, rows)
 	fmt.Fprintf(w.stdout, "\nplimsoll undo --all takes %s back, plimsoll undo ID one of them.\n", map[bool]string{true: "it", false: "them"}[len(standing) == 1])
-	return nil
 }
 
 func orDash(s string) string {
@@ -445,16 +475,4 @@ func orDash(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// atWork says whether somebody holds the journal.
-func atWork(dir string) bool {
-	if _, err := os.Stat(dir); err != nil {
-		return false
-	}
-	j, err := change.Open(dir)
-	if err == nil {
-		j.Close()
-	}
-	return errors.Is(err, change.ErrLocked)
 }

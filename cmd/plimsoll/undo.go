@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -11,8 +13,9 @@ import (
 )
 
 const undoLong = `Takes back what tune (or a sweep that was killed) changed: one change by its ID,
-or with --all everything that stands, the newest first. It works on any later
-day, after kill -9 and after a restart; what a restart undid is recognised.
+or with --all everything that stands, the newest first; what needs another setting
+to be back first is tried again after it. It works on any later day, after kill -9
+and after a restart; what a restart undid is recognised.
 
 A setting that somebody else has changed since is left alone, and said so; --force
 puts the old value back all the same. "plimsoll tune --status" lists what stands.`
@@ -42,27 +45,38 @@ func undoCommand(w *world) *cobra.Command {
 				return usage(c.CommandPath(), "%q: want the number of a change", args[0])
 			}
 		}
-		journal, err := change.Open(dir)
+		journal, err := takeJournal(w, dir)
 		if err != nil {
-			return fail(exitMissing, err)
+			return err
 		}
 		defer journal.Close()
-		var results []change.Result
-		if *all {
-			results, err = journal.UndoAll(c.Context(), *force)
-		} else {
-			var one change.Result
-			one, err = journal.Undo(c.Context(), id, *force)
-			results = append(results, one)
-		}
+		results, err := undo(c.Context(), journal, id, *force)
 		if err == nil || *asJSON || len(results) > 0 {
 			if e := printUndone(w, results, *asJSON); e != nil {
 				return e
 			}
 		}
+		if errors.Is(err, change.ErrNoEntry) {
+			return fail(exitMissing, err)
+		}
 		return fail(exitNotPassed, err)
 	}
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing), "  "+journalFiles)
+}
+
+// undo takes one change back, or with the number 0 all. What in the journal could
+// not be read may be a change that stands, so it is an error then.
+func undo(ctx context.Context, journal *change.Journal, id int, force bool) ([]change.Result, error) {
+	skipped := errors.Join(journal.Skipped()...)
+	if id == 0 {
+		results, err := journal.UndoAll(ctx, force)
+		return results, errors.Join(err, skipped)
+	}
+	one, err := journal.Undo(ctx, id, force)
+	if errors.Is(err, change.ErrNoEntry) {
+		return nil, errors.Join(err, skipped)
+	}
+	return []change.Result{one}, err
 }
 
 func printUndone(w *world, results []change.Result, asJSON bool) error {

@@ -101,7 +101,7 @@ var (
 	ErrNotPossible = errors.New("it cannot be changed from here")
 	// ErrChanged: somebody else has changed the setting since.
 	ErrChanged = errors.New("somebody else changed it since")
-	// ErrLocked: another process holds the journal.
+	// ErrLocked: another process holds the machine's lock, or the journal's.
 	ErrLocked = errors.New("another plimsoll is changing this machine")
 	// ErrRefused: the service did not take the new configuration; the old one
 	// is back and the service goes on with it.
@@ -149,5 +149,6 @@ type Step struct {
 
 	parts   []part
 	service *service
+	masters []service
 	netns   netns
 }

@@ -45,6 +45,20 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(what, dir string, pids []string) error {
+	switch what {
+	case "take":
+		j, err := Open(dir, pids[0])
+		if err == nil {
+			err = j.Close()
+		}
+		return err
+	case "hold":
+		f, err := os.Open(dir)
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	}
 	var hosts []*probe.Host
 	for _, pid := range pids {
 		spec := "pid:" + pid
@@ -57,7 +71,7 @@ func beChild(what, dir string, pids []string) error {
 		}
 		hosts = append(hosts, h)
 	}
-	j, err := Open(dir)
+	j, err := Open(dir, filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
@@ -66,6 +80,9 @@ func beChild(what, dir string, pids []string) error {
 	}
 	if what == "user" {
 		return changedByUser(j, hosts[0])
+	}
+	if what == "pair" {
+		return tunedForEver(j, hosts[0], filepath.Join(filepath.Dir(dir), "services"))
 	}
 	if what == "drop" {
 		return dropped(j, hosts[0], atoi(pids[0]))
@@ -152,7 +169,7 @@ func TestKilledAtAnyMomentThenUndone(t *testing.T) {
 		if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			t.Fatalf("round %d: the child ended by itself: %v", n, err)
 		}
-		j, err := Open(dir)
+		j, err := Open(dir, filepath.Dir(dir))
 		if err != nil {
 			t.Fatalf("round %d: %v", n, err)
 		}
@@ -188,6 +205,9 @@ func dropped(j *Journal, h *probe.Host, pid int) error {
 		}
 		steps = append(steps, s)
 	}
+	if err := os.Chown(j.dir.path, nobody, nobody); err != nil {
+		return err
+	}
 	if err := syscall.Setuid(nobody); err != nil {
 		return err
 	}
@@ -211,13 +231,91 @@ func TestPrivilegesLostMidway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, 65534, 65534); err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := startChild(t, "drop", dir, w.PID).Wait(); err != nil {
+	if err := startChild(t, "drop", dir+"/changes", w.PID).Wait(); err != nil {
 		t.Error(err)
 	}
 	if d := cmp.Diff(before, snap(t, w.Host, w.Dir, w.PID)); d != "" {
 		t.Errorf("(-before +after):\n%s", d)
+	}
+}
+
+// tunedForEver changes two nginx and two PHP-FPM in the background, whose processes
+// are others by then, and takes that back, until it is killed.
+func tunedForEver(j *Journal, h *probe.Host, dir string) error {
+	for {
+		for _, c := range []Change{
+			{Kind: Sysctl, Name: "net.core.somaxconn", To: "60"},
+			{Kind: PHPFPM, Name: "pm.max_children", To: "4", Pool: "one"},
+			{Kind: Nginx, Name: "worker_connections", To: "99", Pool: "left"},
+			{Kind: Limit, Name: "nofile", To: "500", Pool: "two"},
+			{Kind: Backlog, To: "50", Listen: "127.0.0.1:8081"},
+			{Kind: PHPFPM, Name: "pm.max_requests", To: "77", Pool: "two"},
+			{Kind: Nginx, Name: "worker_processes", To: "3", Pool: "right"},
+			{Kind: Nice, To: "3", Pool: "one"},
+		} {
+			if name := c.Pool; name != "" { // whose process it is
+				b, err := os.ReadFile(filepath.Join(dir, name+".pid"))
+				if err != nil {
+					return err
+				}
+				c.PID, c.Pool = atoi(strings.TrimSpace(string(b))), ""
+			}
+			now, err := probe.OpenHost(h.Name, h.Spec)
+			if err != nil {
+				return err
+			}
+			step, err := Prepare(now, c)
+			if err = errors.Join(err, now.Close()); err == nil {
+				_, err = j.Apply(context.Background(), step)
+			}
+			if err != nil && !errors.Is(err, ErrAlready) {
+				return fmt.Errorf("%s: %w", c, err)
+			}
+		}
+		if _, err := j.UndoAll(context.Background(), false); err != nil {
+			return err
+		}
+	}
+}
+
+// Two of each on one host, in the background; scripts/kills does it with the whole
+// program and with supervisors.
+func TestKilledOverTwoOfEachThenUndone(t *testing.T) {
+	c := startCluster(t)
+	c.fpm("one", 9000)
+	c.fpm("two", 9001)
+	c.nginx("left", 8080)
+	c.nginx("right", 8081)
+	all := []string{"one", "two", "left", "right"}
+	before := c.state(all...)
+	run := t.TempDir()
+	if err := os.Symlink(c.Dir, run+"/services"); err != nil {
+		t.Fatal(err)
+	}
+	dir := run + "/changes"
+	for n := range max(3, rounds()/10) {
+		cmd := startChild(t, "pair", dir, c.PID)
+		time.Sleep(time.Duration(100+rand.IntN(2500)) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		var exit *exec.ExitError
+		if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("round %d: the child ended by itself: %v", n, err)
+		}
+		j, err := Open(dir, run)
+		if err != nil {
+			t.Fatalf("round %d: %v", n, err)
+		}
+		if _, err := j.UndoAll(t.Context(), false); err != nil || len(j.Skipped()) > 0 {
+			t.Errorf("round %d: %v, %v", n, err, j.Skipped())
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		c.same(before, all...)
 	}
 }

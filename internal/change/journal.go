@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 
@@ -45,9 +45,14 @@ type Entry struct {
 
 	// What follows is what Undo needs; of an entry that is not Open it is gone.
 
-	Boot    string   `json:"boot"` // the kernel's boot id
+	Boot string `json:"boot"` // the kernel's boot id
+	// Since is when it began to be made, in clock ticks after boot: what processes
+	// that started later have of it they were born with.
+	Since   uint64   `json:"since,omitempty"`
 	Parts   []part   `json:"parts,omitempty"`
 	Service *service `json:"service,omitempty"`
+	// Masters are those among the processes that may go on as another process.
+	Masters []service `json:"masters,omitempty"`
 }
 
 // Open says whether there is something to take back.
@@ -56,88 +61,170 @@ func (e Entry) Open() bool { return e.State == Pending || e.State == Done }
 // Journal is a directory with a file for each change. It is one process's at a
 // time; it is not safe for concurrent use.
 type Journal struct {
-	dir     string
+	dir     *folder
+	run     string // where the machine's lock is
+	machine *machineLock
 	lock    *os.File
 	entries []Entry
+	skipped []error
+	next    int // the number of the next change
 }
+
+// ErrNoEntry: the journal has no change of that number.
+var ErrNoEntry = errors.New("no such change")
+
+const (
+	// maxNames bounds the files of a journal: a thousand sweeps of fifty runs.
+	maxNames = 50_000
+	// maxEntry bounds one change: ten files before and after, in base64.
+	maxEntry = 32 << 20
+	// maxJournal bounds what is read of a journal.
+	maxJournal = 128 << 20
+	maxID      = 99_999_999
+	maxSkipped = 20
+	tempEnd    = ".tmp"
+)
+
+// entryName is what files of changes are called, also while they are written.
+var entryName = regexp.MustCompile(`^[0-9]{8}\.json(\.tmp)?$`)
 
 // DefaultDir is where the journal is kept: for root with the machine's state,
-// else in the user's home directory.
-func DefaultDir(home string, root bool) string {
-	if root {
+// else where the user's programs keep theirs ($XDG_STATE_HOME, or in $HOME);
+// "" when neither is known.
+func DefaultDir(state, home string, root bool) string {
+	switch {
+	case root:
 		return "/var/lib/plimsoll/changes"
+	case filepath.IsAbs(state):
+		return filepath.Join(state, "plimsoll/changes")
+	case filepath.IsAbs(home):
+		return filepath.Join(home, ".local/state/plimsoll/changes")
 	}
-	return filepath.Join(home, ".local/state/plimsoll/changes")
+	return ""
 }
 
-// Open takes the journal in dir, which it makes when it is not there. It is
-// ErrLocked while another process has it; the lock ends with that process,
-// however it ends.
-func Open(dir string) (*Journal, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open the journal of changes: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+// Open takes the journal in dir, which it makes when it is not there, and the
+// machine's lock below run (/run): nobody else changes the machine until Close.
+// It is ErrLocked while another process has one of the two; both end with that
+// process, however it ends.
+func Open(dir, run string) (*Journal, error) {
+	machine, err := lockMachine(run)
 	if err != nil {
-		return nil, fmt.Errorf("open the journal of changes: %w", err)
+		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		defer f.Close()
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock the journal of changes %s: %w", dir, err)
-		}
-		b := make([]byte, 20)
-		n, _ := f.ReadAt(b, 0)
-		return nil, fmt.Errorf("%w (process %s holds %s); wait until it has ended", ErrLocked, strings.TrimSpace(string(b[:n])), dir)
-	}
-	j := &Journal{dir: dir, lock: f}
-	// Who holds it is for the message above alone, so it may fail.
-	_ = f.Truncate(0)
-	_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	if err := j.read(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	j := &Journal{run: run, machine: machine}
+	if err := j.open(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("the journal of changes: %w", err), j.Close())
 	}
 	return j, nil
 }
 
-// read takes over what is in the directory, and removes what a crash left.
-func (j *Journal) read() error {
-	left, err := filepath.Glob(filepath.Join(j.dir, "*.tmp"))
+func (j *Journal) open(dir string) (err error) {
+	if j.dir, err = openFolder(dir, true); err != nil {
+		return err
+	}
+	if j.lock, err = j.dir.open(lockName, unix.O_RDWR|unix.O_CREAT); err != nil {
+		return err
+	}
+	if err = flock(j.lock, lockPatience); err != nil { // by one with another /run
+		return fmt.Errorf("%w (it holds %s); wait until it has ended", err, dir)
+	}
+	names, err := j.dir.names()
 	if err != nil {
 		return err
 	}
-	for _, name := range left {
-		if err := os.Remove(name); err != nil {
-			return fmt.Errorf("the journal of changes: remove what a crash left: %w", err)
+	for _, name := range names {
+		if entryName.MatchString(name) && strings.HasSuffix(name, tempEnd) {
+			if err := j.dir.remove(name); err != nil {
+				return fmt.Errorf("remove what a crash left: %w", err)
+			}
 		}
 	}
-	j.entries, err = ReadEntries(j.dir)
+	j.entries, j.skipped, err = j.dir.entries(names)
+	j.next = nextID(names)
 	return err
 }
 
-// ReadEntries reads the journal in dir without taking it. A directory that is
-// not there has no entries.
-func ReadEntries(dir string) ([]Entry, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "[0-9]*.json"))
-	if err != nil {
-		return nil, err
+// ReadEntries reads the journal in dir without taking it. A directory that is not
+// there has no entries. Files that are no entries are passed over: skipped says
+// which and what to do.
+func ReadEntries(dir string) (list []Entry, skipped []error, err error) {
+	f, err := openFolder(dir, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
 	}
-	var list []Entry
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the journal of changes: %w", err)
+	}
+	defer f.Close()
+	names, err := f.names()
+	if err == nil {
+		list, skipped, err = f.entries(names)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the journal of changes: %w", err)
+	}
+	return list, skipped, nil
+}
+
+// entries reads those of the files that are entries. A broken one is never
+// deleted: it may hold the only copy of what was.
+func (f *folder) entries(names []string) (list []Entry, skipped []error, err error) {
+	var size int64
+	left := 0
 	for _, name := range names { // sorted, and the numbers have leading zeros
-		b, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
+		if !strings.HasSuffix(name, ".json") || name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read the journal of changes: %w", err)
+		e, n, err := f.entry(name)
+		if size += n; size > maxJournal {
+			return nil, nil, fmt.Errorf("%s holds more than %d bytes, which no journal does; choose another directory", f.path, maxJournal)
 		}
-		e, err := parseEntry(b)
-		if err != nil {
-			return nil, fmt.Errorf("read the journal of changes: %s: %w", name, err)
+		switch {
+		case err == nil:
+			list = append(list, e)
+		case errors.Is(err, fs.ErrNotExist): // closed journals may be tidied up
+		case len(skipped) < maxSkipped:
+			skipped = append(skipped, fmt.Errorf("%s is left out: %w; see what it says about what was before, put that right by hand, then move the file away", filepath.Join(f.path, name), err))
+		default:
+			left++
 		}
-		list = append(list, e)
 	}
-	return list, nil
+	if left > 0 {
+		skipped = append(skipped, fmt.Errorf("%d more files in %s are left out", left, f.path))
+	}
+	return list, skipped, nil
+}
+
+func (f *folder) entry(name string) (e Entry, size int64, err error) {
+	if !entryName.MatchString(name) {
+		return e, 0, errors.New("no entry has such a name, want eight digits")
+	}
+	b, err := f.read(name, maxEntry)
+	if err != nil {
+		return e, 0, err
+	}
+	if len(b) == 0 {
+		return e, 0, errors.New("it is empty")
+	}
+	e, err = parseEntry(b)
+	if err == nil && fileName(e.ID) != name {
+		err = fmt.Errorf("it says that it is change %d, want the number in its name", e.ID)
+	}
+	return e, int64(len(b)), err
+}
+
+func fileName(id int) string { return fmt.Sprintf("%08d.json", id) }
+
+// nextID is a number that no file has, a broken one neither.
+func nextID(names []string) int {
+	most := 0
+	for _, name := range names {
+		if entryName.MatchString(name) {
+			most = max(most, atoi(name[:8]))
+		}
+	}
+	return most + 1
 }
 
 func parseEntry(b []byte) (Entry, error) {
@@ -150,56 +237,57 @@ func parseEntry(b []byte) (Entry, error) {
 	default:
 		return Entry{}, fmt.Errorf("want a state such as %s, got %q", Done, e.State)
 	}
-	if e.ID < 1 {
-		return Entry{}, fmt.Errorf("want an id, got %d", e.ID)
+	if e.ID < 1 || e.ID > maxID {
+		return Entry{}, fmt.Errorf("want an id from 1 to %d, got %d", maxID, e.ID)
+	}
+	if !e.Open() {
+		e.close(e.State, e.Why)
+		return e, nil
+	}
+	if err := e.check(); err != nil {
+		return Entry{}, fmt.Errorf("no change of ours looks like it: %w", err)
 	}
 	return e, nil
 }
 
 // Close gives the journal up; the changes stay.
-func (j *Journal) Close() error { return j.lock.Close() }
+func (j *Journal) Close() error {
+	var errs []error
+	if j.lock != nil {
+		errs = append(errs, j.lock.Close())
+	}
+	if j.dir != nil {
+		errs = append(errs, j.dir.Close())
+	}
+	return errors.Join(append(errs, j.machine.close())...)
+}
 
 // Entries lists all changes, the oldest first. The slice is the caller's.
 func (j *Journal) Entries() []Entry { return append([]Entry(nil), j.entries...) }
 
+// Skipped says which files of the journal are no entries, and what to do.
+func (j *Journal) Skipped() []error { return append([]error(nil), j.skipped...) }
+
 // write puts an entry on the disk, for good, before it returns.
 func (j *Journal) write(e Entry) error {
 	b, err := json.MarshalIndent(e, "", "\t")
-	if err != nil {
-		return fmt.Errorf("write the journal of changes: %w", err)
+	if err == nil && len(b) >= maxEntry {
+		err = fmt.Errorf("change %d needs %d bytes, and one may have %d", e.ID, len(b), maxEntry)
 	}
-	name := filepath.Join(j.dir, fmt.Sprintf("%08d.json", e.ID))
-	if err := writeSafely(name, append(b, '\n')); err != nil {
-		return fmt.Errorf("write the journal of changes: %w", err)
-	}
-	if n := len(j.entries); n > 0 && j.entries[n-1].ID >= e.ID {
-		for i := range j.entries {
-			if j.entries[i].ID == e.ID {
-				j.entries[i] = e
-			}
-		}
-		return nil
-	}
-	j.entries = append(j.entries, e)
-	return nil
-}
-
-// writeSafely writes a file so that after a crash the old or the new one is there.
-func writeSafely(name string, b []byte) error {
-	temp := name + ".tmp"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(temp, name)
+		err = j.dir.write(fileName(e.ID), append(b, '\n'))
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp))
+		return fmt.Errorf("write the journal of changes: %w", err)
 	}
-	return syncDir(filepath.Dir(name))
+	for i := range j.entries {
+		if j.entries[i].ID == e.ID {
+			j.entries[i] = e
+			return nil
+		}
+	}
+	j.entries, j.next = append(j.entries, e), e.ID+1
+	return nil
 }
 
 // find is the entry with a number.
@@ -209,7 +297,7 @@ func (j *Journal) find(id int) (Entry, error) {
 			return e, nil
 		}
 	}
-	return Entry{}, fmt.Errorf("no change %d in the journal %s; plimsoll tune --status lists them", id, j.dir)
+	return Entry{}, fmt.Errorf("change %d: %w in the journal %s; plimsoll tune --status lists them", id, ErrNoEntry, j.dir.path)
 }
 
 func bootID() string {

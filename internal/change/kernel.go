@@ -44,12 +44,28 @@ func (k kernelFile) set(v string) error {
 		if err != nil {
 			return err
 		}
-		_, err = f.WriteString(v + "\n")
+		if err = ofKernel(f); err == nil {
+			_, err = f.WriteString(v + "\n")
+		}
 		if err != nil {
 			err = fmt.Errorf("write %q to %s: %w", v, k.path, err)
 		}
 		return errors.Join(err, f.Close())
 	}))
+}
+
+// ofKernel refuses a file on a disk: a journal may name any path, and what is
+// written here is meant for the kernel.
+func ofKernel(f *os.File) error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	switch st.Type {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC:
+		return nil
+	}
+	return fmt.Errorf("it is no setting of the kernel's: %w", ErrNotPossible)
 }
 
 func (k kernelFile) same() error {

@@ -396,6 +396,7 @@ func TestKernelAndProcessSettings(t *testing.T) {
 		{Change{Kind: Policy, To: "5", PID: 2}, ErrNotPossible}, // kthreadd
 		{Change{Kind: Sysctl, Name: "net.core.nosuch", To: "1"}, fs.ErrNotExist},
 		{Change{Kind: Sysctl, Name: "net.ipv4.ip_forward", To: "1"}, ErrNotPossible},
+		{Change{Kind: Sysctl, Name: "vm.dirty_bytes", To: "99999999"}, ErrNotPossible}, // it sets dirty_ratio to 0
 		{Change{Kind: Limit, Name: "nofile", To: "1", Process: "nosuch"}, fs.ErrNotExist},
 		{Change{Kind: Nginx, Name: "worker_connections", To: "1"}, fs.ErrNotExist},
 		{Change{Kind: Nginx, Name: "gzip", To: "on"}, ErrNotPossible},

@@ -18,8 +18,9 @@ import (
 )
 
 // refused are kernel settings whose writing does something else as well, so
-// that writing the old value does not take it back.
-var refused = regexp.MustCompile(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.forwarding|vm\.(drop_caches|compact_memory)|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled)|.*\.flush)$`)
+// that writing the old value does not take it back: vm.dirty_bytes sets dirty_ratio
+// to 0, and cannot be set to 0 itself.
+var refused = regexp.MustCompile(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.forwarding|vm\.(drop_caches|compact_memory|dirty_(background_)?(ratio|bytes)|overcommit_(ratio|kbytes))|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled)|.*\.flush)$`)
 
 // sysctlPath is the file of a setting: dots stand for slashes, or, when the
 // first of the two is a slash, for themselves (sysctl.d(5)).

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"time"
 )
 
@@ -23,15 +21,26 @@ func (j *Journal) Apply(ctx context.Context, s Step) (Entry, error) {
 			return Entry{}, fmt.Errorf("%s: %s: %w; nothing was changed, look again", s.Change, p.Place, ErrChanged)
 		}
 	}
-	e := Entry{ID: 1, State: Pending, Change: s.Change, Host: s.Host, Spec: s.Spec, Old: s.Old, New: s.New, Scope: s.Scope, Restart: s.Restart,
-		Time: time.Now().UTC(), Boot: bootID(), Parts: s.parts, Service: s.service}
-	if n := len(j.entries); n > 0 {
-		e.ID = j.entries[n-1].ID + 1
+	if j.next > maxID {
+		return Entry{}, fmt.Errorf("%s: nothing was changed: the journal %s has had its last number (%d); choose another directory", s.Change, j.dir.path, maxID)
 	}
+	if err := j.unlessRoot(); err != nil {
+		return Entry{}, fmt.Errorf("%s: nothing was changed: %w", s.Change, err)
+	}
+	e := Entry{ID: j.next, State: Pending, Change: s.Change, Host: s.Host, Spec: s.Spec, Old: s.Old, New: s.New, Scope: s.Scope, Restart: s.Restart,
+		Time: time.Now().UTC(), Boot: bootID(), Since: ticks(), Parts: s.parts, Service: s.service, Masters: s.masters}
 	if err := j.write(e); err != nil {
 		return Entry{}, fmt.Errorf("%s: nothing was changed: %w", s.Change, err)
 	}
+	var before process
+	if e.Service != nil {
+		before = e.Service.process
+	}
 	err := e.make(ctx)
+	if e.Service != nil && e.Service.process != before { // a reload has made another process of it
+		e.Change.goOn(before, e.Service.process)
+		e.reach()
+	}
 	if err == nil {
 		e.State = Done
 		if err = j.write(e); err == nil {
@@ -46,6 +55,9 @@ func (j *Journal) takeBack(e Entry, why error) (Entry, error) {
 	ctx := context.Background() // whoever cancels the change wants this all the same
 	err := e.restore(ctx, true)
 	if err == nil {
+		_, err = e.heirs(e.Parts)
+	}
+	if err == nil {
 		closed := e
 		closed.close(Failed, why.Error())
 		if err = j.write(closed); err == nil {
@@ -53,29 +65,32 @@ func (j *Journal) takeBack(e Entry, why error) (Entry, error) {
 		}
 	}
 	e.State, e.Why = Pending, why.Error()
+	if noted := j.write(e); noted != nil {
+		err = errors.Join(err, noted)
+	}
 	return e, fmt.Errorf("%w\nand it could not be taken back: %w; put that right, then plimsoll undo %d", why, err, e.ID)
 }
 
 // close ends an entry. What was needed to take it back goes: configuration files
 // may hold secrets.
 func (e *Entry) close(state State, why string) {
-	e.State, e.Why, e.Parts, e.Service = state, why, nil, nil
+	e.State, e.Why, e.Parts, e.Service, e.Masters = state, why, nil, nil, nil
 }
 
 // files are the parts that are files; others are the rest.
-func (e Entry) files() (list []part) {
-	for _, p := range e.Parts {
-		if p.Place.Sort == inFile {
-			list = append(list, p)
+func (e Entry) files() (list []*part) {
+	for i := range e.Parts {
+		if e.Parts[i].Place.Sort == inFile {
+			list = append(list, &e.Parts[i])
 		}
 	}
 	return list
 }
 
-func (e Entry) others() (list []part) {
-	for _, p := range e.Parts {
-		if p.Place.Sort != inFile {
-			list = append(list, p)
+func (e Entry) others() (list []*part) {
+	for i := range e.Parts {
+		if e.Parts[i].Place.Sort != inFile {
+			list = append(list, &e.Parts[i])
 		}
 	}
 	return list
@@ -94,8 +109,9 @@ func (e Entry) make(ctx context.Context) error {
 	return nil
 }
 
-// write sets a value and looks whether it took.
-func (p part) write(v string) error {
+// write sets a value and looks whether it took. What it was taken for instead is
+// noted: that is no change of somebody else's.
+func (p *part) write(v string) error {
 	now, err := p.Place.get()
 	if err != nil || now == v {
 		return err
@@ -107,6 +123,7 @@ func (p part) write(v string) error {
 		return err
 	}
 	if now != v && !p.Place.threadsOf(now, v) {
+		p.between(now)
 		return fmt.Errorf("set %s to %q: it took it for %q: %w", p.Place, v, now, ErrNotPossible)
 	}
 	return nil
@@ -138,58 +155,4 @@ func (e Entry) makeFiles(ctx context.Context) error {
 		return nil
 	}
 	return e.Service.reload(ctx)
-}
-
-// restore sets the old values. After a change that failed, nginx goes on with
-// what it had, so that it is no error when it does not reload the old files.
-func (e Entry) restore(ctx context.Context, failed bool) error {
-	if err := e.restoreFiles(ctx, failed); err != nil {
-		return err
-	}
-	for _, p := range slices.Backward(e.others()) {
-		if err := p.write(string(p.Old)); err != nil && !errors.Is(err, errGone) {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e Entry) restoreFiles(ctx context.Context, failed bool) error {
-	moved := !failed
-	if moved && len(e.files()) > 0 && !e.Service.NoReload {
-		if s := e.Service.again(); s != nil {
-			if err := s.testable(); err != nil {
-				return err
-			}
-		}
-	}
-	for _, p := range e.files() {
-		f := confFile{place: p.Place}
-		now, err := f.get()
-		if errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil && now != string(p.Old) {
-			moved = true
-			err = f.restore(string(p.Old), p.File)
-		}
-		if err = errors.Join(err, f.clean()); err != nil {
-			return err
-		}
-	}
-	if len(e.files()) == 0 || !moved || e.Service.NoReload {
-		return nil
-	}
-	s := e.Service.again()
-	if s == nil {
-		return nil
-	}
-	err := s.test(ctx, nil)
-	if err == nil {
-		err = s.reload(ctx)
-	}
-	if failed && s.Sort == Nginx && errors.Is(err, ErrRefused) && len(s.look()) > 0 {
-		return nil
-	}
-	return err
 }

@@ -93,6 +93,9 @@ func prepareNginx(h *probe.Host, c Change, s *Step) error {
 	if err != nil {
 		return fmt.Errorf("nginx (process %d): %s: %w", r.Master.PID, c.Name, err)
 	}
+	if err := s.service.identify(); err != nil {
+		return err
+	}
 	s.Scope, s.Notes = Service, e.notes
 	s.Old = strings.Join(slices.Compact(e.old), " | ")
 	if err := s.addFiles(e.edits, at); err != nil {

@@ -52,6 +52,9 @@ func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
 	if err != nil {
 		return err
 	}
+	if err := s.service.identify(); err != nil {
+		return err
+	}
 	s.Scope = Service
 	file, e, old, err := poolEdit(r.Entries, pool, root, c.Name, c.To)
 	if err != nil {

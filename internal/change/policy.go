@@ -84,7 +84,7 @@ func preparePolicy(h *probe.Host, c Change, s *Step) error {
 	s.New = policies[n]
 	if n == unix.SCHED_IDLE {
 		s.Notes = append(s.Notes,
-			"children that these processes start from now on are in the idle class, too, and stay there after the undo",
+			"children that these processes start from now on are in the idle class, too; undo finds those that descend from one that still runs",
 			"a process of the idle class that holds a lock which the service needs can keep it for long: it runs only when nobody else wants the CPU",
 			"the idle class counts only among the processes of one control group with a CPU controller and, where kernel.sched_autogroup_enabled is 1, of one session; cpu.idle of a control group (cgroup v2) puts a whole group there")
 	}

@@ -117,8 +117,9 @@ func (s *Step) addBacklog(h *probe.Host, addr string, backlog int) error {
 		if s.Old != "" {
 			before = atoi(s.Old)
 		}
+		asked := before
 		before, _ = backlogIn(h, before)
-		p.Between = []string{fmt.Sprint(before)} // what a reload makes of it
+		p.Between = []string{fmt.Sprint(asked), fmt.Sprint(before)} // what a reload asks for, and gets
 	}
 	if differs {
 		s.parts = append(s.parts, p)
@@ -180,6 +181,9 @@ func (s *Step) eachProcess(h *probe.Host, at place, next func(old string) (strin
 		return err
 	}
 	s.Scope = Process
+	if s.masters, err = masters(h, list); err != nil {
+		return err
+	}
 	for _, p := range list {
 		at.Process = &p
 		old, err := at.get()

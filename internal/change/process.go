@@ -369,3 +369,17 @@ func cpuList(set *unix.CPUSet) string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// few lists some of many, in order.
+func few(list []int) string {
+	const most = 5
+	slices.Sort(list)
+	var words []string
+	for _, n := range list[:min(most, len(list))] {
+		words = append(words, strconv.Itoa(n))
+	}
+	if len(list) > most {
+		words = append(words, fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return strings.Join(words, ", ")
+}

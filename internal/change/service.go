@@ -31,6 +31,9 @@ type service struct {
 	NoReload bool `json:"no_reload,omitempty"`
 	// Ondemand: it may have no workers at all.
 	Ondemand bool `json:"ondemand,omitempty"`
+	// First is the process that the entry is about, where the service goes on as another.
+	First process `json:"first,omitzero"`
+	identity
 }
 
 const (
@@ -44,45 +47,12 @@ func (s *service) String() string {
 	return fmt.Sprintf("%s (process %d)", name, s.PID)
 }
 
-// again finds the service when it was restarted since: a master process with
-// the same main file. nil when it does not run.
-func (s *service) again() *service {
-	if s.alive() {
-		return s
-	}
-	h, err := s.Net.open()
-	if err != nil {
-		return nil
-	}
-	defer h.Close()
-	now := *s
-	if s.Sort == Nginx {
-		all, _, _ := nginx.Find(h)
-		for _, r := range all {
-			now.process = process{r.Master.PID, r.Master.Start}
-			if r.Conf == s.Conf && now.trustWith(nginxConfiguration(r)) == nil {
-				return &now
-			}
-		}
-		return nil
-	}
-	all, _, _ := phpfpm.Find(h)
-	for _, r := range all {
-		now.process = process{r.Master.PID, r.Master.Start}
-		if r.Conf == s.Conf && now.trustWith(phpfpmConfiguration(r)) == nil {
-			return &now
-		}
-	}
-	return nil
-}
-
-// reload has the service read its files and waits until it has.
+// reload has the service read its files and waits until it has. It may be another
+// process afterwards.
 func (s *service) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
 	defer cancel()
-	before := s.look()
-	logs := s.logs()
-	image := s.image()
+	w := waiting{service: s, began: s.process, workers: s.look(), logs: s.logs(), image: s.image()}
 	signal := unix.SIGHUP
 	if s.Sort == PHPFPM {
 		signal = unix.SIGUSR2
@@ -90,17 +60,11 @@ func (s *service) reload(ctx context.Context) error {
 	if err := s.signal(signal); err != nil {
 		return fmt.Errorf("reload %s: %w", s, err)
 	}
-	tick := time.NewTicker(reloadPoll)
-	defer tick.Stop()
+	poll := time.NewTicker(reloadPoll)
+	defer poll.Stop()
 	for {
-		if !s.alive() {
-			return fmt.Errorf("%s ended when it was reloaded; start it again: %w", s, ErrRefused)
-		}
-		if line := logs.refusal(s.PID); line != "" {
-			return fmt.Errorf("%s did not reload: %s: %w", s, line, ErrRefused)
-		}
-		if s.reloaded(before, image) {
-			return nil
+		if done, err := w.done(); done || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -108,9 +72,47 @@ func (s *service) reload(ctx context.Context) error {
 				return fmt.Errorf("reload %s: %w", s, ctx.Err())
 			}
 			return fmt.Errorf("%s was told to reload and has no new workers after %v; look at its error log: %w", s, reloadPatience, ErrRefused)
-		case <-tick.C:
+		case <-poll.C:
 		}
 	}
+}
+
+// waiting is for a service that was told to reload, and what it was like before.
+type waiting struct {
+	*service
+	began   process
+	workers []process
+	logs    logTails
+	image   []byte
+	ended   time.Time // when it was first seen to have ended
+}
+
+// done says whether the service has reloaded, or why it will not.
+func (w *waiting) done() (bool, error) {
+	if !w.alive() {
+		found, err := w.moved()
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			return false, w.over()
+		}
+	}
+	if line := w.logs.refusal(w.PID); line != "" {
+		return false, fmt.Errorf("%s did not reload: %s: %w", w.service, line, ErrRefused)
+	}
+	return w.reloaded(w.workers, w.image, w.process != w.began), nil
+}
+
+// over is an error once a service that ended is not started again.
+func (w *waiting) over() error {
+	if w.ended.IsZero() {
+		w.ended = time.Now()
+	}
+	if time.Since(w.ended) < startPatience {
+		return nil
+	}
+	return fmt.Errorf("%s ended when it was reloaded; start it again: %w", w.service, ErrRefused)
 }
 
 // signal sends a signal to the process that was meant, and to no other one that
@@ -154,8 +156,9 @@ func (s *service) image() []byte {
 	return b
 }
 
-// reloaded says whether all workers are new. PHP-FPM executes itself anew.
-func (s *service) reloaded(before []process, image []byte) bool {
+// reloaded says whether all workers are new. PHP-FPM executes itself anew, or goes
+// on as another process.
+func (s *service) reloaded(before []process, image []byte, moved bool) bool {
 	now := s.look()
 	for _, w := range now {
 		if slices.Contains(before, w) {
@@ -165,7 +168,7 @@ func (s *service) reloaded(before []process, image []byte) bool {
 	if s.Sort == Nginx {
 		return len(now) > 0
 	}
-	return !bytes.Equal(image, s.image()) && phpfpm.IsMaster(title(s.PID)) && (len(now) > 0 || s.Ondemand)
+	return (moved || !bytes.Equal(image, s.image())) && phpfpm.IsMaster(title(s.PID)) && (len(now) > 0 || s.Ondemand)
 }
 
 // logTails are the logs that a service has open, and how long they were.

@@ -103,10 +103,16 @@ func (s snapshot) files(t *testing.T, dir string) {
 	}
 }
 
-// must make a change, which has to work.
+// must make a change, which has to work. What h knows of its processes may be a
+// second old.
 func must(t *testing.T, j *Journal, h *probe.Host, c Change) Entry {
 	t.Helper()
-	step, err := Prepare(h, c)
+	now, err := probe.OpenHost(h.Name, h.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer now.Close()
+	step, err := Prepare(now, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +125,8 @@ func must(t *testing.T, j *Journal, h *probe.Host, c Change) Entry {
 
 func open(t *testing.T) *Journal {
 	t.Helper()
-	j, err := Open(filepath.Join(t.TempDir(), "changes"))
+	dir := t.TempDir()
+	j, err := Open(filepath.Join(dir, "changes"), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

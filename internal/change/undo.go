@@ -20,8 +20,13 @@ type Result struct {
 
 // Undo takes a change back. ErrChanged: somebody else has changed the setting
 // since; it is left alone unless force. What has ended with its process,
-// namespace or boot is said to be so, and is no error.
+// namespace or boot is said to be so, and is no error. What could be taken back
+// of an entry is, also where the rest could not: then it stays open, and may be
+// undone again.
 func (j *Journal) Undo(ctx context.Context, id int, force bool) (Result, error) {
+	if err := j.follow(); err != nil {
+		return Result{}, err
+	}
 	e, err := j.find(id)
 	if err != nil {
 		return Result{}, err
@@ -30,35 +35,87 @@ func (j *Journal) Undo(ctx context.Context, id int, force bool) (Result, error) 
 	if !e.Open() {
 		return r, fmt.Errorf("change %d (%s) was taken back already", id, e.Change)
 	}
-	fail := func(err error) (Result, error) {
+	if err = j.undo(ctx, &r, force); err != nil {
 		return r, fmt.Errorf("undo %d (%s on %s): %w", id, e.Change, e.Host, err)
 	}
-	live, err := r.sift(force)
+	return r, nil
+}
+
+func (j *Journal) undo(ctx context.Context, r *Result, force bool) error {
+	e := r.Entry
+	if upon := j.upon(e); upon != 0 {
+		return fmt.Errorf("change %d was made upon it: plimsoll undo %d first, or undo --all", upon, upon)
+	}
+	plan := e.plan(place.get, e.Boot != bootID(), force)
+	r.Sentences = plan.said
+	if plan.stop {
+		return errors.Join(plan.errs...)
+	}
+	todo := plan.todo(e)
+	if err := j.takeBackParts(ctx, e, todo, r); err != nil {
+		return errors.Join(append(plan.errs, err)...)
+	}
+	if len(plan.errs) > 0 {
+		return errors.Join(plan.errs...)
+	}
+	said, err := e.heirs(slices.Concat(plan.live, plan.gone))
 	if err != nil {
-		return fail(err)
+		return err
 	}
-	todo := e
-	todo.Parts = live
-	if e.Boot != bootID() && todo.Service != nil { // numbers of an older boot say nothing
-		old := *todo.Service
-		old.process, old.Net = process{}, netns{Spec: old.Net.Spec}
-		todo.Service = &old
-	}
-	if len(todo.files()) > 0 && todo.Service.again() == nil {
-		r.say("%s does not run; its files are as they were", todo.Service.Sort)
-	}
-	if err := todo.restore(ctx, false); err != nil {
-		return fail(err)
-	}
-	if len(live) > 0 {
+	if len(plan.live) > 0 {
 		r.say("%s is %s again", what(e), quoted(e.Old))
 	}
+	r.Sentences = append(r.Sentences, said...)
 	e.close(Undone, strings.Join(r.Sentences, "; "))
 	if err := j.write(e); err != nil {
-		return fail(fmt.Errorf("it was taken back, but could not be noted: %w", err))
+		return fmt.Errorf("it was taken back, but could not be noted: %w", err)
 	}
 	r.Entry = e
-	return r, nil
+	return nil
+}
+
+// takeBackParts restores those parts of an entry that are to be taken back. What
+// is left on the way is noted, so that the next try knows it for ours.
+func (j *Journal) takeBackParts(ctx context.Context, e, todo Entry, r *Result) error {
+	note := func() error {
+		for i := range e.Parts {
+			for _, p := range todo.Parts {
+				if e.Parts[i].Place.same(p.Place) {
+					e.Parts[i].Between = p.Between
+				}
+			}
+		}
+		return j.write(e)
+	}
+	if todo.foresee(len(todo.files()) > 0) {
+		if err := note(); err != nil {
+			return fmt.Errorf("nothing was taken back: %w", err)
+		}
+	}
+	if len(todo.files()) > 0 {
+		now, err := todo.Service.settled(ctx)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			r.say("%s does not run; its files are as they were", todo.Service.Sort)
+		}
+	}
+	if err := todo.restore(ctx, false); err != nil {
+		return errors.Join(err, note())
+	}
+	return nil
+}
+
+// upon is the newest change that was made upon an entry and stands, 0 for none:
+// what it found was what this one set.
+func (j *Journal) upon(e Entry) int {
+	for _, o := range slices.Backward(j.entries) {
+		if o.ID > e.ID && o.Open() && o.overlaps(e) {
+			return o.ID
+		}
+	}
+	return 0
 }
 
 func (r *Result) say(format string, args ...any) {
@@ -78,53 +135,106 @@ func quoted(s string) string {
 	return s
 }
 
-// sift looks at what a change has set: it returns the parts that are there to
-// be taken back, and refuses what somebody else has changed since.
-func (r *Result) sift(force bool) (live []part, err error) {
-	rebooted := r.Entry.Boot != bootID()
-	var errs []error
-	for _, p := range r.Entry.Parts {
-		if rebooted && p.Place.untilReboot() {
-			r.say("a reboot has taken %s back", p.Place)
-			continue
-		}
-		now, err := p.Place.get()
-		switch {
-		case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
-			r.say("%s: %v", p.Place, err)
-			continue
-		case err != nil:
-			errs = append(errs, err)
-		case p.ours(now):
-		case force:
-			r.say("%s had been changed by somebody else since", p.Place)
-		case p.Place.Sort == inFile:
-			errs = append(errs, fmt.Errorf("%s was edited: %w; take that edit out, or --force to put the file back as it was before", p.Place, ErrChanged))
-		default:
-			errs = append(errs, fmt.Errorf("%s was set to %q and is %q now: %w; --force to set it to %q", p.Place, p.New, now, ErrChanged, p.Old))
-		}
-		live = append(live, p)
-	}
-	return live, errors.Join(errs...)
+// plan is what is to be done to take an entry back.
+type plan struct {
+	live []part // to be written
+	gone []part // what has ended; its children may not have
+	said []string
+	errs []error
+	// stop: nothing is to be written at all, since a part that others changed does
+	// not do without the rest.
+	stop     bool
+	rebooted bool
 }
 
-// UndoAll takes all changes back that are open, the newest first. It goes on
-// after an error.
-func (j *Journal) UndoAll(ctx context.Context, force bool) ([]Result, error) {
-	var results []Result
-	var errs []error
-	for _, e := range slices.Backward(j.Entries()) {
-		if !e.Open() {
+// plan looks at what a change has set, through read: what is there to be taken
+// back, and what somebody else has changed since. It touches nothing.
+func (e Entry) plan(read func(place) (string, error), rebooted, force bool) plan {
+	pl := plan{rebooted: rebooted}
+	say := func(format string, args ...any) { pl.said = append(pl.said, fmt.Sprintf(format, args...)) }
+	for _, p := range e.Parts {
+		if rebooted && p.Place.untilReboot() {
+			say("a reboot has taken %s back", p.Place)
 			continue
 		}
-		r, err := j.Undo(ctx, e.ID, force)
-		if err != nil {
-			errs = append(errs, err)
+		now, err := read(p.Place)
+		switch {
+		case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
+			say("%s: %v", p.Place, err)
+			pl.gone = append(pl.gone, p)
+			continue
+		case err == nil && p.ours(now):
+		case err == nil && force:
+			say("%s had been changed by somebody else since", p.Place)
+		default:
+			pl.errs = append(pl.errs, p.foreign(now, err))
+			pl.stop = pl.stop || len(e.files()) > 0
 			continue
 		}
-		results = append(results, r)
+		pl.live = append(pl.live, p)
 	}
-	return results, errors.Join(errs...)
+	return pl
+}
+
+// foreign says why a part is left alone.
+func (p part) foreign(now string, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case p.Place.Sort == inFile:
+		return fmt.Errorf("%s was edited: %w; take that edit out, or --force to put the file back as it was before", p.Place, ErrChanged)
+	}
+	return fmt.Errorf("%s was set to %q and is %q now: %w; --force to set it to %q", p.Place, p.New, now, ErrChanged, p.Old)
+}
+
+// todo is the entry with what is to be written alone.
+func (pl plan) todo(e Entry) Entry {
+	e.Parts = slices.Clone(pl.live)
+	if e.Service == nil {
+		return e
+	}
+	own := *e.Service // a reload may make another process of it
+	if pl.rebooted {  // numbers of an older boot say nothing
+		own.process, own.Net, own.identity = process{}, netns{Spec: own.Net.Spec}, identity{Exe: own.Exe}
+	}
+	e.Service = &own
+	return e
+}
+
+// UndoAll takes all changes back that are open, see UndoThese.
+func (j *Journal) UndoAll(ctx context.Context, force bool) ([]Result, error) {
+	var ids []int
+	for _, e := range j.entries {
+		if e.Open() {
+			ids = append(ids, e.ID)
+		}
+	}
+	return j.UndoThese(ctx, ids, force)
+}
+
+// UndoThese takes changes back, the newest first, and goes on after an error. One
+// may need what another gives back (a queue of 4096 a somaxconn of 4096), so those
+// that failed are tried again as long as that helps; the error is about what
+// stands at the end.
+func (j *Journal) UndoThese(ctx context.Context, ids []int, force bool) (results []Result, err error) {
+	left := slices.Sorted(slices.Values(ids))
+	slices.Reverse(left)
+	for {
+		var errs []error
+		var failed []int
+		for _, id := range left {
+			r, err := j.Undo(ctx, id, force)
+			if err != nil {
+				errs, failed = append(errs, err), append(failed, id)
+				continue
+			}
+			results = append(results, r)
+		}
+		if len(failed) == 0 || len(failed) == len(left) || ctx.Err() != nil {
+			return results, errors.Join(errs...)
+		}
+		left = failed
+	}
 }
 
 // LeaveOut takes back a change that others lie upon, of the same file or
@@ -132,6 +242,9 @@ func (j *Journal) UndoAll(ctx context.Context, force bool) ([]Result, error) {
 // which it returns by the number of the old one. One that has become void is not
 // made again.
 func (j *Journal) LeaveOut(ctx context.Context, id int) (again map[int]Entry, err error) {
+	if err := j.follow(); err != nil {
+		return nil, err
+	}
 	below, err := j.find(id)
 	if err != nil {
 		return nil, err
@@ -149,6 +262,10 @@ func (j *Journal) LeaveOut(ctx context.Context, id int) (again map[int]Entry, er
 	}
 	again = map[int]Entry{}
 	for _, e := range stack[1:] {
+		// Taking back what lay beneath may have made another process of the service.
+		if _, err := e.follow(); err != nil {
+			return again, fmt.Errorf("make change %d again: %w", e.ID, err)
+		}
 		made, err := j.repeat(ctx, e)
 		if errors.Is(err, ErrAlready) {
 			continue

@@ -73,9 +73,9 @@ func order(points, repeat int, seed uint64) []int {
 }
 
 // Sweep runs the load with each combination of values on a host, so many times,
-// and restores what was set before, also when it is interrupted. undo takes a
-// change back by its number; shown is told of each run.
-func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, repeat int, seed uint64, undo func(context.Context, int) error,
+// and restores what was set before, also when it is interrupted. undo takes
+// changes back by their numbers; shown is told of each run.
+func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, repeat int, seed uint64, undo func(context.Context, []int) error,
 	shown func(i, n int, point model.SweepPoint, load model.TuneLoad)) (model.Sweep, error) {
 	result := model.Sweep{Seed: seed, Repeat: repeat, Points: []model.SweepPoint{}, Restored: true}
 	values := combinations(settings)
@@ -118,13 +118,11 @@ func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, re
 var errNotRestored = errors.New("not restored")
 
 // sweepOnce makes one combination's changes, runs, and takes them back.
-func sweepOnce(ctx context.Context, tools Tools, host string, settings []Setting, values []string, undo func(context.Context, int) error) (seen Seen, err error) {
+func sweepOnce(ctx context.Context, tools Tools, host string, settings []Setting, values []string, undo func(context.Context, []int) error) (seen Seen, err error) {
 	var ids []int
 	defer func() {
-		for _, id := range slices.Backward(ids) {
-			if e := undo(context.WithoutCancel(ctx), id); e != nil {
-				err = errors.Join(err, fmt.Errorf("%w; plimsoll undo --all tries again: %w", errNotRestored, e))
-			}
+		if e := undo(context.WithoutCancel(ctx), ids); e != nil {
+			err = errors.Join(err, fmt.Errorf("%w; plimsoll undo --all tries again: %w", errNotRestored, e))
 		}
 	}()
 	for i, s := range settings {

@@ -11,7 +11,14 @@ import (
 
 func TestSweepRestores(t *testing.T) {
 	s := service{values: map[string]int{"a": 3, "b": 7}}
-	undo := func(ctx context.Context, id int) error { _, err := s.leaveOut(ctx, id); return err }
+	undo := func(ctx context.Context, ids []int) error {
+		for _, id := range slices.Backward(ids) {
+			if _, err := s.leaveOut(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	settings := []Setting{{Kind: "sysctl", Name: "a", Values: []string{"3", "30"}}, {Kind: "sysctl", Name: "b", Values: []string{"8", "9"}}}
 	got, err := Sweep(t.Context(), s.tools(), "s", settings, 3, 5, undo, nil)
 	if err != nil || !got.Restored || len(got.Points) != 4 || s.runs != 12 || s.values["a"] != 3 || s.values["b"] != 7 {

@@ -330,21 +330,32 @@ func (t *tuner) compare(before, after Seen) (model.Comparison, error) {
 	return t.Compare(before.Dir, after.Dir)
 }
 
-// leaveOut takes the changes of a fix back, the newest first.
+// leaveOut takes the changes of a fix back, the newest first. One may need what
+// another gives back, so those that failed are tried again as long as that helps.
 func (t *tuner) leaveOut(ctx context.Context, fix *model.TuneFix) error {
+	var left []*model.TuneChange
 	for i := range slices.Backward(fix.Changes) {
-		id := fix.Changes[i].ID
-		if id == 0 {
-			continue
+		if fix.Changes[i].ID != 0 {
+			left = append(left, &fix.Changes[i])
 		}
-		again, err := t.LeaveOut(ctx, id)
-		t.renumber(again)
-		if err != nil {
-			return fmt.Errorf("take back change %d (%s): %w", id, fix.Changes[i].What, err)
-		}
-		delete(t.entries, id)
 	}
-	return nil
+	for {
+		var errs []error
+		var failed []*model.TuneChange
+		for _, c := range left {
+			again, err := t.LeaveOut(ctx, c.ID)
+			t.renumber(again)
+			if err != nil {
+				errs, failed = append(errs, fmt.Errorf("take back change %d (%s): %w", c.ID, c.What, err)), append(failed, c)
+				continue
+			}
+			delete(t.entries, c.ID)
+		}
+		if len(failed) == 0 || len(failed) == len(left) {
+			return errors.Join(errs...)
+		}
+		left = failed
+	}
 }
 
 // renumber notes the new numbers of changes that were made anew.
@@ -455,28 +466,44 @@ func (t *tuner) isNewest(fix *model.TuneFix) bool {
 	return slices.ContainsFunc(fix.Changes, func(c model.TuneChange) bool { return c.ID == newest }) && len(t.result.Trials) == 0
 }
 
-// takeBack undoes everything that this walk changed.
+// takeBack undoes everything that this walk changed, the newest first. What could
+// not be is tried again as long as others could: it may have needed them.
 func (t *tuner) takeBack(ctx context.Context) error {
-	var errs []error
-	stands := map[int]bool{}
-	for len(t.entries) > 0 {
-		newest := 0
-		for id := range t.entries {
-			newest = max(newest, id)
-		}
-		again, err := t.LeaveOut(ctx, newest)
-		errs = append(errs, err)
-		stands[newest] = err != nil
-		delete(t.entries, newest)
-		t.renumber(again)
+	var err error
+	for left := len(t.entries) + 1; len(t.entries) > 0 && len(t.entries) < left; {
+		left = len(t.entries)
+		err = t.takeBackOnce(ctx)
 	}
+	stands := t.entries
+	t.entries = map[int]change.Entry{}
 	for i := range t.result.Steps {
 		fix := t.result.Steps[i].Fix
 		switch {
-		case slices.ContainsFunc(changesOf(fix), func(c model.TuneChange) bool { return stands[c.ID] }):
+		case slices.ContainsFunc(changesOf(fix), func(c model.TuneChange) bool { _, ok := stands[c.ID]; return ok }):
 			fix.Outcome, fix.Sentence = model.Stands, "it could not be taken back"
 		case fix != nil && fix.Outcome != model.Refused && fix.Outcome != model.Undone:
 			fix.Outcome, fix.Sentence = model.Undone, "it was taken back, since the walk ended early"
+		}
+	}
+	return err
+}
+
+// takeBackOnce tries each change once; those that stand stay in entries.
+func (t *tuner) takeBackOnce(ctx context.Context) error {
+	var errs []error
+	todo := maps.Clone(t.entries)
+	for len(todo) > 0 {
+		newest := slices.Max(slices.Collect(maps.Keys(todo)))
+		delete(todo, newest)
+		again, err := t.LeaveOut(ctx, newest)
+		errs = append(errs, err)
+		if err == nil {
+			delete(t.entries, newest)
+		}
+		t.renumber(again)
+		for old, e := range again {
+			delete(todo, old)
+			todo[e.ID] = e
 		}
 	}
 	return errors.Join(errs...)

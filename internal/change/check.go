@@ -1,0 +1,214 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/probe/phpfpm"
+)
+
+// What an entry may name is what Prepare makes, and nothing else: the journal is
+// read by root, and whatever is in it is written where it says.
+
+const (
+	maxParts   = 10_000 // as many processes as a change may be about
+	maxSetting = 4096   // bytes of a kernel setting
+)
+
+var (
+	hostSpec  = regexp.MustCompile(`^(local|netns:[^/\x00]{1,255}|pid:[0-9]{1,9})$`)
+	queueFile = regexp.MustCompile(`^/sys/class/net/([^/]+)/queues/rx-[0-9]{1,5}/rps_cpus$`)
+	groupFile = regexp.MustCompile(`^/.*/cpu\.(max|cfs_quota_us|cfs_period_us)$`)
+)
+
+// check says what in an entry no change of ours would have written. It looks at
+// nothing but the entry.
+func (e Entry) check() error {
+	if len(e.Parts) > maxParts {
+		return fmt.Errorf("it has %d parts, want at most %d", len(e.Parts), maxParts)
+	}
+	if e.Service != nil {
+		if err := e.Service.checkShape(); err != nil {
+			return err
+		}
+	}
+	for i := range e.Masters {
+		if err := e.Masters[i].checkShape(); err != nil {
+			return err
+		}
+	}
+	for _, p := range e.Parts {
+		if err := e.checkPart(p); err != nil {
+			return fmt.Errorf("%s: %w", p.Place, err)
+		}
+	}
+	return nil
+}
+
+func (e Entry) checkPart(p part) error {
+	if n := p.Place.Net; n != nil && !hostSpec.MatchString(n.Spec) {
+		return fmt.Errorf("host %q", n.Spec)
+	}
+	if q := p.Place.Process; q != nil && q.PID < 1 {
+		return fmt.Errorf("process %d", q.PID)
+	}
+	if p.Place.Sort == inFile {
+		return e.checkFile(p)
+	}
+	if err := e.checkPlace(p.Place); err != nil {
+		return err
+	}
+	for _, v := range append([]string{string(p.Old), string(p.New)}, p.Between...) {
+		if err := p.Place.checkValue(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPlace holds a place against the change that it is said to be for.
+func (e Entry) checkPlace(p place) error {
+	c := e.Change
+	sorts := map[Kind]sort{Sysctl: inKernel, Quota: inKernel, RPS: inKernel, IRQ: inKernel, TxQueue: inKernel, Nginx: inSocket, PHPFPM: inSocket,
+		Backlog: inSocket, Limit: inLimit, Affinity: inCPUs, Nice: inNice, Policy: inPolicy, Ring: inRing}
+	if want, ok := sorts[c.Kind]; !ok || p.Sort != want {
+		return fmt.Errorf("a change of kind %q sets nothing of sort %q", c.Kind, p.Sort)
+	}
+	ok := false
+	switch p.Sort {
+	case inKernel:
+		return c.checkKernelFile(p)
+	case inSocket:
+		ok = p.Net != nil && p.Listen != "" && (c.Kind != Backlog || p.Listen == c.Listen)
+	case inRing:
+		name, which, _ := strings.Cut(p.Name, " ")
+		ok = p.Net != nil && p.Name == c.Name && interfaceName.MatchString(name) && (which == "rx" || which == "tx")
+	case inLimit:
+		_, known := limits[p.Name]
+		ok = p.Process != nil && known && p.Name == c.Name
+	default:
+		ok = p.Process != nil
+	}
+	if !ok {
+		return fmt.Errorf("a change of %s has no such place", c.Kind)
+	}
+	return nil
+}
+
+// checkKernelFile wants the very file that the change is about.
+func (c Change) checkKernelFile(p place) error {
+	want := ""
+	switch c.Kind {
+	case Sysctl:
+		file, err := sysctlPath(c.Name)
+		if err != nil || refused.MatchString(c.Name) || refused.MatchString(strings.ReplaceAll(strings.TrimPrefix(file, "/proc/sys/"), "/", ".")) {
+			return fmt.Errorf("sysctl %q is none that we set", c.Name)
+		}
+		want = file
+	case IRQ:
+		if !whole.MatchString(c.Name) {
+			return fmt.Errorf("interrupt %q", c.Name)
+		}
+		want = "/proc/irq/" + strconv.Itoa(atoi(c.Name)) + "/smp_affinity_list"
+	case TxQueue:
+		want = "/sys/class/net/" + c.Name + "/tx_queue_len"
+	case RPS:
+		if m := queueFile.FindStringSubmatch(p.Path); m != nil && m[1] == c.Name {
+			want = p.Path
+		}
+	case Quota: // that it lies in a hierarchy of control groups shows when it is opened
+		if groupFile.MatchString(p.Path) && p.Dir != 0 && p.Net == nil {
+			want = p.Path
+		}
+	}
+	named := c.Kind != TxQueue && c.Kind != RPS || interfaceName.MatchString(c.Name)
+	if !named || p.Path != want || path.Clean(p.Path) != p.Path || strings.ContainsRune(p.Path, 0) {
+		return fmt.Errorf("want %q", want)
+	}
+	return nil
+}
+
+// checkValue says what is no value of a place.
+func (p place) checkValue(v string) error {
+	if p.Sort == inKernel {
+		if len(v) > maxSetting || strings.ContainsAny(v, "\n\r\x00") {
+			return fmt.Errorf("%.20q… is no line of a setting", v)
+		}
+		return nil
+	}
+	for _, v := range threadValues(v) {
+		var err error
+		switch p.Sort {
+		case inSocket, inRing:
+			_, err = strconv.ParseInt(v, 10, 32)
+		case inNice:
+			_, err = strconv.Atoi(v)
+		case inCPUs:
+			_, err = parseCPUs(v)
+		case inPolicy:
+			_, err = policyNumber(v)
+		case inLimit:
+			soft, hard, _ := strings.Cut(v, ":")
+			_, err = limitNumber(soft)
+			_, err2 := limitNumber(hard)
+			err = errors.Join(err, err2)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile wants a configuration file of the entry's service: what was there and
+// what we made of it both have to be such.
+func (e Entry) checkFile(p part) error {
+	file := filepath.Clean(p.Place.Path)
+	outside := slices.ContainsFunc([]string{"/proc/", "/sys/", "/dev/"}, func(dir string) bool { return strings.HasPrefix(file, dir) })
+	if e.Service == nil || e.Service.Sort != e.Change.Kind || !filepath.IsAbs(p.Place.Path) || outside || strings.ContainsRune(file, 0) {
+		return fmt.Errorf("a change of %s edits no such file", e.Change.Kind)
+	}
+	for _, text := range [][]byte{p.Old, p.New} {
+		if len(text) > maxFile+maxSetting*len(e.Parts) {
+			return fmt.Errorf("it has %d bytes", len(text))
+		}
+		var err error
+		if e.Service.Sort == Nginx {
+			_, err = nginx.Parse(text, file)
+		} else {
+			_, err = phpfpm.Parse(text, file)
+		}
+		if err != nil {
+			return fmt.Errorf("it is no file of %s: %w", e.Service.Sort, err)
+		}
+	}
+	return nil
+}
+
+// checkShape says what no service of ours would have, its arguments above all:
+// its binary is run with them.
+func (s *service) checkShape() error {
+	ok := s.PID > 0 && s.Conf != "" && hostSpec.MatchString(s.Net.Spec)
+	switch s.Sort {
+	case PHPFPM:
+		ok = ok && slices.Equal(s.Test, []string{"-t", "-R", "--fpm-config", s.Conf})
+	case Nginx:
+		ok = ok && len(s.Test)%2 == 1 && s.Test[0] == "-t"
+		for i := 1; ok && i < len(s.Test); i += 2 {
+			ok = slices.Contains([]string{"-p", "-c", "-e", "-g"}, s.Test[i])
+		}
+	default:
+		ok = false
+	}
+	if !ok {
+		return fmt.Errorf("%s %q with the arguments %q is no service that we change", s.Sort, s.Conf, s.Test)
+	}
+	return nil
+}
