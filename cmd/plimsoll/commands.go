@@ -23,6 +23,7 @@ func commands(w *world) []*cobra.Command {
 		labCommand(w),
 		rulesCommand(w),
 		traceCommand(w),
+		captureCommand(w),
 		flameCommand(w),
 		signalsCommand(w),
 		doctorCommand(w),

@@ -23,6 +23,7 @@ internal/record/writer:  internal/model internal/record internal/secret
 internal/load:           internal/model
 internal/probe:          internal/layout internal/model
 internal/change:         internal/layout internal/probe
+internal/capture:
 internal/trace:          internal/model internal/layout internal/privilege internal/secret
 internal/diagnose:       internal/layout internal/model internal/record rules
 internal/remote:         internal/layout internal/model internal/record internal/secret

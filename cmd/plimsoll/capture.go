@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/capture"
+	"plimsoll/internal/capture/http"
+	"plimsoll/internal/capture/pcap"
+	"plimsoll/internal/capture/tcp"
+	"plimsoll/internal/layout"
+)
+
+const captureLong = `Reads packet captures and says what the wire shows: the connections, what
+Wireshark 4.4 says of each segment (retransmissions by kind, out of order,
+duplicate ACKs, windows, keep-alives ...), and what Wireshark does not say: why
+each connection was reset, where segments were lost, how attempts to connect
+failed, who made whom wait. Each cause is named with the frames that show it.
+
+FILE is a capture as tcpdump, tshark or Wireshark write it: pcap or pcapng, plain,
+or compressed with gzip or zstd; - is standard input. Several are merged by time
+and numbered as one. Files of any size are read in one pass; what is kept of
+connections is bounded by --max-memory: beyond it those that are idle for the
+longest are forgotten, and counted.
+
+A file that is cut or broken is read up to there. The result says that it is
+partial, and the exit code is 5.
+
+The labels are equal to those of tshark 4.4.18, frame by frame. Where we know
+better (a port mirror that shows packets twice, reordering that is none), our
+judgement stands beside the label: in the table of judgements, in --labels json,
+in the comments that --write makes. What cannot be seen from the place of the
+capture is not guessed. Contents of packets are never printed.`
+
+const captureExample = `  tcpdump -i eth0 -s 128 -w case.pcap tcp; plimsoll capture case.pcap
+  plimsoll capture client.pcap.gz server.pcapng
+  plimsoll capture case.pcap --json | jq '.resets[] | {frame, cause, evidence}'
+  plimsoll capture case.pcap --labels tsv | grep fast_retransmission
+  plimsoll capture case.pcap --write labelled.pcapng && wireshark labelled.pcapng`
+
+// captureFlags are those of capture.
+type captureFlags struct {
+	json   *bool
+	csv    bool
+	labels string
+	write  string
+	memory string
+	tunnel string
+}
+
+func captureCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "capture FILE...", Short: "what the wire says: a packet capture, with causes", Long: captureLong,
+		Example: captureExample, Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage(c.CommandPath(), "it needs a capture file, or - for standard input")
+			}
+			return nil
+		}}
+	var f captureFlags
+	f.json = jsonFlag(c)
+	c.Flags().BoolVar(&f.csv, "csv", false, "print the table of connections as comma-separated values")
+	c.Flags().StringVar(&f.labels, "labels", "", "print the labelled packets, as `FORM` tsv (frame, stream, labels, number of a duplicate ACK, RTO) or json (a line each, with what it acknowledges and our judgement)")
+	c.Flags().StringVar(&f.write, "write", "", "write the packets to this `FILE`, pcapng, with the labels as comments that Wireshark shows")
+	c.Flags().StringVar(&f.memory, "max-memory", "1GiB", "keep at most `SIZE` of connections: a number with KiB, MiB or GiB")
+	c.Flags().StringVar(&f.tunnel, "tunnel", "inner", "in GRE, VXLAN and the like take the `inner` or the outer packet for the connection")
+	c.RunE = func(c *cobra.Command, args []string) error { return runCapture(c, w, f, args) }
+	return withExits(c, exitOK, exitUsage, exitMissing, exitRunDir, exitInterrupted)
+}
+
+// options checks the flags.
+func (f *captureFlags) options(command string) (o capture.Options, err error) {
+	forms := 0
+	for _, on := range []bool{*f.json, f.csv, f.labels != ""} {
+		if on {
+			forms++
+		}
+	}
+	switch {
+	case forms > 1:
+		return o, usage(command, "--json, --csv and --labels each say what to print; give one of them")
+	case f.labels != "" && f.labels != "tsv" && f.labels != "json":
+		return o, usage(command, "--labels %s: want tsv or json", f.labels)
+	case f.tunnel != "inner" && f.tunnel != "outer":
+		return o, usage(command, "--tunnel %s: want inner or outer", f.tunnel)
+	}
+	o.Outer = f.tunnel == "outer"
+	if o.MaxMemory, err = parseSize(f.memory); err != nil {
+		return o, usage(command, "--max-memory %s: %v", f.memory, err)
+	}
+	return o, nil
+}
+
+const leastMemory = 1 << 20
+
+// parseSize reads a size like 512MiB, or a number of bytes.
+func parseSize(text string) (int64, error) {
+	shift, number := 0, text
+	for i, unit := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if cut, ok := strings.CutSuffix(text, unit); ok {
+			shift, number = 10*(i+1), cut
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 0 || n > 1<<62>>shift {
+		return 0, errors.New("want a size like 512MiB")
+	}
+	if n <<= shift; n < leastMemory {
+		return 0, errors.New("want at least 1MiB")
+	}
+	return n, nil
+}
+
+func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err error) {
+	o, err := f.options(c.CommandPath())
+	if err != nil {
+		return err
+	}
+	in, err := openCaptures(w, names)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	out := bufio.NewWriterSize(w.stdout, 64<<10)
+	list := &replyList{}
+	if *f.json {
+		o.Reply = list.add
+	}
+	frames, done, err := f.frameSink(out, in)
+	if err != nil {
+		return err
+	}
+	o.Frame = frames
+	line := w.progress()
+	if line != nil {
+		o.Progress = func(packets int64) { line.say(in.progress(packets)) }
+	}
+	r, err := capture.Read(c.Context(), in.sources, o)
+	line.end()
+	if err = errors.Join(captureError(err), done()); err != nil {
+		return err
+	}
+	if err := f.print(w, out, r, list); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if r.Partial {
+		return fail(exitRunDir, fmt.Errorf("partial: %s", layout.Clean(strings.Join(r.Notes, "; "))))
+	}
+	return nil
+}
+
+// captureError gives an error of reading its exit code.
+func captureError(err error) error {
+	var not *pcap.NotCapture
+	var damage *pcap.Damage
+	if errors.As(err, &not) || errors.As(err, &damage) {
+		return fail(exitRunDir, err)
+	}
+	return err
+}
+
+// frameSink returns what is to be done with each packet, and what ends that.
+func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Frame) error, func() error, error) {
+	var sinks []func(*capture.Frame) error
+	done := func() error { return nil }
+	var line []byte
+	switch f.labels {
+	case "tsv":
+		if _, err := io.WriteString(out, capture.LabelsHeader); err != nil {
+			return nil, nil, err
+		}
+		sinks = append(sinks, func(k *capture.Frame) (err error) {
+			if line = k.AppendLabels(line[:0]); len(line) > 0 {
+				_, err = out.Write(line)
+			}
+			return err
+		})
+	case "json":
+		sinks = append(sinks, func(k *capture.Frame) (err error) {
+			if line = k.AppendJudged(line[:0]); len(line) > 0 {
+				_, err = out.Write(line)
+			}
+			return err
+		})
+	}
+	if f.write != "" {
+		file, err := createCapture(f.write, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		p := pcap.NewWriter(file)
+		sinks = append(sinks, func(k *capture.Frame) error { return p.Packet(&k.Packet, k.Comment()) })
+		done = func() error {
+			if err := errors.Join(p.Flush(), file.Close()); err != nil {
+				return fail(exitRunDir, fmt.Errorf("write %s: %w", f.write, err))
+			}
+			return nil
+		}
+	}
+	if len(sinks) == 0 {
+		return nil, done, nil
+	}
+	return func(k *capture.Frame) error {
+		for _, sink := range sinks {
+			if err := sink(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, done, nil
+}
+
+// createCapture makes the file to write to, unless it is one that is being read.
+func createCapture(name string, in *captures) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil {
+		for _, f := range in.files {
+			if own, err := f.Stat(); err == nil && os.SameFile(info, own) {
+				return nil, fail(exitUsage, fmt.Errorf("--write %s: that file is being read; give another name", name))
+			}
+		}
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // packets are private
+	if err != nil {
+		return nil, fail(exitRunDir, fmt.Errorf("write packets: %w", err))
+	}
+	return file, nil
+}
+
+// captures are the files that are being read.
+type captures struct {
+	sources []capture.Source
+	files   []*os.File
+	size    int64 // 0 where it is not known
+	read    counted
+}
+
+func openCaptures(w *world, names []string) (*captures, error) {
+	in := &captures{}
+	known := true
+	for _, name := range names {
+		if name == "-" {
+			in.sources = append(in.sources, capture.Source{Name: "standard input", In: in.read.by(w.stdin)})
+			known = false
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			in.close()
+			return nil, fmt.Errorf("read a capture: %w", err)
+		}
+		in.files = append(in.files, f)
+		info, err := f.Stat()
+		if err != nil || info.IsDir() {
+			in.close()
+			return nil, fail(exitRunDir, errors.Join(err, fmt.Errorf("%s is a folder; want capture files", name)))
+		}
+		in.size += info.Size()
+		in.sources = append(in.sources, capture.Source{Name: name, In: in.read.by(f)})
+	}
+	if !known {
+		in.size = 0
+	}
+	return in, nil
+}
+
+func (in *captures) close() {
+	for _, f := range in.files {
+		f.Close()
+	}
+}
+
+func (in *captures) progress(packets int64) string {
+	text := layout.Count(packets) + " packets"
+	if in.size > 0 {
+		text += fmt.Sprintf("   %.0f %%", 100*float64(in.read.n.Load())/float64(in.size))
+	}
+	return text
+}
+
+// replyList keeps replies for the JSON document.
+type replyList struct {
+	list []capture.Exchange
+	more int64
+}
+
+// maxReplies bounds the list; the summary counts all.
+const maxReplies = 100_000
+
+func (l *replyList) add(e *http.Exchange) {
+	if len(l.list) == maxReplies {
+		l.more++
+		return
+	}
+	l.list = append(l.list, capture.NewExchange(e))
+}
+
+// print prints what was asked for; labels were printed on the way.
+func (f *captureFlags) print(w *world, out io.Writer, r *capture.Reading, replies *replyList) error {
+	switch {
+	case *f.json:
+		return captureJSON(out, r, replies)
+	case f.csv:
+		return captureCSV(out, r)
+	case f.labels != "":
+		return nil
+	}
+	return captureText(out, r, w.columns())
+}
+
+// captureJSON writes one document; its list of connections goes out one by one,
+// since there may be many.
+func captureJSON(out io.Writer, r *capture.Reading, replies *replyList) error {
+	head := struct {
+		capture.Summary
+		Servers     any                `json:"servers"`
+		Resets      any                `json:"resets"`
+		ResetsMore  int64              `json:"resets_left_out"`
+		Replies     []capture.Exchange `json:"replies"`
+		RepliesMore int64              `json:"replies_left_out"`
+	}{r.Summary, r.Judge.Servers(), r.Judge.List(), r.Judge.ResetsMore, append([]capture.Exchange{}, replies.list...), replies.more}
+	var b strings.Builder
+	if err := printJSON(&b, head); err != nil {
+		return err
+	}
+	text := strings.TrimSuffix(b.String(), "\n}\n")
+	_, err := io.WriteString(out, text+",\n  \"connections\": [")
+	between := "\n    "
+	r.TCP.Conns(func(c *tcp.Conn) {
+		if err != nil {
+			return
+		}
+		var one []byte
+		if one, err = json.Marshal(r.Connection(c)); err == nil {
+			_, err = io.WriteString(out, between+string(one))
+		}
+		between = ",\n    "
+	})
+	if err == nil {
+		_, err = io.WriteString(out, "\n  ]\n}\n")
+	}
+	return err
+}
+
+func captureCSV(out io.Writer, r *capture.Reading) error {
+	t := csv.NewWriter(out)
+	rows := [][]string{{"stream", "client", "server", "handshake_captured", "first_frame", "start", "seconds", "irtt", "completeness", "client_packets", "server_packets",
+		"client_payload", "server_payload", "client_resent", "server_resent", "resets", "reset_cause", "closed_first_by", "labels"}}
+	err := t.Write(rows[0])
+	seconds := func(ns int64) string { return strconv.FormatFloat(float64(ns)/1e9, 'f', 9, 64) }
+	r.TCP.Conns(func(c *tcp.Conn) {
+		if err != nil {
+			return
+		}
+		k := r.Connection(c)
+		n := func(v any) string { return fmt.Sprint(v) }
+		err = t.Write([]string{n(k.Stream), k.Client.String(), k.Server.String(), n(k.Known), n(k.FirstFrame), fmt.Sprintf("%d.%09d", k.Start/1e9, k.Start%1e9),
+			seconds(k.End - k.Start), seconds(k.IRTT), n(k.Completeness), n(k.Packets[0]), n(k.Packets[1]), n(k.Bytes[0]), n(k.Bytes[1]),
+			n(k.Resent[0]), n(k.Resent[1]), n(k.RSTs), k.Cause, k.FirstFIN, strings.Join(k.Labels, " ")})
+	})
+	t.Flush()
+	return errors.Join(err, t.Error())
+}

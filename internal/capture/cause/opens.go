@@ -1,0 +1,207 @@
+package cause
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"plimsoll/internal/capture/tcp"
+)
+
+// Failure is how an attempt to connect ended that did not succeed.
+type Failure uint8
+
+// The kinds of failures.
+const (
+	NotFailed       Failure = iota
+	FailRefused             // answered by RST
+	FailUnreachable         // answered by an ICMP error
+	FailUnanswered          // nothing came back
+	FailHalf                // a SYN-ACK came back, and the client never answered that
+	FailAbandoned           // a SYN-ACK came back, and the client reset it
+	FailOld                 // an old connection with the same ports answered
+	Failures
+)
+
+var failureNames = [Failures]string{"", "refused", "unreachable", "unanswered", "never_completed", "abandoned", "old_connection"}
+
+func (f Failure) String() string { return failureNames[f] }
+
+var failureWords = [Failures]string{"", "refused (RST)", "rejected (ICMP error)", "SYN never answered", "SYN-ACK never answered",
+	"SYN-ACK answered by RST", "answered by an old connection"}
+
+// Words is the failure as people read it.
+func (f Failure) Words() string { return failureWords[f] }
+
+// Server is what became of the attempts to connect to one address and port.
+type Server struct {
+	Address   netip.AddrPort     `json:"address"`
+	Opened    int64              `json:"opened"`
+	Failed    [Failures]int64    `json:"-"`
+	Kinds     map[string]Counted `json:"failed,omitempty"`
+	ClosedBy  [3]int64           `json:"-"` // first FIN: the server's, the client's, nobody's
+	evidence  [Failures][]uint32
+	idle      []int64 // idle times after which it closed, ns
+	idleMany  int64
+	sources   map[netip.Addr]int64
+	seconds   map[int64]int64
+	moreAddrs bool
+	flooded   bool
+}
+
+// opens gathers attempts by server and by source.
+type opens struct {
+	servers map[netip.AddrPort]*Server
+	sources map[netip.Addr]*source
+	more    int64 // attempts at servers that found no room
+}
+
+// source is a client that opens connections.
+type source struct {
+	attempts, failed int64
+	targets          map[netip.AddrPort]bool
+}
+
+func newOpens() opens {
+	return opens{servers: map[netip.AddrPort]*Server{}, sources: map[netip.Addr]*source{}}
+}
+
+// What is kept of each server: sources and seconds, for floods; idle times.
+const (
+	maxServers = 4096
+	maxSources = 4096
+	maxTargets = 256
+	maxIdles   = 1024
+)
+
+// Conn takes up a connection at its end, when it is forgotten or the capture ends.
+func (j *Judge) Conn(c *tcp.Conn) {
+	side, known := c.Server()
+	at := j.Where.Addr(c, side)
+	v := j.opens.servers[at]
+	if v == nil {
+		if len(j.opens.servers) >= maxServers {
+			j.opens.more++
+			return
+		}
+		v = &Server{Address: at, sources: map[netip.Addr]int64{}, seconds: map[int64]int64{}}
+		j.opens.servers[at] = v
+	}
+	client := j.Where.Addr(c, 1-side).Addr()
+	fail := failure(c, side)
+	if known && c.Completeness&tcp.SawSYN != 0 {
+		j.attempt(client, at, fail)
+	}
+	if fail == NotFailed {
+		v.opened(c, side, known)
+		return
+	}
+	v.Failed[fail]++
+	if len(v.evidence[fail]) < maxEvidence {
+		v.evidence[fail] = append(v.evidence[fail], c.Frame)
+	}
+	if fail == FailUnanswered || fail == FailHalf {
+		v.waits(client, c.Start/1e9)
+	}
+}
+
+// opened takes up a connection that came to be.
+func (v *Server) opened(c *tcp.Conn, side uint8, known bool) {
+	if known {
+		v.Opened++
+	}
+	switch c.FirstFIN {
+	case 0:
+		v.ClosedBy[2]++
+	case 1 + side:
+		v.ClosedBy[0]++
+		if c.DataAt != 0 && c.IdleBeforeFIN >= max(idleLeast, c.IRTT*idleTrips) {
+			if v.idleMany++; len(v.idle) < maxIdles {
+				v.idle = append(v.idle, c.IdleBeforeFIN)
+			}
+		}
+	default:
+		v.ClosedBy[1]++
+	}
+}
+
+// waits takes up an attempt that nobody completed: in a flood there are many.
+func (v *Server) waits(client netip.Addr, second int64) {
+	if _, there := v.sources[client]; there || len(v.sources) < maxSources {
+		v.sources[client]++
+	} else {
+		v.moreAddrs = true
+	}
+	if _, there := v.seconds[second]; there || len(v.seconds) < maxSources {
+		v.seconds[second]++
+	}
+}
+
+func (j *Judge) attempt(client netip.Addr, at netip.AddrPort, fail Failure) {
+	s := j.opens.sources[client]
+	if s == nil {
+		if len(j.opens.sources) >= maxSources {
+			return
+		}
+		s = &source{targets: map[netip.AddrPort]bool{}}
+		j.opens.sources[client] = s
+	}
+	s.attempts++
+	if fail != NotFailed {
+		s.failed++
+		if len(s.targets) < maxTargets {
+			s.targets[at] = true
+		}
+	}
+}
+
+// failure says how an attempt ended. Only a connection whose SYN was captured can have failed.
+func failure(c *tcp.Conn, server uint8) Failure {
+	if c.Completeness&tcp.SawSYN == 0 {
+		return NotFailed
+	}
+	s, k := &c.Half[server], &c.Half[1-server]
+	handshakeOnly := k.SYNs > 0 && k.Last != 0 && k.LastFlags&(1<<1) != 0 // the client said nothing but SYN
+	switch {
+	case c.Completeness&tcp.SawSYNACK != 0 && !handshakeOnly:
+		return NotFailed
+	case c.Completeness&tcp.SawSYNACK != 0 && c.Completeness&tcp.SawRST != 0:
+		return FailAbandoned
+	case c.Completeness&tcp.SawSYNACK != 0:
+		return FailHalf
+	case !handshakeOnly: // the capture has one direction only
+		return NotFailed
+	case s.Last != 0:
+		return FailOld
+	case c.Completeness&tcp.SawRST != 0:
+		return FailRefused
+	case c.Errors != 0:
+		return FailUnreachable
+	}
+	return FailUnanswered
+}
+
+// Servers returns what became of attempts to connect, those with most failures first.
+func (j *Judge) Servers() []*Server {
+	list := make([]*Server, 0, len(j.opens.servers))
+	for _, v := range j.opens.servers {
+		v.Kinds = map[string]Counted{}
+		for f := FailRefused; f < Failures; f++ {
+			if v.Failed[f] > 0 {
+				v.Kinds[f.String()] = Counted{v.Failed[f], v.evidence[f]}
+			}
+		}
+		list = append(list, v)
+	}
+	slices.SortFunc(list, func(a, b *Server) int {
+		return cmp.Or(cmp.Compare(b.failures(), a.failures()), cmp.Compare(b.Opened, a.Opened), a.Address.Compare(b.Address))
+	})
+	return list
+}
+
+func (v *Server) failures() (n int64) {
+	for _, f := range v.Failed {
+		n += f
+	}
+	return n
+}

@@ -1,0 +1,290 @@
+package cause
+
+import (
+	"net/netip"
+
+	"plimsoll/internal/capture/decode"
+	"plimsoll/internal/capture/tcp"
+)
+
+// Cause is why a connection was reset.
+type Cause uint8
+
+// The causes.
+const (
+	Unclear      Cause = iota
+	Refused            // a SYN to a port where nothing listens
+	Rejected           // the same from a port that takes connections: a firewall, or a listener that came and went
+	Overflow           // the accept queue was full, and the listener aborts on overflow
+	CookieFailed       // the handshake's last ACK came too late, or fitted none that the server remembers
+	Abandoned          // a SYN-ACK that its client did not want any more: a scan, or a client that gave up
+	PortReuse          // a SYN met a connection that the other side still had in TIME_WAIT
+	HalfOpen           // the same, and that connection had never been closed
+	IdleTimeout        // data met a FIN that its sender had sent after an idle time
+	ClosedBefore       // data after the receiver had closed
+	GaveUp             // the client closed before the answer came
+	StateLost          // one side no longer knew the connection: restarted, or forgotten on the way
+	Middlebox          // somebody between the two sent it
+	KeepAlive          // nobody answered keep-alives
+	NoAnswer           // nobody acknowledged data
+	Unread             // closed with data unread, which was never answered
+	Aborted            // closed by abort: SO_LINGER 0, or the process ended with data pending
+	Causes
+)
+
+var causeNames = [Causes]string{"unclear", "refused", "rejected", "queue_overflow", "syn_cookie", "abandoned", "time_wait_reuse",
+	"half_open", "idle_timeout", "data_after_close", "client_gave_up", "state_lost", "middlebox", "keepalive_failed", "no_answer",
+	"unread_data", "aborted"}
+
+func (c Cause) String() string { return causeNames[c] }
+
+var causeWords = [Causes]string{
+	"what the wire shows does not tell why",
+	"nothing listens on that port",
+	"the port takes connections, yet this one was refused: a firewall, or a listener that came and went",
+	"the server's accept queue was full, and it aborts on overflow",
+	"the server did not know the handshake that the client completed (a SYN cookie too old, or forgotten)",
+	"the client did not want the connection any more when the SYN-ACK came",
+	"the ports were used again while the other side still had the old connection in TIME_WAIT",
+	"the other side still had an old connection with these ports, which was never closed",
+	"the connection was closed as idle; what came after met the close",
+	"the side that reset it had closed it before",
+	"the client closed before the answer came",
+	"one side did not know the connection any more (restarted, or an entry on the way expired)",
+	"sent by something between the two",
+	"keep-alives went unanswered",
+	"data sent again and again went unacknowledged",
+	"closed with data that was received, but never read and answered",
+	"aborted by the application",
+}
+
+// Words is the cause as people read it.
+func (c Cause) Words() string { return causeWords[c] }
+
+// Reset is one RST with its cause.
+type Reset struct {
+	Frame    uint32         `json:"frame"`
+	Stream   uint32         `json:"stream"`
+	Sender   netip.AddrPort `json:"sender"`
+	Receiver netip.AddrPort `json:"receiver"`
+	By       string         `json:"by"`    // client or server; unknown where the handshake was not captured
+	Cause    string         `json:"cause"` // see Words
+	Why      string         `json:"why"`
+	Evidence []uint32       `json:"evidence"` // frames that show it, this one among them
+	Timeout  int64          `json:"timeout_ns,omitempty"`
+	Race     bool           `json:"race,omitempty"`  // the data had been sent before the FIN could arrive
+	Again    bool           `json:"again,omitempty"` // not the first of its side: the cause is that of the first
+	Twice    bool           `json:"captured_twice,omitempty"`
+	cause    Cause
+}
+
+// maxResets is how many are kept; the others are counted.
+const maxResets = 100_000
+
+// reset finds the cause of a RST.
+func (j *Judge) reset(r *tcp.Result, s *decode.Segment, frame uint32, a Attribution) *Reset {
+	c := r.Conn
+	e := evidence{j: j, c: c, me: &c.Half[r.Side], peer: &c.Half[1-r.Side], side: r.Side, s: s, r: r}
+	server, known := c.Server()
+	e.isServer, e.knows = known && server == r.Side, known
+	out := &Reset{Frame: frame, Stream: c.Stream, Twice: a == CapturedTwice}
+	out.Sender, out.Receiver = j.Where.Addr(c, r.Side), j.Where.Addr(c, 1-r.Side)
+	out.By = "unknown"
+	if known {
+		out.By = map[bool]string{true: "server", false: "client"}[e.isServer]
+	}
+	if again := Of(c); c.Cause != 0 && c.Cause>>7 == r.Side {
+		out.cause, out.Again = again, true
+		e.frames(e.me.Last, e.peer.Last)
+	} else {
+		out.cause = e.classify(out)
+		c.Cause = uint8(out.cause) | r.Side<<7 | 0x40
+	}
+	out.Cause, out.Why = out.cause.String(), out.cause.Words()
+	for _, f := range e.seen {
+		if f != 0 && f != frame {
+			out.Evidence = append(out.Evidence, f)
+		}
+	}
+	out.Evidence = append(out.Evidence, frame)
+	j.ByCause[out.cause]++
+	if len(j.Resets) < maxResets {
+		j.Resets = append(j.Resets, *out)
+	} else {
+		j.ResetsMore++
+	}
+	return out
+}
+
+// evidence is what there is to judge a RST by.
+type evidence struct {
+	j               *Judge
+	c               *tcp.Conn
+	me, peer        *tcp.Half // the RST's sender, and the other
+	side            uint8
+	s               *decode.Segment
+	r               *tcp.Result
+	isServer, knows bool
+	seen            []uint32
+}
+
+// frames notes what shows the cause.
+func (e *evidence) frames(list ...uint32) { e.seen = append(e.seen, list...) }
+
+// isReply says whether the RST answers a segment that met no socket: then it has
+// no ACK, takes its number from what it answers, and has no window and no options.
+// One that the stack sends of its own accord has all of them.
+func (e *evidence) isReply() bool {
+	return e.s.Flags&decode.ACK == 0 && !e.s.Options
+}
+
+// foreign says whether the RST came another way than all other segments of its
+// sender. A capture at several places of a way sees each segment with several TTLs.
+func (e *evidence) foreign() bool { return e.s.TTL < e.me.TTL[0] || e.s.TTL > e.me.TTL[1] }
+
+func (e *evidence) classify(out *Reset) Cause {
+	if cause := e.opening(); cause != Unclear {
+		return cause
+	}
+	if e.me.Last != 0 && e.foreign() {
+		e.frames(e.me.Last)
+		return Middlebox
+	}
+	if !e.isReply() {
+		return e.active()
+	}
+	if e.me.FIN != 0 {
+		return e.afterFIN(out)
+	}
+	return e.unknownThere()
+}
+
+// opening looks for resets of connections that never came to be.
+func (e *evidence) opening() Cause {
+	me, peer := e.me, e.peer
+	sentSYN := peer.SYN != 0 && peer.Last == peer.SYN || peer.SYNs > 0 && peer.LastFlags&decode.SYN != 0
+	switch {
+	case me.Last == 0 && sentSYN && e.s.Flags&decode.ACK != 0 && peer.LastFlags&decode.ACK == 0:
+		e.frames(peer.SYN)
+		return e.refused()
+	case me.SYN != 0 && me.LastFlags&(decode.SYN|decode.ACK) == decode.SYN && peer.Last != 0:
+		// The client answers the answer to its SYN.
+		e.frames(me.SYN, peer.Last)
+		if peer.LastFlags&decode.SYN != 0 {
+			return Abandoned
+		}
+		if e.s.Seq != peer.LastACK() {
+			return Unclear
+		}
+		if e.c.Reused && e.c.BeforeCompleteness&(tcp.SawFIN|tcp.SawRST) == 0 {
+			return HalfOpen
+		}
+		return PortReuse
+	case me.SYN != 0 && me.LastFlags == decode.SYN|decode.ACK && peer.SYN != 0 && e.isReply():
+		// The server answers the client's last ACK of the handshake, or its first data.
+		if isn, _ := me.ISN(); e.s.Seq != isn+1 || e.foreign() {
+			return Unclear
+		}
+		e.frames(peer.SYN, me.SYN, peer.Last)
+		if e.c.Gap >= cookieLife {
+			return CookieFailed
+		}
+		return Overflow
+	}
+	return Unclear
+}
+
+// cookieLife is how long a handshake may take before a server has forgotten it, ms:
+// Linux gives up its SYN-ACKs after a minute, and takes cookies for two.
+const cookieLife = 60_000
+
+func (e *evidence) refused() Cause {
+	at := e.j.Where.Addr(e.c, e.side)
+	if ttl, known := e.j.ttls[at.Addr()]; known && ttl != e.s.TTL {
+		e.frames(e.j.served[at])
+		return Middlebox
+	}
+	if served := e.j.served[at]; served != 0 {
+		e.frames(served)
+		return Rejected
+	}
+	return Refused
+}
+
+// active looks at resets that a stack sent of its own accord.
+func (e *evidence) active() Cause {
+	me, peer := e.me, e.peer
+	switch {
+	case me.Last == 0 && peer.Last == 0:
+		return Unclear
+	case me.Probes >= 2:
+		e.frames(peer.Last, me.Probe)
+		return KeepAlive
+	case e.c.FirstFIN == 1+e.side && peer.LastData > me.FIN:
+		e.frames(me.FIN, peer.LastData)
+		return ClosedBefore
+	case me.Resent >= 3 && me.LastTime()-peer.LastTime() > 1e9 && me.LastData > peer.Last:
+		e.frames(peer.Last, me.LastData)
+		return NoAnswer
+	case peer.LastData > me.LastData && acks(me, peer) && (e.isServer || !e.knows): // to a reply nobody owes an answer
+		e.frames(peer.LastData, me.Last)
+		return Unread
+	case me.Last == 0:
+		return Unclear
+	}
+	e.frames(peer.LastData, me.LastData)
+	return Aborted
+}
+
+// acks says whether the side acknowledged all that the other sent.
+func acks(me, peer *tcp.Half) bool { return int32(me.LastACK()-peer.NextSeq()) >= 0 }
+
+// What counts as an idle time: more than the pauses within a conversation.
+const (
+	idleLeast = 200_000_000 // ns
+	idleTrips = 5           // round trips
+	waitLeast = 5_000_000   // ns: a client that gives up has waited; one that says goodbye before it closes has not
+)
+
+// afterFIN looks at replies from a side that had sent its FIN.
+func (e *evidence) afterFIN(out *Reset) Cause {
+	c, me, peer := e.c, e.me, e.peer
+	if c.FirstFIN != 1+e.side { // both closed, with data still under way
+		e.frames(me.FIN, peer.LastData)
+		return ClosedBefore
+	}
+	if e.knows && !e.isServer && me.LastData != 0 && c.DataAt == me.LastData && peer.LastData > me.FIN && c.IdleBeforeFIN >= max(waitLeast, 2*c.IRTT) {
+		e.frames(me.LastData, me.FIN, peer.LastData)
+		return GaveUp
+	}
+	e.frames(c.DataAt, me.FIN, peer.Last)
+	if c.IdleBeforeFIN < max(idleLeast, c.IRTT*idleTrips) {
+		return ClosedBefore
+	}
+	out.Timeout = c.IdleBeforeFIN
+	out.Race = peer.LastDataTime-c.FINTime <= max(c.IRTT, 1e6) // within a round trip nobody can know of the FIN
+	return IdleTimeout
+}
+
+// unknownThere looks at replies from a side that had not closed. A reply has the
+// number that the segment it answers acknowledged, which need not be the last.
+func (e *evidence) unknownThere() Cause {
+	me, peer := e.me, e.peer
+	if peer.Last == 0 || int32(peer.LastACK()-e.s.Seq) < 0 {
+		return Unclear
+	}
+	e.frames(me.Last, peer.Last)
+	return StateLost
+}
+
+// Of returns the cause that was found for a connection's first RST; Unclear also
+// where it had none.
+func Of(c *tcp.Conn) Cause { return Cause(c.Cause & 0x3f) }
+
+// List returns the resets that are kept, in the order of their frames.
+func (j *Judge) List() []Reset {
+	if j.Resets == nil {
+		return []Reset{}
+	}
+	return j.Resets
+}

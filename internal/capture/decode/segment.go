@@ -1,0 +1,123 @@
+package decode
+
+// The flags of a TCP header.
+const (
+	FIN = 1 << iota
+	SYN
+	RST
+	PSH
+	ACK
+	URG
+)
+
+// Segment is a TCP segment with what matters of the IP header around it.
+type Segment struct {
+	Src, Dst         Addr
+	SrcPort, DstPort uint16
+	Version          uint8 // of IP: 4 or 6
+	TTL              uint8
+	ID               uint16 // IPv4's, 0 with IPv6
+	Flags            uint8
+	HeaderBad        bool // the header's length contradicts the packet: nothing below is filled
+	Seq, Ack         uint32
+	Window           uint16 // as it stands there, not scaled
+	Len              uint32 // of the payload on the wire
+	Payload          []byte // what was captured of it
+
+	Options    bool // there are any
+	Scale      int8 // the window scale option, -1 without
+	HasSACK    bool
+	SACKs      uint8
+	SACK       [4][2]uint32
+	HasStamp   bool
+	Stamp      [2]uint32 // the timestamps option: value, echo
+	Multipath  uint16    // one bit for each kind of MPTCP option
+	HeaderSize int       // of TCP's header, in bytes
+	ICMP       [2]uint8  // type and code of the error that quotes it, if one does
+}
+
+// reset makes a segment of no packet. SACK and Stamp keep what was there: they
+// count for nothing without HasSACK and HasStamp.
+func (s *Segment) reset() {
+	s.Version, s.HeaderBad, s.Options, s.Scale = 0, false, false, -1
+	s.HasSACK, s.SACKs, s.HasStamp, s.Multipath = false, 0, false, 0
+	s.Len, s.Payload, s.Flags = 0, nil, 0
+}
+
+func (d *Decoder) tcp(f frame) Kind {
+	b, s := f.b, d.seg
+	if len(b) < 4 {
+		return d.malformed()
+	}
+	s.SrcPort, s.DstPort = be16(b), be16(b[2:])
+	if len(b) < 20 {
+		d.Counts.Malformed++
+		s.HeaderBad = true
+		return TCP
+	}
+	s.HeaderSize = int(b[12]>>4) * 4
+	s.Seq, s.Ack, s.Flags, s.Window = be32(b[4:]), be32(b[8:]), b[13], be16(b[14:])
+	if s.HeaderSize < 20 || s.HeaderSize > f.wire {
+		d.Counts.Malformed++
+		s.HeaderBad = true
+		return TCP
+	}
+	s.Len = uint32(f.wire - s.HeaderSize)
+	header := min(s.HeaderSize, len(b))
+	s.Payload = b[header:]
+	if header > 20 {
+		s.Options = true
+		s.options(b[20:header])
+	}
+	return TCP
+}
+
+// The kinds of TCP options that are read.
+const (
+	optionEnd   = 0
+	optionNop   = 1
+	optionScale = 3
+	optionSACK  = 5
+	optionStamp = 8
+	optionMPTCP = 30
+)
+
+// options reads the options of a header; a list that breaks ends there.
+func (s *Segment) options(b []byte) {
+	if len(b) == 12 && be32(b) == 0x0101080a { // what nearly every segment has
+		s.HasStamp, s.Stamp = true, [2]uint32{be32(b[4:]), be32(b[8:])}
+		return
+	}
+	for len(b) > 0 {
+		kind := b[0]
+		if kind == optionEnd {
+			return
+		}
+		if kind == optionNop {
+			b = b[1:]
+			continue
+		}
+		if len(b) < 2 || int(b[1]) < 2 || int(b[1]) > len(b) {
+			return
+		}
+		s.option(kind, b[2:b[1]])
+		b = b[b[1]:]
+	}
+}
+
+func (s *Segment) option(kind byte, v []byte) {
+	switch {
+	case kind == optionScale && len(v) == 1:
+		s.Scale = int8(min(v[0], 14))
+	case kind == optionSACK && len(v) >= 8:
+		s.HasSACK = true
+		for ; len(v) >= 8 && int(s.SACKs) < len(s.SACK); v = v[8:] {
+			s.SACK[s.SACKs] = [2]uint32{be32(v), be32(v[4:])}
+			s.SACKs++
+		}
+	case kind == optionStamp && len(v) == 8:
+		s.HasStamp, s.Stamp = true, [2]uint32{be32(v), be32(v[4:])}
+	case kind == optionMPTCP && len(v) >= 1:
+		s.Multipath |= 1 << (v[0] >> 4)
+	}
+}

@@ -1,0 +1,200 @@
+package http
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// head is what a message's head says of its length.
+type head struct {
+	status  int // of a reply
+	length  int64
+	chunked bool
+	none    bool // there is no body, whatever the fields say
+	switches
+}
+
+// switches are heads after which there is no HTTP.
+type switches struct{ connect, upgrade bool }
+
+// headDone reads a head that is whole, and what follows from it.
+func (t *Tracker) headDone(k *conn, side uint8, b []byte, now Mark) {
+	h := parseHead(b)
+	d := &k.dirs[side]
+	if side == k.client {
+		t.asked(k, d, bytes.HasPrefix(b, []byte("HEAD ")), h.connect)
+		d.body(h, false)
+	} else {
+		e := t.answered(k, h.status, d.first)
+		h.none = e.head || h.status < 200 || h.status == 204 || h.status == 304
+		if h.status == 101 || h.status/100 == 2 && e.connect {
+			t.replyDone(k, now)
+			k.dirs[0].mode, k.dirs[1].mode = tunnel, tunnel
+			return
+		}
+		d.body(h, true)
+	}
+	if d.mode == between {
+		t.messageDone(k, side, now)
+	}
+}
+
+// body sets how the body is to be read.
+func (d *direction) body(h head, isReply bool) {
+	d.chunked = false
+	switch {
+	case h.none || h.length == 0 && !h.chunked:
+		d.mode = between
+	case h.chunked:
+		d.mode, d.chunked = chunkSize, true
+	case h.length > 0:
+		d.mode, d.left = inBody, h.length
+	case isReply:
+		d.mode = untilClose
+	default:
+		d.mode = between
+	}
+}
+
+// parseHead reads the first line and the fields that tell of the body's length;
+// length is -1 where none does.
+func parseHead(b []byte) head {
+	h := head{length: -1}
+	line, rest, _ := bytes.Cut(b, []byte{'\n'})
+	if bytes.HasPrefix(line, version) {
+		if i := bytes.IndexByte(line, ' '); i > 0 && len(line) >= i+4 {
+			h.status, _ = strconv.Atoi(string(line[i+1 : i+4]))
+			h.status = max(h.status, 0)
+		}
+	}
+	h.connect = bytes.HasPrefix(line, []byte("CONNECT "))
+	for len(rest) > 0 {
+		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
+		name, value, ok := bytes.Cut(line, []byte{':'})
+		if !ok {
+			continue
+		}
+		switch {
+		case len(name) == len("content-length") && bytes.EqualFold(name, []byte("content-length")):
+			if n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 62); err == nil && n >= 0 {
+				h.length = n
+			}
+		case len(name) == len("transfer-encoding") && bytes.EqualFold(name, []byte("transfer-encoding")):
+			h.chunked = bytes.Contains(bytes.ToLower(value), []byte("chunked"))
+		}
+	}
+	return h
+}
+
+// bodyDone is the end of a body, of a chunk or of a record.
+func (t *Tracker) bodyDone(k *conn, side uint8, now Mark) {
+	d := &k.dirs[side]
+	switch {
+	case k.protocol == TLS:
+		d.mode = recordHead
+	case d.chunked:
+		d.mode = chunkEnd
+	default:
+		t.messageDone(k, side, now)
+	}
+}
+
+// messageDone is the end of a request or reply.
+func (t *Tracker) messageDone(k *conn, side uint8, now Mark) {
+	k.dirs[side].mode = between
+	if side != k.client {
+		t.replyDone(k, now)
+		return
+	}
+	for i := len(k.queue) - 1; i >= 0; i-- {
+		if e := &k.queue[i]; e.requestSeen {
+			e.ReqLast = now
+			return
+		}
+	}
+}
+
+// asked notes a request; until it is whole, its end is where its head ends.
+func (t *Tracker) asked(k *conn, d *direction, isHead, isConnect bool) {
+	if len(k.queue) >= maxQueue {
+		k.forget()
+	}
+	k.count++
+	k.queue = append(k.queue, Exchange{Stream: k.stream, Protocol: k.protocol, ReqFirst: d.first, ReqLast: d.last,
+		Number: k.count, requestSeen: true, head: isHead, connect: isConnect})
+}
+
+// answered notes a reply's beginning with the request it belongs to, and returns that.
+func (t *Tracker) answered(k *conn, status int, first Mark) Exchange {
+	if len(k.queue) == 0 { // its request was not captured
+		k.queue = append(k.queue, Exchange{Stream: k.stream, Protocol: k.protocol})
+	}
+	e := &k.queue[0]
+	e.Status = uint16(status)
+	if e.ReplyFirst.Frame == 0 {
+		e.ReplyFirst = first
+	}
+	return *e
+}
+
+// replyDone is the end of the oldest exchange, if its reply has begun. Replies
+// with a status below 200 are not the end of anything.
+func (t *Tracker) replyDone(k *conn, now Mark) {
+	if len(k.queue) == 0 || k.queue[0].ReplyFirst.Frame == 0 {
+		return
+	}
+	e := &k.queue[0]
+	if k.protocol == HTTP && e.Status < 200 && e.Status != 101 {
+		e.ReplyFirst = Mark{}
+		return
+	}
+	e.ReplyLast = now
+	if e.requestSeen {
+		t.Done(e)
+	}
+	k.queue = append(k.queue[:0], k.queue[1:]...)
+}
+
+// record reads the beginning of a TLS record. One that carries data belongs to
+// a request if the client sent it, else to a reply; a new request begins with the
+// client's first data after the server's.
+func (t *Tracker) record(k *conn, side uint8, b []byte, at Mark) int {
+	d := &k.dirs[side]
+	n := min(5-len(d.head), len(b))
+	d.head = append(d.head, b[:n]...)
+	if len(d.head) < 5 {
+		return n
+	}
+	h := d.head
+	d.head = d.head[:0]
+	if !isRecord(h) {
+		d.mode = searching
+		return n
+	}
+	d.mode, d.left = inBody, int64(h[3])<<8|int64(h[4])
+	if h[0] == 23 {
+		t.data(k, side, at)
+	}
+	return n
+}
+
+// data takes up a record of data. Only the last exchange of the queue is open:
+// over TLS requests that overlap cannot be told apart.
+func (t *Tracker) data(k *conn, side uint8, at Mark) {
+	var open *Exchange
+	if len(k.queue) > 0 {
+		open = &k.queue[0]
+	}
+	switch {
+	case side != k.client:
+		if open != nil && open.ReplyFirst.Frame == 0 {
+			open.ReplyFirst = at
+		}
+	case open != nil && open.ReplyFirst.Frame == 0:
+		open.ReqLast = at
+	default:
+		t.replyDone(k, k.dirs[1-side].last)
+		k.count++
+		k.queue = append(k.queue, Exchange{Stream: k.stream, Protocol: TLS, ReqFirst: at, ReqLast: at, Number: k.count, requestSeen: true})
+	}
+}

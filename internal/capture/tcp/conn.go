@@ -1,0 +1,164 @@
+package tcp
+
+import (
+	"net/netip"
+
+	"plimsoll/internal/capture/decode"
+)
+
+// The bits of a connection's completeness, as Wireshark has them.
+const (
+	SawSYN uint8 = 1 << iota
+	SawSYNACK
+	SawACK
+	SawData
+	SawFIN
+	SawRST
+)
+
+// Conn is one connection: what Wireshark calls a stream.
+type Conn struct {
+	Start         int64 // time of its first segment, ns
+	IRTT          int64 // from the last SYN to the first ACK after it, ns; 0 while not known
+	FINTime       int64 // of the first FIN of either side, ns
+	IdleBeforeFIN int64 // from the last payload, else the beginning, to the first FIN, ns
+	Half          [2]Half
+
+	synTime  int64 // of the most recent pure SYN
+	key      key
+	Stream   uint32 // its number, from 0, in the order of first segments
+	Frame    uint32 // its first
+	DataAt   uint32 // the last frame with payload before the first FIN
+	Gap      uint32 // between the last two segments that were no RST, ms
+	Before   uint32 // where Reused: the stream that had the ports before
+	Labelled Label  // the labels it has had
+	Slot     uint32 // where another layer keeps what it knows of the connection, 0 for nowhere
+	Errors   uint32 // the last frame with an ICMP error about it, 0 for none
+
+	RSTs               uint16
+	ICMP               [2]uint8 // type and code of that error
+	Completeness       uint8
+	BeforeCompleteness uint8 // of the stream that had the ports before
+	Opener             uint8 // the side of the first segment: 0 or 1
+	FirstFIN           uint8 // 1 + the side of the first FIN; 0 for none
+	Cause              uint8 // what another layer made of its first RST, 0 for none
+	Timed              bool  // something was sent or acknowledged since IRTT is known; before that Wireshark does not show it
+	Reused             bool  // it began with ports that another stream had
+	live               bool
+}
+
+// Half is one direction: what one side has sent.
+type Half struct {
+	nextTime, lastTime int64
+
+	nextSeq, maxAck, lastAck, topLen, base uint32
+	win                                    int32
+	dup, lastNonDup                        uint32
+	lastLabels                             Label
+	oldest, newest                         uint32 // of the segments that are not acknowledged
+	sack                                   uint32
+	unacked                                uint16
+	multipath                              uint16
+	scale                                  int8
+	firstAck, hasBase, ordered             bool
+
+	// What was seen of it, for whoever looks for causes.
+	TTL       [2]uint8 // the least and most of its segments that were no RST
+	LastFlags uint8    // of its last segment that was no RST
+	SYNs      uint16   // SYNs or SYN-ACKs
+	Probes    uint16   // keep-alives since the peer was last heard
+	topID     uint16   // the IP ID of the segment with the highest sequence number
+	topStamp  uint32   // and its time stamp
+
+	SYN, LastData, FIN, Last, Probe uint32 // frames; 0 where there was none
+	AckRTT                          uint32 // of its last segment: µs since what that acknowledged was sent; 0 for nothing
+	Packets                         uint32
+	Resent                          uint32 // segments labelled as one of the retransmissions
+	Bytes                           uint64 // of payload, those sent again included
+	LastDataTime                    int64
+}
+
+// The values of Half.scale that are no shift.
+const (
+	scaleUnknown = -1
+	scaleUnused  = -2
+)
+
+const noWindow = -1
+
+// NextSeq is the sequence number after the highest that was seen.
+func (h *Half) NextSeq() uint32 { return h.nextSeq }
+
+// LastACK is the acknowledgement number of the last segment.
+func (h *Half) LastACK() uint32 { return h.lastAck }
+
+// LastTime is the time of the last segment, ns.
+func (h *Half) LastTime() int64 { return h.lastTime }
+
+// ISN is the sequence number of the SYN, as far as it is known.
+func (h *Half) ISN() (seq uint32, known bool) { return h.base, h.hasBase }
+
+// Window is the window last announced, not scaled; -1 before the first segment.
+func (h *Half) Window() int32 { return h.win }
+
+// key is a connection's addresses and ports. IPv6 addresses stand as numbers
+// of a list, which keeps the key small.
+type key struct {
+	a, b   uint32
+	pa, pb uint16
+	v6     bool
+}
+
+// Addr returns the address and port of a side.
+func (a *Analyzer) Addr(c *Conn, side uint8) netip.AddrPort {
+	ip, port := c.key.a, c.key.pa
+	if side == 1 {
+		ip, port = c.key.b, c.key.pb
+	}
+	if !c.key.v6 {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{byte(ip >> 24), byte(ip >> 16), byte(ip >> 8), byte(ip)}), port)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16(a.six.list[ip]), port)
+}
+
+// Server is the side that was connected to: the one that sent no SYN, or the
+// SYN-ACK. known is false where the handshake was not captured; then it is the
+// side with the lower port.
+func (c *Conn) Server() (side uint8, known bool) {
+	switch {
+	case c.Completeness&SawSYN != 0:
+		return 1 - c.Opener, true
+	case c.Completeness&SawSYNACK != 0:
+		for side := range c.Half {
+			if c.Half[side].SYN != 0 {
+				return uint8(side), true
+			}
+		}
+	}
+	if c.key.pa < c.key.pb {
+		return 0, false
+	}
+	return 1, false
+}
+
+// six gives IPv6 addresses numbers.
+type six struct {
+	list   [][16]byte
+	number map[[16]byte]uint32
+}
+
+func (s *six) of(addr decode.Addr) uint32 {
+	var b [16]byte
+	for i := range 8 {
+		b[i], b[8+i] = byte(addr.Hi>>(56-8*i)), byte(addr.Lo>>(56-8*i))
+	}
+	n, there := s.number[b]
+	if !there {
+		if s.number == nil {
+			s.number = map[[16]byte]uint32{}
+		}
+		n = uint32(len(s.list))
+		s.list, s.number[b] = append(s.list, b), n
+	}
+	return n
+}

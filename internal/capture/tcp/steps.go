@@ -1,0 +1,369 @@
+package tcp
+
+import "plimsoll/internal/capture/decode"
+
+// step is the analysis of one segment. Its methods are Wireshark's steps, in
+// Wireshark's order, which matters: each sees the state that the one before left.
+type step struct {
+	a        *Analyzer
+	c        *Conn
+	me, peer *Half // what the sender has sent so far, and what the other has
+	s        *decode.Segment
+	r        *Result
+	frame    uint32
+	now      int64
+	before   int64 // the time of the connection's last segment
+}
+
+const control = decode.SYN | decode.FIN | decode.RST
+
+// receiver gives the labels that tell of the receiving half of the sender: its
+// window, and what it acknowledges.
+func (x *step) receiver() {
+	me, peer, s, r := x.me, x.peer, x.s, x.r
+	win, plain := int32(s.Window), s.Flags&control == 0
+	if s.Len == 1 && s.Seq == me.nextSeq && peer.win == 0 {
+		r.Labels |= ZeroWindowProbe
+		return
+	}
+	if win == 0 && plain {
+		r.Labels |= ZeroWindow
+	}
+	if me.nextSeq != 0 && before(me.nextSeq, s.Seq) && s.Flags&decode.RST == 0 {
+		r.Labels |= LostSegment
+	}
+	if s.Len <= 1 && s.Seq == me.nextSeq-1 && plain {
+		r.Labels |= KeepAlive
+	}
+	if s.Len > 0 && plain && peer.scale != scaleUnknown && s.Seq+s.Len == peer.lastAck+peer.room() {
+		r.Labels |= WindowFull
+	}
+	if s.Len != 0 || !plain || s.Seq != me.nextSeq {
+		return
+	}
+	x.repeats(win)
+}
+
+// repeats gives the labels of a segment that carries nothing and stands where
+// the last one did.
+func (x *step) repeats(win int32) {
+	me, peer, s, r := x.me, x.peer, x.s, x.r
+	same := s.Ack == me.lastAck
+	switch {
+	case win == 0:
+		if me.win == 0 && (same || s.Ack == me.lastAck+1) && peer.lastLabels&ZeroWindowProbe != 0 {
+			r.Labels |= ZeroWindowProbeACK
+			if !same {
+				peer.nextSeq, peer.maxAck = s.Ack, s.Ack
+			}
+		}
+	case !same:
+	case win != me.win:
+		r.Labels |= WindowUpdate
+	case peer.lastLabels&KeepAlive != 0:
+		r.Labels |= KeepAliveACK
+	case s.Multipath != 0 && s.Multipath != me.multipath: // MPTCP repeats acknowledgements for reasons of its own
+	default:
+		x.duplicate()
+	}
+}
+
+func (x *step) duplicate() {
+	x.me.dup++
+	x.r.Labels |= DuplicateACK
+	x.r.DupNumber, x.r.DupOf = x.me.dup, x.me.lastNonDup
+}
+
+// room is the window in bytes that h last announced.
+func (h *Half) room() uint32 {
+	if h.firstAck || h.scale == scaleUnused {
+		return uint32(h.win)
+	}
+	return uint32(h.win) << uint(h.scale)
+}
+
+// acknowledgement looks at what the acknowledgement number says.
+func (x *step) acknowledgement() {
+	me, peer, s, r := x.me, x.peer, x.s, x.r
+	probed := s.Ack == me.lastAck+1 && s.Seq == me.nextSeq && peer.lastLabels&ZeroWindowProbe != 0
+	if s.Ack != me.lastAck {
+		me.lastNonDup, me.dup = x.frame, 0
+	}
+	if s.Flags&decode.ACK == 0 || peer.maxAck == 0 || !before(peer.maxAck, s.Ack) {
+		return
+	}
+	if probed {
+		r.Labels |= WindowUpdate
+		peer.nextSeq, peer.maxAck = s.Ack, s.Ack
+		return
+	}
+	r.Labels |= ACKLostSegment
+	peer.maxAck = x.a.runEnd(peer, s.Ack)
+}
+
+const (
+	fastWithin  = 20_000_000 // ns
+	orderWithin = 3_000_000  // ns, where the handshake does not tell the round trip
+)
+
+// sender gives the label that tells whether the segment was sent before.
+func (x *step) sender() {
+	me, peer, s, r := x.me, x.peer, x.s, x.r
+	if s.Len == 0 && s.Flags&(decode.SYN|decode.FIN) == 0 || r.Labels&KeepAlive != 0 {
+		return
+	}
+	end := s.Seq + s.Len
+	back := me.nextSeq != 0 && before(s.Seq, me.nextSeq) && !(s.Len > 1 && s.Seq == me.nextSeq-1)
+	switch {
+	case s.Len > 0 && peer.lastAck != 0 && !before(peer.lastAck, end):
+		r.Labels |= SpuriousRetransmission
+	case !back:
+	case peer.dup >= 2 && (s.Seq == peer.lastAck || x.notSacked(end)) && within(x.now, peer.lastTime, fastWithin):
+		r.Labels |= FastRetransmission
+	case x.outOfOrder(end):
+		r.Labels |= OutOfOrder
+	default:
+		r.Labels |= Retransmission
+		since, found := x.a.since(me, s.Seq)
+		if !found {
+			since = me.nextTime
+		}
+		r.RTO = x.now - since
+	}
+	if r.Labels&(SpuriousRetransmission|FastRetransmission|OutOfOrder|Retransmission) != 0 {
+		r.Seen = x.a.seen(me, peer.lastAck, s.Seq, end+x.phantom())
+	}
+}
+
+// notSacked says whether the peer's last segment had SACK blocks, and none of
+// them covers the segment. Wireshark stores blocks relative to the first
+// sequence number and compares them with absolute ones; to agree with it, so is done here.
+func (x *step) notSacked(end uint32) bool {
+	if x.peer.sack == 0 {
+		return false
+	}
+	blocks := x.a.sacks.at(x.peer.sack)
+	for _, b := range blocks[:blocks[4][0]] {
+		if !before(x.s.Seq, b[0]) && !before(b[1], end) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *step) outOfOrder(end uint32) bool {
+	limit := x.c.IRTT
+	if limit == 0 {
+		limit = orderWithin
+	}
+	if !within(x.now, x.me.nextTime, limit) {
+		return false
+	}
+	if end+x.phantom() == x.me.nextSeq && x.me.topLen != 0 {
+		return false
+	}
+	return !x.a.covered(x.me, x.s.Seq, end)
+}
+
+// phantom is the sequence number that a SYN or FIN takes.
+func (x *step) phantom() uint32 {
+	if x.s.Flags&(decode.SYN|decode.FIN) != 0 {
+		return 1
+	}
+	return 0
+}
+
+// within compares as Wireshark does: where time went back, the difference is
+// huge.
+func within(now, then, limit int64) bool {
+	return uint64(now-then) < uint64(limit)
+}
+
+// order compares the segment's stamps with those of the segment that has the
+// highest sequence number: which was sent first, whatever arrived first.
+func (x *step) order() {
+	me, s, r := x.me, x.s, x.r
+	if s.Len == 0 {
+		return
+	}
+	if me.nextSeq == 0 || !before(s.Seq, me.nextSeq) {
+		me.topID, me.topStamp = s.ID, 0
+		if s.HasStamp {
+			me.topStamp = s.Stamp[0]
+		}
+		return
+	}
+	older, newer := false, false
+	if s.HasStamp && me.topStamp != 0 {
+		older, newer = before(s.Stamp[0], me.topStamp), before(me.topStamp, s.Stamp[0])
+	}
+	if !older && !newer && s.ID != 0 && me.topID != 0 {
+		older, newer = int16(s.ID-me.topID) < 0, int16(s.ID-me.topID) > 0
+	}
+	r.Earlier, r.Later = older, newer
+}
+
+// update is what the segment leaves behind for those after it.
+func (x *step) update() {
+	me, peer, s, r := x.me, x.peer, x.s, x.r
+	end, adv := s.Seq+s.Len, uint32(0)
+	if (s.Len > 0 || s.Flags&(decode.SYN|decode.FIN) != 0) && me.unacked < maxUnacked {
+		adv = x.phantom()
+		x.a.push(me, node{start: s.Seq, end: end + adv, frame: x.frame, time: x.now})
+	}
+	end += adv
+	if me.nextSeq == 0 || before(me.nextSeq+x.phantom(), end) {
+		me.topLen = s.Len
+	}
+	if r.Labels&ZeroWindowProbe == 0 {
+		if me.nextSeq == 0 || before(me.nextSeq, end) {
+			me.nextSeq, me.nextTime = end, x.now
+		}
+		if me.maxAck == 0 || s.Seq == me.maxAck {
+			me.maxAck = me.nextSeq
+		}
+	}
+	me.win, me.lastAck, me.lastTime, me.lastLabels = int32(s.Window), s.Ack, x.now, r.Labels
+	x.a.acked(peer, s.Ack, r, x.now)
+}
+
+// learn takes up what Wireshark learns only after the labels: it counts for
+// the segments that follow. The one label that still changes is that of a window
+// update with SACK blocks.
+func (x *step) learn() {
+	c, me, peer, s := x.c, x.me, x.peer, x.s
+	syn := s.Flags&decode.SYN != 0
+	switch {
+	case syn:
+		me.firstAck = true
+		if s.Flags&decode.ACK == 0 {
+			c.synTime = x.now
+		}
+	case s.Flags&decode.ACK != 0:
+		me.firstAck = false
+		if c.IRTT == 0 && c.synTime != 0 {
+			c.IRTT = x.now - c.synTime
+		}
+	}
+	if s.Options {
+		x.options()
+	}
+	if syn && me.scale == scaleUnknown {
+		me.scale, peer.scale = scaleUnused, scaleUnused
+	}
+	if syn && s.Flags&decode.ACK != 0 && s.Scale >= 0 && peer.scale == scaleUnused {
+		me.scale = scaleUnused
+	}
+}
+
+func (x *step) options() {
+	me, s, r := x.me, x.s, x.r
+	if s.Scale >= 0 {
+		me.scale = s.Scale
+	}
+	if s.Multipath != 0 {
+		me.multipath = s.Multipath
+	}
+	if !s.HasSACK {
+		return
+	}
+	me.sack = x.a.sacks.take()
+	blocks := x.a.sacks.at(me.sack)
+	for i, b := range s.SACK[:s.SACKs] {
+		blocks[i] = [2]uint32{b[0] - x.peer.base, b[1] - x.peer.base}
+	}
+	blocks[4][0] = uint32(s.SACKs)
+	if r.Labels&WindowUpdate != 0 {
+		r.Labels &^= WindowUpdate
+		x.duplicate()
+	}
+}
+
+// finish keeps what causes and summaries are made of.
+func (x *step) finish() {
+	c, me, s, r := x.c, x.me, x.s, x.r
+	had := c.Completeness
+	x.completeness()
+	if s.Flags&decode.FIN != 0 {
+		if c.FirstFIN == 0 {
+			x.firstFIN()
+		}
+		if r.Labels |= FINPassive; c.FirstFIN == 1+r.Side {
+			r.Labels ^= FINPassive | FINActive
+		}
+		if me.FIN == 0 {
+			me.FIN = x.frame
+			r.Ended = x.peer.FIN != 0 && had&SawRST == 0
+		}
+	}
+	c.Labelled |= r.Labels
+	c.Timed = c.Timed || c.IRTT != 0 && (s.Len > 0 || r.Acks != 0 || r.Labels&(SYN-1) != 0)
+	me.Packets++
+	me.Bytes += uint64(s.Len)
+	if r.Labels&(Retransmission|FastRetransmission|SpuriousRetransmission) != 0 {
+		me.Resent++
+	}
+	if s.Flags&decode.RST != 0 {
+		c.RSTs++
+		r.Ended = had&SawRST == 0 && (me.FIN == 0 || x.peer.FIN == 0)
+		return
+	}
+	x.peer.Probes = 0
+	c.Gap = uint32(min(max((x.now-x.before)/1e6, 0), 1<<32-1))
+	me.AckRTT = uint32(min(max(r.RTT/1000, 0), 1<<32-1))
+	if r.Labels&KeepAlive != 0 {
+		me.Probes++
+		me.Probe = x.frame
+	}
+	if s.Flags&decode.SYN != 0 {
+		if me.SYNs++; me.SYN == 0 {
+			me.SYN = x.frame
+		}
+	}
+	if s.Len > 0 && r.Labels&(KeepAlive|ZeroWindowProbe) == 0 {
+		me.LastData, me.LastDataTime = x.frame, x.now
+	}
+	if me.Last == 0 {
+		me.TTL = [2]uint8{s.TTL, s.TTL}
+	}
+	me.TTL = [2]uint8{min(me.TTL[0], s.TTL), max(me.TTL[1], s.TTL)}
+	me.LastFlags, me.Last = s.Flags, x.frame
+}
+
+// firstFIN notes the connection's first FIN, and how long nobody had said anything.
+func (x *step) firstFIN() {
+	c, me, peer := x.c, x.me, x.peer
+	last := max(c.Start, me.LastDataTime, peer.LastDataTime)
+	c.DataAt = max(me.LastData, peer.LastData)
+	if x.s.Len > 0 {
+		last, c.DataAt = x.now, x.frame
+	}
+	c.FirstFIN, c.FINTime, c.IdleBeforeFIN = 1+x.r.Side, x.now, x.now-last
+}
+
+func (x *step) completeness() {
+	c, s := x.c, x.s
+	switch s.Flags & (decode.SYN | decode.ACK) {
+	case decode.SYN:
+		if x.r.Opened {
+			c.Completeness |= SawSYN
+		}
+		if s.Len > 0 {
+			c.Completeness |= SawData
+		}
+	case decode.SYN | decode.ACK:
+		c.Completeness |= SawSYNACK
+	case decode.ACK:
+		if s.Len > 0 {
+			c.Completeness |= SawData
+		} else {
+			c.Completeness |= SawACK
+		}
+		if s.Flags&decode.FIN != 0 {
+			c.Completeness |= SawFIN
+		}
+	}
+	if s.Flags&decode.RST != 0 {
+		c.Completeness |= SawRST
+	}
+}

@@ -1,0 +1,163 @@
+package tcp
+
+// node is a segment that is not acknowledged yet.
+type node struct {
+	start, end uint32
+	next       uint32
+	frame      uint32
+	time       int64
+}
+
+// maxUnacked is Wireshark's bound of the list, and part of its rules.
+const maxUnacked = 10_000
+
+// push appends a segment to those of h that are not acknowledged.
+func (a *Analyzer) push(h *Half, n node) {
+	i := a.nodes.take()
+	if h.newest != 0 {
+		last := a.nodes.at(h.newest)
+		last.next = i
+		h.ordered = h.ordered && !before(n.start, last.end)
+	} else {
+		h.oldest, h.ordered = i, true
+	}
+	*a.nodes.at(i) = n
+	h.newest = i
+	h.unacked++
+}
+
+// pop removes the oldest.
+func (a *Analyzer) pop(h *Half) {
+	i := h.oldest
+	h.oldest = a.nodes.at(i).next
+	if h.oldest == 0 {
+		h.newest = 0
+	}
+	h.unacked--
+	a.nodes.give(i)
+}
+
+// acked removes what ack acknowledges, and returns the frame whose end it is,
+// or into which it reaches: the oldest that fits.
+func (a *Analyzer) acked(h *Half, ack uint32, r *Result, now int64) {
+	if h.ordered {
+		a.ackedInOrder(h, ack, r, now)
+		return
+	}
+	found := false
+	hit := func(n *node) {
+		if !found {
+			found, r.Acks, r.RTT = true, n.frame, now-n.time
+		}
+	}
+	prev := uint32(0)
+	for i := h.oldest; i != 0; {
+		n := a.nodes.at(i)
+		next := n.next
+		if ack == n.end {
+			hit(n)
+		} else if before(ack, n.end) {
+			if before(n.start, ack) {
+				n.start = ack
+				hit(n)
+			}
+			prev, i = i, next
+			continue
+		}
+		a.unlink(h, prev, i)
+		i = next
+	}
+}
+
+func (a *Analyzer) unlink(h *Half, prev, i uint32) {
+	if prev == 0 {
+		a.pop(h)
+		return
+	}
+	a.nodes.at(prev).next = a.nodes.at(i).next
+	if h.newest == i {
+		h.newest = prev
+	}
+	h.unacked--
+	a.nodes.give(i)
+}
+
+// ackedInOrder is acked where every segment begins no sooner than the one
+// before it ends: then what is acknowledged stands at the front.
+func (a *Analyzer) ackedInOrder(h *Half, ack uint32, r *Result, now int64) {
+	found := false
+	for h.oldest != 0 {
+		n := a.nodes.at(h.oldest)
+		if before(ack, n.end) {
+			if before(n.start, ack) {
+				n.start = ack
+				if !found {
+					r.Acks, r.RTT = n.frame, now-n.time
+				}
+			}
+			return
+		}
+		if ack == n.end && !found {
+			found, r.Acks, r.RTT = true, n.frame, now-n.time
+		}
+		a.pop(h)
+	}
+}
+
+// covered says whether a segment of the list has all of start…end.
+func (a *Analyzer) covered(h *Half, start, end uint32) bool {
+	for i := h.oldest; i != 0; {
+		n := a.nodes.at(i)
+		if !before(start, n.start) && !before(n.end, end) {
+			return true
+		}
+		i = n.next
+	}
+	return false
+}
+
+// seen says whether all of start…end was captured before: what is acknowledged
+// counts as such, the rest has to be in the list.
+func (a *Analyzer) seen(h *Half, ack, start, end uint32) bool {
+	if ack != 0 && before(start, ack) {
+		start = ack
+	}
+	for grown := true; grown && before(start, end); {
+		grown = false
+		for i := h.oldest; i != 0; {
+			n := a.nodes.at(i)
+			if !before(start, n.start) && before(start, n.end) {
+				start, grown = n.end, true
+			}
+			i = n.next
+		}
+	}
+	return !before(start, end)
+}
+
+// since returns the time of the oldest segment that begins no sooner than seq.
+func (a *Analyzer) since(h *Half, seq uint32) (int64, bool) {
+	for i := h.oldest; i != 0; {
+		n := a.nodes.at(i)
+		if !before(n.start, seq) {
+			return n.time, true
+		}
+		i = n.next
+	}
+	return 0, false
+}
+
+// runEnd returns the right end of the run of segments that begins exactly at seq.
+func (a *Analyzer) runEnd(h *Half, seq uint32) uint32 {
+	for i := h.oldest; i != 0; {
+		n := a.nodes.at(i)
+		if n.start == seq && n.end != seq {
+			seq = n.end
+		}
+		i = n.next
+	}
+	return seq
+}
+
+// before is a < b among sequence numbers, which wrap around.
+func before(a, b uint32) bool { return int32(a-b) < 0 }
