@@ -177,7 +177,7 @@ func (j *Judge) attribute(r *tcp.Result, s *decode.Segment) Attribution {
 			return DelayedACK
 		}
 		return Needless
-	case r.Seen && c.Half[peer].Window() == 0 && c.Half[peer].LastFlags&decode.SYN == 0:
+	case r.Seen && j.closed(c, peer):
 		return ReceiverFull
 	case r.Seen:
 		return LostAfter
@@ -189,6 +189,12 @@ func (j *Judge) attribute(r *tcp.Result, s *decode.Segment) Attribution {
 		return Reordered
 	}
 	return LostBefore
+}
+
+// closed says whether a side's window is closed.
+func (j *Judge) closed(c *tcp.Conn, side uint8) bool {
+	_, closed := j.zero[uint64(c.Stream)<<1|uint64(side)]
+	return closed
 }
 
 // nagle looks for a segment that its sender held back until the ACK of the one

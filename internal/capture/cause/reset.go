@@ -73,7 +73,7 @@ type Reset struct {
 	Evidence []uint32       `json:"evidence"` // frames that show it, this one among them
 	Timeout  int64          `json:"timeout_ns,omitempty"`
 	Race     bool           `json:"race,omitempty"`  // the data had been sent before the FIN could arrive
-	Again    bool           `json:"again,omitempty"` // not the first of its side: the cause is that of the first
+	Again    bool           `json:"again,omitempty"` // it follows from an earlier one of the connection, whose cause it has
 	Twice    bool           `json:"captured_twice,omitempty"`
 	cause    Cause
 }
@@ -93,8 +93,8 @@ func (j *Judge) reset(r *tcp.Result, s *decode.Segment, frame uint32, a Attribut
 	if known {
 		out.By = map[bool]string{true: "server", false: "client"}[e.isServer]
 	}
-	if again := Of(c); c.Cause != 0 && c.Cause>>7 == r.Side {
-		out.cause, out.Again = again, true
+	if c.Cause != 0 && (c.Cause>>7 == r.Side || e.isReply()) { // one follows from the other
+		out.cause, out.Again = Of(c), true
 		e.frames(e.me.Last, e.peer.Last)
 	} else {
 		out.cause = e.classify(out)
@@ -231,6 +231,9 @@ func (e *evidence) active() Cause {
 		return Unread
 	case me.Last == 0:
 		return Unclear
+	}
+	if me.LastData == 0 && peer.LastData == 0 {
+		e.frames(peer.SYN, me.SYN)
 	}
 	e.frames(peer.LastData, me.LastData)
 	return Aborted

@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""Records the captures of causes/: resets whose cause is known, since it was made.
+
+    record.py DIR [CASE...]
+
+Makes three network namespaces (client, router, server), causes one reset after the
+other with real sockets, and captures at both ends. Needs root, ip, nft, ethtool and tcpdump.
+The truth stands in causes/truth.tsv, and was not read off what was recorded.
+"""
+import os, signal, socket, struct, subprocess, sys, time, ctypes
+
+CLIENT, ROUTER, SERVER = (f"plimsoll-rec-{x}{os.getpid()}" for x in "crs")
+A, B = "10.78.1.2", "10.78.2.2"
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def run(*words, feed=None):
+    subprocess.run(words, check=True, input=feed, text=True, stdout=subprocess.DEVNULL)
+
+
+def within(host):
+    """Moves this process into a host; its sockets are made there."""
+    with open(f"/run/netns/{host}") as f:
+        if libc.setns(f.fileno(), 0x40000000):
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+def build():
+    for h in CLIENT, ROUTER, SERVER:
+        run("ip", "netns", "add", h)
+        run("ip", "-n", h, "link", "set", "lo", "up")
+    for host, net, name in (CLIENT, 1, "c"), (SERVER, 2, "s"):
+        run("ip", "link", "add", "eth0", "netns", host, "type", "veth", "peer", "name", name, "netns", ROUTER)
+        run("ip", "-n", host, "addr", "add", f"10.78.{net}.2/24", "dev", "eth0")
+        run("ip", "-n", ROUTER, "addr", "add", f"10.78.{net}.1/24", "dev", name)
+        run("ip", "-n", host, "link", "set", "eth0", "up")
+        run("ip", "-n", ROUTER, "link", "set", name, "up")
+        run("ip", "-n", host, "route", "add", "default", "via", f"10.78.{net}.1")
+    run("ip", "netns", "exec", ROUTER, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    for host, name in (CLIENT, "eth0"), (SERVER, "eth0"), (ROUTER, "c"), (ROUTER, "s"):
+        run("ip", "netns", "exec", host, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off")
+
+
+def destroy():
+    for h in CLIENT, ROUTER, SERVER:
+        subprocess.run(["ip", "netns", "delete", h], stderr=subprocess.DEVNULL)
+
+
+def filter_in(host, hook, rule):
+    run("ip", "netns", "exec", host, "nft", "-f", "-", feed=f"table ip t {{\n chain c {{\n type filter hook {hook} priority 0;\n {rule}\n }}\n}}\n")
+
+
+def unfilter(host):
+    run("ip", "netns", "exec", host, "nft", "delete", "table", "ip", "t")
+
+
+def setting(host, name, value):
+    run("ip", "netns", "exec", host, "sysctl", "-qw", f"net.ipv4.{name}={value}")
+
+
+def listen(port=80, backlog=16):
+    within(SERVER)
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((B, port))
+    s.listen(backlog)
+    return s
+
+
+def dial(port=80, source=0):
+    within(CLIENT)
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.settimeout(5)
+    s.bind((A, source))
+    s.connect((B, port))
+    return s
+
+
+def pair(listener, source=0):
+    c = dial(source=source)
+    s, _ = listener.accept()
+    return c, s
+
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def talk(c, s):
+    c.sendall(REQUEST)
+    s.recv(1000)
+    s.sendall(REPLY)
+    c.recv(1000)
+    time.sleep(0.1)
+
+
+def linger0(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+
+
+def refused():
+    try:
+        dial(81)
+    except ConnectionRefusedError:
+        pass
+
+
+def rejected():
+    l = listen()
+    c, s = pair(l)
+    talk(c, s)
+    c.close(), s.close()
+    time.sleep(0.1)
+    filter_in(SERVER, "input", "tcp dport 80 reject with tcp reset")
+    try:
+        dial()
+    except ConnectionRefusedError:
+        pass
+
+
+def server_aborts():
+    c, s = pair(listen())
+    talk(c, s)
+    linger0(s)
+
+
+def client_aborts():
+    c, s = pair(listen())
+    talk(c, s)
+    linger0(c)
+
+
+def unread():
+    c, s = pair(listen())
+    c.sendall(REQUEST)
+    time.sleep(0.1)
+    s.close()
+
+
+def after_close():
+    c, s = pair(listen())
+    c.sendall(REQUEST)
+    s.recv(1000)
+    s.sendall(REPLY)
+    s.close()
+    time.sleep(0.2)
+    c.sendall(REQUEST)
+
+
+def idle():
+    """The server's idle timeout is 1 s; each client's next request meets it."""
+    l = listen()
+    for late in 0.0, 0.3, 0.6:
+        c, s = pair(l)
+        talk(c, s)
+        time.sleep(0.9)
+        s.close()
+        time.sleep(late)
+        c.sendall(REQUEST)
+        time.sleep(0.1)
+        c.close()
+
+
+def restarted():
+    c, s = pair(listen())
+    talk(c, s)
+    filter_in(SERVER, "output", "tcp sport 80 drop")
+    linger0(s)
+    time.sleep(1.5)
+    unfilter(SERVER)
+    c.sendall(REQUEST)
+
+
+def cookie():
+    """With SYN cookies a server keeps nothing of a handshake, and takes its end for two minutes."""
+    setting(SERVER, "tcp_syncookies", 2)
+    l = listen()
+    filter_in(SERVER, "prerouting", "tcp dport 80 tcp flags & (syn | psh) == 0x0 drop")
+    c = dial()
+    time.sleep(135)
+    unfilter(SERVER)
+    c.sendall(REQUEST)
+    time.sleep(0.2)
+
+
+def nagle():
+    """Two small writes to one reply; the second waits for the first's delayed ACK."""
+    c, s = pair(listen())
+    for _ in range(20):
+        c.sendall(b"GET / HTTP/1.1\r\n")
+        c.sendall(b"Host: x\r\n\r\n")
+        got = b""
+        while not got.endswith(b"\r\n\r\n"):
+            got += s.recv(1000)
+        s.sendall(REPLY)
+        c.recv(1000)
+    c.close()
+
+
+def stall():
+    """The server does not read for half a second."""
+    l = listen()
+    l.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+    c, s = pair(l)
+    if os.fork() == 0:
+        c.sendall(b"x" * 60000)
+        os._exit(0)
+    time.sleep(0.5)
+    n = 0
+    while n < 60000:
+        n += len(s.recv(65536))
+    c.close()
+    s.close()
+
+
+def loss():
+    """Every thirtieth packet to the client is lost in the router."""
+    filter_in(ROUTER, "forward", "ip daddr 10.78.1.2 numgen inc mod 30 == 20 drop")
+    c, s = pair(listen())
+    if os.fork() == 0:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        s.sendall(b"x" * 60000)
+        s.close()
+        os._exit(0)
+    s.close()
+    while c.recv(65536):
+        pass
+    c.close()
+
+
+def raw(flags, seq, ack, source, port=80):
+    """Sends a bare segment, which the client's kernel knows nothing of."""
+    within(CLIENT)
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+    head = struct.pack("!HHIIBBHHH", source, port, seq, ack, 5 << 4, flags, 64240, 0, 0)
+    pseudo = socket.inet_aton(A) + socket.inet_aton(B) + struct.pack("!BBH", 0, 6, len(head)) + head
+    total = sum(struct.unpack(f"!{len(pseudo) // 2}H", pseudo))
+    total = (total >> 16) + (total & 0xffff)
+    total += total >> 16
+    s.sendto(head[:16] + struct.pack("!H", ~total & 0xffff) + head[18:], (B, 0))
+
+
+def scan():
+    l = listen()
+    raw(2, 1000, 0, 40000)
+    time.sleep(0.1)
+
+
+def time_wait():
+    """The server holds the ports in TIME_WAIT, and a SYN comes whose number is an old one."""
+    c, s = pair(listen(), source=40001)
+    talk(c, s)
+    s.close()
+    time.sleep(0.1)
+    c.close()
+    time.sleep(0.2)
+    within(CLIENT)
+    raw(2, 1, 0, 40001)
+    time.sleep(0.2)
+
+
+def half_open():
+    """The client forgets a connection without a word, and takes the same port again."""
+    l = listen()
+    c, s = pair(l, source=40002)
+    talk(c, s)
+    filter_in(CLIENT, "output", "tcp dport 80 drop")
+    linger0(c)
+    unfilter(CLIENT)
+    c = dial(source=40002)
+    time.sleep(0.2)
+
+
+def keepalive():
+    c, s = pair(listen())
+    talk(c, s)
+    for name, value in (socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 3):
+        s.setsockopt(socket.IPPROTO_TCP, name, value)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    filter_in(CLIENT, "prerouting", "tcp sport 80 drop")
+    time.sleep(5.5)
+
+
+def gave_up():
+    c, s = pair(listen())
+    c.sendall(REQUEST)
+    time.sleep(0.3)
+    c.close()
+    time.sleep(0.3)
+    try:
+        s.sendall(REPLY)
+        time.sleep(0.1)
+        s.sendall(REPLY)
+    except OSError:
+        pass
+
+
+def middlebox():
+    c, s = pair(listen())
+    talk(c, s)
+    filter_in(ROUTER, "forward", "ip daddr 10.78.2.2 tcp flags & psh == psh reject with tcp reset")
+    try:
+        c.sendall(REQUEST)
+    except OSError:
+        pass
+    time.sleep(0.2)
+
+
+CASES = {f.__name__: f for f in (refused, rejected, server_aborts, client_aborts, unread, after_close, idle, restarted,
+                                 cookie, nagle, stall, loss, scan, time_wait, half_open, keepalive, gave_up, middlebox)}
+
+
+def capture(host, file):
+    p = subprocess.Popen(["ip", "netns", "exec", host, "tcpdump", "-Z", "root", "-U", "--immediate-mode", "-i", "eth0", "-s", "300", "-w", file, "tcp"],
+                         stderr=subprocess.PIPE, text=True)
+    for line in p.stderr:
+        if "listening" in line:
+            return p
+    raise SystemExit("record.py: tcpdump does not start")
+
+
+def main():
+    folder, names = sys.argv[1], sys.argv[2:] or CASES
+    for name in names:
+        try:
+            build()
+            dumps = [capture(h, f"{folder}/{name}.{end}.pcap") for h, end in ((CLIENT, "client"), (SERVER, "server"))]
+            child = os.fork()
+            if child == 0:  # its sockets end with it
+                try:
+                    CASES[name]()
+                    time.sleep(0.3)
+                    for p in dumps:
+                        os.kill(p.pid, signal.SIGTERM)
+                    time.sleep(0.3)
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            for p in dumps:
+                p.wait()
+        finally:
+            destroy()
+
+
+main()
