@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/capture"
+	"plimsoll/internal/capture/cause"
 	"plimsoll/internal/capture/http"
 	"plimsoll/internal/capture/pcap"
 	"plimsoll/internal/capture/tcp"
@@ -134,6 +136,7 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 	if *f.json {
 		o.Reply = list.add
 	}
+	debug.SetGCPercent(10) // what is kept has few pointers: collecting is cheap, room is not
 	frames, done, err := f.frameSink(out, in)
 	if err != nil {
 		return err
@@ -290,7 +293,7 @@ func (in *captures) progress(packets int64) string {
 
 // replyList keeps replies for the JSON document.
 type replyList struct {
-	list []capture.Exchange
+	list []http.Exchange
 	more int64
 }
 
@@ -302,7 +305,7 @@ func (l *replyList) add(e *http.Exchange) {
 		l.more++
 		return
 	}
-	l.list = append(l.list, capture.NewExchange(e))
+	l.list = append(l.list, *e)
 }
 
 // print prints what was asked for; labels were printed on the way.
@@ -318,38 +321,65 @@ func (f *captureFlags) print(w *world, out io.Writer, r *capture.Reading, replie
 	return captureText(out, r, w.columns())
 }
 
-// captureJSON writes one document; its list of connections goes out one by one,
-// since there may be many.
+// captureJSON writes one document. Its lists go out one entry after the other,
+// since they may be long.
 func captureJSON(out io.Writer, r *capture.Reading, replies *replyList) error {
 	head := struct {
 		capture.Summary
-		Servers     any                `json:"servers"`
-		Resets      any                `json:"resets"`
-		ResetsMore  int64              `json:"resets_left_out"`
-		Replies     []capture.Exchange `json:"replies"`
-		RepliesMore int64              `json:"replies_left_out"`
-	}{r.Summary, r.Judge.Servers(), r.Judge.List(), r.Judge.ResetsMore, append([]capture.Exchange{}, replies.list...), replies.more}
+		Servers     []*cause.Server `json:"servers"`
+		ResetsMore  int64           `json:"resets_left_out"`
+		RepliesMore int64           `json:"replies_left_out"`
+	}{r.Summary, r.Judge.Servers(), r.Judge.ResetsMore, replies.more}
 	var b strings.Builder
 	if err := printJSON(&b, head); err != nil {
 		return err
 	}
-	text := strings.TrimSuffix(b.String(), "\n}\n")
-	_, err := io.WriteString(out, text+",\n  \"connections\": [")
-	between := "\n    "
-	r.TCP.Conns(func(c *tcp.Conn) {
-		if err != nil {
-			return
-		}
-		var one []byte
-		if one, err = json.Marshal(r.Connection(c)); err == nil {
-			_, err = io.WriteString(out, between+string(one))
-		}
-		between = ",\n    "
-	})
-	if err == nil {
-		_, err = io.WriteString(out, "\n  ]\n}\n")
+	_, err := io.WriteString(out, strings.TrimSuffix(b.String(), "\n}\n"))
+	l := &jsonLists{out: out, err: err}
+	l.begin("resets")
+	for i := range r.Judge.Resets {
+		l.add(&r.Judge.Resets[i])
 	}
-	return err
+	l.begin("replies")
+	for i := range replies.list {
+		l.add(capture.NewExchange(&replies.list[i]))
+	}
+	l.begin("connections")
+	r.TCP.Conns(func(c *tcp.Conn) { l.add(r.Connection(c)) })
+	l.write("\n  ]\n}\n")
+	return l.err
+}
+
+// jsonLists writes lists behind the other fields of a document.
+type jsonLists struct {
+	out     io.Writer
+	err     error
+	open    bool
+	entries int
+}
+
+func (l *jsonLists) begin(name string) {
+	if l.open {
+		l.write("\n  ]")
+	}
+	l.open, l.entries = true, 0
+	l.write(",\n  \"" + name + "\": [")
+}
+
+func (l *jsonLists) add(v any) {
+	b, err := json.Marshal(v)
+	l.err = errors.Join(l.err, err)
+	if l.entries++; l.entries > 1 {
+		l.write(",")
+	}
+	l.write("\n    ")
+	l.write(string(b))
+}
+
+func (l *jsonLists) write(text string) {
+	if l.err == nil {
+		_, l.err = io.WriteString(l.out, text)
+	}
 }
 
 func captureCSV(out io.Writer, r *capture.Reading) error {

@@ -46,10 +46,10 @@ func connection(t *tcp.Analyzer, c *tcp.Conn) Connection {
 		Bytes: [2]uint64{k.Bytes, s.Bytes}, Resent: [2]uint32{k.Resent, s.Resent}, RSTs: c.RSTs, Labels: []string{},
 	}
 	if c.Timed {
-		out.IRTT = c.IRTT
+		out.IRTT = c.IRTT()
 	}
 	if c.FirstFIN != 0 {
-		out.FirstFIN, out.Idle = "client", c.IdleBeforeFIN
+		out.FirstFIN, out.Idle = "client", c.Idle.NS()
 		if c.FirstFIN == 1+server {
 			out.FirstFIN = "server"
 		}

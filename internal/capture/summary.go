@@ -233,7 +233,7 @@ func (m *meter) opened(r *tcp.Result, s *decode.Segment) {
 func (m *meter) conn(c *tcp.Conn) {
 	m.completed[c.Completeness&63]++
 	if c.Timed && c.Completeness&(tcp.SawSYN|tcp.SawSYNACK) == tcp.SawSYN|tcp.SawSYNACK {
-		note(m.handshake, c.IRTT)
+		note(m.handshake, c.IRTT())
 	}
 }
 

@@ -164,7 +164,7 @@ const (
 func delayed(c *tcp.Conn, side uint8) bool {
 	h := &c.Half[side]
 	return h.AckRTT >= delayedLeast && h.AckRTT <= delayedMost && h.LastFlags == decode.ACK && h.Last != h.LastData &&
-		c.IRTT > 0 && c.IRTT < int64(h.AckRTT)*1000/4
+		c.IRTT() > 0 && c.IRTT() < int64(h.AckRTT)*1000/4
 }
 
 func (j *Judge) attribute(r *tcp.Result, s *decode.Segment) Attribution {
@@ -205,7 +205,7 @@ func (j *Judge) nagle(r *tcp.Result, s *decode.Segment, frame uint32, now int64)
 	if !delayed(c, 1-r.Side) || s.Seq != peer.LastACK() || c.Half[r.Side].FIN != 0 {
 		return
 	}
-	if wait := now - peer.LastTime(); wait < 0 || wait > max(c.IRTT*2, 2e6) {
+	if wait := now - peer.LastTime(); wait < 0 || wait > max(c.IRTT()*2, 2e6) {
 		return
 	}
 	j.Nagle.add(frame, int64(peer.AckRTT)*1000)

@@ -115,9 +115,9 @@ func (v *Server) opened(c *tcp.Conn, side uint8, known bool) {
 		v.ClosedBy[2]++
 	case 1 + side:
 		v.ClosedBy[0]++
-		if c.DataAt != 0 && c.IdleBeforeFIN >= max(idleLeast, c.IRTT*idleTrips) {
+		if c.DataAt != 0 && c.Idle.NS() >= max(idleLeast, c.IRTT()*idleTrips) {
 			if v.idleMany++; len(v.idle) < maxIdles {
-				v.idle = append(v.idle, c.IdleBeforeFIN)
+				v.idle = append(v.idle, c.Idle.NS())
 			}
 		}
 	default:

@@ -218,7 +218,7 @@ func (e *evidence) active() Cause {
 	case me.Last == 0 && peer.Last == 0:
 		return Unclear
 	case me.Probes >= 2:
-		e.frames(peer.Last, me.Probe)
+		e.frames(peer.Last, me.Last)
 		return KeepAlive
 	case e.c.FirstFIN == 1+e.side && peer.LastData > me.FIN:
 		e.frames(me.FIN, peer.LastData)
@@ -256,16 +256,16 @@ func (e *evidence) afterFIN(out *Reset) Cause {
 		e.frames(me.FIN, peer.LastData)
 		return ClosedBefore
 	}
-	if e.knows && !e.isServer && me.LastData != 0 && c.DataAt == me.LastData && peer.LastData > me.FIN && c.IdleBeforeFIN >= max(waitLeast, 2*c.IRTT) {
+	if e.knows && !e.isServer && me.LastData != 0 && c.DataAt == me.LastData && peer.LastData > me.FIN && c.Idle.NS() >= max(waitLeast, 2*c.IRTT()) {
 		e.frames(me.LastData, me.FIN, peer.LastData)
 		return GaveUp
 	}
 	e.frames(c.DataAt, me.FIN, peer.Last)
-	if c.IdleBeforeFIN < max(idleLeast, c.IRTT*idleTrips) {
+	if c.Idle.NS() < max(idleLeast, c.IRTT()*idleTrips) {
 		return ClosedBefore
 	}
-	out.Timeout = c.IdleBeforeFIN
-	out.Race = peer.LastDataTime-c.FINTime <= max(c.IRTT, 1e6) // within a round trip nobody can know of the FIN
+	out.Timeout = c.Idle.NS()
+	out.Race = peer.DataTime.NS()-c.FIN.NS() <= max(c.IRTT(), 1e6) // within a round trip nobody can know of the FIN
 	return IdleTimeout
 }
 
@@ -283,11 +283,3 @@ func (e *evidence) unknownThere() Cause {
 // Of returns the cause that was found for a connection's first RST; Unclear also
 // where it had none.
 func Of(c *tcp.Conn) Cause { return Cause(c.Cause & 0x3f) }
-
-// List returns the resets that are kept, in the order of their frames.
-func (j *Judge) List() []Reset {
-	if j.Resets == nil {
-		return []Reset{}
-	}
-	return j.Resets
-}

@@ -78,13 +78,16 @@ type conn struct {
 // ignored is the slot of connections that speak neither protocol.
 const ignored = 1
 
-// Segment takes up a segment's payload.
+// Segment takes up a segment: its acknowledgement, then its payload.
 func (t *Tracker) Segment(r *tcp.Result, s *decode.Segment, at Mark) {
 	c := r.Conn
-	if c.Slot == ignored || s.Len == 0 && (c.Slot == 0 || s.Flags&(decode.FIN|decode.RST) == 0) {
+	if c.Slot == ignored || c.Slot&parked != 0 && !t.unpark(r, s) {
 		return
 	}
-	if r.Labels&(tcp.KeepAlive|tcp.ZeroWindowProbe) != 0 && s.Len == 1 {
+	if c.Slot != 0 && s.Flags&decode.ACK != 0 {
+		t.acknowledged(t.conns[c.Slot], 1-r.Side, s.Ack, at)
+	}
+	if s.Len == 0 && (c.Slot == 0 || s.Flags&(decode.FIN|decode.RST) == 0) || r.Labels&(tcp.KeepAlive|tcp.ZeroWindowProbe) != 0 {
 		return
 	}
 	if c.Slot == 0 {
@@ -103,28 +106,84 @@ func (t *Tracker) Segment(r *tcp.Result, s *decode.Segment, at Mark) {
 			d.mode = searching
 		}
 	}
-	p := part{seq: seq, size: s.Len, b: s.Payload, at: at}
-	if n := int(s.Len); len(p.b) > n {
-		p.b = p.b[:n]
-	}
-	t.place(k, r.Side, p, at)
-	if len(d.held) > 0 && !before(c.Half[1-r.Side].LastACK(), d.held[0].seq) {
-		t.passHole(k, r.Side, at)
-	}
+	t.place(k, r.Side, part{seq: seq, size: s.Len, b: s.Payload[:min(len(s.Payload), int(s.Len))], at: at}, at)
+	t.acknowledged(k, r.Side, c.Half[1-r.Side].LastACK(), at)
 	if s.Flags&decode.FIN != 0 && seq+s.Len == d.next || s.Flags&decode.RST != 0 {
 		t.end(k, r.Side, at)
 	}
-	if k.protocol == Unknown && k.dirs[0].hopeless && k.dirs[1].hopeless {
-		t.Close(c)
-		c.Slot = ignored
-	} else if c.Completeness&tcp.SawRST != 0 || c.Half[0].FIN != 0 && c.Half[1].FIN != 0 && len(k.queue) == 0 {
+	t.settle(c, k)
+}
+
+// settle lets go of a connection that has ended, or of which nothing will come.
+func (t *Tracker) settle(c *tcp.Conn, k *conn) {
+	hopeless := k.protocol == Unknown && k.dirs[0].hopeless && k.dirs[1].hopeless
+	if hopeless || c.Completeness&tcp.SawRST != 0 || c.Half[0].FIN != 0 && c.Half[1].FIN != 0 && len(k.queue) == 0 {
 		t.Close(c)
 	}
+	switch {
+	case hopeless:
+		c.Slot = ignored
+	case c.Slot != 0 && len(t.conns)-len(t.free) > manyOpen && k.idle():
+		t.park(c, k)
+	}
+}
+
+// manyOpen is from how many connections on those that are between two messages
+// are parked: then their state is what fits into the slot's number.
+const (
+	manyOpen   = 4096
+	parked     = 1 << 31
+	parkedSide = 1 << 30
+	parkedMost = parkedSide - 1
+)
+
+// idle says whether nothing is under way.
+func (k *conn) idle() bool {
+	return k.protocol == HTTP && len(k.queue) == 0 && k.dirs[0].idle() && k.dirs[1].idle()
+}
+
+func (d *direction) idle() bool { return d.begun && d.mode == between && len(d.held) == 0 }
+
+func (t *Tracker) park(c *tcp.Conn, k *conn) {
+	slot := parked | uint32(k.client)*parkedSide | min(k.count, parkedMost)
+	t.Close(c)
+	c.Slot = slot
+}
+
+// unpark takes a connection up again, if the segment begins something.
+func (t *Tracker) unpark(r *tcp.Result, s *decode.Segment) bool {
+	const old = tcp.Retransmission | tcp.FastRetransmission | tcp.SpuriousRetransmission | tcp.OutOfOrder | tcp.KeepAlive
+	if s.Len == 0 || r.Labels&old != 0 {
+		return false
+	}
+	c := r.Conn
+	slot := c.Slot
+	c.Slot = t.take(c.Stream)
+	k := t.conns[c.Slot]
+	k.protocol, k.client, k.count = HTTP, uint8(slot&parkedSide>>30), slot&parkedMost
+	me, other := &k.dirs[r.Side], &k.dirs[1-r.Side]
+	me.begun, me.next, other.begun, other.next = true, s.Seq, true, c.Half[1-r.Side].NextSeq()
+	if r.Labels&tcp.LostSegment != 0 {
+		me.mode = searching
+	}
+	return true
+}
+
+// acknowledged goes past what the other side has, though it was not captured:
+// nobody will send it again.
+func (t *Tracker) acknowledged(k *conn, side uint8, ack uint32, now Mark) {
+	d := &k.dirs[side]
+	if len(d.held) == 0 || before(ack, d.held[0].seq) {
+		return
+	}
+	t.uncaptured(k, side, int64(d.held[0].seq-d.next), now)
+	d.next = d.held[0].seq
+	t.readHeld(k, side, now)
 }
 
 // Close frees what is held for a connection; requests that still wait go without a reply.
 func (t *Tracker) Close(c *tcp.Conn) {
-	if c.Slot <= ignored {
+	if c.Slot <= ignored || c.Slot&parked != 0 {
 		return
 	}
 	k := t.conns[c.Slot]
@@ -168,15 +227,6 @@ func (t *Tracker) place(k *conn, side uint8, p part, now Mark) {
 		return
 	}
 	t.read(k, side, p, now)
-	t.readHeld(k, side, now)
-}
-
-// passHole goes past what was not captured: the other side has acknowledged it,
-// so nobody will send it again.
-func (t *Tracker) passHole(k *conn, side uint8, now Mark) {
-	d := &k.dirs[side]
-	t.uncaptured(k, side, int64(d.held[0].seq-d.next), now)
-	d.next = d.held[0].seq
 	t.readHeld(k, side, now)
 }
 

@@ -107,7 +107,7 @@ func (a *Analyzer) connection(frame uint32, t int64, s *decode.Segment, r *Resul
 		return c
 	}
 	me := &c.Half[side]
-	if !me.hasBase {
+	if !me.is(hasBase) {
 		return c
 	}
 	if s.Seq == me.base && c.Completeness&(SawFIN|SawRST) == 0 {
@@ -128,14 +128,14 @@ func (a *Analyzer) connection(frame uint32, t int64, s *decode.Segment, r *Resul
 
 // bases learns where both directions' sequence numbers begin.
 func bases(me, peer *Half, s *decode.Segment) {
-	if !me.hasBase {
-		me.hasBase, me.base = true, s.Seq
+	if !me.is(hasBase) {
+		me.bits, me.base = me.bits|hasBase, s.Seq
 		if s.Flags&decode.SYN == 0 {
 			me.base--
 		}
 	}
-	if !peer.hasBase && s.Flags&decode.ACK != 0 {
-		peer.hasBase, peer.base = true, s.Ack-1
+	if !peer.is(hasBase) && s.Flags&decode.ACK != 0 {
+		peer.bits, peer.base = peer.bits|hasBase, s.Ack-1
 	}
 }
 

@@ -16,18 +16,18 @@ const (
 	SawRST
 )
 
-// Conn is one connection: what Wireshark calls a stream.
+// Conn is one connection: what Wireshark calls a stream. There may be very many
+// of them, so that what labels do not need is kept coarsely.
 type Conn struct {
-	Start         int64 // time of its first segment, ns
-	IRTT          int64 // from the last SYN to the first ACK after it, ns; 0 while not known
-	FINTime       int64 // of the first FIN of either side, ns
-	IdleBeforeFIN int64 // from the last payload, else the beginning, to the first FIN, ns
-	Half          [2]Half
+	Start int64 // time of its first segment, ns
+	Half  [2]Half
 
-	synTime  int64 // of the most recent pure SYN
+	trip     int64 // from the last SYN to the first ACK after it, ns; while that is not known, the time of the last SYN
 	key      key
 	Stream   uint32 // its number, from 0, in the order of first segments
 	Frame    uint32 // its first
+	FIN      Moment // of the first FIN of either side
+	Idle     Moment // how long there had been no payload before that
 	DataAt   uint32 // the last frame with payload before the first FIN
 	Gap      uint32 // between the last two segments that were no RST, ms
 	Before   uint32 // where Reused: the stream that had the ports before
@@ -44,6 +44,7 @@ type Conn struct {
 	Cause              uint8 // what another layer made of its first RST, 0 for none
 	Timed              bool  // something was sent or acknowledged since IRTT is known; before that Wireshark does not show it
 	Reused             bool  // it began with ports that another stream had
+	timed              bool  // trip is one
 	live               bool
 }
 
@@ -51,31 +52,74 @@ type Conn struct {
 type Half struct {
 	nextTime, lastTime int64
 
-	nextSeq, maxAck, lastAck, topLen, base uint32
-	win                                    int32
-	dup, lastNonDup                        uint32
-	lastLabels                             Label
-	oldest, newest                         uint32 // of the segments that are not acknowledged
-	sack                                   uint32
-	unacked                                uint16
-	multipath                              uint16
-	scale                                  int8
-	firstAck, hasBase, ordered             bool
+	nextSeq, maxAck, lastAck, base uint32
+	dup, lastNonDup                uint32
+	oldest, newest                 uint32 // of the segments that are not acknowledged
+	sack                           uint32
+	unacked                        uint16
+	multipath                      uint16
+	win                            uint16
+	scale                          int8
+	bits                           marks
 
 	// What was seen of it, for whoever looks for causes.
 	TTL       [2]uint8 // the least and most of its segments that were no RST
 	LastFlags uint8    // of its last segment that was no RST
-	SYNs      uint16   // SYNs or SYN-ACKs
-	Probes    uint16   // keep-alives since the peer was last heard
+	Probes    uint8    // keep-alives since the peer was last heard
+	SYNs      uint8    // SYNs or SYN-ACKs
 	topID     uint16   // the IP ID of the segment with the highest sequence number
 	topStamp  uint32   // and its time stamp
 
-	SYN, LastData, FIN, Last, Probe uint32 // frames; 0 where there was none
-	AckRTT                          uint32 // of its last segment: µs since what that acknowledged was sent; 0 for nothing
-	Packets                         uint32
-	Resent                          uint32 // segments labelled as one of the retransmissions
-	Bytes                           uint64 // of payload, those sent again included
-	LastDataTime                    int64
+	SYN, LastData, FIN, Last uint32 // frames; 0 where there was none
+	DataTime                 Moment // of LastData
+	AckRTT                   uint32 // of its last segment: µs since what that acknowledged was sent; 0 for nothing
+	Packets                  uint32
+	Resent                   uint32 // segments labelled as one of the retransmissions
+	Bytes                    uint64 // of payload, those sent again included
+}
+
+// marks are what is true of a direction.
+type marks uint8
+
+const (
+	firstAck    marks = 1 << iota // its next ACK's window is not scaled
+	hasBase                       // base is known
+	hasWindow                     // win is known
+	inOrder                       // no segment that is not acknowledged begins before the one before it ends
+	topHasData                    // the segment that last raised nextSeq had payload
+	lastAlive                     // the last segment was a keep-alive
+	lastProbing                   // the last segment was a zero-window probe
+)
+
+func (h *Half) is(b marks) bool { return h.bits&b != 0 }
+
+func (h *Half) set(b marks, to bool) {
+	h.bits &^= b
+	if to {
+		h.bits |= b
+	}
+}
+
+// Moment is a time since a connection's start, in steps of 10 µs: up to 12 hours,
+// and no more beyond that.
+type Moment uint32
+
+// momentStep is that of a Moment, ns.
+const momentStep = 10_000
+
+func (c *Conn) moment(now int64) Moment {
+	return Moment(min(max((now-c.Start)/momentStep, 0), 1<<32-1))
+}
+
+// NS is the moment in ns since the connection's start.
+func (m Moment) NS() int64 { return int64(m) * momentStep }
+
+// IRTT is from the last SYN to the first ACK after it, ns; 0 while not known.
+func (c *Conn) IRTT() int64 {
+	if c.timed {
+		return c.trip
+	}
+	return 0
 }
 
 // The values of Half.scale that are no shift.
@@ -83,8 +127,6 @@ const (
 	scaleUnknown = -1
 	scaleUnused  = -2
 )
-
-const noWindow = -1
 
 // NextSeq is the sequence number after the highest that was seen.
 func (h *Half) NextSeq() uint32 { return h.nextSeq }
@@ -96,10 +138,7 @@ func (h *Half) LastACK() uint32 { return h.lastAck }
 func (h *Half) LastTime() int64 { return h.lastTime }
 
 // ISN is the sequence number of the SYN, as far as it is known.
-func (h *Half) ISN() (seq uint32, known bool) { return h.base, h.hasBase }
-
-// Window is the window last announced, not scaled; -1 before the first segment.
-func (h *Half) Window() int32 { return h.win }
+func (h *Half) ISN() (seq uint32, known bool) { return h.base, h.is(hasBase) }
 
 // key is a connection's addresses and ports. IPv6 addresses stand as numbers
 // of a list, which keeps the key small.

@@ -21,12 +21,12 @@ const control = decode.SYN | decode.FIN | decode.RST
 // window, and what it acknowledges.
 func (x *step) receiver() {
 	me, peer, s, r := x.me, x.peer, x.s, x.r
-	win, plain := int32(s.Window), s.Flags&control == 0
-	if s.Len == 1 && s.Seq == me.nextSeq && peer.win == 0 {
+	plain := s.Flags&control == 0
+	if s.Len == 1 && s.Seq == me.nextSeq && peer.is(hasWindow) && peer.win == 0 {
 		r.Labels |= ZeroWindowProbe
 		return
 	}
-	if win == 0 && plain {
+	if s.Window == 0 && plain {
 		r.Labels |= ZeroWindow
 	}
 	if me.nextSeq != 0 && before(me.nextSeq, s.Seq) && s.Flags&decode.RST == 0 {
@@ -41,26 +41,26 @@ func (x *step) receiver() {
 	if s.Len != 0 || !plain || s.Seq != me.nextSeq {
 		return
 	}
-	x.repeats(win)
+	x.repeats()
 }
 
 // repeats gives the labels of a segment that carries nothing and stands where
 // the last one did.
-func (x *step) repeats(win int32) {
+func (x *step) repeats() {
 	me, peer, s, r := x.me, x.peer, x.s, x.r
 	same := s.Ack == me.lastAck
 	switch {
-	case win == 0:
-		if me.win == 0 && (same || s.Ack == me.lastAck+1) && peer.lastLabels&ZeroWindowProbe != 0 {
+	case s.Window == 0:
+		if me.is(hasWindow) && me.win == 0 && (same || s.Ack == me.lastAck+1) && peer.is(lastProbing) {
 			r.Labels |= ZeroWindowProbeACK
 			if !same {
 				peer.nextSeq, peer.maxAck = s.Ack, s.Ack
 			}
 		}
 	case !same:
-	case win != me.win:
+	case !me.is(hasWindow) || s.Window != me.win:
 		r.Labels |= WindowUpdate
-	case peer.lastLabels&KeepAlive != 0:
+	case peer.is(lastAlive):
 		r.Labels |= KeepAliveACK
 	case s.Multipath != 0 && s.Multipath != me.multipath: // MPTCP repeats acknowledgements for reasons of its own
 	default:
@@ -76,7 +76,7 @@ func (x *step) duplicate() {
 
 // room is the window in bytes that h last announced.
 func (h *Half) room() uint32 {
-	if h.firstAck || h.scale == scaleUnused {
+	if h.is(firstAck) || h.scale == scaleUnused {
 		return uint32(h.win)
 	}
 	return uint32(h.win) << uint(h.scale)
@@ -85,7 +85,7 @@ func (h *Half) room() uint32 {
 // acknowledgement looks at what the acknowledgement number says.
 func (x *step) acknowledgement() {
 	me, peer, s, r := x.me, x.peer, x.s, x.r
-	probed := s.Ack == me.lastAck+1 && s.Seq == me.nextSeq && peer.lastLabels&ZeroWindowProbe != 0
+	probed := s.Ack == me.lastAck+1 && s.Seq == me.nextSeq && peer.is(lastProbing)
 	if s.Ack != me.lastAck {
 		me.lastNonDup, me.dup = x.frame, 0
 	}
@@ -152,14 +152,14 @@ func (x *step) notSacked(end uint32) bool {
 }
 
 func (x *step) outOfOrder(end uint32) bool {
-	limit := x.c.IRTT
+	limit := x.c.IRTT()
 	if limit == 0 {
 		limit = orderWithin
 	}
 	if !within(x.now, x.me.nextTime, limit) {
 		return false
 	}
-	if end+x.phantom() == x.me.nextSeq && x.me.topLen != 0 {
+	if end+x.phantom() == x.me.nextSeq && x.me.is(topHasData) {
 		return false
 	}
 	return !x.a.covered(x.me, x.s.Seq, end)
@@ -213,7 +213,7 @@ func (x *step) update() {
 	}
 	end += adv
 	if me.nextSeq == 0 || before(me.nextSeq+x.phantom(), end) {
-		me.topLen = s.Len
+		me.set(topHasData, s.Len > 0)
 	}
 	if r.Labels&ZeroWindowProbe == 0 {
 		if me.nextSeq == 0 || before(me.nextSeq, end) {
@@ -223,7 +223,10 @@ func (x *step) update() {
 			me.maxAck = me.nextSeq
 		}
 	}
-	me.win, me.lastAck, me.lastTime, me.lastLabels = int32(s.Window), s.Ack, x.now, r.Labels
+	me.win, me.lastAck, me.lastTime = s.Window, s.Ack, x.now
+	me.bits |= hasWindow
+	me.set(lastAlive, r.Labels&KeepAlive != 0)
+	me.set(lastProbing, r.Labels&ZeroWindowProbe != 0)
 	x.a.acked(peer, s.Ack, r, x.now)
 }
 
@@ -235,14 +238,14 @@ func (x *step) learn() {
 	syn := s.Flags&decode.SYN != 0
 	switch {
 	case syn:
-		me.firstAck = true
-		if s.Flags&decode.ACK == 0 {
-			c.synTime = x.now
+		me.bits |= firstAck
+		if s.Flags&decode.ACK == 0 && !c.timed {
+			c.trip = x.now
 		}
 	case s.Flags&decode.ACK != 0:
-		me.firstAck = false
-		if c.IRTT == 0 && c.synTime != 0 {
-			c.IRTT = x.now - c.synTime
+		me.bits &^= firstAck
+		if !c.timed && c.trip != 0 && x.now != c.trip {
+			c.trip, c.timed = x.now-c.trip, true
 		}
 	}
 	if s.Options {
@@ -297,7 +300,7 @@ func (x *step) finish() {
 		}
 	}
 	c.Labelled |= r.Labels
-	c.Timed = c.Timed || c.IRTT != 0 && (s.Len > 0 || r.Acks != 0 || r.Labels&(SYN-1) != 0)
+	c.Timed = c.Timed || c.timed && (s.Len > 0 || r.Acks != 0 || r.Labels&(SYN-1) != 0)
 	me.Packets++
 	me.Bytes += uint64(s.Len)
 	if r.Labels&(Retransmission|FastRetransmission|SpuriousRetransmission) != 0 {
@@ -312,16 +315,15 @@ func (x *step) finish() {
 	c.Gap = uint32(min(max((x.now-x.before)/1e6, 0), 1<<32-1))
 	me.AckRTT = uint32(min(max(r.RTT/1000, 0), 1<<32-1))
 	if r.Labels&KeepAlive != 0 {
-		me.Probes++
-		me.Probe = x.frame
+		me.Probes = min(me.Probes, 254) + 1
 	}
 	if s.Flags&decode.SYN != 0 {
-		if me.SYNs++; me.SYN == 0 {
+		if me.SYNs = min(me.SYNs, 254) + 1; me.SYN == 0 {
 			me.SYN = x.frame
 		}
 	}
 	if s.Len > 0 && r.Labels&(KeepAlive|ZeroWindowProbe) == 0 {
-		me.LastData, me.LastDataTime = x.frame, x.now
+		me.LastData, me.DataTime = x.frame, c.moment(x.now)
 	}
 	if me.Last == 0 {
 		me.TTL = [2]uint8{s.TTL, s.TTL}
@@ -333,12 +335,13 @@ func (x *step) finish() {
 // firstFIN notes the connection's first FIN, and how long nobody had said anything.
 func (x *step) firstFIN() {
 	c, me, peer := x.c, x.me, x.peer
-	last := max(c.Start, me.LastDataTime, peer.LastDataTime)
+	now := c.moment(x.now)
+	last := max(me.DataTime, peer.DataTime)
 	c.DataAt = max(me.LastData, peer.LastData)
 	if x.s.Len > 0 {
-		last, c.DataAt = x.now, x.frame
+		last, c.DataAt = now, x.frame
 	}
-	c.FirstFIN, c.FINTime, c.IdleBeforeFIN = 1+x.r.Side, x.now, x.now-last
+	c.FirstFIN, c.FIN, c.Idle = 1+x.r.Side, now, now-min(last, now)
 }
 
 func (x *step) completeness() {

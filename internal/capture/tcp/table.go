@@ -153,7 +153,7 @@ func (a *Analyzer) open(frame uint32, t int64, k *key, hash uint32, side uint8) 
 	c := a.conns.at(i)
 	*c = Conn{Start: t, key: *k, Stream: a.streams, Frame: frame, Opener: side, live: true}
 	for h := range c.Half {
-		c.Half[h].win, c.Half[h].scale, c.Half[h].ordered = noWindow, scaleUnknown, true
+		c.Half[h].scale, c.Half[h].bits = scaleUnknown, inOrder
 	}
 	a.streams++
 	a.table.set(at, hash, i)

@@ -46,7 +46,7 @@ func TestOrderedListsAreLikeAll(t *testing.T) {
 			quick.Segment(uint32(i+1), now, &list[i], &a)
 			plain.Segment(uint32(i+1), now, &list[i], &b)
 			for h := range b.Conn.Half {
-				b.Conn.Half[h].ordered = false
+				b.Conn.Half[h].bits &^= inOrder
 			}
 			a.Conn, b.Conn = nil, nil
 			if a != b {

@@ -17,9 +17,11 @@ func (a *Analyzer) push(h *Half, n node) {
 	if h.newest != 0 {
 		last := a.nodes.at(h.newest)
 		last.next = i
-		h.ordered = h.ordered && !before(n.start, last.end)
+		if before(n.start, last.end) {
+			h.bits &^= inOrder
+		}
 	} else {
-		h.oldest, h.ordered = i, true
+		h.oldest, h.bits = i, h.bits|inOrder
 	}
 	*a.nodes.at(i) = n
 	h.newest = i
@@ -40,7 +42,7 @@ func (a *Analyzer) pop(h *Half) {
 // acked removes what ack acknowledges, and returns the frame whose end it is,
 // or into which it reaches: the oldest that fits.
 func (a *Analyzer) acked(h *Half, ack uint32, r *Result, now int64) {
-	if h.ordered {
+	if h.is(inOrder) {
 		a.ackedInOrder(h, ack, r, now)
 		return
 	}
