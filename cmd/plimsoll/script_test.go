@@ -41,10 +41,12 @@ func TestScripts(t *testing.T) {
 			fixtures, err := filepath.Abs("testdata/prometheus")
 			env.Setenv("FIXTURES", fixtures)
 			env.Setenv("EVILNAME", hostileText)
-			locks, err2 := os.MkdirTemp("", "plimsoll-locks-")
+			captures, err2 := filepath.Abs("../../internal/capture/testdata/causes")
+			env.Setenv("CAPTURES", captures)
+			locks, err3 := os.MkdirTemp("", "plimsoll-locks-")
 			env.Defer(func() { _ = os.RemoveAll(locks) })
 			env.Setenv("SCRIPT_LOCKS", locks)
-			return errors.Join(err, err2, os.Chmod(locks, 0o755))
+			return errors.Join(err, err2, err3, os.Chmod(locks, 0o755))
 		},
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {

@@ -46,29 +46,26 @@ func (a *Analyzer) acked(h *Half, ack uint32, r *Result, now int64) {
 		a.ackedInOrder(h, ack, r, now)
 		return
 	}
-	found := false
-	hit := func(n *node) {
-		if !found {
-			found, r.Acks, r.RTT = true, n.frame, now-n.time
-		}
-	}
-	prev := uint32(0)
+	ordered, found, prev := true, false, uint32(0)
 	for i := h.oldest; i != 0; {
 		n := a.nodes.at(i)
 		next := n.next
-		if ack == n.end {
-			hit(n)
-		} else if before(ack, n.end) {
-			if before(n.start, ack) {
-				n.start = ack
-				hit(n)
-			}
-			prev, i = i, next
-			continue
+		keep, hit := before(ack, n.end), ack == n.end
+		if keep && before(n.start, ack) {
+			n.start, hit = ack, true
 		}
-		a.unlink(h, prev, i)
+		if hit && !found {
+			found, r.Acks, r.RTT = true, n.frame, now-n.time
+		}
+		if !keep {
+			a.unlink(h, prev, i)
+		} else {
+			ordered = ordered && (prev == 0 || !before(n.start, a.nodes.at(prev).end))
+			prev = i
+		}
 		i = next
 	}
+	h.set(inOrder, ordered)
 }
 
 func (a *Analyzer) unlink(h *Half, prev, i uint32) {
@@ -118,13 +115,18 @@ func (a *Analyzer) covered(h *Half, start, end uint32) bool {
 	return false
 }
 
+// maxRounds bounds how often seen goes through the list: segments that make up
+// another mostly stand in their order, and a capture that was made up must not cost
+// the square of its length.
+const maxRounds = 8
+
 // seen says whether all of start…end was captured before: what is acknowledged
 // counts as such, the rest has to be in the list.
 func (a *Analyzer) seen(h *Half, ack, start, end uint32) bool {
 	if ack != 0 && before(start, ack) {
 		start = ack
 	}
-	for grown := true; grown && before(start, end); {
+	for round, grown := 0, true; grown && round < maxRounds && before(start, end); round++ {
 		grown = false
 		for i := h.oldest; i != 0; {
 			n := a.nodes.at(i)
