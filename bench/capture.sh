@@ -7,8 +7,8 @@
 # Makes a capture of some 1.8 million packets, unless FILE (which it keeps) is
 # there already: nginx and wrk in two namespaces, a veth pair without offloads, 0.3 %
 # of the packets lost each way, tcpdump on the server's side for 30 s. Then each
-# tool reads it from the page cache, pinned to CPU 0, in turns; printed are the
-# median and the fastest of ROUNDS (5), and the largest memory. tshark needs minutes and
+# tool reads it from the page cache, pinned to CPU 0, in turns; printed are packets for
+# each second of CPU time, the median and the best of ROUNDS (5), and the largest memory. tshark needs minutes and
 # gigabytes: it reads the first 300,000 packets, once. It needs root, ip, nft, nginx, wrk,
 # tcpdump, editcap, tshark, tcptrace, capinfos and GNU time, and a quiet machine.
 set -euo pipefail
@@ -96,10 +96,10 @@ record() { # FILE
 	leave
 }
 
-# timed COMMAND...: seconds and KiB of one run on CPU 0.
+# timed COMMAND...: seconds of CPU time and KiB of one run on CPU 0.
 timed() {
-	taskset -c 0 /usr/bin/time -o "$dir/time" -f '%e %M' "$@" >"$dir/out" 2>"$dir/err" || true
-	tail -1 "$dir/time"
+	taskset -c 0 /usr/bin/time -o "$dir/time" -f '%U %S %M' "$@" >"$dir/out" 2>"$dir/err" || true
+	tail -1 "$dir/time" | awk '{ print $1 + $2, $3 }'
 }
 
 # row NAME PACKETS < lines of seconds and KiB
@@ -113,7 +113,7 @@ file=${keep:-$dir/capture.pcap}
 cat "$file" >/dev/null
 packets=$(capinfos -Mc "$file" | awk '/Number of packets/ { print $NF }')
 printf '%s packets, %s bytes\n' "$packets" "$(stat -c %s "$file")"
-printf '%-44s %10s %10s %8s\n' 'packets/s' median best MiB
+printf '%-44s %10s %10s %8s\n' 'packets for a second of CPU' median best MiB
 for ((i = 0; i < rounds; i++)); do
 	timed env GOMAXPROCS=1 "$plimsoll" capture "$file" >>"$dir/plimsoll"
 	timed env GOMAXPROCS=1 "$plimsoll" capture "$file" --labels tsv >>"$dir/labels"

@@ -7,22 +7,19 @@ import (
 
 // head is what a message's head says of its length.
 type head struct {
-	status  int // of a reply
-	length  int64
-	chunked bool
-	none    bool // there is no body, whatever the fields say
-	switches
+	status    int   // of a reply
+	length    int64 // -1 where no field says it
+	chunked   bool
+	none      bool // there is no body, whatever the fields say
+	isHead    bool // of a request: the method is HEAD
+	isConnect bool // likewise CONNECT
 }
 
-// switches are heads after which there is no HTTP.
-type switches struct{ connect, upgrade bool }
-
-// headDone reads a head that is whole, and what follows from it.
-func (t *Tracker) headDone(k *conn, side uint8, b []byte, now Mark) {
-	h := parseHead(b)
+// headDone takes up a head that is whole, and what follows from it.
+func (t *Tracker) headDone(k *conn, side uint8, h head, now Mark) {
 	d := &k.dirs[side]
 	if side == k.client {
-		t.asked(k, d, bytes.HasPrefix(b, []byte("HEAD ")), h.connect)
+		t.asked(k, d, h)
 		d.body(h, false)
 	} else {
 		e := t.answered(k, h.status, d.first)
@@ -56,34 +53,52 @@ func (d *direction) body(h head, isReply bool) {
 	}
 }
 
-// parseHead reads the first line and the fields that tell of the body's length;
-// length is -1 where none does.
-func parseHead(b []byte) head {
-	h := head{length: -1}
-	line, rest, _ := bytes.Cut(b, []byte{'\n'})
+// parseHead reads the first line, and the fields that tell of the body's length. end
+// is where the head ends, 0 where it is not whole.
+func parseHead(b []byte) (h head, end int) {
+	h.length = -1
+	for start := 0; ; {
+		i := bytes.IndexByte(b[start:], '\n')
+		if i < 0 {
+			return h, 0
+		}
+		line := b[start : start+i]
+		switch {
+		case start == 0:
+			h.first(line)
+		case i == 0 || i == 1 && line[0] == '\r':
+			return h, start + i + 1
+		case line[0]|0x20 == 'c' || line[0]|0x20 == 't':
+			h.field(line)
+		}
+		start += i + 1
+	}
+}
+
+// first reads the first line.
+func (h *head) first(line []byte) {
 	if bytes.HasPrefix(line, version) {
 		if i := bytes.IndexByte(line, ' '); i > 0 && len(line) >= i+4 {
-			h.status, _ = strconv.Atoi(string(line[i+1 : i+4]))
-			h.status = max(h.status, 0)
+			n, _ := strconv.Atoi(string(line[i+1 : i+4])) // 0 where it is no number
+			h.status = max(n, 0)
 		}
+		return
 	}
-	h.connect = bytes.HasPrefix(line, []byte("CONNECT "))
-	for len(rest) > 0 {
-		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
-		name, value, ok := bytes.Cut(line, []byte{':'})
-		if !ok {
-			continue
+	h.isHead, h.isConnect = bytes.HasPrefix(line, []byte("HEAD ")), bytes.HasPrefix(line, []byte("CONNECT "))
+}
+
+var contentLength, transferEncoding = []byte("content-length"), []byte("transfer-encoding")
+
+func (h *head) field(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte{':'})
+	switch {
+	case len(name) == len(contentLength) && bytes.EqualFold(name, contentLength):
+		if n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 62); err == nil && n >= 0 {
+			h.length = n
 		}
-		switch {
-		case len(name) == len("content-length") && bytes.EqualFold(name, []byte("content-length")):
-			if n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 62); err == nil && n >= 0 {
-				h.length = n
-			}
-		case len(name) == len("transfer-encoding") && bytes.EqualFold(name, []byte("transfer-encoding")):
-			h.chunked = bytes.Contains(bytes.ToLower(value), []byte("chunked"))
-		}
+	case len(name) == len(transferEncoding) && bytes.EqualFold(name, transferEncoding):
+		h.chunked = bytes.Contains(bytes.ToLower(value), []byte("chunked"))
 	}
-	return h
 }
 
 // bodyDone is the end of a body, of a chunk or of a record.
@@ -115,13 +130,13 @@ func (t *Tracker) messageDone(k *conn, side uint8, now Mark) {
 }
 
 // asked notes a request; until it is whole, its end is where its head ends.
-func (t *Tracker) asked(k *conn, d *direction, isHead, isConnect bool) {
+func (t *Tracker) asked(k *conn, d *direction, h head) {
 	if len(k.queue) >= maxQueue {
 		k.forget()
 	}
 	k.count++
 	k.queue = append(k.queue, Exchange{Stream: k.stream, Protocol: k.protocol, ReqFirst: d.first, ReqLast: d.last,
-		Number: k.count, requestSeen: true, head: isHead, connect: isConnect})
+		Number: k.count, requestSeen: true, head: h.isHead, connect: h.isConnect})
 }
 
 // answered notes a reply's beginning with the request it belongs to, and returns that.

@@ -161,8 +161,8 @@ func isRecord(b []byte) bool {
 func (t *Tracker) moreHead(k *conn, side uint8, b []byte, now Mark) int {
 	d := &k.dirs[side]
 	if len(d.head) == 0 { // mostly a segment has it all: then nothing is copied
-		if end := headEnd(b, 0); end > 0 {
-			t.headDone(k, side, b[:end], now)
+		if h, end := parseHead(b); end > 0 {
+			t.headDone(k, side, h, now)
 			return end
 		}
 	}
@@ -170,8 +170,9 @@ func (t *Tracker) moreHead(k *conn, side uint8, b []byte, now Mark) int {
 	d.head = append(d.head, b[:min(len(b), maxHead-had)]...)
 	end := headEnd(d.head, max(had-3, 0))
 	if end > 0 {
-		t.headDone(k, side, d.head[:end], now)
+		h, _ := parseHead(d.head[:end])
 		d.head = d.head[:0]
+		t.headDone(k, side, h, now)
 		return end - had
 	}
 	if len(d.head) >= maxHead {
