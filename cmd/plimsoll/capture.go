@@ -158,7 +158,7 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 		return err
 	}
 	if r.Partial {
-		return fail(exitRunDir, fmt.Errorf("partial: %s", layout.Clean(strings.Join(r.Notes, "; "))))
+		return fail(exitRunDir, fmt.Errorf("partial: %s", layout.Line(strings.Join(r.Notes, "; "))))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (p *page) para(text, indent string) {
 	if strings.HasPrefix(text, "  ") {
 		p.b.WriteString("  ")
 	}
-	p.b.WriteString(layout.Indent(layout.Wrap(layout.Clean(text), p.width-len(indent)), indent))
+	p.b.WriteString(layout.Indent(layout.Wrap(layout.Line(text), p.width-len(indent)), indent))
 	p.b.WriteByte('\n')
 }
 

@@ -34,6 +34,7 @@ type Summary struct {
 	MostOpen    int64                    `json:"most_open_at_once"`
 	Labels      map[string]int64         `json:"labels"`
 	Attributed  map[string]cause.Counted `json:"attributed"`
+	DSACKs      int64                    `json:"dsacks"` // segments whose receiver said that it had them already
 	Completed   map[string]int64         `json:"completeness"`
 	Handshake   *Quantiles               `json:"rtt_handshake,omitempty"`
 	RTT         *Quantiles               `json:"rtt_data,omitempty"` // without segments that were sent again
@@ -97,7 +98,6 @@ type meter struct {
 	completed                                  [64]int64
 	handshake, rtt                             *hdrhistogram.Histogram
 	replies                                    [http.TLS + 1]replies
-	dataResent, syns                           int64
 }
 
 type replies struct {
@@ -195,18 +195,11 @@ func (m *meter) segment(f *Frame) {
 	for l := r.Labels; l != 0; l &= l - 1 {
 		m.labels[l.First()]++
 	}
-	again := r.Labels&(tcp.Retransmission|tcp.FastRetransmission|tcp.SpuriousRetransmission) != 0
 	if s.Len > 0 {
 		m.data++
 		if s.Len < tinyPayload {
 			m.tiny++
 		}
-		if again {
-			m.dataResent++
-		}
-	}
-	if s.Flags&decode.SYN != 0 {
-		m.syns++
 	}
 	if r.Acks != 0 && r.Labels&(tcp.SYNACK|tcp.DuplicateACK) == 0 && r.Conn.Half[1-r.Side].Resent == 0 {
 		note(m.rtt, r.RTT)
@@ -308,10 +301,11 @@ func (r *run) finish(m *merger) {
 			s.Attributed[cause.Attribution(i).String()] = n
 		}
 	}
+	s.DSACKs = v.DSACKs
 	s.Handshake, s.RTT = quantiles(t.handshake), quantiles(t.rtt)
 	s.HTTP, s.TLS = t.replies[http.HTTP].summary(), t.replies[http.TLS].summary()
 	s.Findings = v.Findings(cause.Traffic{Seconds: float64(t.end-t.start) / 1e9, TCP: s.Decoded.TCP, Data: t.data,
-		Connections: s.Connections, DataResent: t.dataResent, TinySegments: t.tiny})
+		Connections: s.Connections, TinySegments: t.tiny})
 	s.files(m)
 }
 

@@ -22,7 +22,6 @@ type Traffic struct {
 	TCP, Data    int64   // segments, and those with payload
 	Handshaking  int64   // segments with SYN
 	Connections  int64
-	DataResent   int64 // segments with payload that were sent again
 	TinySegments int64 // segments with a payload below 100 bytes
 }
 
