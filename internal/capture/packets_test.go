@@ -228,3 +228,27 @@ func TestWrittenPacketsAreTheSame(t *testing.T) {
 		t.Errorf("written: %+v, read: %+v", first.Summary, second.Summary)
 	}
 }
+
+// An ICMP error that quotes a whole TCP header has a stream's number, as in
+// Wireshark; one that quotes the ports alone has none of its own. Either way the
+// attempt that it is about has failed for that.
+func TestErrorsBelongToTheirConnection(t *testing.T) {
+	quote := func(conn, n int) []byte {
+		b := seg{conn: conn, flags: syn, seq: 1000}.packet()
+		ip := append(bytes.Clone(b[:34]), 3, 13, 0, 0, 0, 0, 0, 0)
+		ip[23] = 1
+		ip = append(ip, b[14:34+n]...)
+		binary.BigEndian.PutUint16(ip[16:], uint16(len(ip)-14))
+		return ip
+	}
+	file := record(record(pcapOf(), 0, quote(1, 8)), 10, quote(2, 20))
+	file = append(file, pcapOf(seg{at: 20, conn: 3, flags: syn, seq: 1000})[24:]...)
+	file = record(file, 30, quote(3, 8))
+	r := readBytes(t, capture.Options{}, file)
+	var streams []uint32
+	r.TCP.Conns(func(c *tcp.Conn) { streams = append(streams, c.Stream) })
+	failed := r.Judge.Servers()[0].Kinds["unreachable"]
+	if len(streams) != 2 || failed.Count != 1 || failed.Evidence[0] != 3 {
+		t.Errorf("streams %v, failed %+v", streams, failed)
+	}
+}

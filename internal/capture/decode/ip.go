@@ -223,7 +223,7 @@ func (d *Decoder) icmp(proto byte, f frame) Kind {
 	if next != protoTCP || len(f.b) < 4 {
 		return Other
 	}
-	s.SrcPort, s.DstPort = be16(f.b), be16(f.b[2:])
+	s.SrcPort, s.DstPort, s.QuotedAll = be16(f.b), be16(f.b[2:]), len(f.b) >= 20
 	return Quoted
 }
 

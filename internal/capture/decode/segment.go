@@ -34,6 +34,7 @@ type Segment struct {
 	Multipath  uint16    // one bit for each kind of MPTCP option
 	HeaderSize int       // of TCP's header, in bytes
 	ICMP       [2]uint8  // type and code of the error that quotes it, if one does
+	QuotedAll  bool      // it quotes all of TCP's header, not the ports alone
 }
 
 // reset makes a segment of no packet. SACK and Stamp keep what was there: they
@@ -46,15 +47,10 @@ func (s *Segment) reset() {
 
 func (d *Decoder) tcp(f frame) Kind {
 	b, s := f.b, d.seg
-	if len(b) < 4 {
+	if len(b) < 20 {
 		return d.malformed()
 	}
 	s.SrcPort, s.DstPort = be16(b), be16(b[2:])
-	if len(b) < 20 {
-		d.Counts.Malformed++
-		s.HeaderBad = true
-		return TCP
-	}
 	s.HeaderSize = int(b[12]>>4) * 4
 	s.Seq, s.Ack, s.Flags, s.Window = be32(b[4:]), be32(b[8:]), b[13], be16(b[14:])
 	if s.HeaderSize < 20 || s.HeaderSize > f.wire {

@@ -51,17 +51,16 @@ type Result struct {
 }
 
 // Quoted takes note of an ICMP error about a connection. As in Wireshark it has
-// a number, though nobody may have sent a segment of it.
-func (a *Analyzer) Quoted(frame uint32, t int64, s *decode.Segment) *Conn {
+// a number though nobody may have sent a segment of it, if its whole header is quoted.
+func (a *Analyzer) Quoted(frame uint32, t int64, s *decode.Segment) {
 	k, side := a.keyOf(s)
 	hash := a.hashOf(&k)
-	_, i := a.table.find(&a.conns, &k, hash)
-	if i == 0 {
-		return a.open(frame, t, &k, hash, side)
+	if _, i := a.table.find(&a.conns, &k, hash); i != 0 {
+		c := a.conns.at(i)
+		c.Errors, c.ICMP = frame, s.ICMP
+	} else if s.QuotedAll {
+		a.open(frame, t, &k, hash, side)
 	}
-	c := a.conns.at(i)
-	c.Errors, c.ICMP = frame, s.ICMP
-	return c
 }
 
 // Segment follows one segment, and writes into r what there is to say of it.
