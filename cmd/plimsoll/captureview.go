@@ -39,6 +39,7 @@ func captureText(out io.Writer, r *capture.Reading, width int) error {
 	p.verdict(r)
 	p.traffic(r)
 	p.connections(r)
+	p.talkers(r)
 	p.expert(r)
 	p.resets(r)
 	_, err := io.WriteString(out, p.b.String())
@@ -273,6 +274,19 @@ func busiest(list []capture.Connection) []capture.Connection {
 		return cmp.Or(cmp.Compare(b.Packets[0]+b.Packets[1], a.Packets[0]+a.Packets[1]), cmp.Compare(a.Stream, b.Stream))
 	})
 	return list[:min(len(list), maxRows)]
+}
+
+// talkers shows who sent most, where there are more than two sides.
+func (p *page) talkers(r *capture.Reading) {
+	if len(r.Talkers) < 3 {
+		return
+	}
+	p.section("TALKERS   by packets sent over TCP")
+	rows := [][]string{{"address", "packets", "payload", "connections"}}
+	for _, t := range r.Talkers[:min(len(r.Talkers), maxRows)] {
+		rows = append(rows, []string{t.Address.String(), layout.Count(t.Packets), layout.Bytes(t.Payload), layout.Count(t.Connections)})
+	}
+	p.table(rows)
 }
 
 func ended(c capture.Connection) string {

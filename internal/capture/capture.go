@@ -27,12 +27,11 @@ type Source struct {
 
 // Options say how to read.
 type Options struct {
-	MaxMemory int64                          // what connections may take, in bytes; 0 for no limit
-	Outer     bool                           // take the outermost IP header for the connection, in place of the innermost
-	Frame     func(*Frame) error             // is told of every packet, if set
-	Reply     func(*http.Exchange)           // is told of every request and its reply, if set
-	Gone      func(*tcp.Analyzer, *tcp.Conn) // is told of connections that are forgotten for lack of room, if set
-	Progress  func(packets int64)            // is told how far it is, every few thousand packets
+	MaxMemory int64                // what connections may take, in bytes; 0 for no limit
+	Outer     bool                 // take the outermost IP header for the connection, in place of the innermost
+	Frame     func(*Frame) error   // is told of every packet, if set
+	Reply     func(*http.Exchange) // is told of every request and its reply, if set
+	Progress  func(packets int64)  // is told how far it is, every few thousand packets
 }
 
 // Frame is a packet and what there is to say of it. It is good until the next one.
@@ -80,15 +79,11 @@ func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
 	r := &run{o: o, out: &Reading{TCP: t, Judge: cause.NewJudge(t)}, meter: newMeter()}
 	r.decoder.Outer = o.Outer
 	r.tracker.Done = r.reply
-	t.Evict = r.forget
+	t.Evict = r.over
 	if err := r.packets(ctx, m); err != nil {
 		return nil, err
 	}
-	t.Conns(func(c *tcp.Conn) {
-		r.tracker.Close(c)
-		r.out.Judge.Conn(c)
-		r.meter.conn(c)
-	})
+	t.Conns(r.over)
 	r.finish(m)
 	return r.out, nil
 }
@@ -149,14 +144,12 @@ func (r *run) reply(e *http.Exchange) {
 	}
 }
 
-// forget takes up a connection that is forgotten for lack of room.
-func (r *run) forget(c *tcp.Conn) {
+// over takes up a connection at its end: that of the capture, or because there is
+// no more room for it.
+func (r *run) over(c *tcp.Conn) {
 	r.tracker.Close(c)
 	r.out.Judge.Conn(c)
-	r.meter.conn(c)
-	if r.o.Gone != nil {
-		r.o.Gone(r.out.TCP, c)
-	}
+	r.meter.conn(r.out.TCP, c)
 }
 
 func (s *Summary) note(format string, args ...any) {

@@ -26,7 +26,7 @@ type Summary struct {
 	WentBack    int64                    `json:"clock_went_back"` // packets earlier than the one before them
 	Decoded     decode.Counts            `json:"decoded"`
 	DataPackets int64                    `json:"data_segments"` // segments with payload
-	Tiny        int64                    `json:"tiny_segments"` // of them those with less than 100 bytes
+	Tiny        int64                    `json:"tiny_segments"` // segments with less than 100 bytes of payload, or none
 	Sizes       []Size                   `json:"sizes"`
 	Rates       Rates                    `json:"rates"`
 	Connections int64                    `json:"connection_count"`
@@ -41,6 +41,8 @@ type Summary struct {
 	HTTP        *Replies                 `json:"http,omitempty"`
 	TLS         *Replies                 `json:"tls,omitempty"`
 	Causes      map[string]int64         `json:"reset_causes"`
+	Talkers     []Talker                 `json:"talkers"` // who sent most over TCP
+	Sources     []cause.Source           `json:"sources"` // who tried most to connect
 	Findings    []cause.Finding          `json:"findings"`
 }
 
@@ -97,6 +99,7 @@ type meter struct {
 	labels                                     [tcp.Labels]int64
 	completed                                  [64]int64
 	handshake, rtt                             *hdrhistogram.Histogram
+	talkers                                    talkers
 	replies                                    [http.TLS + 1]replies
 }
 
@@ -112,7 +115,7 @@ const longest = 3600_000_000
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 2) }
 
 func newMeter() meter {
-	m := meter{handshake: newHistogram(), rtt: newHistogram()}
+	m := meter{handshake: newHistogram(), rtt: newHistogram(), talkers: talkers{}}
 	for i := range m.replies {
 		m.replies[i].first, m.replies[i].last = newHistogram(), newHistogram()
 	}
@@ -197,9 +200,9 @@ func (m *meter) segment(f *Frame) {
 	}
 	if s.Len > 0 {
 		m.data++
-		if s.Len < tinyPayload {
-			m.tiny++
-		}
+	}
+	if s.Len < tinyPayload {
+		m.tiny++
 	}
 	if r.Acks != 0 && r.Labels&(tcp.SYNACK|tcp.DuplicateACK) == 0 && r.Conn.Half[1-r.Side].Resent == 0 {
 		note(m.rtt, r.RTT)
@@ -223,7 +226,8 @@ func (m *meter) opened(r *tcp.Result, s *decode.Segment) {
 	}
 }
 
-func (m *meter) conn(c *tcp.Conn) {
+func (m *meter) conn(a *tcp.Analyzer, c *tcp.Conn) {
+	m.talkers.add(a, c)
 	m.completed[c.Completeness&63]++
 	if c.Timed && c.Completeness&(tcp.SawSYN|tcp.SawSYNACK) == tcp.SawSYN|tcp.SawSYNACK {
 		note(m.handshake, c.IRTT())
@@ -306,6 +310,8 @@ func (r *run) finish(m *merger) {
 	s.HTTP, s.TLS = t.replies[http.HTTP].summary(), t.replies[http.TLS].summary()
 	s.Findings = v.Findings(cause.Traffic{Seconds: float64(t.end-t.start) / 1e9, TCP: s.Decoded.TCP, Data: t.data,
 		Connections: s.Connections, TinySegments: t.tiny})
+	top := t.talkers.top()
+	s.Talkers, s.Sources = top[:min(len(top), showTalkers)], v.Sources(showTalkers)
 	s.files(m)
 }
 

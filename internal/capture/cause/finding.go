@@ -22,7 +22,7 @@ type Traffic struct {
 	TCP, Data    int64   // segments, and those with payload
 	Handshaking  int64   // segments with SYN
 	Connections  int64
-	TinySegments int64 // segments with a payload below 100 bytes
+	TinySegments int64 // segments with a payload below 100 bytes, or none
 }
 
 // affected weighs a finding by the share of connections that it befell.
@@ -291,8 +291,8 @@ func (j *Judge) stallFindings(t Traffic, add func(Finding, float64)) {
 			Text: fmt.Sprintf("A receiver closed its window %s, for %.3g s in all: its application does not read.", times(n.Count), float64(n.Total)/1e9)},
 			30+40*min(float64(n.Total)/1e9/seconds, 1))
 	}
-	if rate := float64(t.TinySegments) / max(t.Seconds, 1e-3); t.Seconds >= 0.5 && rate >= tinyLeast && float64(t.TinySegments) > 0.5*float64(t.Data) {
+	if rate := float64(t.TinySegments) / max(t.Seconds, 1e-3); t.Seconds >= 0.5 && rate >= tinyLeast && float64(t.TinySegments) > 0.9*float64(t.TCP) {
 		add(Finding{ID: "small_packets", Count: t.TinySegments,
-			Text: fmt.Sprintf("%.0f segments a second carry less than 100 bytes: packets are the load here, not bytes.", rate)}, 35)
+			Text: fmt.Sprintf("%.0f segments a second carry less than 100 bytes, or nothing: packets are the load here, not bytes.", rate)}, 35)
 	}
 }

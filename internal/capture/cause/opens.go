@@ -56,10 +56,31 @@ type opens struct {
 	more    int64 // attempts at servers that found no room
 }
 
+// Source is a client and what became of its attempts to connect.
+type Source struct {
+	Address  netip.Addr `json:"address"`
+	Attempts int64      `json:"attempts"`
+	Failed   int64      `json:"failed"`
+	Peak     int64      `json:"most_in_a_second"`
+}
+
+// Sources returns the clients with most attempts, at most so many.
+func (j *Judge) Sources(most int) []Source {
+	list := make([]Source, 0, len(j.opens.sources))
+	for a, s := range j.opens.sources {
+		list = append(list, Source{a, s.attempts, s.failed, max(s.peak, s.inSecond)})
+	}
+	slices.SortFunc(list, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(b.Attempts, a.Attempts), a.Address.Compare(b.Address))
+	})
+	return list[:min(len(list), most)]
+}
+
 // source is a client that opens connections.
 type source struct {
-	attempts, failed int64
-	targets          map[netip.AddrPort]bool
+	attempts, failed       int64
+	second, inSecond, peak int64 // the last second with an attempt, and how many it has; the most of those before
+	targets                map[netip.AddrPort]bool
 }
 
 func newOpens() opens {
@@ -90,7 +111,7 @@ func (j *Judge) Conn(c *tcp.Conn) {
 	client := j.Where.Addr(c, 1-side).Addr()
 	fail := failure(c, side)
 	if known && c.Completeness&tcp.SawSYN != 0 {
-		j.attempt(client, at, fail)
+		j.attempt(client, at, fail, c.Start/1e9)
 	}
 	if fail == NotFailed {
 		v.opened(c, side, known)
@@ -137,7 +158,7 @@ func (v *Server) waits(client netip.Addr, second int64) {
 	}
 }
 
-func (j *Judge) attempt(client netip.Addr, at netip.AddrPort, fail Failure) {
+func (j *Judge) attempt(client netip.Addr, at netip.AddrPort, fail Failure, second int64) {
 	s := j.opens.sources[client]
 	if s == nil {
 		if len(j.opens.sources) >= maxSources {
@@ -146,7 +167,10 @@ func (j *Judge) attempt(client netip.Addr, at netip.AddrPort, fail Failure) {
 		s = &source{targets: map[netip.AddrPort]bool{}}
 		j.opens.sources[client] = s
 	}
-	s.attempts++
+	if s.attempts++; second != s.second {
+		s.second, s.inSecond, s.peak = second, 0, max(s.peak, s.inSecond)
+	}
+	s.inSecond++
 	if fail != NotFailed {
 		s.failed++
 		if len(s.targets) < maxTargets {
