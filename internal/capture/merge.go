@@ -182,8 +182,8 @@ type batch struct {
 // A batch is passed on when it has so many packets, or so many bytes; of each
 // source so many are under way.
 const (
-	batchPackets = 1024
-	batchBytes   = 512 << 10
+	batchPackets = 256
+	batchBytes   = 128 << 10
 	batches      = 3
 )
 
