@@ -89,6 +89,9 @@ func TestCausesAreThoseThatWereMade(t *testing.T) {
 func TestIdleTimeoutIsInferred(t *testing.T) {
 	for _, end := range []string{"client", "server"} {
 		r := read(t, capture.Options{}, "testdata/causes/idle."+end+".pcap")
+		if s := r.Judge.Servers()[0]; s.IdleTimeout < 1e9 || s.IdleTimeout > 1.1e9 || s.ClosedFirst.Server != 3 {
+			t.Errorf("%s: %+v", end, s)
+		}
 		for _, one := range r.Judge.Resets {
 			if s := float64(one.Timeout) / 1e9; s < 0.95 || s > 1.15 {
 				t.Errorf("%s: frame %d: a timeout of %.3f s was inferred, it is 1 s and what the processes took", end, one.Frame, s)

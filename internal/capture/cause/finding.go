@@ -58,7 +58,7 @@ const (
 
 func (j *Judge) floods(servers []*Server, add func(Finding, float64)) {
 	for _, v := range servers {
-		n := v.Failed[FailUnanswered] + v.Failed[FailHalf]
+		n := v.failed[FailUnanswered] + v.failed[FailHalf]
 		peak := int64(0)
 		for _, s := range v.seconds {
 			peak = max(peak, s)
@@ -74,7 +74,7 @@ func (j *Judge) floods(servers []*Server, add func(Finding, float64)) {
 			from = fmt.Sprintf("more than %d addresses", maxSources)
 		}
 		answered := "its SYN-ACKs were never answered"
-		if v.Failed[FailUnanswered] > v.Failed[FailHalf] {
+		if v.failed[FailUnanswered] > v.failed[FailHalf] {
 			answered = "nothing answered them"
 		}
 		add(Finding{ID: "syn_flood", Count: n, Evidence: slices.Concat(v.evidence[FailHalf], v.evidence[FailUnanswered]),
@@ -231,7 +231,7 @@ func (j *Judge) handshakeFindings(servers []*Server, t Traffic, add func(Finding
 		g := &group{at: map[netip.AddrPort]int64{}}
 		attempts, opened := int64(0), false
 		for _, v := range servers {
-			n := v.Failed[f]
+			n := v.failed[f]
 			if n == 0 || f == FailAbandoned || v.flooded {
 				continue
 			}

@@ -35,18 +35,26 @@ func (f Failure) Words() string { return failureWords[f] }
 
 // Server is what became of the attempts to connect to one address and port.
 type Server struct {
-	Address   netip.AddrPort     `json:"address"`
-	Opened    int64              `json:"opened"`
-	Failed    [Failures]int64    `json:"-"`
-	Kinds     map[string]Counted `json:"failed,omitempty"`
-	ClosedBy  [3]int64           `json:"-"` // first FIN: the server's, the client's, nobody's
+	Address     netip.AddrPort     `json:"address"`
+	Opened      int64              `json:"opened"`
+	Kinds       map[string]Counted `json:"failed,omitempty"`
+	ClosedFirst ClosedFirst        `json:"closed_first"`
+	IdleTimeout int64              `json:"idle_timeout_ns,omitempty"` // after which it closes, where several connections agree on one
+
+	failed    [Failures]int64
 	evidence  [Failures][]uint32
 	idle      []int64 // idle times after which it closed, ns
-	idleMany  int64
 	sources   map[netip.Addr]int64
 	seconds   map[int64]int64
 	moreAddrs bool
 	flooded   bool
+}
+
+// ClosedFirst is how many connections each side closed first, and so holds in TIME_WAIT.
+type ClosedFirst struct {
+	Server int64 `json:"server"`
+	Client int64 `json:"client"`
+	Nobody int64 `json:"nobody"` // no FIN was captured
 }
 
 // opens gathers attempts by server and by source.
@@ -117,7 +125,7 @@ func (j *Judge) Conn(c *tcp.Conn) {
 		v.opened(c, side, known)
 		return
 	}
-	v.Failed[fail]++
+	v.failed[fail]++
 	if len(v.evidence[fail]) < maxEvidence {
 		v.evidence[fail] = append(v.evidence[fail], c.Frame)
 	}
@@ -133,16 +141,14 @@ func (v *Server) opened(c *tcp.Conn, side uint8, known bool) {
 	}
 	switch c.FirstFIN {
 	case 0:
-		v.ClosedBy[2]++
+		v.ClosedFirst.Nobody++
 	case 1 + side:
-		v.ClosedBy[0]++
-		if c.DataAt != 0 && c.Idle.NS() >= max(idleLeast, c.IRTT()*idleTrips) {
-			if v.idleMany++; len(v.idle) < maxIdles {
-				v.idle = append(v.idle, c.Idle.NS())
-			}
+		v.ClosedFirst.Server++
+		if c.DataAt != 0 && c.Idle.NS() >= max(idleLeast, c.IRTT()*idleTrips) && len(v.idle) < maxIdles {
+			v.idle = append(v.idle, c.Idle.NS())
 		}
 	default:
-		v.ClosedBy[1]++
+		v.ClosedFirst.Client++
 	}
 }
 
@@ -211,9 +217,12 @@ func (j *Judge) Servers() []*Server {
 	for _, v := range j.opens.servers {
 		v.Kinds = map[string]Counted{}
 		for f := FailRefused; f < Failures; f++ {
-			if v.Failed[f] > 0 {
-				v.Kinds[f.String()] = Counted{v.Failed[f], v.evidence[f]}
+			if v.failed[f] > 0 {
+				v.Kinds[f.String()] = Counted{v.failed[f], v.evidence[f]}
 			}
+		}
+		if least, most, ok := v.timeout(); ok && len(v.idle) > 1 {
+			v.IdleTimeout = (least + most) / 2
 		}
 		list = append(list, v)
 	}
@@ -224,7 +233,7 @@ func (j *Judge) Servers() []*Server {
 }
 
 func (v *Server) failures() (n int64) {
-	for _, f := range v.Failed {
+	for _, f := range v.failed {
 		n += f
 	}
 	return n
