@@ -29,15 +29,15 @@ import (
 // mostMemory is what no input may make the program take, in bytes.
 const mostMemory = 500 << 20
 
-// ended is how a program ended.
-type ended struct {
+// ending is how a program ended.
+type ending struct {
 	code        int
 	out, stderr string
 }
 
 // plimsoll runs the program as users do. Whatever it is given, it ends, by itself, in
 // no more than the memory it may take, and not with a stack.
-func plimsoll(t *testing.T, args ...string) ended {
+func plimsoll(t *testing.T, args ...string) ending {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
@@ -60,13 +60,13 @@ func plimsoll(t *testing.T, args ...string) ended {
 	if strings.Contains(stderr.String(), "goroutine ") {
 		t.Errorf("a stack: %s", stderr.String())
 	}
-	return ended{c.ProcessState.ExitCode(), out.String(), stderr.String()}
+	return ending{c.ProcessState.ExitCode(), out.String(), stderr.String()}
 }
 
 func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
 
 // wants checks the exit code and that the sentence is in what was said.
-func (e ended) wants(t *testing.T, code int, sentence string) {
+func (e ending) wants(t *testing.T, code int, sentence string) {
 	t.Helper()
 	if e.code != code || !strings.Contains(e.stderr, sentence) {
 		t.Errorf("exit code %d, want %d; it said %q, want %q", e.code, code, firstLine(e.stderr), sentence)
