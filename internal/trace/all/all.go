@@ -9,6 +9,7 @@ import (
 	"plimsoll/internal/trace/drops"
 	"plimsoll/internal/trace/exec"
 	"plimsoll/internal/trace/offcpu"
+	"plimsoll/internal/trace/requests"
 	"plimsoll/internal/trace/runqueue"
 	"plimsoll/internal/trace/softirq"
 	"plimsoll/internal/trace/syscalls"
@@ -30,6 +31,7 @@ func All() []trace.Tracer {
 		syscalls.Tracer(),
 		disk.Tracer(),
 		tcp.Tracer(),
+		requests.Tracer(),
 		unread.Tracer(),
 		drops.Tracer(),
 		softirq.Tracer(),

@@ -1,0 +1,52 @@
+package requests
+
+import "plimsoll/internal/trace"
+
+// Tracer declares it.
+func Tracer() trace.Tracer {
+	return trace.Tracer{
+		Name:        "requests",
+		Short:       "requests as services get them, told by turns",
+		About:       "requests as services get them and as they ask them of others: how many, how long each lay unread, was in hand and was on its way back",
+		Long:        long,
+		Level:       trace.Light,
+		Signals:     signals,
+		Tracepoints: []string{"sk_data_ready", "sock_recv_length", "sock_send_length", "inet_sock_set_state"},
+		FirstKernel: trace.Kernel{Major: 6, Minor: 3},
+		Cost:        cost,
+		Paired:      trace.Paired{Pairs: 12, Replies: "0.99 (0.98–1.00)", CPU: "1.01 (1.00–1.02)"},
+		Blind:       blind,
+		ByHand:      "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length; the service's own log; ss -ti",
+		Start:       func() (trace.Running, error) { return Start() },
+	}
+}
+
+const long = `Watches requests as services get them, and what they ask of others, whatever the
+protocol: who takes turns at asking and answering is known by when its sockets get
+bytes, are read and written. No content is looked at. "unread" is from a request's
+first byte to the first read; "in hand" from the read of its last bytes to the
+first byte of the reply; "last byte", until the last of it, is known when the next request comes,
+or the connection ends. At a client, "waits" is from the last byte of what it
+asks to the first of the reply. What is sent together and answered together
+(pipelining) counts once. Where there are more than 5,000 a second, a part of
+them is followed, and the numbers are estimates. Times are counted in four slots
+for each doubling: 99 % < 4 ms means that it lies between 3.5 and 4.`
+
+const cost = "0.2 to 0.6 µs of BPF run time at each of a followed request's three events, 0.1 µs where it is not followed; some 5,000 requests " +
+	"a second are followed at most (Linux 6.18, 2 CPUs, a shared machine)"
+
+var blind = []string{
+	"needs the tracepoints of Linux 6.3; on older kernels its signals are absent (other hooks are not tried yet)",
+	"a request is a turn: several that are sent together and answered together (pipelined, or streams of HTTP/2 that begin at once) count as one",
+	"who asks on before all of the reply is acknowledged, or before the server has written it, takes no turns: such a connection is counted as overlapped and left alone from then on; HTTP/2 or a WebSocket with so little to do that it looks like turns is counted as such",
+	"a long poll cannot be told from a slow reply: it is in hand for as long as it is held",
+	"an upload that asks first (100 Continue), and a reply before the request was wholly read, make two turns of one request",
+	"handshakes of TLS are told by how the server reads (a peek of one byte, or the 5 bytes of a record's header); where it reads otherwise, as Go does, and at the side that asks, a new connection counts one or two turns more",
+	"a request that is answered by a process that splices or maps what it reads is in hand from its arrival: no read is seen",
+	"the time until a reply is acknowledged includes what the client's kernel puts an ACK off for (40 ms); what the next request acknowledges is counted apart",
+	"no tracepoint tells when a Unix socket is closed: requests that end so fail unseen at the server's side, and how long their replies took to the last byte is in no bucket",
+	"an event loop's upstream requests are known by process and destination, not by the request that they serve",
+	"turns that were begun when the tracer started are left out, and at most 65,536 sockets are remembered at once",
+	"a thread that reads the next request before the tracepoint of the other's write is reached makes one turn of two (Unix sockets)",
+	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
+}

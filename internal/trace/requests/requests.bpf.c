@@ -1,0 +1,909 @@
+//go:build ignore
+
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+ *
+ * Requests and replies, by what sockets do: bytes come, are read, are written. Who
+ * takes turns at that asks and answers; no byte of content is looked at.
+ *
+ * On loopback the next bytes may come before the tracepoint of the write that they
+ * answer is reached, for that stands at the end of the call. TCP's sequence numbers
+ * tell, and are believed before the order of events.
+ */
+#include "turn.h"
+
+#define MSG_PEEK 2
+#define EPIPE 32
+#define ECONNREFUSED 111
+#define ECONNRESET 104
+#define FEW_SEGMENTS 6 /* in which a handshake of TLS is over: there both ends speak when they like */
+
+/* Requests of one peer at one place. */
+struct peer {
+	__u32 place;
+	__u8 addr[16];
+};
+
+struct asked {
+	__u64 answered;
+	__u64 unread_ns;
+	__u64 hand_ns;
+};
+
+/* Turns that are under way, as the iterator finds them. */
+struct at {
+	__u32 place;
+	__u32 crew;
+};
+
+struct under_way {
+	__u64 unread;
+	__u64 in_hand;
+	__u64 age_ns; /* since they began, added up */
+};
+
+volatile __u64 lost_peers; /* turns of peers beyond the bound */
+volatile __u64 remembered; /* sockets, counted by the iterator */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct peer);
+	__type(value, struct asked);
+} peers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct at);
+	__type(value, struct under_way);
+} open SEC(".maps");
+
+/* Types of keys that hold only their numbers, kept for bpf2go. */
+const enum role *unused_role __attribute__((unused));
+const enum failure *unused_failure __attribute__((unused));
+const enum unlike *unused_unlike __attribute__((unused));
+
+/* What a TCP socket says of its bytes; all 0 of a Unix socket. */
+struct bytes {
+	struct tcp_sock___place *more;
+	__u64 sent_at; /* when it sent data last */
+	__u32 written; /* so far, as a sequence number */
+	__u32 unacked;
+	__u32 received; /* likewise, without the end */
+	__s32 unread;
+	__u32 segments; /* with data, that came */
+};
+
+static __always_inline bool look(struct bytes *b, struct sock *sk)
+{
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+
+	if (!tp)
+		return false;
+	struct tcp_sock___place *m = more_of_tcp(tp);
+	b->more = m;
+	b->sent_at = tp->tcp_wstamp_ns;
+	b->written = m->write_seq;
+	b->unacked = b->written - m->snd_una;
+	b->received = tp->rcv_nxt - (more_of(sk)->sk_shutdown & RCV_SHUTDOWN ? 1 : 0);
+	b->unread = b->received - m->copied_seq;
+	b->segments = m->data_segs_in;
+	return true;
+}
+
+static __always_inline bool is_unix(struct sock *sk)
+{
+	return sk->__sk_common.skc_family == AF_UNIX;
+}
+
+SEPARATE int add_begun(struct turn *t)
+{
+	__u32 place = t ? t->place : 0;
+	struct arrivals *a = bpf_map_lookup_elem(&place_sums, &place);
+
+	if (!t || !a)
+		return 0;
+	add(&a->begun, t->weight);
+	add(&a->followed, 1);
+	return 0;
+}
+
+/* begin begins a turn. */
+static __always_inline void begin(struct turn *t, __u8 state, __u64 at, struct bytes *b)
+{
+	t->state = state;
+	t->began = t->came = t->written = at;
+	t->read = t->first = 0;
+	t->write_seq = b->written;
+	t->weight = mask + 1;
+	t->bytes = 0;
+	t->pending = t->pieces = t->one_way = t->streamed = t->farewell = 0;
+	add_begun(t);
+	adapt(at);
+}
+
+SEPARATE int add_unlike(struct turn *t, __u32 why)
+{
+	struct sums *s = t ? sums_of(t->crew) : 0;
+
+	if (t && s && why < UNLIKES)
+		add(&s->unlike[why], t->weight);
+	return 0;
+}
+
+SEPARATE int add_failure(struct turn *t, __u32 how)
+{
+	struct sums *s = t ? sums_of(t->crew) : 0;
+
+	if (t && s && how < FAILURES)
+		add(&s->failed[how], t->weight);
+	return 0;
+}
+
+/* know_crew notes whose turn it is. It is false if that is to be left out. */
+SEPARATE int know_crew(struct turn *t)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct crew c = {};
+
+	if (!t)
+		return false;
+	if (!wanted(task->tgid))
+		return false;
+	if (t->tgid == task->tgid)
+		return true;
+	c.place = t->place;
+	group_name(c.comm, task);
+	t->crew = number_of_crew(&c);
+	t->tgid = task->tgid;
+	return true;
+}
+
+/* know_nobody is for turns that end before anybody was seen to take part. */
+SEPARATE int know_nobody(struct turn *t)
+{
+	struct crew c = {};
+
+	if (!t || t->crew)
+		return 0;
+	c.place = t->place;
+	t->crew = number_of_crew(&c);
+	return 0;
+}
+
+static __always_inline void leave_alone(struct turn *t)
+{
+	know_nobody(t);
+	add_unlike(t, OVERLAPPED);
+	t->state = NO_TURNS;
+}
+
+SEPARATE int add_unread(struct turn *t, __u64 ns)
+{
+	struct sums *s = t ? sums_of(t->crew) : 0;
+	__u32 slot = slot_of(ns);
+
+	if (!t || !s || slot >= SLOTS)
+		return 0;
+	add(&s->unread_ns, ns * t->weight);
+	add(&s->unread[slot], t->weight);
+	return 0;
+}
+
+SEPARATE int add_hand(struct turn *t, __u64 ns)
+{
+	struct sums *s = t ? sums_of(t->crew) : 0;
+	__u32 slot = slot_of(ns);
+
+	if (!t || !s || slot >= SLOTS)
+		return 0;
+	add(&s->hand_ns, ns * t->weight);
+	add(&s->hand[slot], t->weight);
+	add(&s->followed, 1);
+	if (t->pieces) {
+		add(&s->receiving, t->weight);
+		add(&s->receiving_ns, (t->read - t->first) * t->weight);
+	}
+	return 0;
+}
+
+SEPARATE int add_reply(struct turn *t, __u64 ns)
+{
+	struct sums *s = t ? sums_of(t->crew) : 0;
+
+	if (!t || !s)
+		return 0;
+	if (ns < SECOND) {
+		add(&s->reply_ns, ns * t->weight);
+	} else if (!t->streamed) {
+		t->streamed = 1;
+		add(&s->unlike[STREAMED], t->weight);
+	}
+	return 0;
+}
+
+SEPARATE int add_whole(struct turn *t, __u64 ns)
+{
+	struct sums *s = t && !t->streamed ? sums_of(t->crew) : 0;
+	__u32 slot = slot_of(ns);
+
+	if (!s || !t || slot >= SLOTS)
+		return 0;
+	add(&s->whole_ns, ns * t->weight);
+	add(&s->whole[slot], t->weight);
+	return 0;
+}
+
+/* add_way counts how long a reply was under way until it was acknowledged; what
+ * the next request acknowledged may have been there long before. */
+SEPARATE int add_way(struct turn *t, __u64 acknowledged, __u64 by_this)
+{
+	struct sums *s = t ? sums_of(t->crew) : 0;
+	__u64 ns = t && acknowledged > t->written ? acknowledged - t->written : 0;
+	__u32 slot = slot_of(ns);
+
+	if (!t || !s || slot >= SLOTS)
+		return 0;
+	if (by_this) {
+		add(&s->with_next, t->weight);
+		return 0;
+	}
+	add(&s->way_ns, ns * t->weight);
+	add(&s->way[slot], t->weight);
+	return 0;
+}
+
+SEPARATE int add_peer(struct peer *p, struct turn *t, __u64 hand)
+{
+	static const struct asked nothing;
+	struct asked *a;
+
+	if (!p || !t)
+		return 0;
+	a = bpf_map_lookup_elem(&peers, p);
+	if (!a) {
+		bpf_map_update_elem(&peers, p, &nothing, BPF_NOEXIST);
+		a = bpf_map_lookup_elem(&peers, p);
+	}
+	if (!a) {
+		count(&lost_peers);
+		return 0;
+	}
+	add(&a->answered, t->weight);
+	add(&a->unread_ns, (t->first - t->began) * t->weight);
+	add(&a->hand_ns, hand * t->weight);
+	return 0;
+}
+
+static __always_inline void set_peer(struct peer *p, struct sock *sk)
+{
+	if (sk->__sk_common.skc_family == AF_INET)
+		set_v4(p->addr, sk->__sk_common.skc_daddr);
+	else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
+		bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_daddr);
+}
+
+/* acknowledged adds the way of a reply that was written, if all of it is there. */
+static __always_inline void acknowledged(struct turn *t, struct bytes *b, bool is_next)
+{
+	if (!b->more || b->unacked)
+		return;
+	__u64 at = b->more->rack.mstamp + b->more->rack.rtt_us;
+	add_way(t, at * 1000, is_next && at >= b->more->tcp_mstamp);
+}
+
+/* first_sight remembers a socket of the wanted side. */
+static __always_inline struct turn *first_sight(struct sock *sk, __u8 role)
+{
+	struct place p = {};
+	struct tcp_sock *tp;
+	struct turn *t;
+
+	if (is_unix(sk)) {
+		if (!place_of_unix(&p, sk))
+			return 0;
+	} else {
+		tp = bpf_skc_to_tcp_sock(sk);
+		if (!tp)
+			return 0;
+		place_of_tcp(&p, sk, tp);
+	}
+	if (p.role != role)
+		return 0;
+	__u32 place = number_of_place(&p);
+	if (!place) {
+		count(&lost_places);
+		return 0;
+	}
+	t = no_more_sockets ? 0 : bpf_sk_storage_get(&turns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		count(&lost_sockets);
+		return 0;
+	}
+	t->place = place;
+	t->role = role;
+	t->fresh = 1;
+	return t;
+}
+
+/* forget_old lets go of a turn that was half seen. */
+static __always_inline void forget_old(struct turn *t)
+{
+	if (t->state != NO_TURNS && t->began <= resumed_at)
+		t->state = IDLE;
+}
+
+/* ------------------------------------------------------------------ the server */
+
+/* is_finished says whether a turn's bytes are as many as those by which a client ends
+ * its part of a TLS handshake: of TLS 1.3 with and without the record for old
+ * middleboxes, of 1.2 with either curve, anew and resumed. */
+static __always_inline bool is_finished(__u32 n)
+{
+	return n == 64 || n == 80 || n == 58 || n == 74 || n == 93 || n == 126 || n == 51;
+}
+
+/* handshake says whether the turn that is answered is of TLS and not a request. */
+static __always_inline bool handshake(struct turn *t)
+{
+	if (t->tls < 2)
+		return false;
+	return --t->tls == 2 || is_finished(t->bytes);
+}
+
+/* answer: the first bytes of the reply are written. */
+static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+{
+	__u64 at = b->sent_at > t->read && b->sent_at < now ? b->sent_at : now;
+	struct peer p = {.place = t->place};
+
+	t->state = REPLYING;
+	t->written = at;
+	t->pending = t->came > t->read;
+	if (handshake(t)) {
+		add_unlike(t, TLS);
+		t->weight = 0; /* for what is still to come of it */
+		return;
+	}
+	add_hand(t, at - t->read);
+	if (!b->more)
+		return;
+	set_peer(&p, sk);
+	add_peer(&p, t, at - t->read);
+}
+
+static __always_inline void finish_server(struct turn *t, struct bytes *b, bool is_next)
+{
+	add_whole(t, t->written - t->read);
+	acknowledged(t, b, is_next);
+	t->fresh = 0;
+	t->state = IDLE;
+}
+
+/* overlaps says whether the client asks on though it has not got all of the reply,
+ * or asked on before that was written. A Unix socket is charged for what its peer
+ * has not read. */
+static __always_inline bool overlaps(struct sock *sk, struct turn *t, struct bytes *b)
+{
+	if (b->more)
+		return (b->unacked || t->pending) && b->segments > FEW_SEGMENTS;
+	return more_of(sk)->sk_wmem_alloc.refs.counter > 1;
+}
+
+static __always_inline void came_to_server(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+{
+	__u64 since = now;
+
+	if (t->state == READ && b->more && b->written != t->write_seq)
+		answer(sk, t, b, now);
+	switch (t->state) {
+	case ARRIVED:
+	case READ:
+		t->came = now;
+		return;
+	case CLOSING:
+		return;
+	case REPLYING:
+		if (overlaps(sk, t, b)) {
+			leave_alone(t);
+			return;
+		}
+		if (t->pending)
+			since = t->came;
+		finish_server(t, b, true);
+	}
+	if (!is_unix(sk) && sk->__sk_common.skc_state != TCP_ESTABLISHED && sk->__sk_common.skc_state != TCP_CLOSE_WAIT)
+		return; /* what a server reads that has shut its half, it does not answer */
+	if (chosen())
+		begin(t, ARRIVED, since, b);
+	else
+		t->state = SKIPPED;
+}
+
+static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
+{
+	if (!know_crew(t)) {
+		t->state = NO_TURNS;
+		return;
+	}
+	t->state = READ;
+	t->first = t->read = now;
+	t->bytes = bytes;
+	add_unread(t, now > t->began ? now - t->began : 0);
+}
+
+static __always_inline void read_on(struct turn *t, __u64 now, __u32 bytes)
+{
+	t->bytes += bytes;
+	if (t->came <= t->read)
+		return;
+	t->read = now;
+	if (t->pieces < 255)
+		t->pieces++;
+	if (t->one_way || t->pieces < 8 || now - t->first < SECOND)
+		return;
+	t->one_way = 1;
+	add_unlike(t, ONE_WAY);
+}
+
+static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u32 bytes, bool peek, __u64 now)
+{
+	struct bytes b = {};
+
+	if (peek) {
+		if (t->fresh && t->state == ARRIVED && bytes == 1) /* nginx looks whether it is TLS */
+			t->tls = 3;
+		return;
+	}
+	switch (t->state) {
+	case ARRIVED:
+		take_up(t, now, bytes);
+		if (t->fresh && bytes == 5 && !is_unix(sk) && look(&b, sk) && b.unread > 0)
+			t->tls = 3; /* the header of a record, as OpenSSL reads it */
+		return;
+	case READ:
+		read_on(t, now, bytes);
+		return;
+	case REPLYING:
+		break;
+	default:
+		return;
+	}
+	if (!t->pending)
+		return;
+	if (!is_unix(sk)) {
+		if (!look(&b, sk))
+			return;
+		if (b.segments > FEW_SEGMENTS) {
+			leave_alone(t);
+			return;
+		}
+	}
+	__u64 since = t->came;
+	finish_server(t, &b, true);
+	if (!chosen()) {
+		t->state = SKIPPED;
+		return;
+	}
+	begin(t, ARRIVED, since, &b);
+	take_up(t, now, bytes);
+}
+
+static __always_inline void written_by_server(struct sock *sk, struct turn *t, __u64 now)
+{
+	struct bytes b = {};
+
+	if (t->state == REPLYING) {
+		add_reply(t, now - t->written);
+		t->written = now;
+		return;
+	}
+	if (t->state != READ && t->state != ARRIVED)
+		return;
+	if (is_unix(sk)) {
+		if (t->state == READ)
+			answer(sk, t, &b, now);
+		return;
+	}
+	if (!look(&b, sk) || b.written == t->write_seq) /* of the turn before */
+		return;
+	if (t->state == ARRIVED) {
+		if (b.unread > 0) { /* it still answers what was asked before */
+			if (b.segments > FEW_SEGMENTS)
+				leave_alone(t);
+			return;
+		}
+		take_up(t, t->came, 0); /* a read that no tracepoint tells, as splice's */
+	}
+	if (t->state == READ)
+		answer(sk, t, &b, now);
+}
+
+/* ------------------------------------------------------------------ the client */
+
+static __always_inline void get(struct turn *t, __u64 waited, __u64 now)
+{
+	t->state = COMING;
+	t->came = t->first = now;
+	t->read = 0;
+	add_hand(t, waited);
+}
+
+static __always_inline void finish_client(struct turn *t)
+{
+	add_reply(t, t->came - t->first);
+	add_whole(t, t->came - t->written);
+	t->state = IDLE;
+}
+
+static __always_inline void came_to_client(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+{
+	if (t->state == ASKED) {
+		get(t, now - t->written, now);
+		return;
+	}
+	if (t->state != COMING)
+		return;
+	if (b->more && b->written != t->write_seq) { /* the answer to what is being written */
+		finish_client(t);
+		if (!chosen())
+			return;
+		begin(t, ASKED, b->sent_at < now ? b->sent_at : now, b);
+		get(t, now - t->written, now);
+		return;
+	}
+	t->came = now;
+}
+
+static __always_inline void read_by_client(struct turn *t, __u64 now)
+{
+	if (t->state == ASKED) /* it came before the tracepoint of the write was reached */
+		get(t, now - t->written, now);
+	if (t->state != COMING)
+		return;
+	if (!t->read) {
+		t->read = now;
+		add_unread(t, now > t->first ? now - t->first : 0);
+	}
+	add_reply(t, t->came - t->first);
+	t->first = t->came;
+}
+
+/* ask: a client begins a turn. The reply may be there already. */
+static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+{
+	__u64 at = b->sent_at > t->came && b->sent_at < now ? b->sent_at : now;
+
+	if (!chosen()) {
+		t->state = SKIPPED;
+		return;
+	}
+	if (!know_crew(t)) {
+		t->state = NO_TURNS;
+		return;
+	}
+	begin(t, ASKED, at, b);
+	if (b->more && b->unread > 0 && !b->unacked)
+		get(t, b->more->rack.rtt_us * 1000, now);
+}
+
+static __always_inline void written_by_client(struct sock *sk, struct turn *t, __u64 now)
+{
+	struct bytes b = {};
+	__u64 came = 0;
+
+	if (!is_unix(sk) && (!look(&b, sk) || (b.written == t->write_seq && t->state != IDLE)))
+		return;
+	switch (t->state) {
+	case ASKED: /* more of it */
+		t->written = now;
+		t->write_seq = b.written;
+		return;
+	case COMING:
+		if (b.unread > 0 && b.segments > FEW_SEGMENTS) {
+			leave_alone(t);
+			return;
+		}
+		if (!b.more && t->read && t->came > t->read) { /* that is the answer to this one */
+			came = t->came;
+			t->came = t->first;
+		}
+		finish_client(t);
+	}
+	if (t->state == IDLE)
+		ask(sk, t, &b, now);
+	if (came && t->state == ASKED)
+		get(t, 0, came);
+}
+
+/* ----------------------------------------------------------------- the programs */
+
+static __always_inline bool has_turns(struct sock *sk)
+{
+	__u16 family = sk->__sk_common.skc_family;
+
+	return (family == AF_INET || family == AF_INET6 || family == AF_UNIX) && sk->__sk_common.skc_state != TCP_LISTEN;
+}
+
+SEC("tp_btf/sk_data_ready")
+int requests_came(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct turn *t;
+	struct bytes b = {};
+
+	if (!has_turns(sk))
+		return 0;
+	t = bpf_sk_storage_get(&turns, sk, 0, 0);
+	if (!t)
+		t = first_sight(sk, SERVER);
+	if (!t || t->state == NO_TURNS)
+		return 0;
+	if (t->state == SKIPPED) {
+		if (t->role == CLIENT)
+			t->state = IDLE;
+		return 0;
+	}
+	if (!is_unix(sk) && (!look(&b, sk) || b.unread <= 0 || b.received == t->received)) /* only the end has come */
+		return 0;
+	t->received = b.received;
+	forget_old(t);
+	if (t->role == SERVER)
+		came_to_server(sk, t, &b, bpf_ktime_get_ns());
+	else
+		came_to_client(sk, t, &b, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int requests_read(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	int ret = (int)ctx[1], flags = (int)ctx[2];
+	struct turn *t = bpf_sk_storage_get(&turns, sk, 0, 0);
+
+	if (!t || t->state <= SKIPPED || t->state == NO_TURNS)
+		return 0;
+	forget_old(t);
+	if (ret == 0 && t->state == ASKED && is_unix(sk)) {
+		add_failure(t, LEFT);
+		t->state = IDLE;
+	}
+	if (ret <= 0)
+		return 0;
+	if (t->role == SERVER)
+		read_by_server(sk, t, ret, flags & MSG_PEEK, bpf_ktime_get_ns());
+	else if (!(flags & MSG_PEEK))
+		read_by_client(t, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int requests_written(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct turn *t;
+
+	if ((int)ctx[1] <= 0 || !has_turns(sk))
+		return 0;
+	t = bpf_sk_storage_get(&turns, sk, 0, 0);
+	if (!t && wanted(bpf_get_current_task_btf()->tgid))
+		t = first_sight(sk, CLIENT);
+	if (!t || t->state == NO_TURNS)
+		return 0;
+	if (t->state == SKIPPED) {
+		if (t->role == SERVER)
+			t->state = IDLE;
+		return 0;
+	}
+	forget_old(t);
+	if (t->role == SERVER)
+		written_by_server(sk, t, bpf_ktime_get_ns());
+	else
+		written_by_client(sk, t, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* end_of says how a turn ends that the connection does not survive. */
+static __always_inline enum failure end_of(struct sock *sk, int from, int to)
+{
+	int error = sk->sk_err;
+
+	if (to == TCP_FIN_WAIT1)
+		return CLOSED;
+	if (to == TCP_LAST_ACK || from == TCP_FIN_WAIT1 || from == TCP_FIN_WAIT2)
+		return error ? RESET : LEFT;
+	if (!error)
+		return ABORTED;
+	return error == ECONNRESET || error == EPIPE || error == ECONNREFUSED ? RESET : TIMED_OUT;
+}
+
+/* alert says whether a turn can be no more than an alert of TLS: no request is so
+ * short in its record. */
+static __always_inline bool alert(struct turn *t, struct bytes *b)
+{
+	return t->tls && (t->state == READ ? t->bytes : b->unread) < 40;
+}
+
+/* fail ends a turn that gets no answer. */
+static __always_inline void fail(struct sock *sk, struct turn *t, struct bytes *b, int from, int to)
+{
+	if (t->state == ASKED && to == TCP_FIN_WAIT1 && bpf_ktime_get_ns() - t->written < AT_ONCE)
+		t->farewell = 1;
+	know_nobody(t);
+	if (alert(t, b))
+		add_unlike(t, TLS);
+	else if (t->farewell)
+		add_unlike(t, FAREWELL);
+	else
+		add_failure(t, end_of(sk, from, to));
+	t->state = IDLE;
+}
+
+static __always_inline void end(struct sock *sk, struct turn *t, struct bytes *b, int from, int to)
+{
+	switch (t->state) {
+	case ARRIVED:
+	case READ:
+	case ASKED:
+		fail(sk, t, b, from, to);
+		return;
+	case COMING:
+		finish_client(t);
+		return;
+	case REPLYING:
+		add_whole(t, t->written - t->read);
+		t->state = CLOSING;
+	}
+	if (t->state != CLOSING)
+		return;
+	if (!b->unacked)
+		acknowledged(t, b, false);
+	else if (to == TCP_CLOSE && from != TCP_LAST_ACK && from != TCP_CLOSING)
+		add_failure(t, CUT);
+	else
+		return;
+	t->state = IDLE;
+}
+
+/* got_nothing counts a connection that nobody wrote to. */
+static __always_inline void got_nothing(struct sock *sk, struct tcp_sock *tp, struct turn *t)
+{
+	struct place p = {};
+	__u32 place = t ? t->place : 0;
+	struct arrivals *a;
+
+	if (t && t->role != SERVER)
+		return;
+	if (!t) {
+		place_of_tcp(&p, sk, tp);
+		if (p.role != SERVER)
+			return;
+		place = number_of_place(&p);
+	}
+	a = place ? bpf_map_lookup_elem(&place_sums, &place) : 0;
+	if (!a)
+		count(&lost_places);
+	else
+		add(more_of_tcp(tp)->data_segs_in ? &a->unanswered : &a->silent, 1);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int requests_state(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	int from = (int)ctx[1], to = (int)ctx[2];
+	struct bytes b = {};
+
+	if (to == TCP_LISTEN) {
+		note_listener(sk);
+		return 0;
+	}
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	if (from == TCP_LISTEN) {
+		forget_listener(sk, swap16(tp->inet_conn.icsk_inet.inet_sport));
+		return 0;
+	}
+	if (from == TCP_SYN_SENT || from == TCP_SYN_RECV || from == TCP_CLOSE || !look(&b, sk))
+		return 0;
+	struct turn *t = bpf_sk_storage_get(&turns, sk, 0, 0);
+	if (t)
+		forget_old(t);
+	/* A client may shut its half, and wait; a server that does has no more to say. */
+	bool ends = to == TCP_LAST_ACK || to == TCP_CLOSE;
+	if (to == TCP_FIN_WAIT1)
+		ends = (t && t->role == SERVER) || more_of(sk)->sk_shutdown == SHUTDOWN_MASK;
+	if (t && to == TCP_CLOSE_WAIT && bpf_ktime_get_ns() - t->came < AT_ONCE)
+		t->farewell = t->role == SERVER; /* unless it is answered all the same */
+	if (t && (ends || t->state == CLOSING))
+		end(sk, t, &b, from, to);
+	bool first = to == TCP_FIN_WAIT1 || to == TCP_LAST_ACK || (to == TCP_CLOSE && (from == TCP_ESTABLISHED || from == TCP_CLOSE_WAIT));
+	if (first && !b.more->bytes_acked && !b.unacked)
+		got_nothing(sk, tp, t);
+	return 0;
+}
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct file;
+struct bpf_iter_meta;
+
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct sock *sk;
+	void *value;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct file *file;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+#pragma clang attribute pop
+
+static struct socket *(*bpf_sock_from_file)(struct file *file) = (void *)162;
+
+/* Called for every socket that is remembered. */
+SEC("iter/bpf_sk_storage_map")
+int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	static const struct under_way nothing;
+	struct turn *t = ctx->value;
+	struct under_way *u;
+	struct at at = {};
+	__u64 now;
+
+	if (!t || !ctx->sk)
+		return 0;
+	remembered++;
+	if (t->began <= resumed_at || t->one_way || (t->state != ARRIVED && t->state != READ && t->state != ASKED))
+		return 0;
+	at.place = t->place;
+	at.crew = t->state == ARRIVED ? 0 : t->crew;
+	u = bpf_map_lookup_elem(&open, &at);
+	if (!u) {
+		bpf_map_update_elem(&open, &at, &nothing, BPF_NOEXIST);
+		u = bpf_map_lookup_elem(&open, &at);
+		if (!u)
+			return 0;
+	}
+	now = bpf_ktime_get_ns();
+	if (now > t->began)
+		u->age_ns += (now - t->began) * t->weight;
+	if (t->state == ARRIVED)
+		u->unread += t->weight;
+	else
+		u->in_hand += t->weight;
+	return 0;
+}
+
+/* Called for every open file of every process when the tracer starts: listeners
+ * that were there before it. */
+SEC("iter/task_file")
+int requests_listeners(struct bpf_iter__task_file *ctx)
+{
+	struct file *file = ctx->file;
+	struct socket *socket;
+	struct sock *sk;
+
+	if (!file)
+		return 0;
+	socket = bpf_sock_from_file(file);
+	if (!socket)
+		return 0;
+	sk = socket->sk;
+	if (!sk || sk->__sk_common.skc_state != TCP_LISTEN || is_unix(sk))
+		return 0;
+	note_listener(sk);
+	return 0;
+}
+
+char licence[] SEC("license") = "Dual BSD/GPL";

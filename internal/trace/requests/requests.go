@@ -1,0 +1,96 @@
+// Package requests is the tracer of requests as services get them: how many, how
+// long each lay unread, was in hand and was on its way back, and the same for what
+// services ask of others, told by the turns that the ends of connections take.
+package requests
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
+
+const (
+	// maxSockets is how many sockets are remembered at once, about.
+	maxSockets = 65536
+	// walkShare is the part of one CPU that walks over the sockets may use.
+	walkShare = 0.002
+)
+
+// Trace is the tracer at work. It is not safe for concurrent use.
+type Trace struct {
+	*trace.Set
+	walker *ebpf.Program // of the sockets that are remembered; nil if the kernel refused it
+	walk   *link.Iter
+	failed error // why there is none
+	next   time.Time
+}
+
+// Start attaches the programs. The caller closes it.
+func Start() (*Trace, error) {
+	spec, err := loadBpf()
+	if err != nil {
+		return nil, err
+	}
+	return start(spec)
+}
+
+func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	t := &Trace{}
+	set, err := trace.LoadWith(spec, needs, map[string]trace.Attach{
+		atOpen: func(p *ebpf.Program) (io.Closer, error) {
+			t.walker = p
+			return io.NopCloser(nil), nil // it runs when it is read
+		},
+		atListeners: findListeners,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.Set = set
+	if t.walker != nil {
+		t.walk, t.failed = link.AttachIter(link.IterOptions{Program: t.walker, Map: set.Maps.Maps[bpfMapTurns]})
+	}
+	return t, nil
+}
+
+// findListeners lets the program look at all open files once: it learns where
+// processes listen already.
+func findListeners(p *ebpf.Program) (io.Closer, error) {
+	iter, err := link.AttachIter(link.IterOptions{Program: p})
+	if err != nil {
+		return nil, err
+	}
+	files, err := iter.Open()
+	if err == nil {
+		_, err = io.Copy(io.Discard, files)
+		err = errors.Join(err, files.Close())
+	}
+	return io.NopCloser(nil), errors.Join(err, iter.Close())
+}
+
+// Status says for each signal whether it is read.
+func (t *Trace) Status() map[string]model.Status {
+	status := t.Set.Status()
+	if t.failed != nil {
+		for _, s := range []*model.Signal{unreadNow, server.waiting, server.underWay, upstream.waiting, upstream.underWay} {
+			status[s.Name] = trace.StatusOf(fmt.Errorf("walk over the sockets that are followed: %w", t.failed))
+		}
+	}
+	return status
+}
+
+// Close detaches the programs.
+func (t *Trace) Close() error {
+	var err error
+	if t.walk != nil {
+		err = t.walk.Close()
+	}
+	return errors.Join(err, t.Set.Close())
+}

@@ -1,0 +1,291 @@
+package requests
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// nginxConfig is one worker's, with a file, its own count of requests, and PHP-FPM
+// behind it, over a Unix socket, over TCP, and over connections that are kept.
+const nginxConfig = `daemon off; worker_processes 1; pid DIR/nginx.pid; error_log DIR/error.log;
+events { worker_connections 512; }
+http {
+  access_log off; client_body_temp_path DIR/body; proxy_temp_path DIR/proxy; fastcgi_temp_path DIR/fastcgi; uwsgi_temp_path DIR/uwsgi; scgi_temp_path DIR/scgi;
+  upstream kept { server 127.0.0.1:9000; keepalive 2; }
+  server {
+    listen 127.0.0.1:80; root DIR/www;
+    location = /status { stub_status; }
+    location /unix/ { include /etc/nginx/fastcgi.conf; fastcgi_param SCRIPT_FILENAME DIR/www/x.php; fastcgi_pass unix:DIR/fpm.sock; }
+    location /tcp/ { include /etc/nginx/fastcgi.conf; fastcgi_param SCRIPT_FILENAME DIR/www/x.php; fastcgi_pass 127.0.0.1:9000; }
+    location /kept/ { include /etc/nginx/fastcgi.conf; fastcgi_param SCRIPT_FILENAME DIR/www/x.php; fastcgi_keep_conn on; fastcgi_pass kept; }
+  }
+  server { listen 127.0.0.1:443 ssl; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate DIR/cert.pem; ssl_certificate_key DIR/key.pem; root DIR/www; }
+}
+`
+
+// place makes a folder that nginx's worker may read, with files in it.
+func place(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "requests") // the test's own is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Mkdir(filepath.Join(dir, "www"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func startNginx(t *testing.T) string {
+	t.Helper()
+	dir := place(t, map[string]string{"nginx.conf": nginxConfig, "www/file": strings.Repeat("x", 599), "www/large": strings.Repeat("x", 3<<20),
+		"www/x.php": "<?php usleep(2000); echo str_repeat('x', 30000);"})
+	openssl := exec.Command("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+		"-keyout", dir+"/key.pem", "-out", dir+"/cert.pem")
+	if out, err := openssl.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	startDaemon(t, func() bool { return listens("tcp", "127.0.0.1:443") }, "nginx", "-c", dir+"/nginx.conf", "-e", dir+"/error.log")
+	return dir
+}
+
+func listens(network, address string) bool {
+	c, err := net.Dial(network, address)
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
+}
+
+// client asks over HTTP/1.1 from the test's own thread, which is in its namespace.
+type client struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(t *testing.T, network, address string) *client {
+	t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &client{c, bufio.NewReader(c)}
+}
+
+func (c *client) get(t *testing.T, path string) string {
+	t.Helper()
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatal(r.Status, err)
+	}
+	return string(body)
+}
+
+// TestNginxCountsTheSame: to the last request, by its own stub_status; files small and
+// large, connections that stand and new ones.
+func TestNginxCountsTheSame(t *testing.T) {
+	tr, ns := begin(t, everything)
+	startNginx(t)
+	for range 11 {
+		c := dial(t, "tcp", "127.0.0.1:80")
+		for range 19 {
+			c.get(t, "/file")
+		}
+		c.get(t, "/large")
+		c.Close()
+	}
+	c := dial(t, "tcp", "127.0.0.1:80")
+	said := strings.Fields(c.get(t, "/status"))
+	var accepted, handled, requests uint64 // "… server accepts handled requests A H R Reading: …"
+	for i, word := range said {
+		if word == "requests" {
+			_, _ = fmt.Sscan(strings.Join(said[i+1:i+4], " "), &accepted, &handled, &requests) // checked below
+		}
+	}
+	if want := uint64(11*20 + 1); requests != want {
+		t.Fatalf("nginx counts %d requests, want %d: %v", requests, want, said)
+	}
+	p := wait(t, tr, ns, "127.0.0.1:80", "all are answered", func(p Place) bool { return p.crew("nginx").Hand.Buckets.Count() == requests })
+	got := p.crew("nginx")
+	if p.Begun != requests || len(got.Failed) > 0 || len(got.Unlike) > 0 {
+		t.Errorf("%d begun, nginx says %d; failed %v, unlike %v", p.Begun, requests, got.Failed, got.Unlike)
+	}
+	if n := got.Whole.Buckets.Count(); n != requests-1 {
+		t.Errorf("%d are known to be over, want all but the last", n)
+	}
+	if len(p.Peers) != 1 || p.Peers[0].Address != "127.0.0.1" || p.Peers[0].Answered != requests {
+		t.Errorf("peers: %+v", p.Peers)
+	}
+}
+
+// TestHandshakesAreNoRequests: nginx's TLS, 1.2 and 1.3, by a client of another make.
+func TestHandshakesAreNoRequests(t *testing.T) {
+	tr, ns := begin(t, everything)
+	startNginx(t)
+	const connections = 7
+	for _, version := range []string{"-tls1_2", "-tls1_3"} {
+		for range connections {
+			cmd := exec.Command("openssl", "s_client", "-quiet", "-connect", "127.0.0.1:443", version)
+			cmd.Stdin = strings.NewReader("GET /file HTTP/1.0\r\n\r\n")
+			if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), "200 OK") {
+				t.Fatalf("%v: %s", err, out)
+			}
+		}
+	}
+	p := wait(t, tr, ns, "127.0.0.1:443", "all are answered", func(p Place) bool { return p.crew("nginx").Hand.Buckets.Count() >= 2*connections })
+	if n := p.crew("nginx").Hand.Buckets.Count(); n != 2*connections || p.crew("nginx").Unlike["tls"] < 2*connections || len(p.crew("nginx").Failed) > 0 {
+		t.Errorf("%d requests in %d connections: %+v", n, 2*connections, p.crew("nginx"))
+	}
+}
+
+// TestUpstreams: PHP-FPM behind nginx, each way, at both ends.
+func TestUpstreams(t *testing.T) {
+	tr, ns := begin(t, everything)
+	fpm, err := filepath.Glob("/usr/sbin/php-fpm*")
+	if err != nil || len(fpm) == 0 {
+		t.Skip("no PHP-FPM is here")
+	}
+	dir := startNginx(t)
+	const pool = "[%s]\nuser = www-data\ngroup = www-data\nlisten = %s\nlisten.mode = 0666\npm = static\npm.max_children = 3\naccess.log = " + "DIR/%s.log\n"
+	conf := "[global]\ndaemonize = no\nerror_log = DIR/fpm.log\n" + fmt.Sprintf(pool, "u", dir+"/fpm.sock", "u") + fmt.Sprintf(pool, "t", "127.0.0.1:9000", "t")
+	if err := os.WriteFile(dir+"/fpm.conf", []byte(strings.ReplaceAll(conf, "DIR", dir)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	startDaemon(t, func() bool { return listens("unix", dir+"/fpm.sock") && listens("tcp", "127.0.0.1:9000") }, fpm[0], "-y", dir+"/fpm.conf")
+	c := dial(t, "tcp", "127.0.0.1:80")
+	asked := map[string]uint64{"/unix/x": 29, "/tcp/x": 31, "/kept/x": 37}
+	for path, n := range asked {
+		for range n {
+			c.get(t, path)
+		}
+	}
+	worker := filepath.Base(fpm[0])
+	for place, n := range map[string]uint64{"unix:" + dir + "/fpm.sock": 29, "127.0.0.1:9000": 31 + 37} {
+		all := wait(t, tr, ns, place, "all are answered", func(p Place) bool { return bySide(t, tr, ns, place)[worker].Hand.Buckets.Count() >= n })
+		crews := bySide(t, tr, ns, place)
+		for _, name := range []string{worker, "nginx"} {
+			got := crews[name]
+			if got.Hand.Buckets.Count() != n || got.Hand.Sum.Seconds() < float64(n)*0.002 || len(got.Failed) > 0 || len(got.Unlike) > 0 {
+				t.Errorf("%s at %s: %d, want %d: %+v\n%+v", name, place, got.Hand.Buckets.Count(), n, got, all)
+			}
+		}
+		if crews["nginx"].Hand.Sum < crews[worker].Hand.Sum {
+			t.Errorf("at %s nginx waited for %v, PHP had requests in hand for %v", place, crews["nginx"].Hand.Sum, crews[worker].Hand.Sum)
+		}
+	}
+}
+
+// bySide returns the crews of both ends of what has this name.
+func bySide(t *testing.T, tr *Trace, ns uint32, name string) map[string]Crew {
+	t.Helper()
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]Crew{}
+	for _, p := range s.Places {
+		if p.Netns != ns || p.Listen+p.Destination != name {
+			continue
+		}
+		for _, c := range p.Crews {
+			by[c.Name] = c
+		}
+	}
+	return by
+}
+
+// TestRedisCountsTheSame: by its own INFO, over TCP and a Unix socket.
+func TestRedisCountsTheSame(t *testing.T) {
+	tr, ns := begin(t, everything)
+	dir := t.TempDir()
+	startDaemon(t, func() bool { return listens("unix", dir+"/redis.sock") }, "redis-server", "--port", "6379", "--bind", "127.0.0.1",
+		"--unixsocket", dir+"/redis.sock", "--save", "", "--daemonize", "no")
+	unix, tcp := dial(t, "unix", dir+"/redis.sock"), dial(t, "tcp", "127.0.0.1:6379")
+	for range 211 {
+		for _, c := range []*client{unix, tcp} {
+			ask(t, c, "PING")
+		}
+	}
+	if _, err := fmt.Fprintln(tcp, "INFO stats"); err != nil {
+		t.Fatal(err)
+	}
+	var said uint64
+	for !strings.HasPrefix(line(t, tcp), "total_connections") {
+	}
+	if _, err := fmt.Sscanf(line(t, tcp), "total_commands_processed:%d", &said); err != nil || said != 2*211 {
+		t.Fatalf("redis counts %d commands: %v", said, err)
+	}
+	count := func() uint64 {
+		return at(t, tr, ns, "unix:"+dir+"/redis.sock").crew("redis-server").Hand.Buckets.Count() +
+			at(t, tr, ns, "127.0.0.1:6379").crew("redis-server").Hand.Buckets.Count()
+	}
+	wait(t, tr, ns, "127.0.0.1:6379", "all are answered", func(Place) bool { return count() > said })
+	if n := count(); n != said+1 { // redis counts INFO when it has answered it
+		t.Errorf("%d, redis says %d and INFO", n, said)
+	}
+}
+
+func line(t *testing.T, c *client) string {
+	t.Helper()
+	s, err := c.in.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSampled: where they are too many, one in so many is followed, and the sums are
+// estimates of all.
+func TestSampled(t *testing.T) {
+	tr, ns := begin(t, 100)
+	name, addr := startServer(t, "127.0.0.1:0")
+	c := dial(t, "tcp", addr)
+	const n = 20011
+	for range n {
+		fmt.Fprintln(c, "wait 0")
+		line(t, c)
+	}
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := at(t, tr, ns, addr)
+	t.Logf("%d begun, %d followed, one in %d", p.Begun, p.Followed, s.OneIn)
+	if s.OneIn == 1 || p.Followed > n/2 {
+		t.Fatalf("%d of %d were followed, one in %d", p.Followed, n, s.OneIn)
+	}
+	// Of each that stands for w the variance is w(w-1).
+	w := max(float64(s.OneIn), n/float64(p.Followed))
+	if off := float64(p.Begun) - n; off*off > 36*n*4*w {
+		t.Errorf("%d are estimated, there were %d", p.Begun, n)
+	}
+	if got := p.crew(name).Hand.Buckets.Count(); got != p.Begun {
+		t.Errorf("%d answered of %d", got, p.Begun)
+	}
+}

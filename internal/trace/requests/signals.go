@@ -1,0 +1,142 @@
+package requests
+
+import "plimsoll/internal/model"
+
+// The programs.
+const (
+	atCame      = "requests_came"
+	atRead      = "requests_read"
+	atWritten   = "requests_written"
+	atState     = "requests_state"
+	atOpen      = "requests_open"
+	atListeners = "requests_listeners"
+)
+
+const (
+	source = "BPF on the tracepoints sk_data_ready, sock_recv_length, sock_send_length"
+	states = "BPF on the tracepoint inet_sock_set_state"
+	walk   = "a BPF iterator over the sockets that are followed"
+	byHand = "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length"
+	slots  = " The bounds are four for each doubling, from 1 µs to 67 s."
+)
+
+// times are a sum, a count and buckets of durations.
+type times struct{ sum, count, bucket *model.Signal }
+
+func durations(name, unit, what string, labels ...string) times {
+	name = "plimsoll_requests_" + name
+	return times{
+		&model.Signal{Name: name + "_sum", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
+			Help: what + " Added up.", Labels: labels, Source: source, ByHand: byHand},
+		&model.Signal{Name: name + "_count", Kind: model.Counter, Unit: unit, StartsAtZero: true,
+			Help: what + " How many.", Labels: labels, Source: source, ByHand: byHand},
+		&model.Signal{Name: name + "_bucket", Kind: model.Counter, Unit: unit, StartsAtZero: true,
+			Help: what + " How many took less than le seconds." + slots, Labels: append(labels[:len(labels):len(labels)], "le"), Source: source, ByHand: byHand},
+	}
+}
+
+func counter(name, unit, help, source string, labels ...string) *model.Signal {
+	return &model.Signal{Name: "plimsoll_requests_" + name, Kind: model.Counter, Unit: unit, StartsAtZero: true,
+		Help: help, Labels: labels, Source: source, ByHand: byHand}
+}
+
+func gauge(name, unit, help string, labels ...string) *model.Signal {
+	return &model.Signal{Name: "plimsoll_requests_" + name, Kind: model.Gauge, Unit: unit,
+		Help: help, Labels: labels, Source: walk, ByHand: byHand}
+}
+
+// side is what is told of one side of connections: listeners, or what is connected to.
+type side struct {
+	begun, followed   *model.Signal
+	unread, hand      times
+	whole             times
+	reply             *model.Signal
+	failed, unlike    *model.Signal
+	waiting, underWay *model.Signal
+}
+
+const (
+	hows = "how is closed (this end closed), left (the other end closed first), reset (by the other end), aborted (reset by this end), timed_out, or cut (reset when the reply had begun)."
+	whys = "why is overlapped (connections that asked on before the reply was there, as with pipelining or HTTP/2; they are left alone from then on), one_way (turns that went on sending for a second without an answer), streamed (replies that paused for a second), tls (its handshakes and alerts), or farewell (bytes whose sender closed at once, and waited for no answer)."
+)
+
+var server = side{
+	begun: counter("begun_total", "requests", "Requests of which the first bytes came to a listener's connections, read or not.", source, "listen"),
+	followed: counter("followed_total", "requests",
+		"Of these, those that were followed themselves. Where they are fewer, the others' numbers are estimates from them.", source, "listen"),
+	unread:  durations("unread_seconds", "requests", "How long requests lay unread, from their first byte to the first read.", "listen", "groupname"),
+	hand:    durations("in_hand_seconds", "requests", "How long requests were in hand, from the read of their last bytes to the first byte of the reply.", "listen", "groupname"),
+	whole:   durations("served_seconds", "requests", "How long requests were in hand until the last byte of the reply was written, of those known to be over: since the next came, or the connection ended.", "listen", "groupname"),
+	reply:   counter("reply_seconds_sum", "seconds", "How long replies were being written, from the first byte to the last so far; pauses of a second and more are left out.", source, "listen", "groupname"),
+	failed:  counter("failed_total", "requests", "Requests that got no reply, or not all of it: "+hows, states, "listen", "groupname", "how"),
+	unlike:  counter("unlike_total", "events", "What is no turn of one request and its reply: "+whys, source, "listen", "groupname", "why"),
+	waiting: gauge("in_hand", "requests", "Requests that were read and not answered.", "listen", "groupname"),
+	underWay: gauge("under_way_seconds", "seconds",
+		"How long ago the first bytes came of the requests that are not answered, added up.", "listen"),
+}
+
+var upstream = side{
+	begun: counter("upstream_begun_total", "requests", "Requests that processes wrote to connections of theirs.", source, "dst"),
+	followed: counter("upstream_followed_total", "requests",
+		"Of these, those that were followed themselves. Where they are fewer, the others' numbers are estimates from them.", source, "dst"),
+	unread:   durations("upstream_unread_seconds", "requests", "How long replies of upstreams lay unread, from their first byte to the first read.", "groupname", "dst"),
+	hand:     durations("upstream_wait_seconds", "requests", "How long processes waited for an upstream, from the last byte of a request to the first of the reply.", "groupname", "dst"),
+	whole:    durations("upstream_served_seconds", "requests", "The same until the last byte of the reply, of those known to be over: since the next was asked, or the connection ended.", "groupname", "dst"),
+	reply:    counter("upstream_reply_seconds_sum", "seconds", "How long replies of upstreams were coming, from the first byte to the last that was read.", source, "groupname", "dst"),
+	failed:   counter("upstream_failed_total", "requests", "Requests to upstreams that got no reply: "+hows, states, "groupname", "dst", "how"),
+	unlike:   counter("upstream_unlike_total", "events", "What is no turn of one request and its reply: "+whys, source, "groupname", "dst", "why"),
+	waiting:  gauge("upstream_waiting", "requests", "Requests to upstreams that have no reply yet: so many threads or events of the process wait for it.", "groupname", "dst"),
+	underWay: gauge("upstream_under_way_seconds", "seconds", "How long ago these were begun, added up.", "dst"),
+}
+
+var (
+	unreadNow    = gauge("unread", "requests", "Requests that nobody has read yet, of all that are under way.", "listen")
+	receivingSum = counter("receiving_seconds_sum", "seconds",
+		"How long requests in several pieces were being received, from the first read to the read of the last: the sender's and the network's time. It lies between the time unread and the time in hand.", source, "listen", "groupname")
+	receivingCount = counter("receiving_seconds_count", "requests", "Requests that were read in several pieces, as they came.", source, "listen", "groupname")
+	acked          = durations("acknowledged_seconds", "replies",
+		"How long replies were on their way: from their last byte until it was acknowledged, where that came before the next request.", "listen", "groupname")
+	withNext    = counter("acknowledged_with_next_total", "replies", "Replies that the next request acknowledged: when they were there is not known.", source, "listen", "groupname")
+	withoutByte = counter("connections_without_reply_total", "connections",
+		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something.", states, "listen", "asked")
+	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
+	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
+	oneIn        = gauge("one_in", "requests", "Of so many requests one is followed: 1 is all of them, more where they are too many to follow each.")
+	lost         = counter("lost_total", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold.", "the BPF programs themselves", "what")
+)
+
+// needs says which programs a signal rests on.
+var needs = func() map[*model.Signal][]string {
+	turns := []string{atCame, atRead, atWritten}
+	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, oneIn: turns, unreadNow: {atCame, atRead, atWritten, atOpen}}
+	put := func(programs []string, signals ...*model.Signal) {
+		for _, s := range signals {
+			needs[s] = programs
+		}
+	}
+	for _, s := range []side{server, upstream} {
+		put(turns, s.begun, s.followed, s.reply, s.unlike)
+		put(append(turns, atState), s.failed)
+		put(append(turns, atOpen), s.waiting, s.underWay)
+		for _, t := range []times{s.unread, s.hand, s.whole} {
+			put(turns, t.sum, t.count, t.bucket)
+		}
+	}
+	put(turns, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext, peerAnswered, peerSeconds)
+	return needs
+}()
+
+var signals = func() []*model.Signal {
+	var list []*model.Signal
+	of := func(s side, more ...*model.Signal) {
+		list = append(list, s.begun, s.followed)
+		for _, t := range []times{s.unread, s.hand, s.whole} {
+			list = append(list, t.sum, t.count, t.bucket)
+		}
+		list = append(append(list, s.reply, s.failed, s.unlike, s.waiting, s.underWay), more...)
+	}
+	of(server, unreadNow, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
+		withoutByte, peerAnswered, peerSeconds)
+	of(upstream)
+	return append(list, oneIn, lost)
+}()

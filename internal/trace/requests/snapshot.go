@@ -1,0 +1,349 @@
+package requests
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
+
+// Place is a listener, or what is connected to.
+type Place struct {
+	Netns uint32 `json:"netns"`
+	// Listen is the listener as the probe of sockets writes it ("0.0.0.0:80",
+	// "unix:/run/x"), "" of a client.
+	Listen string `json:"listen,omitempty"`
+	// Destination is what a client connects to, "" of a listener.
+	Destination string `json:"dst,omitempty"`
+	// Begun is how many requests came, or were asked; Followed how many of them
+	// were followed themselves.
+	Begun    uint64 `json:"begun"`
+	Followed uint64 `json:"followed"`
+	// Silent are connections that came and neither side said anything, Unanswered
+	// those that asked and got no byte.
+	Silent     uint64 `json:"silent"`
+	Unanswered uint64 `json:"unanswered"`
+	// Unread, InHand and Age are of the requests under way; nil where this was
+	// not looked at.
+	Unread *uint64        `json:"unread_now,omitempty"`
+	Age    *time.Duration `json:"under_way_ns,omitempty"`
+	Crews  []Crew         `json:"crews"`
+	Peers  []Peer         `json:"peers,omitempty"`
+	number uint32
+}
+
+// Crew is one command's processes at a place.
+type Crew struct {
+	// Name is "" where none of them was seen to take part.
+	Name string `json:"groupname"`
+	// Unread is until the first read, Hand from the last read until the first byte of
+	// the reply, or of a client the wait for that; Whole until its last byte.
+	Unread Times `json:"unread"`
+	Hand   Times `json:"in_hand"`
+	Whole  Times `json:"served"`
+	// Way is until the reply was acknowledged, WithNext how many the next request acknowledged.
+	Way      Times  `json:"acknowledged"`
+	WithNext uint64 `json:"acknowledged_with_next"`
+	// Reply is from the first byte of replies to the last, added up.
+	Reply time.Duration `json:"reply_ns"`
+	// Receiving is of the requests in several pieces, Pieces how many those are.
+	Receiving time.Duration     `json:"receiving_ns"`
+	Pieces    uint64            `json:"receiving"`
+	Failed    map[string]uint64 `json:"failed,omitempty"`
+	Unlike    map[string]uint64 `json:"unlike,omitempty"`
+	// Now is how many are in hand; nil where this was not looked at.
+	Now *uint64 `json:"in_hand_now,omitempty"`
+}
+
+// Peer is one who asks.
+type Peer struct {
+	Address  string        `json:"peer"`
+	Answered uint64        `json:"answered"`
+	Waited   time.Duration `json:"waited_ns"`
+}
+
+// Snapshot is everything since the start, the place with most requests first.
+type Snapshot struct {
+	Places []Place `json:"places"`
+	// OneIn is of how many requests one is followed.
+	OneIn uint32 `json:"one_in"`
+	// Lost counts what found no room, by what it was.
+	Lost map[string]uint64 `json:"lost"`
+}
+
+var failures = []string{"closed", "left", "reset", "aborted", "timed_out", "cut"}
+
+var unlikes = []string{"overlapped", "one_way", "streamed", "tls", "farewell"}
+
+// Snapshot reads everything since the start.
+func (t *Trace) Snapshot() (Snapshot, error) {
+	var s Snapshot
+	var mask uint32
+	open, err := t.underWay()
+	if err != nil {
+		return s, err
+	}
+	by, err := t.places()
+	if err != nil {
+		return s, fmt.Errorf("read where requests came: %w", err)
+	}
+	if err := errors.Join(t.crews(by, open), t.peers(by), t.Maps.Variables[bpfVarMask].Get(&mask)); err != nil {
+		return s, fmt.Errorf("read the requests: %w", err)
+	}
+	for _, p := range by {
+		p.sort()
+		s.Places = append(s.Places, *p)
+	}
+	slices.SortFunc(s.Places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(b.Begun, a.Begun), strings.Compare(a.Listen+a.Destination, b.Listen+b.Destination), cmp.Compare(a.Netns, b.Netns))
+	})
+	s.OneIn = mask + 1
+	s.Lost, err = t.Lost()
+	return s, err
+}
+
+func (p *Place) sort() {
+	slices.SortFunc(p.Crews, func(a, b Crew) int {
+		return cmp.Or(cmp.Compare(b.Hand.Buckets.Count(), a.Hand.Buckets.Count()), strings.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(p.Peers, func(a, b Peer) int {
+		return cmp.Or(cmp.Compare(b.Answered, a.Answered), strings.Compare(a.Address, b.Address))
+	})
+}
+
+// walked is what one walk over the sockets found; nil if there was none.
+type walked map[bpfAt]bpfUnderWay
+
+// underWay walks over the sockets, unless the last walk took so long that it is
+// too soon for the next.
+func (t *Trace) underWay() (walked, error) {
+	if t.walk == nil || time.Now().Before(t.next) {
+		return nil, nil
+	}
+	m := t.Maps.Maps[bpfMapOpen]
+	var old []bpfAt
+	if err := trace.Each(m, func(at *bpfAt, _ *bpfUnderWay) { old = append(old, *at) }); err != nil {
+		return nil, fmt.Errorf("read the requests under way: %w", err)
+	}
+	began := time.Now()
+	if err := errors.Join(trace.Remove(m, old), t.Maps.Variables[bpfVarRemembered].Set(uint64(0)), t.walkOver()); err != nil {
+		return nil, fmt.Errorf("walk over the sockets that are followed: %w", err)
+	}
+	t.next = began.Add(time.Duration(float64(time.Since(began)) / walkShare)).Add(-time.Second)
+	var n uint64
+	if err := t.Maps.Variables[bpfVarRemembered].Get(&n); err != nil {
+		return nil, err
+	}
+	found := walked{}
+	err := trace.Each(m, func(at *bpfAt, u *bpfUnderWay) { found[*at] = *u })
+	return found, errors.Join(err, t.Maps.Variables[bpfVarNoMoreSockets].Set(n >= maxSockets))
+}
+
+func (t *Trace) walkOver() error {
+	sockets, err := t.walk.Open()
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, sockets)
+	return errors.Join(err, sockets.Close())
+}
+
+func (t *Trace) places() (map[uint32]*Place, error) {
+	by := map[uint32]*Place{}
+	var failed error
+	err := trace.Each(t.Maps.Maps[bpfMapPlaces], func(key *bpfPlace, number *uint32) {
+		p := &Place{Netns: key.Netns, number: *number}
+		if bpfRole(key.Role) == bpfRoleSERVER {
+			p.Listen = key.address()
+		} else {
+			p.Destination = key.address()
+		}
+		var a bpfArrivals
+		if err := t.Maps.Maps[bpfMapPlaceSums].Lookup(number, &a); err != nil {
+			failed = err
+			return
+		}
+		p.Begun, p.Followed, p.Silent, p.Unanswered = a.Begun, a.Followed, a.Silent, a.Unanswered
+		by[*number] = p
+	})
+	return by, errors.Join(err, failed)
+}
+
+// address is as the probe of sockets writes listeners and destinations.
+func (p *bpfPlace) address() string {
+	if p.Family == familyUnix {
+		name := strings.TrimRight(string(p.Name[:]), "\x00")
+		return "unix:" + strings.ReplaceAll(strings.ToValidUTF8(name, "?"), "\x00", "@")
+	}
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(p.Name[:16])).Unmap(), p.Port).String()
+}
+
+const familyUnix = 1
+
+func (t *Trace) crews(by map[uint32]*Place, open walked) error {
+	var failed error
+	err := trace.Each(t.Maps.Maps[bpfMapCrews], func(key *bpfCrew, number *uint32) {
+		p := by[key.Place]
+		if p == nil {
+			return // it came since
+		}
+		var s bpfSums
+		if err := t.Maps.Maps[bpfMapCrewSums].Lookup(number, &s); err != nil {
+			failed = err
+			return
+		}
+		c := makeCrew(trace.Comm(key.Comm[:]), &s)
+		if open != nil {
+			now := open[bpfAt{Place: key.Place, Crew: *number}].InHand
+			c.Now = &now
+		}
+		p.Crews = append(p.Crews, c)
+	})
+	for _, p := range by {
+		p.setOpen(open)
+	}
+	return errors.Join(err, failed)
+}
+
+func (p *Place) setOpen(open walked) {
+	if open == nil {
+		return
+	}
+	p.Unread, p.Age = new(uint64), new(time.Duration)
+	for at, u := range open {
+		if at.Place == p.number {
+			*p.Unread += u.Unread
+			*p.Age += time.Duration(u.AgeNs)
+		}
+	}
+}
+
+func makeCrew(name string, s *bpfSums) Crew {
+	c := Crew{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
+		Unread: makeTimes(s.UnreadNs, s.Unread), Hand: makeTimes(s.HandNs, s.Hand), Whole: makeTimes(s.WholeNs, s.Whole), Way: makeTimes(s.WayNs, s.Way)}
+	c.Failed = named(failures, s.Failed[:])
+	c.Unlike = named(unlikes, s.Unlike[:])
+	return c
+}
+
+// named gives counts their names; those that are 0 are left out.
+func named(names []string, counts []uint64) map[string]uint64 {
+	by := map[string]uint64{}
+	for i, n := range counts {
+		if n > 0 {
+			by[names[i]] = n
+		}
+	}
+	return by
+}
+
+func (t *Trace) peers(by map[uint32]*Place) error {
+	return trace.Each(t.Maps.Maps[bpfMapPeers], func(key *bpfPeer, a *bpfAsked) {
+		if p := by[key.Place]; p != nil {
+			p.Peers = append(p.Peers, Peer{netip.AddrFrom16(key.Addr).Unmap().String(), a.Answered, time.Duration(a.UnreadNs + a.HandNs)})
+		}
+	})
+}
+
+// Read puts the sums since the start. What has not happened yet is left out;
+// the counters start at zero.
+func (t *Trace) Read(out trace.Out) error {
+	s, err := t.Snapshot()
+	if err != nil {
+		return err
+	}
+	if t.Has(oneIn) {
+		out.Put(oneIn, float64(s.OneIn))
+	}
+	for _, p := range s.Places {
+		t.put(out.Net(p.Netns), p)
+	}
+	for what, n := range s.Lost {
+		out.Put(lost, float64(n), what)
+	}
+	return nil
+}
+
+func (t *Trace) put(out model.Sink, p Place) {
+	if t.Has(withoutByte) && p.Listen != "" {
+		putAll(out, withoutByte, map[string]uint64{"no": p.Silent, "yes": p.Unanswered}, p.Listen)
+	}
+	side, name := server, p.Listen
+	if p.Listen == "" {
+		side, name = upstream, p.Destination
+	}
+	if !t.Has(side.begun) {
+		return
+	}
+	out.Put(side.begun, float64(p.Begun), name)
+	out.Put(side.followed, float64(p.Followed), name)
+	if p.Age != nil {
+		out.Put(side.underWay, p.Age.Seconds(), name)
+	}
+	if p.Unread != nil && p.Listen != "" {
+		out.Put(unreadNow, float64(*p.Unread), name)
+	}
+	for _, c := range p.Crews {
+		labels := []string{c.Name, name}
+		if p.Listen != "" {
+			labels = []string{name, c.Name}
+		}
+		t.putCrew(out, side, c, labels)
+	}
+	for _, peer := range p.Peers {
+		out.Put(peerAnswered, float64(peer.Answered), name, peer.Address)
+		out.Put(peerSeconds, peer.Waited.Seconds(), name, peer.Address)
+	}
+}
+
+func (t *Trace) putCrew(out model.Sink, side side, c Crew, labels []string) {
+	side.unread.put(out, c.Unread, labels)
+	side.hand.put(out, c.Hand, labels)
+	side.whole.put(out, c.Whole, labels)
+	if c.Hand.Buckets.Count() > 0 {
+		out.Put(side.reply, c.Reply.Seconds(), labels...)
+	}
+	if t.Has(side.failed) {
+		putAll(out, side.failed, c.Failed, labels...)
+	}
+	putAll(out, side.unlike, c.Unlike, labels...)
+	if c.Now != nil && c.Name != "" {
+		out.Put(side.waiting, float64(*c.Now), labels...)
+	}
+	if side != server {
+		return
+	}
+	acked.put(out, c.Way, labels)
+	if c.WithNext > 0 {
+		out.Put(withNext, float64(c.WithNext), labels...)
+	}
+	if c.Pieces > 0 {
+		out.Put(receivingSum, c.Receiving.Seconds(), labels...)
+		out.Put(receivingCount, float64(c.Pieces), labels...)
+	}
+}
+
+func putAll(out model.Sink, s *model.Signal, counts map[string]uint64, labels ...string) {
+	for name, n := range counts {
+		if n > 0 {
+			out.Put(s, float64(n), append(labels[:len(labels):len(labels)], name)...)
+		}
+	}
+}
+
+func (t times) put(out model.Sink, d Times, labels []string) {
+	n := d.Buckets.Count()
+	if n == 0 {
+		return
+	}
+	out.Put(t.sum, d.Sum.Seconds(), labels...)
+	out.Put(t.count, float64(n), labels...)
+	d.Buckets.Put(out, t.bucket, labels...)
+}

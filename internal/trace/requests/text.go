@@ -1,0 +1,168 @@
+package requests
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/tcp"
+)
+
+// What the text shows at most of each table; the JSON has all of it.
+const (
+	shownCrews = 12
+	shownBad   = 12
+)
+
+// Seen is the tracer's report.
+type Seen struct {
+	Snapshot
+	Elapsed time.Duration `json:"elapsed_ns"`
+}
+
+// Report returns everything since the start.
+func (t *Trace) Report(elapsed time.Duration) (trace.Report, error) {
+	s, err := t.Snapshot()
+	return Seen{s, elapsed}, err
+}
+
+// Text lists the listeners with most requests, what is asked of others, and what
+// was no request or got no reply.
+func (s Seen) Text(columns int) string {
+	var b strings.Builder
+	var came, asked, waiting uint64
+	for _, p := range s.Places {
+		if p.Listen == "" {
+			asked += p.Begun
+			continue
+		}
+		came += p.Begun
+		waiting += p.waiting()
+	}
+	text := fmt.Sprintf("%s: %s requests came to listeners (%s/s), %s wait for a reply now; %s were asked of others (%s/s).",
+		trace.Span(s.Elapsed), trace.Number(came), trace.PerSecond(came, s.Elapsed), trace.Number(waiting),
+		trace.Number(asked), trace.PerSecond(asked, s.Elapsed))
+	b.WriteString(layout.Wrap(text, columns) + "\n")
+	var in tcp.Spaces
+	for _, p := range s.Places {
+		in.Add(p.Netns)
+	}
+	s.listeners(&b, in, columns)
+	s.upstreams(&b, in, columns)
+	s.bad(&b, in, columns)
+	return b.String() + in.Legend(columns) + s.estimates(columns) + trace.LostText(s.Lost, columns)
+}
+
+// waiting is how many requests have no reply.
+func (p Place) waiting() uint64 {
+	var n uint64
+	if p.Unread != nil {
+		n = *p.Unread
+	}
+	for _, c := range p.Crews {
+		if c.Now != nil {
+			n += *c.Now
+		}
+	}
+	return n
+}
+
+// each calls do for all who answered at places of one side.
+func (s Seen) each(listeners bool, do func(Place, Crew)) {
+	for _, p := range s.Places {
+		for _, c := range p.Crews {
+			if (p.Listen != "") == listeners && c.Hand.Buckets.Count() > 0 {
+				do(p, c)
+			}
+		}
+	}
+}
+
+func (s Seen) listeners(b *strings.Builder, in tcp.Spaces, columns int) {
+	rows := [][]string{{"listener", "process", "/s", "unread", "in hand", "99 % <", "last byte", "99 % <"}}
+	s.each(true, func(p Place, c Crew) {
+		rows = append(rows, []string{layout.Clean(p.Listen), layout.Clean(c.Name), trace.PerSecond(c.Hand.Buckets.Count(), s.Elapsed),
+			c.Unread.Mean(), c.Hand.Mean(), c.Hand.Buckets.Under(0.99), c.Whole.Mean(), c.Whole.Buckets.Under(0.99), in.Mark(p.Netns)})
+	})
+	table(b, rows, 0, shownCrews, columns)
+}
+
+func (s Seen) upstreams(b *strings.Builder, in tcp.Spaces, columns int) {
+	rows := [][]string{{"process", "asks", "/s", "waits", "99 % <", "last byte", "unread"}}
+	s.each(false, func(p Place, c Crew) {
+		rows = append(rows, []string{layout.Clean(c.Name), layout.Clean(p.Destination), trace.PerSecond(c.Hand.Buckets.Count(), s.Elapsed),
+			c.Hand.Mean(), c.Hand.Buckets.Under(0.99), c.Whole.Mean(), c.Unread.Mean(), in.Mark(p.Netns)})
+	})
+	table(b, rows, 1, shownCrews, columns)
+}
+
+var words = map[string]string{
+	"closed": "closed without a reply", "left": "the other end left first", "reset": "reset by the other end", "aborted": "reset by this end",
+	"timed_out": "given up by the kernel", "cut": "reset within the reply",
+	"overlapped": "connections that take no turns", "one_way": "requests that went on and on", "streamed": "replies with pauses",
+	"tls": "handshakes and alerts of TLS", "farewell": "farewells",
+}
+
+// bad lists what got no reply, and what was no request.
+func (s Seen) bad(b *strings.Builder, in tcp.Spaces, columns int) {
+	type row struct {
+		n     uint64
+		cells []string
+	}
+	var list []row
+	put := func(p Place, name, what string, n uint64) {
+		where := p.Listen
+		if where == "" {
+			where = "to " + p.Destination
+		}
+		if n > 0 {
+			list = append(list, row{n, []string{trace.Number(n), what, layout.Clean(name), layout.Clean(where), in.Mark(p.Netns)}})
+		}
+	}
+	for _, p := range s.Places {
+		put(p, "", "connections that said nothing", p.Silent)
+		put(p, "", "connections that asked and got nothing", p.Unanswered)
+		for _, c := range p.Crews {
+			for _, counts := range []map[string]uint64{c.Failed, c.Unlike} {
+				for what, n := range counts {
+					put(p, c.Name, words[what], n)
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b row) int { return cmp.Or(cmp.Compare(b.n, a.n), slices.Compare(a.cells, b.cells)) })
+	rows := [][]string{{"times", "what", "process", "where"}}
+	for _, r := range list {
+		rows = append(rows, r.cells)
+	}
+	table(b, rows, 3, shownBad, columns)
+}
+
+// table writes some of the rows, if there are any beneath their heads.
+func table(b *strings.Builder, rows [][]string, long, shown, columns int) {
+	if len(rows) == 1 {
+		return
+	}
+	b.WriteString("\n")
+	tcp.Table(b, rows[:min(len(rows), shown+1)], long, columns)
+	if more := len(rows) - 1 - shown; more > 0 {
+		fmt.Fprintf(b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
+	}
+}
+
+// estimates says which numbers are not of all requests.
+func (s Seen) estimates(columns int) string {
+	var begun, followed uint64
+	for _, p := range s.Places {
+		begun, followed = begun+p.Begun, followed+p.Followed
+	}
+	if begun == followed {
+		return ""
+	}
+	text := fmt.Sprintf("note: %s requests are estimates from %s that were followed, of late one in %d", trace.Number(begun), trace.Number(followed), s.OneIn)
+	return "\n" + layout.Indent(layout.Wrap(text, columns-6), "      ") + "\n"
+}

@@ -1,0 +1,209 @@
+package requests
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const several = 23
+
+// within fails unless a time lies between bounds.
+func within(t *testing.T, what string, got, least, most time.Duration) {
+	t.Helper()
+	t.Logf("%s: %v, between %v and %v", what, got, least, most)
+	if got < least || got > most {
+		t.Errorf("%s: %v, want between %v and %v", what, got, least, most)
+	}
+}
+
+// TestRequestsAreCountedAndTimed: over TCP and over a Unix socket, on connections
+// that stand.
+func TestRequestsAreCountedAndTimed(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", filepath.Join(t.TempDir(), "sock")} {
+		t.Run(strings.Trim(filepath.Base(address), ":0."), func(t *testing.T) {
+			tr, ns := begin(t, everything)
+			name, at := startServer(t, address)
+			network, addr, _ := splitAddress(at)
+			c, err := net.Dial(network, addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			began := time.Now()
+			for range several {
+				ask(t, c, "wait 20")
+			}
+			took := time.Since(began)
+			if network == "unix" {
+				at = "unix:" + at
+			}
+			p := wait(t, tr, ns, at, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == several })
+			if p.Begun != several || p.Followed != several || p.crew(name).Unread.Buckets.Count() != several {
+				t.Errorf("%+v", p)
+			}
+			within(t, "unread and in hand", p.crew(name).Hand.Sum+p.crew(name).Unread.Sum, several*20*time.Millisecond, took)
+			if p.now(name) != 0 || *p.Unread != 0 || len(p.crew(name).Failed) > 0 || len(p.crew(name).Unlike) > 0 {
+				t.Errorf("nothing is under way, nothing failed: %+v", p.crew(name))
+			}
+			ask(t, c, "parts 3 20") // the last but this is over, and known to be
+			p = wait(t, tr, ns, at, "the parts are written", func(p Place) bool { return p.crew(name).Reply > 39*time.Millisecond })
+			if n := p.crew(name).Whole.Buckets.Count(); n != several {
+				t.Errorf("%d are known to be over, want %d", n, several)
+			}
+		})
+	}
+}
+
+// TestUnderWay: what lies there unread, what is in hand, and for how long.
+func TestUnderWay(t *testing.T) {
+	tr, ns := begin(t, everything)
+	name, addr := startServer(t, "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range 7 {
+		to := addr
+		if i < 3 {
+			to = l.Addr().String()
+		}
+		c, err := net.Dial("tcp", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintln(c, "never")
+	}
+	began := time.Now()
+	p := wait(t, tr, ns, addr, "four are in hand", func(p Place) bool { return p.now(name) == 4 })
+	if p.Begun != 4 || *p.Unread != 0 {
+		t.Errorf("%+v", p)
+	}
+	p = wait(t, tr, ns, l.Addr().String(), "three lie unread", func(p Place) bool { return p.Unread != nil && *p.Unread == 3 })
+	later := wait(t, tr, ns, l.Addr().String(), "they grow old", func(now Place) bool { return *now.Age > *p.Age+30*time.Millisecond })
+	within(t, "their age together", *later.Age-*p.Age, 30*time.Millisecond, 3*time.Since(began))
+}
+
+// TestFailures: each is told by how it ended.
+func TestFailures(t *testing.T) {
+	tr, ns := begin(t, everything)
+	name, addr := startServer(t, "127.0.0.1:0")
+	dial := func() net.Conn {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	for _, line := range []string{"close", "abort", "abort"} {
+		c := dial()
+		fmt.Fprintln(c, line)
+		_, _ = io.ReadAll(c) // until it is closed, or reset
+	}
+	for _, linger := range []int{-1, 0} { // the client leaves, or resets
+		c := dial()
+		fmt.Fprintln(c, "never")
+		wait(t, tr, ns, addr, "it is in hand", func(p Place) bool { return p.now(name) == 1 })
+		time.Sleep(2 * time.Millisecond) // longer than one that waits for no answer
+		_ = c.(*net.TCPConn).SetLinger(linger)
+		c.Close()
+		wait(t, tr, ns, addr, "it is over", func(p Place) bool { return p.now(name) == 0 })
+	}
+	dial().Close()
+	p := wait(t, tr, ns, addr, "silence is counted", func(p Place) bool { return p.Silent == 1 })
+	want := map[string]uint64{"closed": 1, "aborted": 2, "left": 1, "reset": 1}
+	if got := p.crew(name).Failed; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if p.Unanswered != 5 || p.Begun != 5 || p.crew(name).Hand.Buckets.Count() != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestNoTurns: what does not take turns is recognised, and not counted on.
+func TestNoTurns(t *testing.T) {
+	t.Run("asks on", func(t *testing.T) {
+		tr, ns := begin(t, everything)
+		name, addr := startServer(t, "127.0.0.1:0")
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for range several { // before the reply, which comes late
+			fmt.Fprintln(c, "wait 5")
+			time.Sleep(time.Millisecond)
+		}
+		replies := bufio.NewScanner(c)
+		for range several {
+			replies.Scan()
+		}
+		p := wait(t, tr, ns, addr, "it is left alone", func(p Place) bool { return p.crew(name).Unlike["overlapped"] == 1 })
+		if n := p.crew(name).Hand.Buckets.Count(); n > several/2 {
+			t.Errorf("%d of %d are taken for turns", n, several)
+		}
+	})
+	t.Run("sends on", func(t *testing.T) {
+		tr, ns := begin(t, everything)
+		name, addr := startServer(t, "127.0.0.1:0")
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		p := wait(t, tr, ns, addr, "it is one way", func(p Place) bool {
+			fmt.Fprintln(c, "never")
+			return p.crew(name).Unlike["one_way"] == 1
+		})
+		if p.now(name) != 0 || p.Begun != 1 {
+			t.Errorf("one request, and none in hand: %+v", p)
+		}
+	})
+	t.Run("is told now and then", func(t *testing.T) {
+		tr, ns := begin(t, everything)
+		name, addr := startServer(t, "127.0.0.1:0")
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ask(t, c, "parts 2 1100")
+		p := wait(t, tr, ns, addr, "it is a stream", func(p Place) bool { return p.crew(name).Unlike["streamed"] == 1 })
+		if p.Begun != 1 || p.crew(name).Reply > time.Second {
+			t.Errorf("one request, and its pause is nobody's: %+v", p)
+		}
+	})
+}
+
+// TestReceiving: a request in pieces, whose sender is slow, is in hand from its last.
+func TestReceiving(t *testing.T) {
+	tr, ns := begin(t, everything)
+	name, addr := startServer(t, "127.0.0.1:0")
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 7 {
+		fmt.Fprint(c, "wa")
+		wait(t, tr, ns, addr, "the first piece is read", func(p Place) bool { return p.now(name) == 1 })
+		time.Sleep(30 * time.Millisecond)
+		ask(t, c, "it 5")
+	}
+	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == 7 })
+	got := p.crew(name)
+	if got.Pieces != 7 || got.Receiving < 7*30*time.Millisecond || got.Hand.Sum < 7*5*time.Millisecond {
+		t.Errorf("%+v", got)
+	}
+	if got.Hand.Sum > got.Receiving {
+		t.Errorf("in hand for %v, received for %v: the wait for the sender is not the server's", got.Hand.Sum, got.Receiving)
+	}
+}
