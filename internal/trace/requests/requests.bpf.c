@@ -337,6 +337,15 @@ static __always_inline void forget_old(struct turn *t)
 
 /* ------------------------------------------------------------------ the server */
 
+/* skip passes over a turn that is not followed, and notes by what its end is known. */
+static __always_inline void skip(struct turn *t, struct bytes *b)
+{
+	t->state = SKIPPED;
+	t->write_seq = b->written;
+	if (t->role == CLIENT)
+		t->received = b->received - b->unread;
+}
+
 /* is_finished says whether a turn's bytes are as many as those by which a client ends
  * its part of a TLS handshake: of TLS 1.3 with and without the record for old
  * middleboxes, of 1.2 with either curve, anew and resumed. */
@@ -419,7 +428,7 @@ static __always_inline void came_to_server(struct sock *sk, struct turn *t, stru
 	if (chosen())
 		begin(t, ARRIVED, since, b);
 	else
-		t->state = SKIPPED;
+		skip(t, b);
 }
 
 static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
@@ -484,7 +493,7 @@ static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u3
 	__u64 since = t->came;
 	finish_server(t, &b, true);
 	if (!chosen()) {
-		t->state = SKIPPED;
+		skip(t, &b);
 		return;
 	}
 	begin(t, ARRIVED, since, &b);
@@ -548,8 +557,10 @@ static __always_inline void came_to_client(struct sock *sk, struct turn *t, stru
 		return;
 	if (b->more && b->written != t->write_seq) { /* the answer to what is being written */
 		finish_client(t);
-		if (!chosen())
-			return;
+		if (!chosen()) {
+			t->write_seq = b->written;
+			return; /* it has its answer */
+		}
 		begin(t, ASKED, b->sent_at < now ? b->sent_at : now, b);
 		get(t, now - t->written, now);
 		return;
@@ -577,7 +588,7 @@ static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b
 	__u64 at = b->sent_at > t->came && b->sent_at < now ? b->sent_at : now;
 
 	if (!chosen()) {
-		t->state = SKIPPED;
+		skip(t, b);
 		return;
 	}
 	if (!know_crew(t)) {
@@ -627,6 +638,43 @@ static __always_inline bool has_turns(struct sock *sk)
 	return (family == AF_INET || family == AF_INET6 || family == AF_UNIX) && sk->__sk_common.skc_state != TCP_LISTEN;
 }
 
+/* passed_over says, when bytes came, whether they begin a turn after one that was
+ * passed over. */
+static __always_inline bool passed_over(struct turn *t, struct bytes *b)
+{
+	if (t->role == CLIENT) {
+		t->state = IDLE;
+		return false;
+	}
+	if (!b->more || b->written == t->write_seq)
+		return false;
+	t->state = IDLE;
+	return true;
+}
+
+/* passed_on says the same when bytes were written. */
+static __always_inline bool passed_on(struct sock *sk, struct turn *t)
+{
+	struct bytes b = {};
+
+	if (is_unix(sk)) {
+		if (t->role == SERVER)
+			t->state = IDLE;
+		return false;
+	}
+	if (!look(&b, sk))
+		return false;
+	if (t->role == SERVER) {
+		if (b.written != t->write_seq)
+			t->state = IDLE;
+		return false;
+	}
+	if (b.written == t->write_seq || b.received == t->received)
+		return false;
+	t->state = IDLE;
+	return true;
+}
+
 SEC("tp_btf/sk_data_ready")
 int requests_came(__u64 *ctx)
 {
@@ -641,14 +689,11 @@ int requests_came(__u64 *ctx)
 		t = first_sight(sk, SERVER);
 	if (!t || t->state == NO_TURNS)
 		return 0;
-	if (t->state == SKIPPED) {
-		if (t->role == CLIENT)
-			t->state = IDLE;
-		return 0;
-	}
 	if (!is_unix(sk) && (!look(&b, sk) || b.unread <= 0 || b.received == t->received)) /* only the end has come */
 		return 0;
 	t->received = b.received;
+	if (t->state == SKIPPED && !passed_over(t, &b))
+		return 0;
 	forget_old(t);
 	if (t->role == SERVER)
 		came_to_server(sk, t, &b, bpf_ktime_get_ns());
@@ -693,11 +738,8 @@ int requests_written(__u64 *ctx)
 		t = first_sight(sk, CLIENT);
 	if (!t || t->state == NO_TURNS)
 		return 0;
-	if (t->state == SKIPPED) {
-		if (t->role == SERVER)
-			t->state = IDLE;
+	if (t->state == SKIPPED && !passed_on(sk, t))
 		return 0;
-	}
 	forget_old(t);
 	if (t->role == SERVER)
 		written_by_server(sk, t, bpf_ktime_get_ns());
