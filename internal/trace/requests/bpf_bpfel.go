@@ -22,11 +22,14 @@ type bpfAddress struct {
 }
 
 type bpfArrivals struct {
-	_          structs.HostLayout
-	Begun      uint64
-	Followed   uint64
-	Silent     uint64
-	Unanswered uint64
+	_           structs.HostLayout
+	Begun       uint64
+	Followed    uint64
+	Silent      uint64
+	Unanswered  uint64
+	SecondBegan uint64
+	InSecond    uint32
+	Shift       uint32
 }
 
 type bpfAsked struct {
@@ -172,20 +175,18 @@ const (
 	bpfProgRequestsRead      = "requests_read"
 	bpfProgRequestsState     = "requests_state"
 	bpfProgRequestsWritten   = "requests_written"
+	bpfVarGlances            = "glances"
 	bpfVarIgnored            = "ignored"
-	bpfVarInSecond           = "in_second"
 	bpfVarLastCrew           = "last_crew"
 	bpfVarLastPlace          = "last_place"
 	bpfVarLostPeers          = "lost_peers"
 	bpfVarLostPlaces         = "lost_places"
 	bpfVarLostSockets        = "lost_sockets"
-	bpfVarMask               = "mask"
 	bpfVarMost               = "most"
 	bpfVarNoMoreSockets      = "no_more_sockets"
 	bpfVarOnlySome           = "only_some"
 	bpfVarRemembered         = "remembered"
 	bpfVarResumedAt          = "resumed_at"
-	bpfVarSecondBegan        = "second_began"
 	bpfVarUnusedFailure      = "unused_failure"
 	bpfVarUnusedRole         = "unused_role"
 	bpfVarUnusedUnlike       = "unused_unlike"
@@ -262,20 +263,18 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
+	Glances       *ebpf.VariableSpec `ebpf:"glances"`
 	Ignored       *ebpf.VariableSpec `ebpf:"ignored"`
-	InSecond      *ebpf.VariableSpec `ebpf:"in_second"`
 	LastCrew      *ebpf.VariableSpec `ebpf:"last_crew"`
 	LastPlace     *ebpf.VariableSpec `ebpf:"last_place"`
 	LostPeers     *ebpf.VariableSpec `ebpf:"lost_peers"`
 	LostPlaces    *ebpf.VariableSpec `ebpf:"lost_places"`
 	LostSockets   *ebpf.VariableSpec `ebpf:"lost_sockets"`
-	Mask          *ebpf.VariableSpec `ebpf:"mask"`
 	Most          *ebpf.VariableSpec `ebpf:"most"`
 	NoMoreSockets *ebpf.VariableSpec `ebpf:"no_more_sockets"`
 	OnlySome      *ebpf.VariableSpec `ebpf:"only_some"`
 	Remembered    *ebpf.VariableSpec `ebpf:"remembered"`
 	ResumedAt     *ebpf.VariableSpec `ebpf:"resumed_at"`
-	SecondBegan   *ebpf.VariableSpec `ebpf:"second_began"`
 	UnusedFailure *ebpf.VariableSpec `ebpf:"unused_failure"`
 	UnusedRole    *ebpf.VariableSpec `ebpf:"unused_role"`
 	UnusedUnlike  *ebpf.VariableSpec `ebpf:"unused_unlike"`
@@ -334,20 +333,18 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
+	Glances       *ebpf.Variable `ebpf:"glances"`
 	Ignored       *ebpf.Variable `ebpf:"ignored"`
-	InSecond      *ebpf.Variable `ebpf:"in_second"`
 	LastCrew      *ebpf.Variable `ebpf:"last_crew"`
 	LastPlace     *ebpf.Variable `ebpf:"last_place"`
 	LostPeers     *ebpf.Variable `ebpf:"lost_peers"`
 	LostPlaces    *ebpf.Variable `ebpf:"lost_places"`
 	LostSockets   *ebpf.Variable `ebpf:"lost_sockets"`
-	Mask          *ebpf.Variable `ebpf:"mask"`
 	Most          *ebpf.Variable `ebpf:"most"`
 	NoMoreSockets *ebpf.Variable `ebpf:"no_more_sockets"`
 	OnlySome      *ebpf.Variable `ebpf:"only_some"`
 	Remembered    *ebpf.Variable `ebpf:"remembered"`
 	ResumedAt     *ebpf.Variable `ebpf:"resumed_at"`
-	SecondBegan   *ebpf.Variable `ebpf:"second_began"`
 	UnusedFailure *ebpf.Variable `ebpf:"unused_failure"`
 	UnusedRole    *ebpf.Variable `ebpf:"unused_role"`
 	UnusedUnlike  *ebpf.Variable `ebpf:"unused_unlike"`

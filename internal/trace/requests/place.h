@@ -23,6 +23,7 @@
 struct sock_common___place {
 	__u32 skc_rcv_saddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	unsigned int skc_hash;
 };
 
 struct refcount {
@@ -35,6 +36,7 @@ struct sock___place {
 	__u16 sk_protocol;
 	__u8 sk_shutdown;
 	struct refcount sk_wmem_alloc;
+	struct socket *sk_socket;
 };
 
 struct sockaddr_un {

@@ -98,7 +98,8 @@ static __always_inline bool is_unix(struct sock *sk)
 	return sk->__sk_common.skc_family == AF_UNIX;
 }
 
-SEPARATE int add_begun(struct turn *t)
+/* add_begun counts a turn, and says by how much the next are thinned. */
+SEPARATE __u32 add_begun(struct turn *t)
 {
 	__u32 place = t ? t->place : 0;
 	struct arrivals *a = bpf_map_lookup_elem(&place_sums, &place);
@@ -107,21 +108,27 @@ SEPARATE int add_begun(struct turn *t)
 		return 0;
 	add(&a->begun, t->weight);
 	add(&a->followed, 1);
-	return 0;
+	adapt(a, t->began);
+	return a->shift;
 }
 
-/* begin begins a turn. */
-static __always_inline void begin(struct turn *t, __u8 state, __u64 at, struct bytes *b)
+/* begin begins a turn that stands for so many. */
+static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, __u64 at, struct bytes *b, __u32 weight)
 {
 	t->state = state;
 	t->began = t->came = t->written = at;
 	t->read = t->first = 0;
 	t->write_seq = b->written;
-	t->weight = mask + 1;
+	t->weight = weight;
 	t->bytes = 0;
 	t->pending = t->pieces = t->one_way = t->streamed = t->farewell = 0;
-	add_begun(t);
-	adapt(at);
+	set_followed(sk, add_begun(t));
+}
+
+static __always_inline void idle(struct sock *sk, struct turn *t)
+{
+	t->state = IDLE;
+	set_idle(sk);
 }
 
 SEPARATE int add_unlike(struct turn *t, __u32 why)
@@ -337,15 +344,6 @@ static __always_inline void forget_old(struct turn *t)
 
 /* ------------------------------------------------------------------ the server */
 
-/* skip passes over a turn that is not followed, and notes by what its end is known. */
-static __always_inline void skip(struct turn *t, struct bytes *b)
-{
-	t->state = SKIPPED;
-	t->write_seq = b->written;
-	if (t->role == CLIENT)
-		t->received = b->received - b->unread;
-}
-
 /* is_finished says whether a turn's bytes are as many as those by which a client ends
  * its part of a TLS handshake: of TLS 1.3 with and without the record for old
  * middleboxes, of 1.2 with either curve, anew and resumed. */
@@ -401,12 +399,14 @@ static __always_inline bool overlaps(struct sock *sk, struct turn *t, struct byt
 	return more_of(sk)->sk_wmem_alloc.refs.counter > 1;
 }
 
-static __always_inline void came_to_server(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+static __always_inline void came_to_server(struct sock *sk, struct turn *t, struct bytes *b, __s32 drawn, __u64 now)
 {
 	__u64 since = now;
 
-	if (t->state == READ && b->more && b->written != t->write_seq)
+	if (t->state == READ && b->more && b->written != t->write_seq) {
 		answer(sk, t, b, now);
+		drawn = chance(*glance_of(sk));
+	}
 	switch (t->state) {
 	case ARRIVED:
 	case READ:
@@ -425,10 +425,10 @@ static __always_inline void came_to_server(struct sock *sk, struct turn *t, stru
 	}
 	if (!is_unix(sk) && sk->__sk_common.skc_state != TCP_ESTABLISHED && sk->__sk_common.skc_state != TCP_CLOSE_WAIT)
 		return; /* what a server reads that has shut its half, it does not answer */
-	if (chosen())
-		begin(t, ARRIVED, since, b);
+	if (drawn)
+		begin(sk, t, ARRIVED, since, b, drawn);
 	else
-		skip(t, b);
+		idle(sk, t);
 }
 
 static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
@@ -492,11 +492,12 @@ static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u3
 	}
 	__u64 since = t->came;
 	finish_server(t, &b, true);
-	if (!chosen()) {
-		skip(t, &b);
+	__s32 drawn = chance(*glance_of(sk));
+	if (!drawn) {
+		idle(sk, t);
 		return;
 	}
-	begin(t, ARRIVED, since, &b);
+	begin(sk, t, ARRIVED, since, &b, drawn);
 	take_up(t, now, bytes);
 }
 
@@ -557,11 +558,12 @@ static __always_inline void came_to_client(struct sock *sk, struct turn *t, stru
 		return;
 	if (b->more && b->written != t->write_seq) { /* the answer to what is being written */
 		finish_client(t);
-		if (!chosen()) {
-			t->write_seq = b->written;
-			return; /* it has its answer */
+		__s32 drawn = chance(*glance_of(sk));
+		if (!drawn) {
+			idle(sk, t);
+			return;
 		}
-		begin(t, ASKED, b->sent_at < now ? b->sent_at : now, b);
+		begin(sk, t, ASKED, b->sent_at < now ? b->sent_at : now, b, drawn);
 		get(t, now - t->written, now);
 		return;
 	}
@@ -583,24 +585,20 @@ static __always_inline void read_by_client(struct turn *t, __u64 now)
 }
 
 /* ask: a client begins a turn. The reply may be there already. */
-static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b, __s32 drawn, __u64 now)
 {
 	__u64 at = b->sent_at > t->came && b->sent_at < now ? b->sent_at : now;
 
-	if (!chosen()) {
-		skip(t, b);
-		return;
-	}
 	if (!know_crew(t)) {
 		t->state = NO_TURNS;
 		return;
 	}
-	begin(t, ASKED, at, b);
+	begin(sk, t, ASKED, at, b, drawn);
 	if (b->more && b->unread > 0 && !b->unacked)
 		get(t, b->more->rack.rtt_us * 1000, now);
 }
 
-static __always_inline void written_by_client(struct sock *sk, struct turn *t, __u64 now)
+static __always_inline void written_by_client(struct sock *sk, struct turn *t, __s32 drawn, __u64 now)
 {
 	struct bytes b = {};
 	__u64 came = 0;
@@ -623,8 +621,10 @@ static __always_inline void written_by_client(struct sock *sk, struct turn *t, _
 		}
 		finish_client(t);
 	}
-	if (t->state == IDLE)
-		ask(sk, t, &b, now);
+	if (t->state == IDLE && drawn)
+		ask(sk, t, &b, drawn, now);
+	else if (t->state == IDLE)
+		idle(sk, t);
 	if (came && t->state == ASKED)
 		get(t, 0, came);
 }
@@ -638,43 +638,6 @@ static __always_inline bool has_turns(struct sock *sk)
 	return (family == AF_INET || family == AF_INET6 || family == AF_UNIX) && sk->__sk_common.skc_state != TCP_LISTEN;
 }
 
-/* passed_over says, when bytes came, whether they begin a turn after one that was
- * passed over. */
-static __always_inline bool passed_over(struct turn *t, struct bytes *b)
-{
-	if (t->role == CLIENT) {
-		t->state = IDLE;
-		return false;
-	}
-	if (!b->more || b->written == t->write_seq)
-		return false;
-	t->state = IDLE;
-	return true;
-}
-
-/* passed_on says the same when bytes were written. */
-static __always_inline bool passed_on(struct sock *sk, struct turn *t)
-{
-	struct bytes b = {};
-
-	if (is_unix(sk)) {
-		if (t->role == SERVER)
-			t->state = IDLE;
-		return false;
-	}
-	if (!look(&b, sk))
-		return false;
-	if (t->role == SERVER) {
-		if (b.written != t->write_seq)
-			t->state = IDLE;
-		return false;
-	}
-	if (b.written == t->write_seq || b.received == t->received)
-		return false;
-	t->state = IDLE;
-	return true;
-}
-
 SEC("tp_btf/sk_data_ready")
 int requests_came(__u64 *ctx)
 {
@@ -684,19 +647,20 @@ int requests_came(__u64 *ctx)
 
 	if (!has_turns(sk))
 		return 0;
+	__s32 drawn = draw(sk, BYTES_CAME);
+	if (drawn == PASS)
+		return 0;
 	t = bpf_sk_storage_get(&turns, sk, 0, 0);
-	if (!t)
+	if (!t && drawn)
 		t = first_sight(sk, SERVER);
 	if (!t || t->state == NO_TURNS)
 		return 0;
 	if (!is_unix(sk) && (!look(&b, sk) || b.unread <= 0 || b.received == t->received)) /* only the end has come */
 		return 0;
 	t->received = b.received;
-	if (t->state == SKIPPED && !passed_over(t, &b))
-		return 0;
 	forget_old(t);
 	if (t->role == SERVER)
-		came_to_server(sk, t, &b, bpf_ktime_get_ns());
+		came_to_server(sk, t, &b, drawn, bpf_ktime_get_ns());
 	else
 		came_to_client(sk, t, &b, bpf_ktime_get_ns());
 	return 0;
@@ -707,9 +671,12 @@ int requests_read(__u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
 	int ret = (int)ctx[1], flags = (int)ctx[2];
-	struct turn *t = bpf_sk_storage_get(&turns, sk, 0, 0);
+	struct turn *t;
 
-	if (!t || t->state <= SKIPPED || t->state == NO_TURNS)
+	if (!has_turns(sk) || !is_followed(sk))
+		return 0;
+	t = bpf_sk_storage_get(&turns, sk, 0, 0);
+	if (!t || t->state == IDLE || t->state == NO_TURNS)
 		return 0;
 	forget_old(t);
 	if (ret == 0 && t->state == ASKED && is_unix(sk)) {
@@ -733,18 +700,19 @@ int requests_written(__u64 *ctx)
 
 	if ((int)ctx[1] <= 0 || !has_turns(sk))
 		return 0;
+	__s32 drawn = draw(sk, BYTES_LEFT);
+	if (drawn == PASS)
+		return 0;
 	t = bpf_sk_storage_get(&turns, sk, 0, 0);
-	if (!t && wanted(bpf_get_current_task_btf()->tgid))
+	if (!t && drawn && wanted(bpf_get_current_task_btf()->tgid))
 		t = first_sight(sk, CLIENT);
 	if (!t || t->state == NO_TURNS)
-		return 0;
-	if (t->state == SKIPPED && !passed_on(sk, t))
 		return 0;
 	forget_old(t);
 	if (t->role == SERVER)
 		written_by_server(sk, t, bpf_ktime_get_ns());
 	else
-		written_by_client(sk, t, bpf_ktime_get_ns());
+		written_by_client(sk, t, drawn, bpf_ktime_get_ns());
 	return 0;
 }
 

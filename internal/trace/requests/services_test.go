@@ -271,17 +271,13 @@ func TestSampled(t *testing.T) {
 		fmt.Fprintln(c, "wait 0")
 		line(t, c)
 	}
-	s, err := tr.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := at(t, tr, ns, addr)
-	t.Logf("%d begun, %d followed, one in %d", p.Begun, p.Followed, s.OneIn)
-	if s.OneIn == 1 || p.Followed > n/2 {
-		t.Fatalf("%d of %d were followed, one in %d", p.Followed, n, s.OneIn)
+	t.Logf("%d begun, %d followed", p.Begun, p.Followed)
+	if p.Followed > n/4 || p.Followed < 100 {
+		t.Fatalf("%d of %d were followed", p.Followed, n)
 	}
-	// Of each that stands for w the variance is w(w-1).
-	w := max(float64(s.OneIn), n/float64(p.Followed))
+	// The variance of each that stands for w is w(w-1); w grows to a few times the mean.
+	w := n / float64(p.Followed)
 	if off := float64(p.Begun) - n; off*off > 36*n*4*w {
 		t.Errorf("%d are estimated, there were %d", p.Begun, n)
 	}

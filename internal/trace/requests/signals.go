@@ -101,14 +101,13 @@ var (
 		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something.", states, "listen", "asked")
 	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
 	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
-	oneIn        = gauge("one_in", "requests", "Of so many requests one is followed: 1 is all of them, more where they are too many to follow each.")
 	lost         = counter("lost_total", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold.", "the BPF programs themselves", "what")
 )
 
 // needs says which programs a signal rests on.
 var needs = func() map[*model.Signal][]string {
 	turns := []string{atCame, atRead, atWritten}
-	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, oneIn: turns, unreadNow: {atCame, atRead, atWritten, atOpen}}
+	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: {atCame, atRead, atWritten, atOpen}}
 	put := func(programs []string, signals ...*model.Signal) {
 		for _, s := range signals {
 			needs[s] = programs
@@ -138,5 +137,5 @@ var signals = func() []*model.Signal {
 	of(server, unreadNow, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
 		withoutByte, peerAnswered, peerSeconds)
 	of(upstream)
-	return append(list, oneIn, lost)
+	return append(list, lost)
 }()

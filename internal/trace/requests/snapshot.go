@@ -72,8 +72,6 @@ type Peer struct {
 // Snapshot is everything since the start, the place with most requests first.
 type Snapshot struct {
 	Places []Place `json:"places"`
-	// OneIn is of how many requests one is followed.
-	OneIn uint32 `json:"one_in"`
 	// Lost counts what found no room, by what it was.
 	Lost map[string]uint64 `json:"lost"`
 }
@@ -85,7 +83,6 @@ var unlikes = []string{"overlapped", "one_way", "streamed", "tls", "farewell"}
 // Snapshot reads everything since the start.
 func (t *Trace) Snapshot() (Snapshot, error) {
 	var s Snapshot
-	var mask uint32
 	open, err := t.underWay()
 	if err != nil {
 		return s, err
@@ -94,7 +91,7 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("read where requests came: %w", err)
 	}
-	if err := errors.Join(t.crews(by, open), t.peers(by), t.Maps.Variables[bpfVarMask].Get(&mask)); err != nil {
+	if err := errors.Join(t.crews(by, open), t.peers(by)); err != nil {
 		return s, fmt.Errorf("read the requests: %w", err)
 	}
 	for _, p := range by {
@@ -104,7 +101,6 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	slices.SortFunc(s.Places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(b.Begun, a.Begun), strings.Compare(a.Listen+a.Destination, b.Listen+b.Destination), cmp.Compare(a.Netns, b.Netns))
 	})
-	s.OneIn = mask + 1
 	s.Lost, err = t.Lost()
 	return s, err
 }
@@ -258,9 +254,6 @@ func (t *Trace) Read(out trace.Out) error {
 	s, err := t.Snapshot()
 	if err != nil {
 		return err
-	}
-	if t.Has(oneIn) {
-		out.Put(oneIn, float64(s.OneIn))
 	}
 	for _, p := range s.Places {
 		t.put(out.Net(p.Netns), p)

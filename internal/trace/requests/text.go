@@ -163,6 +163,6 @@ func (s Seen) estimates(columns int) string {
 	if begun == followed {
 		return ""
 	}
-	text := fmt.Sprintf("note: %s requests are estimates from %s that were followed, of late one in %d", trace.Number(begun), trace.Number(followed), s.OneIn)
+	text := fmt.Sprintf("note: %s requests are estimated from %s that were followed", trace.Number(begun), trace.Number(followed))
 	return "\n" + layout.Indent(layout.Wrap(text, columns-6), "      ") + "\n"
 }

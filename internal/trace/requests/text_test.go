@@ -16,7 +16,7 @@ func lying(slot int, n uint64, each time.Duration) Times {
 
 func TestText(t *testing.T) {
 	three, none := uint64(3), Times{Buckets: make(Buckets, nSlots)}
-	s := Seen{Elapsed: 2 * time.Second, Snapshot: Snapshot{OneIn: 4}}
+	s := Seen{Elapsed: 2 * time.Second}
 	s.Places = []Place{
 		{Listen: "0.0.0.0:80", Begun: 4003, Followed: 1000, Silent: 2, Unread: &three, Crews: []Crew{{Name: "nginx", Unread: lying(10, 4000, 6*time.Microsecond),
 			Hand: lying(45, 4000, 3*time.Millisecond), Whole: lying(48, 3990, 4*time.Millisecond), Failed: map[string]uint64{"left": 3}, Unlike: map[string]uint64{"tls": 5}}}},
@@ -37,8 +37,7 @@ times  what                           process  where
 3      the other end left first       nginx    0.0.0.0:80
 2      connections that said nothing           0.0.0.0:80
 
-note: 4,403 requests are estimates from 1,400 that were followed, of late
-      one in 4
+note: 4,403 requests are estimated from 1,400 that were followed
 `
 	if d := cmp.Diff(want, s.Text(80)); d != "" {
 		t.Errorf("-want +got\n%s", d)

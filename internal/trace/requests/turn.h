@@ -18,8 +18,7 @@
 #define AT_ONCE 1000000ULL /* for a process that does not wait */
 
 enum state {
-	IDLE,	  /* nobody has asked */
-	SKIPPED,  /* somebody has, and this turn is not followed */
+	IDLE,	  /* nobody has asked, or this turn is not followed */
 	ARRIVED,  /* at a server: bytes came that were not read */
 	READ,	  /* it has read them, and has not answered */
 	REPLYING, /* it has written, and may write on */
@@ -97,18 +96,16 @@ struct arrivals {
 	__u64 followed;
 	__u64 silent;	 /* connections that came, and nobody wrote anything */
 	__u64 unanswered; /* that asked, and got no byte */
+	__u64 second_began;
+	__u32 in_second; /* followed since */
+	__u32 shift;	 /* one turn in so many powers of two is followed */
 };
 
-/* Given by the loader: so many turns a second are followed at most, about. */
-const volatile __u32 most = 5000;
+/* Given by the loader: so many turns a second are followed at a place, about. */
+const volatile __u32 most = 2000;
 
 volatile __u64 lost_sockets; /* turns on sockets beyond the bound, or without memory */
 volatile bool no_more_sockets; /* set by user space when so many are remembered */
-
-/* One turn in mask + 1 is followed. */
-volatile __u32 mask;
-volatile __u64 second_began;
-volatile __u32 in_second;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -160,31 +157,101 @@ static __always_inline struct sums *sums_of(__u32 crew)
 	return s;
 }
 
-/* adapt follows fewer turns at once when there are many, and more after a second
- * of few. Two CPUs that do it at the same time do no harm. */
-static __always_inline void adapt(__u64 now)
+#define MOST_SHIFT 12
+
+/* adapt follows fewer of a place's turns at once when they are many, and more after
+ * a second of few. Two CPUs that do it at the same time do no harm. */
+static __always_inline void adapt(struct arrivals *a, __u64 now)
 {
-	if (now - second_began > SECOND) {
-		if (mask && in_second < most / 4 && now - second_began < 2 * SECOND + SECOND / 2)
-			mask >>= 1;
-		else if (mask && now - second_began >= 2 * SECOND + SECOND / 2)
-			mask = 0;
-		second_began = now;
-		in_second = 0;
+	__u64 since = now - a->second_began;
+
+	if (since > SECOND) {
+		if (since > 3 * SECOND)
+			a->shift = 0;
+		else if (a->shift && a->in_second < most / 4)
+			a->shift--;
+		a->second_began = now;
+		a->in_second = 0;
 	}
-	if (++in_second > most && mask < 4095) {
-		mask = mask << 1 | 1;
-		in_second = most / 2;
+	if (++a->in_second > most && a->shift < MOST_SHIFT) {
+		a->shift++;
+		a->in_second = most / 2;
 	}
 }
 
-/* chosen says whether a turn that begins now is followed. It is asked once a turn:
- * a second chance would count those in several pieces too often. */
-static __always_inline bool chosen(void)
-{
-	__u32 m = mask;
+enum glance {
+	BYTES_CAME = 1,
+	BYTES_LEFT = 2,
+	KIND = 3,
+	FOLLOWED = 4, /* it has a turn that is followed */
+	SHIFT = 3,    /* above, by how much its turns are thinned */
+};
 
-	return !m || !(bpf_get_prandom_u32() & m);
+/* What happened to a socket last, by its hash: enough to pass over most of them
+ * where only some turns are followed. Two that share a byte do little harm. */
+volatile __u8 glances[65536];
+
+static __always_inline volatile __u8 *glance_of(struct sock *sk)
+{
+	__u32 hash = more_of(sk)->__sk_common.skc_hash;
+	__u64 address;
+
+	if (sk->__sk_common.skc_family == AF_UNIX) { /* has but 256 of them */
+		bpf_probe_read_kernel(&address, sizeof(address), &more_of(sk)->sk_socket);
+		hash = address >> 6;
+	}
+	return &glances[(hash * 0x9E3779B1U) >> 16];
+}
+
+/* chance is how many turns the one that begins stands for, 0 if it is passed over. */
+static __always_inline __s32 chance(__u8 glance)
+{
+	__u32 shift = glance >> SHIFT;
+
+	return bpf_get_prandom_u32() & ((1U << shift) - 1) ? 0 : 1 << shift;
+}
+
+#define PASS (-1)
+
+/* draw says of a socket of which something came or left for how many turns one that
+ * begins stands; 0 if none is to begin, and PASS if none is under way either. A turn
+ * begins when the one follows the other; then it is drawn, and once only, for else
+ * those in several pieces would be counted too often. */
+static __always_inline __s32 draw(struct sock *sk, __u8 kind)
+{
+	volatile __u8 *g = glance_of(sk);
+	__u8 was = *g;
+
+	if (!(was >> SHIFT))
+		return 1;
+	if ((was & KIND) != kind) {
+		*g = (was & ~KIND) | kind;
+		__s32 drawn = chance(was);
+		if (drawn)
+			return drawn;
+	}
+	return was & FOLLOWED ? 0 : PASS;
+}
+
+static __always_inline bool is_followed(struct sock *sk)
+{
+	__u8 g = *glance_of(sk);
+
+	return !(g >> SHIFT) || g & FOLLOWED;
+}
+
+static __always_inline void set_followed(struct sock *sk, __u32 shift)
+{
+	volatile __u8 *g = glance_of(sk);
+
+	*g = (*g & KIND) | FOLLOWED | shift << SHIFT;
+}
+
+static __always_inline void set_idle(struct sock *sk)
+{
+	volatile __u8 *g = glance_of(sk);
+
+	*g &= ~FOLLOWED;
 }
 
 #endif
