@@ -182,6 +182,7 @@ const (
 	bpfVarLostPeers          = "lost_peers"
 	bpfVarLostPlaces         = "lost_places"
 	bpfVarLostSockets        = "lost_sockets"
+	bpfVarLostTurns          = "lost_turns"
 	bpfVarMost               = "most"
 	bpfVarNoMoreSockets      = "no_more_sockets"
 	bpfVarOnlySome           = "only_some"
@@ -270,6 +271,7 @@ type bpfVariableSpecs struct {
 	LostPeers     *ebpf.VariableSpec `ebpf:"lost_peers"`
 	LostPlaces    *ebpf.VariableSpec `ebpf:"lost_places"`
 	LostSockets   *ebpf.VariableSpec `ebpf:"lost_sockets"`
+	LostTurns     *ebpf.VariableSpec `ebpf:"lost_turns"`
 	Most          *ebpf.VariableSpec `ebpf:"most"`
 	NoMoreSockets *ebpf.VariableSpec `ebpf:"no_more_sockets"`
 	OnlySome      *ebpf.VariableSpec `ebpf:"only_some"`
@@ -340,6 +342,7 @@ type bpfVariables struct {
 	LostPeers     *ebpf.Variable `ebpf:"lost_peers"`
 	LostPlaces    *ebpf.Variable `ebpf:"lost_places"`
 	LostSockets   *ebpf.Variable `ebpf:"lost_sockets"`
+	LostTurns     *ebpf.Variable `ebpf:"lost_turns"`
 	Most          *ebpf.Variable `ebpf:"most"`
 	NoMoreSockets *ebpf.Variable `ebpf:"no_more_sockets"`
 	OnlySome      *ebpf.Variable `ebpf:"only_some"`

@@ -119,6 +119,7 @@ static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, _
 	t->began = t->came = t->written = at;
 	t->read = t->first = 0;
 	t->write_seq = b->written;
+	t->received = b->received;
 	t->weight = weight;
 	t->bytes = 0;
 	t->pending = t->pieces = t->one_way = t->streamed = t->farewell = 0;
@@ -317,8 +318,11 @@ static __always_inline struct turn *first_sight(struct sock *sk, __u8 role)
 			return 0;
 		place_of_tcp(&p, sk, tp);
 	}
-	if (p.role != role)
+	if (p.role != role) {
+		if (role == SERVER)
+			*glance_of(sk) = NO_SERVER << SHIFT;
 		return 0;
+	}
 	__u32 place = number_of_place(&p);
 	if (!place) {
 		count(&lost_places);
@@ -635,7 +639,9 @@ static __always_inline bool has_turns(struct sock *sk)
 {
 	__u16 family = sk->__sk_common.skc_family;
 
-	return (family == AF_INET || family == AF_INET6 || family == AF_UNIX) && sk->__sk_common.skc_state != TCP_LISTEN;
+	if (sk->__sk_common.skc_state == TCP_LISTEN)
+		return false;
+	return family == AF_UNIX || ((family == AF_INET || family == AF_INET6) && more_of(sk)->sk_protocol == IPPROTO_TCP);
 }
 
 SEC("tp_btf/sk_data_ready")
@@ -742,6 +748,11 @@ static __always_inline void fail(struct sock *sk, struct turn *t, struct bytes *
 {
 	if (t->state == ASKED && to == TCP_FIN_WAIT1 && bpf_ktime_get_ns() - t->written < AT_ONCE)
 		t->farewell = 1;
+	if (b->more && (t->state == ASKED ? b->received != t->received : b->written != t->write_seq)) {
+		count(&lost_turns); /* it did get an answer */
+		t->state = IDLE;
+		return;
+	}
 	know_nobody(t);
 	if (alert(t, b))
 		add_unlike(t, TLS);
@@ -800,6 +811,20 @@ static __always_inline void got_nothing(struct sock *sk, struct tcp_sock *tp, st
 		add(more_of_tcp(tp)->data_segs_in ? &a->unanswered : &a->silent, 1);
 }
 
+/* set_new begins a connection's byte, which may be left from another's, with the
+ * thinning of its place. */
+static __always_inline void set_new(struct sock *sk, struct tcp_sock *tp)
+{
+	struct place p = {};
+	struct arrivals *a = 0;
+
+	place_of_tcp(&p, sk, tp);
+	__u32 *number = bpf_map_lookup_elem(&places, &p);
+	if (number)
+		a = bpf_map_lookup_elem(&place_sums, number);
+	*glance_of(sk) = (a ? a->shift : 0) << SHIFT;
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int requests_state(__u64 *ctx)
 {
@@ -818,6 +843,8 @@ int requests_state(__u64 *ctx)
 		forget_listener(sk, swap16(tp->inet_conn.icsk_inet.inet_sport));
 		return 0;
 	}
+	if (to == TCP_ESTABLISHED)
+		set_new(sk, tp);
 	if (from == TCP_SYN_SENT || from == TCP_SYN_RECV || from == TCP_CLOSE || !look(&b, sk))
 		return 0;
 	struct turn *t = bpf_sk_storage_get(&turns, sk, 0, 0);

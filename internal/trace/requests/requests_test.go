@@ -68,7 +68,7 @@ func at(t *testing.T, tr *Trace, ns uint32, name string) Place {
 		t.Fatal(err)
 	}
 	for what, n := range s.Lost {
-		if n > 0 {
+		if n > 0 && what != "turns" { // which may be of others on this machine
 			t.Errorf("%d %s were lost", n, what)
 		}
 	}

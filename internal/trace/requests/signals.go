@@ -101,7 +101,7 @@ var (
 		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something.", states, "listen", "asked")
 	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
 	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
-	lost         = counter("lost_total", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold.", "the BPF programs themselves", "what")
+	lost         = counter("lost_total", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; and what it passed over by mistake while only some turns are followed.", "the BPF programs themselves", "what")
 )
 
 // needs says which programs a signal rests on.

@@ -102,8 +102,9 @@ struct arrivals {
 };
 
 /* Given by the loader: so many turns a second are followed at a place, about. */
-const volatile __u32 most = 2000;
+const volatile __u32 most = 1000;
 
+volatile __u64 lost_turns;   /* of which an event was passed over, because another socket has the same byte in glances */
 volatile __u64 lost_sockets; /* turns on sockets beyond the bound, or without memory */
 volatile bool no_more_sockets; /* set by user space when so many are remembered */
 
@@ -184,7 +185,8 @@ enum glance {
 	BYTES_LEFT = 2,
 	KIND = 3,
 	FOLLOWED = 4, /* it has a turn that is followed */
-	SHIFT = 3,    /* above, by how much its turns are thinned */
+	SHIFT = 3,    /* above, by how much its turns are thinned, or: */
+	NO_SERVER = 15, /* bytes that come to it begin no turn */
 };
 
 /* What happened to a socket last, by its hash: enough to pass over most of them
@@ -203,11 +205,18 @@ static __always_inline volatile __u8 *glance_of(struct sock *sk)
 	return &glances[(hash * 0x9E3779B1U) >> 16];
 }
 
+/* may_be_followed asks the socket itself where many are: it is sure, and a byte is not. */
+static __always_inline bool may_be_followed(__u8 glance)
+{
+	return glance & FOLLOWED || glance >> SHIFT < 3;
+}
+
 /* chance is how many turns the one that begins stands for, 0 if it is passed over. */
 static __always_inline __s32 chance(__u8 glance)
 {
 	__u32 shift = glance >> SHIFT;
 
+	shift = shift == NO_SERVER ? 0 : shift;
 	return bpf_get_prandom_u32() & ((1U << shift) - 1) ? 0 : 1 << shift;
 }
 
@@ -222,6 +231,8 @@ static __always_inline __s32 draw(struct sock *sk, __u8 kind)
 	volatile __u8 *g = glance_of(sk);
 	__u8 was = *g;
 
+	if (was >> SHIFT == NO_SERVER)
+		return kind == BYTES_CAME ? PASS : 1;
 	if (!(was >> SHIFT))
 		return 1;
 	if ((was & KIND) != kind) {
@@ -230,14 +241,12 @@ static __always_inline __s32 draw(struct sock *sk, __u8 kind)
 		if (drawn)
 			return drawn;
 	}
-	return was & FOLLOWED ? 0 : PASS;
+	return may_be_followed(was) ? 0 : PASS;
 }
 
 static __always_inline bool is_followed(struct sock *sk)
 {
-	__u8 g = *glance_of(sk);
-
-	return !(g >> SHIFT) || g & FOLLOWED;
+	return may_be_followed(*glance_of(sk));
 }
 
 static __always_inline void set_followed(struct sock *sk, __u32 shift)
