@@ -302,31 +302,35 @@ static __always_inline void acknowledged(struct turn *t, struct bytes *b, bool i
 	add_way(t, at * 1000, is_next && at >= b->more->tcp_mstamp);
 }
 
-/* first_sight remembers a socket of the wanted side. */
-static __always_inline struct turn *first_sight(struct sock *sk, __u8 role)
+static __always_inline bool find_place(struct place *p, struct sock *sk)
+{
+	struct tcp_sock *tp;
+
+	if (is_unix(sk))
+		return place_of_unix(p, sk);
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return false;
+	place_of_tcp(p, sk, tp);
+	return true;
+}
+
+/* first_sight remembers a socket, when bytes came or left. Of a client to which bytes
+ * come that it did not ask for, as of one that is left out, only that it is one. */
+static __always_inline struct turn *first_sight(struct sock *sk, bool came)
 {
 	struct place p = {};
-	struct tcp_sock *tp;
 	struct turn *t;
+	__u32 place = 0;
 
-	if (is_unix(sk)) {
-		if (!place_of_unix(&p, sk))
-			return 0;
-	} else {
-		tp = bpf_skc_to_tcp_sock(sk);
-		if (!tp)
-			return 0;
-		place_of_tcp(&p, sk, tp);
-	}
-	if (p.role != role) {
-		if (role == SERVER)
-			*glance_of(sk) = NO_SERVER << SHIFT;
+	if (!find_place(&p, sk) || (!came && p.role == SERVER))
 		return 0;
-	}
-	__u32 place = number_of_place(&p);
-	if (!place) {
-		count(&lost_places);
-		return 0;
+	if (!came || p.role == SERVER) {
+		place = number_of_place(&p);
+		if (!place) {
+			count(&lost_places);
+			return 0;
+		}
 	}
 	t = no_more_sockets ? 0 : bpf_sk_storage_get(&turns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
@@ -334,9 +338,21 @@ static __always_inline struct turn *first_sight(struct sock *sk, __u8 role)
 		return 0;
 	}
 	t->place = place;
-	t->role = role;
+	t->role = p.role;
 	t->fresh = 1;
 	return t;
+}
+
+/* has_place finds the place of a client that was remembered without. */
+static __always_inline bool has_place(struct sock *sk, struct turn *t)
+{
+	struct place p = {};
+
+	if (!t->place && find_place(&p, sk))
+		t->place = number_of_place(&p);
+	if (!t->place)
+		count(&lost_places);
+	return t->place;
 }
 
 /* forget_old lets go of a turn that was half seen. */
@@ -593,10 +609,12 @@ static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b
 {
 	__u64 at = b->sent_at > t->came && b->sent_at < now ? b->sent_at : now;
 
-	if (!know_crew(t)) {
+	if (!wanted(bpf_get_current_task_btf()->tgid)) {
 		t->state = NO_TURNS;
 		return;
 	}
+	if (!has_place(sk, t) || !know_crew(t))
+		return;
 	begin(sk, t, ASKED, at, b, drawn);
 	if (b->more && b->unread > 0 && !b->unacked)
 		get(t, b->more->rack.rtt_us * 1000, now);
@@ -658,8 +676,8 @@ int requests_came(__u64 *ctx)
 		return 0;
 	t = bpf_sk_storage_get(&turns, sk, 0, 0);
 	if (!t && drawn)
-		t = first_sight(sk, SERVER);
-	if (!t || t->state == NO_TURNS)
+		t = first_sight(sk, true);
+	if (!t || t->state == NO_TURNS || (t->role == CLIENT && t->state == IDLE))
 		return 0;
 	if (!is_unix(sk) && (!look(&b, sk) || b.unread <= 0 || b.received == t->received)) /* only the end has come */
 		return 0;
@@ -711,7 +729,7 @@ int requests_written(__u64 *ctx)
 		return 0;
 	t = bpf_sk_storage_get(&turns, sk, 0, 0);
 	if (!t && drawn && wanted(bpf_get_current_task_btf()->tgid))
-		t = first_sight(sk, CLIENT);
+		t = first_sight(sk, false);
 	if (!t || t->state == NO_TURNS)
 		return 0;
 	forget_old(t);

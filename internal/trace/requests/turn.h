@@ -185,8 +185,7 @@ enum glance {
 	BYTES_LEFT = 2,
 	KIND = 3,
 	FOLLOWED = 4, /* it has a turn that is followed */
-	SHIFT = 3,    /* above, by how much its turns are thinned, or: */
-	NO_SERVER = 15, /* bytes that come to it begin no turn */
+	SHIFT = 3,    /* above, by how much its turns are thinned */
 };
 
 /* What happened to a socket last, by its hash: enough to pass over most of them
@@ -216,7 +215,6 @@ static __always_inline __s32 chance(__u8 glance)
 {
 	__u32 shift = glance >> SHIFT;
 
-	shift = shift == NO_SERVER ? 0 : shift;
 	return bpf_get_prandom_u32() & ((1U << shift) - 1) ? 0 : 1 << shift;
 }
 
@@ -231,8 +229,6 @@ static __always_inline __s32 draw(struct sock *sk, __u8 kind)
 	volatile __u8 *g = glance_of(sk);
 	__u8 was = *g;
 
-	if (was >> SHIFT == NO_SERVER)
-		return kind == BYTES_CAME ? PASS : 1;
 	if (!(was >> SHIFT))
 		return 1;
 	if ((was & KIND) != kind) {
