@@ -14,7 +14,7 @@ func Tracer() trace.Tracer {
 		Tracepoints: []string{"sk_data_ready", "sock_recv_length", "sock_send_length", "inet_sock_set_state"},
 		FirstKernel: trace.Kernel{Major: 6, Minor: 3},
 		Cost:        cost,
-		Paired:      trace.Paired{Pairs: 12, Replies: "0.99 (0.98–1.00)", CPU: "1.01 (1.00–1.02)"},
+		Paired:      trace.Paired{Pairs: 14, Replies: "0.970 (0.947–0.981)", CPU: "1.044 (1.040–1.062)"},
 		Blind:       blind,
 		ByHand:      "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length; the service's own log; ss -ti",
 		Start:       func() (trace.Running, error) { return Start() },
