@@ -170,6 +170,10 @@ func TestFPMThatOthersReloadedIsFound(t *testing.T) {
 		}
 		c.Until("it is another process", func() bool { return c.master("one") != was && len(c.workers("one")) == 2 })
 	}
+	must(t, j, c.Host, Change{Kind: Limit, Name: "nofile", To: "400", PID: c.master("one").PID})
+	if _, err := j.Undo(t.Context(), 1, false); err == nil || !strings.Contains(err.Error(), "change 4 was made upon it") {
+		t.Errorf("what lies beneath, of a process that is another one now: %v", err)
+	}
 	if v, err := (limit{c.workers("one")[0], "nofile"}).get(); err != nil || !strings.HasPrefix(v, "500:") {
 		t.Fatalf("a worker's limit is %s, %v", v, err)
 	}

@@ -249,11 +249,14 @@ func (f *folder) read(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	b, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && int64(len(b)) > most {
+	info, err := file.Stat()
+	if err == nil && info.Size() > most {
 		err = fmt.Errorf("%s is longer than %d bytes", file.Name(), most)
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, most))
 }
 
 // write writes a file so that after a crash the old or the new one is there.

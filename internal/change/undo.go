@@ -293,12 +293,23 @@ func (j *Journal) repeat(ctx context.Context, e Entry) (Entry, error) {
 
 // overlaps says whether two changes set the same value.
 func (e Entry) overlaps(o Entry) bool {
+	theirs := o.places()
+	return slices.ContainsFunc(e.places(), func(p place) bool { return slices.ContainsFunc(theirs, p.same) })
+}
+
+// places are all that a change has set, also those of the processes that its
+// services go on as.
+func (e Entry) places() (list []place) {
 	for _, p := range e.Parts {
-		for _, q := range o.Parts {
-			if p.Place.same(q.Place) {
-				return true
+		list = append(list, p.Place)
+		for i := range e.Masters {
+			m := &e.Masters[i]
+			if p.Place.ofProcess() && m.First == *p.Place.Process && m.process != m.First {
+				heir := p.Place
+				heir.Process = &m.process
+				list = append(list, heir)
 			}
 		}
 	}
-	return false
+	return list
 }
