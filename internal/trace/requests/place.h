@@ -26,7 +26,7 @@ struct sock_common___place {
 	unsigned int skc_hash;
 };
 
-struct refcount {
+struct refcount_struct {
 	atomic_t refs;
 };
 
@@ -35,7 +35,7 @@ struct sock___place {
 	__u16 sk_type;
 	__u16 sk_protocol;
 	__u8 sk_shutdown;
-	struct refcount sk_wmem_alloc;
+	struct refcount_struct sk_wmem_alloc;
 	struct socket *sk_socket;
 };
 
@@ -59,7 +59,7 @@ struct tcp_sock___place {
 	__u32 data_segs_in;
 	__u64 bytes_acked;
 	__u64 tcp_mstamp;
-	struct {
+	struct tcp_rack {
 		__u64 mstamp; /* when the segment that was acknowledged last was sent, µs */
 		__u32 rtt_us; /* how long that took */
 	} rack;

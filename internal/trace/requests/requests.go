@@ -43,7 +43,7 @@ func Start() (*Trace, error) {
 
 func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 	t := &Trace{}
-	set, err := trace.LoadWith(spec, needs, map[string]trace.Attach{
+	set, err := trace.LoadWith(spec, since, needs, map[string]trace.Attach{
 		atOpen: func(p *ebpf.Program) (io.Closer, error) {
 			t.walker = p
 			return io.NopCloser(nil), nil // it runs when it is read
