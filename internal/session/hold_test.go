@@ -172,8 +172,8 @@ func TestTheTerminalIsTheCommands(t *testing.T) {
 		code   int
 	}{
 		{`stty -echo; echo name?; read x; echo hello $x`, []string{"name?", "you\n", "hello you"}, 0},
-		{`echo ready; exec sleep 1000`, []string{"ready", "\x03"}, 128 + int(syscall.SIGINT)},
-		{`trap 'exit 5' INT TERM; echo ready; sleep 1000`, []string{"ready", "\x03"}, 5},
+		{`trap '' TERM; echo ready; exec sleep 1000`, []string{"ready", "\x03"}, 128 + int(syscall.SIGINT)}, // it is asked by SIGTERM, too
+		{`trap 'exit 5' INT TERM; echo ready; while :; do sleep 0.05; done`, []string{"ready", "\x03"}, 5},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		master, tty := terminal(t)
