@@ -51,7 +51,8 @@ func (q machinesQuerier) Select(ctx context.Context, sort bool, hints *storage.S
 		return q.Querier.Select(ctx, sort, hints, matchers...)
 	}
 	var points []record.Point
-	for t := q.mint; t < q.maxt; t += q.of.apart {
+	// A rule may look back for centuries; it was so for long enough.
+	for t := max(q.mint, q.maxt-maxMoments*q.of.apart); t < q.maxt; t += q.of.apart {
 		points = append(points, record.Point{Time: t, Value: 1})
 	}
 	points = append(points, record.Point{Time: q.maxt, Value: 1})

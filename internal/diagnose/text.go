@@ -139,10 +139,9 @@ func (t *text) fillPieces(f facts) (list []filled) {
 			list = append(list, filled{text: p.own})
 			continue
 		}
-		var value strings.Builder
+		var value boundedText
 		if p.place.Execute(&value, f) != nil {
-			value.Reset()
-			value.WriteString("?") // fill says what is wrong with it
+			value.text = []byte("?") // fill says what is wrong with it
 		}
 		list = append(list, filled{value.String(), true})
 	}
