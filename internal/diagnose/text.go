@@ -214,12 +214,12 @@ func (t *text) fillAsIs(f facts) (string, error) {
 	if t.tmpl == nil {
 		return t.plain, nil
 	}
-	var out bounded
+	var out boundedText
 	err := t.tmpl.Execute(&out, f)
 	if err == nil {
 		return out.String(), nil
 	}
-	out = bounded{}
+	out = boundedText{}
 	if t.lenient.Execute(&out, f) != nil {
 		return t.plain, err
 	}
@@ -235,10 +235,10 @@ func inOneLine(labels map[string]string) map[string]string {
 	return out
 }
 
-// bounded has an end, whatever a template puts in it.
-type bounded struct{ text []byte }
+// boundedText has an end, whatever a template puts in it.
+type boundedText struct{ text []byte }
 
-func (s *bounded) Write(p []byte) (int, error) {
+func (s *boundedText) Write(p []byte) (int, error) {
 	if len(s.text)+len(p) > maxText {
 		return 0, fmt.Errorf("more than %d bytes", maxText)
 	}
@@ -246,7 +246,7 @@ func (s *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *bounded) String() string { return string(s.text) }
+func (s *boundedText) String() string { return string(s.text) }
 
 func formatNumber(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 {

@@ -156,10 +156,11 @@ func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValu
 	return e
 }
 
-// clean copies a label value, cuts it off, masks what gives access, and replaces
-// what is no UTF-8.
+// clean copies a label value, masks what gives access to something, cuts it off and
+// replaces what is no UTF-8.
 func clean(v string) string {
-	return strings.Clone(secret.Text(strings.ToValidUTF8(v[:min(len(v), maxLabel)], "�")))
+	v = secret.Text(v)
+	return strings.Clone(strings.ToValidUTF8(v[:min(len(v), maxLabel)], "�"))
 }
 
 // commit writes what add buffered. The log flushes it to the kernel.
