@@ -110,8 +110,8 @@ func TestWhenTheHolderIsKilledTheCommandIsToo(t *testing.T) {
 	check(t, syscall.Kill(w.holder, syscall.SIGKILL))
 	waitEnded(t, "the command", w.command)
 	check(t, unix.PidfdSendSignal(w.descendant, unix.SIGKILL, nil, 0)) // the holder would have
-	if err := w.us.Wait(); err == nil || w.us.ProcessState.ExitCode() != 128+int(syscall.SIGKILL) {
-		t.Errorf("%v", err)
+	if err := w.us.Wait(); err == nil { // how depends on whether it had been told the command's pid
+		t.Error("who watched says that all went well")
 	}
 }
 
