@@ -110,7 +110,7 @@ func TestWhenTheHolderIsKilledTheCommandIsToo(t *testing.T) {
 	check(t, syscall.Kill(w.holder, syscall.SIGKILL))
 	waitEnded(t, "the command", w.command)
 	check(t, unix.PidfdSendSignal(w.descendant, unix.SIGKILL, nil, 0)) // the holder would have
-	if err := w.us.Wait(); err == nil { // how depends on whether it had been told the command's pid
+	if err := w.us.Wait(); err == nil {                                // how depends on whether it had been told the command's pid
 		t.Error("who watched says that all went well")
 	}
 }
