@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -126,12 +127,18 @@ func (k *kernelNames) run(addr uint64) (string, error) {
 	return string(text), nil
 }
 
+// ofBPF are BPF's own programs.
+var ofBPF = regexp.MustCompile(`^bpf_(prog_[0-9a-f]{16}|trampoline_[0-9]+)(_|$)`)
+
 // parseKernelName takes apart what the kernel prints for %ps: "nf_confirm
 // [nf_conntrack]", or the address itself where there is no function.
 func parseKernelName(text string) kernelName {
 	function, module, _ := strings.Cut(text, " ")
 	if strings.HasPrefix(function, "0x") || len(function) > maxName {
 		return kernelName{}
+	}
+	if module == "" && ofBPF.MatchString(function) {
+		module = "[bpf]" // as in the kernel's list; %ps leaves it out
 	}
 	return kernelName{function, module}
 }

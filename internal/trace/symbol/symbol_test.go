@@ -57,7 +57,7 @@ func TestKernelNames(t *testing.T) {
 	asked := 0
 	for i := 0; i+1 < len(list.list); i += 97 {
 		addr := list.list[i].addr() + 1
-		if addr >= list.list[i+1].addr() {
+		if _, module := list.find(addr); addr >= list.list[i+1].addr() || module == "[bpf]" { // which come and go
 			continue
 		}
 		name, module := asks.find(addr)
@@ -81,7 +81,8 @@ func TestKernelNames(t *testing.T) {
 
 func TestParseKernelName(t *testing.T) {
 	for text, want := range map[string]kernelName{
-		"tcp_sendmsg": {"tcp_sendmsg", ""}, "nf_confirm [nf_conntrack]": {"nf_confirm", "[nf_conntrack]"}, "0xffffffffc1000000": {}, "": {},
+		"tcp_sendmsg": {"tcp_sendmsg", ""}, "nf_confirm [nf_conntrack]": {"nf_confirm", "[nf_conntrack]"},
+		"bpf_prog_ccdc82592dbb8e6e_add_failure": {"bpf_prog_ccdc82592dbb8e6e_add_failure", "[bpf]"}, "bpf_prog_alloc": {"bpf_prog_alloc", ""}, "0xffffffffc1000000": {}, "": {},
 	} {
 		if got := parseKernelName(text); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
