@@ -163,6 +163,11 @@ func (d *draft) like() error {
 	if err := d.ready.Chown(int(d.at.Stat.Uid), int(d.at.Stat.Gid)); err != nil {
 		return err
 	}
+	// A new file has its directory's default access list (acl(5)), which may let others read it.
+	const accessList = "system.posix_acl_access"
+	if err := unix.Fremovexattr(int(d.ready.Fd()), accessList); err != nil && !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return fmt.Errorf("take the directory's access list off %s: %w", d.temp(), err)
+	}
 	if err := unix.Fchmod(int(d.ready.Fd()), d.at.Stat.Mode&0o7777); err != nil {
 		return &fs.PathError{Op: "chmod", Path: d.temp(), Err: err}
 	}

@@ -194,6 +194,8 @@ type configuration struct {
 	dirs  []string // where a further file would belong to it
 	// listens are the addresses that it names, as the socket signals write them.
 	listens []string
+	// doubt says why there may be more files than these.
+	doubt error
 }
 
 func nginxConfiguration(r *nginx.Running) configuration {
@@ -232,7 +234,7 @@ func nginxListens(tree []*nginx.Directive) (list []string) {
 }
 
 func phpfpmConfiguration(r *phpfpm.Running) configuration {
-	c := configuration{files: r.Files, dirs: r.Dirs}
+	c := configuration{files: r.Files, dirs: r.Dirs, doubt: r.Doubt}
 	for _, pool := range pools(r.Entries) {
 		c.listens = append(c.listens, poolListens(r, pool)...)
 	}
@@ -251,6 +253,9 @@ func (s *service) trustWith(c configuration) error {
 		return err
 	}
 	defer h.Close()
+	if c.doubt != nil {
+		return fmt.Errorf("its configuration: %w: %w", c.doubt, ErrNotPossible)
+	}
 	for _, name := range slices.Concat(c.files, c.dirs) {
 		f, err := h.root.Find(name, exposed)
 		if err != nil {

@@ -345,3 +345,66 @@ func TestATestHasNoMoreRightsThanTheService(t *testing.T) {
 		}
 	}
 }
+
+// What -g includes belongs to the configuration like what the file does.
+func TestWhatNginxIsToldToIncludeHasToBeRootsToo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be misused here")
+	}
+	w := startNginxBy(t, "bash", "-c", "echo '#' > DIR/extra.conf; exec nginx -p DIR -c nginx.conf -g 'include DIR/extra.conf;'")
+	own(t, nobody, w.Dir+"/extra.conf")
+	_, err := Prepare(w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+	if !errors.Is(err, ErrNotPossible) || !strings.Contains(err.Error(), "extra.conf belongs to user 65534") {
+		t.Error(err)
+	}
+}
+
+// A new file would have the access list that its directory gives to new ones.
+func TestADirectorysAccessListIsNotTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(name, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	accessList(t, dir)
+	acl := make([]byte, 256)
+	n, err := syscall.Getxattr(dir, "system.posix_acl_access", acl)
+	if err == nil {
+		err = syscall.Setxattr(dir, "system.posix_acl_default", acl[:n], 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Removexattr(dir, "system.posix_acl_access"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := (confFile{place{Sort: inFile, Path: name}}).set("new"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := syscall.Getxattr(name, "system.posix_acl_access", acl); !errors.Is(err, syscall.ENODATA) {
+		t.Errorf("an access list of %d bytes, %v", n, err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode() != 0o640 || read(t, name) != "new" {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// A container that does not run has its files all the same, and reads them when it
+// is started again.
+func TestAFileInAContainerThatDoesNotRunIsNotGivenUp(t *testing.T) {
+	ended := exec.Command("true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	e := Entry{Parts: []part{{Place: place{Sort: inFile, Path: "/conf/nginx.conf", Process: &process{ended.Process.Pid, 1}}, Old: []byte("a"), New: []byte("b")}}}
+	pl := e.plan(place.get, false, false)
+	if err := errors.Join(pl.errs...); !pl.stop || len(pl.gone) > 0 || !errors.Is(err, errGone) || !strings.Contains(err.Error(), "start its container again") {
+		t.Errorf("%+v", pl)
+	}
+	if pl := e.plan(place.get, false, true); len(pl.errs) > 0 || len(pl.gone) != 1 {
+		t.Errorf("with --force: %+v", pl)
+	}
+}

@@ -159,6 +159,10 @@ func (e Entry) plan(read func(place) (string, error), rebooted, force bool) plan
 		}
 		now, err := read(p.Place)
 		switch {
+		case errors.Is(err, errGone) && p.Place.Sort == inFile && !force: // the file is where it was, and used when its container is started again
+			pl.errs = append(pl.errs, fmt.Errorf("%w; start its container again, then plimsoll undo; if there is none any more, --force gives the file up", err))
+			pl.stop = true
+			continue
 		case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
 			say("%s: %v", p.Place, err)
 			pl.gone = append(pl.gone, p)

@@ -164,6 +164,9 @@ func (in *instance) parse() ([]*directive, *confLoader, error) {
 	global, err := parseConf([]byte(o.directives), optionG)
 	var list []*directive
 	if err == nil {
+		global, err = l.expand(global, 0)
+	}
+	if err == nil {
 		list, err = l.load(in.paths.conf, 0)
 	}
 	if err != nil {

@@ -25,6 +25,7 @@ type entry struct {
 	section, key, value string
 	file                string
 	line                int
+	doubtful            bool // PHP makes more of the value than is known here
 }
 
 // parseIni parses one file of FPM's configuration: sections in brackets, key =
@@ -58,7 +59,7 @@ func parseIniIn(src []byte, file, section string) ([]entry, error) {
 		if !ok || key == "" {
 			return nil, fmt.Errorf("parse %s: line %d: want key = value, got %q", file, n, line)
 		}
-		list = append(list, entry{section, key, iniValue(value), file, n})
+		list = append(list, entry{section, key, iniValue(value), file, n, doubtful(value)})
 	}
 	return list, nil
 }
@@ -78,6 +79,22 @@ func iniValue(s string) string {
 	return strings.TrimSpace(s)
 }
 
+// doubtful says whether a value is more than one word or one quoted text: PHP puts
+// variables of its environment and constants in, and joins the parts.
+func doubtful(s string) bool {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return false
+	}
+	if q := s[0]; q == '"' || q == '\'' {
+		in, after, _ := strings.Cut(s[1:], string(rune(q)))
+		after = strings.TrimSpace(after)
+		return strings.Contains(in, "${") || after != "" && after[0] != ';'
+	}
+	s, _, _ = strings.Cut(s, ";")
+	return strings.ContainsAny(s, "\"'$")
+}
+
 // loader reads a configuration with all it includes.
 type loader struct {
 	root string // the service's root directory, as we see it
@@ -87,6 +104,7 @@ type loader struct {
 	files, dirs []string
 
 	bytes, includes int
+	doubt           error // why there may be other files than these; nil if there is no reason
 }
 
 func (l *loader) load(file, section string, depth int) ([]entry, error) {
@@ -113,6 +131,9 @@ func (l *loader) load(file, section string, depth int) ([]entry, error) {
 		}
 		if l.includes++; l.includes > maxConfFiles {
 			return nil, fmt.Errorf("%s: line %d: include: want at most %d", e.file, e.line, maxConfFiles)
+		}
+		if e.doubtful || !path.IsAbs(e.value) {
+			l.doubt = fmt.Errorf("%s: line %d: which files PHP includes there depends on its environment, -p or how it was built; give the whole path", e.file, e.line)
 		}
 		files, err := l.glob(e.value)
 		if err != nil {

@@ -20,8 +20,8 @@ func TestParseIni(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []entry{
-		{"global", "", "", "f", 2}, {"global", "error_log", "/x.log", "f", 3}, {"www", "", "", "f", 6}, {"www", "listen", "127.0.0.1:9000", "f", 7},
-		{"www", "user", "a;b", "f", 8}, {"www", "env[X]", "q", "f", 9}, {"www", "php_admin_flag[log_errors]", "on", "f", 10}, {"www", "empty", "", "f", 11},
+		{"global", "", "", "f", 2, false}, {"global", "error_log", "/x.log", "f", 3, false}, {"www", "", "", "f", 6, false}, {"www", "listen", "127.0.0.1:9000", "f", 7, false},
+		{"www", "user", "a;b", "f", 8, false}, {"www", "env[X]", "q", "f", 9, false}, {"www", "php_admin_flag[log_errors]", "on", "f", 10, false}, {"www", "empty", "", "f", 11, false},
 	}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -295,4 +295,20 @@ func FuzzRequest(f *testing.F) {
 			b = b[8+size:]
 		}
 	})
+}
+
+// PHP joins the parts of a value and puts variables in; who includes what then is not known.
+func TestIncludesThatAreDoubtful(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{"/etc/a.conf": "[www]\nlisten = 9000\n"})
+	for include, doubtful := range map[string]bool{
+		"/etc/a.conf": false, `"/etc/a.conf" ; why`: false, "/etc/*.conf": false,
+		"${D}/a.conf": true, `"/et" "c/a.conf"`: true, `"/etc/${X}a.conf"`: true, `/et"c/a.conf"`: true, "/etc/$pool.conf": true, "a.conf": true,
+	} {
+		write(t, root, map[string]string{"/etc/fpm.conf": "include = " + include + "\n"})
+		l := &loader{root: root, main: "/etc/fpm.conf"}
+		if _, err := l.load(l.main, "", 0); err == nil && (l.doubt != nil) != doubtful {
+			t.Errorf("%s: %v", include, l.doubt)
+		}
+	}
 }

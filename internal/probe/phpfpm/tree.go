@@ -22,6 +22,8 @@ type Running struct {
 	// Files are those that make up the configuration, as PHP-FPM calls them, and
 	// Dirs the directories in which a further file would belong to it.
 	Files, Dirs []string
+	// Doubt says why there may be more files than these; nil if nothing does.
+	Doubt error
 }
 
 // Find lists the PHP-FPM of a host; each has its configuration read, or the
@@ -43,7 +45,7 @@ func Find(h *probe.Host) (list []*Running, errs map[int]error, err error) {
 			errs[m.PID] = fmt.Errorf("read PHP-FPM's configuration %s: %w", s.file, err)
 			continue
 		}
-		r.Files, r.Dirs = l.files, l.dirs
+		r.Files, r.Dirs, r.Doubt = l.files, l.dirs, l.doubt
 		for _, e := range entries {
 			r.Entries = append(r.Entries, Entry{e.section, e.key, e.value, e.file, e.line})
 		}

@@ -134,7 +134,7 @@ func (t *Tree) globIn(dir, part string) ([]string, error) {
 		if strings.HasPrefix(e, ".") && !strings.HasPrefix(part, ".") {
 			continue
 		}
-		ok, err := filepath.Match(part, e)
+		ok, err := match(part, e)
 		if err != nil {
 			return nil, err
 		}
@@ -143,6 +143,17 @@ func (t *Tree) globIn(dir, part string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// match is glob(7)'s: [!a] is Go's [^a], and of the classes that Go does not know,
+// such as [[:alpha:]], nobody can say what they stand for here.
+func match(pattern, name string) (bool, error) {
+	for _, class := range []string{"[:", "[.", "[="} {
+		if strings.Contains(pattern, class) {
+			return false, fmt.Errorf("%s in %q is not understood here: %w", class, pattern, filepath.ErrBadPattern)
+		}
+	}
+	return filepath.Match(strings.ReplaceAll(pattern, "[!", "[^"), name)
 }
 
 // list lists a directory's names, sorted.

@@ -118,6 +118,8 @@ func TestGlob(t *testing.T) {
 		"/etc/nginx/*":                 {"/etc/nginx/sites-available", "/etc/nginx/sites-enabled"},
 		"/nowhere/*.conf":              nil,
 		"/etc/nginx/.hidden":           {"/etc/nginx/.hidden"},
+		"/etc/*/sites-enabled/[!b]":    {"/etc/nginx/sites-enabled/a"}, // of a shell
+		"/etc/*/sites-enabled/[^b]":    {"/etc/nginx/sites-enabled/a"},
 	} {
 		got, _, err := Glob(root, pattern)
 		if err != nil {
@@ -125,6 +127,15 @@ func TestGlob(t *testing.T) {
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("Glob(%q) (-want +got):\n%s", pattern, d)
+		}
+	}
+}
+
+func TestAGlobThatIsNotUnderstoodMatchesNothing(t *testing.T) {
+	root := tree(t)
+	for _, pattern := range []string{"/etc/n[[:alpha:]]inx/*", "/etc/n[[.g.]]inx/*", "/etc/n[[=g=]]inx/*"} {
+		if got, _, err := Glob(root, pattern); !errors.Is(err, filepath.ErrBadPattern) {
+			t.Errorf("Glob(%q): %v, %v", pattern, got, err)
 		}
 	}
 }
