@@ -265,6 +265,7 @@ func TestAProfileThatIsTooMuch(t *testing.T) {
 		fifo := filepath.Join(t.TempDir(), "fifo")
 		ok(t, unix.Mkfifo(fifo, 0o600))
 		plimsoll(t, "flame", fifo).wants(t, exitRunDir, "fifo")
+		plimsoll(t, "diagnose", fifo).wants(t, exitRunDir, "fifo: not a directory")
 		plimsoll(t, "flame", "/dev/zero").wants(t, exitRunDir, "/dev/zero")
 	})
 }

@@ -30,7 +30,12 @@ type folder struct {
 }
 
 func openFolder(dir string) (*folder, error) {
-	root, err := os.OpenRoot(dir)
+	held, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY, 0) // OpenRoot would wait at a FIFO for who writes
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", held.Fd()))
 	if err != nil {
 		return nil, err
 	}

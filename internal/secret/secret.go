@@ -178,7 +178,9 @@ func namedValues(s string) string {
 		}
 		name, value, end := s[at+m[2]:at+m[3]], s[at+m[6]:at+m[7]], at+m[6]
 		b.WriteString(s[at:end])
-		if secretName(name) && !isHome(name, value) {
+		// "open /etc/passwd: not a directory" is about a file.
+		ofFile := at+m[2] > 0 && s[at+m[2]-1] == '/' && strings.Contains(s[at+m[4]:at+m[5]], ":")
+		if secretName(name) && !isHome(name, value) && !ofFile {
 			b.WriteString(inQuotes(value))
 			end = at + m[7]
 		}

@@ -35,6 +35,7 @@ func TestText(t *testing.T) {
 		"digest 0123456789abcdef0123456789abcdef":                                    "digest (masked)",
 		"a -----BEGIN RSA PRIVATE KEY-----\nMII\nx\n-----END RSA PRIVATE KEY----- b": "a (masked private key) b",
 		// What is none stays.
+		"open /etc/passwd: not a directory":                                                                             "open /etc/passwd: not a directory",
 		"/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/x":                                    "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/x",
 		"sha256:0123456789abcdef0123456789abcdef":                                                                       "sha256:0123456789abcdef0123456789abcdef",
 		"_ZN4core3ptr85drop_in_place17h0a1B2c3D4e5F6a7BE":                                                               "_ZN4core3ptr85drop_in_place17h0a1B2c3D4e5F6a7BE",
