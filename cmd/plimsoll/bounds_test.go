@@ -467,3 +467,13 @@ func (zeroes) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// A link in a folder of rules is not followed out of it: what is no rule would be
+// shown, line by line, as what is wrong with it.
+func TestALinkInAFolderOfRulesLeadsNowhereElse(t *testing.T) {
+	dir := t.TempDir()
+	ok(t, os.WriteFile(dir+"/private", []byte("hunter2: x\n"), 0o600))
+	ok(t, os.MkdirAll(dir+"/rules/l/bad", 0o700))
+	ok(t, os.Symlink("../../../private", dir+"/rules/l/bad/rule.yaml"))
+	plimsoll(t, "rules", "check", "--rules", dir+"/rules").wants(t, exitRules, "path escapes")
+}

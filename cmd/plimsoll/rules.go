@@ -40,13 +40,21 @@ func ruleSet(args []string) (diagnose.Rules, error) {
 	return set, fail(exitRules, err)
 }
 
-// folder opens a folder of rules.
+// folder opens a folder of rules. A link in it leads to no file outside, whose text
+// would be shown as a fault of a rule.
 func folder(path string) (fs.FS, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is no folder; want one that holds <layer>/<id>/rule.yaml", path)
 	}
-	return os.DirFS(path), fail(exitRules, err)
+	if err != nil {
+		return nil, fail(exitRules, err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fail(exitRules, err)
+	}
+	return root.FS(), nil
 }
 
 func oneFolder(c *cobra.Command, args []string) error {

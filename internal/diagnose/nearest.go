@@ -40,7 +40,8 @@ func nearest(open []*candidate, others []model.Finding) []model.Candidate {
 		if known || len(out) == mostNearest {
 			continue
 		}
-		c := model.Candidate{Rule: f.Rule, Title: f.Title, Subject: f.Subject, Answer: f.Answer, For: []string{}, Settle: settle(f)}
+		c := model.Candidate{Rule: f.Rule, Title: f.Title, Subject: f.Subject, Answer: f.Answer, For: []string{}}
+		c.Settle, c.ByHand = settle(f)
 		for _, clue := range f.Clues {
 			if clue.Truth == model.True && clue.Say != "" {
 				c.For = append(c.For, clue.Say)
@@ -100,29 +101,22 @@ func approach(c model.Clue) float64 {
 
 // settle says what would tell whether a finding is the cause: the clue that is
 // missing, or else the one that speaks against it, or where to look.
-func settle(f model.Finding) string {
+func settle(f model.Finding) (say, byHand string) {
 	for _, t := range []model.Truth{model.Unknown, model.False} {
 		for _, c := range f.Clues {
 			if c.Truth != t || c.Role != model.Needs && c.Role != model.Decides {
 				continue
 			}
 			if t == model.Unknown {
-				return "measure what was not: " + c.Missing + byHand(c)
+				return "measure what was not: " + c.Missing, c.ByHand
 			}
-			return c.Say + "; it would be it if that were " + c.Is + byHand(c)
+			return c.Say + "; it would be it if that were " + c.Is, c.ByHand
 		}
 	}
 	for _, x := range f.Fix {
 		if x.Command != "" {
-			return x.Command
+			return "try its fix", x.Command
 		}
 	}
-	return "see what its clues say, by hand"
-}
-
-func byHand(c model.Clue) string {
-	if c.ByHand == "" {
-		return ""
-	}
-	return " (by hand: " + c.ByHand + ")"
+	return "see what its clues say, by hand", ""
 }

@@ -41,11 +41,11 @@ func TestNearest(t *testing.T) {
 	})
 	var lines []string
 	for _, c := range got {
-		lines = append(lines, strings.Join([]string{c.Rule, c.Subject["host"], string(c.Answer), strings.Join(c.For, "; "), c.Settle}, "|"))
+		lines = append(lines, strings.Join([]string{c.Rule, c.Subject["host"], string(c.Answer), strings.Join(c.For, "; "), c.Settle, c.ByHand}, "|"))
 	}
-	want := `suspected|s|suspected|there is 1|look there
-much.else|s|near|one is 1; two is 1|last is 0.6; it would be it if that were >= 0.8 (by hand: look last)
-far|s|ruled out||far is 0.7; it would be it if that were >= 0.8 (by hand: look far)`
+	want := `suspected|s|suspected|there is 1|try its fix|look there
+much.else|s|near|one is 1; two is 1|last is 0.6; it would be it if that were >= 0.8|look last
+far|s|ruled out||far is 0.7; it would be it if that were >= 0.8|look far`
 	if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

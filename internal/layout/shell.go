@@ -1,14 +1,15 @@
 package layout
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
 
 // Quote writes s as one word of a shell's command line, whatever is in it: bare
 // where nothing has to be quoted, else in single quotes. What a terminal would
-// not show stands as $'\033', which bash, zsh, ksh and busybox know; another
-// shell takes that for other letters and runs nothing.
+// not show has printf write it: "$(printf '\033')", which every POSIX shell knows, as
+// not all do $'\033'. Line feeds at the very end get lost so.
 func Quote(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "") // no argument can have one
 	switch {
@@ -21,17 +22,13 @@ func Quote(s string) string {
 	}
 	var b strings.Builder
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '\'' || c == '\\':
-			b.WriteByte('\\')
+		if c := s[i]; bare(string(c)) && c < 0x80 && (c != '-' || i > 0) && c != '%' {
 			b.WriteByte(c)
-		case c < ' ' || c >= 0x7f:
+		} else {
 			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
 		}
 	}
-	return "$'" + b.String() + "'"
+	return `"$(printf '` + b.String() + `')"`
 }
 
 // bare says whether no shell sees anything in s but a word.
@@ -102,7 +99,7 @@ func Breaks(line string) []int {
 		case '#':
 			return list
 		case 0, '(':
-			if line[i] == ' ' && !escaped {
+			if line[i] == ' ' && !escaped && !bytes.ContainsRune(state.in, '"') {
 				list = append(list, i)
 			}
 		}

@@ -166,6 +166,8 @@ type Candidate struct {
 	// For are the sentences of the clues that speak for it.
 	For    []string `json:"for"`
 	Settle string   `json:"settle"`
+	// ByHand is the command that shows it, as it is to be typed; "" if there is none.
+	ByHand string `json:"by_hand,omitempty"`
 }
 
 // LoadAverage is what a machine's load average was made of in the main window:

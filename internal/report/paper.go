@@ -115,6 +115,17 @@ func (p *paper) hang(indent, column int, lead string, leadStyle style, text stri
 // item is a labelled text in the report's own column.
 func (p *paper) item(label, text string) { p.hang(0, labelWidth, label, bold, text) }
 
+// typed is item for something to be typed.
+func (p *paper) typed(label, text string) {
+	for i, part := range breakCommand(layout.Line(text), p.width-labelWidth-4) {
+		if i == 0 {
+			p.put(0, p.paint(bold, label), p.paint(plain, strings.Repeat(" ", labelWidth-len(label))+part))
+		} else {
+			p.line(labelWidth+4, plain, part)
+		}
+	}
+}
+
 // command writes something to be typed. Its own line breaks stay; a line that
 // is too long is continued the way a shell understands, between words that
 // stand outside quotes.

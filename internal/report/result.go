@@ -170,10 +170,18 @@ func foot(p *paper, r model.Report) {
 		p.item("note", n)
 	}
 	p.item("run", r.Dir)
-	p.item("again", "plimsoll diagnose "+layout.Quote(r.Dir))
+	p.typed("again", "plimsoll diagnose "+runWord(r.Dir))
 	if r.Tracing != nil && len(r.Tracing.Profiles) > 0 {
-		p.item("stacks", "plimsoll flame "+layout.Quote(r.Dir)+" ("+strings.Join(r.Tracing.Profiles, ", ")+")")
+		p.typed("stacks", "plimsoll flame "+runWord(r.Dir)+" # "+strings.Join(r.Tracing.Profiles, ", "))
 	}
+}
+
+// runWord is a run's directory on a command line, and never an option.
+func runWord(dir string) string {
+	if strings.HasPrefix(dir, "-") {
+		dir = "./" + dir
+	}
+	return layout.Quote(dir)
 }
 
 // remoteFoot is the foot of a verdict on series that others collected.
@@ -191,7 +199,7 @@ func remoteFoot(p *paper, r model.Report) {
 	for _, m := range far.Match {
 		again += " --match " + layout.Quote(m)
 	}
-	p.item("again", again)
+	p.typed("again", again)
 }
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }

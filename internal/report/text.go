@@ -122,6 +122,9 @@ func nearest(p *paper, list []model.Candidate) {
 			label = ""
 		}
 		p.item("to settle", c.Settle)
+		if c.ByHand != "" {
+			p.command(labelWidth+2, c.ByHand)
+		}
 	}
 }
 

@@ -135,7 +135,7 @@ var (
 	userinfo  = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"'<>]+@`)
 	// account is user:password@host without a scheme, as drivers of databases take it.
 	account = regexp.MustCompile(`\b[\w.%+-]+:[^\s/"'()]+@(\w)`)
-	named   = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)("[^"\n]*"?|'[^'\n]*'?|[^\s&;,"'<>]+)`)
+	named   = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)("(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|[^\s&;,"'<>]+)`)
 	bearer  = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{8,})`)
 	// issued are keys that say themselves what they are.
 	issued = regexp.MustCompile(`\b(eyJ[\w-]{6,}\.[\w-]+(\.[\w-]*)?|(AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|[sr]k_(live|test)_\w{10,}|sk-[\w-]{20,}|AIza[\w-]{30,})`)
