@@ -370,7 +370,7 @@ func TestRulesThatAreTooMuch(t *testing.T) {
 		"records of records":       {func(t *testing.T, dir string) { ok(t, os.WriteFile(dir+"/records.yaml", []byte(records), 0o600)) }, exitRules, "with its records"},
 		"brackets without end":     {func(t *testing.T, dir string) { repeat(t, dir+"/l/bad/rule.yaml", "story: ", "[", "", 60_000) }, exitRules, "rule.yaml"},
 		"a fifo":                   {func(t *testing.T, dir string) { ok(t, unix.Mkfifo(dir+"/l/bad/rule.yaml", 0o600)) }, exitRules, "want a plain file"},
-		"zeros":                    {func(t *testing.T, dir string) { ok(t, os.Symlink("/dev/zero", dir+"/l/bad/rule.yaml")) }, exitRules, "want a plain file"},
+		"zeros":                    {func(t *testing.T, dir string) { ok(t, os.Symlink("/dev/zero", dir+"/l/bad/rule.yaml")) }, exitRules, "path escapes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
