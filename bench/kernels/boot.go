@@ -16,7 +16,7 @@ const patience = 40 * time.Minute
 // modules are what the tracers and their tests look at; kernels have many of them built in.
 var modules = []string{
 	"virtio_pci", "virtio_blk", "9p", "9pnet_virtio", "ext4", "loop", "veth", "dummy", "inet_diag", "tcp_diag", "nf_conntrack",
-	"nf_tables", "nft_ct", "nft_numgen", "nft_limit", "nft_reject_inet", "sch_tbf",
+	"nf_tables", "nft_counter", "nft_ct", "nft_numgen", "nft_limit", "nft_reject_inet", "sch_tbf",
 }
 
 //go:embed init.sh

@@ -108,7 +108,7 @@ there runs doctor, each tracer, and each tracer's tests, which count workloads o
 there before it is tried: ` + "`plimsoll trace list`" + ` asks the kernel.
 
 A cell has the signals that can be read, and of the tests those that passed. Tests that need time to pass as on a real machine
-may fail in an emulated one.
+may fail in an emulated one; each is tried three times.
 `
 
 // table is docs/kernels.md.
@@ -169,13 +169,11 @@ func (s *seen) missing() string {
 			}
 			fmt.Fprintf(&b, "- `%s`, %s: %s\n", name, strings.Join(which, ", "), why)
 		}
-		if t.exit != "" && t.exit != "0" {
+		if t.exit != "" && t.exit != "0" && t.Read > 0 {
 			fmt.Fprintf(&b, "- `plimsoll trace %s` ends with %s: %s\n", name, t.exit, t.said)
 		}
-		for _, line := range t.failures {
-			if test, failed := strings.CutPrefix(line, "--- FAIL: "); failed {
-				fmt.Fprintf(&b, "- `%s`, a test fails: %s\n", name, test)
-			}
+		if t.failed > 0 {
+			fmt.Fprintf(&b, "- `%s`, tests fail:\n\n  ```\n  %s\n  ```\n", name, strings.Join(t.failures, "\n  "))
 		}
 	}
 	if b.Len() == 0 {

@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 
 ## Missing on 5.10 (5.10.0-32-amd64)
 
-- ` + "`exec`, ends: absent: needs Linux 5.15\n- `plimsoll trace exec` ends with 3: plimsoll: needs Linux 5.15\n- `drops`, a test fails: TestFirewallDrops (1.00s)\n"
+- ` + "`exec`, ends: absent: needs Linux 5.15\n- `plimsoll trace exec` ends with 3: plimsoll: needs Linux 5.15\n- `drops`, tests fail:\n\n  ```\n      drops_test.go:1: 3, want 4\n  --- FAIL: TestFirewallDrops (1.00s)\n  ```\n"
 	if d := cmp.Diff(want, strings.TrimPrefix(table([]*seen{s}), head)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

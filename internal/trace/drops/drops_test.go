@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -30,7 +31,7 @@ func begin(t *testing.T, arguments func(actual int) int) *Trace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tells(spec, arguments(n)); err != nil {
+	if err := tells(spec, min(n, arguments(n))); err != nil {
 		t.Fatal(err)
 	}
 	tr, err := start(spec)
@@ -115,6 +116,9 @@ func TestFirewallDrops(t *testing.T) {
 			ns := tcptest.OwnNetns(t, Tracer())
 			tr := begin(t, c.arguments)
 			tracetest.AllAttached(t, Tracer(), tr)
+			if tr.reasons == nil { // this kernel is one before 5.17 itself
+				c.reason = ""
+			}
 			blocked(t, dropped)
 			var reasons map[string]uint64
 			var ports map[Drops]uint64
@@ -172,14 +176,22 @@ func TestNobodyListens(t *testing.T) {
 	tr := begin(t, func(n int) int { return n })
 	peer := tcptest.StartPeer(t)
 	peer.Do("connect [::1]:4003 %d", 53)
-	nobody := Drops{Reason: "NO_SOCKET", Port: 4003}
-	var ports map[Drops]uint64
+	at4003 := func() (n uint64, reasons []string) {
+		_, ports := packetsOf(t, tr, ns)
+		for d, packets := range ports {
+			if d.Port == 4003 {
+				n, reasons = n+packets, append(reasons, d.Reason)
+			}
+		}
+		return n, reasons
+	}
 	tracetest.Eventually(t, "all are dropped", func() bool { // the answer is sent before that
-		_, ports = packetsOf(t, tr, ns)
-		return ports[nobody] >= 53
+		n, _ := at4003()
+		return n >= 53
 	})
-	if n := ports[nobody]; n != 53 {
-		t.Errorf("drops by port: %v, want 53 for NO_SOCKET at 4003", ports)
+	// Linux before 5.17 tells no reason, and before 5.18 none of IPv6.
+	if n, reasons := at4003(); n != 53 || len(reasons) != 1 || !slices.Contains([]string{"NO_SOCKET", "NOT_SPECIFIED", ""}, reasons[0]) {
+		t.Errorf("%d drops at 4003 for %q, want 53 for NO_SOCKET", n, reasons)
 	}
 }
 
