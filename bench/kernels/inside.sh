@@ -7,6 +7,7 @@ said=$(mktemp)
 truths() {
     case $1 in
     exec) echo 'TestEveryStartAndEndIsSeen|TestForksWithoutExec' ;;
+    requests) echo 'TestRequestsAreCountedAndTimed|TestFailures' ;;
     runqueue) echo 'TestWaitsAgreeWithSchedstat' ;;
     cpu) echo 'TestKernelFunctionsAreNamed|TestIdleAndOurselvesAreLeftOut|TestOnly' ;;
     wait) echo 'TestWaitsThatLast|TestStopped' ;;

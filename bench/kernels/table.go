@@ -104,8 +104,12 @@ func (s *seen) take(document []byte) error {
 const head = `# Kernels
 
 What Plimsoll sees on the kernels that people run. Written by ` + "`go run ./bench/kernels`" + `, which boots each in an emulated machine, and
-there runs doctor, each tracer, and each tracer's tests, which count workloads of known size. What is missing on a kernel is known
-there before it is tried: ` + "`plimsoll trace list`" + ` asks the kernel.
+there runs doctor, each tracer, and of its tests those that count workloads of known size. What is missing on a kernel is known
+there before it is tried: ` + "`plimsoll trace list`" + ` asks the kernel. Where a tracer has some of its signals, ` + "`run` and `watch`" + ` read those;
+` + "`plimsoll trace`" + ` shows no report that would have zeros for the rest.
+
+No arm64 was booted. What the objects ask of types is held against those of Debian's arm64 kernels by a test (TestRelocations), and of
+amd64's as well.
 
 A cell has the signals that can be read, and of the tests those that passed. Tests that need time to pass as on a real machine
 may fail in an emulated one; each is tried three times.
