@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/privilege"
@@ -146,14 +147,14 @@ func examine(ctx context.Context, w *world, specs []session.HostSpec) (_ *checku
 	if found.Lacking, err = lacking(); err != nil {
 		return nil, err
 	}
-	var hosts []*probe.Host
+	var hosts []*host.Host
 	defer func() {
 		for _, h := range hosts {
 			h.Close()
 		}
 	}()
 	for _, spec := range specs {
-		h, err := probe.OpenHost(spec.Name, spec.Spec)
+		h, err := host.Open(spec.Name, spec.Spec)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +212,7 @@ func tryTracer(t trace.Tracer) (probeCheckup, error) {
 	}
 	if err != nil {
 		for _, s := range t.Signals {
-			found.Signals[s.Name] = trace.StatusOf(err)
+			found.Signals[s.Name] = host.StatusOf(err)
 		}
 		return found, nil
 	}
@@ -224,7 +225,7 @@ func tryTracer(t trace.Tracer) (probeCheckup, error) {
 	return found, running.Close()
 }
 
-func readTwice(ctx context.Context, hosts []*probe.Host, into *statuses) (err error) {
+func readTwice(ctx context.Context, hosts []*host.Host, into *statuses) (err error) {
 	s := probe.NewSampler(hosts, all.All(), into, time.Second)
 	if err := s.Start(ctx); err != nil {
 		return err

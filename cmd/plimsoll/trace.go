@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record/writer"
@@ -75,7 +76,7 @@ func traceList(w *world) *cobra.Command {
 
 // listingOf asks the kernel whether it takes the tracer's programs.
 func listingOf(t trace.Tracer) traceListing {
-	l := traceListing{Name: t.Name, About: t.About, Level: t.Level.String(), CanRun: trace.StatusOf(t.CanRun()),
+	l := traceListing{Name: t.Name, About: t.About, Level: t.Level.String(), CanRun: host.StatusOf(t.CanRun()),
 		FirstKernel: t.FirstKernel.String(), Cost: t.Cost, Blind: t.Blind, ByHand: t.ByHand}
 	for _, s := range t.Signals {
 		l.Signals = append(l.Signals, s.Name)
@@ -180,7 +181,7 @@ func watchWith(ctx context.Context, t trace.Tracer, d time.Duration, file string
 	}
 	seen = traceSeen{Tracer: t.Name, Blind: t.Blind}
 	for _, p := range running.Programs() {
-		seen.Programs = append(seen.Programs, traceProgram{p.Name, p.Tracepoint, trace.StatusOf(p.Err)})
+		seen.Programs = append(seen.Programs, traceProgram{p.Name, p.Tracepoint, host.StatusOf(p.Err)})
 	}
 	elapsed, err := everySecond(ctx, d, func(elapsed time.Duration) (err error) {
 		seen.Seen, err = running.Report(elapsed)

@@ -18,9 +18,9 @@ import (
 	"plimsoll/internal/change"
 	"plimsoll/internal/compare"
 	"plimsoll/internal/diagnose"
+	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/report"
@@ -394,7 +394,7 @@ func (d *driver) prepare(x model.FixChange) (change.Step, error) {
 	if err != nil {
 		return change.Step{}, err
 	}
-	h, err := probe.OpenHost(spec.Name, spec.Spec)
+	h, err := host.Open(spec.Name, spec.Spec)
 	if err != nil {
 		return change.Step{}, err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host/rooted"
 )
 
 // A service's own program tests its configuration, and must not get more by it

@@ -133,7 +133,7 @@ const (
 // Step is a change that could be made now: it was looked at, and nothing done.
 type Step struct {
 	Change Change
-	// Host is the name and Spec what probe.OpenHost was given.
+	// Host is the name and Spec what host.Open was given.
 	Host, Spec string
 	// Old and New are the values, for people; Old is "" where the setting is
 	// not written anywhere (a default is in effect).

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // child is the variable that makes the test binary another process of a test:
@@ -59,13 +59,13 @@ func beChild(what, dir string, pids []string) error {
 		}
 		return err
 	}
-	var hosts []*probe.Host
+	var hosts []*host.Host
 	for _, pid := range pids {
 		spec := "pid:" + pid
 		if what == "user" { // who may not enter namespaces, and is in it
 			spec = "local"
 		}
-		h, err := probe.OpenHost("web", spec)
+		h, err := host.Open("web", spec)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func TestKilledAtAnyMomentThenUndone(t *testing.T) {
 }
 
 // dropped loses its privileges between looking and changing.
-func dropped(j *Journal, h *probe.Host, pid int) error {
+func dropped(j *Journal, h *host.Host, pid int) error {
 	var steps []Step
 	for _, c := range []Change{
 		{Kind: Sysctl, Name: "net.core.somaxconn", To: "1000"},
@@ -244,7 +244,7 @@ func TestPrivilegesLostMidway(t *testing.T) {
 
 // tunedForEver changes two nginx and two PHP-FPM in the background, whose processes
 // are others by then, and takes that back, until it is killed.
-func tunedForEver(j *Journal, h *probe.Host, dir string) error {
+func tunedForEver(j *Journal, h *host.Host, dir string) error {
 	for {
 		for _, c := range []Change{
 			{Kind: Sysctl, Name: "net.core.somaxconn", To: "60"},
@@ -263,7 +263,7 @@ func tunedForEver(j *Journal, h *probe.Host, dir string) error {
 				}
 				c.PID, c.Pool = atoi(strings.TrimSpace(string(b))), ""
 			}
-			now, err := probe.OpenHost(h.Name, h.Spec)
+			now, err := host.Open(h.Name, h.Spec)
 			if err != nil {
 				return err
 			}

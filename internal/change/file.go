@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host/rooted"
 )
 
 // maxFile bounds the configuration files that are edited: the journal holds

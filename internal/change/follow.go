@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
 	"plimsoll/internal/probe/sockets"
@@ -58,7 +58,7 @@ func (s *service) identify() error {
 }
 
 // masters are those of some processes that may go on as another process.
-func masters(h *probe.Host, list []process) (found []service, err error) {
+func masters(h *host.Host, list []process) (found []service, err error) {
 	net, err := namespaceOf(h)
 	if err != nil {
 		return nil, err
@@ -166,8 +166,8 @@ func (s *service) identifyAnew(before *service) error {
 
 // candidates are the masters with the service's configuration and executable that
 // are to be trusted.
-func (s *service) candidates(h *probe.Host) (list []probe.Proc, err error) {
-	add := func(conf string, p probe.Proc, c configuration) {
+func (s *service) candidates(h *host.Host) (list []host.Proc, err error) {
+	add := func(conf string, p host.Proc, c configuration) {
 		now := *s
 		now.process = process{p.PID, p.Start}
 		exe, err := executable(p.PID)
@@ -192,8 +192,8 @@ func (s *service) candidates(h *probe.Host) (list []probe.Proc, err error) {
 
 // choose takes the one that listens at the service's sockets; else the only one
 // in its root directory; else the only one.
-func (s *service) choose(masters []probe.Proc) (probe.Proc, error) {
-	only := func(is func(p probe.Proc) bool) (found []probe.Proc) {
+func (s *service) choose(masters []host.Proc) (host.Proc, error) {
+	only := func(is func(p host.Proc) bool) (found []host.Proc) {
 		for _, p := range masters {
 			if is(p) {
 				found = append(found, p)
@@ -201,9 +201,9 @@ func (s *service) choose(masters []probe.Proc) (probe.Proc, error) {
 		}
 		return found
 	}
-	for _, found := range [][]probe.Proc{
-		only(func(p probe.Proc) bool { return s.inheritedBy(p.PID) }),
-		only(func(p probe.Proc) bool { return s.Root != "" && rootOf(p.PID) == s.Root }),
+	for _, found := range [][]host.Proc{
+		only(func(p host.Proc) bool { return s.inheritedBy(p.PID) }),
+		only(func(p host.Proc) bool { return s.Root != "" && rootOf(p.PID) == s.Root }),
 		masters,
 	} {
 		if len(found) == 1 {
@@ -217,7 +217,7 @@ func (s *service) choose(masters []probe.Proc) (probe.Proc, error) {
 	for _, p := range masters {
 		pids = append(pids, fmt.Sprint(p.PID))
 	}
-	return probe.Proc{}, fmt.Errorf("%s has ended, and processes %s all run with its configuration %s: end those that do not belong there, then try again", s, strings.Join(pids, " and "), s.Conf)
+	return host.Proc{}, fmt.Errorf("%s has ended, and processes %s all run with its configuration %s: end those that do not belong there, then try again", s, strings.Join(pids, " and "), s.Conf)
 }
 
 // inheritedBy says whether a process listens at one of the service's sockets.

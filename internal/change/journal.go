@@ -31,7 +31,7 @@ type Entry struct {
 	ID     int    `json:"id"` // 1, 2, … in the order in which they were made
 	State  State  `json:"state"`
 	Change Change `json:"change"`
-	// Host is the host's name and Spec what probe.OpenHost was given.
+	// Host is the host's name and Spec what host.Open was given.
 	Host string `json:"host"`
 	Spec string `json:"spec"`
 	// Old and New are the values, for people.

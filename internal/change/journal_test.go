@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 func TestWhatOthersChangedIsLeftAlone(t *testing.T) {
@@ -273,7 +273,7 @@ func cpuGroupForTest(t *testing.T) (dir string) {
 
 // halved gives the test's group half of a CPU, in a process of its own.
 func halved(j *Journal) error {
-	h, err := probe.OpenHost("local", "local")
+	h, err := host.Open("local", "local")
 	if err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func TestQuotaBehindAnotherSys(t *testing.T) {
 
 func TestQuotaOfAControlGroup(t *testing.T) {
 	dir := cpuGroupForTest(t)
-	h, err := probe.OpenHost("local", "local")
+	h, err := host.Open("local", "local")
 	if err != nil {
 		t.Fatal(err)
 	}

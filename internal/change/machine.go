@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // refused are kernel settings whose writing does something else as well, so
@@ -35,7 +35,7 @@ func sysctlPath(name string) (string, error) {
 	return "/proc/sys/" + p, nil
 }
 
-func prepareSysctl(h *probe.Host, c Change, s *Step) error {
+func prepareSysctl(h *host.Host, c Change, s *Step) error {
 	file, err := sysctlPath(c.Name)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func namespaced(file string) (yes bool, err error) {
 }
 
 // prepareQuota plans a change of a control group's CPU time.
-func prepareQuota(h *probe.Host, c Change, s *Step) error {
+func prepareQuota(h *host.Host, c Change, s *Step) error {
 	f := strings.Fields(c.To)
 	ok := len(f) == 1 && f[0] == "max" || len(f) == 2 && whole.MatchString(f[0]) && whole.MatchString(f[1])
 	if !ok || (c.PID == 0) == (c.Cgroup == "") {
@@ -239,7 +239,7 @@ func groupsOf(text string) (v1, v2 string) {
 var interfaceName = regexp.MustCompile(`^[^/ \t.][^/ \t]{0,14}$`)
 
 // prepareRPS plans which CPUs take an interface's packets.
-func prepareRPS(h *probe.Host, c Change, s *Step) error {
+func prepareRPS(h *host.Host, c Change, s *Step) error {
 	if !interfaceName.MatchString(c.Name) {
 		return fmt.Errorf("rps: want the name of an interface, got %q", c.Name)
 	}
@@ -298,7 +298,7 @@ func shortMask(s string) string {
 	return s
 }
 
-func prepareIRQ(h *probe.Host, c Change, s *Step) error {
+func prepareIRQ(h *host.Host, c Change, s *Step) error {
 	if !whole.MatchString(c.Name) {
 		return fmt.Errorf("irq: want an interrupt's number, got %q", c.Name)
 	}
@@ -314,7 +314,7 @@ func prepareIRQ(h *probe.Host, c Change, s *Step) error {
 	return s.add(at, cpuList(set))
 }
 
-func prepareTxQueue(h *probe.Host, c Change, s *Step) error {
+func prepareTxQueue(h *host.Host, c Change, s *Step) error {
 	if !interfaceName.MatchString(c.Name) || !whole.MatchString(c.To) {
 		return fmt.Errorf("txqueue: want an interface and a whole number, got %q and %q", c.Name, c.To)
 	}
@@ -322,7 +322,7 @@ func prepareTxQueue(h *probe.Host, c Change, s *Step) error {
 	return s.add(place{Sort: inKernel, Path: "/sys/class/net/" + c.Name + "/tx_queue_len", Net: &s.netns}, strconv.Itoa(atoi(c.To)))
 }
 
-func prepareRing(h *probe.Host, c Change, s *Step) error {
+func prepareRing(h *host.Host, c Change, s *Step) error {
 	name, which, _ := strings.Cut(c.Name, " ")
 	if !interfaceName.MatchString(name) || which != "rx" && which != "tx" || !whole.MatchString(c.To) {
 		return fmt.Errorf(`ring: want an interface with rx or tx ("eth0 rx") and a whole number, got %q and %q`, c.Name, c.To)

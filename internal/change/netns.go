@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // netns says which network namespace a setting is in, and how to find it again.
@@ -29,7 +29,7 @@ type netns struct {
 // its settings have gone with it.
 var errGone = errors.New("is gone")
 
-func namespaceOf(h *probe.Host) (netns, error) {
+func namespaceOf(h *host.Host) (netns, error) {
 	info, err := h.Info()
 	if err != nil {
 		return netns{}, err
@@ -57,7 +57,7 @@ func cookie() uint64 {
 // open finds the namespace again: as the user named it, where we are, among the
 // named ones, or through a process that is in it. The caller closes the host.
 // It is gone only if we could have found it.
-func (n netns) open() (*probe.Host, error) {
+func (n netns) open() (*host.Host, error) {
 	err := errGone
 	for _, specs := range []func() []string{n.told, n.named, n.member} {
 		for _, spec := range specs() {
@@ -74,8 +74,8 @@ func (n netns) open() (*probe.Host, error) {
 }
 
 // try opens a host and looks whether it is the namespace; nil if not.
-func (n netns) try(spec string) (*probe.Host, error) {
-	h, err := probe.OpenHost("there", spec)
+func (n netns) try(spec string) (*host.Host, error) {
+	h, err := host.Open("there", spec)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/probe/nginx"
-	"plimsoll/internal/probe/rooted"
 )
 
 // directive is what is to be known of a directive of nginx that can be changed.
@@ -67,7 +67,7 @@ type editor struct {
 }
 
 // prepareNginx plans a change of an nginx's files.
-func prepareNginx(h *probe.Host, c Change, s *Step) error {
+func prepareNginx(h *host.Host, c Change, s *Step) error {
 	d, ok := directives[c.Name]
 	if !ok {
 		return fmt.Errorf("nginx %s: no directive that can be changed here (%s): %w", c.Name, strings.Join(sorted(directives), " "), ErrNotPossible)
@@ -111,7 +111,7 @@ func prepareNginx(h *probe.Host, c Change, s *Step) error {
 }
 
 // hasRead says whether the workers there are now have read the files as they are.
-func (s *service) hasRead(h *probe.Host, r *nginx.Running) bool {
+func (s *service) hasRead(h *host.Host, r *nginx.Running) bool {
 	var youngest uint64
 	for _, w := range s.look() {
 		youngest = max(youngest, w.Start)
@@ -125,7 +125,7 @@ func atoi(s string) int {
 }
 
 // theNginx finds the nginx that a change is about.
-func theNginx(h *probe.Host, c Change, net netns) (*nginx.Running, error) {
+func theNginx(h *host.Host, c Change, net netns) (*nginx.Running, error) {
 	all, errs, err := nginx.Find(h)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func nginxService(r *nginx.Running, net netns) service {
 
 // reach says how the files of a service are reached: the place that stands for
 // them all, and the root directory before their names.
-func reach(master probe.Proc) (place, string, error) {
+func reach(master host.Proc) (place, string, error) {
 	p := process{master.PID, master.Start}
 	link, err := os.Readlink(proc(p.PID, "root"))
 	if err != nil {

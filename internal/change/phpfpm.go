@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/probe/phpfpm"
-	"plimsoll/internal/probe/rooted"
 )
 
 // poolSettings are the settings of a pool that can be changed, and what their
@@ -30,7 +30,7 @@ var poolSettings = map[string]*regexp.Regexp{
 }
 
 // preparePHPFPM plans a change of a pool's settings.
-func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
+func preparePHPFPM(h *host.Host, c Change, s *Step) error {
 	shape, ok := poolSettings[c.Name]
 	if !ok {
 		return fmt.Errorf("phpfpm %s: no setting of a pool that can be changed here (%s): %w", c.Name, strings.Join(sorted(poolSettings), " "), ErrNotPossible)
@@ -79,7 +79,7 @@ func preparePHPFPM(h *probe.Host, c Change, s *Step) error {
 }
 
 // thePool finds the pool that a change is about.
-func thePool(h *probe.Host, c Change, net netns) (*phpfpm.Running, string, error) {
+func thePool(h *host.Host, c Change, net netns) (*phpfpm.Running, string, error) {
 	all, errs, err := phpfpm.Find(h)
 	if err != nil {
 		return nil, "", err
@@ -227,7 +227,7 @@ func valueSpan(line []byte) (from, upto int, err error) {
 	return from, from + len(rest), nil
 }
 
-func (s *Step) addPoolBacklog(h *probe.Host, entries []phpfpm.Entry, pool string, backlog int) error {
+func (s *Step) addPoolBacklog(h *host.Host, entries []phpfpm.Entry, pool string, backlog int) error {
 	listen := strings.ReplaceAll(value(entries, pool, "listen"), "$pool", pool)
 	var err error
 	for _, addr := range phpfpm.ListenAddresses(listen) {

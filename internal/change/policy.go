@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // policies are the scheduling policies by number, see sched(7).
@@ -73,7 +73,7 @@ func policy(p process) threads {
 	}}
 }
 
-func preparePolicy(h *probe.Host, c Change, s *Step) error {
+func preparePolicy(h *host.Host, c Change, s *Step) error {
 	n := atoi(c.To)
 	if fmt.Sprint(n) != c.To || n != unix.SCHED_NORMAL && n != unix.SCHED_IDLE {
 		return fmt.Errorf("policy: want 5 (the idle class) or 0 (the normal one), got %q", c.To)
@@ -119,7 +119,7 @@ func withPolicy(old, name string) (string, error) {
 
 // schedulable refuses processes that are not to be given another policy: those
 // in real time have been given theirs on purpose, and the machine needs the kernel's.
-func schedulable(h *probe.Host, c Change) error {
+func schedulable(h *host.Host, c Change) error {
 	list, err := named(h, c)
 	if err != nil {
 		return err

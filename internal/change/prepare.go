@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // Prepare looks at a change and makes nothing: what is set now, whether it can
 // be changed, how far that reaches. Beside the errors of this room it returns
 // fs.ErrNotExist (no such setting) and fs.ErrPermission. h need not stay open.
-func Prepare(h *probe.Host, c Change) (Step, error) {
+func Prepare(h *host.Host, c Change) (Step, error) {
 	s := Step{Change: c, Host: h.Name, Spec: h.Spec, New: c.To, Restart: None}
 	if h.Recorded() {
 		return s, fmt.Errorf("%s is a recorded host: %w", h.Name, ErrNotPossible)
@@ -23,7 +23,7 @@ func Prepare(h *probe.Host, c Change) (Step, error) {
 	if s.netns, err = namespaceOf(h); err != nil {
 		return s, err
 	}
-	prepare, ok := map[Kind]func(*probe.Host, Change, *Step) error{
+	prepare, ok := map[Kind]func(*host.Host, Change, *Step) error{
 		Sysctl: prepareSysctl, Nginx: prepareNginx, PHPFPM: preparePHPFPM, Backlog: prepareBacklog, Limit: prepareLimit,
 		Affinity: prepareAffinity, Nice: prepareNice, Policy: preparePolicy, Quota: prepareQuota, RPS: prepareRPS, IRQ: prepareIRQ,
 		TxQueue: prepareTxQueue, Ring: prepareRing,
@@ -100,7 +100,7 @@ func (s *Step) addFiles(edits map[string][]edit, at place) error {
 }
 
 // addBacklog notes an open listener's backlog.
-func (s *Step) addBacklog(h *probe.Host, addr string, backlog int) error {
+func (s *Step) addBacklog(h *host.Host, addr string, backlog int) error {
 	p, note, differs, err := socketPart(h, addr, backlog, s.netns)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Step) addBacklog(h *probe.Host, addr string, backlog int) error {
 	return nil
 }
 
-func prepareBacklog(h *probe.Host, c Change, s *Step) error {
+func prepareBacklog(h *host.Host, c Change, s *Step) error {
 	if !whole.MatchString(c.To) || c.Listen == "" {
 		return fmt.Errorf("backlog: want a listener and a whole number, got %q and %q", c.Listen, c.To)
 	}
@@ -138,7 +138,7 @@ func prepareBacklog(h *probe.Host, c Change, s *Step) error {
 	return s.addBacklog(h, c.Listen, atoi(c.To))
 }
 
-func prepareLimit(h *probe.Host, c Change, s *Step) error {
+func prepareLimit(h *host.Host, c Change, s *Step) error {
 	if _, ok := limits[c.Name]; !ok {
 		return fmt.Errorf("limit %q: want one of %s", c.Name, strings.Join(sorted(limits), " "))
 	}
@@ -153,7 +153,7 @@ func prepareLimit(h *probe.Host, c Change, s *Step) error {
 	})
 }
 
-func prepareAffinity(h *probe.Host, c Change, s *Step) error {
+func prepareAffinity(h *host.Host, c Change, s *Step) error {
 	set, err := wantedCPUs(c.To)
 	if err != nil {
 		return fmt.Errorf("affinity: %w", err)
@@ -162,7 +162,7 @@ func prepareAffinity(h *probe.Host, c Change, s *Step) error {
 	return s.eachProcess(h, place{Sort: inCPUs}, func(string) (string, error) { return cpuList(set), nil })
 }
 
-func prepareNice(h *probe.Host, c Change, s *Step) error {
+func prepareNice(h *host.Host, c Change, s *Step) error {
 	n := atoi(c.To)
 	if fmt.Sprint(n) != c.To || n < -20 || n > 19 {
 		return fmt.Errorf("nice: want a whole number from -20 to 19, got %q", c.To)
@@ -175,7 +175,7 @@ func prepareNice(h *probe.Host, c Change, s *Step) error {
 }
 
 // eachProcess notes a value for each process that the change is about.
-func (s *Step) eachProcess(h *probe.Host, at place, next func(old string) (string, error)) error {
+func (s *Step) eachProcess(h *host.Host, at place, next func(old string) (string, error)) error {
 	list, err := named(h, s.Change)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 func proc(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
@@ -92,7 +92,7 @@ func gone(err error) error {
 }
 
 // named finds the processes that a change is about.
-func named(h *probe.Host, c Change) ([]process, error) {
+func named(h *host.Host, c Change) ([]process, error) {
 	if (c.PID == 0) == (c.Process == "") {
 		return nil, fmt.Errorf("%s: want a process number or a name, and not both", c.Kind)
 	}
@@ -297,7 +297,7 @@ func nice(p process) threads {
 
 // notRealTime refuses processes that are scheduled in real time: these go before
 // all others whatever their nice value is (sched(7)), and on purpose.
-func notRealTime(h *probe.Host, c Change) error {
+func notRealTime(h *host.Host, c Change) error {
 	list, err := named(h, c)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/livetest"
 	"plimsoll/internal/probe/sockets"
 )
@@ -20,7 +20,7 @@ import (
 // limits, CPUs, nice values and policies of processes, the backlogs of listeners.
 type snapshot map[string]string
 
-func snap(t *testing.T, h *probe.Host, dir string, pids ...int) snapshot {
+func snap(t *testing.T, h *host.Host, dir string, pids ...int) snapshot {
 	t.Helper()
 	s := snapshot{}
 	if err := h.Do(func() error { return s.settings("/proc/sys/net") }); err != nil {
@@ -105,9 +105,9 @@ func (s snapshot) files(t *testing.T, dir string) {
 
 // must make a change, which has to work. What h knows of its processes may be a
 // second old.
-func must(t *testing.T, j *Journal, h *probe.Host, c Change) Entry {
+func must(t *testing.T, j *Journal, h *host.Host, c Change) Entry {
 	t.Helper()
-	now, err := probe.OpenHost(h.Name, h.Spec)
+	now, err := host.Open(h.Name, h.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

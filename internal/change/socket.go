@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/sockets"
 )
 
@@ -268,7 +268,7 @@ func (h holder) borrow(fn func(fd int) error) error {
 }
 
 // backlogIn is what becomes of a backlog under the host's somaxconn.
-func backlogIn(h *probe.Host, n int) (effective int, note string) {
+func backlogIn(h *host.Host, n int) (effective int, note string) {
 	var most int
 	_ = h.Do(func() error {
 		b, err := os.ReadFile("/proc/sys/net/core/somaxconn")
@@ -285,7 +285,7 @@ func backlogIn(h *probe.Host, n int) (effective int, note string) {
 
 // socketPart makes the part of a change that sets an open listener's backlog;
 // ok is false when the listener has it already.
-func socketPart(h *probe.Host, addr string, backlog int, net netns) (p part, note string, ok bool, err error) {
+func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note string, ok bool, err error) {
 	effective, note := backlogIn(h, backlog)
 	at := net
 	p.Place = place{Sort: inSocket, Listen: addr, Net: &at}

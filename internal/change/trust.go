@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
-	"plimsoll/internal/probe/rooted"
 )
 
 // A title ("nginx: master process") is only where to look: anybody can give it to

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/livetest"
 )
 
@@ -304,7 +304,7 @@ http {
 func testBinary(t *testing.T) string { return pretendersDir(t) + "/bin" }
 
 // changedByUser changes the only nginx there is, and takes it back.
-func changedByUser(j *Journal, h *probe.Host) error {
+func changedByUser(j *Journal, h *host.Host) error {
 	step, err := Prepare(h, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // Result is what became of an entry that was to be taken back.
@@ -283,7 +283,7 @@ func (j *Journal) LeaveOut(ctx context.Context, id int) (again map[int]Entry, er
 }
 
 func (j *Journal) repeat(ctx context.Context, e Entry) (Entry, error) {
-	h, err := probe.OpenHost(e.Host, e.Spec)
+	h, err := host.Open(e.Host, e.Spec)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -1,11 +1,10 @@
 package probe
 
 import (
-	"errors"
-	"io/fs"
 	"sync"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 )
 
@@ -70,7 +69,7 @@ func (o *Out) Mark(s *model.Signal, err error) {
 	if o.marked == nil {
 		o.marked = map[*model.Signal]model.Status{}
 	}
-	o.marked[s] = StatusOf(err)
+	o.marked[s] = host.StatusOf(err)
 }
 
 // Keep says that these signals were not looked at in this read, which a probe
@@ -118,25 +117,3 @@ func (o *Out) expire() {
 	defer o.mu.Unlock()
 	o.over = true
 }
-
-// StatusOf says what an error of CanRun, Open or Read makes of a signal.
-func StatusOf(err error) model.Status {
-	switch {
-	case err == nil:
-		return model.Status{State: model.Read}
-	case errors.Is(err, fs.ErrNotExist):
-		return model.Status{State: model.Absent, Why: err.Error()}
-	case errors.Is(err, fs.ErrPermission):
-		return model.Status{State: model.Denied, Why: err.Error()}
-	}
-	return model.Status{State: model.Failed, Why: err.Error()}
-}
-
-// Absent makes an error out of a sentence that says what does not exist on
-// this host; it matches fs.ErrNotExist.
-func Absent(sentence string) error { return absent(sentence) }
-
-type absent string
-
-func (a absent) Error() string        { return string(a) }
-func (a absent) Is(target error) bool { return target == fs.ErrNotExist }

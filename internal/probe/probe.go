@@ -6,6 +6,7 @@ package probe
 import (
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 )
 
@@ -37,10 +38,10 @@ type Probe struct {
 	// missing and what would help. errors.Is(err, fs.ErrNotExist) makes the
 	// signals absent, fs.ErrPermission denied, anything else failed. A probe that
 	// could not run is asked again at the edges of windows. CanRun may be nil.
-	CanRun func(h *Host) error
+	CanRun func(h *host.Host) error
 	// Open prepares reading h; called on the thread that will read, which is
 	// in h's network namespace.
-	Open func(h *Host) (Reader, error)
+	Open func(h *host.Host) (Reader, error)
 }
 
 // Reader reads one host for one probe. Its methods are called from one

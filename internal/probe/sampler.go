@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"plimsoll/internal/host"
 )
 
 const (
@@ -21,22 +23,22 @@ const (
 // thread of its own in that host's network namespace, and what belongs to the
 // machine once, on one more. Its methods are called from one goroutine.
 type Sampler struct {
-	hosts    []*Host
+	hosts    []*host.Host
 	probes   []Probe
 	rec      Recorder
 	interval time.Duration
 	patience time.Duration
 
 	workers []*worker
-	extra   []*Host // opened by the sampler, to read machines from our own namespace
+	extra   []*host.Host // opened by the sampler, to read machines from our own namespace
 	status  *StatusBook
 }
 
-// NewSampler prepares sampling of hosts, which it joins (see Join) and does
+// NewSampler prepares sampling of hosts, which it joins (see host.Join) and does
 // not close. interval is the time between rounds that its caller means to
 // keep; rec must be safe for concurrent use.
-func NewSampler(hosts []*Host, probes []Probe, rec Recorder, interval time.Duration) *Sampler {
-	Join(hosts)
+func NewSampler(hosts []*host.Host, probes []Probe, rec Recorder, interval time.Duration) *Sampler {
+	host.Join(hosts)
 	return &Sampler{hosts: hosts, probes: probes, rec: rec, interval: interval, patience: patience,
 		status: NewStatusBook(rec)}
 }
@@ -51,7 +53,7 @@ func (s *Sampler) Start(ctx context.Context) error {
 	for _, w := range s.workers {
 		started := make(chan error, 1)
 		starts = append(starts, started)
-		w.host.thread(func(err error) {
+		w.host.Thread(func(err error) {
 			if err != nil {
 				started <- err
 				return
@@ -126,11 +128,11 @@ func (s *Sampler) byScope() (perHost, perMachine []*Probe) {
 
 // machineHost is the host through which h's machine is read: from where we
 // run, since a child namespace lacks some of the machine's sysctls.
-func (s *Sampler) machineHost(h *Host) (*Host, error) {
-	if h.Recorded() || h.ns < 0 {
+func (s *Sampler) machineHost(h *host.Host) (*host.Host, error) {
+	if h.Recorded() || !h.Elsewhere() {
 		return h, nil
 	}
-	m, err := OpenHost(h.Name, "local")
+	m, err := host.Open(h.Name, "local")
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func (s *Sampler) machineHost(h *Host) (*Host, error) {
 	return m, nil
 }
 
-func (s *Sampler) newWorker(h *Host, names []string, probes []*Probe) *worker {
+func (s *Sampler) newWorker(h *host.Host, names []string, probes []*Probe) *worker {
 	w := &worker{host: h, names: names, rec: s.rec, status: s.status, interval: s.interval,
 		rounds: make(chan *round), done: make(chan struct{})}
 	for _, p := range probes {
@@ -191,7 +193,7 @@ func (s *Sampler) giveUp(w *worker, t time.Time) {
 	s.rec.Note(err.Error())
 	for _, o := range w.probes {
 		for _, sig := range o.probe.Signals {
-			s.status.Set(w.names, sig, StatusOf(err), t, o.probe.Every)
+			s.status.Set(w.names, sig, host.StatusOf(err), t, o.probe.Every)
 		}
 	}
 }

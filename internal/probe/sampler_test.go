@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 )
 
@@ -52,7 +53,7 @@ func (b *book) take() []string {
 }
 
 // tree makes a recorded host of machine boot.
-func tree(t *testing.T, name, boot string) *Host {
+func tree(t *testing.T, name, boot string) *host.Host {
 	t.Helper()
 	root := t.TempDir()
 	for path, text := range map[string]string{
@@ -67,7 +68,7 @@ func tree(t *testing.T, name, boot string) *Host {
 			t.Fatal(err)
 		}
 	}
-	return RecordedHost(name, root)
+	return host.Recorded(name, root)
 }
 
 // fake is a Reader made of functions.
@@ -80,13 +81,13 @@ func (f *fake) Read(out *Out) error { return f.read(out) }
 func (f *fake) Close() error        { return nil }
 func (f *fake) Poll() bool          { return f.poll != nil && f.poll() }
 
-func fakeProbe(name string, read func(h *Host, out *Out) error, signals ...*model.Signal) Probe {
-	return Probe{Name: name, Signals: signals, Open: func(h *Host) (Reader, error) {
+func fakeProbe(name string, read func(h *host.Host, out *Out) error, signals ...*model.Signal) Probe {
+	return Probe{Name: name, Signals: signals, Open: func(h *host.Host) (Reader, error) {
 		return &fake{read: func(out *Out) error { return read(h, out) }}, nil
 	}}
 }
 
-func start(t *testing.T, rec Recorder, hosts []*Host, probes ...Probe) *Sampler {
+func start(t *testing.T, rec Recorder, hosts []*host.Host, probes ...Probe) *Sampler {
 	t.Helper()
 	s := NewSampler(hosts, probes, rec, time.Second)
 	if err := s.Start(context.Background()); err != nil {
@@ -112,13 +113,13 @@ func check(t *testing.T, b *book, what string, want ...string) {
 func TestMachineProbesAreReadOncePerMachineAndRecordedForEachHost(t *testing.T) {
 	rec, sig := &book{}, &model.Signal{Name: "m"}
 	reads := 0
-	p := fakeProbe("m", func(_ *Host, out *Out) error {
+	p := fakeProbe("m", func(_ *host.Host, out *Out) error {
 		reads++
 		out.Put(sig, float64(reads))
 		return nil
 	}, sig)
 	p.Scope = PerMachine
-	s := start(t, rec, []*Host{tree(t, "client", "a"), tree(t, "server", "a")}, p)
+	s := start(t, rec, []*host.Host{tree(t, "client", "a"), tree(t, "server", "a")}, p)
 	readRound(t, s, 1, false)
 	check(t, rec, "one machine", "sample client 1000 m[] 1", "sample server 1000 m[] 1",
 		"status client m read ", "status server m read ")
@@ -130,11 +131,11 @@ func TestMachineProbesAreReadOncePerMachineAndRecordedForEachHost(t *testing.T) 
 func TestStatusIsRecordedWhenItChanges(t *testing.T) {
 	rec, a, b := &book{}, &model.Signal{Name: "a"}, &model.Signal{Name: "b"}
 	var err, errB error
-	s := start(t, rec, []*Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *Host, out *Out) error {
+	s := start(t, rec, []*host.Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *host.Host, out *Out) error {
 		out.Mark(b, errB)
 		return err
 	}, a, b))
-	errB = Absent("no b here")
+	errB = host.Absent("no b here")
 	readRound(t, s, 1, false)
 	check(t, rec, "first", "status server a read ", "status server b absent no b here")
 	readRound(t, s, 2, false)
@@ -157,7 +158,7 @@ func TestStatusIsRecordedWhenItChanges(t *testing.T) {
 func TestALongTimeWithoutReadingStaysInTheStatus(t *testing.T) {
 	rec, a := &book{}, &model.Signal{Name: "a"}
 	var err error
-	s := start(t, rec, []*Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *Host, out *Out) error { return err }, a))
+	s := start(t, rec, []*host.Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *host.Host, out *Out) error { return err }, a))
 	readRound(t, s, 1, false)
 	err = errors.New("it hangs")
 	readRound(t, s, 2, false)
@@ -174,12 +175,12 @@ func TestALongTimeWithoutReadingStaysInTheStatus(t *testing.T) {
 func TestWhatWasNotLookedAtKeepsItsStatus(t *testing.T) {
 	rec, a, b := &book{}, &model.Signal{Name: "a"}, &model.Signal{Name: "b"}
 	look := true
-	s := start(t, rec, []*Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *Host, out *Out) error {
+	s := start(t, rec, []*host.Host{tree(t, "server", "x")}, fakeProbe("p", func(_ *host.Host, out *Out) error {
 		if !look {
 			out.Keep(a)
 			return nil
 		}
-		out.Mark(a, Absent("no a here"))
+		out.Mark(a, host.Absent("no a here"))
 		return nil
 	}, a, b))
 	readRound(t, s, 1, false)
@@ -193,13 +194,13 @@ func TestWhatWasNotLookedAtKeepsItsStatus(t *testing.T) {
 
 func TestAProbeThatCannotRunIsTriedAgainAtTheEdgesOfWindows(t *testing.T) {
 	rec, sig := &book{}, &model.Signal{Name: "a"}
-	can := error(Absent("not loaded"))
-	p := fakeProbe("p", func(_ *Host, out *Out) error {
+	can := error(host.Absent("not loaded"))
+	p := fakeProbe("p", func(_ *host.Host, out *Out) error {
 		out.Put(sig, 7)
 		return nil
 	}, sig)
-	p.CanRun = func(*Host) error { return can }
-	s := start(t, rec, []*Host{tree(t, "server", "x")}, p)
+	p.CanRun = func(*host.Host) error { return can }
+	s := start(t, rec, []*host.Host{tree(t, "server", "x")}, p)
 	check(t, rec, "start", "status server a absent not loaded")
 	can = nil
 	readRound(t, s, 1, false)
@@ -211,12 +212,12 @@ func TestAProbeThatCannotRunIsTriedAgainAtTheEdgesOfWindows(t *testing.T) {
 func TestSlowProbesAreSkippedUnlessForced(t *testing.T) {
 	rec, sig := &book{}, &model.Signal{Name: "a"}
 	var intervals []time.Duration
-	p := fakeProbe("p", func(_ *Host, out *Out) error {
+	p := fakeProbe("p", func(_ *host.Host, out *Out) error {
 		intervals = append(intervals, out.Interval())
 		return nil
 	}, sig)
 	p.Every = 5 * time.Second
-	s := start(t, rec, []*Host{tree(t, "server", "x")}, p)
+	s := start(t, rec, []*host.Host{tree(t, "server", "x")}, p)
 	for second := 1; second <= 12; second++ {
 		readRound(t, s, second, second == 8)
 	}
@@ -233,14 +234,14 @@ func TestPollersArePolledBetweenRounds(t *testing.T) {
 		rec, sig := &book{}, &model.Signal{Name: "polls"}
 		polls := 0
 		var busy atomic.Bool
-		p := Probe{Name: "p", Signals: []*model.Signal{sig}, Open: func(*Host) (Reader, error) {
+		p := Probe{Name: "p", Signals: []*model.Signal{sig}, Open: func(*host.Host) (Reader, error) {
 			return &fake{poll: func() bool { polls++; return busy.Load() }, read: func(out *Out) error {
 				out.Put(sig, float64(polls))
 				return nil
 			}}, nil
 		}}
 		began := time.Now()
-		s := start(t, rec, []*Host{tree(t, "server", "x")}, p)
+		s := start(t, rec, []*host.Host{tree(t, "server", "x")}, p)
 		for n, tc := range []struct {
 			what  string
 			busy  bool
@@ -271,14 +272,14 @@ func TestAHostThatHangsIsLeftOutAndTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec, sig := &book{}, &model.Signal{Name: "a"}
 		hang := make(chan struct{})
-		p := fakeProbe("p", func(h *Host, out *Out) error {
+		p := fakeProbe("p", func(h *host.Host, out *Out) error {
 			if h.Name == "server" {
 				<-hang
 			}
 			out.Put(sig, 1)
 			return nil
 		}, sig)
-		s := start(t, rec, []*Host{tree(t, "client", "x"), tree(t, "server", "y")}, p)
+		s := start(t, rec, []*host.Host{tree(t, "client", "x"), tree(t, "server", "y")}, p)
 		begun := time.Now()
 		readRound(t, s, 1, false)
 		if took := time.Since(begun); took != patience {
@@ -302,7 +303,7 @@ func TestAHostThatHangsIsLeftOutAndTakenBack(t *testing.T) {
 func TestRoundEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		s := start(t, &book{}, []*Host{tree(t, "server", "x")}, fakeProbe("p", func(*Host, *Out) error {
+		s := start(t, &book{}, []*host.Host{tree(t, "server", "x")}, fakeProbe("p", func(*host.Host, *Out) error {
 			<-hang
 			return nil
 		}))
@@ -330,7 +331,7 @@ func TestSelfCost(t *testing.T) {
 }
 
 func TestStatusOfKeepsTheSentence(t *testing.T) {
-	st := StatusOf(fmt.Errorf("open x: %w", fs.ErrNotExist))
+	st := host.StatusOf(fmt.Errorf("open x: %w", fs.ErrNotExist))
 	if st.State != model.Absent || !strings.HasPrefix(st.Why, "open x") {
 		t.Errorf("%+v", st)
 	}
@@ -340,8 +341,8 @@ func TestAPollThatHangsIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec, sig := &book{}, &model.Signal{Name: "a"}
 		hang := make(chan struct{})
-		s := start(t, rec, []*Host{tree(t, "server", "x")}, Probe{Name: "p", Signals: []*model.Signal{sig},
-			Open: func(*Host) (Reader, error) {
+		s := start(t, rec, []*host.Host{tree(t, "server", "x")}, Probe{Name: "p", Signals: []*model.Signal{sig},
+			Open: func(*host.Host) (Reader, error) {
 				return &fake{poll: func() bool { <-hang; return true }, read: func(out *Out) error { return nil }}, nil
 			}})
 		time.Sleep(150 * time.Millisecond)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"plimsoll/internal/host"
 )
 
 // round is one request to a worker.
@@ -50,7 +52,7 @@ type opened struct {
 
 // worker reads one host, or one machine, on one thread.
 type worker struct {
-	host     *Host
+	host     *host.Host
 	names    []string
 	rec      Recorder
 	status   *StatusBook
@@ -123,7 +125,7 @@ func (w *worker) open(t time.Time) {
 	}
 }
 
-func (o *opened) open(h *Host) error {
+func (o *opened) open(h *host.Host) error {
 	if o.probe.CanRun != nil {
 		if err := o.probe.CanRun(h); err != nil {
 			return err
@@ -225,7 +227,7 @@ func (o *opened) due(t time.Time, interval time.Duration) bool {
 
 // mark records what became of a probe's signals in the read that out was for.
 func (w *worker) mark(p *Probe, out *Out, err error) {
-	all := StatusOf(err)
+	all := host.StatusOf(err)
 	for _, sig := range p.Signals {
 		if _, ok := out.marked[sig]; !ok && !out.kept[sig] {
 			w.status.Set(w.names, sig, all, out.now, p.Every)

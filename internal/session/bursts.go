@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/trace"
 )
 
@@ -159,7 +159,7 @@ func (t *tracing) pause(d *dear) error {
 // suspects are the processes that dear tracers look at: the services of all
 // hosts, of very many the busiest.
 func (t *tracing) suspects() []int {
-	var list []probe.Proc
+	var list []host.Proc
 	for _, h := range t.hosts {
 		services, err := h.Services()
 		if err != nil {
@@ -171,7 +171,7 @@ func (t *tracing) suspects() []int {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b probe.Proc) int { return cmp.Compare(t.busy[b.Comm], t.busy[a.Comm]) })
+	slices.SortStableFunc(list, func(a, b host.Proc) int { return cmp.Compare(t.busy[b.Comm], t.busy[a.Comm]) })
 	var pids []int
 	for _, p := range list[:min(len(list), trace.MaxOnly)] {
 		pids = append(pids, p.PID)

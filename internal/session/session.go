@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
@@ -76,8 +77,8 @@ type Phases struct{ Baseline, Cool time.Duration }
 type session struct {
 	opt     Options
 	out     *writer.Writer
-	hosts   []*probe.Host
-	here    *probe.Host // where the load comes from; nil when there is none
+	hosts   []*host.Host
+	here    *host.Host // where the load comes from; nil when there is none
 	sampler *probe.Sampler
 	tracing *tracing
 	last    time.Time // time stamp of the newest round
@@ -145,7 +146,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 // done nothing since they were read.
 func (s *session) mark() {
 	for _, one := range s.tracing.all() {
-		marker, ok := one.running.(probe.Marker)
+		marker, ok := one.running.(host.Marker)
 		if !ok {
 			continue
 		}
@@ -164,7 +165,7 @@ func (s *session) openHosts(plan *model.Plan) error {
 			return fmt.Errorf("host %s: named twice; give each --host a name of its own", spec.Name)
 		}
 		seen[spec.Name] = true
-		h, err := probe.OpenHost(spec.Name, spec.Spec)
+		h, err := host.Open(spec.Name, spec.Spec)
 		if err != nil {
 			return err
 		}
@@ -196,8 +197,8 @@ func HereName(hosts []HostSpec) string {
 	return name
 }
 
-func (s *session) generator() (*probe.Host, error) {
-	here, err := probe.OpenHost(cmp.Or(HereName(s.opt.Hosts), "local"), "local")
+func (s *session) generator() (*host.Host, error) {
+	here, err := host.Open(cmp.Or(HereName(s.opt.Hosts), "local"), "local")
 	if err != nil {
 		return nil, err
 	}

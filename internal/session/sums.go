@@ -3,14 +3,14 @@ package session
 import (
 	"maps"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
 )
 
 // sums is what a tracer has counted, by series; namespaces that are one host's
 // become one. It is filled anew with each reading, of mostly the same series.
 type sums struct {
-	hosts  []*probe.Host
+	hosts  []*host.Host
 	series map[string]*sum  // by host, signal and labels
 	places map[uint32]place // of what processes do, by network namespace
 	nets   map[uint32]place // of what happens to packets
@@ -35,7 +35,7 @@ type estimate struct {
 	rate    float64 // per second in the last burst
 }
 
-func newSums(hosts []*probe.Host) *sums {
+func newSums(hosts []*host.Host) *sums {
 	return &sums{hosts: hosts, series: map[string]*sum{}, places: map[uint32]place{}, nets: map[uint32]place{}}
 }
 
@@ -88,7 +88,7 @@ func (s *sums) Put(signal *model.Signal, v float64, labels ...string) {
 
 // In is where to put what a process did in a network namespace.
 func (s *sums) In(netns uint32) model.Sink {
-	return s.place(s.places, netns, (*probe.Host).TakesStrays)
+	return s.place(s.places, netns, (*host.Host).TakesStrays)
 }
 
 // Net is where to put what happened to packets in a network namespace; where
@@ -97,15 +97,15 @@ func (s *sums) Net(netns uint32) model.Sink {
 	if netns == 0 {
 		return s.In(netns)
 	}
-	return s.place(s.nets, netns, (*probe.Host).IsMachine)
+	return s.place(s.nets, netns, (*host.Host).IsMachine)
 }
 
 // place is the hosts that claim a namespace, else those that take what nobody claims.
-func (s *sums) place(known map[uint32]place, netns uint32, takes func(*probe.Host) bool) place {
+func (s *sums) place(known map[uint32]place, netns uint32, takes func(*host.Host) bool) place {
 	if p, ok := known[netns]; ok {
 		return p
 	}
-	var claim, others []*probe.Host
+	var claim, others []*host.Host
 	for _, h := range s.hosts {
 		if h.Claims(uint64(netns)) {
 			claim = append(claim, h)
@@ -125,7 +125,7 @@ func (s *sums) place(known map[uint32]place, netns uint32, takes func(*probe.Hos
 // place is where the sums of some hosts are put.
 type place struct {
 	sums  *sums
-	hosts []*probe.Host
+	hosts []*host.Host
 }
 
 func (p place) Put(signal *model.Signal, v float64, labels ...string) {

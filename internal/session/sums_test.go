@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"testing"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
 )
 
 // Of names that came and went nothing is kept; of those that are still there all.
 func TestSumsForgetWhatIsGone(t *testing.T) {
-	h, err := probe.OpenHost("local", "local")
+	h, err := host.Open("local", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	s := newSums([]*probe.Host{h})
+	s := newSums([]*host.Host{h})
 	signal := &model.Signal{Name: "a_total", Labels: []string{"groupname"}}
 	for round := range 10 {
 		s.begin()

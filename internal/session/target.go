@@ -6,8 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
 )
 
 // noteUnseen says so when the address that the load goes to belongs to no
@@ -35,7 +35,7 @@ func (s *session) noteUnseen(target string) error {
 // "there was none of it" then tells little about them.
 func (s *session) noteGone() {
 	for i, spec := range s.opt.Hosts {
-		again, err := probe.OpenHost(spec.Name, spec.Spec)
+		again, err := host.Open(spec.Name, spec.Spec)
 		if err == nil {
 			was, _ := s.hosts[i].Info()
 			var is model.Host

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/record/writer"
@@ -30,7 +31,7 @@ const (
 // tracing is the tracers of a session. Its methods may be called from several goroutines.
 type tracing struct {
 	level TraceLevel
-	hosts []*probe.Host
+	hosts []*host.Host
 	out   *writer.Writer
 	now   func() time.Time
 
@@ -55,7 +56,7 @@ type tracer struct {
 
 // startTracing starts the tracers of a level. What cannot be traced is a status
 // of its signals, never an error.
-func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
+func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*host.Host, out *writer.Writer, now func() time.Time) *tracing {
 	t := newTracing(level, hosts, out, now)
 	if level == TraceOff {
 		return t
@@ -67,7 +68,7 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 		}
 		running, err := start(one)
 		if err != nil {
-			t.mark(one, t.now(), func(*model.Signal) model.Status { return trace.StatusOf(err) })
+			t.mark(one, t.now(), func(*model.Signal) model.Status { return host.StatusOf(err) })
 			continue
 		}
 		t.add(one, running)
@@ -75,7 +76,7 @@ func startTracing(level TraceLevel, tracers []trace.Tracer, hosts []*probe.Host,
 	return t
 }
 
-func newTracing(level TraceLevel, hosts []*probe.Host, out *writer.Writer, now func() time.Time) *tracing {
+func newTracing(level TraceLevel, hosts []*host.Host, out *writer.Writer, now func() time.Time) *tracing {
 	return &tracing{level: level, hosts: hosts, out: out, now: now, status: probe.NewStatusBook(out), busy: map[string]float64{}}
 }
 
@@ -133,7 +134,7 @@ func (t *tracing) failed(one *tracer, at time.Time, err error) {
 		t.out.Note(fmt.Sprintf("tracer %s failed at %s: %v", one.Name, at.UTC().Format("15:04:05"), err))
 	}
 	one.failing = true
-	t.mark(one.Tracer, at, func(*model.Signal) model.Status { return trace.StatusOf(err) })
+	t.mark(one.Tracer, at, func(*model.Signal) model.Status { return host.StatusOf(err) })
 }
 
 // seen says that a tracer works at a time.

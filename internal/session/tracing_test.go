@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
@@ -75,11 +75,11 @@ func newFaked(t *testing.T, level trace.Level) *faked {
 	f.fake = &fakeTracer{now: now}
 	out, err := writer.Create(f.dir, model.Run{Windows: []model.Window{{Name: model.Hold, Start: f.at.UnixMilli()}}})
 	check(t, err)
-	h, err := probe.OpenHost("srv", "local")
+	h, err := host.Open("srv", "local")
 	check(t, err)
 	t.Cleanup(func() { h.Close() })
-	probe.Join([]*probe.Host{h})
-	f.tracing = newTracing(TraceFull, []*probe.Host{h}, out, now)
+	host.Join([]*host.Host{h})
+	f.tracing = newTracing(TraceFull, []*host.Host{h}, out, now)
 	f.add(trace.Tracer{Name: "fake", Level: level, Signals: []*model.Signal{counter}}, f.fake)
 	return f
 }
@@ -205,11 +205,11 @@ func (*said) Read(trace.Out) error { return nil }
 func TestBriefBursts(t *testing.T) {
 	out, err := writer.Create(t.TempDir()+"/run", model.Run{})
 	check(t, err)
-	h, err := probe.OpenHost("srv", "local")
+	h, err := host.Open("srv", "local")
 	check(t, err)
 	defer h.Close()
-	probe.Join([]*probe.Host{h})
-	tr := newTracing(TraceFull, []*probe.Host{h}, out, time.Now)
+	host.Join([]*host.Host{h})
+	tr := newTracing(TraceFull, []*host.Host{h}, out, time.Now)
 	events := make(chan string, 8)
 	for _, name := range []string{"brief", "long"} {
 		one := trace.Tracer{Name: name, Level: trace.Full, Brief: name == "brief", Signals: []*model.Signal{counter}}
@@ -230,13 +230,13 @@ func TestBriefBursts(t *testing.T) {
 // What happens in a namespace of no host's belongs to the machine; two of them
 // are one series.
 func TestNamespacesBecomeHosts(t *testing.T) {
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	check(t, err)
 	defer h.Close()
 	info, err := h.Info()
 	check(t, err)
-	probe.Join([]*probe.Host{h})
-	s := newSums([]*probe.Host{h})
+	host.Join([]*host.Host{h})
+	s := newSums([]*host.Host{h})
 	for range 2 { // each reading by itself
 		s.begin()
 		s.Put(counter, 1, "machine")

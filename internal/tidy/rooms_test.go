@@ -21,15 +21,16 @@ internal/model:          internal/secret
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/load:           internal/model
-internal/probe:          internal/layout internal/model
-internal/change:         internal/layout internal/probe
+internal/host:           internal/layout internal/model
+internal/probe:          internal/layout internal/model internal/host
+internal/change:         internal/layout internal/host internal/probe
 internal/capture:
-internal/trace:          internal/model internal/layout internal/privilege internal/secret
+internal/trace:          internal/model internal/layout internal/privilege internal/secret internal/host
 internal/diagnose:       internal/layout internal/model internal/record rules
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record
-internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/probe internal/trace
+internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/host internal/probe internal/trace
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model

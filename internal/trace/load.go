@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 )
 
@@ -204,7 +205,7 @@ func (s *Set) set(name string, value any) error {
 }
 
 // plain words an error of the kernel's or the library's: one line, and of a class
-// that StatusOf can tell. What a kernel older than since, the first that was tried
+// that host.StatusOf can tell. What a kernel older than since, the first that was tried
 // with all of it working, refuses, it lacks.
 func plain(what string, err error, since Kernel) error {
 	here, unknown := RunningKernel()
@@ -219,13 +220,13 @@ func plainOn(here Kernel, what string, err error, since Kernel) error {
 	refused := errors.As(err, &verifier)
 	switch {
 	case here.Less(since) && (refused || errors.Is(err, unix.EINVAL) || errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, btf.ErrNotFound)):
-		return absent(fmt.Sprintf("needs Linux %s, and this is %s (%s: %v)", since, here, what, err))
+		return host.Absent(fmt.Sprintf("needs Linux %s, and this is %s (%s: %v)", since, here, what, err))
 	case refused: // before the classes: the kernel may refuse a program with EACCES
 		return fmt.Errorf("%s: this kernel's verifier refuses it, which others since Linux %s do not (docs/kernels.md): %v", what, since, verifier)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: the kernel does not allow it (too few privileges, lockdown, or a security module): %w", what, err)
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):
-		return absent(fmt.Sprintf("%s: this kernel cannot do it: %v", what, err))
+		return host.Absent(fmt.Sprintf("%s: this kernel cannot do it: %v", what, err))
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
@@ -237,7 +238,7 @@ func (s *Set) Programs() []Program { return slices.Clone(s.programs) }
 func (s *Set) Status() map[string]model.Status {
 	status := map[string]model.Status{}
 	for signal, needs := range s.needs {
-		status[signal.Name] = StatusOf(s.missing(needs))
+		status[signal.Name] = host.StatusOf(s.missing(needs))
 	}
 	return status
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/privilege"
 )
@@ -237,7 +238,7 @@ func KernelTypes() (*btf.Spec, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("the kernel's type information cannot be read; run it as root: %w", err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, btf.ErrNotFound):
-		return nil, absent("this kernel was built without type information (CONFIG_DEBUG_INFO_BTF), which tracing needs")
+		return nil, host.Absent("this kernel was built without type information (CONFIG_DEBUG_INFO_BTF), which tracing needs")
 	}
 	return nil, fmt.Errorf("read the kernel's type information: %w", err)
 }
@@ -247,35 +248,14 @@ func KernelTypes() (*btf.Spec, error) {
 func Arguments(kernel *btf.Spec, tracepoint string) (int, error) {
 	var def *btf.Typedef
 	if err := kernel.TypeByName("btf_trace_"+tracepoint, &def); err != nil {
-		return 0, absent("this kernel has no tracepoint " + tracepoint)
+		return 0, host.Absent("this kernel has no tracepoint " + tracepoint)
 	}
 	if p, ok := def.Type.(*btf.Pointer); ok {
 		if f, ok := p.Target.(*btf.FuncProto); ok && len(f.Params) > 0 {
 			return len(f.Params) - 1, nil // the first is the tracer's own
 		}
 	}
-	return 0, absent("this kernel describes the tracepoint " + tracepoint + " in a way that is not known here")
-}
-
-// absent is a sentence that says what this kernel lacks; it matches fs.ErrNotExist.
-type absent string
-
-func (a absent) Error() string { return string(a) }
-
-// Is makes it fs.ErrNotExist.
-func (absent) Is(target error) bool { return target == fs.ErrNotExist }
-
-// StatusOf sorts an error into the states of a signal.
-func StatusOf(err error) model.Status {
-	switch {
-	case err == nil:
-		return model.Status{State: model.Read}
-	case errors.Is(err, fs.ErrNotExist):
-		return model.Status{State: model.Absent, Why: err.Error()}
-	case errors.Is(err, fs.ErrPermission):
-		return model.Status{State: model.Denied, Why: err.Error()}
-	}
-	return model.Status{State: model.Failed, Why: err.Error()}
+	return 0, host.Absent("this kernel describes the tracepoint " + tracepoint + " in a way that is not known here")
 }
 
 // Seconds is a duration as samples want it.

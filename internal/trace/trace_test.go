@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 )
 
@@ -104,7 +105,7 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		"refused, older":    {plainOn(old, "attach", unix.EPERM, first), model.Denied},
 		"anything else":     {plainOn(old, "load", unix.ENOMEM, first), model.Failed},
 	} {
-		if st := StatusOf(c.err); st.State != c.want || (st.Why == "") != (c.err == nil) {
+		if st := host.StatusOf(c.err); st.State != c.want || (st.Why == "") != (c.err == nil) {
 			t.Errorf("%s: %+v, want %s", name, st, c.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -41,8 +42,8 @@ func All() []probe.Probe {
 			"a process that is moved to another group is seen there up to 30 s later",
 			"no kernel counts how often a disk limit (io.max) made somebody wait: what was used is held against the limit",
 		},
-		CanRun: func(h *probe.Host) error { _, err := mounts(h); return err },
-		Open: func(h *probe.Host) (probe.Reader, error) {
+		CanRun: func(h *host.Host) error { _, err := mounts(h); return err },
+		Open: func(h *host.Host) (probe.Reader, error) {
 			m, err := mounts(h)
 			if err != nil {
 				return nil, err
@@ -54,12 +55,12 @@ func All() []probe.Probe {
 
 // mounts finds where control groups are mounted. "ip netns exec" and the like
 // hide them under a /sys of their own; then a process above us shows them.
-func mounts(h *probe.Host) ([]mount, error) {
+func mounts(h *host.Host) ([]mount, error) {
 	const generations = 16
 	pid := "self"
 	var first error
 	for range generations {
-		b, err := probe.ReadFile(h.Path("proc", pid, "mountinfo"))
+		b, err := host.ReadFile(h.Path("proc", pid, "mountinfo"))
 		if err == nil {
 			if m := parseMounts(b); len(m) > 0 {
 				return seenBy(m, pid), nil
@@ -74,7 +75,7 @@ func mounts(h *probe.Host) ([]mount, error) {
 	if first != nil {
 		return nil, first
 	}
-	return nil, probe.Absent("no control groups are mounted (mount -t cgroup2 none /sys/fs/cgroup)")
+	return nil, host.Absent("no control groups are mounted (mount -t cgroup2 none /sys/fs/cgroup)")
 }
 
 // seenBy puts the root directory of the process that sees the mounts before their directories.
@@ -88,7 +89,7 @@ func seenBy(mounts []mount, pid string) []mount {
 }
 
 // parent is the number of a process's parent, "" when there is none that we may see.
-func parent(h *probe.Host, pid string) string {
+func parent(h *host.Host, pid string) string {
 	b, err := os.ReadFile(h.Path("proc", pid, "stat"))
 	if err != nil {
 		return ""
@@ -102,9 +103,9 @@ func parent(h *probe.Host, pid string) string {
 }
 
 type reader struct {
-	host    *probe.Host
+	host    *host.Host
 	mounts  []mount
-	list    func() ([]probe.Proc, error)
+	list    func() ([]host.Proc, error)
 	members map[int]*membership
 	round   uint64
 	looked  time.Time
@@ -190,10 +191,10 @@ func (r *reader) look(out *probe.Out) error {
 }
 
 // membershipOf reads which groups a process is in; none when it is gone.
-func (r *reader) membershipOf(p *probe.Proc, now time.Time) []member {
+func (r *reader) membershipOf(p *host.Proc, now time.Time) []member {
 	m := r.members[p.PID]
 	if m == nil || m.start != p.Start || now.Sub(m.read) >= memberEvery {
-		b, err := probe.ReadFile(filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID), "cgroup"))
+		b, err := host.ReadFile(filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID), "cgroup"))
 		if err != nil {
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
@@ -30,7 +31,7 @@ func TestTreesGiveTheGoldenSeries(t *testing.T) {
 func read(t *testing.T, root string) string {
 	t.Helper()
 	p := All()[0]
-	h := probe.RecordedHost("server", root)
+	h := host.Recorded("server", root)
 	if err := p.CanRun(h); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestNoGroupsMountedIsAbsent(t *testing.T) {
 	if err := os.WriteFile(root+"/proc/self/mountinfo", []byte("22 1 254:0 / / rw - ext4 /dev/vda rw\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := probe.StatusOf(All()[0].CanRun(probe.RecordedHost("server", root))).State; got != "absent" {
+	if got := host.StatusOf(All()[0].CanRun(host.Recorded("server", root))).State; got != "absent" {
 		t.Errorf("want absent, got %s", got)
 	}
 }
@@ -97,7 +98,7 @@ func TestMountsOfAParentStandIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m, err := mounts(probe.RecordedHost("server", root))
+	m, err := mounts(host.Recorded("server", root))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -53,7 +54,7 @@ func All() []probe.Probe {
 			"quotas of users and projects",
 			"a file system that was full between two readings",
 		},
-		Open: func(h *probe.Host) (probe.Reader, error) {
+		Open: func(h *host.Host) (probe.Reader, error) {
 			return &reader{host: h, list: h.Services, known: map[int]space{}}, nil
 		},
 	}}
@@ -65,8 +66,8 @@ type space struct {
 }
 
 type reader struct {
-	host   *probe.Host
-	list   func() ([]probe.Proc, error)
+	host   *host.Host
+	list   func() ([]host.Proc, error)
 	known  map[int]space
 	looked time.Time
 	pids   []string // one process for each mount namespace, our own first
@@ -83,7 +84,7 @@ func (r *reader) Read(out *probe.Out) error {
 	}
 	told := map[string]bool{}
 	for _, pid := range r.pids {
-		b, err := probe.ReadFile(r.host.Path("proc", pid, "mountinfo"))
+		b, err := host.ReadFile(r.host.Path("proc", pid, "mountinfo"))
 		if err != nil {
 			if pid == "self" {
 				return fmt.Errorf("list the mounted file systems: %w", err)

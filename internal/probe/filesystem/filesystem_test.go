@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
@@ -38,7 +39,7 @@ func TestParseMounts(t *testing.T) {
 }
 
 func TestLiveFileSystems(t *testing.T) {
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +89,8 @@ func TestEveryMountNamespaceOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &reader{host: probe.RecordedHost("server", root), known: map[int]space{}}
-	r.list = func() ([]probe.Proc, error) { return []probe.Proc{{PID: 5}, {PID: 6}, {PID: 7}}, nil }
+	r := &reader{host: host.Recorded("server", root), known: map[int]space{}}
+	r.list = func() ([]host.Proc, error) { return []host.Proc{{PID: 5}, {PID: 6}, {PID: 7}}, nil }
 	if err := r.look(); err != nil {
 		t.Fatal(err)
 	}

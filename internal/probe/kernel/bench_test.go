@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -19,7 +20,7 @@ func (discard) Note(string)                                             {}
 //
 //	go test -bench Read -benchtime 200x ./internal/probe/kernel
 func BenchmarkRead(b *testing.B) {
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,12 +48,12 @@ func BenchmarkRead(b *testing.B) {
 // BenchmarkRound is a whole round of the kernel's probes through the sampler;
 // ms-cpu/op is all threads' CPU time.
 func BenchmarkRound(b *testing.B) {
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	s := probe.NewSampler([]*probe.Host{h}, All(), discard{}, time.Second)
+	s := probe.NewSampler([]*host.Host{h}, All(), discard{}, time.Second)
 	if err := s.Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}

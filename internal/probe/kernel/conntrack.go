@@ -10,9 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/netlink"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/netlink"
 )
 
 const (
@@ -72,7 +73,7 @@ func Conntrack() probe.Probe {
 		p.Signals = append(p.Signals, s.signal)
 	}
 	openFiles := p.Open
-	p.Open = func(h *probe.Host) (probe.Reader, error) {
+	p.Open = func(h *host.Host) (probe.Reader, error) {
 		files, err := openFiles(h)
 		if err != nil {
 			return nil, err
@@ -97,7 +98,7 @@ func putNumber(sig *model.Signal) func(b []byte, out *probe.Out) error {
 // conntrack adds the statistics to the two files.
 type conntrack struct {
 	probe.Reader
-	host *probe.Host
+	host *host.Host
 	conn *netlink.Conn // nil until it is needed, and where netlink is refused
 }
 
@@ -128,7 +129,7 @@ func (c *conntrack) Read(out *probe.Out) error {
 
 func (c *conntrack) stats() (map[string]uint64, error) {
 	if !c.host.Recorded() {
-		f, err := probe.OpenFile(c.host.Path(conntrackCount))
+		f, err := host.OpenFile(c.host.Path(conntrackCount))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", conntrackHint, err)
 		}
@@ -138,7 +139,7 @@ func (c *conntrack) stats() (map[string]uint64, error) {
 		}
 	}
 	// Without CAP_NET_ADMIN netlink refuses, and the file may still be read.
-	f, err := probe.OpenFile(c.host.Path("proc/net/stat/nf_conntrack"))
+	f, err := host.OpenFile(c.host.Path("proc/net/stat/nf_conntrack"))
 	if err != nil {
 		return nil, fmt.Errorf("connection-tracking statistics need root, or a kernel with /proc/net/stat/nf_conntrack: %w", err)
 	}

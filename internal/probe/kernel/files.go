@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -53,8 +54,8 @@ func fromFiles(p probe.Probe, make func() []source) probe.Probe {
 	for _, s := range make() {
 		p.Signals = append(p.Signals, s.signals...)
 	}
-	p.CanRun = func(h *probe.Host) error { return canRead(h, make()) }
-	p.Open = func(h *probe.Host) (probe.Reader, error) {
+	p.CanRun = func(h *host.Host) error { return canRead(h, make()) }
+	p.Open = func(h *host.Host) (probe.Reader, error) {
 		r := &files{host: h}
 		for _, s := range make() {
 			r.sources = append(r.sources, openSource{source: s})
@@ -65,10 +66,10 @@ func fromFiles(p probe.Probe, make func() []source) probe.Probe {
 }
 
 // canRead returns nil when at least one source can be opened, else why not the first.
-func canRead(h *probe.Host, sources []source) error {
+func canRead(h *host.Host, sources []source) error {
 	var first error
 	for i := range sources {
-		f, err := probe.OpenFile(h.Path(sources[i].path))
+		f, err := host.OpenFile(h.Path(sources[i].path))
 		if err == nil {
 			return f.Close()
 		}
@@ -82,13 +83,13 @@ func canRead(h *probe.Host, sources []source) error {
 // files is a Reader of kernel files. A file that is not there is looked for
 // again in every round: it may come with a module.
 type files struct {
-	host    *probe.Host
+	host    *host.Host
 	sources []openSource
 }
 
 type openSource struct {
 	source
-	file *probe.File // nil when it could not be opened
+	file *host.File // nil when it could not be opened
 }
 
 // Read reads every source and marks the signals of those that cannot be read.
@@ -104,9 +105,9 @@ func (r *files) Read(out *probe.Out) error {
 	return nil
 }
 
-func (s *openSource) read(h *probe.Host, out *probe.Out) error {
+func (s *openSource) read(h *host.Host, out *probe.Out) error {
 	if s.file == nil {
-		f, err := probe.OpenFile(h.Path(s.path))
+		f, err := host.OpenFile(h.Path(s.path))
 		if err != nil {
 			return s.err(err)
 		}
@@ -140,7 +141,7 @@ func (r *files) Close() error {
 
 // errNoField says that a file lacks a field; it makes the signal absent.
 func errNoField(file, field string) error {
-	return probe.Absent(fmt.Sprintf("this kernel's %s has no %s", file, field))
+	return host.Absent(fmt.Sprintf("this kernel's %s has no %s", file, field))
 }
 
 // parseUint reads a decimal number without the allocation of strconv's string.

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
 )
 
 // fileSources are the sources of all probes, opened for a tree.
 func fileSources(tb testing.TB, root string) []openSource {
 	tb.Helper()
-	h := probe.RecordedHost("server", root)
+	h := host.Recorded("server", root)
 	var sources []openSource
 	for _, p := range All() {
 		if p.Name == Log().Name || p.Name == NetDev().Name || p.Name == Qdisc().Name || p.Name == NFTables().Name {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -84,7 +85,7 @@ func (r *recorder) text(root string) string {
 }
 
 // sample reads hosts for two rounds, the second forced.
-func sample(t *testing.T, rec probe.Recorder, hosts ...*probe.Host) {
+func sample(t *testing.T, rec probe.Recorder, hosts ...*host.Host) {
 	t.Helper()
 	s := probe.NewSampler(hosts, All(), rec, time.Second)
 	if err := s.Start(t.Context()); err != nil {
@@ -106,7 +107,7 @@ func TestRecordedTreesGiveTheGoldenSeries(t *testing.T) {
 		t.Run(tree, func(t *testing.T) {
 			root := filepath.Join("testdata", tree)
 			rec := newRecorder()
-			sample(t, rec, probe.RecordedHost("server", root))
+			sample(t, rec, host.Recorded("server", root))
 			golden(t, root+".golden", rec.text(root))
 		})
 	}
@@ -129,7 +130,7 @@ func golden(t *testing.T, path, got string) {
 }
 
 func TestLiveKernelGivesEverySignal(t *testing.T) {
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}

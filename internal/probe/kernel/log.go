@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -63,14 +64,14 @@ func Log() probe.Probe {
 		Signals: []*model.Signal{logMessages, logOmitted},
 		Blind: []string{"the kernel limits how often it repeats many messages: silence proves nothing",
 			"messages of one network namespace stand in the machine's log and not all say which one"},
-		CanRun: func(h *probe.Host) error {
+		CanRun: func(h *host.Host) error {
 			fd, err := openLog(h.Path(path))
 			if err != nil {
 				return err
 			}
 			return unix.Close(fd)
 		},
-		Open: func(h *probe.Host) (probe.Reader, error) {
+		Open: func(h *host.Host) (probe.Reader, error) {
 			fd, err := openLog(h.Path(path))
 			if err != nil {
 				return nil, err

@@ -10,9 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/netlink"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/netlink"
 )
 
 const netdevByHand = "ip -s -s link show"
@@ -67,13 +68,13 @@ func NetDev() probe.Probe {
 		p.Signals = append(p.Signals, c.signal)
 	}
 	p.Signals = append(p.Signals, netdevUp, netdevMTU, netdevSpeed)
-	p.CanRun = func(h *probe.Host) error {
+	p.CanRun = func(h *host.Host) error {
 		if h.Recorded() {
-			return probe.Absent("network devices are read over netlink, and a recorded tree has none")
+			return host.Absent("network devices are read over netlink, and a recorded tree has none")
 		}
 		return nil
 	}
-	p.Open = func(*probe.Host) (probe.Reader, error) { return openNetDev() }
+	p.Open = func(*host.Host) (probe.Reader, error) { return openNetDev() }
 	return p
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
 )
 
 func TestConntrackStatisticsOfTwoCPUsAreSummed(t *testing.T) {
@@ -118,7 +118,7 @@ func TestNamespaceIsReadFromInside(t *testing.T) {
 	run(t, "ip", "-n", name, "link", "set", "lo", "up")
 	run(t, "ip", "netns", "exec", name, "sysctl", "-qw", "net.core.somaxconn=77")
 	run(t, "ip", "netns", "exec", name, "nft", "table ip t { chain a { tcp dport 1 drop; tcp dport 2 drop; }; chain b { tcp dport 3 drop; }; }")
-	h, err := probe.OpenHost("server", "netns:"+name)
+	h, err := host.Open("server", "netns:"+name)
 	if err != nil {
 		t.Fatal(err)
 	}

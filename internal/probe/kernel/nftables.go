@@ -10,9 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/netlink"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/netlink"
 )
 
 var nftLimit = &model.Signal{Name: "plimsoll_nft_limit_rate", Kind: model.Gauge, Unit: "per second",
@@ -59,7 +60,7 @@ func (n *nftables) Read(out *probe.Out) error {
 		return nil
 	})
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		return probe.Absent("this kernel has no nf_tables, or it is not loaded")
+		return host.Absent("this kernel has no nf_tables, or it is not loaded")
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("list the rules of the packet filter; that needs root, or CAP_NET_ADMIN: %w", err)

@@ -9,9 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/netlink"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/netlink"
 )
 
 const (
@@ -50,13 +51,13 @@ func Qdisc() probe.Probe {
 // overNetlink makes a probe read what it is about, in words, through a netlink
 // socket of its own.
 func overNetlink(p *probe.Probe, what string, protocol int, reader func(*netlink.Conn) probe.Reader) {
-	p.CanRun = func(h *probe.Host) error {
+	p.CanRun = func(h *host.Host) error {
 		if h.Recorded() {
-			return probe.Absent(what + " are read over netlink, and a recorded tree has none")
+			return host.Absent(what + " are read over netlink, and a recorded tree has none")
 		}
 		return nil
 	}
-	p.Open = func(*probe.Host) (probe.Reader, error) {
+	p.Open = func(*host.Host) (probe.Reader, error) {
 		conn, err := netlink.Open(protocol)
 		if err != nil {
 			return nil, err

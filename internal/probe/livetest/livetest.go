@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -70,7 +71,7 @@ func (r *Record) Note(s string) {
 type Service struct {
 	Dir     string // a directory of the test's
 	PID     int
-	Host    *probe.Host
+	Host    *host.Host
 	Rec     *Record
 	t       *testing.T
 	cmd     *exec.Cmd
@@ -105,7 +106,7 @@ func Start(t *testing.T, files map[string]string, command ...string) *Service {
 	}
 	t.Cleanup(s.stop)
 	s.PID = s.cmd.Process.Pid
-	if s.Host, err = probe.OpenHost("web", fmt.Sprintf("pid:%d", s.PID)); err != nil {
+	if s.Host, err = host.Open("web", fmt.Sprintf("pid:%d", s.PID)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Host.Close() })
@@ -186,7 +187,7 @@ func (s *Service) Until(what string, done func() bool) {
 // Sample begins to read the service with probes.
 func (s *Service) Sample(probes []probe.Probe) {
 	s.t.Helper()
-	s.sampler = probe.NewSampler([]*probe.Host{s.Host}, probes, s.Rec, time.Second)
+	s.sampler = probe.NewSampler([]*host.Host{s.Host}, probes, s.Rec, time.Second)
 	if err := s.sampler.Start(context.Background()); err != nil {
 		s.t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func (s *Service) Signal(sig syscall.Signal) {
 }
 
 // absentHost is a host on which nothing runs at all.
-func absentHost(t *testing.T) *probe.Host {
+func absentHost(t *testing.T) *host.Host {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{"sys/kernel/random/boot_id": "x", "sys/kernel/osrelease": "6.1", "stat": "cpu0 1"} {
@@ -232,7 +233,7 @@ func absentHost(t *testing.T) *probe.Host {
 			t.Fatal(err)
 		}
 	}
-	return probe.RecordedHost("web", root)
+	return host.Recorded("web", root)
 }
 
 // CheckNone reads probes on a host where nothing runs. That there is none is a
@@ -240,7 +241,7 @@ func absentHost(t *testing.T) *probe.Host {
 func CheckNone(t *testing.T, probes []probe.Probe) {
 	t.Helper()
 	rec := NewRecord()
-	s := probe.NewSampler([]*probe.Host{absentHost(t)}, probes, rec, time.Second)
+	s := probe.NewSampler([]*host.Host{absentHost(t)}, probes, rec, time.Second)
 	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

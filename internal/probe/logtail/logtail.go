@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host/rooted"
 )
 
 // BufferSize is a good length of the buffer that Round reads into; a line

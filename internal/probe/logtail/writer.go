@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // Writer is a process that logs to files. What it has open is the truth about
@@ -113,7 +113,7 @@ func (w *Writer) check(at Place) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return probe.Absent("it is no regular file and cannot be followed; log to a file")
+		return host.Absent("it is no regular file and cannot be followed; log to a file")
 	}
 	if !w.seen {
 		return nil
@@ -123,7 +123,7 @@ func (w *Writer) check(at Place) error {
 			return nil
 		}
 	}
-	return probe.Absent(fmt.Sprintf("%s does not have it open; was the configuration edited and not reloaded?", w.Service))
+	return host.Absent(fmt.Sprintf("%s does not have it open; was the configuration edited and not reloaded?", w.Service))
 }
 
 // standard is the file to which the process's standard output or error output goes.
@@ -133,7 +133,7 @@ func (w *Writer) standard(fd int, what string) (Place, error) {
 		return Place{}, fmt.Errorf("%s logs to its standard %s: %w", w.Service, what, err)
 	}
 	if !info.Mode().IsRegular() {
-		return Place{}, probe.Absent(fmt.Sprintf("%s logs to its standard %s, which is a pipe, socket or terminal and cannot be followed; log to a file", w.Service, what))
+		return Place{}, host.Absent(fmt.Sprintf("%s logs to its standard %s, which is a pipe, socket or terminal and cannot be followed; log to a file", w.Service, what))
 	}
 	return Place{Name: w.fd(fd)}, nil
 }

@@ -5,7 +5,7 @@ import (
 	"path"
 	"strings"
 
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host/rooted"
 )
 
 // masterTitle begins the command line of a master process; the arguments it

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host/rooted"
 )
 
 // directive is one directive of an nginx configuration and where it stands.

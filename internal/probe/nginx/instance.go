@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 
 // instance is one running nginx: a master process and its workers.
 type instance struct {
-	host   *probe.Host
-	master probe.Proc
+	host   *host.Host
+	master host.Proc
 	root   string // the master's root directory, as we see it
 	build  buildInfo
 	paths  paths
@@ -50,13 +50,13 @@ type workerProc struct {
 }
 
 // procPath is a file under /proc/PID.
-func procPath(h *probe.Host, pid int, name string) string {
+func procPath(h *host.Host, pid int, name string) string {
 	return h.Path("proc", strconv.Itoa(pid), name)
 }
 
 // readTitle reads a process's command line anew; "" when it is gone.
-func readTitle(h *probe.Host, pid int) string {
-	b, err := probe.ReadHead(procPath(h, pid, "cmdline"), probe.MaxCommandLine)
+func readTitle(h *host.Host, pid int) string {
+	b, err := host.ReadHead(procPath(h, pid, "cmdline"), host.MaxCommandLine)
 	if err != nil {
 		return ""
 	}
@@ -65,7 +65,7 @@ func readTitle(h *probe.Host, pid int) string {
 
 // title is a process's command line; that of a service that rewrites its title
 // is one argument.
-func title(p *probe.Proc) string {
+func title(p *host.Proc) string {
 	if len(p.Args) == 0 {
 		return ""
 	}
@@ -75,12 +75,12 @@ func title(p *probe.Proc) string {
 // split finds the masters among a host's processes, and their workers by
 // master. A worker just forked still has its master's title, so children of a
 // master are asked again; workers that are shutting down are left out.
-func split(h *probe.Host, procs []probe.Proc) (masters []probe.Proc, workers map[int][]probe.Proc) {
+func split(h *host.Host, procs []host.Proc) (masters []host.Proc, workers map[int][]host.Proc) {
 	isMaster := map[int]bool{}
 	for i := range procs {
 		isMaster[procs[i].PID] = strings.HasPrefix(title(&procs[i]), masterTitle)
 	}
-	workers = map[int][]probe.Proc{}
+	workers = map[int][]host.Proc{}
 	for i := range procs {
 		p := procs[i]
 		t := title(&p)
@@ -104,7 +104,7 @@ func split(h *probe.Host, procs []probe.Proc) (masters []probe.Proc, workers map
 // update brings the instance up to date with its processes and reads its
 // configuration anew when the workers are others than before: only then has
 // nginx read it.
-func (in *instance) update(workers []probe.Proc) {
+func (in *instance) update(workers []host.Proc) {
 	var pids []int
 	known := in.workers
 	in.workers = nil
@@ -176,7 +176,7 @@ func (in *instance) parse() ([]*directive, *confLoader, error) {
 }
 
 // wallTime turns clock ticks after boot into a time of day.
-func wallTime(h *probe.Host, ticks uint64) (time.Time, bool) {
+func wallTime(h *host.Host, ticks uint64) (time.Time, bool) {
 	const ticksPerSecond = 100 // USER_HZ, the same on every Linux that Go runs on
 	b, err := os.ReadFile(h.Path("proc/uptime"))
 	if err != nil {
@@ -193,7 +193,7 @@ func wallTime(h *probe.Host, ticks uint64) (time.Time, bool) {
 
 // look counts, the first times that a worker is seen, how many of its
 // descriptors are no sockets. They are opened at its start, so they have low numbers.
-func (w *workerProc) look(h *probe.Host) {
+func (w *workerProc) look(h *host.Host) {
 	const looks, lowest = 2, 64
 	if w.looked == looks {
 		return
@@ -215,7 +215,7 @@ func (w *workerProc) look(h *probe.Host) {
 
 // poll notes how many sockets the worker has open now. Since Linux 6.2 the size
 // of /proc/PID/fd is the number of descriptors; before, it is 0 and they must be counted.
-func (w *workerProc) poll(h *probe.Host, count bool) {
+func (w *workerProc) poll(h *host.Host, count bool) {
 	if w.peakErr != nil {
 		return
 	}
@@ -241,7 +241,7 @@ func (w *workerProc) poll(h *probe.Host, count bool) {
 // nofile reads how many descriptors a worker may have open.
 func (in *instance) nofile() (float64, error) {
 	if len(in.workers) == 0 {
-		return 0, probe.Absent(fmt.Sprintf("nginx's master %d has no worker", in.master.PID))
+		return 0, host.Absent(fmt.Sprintf("nginx's master %d has no worker", in.master.PID))
 	}
 	b, err := os.ReadFile(procPath(in.host, in.workers[0].pid, "limits"))
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/logtail"
 )
 
@@ -144,7 +144,7 @@ func (r *reader) follow(in *instance, now time.Time) {
 		}
 	}
 	if len(in.conf.accessLogs) == 0 {
-		r.accessErrs = append(r.accessErrs, probe.Absent("nginx's access log is off"))
+		r.accessErrs = append(r.accessErrs, host.Absent("nginx's access log is off"))
 	}
 	for _, e := range in.conf.errorLogs {
 		err := unreadable(e.path, e.unread)
@@ -162,5 +162,5 @@ func unreadable(name, why string) error {
 	if why == "" {
 		return nil
 	}
-	return probe.Absent(fmt.Sprintf("nginx's log %s %s and cannot be followed; log to a file", name, why))
+	return host.Absent(fmt.Sprintf("nginx's log %s %s and cannot be followed; log to a file", name, why))
 }

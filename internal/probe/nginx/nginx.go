@@ -12,10 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
-	"plimsoll/internal/probe/rooted"
 )
 
 const (
@@ -51,7 +52,7 @@ func All() []probe.Probe {
 
 // reader reads all nginx instances of one host.
 type reader struct {
-	host      *probe.Host
+	host      *host.Host
 	looked    time.Time
 	findErr   error // looking itself failed
 	instances []*instance
@@ -62,7 +63,7 @@ type reader struct {
 	stubs                 map[string]*stubAsker // by master, address and URI
 }
 
-func open(h *probe.Host) (probe.Reader, error) {
+func open(h *host.Host) (probe.Reader, error) {
 	r := &reader{host: h, logs: logtail.NewSet[logKind](), tally: newTally(), stubs: map[string]*stubAsker{}}
 	r.find(time.Now())
 	return r, nil
@@ -212,12 +213,12 @@ func markAccess(out *probe.Out, followed int, errs []error, has *lineFormat) {
 	}
 	noteRest(out, errs)
 	if !has.hasRequest {
-		err := probe.Absent("nginx's log_format has no $request_time; add it to see how long requests take")
+		err := host.Absent("nginx's log_format has no $request_time; add it to see how long requests take")
 		out.Mark(requestSum, err)
 		out.Mark(requestCount, err)
 	}
 	if !has.hasUpstream {
-		err := probe.Absent("nginx's log_format has no $upstream_response_time; add it to see how long upstream servers take")
+		err := host.Absent("nginx's log_format has no $upstream_response_time; add it to see how long upstream servers take")
 		out.Mark(upstreamSum, err)
 		out.Mark(upstreamCount, err)
 	}
@@ -232,7 +233,7 @@ func markErrors(out *probe.Out, followed int, errs []error, level int) {
 	}
 	noteRest(out, errs)
 	if level < levelError {
-		out.Mark(upstreamErrors, probe.Absent(fmt.Sprintf("nginx's error_log has level %s, so most upstream errors (level error) are not written; set it to error", levels[level])))
+		out.Mark(upstreamErrors, host.Absent(fmt.Sprintf("nginx's error_log has level %s, so most upstream errors (level error) are not written; set it to error", levels[level])))
 	}
 }
 
@@ -248,7 +249,7 @@ func firstOr(errs []error, what string) error {
 	if len(errs) > 0 {
 		return errs[0]
 	}
-	return probe.Absent(what + " was found")
+	return host.Absent(what + " was found")
 }
 
 // nearest is the instance with a configuration whose busiest worker is nearest
@@ -291,7 +292,7 @@ func (r *reader) putConf(out *probe.Out) {
 	if n > 0 {
 		out.Put(workerProcesses, float64(n))
 	} else {
-		out.Mark(workerProcesses, probe.Absent("nginx counts its workers itself (auto), and has none at the moment"))
+		out.Mark(workerProcesses, host.Absent("nginx counts its workers itself (auto), and has none at the moment"))
 	}
 	out.Put(workerConnections, float64(c.workerConnections))
 	for _, listen := range sortedKeys(c.backlogs) {
@@ -301,7 +302,7 @@ func (r *reader) putConf(out *probe.Out) {
 		out.Put(keepaliveTimeout, c.keepaliveTimeout)
 		out.Put(keepaliveRequests, float64(c.keepaliveRequests))
 	} else {
-		err := probe.Absent("nginx's configuration has no http server")
+		err := host.Absent("nginx's configuration has no http server")
 		out.Mark(keepaliveTimeout, err)
 		out.Mark(keepaliveRequests, err)
 	}
@@ -366,7 +367,7 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 	}
 	out.Put(errorLogLevel, float64(level))
 	if !known {
-		out.Mark(bufferedLog, probe.Absent("nginx writes no access log to a file"))
+		out.Mark(bufferedLog, host.Absent("nginx writes no access log to a file"))
 		return
 	}
 	out.Put(bufferedLog, ratio(buffered))
@@ -418,7 +419,7 @@ func (r *reader) askStubs(now time.Time) {
 	}
 }
 
-func (a *stubAsker) ask(h *probe.Host, in *instance, page *statusPage, now time.Time) {
+func (a *stubAsker) ask(h *host.Host, in *instance, page *statusPage, now time.Time) {
 	a.asked = now
 	reply := make(chan stubReply, 1)
 	a.reply = reply
@@ -454,7 +455,7 @@ func (a *stubAsker) collect(until time.Time) {
 // putStubs records the sum of all status pages, if all of them answer.
 func (r *reader) putStubs(out *probe.Out) {
 	if len(r.stubs) == 0 {
-		err := probe.Absent("nginx has no status page that we could ask; add \"location = /status { stub_status; access_log off; allow 127.0.0.1; deny all; }\" to a plain HTTP server")
+		err := host.Absent("nginx has no status page that we could ask; add \"location = /status { stub_status; access_log off; allow 127.0.0.1; deny all; }\" to a plain HTTP server")
 		for _, in := range r.instances {
 			if in.confErr != nil { // it may well have one
 				err = in.confErr

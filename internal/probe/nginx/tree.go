@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // Span is a piece of a file: the bytes from Begin up to End.
@@ -29,7 +29,7 @@ type Directive struct {
 
 // Running is an nginx that runs, and its configuration as the files say now.
 type Running struct {
-	Master probe.Proc
+	Master host.Proc
 	// Conf and Prefix are absolute, as nginx sees them; Options is what of its
 	// command line decides which configuration is in effect.
 	Conf, Prefix string
@@ -49,7 +49,7 @@ const optionG = "the option -g"
 
 // Find lists the nginx processes of a host; each has its configuration read,
 // or the error that came of it in errs, by the master's PID.
-func Find(h *probe.Host) (list []*Running, errs map[int]error, err error) {
+func Find(h *host.Host) (list []*Running, errs map[int]error, err error) {
 	procs, err := h.Services()
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +86,7 @@ func (r *Running) read(in *instance) error {
 
 // Read says whether processes that began at start (clock ticks after boot) have
 // read the files as they are now.
-func (r *Running) Read(h *probe.Host, start uint64) bool {
+func (r *Running) Read(h *host.Host, start uint64) bool {
 	begun, ok := wallTime(h, start)
 	return !ok || !r.Newest.After(begun.Add(editedAfter))
 }

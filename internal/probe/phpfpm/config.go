@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/rooted"
 )
 
 const (
@@ -208,7 +208,7 @@ func newConfig(entries []entry) (*config, error) {
 		c.pools[i].set(e.key, strings.ReplaceAll(e.value, "$pool", e.section))
 	}
 	if len(c.pools) == 0 {
-		return nil, probe.Absent("no pool in it")
+		return nil, host.Absent("no pool in it")
 	}
 	return c, nil
 }

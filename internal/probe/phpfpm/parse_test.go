@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 func TestParseIni(t *testing.T) {
@@ -215,8 +215,8 @@ func TestBadReplies(t *testing.T) {
 func TestServicesOfTheSamePoolName(t *testing.T) {
 	www := &config{pools: []pool{{name: "www"}}}
 	list := []*service{
-		{master: probe.Proc{PID: 1, Comm: "php-fpm8.1"}, conf: www}, {master: probe.Proc{PID: 2, Comm: "php-fpm8.2"}, conf: www},
-		{master: probe.Proc{PID: 3, Comm: "php-fpm8.2"}, conf: www}, {master: probe.Proc{PID: 4, Comm: "php-fpm8.2"}, conf: &config{pools: []pool{{name: "other"}}}},
+		{master: host.Proc{PID: 1, Comm: "php-fpm8.1"}, conf: www}, {master: host.Proc{PID: 2, Comm: "php-fpm8.2"}, conf: www},
+		{master: host.Proc{PID: 3, Comm: "php-fpm8.2"}, conf: www}, {master: host.Proc{PID: 4, Comm: "php-fpm8.2"}, conf: &config{pools: []pool{{name: "other"}}}},
 	}
 	nameApart(list)
 	var got []string

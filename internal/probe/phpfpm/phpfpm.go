@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
@@ -45,7 +46,7 @@ func All() []probe.Probe {
 
 // reader reads all PHP-FPM services of one host.
 type reader struct {
-	host     *probe.Host
+	host     *host.Host
 	ipv6     bool // whether the kernel has IPv6
 	looked   time.Time
 	findErr  error // looking itself failed
@@ -66,7 +67,7 @@ type events struct {
 	fresh  []string
 }
 
-func open(h *probe.Host) (probe.Reader, error) {
+func open(h *host.Host) (probe.Reader, error) {
 	_, err := os.Stat(h.Path("proc/net/if_inet6"))
 	r := &reader{host: h, ipv6: err == nil, logs: logtail.NewSet[*service](), counts: map[message]uint64{}, events: map[message]*events{}}
 	r.find(time.Now())
@@ -146,7 +147,7 @@ func (r *reader) follow(s *service, now time.Time) {
 		name = s.conf.errorLog
 	}
 	if name == "syslog" {
-		r.logErrs = append(r.logErrs, probe.Absent("PHP-FPM logs to syslog, which cannot be followed; set error_log to a file"))
+		r.logErrs = append(r.logErrs, host.Absent("PHP-FPM logs to syslog, which cannot be followed; set error_log to a file"))
 		return
 	}
 	if !path.IsAbs(name) { // relative to the compiled prefix, or its default
@@ -234,7 +235,7 @@ func (r *reader) markLog(out *probe.Out) {
 	case followed == 0 && len(errs) > 0:
 		out.Mark(messages, errs[0])
 	case followed == 0:
-		out.Mark(messages, probe.Absent("no log of PHP-FPM was found"))
+		out.Mark(messages, host.Absent("no log of PHP-FPM was found"))
 	default:
 		for _, err := range errs {
 			note(out, "not counted: %v", err)
@@ -264,7 +265,7 @@ func (r *reader) putPools(out *probe.Out) {
 			if n, ok := p.backlogIn(s.version, most); ok {
 				out.Put(listenBacklog, float64(n), name)
 			} else {
-				backlogErr = probe.Absent(fmt.Sprintf("pool %s has no listen.backlog, and its default is not known for this PHP", p.name))
+				backlogErr = host.Absent(fmt.Sprintf("pool %s has no listen.backlog, and its default is not known for this PHP", p.name))
 			}
 		}
 	}
@@ -311,7 +312,7 @@ func (r *reader) putPages(out *probe.Out) {
 		for _, p := range s.conf.pools {
 			a := s.askers[p.name]
 			if a == nil {
-				absent = probe.Absent(fmt.Sprintf("pool %s has no status page; set pm.status_path = /status (and pm.status_listen, so that it answers when all workers are busy)", p.name))
+				absent = host.Absent(fmt.Sprintf("pool %s has no status page; set pm.status_path = /status (and pm.status_listen, so that it answers when all workers are busy)", p.name))
 				continue
 			}
 			a.collect(until)
@@ -329,7 +330,7 @@ func (r *reader) putPages(out *probe.Out) {
 		}
 	}
 	if !hasSlow {
-		out.Mark(slow, probe.Absent("no pool has request_slowlog_timeout; set it (and slowlog) to count slow requests"))
+		out.Mark(slow, host.Absent("no pool has request_slowlog_timeout; set it (and slowlog) to count slow requests"))
 	}
 	markPages(out, failed, absent, unix)
 }
@@ -338,7 +339,7 @@ func (r *reader) putPages(out *probe.Out) {
 func markPages(out *probe.Out, failed, absent error, unix string) {
 	if unix != "" {
 		for _, s := range pageQueueSignals {
-			out.Mark(s, probe.Absent(fmt.Sprintf("pool %s listens on a Unix socket, whose queue PHP-FPM cannot see", unix)))
+			out.Mark(s, host.Absent(fmt.Sprintf("pool %s listens on a Unix socket, whose queue PHP-FPM cannot see", unix)))
 		}
 	}
 	err := failed

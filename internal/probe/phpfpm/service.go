@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/rooted"
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/rooted"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 
 // service is one running PHP-FPM: a master process with its pools.
 type service struct {
-	host    *probe.Host
-	master  probe.Proc
+	host    *host.Host
+	master  host.Proc
 	root    string // the master's root directory, as we see it
 	file    string // its configuration
 	version int    // of PHP, in thousandths of its parts; 0 is unknown
@@ -44,7 +44,7 @@ type service struct {
 	suffix string
 }
 
-func newService(h *probe.Host, master probe.Proc) *service {
+func newService(h *host.Host, master host.Proc) *service {
 	s := &service{host: h, master: master, root: filepath.Clean(h.ServicePath(master.PID, "/")), askers: map[string]*asker{}}
 	s.file, _, _ = strings.Cut(strings.TrimPrefix(master.Args[0], masterTitle), ")")
 	if b, err := rooted.TextAfter(s.procPath("exe"), versionMark, 64, maxBinary); err == nil {
@@ -103,7 +103,7 @@ func (s *service) label(pool string) string { return pool + s.suffix }
 
 // split finds the masters among a host's processes and counts workers by master
 // and pool. A worker just forked still has its master's title: it is no master.
-func split(procs []probe.Proc) (masters []probe.Proc, count map[int]map[string]int) {
+func split(procs []host.Proc) (masters []host.Proc, count map[int]map[string]int) {
 	isMaster := map[int]bool{}
 	for _, p := range procs {
 		if len(p.Args) > 0 && strings.HasPrefix(p.Args[0], masterTitle) {
@@ -209,7 +209,7 @@ func (a *asker) ask(s *service, p pool, now time.Time) {
 }
 
 // askPool asks a pool's status page where it is served.
-func askPool(h *probe.Host, root string, p pool) (status, error) {
+func askPool(h *host.Host, root string, p pool) (status, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
 	network, address, done, err := dialAddress(p, root)
@@ -283,7 +283,7 @@ func (a *asker) collect(until time.Time) {
 }
 
 // somaxconn reads net.core.somaxconn; 0 when it cannot be read.
-func somaxconn(h *probe.Host) int {
+func somaxconn(h *host.Host) int {
 	b, err := os.ReadFile(h.Path("proc/sys/net/core/somaxconn"))
 	if err != nil {
 		return 0

@@ -3,7 +3,7 @@ package phpfpm
 import (
 	"fmt"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // Entry is one "key = value" of a configuration, or a section's heading (Key is
@@ -16,7 +16,7 @@ type Entry struct {
 
 // Running is a PHP-FPM that runs, and its configuration as the files say now.
 type Running struct {
-	Master  probe.Proc
+	Master  host.Proc
 	Conf    string // the main file
 	Entries []Entry
 	// Files are those that make up the configuration, as PHP-FPM calls them, and
@@ -28,7 +28,7 @@ type Running struct {
 
 // Find lists the PHP-FPM of a host; each has its configuration read, or the
 // error that came of it in errs, by the master's PID.
-func Find(h *probe.Host) (list []*Running, errs map[int]error, err error) {
+func Find(h *host.Host) (list []*Running, errs map[int]error, err error) {
 	procs, err := h.Services()
 	if err != nil {
 		return nil, nil, err

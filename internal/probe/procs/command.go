@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // maxMembers bounds the processes of a command that are followed.
@@ -106,7 +106,7 @@ func (c *command) join(p *process) bool {
 
 // followCommand finds the command's processes: the first one, those that were
 // members before, and their children, whichever host those belong to.
-func (r *reader) followCommand(pid int, list []probe.Proc) {
+func (r *reader) followCommand(pid int, list []host.Proc) {
 	c := &r.command
 	if !c.begun {
 		p := r.visit(pid, false, true)
@@ -137,7 +137,7 @@ func (r *reader) followCommand(pid int, list []probe.Proc) {
 // children lists the children of all threads of a process
 // (/proc/PID/task/TID/children, CONFIG_PROC_CHILDREN), and those that the
 // host's own list knows.
-func (r *reader) children(p *process, list []probe.Proc) (pids []int) {
+func (r *reader) children(p *process, list []host.Proc) (pids []int) {
 	for i := range list {
 		if list[i].PPID == p.pid {
 			pids = append(pids, list[i].PID)

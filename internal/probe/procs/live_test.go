@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
@@ -153,15 +154,15 @@ func used(who int) float64 {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano()).Seconds()
 }
 
-func openLive(t testing.TB) (*reader, *probe.Host) {
+func openLive(t testing.TB) (*reader, *host.Host) {
 	t.Helper()
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Each reading is to have a list of its own, however soon it comes.
-	r, err := open(h, func() ([]probe.Proc, error) {
-		fresh, err := probe.OpenHost("here", "local")
+	r, err := open(h, func() ([]host.Proc, error) {
+		fresh, err := host.Open("here", "local")
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +279,7 @@ func BenchmarkRead(b *testing.B) {
 func benchmark(b *testing.B) {
 	runtime.LockOSThread() // for the thread's CPU time
 	defer runtime.UnlockOSThread()
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type process struct {
 	// fromZero: it began after we did, so all it has used belongs to this run.
 	fromZero bool
 	round    uint64 // that saw it last
-	mark     uint64 // as of when it was read last, 0: it had none; see probe.Marker
+	mark     uint64 // as of when it was read last, 0: it had none; see host.Marker
 	readAt   time.Time
 	pending  bool // it may have run since the last detailed look
 	group    *group

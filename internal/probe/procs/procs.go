@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
@@ -46,12 +47,12 @@ func All() []probe.Probe {
 			"time in the idle class is not counted where the control groups of the CPU controller or the sessions cannot be read, and all of it is where the busiest program is a load tool in the same one and the service stands in another",
 			"time runnable without a CPU includes time throttled by a cgroup's CPU limit",
 		},
-		Open: func(h *probe.Host) (probe.Reader, error) { return open(h, h.Procs) },
+		Open: func(h *host.Host) (probe.Reader, error) { return open(h, h.Procs) },
 	}}
 }
 
 // open prepares reading; list lists the processes of h.
-func open(h *probe.Host, list func() ([]probe.Proc, error)) (*reader, error) {
+func open(h *host.Host, list func() ([]host.Proc, error)) (*reader, error) {
 	ticks, err := ticksSinceBoot(h)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func open(h *probe.Host, list func() ([]probe.Proc, error)) (*reader, error) {
 }
 
 // ticksSinceBoot is the present in the unit of a process's start time.
-func ticksSinceBoot(h *probe.Host) (uint64, error) {
+func ticksSinceBoot(h *host.Host) (uint64, error) {
 	b, err := os.ReadFile(h.Path("proc/uptime"))
 	if err != nil {
 		return 0, fmt.Errorf("read the time since boot: %w", err)
@@ -91,8 +92,8 @@ func mayKeep() int {
 }
 
 type reader struct {
-	host *probe.Host
-	list func() ([]probe.Proc, error)
+	host *host.Host
+	list func() ([]host.Proc, error)
 	tree *tree
 	// startTicks is when we began; a process that began later is counted from zero.
 	startTicks uint64
@@ -147,12 +148,12 @@ func (r *reader) Close() error {
 }
 
 // scan brings everything up to date with the host's list of processes.
-func (r *reader) scan(list []probe.Proc) {
+func (r *reader) scan(list []host.Proc) {
 	r.round++
 	r.threadsLeft = r.threadsPerRound
 	began := r.now()
 	// Who had to wait comes first, so that nobody waits for ever.
-	first := max(slices.IndexFunc(list, func(p probe.Proc) bool { return p.PID == r.putOff }), 0)
+	first := max(slices.IndexFunc(list, func(p host.Proc) bool { return p.PID == r.putOff }), 0)
 	r.putOff = 0
 	for i := range list {
 		p := &list[(first+i)%len(list)]
@@ -201,7 +202,7 @@ func (r *reader) report(out *probe.Out) {
 	r.markRefused(out, refusedIO, programs, "block I/O", readBytes, writeBytes)
 	r.markRefused(out, refusedFiles, programs, "descriptors", openFiles, worstFiles)
 	if !r.tree.delays {
-		out.Mark(runDelay, probe.Absent("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO"))
+		out.Mark(runDelay, host.Absent("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO"))
 	}
 	if r.putOff != 0 {
 		out.Note(fmt.Sprintf("host %s: more than %d threads were due in one reading; some processes are examined less often", r.host.Name, r.threadsPerRound))
@@ -315,7 +316,7 @@ func (r *reader) putCommand(out *probe.Out) {
 		return // that there is no command is a fact: read, and none of it
 	}
 	if !r.command.begun {
-		err := probe.Absent(fmt.Sprintf("the watched command, process %d, was not found", pid))
+		err := host.Absent(fmt.Sprintf("the watched command, process %d, was not found", pid))
 		for _, s := range []*model.Signal{commandCPU, commandBusiest, commandGroup} {
 			out.Mark(s, err)
 		}

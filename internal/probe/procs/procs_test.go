@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -50,8 +51,8 @@ func unpack(t testing.TB, dir, archive string) {
 // the test moves it.
 func openRecorded(t testing.TB, dir string) (r *reader, clock *time.Time) {
 	t.Helper()
-	list := func() ([]probe.Proc, error) { return probe.RecordedHost("srv", dir).Procs() }
-	r, err := open(probe.RecordedHost("srv", dir), list)
+	list := func() ([]host.Proc, error) { return host.Recorded("srv", dir).Procs() }
+	r, err := open(host.Recorded("srv", dir), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +246,9 @@ func TestVanished(t *testing.T) {
 	dir := fakeTree(t, fakeProc{pid: 7, comm: "stays", start: 100})
 	r, _ := openRecorded(t, dir)
 	list := r.list
-	r.list = func() ([]probe.Proc, error) {
+	r.list = func() ([]host.Proc, error) {
 		all, err := list()
-		return append(all, probe.Proc{PID: 8, Comm: "gone"}), err
+		return append(all, host.Proc{PID: 8, Comm: "gone"}), err
 	}
 	got := read(t, r, 1000).values
 	if got["namedprocess_namegroup_num_procs{stays}"] != 1 {
@@ -385,7 +386,7 @@ func TestProcessOfTheCommandIsCountedOnceItIsListed(t *testing.T) {
 	r, clock := openRecorded(t, dir)
 	r.host.SetCommand(20)
 	list := r.list
-	r.list = func() ([]probe.Proc, error) { return nil, nil }
+	r.list = func() ([]host.Proc, error) { return nil, nil }
 	read(t, r, 1000)
 	r.list = list
 	fakeProc{pid: 20, ppid: 1, comm: "sh", start: 1050, user: 15}.write(t, dir)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
@@ -56,7 +57,7 @@ func All() []probe.Probe {
 			"what is logged to a pipe, a socket (journald, syslog) or a terminal; access logs",
 			"silence proves nothing: many programs do not log what fails",
 		},
-		Open: func(h *probe.Host) (probe.Reader, error) {
+		Open: func(h *host.Host) (probe.Reader, error) {
 			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[key]uint64{}, buf: make([]byte, logtail.BufferSize)}, nil
 		},
 	}}
@@ -83,8 +84,8 @@ type look struct {
 }
 
 type reader struct {
-	host   *probe.Host
-	list   func() ([]probe.Proc, error)
+	host   *host.Host
+	list   func() ([]host.Proc, error)
 	logs   map[fileID]*log
 	looked map[int]look
 	buf    []byte
@@ -124,7 +125,7 @@ func (r *reader) Read(out *probe.Out) error {
 		return fmt.Errorf("what %d processes log may not be seen; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", n, fs.ErrPermission)
 	}
 	if len(r.logs) == 0 { // which is not the same as one that is silent
-		return probe.Absent("no process of this host was seen to log to a file")
+		return host.Absent("no process of this host was seen to log to a file")
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func (r *reader) Close() error {
 }
 
 // follow looks for the logs of processes, of so many in one round.
-func (r *reader) follow(procs []probe.Proc, now time.Time) {
+func (r *reader) follow(procs []host.Proc, now time.Time) {
 	left, seen := looksARound, map[int]bool{}
 	for i := range procs {
 		p := &procs[i]
@@ -164,10 +165,10 @@ func (r *reader) follow(procs []probe.Proc, now time.Time) {
 
 // followThoseOf follows the regular files among a process's first descriptors
 // that it writes to as one writes a log. It returns false if we may not see them.
-func (r *reader) followThoseOf(p *probe.Proc, now time.Time) bool {
+func (r *reader) followThoseOf(p *host.Proc, now time.Time) bool {
 	dir := filepath.Join(r.host.Path("proc"), strconv.Itoa(p.PID))
 	hidden := false // the list may be read by whom the files are hidden from
-	_, err := probe.EachDescriptor(dir, firstFiles, func(fd int, link []byte, err error) {
+	_, err := host.EachDescriptor(dir, firstFiles, func(fd int, link []byte, err error) {
 		hidden = hidden || errors.Is(err, fs.ErrPermission)
 		if err == nil && fd > 0 && mayBeLog(link) {
 			r.followFile(dir, fd, string(link), p.Comm, now)
@@ -212,7 +213,7 @@ func (r *reader) followFile(dir string, fd int, name, group string, now time.Tim
 // isLog says whether a descriptor is written to as one writes a log: it was
 // opened for appending, or is the standard output or error output.
 func isLog(dir string, fd int) bool {
-	b, err := probe.ReadFile(filepath.Join(dir, "fdinfo", strconv.Itoa(fd)))
+	b, err := host.ReadFile(filepath.Join(dir, "fdinfo", strconv.Itoa(fd)))
 	if err != nil {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
@@ -60,7 +61,7 @@ func TestLogOfALiveProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +71,8 @@ func TestLogOfALiveProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	pid := probe.Proc{PID: cmd.Process.Pid, Start: 1, Comm: "shell"}
-	r.(*reader).list = func() ([]probe.Proc, error) { return []probe.Proc{pid}, nil }
+	pid := host.Proc{PID: cmd.Process.Pid, Start: 1, Comm: "shell"}
+	r.(*reader).list = func() ([]host.Proc, error) { return []host.Proc{pid}, nil }
 	rec := livetest.NewRecord()
 	now := time.Unix(1, 0)
 	round := func() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 const (
@@ -32,7 +32,7 @@ type clientOf struct {
 	next  time.Time // when to look for another
 }
 
-func newClients(h *probe.Host, without map[int]uint64) *clients {
+func newClients(h *host.Host, without map[int]uint64) *clients {
 	return &clients{owners: newOwners(h, clientShare, without), known: map[endpoint]*clientOf{}}
 }
 

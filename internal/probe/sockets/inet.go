@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe/netlink"
+	"plimsoll/internal/host/netlink"
 )
 
 // Requests of linux/sock_diag.h and linux/inet_diag.h: SOCK_DIAG_BY_FAMILY, and

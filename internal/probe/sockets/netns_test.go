@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
@@ -333,7 +334,7 @@ func setSysctl(t *testing.T, name, value string) {
 
 func openHere(t testing.TB) *reader {
 	t.Helper()
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}

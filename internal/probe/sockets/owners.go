@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/pace"
 )
 
@@ -38,9 +38,9 @@ const (
 // owners finds the processes that hold listening sockets. It looks only while
 // there is a socket whose process is not known, and not too often.
 type owners struct {
-	host  *probe.Host
+	host  *host.Host
 	known map[uint32]*owned // by socket inode
-	// without are the marks (see probe.Marker) of processes that held no socket
+	// without are the marks (see host.Marker) of processes that held no socket
 	// when they were looked through, by pid: those that have not run since hold none.
 	// Whoever searches the same host knows them, too.
 	without map[int]uint64
@@ -55,7 +55,7 @@ type owned struct {
 	wait  time.Duration // until the time after that
 }
 
-func newOwners(h *probe.Host, share float64, without map[int]uint64) *owners {
+func newOwners(h *host.Host, share float64, without map[int]uint64) *owners {
 	return &owners{host: h, known: map[uint32]*owned{}, without: without, pace: pace.Pace{Share: share}}
 }
 
@@ -134,7 +134,7 @@ func (o *owners) search(wanted map[uint32]*owned) error {
 func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) (looked int, sockets bool) {
 	dir := o.host.Path("proc", strconv.Itoa(pid))
 	var comm string
-	looked, err := probe.EachDescriptor(dir, fdsPerProcess, func(_ int, link []byte, err error) {
+	looked, err := host.EachDescriptor(dir, fdsPerProcess, func(_ int, link []byte, err error) {
 		if err != nil {
 			o.refused = o.refused || errors.Is(err, fs.ErrPermission)
 			sockets = true // as far as we know

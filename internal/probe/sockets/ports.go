@@ -6,7 +6,7 @@ import (
 	"os"
 	"strconv"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // portSet is a set of ports.
@@ -40,7 +40,7 @@ type usablePorts struct {
 }
 
 // read brings p up to date with the calling thread's network namespace.
-func (p *usablePorts) read(h *probe.Host) error {
+func (p *usablePorts) read(h *host.Host) error {
 	const dir = "proc/sys/net/ipv4"
 	span, err := os.ReadFile(h.Path(dir, "ip_local_port_range"))
 	if err != nil {

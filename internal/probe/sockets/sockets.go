@@ -24,9 +24,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/host/netlink"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/netlink"
 	"plimsoll/internal/probe/pace"
 )
 
@@ -59,7 +60,7 @@ func All() []probe.Probe {
 	}}
 }
 
-func canRun(h *probe.Host) error {
+func canRun(h *host.Host) error {
 	if h.Recorded() {
 		return fmt.Errorf("a recorded tree has no sockets: %w", fs.ErrNotExist)
 	}
@@ -75,7 +76,7 @@ func canRun(h *probe.Host) error {
 	return nil
 }
 
-func open(h *probe.Host) (probe.Reader, error) {
+func open(h *host.Host) (probe.Reader, error) {
 	conn, err := netlink.Open(unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return nil, fmt.Errorf("list sockets: %w", err)
@@ -92,7 +93,7 @@ func open(h *probe.Host) (probe.Reader, error) {
 }
 
 type reader struct {
-	host   *probe.Host
+	host   *host.Host
 	conn   *netlink.Conn
 	table  *table
 	owners *owners
@@ -237,7 +238,7 @@ func (r *reader) reportListeners(out *probe.Out) {
 			l.drops += l.dropsSince
 			out.Put(listenDrops, float64(l.drops), l.name, l.owner)
 		} else if !l.unix {
-			out.Mark(listenDrops, probe.Absent("this kernel does not tell what a listener dropped (Linux 4.9 does)"))
+			out.Mark(listenDrops, host.Absent("this kernel does not tell what a listener dropped (Linux 4.9 does)"))
 		}
 		l.peak, l.queued, l.looks, l.seen, l.dropsSince = 0, 0, 0, false, 0
 	}
@@ -409,7 +410,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
 		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeld} {
-			out.Mark(s, probe.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
+			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
 	}

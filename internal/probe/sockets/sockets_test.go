@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe"
+	"plimsoll/internal/host"
 )
 
 // recorded returns the messages of a testdata file; TestRealSockets writes
@@ -305,7 +305,7 @@ func TestParseUsablePorts(t *testing.T) {
 }
 
 // processTree makes a recorded /proc in which descriptors lead to sockets.
-func processTree(t *testing.T, procs map[string][]string) *probe.Host {
+func processTree(t *testing.T, procs map[string][]string) *host.Host {
 	t.Helper()
 	root := t.TempDir()
 	for name, links := range procs {
@@ -329,7 +329,7 @@ func processTree(t *testing.T, procs map[string][]string) *probe.Host {
 			}
 		}
 	}
-	return probe.RecordedHost("srv", root)
+	return host.Recorded("srv", root)
 }
 
 func TestOwners(t *testing.T) {
@@ -369,7 +369,7 @@ func (m marksOf) Marks() (map[int]uint64, error) { return m, nil }
 
 // A process that held no socket is looked through again only once it has run.
 func TestOwnersLeaveOutWhoRests(t *testing.T) {
-	h, err := probe.OpenHost("here", "local")
+	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -531,7 +531,7 @@ func TestParseInetInfo(t *testing.T) {
 
 func TestCanRunOnRecordedTreeIsAbsent(t *testing.T) {
 	h := processTree(t, nil)
-	if st := probe.StatusOf(canRun(h)); st.State != "absent" {
+	if st := host.StatusOf(canRun(h)); st.State != "absent" {
 		t.Errorf("status %v, want absent", st)
 	}
 }

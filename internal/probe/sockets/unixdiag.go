@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/probe/netlink"
+	"plimsoll/internal/host/netlink"
 )
 
 // What a unix_diag request asks for and the attributes that answer it,

@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 )
@@ -80,7 +81,7 @@ func (t *Trace) Status() map[string]model.Status {
 	status := t.Set.Status()
 	if t.failed != nil {
 		for _, s := range []*model.Signal{unreadNow, server.waiting, server.underWay, upstream.waiting, upstream.underWay} {
-			status[s.Name] = trace.StatusOf(fmt.Errorf("walk over the sockets that are followed: %w", t.failed))
+			status[s.Name] = host.StatusOf(fmt.Errorf("walk over the sockets that are followed: %w", t.failed))
 		}
 	}
 	return status

@@ -1,4 +1,4 @@
-package probe
+package host
 
 import (
 	"bytes"
@@ -52,12 +52,12 @@ type Host struct {
 	marker Marker // nil: none, see SetMarker
 }
 
-// OpenHost opens the host that spec names: "local" (where we run),
+// Open opens the host that spec names: "local" (where we run),
 // "netns:NAME" (a namespace made by ip netns add) or "pid:N" (the namespaces
 // of that process, so containers work). Another namespace than our own needs
 // root; the error then matches fs.ErrPermission. A namespace or process that
 // does not exist matches fs.ErrNotExist.
-func OpenHost(name, spec string) (*Host, error) {
+func Open(name, spec string) (*Host, error) {
 	h := &Host{Name: name, Spec: spec, ns: -1, procs: newProcTable("/proc")}
 	own, err := inode("/proc/thread-self/ns/net")
 	if err != nil {
@@ -182,9 +182,9 @@ func (h *Host) openNS(path string, own uint64) error {
 	return nil
 }
 
-// RecordedHost is a host for tests: root holds a recorded tree (root/proc/stat
+// Recorded is a host for tests: root holds a recorded tree (root/proc/stat
 // and so on). It has no namespaces; Do runs in ours and Dial dials from ours.
-func RecordedHost(name, root string) *Host {
+func Recorded(name, root string) *Host {
 	return &Host{Name: name, Spec: "recorded", root: root, ns: -1, machine: true,
 		procs: newProcTable(filepath.Join(root, "proc"))}
 }
@@ -305,7 +305,7 @@ func (h *Host) Do(fn func() error) error {
 		return fn()
 	}
 	done := make(chan error, 1)
-	h.thread(func(err error) {
+	h.Thread(func(err error) {
 		if err == nil {
 			err = fn()
 		}
@@ -314,10 +314,14 @@ func (h *Host) Do(fn func() error) error {
 	return <-done
 }
 
-// thread runs fn on a new goroutine, locked for good to an OS thread in h's
-// network namespace; the thread ends with fn. The main thread is never used:
+// Elsewhere says whether h is another network namespace than ours.
+func (h *Host) Elsewhere() bool { return h.ns >= 0 }
+
+// Thread runs fn on a new goroutine, locked for good to an OS thread in h's
+// network namespace; the thread ends with fn. fn is told why the namespace could
+// not be entered, or nil. The main thread is never used:
 // /proc/self, by which others see us, is the main thread.
-func (h *Host) thread(fn func(error)) {
+func (h *Host) Thread(fn func(error)) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {

@@ -1,4 +1,4 @@
-package probe
+package host
 
 // Marker tells which processes have done nothing since they were looked at last.
 type Marker interface {

@@ -1,4 +1,4 @@
-package probe
+package host
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 )
 
 func TestPathsOfALiveAndOfARecordedHost(t *testing.T) {
-	live, recorded := &Host{ns: -1}, RecordedHost("server", "tree")
+	live, recorded := &Host{ns: -1}, Recorded("server", "tree")
 	for _, c := range []struct{ got, want string }{
 		{live.Path("proc", "stat"), "/proc/stat"},
 		{live.Path("proc/net/tcp"), "/proc/thread-self/net/tcp"},
@@ -52,7 +52,7 @@ func TestOpenHostSaysWhatIsWrong(t *testing.T) {
 		{"pid:4194400", "no process 4194400; ps -e lists", fs.ErrNotExist},
 		{"pid:" + strconv.Itoa(os.Getpid()), "use local", nil},
 	} {
-		_, err := OpenHost("server", c.spec)
+		_, err := Open("server", c.spec)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.spec, err, c.want)
 		}
@@ -75,7 +75,7 @@ func TestInfoOfThisMachine(t *testing.T) {
 
 func openLocal(t *testing.T) *Host {
 	t.Helper()
-	h, err := OpenHost("here", "local")
+	h, err := Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func sleeper(t *testing.T, command ...string) int {
 
 func TestDoRunsInsideTheNamespaceAndLeavesOursAlone(t *testing.T) {
 	name := namespace(t, "do")
-	h, err := OpenHost("server", "netns:"+name)
+	h, err := Open("server", "netns:"+name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestDoRunsInsideTheNamespaceAndLeavesOursAlone(t *testing.T) {
 }
 
 func TestAClosedHostIsNotEntered(t *testing.T) {
-	h, err := OpenHost("srv", "netns:"+namespace(t, "closed"))
+	h, err := Open("srv", "netns:"+namespace(t, "closed"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestAClosedHostIsNotEntered(t *testing.T) {
 }
 
 func TestDialReachesAListenerInsideTheNamespace(t *testing.T) {
-	h, err := OpenHost("server", "netns:"+namespace(t, "dial"))
+	h, err := Open("server", "netns:"+namespace(t, "dial"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestProcessesBelongToTheHostThatClaimsThem(t *testing.T) {
 
 func mustOpen(t *testing.T, name, spec string) *Host {
 	t.Helper()
-	h, err := OpenHost(name, spec)
+	h, err := Open(name, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
