@@ -424,7 +424,8 @@ func TestWhatCannotBeTakenBackBlocksNothing(t *testing.T) {
 	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
 	must(t, j, s.Host, Change{Kind: Nice, To: "3", PID: s.PID})
 	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.ipv4.tcp_tw_reuse", To: "0"})
-	if err := (place{Sort: inNice, Process: j.entries[1].Parts[0].Place.Process}).set("5"); err != nil {
+	const somebodys = "7" // neither what it was, unless we run so nice ourselves, nor ours
+	if err := (place{Sort: inNice, Process: j.entries[1].Parts[0].Place.Process}).set(somebodys); err != nil {
 		t.Fatal(err)
 	}
 	results, err := j.UndoAll(t.Context(), false)
