@@ -241,16 +241,16 @@ func (s *service) ready() bool {
 
 // starting says whether a process runs that may become the service.
 func (s *service) starting() bool {
-	for _, pid := range processes() {
+	for _, pid := range host.PIDs() {
 		exe, err := executable(pid)
 		if err != nil || exe != s.Exe || s.Exe == "" {
 			continue
 		}
-		st, err := readStat(proc(pid, "stat"))
+		st, err := host.StatOf(pid)
 		ino, err2 := inode(proc(pid, "ns/net"))
 		t := title(pid)
 		known := strings.HasPrefix(t, "nginx: ") || strings.HasPrefix(t, "php-fpm: ")
-		if err == nil && err2 == nil && st.state != 'Z' && st.start >= s.Seen && ino == s.Net.Inode && !known {
+		if err == nil && err2 == nil && st.State != 'Z' && st.Start >= s.Seen && ino == s.Net.Inode && !known {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"plimsoll/internal/host"
 )
 
 // A child is born with its parent's limits, CPUs, nice value and policy. So those
@@ -26,9 +28,9 @@ type relative struct {
 
 func readFamily() family {
 	f := family{}
-	for _, pid := range processes() {
-		if st, err := readStat(proc(pid, "stat")); err == nil && !st.kernel {
-			f[st.ppid] = append(f[st.ppid], relative{process{pid, st.start}, st.state == 'Z'})
+	for _, pid := range host.PIDs() {
+		if st, err := host.StatOf(pid); err == nil && !st.Kernel {
+			f[st.PPID] = append(f[st.PPID], relative{process{pid, st.Start}, st.State == 'Z'})
 		}
 	}
 	return f

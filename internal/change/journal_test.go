@@ -79,7 +79,7 @@ func TestWhatHasEndedIsSaidToHave(t *testing.T) {
 	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
 	must(t, j, s.Host, Change{Kind: Limit, Name: "nofile", To: "77", PID: s.PID})
 	s.Signal(unix.SIGKILL)
-	s.Until("it ended", func() bool { st, err := readStat(proc(s.PID, "stat")); return err != nil || st.state == 'Z' })
+	s.Until("it ended", func() bool { st, err := host.StatOf(s.PID); return err != nil || st.State == 'Z' })
 	if err := s.Host.Close(); err != nil { // the last one that holds the namespace
 		t.Fatal(err)
 	}

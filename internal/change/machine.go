@@ -185,11 +185,11 @@ func withGroups(fn func() error) error {
 			pid = above
 			break
 		}
-		st, err := readStat(proc(above, "stat"))
+		st, err := host.StatOf(above)
 		if err != nil {
 			break // nobody further up can be seen; what is missing shows where it is used
 		}
-		above = st.ppid
+		above = st.PPID
 	}
 	if pid == os.Getpid() {
 		return fn()

@@ -110,7 +110,7 @@ func (n netns) named() (specs []string) {
 // member is a process that is in the namespace.
 func (n netns) member() []string {
 	want := fmt.Sprintf("net:[%d]", n.Inode)
-	for _, pid := range processes() {
+	for _, pid := range host.PIDs() {
 		if link, err := os.Readlink(proc(pid, "ns/net")); err == nil && link == want {
 			return []string{"pid:" + strconv.Itoa(pid)}
 		}

@@ -125,11 +125,11 @@ func schedulable(h *host.Host, c Change) error {
 		return err
 	}
 	for _, p := range list {
-		st, err := readStat(proc(p.PID, "stat"))
+		st, err := host.StatOf(p.PID)
 		if err != nil {
 			return fmt.Errorf("process %d: %w", p.PID, gone(err))
 		}
-		if st.kernel {
+		if st.Kernel {
 			return fmt.Errorf("process %d is a thread of the kernel, whose work others wait for: %w", p.PID, ErrNotPossible)
 		}
 	}

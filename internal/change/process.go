@@ -1,7 +1,6 @@
 package change
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,45 +17,6 @@ import (
 
 func proc(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// processes lists all processes of the machine.
-func processes() (pids []int) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// stat is what /proc/PID/stat says of who a process is.
-type stat struct {
-	state  byte
-	ppid   int
-	kernel bool   // a thread of the kernel
-	start  uint64 // in clock ticks after boot; with the pid it names a process for good
-}
-
-func readStat(path string) (stat, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return stat{}, err
-	}
-	const ppid, flags, start = 1, 6, 19 // counted from the field after the name, see proc_pid_stat(5)
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(f) <= start {
-		return stat{}, fmt.Errorf("parse %s: want 22 fields or more", path)
-	}
-	p, err := strconv.Atoi(f[ppid])
-	n, err2 := strconv.ParseUint(f[flags], 10, 32)
-	s, err3 := strconv.ParseUint(f[start], 10, 64)
-	const kernelThread = 0x200000 // PF_KTHREAD
-	return stat{f[0][0], p, n&kernelThread != 0, s}, errors.Join(err, err2, err3)
-}
-
 // process is one process, and no later one of the same number.
 type process struct {
 	PID   int    `json:"pid"`
@@ -64,16 +24,16 @@ type process struct {
 }
 
 func processOf(pid int) (process, error) {
-	st, err := readStat(proc(pid, "stat"))
+	st, err := host.StatOf(pid)
 	if err != nil {
 		return process{}, fmt.Errorf("process %d: %w", pid, err)
 	}
-	return process{pid, st.start}, nil
+	return process{pid, st.Start}, nil
 }
 
 func (p process) alive() bool {
-	st, err := readStat(proc(p.PID, "stat"))
-	return err == nil && st.start == p.Start && st.state != 'Z'
+	st, err := host.StatOf(p.PID)
+	return err == nil && st.Start == p.Start && st.State != 'Z'
 }
 
 func (p process) check() error {

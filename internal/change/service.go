@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
 )
@@ -131,14 +132,14 @@ func (s *service) signal(sig unix.Signal) error {
 
 // look lists the workers that take requests.
 func (s *service) look() (workers []process) {
-	for _, pid := range processes() {
-		st, err := readStat(proc(pid, "stat"))
-		if err != nil || st.ppid != s.PID || st.state == 'Z' {
+	for _, pid := range host.PIDs() {
+		st, err := host.StatOf(pid)
+		if err != nil || st.PPID != s.PID || st.State == 'Z' {
 			continue
 		}
 		t := title(pid)
 		if s.Sort == Nginx && nginx.IsWorker(t) || s.Sort == PHPFPM && strings.HasPrefix(t, "php-fpm: pool ") {
-			workers = append(workers, process{pid, st.start})
+			workers = append(workers, process{pid, st.Start})
 		}
 	}
 	return workers

@@ -217,7 +217,7 @@ type holder struct {
 // holdersOf finds a holder for each of the sockets.
 func holdersOf(inodes []string) map[string]holder {
 	found := map[string]holder{}
-	for _, pid := range processes() {
+	for _, pid := range host.PIDs() {
 		p, err := processOf(pid)
 		if err != nil {
 			continue // it ended just now

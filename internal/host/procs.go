@@ -3,7 +3,6 @@ package host
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -222,15 +221,11 @@ const MaxCommandLine = 32 << 10
 // when we may not see them.
 func readProc(dir string, pid int) (Proc, error) {
 	dir = filepath.Join(dir, strconv.Itoa(pid))
-	stat, err := ReadFile(dir + "/stat")
+	stat, err := ReadStat(dir + "/stat")
 	if err != nil {
 		return Proc{}, err
 	}
-	p, err := parseProcStat(stat)
-	if err != nil {
-		return Proc{}, fmt.Errorf("parse %s/stat: %w", dir, err)
-	}
-	p.PID = pid
+	p := Proc{PID: pid, PPID: stat.PPID, Start: stat.Start, Comm: string(stat.Comm), Kernel: stat.Kernel}
 	if !p.Kernel {
 		cmdline, err := ReadHead(dir+"/cmdline", MaxCommandLine)
 		if err != nil {
@@ -240,37 +235,6 @@ func readProc(dir string, pid int) (Proc, error) {
 	}
 	p.NetNS = nsLink(dir, "net")
 	p.pidns = nsLink(dir, "pid")
-	return p, nil
-}
-
-// parseProcStat takes the fields that Proc has from /proc/PID/stat, see
-// proc_pid_stat(5). The name may hold blanks and brackets, so the last
-// bracket ends it.
-func parseProcStat(b []byte) (Proc, error) {
-	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
-	if open < 0 || end < open {
-		return Proc{}, errors.New("want a name in brackets")
-	}
-	const ppid, flags, start = 1, 6, 19 // counted from the field after the name
-	f := bytes.Fields(b[end+1:])
-	if len(f) <= start {
-		return Proc{}, fmt.Errorf("want 22 fields or more, got %d", len(f)+2)
-	}
-	var p Proc
-	var err error
-	if p.PPID, err = strconv.Atoi(string(f[ppid])); err != nil {
-		return Proc{}, fmt.Errorf("field 4, the parent: %w", err)
-	}
-	bits, err := strconv.ParseUint(string(f[flags]), 10, 64)
-	if err != nil {
-		return Proc{}, fmt.Errorf("field 9, the flags: %w", err)
-	}
-	if p.Start, err = strconv.ParseUint(string(f[start]), 10, 64); err != nil {
-		return Proc{}, fmt.Errorf("field 22, the start time: %w", err)
-	}
-	const kthread = 0x00200000 // PF_KTHREAD
-	p.Kernel = bits&kthread != 0
-	p.Comm = string(b[open+1 : end])
 	return p, nil
 }
 

@@ -145,22 +145,6 @@ func FuzzParseJournal(f *testing.F) {
 	})
 }
 
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if st, err := parseStat(data); err != nil && st != (stat{}) {
-			t.Fatal("a value and an error")
-		}
-	})
-}
-
-func TestParseStat(t *testing.T) {
-	st, err := parseStat([]byte("12 (a) b) S 1 10 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2"))
-	if want := (stat{state: 'S', pgrp: 10, start: 4711}); err != nil || st != want {
-		t.Errorf("got %+v, %v, want %+v", st, err, want)
-	}
-}
-
 func TestListens(t *testing.T) {
 	const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 70537 1 0000000000000000 100 0 0 10 0

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 )
 
@@ -168,8 +169,8 @@ func worker(t *testing.T, l *Lab) int {
 
 // alive says whether a process runs (a zombie does not).
 func alive(pid int) bool {
-	st, err := readStat(pid)
-	return err == nil && st.state != 'Z'
+	st, err := host.StatOf(pid)
+	return err == nil && st.State != 'Z'
 }
 
 func TestRun(t *testing.T) {
@@ -246,11 +247,11 @@ func TestDownEndsWorkersWhoseMasterWasKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := worker(t, l)
-	st, err := readStat(pid)
+	st, err := host.StatOf(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Kill(st.pgrp, unix.SIGKILL); err != nil {
+	if err := unix.Kill(st.Group, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Down(""); err != nil {
@@ -400,7 +401,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
-	st, err := readStat(other.Process.Pid)
+	st, err := host.StatOf(other.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +410,7 @@ func TestUndoLeavesOthersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range []entry{
-		{Do: "process", Name: "x", PID: other.Process.Pid, Start: st.start + 1, NetNS: "none"},
+		{Do: "process", Name: "x", PID: other.Process.Pid, Start: st.Start + 1, NetNS: "none"},
 		{Do: "dir", Name: "x", Path: l.stateDir() + "/../../etc"},
 		{Do: "dir", Name: "x", Path: l.diskDir("x") + "/../../../etc"},
 		{Do: "machine_sysctl", Name: "kernel.panic", Old: "1"},

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host"
 )
 
 // gate holds a child back until the journal knows it: it reads one line before
@@ -57,11 +59,11 @@ func (l *Lab) start(netns, name, dir string, nice int, argv []string) (*child, e
 		_ = cmd.Wait() // reaped here; how it ended is in its log
 		close(c.done)
 	}()
-	st, err := readStat(c.pid)
+	st, err := host.StatOf(c.pid)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	if err := l.note(entry{Do: "process", Name: name, PID: c.pid, Start: st.start, NetNS: netns}); err != nil {
+	if err := l.note(entry{Do: "process", Name: name, PID: c.pid, Start: st.Start, NetNS: netns}); err != nil {
 		return nil, err
 	}
 	if nice != 0 {
@@ -148,37 +150,6 @@ func tail(path string) string {
 	return "it said: " + strings.TrimSpace(string(data))
 }
 
-// stat is what /proc/PID/stat says that identifies a process.
-type stat struct {
-	state byte
-	pgrp  int
-	start uint64
-}
-
-func readStat(pid int) (stat, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return stat{}, fmt.Errorf("process %d: %w", pid, err)
-	}
-	return parseStat(data)
-}
-
-// parseStat reads state (field 3), process group (5) and start time (22). The
-// command name in field 2 may hold anything, so fields count from its last ")".
-func parseStat(data []byte) (stat, error) {
-	i := bytes.LastIndexByte(data, ')')
-	f := strings.Fields(string(data[i+1:]))
-	if i < 0 || len(f) < 20 {
-		return stat{}, fmt.Errorf("/proc/PID/stat %q: expected at least 22 fields", data)
-	}
-	pgrp, err1 := strconv.Atoi(f[2])
-	start, err2 := strconv.ParseUint(f[19], 10, 64)
-	if err := errors.Join(err1, err2); err != nil {
-		return stat{}, fmt.Errorf("/proc/PID/stat: expected numbers: %w", err)
-	}
-	return stat{state: f[0][0], pgrp: pgrp, start: start}, nil
-}
-
 // endProcess ends the process that the journal names, and what is left of its
 // process group in its namespace (workers whose master was killed).
 func endProcess(e entry) error {
@@ -187,11 +158,11 @@ func endProcess(e entry) error {
 		return fmt.Errorf("end %s: %w", e.Name, err)
 	}
 	for _, pid := range groupMembers(e) {
-		st, err := readStat(pid)
+		st, err := host.StatOf(pid)
 		if err != nil {
 			continue
 		}
-		if err := endOne(pid, st.start); err != nil {
+		if err := endOne(pid, st.Start); err != nil {
 			return fmt.Errorf("end a worker of %s: %w", e.Name, err)
 		}
 	}
@@ -206,18 +177,10 @@ func groupMembers(e entry) []int {
 	if err != nil {
 		return nil
 	}
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
 	var pids []int
-	for _, d := range dirs {
-		pid, err := strconv.Atoi(d.Name())
-		if err != nil {
-			continue
-		}
-		st, err := readStat(pid)
-		if err != nil || st.pgrp != e.PID || st.start < e.Start || st.state == 'Z' {
+	for _, pid := range host.PIDs() {
+		st, err := host.StatOf(pid)
+		if err != nil || st.Group != e.PID || st.Start < e.Start || st.State == 'Z' {
 			continue
 		}
 		if ns, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && os.SameFile(home, ns) {
@@ -238,8 +201,8 @@ func endOne(pid int, start uint64) error {
 		return fmt.Errorf("process %d: %w", pid, err)
 	}
 	defer unix.Close(fd)
-	st, err := readStat(pid)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || (err == nil && (st.start != start || st.state == 'Z')) {
+	st, err := host.StatOf(pid)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || (err == nil && (st.Start != start || st.State == 'Z')) {
 		return nil
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 lab:
-internal/lab:            internal/model internal/record
+internal/lab:            internal/model internal/host internal/record
 internal/tidy:
 bench:                  internal/model internal/trace
 cmd/plimsoll:            *

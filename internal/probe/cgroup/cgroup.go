@@ -4,9 +4,7 @@
 package cgroup
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -90,16 +88,11 @@ func seenBy(mounts []mount, pid string) []mount {
 
 // parent is the number of a process's parent, "" when there is none that we may see.
 func parent(h *host.Host, pid string) string {
-	b, err := os.ReadFile(h.Path("proc", pid, "stat"))
-	if err != nil {
+	st, err := host.ReadStat(h.Path("proc", pid, "stat"))
+	if err != nil || st.PPID == 0 {
 		return ""
 	}
-	_, rest, _ := strings.Cut(string(b[bytes.LastIndexByte(b, ')')+1:]), " ")
-	f := strings.Fields(rest)
-	if len(f) < 2 || f[1] == "0" {
-		return ""
-	}
-	return f[1]
+	return strconv.Itoa(st.PPID)
 }
 
 type reader struct {

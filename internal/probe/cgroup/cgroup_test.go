@@ -84,11 +84,12 @@ func TestNoGroupsMountedIsAbsent(t *testing.T) {
 // called it sees them.
 func TestMountsOfAParentStandIn(t *testing.T) {
 	root := t.TempDir()
+	const rest = " 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 	for name, text := range map[string]string{
 		"self/mountinfo": "22 1 254:0 / / rw - ext4 /dev/vda rw\n",
-		"self/stat":      "7 (a) (b) S 5 7 7 0\n",
+		"self/stat":      "7 (a) (b) S 5 7 7" + rest,
 		"5/mountinfo":    "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-		"5/stat":         "5 (sh) S 0 5 5 0\n",
+		"5/stat":         "5 (sh) S 0 5 5" + rest,
 	} {
 		path := filepath.Join(root, "proc", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

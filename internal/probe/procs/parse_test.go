@@ -26,39 +26,6 @@ func files(t testing.TB, suffix string) (all [][]byte) {
 	return all
 }
 
-func TestParseStat(t *testing.T) {
-	var got stat
-	if err := parseStat(files(t, "/stat")[0], &got); err != nil {
-		t.Fatal(err)
-	}
-	want := stat{comm: []byte("a) (b c"), state: 'S', ppid: 30319, minFaults: 2146, user: 3, threads: 3,
-		start: 303570, virtual: 169611264, residentPages: 3567}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(stat{})); diff != "" {
-		t.Errorf("stat (-want +got):\n%s", diff)
-	}
-}
-
-func TestParseStatRefuses(t *testing.T) {
-	const good = "1 (x) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 25 100 200 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5"
-	var s stat
-	if err := parseStat([]byte(good), &s); err != nil {
-		t.Fatal(err)
-	}
-	for name, in := range map[string]string{
-		"nothing":        "",
-		"no name":        "1 x S 0 1",
-		"brackets apart": "1 )x( S 0 1",
-		"name at end":    "1 (x)",
-		"cut short":      good[:len(good)-2],
-		"no number":      strings.Replace(good, " 25 ", " x ", 1),
-		"a huge number":  strings.Replace(good, " 25 ", " 99999999999999999999999 ", 1),
-	} {
-		if err := parseStat([]byte(in), &s); err == nil {
-			t.Errorf("%s: %q was accepted", name, in)
-		}
-	}
-}
-
 func TestParseOthers(t *testing.T) {
 	if got, err := parseSchedstat(files(t, "/schedstat")[1]); err != nil || got != (schedstat{33887506, 101717817}) {
 		t.Errorf("schedstat %v, %v", got, err)
@@ -101,16 +68,11 @@ func TestParseOthers(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func FuzzParseStat(f *testing.F) {
-	for _, b := range files(f, "/stat") {
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var s stat
-		if parseStat(b, &s) == nil {
-			_ = label(string(s.comm))
-			_ = stateOf(s.state)
-		}
+func FuzzLabel(f *testing.F) {
+	f.Add("a) (b c", byte('S'))
+	f.Fuzz(func(t *testing.T, comm string, state byte) {
+		_ = label(comm)
+		_ = stateOf(state)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host"
 )
 
 const (
@@ -107,7 +109,7 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 	if p != nil && p.foreign == foreign && r.rests(p, mark) {
 		return p
 	}
-	var s stat
+	var s host.Stat
 	if p != nil && r.readStat(p, &s) != nil {
 		r.end(p) // gone; its number may have a new owner
 		p = nil
@@ -162,7 +164,7 @@ func (p *process) wasRead() {
 
 // readStat reads stat from the kept descriptor, and keeps one while there are
 // not too many. The error matches fs.ErrNotExist when it is another process.
-func (r *reader) readStat(p *process, s *stat) error {
+func (r *reader) readStat(p *process, s *host.Stat) error {
 	fd, name := p.statFD, p.name+"/stat"
 	if fd < 0 {
 		var err error
@@ -180,10 +182,10 @@ func (r *reader) readStat(p *process, s *stat) error {
 	if err != nil {
 		return err
 	}
-	if err := parseStat(b, s); err != nil {
+	if err := s.Parse(b); err != nil {
 		return err
 	}
-	if p.round > 0 && s.start != p.start {
+	if p.round > 0 && s.Start != p.start {
 		return fs.ErrNotExist
 	}
 	return nil
@@ -199,19 +201,19 @@ func (r *reader) closeStat(p *process) {
 
 // begin sets the state from which a new process is counted: its own zero when
 // it is younger than we are, else what it has used so far.
-func (r *reader) begin(p *process, s *stat) {
-	p.start = s.start
-	p.fromZero = s.start >= r.startTicks
+func (r *reader) begin(p *process, s *host.Stat) {
+	p.start = s.Start
+	p.fromZero = s.Start >= r.startTicks
 	p.accounted = r.before
 	if p.fromZero {
 		if !p.foreign {
-			r.groups.of(s.comm, p.kernel).starts++
+			r.groups.of(s.Comm, p.kernel).starts++
 		}
 		return
 	}
-	p.user, p.system = s.user, s.system
-	p.childrenUser, p.childrenSystem = s.childrenUser, s.childrenSystem
-	p.minFaults, p.majFaults = s.minFaults, s.majFaults
+	p.user, p.system = s.User, s.System
+	p.childrenUser, p.childrenSystem = s.ChildrenUser, s.ChildrenSystem
+	p.minFaults, p.majFaults = s.MinFaults, s.MajFaults
 }
 
 // adopt counts what a process used while it was followed for the command only,
@@ -238,25 +240,25 @@ func (r *reader) end(p *process) {
 }
 
 // update takes over a new stat and says whether the process used CPU time.
-func (r *reader) update(p *process, s *stat) (active bool) {
-	if p.group == nil || string(s.comm) != p.comm {
-		p.comm = string(s.comm)
-		p.group = r.groups.of(s.comm, p.kernel)
+func (r *reader) update(p *process, s *host.Stat) (active bool) {
+	if p.group == nil || string(s.Comm) != p.comm {
+		p.comm = string(s.Comm)
+		p.group = r.groups.of(s.Comm, p.kernel)
 	}
-	user, system := since(s.user, p.user), since(s.system, p.system)
-	p.policy, p.threads = s.policy, s.threads
+	user, system := since(s.User, p.user), since(s.System, p.system)
+	p.policy, p.threads = s.Policy, s.Threads
 	if !p.foreign {
 		p.giveTicks(user, system)
-		p.group.minFaults += since(s.minFaults, p.minFaults)
-		p.group.majFaults += since(s.majFaults, p.majFaults)
+		p.group.minFaults += since(s.MinFaults, p.minFaults)
+		p.group.majFaults += since(s.MajFaults, p.majFaults)
 	}
 	r.command.used(p, user, system)
 	p.at = r.now()
-	p.state, p.ppid = s.state, s.ppid
-	p.user, p.system = s.user, s.system
-	p.childrenUser, p.childrenSystem = s.childrenUser, s.childrenSystem
-	p.minFaults, p.majFaults = s.minFaults, s.majFaults
-	p.virtual, p.residentPages = s.virtual, s.residentPages
+	p.state, p.ppid = s.State, s.PPID
+	p.user, p.system = s.User, s.System
+	p.childrenUser, p.childrenSystem = s.ChildrenUser, s.ChildrenSystem
+	p.minFaults, p.majFaults = s.MinFaults, s.MajFaults
+	p.virtual, p.residentPages = s.Virtual, s.ResidentPages
 	return user+system > 0
 }
 
@@ -477,11 +479,11 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 	if b, err = r.tree.read(dir + "/stat"); err != nil {
 		return nil, false, err
 	}
-	var s stat
-	if err := parseStat(b, &s); err != nil {
+	var s host.Stat
+	if err := s.Parse(b); err != nil {
 		return nil, false, err
 	}
-	t.user, t.system, t.comm, t.policy, t.ticked = s.user, s.system, string(s.comm), s.policy, true
+	t.user, t.system, t.comm, t.policy, t.ticked = s.User, s.System, string(s.Comm), s.Policy, true
 	return t, true, nil
 }
 

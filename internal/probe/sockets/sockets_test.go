@@ -317,7 +317,7 @@ func processTree(t *testing.T, procs map[string][]string) *host.Host {
 		for file, text := range map[string]string{
 			"comm":    comm + "\n",
 			"cmdline": comm + "\x00",
-			"stat":    pid + " (" + comm + ") S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0 0",
+			"stat":    pid + " (" + comm + ") S 1 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0" + strings.Repeat(" 0", 17),
 		} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
