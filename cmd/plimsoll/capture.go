@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -11,42 +12,53 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/capture"
 	"plimsoll/internal/capture/cause"
 	"plimsoll/internal/capture/http"
+	"plimsoll/internal/capture/live"
 	"plimsoll/internal/capture/pcap"
 	"plimsoll/internal/capture/tcp"
 	"plimsoll/internal/layout"
 )
 
-const captureLong = `Reads packet captures and says what the wire shows: the connections, what
-Wireshark 4.4 says of each segment (retransmissions by kind, out of order,
-duplicate ACKs, windows, keep-alives ...), and what Wireshark does not say: why
-each connection was reset, where segments were lost, how attempts to connect
-failed, who made whom wait. Each cause is named with the frames that show it.
+const captureLong = `Reads packet captures, or captures from an interface, and says what the wire
+shows: the connections, what Wireshark 4.4 says of each segment
+(retransmissions by kind, out of order, duplicate ACKs, windows, keep-alives
+...), and what Wireshark does not say: why each connection was reset, where
+segments were lost, how attempts to connect failed, who made whom wait. Each
+cause is named with the frames that show it.
 
-FILE is a capture as tcpdump, tshark or Wireshark write it: pcap or pcapng, plain,
-or compressed with gzip or zstd; - is standard input. Several are merged by time
-and numbered as one. Files of any size are read in one pass; what is kept of
-connections is bounded by --max-memory: beyond it those that are idle for the
-longest are forgotten, and counted.
+FILE is a capture as tcpdump, tshark or Wireshark write it: pcap or pcapng,
+plain, or compressed with gzip or zstd; - is standard input. Several are
+merged by time and numbered as one. Files of any size are read in one pass;
+what is kept of connections is bounded by --max-memory: beyond it those that
+are idle for the longest are forgotten, and counted.
 
 A file that is cut or broken is read up to there. The result says that it is
 partial, and the exit code is 5.
 
+With -i it captures until ^C, or for -d, and then says the same. The kernel
+filters (--filter), and hands packets over in a ring of 32 MiB; those that
+find no room in it are counted as dropped. A packet on a loopback interface is
+counted once. It needs CAP_NET_RAW, and for another host's network (--host)
+the right to enter it.
+
 The labels are equal to those of tshark 4.4.18, frame by frame. Where we know
 better (a port mirror that shows packets twice, reordering that is none), our
-judgement stands beside the label: in the table of judgements, in --labels json,
-in the comments that --write makes. What cannot be seen from the place of the
-capture is not guessed. Contents of packets are never printed.`
+judgement stands beside the label: in the table of judgements, in --labels
+json, in the comments that --write makes. What cannot be seen from the place
+of the capture is not guessed. Contents of packets are never printed.`
 
 const captureExample = `  tcpdump -i eth0 -s 128 -w case.pcap tcp; plimsoll capture case.pcap
   plimsoll capture client.pcap.gz server.pcapng
   plimsoll capture case.pcap --json | jq '.resets[] | {frame, cause, evidence}'
   plimsoll capture case.pcap --labels tsv | grep fast_retransmission
+  plimsoll capture -i eth0 -d 10s --filter 'tcp port 443'
+  plimsoll capture -i any --host netns:web --host netns:db --keep headers
   plimsoll capture case.pcap --write labelled.pcapng && wireshark labelled.pcapng`
 
 // captureFlags are those of capture.
@@ -57,23 +69,20 @@ type captureFlags struct {
 	write  string
 	memory string
 	tunnel string
+	live   liveFlags
 }
 
 func captureCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "capture FILE...", Short: "what the wire says: a packet capture, with causes", Long: captureLong,
-		Example: captureExample, Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(c.CommandPath(), "it needs a capture file, or - for standard input")
-			}
-			return nil
-		}}
 	var f captureFlags
+	c := &cobra.Command{Use: "capture {FILE... | -i INTERFACE}", Short: "what the wire says: a packet capture, with causes", Long: captureLong,
+		Example: captureExample, Args: func(c *cobra.Command, args []string) error { return f.live.check(c, args) }}
 	f.json = jsonFlag(c)
 	c.Flags().BoolVar(&f.csv, "csv", false, "print the table of connections as comma-separated values")
 	c.Flags().StringVar(&f.labels, "labels", "", "print the labelled packets, as `FORM` tsv (frame, stream, labels, number of a duplicate ACK, RTO) or json (a line each, with what it acknowledges and our judgement)")
 	c.Flags().StringVar(&f.write, "write", "", "write the packets to this `FILE`, pcapng, with the labels as comments that Wireshark shows")
 	c.Flags().StringVar(&f.memory, "max-memory", "1GiB", "keep at most `SIZE` of connections: a number with KiB, MiB or GiB")
 	c.Flags().StringVar(&f.tunnel, "tunnel", "inner", "in GRE, VXLAN and the like take the `inner` or the outer packet for the connection")
+	f.live.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error { return runCapture(c, w, f, args) }
 	return withExits(c, exitOK, exitUsage, exitMissing, exitRunDir, exitInterrupted)
 }
@@ -126,7 +135,14 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 	if err != nil {
 		return err
 	}
-	in, err := openCaptures(w, names)
+	ctx := c.Context()
+	var in *captures
+	if f.live.iface != "" {
+		in, err = f.live.open(w, c)
+		ctx = context.WithoutCancel(ctx) // ^C ends the capture, and what it has is reported
+	} else {
+		in, err = openCaptures(w, names)
+	}
 	if err != nil {
 		return err
 	}
@@ -143,12 +159,17 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 	}
 	o.Frame = frames
 	line := w.progress()
-	if line != nil {
-		o.Progress = func(packets int64) { line.say(in.progress(packets)) }
+	o.Progress = func(packets int64) {
+		if in.rings != nil && f.labels != "" {
+			out.Flush() //nolint:errcheck // the last one says it
+		}
+		if line != nil {
+			line.say(in.progress(packets))
+		}
 	}
-	r, err := capture.Read(c.Context(), in.sources, o)
+	r, err := capture.Read(ctx, in.sources, o)
 	line.end()
-	if err = errors.Join(captureError(err), done()); err != nil {
+	if err = errors.Join(captureError(err), done(r)); err != nil {
 		return err
 	}
 	if err := f.print(w, out, r, list); err != nil {
@@ -173,10 +194,11 @@ func captureError(err error) error {
 	return err
 }
 
-// frameSink returns what is to be done with each packet, and what ends that.
-func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Frame) error, func() error, error) {
+// frameSink returns what is to be done with each packet, and what ends that; the
+// reading is nil where it failed.
+func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Frame) error, func(*capture.Reading) error, error) {
 	var sinks []func(*capture.Frame) error
-	done := func() error { return nil }
+	done := func(*capture.Reading) error { return nil }
 	var line []byte
 	switch f.labels {
 	case "tsv":
@@ -204,8 +226,8 @@ func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Fra
 		}
 		p := pcap.NewWriter(file)
 		sinks = append(sinks, func(k *capture.Frame) error { return p.Packet(&k.Packet, k.Comment()) })
-		done = func() error {
-			if err := errors.Join(p.Flush(), file.Close()); err != nil {
+		done = func(r *capture.Reading) error {
+			if err := errors.Join(writeDropped(p, r), p.Flush(), file.Close()); err != nil {
 				return fail(exitRunDir, fmt.Errorf("write %s: %w", f.write, err))
 			}
 			return nil
@@ -224,6 +246,21 @@ func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Fra
 	}, done, nil
 }
 
+// writeDropped writes what the captures themselves lost.
+func writeDropped(p *pcap.Writer, r *capture.Reading) error {
+	if r == nil {
+		return nil
+	}
+	n := int64(0)
+	for _, f := range r.Files {
+		n += f.Dropped
+	}
+	if n == 0 {
+		return nil
+	}
+	return p.Dropped(n)
+}
+
 // createCapture makes the file to write to, unless it is one that is being read.
 func createCapture(name string, in *captures) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil {
@@ -240,12 +277,17 @@ func createCapture(name string, in *captures) (*os.File, error) {
 	return file, nil
 }
 
-// captures are the files that are being read.
+// captures are the files that are being read, or the interfaces.
 type captures struct {
 	sources []capture.Source
 	files   []*os.File
 	size    int64 // 0 where it is not known
 	read    counted
+
+	rings   []*live.Ring
+	since   time.Time
+	planned time.Duration      // 0: until ^C
+	end     context.CancelFunc // of rings
 }
 
 func openCaptures(w *world, names []string) (*captures, error) {
@@ -281,9 +323,18 @@ func (in *captures) close() {
 	for _, f := range in.files {
 		f.Close()
 	}
+	for _, r := range in.rings {
+		r.Close()
+	}
+	if in.end != nil {
+		in.end()
+	}
 }
 
 func (in *captures) progress(packets int64) string {
+	if in.rings != nil {
+		return in.watching(packets)
+	}
 	text := layout.Count(packets) + " packets"
 	if in.size > 0 {
 		text += fmt.Sprintf("   %.0f %%", 100*float64(in.read.n.Load())/float64(in.size))

@@ -284,3 +284,27 @@ func TestPrivilegesOfHosts(t *testing.T) {
 		}
 	}
 }
+
+func TestPrivilegesOfCapture(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("privileges are root's to give")
+	}
+	dir := programs(t, "plimsoll", "with")
+	captures := func(set string) (string, error) {
+		cmd := exec.Command(filepath.Join(dir, "with"), set, "plimsoll", "capture", "-i", "lo", "-d", "1ms")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	caps := privilege.For("command", captureLivePart)
+	if said, err := captures(setOf(caps)); err != nil {
+		t.Errorf("with %s: %v %s", setOf(caps), err, said)
+	}
+	for c, set := range less(caps) {
+		said, err := captures(set)
+		if want := "the command capture -i lacks " + c.String(); err == nil || !strings.Contains(said, want) {
+			t.Errorf("without %s: %v %s", c, err, said)
+		}
+	}
+}

@@ -19,10 +19,23 @@ import (
 // Rules names whose labels ours are equal to.
 const Rules = "Wireshark 4.4.18"
 
-// Source is a capture to be read.
+// Source is a capture to be read: a file, or packets from elsewhere.
 type Source struct {
-	Name string
-	In   io.Reader
+	Name    string
+	In      io.Reader // a file; nil where Packets is set
+	Packets Packets   // closed by Read, unless that reads none
+}
+
+// Packets is where packets come from: a file (pcap.Reader), or an interface
+// (live.Ring). It is used by one goroutine at a time.
+type Packets interface {
+	// Next reads the next packet, whose bytes are good until the next call. The
+	// error is io.EOF at the end, a *pcap.Damage where there is no more to be had,
+	// and pcap.Quiet where nothing has come yet.
+	Next(k *pcap.Packet) error
+	// Dropped is how many packets were lost by the capture itself.
+	Dropped() int64
+	Close()
 }
 
 // Options say how to read.
@@ -31,7 +44,7 @@ type Options struct {
 	Outer     bool                 // take the outermost IP header for the connection, in place of the innermost
 	Frame     func(*Frame) error   // is told of every packet, if set
 	Reply     func(*http.Exchange) // is told of every request and its reply, if set
-	Progress  func(packets int64)  // is told how far it is, every few thousand packets
+	Progress  func(packets int64)  // is told how far it is, every few thousand packets, and while none come
 }
 
 // Frame is a packet and what there is to say of it. It is good until the next one.
@@ -92,10 +105,15 @@ func (r *run) packets(ctx context.Context, m *merger) error {
 	f := &r.frame
 	for {
 		err := m.next(&f.Packet)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, pcap.Quiet):
+			if err := r.pause(ctx); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
 			return err
 		}
 		if f.Number == maxFrames {
@@ -110,14 +128,19 @@ func (r *run) packets(ctx context.Context, m *merger) error {
 			}
 		}
 		if f.Number&0x3fff == 0 {
-			if err := ctx.Err(); err != nil {
+			if err := r.pause(ctx); err != nil {
 				return err
-			}
-			if r.o.Progress != nil {
-				r.o.Progress(int64(f.Number))
 			}
 		}
 	}
+}
+
+// pause tells how far it is, and whether it is to go on.
+func (r *run) pause(ctx context.Context) error {
+	if r.o.Progress != nil {
+		r.o.Progress(int64(r.frame.Number))
+	}
+	return ctx.Err()
 }
 
 // packet takes one packet through all stages.

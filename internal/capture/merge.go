@@ -26,7 +26,7 @@ type merger struct {
 // head is a source and its next packet.
 type head struct {
 	index   int
-	reader  *pcap.Reader
+	reader  Packets
 	packets int64
 	damage  *pcap.Damage
 	done    bool
@@ -45,7 +45,7 @@ func merge(sources []Source) (*merger, error) {
 	}
 	m := &merger{}
 	for i, s := range sources {
-		r, err := pcap.Open(s.In)
+		r, err := s.open()
 		if err != nil {
 			m.close()
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
@@ -72,6 +72,13 @@ func merge(sources []Source) (*merger, error) {
 	return m, nil
 }
 
+func (s *Source) open() (Packets, error) {
+	if s.Packets != nil {
+		return s.Packets, nil
+	}
+	return pcap.Open(s.In)
+}
+
 func (m *merger) close() {
 	for _, h := range m.heads {
 		h.stop()
@@ -79,7 +86,8 @@ func (m *merger) close() {
 	}
 }
 
-// next gives the next packet; io.EOF when all sources have ended.
+// next gives the next packet; io.EOF when all sources have ended, pcap.Quiet while
+// none can be given.
 func (m *merger) next(k *pcap.Packet) error {
 	if len(m.heads) == 1 {
 		return m.heads[0].only(k)
@@ -94,8 +102,15 @@ func (m *merger) next(k *pcap.Packet) error {
 		return io.EOF
 	}
 	*k, m.given = m.order[0].next, true
+	if k.Wire == noPacket {
+		return pcap.Quiet
+	}
 	return nil
 }
+
+// noPacket is the length of what stands in place of a packet, and says by its time
+// that a source has none before that.
+const noPacket = -1
 
 // sink moves the first source to where its next packet belongs.
 func (m *merger) sink() {
@@ -136,6 +151,8 @@ func (h *head) read(k *pcap.Packet) error {
 	case err == nil:
 		h.packets++
 		return nil
+	case errors.Is(err, pcap.Quiet):
+		return err
 	case errors.Is(err, io.EOF):
 		h.done = true
 		return nil
@@ -149,7 +166,11 @@ func (h *head) read(k *pcap.Packet) error {
 // advance makes the source's next packet the one to be given.
 func (h *head) advance() error {
 	if h.feed == nil {
-		return h.read(&h.next)
+		err := h.read(&h.next)
+		if errors.Is(err, pcap.Quiet) {
+			h.next, err = pcap.Packet{Time: h.next.Time, Wire: noPacket}, nil
+		}
+		return err
 	}
 	for h.batch == nil || h.at == len(h.batch.packets) {
 		if h.batch != nil {
@@ -215,6 +236,10 @@ func (h *head) fill(b *batch) bool {
 	var k pcap.Packet
 	for len(b.packets) < batchPackets && len(b.bytes) < batchBytes {
 		err := h.reader.Next(&k)
+		if errors.Is(err, pcap.Quiet) {
+			b.packets = append(b.packets, pcap.Packet{Time: k.Time, Wire: noPacket})
+			return false
+		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.As(err, &h.damage) {
 				b.err = err

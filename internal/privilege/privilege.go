@@ -20,7 +20,7 @@ type Cap int
 var names = map[Cap]string{
 	unix.CAP_BPF: "CAP_BPF", unix.CAP_PERFMON: "CAP_PERFMON", unix.CAP_SYSLOG: "CAP_SYSLOG", unix.CAP_NET_ADMIN: "CAP_NET_ADMIN",
 	unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE", unix.CAP_DAC_READ_SEARCH: "CAP_DAC_READ_SEARCH", unix.CAP_DAC_OVERRIDE: "CAP_DAC_OVERRIDE",
-	unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN",
+	unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_RAW: "CAP_NET_RAW",
 }
 
 func (c Cap) String() string { return names[c] }
@@ -90,6 +90,8 @@ var Table = []Need{
 		Why:     "as for nginx, and to connect to the pools' sockets",
 		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP"},
 	{Kind: "host", Parts: []string{"netns:NAME"}, Caps: []Cap{unix.CAP_SYS_ADMIN}, Why: "to enter its network namespace"},
+	{Kind: "command", Parts: []string{"capture -i"}, Caps: []Cap{unix.CAP_NET_RAW}, Why: "to open a packet socket, and a ring in it",
+		Without: "files that somebody else recorded can be read by anybody"},
 	{Kind: "host", Parts: []string{"pid:N"}, Caps: []Cap{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE}, Why: "to find a process's namespaces, and to enter them"},
 }
 

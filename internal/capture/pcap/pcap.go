@@ -54,8 +54,14 @@ type Damage struct {
 	Err    error  // the cause, nil where the bytes themselves are it
 }
 
+// NoOffset is the Offset of damage to what is no file.
+const NoOffset = -1
+
 func (d *Damage) Error() string {
-	text := fmt.Sprintf("at byte %d: %s", d.Offset, d.What)
+	text := d.What
+	if d.Offset != NoOffset {
+		text = fmt.Sprintf("at byte %d: %s", d.Offset, d.What)
+	}
 	if d.Err != nil {
 		text += ": " + d.Err.Error()
 	}
@@ -70,6 +76,10 @@ type NotCapture struct{ What string }
 func (e *NotCapture) Error() string {
 	return e.What + "; want a capture file: pcap or pcapng, plain, or compressed with gzip or zstd"
 }
+
+// Quiet is what a source that captures just now says while nothing comes: the
+// packet's Time is then a moment before which nothing will come any more.
+var Quiet = errors.New("no packet yet")
 
 // Reader reads one capture file.
 type Reader struct {

@@ -43,6 +43,20 @@ func (p *Writer) Packet(k *Packet, comment string) error {
 	return p.end()
 }
 
+// Dropped notes how many packets the capture lost, which a reader counts.
+func (p *Writer) Dropped(n int64) error {
+	if len(p.links) == 0 { // statistics are an interface's
+		p.iface(LinkEthernet)
+	}
+	p.begin(blockStats)
+	p.u32(0) // the first interface: the numbers of all are added up
+	p.u32(0) // no time
+	p.u32(0)
+	p.option(optIfDrop, binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	p.option(optEnd, nil)
+	return p.end()
+}
+
 // Flush writes out what is held back, and returns the first error there was.
 func (p *Writer) Flush() error { return p.out.Flush() }
 
