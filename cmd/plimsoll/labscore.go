@@ -198,6 +198,7 @@ func printLabTest(w *world, doc labTestDoc, asJSON bool) error {
 	printMatrix(w, doc.Tally)
 	printRuleScores(w, doc.Tally)
 	printWays(w, doc.Ways)
+	printModes(w, doc.Modes)
 	printTotals(w, doc)
 	return nil
 }

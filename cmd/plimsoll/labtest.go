@@ -28,6 +28,14 @@ fault counts only if it moved the service: good replies per second, the 99th
 percentile of the replies' latency or the share of good replies must be clearly
 better in the twin. The twin's verdict must be quiet.
 
+With --mode each case is tried by other hands than its own, and its truth must
+hold in all of them: run is Plimsoll's own load; watch-command is "plimsoll
+watch -- wrk ..." with the same connections, duration and rate; in watch the
+users are wrk (or the case's own tool) in a control group and network namespace
+of their own, and Plimsoll looks at the server alone, knowing nothing of them. A
+verdict is right; vague, where it is true and not the whole truth; unclear, where
+Plimsoll says that it does not know; or wrong. What cannot be driven says why.
+
 Two simple ways of judging are held beside it, on the same recordings. "Largest
 z-score" names the signal that moved most from baseline to hold, in standard
 deviations (or the signals: many rise from nothing); it leads to all rules whose
@@ -42,6 +50,7 @@ what there is.`
 
 const labTestExample = `  plimsoll lab test --all -n 3 --twin -o exam
   plimsoll lab test php-workers healthy-saturated -n 5 --seed 7
+  plimsoll lab test --mode run,watch-command,watch slow-app healthy
   plimsoll lab test --from exam
   plimsoll lab test --from exam --json | jq '.tally.rules[] | select(.recall < 1)'`
 
@@ -55,6 +64,8 @@ type labTestDoc struct {
 	Interrupted bool         `json:"interrupted"`
 	Trials      []*lab.Trial `json:"trials"`
 	Tally       lab.Tally    `json:"tally"`
+	// Modes holds the outcomes by mode; empty without --mode.
+	Modes []lab.ModeScore `json:"modes"`
 	// Ways are this program and the simple ways beside it.
 	Ways []way `json:"ways"`
 }
@@ -65,6 +76,7 @@ type labTestFlags struct {
 	times     int
 	seed      uint64
 	dir, from string
+	modes     []string
 }
 
 func labTest(w *world) *cobra.Command {
@@ -76,6 +88,7 @@ func labTest(w *world) *cobra.Command {
 	fs.IntVarP(&f.times, "times", "n", 1, "try each case `N` times")
 	fs.BoolVar(&f.twin, "twin", false, "also run each case with everything mended, and compare")
 	fs.Uint64Var(&f.seed, "seed", 0, "shuffle by `N` (default: another one each time; it is printed)")
+	fs.StringSliceVar(&f.modes, "mode", nil, "who drives: `MODE` is run, watch-command or watch, or several (default: each case's own way)")
 	fs.StringVarP(&f.dir, "output", "o", "", "keep the recordings in `DIR` (default plimsoll-runs/lab-TIME-ID below this folder)")
 	fs.StringVar(&f.from, "from", "", "run nothing: judge the recordings in `DIR` again")
 	asJSON := jsonFlag(c)
@@ -97,7 +110,7 @@ func labTest(w *world) *cobra.Command {
 		if ended != nil && len(doc.Trials) == 0 {
 			return labFailed(ended)
 		}
-		doc.Tally = lab.Count(doc.Trials)
+		doc.Tally, doc.Modes = lab.Count(doc.Trials), lab.CountModes(doc.Trials)
 		if doc.Ways, err = ways(w, doc.Dir, doc.Trials); err != nil {
 			return err
 		}
@@ -118,8 +131,8 @@ func (f *labTestFlags) cases(c *cobra.Command, args []string) ([]*lab.Case, erro
 		return nil, usage(path, "--all is every case; leave %s out, or --all", args[0])
 	case f.times < 1 || f.times > 1000:
 		return nil, usage(path, "-n %d: want 1 to 1000", f.times)
-	case f.from != "" && (f.dir != "" || f.twin || c.Flags().Changed("times") || c.Flags().Changed("seed")):
-		return nil, usage(path, "--from runs nothing, so -o, -n, --twin and --seed say nothing to it")
+	case f.from != "" && (f.dir != "" || f.twin || len(f.modes) > 0 || c.Flags().Changed("times") || c.Flags().Changed("seed")):
+		return nil, usage(path, "--from runs nothing, so -o, -n, --mode, --twin and --seed say nothing to it")
 	case f.from == "" && !f.all && len(args) == 0:
 		return nil, usage(path, "it needs cases, --all, or --from; plimsoll lab list shows the cases")
 	case f.all || len(args) == 0:
@@ -142,6 +155,10 @@ func (f *labTestFlags) run(ctx context.Context, w *world, list []*lab.Case, doc 
 	if err != nil {
 		return err
 	}
+	modes, err := parseModes("plimsoll lab test", f.modes)
+	if err != nil {
+		return err
+	}
 	if doc.Seed == 0 {
 		doc.Seed = uint64(rand.Uint32())
 	}
@@ -152,16 +169,16 @@ func (f *labTestFlags) run(ctx context.Context, w *world, list []*lab.Case, doc 
 		return fmt.Errorf("folder for the recordings: %w", err)
 	}
 	opt.Talk = nil
-	test := lab.TestOptions{Options: opt, Cases: list, Times: f.times, Seed: doc.Seed, Dir: doc.Dir}
+	test := lab.TestOptions{Options: opt, Cases: list, Modes: modes, Times: f.times, Seed: doc.Seed, Dir: doc.Dir}
 	if f.twin {
 		test.Moved = moved
 	}
 	now := ""
 	line := w.progress()
-	test.Before = func(c *lab.Case, number, done, all int) {
+	test.Before = func(t *lab.Trial, done, all int) {
 		now = fmt.Sprintf("%*d/%d", len(fmt.Sprint(all)), done+1, all)
 		if line != nil {
-			line.say(fmt.Sprintf("%s  %s …", now, c.ID))
+			line.say(fmt.Sprintf("%s  %s …", now, trialName(t)))
 		}
 	}
 	test.After = func(t *lab.Trial) {
@@ -209,11 +226,7 @@ func tried(t lab.Tally) error {
 // printTrial writes a line for a trial, and one for each thing wrong with it.
 func printTrial(w *world, now string, t *lab.Trial) {
 	wrong := t.Wrong()
-	word := "right"
-	if len(wrong) > 0 {
-		word = "WRONG"
-	}
-	said, took := "no verdict", ""
+	word, said, took := outcomeWord(t, wrong), "no verdict", ""
 	if s := t.Faulty; s != nil {
 		said = string(s.Answer)
 		if len(s.Named) > 0 {
@@ -223,8 +236,38 @@ func printTrial(w *world, now string, t *lab.Trial) {
 			took = fmt.Sprintf("%.2f s", *s.VerdictSeconds)
 		}
 	}
-	fmt.Fprintf(w.stdout, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %s  %-24s %-36s %6s", now, word, fmt.Sprintf("%s %d", t.Case, t.Number), said, took), " "))
+	if t.Refused != "" {
+		said, wrong = "not driven", []string{t.Refused}
+	}
+	fmt.Fprintf(w.stdout, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %s  %-24s %-36s %6s", now, word, trialName(t), said, took), " "))
+	if t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear {
+		wrong = append([]string{"it says: " + t.Faulty.Sentence}, wrong...)
+	}
 	for _, sentence := range wrong {
 		fmt.Fprintf(w.stdout, "%*s%s\n", len(now)+9, "", wrapped(sentence, w.columns()-len(now)-9, len(now)+9))
 	}
+}
+
+// outcomeWord is how a trial came out, in five letters. In a mode, what is vague or
+// unclear is told from what is wrong.
+func outcomeWord(t *lab.Trial, wrong []string) string {
+	switch {
+	case t.Refused != "":
+		return "-    "
+	case len(wrong) == 0:
+		return "right"
+	case t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear:
+		return "?    "
+	case t.Mode != lab.ModeOwn && t.Outcome() == lab.Vague:
+		return "vague"
+	}
+	return "WRONG"
+}
+
+// trialName is a trial in a word or three.
+func trialName(t *lab.Trial) string {
+	if t.Mode == lab.ModeOwn {
+		return fmt.Sprintf("%s %d", t.Case, t.Number)
+	}
+	return fmt.Sprintf("%s %s %d", t.Case, t.Mode, t.Number)
 }

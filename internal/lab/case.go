@@ -32,7 +32,10 @@ type Case struct {
 	Mends []Mend `yaml:"mends" json:"mends,omitempty"`
 	// Twin is nil where the load itself tells the case from its healthy twin.
 	Twin *Twin `yaml:"twin" json:"twin,omitempty"`
-	Seen Seen  `yaml:"seen" json:"seen"`
+	// Blind is the day, as 2006-01-02, on which somebody wrote the case who had not read the
+	// rules; "" for a case that was written with them.
+	Blind string `yaml:"blind" json:"blind,omitempty"`
+	Seen  Seen   `yaml:"seen" json:"seen"`
 }
 
 // Step is one typed thing to do when a case is brought up; exactly one field
@@ -226,6 +229,11 @@ func parseCase(data []byte, files fs.FS) (*Case, error) {
 	if c.Twin != nil && c.Twin.Measure == "" {
 		bad("twin: needs measure")
 	}
+	if c.Blind != "" {
+		if _, err := time.Parse(time.DateOnly, c.Blind); err != nil || strings.TrimSpace(c.Truth.Cause) == "" {
+			bad("blind %q: expected the day as 2006-01-02, and truth.cause in words", c.Blind)
+		}
+	}
 	for i, s := range c.Steps {
 		if err := s.check(files); err != nil {
 			bad("step %d: %w", i+1, err)
@@ -385,7 +393,7 @@ func (c *Case) checkMends() error {
 	var errs []error
 	mended := map[string]bool{}
 	for _, m := range c.Mends {
-		if !plainName(m.ID) || m.Title == "" || len(m.Rules) == 0 || len(m.Set) == 0 {
+		if !plainName(m.ID) || m.Title == "" || len(m.Rules) == 0 && len(c.Truth.Root) > 0 || len(m.Set) == 0 {
 			errs = append(errs, fmt.Errorf("mend %q: needs id, title, rules and set", m.ID))
 		}
 		for name := range m.Set {

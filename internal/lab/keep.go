@@ -19,7 +19,7 @@ func keepTrial(dir string, t *Trial) error {
 	if err != nil {
 		return fmt.Errorf("encode the trial of %s: %w", t.Case, err)
 	}
-	path := filepath.Join(dir, trialDir(t.Case, t.Number), trialFile)
+	path := filepath.Join(dir, t.dir(), trialFile)
 	if err := os.WriteFile(path, append(doc, '\n'), 0o644); err != nil {
 		return fmt.Errorf("keep the trial of %s: %w", t.Case, err)
 	}
@@ -63,6 +63,9 @@ func parseTrial(data []byte) (*Trial, error) {
 	}
 	if !plainName(t.Case) {
 		return nil, fmt.Errorf("a trial of case %q: expected the id of a case", t.Case)
+	}
+	if t.Mode != ModeOwn && !slices.Contains(Modes, t.Mode) {
+		return nil, fmt.Errorf("the trial of %s was made in mode %q, which there is not", t.Case, t.Mode)
 	}
 	if slices.Contains(t.Then, nil) {
 		return nil, fmt.Errorf("the trial of %s has an empty run", t.Case)

@@ -40,6 +40,8 @@ type Options struct {
 	// Hold is how long tune holds the load of a case, in place of what the case says;
 	// 0 keeps that. A load tool of a case's own takes as long as it takes.
 	Hold time.Duration
+	// Mode is how the case is driven and watched; not for tune.
+	Mode Mode
 	// Mends are the ids of the case's mends to apply before it is brought up.
 	Mends []string
 	// Talk receives what the binary says on stderr; nil discards it.
@@ -216,7 +218,7 @@ func (l *Lab) lock() (unlock func(), err error) {
 func missingTools() error {
 	var missing []string
 	for program, pkg := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nginx": "nginx-light", "python3": "python3",
-		"redis-server": "redis-server", "stress": "stress", "sysbench": "sysbench", "fio": "fio", "prlimit": "util-linux", "openssl": "openssl"} {
+		"redis-server": "redis-server", "stress": "stress", "sysbench": "sysbench", "fio": "fio", "prlimit": "util-linux", "openssl": "openssl", "wrk": "wrk"} {
 		if _, err := findProgram(program); err != nil {
 			missing = append(missing, pkg)
 		}

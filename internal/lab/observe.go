@@ -69,7 +69,7 @@ func (l *Lab) runCase(ctx context.Context, c *Case, opt Options) (res *Result, e
 	if err != nil {
 		return nil, err
 	}
-	args, err := c.Load.args(v, l.netns("server"))
+	p, err := c.plan(opt.Mode, v, l.netns("server"))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,11 @@ func (l *Lab) runCase(ctx context.Context, c *Case, opt Options) (res *Result, e
 	if err != nil {
 		return nil, err
 	}
-	rep, err := l.observe(ctx, opt, args)
+	err = l.drive(ctx, c, p, v)
+	var rep *model.Report
+	if err == nil {
+		rep, err = l.observe(ctx, opt, p)
+	}
 	judged := time.Now()
 	err = errors.Join(err, l.disarm())
 	dismiss()
@@ -153,16 +157,19 @@ func (ld Load) ours() []string {
 	return args
 }
 
-// observe runs the binary on the client and returns the report it printed. Its
+// observe runs the binary on the client, or outside of the case, and returns the report it printed. Its
 // exit code says what the verdict is, so any is fine as long as there is one.
-func (l *Lab) observe(ctx context.Context, opt Options, args []string) (*model.Report, error) {
-	argv := []string{"netns", "exec", l.netns("client"), opt.Binary}
+func (l *Lab) observe(ctx context.Context, opt Options, p plan) (*model.Report, error) {
+	argv, args := []string{"ip", "netns", "exec", l.netns("client"), opt.Binary}, p.args
+	if p.outside {
+		argv = argv[4:]
+	}
 	if i := indexOf(args, "--"); i >= 0 {
 		argv = append(append(append(argv, args[:i]...), opt.Args...), args[i:]...)
 	} else {
 		argv = append(append(argv, args...), opt.Args...)
 	}
-	cmd := exec.CommandContext(ctx, "ip", argv...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 10 * time.Second
 	// A killed lab must not leave its load running. The signal comes when the

@@ -99,6 +99,37 @@ func (c *child) waitListening(ctx context.Context, table, where string) error {
 	}
 }
 
+// waitSocket returns when there is a TCP connection, or the beginning of one, in the child's namespace.
+func (c *child) waitSocket(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		table, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", c.pid)) // gone: the child has ended
+		if connects(table) {
+			return nil
+		}
+		select {
+		case <-c.done:
+			return fmt.Errorf("%s ended before it connected: %s", c.name, tail(c.log))
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not connect: %s: %w", c.name, tail(c.log), ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// connects says whether a /proc/net/tcp table has a connection that is open (state 01) or asked for (02).
+func connects(table []byte) bool {
+	for line := range bytes.Lines(table) {
+		if f := strings.Fields(string(line)); len(f) > 3 && (f[3] == "01" || f[3] == "02") {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *child) listening(table, where string) bool {
 	read := func(name string) []byte { // without IPv6 there is no tcp6; nothing listens there then
 		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", c.pid, name))

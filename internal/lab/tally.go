@@ -53,12 +53,18 @@ type RuleScore struct {
 // Mended is the truth of a healthy twin in the confusion matrix.
 const Mended = "mended"
 
-// Count adds up trials.
+// noRule is the truth, in the confusion matrix, of a fault that no rule names.
+const noRule = "no rule names it"
+
+// Count adds up trials. Those that could not be driven are none.
 func Count(trials []*Trial) Tally {
 	t := Tally{Cells: []Cell{}, VerdictSeconds: []float64{}}
 	cells := map[Cell]int{}
 	scores := map[string]*RuleScore{}
 	for _, trial := range trials {
+		if trial.Refused != "" {
+			continue
+		}
 		t.Trials++
 		if trial.Failure != "" {
 			t.Failed++
@@ -100,7 +106,10 @@ func (s *Shot) cell(twin bool) Cell {
 		c.Truth = Mended
 	}
 	if s.Truth.Answer == model.AnswerCause {
-		c.Truth = s.truth(s.Truth.Root)
+		c.Truth = noRule
+		if len(s.Truth.Root) > 0 {
+			c.Truth = s.truth(s.Truth.Root)
+		}
 	}
 	if s.Answer == model.AnswerCause && len(s.Named) > 0 {
 		c.Named = s.Named[0]

@@ -15,7 +15,10 @@ import (
 // run to judge it.
 type Trial struct {
 	Case   string `json:"case"`
-	Number int    `json:"number"` // 1 is the first trial of the case
+	Number int    `json:"number"` // 1 is the first trial of the case in this mode
+	Mode   Mode   `json:"mode,omitempty"`
+	// Refused says why the case cannot be tried in this mode; nothing was run then.
+	Refused string `json:"refused,omitempty"`
 	// Faulty is the run of the case as it is.
 	Faulty *Shot `json:"faulty,omitempty"`
 	// Then are the runs for limits that cannot show before others are mended.
@@ -38,8 +41,11 @@ type Shot struct {
 	// and of the others those that are confirmed.
 	Answer model.Answer `json:"answer"`
 	Named  []string     `json:"named"`
-	// Wrong are the sentences in which the verdict differs from the truth.
-	Wrong []string `json:"wrong,omitempty"`
+	// Wrong are the sentences in which the verdict differs from the truth, Outcome what that amounts to.
+	Wrong   []string `json:"wrong,omitempty"`
+	Outcome Outcome  `json:"outcome"`
+	// Sentence is the verdict's own, which says why it is unclear.
+	Sentence string `json:"sentence,omitempty"`
 	// GoodRPS, GoodShare and P99 (µs, of all requests) are nil where Plimsoll drove no load.
 	GoodRPS   *float64 `json:"good_rps,omitempty"`
 	GoodShare *float64 `json:"good_share,omitempty"`
@@ -111,7 +117,9 @@ func (t *Trial) Wrong() []string {
 type TestOptions struct {
 	Options
 	Cases []*Case
-	// Times is how many trials each case gets; they are shuffled by Seed.
+	// Modes are those that each case is tried in, whatever Options says; none means the case's own.
+	Modes []Mode
+	// Times is how many trials each case gets in each mode; they are shuffled by Seed.
 	Times int
 	Seed  uint64
 	// Dir is the test's folder. Each trial makes one of its own in it.
@@ -119,7 +127,7 @@ type TestOptions struct {
 	// Moved compares a case's run with its twin's; nil leaves the twins out.
 	Moved func(c *Case, faulty, twin string) (*Moved, error)
 	// Before and After are told of each trial; done counts those that ended.
-	Before func(c *Case, number, done, all int)
+	Before func(t *Trial, done, all int)
 	After  func(*Trial)
 }
 
@@ -127,16 +135,7 @@ type TestOptions struct {
 // and the others go on. The error is that of the lab itself, or that it was
 // interrupted; the trials up to then are returned beside it.
 func (l *Lab) Test(ctx context.Context, opt TestOptions) ([]*Trial, error) {
-	type turn struct {
-		c      *Case
-		number int
-	}
-	var turns []turn
-	for _, c := range opt.Cases {
-		for n := range opt.Times {
-			turns = append(turns, turn{c, n + 1})
-		}
-	}
+	turns := opt.turns()
 	rand.New(rand.NewPCG(opt.Seed, 0)).Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
 	unlock, err := l.begin()
 	if err != nil {
@@ -146,9 +145,10 @@ func (l *Lab) Test(ctx context.Context, opt TestOptions) ([]*Trial, error) {
 	trials := []*Trial{}
 	for i, next := range turns {
 		if opt.Before != nil {
-			opt.Before(next.c, next.number, i, len(turns))
+			opt.Before(next.t, i, len(turns))
 		}
-		t, err := l.try(ctx, next.c, next.number, opt)
+		t := next.t
+		err := l.try(ctx, next.c, t, opt)
 		if ctx.Err() != nil {
 			return trials, fmt.Errorf("interrupted after %d of %d trials: %w", len(trials), len(turns), ctx.Err())
 		}
@@ -166,23 +166,57 @@ func (l *Lab) Test(ctx context.Context, opt TestOptions) ([]*Trial, error) {
 	return trials, nil
 }
 
-// trialDir is a trial's folder within the test's.
-func trialDir(id string, number int) string { return fmt.Sprintf("%s.%d", id, number) }
+// turn is a trial that is to be made.
+type turn struct {
+	c *Case
+	t *Trial
+}
+
+// turns are all trials to make, unshuffled. What a case refuses is one of them, once.
+func (opt TestOptions) turns() []turn {
+	modes := opt.Modes
+	if len(modes) == 0 {
+		modes = []Mode{ModeOwn}
+	}
+	var list []turn
+	for _, c := range opt.Cases {
+		for _, m := range modes {
+			refused := c.Refuses(m)
+			for n := range opt.Times {
+				if n == 0 || refused == "" {
+					list = append(list, turn{c, &Trial{Case: c.ID, Number: n + 1, Mode: m, Refused: refused}})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// dir is the trial's folder within the test's.
+func (t *Trial) dir() string {
+	if t.Mode == ModeOwn {
+		return fmt.Sprintf("%s.%d", t.Case, t.Number)
+	}
+	return fmt.Sprintf("%s.%s.%d", t.Case, t.Mode, t.Number)
+}
 
 // try makes one trial. With an error the trial holds what there is.
-func (l *Lab) try(ctx context.Context, c *Case, number int, opt TestOptions) (t *Trial, err error) {
+func (l *Lab) try(ctx context.Context, c *Case, t *Trial, opt TestOptions) (err error) {
 	began := time.Now()
-	t = &Trial{Case: c.ID, Number: number}
 	defer func() { t.Seconds = time.Since(began).Seconds() }()
-	here := trialDir(c.ID, number)
+	here := t.dir()
 	if err := os.MkdirAll(opt.Dir, 0o755); err != nil {
-		return t, fmt.Errorf("folder for the recordings: %w", err)
+		return fmt.Errorf("folder for the recordings: %w", err)
 	}
 	if err := os.Mkdir(filepath.Join(opt.Dir, here), 0o755); err != nil {
-		return t, fmt.Errorf("folder for the recordings (take a new one for each test): %w", err)
+		return fmt.Errorf("folder for the recordings (take a new one for each test): %w", err)
 	}
+	if t.Refused != "" {
+		return nil
+	}
+	opt.Mode = t.Mode
 	if t.Faulty, err = l.shoot(ctx, c, nil, filepath.Join(here, "faulty"), opt); err != nil {
-		return t, err
+		return err
 	}
 	for i, n := range c.Truth.Then {
 		if !n.Hidden {
@@ -190,23 +224,27 @@ func (l *Lab) try(ctx context.Context, c *Case, number int, opt TestOptions) (t 
 		}
 		shot, err := l.shoot(ctx, c, c.mendsUpTo(i+1), filepath.Join(here, fmt.Sprintf("then-%d", i+1)), opt)
 		if err != nil {
-			return t, err
+			return err
 		}
 		t.Then = append(t.Then, shot)
 	}
 	if opt.Moved == nil || c.Truth.Answer != model.AnswerCause {
-		return t, nil
+		return nil
 	}
 	twin := filepath.Join(here, "twin")
 	if t.Twin, err = l.shoot(ctx, c, c.mendIDs(), twin, opt); err != nil {
-		return t, err
+		return err
 	}
 	t.compareTwin(c, opt.Dir, opt.Moved)
-	return t, nil
+	return nil
 }
 
-// compareTwin says whether the fault moved the service.
+// compareTwin says whether the fault moved the service, where anything tells: of
+// another tool's load Plimsoll has no measure, only a case may have one.
 func (t *Trial) compareTwin(c *Case, dir string, moved func(c *Case, faulty, twin string) (*Moved, error)) {
+	if t.Mode != ModeOwn && t.Mode != ModeRun && c.Twin == nil {
+		return
+	}
 	m, err := moved(c, filepath.Join(dir, t.Faulty.Dir), filepath.Join(dir, t.Twin.Dir))
 	if err != nil {
 		m = &Moved{Why: err.Error()}
@@ -231,7 +269,8 @@ func (l *Lab) shoot(ctx context.Context, c *Case, mends []string, dir string, op
 // newShot judges the report of a recorded run.
 func newShot(c *Case, mends []string, dir string, rep *model.Report) *Shot {
 	res := judge(c, mends, rep)
-	s := &Shot{Dir: dir, Mends: mends, Truth: res.Truth, Answer: res.Answer, Named: []string{}, Wrong: res.Wrong}
+	s := &Shot{Dir: dir, Mends: mends, Truth: res.Truth, Answer: res.Answer, Named: []string{}, Wrong: res.Wrong,
+		Outcome: res.Truth.outcome(rep.Verdict, res.Wrong), Sentence: rep.Verdict.Sentence}
 	seen := map[string]bool{}
 	for i, f := range rep.Verdict.Root {
 		if !seen[f.Rule] && (i == 0 || f.Answer == model.Confirmed) {

@@ -11,8 +11,13 @@ import (
 // Truth is what a right verdict says.
 type Truth struct {
 	Answer model.Answer `yaml:"answer" json:"answer"`
+	// Cause is the truth in words. Only a case that has it may have no Root: no rule
+	// names what was done there, and whatever is named is wrong.
+	Cause string `yaml:"cause" json:"cause,omitempty"`
 	// Root are the rules one of which must be named, and no other.
 	Root []string `yaml:"root" json:"root,omitempty"`
+	// Vague are rules that are true of the case, too, and say less than its root.
+	Vague []string `yaml:"vague" json:"vague,omitempty"`
 	// Subject are labels that the named finding must have.
 	Subject map[string]string `yaml:"subject" json:"subject,omitempty"`
 	// Then is what binds after the root, in the order in which it binds: the
@@ -56,8 +61,8 @@ func (t Truth) check() error {
 	}
 	switch t.Answer {
 	case model.AnswerCause:
-		if len(t.Root) == 0 || len(t.Mended) == 0 {
-			return errors.New("truth: a cause needs root (rule ids) and mended (answers)")
+		if len(t.Root) == 0 && t.Cause == "" || len(t.Mended) == 0 {
+			return errors.New("truth: a cause needs root (rule ids; in words, as cause, where no rule names it) and mended (answers)")
 		}
 	case model.AnswerHealthy, model.AnswerCapacity:
 		if len(t.Root) > 0 || len(t.Then) > 0 || len(t.Explains) > 0 {
