@@ -1,30 +1,34 @@
 package rules_test
 
 import (
-	"errors"
 	"testing"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	probes "plimsoll/internal/probe/all"
+	"plimsoll/internal/ruleset"
+	"plimsoll/internal/rulesuite"
 	tracers "plimsoll/internal/trace/all"
 	"plimsoll/rules"
 )
 
-func tested(t *testing.T) diagnose.Rules {
+func tested(t *testing.T) (ruleset.Rules, rulesuite.Suite) {
 	t.Helper()
-	set, err := diagnose.Load(rules.FS)
-	if err = errors.Join(err, set.ReadTests()); err != nil {
+	set, err := ruleset.Load(rules.FS)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return set
+	tests, err := rulesuite.Read(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, tests
 }
 
 // TestRules holds the built-in rules to what check asks of any rule set, and
 // runs their vectors.
 func TestRules(t *testing.T) {
-	set := tested(t)
+	set, tests := tested(t)
 	known := append([]*model.Signal{}, load.Signals...)
 	for _, p := range probes.All() {
 		known = append(known, p.Signals...)
@@ -32,10 +36,10 @@ func TestRules(t *testing.T) {
 	for _, t := range tracers.All() {
 		known = append(known, t.Signals...)
 	}
-	for _, err := range diagnose.Check(set, known) {
+	for _, err := range append(ruleset.Check(set, known), tests.Check(known)...) {
 		t.Error(err)
 	}
-	for _, r := range diagnose.Test(set) {
+	for _, r := range tests.Run() {
 		if r.Err != nil {
 			t.Errorf("%s: %s: %q: %v", r.Rule, r.Case, r.Name, r.Err)
 		}
@@ -45,8 +49,8 @@ func TestRules(t *testing.T) {
 // TestNoMutantSurvives holds that each clue, its comparison and its threshold are
 // held in place by a vector.
 func TestNoMutantSurvives(t *testing.T) {
-	set := tested(t)
-	survivors, stale := diagnose.Survivors(set)
+	_, tests := tested(t)
+	survivors, stale := tests.Survivors()
 	for _, m := range survivors {
 		t.Errorf("%s: no vector notices", m)
 	}

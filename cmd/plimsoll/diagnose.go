@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/breakdown"
-	"plimsoll/internal/diagnose"
+	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
-	"plimsoll/internal/record/writer"
 	"plimsoll/internal/remote"
 	"plimsoll/internal/report"
 )
@@ -58,7 +54,7 @@ func diagnoseCommand(w *world) *cobra.Command {
 		var r model.Report
 		var err error
 		if far.url == "" {
-			r, err = judge(args[0], &site)
+			r, err = judgeDir(args[0], &site)
 		} else {
 			var q remote.Query
 			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
@@ -73,8 +69,8 @@ func diagnoseCommand(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 
-// judge makes the report of a run directory, by the rules that the site's flags say.
-func judge(dir string, site *siteFlags) (model.Report, error) {
+// judgeDir makes the report of a run directory, by the rules that the site's flags say.
+func judgeDir(dir string, site *siteFlags) (model.Report, error) {
 	readsAnybodys()
 	run, err := record.Open(dir)
 	if err != nil {
@@ -85,31 +81,12 @@ func judge(dir string, site *siteFlags) (model.Report, error) {
 	if err != nil {
 		return model.Report{}, err
 	}
-	verdict, err := diagnose.Diagnose(run, set)
+	r, err := judge.Run(run, set)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
 	}
-	load, err := run.Load()
-	if err != nil {
-		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
-	}
-	where, err := breakdown.Of(run)
-	if err != nil {
-		return model.Report{}, fail(exitRunDir, err)
-	}
-	meta := run.Meta()
-	return model.Report{
-		Verdict: verdict, Load: load, Breakdown: where, Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows,
-		Notes: slices.Concat(meta.Notes, notes), Tracing: meta.Tracing, RulesHash: set.Hash, Site: siteOf(set), Version: meta.Version, Dir: filepath.Clean(dir), Closed: meta.Closed,
-	}, nil
-}
-
-// siteOf is what a site changed about the rules, nil for nothing.
-func siteOf(set diagnose.Rules) *model.Site {
-	if set.Site.Empty() {
-		return nil
-	}
-	return &set.Site
+	r.Notes = slices.Concat(r.Notes, notes)
+	return r, nil
 }
 
 // judgeNew judges a run that was just made, leaves the verdict in its
@@ -124,15 +101,11 @@ func judgeNew(w *world, dir string, site *siteFlags, asJSON bool) error {
 
 // judgeAndKeep judges a run that was just made, and leaves the verdict in its directory.
 func judgeAndKeep(dir string, site *siteFlags) (model.Report, error) {
-	r, err := judge(dir, site)
+	r, err := judgeDir(dir, site)
 	if err != nil {
 		return r, err
 	}
-	var doc bytes.Buffer
-	if err := report.JSON(&doc, r); err != nil {
-		return r, fmt.Errorf("write the verdict of %s: %w", dir, err)
-	}
-	return r, fail(exitRunDir, writer.Verdict(dir, doc.Bytes()))
+	return r, fail(exitRunDir, judge.Keep(r))
 }
 
 func printReport(w *world, r model.Report, asJSON bool) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/privilege"
+	"plimsoll/internal/ruleset"
 	"plimsoll/internal/trace"
 )
 
@@ -135,7 +135,7 @@ func underLoad(p trace.Paired) string {
 
 // unseenRules is the part of the index that lists the rules of which no recorded
 // run is kept in which they are found.
-func unseenRules(set diagnose.Rules) string {
+func unseenRules(set ruleset.Rules) string {
 	var b strings.Builder
 	for _, r := range set.List {
 		if found, _ := r.Seen(); len(found) == 0 {

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/remote"
+	"plimsoll/internal/ruleset/alerts"
 )
 
 const exportLong = `Prints the rules in another program's form. prometheus: a rule file with an alert
@@ -27,7 +27,7 @@ func rulesExport(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		doc, err := diagnose.Alerts(set, allSignals(w), remote.Collected)
+		doc, err := alerts.Prometheus(set, allSignals(w), remote.Collected)
 		if err != nil {
 			return err
 		}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/lab"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 func labList(w *world) *cobra.Command {
@@ -242,7 +242,7 @@ func labReveal(w *world) *cobra.Command {
 }
 
 // reveal writes all there is to know of a case.
-func reveal(out io.Writer, x *lab.Case, set diagnose.Rules, width int) {
+func reveal(out io.Writer, x *lab.Case, set ruleset.Rules, width int) {
 	fmt.Fprintf(out, "%s\n\n%s\n", layout.Wrap(x.ID+": "+x.Title, width), layout.Wrap(strings.TrimSpace(x.What), width))
 	fmt.Fprintf(out, "\nA right verdict is %s.\n", wrapped(truthWords(x.Truth), width-20, 2))
 	for i, n := range x.Truth.Limits() {
@@ -273,7 +273,7 @@ func reveal(out io.Writer, x *lab.Case, set diagnose.Rules, width int) {
 }
 
 // revealRule writes the mechanism behind a rule and how to see it by hand.
-func revealRule(out io.Writer, r *diagnose.Rule, id string, subject map[string]string, width int) {
+func revealRule(out io.Writer, r *ruleset.Rule, id string, subject map[string]string, width int) {
 	if r == nil {
 		return // the verdict's tests find a truth without a rule
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"plimsoll/internal/compare"
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/lab"
 	"plimsoll/internal/lab/baseline"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
+	"plimsoll/internal/ruleset"
 )
 
 // way is a way of judging, with how it did and what it said of each run.
@@ -100,11 +101,11 @@ func measured(dir, expr string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ask, err := diagnose.Ask(r, set)
+	ask, err := query.Of(r)
 	if err != nil {
 		return 0, err
 	}
-	list, err := ask.Samples(expr)
+	list, err := ask.Samples(expr, set.Known())
 	if err == nil && len(list) != 1 {
 		err = fmt.Errorf("want one number, got %d", len(list))
 	}
@@ -141,19 +142,19 @@ func ways(w *world, dir string, trials []*lab.Trial) ([]way, error) {
 
 // onlooker judges runs in the simple ways.
 type onlooker struct {
-	set      diagnose.Rules
+	set      ruleset.Rules
 	causes   []string
 	rulesOf  map[string][]string
 	counters map[string]bool
 }
 
-func newOnlooker(w *world, set diagnose.Rules) *onlooker {
+func newOnlooker(w *world, set ruleset.Rules) *onlooker {
 	o := &onlooker{set: set, rulesOf: map[string][]string{}, counters: map[string]bool{}}
 	for _, s := range allSignals(w) {
 		o.counters[s.Name] = s.Kind == model.Counter
 	}
 	for _, r := range set.List {
-		if r.Kind != "cause" {
+		if r.Kind != ruleset.Cause {
 			continue
 		}
 		o.causes = append(o.causes, r.ID)
@@ -173,12 +174,13 @@ func (o *onlooker) look(dir string) (largest, alerts baseline.Opinion, err error
 	if largest, err = baseline.LargestScore(r, o.rulesOf, o.counters); err != nil {
 		return largest, alerts, err
 	}
-	ask, err := diagnose.Ask(r, o.set)
+	ask, err := query.Of(r)
 	if err != nil {
 		return largest, alerts, err
 	}
+	known := o.set.Known()
 	alerts, err = baseline.Alerts(func(expr string) (bool, error) {
-		list, err := ask.Samples(expr)
+		list, err := ask.Samples(expr, known)
 		return len(list) > 0, err
 	}, o.causes)
 	return largest, alerts, err

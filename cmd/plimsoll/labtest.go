@@ -205,7 +205,7 @@ func judgeKept(dir string, list []*lab.Case) ([]*lab.Trial, error) {
 	if len(trials) == 0 {
 		return nil, fail(exitRunDir, fmt.Errorf("%s: no trial of these cases in it", dir))
 	}
-	builtIn := func(run string) (model.Report, error) { return judge(run, new(siteFlags)) }
+	builtIn := func(run string) (model.Report, error) { return judgeDir(run, new(siteFlags)) }
 	for _, t := range trials {
 		if err := theLab().JudgeAgain(dir, t, builtIn, moved); err != nil {
 			// What it was judged to be then is not today's judgement.

@@ -9,10 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/diagnose"
+	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 	"plimsoll/internal/remote"
+	"plimsoll/internal/ruleset"
 )
 
 // remoteFlags say which series of a Prometheus-compatible server to judge.
@@ -86,21 +87,15 @@ func judgeRemote(ctx context.Context, w *world, q remote.Query, site *siteFlags)
 	return reportRemote(run, set)
 }
 
-func reportRemote(run *record.Run, set diagnose.Rules) (model.Report, error) {
-	verdict, err := diagnose.Diagnose(run, set)
-	if err != nil {
-		return model.Report{}, fail(exitUnreachable, err)
-	}
-	meta := run.Meta()
-	return model.Report{
-		Verdict: verdict, Plan: meta.Plan, Hosts: meta.Hosts, Windows: meta.Windows,
-		Notes: meta.Notes, RulesHash: set.Hash, Site: siteOf(set), Version: version, Closed: true,
-	}, nil
+func reportRemote(run *record.Run, set ruleset.Rules) (model.Report, error) {
+	r, err := judge.Run(run, set)
+	r.Version = version
+	return r, fail(exitUnreachable, err)
 }
 
 // signalsOf returns the declarations of what the rules look at. A site's rule
 // may name series that no probe of ours reads; they have no declared labels.
-func signalsOf(w *world, set diagnose.Rules) []*model.Signal {
+func signalsOf(w *world, set ruleset.Rules) []*model.Signal {
 	declared := map[string]*model.Signal{}
 	for _, s := range allSignals(w) {
 		declared[s.Name] = s

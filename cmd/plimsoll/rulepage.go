@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"strings"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 // pageWidth is the width of handbook pages: they are read on terminals, too.
 const pageWidth = 80
 
 // rulePage is a rule's page of the handbook, in Markdown that reads well as it is.
-func rulePage(r *diagnose.Rule) string {
+func rulePage(r *ruleset.Rule) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", r.ID, layout.Wrap(r.Title+".", pageWidth))
 	fmt.Fprintf(&b, "%s\n\n", layout.Wrap(r.Story, pageWidth))
@@ -53,7 +53,7 @@ func rulePage(r *diagnose.Rule) string {
 
 // ruleLab tells where the rule has to be found and where not, and what is kept
 // of real runs in which it was.
-func ruleLab(b *strings.Builder, r *diagnose.Rule) {
+func ruleLab(b *strings.Builder, r *ruleset.Rule) {
 	if len(r.Lab.Causes)+len(r.Lab.Lookalikes) > 0 {
 		b.WriteString("\n## In the lab\n\n")
 		labLine(b, "It has to be found in", r.Lab.Causes)
@@ -80,7 +80,7 @@ func labLine(b *strings.Builder, lead string, cases []string) {
 	}
 }
 
-func ruleClues(b *strings.Builder, r *diagnose.Rule) {
+func ruleClues(b *strings.Builder, r *ruleset.Rule) {
 	b.WriteString("## Clues\n")
 	for _, c := range r.Clues {
 		fmt.Fprintf(b, "\n### %s (%s)\n\n%s\n\n%s\n", c.ID, c.Role,
@@ -92,7 +92,7 @@ func ruleClues(b *strings.Builder, r *diagnose.Rule) {
 	}
 }
 
-func ruleFixes(b *strings.Builder, r *diagnose.Rule) {
+func ruleFixes(b *strings.Builder, r *ruleset.Rule) {
 	if len(r.Fix) == 0 {
 		return
 	}

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/ruleset"
+	"plimsoll/internal/rulesuite"
 	"plimsoll/rules"
 )
 
@@ -25,15 +26,15 @@ func rulesCommand(w *world) *cobra.Command {
 }
 
 // ruleSet loads the rules that the binary carries, or those of a folder.
-func ruleSet(args []string) (diagnose.Rules, error) {
+func ruleSet(args []string) (ruleset.Rules, error) {
 	var source fs.FS = rules.FS
 	if len(args) == 1 {
 		var err error
 		if source, err = folder(args[0]); err != nil {
-			return diagnose.Rules{}, err
+			return ruleset.Rules{}, err
 		}
 	}
-	set, err := diagnose.Load(source)
+	set, err := ruleset.Load(source)
 	if err == nil && len(set.List) == 0 {
 		err = errors.New("no rule.yaml in it; want <layer>/<id>/rule.yaml")
 	}
@@ -135,11 +136,14 @@ reason, explanations that go round in a circle, fields that are missing. With
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		set, err := site.oneOf(c, args)
+		var tests rulesuite.Suite
 		if err == nil {
-			err = fail(exitRules, set.ReadTests())
+			tests, err = rulesuite.Read(set)
+			err = fail(exitRules, err)
 		}
 		if err == nil {
-			err = fail(exitRules, errors.Join(diagnose.Check(set, allSignals(w))...))
+			known := allSignals(w)
+			err = fail(exitRules, errors.Join(append(ruleset.Check(set, known), tests.Check(known)...)...))
 		}
 		if *asJSON {
 			wrong := []string{}
@@ -174,17 +178,19 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 	site.addRules(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		set, err := site.oneOf(c, args)
+		var suite rulesuite.Suite
 		if err == nil {
-			err = fail(exitRules, set.ReadTests())
+			suite, err = rulesuite.Read(set)
+			err = fail(exitRules, err)
 		}
 		if err != nil {
 			return err
 		}
-		tests := testedRules(set)
+		tests := testedRules(suite)
 		failed := failures(tests)
 		summary := testSummary(tests, len(set.List), failed)
 		if *mutants && failed == 0 { // a vector that fails anyway notices nothing
-			tests = append(tests, survivingMutants(set)...)
+			tests = append(tests, survivingMutants(suite)...)
 			failed = failures(tests)
 			summary += fmt.Sprintf("; %d mutants survived", failed)
 		}
@@ -218,7 +224,7 @@ type ruleTest struct {
 func testSummary(tests []ruleTest, rules, failed int) string {
 	captured := 0
 	for _, t := range tests {
-		if t.Case == diagnose.CaseCaptured {
+		if t.Case == rulesuite.CaseCaptured {
 			captured++
 		}
 	}
@@ -229,9 +235,9 @@ func testSummary(tests []ruleTest, rules, failed int) string {
 	return fmt.Sprintf("%d vectors%s of %d rules, %d failed", len(tests)-captured, and, rules, failed)
 }
 
-func testedRules(set diagnose.Rules) []ruleTest {
+func testedRules(suite rulesuite.Suite) []ruleTest {
 	tests := []ruleTest{}
-	for _, r := range diagnose.Test(set) {
+	for _, r := range suite.Run() {
 		t := ruleTest{Rule: r.Rule, Name: r.Name, Case: r.Case, Pass: r.Err == nil}
 		if r.Err != nil {
 			t.Wrong = r.Err.Error()
@@ -241,14 +247,14 @@ func testedRules(set diagnose.Rules) []ruleTest {
 	return tests
 }
 
-func survivingMutants(set diagnose.Rules) []ruleTest {
+func survivingMutants(suite rulesuite.Suite) []ruleTest {
 	var tests []ruleTest
-	add := func(list []diagnose.Mutant, wrong string) {
+	add := func(list []rulesuite.Mutant, wrong string) {
 		for _, m := range list {
 			tests = append(tests, ruleTest{Rule: m.Rule, Name: m.Clue + ": " + m.Change, Case: "mutant", Wrong: wrong})
 		}
 	}
-	survivors, stale := diagnose.Survivors(set)
+	survivors, stale := suite.Survivors()
 	add(survivors, "no vector notices; add one, or give equivalent.yaml the reason that none can")
 	add(stale, "is in equivalent.yaml, but no such mutant survives; take it out there")
 	return tests

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/diagnose"
+	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 // thresholdsFile is the name of a site's thresholds below the site's folder.
@@ -30,7 +31,7 @@ func (f *siteFlags) addRules(c *cobra.Command) {
 }
 
 // extended returns the built-in rules with those of --rules.
-func (f *siteFlags) extended() (diagnose.Rules, error) {
+func (f *siteFlags) extended() (ruleset.Rules, error) {
 	set, err := ruleSet(nil)
 	if err != nil || f.rules == "" {
 		return set, err
@@ -39,13 +40,13 @@ func (f *siteFlags) extended() (diagnose.Rules, error) {
 	if err != nil {
 		return set, err
 	}
-	set, err = diagnose.Extend(set, source, filepath.Clean(f.rules))
+	set, err = ruleset.Extend(set, source, filepath.Clean(f.rules))
 	return set, fail(exitRules, err)
 }
 
 // set returns the rules for a run that is to be made: the built-in ones, those
 // of --rules, and the site's thresholds.
-func (f *siteFlags) set(w *world) (diagnose.Rules, error) {
+func (f *siteFlags) set(w *world) (ruleset.Rules, error) {
 	set, err := f.extended()
 	if err != nil {
 		return set, err
@@ -66,7 +67,7 @@ func (f *siteFlags) changes(w *world) (*model.Site, error) {
 		return nil, err
 	}
 	set, err := f.set(w)
-	return siteOf(set), err
+	return judge.SiteOf(set), err
 }
 
 // ownThresholds reads --thresholds, else the site's file if it is there.
@@ -82,47 +83,36 @@ func (f *siteFlags) ownThresholds(w *world) ([]model.Threshold, error) {
 	if err != nil {
 		return nil, fail(exitRules, fmt.Errorf("read the site's thresholds: %w", err))
 	}
-	list, err := diagnose.ParseThresholds(file, raw)
+	list, err := ruleset.ParseThresholds(file, raw)
 	return list, fail(exitRules, err)
 }
 
 // setFor returns the rules for a run that was made: with the thresholds that
 // were in force then, whatever this machine has, unless --thresholds says
 // otherwise. notes say what else was in force.
-func (f *siteFlags) setFor(meta model.Run) (set diagnose.Rules, notes []string, err error) {
+func (f *siteFlags) setFor(meta model.Run) (set ruleset.Rules, notes []string, err error) {
 	if set, err = f.extended(); err != nil {
 		return set, nil, err
 	}
-	var then model.Site
-	if meta.Site != nil {
-		then = *meta.Site
-	}
-	list := then.Thresholds
+	var own []model.Threshold
 	if f.thresholds != "" {
-		if list, err = f.ownThresholds(nil); err != nil {
+		if own, err = f.ownThresholds(nil); err != nil {
 			return set, nil, err
 		}
+		own = append([]model.Threshold{}, own...) // not nil: a file without any counts, too
 	}
-	rules := slices.Concat(then.Added, then.Replaced)
-	if f.rules == "" && len(rules) > 0 {
-		notes = append(notes, "the run was made with rules of a site's own ("+strings.Join(rules, ", ")+"); without --rules DIR it is judged without them")
-		list = slices.DeleteFunc(slices.Clone(list), func(t model.Threshold) bool { return slices.Contains(rules, t.Rule) })
-	}
-	if f.rules != "" && then.RulesHash != "" && then.RulesHash != set.Site.RulesHash {
-		notes = append(notes, "the rules, with those of "+f.rules+", are not those of the run's first verdict")
-	}
-	set, err = set.WithThresholds(list)
+	set, notes, err = judge.RulesFor(meta, set, f.rules, own)
 	return set, notes, fail(exitRules, err)
 }
 
 // oneOf returns the rules of the folder given as argument, alone, or the
 // built-in ones with those of --rules.
-func (f *siteFlags) oneOf(c *cobra.Command, args []string) (diagnose.Rules, error) {
+func (f *siteFlags) oneOf(c *cobra.Command, args []string) (ruleset.Rules, error) {
 	if f.rules == "" {
 		return ruleSet(args)
 	}
 	if len(args) > 0 {
-		return diagnose.Rules{}, usage(c.CommandPath(), "%s and --rules %s: give one of them; --rules adds to the built-in rules", args[0], f.rules)
+		return ruleset.Rules{}, usage(c.CommandPath(), "%s and --rules %s: give one of them; --rules adds to the built-in rules", args[0], f.rules)
 	}
 	return f.extended()
 }

@@ -21,9 +21,11 @@ import (
 	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
 	"plimsoll/internal/session"
 	"plimsoll/internal/tune"
 )
@@ -291,7 +293,7 @@ type driver struct {
 	std     session.WatchIO
 	opt     session.Options
 	site    *siteFlags
-	rules   diagnose.Rules
+	rules   ruleset.Rules
 	dir     string // of all runs
 	made    int
 }
@@ -373,7 +375,11 @@ func (d *driver) accepted(dir, rule string, fix int, subject map[string]string) 
 		return model.Unknown, fail(exitRunDir, err)
 	}
 	defer run.Close()
-	return diagnose.Accepted(run, d.rules, rule, fix, subject)
+	q, err := query.Of(run)
+	if err != nil {
+		return model.Unknown, err
+	}
+	return diagnose.Accepted(q, d.rules, rule, fix, subject)
 }
 
 func compareRuns(before, after string) (model.Comparison, error) {

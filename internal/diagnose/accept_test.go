@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 func TestAccepted(t *testing.T) {
@@ -26,13 +27,11 @@ func TestAccepted(t *testing.T) {
 		"a window that this run does not have": {"increase(refused_total[$calm]) == 0", still, model.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := parseAcceptance(c.accept, nil)
+			a, err := ruleset.ParseAcceptance(c.accept, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := vectorOf(t, c.vector+"\n")
-			first, last, _ := v.store.Span()
-			got, err := newRun(v.meta, v.store, first, last).accepted(a, map[string]string{"host": "s"})
+			got, err := newRun(over(written(t, c.vector+"\n")), asItIs).accepted(a, map[string]string{"host": "s"})
 			if err != nil || got != c.want {
 				t.Errorf("%s, %v; want %s", got, err, c.want)
 			}
@@ -41,13 +40,8 @@ func TestAccepted(t *testing.T) {
 }
 
 func TestTypedChanges(t *testing.T) {
-	rs, err := loadTested(set("{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {backlog: '{{.Subject.host}}:80', to: 9}, {person: look}]"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := vectorOf(t, "  series: ['limit_size{host=\"s\"} 100x9', 'used_size{host=\"s\"} 100x9']\n  read: [refused_total]\n")
-	first, last, _ := v.store.Span()
-	findings, err := newRun(v.meta, v.store, first, last).rule(rs.Get("x.good"))
+	rs := goodSet(t, "{sysctl: x.max, to: 2 * limit_size}", "[{sysctl: x.max, to: 2 * limit_size}, {backlog: '{{.Subject.host}}:80', to: 9}, {person: look}]")
+	findings, err := Findings(over(written(t, "  series: ['limit_size{host=\"s\"} 100x9', 'used_size{host=\"s\"} 100x9']\n  read: [refused_total]\n")), rs.Get("x.good"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +68,8 @@ func TestWhoseSettingItIs(t *testing.T) {
 		"of another subject":  {`label_replace(label_replace(limit_size, "at", "far", "", ""), "host", "b", "", "")`, "", "", ""},
 		"one without a label": {"limit_size", "", "", ""},
 	} {
-		rs, err := loadTested(set("{sysctl: x.max, to: 2 * limit_size}", "{nginx: x, to: 9, at: '"+c.at+"'}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := vectorOf(t, "  series: ['limit_size{host=\"s\"} 100x9', 'used_size{host=\"s\"} 100x9']\n  read: [refused_total]\n")
-		first, last, _ := v.store.Span()
-		findings, err := newRun(v.meta, v.store, first, last).rule(rs.Get("x.good"))
+		rs := goodSet(t, "{sysctl: x.max, to: 2 * limit_size}", "{nginx: x, to: 9, at: '"+c.at+"'}")
+		findings, err := Findings(over(written(t, "  series: ['limit_size{host=\"s\"} 100x9', 'used_size{host=\"s\"} 100x9']\n  read: [refused_total]\n")), rs.Get("x.good"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/ruleset"
 )
 
 // TestAnswer is the table of answer's comment, row by row: clues as
@@ -101,38 +103,14 @@ func TestTruth(t *testing.T) {
 		{"denied on one of all hosts", "sum(d)", "> 1", nil, model.Unknown, "d: run as root"},
 		{"looked for on no host", "sum(n)", "> 1", nil, model.Unknown, "n: was not looked for"},
 	} {
-		is, err := parseComparison(c.is)
+		is, err := ruleset.ParseComparison(c.is)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := expressionOf(t, c.expr)
+		e := query.MustParse(c.expr)
 		got, missing := truth(c.value, is, r.sightOf(e, map[string]string{"host": "s"}))
 		if got != c.want || missing != c.missing {
 			t.Errorf("%s: %s, %q; want %s, %q", c.name, got, missing, c.want, c.missing)
-		}
-	}
-}
-
-func TestComparisons(t *testing.T) {
-	for _, c := range []struct {
-		is       string
-		less, eq bool
-		more     bool
-	}{
-		{"> 5", false, false, true}, {">= 5", false, true, true}, {"< 5", true, false, false},
-		{"<=5", true, true, false}, {"== 5", false, true, false}, {"!= 5.0", true, false, true},
-	} {
-		is, err := parseComparison(c.is)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if is.holds(4) != c.less || is.holds(5) != c.eq || is.holds(6) != c.more {
-			t.Errorf("%s: 4 %v, 5 %v, 6 %v", c.is, is.holds(4), is.holds(5), is.holds(6))
-		}
-	}
-	for _, bad := range []string{"", "5", "> ", "> x", "=> 5", "> 5 6", "> NaN"} {
-		if _, err := parseComparison(bad); err == nil {
-			t.Errorf("%q: no error", bad)
 		}
 	}
 }

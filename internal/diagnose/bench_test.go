@@ -8,14 +8,17 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/all"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/notation"
+	"plimsoll/internal/ruleset"
 	"plimsoll/rules"
 )
 
 // BenchmarkVerdict is the time from a run of 60 s with 5,000 series on two hosts
 // to its verdict, rules loaded already: go test -bench Verdict ./internal/diagnose
 func BenchmarkVerdict(b *testing.B) {
-	set, err := Load(rules.FS)
+	set, err := ruleset.Load(rules.FS)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +44,7 @@ func BenchmarkVerdict(b *testing.B) {
 				}
 				points := make([]record.Point, seconds)
 				for t := range points {
-					points[t] = record.Point{Time: vectorStart + int64(t)*1000, Value: float64(t * (i + 1))}
+					points[t] = record.Point{Time: notation.Start + int64(t)*1000, Value: float64(t * (i + 1))}
 				}
 				m.Add(lb.Labels(), points)
 			}
@@ -49,13 +52,15 @@ func BenchmarkVerdict(b *testing.B) {
 	}
 	m.Sort()
 	meta := model.Run{Status: status, Plan: model.Plan{Interval: 1000}, Windows: []model.Window{
-		{Name: model.Baseline, Start: vectorStart, End: vectorStart + 2000},
-		{Name: model.Hold, Start: vectorStart + 5000, End: vectorStart + 65000}}}
+		{Name: model.Baseline, Start: notation.Start, End: notation.Start + 2000},
+		{Name: model.Hold, Start: notation.Start + 5000, End: notation.Start + 65000}}}
 	run := record.InMemory(meta, m)
 	for b.Loop() {
-		if _, err := Diagnose(run, set); err != nil {
+		q, err := query.Of(run)
+		if err != nil {
 			b.Fatal(err)
 		}
+		Diagnose(q, set, asItIs)
 	}
 	b.ReportMetric(float64(len(set.List)), "rules")
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/ruleset"
 )
 
 // eyes tells what was seen on which host.
@@ -34,7 +36,7 @@ type sight struct {
 
 // sightOf asks for the signals of an expression on the subject's host, or on
 // all hosts where the selector speaks of all or the subject has no host.
-func (e eyes) sightOf(expr *expression, subject map[string]string) sight {
+func (e eyes) sightOf(expr *query.Expression, subject map[string]string) sight {
 	var s sight
 	note := func(into *string, sentence string) {
 		if *into == "" {
@@ -42,14 +44,14 @@ func (e eyes) sightOf(expr *expression, subject map[string]string) sight {
 		}
 	}
 	host, own := subject["host"]
-	for _, sel := range expr.selectors {
+	for _, sel := range expr.Selectors {
 		closed, dim := "", ""
-		if own && !sel.global {
-			closed, dim = e.onHost(host, sel.name)
+		if own && !sel.Global {
+			closed, dim = e.onHost(host, sel.Name)
 		} else {
-			closed, dim = e.onAny(sel.name)
+			closed, dim = e.onAny(sel.Name)
 		}
-		if sel.excludes {
+		if sel.Excludes {
 			if e.partial {
 				dim = closed
 			}
@@ -125,21 +127,21 @@ func why(st model.Status) string {
 //
 // Signals to the right of "unless" take away from the result: with one of
 // them denied or failed, a true is unknown.
-func truth(value *float64, is comparison, s sight) (t model.Truth, missing string) {
+func truth(value *float64, is ruleset.Comparison, s sight) (t model.Truth, missing string) {
 	if value == nil {
 		switch {
 		case s.closed != "":
 			return model.Unknown, s.closed
-		case is.holds(0):
+		case is.Holds(0):
 			return model.Unknown, "there is no value to hold against the threshold"
 		}
 		return model.False, ""
 	}
-	if is.holds(*value) {
+	if is.Holds(*value) {
 		switch {
 		case s.dimExcludes != "":
 			return model.Unknown, s.dimExcludes
-		case is.holds(0) && s.dim != "":
+		case is.Holds(0) && s.dim != "":
 			return model.Unknown, s.dim
 		}
 		return model.True, ""
@@ -152,38 +154,38 @@ func truth(value *float64, is comparison, s sight) (t model.Truth, missing strin
 
 // clue evaluates a clue for one subject. The labels are those of the sample
 // that answered. The error is one of the rule; the clue is then unknown.
-func (r *run) clue(c *RuleClue, subject map[string]string) (model.Clue, map[string]string, error) {
+func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[string]string, error) {
 	out := model.Clue{ID: c.ID, Role: c.Role, Is: c.Is, Why: strings.TrimSpace(c.Why)}
-	res := r.ask(c.measure)
-	f := facts{Subject: subject, Labels: map[string]string{}}
+	res := r.Ask(c.MeasureExpr)
+	f := ruleset.Facts{Subject: subject, Labels: map[string]string{}}
 	switch {
-	case res.missing != "":
-		out.Truth, out.Missing = model.Unknown, res.missing
-	case res.failed != nil:
-		out.Truth, out.Missing = model.Unknown, "the rule's expression failed: "+res.failed.Error()
+	case res.Missing != "":
+		out.Truth, out.Missing = model.Unknown, res.Missing
+	case res.Failed != nil:
+		out.Truth, out.Missing = model.Unknown, "the rule's expression failed: "+res.Failed.Error()
 	default:
-		if s, ok := largest(res.samples, subject); ok {
-			out.Value = &s.value
-			f.Value, f.Labels = number(s.value), s.labels
+		if s, ok := query.Largest(res.Samples, subject); ok {
+			out.Value = &s.Value
+			f.Value, f.Labels = ruleset.Number(s.Value), s.Labels
 		}
-		out.Truth, out.Missing = truth(out.Value, c.is, r.sightOf(c.measure, subject))
+		out.Truth, out.Missing = truth(out.Value, c.Threshold, r.sightOf(c.MeasureExpr, subject))
 	}
-	say, sayErr := c.say.fill(f)
+	say, sayErr := c.SayText.Fill(f)
 	if out.Truth == model.True && r.asBefore(c, *out.Value, subject) {
 		out.Truth = model.False
 		say += ", as often as before the load"
 	}
-	_, handErr := c.byHand.fill(f)
-	out.ByHand = r.byHand(c.byHand.fillPieces(f), subject, f.Labels)
+	_, handErr := c.ByHandText.Fill(f)
+	out.ByHand = r.command(c.ByHandText.Pieces(f), subject, f.Labels)
 	switch {
 	case out.Value != nil:
 		out.Say = say
 	case out.Truth == model.False:
-		out.Say, sayErr, handErr = nothingSeen(c.measure), nil, nil
+		out.Say, sayErr, handErr = nothingSeen(c.MeasureExpr), nil, nil
 	default:
 		sayErr, handErr = nil, nil
 	}
-	err := res.failed
+	err := res.Failed
 	if err == nil {
 		err = sayErr
 	}
@@ -194,11 +196,11 @@ func (r *run) clue(c *RuleClue, subject map[string]string) (model.Clue, map[stri
 }
 
 // nothingSeen is the sentence of a clue that is false without a value.
-func nothingSeen(e *expression) string {
-	if len(e.selectors) == 0 {
+func nothingSeen(e *query.Expression) string {
+	if len(e.Selectors) == 0 {
 		return "there was none of it"
 	}
-	return fmt.Sprintf("there was none of it (%s was read and holds no value here)", e.selectors[0].name)
+	return fmt.Sprintf("there was none of it (%s was read and holds no value here)", e.Selectors[0].Name)
 }
 
 // answer is the answer of a rule for one subject, the first line that fits:

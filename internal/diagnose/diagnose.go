@@ -1,11 +1,10 @@
 // Package diagnose turns a recorded run and a rule set into a verdict. It is a
 // pure function: the same run and rules give the same bytes, on any machine.
-// It only reads; package record opens the run, and writing one is a room apart.
+// It only reads; package query asks the run, and package ruleset has the rules.
 //
-// A rule is data (rules/README.md); its language is PromQL, evaluated by
-// Prometheus' own engine. PromQL cannot say "unknown", so this package does:
-// a clue is true, false, or unknown because a signal it names was not seen.
-// See truth for a clue, answer for a rule and conclude for the verdict.
+// PromQL cannot say "unknown", so this package does: a clue is true, false, or
+// unknown because a signal it names was not seen. See truth for a clue, answer
+// for a rule and conclude for the verdict.
 package diagnose
 
 import (
@@ -15,20 +14,31 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
-	"plimsoll/internal/record"
+	"plimsoll/internal/query"
+	"plimsoll/internal/ruleset"
 )
 
+// CommandLine writes a clue's command so that it can be typed as it stands. The
+// labels are those of the sample that answered.
+type CommandLine func(pieces []layout.Piece, subject, labels map[string]string) string
+
 // Diagnose evaluates all rules over a run. A rule that the engine refuses does
-// not stop the others: it is unknown, with the reason. The error is that of a
-// run without any sample.
-func Diagnose(rec *record.Run, rules Rules) (model.Verdict, error) {
-	first, last, err := rec.Span()
-	if err != nil {
-		return model.Verdict{}, err
-	}
-	meta := rec.Meta()
-	return diagnose(newRun(meta, rec.Queryable(), first, last), rules), nil
+// not stop the others: it is unknown, with the reason.
+func Diagnose(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
+	r := newRun(q, command)
+	v := verdict(set, r.all(set.List))
+	unheld(&v, q.Meta().Plan)
+	return v
+}
+
+// Findings evaluates one rule for every subject it applies to. The error tells of
+// the rule's own faults; the findings are good all the same, with "unknown"
+// where a fault stood in the way.
+func Findings(q *query.Run, rule *ruleset.Rule) ([]model.Finding, error) {
+	asItIs := func(pieces []layout.Piece, _, _ map[string]string) string { return layout.CommandLine(pieces) }
+	return newRun(q, asItIs).rule(rule)
 }
 
 // unheld words an unclear verdict on a run without load of ours in which
@@ -52,19 +62,12 @@ func unheld(v *model.Verdict, plan model.Plan) {
 
 // mayHold tells of a finding that says something is amiss, or full.
 func mayHold(f model.Finding) bool {
-	return f.Kind != kindHealthy && (f.Answer == model.Confirmed || f.Answer == model.Suspected)
-}
-
-func diagnose(r *run, rules Rules) model.Verdict {
-	v := verdict(rules, r.all(rules.List))
-	unheld(&v, r.meta.Plan)
-	v.LoadAverage = r.loadAverages()
-	return v
+	return f.Kind != ruleset.Healthy && (f.Answer == model.Confirmed || f.Answer == model.Suspected)
 }
 
 // all evaluates the rules, on as many CPUs as there are. They are independent of
 // each other; the findings are in the rules' order.
-func (r *run) all(rules []*Rule) []model.Finding {
+func (r *run) all(rules []*ruleset.Rule) []model.Finding {
 	found := make([][]model.Finding, len(rules))
 	var next atomic.Int64
 	var workers sync.WaitGroup

@@ -5,31 +5,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
-	"plimsoll/rules"
+	"plimsoll/internal/ruleset"
 )
 
 // evaluated evaluates the good rule, changed, over a vector's little run, and
 // writes each finding with its first clue.
 func evaluated(t *testing.T, vector string, status map[string]map[string]model.Status, changes ...string) string {
 	t.Helper()
-	rs, err := loadTested(set(changes...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := vectorOf(t, vector)
-	meta := v.meta
+	rs := goodSet(t, changes...)
+	v := written(t, vector)
 	if status != nil {
-		meta.Status = status
+		v.Meta.Status = status
 	}
-	first, last, _ := v.store.Span()
-	findings, _ := newRun(meta, v.store, first, last).rule(rs.Get("x.good"))
+	findings, _ := Findings(over(v), rs.Get("x.good"))
 	var out []string
 	for _, f := range findings {
 		c := f.Clues[0]
@@ -107,14 +102,8 @@ func TestChanges(t *testing.T) {
 		"{person: 'look at {{.Subject.host}}'}":                           "look at s",
 		"{sysctl: 'x.{{.Subject.host}}.max', to: 2 * limit_size + 0 * 1}": "sysctl -w x.s.max=201",
 	} {
-		rs, err := loadTested(set("{sysctl: x.max, to: 2 * limit_size}", change))
-		if err != nil {
-			t.Errorf("%s: %v", change, err)
-			continue
-		}
-		v := vectorOf(t, vector)
-		first, last, _ := v.store.Span()
-		findings, err := newRun(v.meta, v.store, first, last).rule(rs.Get("x.good"))
+		rs := goodSet(t, "{sysctl: x.max, to: 2 * limit_size}", change)
+		findings, err := Findings(over(written(t, vector)), rs.Get("x.good"))
 		if err != nil || len(findings) != 1 {
 			t.Fatal(findings, err)
 		}
@@ -146,15 +135,8 @@ func TestSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rs, err := loadTested(fstest.MapFS{"x/x.good/rule.yaml": {Data: []byte(strings.Replace(goodRule,
-		"increase(refused_total[$window])", "sum without (cpu) (rate(refused_total[$window]))", 1))}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rs.List[0].Clues[1].say, err = parseText("{{.Value}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rs := goodSet(t, "increase(refused_total[$window])", "sum without (cpu) (rate(refused_total[$window]))",
+		"{{count .Value}} refused by {{.Labels.cpu}}", "{{.Value}}")
 	fromLog := verdictOf(t, dir, rs)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -169,17 +151,18 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-func verdictOf(t *testing.T, dir string, rs Rules) string {
+func verdictOf(t *testing.T, dir string, rs ruleset.Rules) string {
 	t.Helper()
 	run, err := record.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	v, err := Diagnose(run, rs)
+	q, err := query.Of(run)
 	if err != nil {
 		t.Fatal(err)
 	}
+	v := Diagnose(q, rs, asItIs)
 	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -187,32 +170,6 @@ func verdictOf(t *testing.T, dir string, rs Rules) string {
 	return string(raw)
 }
 
-func TestARunWithoutSamplesIsAnError(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "run")
-	w, err := writer.Create(dir, model.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	run, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	if _, err := Diagnose(run, Rules{}); err == nil || !strings.Contains(err.Error(), "the run holds no sample") {
-		t.Error(err)
-	}
-}
-
-// BenchmarkVectors answers: how long do the shipped rules' vectors take?
-func BenchmarkVectors(b *testing.B) {
-	rs, err := loadTested(rules.FS)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		Test(rs)
-	}
+var goodSignals = []*model.Signal{
+	{Name: "limit_size"}, {Name: "used_size"}, {Name: "refused_total", Labels: []string{"cpu"}},
 }

@@ -8,21 +8,20 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/prometheus/prometheus/storage"
-
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/ruleset"
 )
 
 // run is one recorded run, as the rules see it.
 type run struct {
-	*querier
+	*query.Run
 	eyes
-	meta model.Run
+	command CommandLine
 }
 
-// newRun takes what a run holds: its manifest, its series, and the times of
-// the first and last sample.
-func newRun(meta model.Run, store storage.Queryable, first, last int64) *run {
+func newRun(q *query.Run, command CommandLine) *run {
+	meta := q.Meta()
 	names := map[string]bool{}
 	for _, h := range meta.Hosts {
 		names[h.Name] = true
@@ -31,8 +30,8 @@ func newRun(meta model.Run, store storage.Queryable, first, last int64) *run {
 		names[h] = true
 	}
 	return &run{
-		meta:    meta,
-		querier: newQuerier(meta, store, first, last),
+		Run:     q,
+		command: command,
 		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status, partial: meta.Plan.Remote != nil},
 	}
 }
@@ -40,7 +39,7 @@ func newRun(meta model.Run, store storage.Queryable, first, last int64) *run {
 // rule evaluates one rule for every subject it applies to. The error tells of
 // the rule's own faults; the findings are good all the same, with "unknown"
 // where a fault stood in the way.
-func (r *run) rule(rule *Rule) ([]model.Finding, error) {
+func (r *run) rule(rule *ruleset.Rule) ([]model.Finding, error) {
 	subjects, missing, err := r.subjects(rule)
 	if missing != "" {
 		return []model.Finding{r.unasked(rule, nil, model.Unknown, missing)}, err
@@ -58,19 +57,19 @@ func (r *run) rule(rule *Rule) ([]model.Finding, error) {
 
 // subjects asks what the rule applies to: the results of "applies", cut down
 // to the subject's labels, each once, sorted.
-func (r *run) subjects(rule *Rule) (list []map[string]string, missing string, err error) {
-	res := r.ask(rule.applies)
-	if res.missing != "" {
-		return nil, res.missing, nil
+func (r *run) subjects(rule *ruleset.Rule) (list []map[string]string, missing string, err error) {
+	res := r.Ask(rule.AppliesExpr)
+	if res.Missing != "" {
+		return nil, res.Missing, nil
 	}
-	if res.failed != nil {
-		return nil, "the rule's expression failed: " + res.failed.Error(), fmt.Errorf("applies: %w", res.failed)
+	if res.Failed != nil {
+		return nil, "the rule's expression failed: " + res.Failed.Error(), fmt.Errorf("applies: %w", res.Failed)
 	}
 	seen := map[string]bool{}
-	for _, s := range res.samples {
+	for _, s := range res.Samples {
 		subject := map[string]string{}
 		for _, name := range rule.Subject {
-			v, ok := s.labels[name]
+			v, ok := s.Labels[name]
 			if !ok {
 				err = fmt.Errorf("applies: a result has no label %s, which is one of the subject's", name)
 				return nil, "the rule's expression failed: " + err.Error(), err
@@ -97,18 +96,18 @@ func subjectKey(subject map[string]string) string {
 
 // hostsWithout answers for hosts that gave no subject: unknown where a signal
 // of "applies" was looked for and not read, ruled out where all were read.
-func (r *run) hostsWithout(rule *Rule, served map[string]bool) []model.Finding {
+func (r *run) hostsWithout(rule *ruleset.Rule, served map[string]bool) []model.Finding {
 	var out []model.Finding
 	for _, host := range r.hosts {
 		if served[host] {
 			continue
 		}
 		tried, missing := false, ""
-		for _, sel := range rule.applies.selectors {
-			st, ok := r.look(host, sel.name)
+		for _, sel := range rule.AppliesExpr.Selectors {
+			st, ok := r.look(host, sel.Name)
 			tried = tried || ok
 			if ok && st.State != model.Read && missing == "" {
-				missing = sel.name + ": " + why(st)
+				missing = sel.Name + ": " + why(st)
 			}
 		}
 		subject := map[string]string{"host": host}
@@ -124,7 +123,7 @@ func (r *run) hostsWithout(rule *Rule, served map[string]bool) []model.Finding {
 
 // unasked is the finding of a rule that has no subject: unknown, or ruled out
 // since there is nothing of the kind on the host.
-func (r *run) unasked(rule *Rule, subject map[string]string, t model.Truth, missing string) model.Finding {
+func (r *run) unasked(rule *ruleset.Rule, subject map[string]string, t model.Truth, missing string) model.Finding {
 	if subject == nil {
 		subject = map[string]string{}
 	}
@@ -141,7 +140,7 @@ func (r *run) unasked(rule *Rule, subject map[string]string, t model.Truth, miss
 }
 
 // finding evaluates a rule for one subject.
-func (r *run) finding(rule *Rule, subject map[string]string) (model.Finding, error) {
+func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Finding, error) {
 	f := model.Finding{
 		Rule: rule.ID, Kind: rule.Kind, Title: rule.Title, Subject: subject,
 		Blind: rule.Blind,
@@ -188,20 +187,20 @@ func putFirst(clues []model.Clue, t model.Truth) {
 }
 
 // impactAndFix adds what only a finding that may hold has.
-func (r *run) impactAndFix(rule *Rule, f *model.Finding, labels map[string]string) error {
+func (r *run) impactAndFix(rule *ruleset.Rule, f *model.Finding, labels map[string]string) error {
 	var errs []error
-	if rule.impact != nil {
-		res := r.ask(rule.impact)
-		if res.failed != nil {
-			errs = append(errs, fmt.Errorf("impact: %w", res.failed))
+	if rule.ImpactExpr != nil {
+		res := r.Ask(rule.ImpactExpr)
+		if res.Failed != nil {
+			errs = append(errs, fmt.Errorf("impact: %w", res.Failed))
 		}
-		if s, ok := largest(res.samples, f.Subject); ok {
-			impact := min(max(s.value, 0), 1)
+		if s, ok := query.Largest(res.Samples, f.Subject); ok {
+			impact := min(max(s.Value, 0), 1)
 			f.Impact = &impact
 		}
 	}
 	for i := range rule.Fix {
-		fix, err := rule.Fix[i].render(r.querier, f.Subject, labels)
+		fix, err := r.fix(&rule.Fix[i], f.Subject, labels)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("fix %q: %w", rule.Fix[i].Title, err))
 		}

@@ -1,167 +1,24 @@
 package diagnose
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/ruleset"
 )
 
-// changeKinds are the kinds of change that a rule may ask for.
-var changeKinds = []string{
-	model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeLimit,
-	model.ChangeNice, model.ChangePolicy, model.ChangeAffinity, model.ChangeQuota, model.ChangeRPS, model.ChangeTxQueue, model.ChangePerson,
-}
-
-// Changes is what a fix changes, all together: one change, or a list of those
-// that only together mend.
-type Changes []Change
-
-// Change is one typed change of a setting, written {KIND: NAME, to: VALUE}, and
-// with at: PROMQL where the setting is not the subject's host's.
-type Change struct {
-	Kind string
-	Name string // of a person: what to do
-	To   string // the new value, a literal or PromQL; "" for a person
-	// At is PromQL whose result has, in its label "at", the host whose setting it
-	// is, and may have, in its label "listen", where the service of that host
-	// listens; "" for the subject's.
-	At string
-
-	to, at *expression // nil when To is a literal, and without At
-	text   *text       // of Name
-}
-
-// UnmarshalYAML reads one change or a list of them.
-func (c *Changes) UnmarshalYAML(n *yaml.Node) error {
-	list := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		list = n.Content
-	}
-	for _, one := range list {
-		var fields map[string]string
-		if err := one.Decode(&fields); err != nil {
-			return err
-		}
-		var x Change
-		set := 0
-		for name, value := range fields {
-			switch {
-			case name == "to":
-				x.To = value
-			case name == "at":
-				x.At = value
-			case slices.Contains(changeKinds, name):
-				set++
-				x.Kind, x.Name = name, value
-			default:
-				return fmt.Errorf("line %d: change: no kind %s; there are %s", one.Line, name, strings.Join(changeKinds, ", "))
-			}
-		}
-		if set != 1 {
-			return fmt.Errorf("line %d: change: want one of %s, got %d", one.Line, strings.Join(changeKinds, ", "), set)
-		}
-		*c = append(*c, x)
-	}
-	return nil
-}
-
-// MarshalJSON writes the form that a rule has: one change, or a list of them.
-func (c Changes) MarshalJSON() ([]byte, error) {
-	var list []map[string]string
-	for _, x := range c {
-		one := map[string]string{x.Kind: x.Name}
-		if x.To != "" {
-			one["to"] = x.To
-		}
-		if x.At != "" {
-			one["at"] = x.At
-		}
-		list = append(list, one)
-	}
-	if len(list) == 1 {
-		return json.Marshal(list[0])
-	}
-	return json.Marshal(list)
-}
-
-// compile prepares the fix's texts and expressions.
-func (f *RuleFix) compile(known records) error {
-	if len(f.Change) == 0 {
-		return errors.New("change: missing; a person's is {person: what to do}")
-	}
-	for i := range f.Change {
-		if err := f.Change[i].compile(known); err != nil {
-			return err
-		}
-	}
-	if f.Accept == "" {
-		return nil
-	}
-	var err error
-	if f.accept, err = parseAcceptance(f.Accept, known); err != nil {
-		return fmt.Errorf("accept: %w", err)
-	}
-	return nil
-}
-
-func (c *Change) compile(known records) error {
-	var err error
-	if c.text, err = parseCommand(c.Name); err != nil {
-		return err
-	}
-	if c.text.plain == "" {
-		return fmt.Errorf("change: %s: want a name", c.Kind)
-	}
-	if (c.To == "") != (c.Kind == model.ChangePerson) {
-		return fmt.Errorf("change: %s: person takes no to, every other kind needs one", c.Kind)
-	}
-	if c.At != "" {
-		if c.at, err = parseExpression(c.At, known); err != nil {
-			return fmt.Errorf("at: %w", err)
-		}
-	}
-	if !isExpression(c.To) {
-		return nil
-	}
-	if c.to, err = parseExpression(c.To, known); err != nil {
-		return fmt.Errorf("to: %w", err)
-	}
-	return nil
-}
-
-// isExpression tells PromQL from a literal such as "4096", "1024 65535" or
-// "ondemand": it names a series, and every series has an underscore or colon.
-func isExpression(to string) bool {
-	if strings.Contains(to, "$") || strings.Contains(to, "(") {
-		return true
-	}
-	root, err := promParser.ParseExpr(to)
-	if err != nil {
-		return false
-	}
-	for _, vs := range vectorSelectors(root) {
-		if strings.ContainsAny(vs.Name, "_:") {
-			return true
-		}
-	}
-	return false
-}
-
-// render fills the fix in for one subject.
-func (f *RuleFix) render(q *querier, subject, labels map[string]string) (model.Fix, error) {
+// fix fills a fix in for one subject.
+func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix, error) {
 	out := model.Fix{Title: f.Title, Risk: f.Risk, Costs: f.Costs, Undo: f.Undo, Restart: f.Restart, Accept: f.Accept}
 	var commands []string
 	var errs []error
 	for i := range f.Change {
-		c, command, err := f.Change[i].render(q, subject, labels)
+		c, command, err := r.change(&f.Change[i], subject, labels)
 		errs = append(errs, err)
 		commands = append(commands, command)
 		out.Changes = append(out.Changes, c)
@@ -170,91 +27,90 @@ func (f *RuleFix) render(q *querier, subject, labels map[string]string) (model.F
 	return out, errors.Join(errs...)
 }
 
-// render fills one change in: as what a program can act on, and as what a
+// change fills one change in: as what a program can act on, and as what a
 // person would type.
-func (c *Change) render(q *querier, subject, labels map[string]string) (model.FixChange, string, error) {
+func (r *run) change(c *ruleset.Change, subject, labels map[string]string) (model.FixChange, string, error) {
 	value := c.To
-	if c.to != nil {
+	if c.ToExpr != nil {
 		value = ""
-		r := q.ask(c.to)
-		if r.failed != nil {
-			return model.FixChange{}, "", r.failed
+		res := r.Ask(c.ToExpr)
+		if res.Failed != nil {
+			return model.FixChange{}, "", res.Failed
 		}
-		if s, ok := largest(r.samples, subject); ok {
-			value = formatNumber(math.Ceil(s.value))
+		if s, ok := query.Largest(res.Samples, subject); ok {
+			value = ruleset.FormatNumber(math.Ceil(s.Value))
 		}
 	}
 	shown := value
 	if shown == "" {
-		shown = unknownValue
+		shown = layout.NotKnown
 	}
-	f := facts{Subject: subject, Labels: labels, To: shown}
-	name, err := c.text.fillAsIs(f)
-	command := c.text.command(f)
+	f := ruleset.Facts{Subject: subject, Labels: labels, To: shown}
+	name, err := c.NameText.FillAsIs(f)
+	command := c.NameText.Command(f)
 	switch {
 	case c.Kind == model.ChangePerson:
 		name = command
 	case err != nil:
-		name, value, err = unknownValue, "", nil // a label that this run did not give: what to change is not known
+		name, value, err = layout.NotKnown, "", nil // a label that this run did not give: what to change is not known
 		command = name
 	}
 	typed := model.FixChange{Kind: c.Kind, Name: name, Value: value, Host: subject["host"], Subject: subject}
-	if c.at != nil {
-		r := q.ask(c.at)
-		if r.failed != nil {
-			return model.FixChange{}, "", r.failed
+	if c.AtExpr != nil {
+		res := r.Ask(c.AtExpr)
+		if res.Failed != nil {
+			return model.FixChange{}, "", res.Failed
 		}
-		s, _ := largest(r.samples, subject)
-		typed.ListensAt = s.labels["listen"]
-		if typed.Host = s.labels["at"]; typed.Host == "" {
+		s, _ := query.Largest(res.Samples, subject)
+		typed.ListensAt = s.Labels["listen"]
+		if typed.Host = s.Labels["at"]; typed.Host == "" {
 			typed.Value = "" // whose setting it is is not known, so there is none to change
 		}
 	}
-	if c.Kind == model.ChangePerson || c.text.names(".To") {
+	if c.Kind == model.ChangePerson || c.NameText.Names(".To") {
 		return typed, command, err
 	}
-	return typed, commandFor(c.Kind, name, shown, subject), err
+	return typed, ruleset.CommandFor(c.Kind, name, shown, subject), err
 }
 
-// commandFor is what a person would type, or write into a file.
-func commandFor(kind, name, to string, subject map[string]string) string {
-	var pieces []filled
-	line := func(text string, values ...string) string {
-		for i, own := range strings.Split(text, "%") {
-			if i > 0 {
-				pieces = append(pieces, filled{values[i-1], true})
-			}
-			pieces = append(pieces, filled{text: own})
-		}
-		return quoted(pieces)
+// Accepted says whether the fix with that index did what its rule promises of
+// it, by the run after the change. It is unknown where the rule states no
+// "accept", and where what that asks for was not read.
+func Accepted(q *query.Run, rules ruleset.Rules, rule string, fix int, subject map[string]string) (model.Truth, error) {
+	r := rules.Get(rule)
+	if r == nil || fix < 0 || fix >= len(r.Fix) {
+		return model.Unknown, fmt.Errorf("rule %s has no fix %d; was the verdict made with other rules", rule, fix+1)
 	}
-	switch kind {
-	case model.ChangeSysctl:
-		return line("sysctl -w %=%", name, to)
-	case model.ChangeNginx:
-		return layout.Line(name + " " + to + ";")
-	case model.ChangePHPFPM:
-		return layout.Line(name + " = " + to)
-	case model.ChangeBacklog:
-		return line("listen on % with a backlog of %", name, to)
-	case model.ChangeLimit:
-		return line("prlimit --%=% --pid PID of each %", name, to, subject["groupname"])
-	case model.ChangeNice:
-		return line("renice -n % -p $(pgrep -x %)", to, name)
-	case model.ChangePolicy:
-		class := "idle"
-		if to == "0" {
-			class = "other"
-		}
-		return line("for p in $(pgrep -x %); do chrt --all-tasks --"+class+" --pid 0 $p; done", name)
-	case model.ChangeAffinity:
-		return line("taskset -acp % PID of each %", to, name)
-	case model.ChangeQuota:
-		return line("echo % > /sys/fs/cgroup/%/cpu.max", to, strings.TrimPrefix(name, "/"))
-	case model.ChangeTxQueue:
-		return line("ip link set dev % txqueuelen %", name, to)
-	case model.ChangeRPS:
-		return line("rps_cpus of every queue of %: CPUs %", name, to)
+	if r.Fix[fix].Acceptance == nil {
+		return model.Unknown, nil
 	}
-	return layout.Line(name)
+	return newRun(q, nil).accepted(r.Fix[fix].Acceptance, subject)
+}
+
+func (r *run) accepted(a *ruleset.Acceptance, subject map[string]string) (model.Truth, error) {
+	res := r.Ask(a.Measure)
+	if res.Missing != "" || res.Failed != nil {
+		return model.Unknown, res.Failed
+	}
+	seen := r.sightOf(a.Measure, subject)
+	found, good := false, true
+	for _, s := range res.Samples {
+		if query.Agree(s.Labels, subject) {
+			found = true
+			good = good && (!a.Split || a.Is.Holds(s.Value))
+		}
+	}
+	switch {
+	case found && !good:
+		return model.False, nil
+	case found && seen.dim == "":
+		return model.True, nil
+	case found || seen.closed != "":
+		return model.Unknown, nil
+	case !a.Split:
+		return model.False, nil
+	case a.Counted && a.Is.Holds(0):
+		return model.True, nil
+	}
+	return model.Unknown, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
 	"plimsoll/rules"
 )
 
@@ -52,10 +54,27 @@ func typed(t *testing.T, lines []string) string {
 	return string(called) + said.String()
 }
 
+// byHand is of a run with a host of that kind, and a load on that address.
+func byHand(spec, url string) report.ByHand {
+	return report.ByHand{
+		Plan:   model.Plan{Generator: "client", Load: &model.LoadPlan{URL: url}},
+		Hosts:  []model.Host{{Name: "server", Spec: spec}, {Name: "client", Spec: "local"}},
+		Owners: map[string]string{"server": "nginx"},
+	}
+}
+
+// pattern is the regular expression that fits a name alone.
+func pattern(name string) string {
+	if p := regexp.QuoteMeta(name); !strings.HasPrefix(p, "-") {
+		return p
+	}
+	return "[-]" + regexp.QuoteMeta(name)[1:]
+}
+
 var labelIn = regexp.MustCompile(`\.(Subject|Labels)\.([a-z_]+)`)
 
 // hostileLabels gives each label that a rule has or names that value.
-func hostileLabels(rule *Rule, value string) map[string]string {
+func hostileLabels(rule *ruleset.Rule, value string) map[string]string {
 	labels := map[string]string{}
 	for _, name := range rule.Subject {
 		labels[name] = value
@@ -63,8 +82,8 @@ func hostileLabels(rule *Rule, value string) map[string]string {
 	texts := []string{}
 	for i := range rule.Clues {
 		texts = append(texts, rule.Clues[i].ByHand)
-		for _, sel := range rule.Clues[i].measure.selectors {
-			for _, name := range sel.labels {
+		for _, sel := range rule.Clues[i].MeasureExpr.Selectors {
+			for _, name := range sel.Labels {
 				labels[name] = value
 			}
 		}
@@ -84,27 +103,26 @@ func hostileLabels(rule *Rule, value string) map[string]string {
 // No rule's command runs what a process, a namespace or a URL is called, and
 // each such name arrives as one word.
 func TestNamesFromOutsideAreWords(t *testing.T) {
-	set, err := Load(rules.FS)
+	set, err := ruleset.Load(rules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range hostileNames {
-		r := handRun(t)
-		r.meta.Hosts[0].Spec = "netns:" + name
-		r.meta.Plan.Load.URL = "http://10.0.0.2/" + name
+		hand := byHand("netns:"+name, "http://10.0.0.2/"+name)
+		r := newRun(over(written(t, "  series: ['x{host=\"server\"} 1x9']\n")), hand.Command)
 		for _, rule := range set.List {
-			f := facts{Subject: hostileLabels(rule, name), Labels: hostileLabels(rule, name), Value: number(1), To: name}
+			f := ruleset.Facts{Subject: hostileLabels(rule, name), Labels: hostileLabels(rule, name), Value: ruleset.Number(1), To: name}
 			var lines []string
 			for i := range rule.Clues {
-				lines = append(lines, r.byHand(rule.Clues[i].byHand.fillPieces(f), f.Subject, f.Labels))
+				lines = append(lines, r.command(rule.Clues[i].ByHandText.Pieces(f), f.Subject, f.Labels))
 			}
 			for _, fix := range rule.Fix {
 				for i := range fix.Change {
 					c := &fix.Change[i]
-					if c.Kind == model.ChangePerson && c.text.tmpl == nil || c.Kind == model.ChangeNginx || c.Kind == model.ChangePHPFPM {
+					if c.Kind == model.ChangePerson && !strings.Contains(c.Name, "{{") || c.Kind == model.ChangeNginx || c.Kind == model.ChangePHPFPM {
 						continue // a sentence of the rule's own, or lines of a configuration
 					}
-					_, command, err := c.render(r.querier, f.Subject, f.Labels)
+					_, command, err := r.change(c, f.Subject, f.Labels)
 					if err != nil {
 						t.Fatal(rule.ID, err)
 					}
@@ -131,50 +149,19 @@ func TestANameArrivesAsItIs(t *testing.T) {
 			"show /sys{{.Subject.groupname}}/x":          "/sys" + name + "/x",
 			"show '( sport = :{{.Subject.groupname}} )'": "( sport = :" + name + " )",
 			`show "a {{.Subject.groupname}}"`:            "a " + name,
-			"show $(pgrep -o {{.Subject.groupname}})":    "-o\n" + patternOf(name) + "\n",
-			"pgrep -d, {{.Subject.groupname}}":           "-d,\n" + patternOf(name) + "\n",
+			"show $(pgrep -o {{.Subject.groupname}})":    "-o\n" + pattern(name) + "\n",
+			"pgrep -d, {{.Subject.groupname}}":           "-d,\n" + pattern(name) + "\n",
 			"show NAME":                                  name,
 		} {
-			r := handRun(t)
-			text, err := parseCommand(template)
+			text, err := ruleset.ParseCommand(template)
 			if err != nil {
 				t.Fatal(err)
 			}
 			labels := map[string]string{"host": "server", "groupname": name}
-			line := r.byHand(text.fillPieces(facts{Subject: labels}), labels, nil)
+			line := byHand("netns:srv", "http://10.0.0.2/").Command(text.Pieces(ruleset.Facts{Subject: labels}), labels, nil)
 			if got := typed(t, []string{line}); !strings.Contains(got, want) {
 				t.Errorf("%s with %q: %s: the shell got %q, want %q in it", template, name, line, got, want)
 			}
 		}
-	}
-}
-
-// A pattern that pgrep gets fits the name alone.
-func TestPatternFitsTheNameAlone(t *testing.T) {
-	for _, name := range []string{".*", "a|b", "-u", "python3.11", "(sd-pam)", "a+b", "[x]", "{1}", `\`} {
-		p := regexp.MustCompile("^(" + patternOf(name) + ")$")
-		if !p.MatchString(name) || p.MatchString("nginx") || strings.HasPrefix(p.String(), "^(-") {
-			t.Errorf("%q became %s", name, p)
-		}
-	}
-}
-
-func TestNoValueWhereNoneCanBeQuoted(t *testing.T) {
-	for _, s := range []string{`ls \{{.Subject.x}}`, "ls ${{.Subject.x}}", "ls `cat {{.Subject.x}}`", "ls 'a {{.Subject.x}}", "the server's {{.Subject.x}}", "echo $((1+{{.Value}}))"} {
-		if _, err := parseCommand(s); err == nil {
-			t.Errorf("%s was taken", s)
-		}
-	}
-}
-
-// A line feed in a name begins no sentence of its own.
-func TestNamesStayInTheirSentence(t *testing.T) {
-	text, err := parseText("{{.Subject.a}} and {{.Labels.b}}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := text.fill(facts{Subject: map[string]string{"a": "x\nVERDICT: HEALTHY"}, Labels: map[string]string{"b": "\x1b[2J"}})
-	if want := `x\nVERDICT: HEALTHY and \u001b[2J`; got != want || err != nil {
-		t.Errorf("%q, %v, want %q", got, err, want)
 	}
 }

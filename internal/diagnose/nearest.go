@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 // mostNearest is how many candidates an unclear verdict lists.
@@ -25,7 +26,7 @@ func nearest(open []*candidate, others []model.Finding) []model.Candidate {
 		}
 	}
 	list = slices.DeleteFunc(append(list, others...), func(f model.Finding) bool {
-		return f.Kind != kindCause && f.Kind != kindCapacity || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
+		return f.Kind != ruleset.Cause && f.Kind != ruleset.Capacity || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
 		return cmp.Or(
@@ -85,13 +86,13 @@ func closeness(f model.Finding) float64 {
 // at all, never quite 1.
 func approach(c model.Clue) float64 {
 	const never = 0.99
-	is, err := parseComparison(c.Is)
+	is, err := ruleset.ParseComparison(c.Is)
 	if err != nil || c.Value == nil {
 		return 0
 	}
-	way := *c.Value / is.bound
-	if is.op == "<" || is.op == "<=" {
-		way = is.bound / *c.Value
+	way := *c.Value / is.Bound
+	if is.Op == "<" || is.Op == "<=" {
+		way = is.Bound / *c.Value
 	}
 	if math.IsNaN(way) {
 		return 0

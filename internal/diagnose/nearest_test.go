@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 // clueOf writes a clue that holds a value against a threshold.
@@ -16,7 +17,7 @@ func clueOf(id string, t model.Truth, value float64, is string) model.Clue {
 }
 
 func causeOf(rule string, a model.FindingAnswer, clues ...model.Clue) model.Finding {
-	return model.Finding{Rule: rule, Title: "T " + rule, Kind: kindCause, Answer: a, Subject: map[string]string{"host": "s"}, Clues: clues}
+	return model.Finding{Rule: rule, Title: "T " + rule, Kind: ruleset.Cause, Answer: a, Subject: map[string]string{"host": "s"}, Clues: clues}
 }
 
 func TestNearest(t *testing.T) {
@@ -26,9 +27,9 @@ func TestNearest(t *testing.T) {
 	suspected.Fix = []model.Fix{{Command: "look there"}}
 	explained := &candidate{Finding: causeOf("explained", model.Suspected, clueOf("there", model.True, 1, "> 0")), explained: true}
 	symptom := causeOf("symptom", model.Near, half)
-	symptom.Kind = kindSymptom
+	symptom.Kind = ruleset.Symptom
 	limit := causeOf("much.else", model.Near, clueOf("one", model.True, 1, "> 0"), clueOf("two", model.True, 1, "> 0"), clueOf("last", model.False, 0.6, ">= 0.8"))
-	limit.Kind = kindCapacity
+	limit.Kind = ruleset.Capacity
 	other := causeOf("far", model.RuledOut, clueOf("far", model.False, 0.01, ">= 0.8"))
 	other.Subject = map[string]string{"host": "t"}
 

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 // TestUnheld: without a load of ours nothing found is never "healthy", and the
 // sentence says what was not seen; where something may hold it names the nearest.
 func TestUnheld(t *testing.T) {
 	watch, far, load := model.Plan{}, model.Plan{Remote: &model.RemotePlan{}}, model.Plan{Load: &model.LoadPlan{}}
-	cause := func(a model.FindingAnswer) []model.Finding { return []model.Finding{{Kind: kindCause, Answer: a}} }
+	cause := func(a model.FindingAnswer) []model.Finding { return []model.Finding{{Kind: ruleset.Cause, Answer: a}} }
 	for name, c := range map[string]struct {
 		plan     model.Plan
 		findings []model.Finding
@@ -21,8 +22,8 @@ func TestUnheld(t *testing.T) {
 		"series of others":             {far, nil, "Nothing in these series holds the service back; 1 rules could not be judged from them.", 0},
 		"a load of ours":               {load, nil, "before", 1},
 		"a watch, something suspected": {watch, cause(model.Suspected), "before", 1},
-		"a watch, a symptom confirmed": {watch, []model.Finding{{Kind: kindSymptom, Answer: model.Confirmed}}, "before", 1},
-		"a watch, healthy and yet not": {watch, []model.Finding{{Kind: kindHealthy, Answer: model.Confirmed}}, "Nothing was found that holds a service back; how long users waited was not seen.", 0},
+		"a watch, a symptom confirmed": {watch, []model.Finding{{Kind: ruleset.Symptom, Answer: model.Confirmed}}, "before", 1},
+		"a watch, healthy and yet not": {watch, []model.Finding{{Kind: ruleset.Healthy, Answer: model.Confirmed}}, "Nothing was found that holds a service back; how long users waited was not seen.", 0},
 	} {
 		v := model.Verdict{Answer: model.AnswerUnclear, Sentence: "before", Findings: c.findings, Nearest: []model.Candidate{{}},
 			Unknown: []model.Finding{{Rule: "a"}, {Rule: "a"}}}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/ruleset"
 )
 
 // sideImpact is the share of requests below which a confirmed cause is told
@@ -18,7 +20,7 @@ const sideImpact = 0.1
 // candidate is a finding with what the verdict has to know about it.
 type candidate struct {
 	model.Finding
-	rule      *Rule
+	rule      *ruleset.Rule
 	by        *candidate // the strongest that explains it
 	beneath   []link     // what it explains directly
 	explained bool
@@ -41,7 +43,7 @@ func (c *candidate) confirmed(kinds ...string) bool {
 }
 
 // verdict orders all findings by cause.
-func verdict(rules Rules, findings []model.Finding) model.Verdict {
+func verdict(rules ruleset.Rules, findings []model.Finding) model.Verdict {
 	var open []*candidate
 	v := model.Verdict{Root: []model.Finding{}, Grounds: []model.Finding{}, Findings: []model.Finding{}, RuledOut: []model.Finding{}, Unknown: []model.Finding{}}
 	for _, f := range findings {
@@ -104,12 +106,12 @@ func explain(open []*candidate) {
 	for _, answer := range []model.FindingAnswer{model.Confirmed, model.Suspected} {
 		var found []*candidate
 		for _, a := range open {
-			if a.Answer != answer || a.Kind == kindHealthy {
+			if a.Answer != answer || a.Kind == ruleset.Healthy {
 				continue
 			}
 			for _, b := range open {
 				how, ok := explains(a, b)
-				if !ok || b.explained || (answer == model.Suspected && b.confirmed(kindCause, kindCapacity)) {
+				if !ok || b.explained || (answer == model.Suspected && b.confirmed(ruleset.Cause, ruleset.Capacity)) {
 					continue
 				}
 				a.beneath = append(a.beneath, link{b, how})
@@ -131,7 +133,7 @@ func explain(open []*candidate) {
 }
 
 func explains(a, b *candidate) (how string, ok bool) {
-	if !b.may() || b.Kind == kindHealthy || a == b {
+	if !b.may() || b.Kind == ruleset.Healthy || a == b {
 		return "", false
 	}
 	for _, e := range a.rule.Explains {
@@ -146,7 +148,7 @@ func explains(a, b *candidate) (how string, ok bool) {
 // when it is nil, in all labels that both have.
 func subjectsFit(a, b map[string]string, where []string) bool {
 	if where == nil {
-		return agree(a, b)
+		return query.Agree(a, b)
 	}
 	for _, name := range where {
 		if a[name] != b[name] {
@@ -187,15 +189,15 @@ func conclude(open []*candidate) (model.Answer, []*candidate) {
 	var causes, side, suspects, capacity, healthy []*candidate
 	symptom := false
 	for _, c := range open {
-		symptom = symptom || c.confirmed(kindSymptom)
-		if c.confirmed(kindHealthy) {
+		symptom = symptom || c.confirmed(ruleset.Symptom)
+		if c.confirmed(ruleset.Healthy) {
 			healthy = append(healthy, c)
 		}
 		switch {
 		case c.explained || !c.may():
-		case c.confirmed(kindCapacity):
+		case c.confirmed(ruleset.Capacity):
 			capacity = append(capacity, c)
-		case c.Kind != kindCause:
+		case c.Kind != ruleset.Cause:
 		case c.Answer == model.Confirmed && c.Impact != nil && *c.Impact < sideImpact:
 			side = append(side, c)
 		case c.Answer == model.Confirmed:
@@ -251,17 +253,17 @@ func inOrder(open, roots []*candidate) []model.Finding {
 
 func rank(c *candidate) int {
 	switch {
-	case c.confirmed(kindCause, kindCapacity):
+	case c.confirmed(ruleset.Cause, ruleset.Capacity):
 		return 0
-	case c.Kind == kindCause && c.Answer == model.Suspected:
+	case c.Kind == ruleset.Cause && c.Answer == model.Suspected:
 		return 1
-	case c.Kind == kindCapacity && c.Answer == model.Suspected:
+	case c.Kind == ruleset.Capacity && c.Answer == model.Suspected:
 		return 2
-	case c.Kind == kindCause:
+	case c.Kind == ruleset.Cause:
 		return 3
-	case c.Kind == kindCapacity:
+	case c.Kind == ruleset.Capacity:
 		return 4
-	case c.Kind == kindSymptom:
+	case c.Kind == ruleset.Symptom:
 		return 5
 	}
 	return 6

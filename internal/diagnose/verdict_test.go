@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
 )
 
 const verdictLine = "----\n"
@@ -48,7 +49,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 // sameInAnyOrder: the order in which findings are made must not matter.
-func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model.Finding) {
+func sameInAnyOrder(t *testing.T, v model.Verdict, rules ruleset.Rules, findings []model.Finding) {
 	t.Helper()
 	want, err := json.Marshal(v)
 	if err != nil {
@@ -66,14 +67,14 @@ func sameInAnyOrder(t *testing.T, v model.Verdict, rules Rules, findings []model
 	}
 }
 
-func parseGiven(t *testing.T, text string) (rules Rules, findings []model.Finding) {
+func parseGiven(t *testing.T, text string) (rules ruleset.Rules, findings []model.Finding) {
 	t.Helper()
 	for _, line := range strings.Split(text, "\n") {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0 || f[0] == "#":
 		case f[0] == "rule":
-			r := &Rule{ID: f[1], Kind: f[2]}
+			r := &ruleset.Rule{ID: f[1], Kind: f[2]}
 			if len(f) == 5 {
 				r.Explains = parseExplains(f[4])
 			}
@@ -98,11 +99,11 @@ func parseGiven(t *testing.T, text string) (rules Rules, findings []model.Findin
 	return rules, findings
 }
 
-func parseExplains(s string) []Explain {
-	var list []Explain
+func parseExplains(s string) []ruleset.Explain {
+	var list []ruleset.Explain
 	for _, e := range strings.Split(s, ",") {
 		id, where, ok := strings.Cut(e, "/")
-		x := Explain{Finding: id, How: "how " + id}
+		x := ruleset.Explain{Finding: id, How: "how " + id}
 		if ok {
 			x.Where = []string{}
 		}

@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -179,4 +180,42 @@ func (s *shell) plain(c byte, start, dollar bool) {
 		s.dollar = c == '$'
 		s.start = strings.IndexByte(" \t\n;|&(", c) >= 0
 	}
+}
+
+// Piece is a part of a command line.
+type Piece struct {
+	Text    string
+	Outside bool // it came from outside, and has to be quoted
+}
+
+// NotKnown stands in the place of a value that is not known, and is not quoted.
+const NotKnown = "…"
+
+// afterPgrep is a command line that ends where pgrep takes its pattern.
+var afterPgrep = regexp.MustCompile(`\bpgrep( -[a-z,-]+)* $`)
+
+// CommandLine puts a command line together. Where pgrep takes a name, that is a
+// pattern: it is written so that it fits itself alone.
+func CommandLine(pieces []Piece) string {
+	var line Command
+	for _, p := range pieces {
+		switch {
+		case !p.Outside, p.Text == NotKnown:
+			line.Ours(p.Text)
+		case afterPgrep.MatchString(line.String()):
+			line.Outside(patternOf(p.Text))
+		default:
+			line.Outside(p.Text)
+		}
+	}
+	return line.String()
+}
+
+// patternOf is the regular expression of a name, which also is no option.
+func patternOf(name string) string {
+	pattern := regexp.QuoteMeta(name)
+	if strings.HasPrefix(pattern, "-") {
+		pattern = "[-]" + pattern[1:]
+	}
+	return pattern
 }

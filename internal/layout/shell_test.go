@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -156,4 +157,14 @@ func FuzzQuote(f *testing.F) {
 			t.Fatalf("%q is %d words, want 1", q, n-1)
 		}
 	})
+}
+
+// A pattern that pgrep gets fits the name alone.
+func TestPatternFitsTheNameAlone(t *testing.T) {
+	for _, name := range []string{".*", "a|b", "-u", "python3.11", "(sd-pam)", "a+b", "[x]", "{1}", `\`} {
+		p := regexp.MustCompile("^(" + patternOf(name) + ")$")
+		if !p.MatchString(name) || p.MatchString("nginx") || strings.HasPrefix(p.String(), "^(-") {
+			t.Errorf("%q became %s", name, p)
+		}
+	}
 }

@@ -26,14 +26,19 @@ internal/probe:          internal/layout internal/model internal/host
 internal/change:         internal/layout internal/host internal/probe
 internal/capture:
 internal/trace:          internal/model internal/layout internal/privilege internal/secret internal/host
-internal/diagnose:       internal/layout internal/model internal/record rules
+internal/record/notation: internal/model internal/record
+internal/query:          internal/model internal/record
+internal/ruleset:        internal/layout internal/model internal/query
+internal/diagnose:       internal/layout internal/model internal/query internal/ruleset
+internal/rulesuite:      internal/model internal/record internal/record/notation internal/query internal/ruleset internal/diagnose
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/compare:        internal/model internal/record
-internal/breakdown:      internal/model internal/record
+internal/breakdown:      internal/model internal/record internal/query
 internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/host internal/probe internal/trace
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
+internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/report
 lab:
 internal/lab:            internal/model internal/host internal/record
 internal/tidy:

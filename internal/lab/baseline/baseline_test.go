@@ -10,10 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plimsoll/internal/diagnose"
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
+	"plimsoll/internal/ruleset"
 	"plimsoll/rules"
 )
 
@@ -39,12 +40,12 @@ func TestAlertsAreSound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask, err := diagnose.Ask(made(t), diagnose.Rules{})
+	ask, err := query.Of(made(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range list {
-		if _, err := ask.Samples(a.Expr); err != nil {
+		if _, err := ask.Samples(a.Expr, nil); err != nil {
 			t.Errorf("%s: %v", a.Alert, err)
 		}
 		for _, p := range a.Rules {
@@ -53,7 +54,7 @@ func TestAlertsAreSound(t *testing.T) {
 			}
 		}
 	}
-	set, err := diagnose.Load(rules.FS)
+	set, err := ruleset.Load(rules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,390 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"plimsoll/internal/model"
+)
+
+// maxText is the most of an expression, with its records, in bytes.
+const maxText = 64 << 10
+
+// shortestLookback is how long before a moment a reading still counts as that
+// moment's: a few rounds, since some probes are not read in each.
+const shortestLookback = 10 * time.Second
+
+// grain is how far apart a run's readings are, and the looks of a subquery that
+// says nothing of it.
+type grain struct{ interval, lookback, step time.Duration }
+
+// grainOf tells the grain of a run with so many milliseconds between readings.
+func grainOf(interval int64) grain {
+	d := time.Duration(interval) * time.Millisecond
+	return grain{interval: d, lookback: max(shortestLookback, 5*d/2), step: time.Duration(stepOf(interval, nil)) * time.Millisecond}
+}
+
+// Parser is Prometheus' own parser, with the "anchored" modifier, which
+// takes a range's two ends from readings instead of extrapolating.
+var Parser = parser.NewParser(parser.Options{EnableExtendedRangeSelectors: true})
+
+// Expression is a PromQL text of a rule with the shared terms filled in. Its
+// window variables are filled in for each run, by query.
+type Expression struct {
+	Text      string
+	Selectors []Selector // the series that it names
+	// Counts: it is a number of events in the main window, and nothing else.
+	Counts bool
+}
+
+// Selector is a series that an expression names.
+type Selector struct {
+	Name   string
+	Labels []string // that its matchers name
+	// Global: an aggregation around it drops the host, so that it speaks of all hosts.
+	Global bool
+	// Excludes: it stands to the right of "unless"; more of it makes less of the result.
+	Excludes bool
+}
+
+// variable matches a window variable; in brackets it is a range.
+var variable = regexp.MustCompile(`(\[\s*)?\$([a-z]+)(_seconds|_start|_end)?`)
+
+var windowNames = []string{
+	"window", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
+}
+
+// Parse fills in the shared terms and parses the result.
+func Parse(src string, known Records) (*Expression, error) {
+	if strings.TrimSpace(src) == "" {
+		return nil, errors.New("the expression is missing")
+	}
+	if len(src) > maxText {
+		return nil, fmt.Errorf("%d bytes: want at most %d", len(src), maxText)
+	}
+	text, err := expandRecords(src, known)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxText {
+		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(text), maxText)
+	}
+	root, err := ParseWithVariables(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := fixedMoments(text, root); err != nil {
+		return nil, err
+	}
+	if t := root.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
+		return nil, fmt.Errorf("want an instant vector or a number, got a %s", parser.DocumentedType(t))
+	}
+	e := &Expression{Text: text, Counts: countsEvents(text, root)}
+	if e.Selectors, err = FindSelectors(root); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// ParseWithVariables parses a text with window variables, each stood in for by
+// digits of the same length, so that positions stay right.
+func ParseWithVariables(text string) (parser.Expr, error) {
+	var bad error
+	plain := ReplaceVariables(text, func(v VariableUse) string {
+		if !slices.Contains(windowNames, v.Window) {
+			bad = fmt.Errorf("$%s: no such window; there are %s", v.Window, strings.Join(windowNames, ", "))
+		}
+		if v.IsRange && v.Part == "" {
+			return strings.Repeat("1", v.length-1) + "s"
+		}
+		if v.Part == "" {
+			bad = fmt.Errorf("$%s: want it in brackets, or as $%s_seconds, $%s_start or $%s_end", v.Window, v.Window, v.Window, v.Window)
+		}
+		return strings.Repeat("1", v.length)
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	return Parser.ParseExpr(plain)
+}
+
+// VariableUse is one window variable in a text.
+type VariableUse struct {
+	Window  string
+	Part    string // "", "_seconds", "_start", "_end"
+	IsRange bool   // it stands in brackets
+	length  int    // of the variable itself, with its dollar sign
+}
+
+// ReplaceVariables calls stand for each variable and puts its answer in its place.
+func ReplaceVariables(text string, stand func(VariableUse) string) string {
+	var out strings.Builder
+	last := 0
+	for _, m := range variable.FindAllStringSubmatchIndex(text, -1) {
+		use := VariableUse{Window: text[m[4]:m[5]], IsRange: m[2] >= 0}
+		start := m[4] - 1
+		if m[6] >= 0 {
+			use.Part = text[m[6]:m[7]]
+		}
+		use.length = m[1] - start
+		out.WriteString(text[last:start])
+		out.WriteString(stand(use))
+		last = m[1]
+	}
+	out.WriteString(text[last:])
+	return out.String()
+}
+
+type splice struct {
+	start, end int
+	text       string
+}
+
+func spliceAll(s string, cuts []splice) string {
+	slices.SortFunc(cuts, func(a, b splice) int { return b.start - a.start })
+	for _, c := range cuts {
+		s = s[:c.start] + c.text + s[c.end:]
+	}
+	return s
+}
+
+// VectorSelectors returns all selectors below root. Those with a range are
+// left out of a parser.Inspect by way of their matrix only, so none comes twice.
+func VectorSelectors(root parser.Expr) []*parser.VectorSelector {
+	var list []*parser.VectorSelector
+	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		if vs, ok := n.(*parser.VectorSelector); ok {
+			list = append(list, vs)
+		}
+		return nil
+	})
+	return list
+}
+
+// FindSelectors returns the series that root names, and refuses what would
+// make a number of an absence or could not be traced to a signal.
+func FindSelectors(root parser.Expr) ([]Selector, error) {
+	var list []Selector
+	var bad error
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.Call:
+			if err := refuseCall(n); err != nil && bad == nil {
+				bad = err
+			}
+		case *parser.VectorSelector:
+			if n.Name == MachineInfo { // the manifest always tells
+				return nil
+			}
+			s := Selector{Name: n.Name}
+			if n.Name == "" && bad == nil {
+				bad = fmt.Errorf("%s: name the series outright, so that its status can be asked", n)
+			}
+			for _, m := range n.LabelMatchers {
+				if m.Name != "__name__" {
+					s.Labels = append(s.Labels, m.Name)
+				}
+			}
+			s.Global, s.Excludes = standing(n, path)
+			list = append(list, s)
+		}
+		return nil
+	})
+	return list, bad
+}
+
+func refuseCall(c *parser.Call) error {
+	switch c.Func.Name {
+	case "vector", "absent", "absent_over_time":
+		return fmt.Errorf("%s(): it makes a number out of an absence; leave it out, the engine knows the third answer", c.Func.Name)
+	}
+	if _, ok := promql.AnchoredSafeFunctions[c.Func.Name]; ok {
+		if _, ok := c.Args[0].(*parser.SubqueryExpr); ok {
+			return fmt.Errorf("%s() of a subquery extrapolates; give it a plain series", c.Func.Name)
+		}
+	}
+	return nil
+}
+
+// standing tells where in the expression a selector stands; path leads from
+// the root to its parent.
+func standing(n parser.Node, path []parser.Node) (global, excludes bool) {
+	child := n
+	for _, up := range slices.Backward(path) {
+		switch up := up.(type) {
+		case *parser.AggregateExpr:
+			if slices.Contains(up.Grouping, "host") == up.Without {
+				global = true
+			}
+		case *parser.BinaryExpr:
+			if up.Op == parser.LUNLESS && up.RHS == child {
+				excludes = true
+			}
+		}
+		child = up
+	}
+	return global, excludes
+}
+
+// query returns the PromQL text that Prometheus' engine evaluates for this
+// run: windows are filled in, ranges include both of a window's ends, and
+// differences of counters are exact. The second result, when not empty, says
+// what stands in the way: a window that the run does not have, or a range
+// shorter than the time between two readings.
+func (e *Expression) query(w windows, g grain) (text, missing string, err error) {
+	text = ReplaceVariables(e.Text, func(v VariableUse) string {
+		span, ok := w[v.Window]
+		if !ok {
+			missing = fmt.Sprintf("this run has no %s window", v.Window)
+		}
+		switch v.Part {
+		case "_seconds":
+			return strconv.FormatFloat(float64(span.End-span.Start)/1000, 'f', -1, 64)
+		case "_start":
+			return moment(span.Start)
+		case "_end":
+			return moment(span.End)
+		}
+		return rangeMark + strconv.FormatInt(span.End-span.Start, 10) + rangeMark + moment(span.End) + rangeMark
+	})
+	if missing != "" {
+		return "", missing, nil
+	}
+	return anchorDifferences(pinRanges(text), g)
+}
+
+// moment writes Unix milliseconds as PromQL's seconds.
+func moment(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
+
+// rangeMark encloses a window within brackets until pinRanges has moved its
+// end behind them. It cannot stand in a PromQL text.
+const rangeMark = "\x00"
+
+var markedRange = regexp.MustCompile("\x00(-?[0-9]+)\x00(-?[0-9.]+)\x00([^\\]]*\\])")
+
+// pinRanges turns each marked window into a range with an "@" behind its
+// bracket. A range of Prometheus is open at its start, so a millisecond more
+// takes in the reading at the start itself.
+func pinRanges(text string) string {
+	return markedRange.ReplaceAllStringFunc(text, func(s string) string {
+		m := markedRange.FindStringSubmatch(s)
+		length, err := strconv.ParseInt(m[1], 10, 64)
+		if err != nil { // digits only, written by query
+			return s
+		}
+		return fmt.Sprintf("%dms%s @ %s", length+1, m[3], m[2])
+	})
+}
+
+// anchorDifferences makes increase, rate and their kin exact. "anchored" takes
+// the reading at the range's start, or the last one before it, and the last in
+// the range, and corrects counter resets. It answers 0 where there is only one
+// reading; nothing is known then, so a count of the readings guards it.
+func anchorDifferences(text string, g grain) (out, missing string, err error) {
+	root, err := Parser.ParseExpr(text)
+	if err != nil {
+		return "", "", err
+	}
+	var cuts []splice
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		if bad := checkMoments(n, path, g.step); bad != nil && err == nil {
+			err = bad
+		}
+		if ms, ok := n.(*parser.MatrixSelector); ok && ms.Range < g.interval && missing == "" {
+			missing = fmt.Sprintf("the readings are %v apart, too far for a look at %v", g.interval, ms.Range)
+		}
+		call, ok := n.(*parser.Call)
+		if !ok {
+			return nil
+		}
+		if _, ok := promql.AnchoredSafeFunctions[call.Func.Name]; !ok {
+			return nil
+		}
+		if ms, ok := call.Args[0].(*parser.MatrixSelector); ok {
+			pos := call.PositionRange()
+			cuts = append(cuts, splice{int(pos.Start), int(pos.End), anchored(call, ms, g.lookback)})
+		}
+		return nil
+	})
+	return spliceAll(text, cuts), missing, err
+}
+
+func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) string {
+	vs := ms.VectorSelector.(*parser.VectorSelector)
+	if vs.Timestamp != nil {
+		ms.Range -= time.Millisecond // what pinRanges added
+	}
+	vs.Anchored = true
+	difference := call.String()
+	vs.Anchored = false
+	ms.Range += lookback
+	return fmt.Sprintf("(%s and count_over_time(%s) > 1)", difference, ms)
+}
+
+// MustParse parses an expression that stands in the program, without records.
+func MustParse(text string) *Expression {
+	e, err := Parse(text, nil)
+	if err != nil {
+		panic(err) // a constant
+	}
+	return e
+}
+
+// MadeLabels returns the labels that an expression makes with label_replace or label_join.
+func MadeLabels(text string) []string {
+	root, err := ParseWithVariables(text)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		if call, ok := n.(*parser.Call); ok && strings.HasPrefix(call.Func.Name, "label_") && len(call.Args) > 1 {
+			if s, ok := call.Args[1].(*parser.StringLiteral); ok {
+				names = append(names, s.Val)
+			}
+		}
+		return nil
+	})
+	return names
+}
+
+// otherWindow matches a window variable that is not the main one's.
+var otherWindow = regexp.MustCompile(`\$(run|baseline|calm|ramp|hold|cool)\b`)
+
+// countsEvents says whether an expression is nothing but a number of events in
+// the main window: increases of counters, added up or chosen from, and not
+// divided by anything.
+func countsEvents(text string, root parser.Expr) bool {
+	if otherWindow.MatchString(text) {
+		return false
+	}
+	counts, plain := 0, true
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.VectorSelector:
+			counts++
+			plain = plain && withinIncrease(path)
+		case *parser.BinaryExpr:
+			plain = plain && (n.Op == parser.ADD || n.Op.IsSetOperator())
+		}
+		return nil
+	})
+	return plain && counts > 0
+}
+
+func withinIncrease(path []parser.Node) bool {
+	for _, n := range path {
+		if c, ok := n.(*parser.Call); ok && c.Func.Name == "increase" {
+			return true
+		}
+	}
+	return false
+}

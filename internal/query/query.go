@@ -1,0 +1,278 @@
+// Package query evaluates the expressions of rules over a recorded run: PromQL,
+// by Prometheus' own engine, with the run's windows as variables
+// (rules/README.md). What PromQL cannot say, it leaves to the caller: why there
+// is nothing to ask, and which series an expression names.
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/storage"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+// Span is a stretch of time with both ends in it, in Unix milliseconds.
+type Span struct{ Start, End int64 }
+
+// windows are the stretches that a run has, by name. "run" is everything
+// recorded, "window" the main one.
+type windows map[string]Span
+
+// windowsOf lists a run's windows; first and last are the times of its first
+// and last sample. A window without length, or still open, is none.
+func windowsOf(list []model.Window, first, last int64) windows {
+	w := windows{}
+	if last > first {
+		w["run"] = Span{first, last}
+	}
+	for _, win := range list {
+		if win.End > win.Start {
+			w[win.Name] = Span{win.Start, win.End}
+		}
+	}
+	if hold, ok := w[model.Hold]; ok {
+		w["window"] = hold
+	} else if base, ok := w[model.Baseline]; ok && last > base.End {
+		w["window"] = Span{base.End, last}
+	} else if run, ok := w["run"]; ok {
+		w["window"] = run
+	}
+	return w
+}
+
+// Sample is one result of an expression: a finite number and what it is of.
+type Sample struct {
+	Labels map[string]string
+	Value  float64
+}
+
+// Result is what an expression gave for a run, sorted by labels. Missing says why
+// it could not be asked; Failed that the engine refused it, which is an error of
+// the rule.
+type Result struct {
+	Samples []Sample
+	Missing string
+	Failed  error
+}
+
+// Run is a run that expressions are asked of, each once. It is safe for concurrent
+// use.
+type Run struct {
+	meta    model.Run
+	engine  *promql.Engine
+	large   *promql.Engine // for one query at a time
+	one     sync.Mutex
+	storage storage.Queryable
+	windows windows
+	grain   grain
+	at      time.Time
+
+	mu      sync.Mutex
+	replies map[string]*reply // by what was asked
+}
+
+// reply is of an expression that is being evaluated, or was.
+type reply struct {
+	once sync.Once
+	Result
+}
+
+// Of prepares a run for questions. The error is that of a run without any sample.
+func Of(rec *record.Run) (*Run, error) {
+	first, last, err := rec.Span()
+	if err != nil {
+		return nil, err
+	}
+	return Over(rec.Meta(), rec.Queryable(), first, last), nil
+}
+
+// Over is Of for a manifest and a store of series, the first and last sample of
+// which were taken at these times, in Unix milliseconds. Subqueries look twice an interval at
+// moments that the engine counts from the epoch; the store's clock is put ahead
+// so that they fall on the end of the main window, and no reading is missed.
+func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
+	w := windowsOf(meta.Windows, first, last)
+	step := stepOf(meta.Plan.Interval, w)
+	end := last
+	if whole, ok := w["window"]; ok {
+		end = whole.End
+	}
+	ahead := (step - end%step) % step
+	for name, s := range w {
+		w[name] = Span{s.Start + ahead, s.End + ahead}
+	}
+	g := grainOf(meta.Plan.Interval)
+	g.step = time.Duration(step) * time.Millisecond
+	return &Run{
+		meta:    meta,
+		grain:   g,
+		engine:  newEngine(g, maxSamples),
+		large:   newEngine(g, maxLargeSamples),
+		storage: withMachines{aheadStore{store, ahead}, meta.Hosts, g.lookback.Milliseconds() / 2},
+		windows: w,
+		at:      time.UnixMilli(end + ahead),
+		replies: map[string]*reply{},
+	}
+}
+
+// The most samples (of 16 bytes) that a query holds at a time. One that needs more
+// than the first is asked again when no other such is: so memory is bounded, however
+// many queries run, and the answer does not depend on how many do.
+const (
+	maxSamples      = 1_000_000
+	maxLargeSamples = 16_000_000
+)
+
+func newEngine(g grain, samples int) *promql.Engine {
+	return promql.NewEngine(promql.EngineOpts{
+		Logger:                   slog.New(slog.DiscardHandler),
+		MaxSamples:               samples,
+		Timeout:                  time.Hour,
+		LookbackDelta:            g.lookback,
+		NoStepSubqueryIntervalFn: func(int64) int64 { return g.step.Milliseconds() },
+		EnableAtModifier:         true,
+		EnableNegativeOffset:     true,
+		Parser:                   Parser,
+	})
+}
+
+// Meta is the run's manifest. The caller must not change what it points to.
+func (q *Run) Meta() model.Run { return q.meta }
+
+// Window returns the window of that name, false where the run has none; "window" is
+// the main one, "run" everything recorded. Its times are the engine's, which are
+// later than the run's by less than two readings are apart.
+func (q *Run) Window(name string) (Span, bool) {
+	s, ok := q.windows[name]
+	return s, ok
+}
+
+// Ask evaluates an expression at the end of the main window.
+func (q *Run) Ask(e *Expression) Result {
+	return q.once(e.Text, func() Result { return q.evaluate(e, q.windows, q.at) })
+}
+
+// AskBefore evaluates an expression as if the baseline were the main window. Without
+// one it is missing.
+func (q *Run) AskBefore(e *Expression) Result {
+	return q.once("baseline: "+e.Text, func() Result {
+		base, ok := q.windows[model.Baseline]
+		if !ok {
+			return Result{Missing: "this run has no baseline window"}
+		}
+		w := maps.Clone(q.windows)
+		w["window"] = base
+		return q.evaluate(e, w, time.UnixMilli(base.End))
+	})
+}
+
+// Samples evaluates a text that may name these records. A window that the run does
+// not have gives no result.
+func (q *Run) Samples(text string, known Records) ([]Sample, error) {
+	e, err := Parse(text, known)
+	if err != nil {
+		return nil, err
+	}
+	res := q.Ask(e)
+	return res.Samples, res.Failed
+}
+
+// once evaluates what has this key, or returns what it gave before.
+func (q *Run) once(key string, evaluate func() Result) Result {
+	q.mu.Lock()
+	a := q.replies[key]
+	if a == nil {
+		a = &reply{}
+		q.replies[key] = a
+	}
+	q.mu.Unlock()
+	a.once.Do(func() { a.Result = evaluate() })
+	return a.Result
+}
+
+func (q *Run) evaluate(e *Expression, w windows, at time.Time) Result {
+	text, missing, err := e.query(w, q.grain)
+	if missing != "" {
+		return Result{Missing: missing}
+	}
+	if err != nil {
+		return Result{Failed: err}
+	}
+	res := q.exec(q.engine, text, at)
+	var many promql.ErrTooManySamples
+	if errors.As(res.Failed, &many) {
+		q.one.Lock()
+		defer q.one.Unlock()
+		res = q.exec(q.large, text, at)
+	}
+	return res
+}
+
+func (q *Run) exec(engine *promql.Engine, text string, at time.Time) Result {
+	query, err := engine.NewInstantQuery(context.Background(), q.storage, nil, text, at)
+	if err != nil {
+		return Result{Failed: err}
+	}
+	defer query.Close()
+	res := query.Exec(context.Background())
+	if res.Err != nil {
+		return Result{Failed: res.Err}
+	}
+	switch v := res.Value.(type) {
+	case promql.Vector:
+		return Result{Samples: samplesOf(v)}
+	case promql.Scalar:
+		return Result{Samples: samplesOf(promql.Vector{{F: v.V}})}
+	}
+	return Result{Failed: fmt.Errorf("want an instant vector or a number, got a %s", res.Value.Type())}
+}
+
+// samplesOf drops what is no finite number (nothing divided by nothing says
+// nothing) and sorts by labels, so that the same run gives the same bytes.
+func samplesOf(v promql.Vector) []Sample {
+	v = slices.DeleteFunc(v, func(s promql.Sample) bool {
+		return s.H != nil || math.IsNaN(s.F) || math.IsInf(s.F, 0)
+	})
+	slices.SortFunc(v, func(a, b promql.Sample) int { return labels.Compare(a.Metric, b.Metric) })
+	out := make([]Sample, len(v))
+	for i, s := range v {
+		out[i] = Sample{Labels: s.Metric.Map(), Value: s.F}
+		delete(out[i].Labels, "__name__")
+	}
+	return out
+}
+
+// Largest returns the sample that belongs to a subject, which is one that
+// agrees with it in all labels that both have; the largest of several.
+func Largest(samples []Sample, subject map[string]string) (Sample, bool) {
+	var best Sample
+	found := false
+	for _, s := range samples {
+		if Agree(s.Labels, subject) && (!found || s.Value > best.Value) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+// Agree says whether two sets of labels have the same value wherever both have one.
+func Agree(a, b map[string]string) bool {
+	for name, v := range a {
+		if w, ok := b[name]; ok && v != w {
+			return false
+		}
+	}
+	return true
+}

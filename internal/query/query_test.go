@@ -1,0 +1,296 @@
+package query
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/model/labels"
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/notation"
+	"plimsoll/internal/record/writer"
+)
+
+// runOf makes a small run of what a vector says of it.
+func runOf(t *testing.T, text string) *Run {
+	t.Helper()
+	var v notation.Run
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Compile(); err != nil {
+		t.Fatal(err)
+	}
+	first, last, _ := v.Store.Span()
+	return Over(v.Meta, v.Store, first, last)
+}
+
+func expressionOf(t *testing.T, src string) *Expression {
+	t.Helper()
+	e, err := Parse(src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// asked evaluates an expression and writes its results, "" for none.
+func asked(q *Run, e *Expression) string {
+	r := q.Ask(e)
+	if r.Missing != "" {
+		return r.Missing
+	}
+	if r.Failed != nil {
+		return "failed: " + r.Failed.Error()
+	}
+	var out []string
+	for _, s := range r.Samples {
+		out = append(out, labels.FromMap(s.Labels).String()+" "+strconv.FormatFloat(s.Value, 'f', -1, 64))
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestExpressions(t *testing.T) {
+	const around = "\n  windows: {baseline: [0s, 2s], hold: [2s, 6s]}\n"
+	for _, c := range []struct{ name, series, expr, want string }{
+		{"a difference is last less first, both ends of the window read",
+			`c{host="s"} 0 1 3 10 11 12 20 100`, `increase(c[$window])`, `{host="s"} 17`},
+		{"whole numbers stay whole, however large",
+			`c{host="s"} 0 0 9007199254740980 9007199254740981 0 0 7`, `increase(c[$window])`, `{host="s"} 8`},
+		{"a reset in the middle counts from zero",
+			`c{host="s"} 0 0 100 110 5 8 9`, `increase(c[$window])`, `{host="s"} 19`},
+		{"a reset to the very same value is not seen",
+			`c{host="s"} 0 0 5 5 5 5 5`, `increase(c[$window])`, `{host="s"} 0`},
+		{"two resets", `c{host="s"} 0 0 10 2 12 1 4`, `increase(c[$window])`, `{host="s"} 16`},
+		{"a rate is the difference over the window's length",
+			`c{host="s"} 0 0 100 110 120 130 140`, `rate(c[$window])`, `{host="s"} 10`},
+		{"a gauge's delta is exact too", `c{host="s"} 0 0 5 9 9 9 3`, `delta(c[$window])`, `{host="s"} -2`},
+		{"changes and resets count what is in the window",
+			`c{host="s"} 1 2 2 3 1 1 2 9`, `changes(c[$window]) + resets(c[$window])`, `{host="s"} 4`},
+		{"one reading is no result, and not zero",
+			`c{host="s"} _ _ _ _ 7 _ _`, `increase(c[$window])`, ``},
+		{"two readings with gaps between",
+			`c{host="s"} _ _ _ 7 _ 9 _`, `increase(c[$window])`, `{host="s"} 2`},
+		{"a counter first seen in mid-window, with the zero the recorder writes",
+			`c{host="s"} _ _ _ 0 5 6 6`, `increase(c[$window])`, `{host="s"} 6`},
+		{"a signal read more seldom: from its last reading before the window",
+			`c{host="s"} 1 _ _ _ 5 _ _`, `increase(c[$window])`, `{host="s"} 4`},
+		{"a reading longer ago than the look-back does not count",
+			"c{host=\"s\"} 1 _x12 5 _ _'\n  windows: {hold: [12s, 15s]}\n  read: ['x", `increase(c[$window])`, ``},
+		{"a short range within a subquery is exact as well",
+			`c{host="s"} 0 10 20 30 140 150 160`, `max_over_time(rate(c[2s])[$window:])`, `{host="s"} 60`},
+		{"both ends of a window count for x_over_time",
+			`g{host="s"} 50 40 30 1 1 1 20 99`, `max_over_time(g[$window])`, `{host="s"} 30`},
+		{"and the last", `g{host="s"} 50 40 3 1 1 1 20 99`, `max_over_time(g[$window])`, `{host="s"} 20`},
+		{"both ends count in a subquery",
+			`g{host="s"} 50 40 30 1 1 1 20 99`, `max_over_time((g * 2)[$window:])`, `{host="s"} 60`},
+		{"an average in a subquery weighs each reading alike but for the first, which ends no interval",
+			`g{host="s"} 0 0 2 2 2 2 2`, `avg_over_time((g + 1)[$window:])`, `{host="s"} 3`},
+		{"without a range: the main window's end",
+			`g{host="s"} 0 1 2 3 4 5 6 7`, `g`, `{host="s"} 6`},
+		{"a moment of another window", `g{host="s"} 0 1 2 3 4 5 6 7`, `g @ $baseline_end`, `{host="s"} 2`},
+		{"the length of a window", `g{host="s"} 0 1 2 3 4 5 6 7`, `$window_seconds + $baseline_seconds`, `{} 6`},
+		{"the whole run", `c{host="s"} 0 1 2 3 4 5 6 7`, `increase(c[$run])`, `{host="s"} 7`},
+		{"another window", `c{host="s"} 0 1 2 3 4 5 6 7`, `increase(c[$baseline])`, `{host="s"} 2`},
+		{"a window that this run does not have", `c{host="s"} 0 1`, `increase(c[$calm])`, `this run has no calm window`},
+		{"nothing over nothing is no result", `c{host="s"} 0x9`, `increase(c[$window]) / increase(c[$window])`, ``},
+		{"nor is something over nothing", `c{host="s"} 5x9`, `c / increase(c[$window])`, ``},
+		{"an error of the engine",
+			"c{host=\"s\",a=\"1\"} 1x9'\n    - 'c{host=\"s\",a=\"2\"} 1x9'\n    - 'd{host=\"s\"} 1x9",
+			`d / on (host) c`, `failed: found duplicate series`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "  series:\n    - '" + c.series + "'"
+			if !strings.Contains(text, "windows:") {
+				text += around
+			} else {
+				text += "]\n"
+			}
+			got := asked(runOf(t, text), expressionOf(t, c.expr))
+			if got != c.want && !(strings.HasPrefix(c.want, "failed") && strings.HasPrefix(got, c.want)) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRoundsThatJitter: real rounds do not fall on whole seconds. No reading
+// of a window may be missed or taken from outside.
+func TestRoundsThatJitter(t *testing.T) {
+	jitter := []int64{317, 322, 318, 331, 317, 340, 319, 325}
+	for peak := range jitter {
+		m := new(record.Memory)
+		var gauge, counter []record.Point
+		for i, j := range jitter {
+			v := 1.0
+			if i == peak {
+				v = 100
+			}
+			at := notation.Start + int64(i)*1000 + j
+			gauge = append(gauge, record.Point{Time: at, Value: v})
+			counter = append(counter, record.Point{Time: at, Value: float64(i * i)})
+		}
+		m.Add(labels.FromStrings("__name__", "g", "host", "s"), gauge)
+		m.Add(labels.FromStrings("__name__", "c", "host", "s"), counter)
+		m.Sort()
+		meta := model.Run{Plan: model.Plan{Interval: 1000}, Windows: []model.Window{{
+			Name: model.Hold, Start: gauge[2].Time, End: gauge[6].Time,
+		}}}
+		q := Over(meta, m, gauge[0].Time, gauge[7].Time)
+		want := `{host="s"} 1`
+		if peak >= 2 && peak <= 6 {
+			want = `{host="s"} 100`
+		}
+		if got := asked(q, expressionOf(t, "max_over_time(g[$window])")); got != want {
+			t.Errorf("peak in round %d: max of the series is %s, want %s", peak, got, want)
+		}
+		// At a subquery's first moment the reading before it still stands.
+		if got := asked(q, expressionOf(t, "max_over_time((g + 0)[$window:])")); got != want && peak != 1 {
+			t.Errorf("peak in round %d: max of the subquery is %s, want %s", peak, got, want)
+		}
+		if got := asked(q, expressionOf(t, "increase(c[$window])")); got != `{host="s"} 32` {
+			t.Errorf("difference %s, want 36-4", got)
+		}
+	}
+}
+
+func TestTheMainWindow(t *testing.T) {
+	hold := model.Window{Name: model.Hold, Start: 20, End: 30}
+	base := model.Window{Name: model.Baseline, Start: 5, End: 10}
+	for _, c := range []struct {
+		name string
+		list []model.Window
+		want Span
+	}{
+		{"hold", []model.Window{base, hold}, Span{20, 30}},
+		{"without hold, what follows the baseline", []model.Window{base}, Span{10, 40}},
+		{"without both, everything", nil, Span{0, 40}},
+		{"a hold still open is none", []model.Window{base, {Name: model.Hold, Start: 20}}, Span{10, 40}},
+	} {
+		if got := windowsOf(c.list, 0, 40)["window"]; got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	for _, c := range []struct{ expr, want string }{
+		{`a`, `a`},
+		{`sum by (host) (a) + b`, `a; b`},
+		{`sum(a) / sum without (host) (b)`, `a of all hosts; b of all hosts`},
+		{`max by (dst) (sum by (host, dst) (a))`, `a of all hosts`},
+		{`sum without (cpu) (a) unless b`, `a; b excludes`},
+		{`a unless on (host) (b + c) and d`, `a; b excludes; c excludes; d`},
+		{`topk by (host) (1, a{x="1",y=~"2"})`, `a x y`},
+		{`max_over_time((a / b)[$hold:])`, `a; b`},
+	} {
+		var got []string
+		for _, s := range expressionOf(t, c.expr).Selectors {
+			line := strings.TrimSpace(s.Name + " " + strings.Join(s.Labels, " "))
+			if s.Global {
+				line += " of all hosts"
+			}
+			if s.Excludes {
+				line += " excludes"
+			}
+			got = append(got, line)
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, "; ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.expr, diff)
+		}
+	}
+}
+
+func TestExpressionsThatAreRefused(t *testing.T) {
+	for expr, want := range map[string]string{
+		``:                           "the expression is missing",
+		`sum(a`:                      "unclosed left parenthesis",
+		`a or vector(0)`:             "vector(): it makes a number out of an absence",
+		`absent(a)`:                  "absent(): it makes a number out of an absence",
+		`increase(a[1m:])`:           "increase() of a subquery extrapolates; give it a plain series",
+		`{job="x"}`:                  "name the series outright",
+		`a[$window]`:                 "want an instant vector or a number, got a range vector",
+		`"x"`:                        "want an instant vector or a number, got a string",
+		`rate(a[$nosuch])`:           "$nosuch: no such window; there are window, run, baseline",
+		`a * $window`:                "$window: want it in brackets, or as $window_seconds",
+		`x:y:z`:                      "x:y:z: no such record above it in records.yaml",
+		`sum(rate(a[$window])) or 0`: "set operator",
+	} {
+		_, err := Parse(expr, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", expr, err, want)
+		}
+	}
+}
+
+func TestRecordsStandForExpressions(t *testing.T) {
+	known := Records{"a:b:c": {Name: "a:b:c", Expr: `sum(x{l="a:b:c"})`}}
+	e, err := Parse(`1 - a:b:c / on () y{l="a:b:c"}`, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `1 - (sum(x{l="a:b:c"})) / on () y{l="a:b:c"}`; e.Text != want {
+		t.Errorf("%s, want %s", e.Text, want)
+	}
+	for _, bad := range []string{`a:b:c{l="1"}`, `a:b:c offset 1s`, `rate(a:b:c[5s])`} {
+		if _, err := Parse(bad, known); err == nil {
+			t.Errorf("%s: no error", bad)
+		}
+	}
+}
+
+func TestCountsEvents(t *testing.T) {
+	for text, want := range map[string]bool{
+		"increase(a_total[$window])": true,
+		"sum by (host) (increase(a_total[$window])) or increase(b_total[$window])": true,
+		`sum(label_replace(increase(a_total[$window]), "x", "$1", "y", "(.+)"))`:   true,
+		"increase(a_total[$run])":                                 false,
+		"increase(a_total[$window]) / increase(b_total[$window])": false,
+		"rate(a_total[$window])":                                  false,
+		"max_over_time(a_size[$window])":                          false,
+		"increase(a_total[$window]) * on (host) group_left (pool) max by (host) (a_info)": false,
+	} {
+		if got := expressionOf(t, text).Counts; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func FuzzExpression(f *testing.F) {
+	f.Add("max_over_time((used_size / limit_size)[$window:])")
+	f.Add("increase(a_total[$window]) / on (host) (rate(b_total[$run]) @ $run_end * $window_seconds)")
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := Parse(text, nil)
+		if err != nil {
+			return
+		}
+		// What Parse takes can be asked, whatever the run has.
+		if _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}, grainOf(1000)); err != nil {
+			t.Errorf("%s: %v", e.Text, err)
+		}
+	})
+}
+
+func TestARunWithoutSamplesIsAnError(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := writer.Create(dir, model.Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if _, err := Of(run); err == nil || !strings.Contains(err.Error(), "the run holds no sample") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,163 @@
+package report
+
+import (
+	"cmp"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// blankWord is a word that rules leave in a command for what differs from run to
+// run. ByHand fills it in.
+var blankWord = regexp.MustCompile(`\b(PID|PORT|URL|WORKER|USER|GROUP|NAME|DEVICE)\b`)
+
+// ByHand makes a clue's command one that can be typed as it stands at this run's
+// hosts: its address, port, device and process in the place of the blank words, and
+// the way into the host's namespace before what shows a network's own.
+type ByHand struct {
+	Plan  model.Plan
+	Hosts []model.Host
+	// Owners are the process groups that answer the requests, by host.
+	Owners map[string]string
+}
+
+// networkTools show what a network namespace has for its own.
+var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "tcpdump", "curl", "sysctl net.", "cat /proc/net/"}
+
+// Command writes a command for one subject; labels are those of the sample that
+// answered. Blank words and tools are looked for in the rule's own words alone: a
+// process may be called PID.
+func (r ByHand) Command(command []layout.Piece, subject, labels map[string]string) string {
+	get := func(name string) string { return cmp.Or(labels[name], subject[name]) }
+	var out []layout.Piece
+	start := true // a command begins here
+	for _, p := range command {
+		if p.Outside {
+			out, start = append(out, p), false
+			continue
+		}
+		for i, part := range strings.Split(p.Text, "; ") {
+			if i > 0 {
+				out, start = append(out, layout.Piece{Text: "; "}), true
+			}
+			if start && part != "" {
+				out = append(out, r.into(r.typedAt(part, get), part)...)
+				start = false
+			}
+			out = append(out, r.blanks(part, get)...)
+		}
+	}
+	return layout.CommandLine(out)
+}
+
+// typedAt is the host at which a command is to be typed.
+func (r ByHand) typedAt(command string, get func(string) string) string {
+	if strings.HasPrefix(command, "curl ") {
+		return cmp.Or(r.Plan.Generator, get("host"))
+	}
+	return get("host")
+}
+
+// into is what leads into a host's network namespace, nothing where there is no need.
+func (r ByHand) into(host, command string) []layout.Piece {
+	network := slices.ContainsFunc(networkTools, func(tool string) bool {
+		return command == tool || strings.HasPrefix(command, tool) &&
+			(strings.HasSuffix(tool, ".") || strings.HasSuffix(tool, "/") || command[len(tool)] == ' ')
+	})
+	for _, h := range r.Hosts {
+		if h.Name != host || r.Plan.Remote != nil || !network {
+			continue
+		}
+		if name, ok := strings.CutPrefix(h.Spec, "netns:"); ok && !strings.HasPrefix(name, "-") {
+			return []layout.Piece{{Text: "ip netns exec "}, {Text: name, Outside: true}, {Text: " "}}
+		}
+		if pid, ok := strings.CutPrefix(h.Spec, "pid:"); ok && isNumber(pid) {
+			return []layout.Piece{{Text: "nsenter -t " + pid + " -n "}}
+		}
+	}
+	return nil
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 32)
+	return err == nil
+}
+
+// blanks fills the blank words of a rule's own text in.
+func (r ByHand) blanks(text string, get func(string) string) (out []layout.Piece) {
+	at := 0
+	for _, m := range blankWord.FindAllStringIndex(text, -1) {
+		value := r.blank(text[m[0]:m[1]], get)
+		if len(value) == 0 {
+			continue
+		}
+		out = append(append(out, layout.Piece{Text: text[at:m[0]]}), value...)
+		at = m[1]
+	}
+	return append(out, layout.Piece{Text: text[at:]})
+}
+
+// value is one that came from outside, nothing where there is none.
+func value(s string) []layout.Piece {
+	if s == "" {
+		return nil
+	}
+	return []layout.Piece{{Text: s, Outside: true}}
+}
+
+// blank is what stands for a blank word in this run, nothing when nobody knows.
+func (r ByHand) blank(word string, get func(string) string) []layout.Piece {
+	address := ""
+	if load := r.Plan.Load; load != nil && strings.HasPrefix(load.URL, "http") { // anything else would be an option
+		address = load.URL
+	}
+	switch word {
+	case "URL":
+		return value(address)
+	case "PORT":
+		return value(cmp.Or(portOf(get("listen")), portOf(get("dst")), urlPort(address)))
+	case "DEVICE":
+		return value(get("device"))
+	case "WORKER":
+		return []layout.Piece{{Text: "$(pgrep -of 'nginx: worker')"}}
+	}
+	group := cmp.Or(get("groupname"), get("owner"), get("command"), r.Owners[get("host")])
+	if word == "NAME" {
+		return value(group)
+	}
+	pid := value(get("pid"))
+	if pid == nil && group != "" {
+		pid = []layout.Piece{{Text: "$(pgrep -o "}, {Text: group, Outside: true}, {Text: ")"}}
+	}
+	switch {
+	case word == "PID" || pid == nil:
+		return pid
+	case word == "USER":
+		return slices.Concat([]layout.Piece{{Text: "$(ps -o user= -p "}}, pid, []layout.Piece{{Text: ")"}})
+	case get("cgroup") != "":
+		return value(get("cgroup"))
+	}
+	return slices.Concat([]layout.Piece{{Text: "$(cut -d: -f3 /proc/"}}, pid, []layout.Piece{{Text: "/cgroup)"}})
+}
+
+// portOf is the port of a listener or destination, "" of a Unix socket.
+func portOf(address string) string {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 || strings.Contains(address, "/") {
+		return ""
+	}
+	return address[i+1:]
+}
+
+func urlPort(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}

@@ -1,0 +1,76 @@
+package report
+
+import (
+	"maps"
+	"testing"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/ruleset"
+	"plimsoll/rules"
+)
+
+// atThreeHosts is of a run with a host in a namespace and one in a container.
+func atThreeHosts() ByHand {
+	return ByHand{
+		Plan:   model.Plan{Generator: "client", Load: &model.LoadPlan{URL: "http://10.0.0.2:8080/x"}},
+		Hosts:  []model.Host{{Name: "server", Spec: "netns:srv"}, {Name: "app", Spec: "pid:42"}, {Name: "client", Spec: "local"}},
+		Owners: map[string]string{"server": "nginx"},
+	}
+}
+
+func TestByHand(t *testing.T) {
+	r := atThreeHosts()
+	for _, c := range []struct {
+		command string
+		labels  map[string]string
+		want    string
+	}{
+		{"ss -ltn", map[string]string{"host": "server"}, "ip netns exec srv ss -ltn"},
+		{"ss -ltn; sysctl net.core.somaxconn; sysctl fs.file-nr", map[string]string{"host": "app"},
+			"nsenter -t 42 -n ss -ltn; nsenter -t 42 -n sysctl net.core.somaxconn; sysctl fs.file-nr"},
+		{"ss -ltn", map[string]string{"host": "client"}, "ss -ltn"},
+		{"curl -m 2 URL", map[string]string{"host": "server"}, "curl -m 2 http://10.0.0.2:8080/x"},
+		{"ss sport = :PORT", map[string]string{"host": "server", "listen": "[::]:9000"}, "ip netns exec srv ss sport = :9000"},
+		{"ss sport = :PORT", map[string]string{"host": "client", "listen": "/run/php.sock"}, "ss sport = :8080"},
+		{"cat /proc/PID/wchan", map[string]string{"host": "app", "groupname": "php-fpm"}, "cat /proc/$(pgrep -o php-fpm)/wchan"},
+		{"cat /proc/PID/wchan", map[string]string{"host": "server"}, "cat /proc/$(pgrep -o nginx)/wchan"},
+		{"prlimit -p PID", map[string]string{"host": "app", "groupname": "x", "pid": "7"}, "prlimit -p 7"},
+		{"ethtool -S DEVICE", map[string]string{"host": "client", "device": "eth0"}, "ethtool -S eth0"},
+		{"cat /proc/PID/wchan", map[string]string{"host": "app"}, "cat /proc/PID/wchan"},
+	} {
+		if got := r.Command([]layout.Piece{{Text: c.command}}, c.labels, nil); got != c.want {
+			t.Errorf("%s with %v: %q, want %q", c.command, c.labels, got, c.want)
+		}
+	}
+}
+
+// No command of a rule keeps a word that a person would have to replace, once a
+// load ran and it is known who answered.
+func TestNoCommandIsLeftBlank(t *testing.T) {
+	set, err := ruleset.Load(rules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := atThreeHosts()
+	for _, rule := range set.List {
+		subject := map[string]string{}
+		for _, name := range rule.Subject {
+			subject[name] = "x"
+		}
+		labels := maps.Clone(subject)
+		subject["host"] = "server"
+		for i := range rule.Clues {
+			c := &rule.Clues[i]
+			for _, sel := range c.MeasureExpr.Selectors {
+				for _, name := range sel.Labels {
+					labels[name] = "x"
+				}
+			}
+			hand := r.Command(c.ByHandText.Pieces(ruleset.Facts{Subject: subject, Labels: labels, Value: ruleset.Number(1)}), subject, nil)
+			if left := blankWord.FindAllString(hand, -1); len(left) > 0 {
+				t.Errorf("%s: clue %s: by_hand: %v stays blank in %q", rule.ID, c.ID, left, hand)
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package ruleset
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/query"
+)
+
+// The bounds of a rule set, which may be anybody's. The built-in one has 91 rules
+// in 400 kB.
+const (
+	maxRules     = 1000
+	maxEntries   = 20_000 // files and folders
+	maxRuleFile  = 64 << 10
+	maxRuleFiles = 2 << 20 // of all rules together
+	maxRecords   = 1 << 20
+	maxText      = 64 << 10 // of a sentence
+)
+
+// The folder of a rule's slices, which are what was recorded of real runs, and how
+// their names end behind the case's.
+const (
+	SliceDir = "captured"
+	SliceEnd = ".json.gz"
+)
+
+// ReadFile reads a plain file of at most so many bytes. A FIFO would hold us up, and
+// a device need have no end.
+func ReadFile(fsys fs.FS, name string, most int64) (_ []byte, err error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: want a plain file", name)
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	raw, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = fmt.Errorf("%s: more than %d bytes; no rule needs so many", name, most)
+	}
+	return raw, err
+}
+
+// ReadFile reads a plain file of the rule's folder, of at most so many bytes.
+func (r *Rule) ReadFile(name string, most int64) ([]byte, error) {
+	return ReadFile(r.files, name, most)
+}
+
+// Load reads a rule set: records.yaml, and every rule.yaml. It returns all that is wrong at once, each with the
+// file it is in; Check finds what only a look at the whole set can.
+func Load(fsys fs.FS) (Rules, error) { return load(Folder{FS: fsys}, query.Records{}) }
+
+// load is Load for a set that may use the records known already.
+func load(from Folder, known query.Records) (Rules, error) {
+	paths, err := rulePaths(from.FS)
+	if err != nil {
+		return Rules{}, err
+	}
+	records, raw, err := loadRecords(from.FS, from.Name, known)
+	if err != nil {
+		return Rules{}, err
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "records.yaml %d\n%s", len(raw), raw)
+	set := Rules{Records: sortedRecords(records), Folders: []Folder{from}}
+	var errs []error
+	left := maxRuleFiles
+	for _, p := range paths {
+		rule, raw, err := loadRule(from, p, records)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if left -= len(raw); left < 0 {
+			return set, fmt.Errorf("%s: more than the set may have of rules", path.Join(from.Name, p))
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", p, len(raw), raw)
+		set.List = append(set.List, rule)
+	}
+	sortRules(set.List)
+	for i := 1; i < len(set.List); i++ {
+		if set.List[i].ID == set.List[i-1].ID {
+			errs = append(errs, fmt.Errorf("%s: id %s is taken by %s", set.List[i].Path, set.List[i].ID, set.List[i-1].Path))
+		}
+	}
+	set.Hash = hex.EncodeToString(sum.Sum(nil))
+	return set, errors.Join(errs...)
+}
+
+func sortRules(list []*Rule) {
+	slices.SortFunc(list, func(a, b *Rule) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// rulePaths returns the paths of all rule.yaml files, sorted.
+func rulePaths(fsys fs.FS) ([]string, error) {
+	var paths []string
+	seen := 0
+	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() == "rule.yaml" {
+			paths = append(paths, p)
+		}
+		if seen++; err == nil && (seen > maxEntries || len(paths) > maxRules) {
+			err = fmt.Errorf("more than %d rules, or %d files and folders; is it a folder of rules", maxRules, maxEntries)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the rule set: %w", err)
+	}
+	return paths, nil
+}
+
+func loadRule(from Folder, p string, known query.Records) (*Rule, []byte, error) {
+	raw, err := ReadFile(from.FS, p, maxRuleFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", path.Join(from.Name, p), err)
+	}
+	rule, err := Parse(raw, known)
+	if err != nil {
+		return nil, nil, InFile(path.Join(from.Name, p), err)
+	}
+	rule.Path = path.Join(from.Name, path.Dir(p))
+	if rule.files, err = fs.Sub(from.FS, path.Dir(p)); err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", rule.Path, err)
+	}
+	if rule.Captured, err = sliceNames(rule.files); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", rule.Path, err)
+	}
+	return rule, raw, nil
+}
+
+// sliceNames returns the cases of which a rule's folder has a slice, sorted.
+func sliceNames(folder fs.FS) ([]string, error) {
+	files, err := fs.ReadDir(folder, SliceDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read its slices: %w", err)
+	}
+	var names []string
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), SliceEnd)
+		if !ok {
+			return nil, fmt.Errorf("%s: want slices alone, <case>%s", path.Join(SliceDir, f.Name()), SliceEnd)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// DecodeStrict decodes exactly one YAML document and refuses unknown fields.
+func DecodeStrict(raw []byte, into any) error {
+	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errors.New("the file is empty")
+		}
+		return err
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("want one YAML document, found more")
+	}
+	return nil
+}

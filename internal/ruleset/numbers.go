@@ -1,0 +1,84 @@
+package ruleset
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// FormatNumber writes whole values as they are, and others with at most three digits
+// after the point.
+func FormatNumber(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	if math.Abs(v) < 0.001 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	return trimZeros(strconv.FormatFloat(v, 'f', 3, 64))
+}
+
+func trimZeros(s string) string {
+	if !strings.Contains(s, ".") {
+		return s
+	}
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// formatPercent writes a ratio; small ones with more digits, so that no
+// failure reads as "0 %".
+func formatPercent(v float64) string {
+	digits := 1
+	if p := math.Abs(v) * 100; p > 0 && p < 0.1 {
+		digits = 3
+	}
+	return trimZeros(strconv.FormatFloat(v*100, 'f', digits, 64)) + " %"
+}
+
+// formatCount writes a whole number in groups of three digits.
+func formatCount(v float64) string {
+	if v != math.Trunc(v) || math.Abs(v) >= 1e15 {
+		return FormatNumber(v)
+	}
+	s := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if v < 0 {
+		return "-" + s
+	}
+	return s
+}
+
+func formatSeconds(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 1 || a == 0:
+		return threeDigits(v) + " s"
+	case a >= 1e-3:
+		return threeDigits(v*1e3) + " ms"
+	default:
+		return threeDigits(v*1e6) + " µs"
+	}
+}
+
+func formatBytes(v float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	for math.Abs(v) >= 1024 && i < len(units)-1 {
+		v /= 1024
+		i++
+	}
+	return threeDigits(v) + " " + units[i]
+}
+
+// threeDigits rounds to three significant digits, whole numbers kept whole.
+func threeDigits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 10:
+		return trimZeros(strconv.FormatFloat(v, 'f', 1, 64))
+	default:
+		return trimZeros(strconv.FormatFloat(v, 'f', 2, 64))
+	}
+}

@@ -1,0 +1,59 @@
+package ruleset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/query"
+)
+
+// recordsFile holds the terms that several rules use.
+const recordsFile = "records.yaml"
+
+// recordName is Prometheus' form of a recorded series: level:metric:operation.
+var recordName = regexp.MustCompile(`^[a-z_][a-z0-9_]*(:[a-z0-9_]+){2}$`)
+
+// sortedRecords lists records by name.
+func sortedRecords(r query.Records) []query.Record {
+	return slices.SortedFunc(maps.Values(r), func(a, b query.Record) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// loadRecords reads records.yaml, which a rule set need not have, and adds what
+// is in it to the records of the set below. A record may use those that stand
+// above it, so there can be no cycle.
+func loadRecords(fsys fs.FS, dir string, below query.Records) (query.Records, []byte, error) {
+	raw, err := ReadFile(fsys, recordsFile, maxRecords)
+	if errors.Is(err, fs.ErrNotExist) {
+		return below, nil, nil
+	}
+	file := path.Join(dir, recordsFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	var list []query.Record
+	if err := DecodeStrict(raw, &list); err != nil {
+		return nil, nil, InFile(file, err)
+	}
+	known := maps.Clone(below)
+	for _, rec := range list {
+		if !recordName.MatchString(rec.Name) || rec.Help == "" {
+			return nil, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)
+		}
+		if _, taken := known[rec.Name]; taken || rec.Name == query.MachineInfo {
+			return nil, nil, fmt.Errorf("%s: %s is there already; give it another name", file, rec.Name)
+		}
+		expr, err := query.Parse(rec.Expr, known)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %s: %w", file, rec.Name, err)
+		}
+		rec.Expr = expr.Text
+		known[rec.Name] = rec
+	}
+	return known, raw, nil
+}

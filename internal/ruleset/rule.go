@@ -1,0 +1,333 @@
+// Package ruleset is the rules as a set: read from their folders, compiled, checked,
+// and changed by a site (rules/README.md). What they say of a run, package diagnose
+// tells; their tests are package rulesuite's.
+package ruleset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+)
+
+// The kinds of rules.
+const (
+	Cause    = "cause"    // something holds the load back and can be mended
+	Capacity = "capacity" // the machine does useful work and has no more to give
+	Symptom  = "symptom"  // what users or tools see of a cause
+	Healthy  = "healthy"  // nothing held the load back
+)
+
+// Rules is a rule set. Load makes it; it is not changed afterwards and may be
+// used by several goroutines.
+type Rules struct {
+	// List is sorted by id.
+	List []*Rule
+	// Records are the shared terms, sorted by name.
+	Records []query.Record
+	// Hash is the SHA-256, in hex, of everything in the set that can change a
+	// verdict; test vectors are not part of it.
+	Hash string
+	// Site is what a site changed about it.
+	Site model.Site
+	// Folders are where the rules were read from, a site's behind the built-in ones.
+	Folders []Folder
+}
+
+// Folder is a folder of rules. Name is what messages put before its files' names, ""
+// of the built-in one.
+type Folder struct {
+	FS   fs.FS
+	Name string
+}
+
+// Known maps the shared terms by name, for expressions that may use them.
+func (rs Rules) Known() query.Records {
+	known := query.Records{}
+	for _, rec := range rs.Records {
+		known[rec.Name] = rec
+	}
+	return known
+}
+
+// Get returns the rule of that id, or nil.
+func (rs Rules) Get(id string) *Rule {
+	i, found := slices.BinarySearchFunc(rs.List, id, func(r *Rule, id string) int { return strings.Compare(r.ID, id) })
+	if !found {
+		return nil
+	}
+	return rs.List[i]
+}
+
+// Rule is one rule as rule.yaml states it; rules/README.md describes each field.
+type Rule struct {
+	ID      string   `yaml:"id" json:"id"`
+	Title   string   `yaml:"title" json:"title"`
+	Kind    string   `yaml:"kind" json:"kind"`
+	Subject []string `yaml:"subject" json:"subject"`
+	Story   string   `yaml:"story" json:"story"`
+	// Unlike tells the rule from those it is mistaken for.
+	Unlike []Unlike `yaml:"unlike" json:"unlike,omitempty"`
+	// Sources are where the mechanism is described: kernel documentation,
+	// manual pages, RFCs, papers.
+	Sources  []string  `yaml:"sources" json:"sources,omitempty"`
+	Blind    []string  `yaml:"blind" json:"blind,omitempty"`
+	Applies  string    `yaml:"applies" json:"applies"`
+	Clues    []Clue    `yaml:"clues" json:"clues"`
+	Impact   string    `yaml:"impact" json:"impact,omitempty"`
+	Explains []Explain `yaml:"explains" json:"explains,omitempty"`
+	Fix      []Fix     `yaml:"fix" json:"fix,omitempty"`
+	Lab      Lab       `yaml:"lab" json:"lab"`
+
+	// Path is the rule's folder within the rule set.
+	Path string `yaml:"-" json:"-"`
+	// Captured are the lab's cases of which a recorded run is kept, cut down to what
+	// the rule reads.
+	Captured []string `yaml:"-" json:"captured,omitempty"`
+
+	// AppliesExpr and ImpactExpr (nil without one) are what Applies and Impact say.
+	AppliesExpr *query.Expression `yaml:"-" json:"-"`
+	ImpactExpr  *query.Expression `yaml:"-" json:"-"`
+
+	files  fs.FS      // the rule's folder
+	source *yaml.Node // the file, to tell lines by
+}
+
+// Clue is a clue as a rule states it.
+type Clue struct {
+	ID      string     `yaml:"id" json:"id"`
+	Role    model.Role `yaml:"role" json:"role"`
+	Measure string     `yaml:"measure" json:"measure"`
+	Is      string     `yaml:"is" json:"is"`
+	Why     string     `yaml:"why" json:"why"`
+	Say     string     `yaml:"say" json:"say"`
+	ByHand  string     `yaml:"by_hand" json:"by_hand"`
+
+	// What the fields above say.
+	MeasureExpr *query.Expression `yaml:"-" json:"-"`
+	Threshold   Comparison        `yaml:"-" json:"-"`
+	SayText     *Text             `yaml:"-" json:"-"`
+	ByHandText  *Text             `yaml:"-" json:"-"`
+}
+
+// Explain declares that a finding of another rule is a consequence of this one.
+type Explain struct {
+	Finding string `yaml:"finding" json:"finding"`
+	How     string `yaml:"how" json:"how"`
+	// Where names the labels in which the two subjects must agree. nil means
+	// all that both have; empty means none.
+	Where []string `yaml:"where" json:"where,omitempty"`
+}
+
+// Unlike is another rule that looks the same at first, and what tells them apart.
+type Unlike struct {
+	Finding string `yaml:"finding" json:"finding"`
+	How     string `yaml:"how" json:"how"`
+}
+
+// Fix is a fix as a rule states it.
+type Fix struct {
+	Title   string  `yaml:"title" json:"title"`
+	Change  Changes `yaml:"change" json:"change"`
+	Risk    string  `yaml:"risk" json:"risk"`       // low | medium | high
+	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
+	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible
+	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
+	Accept  string  `yaml:"accept" json:"accept,omitempty"`
+
+	Acceptance *Acceptance `yaml:"-" json:"-"` // what Accept says; nil without one
+}
+
+// Lab names the lab's cases that this rule has to find, and those that look
+// alike and must not be taken for it.
+type Lab struct {
+	Causes     []string `yaml:"causes" json:"causes"`
+	Lookalikes []string `yaml:"lookalikes" json:"lookalikes"`
+	// Uncaused says why no case causes it; empty where one does, or nobody has tried.
+	Uncaused string `yaml:"uncaused" json:"uncaused,omitempty"`
+}
+
+// Parse reads a rule.yaml and compiles what is in it.
+func Parse(raw []byte, known query.Records) (*Rule, error) {
+	r := &Rule{source: new(yaml.Node)}
+	if err := DecodeStrict(raw, r); err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(raw, r.source); err != nil {
+		return nil, err
+	}
+	var errs []error
+	fail := func(format string, args ...any) {
+		err := fmt.Errorf(format, args...)
+		if line := lineOf(r.source, err.Error()); line > 0 {
+			err = fmt.Errorf("line %d: %w", line, err)
+		}
+		errs = append(errs, err)
+	}
+	if r.ID == "" || r.Title == "" || len(r.Subject) == 0 || len(r.Clues) == 0 {
+		fail("want at least id, title, subject, applies and one clue")
+	}
+	if !slices.Contains([]string{Cause, Capacity, Symptom, Healthy}, r.Kind) {
+		fail("kind %q: want cause, capacity, symptom or healthy", r.Kind)
+	}
+	var err error
+	if r.AppliesExpr, err = query.Parse(r.Applies, known); err != nil {
+		fail("applies: %w", err)
+	}
+	if r.Impact != "" {
+		if r.ImpactExpr, err = query.Parse(r.Impact, known); err != nil {
+			fail("impact: %w", err)
+		}
+	}
+	ids := map[string]bool{}
+	for i := range r.Clues {
+		c := &r.Clues[i]
+		if c.ID == "" || ids[c.ID] {
+			fail("clue %d: want an id that no other clue of the rule has, got %q", i+1, c.ID)
+		}
+		ids[c.ID] = true
+		if err := c.compile(known); err != nil {
+			fail("clue %s: %w", c.ID, err)
+		}
+	}
+	for i := range r.Fix {
+		if err := r.Fix[i].compile(known); err != nil {
+			fail("fix %q: %w", r.Fix[i].Title, err)
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+func (c *Clue) compile(known query.Records) error {
+	if !slices.Contains([]model.Role{model.Needs, model.Decides, model.Proves, model.Supports}, c.Role) {
+		return fmt.Errorf("role %q: want needs, decides, proves or supports", c.Role)
+	}
+	var err error
+	if c.MeasureExpr, err = query.Parse(c.Measure, known); err != nil {
+		return fmt.Errorf("measure: %w", err)
+	}
+	if c.Threshold, err = ParseComparison(c.Is); err != nil {
+		return err
+	}
+	if c.SayText, err = parseText(c.Say); err != nil {
+		return fmt.Errorf("say: %w", err)
+	}
+	if c.ByHandText, err = ParseCommand(c.ByHand); err != nil {
+		return fmt.Errorf("by_hand: %w", err)
+	}
+	return nil
+}
+
+// Comparison is one threshold: an operator and a number.
+type Comparison struct {
+	Op    string
+	Bound float64
+}
+
+var comparisonForm = regexp.MustCompile(`^(>=|<=|==|!=|>|<)\s*(\S+)$`)
+
+// ParseComparison reads a threshold such as ">= 0.95".
+func ParseComparison(s string) (Comparison, error) {
+	m := comparisonForm.FindStringSubmatch(strings.TrimSpace(s))
+	if m == nil {
+		return Comparison{}, fmt.Errorf(`is %q: want a comparison such as ">= 0.95"`, s)
+	}
+	bound, err := strconv.ParseFloat(m[2], 64)
+	if err != nil || bound != bound {
+		return Comparison{}, fmt.Errorf("is %q: want a number after the operator", s)
+	}
+	return Comparison{Op: m[1], Bound: bound}, nil
+}
+
+// Holds says whether a value meets the threshold.
+func (c Comparison) Holds(v float64) bool {
+	switch c.Op {
+	case ">":
+		return v > c.Bound
+	case ">=":
+		return v >= c.Bound
+	case "<":
+		return v < c.Bound
+	case "<=":
+		return v <= c.Bound
+	case "==":
+		return v == c.Bound
+	}
+	return v != c.Bound
+}
+
+// Signals returns the names of all series that the rules look at, sorted.
+func (rs Rules) Signals() []string {
+	var names []string
+	for _, r := range rs.List {
+		list := r.Expressions()
+		for i := range r.Fix {
+			for _, c := range r.Fix[i].Change {
+				for _, e := range []*query.Expression{c.ToExpr, c.AtExpr} {
+					if e != nil {
+						list = append(list, e)
+					}
+				}
+			}
+		}
+		names = append(names, namesIn(list)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func namesIn(list []*query.Expression) []string {
+	var names []string
+	for _, e := range list {
+		for _, s := range e.Selectors {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Signals names the series that the rule's clues of these roles measure, sorted.
+func (r *Rule) Signals(roles ...model.Role) []string {
+	var list []*query.Expression
+	for _, c := range r.Clues {
+		if slices.Contains(roles, c.Role) {
+			list = append(list, c.MeasureExpr)
+		}
+	}
+	names := namesIn(list)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Expressions returns the expressions that tell a rule's answer.
+func (r *Rule) Expressions() []*query.Expression {
+	list := []*query.Expression{r.AppliesExpr}
+	for i := range r.Clues {
+		list = append(list, r.Clues[i].MeasureExpr)
+	}
+	if r.ImpactExpr != nil {
+		list = append(list, r.ImpactExpr)
+	}
+	return list
+}
+
+// Seen returns the lab's cases of whose recorded runs slices are kept: those in
+// which the rule holds, and those in which it is quiet.
+func (r *Rule) Seen() (holds, quiet []string) {
+	for _, name := range r.Captured {
+		if slices.Contains(r.Lab.Causes, name) {
+			holds = append(holds, name)
+		} else {
+			quiet = append(quiet, name)
+		}
+	}
+	return holds, quiet
+}
