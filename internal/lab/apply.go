@@ -219,6 +219,9 @@ func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
 	if err != nil {
 		return err
 	}
+	if p.Cgroup != "" {
+		argv = l.enterCgroup(p.Cgroup, argv)
+	}
 	for i := range max(p.Count, 1) {
 		c, err := l.start(l.netns(p.Host), fmt.Sprintf("%s-%d", p.Name, i+1), v["dir"], p.Nice, argv)
 		if err != nil {

@@ -135,8 +135,10 @@ type Process struct {
 	Command []string `yaml:"command" json:"command"`
 	Count   int      `yaml:"count" json:"count,omitempty"` // 0 means 1
 	// Nice is added to the priority value: negative takes CPU from others.
-	Nice   int `yaml:"nice" json:"nice,omitempty"`
-	Listen int `yaml:"listen" json:"listen,omitempty"`
+	Nice int `yaml:"nice" json:"nice,omitempty"`
+	// Cgroup names the group of an earlier step that it begins in.
+	Cgroup string `yaml:"cgroup" json:"cgroup,omitempty"`
+	Listen int    `yaml:"listen" json:"listen,omitempty"`
 	// Unless names a var: when it is not empty, the step is left out.
 	Unless string `yaml:"unless" json:"unless,omitempty"`
 }
