@@ -31,8 +31,8 @@ var exitSentences = []struct {
 	code     int
 	sentence string
 }{
-	{exitOK, "It was done. A run that was made and judged ends with 0 whatever the verdict says."},
-	{exitNotPassed, "What was put to the test did not pass: a lab case got another verdict than its truth, a rule's vector failed or a mutant of a rule passed them all, a run was worse than the one it was compared with, or a change could not be taken back."},
+	{exitOK, "It was done. A run that was made and judged ends with 0 whatever the verdict says, if the load that was asked for was offered and something succeeded."},
+	{exitNotPassed, "What was put to the test did not pass: not one request of a load succeeded, or less was offered than was asked for, a lab case got another verdict than its truth, a rule's vector failed or a mutant of a rule passed them all, a run was worse than the one it was compared with, or a change could not be taken back."},
 	{exitUsage, "The command line is wrong; the message says how, and what would be right."},
 	{exitMissing, "Something is missing on this machine: a privilege, a program, a namespace, a process."},
 	{exitUnreachable, "The target (or the Prometheus server) cannot be reached, or has nothing to give, so there was nothing to measure."},
@@ -95,6 +95,8 @@ func codeOf(err error) int {
 		return exitInterrupted
 	case isAny(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS):
 		return exitRunDir
+	case isAny(err, syscall.EMFILE, syscall.ENFILE):
+		return exitMissing
 	case errors.As(err, &dns), isAny(err, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT):
 		return exitUnreachable
 	case isAny(err, fs.ErrPermission, fs.ErrNotExist, exec.ErrNotFound):

@@ -101,12 +101,14 @@ func TestProgressText(t *testing.T) {
 }
 
 func TestLoadOfHoldAlone(t *testing.T) {
-	got := loadOf(load.Record{Phases: []load.PhaseRecord{
+	plan := model.LoadPlan{Connections: 4}
+	got := loadOf(plan, load.Record{Connections: load.Connections{Failed: 1}, Phases: []load.PhaseRecord{
 		{Phase: model.Calm, Requests: 5, Outcomes: map[string]int64{"2xx": 5}, Response: model.Quantiles{Count: 5, P50: 100}},
-		{Phase: model.Hold, Start: 1000, End: 3000, Requests: 10, Outcomes: map[string]int64{"2xx": 6, "5xx": 2, "read:eof": 2}},
+		{Phase: model.Hold, Start: 1000, End: 3000, Requests: 15, Attempts: 9, Outcomes: map[string]int64{"2xx": 6, "5xx": 2, "read:eof": 2, "connect:EMFILE": 5}},
 	}})
 	want := model.Load{
-		Requests: 10, RPS: 4, GoodRPS: 3, GoodShare: 0.6, Seconds: 2, Outcomes: map[string]int64{"2xx": 6, "5xx": 2, "read:eof": 2},
+		Requests: 10, Attempts: 9, FailedAttempts: 5, Missing: &model.MissingConnections{Failed: 1},
+		RPS: 4, GoodRPS: 3, GoodShare: 0.4, Seconds: 2, Outcomes: map[string]int64{"2xx": 6, "5xx": 2, "read:eof": 2, "connect:EMFILE": 5},
 		Calm: model.Quantiles{Count: 5, P50: 100}, OtherPhases: map[string]int64{model.Calm: 5},
 	}
 	if d := cmp.Diff(want, got); d != "" {

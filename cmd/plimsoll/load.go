@@ -27,7 +27,7 @@ func loadCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), plan, false); err != nil {
+		if err := reach(c.Context(), w, plan, false); err != nil {
 			return err
 		}
 		line := w.progress()
@@ -43,22 +43,28 @@ func loadCommand(w *world) *cobra.Command {
 		if last.Totals != nil && last.Totals.Cancelled {
 			fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
 		}
-		got := loadOf(last)
+		got := loadOf(plan, last)
+		why := explainAll(plan, got.Outcomes, roomFor(c.Context(), plan))
 		if *asJSON {
-			return printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got})
+			err = printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got, "explanations": why})
+		} else {
+			err = report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, why, report.TextOptions{Width: w.columns(), Color: w.color()})
 		}
-		return report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, report.TextOptions{Width: w.columns(), Color: w.color()})
+		if err != nil || last.Totals != nil && last.Totals.Cancelled {
+			return err
+		}
+		return fellShort(plan, got)
 	}
-	return withExits(c, exitOK, exitUsage, exitUnreachable, exitInterrupted)
+	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitInterrupted)
 }
 
 // loadOf sums up the hold phase of the last record of a load.
-func loadOf(last load.Record) model.Load {
+func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 	l := model.Load{Outcomes: map[string]int64{}}
 	for _, p := range last.Phases {
 		switch p.Phase {
 		case model.Hold:
-			l.Requests, l.Outcomes = p.Requests, p.Outcomes
+			l.Outcomes, l.Attempts = p.Outcomes, p.Attempts
 			l.Latency, l.Service, l.Connect, l.Waited = p.Response, p.Service, p.Connect, p.Waited
 			l.Seconds = time.Duration((p.End - p.Start) * int64(time.Millisecond)).Seconds()
 		case model.Calm:
@@ -71,20 +77,7 @@ func loadOf(last load.Record) model.Load {
 			l.OtherPhases[p.Phase] = p.Requests
 		}
 	}
-	var replies, good int64
-	for outcome, n := range l.Outcomes {
-		if len(outcome) == 3 {
-			replies += n
-			if outcome[0] < '4' {
-				good += n
-			}
-		}
-	}
-	if l.Seconds > 0 {
-		l.RPS, l.GoodRPS = float64(replies)/l.Seconds, float64(good)/l.Seconds
-	}
-	if l.Requests > 0 {
-		l.GoodShare = float64(good) / float64(l.Requests)
-	}
+	l.AddUp(plan.Rate > 0)
+	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l
 }

@@ -88,6 +88,9 @@ func run(ctx context.Context, w *world) int {
 	// second line is indented: what stands in it may be from outside, and is not
 	// to look like a message of its own.
 	text := secret.Text(strings.TrimPrefix(err.Error(), "plimsoll: "))
+	if isAny(err, syscall.EMFILE) {
+		text += outOfFiles()
+	}
 	fmt.Fprintln(w.stderr, "plimsoll:", layout.Indent(strings.TrimRight(text, "\n"), "  "))
 	return codeOf(err)
 }

@@ -54,5 +54,8 @@ func progressText(p session.Progress) string {
 	if p.RPS > 0 || p.Failed > 0 {
 		text += fmt.Sprintf("   %s replies/s, %s good   %s failed", layout.Rate(p.RPS), layout.Rate(p.GoodRPS), layout.Count(p.Failed))
 	}
+	if p.FailedAttempts > 0 {
+		text += "   " + layout.Count(p.FailedAttempts) + " connects failed"
+	}
 	return text
 }

@@ -16,12 +16,16 @@ import (
 // drops a connect now and then, and is then just what Plimsoll is for.
 const reachTries = 3
 
-// reach makes sure that there is something at the target to drive load at: a
+// reach makes sure that the load fits onto this machine (see preflight), and that
+// there is something at the target to drive load at: a
 // run against nothing would only measure the waiting. watched says that the
 // user named hosts to observe: silence may then be the very fault (a full
 // table, a full queue), which a run can find. What is short on our own side (a
 // port, a descriptor) is also for the run to find.
-func reach(ctx context.Context, plan model.LoadPlan, watched bool) error {
+func reach(ctx context.Context, w *world, plan model.LoadPlan, watched bool) error {
+	if err := preflight(ctx, w, plan); err != nil {
+		return err
+	}
 	u, err := url.Parse(plan.URL)
 	if err != nil {
 		return err // load.Check said it better, before

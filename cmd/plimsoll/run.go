@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -69,21 +71,24 @@ func runCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), plan, len(opt.Hosts) > 0); err != nil {
+		if err := reach(c.Context(), w, plan, len(opt.Hosts) > 0); err != nil {
 			return err
 		}
 		all := opt.Dir
+		var short error
 		for i := 1; i <= repeat; i++ {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
 			}
-			if err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, *asJSON); err != nil {
+			err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, *asJSON)
+			if err != nil && codeOf(err) != exitNotPassed {
 				return err
 			}
+			short = cmp.Or(short, err)
 		}
-		return nil
+		return short
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted), runFiles)
+	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted), runFiles)
 }
 
 const maxRepeat = 1000
@@ -95,7 +100,17 @@ func runOnce(ctx context.Context, w *world, opt session.Options, plan model.Load
 	if err != nil {
 		return err
 	}
-	return judgeNew(w, opt.Dir, site, asJSON)
+	r, err := judgeAndKeep(opt.Dir, site)
+	if err != nil {
+		return err
+	}
+	if err := printReport(w, r, asJSON); err != nil || r.Load == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, why := range explainAll(plan, r.Load.Outcomes, roomFor(ctx, plan)) {
+		fmt.Fprintln(w.stderr, "plimsoll:", why)
+	}
+	return fellShort(plan, *r.Load)
 }
 
 // follow shows the course of the session on a terminal; end takes it away again.

@@ -91,9 +91,12 @@ func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// serve starts a web server; $URL leads to it, and $DEAD to a port where nothing listens.
+// serve starts a web server; $URL leads to it, ${URL}bad to an error, and $DEAD to a port where nothing listens.
 func serve(ts *testscript.TestScript, _ bool, _ []string) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/bad" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 		fmt.Fprintln(w, "hello")
 	}))
 	ts.Defer(srv.Close)

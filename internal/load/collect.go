@@ -152,6 +152,8 @@ func (c *collector) gather() {
 		c.conns.Connecting += full.connecting
 		c.conns.Open += full.open
 		c.conns.Idle += full.idle
+		c.conns.Failed += full.missing
+		c.conns.Untried += full.untried
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
@@ -177,7 +179,7 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 	r := PhaseRecord{
 		Phase: p.String(), Start: c.unixMillis(c.started[p]),
 		Requests: s.begun, Outcomes: outcomeNames(&s.outcomes), Waits: outcomeSeconds(&s.waits),
-		Parts: partSeconds(&s.parts), ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
+		Parts: partSeconds(&s.parts), Attempts: s.attempts, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
 		Response:  quantiles(s.hist[response]),
 		Service:   quantiles(s.hist[service]),
 		Connect:   quantiles(s.hist[connect]),

@@ -27,6 +27,8 @@ type conn struct {
 	stamped bool  // the kernel stamps what this connection receives
 	heard   bool  // bytes of the reply have come
 	early   bool  // something had come before the request was sent
+	tried   bool  // an attempt was made at it
+	stood   bool  // it was established once
 	unasked bool  // the last socket was closed because of a reply to no request
 	// lost is the error of a send; the server may have answered before it
 	// closed, so what it sent is read before the request counts as failed.
@@ -67,6 +69,8 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 
 // open starts a connect. Its end is an event.
 func (t *thread) open(c *conn) {
+	c.tried = true
+	t.count(c.phase).attempts++
 	fd, errno := sysSocket(t.e.family)
 	if errno != 0 {
 		t.fail(c, failure(connectFailed, int(errno)))
@@ -163,6 +167,7 @@ func (t *thread) connected(c *conn, events uint32) bool {
 	}
 	t.connecting--
 	t.established++
+	c.stood = true
 	t.count(c.phase).add(connect, t.now-c.start)
 	c.early = events&unix.EPOLLIN != 0
 	return t.send(c)

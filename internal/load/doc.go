@@ -32,7 +32,9 @@
 //
 // Closed loop: a connection sends its next request as soon as it has read the
 // reply to the last. After a connect that failed it rests for 100 ms, give or
-// take a fifth; each attempt is a request with an outcome.
+// take a fifth, and tries again. Each attempt has an outcome, by which its time is
+// told; but one that failed was no request, and what people are shown keeps apart
+// the attempts, the connections that never stood, and the requests.
 //
 // Open loop (LoadPlan.Rate > 0): each request has a planned time. It goes to the
 // connection that has been free for longest; when none is free it waits, and
@@ -75,11 +77,11 @@
 //	 "phases":[{"phase":"calm","start_ms":…,"end_ms":…,"requests":812,"outcomes":{"2xx":811,"read:timeout":1},
 //	   "waits_seconds":{"2xx":0.9,"read:timeout":2.0},
 //	   "parts_seconds":{"connect":0.1,"first_byte":2.7,"body":0.05,"reply_lag":0.05, …},
-//	   "connect_calls":{"count":812,"seconds":0.03},"reply_unread":{"count":101,"seconds":0.002},
+//	   "connect_attempts":812,"connect_calls":{"count":812,"seconds":0.03},"reply_unread":{"count":101,"seconds":0.002},
 //	   "response_us":{"count":811,"mean":…,"p50":…,"p90":…,"p99":…,"p999":…,"max":…},"service_us":{…},
 //	   "connect_us":{…},"waited_us":{…},"send_delay_us":{…},"unread_us":{…}}, …],
 //	 "intervals":[{"phase":"ramp","kind":"service","start_ms":…,"end_ms":…,"histogram":"HISTFAAAA…"}],
-//	 "connections":{"connecting":0,"open":100,"idle":0},
+//	 "connections":{"connecting":0,"open":100,"idle":0,"failed":0,"untried":0},
 //	 "threads":[{"thread":"0","user_seconds":0.1,"system_seconds":0.9},{"thread":"rest",…}]}
 //
 // Counters and quantiles are cumulative since their phase began, and a request

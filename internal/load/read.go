@@ -92,7 +92,7 @@ func (r *Record) check() error {
 			return fmt.Errorf("latencies of phase %q: %w", i.Phase, err)
 		}
 	}
-	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle)
+	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Failed, r.Connections.Untried)
 	seconds := 0.0
 	for _, t := range r.Threads {
 		seconds = min(seconds, t.User, t.System)
@@ -124,7 +124,7 @@ func (p *PhaseRecord) check() error {
 	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.Waited, &p.SendDelay, &p.Unread} {
 		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
 	}
-	if left < 0 || least < 0 || min(p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {
+	if left < 0 || least < 0 || min(p.Attempts, p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {
 		return errors.New("a count or a time is negative")
 	}
 	return nil

@@ -42,7 +42,9 @@ type PhaseRecord struct {
 	// Start and End are Unix milliseconds; End is 0 while the phase lasts.
 	Start int64 `json:"start_ms"`
 	End   int64 `json:"end_ms,omitempty"`
-	// Requests is how many began; those without an outcome are in flight.
+	// Requests is how many began; those without an outcome are in flight. In a closed
+	// loop one that ended in its connect was an attempt to connect and no more:
+	// its outcome begins with "connect:", and what is shown to people as requests leaves it out.
 	Requests int64            `json:"requests"`
 	Outcomes map[string]int64 `json:"outcomes"`
 	// Waits is how long users waited for what they got, in seconds, summed by
@@ -56,6 +58,8 @@ type PhaseRecord struct {
 	// the thread had been told of the connect's end, of bytes of the reply, and
 	// handled other connections first.
 	Parts map[string]float64 `json:"parts_seconds"`
+	// Attempts is how often a connection was tried for. Those that failed are outcomes.
+	Attempts int64 `json:"connect_attempts,omitempty"`
 	// ConnectCalls are the connect() calls, failed ones too, and the time in them.
 	ConnectCalls Durations `json:"connect_calls"`
 	// ReplyUnread is how long replies lay unread in the kernel, by its receive time
@@ -104,6 +108,11 @@ type Connections struct {
 	// Open is how many are established; Idle is how many of these have no request in flight.
 	Open int64 `json:"open"`
 	Idle int64 `json:"idle"`
+	// Failed and Untried are those that never stood, since each attempt at them failed or
+	// none was made before the load was over; the latter is told of closed loops.
+	// Both are 0 until the last request has its outcome.
+	Failed  int64 `json:"failed,omitempty"`
+	Untried int64 `json:"untried,omitempty"`
 }
 
 // ThreadCPU is the processor time of one thread since it began. Thread "rest"

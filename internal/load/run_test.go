@@ -134,6 +134,12 @@ func TestARefusedPortIsNoBusyLoop(t *testing.T) {
 	if d := cmp.Diff(map[string]int64{"connect:ECONNREFUSED": 8}, got.Outcomes); d != "" {
 		t.Errorf("outcomes (-want +got):\n%s", d)
 	}
+	if got.Attempts != 8 {
+		t.Errorf("%d attempts to connect, want 8", got.Attempts)
+	}
+	if c := all[len(all)-1].Connections; c.Failed != 2 || c.Untried != 0 {
+		t.Errorf("at the end %+v, want both connections among those that never stood", c)
+	}
 	// One of the two tries four times at least, and rests for 80 ms at least in between.
 	if took := got.End - got.Start; took < 3*80 {
 		t.Errorf("8 attempts by 2 connections took %d ms, want 240 at least", took)
@@ -160,6 +166,19 @@ func TestAFullAcceptQueueIsAConnectTimeout(t *testing.T) {
 	got := phaseNamed(all, "hold").Outcomes
 	if got["connect:timeout"] == 0 || got["connect:timeout"]+got["read:timeout"] != 5 {
 		t.Errorf("outcomes %v, want connect:timeout for all that the queue did not take", got)
+	}
+}
+
+// The one request was had by the first connection; it cannot be told of the others
+// that they were there.
+func TestConnectionsThatWereNeverOpenedAreTold(t *testing.T) {
+	s := serve(t, say(okReply))
+	all := runPlan(t, context.Background(), model.LoadPlan{URL: s.url, Connections: 5, Threads: 1, Requests: 1, KeepAlive: true})
+	if c := all[len(all)-1].Connections; c.Failed != 0 || c.Untried != 4 {
+		t.Errorf("at the end %+v, want 4 of the 5 connections untried", c)
+	}
+	if got := phaseNamed(all, "hold").Attempts; got != 1 {
+		t.Errorf("%d attempts to connect, want 1", got)
 	}
 }
 

@@ -31,6 +31,20 @@ var (
 		Source: "counted by the load generator",
 		ByHand: "curl -so /dev/null -w '%{time_connect} %{time_starttransfer} %{time_total}\\n' URL",
 	}
+	attemptsTotal = &model.Signal{
+		Name: "plimsoll_load_connect_attempts_total", Kind: model.Counter, Unit: "attempts",
+		Help:   "Connections that the load tried for, by the phase in which they were wanted. Those that failed are outcomes, too (connect:ERRNO).",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "strace -f -c -e trace=socket -p $(pidof plimsoll-load)",
+	}
+	connectionsMissing = &model.Signal{
+		Name: "plimsoll_load_connections_missing", Kind: model.Gauge, Unit: "connections",
+		Help:   "Connections of the plan that never stood, once the load is over: failed, each attempt at them did; untried, none was made in time (closed loop).",
+		Labels: []string{"why"},
+		Source: "counted by the load generator",
+		ByHand: "ss -tn state established dst ADDRESS | wc -l   (while the load lasts)",
+	}
 	connectCallSum = &model.Signal{
 		Name: "plimsoll_load_connect_call_seconds_sum", Kind: model.Counter, Unit: "seconds",
 		Help:   "Time inside the load's connect() calls, which do not wait for the server: the kernel looks for a free local port in them, and sends the SYN.",
@@ -98,8 +112,8 @@ var (
 
 // Signals are all that the load says about itself.
 var Signals = []*model.Signal{
-	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
-	latencySeconds, connections, cpuSeconds, sendDelaySeconds, unreadSeconds,
+	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
+	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, unreadSeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -116,6 +130,7 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		for part, s := range p.Parts {
 			put(partSecondsTotal, s, p.Phase, part)
 		}
+		put(attemptsTotal, float64(p.Attempts), p.Phase)
 		put(connectCallSum, p.ConnectCalls.Seconds, p.Phase)
 		put(connectCallCount, float64(p.ConnectCalls.Count), p.Phase)
 		put(replyUnreadSum, p.ReplyUnread.Seconds, p.Phase)
@@ -130,6 +145,10 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 	put(connections, float64(r.Connections.Connecting), "connecting")
 	put(connections, float64(r.Connections.Open), "open")
 	put(connections, float64(r.Connections.Idle), "idle")
+	if r.Final {
+		put(connectionsMissing, float64(r.Connections.Failed), "failed")
+		put(connectionsMissing, float64(r.Connections.Untried), "untried")
+	}
 	for _, t := range r.Threads {
 		put(cpuSeconds, t.User, t.Thread, "user")
 		put(cpuSeconds, t.System, t.Thread, "system")

@@ -20,9 +20,13 @@ func TestSamples(t *testing.T) {
 		Connections: Connections{Connecting: 1, Open: 5, Idle: 2},
 		Threads:     []ThreadCPU{{Thread: "0", User: 0.5, System: 1.5}},
 	}
+	r.Phases[0].Attempts, r.Connections.Failed, r.Final = 4, 6, true
 	want := []string{
+		"plimsoll_load_connect_attempts_total{hold} 4",
 		"plimsoll_load_connect_call_seconds_count{hold} 3",
 		"plimsoll_load_connect_call_seconds_sum{hold} 0.125",
+		"plimsoll_load_connections_missing{failed} 6",
+		"plimsoll_load_connections_missing{untried} 0",
 		"plimsoll_load_connections{connecting} 1",
 		"plimsoll_load_connections{idle} 2",
 		"plimsoll_load_connections{open} 5",

@@ -27,6 +27,7 @@ type tally struct {
 	phases [counted]phaseTally
 	// The rest is set at the moment of handing over.
 	connecting, open, idle int64
+	missing, untried       int64   // connections that never stood
 	user, system           float64 // CPU seconds of the thread since its start
 }
 
@@ -37,6 +38,8 @@ type phaseTally struct {
 	waits [outcomes]int64
 	// parts is what those waits, and the ones that have not ended, consist of.
 	parts [partKinds]int64
+	// attempts is how often a connection was tried for; those that failed are outcomes.
+	attempts int64
 	// connectCalls are the connect() calls themselves: the kernel looks for a port in them.
 	connectCalls summed
 	// unread has a request of every stamped connection: how long its reply lay in the kernel.
@@ -84,6 +87,8 @@ func (t *phaseTally) moveTo(sum *phaseTally) {
 		sum.parts[p] += ns
 	}
 	clear(t.parts[:])
+	sum.attempts += t.attempts
+	t.attempts = 0
 	t.connectCalls.moveTo(&sum.connectCalls)
 	t.unread.moveTo(&sum.unread)
 	for k, h := range t.hist {

@@ -306,11 +306,29 @@ func (t *thread) handOver() {
 	full.connecting = t.connecting
 	full.open = t.established
 	full.idle = t.established - (t.inFlight - t.connecting)
+	if t.settled.Load() {
+		full.missing, full.untried = t.neverStood()
+	}
 	var use unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &use); err == nil {
 		full.user, full.system = seconds(use.Utime), seconds(use.Stime)
 	}
 	t.handed <- full
+}
+
+// neverStood is how many connections were tried for in vain, and how many not at all.
+// An open loop opens those that it needs; there the latter is nothing to tell.
+func (t *thread) neverStood() (failed, untried int64) {
+	for i := range t.conns {
+		switch c := &t.conns[i]; {
+		case c.stood:
+		case c.tried:
+			failed++
+		case !t.e.openLoop:
+			untried++
+		}
+	}
+	return failed, untried
 }
 
 func seconds(v unix.Timeval) float64 { return float64(v.Sec) + float64(v.Usec)/1e6 }

@@ -1,6 +1,10 @@
 package model
 
-import "plimsoll/internal/secret"
+import (
+	"strings"
+
+	"plimsoll/internal/secret"
+)
 
 // The names of windows. A run with our load has them all (switched-off ones
 // excepted); watch has Baseline when a command follows, and Hold.
@@ -138,15 +142,24 @@ type Cost struct {
 // Load is what the load saw: the requests that began in the hold window, each
 // with exactly one outcome. It is computed from the recorded series.
 type Load struct {
-	// Requests is how many began; the values of Outcomes add up to it.
+	// Requests is how many began. In a closed loop an attempt to connect that
+	// failed was none: it is in FailedAttempts alone. In an open loop each request
+	// was planned, so one whose attempt failed is in both.
 	Requests int64 `json:"requests"`
+	// Attempts is how often a connection was tried for, 0 in a run that did not
+	// record it; FailedAttempts is how many tries ended in the connect.
+	Attempts       int64 `json:"attempts,omitempty"`
+	FailedAttempts int64 `json:"failed_attempts"`
+	// Missing is nil in a run that did not record it.
+	Missing *MissingConnections `json:"missing_connections,omitempty"`
 	// RPS is replies of any status per second of the window; GoodRPS those below 400.
 	RPS     float64 `json:"rps"`
 	GoodRPS float64 `json:"good_rps"`
-	// GoodShare is good replies over requests.
+	// GoodShare is good replies over all that was tried: the sum of Outcomes.
 	GoodShare float64 `json:"good_share"`
 	// Outcomes: "2xx" … "5xx", "connect:ECONNREFUSED", "connect:timeout",
-	// "read:ECONNRESET", "protocol:bad_status_line" …
+	// "read:ECONNRESET", "protocol:bad_status_line" … They add up to Requests and,
+	// in a closed loop, FailedAttempts.
 	Outcomes map[string]int64 `json:"outcomes"`
 	// Latency is what the user waited for a reply, connect time included and,
 	// in an open loop, from the intended send time. Microseconds, replies only.
@@ -162,6 +175,59 @@ type Load struct {
 	// OtherPhases counts requests begun outside the hold window, by phase.
 	OtherPhases map[string]int64 `json:"other_phases,omitempty"`
 	Course      []Second         `json:"course,omitempty"`
+}
+
+// MissingConnections are those of the plan that never stood, from the load's
+// begin to its end. In an open loop, which opens what it needs, only those that
+// were tried for.
+type MissingConnections struct {
+	Failed  int64 `json:"failed"`  // each attempt at them failed
+	Untried int64 `json:"untried"` // the load was over before their turn came
+}
+
+// IsReply tells a status class ("2xx") from a failure ("read:timeout").
+func IsReply(outcome string) bool {
+	return len(outcome) == 3 && '1' <= outcome[0] && outcome[0] <= '5' && outcome[1:] == "xx"
+}
+
+// IsGood says whether an outcome is a reply below 400.
+func IsGood(outcome string) bool { return IsReply(outcome) && outcome < "4xx" }
+
+// Good is how many of the outcomes were good replies.
+func (l *Load) Good() (good int64) {
+	for outcome, n := range l.Outcomes {
+		if IsGood(outcome) {
+			good += n
+		}
+	}
+	return good
+}
+
+// AddUp computes from Outcomes and Seconds the counts, rates and the share that
+// follow from them, and returns how many outcomes and replies there are.
+func (l *Load) AddUp(openLoop bool) (all, replies int64) {
+	l.FailedAttempts = 0
+	for outcome, n := range l.Outcomes {
+		all += n
+		if IsReply(outcome) {
+			replies += n
+		}
+		if strings.HasPrefix(outcome, "connect:") {
+			l.FailedAttempts += n
+		}
+	}
+	l.Requests = all
+	if !openLoop {
+		l.Requests -= l.FailedAttempts
+	}
+	good := l.Good()
+	if l.Seconds > 0 {
+		l.RPS, l.GoodRPS = float64(replies)/l.Seconds, float64(good)/l.Seconds
+	}
+	if all > 0 {
+		l.GoodShare = float64(good) / float64(all)
+	}
+	return all, replies
 }
 
 // Second is one second of a run's course: what ended in it.

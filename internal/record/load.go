@@ -17,6 +17,8 @@ import (
 const (
 	outcomesSeries = "plimsoll_load_outcomes_total"
 	latencySeries  = "plimsoll_load_latency_seconds"
+	attemptsSeries = "plimsoll_load_connect_attempts_total"
+	missingSeries  = "plimsoll_load_connections_missing"
 )
 
 // maxCourse is the longest load whose seconds are told one by one, in milliseconds.
@@ -24,8 +26,8 @@ const maxCourse = 7 * 24 * 3600 * 1000
 
 // loadSeries is one series of the load with what its labels say.
 type loadSeries struct {
-	phase, outcome, kind, quantile string
-	points                         []Point
+	phase, outcome, kind, quantile, why string
+	points                              []Point
 }
 
 func (s loadSeries) last() float64 { return s.points[len(s.points)-1].Value }
@@ -49,6 +51,11 @@ func (r *Run) Load() (*model.Load, error) {
 		l.Seconds = float64(hold.End-hold.Start) / 1000
 	}
 	calm := countOutcomes(l, outcomes)
+	all, replies := l.AddUp(r.meta.Plan.Load.Rate > 0)
+	l.Latency.Count, l.Service.Count, l.Waited.Count = replies, replies, all
+	if err := r.countAttempts(l); err != nil {
+		return nil, err
+	}
 	latency(l, latencies, calm)
 	l.Course = r.course(outcomes)
 	return l, r.addLatencies(l)
@@ -67,7 +74,7 @@ func (r *Run) loadSeries(name string) ([]loadSeries, error) {
 		lset := set.At().Labels()
 		s := loadSeries{
 			phase: lset.Get("phase"), outcome: lset.Get("outcome"),
-			kind: lset.Get("kind"), quantile: lset.Get("quantile"),
+			kind: lset.Get("kind"), quantile: lset.Get("quantile"), why: lset.Get("why"),
 		}
 		it := set.At().Iterator(nil)
 		for it.Next() == chunkenc.ValFloat {
@@ -87,45 +94,48 @@ func (r *Run) loadSeries(name string) ([]loadSeries, error) {
 	return list, nil
 }
 
-// isReply tells a status class ("2xx") from a failure ("read:timeout").
-func isReply(outcome string) bool {
-	return len(outcome) == 3 && outcome[0] >= '1' && outcome[0] <= '5' && outcome[1:] == "xx"
-}
-
-func isGood(outcome string) bool { return isReply(outcome) && outcome < "4xx" }
-
-// countOutcomes fills in the counts of the hold phase and the rates, and
-// returns how many replies the calm phase had.
+// countOutcomes fills in the outcomes of the hold phase, and returns how many
+// replies the calm phase had.
 func countOutcomes(l *model.Load, outcomes []loadSeries) (calm int64) {
-	var replies, good int64
 	for _, s := range outcomes {
 		n := int64(s.last())
 		if s.phase != model.Hold {
 			l.OtherPhases[s.phase] += n
-			if s.phase == model.Calm && isReply(s.outcome) {
+			if s.phase == model.Calm && model.IsReply(s.outcome) {
 				calm += n
 			}
-			continue
-		}
-		if n > 0 {
+		} else if n > 0 {
 			l.Outcomes[s.outcome] += n
 		}
-		l.Requests += n
-		if isReply(s.outcome) {
-			replies += n
-		}
-		if isGood(s.outcome) {
-			good += n
-		}
 	}
-	if l.Seconds > 0 {
-		l.RPS, l.GoodRPS = float64(replies)/l.Seconds, float64(good)/l.Seconds
-	}
-	if l.Requests > 0 {
-		l.GoodShare = float64(good) / float64(l.Requests)
-	}
-	l.Latency.Count, l.Service.Count, l.Waited.Count = replies, replies, l.Requests
 	return calm
+}
+
+// countAttempts fills in how the load fared with its connections, where that was recorded.
+func (r *Run) countAttempts(l *model.Load) error {
+	attempts, err := r.loadSeries(attemptsSeries)
+	if err != nil {
+		return err
+	}
+	for _, s := range attempts {
+		if s.phase == model.Hold {
+			l.Attempts += int64(s.last())
+		}
+	}
+	missing, err := r.loadSeries(missingSeries)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	l.Missing = &model.MissingConnections{}
+	for _, s := range missing {
+		switch s.why {
+		case "failed":
+			l.Missing.Failed = int64(s.last())
+		case "untried":
+			l.Missing.Untried = int64(s.last())
+		}
+	}
+	return nil
 }
 
 // latency fills in the quantiles, which the load records cumulatively, so that
@@ -263,12 +273,12 @@ func (r *Run) course(outcomes []loadSeries) []model.Second {
 }
 
 func count(s *model.Second, outcome string, n int64) {
-	if !isReply(outcome) {
+	if !model.IsReply(outcome) {
 		s.Failed += n
 		return
 	}
 	s.Replies += n
-	if isGood(outcome) {
+	if model.IsGood(outcome) {
 		s.Good += n
 	}
 }

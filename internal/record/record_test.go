@@ -194,7 +194,7 @@ func TestLoad(t *testing.T) {
 	got, err := run.Load()
 	check(t, err)
 	want := &model.Load{
-		Requests: 2603, RPS: 1300, GoodRPS: 1250, GoodShare: 2500.0 / 2603,
+		Requests: 2600, FailedAttempts: 3, RPS: 1300, GoodRPS: 1250, GoodShare: 2500.0 / 2603,
 		Outcomes:    map[string]int64{"2xx": 2500, "5xx": 100, "connect:timeout": 3},
 		OtherPhases: map[string]int64{"calm": 50},
 		Latency:     model.Quantiles{Count: 2600, Mean: 1500, P50: 2000, P90: 4000, P99: 8000, P999: 16000, Max: 32000},

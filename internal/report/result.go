@@ -24,7 +24,7 @@ func result(p *paper, r model.Report) {
 	if r.Load == nil {
 		return
 	}
-	load(p, *r.Load)
+	load(p, *r.Load, r.Plan.Load)
 	course(p, r.Load.Course)
 }
 
@@ -95,31 +95,65 @@ func watched(windows []model.Window) float64 {
 	return float64(max(last.End-windows[0].Start, 0)) * 1e3
 }
 
-func load(p *paper, l model.Load) {
-	good := int64(0)
-	for outcome, n := range l.Outcomes {
-		if isGood(outcome) {
-			good += n
-		}
+func load(p *paper, l model.Load, plan *model.LoadPlan) {
+	good := layout.Count(l.Good()) + " of " + plural(int(l.Requests), "request was", "requests were") + " good"
+	if attempted(l) {
+		p.item("result", fmt.Sprintf("%s good replies/s; %s; with the attempts to connect that failed, %s of what was tried", layout.Rate(l.GoodRPS), good, layout.Share(l.GoodShare)))
+	} else {
+		p.item("result", fmt.Sprintf("%s good replies/s; %s (%s)", layout.Rate(l.GoodRPS), good, layout.Share(l.GoodShare)))
 	}
-	p.item("result", fmt.Sprintf("%s good replies/s; %s of %s requests were good (%s)",
-		layout.Rate(l.GoodRPS), layout.Count(good), layout.Count(l.Requests), layout.Share(l.GoodShare)))
 	p.item("latency", latency(l))
 	if l.Calm.Count > 0 {
 		p.item("alone", "p50 "+layout.Micros(l.Calm.P50)+" with one connection, before the load")
 	}
-	failed, n := failures(l.Outcomes)
-	if n > 0 {
-		p.item("failed", layout.Count(n)+" requests: "+failed)
+	if text := connects(l, plan); text != "" {
+		p.item("connects", text)
 	}
-	if n > 0 && l.Waited.Count > 0 {
+	failed, n := failures(l.Outcomes, func(o string) bool { return !attempted(l) || !strings.HasPrefix(o, connectPrefix) })
+	if n > 0 {
+		p.item("failed", plural(int(n), "request: ", "requests: ")+failed)
+	}
+	if n+l.FailedAttempts > 0 && l.Waited.Count > 0 {
 		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
 			layout.Micros(l.Waited.P50), layout.Micros(l.Waited.P99), layout.Micros(l.Waited.Max)))
 	}
 }
 
-func isGood(outcome string) bool {
-	return outcome == "1xx" || outcome == "2xx" || outcome == "3xx"
+// connectPrefix is how outcomes of the connect begin.
+const connectPrefix = "connect:"
+
+// attempted says whether there were attempts to connect that failed and were no
+// requests: the closed loop's, whose outcomes are not among its requests.
+func attempted(l model.Load) bool {
+	var all int64
+	for _, n := range l.Outcomes {
+		all += n
+	}
+	return l.FailedAttempts > 0 && l.Requests < all
+}
+
+// connects tells of the connections that did not stand, "" when there is nothing to tell.
+func connects(l model.Load, plan *model.LoadPlan) string {
+	var parts []string
+	if attempted(l) {
+		failed, n := failures(l.Outcomes, func(o string) bool { return strings.HasPrefix(o, connectPrefix) })
+		text := plural(int(n), "attempt", "attempts") + " failed: " + failed
+		if l.Attempts > 0 {
+			text = "of " + plural(int(l.Attempts), "attempt ", "attempts ") + layout.Count(n) + " failed: " + failed
+		}
+		parts = append(parts, text)
+	}
+	if m := l.Missing; m != nil && plan != nil && m.Failed+m.Untried > 0 {
+		of := " of " + plural(plan.Connections, "connection", "connections")
+		if m.Failed > 0 {
+			parts = append(parts, layout.Count(m.Failed)+of+" never stood")
+			of = ""
+		}
+		if m.Untried > 0 {
+			parts = append(parts, layout.Count(m.Untried)+of+" not tried for before the load was over")
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 func latency(l model.Load) string {
@@ -130,12 +164,12 @@ func latency(l model.Load) string {
 		layout.Micros(l.Latency.P50), layout.Micros(l.Latency.P99), layout.Micros(l.Latency.Max))
 }
 
-// failures lists the outcomes that are no good reply, the most frequent first.
-func failures(outcomes map[string]int64) (string, int64) {
+// failures lists those outcomes that are no good reply, the most frequent first.
+func failures(outcomes map[string]int64, of func(outcome string) bool) (string, int64) {
 	var names []string
 	var sum int64
 	for o, n := range outcomes {
-		if n > 0 && !isGood(o) {
+		if n > 0 && !model.IsGood(o) && of(o) {
 			names = append(names, o)
 			sum += n
 		}
@@ -244,12 +278,16 @@ func traced(t model.Tracing) string {
 	return text
 }
 
-// LoadText writes what a load alone gave, for a person.
-func LoadText(w io.Writer, version string, plan model.LoadPlan, l model.Load, o TextOptions) error {
+// LoadText writes what a load alone gave, for a person, with sentences about what
+// failed and why.
+func LoadText(w io.Writer, version string, plan model.LoadPlan, l model.Load, why []string, o TextOptions) error {
 	p := newPaper(o)
 	r := model.Report{Version: version, Plan: model.Plan{Load: &plan}}
 	p.item("plimsoll", strings.TrimSpace(r.Version+" "+target(r.Plan)))
 	p.item("offered", offered(r))
-	load(p, l)
+	load(p, l, &plan)
+	for _, text := range why {
+		p.item("why", text)
+	}
 	return p.print(w)
 }

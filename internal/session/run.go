@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"plimsoll/internal/load"
@@ -180,12 +181,16 @@ func (v *progressView) of(r load.Record) Progress {
 	var replies, good, ended int64
 	for _, ph := range r.Phases {
 		for name, n := range ph.Outcomes {
+			if v.plan.Rate == 0 && strings.HasPrefix(name, "connect:") {
+				p.FailedAttempts += n // of which no request came
+				continue
+			}
 			ended += n
-			if len(name) == 3 && name[1:] == "xx" {
+			if model.IsReply(name) {
 				replies += n
-				if name[0] < '4' {
-					good += n
-				}
+			}
+			if model.IsGood(name) {
+				good += n
 			}
 		}
 		if ph.Phase == r.Phase {

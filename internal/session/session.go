@@ -68,6 +68,8 @@ type Progress struct {
 	// The rest is 0 without our own load.
 	RPS, GoodRPS float64 // over the last second
 	Failed       int64   // requests without a good reply so far
+	// FailedAttempts is how many attempts to connect failed in a closed loop, where they were no requests.
+	FailedAttempts int64
 }
 
 // Phases are the lengths of the parts of a run that carry no load; 0 leaves one out.

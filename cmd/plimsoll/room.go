@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe/sockets"
+)
+
+// room is what a machine has for a load. What could not be read is 0 or nil:
+// then nothing is said of it.
+type room struct {
+	// files is how many files the generator's process may open: its hard limit.
+	files int64
+	// ports are the local ports for connections to the target.
+	ports *localPorts
+	// memory is what can be had without swapping, in bytes.
+	memory int64
+	// here says that the target is on this machine: its sockets need memory, too.
+	here bool
+}
+
+// localPorts are those for connections. Only so many connections can stand between one local
+// address and one target.
+type localPorts struct {
+	usable   int // net.ipv4.ip_local_port_range less the reserved ones
+	held     int // of these, taken by a socket towards the target
+	timeWait int // of these, by one in TIME_WAIT
+}
+
+// shortage is something that a plan needs and a machine has not.
+type shortage struct {
+	// text is a sentence: what is short, the limit, what is there, what is needed, and the remedy.
+	text string
+	// certain says that the plan cannot be carried out as it is.
+	certain bool
+}
+
+const (
+	// ownFiles is how many files the generator opens besides its connections, two
+	// a thread not counted: standard streams, the runtime's, and some to spare.
+	ownFiles = 16
+	// connMemory is what a connection takes in our process, socketMemory in the
+	// kernel at either end (slabs of an idle TCP socket; Linux 6.18), in bytes.
+	connMemory   = 700
+	socketMemory = 4 << 10
+)
+
+// shortages says what a plan needs that is not there.
+func shortages(plan model.LoadPlan, has room) []shortage {
+	var list []shortage
+	n := int64(plan.Connections)
+	if need := n + 2*int64(plan.Threads) + ownFiles; has.files > 0 && need > has.files {
+		list = append(list, shortage{certain: true, text: fmt.Sprintf(
+			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run), or ask for fewer (-c %d)",
+			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, max(has.files-need+n, 1))})
+	}
+	if p := has.ports; p != nil && n > int64(p.usable-p.held) {
+		list = append(list, shortage{text: fmt.Sprintf(
+			"local ports: for %s to one address as many are needed, and %s: %s", connectionsText(n), p.text(), p.remedy())})
+	}
+	each := int64(connMemory + socketMemory)
+	if has.here {
+		each += socketMemory
+	}
+	if need := n * each; has.memory > 0 && need > has.memory {
+		list = append(list, shortage{text: fmt.Sprintf(
+			"memory: for %s about %s are needed (%s each, the kernel's part included), and %s are available: free some, or ask for fewer (-c %d)",
+			connectionsText(n), layout.Bytes(need), layout.Bytes(each), layout.Bytes(has.memory), has.memory/each)})
+	}
+	return list
+}
+
+func connectionsText(n int64) string {
+	if n == 1 {
+		return "1 connection"
+	}
+	return layout.Count(n) + " connections"
+}
+
+func (p localPorts) text() string {
+	s := fmt.Sprintf("%s are usable (net.ipv4.ip_local_port_range)", layout.Count(int64(p.usable)))
+	if p.held > 0 {
+		s += fmt.Sprintf(", %s of them held towards it", layout.Count(int64(p.held)))
+	}
+	if p.timeWait > 0 {
+		s += fmt.Sprintf(" (%s by TIME_WAIT, left by earlier connections)", layout.Count(int64(p.timeWait)))
+	}
+	return s
+}
+
+func (p localPorts) remedy() string {
+	s := `widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`
+	if p.timeWait > 0 {
+		s = "wait a minute, in which TIME_WAIT passes, or " + s
+	}
+	return s
+}
+
+// explanations are what an outcome's errno means, and what to do, where no number is needed for it.
+var explanations = map[string]string{
+	"ENFILE":       "all processes of the machine together have as many files open as may be: raise fs.file-max (sysctl fs.file-max fs.file-nr)",
+	"ENOBUFS":      "the kernel had no room for the socket or its bytes: look at net.ipv4.tcp_mem and net.core.wmem_max, and at the memory limit of the container",
+	"ENOMEM":       "the kernel had no memory for the socket: look at the memory limit of the container, and at net.ipv4.tcp_mem",
+	"ECONNREFUSED": "the far side answered the connect with a reset: nobody listens there, or a firewall says no (ss -ltn there)",
+	"EHOSTUNREACH": "no way to the target's machine, or a firewall says no (ip route get ADDRESS)",
+	"ENETUNREACH":  "no route to the target (ip route get ADDRESS)",
+	"EACCES":       "a firewall or a rule of this machine forbids the connect (nft list ruleset)",
+	"EPERM":        "a firewall of this machine forbids the connect (nft list ruleset), or its table of tracked connections is full (sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max)",
+	"ETIMEDOUT":    "no answer to what was sent, for as long as the kernel repeats it: packets are lost or dropped on the way",
+	"ECONNRESET":   "the far side ended the connection with a reset: it crashed, gave up, or its listen queue overflowed (nstat -az TcpExtListenOverflows there)",
+}
+
+// timeouts are the same of those that ran out of time, by where they were.
+var timeouts = map[string]string{
+	"connect:timeout": "no answer to the connect: a full listen queue, a firewall that drops, or packet loss (--timeout is how long is waited)",
+	"read:timeout":    "the request was taken and no complete reply came in time: the service is slower than --timeout, or hangs",
+	"write:timeout":   "the far side does not take what is sent",
+	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c)",
+}
+
+// explainAll says of each outcome that is a failure with a known meaning what it
+// means and what to do, with the numbers of what there is where they are the cause; the
+// most frequent first. room is best read while, or just after, the load lasted.
+func explainAll(plan model.LoadPlan, outcomes map[string]int64, has room) []string {
+	names := slices.SortedFunc(maps.Keys(outcomes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(outcomes[b], outcomes[a]), strings.Compare(a, b))
+	})
+	var list []string
+	for _, name := range names {
+		if why := explain(plan, name, has); why != "" && outcomes[name] > 0 {
+			list = append(list, fmt.Sprintf("%s %s: %s", layout.Count(outcomes[name]), strings.Replace(name, ":", " ", 1), why))
+		}
+	}
+	return list
+}
+
+func explain(plan model.LoadPlan, outcome string, has room) string {
+	_, errno, _ := strings.Cut(outcome, ":")
+	n := int64(plan.Connections)
+	switch {
+	case errno == "EMFILE" && has.files > 0:
+		return fmt.Sprintf("the generator may open %s files (hard limit, ulimit -Hn), and for %s %s are needed: raise it (ulimit -n), or ask for fewer (-c)",
+			layout.Count(has.files), connectionsText(n), layout.Count(n+2*int64(plan.Threads)+ownFiles))
+	case errno == "EADDRNOTAVAIL" && has.ports != nil:
+		return fmt.Sprintf("no local port was free: for %s to one address as many are needed, and %s: %s", connectionsText(n), has.ports.text(), has.ports.remedy())
+	case timeouts[outcome] != "":
+		return timeouts[outcome]
+	}
+	return explanations[errno]
+}
+
+// preflight says what the plan needs that is not there: as an error when it can then
+// not be carried out, else as a word to the user.
+func preflight(ctx context.Context, w *world, plan model.LoadPlan) error {
+	for _, short := range shortages(plan, roomFor(ctx, plan)) {
+		if short.certain {
+			return fail(exitMissing, errors.New(short.text))
+		}
+		fmt.Fprintln(w.stderr, "plimsoll:", short.text)
+	}
+	return nil
+}
+
+// targetOf is the address that the load will go to; not valid when the name is not
+// known, which others say better.
+func targetOf(ctx context.Context, plan model.LoadPlan) netip.AddrPort {
+	u, err := url.Parse(plan.URL)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil || len(list) == 0 {
+		return netip.AddrPort{}
+	}
+	best := slices.IndexFunc(list, func(a netip.Addr) bool { return a.Unmap().Is4() })
+	return netip.AddrPortFrom(list[max(best, 0)].Unmap(), uint16(port))
+}
+
+// roomFor reads what this machine has for a load.
+func roomFor(ctx context.Context, plan model.LoadPlan) room {
+	var has room
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Max <= math.MaxInt64 {
+		has.files = int64(limit.Max)
+	}
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		has.memory = availableMemory(text)
+	}
+	target := targetOf(ctx, plan)
+	if !target.IsValid() {
+		return has
+	}
+	h, err := host.Open("local", "local")
+	if err != nil {
+		return has
+	}
+	defer h.Close()
+	if usable, held, timeWait, err := sockets.Towards(h, target); err == nil {
+		has.ports = &localPorts{usable: usable, held: held, timeWait: timeWait}
+	}
+	if all, err := h.Addresses(); err == nil {
+		has.here = slices.Contains(all, target.Addr())
+	}
+	return has
+}
+
+// availableMemory finds MemAvailable in /proc/meminfo: bytes, 0 when it is not there.
+func availableMemory(meminfo []byte) int64 {
+	for line := range bytes.Lines(meminfo) {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "MemAvailable:" {
+			n, err := strconv.ParseInt(string(f[1]), 10, 53)
+			if err != nil {
+				return 0
+			}
+			return n << 10
+		}
+	}
+	return 0
+}
+
+// fellShort is the error of a load of which nothing succeeded, or that was not what
+// had been asked for: the report is printed, and the exit code tells.
+func fellShort(plan model.LoadPlan, l model.Load) error {
+	var all int64
+	for _, n := range l.Outcomes {
+		all += n
+	}
+	switch m := l.Missing; {
+	case all > 0 && l.Good() == 0:
+		return fail(exitNotPassed, fmt.Errorf("not one good reply: %s tried, and each failed", layout.Count(all)))
+	case m != nil && m.Failed > 0:
+		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s of %s never stood, since each attempt failed", layout.Count(m.Failed), connectionsText(int64(plan.Connections))))
+	case m != nil && m.Untried > 0 && plan.Requests == 0:
+		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: the load was over before %s of %s were opened: give it more time (-d, --ramp)", layout.Count(m.Untried), connectionsText(int64(plan.Connections))))
+	case l.Outcomes["queue:timeout"] > 0:
+		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s requests found no connection in time and were never sent", layout.Count(l.Outcomes["queue:timeout"])))
+	}
+	return nil
+}
+
+// watchFiles is how many files watching opens, with all tracers and some hundred processes.
+const watchFiles = 600
+
+// outOfFiles is the end of a message about the limit of open files.
+func outOfFiles() string {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return ""
+	}
+	return fmt.Sprintf(": this process may open %s (hard limit, ulimit -Hn); watching needs up to %s, fewer with --trace off: raise it, ulimit -n %d",
+		layout.Count(int64(min(limit.Max, math.MaxInt64))), layout.Count(watchFiles), watchFiles)
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+)
+
+func TestShortages(t *testing.T) {
+	plan := model.LoadPlan{Connections: 30_000, Threads: 2}
+	for _, c := range []struct {
+		why     string
+		has     room
+		want    []string // parts of the sentence, none for no sentence
+		certain bool
+	}{
+		{"nothing is known", room{}, nil, false},
+		{"enough of all", room{files: 30_020, ports: &localPorts{usable: 30_000}, memory: 1 << 30}, nil, false},
+		{"files", room{files: 20_000}, []string{"open files: for 30,000 connections 30,020 are needed", "may open 20,000", "ulimit -n 30020", "ask for fewer (-c 19980)"}, true},
+		{"the range of ports", room{ports: &localPorts{usable: 28_232}}, []string{"local ports: for 30,000 connections", "28,232 are usable", "ip_local_port_range=\"1024 65535\""}, false},
+		{"what the last run left", room{ports: &localPorts{usable: 40_000, held: 11_105, timeWait: 11_104}},
+			[]string{"40,000 are usable", "11,105 of them held", "11,104 by TIME_WAIT", "wait a minute"}, false},
+		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
+		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
+	} {
+		got := shortages(plan, c.has)
+		if len(c.want) == 0 {
+			if len(got) > 0 {
+				t.Errorf("%s: %+v, want nothing said", c.why, got)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0].certain != c.certain {
+			t.Errorf("%s: %+v, want one shortage, certain %v", c.why, got, c.certain)
+			continue
+		}
+		for _, part := range c.want {
+			if !strings.Contains(got[0].text, part) {
+				t.Errorf("%s: %q, want %q in it", c.why, got[0].text, part)
+			}
+		}
+	}
+}
+
+func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
+	outcomes := map[string]int64{"2xx": 9, "connect:EADDRNOTAVAIL": 7, "connect:EMFILE": 8, "read:ECONNRESET": 1, "protocol:bad_chunk": 3}
+	has := room{files: 256, ports: &localPorts{usable: 20, held: 20, timeWait: 15}}
+	want := []string{
+		"8 connect EMFILE: the generator may open 256 files (hard limit, ulimit -Hn), and for 300 connections 318 are needed: raise it (ulimit -n), or ask for fewer (-c)",
+		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by earlier connections): wait a minute, in which TIME_WAIT passes, or widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`,
+		"1 read ECONNRESET: " + explanations["ECONNRESET"],
+	}
+	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, outcomes, has)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestALoadThatFellShortIsAnError(t *testing.T) {
+	good := map[string]int64{"2xx": 5}
+	for _, c := range []struct {
+		why  string
+		plan model.LoadPlan
+		got  model.Load
+		want string // "" for no error
+	}{
+		{"all good", model.LoadPlan{}, model.Load{Outcomes: good}, ""},
+		{"nothing was tried", model.LoadPlan{}, model.Load{}, ""},
+		{"only errors came", model.LoadPlan{}, model.Load{Outcomes: map[string]int64{"5xx": 4, "connect:EMFILE": 2}}, "not one good reply: 6 tried"},
+		{"some connections failed", model.LoadPlan{Connections: 30_000}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Failed: 11_105}}, "11,105 of 30,000 connections never stood"},
+		{"the time was too short for all connections", model.LoadPlan{Connections: 9}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Untried: 3}}, "before 3 of 9 connections"},
+		{"the requests were done before", model.LoadPlan{Connections: 9, Requests: 5}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Untried: 3}}, ""},
+		{"a rate that was not sent", model.LoadPlan{Rate: 10}, model.Load{Outcomes: map[string]int64{"2xx": 5, "queue:timeout": 2}}, "2 requests found no connection"},
+	} {
+		err := fellShort(c.plan, c.got)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v, want no error", c.why, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || codeOf(err) != exitNotPassed):
+			t.Errorf("%s: %v, want %q and exit code %d", c.why, err, c.want, exitNotPassed)
+		}
+	}
+}
