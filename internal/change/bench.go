@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
 )
 
@@ -100,12 +101,10 @@ func (h *held) run(ctx context.Context, b bench) (out []byte, err error) {
 		return nil, err
 	}
 	b.Dir, b.Rights, b.Root, b.Namespaces = dir, h.rights, os.Geteuid() == 0, len(namespaces)
-	done := make(chan struct{})
-	thrownAway(func() { // the process ends with the thread that started it
-		defer close(done)
+	err = host.Apart(func() error { // the process ends with the thread that started it
 		out, err = b.start(ctx, append([]*os.File{h.exe}, namespaces...), h.joinIfContained)
+		return err
 	})
-	<-done
 	return out, err
 }
 
@@ -122,7 +121,7 @@ func (h *held) namespaces() (list []*os.File, err error) {
 			return list, gone(err)
 		}
 		theirs, err := idOf(int(f.Fd()))
-		ours, err2 := inode("/proc/thread-self/ns/" + kind)
+		ours, err2 := host.Inode("/proc/thread-self/ns/" + kind)
 		if err := errors.Join(err, err2); err != nil || theirs.Ino == ours {
 			f.Close()
 			if err != nil {

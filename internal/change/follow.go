@@ -247,7 +247,7 @@ func (s *service) starting() bool {
 			continue
 		}
 		st, err := host.StatOf(pid)
-		ino, err2 := inode(proc(pid, "ns/net"))
+		ino, err2 := host.Inode(proc(pid, "ns/net"))
 		t := title(pid)
 		known := strings.HasPrefix(t, "nginx: ") || strings.HasPrefix(t, "php-fpm: ")
 		if err == nil && err2 == nil && st.State != 'Z' && st.Start >= s.Seen && ino == s.Net.Inode && !known {

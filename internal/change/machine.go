@@ -87,16 +87,13 @@ func namespaced(file string) (yes bool, err error) {
 	if len(dir) > 2 && (dir[1] == "conf" || dir[1] == "neigh") && dir[2] != "default" {
 		return true, nil
 	}
-	done := make(chan error, 1)
-	thrownAway(func() {
+	err = host.Apart(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("make a network namespace to see whether %s is set for each; that needs root: %w", file, err)
-			return
+			return fmt.Errorf("make a network namespace to see whether %s is set for each; that needs root: %w", file, err)
 		}
 		yes = unix.Access(file, unix.W_OK) == nil
-		done <- nil
+		return nil
 	})
-	err = <-done
 	return yes, err
 }
 
@@ -194,15 +191,12 @@ func withGroups(fn func() error) error {
 	if pid == os.Getpid() {
 		return fn()
 	}
-	done := make(chan error, 1)
-	thrownAway(func() {
+	return host.Apart(func() error {
 		if err := ownMounts(pid); err != nil {
-			done <- err
-			return
+			return err
 		}
-		done <- fn()
+		return fn()
 	})
-	return <-done
 }
 
 // cpuMounts finds where the v1 hierarchy with the cpu controller and the v2

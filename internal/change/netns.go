@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -100,7 +99,7 @@ func (n netns) told() []string { return []string{n.Spec, "local"} }
 func (n netns) named() (specs []string) {
 	names, _ := filepath.Glob("/var/run/netns/*")
 	for _, name := range names {
-		if ino, err := inode(name); err == nil && ino == n.Inode {
+		if ino, err := host.Inode(name); err == nil && ino == n.Inode {
 			specs = append(specs, "netns:"+filepath.Base(name))
 		}
 	}
@@ -141,37 +140,15 @@ func (n netns) doApart(fn func() error) error {
 		return err
 	}
 	defer h.Close()
-	if own, err := inode("/proc/self/ns/net"); err != nil || own != n.Inode {
+	if h.Elsewhere() {
 		return h.Do(apart)
 	}
-	done := make(chan error, 1)
-	thrownAway(func() { done <- apart() })
-	return <-done
-}
-
-// thrownAway runs fn on a thread that ends with it, and that is not the main
-// thread: by that one others see us.
-func thrownAway(fn func()) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() != unix.Getpid() {
-			fn()
-			return
-		}
-		taken := make(chan struct{})
-		go func() {
-			runtime.LockOSThread()
-			close(taken)
-			fn()
-		}()
-		<-taken
-		runtime.UnlockOSThread()
-	}()
+	return host.Apart(apart)
 }
 
 // doSys is do with a /sys that shows this namespace's interfaces.
 func (n netns) doSys(fn func() error) error {
-	if own, err := inode("/proc/self/ns/net"); err == nil && own == n.Inode {
+	if own, err := host.Inode("/proc/self/ns/net"); err == nil && own == n.Inode {
 		return n.do(fn)
 	}
 	return n.doApart(func() error {
@@ -180,13 +157,6 @@ func (n netns) doSys(fn func() error) error {
 		}
 		return fn()
 	})
-}
-
-// inode is the number of the file path leads to.
-func inode(path string) (uint64, error) {
-	var st unix.Stat_t
-	err := unix.Stat(path, &st)
-	return st.Ino, err
 }
 
 // ownMounts gives the calling thread mounts of its own, a copy of those of a
@@ -221,34 +191,5 @@ func machineWide(path string) func(func() error) error {
 	if !strings.HasPrefix(path, "/proc/sys/net/") {
 		return here
 	}
-	return func(fn func() error) error {
-		done := make(chan error, 1)
-		thrownAway(func() {
-			if err := enterMachine(); err != nil {
-				done <- err
-				return
-			}
-			done <- fn()
-		})
-		return <-done
-	}
-}
-
-// enterMachine moves the calling thread into the network namespace of the
-// machine's first process or, where a sandbox hides that one, of its kernel
-// threads. Where neither can be seen it stays: that may be the one, and if not,
-// writing says so.
-func enterMachine() error {
-	for _, path := range []string{"/proc/1/ns/net", "/proc/2/ns/net"} {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue
-		}
-		defer unix.Close(fd)
-		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("enter the machine's own network namespace; that needs root: %w", err)
-		}
-		return nil
-	}
-	return nil
+	return host.OnMachine
 }

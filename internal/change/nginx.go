@@ -1,7 +1,6 @@
 package change
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -161,13 +160,12 @@ func reach(master host.Proc) (place, string, error) {
 	if link != "/" {
 		return place{}, "", fmt.Errorf("process %d runs in a chroot (%s): %w", p.PID, link, ErrNotPossible)
 	}
-	theirs, err := os.Readlink(proc(p.PID, "ns/mnt"))
-	ours, err2 := os.Readlink("/proc/self/ns/mnt")
-	if err := errors.Join(err, err2); err != nil {
+	ours, err := host.SharesNamespace(p.PID, "mnt")
+	if err != nil {
 		return place{}, "", err
 	}
 	at := place{Sort: inFile}
-	if theirs == ours {
+	if ours {
 		return at, "", nil
 	}
 	at.Process = &p

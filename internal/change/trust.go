@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
@@ -106,12 +107,11 @@ func (h *held) user() error {
 	if err := ourUser(h.rights); err != nil {
 		return err
 	}
-	theirs, err := os.Readlink(proc(h.PID, "ns/user"))
-	ours, err2 := os.Readlink("/proc/self/ns/user")
-	if err := errors.Join(err, err2); err != nil {
+	ours, err := host.SharesNamespace(h.PID, "user")
+	if err != nil {
 		return gone(err)
 	}
-	if theirs != ours {
+	if !ours {
 		return fmt.Errorf("it is in a user namespace of its own, where root is another than ours; run plimsoll in there: %w", ErrNotPossible)
 	}
 	return nil

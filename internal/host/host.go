@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +58,7 @@ type Host struct {
 // does not exist matches fs.ErrNotExist.
 func Open(name, spec string) (*Host, error) {
 	h := &Host{Name: name, Spec: spec, ns: -1, procs: newProcTable("/proc")}
-	own, err := inode("/proc/thread-self/ns/net")
+	own, err := Inode("/proc/thread-self/ns/net")
 	if err != nil {
 		return nil, fmt.Errorf("host %s: read our own network namespace; is /proc mounted? %w", name, err)
 	}
@@ -77,25 +76,19 @@ func Open(name, spec string) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", name, err)
 	}
-	h.machine = h.pidns == 0 && h.netns == machineNetNS(own)
+	h.machine = h.pidns == 0 && h.isMachine(own)
 	return h, nil
 }
 
-// machineNetNS is the network namespace of the machine itself: that of its
-// first process or, where a sandbox hides that one even from root, of its
-// kernel threads. Where neither can be seen it is taken to be our own.
-func machineNetNS(own uint64) uint64 {
-	if first, err := inode("/proc/1/ns/net"); err == nil {
-		return first
+// isMachine says whether h's network namespace is the machine's; where that one
+// cannot be seen it is taken to be our own.
+func (h *Host) isMachine(own uint64) bool {
+	if path, ok := machineNetNS(); ok {
+		if ino, err := Inode(path); err == nil {
+			return h.netns == ino
+		}
 	}
-	comm, err := os.ReadFile("/proc/2/comm")
-	if err != nil || string(comm) != "kthreadd\n" {
-		return own
-	}
-	if kernel, err := inode("/proc/2/ns/net"); err == nil {
-		return kernel
-	}
-	return own
+	return h.netns == own
 }
 
 func (h *Host) openNamed(name string, own uint64) error {
@@ -143,11 +136,11 @@ func (h *Host) openPID(arg string, own uint64) error {
 		return nil
 	}
 	// A container with the machine's own network is told apart by its PID namespace.
-	theirs, err := inode(filepath.Join(dir, "ns/pid"))
+	theirs, err := Inode(filepath.Join(dir, "ns/pid"))
 	if err != nil {
 		return fmt.Errorf("read the PID namespace of process %d: %w", pid, err)
 	}
-	ours, err := inode("/proc/self/ns/pid")
+	ours, err := Inode("/proc/self/ns/pid")
 	if err != nil {
 		return fmt.Errorf("read our own PID namespace: %w", err)
 	}
@@ -304,14 +297,12 @@ func (h *Host) Do(fn func() error) error {
 	if h.ns < 0 {
 		return fn()
 	}
-	done := make(chan error, 1)
-	h.Thread(func(err error) {
-		if err == nil {
-			err = fn()
+	return Apart(func() error {
+		if err := h.enter(); err != nil {
+			return err
 		}
-		done <- err
+		return fn()
 	})
-	return <-done
 }
 
 // Elsewhere says whether h is another network namespace than ours.
@@ -319,25 +310,8 @@ func (h *Host) Elsewhere() bool { return h.ns >= 0 }
 
 // Thread runs fn on a new goroutine, locked for good to an OS thread in h's
 // network namespace; the thread ends with fn. fn is told why the namespace could
-// not be entered, or nil. The main thread is never used:
-// /proc/self, by which others see us, is the main thread.
-func (h *Host) Thread(fn func(error)) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() {
-			taken := make(chan struct{})
-			go func() {
-				runtime.LockOSThread()
-				close(taken)
-				fn(h.enter())
-			}()
-			<-taken
-			runtime.UnlockOSThread()
-			return
-		}
-		fn(h.enter())
-	}()
-}
+// not be entered, or nil.
+func (h *Host) Thread(fn func(error)) { apart(func() { fn(h.enter()) }) }
 
 func (h *Host) enter() error {
 	if h.ns < 0 {
@@ -393,13 +367,4 @@ func Join(hosts []*Host) {
 		}
 		h.mu.Unlock()
 	}
-}
-
-// inode is the number of the file path leads to; for /proc/PID/ns/* that is the namespace's.
-func inode(path string) (uint64, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return 0, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return st.Ino, nil
 }

@@ -135,14 +135,14 @@ func TestDoRunsInsideTheNamespaceAndLeavesOursAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	own, err := inode("/proc/self/ns/net")
+	own, err := Inode("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 20 {
 		var inside uint64
 		if err := h.Do(func() (err error) {
-			inside, err = inode("/proc/thread-self/ns/net")
+			inside, err = Inode("/proc/thread-self/ns/net")
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -151,10 +151,10 @@ func TestDoRunsInsideTheNamespaceAndLeavesOursAlone(t *testing.T) {
 			t.Fatalf("namespace %d, want the host's %d and not ours, %d", inside, h.netns, own)
 		}
 	}
-	if now, err := inode("/proc/self/ns/net"); err != nil || now != own {
+	if now, err := Inode("/proc/self/ns/net"); err != nil || now != own {
 		t.Errorf("the main thread is in %d now (%v), want it left in %d", now, err, own)
 	}
-	if now, err := inode("/proc/thread-self/ns/net"); err != nil || now != own {
+	if now, err := Inode("/proc/thread-self/ns/net"); err != nil || now != own {
 		t.Errorf("this thread is in %d now (%v), want it left in %d", now, err, own)
 	}
 }

@@ -183,7 +183,7 @@ func (t *procTable) entries(marked map[int]uint64, now time.Time) ([]entry, erro
 	for _, pid := range pids {
 		if k := t.known[pid]; k != nil && k.mark != 0 && k.mark == marked[pid] {
 			entries = append(entries, entry{pid, k.ino})
-		} else if ino, err := inode(filepath.Join(t.dir, strconv.Itoa(pid))); err == nil { // else it has ended
+		} else if ino, err := Inode(filepath.Join(t.dir, strconv.Itoa(pid))); err == nil { // else it has ended
 			entries = append(entries, entry{pid, ino})
 		}
 	}

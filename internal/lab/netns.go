@@ -7,11 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"plimsoll/internal/host"
 )
 
 // netnsPath is where `ip netns` keeps a named namespace.
@@ -93,32 +92,12 @@ func command(ctx context.Context, name string, args ...string) error {
 // inNetNS calls f on a thread that is in the named namespace: what it opens,
 // writes below /proc/sys/net and starts belongs to that namespace.
 func inNetNS(name string, f func() error) error {
-	ns, err := os.Open(netnsPath(name))
+	h, err := host.Open(name, "netns:"+name)
 	if err != nil {
-		return fmt.Errorf("network namespace %s: %w", name, err)
+		return err
 	}
-	defer ns.Close()
-	done := make(chan error, 1)
-	go func() {
-		// A thread that cannot find its way home stays locked and ends with this goroutine.
-		runtime.LockOSThread()
-		home, err := os.Open("/proc/thread-self/ns/net")
-		if err != nil {
-			done <- fmt.Errorf("own network namespace: %w", err)
-			return
-		}
-		defer home.Close()
-		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter network namespace %s: %w", name, err)
-			return
-		}
-		err = f()
-		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
-			runtime.UnlockOSThread()
-		}
-		done <- err
-	}()
-	return <-done
+	defer h.Close()
+	return h.Do(f)
 }
 
 // setSysctl writes a setting inside a namespace; it dies with the namespace.

@@ -53,12 +53,18 @@ func ReadFile(root, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return found.Read(name, limit)
 }
 
+// Open opens the file for reading; all that is no regular file is an error. name is
+// what it is called in errors.
+func (f *Found) Open(name string) (*os.File, error) {
+	if err := wantRegular(f, name); err != nil {
+		return nil, err
+	}
+	return Reopen(f.File, name)
+}
+
 // Read reads the file, see ReadFile. name is what it is called in errors.
 func (f *Found) Read(name string, limit int64) ([]byte, fs.FileInfo, error) {
-	if err := wantRegular(f, name); err != nil {
-		return nil, nil, err
-	}
-	r, err := Reopen(f.File, name)
+	r, err := f.Open(name)
 	if err != nil {
 		return nil, nil, err
 	}

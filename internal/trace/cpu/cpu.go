@@ -4,12 +4,12 @@ package cpu
 
 import (
 	"errors"
-	"os"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/google/pprof/profile"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/stacks"
@@ -139,13 +139,10 @@ func start(spec *ebpf.CollectionSpec, hertz int) (*Trace, error) {
 	return t, nil
 }
 
-// firstPIDNamespace is the inode of the one in which the machine was started.
-const firstPIDNamespace = "pid:[4026531836]"
-
 // foreign says whether we are in a PID namespace of our own.
 func foreign() bool {
-	link, err := os.Readlink("/proc/self/ns/pid")
-	return err == nil && link != firstPIDNamespace
+	first, err := host.InFirstPIDs()
+	return err == nil && !first
 }
 
 // Close detaches the program.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,8 @@ import (
 	"go.opentelemetry.io/ebpf-profiler/metrics"
 	"go.opentelemetry.io/ebpf-profiler/times"
 	"go.opentelemetry.io/ebpf-profiler/tracer"
+
+	"plimsoll/internal/host"
 )
 
 const (
@@ -130,9 +131,8 @@ func (p *profiler) start(ctx context.Context, hertz int) (err error) {
 // of processes are not ours there, and the library has to translate them; it then
 // sees the processes of this namespace alone.
 func contained() bool {
-	const first = "pid:[4026531836]" // the kernel's PROC_PID_INIT_INO
-	here, err := os.Readlink("/proc/self/ns/pid")
-	return err == nil && here != first
+	first, err := host.InFirstPIDs()
+	return err == nil && !first
 }
 
 func (p *profiler) handle(ctx context.Context, traces <-chan *libpf.EbpfTrace) {

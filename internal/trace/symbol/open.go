@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host/rooted"
 )
 
 // openMapped opens the file behind a mapping: by the mapping itself, which works
@@ -34,21 +35,14 @@ func openMapped(pid int, m *mapping) (*os.File, error) {
 // openIn opens a regular file by its path as a process sees it. No symbolic link
 // of the process's leads out of its root, and no pipe makes us wait.
 func openIn(pid int, path string) (*os.File, error) {
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	found, err := rooted.Open(fmt.Sprintf("/proc/%d/root", pid), path)
 	if err != nil {
-		return nil, fmt.Errorf("open the root of process %d: %w", pid, err)
+		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	defer unix.Close(root)
-	fd, err := unix.Openat2(root, strings.TrimPrefix(path, "/"), &unix.OpenHow{
-		Flags: unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	defer found.Close()
+	file, err := found.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open %s of process %d: %w", path, pid, err)
-	}
-	file := os.NewFile(uintptr(fd), path)
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = file.Close() // it was only opened
-		return nil, fmt.Errorf("open %s of process %d: not a regular file", path, pid)
+		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
 	return file, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/symbol"
 )
@@ -162,10 +163,6 @@ func (t *Trace) watch() {
 // fresh is for how long a look is good for others who want one.
 const fresh = 50 * time.Millisecond
 
-// ourPIDs is the inode of the PID namespace whose numbers the kernel uses itself
-// (PROC_PID_INIT_INO).
-const ourPIDs = 0xeffffffc
-
 // Ignore leaves out these processes, besides our own.
 func (t *Trace) Ignore(tgids ...int) error {
 	t.mu.Lock()
@@ -203,11 +200,11 @@ func (t *Trace) mayMark() error {
 	if t.iter == nil {
 		return fmt.Errorf("look at all threads: the tracer is paused: %w", fs.ErrClosed)
 	}
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
+	first, err := host.InFirstPIDs()
+	if err != nil {
 		return fmt.Errorf("find our PID namespace: %w", err)
 	}
-	if st.Ino != ourPIDs {
+	if !first {
 		return fmt.Errorf("we are in a PID namespace of our own, and the kernel tells other pids: %w", fs.ErrNotExist)
 	}
 	return nil
