@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/probe/nginx"
-	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/service/nginx"
+	"plimsoll/internal/service/phpfpm"
 )
 
 // What an entry may name is what Prepare makes, and nothing else: the journal is

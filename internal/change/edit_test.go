@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plimsoll/internal/probe/nginx"
-	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/service/nginx"
+	"plimsoll/internal/service/phpfpm"
 )
 
 // edited makes a change of one nginx file that has no includes.
@@ -165,7 +165,7 @@ func FuzzEditPool(f *testing.F) {
 			return
 		}
 		entries, err := phpfpm.Parse([]byte(got), "x")
-		if err != nil || value(entries, "www", "pm.max_children") != "64" {
+		if err != nil || phpfpm.Value(entries, "www", "pm.max_children") != "64" {
 			t.Fatalf("%q became %q: %v", src, got, err)
 		}
 	})

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/probe/nginx"
-	"plimsoll/internal/probe/phpfpm"
-	"plimsoll/internal/probe/sockets"
+	"plimsoll/internal/host/unixdiag"
+	"plimsoll/internal/service/nginx"
+	"plimsoll/internal/service/phpfpm"
 )
 
 // A service may go on as another process: a PHP-FPM in the background forks anew
@@ -109,7 +109,7 @@ func (n netns) listenersOf(pid int) (inodes []string, err error) {
 		for _, list := range byAddress {
 			all = append(all, list...)
 		}
-		local, err2 := sockets.UnixListeners()
+		local, err2 := unixdiag.Listeners()
 		for _, l := range local {
 			all = append(all, fmt.Sprint(l.Inode))
 		}

@@ -12,7 +12,7 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
-	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/service/nginx"
 )
 
 // directive is what is to be known of a directive of nginx that can be changed.
@@ -115,7 +115,7 @@ func (s *service) hasRead(h *host.Host, r *nginx.Running) bool {
 	for _, w := range s.look() {
 		youngest = max(youngest, w.Start)
 	}
-	return youngest == 0 || r.Read(h, youngest)
+	return youngest == 0 || r.WasReadBy(h, youngest)
 }
 
 func atoi(s string) int {

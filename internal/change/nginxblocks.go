@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/probe/nginx"
+	"plimsoll/internal/service/nginx"
 )
 
 // accessLog switches the access logs off, or gives those that are files a buffer.

@@ -11,7 +11,7 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
-	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/service/phpfpm"
 )
 
 // poolSettings are the settings of a pool that can be changed, and what their
@@ -98,7 +98,7 @@ func thePool(h *host.Host, c Change, net netns) (*phpfpm.Running, string, error)
 		if err := errs[r.Master.PID]; err != nil {
 			return nil, "", err
 		}
-		for _, name := range pools(r.Entries) {
+		for _, name := range phpfpm.Pools(r.Entries) {
 			says := name + " of process " + strconv.Itoa(r.Master.PID)
 			others = append(others, says)
 			if plain == "" || plain == name {
@@ -128,44 +128,18 @@ func phpfpmService(r *phpfpm.Running, net netns) service {
 	return service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: []string{"-t", "-R", "--fpm-config", r.Conf}}
 }
 
-func pools(entries []phpfpm.Entry) (names []string) {
-	for _, e := range entries {
-		if e.Section != "" && e.Section != "global" && !slices.Contains(names, e.Section) {
-			names = append(names, e.Section)
-		}
-	}
-	return names
-}
-
 func allOndemand(entries []phpfpm.Entry) bool {
-	return !slices.ContainsFunc(pools(entries), func(p string) bool { return value(entries, p, "pm") != "ondemand" })
-}
-
-// value is a pool's setting; the last one counts.
-func value(entries []phpfpm.Entry, pool, key string) string {
-	if e := lastEntry(entries, pool, key); e != nil {
-		return e.Value
-	}
-	return ""
-}
-
-func lastEntry(entries []phpfpm.Entry, pool, key string) (last *phpfpm.Entry) {
-	for i, e := range entries {
-		if e.Section == pool && e.Key == key {
-			last = &entries[i]
-		}
-	}
-	return last
+	return !slices.ContainsFunc(phpfpm.Pools(entries), func(p string) bool { return phpfpm.Value(entries, p, "pm") != "ondemand" })
 }
 
 // poolEdit plans the edit of one setting: its value where it stands, else a
 // line of its own behind one that every pool has.
 func poolEdit(entries []phpfpm.Entry, pool, root, key, to string) (file string, e edit, old string, err error) {
-	at := lastEntry(entries, pool, key)
+	at := phpfpm.Setting(entries, pool, key)
 	there := at != nil
 	for _, k := range []string{"pm", "listen"} {
 		if at == nil {
-			at = lastEntry(entries, pool, k)
+			at = phpfpm.Setting(entries, pool, k)
 		}
 	}
 	if at == nil {
@@ -175,60 +149,26 @@ func poolEdit(entries []phpfpm.Entry, pool, root, key, to string) (file string, 
 	if err != nil {
 		return "", e, "", err
 	}
-	begin, end, err := lineSpan(src, at.Line)
-	if err != nil {
-		return "", e, "", fmt.Errorf("%s: %w", at.File, err)
+	if !at.StandsIn(src) {
+		return "", e, "", fmt.Errorf("%s, line %d: it is being edited by somebody", at.File, at.Line)
 	}
-	if !there {
-		text := indent(src, begin+len(src[begin:end])-len(bytes.TrimLeft(src[begin:end], " \t"))) + key + " = " + to + lineEnd(src)
-		if end == 0 || src[end-1] != '\n' {
-			text = lineEnd(src) + strings.TrimRight(text, "\r\n")
+	if there {
+		if at.Joined { // PHP joins what follows to it
+			return "", e, "", fmt.Errorf("%s, line %d: the value of %s has several parts; write it as one: %w", at.File, at.Line, key, ErrNotPossible)
 		}
-		return at.File, edit{end, end, text}, "", nil
+		return at.File, edit{at.Text.Begin, at.Text.End, to}, at.Value, nil
 	}
-	from, upto, err := valueSpan(src[begin:end])
-	return at.File, edit{begin + from, begin + upto, to}, at.Value, err
-}
-
-// lineSpan is where a line (from 1) begins and ends, its end of line included.
-func lineSpan(src []byte, line int) (begin, end int, err error) {
-	n := 0
-	for l := range bytes.Lines(src) {
-		if n++; n == line {
-			return end, end + len(l), nil
-		}
-		end += len(l)
+	line := src[at.Whole.Begin:at.Whole.End]
+	end := at.Whole.End
+	text := indent(src, end-len(bytes.TrimLeft(line, " \t"))) + key + " = " + to + lineEnd(src)
+	if src[end-1] != '\n' {
+		text = lineEnd(src) + strings.TrimRight(text, "\r\n")
 	}
-	return 0, 0, fmt.Errorf("no line %d: it is being edited by somebody", line)
-}
-
-// valueSpan is where the value stands in a line "key = value ; comment", its
-// quotes included.
-func valueSpan(line []byte) (from, upto int, err error) {
-	eq := bytes.IndexByte(line, '=')
-	if eq < 0 {
-		return 0, 0, fmt.Errorf("want key = value, got %q: it is being edited by somebody", line)
-	}
-	rest := line[eq+1:]
-	from = eq + 1 + len(rest) - len(bytes.TrimLeft(rest, " \t"))
-	rest = bytes.TrimRight(line[from:], " \t\r\n")
-	if len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'') {
-		if i := bytes.IndexByte(rest[1:], rest[0]); i >= 0 {
-			after := bytes.TrimLeft(rest[i+2:], " \t")
-			if len(after) > 0 && after[0] != ';' { // PHP joins what follows to it
-				return 0, 0, fmt.Errorf("the value in %q has several parts; write it as one: %w", line, ErrNotPossible)
-			}
-			return from, from + i + 2, nil
-		}
-	}
-	if i := bytes.IndexByte(rest, ';'); i >= 0 {
-		rest = bytes.TrimRight(rest[:i], " \t")
-	}
-	return from, from + len(rest), nil
+	return at.File, edit{end, end, text}, "", nil
 }
 
 func (s *Step) addPoolBacklog(h *host.Host, entries []phpfpm.Entry, pool string, backlog int) error {
-	listen := strings.ReplaceAll(value(entries, pool, "listen"), "$pool", pool)
+	listen := strings.ReplaceAll(phpfpm.Value(entries, pool, "listen"), "$pool", pool)
 	var err error
 	for _, addr := range phpfpm.ListenAddresses(listen) {
 		if err = s.addBacklog(h, addr, backlog); err == nil {

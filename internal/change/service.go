@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/probe/nginx"
-	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/service/nginx"
+	"plimsoll/internal/service/phpfpm"
 )
 
 // service is an nginx or a PHP-FPM whose files are edited.
@@ -138,7 +138,7 @@ func (s *service) look() (workers []process) {
 			continue
 		}
 		t := title(pid)
-		if s.Sort == Nginx && nginx.IsWorker(t) || s.Sort == PHPFPM && strings.HasPrefix(t, "php-fpm: pool ") {
+		if s.Sort == Nginx && nginx.IsWorker(t) || s.Sort == PHPFPM && phpfpm.IsWorker(t) {
 			workers = append(workers, process{pid, st.Start})
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/host/unixdiag"
 	"plimsoll/internal/probe/livetest"
-	"plimsoll/internal/probe/sockets"
 )
 
 // snapshot is all that a change could have touched: the namespace's settings,
@@ -45,9 +45,9 @@ func snap(t *testing.T, h *host.Host, dir string, pids ...int) snapshot {
 		t.Fatal(err)
 	}
 	var addrs map[string][]string
-	var locals []sockets.UnixListener
+	var locals []unixdiag.Listener
 	if err := h.Do(func() (err error) {
-		locals, err = sockets.UnixListeners()
+		locals, err = unixdiag.Listeners()
 		return errors.Join(err, func() (err error) { addrs, err = listeners(); return err }())
 	}); err != nil {
 		t.Fatal(err)

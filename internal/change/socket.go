@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/probe/sockets"
+	"plimsoll/internal/host/unixdiag"
 )
 
 // listener is how many connections may wait to be accepted at a listener: the
@@ -136,12 +136,12 @@ func (l listener) inodes() (list []string, err error) {
 
 // unixSockets are the sockets that listen at the address: several, where one was
 // bound anew while the old one still listens.
-func (l listener) unixSockets() (list []sockets.UnixListener, err error) {
+func (l listener) unixSockets() (list []unixdiag.Listener, err error) {
 	err = l.net.do(func() error {
-		list, err = sockets.UnixListeners()
+		list, err = unixdiag.Listeners()
 		return err
 	})
-	return slices.DeleteFunc(list, func(s sockets.UnixListener) bool { return s.Listen != l.addr }), err
+	return slices.DeleteFunc(list, func(s unixdiag.Listener) bool { return s.Listen != l.addr }), err
 }
 
 // listeners are the TCP listeners of the calling thread's namespace: the inodes

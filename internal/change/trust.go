@@ -14,8 +14,8 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
-	"plimsoll/internal/probe/nginx"
-	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/service/nginx"
+	"plimsoll/internal/service/phpfpm"
 )
 
 // A title ("nginx: master process") is only where to look: anybody can give it to
@@ -235,14 +235,14 @@ func nginxListens(tree []*nginx.Directive) (list []string) {
 
 func phpfpmConfiguration(r *phpfpm.Running) configuration {
 	c := configuration{files: r.Files, dirs: r.Dirs, doubt: r.Doubt}
-	for _, pool := range pools(r.Entries) {
+	for _, pool := range phpfpm.Pools(r.Entries) {
 		c.listens = append(c.listens, poolListens(r, pool)...)
 	}
 	return c
 }
 
 func poolListens(r *phpfpm.Running, pool string) []string {
-	return phpfpm.ListenAddresses(strings.ReplaceAll(value(r.Entries, pool, "listen"), "$pool", pool))
+	return phpfpm.ListenAddresses(strings.ReplaceAll(phpfpm.Value(r.Entries, pool, "listen"), "$pool", pool))
 }
 
 // trustWith is trust, and looks at the configuration as well: who could change it,

@@ -22,8 +22,9 @@ internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/load:           internal/model
 internal/host:           internal/layout internal/model
-internal/probe:          internal/layout internal/model internal/host
-internal/change:         internal/layout internal/host internal/probe
+internal/service:        internal/host
+internal/probe:          internal/layout internal/model internal/host internal/service
+internal/change:         internal/layout internal/host internal/service
 internal/capture:
 internal/trace:          internal/model internal/layout internal/privilege internal/secret internal/host
 internal/record/notation: internal/model internal/record

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/service/nginx"
 )
 
 // errorLine is what a line of an error log says, as far as rules ask.
@@ -56,7 +58,7 @@ func parseErrorLine(line []byte) (e errorLine, ok bool) {
 }
 
 func levelName(b []byte) string {
-	for _, l := range levels {
+	for _, l := range nginx.Levels {
 		if string(b) == l {
 			return l
 		}
@@ -151,7 +153,7 @@ func upstreamAddress(url string) string {
 		url = rest
 	}
 	if strings.HasPrefix(url, "unix:") {
-		return unixPath(url)
+		return nginx.UnixPath(url)
 	}
 	addr, _, _ := strings.Cut(url, "/")
 	return addr

@@ -9,18 +9,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
-)
-
-const (
-	workerTitle = "nginx: worker process"
-	// editedAfter is how much younger than the workers a file has to be before
-	// it is taken for one that they have not read: process times are coarse.
-	editedAfter = 2 * time.Second
+	"plimsoll/internal/service/nginx"
 )
 
 // instance is one running nginx: a master process and its workers.
@@ -28,12 +21,11 @@ type instance struct {
 	host   *host.Host
 	master host.Proc
 	root   string // the master's root directory, as we see it
-	build  buildInfo
-	paths  paths
+	file   string // of its configuration
 
 	workers    []*workerProc
 	generation []int // PIDs of the workers for which the configuration was read
-	conf       *effective
+	conf       *nginx.Settings
 	confErr    error
 	// edited: a file of the configuration is younger than the workers.
 	edited bool
@@ -52,53 +44,6 @@ type workerProc struct {
 // procPath is a file under /proc/PID.
 func procPath(h *host.Host, pid int, name string) string {
 	return h.Path("proc", strconv.Itoa(pid), name)
-}
-
-// readTitle reads a process's command line anew; "" when it is gone.
-func readTitle(h *host.Host, pid int) string {
-	b, err := host.ReadHead(procPath(h, pid, "cmdline"), host.MaxCommandLine)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimRight(string(b), "\x00 ")
-}
-
-// title is a process's command line; that of a service that rewrites its title
-// is one argument.
-func title(p *host.Proc) string {
-	if len(p.Args) == 0 {
-		return ""
-	}
-	return p.Args[0]
-}
-
-// split finds the masters among a host's processes, and their workers by
-// master. A worker just forked still has its master's title, so children of a
-// master are asked again; workers that are shutting down are left out.
-func split(h *host.Host, procs []host.Proc) (masters []host.Proc, workers map[int][]host.Proc) {
-	isMaster := map[int]bool{}
-	for i := range procs {
-		isMaster[procs[i].PID] = strings.HasPrefix(title(&procs[i]), masterTitle)
-	}
-	workers = map[int][]host.Proc{}
-	for i := range procs {
-		p := procs[i]
-		t := title(&p)
-		if !strings.HasPrefix(t, "nginx: ") {
-			continue
-		}
-		if isMaster[p.PPID] || strings.HasPrefix(t, workerTitle) {
-			t = readTitle(h, p.PID)
-		}
-		switch {
-		case strings.HasPrefix(t, masterTitle):
-			p.Args = []string{t}
-			masters = append(masters, p)
-		case t == workerTitle:
-			workers[p.PPID] = append(workers[p.PPID], p)
-		}
-	}
-	return masters, workers
 }
 
 // update brings the instance up to date with its processes and reads its
@@ -133,62 +78,13 @@ func (in *instance) update(workers []host.Proc) {
 // began, in clock ticks after boot.
 func (in *instance) readConf(youngest uint64) {
 	in.conf, in.confErr, in.edited = nil, nil, false
-	global, l, err := in.parse()
+	r, err := nginx.Load(in.host, in.master)
+	in.file = r.Conf
 	if err != nil {
 		in.confErr = err
 		return
 	}
-	in.conf = newEffective(global, in.paths.prefix, in.build)
-	if len(in.conf.errorLogs) == 0 {
-		in.conf.errorLogs = []errorLog{{path: in.paths.errorLog, level: levelError}}
-	}
-	if begun, ok := wallTime(in.host, youngest); ok {
-		in.edited = l.newest.After(begun.Add(editedAfter))
-	}
-}
-
-// parse finds and parses the configuration files; the loader knows which.
-func (in *instance) parse() ([]*directive, *confLoader, error) {
-	o := parseTitle(title(&in.master))
-	build, err := readBuildInfo(procPath(in.host, in.master.PID, "exe"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read nginx's binary for where its configuration is: %w", err)
-	}
-	cwd, err := os.Readlink(procPath(in.host, in.master.PID, "cwd"))
-	if err != nil {
-		cwd = "/"
-	}
-	in.build, in.paths = build, o.resolve(build, cwd)
-	in.build.accessLog = in.paths.accessLog
-	l := &confLoader{root: in.root, dir: in.paths.confDir}
-	global, err := parseConf([]byte(o.directives), optionG)
-	var list []*directive
-	if err == nil {
-		global, err = l.expand(global, 0)
-	}
-	if err == nil {
-		list, err = l.load(in.paths.conf, 0)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read nginx's configuration %s: %w", in.paths.conf, err)
-	}
-	return append(global, list...), l, nil
-}
-
-// wallTime turns clock ticks after boot into a time of day.
-func wallTime(h *host.Host, ticks uint64) (time.Time, bool) {
-	const ticksPerSecond = 100 // USER_HZ, the same on every Linux that Go runs on
-	b, err := os.ReadFile(h.Path("proc/uptime"))
-	if err != nil {
-		return time.Time{}, false
-	}
-	first, _, _ := strings.Cut(string(b), " ")
-	up, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return time.Time{}, false
-	}
-	ago := up - float64(ticks)/ticksPerSecond
-	return time.Now().Add(-time.Duration(ago * float64(time.Second))), true
+	in.conf, in.edited = r.Settings(), !r.WasReadBy(in.host, youngest)
 }
 
 // look counts, the first times that a worker is seen, how many of its

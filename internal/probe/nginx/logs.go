@@ -6,6 +6,7 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/probe/logtail"
+	"plimsoll/internal/service/nginx"
 )
 
 const (
@@ -19,8 +20,8 @@ const (
 
 // logKind is what has to be known about a log to read it.
 type logKind struct {
-	access *accessLog // nil for an error log
-	level  int        // of an error log
+	access *nginx.AccessLog // nil for an error log
+	level  int              // of an error log
 }
 
 type logFile = logtail.Log[logKind]
@@ -53,18 +54,18 @@ func newTally() *tally {
 }
 
 // accessLine counts one line of an access log; false when it is not of the format.
-func (t *tally) accessLine(f *lineFormat, line []byte) bool {
-	a, ok := f.parse(line)
+func (t *tally) accessLine(f *nginx.LineFormat, line []byte) bool {
+	a, ok := f.Parse(line)
 	if !ok {
 		return false
 	}
-	t.statuses[a.status]++
-	if a.hasRequest {
-		t.requestSum += a.request
+	t.statuses[a.Status]++
+	if a.HasRequest {
+		t.requestSum += a.Request
 		t.requestCount++
 	}
-	if a.hasUpstream {
-		t.upstreamSum += a.upstream
+	if a.HasUpstream {
+		t.upstreamSum += a.Upstream
 		t.upstreamCount++
 	}
 	return true
@@ -120,7 +121,7 @@ func (t *tally) begin(now time.Time) {
 func (t *tally) take(l *logFile, line []byte) {
 	if l.About.access == nil {
 		t.errorLine(line)
-	} else if !t.accessLine(l.About.access.format, line) {
+	} else if !t.accessLine(l.About.access.Format, line) {
 		l.Lost += int64(len(line)) + 1
 	}
 }
@@ -133,23 +134,23 @@ func (r *reader) follow(in *instance, now time.Time) {
 		return
 	}
 	w := logtail.NewWriter("nginx", procPath(in.host, in.master.PID, "."), in.root)
-	for i := range in.conf.accessLogs {
-		a := &in.conf.accessLogs[i]
-		err := unreadable(a.path, a.unread)
+	for i := range in.conf.AccessLogs {
+		a := &in.conf.AccessLogs[i]
+		err := unreadable(a.Path, a.Unread)
 		if err == nil {
-			err = r.logs.Follow(w, a.path, logKind{access: a}, now)
+			err = r.logs.Follow(w, a.Path, logKind{access: a}, now)
 		}
-		if err != nil && !(a.implied && len(in.conf.accessLogs) > 1) {
+		if err != nil && !(a.Implied && len(in.conf.AccessLogs) > 1) {
 			r.accessErrs = append(r.accessErrs, err)
 		}
 	}
-	if len(in.conf.accessLogs) == 0 {
+	if len(in.conf.AccessLogs) == 0 {
 		r.accessErrs = append(r.accessErrs, host.Absent("nginx's access log is off"))
 	}
-	for _, e := range in.conf.errorLogs {
-		err := unreadable(e.path, e.unread)
+	for _, e := range in.conf.ErrorLogs {
+		err := unreadable(e.Path, e.Unread)
 		if err == nil {
-			err = r.logs.Follow(w, e.path, logKind{level: e.level}, now)
+			err = r.logs.Follow(w, e.Path, logKind{level: e.Level}, now)
 		}
 		if err != nil {
 			r.errorErrs = append(r.errorErrs, err)

@@ -3,7 +3,6 @@ package nginx
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -96,74 +95,6 @@ func TestErrorLinesOfOtherShapes(t *testing.T) {
 	}
 }
 
-func TestAccessLogFormats(t *testing.T) {
-	for name, c := range map[string]struct {
-		format []string
-		file   string
-		want   []accessLine
-	}{
-		"timed": {[]string{"$remote_addr [$time_local] \"$request\" $status $request_time ", "$upstream_response_time $upstream_addr"}, "testdata/access-timed.log",
-			[]accessLine{{200, 0.086, 0.085, true, true}, {200, 0, 0, true, true}}},
-		"json": {[]string{"escape=json", `{"ts":"$time_iso8601","ua":"$http_user_agent","status":"$status","rt":"$request_time","urt":"$upstream_response_time"}`}, "testdata/access-json.log",
-			[]accessLine{{200, 0.321, 0.321, true, true}, {200, 0.301, 0.301, true, true}}},
-	} {
-		f := parseLogFormat(c.format)
-		var got []accessLine
-		for _, line := range readLines(t, c.file) {
-			a, ok := f.parse(line)
-			if !ok {
-				t.Errorf("%s: not understood: %s", name, line)
-			}
-			got = append(got, a)
-		}
-		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(accessLine{})); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
-	}
-}
-
-func TestAccessLogCombined(t *testing.T) {
-	got := map[int]int{}
-	f := combinedFormat()
-	for _, line := range readLines(t, "testdata/access-combined.log") {
-		a, ok := f.parse(line)
-		if !ok || a.hasRequest || a.hasUpstream {
-			t.Errorf("got %+v %v of %s", a, ok, line)
-		}
-		got[a.status]++
-	}
-	want := map[int]int{200: 3, 404: 3, 502: 8, 504: 2, 503: 2, 499: 1, 9: 1}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("statuses (-want +got):\n%s", d)
-	}
-}
-
-func TestLogFormats(t *testing.T) {
-	for name, c := range map[string]struct {
-		format, line string
-		want         accessLine
-		ok           bool
-	}{
-		"several tries":        {"$status $upstream_response_time", "502 0.001, 0.002 : -, 1.500", accessLine{status: 502, upstream: 1.503, hasUpstream: true}, true},
-		"no upstream":          {"$status $upstream_response_time", "200 -", accessLine{status: 200}, true},
-		"braces":               {"[${status}]$request_time;", "[404]12.5;", accessLine{status: 404, request: 12.5, hasRequest: true}, true},
-		"text first":           {"nginx: $status", "nginx: 200", accessLine{status: 200}, true},
-		"other text first":     {"nginx: $status", "apache: 200", accessLine{}, false},
-		"nothing parts two":    {"$bytes_sent$status", "10200", accessLine{}, false},
-		"no status":            {"$request_time", "0.1", accessLine{request: 0.1, hasRequest: true}, false},
-		"a status of four":     {"$status", "2000", accessLine{}, false},
-		"cut off":              {"$remote_addr $status ", "1.2.3.4", accessLine{}, false},
-		"a dollar is no name":  {"$ $status", "$ 200", accessLine{status: 200}, true},
-		"after the last field": {"$status $http_cookie|$x", "200 anything", accessLine{status: 200}, true},
-	} {
-		f := parseLogFormat([]string{c.format})
-		got, ok := f.parse([]byte(c.line))
-		if ok != c.ok || ok && got != c.want {
-			t.Errorf("%s: got %+v %v, want %+v %v", name, got, ok, c.want, c.ok)
-		}
-	}
-}
-
 func FuzzErrorLine(f *testing.F) {
 	b, err := os.ReadFile("testdata/error.log")
 	if err != nil {
@@ -181,38 +112,6 @@ func FuzzErrorLine(f *testing.F) {
 			t.Errorf("%q: %+v: upstream, phase and errno belong together", line, e)
 		}
 	})
-}
-
-func FuzzAccessLine(f *testing.F) {
-	f.Add("$remote_addr - [$time_local] \"$request\" $status $request_time $upstream_response_time", "1 - [2] \"G\" 200 0.1 0.2, -")
-	f.Add(`{"s":"$status"}`, `{"s":"200"}`)
-	f.Fuzz(func(t *testing.T, format, line string) {
-		a, ok := parseLogFormat([]string{format}).parse([]byte(line))
-		if ok && (a.status < 0 || a.status > 999 || a.request < 0 || math.IsNaN(a.upstream)) {
-			t.Errorf("%q by %q: %+v", line, format, a)
-		}
-	})
-}
-
-// BenchmarkAccessLine answers: what does a line of an access log cost to parse?
-func BenchmarkAccessLine(b *testing.B) {
-	combined := []byte(`203.0.113.77 - - [21/Nov/2026:09:42:59 +0000] "GET /index.php?id=12345 HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"`)
-	timed := []byte(`203.0.113.77 - - [21/Nov/2026:09:42:59 +0000] "GET /index.php?id=12345 HTTP/1.1" 200 612 "-" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36" 0.123 0.122`)
-	for name, c := range map[string]struct {
-		f    *lineFormat
-		line []byte
-	}{
-		"format=combined": {combinedFormat(), combined},
-		"format=timed":    {parseLogFormat([]string{`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent" $request_time $upstream_response_time`}), timed},
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, ok := c.f.parse(c.line); !ok {
-					b.Fatal("not understood")
-				}
-			}
-		})
-	}
 }
 
 // BenchmarkErrorLine answers: what does a line of an error log cost to parse?

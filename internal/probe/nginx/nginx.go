@@ -6,6 +6,7 @@ package nginx
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
+	"plimsoll/internal/service/nginx"
 )
 
 const (
@@ -113,7 +115,7 @@ func (r *reader) find(now time.Time) {
 		r.findErr = err
 		return
 	}
-	masters, workers := split(r.host, procs)
+	masters, workers := nginx.Split(r.host, procs)
 	known := r.instances
 	r.instances, r.accessErrs, r.errorErrs = nil, nil, nil
 	for _, m := range masters {
@@ -172,7 +174,7 @@ func (r *reader) markLogs(out *probe.Out) {
 	accessErrs, errorErrs := r.accessErrs, r.errorErrs
 	var access, errs int
 	level := 0
-	has := &lineFormat{}
+	has := &nginx.LineFormat{}
 	for l := range r.logs.All() {
 		about := l.About
 		switch {
@@ -185,8 +187,8 @@ func (r *reader) markLogs(out *probe.Out) {
 			level = max(level, about.level)
 		default:
 			access++
-			has.hasRequest = has.hasRequest || about.access.format.hasRequest
-			has.hasUpstream = has.hasUpstream || about.access.format.hasUpstream
+			has.HasRequest = has.HasRequest || about.access.Format.HasRequest
+			has.HasUpstream = has.HasUpstream || about.access.Format.HasUpstream
 			noteAccess(out, l)
 		}
 	}
@@ -196,15 +198,15 @@ func (r *reader) markLogs(out *probe.Out) {
 
 func noteAccess(out *probe.Out, l *logFile) {
 	host := strings.Join(out.Hosts(), ", ")
-	if l.About.access.buffered {
+	if l.About.access.Buffered {
 		out.Note(fmt.Sprintf("host %s: nginx's access log %s is buffered: its requests are counted when the buffer is written, later than they happened", host, l.Name))
 	}
-	if l.About.access.partial {
+	if l.About.access.Partial {
 		out.Note(fmt.Sprintf("host %s: nginx's access log %s is written by a condition (if=): requests it leaves out are not counted", host, l.Name))
 	}
 }
 
-func markAccess(out *probe.Out, followed int, errs []error, has *lineFormat) {
+func markAccess(out *probe.Out, followed int, errs []error, has *nginx.LineFormat) {
 	if followed == 0 {
 		for _, s := range []*model.Signal{responses, requestSum, requestCount, upstreamSum, upstreamCount} {
 			out.Mark(s, firstOr(errs, "no access log of nginx"))
@@ -212,12 +214,12 @@ func markAccess(out *probe.Out, followed int, errs []error, has *lineFormat) {
 		return
 	}
 	noteRest(out, errs)
-	if !has.hasRequest {
+	if !has.HasRequest {
 		err := host.Absent("nginx's log_format has no $request_time; add it to see how long requests take")
 		out.Mark(requestSum, err)
 		out.Mark(requestCount, err)
 	}
-	if !has.hasUpstream {
+	if !has.HasUpstream {
 		err := host.Absent("nginx's log_format has no $upstream_response_time; add it to see how long upstream servers take")
 		out.Mark(upstreamSum, err)
 		out.Mark(upstreamCount, err)
@@ -232,8 +234,8 @@ func markErrors(out *probe.Out, followed int, errs []error, level int) {
 		return
 	}
 	noteRest(out, errs)
-	if level < levelError {
-		out.Mark(upstreamErrors, host.Absent(fmt.Sprintf("nginx's error_log has level %s, so most upstream errors (level error) are not written; set it to error", levels[level])))
+	if level < nginx.LevelError {
+		out.Mark(upstreamErrors, host.Absent(fmt.Sprintf("nginx's error_log has level %s, so most upstream errors (level error) are not written; set it to error", nginx.Levels[level])))
 	}
 }
 
@@ -264,7 +266,7 @@ func (r *reader) nearest() (best *instance, used int) {
 		for _, w := range in.workers {
 			peak = max(peak, w.peak)
 		}
-		if s := float64(peak) / float64(max(in.conf.workerConnections, 1)); best == nil || s > share {
+		if s := float64(peak) / float64(max(in.conf.WorkerConnections, 1)); best == nil || s > share {
 			best, used, share = in, peak, s
 		}
 	}
@@ -285,7 +287,7 @@ func (r *reader) putConf(out *probe.Out) {
 		return
 	}
 	c := best.conf
-	n := c.workerProcesses
+	n := c.WorkerProcesses
 	if n == 0 {
 		n = len(best.workers)
 	}
@@ -294,13 +296,13 @@ func (r *reader) putConf(out *probe.Out) {
 	} else {
 		out.Mark(workerProcesses, host.Absent("nginx counts its workers itself (auto), and has none at the moment"))
 	}
-	out.Put(workerConnections, float64(c.workerConnections))
-	for _, listen := range sortedKeys(c.backlogs) {
+	out.Put(workerConnections, float64(c.WorkerConnections))
+	for _, listen := range sortedKeys(c.Backlogs) {
 		out.Put(info, 1, listen)
 	}
-	if c.keepaliveRequests > 0 {
-		out.Put(keepaliveTimeout, c.keepaliveTimeout)
-		out.Put(keepaliveRequests, float64(c.keepaliveRequests))
+	if c.KeepaliveRequests > 0 {
+		out.Put(keepaliveTimeout, c.KeepaliveTimeout)
+		out.Put(keepaliveRequests, float64(c.KeepaliveRequests))
 	} else {
 		err := host.Absent("nginx's configuration has no http server")
 		out.Mark(keepaliveTimeout, err)
@@ -343,20 +345,20 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 			continue
 		}
 		if in.edited {
-			out.Note(fmt.Sprintf("host %s: nginx's configuration under %s was edited after nginx loaded it; settings shown may not be in effect until it is reloaded", strings.Join(out.Hosts(), ", "), in.paths.conf))
+			out.Note(fmt.Sprintf("host %s: nginx's configuration under %s was edited after nginx loaded it; settings shown may not be in effect until it is reloaded", strings.Join(out.Hosts(), ", "), in.file))
 		}
-		for k, v := range in.conf.backlogs {
+		for k, v := range in.conf.Backlogs {
 			backlogs[k] = max(backlogs[k], v)
 		}
-		for k, v := range in.conf.keepalives {
+		for k, v := range in.conf.Keepalives {
 			keepalives[k] = max(keepalives[k], v)
 		}
-		if b, ok := in.conf.buffered(); ok {
+		if b, ok := in.conf.LogsBuffered(); ok {
 			known = true
 			buffered = buffered && b
 		}
-		for _, e := range in.conf.errorLogs {
-			level = max(level, e.level)
+		for _, e := range in.conf.ErrorLogs {
+			level = max(level, e.Level)
 		}
 	}
 	for _, k := range sortedKeys(backlogs) {
@@ -397,11 +399,11 @@ type stubReply struct {
 func (r *reader) askStubs(now time.Time) {
 	wanted := map[string]bool{}
 	for _, in := range r.instances {
-		if in.conf == nil || in.conf.status == nil {
+		if in.conf == nil || in.conf.Status == nil {
 			continue
 		}
-		page := in.conf.status
-		key := strconv.Itoa(in.master.PID) + " " + page.address + page.uri
+		page := in.conf.Status
+		key := strconv.Itoa(in.master.PID) + " " + page.Address + page.URI
 		wanted[key] = true
 		a := r.stubs[key]
 		if a == nil {
@@ -419,13 +421,13 @@ func (r *reader) askStubs(now time.Time) {
 	}
 }
 
-func (a *stubAsker) ask(h *host.Host, in *instance, page *statusPage, now time.Time) {
+func (a *stubAsker) ask(h *host.Host, in *instance, page *nginx.StatusPage, now time.Time) {
 	a.asked = now
 	reply := make(chan stubReply, 1)
 	a.reply = reply
-	address, root := page.address, in.root
+	address, root := page.Address, in.root
 	go func() {
-		if page.network == "unix" {
+		if page.Network == "unix" {
 			socket, err := rooted.Open(root, address)
 			if err != nil {
 				reply <- stubReply{err: err}
@@ -434,7 +436,7 @@ func (a *stubAsker) ask(h *host.Host, in *instance, page *statusPage, now time.T
 			defer socket.Close()
 			address = socket.Address()
 		}
-		s, err := fetchStub(h.Dial, page.network, address, page, stubPatience)
+		s, err := fetchStub(h.Dial, page.Network, address, page, stubPatience)
 		reply <- stubReply{s, err}
 	}()
 }
@@ -501,3 +503,6 @@ func (s stub) plus(o stub) stub {
 	return stub{s.active + o.active, s.accepted + o.accepted, s.handled + o.handled, s.requests + o.requests,
 		s.reading + o.reading, s.writing + o.writing, s.waiting + o.waiting}
 }
+
+// sortedKeys lists a map's keys in order, for output that does not jump about.
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

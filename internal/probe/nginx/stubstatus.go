@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"plimsoll/internal/service/nginx"
 )
 
 // stub is what the stub_status page says.
@@ -42,25 +44,25 @@ func parseStub(page []byte) (stub, error) {
 
 // askStub asks a status page over an open connection, by an HTTP/1.0 request
 // with a deadline, and closes the connection.
-func askStub(c net.Conn, page *statusPage, deadline time.Time) (stub, error) {
+func askStub(c net.Conn, page *nginx.StatusPage, deadline time.Time) (stub, error) {
 	defer c.Close()
 	if err := c.SetDeadline(deadline); err != nil {
 		return stub{}, err
 	}
-	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.0\r\nHost: %s\r\nUser-Agent: plimsoll\r\n\r\n", page.uri, page.host); err != nil {
-		return stub{}, fmt.Errorf("ask %s for %s: %w", page.address, page.uri, err)
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.0\r\nHost: %s\r\nUser-Agent: plimsoll\r\n\r\n", page.URI, page.Host); err != nil {
+		return stub{}, fmt.Errorf("ask %s for %s: %w", page.Address, page.URI, err)
 	}
 	reply, err := http.ReadResponse(bufio.NewReader(io.LimitReader(c, maxStatusPage)), nil)
 	if err != nil {
-		return stub{}, fmt.Errorf("ask %s for %s: %w", page.address, page.uri, err)
+		return stub{}, fmt.Errorf("ask %s for %s: %w", page.Address, page.URI, err)
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
-		return stub{}, fmt.Errorf("ask %s for %s: want status 200, got %d; allow 127.0.0.1 in that location", page.address, page.uri, reply.StatusCode)
+		return stub{}, fmt.Errorf("ask %s for %s: want status 200, got %d; allow 127.0.0.1 in that location", page.Address, page.URI, reply.StatusCode)
 	}
 	body, err := io.ReadAll(reply.Body)
 	if err != nil {
-		return stub{}, fmt.Errorf("ask %s for %s: %w", page.address, page.uri, err)
+		return stub{}, fmt.Errorf("ask %s for %s: %w", page.Address, page.URI, err)
 	}
 	return parseStub(body)
 }
@@ -69,7 +71,7 @@ func askStub(c net.Conn, page *statusPage, deadline time.Time) (stub, error) {
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // fetchStub asks a status page within timeout.
-func fetchStub(dial dialer, network, address string, page *statusPage, timeout time.Duration) (stub, error) {
+func fetchStub(dial dialer, network, address string, page *nginx.StatusPage, timeout time.Duration) (stub, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	c, err := dial(ctx, network, address)

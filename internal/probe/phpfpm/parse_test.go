@@ -4,137 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/service/phpfpm"
 )
 
-func TestParseIni(t *testing.T) {
-	src := "; comment\n[global]\nerror_log = /x.log ; why\n# old comment\n\n[www]\nlisten=127.0.0.1:9000\nuser = \"a;b\"\nenv[X] = 'q'\nphp_admin_flag[log_errors] = on\nempty =\n"
-	got, err := parseIni([]byte(src), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []entry{
-		{"global", "", "", "f", 2, false}, {"global", "error_log", "/x.log", "f", 3, false}, {"www", "", "", "f", 6, false}, {"www", "listen", "127.0.0.1:9000", "f", 7, false},
-		{"www", "user", "a;b", "f", 8, false}, {"www", "env[X]", "q", "f", 9, false}, {"www", "php_admin_flag[log_errors]", "on", "f", 10, false}, {"www", "empty", "", "f", 11, false},
-	}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	for src, want := range map[string]string{
-		"a=1\n[x":   `parse f: line 2: want [section], got "[x"`,
-		"[x] y":     `parse f: line 1: want [section], got "[x] y"`,
-		"\nnothing": `parse f: line 2: want key = value, got "nothing"`,
-		"= 1":       `parse f: line 1: want key = value, got "= 1"`,
-	} {
-		if _, err := parseIni([]byte(src), "f"); err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", src, err, want)
-		}
-	}
-}
-
-// write makes files under a root directory.
-func write(t *testing.T, root string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestConfigWithIncludes(t *testing.T) {
-	root := t.TempDir()
-	write(t, root, map[string]string{
-		// as Docker's image has it: an include relative to the prefix /usr/local
-		"usr/local/etc/php-fpm.conf":        "[global]\nerror_log = /proc/self/fd/2\ninclude=etc/php-fpm.d/*.conf\n",
-		"usr/local/etc/php-fpm.d/a.conf":    "[www]\nlisten = 9000\npm = dynamic\npm.max_children = 5\npm.status_path = /status\n",
-		"usr/local/etc/php-fpm.d/b.conf":    "[b]\nlisten = /run/$pool.sock\npm = static\npm.max_children = 2\nlisten.backlog = 10\ninclude = /more/b.inc\n",
-		"usr/local/etc/php-fpm.d/c.conf":    "[www]\npm.max_children = 7\n",
-		"usr/local/etc/php-fpm.d/d.conf.no": "[d]\n",
-		"more/b.inc":                        "slowlog = /var/log/$pool.slow\nrequest_slowlog_timeout = 5s\npm.status_listen = 127.0.0.1:9001\n",
-		"loop.conf":                         "include = /loop.conf\n",
-		"bad.conf":                          "[global]\ninclude = /bad/*.conf\n",
-		"bad/x.conf":                        "\noops\n",
-	})
-	load := func(file string) (*config, error) {
-		l := &loader{root: root, main: file}
-		entries, err := l.load(file, "", 0)
-		if err != nil {
-			return nil, err
-		}
-		return newConfig(entries)
-	}
-	got, err := load("/usr/local/etc/php-fpm.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &config{errorLog: "/proc/self/fd/2", pools: []pool{
-		{name: "www", listen: "9000", pm: "dynamic", maxChildren: 7, statusPath: "/status"},
-		{name: "b", listen: "/run/b.sock", pm: "static", maxChildren: 2, backlog: 10, hasBacklog: true, slowTimeout: true, statusListen: "127.0.0.1:9001"},
-	}}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(config{}, pool{})); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	for file, want := range map[string]string{
-		"/loop.conf": "want at most 5 files inside each other",
-		"/bad.conf":  `/bad.conf: line 2: include: parse /bad/x.conf: line 2: want key = value, got "oops"`,
-		"/none":      "open /none: no such file or directory",
-	} {
-		if _, err := load(file); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want …%s…", file, err, want)
-		}
-	}
-}
-
-func TestListenAddress(t *testing.T) {
-	for s, want := range map[string]string{
-		"9000": "[::]:9000", "127.0.0.1:9000": "127.0.0.1:9000", "[::1]:9000": "[::1]:9000", "*:9000": "[::]:9000",
-		"/run/php/x.sock": "unix:/run/php/x.sock", "localhost:9000": "127.0.0.1:9000", "0.0.0.0:9000": "0.0.0.0:9000",
-	} {
-		if got := listenAddress(s, true); got != want {
-			t.Errorf("listenAddress(%q) = %q, want %q", s, got, want)
-		}
-	}
-	if got := listenAddress("9000", false); got != "0.0.0.0:9000" {
-		t.Errorf("without IPv6: %q", got)
-	}
-}
-
-func TestBacklog(t *testing.T) {
-	for name, c := range map[string]struct {
-		pool    pool
-		version int
-		want    int
-		ok      bool
-	}{
-		"given":                       {pool{backlog: 10, hasBacklog: true}, 8002000, 10, true},
-		"default since 8.2":           {pool{}, 8002035, 4096, true},
-		"default before 8.2":          {pool{}, 8001000, 511, true},
-		"default, unknown version":    {pool{}, 0, 0, false},
-		"-1":                          {pool{backlog: -1, hasBacklog: true}, 0, 4096, true},
-		"ondemand before 8.2 raises":  {pool{pm: "ondemand", backlog: 10, hasBacklog: true}, 8001000, 511, true},
-		"ondemand since 8.2 does not": {pool{pm: "ondemand", backlog: 10, hasBacklog: true}, 8002000, 10, true},
-	} {
-		if n, ok := c.pool.backlogIn(c.version, 4096); n != c.want || ok != c.ok {
-			t.Errorf("%s: got %d %v, want %d %v", name, n, ok, c.want, c.ok)
-		}
-	}
-	if v := parseVersion([]byte("x\x00X-Powered-By: PHP/8.2.35\x00")); v != 8002035 {
-		t.Errorf("version %d", v)
-	}
-}
-
-// The fixtures were recorded from PHP-FPM 8.2.35 with these faults made for real.
 func TestLog(t *testing.T) {
 	b, err := os.ReadFile("testdata/fpm.log")
 	if err != nil {
@@ -213,10 +91,10 @@ func TestBadReplies(t *testing.T) {
 }
 
 func TestServicesOfTheSamePoolName(t *testing.T) {
-	www := &config{pools: []pool{{name: "www"}}}
+	www := &phpfpm.Config{Pools: []phpfpm.Pool{{Name: "www"}}}
 	list := []*service{
 		{master: host.Proc{PID: 1, Comm: "php-fpm8.1"}, conf: www}, {master: host.Proc{PID: 2, Comm: "php-fpm8.2"}, conf: www},
-		{master: host.Proc{PID: 3, Comm: "php-fpm8.2"}, conf: www}, {master: host.Proc{PID: 4, Comm: "php-fpm8.2"}, conf: &config{pools: []pool{{name: "other"}}}},
+		{master: host.Proc{PID: 3, Comm: "php-fpm8.2"}, conf: www}, {master: host.Proc{PID: 4, Comm: "php-fpm8.2"}, conf: &phpfpm.Config{Pools: []phpfpm.Pool{{Name: "other"}}}},
 	}
 	nameApart(list)
 	var got []string
@@ -226,26 +104,6 @@ func TestServicesOfTheSamePoolName(t *testing.T) {
 	if d := cmp.Diff([]string{"www@php-fpm8.1", "www@2", "www@3", "www"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-}
-
-func FuzzIni(f *testing.F) {
-	f.Add([]byte("[www]\nlisten = \"127.0.0.1:9000\" ; x\npm.max_children = 5\nrequest_slowlog_timeout = 5s\n"))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		entries, err := parseIni(src, "f")
-		if err != nil && entries != nil {
-			t.Error("both a value and an error")
-		}
-		c, err := newConfig(entries)
-		if err != nil {
-			return
-		}
-		for _, p := range c.pools {
-			listenAddress(p.listen, true)
-			if n, ok := p.backlogIn(8002000, 128); ok && n < 0 {
-				t.Errorf("backlog %d", n)
-			}
-		}
-	})
 }
 
 func FuzzReply(f *testing.F) {
@@ -295,20 +153,4 @@ func FuzzRequest(f *testing.F) {
 			b = b[8+size:]
 		}
 	})
-}
-
-// PHP joins the parts of a value and puts variables in; who includes what then is not known.
-func TestIncludesThatAreDoubtful(t *testing.T) {
-	root := t.TempDir()
-	write(t, root, map[string]string{"/etc/a.conf": "[www]\nlisten = 9000\n"})
-	for include, doubtful := range map[string]bool{
-		"/etc/a.conf": false, `"/etc/a.conf" ; why`: false, "/etc/*.conf": false,
-		"${D}/a.conf": true, `"/et" "c/a.conf"`: true, `"/etc/${X}a.conf"`: true, `/et"c/a.conf"`: true, "/etc/$pool.conf": true, "a.conf": true,
-	} {
-		write(t, root, map[string]string{"/etc/fpm.conf": "include = " + include + "\n"})
-		l := &loader{root: root, main: "/etc/fpm.conf"}
-		if _, err := l.load(l.main, "", 0); err == nil && (l.doubt != nil) != doubtful {
-			t.Errorf("%s: %v", include, l.doubt)
-		}
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
+	"plimsoll/internal/service/phpfpm"
 )
 
 const (
@@ -104,7 +105,7 @@ func (r *reader) list(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, count := split(procs)
+	_, count := phpfpm.Split(procs)
 	for _, s := range r.services {
 		s.count = count[s.master.PID]
 	}
@@ -119,7 +120,7 @@ func (r *reader) find(now time.Time) {
 		r.findErr = err
 		return
 	}
-	masters, count := split(procs)
+	masters, count := phpfpm.Split(procs)
 	known := r.services
 	r.services, r.logErrs, r.findErr = nil, nil, nil
 	for _, m := range masters {
@@ -144,7 +145,7 @@ func (r *reader) follow(s *service, now time.Time) {
 	w := logtail.NewWriter("PHP-FPM", s.procPath("."), s.root)
 	name := ""
 	if s.conf != nil {
-		name = s.conf.errorLog
+		name = s.conf.ErrorLog
 	}
 	if name == "syslog" {
 		r.logErrs = append(r.logErrs, host.Absent("PHP-FPM logs to syslog, which cannot be followed; set error_log to a file"))
@@ -255,17 +256,17 @@ func (r *reader) putPools(out *probe.Out) {
 			backlogErr = s.confErr
 			continue
 		}
-		for _, p := range s.conf.pools {
-			name := s.label(p.name)
-			out.Put(workers, float64(s.count[p.name]), name)
-			out.Put(poolInfo, 1, name, listenAddress(p.listen, r.ipv6), p.pm, s.master.Comm)
-			if p.maxChildren > 0 {
-				out.Put(maxChildren, float64(p.maxChildren), name)
+		for _, p := range s.conf.Pools {
+			name := s.label(p.Name)
+			out.Put(workers, float64(s.count[p.Name]), name)
+			out.Put(poolInfo, 1, name, phpfpm.ListenAddress(p.Listen, r.ipv6), p.PM, s.master.Comm)
+			if p.MaxChildren > 0 {
+				out.Put(maxChildren, float64(p.MaxChildren), name)
 			}
-			if n, ok := p.backlogIn(s.version, most); ok {
+			if n, ok := p.BacklogIn(s.version, most); ok {
 				out.Put(listenBacklog, float64(n), name)
 			} else {
-				backlogErr = host.Absent(fmt.Sprintf("pool %s has no listen.backlog, and its default is not known for this PHP", p.name))
+				backlogErr = host.Absent(fmt.Sprintf("pool %s has no listen.backlog, and its default is not known for this PHP", p.Name))
 			}
 		}
 	}
@@ -280,15 +281,15 @@ func (r *reader) askAll(now time.Time) {
 		if s.conf == nil {
 			continue
 		}
-		for _, p := range s.conf.pools {
-			if p.statusPath == "" {
-				delete(s.askers, p.name)
+		for _, p := range s.conf.Pools {
+			if p.StatusPath == "" {
+				delete(s.askers, p.Name)
 				continue
 			}
-			a := s.askers[p.name]
+			a := s.askers[p.Name]
 			if a == nil {
-				a = newAsker(p.name)
-				s.askers[p.name] = a
+				a = newAsker(p.Name)
+				s.askers[p.Name] = a
 			}
 			if a.due(now) {
 				a.ask(s, p, now)
@@ -309,23 +310,23 @@ func (r *reader) putPages(out *probe.Out) {
 			failed = s.confErr
 			continue
 		}
-		for _, p := range s.conf.pools {
-			a := s.askers[p.name]
+		for _, p := range s.conf.Pools {
+			a := s.askers[p.Name]
 			if a == nil {
-				absent = host.Absent(fmt.Sprintf("pool %s has no status page; set pm.status_path = /status (and pm.status_listen, so that it answers when all workers are busy)", p.name))
+				absent = host.Absent(fmt.Sprintf("pool %s has no status page; set pm.status_path = /status (and pm.status_listen, so that it answers when all workers are busy)", p.Name))
 				continue
 			}
 			a.collect(until)
-			isUnix := strings.HasPrefix(listenAddress(p.listen, r.ipv6), "unix:")
+			isUnix := strings.HasPrefix(phpfpm.ListenAddress(p.Listen, r.ipv6), "unix:")
 			if isUnix {
-				unix = p.name
+				unix = p.Name
 			}
 			if a.last.err != nil {
 				failed = a.last.err
 			}
-			hasSlow = hasSlow || p.slowTimeout
+			hasSlow = hasSlow || p.SlowTimeout
 			if a.fresh {
-				put(out, s.label(p.name), a.last, p, isUnix)
+				put(out, s.label(p.Name), a.last, p, isUnix)
 			}
 		}
 	}
@@ -357,7 +358,7 @@ func markPages(out *probe.Out, failed, absent error, unix string) {
 }
 
 // put records one answer.
-func put(out *probe.Out, name string, a answer, p pool, unix bool) {
+func put(out *probe.Out, name string, a answer, p phpfpm.Pool, unix bool) {
 	if a.err != nil {
 		out.Put(up, 0, name)
 		return
@@ -372,7 +373,7 @@ func put(out *probe.Out, name string, a answer, p pool, unix bool) {
 		{accepted, st.AcceptedConn, false}, {listenQueue, st.ListenQueue, unix}, {maxListenQueue, st.MaxListenQueue, unix},
 		{listenQueueLen, st.ListenQueueLen, unix}, {idle, st.IdleProcesses, false}, {active, st.ActiveProcesses, false},
 		{total, st.TotalProcesses, false}, {maxActive, st.MaxActiveProcesses, false},
-		{maxChildrenHit, st.MaxChildrenReached, false}, {slow, st.SlowRequests, !p.slowTimeout},
+		{maxChildrenHit, st.MaxChildrenReached, false}, {slow, st.SlowRequests, !p.SlowTimeout},
 	} {
 		if v.value != nil && !v.unseen {
 			out.Put(v.signal, *v.value, name)

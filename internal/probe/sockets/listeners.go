@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"plimsoll/internal/host/unixdiag"
 )
 
 const (
@@ -168,15 +170,15 @@ func (t *table) newDrops(s *inetSock) uint32 {
 	return d
 }
 
-func (t *table) addUnix(s *unixSock) {
-	l := t.unix[string(s.name)]
+func (t *table) addUnix(s *unixdiag.Sock) {
+	l := t.unix[string(s.Name)]
 	if l == nil {
-		if l = t.add(unixListen(s.name), true); l == nil {
+		if l = t.add(unixdiag.Label(s.Name), true); l == nil {
 			return
 		}
-		t.unix[string(s.name)] = l
+		t.unix[string(s.Name)] = l
 	}
-	l.saw(s.queue, s.limit, s.inode)
+	l.saw(s.Queue, s.Limit, s.Inode)
 }
 
 func (l *listener) saw(queue, limit, inode uint32) {

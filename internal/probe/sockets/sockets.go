@@ -26,6 +26,7 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/host/netlink"
+	"plimsoll/internal/host/unixdiag"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/pace"
@@ -85,8 +86,8 @@ func open(h *host.Host) (probe.Reader, error) {
 	return &reader{
 		host: h, conn: conn, table: newTable(), owners: newOwners(h, searchShare, without), clients: newClients(h, without),
 		pace: pace.Pace{Share: share}, reported: reported{},
-		unixListeners:   unixRequest(listening, unixShowName|unixShowQueueLen),
-		unixEstablished: unixRequest(1<<tcpEstablished, unixShowName),
+		unixListeners:   unixdiag.Request(listening, unixdiag.ShowName|unixdiag.ShowQueueLen),
+		unixEstablished: unixdiag.Request(1<<tcpEstablished, unixdiag.ShowName),
 		tcpListeners:    tcpRequest(listening, inetDiagSKMemInfo),
 		tcpConnections:  tcpRequest(notListening, inetDiagInfo),
 	}, nil
@@ -163,12 +164,12 @@ func (r *reader) lookAtUnix(timeout time.Duration) error {
 	if r.unixMissing != nil {
 		return nil
 	}
-	var s unixSock
+	var s unixdiag.Sock
 	err := r.conn.Dump(sockDiagByFamily, r.unixListeners, timeout, func(b []byte) error {
-		if err := parseUnix(b, &s); err != nil {
+		if err := s.Parse(b); err != nil {
 			return err
 		}
-		if s.kind == unix.SOCK_STREAM && len(s.name) > 0 {
+		if s.Kind == unix.SOCK_STREAM && len(s.Name) > 0 {
 			r.table.addUnix(&s)
 		}
 		return nil
@@ -321,14 +322,14 @@ func (r *reader) dumpConnections() error {
 	if r.unixMissing != nil {
 		return nil
 	}
-	var u unixSock
+	var u unixdiag.Sock
 	err = r.conn.Dump(sockDiagByFamily, r.unixEstablished, readTimeout, func(b []byte) error {
-		if err := parseUnix(b, &u); err != nil {
+		if err := u.Parse(b); err != nil {
 			return err
 		}
 		// An accepted socket bears its listener's name, its peer none. One that is
 		// not accepted yet has no inode, and the kernel does not list it.
-		if l := r.table.unix[string(u.name)]; l != nil && u.kind == unix.SOCK_STREAM && u.inode != 0 {
+		if l := r.table.unix[string(u.Name)]; l != nil && u.Kind == unix.SOCK_STREAM && u.Inode != 0 {
 			l.accepted++
 		}
 		return nil

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/host/unixdiag"
 )
 
 // recorded returns the messages of a testdata file; TestRealSockets writes
@@ -93,12 +94,12 @@ func TestParseInetConnections(t *testing.T) {
 func TestParseUnix(t *testing.T) {
 	var got []string
 	for _, m := range recorded(t, "unix.hex") {
-		var s unixSock
-		if err := parseUnix(m, &s); err != nil {
+		var s unixdiag.Sock
+		if err := s.Parse(m); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.name) > 0 {
-			got = append(got, fmt.Sprintf("kind %d state %d %s queue %d of %d, inode %v", s.kind, s.state, filepath.Base(unixListen(s.name)), s.queue, s.limit, s.inode > 0))
+		if len(s.Name) > 0 {
+			got = append(got, fmt.Sprintf("kind %d state %d %s queue %d of %d, inode %v", s.Kind, s.State, filepath.Base(unixdiag.Label(s.Name)), s.Queue, s.Limit, s.Inode > 0))
 		}
 	}
 	want := []string{
@@ -118,8 +119,8 @@ func TestUnixListen(t *testing.T) {
 		"\x00a\x00b":       "unix:@a@b",
 		"/run/not\xffutf8": "unix:/run/not?utf8",
 	} {
-		if got := unixListen([]byte(in)); got != want {
-			t.Errorf("unixListen(%q) = %q, want %q", in, got, want)
+		if got := unixdiag.Label([]byte(in)); got != want {
+			t.Errorf("unixdiag.Label(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -558,9 +559,9 @@ func FuzzParseUnix(f *testing.F) {
 	}
 	f.Add([]byte{unix.AF_UNIX})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var s unixSock
-		if parseUnix(b, &s) == nil {
-			_ = unixListen(s.name)
+		var s unixdiag.Sock
+		if s.Parse(b) == nil {
+			_ = unixdiag.Label(s.Name)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestIncludesHaveAnEnd(t *testing.T) {
 		write(fmt.Sprintf("m%d.part", i), "a b;")
 	}
 	for file, want := range map[string]string{"/twice": "at most", "/often": "bytes in all", "/many": "files and"} {
-		l := &confLoader{root: root, dir: "/"}
+		l := &loader{root: root, dir: "/"}
 		if _, err := l.load(file, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", file, err)
 		}

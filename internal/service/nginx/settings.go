@@ -1,7 +1,6 @@
 package nginx
 
 import (
-	"maps"
 	"net/netip"
 	"path"
 	"slices"
@@ -22,49 +21,50 @@ const (
 	upstreamKeepaliveRaised  = 1029007
 )
 
-// effective is what a configuration means in numbers.
-type effective struct {
-	workerProcesses   int // 0 is auto
-	workerConnections int
-	// keepaliveTimeout (seconds) and keepaliveRequests are the smallest of all servers.
-	keepaliveTimeout  float64
-	keepaliveRequests int
-	backlogs          map[string]int // by listening address, as the socket signals write it
-	keepalives        map[string]int // upstream connections kept idle, by upstream address
-	accessLogs        []accessLog    // one for each place where requests are logged
-	errorLogs         []errorLog
-	status            *statusPage // nil when none is configured
+// Settings is what a configuration means in numbers and places.
+type Settings struct {
+	WorkerProcesses   int // 0 is auto
+	WorkerConnections int
+	// KeepaliveTimeout (seconds) and KeepaliveRequests are the smallest of all servers.
+	KeepaliveTimeout  float64
+	KeepaliveRequests int
+	Backlogs          map[string]int // by listening address, as the socket signals write it
+	Keepalives        map[string]int // upstream connections kept idle, by upstream address
+	AccessLogs        []AccessLog    // one for each place where requests are logged
+	ErrorLogs         []ErrorLog
+	Status            *StatusPage // nil when none is configured
 }
 
-// accessLog is one access_log directive in effect.
-type accessLog struct {
-	path     string
-	format   *lineFormat
-	buffered bool
-	partial  bool // if=: not every request is written
-	implied  bool // the compiled default: unused where every server has its own
-	unread   string
+// AccessLog is one access_log directive in effect.
+type AccessLog struct {
+	Path     string
+	Format   *LineFormat // nil where its log_format is not there
+	Buffered bool
+	Implied  bool   // the compiled default: unused where every server has its own
+	Unread   string // why it cannot be read, "" where it can
+	Partial  bool   // if=: not every request is written
 }
 
-// errorLog is one error_log directive in effect.
-type errorLog struct {
-	path   string
-	level  int // as in levels
-	unread string
+// ErrorLog is one error_log directive in effect.
+type ErrorLog struct {
+	Path   string
+	Level  int    // as in Levels
+	Unread string // why it cannot be read, "" where it can
 }
 
-// statusPage is where stub_status answers.
-type statusPage struct {
-	network, address string // "tcp" with IP:port, "unix" with the service's path
-	host, uri        string
+// StatusPage is where stub_status answers.
+type StatusPage struct {
+	Network, Address string // "tcp" with IP:port, "unix" with the service's path
+	Host, URI        string
 }
 
-// levels are nginx's, the most severe first; an error_log writes its own and those before it.
-var levels = []string{"stderr", "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"}
+// Levels are nginx's, the most severe first; an error_log writes its own and those before it.
+var Levels = []string{"stderr", "emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"}
 
+// Places in Levels.
 const (
-	levelError = 4
-	levelWarn  = 5
+	LevelError = 4
+	LevelWarn  = 5
 )
 
 // scope is what a block inherits from those around it.
@@ -76,74 +76,75 @@ type scope struct {
 	ssl               bool
 }
 
-type effectiveBuilder struct {
-	out     *effective
+type builder struct {
+	out     *Settings
 	prefix  string
-	formats map[string]*lineFormat
+	formats map[string]*LineFormat
 	// groups are upstream blocks; their servers' addresses carry the group's keepalive.
-	groups   map[string]bool
-	timeouts []float64
-	requests []int
-	build    buildInfo
+	groups     map[string]bool
+	timeouts   []float64
+	requests   []int
+	defaultLog string // the compiled default
+	version    int    // of nginx, see buildInfo
 }
 
-// newEffective reads the numbers from a configuration with its includes in
+// newSettings reads the numbers from a configuration with its includes in
 // place. prefix is the directory against which relative names of logs stand.
 // Directives that make no sense are passed over: nginx has judged them already.
-func newEffective(list []*directive, prefix string, build buildInfo) *effective {
-	b := &effectiveBuilder{
-		out:    &effective{workerProcesses: 1, workerConnections: defaultWorkerConnections, backlogs: map[string]int{}, keepalives: map[string]int{}},
-		prefix: prefix, formats: map[string]*lineFormat{"combined": combinedFormat()}, groups: map[string]bool{}, build: build,
+func newSettings(list []*Directive, prefix, accessLog string, version int) *Settings {
+	b := &builder{
+		out:    &Settings{WorkerProcesses: 1, WorkerConnections: defaultWorkerConnections, Backlogs: map[string]int{}, Keepalives: map[string]int{}},
+		prefix: prefix, formats: map[string]*LineFormat{"combined": CombinedFormat()}, groups: map[string]bool{}, defaultLog: accessLog, version: version,
 	}
 	for _, d := range list {
 		switch {
-		case d.name == "worker_processes" && len(d.args) == 1:
-			b.out.workerProcesses = atoi(d.args[0], 0)
-		case d.name == "events":
-			for _, e := range d.block {
-				if e.name == "worker_connections" && len(e.args) == 1 {
-					b.out.workerConnections = atoi(e.args[0], b.out.workerConnections)
+		case d.Name == "worker_processes" && len(d.Args) == 1:
+			b.out.WorkerProcesses = atoi(d.Args[0], 0)
+		case d.Name == "events":
+			for _, e := range d.Block {
+				if e.Name == "worker_connections" && len(e.Args) == 1 {
+					b.out.WorkerConnections = atoi(e.Args[0], b.out.WorkerConnections)
 				}
 			}
 		}
 	}
 	b.errorLogs(list)
 	for _, d := range list {
-		if d.name == "http" || d.name == "stream" || d.name == "mail" {
+		if d.Name == "http" || d.Name == "stream" || d.Name == "mail" {
 			b.top(d)
 		}
 	}
 	if len(b.timeouts) > 0 {
-		b.out.keepaliveTimeout = slices.Min(b.timeouts)
-		b.out.keepaliveRequests = slices.Min(b.requests)
+		b.out.KeepaliveTimeout = slices.Min(b.timeouts)
+		b.out.KeepaliveRequests = slices.Min(b.requests)
 	}
 	return b.out
 }
 
 // errorLogs collects error_log directives wherever they stand.
-func (b *effectiveBuilder) errorLogs(list []*directive) {
+func (b *builder) errorLogs(list []*Directive) {
 	for _, d := range list {
-		b.errorLogs(d.block)
-		if d.name != "error_log" || len(d.args) == 0 {
+		b.errorLogs(d.Block)
+		if d.Name != "error_log" || len(d.Args) == 0 {
 			continue
 		}
-		log := errorLog{path: d.args[0], level: levelError}
-		for _, a := range d.args[1:] {
-			if i := slices.Index(levels, a); i > 0 {
-				log.level = i
+		log := ErrorLog{Path: d.Args[0], Level: LevelError}
+		for _, a := range d.Args[1:] {
+			if i := slices.Index(Levels, a); i > 0 {
+				log.Level = i
 			} else if strings.HasPrefix(a, "debug") {
-				log.level = len(levels) - 1
+				log.Level = len(Levels) - 1
 			}
 		}
-		log.path, log.unread = b.logPath(log.path)
-		if !slices.Contains(b.out.errorLogs, log) {
-			b.out.errorLogs = append(b.out.errorLogs, log)
+		log.Path, log.Unread = b.logPath(log.Path)
+		if !slices.Contains(b.out.ErrorLogs, log) {
+			b.out.ErrorLogs = append(b.out.ErrorLogs, log)
 		}
 	}
 }
 
 // logPath makes a log's name absolute, or says why it is no file to follow.
-func (b *effectiveBuilder) logPath(name string) (abs, unread string) {
+func (b *builder) logPath(name string) (abs, unread string) {
 	switch {
 	case name == "stderr":
 		return name, ""
@@ -160,62 +161,62 @@ func (b *effectiveBuilder) logPath(name string) (abs, unread string) {
 }
 
 // top walks one of the blocks http, stream, mail.
-func (b *effectiveBuilder) top(http *directive) {
-	for _, d := range http.block {
+func (b *builder) top(http *Directive) {
+	for _, d := range http.Block {
 		switch {
-		case d.name == "log_format" && len(d.args) > 1 && http.name == "http":
-			b.formats[d.args[0]] = parseLogFormat(d.args[1:])
-		case d.name == "upstream" && len(d.args) == 1:
+		case d.Name == "log_format" && len(d.Args) > 1 && http.Name == "http":
+			b.formats[d.Args[0]] = ParseLogFormat(d.Args[1:])
+		case d.Name == "upstream" && len(d.Args) == 1:
 			b.upstream(d)
 		}
 	}
 	requests := defaultKeepaliveRequests
-	if b.build.version > 0 && b.build.version < keepaliveRequestsRaised {
+	if b.version > 0 && b.version < keepaliveRequestsRaised {
 		requests = oldKeepaliveRequests
 	}
-	s := scope{keepaliveTimeout: defaultKeepaliveTimeout, keepaliveRequests: requests}.with(http.block)
-	if http.name == "http" {
-		b.accessLogs(http, b.build.accessLog)
+	s := scope{keepaliveTimeout: defaultKeepaliveTimeout, keepaliveRequests: requests}.with(http.Block)
+	if http.Name == "http" {
+		b.accessLogs(http, b.defaultLog)
 	}
-	for _, d := range http.block {
-		if d.name == "server" && d.isBlock {
-			b.server(d, s, http.name == "http")
+	for _, d := range http.Block {
+		if d.Name == "server" && d.IsBlock {
+			b.server(d, s, http.Name == "http")
 		}
 	}
 }
 
 // with applies the keep-alive settings of a block.
-func (s scope) with(block []*directive) scope {
+func (s scope) with(block []*Directive) scope {
 	for _, d := range block {
-		if len(d.args) == 0 {
+		if len(d.Args) == 0 {
 			continue
 		}
-		switch d.name {
+		switch d.Name {
 		case "keepalive_timeout":
-			s.keepaliveTimeout = seconds(d.args[0], s.keepaliveTimeout)
+			s.keepaliveTimeout = seconds(d.Args[0], s.keepaliveTimeout)
 		case "keepalive_requests":
-			s.keepaliveRequests = atoi(d.args[0], s.keepaliveRequests)
+			s.keepaliveRequests = atoi(d.Args[0], s.keepaliveRequests)
 		}
 	}
 	return s
 }
 
-func (b *effectiveBuilder) server(d *directive, s scope, http bool) {
-	s = s.with(d.block)
+func (b *builder) server(d *Directive, s scope, http bool) {
+	s = s.with(d.Block)
 	listened := false
-	for _, e := range d.block {
+	for _, e := range d.Block {
 		switch {
-		case e.name == "listen" && len(e.args) > 0:
+		case e.Name == "listen" && len(e.Args) > 0:
 			listened = true
-			s.listens = append(s.listens, b.listen(e.args)...)
-		case e.name == "server_name":
-			s.names = e.args
-		case e.name == "ssl" && len(e.args) == 1:
-			s.ssl = e.args[0] == "on"
+			s.listens = append(s.listens, b.listen(e.Args)...)
+		case e.Name == "server_name":
+			s.names = e.Args
+		case e.Name == "ssl" && len(e.Args) == 1:
+			s.ssl = e.Args[0] == "on"
 		}
 	}
 	if !http {
-		b.walk(d.block, s)
+		b.walk(d.Block, s)
 		return
 	}
 	if !listened {
@@ -224,11 +225,11 @@ func (b *effectiveBuilder) server(d *directive, s scope, http bool) {
 	b.timeouts = append(b.timeouts, s.keepaliveTimeout)
 	b.requests = append(b.requests, s.keepaliveRequests)
 	b.accessLogs(d, "")
-	b.walk(d.block, s)
+	b.walk(d.Block, s)
 }
 
 // listen notes the backlog of a listen directive's addresses and returns those that speak plain HTTP.
-func (b *effectiveBuilder) listen(args []string) (plain []string) {
+func (b *builder) listen(args []string) (plain []string) {
 	backlog, ssl := 0, false
 	for _, a := range args[1:] {
 		if v, ok := strings.CutPrefix(a, "backlog="); ok {
@@ -241,11 +242,11 @@ func (b *effectiveBuilder) listen(args []string) (plain []string) {
 			return nil
 		}
 	}
-	for _, addr := range listenAddresses(args[0]) {
-		if backlog != 0 || b.out.backlogs[addr] == 0 {
-			b.out.backlogs[addr] = max(backlog, 0)
+	for _, addr := range ListenAddresses(args[0]) {
+		if backlog != 0 || b.out.Backlogs[addr] == 0 {
+			b.out.Backlogs[addr] = max(backlog, 0)
 			if backlog <= 0 { // not given, or -1, which nginx passes on as the default
-				b.out.backlogs[addr] = defaultBacklog
+				b.out.Backlogs[addr] = defaultBacklog
 			}
 		}
 		if !ssl {
@@ -255,9 +256,9 @@ func (b *effectiveBuilder) listen(args []string) (plain []string) {
 	return plain
 }
 
-// listenAddresses writes a listen directive's address as the socket signals do.
+// ListenAddresses writes a listen directive's address as the socket signals do.
 // A name other than localhost stays a name.
-func listenAddresses(s string) []string {
+func ListenAddresses(s string) []string {
 	if strings.HasPrefix(s, "unix:") {
 		return []string{s}
 	}
@@ -292,23 +293,23 @@ func listenAddresses(s string) []string {
 }
 
 // upstream notes how many idle connections a group keeps to each of its servers.
-func (b *effectiveBuilder) upstream(d *directive) {
-	b.groups[d.args[0]] = true
+func (b *builder) upstream(d *Directive) {
+	b.groups[d.Args[0]] = true
 	keep := 0
-	if b.build.version >= upstreamKeepaliveRaised {
+	if b.version >= upstreamKeepaliveRaised {
 		keep = defaultUpstreamKeepalive
 	}
 	var servers []string
-	for _, e := range d.block {
+	for _, e := range d.Block {
 		switch {
-		case e.name == "keepalive" && len(e.args) > 0:
-			keep = atoi(e.args[0], 0)
-		case e.name == "server" && len(e.args) > 0:
-			servers = append(servers, serverAddress(e.args[0], "80"))
+		case e.Name == "keepalive" && len(e.Args) > 0:
+			keep = atoi(e.Args[0], 0)
+		case e.Name == "server" && len(e.Args) > 0:
+			servers = append(servers, serverAddress(e.Args[0], "80"))
 		}
 	}
 	for _, s := range servers {
-		b.out.keepalives[s] = max(b.out.keepalives[s], keep)
+		b.out.Keepalives[s] = max(b.out.Keepalives[s], keep)
 	}
 }
 
@@ -333,30 +334,30 @@ func serverAddress(s, port string) string {
 }
 
 // walk looks into the locations (and if blocks) of a server.
-func (b *effectiveBuilder) walk(block []*directive, s scope) {
+func (b *builder) walk(block []*Directive, s scope) {
 	for _, d := range block {
 		switch {
-		case strings.HasSuffix(d.name, "_pass") && len(d.args) == 1:
+		case strings.HasSuffix(d.Name, "_pass") && len(d.Args) == 1:
 			b.pass(d)
-		case d.name == "location" || d.name == "if" || d.name == "limit_except":
+		case d.Name == "location" || d.Name == "if" || d.Name == "limit_except":
 			b.accessLogs(d, "")
-			for _, e := range d.block {
-				if e.name == "stub_status" && d.name == "location" && b.out.status == nil {
-					b.out.status = stubStatus(d.args, s)
+			for _, e := range d.Block {
+				if e.Name == "stub_status" && d.Name == "location" && b.out.Status == nil {
+					b.out.Status = stubStatus(d.Args, s)
 				}
 			}
-			b.walk(d.block, s)
+			b.walk(d.Block, s)
 		}
 	}
 }
 
 // pass notes that no connection is kept to a server which is passed to by
 // address and not as a group.
-func (b *effectiveBuilder) pass(d *directive) {
-	if b.build.version >= upstreamKeepaliveRaised {
+func (b *builder) pass(d *Directive) {
+	if b.version >= upstreamKeepaliveRaised {
 		return // what happens there now depends on more than the address
 	}
-	target := d.args[0]
+	target := d.Args[0]
 	scheme, rest, ok := strings.Cut(target, "://")
 	if !ok {
 		scheme, rest = "", target
@@ -368,26 +369,26 @@ func (b *effectiveBuilder) pass(d *directive) {
 	if !strings.HasPrefix(rest, "unix:") {
 		rest, _, _ = strings.Cut(rest, "/")
 	} else if ok {
-		rest = unixPath(rest)
+		rest = UnixPath(rest)
 	}
 	if rest == "" || strings.Contains(rest, "$") || b.groups[rest] {
 		return
 	}
 	addr := serverAddress(rest, port)
-	if _, known := b.out.keepalives[addr]; !known {
-		b.out.keepalives[addr] = 0
+	if _, known := b.out.Keepalives[addr]; !known {
+		b.out.Keepalives[addr] = 0
 	}
 }
 
-// unixPath cuts the URI off "unix:/path:/uri".
-func unixPath(s string) string {
+// UnixPath cuts the URI off "unix:/path:/uri".
+func UnixPath(s string) string {
 	p, _, _ := strings.Cut(s[len("unix:"):], ":")
 	return "unix:" + p
 }
 
 // stubStatus says how to ask the status page in a location; nil when its URI
 // or its server's addresses cannot be asked.
-func stubStatus(args []string, s scope) *statusPage {
+func stubStatus(args []string, s scope) *StatusPage {
 	if s.ssl || len(args) == 0 {
 		return nil
 	}
@@ -395,16 +396,16 @@ func stubStatus(args []string, s scope) *statusPage {
 	if len(args) == 2 && args[0] != "=" && args[0] != "^~" || !strings.HasPrefix(uri, "/") {
 		return nil
 	}
-	page := &statusPage{uri: uri, host: "localhost"}
+	page := &StatusPage{URI: uri, Host: "localhost"}
 	for _, n := range s.names {
 		if n != "" && n != "_" && !strings.ContainsAny(n, "*~$") {
-			page.host = strings.TrimPrefix(n, ".")
+			page.Host = strings.TrimPrefix(n, ".")
 			break
 		}
 	}
 	for _, l := range s.listens {
 		if p, ok := strings.CutPrefix(l, "unix:"); ok {
-			page.network, page.address = "unix", p
+			page.Network, page.Address = "unix", p
 			return page
 		}
 		ap, err := netip.ParseAddrPort(l)
@@ -418,7 +419,7 @@ func stubStatus(args []string, s scope) *statusPage {
 			}
 			ap = netip.AddrPortFrom(loop, ap.Port())
 		}
-		page.network, page.address = "tcp", ap.String()
+		page.Network, page.Address = "tcp", ap.String()
 		return page
 	}
 	return nil
@@ -426,90 +427,87 @@ func stubStatus(args []string, s scope) *statusPage {
 
 // accessLogs notes where a block's requests are logged. A request that is
 // logged to several files is to be counted in one of them: the one that tells most.
-func (b *effectiveBuilder) accessLogs(block *directive, fallback string) {
-	var best *accessLog
+func (b *builder) accessLogs(block *Directive, fallback string) {
+	var best *AccessLog
 	set := false
-	for _, d := range block.block {
-		if d.name != "access_log" || len(d.args) == 0 {
+	for _, d := range block.Block {
+		if d.Name != "access_log" || len(d.Args) == 0 {
 			continue
 		}
 		set = true
-		if d.args[0] == "off" {
+		if d.Args[0] == "off" {
 			continue
 		}
-		if log := b.accessLog(d.args); best == nil || log.worth() > best.worth() {
+		if log := b.accessLog(d.Args); best == nil || log.worth() > best.worth() {
 			best = &log
 		}
 	}
 	if !set && fallback != "" {
-		best = &accessLog{path: absolute(b.prefix, fallback), format: b.formats["combined"], implied: true}
+		best = &AccessLog{Path: absolute(b.prefix, fallback), Format: b.formats["combined"], Implied: true}
 	}
-	if best != nil && !slices.ContainsFunc(b.out.accessLogs, func(l accessLog) bool { return l.path == best.path }) {
-		b.out.accessLogs = append(b.out.accessLogs, *best)
+	if best != nil && !slices.ContainsFunc(b.out.AccessLogs, func(l AccessLog) bool { return l.Path == best.Path }) {
+		b.out.AccessLogs = append(b.out.AccessLogs, *best)
 	}
 }
 
-func (b *effectiveBuilder) accessLog(args []string) accessLog {
-	log := accessLog{format: b.formats["combined"]}
+func (b *builder) accessLog(args []string) AccessLog {
+	log := AccessLog{Format: b.formats["combined"]}
 	for i, a := range args[1:] {
 		key, value, option := strings.Cut(a, "=")
 		switch {
 		case option && key == "if":
-			log.partial = true
+			log.Partial = true
 		case option && key == "buffer":
-			log.buffered = true
+			log.Buffered = true
 		case key == "gzip":
-			log.buffered = true
-			log.unread = "is written compressed (gzip" + strings.TrimPrefix("="+value, "=") + ")"
+			log.Buffered = true
+			log.Unread = "is written compressed (gzip" + strings.TrimPrefix("="+value, "=") + ")"
 		case option && key == "flush":
 		case i == 0:
-			log.format = b.formats[a]
+			log.Format = b.formats[a]
 		}
 	}
 	path, unread := b.logPath(args[0])
-	log.path = path
+	log.Path = path
 	if unread != "" {
-		log.unread = unread
+		log.Unread = unread
 	}
-	if log.format == nil || !log.format.hasStatus {
-		log.unread = "has a log_format in which no $status can be found"
+	if log.Format == nil || !log.Format.HasStatus {
+		log.Unread = "has a log_format in which no $status can be found"
 	}
 	return log
 }
 
 // worth orders the logs of one block by how much they tell.
-func (l accessLog) worth() int {
+func (l AccessLog) worth() int {
 	n := 0
-	if l.unread == "" {
+	if l.Unread == "" {
 		n += 8
 	}
-	if !l.partial {
+	if !l.Partial {
 		n += 4
 	}
-	if l.format != nil && l.format.hasUpstream {
+	if l.Format != nil && l.Format.HasUpstream {
 		n += 2
 	}
-	if l.format != nil && l.format.hasRequest {
+	if l.Format != nil && l.Format.HasRequest {
 		n++
 	}
 	return n
 }
 
-// buffered says whether every access log that is a file is written through a
+// LogsBuffered says whether every access log that is a file is written through a
 // buffer; known is false when there is none.
-func (e *effective) buffered() (all, known bool) {
+func (e *Settings) LogsBuffered() (all, known bool) {
 	all = true
-	for _, l := range e.accessLogs {
-		if path.IsAbs(l.path) && !(l.implied && len(e.accessLogs) > 1) {
+	for _, l := range e.AccessLogs {
+		if path.IsAbs(l.Path) && !(l.Implied && len(e.AccessLogs) > 1) {
 			known = true
-			all = all && l.buffered
+			all = all && l.Buffered
 		}
 	}
 	return all && known, known
 }
-
-// sortedKeys lists a map's keys in order, for output that does not jump about.
-func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
 
 func atoi(s string, otherwise int) int {
 	n, err := strconv.Atoi(s)

@@ -10,19 +10,24 @@ import (
 	"plimsoll/internal/host/rooted"
 )
 
-// directive is one directive of an nginx configuration and where it stands.
-type directive struct {
-	name  string
-	args  []string
-	file  string // as nginx names it
-	line  int    // of the directive's name, from 1
-	block []*directive
-	// isBlock tells an empty block from a directive without one.
-	isBlock bool
-	// words are where the name and the arguments stand in the file, with their
-	// quotes; end is behind the ";" or "}" that ends it, open behind its "{".
-	words     []Span
-	open, end int
+// Span is a piece of a file: the bytes from Begin up to End.
+type Span struct{ Begin, End int }
+
+// Directive is one directive of a configuration and where it stands.
+type Directive struct {
+	Name string
+	Args []string
+	// File is as nginx names it; "" for a directive of the option -g.
+	File string
+	Line int // of the name, from 1
+	// Words are the name and the arguments, with their quotes.
+	Words []Span
+	// End is behind the ";" or "}"; Open is behind the "{" of a block.
+	Open, End int
+	// IsBlock tells an empty block from a directive without one.
+	IsBlock bool
+	// Block are the directives in a block, those of included files among them.
+	Block []*Directive
 }
 
 const (
@@ -33,9 +38,9 @@ const (
 	maxConfBytes  = 64 << 20 // of one configuration
 )
 
-// parseConf parses the text of one file; includes stay what they are. The
+// Parse parses the text of one file; includes stay what they are. The
 // rules are those of ngx_conf_read_token in nginx's ngx_conf_file.c.
-func parseConf(src []byte, file string) ([]*directive, error) {
+func Parse(src []byte, file string) ([]*Directive, error) {
 	p := &confParser{src: string(src), file: file, line: 1}
 	list, err := p.block(0)
 	if err != nil {
@@ -53,11 +58,11 @@ type confParser struct {
 }
 
 // block parses directives up to the brace that closes them, or the file's end at depth 0.
-func (p *confParser) block(depth int) ([]*directive, error) {
+func (p *confParser) block(depth int) ([]*Directive, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("want at most %d blocks inside each other", maxDepth)
 	}
-	var list []*directive
+	var list []*Directive
 	for {
 		p.space()
 		if p.pos == len(p.src) {
@@ -81,11 +86,11 @@ func (p *confParser) block(depth int) ([]*directive, error) {
 	}
 }
 
-func (p *confParser) directive(depth int) (*directive, error) {
+func (p *confParser) directive(depth int) (*Directive, error) {
 	if p.count++; p.count > maxDirectives {
 		return nil, fmt.Errorf("want at most %d directives", maxDirectives)
 	}
-	d := &directive{file: p.file, line: p.line}
+	d := &Directive{File: p.file, Line: p.line}
 	var words []string
 	for {
 		p.space()
@@ -98,18 +103,18 @@ func (p *confParser) directive(depth int) (*directive, error) {
 				return nil, fmt.Errorf("want a directive, got %q", string(c))
 			}
 			p.pos++
-			d.name, d.args, d.isBlock = words[0], words[1:], c == '{'
-			d.open, d.end = p.pos, p.pos
+			d.Name, d.Args, d.IsBlock = words[0], words[1:], c == '{'
+			d.Open, d.End = p.pos, p.pos
 			if c == ';' {
 				return d, nil
 			}
 			var err error
-			if strings.HasSuffix(d.name, "_by_lua_block") {
+			if strings.HasSuffix(d.Name, "_by_lua_block") {
 				err = p.lua()
 			} else {
-				d.block, err = p.block(depth + 1)
+				d.Block, err = p.block(depth + 1)
 			}
-			d.end = p.pos
+			d.End = p.pos
 			return d, err
 		case '}':
 			return nil, fmt.Errorf(`want ";" or "{", got "}"`)
@@ -120,7 +125,7 @@ func (p *confParser) directive(depth int) (*directive, error) {
 			return nil, err
 		}
 		words = append(words, w)
-		d.words = append(d.words, Span{begin, p.pos})
+		d.Words = append(d.Words, Span{begin, p.pos})
 	}
 }
 
@@ -244,8 +249,8 @@ func luaString(s string) int {
 	return len(s)
 }
 
-// confLoader reads a configuration with all it includes.
-type confLoader struct {
+// loader reads a configuration with all it includes.
+type loader struct {
 	root   string // the service's root directory, as we see it
 	dir    string // against which relative includes stand: that of the main file
 	count  int
@@ -255,9 +260,37 @@ type confLoader struct {
 	dirs   []string  // where includes were looked for, see rooted.Glob
 }
 
+// loadAll parses the directives of the option -g and the main file with all that they
+// include.
+func (l *loader) loadAll(option, main string) ([]*Directive, error) {
+	global, err := Parse([]byte(option), optionG)
+	if err == nil {
+		global, err = l.expand(global, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := l.load(main, 0)
+	if err != nil {
+		return nil, err
+	}
+	notInAFile(global)
+	return append(global, list...), nil
+}
+
+// notInAFile takes the name of a file off directives that stand in none.
+func notInAFile(list []*Directive) {
+	for _, d := range list {
+		if d.File == optionG {
+			d.File = ""
+		}
+		notInAFile(d.Block)
+	}
+}
+
 // load parses file and puts the directives of included files in the place of
 // their include. Errors name the file as nginx does.
-func (l *confLoader) load(file string, depth int) ([]*directive, error) {
+func (l *loader) load(file string, depth int) ([]*Directive, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("include %s: want at most %d files inside each other", file, maxDepth)
 	}
@@ -272,20 +305,20 @@ func (l *confLoader) load(file string, depth int) ([]*directive, error) {
 	if info.ModTime().After(l.newest) {
 		l.newest = info.ModTime()
 	}
-	list, err := parseConf(src, file)
+	list, err := Parse(src, file)
 	if err != nil {
 		return nil, err
 	}
 	return l.expand(list, depth)
 }
 
-func (l *confLoader) expand(list []*directive, depth int) ([]*directive, error) {
-	var all []*directive
+func (l *loader) expand(list []*Directive, depth int) ([]*Directive, error) {
+	var all []*Directive
 	for _, d := range list {
 		if l.count++; l.count > maxDirectives {
-			return nil, fmt.Errorf("parse %s: line %d: want at most %d directives", d.file, d.line, maxDirectives)
+			return nil, fmt.Errorf("parse %s: line %d: want at most %d directives", d.File, d.Line, maxDirectives)
 		}
-		if d.name == "include" && !d.isBlock && len(d.args) == 1 {
+		if d.Name == "include" && !d.IsBlock && len(d.Args) == 1 {
 			inner, err := l.include(d, depth)
 			if err != nil {
 				return nil, err
@@ -293,18 +326,18 @@ func (l *confLoader) expand(list []*directive, depth int) ([]*directive, error) 
 			all = append(all, inner...)
 			continue
 		}
-		block, err := l.expand(d.block, depth)
+		block, err := l.expand(d.Block, depth)
 		if err != nil {
 			return nil, err
 		}
-		d.block = block
+		d.Block = block
 		all = append(all, d)
 	}
 	return all, nil
 }
 
-func (l *confLoader) include(d *directive, depth int) ([]*directive, error) {
-	pattern := d.args[0]
+func (l *loader) include(d *Directive, depth int) ([]*Directive, error) {
+	pattern := d.Args[0]
 	if !path.IsAbs(pattern) {
 		pattern = path.Join(l.dir, pattern)
 	}
@@ -314,13 +347,13 @@ func (l *confLoader) include(d *directive, depth int) ([]*directive, error) {
 		err = &fs.PathError{Op: "open", Path: pattern, Err: fs.ErrNotExist}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: line %d: include: %w", d.file, d.line, err)
+		return nil, fmt.Errorf("%s: line %d: include: %w", d.File, d.Line, err)
 	}
-	var all []*directive
+	var all []*Directive
 	for _, f := range files {
 		inner, err := l.load(f, depth+1)
 		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: include: %w", d.file, d.line, err)
+			return nil, fmt.Errorf("%s: line %d: include: %w", d.File, d.Line, err)
 		}
 		all = append(all, inner...)
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // dump writes directives as one line each: "line name|arg|arg".
-func dump(list []*directive, indent string) string {
+func dump(list []*Directive, indent string) string {
 	var b strings.Builder
 	for _, d := range list {
-		b.WriteString(indent + strconv.Itoa(d.line) + " " + strings.Join(append([]string{d.name}, d.args...), "|"))
-		if d.isBlock {
+		b.WriteString(indent + strconv.Itoa(d.Line) + " " + strings.Join(append([]string{d.Name}, d.Args...), "|"))
+		if d.IsBlock {
 			b.WriteString(" {}")
 		}
-		b.WriteString("\n" + dump(d.block, indent+"  "))
+		b.WriteString("\n" + dump(d.Block, indent+"  "))
 	}
 	return b.String()
 }
@@ -40,7 +40,7 @@ func TestParseConf(t *testing.T) {
 		"empty":           {" \n# nothing", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, err := parseConf([]byte(c.src), "x.conf")
+			list, err := Parse([]byte(c.src), "x.conf")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,12 +61,12 @@ func TestParseConfErrorsNameTheLine(t *testing.T) {
 		";":                 `parse x.conf: line 1: want a directive, got ";"`,
 		"a_by_lua_block {":  `parse x.conf: line 1: want "}" to end the Lua block, got the end of the file`,
 	} {
-		_, err := parseConf([]byte(src), "x.conf")
+		_, err := Parse([]byte(src), "x.conf")
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", src, err, want)
 		}
 	}
-	if _, err := parseConf([]byte(strings.Repeat("a{", 100)), "x"); err == nil {
+	if _, err := Parse([]byte(strings.Repeat("a{", 100)), "x"); err == nil {
 		t.Error("100 blocks inside each other were taken")
 	}
 }
@@ -97,7 +97,7 @@ func TestIncludes(t *testing.T) {
 	if err := os.Symlink("/etc/nginx/available/site", filepath.Join(root, "etc/nginx/sites-enabled/site")); err != nil {
 		t.Fatal(err)
 	}
-	l := &confLoader{root: root, dir: "/etc/nginx"}
+	l := &loader{root: root, dir: "/etc/nginx"}
 	list, err := l.load("/etc/nginx/nginx.conf", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestIncludes(t *testing.T) {
 	if d := cmp.Diff(want, dump(list, "")); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if got := list[1].block[2].file; got != "/etc/nginx/conf.d/2.conf" {
+	if got := list[1].Block[2].File; got != "/etc/nginx/conf.d/2.conf" {
 		t.Errorf("an included directive stands in %q", got)
 	}
 	if _, err := l.load("/etc/nginx/loop.conf", 0); err == nil {
@@ -133,16 +133,16 @@ func FuzzParseConf(f *testing.F) {
 	f.Add("content_by_lua_block { local s = \"}\" -- }\n }")
 	f.Add("set $a ${b}c; if ($x ~ \"a{2}\") { return 200; }")
 	f.Fuzz(func(t *testing.T, src string) {
-		list, err := parseConf([]byte(src), "x")
+		list, err := Parse([]byte(src), "x")
 		if err != nil && list != nil {
 			t.Error("both a value and an error")
 		}
 		lines := strings.Count(src, "\n") + 1
 		for _, d := range list {
-			if d.name == "" && len(d.args) == 0 && !strings.ContainsAny(src, `"'\`) || d.line < 1 || d.line > lines {
+			if d.Name == "" && len(d.Args) == 0 && !strings.ContainsAny(src, `"'\`) || d.Line < 1 || d.Line > lines {
 				t.Errorf("directive %+v of %q", d, src)
 			}
 		}
-		newEffective(list, "/p", buildInfo{})
+		newSettings(list, "/p", "", 0)
 	})
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func effectiveOf(t *testing.T, src string, build buildInfo) *effective {
+func settingsOf(t *testing.T, src, accessLog string, version int) *Settings {
 	t.Helper()
-	list, err := parseConf([]byte(src), "x")
+	list, err := Parse([]byte(src), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newEffective(list, "/srv", build)
+	return newSettings(list, "/srv", accessLog, version)
 }
 
-func TestEffectiveNumbers(t *testing.T) {
-	e := effectiveOf(t, `
+func TestSettingsNumbers(t *testing.T) {
+	e := settingsOf(t, `
 worker_processes auto; worker_rlimit_nofile 1000;
 error_log logs/error.log warn; error_log syslog:server=x crit;
 events { worker_connections 64; }
@@ -36,24 +36,24 @@ http {
   }
   server { listen *:80; listen localhost:8080 ssl; keepalive_timeout 10 20; access_log /var/log/c.log nosuch; }
   server { access_log syslog:server=x; access_log /var/log/$host.log; }
-}`, buildInfo{accessLog: "/var/log/default.log", version: 1022001})
+}`, "/var/log/default.log", 1022001)
 	want := map[string]int{"0.0.0.0:80": 10, "[::]:80": 511, "127.0.0.1:8080": 511, "0.0.0.0:5000": 511, "0.0.0.0:5001": 511, "0.0.0.0:5002": 511}
-	if d := cmp.Diff(want, e.backlogs); d != "" {
+	if d := cmp.Diff(want, e.Backlogs); d != "" {
 		t.Errorf("backlogs (-want +got):\n%s", d)
 	}
 	want = map[string]int{"127.0.0.1:9000": 16, "[::1]:9000": 16, "unix:/run/a.sock": 16, "backend:80": 16, "10.0.0.1:80": 0,
 		"10.0.0.2:80": 0, "unix:/run/b.sock": 0, "127.0.0.1:81": 0, "10.0.0.9:53": 0}
-	if d := cmp.Diff(want, e.keepalives); d != "" {
+	if d := cmp.Diff(want, e.Keepalives); d != "" {
 		t.Errorf("keepalives (-want +got):\n%s", d)
 	}
-	if e.workerProcesses != 0 || e.workerConnections != 64 || e.keepaliveTimeout != 10 || e.keepaliveRequests != 50 {
+	if e.WorkerProcesses != 0 || e.WorkerConnections != 64 || e.KeepaliveTimeout != 10 || e.KeepaliveRequests != 50 {
 		t.Errorf("numbers: %+v", e)
 	}
-	if d := cmp.Diff(&statusPage{"tcp", "127.0.0.1:80", "a.example", "/s"}, e.status, cmp.AllowUnexported(statusPage{})); d != "" {
+	if d := cmp.Diff(&StatusPage{"tcp", "127.0.0.1:80", "a.example", "/s"}, e.Status); d != "" {
 		t.Errorf("status page (-want +got):\n%s", d)
 	}
-	wantErrors := []errorLog{{"/srv/logs/error.log", levelWarn, ""}, {"syslog:server=x", 3, "goes to syslog"}, {"/x/e.log", levelError, ""}}
-	if d := cmp.Diff(wantErrors, e.errorLogs, cmp.AllowUnexported(errorLog{})); d != "" {
+	wantErrors := []ErrorLog{{"/srv/logs/error.log", LevelWarn, ""}, {"syslog:server=x", 3, "goes to syslog"}, {"/x/e.log", LevelError, ""}}
+	if d := cmp.Diff(wantErrors, e.ErrorLogs); d != "" {
 		t.Errorf("error logs (-want +got):\n%s", d)
 	}
 	type log struct {
@@ -62,8 +62,8 @@ http {
 		Unread   string
 	}
 	var logs []log
-	for _, l := range e.accessLogs {
-		logs = append(logs, log{l.path, l.buffered, l.unread})
+	for _, l := range e.AccessLogs {
+		logs = append(logs, log{l.Path, l.Buffered, l.Unread})
 	}
 	wantLogs := []log{
 		{"/srv/logs/b.log", true, ""},
@@ -75,26 +75,26 @@ http {
 	}
 }
 
-func TestEffectiveDefaults(t *testing.T) {
-	e := effectiveOf(t, "events {} http { server { location = /st { stub_status on; } } upstream a { server 1.2.3.4; } }",
-		buildInfo{accessLog: "/var/log/default.log", version: 1018000})
-	if e.workerProcesses != 1 || e.workerConnections != 512 || e.keepaliveTimeout != 75 || e.keepaliveRequests != 100 {
+func TestSettingsDefaults(t *testing.T) {
+	e := settingsOf(t, "events {} http { server { location = /st { stub_status on; } } upstream a { server 1.2.3.4; } }",
+		"/var/log/default.log", 1018000)
+	if e.WorkerProcesses != 1 || e.WorkerConnections != 512 || e.KeepaliveTimeout != 75 || e.KeepaliveRequests != 100 {
 		t.Errorf("numbers: %+v", e)
 	}
-	if d := cmp.Diff(map[string]int{"0.0.0.0:80": 511}, e.backlogs); d != "" {
+	if d := cmp.Diff(map[string]int{"0.0.0.0:80": 511}, e.Backlogs); d != "" {
 		t.Errorf("backlogs (-want +got):\n%s", d)
 	}
-	if len(e.accessLogs) != 1 || e.accessLogs[0].path != "/var/log/default.log" {
-		t.Errorf("access logs: %+v", e.accessLogs)
+	if len(e.AccessLogs) != 1 || e.AccessLogs[0].Path != "/var/log/default.log" {
+		t.Errorf("access logs: %+v", e.AccessLogs)
 	}
-	if buffered, known := e.buffered(); buffered || !known {
+	if buffered, known := e.LogsBuffered(); buffered || !known {
 		t.Errorf("buffered: %v %v", buffered, known)
 	}
-	if e.status == nil || e.status.uri != "/st" || e.status.host != "localhost" {
-		t.Errorf("status page: %+v", e.status)
+	if e.Status == nil || e.Status.URI != "/st" || e.Status.Host != "localhost" {
+		t.Errorf("status page: %+v", e.Status)
 	}
-	e = effectiveOf(t, "http { access_log off; upstream a { server 1.2.3.4; } server { listen 443 ssl; location /s { stub_status; } } }", buildInfo{version: 1030000})
-	if _, known := e.buffered(); known || e.status != nil || e.keepalives["1.2.3.4:80"] != 32 {
+	e = settingsOf(t, "http { access_log off; upstream a { server 1.2.3.4; } server { listen 443 ssl; location /s { stub_status; } } }", "", 1030000)
+	if _, known := e.LogsBuffered(); known || e.Status != nil || e.Keepalives["1.2.3.4:80"] != 32 {
 		t.Errorf("newer nginx, TLS only, no log: %+v", e)
 	}
 }

@@ -22,27 +22,28 @@ type step struct {
 	end   []byte
 }
 
-// lineFormat finds the fields we want in lines of one log_format.
-type lineFormat struct {
+// LineFormat finds the fields we want in lines of one log_format.
+type LineFormat struct {
 	begin []byte // text before the first variable
 	steps []step // up to the last field that we want
-	// which fields the format has, where they can be told from their neighbours
-	hasStatus, hasRequest, hasUpstream bool
+	// Which fields the format has, where they can be told from their neighbours:
+	// $status, $request_time, $upstream_response_time.
+	HasStatus, HasRequest, HasUpstream bool
 }
 
-// combinedFormat is nginx's own format, used where access_log names none.
-func combinedFormat() *lineFormat {
-	return parseLogFormat([]string{`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`})
+// CombinedFormat is nginx's own format, used where access_log names none.
+func CombinedFormat() *LineFormat {
+	return ParseLogFormat([]string{`$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"`})
 }
 
-// parseLogFormat compiles the arguments of a log_format directive after its
+// ParseLogFormat compiles the arguments of a log_format directive after its
 // name. With the default escaping a variable never holds a quote, and with
 // escape=json none that is not escaped, so the text after a variable finds its end.
-func parseLogFormat(args []string) *lineFormat {
+func ParseLogFormat(args []string) *LineFormat {
 	if len(args) > 0 && strings.HasPrefix(args[0], "escape=") {
 		args = args[1:]
 	}
-	f := &lineFormat{}
+	f := &LineFormat{}
 	text, rest := untilVariable(strings.Join(args, ""))
 	f.begin = []byte(text)
 	last := 0
@@ -60,9 +61,9 @@ func parseLogFormat(args []string) *lineFormat {
 		if what != fieldOther {
 			last = len(f.steps)
 		}
-		f.hasStatus = f.hasStatus || what == fieldStatus
-		f.hasRequest = f.hasRequest || what == fieldRequestTime
-		f.hasUpstream = f.hasUpstream || what == fieldUpstreamTime
+		f.HasStatus = f.HasStatus || what == fieldStatus
+		f.HasRequest = f.HasRequest || what == fieldRequestTime
+		f.HasUpstream = f.HasUpstream || what == fieldUpstreamTime
 	}
 	f.steps = f.steps[:last]
 	return f
@@ -107,16 +108,16 @@ func isNameByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// accessLine is what a line of an access log says. A time is valid only when
+// AccessLine is what a line of an access log says. A time is valid only when
 // its flag is set: "-" is no time.
-type accessLine struct {
-	status                  int // 0…999, as written
-	request, upstream       float64
-	hasRequest, hasUpstream bool
+type AccessLine struct {
+	Status                  int     // 0…999, as written
+	Request, Upstream       float64 // seconds; of all tries
+	HasRequest, HasUpstream bool
 }
 
-// parse reads one line; ok is false when it does not have the format.
-func (f *lineFormat) parse(line []byte) (a accessLine, ok bool) {
+// Parse reads one line; ok is false when it does not have the format.
+func (f *LineFormat) Parse(line []byte) (a AccessLine, ok bool) {
 	if !bytes.HasPrefix(line, f.begin) {
 		return a, false
 	}
@@ -133,16 +134,16 @@ func (f *lineFormat) parse(line []byte) (a accessLine, ok bool) {
 		}
 		switch s.field {
 		case fieldStatus:
-			if a.status, ok = parseStatus(value); !ok {
+			if a.Status, ok = parseStatus(value); !ok {
 				return a, false
 			}
 		case fieldRequestTime:
-			a.request, a.hasRequest = parseTimes(value)
+			a.Request, a.HasRequest = parseTimes(value)
 		case fieldUpstreamTime:
-			a.upstream, a.hasUpstream = parseTimes(value)
+			a.Upstream, a.HasUpstream = parseTimes(value)
 		}
 	}
-	return a, f.hasStatus
+	return a, f.HasStatus
 }
 
 func index(b, sep []byte) int {
