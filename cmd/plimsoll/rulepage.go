@@ -25,6 +25,8 @@ func rulePage(r *ruleset.Rule) string {
 			bullet(&b, fmt.Sprintf("`%s`: %s.", u.Finding, u.How))
 		}
 	}
+	ruleKinds(&b, "What it does to users", r.Does)
+	ruleKinds(&b, "What it shows", r.Shows)
 	if len(r.Explains) > 0 {
 		b.WriteString("\n## What it explains\n\n")
 		for _, e := range r.Explains {
@@ -49,6 +51,23 @@ func rulePage(r *ruleset.Rule) string {
 	}
 	ruleLab(&b, r)
 	return b.String()
+}
+
+// ruleKinds lists what a cause does, or a symptom shows, by kind.
+func ruleKinds(b *strings.Builder, title string, kinds map[string]string) {
+	if len(kinds) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for _, kind := range ruleset.Kinds {
+		how, ok := kinds[kind]
+		if how != "" {
+			how = ": " + how
+		}
+		if ok {
+			bullet(b, fmt.Sprintf("`%s`%s.", kind, how))
+		}
+	}
 }
 
 // ruleLab tells where the rule has to be found and where not, and what is kept

@@ -136,8 +136,8 @@ func explains(a, b *candidate) (how string, ok bool) {
 	if !b.may() || b.Kind == ruleset.Healthy || a == b {
 		return "", false
 	}
-	for _, e := range a.rule.Explains {
-		if e.Finding == b.Rule && subjectsFit(a.Subject, b.Subject, e.Where) {
+	for _, e := range a.rule.Consequences(b.rule) {
+		if subjectsFit(a.Subject, b.Subject, e.Where) {
 			return e.How, true
 		}
 	}

@@ -75,8 +75,15 @@ func parseGiven(t *testing.T, text string) (rules ruleset.Rules, findings []mode
 		case len(f) == 0 || f[0] == "#":
 		case f[0] == "rule":
 			r := &ruleset.Rule{ID: f[1], Kind: f[2]}
-			if len(f) == 5 {
-				r.Explains = parseExplains(f[4])
+			for i := 3; i+1 < len(f); i += 2 {
+				switch f[i] {
+				case "explains":
+					r.Explains = parseExplains(f[i+1])
+				case "does":
+					r.Does = parseKinds(f[i+1])
+				case "shows":
+					r.Shows, r.Where = parseKinds(f[i+1]), []string{}
+				}
 			}
 			rules.List = append(rules.List, r)
 		case f[0] == "finding":
@@ -97,6 +104,14 @@ func parseGiven(t *testing.T, text string) (rules ruleset.Rules, findings []mode
 		findings[i].Kind = rules.Get(findings[i].Rule).Kind
 	}
 	return rules, findings
+}
+
+func parseKinds(s string) map[string]string {
+	kinds := map[string]string{}
+	for _, kind := range strings.Split(s, ",") {
+		kinds[kind] = "how " + kind
+	}
+	return kinds
 }
 
 func parseExplains(s string) []ruleset.Explain {

@@ -100,7 +100,7 @@ func load(from Folder, known query.Records) (Rules, error) {
 		}
 	}
 	set.Hash = hex.EncodeToString(sum.Sum(nil))
-	return set, errors.Join(errs...)
+	return set, errors.Join(append(errs, set.doubled()...)...)
 }
 
 func sortRules(list []*Rule) {

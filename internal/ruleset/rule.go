@@ -78,14 +78,20 @@ type Rule struct {
 	Unlike []Unlike `yaml:"unlike" json:"unlike,omitempty"`
 	// Sources are where the mechanism is described: kernel documentation,
 	// manual pages, RFCs, papers.
-	Sources  []string  `yaml:"sources" json:"sources,omitempty"`
-	Blind    []string  `yaml:"blind" json:"blind,omitempty"`
-	Applies  string    `yaml:"applies" json:"applies"`
-	Clues    []Clue    `yaml:"clues" json:"clues"`
-	Impact   string    `yaml:"impact" json:"impact,omitempty"`
-	Explains []Explain `yaml:"explains" json:"explains,omitempty"`
-	Fix      []Fix     `yaml:"fix" json:"fix,omitempty"`
-	Lab      Lab       `yaml:"lab" json:"lab"`
+	Sources []string `yaml:"sources" json:"sources,omitempty"`
+	Blind   []string `yaml:"blind" json:"blind,omitempty"`
+	Applies string   `yaml:"applies" json:"applies"`
+	Clues   []Clue   `yaml:"clues" json:"clues"`
+	Impact  string   `yaml:"impact" json:"impact,omitempty"`
+	// Does says of a cause what it does to users, by kind (Kinds), and how. Shows says
+	// of a symptom by which of these it is seen, and what is to be added there; Where
+	// names the labels in which the two subjects then agree, as Explain.Where does.
+	Does     map[string]string `yaml:"does" json:"does,omitempty"`
+	Shows    map[string]string `yaml:"shows" json:"shows,omitempty"`
+	Where    []string          `yaml:"where" json:"where,omitempty"`
+	Explains []Explain         `yaml:"explains" json:"explains,omitempty"`
+	Fix      []Fix             `yaml:"fix" json:"fix,omitempty"`
+	Lab      Lab               `yaml:"lab" json:"lab"`
 
 	// Path is the rule's folder within the rule set.
 	Path string `yaml:"-" json:"-"`
@@ -177,6 +183,9 @@ func Parse(raw []byte, known query.Records) (*Rule, error) {
 	}
 	if !slices.Contains([]string{Cause, Capacity, Symptom, Healthy}, r.Kind) {
 		fail("kind %q: want cause, capacity, symptom or healthy", r.Kind)
+	}
+	for _, problem := range r.kindFaults() {
+		fail("%s", problem)
 	}
 	var err error
 	if r.AppliesExpr, err = query.Parse(r.Applies, known); err != nil {

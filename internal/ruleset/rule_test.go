@@ -19,15 +19,20 @@ func TestLoadRefuses(t *testing.T) {
 		change []string
 		want   string
 	}{
-		"an unknown field":   {[]string{"story:", "storry:"}, "x/x.good/rule.yaml:5: field storry not found"},
-		"an unknown kind":    {[]string{"kind: cause", "kind: casue"}, `kind "casue": want cause, capacity, symptom or healthy`},
-		"an unknown role":    {[]string{"role: needs", "role: need"}, `clue full: role "need": want needs, decides, proves or supports`},
-		"no threshold":       {[]string{`is: ">= 0.95"`, `is: "0.95"`}, `clue full: is "0.95": want a comparison such as ">= 0.95"`},
-		"bad PromQL":         {[]string{"increase(refused_total[$window])", "increase(refused_total[$window)"}, "clue refused: measure: 1:"},
-		"a bad template":     {[]string{"{{percent .Value}}", "{{precent .Value}}"}, `clue full: say: template: :1: function "precent" not defined`},
-		"a clue twice":       {[]string{"id: refused", "id: full"}, "clue 2: want an id that no other clue of the rule has"},
-		"no subject":         {[]string{"subject: [host]", "subject: []"}, "want at least id, title, subject"},
-		"two changes in one": {[]string{"{sysctl: x.max,", "{sysctl: x.max, nginx: y,"}, `change: want one of sysctl, nginx, phpfpm, backlog, limit, nice, policy, affinity, quota, rps, txqueue, person, got 2`},
+		"an unknown field":        {[]string{"story:", "storry:"}, "x/x.good/rule.yaml:5: field storry not found"},
+		"an unknown kind":         {[]string{"kind: cause", "kind: casue"}, `kind "casue": want cause, capacity, symptom or healthy`},
+		"an unknown role":         {[]string{"role: needs", "role: need"}, `clue full: role "need": want needs, decides, proves or supports`},
+		"no threshold":            {[]string{`is: ">= 0.95"`, `is: "0.95"`}, `clue full: is "0.95": want a comparison such as ">= 0.95"`},
+		"bad PromQL":              {[]string{"increase(refused_total[$window])", "increase(refused_total[$window)"}, "clue refused: measure: 1:"},
+		"a bad template":          {[]string{"{{percent .Value}}", "{{precent .Value}}"}, `clue full: say: template: :1: function "precent" not defined`},
+		"a clue twice":            {[]string{"id: refused", "id: full"}, "clue 2: want an id that no other clue of the rule has"},
+		"an unknown kind of harm": {[]string{"fix:\n", "does: {delay: x}\nfix:\n"}, "rule.yaml:22: does: no kind delay; there are limits, delays"},
+		"harm without how":        {[]string{"fix:\n", "does: {delays: ''}\nfix:\n"}, "does: delays: missing; say how"},
+		"a symptom of nothing":    {[]string{"kind: cause", "kind: symptom"}, "shows: missing; a symptom says by which kinds of harm it is seen"},
+		"a symptom that does":     {[]string{"kind: cause", "kind: symptom", "fix:\n", "does: {delays: x}\nfix:\n"}, "does: only a cause or a capacity does something"},
+		"a cause that shows":      {[]string{"fix:\n", "shows: {delays: x}\nfix:\n"}, "shows: only a symptom shows something"},
+		"no subject":              {[]string{"subject: [host]", "subject: []"}, "want at least id, title, subject"},
+		"two changes in one":      {[]string{"{sysctl: x.max,", "{sysctl: x.max, nginx: y,"}, `change: want one of sysctl, nginx, phpfpm, backlog, limit, nice, policy, affinity, quota, rps, txqueue, person, got 2`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(set(t, c.change...))
@@ -66,6 +71,21 @@ func TestCheckRefuses(t *testing.T) {
 				t.Errorf("%v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// What the kinds give is not declared again, and what they do not give may be.
+func TestDeclaredTwice(t *testing.T) {
+	symptom := strings.NewReplacer("id: x.good", "id: x.seen", "kind: cause", "kind: symptom", "fix:\n", "shows: {delays: and waits}\nwhere: []\nfix:\n").Replace(goodRule(t))
+	for does, want := range map[string]string{
+		"delays": "x.good: explains: x.seen: the kinds give it already (it stands still, and waits); take it out",
+		"fails":  "",
+	} {
+		fsys := set(t, "fix:\n", "does: {"+does+": it stands still}\nexplains: [{finding: x.seen, how: y}]\nfix:\n")
+		fsys["x/x.seen/rule.yaml"] = &fstest.MapFile{Data: []byte(symptom)}
+		if _, err := Load(fsys); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", does, err, want)
+		}
 	}
 }
 

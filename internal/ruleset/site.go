@@ -44,7 +44,7 @@ func Extend(base Rules, fsys fs.FS, dir string) (Rules, error) {
 	sortRules(set.List)
 	set.Hash = hashOf(base.Hash, own.Hash)
 	set.Site.RulesHash = set.Hash
-	return set, nil
+	return set, errors.Join(set.doubled()...)
 }
 
 func hashOf(parts ...string) string {
