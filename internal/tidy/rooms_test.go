@@ -20,6 +20,7 @@ internal/privilege:
 internal/model:          internal/secret
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
+internal/loadtool:       internal/model
 internal/load:           internal/model
 internal/host:           internal/layout internal/model
 internal/service:        internal/host

@@ -1,0 +1,155 @@
+// Package loadtool reads what load tools print of their runs: bytes in, summaries
+// out. It knows a tool by the command line that starts it, and takes its word for
+// what it says; what each means by it is in the README.
+package loadtool
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+
+	"plimsoll/internal/model"
+)
+
+const (
+	// longestLine is how much of a line is looked at; no line of a summary is longer.
+	longestLine = 1 << 10
+	// mostSummaries is how many are kept, the newest.
+	mostSummaries = 16
+)
+
+// tool is how one's summary is read. A summary begins with a line that the pattern
+// begins matches, and goes on until the next one begins, of whatever tool.
+type tool struct {
+	name   string
+	begins *regexp.Regexp
+	lines  []line
+	// finish is called at the end of a summary that has something to tell: for what
+	// follows from several lines, and for zeros that the tool tells by silence.
+	finish func(*summary)
+}
+
+// line is a line of a summary: what it looks like, and what it says.
+type line struct {
+	pattern *regexp.Regexp
+	says    func(s *summary, m []string)
+}
+
+func says(pattern string, fn func(s *summary, m []string)) line {
+	return line{regexp.MustCompile(pattern), fn}
+}
+
+// summary is one that is being read.
+type summary struct {
+	model.ToolSummary
+	tool *tool
+	// section is the part of it in which the last line was, where it has parts.
+	section string
+	columns []string // of its table
+	whole   bool     // its last line was there
+}
+
+// Reader reads the output of a command in which load tools run. What it keeps does
+// not grow with the output. It is not safe for concurrent use.
+type Reader struct {
+	tools   []*tool
+	line    []byte
+	open    *summary
+	done    []model.ToolSummary
+	dropped int
+}
+
+// New returns a Reader for the output of a command, nil when no load tool that we
+// know runs in it.
+func New(argv []string) *Reader {
+	r := &Reader{}
+	for _, name := range toolsIn(argv, 0) {
+		t := known[name]
+		if !slices.Contains(r.tools, t) {
+			r.tools = append(r.tools, t)
+		}
+	}
+	if len(r.tools) == 0 {
+		return nil
+	}
+	return r
+}
+
+// Write reads the next piece of the output; it never fails. A line may come in pieces.
+func (r *Reader) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 {
+		end := bytes.IndexAny(p, "\r\n") // a line of progress ends with a carriage return
+		piece := p
+		if end >= 0 {
+			piece = p[:end]
+		}
+		r.line = append(r.line, piece[:min(len(piece), longestLine-len(r.line))]...)
+		if end < 0 {
+			break
+		}
+		r.read()
+		p = p[end+1:]
+	}
+	return n, nil
+}
+
+// Summaries ends the reading and returns what was told, oldest first, the newest 16
+// at most. Dropped is how many there were before them. A last line without its end
+// may be cut within a number, and is left out.
+func (r *Reader) Summaries() (list []model.ToolSummary, dropped int) {
+	r.end()
+	return r.done, r.dropped
+}
+
+// escapes are what moves the cursor or colours a terminal's text.
+var escapes = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])`)
+
+// read takes the line that has come.
+func (r *Reader) read() {
+	if len(r.line) == 0 {
+		return
+	}
+	text := r.line
+	if bytes.IndexByte(text, 0x1b) >= 0 {
+		text = escapes.ReplaceAll(text, nil)
+	}
+	for _, t := range r.tools {
+		if t.begins.Match(text) {
+			r.end()
+			r.open = &summary{ToolSummary: model.ToolSummary{Tool: t.name, Corrected: t.name == "wrk2"}, tool: t}
+			break
+		}
+	}
+	if r.open != nil {
+		r.open.read(string(text))
+	}
+	r.line = r.line[:0]
+}
+
+func (s *summary) read(text string) {
+	for _, l := range s.tool.lines {
+		if m := l.pattern.FindStringSubmatch(text); m != nil {
+			l.says(s, m)
+			return
+		}
+	}
+}
+
+// end keeps the summary that was being read, if it tells anything.
+func (r *Reader) end() {
+	s := r.open
+	r.open = nil
+	if s == nil || s.Requests == nil && s.RPS == nil && s.Latency == nil && s.Status == nil && s.Errors == nil {
+		return
+	}
+	if s.tool.finish != nil {
+		s.tool.finish(s)
+	}
+	s.Cut = !s.whole
+	if len(r.done) == mostSummaries {
+		r.done = slices.Delete(r.done, 0, 1)
+		r.dropped++
+	}
+	r.done = append(r.done, s.ToolSummary)
+}
