@@ -10,7 +10,7 @@ import (
 )
 
 // every is a command in which each tool runs.
-var every = []string{"sh", "-c", "wrk http://h/; wrk2 http://h/; ab; hey; h2load; k6; vegeta; fortio; siege; jmeter; bombardier"}
+var every = []string{"sh", "-c", "wrk http://h/; wrk2 http://h/; ab; hey; oha; h2load; k6; vegeta; fortio; siege; jmeter; bombardier"}
 
 // FuzzOutput reads any output, in two pieces and in one.
 func FuzzOutput(f *testing.F) {

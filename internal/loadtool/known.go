@@ -6,6 +6,7 @@ var known = map[string]*tool{
 	"wrk2":       {"wrk2", wrkBegins, wrkLines, finishWrk},
 	"ab":         {"ab", abBegins, abLines, finishAB},
 	"hey":        {"hey", heyBegins, heyLines, finishHey},
+	"oha":        {"oha", ohaBegins, ohaLines, finishHey},
 	"h2load":     {"h2load", h2loadBegins, h2loadLines, finishH2load},
 	"k6":         {"k6", k6Begins, k6Lines, finishK6},
 	"vegeta":     {"vegeta", vegetaBegins, vegetaLines, finishVegeta},

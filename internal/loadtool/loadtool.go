@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/model"
 )
@@ -53,6 +54,7 @@ type summary struct {
 // not grow with the output. It is not safe for concurrent use.
 type Reader struct {
 	tools   []*tool
+	correct bool // oha was told to correct its latency
 	line    []byte
 	open    *summary
 	done    []model.ToolSummary
@@ -62,7 +64,7 @@ type Reader struct {
 // New returns a Reader for the output of a command, nil when no load tool that we
 // know runs in it.
 func New(argv []string) *Reader {
-	r := &Reader{}
+	r := &Reader{correct: strings.Contains(strings.Join(argv, " "), "--latency-correction")}
 	for _, name := range toolsIn(argv, 0) {
 		t := known[name]
 		if !slices.Contains(r.tools, t) {
@@ -117,7 +119,7 @@ func (r *Reader) read() {
 	for _, t := range r.tools {
 		if t.begins.Match(text) {
 			r.end()
-			r.open = &summary{ToolSummary: model.ToolSummary{Tool: t.name, Corrected: t.name == "wrk2"}, tool: t}
+			r.open = &summary{ToolSummary: model.ToolSummary{Tool: t.name, Corrected: t.name == "wrk2" || t.name == "oha" && r.correct}, tool: t}
 			break
 		}
 	}

@@ -11,7 +11,7 @@ const mostNested = 4
 
 // names are the tools by the name of their program.
 var names = map[string]string{
-	"wrk": "wrk", "wrk2": "wrk2", "ab": "ab", "hey": "hey", "h2load": "h2load", "k6": "k6", "vegeta": "vegeta",
+	"wrk": "wrk", "wrk2": "wrk2", "ab": "ab", "hey": "hey", "oha": "oha", "h2load": "h2load", "k6": "k6", "vegeta": "vegeta",
 	"fortio": "fortio", "siege": "siege", "jmeter": "jmeter", "jmeter.sh": "jmeter", "ApacheJMeter.jar": "jmeter", "bombardier": "bombardier",
 }
 

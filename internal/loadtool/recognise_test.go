@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
 )
 
 func TestRecognise(t *testing.T) {
@@ -17,7 +21,7 @@ func TestRecognise(t *testing.T) {
 		{[]string{"wrk2", "-R", "2000", "http://h/"}, "wrk2"},
 		{[]string{"env", "A=b", "LC_ALL=C", "ab", "-n", "10", "http://h/"}, "ab"},
 		{[]string{"nice", "-n", "10", "hey", "http://h/"}, "hey"},
-		{[]string{"taskset", "-c", "1", "siege", "http://h/"}, "siege"},
+		{[]string{"taskset", "-c", "1", "oha", "http://h/"}, "oha"},
 		{[]string{"ip", "netns", "exec", "srv", "taskset", "2", "h2load", "http://h/"}, "h2load"},
 		{[]string{"sh", "-c", "wrk -t1 http://h/"}, "wrk"},
 		{[]string{"bash", "-euc", "cd /tmp && exec ./k6 run x.js | tee log"}, "k6"},
@@ -53,6 +57,29 @@ func TestEachNameIsAKnownTool(t *testing.T) {
 	for name, tool := range names {
 		if known[tool] == nil || known[tool].name != tool {
 			t.Errorf("%s is called %s, which nobody reads", name, tool)
+		}
+	}
+}
+
+// wrk2's latency is corrected always, oha's when asked for.
+func TestLatencyFromDue(t *testing.T) {
+	text := []byte("Running 1s test @ http://h/\nRequests/sec: 10\n  Success rate:\t100.00%\n  Requests/sec:\t10\n  Total:\t1.0100 10 sec\n")
+	for _, c := range []struct {
+		argv []string
+		want model.ToolSummary
+	}{
+		{[]string{"wrk", "http://h/"}, model.ToolSummary{Tool: "wrk"}},
+		{[]string{"wrk", "-R10", "http://h/"}, model.ToolSummary{Tool: "wrk2", Corrected: true}},
+		{[]string{"oha", "-q", "10", "http://h/"}, model.ToolSummary{Tool: "oha", Seconds: new(10.1)}},
+		{[]string{"sh", "-c", "oha -q 10 --latency-correction http://h/"}, model.ToolSummary{Tool: "oha", Seconds: new(10.1), Corrected: true}},
+	} {
+		r := New(c.argv)
+		_, err := r.Write(text)
+		check(t, err)
+		c.want.RPS, c.want.Cut = new(10.0), true
+		list, _ := r.Summaries()
+		if d := cmp.Diff([]model.ToolSummary{c.want}, list); d != "" {
+			t.Errorf("%q: %s", c.argv, d)
 		}
 	}
 }

@@ -5,7 +5,7 @@ package model
 // zero is one that it told. Tools do not mean the same by the same word: see the
 // README of internal/loadtool.
 type ToolSummary struct {
-	// Tool is "wrk", "wrk2", "ab", "hey", "h2load", "k6", "vegeta", "fortio",
+	// Tool is "wrk", "wrk2", "ab", "hey", "oha", "h2load", "k6", "vegeta", "fortio",
 	// "siege", "jmeter" or "bombardier".
 	Tool string `json:"tool"`
 	// Requests is how many there were, as the tool counts them.
@@ -33,8 +33,8 @@ type ToolSummary struct {
 	// Latency is nil where no latency was told, or there was no reply to tell one of.
 	Latency *ToolLatency `json:"latency,omitempty"`
 	// Corrected is true when latency counts from the moment at which a request was
-	// due (wrk2). Else it counts from when it was sent, so that a slow reply hides
-	// what those behind it waited (coordinated omission).
+	// due (wrk2, and oha if it was told to). Else it counts from when it was sent, so
+	// that a slow reply hides what those behind it waited (coordinated omission).
 	Corrected bool `json:"latency_from_due,omitempty"`
 	// Cut is true when the summary broke off, as of a tool that was killed.
 	Cut bool `json:"cut,omitempty"`
