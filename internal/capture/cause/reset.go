@@ -21,6 +21,7 @@ const (
 	PortReuse          // a SYN met a connection that the other side still had in TIME_WAIT
 	HalfOpen           // the same, and that connection had never been closed
 	IdleTimeout        // data met a FIN that its sender had sent after an idle time
+	TimeWaitGone       // the other side's ACK or FIN met neither FIN_WAIT2 nor TIME_WAIT any more
 	ClosedBefore       // data after the receiver had closed
 	GaveUp             // the client closed before the answer came
 	StateLost          // one side no longer knew the connection: restarted, or forgotten on the way
@@ -33,7 +34,7 @@ const (
 )
 
 var causeNames = [Causes]string{"unclear", "refused", "rejected", "queue_overflow", "syn_cookie", "abandoned", "time_wait_reuse",
-	"half_open", "idle_timeout", "data_after_close", "client_gave_up", "state_lost", "middlebox", "keepalive_failed", "no_answer",
+	"half_open", "idle_timeout", "time_wait_gone", "data_after_close", "client_gave_up", "state_lost", "middlebox", "keepalive_failed", "no_answer",
 	"unread_data", "aborted"}
 
 func (c Cause) String() string { return causeNames[c] }
@@ -48,6 +49,7 @@ var causeWords = [Causes]string{
 	"the ports were used again while the other side still had the old connection in TIME_WAIT",
 	"the other side still had an old connection with these ports, which was never closed",
 	"the connection was closed as idle; what came after met the close",
+	"it had closed, and no longer had the connection when the other side's ACK or FIN came: it keeps no TIME_WAIT (tcp_max_tw_buckets, tcp_fin_timeout, SO_LINGER of a load tool)",
 	"the side that reset it had closed it before",
 	"the client closed before the answer came",
 	"one side did not know the connection any more (restarted, or an entry on the way expired)",
@@ -226,7 +228,7 @@ func (e *evidence) active() Cause {
 	case me.Resent >= 3 && me.LastTime()-peer.LastTime() > 1e9 && me.LastData > peer.Last:
 		e.frames(peer.Last, me.LastData)
 		return NoAnswer
-	case peer.LastData > me.LastData && acks(me, peer) && (e.isServer || !e.knows): // to a reply nobody owes an answer
+	case peer.LastData > me.LastData && acks(me, peer) && acks(peer, me) && (e.isServer || !e.knows): // to a reply nobody owes an answer
 		e.frames(peer.LastData, me.Last)
 		return Unread
 	case me.Last == 0:
@@ -240,12 +242,13 @@ func (e *evidence) active() Cause {
 }
 
 // acks says whether the side acknowledged all that the other sent.
-func acks(me, peer *tcp.Half) bool { return int32(me.LastACK()-peer.NextSeq()) >= 0 }
+func acks(me, peer *tcp.Half) bool { return int32(me.Acked-peer.NextSeq()) >= 0 }
 
 // What counts as an idle time: more than the pauses within a conversation.
 const (
 	idleLeast = 200_000_000 // ns
 	idleTrips = 5           // round trips
+	timeWait  = 60e9        // ns: for how long Linux knows a connection after its own FIN (TIME_WAIT, tcp_fin_timeout)
 	waitLeast = 5_000_000   // ns: a client that gives up has waited; one that says goodbye before it closes has not
 )
 
@@ -255,6 +258,11 @@ func (e *evidence) afterFIN(out *Reset) Cause {
 	if c.FirstFIN != 1+e.side { // both closed, with data still under way
 		e.frames(me.FIN, peer.LastData)
 		return ClosedBefore
+	}
+	unacked := int32(peer.NextSeq() - me.Acked) // data, if it is more than a FIN
+	if peer.Last > me.FIN && (unacked <= 0 || unacked == 1 && peer.FIN != 0) && peer.LastTime()-c.Start-c.FIN.NS() < timeWait {
+		e.frames(me.FIN, peer.FIN, peer.Last)
+		return TimeWaitGone
 	}
 	if e.knows && !e.isServer && me.LastData != 0 && c.DataAt == me.LastData && peer.LastData > me.FIN && c.Idle.NS() >= max(waitLeast, 2*c.IRTT()) {
 		e.frames(me.LastData, me.FIN, peer.LastData)

@@ -70,6 +70,7 @@ type Half struct {
 	topID     uint16   // the IP ID of the segment with the highest sequence number
 	topStamp  uint32   // and its time stamp
 
+	Acked                    uint32 // the last acknowledgement number of it that says something: a RST without ACK has none
 	SYN, LastData, FIN, Last uint32 // frames; 0 where there was none
 	DataTime                 Moment // of LastData
 	AckRTT                   uint32 // of its last segment: µs since what that acknowledged was sent; 0 for nothing

@@ -299,6 +299,9 @@ func (x *step) finish() {
 			r.Ended = x.peer.FIN != 0 && had&SawRST == 0
 		}
 	}
+	if s.Flags&decode.ACK != 0 {
+		me.Acked = s.Ack
+	}
 	c.Labelled |= r.Labels
 	c.Timed = c.Timed || c.timed && (s.Len > 0 || r.Acks != 0 || r.Labels&(SYN-1) != 0)
 	me.Packets++

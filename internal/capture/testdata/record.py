@@ -7,7 +7,7 @@ Makes three network namespaces (client, router, server), causes one reset after 
 other with real sockets, and captures at both ends. Needs root, ip, nft, ethtool and tcpdump.
 The truth stands in causes/truth.tsv, and was not read off what was recorded.
 """
-import os, signal, socket, struct, subprocess, sys, time, ctypes
+import os, signal, socket, struct, subprocess, sys, time, traceback, ctypes
 
 CLIENT, ROUTER, SERVER = (f"plimsoll-rec-{x}{os.getpid()}" for x in "crs")
 A, B = "10.78.1.2", "10.78.2.2"
@@ -308,12 +308,150 @@ def middlebox():
     time.sleep(0.2)
 
 
-CASES = {f.__name__: f for f in (refused, rejected, server_aborts, client_aborts, unread, after_close, idle, restarted,
+def begun(n):
+    """Handshakes whose last ACK does not reach the server, so that they all wait there."""
+    filter_in(SERVER, "prerouting", "tcp dport 80 tcp flags & (syn | ack) == ack drop")
+    waiting = [dial() for _ in range(n)]
+    unfilter(SERVER)
+    return waiting
+
+
+def overflow():
+    """The queue has room for five and holds three; of four handshakes that wait, the last two are reset."""
+    setting(SERVER, "tcp_syncookies", 0)
+    setting(SERVER, "tcp_abort_on_overflow", 1)
+    l = listen(backlog=4)
+    before = [dial() for _ in range(3)]
+    for c in begun(4):
+        c.sendall(REQUEST)
+        time.sleep(0.1)
+
+
+def queue_full():
+    """The same without tcp_abort_on_overflow: no RST; whoever comes later is not answered at all."""
+    setting(SERVER, "tcp_syncookies", 0)
+    l = listen(backlog=0)
+    waiting = [dial()]
+    for _ in range(3):
+        within(CLIENT)
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex((B, 80))
+        waiting.append(c)
+    time.sleep(3.5)
+
+
+def no_answer():
+    """The server's reply is sent again and again, until the application gives up."""
+    c, s = pair(listen())
+    talk(c, s)
+    c.sendall(REQUEST)
+    s.recv(1000)
+    time.sleep(0.1)
+    filter_in(ROUTER, "forward", "ip daddr 10.78.1.2 drop")
+    s.sendall(REPLY)
+    time.sleep(2.5)
+    linger0(s)
+
+
+def listener_gone():
+    """The listener closes with a connection that it never accepted."""
+    l = listen()
+    c = dial()
+    time.sleep(0.1)
+    l.close()
+
+
+def unreachable():
+    """A packet filter says no by ICMP."""
+    filter_in(ROUTER, "forward", "tcp dport 80 reject with icmp type admin-prohibited")
+    for _ in range(3):
+        try:
+            dial()
+        except OSError:
+            pass
+
+
+def filtered():
+    """A packet filter says nothing."""
+    filter_in(ROUTER, "forward", "tcp dport 80 drop")
+    within(CLIENT)
+    waiting = []
+    for _ in range(3):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex((B, 80))
+        waiting.append(c)
+    time.sleep(2.5)
+
+
+def flood():
+    """SYNs of which nobody will complete the handshake."""
+    l = listen()
+    filter_in(CLIENT, "output", "tcp flags & rst == rst drop")  # whose addresses they carry would say nothing
+    for source in range(20000, 20400):
+        raw(2, source, 0, source)
+    time.sleep(0.2)
+
+
+def gets(n):
+    """A client that keeps no TIME_WAIT, on a way that loses packets: what the server sends
+    again meets nothing."""
+    setting(CLIENT, "tcp_max_tw_buckets", 0)
+    l = listen(backlog=1024)
+    filter_in(SERVER, "prerouting", "tcp dport 80 tcp flags & (syn | psh) == 0x0 numgen random mod 100 < 55 drop")
+    if os.fork() == 0:
+        while True:
+            s, _ = l.accept()
+            s.recv(1000)
+            s.sendall(REPLY)
+            if os.fork() == 0:  # whoever closes last waits for the client's FIN
+                l.close()
+                s.recv(1000)
+                s.close()
+                os._exit(0)
+            s.close()
+    for _ in range(n):
+        c = dial()
+        c.sendall(REQUEST)
+        c.recv(1000)
+        c.close()
+    time.sleep(1.5)
+
+
+def gone():
+    gets(30)
+
+
+def article():
+    """A load test of 1,603 requests with more resets than that was to be explained."""
+    gets(1603)
+
+
+def small():
+    """Many requests of a byte, each answered by a byte."""
+    c, s = pair(listen())
+    for x in c, s:
+        x.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if os.fork() == 0:
+        c.close()
+        while s.recv(1):
+            s.sendall(b"y")
+        os._exit(0)
+    s.close()
+    end = time.monotonic() + 0.8
+    while time.monotonic() < end:
+        c.sendall(b"x")
+        c.recv(1)
+    c.close()
+
+
+CASES = {f.__name__: f for f in (overflow, queue_full, no_answer, listener_gone, unreachable, filtered, flood, gone, small, article, refused, rejected, server_aborts, client_aborts, unread, after_close, idle, restarted,
                                  cookie, nagle, stall, loss, scan, time_wait, half_open, keepalive, gave_up, middlebox)}
 
 
 def capture(host, file):
-    p = subprocess.Popen(["ip", "netns", "exec", host, "tcpdump", "-Z", "root", "-U", "--immediate-mode", "-i", "eth0", "-s", "300", "-w", file, "tcp"],
+    p = subprocess.Popen(["ip", "netns", "exec", host, "tcpdump", "-Z", "root", "-U", "--immediate-mode", "-i", "eth0", "-s", "300", "-w", file, "tcp or icmp"],
                          stderr=subprocess.PIPE, text=True)
     for line in p.stderr:
         if "listening" in line:
@@ -332,14 +470,23 @@ def main():
                 try:
                     CASES[name]()
                     time.sleep(0.3)
-                    for p in dumps:
-                        os.kill(p.pid, signal.SIGTERM)
-                    time.sleep(0.3)
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(1)
+                for p in dumps:
+                    os.kill(p.pid, signal.SIGTERM)
+                time.sleep(0.3)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
             for p in dumps:
+                p.terminate()
                 p.wait()
+            for h in CLIENT, SERVER:  # what the case left behind
+                for pid in subprocess.run(["ip", "netns", "pids", h], capture_output=True, text=True).stdout.split():
+                    if int(pid) != os.getpid():
+                        os.kill(int(pid), signal.SIGKILL)
+            if status:
+                raise SystemExit(f"record.py: {name} failed")
         finally:
             destroy()
 
