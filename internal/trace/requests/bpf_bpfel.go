@@ -111,29 +111,32 @@ type bpfSums struct {
 }
 
 type bpfTurn struct {
-	_        structs.HostLayout
-	Began    uint64
-	Came     uint64
-	Read     uint64
-	First    uint64
-	Written  uint64
-	WriteSeq uint32
-	Received uint32
-	Weight   uint32
-	Place    uint32
-	Crew     uint32
-	Tgid     uint32
-	Bytes    uint32
-	State    uint8
-	Role     uint8
-	Pending  uint8
-	Pieces   uint8
-	Tls      uint8
-	OneWay   uint8
-	Streamed uint8
-	Fresh    uint8
-	Farewell uint8
-	_        [3]byte
+	_            structs.HostLayout
+	Began        uint64
+	Came         uint64
+	Read         uint64
+	First        uint64
+	Written      uint64
+	Unanswered   uint64
+	Early        uint64
+	EarlyWritten uint64
+	WriteSeq     uint32
+	Received     uint32
+	Weight       uint32
+	Place        uint32
+	Crew         uint32
+	Tgid         uint32
+	Bytes        uint32
+	State        uint8
+	Role         uint8
+	Pending      uint8
+	Pieces       uint8
+	Tls          uint8
+	OneWay       uint8
+	Streamed     uint8
+	Fresh        uint8
+	Farewell     uint8
+	_            [3]byte
 }
 
 type bpfUnderWay struct {

@@ -30,8 +30,13 @@ struct refcount_struct {
 	atomic_t refs;
 };
 
+struct sk_buff_head___place {
+	__u32 qlen;
+};
+
 struct sock___place {
 	struct sock_common___place __sk_common;
+	struct sk_buff_head___place sk_receive_queue;
 	__u16 sk_type;
 	__u16 sk_protocol;
 	__u8 sk_shutdown;

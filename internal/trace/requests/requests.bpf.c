@@ -7,7 +7,9 @@
  *
  * On loopback the next bytes may come before the tracepoint of the write that they
  * answer is reached, for that stands at the end of the call. TCP's sequence numbers
- * tell, and are believed before the order of events.
+ * tell, and are believed before the order of events. A Unix socket has none, and its
+ * peer may read what is in the queue before the tracepoint of the arrival is reached:
+ * there an empty queue tells that what came was read.
  */
 #include "turn.h"
 
@@ -98,6 +100,12 @@ static __always_inline bool is_unix(struct sock *sk)
 	return sk->__sk_common.skc_family == AF_UNIX;
 }
 
+/* is_read says of a Unix socket to which bytes came whether all are read. */
+static __always_inline bool is_read(struct sock *sk)
+{
+	return !more_of(sk)->sk_receive_queue.qlen;
+}
+
 /* add_begun counts a turn, and says by how much the next are thinned. */
 SEPARATE __u32 add_begun(struct turn *t)
 {
@@ -115,7 +123,6 @@ SEPARATE __u32 add_begun(struct turn *t)
 /* begin begins a turn that stands for so many. */
 static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, __u64 at, struct bytes *b, __u32 weight)
 {
-	t->state = state;
 	t->began = t->came = t->written = at;
 	t->read = t->first = 0;
 	t->write_seq = b->written;
@@ -123,6 +130,8 @@ static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, _
 	t->weight = weight;
 	t->bytes = 0;
 	t->pending = t->pieces = t->one_way = t->streamed = t->farewell = 0;
+	t->unanswered = 1;
+	t->state = state;
 	set_followed(sk, add_begun(t));
 }
 
@@ -380,33 +389,41 @@ static __always_inline bool handshake(struct turn *t)
 	return --t->tls == 2 || is_finished(t->bytes);
 }
 
-/* answer: the first bytes of the reply are written. */
+/* answer: the first bytes of the reply are written. Another CPU may come to the same conclusion
+ * from the arrival of the next request: one counts, and the other waits for it. */
 static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
 {
-	__u64 at = b->sent_at > t->read && b->sent_at < now ? b->sent_at : now;
+	__u64 read = t->read, at = b->sent_at > read && b->sent_at < now ? b->sent_at : now;
 	struct peer p = {.place = t->place};
 
-	t->state = REPLYING;
-	t->written = at;
-	t->pending = t->came > t->read;
+	if (!take(&t->unanswered, 0)) {
+		for (int i = 0; i < 100 && *(volatile __u8 *)&t->state == READ; i++)
+			; /* some 100 ns */
+		return;
+	}
+	t->early = 0;
 	if (handshake(t)) {
 		add_unlike(t, TLS);
 		t->weight = 0; /* for what is still to come of it */
-		return;
+	} else {
+		add_hand(t, at - read);
+		if (b->more) {
+			set_peer(&p, sk);
+			add_peer(&p, t, at - read);
+		}
 	}
-	add_hand(t, at - t->read);
-	if (!b->more)
-		return;
-	set_peer(&p, sk);
-	add_peer(&p, t, at - t->read);
+	t->state = REPLYING;
+	take(&t->written, at); /* before it looks at what came: see came_unread */
+	if (t->came > read && *(volatile __u8 *)&t->state == REPLYING)
+		t->pending = 1;
 }
 
+/* finish_server counts what is known of a turn when it is over: another one begins, or none. */
 static __always_inline void finish_server(struct turn *t, struct bytes *b, bool is_next)
 {
 	add_whole(t, t->written - t->read);
 	acknowledged(t, b, is_next);
 	t->fresh = 0;
-	t->state = IDLE;
 }
 
 /* overlaps says whether the client asks on though it has not got all of the reply,
@@ -416,20 +433,66 @@ static __always_inline bool overlaps(struct sock *sk, struct turn *t, struct byt
 {
 	if (b->more)
 		return (b->unacked || t->pending) && b->segments > FEW_SEGMENTS;
-	return more_of(sk)->sk_wmem_alloc.refs.counter > 1;
+	return more_of(sk)->sk_wmem_alloc.refs.counter > 1 && !is_read(sk); /* or that may be the reply to this */
+}
+
+/* answer_early: what has come to a Unix socket was read and answered before that was told. */
+static __always_inline void answer_early(struct sock *sk, struct turn *t, struct bytes *b, __u64 early)
+{
+	__u64 written = is_unix(sk) ? take(&t->early_written, 0) : 0;
+
+	if (!written || t->state != ARRIVED)
+		return;
+	t->state = READ;
+	t->first = t->read = t->came = early;
+	add_unread(t, 0);
+	answer(sk, t, b, written);
+}
+
+/* write_on: more of the reply is written. */
+static __always_inline void write_on(struct turn *t, __u64 now)
+{
+	add_reply(t, now - t->written);
+	t->written = now;
+}
+
+/* came_unread notes that more came. If the reply was written meanwhile, it is of the next turn. */
+static __always_inline void came_unread(struct turn *t, __u64 now)
+{
+	take(&t->came, now);
+	if (*(volatile __u8 *)&t->state == REPLYING)
+		t->pending = 1;
+}
+
+/* read_more: a further piece of the request was read. */
+static __always_inline void read_more(struct turn *t, __u64 now)
+{
+	t->read = now;
+	if (t->pieces < 255)
+		t->pieces++;
+	if (t->one_way || t->pieces < 8 || now - t->first < SECOND)
+		return;
+	t->one_way = 1;
+	add_unlike(t, ONE_WAY);
 }
 
 static __always_inline void came_to_server(struct sock *sk, struct turn *t, struct bytes *b, __s32 drawn, __u64 now)
 {
-	__u64 since = now;
+	__u64 since = now, early;
 
 	if (t->state == READ && b->more && b->written != t->write_seq) {
 		answer(sk, t, b, now);
 		drawn = chance(*glance_of(sk));
 	}
 	switch (t->state) {
-	case ARRIVED:
 	case READ:
+		if (is_unix(sk) && is_read(sk)) {
+			read_more(t, now);
+			return;
+		}
+		came_unread(t, now);
+		return;
+	case ARRIVED:
 		t->came = now;
 		return;
 	case CLOSING:
@@ -439,16 +502,25 @@ static __always_inline void came_to_server(struct sock *sk, struct turn *t, stru
 			leave_alone(t);
 			return;
 		}
+		if (t->early_written && is_read(sk))
+			since = t->early;
+		else if (t->early_written) /* it had read the rest of its request, and replied on */
+			write_on(t, take(&t->early_written, 0));
 		if (t->pending)
 			since = t->came;
 		finish_server(t, b, true);
 	}
-	if (!is_unix(sk) && sk->__sk_common.skc_state != TCP_ESTABLISHED && sk->__sk_common.skc_state != TCP_CLOSE_WAIT)
+	if (!is_unix(sk) && sk->__sk_common.skc_state != TCP_ESTABLISHED && sk->__sk_common.skc_state != TCP_CLOSE_WAIT) {
+		t->state = IDLE;
 		return; /* what a server reads that has shut its half, it does not answer */
-	if (drawn)
-		begin(sk, t, ARRIVED, since, b, drawn);
-	else
+	}
+	if (!drawn) {
 		idle(sk, t);
+		return;
+	}
+	early = t->early;
+	begin(sk, t, ARRIVED, since, b, drawn);
+	answer_early(sk, t, b, early);
 }
 
 static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
@@ -466,15 +538,8 @@ static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
 static __always_inline void read_on(struct turn *t, __u64 now, __u32 bytes)
 {
 	t->bytes += bytes;
-	if (t->came <= t->read)
-		return;
-	t->read = now;
-	if (t->pieces < 255)
-		t->pieces++;
-	if (t->one_way || t->pieces < 8 || now - t->first < SECOND)
-		return;
-	t->one_way = 1;
-	add_unlike(t, ONE_WAY);
+	if (t->came > t->read)
+		read_more(t, now);
 }
 
 static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u32 bytes, bool peek, __u64 now)
@@ -500,8 +565,11 @@ static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u3
 	default:
 		return;
 	}
-	if (!t->pending)
+	if (!t->pending) {
+		if (is_unix(sk))
+			t->early = now;
 		return;
+	}
 	if (!is_unix(sk)) {
 		if (!look(&b, sk))
 			return;
@@ -525,14 +593,21 @@ static __always_inline void written_by_server(struct sock *sk, struct turn *t, _
 {
 	struct bytes b = {};
 
-	if (t->state == REPLYING) {
-		add_reply(t, now - t->written);
-		t->written = now;
+	if (t->state == REPLYING && !t->early) {
+		write_on(t, now);
 		return;
+	}
+	if (t->state == REPLYING && !t->early_written) {
+		take(&t->early_written, now);
+		/* Has the arrival been told meanwhile, and did it not see this? */
+		if (*(volatile __u8 *)&t->state != ARRIVED || !take(&t->early_written, 0))
+			return;
 	}
 	if (t->state != READ && t->state != ARRIVED)
 		return;
 	if (is_unix(sk)) {
+		if (t->state == ARRIVED && is_read(sk)) /* before its arrival was told */
+			take_up(t, t->came, 0);
 		if (t->state == READ)
 			answer(sk, t, &b, now);
 		return;
@@ -574,7 +649,7 @@ static __always_inline void came_to_client(struct sock *sk, struct turn *t, stru
 		get(t, now - t->written, now);
 		return;
 	}
-	if (t->state != COMING)
+	if (t->state != COMING || (is_unix(sk) && is_read(sk)))
 		return;
 	if (b->more && b->written != t->write_seq) { /* the answer to what is being written */
 		finish_client(t);
@@ -912,17 +987,19 @@ int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 {
 	static const struct under_way nothing;
 	struct turn *t = ctx->value;
+	struct sock *sk = ctx->sk;
 	struct under_way *u;
 	struct at at = {};
 	__u64 now;
 
-	if (!t || !ctx->sk)
+	if (!t || !sk)
 		return 0;
 	remembered++;
 	if (t->began <= resumed_at || t->one_way || (t->state != ARRIVED && t->state != READ && t->state != ASKED))
 		return 0;
+	bool unread = t->state == ARRIVED && !(is_unix(sk) && is_read(sk));
 	at.place = t->place;
-	at.crew = t->state == ARRIVED ? 0 : t->crew;
+	at.crew = unread ? 0 : t->crew;
 	u = bpf_map_lookup_elem(&open, &at);
 	if (!u) {
 		bpf_map_update_elem(&open, &at, &nothing, BPF_NOEXIST);
@@ -933,7 +1010,7 @@ int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 	now = bpf_ktime_get_ns();
 	if (now > t->began)
 		u->age_ns += (now - t->began) * t->weight;
-	if (t->state == ARRIVED)
+	if (unread)
 		u->unread += t->weight;
 	else
 		u->in_hand += t->weight;

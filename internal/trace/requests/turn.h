@@ -55,6 +55,9 @@ struct turn {
 	__u64 read;    /* server: it read last of the request; client: 0 until it read of the reply */
 	__u64 first;   /* server: it first read */
 	__u64 written; /* wrote last */
+	__u64 unanswered;    /* 1 until somebody counts the reply: arrival and write may do so at once */
+	__u64 early;	     /* a Unix server read when nothing had been told to have come since its reply */
+	__u64 early_written; /* and wrote, likewise */
 	__u32 write_seq; /* what the server had written when the turn began */
 	__u32 received;	 /* what had come when bytes came last */
 	__u32 weight;	 /* so many turns this one stands for */
@@ -131,6 +134,12 @@ struct {
 
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
+
+/* take sets a number, and returns what it was; what stands before it is done when it is. */
+static __always_inline __u64 take(__u64 *n, __u64 v)
+{
+	return __sync_lock_test_and_set(n, v);
+}
 
 static __always_inline void add(__u64 *n, __u64 v)
 {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -57,6 +58,38 @@ func TestRequestsAreCountedAndTimed(t *testing.T) {
 				t.Errorf("%d are known to be over, want %d", n, several)
 			}
 		})
+	}
+}
+
+// TestReadBeforeItsArrivalIsTold: over a Unix socket a server that still runs may read
+// what has come, and answer it, before the tracepoint of its arrival is reached.
+func TestReadBeforeItsArrivalIsTold(t *testing.T) {
+	tr, ns := begin(t, everything)
+	name, at := startServer(t, filepath.Join(t.TempDir(), "sock"))
+	const clients, each = 3, 3000
+	var all sync.WaitGroup
+	for range clients {
+		c, err := net.Dial("unix", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		all.Go(func() {
+			replies := bufio.NewReader(c)
+			for range each {
+				fmt.Fprintln(c, "wait 0")
+				if _, err := replies.ReadString('\n'); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	p := wait(t, tr, ns, "unix:"+at, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == clients*each })
+	got := p.crew(name)
+	if p.Begun != clients*each || got.Unread.Buckets.Count() != clients*each || p.now(name) != 0 || got.Pieces != 0 {
+		t.Errorf("%d begun, %+v", p.Begun, got)
 	}
 }
 
