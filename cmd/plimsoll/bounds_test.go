@@ -390,6 +390,49 @@ func TestRulesThatAreTooMuch(t *testing.T) {
 	})
 }
 
+// Whatever is named as the file of a token, nothing of it is shown, and no server is asked.
+func TestATokenFileThatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		ok(t, os.WriteFile(dir+"/"+name, []byte(text), 0o600))
+		return dir + "/" + name
+	}
+	fifo := func(name string) string {
+		ok(t, unix.Mkfifo(dir+"/"+name, 0o600))
+		return dir + "/" + name
+	}
+	huge := file("huge", "")
+	ok(t, os.Truncate(huge, 1<<40))
+	silent := fifo("silent")
+	writer, err := os.OpenFile(silent, os.O_RDWR, 0)
+	ok(t, err)
+	t.Cleanup(func() { writer.Close() })
+	for name, c := range map[string]struct{ path, want string }{
+		"zeros":           {"/dev/zero", "more than 65536 bytes"},
+		"a terabyte":      {huge, "more than 65536 bytes"},
+		"nobody writes":   {fifo("alone"), "it is empty; want a line with the token"},
+		"a silent writer": {silent, "its writer was not done after 20s"},
+		"empty":           {file("empty", " \n"), "it is empty; want a line with the token"},
+		"two lines":       {file("two", "hunter2\nX-Own: a\n"), "want one line of printable ASCII"},
+		"no text":         {file("binary", "hunter2\x00"), "want one line of printable ASCII"},
+		"a directory":     {dir, "is a directory"},
+		"below a file":    {file("plain", "") + "/x", "not a directory"},
+		"links in a circle": {func() string {
+			ok(t, os.Symlink("circle", dir+"/circle"))
+			return dir + "/circle"
+		}(), "too many levels of symbolic links"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := plimsoll(t, "diagnose", "--prometheus", "http://127.0.0.1:1", "--token-file", c.path)
+			e.wants(t, exitUsage, c.want)
+			if !strings.Contains(e.stderr, filepath.Base(c.path)) || strings.Contains(e.stderr, "hunter2") {
+				t.Errorf("it said %q", e.stderr)
+			}
+		})
+	}
+}
+
 // A server that is asked may be anybody's.
 func TestAServerThatIsTooMuch(t *testing.T) {
 	write := func(w http.ResponseWriter, s string) bool { _, err := io.WriteString(w, s); return err == nil }

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,11 +50,13 @@ func (f *remoteFlags) query(command string, now time.Time) (remote.Query, error)
 		return q, usage(command, "%v", err)
 	}
 	if f.tokenFile != "" {
-		raw, err := readInput(f.tokenFile, maxToken)
-		if err != nil {
+		q.Token, err = readToken(f.tokenFile)
+		if isAny(err, fs.ErrNotExist, fs.ErrPermission) {
 			return q, fmt.Errorf("--token-file: %w", err)
 		}
-		q.Token = strings.TrimSpace(string(raw))
+		if err != nil {
+			return q, usage(command, "--token-file: %v", err)
+		}
 	}
 	return q, nil
 }
