@@ -77,10 +77,11 @@ func (r *Rule) Consequences(of *Rule) []Explain {
 	return list
 }
 
-// doubled returns the declared consequences that the kinds give already, as errors.
-func (rs Rules) doubled() []error {
+// doubled returns, as errors, what these rules of the set declare and the kinds give
+// already.
+func (rs Rules) doubled(of []*Rule) []error {
 	var errs []error
-	for _, r := range rs.List {
+	for _, r := range of {
 		for _, e := range r.Explains {
 			if other := rs.Get(e.Finding); other != nil {
 				if kind, ok := r.byKind(other); ok {

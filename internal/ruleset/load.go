@@ -100,7 +100,7 @@ func load(from Folder, known query.Records) (Rules, error) {
 		}
 	}
 	set.Hash = hex.EncodeToString(sum.Sum(nil))
-	return set, errors.Join(append(errs, set.doubled()...)...)
+	return set, errors.Join(append(errs, set.doubled(set.List)...)...)
 }
 
 func sortRules(list []*Rule) {

@@ -44,7 +44,8 @@ func Extend(base Rules, fsys fs.FS, dir string) (Rules, error) {
 	sortRules(set.List)
 	set.Hash = hashOf(base.Hash, own.Hash)
 	set.Site.RulesHash = set.Hash
-	return set, errors.Join(set.doubled()...)
+	// A built-in rule may say more of a symptom that the site replaced: that is not the site's to mend.
+	return set, errors.Join(set.doubled(own.List)...)
 }
 
 func hashOf(parts ...string) string {
