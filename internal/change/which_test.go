@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"plimsoll/internal/probe/livetest"
 )
 
@@ -17,7 +19,7 @@ func beside(t *testing.T, s *livetest.Service, address string, command ...string
 	if err := s.Host.Do(cmd.Start); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	t.Cleanup(func() { _ = cmd.Process.Signal(unix.SIGTERM); _ = cmd.Wait() }) // killed, it would leave its workers behind
 	s.Until(address+" answers", func() bool {
 		c, err := s.Dial("tcp", address)
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -75,6 +76,7 @@ type Service struct {
 	Rec     *Record
 	t       *testing.T
 	cmd     *exec.Cmd
+	netns   string // as /proc/PID/ns/net says it
 	sampler *probe.Sampler
 }
 
@@ -106,6 +108,9 @@ func Start(t *testing.T, files map[string]string, command ...string) *Service {
 	}
 	t.Cleanup(s.stop)
 	s.PID = s.cmd.Process.Pid
+	if s.netns, err = os.Readlink(fmt.Sprintf("/proc/%d/ns/net", s.PID)); err != nil {
+		t.Fatal(err)
+	}
 	if s.Host, err = host.Open("web", fmt.Sprintf("pid:%d", s.PID)); err != nil {
 		t.Fatal(err)
 	}
@@ -130,9 +135,40 @@ func apart(do func() error) error {
 	return errors.Join(err, unix.Setns(int(home.Fd()), unix.CLONE_NEWNET))
 }
 
+// stop ends the service. What a test started beside it has to have ended by then:
+// workers outlive a master that is killed.
 func (s *Service) stop() {
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	s.cmd.Wait()
+	var left []int
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if left = s.inside(); len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	for _, pid := range left {
+		title, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may end just now
+		s.t.Errorf("the test leaves process %d behind: %s", pid, strings.ReplaceAll(string(title), "\x00", " "))
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+}
+
+// inside are the processes in the service's network namespace.
+func (s *Service) inside() (pids []int) {
+	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, link := range links {
+		pid, _ := strconv.Atoi(strings.Split(link, "/")[2]) // the pattern has a digit there
+		if netns, err := os.Readlink(link); err == nil && netns == s.netns && pid != os.Getpid() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Write writes a file of the service, with DIR in its text replaced.
