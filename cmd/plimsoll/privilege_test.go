@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/privilege"
+	"plimsoll/internal/probe/livetest"
 )
 
 // programs makes the helpers of the scripts, and plimsoll itself, runnable in a
@@ -109,10 +110,10 @@ func less(caps []privilege.Cap) map[privilege.Cap]string {
 // checkups calls doctor with all sets of the table, and as root.
 func checkups(t *testing.T) map[string]map[string]probeCheckup {
 	t.Helper()
-	fpm, _ := filepath.Glob("/usr/sbin/php-fpm*") // the pattern is sound
+	fpm := livetest.PHPFPM(t)
 	for _, program := range []string{"nginx", "unshare", "setpriv", "ip", "nft"} {
-		if _, err := exec.LookPath(program); err != nil || len(fpm) == 0 {
-			t.Skip(err, fpm)
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
 		}
 	}
 	sets := []string{"root"}
@@ -139,7 +140,7 @@ func checkups(t *testing.T) map[string]map[string]probeCheckup {
 	}
 	cmd := exec.Command("unshare", "--net", "--pid", "--mount", "--fork", "--mount-proc", "--kill-child", "sh", "-c", services)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FPM="+fpm[0], "SETS="+strings.Join(sets, " "))
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "FPM="+fpm, "SETS="+strings.Join(sets, " "))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

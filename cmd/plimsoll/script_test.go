@@ -16,6 +16,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/probe/livetest"
 )
 
 func TestMain(m *testing.M) {
@@ -46,12 +48,16 @@ func TestScripts(t *testing.T) {
 			locks, err3 := os.MkdirTemp("", "plimsoll-locks-")
 			env.Defer(func() { _ = os.RemoveAll(locks) })
 			env.Setenv("SCRIPT_LOCKS", locks)
+			env.Setenv("FPM", livetest.FindPHPFPM())
 			return errors.Join(err, err2, err3, os.Chmod(locks, 0o755))
 		},
 		UpdateScripts: *update,
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
 				return os.Geteuid() == 0, nil
+			}
+			if cond == "phpfpm" {
+				return livetest.FindPHPFPM() != "", nil
 			}
 			if cond == "btf" {
 				_, err := os.Stat("/sys/kernel/btf/vmlinux")

@@ -33,9 +33,7 @@ type cluster struct {
 
 func startCluster(t *testing.T) cluster {
 	t.Helper()
-	if _, err := exec.LookPath("php-fpm8.2"); err != nil {
-		t.Skip("php-fpm8.2 is not installed")
-	}
+	livetest.PHPFPM(t)
 	return cluster{sleeper(t), t}
 }
 
@@ -43,7 +41,7 @@ func startCluster(t *testing.T) cluster {
 func (c cluster) fpm(name string, port int) {
 	c.t.Helper()
 	c.Write(name+".conf", strings.NewReplacer("NAME", name, "PORT", fmt.Sprint(port)).Replace(background))
-	cmd := exec.Command("php-fpm8.2", "-R", "--fpm-config", c.Dir+"/"+name+".conf")
+	cmd := exec.Command(livetest.PHPFPM(c.t), "-R", "--fpm-config", c.Dir+"/"+name+".conf")
 	if err := c.Host.Do(cmd.Run); err != nil {
 		c.t.Fatal(err)
 	}
@@ -183,7 +181,7 @@ func TestFPMThatOthersReloadedIsFound(t *testing.T) {
 
 func TestServiceUnderASupervisorIsFound(t *testing.T) {
 	for name, command := range map[string]string{
-		"fpm":   "php-fpm8.2 -R -F --fpm-config DIR/super.conf",
+		"fpm":   livetest.FindPHPFPM() + " -R -F --fpm-config DIR/super.conf",
 		"nginx": "nginx -p DIR -c DIR/nginx.conf",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +242,7 @@ func TestAnotherServiceIsNotTakenForOneThatEnded(t *testing.T) {
 	for i := range e.Service.Sockets {
 		e.Service.Sockets[i] = strconv.Itoa(i + 1)
 	}
-	cmd := exec.Command("php-fpm8.2", "-R", "--fpm-config", conf)
+	cmd := exec.Command(livetest.PHPFPM(t), "-R", "--fpm-config", conf)
 	if err := c.Host.Do(cmd.Run); err != nil {
 		t.Fatal(err)
 	}

@@ -294,7 +294,7 @@ pm.max_spare_servers = 1
 
 func startFPM(t *testing.T) *livetest.Service {
 	t.Helper()
-	s := livetest.Start(t, map[string]string{"fpm.conf": fpmConf, "pool.d/a.conf": fpmPool}, "php-fpm8.2", "-R", "-F", "--fpm-config", "DIR/fpm.conf")
+	s := livetest.Start(t, map[string]string{"fpm.conf": fpmConf, "pool.d/a.conf": fpmPool}, livetest.PHPFPM(t), "-R", "-F", "--fpm-config", "DIR/fpm.conf")
 	s.Until("PHP-FPM listens", func() bool {
 		c, err := s.Dial("tcp", "127.0.0.1:9000")
 		if err == nil {

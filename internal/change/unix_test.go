@@ -14,7 +14,7 @@ import (
 func TestTheQueueOfAUnixSocket(t *testing.T) {
 	s := livetest.Start(t, map[string]string{
 		"fpm.conf": "[global]\nerror_log = DIR/fpm.log\n[www]\nuser = root\ngroup = root\nlisten = DIR/php.sock\nlisten.backlog = 5\npm = static\npm.max_children = 1\n",
-	}, "php-fpm8.2", "-R", "-F", "--fpm-config", "DIR/fpm.conf")
+	}, livetest.PHPFPM(t), "-R", "-F", "--fpm-config", "DIR/fpm.conf")
 	addr := "unix:" + s.Dir + "/php.sock"
 	s.Until("PHP-FPM listens", func() bool {
 		c, err := s.Dial("unix", s.Dir+"/php.sock")

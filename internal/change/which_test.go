@@ -3,6 +3,7 @@ package change
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,13 +90,13 @@ func TestOfTwoPoolsOfANameTheOneThatIsMeantIsChanged(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	other := beside(t, s, "127.0.0.1:9001", "php-fpm8.2", "-R", "-F", "--fpm-config", file)
+	other := beside(t, s, "127.0.0.1:9001", livetest.PHPFPM(t), "-R", "-F", "--fpm-config", file)
 	pid := strconv.Itoa(other.Process.Pid)
 	for _, c := range []struct{ pool, listensAt, want string }{
 		{"www", "127.0.0.1:9001", file},
 		{"www@" + pid, "", file},
 		{"www@1", "127.0.0.1:9000", s.Dir + "/pool.d/a.conf"},
-		{"www@php-fpm8.2", "127.0.0.1:9001", file},
+		{"www@" + filepath.Base(other.Path), "127.0.0.1:9001", file},
 		{"www", "", "several pools"},
 	} {
 		step, err := Prepare(s.Host, Change{Kind: PHPFPM, Name: "pm.max_children", To: "4", Pool: c.pool, ListensAt: c.listensAt})

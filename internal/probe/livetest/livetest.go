@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -254,6 +255,30 @@ func (s *Service) Signal(sig syscall.Signal) {
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// FindPHPFPM returns the path of the newest PHP-FPM that is installed, "" if there is
+// none: distributions put the version into its name.
+func FindPHPFPM() string {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		found, _ := filepath.Glob(filepath.Join(dir, "php-fpm*")) // the pattern is sound
+		for _, path := range slices.Backward(found) {
+			if _, err := exec.LookPath(path); err == nil {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// PHPFPM is FindPHPFPM for a test that is skipped where there is none.
+func PHPFPM(t *testing.T) string {
+	t.Helper()
+	path := FindPHPFPM()
+	if path == "" {
+		t.Skip("PHP-FPM is not installed")
+	}
+	return path
 }
 
 // absentHost is a host on which nothing runs at all.

@@ -2,6 +2,7 @@ package phpfpm
 
 import (
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -62,10 +63,8 @@ func begin(t *testing.T, s *livetest.Service, script string) {
 	}()
 }
 
-// phpFPM is the name under which Debian installs PHP-FPM.
-const phpFPM = "php-fpm8.2"
-
 func TestLivePHPFPM(t *testing.T) {
+	phpFPM := livetest.PHPFPM(t)
 	s := livetest.Start(t, map[string]string{
 		"fpm.conf": liveConf, "pool.d/a.conf": livePool, "pool.d/b.conf": liveSecond, "x.php": "<?php usleep(2500000);",
 	}, phpFPM, "-R", "-F", "--fpm-config", "DIR/fpm.conf")
@@ -87,8 +86,8 @@ func TestLivePHPFPM(t *testing.T) {
 	s.Sees("plimsoll_phpfpm_config_max_children{www}", 2)
 	s.Sees("plimsoll_phpfpm_config_listen_backlog{www}", 33)
 	s.Sees("plimsoll_phpfpm_config_listen_backlog{second}", float64(somaxconn(s.Host)))
-	s.Sees("plimsoll_phpfpm_pool_info{www,127.0.0.1:9000,dynamic,php-fpm8.2}", 1)
-	s.Sees("plimsoll_phpfpm_pool_info{second,[::]:9001,static,php-fpm8.2}", 1)
+	s.Sees("plimsoll_phpfpm_pool_info{www,127.0.0.1:9000,dynamic,"+filepath.Base(phpFPM)+"}", 1)
+	s.Sees("plimsoll_phpfpm_pool_info{second,[::]:9001,static,"+filepath.Base(phpFPM)+"}", 1)
 	for _, sig := range allSignals() {
 		if st := s.Rec.States[sig.Name]; st.State != model.Read {
 			t.Errorf("%s: %+v", sig.Name, st)

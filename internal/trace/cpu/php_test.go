@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/probe/livetest"
 	"plimsoll/internal/trace/symbol"
 	"plimsoll/internal/trace/tracetest"
 )
@@ -161,7 +162,7 @@ group = nogroup
 // Under php-fpm the workers are forked from a process that was known at the start,
 // so that the first sample knows the script.
 func TestScriptOfFPM(t *testing.T) {
-	fpm := program(t, "php-fpm8.2", "php-fpm")
+	fpm := livetest.PHPFPM(t)
 	knows(t, fpm)
 	path := phpScript(t)
 	for dir := filepath.Dir(path); dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/pprof/profile"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/probe/livetest"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/tracetest"
 )
@@ -130,7 +131,7 @@ func functionsAreNamed(t *testing.T, running *Trace) {
 		want        func(seenStack) bool
 		wanted      string
 	}{
-		{"php-fpm", "php-fpm8.2", burnFPM, func(s seenStack) bool {
+		{"php-fpm", filepath.Base(livetest.FindPHPFPM()), burnFPM, func(s seenStack) bool {
 			return s.has("sqrt", "", 0) && s.has("busy", "busy.php", 5) && s.has("outer", "busy.php", 10)
 		},
 			"sqrt called by busy, busy.php:5, called by outer, busy.php:10"},
@@ -399,7 +400,7 @@ func config(t *testing.T, dir, text string) string {
 func burnFPM(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
-	run(t, "php-fpm8.2", "-R", "-F", "-y", config(t, dir, fmt.Sprintf(
+	run(t, livetest.PHPFPM(t), "-R", "-F", "-y", config(t, dir, fmt.Sprintf(
 		"[global]\nerror_log = %s/log\n[www]\nuser = root\ngroup = root\nlisten = %s\npm = static\npm.max_children = 1\n", dir, socket)))
 	script, err := filepath.Abs("testdata/busy.php")
 	if err != nil {
