@@ -177,6 +177,9 @@ func TestWhatIsNoFileOfARun(t *testing.T) {
 					t.Skipf("not as this user: %v", err)
 				}
 				got := plimsoll(t, "diagnose", dir)
+				if strings.HasPrefix(name, "link") {
+					got.wants(t, exitRunDir, linkOut)
+				}
 				got.wants(t, exitRunDir, "")
 				if strings.Contains(got.stderr+got.out, "root:x") {
 					t.Errorf("it shows what a link leads to: %s", got.stderr)
@@ -370,7 +373,7 @@ func TestRulesThatAreTooMuch(t *testing.T) {
 		"records of records":       {func(t *testing.T, dir string) { ok(t, os.WriteFile(dir+"/records.yaml", []byte(records), 0o600)) }, exitRules, "with its records"},
 		"brackets without end":     {func(t *testing.T, dir string) { repeat(t, dir+"/l/bad/rule.yaml", "story: ", "[", "", 60_000) }, exitRules, "rule.yaml"},
 		"a fifo":                   {func(t *testing.T, dir string) { ok(t, unix.Mkfifo(dir+"/l/bad/rule.yaml", 0o600)) }, exitRules, "want a plain file"},
-		"zeros":                    {func(t *testing.T, dir string) { ok(t, os.Symlink("/dev/zero", dir+"/l/bad/rule.yaml")) }, exitRules, "path escapes"},
+		"zeros":                    {func(t *testing.T, dir string) { ok(t, os.Symlink("/dev/zero", dir+"/l/bad/rule.yaml")) }, exitRules, linkOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -518,5 +521,5 @@ func TestALinkInAFolderOfRulesLeadsNowhereElse(t *testing.T) {
 	ok(t, os.WriteFile(dir+"/private", []byte("hunter2: x\n"), 0o600))
 	ok(t, os.MkdirAll(dir+"/rules/l/bad", 0o700))
 	ok(t, os.Symlink("../../../private", dir+"/rules/l/bad/rule.yaml"))
-	plimsoll(t, "rules", "check", "--rules", dir+"/rules").wants(t, exitRules, "path escapes")
+	plimsoll(t, "rules", "check", "--rules", dir+"/rules").wants(t, exitRules, linkOut)
 }

@@ -73,6 +73,10 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
+// linkOut says what os.Root means when it refuses a name; it has no error of its own
+// for that to go by.
+const linkOut = "a link on its way leads out of the directory that was named, and nothing outside of that is read; put a copy in the link's place"
+
 // run does what the arguments ask for and returns the exit code.
 func run(ctx context.Context, w *world) int {
 	root := newRoot(w)
@@ -91,6 +95,7 @@ func run(ctx context.Context, w *world) int {
 	if isAny(err, syscall.EMFILE) {
 		text += outOfFiles()
 	}
+	text = strings.ReplaceAll(text, "path escapes from parent", linkOut)
 	fmt.Fprintln(w.stderr, "plimsoll:", layout.Indent(strings.TrimRight(text, "\n"), "  "))
 	return codeOf(err)
 }
