@@ -96,16 +96,21 @@ const (
 // Args returns the arguments of a command, its name first, masked.
 func Args(argv []string) []string {
 	out := make([]string, len(argv))
-	program, next := "", false
+	var programs []string // what is called by what ("sudo mysql"), the innermost first
+	next := false
 	for i, arg := range argv {
+		base := path.Base(arg)
 		switch {
-		case i == 0:
-			program = path.Base(arg)
-			out[i] = Text(arg)
-		case next && !strings.HasPrefix(arg, "-"):
+		case next && !aFlag.MatchString(arg):
 			out[i], next = value(argv[i-1], arg), false
+		case programFlags[base] != nil:
+			programs = append([]string{base}, programs...)
+			out[i], next = Text(arg), false
 		default:
-			out[i], next = flag(program, Text(arg))
+			out[i], next = flag(programs, Text(arg))
+			if name, _, ok := strings.Cut(out[i], "="); ok && strings.HasPrefix(name, "-") && secretName(strings.TrimLeft(name, "-")) {
+				out[i] = name + "=" + mask // to the argument's end, whatever is in it
+			}
 		}
 	}
 	return out
@@ -234,7 +239,10 @@ func secretName(name string) bool {
 // programFlags are the flags of well-known programs that take a secret, and whose
 // names do not tell.
 var programFlags = map[string][]string{
-	"mysql": {"-p"}, "mysqldump": {"-p"}, "mysqladmin": {"-p"}, "mysqlslap": {"-p"}, "mariadb": {"-p"}, "mariadb-dump": {"-p"},
+	"mysql": {"-p"}, "mysqladmin": {"-p"}, "mysqlbinlog": {"-p"}, "mysqlcheck": {"-p"}, "mysqldump": {"-p"}, "mysqlimport": {"-p"},
+	"mysqlpump": {"-p"}, "mysqlsh": {"-p"}, "mysqlshow": {"-p"}, "mysqlslap": {"-p"}, "mysql_upgrade": {"-p"},
+	"mariadb": {"-p"}, "mariadb-admin": {"-p"}, "mariadb-backup": {"-p"}, "mariadb-binlog": {"-p"}, "mariadb-check": {"-p"}, "mariadb-dump": {"-p"},
+	"mariadb-import": {"-p"}, "mariadb-show": {"-p"}, "mariadb-slap": {"-p"}, "mariadb-upgrade": {"-p"}, "mariabackup": {"-p"},
 	"sshpass": {"-p"}, "mongo": {"-p"}, "mongosh": {"-p"}, "redis-cli": {"-a"}, "redis-benchmark": {"-a"}, "ldapsearch": {"-w"},
 	"curl": {"-u", "--user", "-U", "--proxy-user", "-b", "-H", "--header"}, "wget": {"--header"}, "ab": {"-A", "-P", "-C", "-H"},
 	"wrk": {"-H", "--header"}, "wrk2": {"-H", "--header"}, "hey": {"-a", "-H"}, "vegeta": {"-header"}, "http": {"-a", "--auth"}, "https": {"-a", "--auth"},
@@ -245,20 +253,22 @@ var programFlags = map[string][]string{
 var headerFlags = []string{"-H", "--header", "-header"}
 
 // flag masks one argument; next says that the argument after it is a secret.
-func flag(program, arg string) (masked string, next bool) {
-	for _, f := range programFlags[program] {
-		rest, ok := strings.CutPrefix(arg, f)
-		switch {
-		case !ok:
-		case rest == "":
-			return arg, f != "-p" || !strings.HasPrefix(program, "m") || strings.HasPrefix(program, "mongo") // mysql asks for it then
-		case strings.HasPrefix(f, "--") && rest[0] != '=':
-		case slices.Contains(headerFlags, f):
-			return f + Header(rest), false
-		case strings.HasPrefix(f, "--"):
-			return f + "=" + mask, false
-		case len(f) == 2:
-			return f + mask, false
+func flag(programs []string, arg string) (masked string, next bool) {
+	for _, program := range programs {
+		for _, f := range programFlags[program] {
+			rest, ok := strings.CutPrefix(arg, f)
+			switch {
+			case !ok:
+			case rest == "":
+				return arg, f != "-p" || !asksForPassword(program)
+			case strings.HasPrefix(f, "--") && rest[0] != '=':
+			case slices.Contains(headerFlags, f):
+				return f + Header(rest), false
+			case strings.HasPrefix(f, "--"):
+				return f + "=" + mask, false
+			case len(f) == 2:
+				return f + mask, false
+			}
 		}
 	}
 	name := strings.TrimLeft(arg, "-")
@@ -266,6 +276,11 @@ func flag(program, arg string) (masked string, next bool) {
 		return arg, false
 	}
 	return arg, secretName(name)
+}
+
+// asksForPassword says whether a program takes -p without a value, and asks then.
+func asksForPassword(program string) bool {
+	return strings.HasPrefix(program, "mysql") || strings.HasPrefix(program, "maria")
 }
 
 // value masks the argument after a flag that takes a secret.
@@ -276,25 +291,30 @@ func value(flag, arg string) string {
 	return mask
 }
 
+// aFlag are arguments that are none's value: "-v", "--verbose", "--". A secret may begin
+// with a dash, too.
+var aFlag = regexp.MustCompile(`^(--?|-[A-Za-z]|--[a-z][a-z-]*(=.*)?)$`)
+
 // flagsOf masks the arguments of commands that stand within a text.
 func flagsOf(s string) string {
 	var b strings.Builder
-	program, next, at := "", false, 0
+	var programs []string
+	next, at := false, 0
 	for _, m := range word.FindAllStringIndex(s, -1) {
 		w := s[m[0]:m[1]]
 		masked := w
 		base := path.Base(strings.Trim(w, `"'(`))
 		switch {
-		case next && !strings.HasPrefix(w, "-"):
+		case next && !aFlag.MatchString(w):
 			masked, next = mask, false
 		case programFlags[base] != nil:
-			program, next = base, false
+			programs, next = append([]string{base}, programs...), false
 		case slices.ContainsFunc(headerFlags, func(f string) bool { return strings.HasPrefix(w, f) }): // its name tells
 			next = false
 		case strings.HasPrefix(w, "-"):
-			masked, next = flag(program, w)
+			masked, next = flag(programs, w)
 		case strings.ContainsAny(w, ";|&"):
-			program = ""
+			programs = nil
 		}
 		b.WriteString(s[at:m[0]])
 		b.WriteString(masked)

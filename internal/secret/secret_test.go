@@ -24,6 +24,8 @@ func TestText(t *testing.T) {
 		"php --password hunter2 -v":                                                  "php --password (masked) -v",
 		"php --password=hunter2 --api-key k":                                         "php --password=(masked) --api-key (masked)",
 		"mysql -u root -phunter2 db; mysql -p db":                                    "mysql -u root -p(masked) db; mysql -p db",
+		"sudo mariadb-admin -phunter2 ping":                                          "sudo mariadb-admin -p(masked) ping",
+		"php --password -hunter2 -v --token - -x":                                    "php --password (masked) -v --token - -x",
 		"sh -c 'curl -u joe:pw http://h/'":                                           "sh -c 'curl -u (masked) http://h/'",
 		`{"user":"joe","password":"a b c"}`:                                          `{"user":"joe","password":"(masked)"}`,
 		"Authorization: Bearer abc def":                                              "Authorization: (masked)",
@@ -60,6 +62,13 @@ func TestArgs(t *testing.T) {
 		{[]string{"redis-benchmark", "-a", "pw"}, []string{"redis-benchmark", "-a", "(masked)"}},
 		{[]string{"mysql", "-p", "shop"}, []string{"mysql", "-p", "shop"}},
 		{[]string{"env", "PGPASSWORD=x y", "sh", "-c", "curl -u a:b h"}, []string{"env", "PGPASSWORD=(masked) y", "sh", "-c", "curl -u (masked) h"}},
+		{[]string{"x", "--password", "-hunter2", "-v", "--password=-hunter2", "--password", "--hunter-2"}, []string{"x", "--password", "(masked)", "-v", "--password=(masked)", "--password", "(masked)"}},
+		{[]string{"x", "--password=a&b c;d", "-secret=a,b", "--level=a&b"}, []string{"x", "--password=(masked)", "-secret=(masked)", "--level=a&b"}},
+		{[]string{"x", "--token", "-", "--token", "--", "y"}, []string{"x", "--token", "-", "--token", "--", "y"}},
+		{[]string{"mariadb-dump", "-p-hunter2", "-uroot", "shop"}, []string{"mariadb-dump", "-p(masked)", "-uroot", "shop"}},
+		{[]string{"sudo", "-u", "joe", "mysqlcheck", "-phunter2", "-h", "mysql", "-p", "shop"}, []string{"sudo", "-u", "joe", "mysqlcheck", "-p(masked)", "-h", "mysql", "-p", "shop"}},
+		{[]string{"sshpass", "-p", "hunter2", "mysql", "-h", "http", "-phunter2"}, []string{"sshpass", "-p", "(masked)", "mysql", "-h", "http", "-p(masked)"}},
+		{[]string{"nginx", "-p", "/srv", "-psrv"}, []string{"nginx", "-p", "/srv", "-psrv"}},
 		{[]string{"x", "--secret", "--verbose"}, []string{"x", "--secret", "--verbose"}},
 		{nil, []string{}},
 	} {
@@ -79,7 +88,7 @@ func TestHeader(t *testing.T) {
 
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"http://joe:hunter2@h/x?token=abc", "mysql -phunter2 --password x", `{"password":"a b"}`, "Authorization: Bearer abc", "root:pw@tcp(h)/db",
-		jwt, "AKIAIOSFODNN7EXAMPLE", "-----BEGIN PRIVATE KEY-----\nx", "curl -H 'X: y' -u a:b", "token='", "a=b:c@d", "\xff\xfe=\x00", "wJalrXUtnFEMIK7MDENGbPxRfiCYEX4MPL3KEY"} {
+		jwt, "AKIAIOSFODNN7EXAMPLE", "-----BEGIN PRIVATE KEY-----\nx", "curl -H 'X: y' -u a:b", "sudo mysql -p-a --password -b --token=-c&d", "token='", "a=b:c@d", "\xff\xfe=\x00", "wJalrXUtnFEMIK7MDENGbPxRfiCYEX4MPL3KEY"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
