@@ -4,7 +4,6 @@ package filesystem
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +52,7 @@ func All() []probe.Probe {
 			"file systems of another machine (NFS) and FUSE: asking them could hang",
 			"quotas of users and projects",
 			"a file system that was full between two readings",
+			"of several with the same source, kind and mount point (containers' overlays at /), only the fullest is told of",
 		},
 		Open: func(h *host.Host) (probe.Reader, error) {
 			return &reader{host: h, list: h.Services, known: map[int]space{}}, nil
@@ -82,7 +82,7 @@ func (r *reader) Read(out *probe.Out) error {
 		}
 		r.looked = out.Now()
 	}
-	told := map[string]bool{}
+	var list fileSystems
 	for _, pid := range r.pids {
 		b, err := host.ReadFile(r.host.Path("proc", pid, "mountinfo"))
 		if err != nil {
@@ -92,38 +92,70 @@ func (r *reader) Read(out *probe.Out) error {
 			continue // it has ended
 		}
 		for _, m := range parseMounts(b) {
-			if key := m.device + m.point; !told[key] && len(told) < maxMounts {
-				told[key] = true
-				r.put(out, m, pid)
-			}
+			list.add(m, r.path(pid, m.point))
 		}
+	}
+	for _, f := range list {
+		f.put(out)
 	}
 	return nil
 }
 
-// put records one file system as the process sees it.
-func (r *reader) put(out *probe.Out, m mount, pid string) {
-	path := m.point
-	if pid != "self" {
-		path = filepath.Join("proc", pid, "root", m.point)
+// path is where our process finds what the process sees at the point.
+func (r *reader) path(pid, point string) string {
+	if pid == "self" {
+		return r.host.Path(point)
 	}
-	var st unix.Statfs_t
-	if unix.Statfs(r.host.Path(path), &st) != nil {
+	return r.host.Path("proc", pid, "root", point)
+}
+
+// fileSystem is a mounted file system, and how full it is.
+type fileSystem struct {
+	mount
+	unix.Statfs_t
+}
+
+// left is the share of its blocks that users may still have.
+func (f *fileSystem) left() float64 { return float64(f.Bavail) / float64(max(f.Blocks, 1)) }
+
+// fileSystems are at most one of a source, kind and mount point: those are a
+// series' labels, and two containers' "overlay" at / have the same.
+type fileSystems []fileSystem
+
+// add adds the file system that is mounted at path, unless a fuller one has its labels.
+func (l *fileSystems) add(m mount, path string) {
+	i := slices.IndexFunc(*l, func(o fileSystem) bool {
+		return o.source == m.source && o.kind == m.kind && o.point == m.point
+	})
+	if i >= 0 && (*l)[i].device == m.device || i < 0 && len(*l) >= maxMounts {
+		return
+	}
+	f := fileSystem{mount: m}
+	if unix.Statfs(path, &f.Statfs_t) != nil {
 		return // another is mounted over it, or we may not look
 	}
-	labels := []string{m.source, m.kind, m.point}
-	unit := float64(st.Bsize)
-	if st.Blocks > 0 {
-		out.Put(size, float64(st.Blocks)*unit, labels...)
-		out.Put(free, float64(st.Bfree)*unit, labels...)
-		out.Put(avail, float64(st.Bavail)*unit, labels...)
+	switch {
+	case i < 0:
+		*l = append(*l, f)
+	case f.left() < (*l)[i].left():
+		(*l)[i] = f
 	}
-	if st.Files > 0 {
-		out.Put(files, float64(st.Files), labels...)
-		out.Put(filesFree, float64(st.Ffree), labels...)
+}
+
+func (f *fileSystem) put(out *probe.Out) {
+	labels := []string{f.source, f.kind, f.point}
+	unit := float64(f.Bsize)
+	if f.Blocks > 0 {
+		out.Put(size, float64(f.Blocks)*unit, labels...)
+		out.Put(free, float64(f.Bfree)*unit, labels...)
+		out.Put(avail, float64(f.Bavail)*unit, labels...)
+	}
+	if f.Files > 0 {
+		out.Put(files, float64(f.Files), labels...)
+		out.Put(filesFree, float64(f.Ffree), labels...)
 	}
 	ro := 0.0
-	if m.readOnly || st.Flags&unix.ST_RDONLY != 0 {
+	if f.readOnly || f.Flags&unix.ST_RDONLY != 0 {
 		ro = 1
 	}
 	out.Put(readOnly, ro, labels...)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
@@ -95,6 +96,58 @@ func TestEveryMountNamespaceOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"self", "6"}, r.pids); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// counted is a record that knows how often each series was told of.
+type counted struct {
+	*livetest.Record
+	size map[string][]float64
+}
+
+func (c counted) Sample(host string, t int64, s *model.Signal, v float64, labels ...string) {
+	if s == size {
+		c.size[labels[2]] = append(c.size[labels[2]], v)
+	}
+	c.Record.Sample(host, t, s, v, labels...)
+}
+
+// Containers have file systems of one name at one place: one series, of the fullest.
+func TestFileSystemsOfOneName(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	root := t.TempDir()
+	for pid, full := range map[string]int{"self": 1 << 10, "6": 900 << 10, "7": 10 << 10} {
+		data := filepath.Join(root, "proc", pid, "root/data")
+		if pid == "self" {
+			data = filepath.Join(root, "data")
+		}
+		for _, dir := range []string{data, filepath.Join(root, "proc", pid)} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kilobytes := map[string]string{"self": "1024", "6": "2048", "7": "4096"}[pid]
+		if err := unix.Mount("images", data, "tmpfs", 0, "size="+kilobytes+"k"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Unmount(data, 0) })
+		if err := os.WriteFile(filepath.Join(data, "file"), make([]byte, full), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		line := "36 35 0:" + kilobytes + " / /data rw,relatime - tmpfs images rw\n"
+		if err := os.WriteFile(filepath.Join(root, "proc", pid, "mountinfo"), []byte(line), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &reader{host: host.Recorded("server", root), pids: []string{"self", "6", "7"}, looked: time.Unix(1, 0)}
+	rec := counted{livetest.NewRecord(), map[string][]float64{}}
+	if err := r.Read(probe.NewOut(rec, "server", time.Unix(1, 0), time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string][]float64{"/data": {2048 << 10}}, rec.size); diff != "" {
 		t.Error(diff)
 	}
 }
