@@ -259,7 +259,7 @@ func TestPrivilegesOfHosts(t *testing.T) {
 	}
 	name := "plimsoll-privileges-" + strconv.Itoa(os.Getpid())
 	if said, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
-		t.Skipf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, said)
 	}
 	defer func() { _ = exec.Command("ip", "netns", "del", name).Run() }()
 	opens := func(set, spec string) bool {

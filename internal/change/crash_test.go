@@ -52,6 +52,8 @@ func beChild(what, dir string, pids []string) error {
 			err = j.Close()
 		}
 		return err
+	case "quota":
+		return halved(dir, pids[0])
 	case "hold":
 		f, err := os.Open(dir)
 		if err == nil {
@@ -74,9 +76,6 @@ func beChild(what, dir string, pids []string) error {
 	j, err := Open(dir, filepath.Dir(dir))
 	if err != nil {
 		return err
-	}
-	if what == "quota" {
-		return halved(j)
 	}
 	if what == "user" {
 		return changedByUser(j, hosts[0])

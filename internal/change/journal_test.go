@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -151,7 +152,7 @@ func TestNoRoomForTheJournal(t *testing.T) {
 	s := sleeper(t)
 	dir := t.TempDir()
 	if err := unix.Mount("plcg", dir, "tmpfs", 0, "size=8k,mode=700"); err != nil {
-		t.Skipf("mount a small file system: %v", err)
+		t.Fatalf("mount a small file system: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 	before := snap(t, s.Host, s.Dir, s.PID)
@@ -189,7 +190,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unix.Mount(w.Dir, w.Dir, "", unix.MS_BIND, ""); err != nil {
-		t.Skipf("mount a directory on itself: %v", err)
+		t.Fatalf("mount a directory on itself: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(w.Dir, unix.MNT_DETACH) })
 	if err := unix.Mount("", w.Dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
@@ -226,7 +227,7 @@ func TestKernelSaysNo(t *testing.T) {
 func TestInterfacesOfANamespace(t *testing.T) {
 	s := sleeper(t)
 	if err := s.Host.Do(exec.Command("ip", "link", "add", "plcg0", "type", "veth", "peer", "name", "plcg1").Run); err != nil {
-		t.Skipf("make an interface: %v", err)
+		t.Fatalf("make an interface: %v", err)
 	}
 	j := open(t)
 	must(t, j, s.Host, Change{Kind: TxQueue, Name: "plcg0", To: "333"})
@@ -255,30 +256,49 @@ func TestInterfacesOfANamespace(t *testing.T) {
 	}
 }
 
-// cpuGroupForTest makes the control group /plcg-test.
-func cpuGroupForTest(t *testing.T) (dir string) {
+// cpuGroupForTest makes a control group of this process's, and returns its directory.
+func cpuGroupForTest(t *testing.T) (dir, group string) {
 	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may make a control group")
+	}
 	v1, v2 := cpuMounts(read(t, "/proc/self/mounts"))
 	dir = v1
 	if dir == "" {
 		dir = v2
 	}
-	dir += "/plcg-test"
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Skip(err)
+	if dir == "" {
+		t.Skip("no control groups for CPUs are mounted here")
 	}
-	t.Cleanup(func() { os.Remove(dir) })
-	return dir
+	group = fmt.Sprintf("/plcg-test-%d", os.Getpid())
+	dir += group
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, unix.EROFS) {
+		t.Skip(err) // in a container
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, group
 }
 
-// halved gives the test's group half of a CPU, in a process of its own.
-func halved(j *Journal) error {
+// halved gives a group half of a CPU, in a process of its own.
+func halved(dir, group string) error {
+	j, err := Open(dir, filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
 	h, err := host.Open("local", "local")
 	if err != nil {
 		return err
 	}
 	defer h.Close()
-	s, err := Prepare(h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 100000"})
+	s, err := Prepare(h, Change{Kind: Quota, Cgroup: group, To: "50000 100000"})
 	if err == nil {
 		_, err = j.Apply(context.Background(), s)
 	}
@@ -288,10 +308,10 @@ func halved(j *Journal) error {
 // "ip netns exec" puts a /sys of its own before the control groups. What was
 // changed from there is found again by a process that sees them.
 func TestQuotaBehindAnotherSys(t *testing.T) {
-	cpuGroupForTest(t)
+	_, group := cpuGroupForTest(t)
 	dir := filepath.Join(t.TempDir(), "changes")
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", "umount -l /sys && mount -t sysfs plcg /sys && exec "+os.Args[0])
-	cmd.Env = append(os.Environ(), child+"=quota "+dir)
+	cmd.Env = append(os.Environ(), child+"=quota "+dir+" "+group)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -311,14 +331,14 @@ func TestQuotaBehindAnotherSys(t *testing.T) {
 }
 
 func TestQuotaOfAControlGroup(t *testing.T) {
-	dir := cpuGroupForTest(t)
+	dir, group := cpuGroupForTest(t)
 	h, err := host.Open("local", "local")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	j := open(t)
-	e := must(t, j, h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 200000"})
+	e := must(t, j, h, Change{Kind: Quota, Cgroup: group, To: "50000 200000"})
 	if e.Scope != Cgroup {
 		t.Errorf("%+v", e)
 	}
@@ -328,7 +348,7 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 			t.Errorf("%s: %q, %v", p.Place, now, err)
 		}
 	}
-	must(t, j, h, Change{Kind: Quota, Cgroup: "/plcg-test", To: "50000 200000"})
+	must(t, j, h, Change{Kind: Quota, Cgroup: group, To: "50000 200000"})
 	// Another group of the same name is none of ours.
 	if err := errors.Join(os.Remove(dir), os.Mkdir(dir+"x", 0o755), os.Mkdir(dir, 0o755), os.Remove(dir+"x")); err != nil {
 		t.Fatal(err)
@@ -352,7 +372,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	s := sleeper(t)
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=40960,mode=700"); err != nil {
-		t.Skipf("cannot mount a small file system: %v", err)
+		t.Fatalf("mount a small file system: %v", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 	before := snap(t, s.Host, s.Dir, s.PID)
