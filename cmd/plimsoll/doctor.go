@@ -226,7 +226,7 @@ func tryTracer(t trace.Tracer) (probeCheckup, error) {
 }
 
 func readTwice(ctx context.Context, hosts []*host.Host, into *statuses) (err error) {
-	s := probe.NewSampler(hosts, all.All(), into, time.Second)
+	s := probe.NewSampler(hosts, all.All(), probe.NewStatusBook(into), time.Second)
 	if err := s.Start(ctx); err != nil {
 		return err
 	}

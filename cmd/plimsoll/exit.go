@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"plimsoll/internal/collect"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/session"
 )
@@ -81,7 +82,7 @@ func passedOn(err error) (code int, quiet bool) {
 // codeOf finds the exit code for an error: the one it was given, else by its cause.
 func codeOf(err error) int {
 	var coded *exitError
-	var engine session.EngineError
+	var engine collect.EngineError
 	var dir session.DirError
 	var dns *net.DNSError
 	switch {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"plimsoll/internal/collect"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
@@ -173,7 +174,7 @@ func (f *watchFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). May be given again; without it the host is local=local")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
-	fs.StringVar(&f.trace, "trace", string(session.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
+	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
 	f.site.add(c)
 	fs.StringVar(&f.dir, "dir", "", "run directory to make (default plimsoll-runs/TIME-ID below this folder)")
 }
@@ -187,8 +188,8 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if f.interval < 100*time.Millisecond || f.interval > time.Minute {
 		return session.Options{}, usage(command, "--interval %v: want 100ms to 1m", f.interval)
 	}
-	level := session.TraceLevel(f.trace)
-	if level != session.TraceOff && level != session.TraceLight && level != session.TraceFull {
+	level := collect.TraceLevel(f.trace)
+	if level != collect.TraceOff && level != collect.TraceLight && level != collect.TraceFull {
 		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
 	}
 	site, err := f.site.changes(w)

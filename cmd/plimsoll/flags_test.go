@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"plimsoll/internal/collect"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
@@ -72,7 +73,7 @@ func TestCodeOf(t *testing.T) {
 		{context.Canceled, exitInterrupted},
 		{syscall.ENOSPC, exitRunDir},
 		{session.DirError{Err: fs.ErrPermission}, exitRunDir},
-		{session.EngineError{Code: exitUnreachable, Said: "x"}, exitUnreachable},
+		{collect.EngineError{Code: exitUnreachable, Said: "x"}, exitUnreachable},
 		{&net.DNSError{Err: "no such host"}, exitUnreachable},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, exitUnreachable},
 		{fs.ErrPermission, exitMissing},

@@ -25,22 +25,20 @@ const (
 type Sampler struct {
 	hosts    []*host.Host
 	probes   []Probe
-	rec      Recorder
+	rec      *StatusBook
 	interval time.Duration
 	patience time.Duration
 
 	workers []*worker
 	extra   []*host.Host // opened by the sampler, to read machines from our own namespace
-	status  *StatusBook
 }
 
 // NewSampler prepares sampling of hosts, which it joins (see host.Join) and does
 // not close. interval is the time between rounds that its caller means to
-// keep; rec must be safe for concurrent use.
-func NewSampler(hosts []*host.Host, probes []Probe, rec Recorder, interval time.Duration) *Sampler {
+// keep; rec may be shared with other sources.
+func NewSampler(hosts []*host.Host, probes []Probe, rec *StatusBook, interval time.Duration) *Sampler {
 	host.Join(hosts)
-	return &Sampler{hosts: hosts, probes: probes, rec: rec, interval: interval, patience: patience,
-		status: NewStatusBook(rec)}
+	return &Sampler{hosts: hosts, probes: probes, rec: rec, interval: interval, patience: patience}
 }
 
 // Start opens every probe on every host and records the status of those that
@@ -141,7 +139,7 @@ func (s *Sampler) machineHost(h *host.Host) (*host.Host, error) {
 }
 
 func (s *Sampler) newWorker(h *host.Host, names []string, probes []*Probe) *worker {
-	w := &worker{host: h, names: names, rec: s.rec, status: s.status, interval: s.interval,
+	w := &worker{host: h, names: names, rec: s.rec, interval: s.interval,
 		rounds: make(chan *round), done: make(chan struct{})}
 	for _, p := range probes {
 		w.probes = append(w.probes, &opened{probe: p})
@@ -193,7 +191,7 @@ func (s *Sampler) giveUp(w *worker, t time.Time) {
 	s.rec.Note(err.Error())
 	for _, o := range w.probes {
 		for _, sig := range o.probe.Signals {
-			s.status.Set(w.names, sig, host.StatusOf(err), t, o.probe.Every)
+			s.rec.Set(w.names, sig, host.StatusOf(err), t, o.probe.Every)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func fakeProbe(name string, read func(h *host.Host, out *Out) error, signals ...
 
 func start(t *testing.T, rec Recorder, hosts []*host.Host, probes ...Probe) *Sampler {
 	t.Helper()
-	s := NewSampler(hosts, probes, rec, time.Second)
+	s := NewSampler(hosts, probes, NewStatusBook(rec), time.Second)
 	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -14,19 +14,20 @@ import (
 // counter loses nothing.
 const blink = 3 * time.Second
 
-// StatusBook passes on the statuses that changed. The last one is what the run
+// StatusBook is a Recorder for sources that tell of a signal's status again and
+// again: it passes on those that changed. The last one is what the run
 // is judged by, so it must hold for all of it: what could not be read for longer
 // than a few seconds stays failed, though it was read again. It is safe for
 // concurrent use.
 type StatusBook struct {
-	rec   Recorder
+	Recorder
 	mu    sync.Mutex
 	known map[statusKey]*standing
 }
 
 // NewStatusBook makes an empty one; rec must be safe for concurrent use.
 func NewStatusBook(rec Recorder) *StatusBook {
-	return &StatusBook{rec: rec, known: map[statusKey]*standing{}}
+	return &StatusBook{Recorder: rec, known: map[statusKey]*standing{}}
 }
 
 type statusKey struct{ host, signal string }
@@ -56,7 +57,7 @@ func (b *StatusBook) Set(hosts []string, s *model.Signal, st model.Status, t tim
 			continue
 		}
 		is.Status = now
-		b.rec.Status(h, s.Name, now)
+		b.Recorder.Status(h, s.Name, now)
 	}
 }
 

@@ -54,8 +54,7 @@ type opened struct {
 type worker struct {
 	host     *host.Host
 	names    []string
-	rec      Recorder
-	status   *StatusBook
+	rec      *StatusBook
 	interval time.Duration
 	probes   []*opened
 	rounds   chan *round
@@ -230,11 +229,11 @@ func (w *worker) mark(p *Probe, out *Out, err error) {
 	all := host.StatusOf(err)
 	for _, sig := range p.Signals {
 		if _, ok := out.marked[sig]; !ok && !out.kept[sig] {
-			w.status.Set(w.names, sig, all, out.now, p.Every)
+			w.rec.Set(w.names, sig, all, out.now, p.Every)
 		}
 	}
 	for sig, st := range out.marked {
-		w.status.Set(w.names, sig, st, out.now, p.Every)
+		w.rec.Set(w.names, sig, st, out.now, p.Every)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/collect"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 )
@@ -14,7 +15,7 @@ import (
 // Run drives plan at its target, observes the hosts meanwhile, and fills
 // opt.Dir. Cancelling ctx ends the load early; the run is whole all the same,
 // but one that never came to hold the load is an error that matches
-// context.Canceled. A target that cannot be used at all is an EngineError.
+// context.Canceled. A target that cannot be used at all is a collect.EngineError.
 func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (err error) {
 	s, err := open(ctx, opt, model.Plan{Mode: "run", Interval: opt.Interval.Milliseconds(), Load: &plan})
 	if err != nil {
@@ -27,7 +28,7 @@ func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (
 		}
 	}()
 	if phases.Baseline > 0 {
-		if err := s.window(rest, model.Baseline, nil); err != nil {
+		if err := s.window(rest, model.Baseline); err != nil {
 			return err
 		}
 		if err := s.sample(ctx, phases.Baseline, nil, Progress{Window: model.Baseline, Planned: phases.Baseline}); err != nil {
@@ -55,87 +56,52 @@ func tooEarly(ctx context.Context, held bool) error {
 
 // drive runs the load engine to its end. Its phases become windows.
 func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
-	e, err := startEngine(ctx, s.opt.Engine, plan)
-	if err != nil {
+	s.load = collect.NewLoad(s.local.Recorder(), s.now, s.here, s.opt.Engine, plan)
+	if err := s.local.Add(ctx, s.load); err != nil {
 		return err
 	}
-	if err := s.tracing.ignore(e.cmd.Process.Pid); err != nil {
+	if err := s.local.Ignore(s.load.PID()); err != nil {
 		s.out.Note(fmt.Sprintf("the load engine is traced with all others: %v", err))
-	}
-	for _, sig := range load.Signals {
-		s.out.Status(s.here.Name, sig.Name, model.Status{State: model.Read})
 	}
 	tick := time.NewTicker(s.opt.Interval)
 	defer tick.Stop()
 	view := progressView{plan: plan}
 	target := ""
 	for {
-		var err error
 		select {
-		case r, ok := <-e.records:
+		case r, ok := <-s.load.Records():
 			if !ok {
-				if e.err != nil {
-					s.out.Note(fmt.Sprintf("the load ended before its time: %v", e.err))
+				err := s.load.Err()
+				if err != nil {
+					s.out.Note(fmt.Sprintf("the load ended before its time: %v", err))
 				}
-				return e.err
+				return err
 			}
-			if err = s.take(rest, r); err == nil && target == "" {
+			if err := s.take(rest, r); err != nil {
+				return err
+			}
+			if target == "" {
 				target = r.Target
-				err = s.noteUnseen(target)
+				if err := s.noteUnseen(target); err != nil {
+					return err
+				}
 			}
 			s.progress(view.of(r))
 		case <-tick.C:
-			if err = s.round(rest, false); err == nil {
-				err = s.out.Commit()
+			if err := s.failed(); err != nil {
+				return err
 			}
-		}
-		if err != nil {
-			e.cmd.Process.Kill()
-			for range e.records { // until the process is gone
-			}
-			return err
 		}
 	}
 }
 
 // take records what the engine says; a change of phase changes the window.
 func (s *session) take(ctx context.Context, r load.Record) error {
-	put := func(t int64) {
-		t = max(t, s.loadAt+1)
-		s.loadAt = t
-		r.Samples(func(sig *model.Signal, v float64, labels ...string) {
-			s.out.Sample(s.here.Name, t, sig, v, labels...)
-		})
-		for _, i := range r.Intervals {
-			if i.Phase == model.Hold {
-				s.out.Interval(i.Start, i.End, i.Kind, i.Histogram)
-			}
-		}
-	}
+	s.load.Take(r)
 	if r.PhaseStarted == "" {
-		put(s.madeAt(r))
-		if r.Totals != nil {
-			s.loadCPU = r.Totals.CPUSeconds
-			if r.Totals.Cancelled {
-				s.out.Note("interrupted: the load was stopped before its plan was done")
-			}
-		}
-		return s.out.Commit()
+		return s.failed()
 	}
-	return s.window(ctx, windowName(r.PhaseStarted), put)
-}
-
-// lateRecord in milliseconds is longer than a record ever waits for us.
-const lateRecord = 10_000
-
-// madeAt is when the engine made r, which may have waited here while a round
-// was read. Where its clock and ours do not agree, somebody set one, it is now.
-func (s *session) madeAt(r load.Record) int64 {
-	now := s.now().UnixMilli()
-	if r.Time > now || r.Time < now-lateRecord {
-		return now
-	}
-	return r.Time
+	return s.window(ctx, windowName(r.PhaseStarted))
 }
 
 // windowName is the window of one of the engine's phases: while replies to the
@@ -151,19 +117,15 @@ func windowName(phase string) string {
 // To be interrupted before the load was held is an error as it is of Run.
 func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func(Progress)) (load.Record, error) {
 	var last load.Record
-	e, err := startEngine(ctx, argv, plan)
-	if err != nil {
-		return last, err
-	}
 	view := progressView{plan: plan}
-	for r := range e.records {
+	err := collect.Drive(ctx, argv, plan, func(r load.Record) {
 		last = r
 		if p := view.of(r); progress != nil {
 			progress(p)
 		}
-	}
-	if e.err != nil {
-		return last, e.err
+	})
+	if err != nil {
+		return last, err
 	}
 	held := slices.ContainsFunc(last.Phases, func(p load.PhaseRecord) bool { return p.Phase == model.Hold })
 	return last, tooEarly(ctx, held)

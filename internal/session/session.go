@@ -1,7 +1,7 @@
-// Package session makes one run, from plan to closed directory: it opens the
-// hosts, samples them round by round, drives our own load or the user's
-// command beside that, and marks the windows. What a run means is not its
-// business: it only fills the directory.
+// Package session makes one run, from plan to closed directory: it has collectors
+// observe the hosts, drives our own load or the user's command beside that, and
+// walks through the windows. What a run means is not its business: it only fills
+// the directory.
 package session
 
 import (
@@ -9,13 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
-	"plimsoll/internal/host"
+	"plimsoll/internal/collect"
 	"plimsoll/internal/model"
-	"plimsoll/internal/probe"
-	"plimsoll/internal/probe/all"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/secret"
 	"plimsoll/internal/trace"
@@ -23,7 +20,7 @@ import (
 
 // HostSpec is a host as the user named it: Name is the label, Spec one of
 // "local", "netns:NAME", "pid:N".
-type HostSpec struct{ Name, Spec string }
+type HostSpec = collect.HostSpec
 
 // Options are what every kind of session needs.
 type Options struct {
@@ -32,7 +29,7 @@ type Options struct {
 	// Interval is the time between two sampling rounds.
 	Interval time.Duration
 	// Trace says which tracers watch; "" is off.
-	Trace TraceLevel
+	Trace collect.TraceLevel
 	// Tracers are all that there are, of every level.
 	Tracers []trace.Tracer
 	// Dir is the run directory to make; it must not exist yet.
@@ -41,9 +38,7 @@ type Options struct {
 	// Site is what the site changed about the rules, nil for nothing; it is
 	// recorded, so that the run is judged alike elsewhere.
 	Site *model.Site
-	// Engine is the command line of the load engine's process: it reads a
-	// model.LoadPlan from stdin and prints load.Records as JSON lines. It must
-	// end when its stdin is closed.
+	// Engine is the command line of the load engine's process; see collect.NewLoad.
 	Engine []string
 	// Holder is the command line of a process that calls Hold with the path and the
 	// words of a command, which follow.
@@ -79,35 +74,23 @@ type Phases struct{ Baseline, Cool time.Duration }
 type session struct {
 	opt     Options
 	out     *writer.Writer
-	hosts   []*host.Host
-	here    *host.Host // where the load comes from; nil when there is none
-	sampler *probe.Sampler
-	tracing *tracing
-	last    time.Time // time stamp of the newest round
-	opened  time.Time // when the open window began
+	local   *collect.Local
+	here    string // the host from which the load comes; "" when there is none
+	load    *collect.Load
 	started time.Time
-	loadAt  int64   // time stamp of the load's newest samples, Unix milliseconds
-	holding bool    // the open window is hold
-	held    bool    // there is, or was, a hold window
-	cpu0    float64 // our CPU seconds when the run began
-	peak    int64   // our largest resident memory, in bytes
-	loadCPU float64 // the engine's own
-	garbage int     // the garbage collector's percentage before, to be set again
+	opened  time.Time // when the open window began
+	held    bool      // there is, or was, a hold window
 }
 
-// garbage is how many per cent the heap may grow between two collections while a host
-// is watched: it has some 10 MB, and going through them is dearer than room for more.
-const garbage = 300
-
-// open makes the run directory and starts sampling; the first round is taken.
+// open makes the run directory and starts to observe.
 func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err error) {
 	if len(opt.Hosts) == 0 {
 		opt.Hosts = []HostSpec{{Name: "local", Spec: "local"}}
 	}
-	s := &session{opt: opt, started: time.Now(), garbage: debug.SetGCPercent(garbage)}
+	s := &session{opt: opt, started: time.Now()}
 	defer func() {
 		if err != nil {
-			s.release()
+			err = errors.Join(err, s.release())
 		}
 	}()
 	if err := s.openHosts(&plan); err != nil {
@@ -119,68 +102,34 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 	}
 	plan.Command = secret.Args(plan.Command)
 	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
-	for _, h := range s.hosts {
-		info, err := h.Info()
-		if err != nil {
-			return nil, err
-		}
-		run.Hosts = append(run.Hosts, info)
+	for _, h := range s.local.Hosts() {
+		run.Hosts = append(run.Hosts, h.Host)
 	}
 	if s.out, err = writer.Create(opt.Dir, run); err != nil {
 		return nil, DirError{err}
 	}
-	s.cpu0, _, err = probe.SelfCost()
-	if err != nil {
-		return nil, err
-	}
-	s.sampler = probe.NewSampler(s.hosts, all.All(), s.out, opt.Interval)
-	// The tracers come first: what the probes read of a process holds while its mark does.
-	s.tracing = startTracing(cmp.Or(opt.Trace, TraceOff), opt.Tracers, s.hosts, s.out, s.now)
-	s.mark()
-	if err := s.sampler.Start(ctx); err != nil {
-		_, e := s.tracing.close()
-		return nil, errors.Join(err, e)
-	}
-	return s, nil
-}
-
-// mark lets the probes know from a tracer, if one can tell, which processes have
-// done nothing since they were read.
-func (s *session) mark() {
-	for _, one := range s.tracing.all() {
-		marker, ok := one.running.(host.Marker)
-		if !ok {
-			continue
-		}
-		for _, h := range s.hosts {
-			h.SetMarker(marker)
-		}
-	}
+	return s, s.local.Start(ctx, collect.Into(s.out))
 }
 
 // openHosts opens what the user named and, when requests will come from this
 // host and nobody named it, this host too: the requests pass through it.
-func (s *session) openHosts(plan *model.Plan) error {
+func (s *session) openHosts(plan *model.Plan) (err error) {
 	seen := map[string]bool{}
 	for _, spec := range s.opt.Hosts {
 		if seen[spec.Name] {
 			return fmt.Errorf("host %s: named twice; give each --host a name of its own", spec.Name)
 		}
 		seen[spec.Name] = true
-		h, err := host.Open(spec.Name, spec.Spec)
-		if err != nil {
-			return err
-		}
-		s.hosts = append(s.hosts, h)
 	}
-	if plan.Load == nil && len(plan.Command) == 0 {
-		return nil
+	c := collect.Config{Hosts: s.opt.Hosts, Interval: s.opt.Interval, Trace: s.opt.Trace}
+	if plan.Load != nil || len(plan.Command) > 0 {
+		c.Here = cmp.Or(HereName(s.opt.Hosts), "local")
 	}
-	here, err := s.generator()
-	if err != nil {
+	if s.local, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err
 	}
-	s.here, plan.Generator = here, here.Name
+	s.here = s.local.Here()
+	plan.Generator = s.here
 	return nil
 }
 
@@ -199,83 +148,30 @@ func HereName(hosts []HostSpec) string {
 	return name
 }
 
-func (s *session) generator() (*host.Host, error) {
-	here, err := host.Open(cmp.Or(HereName(s.opt.Hosts), "local"), "local")
-	if err != nil {
-		return nil, err
-	}
-	own, err := here.Info()
-	if err != nil {
-		here.Close()
-		return nil, err
-	}
-	for _, h := range s.hosts {
-		info, err := h.Info()
-		if err != nil {
-			here.Close()
-			return nil, err
-		}
-		if info.NetNS == own.NetNS && info.Machine == own.Machine {
-			return h, here.Close()
-		}
-	}
-	s.hosts = append(s.hosts, here)
-	return here, nil
-}
-
 // now is the wall clock as it stood when the run began plus what has passed
 // since: time must not run back in a series when somebody sets the clock.
 func (s *session) now() time.Time {
 	return s.started.Add(time.Since(s.started)).Truncate(time.Millisecond)
 }
 
-// round reads everything that is due, stamped with the time it begins: a tick
-// that had to wait for the last round tells an earlier one. A host that does
-// not answer ends no run.
-func (s *session) round(ctx context.Context, force bool) error {
-	t := s.now()
-	if !t.After(s.last) {
-		t = s.last.Add(time.Millisecond)
-	}
-	s.last = t
-	if err := s.sampler.Round(ctx, t, force); err != nil {
-		return err
-	}
-	s.tracing.read(t)
-	_, rss, err := probe.SelfCost()
-	s.peak = max(s.peak, rss)
-	return err
-}
-
 // window closes the open window and opens the one called name ("" opens
 // none). A round is taken at the boundary, so that counters differ by whole readings.
-func (s *session) window(ctx context.Context, name string, with func(t int64)) error {
-	if s.holding {
-		s.tracing.endBursts()
+func (s *session) window(ctx context.Context, name string) error {
+	at := s.now()
+	if settled := s.local.Settle(); !at.After(settled) {
+		at = settled.Add(time.Millisecond)
 	}
-	if err := s.round(ctx, true); err != nil {
+	at, err := s.local.Edge(context.WithoutCancel(ctx), collect.Edge{Time: at, Window: name})
+	if err != nil {
 		return err
 	}
-	if s.holding {
-		s.tracing.keepStacks()
-	}
-	s.holding = name == model.Hold
-	s.held = s.held || s.holding
-	t := s.last.UnixMilli()
-	if with != nil {
-		with(t)
-	}
-	s.opened = s.last
-	if err := s.out.Commit(); err != nil {
-		return err
-	}
-	if s.holding {
-		s.tracing.hold()
-	}
+	s.held = s.held || name == model.Hold
+	s.opened = at
 	cost, err := s.cost()
 	if err != nil {
 		return err
 	}
+	t := at.UnixMilli()
 	return s.out.Update(func(r *model.Run) {
 		r.Cost = cost
 		if n := len(r.Windows); n > 0 && r.Windows[n-1].End == 0 {
@@ -289,21 +185,26 @@ func (s *session) window(ctx context.Context, name string, with func(t int64)) e
 
 // cost is what observing took since the run began.
 func (s *session) cost() (model.Cost, error) {
-	cpu, _, err := probe.SelfCost()
-	cpu -= s.cpu0
+	c, err := s.local.Cost()
 	wall := time.Since(s.started).Seconds()
-	return model.Cost{CPUSeconds: cpu, WallSeconds: wall, CPUShare: cpu / wall, MaxRSS: s.peak, LoadCPUSeconds: s.loadCPU}, err
+	cost := model.Cost{CPUSeconds: c.CPUSeconds, WallSeconds: wall, CPUShare: c.CPUSeconds / wall, MaxRSS: c.MaxRSS}
+	if s.load != nil {
+		cost.LoadCPUSeconds = s.load.CPUSeconds()
+	}
+	return cost, err
+}
+
+// failed is why the run cannot go on, nil while it can.
+func (s *session) failed() error {
+	if err := s.local.Err(); err != nil {
+		return err
+	}
+	return s.out.Err()
 }
 
 // close ends the run: no window stays open, the directory is complete.
 func (s *session) close(ctx context.Context) error {
-	s.noteGone()
-	err := s.window(ctx, "", nil)
-	for _, h := range s.hosts {
-		h.SetMarker(nil)
-	}
-	traced, e := s.tracing.close()
-	err = errors.Join(err, e, s.out.Update(func(r *model.Run) { r.Tracing = traced }))
+	err := s.window(ctx, "")
 	if e := s.release(); err == nil {
 		err = e
 	}
@@ -312,23 +213,14 @@ func (s *session) close(ctx context.Context) error {
 
 // release gives everything back; what was recorded stays readable.
 func (s *session) release() error {
-	debug.SetGCPercent(s.garbage)
-	var first error
-	keep := func(err error) {
-		if first == nil {
-			first = err
-		}
-	}
-	if s.sampler != nil {
-		keep(s.sampler.Close())
-	}
-	for _, h := range s.hosts {
-		keep(h.Close())
+	var errs []error
+	if s.local != nil {
+		errs = append(errs, s.local.Close())
 	}
 	if s.out != nil {
-		keep(s.out.Close())
+		errs = append(errs, s.out.Close())
 	}
-	return first
+	return errors.Join(errs...)
 }
 
 func (s *session) progress(p Progress) {
@@ -336,7 +228,7 @@ func (s *session) progress(p Progress) {
 		return
 	}
 	if p.Elapsed == 0 {
-		p.Elapsed = s.last.Sub(s.opened)
+		p.Elapsed = s.now().Sub(s.opened)
 	}
 	s.opt.Progress(p)
 }

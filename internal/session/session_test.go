@@ -19,8 +19,11 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
+	"plimsoll/internal/collect"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/trace"
+	starts "plimsoll/internal/trace/exec"
 )
 
 // token must reach the engine and must not reach the run directory.
@@ -150,7 +153,7 @@ func TestWhenTheEngineDiesTheRunSaysSo(t *testing.T) {
 			if err == nil || err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
-			var said EngineError
+			var said collect.EngineError
 			if errors.As(err, &said) != (ending == "gives up") || said.Code != 0 && said.Code != 4 {
 				t.Errorf("%+v", said)
 			}
@@ -290,7 +293,7 @@ func TestAHostThatGoesAwayIsNoted(t *testing.T) {
 	go host.Wait()
 	pid := strconv.Itoa(host.Process.Pid)
 	opt := options(t, "")
-	opt.Hosts = []HostSpec{{"here", "local"}, {"app", "pid:" + pid}}
+	opt.Hosts = []HostSpec{{Name: "here", Spec: "local"}, {Name: "app", Spec: "pid:" + pid}}
 	_, err = Watch(t.Context(), opt, 0, []string{"sh", "-c", "kill -9 " + pid + "; while test -d /proc/" + pid + "; do :; done"}, WatchIO{})
 	check(t, err)
 	notes := opened(t, opt.Dir).Meta().Notes
@@ -303,11 +306,29 @@ func TestAHostThatGoesAwayIsNoted(t *testing.T) {
 
 func TestTwoHostsOfOneName(t *testing.T) {
 	opt := options(t, "")
-	opt.Hosts = []HostSpec{{"a", "local"}, {"a", "local"}}
+	opt.Hosts = []HostSpec{{Name: "a", Spec: "local"}, {Name: "a", Spec: "local"}}
 	if _, err := Watch(t.Context(), opt, time.Second, nil, WatchIO{}); err == nil || !strings.Contains(err.Error(), "named twice") {
 		t.Errorf("%v, want the sentence on a name that is taken", err)
 	}
 	if _, err := os.Stat(opt.Dir); err == nil {
 		t.Error("there is a run directory")
+	}
+}
+
+// Traced or not, a run is whole; at level off no tracer is tried.
+func TestLevels(t *testing.T) {
+	for _, level := range []collect.TraceLevel{collect.TraceOff, collect.TraceLight} {
+		if level == collect.TraceLight && os.Geteuid() != 0 {
+			continue // what is left without privileges is the command line's to show
+		}
+		opt := options(t, "well")
+		opt.Trace, opt.Tracers = level, []trace.Tracer{starts.Tracer()}
+		_, err := Watch(t.Context(), opt, 300*time.Millisecond, nil, WatchIO{})
+		check(t, err)
+		run := opened(t, opt.Dir)
+		_, tried := run.Meta().Status["local"]["plimsoll_exec_starts_total"]
+		if tried != (level == collect.TraceLight) || (run.Meta().Tracing != nil) != tried {
+			t.Errorf("level %s: tried %v, manifest %+v", level, tried, run.Meta().Tracing)
+		}
 	}
 }

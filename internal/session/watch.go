@@ -47,7 +47,7 @@ func Watch(ctx context.Context, opt Options, d time.Duration, command []string, 
 		}
 	}()
 	if len(command) == 0 {
-		if err := s.window(rest, model.Hold, nil); err != nil {
+		if err := s.window(rest, model.Hold); err != nil {
 			return 0, err
 		}
 		return 0, s.sample(ctx, d, nil, Progress{Window: model.Hold, Planned: d})
@@ -56,7 +56,7 @@ func Watch(ctx context.Context, opt Options, d time.Duration, command []string, 
 }
 
 func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path string, command []string, std WatchIO) (int, error) {
-	if err := s.window(rest, model.Baseline, nil); err != nil {
+	if err := s.window(rest, model.Baseline); err != nil {
 		return 0, err
 	}
 	if err := s.sample(ctx, baselineBeforeCommand, nil, Progress{Window: model.Baseline, Planned: baselineBeforeCommand}); err != nil {
@@ -71,8 +71,8 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path 
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", command[0], err)
 	}
-	s.here.SetCommand(run.pid)
-	if err := s.tracing.ignore(run.holder.Process.Pid); err != nil {
+	s.local.Command(run.pid)
+	if err := s.local.Ignore(run.holder.Process.Pid); err != nil {
 		s.out.Note(fmt.Sprintf("the process that holds the command is traced with all others: %v", err))
 	}
 	if err := s.holdUntil(ctx, rest, run.ended, d); err != nil {
@@ -90,16 +90,16 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path 
 
 // holdUntil is the window in which the user's command runs: until it ended, or d is over.
 func (s *session) holdUntil(ctx, rest context.Context, ended <-chan struct{}, d time.Duration) error {
-	if err := s.window(rest, model.Hold, nil); err != nil {
+	if err := s.window(rest, model.Hold); err != nil {
 		return err
 	}
 	if err := s.sample(ctx, d, ended, Progress{Window: model.Hold, Planned: d}); err != nil {
 		return err
 	}
-	return s.window(rest, "", nil)
+	return s.window(rest, "")
 }
 
-// sample takes rounds at the interval for d (0: until ended), until ended is
+// sample lets rounds be taken for d (0: until ended), until ended is
 // closed or ctx is cancelled, whichever comes first.
 func (s *session) sample(ctx context.Context, d time.Duration, ended <-chan struct{}, p Progress) error {
 	tick := time.NewTicker(s.opt.Interval)
@@ -119,10 +119,7 @@ func (s *session) sample(ctx context.Context, d time.Duration, ended <-chan stru
 		case <-ended:
 			return nil
 		case <-tick.C:
-			if err := s.round(context.WithoutCancel(ctx), false); err != nil {
-				return err
-			}
-			if err := s.out.Commit(); err != nil {
+			if err := s.failed(); err != nil {
 				return err
 			}
 			s.progress(p)

@@ -36,7 +36,8 @@ internal/rulesuite:      internal/model internal/record internal/record/notation
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
-internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/host internal/probe internal/trace
+internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/trace
+internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model

@@ -53,7 +53,7 @@ func BenchmarkRound(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	s := probe.NewSampler([]*host.Host{h}, All(), discard{}, time.Second)
+	s := probe.NewSampler([]*host.Host{h}, All(), probe.NewStatusBook(discard{}), time.Second)
 	if err := s.Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (r *recorder) text(root string) string {
 // sample reads hosts for two rounds, the second forced.
 func sample(t *testing.T, rec probe.Recorder, hosts ...*host.Host) {
 	t.Helper()
-	s := probe.NewSampler(hosts, All(), rec, time.Second)
+	s := probe.NewSampler(hosts, All(), probe.NewStatusBook(rec), time.Second)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -224,7 +224,7 @@ func (s *Service) Until(what string, done func() bool) {
 // Sample begins to read the service with probes.
 func (s *Service) Sample(probes []probe.Probe) {
 	s.t.Helper()
-	s.sampler = probe.NewSampler([]*host.Host{s.Host}, probes, s.Rec, time.Second)
+	s.sampler = probe.NewSampler([]*host.Host{s.Host}, probes, probe.NewStatusBook(s.Rec), time.Second)
 	if err := s.sampler.Start(context.Background()); err != nil {
 		s.t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func absentHost(t *testing.T) *host.Host {
 func CheckNone(t *testing.T, probes []probe.Probe) {
 	t.Helper()
 	rec := NewRecord()
-	s := probe.NewSampler([]*host.Host{absentHost(t)}, probes, rec, time.Second)
+	s := probe.NewSampler([]*host.Host{absentHost(t)}, probes, probe.NewStatusBook(rec), time.Second)
 	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -226,6 +226,35 @@ func (w *Writer) flush() {
 	}
 }
 
+// Err is the error that ended the recording, nil while it goes on.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Traced adds to what the manifest says of tracing: hosts may be traced by several. Of
+// their shares of the window the smallest counts.
+func (w *Writer) Traced(t model.Tracing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = true
+	if w.run.Tracing == nil {
+		w.run.Tracing = &t
+		return
+	}
+	all := w.run.Tracing
+	all.Profiles = append(all.Profiles, t.Profiles...)
+	if all.Duty == nil {
+		all.Duty = t.Duty
+	}
+	for name, share := range t.Duty {
+		if old, ok := all.Duty[name]; !ok || share < old {
+			all.Duty[name] = share
+		}
+	}
+}
+
 // Update changes the manifest (windows, hosts, cost) and writes it at once.
 func (w *Writer) Update(change func(*model.Run)) error {
 	w.mu.Lock()

@@ -1,9 +1,8 @@
-package session
+package collect
 
 import (
 	"errors"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
-	"plimsoll/internal/trace/exec"
 )
 
 var counter = &model.Signal{Name: "plimsoll_fake_total", Kind: model.Counter, Labels: []string{"groupname"}, StartsAtZero: true}
@@ -60,10 +58,11 @@ func (f *fakeTracer) Status() map[string]model.Status {
 
 func (*fakeTracer) Close() error { return nil }
 
-// faked is a session's tracing of one fake tracer, at a time that the test sets.
+// faked is the tracing of one fake tracer, at a time that the test sets.
 type faked struct {
 	*tracing
 	fake *fakeTracer
+	out  *writer.Writer
 	at   time.Time
 	dir  string
 }
@@ -79,7 +78,8 @@ func newFaked(t *testing.T, level trace.Level) *faked {
 	check(t, err)
 	t.Cleanup(func() { h.Close() })
 	host.Join([]*host.Host{h})
-	f.tracing = newTracing(TraceFull, []*host.Host{h}, out, now)
+	f.out = out
+	f.tracing = newTracing(TraceFull, nil, []*host.Host{h}, newRecorder(Into(out)), now)
 	f.add(trace.Tracer{Name: "fake", Level: level, Signals: []*model.Signal{counter}}, f.fake)
 	return f
 }
@@ -87,13 +87,13 @@ func newFaked(t *testing.T, level trace.Level) *faked {
 // closed ends the run and returns it, with what its manifest says of tracing.
 func (f *faked) closed(t *testing.T) (*record.Run, *model.Tracing) {
 	t.Helper()
-	said, err := f.close()
-	check(t, err)
+	check(t, f.Close())
 	check(t, f.out.Close())
-	return opened(t, f.dir), said
+	run := opened(t, f.dir)
+	return run, run.Meta().Tracing
 }
 
-// What a dear tracer counts while it is on stands for the whole window; the time of
+// What a tracer for bursts counts while it is on stands for the whole window; the time of
 // a burst that was not one, or was not read, is made up for by the next.
 func TestBurstsAreEstimates(t *testing.T) {
 	gone := errors.New("the kernel had no memory")
@@ -110,8 +110,8 @@ func TestBurstsAreEstimates(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			f := newFaked(t, trace.Full)
 			b := &bursts{t: f.tracing, stop: make(chan struct{})}
-			d := f.dear[0]
-			every := func(*dear) bool { return true }
+			d := f.bursty[0]
+			every := func(*bursty) bool { return true }
 			d.began, d.upTo = f.at, f.at
 			for n := range 3 {
 				if n == 1 {
@@ -125,7 +125,8 @@ func TestBurstsAreEstimates(t *testing.T) {
 				b.each(every, b.t.pause)
 			}
 			f.at = f.at.Add(time.Second)
-			b.end()
+			f.holding = true
+			check(t, f.Round(t.Context(), Round{Time: f.at, Edge: true}))
 			var got float64
 			d.sums.each(func(s *sum) { got = s.all })
 			if math.Abs(got-70) > 1e-6 {
@@ -165,7 +166,7 @@ func TestAFailedReadIsABlink(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			f := newFaked(t, trace.Light)
-			second := func() { f.at = f.at.Add(time.Second); f.read(f.at) }
+			second := func() { f.at = f.at.Add(time.Second); check(t, f.Round(t.Context(), Round{Time: f.at})) }
 			f.fake.total = 7
 			second()
 			second()
@@ -188,7 +189,7 @@ func TestAFailedReadIsABlink(t *testing.T) {
 	}
 }
 
-// said is a dear tracer that tells when it is switched on and off.
+// said is a tracer for bursts that tells when it is switched on and off.
 type said struct {
 	fakeTracer
 	name   string
@@ -209,18 +210,18 @@ func TestBriefBursts(t *testing.T) {
 	check(t, err)
 	defer h.Close()
 	host.Join([]*host.Host{h})
-	tr := newTracing(TraceFull, []*host.Host{h}, out, time.Now)
+	tr := newTracing(TraceFull, nil, []*host.Host{h}, newRecorder(Into(out)), time.Now)
 	events := make(chan string, 8)
 	for _, name := range []string{"brief", "long"} {
 		one := trace.Tracer{Name: name, Level: trace.Full, Brief: name == "brief", Signals: []*model.Signal{counter}}
 		tr.add(one, &said{fakeTracer{now: time.Now}, name, events})
 	}
-	tr.hold()
+	tr.Phase(model.Hold)
 	var got []string
 	for range 4 {
 		got = append(got, <-events)
 	}
-	tr.endBursts()
+	tr.Settle()
 	check(t, out.Close())
 	if d := cmp.Diff([]string{"long on", "brief on", "brief off", "long off"}, got); d != "" {
 		t.Errorf("how the tracers were switched (-want +got):\n%s", d)
@@ -280,22 +281,4 @@ func TestStacksSinceTheLoad(t *testing.T) {
 		t.Errorf("they span %d ns, want 20", p.DurationNanos)
 	}
 	check(t, p.CheckValid())
-}
-
-// Traced or not, a run is whole; at level off no tracer is tried.
-func TestLevels(t *testing.T) {
-	for _, level := range []TraceLevel{TraceOff, TraceLight} {
-		if level == TraceLight && os.Geteuid() != 0 {
-			continue // what is left without privileges is the command line's to show
-		}
-		opt := options(t, "well")
-		opt.Trace, opt.Tracers = level, []trace.Tracer{exec.Tracer()}
-		_, err := Watch(t.Context(), opt, 300*time.Millisecond, nil, WatchIO{})
-		check(t, err)
-		run := opened(t, opt.Dir)
-		_, tried := run.Meta().Status["local"]["plimsoll_exec_starts_total"]
-		if tried != (level == TraceLight) || (run.Meta().Tracing != nil) != tried {
-			t.Errorf("level %s: tried %v, manifest %+v", level, tried, run.Meta().Tracing)
-		}
-	}
 }

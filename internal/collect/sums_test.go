@@ -1,4 +1,4 @@
-package session
+package collect
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestSumsForgetWhatIsGone(t *testing.T) {
 	}
 	met := 0
 	s.each(func(*sum) { met++ })
-	if met != 10_001 || len(s.series) > manySums+10_001 || len(s.places) > manyPlaces+10_000 {
-		t.Errorf("%d met, %d kept, %d namespaces", met, len(s.series), len(s.places))
+	if met != 10_001 || len(s.series) > manySums+10_001 || len(s.procs) > manyNamespaces+10_000 {
+		t.Errorf("%d met, %d kept, %d namespaces", met, len(s.series), len(s.procs))
 	}
 }

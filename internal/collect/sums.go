@@ -1,4 +1,4 @@
-package session
+package collect
 
 import (
 	"maps"
@@ -10,12 +10,12 @@ import (
 // sums is what a tracer has counted, by series; namespaces that are one host's
 // become one. It is filled anew with each reading, of mostly the same series.
 type sums struct {
-	hosts  []*host.Host
-	series map[string]*sum  // by host, signal and labels
-	places map[uint32]place // of what processes do, by network namespace
-	nets   map[uint32]place // of what happens to packets
-	round  uint64
-	key    []byte
+	hosts   []*host.Host
+	series  map[string]*sum   // by host, signal and labels
+	procs   map[uint32]owners // of what processes do, by network namespace
+	packets map[uint32]owners // of what happens to packets
+	round   uint64
+	key     []byte
 }
 
 // sum is one series.
@@ -28,7 +28,7 @@ type sum struct {
 	estimate
 }
 
-// estimate is what a dear tracer's sum makes for all the time, on and off.
+// estimate is what the sum of a tracer for bursts makes for all the time, on and off.
 type estimate struct {
 	counted float64 // the sum at the end of the last burst
 	all     float64
@@ -36,20 +36,20 @@ type estimate struct {
 }
 
 func newSums(hosts []*host.Host) *sums {
-	return &sums{hosts: hosts, series: map[string]*sum{}, places: map[uint32]place{}, nets: map[uint32]place{}}
+	return &sums{hosts: hosts, series: map[string]*sum{}, procs: map[uint32]owners{}, packets: map[uint32]owners{}}
 }
 
-// manySums and manyPlaces are from how many on what was not met in the last reading is
+// manySums and manyNamespaces are from how many on what was not met in the last reading is
 // forgotten: processes and containers come and go under ever new names.
-const manySums, manyPlaces = 20_000, 10_000
+const manySums, manyNamespaces = 20_000, 10_000
 
 // begin starts a reading: nothing is put yet.
 func (s *sums) begin() {
 	if len(s.series) > manySums {
 		maps.DeleteFunc(s.series, func(_ string, one *sum) bool { return one.round != s.round && one.estimate == (estimate{}) })
 	}
-	for _, known := range []map[uint32]place{s.places, s.nets} {
-		if len(known) > manyPlaces {
+	for _, known := range []map[uint32]owners{s.procs, s.packets} {
+		if len(known) > manyNamespaces {
 			clear(known)
 		}
 	}
@@ -83,12 +83,12 @@ func (s *sums) add(host string, signal *model.Signal, v float64, labels []string
 
 // Put takes what belongs to the machine, and so to each of its hosts.
 func (s *sums) Put(signal *model.Signal, v float64, labels ...string) {
-	place{s, s.hosts}.Put(signal, v, labels...)
+	owners{s, s.hosts}.Put(signal, v, labels...)
 }
 
 // In is where to put what a process did in a network namespace.
 func (s *sums) In(netns uint32) model.Sink {
-	return s.place(s.places, netns, (*host.Host).TakesStrays)
+	return s.ownersOf(s.procs, netns, (*host.Host).TakesStrays)
 }
 
 // Net is where to put what happened to packets in a network namespace; where
@@ -97,11 +97,11 @@ func (s *sums) Net(netns uint32) model.Sink {
 	if netns == 0 {
 		return s.In(netns)
 	}
-	return s.place(s.nets, netns, (*host.Host).IsMachine)
+	return s.ownersOf(s.packets, netns, (*host.Host).IsMachine)
 }
 
-// place is the hosts that claim a namespace, else those that take what nobody claims.
-func (s *sums) place(known map[uint32]place, netns uint32, takes func(*host.Host) bool) place {
+// ownersOf are the hosts that claim a namespace, else those that take what nobody claims.
+func (s *sums) ownersOf(known map[uint32]owners, netns uint32, takes func(*host.Host) bool) owners {
 	if p, ok := known[netns]; ok {
 		return p
 	}
@@ -114,7 +114,7 @@ func (s *sums) place(known map[uint32]place, netns uint32, takes func(*host.Host
 			others = append(others, h)
 		}
 	}
-	p := place{s, claim}
+	p := owners{s, claim}
 	if len(claim) == 0 {
 		p.hosts = others
 	}
@@ -122,13 +122,13 @@ func (s *sums) place(known map[uint32]place, netns uint32, takes func(*host.Host
 	return p
 }
 
-// place is where the sums of some hosts are put.
-type place struct {
+// owners are hosts to which the same sums belong.
+type owners struct {
 	sums  *sums
 	hosts []*host.Host
 }
 
-func (p place) Put(signal *model.Signal, v float64, labels ...string) {
+func (p owners) Put(signal *model.Signal, v float64, labels ...string) {
 	for _, h := range p.hosts {
 		p.sums.add(h.Name, signal, v, labels)
 	}

@@ -1,4 +1,4 @@
-package session
+package collect
 
 import (
 	"cmp"
@@ -10,16 +10,16 @@ import (
 	"plimsoll/internal/trace"
 )
 
-// Dear tracers are on for burst at the end of every burstEvery of the hold window,
-// brief ones for the last briefBurst of it.
+// Tracers for bursts are on for burst at the end of every burstEvery of the hold
+// window, brief ones for the last briefBurst of it.
 const (
 	burst      = 200 * time.Millisecond
 	briefBurst = 100 * time.Millisecond
 	burstEvery = 2 * time.Second
 )
 
-// dear is a tracer that is on in bursts.
-type dear struct {
+// bursty is a tracer that is on in bursts.
+type bursty struct {
 	tracer
 	began   time.Time     // of the hold window
 	upTo    time.Time     // the estimate is made up to here
@@ -29,11 +29,11 @@ type dear struct {
 }
 
 // duty is the share of the time in which it was on.
-func (d *dear) duty() float64 {
-	if d.upTo.Equal(d.began) {
+func (b *bursty) duty() float64 {
+	if b.upTo.Equal(b.began) {
 		return 0
 	}
-	return d.on.Seconds() / d.upTo.Sub(d.began).Seconds()
+	return b.on.Seconds() / b.upTo.Sub(b.began).Seconds()
 }
 
 // bursts are those of one hold window.
@@ -45,20 +45,18 @@ type bursts struct {
 
 func (t *tracing) startBursts() *bursts {
 	b := &bursts{t: t, stop: make(chan struct{})}
-	for _, d := range t.dear {
-		d.began = t.now()
-		d.upTo = d.began
+	for _, one := range t.bursty {
+		one.began = t.now()
+		one.upTo = one.began
 	}
-	b.ended.Add(1)
-	go b.run()
+	b.ended.Go(b.run)
 	return b
 }
 
-// run switches the dear tracers on and off until it is stopped.
+// run switches the tracers on and off until it is stopped.
 func (b *bursts) run() {
-	defer b.ended.Done()
-	long := func(d *dear) bool { return !d.Brief }
-	brief := func(d *dear) bool { return d.Brief }
+	long := func(one *bursty) bool { return !one.Brief }
+	brief := func(one *bursty) bool { return one.Brief }
 	for !b.stopped(burstEvery - burst) {
 		b.each(long, b.t.resume)
 		over := b.stopped(burst - briefBurst)
@@ -83,82 +81,81 @@ func (b *bursts) stopped(after time.Duration) bool {
 	}
 }
 
-func (b *bursts) each(of func(*dear) bool, do func(*dear) error) {
+func (b *bursts) each(of func(*bursty) bool, do func(*bursty) error) {
 	b.t.mu.Lock()
 	defer b.t.mu.Unlock()
-	for _, d := range b.t.dear {
-		if !of(d) {
+	for _, one := range b.t.bursty {
+		if !of(one) {
 			continue
 		}
-		if err := do(d); err != nil {
-			b.t.failed(&d.tracer, b.t.now(), err)
+		if err := do(one); err != nil {
+			b.t.failed(&one.tracer, b.t.now(), err)
 		}
 	}
 }
 
-// end ends the bursts; the rates of the last one are taken to last until now.
+// end ends the bursts, the last one in its midst.
 func (b *bursts) end() {
 	close(b.stop)
 	b.ended.Wait()
-	b.each(func(*dear) bool { return true }, func(d *dear) error {
-		now := b.t.now()
-		d.sums.each(func(s *sum) {
-			s.all += s.rate * now.Sub(d.upTo).Seconds()
-			b.t.sample(s, now, s.all)
-		})
-		d.upTo = now
-		return nil
-	})
 }
 
-func (t *tracing) resume(d *dear) error {
-	if err := d.running.Only(t.suspects()...); err != nil {
+func (t *tracing) resume(b *bursty) error {
+	if err := b.running.Only(t.services()...); err != nil {
 		return err
 	}
 	at := t.now()
-	if err := d.running.Resume(); err != nil {
+	if err := b.running.Resume(); err != nil {
 		return err
 	}
-	if d.resumed.IsZero() { // else it could not be switched off, and was on ever since
-		d.resumed = at
+	if b.resumed.IsZero() { // else it could not be switched off, and was on ever since
+		b.resumed = at
 	}
 	return nil
 }
 
 // pause ends a burst, if it began. What was counted in it stands for all the time
 // since the one before that was read.
-func (t *tracing) pause(d *dear) error {
-	if d.resumed.IsZero() {
+func (t *tracing) pause(b *bursty) error {
+	if b.resumed.IsZero() {
 		return nil
 	}
 	now := t.now()
-	if err := d.running.Pause(); err != nil {
+	if err := b.running.Pause(); err != nil {
 		return err
 	}
-	d.unread += now.Sub(d.resumed)
-	d.resumed = time.Time{}
-	if err := d.read(); err != nil {
+	b.unread += now.Sub(b.resumed)
+	b.resumed = time.Time{}
+	if err := b.read(); err != nil {
 		return err
 	}
-	if d.failing {
-		t.seen(&d.tracer, now)
+	if b.failing {
+		t.seen(&b.tracer, now)
 	}
-	on := d.unread
-	d.unread = 0
-	d.on += on
-	d.sums.each(func(s *sum) {
+	on := b.unread
+	b.unread = 0
+	b.on += on
+	b.sums.each(func(s *sum) {
 		s.rate = (s.value - s.counted) / on.Seconds()
-		s.all += s.rate * now.Sub(d.upTo).Seconds()
 		s.counted = s.value
-		t.sample(s, now, s.all)
 	})
-	d.upTo = now
+	t.estimate(b, now)
 	return nil
 }
 
-// suspects are the processes that dear tracers look at: the services of all
+// estimate records what a tracer is taken to have counted until now: the rates of its
+// last burst last until then.
+func (t *tracing) estimate(b *bursty, now time.Time) {
+	b.sums.each(func(s *sum) {
+		s.all += s.rate * now.Sub(b.upTo).Seconds()
+		t.sample(s, now, s.all)
+	})
+	b.upTo = now
+}
+
+// services are the processes that tracers for bursts look at: the services of all
 // hosts, of very many the busiest.
-func (t *tracing) suspects() []int {
+func (t *tracing) services() []int {
 	var list []host.Proc
 	for _, h := range t.hosts {
 		services, err := h.Services()

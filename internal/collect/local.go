@@ -1,0 +1,351 @@
+package collect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/all"
+	"plimsoll/internal/trace"
+)
+
+// HostSpec is a host as the user named it: Name is the label, Spec one of
+// "local", "netns:NAME", "pid:N".
+type HostSpec struct{ Name, Spec string }
+
+// Config says what a collector observes, and how.
+type Config struct {
+	Hosts []HostSpec
+	// Here is the name under which the host that the collector runs on is observed, too,
+	// unless it is among Hosts under another; "" if it need not be.
+	Here string
+	// Interval is the time between two rounds.
+	Interval time.Duration
+	// Trace says which tracers watch; "" is off.
+	Trace TraceLevel
+}
+
+// Cost is what a collector's process has used so far.
+type Cost struct {
+	CPUSeconds float64 `json:"cpu_seconds"`
+	MaxRSS     int64   `json:"max_rss_bytes"` // as of its rounds
+}
+
+// garbage is how many per cent the heap may grow between two collections while a host
+// is watched: it has some 10 MB, and going through them is dearer than room for more.
+const garbage = 300
+
+// Local is a collector in this process. Its methods are called from one goroutine.
+type Local struct {
+	config  Config
+	tracers []trace.Tracer
+	now     func() time.Time
+
+	hosts   []*host.Host
+	named   []Host
+	here    *host.Host // nil: none was asked for
+	rec     *Recorder
+	tracing *tracing
+	cpu0    float64 // our CPU seconds when it was opened
+	percent int     // the garbage collector's before, to be set again
+	stop    chan struct{}
+	stopped sync.WaitGroup
+
+	mu      sync.Mutex // held in a round
+	sources []Source
+	ticker  *time.Ticker
+	number  int       // of the newest round
+	last    time.Time // its time stamp
+	settled time.Time // no round is begun before, but at an edge
+	peak    int64     // our largest resident memory
+	err     error     // of a round
+}
+
+// Open opens the hosts. tracers are all that there are, of every level; now is the
+// collector's clock, which must not run back.
+func Open(c Config, tracers []trace.Tracer, now func() time.Time) (_ *Local, err error) {
+	c.Trace = cmp.Or(c.Trace, TraceOff)
+	l := &Local{config: c, tracers: tracers, now: now, percent: debug.SetGCPercent(garbage), stop: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.release())
+		}
+	}()
+	if l.cpu0, _, err = probe.SelfCost(); err != nil {
+		return nil, err
+	}
+	for _, spec := range c.Hosts {
+		h, err := host.Open(spec.Name, spec.Spec)
+		if err != nil {
+			return nil, err
+		}
+		l.hosts = append(l.hosts, h)
+	}
+	if c.Here != "" {
+		if err := l.openHere(); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range l.hosts {
+		if err := l.describe(h); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// openHere finds the host on which we run among the others, else opens it.
+func (l *Local) openHere() error {
+	here, err := host.Open(l.config.Here, "local")
+	if err != nil {
+		return err
+	}
+	own, err := here.Info()
+	if err != nil {
+		return errors.Join(err, here.Close())
+	}
+	for _, h := range l.hosts {
+		info, err := h.Info()
+		if err != nil {
+			return errors.Join(err, here.Close())
+		}
+		if info.NetNS == own.NetNS && info.Machine == own.Machine {
+			l.here = h
+			return here.Close()
+		}
+	}
+	l.here = here
+	l.hosts = append(l.hosts, here)
+	return nil
+}
+
+func (l *Local) describe(h *host.Host) error {
+	info, err := h.Info()
+	if err != nil {
+		return err
+	}
+	addresses, err := h.Addresses()
+	if err != nil {
+		return err
+	}
+	named := Host{Host: info}
+	for _, a := range addresses {
+		named.Addresses = append(named.Addresses, a.String())
+	}
+	l.named = append(l.named, named)
+	return nil
+}
+
+// Hosts are those that it observes.
+func (l *Local) Hosts() []Host { return l.named }
+
+// Here is the name of the host on which the collector runs, "" if it was not asked for.
+func (l *Local) Here() string {
+	if l.here == nil {
+		return ""
+	}
+	return l.here.Name
+}
+
+// Start begins to observe, and to write to log. Rounds are taken from the first edge on.
+func (l *Local) Start(ctx context.Context, log Log) error {
+	l.rec = newRecorder(log)
+	if len(l.hosts) == 0 {
+		return nil
+	}
+	sampler := probe.NewSampler(l.hosts, all.All(), l.rec.Book, l.config.Interval)
+	l.tracing = newTracing(l.config.Trace, l.tracers, l.hosts, l.rec, l.now)
+	// The tracers come first: what the probes read of a process holds while its mark does.
+	return errors.Join(l.Add(ctx, l.tracing), l.Add(ctx, probes{sampler}))
+}
+
+// Recorder is what its sources write to, once it is started.
+func (l *Local) Recorder() *Recorder { return l.rec }
+
+// Add starts one more source. Close closes it, whatever came of that.
+func (l *Local) Add(ctx context.Context, s Source) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sources = append(l.sources, s)
+	return s.Start(ctx)
+}
+
+// Settle ends what sources do between rounds, and takes none for one interval, so that
+// the edge that follows comes after everything else. It returns the time of the newest round.
+func (l *Local) Settle() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sources {
+		s.Settle()
+	}
+	l.settled = l.now().Add(l.config.Interval)
+	return l.last
+}
+
+// Edge takes a round in which everything is read, and begins a window. Where its time is
+// not after everything before, the round has the time at which it is taken; what it had is
+// returned.
+func (l *Local) Edge(ctx context.Context, e Edge) (time.Time, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := e.Time
+	if !at.After(l.last) {
+		at = l.after()
+	}
+	l.settled = time.Time{}
+	err := l.round(ctx, at, true)
+	for _, s := range l.sources {
+		s.Phase(e.Window)
+	}
+	l.tick(ctx, e.Window != "")
+	return at, err
+}
+
+// after is now, or just after the last round.
+func (l *Local) after() time.Time {
+	t := l.now()
+	if !t.After(l.last) {
+		t = l.last.Add(time.Millisecond)
+	}
+	return t
+}
+
+// round reads everything that is due. A host that does not answer ends no run.
+func (l *Local) round(ctx context.Context, at time.Time, edge bool) error {
+	if l.err != nil {
+		return l.err
+	}
+	l.number++
+	l.last = at
+	r := Round{Number: l.number, Time: at, Edge: edge}
+	for _, s := range l.sources {
+		if l.err = s.Round(ctx, r); l.err != nil {
+			return l.err
+		}
+	}
+	var rss int64
+	_, rss, l.err = probe.SelfCost()
+	l.peak = max(l.peak, rss)
+	l.err = errors.Join(l.err, l.rec.Commit(r))
+	return l.err
+}
+
+// tick begins to take rounds by itself, one interval from now on, or ends it.
+func (l *Local) tick(ctx context.Context, on bool) {
+	switch {
+	case !on && l.ticker != nil:
+		l.ticker.Stop()
+	case on && l.ticker != nil:
+		l.ticker.Reset(l.config.Interval)
+	case on:
+		l.ticker = time.NewTicker(l.config.Interval)
+		ctx := context.WithoutCancel(ctx)
+		l.stopped.Go(func() {
+			for {
+				select {
+				case <-l.stop:
+					return
+				case <-l.ticker.C:
+					l.regular(ctx)
+				}
+			}
+		})
+	}
+}
+
+// regular is a round between edges. It is stamped with the time it begins: a tick that
+// had to wait tells an earlier one.
+func (l *Local) regular(ctx context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.after()
+	if at.Before(l.settled) {
+		return
+	}
+	_ = l.round(ctx, at, false) // Err tells
+}
+
+// Err is why no more rounds are taken, nil while they are.
+func (l *Local) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Cost is what this process has used since Open.
+func (l *Local) Cost() (Cost, error) {
+	cpu, _, err := probe.SelfCost()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Cost{CPUSeconds: cpu - l.cpu0, MaxRSS: l.peak}, err
+}
+
+// Ignore leaves a process of ours out of what tracers tell.
+func (l *Local) Ignore(pid int) error {
+	if l.tracing == nil {
+		return nil
+	}
+	return l.tracing.ignore(pid)
+}
+
+// Command names the root of the process tree of the command that is watched here.
+func (l *Local) Command(pid int) error {
+	if l.here != nil {
+		l.here.SetCommand(pid)
+	}
+	return nil
+}
+
+// Close ends observing; what the sources kept is recorded.
+func (l *Local) Close() error {
+	close(l.stop)
+	l.stopped.Wait()
+	if l.ticker != nil {
+		l.ticker.Stop()
+	}
+	for _, h := range l.hosts {
+		h.SetMarker(nil)
+	}
+	if l.rec != nil {
+		l.noteGone()
+	}
+	var errs []error
+	for _, s := range l.sources {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, l.release())...)
+}
+
+func (l *Local) release() error {
+	debug.SetGCPercent(l.percent)
+	var errs []error
+	for _, h := range l.hosts {
+		errs = append(errs, h.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// noteGone says which of the user's hosts are not there any more at the end:
+// "there was none of it" then tells little about them.
+func (l *Local) noteGone() {
+	for i, spec := range l.config.Hosts {
+		again, err := host.Open(spec.Name, spec.Spec)
+		if err == nil {
+			var is model.Host
+			if is, err = again.Info(); err == nil && is.NetNS != l.named[i].NetNS {
+				err = fmt.Errorf("host %s: %s is another one now", spec.Name, spec.Spec)
+			}
+			err = errors.Join(err, again.Close())
+		}
+		if err != nil {
+			l.rec.Note(fmt.Sprintf("%v; it was there when the run began, and what was read of it since may be of an empty shell", err))
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package collect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
+
+// TraceLevel says which tracers watch: none, those that are nearly free, or all,
+// the expensive ones in bursts.
+type TraceLevel string
+
+// The levels.
+const (
+	TraceOff   TraceLevel = "off"
+	TraceLight TraceLevel = "light"
+	TraceFull  TraceLevel = "full"
+)
+
+// tracing is the tracers of a level, as a source. Its methods may be called from several
+// goroutines.
+type tracing struct {
+	level TraceLevel
+	known []trace.Tracer
+	hosts []*host.Host
+	rec   *Recorder
+	now   func() time.Time
+
+	mu      sync.Mutex
+	steady  []*tracer          // they watch all the time
+	bursty  []*bursty          // they watch in bursts
+	busy    map[string]float64 // groupname → the newest value of the tracers' Busy signals
+	bursts  *bursts            // nil outside the hold window
+	holding bool               // it is the hold window
+}
+
+// tracer is one that watches.
+type tracer struct {
+	trace.Tracer
+	running trace.Running
+	sums    *sums
+	before  *profile.Profile // the stacks when the hold window began
+	stacks  *profile.Profile // those of the hold window
+	failing bool             // the last try failed
+}
+
+func newTracing(level TraceLevel, known []trace.Tracer, hosts []*host.Host, rec *Recorder, now func() time.Time) *tracing {
+	return &tracing{level: level, known: known, hosts: hosts, rec: rec, now: now, busy: map[string]float64{}}
+}
+
+// Start starts the tracers of the level. What cannot be traced is a status of its
+// signals, never an error.
+func (t *tracing) Start(context.Context) error {
+	if t.level == TraceOff {
+		return nil
+	}
+	defer trace.ForgetTypes()
+	for _, one := range t.known {
+		if one.Level == trace.Full && t.level != TraceFull {
+			continue
+		}
+		running, err := start(one)
+		if err != nil {
+			t.mark(one, t.now(), func(*model.Signal) model.Status { return host.StatusOf(err) })
+			continue
+		}
+		t.add(one, running)
+	}
+	return nil
+}
+
+// add takes a tracer that watches; one for bursts is switched off.
+func (t *tracing) add(one trace.Tracer, running trace.Running) {
+	added := tracer{Tracer: one, running: running, sums: newSums(t.hosts)}
+	if inBursts(one) {
+		t.bursty = append(t.bursty, &bursty{tracer: added})
+	} else {
+		t.steady = append(t.steady, &added)
+	}
+	t.seen(&added, t.now())
+	// It may tell the probes which processes have done nothing since they were read.
+	if marker, ok := running.(host.Marker); ok {
+		for _, h := range t.hosts {
+			h.SetMarker(marker)
+		}
+	}
+}
+
+func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Throughout }
+
+// start starts a tracer; one for bursts waits for its first.
+func start(t trace.Tracer) (trace.Running, error) {
+	if err := t.MayRun(); err != nil {
+		return nil, err
+	}
+	attach := t.Start
+	if t.StartInRun != nil {
+		attach = t.StartInRun
+	}
+	running, err := attach()
+	if err != nil || !inBursts(t) {
+		return running, err
+	}
+	if err := running.Pause(); err != nil {
+		return nil, errors.Join(err, running.Close())
+	}
+	return running, nil
+}
+
+// mark records what became of a tracer's signals at a time.
+func (t *tracing) mark(of trace.Tracer, at time.Time, status func(*model.Signal) model.Status) {
+	var names []string
+	for _, h := range t.hosts {
+		names = append(names, h.Name)
+	}
+	var every time.Duration // steady ones are read in each round
+	if inBursts(of) {
+		every = burstEvery
+	}
+	for _, s := range of.Signals {
+		t.rec.Book.Set(names, s, status(s), at, every)
+	}
+}
+
+// failed says that a tracer was not read, or not switched on, at a time; what it
+// counted stays, and the next time may be better.
+func (t *tracing) failed(one *tracer, at time.Time, err error) {
+	if !one.failing {
+		t.rec.Note(fmt.Sprintf("tracer %s failed at %s: %v", one.Name, at.UTC().Format("15:04:05"), err))
+	}
+	one.failing = true
+	t.mark(one.Tracer, at, func(*model.Signal) model.Status { return host.StatusOf(err) })
+}
+
+// seen says that a tracer works at a time.
+func (t *tracing) seen(one *tracer, at time.Time) {
+	one.failing = false
+	status := one.running.Status()
+	t.mark(one.Tracer, at, func(s *model.Signal) model.Status { return status[s.Name] })
+}
+
+// ignore leaves a process of ours out of everything.
+func (t *tracing) ignore(pid int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var errs []error
+	for _, one := range t.all() {
+		errs = append(errs, one.running.Ignore(pid))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *tracing) all() []*tracer {
+	all := slices.Clone(t.steady)
+	for _, b := range t.bursty {
+		all = append(all, &b.tracer)
+	}
+	return all
+}
+
+// Settle ends the bursts of the hold window, and none is begun until the next one.
+func (t *tracing) Settle() {
+	t.mu.Lock()
+	bursts := t.bursts
+	t.bursts = nil
+	t.mu.Unlock()
+	if bursts != nil {
+		bursts.end()
+	}
+}
+
+// Round records what the steady tracers have counted and, at an edge, what those that
+// watched in bursts are estimated to have until then.
+func (t *tracing) Round(_ context.Context, r Round) error {
+	if r.Edge {
+		t.Settle()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.steady {
+		t.readSteady(one, r.Time)
+	}
+	if r.Edge && t.holding {
+		for _, b := range t.bursty {
+			t.estimate(b, r.Time)
+		}
+	}
+	return nil
+}
+
+func (t *tracing) readSteady(one *tracer, at time.Time) {
+	if err := one.read(); err != nil {
+		t.failed(one, at, err)
+		return
+	}
+	if one.failing {
+		t.seen(one, at)
+	}
+	one.sums.each(func(s *sum) {
+		t.sample(s, at, s.value)
+		if s.signal == one.Busy {
+			t.busy[s.labels[0]] = s.value
+		}
+	})
+}
+
+func (t *tracer) read() error {
+	t.sums.begin()
+	return t.running.Read(t.sums)
+}
+
+func (t *tracing) sample(s *sum, at time.Time, v float64) {
+	t.rec.Sample(s.host, at.UnixMilli(), s.signal, v, s.labels...)
+}
+
+// Phase begins the bursts and the stacks of the hold window, or takes the stacks of one
+// that is over.
+func (t *tracing) Phase(window string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holding {
+		t.keepStacks()
+	}
+	t.holding = window == model.Hold
+	if !t.holding {
+		return
+	}
+	for _, one := range t.steady {
+		if one.Profile != "" {
+			one.before = t.stacksOf(one)
+		}
+	}
+	if len(t.bursty) > 0 {
+		t.bursts = t.startBursts()
+	}
+}
+
+// Close writes the stacks, tells what there was of tracing, and detaches everything.
+func (t *tracing) Close() error {
+	t.Settle()
+	if t.level == TraceOff {
+		return nil
+	}
+	said := model.Tracing{Level: string(t.level)}
+	var errs []error
+	for _, one := range t.all() {
+		if one.stacks != nil && len(one.stacks.Sample) > 0 {
+			errs = append(errs, t.write(one))
+			said.Profiles = append(said.Profiles, one.Profile)
+		}
+		errs = append(errs, one.running.Close())
+	}
+	for _, b := range t.bursty {
+		if said.Duty == nil {
+			said.Duty = map[string]float64{}
+		}
+		said.Duty[b.Name] = b.duty()
+	}
+	t.rec.Traced(said)
+	return errors.Join(errs...)
+}
