@@ -329,12 +329,7 @@ func TestPHPFPMIsChangedAndTakenBack(t *testing.T) {
 	}
 	// A reload is done when the first new worker is there; the others follow.
 	workers := func() int { return len((&service{Sort: PHPFPM, process: process{PID: s.PID}}).look()) }
-	for until := time.Now().Add(10 * time.Second); workers() != 7 && time.Now().Before(until); {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if n := workers(); n != 7 {
-		t.Errorf("%d workers, want 7", n)
-	}
+	s.Until("there are 7 workers", func() bool { return workers() == 7 })
 	if now := snap(t, s.Host, s.Dir, s.PID); now["backlog 127.0.0.1:9000"] != "77" {
 		t.Errorf("the backlog is %s", now["backlog 127.0.0.1:9000"])
 	}

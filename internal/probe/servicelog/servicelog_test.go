@@ -2,6 +2,7 @@ package servicelog
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +49,7 @@ func TestLogOfALiveProcess(t *testing.T) {
 	if err := os.WriteFile(log, []byte("old: No space left on device\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; read x; echo "new: No space left on device" >&9; echo fine >&9; echo done; read x`, log)
+	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; echo open; read x; echo "new: No space left on device" >&9; echo fine >&9; echo done; read x`, log)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,14 +80,12 @@ func TestLogOfALiveProcess(t *testing.T) {
 		now = now.Add(time.Minute)
 		_ = r.Read(probe.NewOut(rec, "here", now, time.Second))
 	}
-	for range 1000 { // until the shell has opened it
-		if round(); len(r.(*reader).logs) > 0 {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	if _, err := io.ReadFull(said, make([]byte, len("open\n"))); err != nil {
+		t.Fatal(err)
 	}
+	round()
 	fmt.Fprintln(in, "go")
-	if _, err := said.Read(make([]byte, 5)); err != nil {
+	if _, err := io.ReadFull(said, make([]byte, len("done\n"))); err != nil {
 		t.Fatal(err)
 	}
 	round()

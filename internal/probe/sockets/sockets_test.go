@@ -370,6 +370,14 @@ func (m marksOf) Marks() (map[int]uint64, error) { return m, nil }
 
 // A process that held no socket is looked through again only once it has run.
 func TestOwnersLeaveOutWhoRests(t *testing.T) {
+	idle := exec.Command("sleep", "100") // with three files; the host's list of processes is made later
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = idle.Process.Kill()
+		_ = idle.Wait()
+	}()
 	h, err := host.Open("here", "local")
 	if err != nil {
 		t.Fatal(err)
@@ -407,16 +415,7 @@ func TestOwnersLeaveOutWhoRests(t *testing.T) {
 			t.Errorf("a process with a socket that %s: owner %q, noted as without one %v; want found %v, noted %v", step.what, k.comm, noted, step.found, step.noted)
 		}
 	}
-	idle := exec.Command("sleep", "100") // with three files
-	if err := idle.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = idle.Process.Kill()
-		_ = idle.Wait()
-	}()
 	h.SetMarker(marksOf{idle.Process.Pid: 5})
-	time.Sleep(listAge)
 	if err := o.search(map[uint32]*owned{1<<32 - 1: {}}); err != nil { // which nobody has
 		t.Fatal(err)
 	}
@@ -424,9 +423,6 @@ func TestOwnersLeaveOutWhoRests(t *testing.T) {
 		t.Errorf("processes without a socket (-want +got):\n%s", diff)
 	}
 }
-
-// listAge is for how long a host's list of processes is good.
-const listAge = time.Second
 
 func TestClients(t *testing.T) {
 	h := processTree(t, map[string][]string{"20 app": {"socket:[11]", "socket:[12]"}, "30 cron": {"socket:[13]"}})
