@@ -159,7 +159,7 @@ seen: {with: w, faulty: f}
 func TestModes(t *testing.T) {
 	l := testLab(t)
 	if _, err := exec.LookPath("wrk"); err != nil {
-		t.Skip(err)
+		t.Fatalf("%v; scripts/install-deps tests installs it", err)
 	}
 	before := look(t, l)
 	l.Cases = fstest.MapFS{"ask/case.yaml": {Data: []byte(askCase)}, "calm/case.yaml": {Data: []byte(strings.Replace(calmCase, "url: http://10.77.0.2/, connections: 3, ", "", 1))}}
