@@ -46,12 +46,12 @@ func run(rounds int, sets []string) error {
 	if len(sets) == 0 || rounds < 1 {
 		return errors.New("name tracers, as runqueue or runqueue+wait, and at least one round")
 	}
-	running := map[string]trace.Running{}
+	list, running := all.All(), map[string]trace.Running{}
 	for _, name := range strings.Split(strings.Join(sets, "+"), "+") {
 		if running[name] != nil {
 			continue
 		}
-		r, err := start(name)
+		r, err := start(list, name)
 		if err != nil {
 			return err
 		}
@@ -80,8 +80,7 @@ func run(rounds int, sets []string) error {
 }
 
 // start starts a tracer and switches it off.
-func start(name string) (trace.Running, error) {
-	list := all.All()
+func start(list []trace.Tracer, name string) (trace.Running, error) {
 	i := slices.IndexFunc(list, func(t trace.Tracer) bool { return t.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no tracer %q", name)

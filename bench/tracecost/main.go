@@ -45,7 +45,6 @@ import (
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/all"
 	"plimsoll/internal/trace/deepcpu"
-	"plimsoll/internal/trace/sched"
 )
 
 // calm is between switching and measuring. Switching rewrites code of the kernel,
@@ -120,13 +119,12 @@ func run(o options) (err error) {
 
 // tracers measures one tracer, or several together.
 func (s *site) tracers(o options, names string) (err error) {
-	starts, err := named(names)
-	if err != nil {
-		return err
-	}
 	var together []trace.Running
 	for range o.copies {
-		sched.Separate()
+		starts, err := named(names) // tracers of one list share programs, and copies do not
+		if err != nil {
+			return err
+		}
 		for _, t := range starts {
 			running, err := s.start(o, t)
 			if err != nil {
@@ -162,9 +160,10 @@ func (s *site) start(o options, t trace.Tracer) (trace.Running, error) {
 // named finds tracers by their names; those of a level start as a run starts them.
 func named(names string) ([]trace.Tracer, error) {
 	var found []trace.Tracer
+	known := append(all.All(), deepcpu.Tracer(spawn))
 	for name := range strings.SplitSeq(names, "+") {
 		before := len(found)
-		for _, t := range append(all.All(), deepcpu.Tracer(spawn)) {
+		for _, t := range known {
 			if name == "light" && t.Level == trace.Light {
 				found = append(found, asInRun(t))
 			} else if t.Name == name {

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/trace/offcpu"
 	"plimsoll/internal/trace/requests"
 	"plimsoll/internal/trace/runqueue"
+	"plimsoll/internal/trace/sched"
 	"plimsoll/internal/trace/softirq"
 	"plimsoll/internal/trace/syscalls"
 	"plimsoll/internal/trace/tasks"
@@ -19,13 +20,15 @@ import (
 	"plimsoll/internal/trace/wait"
 )
 
-// All returns all tracers, in the order of the handbook.
+// All returns all tracers, in the order of the handbook. Those of one list share what
+// they can.
 func All() []trace.Tracer {
+	var atSwitches sched.Programs
 	return []trace.Tracer{
 		exec.Tracer(),
-		runqueue.Tracer(),
+		runqueue.Tracer(&atSwitches),
 		cpu.Tracer(),
-		wait.Tracer(),
+		wait.Tracer(&atSwitches),
 		offcpu.Tracer(),
 		tasks.Tracer(),
 		syscalls.Tracer(),

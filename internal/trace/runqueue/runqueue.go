@@ -14,8 +14,8 @@ import (
 	"plimsoll/internal/trace/sched"
 )
 
-// Tracer declares it.
-func Tracer() trace.Tracer {
+// Tracer declares it, as a view of programs that another tracer may share.
+func Tracer(programs *sched.Programs) trace.Tracer {
 	return trace.Tracer{
 		Name:        "runqueue",
 		Short:       "the wait for a CPU, and who takes it from whom",
@@ -30,7 +30,7 @@ func Tracer() trace.Tracer {
 		Paired:      trace.Paired{Pairs: 6, Replies: "1.004 (1.003–1.006)", CPU: "1.004 (0.993–1.006)"},
 		Blind:       blind,
 		ByHand:      "perf sched record, then perf sched timehist --summary; or runqlat-bpfcc",
-		Start:       func() (trace.Running, error) { return Start() },
+		Start:       func() (trace.Running, error) { return start(programs) },
 	}
 }
 
@@ -94,12 +94,11 @@ type Trace struct {
 	names map[uint32]sched.Command // of groups, by number
 }
 
-// Start attaches the programs. The caller closes it.
-func Start() (*Trace, error) {
+func start(programs *sched.Programs) (*Trace, error) {
 	if err := sched.AddsUpWaits(); err != nil {
 		return nil, err
 	}
-	view, err := sched.Use(sched.Queue, needs)
+	view, err := programs.Use(sched.Queue, needs)
 	return begin(view, err)
 }
 

@@ -14,11 +14,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/sched"
 	"plimsoll/internal/trace/tracetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(tracetest.Main(m, Tracer())) }
+func tracer() trace.Tracer { return Tracer(new(sched.Programs)) }
+
+func TestMain(m *testing.M) { os.Exit(tracetest.Main(m, tracer())) }
 
 const burners = 3
 
@@ -130,13 +133,13 @@ func group(t *testing.T, tr *Trace, name string) Group {
 // Three processes that never sleep on one CPU wait two thirds of their time; the
 // kernel's own sums say how long exactly.
 func TestWaitsAgreeWithSchedstat(t *testing.T) {
-	tracetest.Need(t, Tracer())
-	tr, err := Start()
+	tracetest.Need(t, tracer())
+	tr, err := start(new(sched.Programs))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	tracetest.AllAttached(t, Tracer(), tr)
+	tracetest.AllAttached(t, tracer(), tr)
 	me := "burn" + strconv.Itoa(os.Getpid())
 	pids, start := burning(t, me)
 	before := group(t, tr, me)
@@ -218,12 +221,12 @@ const sleeps = 1009
 // A process that sleeps so many times switches and is woken as often as the
 // kernel's own counts say; meanwhile it is moved from CPU to CPU.
 func TestSwitchesAgreeWithProc(t *testing.T) {
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	perl, err := exec.LookPath("perl")
 	if err != nil {
 		t.Skip("the test's sleeper is written in perl, which is not here")
 	}
-	tr, err := Start()
+	tr, err := start(new(sched.Programs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,13 +351,13 @@ func moveAbout(t *testing.T, pid int) {
 }
 
 func TestLossIsCounted(t *testing.T) {
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	spec, err := sched.Spec()
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec.Maps[sched.Commands].MaxEntries = 1
-	tr, err := begin(sched.Alone(spec, sched.Queue, needs))
+	tr, err := begin(sched.UseOf(spec, sched.Queue, needs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -369,8 +372,8 @@ func TestLossIsCounted(t *testing.T) {
 }
 
 func TestDetaches(t *testing.T) {
-	tracetest.Need(t, Tracer())
-	tracetest.Detaches(t, Tracer())
+	tracetest.Need(t, tracer())
+	tracetest.Detaches(t, tracer())
 }
 
 func TestSumOverCPUs(t *testing.T) {

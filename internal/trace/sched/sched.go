@@ -1,7 +1,7 @@
 // Package sched is the BPF program at every switch between two threads, on which
-// two tracers rest: runqueue and wait. It is one program because being called is
-// the dear part of it, and a service whose threads take turns switches often
-// (bench/switchcost).
+// two tracers rest: runqueue and wait. It is one program because being called is the
+// expensive part of it, and a service whose threads take turns switches often
+// (bench/switchcost). Who lists the tracers gives both the same Programs.
 package sched
 
 import (
@@ -71,27 +71,23 @@ type (
 // FirstKernel is the first Linux that has all that the program needs.
 var FirstKernel = trace.Kernel{Major: 5, Minor: 15}
 
-// View is one tracer's share of the program. What is said of processes to one
-// (Ignore, Only) holds for the other, too.
-type View struct {
-	*trace.Set
-	part Part
-	of   *programs
-}
-
-// programs is what views share.
-type programs struct {
-	set   *trace.Set
+// Programs is the programs as tracers share them: the kernel calls each set of them
+// anew at every switch. They are loaded with the first view and detached with the last.
+// The zero value is ready for use, by several goroutines.
+type Programs struct {
+	mu    sync.Mutex
+	set   *trace.Set // nil while there are no views
 	tasks *link.Iter // nil where it is not attached
 	views int
 	on    map[Part]bool
 }
 
-// shared is what the views of this process share, nil while there are none: the
-// kernel calls a program of its own for each at every switch.
-var shared struct {
-	sync.Mutex
-	*programs
+// View is one tracer's share of the programs. What is said of processes to one
+// (Ignore, Only) holds for the other, too.
+type View struct {
+	*trace.Set
+	part Part
+	of   *Programs
 }
 
 // Spec is the programs before they are loaded, fit for this kernel.
@@ -125,61 +121,46 @@ func AddsUpWaits() error {
 	return fmt.Errorf("this kernel does not add up how long its threads wait for a CPU (CONFIG_SCHED_INFO): %w", fs.ErrNotExist)
 }
 
-// Use returns a tracer's view of the programs, which it shares with the other
-// tracer if that has started. needs says which programs each of its signals rests on.
+// Use returns a tracer's view. needs says which programs each of its signals rests on.
 // The caller closes it.
-func Use(part Part, needs map[*model.Signal][]string) (*View, error) {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.programs != nil {
-		return shared.view(part, needs)
+func (p *Programs) Use(part Part, needs map[*model.Signal][]string) (*View, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.set == nil {
+		spec, err := Spec()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.load(spec); err != nil {
+			return nil, err
+		}
 	}
-	spec, err := Spec()
-	if err != nil {
-		return nil, err
-	}
-	p, err := load(spec)
-	if err != nil {
-		return nil, err
-	}
-	shared.programs = p
 	return p.view(part, needs)
 }
 
-// Separate has the tracers that start from now on share programs of their own: to
-// measure what several sets of them cost together.
-func Separate() {
-	shared.Lock()
-	defer shared.Unlock()
-	shared.programs = nil
-}
-
-// Alone is Use of programs that are shared with nobody, and may differ from Spec.
-func Alone(spec *ebpf.CollectionSpec, part Part, needs map[*model.Signal][]string) (*View, error) {
-	shared.Lock()
-	defer shared.Unlock()
-	p, err := load(spec)
-	if err != nil {
+// UseOf is Use of programs that may differ from Spec, and that no other tracer shares.
+func UseOf(spec *ebpf.CollectionSpec, part Part, needs map[*model.Signal][]string) (*View, error) {
+	p := &Programs{}
+	if err := p.load(spec); err != nil {
 		return nil, err
 	}
 	return p.view(part, needs)
 }
 
-func load(spec *ebpf.CollectionSpec) (*programs, error) {
-	p := &programs{on: map[Part]bool{}}
-	var err error
+func (p *Programs) load(spec *ebpf.CollectionSpec) (err error) {
+	p.on = map[Part]bool{}
 	p.set, err = trace.LoadWith(spec, FirstKernel, nil, map[string]trace.Attach{AtRead: p.attachLook})
-	return p, err
+	return err
 }
 
-func (p *programs) attachLook(program *ebpf.Program) (io.Closer, error) {
+func (p *Programs) attachLook(program *ebpf.Program) (io.Closer, error) {
 	tasks, err := link.AttachIter(link.IterOptions{Program: program})
 	p.tasks = tasks
 	return tasks, err
 }
 
 // view adds one, and switches its part on.
-func (p *programs) view(part Part, needs map[*model.Signal][]string) (*View, error) {
+func (p *Programs) view(part Part, needs map[*model.Signal][]string) (*View, error) {
 	v := &View{p.set.With(needs), part, p}
 	p.views++
 	if err := p.turn(part, true); err != nil {
@@ -189,7 +170,7 @@ func (p *programs) view(part Part, needs map[*model.Signal][]string) (*View, err
 }
 
 // turn switches a part on or off, and with the last one the programs themselves.
-func (p *programs) turn(part Part, on bool) error {
+func (p *Programs) turn(part Part, on bool) error {
 	p.on[part] = on
 	flag := p.set.Maps.Variables[string(part)+"_on"]
 	switch {
@@ -204,22 +185,22 @@ func (p *programs) turn(part Part, on bool) error {
 
 // Pause switches its part off; counts stay.
 func (v *View) Pause() error {
-	shared.Lock()
-	defer shared.Unlock()
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
 	return v.of.turn(v.part, false)
 }
 
 // Resume switches it on again.
 func (v *View) Resume() error {
-	shared.Lock()
-	defer shared.Unlock()
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
 	return v.of.turn(v.part, true)
 }
 
 // Close gives its share back; the last one detaches the programs.
 func (v *View) Close() error {
-	shared.Lock()
-	defer shared.Unlock()
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
 	return v.close()
 }
 
@@ -228,17 +209,16 @@ func (v *View) close() error {
 	if v.of.views--; v.of.views > 0 {
 		return err
 	}
-	if shared.programs == v.of {
-		shared.programs = nil
-	}
-	return errors.Join(err, v.of.set.Close())
+	err = errors.Join(err, v.of.set.Close())
+	v.of.set = nil
+	return err
 }
 
 // Look counts what has passed of the waits that still last, and begins those that
 // began before. While its part is off it does nothing, as where the kernel cannot.
 func (v *View) Look() error {
-	shared.Lock()
-	defer shared.Unlock()
+	v.of.mu.Lock()
+	defer v.of.mu.Unlock()
 	if v.of.tasks == nil || !v.of.on[v.part] {
 		return nil
 	}

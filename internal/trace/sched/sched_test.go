@@ -8,9 +8,9 @@ import (
 	"plimsoll/internal/trace/tracetest"
 )
 
-func use(t *testing.T, part Part) *View {
+func use(t *testing.T, p *Programs, part Part) *View {
 	t.Helper()
-	v, err := Use(part, nil)
+	v, err := p.Use(part, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func grow(t *testing.T, v *View) (queued, blocked bool) {
 
 func TestViewsShareTheProgramsAndSwitchTheirOwnPart(t *testing.T) {
 	tracetest.Need(t, trace.Tracer{Name: "sched", Tracepoints: []string{"sched_switch", "task_rename"}, FirstKernel: FirstKernel})
-	queue, blocked := use(t, Queue), use(t, Blocked)
-	if queue.of != blocked.of {
+	var shared Programs
+	queue, blocked := use(t, &shared, Queue), use(t, &shared, Blocked)
+	if queue.Maps != blocked.Maps {
 		t.Error("each has programs of its own")
 	}
-	Separate()
-	other := use(t, Queue)
-	if other.of == queue.of {
+	other := use(t, new(Programs), Queue)
+	if other.Maps == queue.Maps {
 		t.Error("one that was to have programs of its own shares them")
 	}
 	if err := other.Close(); err != nil {
@@ -88,7 +88,11 @@ func TestViewsShareTheProgramsAndSwitchTheirOwnPart(t *testing.T) {
 	if err := blocked.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if shared.programs != nil {
-		t.Error("what was closed is still shared")
+	again := use(t, &shared, Queue)
+	if queued, _ := grow(t, again); !queued {
+		t.Error("what was closed does not count when it is used again")
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"plimsoll/internal/trace/wait/reason"
 )
 
-// Tracer declares it.
-func Tracer() trace.Tracer {
+// Tracer declares it, as a view of programs that another tracer may share.
+func Tracer(programs *sched.Programs) trace.Tracer {
 	return trace.Tracer{
 		Name:        "wait",
 		Short:       "how long threads are blocked, by what, towards whom",
@@ -32,7 +32,7 @@ func Tracer() trace.Tracer {
 		Paired:      trace.Paired{Pairs: 11, Replies: "0.997 (0.980–1.003)", CPU: "1.007 (0.998–1.019)"},
 		Blind:       blind,
 		ByHand:      "offcputime-bpfcc 10; perf trace -s; of one thread /proc/PID/task/TID/wchan, stack and syscall",
-		Start:       func() (trace.Running, error) { return Start() },
+		Start:       func() (trace.Running, error) { return start(programs) },
 	}
 }
 
@@ -80,8 +80,9 @@ type Trace struct {
 	numbers map[uint32]sched.Group // whose sums they are
 }
 
-// Start attaches the programs. The caller closes it.
-func Start() (*Trace, error) { return begin(sched.Use(sched.Blocked, needs)) }
+func start(programs *sched.Programs) (*Trace, error) {
+	return begin(programs.Use(sched.Blocked, needs))
+}
 
 func begin(view *sched.View, err error) (*Trace, error) {
 	if err != nil {

@@ -22,7 +22,9 @@ import (
 	"plimsoll/internal/trace/wait/reason"
 )
 
-func TestMain(m *testing.M) { os.Exit(tracetest.Main(m, Tracer())) }
+func tracer() trace.Tracer { return Tracer(new(sched.Programs)) }
+
+func TestMain(m *testing.M) { os.Exit(tracetest.Main(m, tracer())) }
 
 // serve answers each connection in its own way, until the test ends.
 func serve(t *testing.T, each func(net.Conn)) int {
@@ -107,7 +109,7 @@ func schedule(t *testing.T, name string, port, other int) map[string]measured {
 
 func beginOn(t *testing.T, hasPrevState bool) *Trace {
 	t.Helper()
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	spec, err := sched.Spec()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func beginOn(t *testing.T, hasPrevState bool) *Trace {
 	if err := trace.SetConstant(spec, sched.HasPrevState, hasPrevState); err != nil {
 		t.Fatal(err)
 	}
-	tr, err := begin(sched.Alone(spec, sched.Blocked, needs))
+	tr, err := begin(sched.UseOf(spec, sched.Blocked, needs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func beginOn(t *testing.T, hasPrevState bool) *Trace {
 // newer says whether this kernel's sched_switch tells the state.
 func newer(t *testing.T) bool {
 	t.Helper()
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	kernel, err := trace.KernelTypes()
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +179,7 @@ func TestBlockedTimeIsWhatTheProgramMeasures(t *testing.T) {
 		want := schedule(t, me, port, other)
 		var wrong []string
 		for name, tr := range kinds {
-			tracetest.AllAttached(t, Tracer(), tr)
+			tracetest.AllAttached(t, tracer(), tr)
 			groups, lost := of(t, tr, me)
 			samples(t, tr, me, groups)
 			if n := lost - before[name]; n > 0 {
@@ -313,7 +315,7 @@ func slept(t *testing.T, tr *Trace, name string) time.Duration {
 // A wait that lasts counts as far as it has come, but not while the tracer is
 // paused; and of one that was there before, what came after.
 func TestWaitsThatLast(t *testing.T) {
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	before := "bef" + strconv.Itoa(os.Getpid())
 	sleeper(t, before)
 	started := time.Now()
@@ -352,7 +354,7 @@ func TestWaitsThatLast(t *testing.T) {
 
 // Whoever is stopped was in a call, and does not wait for what the call is for.
 func TestStopped(t *testing.T) {
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	tr := beginOn(t, newer(t))
 	name := "stop" + strconv.Itoa(os.Getpid())
 	if err := sleeper(t, name).Signal(syscall.SIGSTOP); err != nil {
@@ -378,13 +380,13 @@ func TestOnly(t *testing.T) {
 }
 
 func TestLossIsCounted(t *testing.T) {
-	tracetest.Need(t, Tracer())
+	tracetest.Need(t, tracer())
 	spec, err := sched.Spec()
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec.Maps[sched.Numbers].MaxEntries = 1
-	tr, err := begin(sched.Alone(spec, sched.Blocked, needs))
+	tr, err := begin(sched.UseOf(spec, sched.Blocked, needs))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,8 +404,8 @@ func TestLossIsCounted(t *testing.T) {
 }
 
 func TestDetaches(t *testing.T) {
-	tracetest.Need(t, Tracer())
-	tracetest.Detaches(t, Tracer())
+	tracetest.Need(t, tracer())
+	tracetest.Detaches(t, tracer())
 }
 
 // The kernel's side and Go's have the same order.
