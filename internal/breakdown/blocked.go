@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // block is for how long a process was blocked for one reason, for each request.
@@ -46,8 +47,8 @@ func (s *serving) blocks(p process) (list []block, why string) {
 	if why := s.unseen(p.host, blockedSignal); why != "" {
 		return nil, why
 	}
-	for _, l := range s.lines(blockedSignal, "host", p.host, "groupname", p.group) {
-		b := block{reason: l.labels.Get("reason"), towards: l.labels.Get("towards"), seconds: l.increase(s.from, s.to)}
+	for _, l := range s.series(blockedSignal, "host", p.host, "groupname", p.group) {
+		b := block{reason: l.Labels.Get("reason"), towards: l.Labels.Get("towards"), seconds: l.Increase(s.from, s.to)}
 		if slices.Contains(sometimes, b.reason) {
 			b.seconds -= s.idleRate(l) * s.hold
 		}
@@ -66,10 +67,10 @@ func (s *serving) blocks(p process) (list []block, why string) {
 // idleRate is how many threads waited so before there was any load. Threads
 // that are idle wait on under load, or stop to; so what comes on top of them is
 // the requests', at least.
-func (s *serving) idleRate(l line) float64 {
+func (s *serving) idleRate(l record.Series) float64 {
 	for _, w := range s.meta.Windows {
 		if w.Name == model.Baseline && w.End > w.Start {
-			return l.increase(w.Start, w.End) / (float64(w.End-w.Start) / 1000)
+			return l.Increase(w.Start, w.End) / (float64(w.End-w.Start) / 1000)
 		}
 	}
 	return 0

@@ -41,7 +41,7 @@ func Of(run *record.Run) (*model.Breakdown, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{meta: meta, store: run.Queryable(), first: first, last: last, from: hold.Start, to: hold.End}
+	r := &reader{meta: meta, run: run, first: first, last: last, from: hold.Start, to: hold.End}
 	b := r.breakdown()
 	if r.failed != nil {
 		return nil, fmt.Errorf("break the requests' time down: %w", r.failed)
@@ -138,15 +138,15 @@ func (r *reader) means() (good, bad meanTime, replies int64) {
 		}
 		return &bad
 	}
-	for _, l := range r.lines(outcomesSignal, "phase", model.Hold) {
-		outcome, n := l.labels.Get("outcome"), int64(l.last())
+	for _, l := range r.series(outcomesSignal, "phase", model.Hold) {
+		outcome, n := l.Labels.Get("outcome"), int64(l.Last())
 		into(outcome).Requests += n
 		if isReply(outcome) {
 			replies += n
 		}
 	}
-	for _, l := range r.lines(waitsSignal, "phase", model.Hold) {
-		into(l.labels.Get("outcome")).waits += l.last()
+	for _, l := range r.series(waitsSignal, "phase", model.Hold) {
+		into(l.Labels.Get("outcome")).waits += l.Last()
 	}
 	return good, bad, replies
 }
@@ -157,9 +157,9 @@ func isReply(outcome string) bool { return len(outcome) == 3 && outcome[1:] == "
 // ended is how many requests of any phase ended in the hold window with such an outcome.
 func (r *reader) ended(such func(outcome string) bool) float64 {
 	n := 0.0
-	for _, l := range r.lines(outcomesSignal) {
-		if such(l.labels.Get("outcome")) {
-			n += l.increase(r.from, r.to)
+	for _, l := range r.series(outcomesSignal) {
+		if such(l.Labels.Get("outcome")) {
+			n += l.Increase(r.from, r.to)
 		}
 	}
 	return n

@@ -89,7 +89,7 @@ func (s *synthetic) load(n float64, parts map[string]float64) {
 
 func (s *synthetic) reader() *reader {
 	s.memory.Sort()
-	return &reader{meta: s.meta, store: s.memory, first: 0, last: end, from: holdFrom, to: holdTo}
+	return &reader{meta: s.meta, run: record.InMemory(s.meta, s.memory), first: 0, last: end, from: holdFrom, to: holdTo}
 }
 
 func (s *synthetic) breakdown(t *testing.T) *model.Breakdown {

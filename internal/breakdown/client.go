@@ -31,8 +31,8 @@ func (r *reader) perRequest(n float64, signal string, pairs ...string) measured 
 		return measured{why: why}
 	}
 	sum := 0.0
-	for _, l := range r.lines(signal, append([]string{"host", host, "phase", model.Hold}, pairs...)...) {
-		sum += l.last()
+	for _, l := range r.series(signal, append([]string{"host", host, "phase", model.Hold}, pairs...)...) {
+		sum += l.Last()
 	}
 	return measured{value: sum / n}
 }

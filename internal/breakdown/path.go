@@ -39,8 +39,8 @@ func (r *reader) listeners() []process {
 		return r.listening
 	}
 	list := []process{}
-	for _, l := range r.lines(listenSignal) {
-		host, owner, listen := l.labels.Get("host"), l.labels.Get("owner"), l.labels.Get("listen")
+	for _, l := range r.series(listenSignal) {
+		host, owner, listen := l.Labels.Get("host"), l.Labels.Get("owner"), l.Labels.Get("listen")
 		i := slices.IndexFunc(list, func(p process) bool { return p.host == host && p.group == owner })
 		if i < 0 {
 			i = len(list)
@@ -143,22 +143,22 @@ func only(listens []string, port string) []string {
 // to be another's.
 func (r *reader) destinations(p process) []string {
 	var own, others, all []string
-	for _, l := range r.lines(blockedSignal, "host", p.host) {
-		to := l.labels.Get("towards")
-		if to == "" || to == "other" || strings.HasPrefix(to, "clients@") || l.increase(r.from, r.to) <= 0 {
+	for _, l := range r.series(blockedSignal, "host", p.host) {
+		to := l.Labels.Get("towards")
+		if to == "" || to == "other" || strings.HasPrefix(to, "clients@") || l.Increase(r.from, r.to) <= 0 {
 			continue
 		}
-		if l.labels.Get("groupname") == p.group {
+		if l.Labels.Get("groupname") == p.group {
 			own = append(own, to)
 		} else {
 			others = append(others, to)
 		}
 	}
 	owners := r.owners(p.host)
-	for _, l := range r.lines(destinationSignal, "host", p.host) {
-		dst := l.labels.Get("dst")
+	for _, l := range r.series(destinationSignal, "host", p.host) {
+		dst := l.Labels.Get("dst")
 		owned := len(owners[dst]) == 0 || slices.Contains(owners[dst], p.group)
-		if owned && l.mean(r.from, r.to) > 0 && !slices.Contains(others, dst) {
+		if owned && l.Mean(r.from, r.to) > 0 && !slices.Contains(others, dst) {
 			all = append(all, dst)
 		}
 	}
@@ -173,9 +173,9 @@ func (r *reader) destinations(p process) []string {
 // they were looked for.
 func (r *reader) owners(host string) map[string][]string {
 	list := map[string][]string{}
-	for _, l := range r.lines(ownerSignal, "host", host) {
-		dst := l.labels.Get("dst")
-		list[dst] = append(list[dst], l.labels.Get("owner"))
+	for _, l := range r.series(ownerSignal, "host", host) {
+		dst := l.Labels.Get("dst")
+		list[dst] = append(list[dst], l.Labels.Get("owner"))
 	}
 	return list
 }
@@ -212,9 +212,9 @@ func (s *serving) upstreams(p process, targets []target) []process {
 		add(t.process)
 	}
 	// Nobody counts the sockets towards a Unix socket; a pool that is set up on one is there to be used.
-	for _, l := range s.lines(poolSignal, "host", p.host) {
-		if listen := l.labels.Get("listen"); strings.HasPrefix(listen, "unix:") {
-			add(process{host: p.host, group: l.labels.Get("owner"), listens: []string{listen}})
+	for _, l := range s.series(poolSignal, "host", p.host) {
+		if listen := l.Labels.Get("listen"); strings.HasPrefix(listen, "unix:") {
+			add(process{host: p.host, group: l.Labels.Get("owner"), listens: []string{listen}})
 		}
 	}
 	return list

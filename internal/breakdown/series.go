@@ -1,14 +1,9 @@
 package breakdown
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"sort"
 	"strings"
-
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -17,69 +12,34 @@ import (
 // reader reads what a run holds about its hold window.
 type reader struct {
 	meta        model.Run
-	store       storage.Queryable
+	run         *record.Run
 	first, last int64 // of the run
 	from, to    int64 // the hold window
 	failed      error // the first error of the store
-	read        map[string][]line
+	read        map[string][]record.Series
 	listening   []process // nil before listeners
 }
 
-// line is one series.
-type line struct {
-	labels labels.Labels
-	points []record.Point
-}
-
-// lines returns the series of a signal whose labels are as pairs says: name,
-// value, name, value. An empty value matches a label that is not there. What
-// was read once is kept: the same is asked of one process after the other.
-func (r *reader) lines(signal string, pairs ...string) []line {
+// series returns the series of a signal whose labels are as pairs says (record.Match).
+// What was read once is kept: the same is asked of one process after the other.
+func (r *reader) series(signal string, pairs ...string) []record.Series {
 	key := signal + "\x00" + strings.Join(pairs, "\x00")
 	list, known := r.read[key]
-	if !known {
-		list = r.readLines(signal, pairs)
-		if r.read == nil {
-			r.read = map[string][]line{}
-		}
-		r.read[key] = list
+	if known {
+		return list
 	}
+	for s, err := range r.run.Series(r.first, r.last, record.Match(signal, pairs...)...) {
+		if err != nil {
+			r.failed = cmp.Or(r.failed, err)
+			break
+		}
+		list = append(list, s)
+	}
+	if r.read == nil {
+		r.read = map[string][]record.Series{}
+	}
+	r.read[key] = list
 	return list
-}
-
-func (r *reader) readLines(signal string, pairs []string) []line {
-	q, err := r.store.Querier(r.first, r.last)
-	if err != nil {
-		r.fail(signal, err)
-		return nil
-	}
-	defer q.Close()
-	match := []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, signal)}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		match = append(match, labels.MustNewMatcher(labels.MatchEqual, pairs[i], pairs[i+1]))
-	}
-	var list []line
-	set := q.Select(context.Background(), true, nil, match...)
-	for set.Next() {
-		l := line{labels: set.At().Labels()}
-		it := set.At().Iterator(nil)
-		for it.Next() == chunkenc.ValFloat {
-			t, v := it.At()
-			l.points = append(l.points, record.Point{Time: t, Value: v})
-		}
-		r.fail(signal, it.Err())
-		if len(l.points) > 0 {
-			list = append(list, l)
-		}
-	}
-	r.fail(signal, set.Err())
-	return list
-}
-
-func (r *reader) fail(signal string, err error) {
-	if err != nil && r.failed == nil {
-		r.failed = fmt.Errorf("read %s: %w", signal, err)
-	}
 }
 
 // unseen says why a signal tells nothing of a host, "" when it does. What a
@@ -87,7 +47,7 @@ func (r *reader) fail(signal string, err error) {
 func (r *reader) unseen(host, signal string) string {
 	st, tried := r.meta.Status[host][signal]
 	switch {
-	case !tried && len(r.lines(signal, "host", host)) > 0, tried && st.State == model.Read:
+	case !tried && len(r.series(signal, "host", host)) > 0, tried && st.State == model.Read:
 		return ""
 	case !tried:
 		return fmt.Sprintf("%s was not looked for on %s", signal, host)
@@ -120,8 +80,8 @@ func (r *reader) increase(host, signal string, pairs ...string) measured {
 		return measured{why: why}
 	}
 	var sum measured
-	for _, l := range r.lines(signal, append([]string{"host", host}, pairs...)...) {
-		sum.value += l.increase(r.from, r.to)
+	for _, l := range r.series(signal, append([]string{"host", host}, pairs...)...) {
+		sum.value += l.Increase(r.from, r.to)
 	}
 	return sum
 }
@@ -133,46 +93,8 @@ func (r *reader) mean(host, signal string, pairs ...string) measured {
 		return measured{why: why}
 	}
 	var sum measured
-	for _, l := range r.lines(signal, append([]string{"host", host}, pairs...)...) {
-		sum.value += l.mean(r.from, r.to)
+	for _, l := range r.series(signal, append([]string{"host", host}, pairs...)...) {
+		sum.value += l.Mean(r.from, r.to)
 	}
 	return sum
 }
-
-// since returns the index of the last reading at or before t, else the first one's.
-func (l line) since(t int64) int {
-	return max(sort.Search(len(l.points), func(i int) bool { return l.points[i].Time > t })-1, 0)
-}
-
-// increase is the difference of the readings at the window's edges: the last at
-// or before each. A counter that went back began anew at zero.
-func (l line) increase(from, to int64) float64 {
-	sum := 0.0
-	for i := l.since(from) + 1; i < len(l.points) && l.points[i].Time <= to; i++ {
-		d := l.points[i].Value - l.points[i-1].Value
-		if d < 0 {
-			d = l.points[i].Value
-		}
-		sum += d
-	}
-	return sum
-}
-
-// mean weighs each reading with the time since the one before it.
-func (l line) mean(from, to int64) float64 {
-	sum := 0.0
-	before := from
-	for _, p := range l.points {
-		if p.Time <= from || p.Time > to {
-			continue
-		}
-		sum += p.Value * float64(p.Time-before)
-		before = p.Time
-	}
-	if to <= from {
-		return 0
-	}
-	return sum / float64(to-from)
-}
-
-func (l line) last() float64 { return l.points[len(l.points)-1].Value }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 const (
@@ -132,10 +133,10 @@ func (s *serving) activity(p process) *activity {
 // isPool says whether a process takes one connection at a time: it is PHP-FPM's,
 // or was seen blocked in accept(), be it before the load, since a busy pool never is.
 func (s *serving) isPool(p process) bool {
-	if len(s.lines(poolSignal, "host", p.host, "owner", p.group)) > 0 {
+	if len(s.series(poolSignal, "host", p.host, "owner", p.group)) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(s.lines(blockedSignal, "host", p.host, "groupname", p.group, "reason", "accept"), func(l line) bool { return l.last() > 0 })
+	return slices.ContainsFunc(s.series(blockedSignal, "host", p.host, "groupname", p.group, "reason", "accept"), func(l record.Series) bool { return l.Last() > 0 })
 }
 
 // fullLooks is what to do where the tracer of unread bytes was not tried: it

@@ -86,9 +86,9 @@ func (s *serving) replyLeft(p process, port string) []part {
 		return at(p.host, p.group, part{Name: name, Text: text, Why: why + s.fullLooks(p.host), Signals: []string{unreadSignal}})
 	}
 	sum := 0.0
-	for _, l := range s.lines(unreadSignal, "host", p.host, "groupname", p.group, "role", "client") {
-		if strings.HasSuffix(l.labels.Get("dst"), ":"+port) {
-			sum += l.increase(s.from, s.to)
+	for _, l := range s.series(unreadSignal, "host", p.host, "groupname", p.group, "role", "client") {
+		if strings.HasSuffix(l.Labels.Get("dst"), ":"+port) {
+			sum += l.Increase(s.from, s.to)
 		}
 	}
 	if sum == 0 {

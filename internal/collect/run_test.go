@@ -1,12 +1,10 @@
 package collect
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/record"
 )
@@ -32,12 +30,12 @@ func opened(t *testing.T, dir string) *record.Run {
 // readings returns the values of the one series that fits, by time.
 func readings(t *testing.T, run *record.Run, name string, with map[string]string) map[int64]float64 {
 	t.Helper()
-	matchers := []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, "__name__", name)}
-	for k, v := range with {
-		matchers = append(matchers, labels.MustNewMatcher(labels.MatchEqual, k, v))
-	}
 	out := map[int64]float64{}
-	for _, values := range selected(t, run, matchers...) {
+	var pairs []string
+	for k, v := range with {
+		pairs = append(pairs, k, v)
+	}
+	for _, values := range selected(t, run, record.Match(name, pairs...)...) {
 		for at, v := range values {
 			out[at] = v
 		}
@@ -48,17 +46,14 @@ func readings(t *testing.T, run *record.Run, name string, with map[string]string
 // selected returns the values of all series that fit, by their labels and time.
 func selected(t *testing.T, run *record.Run, matchers ...*labels.Matcher) map[string]map[int64]float64 {
 	t.Helper()
-	q, err := run.Queryable().Querier(math.MinInt64, math.MaxInt64)
-	check(t, err)
-	defer q.Close()
 	out := map[string]map[int64]float64{}
-	for set := q.Select(context.Background(), true, nil, matchers...); set.Next(); {
+	for s, err := range run.Series(math.MinInt64, math.MaxInt64, matchers...) {
+		check(t, err)
 		values := map[int64]float64{}
-		for it := set.At().Iterator(nil); it.Next() == chunkenc.ValFloat; {
-			at, v := it.At()
-			values[at] = v
+		for _, p := range s.Points {
+			values[p.Time] = p.Value
 		}
-		out[set.At().Labels().String()] = values
+		out[s.Labels.String()] = values
 	}
 	return out
 }

@@ -2,14 +2,11 @@ package compare
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -33,42 +30,20 @@ type course struct {
 
 // courses reads all series of a run but those of the load itself.
 func courses(r *record.Run, hold model.Window) (map[string]course, error) {
-	q, err := r.Queryable().Querier(hold.Start, hold.End)
-	if err != nil {
-		return nil, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
-	}
-	defer q.Close()
-	set := q.Select(context.Background(), false, nil,
-		labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"),
-		labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", "plimsoll_load_.*|.*_bucket"))
 	list := map[string]course{}
-	for set.Next() {
-		lset := set.At().Labels()
-		var values []float64
-		counter := isCounter(lset.Get("__name__"))
-		var lastT int64
-		var last float64
-		begun := false
-		it := set.At().Iterator(nil)
-		for it.Next() == chunkenc.ValFloat {
-			t, v := it.At()
-			switch {
-			case !counter:
-				values = append(values, v)
-			case begun && t > lastT && v >= last:
-				values = append(values, (v-last)/float64(t-lastT)*1000)
-			}
-			lastT, last, begun = t, v, true
+	for s, err := range r.Series(hold.Start, hold.End,
+		labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"),
+		labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", "plimsoll_load_.*|.*_bucket")) {
+		if err != nil {
+			return nil, err
 		}
-		if err := it.Err(); err != nil {
-			return nil, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
+		points := s.Points
+		if isCounter(s.Labels.Get("__name__")) {
+			points = s.Rates()
 		}
-		if len(values) > 0 {
-			list[lset.String()] = newCourse(values)
+		if len(points) > 0 {
+			list[s.Labels.String()] = newCourse(values(points))
 		}
-	}
-	if err := set.Err(); err != nil {
-		return nil, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
 	}
 	return list, nil
 }
@@ -82,6 +57,14 @@ func isCounter(name string) bool {
 		}
 	}
 	return strings.HasPrefix(name, "node_netstat_") && !strings.HasSuffix(name, "_CurrEstab")
+}
+
+func values(points []record.Point) []float64 {
+	v := make([]float64, len(points))
+	for i, p := range points {
+		v[i] = p.Value
+	}
+	return v
 }
 
 func newCourse(v []float64) course {

@@ -1,13 +1,10 @@
 package compare
 
 import (
-	"context"
-	"fmt"
 	"math"
+	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -76,29 +73,14 @@ func (one *run) waited(r *record.Run, hold model.Window) error {
 // microseconds: the last values of counters that begin with the phase. The last of
 // them fail after it. 0 where that was not recorded.
 func failedWait(r *record.Run, hold model.Window) (float64, error) {
-	q, err := r.Queryable().Querier(hold.Start, math.MaxInt64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: read how long users waited: %w", r.Dir(), err)
-	}
-	defer q.Close()
-	set := q.Select(context.Background(), false, nil,
-		labels.MustNewMatcher(labels.MatchEqual, "__name__", "plimsoll_load_wait_seconds_total"),
-		labels.MustNewMatcher(labels.MatchEqual, "phase", model.Hold),
-		labels.MustNewMatcher(labels.MatchRegexp, "outcome", ".*:.*"))
 	micros := 0.0
-	for set.Next() {
-		last := 0.0
-		it := set.At().Iterator(nil)
-		for it.Next() == chunkenc.ValFloat {
-			_, last = it.At()
+	for s, err := range r.Series(hold.Start, math.MaxInt64, record.Match("plimsoll_load_wait_seconds_total", "phase", model.Hold)...) {
+		if err != nil {
+			return 0, err
 		}
-		if it.Err() != nil {
-			return 0, fmt.Errorf("%s: read how long users waited: %w", r.Dir(), it.Err())
+		if strings.Contains(s.Labels.Get("outcome"), ":") { // that of a failure
+			micros += s.Last() * 1e6
 		}
-		micros += last * 1e6
-	}
-	if err := set.Err(); err != nil {
-		return 0, fmt.Errorf("%s: read how long users waited: %w", r.Dir(), err)
 	}
 	return micros, nil
 }

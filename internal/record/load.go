@@ -1,14 +1,10 @@
 package record
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/model"
 )
@@ -23,14 +19,6 @@ const (
 
 // maxCourse is the longest load whose seconds are told one by one, in milliseconds.
 const maxCourse = 7 * 24 * 3600 * 1000
-
-// loadSeries is one series of the load with what its labels say.
-type loadSeries struct {
-	phase, outcome, kind, quantile, why string
-	points                              []Point
-}
-
-func (s loadSeries) last() float64 { return s.points[len(s.points)-1].Value }
 
 // Load computes what the load saw from the series recorded. nil without an
 // error means that the run had no load of ours.
@@ -61,51 +49,31 @@ func (r *Run) Load() (*model.Load, error) {
 	return l, r.addLatencies(l)
 }
 
-// loadSeries reads all series of that name, in the order of their labels.
-func (r *Run) loadSeries(name string) ([]loadSeries, error) {
-	q, err := r.series.Querier(r.first, r.last)
-	if err != nil {
-		return nil, fmt.Errorf("%s: read %s: %w", r.dir, name, err)
-	}
-	defer q.Close()
-	set := q.Select(context.Background(), true, nil, labels.MustNewMatcher(labels.MatchEqual, "__name__", name))
-	var list []loadSeries
-	for set.Next() {
-		lset := set.At().Labels()
-		s := loadSeries{
-			phase: lset.Get("phase"), outcome: lset.Get("outcome"),
-			kind: lset.Get("kind"), quantile: lset.Get("quantile"), why: lset.Get("why"),
+// loadSeries reads all series of that name.
+func (r *Run) loadSeries(name string) ([]Series, error) {
+	var list []Series
+	for s, err := range r.Series(r.first, r.last, Match(name)...) {
+		if err != nil {
+			return nil, err
 		}
-		it := set.At().Iterator(nil)
-		for it.Next() == chunkenc.ValFloat {
-			t, v := it.At()
-			s.points = append(s.points, Point{Time: t, Value: v})
-		}
-		if err := it.Err(); err != nil {
-			return nil, fmt.Errorf("%s: read %s: %w", r.dir, name, err)
-		}
-		if len(s.points) > 0 {
-			list = append(list, s)
-		}
-	}
-	if err := set.Err(); err != nil {
-		return nil, fmt.Errorf("%s: read %s: %w", r.dir, name, err)
+		list = append(list, s)
 	}
 	return list, nil
 }
 
 // countOutcomes fills in the outcomes of the hold phase, and returns how many
 // replies the calm phase had.
-func countOutcomes(l *model.Load, outcomes []loadSeries) (calm int64) {
+func countOutcomes(l *model.Load, outcomes []Series) (calm int64) {
 	for _, s := range outcomes {
-		n := int64(s.last())
-		if s.phase != model.Hold {
-			l.OtherPhases[s.phase] += n
-			if s.phase == model.Calm && model.IsReply(s.outcome) {
+		n := int64(s.Last())
+		phase, outcome := s.Labels.Get("phase"), s.Labels.Get("outcome")
+		if phase != model.Hold {
+			l.OtherPhases[phase] += n
+			if phase == model.Calm && model.IsReply(outcome) {
 				calm += n
 			}
 		} else if n > 0 {
-			l.Outcomes[s.outcome] += n
+			l.Outcomes[outcome] += n
 		}
 	}
 	return calm
@@ -118,8 +86,8 @@ func (r *Run) countAttempts(l *model.Load) error {
 		return err
 	}
 	for _, s := range attempts {
-		if s.phase == model.Hold {
-			l.Attempts += int64(s.last())
+		if s.Labels.Get("phase") == model.Hold {
+			l.Attempts += int64(s.Last())
 		}
 	}
 	missing, err := r.loadSeries(missingSeries)
@@ -128,11 +96,11 @@ func (r *Run) countAttempts(l *model.Load) error {
 	}
 	l.Missing = &model.MissingConnections{}
 	for _, s := range missing {
-		switch s.why {
+		switch s.Labels.Get("why") {
 		case "failed":
-			l.Missing.Failed = int64(s.last())
+			l.Missing.Failed = int64(s.Last())
 		case "untried":
-			l.Missing.Untried = int64(s.last())
+			l.Missing.Untried = int64(s.Last())
 		}
 	}
 	return nil
@@ -140,28 +108,28 @@ func (r *Run) countAttempts(l *model.Load) error {
 
 // latency fills in the quantiles, which the load records cumulatively, so that
 // the last value is that of the whole phase.
-func latency(l *model.Load, latencies []loadSeries, calm int64) {
+func latency(l *model.Load, latencies []Series, calm int64) {
 	l.Calm.Count = calm
 	for _, s := range latencies {
 		var into *model.Quantiles
-		switch {
-		case s.phase == model.Calm && s.kind == "response":
+		switch phase, kind := s.Labels.Get("phase"), s.Labels.Get("kind"); {
+		case phase == model.Calm && kind == "response":
 			into = &l.Calm
-		case s.phase != model.Hold:
+		case phase != model.Hold:
 			continue
-		case s.kind == "response":
+		case kind == "response":
 			into = &l.Latency
-		case s.kind == "waited":
+		case kind == "waited":
 			into = &l.Waited
-		case s.kind == "service":
+		case kind == "service":
 			into = &l.Service
-		case s.kind == "connect":
+		case kind == "connect":
 			into = &l.Connect
 			into.Count = max(into.Count, connects(l))
 		default:
 			continue
 		}
-		setQuantile(into, s.quantile, s.last()*1e6)
+		setQuantile(into, s.Labels.Get("quantile"), s.Last()*1e6)
 	}
 }
 
@@ -236,10 +204,10 @@ func (r *Run) addLatencies(l *model.Load) error {
 // second in which nothing ended is a row of zeros. Readings come once a second
 // and at the edges of windows; each counts for the whole second, since the
 // load began, that it is nearest to. A load of more than a week has no course.
-func (r *Run) course(outcomes []loadSeries) []model.Second {
+func (r *Run) course(outcomes []Series) []model.Second {
 	start, end := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, s := range outcomes {
-		for _, p := range s.points {
+		for _, p := range s.Points {
 			start, end = min(start, p.Time), max(end, p.Time)
 		}
 	}
@@ -248,8 +216,8 @@ func (r *Run) course(outcomes []loadSeries) []model.Second {
 	}
 	var list []model.Second
 	for _, s := range outcomes {
-		before := 0.0
-		for _, p := range s.points {
+		before, outcome := 0.0, s.Labels.Get("outcome")
+		for _, p := range s.Points {
 			n := int64(p.Value - before)
 			before = p.Value
 			i := max((p.Time-start+500)/1000, 1)
@@ -257,7 +225,7 @@ func (r *Run) course(outcomes []loadSeries) []model.Second {
 				list = append(list, model.Second{Time: start + int64(len(list)+1)*1000})
 			}
 			if n > 0 {
-				count(&list[i-1], s.outcome, n)
+				count(&list[i-1], outcome, n)
 			}
 		}
 	}

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/collect"
 	"plimsoll/internal/model"
@@ -72,18 +70,15 @@ func names(t *testing.T, windows []model.Window) []string {
 // readings returns the values of the one series that fits, by time.
 func readings(t *testing.T, run *record.Run, name string, with map[string]string) map[int64]float64 {
 	t.Helper()
-	matchers := []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, "__name__", name)}
+	var pairs []string
 	for k, v := range with {
-		matchers = append(matchers, labels.MustNewMatcher(labels.MatchEqual, k, v))
+		pairs = append(pairs, k, v)
 	}
-	q, err := run.Queryable().Querier(math.MinInt64, math.MaxInt64)
-	check(t, err)
-	defer q.Close()
 	out := map[int64]float64{}
-	for set := q.Select(context.Background(), true, nil, matchers...); set.Next(); {
-		for it := set.At().Iterator(nil); it.Next() == chunkenc.ValFloat; {
-			at, v := it.At()
-			out[at] = v
+	for s, err := range run.Series(math.MinInt64, math.MaxInt64, record.Match(name, pairs...)...) {
+		check(t, err)
+		for _, p := range s.Points {
+			out[p.Time] = p.Value
 		}
 	}
 	return out

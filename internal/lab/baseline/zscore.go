@@ -1,14 +1,12 @@
 package baseline
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -52,29 +50,22 @@ func LargestScore(r *record.Run, rulesOf map[string][]string, counters map[strin
 	if err != nil || !ok || !held {
 		return o, err
 	}
-	q, err := r.Queryable().Querier(first, last)
-	if err != nil {
-		return o, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
-	}
-	defer q.Close()
-	set := q.Select(context.Background(), true, nil, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"))
 	var list []moving
-	for set.Next() {
-		lset := set.At().Labels()
-		name := lset.Get("__name__")
-		if len(rulesOf[name]) == 0 || isOwn(lset) {
+	for s, err := range r.Series(first, last, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+")) {
+		if err != nil {
+			return o, err
+		}
+		name := s.Labels.Get("__name__")
+		if len(rulesOf[name]) == 0 || isOwn(s.Labels) {
 			continue
 		}
-		points, err := pointsOf(set.At().Iterator(nil), counters[name])
-		if err != nil {
-			return o, fmt.Errorf("%s: read %s: %w", r.Dir(), name, err)
+		points := s.Points
+		if counters[name] {
+			points = s.Rates()
 		}
 		if z := score(within(points, base), within(points, hold)); z >= least {
 			list = append(list, moving{name, z})
 		}
-	}
-	if err := set.Err(); err != nil {
-		return o, fmt.Errorf("%s: read the series: %w", r.Dir(), err)
 	}
 	return opinion(list, rulesOf), nil
 }
@@ -105,23 +96,6 @@ func opinion(list []moving, rulesOf map[string][]string) Opinion {
 	slices.Sort(o.Rules)
 	o.Rules = slices.Compact(o.Rules)
 	return o
-}
-
-// pointsOf reads a series; of a counter, the rate since the reading before.
-func pointsOf(it chunkenc.Iterator, counter bool) ([]record.Point, error) {
-	var list []record.Point
-	var before record.Point
-	for begun := false; it.Next() == chunkenc.ValFloat; begun = true {
-		t, v := it.At()
-		switch now := (record.Point{Time: t, Value: v}); {
-		case !counter:
-			list = append(list, now)
-		case begun && t > before.Time && v >= before.Value:
-			list = append(list, record.Point{Time: t, Value: (v - before.Value) / float64(t-before.Time) * 1000})
-		}
-		before = record.Point{Time: t, Value: v}
-	}
-	return list, it.Err()
 }
 
 // within returns the values of a window; a reading at its start speaks of the time before.

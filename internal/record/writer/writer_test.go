@@ -2,7 +2,6 @@ package writer
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,6 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -62,22 +60,15 @@ func dump(t *testing.T, dir string) []string {
 	defer run.Close()
 	first, last, err := run.Span()
 	check(t, err)
-	q, err := run.Queryable().Querier(first, last)
-	check(t, err)
-	defer q.Close()
-	set := q.Select(context.Background(), true, nil, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"))
 	var out []string
-	for set.Next() {
-		line := set.At().Labels().String()
-		it := set.At().Iterator(nil)
-		for it.Next() == chunkenc.ValFloat {
-			at, v := it.At()
-			line += fmt.Sprintf(" %d:%g", at-start, v)
+	for s, err := range run.Series(first, last, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+")) {
+		check(t, err)
+		line := s.Labels.String()
+		for _, p := range s.Points {
+			line += fmt.Sprintf(" %d:%g", p.Time-start, p.Value)
 		}
-		check(t, it.Err())
 		out = append(out, line)
 	}
-	check(t, set.Err())
 	return out
 }
 
