@@ -36,6 +36,10 @@ type Set struct {
 	programs []Program
 	loaded   []loaded
 	needs    map[*model.Signal][]string
+	// tellsMisses says whether this kernel counts the events that programs missed by
+	// recursion; their programs are in counted.
+	tellsMisses bool
+	counted     []*ebpf.Program
 }
 
 // loaded is a program in the kernel; on is nil while it is not attached.
@@ -61,7 +65,7 @@ func LoadWith(spec *ebpf.CollectionSpec, since Kernel, needs map[*model.Signal][
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Maps: l.maps, needs: needs}
+	s := &Set{Maps: l.maps, needs: needs, tellsMisses: tellsMisses()}
 	if err := errors.Join(s.Ignore(), s.markResumed()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -149,6 +153,7 @@ func (s *Set) attach(l *loader, name string, how Attach) error {
 		return plain("attach the BPF program "+name, err, l.since)
 	}
 	s.loaded = append(s.loaded, loaded{name, program, how, on})
+	s.counted = append(s.counted, program)
 	return nil
 }
 
@@ -303,11 +308,26 @@ func (s *Set) Only(tgids ...int) error {
 // With is a view of the same maps and programs with other signals. It does not hold
 // the programs: to switch them and to close them is the set's.
 func (s *Set) With(needs map[*model.Signal][]string) *Set {
-	return &Set{Maps: s.Maps, programs: s.programs, needs: needs}
+	return &Set{Maps: s.Maps, programs: s.programs, needs: needs, tellsMisses: s.tellsMisses, counted: s.counted}
 }
 
+// tellsMisses says whether the kernel counts recursion misses (since Linux 5.12).
+func tellsMisses() bool {
+	kernel, err := KernelTypes()
+	if err != nil {
+		return false
+	}
+	var info *btf.Struct
+	return kernel.TypeByName("bpf_prog_info", &info) == nil &&
+		slices.ContainsFunc(info.Members, func(m btf.Member) bool { return m.Name == recursion })
+}
+
+// recursion is the kernel's name of the count, and the label of what it counts.
+const recursion = "recursion_misses"
+
 // Lost returns the variables that count what found no room, by what follows
-// "lost_" in their names.
+// "lost_" in their names, and recursion_misses, where the kernel tells: events, of
+// anybody, at which it did not run a program since that was running on the CPU already.
 func (s *Set) Lost() (map[string]uint64, error) { return s.LostOf("lost_") }
 
 // LostOf is Lost for variables whose names begin otherwise.
@@ -324,7 +344,22 @@ func (s *Set) LostOf(prefix string) (map[string]uint64, error) {
 		}
 		lost[what] = n
 	}
-	return lost, nil
+	return lost, s.addMisses(lost)
+}
+
+func (s *Set) addMisses(lost map[string]uint64) error {
+	if !s.tellsMisses {
+		return nil
+	}
+	lost[recursion] = 0
+	for _, program := range s.counted {
+		stats, err := program.Stats()
+		if err != nil {
+			return fmt.Errorf("read what a BPF program missed: %w", err)
+		}
+		lost[recursion] += stats.RecursionMisses
+	}
+	return nil
 }
 
 // Close detaches the programs and gives the maps back.

@@ -183,9 +183,7 @@ func (t *Trace) Read(out trace.Out) error {
 	if err != nil {
 		return err
 	}
-	for what, n := range counts {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, counts)
 	return nil
 }
 

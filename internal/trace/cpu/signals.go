@@ -1,6 +1,9 @@
 package cpu
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const sampler = "cpu_sample"
 
@@ -15,11 +18,7 @@ var (
 		Help:   "The same by the innermost function; other is all functions that were never found often.",
 		Labels: []string{"groupname", "function"}, Source: "BPF on the software event cpu-clock", ByHand: "perf top",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_cpu_lost_total", Kind: model.Counter, Unit: "samples", StartsAtZero: true,
-		Help:   "Samples of the cpu tracer, or their stacks, that found no room.",
-		Labels: []string{"what"}, Source: "the BPF program itself", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("cpu", "samples", "Samples of the cpu tracer, or their stacks, that found no room.")
 )
 
 var signals = []*model.Signal{samplesTotal, functionSamples, lost}

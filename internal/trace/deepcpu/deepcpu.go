@@ -209,9 +209,7 @@ func (t *Trace) Read(out trace.Out) error {
 	if err != nil {
 		return err
 	}
-	for what, n := range a.Lost {
-		out.Put(lostTotal, float64(n), what)
-	}
+	trace.PutLost(out, lostTotal, a.Lost)
 	return nil
 }
 

@@ -129,9 +129,7 @@ func (t *Trace) Read(out trace.Out) error {
 	}
 	t.putDevices(out, s.Devices)
 	t.putProcesses(out, s)
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
 

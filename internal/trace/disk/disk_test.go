@@ -208,11 +208,7 @@ func look(t *testing.T, tr *Trace) Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 && what != "ends" {
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost, "ends")
 	return s
 }
 

@@ -1,6 +1,9 @@
 package disk
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const (
 	atIssue     = "rq_issue"
@@ -105,11 +108,7 @@ var (
 		Help:   "Syncs on ext4 that took less than le seconds; the bounds are powers of two, in microseconds.",
 		Labels: []string{"groupname", "le"}, Source: fromSyncs, ByHand: "ext4dist-bpfcc",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_disk_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Events of the disk tracer that found no room: more devices, requests, processes, bios, files or syncs than it can hold; and ends, requests and I/O whose completion was not seen.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("disk", "events", "Events of the disk tracer that found no room: more devices, requests, processes, bios, files or syncs than it can hold; and ends, requests and I/O whose completion was not seen.")
 )
 
 var signals = []*model.Signal{

@@ -277,8 +277,6 @@ func (t *Trace) Read(out trace.Out) error {
 	if err != nil {
 		return err
 	}
-	for what, n := range missed {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, missed)
 	return nil
 }

@@ -53,11 +53,7 @@ func packetsOf(t *testing.T, tr *Trace, ns uint32) (byReason map[string]uint64, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 {
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost)
 	byReason, byPort = map[string]uint64{}, map[Drops]uint64{}
 	for _, d := range s.Drops {
 		if d.Netns == ns {

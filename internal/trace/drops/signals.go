@@ -1,6 +1,9 @@
 package drops
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const atFree = "drops_kfree_skb"
 
@@ -17,11 +20,7 @@ var (
 		Help:   "Packets of TCP and UDP that the kernel threw away, by its reason and the port of the service at one of their ends.",
 		Labels: []string{"reason", "port"}, Source: source, ByHand: "perf trace -a -e skb:kfree_skb",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_drops_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port.")
 )
 
 var signals = []*model.Signal{packets, portPackets, lost}

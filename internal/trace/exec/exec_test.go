@@ -76,11 +76,7 @@ func children(t *testing.T, tr *Trace, parent string) map[string]Group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 && what != "frees" {
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost, "frees")
 	of := map[string]Group{}
 	for _, g := range s.Groups {
 		if g.Chain.Above[0] == parent {

@@ -1,6 +1,9 @@
 package exec
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const (
 	atFork = "process_fork"
@@ -41,11 +44,7 @@ var (
 		Help:   "How long the processes that ended had lived, from their fork, added up.",
 		Labels: []string{"command", "parent"}, Source: "BPF on the tracepoint sched_process_exit (task_struct.start_time)", ByHand: "exitsnoop-bpfcc",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_exec_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Events of the exec tracer that were lost: more groups, ends, examples or tasks than it can hold; and frees, processes whose CPU time lacks its last bit.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("exec", "events", "Events of the exec tracer that were lost: more groups, ends, examples or tasks than it can hold; and frees, processes whose CPU time lacks its last bit.")
 )
 
 var signals = []*model.Signal{starts, forks, forksOnly, ends, cpuSeconds, lifetimeSeconds, lost}

@@ -206,9 +206,7 @@ func (t *Trace) Read(out trace.Out) error {
 		put(blocks, float64(sum.Waits))
 	}
 	counts, err := t.Lost()
-	for what, n := range counts {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, counts)
 	return err
 }
 

@@ -1,6 +1,9 @@
 package offcpu
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const (
 	atSwitch = "offcpu_switch"
@@ -22,11 +25,7 @@ var (
 		Help:   "How often threads slept and were woken, by what they waited for and who woke them.",
 		Labels: []string{"groupname", "reason", "waker"}, Source: source, ByHand: "offwaketime-bpfcc 10",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_offcpu_lost_total", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
-		Help:   "Waits that found no room, or whose stacks or locks found none.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("offcpu", "waits", "Waits that found no room, or whose stacks or locks found none.")
 )
 
 var signals = []*model.Signal{seconds, blocks, lost}

@@ -67,11 +67,7 @@ func at(t *testing.T, tr *Trace, ns uint32, name string) Place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 && what != "turns" { // which may be of others on this machine
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost, "turns") // turns may be of others on this machine
 	for _, p := range s.Places {
 		if p.Netns == ns && p.Listen == name {
 			return p

@@ -1,6 +1,9 @@
 package requests
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 // The programs.
 const (
@@ -101,7 +104,7 @@ var (
 		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something.", states, "listen", "asked")
 	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
 	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
-	lost         = counter("lost_total", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; and what it passed over by mistake while only some turns are followed.", "the BPF programs themselves", "what")
+	lost         = trace.LostSignal("requests", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; and what it passed over by mistake while only some turns are followed.")
 )
 
 // needs says which programs a signal rests on.

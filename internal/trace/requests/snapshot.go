@@ -258,9 +258,7 @@ func (t *Trace) Read(out trace.Out) error {
 	for _, p := range s.Places {
 		t.put(out.Net(p.Netns), p)
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
 

@@ -205,9 +205,7 @@ func (t *Trace) Read(out trace.Out) error {
 			out.In(p.NetNS).Put(preemptions, float64(p.Count), p.Victim, p.By)
 		}
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
 

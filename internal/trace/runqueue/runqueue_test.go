@@ -117,11 +117,7 @@ func group(t *testing.T, tr *Trace, name string) Group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 {
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost)
 	for _, g := range s.Groups {
 		if g.Name == name {
 			return g

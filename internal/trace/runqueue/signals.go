@@ -2,6 +2,7 @@ package runqueue
 
 import (
 	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/sched"
 )
 
@@ -41,11 +42,7 @@ var (
 		Help:   "Threads of groupname that left a CPU although they could have run on, by whose thread took their place.",
 		Labels: []string{"groupname", "by"}, Source: "BPF on the tracepoint sched_switch", ByHand: "perf sched timehist --next",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_runqueue_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Events of the runqueue tracer that found no room: more groups, pairs or tasks than it can hold.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("runqueue", "events", "Events of the runqueue tracer that found no room: more groups, pairs or tasks than it can hold.")
 )
 
 var signals = []*model.Signal{waitSum, waitCount, waitBucket, switches, wakeups, migrations, preemptions, lost}

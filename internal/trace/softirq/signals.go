@@ -1,6 +1,9 @@
 package softirq
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const (
 	atRaise    = "sirq_raise"
@@ -52,11 +55,7 @@ var (
 		Help:   "How often a CPU ran the handler of a hardware interrupt, by the handler's name.",
 		Labels: []string{"cpu", "irq"}, Source: fromHardirq, ByHand: "cat /proc/interrupts",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_softirq_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Events of the softirq tracer that found no room: more interrupt handlers than it can hold.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("softirq", "events", "Events of the softirq tracer that found no room: more interrupt handlers than it can hold.")
 )
 
 var signals = []*model.Signal{seconds, runs, waitSum, waitCount, waitBucket, hardSeconds, hardRuns, lost}

@@ -246,8 +246,6 @@ func (t *Trace) Read(out trace.Out) error {
 			w.Histogram.Put(out, waitBucket, w.Vector)
 		}
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }

@@ -1,6 +1,9 @@
 package syscalls
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const (
 	atEnter = "call_enter"
@@ -30,12 +33,8 @@ var (
 		Help:   "System calls that took less than le seconds; the bounds are powers of two, in microseconds. Only of the first 256 pairs of process and call.",
 		Labels: []string{"groupname", "syscall", "le"}, Source: source, ByHand: "perf trace -s -p PID",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_syscalls_lost_total", Kind: model.Counter, Unit: "calls", StartsAtZero: true,
-		Help: "Calls that are missing: more pairs of process and call (calls), errors or tasks than there is room for, calls of 32-bit programs (compat); " +
-			"and those whose time is in no bucket (buckets).",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("syscalls", "calls", "Calls that are missing: more pairs of process and call (calls), errors or tasks than there is room for, calls of 32-bit programs (compat); "+
+		"and those whose time is in no bucket (buckets).")
 )
 
 var signals = []*model.Signal{callsTotal, secondsTotal, errorsTotal, secondsBucket, lost}

@@ -238,9 +238,7 @@ func (t *Trace) Read(out trace.Out) error {
 			}
 		}
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
 

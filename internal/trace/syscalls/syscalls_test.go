@@ -95,11 +95,7 @@ func group(t *testing.T, tr *Trace, name string) map[string]Call {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 && what != "compat" {
-			t.Errorf("%d were lost: %s", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost, "compat")
 	calls := map[string]Call{}
 	for _, g := range s.Groups {
 		for _, c := range g.Calls {

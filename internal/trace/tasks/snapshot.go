@@ -219,9 +219,7 @@ func (s *Snapshot) put(out trace.Out) {
 		out.In(p.NetNS).Put(oldestZombie, p.Oldest.Seconds(), p.Name, pid)
 	}
 	out.Put(samples, float64(s.Looks))
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 }
 
 type functionKey struct {

@@ -1,6 +1,9 @@
 package tcp
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const (
 	atState         = "tcp_state"
@@ -83,11 +86,7 @@ var (
 		Help:   "Changes of state. From ESTABLISHED to FIN_WAIT1 this side closes first, to CLOSE_WAIT the other. Steps that follow by themselves are left out: to SYN_SENT, to SYN_RECV, to FIN_WAIT2, and the plain last one to CLOSE." + theEnd,
 		Labels: append(where[:3:3], "from", "to"), Source: fromState, ByHand: "tcpstates-bpfcc",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_tcp_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Events of the tcp tracer that found no room: more endpoints, destinations or failures than it can hold.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("tcp", "events", "Events of the tcp tracer that found no room: more endpoints, destinations or failures than it can hold.")
 )
 
 var signals = []*model.Signal{retransmits, resetsSent, resetsReceived, connectSum, connectCount, connectBucket,

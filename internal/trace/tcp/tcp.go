@@ -340,9 +340,7 @@ func (t *Trace) Read(out trace.Out) error {
 	for _, side := range s.Sides {
 		t.putSide(out.Net(side.Netns), side)
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
 

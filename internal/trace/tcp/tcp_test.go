@@ -62,11 +62,7 @@ func look(t *testing.T, tr *Trace, ns uint32) seen {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 {
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost)
 	of := seen{map[string]Connects{}, map[string]Side{}}
 	for _, c := range s.Connects {
 		if c.Netns == ns {

@@ -92,6 +92,21 @@ func AllAttached(t *testing.T, tracer trace.Tracer, r trace.Running) {
 	}
 }
 
+// NothingLost fails if something was lost that is not allowed for. Recursion misses
+// are of anybody, and not ours to rule out.
+func NothingLost(t *testing.T, lost map[string]uint64, allowed ...string) {
+	t.Helper()
+	for what, n := range lost {
+		switch {
+		case n == 0 || slices.Contains(allowed, what):
+		case what == "recursion_misses":
+			t.Logf("%d events met a program that ran already", n)
+		default:
+			t.Errorf("%d %s were lost", n, what)
+		}
+	}
+}
+
 // Detaches starts and closes the tracer, and starts it in a process that is
 // killed: afterwards no program of its and no descriptor may be left.
 func Detaches(t *testing.T, tracer trace.Tracer) {

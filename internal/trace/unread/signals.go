@@ -1,6 +1,9 @@
 package unread
 
-import "plimsoll/internal/model"
+import (
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+)
 
 const atRead = "unread_read"
 
@@ -41,11 +44,7 @@ var (
 		Help:   "Accepted connections whose first bytes had lain unread for less than le seconds; the bounds are powers of two, in microseconds.",
 		Labels: []string{"groupname", "port", "le"}, Source: source, ByHand: "ss -ltn (Recv-Q, several times)",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_unread_lost_total", Kind: model.Counter, Unit: "events", StartsAtZero: true,
-		Help:   "Reads that the unread tracer had no room for: more endpoints or sockets than it can hold.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("unread", "events", "Reads that the unread tracer had no room for: more endpoints or sockets than it can hold.")
 )
 
 var signals = []*model.Signal{sum, count, bucket, firstSum, firstCount, firstBucket, lost}

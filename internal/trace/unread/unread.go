@@ -159,9 +159,7 @@ func (t *Trace) Read(out trace.Out) error {
 		put(in, [3]*model.Signal{sum, count, bucket}, w.Sum, w.Histogram, append([]string{w.Name}, w.Labels()...))
 		put(in, [3]*model.Signal{firstSum, firstCount, firstBucket}, w.First, w.Firsts, []string{w.Name, w.Port})
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
 

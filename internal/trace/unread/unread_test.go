@@ -35,11 +35,7 @@ func of(t *testing.T, tr *Trace, ns uint32, end string) Waits {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, n := range s.Lost {
-		if n > 0 {
-			t.Errorf("%d %s were lost", n, what)
-		}
-	}
+	tracetest.NothingLost(t, s.Lost)
 	for _, w := range s.Waits {
 		if w.Netns == ns && w.String() == end {
 			return w

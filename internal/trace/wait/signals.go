@@ -2,6 +2,7 @@ package wait
 
 import (
 	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/sched"
 )
 
@@ -24,11 +25,7 @@ var (
 		Help:   "Waits, from leaving the CPU until woken, that were shorter than le seconds; the bounds are powers of two, in microseconds.",
 		Labels: []string{"groupname", "reason", "le"}, Source: source, ByHand: "offcputime-bpfcc 10",
 	}
-	lost = &model.Signal{
-		Name: "plimsoll_wait_lost_total", Kind: model.Counter, Unit: "waits", StartsAtZero: true,
-		Help:   "Waits that found no room: of more groups or threads than the tracer can hold; of more targets, which count as towards=\"other\"; of switches, those whose beginning was not seen.",
-		Labels: []string{"what"}, Source: "the BPF programs themselves", ByHand: "bpftool map dump name .bss",
-	}
+	lost = trace.LostSignal("wait", "waits", "Waits that found no room: of more groups or threads than the tracer can hold; of more targets, which count as towards=\"other\"; of switches, those whose beginning was not seen.")
 )
 
 var signals = []*model.Signal{blockedSeconds, blocks, blockedBucket, lost}

@@ -234,8 +234,6 @@ func (t *Trace) Read(out trace.Out) error {
 			g.Lengths.Put(in, blockedBucket, g.Name, g.Reason)
 		}
 	}
-	for what, n := range s.Lost {
-		out.Put(lost, float64(n), what)
-	}
+	trace.PutLost(out, lost, s.Lost)
 	return nil
 }
