@@ -12,14 +12,12 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/capture"
 	"plimsoll/internal/capture/cause"
 	"plimsoll/internal/capture/http"
-	"plimsoll/internal/capture/live"
 	"plimsoll/internal/capture/pcap"
 	"plimsoll/internal/capture/tcp"
 	"plimsoll/internal/layout"
@@ -277,19 +275,6 @@ func createCapture(name string, in *captures) (*os.File, error) {
 	return file, nil
 }
 
-// captures are the files that are being read, or the interfaces.
-type captures struct {
-	sources []capture.Source
-	files   []*os.File
-	size    int64 // 0 where it is not known
-	read    counted
-
-	rings   []*live.Ring
-	since   time.Time
-	planned time.Duration      // 0: until ^C
-	end     context.CancelFunc // of rings
-}
-
 func openCaptures(w *world, names []string) (*captures, error) {
 	in := &captures{}
 	known := true
@@ -317,18 +302,6 @@ func openCaptures(w *world, names []string) (*captures, error) {
 		in.size = 0
 	}
 	return in, nil
-}
-
-func (in *captures) close() {
-	for _, f := range in.files {
-		f.Close()
-	}
-	for _, r := range in.rings {
-		r.Close()
-	}
-	if in.end != nil {
-		in.end()
-	}
 }
 
 func (in *captures) progress(packets int64) string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -182,4 +183,29 @@ func (in *captures) watching(packets int64) string {
 		text += fmt.Sprintf(" of %.0f", in.planned.Round(time.Second).Seconds())
 	}
 	return text + " s"
+}
+
+// captures are the files that are being read, or the interfaces.
+type captures struct {
+	sources []capture.Source
+	files   []*os.File
+	size    int64 // 0 where it is not known
+	read    counted
+
+	rings   []*live.Ring
+	since   time.Time
+	planned time.Duration      // 0: until ^C
+	end     context.CancelFunc // of rings
+}
+
+func (in *captures) close() {
+	for _, f := range in.files {
+		f.Close()
+	}
+	for _, r := range in.rings {
+		r.Close()
+	}
+	if in.end != nil {
+		in.end()
+	}
 }

@@ -99,23 +99,3 @@ rules. It is to be read by the shell itself.`,
 	}
 	return withExits(c, exitOK, exitUsage)
 }
-
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage(c.CommandPath(), "%q is too much; it takes no argument", args[0])
-	}
-	return nil
-}
-
-// oneArgument asks for exactly one argument, and says of what kind.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return usage(c.CommandPath(), "it needs %s", what)
-		case len(args) > 1:
-			return usage(c.CommandPath(), "%q is too much; it takes %s and nothing else", args[1], what)
-		}
-		return nil
-	}
-}

@@ -223,3 +223,9 @@ func parseHosts(values []string) ([]session.HostSpec, error) {
 	}
 	return list, nil
 }
+
+// addPhases adds the flags for the phases without load.
+func addPhases(fs *pflag.FlagSet, p *session.Phases) {
+	durationFlag(fs, &p.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
+	durationFlag(fs, &p.Cool, "cool", "", time.Second, "how long to watch after the load; 0 leaves it out")
+}

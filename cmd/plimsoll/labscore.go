@@ -272,3 +272,68 @@ func printTotals(w *world, doc labTestDoc) {
 func wrapped(text string, width, indent int) string {
 	return layout.Indent(layout.Wrap(text, width), strings.Repeat(" ", indent))
 }
+
+// labTestDoc is what lab test --json prints.
+type labTestDoc struct {
+	Seed uint64 `json:"seed,omitempty"`
+	// Seconds is the wall time of running and judging.
+	Seconds float64 `json:"seconds"`
+	Dir     string  `json:"dir"`
+	// Interrupted is true when not all trials were made.
+	Interrupted bool         `json:"interrupted"`
+	Trials      []*lab.Trial `json:"trials"`
+	Tally       lab.Tally    `json:"tally"`
+	// Modes holds the outcomes by mode; empty without --mode.
+	Modes []lab.ModeScore `json:"modes"`
+	// Ways are this program and the simple ways beside it.
+	Ways []way `json:"ways"`
+}
+
+// printTrial writes a line for a trial, and one for each thing wrong with it.
+func printTrial(w *world, now string, t *lab.Trial) {
+	wrong := t.Wrong()
+	word, said, took := outcomeWord(t, wrong), "no verdict", ""
+	if s := t.Faulty; s != nil {
+		said = string(s.Answer)
+		if len(s.Named) > 0 {
+			said = strings.Join(s.Named, ", ")
+		}
+		if s.VerdictSeconds != nil {
+			took = fmt.Sprintf("%.2f s", *s.VerdictSeconds)
+		}
+	}
+	if t.Refused != "" {
+		said, wrong = "not driven", []string{t.Refused}
+	}
+	fmt.Fprintf(w.stdout, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %s  %-24s %-36s %6s", now, word, trialName(t), said, took), " "))
+	if t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear {
+		wrong = append([]string{"it says: " + t.Faulty.Sentence}, wrong...)
+	}
+	for _, sentence := range wrong {
+		fmt.Fprintf(w.stdout, "%*s%s\n", len(now)+9, "", wrapped(sentence, w.columns()-len(now)-9, len(now)+9))
+	}
+}
+
+// outcomeWord is how a trial came out, in five letters. In a mode, what is vague or
+// unclear is told from what is wrong.
+func outcomeWord(t *lab.Trial, wrong []string) string {
+	switch {
+	case t.Refused != "":
+		return "-    "
+	case len(wrong) == 0:
+		return "right"
+	case t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear:
+		return "?    "
+	case t.Mode != lab.ModeOwn && t.Outcome() == lab.Vague:
+		return "vague"
+	}
+	return "WRONG"
+}
+
+// trialName is a trial in a word or three.
+func trialName(t *lab.Trial) string {
+	if t.Mode == lab.ModeOwn {
+		return fmt.Sprintf("%s %d", t.Case, t.Number)
+	}
+	return fmt.Sprintf("%s %s %d", t.Case, t.Mode, t.Number)
+}

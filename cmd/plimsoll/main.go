@@ -6,13 +6,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/secret"
@@ -29,48 +26,6 @@ func start(w *world) {
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // a second ^C ends the program at once
 	os.Exit(run(ctx, w))
-}
-
-// version is set when a release is linked.
-var version = "0.1.0-dev"
-
-// world is everything outside that the program may touch by name.
-type world struct {
-	args           []string // without the program's own name
-	env            func(string) string
-	stdin          io.Reader
-	stdout, stderr io.Writer // they clean what is written; see layout.Writer
-	// commandOut and commandErr are the same uncleaned: for a command of the
-	// user's own, and for what one process of ours tells another.
-	commandOut, commandErr io.Writer
-	stdoutTTY              bool
-	stderrTTY              bool
-	width                  int    // columns of the terminal; 0 when there is none
-	etc                    string // the site's own files
-	executable             string // path of this binary, to start the load engine from
-	locks                  string // where the machine's lock is
-}
-
-func theWorld() *world {
-	w := &world{
-		args: os.Args[1:], env: os.Getenv,
-		stdin: os.Stdin, stdout: layout.NewWriter(os.Stdout), stderr: layout.NewWriter(os.Stderr),
-		commandOut: os.Stdout, commandErr: os.Stderr,
-		stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
-		etc: "/etc/plimsoll", executable: "/proc/self/exe", locks: "/run",
-	}
-	if path, err := os.Executable(); err == nil {
-		w.executable = path
-	}
-	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil {
-		w.width = int(size.Col)
-	}
-	return w
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // linkOut says what os.Root means when it refuses a name; it has no error of its own

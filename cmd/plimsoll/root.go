@@ -49,49 +49,6 @@ func newRoot(w *world) *cobra.Command {
 	return root
 }
 
-// oneOfCommands refuses a word that is no subcommand, and says which is near.
-func oneOfCommands(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	c.SuggestionsMinimumDistance = 2
-	near := c.SuggestionsFor(args[0])
-	if len(near) > 0 {
-		return usage(c.CommandPath(), "no command %q; is it %s you mean", args[0], strings.Join(near, " or "))
-	}
-	return usage(c.CommandPath(), "no command %q", args[0])
-}
-
-// group is a command that only has others beneath it.
-func group(use, short, long string, sub ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long, Args: oneOfCommands,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(sub...)
-	return c
-}
-
-// withExits notes which exit codes a command has, for its help.
-func withExits(c *cobra.Command, codes ...int) *cobra.Command {
-	words := make([]string, len(codes))
-	for i, n := range codes {
-		words[i] = strconv.Itoa(n)
-	}
-	if c.Annotations == nil {
-		c.Annotations = map[string]string{}
-	}
-	c.Annotations["exits"] = strings.Join(words, " ")
-	return c
-}
-
-// withFiles notes the section FILES of a command's help.
-func withFiles(c *cobra.Command, text string) *cobra.Command {
-	if c.Annotations == nil {
-		c.Annotations = map[string]string{}
-	}
-	c.Annotations["files"] = text
-	return c
-}
-
 // exits is the section EXIT CODES of a command's help.
 func exits(c *cobra.Command) string {
 	var codes []int

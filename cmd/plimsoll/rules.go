@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,6 @@ import (
 	"plimsoll/internal/layout"
 	"plimsoll/internal/ruleset"
 	"plimsoll/internal/rulesuite"
-	"plimsoll/rules"
 )
 
 const rulesLong = `The rules are data: what is measured, what threshold it is held against and why,
@@ -23,39 +20,6 @@ same rule works on a Prometheus that scrapes the fleet.`
 func rulesCommand(w *world) *cobra.Command {
 	return withExits(group("rules", "the rules as a handbook, and their tests", rulesLong,
 		rulesList(w), rulesShow(w), rulesCheck(w), rulesTest(w), rulesExport(w)), exitOK, exitNotPassed, exitUsage, exitRules)
-}
-
-// ruleSet loads the rules that the binary carries, or those of a folder.
-func ruleSet(args []string) (ruleset.Rules, error) {
-	var source fs.FS = rules.FS
-	if len(args) == 1 {
-		var err error
-		if source, err = folder(args[0]); err != nil {
-			return ruleset.Rules{}, err
-		}
-	}
-	set, err := ruleset.Load(source)
-	if err == nil && len(set.List) == 0 {
-		err = errors.New("no rule.yaml in it; want <layer>/<id>/rule.yaml")
-	}
-	return set, fail(exitRules, err)
-}
-
-// folder opens a folder of rules. A link in it leads to no file outside, whose text
-// would be shown as a fault of a rule.
-func folder(path string) (fs.FS, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder; want one that holds <layer>/<id>/rule.yaml", path)
-	}
-	if err != nil {
-		return nil, fail(exitRules, err)
-	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return nil, fail(exitRules, err)
-	}
-	return root.FS(), nil
 }
 
 func oneFolder(c *cobra.Command, args []string) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
+	"plimsoll/rules"
 )
 
 // thresholdsFile is the name of a site's thresholds below the site's folder.
@@ -152,4 +154,37 @@ func sitePart(s model.Site, rule string) string {
 		return ""
 	}
 	return "\n## At this site\n\n" + b.String()
+}
+
+// ruleSet loads the rules that the binary carries, or those of a folder.
+func ruleSet(args []string) (ruleset.Rules, error) {
+	var source fs.FS = rules.FS
+	if len(args) == 1 {
+		var err error
+		if source, err = folder(args[0]); err != nil {
+			return ruleset.Rules{}, err
+		}
+	}
+	set, err := ruleset.Load(source)
+	if err == nil && len(set.List) == 0 {
+		err = errors.New("no rule.yaml in it; want <layer>/<id>/rule.yaml")
+	}
+	return set, fail(exitRules, err)
+}
+
+// folder opens a folder of rules. A link in it leads to no file outside, whose text
+// would be shown as a fault of a rule.
+func folder(path string) (fs.FS, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder; want one that holds <layer>/<id>/rule.yaml", path)
+	}
+	if err != nil {
+		return nil, fail(exitRules, err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, fail(exitRules, err)
+	}
+	return root.FS(), nil
 }

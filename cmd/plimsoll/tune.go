@@ -128,12 +128,6 @@ const journalFiles = `/var/lib/plimsoll/changes        the journal of changes, r
                                    is set, in there
   /run/plimsoll/lock               held while root's plimsoll changes this machine`
 
-// addPhases adds the flags for the phases without load.
-func addPhases(fs *pflag.FlagSet, p *session.Phases) {
-	durationFlag(fs, &p.Baseline, "baseline", "", 2*time.Second, "how long to watch before the load; 0 leaves it out")
-	durationFlag(fs, &p.Cool, "cool", "", time.Second, "how long to watch after the load; 0 leaves it out")
-}
-
 func (f *tuneFlags) add(fs *pflag.FlagSet, w *world) {
 	fs.BoolVar(&f.opt.Apply, "apply", false, "make the changes; without it the first is only shown")
 	fs.StringVar(&f.slo, "slo", "", "what is good enough, like 'p99<50ms,good>5000/s,share>99.9%'; tune stops there")

@@ -15,10 +15,6 @@ import (
 	"strings"
 )
 
-// workName names a case's directories. All cases share it: a path that held the
-// case's own name would tell whoever practises what was done to the host.
-const workName = "case"
-
 // up makes the hosts and does all steps of a case but the machine-wide ones.
 func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
 	dir := filepath.Join(l.stateDir(), workName)
@@ -146,11 +142,6 @@ func writeFile(files fs.FS, f *File, v values) error {
 	}
 	return nil
 }
-
-// diskDir is where a case's files on a real disk are; /run may be memory.
-func (l *Lab) diskDir(name string) string { return filepath.Join(diskRoot, l.prefix()+"."+name) }
-
-const diskRoot = "/var/tmp"
 
 func (l *Lab) writeDiskFile(f *DiskFile, dir string) error {
 	if err := l.note(entry{Do: "dir", Name: f.Path, Path: dir}); err != nil {

@@ -13,20 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroup makes a control group for services of the case, which enter it before
-// they begin (their field cgroup). A limit that is empty after its template is
-// filled in is not set.
-type Cgroup struct {
-	Name string `yaml:"name" json:"name"`
-	// CPUs is how many CPUs it may use on average, as "0.5".
-	CPUs string `yaml:"cpus" json:"cpus,omitempty"`
-	// Memory is in bytes, Processes a number of tasks.
-	Memory    string `yaml:"memory" json:"memory,omitempty"`
-	Processes string `yaml:"processes" json:"processes,omitempty"`
-	// Writes is in bytes a second, to the disk on which {{.disk}} is.
-	Writes string `yaml:"writes" json:"writes,omitempty"`
-}
-
 // cgroupRoot is where cgroups are mounted: v1 has a folder for each controller
 // there, v2 the file cgroup.controllers.
 const cgroupRoot = "/sys/fs/cgroup"
@@ -42,15 +28,6 @@ const (
 type cgroupLimit struct {
 	controller, v1, v2 string // v1 and v2 are file names
 	value1, value2     string
-}
-
-func (g *Cgroup) texts() []string { return []string{g.CPUs, g.Memory, g.Processes, g.Writes} }
-
-func (g *Cgroup) check() error {
-	if !plainName(g.Name) {
-		return fmt.Errorf("cgroup %q: expected lower-case letters, digits and dashes", g.Name)
-	}
-	return nil
 }
 
 // limits fills in the group's templates.

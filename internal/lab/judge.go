@@ -159,3 +159,68 @@ func labels(m map[string]string) string {
 	slices.Sort(parts)
 	return "{" + strings.Join(parts, ", ") + "}"
 }
+
+// Result is what came of one run of a case.
+type Result struct {
+	Case  string   `json:"case"`
+	Truth Truth    `json:"truth"`
+	Mends []string `json:"mends,omitempty"` // applied before the run
+	// Answer and Named are what the verdict said: its word, and the rules at its root.
+	Answer model.Answer `json:"answer"`
+	Named  []string     `json:"named"`
+	Pass   bool         `json:"pass"`
+	// Wrong are the sentences that say why Pass is false.
+	Wrong   []string `json:"wrong,omitempty"`
+	GoodRPS float64  `json:"good_rps"` // replies below 400 per second; 0 under watch
+	// VerdictSeconds is from the last reading, taken a second after the last
+	// request ended, to the end of the program that gave the verdict.
+	VerdictSeconds *float64     `json:"verdict_seconds,omitempty"`
+	Seconds        float64      `json:"seconds"` // from bringing up to taking down
+	Dir            string       `json:"dir"`     // the run directory
+	Report         model.Report `json:"report"`
+}
+
+// Outcome is how a verdict stands to the truth.
+type Outcome string
+
+const (
+	// Right: the root that is the truth, no other, and all that belongs to it.
+	Right Outcome = "right"
+	// Vague: true, but not the whole truth.
+	Vague Outcome = "vague"
+	// Unclear: Plimsoll said that it does not know.
+	Unclear Outcome = "unclear"
+	// Wrong: something that is not so.
+	Wrong Outcome = "wrong"
+	// Failed: there was no verdict.
+	Failed Outcome = "failed"
+	// NotDriven: the case cannot be tried in this mode.
+	NotDriven Outcome = "not driven"
+)
+
+// Outcomes are all of them, best first.
+var Outcomes = []Outcome{Right, Vague, Unclear, Wrong, Failed, NotDriven}
+
+// outcome sorts a verdict; wrong is what compare said of it.
+func (t Truth) outcome(v model.Verdict, wrong []string) Outcome {
+	switch {
+	case len(wrong) == 0:
+		return Right
+	case v.Answer == model.AnswerUnclear:
+		return Unclear
+	case v.Answer != t.Answer || t.Answer != model.AnswerCause || len(v.Root) == 0:
+		return Wrong
+	}
+	near := append(t.roots(), t.Vague...)
+	for i, f := range v.Root {
+		if (i == 0 || f.Answer == model.Confirmed) && !slices.Contains(near, f.Rule) {
+			return Wrong
+		}
+	}
+	for _, f := range slices.Concat(v.Root, v.Findings) {
+		if f.Answer == model.Confirmed && slices.Contains(t.Quiet, f.Rule) {
+			return Wrong
+		}
+	}
+	return Vague
+}

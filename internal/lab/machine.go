@@ -114,15 +114,6 @@ func (l *Lab) heir() (stop func(), err error) {
 	}, nil
 }
 
-// disarm takes the machine-wide changes back, and leaves the rest of the case standing.
-func (l *Lab) disarm() error {
-	entries, err := l.readJournal()
-	if err != nil {
-		return err
-	}
-	return l.undoKinds(entries, "machine_sysctl", "claim")
-}
-
 // restoreSysctl writes a machine-wide setting's old value back, unless that was
 // done before: then the setting may be another lab's by now.
 func (l *Lab) restoreSysctl(e entry) error {

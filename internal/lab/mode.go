@@ -7,10 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"plimsoll/internal/model"
 )
 
 // Mode is who asks a case's service, and what Plimsoll is told of it. A case's
@@ -132,104 +129,52 @@ func (l *Lab) drive(ctx context.Context, c *Case, p plan, v values) error {
 	return users.waitSocket(ctx)
 }
 
-// Outcome is how a verdict stands to the truth.
-type Outcome string
+const ()
 
-const (
-	// Right: the root that is the truth, no other, and all that belongs to it.
-	Right Outcome = "right"
-	// Vague: true, but not the whole truth.
-	Vague Outcome = "vague"
-	// Unclear: Plimsoll said that it does not know.
-	Unclear Outcome = "unclear"
-	// Wrong: something that is not so.
-	Wrong Outcome = "wrong"
-	// Failed: there was no verdict.
-	Failed Outcome = "failed"
-	// NotDriven: the case cannot be tried in this mode.
-	NotDriven Outcome = "not driven"
-)
+// alone says whether the server alone is watched, as by somebody who does not
+// know where its load comes from.
+func (ld Load) alone() bool { return ld.URL == "" && len(ld.Command) == 0 }
 
-// Outcomes are all of them, best first.
-var Outcomes = []Outcome{Right, Vague, Unclear, Wrong, Failed, NotDriven}
-
-// outcome sorts a verdict; wrong is what compare said of it.
-func (t Truth) outcome(v model.Verdict, wrong []string) Outcome {
+// args is plimsoll's command line for the load.
+func (ld Load) args(v values, server string) ([]string, error) {
+	rest := append(ld.hosts(server), "--json")
 	switch {
-	case len(wrong) == 0:
-		return Right
-	case v.Answer == model.AnswerUnclear:
-		return Unclear
-	case v.Answer != t.Answer || t.Answer != model.AnswerCause || len(v.Root) == 0:
-		return Wrong
+	case ld.alone():
+		return append([]string{"watch", "-d", time.Duration(ld.Duration).String()}, rest...), nil
+	case ld.URL != "":
+		return slices.Concat([]string{"run"}, ld.ours(), rest), nil
 	}
-	near := append(t.roots(), t.Vague...)
-	for i, f := range v.Root {
-		if (i == 0 || f.Answer == model.Confirmed) && !slices.Contains(near, f.Rule) {
-			return Wrong
-		}
-	}
-	for _, f := range slices.Concat(v.Root, v.Findings) {
-		if f.Answer == model.Confirmed && slices.Contains(t.Quiet, f.Rule) {
-			return Wrong
-		}
-	}
-	return Vague
+	command, err := v.renderAll("load", ld.Command)
+	return slices.Concat([]string{"watch"}, rest, []string{"--"}, command), err
 }
 
-// Outcome is how the case as it is was judged.
-func (t *Trial) Outcome() Outcome {
-	switch {
-	case t.Refused != "":
-		return NotDriven
-	case t.Faulty == nil:
-		return Failed
+// tuneArgs is plimsoll's command line to tune under the load, which is not alone.
+func (ld Load) tuneArgs(v values, server string, flags ...string) ([]string, error) {
+	args := slices.Concat([]string{"tune"}, ld.hosts(server), flags)
+	if ld.URL != "" {
+		return append(args, ld.ours()...), nil
 	}
-	return t.Faulty.Outcome
+	command, err := v.renderAll("load", ld.Command)
+	return slices.Concat(args, []string{"--"}, command), err
 }
 
-// ModeScore counts the outcomes of the trials in a mode.
-type ModeScore struct {
-	Mode   Mode            `json:"mode"`
-	Counts map[Outcome]int `json:"counts"`
-	// Cases holds, for each case, the same.
-	Cases map[string]map[Outcome]int `json:"cases"`
+// hosts are the flags that say what is watched.
+func (ld Load) hosts(server string) []string {
+	hosts := []string{"--host", "client=local", "--host", "server=netns:" + server}
+	if ld.alone() {
+		return hosts[2:]
+	}
+	return hosts
 }
 
-// CountModes sorts trials by mode, in the order of Modes; those in the cases' own way are left out.
-func CountModes(trials []*Trial) []ModeScore {
-	list := []ModeScore{}
-	for _, m := range Modes {
-		s := ModeScore{Mode: m, Counts: map[Outcome]int{}, Cases: map[string]map[Outcome]int{}}
-		for _, t := range trials {
-			if t.Mode != m {
-				continue
-			}
-			if s.Cases[t.Case] == nil {
-				s.Cases[t.Case] = map[Outcome]int{}
-			}
-			s.Counts[t.Outcome()]++
-			s.Cases[t.Case][t.Outcome()]++
-		}
-		if len(s.Cases) > 0 {
-			list = append(list, s)
-		}
+// ours are the arguments that say what load Plimsoll drives.
+func (ld Load) ours() []string {
+	args := []string{ld.URL, "-c", strconv.Itoa(ld.Connections), "-d", time.Duration(ld.Duration).String()}
+	if ld.Rate > 0 {
+		args = append(args, "-R", strconv.FormatFloat(ld.Rate, 'f', -1, 64))
 	}
-	return list
-}
-
-// Words are counts of outcomes in words: "right", or "2 right, 1 unclear".
-func Words(counts map[Outcome]int) string {
-	var parts []string
-	all := 0
-	for _, o := range Outcomes {
-		if n := counts[o]; n > 0 {
-			all += n
-			parts = append(parts, fmt.Sprintf("%d %s", n, o))
-		}
+	if ld.NoKeepAlive {
+		args = append(args, "--no-keepalive")
 	}
-	if all == 1 {
-		return strings.TrimPrefix(parts[0], "1 ")
-	}
-	return strings.Join(parts, ", ")
+	return args
 }

@@ -9,34 +9,12 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"plimsoll/internal/model"
 )
-
-// Result is what came of one run of a case.
-type Result struct {
-	Case  string   `json:"case"`
-	Truth Truth    `json:"truth"`
-	Mends []string `json:"mends,omitempty"` // applied before the run
-	// Answer and Named are what the verdict said: its word, and the rules at its root.
-	Answer model.Answer `json:"answer"`
-	Named  []string     `json:"named"`
-	Pass   bool         `json:"pass"`
-	// Wrong are the sentences that say why Pass is false.
-	Wrong   []string `json:"wrong,omitempty"`
-	GoodRPS float64  `json:"good_rps"` // replies below 400 per second; 0 under watch
-	// VerdictSeconds is from the last reading, taken a second after the last
-	// request ended, to the end of the program that gave the verdict.
-	VerdictSeconds *float64     `json:"verdict_seconds,omitempty"`
-	Seconds        float64      `json:"seconds"` // from bringing up to taking down
-	Dir            string       `json:"dir"`     // the run directory
-	Report         model.Report `json:"report"`
-}
 
 // Run brings a case up, runs the binary against it, takes it down and compares
 // the verdict with the truth. A wrong verdict is a Result that does not pass;
@@ -109,54 +87,6 @@ func sinceLast(list []model.Window, now time.Time) *float64 {
 	return &s
 }
 
-// alone says whether the server alone is watched, as by somebody who does not
-// know where its load comes from.
-func (ld Load) alone() bool { return ld.URL == "" && len(ld.Command) == 0 }
-
-// args is plimsoll's command line for the load.
-func (ld Load) args(v values, server string) ([]string, error) {
-	rest := append(ld.hosts(server), "--json")
-	switch {
-	case ld.alone():
-		return append([]string{"watch", "-d", time.Duration(ld.Duration).String()}, rest...), nil
-	case ld.URL != "":
-		return slices.Concat([]string{"run"}, ld.ours(), rest), nil
-	}
-	command, err := v.renderAll("load", ld.Command)
-	return slices.Concat([]string{"watch"}, rest, []string{"--"}, command), err
-}
-
-// tuneArgs is plimsoll's command line to tune under the load, which is not alone.
-func (ld Load) tuneArgs(v values, server string, flags ...string) ([]string, error) {
-	args := slices.Concat([]string{"tune"}, ld.hosts(server), flags)
-	if ld.URL != "" {
-		return append(args, ld.ours()...), nil
-	}
-	command, err := v.renderAll("load", ld.Command)
-	return slices.Concat(args, []string{"--"}, command), err
-}
-
-// hosts are the flags that say what is watched.
-func (ld Load) hosts(server string) []string {
-	hosts := []string{"--host", "client=local", "--host", "server=netns:" + server}
-	if ld.alone() {
-		return hosts[2:]
-	}
-	return hosts
-}
-
-// ours are the arguments that say what load Plimsoll drives.
-func (ld Load) ours() []string {
-	args := []string{ld.URL, "-c", strconv.Itoa(ld.Connections), "-d", time.Duration(ld.Duration).String()}
-	if ld.Rate > 0 {
-		args = append(args, "-R", strconv.FormatFloat(ld.Rate, 'f', -1, 64))
-	}
-	if ld.NoKeepAlive {
-		args = append(args, "--no-keepalive")
-	}
-	return args
-}
-
 // observe runs the binary on the client, or outside of the case, and returns the report it printed. Its
 // exit code says what the verdict is, so any is fine as long as there is one.
 func (l *Lab) observe(ctx context.Context, opt Options, p plan) (*model.Report, error) {
@@ -220,4 +150,21 @@ func parseReport(data []byte) (*model.Report, error) {
 func lastLines(s string, n int) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], " / ")
+}
+
+// Options say how a case is to be run.
+type Options struct {
+	// Binary is the path of the plimsoll to drive.
+	Binary string
+	// Args are added to its command line.
+	Args []string
+	// Hold is how long tune holds the load of a case, in place of what the case says;
+	// 0 keeps that. A load tool of a case's own takes as long as it takes.
+	Hold time.Duration
+	// Mode is how the case is driven and watched; not for tune.
+	Mode Mode
+	// Mends are the ids of the case's mends to apply before it is brought up.
+	Mends []string
+	// Talk receives what the binary says on stderr; nil discards it.
+	Talk io.Writer
 }

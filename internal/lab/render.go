@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"sort"
 	"strings"
 	"text/template"
 )
@@ -77,47 +76,4 @@ func (f *File) text(files fs.FS) (string, error) {
 		return "", fmt.Errorf("file %s: read template %s: %w", f.Path, f.From, err)
 	}
 	return string(data), nil
-}
-
-// checkVars refuses a var that no template reads: a misspelt one would leave
-// the fault out without a word.
-func (c *Case) checkVars(files fs.FS) error {
-	var all strings.Builder
-	for _, s := range c.Steps {
-		switch {
-		case s.Sysctl != nil:
-			all.WriteString(s.Sysctl.Value)
-		case s.MachineSysctl != nil:
-			all.WriteString(s.MachineSysctl.Value)
-		case s.NFT != nil:
-			all.WriteString(s.NFT.Rules)
-		case s.Qdisc != nil:
-			all.WriteString(s.Qdisc.Spec)
-		case s.File != nil:
-			if text, err := s.File.text(files); err == nil {
-				all.WriteString(text)
-			}
-		case s.Cgroup != nil:
-			all.WriteString(strings.Join(s.Cgroup.texts(), " "))
-		case s.Nginx != nil:
-			all.WriteString(strings.Join(s.Nginx.texts(), " "))
-		case s.PHPFPM != nil:
-			all.WriteString(strings.Join(s.PHPFPM.texts(), " "))
-		case s.Process != nil:
-			all.WriteString(strings.Join(s.Process.Command, " "))
-			all.WriteString(" ." + s.Process.Unless + " ")
-		}
-	}
-	all.WriteString(strings.Join(c.Load.Command, " "))
-	var unread []string
-	for name := range c.Vars {
-		if !strings.Contains(all.String(), "."+name) {
-			unread = append(unread, name)
-		}
-	}
-	if len(unread) > 0 {
-		sort.Strings(unread)
-		return fmt.Errorf("no step reads the vars %s", strings.Join(unread, ", "))
-	}
-	return nil
 }

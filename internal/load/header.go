@@ -35,3 +35,14 @@ func headerLines(headers []string, body []byte) (lines string, given map[string]
 	}
 	return b.String(), given, nil
 }
+
+// isToken says whether s is an RFC 9110 token (a method or a header's name).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"plimsoll/internal/model"
 )
 
@@ -149,17 +150,6 @@ func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
 	b.WriteString("\r\n")
 	b.Write(p.Body)
 	return []byte(b.String()), nil
-}
-
-// isToken says whether s is an RFC 9110 token (a method or a header's name).
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
 }
 
 func version() string {

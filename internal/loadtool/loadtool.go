@@ -19,37 +19,6 @@ const (
 	mostSummaries = 16
 )
 
-// tool is how one's summary is read. A summary begins with a line that the pattern
-// begins matches, and goes on until the next one begins, of whatever tool.
-type tool struct {
-	name   string
-	begins *regexp.Regexp
-	lines  []line
-	// finish is called at the end of a summary that has something to tell: for what
-	// follows from several lines, and for zeros that the tool tells by silence.
-	finish func(*summary)
-}
-
-// line is a line of a summary: what it looks like, and what it says.
-type line struct {
-	pattern *regexp.Regexp
-	says    func(s *summary, m []string)
-}
-
-func says(pattern string, fn func(s *summary, m []string)) line {
-	return line{regexp.MustCompile(pattern), fn}
-}
-
-// summary is one that is being read.
-type summary struct {
-	model.ToolSummary
-	tool *tool
-	// section is the part of it in which the last line was, where it has parts.
-	section string
-	columns []string // of its table
-	whole   bool     // its last line was there
-}
-
 // Reader reads the output of a command in which load tools run. What it keeps does
 // not grow with the output. It is not safe for concurrent use.
 type Reader struct {
@@ -127,15 +96,6 @@ func (r *Reader) read() {
 		r.open.read(string(text))
 	}
 	r.line = r.line[:0]
-}
-
-func (s *summary) read(text string) {
-	for _, l := range s.tool.lines {
-		if m := l.pattern.FindStringSubmatch(text); m != nil {
-			l.says(s, m)
-			return
-		}
-	}
 }
 
 // end keeps the summary that was being read, if it tells anything.

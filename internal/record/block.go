@@ -272,3 +272,10 @@ func (chunkFiles) Close() error { return nil }
 // isBlock tells a block's directory by its name, a ULID: 26 characters, and no dot
 // as one has that is still being written.
 func isBlock(name string) bool { return len(name) == 26 && !strings.Contains(name, ".") }
+
+// misled is to be deferred: it makes an error of a panic.
+func misled(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the series lead nowhere: %v", p)
+	}
+}

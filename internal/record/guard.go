@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -38,13 +37,6 @@ func (s blockStore) close() error {
 		errs = append(errs, b.close())
 	}
 	return errors.Join(errs...)
-}
-
-// misled is to be deferred: it makes an error of a panic.
-func misled(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("the series lead nowhere: %v", p)
-	}
 }
 
 type guardedQuerier struct{ storage.Querier }

@@ -15,20 +15,6 @@ import (
 	"plimsoll/internal/model"
 )
 
-// Format is the layout that this program writes, and the newest it reads.
-const Format = 1
-
-// The files of a run.
-const (
-	ManifestFile = "run.json"
-	SeriesDir    = "series"
-	WALDir       = "wal" // in SeriesDir, while recording
-	LatencyFile  = "latency.hlog"
-	EventsFile   = "events.jsonl"
-	VerdictFile  = "verdict.json"
-	ProfileEnd   = ".pb.gz" // after the name of what was sampled: cpu, offcpu
-)
-
 // maxManifest is the most of run.json that is read; a status for each of some
 // hundred signals on a hundred hosts takes half of it.
 const maxManifest = 8 << 20
@@ -39,14 +25,10 @@ const maxParts = 1000
 // Run is a recorded run, open for reading. Its methods may be called by
 // several goroutines; Close must be the last.
 type Run struct {
-	folder      *folder // nil of a run that lies in no directory
-	dir         string
-	meta        model.Run
-	series      storage.Queryable
-	first, last int64
-	sampled     bool
-	readings    int // of the series that has most; 0 when that was not counted
-	closeSeries func() error
+	folder *folder // nil of a run that lies in no directory
+	dir    string
+	meta   model.Run
+	stored
 }
 
 // Open opens the run in dir. A run that was cut off opens up to its last
@@ -72,7 +54,7 @@ func (r *Run) open() (err error) {
 	if r.meta, err = r.folder.manifest(); err != nil {
 		return err
 	}
-	if err := r.openSeries(); err != nil {
+	if r.stored, err = r.folder.openSeries(); err != nil {
 		return err
 	}
 	r.closeWindows()
@@ -84,7 +66,7 @@ func (r *Run) open() (err error) {
 
 // InMemory makes a run of a manifest and series that lie in no directory.
 func InMemory(meta model.Run, m *Memory) *Run {
-	r := &Run{meta: meta, series: m}
+	r := &Run{meta: meta, stored: stored{series: m}}
 	r.first, r.last, r.sampled = m.Span()
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
 )
 
 // longest is the longest time between a run's first and last sample.
@@ -22,61 +23,69 @@ const (
 	maxLogLabels  = 96 << 20
 )
 
+// stored are a run's series where they lie, and what is known of them all.
+type stored struct {
+	series      storage.Queryable
+	first, last int64 // samples
+	sampled     bool
+	readings    int // of the series that has most; 0 when that was not counted
+	closeSeries func() error
+}
+
 // openSeries opens the blocks of a closed run, or replays the write-ahead log
 // of one that was cut off. While the log is there the blocks may not be all.
-func (r *Run) openSeries() error {
-	entries, err := r.folder.list(SeriesDir)
+func (f *folder) openSeries() (stored, error) {
+	entries, err := f.list(SeriesDir)
 	if err != nil {
-		return fmt.Errorf("%s: the run's series are missing: %w", r.folder.name(SeriesDir), err)
+		return stored{}, fmt.Errorf("%s: the run's series are missing: %w", f.name(SeriesDir), err)
 	}
 	var blocks []string
 	for _, e := range entries {
 		if e.Name() == WALDir {
-			return r.openLog(path.Join(SeriesDir, WALDir))
+			return f.openLog(path.Join(SeriesDir, WALDir))
 		}
 		if e.IsDir() && isBlock(e.Name()) {
 			blocks = append(blocks, path.Join(SeriesDir, e.Name()))
 		}
 	}
 	if len(blocks) == 0 {
-		return fmt.Errorf("%s: neither a block nor a write-ahead log in it; the run's series are gone", r.folder.name(SeriesDir))
+		return stored{}, fmt.Errorf("%s: neither a block nor a write-ahead log in it; the run's series are gone", f.name(SeriesDir))
 	}
-	return r.openBlocks(blocks)
+	return f.openBlocks(blocks)
 }
 
-func (r *Run) openBlocks(dirs []string) (err error) {
+func (f *folder) openBlocks(dirs []string) (_ stored, err error) {
 	var store blockStore
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, store.close())
 		}
 	}()
-	r.first, r.last = math.MaxInt64, math.MinInt64
+	all := stored{first: math.MaxInt64, last: math.MinInt64}
 	for _, dir := range dirs {
-		b, err := r.folder.openBlock(dir)
+		b, err := f.openBlock(dir)
 		if err != nil {
-			return fmt.Errorf("%s: the block is cut short or damaged, so the run's series cannot be read; take a copy of it that is whole, or run again: %w", r.folder.name(dir), err)
+			return stored{}, fmt.Errorf("%s: the block is cut short or damaged, so the run's series cannot be read; take a copy of it that is whole, or run again: %w", f.name(dir), err)
 		}
 		store = append(store, b)
 		if b.readings > 0 {
-			r.first, r.last, r.sampled = min(r.first, b.first), max(r.last, b.last), true
+			all.first, all.last, all.sampled = min(all.first, b.first), max(all.last, b.last), true
 		}
-		r.readings += b.readings // blocks of a run follow one another
+		all.readings += b.readings // blocks of a run follow one another
 	}
-	r.series, r.closeSeries = store, store.close
-	return nil
+	all.series, all.closeSeries = store, store.close
+	return all, nil
 }
 
-func (r *Run) openLog(dir string) error {
-	m := logMemory{dir: r.folder.name(dir), refs: map[uint64]*memorySeries{}}
-	if err := r.folder.readLog(dir, maxLog, Log{Series: m.add, Sample: m.append}); err != nil {
-		return err
+func (f *folder) openLog(dir string) (stored, error) {
+	m := logMemory{dir: f.name(dir), refs: map[uint64]*memorySeries{}}
+	if err := f.readLog(dir, maxLog, Log{Series: m.add, Sample: m.append}); err != nil {
+		return stored{}, err
 	}
 	m.Sort()
-	r.series = &m.Memory
-	r.first, r.last, r.sampled = m.Span()
-	r.readings = m.readings()
-	return nil
+	all := stored{series: &m.Memory, readings: m.readings()}
+	all.first, all.last, all.sampled = m.Span()
+	return all, nil
 }
 
 // logMemory is a Memory that is filled from a write-ahead log, packed as in a

@@ -198,3 +198,16 @@ func CommandFor(kind, name, to string, subject map[string]string) string {
 	}
 	return layout.Line(name)
 }
+
+// Fix is a fix as a rule states it.
+type Fix struct {
+	Title   string  `yaml:"title" json:"title"`
+	Change  Changes `yaml:"change" json:"change"`
+	Risk    string  `yaml:"risk" json:"risk"`       // low | medium | high
+	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
+	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible
+	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
+	Accept  string  `yaml:"accept" json:"accept,omitempty"`
+
+	Acceptance *Acceptance `yaml:"-" json:"-"` // what Accept says; nil without one
+}

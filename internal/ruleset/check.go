@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -50,16 +49,6 @@ func (c *checker) fail(rule, format string, args ...any) {
 		err = fmt.Errorf("%s: %w", rule, err)
 	}
 	c.errs = append(c.errs, err)
-}
-
-// Fault puts before an error where the rule stands that it is about: file, line
-// where that can be told, and id.
-func (r *Rule) Fault(err error) error {
-	file := path.Join(r.Path, "rule.yaml")
-	if line := lineOf(r.source, err.Error()); line > 0 {
-		file += ":" + strconv.Itoa(line)
-	}
-	return fmt.Errorf("%s: %s: %w", file, r.ID, err)
 }
 
 func (c *checker) rule(r *Rule) {

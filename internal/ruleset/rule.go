@@ -7,7 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
+	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,19 +140,6 @@ type Unlike struct {
 	How     string `yaml:"how" json:"how"`
 }
 
-// Fix is a fix as a rule states it.
-type Fix struct {
-	Title   string  `yaml:"title" json:"title"`
-	Change  Changes `yaml:"change" json:"change"`
-	Risk    string  `yaml:"risk" json:"risk"`       // low | medium | high
-	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
-	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible
-	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
-	Accept  string  `yaml:"accept" json:"accept,omitempty"`
-
-	Acceptance *Acceptance `yaml:"-" json:"-"` // what Accept says; nil without one
-}
-
 // Lab names the lab's cases that this rule has to find, and those that look
 // alike and must not be taken for it.
 type Lab struct {
@@ -235,44 +223,6 @@ func (c *Clue) compile(known query.Records) error {
 	return nil
 }
 
-// Comparison is one threshold: an operator and a number.
-type Comparison struct {
-	Op    string
-	Bound float64
-}
-
-var comparisonForm = regexp.MustCompile(`^(>=|<=|==|!=|>|<)\s*(\S+)$`)
-
-// ParseComparison reads a threshold such as ">= 0.95".
-func ParseComparison(s string) (Comparison, error) {
-	m := comparisonForm.FindStringSubmatch(strings.TrimSpace(s))
-	if m == nil {
-		return Comparison{}, fmt.Errorf(`is %q: want a comparison such as ">= 0.95"`, s)
-	}
-	bound, err := strconv.ParseFloat(m[2], 64)
-	if err != nil || bound != bound {
-		return Comparison{}, fmt.Errorf("is %q: want a number after the operator", s)
-	}
-	return Comparison{Op: m[1], Bound: bound}, nil
-}
-
-// Holds says whether a value meets the threshold.
-func (c Comparison) Holds(v float64) bool {
-	switch c.Op {
-	case ">":
-		return v > c.Bound
-	case ">=":
-		return v >= c.Bound
-	case "<":
-		return v < c.Bound
-	case "<=":
-		return v <= c.Bound
-	case "==":
-		return v == c.Bound
-	}
-	return v != c.Bound
-}
-
 // Signals returns the names of all series that the rules look at, sorted.
 func (rs Rules) Signals() []string {
 	var names []string
@@ -339,4 +289,51 @@ func (r *Rule) Seen() (holds, quiet []string) {
 		}
 	}
 	return holds, quiet
+}
+
+// Kinds are what a cause may do to users, or to what tools see, in the order in which
+// a symptom looks for them; rules/README.md describes each.
+var Kinds = []string{
+	"limits", "delays", "delays_alone", "loses_connects", "refuses_connects", "breaks_off",
+	"fails", "cuts_off", "turns_away", "drops_packets", "takes_cpu", "lacks_ports",
+}
+
+// kindFaults says what is wrong with the kinds that a rule names.
+func (r *Rule) kindFaults() []string {
+	var list []string
+	if r.Kind == Symptom && len(r.Shows) == 0 {
+		list = append(list, "shows: missing; a symptom says by which kinds of harm it is seen")
+	}
+	if r.Kind != Symptom && (len(r.Shows) > 0 || r.Where != nil) {
+		list = append(list, "shows: only a symptom shows something; a cause does something")
+	}
+	if len(r.Does) > 0 && r.Kind != Cause && r.Kind != Capacity {
+		list = append(list, "does: only a cause or a capacity does something; a symptom shows something")
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.Does)) {
+		if strings.TrimSpace(r.Does[kind]) == "" {
+			list = append(list, fmt.Sprintf("does: %s: missing; say how", kind))
+		}
+	}
+	for _, field := range []struct {
+		name  string
+		kinds map[string]string
+	}{{"does", r.Does}, {"shows", r.Shows}} {
+		for _, kind := range slices.Sorted(maps.Keys(field.kinds)) {
+			if !slices.Contains(Kinds, kind) {
+				list = append(list, fmt.Sprintf("%s: no kind %s; there are %s", field.name, kind, strings.Join(Kinds, ", ")))
+			}
+		}
+	}
+	return list
+}
+
+// Fault puts before an error where the rule stands that it is about: file, line
+// where that can be told, and id.
+func (r *Rule) Fault(err error) error {
+	file := path.Join(r.Path, "rule.yaml")
+	if line := lineOf(r.source, err.Error()); line > 0 {
+		file += ":" + strconv.Itoa(line)
+	}
+	return fmt.Errorf("%s: %s: %w", file, r.ID, err)
 }

@@ -19,15 +19,6 @@ import (
 	"plimsoll/internal/probe"
 )
 
-// All lists the probes of this package.
-func All() []probe.Probe {
-	return []probe.Probe{
-		Stat(), LoadAvg(), Softirqs(), Softnet(), Pressure(),
-		Netstat(), Sockstat(), Conntrack(), Sysctl(), MachineSysctl(),
-		Meminfo(), VMStat(), FileNr(), NetDev(), Qdisc(), NFTables(), DiskStats(), ARP(), Log(),
-	}
-}
-
 // source is one kernel file of a probe and the signals that come from it.
 type source struct {
 	path    string // below the root: "proc/stat"

@@ -3,7 +3,6 @@ package symbol
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"debug/elf"
 	"encoding/hex"
 	"errors"
@@ -17,15 +16,11 @@ import (
 )
 
 const (
-	// maxSymbols is how many symbols of one table are read.
-	maxSymbols = 1 << 19
 	// maxDebugData bounds a symbol table that is stored compressed.
 	maxDebugData = 32 << 20
 	// maxNote bounds a section of notes: a build id has 20 bytes.
-	maxNote = 4 << 10
-	// longestMangled is where a mangled name is cut off; C++ makes long ones.
-	longestMangled = 4 << 10
-	symbolSize     = 24 // of a 64-bit file
+	maxNote    = 4 << 10
+	symbolSize = 24 // of a 64-bit file
 )
 
 // object is an ELF file. The names of its functions stay in the file, which is
@@ -44,18 +39,6 @@ type object struct {
 
 // segment is a part of the file that is loaded at an address.
 type segment struct{ offset, size, addr uint64 }
-
-// symbols is one symbol table, by address.
-type symbols struct {
-	list  []entry
-	names io.ReaderAt
-}
-
-type entry struct {
-	addr uint64
-	size uint32
-	name uint32
-}
 
 func (b *object) close() error {
 	var errs []error
@@ -89,7 +72,9 @@ func openBinary(pid int, m *mapping) *object {
 	b.readDebugFile(pid)
 	b.bounds = readBounds(f)
 	b.entries += len(b.bounds) / 2 // they have half the size
-	b.readZend(f)
+	zend := zendTable(f, b.bounds)
+	b.functions = append(b.functions, zend)
+	b.entries += len(zend.list)
 	return b
 }
 
@@ -216,13 +201,6 @@ func (b *object) readDebugFile(pid int) {
 	}
 }
 
-// sort orders them by address, of several at one address the longest first.
-func (s *symbols) sort() {
-	slices.SortStableFunc(s.list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(b.size, a.size))
-	})
-}
-
 // address turns a place in the file into an address as its symbols have it.
 func (b *object) address(offset uint64) uint64 {
 	for _, s := range b.segments {
@@ -250,39 +228,6 @@ func (b *object) named(tables []symbols, addr uint64) string {
 	for _, t := range tables {
 		if name := t.find(addr); name != "" {
 			return cut(plain(name))
-		}
-	}
-	return ""
-}
-
-// find returns the name of what holds an address; "" if nothing does that has a
-// name: what lies between two functions is neither's.
-func (s *symbols) find(addr uint64) string {
-	i, exact := slices.BinarySearchFunc(s.list, addr, func(e entry, addr uint64) int { return cmp.Compare(e.addr, addr) })
-	if !exact {
-		i--
-	}
-	for i > 0 && s.list[i-1].addr == s.list[i].addr {
-		i--
-	}
-	if i < 0 || !exact && addr-s.list[i].addr >= uint64(s.list[i].size) {
-		return ""
-	}
-	return stringAt(s.names, int64(s.list[i].name))
-}
-
-// stringAt reads text that ends in a zero.
-func stringAt(from io.ReaderAt, offset int64) string {
-	var text []byte
-	var part [256]byte
-	for len(text) < longestMangled {
-		n, err := from.ReadAt(part[:], offset+int64(len(text)))
-		if end := bytes.IndexByte(part[:n], 0); end >= 0 {
-			return string(append(text, part[:end]...))
-		}
-		text = append(text, part[:n]...)
-		if err != nil {
-			break
 		}
 	}
 	return ""

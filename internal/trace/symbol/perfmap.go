@@ -3,9 +3,7 @@ package symbol
 import (
 	"bufio"
 	"cmp"
-	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,44 +22,6 @@ type perfMap struct {
 type jitted struct {
 	start, size uint64
 	name        string
-}
-
-// jit names a function that was compiled at run time; "" if it is not known.
-// The map is read again, once a Look, if an address is not in it and it has grown.
-func (p *process) jit(addr uint64) string {
-	if name := p.perfMap.find(addr); name != "" || p.looked {
-		return name
-	}
-	p.looked = true
-	file, err := openIn(p.pid, fmt.Sprintf("/tmp/perf-%d.map", innerPID(p.pid)))
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() != p.perfMap.size {
-		p.perfMap = parsePerfMap(file)
-		p.perfMap.size = info.Size()
-	}
-	return p.perfMap.find(addr)
-}
-
-// innerPID is the number by which a process knows itself: in a container, another one.
-func innerPID(pid int) int {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return pid
-	}
-	_, rest, _ := strings.Cut(string(status), "\nNSpid:")
-	line, _, _ := strings.Cut(rest, "\n")
-	numbers := strings.Fields(line)
-	if len(numbers) == 0 {
-		return pid
-	}
-	inner, err := strconv.Atoi(numbers[len(numbers)-1])
-	if err != nil {
-		return pid
-	}
-	return inner
 }
 
 // parsePerfMap reads lines "7f8a4c01e000 1c0 LazyCompile:~handle /srv/app.js:12":

@@ -14,8 +14,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -31,15 +29,6 @@ const (
 	maxJIT = 16 << 20
 	// maxNamed is how many addresses' names are kept.
 	maxNamed = 16384
-	// maxName is where a function's name is cut.
-	maxName = 240
-)
-
-// The modules that are no files.
-const (
-	KernelModule = "[kernel]"
-	vdsoModule   = "[vdso]"
-	jitModule    = "[jit]"
 )
 
 // Frame is one function of a stack, or what is known of it.
@@ -319,19 +308,6 @@ func (r *Resolver) trimBinaries() {
 
 func oldest[K comparable, V any](of map[K]V, used func(V) uint64) K {
 	return slices.MinFunc(slices.Collect(maps.Keys(of)), func(a, b K) int { return cmp.Compare(used(of[a]), used(of[b])) })
-}
-
-// cut bounds a name from outside and makes it text.
-func cut(name string) string {
-	name = strings.ToValidUTF8(name, "\uFFFD")
-	if len(name) <= maxName {
-		return name
-	}
-	end := maxName
-	for !utf8.RuneStart(name[end]) {
-		end--
-	}
-	return name[:end] + "…"
 }
 
 // Module is a binary that a process has mapped.

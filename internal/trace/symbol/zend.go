@@ -25,18 +25,18 @@ type zendFunction struct {
 	name string
 }
 
-// readZend makes symbols of the tables of functions in PHP and its extensions.
-func (b *object) readZend(f *elf.File) {
+// zendTable makes symbols of the tables of functions in PHP and its extensions.
+func zendTable(f *elf.File, of bounds) (table symbols) {
 	code, constants := f.Section(".text"), f.Section(".rodata")
 	if code == nil || constants == nil || !isZend(f) {
-		return
+		return table
 	}
 	within := func(s *elf.Section, addr uint64) bool { return addr >= s.Addr && addr-s.Addr < s.Size }
 	pointers := relocations(f)
 	var list []zendFunction
 	for place, name := range pointers {
 		addr := pointers[place+8]
-		if !within(constants, name) || !within(code, addr) || pointers[place+16] == 0 || b.bounds.start(addr) != addr {
+		if !within(constants, name) || !within(code, addr) || pointers[place+16] == 0 || of.start(addr) != addr {
 			continue
 		}
 		if text := stringAt(constants, int64(name-constants.Addr)); zendName.MatchString(text) {
@@ -49,14 +49,12 @@ func (b *object) readZend(f *elf.File) {
 	})
 	list = slices.CompactFunc(list, func(a, b zendFunction) bool { return a.addr == b.addr })
 	var names bytes.Buffer
-	var table symbols
 	for _, z := range list {
-		table.list = append(table.list, entry{z.addr, b.bounds.size(z.addr), uint32(names.Len())})
+		table.list = append(table.list, entry{z.addr, of.size(z.addr), uint32(names.Len())})
 		names.WriteString(z.name + "\x00")
 	}
 	table.names = bytes.NewReader(names.Bytes())
-	b.functions = append(b.functions, table)
-	b.entries += len(table.list)
+	return table
 }
 
 // isZend says whether a binary is PHP or an extension of it.

@@ -1,0 +1,12 @@
+package kernel
+
+import "plimsoll/internal/probe"
+
+// All lists the probes of this package.
+func All() []probe.Probe {
+	return []probe.Probe{
+		Stat(), LoadAvg(), Softirqs(), Softnet(), Pressure(),
+		Netstat(), Sockstat(), Conntrack(), Sysctl(), MachineSysctl(),
+		Meminfo(), VMStat(), FileNr(), NetDev(), Qdisc(), NFTables(), DiskStats(), ARP(), Log(),
+	}
+}
