@@ -168,6 +168,21 @@ func functionsAreNamed(t *testing.T, running *Trace) {
 	t.Log("\n" + report.Text(100))
 }
 
+// cpuTicks is how long a process has computed, in hundredths of a second.
+func cpuTicks(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	ticks, err := strconv.Atoi(strings.Fields(rest)[11]) // the 14th of all
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticks
+}
+
 func pauseOnlyIgnore(t *testing.T, running *Trace) {
 	one, two := spin(t), spin(t)
 	seen := func(pid int) int64 {
@@ -191,8 +206,8 @@ func pauseOnlyIgnore(t *testing.T, running *Trace) {
 	stays := func(pid int) {
 		t.Helper()
 		tracetest.Eventually(t, "no more samples of a process that spins", func() bool {
-			before := seen(pid)
-			time.Sleep(500 * time.Millisecond)
+			before, computed := seen(pid), cpuTicks(t, pid)
+			tracetest.Eventually(t, "it computes on", func() bool { return cpuTicks(t, pid) > computed+20 })
 			return seen(pid) == before
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,11 +98,7 @@ func procNumbers(t *testing.T, pids []int) (waited time.Duration, involuntary ui
 func stopped(t *testing.T, pids []int) func() bool {
 	return func() bool {
 		for _, pid := range pids {
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(string(text), ") T ") {
+			if tracetest.State(t, pid) != "T" {
 				return false
 			}
 		}
@@ -244,7 +239,7 @@ func TestSwitchesAgreeWithProc(t *testing.T) {
 	// Before, and when it has done its work, it waits for a line.
 	asleep := func() bool { return inPipeRead(t, pid) }
 	tracetest.Eventually(t, "it waits for its start", asleep)
-	before, counted, first := procSwitches(t, pid), group(t, tr, me), interruptible(t)
+	before, counted, first := procSwitches(t, pid), group(t, tr, me), tracetest.Skipped(t)
 	if _, err := stdin.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -265,34 +260,10 @@ func TestSwitchesAgreeWithProc(t *testing.T) {
 			t.Errorf("%s: counted %d, /proc says %d", what, got, want)
 		}
 	}
-	got, want, last := g.Wakeups-counted.Wakeups, g.Voluntary-counted.Voluntary, interruptible(t)
+	got, want, last := g.Wakeups-counted.Wakeups, g.Voluntary-counted.Voluntary, tracetest.Skipped(t)
 	if got > want || first+want-got > last {
 		t.Errorf("woken %d times, but fell asleep %d times; at most %d wakeups were hidden", got, want, int64(last-first))
 	}
-}
-
-// interruptible is how many of the sleeper's wakeups may have come in what
-// interrupted process 1, where there are kernels that skip our programs (see
-// lost_ends in disk.bpf.c): one whenever it got a CPU, and one in each millisecond
-// that it kept it, which is how long the sleeper sleeps.
-func interruptible(t *testing.T) (n uint64) {
-	t.Helper()
-	threads, err := filepath.Glob("/proc/1/task/*/schedstat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range threads {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		var ran, delay, slices uint64
-		if _, err := fmt.Sscan(string(text), &ran, &delay, &slices); err != nil {
-			t.Fatal(err)
-		}
-		n += slices + ran/1e6
-	}
-	return n
 }
 
 func inPipeRead(t *testing.T, pid int) bool {
@@ -323,6 +294,21 @@ func procSwitches(t *testing.T, pid int) map[string]uint64 {
 	return numbers
 }
 
+// lastCPU is the one that a process ran on last.
+func lastCPU(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	cpu, err := strconv.Atoi(strings.Fields(rest)[36]) // the 39th of all
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cpu
+}
+
 // moveAbout puts the process on each CPU in turn, and lets it choose again.
 func moveAbout(t *testing.T, pid int) {
 	t.Helper()
@@ -339,7 +325,7 @@ func moveAbout(t *testing.T, pid int) {
 		if err := unix.SchedSetaffinity(pid, &one); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond)
+		tracetest.Eventually(t, "it runs there, or has done its work", func() bool { return lastCPU(t, pid) == cpu || inPipeRead(t, pid) })
 	}
 	if err := unix.SchedSetaffinity(pid, &all); err != nil {
 		t.Fatal(err)

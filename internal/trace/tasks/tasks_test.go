@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -144,8 +143,10 @@ func TestStatesAreTimed(t *testing.T) {
 		first = groups()
 		return first[burns].Now["runnable"] == 1 && first[sleeps].Now["sleeping"] == 1
 	})
-	time.Sleep(2 * oftenest)
-	last = groups()
+	tracetest.Eventually(t, "they are looked at again", func() bool {
+		last = groups()
+		return last[burns].States["runnable"] > first[burns].States["runnable"]
+	})
 	burned := last[burns].States["runnable"] - first[burns].States["runnable"]
 	slept := last[sleeps].States["sleeping"] - first[sleeps].States["sleeping"]
 	if burned <= 0 || burned != slept {

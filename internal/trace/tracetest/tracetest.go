@@ -107,6 +107,42 @@ func NothingLost(t *testing.T, lost map[string]uint64, allowed ...string) {
 	}
 }
 
+// State is the letter of a process in /proc/PID/stat.
+func State(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	state, _, _ := strings.Cut(rest, " ")
+	return state
+}
+
+// Skipped is at how many events at most, of those that come no more often than once in
+// a millisecond, the kernel may have skipped our programs so far: there are kernels that
+// do in what interrupts process 1 (see lost_ends in disk.bpf.c). That may be once whenever
+// it got a CPU, and once in each millisecond that it kept it.
+func Skipped(t *testing.T) (n uint64) {
+	t.Helper()
+	threads, err := filepath.Glob("/proc/1/task/*/schedstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		var ran, delay, slices uint64
+		if _, err := fmt.Sscan(string(text), &ran, &delay, &slices); err != nil {
+			t.Fatal(err)
+		}
+		n += slices + ran/1e6
+	}
+	return n
+}
+
 // Detaches starts and closes the tracer, and starts it in a process that is
 // killed: afterwards no program of its and no descriptor may be left.
 func Detaches(t *testing.T, tracer trace.Tracer) {

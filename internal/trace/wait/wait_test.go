@@ -322,19 +322,20 @@ func TestWaitsThatLast(t *testing.T) {
 	tr := beginOn(t, newer(t))
 	during := "dur" + strconv.Itoa(os.Getpid())
 	sleeper(t, during)
-	time.Sleep(300 * time.Millisecond)
-	first := slept(t, tr, before)
-	if gone := time.Since(started); first > gone || first < 300*time.Millisecond {
-		t.Errorf("%s slept %v in %v", before, first, gone)
-	}
-	if d, gone := slept(t, tr, during), time.Since(started); d < 300*time.Millisecond || d > gone {
-		t.Errorf("%s slept %v in %v", during, d, gone)
+	for _, name := range []string{before, during} {
+		tracetest.Eventually(t, "it has slept for a while", func() bool {
+			d := slept(t, tr, name)
+			if gone := time.Since(started); d > gone {
+				t.Fatalf("%s slept %v in %v", name, d, gone)
+			}
+			return d > 300*time.Millisecond
+		})
 	}
 	if err := tr.Pause(); err != nil {
 		t.Fatal(err)
 	}
 	one := slept(t, tr, during)
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // the sleep that must not count
 	if two := slept(t, tr, during); two != one {
 		t.Errorf("%v more while paused", two-one)
 	}
@@ -346,10 +347,7 @@ func TestWaitsThatLast(t *testing.T) {
 	if gone := time.Since(resumed); three < one || three-one > gone {
 		t.Errorf("%v more in %v after the pause", three-one, gone)
 	}
-	time.Sleep(200 * time.Millisecond)
-	if four := slept(t, tr, during); four-three < 200*time.Millisecond {
-		t.Errorf("%v more in 200 ms after the pause", four-three)
-	}
+	tracetest.Eventually(t, "it counts on after the pause", func() bool { return slept(t, tr, during)-three > 200*time.Millisecond })
 }
 
 // Whoever is stopped was in a call, and does not wait for what the call is for.
@@ -372,8 +370,8 @@ func TestOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := "only" + strconv.Itoa(os.Getpid())
-	sleeper(t, name)
-	time.Sleep(50 * time.Millisecond)
+	pid := sleeper(t, name).Pid
+	tracetest.Eventually(t, "it sleeps", func() bool { return tracetest.State(t, pid) == "S" })
 	if d := slept(t, tr, name); d != 0 {
 		t.Errorf("%v of a process that nobody asked for", d)
 	}

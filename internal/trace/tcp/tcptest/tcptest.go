@@ -226,6 +226,28 @@ func Listen(t *testing.T, address string) (net.Listener, netip.AddrPort) {
 	return l, l.Addr().(*net.TCPAddr).AddrPort()
 }
 
+// Closed waits until no connection of a port is left in the namespace, but what waits
+// for its time to pass (TIME_WAIT): nothing is sent or closed any more.
+func Closed(t *testing.T, port uint16) {
+	t.Helper()
+	end := fmt.Sprintf(":%04X", port)
+	tracetest.Eventually(t, "all connections of port "+strconv.Itoa(int(port))+" are closed", func() bool {
+		for _, file := range []string{"tcp", "tcp6"} {
+			text, err := os.ReadFile("/proc/thread-self/net/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				f := strings.Fields(line) // sl local remote state …
+				if (strings.HasSuffix(f[1], end) || strings.HasSuffix(f[2], end)) && f[3] != "06" && f[3] != "0A" {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
 // Counter reads one of the namespace's TCP counters, as nstat shows them without
 // their prefix.
 func Counter(t *testing.T, name string) uint64 {
