@@ -1,10 +1,11 @@
 package rules_test
 
 import (
+	"slices"
 	"testing"
 
+	"plimsoll/internal/capture/tally"
 	"plimsoll/internal/load"
-	"plimsoll/internal/model"
 	probes "plimsoll/internal/probe/all"
 	"plimsoll/internal/ruleset"
 	"plimsoll/internal/rulesuite"
@@ -29,7 +30,7 @@ func tested(t *testing.T) (ruleset.Rules, rulesuite.Suite) {
 // runs their vectors.
 func TestRules(t *testing.T) {
 	set, tests := tested(t)
-	known := append([]*model.Signal{}, load.Signals...)
+	known := slices.Concat(load.Signals, tally.Signals)
 	for _, p := range probes.All() {
 		known = append(known, p.Signals...)
 	}

@@ -19,6 +19,11 @@ directory and the rules alone: the same directory gives the same answer, to the
 byte, on any machine. It only reads. A run that was cut off is judged up to its
 last second.
 
+With capture files (pcap, pcapng) it judges what the wire alone can tell, by the
+same rules: losses, resets and why, floods, refused connections, who made whom
+wait. What happens inside the hosts is not on the wire, so "nothing found"
+there is unclear, too. plimsoll capture shows the packets themselves.
+
 With --prometheus it judges what a Prometheus-compatible server has scraped
 (node_exporter and its kin) in a window that ends at --at, by the same rules.
 Hosts are told by the label host, else by instance, without the port. What
@@ -27,11 +32,12 @@ nobody scraped is unknown, never fine, and the verdict says what that was: so
 
 const diagnoseExample = `  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c
   plimsoll diagnose DIR --json | jq .verdict.root
+  plimsoll diagnose case.pcapng
   plimsoll diagnose --prometheus http://prometheus:9090 --match host=web1 \
       --at 2026-01-02T15:04:05Z --window 5m`
 
 func diagnoseCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "diagnose DIR|--prometheus URL", Short: "judge a run directory again, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
+	c := &cobra.Command{Use: "diagnose DIR|FILE...|--prometheus URL", Short: "judge a run directory again, packet captures, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
 		DisableFlagsInUseLine: true}
 	var site siteFlags
 	site.add(c)
@@ -48,14 +54,20 @@ func diagnoseCommand(w *world) *cobra.Command {
 				return usage(c.CommandPath(), "--%s goes with --prometheus URL", name)
 			}
 		}
-		return oneArgument("a run directory")(c, args)
+		if len(args) > 1 && isCapture(args[0]) {
+			return nil
+		}
+		return oneArgument("a run directory, or capture files")(c, args)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var r model.Report
 		var err error
-		if far.url == "" {
+		switch {
+		case far.url == "" && isCapture(args[0]):
+			r, err = judgeCapture(c.Context(), w, args, &site)
+		case far.url == "":
 			r, err = judgeDir(args[0], &site)
-		} else {
+		default:
 			var q remote.Query
 			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
 				r, err = judgeRemote(c.Context(), w, q, &site)

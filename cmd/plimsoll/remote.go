@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/capture/tally"
 	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -95,7 +97,8 @@ func reportRemote(run *record.Run, set ruleset.Rules) (model.Report, error) {
 	return r, fail(exitUnreachable, err)
 }
 
-// signalsOf returns the declarations of what the rules look at. A site's rule
+// signalsOf returns the declarations of what the rules look at, but for what a
+// capture gives, which no server has. A site's rule
 // may name series that no probe of ours reads; they have no declared labels.
 func signalsOf(w *world, set ruleset.Rules) []*model.Signal {
 	declared := map[string]*model.Signal{}
@@ -104,7 +107,7 @@ func signalsOf(w *world, set ruleset.Rules) []*model.Signal {
 	}
 	var list []*model.Signal
 	for _, name := range set.Signals() {
-		if s, ok := declared[name]; ok {
+		if s, ok := declared[name]; ok && !slices.Contains(tally.Signals, s) {
 			list = append(list, s)
 		}
 	}

@@ -102,7 +102,11 @@ func labLine(b *strings.Builder, lead string, cases []string) {
 func ruleClues(b *strings.Builder, r *ruleset.Rule) {
 	b.WriteString("## Clues\n")
 	for _, c := range r.Clues {
-		fmt.Fprintf(b, "\n### %s (%s)\n\n%s\n\n%s\n", c.ID, c.Role,
+		role := string(c.Role)
+		if c.From != "" {
+			role += ", from " + c.From
+		}
+		fmt.Fprintf(b, "\n### %s (%s)\n\n%s\n\n%s\n", c.ID, role,
 			layout.Wrap("True when the measure is "+c.Is+": "+c.Why+".", pageWidth), code(c.Measure))
 		fmt.Fprintf(b, "%s\n", layout.Wrap("It says: “"+c.Say+"”.", pageWidth))
 		if c.ByHand != "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/capture/tally"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
@@ -92,7 +93,7 @@ func printTools(w *world, tools map[string][]string, asJSON bool) error {
 
 // allSignals returns every declared signal, each once, by name.
 func allSignals(w *world) []*model.Signal {
-	list := slices.Clone(load.Signals)
+	list := slices.Concat(load.Signals, tally.Signals)
 	for _, p := range all.All() {
 		list = append(list, p.Signals...)
 	}

@@ -49,13 +49,13 @@ type Options struct {
 
 // Frame is a packet and what there is to say of it. It is good until the next one.
 type Frame struct {
-	Number      uint32 // from 1, over all sources together
-	Packet      pcap.Packet
-	Kind        decode.Kind
-	Segment     decode.Segment
-	Result      tcp.Result // where Kind is TCP
-	Attribution cause.Attribution
-	Reset       *cause.Reset // nil for all that are none
+	Number  uint32 // from 1, over all sources together
+	Packet  pcap.Packet
+	Kind    decode.Kind
+	Segment decode.Segment
+	Result  tcp.Result // where Kind is TCP; of Quoted, whose segment is quoted
+	cause.Judgement
+	In *Reading // which it is of: connections and resets up to here, no summary yet
 }
 
 // maxFrames is how many packets can be numbered.
@@ -90,6 +90,7 @@ func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
 	t := tcp.New()
 	t.MaxBytes = o.MaxMemory
 	r := &run{o: o, out: &Reading{TCP: t, Judge: cause.NewJudge(t)}, meter: newMeter()}
+	r.frame.In = r.out
 	r.decoder.Outer = o.Outer
 	r.tracker.Done = r.reply
 	t.Evict = r.over
@@ -97,6 +98,7 @@ func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
 		return nil, err
 	}
 	t.Conns(r.over)
+	r.out.Judge.End(r.meter.end)
 	r.finish(m)
 	return r.out, nil
 }
@@ -146,15 +148,15 @@ func (r *run) pause(ctx context.Context) error {
 // packet takes one packet through all stages.
 func (r *run) packet(f *Frame) {
 	now := f.Packet.Time
-	f.Attribution, f.Reset = cause.None, nil
+	f.Judgement = cause.Judgement{}
 	f.Kind = r.decoder.Decode(&f.Packet, &f.Segment)
 	r.meter.packet(&f.Packet)
 	switch f.Kind {
 	case decode.Quoted:
-		r.out.TCP.Quoted(f.Number, now, &f.Segment)
+		r.out.TCP.Quoted(f.Number, now, &f.Segment, &f.Result)
 	case decode.TCP:
 		r.out.TCP.Segment(f.Number, now, &f.Segment, &f.Result)
-		f.Attribution, f.Reset = r.out.Judge.Segment(&f.Result, &f.Segment, f.Number, now)
+		f.Judgement = r.out.Judge.Segment(&f.Result, &f.Segment, f.Number, now)
 		r.meter.segment(f)
 		r.tracker.Segment(&f.Result, &f.Segment, http.Mark{Frame: f.Number, Time: now})
 	}

@@ -50,7 +50,11 @@ func unheld(v *model.Verdict, plan model.Plan) {
 	}
 	v.Nearest = []model.Candidate{}
 	v.Sentence = "Nothing was found that holds a service back; how long users waited was not seen."
-	if plan.Remote == nil {
+	switch {
+	case plan.Capture != nil:
+		v.Sentence = "Nothing in these packets holds a service back, as far as the wire shows it."
+		return
+	case plan.Remote == nil:
 		return
 	}
 	blind := map[string]bool{}

@@ -145,21 +145,17 @@ func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Find
 		Rule: rule.ID, Kind: rule.Kind, Title: rule.Title, Subject: subject,
 		Blind: rule.Blind,
 	}
-	var errs []error
-	labels := map[string]string{}
-	for i := range rule.Clues {
-		c, witness, err := r.clue(&rule.Clues[i], subject)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("clue %s: %w", c.ID, err))
-		}
-		for name, v := range witness {
-			if _, taken := labels[name]; !taken {
-				labels[name] = v
-			}
-		}
-		f.Clues = append(f.Clues, c)
+	clues, err := r.clues(rule, subject, "")
+	f.Clues, f.Answer = clues.list, answer(clues.list)
+	seen, perr := r.clues(rule, subject, ruleset.Packets)
+	errs := []error{err, perr}
+	labels := clues.labels
+	switch told := answer(seen.list); {
+	case f.Answer != model.UnknownState:
+		f.Clues = append(f.Clues, supporting(seen.list)...)
+	case len(seen.list) > 0 && told != model.UnknownState:
+		f.Clues, f.Answer, labels = seen.list, told, seen.labels
 	}
-	f.Answer = answer(f.Clues)
 	switch f.Answer {
 	case model.RuledOut:
 		putFirst(f.Clues, model.False)
@@ -170,6 +166,46 @@ func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Find
 		errs = append(errs, r.impactAndFix(rule, &f, labels))
 	}
 	return f, errors.Join(errs...)
+}
+
+// clues are a rule's answers to its clues, and the labels of what gave them.
+type clues struct {
+	list   []model.Clue
+	labels map[string]string
+}
+
+// clues evaluates the clues that come from there (packets, or "" for all others).
+func (r *run) clues(rule *ruleset.Rule, subject map[string]string, from string) (clues, error) {
+	out := clues{labels: map[string]string{}}
+	var errs []error
+	for i := range rule.Clues {
+		if rule.Clues[i].From != from {
+			continue
+		}
+		c, witness, err := r.clue(&rule.Clues[i], subject)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("clue %s: %w", c.ID, err))
+		}
+		for name, v := range witness {
+			if _, taken := out.labels[name]; !taken {
+				out.labels[name] = v
+			}
+		}
+		out.list = append(out.list, c)
+	}
+	return out, errors.Join(errs...)
+}
+
+// supporting are the clues that are true, as ones that only add a sentence.
+func supporting(list []model.Clue) []model.Clue {
+	var out []model.Clue
+	for _, c := range list {
+		if c.Truth == model.True {
+			c.Role = model.Supports
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // putFirst moves the clue that gave the answer to the front: the first needs

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"strings"
 
 	"plimsoll/internal/secret"
@@ -39,7 +40,7 @@ type Host struct {
 
 // Plan is what the user asked for.
 type Plan struct {
-	// Mode is "run" (our own load), "watch" or "prometheus" (see Remote).
+	// Mode is "run" (our own load), "watch", "prometheus" (see Remote) or "capture" (see Capture).
 	Mode string `json:"mode"`
 	// Generator is the host from which the load comes, "" when watch has no command.
 	Generator string `json:"generator,omitempty"`
@@ -49,6 +50,30 @@ type Plan struct {
 	Load     *LoadPlan `json:"load,omitempty"`
 	// Remote is set when the series come from a Prometheus-compatible server.
 	Remote *RemotePlan `json:"remote,omitempty"`
+	// Capture is set when packets are all that there is.
+	Capture *CapturePlan `json:"capture,omitempty"`
+	// Packets is the interface whose packets are captured during the run, "" for none.
+	Packets string `json:"packets,omitempty"`
+}
+
+// CapturePlan says which packet captures were read, and what they have.
+type CapturePlan struct {
+	Files       []string `json:"files"`
+	Packets     int64    `json:"packets"`
+	Connections int64    `json:"connections"`
+}
+
+// PacketsFile is the name of the file in a run's directory with the packets of a host.
+func PacketsFile(host string) string {
+	var b strings.Builder
+	for _, c := range []byte(host) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return "packets-" + b.String() + ".pcapng"
 }
 
 // RemotePlan says which series of a Prometheus-compatible server were taken.

@@ -14,7 +14,7 @@ import (
 
 // blankWord is a word that rules leave in a command for what differs from run to
 // run. ByHand fills it in.
-var blankWord = regexp.MustCompile(`\b(PID|PORT|URL|WORKER|USER|GROUP|NAME|DEVICE)\b`)
+var blankWord = regexp.MustCompile(`\b(PID|PORT|URL|WORKER|USER|GROUP|NAME|DEVICE|FILE)\b`)
 
 // ByHand makes a clue's command one that can be typed as it stands at this run's
 // hosts: its address, port, device and process in the place of the blank words, and
@@ -123,6 +123,8 @@ func (r ByHand) blank(word string, get func(string) string) []layout.Piece {
 		return value(cmp.Or(portOf(get("listen")), portOf(get("dst")), urlPort(address)))
 	case "DEVICE":
 		return value(get("device"))
+	case "FILE":
+		return r.files(get("host"))
 	case "WORKER":
 		return []layout.Piece{{Text: "$(pgrep -of 'nginx: worker')"}}
 	}
@@ -143,6 +145,32 @@ func (r ByHand) blank(word string, get func(string) string) []layout.Piece {
 		return value(get("cgroup"))
 	}
 	return slices.Concat([]layout.Piece{{Text: "$(cut -d: -f3 /proc/"}}, pid, []layout.Piece{{Text: "/cgroup)"}})
+}
+
+// files are the captures that were read, or a run's own of a host (in its directory);
+// nothing where there are none.
+func (r ByHand) files(host string) (out []layout.Piece) {
+	if r.Plan.Packets != "" {
+		return value(model.PacketsFile(host))
+	}
+	if r.Plan.Capture == nil {
+		return nil
+	}
+	for i, name := range r.Plan.Capture.Files {
+		if i > 0 {
+			out = append(out, layout.Piece{Text: " "})
+		}
+		out = append(out, layout.Piece{Text: fileWord(name), Outside: true})
+	}
+	return out
+}
+
+// fileWord is a file's name as an argument that is never an option.
+func fileWord(name string) string {
+	if strings.HasPrefix(name, "-") && name != "-" {
+		return "./" + name
+	}
+	return name
 }
 
 // portOf is the port of a listener or destination, "" of a Unix socket.

@@ -13,7 +13,7 @@ import (
 // atThreeHosts is of a run with a host in a namespace and one in a container.
 func atThreeHosts() ByHand {
 	return ByHand{
-		Plan:   model.Plan{Generator: "client", Load: &model.LoadPlan{URL: "http://10.0.0.2:8080/x"}},
+		Plan:   model.Plan{Generator: "client", Packets: "any", Load: &model.LoadPlan{URL: "http://10.0.0.2:8080/x"}},
 		Hosts:  []model.Host{{Name: "server", Spec: "netns:srv"}, {Name: "app", Spec: "pid:42"}, {Name: "client", Spec: "local"}},
 		Owners: map[string]string{"server": "nginx"},
 	}
@@ -38,6 +38,7 @@ func TestByHand(t *testing.T) {
 		{"prlimit -p PID", map[string]string{"host": "app", "groupname": "x", "pid": "7"}, "prlimit -p 7"},
 		{"ethtool -S DEVICE", map[string]string{"host": "client", "device": "eth0"}, "ethtool -S eth0"},
 		{"cat /proc/PID/wchan", map[string]string{"host": "app"}, "cat /proc/PID/wchan"},
+		{"plimsoll capture FILE", map[string]string{"host": "my app"}, "plimsoll capture packets-my%20app.pcapng"},
 	} {
 		if got := r.Command([]layout.Piece{{Text: c.command}}, c.labels, nil); got != c.want {
 			t.Errorf("%s with %v: %q, want %q", c.command, c.labels, got, c.want)

@@ -16,8 +16,13 @@ import (
 // result writes what was asked for and what came of it.
 func result(p *paper, r model.Report) {
 	p.item("plimsoll", strings.TrimSpace(r.Version+" "+target(r.Plan)))
-	p.item("hosts", hosts(r.Hosts))
-	p.item("offered", offered(r))
+	if k := r.Plan.Capture; k != nil {
+		p.item("captured", fmt.Sprintf("%s, %s in %s: %s", plural(int(k.Packets), "packet", "packets"),
+			plural(int(k.Connections), "connection", "connections"), layout.Micros(watched(r.Windows)), strings.Join(k.Files, ", ")))
+	} else {
+		p.item("hosts", hosts(r.Hosts))
+		p.item("offered", offered(r))
+	}
 	if !r.Closed {
 		p.item("cut off", "the run was cut off and is judged up to its last second")
 	}
@@ -32,6 +37,8 @@ func target(plan model.Plan) string {
 	switch {
 	case plan.Remote != nil:
 		return "the series of " + plan.Remote.URL
+	case plan.Capture != nil:
+		return "reading packets"
 	case plan.Load != nil:
 		return plan.Load.Method + " " + plan.Load.URL
 	case len(plan.Command) > 0:
@@ -187,8 +194,12 @@ func failures(outcomes map[string]int64, of func(outcome string) bool) (string, 
 // foot writes what the observation cost, its notes, and where the run lies.
 func foot(p *paper, r model.Report) {
 	p.blank()
-	if r.Plan.Remote != nil {
+	switch {
+	case r.Plan.Remote != nil:
 		remoteFoot(p, r)
+		return
+	case r.Plan.Capture != nil:
+		captureFoot(p, r)
 		return
 	}
 	cost := fmt.Sprintf("%s of one core, %s at most", layout.Share(r.Cost.CPUShare), layout.Bytes(r.Cost.MaxRSS))
@@ -234,6 +245,17 @@ func remoteFoot(p *paper, r model.Report) {
 		again += " --match " + layout.Quote(m)
 	}
 	p.typed("again", again)
+}
+
+// captureFoot is the foot of a verdict on packets alone.
+func captureFoot(p *paper, r model.Report) {
+	siteItems(p, r.Site)
+	for _, n := range r.Notes {
+		p.item("note", n)
+	}
+	files := layout.CommandLine(ByHand{Plan: r.Plan}.files(""))
+	p.typed("packets", "plimsoll capture "+files)
+	p.typed("again", "plimsoll diagnose "+files)
 }
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }

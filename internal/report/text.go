@@ -53,9 +53,13 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 	loadAverage(p, r.Verdict.LoadAverage)
 	others(p, r.Verdict)
 	ruledOut(p, r.Verdict)
-	if r.Plan.Remote != nil {
+	switch {
+	case r.Plan.Remote != nil:
 		notCollected(p, r.Verdict.Unknown)
-	} else {
+	case r.Plan.Capture != nil:
+		p.heading(amber, "NOT SEEN")
+		p.hang(0, 2, "?", plain, "what is not on the wire: the hosts' CPUs, memory and disks, the kernel's queues and tables, processes and their logs; why an application is slow, or closes; what is lost before the place of the capture, or behind it. Rules about these were not asked")
+	default:
 		notSeen(p, r)
 	}
 	foot(p, r)
@@ -76,7 +80,9 @@ func answer(p *paper, v model.Verdict) {
 }
 
 // isWatch tells a run that drove no load of ours, and that we recorded.
-func isWatch(plan model.Plan) bool { return plan.Load == nil && plan.Remote == nil }
+func isWatch(plan model.Plan) bool {
+	return plan.Load == nil && plan.Remote == nil && plan.Capture == nil
+}
 
 // afterWatch says what a verdict without a load of ours cannot rest on, and
 // what to do next.

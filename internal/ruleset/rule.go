@@ -110,13 +110,15 @@ type Rule struct {
 
 // Clue is a clue as a rule states it.
 type Clue struct {
-	ID      string     `yaml:"id" json:"id"`
-	Role    model.Role `yaml:"role" json:"role"`
-	Measure string     `yaml:"measure" json:"measure"`
-	Is      string     `yaml:"is" json:"is"`
-	Why     string     `yaml:"why" json:"why"`
-	Say     string     `yaml:"say" json:"say"`
-	ByHand  string     `yaml:"by_hand" json:"by_hand"`
+	ID   string     `yaml:"id" json:"id"`
+	Role model.Role `yaml:"role" json:"role"`
+	// From is Packets in a clue that answers where the others cannot; "" else.
+	From    string `yaml:"from" json:"from,omitempty"`
+	Measure string `yaml:"measure" json:"measure"`
+	Is      string `yaml:"is" json:"is"`
+	Why     string `yaml:"why" json:"why"`
+	Say     string `yaml:"say" json:"say"`
+	ByHand  string `yaml:"by_hand" json:"by_hand"`
 
 	// What the fields above say.
 	MeasureExpr *query.Expression `yaml:"-" json:"-"`
@@ -124,6 +126,10 @@ type Clue struct {
 	SayText     *Text             `yaml:"-" json:"-"`
 	ByHandText  *Text             `yaml:"-" json:"-"`
 }
+
+// Packets marks clues that a capture of packets gives: by them alone a rule is judged
+// where its others leave it unknown. Where those tell, such a clue adds its sentence if it is true.
+const Packets = "packets"
 
 // Explain declares that a finding of another rule is a consequence of this one.
 type Explain struct {
@@ -206,6 +212,9 @@ func Parse(raw []byte, known query.Records) (*Rule, error) {
 func (c *Clue) compile(known query.Records) error {
 	if !slices.Contains([]model.Role{model.Needs, model.Decides, model.Proves, model.Supports}, c.Role) {
 		return fmt.Errorf("role %q: want needs, decides, proves or supports", c.Role)
+	}
+	if c.From != "" && c.From != Packets {
+		return fmt.Errorf("from %q: want packets, or nothing", c.From)
 	}
 	var err error
 	if c.MeasureExpr, err = query.Parse(c.Measure, known); err != nil {

@@ -100,14 +100,27 @@ func (v *Vector) compare(run *query.Run, rule *ruleset.Rule) error {
 	return errors.Join(errs...)
 }
 
+// packetSignals is what the names of all signals begin with that a capture gives: it reads
+// all of them, and nobody looks for any without one.
+const packetSignals = "plimsoll_capture_"
+
 // statusFor adds what the rule names and the vector does not.
 func (v *Vector) statusFor(rule *ruleset.Rule) map[string]map[string]model.Status {
 	out := map[string]map[string]model.Status{}
 	for host, status := range v.Meta.Status {
 		out[host] = maps.Clone(status)
+		captured := false
+		for name := range status {
+			captured = captured || strings.HasPrefix(name, packetSignals)
+		}
 		for _, e := range rule.Expressions() {
 			for _, s := range e.Selectors {
-				if _, ok := status[s.Name]; !ok {
+				_, ok := status[s.Name]
+				switch packets := strings.HasPrefix(s.Name, packetSignals); {
+				case ok || packets && !captured:
+				case packets:
+					out[host][s.Name] = model.Status{State: model.Read}
+				default:
 					out[host][s.Name] = model.Status{State: model.Absent, Why: "not in this vector"}
 				}
 			}

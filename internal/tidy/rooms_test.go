@@ -26,7 +26,7 @@ internal/host:           internal/layout internal/model
 internal/service:        internal/host
 internal/probe:          internal/layout internal/model internal/host internal/service
 internal/change:         internal/layout internal/host internal/service
-internal/capture:
+internal/capture:        internal/model
 internal/trace:          internal/model internal/layout internal/privilege internal/secret internal/host
 internal/record/notation: internal/model internal/record
 internal/query:          internal/model internal/record
@@ -34,9 +34,10 @@ internal/ruleset:        internal/layout internal/model internal/query
 internal/diagnose:       internal/layout internal/model internal/query internal/ruleset
 internal/rulesuite:      internal/model internal/record internal/record/notation internal/query internal/ruleset internal/diagnose
 internal/remote:         internal/layout internal/model internal/record internal/secret
+internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
-internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/trace
+internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
 internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout

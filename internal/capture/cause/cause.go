@@ -104,10 +104,19 @@ const maxRemembered = 1 << 16
 
 const resent = tcp.Retransmission | tcp.FastRetransmission | tcp.SpuriousRetransmission | tcp.OutOfOrder
 
-// Segment judges a segment. The reset is nil for all that are none.
-func (j *Judge) Segment(r *tcp.Result, s *decode.Segment, frame uint32, now int64) (Attribution, *Reset) {
+// Judgement is what there is to say of one segment.
+type Judgement struct {
+	Attribution Attribution
+	Reset       *Reset // nil for all that are none
+	HeldBack    int64  // ns that it waited for an ACK that its receiver delayed; 0: it did not
+	Shut        int64  // ns for which the window was closed that it opens; 0: it opens none
+	Shuts       bool   // it closes its sender's window
+}
+
+// Segment judges a segment.
+func (j *Judge) Segment(r *tcp.Result, s *decode.Segment, frame uint32, now int64) (out Judgement) {
 	if s.HeaderBad {
-		return None, nil
+		return out
 	}
 	twice := j.copies.seen(r, s, now)
 	if s.Flags&decode.SYN != 0 {
@@ -123,19 +132,20 @@ func (j *Judge) Segment(r *tcp.Result, s *decode.Segment, frame uint32, now int6
 	if a != None {
 		j.Attributed[a].add(frame)
 	}
+	out.Attribution = a
 	if s.Len > 0 && r.Labels&resent == 0 {
-		j.nagle(r, s, frame, now)
+		out.HeldBack = j.nagle(r, s, frame, now)
 	}
 	if s.HasSACK && s.SACKs > 0 && dsack(s) {
 		j.DSACKs++
 	}
 	if r.Labels&tcp.ZeroWindow != 0 || len(j.zero) > 0 {
-		j.window(r, s, frame, now)
+		out.Shut, out.Shuts = j.window(r, s, frame, now)
 	}
-	if s.Flags&decode.RST == 0 {
-		return a, nil
+	if s.Flags&decode.RST != 0 {
+		out.Reset = j.reset(r, s, frame, a)
 	}
-	return a, j.reset(r, s, frame, a)
+	return out
 }
 
 // handshake remembers from whom SYN-ACKs came: other connections of theirs are
@@ -198,17 +208,19 @@ func (j *Judge) closed(c *tcp.Conn, side uint8) bool {
 }
 
 // nagle looks for a segment that its sender held back until the ACK of the one
-// before it had come, which the receiver had delayed.
-func (j *Judge) nagle(r *tcp.Result, s *decode.Segment, frame uint32, now int64) {
+// before it had come, which the receiver had delayed, and returns for how long, ns.
+func (j *Judge) nagle(r *tcp.Result, s *decode.Segment, frame uint32, now int64) int64 {
 	c := r.Conn
 	peer := &c.Half[1-r.Side]
 	if !delayed(c, 1-r.Side) || s.Seq != peer.LastACK() || c.Half[r.Side].FIN != 0 {
-		return
+		return 0
 	}
 	if wait := now - peer.LastTime(); wait < 0 || wait > max(c.IRTT()*2, 2e6) {
-		return
+		return 0
 	}
-	j.Nagle.add(frame, int64(peer.AckRTT)*1000)
+	held := int64(peer.AckRTT) * 1000
+	j.Nagle.add(frame, held)
+	return held
 }
 
 // dsack says whether the first block tells of data that the receiver had already.
@@ -220,19 +232,37 @@ func dsack(s *decode.Segment) bool {
 	return s.SACKs > 1 && int32(first[0]-s.SACK[1][0]) >= 0 && int32(s.SACK[1][1]-first[1]) >= 0
 }
 
-// window measures for how long windows stay closed.
-func (j *Judge) window(r *tcp.Result, s *decode.Segment, frame uint32, now int64) {
+// window measures for how long windows stay closed: it returns that of one that
+// the segment opens, and whether it closes one.
+func (j *Judge) window(r *tcp.Result, s *decode.Segment, frame uint32, now int64) (ns int64, shuts bool) {
 	at := uint64(r.Conn.Stream)<<1 | uint64(r.Side)
 	since, closed := j.zero[at]
 	switch {
 	case r.Labels&tcp.ZeroWindow != 0 && !closed && len(j.zero) < maxRemembered:
 		j.zero[at] = now
 		j.ReceiverFull.Counted.add(frame)
+		return 0, true
 	case closed && (s.Window != 0 || s.Flags&(decode.RST|decode.SYN) != 0):
 		delete(j.zero, at)
-		j.ReceiverFull.Total += max(now-since, 0)
-		j.ReceiverFull.Longest = max(j.ReceiverFull.Longest, now-since)
+		return j.opened(now - since), false
 	}
+	return 0, false
+}
+
+// opened counts a window that was closed for so long.
+func (j *Judge) opened(ns int64) int64 {
+	ns = max(ns, 1) // a clock that went back
+	j.ReceiverFull.Total += ns
+	j.ReceiverFull.Longest = max(j.ReceiverFull.Longest, ns)
+	return ns
+}
+
+// End counts windows that are still closed at the end of the capture.
+func (j *Judge) End(now int64) {
+	for _, since := range j.zero {
+		j.opened(now - since)
+	}
+	clear(j.zero)
 }
 
 // copies recognises packets that the capture saw twice, as mirror ports and

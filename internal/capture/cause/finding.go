@@ -207,14 +207,16 @@ func times(n int64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// timeout returns the middle of the idle times after which a server closed, if
-// they agree: half of them lie within a tenth of one another.
-func (v *Server) timeout() (least, most int64, ok bool) {
-	if len(v.idle) == 0 {
+func (v *Server) timeout() (least, most int64, ok bool) { return Agreed(v.idle) }
+
+// Agreed sorts idle times after which a side closed, ns, and returns the middle of
+// them, if they agree: half of them lie within a tenth of one another.
+func Agreed(idle []int64) (least, most int64, ok bool) {
+	if len(idle) == 0 {
 		return 0, 0, false
 	}
-	slices.Sort(v.idle)
-	least, most = v.idle[len(v.idle)/4], v.idle[len(v.idle)*3/4]
+	slices.Sort(idle)
+	least, most = idle[len(idle)/4], idle[len(idle)*3/4]
 	return least, most, float64(most-least) <= 0.1*float64(most)+50e6
 }
 

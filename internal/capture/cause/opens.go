@@ -144,12 +144,19 @@ func (v *Server) opened(c *tcp.Conn, side uint8, known bool) {
 		v.ClosedFirst.Nobody++
 	case 1 + side:
 		v.ClosedFirst.Server++
-		if c.DataAt != 0 && c.Idle.NS() >= max(idleLeast, c.IRTT()*idleTrips) && len(v.idle) < maxIdles {
-			v.idle = append(v.idle, c.Idle.NS())
+		if ns, idle := IdleClose(c); idle && len(v.idle) < maxIdles {
+			v.idle = append(v.idle, ns)
 		}
 	default:
 		v.ClosedFirst.Client++
 	}
+}
+
+// IdleClose says for how long a connection had been idle when its first FIN was
+// sent, ns, and whether that was longer than the pauses within a conversation.
+func IdleClose(c *tcp.Conn) (ns int64, idle bool) {
+	ns = c.Idle.NS()
+	return ns, c.FirstFIN != 0 && c.DataAt != 0 && ns >= max(idleLeast, c.IRTT()*idleTrips)
 }
 
 // waits takes up an attempt that nobody completed: in a flood there are many.

@@ -80,6 +80,9 @@ type Reset struct {
 	cause    Cause
 }
 
+// Is is the cause.
+func (r *Reset) Is() Cause { return r.cause }
+
 // maxResets is how many are kept; the others are counted.
 const maxResets = 100_000
 

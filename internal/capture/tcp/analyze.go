@@ -38,6 +38,7 @@ type Result struct {
 	Conn      *Conn // good until the next segment
 	Side      uint8 // who sent it: the index of its Half
 	Opened    bool  // the connection began with it
+	Stands    bool  // the client completes the handshake with it
 	Ended     bool  // the connection ended with it: the first RST, or the second side's FIN
 	Labels    Label
 	DupNumber uint32 // of a duplicate ACK: which it is, from 1
@@ -48,18 +49,21 @@ type Result struct {
 	Seen      bool   // of a retransmission: everything in it was captured before
 	Earlier   bool   // it carries an older sequence number, and its stamps say it was also sent earlier: reordered
 	Later     bool   // and its stamps say it was sent after: sent again
+	Turn      int64  // of the first payload since the other side's last: ns since that; else 0
 }
 
-// Quoted takes note of an ICMP error about a connection. As in Wireshark it has
-// a number though nobody may have sent a segment of it, if its whole header is quoted.
-func (a *Analyzer) Quoted(frame uint32, t int64, s *decode.Segment) {
+// Quoted takes note of an ICMP error about a connection, and writes into r whose
+// segment it is about (Conn is nil where that is not known). As in Wireshark a connection
+// has a number though nobody may have sent a segment of it, if its whole header is quoted.
+func (a *Analyzer) Quoted(frame uint32, t int64, s *decode.Segment, r *Result) {
 	k, side := a.keyOf(s)
+	*r = Result{Side: side}
 	hash := a.hashOf(&k)
 	if _, i := a.table.find(&a.conns, &k, hash); i != 0 {
-		c := a.conns.at(i)
-		c.Errors, c.ICMP = frame, s.ICMP
+		r.Conn = a.conns.at(i)
+		r.Conn.Errors, r.Conn.ICMP = frame, s.ICMP
 	} else if s.QuotedAll {
-		a.open(frame, t, &k, hash, side)
+		r.Conn = a.open(frame, t, &k, hash, side)
 	}
 }
 

@@ -67,6 +67,7 @@ type Half struct {
 	LastFlags uint8    // of its last segment that was no RST
 	Probes    uint8    // keep-alives since the peer was last heard
 	SYNs      uint8    // SYNs or SYN-ACKs
+	Again     uint8    // retransmissions since the peer was last heard
 	topID     uint16   // the IP ID of the segment with the highest sequence number
 	topStamp  uint32   // and its time stamp
 

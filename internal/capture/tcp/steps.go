@@ -308,13 +308,14 @@ func (x *step) finish() {
 	me.Bytes += uint64(s.Len)
 	if r.Labels&(Retransmission|FastRetransmission|SpuriousRetransmission) != 0 {
 		me.Resent++
+		me.Again = min(me.Again, 254) + 1
 	}
 	if s.Flags&decode.RST != 0 {
 		c.RSTs++
 		r.Ended = had&SawRST == 0 && (me.FIN == 0 || x.peer.FIN == 0)
 		return
 	}
-	x.peer.Probes = 0
+	x.peer.Probes, x.peer.Again = 0, 0
 	c.Gap = uint32(min(max((x.now-x.before)/1e6, 0), 1<<32-1))
 	me.AckRTT = uint32(min(max(r.RTT/1000, 0), 1<<32-1))
 	if r.Labels&KeepAlive != 0 {
@@ -326,7 +327,11 @@ func (x *step) finish() {
 		}
 	}
 	if s.Len > 0 && r.Labels&(KeepAlive|ZeroWindowProbe) == 0 {
-		me.LastData, me.DataTime = x.frame, c.moment(x.now)
+		now := c.moment(x.now)
+		if x.peer.LastData > me.LastData {
+			r.Turn = max((now - min(now, x.peer.DataTime)).NS(), momentStep)
+		}
+		me.LastData, me.DataTime = x.frame, now
 	}
 	if me.Last == 0 {
 		me.TTL = [2]uint8{s.TTL, s.TTL}
@@ -349,6 +354,8 @@ func (x *step) firstFIN() {
 
 func (x *step) completeness() {
 	c, s := x.c, x.s
+	const asked, spoke = SawSYN | SawSYNACK, SawACK | SawData
+	stood := c.Completeness&spoke != 0
 	switch s.Flags & (decode.SYN | decode.ACK) {
 	case decode.SYN:
 		if x.r.Opened {
@@ -371,5 +378,7 @@ func (x *step) completeness() {
 	}
 	if s.Flags&decode.RST != 0 {
 		c.Completeness |= SawRST
+		return
 	}
+	x.r.Stands = !stood && c.Completeness&spoke != 0 && c.Completeness&asked == asked && x.r.Side == c.Opener
 }

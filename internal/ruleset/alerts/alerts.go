@@ -123,7 +123,7 @@ func (e exporting) condition(r *ruleset.Rule) (string, error) {
 	var last error
 	for i := range r.Clues {
 		c := &r.Clues[i]
-		if c.Role == model.Supports {
+		if c.Role == model.Supports || c.From != "" {
 			continue
 		}
 		measure, on, err := e.part(c.MeasureExpr, r, false)
