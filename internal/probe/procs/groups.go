@@ -50,7 +50,8 @@ type group struct {
 	minFaults, majFaults    uint64
 	voluntary, nonvoluntary uint64
 	delay                   uint64 // nanoseconds
-	read, write             uint64 // bytes
+	read, write, passed     uint64 // bytes
+	calls                   uint64 // of read and write
 	starts, ends            uint64
 	threadTicks             map[string]*[2]uint64 // user and system, by thread name
 

@@ -83,20 +83,20 @@ func parseUser(b []byte) (uint32, error) {
 	return 0, errors.New("parse status: no line Uid:")
 }
 
-// diskIO is what a process had read from and written to block devices, in
-// bytes: /proc/PID/io, over all of its threads.
-type diskIO struct{ read, write uint64 }
+// processIO is what a process had read and written over all of its threads, as
+// /proc/PID/io says: bytes at block devices, and at all that can be read and
+// written bytes and calls.
+type processIO struct{ read, write, passed, calls uint64 }
 
-func parseIO(b []byte) (diskIO, error) {
-	r, err := lineNumber(b, "read_bytes:")
-	if err != nil {
-		return diskIO{}, fmt.Errorf("parse io: %w", err)
+func parseIO(b []byte) (processIO, error) {
+	var n [6]uint64
+	for i, key := range []string{"read_bytes:", "write_bytes:", "rchar:", "wchar:", "syscr:", "syscw:"} {
+		var err error
+		if n[i], err = lineNumber(b, key); err != nil {
+			return processIO{}, fmt.Errorf("parse io: %w", err)
+		}
 	}
-	w, err := lineNumber(b, "write_bytes:")
-	if err != nil {
-		return diskIO{}, fmt.Errorf("parse io: %w", err)
-	}
-	return diskIO{r, w}, nil
+	return processIO{read: n[0], write: n[1], passed: n[2] + n[3], calls: n[4] + n[5]}, nil
 }
 
 // lineNumber is the number behind the key at the start of a line.

@@ -41,7 +41,7 @@ func TestParseOthers(t *testing.T) {
 			t.Errorf("mask %q: %d CPUs, want %d", mask, got, want)
 		}
 	}
-	if got, err := parseIO([]byte("rchar: 5\nread_bytes: 12288\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n")); err != nil || got != (diskIO{12288, 4096}) {
+	if got, err := parseIO([]byte("rchar: 5\nwchar: 6\nsyscr: 2\nsyscw: 1\nread_bytes: 12288\nwrite_bytes: 4096\ncancelled_write_bytes: 7\n")); err != nil || got != (processIO{12288, 4096, 11, 3}) {
 		t.Errorf("io %v, %v", got, err)
 	}
 	if got, err := parseLimit(files(t, "/limits")[0], limitFiles); err != nil || got != 20000 {

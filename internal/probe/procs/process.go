@@ -70,7 +70,7 @@ type process struct {
 	busiest     float64   // share of one CPU of its busiest thread, 0…1
 	unexamined  bool      // it ran, and its threads were not read: busiest is not known
 	tasks       map[int]*thread
-	io          diskIO
+	io          processIO
 	ioKnown     bool // io was read, once
 	ioErr       error
 	files       uint64
@@ -489,7 +489,7 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 
 func (r *reader) readIO(p *process) {
 	b, err := r.tree.read(p.name + "/io")
-	var now diskIO
+	var now processIO
 	if err == nil {
 		now, err = parseIO(b)
 	}
@@ -504,6 +504,8 @@ func (r *reader) readIO(p *process) {
 	p.ioKnown = true
 	p.group.read += since(now.read, before.read)
 	p.group.write += since(now.write, before.write)
+	p.group.passed += since(now.passed, before.passed)
+	p.group.calls += since(now.calls, before.calls)
 	p.io = now
 }
 

@@ -199,7 +199,7 @@ func (r *reader) report(out *probe.Out) {
 		r.putCounters(out, g)
 	}
 	r.putCommand(out)
-	r.markRefused(out, refusedIO, programs, "block I/O", readBytes, writeBytes)
+	r.markRefused(out, refusedIO, programs, "I/O", readBytes, writeBytes, passedBytes, passCalls)
 	r.markRefused(out, refusedFiles, programs, "descriptors", openFiles, worstFiles)
 	if !r.tree.delays {
 		out.Mark(runDelay, host.Absent("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO"))
@@ -303,6 +303,8 @@ func (r *reader) putCounters(out *probe.Out, g *group) {
 	if !g.now.ioMissing {
 		put(readBytes, float64(g.read))
 		put(writeBytes, float64(g.write))
+		put(passedBytes, float64(g.passed))
+		put(passCalls, float64(g.calls))
 	}
 	for name, ticks := range g.threadTicks {
 		put(threadCPU, seconds(ticks[0]), name, "user")

@@ -162,7 +162,7 @@ func (p fakeProc) write(t testing.TB, dir string) {
 		"cmdline":   p.comm + "\x00",
 		"schedstat": fmt.Sprintf("%d %d 1\n", run, p.delayNanos),
 		"status":    fmt.Sprintf("Name:\t%s\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n", p.comm, p.voluntary, p.nonvoluntary),
-		"io":        "rchar: 1\nread_bytes: 0\nwrite_bytes: 0\n",
+		"io":        "rchar: 1\nwchar: 0\nsyscr: 1\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n",
 		"limits":    "Max open files            10                   20                   files\n",
 		filepath.Join("task", fmt.Sprint(p.pid), "children"): p.children,
 	} {

@@ -51,6 +51,10 @@ var (
 		"Bytes that the group caused to be read from block devices.", "/proc/PID/io", "pidstat -d -C NAME 1")
 	writeBytes = counter("namedprocess_namegroup_write_bytes_total", "bytes",
 		"Bytes that the group caused to be written to block devices.", "/proc/PID/io", "pidstat -d -C NAME 1")
+	passedBytes = counter("plimsoll_process_passed_bytes_total", "bytes",
+		"Bytes that calls of read, write and their kin of the group passed on, whatever they were from or to.", "/proc/PID/io", "grep char /proc/PID/io")
+	passCalls = counter("plimsoll_process_pass_calls_total", "calls",
+		"Calls of read, write and their kin, whatever they were from or to.", "/proc/PID/io", "grep sysc /proc/PID/io; strace -c -f -p PID")
 	memoryBytes = gauge("namedprocess_namegroup_memory_bytes", "bytes",
 		"Memory of the group; memtype is resident (shared pages are counted in every process) or virtual.", fromStat, "ps -o rss=,vsz= -C NAME", "memtype")
 	threadCPU = counter("namedprocess_namegroup_thread_cpu_seconds_total", "seconds",
@@ -79,6 +83,6 @@ var (
 
 var signals = []*model.Signal{
 	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
-	majorFaults, minorFaults, readBytes, writeBytes, memoryBytes, threadCPU,
+	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
 	busiestThread, runDelay, allowedCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
 }
