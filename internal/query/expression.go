@@ -338,7 +338,8 @@ func MustParse(text string) *Expression {
 	return e
 }
 
-// MadeLabels returns the labels that an expression makes with label_replace or label_join.
+// MadeLabels returns the labels that an expression makes with label_replace,
+// label_join or count_values.
 func MadeLabels(text string) []string {
 	root, err := ParseWithVariables(text)
 	if err != nil {
@@ -346,10 +347,19 @@ func MadeLabels(text string) []string {
 	}
 	var names []string
 	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
-		if call, ok := n.(*parser.Call); ok && strings.HasPrefix(call.Func.Name, "label_") && len(call.Args) > 1 {
-			if s, ok := call.Args[1].(*parser.StringLiteral); ok {
-				names = append(names, s.Val)
+		var name parser.Expr
+		switch e := n.(type) {
+		case *parser.Call:
+			if strings.HasPrefix(e.Func.Name, "label_") && len(e.Args) > 1 {
+				name = e.Args[1]
 			}
+		case *parser.AggregateExpr:
+			if e.Op == parser.COUNT_VALUES {
+				name = e.Param
+			}
+		}
+		if s, ok := name.(*parser.StringLiteral); ok {
+			names = append(names, s.Val)
 		}
 		return nil
 	})
