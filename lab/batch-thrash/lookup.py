@@ -6,6 +6,7 @@ import sys
 import time
 
 f = os.open(sys.argv[1], os.O_RDONLY)
+os.fsync(f)  # dirty pages are not dropped
 os.posix_fadvise(f, 0, 0, os.POSIX_FADV_DONTNEED)
 m = mmap.mmap(f, 0, prot=mmap.PROT_READ)
 m.madvise(mmap.MADV_RANDOM)
