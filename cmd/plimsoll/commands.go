@@ -29,7 +29,6 @@ func commands(w *world) []*cobra.Command {
 		doctorCommand(w),
 		loadEngine(w),
 		stackReader(w),
-		collector(w),
 		commandHolder(),
 		serviceTest(),
 		completionCommand(w),

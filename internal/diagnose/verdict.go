@@ -280,13 +280,24 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	case model.AnswerCapacity:
 		return named(roots)
 	case model.AnswerHealthy:
-		return roots[0].Title + "; nothing held it back."
+		return roots[0].Title + "; " + whoUses(roots[0]) + "."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
 		return fmt.Sprintf("No rule could name what holds it back; the nearest is: %s (%s).", c.Title, subjectLine(c.Subject))
 	}
 	return "No rule could name what holds it back, or say that nothing does."
+}
+
+// whoUses is what a healthy finding's clue "who" says: who uses most, though
+// nobody waits for it. Where it has none, nothing held it back.
+func whoUses(c *candidate) string {
+	for _, clue := range c.Clues {
+		if clue.ID == "who" && clue.Truth == model.True {
+			return clue.Say
+		}
+	}
+	return "nothing held it back"
 }
 
 // named lists titles with their subjects.

@@ -174,3 +174,22 @@ func writeVerdict(v model.Verdict) string {
 	}
 	return b.String()
 }
+
+// TestWhoUses: a healthy verdict says who uses what, where its rule knows.
+func TestWhoUses(t *testing.T) {
+	rules := ruleset.Rules{List: []*ruleset.Rule{{ID: "ok", Kind: ruleset.Healthy, Title: "Nobody waits"}}}
+	for _, c := range []struct {
+		truth model.Truth
+		want  string
+	}{
+		{model.True, "Nobody waits; python3 used 1 of 2 CPUs."},
+		{model.False, "Nobody waits; nothing held it back."},
+		{model.Unknown, "Nobody waits; nothing held it back."},
+	} {
+		v := verdict(rules, []model.Finding{{Rule: "ok", Kind: ruleset.Healthy, Title: "Nobody waits", Answer: model.Confirmed,
+			Subject: map[string]string{"host": "s"}, Clues: []model.Clue{{ID: "who", Role: model.Supports, Truth: c.truth, Say: "python3 used 1 of 2 CPUs"}}}})
+		if v.Sentence != c.want {
+			t.Errorf("%s: %q, want %q", c.truth, v.Sentence, c.want)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func result(p *paper, r model.Report) {
 		return
 	}
 	load(p, *r.Load, r.Plan.Load)
-	timeline(p, r.Load.Course)
+	course(p, r.Load.Course)
 }
 
 func target(plan model.Plan) string {

@@ -1,0 +1,169 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sort is what kind of place a value is in.
+type sort string
+
+const (
+	inKernel sort = "kernel"
+	inFile   sort = "file"
+	inLimit  sort = "limit"
+	inCPUs   sort = "cpus"
+	inNice   sort = "nice"
+	inPolicy sort = "policy"
+	inSocket sort = "socket"
+	inRing   sort = "ring"
+)
+
+// place is where a value is, written so that it is found on a later day, or
+// recognised as gone.
+type place struct {
+	Sort sort `json:"sort"`
+	// Path is the kernel's file, or a service's, as the service calls it.
+	Path string `json:"path,omitempty"`
+	// Name is the limit, or the interface and ring.
+	Name string `json:"name,omitempty"`
+	// Listen is a listener as the socket signals write it.
+	Listen string `json:"listen,omitempty"`
+	// Process is whose value it is; for a file, through whom it is reached when
+	// it is in another mount namespace.
+	Process *process `json:"process,omitempty"`
+	// Net is the network namespace on which the value depends.
+	Net *netns `json:"net,omitempty"`
+	// Dir is the inode of a control group.
+	Dir uint64 `json:"dir,omitempty"`
+}
+
+// setting is a value that can be read and written. Both return errGone when
+// what it belongs to has ended.
+type setting interface {
+	get() (string, error)
+	set(v string) error
+}
+
+func (p place) setting() (setting, error) {
+	switch p.Sort {
+	case inKernel:
+		k := kernelFile{path: p.Path, in: machineWide(p.Path), dir: p.Dir}
+		if p.Dir != 0 {
+			k.in = withGroups
+		}
+		if p.Net != nil {
+			k.in = p.Net.do
+			if strings.HasPrefix(p.Path, "/sys/") {
+				k.in = p.Net.doSys
+			}
+		}
+		return k, nil
+	case inFile:
+		return confFile{place: p}, nil
+	}
+	if p.Net != nil {
+		switch p.Sort {
+		case inSocket:
+			return listener{*p.Net, p.Listen}, nil
+		case inRing:
+			return ring{*p.Net, p.Name}, nil
+		}
+	}
+	if p.Process != nil {
+		switch p.Sort {
+		case inLimit:
+			return limit{*p.Process, p.Name}, nil
+		case inCPUs:
+			return affinity(*p.Process), nil
+		case inNice:
+			return nice(*p.Process), nil
+		case inPolicy:
+			return policy(*p.Process), nil
+		}
+	}
+	return nil, fmt.Errorf("the journal names a place of sort %q, which this plimsoll does not know; use the one that wrote it", p.Sort)
+}
+
+func (p place) get() (string, error) {
+	s, err := p.setting()
+	if err != nil {
+		return "", err
+	}
+	return s.get()
+}
+
+func (p place) set(v string) error {
+	s, err := p.setting()
+	if err != nil {
+		return err
+	}
+	return s.set(v)
+}
+
+// untilReboot says whether a reboot takes the value back.
+func (p place) untilReboot() bool { return p.Sort != inFile }
+
+// String names the place for people.
+func (p place) String() string {
+	switch {
+	case p.Path != "":
+		return p.Path
+	case p.Listen != "":
+		return "the queue of " + p.Listen
+	case p.Process != nil:
+		return strings.TrimSpace(fmt.Sprintf("%s %s of process %d", p.Sort, p.Name, p.Process.PID))
+	}
+	return string(p.Sort) + " " + p.Name
+}
+
+// part is one value that a change sets.
+type part struct {
+	Place place `json:"place"`
+	// Old and New are bytes, not text: a file may be in any encoding.
+	Old []byte `json:"old"`
+	New []byte `json:"new"`
+	// Between are values that our own steps may leave in between.
+	Between []string `json:"between,omitempty"`
+	// File is what is to be known of a file besides its bytes.
+	File *meta `json:"file,omitempty"`
+}
+
+// ours says whether a value is one that we wrote or found.
+func (p part) ours(now string) bool {
+	if now == string(p.Old) || now == string(p.New) || slices.Contains(p.Between, now) {
+		return true
+	}
+	// Threads are set one by one, so a crash may leave some of each.
+	return p.Place.threadsOf(now, string(p.Old)+";0="+string(p.New))
+}
+
+// threadsOf says whether each thread has one of the values of another text: the
+// threads themselves may be others by now.
+func (p place) threadsOf(now, of string) bool {
+	if p.Sort != inCPUs && p.Sort != inNice && p.Sort != inPolicy {
+		return false
+	}
+	known := threadValues(of)
+	return !slices.ContainsFunc(threadValues(now), func(v string) bool { return !slices.Contains(known, v) })
+}
+
+// threadValues are the values in a text as threads.get writes it.
+func threadValues(s string) (list []string) {
+	for kv := range strings.SplitSeq(s, ";") {
+		list = append(list, kv[strings.IndexByte(kv, '=')+1:])
+	}
+	return list
+}
+
+// same says whether two places are one.
+func (p place) same(q place) bool {
+	if p.Sort != q.Sort || p.Path != q.Path || p.Name != q.Name || p.Listen != q.Listen {
+		return false
+	}
+	if p.Process != nil && q.Process != nil && *p.Process != *q.Process {
+		return false
+	}
+	return p.Net == nil || q.Net == nil || p.Net.Inode == q.Net.Inode
+}
