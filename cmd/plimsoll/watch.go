@@ -16,10 +16,14 @@ requests were answered in little time.
 
 CMD is connected to this terminal: what it writes is passed on as it is, and so is
 its exit code. With --json its standard output goes to standard error, so that
-there is one JSON document alone. Its arguments are recorded; what looks like a
-password or a key in them is masked. ^C ends watching and asks CMD to end; what
-was seen until then is judged. If Plimsoll is killed, CMD is ended, too, with all
-that it started.`
+there is one JSON document alone. Where a load tool that Plimsoll knows runs in
+CMD (wrk, wrk2, ab, hey, oha, h2load, k6, vegeta, fortio, siege, JMeter,
+bombardier), what it prints is read on its way: it goes through a pipe, or a
+terminal of its own where it is shown on one, and the summary is part of the run,
+as that tool's word, on which no verdict rests. Its arguments are recorded;
+what looks like a password or a key in them is masked. ^C ends watching and
+asks CMD to end; what was seen until then is judged. If Plimsoll is killed, CMD
+is ended, too, with all that it started.`
 
 const watchExample = `  plimsoll watch -d 60s
   plimsoll watch -- wrk -t2 -c200 -d10 http://127.0.0.1/

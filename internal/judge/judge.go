@@ -29,7 +29,8 @@ func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
 	meta := rec.Meta()
 	r := model.Report{
 		Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows, Notes: meta.Notes, Tracing: meta.Tracing,
-		RulesHash: set.Hash, Site: SiteOf(set), Version: meta.Version, Closed: meta.Closed,
+		ToolSummaries: meta.ToolSummaries,
+		RulesHash:     set.Hash, Site: SiteOf(set), Version: meta.Version, Closed: meta.Closed,
 	}
 	q, err := query.Of(rec)
 	if err != nil {

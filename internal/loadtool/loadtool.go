@@ -25,6 +25,7 @@ type Reader struct {
 	tools   []*tool
 	correct bool // oha was told to correct its latency
 	line    []byte
+	missed  bool // the rest of this line is to be passed over
 	open    *summary
 	done    []model.ToolSummary
 	dropped int
@@ -55,18 +56,31 @@ func (r *Reader) Write(p []byte) (int, error) {
 		if end >= 0 {
 			piece = p[:end]
 		}
-		r.line = append(r.line, piece[:min(len(piece), longestLine-len(r.line))]...)
+		if !r.missed {
+			r.line = append(r.line, piece[:min(len(piece), longestLine-len(r.line))]...)
+		}
 		if end < 0 {
 			break
 		}
 		r.read()
+		r.missed = false
 		p = p[end+1:]
 	}
 	return n, nil
 }
 
+// Skip says that some of the output is missing here. What stands around that is not read:
+// neither the line, nor the summary, of which nobody knows whether it goes on.
+func (r *Reader) Skip() {
+	r.line, r.missed = r.line[:0], true
+	if r.open != nil {
+		r.open = nil
+		r.dropped++
+	}
+}
+
 // Summaries ends the reading and returns what was told, oldest first, the newest 16
-// at most. Dropped is how many there were before them. A last line without its end
+// at most. Dropped is how many there were besides, before them or around what is missing. A last line without its end
 // may be cut within a number, and is left out.
 func (r *Reader) Summaries() (list []model.ToolSummary, dropped int) {
 	r.end()

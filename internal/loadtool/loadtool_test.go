@@ -176,6 +176,24 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
+// Around what is missing nothing is made up: a number may have lost its end, and a
+// summary what stood between.
+func TestWhatIsMissingIsNotMadeUp(t *testing.T) {
+	r := New([]string{"wrk"})
+	write := func(text string) {
+		_, err := r.Write([]byte(text))
+		check(t, err)
+	}
+	write("Running 1s test @ http://h/\nRequests/sec: 4\nRunning 1s test @ http://h/\n  Requests/sec:  1")
+	r.Skip()
+	write("23\nRequests/sec: 45\nRunning 1s test @ http://h/\nRequests/sec: 5\n")
+	list, dropped := r.Summaries()
+	want := []model.ToolSummary{{Tool: "wrk", RPS: new(4.0), Cut: true}, {Tool: "wrk", RPS: new(5.0), Cut: true}}
+	if d := cmp.Diff(want, list); d != "" || dropped != 1 {
+		t.Errorf("%d left out; %s", dropped, d)
+	}
+}
+
 // What one writes of no tool is none's summary.
 func TestSilence(t *testing.T) {
 	for _, text := range []string{"", "\n", "unable to connect to 127.0.0.1:80 Connection refused\n", "Running 5s test @ http://h/\n  1 threads and 2 connections\n"} {

@@ -133,6 +133,9 @@ type Run struct {
 	Cost   Cost                         `json:"cost"`
 	// Tracing is nil in a run that was not traced.
 	Tracing *Tracing `json:"tracing,omitempty"`
+	// ToolSummaries are what load tools in the watched command printed of their runs, oldest
+	// first: their word.
+	ToolSummaries []ToolSummary `json:"tool_summaries,omitempty"`
 	// Notes are sentences about the observation itself (sampled less often, …).
 	Notes []string `json:"notes,omitempty"`
 	// Site is what the site changed about the rules when the run was made, nil

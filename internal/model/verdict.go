@@ -201,11 +201,14 @@ type Report struct {
 	Load *Load `json:"load"`
 	// Breakdown is where the mean request's time went; nil (null) without our load.
 	Breakdown *Breakdown `json:"breakdown"`
-	Plan      Plan       `json:"plan"`
-	Cost      Cost       `json:"cost"`
-	Hosts     []Host     `json:"hosts"`
-	Windows   []Window   `json:"windows"`
-	Notes     []string   `json:"notes"`
+	// ToolSummaries are what load tools in the watched command printed of their runs, oldest
+	// first: their word, which no answer rests on. Left out where there are none.
+	ToolSummaries []ToolSummary `json:"tool_summaries,omitempty"`
+	Plan          Plan          `json:"plan"`
+	Cost          Cost          `json:"cost"`
+	Hosts         []Host        `json:"hosts"`
+	Windows       []Window      `json:"windows"`
+	Notes         []string      `json:"notes"`
 	// Tracing is nil (null) in a run that was not traced.
 	Tracing *Tracing `json:"tracing"`
 	// RulesHash is the SHA-256 of the rule set that gave this verdict.

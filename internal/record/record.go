@@ -19,7 +19,7 @@ import (
 // hundred signals on a hundred hosts takes half of it.
 const maxManifest = 8 << 20
 
-// maxParts is the most hosts, windows or thresholds of a site that a run may have.
+// maxParts is the most hosts, windows, summaries of tools or thresholds of a site that a run may have.
 const maxParts = 1000
 
 // Run is a recorded run, open for reading. Its methods may be called by
@@ -112,12 +112,13 @@ func parseManifest(raw []byte) (model.Run, error) {
 	return meta, nil
 }
 
-// countParts refuses a manifest of more hosts, windows or thresholds than a run has:
+// countParts refuses a manifest of more hosts, windows, summaries or thresholds than a run has:
 // an empty one takes three bytes there and a hundred in memory.
 func countParts(raw []byte) error {
 	var parts struct {
 		Hosts   []json.RawMessage `json:"hosts"`
 		Windows []json.RawMessage `json:"windows"`
+		Tools   []json.RawMessage `json:"tool_summaries"`
 		Site    struct {
 			Thresholds []json.RawMessage `json:"thresholds"`
 		} `json:"site"`
@@ -125,8 +126,9 @@ func countParts(raw []byte) error {
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return fmt.Errorf("the manifest is damaged, so the run cannot be read: %w", err)
 	}
-	if most := max(len(parts.Hosts), len(parts.Windows), len(parts.Site.Thresholds)); most > maxParts {
-		return fmt.Errorf("%d hosts, %d windows and %d thresholds, want at most %d of each; this is no run's manifest", len(parts.Hosts), len(parts.Windows), len(parts.Site.Thresholds), maxParts)
+	if most := max(len(parts.Hosts), len(parts.Windows), len(parts.Tools), len(parts.Site.Thresholds)); most > maxParts {
+		return fmt.Errorf("%d hosts, %d windows, %d summaries of tools and %d thresholds, want at most %d of each; this is no run's manifest",
+			len(parts.Hosts), len(parts.Windows), len(parts.Tools), len(parts.Site.Thresholds), maxParts)
 	}
 	return nil
 }

@@ -238,3 +238,11 @@ func (p *paper) bullet(label, mark, text string) {
 		p.line(labelWidth+len(mark), plain, l)
 	}
 }
+
+// TextOptions say what the text is written for.
+type TextOptions struct {
+	// Width is the number of columns; 0 is 80. Below 60 it is taken as 60.
+	Width int
+	// Color asks for ANSI colours, for a terminal that shows them.
+	Color bool
+}

@@ -26,6 +26,7 @@ func result(p *paper, r model.Report) {
 	if !r.Closed {
 		p.item("cut off", "the run was cut off and is judged up to its last second")
 	}
+	toolsSaid(p, r.ToolSummaries)
 	if r.Load == nil {
 		return
 	}

@@ -16,14 +16,6 @@ import (
 	"plimsoll/internal/model"
 )
 
-// TextOptions say what the text is written for.
-type TextOptions struct {
-	// Width is the number of columns; 0 is 80. Below 60 it is taken as 60.
-	Width int
-	// Color asks for ANSI colours, for a terminal that shows them.
-	Color bool
-}
-
 // Text writes the verdict for a person: what was offered and what came back,
 // the answer, each root cause with its evidence and its fix, what comes next,
 // what was ruled out and what could not be seen. A watch offered nothing, so

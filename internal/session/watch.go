@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/session/printed"
 )
 
 // WatchIO is what the watched command is connected to.
@@ -67,7 +68,13 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path 
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	run, err := startCommand(ctx, s.opt.Holder, path, command, std)
+	said, stdout, stderr, err := printed.Listen(command, std.Stdout, std.Stderr)
+	if err != nil {
+		s.out.Note(fmt.Sprintf("what %s says of its run is not read: %v", command[0], err))
+	}
+	defer s.keep(said) // before the run is closed
+	run, err := startCommand(ctx, s.opt.Holder, path, command, WatchIO{Stdin: std.Stdin, Stdout: stdout, Stderr: stderr})
+	said.Started()
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", command[0], err)
 	}
@@ -86,6 +93,23 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path 
 		return 0, fmt.Errorf("wait for %s: %w", command[0], err)
 	}
 	return code, nil
+}
+
+// keep records what load tools said of their runs in what a command printed.
+func (s *session) keep(said *printed.Output) {
+	list, dropped, unread := said.Ended()
+	if dropped > 0 {
+		s.out.Note(fmt.Sprintf("load tools said more of their runs than is kept: %d summaries are left out", dropped))
+	}
+	if unread {
+		s.out.Note("the command printed faster than could be read: what load tools said in between is not known")
+	}
+	if len(list) == 0 {
+		return
+	}
+	if err := s.out.Update(func(r *model.Run) { r.ToolSummaries = list }); err != nil {
+		s.out.Note(fmt.Sprintf("what load tools said of their runs was not recorded: %v", err))
+	}
 }
 
 // holdUntil is the window in which the user's command runs: until it ended, or d is over.

@@ -38,7 +38,7 @@ internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
 internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
-internal/session:        internal/model internal/secret internal/record internal/record/writer internal/load internal/trace internal/collect
+internal/session:        internal/model internal/secret internal/record internal/record/writer internal/loadtool internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
