@@ -1,29 +1,32 @@
 #!/bin/bash
-# How much processor time does a request cost our load engine, and how much wrk?
+# How much processor time does a request cost our load engine, and how much wrk
+# (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-x] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-x] [-R RATE] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -x: a new connection for each
-# request. Prints the median, least and most of each side, and of the ratio
-# within a pair. It needs nginx, wrk, taskset, curl and jq, and a quiet machine:
+# request. -R: both send so many requests a second, and h2load stands in wrk's
+# place. Prints the median, least and most of each side, and of the ratio
+# within a pair. It needs nginx, wrk (h2load), taskset, curl and jq, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=5 seconds=3 connections=100 keepalive=true
-while getopts r:d:c:x option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk
+while getopts r:d:c:xR: option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
 	c) connections=$OPTARG ;;
 	x) keepalive=false ;;
+	R) rate=$OPTARG peer=h2load ;;
 	*) exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
 plimsoll=${1:-./plimsoll}
-for tool in nginx wrk taskset curl jq "$plimsoll"; do
+for tool in nginx $peer taskset curl jq "$plimsoll"; do
 	command -v "$tool" >/dev/null || { echo "load.sh: $tool is not here: install or build it" >&2; exit 1; }
 done
 
@@ -75,8 +78,8 @@ timed() {
 
 # Each side prints: requests, seconds, user seconds, system seconds.
 ours() {
-	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive \
-		'{url: $url, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k}' >&3
+	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" \
+		'{url: $url, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r}' >&3
 	local cpu
 	cpu=$(timed "$plimsoll" load-engine <&3)
 	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
@@ -94,6 +97,13 @@ spread() {
 	sort -g | awk '{ v[NR] = $1 } END { printf "%8.2f  (%.2f to %.2f)", v[int((NR + 1) / 2)], v[1], v[NR] }'
 }
 
+h2loads() {
+	local cpu headers=()
+	$keepalive || headers=(-H 'Connection: close')
+	cpu=$(timed h2load --h1 -t1 -c"$connections" -D"$seconds" --rps "$(jq -n "$rate / $connections")" "${headers[@]}" "$url")
+	echo "$(sed -nE 's/^requests: [0-9]+ total, [0-9]+ started, [0-9]+ done, ([0-9]+) succeeded.*/\1/p' "$dir/out") $seconds $cpu"
+}
+
 report() { # name, file
 	echo "$1  $(awk '{ print $1 / $2 / 1000 }' "$2" | spread) thousand requests/s"
 	echo "$1  $(awk '{ print ($3 + $4) / $1 * 1e6 }' "$2" | spread) CPU-seconds per million requests"
@@ -107,9 +117,9 @@ url=http://127.0.0.1:$port/file
 start_nginx $port
 for ((round = 1; round <= rounds; round++)); do
 	ours >>"$dir/ours"
-	wrks >>"$dir/wrks"
+	"${peer}s" >>"$dir/peers"
 done
 report plimsoll "$dir/ours"
-report "wrk     " "$dir/wrks"
-ratio=$(paste "$dir/ours" "$dir/wrks" | awk '{ print ($3 + $4) / $1 / (($7 + $8) / $5) }' | spread)
-echo "CPU per request, plimsoll over wrk within a pair: $ratio"
+report "$(printf %-8s $peer)" "$dir/peers"
+ratio=$(paste "$dir/ours" "$dir/peers" | awk '{ print ($3 + $4) / $1 / (($7 + $8) / $5) }' | spread)
+echo "CPU per request, plimsoll over $peer within a pair: $ratio"

@@ -65,7 +65,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		switch p.Phase {
 		case model.Hold:
 			l.Outcomes, l.Attempts = p.Outcomes, p.Attempts
-			l.Latency, l.Service, l.Connect, l.Waited = p.Response, p.Service, p.Connect, p.Waited
+			l.Latency, l.Service, l.Connect, l.Waited, l.Lag = p.Response, p.Service, p.Connect, p.Waited, p.Lag
 			l.Seconds = time.Duration((p.End - p.Start) * int64(time.Millisecond)).Seconds()
 		case model.Calm:
 			l.Calm = p.Response

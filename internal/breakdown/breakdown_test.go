@@ -83,8 +83,12 @@ func (s *synthetic) load(n float64, parts map[string]float64) {
 	s.fromZero("plimsoll_load_outcomes_total{host=client,phase=hold,outcome=2xx}", n)
 	s.fromZero("plimsoll_load_wait_seconds_total{host=client,phase=hold,outcome=2xx}", sum)
 	s.fromZero("plimsoll_load_connect_call_seconds_sum{host=client,phase=hold}", n*parts["connect_call"]/1e3)
-	s.fromZero("plimsoll_load_reply_unread_seconds_sum{host=client,phase=hold}", n/10*parts["unread"]/1e3)
-	s.fromZero("plimsoll_load_reply_unread_seconds_count{host=client,phase=hold}", n/10)
+	stamped := n / 10
+	if parts["unread"] < 0 { // nobody looked
+		stamped = 0
+	}
+	s.fromZero("plimsoll_load_reply_unread_seconds_sum{host=client,phase=hold}", stamped*parts["unread"]/1e3)
+	s.fromZero("plimsoll_load_reply_unread_seconds_count{host=client,phase=hold}", stamped)
 }
 
 func (s *synthetic) reader() *reader {
@@ -285,6 +289,23 @@ func TestTheGeneratorIsTheSlowOne(t *testing.T) {
 	}
 	if math.Abs(b.NotAttributedSeconds-0.001) > 1e-9 {
 		t.Errorf("%g s not attributed, want the 1 ms that nobody saw", b.NotAttributedSeconds)
+	}
+}
+
+func TestAFixedRatesReplyEndsWhenItCame(t *testing.T) {
+	s := newSynthetic()
+	s.meta.Plan.Load.Rate = 100
+	s.load(1000, map[string]float64{"first_byte": 5, "body": 1, "unread": -1})
+	why := func() string {
+		parts := s.breakdown(t).Parts
+		return parts[len(parts)-1].Why
+	}
+	if got := why(); !strings.Contains(got, "no reply's arrival was stamped") {
+		t.Errorf("without stamps: %q", got)
+	}
+	s.counter("plimsoll_load_unread_seconds{host=client,phase=hold,quantile=0.5}", 0.001)
+	if got := why(); !strings.Contains(got, "ends when it came") {
+		t.Errorf("with stamps: %q", got)
 	}
 }
 

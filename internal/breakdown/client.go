@@ -9,6 +9,7 @@ const (
 	connectCallSignal = "plimsoll_load_connect_call_seconds_sum"
 	unreadSumSignal   = "plimsoll_load_reply_unread_seconds_sum"
 	unreadCountSignal = "plimsoll_load_reply_unread_seconds_count"
+	stampedSignal     = "plimsoll_load_unread_seconds"
 )
 
 // engine is the process group of our load generator.
@@ -105,7 +106,11 @@ func (r *reader) replyUnread(n, replied float64, lag measured) part {
 		return p
 	}
 	p := fromMeasured("reply_unread", text, lag, model.Estimate, partsSignal)
-	if lag.known() {
+	switch {
+	case !lag.known():
+	case r.meta.Plan.Load.Rate > 0 && len(r.series(stampedSignal, "phase", model.Hold)) > 0:
+		p.Why = "at a fixed rate a reply's time ends when it came, by the kernel's stamp"
+	default:
 		p.Why = "the least that it may be: no reply's arrival was stamped"
 	}
 	return p

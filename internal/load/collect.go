@@ -184,6 +184,7 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 		Service:   quantiles(s.hist[service]),
 		Connect:   quantiles(s.hist[connect]),
 		SendDelay: quantiles(s.hist[delay]),
+		Lag:       quantiles(s.hist[lag]),
 		Unread:    quantiles(s.hist[unread]),
 	}
 	if c.ended[p] != never {

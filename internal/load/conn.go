@@ -36,6 +36,7 @@ type conn struct {
 	sent     int   // bytes of the request
 	start    int64 // when the request began, connect included
 	intended int64 // when it was to begin
+	at       int64 // when what was read last had come
 	booked   int64 // until when its time is booked under parts
 	freed    int64 // open loop: since when it had no request
 	wakes    int64 // when it sleeps: until then
@@ -235,10 +236,11 @@ func (t *thread) readFailure(c *conn, detail int) outcome {
 // counts the bytes: the kernel throws them away.
 func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
 	if rest := c.reply.skippable(); rest > int64(len(t.buffer)) {
-		asked = int(min(rest, 1<<30))
+		asked, c.at = int(min(rest, 1<<30)), t.now
 		n, errno = sysRecv(c.fd, nil, asked, unix.MSG_TRUNC)
 		return n, asked, errno
 	}
+	c.at = t.now
 	if c.stamped {
 		n, errno = t.readStamped(c)
 	} else {
@@ -277,11 +279,11 @@ func (t *thread) succeed(c *conn, closing bool) {
 		return
 	}
 	n := t.count(c.phase)
-	n.add(service, t.now-c.start)
+	n.add(service, c.at-c.start)
 	if t.e.openLoop {
-		n.add(response, t.now-c.intended)
+		n.add(response, c.at-c.intended)
 	}
-	t.finish(c, outcome(c.reply.status/100))
+	t.finish(c, outcome(c.reply.status/100), c.at)
 	if closing || !t.e.job.plan.KeepAlive || c.sent < len(t.e.job.request) || !c.reply.reusable() {
 		t.hangUp(c)
 	} else {
@@ -293,7 +295,7 @@ func (t *thread) succeed(c *conn, closing bool) {
 // fail ends a request without a reply, and its connection.
 func (t *thread) fail(c *conn, o outcome) {
 	t.count(c.phase).add(failed, t.now-c.intended)
-	t.finish(c, o)
+	t.finish(c, o, t.now)
 	t.hangUp(c)
 	if o.kind() == connectFailed && !t.paced() {
 		t.rest(c)
@@ -302,9 +304,10 @@ func (t *thread) fail(c *conn, o outcome) {
 	t.next(c, t.woke)
 }
 
-func (t *thread) finish(c *conn, o outcome) {
-	t.book(c, c.stage(), t.now)
-	t.count(c.phase).end(o, t.now-c.intended)
+// finish ends a request at a moment.
+func (t *thread) finish(c *conn, o outcome, at int64) {
+	t.book(c, c.stage(), at)
+	t.count(c.phase).end(o, at-c.intended)
 	t.flights.remove(c)
 	t.inFlight--
 }

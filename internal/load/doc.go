@@ -36,7 +36,11 @@
 // told; but one that failed was no request, and what people are shown keeps apart
 // the attempts, the connections that never stood, and the requests.
 //
-// Open loop (LoadPlan.Rate > 0): each request has a planned time. It goes to the
+// Open loop (LoadPlan.Rate > 0): each request has a planned time. Where a thread is to
+// send thousands a second, these lie on a grid of 100 to 250 µs: it wakes for each step,
+// sends what is due (up to 60 µs early, rather than wait again), and turns to the replies when it wakes next, as long as there are
+// connections to spare. When a reply came is told by the kernel's time stamps, in
+// open loops on all connections, so that latency has nothing of that in it. It goes to the
 // connection that has been free for longest; when none is free it waits, and
 // its planned time stays what it was, so that a stall is not omitted. Every
 // request planned before the end of hold counts as begun at its planned time;

@@ -121,7 +121,7 @@ func (p *PhaseRecord) check() error {
 			least = min(least, seconds)
 		}
 	}
-	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.Waited, &p.SendDelay, &p.Unread} {
+	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.Waited, &p.SendDelay, &p.Lag, &p.Unread} {
 		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
 	}
 	if left < 0 || least < 0 || min(p.Attempts, p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {

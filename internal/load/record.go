@@ -67,7 +67,9 @@ type PhaseRecord struct {
 	ReplyUnread Durations `json:"reply_unread"`
 	// Response is the latency of replies from the intended time of the request
 	// (open loop) or from its begin (closed loop); Service is always from the
-	// begin. Both contain the connect of a request that needed one.
+	// begin. Both contain the connect of a request that needed one. They end when
+	// the reply was handled (closed loop), or when its last bytes came, by the
+	// kernel's receive time stamps (open loop, which handles them in batches).
 	Response model.Quantiles `json:"response_us"`
 	Service  model.Quantiles `json:"service_us"`
 	// Connect is how long connects took that succeeded.
@@ -78,6 +80,9 @@ type PhaseRecord struct {
 	// (open loop), or against the moment the thread was told that it could
 	// (closed loop).
 	SendDelay model.Quantiles `json:"send_delay_us"`
+	// Lag is how late requests of an open loop were sent although a connection was
+	// free: by how much the generator itself was behind its schedule.
+	Lag model.Quantiles `json:"schedule_lag_us,omitzero"`
 	// Unread is how long what the server sent lay in the kernel until it was
 	// read, by the kernel's receive time stamps, on one connection of eight.
 	Unread model.Quantiles `json:"unread_us"`

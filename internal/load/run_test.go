@@ -235,6 +235,9 @@ func TestOpenLoopDoesNotOmitAStall(t *testing.T) {
 	if got.Response.P50 < 30_000 || got.Response.Max < 299_000 {
 		t.Errorf("response %+v: the stall of %v is missing", got.Response, stall)
 	}
+	if got.Lag.Count != 50 {
+		t.Errorf("the lag of %d requests is known, want all 50", got.Lag.Count)
+	}
 	if got.SendDelay.Max < 280_000 {
 		t.Errorf("send delay %+v: the second request waited for a connection for 290 ms", got.SendDelay)
 	}

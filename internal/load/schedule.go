@@ -71,10 +71,30 @@ func (t timeline) opens(i, n int) int64 {
 	return t.calm + (t.ramp-t.calm)*int64(i)/int64(n)
 }
 
+const (
+	// A thread that would have to wake twice or more often in the longest of these
+	// times sends what comes due in one of them at its beginning; the higher the
+	// rate, the shorter it is, so that the service gets no large bursts.
+	shortestGrid = 100_000
+	longestGrid  = 250_000
+	gridBatch    = 8 // requests at once that are no large burst
+)
+
+// gridOf is the length of the steps in which a thread of that rate (requests per
+// second) sends, in nanoseconds; 0 when each request has a moment of its own.
+func gridOf(rate float64) int64 {
+	if rate*longestGrid < 2e9 {
+		return 0
+	}
+	return min(max(int64(gridBatch*1e9/rate), shortestGrid), longestGrid)
+}
+
 // arrivals are the planned times of an open loop's requests. Each is computed
 // from its number, never from the one before, so that no error adds up. In the
 // ramp the rate grows in a straight line from nothing to its full value.
 type arrivals struct {
+	grid                 int64 // of the phase's time; see gridOf
+	early                int64 // by how much a request may leave before its time
 	rampStart, holdStart int64
 	rate                 float64 // requests per second
 	ramp                 int64   // how many belong to the ramp
@@ -82,7 +102,10 @@ type arrivals struct {
 }
 
 func newArrivals(p model.LoadPlan, t timeline) arrivals {
-	a := arrivals{rampStart: t.calm, holdStart: t.ramp, rate: p.Rate}
+	a := arrivals{rampStart: t.calm, holdStart: t.ramp, rate: p.Rate, grid: gridOf(p.Rate / float64(max(p.Threads, 1)))}
+	if a.grid > 0 {
+		a.early = mostEarly
+	}
 	a.ramp = int64(p.Rate * float64(p.RampMS) / 1e3 / 2)
 	planned := int64(never)
 	if p.DurationMS > 0 {
@@ -103,8 +126,16 @@ func (a arrivals) at(k int64) int64 {
 	if k < a.ramp {
 		length := float64(a.holdStart-a.rampStart) / 1e9
 		// The integral of the growing rate is rate·t²/2length; ½ puts each request amid its share.
-		return a.rampStart + int64(1e9*math.Sqrt(2*length*(float64(k)+0.5)/a.rate))
+		return a.rampStart + a.onGrid(int64(1e9*math.Sqrt(2*length*(float64(k)+0.5)/a.rate)))
 	}
 	// A time beyond all times (few requests a year) would not fit an int64.
-	return a.holdStart + int64(min(float64(k-a.ramp)*1e9/a.rate, math.MaxInt64/2))
+	return a.holdStart + a.onGrid(int64(min(float64(k-a.ramp)*1e9/a.rate, math.MaxInt64/2)))
+}
+
+// onGrid is the beginning of the step that a time since its phase began falls into.
+func (a arrivals) onGrid(t int64) int64 {
+	if a.grid == 0 {
+		return t
+	}
+	return t - t%a.grid
 }

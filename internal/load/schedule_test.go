@@ -84,6 +84,28 @@ func TestArrivalsGrowAndStayInTheirPhase(t *testing.T) {
 	}
 }
 
+func TestDenseArrivalsAreSentInSteps(t *testing.T) {
+	for _, c := range []struct {
+		rate    float64
+		threads int
+		grid    int64
+	}{{2000, 1, 0}, {7999, 1, 0}, {8000, 1, 250_000}, {20_000, 1, 250_000}, {20_000, 4, 0}, {50_000, 1, 160_000}, {1e6, 1, 100_000}} {
+		plan := model.LoadPlan{Rate: c.rate, Threads: c.threads, DurationMS: 1000}
+		a := newArrivals(plan, newTimeline(plan))
+		if a.grid != c.grid {
+			t.Errorf("%g/s by %d threads: steps of %d ns, want %d", c.rate, c.threads, a.grid, c.grid)
+		}
+		exact := a
+		exact.grid = 0
+		for k := range a.total {
+			early := exact.at(k) - a.at(k)
+			if early < 0 || early > max(a.grid-1, 0) || a.grid > 0 && a.at(k)%a.grid != 0 {
+				t.Fatalf("%g/s: request %d at %d, %d ns before its time; want a step's beginning, no more than a step before", c.rate, k, a.at(k), early)
+			}
+		}
+	}
+}
+
 func TestArrivalsDoNotDrift(t *testing.T) {
 	// Three per second: an interval is no whole number of nanoseconds.
 	plan := model.LoadPlan{Rate: 3, DurationMS: 7 * 24 * 3600 * 1000}

@@ -101,9 +101,16 @@ var (
 		Source: "HDR histogram of the load generator",
 		ByHand: "perf sched timehist -p $(pidof plimsoll-load)",
 	}
+	scheduleLagSeconds = &model.Signal{
+		Name: "plimsoll_load_schedule_lag_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "How late an open loop's requests were sent although a connection was free: by how much the generator was behind its own schedule. 1 is the maximum.",
+		Labels: []string{"phase", "quantile"},
+		Source: "HDR histogram of the load generator",
+		ByHand: "perf sched timehist -p $(pidof plimsoll-load)",
+	}
 	unreadSeconds = &model.Signal{
 		Name: "plimsoll_load_unread_seconds", Kind: model.Gauge, Unit: "seconds",
-		Help:   "How long what the server sent lay in the kernel before the load generator read it: its own share of the measured latency. One connection of eight is watched. 1 is the maximum.",
+		Help:   "How long what the server sent lay in the kernel before the load generator read it: in a closed loop its own share of the measured latency. One connection of eight is watched there, each in an open loop. 1 is the maximum.",
 		Labels: []string{"phase", "quantile"},
 		Source: "SO_TIMESTAMPING software receive time stamps against the time of recvmsg",
 		ByHand: "ss -tnp | grep plimsoll-load   (column Recv-Q)",
@@ -113,7 +120,7 @@ var (
 // Signals are all that the load says about itself.
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
-	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, unreadSeconds,
+	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -140,6 +147,7 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		putQuantiles(put, latencySeconds, p.Connect, p.Phase, "connect")
 		putQuantiles(put, latencySeconds, p.Waited, p.Phase, "waited")
 		putQuantiles(put, sendDelaySeconds, p.SendDelay, p.Phase)
+		putQuantiles(put, scheduleLagSeconds, p.Lag, p.Phase)
 		putQuantiles(put, unreadSeconds, p.Unread, p.Phase)
 	}
 	put(connections, float64(r.Connections.Connecting), "connecting")

@@ -32,7 +32,11 @@ func (t *thread) readStamped(c *conn) (int, syscall.Errno) {
 		now := time.Now()
 		lay := now.UnixNano() - at
 		t.count(c.phase).add(unread, lay)
-		t.addUnread(c, lay-(int64(now.Sub(t.e.base))-t.now))
+		if t.e.openLoop {
+			c.at = max(int64(now.Sub(t.e.base))-max(lay, 0), c.booked)
+		} else {
+			t.addUnread(c, lay-(int64(now.Sub(t.e.base))-t.now))
+		}
 	}
 	return n, 0
 }

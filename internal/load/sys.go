@@ -51,6 +51,12 @@ func sysClose(fd int32) {
 	unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 }
 
+// sysSleep blocks for ns nanoseconds, or until a signal comes.
+func sysSleep(ns int64) {
+	t := unix.NsecToTimespec(ns)
+	unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
+}
+
 // socketError takes the pending error off a socket.
 func socketError(fd int32) syscall.Errno {
 	var value, size int32 = 0, 4

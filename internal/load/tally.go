@@ -11,6 +11,7 @@ const (
 	connect         // connects that succeeded
 	failed          // requests without a reply: from the intended time to the failure
 	delay           // how late requests were sent
+	lag             // open loop: the same for want of us, a connection being free
 	unread          // how long replies lay in the kernel (sampled)
 
 	durations

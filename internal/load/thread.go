@@ -21,6 +21,9 @@ const (
 	bufferSize = 64 << 10
 	// longestWait bounds a wait in which nothing is planned.
 	longestWait = 1_000_000_000
+	// mostEarly bounds how long before its time a thread is woken to send, and
+	// on a grid sends.
+	mostEarly = 60_000
 )
 
 // thread is one of the load's OS threads. Everything in it belongs to that
@@ -37,6 +40,8 @@ type thread struct {
 	woke int64 // when the last wait returned
 	end  int64 // from when on nothing begins
 	seed uint64
+	// oversleep is by how much timers wake us late, on average over the last ones.
+	oversleep int64
 
 	flights     flightList // requests in flight, oldest first: all have the same timeout
 	sleepers    sleepers   // connections that wait for their time
@@ -83,7 +88,7 @@ func newThread(e *engine, id int) (*thread, error) {
 		c := &t.conns[i]
 		global := i*plan.Threads + id
 		c.fd, c.name = -1, int32(i)
-		c.stamped = global%stampEvery == 0
+		c.stamped = e.openLoop || global%stampEvery == 0
 		c.wakes = e.timeline.opens(global, plan.Connections)
 		if e.openLoop && global > 0 {
 			// Every thread must have a connection for its first request; only
@@ -129,7 +134,7 @@ func (t *thread) setUpThread() {
 
 // turn waits for something to do and does it.
 func (t *thread) turn() {
-	n := t.poller.wait(t.idleFor())
+	n := t.await()
 	t.woke = t.e.clock()
 	t.now = t.woke
 	if stop := t.e.stopAt.Load(); stop < t.end {
@@ -153,6 +158,45 @@ func (t *thread) turn() {
 		t.settled.Store(true)
 		t.e.notify()
 	}
+}
+
+// await waits until there is something to do and returns how many events came.
+// In an open loop it is back a little before the next request is due, so that the
+// request leaves when it is due; what remains of the time passes in short turns, or,
+// on a grid, is not waited for.
+func (t *thread) await() int {
+	ns := t.idleFor()
+	if !t.e.openLoop {
+		return t.poller.wait(ns)
+	}
+	ns = max(ns-t.oversleep, 0)
+	asked := t.e.clock() + ns
+	if t.nap(ns) {
+		sysSleep(ns)
+		t.overslept(asked)
+		return t.poller.wait(0)
+	}
+	n := t.poller.wait(ns)
+	if n == 0 && ns > 0 {
+		t.overslept(asked)
+	}
+	return n
+}
+
+// overslept takes note of a wait that was to end at a moment and ends now.
+func (t *thread) overslept(asked int64) {
+	late := min(max(t.e.clock()-asked, 0), mostEarly)
+	t.oversleep += (late - t.oversleep) / 16
+}
+
+// nap says whether to leave events alone for a time in which nothing is due: at
+// high rates most of the CPU time would go into waking for one reply after the
+// other. When a reply came is told by the kernel's stamp, so no latency changes by
+// it; but as soon as connections are scarce, each reply is wanted at once.
+func (t *thread) nap(ns int64) bool {
+	a := &t.e.arrivals
+	return ns > 0 && ns <= a.grid+a.early && t.now < t.end && t.head == t.due && t.paced() &&
+		int64(t.free.n) >= 2*(int64(a.rate*float64(a.grid)/1e9)/t.e.stride+1)
 }
 
 // idleFor is how long nothing is planned, in nanoseconds.
@@ -251,7 +295,7 @@ func (t *thread) wake() {
 // dispatch gives queued requests to free connections, in the order in which
 // they were planned, and ends those that waited too long.
 func (t *thread) dispatch() {
-	for t.dueAt <= t.now && t.dueAt < t.end {
+	for t.dueAt <= t.now+t.e.arrivals.early && t.dueAt < t.end {
 		t.count(t.e.timeline.at(t.dueAt)).begun++
 		t.due += t.e.stride
 		t.dueAt = t.e.arrivals.at(t.due)
@@ -272,9 +316,10 @@ func (t *thread) dispatch() {
 		if t.head == t.due || t.free.n == 0 {
 			return
 		}
-		at := t.headAt
+		p, at, c := t.e.timeline.at(t.headAt), min(t.headAt, t.now), t.free.pop()
 		t.pass()
-		t.begin(t.free.pop(), t.e.timeline.at(at), at, at)
+		t.count(p).add(lag, t.now-max(at, c.freed))
+		t.begin(c, p, at, at)
 		t.now = t.e.clock()
 	}
 }

@@ -165,6 +165,105 @@ func TestAnIdleConnectionThatTheServerClosesCostsNoRequest(t *testing.T) {
 	}
 }
 
+// What lies unread because nobody looked is no part of an open loop's latency.
+func TestAnOpenLoopDatesRepliesByTheKernel(t *testing.T) {
+	const unreadFor = 20 * time.Millisecond
+	s := newStage(t, model.LoadPlan{Connections: 1, Requests: 100_000, KeepAlive: true, Rate: 1.0 / 3600})
+	n := &s.thread.tally.phases[hold]
+	for round := int64(1); n.hist[unread].TotalCount() == 0; round++ { // the kernel begins to stamp when it gets round to it
+		if round == 1000 {
+			t.Fatal("none of 1,000 replies was stamped")
+		}
+		n.hist[service].Reset()
+		s.thread.dueAt, s.thread.headAt = 0, 0
+		s.until("sent", func() bool { return s.thread.conns[0].state == awaiting })
+		if round == 1 {
+			s.accept()
+			defer unix.Close(s.peer)
+		}
+		s.answer([]byte(okReply))
+		for answered := s.thread.e.clock(); s.thread.e.clock() < answered+int64(unreadFor); {
+		}
+		s.until("answered", func() bool { return s.replies() == round })
+	}
+	if lay := n.hist[unread].Max(); lay < unreadFor.Microseconds() {
+		t.Errorf("the reply lay unread for %d µs, want %d at least", lay, unreadFor.Microseconds())
+	}
+	// It lay there for longer than all else took, if that is not in it.
+	if took, lay := n.hist[service].Max(), n.hist[unread].Max(); s.thread.now/1000-s.thread.conns[0].start/1000 < took+lay-1000 {
+		t.Errorf("service took %d µs and the reply lay unread for %d µs, but it is %d µs since it was sent", took, lay, (s.thread.now-s.thread.conns[0].start)/1000)
+	}
+	if n.unread.n != 0 {
+		t.Errorf("%d requests have time unread in their latency, want none", n.unread.n)
+	}
+}
+
+func TestLagIsTheGeneratorsOwn(t *testing.T) {
+	s := newStage(t, model.LoadPlan{Connections: 1, Requests: 1, KeepAlive: true, Rate: 1})
+	th, c := s.thread, &s.thread.conns[0]
+	c.freed = 10e6
+	th.free.push(c)
+	th.now, th.dueAt, th.headAt = 12e6, 5e6, 5e6
+	th.dispatch()
+	n := &th.tally.phases[hold]
+	if n.hist[lag].TotalCount() != 1 || n.hist[lag].Max() != 2000 {
+		t.Errorf("due at 5 ms, a connection free at 10 ms, sent at 12 ms: %d lags, at most %d µs; want one of 2,000 µs", n.hist[lag].TotalCount(), n.hist[lag].Max())
+	}
+}
+
+// What is due in a moment leaves now: waiting for it would cost more CPU time than sending it.
+func TestOnAGridRequestsLeaveALittleEarly(t *testing.T) {
+	for _, c := range []struct {
+		rate  float64
+		early int64
+		sent  int64
+	}{{20_000, mostEarly, 5}, {20_000, mostEarly + 1, 0}, {2000, 1, 0}} {
+		s := newStage(t, model.LoadPlan{Connections: 10, DurationMS: 1000, KeepAlive: true, Rate: c.rate})
+		th := s.thread
+		for i := range th.conns {
+			th.free.push(&th.conns[i])
+		}
+		for th.dueAt == 0 { // the first step
+			th.due++
+			th.dueAt = th.e.arrivals.at(th.due)
+		}
+		th.head, th.headAt = th.due, th.dueAt
+		th.now = th.dueAt - c.early
+		th.dispatch()
+		if th.inFlight != c.sent {
+			t.Errorf("%g/s, %d ns before they are due: %d requests sent, want %d", c.rate, c.early, th.inFlight, c.sent)
+		}
+		if n := &th.tally.phases[hold]; c.sent > 0 && (n.hist[lag].Min() != 0 || th.flights.oldest.intended > th.flights.oldest.start) {
+			t.Errorf("sent early, the first request has %d µs of lag and begins %d ns before it was meant to", n.hist[lag].Min(), th.flights.oldest.intended-th.flights.oldest.start)
+		}
+	}
+}
+
+func TestNapsOnlyWhenNothingIsMissed(t *testing.T) {
+	s := newStage(t, model.LoadPlan{Connections: 100, DurationMS: 1000, KeepAlive: true, Rate: 20_000})
+	th := s.thread
+	for i := range th.conns {
+		th.free.push(&th.conns[i])
+	}
+	if !th.nap(200_000) {
+		t.Error("nothing to do for 200 µs, 100 connections free: no nap")
+	}
+	if th.nap(0) || th.nap(250_000+mostEarly+1) {
+		t.Error("a nap without time for it, or longer than to the next step")
+	}
+	th.due += th.e.stride
+	if th.nap(200_000) {
+		t.Error("a nap while a request waits for a connection")
+	}
+	th.due = th.head
+	for th.free.n > 11 {
+		th.free.pop()
+	}
+	if th.nap(200_000) {
+		t.Error("a nap with 11 connections free, of which a step may want 6 and the next one as many")
+	}
+}
+
 func TestACloseThatComesWithTheReplyIsNotSentInto(t *testing.T) {
 	s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true})
 	s.until("sent", func() bool { return s.thread.conns[0].state == awaiting })

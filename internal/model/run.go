@@ -197,6 +197,9 @@ type Load struct {
 	// Service is from the actual start of the request.
 	Service Quantiles `json:"service_us"`
 	Connect Quantiles `json:"connect_us"`
+	// Lag is by how much the generator was behind its own schedule when it sent
+	// (open loop); empty in a closed loop.
+	Lag Quantiles `json:"schedule_lag_us,omitzero"`
 	// Calm is the latency with a single connection, before the load.
 	Calm    Quantiles `json:"calm_us"`
 	Seconds float64   `json:"seconds"`

@@ -14,6 +14,7 @@ const (
 	outcomesSeries = "plimsoll_load_outcomes_total"
 	latencySeries  = "plimsoll_load_latency_seconds"
 	attemptsSeries = "plimsoll_load_connect_attempts_total"
+	lagSeries      = "plimsoll_load_schedule_lag_seconds"
 	missingSeries  = "plimsoll_load_connections_missing"
 )
 
@@ -88,6 +89,16 @@ func (r *Run) countAttempts(l *model.Load) error {
 	for _, s := range attempts {
 		if s.Labels.Get("phase") == model.Hold {
 			l.Attempts += int64(s.Last())
+		}
+	}
+	lags, err := r.loadSeries(lagSeries)
+	if err != nil {
+		return err
+	}
+	for _, s := range lags {
+		if s.Labels.Get("phase") == model.Hold {
+			l.Lag.Count = l.Waited.Count - l.Outcomes["queue:timeout"] - l.Outcomes["queue:cancelled"]
+			setQuantile(&l.Lag, s.Labels.Get("quantile"), s.Last()*1e6)
 		}
 	}
 	missing, err := r.loadSeries(missingSeries)

@@ -111,6 +111,13 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 		p.item("result", fmt.Sprintf("%s good replies/s; %s (%s)", layout.Rate(l.GoodRPS), good, layout.Share(l.GoodShare)))
 	}
 	p.item("latency", latency(l))
+	if l.Service.P50 > 0 && l.Lag.Count > 0 {
+		p.item("service", fmt.Sprintf("p50 %s, p99 %s, at most %s, from when it was sent",
+			layout.Micros(l.Service.P50), layout.Micros(l.Service.P99), layout.Micros(l.Service.Max)))
+	}
+	if l.Lag.Count > 0 {
+		p.item("schedule", schedule(l))
+	}
 	if l.Calm.Count > 0 {
 		p.item("alone", "p50 "+layout.Micros(l.Calm.P50)+" with one connection, before the load")
 	}
@@ -125,6 +132,18 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
 			layout.Micros(l.Waited.P50), layout.Micros(l.Waited.P99), layout.Micros(l.Waited.Max)))
 	}
+}
+
+// behind is a lag of the schedule, in microseconds, that is told as one.
+const behind = 1000
+
+// schedule says how well the generator kept its own times.
+func schedule(l model.Load) string {
+	text := fmt.Sprintf("sent p50 %s, p99 %s, at most %s after it was due, a connection being free", layout.Micros(l.Lag.P50), layout.Micros(l.Lag.P99), layout.Micros(l.Lag.Max))
+	if l.Lag.P99 >= behind {
+		text = "the generator fell behind: " + text + "; latency counts from when it was due. Give it more threads (-t), or another machine"
+	}
+	return text
 }
 
 // connectPrefix is how outcomes of the connect begin.
