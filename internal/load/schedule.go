@@ -78,6 +78,9 @@ const (
 	shortestGrid = 100_000
 	longestGrid  = 250_000
 	gridBatch    = 8 // requests at once that are no large burst
+	// mostEarly bounds how long before its time a thread is woken to send, and
+	// on a grid sends.
+	mostEarly = 60_000
 )
 
 // gridOf is the length of the steps in which a thread of that rate (requests per

@@ -21,9 +21,6 @@ const (
 	bufferSize = 64 << 10
 	// longestWait bounds a wait in which nothing is planned.
 	longestWait = 1_000_000_000
-	// mostEarly bounds how long before its time a thread is woken to send, and
-	// on a grid sends.
-	mostEarly = 60_000
 )
 
 // thread is one of the load's OS threads. Everything in it belongs to that
