@@ -71,6 +71,9 @@ func levelName(b []byte) string {
 func (e *errorLine) classify(msg []byte) {
 	said, about, _ := bytes.Cut(msg, []byte(", client: "))
 	number := errnoIn(said)
+	if aboutCertificate(said) {
+		number = 0 // it is OpenSSL's
+	}
 	if phase := upstreamPhase(said); phase != "" {
 		e.upstreamError(said, about, phase, number)
 	}
@@ -116,6 +119,8 @@ func (e *errorLine) upstreamError(said, about []byte, phase string, number int) 
 		e.errno = "timeout" // nginx's own timer ran out; the number is always ETIMEDOUT's
 	case bytes.HasPrefix(said, []byte("no live upstreams")):
 		e.errno = "no_live_upstreams"
+	case aboutCertificate(said):
+		e.errno = "certificate: " + refusal(said)
 	case number > 0:
 		e.errno = errnoName(number)
 	case bytes.HasPrefix(said, []byte("upstream prematurely closed")):
@@ -185,6 +190,30 @@ func errnoName(n int) string {
 		return name
 	}
 	return strconv.Itoa(n)
+}
+
+func aboutCertificate(said []byte) bool {
+	return bytes.HasPrefix(said, []byte("upstream SSL certificate "))
+}
+
+// refusal is why nginx refused its upstream's certificate: OpenSSL's own words, as
+// in "verify error: (10:certificate has expired)", of which there are some eighty.
+func refusal(said []byte) string {
+	if bytes.HasPrefix(said, []byte("upstream SSL certificate does not match ")) {
+		return "another name"
+	}
+	_, reason, found := bytes.Cut(said, []byte("verify error: ("))
+	reason, _, closed := bytes.Cut(reason, []byte(")"))
+	_, reason, numbered := bytes.Cut(reason, []byte(":"))
+	if !found || !closed || !numbered || len(reason) == 0 || len(reason) > 64 || bytes.ContainsFunc(reason, notOfOpenSSL) {
+		return "other"
+	}
+	return string(reason)
+}
+
+// notOfOpenSSL tells of what stands in none of OpenSSL's reasons.
+func notOfOpenSSL(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(" -'/", r))
 }
 
 // classOf names what went wrong beside upstream errors.

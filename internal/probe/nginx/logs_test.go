@@ -74,11 +74,15 @@ warn limit_req_delay
 
 func TestErrorLinesOfOtherShapes(t *testing.T) {
 	for line, want := range map[string]errorLine{
-		`2024/01/31 12:00:00 [notice] 1#1: using the "epoll" event method`:                                                                                              {level: "notice"},
-		`2024/01/31 12:00:00 [error] 1#1: *7 connect() to [::1]:9000 failed (111: verweigert) while connecting to upstream, client: 1.2.3.4, server: x`:                 {level: "error", upstream: "[::1]:9000", phase: "connect", errno: "ECONNREFUSED"},
-		`2024/01/31 12:00:00 [error] 1#1: *7 connect() failed (111: x) while connecting to upstream, client: 1.2.3.4, server: 0.0.0.0:1, upstream: "10.0.0.1:5", bytes`: {level: "error", upstream: "10.0.0.1:5", phase: "connect", errno: "ECONNREFUSED"},
-		`2024/01/31 12:00:00 [error] 1#1: *7 writev() failed (32: x) while sending request to upstream, client: c, upstream: "uwsgi://[fe80::1]:5"`:                     {level: "error", upstream: "[fe80::1]:5", phase: "send", errno: "EPIPE"},
-		`2024/01/31 12:00:00 [error] 1#1: *7 FastCGI sent in stderr: "x (99: y)" while reading response header from upstream, client: c, upstream: "fastcgi://a:1"`:     {level: "error", upstream: "a:1", phase: "read", errno: "EADDRNOTAVAIL", class: "fastcgi_stderr"},
+		`2024/01/31 12:00:00 [notice] 1#1: using the "epoll" event method`:                                                                                                                          {level: "notice"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 connect() to [::1]:9000 failed (111: verweigert) while connecting to upstream, client: 1.2.3.4, server: x`:                                             {level: "error", upstream: "[::1]:9000", phase: "connect", errno: "ECONNREFUSED"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 connect() failed (111: x) while connecting to upstream, client: 1.2.3.4, server: 0.0.0.0:1, upstream: "10.0.0.1:5", bytes`:                             {level: "error", upstream: "10.0.0.1:5", phase: "connect", errno: "ECONNREFUSED"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 writev() failed (32: x) while sending request to upstream, client: c, upstream: "uwsgi://[fe80::1]:5"`:                                                 {level: "error", upstream: "[fe80::1]:5", phase: "send", errno: "EPIPE"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate verify error: (10:certificate has expired) while SSL handshaking to upstream, client: c, upstream: "https://127.0.0.1:8443/"`: {level: "error", upstream: "127.0.0.1:8443", phase: "connect", errno: "certificate: certificate has expired"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate verify error: (24:invalid CA certificate) while SSL handshaking to upstream, client: c, upstream: "https://a:1"`:              {level: "error", upstream: "a:1", phase: "connect", errno: "certificate: invalid CA certificate"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate verify error: (10:` + "\x1b" + `[2J) while SSL handshaking to upstream, client: c, upstream: "https://a:1"`:                   {level: "error", upstream: "a:1", phase: "connect", errno: "certificate: other"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate does not match "inside" while SSL handshaking to upstream, client: c, upstream: "https://a:1"`:                                {level: "error", upstream: "a:1", phase: "connect", errno: "certificate: another name"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 FastCGI sent in stderr: "x (99: y)" while reading response header from upstream, client: c, upstream: "fastcgi://a:1"`:                                 {level: "error", upstream: "a:1", phase: "read", errno: "EADDRNOTAVAIL", class: "fastcgi_stderr"},
 	} {
 		got, ok := parseErrorLine([]byte(line))
 		if strings.Contains(line, "FastCGI sent") { // an application's text is not the system's number
