@@ -66,6 +66,8 @@ type reading struct{ newest, before int64 }
 type entry struct {
 	ref  chunks.HeadSeriesRef
 	last int64 // time of its last sample
+	// heard are its labels for those who listen, nil until there is one.
+	heard *labels.Labels
 }
 
 func newSeries(run string, interval, start int64) (*series, error) {
@@ -82,12 +84,12 @@ func newSeries(run string, interval, start int64) (*series, error) {
 
 // add buffers one sample until commit. errFull tells of one that has no room; any
 // other error costs data that should be there.
-func (s *series) add(host string, t int64, sig *model.Signal, value float64, labelValues []string) error {
+func (s *series) add(host string, t int64, sig *model.Signal, value float64, labelValues []string) (*entry, error) {
 	if len(labelValues) != len(sig.Labels) {
-		return fmt.Errorf("%s: %d label values %q, want one for each of %q", sig.Name, len(labelValues), slices.Clone(labelValues), sig.Labels)
+		return nil, fmt.Errorf("%s: %d label values %q, want one for each of %q", sig.Name, len(labelValues), slices.Clone(labelValues), sig.Labels)
 	}
 	if math.IsNaN(value) {
-		return fmt.Errorf("%s on %s: not a number; what was not read must not be recorded", sig.Name, host)
+		return nil, fmt.Errorf("%s on %s: not a number; what was not read must not be recorded", sig.Name, host)
 	}
 	s.key = append(append(append(s.key[:0], sig.Name...), 0), host...)
 	own := len(s.key)
@@ -101,7 +103,7 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 	e := s.refs[string(s.key)]
 	if e == nil {
 		if len(s.refs) >= maxSeries || s.ofSignal[string(s.key[:own])] >= maxOfSignal {
-			return errFull
+			return nil, errFull
 		}
 		s.ofSignal[string(s.key[:own])]++
 		e = s.meet(host, t, before, sig, labelValues)
@@ -110,11 +112,11 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 		t++
 	}
 	if t < e.last {
-		return fmt.Errorf("%s on %s: a sample of %d ms after one of %d ms; time runs forward in a series", sig.Name, host, t, e.last)
+		return nil, fmt.Errorf("%s on %s: a sample of %d ms after one of %d ms; time runs forward in a series", sig.Name, host, t, e.last)
 	}
 	e.last = t
 	s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: t, V: value})
-	return nil
+	return e, nil
 }
 
 // readBefore returns when the signal and host whose key is in s.key were read
@@ -137,6 +139,18 @@ func (s *series) readBefore(t int64) int64 {
 // of the signal's reading before this one, when there was none of it yet; a
 // millisecond earlier when there is no room.
 func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValues []string) *entry {
+	e := &entry{ref: chunks.HeadSeriesRef(len(s.refs) + 1), last: math.MinInt64}
+	s.refs[string(s.key)] = e
+	s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
+	if sig.StartsAtZero {
+		e.last = min(before, t-1)
+		s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: e.last})
+	}
+	return e
+}
+
+// recorded are the labels of a series as the run has them.
+func (s *series) recorded(host string, sig *model.Signal, labelValues []string) labels.Labels {
 	s.builder.Reset()
 	s.builder.Add("__name__", sig.Name)
 	s.builder.Add("host", clean(host))
@@ -146,14 +160,16 @@ func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValu
 		}
 	}
 	s.builder.Sort()
-	e := &entry{ref: chunks.HeadSeriesRef(len(s.refs) + 1), last: math.MinInt64}
-	s.refs[string(s.key)] = e
-	s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.builder.Labels()})
-	if sig.StartsAtZero {
-		e.last = min(before, t-1)
-		s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: e.last})
+	return s.builder.Labels()
+}
+
+// labelsOf are those of a series that somebody listens to, made once.
+func (s *series) labelsOf(e *entry, host string, sig *model.Signal, labelValues []string) *labels.Labels {
+	if e.heard == nil {
+		l := s.recorded(host, sig, labelValues)
+		e.heard = &l
 	}
-	return e
+	return e.heard
 }
 
 // clean copies a label value, masks what gives access to something, cuts it off and

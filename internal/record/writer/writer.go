@@ -52,6 +52,9 @@ type Writer struct {
 	changed bool                       // statuses or notes since then
 	err     error
 	closed  bool
+
+	listeners []*Listener
+	batch     Batch // what they hear next
 }
 
 // Create makes the run directory, which must not exist, or be empty and ours, and
@@ -118,12 +121,19 @@ func (w *Writer) Sample(host string, t int64, s *model.Signal, value float64, la
 		return
 	}
 	w.newest = max(w.newest, t)
-	err := w.series.add(host, t, s, value, labelValues)
+	before := len(w.series.samples)
+	e, err := w.series.add(host, t, s, value, labelValues)
 	if errors.Is(err, errFull) {
 		w.cutOff(host, s.Name)
 		return
 	}
 	w.fail(err)
+	if err == nil && len(w.listeners) > 0 {
+		of := w.series.labelsOf(e, host, s, labelValues)
+		for _, added := range w.series.samples[before:] {
+			w.batch.Samples = append(w.batch.Samples, Sample{of, added.T, added.V})
+		}
+	}
 }
 
 // cutOff says of a signal that not all of it was recorded. That stays so, whatever
@@ -157,6 +167,7 @@ func (w *Writer) Event(e model.Event) {
 		return
 	}
 	w.pending = append(append(w.pending, line...), '\n')
+	w.hear(func(b *Batch) { b.Events = append(b.Events, e) })
 }
 
 // Status records what became of a signal on a host; the last one counts.
@@ -179,6 +190,7 @@ func (w *Writer) status(host, signal string, st model.Status) {
 	if old, ok := of[signal]; !ok || old != st {
 		of[signal] = st
 		w.changed = true
+		w.hear(func(b *Batch) { b.Statuses = append(b.Statuses, SignalStatus{host, signal, st}) })
 	}
 }
 
@@ -198,6 +210,7 @@ func (w *Writer) note(sentence string) {
 	if len(w.run.Notes) <= maxNotes && !slices.Contains(w.run.Notes, sentence) {
 		w.run.Notes = append(w.run.Notes, sentence)
 		w.changed = true
+		w.hear(func(b *Batch) { b.Notes = append(b.Notes, sentence) })
 	}
 }
 
@@ -210,6 +223,7 @@ func (w *Writer) Commit() error {
 	if w.changed && w.err == nil && (w.written == 0 || w.newest-w.written >= statusEvery) {
 		w.fail(w.writeManifest())
 	}
+	w.tell()
 	return w.err
 }
 
@@ -259,7 +273,12 @@ func (w *Writer) Traced(t model.Tracing) {
 func (w *Writer) Update(change func(*model.Run)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	before := slices.Clone(w.run.Windows)
 	change(&w.run)
+	if !slices.Equal(before, w.run.Windows) {
+		w.hear(func(b *Batch) { b.Windows = slices.Clone(w.run.Windows) })
+		w.tell()
+	}
 	if w.err == nil && !w.closed {
 		w.fail(w.writeManifest())
 	}
@@ -299,6 +318,7 @@ func (w *Writer) Close() error {
 		w.fail(w.writeManifest())
 	}
 	w.fail(w.open.close())
+	w.endListening()
 	return w.err
 }
 
