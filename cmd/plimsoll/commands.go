@@ -29,6 +29,7 @@ func commands(w *world) []*cobra.Command {
 		doctorCommand(w),
 		loadEngine(w),
 		stackReader(w),
+		collector(w),
 		commandHolder(),
 		serviceTest(),
 		completionCommand(w),

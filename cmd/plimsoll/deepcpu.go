@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -36,23 +37,30 @@ func stackReader(w *world) *cobra.Command {
 
 // spawnStackReader starts that process: deepcpu.Tracer(spawnStackReader(w)).
 func spawnStackReader(w *world) deepcpu.Spawn {
-	return func() (io.ReadWriteCloser, error) {
-		cmd := exec.Command(w.executable, stackReaderName)
-		// A ^C at the terminal is for us: the stacks are asked for after it.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			return nil, fmt.Errorf("start the reader of stacks: %w", err)
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return nil, fmt.Errorf("start the reader of stacks: %w", err)
-		}
-		if err := cmd.Start(); err != nil {
-			return nil, fmt.Errorf("start the reader of stacks: %w", err)
-		}
-		return &child{Reader: out, WriteCloser: in, cmd: cmd}, nil
+	return func() (io.ReadWriteCloser, error) { return spawn(w, stackReaderName) }
+}
+
+// spawn starts a process of ours, a hidden command of this binary, which is to end when
+// its input does: that is what closing it closes.
+func spawn(w *world, command string) (io.ReadWriteCloser, error) {
+	c := &child{cmd: exec.Command(w.executable, command)}
+	// A ^C at the terminal is for us: what it has to say is asked for after it.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.cmd.Stderr = &c.said
+	c.cmd.WaitDelay = time.Second
+	in, err := c.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", command, err)
 	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", command, err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", command, err)
+	}
+	c.Reader, c.WriteCloser = out, in
+	return c, nil
 }
 
 // child is a process at the other end of two pipes.
@@ -60,6 +68,7 @@ type child struct {
 	io.Reader
 	io.WriteCloser
 	cmd  *exec.Cmd
+	said firstWords // on its standard error
 	once sync.Once
 	err  error
 }
@@ -70,9 +79,23 @@ func (c *child) Close() error {
 		c.err = c.WriteCloser.Close()
 		kill := time.AfterFunc(10*time.Second, func() { _ = c.cmd.Process.Kill() })
 		defer kill.Stop()
-		if err := c.cmd.Wait(); c.err == nil {
+		err := c.cmd.Wait()
+		if said := bytes.TrimSpace(c.said.Bytes()); err != nil && len(said) > 0 {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+		if c.err == nil {
 			c.err = err
 		}
 	})
 	return c.err
+}
+
+// firstWords keeps the beginning of what is written.
+type firstWords struct{ bytes.Buffer }
+
+const maxFirstWords = 1024
+
+func (f *firstWords) Write(b []byte) (int, error) {
+	f.Buffer.Write(b[:min(len(b), maxFirstWords-f.Len())])
+	return len(b), nil
 }

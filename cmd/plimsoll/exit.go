@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"plimsoll/internal/collect"
+	"plimsoll/internal/collect/pipe"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/session"
 )
@@ -36,7 +37,7 @@ var exitSentences = []struct {
 	{exitNotPassed, "What was put to the test did not pass: not one request of a load succeeded, or less was offered than was asked for, a lab case got another verdict than its truth, a rule's vector failed or a mutant of a rule passed them all, a run was worse than the one it was compared with, or a change could not be taken back."},
 	{exitUsage, "The command line is wrong; the message says how, and what would be right."},
 	{exitMissing, "Something is missing on this machine: a privilege, a program, a namespace, a process."},
-	{exitUnreachable, "The target (or the Prometheus server) cannot be reached, or has nothing to give, so there was nothing to measure."},
+	{exitUnreachable, "The target (or the Prometheus server, or what is to observe a host) cannot be reached, or has nothing to give, so there was nothing to measure."},
 	{exitRunDir, "The run directory (or a capture) cannot be read, or not to its end, or cannot be written (disk full, no permission, no run in it)."},
 	{exitRules, "The rules are broken; `plimsoll rules check` says where."},
 	{exitInternal, "A fault of Plimsoll's own. Please report it with the message."},
@@ -85,6 +86,7 @@ func codeOf(err error) int {
 	var engine collect.EngineError
 	var dir session.DirError
 	var dns *net.DNSError
+	var dial pipe.DialError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
@@ -98,7 +100,7 @@ func codeOf(err error) int {
 		return exitRunDir
 	case isAny(err, syscall.EMFILE, syscall.ENFILE):
 		return exitMissing
-	case errors.As(err, &dns), isAny(err, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT):
+	case errors.As(err, &dns), errors.As(err, &dial), isAny(err, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT):
 		return exitUnreachable
 	case isAny(err, fs.ErrPermission, fs.ErrNotExist, exec.ErrNotFound):
 		return exitMissing

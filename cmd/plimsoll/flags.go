@@ -172,7 +172,7 @@ type watchFlags struct {
 
 func (f *watchFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). May be given again; without it the host is local=local")
+	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). process/SPEC has it observed by a process of its own, at the other end of a pipe: the same numbers, for a little more CPU time. May be given again; without it the host is local=local")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
 	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
 	f.site.add(c)
@@ -181,7 +181,7 @@ func (f *watchFlags) add(c *cobra.Command) {
 
 // options checks the flags and makes a session's options of them.
 func (f *watchFlags) options(command string, w *world, now time.Time) (session.Options, error) {
-	hosts, err := parseHosts(f.hosts)
+	hosts, err := parseWatched(f.hosts)
 	if err != nil {
 		return session.Options{}, usage(command, "%v", err)
 	}
@@ -200,7 +200,25 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if dir == "" {
 		dir = filepath.Join("plimsoll-runs", fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 	}
-	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Site: site}, nil
+	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
+}
+
+// parseWatched reads --host values with the way to the host's collector.
+func parseWatched(values []string) ([]session.HostSpec, error) {
+	plain, ways := slices.Clone(values), make([]string, len(values))
+	for i, v := range values {
+		name, spec, _ := strings.Cut(v, "=")
+		if there, ok := strings.CutPrefix(spec, session.OwnProcess+"/"); ok {
+			plain[i], ways[i] = name+"="+there, session.OwnProcess
+		}
+	}
+	list, err := parseHosts(plain)
+	for i := range list {
+		if list[i].Via = ways[i]; ways[i] != ways[0] {
+			return nil, fmt.Errorf("--host %q and %q: this machine is observed by one process; put %s/ before both or none", values[0], values[i], session.OwnProcess)
+		}
+	}
+	return list, err
 }
 
 // parseHosts reads --host values.

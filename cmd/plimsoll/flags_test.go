@@ -53,7 +53,18 @@ func TestParseHosts(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	for _, bad := range []string{"", "a", "=local", "a=", "a b=local", "a=netns:", "a=pid:"} {
+	got, err = parseWatched([]string{"a=process/local", "app=process/pid:12"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = []session.HostSpec{{Name: "a", Spec: "local", Via: "process"}, {Name: "app", Spec: "pid:12", Via: "process"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if _, err := parseWatched([]string{"a=process/local", "srv=netns:x"}); err == nil {
+		t.Error("two ways to one machine were taken")
+	}
+	for _, bad := range []string{"", "a", "a=process/local", "a=other/local", "=local", "a=", "a b=local", "a=netns:", "a=pid:"} {
 		if _, err := parseHosts([]string{bad}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}

@@ -16,20 +16,24 @@ import (
 	"plimsoll/internal/trace"
 )
 
-// HostSpec is a host as the user named it: Name is the label, Spec one of
-// "local", "netns:NAME", "pid:N".
-type HostSpec struct{ Name, Spec string }
+// HostSpec is a host as the user named it.
+type HostSpec struct {
+	Name string `json:"name"` // the label
+	Spec string `json:"spec"` // "local", "netns:NAME", "pid:N", as its collector has it
+	// Via is the way to its collector, "" for this process.
+	Via string `json:"-"`
+}
 
 // Config says what a collector observes, and how.
 type Config struct {
-	Hosts []HostSpec
+	Hosts []HostSpec `json:"hosts"`
 	// Here is the name under which the host that the collector runs on is observed, too,
 	// unless it is among Hosts under another; "" if it need not be.
-	Here string
+	Here string `json:"here,omitempty"`
 	// Interval is the time between two rounds.
-	Interval time.Duration
+	Interval time.Duration `json:"interval_ns"`
 	// Trace says which tracers watch; "" is off.
-	Trace TraceLevel
+	Trace TraceLevel `json:"trace,omitempty"`
 }
 
 // Cost is what a collector's process has used so far.
@@ -177,16 +181,22 @@ func (l *Local) Add(ctx context.Context, s Source) error {
 	return s.Start(ctx)
 }
 
-// Settle ends what sources do between rounds, and takes none for one interval, so that
-// the edge that follows comes after everything else. It returns the time of the newest round.
+// quiet is for how long at least no round is begun after Settle: other collectors settle,
+// too, before all have their edge.
+const quiet = 3 * time.Second
+
+// Settle ends what sources do between rounds, and takes none for a while, so that the
+// edge that follows comes after everything else. It returns a time after all that was
+// recorded.
 func (l *Local) Settle() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.sources {
 		s.Settle()
 	}
-	l.settled = l.now().Add(l.config.Interval)
-	return l.last
+	now := l.after()
+	l.settled = now.Add(max(quiet, l.config.Interval))
+	return now
 }
 
 // Edge takes a round in which everything is read, and begins a window. Where its time is
@@ -210,7 +220,7 @@ func (l *Local) Edge(ctx context.Context, e Edge) (time.Time, error) {
 
 // after is now, or just after the last round.
 func (l *Local) after() time.Time {
-	t := l.now()
+	t := l.now().Truncate(time.Millisecond)
 	if !t.After(l.last) {
 		t = l.last.Add(time.Millisecond)
 	}
@@ -285,6 +295,17 @@ func (l *Local) Cost() (Cost, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Cost{CPUSeconds: cpu - l.cpu0, MaxRSS: l.peak}, err
+}
+
+// About is what the manifest says of it.
+func (l *Local) About() model.Collector {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := model.Collector{Rounds: l.number}
+	for _, h := range l.named {
+		c.Hosts = append(c.Hosts, h.Name)
+	}
+	return c
 }
 
 // Ignore leaves a process of ours out of what tracers tell.

@@ -84,5 +84,5 @@ func newRecorder(log Log) *Recorder {
 type Host struct {
 	model.Host
 	// Addresses are the IP addresses of its interfaces.
-	Addresses []string
+	Addresses []string `json:"addresses"`
 }

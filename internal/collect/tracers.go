@@ -41,6 +41,7 @@ type tracing struct {
 	busy    map[string]float64 // groupname → the newest value of the tracers' Busy signals
 	bursts  *bursts            // nil outside the hold window
 	holding bool               // it is the hold window
+	ours    []int              // processes that are left out
 }
 
 // tracer is one that watches.
@@ -152,9 +153,10 @@ func (t *tracing) seen(one *tracer, at time.Time) {
 func (t *tracing) ignore(pid int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.ours = append(t.ours, pid)
 	var errs []error
 	for _, one := range t.all() {
-		errs = append(errs, one.running.Ignore(pid))
+		errs = append(errs, one.running.Ignore(t.ours...))
 	}
 	return errors.Join(errs...)
 }

@@ -136,6 +136,8 @@ type Run struct {
 	// ToolSummaries are what load tools in the watched command printed of their runs, oldest
 	// first: their word.
 	ToolSummaries []ToolSummary `json:"tool_summaries,omitempty"`
+	// Collectors are those that observed hosts, nil in older runs.
+	Collectors []Collector `json:"collectors,omitempty"`
 	// Notes are sentences about the observation itself (sampled less often, …).
 	Notes []string `json:"notes,omitempty"`
 	// Site is what the site changed about the rules when the run was made, nil
@@ -143,6 +145,37 @@ type Run struct {
 	Site *Site `json:"site,omitempty"`
 	// Closed is false in a run that was cut off.
 	Closed bool `json:"closed"`
+}
+
+// Collector is one that observed hosts.
+type Collector struct {
+	// Hosts are the names of those that it observed.
+	Hosts []string `json:"hosts"`
+	// Via is how the user named the way to it, "" if it was in the process that recorded
+	// the run. The rest of it is of others alone.
+	Via     string `json:"via,omitempty"`
+	Version string `json:"version,omitempty"` // of its Plimsoll
+	// Rounds is the number of the newest one that came whole.
+	Rounds int `json:"rounds"`
+	// DroppedSamples did not come, since the pipe was full.
+	DroppedSamples int64 `json:"dropped_samples,omitempty"`
+	// Cut says why the pipe to it ended before the run, "" if it did not.
+	Cut string `json:"cut,omitempty"`
+	// Clock is what was measured at the edges of windows, at most of the first 1,000.
+	Clock []Clock `json:"clock,omitempty"`
+	// CPUSeconds and MaxRSS are its part of the run's Cost, as of the last edge.
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
+	MaxRSS     int64   `json:"max_rss_bytes,omitempty"`
+}
+
+// Clock is how a collector's clock compared with that of the run, which all that is
+// recorded follows, in milliseconds.
+type Clock struct {
+	Time          int64   `json:"t_ms"`           // Unix milliseconds
+	OffsetMS      float64 `json:"offset_ms"`      // it was ahead by so much
+	UncertaintyMS float64 `json:"uncertainty_ms"` // half of the way there and back
+	// Followed says that its samples are corrected by this from then on.
+	Followed bool `json:"followed,omitempty"`
 }
 
 // Tracing is how the kernel was watched through BPF programs.

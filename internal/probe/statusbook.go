@@ -9,10 +9,10 @@ import (
 	"plimsoll/internal/model"
 )
 
-// blink is for how long a signal may be unreadable, beside the time between
+// Blink is for how long a signal may be unreadable, beside the time between
 // its reads, and still count as read: a gauge then has its neighbours, and a
 // counter loses nothing.
-const blink = 3 * time.Second
+const Blink = 3 * time.Second
 
 // StatusBook is a Recorder for sources that tell of a signal's status again and
 // again: it passes on those that changed. The last one is what the run
@@ -52,7 +52,7 @@ func (b *StatusBook) Set(hosts []string, s *model.Signal, st model.Status, t tim
 			is = &standing{}
 			b.known[key] = is
 		}
-		now := is.become(st, t, blink+every)
+		now := is.become(st, t, Blink+every)
 		if known && now == is.Status {
 			continue
 		}

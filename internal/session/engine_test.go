@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == fakeWatch {
 		os.Exit(watchFor(os.Args[2], os.Args[3]))
 	}
+	if len(os.Args) == 2 && os.Args[1] == fakeCollector {
+		playCollector()
+	}
 	if len(os.Args) == 3 && os.Args[1] == fakeEngine {
 		playEngine(os.Args[2])
 	}

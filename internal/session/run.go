@@ -56,11 +56,11 @@ func tooEarly(ctx context.Context, held bool) error {
 
 // drive runs the load engine to its end. Its phases become windows.
 func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
-	s.load = collect.NewLoad(s.local.Recorder(), s.now, s.here, s.opt.Engine, plan)
-	if err := s.local.Add(ctx, s.load); err != nil {
+	s.load = collect.NewLoad(s.own.Recorder(), s.now, s.here, s.opt.Engine, plan)
+	if err := s.own.Add(ctx, s.load); err != nil {
 		return err
 	}
-	if err := s.local.Ignore(s.load.PID()); err != nil {
+	if err := s.all.ignore(s.load.PID()); err != nil {
 		s.out.Note(fmt.Sprintf("the load engine is traced with all others: %v", err))
 	}
 	tick := time.NewTicker(s.opt.Interval)

@@ -9,17 +9,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 	"time"
 
 	"plimsoll/internal/collect"
+	"plimsoll/internal/collect/pipe"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/secret"
 	"plimsoll/internal/trace"
 )
 
-// HostSpec is a host as the user named it: Name is the label, Spec one of
-// "local", "netns:NAME", "pid:N".
+// HostSpec is a host as the user named it.
 type HostSpec = collect.HostSpec
 
 // Options are what every kind of session needs.
@@ -43,6 +45,12 @@ type Options struct {
 	// Holder is the command line of a process that calls Hold with the path and the
 	// words of a command, which follow.
 	Holder []string
+	// Reach starts a collector where a host's Via says that there is to be one, and
+	// returns the pipe to it, whose closing ends it. Nil where no host has one.
+	Reach func(via string) (io.ReadWriteCloser, error)
+	// Listen, if set, is called in a goroutine of its own with a listener to all that is
+	// recorded, and waited for at the end.
+	Listen func(*writer.Listener)
 	// Progress, if set, is told about the course now and then, from one goroutine.
 	Progress func(Progress)
 }
@@ -74,13 +82,18 @@ type Phases struct{ Baseline, Cool time.Duration }
 type session struct {
 	opt     Options
 	out     *writer.Writer
-	local   *collect.Local
-	here    string // the host from which the load comes; "" when there is none
+	all     collectors
+	own     *collect.Local // that of all which is in this process, and has the load
+	here    string         // the host from which the load comes; "" when there is none
 	load    *collect.Load
 	started time.Time
 	opened  time.Time // when the open window began
 	held    bool      // there is, or was, a hold window
+	hearing sync.WaitGroup
 }
+
+// listenerRoom is how many rounds a listener may be behind.
+const listenerRoom = 8
 
 // open makes the run directory and starts to observe.
 func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err error) {
@@ -93,44 +106,79 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 			err = errors.Join(err, s.release())
 		}
 	}()
-	if err := s.openHosts(&plan); err != nil {
+	if err := s.openHosts(plan.Load != nil || len(plan.Command) > 0); err != nil {
 		return nil, err
 	}
+	plan.Generator = s.here
 	if plan.Load != nil {
 		public := plan.Load.WithoutSecrets()
 		plan.Load = &public
 	}
 	plan.Command = secret.Args(plan.Command)
 	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
-	for _, h := range s.local.Hosts() {
+	for _, h := range s.all.hosts(opt.Hosts) {
 		run.Hosts = append(run.Hosts, h.Host)
 	}
 	if s.out, err = writer.Create(opt.Dir, run); err != nil {
 		return nil, DirError{err}
 	}
-	return s, s.local.Start(ctx, collect.Into(s.out))
+	if opt.Listen != nil {
+		l := s.out.Listen(listenerRoom)
+		s.hearing.Go(func() { opt.Listen(l) })
+	}
+	return s, s.all.start(ctx, collect.Into(s.out))
 }
 
-// openHosts opens what the user named and, when requests will come from this
-// host and nobody named it, this host too: the requests pass through it.
-func (s *session) openHosts(plan *model.Plan) (err error) {
+// openHosts has collectors open what the user named and, when requests will come from
+// this host and nobody named it, this host too: the requests pass through it.
+func (s *session) openHosts(requests bool) (err error) {
+	here := ""
+	if requests {
+		here = cmp.Or(HereName(s.opt.Hosts), "local")
+	}
 	seen := map[string]bool{}
+	var ways []string
+	hosts := map[string][]HostSpec{} // by the way there
 	for _, spec := range s.opt.Hosts {
 		if seen[spec.Name] {
 			return fmt.Errorf("host %s: named twice; give each --host a name of its own", spec.Name)
 		}
 		seen[spec.Name] = true
+		if hosts[spec.Via] == nil && spec.Via != "" {
+			ways = append(ways, spec.Via)
+		}
+		hosts[spec.Via] = append(hosts[spec.Via], spec)
 	}
-	c := collect.Config{Hosts: s.opt.Hosts, Interval: s.opt.Interval, Trace: s.opt.Trace}
-	if plan.Load != nil || len(plan.Command) > 0 {
-		c.Here = cmp.Or(HereName(s.opt.Hosts), "local")
+	for _, via := range ways {
+		c := collect.Config{Hosts: hosts[via], Interval: s.opt.Interval, Trace: s.opt.Trace}
+		if via == OwnProcess {
+			c.Here, here = here, "" // what is on this machine is one collector's
+		}
+		if err := s.reach(via, c); err != nil {
+			return err
+		}
 	}
-	if s.local, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
+	c := collect.Config{Hosts: hosts[""], Here: here, Interval: s.opt.Interval, Trace: s.opt.Trace}
+	if s.own, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err
 	}
-	s.here = s.local.Here()
-	plan.Generator = s.here
-	return nil
+	s.all = append(s.all, member{s.own, ""})
+	s.here = s.all.here()
+	return s.all.apart()
+}
+
+// reach has a collector at the far end of a pipe open hosts.
+func (s *session) reach(via string, c collect.Config) error {
+	way, err := s.opt.Reach(via)
+	if err != nil {
+		return pipe.DialError{Via: via, Err: err}
+	}
+	r, err := pipe.Dial(way, via, s.clock)
+	if err != nil {
+		return err
+	}
+	s.all = append(s.all, member{r, via})
+	return r.Open(c)
 }
 
 // HereName is the name under which this host is observed when the user did not
@@ -138,7 +186,7 @@ func (s *session) openHosts(plan *model.Plan) (err error) {
 func HereName(hosts []HostSpec) string {
 	name := "local"
 	for _, h := range hosts {
-		if h.Spec == "local" {
+		if h.Spec == "local" && (h.Via == "" || h.Via == OwnProcess) {
 			return ""
 		}
 		if h.Name == name {
@@ -148,21 +196,22 @@ func HereName(hosts []HostSpec) string {
 	return name
 }
 
-// now is the wall clock as it stood when the run began plus what has passed
+// clock is the wall clock as it stood when the run began plus what has passed
 // since: time must not run back in a series when somebody sets the clock.
-func (s *session) now() time.Time {
-	return s.started.Add(time.Since(s.started)).Truncate(time.Millisecond)
-}
+func (s *session) clock() time.Time { return s.started.Add(time.Since(s.started)) }
+
+// now is clock as series have it, in whole milliseconds.
+func (s *session) now() time.Time { return s.clock().Truncate(time.Millisecond) }
 
 // window closes the open window and opens the one called name ("" opens
 // none). A round is taken at the boundary, so that counters differ by whole readings.
 func (s *session) window(ctx context.Context, name string) error {
+	settled := s.all.settle()
 	at := s.now()
-	if settled := s.local.Settle(); !at.After(settled) {
+	if !at.After(settled) {
 		at = settled.Add(time.Millisecond)
 	}
-	at, err := s.local.Edge(context.WithoutCancel(ctx), collect.Edge{Time: at, Window: name})
-	if err != nil {
+	if err := s.all.edge(context.WithoutCancel(ctx), collect.Edge{Time: at, Window: name}); err != nil {
 		return err
 	}
 	s.held = s.held || name == model.Hold
@@ -173,7 +222,7 @@ func (s *session) window(ctx context.Context, name string) error {
 	}
 	t := at.UnixMilli()
 	return s.out.Update(func(r *model.Run) {
-		r.Cost = cost
+		r.Cost, r.Collectors = cost, s.all.about()
 		if n := len(r.Windows); n > 0 && r.Windows[n-1].End == 0 {
 			r.Windows[n-1].End = t
 		}
@@ -185,7 +234,7 @@ func (s *session) window(ctx context.Context, name string) error {
 
 // cost is what observing took since the run began.
 func (s *session) cost() (model.Cost, error) {
-	c, err := s.local.Cost()
+	c, err := s.all.cost()
 	wall := time.Since(s.started).Seconds()
 	cost := model.Cost{CPUSeconds: c.CPUSeconds, WallSeconds: wall, CPUShare: c.CPUSeconds / wall, MaxRSS: c.MaxRSS}
 	if s.load != nil {
@@ -196,7 +245,7 @@ func (s *session) cost() (model.Cost, error) {
 
 // failed is why the run cannot go on, nil while it can.
 func (s *session) failed() error {
-	if err := s.local.Err(); err != nil {
+	if err := s.all.err(); err != nil {
 		return err
 	}
 	return s.out.Err()
@@ -213,14 +262,13 @@ func (s *session) close(ctx context.Context) error {
 
 // release gives everything back; what was recorded stays readable.
 func (s *session) release() error {
-	var errs []error
-	if s.local != nil {
-		errs = append(errs, s.local.Close())
+	err := s.all.close()
+	if s.out == nil {
+		return err
 	}
-	if s.out != nil {
-		errs = append(errs, s.out.Close())
-	}
-	return errors.Join(errs...)
+	err = errors.Join(err, s.out.Update(func(r *model.Run) { r.Collectors = s.all.about() }), s.out.Close())
+	s.hearing.Wait()
+	return err
 }
 
 func (s *session) progress(p Progress) {

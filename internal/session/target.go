@@ -14,7 +14,7 @@ func (s *session) noteUnseen(target string) error {
 		return fmt.Errorf("load engine: target %q: want IP:port: %w", target, err)
 	}
 	addr := to.Addr().Unmap()
-	for _, h := range s.local.Hosts() {
+	for _, h := range s.all.hosts(nil) {
 		if addr.IsLoopback() && h.Name == s.here || slices.Contains(h.Addresses, addr.String()) {
 			return nil
 		}

@@ -78,8 +78,10 @@ func (s *session) watchCommand(ctx, rest context.Context, d time.Duration, path 
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", command[0], err)
 	}
-	s.local.Command(run.pid)
-	if err := s.local.Ignore(run.holder.Process.Pid); err != nil {
+	if err := s.all.command(run.pid); err != nil {
+		s.out.Note(fmt.Sprintf("what the command does is not told from the rest: %v", err))
+	}
+	if err := s.all.ignore(run.holder.Process.Pid); err != nil {
 		s.out.Note(fmt.Sprintf("the process that holds the command is traced with all others: %v", err))
 	}
 	if err := s.holdUntil(ctx, rest, run.ended, d); err != nil {
@@ -124,7 +126,8 @@ func (s *session) holdUntil(ctx, rest context.Context, ended <-chan struct{}, d 
 }
 
 // sample lets rounds be taken for d (0: until ended), until ended is
-// closed or ctx is cancelled, whichever comes first.
+// closed or ctx is cancelled, whichever comes first; without a command that ends also
+// when nothing is observed any more.
 func (s *session) sample(ctx context.Context, d time.Duration, ended <-chan struct{}, p Progress) error {
 	tick := time.NewTicker(s.opt.Interval)
 	defer tick.Stop()
@@ -145,6 +148,9 @@ func (s *session) sample(ctx context.Context, d time.Duration, ended <-chan stru
 		case <-tick.C:
 			if err := s.failed(); err != nil {
 				return err
+			}
+			if ended == nil && s.all.blind() {
+				return nil
 			}
 			s.progress(p)
 		}
