@@ -368,7 +368,7 @@ func (s *service) test(ctx context.Context, drafts []*draft) error {
 func (s *service) programName() string {
 	name, err := os.Readlink(proc(s.PID, "exe"))
 	if err != nil {
-		return string(s.Sort)
+		return string(s.Kind)
 	}
 	return name
 }

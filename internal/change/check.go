@@ -46,43 +46,43 @@ func (e Entry) check() error {
 	}
 	for _, p := range e.Parts {
 		if err := e.checkPart(p); err != nil {
-			return fmt.Errorf("%s: %w", p.Place, err)
+			return fmt.Errorf("%s: %w", p.Target, err)
 		}
 	}
 	return nil
 }
 
 func (e Entry) checkPart(p part) error {
-	if n := p.Place.Net; n != nil && !hostSpec.MatchString(n.Spec) {
+	if n := p.Target.Net; n != nil && !hostSpec.MatchString(n.Spec) {
 		return fmt.Errorf("host %q", n.Spec)
 	}
-	if q := p.Place.Process; q != nil && q.PID < 1 {
+	if q := p.Target.Process; q != nil && q.PID < 1 {
 		return fmt.Errorf("process %d", q.PID)
 	}
-	if p.Place.Sort == inFile {
+	if p.Target.Kind == inFile {
 		return e.checkFile(p)
 	}
-	if err := e.checkPlace(p.Place); err != nil {
+	if err := e.checkTarget(p.Target); err != nil {
 		return err
 	}
 	for _, v := range append([]string{string(p.Old), string(p.New)}, p.Between...) {
-		if err := p.Place.checkValue(v); err != nil {
+		if err := p.Target.checkValue(v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkPlace holds a place against the change that it is said to be for.
-func (e Entry) checkPlace(p place) error {
+// checkTarget holds a target against the change that it is said to be for.
+func (e Entry) checkTarget(p target) error {
 	c := e.Change
-	sorts := map[Kind]sort{Sysctl: inKernel, Quota: inKernel, RPS: inKernel, IRQ: inKernel, TxQueue: inKernel, Nginx: inSocket, PHPFPM: inSocket,
+	kinds := map[Kind]targetKind{Sysctl: inKernel, Quota: inKernel, RPS: inKernel, IRQ: inKernel, TxQueue: inKernel, Nginx: inSocket, PHPFPM: inSocket,
 		Backlog: inSocket, Limit: inLimit, Affinity: inCPUs, Nice: inNice, Policy: inPolicy, Ring: inRing}
-	if want, ok := sorts[c.Kind]; !ok || p.Sort != want {
-		return fmt.Errorf("a change of kind %q sets nothing of sort %q", c.Kind, p.Sort)
+	if want, ok := kinds[c.Kind]; !ok || p.Kind != want {
+		return fmt.Errorf("a change of kind %q sets nothing of kind %q", c.Kind, p.Kind)
 	}
 	ok := false
-	switch p.Sort {
+	switch p.Kind {
 	case inKernel:
 		return c.checkKernelFile(p)
 	case inSocket:
@@ -97,13 +97,13 @@ func (e Entry) checkPlace(p place) error {
 		ok = p.Process != nil
 	}
 	if !ok {
-		return fmt.Errorf("a change of %s has no such place", c.Kind)
+		return fmt.Errorf("a change of %s has no such target", c.Kind)
 	}
 	return nil
 }
 
 // checkKernelFile wants the very file that the change is about.
-func (c Change) checkKernelFile(p place) error {
+func (c Change) checkKernelFile(p target) error {
 	want := ""
 	switch c.Kind {
 	case Sysctl:
@@ -135,9 +135,9 @@ func (c Change) checkKernelFile(p place) error {
 	return nil
 }
 
-// checkValue says what is no value of a place.
-func (p place) checkValue(v string) error {
-	if p.Sort == inKernel {
+// checkValue says what is no value of a target.
+func (p target) checkValue(v string) error {
+	if p.Kind == inKernel {
 		if len(v) > maxSetting || strings.ContainsAny(v, "\n\r\x00") {
 			return fmt.Errorf("%.20q… is no line of a setting", v)
 		}
@@ -145,7 +145,7 @@ func (p place) checkValue(v string) error {
 	}
 	for _, v := range threadValues(v) {
 		var err error
-		switch p.Sort {
+		switch p.Kind {
 		case inSocket, inRing:
 			_, err = strconv.ParseInt(v, 10, 32)
 		case inNice:
@@ -170,9 +170,9 @@ func (p place) checkValue(v string) error {
 // checkFile wants a configuration file of the entry's service: what was there and
 // what we made of it both have to be such.
 func (e Entry) checkFile(p part) error {
-	file := filepath.Clean(p.Place.Path)
+	file := filepath.Clean(p.Target.Path)
 	outside := slices.ContainsFunc([]string{"/proc/", "/sys/", "/dev/"}, func(dir string) bool { return strings.HasPrefix(file, dir) })
-	if e.Service == nil || e.Service.Sort != e.Change.Kind || !filepath.IsAbs(p.Place.Path) || outside || strings.ContainsRune(file, 0) {
+	if e.Service == nil || e.Service.Kind != e.Change.Kind || !filepath.IsAbs(p.Target.Path) || outside || strings.ContainsRune(file, 0) {
 		return fmt.Errorf("a change of %s edits no such file", e.Change.Kind)
 	}
 	for _, text := range [][]byte{p.Old, p.New} {
@@ -180,13 +180,13 @@ func (e Entry) checkFile(p part) error {
 			return fmt.Errorf("it has %d bytes", len(text))
 		}
 		var err error
-		if e.Service.Sort == Nginx {
+		if e.Service.Kind == Nginx {
 			_, err = nginx.Parse(text, file)
 		} else {
 			_, err = phpfpm.Parse(text, file)
 		}
 		if err != nil {
-			return fmt.Errorf("it is no file of %s: %w", e.Service.Sort, err)
+			return fmt.Errorf("it is no file of %s: %w", e.Service.Kind, err)
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func (e Entry) checkFile(p part) error {
 // its binary is run with them.
 func (s *service) checkShape() error {
 	ok := s.PID > 0 && s.Conf != "" && hostSpec.MatchString(s.Net.Spec)
-	switch s.Sort {
+	switch s.Kind {
 	case PHPFPM:
 		ok = ok && slices.Equal(s.Test, []string{"-t", "-R", "--fpm-config", s.Conf})
 	case Nginx:
@@ -208,7 +208,7 @@ func (s *service) checkShape() error {
 		ok = false
 	}
 	if !ok {
-		return fmt.Errorf("%s %q with the arguments %q is no service that we change", s.Sort, s.Conf, s.Test)
+		return fmt.Errorf("%s %q with the arguments %q is no service that we change", s.Kind, s.Conf, s.Test)
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func FuzzParseEntry(f *testing.F) {
 			return
 		}
 		for _, p := range e.Parts {
-			if s, err := p.Place.setting(); (s == nil) == (err == nil) {
+			if s, err := p.Target.setting(); (s == nil) == (err == nil) {
 				t.Errorf("%+v: %v, %v", p, s, err)
 			}
 			p.ours("x")
@@ -243,7 +243,7 @@ func TestSysctlPath(t *testing.T) {
 }
 
 func TestThreadsMayHaveChanged(t *testing.T) {
-	p := part{Place: place{Sort: inNice}, Old: []byte("0;7=3"), New: []byte("5")}
+	p := part{Target: target{Kind: inNice}, Old: []byte("0;7=3"), New: []byte("5")}
 	for now, want := range map[string]bool{"0": true, "5": true, "5;9=0": true, "0;9=3": true, "5;9=1": false, "2": false} {
 		if p.ours(now) != want {
 			t.Errorf("%q: %v", now, !want)
@@ -261,7 +261,7 @@ func TestThreadsKeepWhatIsNotThePolicy(t *testing.T) {
 			t.Errorf("%s: %q, %v", old, got, err)
 		}
 	}
-	p := part{Place: place{Sort: inPolicy}, Old: []byte("other;7=other+reset-on-fork"), New: []byte("idle;7=idle+reset-on-fork")}
+	p := part{Target: target{Kind: inPolicy}, Old: []byte("other;7=other+reset-on-fork"), New: []byte("idle;7=idle+reset-on-fork")}
 	for now, want := range map[string]bool{"idle;8=other": true, "idle+reset-on-fork": true, "batch": false, "idle;9=fifo": false} {
 		if p.ours(now) != want {
 			t.Errorf("%q: %v", now, !want)

@@ -78,11 +78,11 @@ func FuzzEntry(f *testing.F) {
 				t.Errorf("the service is run with %q", e.Service.Test)
 			}
 		}
-		for _, now := range []func(p place) (string, error){
-			func(p place) (string, error) { return "", errGone },
-			func(p place) (string, error) { return "another", nil },
-			func(p place) (string, error) { return "", os.ErrPermission },
-			func(p place) (string, error) { return old(e, p), nil },
+		for _, now := range []func(p target) (string, error){
+			func(p target) (string, error) { return "", errGone },
+			func(p target) (string, error) { return "another", nil },
+			func(p target) (string, error) { return "", os.ErrPermission },
+			func(p target) (string, error) { return old(e, p), nil },
 		} {
 			for _, rebooted := range []bool{true, false} {
 				for _, force := range []bool{true, false} {
@@ -100,9 +100,9 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-func old(e Entry, p place) string {
+func old(e Entry, p target) string {
 	for _, q := range e.Parts {
-		if q.Place == p {
+		if q.Target == p {
 			return string(q.Old)
 		}
 	}
@@ -112,8 +112,8 @@ func old(e Entry, p place) string {
 // harmless holds a place against what the kinds of change may touch, said in
 // other words than the code says it.
 func harmless(t *testing.T, e Entry, p part) {
-	at := p.Place
-	switch at.Sort {
+	at := p.Target
+	switch at.Kind {
 	case inKernel:
 		below := slices.ContainsFunc([]string{"/proc/sys/", "/proc/irq/", "/sys/class/net/"}, func(d string) bool { return strings.HasPrefix(at.Path, d) })
 		group := e.Change.Kind == Quota && strings.HasPrefix(filepath.Base(at.Path), "cpu.") && at.Dir != 0
@@ -130,14 +130,14 @@ func harmless(t *testing.T, e Entry, p part) {
 		}
 	case inSocket, inRing:
 		if at.Net == nil {
-			t.Errorf("%s of no namespace", at.Sort)
+			t.Errorf("%s of no namespace", at.Kind)
 		}
 	case inLimit, inCPUs, inNice, inPolicy:
 		if at.Process == nil || at.Process.PID < 1 {
-			t.Errorf("%s of no process", at.Sort)
+			t.Errorf("%s of no process", at.Kind)
 		}
 	default:
-		t.Errorf("a place of sort %q", at.Sort)
+		t.Errorf("a target of kind %q", at.Kind)
 	}
 }
 
@@ -148,8 +148,8 @@ func planned(t *testing.T, e Entry, p plan, rebooted bool) {
 	}
 	todo := p.todo(e)
 	for _, q := range todo.Parts {
-		if rebooted && q.Place.Sort != inFile {
-			t.Errorf("%s of an older boot would be written", q.Place)
+		if rebooted && q.Target.Kind != inFile {
+			t.Errorf("%s of an older boot would be written", q.Target)
 		}
 	}
 	if rebooted && todo.Service != nil && todo.Service.PID != 0 {

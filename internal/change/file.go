@@ -26,7 +26,7 @@ type meta struct {
 
 // confFile is a configuration file; its value is its bytes. It is replaced as a
 // whole, so that whoever reads it sees the old one or the new one.
-type confFile struct{ place }
+type confFile struct{ target }
 
 // find holds the file, its symbolic links followed, and the directory that it is
 // in: what becomes of their names meanwhile makes no difference. Nobody but root and
@@ -66,7 +66,7 @@ func (c confFile) real() (string, error) {
 // seenByUs says whether a file in another mount namespace is the very one that we
 // see under its name: a unit with PrivateTmp has such a namespace, and its files
 // are there after a restart, too.
-func (p place) seenByUs() bool {
+func (p target) seenByUs() bool {
 	theirs, err := confFile{p}.walk(nil)
 	if err != nil {
 		return false
@@ -276,8 +276,8 @@ func (c confFile) clean() error {
 
 // filePart makes the part of a change that edits a file: it must be one that
 // can be replaced.
-func filePart(p place, edits []edit) (part, error) {
-	at, err := confFile{place: p}.find()
+func filePart(p target, edits []edit) (part, error) {
+	at, err := confFile{target: p}.find()
 	if err != nil {
 		return part{}, err
 	}
@@ -296,7 +296,7 @@ func filePart(p place, edits []edit) (part, error) {
 	if err != nil {
 		return part{}, fmt.Errorf("edit %s: %w", p.Path, err)
 	}
-	return part{Place: p, Old: old, New: edited, File: &meta{info.ModTime()}}, nil
+	return part{Target: p, Old: old, New: edited, File: &meta{info.ModTime()}}, nil
 }
 
 // syncHeld has a directory's names written to the disk.

@@ -176,7 +176,7 @@ func (s *service) candidates(h *host.Host) (list []host.Proc, err error) {
 			list = append(list, p)
 		}
 	}
-	if s.Sort == Nginx {
+	if s.Kind == Nginx {
 		all, _, err := nginx.Find(h)
 		for _, r := range all {
 			add(r.Conf, r.Master, nginxConfiguration(r))
@@ -233,7 +233,7 @@ func (s *service) inheritedBy(pid int) bool {
 // anew just now could miss the signal, or end with it.
 func (s *service) ready() bool {
 	t := title(s.PID)
-	if s.Sort == Nginx {
+	if s.Kind == Nginx {
 		return strings.HasPrefix(t, "nginx: master process")
 	}
 	return phpfpm.IsMaster(t) && (s.Ondemand || len(s.look()) > 0)
@@ -335,13 +335,13 @@ func (e *Entry) reach() (changed bool) {
 	e.Parts = slices.Clone(e.Parts)
 	for i := range e.Parts {
 		p := &e.Parts[i]
-		if p.Place.Sort != inFile || p.Place.Process == nil || p.Place.Process.alive() || !e.Service.alive() {
+		if p.Target.Kind != inFile || p.Target.Process == nil || p.Target.Process.alive() || !e.Service.alive() {
 			continue
 		}
-		there := p.Place
+		there := p.Target
 		there.Process = &process{e.Service.PID, e.Service.Start}
 		if now, err := there.get(); err == nil && p.ours(now) {
-			p.Place, changed = there, true
+			p.Target, changed = there, true
 		}
 	}
 	return changed

@@ -82,11 +82,11 @@ func (c cluster) master(name string) process {
 }
 
 func (c cluster) workers(name string) []process {
-	sort := PHPFPM
+	targetKind := PHPFPM
 	if strings.HasPrefix(title(c.master(name).PID), "nginx: ") {
-		sort = Nginx
+		targetKind = Nginx
 	}
-	return (&service{Sort: sort, process: c.master(name)}).look()
+	return (&service{Kind: targetKind, process: c.master(name)}).look()
 }
 
 // state is all that a change could have touched, whatever the processes' numbers
@@ -198,12 +198,12 @@ func TestServiceUnderASupervisorIsFound(t *testing.T) {
 				_ = cmd.Wait()
 				c.end("super")
 			})
-			sort := PHPFPM
+			targetKind := PHPFPM
 			what := Change{Kind: PHPFPM, Name: "pm.max_requests", To: "77"}
 			if name == "nginx" {
-				sort, what = Nginx, Change{Kind: Nginx, Name: "worker_connections", To: "99"}
+				targetKind, what = Nginx, Change{Kind: Nginx, Name: "worker_connections", To: "99"}
 			}
-			workers := func() int { return len((&service{Sort: sort, process: c.master("super")}).look()) }
+			workers := func() int { return len((&service{Kind: targetKind, process: c.master("super")}).look()) }
 			c.Until("it runs", func() bool { return workers() == 2 })
 			before := c.state("super")
 			j := open(t)
@@ -398,12 +398,12 @@ func TestQueueHalfOfTheWayBack(t *testing.T) {
 	j := open(t)
 	e := must(t, j, w.Host, Change{Kind: Nginx, Name: "backlog", To: "50", Listen: "127.0.0.1:8080"})
 	write("300")
-	todo := e.plan(place.get, false, false).todo(e)
+	todo := e.plan(target.get, false, false).todo(e)
 	if err := j.takeBackParts(t.Context(), e, todo, &Result{}); err != nil {
 		t.Fatal(err)
 	}
 	// Killed right behind the reload: the queue is what nginx asked for.
-	at := e.others()[0].Place
+	at := e.others()[0].Target
 	if err := at.set("300"); err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +423,7 @@ func TestWhatCannotBeTakenBackBlocksNothing(t *testing.T) {
 	must(t, j, s.Host, Change{Kind: Nice, To: "3", PID: s.PID})
 	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.ipv4.tcp_tw_reuse", To: "0"})
 	const somebodys = "7" // neither what it was, unless we run so nice ourselves, nor ours
-	if err := (place{Sort: inNice, Process: j.entries[1].Parts[0].Place.Process}).set(somebodys); err != nil {
+	if err := (target{Kind: inNice, Process: j.entries[1].Parts[0].Target.Process}).set(somebodys); err != nil {
 		t.Fatal(err)
 	}
 	results, err := j.UndoAll(t.Context(), false)
@@ -454,7 +454,7 @@ func TestQueueOfAServiceThatRestartedUnderOurCap(t *testing.T) {
 				must(t, j, w.Host, c)
 			}
 			// What a new socket would get that nginx asks 100 for.
-			if err := (place{Sort: inSocket, Listen: "127.0.0.1:8080", Net: backlogPart(j).Place.Net}).set("100"); err != nil {
+			if err := (target{Kind: inSocket, Listen: "127.0.0.1:8080", Net: backlogPart(j).Target.Net}).set("100"); err != nil {
 				t.Fatal(err)
 			}
 			if now := snap(t, w.Host, w.Dir)["backlog 127.0.0.1:8080"]; now != "60" {

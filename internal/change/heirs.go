@@ -14,8 +14,8 @@ import (
 // having been begun since, and by having exactly what we set.
 
 // ofProcess says whether a process's children are born with the value.
-func (p place) ofProcess() bool {
-	return p.Process != nil && (p.Sort == inLimit || p.Sort == inCPUs || p.Sort == inNice || p.Sort == inPolicy)
+func (p target) ofProcess() bool {
+	return p.Process != nil && (p.Kind == inLimit || p.Kind == inCPUs || p.Kind == inNice || p.Kind == inPolicy)
 }
 
 // family is the processes of the machine by their parent.
@@ -62,8 +62,8 @@ func (e Entry) heirs(parts []part) (said []string, err error) {
 	}
 	own := map[process]bool{}
 	for _, p := range e.Parts {
-		if p.Place.Process != nil {
-			own[*p.Place.Process] = true
+		if p.Target.Process != nil {
+			own[*p.Target.Process] = true
 		}
 	}
 	t := &inheritance{entry: e, own: own, foreign: map[process]string{}}
@@ -73,7 +73,7 @@ func (e Entry) heirs(parts []part) (said []string, err error) {
 		f := readFamily()
 		for _, p := range parts {
 			t.errs = nil
-			if p.Place.ofProcess() {
+			if p.Target.ofProcess() {
 				t.from(f, p)
 			}
 			err = errors.Join(err, errors.Join(t.errs...))
@@ -97,12 +97,12 @@ type inheritance struct {
 // from looks at the heirs of one process.
 func (t *inheritance) from(f family, p part) {
 	var list []process
-	if p.Place.Process.alive() {
-		list = f.since(p.Place.Process.PID, t.entry.Since)
+	if p.Target.Process.alive() {
+		list = f.since(p.Target.Process.PID, t.entry.Since)
 	}
 	for i := range t.entry.Masters {
 		m := &t.entry.Masters[i]
-		if m.First == *p.Place.Process && m.process != m.First && m.alive() {
+		if m.First == *p.Target.Process && m.process != m.First && m.alive() {
 			list = append(list, m.process)
 			list = append(list, f.since(m.PID, t.entry.Since)...)
 		}
@@ -119,7 +119,7 @@ func (t *inheritance) from(f family, p part) {
 
 // mend gives one heir what its ancestor had.
 func (t *inheritance) mend(p part, q process) error {
-	at := p.Place
+	at := p.Target
 	at.Process = &q
 	now, err := at.get()
 	if err != nil {
@@ -134,7 +134,7 @@ func (t *inheritance) mend(p part, q process) error {
 		t.foreign[q] = now
 		return nil
 	}
-	if err := (&part{Place: at}).write(old); err != nil {
+	if err := (&part{Target: at}).write(old); err != nil {
 		return err
 	}
 	t.mended++

@@ -21,7 +21,7 @@ func TestWhatOthersChangedIsLeftAlone(t *testing.T) {
 	s := sleeper(t)
 	j := open(t)
 	e := must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
-	at := e.Parts[0].Place
+	at := e.Parts[0].Target
 	if err := at.set("99"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestStepThatIsTooOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := step.parts[0].Place.set("55"); err != nil {
+	if err := step.parts[0].Target.set("55"); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := j.Apply(t.Context(), step); !errors.Is(err, ErrChanged) || e.ID != 0 || len(j.Entries()) > 0 {
@@ -238,16 +238,16 @@ func TestInterfacesOfANamespace(t *testing.T) {
 	}
 	for _, p := range j.Entries() {
 		for _, part := range p.Parts {
-			if now, err := part.Place.get(); err != nil || now != string(part.New) {
-				t.Errorf("%s: %q, %v", part.Place, now, err)
+			if now, err := part.Target.get(); err != nil || now != string(part.New) {
+				t.Errorf("%s: %q, %v", part.Target, now, err)
 			}
 		}
 	}
 	undoAll(t, j)
 	for _, p := range made {
 		for _, part := range p.Parts {
-			if now, err := part.Place.get(); err != nil || now != string(part.Old) {
-				t.Errorf("%s: %q, %v", part.Place, now, err)
+			if now, err := part.Target.get(); err != nil || now != string(part.Old) {
+				t.Errorf("%s: %q, %v", part.Target, now, err)
 			}
 		}
 	}
@@ -321,8 +321,8 @@ func TestQuotaBehindAnotherSys(t *testing.T) {
 	}
 	defer j.Close()
 	for _, p := range j.Entries()[0].Parts {
-		if now, err := p.Place.get(); err != nil || now != string(p.New) || now == string(p.Old) {
-			t.Errorf("%s: %q, %v; want %q", p.Place, now, err, p.New)
+		if now, err := p.Target.get(); err != nil || now != string(p.New) || now == string(p.Old) {
+			t.Errorf("%s: %q, %v; want %q", p.Target, now, err, p.New)
 		}
 	}
 	if r := undoAll(t, j); len(r) != 1 || strings.Contains(strings.Join(r[0].Sentences, " "), "gone") {
@@ -344,8 +344,8 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 	}
 	undoAll(t, j)
 	for _, p := range e.Parts {
-		if now, err := p.Place.get(); err != nil || now != string(p.Old) {
-			t.Errorf("%s: %q, %v", p.Place, now, err)
+		if now, err := p.Target.get(); err != nil || now != string(p.Old) {
+			t.Errorf("%s: %q, %v", p.Target, now, err)
 		}
 	}
 	must(t, j, h, Change{Kind: Quota, Cgroup: group, To: "50000 200000"})

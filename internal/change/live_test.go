@@ -180,8 +180,8 @@ func TestNginxInOtherMounts(t *testing.T) {
 			j := open(t)
 			e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
 			must(t, j, w.Host, Change{Kind: Nginx, Name: "backlog", To: "99", Listen: "127.0.0.1:8080"})
-			if (e.Parts[0].Place.Process == nil) != c.ours || strings.Contains(read(t, w.Dir+"/nginx.conf"), "connections 99") != c.ours {
-				t.Errorf("%+v", e.Parts[0].Place)
+			if (e.Parts[0].Target.Process == nil) != c.ours || strings.Contains(read(t, w.Dir+"/nginx.conf"), "connections 99") != c.ours {
+				t.Errorf("%+v", e.Parts[0].Target)
 			}
 			if !strings.Contains(read(t, theirs+"/nginx.conf"), "connections 99") {
 				t.Error("nginx's own file is as it was")
@@ -300,7 +300,7 @@ func startFPM(t *testing.T) *livetest.Service {
 		if err == nil {
 			c.Close()
 		}
-		return err == nil && len((&service{Sort: PHPFPM, process: process{PID: s.PID}}).look()) > 0
+		return err == nil && len((&service{Kind: PHPFPM, process: process{PID: s.PID}}).look()) > 0
 	})
 	return s
 }
@@ -328,7 +328,7 @@ func TestPHPFPMIsChangedAndTakenBack(t *testing.T) {
 		}
 	}
 	// A reload is done when the first new worker is there; the others follow.
-	workers := func() int { return len((&service{Sort: PHPFPM, process: process{PID: s.PID}}).look()) }
+	workers := func() int { return len((&service{Kind: PHPFPM, process: process{PID: s.PID}}).look()) }
 	s.Until("there are 7 workers", func() bool { return workers() == 7 })
 	if now := snap(t, s.Host, s.Dir, s.PID); now["backlog 127.0.0.1:9000"] != "77" {
 		t.Errorf("the backlog is %s", now["backlog 127.0.0.1:9000"])

@@ -43,7 +43,7 @@ func prepareSysctl(h *host.Host, c Change, s *Step) error {
 	if refused.MatchString(c.Name) {
 		return fmt.Errorf("sysctl %s: writing it changes other things too, which cannot be taken back: %w", c.Name, ErrNotPossible)
 	}
-	at := place{Sort: inKernel, Path: file, Net: &s.netns}
+	at := target{Kind: inKernel, Path: file, Net: &s.netns}
 	s.Scope = Namespace
 	perNamespace, err := namespaced(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func prepareSysctl(h *host.Host, c Change, s *Step) error {
 }
 
 // writable says why a kernel's file cannot be written, without writing it.
-func writable(at place) error {
+func writable(at target) error {
 	in := machineWide(at.Path)
 	if at.Net != nil {
 		in = at.Net.do
@@ -106,7 +106,7 @@ func prepareQuota(h *host.Host, c Change, s *Step) error {
 	}
 	var dir string
 	var v1 bool
-	at := place{Sort: inKernel}
+	at := target{Kind: inKernel}
 	err := withGroups(func() (err error) {
 		dir, v1, err = cpuGroup(c)
 		at.Path = dir + "/cpu.max"
@@ -258,7 +258,7 @@ func prepareRPS(h *host.Host, c Change, s *Step) error {
 	}
 	s.Scope = Namespace
 	for _, f := range files {
-		if err := s.add(place{Sort: inKernel, Path: f, Net: &s.netns}, mask); err != nil {
+		if err := s.add(target{Kind: inKernel, Path: f, Net: &s.netns}, mask); err != nil {
 			return err
 		}
 	}
@@ -301,7 +301,7 @@ func prepareIRQ(h *host.Host, c Change, s *Step) error {
 		return fmt.Errorf("irq: %w", err)
 	}
 	s.Scope = Machine
-	at := place{Sort: inKernel, Path: "/proc/irq/" + strconv.Itoa(atoi(c.Name)) + "/smp_affinity_list"}
+	at := target{Kind: inKernel, Path: "/proc/irq/" + strconv.Itoa(atoi(c.Name)) + "/smp_affinity_list"}
 	if err := writable(at); err != nil {
 		return fmt.Errorf("irq %s: %w", c.Name, err)
 	}
@@ -313,7 +313,7 @@ func prepareTxQueue(h *host.Host, c Change, s *Step) error {
 		return fmt.Errorf("txqueue: want an interface and a whole number, got %q and %q", c.Name, c.To)
 	}
 	s.Scope = Namespace
-	return s.add(place{Sort: inKernel, Path: "/sys/class/net/" + c.Name + "/tx_queue_len", Net: &s.netns}, strconv.Itoa(atoi(c.To)))
+	return s.add(target{Kind: inKernel, Path: "/sys/class/net/" + c.Name + "/tx_queue_len", Net: &s.netns}, strconv.Itoa(atoi(c.To)))
 }
 
 func prepareRing(h *host.Host, c Change, s *Step) error {
@@ -323,5 +323,5 @@ func prepareRing(h *host.Host, c Change, s *Step) error {
 	}
 	s.Scope = Namespace
 	s.Notes = append(s.Notes, "most drivers take the interface down for a moment")
-	return s.add(place{Sort: inRing, Name: c.Name, Net: &s.netns}, strconv.Itoa(atoi(c.To)))
+	return s.add(target{Kind: inRing, Name: c.Name, Net: &s.netns}, strconv.Itoa(atoi(c.To)))
 }

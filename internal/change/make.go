@@ -13,12 +13,12 @@ import (
 // when nothing was written.
 func (j *Journal) Apply(ctx context.Context, s Step) (Entry, error) {
 	for _, p := range s.parts {
-		now, err := p.Place.get()
+		now, err := p.Target.get()
 		if err != nil {
 			return Entry{}, fmt.Errorf("%s: %w; nothing was changed", s.Change, err)
 		}
 		if now != string(p.Old) {
-			return Entry{}, fmt.Errorf("%s: %s: %w; nothing was changed, look again", s.Change, p.Place, ErrChanged)
+			return Entry{}, fmt.Errorf("%s: %s: %w; nothing was changed, look again", s.Change, p.Target, ErrChanged)
 		}
 	}
 	if j.next > maxID {
@@ -80,7 +80,7 @@ func (e *Entry) close(state State, why string) {
 // files are the parts that are files; others are the rest.
 func (e Entry) files() (list []*part) {
 	for i := range e.Parts {
-		if e.Parts[i].Place.Sort == inFile {
+		if e.Parts[i].Target.Kind == inFile {
 			list = append(list, &e.Parts[i])
 		}
 	}
@@ -89,7 +89,7 @@ func (e Entry) files() (list []*part) {
 
 func (e Entry) others() (list []*part) {
 	for i := range e.Parts {
-		if e.Parts[i].Place.Sort != inFile {
+		if e.Parts[i].Target.Kind != inFile {
 			list = append(list, &e.Parts[i])
 		}
 	}
@@ -112,19 +112,19 @@ func (e Entry) make(ctx context.Context) error {
 // write sets a value and looks whether it took. What it was taken for instead is
 // noted: that is no change of somebody else's.
 func (p *part) write(v string) error {
-	now, err := p.Place.get()
+	now, err := p.Target.get()
 	if err != nil || now == v {
 		return err
 	}
-	if err := p.Place.set(v); err != nil {
+	if err := p.Target.set(v); err != nil {
 		return err
 	}
-	if now, err = p.Place.get(); err != nil {
+	if now, err = p.Target.get(); err != nil {
 		return err
 	}
-	if now != v && !p.Place.threadsOf(now, v) {
+	if now != v && !p.Target.threadsOf(now, v) {
 		p.between(now)
-		return fmt.Errorf("set %s to %q: it took it for %q: %w", p.Place, v, now, ErrNotPossible)
+		return fmt.Errorf("set %s to %q: it took it for %q: %w", p.Target, v, now, ErrNotPossible)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (e Entry) makeFiles(ctx context.Context) error {
 	}
 	var drafts []*draft
 	for _, p := range files {
-		d, err := confFile{place: p.Place}.prepare(string(p.New))
+		d, err := confFile{target: p.Target}.prepare(string(p.New))
 		if err != nil {
 			return err
 		}

@@ -146,25 +146,25 @@ func theNginx(h *host.Host, c Change, net netns) (*nginx.Running, error) {
 }
 
 func nginxService(r *nginx.Running, net netns) service {
-	return service{Sort: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: append([]string{"-t"}, r.Options...)}
+	return service{Kind: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: append([]string{"-t"}, r.Options...)}
 }
 
-// reach says how the files of a service are reached: the place that stands for
+// reach says how the files of a service are reached: the target that stands for
 // them all, and the root directory before their names.
-func reach(master host.Proc) (place, string, error) {
+func reach(master host.Proc) (target, string, error) {
 	p := process{master.PID, master.Start}
 	link, err := os.Readlink(proc(p.PID, "root"))
 	if err != nil {
-		return place{}, "", fmt.Errorf("look at the root directory of process %d; that needs root: %w", p.PID, err)
+		return target{}, "", fmt.Errorf("look at the root directory of process %d; that needs root: %w", p.PID, err)
 	}
 	if link != "/" {
-		return place{}, "", fmt.Errorf("process %d runs in a chroot (%s): %w", p.PID, link, ErrNotPossible)
+		return target{}, "", fmt.Errorf("process %d runs in a chroot (%s): %w", p.PID, link, ErrNotPossible)
 	}
 	ours, err := host.SharesNamespace(p.PID, "mnt")
 	if err != nil {
-		return place{}, "", err
+		return target{}, "", err
 	}
-	at := place{Sort: inFile}
+	at := target{Kind: inFile}
 	if ours {
 		return at, "", nil
 	}

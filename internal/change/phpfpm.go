@@ -125,7 +125,7 @@ func thePool(h *host.Host, c Change, net netns) (*phpfpm.Running, string, error)
 }
 
 func phpfpmService(r *phpfpm.Running, net netns) service {
-	return service{Sort: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: []string{"-t", "-R", "--fpm-config", r.Conf}}
+	return service{Kind: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: []string{"-t", "-R", "--fpm-config", r.Conf}}
 }
 
 func allOndemand(entries []phpfpm.Entry) bool {

@@ -88,7 +88,7 @@ func preparePolicy(h *host.Host, c Change, s *Step) error {
 			"a process of the idle class that holds a lock which the service needs can keep it for long: it runs only when nobody else wants the CPU",
 			"the idle class counts only among the processes of one control group with a CPU controller and, where kernel.sched_autogroup_enabled is 1, of one session; cpu.idle of a control group (cgroup v2) puts a whole group there")
 	}
-	return s.eachProcess(h, place{Sort: inPolicy}, func(old string) (string, error) { return withPolicy(old, s.New) })
+	return s.eachProcess(h, target{Kind: inPolicy}, func(old string) (string, error) { return withPolicy(old, s.New) })
 }
 
 // withPolicy is a text of threads.get with another policy for all; each thread

@@ -49,20 +49,20 @@ func (s *Step) undoSentence() string {
 			text += " and reloads the service"
 		}
 	}
-	if !slices.ContainsFunc(s.parts, func(p part) bool { return !p.Place.untilReboot() }) {
+	if !slices.ContainsFunc(s.parts, func(p part) bool { return !p.Target.untilReboot() }) {
 		text += "; so does a restart of what it belongs to, or of the machine"
 	}
 	return text
 }
 
 // add notes a value that is to be set, unless it is so.
-func (s *Step) add(at place, to string) error {
+func (s *Step) add(at target, to string) error {
 	old, err := at.get()
 	if err != nil {
 		return err
 	}
 	if old != to {
-		s.parts = append(s.parts, part{Place: at, Old: []byte(old), New: []byte(to)})
+		s.parts = append(s.parts, part{Target: at, Old: []byte(old), New: []byte(to)})
 	}
 	if s.Old == "" {
 		s.Old = old
@@ -71,7 +71,7 @@ func (s *Step) add(at place, to string) error {
 }
 
 // addFiles notes the files that are to be edited.
-func (s *Step) addFiles(edits map[string][]edit, at place) error {
+func (s *Step) addFiles(edits map[string][]edit, at target) error {
 	var real []string
 	for _, file := range sorted(edits) {
 		at := at
@@ -79,7 +79,7 @@ func (s *Step) addFiles(edits map[string][]edit, at place) error {
 		if at.seenByUs() {
 			at.Process = nil
 		}
-		path, err := confFile{place: at}.real()
+		path, err := confFile{target: at}.real()
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func prepareLimit(h *host.Host, c Change, s *Step) error {
 	if err != nil {
 		return fmt.Errorf("limit %s: %w", c.Name, err)
 	}
-	return s.eachProcess(h, place{Sort: inLimit, Name: c.Name}, func(old string) (string, error) {
+	return s.eachProcess(h, target{Kind: inLimit, Name: c.Name}, func(old string) (string, error) {
 		_, hard, _ := strings.Cut(old, ":")
 		most, err := limitNumber(hard)
 		return limitText(want) + ":" + limitText(max(want, most)), err
@@ -159,7 +159,7 @@ func prepareAffinity(h *host.Host, c Change, s *Step) error {
 		return fmt.Errorf("affinity: %w", err)
 	}
 	s.New = cpuList(set)
-	return s.eachProcess(h, place{Sort: inCPUs}, func(string) (string, error) { return cpuList(set), nil })
+	return s.eachProcess(h, target{Kind: inCPUs}, func(string) (string, error) { return cpuList(set), nil })
 }
 
 func prepareNice(h *host.Host, c Change, s *Step) error {
@@ -171,11 +171,11 @@ func prepareNice(h *host.Host, c Change, s *Step) error {
 		return err
 	}
 	s.Notes = append(s.Notes, "where kernel.sched_autogroup_enabled is 1, a nice value counts among the processes of one session alone")
-	return s.eachProcess(h, place{Sort: inNice}, func(string) (string, error) { return c.To, nil })
+	return s.eachProcess(h, target{Kind: inNice}, func(string) (string, error) { return c.To, nil })
 }
 
 // eachProcess notes a value for each process that the change is about.
-func (s *Step) eachProcess(h *host.Host, at place, next func(old string) (string, error)) error {
+func (s *Step) eachProcess(h *host.Host, at target, next func(old string) (string, error)) error {
 	list, err := named(h, s.Change)
 	if err != nil {
 		return err

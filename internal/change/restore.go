@@ -48,20 +48,20 @@ func restoreValues(parts []*part) error {
 // capped says why a listener would not get its old backlog now. It is asked before
 // anything is touched: half of the way back nobody could tell whose value is there.
 func (p *part) capped(relisten bool) error {
-	if p.Place.Sort != inSocket || p.Place.Net == nil {
+	if p.Target.Kind != inSocket || p.Target.Net == nil {
 		return nil
 	}
-	now, err := p.Place.get()
+	now, err := p.Target.get()
 	if errors.Is(err, errGone) {
 		return nil
 	}
-	most, err2 := p.Place.Net.somaxconn()
+	most, err2 := p.Target.Net.somaxconn()
 	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
 	if atoi(string(p.Old)) > most && (relisten || now != string(p.Old)) {
 		return fmt.Errorf("%s was %s long, and net.core.somaxconn, which is %d there now, allows no more than that; set that back first (plimsoll undo --all does, where it was changed by plimsoll): %w",
-			p.Place, p.Old, most, ErrNotPossible)
+			p.Target, p.Old, most, ErrNotPossible)
 	}
 	return nil
 }
@@ -92,15 +92,15 @@ func (p *part) between(v string) bool {
 // by a restart that has been since.
 func (e Entry) foresee(reload bool) (changed bool) {
 	for _, p := range e.others() {
-		if p.Place.Sort != inSocket || p.Place.Net == nil {
+		if p.Target.Kind != inSocket || p.Target.Net == nil {
 			continue
 		}
-		most, err := p.Place.Net.somaxconn()
+		most, err := p.Target.Net.somaxconn()
 		if err != nil {
 			continue // whoever reads the value itself says so
 		}
 		allowed := strconv.Itoa(most)
-		if now, err := p.Place.get(); !reload && (err != nil || now != allowed) {
+		if now, err := p.Target.get(); !reload && (err != nil || now != allowed) {
 			continue
 		}
 		for _, v := range append([]string{string(p.Old)}, p.Between...) {
@@ -128,7 +128,7 @@ func (e Entry) restoreFiles(ctx context.Context, failed bool) error {
 		}
 	}
 	for _, p := range files {
-		f := confFile{place: p.Place}
+		f := confFile{target: p.Target}
 		now, err := f.get()
 		if errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -158,7 +158,7 @@ func (s *service) takeOver(ctx context.Context, failed bool) error {
 		err = now.reload(ctx)
 	}
 	*s = *now
-	if failed && s.Sort == Nginx && errors.Is(err, ErrRefused) && len(s.look()) > 0 {
+	if failed && s.Kind == Nginx && errors.Is(err, ErrRefused) && len(s.look()) > 0 {
 		return nil
 	}
 	return err

@@ -22,7 +22,7 @@ import (
 
 // service is an nginx or a PHP-FPM whose files are edited.
 type service struct {
-	Sort Kind `json:"sort"`
+	Kind Kind `json:"sort"`
 	process
 	Conf string `json:"conf"` // the main file, as the service calls it
 	Net  netns  `json:"net"`
@@ -44,7 +44,7 @@ const (
 )
 
 func (s *service) String() string {
-	name := map[Kind]string{Nginx: "nginx", PHPFPM: "PHP-FPM"}[s.Sort]
+	name := map[Kind]string{Nginx: "nginx", PHPFPM: "PHP-FPM"}[s.Kind]
 	return fmt.Sprintf("%s (process %d)", name, s.PID)
 }
 
@@ -55,7 +55,7 @@ func (s *service) reload(ctx context.Context) error {
 	defer cancel()
 	w := waiting{service: s, began: s.process, workers: s.look(), logs: s.logs(), image: s.image()}
 	signal := unix.SIGHUP
-	if s.Sort == PHPFPM {
+	if s.Kind == PHPFPM {
 		signal = unix.SIGUSR2
 	}
 	if err := s.signal(signal); err != nil {
@@ -138,7 +138,7 @@ func (s *service) look() (workers []process) {
 			continue
 		}
 		t := title(pid)
-		if s.Sort == Nginx && nginx.IsWorker(t) || s.Sort == PHPFPM && phpfpm.IsWorker(t) {
+		if s.Kind == Nginx && nginx.IsWorker(t) || s.Kind == PHPFPM && phpfpm.IsWorker(t) {
 			workers = append(workers, process{pid, st.Start})
 		}
 	}
@@ -166,7 +166,7 @@ func (s *service) reloaded(before []process, image []byte, moved bool) bool {
 			return false
 		}
 	}
-	if s.Sort == Nginx {
+	if s.Kind == Nginx {
 		return len(now) > 0
 	}
 	return (moved || !bytes.Equal(image, s.image())) && phpfpm.IsMaster(title(s.PID)) && (len(now) > 0 || s.Ondemand)

@@ -288,8 +288,8 @@ func backlogIn(h *host.Host, n int) (effective int, note string) {
 func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note string, ok bool, err error) {
 	effective, note := backlogIn(h, backlog)
 	at := net
-	p.Place = place{Sort: inSocket, Listen: addr, Net: &at}
-	old, err := p.Place.get()
+	p.Target = target{Kind: inSocket, Listen: addr, Net: &at}
+	old, err := p.Target.get()
 	if err == nil && !whole.MatchString(old) {
 		err = fmt.Errorf("the sockets that listen at %s have backlogs of %s, which one value would not take back: %w", addr, old, ErrNotPossible)
 	}

@@ -44,7 +44,7 @@ func TestADirectorySwappedWhileAFileIsEditedReachesNothingOfTheHosts(t *testing.
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	at := place{Sort: inFile, Path: s.Dir + "/conf/f", Process: &p}
+	at := target{Kind: inFile, Path: s.Dir + "/conf/f", Process: &p}
 	done := 0
 	for range 500 {
 		if v, err := at.get(); err == nil && v == "the host's" {

@@ -142,12 +142,12 @@ func (h *held) program() error {
 	if found.Stat.Dev != st.Dev || found.Stat.Ino != st.Ino {
 		return fmt.Errorf("its program %s was replaced since it started; restart it: %w", name, ErrNotPossible)
 	}
-	text, err := rooted.TextAfter(fmt.Sprintf("/proc/self/fd/%d", h.exe.Fd()), programText[h.Sort], 1, maxProgram)
+	text, err := rooted.TextAfter(fmt.Sprintf("/proc/self/fd/%d", h.exe.Fd()), programText[h.Kind], 1, maxProgram)
 	if err != nil {
 		return err
 	}
 	if text == nil {
-		return fmt.Errorf("its program %s is not %s's: %w", name, h.Sort, ErrNotPossible)
+		return fmt.Errorf("its program %s is not %s's: %w", name, h.Kind, ErrNotPossible)
 	}
 	return nil
 }

@@ -243,7 +243,7 @@ func TestAnImpostorAtUndo(t *testing.T) {
 // quit ends nginx and waits until all of it has.
 func quit(t *testing.T, w web) {
 	t.Helper()
-	workers := (&service{Sort: Nginx, process: process{PID: w.PID}}).look()
+	workers := (&service{Kind: Nginx, process: process{PID: w.PID}}).look()
 	w.Signal(syscall.SIGTERM)
 	w.Until("nginx has ended", func() bool {
 		for _, p := range workers {
@@ -385,7 +385,7 @@ func TestADirectorysAccessListIsNotTheFiles(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := (confFile{place{Sort: inFile, Path: name}}).set("new"); err != nil {
+	if err := (confFile{target{Kind: inFile, Path: name}}).set("new"); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := syscall.Getxattr(name, "system.posix_acl_access", acl); !errors.Is(err, syscall.ENODATA) {
@@ -403,12 +403,12 @@ func TestAFileInAContainerThatDoesNotRunIsNotGivenUp(t *testing.T) {
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
 	}
-	e := Entry{Parts: []part{{Place: place{Sort: inFile, Path: "/conf/nginx.conf", Process: &process{ended.Process.Pid, 1}}, Old: []byte("a"), New: []byte("b")}}}
-	pl := e.plan(place.get, false, false)
+	e := Entry{Parts: []part{{Target: target{Kind: inFile, Path: "/conf/nginx.conf", Process: &process{ended.Process.Pid, 1}}, Old: []byte("a"), New: []byte("b")}}}
+	pl := e.plan(target.get, false, false)
 	if err := errors.Join(pl.errs...); !pl.stop || len(pl.gone) > 0 || !errors.Is(err, errGone) || !strings.Contains(err.Error(), "start its container again") {
 		t.Errorf("%+v", pl)
 	}
-	if pl := e.plan(place.get, false, true); len(pl.errs) > 0 || len(pl.gone) != 1 {
+	if pl := e.plan(target.get, false, true); len(pl.errs) > 0 || len(pl.gone) != 1 {
 		t.Errorf("with --force: %+v", pl)
 	}
 }

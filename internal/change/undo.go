@@ -46,7 +46,7 @@ func (j *Journal) undo(ctx context.Context, r *Result, force bool) error {
 	if upon := j.upon(e); upon != 0 {
 		return fmt.Errorf("change %d was made upon it: plimsoll undo %d first, or undo --all", upon, upon)
 	}
-	plan := e.plan(place.get, e.Boot != bootID(), force)
+	plan := e.plan(target.get, e.Boot != bootID(), force)
 	r.Sentences = plan.said
 	if plan.stop {
 		return errors.Join(plan.errs...)
@@ -80,7 +80,7 @@ func (j *Journal) takeBackParts(ctx context.Context, e, todo Entry, r *Result) e
 	note := func() error {
 		for i := range e.Parts {
 			for _, p := range todo.Parts {
-				if e.Parts[i].Place.same(p.Place) {
+				if e.Parts[i].Target.same(p.Target) {
 					e.Parts[i].Between = p.Between
 				}
 			}
@@ -98,7 +98,7 @@ func (j *Journal) takeBackParts(ctx context.Context, e, todo Entry, r *Result) e
 			return err
 		}
 		if now == nil {
-			r.say("%s does not run; its files are as they were", todo.Service.Sort)
+			r.say("%s does not run; its files are as they were", todo.Service.Kind)
 		}
 	}
 	if err := todo.restore(ctx, false); err != nil {
@@ -149,27 +149,27 @@ type plan struct {
 
 // plan looks at what a change has set, through read: what is there to be taken
 // back, and what somebody else has changed since. It touches nothing.
-func (e Entry) plan(read func(place) (string, error), rebooted, force bool) plan {
+func (e Entry) plan(read func(target) (string, error), rebooted, force bool) plan {
 	pl := plan{rebooted: rebooted}
 	say := func(format string, args ...any) { pl.said = append(pl.said, fmt.Sprintf(format, args...)) }
 	for _, p := range e.Parts {
-		if rebooted && p.Place.untilReboot() {
-			say("a reboot has taken %s back", p.Place)
+		if rebooted && p.Target.untilReboot() {
+			say("a reboot has taken %s back", p.Target)
 			continue
 		}
-		now, err := read(p.Place)
+		now, err := read(p.Target)
 		switch {
-		case errors.Is(err, errGone) && p.Place.Sort == inFile && !force: // the file is where it was, and used when its container is started again
+		case errors.Is(err, errGone) && p.Target.Kind == inFile && !force: // the file is where it was, and used when its container is started again
 			pl.errs = append(pl.errs, fmt.Errorf("%w; start its container again, then plimsoll undo; if there is none any more, --force gives the file up", err))
 			pl.stop = true
 			continue
 		case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
-			say("%s: %v", p.Place, err)
+			say("%s: %v", p.Target, err)
 			pl.gone = append(pl.gone, p)
 			continue
 		case err == nil && p.ours(now):
 		case err == nil && force:
-			say("%s had been changed by somebody else since", p.Place)
+			say("%s had been changed by somebody else since", p.Target)
 		default:
 			pl.errs = append(pl.errs, p.foreign(now, err))
 			pl.stop = pl.stop || len(e.files()) > 0
@@ -185,10 +185,10 @@ func (p part) foreign(now string, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case p.Place.Sort == inFile:
-		return fmt.Errorf("%s was edited: %w; take that edit out, or --force to put the file back as it was before", p.Place, ErrChanged)
+	case p.Target.Kind == inFile:
+		return fmt.Errorf("%s was edited: %w; take that edit out, or --force to put the file back as it was before", p.Target, ErrChanged)
 	}
-	return fmt.Errorf("%s was set to %q and is %q now: %w; --force to set it to %q", p.Place, p.New, now, ErrChanged, p.Old)
+	return fmt.Errorf("%s was set to %q and is %q now: %w; --force to set it to %q", p.Target, p.New, now, ErrChanged, p.Old)
 }
 
 // todo is the entry with what is to be written alone.
@@ -297,19 +297,19 @@ func (j *Journal) repeat(ctx context.Context, e Entry) (Entry, error) {
 
 // overlaps says whether two changes set the same value.
 func (e Entry) overlaps(o Entry) bool {
-	theirs := o.places()
-	return slices.ContainsFunc(e.places(), func(p place) bool { return slices.ContainsFunc(theirs, p.same) })
+	theirs := o.targets()
+	return slices.ContainsFunc(e.targets(), func(p target) bool { return slices.ContainsFunc(theirs, p.same) })
 }
 
-// places are all that a change has set, also those of the processes that its
+// targets are all that a change has set, also those of the processes that its
 // services go on as.
-func (e Entry) places() (list []place) {
+func (e Entry) targets() (list []target) {
 	for _, p := range e.Parts {
-		list = append(list, p.Place)
+		list = append(list, p.Target)
 		for i := range e.Masters {
 			m := &e.Masters[i]
-			if p.Place.ofProcess() && m.First == *p.Place.Process && m.process != m.First {
-				heir := p.Place
+			if p.Target.ofProcess() && m.First == *p.Target.Process && m.process != m.First {
+				heir := p.Target
 				heir.Process = &m.process
 				list = append(list, heir)
 			}

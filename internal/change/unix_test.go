@@ -21,7 +21,7 @@ func TestTheQueueOfAUnixSocket(t *testing.T) {
 		if err == nil {
 			c.Close()
 		}
-		return err == nil && len((&service{Sort: PHPFPM, process: process{PID: s.PID}}).look()) > 0
+		return err == nil && len((&service{Kind: PHPFPM, process: process{PID: s.PID}}).look()) > 0
 	})
 	before := snap(t, s.Host, s.Dir, s.PID)
 	if before["backlog "+addr] != "5" {
@@ -56,7 +56,7 @@ func TestTheQueueOfNginxsUnixSocket(t *testing.T) {
 		if err == nil {
 			c.Close()
 		}
-		return err == nil && len((&service{Sort: Nginx, process: process{PID: s.PID}}).look()) > 0
+		return err == nil && len((&service{Kind: Nginx, process: process{PID: s.PID}}).look()) > 0
 	})
 	before := snap(t, s.Host, s.Dir, s.PID)
 	j := open(t)

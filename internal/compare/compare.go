@@ -26,7 +26,7 @@ type run struct {
 	load    *model.Load
 	seconds []model.Second // those that lie whole in the hold window
 	latency *hdr.Histogram // of the replies to requests that began in hold, in µs
-	series  map[string]course
+	series  map[string]summary
 	felt    float64   // the wait in which a user was found, in µs; 0 for none
 	feltIn  []float64 // the same second by second, of replies
 }
@@ -68,7 +68,7 @@ func read(r *record.Run) (run, error) {
 	if err := one.waited(r, hold); err != nil {
 		return one, err
 	}
-	one.series, err = courses(r, hold)
+	one.series, err = summaries(r, hold)
 	return one, err
 }
 

@@ -246,12 +246,12 @@ func TestWhatIsNotComparable(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	moved, still := newCourse([]float64{10, 12, 11}), newCourse([]float64{100, 101, 99})
-	a := Side{[]run{{series: map[string]course{
-		`node_sysctl_net_core_somaxconn{host="s"}`: newCourse([]float64{128, 128}), "waits_total": moved, "steady": still, "gone": moved,
+	moved, still := summarize([]float64{10, 12, 11}), summarize([]float64{100, 101, 99})
+	a := Side{[]run{{series: map[string]summary{
+		`node_sysctl_net_core_somaxconn{host="s"}`: summarize([]float64{128, 128}), "waits_total": moved, "steady": still, "gone": moved,
 	}}}}
-	b := Side{[]run{{series: map[string]course{
-		`node_sysctl_net_core_somaxconn{host="s"}`: newCourse([]float64{4096, 4096}), "waits_total": newCourse([]float64{50, 52, 51}), "steady": newCourse([]float64{101, 100, 100}),
+	b := Side{[]run{{series: map[string]summary{
+		`node_sysctl_net_core_somaxconn{host="s"}`: summarize([]float64{4096, 4096}), "waits_total": summarize([]float64{50, 52, 51}), "steady": summarize([]float64{101, 100, 100}),
 	}}}}
 	signals, configuration := changes(a, b)
 	if len(signals) != 1 || signals[0].Series != "waits_total" || len(configuration) != 1 || configuration[0].B != 4096 {

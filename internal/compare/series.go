@@ -20,17 +20,17 @@ const (
 	shown       = 40
 )
 
-// course is a series in the hold window: a level, or of a counter its rate
+// summary is a series in the hold window: a level, or of a counter its rate
 // between two readings.
-type course struct {
+type summary struct {
 	mean, deviation float64
 	n               int
 	constant        bool
 }
 
-// courses reads all series of a run but those of the load itself.
-func courses(r *record.Run, hold model.Window) (map[string]course, error) {
-	list := map[string]course{}
+// summaries reads all series of a run but those of the load itself.
+func summaries(r *record.Run, hold model.Window) (map[string]summary, error) {
+	list := map[string]summary{}
 	for s, err := range r.Series(hold.Start, hold.End,
 		labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"),
 		labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", "plimsoll_load_.*|.*_bucket")) {
@@ -42,7 +42,7 @@ func courses(r *record.Run, hold model.Window) (map[string]course, error) {
 			points = s.Rates()
 		}
 		if len(points) > 0 {
-			list[s.Labels.String()] = newCourse(values(points))
+			list[s.Labels.String()] = summarize(values(points))
 		}
 	}
 	return list, nil
@@ -67,8 +67,8 @@ func values(points []record.Point) []float64 {
 	return v
 }
 
-func newCourse(v []float64) course {
-	c := course{mean: mean(v), n: len(v), constant: slices.Min(v) == slices.Max(v)}
+func summarize(v []float64) summary {
+	c := summary{mean: mean(v), n: len(v), constant: slices.Min(v) == slices.Max(v)}
 	if len(v) > 1 {
 		c.deviation = math.Sqrt(variance(v))
 	}
@@ -85,7 +85,7 @@ func changes(a, b Side) (signals, configuration []model.SignalChange) {
 		}
 	}
 	for name := range names {
-		x, y := a.course(name), b.course(name)
+		x, y := a.summary(name), b.summary(name)
 		if x.n == 0 || y.n == 0 || x.mean == y.mean {
 			continue // what one side did not read is no change
 		}
@@ -122,9 +122,9 @@ func isSetting(series string) bool {
 	return false
 }
 
-// course is a series over all runs of a side that have it.
-func (s Side) course(name string) course {
-	var sum course
+// summary is a series over all runs of a side that have it.
+func (s Side) summary(name string) summary {
+	var sum summary
 	sum.constant = true
 	for i, r := range s.runs {
 		c, ok := r.series[name]

@@ -60,7 +60,7 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 		return nil, err
 	}
 	start := q.At.Add(-q.Window - q.Baseline).UnixMilli()
-	found := sorted(list, signals)
+	found := relabelled(list, signals)
 	interval := found.interval()
 	if half := q.Window.Milliseconds() / 2; interval > half {
 		return nil, fmt.Errorf("the server's readings are %v apart; want a --window of at least %v",

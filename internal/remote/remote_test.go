@@ -138,7 +138,7 @@ func FuzzReply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		f := sorted(list, signals)
+		f := relabelled(list, signals)
 		f.memory()
 		f.hosts()
 		f.status(signals, 0)

@@ -149,7 +149,7 @@ func TestColoursAreOurs(t *testing.T) {
 func TestCourseFitsAndScales(t *testing.T) {
 	for _, n := range []int{2, 7, 13, 20, 59, 60, 61, 600} {
 		s := newScale(n)
-		if s.columns > courseColumns {
+		if s.columns > timelineColumns {
 			t.Errorf("%d s take %d columns", n, s.columns)
 		}
 		values := make([]float64, n)

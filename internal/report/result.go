@@ -31,7 +31,7 @@ func result(p *paper, r model.Report) {
 		return
 	}
 	load(p, *r.Load, r.Plan.Load)
-	course(p, r.Load.Course)
+	timeline(p, r.Load.Course)
 }
 
 func target(plan model.Plan) string {

@@ -22,7 +22,7 @@ type Text struct {
 // textPiece is a part of a text: the rule's own words, or a place to fill in.
 type textPiece struct {
 	own   string
-	place *template.Template // nil of the rule's own words
+	value *template.Template // nil of the rule's own words
 }
 
 // Facts are what a text may name.
@@ -88,12 +88,12 @@ func parseText(s string) (*Text, error) {
 			t.pieces = append(t.pieces, textPiece{own: string(words.Text)})
 			continue
 		}
-		place, err := template.New("").Option("missingkey=zero").Funcs(textFuncs).
+		value, err := template.New("").Option("missingkey=zero").Funcs(textFuncs).
 			AddParseTree("", &parse.Tree{Root: &parse.ListNode{NodeType: parse.NodeList, Nodes: []parse.Node{n}}})
 		if err != nil {
 			return nil, err
 		}
-		t.pieces = append(t.pieces, textPiece{place: place})
+		t.pieces = append(t.pieces, textPiece{value: value})
 	}
 	return t, nil
 }
@@ -107,7 +107,7 @@ func ParseCommand(s string) (*Text, error) {
 	}
 	var line layout.Command
 	for _, p := range t.pieces {
-		if p.place == nil {
+		if p.value == nil {
 			line.Ours(p.own)
 		} else if !line.Fit() {
 			return nil, fmt.Errorf("%q: a value behind this cannot be quoted for a shell; no backslash or dollar right before it, and no backticks, ${ } or $(( ))", line.String())
@@ -127,12 +127,12 @@ func (t *Text) Pieces(f Facts) (list []layout.Piece) {
 		return []layout.Piece{{Text: t.plain}}
 	}
 	for _, p := range t.pieces {
-		if p.place == nil {
+		if p.value == nil {
 			list = append(list, layout.Piece{Text: p.own})
 			continue
 		}
 		var value boundedText
-		if p.place.Execute(&value, f) != nil {
+		if p.value.Execute(&value, f) != nil {
 			value.text = []byte("?") // Fill says what is wrong with it
 		}
 		list = append(list, layout.Piece{Text: value.String(), Outside: true})

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	courseColumns  = 54 // leaves room for the highest value in 80 columns
-	columnsASecond = 4  // a short run is drawn no wider than this
+	timelineColumns = 54 // leaves room for the highest value in 80 columns
+	columnsASecond  = 4  // a short run is drawn no wider than this
 )
 
 // scale maps the seconds of a course to columns.
@@ -21,11 +21,11 @@ type scale struct {
 }
 
 func newScale(seconds int) scale {
-	if seconds <= courseColumns {
-		k := min(courseColumns/seconds, columnsASecond)
+	if seconds <= timelineColumns {
+		k := min(timelineColumns/seconds, columnsASecond)
 		return scale{k, 1, k * seconds}
 	}
-	n := (seconds + courseColumns - 1) / courseColumns
+	n := (seconds + timelineColumns - 1) / timelineColumns
 	return scale{1, n, (seconds + n - 1) / n}
 }
 
@@ -57,20 +57,20 @@ func (s scale) spark(values []float64) string {
 
 // phases writes each phase's name under the column where it begins, as much of
 // it as there is room for.
-func (s scale) phases(course []model.Second) string {
+func (s scale) phases(timeline []model.Second) string {
 	row := []rune(strings.Repeat(" ", s.columns+8))
 	end := 0
-	for i := 0; i < len(course); {
+	for i := 0; i < len(timeline); {
 		j := i
-		for j < len(course) && course[j].Phase == course[i].Phase {
+		for j < len(timeline) && timeline[j].Phase == timeline[i].Phase {
 			j++
 		}
 		at, next := s.column(i), s.column(j)
-		if j == len(course) {
+		if j == len(timeline) {
 			next = len(row)
 		}
 		if at >= end {
-			copy(row[at:next], []rune("|"+course[i].Phase))
+			copy(row[at:next], []rune("|"+timeline[i].Phase))
 			end = at + 1
 		}
 		i = j
@@ -85,8 +85,8 @@ func (s scale) times(seconds int) string {
 	return "0 s" + strings.Repeat(" ", max(pad, 2)) + last
 }
 
-// course draws good and failed replies by the second.
-func course(p *paper, seconds []model.Second) {
+// timeline draws good and failed replies by the second.
+func timeline(p *paper, seconds []model.Second) {
 	if len(seconds) < 2 {
 		return
 	}

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// sort is what kind of place a value is in.
-type sort string
+// targetKind is what kind of thing holds a value.
+type targetKind string
 
 const (
-	inKernel sort = "kernel"
-	inFile   sort = "file"
-	inLimit  sort = "limit"
-	inCPUs   sort = "cpus"
-	inNice   sort = "nice"
-	inPolicy sort = "policy"
-	inSocket sort = "socket"
-	inRing   sort = "ring"
+	inKernel targetKind = "kernel"
+	inFile   targetKind = "file"
+	inLimit  targetKind = "limit"
+	inCPUs   targetKind = "cpus"
+	inNice   targetKind = "nice"
+	inPolicy targetKind = "policy"
+	inSocket targetKind = "socket"
+	inRing   targetKind = "ring"
 )
 
-// place is where a value is, written so that it is found on a later day, or
+// target is where a value is, written so that it is found on a later day, or
 // recognised as gone.
-type place struct {
-	Sort sort `json:"sort"`
+type target struct {
+	Kind targetKind `json:"sort"`
 	// Path is the kernel's file, or a service's, as the service calls it.
 	Path string `json:"path,omitempty"`
 	// Name is the limit, or the interface and ring.
@@ -46,8 +46,8 @@ type setting interface {
 	set(v string) error
 }
 
-func (p place) setting() (setting, error) {
-	switch p.Sort {
+func (p target) setting() (setting, error) {
+	switch p.Kind {
 	case inKernel:
 		k := kernelFile{path: p.Path, in: machineWide(p.Path), dir: p.Dir}
 		if p.Dir != 0 {
@@ -61,10 +61,10 @@ func (p place) setting() (setting, error) {
 		}
 		return k, nil
 	case inFile:
-		return confFile{place: p}, nil
+		return confFile{target: p}, nil
 	}
 	if p.Net != nil {
-		switch p.Sort {
+		switch p.Kind {
 		case inSocket:
 			return listener{*p.Net, p.Listen}, nil
 		case inRing:
@@ -72,7 +72,7 @@ func (p place) setting() (setting, error) {
 		}
 	}
 	if p.Process != nil {
-		switch p.Sort {
+		switch p.Kind {
 		case inLimit:
 			return limit{*p.Process, p.Name}, nil
 		case inCPUs:
@@ -83,10 +83,10 @@ func (p place) setting() (setting, error) {
 			return policy(*p.Process), nil
 		}
 	}
-	return nil, fmt.Errorf("the journal names a place of sort %q, which this plimsoll does not know; use the one that wrote it", p.Sort)
+	return nil, fmt.Errorf("the journal names a target of kind %q, which this plimsoll does not know; use the one that wrote it", p.Kind)
 }
 
-func (p place) get() (string, error) {
+func (p target) get() (string, error) {
 	s, err := p.setting()
 	if err != nil {
 		return "", err
@@ -94,7 +94,7 @@ func (p place) get() (string, error) {
 	return s.get()
 }
 
-func (p place) set(v string) error {
+func (p target) set(v string) error {
 	s, err := p.setting()
 	if err != nil {
 		return err
@@ -103,24 +103,24 @@ func (p place) set(v string) error {
 }
 
 // untilReboot says whether a reboot takes the value back.
-func (p place) untilReboot() bool { return p.Sort != inFile }
+func (p target) untilReboot() bool { return p.Kind != inFile }
 
-// String names the place for people.
-func (p place) String() string {
+// String names the target for people.
+func (p target) String() string {
 	switch {
 	case p.Path != "":
 		return p.Path
 	case p.Listen != "":
 		return "the queue of " + p.Listen
 	case p.Process != nil:
-		return strings.TrimSpace(fmt.Sprintf("%s %s of process %d", p.Sort, p.Name, p.Process.PID))
+		return strings.TrimSpace(fmt.Sprintf("%s %s of process %d", p.Kind, p.Name, p.Process.PID))
 	}
-	return string(p.Sort) + " " + p.Name
+	return string(p.Kind) + " " + p.Name
 }
 
 // part is one value that a change sets.
 type part struct {
-	Place place `json:"place"`
+	Target target `json:"place"`
 	// Old and New are bytes, not text: a file may be in any encoding.
 	Old []byte `json:"old"`
 	New []byte `json:"new"`
@@ -136,13 +136,13 @@ func (p part) ours(now string) bool {
 		return true
 	}
 	// Threads are set one by one, so a crash may leave some of each.
-	return p.Place.threadsOf(now, string(p.Old)+";0="+string(p.New))
+	return p.Target.threadsOf(now, string(p.Old)+";0="+string(p.New))
 }
 
 // threadsOf says whether each thread has one of the values of another text: the
 // threads themselves may be others by now.
-func (p place) threadsOf(now, of string) bool {
-	if p.Sort != inCPUs && p.Sort != inNice && p.Sort != inPolicy {
+func (p target) threadsOf(now, of string) bool {
+	if p.Kind != inCPUs && p.Kind != inNice && p.Kind != inPolicy {
 		return false
 	}
 	known := threadValues(of)
@@ -157,9 +157,9 @@ func threadValues(s string) (list []string) {
 	return list
 }
 
-// same says whether two places are one.
-func (p place) same(q place) bool {
-	if p.Sort != q.Sort || p.Path != q.Path || p.Name != q.Name || p.Listen != q.Listen {
+// same says whether two targets are one.
+func (p target) same(q target) bool {
+	if p.Kind != q.Kind || p.Path != q.Path || p.Name != q.Name || p.Listen != q.Listen {
 		return false
 	}
 	if p.Process != nil && q.Process != nil && *p.Process != *q.Process {

@@ -28,7 +28,7 @@ type ownSeries struct {
 // sorted gives the series our labels: the host, and what the signal declares.
 // Everything else that a server adds (job, instance, cluster …) is dropped, so
 // that series of one host fit together. What came twice is kept once.
-func sorted(list []series, signals []*model.Signal) *found {
+func relabelled(list []series, signals []*model.Signal) *found {
 	declared := map[string][]string{}
 	for _, s := range signals {
 		declared[s.Name] = s.Labels
