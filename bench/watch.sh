@@ -1,11 +1,12 @@
 #!/bin/bash
 # What does watching cost?
 #
-#   bench/watch.sh [-r ROUNDS] [-d SECONDS] [-i INTERVAL] [-p PROCESSES] [-s SOCKETS] [-l LEVEL] [-t] [PLIMSOLL]
+#   bench/watch.sh [-r ROUNDS] [-d SECONDS] [-i INTERVAL] [-p PROCESSES] [-s SOCKETS] [-l LEVEL] [-w WAY] [-t] [PLIMSOLL]
 #
 # Watches a network namespace of its own with so many sleeping processes (1,000)
 # and TCP sockets (30,000, pairs over its lo) at a level of tracing (light), and
 # prints what the report's "cost" says of each round (3 of 60 s) and the median.
+# With -w process/ it is watched by a process of its own; both then count.
 # With the settings above and an interval of 1 s it ends with 1 when the median is
 # above 3 % of one core or 80 MiB. With -t it prints a table of the medians up to
 # 10,000 processes and 200,000 sockets. It needs root, go,
@@ -13,8 +14,8 @@
 # at, too, to find the processes of the namespace.
 set -euo pipefail
 
-rounds=3 seconds=60 interval=1s processes=1000 sockets=30000 level=light table=
-while getopts r:d:i:p:s:l:t option; do
+rounds=3 seconds=60 interval=1s processes=1000 sockets=30000 level=light way= table=
+while getopts r:d:i:p:s:l:w:t option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -22,6 +23,7 @@ while getopts r:d:i:p:s:l:t option; do
 	p) processes=$OPTARG ;;
 	s) sockets=$OPTARG ;;
 	l) level=$OPTARG ;;
+	w) way=$OPTARG ;;
 	t) table=yes ;;
 	*) exit 2 ;;
 	esac
@@ -77,7 +79,7 @@ median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 measure() {
 	rm -rf "$dir"/run* "$dir"/report* "$dir/cost"
 	for ((round = 1; round <= rounds; round++)); do
-		"$plimsoll" watch -d "${seconds}s" --interval "$interval" --trace "$level" --host "srv=netns:$host" --dir "$dir/run$round" --json >"$dir/report$round"
+		"$plimsoll" watch -d "${seconds}s" --interval "$interval" --trace "$level" --host "srv=${way}netns:$host" --dir "$dir/run$round" --json >"$dir/report$round"
 		jq -r '.cost | "\(.cpu_share_of_one_core * 100) \(.max_rss_bytes / 1048576)"' "$dir/report$round" >>"$dir/cost"
 		[ "$table" ] || tail -n 1 "$dir/cost" | xargs printf 'round %s: %.2f %% of one core, at most %.1f MiB\n' "$round"
 	done

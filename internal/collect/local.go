@@ -279,7 +279,19 @@ func (l *Local) regular(ctx context.Context) {
 	if at.Before(l.settled) {
 		return
 	}
+	l.noteGap(at)
 	_ = l.round(ctx, at, false) // Err tells
+}
+
+// noteGap says so when the round at a time comes long after the one before: we were
+// stopped, or had no CPU.
+func (l *Local) noteGap(at time.Time) {
+	gap := at.Sub(l.last)
+	if len(l.named) == 0 || gap <= l.config.Interval+probe.Blink {
+		return
+	}
+	l.rec.Note(fmt.Sprintf("hosts %q: nobody looked for %v until %s: what observes them was held up; what came and went meanwhile was not seen",
+		l.names(), gap.Round(100*time.Millisecond), at.UTC().Format("15:04:05")))
 }
 
 // Err is why no more rounds are taken, nil while they are.
@@ -301,11 +313,14 @@ func (l *Local) Cost() (Cost, error) {
 func (l *Local) About() model.Collector {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := model.Collector{Rounds: l.number}
+	return model.Collector{Hosts: l.names(), Rounds: l.number}
+}
+
+func (l *Local) names() (list []string) {
 	for _, h := range l.named {
-		c.Hosts = append(c.Hosts, h.Name)
+		list = append(list, h.Name)
 	}
-	return c
+	return list
 }
 
 // Ignore leaves a process of ours out of what tracers tell.

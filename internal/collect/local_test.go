@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"plimsoll/internal/model"
 	"plimsoll/internal/record/writer"
 )
@@ -57,5 +59,29 @@ func TestAnEdgeComesAfterWhatSettled(t *testing.T) {
 	check(t, out.Close())
 	if got := len(readings(t, opened(t, dir), counter.Name, nil)); got != 5 { // and the zero before
 		t.Errorf("%d samples, want 5", got)
+	}
+}
+
+// A process that was stopped for a while says so.
+func TestRoundsThatAreFarApartAreNoted(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	l, err := Open(Config{Interval: time.Second}, nil, func() time.Time { return at })
+	check(t, err)
+	l.named = []Host{{Host: model.Host{Name: "a"}}}
+	dir := t.TempDir() + "/run"
+	out, err := writer.Create(dir, model.Run{})
+	check(t, err)
+	check(t, l.Start(t.Context(), Into(out)))
+	_, err = l.Edge(t.Context(), Edge{Time: at})
+	check(t, err)
+	for _, after := range []time.Duration{time.Second, 4 * time.Second, 10 * time.Second} {
+		at = at.Add(after)
+		l.regular(t.Context())
+	}
+	check(t, l.Close())
+	check(t, out.Close())
+	want := []string{`hosts ["a"]: nobody looked for 10s until 22:13:35: what observes them was held up; what came and went meanwhile was not seen`}
+	if d := cmp.Diff(want, opened(t, dir).Meta().Notes); d != "" {
+		t.Error(d)
 	}
 }

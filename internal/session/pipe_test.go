@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -236,15 +237,17 @@ func TestACollectorInAProcessOfItsOwn(t *testing.T) {
 	}
 }
 
-// seriesNames are the names of all series of the machine, which comes and goes with nothing.
+// seriesNames are the names of the series of the machine and of the load, which come and go with nothing.
 func seriesNames(t *testing.T, run *record.Run) map[string]bool {
 	t.Helper()
-	q, err := run.Queryable().Querier(0, 1<<62)
-	check(t, err)
-	defer q.Close()
 	names := map[string]bool{}
-	for set := q.Select(context.Background(), true, nil, labels.MustNewMatcher(labels.MatchRegexp, "__name__", "node_(cpu|context|memory|sockstat|load|vmstat|disk|filefd|pressure).*|plimsoll_load_.*")); set.Next(); {
-		names[set.At().Labels().Get("__name__")] = true
+	steady := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, "node_(cpu|context|memory|sockstat|load|vmstat|disk|filefd|pressure).*|plimsoll_load_.*")
+	for s, err := range run.Series(0, math.MaxInt64, steady) {
+		check(t, err)
+		names[s.Labels.Get(labels.MetricName)] = true
+	}
+	if len(names) < 50 {
+		t.Errorf("%d series names, want many", len(names))
 	}
 	return names
 }
