@@ -105,6 +105,9 @@ func ParseWithVariables(text string) (parser.Expr, error) {
 		if v.IsRange && v.Part == "" {
 			return strings.Repeat("1", v.length-1) + "s"
 		}
+		if v.glued {
+			bad = fmt.Errorf("$%s%s: it is part of a word, and becomes a number there: want a space or an operator around it", v.Window, v.Part)
+		}
 		if v.Part == "" {
 			bad = fmt.Errorf("$%s: want it in brackets, or as $%s_seconds, $%s_start or $%s_end", v.Window, v.Window, v.Window, v.Window)
 		}
@@ -121,7 +124,13 @@ type VariableUse struct {
 	Window  string
 	Part    string // "", "_seconds", "_start", "_end"
 	IsRange bool   // it stands in brackets
+	glued   bool   // a word goes on before or behind it
 	length  int    // of the variable itself, with its dollar sign
+}
+
+// inWord says whether a byte can belong to a name or a number of PromQL.
+func inWord(b byte) bool {
+	return b == '_' || b == ':' || b == '.' || '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z' || b >= 0x80
 }
 
 // ReplaceVariables calls stand for each variable and puts its answer in its place.
@@ -135,6 +144,7 @@ func ReplaceVariables(text string, stand func(VariableUse) string) string {
 			use.Part = text[m[6]:m[7]]
 		}
 		use.length = m[1] - start
+		use.glued = start > 0 && inWord(text[start-1]) || m[1] < len(text) && inWord(text[m[1]]) && text[m[1]] != ':'
 		out.WriteString(text[last:start])
 		out.WriteString(stand(use))
 		last = m[1]

@@ -218,6 +218,9 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		`"x"`:                        "want an instant vector or a number, got a string",
 		`rate(a[$nosuch])`:           "$nosuch: no such window; there are window, run, baseline",
 		`a * $window`:                "$window: want it in brackets, or as $window_seconds",
+		`a$run_end`:                  "$run_end: it is part of a word",
+		`5$run_seconds`:              "$run_seconds: it is part of a word",
+		`$run_seconds5`:              "$run_seconds: it is part of a word",
 		`x:y:z`:                      "x:y:z: no such record above it in records.yaml",
 		`sum(rate(a[$window])) or 0`: "set operator",
 	} {
