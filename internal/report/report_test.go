@@ -198,3 +198,22 @@ func TestBreakCommand(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestWhoseTime: a watch says that what was lost may be a program's time, for its
+// host may serve nobody; a run with a load speaks of requests.
+func TestWhoseTime(t *testing.T) {
+	ours := causeReport()
+	watch := ours
+	watch.Plan.Load = nil
+	for _, c := range []struct {
+		report model.Report
+		want   string
+	}{
+		{ours, "of the requests were lost or delayed by it"},
+		{watch, "of the requests, or of a program's time, were lost or delayed by it"},
+	} {
+		if got := text(t, c.report, TextOptions{Width: 120}); !bytes.Contains(got, []byte(c.want)) {
+			t.Errorf("%q is missing in\n%s", c.want, got)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 			title += fmt.Sprintf(" (%d of %d)", i+1, n)
 		}
 		p.heading(answerStyles[r.Verdict.Answer], title)
-		root(p, f, r.Hosts)
+		root(p, f, r)
 	}
 	breakdown(p, r.Breakdown)
 	loadAverage(p, r.Verdict.LoadAverage)
@@ -168,7 +168,7 @@ func rootTitle(kind string) string {
 }
 
 // root writes one root finding in full.
-func root(p *paper, f model.Finding, hosts []model.Host) {
+func root(p *paper, f model.Finding, r model.Report) {
 	p.para(0, bold, f.Title)
 	p.para(0, dim, f.Rule+" · "+subject(f.Subject)+" · "+string(f.Answer))
 	if f.Story != "" {
@@ -179,8 +179,8 @@ func root(p *paper, f model.Finding, hosts []model.Host) {
 	}
 	p.blank()
 	why(p, f.Clues)
-	soWhat(p, f)
-	byHand(p, f, hosts)
+	soWhat(p, f, isWatch(r.Plan))
+	byHand(p, f, r.Hosts)
 	fixes(p, f.Fix)
 }
 
@@ -206,10 +206,15 @@ func why(p *paper, clues []model.Clue) {
 	}
 }
 
-func soWhat(p *paper, f model.Finding) {
-	text := ""
+// soWhat writes what a finding cost. In a watch a host may serve nobody; then it is
+// a program that waited.
+func soWhat(p *paper, f model.Finding, watch bool) {
+	what, text := "requests", ""
+	if watch {
+		what = "requests, or of a program's time,"
+	}
 	if f.Impact != nil {
-		text = layout.Share(*f.Impact) + " of the requests were lost or delayed by it"
+		text = layout.Share(*f.Impact) + " of the " + what + " were lost or delayed by it"
 	} else if f.Kind == "cause" {
 		text = "how many requests it lost or delayed cannot be told from this run"
 	}
