@@ -16,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"plimsoll/internal/capture/live"
 	"plimsoll/internal/collect"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
+	"plimsoll/internal/privilege"
 	"plimsoll/internal/session"
 )
 
@@ -167,6 +169,7 @@ type watchFlags struct {
 	interval time.Duration
 	dir      string
 	trace    string
+	capture  string
 	site     siteFlags
 }
 
@@ -175,6 +178,8 @@ func (f *watchFlags) add(c *cobra.Command) {
 	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). process/SPEC has it observed by a process of its own, at the other end of a pipe: the same numbers, for a little more CPU time. May be given again; without it the host is local=local")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
 	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
+	fs.StringVar(&f.capture, "capture", "", "capture the packets that pass this `INTERFACE` of each host meanwhile, cut to headers, keep them in the run directory, and let the rules read them (any, if none is named)")
+	fs.Lookup("capture").NoOptDefVal = live.Any
 	f.site.add(c)
 	fs.StringVar(&f.dir, "dir", "", "run directory to make (default plimsoll-runs/TIME-ID below this folder)")
 }
@@ -192,6 +197,11 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if level != collect.TraceOff && level != collect.TraceLight && level != collect.TraceFull {
 		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
 	}
+	if f.capture != "" {
+		if why := privilege.Check("command", captureLivePart); why != nil {
+			return session.Options{}, why
+		}
+	}
 	site, err := f.site.changes(w)
 	if err != nil {
 		return session.Options{}, err
@@ -200,7 +210,7 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if dir == "" {
 		dir = filepath.Join("plimsoll-runs", fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 	}
-	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
+	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
 }
 
 // parseWatched reads --host values with the way to the host's collector.

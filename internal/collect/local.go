@@ -34,6 +34,8 @@ type Config struct {
 	Interval time.Duration `json:"interval_ns"`
 	// Trace says which tracers watch; "" is off.
 	Trace TraceLevel `json:"trace,omitempty"`
+	// Packets is the interface of each host whose packets are captured, or any; "" for none.
+	Packets string `json:"packets,omitempty"`
 }
 
 // Cost is what a collector's process has used so far.
@@ -167,7 +169,11 @@ func (l *Local) Start(ctx context.Context, log Log) error {
 	sampler := probe.NewSampler(l.hosts, all.All(), l.rec.Book, l.config.Interval)
 	l.tracing = newTracing(l.config.Trace, l.tracers, l.hosts, l.rec, l.now)
 	// The tracers come first: what the probes read of a process holds while its mark does.
-	return errors.Join(l.Add(ctx, l.tracing), l.Add(ctx, probes{sampler}))
+	err := errors.Join(l.Add(ctx, l.tracing), l.Add(ctx, probes{sampler}))
+	if l.config.Packets != "" {
+		err = errors.Join(err, l.Add(ctx, newPackets(l.config.Packets, l.hosts, l.rec)))
+	}
+	return err
 }
 
 // Recorder is what its sources write to, once it is started.

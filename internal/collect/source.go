@@ -56,6 +56,8 @@ type Log interface {
 	Interval(start, end int64, tag, encoded string)
 	// Profile keeps stacks in pprof's gzipped form under their name ("cpu").
 	Profile(name string, data []byte) error
+	// Packets appends to the file of a host's captured packets, pcapng in pieces of any size.
+	Packets(host string, part []byte) error
 	// Traced tells what there was of tracing.
 	Traced(t model.Tracing)
 	// Commit ends a round; what was recorded until here is to survive the end of this process.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -236,6 +237,11 @@ func foot(p *paper, r model.Report) {
 	}
 	p.item("run", r.Dir)
 	p.typed("again", "plimsoll diagnose "+runWord(r.Dir))
+	if r.Plan.Packets != "" {
+		for _, h := range r.Hosts {
+			p.typed("packets", "plimsoll capture "+runWord(filepath.Join(r.Dir, model.PacketsFile(h.Name))))
+		}
+	}
 	if r.Tracing != nil && len(r.Tracing.Profiles) > 0 {
 		p.typed("stacks", "plimsoll flame "+runWord(r.Dir)+" # "+strings.Join(r.Tracing.Profiles, ", "))
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	Interval time.Duration
 	// Trace says which tracers watch; "" is off.
 	Trace collect.TraceLevel
+	// Packets is the interface of each host whose packets are captured, or any; "" for none.
+	Packets string
 	// Tracers are all that there are, of every level.
 	Tracers []trace.Tracer
 	// Dir is the run directory to make; it must not exist yet.
@@ -114,7 +116,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		public := plan.Load.WithoutSecrets()
 		plan.Load = &public
 	}
-	plan.Command = secret.Args(plan.Command)
+	plan.Command, plan.Packets = secret.Args(plan.Command), opt.Packets
 	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
 	for _, h := range s.all.hosts(opt.Hosts) {
 		run.Hosts = append(run.Hosts, h.Host)
@@ -150,7 +152,7 @@ func (s *session) openHosts(requests bool) (err error) {
 		hosts[spec.Via] = append(hosts[spec.Via], spec)
 	}
 	for _, via := range ways {
-		c := collect.Config{Hosts: hosts[via], Interval: s.opt.Interval, Trace: s.opt.Trace}
+		c := collect.Config{Hosts: hosts[via], Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets}
 		if via == OwnProcess {
 			c.Here, here = here, "" // what is on this machine is one collector's
 		}
@@ -158,7 +160,7 @@ func (s *session) openHosts(requests bool) (err error) {
 			return err
 		}
 	}
-	c := collect.Config{Hosts: hosts[""], Here: here, Interval: s.opt.Interval, Trace: s.opt.Trace}
+	c := collect.Config{Hosts: hosts[""], Here: here, Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets}
 	if s.own, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err
 	}

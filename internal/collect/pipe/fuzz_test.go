@@ -54,6 +54,7 @@ func FuzzRecords(f *testing.F) {
 		jsonFrame(isStatus, statusFrame{"a", "g", model.Status{State: model.Read}}),
 		jsonFrame(isNote, "x"), jsonFrame(isInterval, intervalFrame{at, at, "response", "x"}),
 		frame(isFile, append(appendString(nil, "cpu"), 0, 1)), frame(isFile, append(appendString(nil, "cpu"), 1, 2)),
+		frame(isPackets, append(appendString(nil, "a"), 1, 2)),
 		jsonFrame(isTraced, model.Tracing{Level: "light", Profiles: []string{"cpu"}}),
 		jsonFrame(isRound, roundFrame{Number: 1, Time: at, Dropped: &lost{Samples: 1, From: 1}}))
 	f.Add(all.Bytes())

@@ -74,6 +74,10 @@ func (b *book) Profile(name string, data []byte) error {
 	b.say("file %s %d", name, len(data))
 	return nil
 }
+func (b *book) Packets(host string, part []byte) error {
+	b.say("packets %s %d", host, len(part))
+	return nil
+}
 func (b *book) Traced(t model.Tracing) { b.say("traced %s %v", t.Level, t.Profiles) }
 func (b *book) Commit(r collect.Round) error {
 	b.say("round %d %d edge=%v", r.Number, r.Time.UnixMilli(), r.Edge)
@@ -126,10 +130,11 @@ func TestWhatIsRecordedThere(t *testing.T) {
 	s.Traced(model.Tracing{Level: "full", Profiles: []string{"cpu"}})
 	check(t, s.Profile("cpu", make([]byte, 2*fileAtOnce+1)))
 	check(t, s.Profile("empty", nil))
+	check(t, s.Packets("b", make([]byte, fileAtOnce+1)))
 	check(t, s.Commit(collect.Round{Number: 2, Time: time.UnixMilli(at + 2), Edge: true}))
 	check(t, record(r, bufio.NewReader(there), func(f roundFrame) bool { return f.Number == 2 }))
 	want := []string{"event 1700000000000 a line", "note a sentence", "interval 1699999999750 1700000000750 response hist",
-		"round 1 1699999999751 edge=false", "traced full [cpu]", "file cpu 524289", "file empty 0", "round 2 1699999999752 edge=true"}
+		"round 1 1699999999751 edge=false", "traced full [cpu]", "file cpu 524289", "file empty 0", "packets b 262144", "packets b 1", "round 2 1699999999752 edge=true"}
 	if d := cmp.Diff(want, b.lines); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

@@ -46,6 +46,7 @@ type receiver struct {
 	series   []farSeries
 	statuses map[farSignal]farStatus
 	files    map[string][]byte // those that are not whole yet
+	captured map[string]int64  // bytes of packets, by host
 	filed    int               // bytes of all that came
 	traced   bool
 	round    roundFrame // the newest whole one
@@ -69,7 +70,7 @@ type farStatus struct {
 }
 
 func newReceiver(log collect.Log, now func() time.Time, names []string, ahead time.Duration) *receiver {
-	return &receiver{log: log, now: now, names: names, ahead: ahead, statuses: map[farSignal]farStatus{}, files: map[string][]byte{}}
+	return &receiver{log: log, now: now, names: names, ahead: ahead, statuses: map[farSignal]farStatus{}, files: map[string][]byte{}, captured: map[string]int64{}}
 }
 
 // take records a frame. An error says that no collector would send it.
@@ -102,6 +103,8 @@ func (r *receiver) record(k kind, payload []byte) error {
 		return r.interval(payload)
 	case isFile:
 		return r.file(payload)
+	case isPackets:
+		return r.packets(payload)
 	case isTraced:
 		return r.trace(payload)
 	case isRound:
@@ -251,6 +254,22 @@ func (r *receiver) file(payload []byte) error {
 	data := r.files[name]
 	delete(r.files, name)
 	r.err = errors.Join(r.err, r.log.Profile(name, data))
+	return nil
+}
+
+// packets takes a piece of a host's packets.
+func (r *receiver) packets(payload []byte) error {
+	host, part, err := takeString(payload)
+	switch {
+	case err != nil:
+		return err
+	case !slices.Contains(r.names, host):
+		return errNoHost
+	}
+	if r.captured[host] += int64(len(part)); r.captured[host] > collect.MaxPackets {
+		return errTooMany
+	}
+	r.err = errors.Join(r.err, r.log.Packets(host, part))
 	return nil
 }
 

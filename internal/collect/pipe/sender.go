@@ -158,6 +158,19 @@ func (s *sender) Profile(name string, data []byte) error {
 	return nil
 }
 
+// Packets sends a piece of a host's packets as fast as the pipe takes it: what comes
+// faster finds no room in the capture, and is counted there.
+func (s *sender) Packets(host string, part []byte) error {
+	for len(part) > 0 {
+		n := min(len(part), fileAtOnce)
+		if err := s.out.wait(frame(isPackets, append(appendString(nil, host), part[:n]...))); err != nil {
+			return err
+		}
+		part = part[n:]
+	}
+	return nil
+}
+
 // Traced sends what there was of tracing.
 func (s *sender) Traced(t model.Tracing) { s.out.must(jsonFrame(isTraced, t)) }
 

@@ -38,6 +38,7 @@ const (
 	isNote     kind = 'N'
 	isInterval kind = 'I'
 	isFile     kind = 'F'
+	isPackets  kind = 'P'
 	isTraced   kind = 'T'
 	isRound    kind = 'R'
 )

@@ -46,6 +46,7 @@ type Writer struct {
 	pending []byte // events since the last Commit
 	told    int64  // bytes of events so far
 	latency *os.File
+	packets map[string]*os.File        // by host
 	newest  int64                      // time of the newest sample, Unix milliseconds
 	written int64                      // newest, when run.json was last written
 	cut     map[string]map[string]bool // the signals, by host, that had too many series
@@ -68,7 +69,7 @@ func Create(dir string, run model.Run) (*Writer, error) {
 	if run.Status == nil {
 		run.Status = map[string]map[string]model.Status{}
 	}
-	w := &Writer{dir: dir, open: open, run: run, cut: map[string]map[string]bool{}}
+	w := &Writer{dir: dir, open: open, run: run, cut: map[string]map[string]bool{}, packets: map[string]*os.File{}}
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(w.explain(err), w.release(), open.close())
 	}
@@ -333,5 +334,5 @@ func (w *Writer) release() error {
 			errs = append(errs, f.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, w.closePackets())...)
 }
