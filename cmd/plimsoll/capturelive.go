@@ -18,7 +18,6 @@ import (
 	"plimsoll/internal/capture/live"
 	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
-	"plimsoll/internal/privilege"
 )
 
 // liveFlags are those of capture that say what to capture just now.
@@ -153,7 +152,7 @@ func (in *captures) capture(ctx context.Context, at place, o live.Options) error
 	case errors.As(err, &wrong):
 		return fail(exitUsage, err)
 	case errors.Is(err, fs.ErrPermission):
-		if why := privilege.Check("command", captureLivePart); why != nil {
+		if why := mayCapture(); why != nil {
 			return why
 		}
 		return err
@@ -164,9 +163,6 @@ func (in *captures) capture(ctx context.Context, at place, o live.Options) error
 	in.sources = append(in.sources, capture.Source{Name: at.name + o.Interface, Packets: ring})
 	return nil
 }
-
-// captureLivePart is its name in the table of privileges.
-const captureLivePart = "capture -i"
 
 // watching is the line of progress while packets are captured.
 func (in *captures) watching(packets int64) string {

@@ -20,7 +20,6 @@ import (
 	"plimsoll/internal/collect"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
-	"plimsoll/internal/privilege"
 	"plimsoll/internal/session"
 )
 
@@ -198,7 +197,7 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
 	}
 	if f.capture != "" {
-		if why := privilege.Check("command", captureLivePart); why != nil {
+		if why := mayCapture(); why != nil {
 			return session.Options{}, why
 		}
 	}
