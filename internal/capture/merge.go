@@ -15,7 +15,8 @@ import (
 const MaxSources = 512
 
 // merger gives the packets of several captures in the order of time. Of packets
-// with the same time those of the earlier source come first.
+// with the same time those of the source come first whose name does, so that the order
+// in which sources are named changes nothing.
 type merger struct {
 	names []string
 	heads []*head // all sources, as they were named
@@ -25,7 +26,8 @@ type merger struct {
 
 // head is a source and its next packet.
 type head struct {
-	index   int
+	index   int // as it was named
+	rank    int // by its name
 	reader  Packets
 	packets int64
 	damage  *pcap.Damage
@@ -44,13 +46,14 @@ func merge(sources []Source) (*merger, error) {
 		return nil, fmt.Errorf("%d captures at once, at most %d can be merged; merge some of them with mergecap first", len(sources), MaxSources)
 	}
 	m := &merger{}
+	ranks := ranked(sources)
 	for i, s := range sources {
 		r, err := s.open()
 		if err != nil {
 			m.close()
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		h := &head{index: i, reader: r}
+		h := &head{index: i, rank: ranks[i], reader: r}
 		m.names, m.heads = append(m.names, s.Name), append(m.heads, h)
 		if len(sources) > 1 && runtime.GOMAXPROCS(0) > 1 {
 			h.start()
@@ -68,8 +71,24 @@ func merge(sources []Source) (*merger, error) {
 			m.order = append(m.order, h)
 		}
 	}
-	slices.SortStableFunc(m.order, func(x, y *head) int { return cmp.Compare(x.next.Time, y.next.Time) })
+	slices.SortFunc(m.order, func(x, y *head) int {
+		return cmp.Or(cmp.Compare(x.next.Time, y.next.Time), cmp.Compare(x.rank, y.rank))
+	})
 	return m, nil
+}
+
+// ranked returns the places of the sources in the order of their names.
+func ranked(sources []Source) []int {
+	order := make([]int, len(sources))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sources[a].Name, sources[b].Name) })
+	ranks := make([]int, len(sources))
+	for place, i := range order {
+		ranks[i] = place
+	}
+	return ranks
 }
 
 func (s *Source) open() (Packets, error) {
@@ -127,7 +146,7 @@ func (m *merger) sink() {
 }
 
 func (h *head) before(other *head) bool {
-	return cmp.Or(cmp.Compare(h.next.Time, other.next.Time), cmp.Compare(h.index, other.index)) < 0
+	return cmp.Or(cmp.Compare(h.next.Time, other.next.Time), cmp.Compare(h.rank, other.rank)) < 0
 }
 
 // only reads the next packet of the only source.

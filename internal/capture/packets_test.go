@@ -165,6 +165,57 @@ func TestCapturesAreMergedByTime(t *testing.T) {
 	}
 }
 
+// Who aborts while the other side sends the same again has a reason: what it waits for is lost.
+func TestAnAbortWithinALossSaysSo(t *testing.T) {
+	abort := func(again int) (string, string) {
+		segs := append(handshake(1, 0),
+			seg{at: 400, conn: 1, flags: ack, seq: 1001, ack: 5001, win: 64000, data: "GET / HTTP/1.1\r\n\r\n", options: "\x01\x01\x01\x01"},
+			seg{at: 500, conn: 1, server: true, flags: ack, seq: 5001, ack: 1019, win: 64000, data: "HTTP", id: 1})
+		for i := range again {
+			segs = append(segs, seg{at: 200_000 * int64(i+1), conn: 1, server: true, flags: ack, seq: 5001, ack: 1019, win: 64000, data: "HTTP", id: uint16(i + 2)})
+		}
+		r := readBytes(t, capture.Options{}, pcapOf(append(segs, seg{at: 2_000_000, conn: 1, flags: rstack, seq: 1019, ack: 5001, win: 64000})...))
+		return r.Judge.Resets[0].Cause, r.Judge.Resets[0].Why
+	}
+	for again, want := range map[int]string{
+		0: "aborted by the application",
+		2: "aborted by the application, while the other side sent again what did not get through",
+	} {
+		if cause, why := abort(again); cause != "aborted" || why != want {
+			t.Errorf("after %d retransmissions: %s, %q; want %q", again, cause, why, want)
+		}
+	}
+}
+
+// The order in which captures are named changes nothing, neither where packets have the same time.
+func TestOrderOfCapturesDoesNotMatter(t *testing.T) {
+	h := handshake(1, 0)
+	for i := range h {
+		h[i].at = 0
+	}
+	parts := map[string][]byte{"a": pcapOf(h[0]), "b": pcapOf(h[1]), "c": pcapOf(h[2])}
+	var first string
+	for _, names := range []string{"abc", "cba", "bca"} {
+		var sources []capture.Source
+		for _, n := range names {
+			sources = append(sources, capture.Source{Name: string(n), In: bytes.NewReader(parts[string(n)])})
+		}
+		labels := ""
+		if _, err := capture.Read(t.Context(), sources, capture.Options{Frame: func(f *capture.Frame) error {
+			labels += string(f.AppendLabels(nil))
+			return nil
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = labels
+		}
+		if labels != first || labels == "" {
+			t.Errorf("named %s: %q, want %q", names, labels, first)
+		}
+	}
+}
+
 // A file that is cut anywhere gives what it has before, and says that it is partial.
 func TestCutFilesArePartial(t *testing.T) {
 	whole := pcapOf(append(handshake(1, 0), handshake(2, 1000)...)...)

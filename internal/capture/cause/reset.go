@@ -106,6 +106,10 @@ func (j *Judge) reset(r *tcp.Result, s *decode.Segment, frame uint32, a Attribut
 		c.Cause = uint8(out.cause) | r.Side<<7 | 0x40
 	}
 	out.Cause, out.Why = out.cause.String(), out.cause.Words()
+	if out.cause == Aborted && e.peer.Again > 0 {
+		out.Why += ", while the other side sent again what did not get through"
+		e.frames(e.peer.Last)
+	}
 	for _, f := range e.seen {
 		if f != 0 && f != frame {
 			out.Evidence = append(out.Evidence, f)
