@@ -37,7 +37,7 @@ const diagnoseExample = `  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c
       --at 2026-01-02T15:04:05Z --window 5m`
 
 func diagnoseCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "diagnose DIR|FILE...|--prometheus URL", Short: "judge a run directory again, packet captures, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
+	c := &cobra.Command{Use: "diagnose DIR|FILE...|--prometheus URL", Short: "judge a run again, packet captures, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
 		DisableFlagsInUseLine: true}
 	var site siteFlags
 	site.add(c)
