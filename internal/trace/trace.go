@@ -24,13 +24,13 @@ import (
 	"plimsoll/internal/privilege"
 )
 
-// Level is how dear a tracer is.
+// Level is how expensive a tracer is.
 type Level int
 
 const (
 	// Light tracers run all the time: together they are to cost 1 % of the throughput at most (bench/README.md: what was measured).
 	Light Level = iota
-	// Full tracers are dear; in a run they are switched on in short bursts.
+	// Full tracers are expensive; in a run they are switched on in short bursts.
 	Full
 )
 
@@ -63,7 +63,7 @@ type Tracer struct {
 	// every request: its bursts are half as long as theirs.
 	Brief bool
 	// Busy, if not nil, is the signal whose growth tells which processes work;
-	// its first label is groupname. Of very many, dear tracers look at those first.
+	// its first label is groupname. Of very many, expensive tracers look at those first.
 	Busy *model.Signal
 	// Profile is the name of the stacks that it collects ("cpu"); "" if it has
 	// none. With one, what Start returns is a Profiler.

@@ -29,27 +29,32 @@ type bpfArrivals struct {
 	Unanswered  uint64
 	SecondBegan uint64
 	InSecond    uint32
-	Shift       uint32
+	SampleShift uint32
 }
 
 type bpfAsked struct {
 	_        structs.HostLayout
 	Answered uint64
 	UnreadNs uint64
-	HandNs   uint64
+	InHandNs uint64
 }
 
 type bpfAt struct {
 	_     structs.HostLayout
 	Place uint32
-	Crew  uint32
+	Group uint32
 }
 
-type bpfCrew struct {
-	_     structs.HostLayout
-	Place uint32
-	Comm  [16]uint8
-}
+type bpfExclusion uint32
+
+const (
+	bpfExclusionOVERLAPPED bpfExclusion = 0
+	bpfExclusionONE_WAY    bpfExclusion = 1
+	bpfExclusionSTREAMED   bpfExclusion = 2
+	bpfExclusionTLS        bpfExclusion = 3
+	bpfExclusionFAREWELL   bpfExclusion = 4
+	bpfExclusionEXCLUSIONS bpfExclusion = 5
+)
 
 type bpfFailure uint32
 
@@ -62,6 +67,12 @@ const (
 	bpfFailureCUT       bpfFailure = 5
 	bpfFailureFAILURES  bpfFailure = 6
 )
+
+type bpfGroup struct {
+	_     structs.HostLayout
+	Place uint32
+	Comm  [16]uint8
+}
 
 type bpfLocalPort struct {
 	_     structs.HostLayout
@@ -92,22 +103,22 @@ const (
 )
 
 type bpfSums struct {
-	_           structs.HostLayout
-	UnreadNs    uint64
-	ReceivingNs uint64
-	Receiving   uint64
-	HandNs      uint64
-	ReplyNs     uint64
-	WholeNs     uint64
-	WayNs       uint64
-	WithNext    uint64
-	Followed    uint64
-	Failed      [6]uint64
-	Unlike      [5]uint64
-	Unread      [106]uint64
-	Hand        [106]uint64
-	Whole       [106]uint64
-	Way         [106]uint64
+	_              structs.HostLayout
+	UnreadNs       uint64
+	ReceivingNs    uint64
+	Receiving      uint64
+	InHandNs       uint64
+	ReplyNs        uint64
+	ServedNs       uint64
+	AcknowledgedNs uint64
+	WithNext       uint64
+	Followed       uint64
+	Failed         [6]uint64
+	Excluded       [5]uint64
+	Unread         [106]uint64
+	InHand         [106]uint64
+	Served         [106]uint64
+	Acknowledged   [106]uint64
 }
 
 type bpfTurn struct {
@@ -124,7 +135,7 @@ type bpfTurn struct {
 	Received     uint32
 	Weight       uint32
 	Place        uint32
-	Crew         uint32
+	Group        uint32
 	Tgid         uint32
 	Bytes        uint32
 	State        uint8
@@ -146,23 +157,12 @@ type bpfUnderWay struct {
 	AgeNs  uint64
 }
 
-type bpfUnlike uint32
-
-const (
-	bpfUnlikeOVERLAPPED bpfUnlike = 0
-	bpfUnlikeONE_WAY    bpfUnlike = 1
-	bpfUnlikeSTREAMED   bpfUnlike = 2
-	bpfUnlikeTLS        bpfUnlike = 3
-	bpfUnlikeFAREWELL   bpfUnlike = 4
-	bpfUnlikeUNLIKES    bpfUnlike = 5
-)
-
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	bpfMapCrewSums           = "crew_sums"
-	bpfMapCrews              = "crews"
+	bpfMapGroupSums          = "group_sums"
+	bpfMapGroups             = "groups"
 	bpfMapListeners          = "listeners"
 	bpfMapNoted              = "noted"
 	bpfMapOnly               = "only"
@@ -180,7 +180,7 @@ const (
 	bpfProgRequestsWritten   = "requests_written"
 	bpfVarGlances            = "glances"
 	bpfVarIgnored            = "ignored"
-	bpfVarLastCrew           = "last_crew"
+	bpfVarLastGroup          = "last_group"
 	bpfVarLastPlace          = "last_place"
 	bpfVarLostPeers          = "lost_peers"
 	bpfVarLostPlaces         = "lost_places"
@@ -191,9 +191,9 @@ const (
 	bpfVarOnlySome           = "only_some"
 	bpfVarRemembered         = "remembered"
 	bpfVarResumedAt          = "resumed_at"
+	bpfVarUnusedExclusion    = "unused_exclusion"
 	bpfVarUnusedFailure      = "unused_failure"
 	bpfVarUnusedRole         = "unused_role"
-	bpfVarUnusedUnlike       = "unused_unlike"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -250,8 +250,8 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	CrewSums  *ebpf.MapSpec `ebpf:"crew_sums"`
-	Crews     *ebpf.MapSpec `ebpf:"crews"`
+	GroupSums *ebpf.MapSpec `ebpf:"group_sums"`
+	Groups    *ebpf.MapSpec `ebpf:"groups"`
 	Listeners *ebpf.MapSpec `ebpf:"listeners"`
 	Noted     *ebpf.MapSpec `ebpf:"noted"`
 	Only      *ebpf.MapSpec `ebpf:"only"`
@@ -267,22 +267,22 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
-	Glances       *ebpf.VariableSpec `ebpf:"glances"`
-	Ignored       *ebpf.VariableSpec `ebpf:"ignored"`
-	LastCrew      *ebpf.VariableSpec `ebpf:"last_crew"`
-	LastPlace     *ebpf.VariableSpec `ebpf:"last_place"`
-	LostPeers     *ebpf.VariableSpec `ebpf:"lost_peers"`
-	LostPlaces    *ebpf.VariableSpec `ebpf:"lost_places"`
-	LostSockets   *ebpf.VariableSpec `ebpf:"lost_sockets"`
-	LostTurns     *ebpf.VariableSpec `ebpf:"lost_turns"`
-	Most          *ebpf.VariableSpec `ebpf:"most"`
-	NoMoreSockets *ebpf.VariableSpec `ebpf:"no_more_sockets"`
-	OnlySome      *ebpf.VariableSpec `ebpf:"only_some"`
-	Remembered    *ebpf.VariableSpec `ebpf:"remembered"`
-	ResumedAt     *ebpf.VariableSpec `ebpf:"resumed_at"`
-	UnusedFailure *ebpf.VariableSpec `ebpf:"unused_failure"`
-	UnusedRole    *ebpf.VariableSpec `ebpf:"unused_role"`
-	UnusedUnlike  *ebpf.VariableSpec `ebpf:"unused_unlike"`
+	Glances         *ebpf.VariableSpec `ebpf:"glances"`
+	Ignored         *ebpf.VariableSpec `ebpf:"ignored"`
+	LastGroup       *ebpf.VariableSpec `ebpf:"last_group"`
+	LastPlace       *ebpf.VariableSpec `ebpf:"last_place"`
+	LostPeers       *ebpf.VariableSpec `ebpf:"lost_peers"`
+	LostPlaces      *ebpf.VariableSpec `ebpf:"lost_places"`
+	LostSockets     *ebpf.VariableSpec `ebpf:"lost_sockets"`
+	LostTurns       *ebpf.VariableSpec `ebpf:"lost_turns"`
+	Most            *ebpf.VariableSpec `ebpf:"most"`
+	NoMoreSockets   *ebpf.VariableSpec `ebpf:"no_more_sockets"`
+	OnlySome        *ebpf.VariableSpec `ebpf:"only_some"`
+	Remembered      *ebpf.VariableSpec `ebpf:"remembered"`
+	ResumedAt       *ebpf.VariableSpec `ebpf:"resumed_at"`
+	UnusedExclusion *ebpf.VariableSpec `ebpf:"unused_exclusion"`
+	UnusedFailure   *ebpf.VariableSpec `ebpf:"unused_failure"`
+	UnusedRole      *ebpf.VariableSpec `ebpf:"unused_role"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -305,8 +305,8 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	CrewSums  *ebpf.Map `ebpf:"crew_sums"`
-	Crews     *ebpf.Map `ebpf:"crews"`
+	GroupSums *ebpf.Map `ebpf:"group_sums"`
+	Groups    *ebpf.Map `ebpf:"groups"`
 	Listeners *ebpf.Map `ebpf:"listeners"`
 	Noted     *ebpf.Map `ebpf:"noted"`
 	Only      *ebpf.Map `ebpf:"only"`
@@ -320,8 +320,8 @@ type bpfMaps struct {
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
-		m.CrewSums,
-		m.Crews,
+		m.GroupSums,
+		m.Groups,
 		m.Listeners,
 		m.Noted,
 		m.Only,
@@ -338,22 +338,22 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
-	Glances       *ebpf.Variable `ebpf:"glances"`
-	Ignored       *ebpf.Variable `ebpf:"ignored"`
-	LastCrew      *ebpf.Variable `ebpf:"last_crew"`
-	LastPlace     *ebpf.Variable `ebpf:"last_place"`
-	LostPeers     *ebpf.Variable `ebpf:"lost_peers"`
-	LostPlaces    *ebpf.Variable `ebpf:"lost_places"`
-	LostSockets   *ebpf.Variable `ebpf:"lost_sockets"`
-	LostTurns     *ebpf.Variable `ebpf:"lost_turns"`
-	Most          *ebpf.Variable `ebpf:"most"`
-	NoMoreSockets *ebpf.Variable `ebpf:"no_more_sockets"`
-	OnlySome      *ebpf.Variable `ebpf:"only_some"`
-	Remembered    *ebpf.Variable `ebpf:"remembered"`
-	ResumedAt     *ebpf.Variable `ebpf:"resumed_at"`
-	UnusedFailure *ebpf.Variable `ebpf:"unused_failure"`
-	UnusedRole    *ebpf.Variable `ebpf:"unused_role"`
-	UnusedUnlike  *ebpf.Variable `ebpf:"unused_unlike"`
+	Glances         *ebpf.Variable `ebpf:"glances"`
+	Ignored         *ebpf.Variable `ebpf:"ignored"`
+	LastGroup       *ebpf.Variable `ebpf:"last_group"`
+	LastPlace       *ebpf.Variable `ebpf:"last_place"`
+	LostPeers       *ebpf.Variable `ebpf:"lost_peers"`
+	LostPlaces      *ebpf.Variable `ebpf:"lost_places"`
+	LostSockets     *ebpf.Variable `ebpf:"lost_sockets"`
+	LostTurns       *ebpf.Variable `ebpf:"lost_turns"`
+	Most            *ebpf.Variable `ebpf:"most"`
+	NoMoreSockets   *ebpf.Variable `ebpf:"no_more_sockets"`
+	OnlySome        *ebpf.Variable `ebpf:"only_some"`
+	Remembered      *ebpf.Variable `ebpf:"remembered"`
+	ResumedAt       *ebpf.Variable `ebpf:"resumed_at"`
+	UnusedExclusion *ebpf.Variable `ebpf:"unused_exclusion"`
+	UnusedFailure   *ebpf.Variable `ebpf:"unused_failure"`
+	UnusedRole      *ebpf.Variable `ebpf:"unused_role"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.

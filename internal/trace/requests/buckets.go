@@ -18,7 +18,7 @@ type Buckets []uint64
 const (
 	unit   = 250 * time.Nanosecond
 	parts  = 4 // of each doubling
-	nSlots = len(bpfSums{}.Hand)
+	nSlots = len(bpfSums{}.InHand)
 )
 
 // Bound is what all times of a slot lie under; the last slot has none.

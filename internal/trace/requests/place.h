@@ -84,7 +84,7 @@ struct place {
 };
 
 /* A command's processes at a place; without a name, those not yet known. */
-struct crew {
+struct group {
 	__u32 place;
 	__u8 comm[TASK_COMM_LEN];
 };
@@ -99,7 +99,7 @@ struct address {
 volatile __u64 lost_places; /* turns at places, or of commands, beyond the bound */
 
 volatile __u32 last_place;
-volatile __u32 last_crew;
+volatile __u32 last_group;
 
 /* Each has a number, by which its sums are found. */
 struct {
@@ -114,9 +114,9 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 256);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct crew);
+	__type(key, struct group);
 	__type(value, __u32);
-} crews SEC(".maps");
+} groups SEC(".maps");
 
 /* How many sockets listen on an address. */
 struct {
@@ -282,18 +282,18 @@ SEPARATE __u32 number_of_place(struct place *p)
 	return n ? *n : 0;
 }
 
-SEPARATE __u32 number_of_crew(struct crew *c)
+SEPARATE __u32 number_of_group(struct group *c)
 {
 	__u32 *n, next;
 
 	if (!c)
 		return 0;
-	n = bpf_map_lookup_elem(&crews, c);
+	n = bpf_map_lookup_elem(&groups, c);
 	if (n)
 		return *n;
-	next = __sync_fetch_and_add(&last_crew, 1) + 1;
-	bpf_map_update_elem(&crews, c, &next, BPF_NOEXIST);
-	n = bpf_map_lookup_elem(&crews, c);
+	next = __sync_fetch_and_add(&last_group, 1) + 1;
+	bpf_map_update_elem(&groups, c, &next, BPF_NOEXIST);
+	n = bpf_map_lookup_elem(&groups, c);
 	return n ? *n : 0;
 }
 

@@ -28,13 +28,13 @@ struct peer {
 struct asked {
 	__u64 answered;
 	__u64 unread_ns;
-	__u64 hand_ns;
+	__u64 in_hand_ns;
 };
 
 /* Turns that are under way, as the iterator finds them. */
 struct at {
 	__u32 place;
-	__u32 crew;
+	__u32 group;
 };
 
 struct under_way {
@@ -65,7 +65,7 @@ struct {
 /* Types of keys that hold only their numbers, kept for bpf2go. */
 const enum role *unused_role __attribute__((unused));
 const enum failure *unused_failure __attribute__((unused));
-const enum unlike *unused_unlike __attribute__((unused));
+const enum exclusion *unused_exclusion __attribute__((unused));
 
 /* What a TCP socket says of its bytes; all 0 of a Unix socket. */
 struct bytes {
@@ -117,7 +117,7 @@ SEPARATE __u32 add_begun(struct turn *t)
 	add(&a->begun, t->weight);
 	add(&a->followed, 1);
 	adapt(a, t->began);
-	return a->shift;
+	return a->sample_shift;
 }
 
 /* begin begins a turn that stands for so many. */
@@ -141,29 +141,29 @@ static __always_inline void idle(struct sock *sk, struct turn *t)
 	set_idle(sk);
 }
 
-SEPARATE int add_unlike(struct turn *t, __u32 why)
+SEPARATE int add_excluded(struct turn *t, __u32 why)
 {
-	struct sums *s = t ? sums_of(t->crew) : 0;
+	struct sums *s = t ? sums_of(t->group) : 0;
 
-	if (t && s && why < UNLIKES)
-		add(&s->unlike[why], t->weight);
+	if (t && s && why < EXCLUSIONS)
+		add(&s->excluded[why], t->weight);
 	return 0;
 }
 
 SEPARATE int add_failure(struct turn *t, __u32 how)
 {
-	struct sums *s = t ? sums_of(t->crew) : 0;
+	struct sums *s = t ? sums_of(t->group) : 0;
 
 	if (t && s && how < FAILURES)
 		add(&s->failed[how], t->weight);
 	return 0;
 }
 
-/* know_crew notes whose turn it is. It is false if that is to be left out. */
-SEPARATE int know_crew(struct turn *t)
+/* know_group notes whose turn it is. It is false if that is to be left out. */
+SEPARATE int know_group(struct turn *t)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct crew c = {};
+	struct group c = {};
 
 	if (!t)
 		return false;
@@ -173,7 +173,7 @@ SEPARATE int know_crew(struct turn *t)
 		return true;
 	c.place = t->place;
 	group_name(c.comm, task);
-	t->crew = number_of_crew(&c);
+	t->group = number_of_group(&c);
 	t->tgid = task->tgid;
 	return true;
 }
@@ -181,25 +181,25 @@ SEPARATE int know_crew(struct turn *t)
 /* know_nobody is for turns that end before anybody was seen to take part. */
 SEPARATE int know_nobody(struct turn *t)
 {
-	struct crew c = {};
+	struct group c = {};
 
-	if (!t || t->crew)
+	if (!t || t->group)
 		return 0;
 	c.place = t->place;
-	t->crew = number_of_crew(&c);
+	t->group = number_of_group(&c);
 	return 0;
 }
 
 static __always_inline void leave_alone(struct turn *t)
 {
 	know_nobody(t);
-	add_unlike(t, OVERLAPPED);
+	add_excluded(t, OVERLAPPED);
 	t->state = NO_TURNS;
 }
 
 SEPARATE int add_unread(struct turn *t, __u64 ns)
 {
-	struct sums *s = t ? sums_of(t->crew) : 0;
+	struct sums *s = t ? sums_of(t->group) : 0;
 	__u32 slot = slot_of(ns);
 
 	if (!t || !s || slot >= SLOTS)
@@ -209,15 +209,15 @@ SEPARATE int add_unread(struct turn *t, __u64 ns)
 	return 0;
 }
 
-SEPARATE int add_hand(struct turn *t, __u64 ns)
+SEPARATE int add_in_hand(struct turn *t, __u64 ns)
 {
-	struct sums *s = t ? sums_of(t->crew) : 0;
+	struct sums *s = t ? sums_of(t->group) : 0;
 	__u32 slot = slot_of(ns);
 
 	if (!t || !s || slot >= SLOTS)
 		return 0;
-	add(&s->hand_ns, ns * t->weight);
-	add(&s->hand[slot], t->weight);
+	add(&s->in_hand_ns, ns * t->weight);
+	add(&s->in_hand[slot], t->weight);
 	add(&s->followed, 1);
 	if (t->pieces) {
 		add(&s->receiving, t->weight);
@@ -228,7 +228,7 @@ SEPARATE int add_hand(struct turn *t, __u64 ns)
 
 SEPARATE int add_reply(struct turn *t, __u64 ns)
 {
-	struct sums *s = t ? sums_of(t->crew) : 0;
+	struct sums *s = t ? sums_of(t->group) : 0;
 
 	if (!t || !s)
 		return 0;
@@ -236,28 +236,28 @@ SEPARATE int add_reply(struct turn *t, __u64 ns)
 		add(&s->reply_ns, ns * t->weight);
 	} else if (!t->streamed) {
 		t->streamed = 1;
-		add(&s->unlike[STREAMED], t->weight);
+		add(&s->excluded[STREAMED], t->weight);
 	}
 	return 0;
 }
 
-SEPARATE int add_whole(struct turn *t, __u64 ns)
+SEPARATE int add_served(struct turn *t, __u64 ns)
 {
-	struct sums *s = t && !t->streamed ? sums_of(t->crew) : 0;
+	struct sums *s = t && !t->streamed ? sums_of(t->group) : 0;
 	__u32 slot = slot_of(ns);
 
 	if (!s || !t || slot >= SLOTS)
 		return 0;
-	add(&s->whole_ns, ns * t->weight);
-	add(&s->whole[slot], t->weight);
+	add(&s->served_ns, ns * t->weight);
+	add(&s->served[slot], t->weight);
 	return 0;
 }
 
-/* add_way counts how long a reply was under way until it was acknowledged; what
+/* add_acknowledged counts how long a reply was under way until it was acknowledged; what
  * the next request acknowledged may have been there long before. */
-SEPARATE int add_way(struct turn *t, __u64 acknowledged, __u64 by_this)
+SEPARATE int add_acknowledged(struct turn *t, __u64 acknowledged, __u64 by_this)
 {
-	struct sums *s = t ? sums_of(t->crew) : 0;
+	struct sums *s = t ? sums_of(t->group) : 0;
 	__u64 ns = t && acknowledged > t->written ? acknowledged - t->written : 0;
 	__u32 slot = slot_of(ns);
 
@@ -267,12 +267,12 @@ SEPARATE int add_way(struct turn *t, __u64 acknowledged, __u64 by_this)
 		add(&s->with_next, t->weight);
 		return 0;
 	}
-	add(&s->way_ns, ns * t->weight);
-	add(&s->way[slot], t->weight);
+	add(&s->acknowledged_ns, ns * t->weight);
+	add(&s->acknowledged[slot], t->weight);
 	return 0;
 }
 
-SEPARATE int add_peer(struct peer *p, struct turn *t, __u64 hand)
+SEPARATE int add_peer(struct peer *p, struct turn *t, __u64 in_hand)
 {
 	static const struct asked nothing;
 	struct asked *a;
@@ -290,7 +290,7 @@ SEPARATE int add_peer(struct peer *p, struct turn *t, __u64 hand)
 	}
 	add(&a->answered, t->weight);
 	add(&a->unread_ns, (t->first - t->began) * t->weight);
-	add(&a->hand_ns, hand * t->weight);
+	add(&a->in_hand_ns, in_hand * t->weight);
 	return 0;
 }
 
@@ -308,7 +308,7 @@ static __always_inline void acknowledged(struct turn *t, struct bytes *b, bool i
 	if (!b->more || b->unacked)
 		return;
 	__u64 at = b->more->rack.mstamp + b->more->rack.rtt_us;
-	add_way(t, at * 1000, is_next && at >= b->more->tcp_mstamp);
+	add_acknowledged(t, at * 1000, is_next && at >= b->more->tcp_mstamp);
 }
 
 static __always_inline bool find_place(struct place *p, struct sock *sk)
@@ -403,10 +403,10 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 	}
 	t->early = 0;
 	if (handshake(t)) {
-		add_unlike(t, TLS);
+		add_excluded(t, TLS);
 		t->weight = 0; /* for what is still to come of it */
 	} else {
-		add_hand(t, at - read);
+		add_in_hand(t, at - read);
 		if (b->more) {
 			set_peer(&p, sk);
 			add_peer(&p, t, at - read);
@@ -421,7 +421,7 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 /* finish_server counts what is known of a turn when it is over: another one begins, or none. */
 static __always_inline void finish_server(struct turn *t, struct bytes *b, bool is_next)
 {
-	add_whole(t, t->written - t->read);
+	add_served(t, t->written - t->read);
 	acknowledged(t, b, is_next);
 	t->fresh = 0;
 }
@@ -473,7 +473,7 @@ static __always_inline void read_more(struct turn *t, __u64 now)
 	if (t->one_way || t->pieces < 8 || now - t->first < SECOND)
 		return;
 	t->one_way = 1;
-	add_unlike(t, ONE_WAY);
+	add_excluded(t, ONE_WAY);
 }
 
 static __always_inline void came_to_server(struct sock *sk, struct turn *t, struct bytes *b, __s32 drawn, __u64 now)
@@ -525,7 +525,7 @@ static __always_inline void came_to_server(struct sock *sk, struct turn *t, stru
 
 static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
 {
-	if (!know_crew(t)) {
+	if (!know_group(t)) {
 		t->state = NO_TURNS;
 		return;
 	}
@@ -633,13 +633,13 @@ static __always_inline void get(struct turn *t, __u64 waited, __u64 now)
 	t->state = COMING;
 	t->came = t->first = now;
 	t->read = 0;
-	add_hand(t, waited);
+	add_in_hand(t, waited);
 }
 
 static __always_inline void finish_client(struct turn *t)
 {
 	add_reply(t, t->came - t->first);
-	add_whole(t, t->came - t->written);
+	add_served(t, t->came - t->written);
 	t->state = IDLE;
 }
 
@@ -688,7 +688,7 @@ static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b
 		t->state = NO_TURNS;
 		return;
 	}
-	if (!has_place(sk, t) || !know_crew(t))
+	if (!has_place(sk, t) || !know_group(t))
 		return;
 	begin(sk, t, ASKED, at, b, drawn);
 	if (b->more && b->unread > 0 && !b->unacked)
@@ -848,9 +848,9 @@ static __always_inline void fail(struct sock *sk, struct turn *t, struct bytes *
 	}
 	know_nobody(t);
 	if (alert(t, b))
-		add_unlike(t, TLS);
+		add_excluded(t, TLS);
 	else if (t->farewell)
-		add_unlike(t, FAREWELL);
+		add_excluded(t, FAREWELL);
 	else
 		add_failure(t, end_of(sk, from, to));
 	t->state = IDLE;
@@ -868,7 +868,7 @@ static __always_inline void end(struct sock *sk, struct turn *t, struct bytes *b
 		finish_client(t);
 		return;
 	case REPLYING:
-		add_whole(t, t->written - t->read);
+		add_served(t, t->written - t->read);
 		t->state = CLOSING;
 	}
 	if (t->state != CLOSING)
@@ -915,7 +915,7 @@ static __always_inline void set_new(struct sock *sk, struct tcp_sock *tp)
 	__u32 *number = bpf_map_lookup_elem(&places, &p);
 	if (number)
 		a = bpf_map_lookup_elem(&place_sums, number);
-	*glance_of(sk) = (a ? a->shift : 0) << SHIFT;
+	*glance_of(sk) = (a ? a->sample_shift : 0) << SAMPLE_SHIFT;
 }
 
 SEC("tp_btf/inet_sock_set_state")
@@ -999,7 +999,7 @@ int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 		return 0;
 	bool unread = t->state == ARRIVED && !(is_unix(sk) && is_read(sk));
 	at.place = t->place;
-	at.crew = unread ? 0 : t->crew;
+	at.group = unread ? 0 : t->group;
 	u = bpf_map_lookup_elem(&open, &at);
 	if (!u) {
 		bpf_map_update_elem(&open, &at, &nothing, BPF_NOEXIST);

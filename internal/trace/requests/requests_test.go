@@ -76,19 +76,19 @@ func at(t *testing.T, tr *Trace, ns uint32, name string) Place {
 	return Place{}
 }
 
-// crew is what one command did there; where the name is wrong there is nothing.
-func (p Place) crew(name string) Crew {
-	for _, c := range p.Crews {
+// group is what one command did there; where the name is wrong there is nothing.
+func (p Place) group(name string) Group {
+	for _, c := range p.Groups {
 		if c.Name == name {
 			return c
 		}
 	}
-	return Crew{}
+	return Group{}
 }
 
 // now is how many requests a command has in hand, -1 if this is not known.
 func (p Place) now(name string) int {
-	if c := p.crew(name); c.Now != nil {
+	if c := p.group(name); c.Now != nil {
 		return int(*c.Now)
 	}
 	return -1

@@ -19,21 +19,21 @@ func TestSamples(t *testing.T) {
 	for range 7 {
 		ask(t, c, "wait 0")
 	}
-	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == 7 })
+	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == 7 })
 	samples := tracetest.Sink{}
 	if err := tr.Read(samples); err != nil {
 		t.Fatal(err)
 	}
 	at := strconv.Itoa(int(ns)) + "@plimsoll_requests_"
 	who := "{" + addr + "," + name
-	got := p.crew(name)
+	got := p.group(name)
 	for series, want := range map[string]float64{
 		at + "begun_total{" + addr + "}":                   7,
 		at + "followed_total{" + addr + "}":                7,
 		at + "unread_seconds_count" + who + "}":            7,
 		at + "unread_seconds_sum" + who + "}":              got.Unread.Sum.Seconds(),
 		at + "in_hand_seconds_count" + who + "}":           7,
-		at + "in_hand_seconds_sum" + who + "}":             got.Hand.Sum.Seconds(),
+		at + "in_hand_seconds_sum" + who + "}":             got.InHand.Sum.Seconds(),
 		at + "in_hand_seconds_bucket" + who + ",+Inf}":     7,
 		at + "served_seconds_count" + who + "}":            6,
 		at + "in_hand" + who + "}":                         0,
@@ -101,7 +101,7 @@ func TestLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(t, c, "wait 0")
-	wait(t, tr, ns, addr, "two were not in the pause", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == 2 })
+	wait(t, tr, ns, addr, "two were not in the pause", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == 2 })
 	if err := tr.Only(1); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestLeavesOut(t *testing.T) {
 	}
 	defer other.Close()
 	ask(t, other, "wait 0")
-	if n := at(t, tr, ns, addr).crew(name).Hand.Buckets.Count(); n != 2 {
+	if n := at(t, tr, ns, addr).group(name).InHand.Buckets.Count(); n != 2 {
 		t.Errorf("another process was singled out, and yet %d are counted", n)
 	}
 }

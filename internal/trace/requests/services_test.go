@@ -131,12 +131,12 @@ func TestNginxCountsTheSame(t *testing.T) {
 	if want := uint64(11*20 + 1); requests != want {
 		t.Fatalf("nginx counts %d requests, want %d: %v", requests, want, said)
 	}
-	p := wait(t, tr, ns, "127.0.0.1:80", "all are answered", func(p Place) bool { return p.crew("nginx").Hand.Buckets.Count() == requests })
-	got := p.crew("nginx")
-	if p.Begun != requests || len(got.Failed) > 0 || len(got.Unlike) > 0 {
-		t.Errorf("%d begun, nginx says %d; failed %v, unlike %v", p.Begun, requests, got.Failed, got.Unlike)
+	p := wait(t, tr, ns, "127.0.0.1:80", "all are answered", func(p Place) bool { return p.group("nginx").InHand.Buckets.Count() == requests })
+	got := p.group("nginx")
+	if p.Begun != requests || len(got.Failed) > 0 || len(got.Excluded) > 0 {
+		t.Errorf("%d begun, nginx says %d; failed %v, excluded %v", p.Begun, requests, got.Failed, got.Excluded)
 	}
-	if n := got.Whole.Buckets.Count(); n != requests-1 {
+	if n := got.Served.Buckets.Count(); n != requests-1 {
 		t.Errorf("%d are known to be over, want all but the last", n)
 	}
 	if len(p.Peers) != 1 || p.Peers[0].Address != "127.0.0.1" || p.Peers[0].Answered != requests {
@@ -158,9 +158,9 @@ func TestHandshakesAreNoRequests(t *testing.T) {
 			}
 		}
 	}
-	p := wait(t, tr, ns, "127.0.0.1:443", "all are answered", func(p Place) bool { return p.crew("nginx").Hand.Buckets.Count() >= 2*connections })
-	if n := p.crew("nginx").Hand.Buckets.Count(); n != 2*connections || p.crew("nginx").Unlike["tls"] < 2*connections || len(p.crew("nginx").Failed) > 0 {
-		t.Errorf("%d requests in %d connections: %+v", n, 2*connections, p.crew("nginx"))
+	p := wait(t, tr, ns, "127.0.0.1:443", "all are answered", func(p Place) bool { return p.group("nginx").InHand.Buckets.Count() >= 2*connections })
+	if n := p.group("nginx").InHand.Buckets.Count(); n != 2*connections || p.group("nginx").Excluded["tls"] < 2*connections || len(p.group("nginx").Failed) > 0 {
+		t.Errorf("%d requests in %d connections: %+v", n, 2*connections, p.group("nginx"))
 	}
 }
 
@@ -187,33 +187,33 @@ func TestUpstreams(t *testing.T) {
 	}
 	worker := filepath.Base(fpm[0])
 	for place, n := range map[string]uint64{"unix:" + dir + "/fpm.sock": 29, "127.0.0.1:9000": 31 + 37} {
-		all := wait(t, tr, ns, place, "all are answered", func(p Place) bool { return bySide(t, tr, ns, place)[worker].Hand.Buckets.Count() >= n })
-		crews := bySide(t, tr, ns, place)
+		all := wait(t, tr, ns, place, "all are answered", func(p Place) bool { return bySide(t, tr, ns, place)[worker].InHand.Buckets.Count() >= n })
+		groups := bySide(t, tr, ns, place)
 		for _, name := range []string{worker, "nginx"} {
-			got := crews[name]
-			if got.Hand.Buckets.Count() != n || got.Hand.Sum.Seconds() < float64(n)*0.002 || len(got.Failed) > 0 || len(got.Unlike) > 0 {
-				t.Errorf("%s at %s: %d, want %d: %+v\n%+v", name, place, got.Hand.Buckets.Count(), n, got, all)
+			got := groups[name]
+			if got.InHand.Buckets.Count() != n || got.InHand.Sum.Seconds() < float64(n)*0.002 || len(got.Failed) > 0 || len(got.Excluded) > 0 {
+				t.Errorf("%s at %s: %d, want %d: %+v\n%+v", name, place, got.InHand.Buckets.Count(), n, got, all)
 			}
 		}
-		if crews["nginx"].Hand.Sum < crews[worker].Hand.Sum {
-			t.Errorf("at %s nginx waited for %v, PHP had requests in hand for %v", place, crews["nginx"].Hand.Sum, crews[worker].Hand.Sum)
+		if groups["nginx"].InHand.Sum < groups[worker].InHand.Sum {
+			t.Errorf("at %s nginx waited for %v, PHP had requests in hand for %v", place, groups["nginx"].InHand.Sum, groups[worker].InHand.Sum)
 		}
 	}
 }
 
-// bySide returns the crews of both ends of what has this name.
-func bySide(t *testing.T, tr *Trace, ns uint32, name string) map[string]Crew {
+// bySide returns the groups of both ends of what has this name.
+func bySide(t *testing.T, tr *Trace, ns uint32, name string) map[string]Group {
 	t.Helper()
 	s, err := tr.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := map[string]Crew{}
+	by := map[string]Group{}
 	for _, p := range s.Places {
 		if p.Netns != ns || p.Listen+p.Destination != name {
 			continue
 		}
-		for _, c := range p.Crews {
+		for _, c := range p.Groups {
 			by[c.Name] = c
 		}
 	}
@@ -242,8 +242,8 @@ func TestRedisCountsTheSame(t *testing.T) {
 		t.Fatalf("redis counts %d commands: %v", said, err)
 	}
 	count := func() uint64 {
-		return at(t, tr, ns, "unix:"+dir+"/redis.sock").crew("redis-server").Hand.Buckets.Count() +
-			at(t, tr, ns, "127.0.0.1:6379").crew("redis-server").Hand.Buckets.Count()
+		return at(t, tr, ns, "unix:"+dir+"/redis.sock").group("redis-server").InHand.Buckets.Count() +
+			at(t, tr, ns, "127.0.0.1:6379").group("redis-server").InHand.Buckets.Count()
 	}
 	wait(t, tr, ns, "127.0.0.1:6379", "all are answered", func(Place) bool { return count() > said })
 	if n := count(); n != said+1 { // redis counts INFO when it has answered it
@@ -272,8 +272,8 @@ func TestSampled(t *testing.T) {
 		line(t, c)
 	}
 	p := at(t, tr, ns, addr)
-	t.Logf("%d begun, %d followed", p.Begun, p.Followed)
-	if p.Followed > n/4 || p.Followed < 100 {
+	t.Logf("%d begun, %d followed; excluded: %v", p.Begun, p.Followed, p.group(name).Excluded)
+	if p.Followed == n || p.Followed < 100 { // how many depends on how fast this machine is just now
 		t.Fatalf("%d of %d were followed", p.Followed, n)
 	}
 	// The variance of each that stands for w is w(w-1); w grows to a few times the mean.
@@ -281,7 +281,7 @@ func TestSampled(t *testing.T) {
 	if off := float64(p.Begun) - n; off*off > 36*n*4*w {
 		t.Errorf("%d are estimated, there were %d", p.Begun, n)
 	}
-	if got := p.crew(name).Hand.Buckets.Count(); got != p.Begun {
+	if got := p.group(name).InHand.Buckets.Count(); got != p.Begun {
 		t.Errorf("%d answered of %d", got, p.Begun)
 	}
 }

@@ -51,10 +51,10 @@ func gauge(name, unit, help string, labels ...string) *model.Signal {
 // side is what is told of one side of connections: listeners, or what is connected to.
 type side struct {
 	begun, followed   *model.Signal
-	unread, hand      times
-	whole             times
+	unread, inHand    times
+	served            times
 	reply             *model.Signal
-	failed, unlike    *model.Signal
+	failed, excluded  *model.Signal
 	waiting, underWay *model.Signal
 }
 
@@ -67,13 +67,13 @@ var server = side{
 	begun: counter("begun_total", "requests", "Requests of which the first bytes came to a listener's connections, read or not.", source, "listen"),
 	followed: counter("followed_total", "requests",
 		"Of these, those that were followed themselves. Where they are fewer, the others' numbers are estimates from them.", source, "listen"),
-	unread:  durations("unread_seconds", "requests", "How long requests lay unread, from their first byte to the first read.", "listen", "groupname"),
-	hand:    durations("in_hand_seconds", "requests", "How long requests were in hand, from the read of their last bytes to the first byte of the reply.", "listen", "groupname"),
-	whole:   durations("served_seconds", "requests", "How long requests were in hand until the last byte of the reply was written, of those known to be over: since the next came, or the connection ended.", "listen", "groupname"),
-	reply:   counter("reply_seconds_sum", "seconds", "How long replies were being written, from the first byte to the last so far; pauses of a second and more are left out.", source, "listen", "groupname"),
-	failed:  counter("failed_total", "requests", "Requests that got no reply, or not all of it: "+hows, states, "listen", "groupname", "how"),
-	unlike:  counter("unlike_total", "events", "What is no turn of one request and its reply: "+whys, source, "listen", "groupname", "why"),
-	waiting: gauge("in_hand", "requests", "Requests that were read and not answered.", "listen", "groupname"),
+	unread:   durations("unread_seconds", "requests", "How long requests lay unread, from their first byte to the first read.", "listen", "groupname"),
+	inHand:   durations("in_hand_seconds", "requests", "How long requests were in hand, from the read of their last bytes to the first byte of the reply.", "listen", "groupname"),
+	served:   durations("served_seconds", "requests", "How long requests were in hand until the last byte of the reply was written, of those known to be over: since the next came, or the connection ended.", "listen", "groupname"),
+	reply:    counter("reply_seconds_sum", "seconds", "How long replies were being written, from the first byte to the last so far; pauses of a second and more are left out.", source, "listen", "groupname"),
+	failed:   counter("failed_total", "requests", "Requests that got no reply, or not all of it: "+hows, states, "listen", "groupname", "how"),
+	excluded: counter("excluded_total", "events", "What is no turn of one request and its reply: "+whys, source, "listen", "groupname", "why"),
+	waiting:  gauge("in_hand", "requests", "Requests that were read and not answered.", "listen", "groupname"),
 	underWay: gauge("under_way_seconds", "seconds",
 		"How long ago the first bytes came of the requests that are not answered, added up.", "listen"),
 }
@@ -83,11 +83,11 @@ var upstream = side{
 	followed: counter("upstream_followed_total", "requests",
 		"Of these, those that were followed themselves. Where they are fewer, the others' numbers are estimates from them.", source, "dst"),
 	unread:   durations("upstream_unread_seconds", "requests", "How long replies of upstreams lay unread, from their first byte to the first read.", "groupname", "dst"),
-	hand:     durations("upstream_wait_seconds", "requests", "How long processes waited for an upstream, from the last byte of a request to the first of the reply.", "groupname", "dst"),
-	whole:    durations("upstream_served_seconds", "requests", "The same until the last byte of the reply, of those known to be over: since the next was asked, or the connection ended.", "groupname", "dst"),
+	inHand:   durations("upstream_wait_seconds", "requests", "How long processes waited for an upstream, from the last byte of a request to the first of the reply.", "groupname", "dst"),
+	served:   durations("upstream_served_seconds", "requests", "The same until the last byte of the reply, of those known to be over: since the next was asked, or the connection ended.", "groupname", "dst"),
 	reply:    counter("upstream_reply_seconds_sum", "seconds", "How long replies of upstreams were coming, from the first byte to the last that was read.", source, "groupname", "dst"),
 	failed:   counter("upstream_failed_total", "requests", "Requests to upstreams that got no reply: "+hows, states, "groupname", "dst", "how"),
-	unlike:   counter("upstream_unlike_total", "events", "What is no turn of one request and its reply: "+whys, source, "groupname", "dst", "why"),
+	excluded: counter("upstream_excluded_total", "events", "What is no turn of one request and its reply: "+whys, source, "groupname", "dst", "why"),
 	waiting:  gauge("upstream_waiting", "requests", "Requests to upstreams that have no reply yet: so many threads or events of the process wait for it.", "groupname", "dst"),
 	underWay: gauge("upstream_under_way_seconds", "seconds", "How long ago these were begun, added up.", "dst"),
 }
@@ -117,10 +117,10 @@ var needs = func() map[*model.Signal][]string {
 		}
 	}
 	for _, s := range []side{server, upstream} {
-		put(turns, s.begun, s.followed, s.reply, s.unlike)
+		put(turns, s.begun, s.followed, s.reply, s.excluded)
 		put(append(turns, atState), s.failed)
 		put(append(turns, atOpen), s.waiting, s.underWay)
-		for _, t := range []times{s.unread, s.hand, s.whole} {
+		for _, t := range []times{s.unread, s.inHand, s.served} {
 			put(turns, t.sum, t.count, t.bucket)
 		}
 	}
@@ -132,10 +132,10 @@ var signals = func() []*model.Signal {
 	var list []*model.Signal
 	of := func(s side, more ...*model.Signal) {
 		list = append(list, s.begun, s.followed)
-		for _, t := range []times{s.unread, s.hand, s.whole} {
+		for _, t := range []times{s.unread, s.inHand, s.served} {
 			list = append(list, t.sum, t.count, t.bucket)
 		}
-		list = append(append(list, s.reply, s.failed, s.unlike, s.waiting, s.underWay), more...)
+		list = append(append(list, s.reply, s.failed, s.excluded, s.waiting, s.underWay), more...)
 	}
 	of(server, unreadNow, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
 		withoutByte, peerAnswered, peerSeconds)

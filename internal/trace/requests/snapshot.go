@@ -34,30 +34,30 @@ type Place struct {
 	// not looked at.
 	Unread *uint64        `json:"unread_now,omitempty"`
 	Age    *time.Duration `json:"under_way_ns,omitempty"`
-	Crews  []Crew         `json:"crews"`
+	Groups []Group        `json:"groups"`
 	Peers  []Peer         `json:"peers,omitempty"`
 	number uint32
 }
 
-// Crew is one command's processes at a place.
-type Crew struct {
+// Group is one command's processes at a place.
+type Group struct {
 	// Name is "" where none of them was seen to take part.
 	Name string `json:"groupname"`
-	// Unread is until the first read, Hand from the last read until the first byte of
-	// the reply, or of a client the wait for that; Whole until its last byte.
+	// Unread is until the first read, InHand from the last read until the first byte of
+	// the reply, or of a client the wait for that; Served until its last byte.
 	Unread Times `json:"unread"`
-	Hand   Times `json:"in_hand"`
-	Whole  Times `json:"served"`
-	// Way is until the reply was acknowledged, WithNext how many the next request acknowledged.
-	Way      Times  `json:"acknowledged"`
-	WithNext uint64 `json:"acknowledged_with_next"`
+	InHand Times `json:"in_hand"`
+	Served Times `json:"served"`
+	// Acknowledged is until the reply was acknowledged, WithNext how many the next request acknowledged.
+	Acknowledged Times  `json:"acknowledged"`
+	WithNext     uint64 `json:"acknowledged_with_next"`
 	// Reply is from the first byte of replies to the last, added up.
 	Reply time.Duration `json:"reply_ns"`
 	// Receiving is of the requests in several pieces, Pieces how many those are.
 	Receiving time.Duration     `json:"receiving_ns"`
 	Pieces    uint64            `json:"receiving"`
 	Failed    map[string]uint64 `json:"failed,omitempty"`
-	Unlike    map[string]uint64 `json:"unlike,omitempty"`
+	Excluded  map[string]uint64 `json:"excluded,omitempty"`
 	// Now is how many are in hand; nil where this was not looked at.
 	Now *uint64 `json:"in_hand_now,omitempty"`
 }
@@ -78,7 +78,7 @@ type Snapshot struct {
 
 var failures = []string{"closed", "left", "reset", "aborted", "timed_out", "cut"}
 
-var unlikes = []string{"overlapped", "one_way", "streamed", "tls", "farewell"}
+var exclusions = []string{"overlapped", "one_way", "streamed", "tls", "farewell"}
 
 // Snapshot reads everything since the start.
 func (t *Trace) Snapshot() (Snapshot, error) {
@@ -91,7 +91,7 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("read where requests came: %w", err)
 	}
-	if err := errors.Join(t.crews(by, open), t.peers(by)); err != nil {
+	if err := errors.Join(t.groups(by, open), t.peers(by)); err != nil {
 		return s, fmt.Errorf("read the requests: %w", err)
 	}
 	for _, p := range by {
@@ -106,8 +106,8 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 }
 
 func (p *Place) sort() {
-	slices.SortFunc(p.Crews, func(a, b Crew) int {
-		return cmp.Or(cmp.Compare(b.Hand.Buckets.Count(), a.Hand.Buckets.Count()), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(p.Groups, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.InHand.Buckets.Count(), a.InHand.Buckets.Count()), strings.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(p.Peers, func(a, b Peer) int {
 		return cmp.Or(cmp.Compare(b.Answered, a.Answered), strings.Compare(a.Address, b.Address))
@@ -183,24 +183,24 @@ func (p *bpfPlace) address() string {
 
 const familyUnix = 1
 
-func (t *Trace) crews(by map[uint32]*Place, open walked) error {
+func (t *Trace) groups(by map[uint32]*Place, open walked) error {
 	var failed error
-	err := trace.Each(t.Maps.Maps[bpfMapCrews], func(key *bpfCrew, number *uint32) {
+	err := trace.Each(t.Maps.Maps[bpfMapGroups], func(key *bpfGroup, number *uint32) {
 		p := by[key.Place]
 		if p == nil {
 			return // it came since
 		}
 		var s bpfSums
-		if err := t.Maps.Maps[bpfMapCrewSums].Lookup(number, &s); err != nil {
+		if err := t.Maps.Maps[bpfMapGroupSums].Lookup(number, &s); err != nil {
 			failed = err
 			return
 		}
-		c := makeCrew(trace.Comm(key.Comm[:]), &s)
+		c := makeGroup(trace.Comm(key.Comm[:]), &s)
 		if open != nil {
-			now := open[bpfAt{Place: key.Place, Crew: *number}].InHand
+			now := open[bpfAt{Place: key.Place, Group: *number}].InHand
 			c.Now = &now
 		}
-		p.Crews = append(p.Crews, c)
+		p.Groups = append(p.Groups, c)
 	})
 	for _, p := range by {
 		p.setOpen(open)
@@ -221,11 +221,11 @@ func (p *Place) setOpen(open walked) {
 	}
 }
 
-func makeCrew(name string, s *bpfSums) Crew {
-	c := Crew{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
-		Unread: makeTimes(s.UnreadNs, s.Unread), Hand: makeTimes(s.HandNs, s.Hand), Whole: makeTimes(s.WholeNs, s.Whole), Way: makeTimes(s.WayNs, s.Way)}
+func makeGroup(name string, s *bpfSums) Group {
+	c := Group{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
+		Unread: makeTimes(s.UnreadNs, s.Unread), InHand: makeTimes(s.InHandNs, s.InHand), Served: makeTimes(s.ServedNs, s.Served), Acknowledged: makeTimes(s.AcknowledgedNs, s.Acknowledged)}
 	c.Failed = named(failures, s.Failed[:])
-	c.Unlike = named(unlikes, s.Unlike[:])
+	c.Excluded = named(exclusions, s.Excluded[:])
 	return c
 }
 
@@ -243,7 +243,7 @@ func named(names []string, counts []uint64) map[string]uint64 {
 func (t *Trace) peers(by map[uint32]*Place) error {
 	return trace.Each(t.Maps.Maps[bpfMapPeers], func(key *bpfPeer, a *bpfAsked) {
 		if p := by[key.Place]; p != nil {
-			p.Peers = append(p.Peers, Peer{netip.AddrFrom16(key.Addr).Unmap().String(), a.Answered, time.Duration(a.UnreadNs + a.HandNs)})
+			p.Peers = append(p.Peers, Peer{netip.AddrFrom16(key.Addr).Unmap().String(), a.Answered, time.Duration(a.UnreadNs + a.InHandNs)})
 		}
 	})
 }
@@ -281,12 +281,12 @@ func (t *Trace) put(out model.Sink, p Place) {
 	if p.Unread != nil && p.Listen != "" {
 		out.Put(unreadNow, float64(*p.Unread), name)
 	}
-	for _, c := range p.Crews {
+	for _, c := range p.Groups {
 		labels := []string{c.Name, name}
 		if p.Listen != "" {
 			labels = []string{name, c.Name}
 		}
-		t.putCrew(out, side, c, labels)
+		t.putGroup(out, side, c, labels)
 	}
 	for _, peer := range p.Peers {
 		out.Put(peerAnswered, float64(peer.Answered), name, peer.Address)
@@ -294,24 +294,24 @@ func (t *Trace) put(out model.Sink, p Place) {
 	}
 }
 
-func (t *Trace) putCrew(out model.Sink, side side, c Crew, labels []string) {
+func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 	side.unread.put(out, c.Unread, labels)
-	side.hand.put(out, c.Hand, labels)
-	side.whole.put(out, c.Whole, labels)
-	if c.Hand.Buckets.Count() > 0 {
+	side.inHand.put(out, c.InHand, labels)
+	side.served.put(out, c.Served, labels)
+	if c.InHand.Buckets.Count() > 0 {
 		out.Put(side.reply, c.Reply.Seconds(), labels...)
 	}
 	if t.Has(side.failed) {
 		putAll(out, side.failed, c.Failed, labels...)
 	}
-	putAll(out, side.unlike, c.Unlike, labels...)
+	putAll(out, side.excluded, c.Excluded, labels...)
 	if c.Now != nil && c.Name != "" {
 		out.Put(side.waiting, float64(*c.Now), labels...)
 	}
 	if side != server {
 		return
 	}
-	acked.put(out, c.Way, labels)
+	acked.put(out, c.Acknowledged, labels)
 	if c.WithNext > 0 {
 		out.Put(withNext, float64(c.WithNext), labels...)
 	}

@@ -63,7 +63,7 @@ func (p Place) waiting() uint64 {
 	if p.Unread != nil {
 		n = *p.Unread
 	}
-	for _, c := range p.Crews {
+	for _, c := range p.Groups {
 		if c.Now != nil {
 			n += *c.Now
 		}
@@ -72,10 +72,10 @@ func (p Place) waiting() uint64 {
 }
 
 // each calls do for all who answered at places of one side.
-func (s Seen) each(listeners bool, do func(Place, Crew)) {
+func (s Seen) each(listeners bool, do func(Place, Group)) {
 	for _, p := range s.Places {
-		for _, c := range p.Crews {
-			if (p.Listen != "") == listeners && c.Hand.Buckets.Count() > 0 {
+		for _, c := range p.Groups {
+			if (p.Listen != "") == listeners && c.InHand.Buckets.Count() > 0 {
 				do(p, c)
 			}
 		}
@@ -84,18 +84,18 @@ func (s Seen) each(listeners bool, do func(Place, Crew)) {
 
 func (s Seen) listeners(b *strings.Builder, in tcp.Spaces, columns int) {
 	rows := [][]string{{"listener", "process", "/s", "unread", "in hand", "99 % <", "last byte", "99 % <"}}
-	s.each(true, func(p Place, c Crew) {
-		rows = append(rows, []string{layout.Clean(p.Listen), layout.Clean(c.Name), trace.PerSecond(c.Hand.Buckets.Count(), s.Elapsed),
-			c.Unread.Mean(), c.Hand.Mean(), c.Hand.Buckets.Under(0.99), c.Whole.Mean(), c.Whole.Buckets.Under(0.99), in.Mark(p.Netns)})
+	s.each(true, func(p Place, c Group) {
+		rows = append(rows, []string{layout.Clean(p.Listen), layout.Clean(c.Name), trace.PerSecond(c.InHand.Buckets.Count(), s.Elapsed),
+			c.Unread.Mean(), c.InHand.Mean(), c.InHand.Buckets.Under(0.99), c.Served.Mean(), c.Served.Buckets.Under(0.99), in.Mark(p.Netns)})
 	})
 	table(b, rows, 0, shownCrews, columns)
 }
 
 func (s Seen) upstreams(b *strings.Builder, in tcp.Spaces, columns int) {
 	rows := [][]string{{"process", "asks", "/s", "waits", "99 % <", "last byte", "unread"}}
-	s.each(false, func(p Place, c Crew) {
-		rows = append(rows, []string{layout.Clean(c.Name), layout.Clean(p.Destination), trace.PerSecond(c.Hand.Buckets.Count(), s.Elapsed),
-			c.Hand.Mean(), c.Hand.Buckets.Under(0.99), c.Whole.Mean(), c.Unread.Mean(), in.Mark(p.Netns)})
+	s.each(false, func(p Place, c Group) {
+		rows = append(rows, []string{layout.Clean(c.Name), layout.Clean(p.Destination), trace.PerSecond(c.InHand.Buckets.Count(), s.Elapsed),
+			c.InHand.Mean(), c.InHand.Buckets.Under(0.99), c.Served.Mean(), c.Unread.Mean(), in.Mark(p.Netns)})
 	})
 	table(b, rows, 1, shownCrews, columns)
 }
@@ -126,8 +126,8 @@ func (s Seen) bad(b *strings.Builder, in tcp.Spaces, columns int) {
 	for _, p := range s.Places {
 		put(p, "", "connections that said nothing", p.Silent)
 		put(p, "", "connections that asked and got nothing", p.Unanswered)
-		for _, c := range p.Crews {
-			for _, counts := range []map[string]uint64{c.Failed, c.Unlike} {
+		for _, c := range p.Groups {
+			for _, counts := range []map[string]uint64{c.Failed, c.Excluded} {
 				for what, n := range counts {
 					put(p, c.Name, words[what], n)
 				}

@@ -18,10 +18,10 @@ func TestText(t *testing.T) {
 	three, none := uint64(3), Times{Buckets: make(Buckets, nSlots)}
 	s := Seen{Elapsed: 2 * time.Second}
 	s.Places = []Place{
-		{Listen: "0.0.0.0:80", Begun: 4003, Followed: 1000, Silent: 2, Unread: &three, Crews: []Crew{{Name: "nginx", Unread: lying(10, 4000, 6*time.Microsecond),
-			Hand: lying(45, 4000, 3*time.Millisecond), Whole: lying(48, 3990, 4*time.Millisecond), Failed: map[string]uint64{"left": 3}, Unlike: map[string]uint64{"tls": 5}}}},
-		{Destination: "unix:/run/php.sock", Begun: 400, Followed: 400, Crews: []Crew{{Name: "nginx", Unread: lying(9, 400, 5*time.Microsecond),
-			Hand: lying(44, 400, 2*time.Millisecond), Whole: none}}},
+		{Listen: "0.0.0.0:80", Begun: 4003, Followed: 1000, Silent: 2, Unread: &three, Groups: []Group{{Name: "nginx", Unread: lying(10, 4000, 6*time.Microsecond),
+			InHand: lying(45, 4000, 3*time.Millisecond), Served: lying(48, 3990, 4*time.Millisecond), Failed: map[string]uint64{"left": 3}, Excluded: map[string]uint64{"tls": 5}}}},
+		{Destination: "unix:/run/php.sock", Begun: 400, Followed: 400, Groups: []Group{{Name: "nginx", Unread: lying(9, 400, 5*time.Microsecond),
+			InHand: lying(44, 400, 2*time.Millisecond), Served: none}}},
 	}
 	want := `2 s: 4,003 requests came to listeners (2,002/s), 3 wait for a reply now; 400
 were asked of others (200/s).

@@ -12,7 +12,7 @@
 #include "place.h"
 
 #define BPF_MAP_TYPE_ARRAY 2
-#define NUMBERS 512 /* more than there are places or crews: two CPUs may each take one for the same */
+#define NUMBERS 512 /* more than there are places or groups: two CPUs may each take one for the same */
 #define SLOTS 106	/* under 1 µs; four for each doubling up to 67 s; more */
 #define SECOND 1000000000ULL
 #define AT_ONCE 1000000ULL /* for a process that does not wait */
@@ -40,13 +40,13 @@ enum failure {
 };
 
 /* What is no turn of one request and one reply. */
-enum unlike {
+enum exclusion {
 	OVERLAPPED, /* asked on before the reply was there: the connection is left alone from then on */
 	ONE_WAY,    /* went on sending and being read for a second without an answer */
 	STREAMED,   /* the reply paused for more than a second */
 	TLS,	    /* its handshakes and alerts */
 	FAREWELL,   /* bytes whose sender closed at once, and waited for no answer */
-	UNLIKES,
+	EXCLUSIONS,
 };
 
 struct turn {
@@ -62,8 +62,8 @@ struct turn {
 	__u32 received;	 /* what had come when bytes came last */
 	__u32 weight;	 /* so many turns this one stands for */
 	__u32 place;
-	__u32 crew;
-	__u32 tgid; /* whose crew that is */
+	__u32 group;
+	__u32 tgid; /* whose group that is */
 	__u32 bytes; /* read in this turn */
 	__u8 state;
 	__u8 role;
@@ -79,18 +79,18 @@ struct sums {
 	__u64 unread_ns;
 	__u64 receiving_ns;
 	__u64 receiving;
-	__u64 hand_ns; /* until the first byte of the reply */
+	__u64 in_hand_ns; /* until the first byte of the reply */
 	__u64 reply_ns; /* from there to the last */
-	__u64 whole_ns; /* of those that are known to be over, until the last byte */
-	__u64 way_ns;
+	__u64 served_ns; /* of those that are known to be over, until the last byte */
+	__u64 acknowledged_ns;
 	__u64 with_next; /* replies that the next request acknowledged */
 	__u64 followed;
 	__u64 failed[FAILURES];
-	__u64 unlike[UNLIKES];
+	__u64 excluded[EXCLUSIONS];
 	__u64 unread[SLOTS];
-	__u64 hand[SLOTS];
-	__u64 whole[SLOTS]; /* in hand until the last byte */
-	__u64 way[SLOTS];
+	__u64 in_hand[SLOTS];
+	__u64 served[SLOTS]; /* in hand until the last byte */
+	__u64 acknowledged[SLOTS];
 };
 
 /* Of a place, whoever serves there. */
@@ -101,7 +101,7 @@ struct arrivals {
 	__u64 unanswered; /* that asked, and got no byte */
 	__u64 second_began;
 	__u32 in_second; /* followed since */
-	__u32 shift;	 /* one turn in so many powers of two is followed */
+	__u32 sample_shift;	 /* one turn in so many powers of two is followed */
 };
 
 /* Given by the loader: so many turns a second are followed at a place, about. */
@@ -123,7 +123,7 @@ struct {
 	__uint(max_entries, NUMBERS);
 	__type(key, __u32);
 	__type(value, struct sums);
-} crew_sums SEC(".maps");
+} group_sums SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -158,16 +158,16 @@ static __always_inline __u32 slot_of(__u64 ns)
 	return slot < SLOTS ? slot : SLOTS - 1;
 }
 
-static __always_inline struct sums *sums_of(__u32 crew)
+static __always_inline struct sums *sums_of(__u32 group)
 {
-	struct sums *s = crew ? bpf_map_lookup_elem(&crew_sums, &crew) : 0;
+	struct sums *s = group ? bpf_map_lookup_elem(&group_sums, &group) : 0;
 
 	if (!s)
 		count(&lost_places);
 	return s;
 }
 
-#define MOST_SHIFT 12
+#define MAX_SAMPLE_SHIFT 12
 
 /* adapt follows fewer of a place's turns at once when they are many, and more after
  * a second of few. Two CPUs that do it at the same time do no harm. */
@@ -177,14 +177,14 @@ static __always_inline void adapt(struct arrivals *a, __u64 now)
 
 	if (since > SECOND) {
 		if (since > 3 * SECOND)
-			a->shift = 0;
-		else if (a->shift && a->in_second < most / 4)
-			a->shift--;
+			a->sample_shift = 0;
+		else if (a->sample_shift && a->in_second < most / 4)
+			a->sample_shift--;
 		a->second_began = now;
 		a->in_second = 0;
 	}
-	if (++a->in_second > most && a->shift < MOST_SHIFT) {
-		a->shift++;
+	if (++a->in_second > most && a->sample_shift < MAX_SAMPLE_SHIFT) {
+		a->sample_shift++;
 		a->in_second = most / 2;
 	}
 }
@@ -194,7 +194,7 @@ enum glance {
 	BYTES_LEFT = 2,
 	KIND = 3,
 	FOLLOWED = 4, /* it has a turn that is followed */
-	SHIFT = 3,    /* above, by how much its turns are thinned */
+	SAMPLE_SHIFT = 3, /* above, by how much its turns are thinned */
 };
 
 /* What happened to a socket last, by its hash: enough to pass over most of them
@@ -216,15 +216,15 @@ static __always_inline volatile __u8 *glance_of(struct sock *sk)
 /* may_be_followed asks the socket itself where many are: it is sure, and a byte is not. */
 static __always_inline bool may_be_followed(__u8 glance)
 {
-	return glance & FOLLOWED || glance >> SHIFT < 3;
+	return glance & FOLLOWED || glance >> SAMPLE_SHIFT < 3;
 }
 
 /* chance is how many turns the one that begins stands for, 0 if it is passed over. */
 static __always_inline __s32 chance(__u8 glance)
 {
-	__u32 shift = glance >> SHIFT;
+	__u32 sample_shift = glance >> SAMPLE_SHIFT;
 
-	return bpf_get_prandom_u32() & ((1U << shift) - 1) ? 0 : 1 << shift;
+	return bpf_get_prandom_u32() & ((1U << sample_shift) - 1) ? 0 : 1 << sample_shift;
 }
 
 #define PASS (-1)
@@ -238,7 +238,7 @@ static __always_inline __s32 draw(struct sock *sk, __u8 kind)
 	volatile __u8 *g = glance_of(sk);
 	__u8 was = *g;
 
-	if (!(was >> SHIFT))
+	if (!(was >> SAMPLE_SHIFT))
 		return 1;
 	if ((was & KIND) != kind) {
 		*g = (was & ~KIND) | kind;
@@ -254,11 +254,11 @@ static __always_inline bool is_followed(struct sock *sk)
 	return may_be_followed(*glance_of(sk));
 }
 
-static __always_inline void set_followed(struct sock *sk, __u32 shift)
+static __always_inline void set_followed(struct sock *sk, __u32 sample_shift)
 {
 	volatile __u8 *g = glance_of(sk);
 
-	*g = (*g & KIND) | FOLLOWED | shift << SHIFT;
+	*g = (*g & KIND) | FOLLOWED | sample_shift << SAMPLE_SHIFT;
 }
 
 static __always_inline void set_idle(struct sock *sk)

@@ -44,17 +44,17 @@ func TestRequestsAreCountedAndTimed(t *testing.T) {
 			if network == "unix" {
 				at = "unix:" + at
 			}
-			p := wait(t, tr, ns, at, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == several })
-			if p.Begun != several || p.Followed != several || p.crew(name).Unread.Buckets.Count() != several {
+			p := wait(t, tr, ns, at, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == several })
+			if p.Begun != several || p.Followed != several || p.group(name).Unread.Buckets.Count() != several {
 				t.Errorf("%+v", p)
 			}
-			within(t, "unread and in hand", p.crew(name).Hand.Sum+p.crew(name).Unread.Sum, several*20*time.Millisecond, took)
-			if p.now(name) != 0 || *p.Unread != 0 || len(p.crew(name).Failed) > 0 || len(p.crew(name).Unlike) > 0 {
-				t.Errorf("nothing is under way, nothing failed: %+v", p.crew(name))
+			within(t, "unread and in hand", p.group(name).InHand.Sum+p.group(name).Unread.Sum, several*20*time.Millisecond, took)
+			if p.now(name) != 0 || *p.Unread != 0 || len(p.group(name).Failed) > 0 || len(p.group(name).Excluded) > 0 {
+				t.Errorf("nothing is under way, nothing failed: %+v", p.group(name))
 			}
 			ask(t, c, "parts 3 20") // the last but this is over, and known to be
-			p = wait(t, tr, ns, at, "the parts are written", func(p Place) bool { return p.crew(name).Reply > 39*time.Millisecond })
-			if n := p.crew(name).Whole.Buckets.Count(); n != several {
+			p = wait(t, tr, ns, at, "the parts are written", func(p Place) bool { return p.group(name).Reply > 39*time.Millisecond })
+			if n := p.group(name).Served.Buckets.Count(); n != several {
 				t.Errorf("%d are known to be over, want %d", n, several)
 			}
 		})
@@ -86,8 +86,8 @@ func TestReadBeforeItsArrivalIsTold(t *testing.T) {
 		})
 	}
 	all.Wait()
-	p := wait(t, tr, ns, "unix:"+at, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == clients*each })
-	got := p.crew(name)
+	p := wait(t, tr, ns, "unix:"+at, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == clients*each })
+	got := p.group(name)
 	if p.Begun != clients*each || got.Unread.Buckets.Count() != clients*each || p.now(name) != 0 || got.Pieces != 0 {
 		t.Errorf("%d begun, %+v", p.Begun, got)
 	}
@@ -153,10 +153,10 @@ func TestFailures(t *testing.T) {
 	dial().Close()
 	p := wait(t, tr, ns, addr, "silence is counted", func(p Place) bool { return p.Silent == 1 })
 	want := map[string]uint64{"closed": 1, "aborted": 2, "left": 1, "reset": 1}
-	if got := p.crew(name).Failed; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := p.group(name).Failed; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if p.Unanswered != 5 || p.Begun != 5 || p.crew(name).Hand.Buckets.Count() != 0 {
+	if p.Unanswered != 5 || p.Begun != 5 || p.group(name).InHand.Buckets.Count() != 0 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -171,16 +171,17 @@ func TestNoTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		for range several { // before the reply, which comes late
-			fmt.Fprintln(c, "wait 5")
-			time.Sleep(time.Millisecond)
+		fmt.Fprintln(c, "wait 1000")
+		wait(t, tr, ns, addr, "the first is in hand", func(p Place) bool { return p.now(name) == 1 })
+		for range several - 1 { // before its reply
+			fmt.Fprintln(c, "wait 0")
 		}
 		replies := bufio.NewScanner(c)
 		for range several {
 			replies.Scan()
 		}
-		p := wait(t, tr, ns, addr, "it is left alone", func(p Place) bool { return p.crew(name).Unlike["overlapped"] == 1 })
-		if n := p.crew(name).Hand.Buckets.Count(); n > several/2 {
+		p := wait(t, tr, ns, addr, "it is left alone", func(p Place) bool { return p.group(name).Excluded["overlapped"] == 1 })
+		if n := p.group(name).InHand.Buckets.Count(); n > several/2 {
 			t.Errorf("%d of %d are taken for turns", n, several)
 		}
 	})
@@ -194,7 +195,7 @@ func TestNoTurns(t *testing.T) {
 		defer c.Close()
 		p := wait(t, tr, ns, addr, "it is one way", func(p Place) bool {
 			fmt.Fprintln(c, "never")
-			return p.crew(name).Unlike["one_way"] == 1
+			return p.group(name).Excluded["one_way"] == 1
 		})
 		if p.now(name) != 0 || p.Begun != 1 {
 			t.Errorf("one request, and none in hand: %+v", p)
@@ -209,8 +210,8 @@ func TestNoTurns(t *testing.T) {
 		}
 		defer c.Close()
 		ask(t, c, "parts 2 1100")
-		p := wait(t, tr, ns, addr, "it is a stream", func(p Place) bool { return p.crew(name).Unlike["streamed"] == 1 })
-		if p.Begun != 1 || p.crew(name).Reply > time.Second {
+		p := wait(t, tr, ns, addr, "it is a stream", func(p Place) bool { return p.group(name).Excluded["streamed"] == 1 })
+		if p.Begun != 1 || p.group(name).Reply > time.Second {
 			t.Errorf("one request, and its pause is nobody's: %+v", p)
 		}
 	})
@@ -229,17 +230,17 @@ func TestReceiving(t *testing.T) {
 	for range 7 {
 		fmt.Fprint(c, "wa")
 		wait(t, tr, ns, addr, "the first piece is read", func(p Place) bool { return p.now(name) == 1 })
-		time.Sleep(30 * time.Millisecond)
+		time.Sleep(30 * time.Millisecond) // how slow the sender is
 		sent := time.Now()
 		ask(t, c, "it 5")
 		took += time.Since(sent)
 	}
-	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.crew(name).Hand.Buckets.Count() == 7 })
-	got := p.crew(name)
-	if got.Pieces != 7 || got.Receiving < 7*30*time.Millisecond || got.Hand.Sum < 7*5*time.Millisecond {
+	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == 7 })
+	got := p.group(name)
+	if got.Pieces != 7 || got.Receiving < 7*30*time.Millisecond || got.InHand.Sum < 7*5*time.Millisecond {
 		t.Errorf("%+v", got)
 	}
-	if got.Hand.Sum > took {
-		t.Errorf("in hand for %v, and the client waited for %v: the wait for the sender is not the server's", got.Hand.Sum, took)
+	if got.InHand.Sum > took {
+		t.Errorf("in hand for %v, and the client waited for %v: the wait for the sender is not the server's", got.InHand.Sum, took)
 	}
 }

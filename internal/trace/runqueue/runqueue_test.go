@@ -22,6 +22,26 @@ func tracer() trace.Tracer { return Tracer(new(sched.Programs)) }
 
 func TestMain(m *testing.M) { os.Exit(tracetest.Main(m, tracer())) }
 
+// roomy is the tracer with room for all pairs of this machine, however busy it is.
+func roomy(t *testing.T) *Trace {
+	t.Helper()
+	spec, err := sched.Spec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Maps[sched.Pairs].MaxEntries = 1 << 16
+	tr, err := begin(sched.UseOf(spec, sched.Queue, needs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
 const burners = 3
 
 // burning starts processes that will compete for one CPU, and returns when all wait
@@ -125,11 +145,7 @@ func group(t *testing.T, tr *Trace, name string) Group {
 // kernel's own sums say how long exactly.
 func TestWaitsAgreeWithSchedstat(t *testing.T) {
 	tracetest.Need(t, tracer())
-	tr, err := start(new(sched.Programs))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	tr := roomy(t)
 	tracetest.AllAttached(t, tracer(), tr)
 	me := "burn" + strconv.Itoa(os.Getpid())
 	pids, start := burning(t, me)
@@ -217,11 +233,7 @@ func TestSwitchesAgreeWithProc(t *testing.T) {
 	if err != nil {
 		t.Skip("the test's sleeper is written in perl, which is not here")
 	}
-	tr, err := start(new(sched.Programs))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	tr := roomy(t)
 	me := "doze" + strconv.Itoa(os.Getpid())
 	c := exec.Command(tracetest.Copy(t, perl, me), "-e", fmt.Sprintf("<STDIN>; select(undef, undef, undef, 0.001) for 1..%d; <STDIN>", sleeps))
 	stdin, err := c.StdinPipe()

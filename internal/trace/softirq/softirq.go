@@ -44,7 +44,7 @@ func Tracer() trace.Tracer {
 }
 
 const cost = "0.33 µs a softirq, which on loopback is one packet: a datagram of 3.0 µs took 3.4 (Linux 6.18, 2 CPUs, a shared machine). That " +
-	"is 0.6 µs a request on loopback, too dear for all the time, so a run switches it on in bursts; a network card's interrupts " +
+	"is 0.6 µs a request on loopback, too expensive for all the time, so a run switches it on in bursts; a network card's interrupts " +
 	"have many packets each"
 
 var blind = []string{

@@ -49,7 +49,7 @@ accept. Times are counted by powers of two: 99 % < 4 ms means that it lies
 between 2 and 4.`
 
 const cost = "0.13 µs of BPF run time when a call begins and 0.28 µs when it ends; a call of 0.13 µs (getppid) took 0.44 µs, and " +
-	"0.31 µs where other processes are singled out (Linux 6.18, 2 CPUs, a shared machine): too dear for all the time, so a " +
+	"0.31 µs where other processes are singled out (Linux 6.18, 2 CPUs, a shared machine): too expensive for all the time, so a " +
 	"run switches it on in bursts"
 
 var blind = []string{

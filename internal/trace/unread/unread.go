@@ -49,7 +49,7 @@ their wait is that in the accept queue and until the first read. Times are count
 by powers of two: 99 % < 4 ms means that it lies between 2 and 4.`
 
 const cost = "0.3 µs a read: an exchange of a request and a reply on loopback, of 8.8 µs in all, took 0.6 µs longer for its two reads " +
-	"(Linux 6.18, 2 CPUs, a shared machine): too dear for all the time, so a run switches it on in bursts"
+	"(Linux 6.18, 2 CPUs, a shared machine): too expensive for all the time, so a run switches it on in bursts"
 
 var blind = []string{
 	"bytes are counted when they are read; those that still lie there, or are thrown away unread when the connection ends, are not in it",
