@@ -15,10 +15,11 @@ import (
 // captureMemory is what connections may take where captures are judged, in bytes.
 const captureMemory = 1 << 30
 
-// isCapture tells a capture file's name from a run directory's.
+// isCapture tells a capture file's name from a run directory's. A FIFO without a writer,
+// or a device without an end, would hold us up: what comes by a pipe comes as "-".
 func isCapture(name string) bool {
 	info, err := os.Stat(name)
-	return name == "-" || err == nil && !info.IsDir()
+	return name == "-" || err == nil && info.Mode().IsRegular()
 }
 
 // judgeCapture makes the report of what packet captures show.
