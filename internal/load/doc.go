@@ -21,6 +21,11 @@
 // to the hard one, and GOMAXPROCS while it lasts. The threads are named
 // load-0, load-1 …; naming the process is left to the caller.
 //
+// Of the files, each uses only what lies beneath it: run; collect; engine (the
+// threads together); loop (what a thread does in a turn); request (what becomes
+// of a request on a connection); book (what its time is counted under); thread
+// (what a thread knows and counts by itself); and what stands for itself.
+//
 // # The course of a load
 //
 // calm: one connection, one request after another. ramp: the connections open,

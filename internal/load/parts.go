@@ -39,42 +39,6 @@ func (s *summed) moveTo(sum *summed) {
 	*s = summed{}
 }
 
-// book puts c's time since it was last booked, up to a moment, under p.
-func (t *thread) book(c *conn, p part, until int64) {
-	if until > c.booked {
-		t.count(c.phase).parts[p] += until - c.booked
-		c.booked = until
-	}
-}
-
-// told books the time of c until epoll told of it under p, and what passed
-// since, in which the thread handled other connections, under lag.
-func (t *thread) told(c *conn, p, lag part) {
-	t.book(c, p, t.woke)
-	t.book(c, lag, t.now)
-}
-
-// heard is called when the end of c's connection or bytes of its reply were read.
-func (t *thread) heard(c *conn) {
-	if t.e.openLoop { // what came is dated by the kernel, so no lag of ours is in it
-		t.book(c, c.stage(), c.at)
-	} else {
-		t.told(c, c.stage(), replyLag)
-	}
-	c.heard = true
-}
-
-// stage is what c's request waits for.
-func (c *conn) stage() part {
-	switch {
-	case c.state == closed || c.state == connecting:
-		return connectPart
-	case c.heard:
-		return replyPart
-	}
-	return firstByte
-}
-
 // partSeconds gives every part its name, and nanoseconds as seconds.
 func partSeconds(nanos *[partKinds]int64) map[string]float64 {
 	named := map[string]float64{}

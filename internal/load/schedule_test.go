@@ -124,7 +124,7 @@ func TestAPhaseBegunAfterTheCancellationIsAccountedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &engine{job: j, timeline: newTimeline(j.plan)}
+	e := &engine{shared: shared{job: j, timeline: newTimeline(j.plan)}}
 	var got Record
 	c := newCollector(e, func(r Record) error { got = r; return nil })
 	c.started[ramp], c.ended[ramp], c.phase, c.started[drain] = 0, 5, drain, 5

@@ -3,7 +3,6 @@ package load
 import (
 	"encoding/binary"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,39 +15,18 @@ type stampReader struct {
 	control [128]byte
 }
 
-// readStamped reads, and records how long what it read had been in the kernel.
-func (t *thread) readStamped(c *conn) (int, syscall.Errno) {
-	s := &t.stamps
-	s.iov.Base = &t.buffer[0]
-	s.iov.SetLen(len(t.buffer))
+// read reads into b; at is when the kernel received it (see receivedAt).
+func (s *stampReader) read(fd int32, b []byte) (n int, at int64, errno syscall.Errno) {
+	s.iov.Base = &b[0]
+	s.iov.SetLen(len(b))
 	s.msg = unix.Msghdr{Iov: &s.iov, Control: &s.control[0]}
 	s.msg.SetIovlen(1)
 	s.msg.SetControllen(len(s.control))
-	n, errno := sysRecvMsg(c.fd, &s.msg)
-	if errno != 0 || n <= 0 {
-		return n, errno
+	n, errno = sysRecvMsg(fd, &s.msg)
+	if errno == 0 && n > 0 {
+		at = receivedAt(s.control[:min(int(s.msg.Controllen), len(s.control))])
 	}
-	if at := receivedAt(s.control[:min(int(s.msg.Controllen), len(s.control))]); at > 0 {
-		now := time.Now()
-		lay := now.UnixNano() - at
-		t.count(c.phase).add(unread, lay)
-		if t.e.openLoop {
-			c.at = max(int64(now.Sub(t.e.base))-max(lay, 0), c.booked)
-		} else {
-			t.addUnread(c, lay-(int64(now.Sub(t.e.base))-t.now))
-		}
-	}
-	return n, 0
-}
-
-// addUnread adds what c's reply lay unread until the moment to which its
-// latency is counted; bytes that came after it cost the request nothing.
-func (t *thread) addUnread(c *conn, ns int64) {
-	sum := &t.count(c.phase).unread
-	sum.nanos += max(ns, 0)
-	if !c.heard {
-		sum.n++
-	}
+	return n, at, errno
 }
 
 // receivedAt finds SCM_TIMESTAMPING's software stamp in a control message:

@@ -182,7 +182,7 @@ func TestAnOpenLoopDatesRepliesByTheKernel(t *testing.T) {
 			defer unix.Close(s.peer)
 		}
 		s.answer([]byte(okReply))
-		for answered := s.thread.e.clock(); s.thread.e.clock() < answered+int64(unreadFor); {
+		for answered := s.thread.shared.clock(); s.thread.shared.clock() < answered+int64(unreadFor); {
 		}
 		s.until("answered", func() bool { return s.replies() == round })
 	}
@@ -225,7 +225,7 @@ func TestOnAGridRequestsLeaveALittleEarly(t *testing.T) {
 		}
 		for th.dueAt == 0 { // the first step
 			th.due++
-			th.dueAt = th.e.arrivals.at(th.due)
+			th.dueAt = th.shared.arrivals.at(th.due)
 		}
 		th.head, th.headAt = th.due, th.dueAt
 		th.now = th.dueAt - c.early
@@ -251,7 +251,7 @@ func TestNapsOnlyWhenNothingIsMissed(t *testing.T) {
 	if th.nap(0) || th.nap(250_000+mostEarly+1) {
 		t.Error("a nap without time for it, or longer than to the next step")
 	}
-	th.due += th.e.stride
+	th.due += th.shared.stride
 	if th.nap(200_000) {
 		t.Error("a nap while a request waits for a connection")
 	}
@@ -339,7 +339,7 @@ func TestTimeoutsTakeTurns(t *testing.T) {
 		return n.outcomes[failure(readFailed, timedOut)] + n.outcomes[failure(connectFailed, timedOut)]
 	}
 	s.until("all in flight", func() bool { return s.thread.inFlight == 3*burst })
-	s.thread.e.timeout = 1
+	s.thread.shared.timeout = 1
 	s.thread.turn()
 	if got := expired(); got != burst {
 		t.Errorf("%d requests timed out in a turn, want %d", got, burst)

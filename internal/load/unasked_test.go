@@ -24,7 +24,7 @@ func (s *stage) say(text string) {
 // next lets the thread of an open loop plan one more request, and begin it.
 func (s *stage) next() {
 	s.t.Helper()
-	s.thread.e.arrivals.total++
+	s.thread.shared.arrivals.total++
 	s.thread.dueAt, s.thread.headAt = s.thread.now, s.thread.now
 	begun := s.thread.tally.phases[hold].begun
 	s.until("one more begun", func() bool { return s.thread.tally.phases[hold].begun > begun })

@@ -1,0 +1,57 @@
+package load
+
+import (
+	"syscall"
+	"time"
+)
+
+// book puts c's time since it was last booked, up to a moment, under p.
+func (t *thread) book(c *conn, p part, until int64) {
+	if until > c.booked {
+		t.count(c.phase).parts[p] += until - c.booked
+		c.booked = until
+	}
+}
+
+// told books the time of c until epoll told of it under p, and what passed
+// since, in which the thread handled other connections, under lag.
+func (t *thread) told(c *conn, p, lag part) {
+	t.book(c, p, t.woke)
+	t.book(c, lag, t.now)
+}
+
+// heard is called when the end of c's connection or bytes of its reply were read.
+func (t *thread) heard(c *conn) {
+	if t.shared.openLoop { // what came is dated by the kernel, so no lag of ours is in it
+		t.book(c, c.stage(), c.at)
+	} else {
+		t.told(c, c.stage(), replyLag)
+	}
+	c.heard = true
+}
+
+// readStamped reads, and records how long what it read had been in the kernel.
+func (t *thread) readStamped(c *conn) (int, syscall.Errno) {
+	n, at, errno := t.stamps.read(c.fd, t.buffer)
+	if at > 0 {
+		now := time.Now()
+		lay := now.UnixNano() - at
+		t.count(c.phase).add(unread, lay)
+		if t.shared.openLoop {
+			c.at = max(int64(now.Sub(t.shared.base))-max(lay, 0), c.booked)
+		} else {
+			t.addUnread(c, lay-(int64(now.Sub(t.shared.base))-t.now))
+		}
+	}
+	return n, errno
+}
+
+// addUnread adds what c's reply lay unread until the moment to which its
+// latency is counted; bytes that came after it cost the request nothing.
+func (t *thread) addUnread(c *conn, ns int64) {
+	sum := &t.count(c.phase).unread
+	sum.nanos += max(ns, 0)
+	if !c.heard {
+		sum.n++
+	}
+}

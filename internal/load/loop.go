@@ -1,0 +1,225 @@
+package load
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// burst is how many connects or queued requests are started before the
+	// thread looks for events again.
+	burst = 64
+	// longestWait bounds a wait in which nothing is planned.
+	longestWait = 1_000_000_000
+)
+
+// run is the thread's life. The goroutine ends locked, which ends the OS thread with its settings.
+func (t *thread) run() {
+	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() {
+		// Not on the main thread: its name is the process's. While this
+		// goroutine holds it and waits, another one gets another thread.
+		defer runtime.UnlockOSThread()
+		go t.run()
+		<-t.gone
+		return
+	}
+	defer close(t.gone)
+	t.setUpThread()
+	for !t.shared.quit.Load() {
+		t.turn()
+	}
+	for i := range t.conns {
+		t.hangUp(&t.conns[i])
+	}
+	t.poller.close()
+}
+
+// setUpThread names the OS thread and, for an open loop, asks for wake-ups
+// within a microsecond. Both are a help, never a need.
+func (t *thread) setUpThread() {
+	name := append(fmt.Appendf(nil, "load-%d", t.id), 0)
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+	if t.shared.openLoop {
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0)
+	}
+}
+
+// turn waits for something to do and does it.
+func (t *thread) turn() {
+	n := t.await()
+	t.woke = t.shared.clock()
+	t.now = t.woke
+	if stop := t.shared.stopAt.Load(); stop < t.end {
+		t.end = stop
+	}
+	for i := range n {
+		if e := &t.poller.events[i]; e.Fd != woken {
+			t.event(&t.conns[e.Fd], e.Events)
+			t.now = t.shared.clock()
+		}
+	}
+	t.expire()
+	t.wake()
+	if t.shared.openLoop {
+		t.dispatch()
+	}
+	if t.want.Load() {
+		t.handOver()
+	}
+	if t.inFlight == 0 && !t.settled.Load() && t.finished() {
+		t.settled.Store(true)
+		t.shared.notify()
+	}
+}
+
+// await waits until there is something to do and returns how many events came.
+// In an open loop it is back a little before the next request is due, so that the
+// request leaves when it is due; what remains of the time passes in short turns, or,
+// on a grid, is not waited for.
+func (t *thread) await() int {
+	ns := t.idleFor()
+	if !t.shared.openLoop {
+		return t.poller.wait(ns)
+	}
+	ns = max(ns-t.oversleep, 0)
+	asked := t.shared.clock() + ns
+	if t.nap(ns) {
+		sysSleep(ns)
+		t.overslept(asked)
+		return t.poller.wait(0)
+	}
+	n := t.poller.wait(ns)
+	if n == 0 && ns > 0 {
+		t.overslept(asked)
+	}
+	return n
+}
+
+// overslept takes note of a wait that was to end at a moment and ends now.
+func (t *thread) overslept(asked int64) {
+	late := min(max(t.shared.clock()-asked, 0), mostEarly)
+	t.oversleep += (late - t.oversleep) / 16
+}
+
+// nap says whether to leave events alone for a time in which nothing is due: at
+// high rates most of the CPU time would go into waking for one reply after the
+// other. When a reply came is told by the kernel's stamp, so no latency changes by
+// it; but as soon as connections are scarce, each reply is wanted at once.
+func (t *thread) nap(ns int64) bool {
+	a := &t.shared.arrivals
+	return ns > 0 && ns <= a.grid+a.early && t.now < t.end && t.head == t.due && t.paced() &&
+		int64(t.free.n) >= 2*(int64(a.rate*float64(a.grid)/1e9)/t.shared.stride+1)
+}
+
+// idleFor is how long nothing is planned, in nanoseconds.
+func (t *thread) idleFor() int64 {
+	next := t.now + longestWait
+	if c := t.flights.oldest; c != nil {
+		next = min(next, c.start+t.shared.timeout)
+	}
+	if len(t.sleepers) > 0 {
+		next = min(next, t.sleepers[0].wakes)
+	}
+	if t.now < t.end {
+		next = min(next, t.end)
+	}
+	if t.shared.openLoop {
+		if t.dueAt < t.end {
+			next = min(next, t.dueAt)
+		}
+		if t.head < t.due {
+			next = min(next, t.headAt+t.shared.timeout)
+			if t.free.n > 0 {
+				next = t.now
+			}
+		}
+	}
+	return max(next-t.now, 0)
+}
+
+// wake gives the connections whose time has come something to do.
+func (t *thread) wake() {
+	for range burst {
+		if len(t.sleepers) == 0 || t.sleepers[0].wakes > t.now {
+			return
+		}
+		c := t.sleepers.pop()
+		t.next(c, c.wakes)
+		t.now = t.shared.clock()
+	}
+}
+
+// dispatch gives queued requests to free connections, in the order in which
+// they were planned, and ends those that waited too long.
+func (t *thread) dispatch() {
+	for t.dueAt <= t.now+t.shared.arrivals.early && t.dueAt < t.end {
+		t.count(t.shared.timeline.at(t.dueAt)).begun++
+		t.due += t.shared.stride
+		t.dueAt = t.shared.arrivals.at(t.due)
+	}
+	cancelAll := t.now >= t.end && t.end < t.shared.timeline.hold
+	for t.head < t.due && (cancelAll || t.headAt+t.shared.timeout <= t.now) {
+		detail := timedOut
+		if cancelAll {
+			detail = cancelled
+		}
+		n := t.count(t.shared.timeline.at(t.headAt))
+		n.end(failure(queueFailed, detail), t.now-t.headAt)
+		n.parts[queued] += max(t.now-t.headAt, 0)
+		n.add(failed, t.now-t.headAt)
+		t.pass()
+	}
+	for range burst {
+		if t.head == t.due || t.free.n == 0 {
+			return
+		}
+		p, at, c := t.shared.timeline.at(t.headAt), min(t.headAt, t.now), t.free.pop()
+		t.pass()
+		t.count(p).add(lag, t.now-max(at, c.freed))
+		t.begin(c, p, at, at)
+		t.now = t.shared.clock()
+	}
+}
+
+// pass moves the head of the queue on.
+func (t *thread) pass() {
+	t.head += t.shared.stride
+	t.headAt = t.shared.arrivals.at(t.head)
+}
+
+// finished says, when nothing is in flight, whether nothing will begin either.
+func (t *thread) finished() bool {
+	switch {
+	case t.now >= t.end:
+		return !t.shared.openLoop || t.head == t.due && t.dueAt >= t.end
+	case t.shared.job.plan.Requests == 0 || t.phase() != hold:
+		return false
+	case t.shared.openLoop:
+		return t.head >= t.shared.arrivals.total
+	}
+	return t.quota == 0 && t.shared.budget.Load() == 0
+}
+
+// expire fails the requests whose time is up, some of them in a turn: each is
+// followed by a connect, and those take time.
+func (t *thread) expire() {
+	for range burst {
+		c := t.flights.oldest
+		if c == nil || c.start+t.shared.timeout > t.now {
+			return
+		}
+		kind := readFailed
+		switch c.state {
+		case connecting:
+			kind = connectFailed
+		case sending:
+			kind = writeFailed
+		}
+		t.fail(c, failure(kind, timedOut))
+		t.now = t.shared.clock()
+	}
+}

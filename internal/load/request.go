@@ -1,0 +1,288 @@
+package load
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// next finds c, which has no request, something to do; ready is since when it could.
+func (t *thread) next(c *conn, ready int64) {
+	if t.paced() {
+		c.freed = t.now
+		t.free.push(c)
+		return
+	}
+	p := t.phase()
+	if p == drain || p == hold && !t.spend() {
+		return
+	}
+	t.count(p).begun++
+	t.begin(c, p, t.now, ready)
+}
+
+// begin begins a request on c. ready is the moment from which it could have begun.
+func (t *thread) begin(c *conn, p phase, intended, ready int64) {
+	c.phase, c.intended, c.start = p, intended, t.now
+	c.sent, c.lost, c.heard, c.early = 0, 0, false, false
+	c.booked = intended
+	t.book(c, queued, min(c.freed, t.now))
+	t.book(c, late, t.now)
+	c.reply.reset(t.shared.job.toHEAD)
+	t.flights.push(c)
+	t.inFlight++
+	t.count(c.phase).add(delay, t.now-ready)
+	switch {
+	case c.unasked:
+		c.unasked = false
+		t.fail(c, failure(protocolFailed, int(unaskedReply)))
+	case c.state == idle:
+		t.send(c)
+	default:
+		t.open(c)
+	}
+}
+
+// open starts a connect. Its end is an event.
+func (t *thread) open(c *conn) {
+	c.tried = true
+	t.count(c.phase).attempts++
+	fd, errno := sysSocket(t.shared.family)
+	if errno != 0 {
+		t.fail(c, failure(connectFailed, int(errno)))
+		return
+	}
+	c.fd = fd
+	c.state = connecting
+	t.connecting++
+	sysSetOption(fd, unix.SOL_TCP, unix.TCP_NODELAY, 1)
+	if c.stamped {
+		sysSetOption(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+	}
+	called := t.shared.clock()
+	errno = sysConnect(fd, t.shared.address)
+	t.now = t.shared.clock()
+	t.count(c.phase).connectCalls.add(t.now - called)
+	if errno == 0 || errno == unix.EINPROGRESS {
+		errno = t.poller.add(fd, c.name)
+	}
+	if errno != 0 {
+		t.fail(c, failure(connectFailed, int(errno)))
+	}
+}
+
+// hangUp closes c's socket, if it has one.
+func (t *thread) hangUp(c *conn) {
+	switch c.state {
+	case closed:
+		return
+	case connecting:
+		t.connecting--
+	default:
+		t.established--
+	}
+	sysClose(c.fd)
+	c.fd, c.state = -1, closed
+}
+
+// event is called with what epoll says about c.
+func (t *thread) event(c *conn, events uint32) {
+	const incoming = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	closing := events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	switch c.state {
+	case closed:
+		return
+	case idle:
+		if events&incoming != 0 {
+			t.spokenTo(c)
+		}
+		return
+	case connecting:
+		if !t.connected(c, events) {
+			return
+		}
+	case sending:
+		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 && !t.send(c) {
+			return
+		}
+	}
+	if events&incoming != 0 {
+		t.receive(c, closing)
+	}
+}
+
+// spokenTo closes an idle connection on which something has come. Mostly it is its
+// end, perhaps after a word about why (a 408): no request is lost, the next one
+// opens anew. Anything else would have passed for the reply to the next request,
+// which is told.
+func (t *thread) spokenTo(c *conn) {
+	n, errno := sysRecv(c.fd, t.buffer, len(t.buffer), 0)
+	t.hangUp(c)
+	if errno != 0 || n == 0 {
+		return
+	}
+	c.reply.reset(false)
+	c.reply.feed(t.buffer[:n])
+	c.unasked = c.reply.status < firstError
+}
+
+// connected ends the connect and sends the request; it returns false when the
+// request ended, or the connect has not.
+func (t *thread) connected(c *conn, events uint32) bool {
+	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		t.told(c, connectPart, connectLag)
+	}
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+		if errno := socketError(c.fd); errno != 0 {
+			t.fail(c, failure(connectFailed, int(errno)))
+			return false
+		}
+	}
+	if events&unix.EPOLLOUT == 0 {
+		return false
+	}
+	t.connecting--
+	t.established++
+	c.stood = true
+	t.count(c.phase).add(connect, t.now-c.start)
+	c.early = events&unix.EPOLLIN != 0
+	return t.send(c)
+}
+
+// send gives the kernel as much of the request as it takes; it returns false
+// when that ended the request.
+func (t *thread) send(c *conn) bool {
+	c.state = sending
+	for request := t.shared.job.request; c.sent < len(request); {
+		n, errno := sysSend(c.fd, request[c.sent:])
+		switch errno {
+		case 0:
+			c.sent += n
+		case unix.EAGAIN:
+			return true // epoll tells when there is room again
+		default:
+			c.lost = errno
+			return t.receive(c, true)
+		}
+	}
+	c.state = awaiting
+	return true
+}
+
+// receive reads what has come; closing says that the connection's end is near,
+// so that reading must go on until it. It returns false when the request ended.
+func (t *thread) receive(c *conn, closing bool) bool {
+	for {
+		n, asked, errno := t.read(c)
+		if errno == unix.EAGAIN && c.lost == 0 {
+			return true
+		}
+		t.heard(c)
+		switch {
+		case errno != 0:
+			t.fail(c, t.readFailure(c, int(errno)))
+			return false
+		case n == 0:
+			if c.reply.eof() {
+				t.succeed(c, true)
+			} else {
+				t.fail(c, t.readFailure(c, sawEOF))
+			}
+			return false
+		}
+		if !t.take(c, n, closing) {
+			return false
+		}
+		if n < asked && !closing {
+			return true // the socket is empty; more is another edge
+		}
+	}
+}
+
+// readFailure is how a request ends that will get no complete reply.
+func (t *thread) readFailure(c *conn, detail int) outcome {
+	if c.lost != 0 {
+		return failure(writeFailed, int(c.lost))
+	}
+	return failure(readFailed, detail)
+}
+
+// read reads into the thread's buffer. Of a body that would not fit it only
+// counts the bytes: the kernel throws them away.
+func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
+	if rest := c.reply.skippable(); rest > int64(len(t.buffer)) {
+		asked, c.at = int(min(rest, 1<<30)), t.now
+		n, errno = sysRecv(c.fd, nil, asked, unix.MSG_TRUNC)
+		return n, asked, errno
+	}
+	c.at = t.now
+	if c.stamped {
+		n, errno = t.readStamped(c)
+	} else {
+		n, errno = sysRecv(c.fd, t.buffer, len(t.buffer), 0)
+	}
+	return n, len(t.buffer), errno
+}
+
+// take follows the reply through n bytes read; it returns false when the request ended.
+func (t *thread) take(c *conn, n int, closing bool) bool {
+	var s step
+	if c.reply.skippable() > int64(len(t.buffer)) {
+		s = c.reply.skip(int64(n))
+	} else {
+		var used int
+		used, s = c.reply.feed(t.buffer[:n])
+		if s == done && used < n {
+			c.reply.fault, s = excessData, broken
+		}
+	}
+	switch s {
+	case done:
+		t.succeed(c, closing)
+		return false
+	case broken:
+		t.fail(c, failure(protocolFailed, int(c.reply.fault)))
+		return false
+	}
+	return true
+}
+
+// succeed ends a request with the reply's status class.
+func (t *thread) succeed(c *conn, closing bool) {
+	if c.early && c.reply.status < firstError { // an error may be about the connection: too many of them
+		t.fail(c, failure(protocolFailed, int(unaskedReply)))
+		return
+	}
+	n := t.count(c.phase)
+	n.add(service, c.at-c.start)
+	if t.shared.openLoop {
+		n.add(response, c.at-c.intended)
+	}
+	t.finish(c, outcome(c.reply.status/100), c.at)
+	if closing || !t.shared.job.plan.KeepAlive || c.sent < len(t.shared.job.request) || !c.reply.reusable() {
+		t.hangUp(c)
+	} else {
+		c.state = idle
+	}
+	t.next(c, t.woke)
+}
+
+// fail ends a request without a reply, and its connection.
+func (t *thread) fail(c *conn, o outcome) {
+	t.count(c.phase).add(failed, t.now-c.intended)
+	t.finish(c, o, t.now)
+	t.hangUp(c)
+	if o.kind() == connectFailed && !t.paced() {
+		t.rest(c)
+		return
+	}
+	t.next(c, t.woke)
+}
+
+// finish ends a request at a moment.
+func (t *thread) finish(c *conn, o outcome, at int64) {
+	t.book(c, c.stage(), at)
+	t.count(c.phase).end(o, at-c.intended)
+	t.flights.remove(c)
+	t.inFlight--
+}
