@@ -107,7 +107,7 @@ struct arrivals {
 /* Given by the loader: so many turns a second are followed at a place, about. */
 const volatile __u32 most = 1000;
 
-volatile __u64 lost_turns;   /* of which an event was passed over, because another socket has the same byte in glances */
+volatile __u64 lost_turns;   /* of which an event was passed over, because another socket has the same word in glances */
 volatile __u64 lost_sockets; /* turns on sockets beyond the bound, or without memory */
 volatile bool no_more_sockets; /* set by user space when so many are remembered */
 
@@ -189,19 +189,24 @@ static __always_inline void adapt(struct arrivals *a, __u64 now)
 	}
 }
 
+/* What is noted of a socket, by its hash: enough to pass over most events where only
+ * some turns are followed. Two sockets that share a word do little harm. */
 enum glance {
-	BYTES_CAME = 1,
+	BYTES_CAME = 1, /* or left: what happened to a Unix socket last */
 	BYTES_LEFT = 2,
 	KIND = 3,
 	FOLLOWED = 4, /* it has a turn that is followed */
-	SAMPLE_SHIFT = 3, /* above, by how much its turns are thinned */
+	SAMPLE_SHIFT = 3, /* four bits: by how much its turns are thinned */
+	CAME = 8,     /* a TCP socket's mark of what it had written when bytes came last */
+	LEFT_AT = 20, /* and of what was read from it when bytes left last */
 };
 
-/* What happened to a socket last, by its hash: enough to pass over most of them
- * where only some turns are followed. Two that share a byte do little harm. */
-volatile __u8 glances[65536];
+#define SAMPLE_SHIFT_BITS 0xf
+#define MARK_BITS 0xfff
 
-static __always_inline volatile __u8 *glance_of(struct sock *sk)
+volatile __u32 glances[65536];
+
+static __always_inline volatile __u32 *glance_of(struct sock *sk)
 {
 	__u32 hash = more_of(sk)->__sk_common.skc_hash;
 	__u64 address;
@@ -213,35 +218,56 @@ static __always_inline volatile __u8 *glance_of(struct sock *sk)
 	return &glances[(hash * 0x9E3779B1U) >> 16];
 }
 
-/* may_be_followed asks the socket itself where many are: it is sure, and a byte is not. */
-static __always_inline bool may_be_followed(__u8 glance)
+static __always_inline __u32 sample_shift_of(__u32 glance)
 {
-	return glance & FOLLOWED || glance >> SAMPLE_SHIFT < 3;
+	return glance >> SAMPLE_SHIFT & SAMPLE_SHIFT_BITS;
+}
+
+/* may_be_followed asks the socket itself where many are: it is sure, and a word is not. */
+static __always_inline bool may_be_followed(__u32 glance)
+{
+	return glance & FOLLOWED || sample_shift_of(glance) < 3;
 }
 
 /* chance is how many turns the one that begins stands for, 0 if it is passed over. */
-static __always_inline __s32 chance(__u8 glance)
+static __always_inline __s32 chance(__u32 glance)
 {
-	__u32 sample_shift = glance >> SAMPLE_SHIFT;
+	__u32 sample_shift = sample_shift_of(glance);
 
 	return bpf_get_prandom_u32() & ((1U << sample_shift) - 1) ? 0 : 1 << sample_shift;
 }
 
 #define PASS (-1)
 
-/* draw says of a socket of which something came or left for how many turns one that
- * begins stands; 0 if none is to begin, and PASS if none is under way either. A turn
- * begins when the one follows the other; then it is drawn, and once only, for else
- * those in several pieces would be counted too often. */
-static __always_inline __s32 draw(struct sock *sk, __u8 kind)
+/* next_glance is what to note of a socket of which something came or left: another
+ * than before if a turn begins. A server's begins with bytes that come when it has
+ * written since the last; a client's with bytes that leave when it has read since. A
+ * Unix socket has no sequence numbers, and there the events have to alternate: where a
+ * write wakes the reader at once, the next bytes may come before the write's own event. */
+static __always_inline __u32 next_glance(struct sock *sk, __u32 was, __u32 kind)
 {
-	volatile __u8 *g = glance_of(sk);
-	__u8 was = *g;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	__u32 at = kind == BYTES_CAME ? CAME : LEFT_AT, seq;
 
-	if (!(was >> SAMPLE_SHIFT))
+	if (!tp)
+		return (was & ~KIND) | kind;
+	seq = kind == BYTES_CAME ? more_of_tcp(tp)->write_seq : more_of_tcp(tp)->copied_seq;
+	return (was & ~(MARK_BITS << at)) | ((seq * 0x9E3779B1U) >> 20) << at;
+}
+
+/* draw says of a socket of which something came or left for how many turns one that
+ * begins stands; 0 if none is to begin, and PASS if none is under way either. It is
+ * drawn once only, for else those in several pieces would be counted too often. */
+static __always_inline __s32 draw(struct sock *sk, __u32 kind)
+{
+	volatile __u32 *g = glance_of(sk);
+	__u32 was = *g, now;
+
+	if (!sample_shift_of(was))
 		return 1;
-	if ((was & KIND) != kind) {
-		*g = (was & ~KIND) | kind;
+	now = next_glance(sk, was, kind);
+	if (now != was) {
+		__sync_fetch_and_xor(g, now ^ was); /* the other end of it may be noted on another CPU */
 		__s32 drawn = chance(was);
 		if (drawn)
 			return drawn;
@@ -256,16 +282,17 @@ static __always_inline bool is_followed(struct sock *sk)
 
 static __always_inline void set_followed(struct sock *sk, __u32 sample_shift)
 {
-	volatile __u8 *g = glance_of(sk);
+	volatile __u32 *g = glance_of(sk);
+	__u32 was = *g, now = (was & ~(SAMPLE_SHIFT_BITS << SAMPLE_SHIFT)) | FOLLOWED | sample_shift << SAMPLE_SHIFT;
 
-	*g = (*g & KIND) | FOLLOWED | sample_shift << SAMPLE_SHIFT;
+	__sync_fetch_and_xor(g, now ^ was);
 }
 
 static __always_inline void set_idle(struct sock *sk)
 {
-	volatile __u8 *g = glance_of(sk);
+	volatile __u32 *g = glance_of(sk);
 
-	*g &= ~FOLLOWED;
+	__sync_fetch_and_and(g, ~FOLLOWED);
 }
 
 #endif
