@@ -5,6 +5,7 @@ package change
 import (
 	"errors"
 	"fmt"
+	"regexp"
 )
 
 // Kind is what sort of setting a change is about.
@@ -107,6 +108,13 @@ var (
 	// is back and the service goes on with it.
 	ErrRefused = errors.New("the service refused it")
 )
+
+// errGone: the process, namespace or control group does not exist any more, and
+// its settings have gone with it.
+var errGone = errors.New("is gone")
+
+// whole is how a change gives a whole number; atoi reads it.
+var whole = regexp.MustCompile(`^[0-9]{1,9}$`)
 
 // Scope is how far a change reaches.
 type Scope string

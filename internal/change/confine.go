@@ -19,29 +19,29 @@ import (
 // open, how much it may use), by a filter of system calls, and by a security
 // module. The first can be entered; with one of the others it is left alone.
 
-// confinement looks whether the service is in a container, and whether we could
-// put what we execute for it there as well.
-func (h *held) confinement() error {
-	theirs, err := namespaceAndRoot(h.PID)
+// confinement looks whether a service with such rights is in a container, and
+// whether we could put what we execute for it there as well.
+func (p process) confinement(may rights) (contained bool, err error) {
+	theirs, err := namespaceAndRoot(p.PID)
 	ours, err2 := namespaceAndRoot(os.Getpid())
 	if err := errors.Join(gone(err), err2); err != nil {
-		return err
+		return false, err
 	}
-	if h.contained = theirs != ours; !h.contained {
-		return nil
+	if theirs == ours {
+		return false, nil
 	}
-	if h.rights.Filtered {
-		return fmt.Errorf("it is in a container with a filter of system calls (seccomp), into which nothing can be put from outside; run plimsoll in that container: %w", ErrNotPossible)
+	if may.Filtered {
+		return true, fmt.Errorf("it is in a container with a filter of system calls (seccomp), into which nothing can be put from outside; run plimsoll in that container: %w", ErrNotPossible)
 	}
-	label, err := securityLabel(proc(h.PID, "attr/current"))
+	label, err := securityLabel(proc(p.PID, "attr/current"))
 	own, err2 := securityLabel("/proc/self/attr/current")
 	if err := errors.Join(gone(err), err2); err != nil {
-		return err
+		return true, err
 	}
 	if label != own {
-		return fmt.Errorf("it is in a container under the security label %q, and we are not; run plimsoll in that container: %w", label, ErrNotPossible)
+		return true, fmt.Errorf("it is in a container under the security label %q, and we are not; run plimsoll in that container: %w", label, ErrNotPossible)
 	}
-	return nil
+	return true, nil
 }
 
 // whereabouts is what tells a process in a container from one that is in none: its
@@ -69,8 +69,8 @@ func securityLabel(name string) (string, error) {
 }
 
 // join puts a process of ours into the service's control groups.
-func (h *held) join(pid int) error {
-	theirs, err := os.ReadFile(proc(h.PID, "cgroup"))
+func (p process) join(pid int) error {
+	theirs, err := os.ReadFile(proc(p.PID, "cgroup"))
 	ours, err2 := os.ReadFile("/proc/self/cgroup")
 	if err := errors.Join(gone(err), err2); err != nil {
 		return err

@@ -58,7 +58,7 @@ func TestWhatAContainerHasExecutedStaysInItsGroups(t *testing.T) {
 	}
 	defer h.Close()
 	h.rights.Filtered = true
-	if err := h.confinement(); !errors.Is(err, ErrNotPossible) {
+	if _, err := h.confinement(h.rights); !errors.Is(err, ErrNotPossible) {
 		t.Errorf("with a filter of system calls: %v", err)
 	}
 }

@@ -3,8 +3,10 @@ package change
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,7 +100,7 @@ func FuzzEditNginx(f *testing.F) {
 	f.Add("worker_processes 2;\nevents { worker_connections 10; } # x\nhttp { upstream a { server b; } server { listen 80; proxy_pass http://a; } }", uint8(0))
 	f.Add("events{}\r\nhttp {\r\n access_log \"a;\";\r\n server { listen [::]:80 default_server; } }", uint8(7))
 	f.Add("http { keepalive_timeout 'x' ; if ($a ~ \"}\") { } content_by_lua_block { } }", uint8(6))
-	names := sorted(directives)
+	names := slices.Sorted(maps.Keys(directives))
 	f.Fuzz(func(t *testing.T, src string, which uint8) {
 		name := names[int(which)%len(names)]
 		to := "9"

@@ -26,7 +26,12 @@ type meta struct {
 
 // confFile is a configuration file; its value is its bytes. It is replaced as a
 // whole, so that whoever reads it sees the old one or the new one.
-type confFile struct{ target }
+type confFile struct {
+	// Path is its name, as the service calls it.
+	Path string
+	// Process is through whom it is reached when it is in another mount namespace.
+	Process *process
+}
 
 // find holds the file, its symbolic links followed, and the directory that it is
 // in: what becomes of their names meanwhile makes no difference. Nobody but root and
@@ -66,14 +71,13 @@ func (c confFile) real() (string, error) {
 // seenByUs says whether a file in another mount namespace is the very one that we
 // see under its name: a unit with PrivateTmp has such a namespace, and its files
 // are there after a restart, too.
-func (p target) seenByUs() bool {
-	theirs, err := confFile{p}.walk(nil)
+func (c confFile) seenByUs() bool {
+	theirs, err := c.walk(nil)
 	if err != nil {
 		return false
 	}
 	defer theirs.Close()
-	p.Process = nil
-	ours, err := confFile{p}.walk(nil)
+	ours, err := confFile{Path: c.Path}.walk(nil)
 	if err != nil {
 		return false
 	}
@@ -277,7 +281,7 @@ func (c confFile) clean() error {
 // filePart makes the part of a change that edits a file: it must be one that
 // can be replaced.
 func filePart(p target, edits []edit) (part, error) {
-	at, err := confFile{target: p}.find()
+	at, err := p.file().find()
 	if err != nil {
 		return part{}, err
 	}
@@ -302,14 +306,6 @@ func filePart(p target, edits []edit) (part, error) {
 // syncHeld has a directory's names written to the disk.
 func syncHeld(dir *os.File) error {
 	d, err := rooted.Reopen(dir, dir.Name())
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

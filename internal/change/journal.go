@@ -74,15 +74,12 @@ type Journal struct {
 var ErrNoEntry = errors.New("no such change")
 
 const (
-	// maxNames bounds the files of a journal: a thousand sweeps of fifty runs.
-	maxNames = 50_000
 	// maxEntry bounds one change: ten files before and after, in base64.
 	maxEntry = 32 << 20
 	// maxJournal bounds what is read of a journal.
 	maxJournal = 128 << 20
 	maxID      = 99_999_999
 	maxSkipped = 20
-	tempEnd    = ".tmp"
 )
 
 // entryName is what files of changes are called, also while they are written.

@@ -16,7 +16,6 @@ import (
 // to read who holds it. All other users share one, on the directory of both: they
 // can keep each other waiting, and never root.
 const (
-	lockName   = "lock"
 	holderName = "holder"
 	lockDir    = "plimsoll"
 )
@@ -136,11 +135,11 @@ func rootIsAway(run string) error {
 
 // unlessRoot is ErrLocked for another user once root's plimsoll is at work: it may
 // have begun since we took the lock that is other users'.
-func (j *Journal) unlessRoot() error {
+func unlessRoot(run string) error {
 	if os.Geteuid() == 0 {
 		return nil
 	}
-	return rootIsAway(j.run)
+	return rootIsAway(run)
 }
 
 // holderOf is root's process that changes the machine. What a killed one left

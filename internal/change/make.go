@@ -24,7 +24,7 @@ func (j *Journal) Apply(ctx context.Context, s Step) (Entry, error) {
 	if j.next > maxID {
 		return Entry{}, fmt.Errorf("%s: nothing was changed: the journal %s has had its last number (%d); choose another directory", s.Change, j.dir.path, maxID)
 	}
-	if err := j.unlessRoot(); err != nil {
+	if err := unlessRoot(j.run); err != nil {
 		return Entry{}, fmt.Errorf("%s: nothing was changed: %w", s.Change, err)
 	}
 	e := Entry{ID: j.next, State: Pending, Change: s.Change, Host: s.Host, Spec: s.Spec, Old: s.Old, New: s.New, Scope: s.Scope, Restart: s.Restart,
@@ -136,7 +136,7 @@ func (e Entry) makeFiles(ctx context.Context) error {
 	}
 	var drafts []*draft
 	for _, p := range files {
-		d, err := confFile{target: p.Target}.prepare(string(p.New))
+		d, err := p.Target.file().prepare(string(p.New))
 		if err != nil {
 			return err
 		}

@@ -24,10 +24,6 @@ type netns struct {
 	Spec string `json:"spec"`
 }
 
-// errGone: the process, namespace or control group does not exist any more, and
-// its settings have gone with it.
-var errGone = errors.New("is gone")
-
 func namespaceOf(h *host.Host) (netns, error) {
 	info, err := h.Info()
 	if err != nil {

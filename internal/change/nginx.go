@@ -3,6 +3,7 @@ package change
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,7 +24,6 @@ type directive struct {
 }
 
 var (
-	whole  = regexp.MustCompile(`^[0-9]{1,9}$`)
 	orAuto = regexp.MustCompile(`^(auto|[0-9]{1,4})$`)
 	onOff  = regexp.MustCompile(`^(on|off)$`)
 	period = regexp.MustCompile(`^([0-9]{1,9}(ms|s|m|h|d)?)( [0-9]{1,9}(ms|s|m|h|d)?)?$`)
@@ -69,7 +69,7 @@ type editor struct {
 func prepareNginx(h *host.Host, c Change, s *Step) error {
 	d, ok := directives[c.Name]
 	if !ok {
-		return fmt.Errorf("nginx %s: no directive that can be changed here (%s): %w", c.Name, strings.Join(sorted(directives), " "), ErrNotPossible)
+		return fmt.Errorf("nginx %s: no directive that can be changed here (%s): %w", c.Name, strings.Join(slices.Sorted(maps.Keys(directives)), " "), ErrNotPossible)
 	}
 	if !d.value.MatchString(c.To) {
 		return fmt.Errorf("nginx %s: want %s, got %q", c.Name, d.want, c.To)
@@ -295,13 +295,4 @@ func (e *editor) into(name, line string) error {
 		return err
 	}
 	return e.put(d, first(src, d.Open, d.End, line))
-}
-
-func sorted[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -3,6 +3,7 @@ package change
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ func (e *editor) backlog() (listen string, err error) {
 		}
 	}
 	listen = e.c.Listen
-	addresses := sorted(byAddress)
+	addresses := slices.Sorted(maps.Keys(byAddress))
 	if listen == "" && len(addresses) == 1 {
 		listen = addresses[0]
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ var poolSettings = map[string]*regexp.Regexp{
 func preparePHPFPM(h *host.Host, c Change, s *Step) error {
 	shape, ok := poolSettings[c.Name]
 	if !ok {
-		return fmt.Errorf("phpfpm %s: no setting of a pool that can be changed here (%s): %w", c.Name, strings.Join(sorted(poolSettings), " "), ErrNotPossible)
+		return fmt.Errorf("phpfpm %s: no setting of a pool that can be changed here (%s): %w", c.Name, strings.Join(slices.Sorted(maps.Keys(poolSettings)), " "), ErrNotPossible)
 	}
 	if !shape.MatchString(c.To) {
 		return fmt.Errorf("phpfpm %s: want something like %s, got %q", c.Name, shape, c.To)

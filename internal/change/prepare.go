@@ -2,6 +2,7 @@ package change
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -73,13 +74,13 @@ func (s *Step) add(at target, to string) error {
 // addFiles notes the files that are to be edited.
 func (s *Step) addFiles(edits map[string][]edit, at target) error {
 	var real []string
-	for _, file := range sorted(edits) {
+	for _, file := range slices.Sorted(maps.Keys(edits)) {
 		at := at
 		at.Path = file
-		if at.seenByUs() {
+		if at.file().seenByUs() {
 			at.Process = nil
 		}
-		path, err := confFile{target: at}.real()
+		path, err := at.file().real()
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func prepareBacklog(h *host.Host, c Change, s *Step) error {
 
 func prepareLimit(h *host.Host, c Change, s *Step) error {
 	if _, ok := limits[c.Name]; !ok {
-		return fmt.Errorf("limit %q: want one of %s", c.Name, strings.Join(sorted(limits), " "))
+		return fmt.Errorf("limit %q: want one of %s", c.Name, strings.Join(slices.Sorted(maps.Keys(limits)), " "))
 	}
 	want, err := limitNumber(c.To)
 	if err != nil {

@@ -128,7 +128,7 @@ func (e Entry) restoreFiles(ctx context.Context, failed bool) error {
 		}
 	}
 	for _, p := range files {
-		f := confFile{target: p.Target}
+		f := p.Target.file()
 		now, err := f.get()
 		if errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) {
 			continue

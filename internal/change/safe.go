@@ -25,6 +25,10 @@ const (
 	ownerOnly   = 0o700
 	othersWrite = 0o022
 	maxLinks    = 40 // as the kernel's own bound
+	// maxNames bounds the files of a journal: a thousand sweeps of fifty runs.
+	maxNames = 50_000
+	lockName = "lock"
+	tempEnd  = ".tmp"
 )
 
 // openFolder opens a directory step by step from the root. Whoever can write

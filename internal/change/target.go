@@ -61,7 +61,7 @@ func (p target) setting() (setting, error) {
 		}
 		return k, nil
 	case inFile:
-		return confFile{target: p}, nil
+		return p.file(), nil
 	}
 	if p.Net != nil {
 		switch p.Kind {
@@ -85,6 +85,9 @@ func (p target) setting() (setting, error) {
 	}
 	return nil, fmt.Errorf("the journal names a target of kind %q, which this plimsoll does not know; use the one that wrote it", p.Kind)
 }
+
+// file is the configuration file that a target is.
+func (p target) file() confFile { return confFile{p.Path, p.Process} }
 
 func (p target) get() (string, error) {
 	s, err := p.setting()

@@ -55,10 +55,13 @@ func (s *service) hold() (*held, error) {
 	if h.rights, err = rightsOf(s.PID); err == nil {
 		err = s.check() // all the above was that process's, and no later one's of its number
 	}
-	for _, look := range []func() error{h.user, h.program, h.confinement} {
+	for _, look := range []func() error{h.user, h.program} {
 		if err == nil {
 			err = look()
 		}
+	}
+	if err == nil {
+		h.contained, err = h.confinement(h.rights)
 	}
 	if err != nil {
 		return nil, errors.Join(err, h.Close())

@@ -385,7 +385,7 @@ func TestADirectorysAccessListIsNotTheFiles(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := (confFile{target{Kind: inFile, Path: name}}).set("new"); err != nil {
+	if err := (confFile{Path: name}).set("new"); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := syscall.Getxattr(name, "system.posix_acl_access", acl); !errors.Is(err, syscall.ENODATA) {
