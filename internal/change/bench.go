@@ -55,15 +55,6 @@ type cover struct {
 	File, Over fileID
 }
 
-// fileID names a file for as long as it is held open.
-type fileID struct{ Dev, Ino uint64 }
-
-func idOf(fd int) (fileID, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
-	return fileID{st.Dev, st.Ino}, err
-}
-
 // The descriptors of the process.
 const (
 	benchReport = 3 + iota // what went wrong before the program was executed
@@ -76,6 +67,9 @@ const (
 var benchEnvironment = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 const maxOutput = 64 << 10 // of what is tested
+
+// testPatience is how long a test of a configuration may take.
+const testPatience = 20 * time.Second
 
 // someOutput keeps the beginning of what is written to it.
 type someOutput struct{ bytes.Buffer }
@@ -395,4 +389,11 @@ func firstLines(b []byte) string {
 		lines[i] = line[:min(longest, len(line))]
 	}
 	return strings.Join(lines, "; ")
+}
+
+// cover is the draft as what is laid over the file for a test.
+func (d *draft) cover() (c cover, err error) {
+	c = cover{Path: d.path, Temp: d.temp(), File: fileID{d.at.Stat.Dev, d.at.Stat.Ino}}
+	c.Over, err = idOf(int(d.ready.Fd()))
+	return c, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 )
 
 // Kind is what sort of setting a change is about.
@@ -138,25 +139,7 @@ const (
 	Reload Restart = "reload"
 )
 
-// Step is a change that could be made now: it was looked at, and nothing done.
-type Step struct {
-	Change Change
-	// Host is the name and Spec what host.Open was given.
-	Host, Spec string
-	// Old and New are the values, for people; Old is "" where the setting is
-	// not written anywhere (a default is in effect).
-	Old, New string
-	Scope    Scope
-	Restart  Restart
-	// Files are the files that will be edited.
-	Files []string
-	// Undo says in a sentence how it is taken back.
-	Undo string
-	// Notes are sentences that a person should read before: a cap, a cost.
-	Notes []string
-
-	parts   []part
-	service *service
-	masters []service
-	netns   netns
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
 }

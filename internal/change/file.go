@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -210,13 +209,6 @@ func copyAttributes(to *os.File, from *rooted.Found) error {
 	return nil
 }
 
-// cover is the draft as what is laid over the file for a test.
-func (d *draft) cover() (c cover, err error) {
-	c = cover{Path: d.path, Temp: d.temp(), File: fileID{d.at.Stat.Dev, d.at.Stat.Ino}}
-	c.Over, err = idOf(int(d.ready.Fd()))
-	return c, err
-}
-
 // put moves the draft to the file's place, for good.
 func (d *draft) put() error {
 	err := d.untouched()
@@ -278,31 +270,6 @@ func (c confFile) clean() error {
 	return removeIn(int(at.Dir.Fd()), temporary(at.Name))
 }
 
-// filePart makes the part of a change that edits a file: it must be one that
-// can be replaced.
-func filePart(p target, edits []edit) (part, error) {
-	at, err := p.file().find()
-	if err != nil {
-		return part{}, err
-	}
-	defer at.Close()
-	old, info, err := at.Read(p.Path, maxFile)
-	if err != nil {
-		return part{}, err
-	}
-	if at.Stat.Nlink > 1 {
-		return part{}, fmt.Errorf("%s has another name beside this one (a hard link), which replacing it would cut: %w", p.Path, ErrNotPossible)
-	}
-	if err := unix.Faccessat(int(at.Dir.Fd()), ".", unix.W_OK, 0); err != nil {
-		return part{}, &fs.PathError{Op: "write into", Path: filepath.Dir(at.Path), Err: err}
-	}
-	edited, err := apply(old, edits)
-	if err != nil {
-		return part{}, fmt.Errorf("edit %s: %w", p.Path, err)
-	}
-	return part{Target: p, Old: old, New: edited, File: &meta{info.ModTime()}}, nil
-}
-
 // syncHeld has a directory's names written to the disk.
 func syncHeld(dir *os.File) error {
 	d, err := rooted.Reopen(dir, dir.Name())
@@ -310,4 +277,31 @@ func syncHeld(dir *os.File) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// exposed says why what lies on the way to a file could be changed by somebody else
+// than root and us. Access lists need no look of their own: what one allows, the
+// group's bits of the mode allow as well (acl(5)).
+func exposed(s rooted.Step) error {
+	const others = 0o022
+	if uid := int(s.Stat.Uid); uid != 0 && uid != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, who could change what the service does; chown it to root or to the service's user: %w", s.Path, uid, ErrNotPossible)
+	}
+	if s.Stat.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return nil
+	}
+	// Where the sticky bit is set others may add names, and not take ours away.
+	sticky := s.Stat.Mode&unix.S_IFMT == unix.S_IFDIR && s.Stat.Mode&unix.S_ISVTX != 0 && !s.Last
+	if s.Stat.Mode&others != 0 && !sticky {
+		return fmt.Errorf("%s can be written by others than its user (mode %04o, where an access list counts as the group), who could change what the service does; chmod go-w it: %w",
+			s.Path, s.Stat.Mode&0o7777, ErrNotPossible)
+	}
+	var system unix.Statfs_t
+	if err := unix.Fstatfs(int(s.File.Fd()), &system); err != nil {
+		return &fs.PathError{Op: "statfs", Path: s.Path, Err: err}
+	}
+	if uint32(system.Type) == unix.FUSE_SUPER_MAGIC {
+		return fmt.Errorf("%s lies in a file system that some program makes up (FUSE), owners included: %w", s.Path, ErrNotPossible)
+	}
+	return nil
 }

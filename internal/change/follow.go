@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"plimsoll/internal/host"
-	"plimsoll/internal/host/unixdiag"
 	"plimsoll/internal/service/nginx"
 	"plimsoll/internal/service/phpfpm"
 )
@@ -23,28 +18,11 @@ import (
 // when it listens at the same sockets; or else when it has the same configuration
 // and executable, was begun after we had looked, and is the only such one.
 
-// identity is how a service is known again once its process has ended.
-type identity struct {
-	Exe     string   `json:"exe"`
-	Sockets []string `json:"sockets,omitempty"` // the inodes of those it listens at
-	Root    string   `json:"root,omitempty"`    // device and inode of its root directory
-	Seen    uint64   `json:"seen,omitempty"`    // when we looked, in clock ticks after boot
-}
-
 // startPatience is how long a service that has ended may take to be started again.
 const startPatience = 3 * time.Second
 
-// tick is one of those in which the start of processes is told: USER_HZ.
-const tick = 10 * time.Millisecond
-
-// ticks is now, in clock ticks after boot.
-func ticks() uint64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		return 0
-	}
-	return uint64(time.Duration(t.Nano()) / tick)
-}
+// reloadPoll is how often a service is looked at that reloads or starts.
+const reloadPoll = 20 * time.Millisecond
 
 // identify notes how a service is known again.
 func (s *service) identify() error {
@@ -85,46 +63,6 @@ func masters(h *host.Host, list []process) (found []service, err error) {
 		err = errors.Join(err, add(of))
 	}
 	return found, errors.Join(err, err2)
-}
-
-// executable is a process's; that of a replaced one counts as the same.
-func executable(pid int) (string, error) {
-	exe, err := os.Readlink(proc(pid, "exe"))
-	return strings.TrimSuffix(exe, " (deleted)"), gone(err)
-}
-
-func rootOf(pid int) string {
-	var st unix.Stat_t
-	if unix.Stat(proc(pid, "root/."), &st) != nil {
-		return ""
-	}
-	return fmt.Sprint(st.Dev, ":", st.Ino)
-}
-
-// listenersOf are the sockets of the namespace at which a process listens.
-func (n netns) listenersOf(pid int) (inodes []string, err error) {
-	var all []string
-	err = n.do(func() error {
-		byAddress, err := listeners()
-		for _, list := range byAddress {
-			all = append(all, list...)
-		}
-		local, err2 := unixdiag.Listeners()
-		for _, l := range local {
-			all = append(all, fmt.Sprint(l.Inode))
-		}
-		return errors.Join(err, err2)
-	})
-	names, _ := filepath.Glob(proc(pid, "fd/*"))
-	for _, name := range names {
-		link, _ := os.Readlink(name)
-		ino, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "socket:[")
-		if ok && slices.Contains(all, ino) && !slices.Contains(inodes, ino) {
-			inodes = append(inodes, ino)
-		}
-	}
-	slices.Sort(inodes)
-	return inodes, err
 }
 
 // again finds the service as it runs now; nil when it does not.
@@ -288,80 +226,4 @@ func (s *service) moved() (bool, error) {
 	}
 	*s = *now
 	return true, nil
-}
-
-// follow finds the services of an entry as they run now, and reaches its files
-// through them. What it changes is to be written into the journal.
-func (e *Entry) follow() (changed bool, err error) {
-	if e.Boot != bootID() {
-		return false, nil
-	}
-	var errs []error
-	services := make([]*service, 0, len(e.Masters)+1)
-	if e.Service != nil {
-		own := *e.Service // a closed entry's copy may be looked at still
-		e.Service = &own
-		services = append(services, e.Service)
-	}
-	e.Masters = slices.Clone(e.Masters)
-	for i := range e.Masters {
-		services = append(services, &e.Masters[i])
-	}
-	for _, s := range services {
-		before := s.process
-		found, err := s.moved()
-		errs = append(errs, err)
-		if found && s.process != before {
-			changed = true
-			e.Change.goOn(before, s.process)
-		}
-	}
-	return e.reach() || changed, errors.Join(errs...)
-}
-
-// goOn names the process that a service goes on as.
-func (c *Change) goOn(before, now process) {
-	if c.PID == before.PID {
-		c.PID = now.PID
-	}
-}
-
-// reach reaches files in the mounts of a service that has ended through the
-// process that it goes on as, if these are the same files.
-func (e *Entry) reach() (changed bool) {
-	if e.Service == nil {
-		return false
-	}
-	e.Parts = slices.Clone(e.Parts)
-	for i := range e.Parts {
-		p := &e.Parts[i]
-		if p.Target.Kind != inFile || p.Target.Process == nil || p.Target.Process.alive() || !e.Service.alive() {
-			continue
-		}
-		there := p.Target
-		there.Process = &process{e.Service.PID, e.Service.Start}
-		if now, err := there.get(); err == nil && p.ours(now) {
-			p.Target, changed = there, true
-		}
-	}
-	return changed
-}
-
-// follow follows all open entries, and notes what was restarted meanwhile under
-// a somaxconn that may be ours: once that is taken back, nobody could tell.
-func (j *Journal) follow() error {
-	for _, e := range j.Entries() {
-		if !e.Open() || e.Boot != bootID() {
-			continue
-		}
-		// Whose service cannot be told from others says so when it is taken back.
-		moved, _ := e.follow()
-		e.Parts = slices.Clone(e.Parts)
-		if capped := e.foresee(false); moved || capped {
-			if err := j.write(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

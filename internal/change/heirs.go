@@ -3,6 +3,8 @@ package change
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/host"
@@ -153,4 +155,18 @@ func (t *inheritance) sentences() (said []string) {
 		pids = append(pids, q.PID)
 	}
 	return append(said, fmt.Sprintf("left alone, since others set them: processes begun since that have neither value (%s)", few(pids)))
+}
+
+// few lists some of many, in order.
+func few(list []int) string {
+	const most = 5
+	slices.Sort(list)
+	var words []string
+	for _, n := range list[:min(most, len(list))] {
+		words = append(words, strconv.Itoa(n))
+	}
+	if len(list) > most {
+		words = append(words, fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return strings.Join(words, ", ")
 }

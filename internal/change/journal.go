@@ -7,56 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// State is how far a change has come.
-type State string
-
-// The states. Of a pending one nobody knows whether it was made: plimsoll ended
-// while it made it, or could not take it back.
-const (
-	Pending State = "pending"
-	Done    State = "done"
-	Undone  State = "undone"
-	Failed  State = "failed" // it did not work out and was taken back at once
-)
-
-// Entry is a change in the journal.
-type Entry struct {
-	ID     int    `json:"id"` // 1, 2, … in the order in which they were made
-	State  State  `json:"state"`
-	Change Change `json:"change"`
-	// Host is the host's name and Spec what host.Open was given.
-	Host string `json:"host"`
-	Spec string `json:"spec"`
-	// Old and New are the values, for people.
-	Old     string    `json:"old"`
-	New     string    `json:"new"`
-	Scope   Scope     `json:"scope"`
-	Restart Restart   `json:"restart"`
-	Time    time.Time `json:"time"`
-	// Why is a sentence on why it failed, or what was found when it was taken back.
-	Why string `json:"why,omitempty"`
-
-	// What follows is what Undo needs; of an entry that is not Open it is gone.
-
-	Boot string `json:"boot"` // the kernel's boot id
-	// Since is when it began to be made, in clock ticks after boot: what processes
-	// that started later have of it they were born with.
-	Since   uint64   `json:"since,omitempty"`
-	Parts   []part   `json:"parts,omitempty"`
-	Service *service `json:"service,omitempty"`
-	// Masters are those among the processes that may go on as another process.
-	Masters []service `json:"masters,omitempty"`
-}
-
-// Open says whether there is something to take back.
-func (e Entry) Open() bool { return e.State == Pending || e.State == Done }
 
 // Journal is a directory with a file for each change. It is one process's at a
 // time; it is not safe for concurrent use.
@@ -81,9 +35,6 @@ const (
 	maxID      = 99_999_999
 	maxSkipped = 20
 )
-
-// entryName is what files of changes are called, also while they are written.
-var entryName = regexp.MustCompile(`^[0-9]{8}\.json(\.tmp)?$`)
 
 // DefaultDir is where the journal is kept: for root with the machine's state,
 // else where the user's programs keep theirs ($XDG_STATE_HOME, or in $HOME);
@@ -295,9 +246,4 @@ func (j *Journal) find(id int) (Entry, error) {
 		}
 	}
 	return Entry{}, fmt.Errorf("change %d: %w in the journal %s; plimsoll tune --status lists them", id, ErrNoEntry, j.dir.path)
-}
-
-func bootID() string {
-	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(b))
 }

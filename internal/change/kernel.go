@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host"
 )
 
 // kernelFile is a setting that is a file of the kernel's: below /proc/sys,
@@ -98,3 +100,13 @@ func dirInode(path string) uint64 {
 
 // here runs a function where we are.
 func here(fn func() error) error { return fn() }
+
+// machineWide runs a function where a setting that the whole machine shares can
+// be written: of those below net that is the machine's own network namespace
+// alone, and we may be in another (nf_conntrack_max is read-only there).
+func machineWide(path string) func(func() error) error {
+	if !strings.HasPrefix(path, "/proc/sys/net/") {
+		return here
+	}
+	return host.OnMachine
+}

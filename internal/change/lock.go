@@ -160,12 +160,6 @@ func holderOf(dir string) (p process, ok bool) {
 	return p, p.alive() || p.hidden()
 }
 
-// hidden says that a process is there, and that we may not look at it.
-func (p process) hidden() bool {
-	_, err := os.Stat(proc(p.PID, "stat"))
-	return err != nil && errors.Is(unix.Kill(p.PID, 0), unix.EPERM)
-}
-
 // AtWork says whether somebody changes the machine now; run is Open's.
 func AtWork(run string) bool {
 	if _, ok := holderOf(filepath.Join(run, lockDir)); ok {

@@ -71,31 +71,6 @@ func (j *Journal) takeBack(e Entry, why error) (Entry, error) {
 	return e, fmt.Errorf("%w\nand it could not be taken back: %w; put that right, then plimsoll undo %d", why, err, e.ID)
 }
 
-// close ends an entry. What was needed to take it back goes: configuration files
-// may hold secrets.
-func (e *Entry) close(state State, why string) {
-	e.State, e.Why, e.Parts, e.Service, e.Masters = state, why, nil, nil, nil
-}
-
-// files are the parts that are files; others are the rest.
-func (e Entry) files() (list []*part) {
-	for i := range e.Parts {
-		if e.Parts[i].Target.Kind == inFile {
-			list = append(list, &e.Parts[i])
-		}
-	}
-	return list
-}
-
-func (e Entry) others() (list []*part) {
-	for i := range e.Parts {
-		if e.Parts[i].Target.Kind != inFile {
-			list = append(list, &e.Parts[i])
-		}
-	}
-	return list
-}
-
 // make sets the new values: files first, since a reload may touch the rest.
 func (e Entry) make(ctx context.Context) error {
 	if err := e.makeFiles(ctx); err != nil {
@@ -105,26 +80,6 @@ func (e Entry) make(ctx context.Context) error {
 		if err := p.write(string(p.New)); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// write sets a value and looks whether it took. What it was taken for instead is
-// noted: that is no change of somebody else's.
-func (p *part) write(v string) error {
-	now, err := p.Target.get()
-	if err != nil || now == v {
-		return err
-	}
-	if err := p.Target.set(v); err != nil {
-		return err
-	}
-	if now, err = p.Target.get(); err != nil {
-		return err
-	}
-	if now != v && !p.Target.threadsOf(now, v) {
-		p.between(now)
-		return fmt.Errorf("set %s to %q: it took it for %q: %w", p.Target, v, now, ErrNotPossible)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -178,14 +177,4 @@ func ownMounts(pid int) error {
 		return fmt.Errorf("make the mounts our own: %w", err)
 	}
 	return nil
-}
-
-// machineWide runs a function where a setting that the whole machine shares can
-// be written: of those below net that is the machine's own network namespace
-// alone, and we may be in another (nf_conntrack_max is read-only there).
-func machineWide(path string) func(func() error) error {
-	if !strings.HasPrefix(path, "/proc/sys/net/") {
-		return here
-	}
-	return host.OnMachine
 }

@@ -4,15 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/service/nginx"
 )
 
@@ -51,18 +48,6 @@ var directives = map[string]directive{
 	"access_log":           {"http", logs, "off, or buffer=SIZE flush=TIME"},
 	"keepalive":            {"upstream", whole, "a whole number"},
 	"backlog":              {"listen", whole, "a whole number"},
-}
-
-// editor plans the edits of one nginx's configuration.
-type editor struct {
-	c     Change
-	root  string // of the files, as we reach them
-	tree  []*nginx.Directive
-	log   string // the access log where none is given
-	edits map[string][]edit
-	old   []string // what stood there, in the order of the files
-	notes []string
-	src   map[string][]byte
 }
 
 // prepareNginx plans a change of an nginx's files.
@@ -118,11 +103,6 @@ func (s *service) hasRead(h *host.Host, r *nginx.Running) bool {
 	return youngest == 0 || r.WasReadBy(h, youngest)
 }
 
-func atoi(s string) int {
-	n, _ := strconv.Atoi(s)
-	return n
-}
-
 // theNginx finds the nginx that a change is about.
 func theNginx(h *host.Host, c Change, net netns) (*nginx.Running, error) {
 	all, errs, err := nginx.Find(h)
@@ -143,33 +123,6 @@ func theNginx(h *host.Host, c Change, net netns) (*nginx.Running, error) {
 		return list[0].is, errs[list[0].PID]
 	}
 	return nil, fmt.Errorf("several nginx on %s, say which: processes %s", h.Name, strings.Join(names(list), ", "))
-}
-
-func nginxService(r *nginx.Running, net netns) service {
-	return service{Kind: Nginx, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: append([]string{"-t"}, r.Options...)}
-}
-
-// reach says how the files of a service are reached: the target that stands for
-// them all, and the root directory before their names.
-func reach(master host.Proc) (target, string, error) {
-	p := process{master.PID, master.Start}
-	link, err := os.Readlink(proc(p.PID, "root"))
-	if err != nil {
-		return target{}, "", fmt.Errorf("look at the root directory of process %d; that needs root: %w", p.PID, err)
-	}
-	if link != "/" {
-		return target{}, "", fmt.Errorf("process %d runs in a chroot (%s): %w", p.PID, link, ErrNotPossible)
-	}
-	ours, err := host.SharesNamespace(p.PID, "mnt")
-	if err != nil {
-		return target{}, "", err
-	}
-	at := target{Kind: inFile}
-	if ours {
-		return at, "", nil
-	}
-	at.Process = &p
-	return at, filepath.Clean(proc(p.PID, "root")), nil
 }
 
 // plan finds the directives and says what is to become of them; listen is the
@@ -206,93 +159,4 @@ func (e *editor) plan(d directive) (listen string, err error) {
 		}
 	}
 	return "", nil
-}
-
-// find lists the directives of a name, in whatever blocks of nginx's own.
-func find(list []*nginx.Directive, name string) (all []*nginx.Directive) {
-	for _, d := range list {
-		if d.Name == name && !d.IsBlock {
-			all = append(all, d)
-		}
-		switch d.Name {
-		case "map", "types", "geo", "split_clients", "charset_map", "stream", "mail": // their lines are no directives, or others
-		default:
-			all = append(all, find(d.Block, name)...)
-		}
-	}
-	return all
-}
-
-// inBlock lists what stands in the top blocks of a name.
-func inBlock(tree []*nginx.Directive, name string) (all []*nginx.Directive) {
-	for _, d := range tree {
-		if d.Name == name && d.IsBlock {
-			all = append(all, d.Block...)
-		}
-	}
-	return all
-}
-
-// replace gives a directive other arguments.
-func (e *editor) replace(d *nginx.Directive, args []string) error {
-	e.old = append(e.old, strings.Join(d.Args, " "))
-	if slices.Equal(d.Args, args) {
-		return nil
-	}
-	if len(d.Args) == 0 {
-		return fmt.Errorf("%s, line %d: it has no value", d.File, d.Line)
-	}
-	return e.put(d, edit{d.Words[1].Begin, d.Words[len(d.Words)-1].End, strings.Join(args, " ")})
-}
-
-// put notes an edit of the file in which d stands.
-func (e *editor) put(d *nginx.Directive, x edit) error {
-	if d.File == "" {
-		return fmt.Errorf("%s stands on nginx's command line (-g), which only a restart changes: %w", d.Name, ErrNotPossible)
-	}
-	if !slices.Contains(e.edits[d.File], x) { // a file that is included twice is parsed twice
-		e.edits[d.File] = append(e.edits[d.File], x)
-	}
-	return nil
-}
-
-// text is the file in which d stands.
-func (e *editor) text(d *nginx.Directive) ([]byte, error) {
-	if b, ok := e.src[d.File]; ok {
-		return b, nil
-	}
-	b, _, err := rooted.ReadFile(e.root, d.File, maxFile)
-	e.src[d.File] = b
-	if err == nil && d.End > len(b) {
-		err = fmt.Errorf("%s is being edited by somebody", d.File)
-	}
-	return b, err
-}
-
-// block finds a top block.
-func (e *editor) block(name string) (*nginx.Directive, []byte, error) {
-	for _, d := range e.tree {
-		if d.Name == name && d.IsBlock {
-			src, err := e.text(d)
-			return d, src, err
-		}
-	}
-	return nil, nil, fmt.Errorf("no %s block: %w", name, ErrNotPossible)
-}
-
-func (e *editor) before(name, line string) error {
-	d, src, err := e.block(name)
-	if err != nil {
-		return err
-	}
-	at := d.Words[0].Begin
-	return e.put(d, edit{at, at, line + lineEnd(src) + indent(src, at)})
-}
-
-func (e *editor) into(name, line string) error {
-	d, src, err := e.block(name)
-	if err != nil {
-		return err
-	}
-	return e.put(d, first(src, d.Open, d.End, line))
 }

@@ -125,14 +125,6 @@ func thePool(h *host.Host, c Change, net netns) (*phpfpm.Running, string, error)
 	return nil, "", fmt.Errorf("several pools of PHP-FPM on %s, say which: %s", h.Name, strings.Join(names(list), ", "))
 }
 
-func phpfpmService(r *phpfpm.Running, net netns) service {
-	return service{Kind: PHPFPM, process: process{r.Master.PID, r.Master.Start}, Conf: r.Conf, Net: net, Test: []string{"-t", "-R", "--fpm-config", r.Conf}}
-}
-
-func allOndemand(entries []phpfpm.Entry) bool {
-	return !slices.ContainsFunc(phpfpm.Pools(entries), func(p string) bool { return phpfpm.Value(entries, p, "pm") != "ondemand" })
-}
-
 // poolEdit plans the edit of one setting: its value where it stands, else a
 // line of its own behind one that every pool has.
 func poolEdit(entries []phpfpm.Entry, pool, root, key, to string) (file string, e edit, old string, err error) {

@@ -8,8 +8,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"plimsoll/internal/host"
 )
 
 // policies are the scheduling policies by number, see sched(7).
@@ -71,67 +69,4 @@ func policy(p process) threads {
 		}
 		return nil
 	}}
-}
-
-func preparePolicy(h *host.Host, c Change, s *Step) error {
-	n := atoi(c.To)
-	if fmt.Sprint(n) != c.To || n != unix.SCHED_NORMAL && n != unix.SCHED_IDLE {
-		return fmt.Errorf("policy: want 5 (the idle class) or 0 (the normal one), got %q", c.To)
-	}
-	if err := schedulable(h, c); err != nil {
-		return err
-	}
-	s.New = policies[n]
-	if n == unix.SCHED_IDLE {
-		s.Notes = append(s.Notes,
-			"children that these processes start from now on are in the idle class, too; undo finds those that descend from one that still runs",
-			"a process of the idle class that holds a lock which the service needs can keep it for long: it runs only when nobody else wants the CPU",
-			"the idle class counts only among the processes of one control group with a CPU controller and, where kernel.sched_autogroup_enabled is 1, of one session; cpu.idle of a control group (cgroup v2) puts a whole group there")
-	}
-	return s.eachProcess(h, target{Kind: inPolicy}, func(old string) (string, error) { return withPolicy(old, s.New) })
-}
-
-// withPolicy is a text of threads.get with another policy for all; each thread
-// keeps whether its children inherit it.
-func withPolicy(old, name string) (string, error) {
-	var words []string
-	for word := range strings.SplitSeq(old, ";") {
-		tid, value, of := strings.Cut(word, "=")
-		if !of {
-			tid, value = "", word
-		}
-		is, reset := strings.CutSuffix(value, resetOnForkText)
-		if slices.Contains(realTime, is) {
-			return "", fmt.Errorf("a thread is scheduled in real time (%s), whose priority would be lost: %w", is, ErrNotPossible)
-		}
-		to := name
-		if reset {
-			to += resetOnForkText
-		}
-		if of && to != words[0] {
-			words = append(words, tid+"="+to)
-		} else if !of {
-			words = append(words, to)
-		}
-	}
-	return strings.Join(words, ";"), nil
-}
-
-// schedulable refuses processes that are not to be given another policy: those
-// in real time have been given theirs on purpose, and the machine needs the kernel's.
-func schedulable(h *host.Host, c Change) error {
-	list, err := named(h, c)
-	if err != nil {
-		return err
-	}
-	for _, p := range list {
-		st, err := host.StatOf(p.PID)
-		if err != nil {
-			return fmt.Errorf("process %d: %w", p.PID, gone(err))
-		}
-		if st.Kernel {
-			return fmt.Errorf("process %d is a thread of the kernel, whose work others wait for: %w", p.PID, ErrNotPossible)
-		}
-	}
-	return notRealTime(h, c)
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // restore sets the old values. After a change that failed, nginx goes on with what
@@ -64,27 +62,6 @@ func (p *part) capped(relisten bool) error {
 			p.Target, p.Old, most, ErrNotPossible)
 	}
 	return nil
-}
-
-// somaxconn is the longest queue that a listener of the namespace may have.
-func (n netns) somaxconn() (most int, err error) {
-	err = n.do(func() error {
-		b, err := os.ReadFile("/proc/sys/net/core/somaxconn")
-		if err == nil {
-			most, err = strconv.Atoi(strings.TrimSpace(string(b)))
-		}
-		return err
-	})
-	return most, err
-}
-
-// between notes a value that our own steps leave on the way.
-func (p *part) between(v string) bool {
-	if slices.Contains(p.Between, v) {
-		return false
-	}
-	p.Between = append(slices.Clone(p.Between), v)
-	return true
 }
 
 // foresee notes what the kernel makes of the queues that listeners are given while

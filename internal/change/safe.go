@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,9 @@ const (
 	lockName = "lock"
 	tempEnd  = ".tmp"
 )
+
+// entryName is what files of changes are called, also while they are written.
+var entryName = regexp.MustCompile(`^[0-9]{8}\.json(\.tmp)?$`)
 
 // openFolder opens a directory step by step from the root. Whoever can write
 // into one of those above it could put another in its place, so each must be

@@ -283,22 +283,40 @@ func backlogIn(h *host.Host, n int) (effective int, note string) {
 	return n, ""
 }
 
-// socketPart makes the part of a change that sets an open listener's backlog;
-// ok is false when the listener has it already.
-func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note string, ok bool, err error) {
-	effective, note := backlogIn(h, backlog)
-	at := net
-	p.Target = target{Kind: inSocket, Listen: addr, Net: &at}
-	old, err := p.Target.get()
-	if err == nil && !whole.MatchString(old) {
-		err = fmt.Errorf("the sockets that listen at %s have backlogs of %s, which one value would not take back: %w", addr, old, ErrNotPossible)
+// somaxconn is the longest queue that a listener of the namespace may have.
+func (n netns) somaxconn() (most int, err error) {
+	err = n.do(func() error {
+		b, err := os.ReadFile("/proc/sys/net/core/somaxconn")
+		if err == nil {
+			most, err = strconv.Atoi(strings.TrimSpace(string(b)))
+		}
+		return err
+	})
+	return most, err
+}
+
+// listenersOf are the sockets of the namespace at which a process listens.
+func (n netns) listenersOf(pid int) (inodes []string, err error) {
+	var all []string
+	err = n.do(func() error {
+		byAddress, err := listeners()
+		for _, list := range byAddress {
+			all = append(all, list...)
+		}
+		local, err2 := unixdiag.Listeners()
+		for _, l := range local {
+			all = append(all, fmt.Sprint(l.Inode))
+		}
+		return errors.Join(err, err2)
+	})
+	names, _ := filepath.Glob(proc(pid, "fd/*"))
+	for _, name := range names {
+		link, _ := os.Readlink(name)
+		ino, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "socket:[")
+		if ok && slices.Contains(all, ino) && !slices.Contains(inodes, ino) {
+			inodes = append(inodes, ino)
+		}
 	}
-	if err == nil {
-		err = listener{at, addr}.ownable()
-	}
-	if err != nil {
-		return p, note, false, err
-	}
-	p.Old, p.New = []byte(old), []byte(strconv.Itoa(effective))
-	return p, note, old != string(p.New), nil
+	slices.Sort(inodes)
+	return inodes, err
 }

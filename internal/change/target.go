@@ -121,27 +121,6 @@ func (p target) String() string {
 	return string(p.Kind) + " " + p.Name
 }
 
-// part is one value that a change sets.
-type part struct {
-	Target target `json:"place"`
-	// Old and New are bytes, not text: a file may be in any encoding.
-	Old []byte `json:"old"`
-	New []byte `json:"new"`
-	// Between are values that our own steps may leave in between.
-	Between []string `json:"between,omitempty"`
-	// File is what is to be known of a file besides its bytes.
-	File *meta `json:"file,omitempty"`
-}
-
-// ours says whether a value is one that we wrote or found.
-func (p part) ours(now string) bool {
-	if now == string(p.Old) || now == string(p.New) || slices.Contains(p.Between, now) {
-		return true
-	}
-	// Threads are set one by one, so a crash may leave some of each.
-	return p.Target.threadsOf(now, string(p.Old)+";0="+string(p.New))
-}
-
 // threadsOf says whether each thread has one of the values of another text: the
 // threads themselves may be others by now.
 func (p target) threadsOf(now, of string) bool {
@@ -150,14 +129,6 @@ func (p target) threadsOf(now, of string) bool {
 	}
 	known := threadValues(of)
 	return !slices.ContainsFunc(threadValues(now), func(v string) bool { return !slices.Contains(known, v) })
-}
-
-// threadValues are the values in a text as threads.get writes it.
-func threadValues(s string) (list []string) {
-	for kv := range strings.SplitSeq(s, ";") {
-		list = append(list, kv[strings.IndexByte(kv, '=')+1:])
-	}
-	return list
 }
 
 // same says whether two targets are one.

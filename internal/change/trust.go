@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +13,6 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
-	"plimsoll/internal/service/nginx"
-	"plimsoll/internal/service/phpfpm"
 )
 
 // A title ("nginx: master process") is only where to look: anybody can give it to
@@ -162,90 +159,6 @@ func notPossible(err error) error {
 		return fmt.Errorf("%w: %w", err, ErrNotPossible)
 	}
 	return err
-}
-
-// exposed says why what lies on the way to a file could be changed by somebody else
-// than root and us. Access lists need no look of their own: what one allows, the
-// group's bits of the mode allow as well (acl(5)).
-func exposed(s rooted.Step) error {
-	const others = 0o022
-	if uid := int(s.Stat.Uid); uid != 0 && uid != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, who could change what the service does; chown it to root or to the service's user: %w", s.Path, uid, ErrNotPossible)
-	}
-	if s.Stat.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return nil
-	}
-	// Where the sticky bit is set others may add names, and not take ours away.
-	sticky := s.Stat.Mode&unix.S_IFMT == unix.S_IFDIR && s.Stat.Mode&unix.S_ISVTX != 0 && !s.Last
-	if s.Stat.Mode&others != 0 && !sticky {
-		return fmt.Errorf("%s can be written by others than its user (mode %04o, where an access list counts as the group), who could change what the service does; chmod go-w it: %w",
-			s.Path, s.Stat.Mode&0o7777, ErrNotPossible)
-	}
-	var system unix.Statfs_t
-	if err := unix.Fstatfs(int(s.File.Fd()), &system); err != nil {
-		return &fs.PathError{Op: "statfs", Path: s.Path, Err: err}
-	}
-	if uint32(system.Type) == unix.FUSE_SUPER_MAGIC {
-		return fmt.Errorf("%s lies in a file system that some program makes up (FUSE), owners included: %w", s.Path, ErrNotPossible)
-	}
-	return nil
-}
-
-// configuration is what a service's configuration is made of.
-type configuration struct {
-	files []string // all, and the modules that it loads
-	dirs  []string // where a further file would belong to it
-	// listens are the addresses that it names, as the socket signals write them.
-	listens []string
-	// doubt says why there may be more files than these.
-	doubt error
-}
-
-func nginxConfiguration(r *nginx.Running) configuration {
-	c := configuration{files: slices.Clone(r.Files), dirs: r.Dirs, listens: nginxListens(r.Tree)}
-	for _, d := range find(r.Tree, "load_module") {
-		for _, file := range d.Args {
-			if !path.IsAbs(file) {
-				file = path.Join(r.Prefix, file)
-			}
-			c.files = append(c.files, file)
-		}
-	}
-	return c
-}
-
-// nginxListens are the addresses of an nginx's servers, of whatever kind.
-func nginxListens(tree []*nginx.Directive) (list []string) {
-	for _, kind := range []string{"http", "stream", "mail"} {
-		for _, server := range inBlock(tree, kind) {
-			if server.Name != "server" || !server.IsBlock {
-				continue
-			}
-			named := false
-			for _, d := range server.Block {
-				if d.Name == "listen" && len(d.Args) > 0 {
-					list = append(list, nginx.ListenAddresses(d.Args[0])...)
-					named = true
-				}
-			}
-			if !named {
-				list = append(list, "0.0.0.0:80", "0.0.0.0:8000") // root's default, and other users'
-			}
-		}
-	}
-	return list
-}
-
-func phpfpmConfiguration(r *phpfpm.Running) configuration {
-	c := configuration{files: r.Files, dirs: r.Dirs, doubt: r.Doubt}
-	for _, pool := range phpfpm.Pools(r.Entries) {
-		c.listens = append(c.listens, poolListens(r, pool)...)
-	}
-	return c
-}
-
-func poolListens(r *phpfpm.Running, pool string) []string {
-	return phpfpm.ListenAddresses(strings.ReplaceAll(phpfpm.Value(r.Entries, pool, "listen"), "$pool", pool))
 }
 
 // trustWith is trust, and looks at the configuration as well: who could change it,

@@ -317,3 +317,22 @@ func (e Entry) targets() (list []target) {
 	}
 	return list
 }
+
+// follow follows all open entries, and notes what was restarted meanwhile under
+// a somaxconn that may be ours: once that is taken back, nobody could tell.
+func (j *Journal) follow() error {
+	for _, e := range j.Entries() {
+		if !e.Open() || e.Boot != bootID() {
+			continue
+		}
+		// Whose service cannot be told from others says so when it is taken back.
+		moved, _ := e.follow()
+		e.Parts = slices.Clone(e.Parts)
+		if capped := e.foresee(false); moved || capped {
+			if err := j.write(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
