@@ -142,14 +142,11 @@ func (s Seen) Text(columns int) string {
 		return b.String() + trace.LostText(s.Lost, columns)
 	}
 	rows := [][]string{{"process", "of all CPUs", "user", "kernel", "processes"}}
-	for _, g := range s.Groups[:min(len(s.Groups), shownGroups)] {
+	for _, g := range s.Groups {
 		rows = append(rows, []string{layout.Line(g.Name), s.share(g.all()), s.share(g.User), s.share(g.Kernel), trace.Number(uint64(g.Processes))})
 	}
 	b.WriteString("\n")
-	layout.Table(&b, rows)
-	if more := len(s.Groups) - shownGroups; more > 0 {
-		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(&b, rows, shownGroups, 0, columns)
 	b.WriteString(s.functionsText(columns))
 	b.WriteString("\nHow it came there, as shares of all samples\n" + stacks.Tree(s.all(), 0, shownLines, columns))
 	if s.Unnamed != "" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
@@ -44,29 +43,26 @@ func (s Seen) Text(columns int) string {
 	text := fmt.Sprintf("%s: %s disk requests (%s/s), %s; on average %s at the disks at once.", trace.Watched(s.Elapsed, s.CPUs),
 		trace.Number(requests), trace.PerSecond(requests, s.Elapsed), layout.Bytes(int64(bytes)), layout.Rate(busy.Seconds()/s.Elapsed.Seconds()))
 	b.WriteString(layout.Wrap(text, columns) + "\n")
-	b.WriteString(s.devicesText())
-	b.WriteString(s.processesText())
+	b.WriteString(s.devicesText(columns))
+	b.WriteString(s.processesText(columns))
 	b.WriteString(s.filesText(columns))
-	b.WriteString(s.syncsText())
+	b.WriteString(s.syncsText(columns))
 	return b.String() + trace.LostText(s.Lost, columns)
 }
 
-// table writes rows under a title and a heading, and how many more there are of
-// all; nothing if there are none.
-func table(title string, head []string, rows [][]string, all int) string {
+// table writes rows under a title and a heading; nothing if there are none. The last column is the one that
+// may be shortened.
+func table(title string, head []string, rows [][]string, columns int) string {
 	if len(rows) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("\n" + title)
-	layout.Table(&b, append([][]string{head}, rows[:min(len(rows), shown)]...))
-	if more := all - shown; more > 0 {
-		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(&b, append([][]string{head}, rows...), shown, len(head)-1, columns)
 	return b.String()
 }
 
-func (s Seen) devicesText() string {
+func (s Seen) devicesText(columns int) string {
 	var rows [][]string
 	for _, d := range s.Devices {
 		for _, o := range d.Operations {
@@ -74,7 +70,7 @@ func (s Seen) devicesText() string {
 				layout.Rate(o.Time.Seconds() / s.Elapsed.Seconds()), trace.Mean(o.Queue, o.Queued), trace.Mean(o.Time, o.Requests), o.Times.Under(0.5), o.Times.Under(0.99)})
 		}
 	}
-	text := table("", []string{"device", "", "requests/s", "bytes/s", "depth", "queue", "took", "50 % <", "99 % <"}, rows, len(rows))
+	text := table("", []string{"device", "", "requests/s", "bytes/s", "depth", "queue", "took", "50 % <", "99 % <"}, rows, columns)
 	if len(s.Devices) > 0 && len(s.Devices[0].Operations) > 0 {
 		d, o := s.Devices[0], s.Devices[0].Operations[0]
 		text += o.Times.Bars(fmt.Sprintf("How long %s took for a %s", layout.Line(d.Name), o.Name))
@@ -82,7 +78,7 @@ func (s Seen) devicesText() string {
 	return text
 }
 
-func (s Seen) processesText() string {
+func (s Seen) processesText(columns int) string {
 	var rows [][]string
 	for _, p := range s.Processes {
 		path := how(p.Direct)
@@ -92,48 +88,24 @@ func (s Seen) processesText() string {
 		rows = append(rows, []string{layout.Line(p.Name), layout.Line(p.Device), p.Operation, path, trace.PerSecond(p.Requests, s.Elapsed),
 			perSecond(p.Bytes, s.Elapsed), layout.Rate(p.Time.Seconds() / s.Elapsed.Seconds()), trace.Mean(p.Time, p.Completed)})
 	}
-	return table("", []string{"process", "device", "", "", "I/O/s", "bytes/s", "at once", "took"}, rows, len(rows))
+	return table("", []string{"process", "device", "", "", "I/O/s", "bytes/s", "at once", "took"}, rows, columns)
 }
 
-// filesText gives a path the room that the other columns leave, and keeps its
-// end rather than its beginning.
 func (s Seen) filesText(columns int) string {
-	head := []string{"process", "in", "", "I/O/s", "file"}
-	files := s.Files[:min(len(s.Files), shown)]
-	rows := [][]string{head}
-	for _, f := range files {
-		rows = append(rows, []string{layout.Line(f.Name), layout.Line(f.Syscall), how(f.Direct), trace.PerSecond(f.Requests, s.Elapsed)})
+	var rows [][]string
+	for _, f := range s.Files {
+		rows = append(rows, []string{layout.Line(f.Name), layout.Line(f.Syscall), how(f.Direct), trace.PerSecond(f.Requests, s.Elapsed), layout.Line(f.File)})
 	}
-	room := columns
-	for column := range head[:len(head)-1] {
-		widest := 0
-		for _, row := range rows {
-			widest = max(widest, utf8.RuneCountInString(row[column]))
-		}
-		room -= widest + 2
-	}
-	for i, f := range files {
-		rows[i+1] = append(rows[i+1], tail(layout.Line(f.File), max(room, 20)))
-	}
-	return table("", head, rows[1:], len(s.Files))
+	return table("", []string{"process", "in", "", "I/O/s", "file"}, rows, columns)
 }
 
-// tail is the end of a text that has no room.
-func tail(text string, room int) string {
-	runes := []rune(text)
-	if len(runes) <= room {
-		return text
-	}
-	return "…" + string(runes[len(runes)-room+1:])
-}
-
-func (s Seen) syncsText() string {
+func (s Seen) syncsText(columns int) string {
 	var rows [][]string
 	for _, y := range s.Syncs {
 		rows = append(rows, []string{layout.Line(y.Name), trace.PerSecond(y.Count, s.Elapsed), layout.Rate(y.Time.Seconds() / s.Elapsed.Seconds()),
 			trace.Mean(y.Time, y.Count), y.Times.Under(0.5), y.Times.Under(0.99)})
 	}
-	return table("Who waits until data is on the disk (fsync and the like, on ext4)\n", []string{"process", "syncs/s", "at once", "took", "50 % <", "99 % <"}, rows, len(rows))
+	return table("Who waits until data is on the disk (fsync and the like, on ext4)\n", []string{"process", "syncs/s", "at once", "took", "50 % <", "99 % <"}, rows, columns)
 }
 
 func how(direct bool) string {

@@ -47,7 +47,7 @@ dd       vda     flush            0.5     0 bytes   0        -
 
 process  in                   I/O/s   file
 dd       pread64    O_DIRECT  16,600  /data/x
-mysqld   fdatasync  cached    1.5     …ng/long/long/long/long/long/long/long/end
+mysqld   fdatasync  cached    1.5     /var/lib/long/long/l…ng/long/long/long/end
 
 Who waits until data is on the disk (fsync and the like, on ext4)
 process  syncs/s  at once  took  50 % <  99 % <

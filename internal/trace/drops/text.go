@@ -10,7 +10,6 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
-	"plimsoll/internal/trace/tcp"
 )
 
 // What the text shows at most of each table; the JSON has all of it.
@@ -65,7 +64,7 @@ func (s Seen) Text(columns int) string {
 	text := fmt.Sprintf("%s: %s packets thrown away (%s/s); besides, %s for reasons that also occur where all is well.",
 		trace.Span(s.Elapsed), trace.Number(count(others)), trace.PerSecond(count(others), s.Elapsed), trace.Number(count(usualOnes)))
 	b.WriteString(layout.Wrap(text, columns) + "\n")
-	var in tcp.Spaces
+	var in trace.Spaces
 	for _, d := range s.Drops {
 		in.Add(d.Netns)
 	}
@@ -80,23 +79,20 @@ func (s Seen) Text(columns int) string {
 	return b.String() + trace.LostText(s.Lost, columns)
 }
 
-func (s Seen) table(in tcp.Spaces, columns int, title, where string, all []Drops, shown int) string {
+func (s Seen) table(in trace.Spaces, columns int, title, where string, all []Drops, shown int) string {
 	if len(all) == 0 {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString("\n")
 	rows := [][]string{{title, where, "packets", "/s"}}
-	for _, d := range all[:min(len(all), shown)] {
+	for _, d := range all {
 		at := cmp.Or(d.Location, "?")
 		if d.Port > 0 {
 			at = strconv.Itoa(int(d.Port))
 		}
 		rows = append(rows, []string{cmp.Or(d.Reason, "-"), at, trace.Number(d.Packets), trace.PerSecond(d.Packets, s.Elapsed), in.Mark(d.Netns)})
 	}
-	tcp.Table(&b, rows, 1, columns)
-	if more := len(all) - shown; more > 0 {
-		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(&b, rows, shown, 1, columns)
 	return b.String()
 }

@@ -80,7 +80,8 @@ func (s Seen) Text(columns int) string {
 	several := places(chains)
 	for i, g := range chains {
 		if i == shownChains {
-			fmt.Fprintf(&b, "\nand %s more chains; --json has them all\n", trace.Number(uint64(len(chains)-i)))
+			b.WriteString("\n")
+			trace.More(&b, len(chains)-i, " chains")
 			break
 		}
 		title := g.Chain.String()

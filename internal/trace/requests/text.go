@@ -9,7 +9,6 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
-	"plimsoll/internal/trace/tcp"
 )
 
 // What the text shows at most of each table; the JSON has all of it.
@@ -47,7 +46,7 @@ func (s Seen) Text(columns int) string {
 		trace.Span(s.Elapsed), trace.Number(came), trace.PerSecond(came, s.Elapsed), trace.Number(waiting),
 		trace.Number(asked), trace.PerSecond(asked, s.Elapsed))
 	b.WriteString(layout.Wrap(text, columns) + "\n")
-	var in tcp.Spaces
+	var in trace.Spaces
 	for _, p := range s.Places {
 		in.Add(p.Netns)
 	}
@@ -82,7 +81,7 @@ func (s Seen) each(listeners bool, do func(Place, Group)) {
 	}
 }
 
-func (s Seen) listeners(b *strings.Builder, in tcp.Spaces, columns int) {
+func (s Seen) listeners(b *strings.Builder, in trace.Spaces, columns int) {
 	rows := [][]string{{"listener", "process", "/s", "unread", "in hand", "99 % <", "last byte", "99 % <"}}
 	s.each(true, func(p Place, c Group) {
 		rows = append(rows, []string{layout.Clean(p.Listen), layout.Clean(c.Name), trace.PerSecond(c.InHand.Buckets.Count(), s.Elapsed),
@@ -91,7 +90,7 @@ func (s Seen) listeners(b *strings.Builder, in tcp.Spaces, columns int) {
 	table(b, rows, 0, shownCrews, columns)
 }
 
-func (s Seen) upstreams(b *strings.Builder, in tcp.Spaces, columns int) {
+func (s Seen) upstreams(b *strings.Builder, in trace.Spaces, columns int) {
 	rows := [][]string{{"process", "asks", "/s", "waits", "99 % <", "last byte", "unread"}}
 	s.each(false, func(p Place, c Group) {
 		rows = append(rows, []string{layout.Clean(c.Name), layout.Clean(p.Destination), trace.PerSecond(c.InHand.Buckets.Count(), s.Elapsed),
@@ -108,7 +107,7 @@ var words = map[string]string{
 }
 
 // bad lists what got no reply, and what was no request.
-func (s Seen) bad(b *strings.Builder, in tcp.Spaces, columns int) {
+func (s Seen) bad(b *strings.Builder, in trace.Spaces, columns int) {
 	type row struct {
 		n     uint64
 		cells []string
@@ -148,10 +147,7 @@ func table(b *strings.Builder, rows [][]string, long, shown, columns int) {
 		return
 	}
 	b.WriteString("\n")
-	tcp.Table(b, rows[:min(len(rows), shown+1)], long, columns)
-	if more := len(rows) - 1 - shown; more > 0 {
-		fmt.Fprintf(b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(b, rows, shown, long, columns)
 }
 
 // estimates says which numbers are not of all requests.

@@ -47,16 +47,13 @@ func (s Seen) Text(columns int) string {
 		return b.String() + trace.LostText(s.Lost, columns)
 	}
 	rows := [][]string{{"process", "waiting", "mean", "50 % <", "99 % <", "own/s", "forced/s", "moved/s"}}
-	for _, g := range s.Groups[:min(len(s.Groups), shownGroups)] {
+	for _, g := range s.Groups {
 		rows = append(rows, []string{s.named(g), layout.Rate(g.Waited.Seconds() / s.Elapsed.Seconds()),
 			trace.Mean(g.Waited, g.Waits), g.Histogram.Under(0.5), g.Histogram.Under(0.99),
 			trace.PerSecond(g.Voluntary, s.Elapsed), trace.PerSecond(g.Involuntary, s.Elapsed), trace.PerSecond(g.Migrations, s.Elapsed)})
 	}
 	b.WriteString("\n")
-	layout.Table(&b, rows)
-	if more := len(s.Groups) - shownGroups; more > 0 {
-		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(&b, rows, shownGroups, 0, columns)
 	b.WriteString(s.Groups[0].Histogram.Bars("How long " + s.named(s.Groups[0]) + " waited"))
 	b.WriteString(pairsText(s))
 	return b.String() + trace.LostText(s.Lost, columns)

@@ -52,8 +52,8 @@ func (s Seen) Text(columns int) string {
 	text := fmt.Sprintf("%s: softirqs took %s of the CPU time, handlers of hardware interrupts %s.",
 		trace.Watched(s.Elapsed, s.CPUs), s.share(total(s.Soft), s.CPUs), s.share(total(s.Hard), s.CPUs))
 	b.WriteString(layout.Wrap(text, columns) + "\n")
-	s.table(&b, "softirq", s.Soft, shownSoft)
-	s.table(&b, "interrupt", s.Hard, shownHard)
+	s.table(&b, "softirq", s.Soft, shownSoft, columns)
+	s.table(&b, "interrupt", s.Hard, shownHard, columns)
 	if len(s.Waits) > 0 {
 		b.WriteString("\nHow long softirqs were pending\n")
 		rows := [][]string{{"softirq", "waits/s", "mean", "50 % <", "99 % <"}}
@@ -66,18 +66,15 @@ func (s Seen) Text(columns int) string {
 	return b.String() + trace.LostText(s.Lost, columns)
 }
 
-func (s Seen) table(b *strings.Builder, what string, list []Slot, shown int) {
+func (s Seen) table(b *strings.Builder, what string, list []Slot, shown, columns int) {
 	if len(list) == 0 {
 		return
 	}
 	b.WriteString("\n")
 	rows := [][]string{{what, "cpu", "of that CPU", "runs/s", "mean"}}
-	for _, slot := range list[:min(len(list), shown)] {
+	for _, slot := range list {
 		rows = append(rows, []string{layout.Line(slot.Kind), strconv.Itoa(slot.CPU), s.share(slot.Took, 1),
 			trace.PerSecond(slot.Runs, s.Elapsed), trace.Mean(slot.Took, slot.Runs)})
 	}
-	layout.Table(b, rows)
-	if more := len(list) - shown; more > 0 {
-		fmt.Fprintf(b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(b, rows, shown, 0, columns)
 }

@@ -52,7 +52,8 @@ func (s Seen) Text(columns int) string {
 		b.WriteString("\n" + groupText(g, s.Elapsed, columns, len(namespaces) > 1))
 	}
 	if more := len(s.Groups) - shownGroups; more > 0 {
-		fmt.Fprintf(&b, "\nand %s more processes; --json has them all\n", trace.Number(uint64(more)))
+		b.WriteString("\n")
+		trace.More(&b, more, " processes")
 	}
 	return b.String() + trace.LostText(s.Lost, columns)
 }
@@ -72,9 +73,7 @@ func groupText(g Group, elapsed time.Duration, columns int, withNetns bool) stri
 			trace.Mean(c.Time, c.Count), c.Histogram.Under(0.5), c.Histogram.Under(0.99), trace.Number(c.Count), dashOr(c.Failed), c.Name})
 	}
 	layout.Table(&b, rows)
-	if more := len(g.Calls) - shownCalls; more > 0 {
-		fmt.Fprintf(&b, "and %s more calls; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.More(&b, len(g.Calls)-shownCalls, " calls")
 	if text := errorsText(g); text != "" {
 		b.WriteString(layout.Indent(layout.Wrap("errors: "+text, columns-8), "        ") + "\n")
 	}

@@ -109,9 +109,7 @@ func (s Seen) statesText(b *strings.Builder) {
 		rows = append(rows, row)
 	}
 	layout.Table(b, rows)
-	if more := len(s.Groups) - len(rows) + 1; more > 0 {
-		fmt.Fprintf(b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.More(b, len(s.Groups)-len(rows)+1, "")
 }
 
 // notable is how many groups come before the rest, which only sleep.
@@ -163,9 +161,7 @@ func (s Seen) waitsText(b *strings.Builder, columns int) {
 			b.WriteString("      " + layout.Indent(layout.Wrap(layout.Line(stack), columns-6), "      ") + "\n")
 		}
 	}
-	if more := len(s.Waits) - shownWaits; more > 0 {
-		fmt.Fprintf(b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.More(b, len(s.Waits)-shownWaits, "")
 }
 
 func (s Seen) threadsText(b *strings.Builder) {

@@ -61,8 +61,8 @@ func sum(counts map[string]uint64) uint64 {
 	return n
 }
 
-func (s Seen) spaces() Spaces {
-	var all Spaces
+func (s Seen) spaces() trace.Spaces {
+	var all trace.Spaces
 	for _, c := range s.Connects {
 		all.Add(c.Netns)
 	}
@@ -72,29 +72,22 @@ func (s Seen) spaces() Spaces {
 	return all
 }
 
-func more(b *strings.Builder, n int) {
-	if n > 0 {
-		fmt.Fprintf(b, "and %s more; --json has them all\n", trace.Number(uint64(n)))
-	}
-}
-
-func (s Seen) connects(b *strings.Builder, in Spaces, columns int) {
+func (s Seen) connects(b *strings.Builder, in trace.Spaces, columns int) {
 	list := slices.DeleteFunc(slices.Clone(s.Connects), func(c Connects) bool { return c.Connected.Count() == 0 })
 	if len(list) == 0 {
 		return
 	}
 	b.WriteString("\n")
 	rows := [][]string{{"process", "connects to", "/s", "mean", "99 % <", "own work", "99 % <"}}
-	for _, c := range list[:min(len(list), shownConnects)] {
+	for _, c := range list {
 		n := c.Connected.Count()
 		rows = append(rows, []string{layout.Line(c.Name), c.Destination, trace.PerSecond(n, s.Elapsed), trace.Mean(c.Took, n), c.Connected.Under(0.99),
 			trace.Mean(c.Setup, c.Setups.Count()), c.Setups.Under(0.99), in.Mark(c.Netns)})
 	}
-	Table(b, rows, 1, columns)
-	more(b, len(list)-shownConnects)
+	trace.Rows(b, rows, shownConnects, 1, columns)
 }
 
-func (s Seen) failures(b *strings.Builder, in Spaces, columns int) {
+func (s Seen) failures(b *strings.Builder, in trace.Spaces, columns int) {
 	rows := [][]string{{"process", "failed to connect to", "times", "error"}}
 	for _, c := range s.Connects {
 		for _, e := range slices.Sorted(maps.Keys(c.Failures)) {
@@ -105,13 +98,12 @@ func (s Seen) failures(b *strings.Builder, in Spaces, columns int) {
 		return
 	}
 	b.WriteString("\n")
-	Table(b, rows[:min(len(rows), shownConnects+1)], 1, columns)
-	more(b, len(rows)-1-shownConnects)
+	trace.Rows(b, rows, shownConnects, 1, columns)
 }
 
 // sides shows each end's connections: those that came, how they were ended, and
 // what was lost on the way.
-func (s Seen) sides(b *strings.Builder, in Spaces, columns int) {
+func (s Seen) sides(b *strings.Builder, in trace.Spaces, columns int) {
 	if len(s.Sides) == 0 {
 		return
 	}
@@ -121,7 +113,7 @@ func (s Seen) sides(b *strings.Builder, in Spaces, columns int) {
 	})
 	b.WriteString("\n")
 	rows := [][]string{{"end", "new/s", "ahead", "closed first", "other first", "sent again"}}
-	for _, side := range list[:min(len(list), shownSides)] {
+	for _, side := range list {
 		opened, ahead := side.Arrivals(), "-"
 		if side.Role == "client" {
 			opened = side.Changes[Change{"SYN_SENT", "ESTABLISHED"}]
@@ -132,8 +124,7 @@ func (s Seen) sides(b *strings.Builder, in Spaces, columns int) {
 			trace.Number(side.Changes[Change{"ESTABLISHED", "FIN_WAIT1"}]), trace.Number(side.Changes[Change{"ESTABLISHED", "CLOSE_WAIT"}]),
 			trace.Number(sum(side.Retransmits)), in.Mark(side.Netns)})
 	}
-	Table(b, rows, 0, columns)
-	more(b, len(list)-shownSides)
+	trace.Rows(b, rows, shownSides, 0, columns)
 }
 
 func total(s Side) uint64 {
@@ -144,7 +135,7 @@ func total(s Side) uint64 {
 	return n
 }
 
-func (s Seen) resets(b *strings.Builder, in Spaces, columns int) {
+func (s Seen) resets(b *strings.Builder, in trace.Spaces, columns int) {
 	type row struct {
 		n     uint64
 		cells []string
@@ -164,9 +155,8 @@ func (s Seen) resets(b *strings.Builder, in Spaces, columns int) {
 	slices.SortFunc(list, func(a, b row) int { return cmp.Or(cmp.Compare(b.n, a.n), slices.Compare(a.cells, b.cells)) })
 	b.WriteString("\n")
 	rows := [][]string{{"resets", "", "end", "why"}}
-	for _, r := range list[:min(len(list), shownResets)] {
+	for _, r := range list {
 		rows = append(rows, r.cells)
 	}
-	Table(b, rows, 2, columns)
-	more(b, len(list)-shownResets)
+	trace.Rows(b, rows, shownResets, 2, columns)
 }

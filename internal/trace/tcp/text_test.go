@@ -72,15 +72,6 @@ func TestTablesFit(t *testing.T) {
 	}
 }
 
-func TestSpacesAndShortening(t *testing.T) {
-	one, two := Spaces{7}, Spaces{7, 4026532452}
-	got := []string{one.Mark(7), one.Legend(80), two.Mark(4026532452), two.Legend(80), shorten("10.0.0.2:9000", 13), shorten("[2001:db8::1]:65535", 13)}
-	want := []string{"", "", "B", "\nnetwork namespaces: A 7, B 4026532452\n", "10.0.0.2:9000", "[2001:…:65535"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got\n%s", d)
-	}
-}
-
 // Nothing seen is a sentence, not a fault.
 func TestTextOfNothing(t *testing.T) {
 	if text := (Seen{Elapsed: time.Second}).Text(80); !strings.HasPrefix(text, "1 s: 0 connects") || strings.Count(text, "\n") > 2 {

@@ -7,7 +7,6 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
-	"plimsoll/internal/trace/tcp"
 )
 
 // What the text shows at most; the JSON has all of it.
@@ -39,21 +38,18 @@ func (s Seen) Text(columns int) string {
 	if len(s.Waits) == 0 {
 		return b.String() + trace.LostText(s.Lost, columns)
 	}
-	var in tcp.Spaces
+	var in trace.Spaces
 	for _, w := range s.Waits {
 		in.Add(w.Netns)
 	}
 	b.WriteString("\n")
 	rows := [][]string{{"process", "end", "waiting", "reads/s", "mean", "99 % <", "first", "99 % <"}}
-	for _, w := range s.Waits[:min(len(s.Waits), shownWaits)] {
+	for _, w := range s.Waits {
 		n := w.Histogram.Count()
 		rows = append(rows, []string{layout.Line(w.Name), w.String(), layout.Rate(w.Sum.Seconds() / s.Elapsed.Seconds()), trace.PerSecond(n, s.Elapsed),
 			trace.Mean(w.Sum, n), w.Histogram.Under(0.99), trace.Mean(w.First, w.Firsts.Count()), w.Firsts.Under(0.99), in.Mark(w.Netns)})
 	}
-	tcp.Table(&b, rows, 1, columns)
-	if more := len(s.Waits) - shownWaits; more > 0 {
-		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(&b, rows, shownWaits, 1, columns)
 	b.WriteString(s.Waits[0].Histogram.Bars("How long bytes waited for " + layout.Line(s.Waits[0].Name) + " " + s.Waits[0].String()))
 	return b.String() + in.Legend(columns) + trace.LostText(s.Lost, columns)
 }

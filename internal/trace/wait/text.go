@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
@@ -86,40 +85,14 @@ func (s Seen) table(title string, list []row, most, columns int) string {
 		return ""
 	}
 	cells := [][]string{{"process", "waits for", "towards", "threads", "waits/s", "50 % <", "99 % <"}}
-	for _, l := range list[:min(len(list), most)] {
+	for _, l := range list {
 		cells = append(cells, []string{
 			layout.Line(l.group.Name), l.group.Reason, layout.Line(l.target.Towards), s.threads(l.target.Blocked),
 			trace.PerSecond(l.target.Blocks, s.Elapsed), l.group.Lengths.Under(0.5), l.group.Lengths.Under(0.99),
 		})
 	}
-	shorten(cells, columns)
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s\n", title)
-	layout.Table(&b, cells)
-	if more := len(list) - most; more > 0 {
-		fmt.Fprintf(&b, "and %s more; --json has them all\n", trace.Number(uint64(more)))
-	}
+	trace.Rows(&b, cells, most, towardsColumn, columns)
 	return b.String()
-}
-
-// shorten cuts the addresses so that the table is no wider than columns, but for a
-// dozen of them.
-func shorten(cells [][]string, columns int) {
-	widths := make([]int, len(cells[0]))
-	for _, row := range cells {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+2)
-		}
-	}
-	left := max(12, columns+2)
-	for i, w := range widths {
-		if i != towardsColumn {
-			left = max(14, left-w)
-		}
-	}
-	for _, row := range cells {
-		if runes := []rune(row[towardsColumn]); len(runes) > left-2 {
-			row[towardsColumn] = "…" + string(runes[len(runes)-left+3:])
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package tcp
+package trace
 
 import (
 	"fmt"
@@ -48,11 +48,13 @@ func (s Spaces) Legend(columns int) string {
 	return "\n" + layout.Wrap("network namespaces: "+strings.Join(parts, ", "), columns) + "\n"
 }
 
-// Table writes rows as layout.Table does, and where they would be wider than
-// columns, shortens the cells of one column in their middle.
-func Table(b *strings.Builder, rows [][]string, long, columns int) {
+// Rows writes a table without more than so many rows beneath its heads, and says how
+// many there are besides. Where it would be wider than columns, the cells of one column
+// are shortened in their middle.
+func Rows(b *strings.Builder, rows [][]string, shown, long, columns int) {
+	cut := rows[:min(len(rows), shown+1)]
 	widths := map[int]int{}
-	for _, row := range rows {
+	for _, row := range cut {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
@@ -62,10 +64,18 @@ func Table(b *strings.Builder, rows [][]string, long, columns int) {
 		total += w + 2
 	}
 	limit := max(widths[long]-max(0, total-columns), 12)
-	for _, row := range rows {
+	for _, row := range cut {
 		row[long] = shorten(row[long], limit)
 	}
-	layout.Table(b, rows)
+	layout.Table(b, cut)
+	More(b, len(rows)-1-shown, "")
+}
+
+// More says how many things of a report are not in its text; nothing of none.
+func More(b *strings.Builder, n int, things string) {
+	if n > 0 {
+		fmt.Fprintf(b, "and %s more%s; --json has them all\n", Number(uint64(n)), things)
+	}
 }
 
 func shorten(s string, limit int) string {
