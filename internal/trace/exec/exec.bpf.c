@@ -153,16 +153,20 @@ int process_fork(__u64 *ctx)
 {
 	struct task_struct *child = (struct task_struct *)ctx[1];
 
-	if (child->pid != child->tgid || is_ours(child->tgid)) /* a thread */
-		return 0;
 	/* On Linux 6.18 our program on sched_process_free was seen not to run for up to
 	 * one process in a hundred, for a reason not known yet (no look-up failed, no
-	 * recursion was counted). Then its task_struct comes back as another's. */
+	 * recursion was counted). Then its task_struct comes back as another's: if that
+	 * is a thread of some other process, its end would be taken for this one's. */
 	__u64 key = (__u64)child;
 	struct process *p = bpf_map_lookup_elem(&processes, &key);
 	if (p && p->ended) {
 		count(&lost_frees);
 		reap(p, p->cpu_ns);
+	}
+	if (child->pid != child->tgid || is_ours(child->tgid)) { /* a thread */
+		if (p)
+			bpf_map_delete_elem(&processes, &key);
+		return 0;
 	}
 	p = remember(child);
 	if (!p)

@@ -606,7 +606,9 @@ static __always_inline void written_by_server(struct sock *sk, struct turn *t, _
 	if (t->state != READ && t->state != ARRIVED)
 		return;
 	if (is_unix(sk)) {
-		if (t->state == ARRIVED && is_read(sk)) /* before its arrival was told */
+		/* It was read before its arrival was told; nothing else can be answered on a
+		 * connection's first turn, though some of it may lie there still. */
+		if (t->state == ARRIVED && (is_read(sk) || t->fresh))
 			take_up(t, t->came, 0);
 		if (t->state == READ)
 			answer(sk, t, &b, now);

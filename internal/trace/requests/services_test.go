@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -159,7 +160,9 @@ func TestHandshakesAreNoRequests(t *testing.T) {
 		}
 	}
 	p := wait(t, tr, ns, "127.0.0.1:443", "all are answered", func(p Place) bool { return p.group("nginx").InHand.Buckets.Count() >= 2*connections })
-	if n := p.group("nginx").InHand.Buckets.Count(); n != 2*connections || p.group("nginx").Excluded["tls"] < 2*connections || len(p.group("nginx").Failed) > 0 {
+	failed := maps.Clone(p.group("nginx").Failed)
+	delete(failed, "cut") // openssl may close before it has read nginx's farewell, and so reset the connection
+	if n := p.group("nginx").InHand.Buckets.Count(); n != 2*connections || p.group("nginx").Excluded["tls"] < 2*connections || len(failed) > 0 {
 		t.Errorf("%d requests in %d connections: %+v", n, 2*connections, p.group("nginx"))
 	}
 }
