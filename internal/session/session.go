@@ -223,8 +223,9 @@ func (s *session) window(ctx context.Context, name string) error {
 		return err
 	}
 	t := at.UnixMilli()
+	about := s.all.about()
 	return s.out.Update(func(r *model.Run) {
-		r.Cost, r.Collectors = cost, s.all.about()
+		r.Cost, r.Collectors = cost, about
 		if n := len(r.Windows); n > 0 && r.Windows[n-1].End == 0 {
 			r.Windows[n-1].End = t
 		}
@@ -268,7 +269,8 @@ func (s *session) release() error {
 	if s.out == nil {
 		return err
 	}
-	err = errors.Join(err, s.out.Update(func(r *model.Run) { r.Collectors = s.all.about() }), s.out.Close())
+	about := s.all.about()
+	err = errors.Join(err, s.out.Update(func(r *model.Run) { r.Collectors = about }), s.out.Close())
 	s.hearing.Wait()
 	return err
 }

@@ -20,6 +20,7 @@ import (
 	"plimsoll/internal/collect"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
 	"plimsoll/internal/trace"
 	starts "plimsoll/internal/trace/exec"
 )
@@ -113,6 +114,39 @@ func TestEveryWindowEndsWithAReading(t *testing.T) {
 	if c := run.Meta().Cost; c.LoadCPUSeconds != 1.5 || c.MaxRSS == 0 || c.CPUSeconds <= 0 {
 		t.Errorf("cost %+v", c)
 	}
+}
+
+// recording describes itself only when what it reads just then is recorded, as one in a round does.
+type recording struct {
+	collector
+	t   *testing.T
+	out *writer.Writer
+}
+
+func (r recording) About() model.Collector {
+	recorded := make(chan struct{})
+	go func() {
+		r.out.Note("a round is taken")
+		close(recorded)
+	}()
+	select {
+	case <-recorded:
+		return r.collector.About()
+	case <-time.After(10 * time.Second):
+		r.t.Error("the manifest waits for a collector that waits for the manifest")
+		return model.Collector{}
+	}
+}
+
+// A round that began before an edge may still be recorded when the manifest is changed there.
+func TestNobodyIsAskedWhileTheManifestIsChanged(t *testing.T) {
+	s, err := open(t.Context(), options(t, ""), model.Plan{})
+	check(t, err)
+	for i := range s.all {
+		s.all[i].collector = recording{s.all[i].collector, t, s.out}
+	}
+	check(t, s.window(t.Context(), model.Hold))
+	check(t, s.close(t.Context()))
 }
 
 func TestNoSecretIsRecorded(t *testing.T) {

@@ -270,7 +270,8 @@ func (w *Writer) Traced(t model.Tracing) {
 	}
 }
 
-// Update changes the manifest (windows, hosts, cost) and writes it at once.
+// Update changes the manifest (windows, hosts, cost) and writes it at once. Nothing is recorded
+// while change runs: it must not wait for anyone who records.
 func (w *Writer) Update(change func(*model.Run)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
