@@ -18,9 +18,18 @@ const (
 	maxParts = 1_000_000
 )
 
-// Read builds the tree of a profile in pprof's form, packed with gzip or not. It may
-// come from anybody, so nothing is unpacked or made room for beyond these bounds.
+// Read builds the tree of a profile in pprof's form, packed with gzip or not.
 func Read(data []byte) (*Tree, error) {
+	p, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return New(p)
+}
+
+// Parse reads a profile in pprof's form, packed with gzip or not. It may come from
+// anybody, so nothing is unpacked or made room for beyond these bounds.
+func Parse(data []byte) (*profile.Profile, error) {
 	plain, err := unpack(data)
 	if err != nil {
 		return nil, err
@@ -35,7 +44,7 @@ func Read(data []byte) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("want a file in pprof's format: %w", err)
 	}
-	return New(p)
+	return p, nil
 }
 
 func unpack(data []byte) ([]byte, error) {

@@ -45,7 +45,11 @@ func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
 	if r.Load, err = rec.Load(); err != nil {
 		return r, err
 	}
-	r.Breakdown, err = breakdown.Of(rec)
+	if r.Breakdown, err = breakdown.Of(rec); err != nil {
+		return r, err
+	}
+	r.Verdict.Bill, err = billOf(rec, q, set)
+	withBill(&r.Verdict)
 	return r, err
 }
 

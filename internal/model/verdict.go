@@ -155,6 +155,8 @@ type Verdict struct {
 	// LoadAverage says what the load average of each machine was made of; empty
 	// where nothing of it was read.
 	LoadAverage []LoadAverage `json:"load_average"`
+	// Bill is what a request costs in CPU time and what for; left out where no stacks were sampled.
+	Bill *Bill `json:"bill,omitempty"`
 }
 
 // Candidate is a cause that may be it, and what would settle whether it is.

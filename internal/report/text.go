@@ -41,6 +41,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 		p.heading(answerStyles[r.Verdict.Answer], title)
 		root(p, f, r)
 	}
+	bill(p, r.Verdict)
 	breakdown(p, r.Breakdown)
 	loadAverage(p, r.Verdict.LoadAverage)
 	others(p, r.Verdict)

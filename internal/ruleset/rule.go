@@ -223,7 +223,7 @@ func (c *Clue) compile(known query.Records) error {
 	if c.Threshold, err = ParseComparison(c.Is); err != nil {
 		return err
 	}
-	if c.SayText, err = parseText(c.Say); err != nil {
+	if c.SayText, err = ParseText(c.Say); err != nil {
 		return fmt.Errorf("say: %w", err)
 	}
 	if c.ByHandText, err = ParseCommand(c.ByHand); err != nil {

@@ -66,7 +66,8 @@ func measured(format func(float64) string) func(any) (string, error) {
 	}
 }
 
-func parseText(s string) (*Text, error) {
+// ParseText reads a sentence with places to fill in.
+func ParseText(s string) (*Text, error) {
 	s = strings.TrimSpace(s)
 	if !strings.Contains(s, "{{") {
 		return &Text{plain: s}, nil
@@ -98,10 +99,10 @@ func parseText(s string) (*Text, error) {
 	return t, nil
 }
 
-// ParseCommand is parseText for a command: each place has to be one where a value
+// ParseCommand is ParseText for a command: each place has to be one where a value
 // can be quoted, so that no rule's author has to think of it.
 func ParseCommand(s string) (*Text, error) {
-	t, err := parseText(s)
+	t, err := ParseText(s)
 	if err != nil {
 		return nil, err
 	}

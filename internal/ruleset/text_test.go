@@ -16,7 +16,7 @@ func TestTexts(t *testing.T) {
 		"{{percent .Labels.cpu}} of it":     "300 % of it",
 		"cpu {{.Labels.cpu}}{{.Labels.no}}": "cpu 3",
 	} {
-		tx, err := parseText(src)
+		tx, err := ParseText(src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +26,7 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"{{.Value", "{{nosuch .Value}}", "{{range .Labels}}x{{end}}", "{{if .Value}}x{{end}}", `{{template "x"}}`} {
-		if _, err := parseText(bad); err == nil {
+		if _, err := ParseText(bad); err == nil {
 			t.Errorf("%s: no error", bad)
 		}
 	}
@@ -60,7 +60,7 @@ func TestNoValueWhereNoneCanBeQuoted(t *testing.T) {
 
 // A line feed in a name begins no sentence of its own.
 func TestNamesStayInTheirSentence(t *testing.T) {
-	text, err := parseText("{{.Subject.a}} and {{.Labels.b}}")
+	text, err := ParseText("{{.Subject.a}} and {{.Labels.b}}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,12 +37,13 @@ internal/remote:         internal/layout internal/model internal/record internal
 internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
+internal/bill:           internal/model internal/query internal/ruleset
 internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
 internal/session:        internal/model internal/secret internal/record internal/record/writer internal/loadtool internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
-internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/report
+internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
 internal/lab:            internal/model internal/host internal/record
 internal/tidy:

@@ -1,0 +1,257 @@
+package bill
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+)
+
+const (
+	// leastSamples is below which nothing is said: a tenth would be three of them.
+	leastSamples = 30
+	// mostSamples is more than one stack can have; a profile that says more is damaged.
+	mostSamples = 1 << 32
+	// mostFunctions is how many functions of a mechanism are listed.
+	mostFunctions = 8
+	// leastSaving is which share of the CPU time has to be spared to be worth telling.
+	leastSaving = 0.1
+	// leastService is which share of a bill a process group must have to be named.
+	leastService = 0.01
+)
+
+// Of makes the bill of a run from its sampled stacks; known are the terms of the rules.
+// It is nil where nobody works for requests, and no program for itself.
+func Of(q *query.Run, known query.Records, stacks []*profile.Profile) (*model.Bill, error) {
+	t, err := theTable()
+	if err != nil {
+		return nil, err
+	}
+	services, err := t.services(q, known)
+	window, has := q.Window("window")
+	if err != nil || len(services) == 0 || !has {
+		return nil, err
+	}
+	b := &model.Bill{}
+	for _, cores := range services {
+		b.CPUSeconds += cores * float64(window.End-window.Start) / 1000
+	}
+	if b.Requests, b.RequestsFrom, err = t.requests(q, known); err != nil {
+		return nil, err
+	}
+	if b.Requests != nil {
+		each := b.CPUSeconds / *b.Requests
+		b.SecondsPerRequest = &each
+	}
+	sums, err := t.add(q.Meta().Hosts, services, stacks)
+	if err != nil {
+		return &model.Bill{Missing: err.Error()}, nil
+	}
+	if sums.all < leastSamples {
+		return &model.Bill{Missing: fmt.Sprintf("%d samples of the services' CPU time are too few to say what it goes into", sums.all)}, nil
+	}
+	sums.write(b)
+	if err := t.savings(q, known, b); err != nil {
+		return nil, err
+	}
+	inOrder(b.Entries)
+	return b, nil
+}
+
+// owner is a process group in a network namespace.
+type owner struct {
+	netns uint64
+	group string
+}
+
+// services are the groups whose CPU time it is, and how many CPUs each used.
+func (t *table) services(q *query.Run, known query.Records) (map[owner]float64, error) {
+	e, err := query.Parse(t.Services, known)
+	if err != nil {
+		return nil, fmt.Errorf("mechanisms: services: %w", err)
+	}
+	netns := map[string]uint64{}
+	for _, h := range q.Meta().Hosts {
+		netns[h.Name] = h.NetNS
+	}
+	list := map[owner]float64{}
+	for _, s := range q.Ask(e).Samples {
+		if s.Value > 0 {
+			list[owner{netns[s.Labels["host"]], s.Labels["groupname"]}] += s.Value
+		}
+	}
+	return list, nil
+}
+
+// requests counts the good replies by the first that did.
+func (t *table) requests(q *query.Run, known query.Records) (*float64, string, error) {
+	for _, c := range t.Requests {
+		n, found, err := asked(q, c.Measure, known)
+		if err != nil {
+			return nil, "", err
+		}
+		if found && n > 0 {
+			return &n, c.From, nil
+		}
+	}
+	return nil, "", nil
+}
+
+// sums are samples by what they went into.
+type sums struct {
+	all, unnamed int64
+	by           map[*mechanism]*sum
+	groups       map[string]int64
+	unnamedIn    map[string]int64 // files of code whose functions have no names
+}
+
+type sum struct {
+	samples   int64
+	groups    map[string]int64
+	functions map[model.BillFunction]int64
+}
+
+// add sorts all samples of the services.
+func (t *table) add(hosts []model.Host, services map[owner]float64, stacks []*profile.Profile) (*sums, error) {
+	all := &sums{by: map[*mechanism]*sum{}, groups: map[string]int64{}, unnamedIn: map[string]int64{}}
+	read := t.reader()
+	for _, p := range stacks {
+		for _, s := range p.Sample {
+			group := label(s, "groupname")
+			if len(s.Value) == 0 || s.Value[0] <= 0 || s.Value[0] > mostSamples || !isService(hosts, services, label(s, "netns"), group) {
+				continue
+			}
+			st, err := read.stack(s)
+			if err != nil {
+				return nil, err
+			}
+			all.put(t.place(&st), &st, group, s.Value[0])
+		}
+	}
+	return all, nil
+}
+
+// isService says whether a group in a network namespace is one of the services. What is in
+// none of the hosts' namespaces belongs to the machine, and is known by its name.
+func isService(hosts []model.Host, services map[owner]float64, netns, group string) bool {
+	ns, _ := strconv.ParseUint(netns, 10, 64)
+	if _, ours := services[owner{ns, group}]; ours {
+		return true
+	}
+	if slices.ContainsFunc(hosts, func(h model.Host) bool { return h.NetNS == ns }) {
+		return false
+	}
+	for o := range services {
+		if o.group == group {
+			return true
+		}
+	}
+	return false
+}
+
+func (all *sums) put(m *mechanism, st *stack, group string, n int64) {
+	of := all.by[m]
+	if of == nil {
+		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}}
+		all.by[m] = of
+	}
+	f := m.where(st)
+	of.samples += n
+	of.groups[group] += n
+	of.functions[f] += n
+	all.all += n
+	all.groups[group] += n
+	if m.ID == "own" && len(st.user) > 0 && f.Function == st.user[0].name && strings.Contains(f.Function, "+0x") {
+		all.unnamed += n
+		all.unnamedIn[st.user[0].module] += n
+	}
+}
+
+// where is the function to name for a stack: of a script its own, since the interpreter's
+// are the same for all; else the innermost, of the kernel where the kernel does it.
+func (m *mechanism) where(st *stack) model.BillFunction {
+	if len(st.kernel) > 0 && !m.Whole {
+		return model.BillFunction{Function: st.kernel[0].name}
+	}
+	if i := slices.IndexFunc(st.user, func(f *frame) bool { return strings.HasPrefix(f.name, "php:") && f.name != "php:{include}" }); i >= 0 {
+		return model.BillFunction{Function: st.user[i].name}
+	}
+	if len(st.user) == 0 {
+		return model.BillFunction{Function: "[unknown]"}
+	}
+	f := st.user[0]
+	return model.BillFunction{Function: f.name, File: f.file, Line: f.line}
+}
+
+// write puts the sums on the bill.
+func (all *sums) write(b *model.Bill) {
+	b.Samples = all.all
+	b.Services = groupsOf(all.groups, all.all)
+	b.Entries, b.Notes = []model.BillEntry{}, []string{}
+	for m, of := range all.by {
+		e := model.BillEntry{
+			Mechanism: m.ID, Text: m.Text, Why: m.Why, ByHand: m.ByHand, Avoidable: []model.Saving{},
+			Share: float64(of.samples) / float64(all.all), Services: groupsOf(of.groups, of.samples), Functions: functionsOf(of.functions, all.all),
+		}
+		e.PlusMinus = 1.96 * math.Sqrt(e.Share*(1-e.Share)/float64(all.all))
+		if b.SecondsPerRequest != nil {
+			each := e.Share * *b.SecondsPerRequest
+			e.SecondsPerRequest = &each
+		}
+		b.Entries = append(b.Entries, e)
+	}
+	if share := float64(all.unnamed) / float64(all.all); share >= leastSaving/2 {
+		var files []string
+		for _, g := range groupsOf(all.unnamedIn, all.unnamed) {
+			files = append(files, g.Name)
+		}
+		b.Notes = append(b.Notes, fmt.Sprintf("%.0f %% is in functions without names (%s): what of it is what could not be told apart; debug symbols name them", 100*share, strings.Join(files, ", ")))
+	}
+}
+
+func groupsOf(counts map[string]int64, all int64) []model.LoadGroup {
+	list := []model.LoadGroup{}
+	for name, n := range counts {
+		if share := float64(n) / float64(all); share >= leastService {
+			list = append(list, model.LoadGroup{Name: name, Share: share})
+		}
+	}
+	slices.SortFunc(list, func(a, b model.LoadGroup) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+func functionsOf(counts map[model.BillFunction]int64, all int64) []model.BillFunction {
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b model.BillFunction) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a.Function, b.Function), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	list := []model.BillFunction{}
+	for _, f := range keys[:min(len(keys), mostFunctions)] {
+		f.Share = float64(counts[f]) / float64(all)
+		list = append(list, f)
+	}
+	return list
+}
+
+// inOrder puts what is avoidable first, the largest saving first; then the largest share.
+func inOrder(list []model.BillEntry) {
+	spared := func(e model.BillEntry) float64 {
+		most := 0.0
+		for _, s := range e.Avoidable {
+			most = max(most, s.Share)
+		}
+		return most
+	}
+	slices.SortFunc(list, func(a, b model.BillEntry) int {
+		return cmp.Or(cmp.Compare(spared(b), spared(a)), cmp.Compare(b.Share, a.Share), strings.Compare(a.Mechanism, b.Mechanism))
+	})
+}

@@ -1,0 +1,315 @@
+package bill
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/pprof/profile"
+	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/flame"
+	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/record/notation"
+	"plimsoll/internal/ruleset"
+	"plimsoll/rules"
+)
+
+// recorded reads stacks that a run kept of a case of the lab, of that name.
+func recorded(t testing.TB, name string) *profile.Profile {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name+".pb.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := flame.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// terms are those of the rules; reading these takes a while.
+var terms = sync.OnceValues(func() (query.Records, error) {
+	set, err := ruleset.Load(rules.FS)
+	return set.Known(), err
+})
+
+func known(t testing.TB) query.Records {
+	t.Helper()
+	list, err := terms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// runOf makes a run of ten seconds in which these groups served.
+func runOf(t testing.TB, groups []string, series ...string) *query.Run {
+	t.Helper()
+	var v notation.Run
+	for _, g := range groups {
+		series = append(series,
+			`namedprocess_namegroup_cpu_seconds_total{host="server",groupname="`+g+`",mode="user"} 0+0.5x10`,
+			`plimsoll_tcp_listen_accepted{host="server",listen="0.0.0.0:80",owner="`+g+`"} 1x10`)
+	}
+	doc, err := yaml.Marshal(map[string]any{"series": series})
+	if err == nil {
+		err = yaml.Unmarshal(doc, &v)
+	}
+	if err == nil {
+		err = v.Compile()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := int64(notation.Start), int64(notation.Start)+10_000
+	return query.Over(v.Meta, v.Store, first, last)
+}
+
+func entry(t *testing.T, b *model.Bill, mechanism string) model.BillEntry {
+	t.Helper()
+	i := slices.IndexFunc(b.Entries, func(e model.BillEntry) bool { return e.Mechanism == mechanism })
+	if i < 0 {
+		t.Fatalf("there is no %s on the bill: %+v", mechanism, b.Entries)
+	}
+	return b.Entries[i]
+}
+
+// What a hundred requests a second cost, and what of it the first mechanism is.
+// The shares were read by hand from these profiles, with go tool pprof.
+func TestRecordedCases(t *testing.T) {
+	const replies = `plimsoll_load_outcomes_total{host="client",phase="hold",outcome="2xx"} 0+100x10`
+	for name, c := range map[string]struct {
+		groups []string
+		series []string
+		first  string
+		share  float64
+		saving string
+	}{
+		"php-compiles": {groups: []string{"php-fpm8.2", "nginx"}, first: "compiling_php", share: 0.54, saving: "opcache"},
+		"gzip-nine":    {groups: []string{"nginx"}, first: "compression", share: 0.935, saving: "level"},
+		"upstream-connects": {groups: []string{"nginx"}, first: "connections", share: 0.479, saving: "upstream_keepalive", series: []string{
+			`plimsoll_tcp_connect_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:8080"} 0+100x10`,
+			`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="8080"} 0+100x10`,
+		}},
+		"fault-storm": {groups: []string{"python3"}, first: "page_faults", share: 0.924, saving: "keep_memory", series: []string{
+			`namedprocess_namegroup_minor_page_faults_total{host="server",groupname="python3"} 0+1000000x10`,
+		}},
+		"healthy-saturated": {groups: []string{"php-fpm8.2", "nginx"}, first: "own", share: 0.81},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := Of(runOf(t, c.groups, append(c.series, replies)...), known(t), []*profile.Profile{recorded(t, name)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole(t, b)
+			e := b.Entries[0]
+			if e.Mechanism != c.first || math.Abs(e.Share-c.share) > 0.01 {
+				t.Errorf("the first is %s with %.3f, want %s with %.3f", e.Mechanism, e.Share, c.first, c.share)
+			}
+			switch {
+			case c.saving == "" && len(e.Avoidable) > 0, c.saving != "" && (len(e.Avoidable) != 1 || e.Avoidable[0].ID != c.saving):
+				t.Errorf("it saves %+v, want %q", e.Avoidable, c.saving)
+			}
+			cores := 0.5 * float64(len(c.groups))
+			if want := cores / 100; b.SecondsPerRequest == nil || math.Abs(*b.SecondsPerRequest-want) > 1e-9 {
+				t.Errorf("a request takes %v s, want %v", b.SecondsPerRequest, want)
+			}
+		})
+	}
+}
+
+// whole looks whether a bill adds up to what it is of.
+func whole(t testing.TB, b *model.Bill) {
+	t.Helper()
+	shares, seconds := 0.0, 0.0
+	for _, e := range b.Entries {
+		shares += e.Share
+		if e.SecondsPerRequest != nil {
+			seconds += *e.SecondsPerRequest
+		}
+		if e.Share < 0 || e.Share > 1 || e.Why == "" || e.ByHand == "" {
+			t.Errorf("%+v", e)
+		}
+	}
+	if math.Abs(shares-1) > 1e-9 {
+		t.Errorf("the shares add up to %v", shares)
+	}
+	if b.SecondsPerRequest != nil && math.Abs(seconds-*b.SecondsPerRequest) > 1e-9 {
+		t.Errorf("the parts add up to %v s of %v", seconds, *b.SecondsPerRequest)
+	}
+}
+
+// Connections are no saving where they are kept, nor where nobody counted requests.
+func TestWhatIsNotShownIsNotAvoidable(t *testing.T) {
+	const replies = `plimsoll_load_outcomes_total{host="client",phase="hold",outcome="2xx"} 0+100x10`
+	few := []string{
+		`plimsoll_tcp_connect_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:8080"} 0+1x10`,
+		`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="8080"} 0+1x10`,
+	}
+	for name, series := range map[string][]string{
+		"nothing was counted": nil,
+		"they are kept":       append(few, replies),
+		"no requests":         {strings.Replace(few[0], "0+1x", "0+100x", 1), strings.Replace(few[1], "0+1x", "0+100x", 1)},
+	} {
+		b, err := Of(runOf(t, []string{"nginx"}, series...), known(t), []*profile.Profile{recorded(t, "upstream-connects")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := entry(t, b, "connections"); len(e.Avoidable) > 0 {
+			t.Errorf("%s: %+v", name, e.Avoidable)
+		}
+	}
+}
+
+// Where clients open their connections anew, too, half of the ends are theirs.
+func TestConnectionsAreSharedOutByTheirEnds(t *testing.T) {
+	b, err := Of(runOf(t, []string{"nginx"},
+		`plimsoll_load_outcomes_total{host="client",phase="hold",outcome="2xx"} 0+100x10`,
+		`plimsoll_tcp_connect_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:8080"} 0+100x10`,
+		`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="8080"} 0+100x10`,
+		`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="80"} 0+100x10`,
+	), known(t), []*profile.Profile{recorded(t, "upstream-connects")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := entry(t, b, "connections")
+	want := map[string]float64{"upstream_keepalive": e.Share * 2 / 3, "client_keepalive": e.Share / 3}
+	for _, s := range e.Avoidable {
+		if math.Abs(s.Share-want[s.ID]) > 1e-9 {
+			t.Errorf("%s saves %v, want %v", s.ID, s.Share, want[s.ID])
+		}
+		if s.Evidence == "" || s.Remedy == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(e.Avoidable) != 2 {
+		t.Errorf("%+v", e.Avoidable)
+	}
+}
+
+func TestTooFewSamplesSaySo(t *testing.T) {
+	p := recorded(t, "gzip-nine")
+	p.Sample = p.Sample[:3]
+	for _, s := range p.Sample {
+		s.Value[0] = 1
+	}
+	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p})
+	if err != nil || b.Missing == "" || len(b.Entries) > 0 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// Each mechanism of the table: its example belongs to it, and to none before it.
+func TestTheTableKeepsItsOrder(t *testing.T) {
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := runOf(t, []string{"nginx"})
+	seen := map[string]bool{}
+	for i := range tab.Mechanisms {
+		m := &tab.Mechanisms[i]
+		if seen[m.ID] || m.Text == "" || m.Why == "" || m.ByHand == "" {
+			t.Errorf("%s: want an id of its own, text, why and by_hand", m.ID)
+		}
+		seen[m.ID] = true
+		for _, s := range m.Savings {
+			if s.Title == "" || s.Remedy == "" || s.Costs == "" || (s.Measure != "" && s.Why == "") {
+				t.Errorf("%s: %s: want title, remedy, costs, and why with a measure", m.ID, s.ID)
+			}
+			for _, text := range []string{s.Measure, s.Saves} {
+				if text == "" {
+					continue
+				}
+				if _, _, err := asked(q, text, known(t)); err != nil {
+					t.Errorf("%s: %s: %v", m.ID, s.ID, err)
+				}
+			}
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ want, thread, frames string }{
+		{"connections", "", "_raw_spin_unlock_irqrestore[k] tcp_v4_rcv[k] net_rx_action[k] tcp_connect[k] tcp_v4_connect[k] __sys_connect[k] connect"},
+		{"scheduling", "", "try_to_wake_up[k] sock_def_readable[k] tcp_v4_rcv[k] net_rx_action[k] tcp_sendmsg[k]"},
+		{"packets_in", "", "tcp_ack[k] tcp_v4_rcv[k] net_rx_action[k] tcp_sendmsg[k]"},
+		{"packets_in", "", "tcp_ack[k] net_rx_action[k] handle_softirqs[k] asm_sysvec_apic_timer_interrupt[k] path_openat[k] do_sys_openat2[k]"},
+		{"sending", "", "tcp_rate_check_app_limited[k] tcp_sendmsg_locked[k] tcp_sendmsg[k]"},
+		{"copying", "", "_copy_from_iter[k] tcp_sendmsg_locked[k] tcp_sendmsg[k]"},
+		{"packet_filter", "", "nft_do_chain[k] nf_hook_slow[k] ip_rcv[k] net_rx_action[k]"},
+		{"file_lookups", "", "link_path_walk.part.0[k] path_openat.constprop.0[k] do_sys_openat2[k] open64"},
+		{"page_faults", "", "clear_page_erms[k] handle_mm_fault[k] exc_page_fault[k] memset"},
+		{"system_calls", "", "do_syscall_64[k]"},
+		{"kernel", "", "do_syscall_64_not_this[k]"},
+		{"compiling_php", "", "open64[k] php:{include} php:{main}"},
+		{"garbage_collection", "GC Thread#1", "whatever"},
+		{"compiling", "C2 CompilerThre", "clear_page_erms[k] exc_page_fault[k]"},
+		{"garbage_collection", "", "futex[k] runtime.gcDrain runtime.gcBgMarkWorker"},
+		{"sending", "", "tcp_sendmsg[k] syscall.write crypto/tls.(*Conn).Write main.main"},
+		{"cryptography", "", "crypto/internal/fips140/aes.encrypt crypto/tls.(*Conn).Write main.main"},
+		{"own", "", "main.work main.main"},
+		{"own", "", ""},
+	} {
+		s := &profile.Sample{Label: map[string][]string{"thread": {c.thread}}}
+		for _, name := range strings.Fields(c.frames) {
+			name, kernel := strings.CutSuffix(name, "[k]")
+			m := &profile.Mapping{File: "/usr/bin/x"}
+			if kernel {
+				m.File = "[kernel]"
+			}
+			s.Location = append(s.Location, &profile.Location{Mapping: m, Line: []profile.Line{{Function: &profile.Function{Name: name}}}})
+		}
+		st, err := tab.reader().stack(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tab.place(&st).ID; got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.thread, c.frames, got, c.want)
+		}
+	}
+}
+
+func FuzzStacks(f *testing.F) {
+	for _, name := range []string{"gzip-nine", "upstream-connects"} {
+		raw, err := os.ReadFile(filepath.Join("testdata", name+".pb.gz"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	q, list := runOf(f, []string{"nginx"}), known(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p, err := flame.Parse(raw)
+		if err != nil {
+			return
+		}
+		b, err := Of(q, list, []*profile.Profile{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Missing == "" {
+			whole(t, b)
+		}
+	})
+}
+
+func BenchmarkBill(b *testing.B) {
+	q, list, p := runOf(b, []string{"nginx"}), known(b), recorded(b, "upstream-connects")
+	for b.Loop() {
+		if _, err := Of(q, list, []*profile.Profile{p}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package model
+
+// Bill is what a good reply costs in CPU time on the observed hosts, and what for.
+// Shares are of the CPU time of the processes that serve (where nobody is served, of
+// the programs), and come from samples, so that they are estimates.
+type Bill struct {
+	// Missing says why there is no bill; all else is empty then.
+	Missing string `json:"missing,omitempty"`
+	// CPUSeconds is the CPU time of these processes in the main window, by the kernel's account.
+	CPUSeconds float64 `json:"cpu_seconds"`
+	// Requests are the good replies in the window, by the word of RequestsFrom; nil
+	// when nobody counted them.
+	Requests     *float64 `json:"requests"`
+	RequestsFrom string   `json:"requests_from,omitempty"`
+	// SecondsPerRequest is CPUSeconds over Requests; nil without these.
+	SecondsPerRequest *float64 `json:"seconds_per_request"`
+	// Services are whose time it is, the largest first.
+	Services []LoadGroup `json:"services"`
+	// Samples is on how many samples the shares rest.
+	Samples int64 `json:"samples"`
+	// Entries add up to all of it. What is avoidable comes first, by what it would
+	// save, then the rest by its share.
+	Entries []BillEntry `json:"entries"`
+	// Notes are sentences on what could not be told apart.
+	Notes []string `json:"notes"`
+}
+
+// BillEntry is one mechanism that CPU time goes into.
+type BillEntry struct {
+	// Mechanism is one word for programs: "connections", "compression", "own"; Text is the same for people.
+	Mechanism string `json:"mechanism"`
+	Text      string `json:"text"`
+	// Share (0…1) of the CPU time; the true one lies within PlusMinus of it in 95 of 100 runs.
+	Share     float64 `json:"share"`
+	PlusMinus float64 `json:"plus_minus"`
+	// SecondsPerRequest is its part of a request's; nil where that is not known.
+	SecondsPerRequest *float64 `json:"seconds_per_request"`
+	Why               string   `json:"why"`     // why it is told apart
+	ByHand            string   `json:"by_hand"` // the classic command that shows it
+	// Services are whose time it is; Functions are where, the most frequent first.
+	Services  []LoadGroup    `json:"services"`
+	Functions []BillFunction `json:"functions"`
+	// Avoidable is what would save a tenth of the CPU time or more; empty where that is not known.
+	Avoidable []Saving `json:"avoidable"`
+}
+
+// BillFunction is a function and its share (0…1) of all of the bill's CPU time.
+type BillFunction struct {
+	Function string  `json:"function"`
+	File     string  `json:"file,omitempty"` // in the source; left out where it is not known
+	Line     int64   `json:"line,omitempty"`
+	Share    float64 `json:"share"`
+}
+
+// Saving is CPU time that could be spared, and how.
+type Saving struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// Evidence is what was measured besides the share; "" where the share says it all.
+	Evidence string `json:"evidence,omitempty"`
+	// Share (0…1) of all of the bill's CPU time, at most: what the remedy itself costs,
+	// and what it leaves, is not known before it is tried.
+	Share float64 `json:"at_most_share"`
+	// Throughput is by which factor there would be more replies at the same CPU time, at most.
+	Throughput float64 `json:"at_most_throughput"`
+	Remedy     string  `json:"remedy"`
+	Costs      string  `json:"costs"`
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// The bill is short: what can be spared, and the largest of the rest.
+const (
+	billRows    = 5
+	billShare   = 7
+	billTime    = 11
+	leastBilled = 0.02 // a smaller share has no row of its own
+)
+
+// bill writes what a request costs in CPU time and what for, in eight lines or fewer.
+// It belongs to an answer that the CPUs are the limit; to others where much of it could be spared.
+func bill(p *paper, v model.Verdict) {
+	b := v.Bill
+	if b == nil || b.Missing != "" || len(b.Entries) == 0 {
+		return
+	}
+	spare := len(b.Entries[0].Avoidable) > 0 && v.Answer != model.AnswerHealthy
+	if v.Answer != model.AnswerCapacity && !spare {
+		return
+	}
+	p.heading(bold, "WHAT A REQUEST COSTS")
+	p.line(0, plain, cut(billed(b), p.width))
+	rest, left := 1.0, billRows
+	for i, e := range b.Entries {
+		if left <= 0 || i > 0 && e.Share < leastBilled {
+			break
+		}
+		billRow(p, e)
+		rest, left = rest-e.Share, left-1
+		if i == 0 && len(e.Avoidable) > 0 {
+			left -= billRemedy(p, e.Avoidable[0])
+		}
+	}
+	if rest >= 0.0005 {
+		p.line(0, dim, before(percent(rest), billShare)+strings.Repeat(" ", billTime+2)+"all else (--json has it, and how to see each)")
+	}
+}
+
+// billRemedy says in two lines at most how to spare it, and returns in how many.
+func billRemedy(p *paper, s model.Saving) int {
+	const most = 2
+	column := billShare + 2
+	text := fmt.Sprintf("up to %.3g × the replies by: %s", s.Throughput, layout.Line(s.Remedy))
+	lines := wrap(text, p.width-column)
+	if len(lines) > most {
+		lines = append(lines[:most-1], cut(lines[most-1]+" …", p.width-column))
+	}
+	for _, l := range lines {
+		p.line(column, bold, l)
+	}
+	return len(lines)
+}
+
+// billed says how much a request costs, and whose time it is.
+func billed(b *model.Bill) string {
+	var groups []string
+	for _, g := range b.Services[:min(len(b.Services), 3)] {
+		groups = append(groups, layout.Line(g.Name)+" "+percent(g.Share))
+	}
+	text := "CPU time of programs"
+	if b.SecondsPerRequest != nil {
+		text = layout.Micros(*b.SecondsPerRequest*1e6) + " of CPU time each"
+	}
+	return fmt.Sprintf("%s (%s), by %s", text, strings.Join(groups, ", "), plural(int(b.Samples), "sample", "samples"))
+}
+
+func billRow(p *paper, e model.BillEntry) {
+	each := ""
+	if e.SecondsPerRequest != nil {
+		each = layout.Micros(*e.SecondsPerRequest * 1e6)
+	}
+	text := e.Text
+	if e.Mechanism == "own" && len(e.Functions) > 0 {
+		text += ": " + billFunction(e.Functions[0])
+	}
+	lead := before(percent(e.Share), billShare) + before(each, billTime) + "  "
+	p.line(0, plain, lead+cut(text, p.width-billShare-billTime-2))
+}
+
+// billFunction names a function, with the last part of its file's name.
+func billFunction(f model.BillFunction) string {
+	name, place, _ := strings.Cut(layout.Line(f.Function), " /")
+	if place == "" && f.File != "" {
+		place = fmt.Sprintf("%s:%d", layout.Line(f.File), f.Line)
+	}
+	return strings.TrimSpace(name+" "+place[strings.LastIndexByte(place, '/')+1:]) + " " + percent(f.Share)
+}

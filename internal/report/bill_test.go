@@ -1,0 +1,65 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"plimsoll/internal/model"
+)
+
+func billedReport() model.Report {
+	r := capacityReport()
+	entry := func(mechanism, text string, share float64, functions ...model.BillFunction) model.BillEntry {
+		return model.BillEntry{Mechanism: mechanism, Text: text, Share: share, PlusMinus: 0.04, SecondsPerRequest: num(share * 0.00728),
+			Services: []model.LoadGroup{}, Functions: functions, Avoidable: []model.Saving{}}
+	}
+	first := entry("compiling_php", "PHP compiles its scripts", 0.54)
+	first.Avoidable = []model.Saving{{ID: "opcache", Title: "Switch opcache on", Share: 0.54, Throughput: 2.17,
+		Remedy: "php.ini: opcache.enable=1, opcache.memory_consumption=128, opcache.max_accelerated_files above the number of scripts; then reload PHP-FPM"}}
+	r.Verdict.Bill = &model.Bill{CPUSeconds: 11.5, Requests: num(1580), SecondsPerRequest: num(0.00728), Samples: 217,
+		Services: []model.LoadGroup{{Name: "php-fpm8.2", Share: 0.94}, {Name: "nginx", Share: 0.06}},
+		Entries: []model.BillEntry{first,
+			entry("own", "the application's own code", 0.39, model.BillFunction{Function: "php:{main} /srv/www/index.php:2", Share: 0.36}),
+			entry("copying", "copying", 0.03), entry("connections", "opening and closing connections", 0.021), entry("sending", "sending over the network", 0.02),
+		}}
+	return r
+}
+
+func TestTheBillIsShort(t *testing.T) {
+	_, after, found := strings.Cut(string(text(t, billedReport(), TextOptions{Width: 80})), "WHAT A REQUEST COSTS\n")
+	if !found {
+		t.Fatal("there is no bill")
+	}
+	bill, _, _ := strings.Cut(after, "\n\n")
+	lines := strings.Split(bill, "\n")
+	if len(lines) > 7 {
+		t.Errorf("%d lines beneath the heading, want 7 at most:\n%s", len(lines), bill)
+	}
+	for _, l := range lines {
+		if utf8.RuneCountInString(l) > 80 {
+			t.Errorf("%d columns: %s", utf8.RuneCountInString(l), l)
+		}
+	}
+	for _, want := range []string{"7.28 ms of CPU time each (php-fpm8.2 94 %, nginx 6.0 %), by 217 samples", "54 %", "up to 2.17 × the replies by: php.ini: opcache.enable=1", "index.php:2 36 %"} {
+		if !strings.Contains(bill, want) {
+			t.Errorf("it does not say %q:\n%s", want, bill)
+		}
+	}
+}
+
+func TestTheBillIsNotForAll(t *testing.T) {
+	for name, change := range map[string]func(v *model.Verdict){
+		"healthy":                       func(v *model.Verdict) { v.Answer = model.AnswerHealthy },
+		"a cause, nothing to be spared": func(v *model.Verdict) { v.Answer = model.AnswerCause; v.Bill.Entries[0].Avoidable = nil },
+		"none":                          func(v *model.Verdict) { v.Bill = nil },
+		"no samples":                    func(v *model.Verdict) { v.Bill = &model.Bill{Missing: "3 samples are too few"} },
+	} {
+		r := billedReport()
+		r.Verdict.Root = r.Verdict.Grounds
+		change(&r.Verdict)
+		if strings.Contains(string(text(t, r, TextOptions{Width: 80})), "WHAT A REQUEST COSTS") {
+			t.Errorf("%s: there is a bill", name)
+		}
+	}
+}
