@@ -1,6 +1,6 @@
 // Tracecost measures what tracing costs the service that is watched.
 //
-//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-turns N] [-copies N] [-watch-wrk] NAME…
+//	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-turns N] [-copies N] [-burst D] [-watch-wrk] NAME…
 //	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
 //	go run ./bench/tracecost -pool FILE…
 //
@@ -20,6 +20,10 @@
 // tells the share of one. Of each pair it takes two ratios, on over off: replies per
 // second, and the worker's CPU time per reply; it prints them, and their medians with
 // the 95 % interval of the median. -pool takes the pairs that earlier runs printed into files together.
+//
+// With -burst they are on as a run has those whose programs are called very often: for D, and
+// a tenth of a second more for the end of what they began, in every two seconds, which a
+// slice should last; to switch them is in what is measured.
 //
 // The tracers leave wrk out, as those of a run leave out its load engine; -watch-wrk
 // has them look at it too, as those of a watch beside another load tool do.
@@ -54,6 +58,7 @@ const calm = 200 * time.Millisecond
 type options struct {
 	pairs         int
 	slice, settle time.Duration
+	burst         time.Duration
 	turns, copies int
 	connections   int
 	with, against string
@@ -69,6 +74,7 @@ func main() {
 	flag.DurationVar(&o.slice, "slice", time.Second, "how long each half of a pair lasts")
 	flag.IntVar(&o.turns, "turns", 1, "in how many parts it is cut, which take turns with those of the other half")
 	flag.DurationVar(&o.settle, "settle", 3*time.Second, "how long a command is given to get going")
+	flag.DurationVar(&o.burst, "burst", 0, "how long they watch in every two seconds (0: throughout)")
 	flag.IntVar(&o.copies, "copies", 1, "how many copies of the tracers are on at once")
 	flag.IntVar(&o.connections, "c", 100, "connections")
 	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
@@ -138,7 +144,11 @@ func (s *site) tracers(o options, names string) (err error) {
 		names = fmt.Sprintf("%d copies of %s", o.copies, names)
 	}
 	on := switched(together...)
-	b := &bench{site: s, options: o, off: on.undone(), on: on}
+	off := on.undone()
+	if o.burst > 0 {
+		on, off = inBursts(o.burst, on), half{nothing, nothing, nothing}
+	}
+	b := &bench{site: s, options: o, off: off, on: on}
 	return b.print(names)
 }
 
@@ -217,6 +227,44 @@ func switched(running ...trace.Running) half {
 	}
 	read := func(r trace.Running) error { return r.Read(nowhere{}) }
 	return half{each(trace.Running.Resume), each(read), each(trace.Running.Pause)}
+}
+
+// lastOrders and cycle are a run's (collect).
+const (
+	lastOrders = 100 * time.Millisecond
+	cycle      = 2 * time.Second
+)
+
+// inBursts is tracers that are on in bursts, the first of which begins where the slice does.
+func inBursts(burst time.Duration, h half) half {
+	var stop chan struct{}
+	var ended chan error
+	turns := func() error {
+		time.Sleep(calm)
+		for began := time.Now(); ; began = began.Add(cycle) {
+			if err := h.begin(); err != nil {
+				return err
+			}
+			time.Sleep(burst + lastOrders)
+			if err := errors.Join(h.end(), h.read()); err != nil {
+				return err
+			}
+			select {
+			case <-stop:
+				return nil
+			case <-time.After(time.Until(began.Add(cycle))):
+			}
+		}
+	}
+	return half{
+		func() error {
+			stop, ended = make(chan struct{}), make(chan error, 1)
+			go func() { ended <- turns() }()
+			return nil
+		},
+		nothing,
+		func() error { close(stop); return <-ended },
+	}
 }
 
 // nowhere takes samples and forgets them.

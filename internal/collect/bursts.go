@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 )
 
@@ -174,4 +175,217 @@ func (t *tracing) services() []int {
 		pids = append(pids, p.PID)
 	}
 	return pids
+}
+
+const (
+	// mostCalls is how many calls of its programs in a second a CPU is to bear from a light
+	// tracer. Each takes some 0.15 µs, so these are 0.3 % of it.
+	mostCalls = 20_000
+	// Where there are more, it begins what is new only in a burst of every cycle, and has
+	// lastOrders to see the end of what it began.
+	cycle      = 2 * time.Second
+	leastBurst = 100 * time.Millisecond
+	lastOrders = 100 * time.Millisecond
+)
+
+// sparing is a light tracer that would not be light where its programs are called very
+// often. There it watches in bursts, and what it counted in one stands for the time since
+// the one before; else it watches throughout, and is exact.
+type sparing struct {
+	tracer
+	watch trace.Sparing
+	calls []uint64      // of each CPU, when they were looked at last
+	began time.Time     // when it was switched on, or looked at last since then
+	upTo  time.Time     // it is counted, or estimated, up to here
+	burst time.Duration // how long the next one is to last, or the whole cycle
+	last  time.Duration // how long the last one lasted; 0 where something failed
+
+	on, held time.Duration // of the hold window: in bursts, and all of it
+
+	stop  chan struct{} // nil while it watches throughout
+	ended sync.WaitGroup
+}
+
+// addSparing takes one that watches.
+func (t *tracing) addSparing(s *sparing) {
+	now := t.now()
+	s.began, s.upTo = now, now
+	t.sparing = append(t.sparing, s)
+	if err := s.look(now); err != nil {
+		t.failed(&s.tracer, now, err)
+	}
+}
+
+// duty is the share of the hold window in which it watched.
+func (s *sparing) duty() float64 {
+	if s.held == 0 {
+		return 1
+	}
+	return s.on.Seconds() / s.held.Seconds()
+}
+
+// readSparing records what a tracer counted until now, or is taken to have.
+func (t *tracing) readSparing(s *sparing, now time.Time) {
+	if s.stop != nil {
+		t.estimateSparing(s, now)
+		s.sums.all(func(one *sum) { t.sample(one, now, one.all) })
+		return
+	}
+	if err := t.count(s, now); err != nil {
+		t.failed(&s.tracer, now, err)
+		return
+	}
+	if s.failing {
+		t.seen(&s.tracer, now)
+	}
+	s.sums.each(func(one *sum) { t.sample(one, now, one.all) })
+	if s.burst < cycle {
+		s.stop = make(chan struct{})
+		s.ended.Go(func() { t.takeTurns(s, s.stop) })
+	}
+}
+
+// count adds what a tracer counted throughout since it was last read.
+func (t *tracing) count(s *sparing, now time.Time) error {
+	if err := s.read(); err != nil {
+		return err
+	}
+	s.sums.each(func(one *sum) {
+		one.all += one.value - one.counted
+		one.counted = one.value
+		one.keepGauge()
+	})
+	if t.holding {
+		s.on += now.Sub(s.upTo)
+		s.held += now.Sub(s.upTo)
+	}
+	s.upTo = now
+	return s.look(now)
+}
+
+// keepGauge keeps what does not add up as it was read.
+func (s *sum) keepGauge() {
+	if s.signal.Kind == model.Gauge {
+		s.all, s.rate = s.value, 0
+	}
+}
+
+// estimateSparing takes the rates of the last burst to have lasted until now.
+func (t *tracing) estimateSparing(s *sparing, now time.Time) {
+	since := max(now.Sub(s.upTo), 0)
+	s.sums.all(func(one *sum) { one.all += one.rate * since.Seconds() })
+	if t.holding {
+		s.held += since
+	}
+	s.upTo = s.upTo.Add(since)
+}
+
+// look asks how often the programs were called since the tracer was switched on or last
+// looked at, and says from that how long the next burst is to last.
+func (s *sparing) look(now time.Time) error {
+	calls, err := s.watch.Calls()
+	if err != nil {
+		return err
+	}
+	var most uint64
+	for cpu, n := range calls {
+		if cpu < len(s.calls) {
+			most = max(most, n-s.calls[cpu])
+		}
+	}
+	s.calls, s.burst = calls, cycle
+	if rate := float64(most) / now.Sub(s.began).Seconds(); rate > mostCalls {
+		s.burst = max(leastBurst, time.Duration(mostCalls/rate*float64(cycle-lastOrders)))
+	}
+	s.began = now
+	return nil
+}
+
+// takeTurns has a tracer that is on take turns at watching and pausing, until it is stopped
+// or may watch throughout.
+func (t *tracing) takeTurns(s *sparing, stop <-chan struct{}) {
+	for s.burst < cycle {
+		if !t.after(s.burst, stop, s, t.finish) || !t.after(lastOrders, stop, s, t.pauseSparing) ||
+			!t.after(max(cycle-s.burst-lastOrders, 0), stop, s, t.resumeSparing) {
+			return
+		}
+	}
+}
+
+// after does something with a tracer when so long has passed, and says whether it was not
+// stopped before.
+func (t *tracing) after(wait time.Duration, stop <-chan struct{}, s *sparing, do func(*sparing, time.Time) error) bool {
+	select {
+	case <-stop:
+		return false
+	case <-time.After(wait):
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := do(s, t.now()); err != nil {
+		s.last = 0
+		t.failed(&s.tracer, t.now(), err)
+	}
+	return true
+}
+
+// finish ends a burst: nothing new is begun. What is under way is looked at while it is.
+func (t *tracing) finish(s *sparing, now time.Time) error {
+	if err := s.watch.Finish(); err != nil {
+		return err
+	}
+	s.last = now.Sub(s.began)
+	if err := s.read(); err != nil {
+		return err
+	}
+	s.sums.each((*sum).keepGauge)
+	return nil
+}
+
+// pauseSparing takes what was counted since the tracer was switched on for the last burst's.
+func (t *tracing) pauseSparing(s *sparing, now time.Time) error {
+	if err := s.running.Pause(); err != nil {
+		return err
+	}
+	if err := s.read(); err != nil {
+		return err
+	}
+	s.sums.each(func(one *sum) {
+		if s.last > 0 && one.signal.Kind != model.Gauge {
+			one.rate = (one.value - one.counted) / s.last.Seconds()
+		}
+		one.counted = one.value
+	})
+	if t.holding {
+		s.on += s.last
+	}
+	t.estimateSparing(s, now)
+	if s.failing {
+		t.seen(&s.tracer, now)
+	}
+	return s.look(now)
+}
+
+// resumeSparing switches it on again; where it may watch throughout, for good.
+func (t *tracing) resumeSparing(s *sparing, now time.Time) error {
+	t.estimateSparing(s, now)
+	s.began = now
+	if err := s.running.Resume(); err != nil {
+		return err
+	}
+	if s.burst == cycle {
+		s.stop = nil
+	}
+	return nil
+}
+
+// endTurns ends its turns, if it takes any.
+func (t *tracing) endTurns(s *sparing) {
+	t.mu.Lock()
+	stop := s.stop
+	t.mu.Unlock()
+	if stop != nil {
+		close(stop)
+	}
+	s.ended.Wait()
 }

@@ -65,6 +65,13 @@ func (s *sums) each(do func(*sum)) {
 	}
 }
 
+// all calls do with every series that was ever put.
+func (s *sums) all(do func(*sum)) {
+	for _, one := range s.series {
+		do(one)
+	}
+}
+
 func (s *sums) add(host string, signal *model.Signal, v float64, labels []string) {
 	s.key = append(append(append(s.key[:0], host...), 0), signal.Name...)
 	for _, l := range labels {

@@ -38,6 +38,7 @@ type tracing struct {
 	mu      sync.Mutex
 	steady  []*tracer          // they watch all the time
 	bursty  []*bursty          // they watch in bursts
+	sparing []*sparing         // they watch all the time while that is cheap, and else in bursts
 	busy    map[string]float64 // groupname → the newest value of the tracers' Busy signals
 	bursts  *bursts            // nil outside the hold window
 	holding bool               // it is the hold window
@@ -82,7 +83,9 @@ func (t *tracing) Start(context.Context) error {
 // add takes a tracer that watches; one for bursts is switched off.
 func (t *tracing) add(one trace.Tracer, running trace.Running) {
 	added := tracer{Tracer: one, running: running, sums: newSums(t.hosts)}
-	if inBursts(one) {
+	if watch, ok := running.(trace.Sparing); ok && one.Level == trace.Light {
+		t.addSparing(&sparing{tracer: added, watch: watch})
+	} else if inBursts(one) {
 		t.bursty = append(t.bursty, &bursty{tracer: added})
 	} else {
 		t.steady = append(t.steady, &added)
@@ -166,6 +169,9 @@ func (t *tracing) all() []*tracer {
 	for _, b := range t.bursty {
 		all = append(all, &b.tracer)
 	}
+	for _, s := range t.sparing {
+		all = append(all, &s.tracer)
+	}
 	return all
 }
 
@@ -190,6 +196,9 @@ func (t *tracing) Round(_ context.Context, r Round) error {
 	defer t.mu.Unlock()
 	for _, one := range t.steady {
 		t.readSteady(one, r.Time)
+	}
+	for _, one := range t.sparing {
+		t.readSparing(one, r.Time)
 	}
 	if r.Edge && t.holding {
 		for _, b := range t.bursty {
@@ -252,6 +261,9 @@ func (t *tracing) Close() error {
 	if t.level == TraceOff {
 		return nil
 	}
+	for _, s := range t.sparing {
+		t.endTurns(s)
+	}
 	said := model.Tracing{Level: string(t.level)}
 	var errs []error
 	for _, one := range t.all() {
@@ -261,12 +273,25 @@ func (t *tracing) Close() error {
 		}
 		errs = append(errs, one.running.Close())
 	}
-	for _, b := range t.bursty {
-		if said.Duty == nil {
-			said.Duty = map[string]float64{}
-		}
-		said.Duty[b.Name] = b.duty()
-	}
+	said.Duty = t.duty()
 	t.rec.Traced(said)
 	return errors.Join(errs...)
+}
+
+// duty is, by tracer, the share of the hold window in which those watched that did not
+// watch throughout; nil if all did.
+func (t *tracing) duty() map[string]float64 {
+	duty := map[string]float64{}
+	for _, b := range t.bursty {
+		duty[b.Name] = b.duty()
+	}
+	for _, s := range t.sparing {
+		if share := s.duty(); share < 1 {
+			duty[s.Name] = share
+		}
+	}
+	if len(duty) == 0 {
+		return nil
+	}
+	return duty
 }

@@ -28,7 +28,7 @@ import (
 type Level int
 
 const (
-	// Light tracers run all the time: together they are to cost 1 % of the throughput at most (bench/README.md: what was measured).
+	// Light tracers run all the time (but see Sparing): together they are to cost 1 % of the throughput at most (bench/README.md: what was measured).
 	Light Level = iota
 	// Full tracers are expensive; in a run they are switched on in short bursts.
 	Full
@@ -125,6 +125,15 @@ type Running interface {
 	Resume() error
 	// Close detaches it. It is called once.
 	Close() error
+}
+
+// Sparing is a Running whose programs cost so much each time they are called that a run
+// has it watch in bursts where that is often.
+type Sparing interface {
+	// Calls is how often its programs were called since the start, by CPU.
+	Calls() ([]uint64, error)
+	// Finish has it begin nothing new until it is resumed, and go on with what it began.
+	Finish() error
 }
 
 // Profiler is a Running that has stacks.

@@ -11,8 +11,7 @@ func Tracer() trace.Tracer {
 		Short:       "requests as services get them, told by turns",
 		About:       "requests as services get them and as they ask them of others: how many, how long each lay unread, was in hand and was on its way back",
 		Long:        long,
-		Level:       trace.Full, // 3 % on a busy machine: what is light has to be shown to take 1 % at most
-		Throughout:  true,       // a turn that a burst cut off would not be known for one
+		Level:       trace.Light,
 		Signals:     signals,
 		Programs:    loadBpf,
 		Needs:       needs,
@@ -56,9 +55,9 @@ var blind = []string{
 	"where turns are drawn, those of Unix sockets that live for one request are estimated too low, by some percent: a socket's memory is used again, and with it what was noted of the last",
 	"where turns of a Unix socket are drawn, one that comes before the tracepoint of the last write is reached may miss its draw, which scarce CPUs make frequent; over TCP sequence numbers tell them apart",
 	"over a Unix socket, the first request of a connection that was read and answered before the tracepoint of its arrival was reached is begun and not answered",
+	"where its programs are called more than 20,000 times a second on a CPU, a run has it begin nothing new but for 0.1 s or more of every two seconds (run.json says for which share): all is estimated then, and requests that take longer than a tenth of a second are seen as under way alone",
 	"over a Unix socket, one request in some 100,000 is missed: both ends of the socket are at work on two CPUs in one moment (one of 9,000 in one of 13 runs)",
 	"over TLS, a client that closes without having read the farewell resets the connection, which counts as cut although it had the whole reply",
-	"where turns are drawn, a connection is seldom taken for one that takes no turns (one in some 30 of 20,011 requests each): it is counted as excluded (overlapped), and its later requests are not counted",
 	"a thread that reads the next request before the tracepoint of the other's write is reached makes one turn of two (Unix sockets)",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
 }

@@ -131,6 +131,7 @@ type bpfTurn struct {
 	Unanswered   uint64
 	Early        uint64
 	EarlyWritten uint64
+	Next         uint64
 	WriteSeq     uint32
 	Received     uint32
 	Weight       uint32
@@ -161,6 +162,7 @@ type bpfUnderWay struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	bpfMapCalls              = "calls"
 	bpfMapGroupSums          = "group_sums"
 	bpfMapGroups             = "groups"
 	bpfMapListeners          = "listeners"
@@ -178,6 +180,7 @@ const (
 	bpfProgRequestsRead      = "requests_read"
 	bpfProgRequestsState     = "requests_state"
 	bpfProgRequestsWritten   = "requests_written"
+	bpfVarFinishing          = "finishing"
 	bpfVarGlances            = "glances"
 	bpfVarIgnored            = "ignored"
 	bpfVarLastGroup          = "last_group"
@@ -250,6 +253,7 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
+	Calls     *ebpf.MapSpec `ebpf:"calls"`
 	GroupSums *ebpf.MapSpec `ebpf:"group_sums"`
 	Groups    *ebpf.MapSpec `ebpf:"groups"`
 	Listeners *ebpf.MapSpec `ebpf:"listeners"`
@@ -267,6 +271,7 @@ type bpfMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
+	Finishing       *ebpf.VariableSpec `ebpf:"finishing"`
 	Glances         *ebpf.VariableSpec `ebpf:"glances"`
 	Ignored         *ebpf.VariableSpec `ebpf:"ignored"`
 	LastGroup       *ebpf.VariableSpec `ebpf:"last_group"`
@@ -305,6 +310,7 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
+	Calls     *ebpf.Map `ebpf:"calls"`
 	GroupSums *ebpf.Map `ebpf:"group_sums"`
 	Groups    *ebpf.Map `ebpf:"groups"`
 	Listeners *ebpf.Map `ebpf:"listeners"`
@@ -320,6 +326,7 @@ type bpfMaps struct {
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
+		m.Calls,
 		m.GroupSums,
 		m.Groups,
 		m.Listeners,
@@ -338,6 +345,7 @@ func (m *bpfMaps) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
+	Finishing       *ebpf.Variable `ebpf:"finishing"`
 	Glances         *ebpf.Variable `ebpf:"glances"`
 	Ignored         *ebpf.Variable `ebpf:"ignored"`
 	LastGroup       *ebpf.Variable `ebpf:"last_group"`

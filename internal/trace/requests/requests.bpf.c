@@ -124,7 +124,7 @@ SEPARATE __u32 add_begun(struct turn *t)
 static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, __u64 at, struct bytes *b, __u32 weight)
 {
 	t->began = t->came = t->written = at;
-	t->read = t->first = 0;
+	t->read = t->first = t->next = 0;
 	t->write_seq = b->written;
 	t->received = b->received;
 	t->weight = weight;
@@ -482,6 +482,10 @@ static __always_inline void came_to_server(struct sock *sk, struct turn *t, stru
 
 	if (t->state == READ && b->more && b->written != t->write_seq) {
 		answer(sk, t, b, now);
+		if (*(volatile __u8 *)&t->state == READ && !b->unacked) {
+			t->next = now; /* another CPU still counts the reply: the read begins this turn */
+			return;
+		}
 		drawn = chance(*glance_of(sk));
 	}
 	switch (t->state) {
@@ -565,7 +569,7 @@ static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u3
 	default:
 		return;
 	}
-	if (!t->pending) {
+	if (!t->pending && !t->next) {
 		if (is_unix(sk))
 			t->early = now;
 		return;
@@ -573,12 +577,12 @@ static __always_inline void read_by_server(struct sock *sk, struct turn *t, __u3
 	if (!is_unix(sk)) {
 		if (!look(&b, sk))
 			return;
-		if (b.segments > FEW_SEGMENTS) {
+		if (t->pending && b.segments > FEW_SEGMENTS) {
 			leave_alone(t);
 			return;
 		}
 	}
-	__u64 since = t->came;
+	__u64 since = t->next ? t->next : t->came;
 	finish_server(t, &b, true);
 	__s32 drawn = chance(*glance_of(sk));
 	if (!drawn) {
@@ -746,6 +750,7 @@ int requests_came(__u64 *ctx)
 	struct turn *t;
 	struct bytes b = {};
 
+	count_call();
 	if (!has_turns(sk))
 		return 0;
 	__s32 drawn = draw(sk, BYTES_CAME);
@@ -774,6 +779,7 @@ int requests_read(__u64 *ctx)
 	int ret = (int)ctx[1], flags = (int)ctx[2];
 	struct turn *t;
 
+	count_call();
 	if (!has_turns(sk) || !is_followed(sk))
 		return 0;
 	t = bpf_sk_storage_get(&turns, sk, 0, 0);
@@ -799,6 +805,7 @@ int requests_written(__u64 *ctx)
 	struct sock *sk = (struct sock *)ctx[0];
 	struct turn *t;
 
+	count_call();
 	if ((int)ctx[1] <= 0 || !has_turns(sk))
 		return 0;
 	__s32 drawn = draw(sk, BYTES_LEFT);
@@ -927,6 +934,7 @@ int requests_state(__u64 *ctx)
 	int from = (int)ctx[1], to = (int)ctx[2];
 	struct bytes b = {};
 
+	count_call();
 	if (to == TCP_LISTEN) {
 		note_listener(sk);
 		return 0;
@@ -953,6 +961,8 @@ int requests_state(__u64 *ctx)
 		t->farewell = t->role == SERVER; /* unless it is answered all the same */
 	if (t && (ends || t->state == CLOSING))
 		end(sk, t, &b, from, to);
+	if (finishing)
+		return 0;
 	bool first = to == TCP_FIN_WAIT1 || to == TCP_LAST_ACK || (to == TCP_CLOSE && (from == TCP_ESTABLISHED || from == TCP_CLOSE_WAIT));
 	if (first && !b.more->bytes_acked && !b.unacked)
 		got_nothing(sk, tp, t);

@@ -22,6 +22,8 @@ const (
 	maxSockets = 65536
 	// walkShare is the part of one CPU that walks over the sockets may use.
 	walkShare = 0.002
+	// listenersEvery is how often listeners are looked for among all open files, at most.
+	listenersEvery = 30 * time.Second
 )
 
 // Trace is the tracer at work. It is not safe for concurrent use.
@@ -31,6 +33,7 @@ type Trace struct {
 	walk   *link.Iter
 	failed error // why there is none
 	next   time.Time
+	found  time.Time // when listeners were looked for last
 }
 
 // Start attaches the programs. The caller closes it.
@@ -49,7 +52,7 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 			t.walker = p
 			return io.NopCloser(nil), nil // it runs when it is read
 		},
-		atListeners: findListeners,
+		atListeners: t.findListeners,
 	})
 	if err != nil {
 		return nil, err
@@ -61,9 +64,13 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 	return t, nil
 }
 
-// findListeners lets the program look at all open files once: it learns where
-// processes listen already.
-func findListeners(p *ebpf.Program) (io.Closer, error) {
+// findListeners lets the program look at all open files: it learns where processes
+// listen already. When the tracer is resumed soon after, there is little new to learn.
+func (t *Trace) findListeners(p *ebpf.Program) (io.Closer, error) {
+	if time.Since(t.found) < listenersEvery {
+		return io.NopCloser(nil), nil
+	}
+	t.found = time.Now()
 	iter, err := link.AttachIter(link.IterOptions{Program: p})
 	if err != nil {
 		return nil, err
@@ -74,6 +81,26 @@ func findListeners(p *ebpf.Program) (io.Closer, error) {
 		err = errors.Join(err, files.Close())
 	}
 	return io.NopCloser(nil), errors.Join(err, iter.Close())
+}
+
+// Calls is how often the programs of turns were called since the start, by CPU.
+func (t *Trace) Calls() ([]uint64, error) {
+	var calls []uint64
+	if err := t.Maps.Maps[bpfMapCalls].Lookup(uint32(0), &calls); err != nil {
+		return nil, fmt.Errorf("read how often the programs were called: %w", err)
+	}
+	return calls, nil
+}
+
+// Finish has turns that begin be passed over until Resume; those under way are followed on.
+func (t *Trace) Finish() error { return t.Maps.Variables[bpfVarFinishing].Set(true) }
+
+// Resume switches the programs on again.
+func (t *Trace) Resume() error {
+	if err := t.Maps.Variables[bpfVarFinishing].Set(false); err != nil {
+		return err
+	}
+	return t.Set.Resume()
 }
 
 // Status says for each signal whether it is read.

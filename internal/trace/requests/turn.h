@@ -12,6 +12,7 @@
 #include "place.h"
 
 #define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_PERCPU_ARRAY 6
 #define NUMBERS 512 /* more than there are places or groups: two CPUs may each take one for the same */
 #define SLOTS 106	/* under 1 µs; four for each doubling up to 67 s; more */
 #define SECOND 1000000000ULL
@@ -58,6 +59,7 @@ struct turn {
 	__u64 unanswered;    /* 1 until somebody counts the reply: arrival and write may do so at once */
 	__u64 early;	     /* a Unix server read when nothing had been told to have come since its reply */
 	__u64 early_written; /* and wrote, likewise */
+	__u64 next;	     /* the next turn of a TCP server came while another CPU still counted this one's reply */
 	__u32 write_seq; /* what the server had written when the turn began */
 	__u32 received;	 /* what had come when bytes came last */
 	__u32 weight;	 /* so many turns this one stands for */
@@ -111,12 +113,31 @@ volatile __u64 lost_turns;   /* of which an event was passed over, because anoth
 volatile __u64 lost_sockets; /* turns on sockets beyond the bound, or without memory */
 volatile bool no_more_sockets; /* set by user space when so many are remembered */
 
+volatile bool finishing; /* set by user space: no turn is begun */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct turn);
 } turns SEC(".maps");
+
+/* How often what comes, is read and written was told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} calls SEC(".maps");
+
+static __always_inline void count_call(void)
+{
+	__u32 only = 0;
+	__u64 *n = bpf_map_lookup_elem(&calls, &only);
+
+	if (n)
+		++*n;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -234,6 +255,8 @@ static __always_inline __s32 chance(__u32 glance)
 {
 	__u32 sample_shift = sample_shift_of(glance);
 
+	if (finishing)
+		return 0;
 	return bpf_get_prandom_u32() & ((1U << sample_shift) - 1) ? 0 : 1 << sample_shift;
 }
 
@@ -264,7 +287,7 @@ static __always_inline __s32 draw(struct sock *sk, __u32 kind)
 	__u32 was = *g, now;
 
 	if (!sample_shift_of(was))
-		return 1;
+		return !finishing;
 	now = next_glance(sk, was, kind);
 	if (now != was) {
 		__sync_fetch_and_xor(g, now ^ was); /* the other end of it may be noted on another CPU */

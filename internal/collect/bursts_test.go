@@ -1,0 +1,163 @@
+package collect
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/model"
+	"plimsoll/internal/record/writer"
+	"plimsoll/internal/trace"
+)
+
+var gauge = &model.Signal{Name: "plimsoll_fake", Kind: model.Gauge, Labels: []string{"groupname"}}
+
+// called is a tracer that counts 10 a second of what begins while it is on, and whose
+// programs are called so often a second.
+type called struct {
+	fakeTracer
+	often, calls float64
+	on           time.Time // zero while it is off
+	events       chan string
+}
+
+func (c *called) tell(what string) {
+	if c.events != nil {
+		c.events <- what
+	}
+}
+
+func (c *called) sum() float64 {
+	if c.since.IsZero() {
+		return c.total
+	}
+	return c.total + 10*c.now().Sub(c.since).Seconds()
+}
+
+func (c *called) Resume() error {
+	c.since, c.on = c.now(), c.now()
+	c.tell("on")
+	return nil
+}
+
+func (c *called) Finish() error {
+	c.total, c.since = c.sum(), time.Time{}
+	c.tell("last orders")
+	return nil
+}
+
+func (c *called) Pause() error {
+	calls, err := c.Calls()
+	c.calls, c.on = float64(calls[1]), time.Time{}
+	c.tell("off")
+	return err
+}
+
+func (c *called) Read(out trace.Out) error {
+	out.Put(counter, c.sum(), "nginx")
+	if !c.since.IsZero() || !c.on.IsZero() {
+		out.Put(gauge, 7, "nginx")
+	}
+	return c.reads
+}
+
+func (c *called) Calls() ([]uint64, error) {
+	n := c.calls
+	if !c.on.IsZero() {
+		n += c.often * c.now().Sub(c.on).Seconds()
+	}
+	return []uint64{3, uint64(math.Round(n))}, nil
+}
+
+// Where its programs are called often, what a tracer counts in bursts stands for all the
+// time; where they are not, it counts throughout, and to the last one.
+func TestSparingTracersAreEstimatesWhereCallsAreMany(t *testing.T) {
+	f := newFaked(t, trace.Light)
+	c := &called{fakeTracer: fakeTracer{now: func() time.Time { return f.at }}}
+	check(t, c.Resume())
+	f.steady = nil
+	f.add(trace.Tracer{Name: "fake", Level: trace.Light, Signals: []*model.Signal{counter, gauge}}, c)
+	s := f.sparing[0]
+	f.holding = true
+	round := func(after time.Duration) { f.at = f.at.Add(after); check(t, f.Round(t.Context(), Round{Time: f.at})) }
+	step := func(after time.Duration, do func(*sparing, time.Time) error) {
+		f.at = f.at.Add(after)
+		check(t, do(s, f.at))
+	}
+	round(time.Second)
+	if s.stop != nil || s.burst != cycle {
+		t.Fatal("nobody calls it, and it takes turns")
+	}
+	c.calls, _ = 0, 0
+	c.on, c.often = f.at, 10*mostCalls
+	f.at = f.at.Add(time.Second)
+	check(t, f.count(s, f.at))
+	if want := (cycle - lastOrders) / 10; s.burst != want {
+		t.Fatalf("the next burst is to last %v, want %v", s.burst, want)
+	}
+	s.stop = make(chan struct{}) // its turns are taken by hand
+	for n := range 3 {
+		step(s.burst, f.finish)
+		step(lastOrders, f.pauseSparing)
+		round(time.Second)
+		if n == 2 {
+			c.often = 1
+		}
+		step(cycle-s.burst-lastOrders-time.Second, f.resumeSparing)
+	}
+	step(s.burst, f.finish)
+	step(lastOrders, f.pauseSparing)
+	step(time.Second, f.resumeSparing)
+	if s.stop != nil {
+		t.Error("it is called seldom, and does not watch throughout again")
+	}
+	at := f.at
+	round(time.Second)
+	var got float64
+	s.sums.each(func(one *sum) {
+		if one.signal == counter {
+			got = one.all
+		}
+	})
+	began := time.Unix(1_700_000_000, 0)
+	if want := 10 * f.at.Sub(began).Seconds(); math.Abs(got-want) > 1e-6 {
+		t.Errorf("10/s until %v is estimated as %v, want %v", at.Sub(began), got, want)
+	}
+	run, said := f.closed(t)
+	if duty := said.Duty["fake"]; duty < 0.3 || duty > 0.6 {
+		t.Errorf("on for %v of the time", duty)
+	}
+	for at, v := range readings(t, run, gauge.Name, map[string]string{"host": "srv", "groupname": "nginx"}) {
+		if v != 7 {
+			t.Errorf("a gauge of 7 is recorded as %v at %d", v, at)
+		}
+	}
+}
+
+// It takes turns by itself, and is switched off in the end.
+func TestSparingTracersTakeTurns(t *testing.T) {
+	out, err := writer.Create(t.TempDir()+"/run", model.Run{})
+	check(t, err)
+	h, err := host.Open("srv", "local")
+	check(t, err)
+	defer h.Close()
+	host.Join([]*host.Host{h})
+	tr := newTracing(TraceLight, nil, []*host.Host{h}, newRecorder(Into(out)), time.Now)
+	c := &called{fakeTracer: fakeTracer{now: time.Now}, often: 1000 * mostCalls}
+	check(t, c.Resume())
+	c.events = make(chan string, 100)
+	tr.add(trace.Tracer{Name: "fake", Level: trace.Light, Signals: []*model.Signal{counter, gauge}}, c)
+	check(t, tr.Round(t.Context(), Round{Time: time.Now()}))
+	var got []string
+	for range 4 {
+		got = append(got, <-c.events)
+	}
+	check(t, tr.Close())
+	check(t, out.Close())
+	if d := cmp.Diff([]string{"last orders", "off", "on", "last orders"}, got); d != "" {
+		t.Errorf("how the tracer was switched (-want +got):\n%s", d)
+	}
+}
