@@ -176,10 +176,16 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 	if err := out.Flush(); err != nil {
 		return err
 	}
-	if r.Partial {
-		return fail(exitRunDir, fmt.Errorf("partial: %s", layout.Line(strings.Join(r.Notes, "; "))))
+	return partial(r)
+}
+
+// partial is the error that captures were not read to their ends, nil where they were:
+// what was read has been printed all the same.
+func partial(r *capture.Reading) error {
+	if !r.Partial {
+		return nil
 	}
-	return nil
+	return fail(exitRunDir, fmt.Errorf("partial: %s", layout.Line(strings.Join(r.Notes, "; "))))
 }
 
 // captureError gives an error of reading its exit code.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/capture"
 	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -22,7 +24,8 @@ last second.
 With capture files (pcap, pcapng) it judges what the wire alone can tell, by the
 same rules: losses, resets and why, floods, refused connections, who made whom
 wait. What happens inside the hosts is not on the wire, so "nothing found"
-there is unclear, too. plimsoll capture shows the packets themselves.
+there is unclear, too. A file that is cut or broken is judged up to there; the
+notes say so, and the exit code is 5. plimsoll capture shows the packets.
 
 With --prometheus it judges what a Prometheus-compatible server has scraped
 (node_exporter and its kin) in a window that ends at --at, by the same rules.
@@ -64,7 +67,11 @@ func diagnoseCommand(w *world) *cobra.Command {
 		var err error
 		switch {
 		case far.url == "" && isCapture(args[0]):
-			r, err = judgeCapture(c.Context(), w, args, &site)
+			var reading *capture.Reading
+			if r, reading, err = judgeCapture(c.Context(), w, args, &site); err == nil {
+				err = errors.Join(printReport(w, r, *asJSON), partial(reading))
+			}
+			return err
 		case far.url == "":
 			r, err = judgeDir(args[0], &site)
 		default:

@@ -22,15 +22,16 @@ func isCapture(name string) bool {
 	return name == "-" || err == nil && info.Mode().IsRegular()
 }
 
-// judgeCapture makes the report of what packet captures show.
-func judgeCapture(ctx context.Context, w *world, names []string, site *siteFlags) (model.Report, error) {
+// judgeCapture makes the report of what packet captures show; they may not have been
+// read to their ends (partial).
+func judgeCapture(ctx context.Context, w *world, names []string, site *siteFlags) (model.Report, *capture.Reading, error) {
 	set, err := site.set(w)
 	if err != nil {
-		return model.Report{}, err
+		return model.Report{}, nil, err
 	}
 	in, err := openCaptures(w, names)
 	if err != nil {
-		return model.Report{}, err
+		return model.Report{}, nil, err
 	}
 	defer in.close()
 	debug.SetGCPercent(10) // as in capture
@@ -39,15 +40,15 @@ func judgeCapture(ctx context.Context, w *world, names []string, site *siteFlags
 	if line != nil {
 		o.Progress = func(packets int64) { line.say(in.progress(packets)) }
 	}
-	run, _, err := packets.Read(ctx, in.sources, o)
+	run, reading, err := packets.Read(ctx, in.sources, o)
 	line.end()
 	if err != nil {
-		return model.Report{}, captureError(err)
+		return model.Report{}, nil, captureError(err)
 	}
 	r, err := judge.Run(run, set)
 	r.Version = version
 	for i, name := range r.Plan.Capture.Files {
 		r.Plan.Capture.Files[i] = layout.Line(name)
 	}
-	return r, fail(exitRunDir, err)
+	return r, reading, fail(exitRunDir, err)
 }

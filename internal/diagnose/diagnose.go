@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -41,6 +42,9 @@ func Findings(q *query.Run, rule *ruleset.Rule) ([]model.Finding, error) {
 	return newRun(q, asItIs).rule(rule)
 }
 
+// shownFindings is how much of what a capture shows an unclear verdict quotes.
+const shownFindings = 2
+
 // unheld words an unclear verdict on a run without load of ours in which
 // nothing is even suspected. It is not healthy: how long users waited was not
 // seen. Then the candidates that came nearest are none.
@@ -53,6 +57,9 @@ func unheld(v *model.Verdict, plan model.Plan) {
 	switch {
 	case plan.Capture != nil:
 		v.Sentence = "Nothing in these packets holds a service back, as far as the wire shows it."
+		if shows := plan.Capture.Shows; len(shows) > 0 {
+			v.Sentence = "By no rule is what these packets show known to hold a service back. " + strings.Join(shows[:min(len(shows), shownFindings)], " ")
+		}
 		return
 	case plan.Remote == nil:
 		return

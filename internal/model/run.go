@@ -61,6 +61,7 @@ type CapturePlan struct {
 	Files       []string `json:"files"`
 	Packets     int64    `json:"packets"`
 	Connections int64    `json:"connections"`
+	Shows       []string `json:"shows,omitempty"` // what is wrong on the wire, in sentences, what weighs most first
 }
 
 // PacketsFile is the name of the file in a run's directory with the packets of a host.

@@ -152,10 +152,14 @@ func (r *rounds) meta(names []string, reading *capture.Reading) model.Run {
 	for _, s := range tally.Signals {
 		status[s.Name] = model.Status{State: model.Read}
 	}
+	var shows []string
+	for _, f := range reading.Findings {
+		shows = append(shows, f.Text)
+	}
 	return model.Run{
 		Started: r.start,
 		Plan: model.Plan{Mode: "capture", Interval: r.step,
-			Capture: &model.CapturePlan{Files: names, Packets: reading.Packets, Connections: reading.Connections}},
+			Capture: &model.CapturePlan{Files: names, Packets: reading.Packets, Connections: reading.Connections, Shows: shows}},
 		Hosts:   []model.Host{{Name: Host, Spec: strings.Join(names, ", ")}},
 		Windows: []model.Window{{Name: model.Hold, Start: r.start, End: r.now}},
 		Status:  map[string]map[string]model.Status{Host: status},

@@ -40,7 +40,7 @@ func verdict(t *testing.T, set ruleset.Rules, name string) model.Verdict {
 func TestVerdictsOnCapturesThatWereCaused(t *testing.T) {
 	want := map[string]string{
 		"idle": "net.keepalive_mismatch", "flood": "net.syn_flood", "nagle": "net.nagle", "overflow": "net.listen.queue_full",
-		"rejected": "net.filter.rejects_new",
+		"rejected": "net.filter.rejects_new", "stall": "net.receiver.slow",
 	}
 	files, err := filepath.Glob("../capture/testdata/causes/*.pcap")
 	if err != nil || len(files) == 0 {

@@ -43,6 +43,7 @@ var (
 	idleTimeout = gauge("idle_timeout_seconds", "seconds", "After which idle time the server closes connections, where several that it closed agree on one.", "tshark -r FILE -Y tcp.flags.fin==1 -T fields -e tcp.srcport -e tcp.time_delta", "server")
 	turnSeconds = counter("turn_seconds_sum", "seconds", "Time from the client's last payload to the server's first after it: what the server took to answer, at the place of capture.", "tshark -r FILE -z http,tree -q", "server")
 	turns       = counter("turn_seconds_count", "replies", "How often a server's payload followed on a client's.", "tshark -r FILE -z http,tree -q", "server")
+	busySeconds = counter("busy_seconds_total", "seconds", "Time from payload to payload, but for a client's pause after an answer: a side was sending, or the server's answer was awaited.", "tshark -r FILE -Y 'tcp.len > 0' -T fields -e tcp.stream -e tcp.time_delta", "server")
 	heldSeconds = counter("held_back_seconds_sum", "seconds", "Time for which segments were held back until the ACK of the one before them had come, which its receiver had delayed (Nagle's algorithm).", "tshark -r FILE -Y 'tcp.analysis.ack_rtt > 0.03 && tcp.len == 0'", "server", "by")
 	heldCount   = counter("held_back_seconds_count", "segments", "Segments that were held back so.", "tshark -r FILE -Y 'tcp.analysis.ack_rtt > 0.03 && tcp.len == 0' | wc -l", "server", "by")
 	shutSeconds = counter("window_shut_seconds_sum", "seconds", "Time for which receive windows were closed, by whose: what that side's program had not read filled its buffer.", "tshark -r FILE -Y 'tcp.analysis.zero_window || tcp.analysis.window_update'", "server", "by")
@@ -53,5 +54,5 @@ var (
 var Signals = []*model.Signal{
 	packetsTotal, bytesTotal, droppedTotal, connections, segmentsTotal, dataTotal, tinyTotal, resentTotal, resentSeconds,
 	attemptsTotal, synsResentTotal, handshakeSeconds, handshakes, icmpTotal, resetsTotal, closesTotal, idleTimeout,
-	turnSeconds, turns, heldSeconds, heldCount, shutSeconds, shutCount,
+	turnSeconds, turns, busySeconds, heldSeconds, heldCount, shutSeconds, shutCount,
 }

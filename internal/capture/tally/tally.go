@@ -70,6 +70,7 @@ type server struct {
 	resentNS, unanswered, fins   [2]int64
 	attempts, synsResent, stood  int64
 	handshakeNS, turnNS, turns   int64
+	busyNS                       int64
 	icmp                         map[string]int64
 	resets                       [len(sides)][cause.Causes]int64
 	closes, heldNS, held, shutNS [2]int64
@@ -144,7 +145,9 @@ func (t *Tally) segment(f *capture.Frame) {
 	if r.Turn > 0 && by == srv {
 		v.turnNS += r.Turn
 		v.turns++
+		v.busyNS += r.Turn
 	}
+	v.busyNS += r.Flow
 	if f.HeldBack > 0 {
 		v.heldNS[by] += f.HeldBack
 		v.held[by]++
@@ -328,6 +331,7 @@ func (v *server) put(sink model.Sink, still [2]int64) {
 	seconds(handshakeSeconds, v.handshakeNS)
 	count(turns, v.turns)
 	seconds(turnSeconds, v.turnNS)
+	seconds(busySeconds, v.busyNS)
 	for by, name := range sides[:2] {
 		for i, s := range segmentNames {
 			count(s, v.segments[i][by], name)

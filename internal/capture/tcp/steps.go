@@ -330,6 +330,8 @@ func (x *step) finish() {
 		now := c.moment(x.now)
 		if x.peer.LastData > me.LastData {
 			r.Turn = max((now - min(now, x.peer.DataTime)).NS(), momentStep)
+		} else if me.LastData != 0 {
+			r.Flow = (now - min(now, me.DataTime)).NS()
 		}
 		me.LastData, me.DataTime = x.frame, now
 	}
