@@ -151,16 +151,21 @@ func (a *Analyzer) since(h *Half, seq uint32) (int64, bool) {
 	return 0, false
 }
 
-// runEnd returns the right end of the run of segments that begins exactly at seq.
+// runEnd returns the right end of the run that the segments from seq on begin with, in the order
+// in which they came; seq where the first of them begins elsewhere.
 func (a *Analyzer) runEnd(h *Half, seq uint32) uint32 {
+	end := seq
 	for i := h.oldest; i != 0; {
 		n := a.nodes.at(i)
-		if n.start == seq && n.end != seq {
-			seq = n.end
+		if i = n.next; before(n.start, seq) {
+			continue
 		}
-		i = n.next
+		if n.start != end {
+			break
+		}
+		end = n.end
 	}
-	return seq
+	return end
 }
 
 // before is a < b among sequence numbers, which wrap around.
