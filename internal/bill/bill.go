@@ -59,7 +59,7 @@ func Of(q *query.Run, known query.Records, stacks []*profile.Profile) (*model.Bi
 		return &model.Bill{Missing: fmt.Sprintf("%d samples of the services' CPU time are too few to say what it goes into", sums.all)}, nil
 	}
 	sums.write(b)
-	if err := t.savings(q, known, b); err != nil {
+	if err := t.savings(q, known, b, sums); err != nil {
 		return nil, err
 	}
 	inOrder(b.Entries)
@@ -117,6 +117,7 @@ type sum struct {
 	samples   int64
 	groups    map[string]int64
 	functions map[model.BillFunction]int64
+	innermost map[string]int64
 }
 
 // add sorts all samples of the services.
@@ -160,13 +161,16 @@ func isService(hosts []model.Host, services map[owner]float64, netns, group stri
 func (all *sums) put(m *mechanism, st *stack, group string, n int64) {
 	of := all.by[m]
 	if of == nil {
-		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}}
+		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}, innermost: map[string]int64{}}
 		all.by[m] = of
 	}
 	f := m.where(st)
 	of.samples += n
 	of.groups[group] += n
 	of.functions[f] += n
+	if inner := slices.Concat(st.kernel, st.user); len(inner) > 0 {
+		of.innermost[inner[0].name] += n
+	}
 	all.all += n
 	all.groups[group] += n
 	if m.ID == "own" && len(st.user) > 0 && f.Function == st.user[0].name && strings.Contains(f.Function, "+0x") {

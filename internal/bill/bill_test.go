@@ -92,7 +92,7 @@ func TestRecordedCases(t *testing.T) {
 		share  float64
 		saving string
 	}{
-		"php-compiles": {groups: []string{"php-fpm8.2", "nginx"}, first: "compiling_php", share: 0.54, saving: "opcache"},
+		"php-compiles": {groups: []string{"php-fpm8.2", "nginx"}, first: "compiling_php", share: 0.53, saving: "opcache"},
 		"gzip-nine":    {groups: []string{"nginx"}, first: "compression", share: 0.935, saving: "level"},
 		"upstream-connects": {groups: []string{"nginx"}, first: "connections", share: 0.479, saving: "upstream_keepalive", series: []string{
 			`plimsoll_tcp_connect_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:8080"} 0+100x10`,
@@ -253,7 +253,8 @@ func TestPlaces(t *testing.T) {
 		{"page_faults", "", "clear_page_erms[k] handle_mm_fault[k] exc_page_fault[k] memset"},
 		{"system_calls", "", "do_syscall_64[k]"},
 		{"kernel", "", "do_syscall_64_not_this[k]"},
-		{"compiling_php", "", "open64[k] php:{include} php:{main}"},
+		{"compiling_php", "", "_emalloc php:{include} php:{main}"},
+		{"file_lookups", "", "do_sys_openat2[k] open64 php:{include} php:{main}"},
 		{"garbage_collection", "GC Thread#1", "whatever"},
 		{"compiling", "C2 CompilerThre", "clear_page_erms[k] exc_page_fault[k]"},
 		{"garbage_collection", "", "futex[k] runtime.gcDrain runtime.gcBgMarkWorker"},

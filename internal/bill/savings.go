@@ -12,15 +12,18 @@ import (
 )
 
 // savings adds to each entry what of it could be spared.
-func (t *table) savings(q *query.Run, known query.Records, b *model.Bill) error {
+func (t *table) savings(q *query.Run, known query.Records, b *model.Bill, all *sums) error {
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		if e.Share < leastSaving {
 			continue
 		}
-		m := slices.IndexFunc(t.Mechanisms, func(m mechanism) bool { return m.ID == e.Mechanism })
-		for j := range t.Mechanisms[m].Savings {
-			s, found, err := t.Mechanisms[m].Savings[j].of(q, known, b.Requests, e.Share)
+		m := &t.Mechanisms[slices.IndexFunc(t.Mechanisms, func(m mechanism) bool { return m.ID == e.Mechanism })]
+		for j := range m.Savings {
+			if !m.Savings[j].isShown(all.by[m]) {
+				continue
+			}
+			s, found, err := m.Savings[j].of(q, known, b.Requests, e.Share)
 			if err != nil {
 				return err
 			}
@@ -63,4 +66,15 @@ func (s *saving) of(q *query.Run, known query.Records, requests *float64, share 
 	}
 	out.Throughput = 1 / max(1-out.Share, 0.01)
 	return out, true, nil
+}
+
+// isShown says whether the functions stand in the samples that a saving is told by.
+func (s *saving) isShown(of *sum) bool {
+	n := int64(0)
+	for name, samples := range of.innermost {
+		if s.shows.has(name) {
+			n += samples
+		}
+	}
+	return len(s.Shows) == 0 || float64(n) >= leastSaving*float64(of.samples)
 }

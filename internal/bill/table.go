@@ -57,19 +57,21 @@ type mechanism struct {
 
 // saving is what of a mechanism can be spared, and how.
 type saving struct {
-	ID           string `yaml:"id"`
-	Title        string `yaml:"title"`
-	Measure      string `yaml:"measure"`
-	OverRequests bool   `yaml:"over_requests"`
-	Is           string `yaml:"is"`
-	Why          string `yaml:"why"`
-	Say          string `yaml:"say"`
-	Saves        string `yaml:"saves"`
-	Remedy       string `yaml:"remedy"`
-	Costs        string `yaml:"costs"`
+	ID           string   `yaml:"id"`
+	Title        string   `yaml:"title"`
+	Shows        []string `yaml:"shows"`
+	Measure      string   `yaml:"measure"`
+	OverRequests bool     `yaml:"over_requests"`
+	Is           string   `yaml:"is"`
+	Why          string   `yaml:"why"`
+	Say          string   `yaml:"say"`
+	Saves        string   `yaml:"saves"`
+	Remedy       string   `yaml:"remedy"`
+	Costs        string   `yaml:"costs"`
 
-	is  ruleset.Comparison
-	say *ruleset.Text
+	shows names
+	is    ruleset.Comparison
+	say   *ruleset.Text
 }
 
 // names are functions by their names, or by how these begin.
@@ -121,6 +123,7 @@ func parseTable(raw []byte) (*table, error) {
 }
 
 func (s *saving) compile() (err error) {
+	s.shows = namesOf(s.Shows)
 	if s.Measure == "" {
 		return nil
 	}

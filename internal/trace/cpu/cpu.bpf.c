@@ -184,6 +184,8 @@ static __always_inline __u64 native(void *ctx, struct stack *s, __u32 in_round, 
 #define EXECUTE_DATA_FUNCTION 24
 #define EXECUTE_DATA_PREV 48
 #define OPLINE_LINE 24
+#define INCLUDE_OR_EVAL 73 /* ZEND_INCLUDE_OR_EVAL, of all versions */
+#define INCLUDES (1ULL << 32) /* in a word beside the line */
 #define FUNCTION_NAME 8
 #define FUNCTION_CLASS 16
 #define CLASS_NAME 8
@@ -284,7 +286,11 @@ SEPARATE int php_frame(__u64 function, __u64 opline, __u32 filename, __u32 tgid)
 {
 	struct scratch *to = room();
 	struct function f = {};
-	__u32 line = 0;
+	struct {
+		__u32 line;
+		__u8 opcode;
+		__u8 types[3];
+	} op = {};
 	__u8 type;
 
 	if (!to || !user_read(&type, sizeof(type), function))
@@ -293,13 +299,14 @@ SEPARATE int php_frame(__u64 function, __u64 opline, __u32 filename, __u32 tgid)
 		return false;
 	if (!describe(&f, function, filename, type))
 		return false;
-	if (type != INTERNAL_FUNCTION && (!user_read(&line, sizeof(line), opline + OPLINE_LINE) || line > LAST_LINE))
+	if (type != INTERNAL_FUNCTION && (!user_read(&op, sizeof(op), opline + OPLINE_LINE) || op.line > LAST_LINE))
 		return false;
 	__u64 n = to->stack.words;
 	if (n > MAX_FRAMES - 2)
 		return false;
 	to->stack.word[n] = known(&f, &to->script, tgid);
-	to->stack.word[n + 1] = line;
+	/* The innermost function that includes a file has nothing of it to execute yet. */
+	to->stack.word[n + 1] = op.line | (!n && op.opcode == INCLUDE_OR_EVAL ? INCLUDES : 0);
 	to->stack.words = n + 2;
 	return true;
 }

@@ -122,6 +122,11 @@ func (t *Trace) name(s *bpfSample) one {
 	if len(script) > 0 {
 		user = t.interpreter(user)
 	}
+	// Where an include was the last thing that a function did and noted, the loop may be
+	// about what follows it; elsewhere it is being done.
+	if len(script) > 0 && t.taken.frames[script[0]] == includes && t.executes(user) {
+		script = script[1:]
+	}
 	named.frames = append(append(append(named.frames, kernel...), user...), script...)
 	switch {
 	case named.kernel:
@@ -159,7 +164,10 @@ func (t *Trace) scriptFrames(words []uint64) []symbol.Frame {
 			frames = append(frames, symbol.Frame{Function: "php:[unknown]", Module: phpFrames})
 			continue
 		}
-		frames = append(frames, scriptOf(&s).frame(int(words[1])))
+		if words[1]>>32 != 0 {
+			frames = append(frames, includes)
+		}
+		frames = append(frames, scriptOf(&s).frame(int(uint32(words[1]))))
 	}
 	return frames
 }
@@ -199,11 +207,21 @@ func (t *Trace) framesOf(numbers []uint32) []symbol.Frame {
 // interpreter cuts a PHP process's own stack behind the interpreter's loop.
 func (t *Trace) interpreter(user []uint32) []uint32 {
 	for i, n := range user {
-		if t.taken.frames[n].Function == "execute_ex" {
+		if t.taken.frames[n].Function == interpretersLoop {
 			return user[:i+1]
 		}
 	}
 	return user
+}
+
+// executes says whether the innermost function of a PHP process is the interpreter's
+// loop, or compiled from a script, or not known.
+func (t *Trace) executes(user []uint32) bool {
+	if len(user) == 0 {
+		return true
+	}
+	f := t.taken.frames[user[0]]
+	return f.Function == interpretersLoop || !strings.HasPrefix(f.Module, "/")
 }
 
 // function names the innermost function for a series: code of which nothing is

@@ -135,6 +135,13 @@ func running() []int {
 
 const phpFrames = "[php]"
 
+// interpretersLoop is the function of PHP that executes a script's instructions.
+const interpretersLoop = "execute_ex"
+
+// includes stands for what PHP does before a file that is included executes its first
+// instruction: it looks for the file, reads it and compiles it, or asks opcache.
+var includes = symbol.Frame{Function: "php:{include}", Module: phpFrames}
+
 // script is a function of a PHP script.
 type script struct{ class, function, file string }
 

@@ -248,3 +248,37 @@ func TestModulesOfPHP(t *testing.T) {
 		}
 	}
 }
+
+// What includes a file is told from what it does next, though PHP notes only the former.
+func TestIncludesOfPHP(t *testing.T) {
+	php := program(t, "php8.2", "php")
+	knows(t, php)
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var library strings.Builder
+	library.WriteString("<?php\n")
+	for i := range 3000 {
+		library.WriteString("$f" + strconv.Itoa(i) + " = function ($a, $b) { return $a * $b + " + strconv.Itoa(i) + "; };\n")
+	}
+	lib := write("library.php", library.String())
+	path := write("main.php", "<?php\nfunction loads() { require '"+lib+"'; }\nfunction loops() {\n  $x = 1; include '"+write("small.php", "<?php\n")+"';\n"+
+		"  for ($i = 0; $i < 300000; $i++) { $x = $x ^ $i; }\n}\nwhile (true) { loads(); loops(); }\n")
+	tr := started(t)
+	me := "php" + strconv.Itoa(os.Getpid())
+	begun(t, me, php, nil, "-d", "opcache.enable_cli=0", path)
+	loads, loops := "php:{include} in loads "+path+":2", "php:loops "+path+":"
+	var g Group
+	tracetest.Eventually(t, "both were found 30 times", func() bool {
+		g = seen(t, tr, me)
+		return g.function(loads) > 30 && g.function(loops) > 30
+	})
+	if n := g.function("php:{include} in loops"); n > g.function(loops)/4 {
+		t.Errorf("%d samples are taken for the include, %d for the loop after it: %+v", n, g.function(loops), g.Functions)
+	}
+}
