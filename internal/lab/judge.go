@@ -30,6 +30,8 @@ func judge(c *Case, mends []string, rep *model.Report) *Result {
 func (c *Case) truthAfter(mends []string, answer model.Answer) Truth {
 	t := c.Truth
 	switch {
+	case len(mends) == 0 && len(t.Avoidable) > 0 && answer == model.AnswerCapacity:
+		t = Truth{Answer: answer, Avoidable: t.Avoidable, Quiet: t.Quiet}
 	case len(mends) == 0:
 	case len(mends) == len(c.Mends) && t.Answer == model.AnswerCause:
 		t = Truth{Answer: c.Truth.Mended[0], Quiet: append(c.Truth.roots(), c.Truth.Quiet...)}
@@ -109,6 +111,9 @@ func (t Truth) compare(v model.Verdict) []string {
 			bad("%s is named for %s; the truth is %s", f.Rule, labels(f.Subject), labels(t.Subject))
 		}
 	}
+	if v.Answer == model.AnswerCapacity && len(t.Avoidable) > 0 && !slices.Contains(t.Avoidable, firstSaving(v.Bill)) {
+		bad("the first that can be spared is %q; the truth is %s", firstSaving(v.Bill), strings.Join(t.Avoidable, ", "))
+	}
 	wrong = append(wrong, t.order(v.Root)...)
 	for _, f := range slices.Concat(v.Root, v.Findings) {
 		if f.Answer == model.Confirmed && slices.Contains(t.Quiet, f.Rule) {
@@ -118,6 +123,14 @@ func (t Truth) compare(v model.Verdict) []string {
 	wrong = append(wrong, t.beneath(v)...)
 	slices.Sort(wrong)
 	return slices.Compact(wrong)
+}
+
+// firstSaving is the id of what a bill says first that could be spared, "" of nothing.
+func firstSaving(b *model.Bill) string {
+	if b == nil || len(b.Entries) == 0 || len(b.Entries[0].Avoidable) == 0 {
+		return ""
+	}
+	return b.Entries[0].Avoidable[0].ID
 }
 
 // order looks for the limits at the root, one after the other.

@@ -16,6 +16,7 @@ func TestJudge(t *testing.T) {
 	cause := Truth{Answer: model.AnswerCause, Root: []string{"a.b", "c.d"}, Subject: map[string]string{"host": "server"},
 		Quiet: []string{"q.r"}, Mended: []model.Answer{model.AnswerHealthy, model.AnswerCapacity}}
 	c := &Case{ID: "x", Truth: cause, Mends: []Mend{{ID: "one", Rules: []string{"a.b"}}, {ID: "two", Rules: []string{"c.d"}}}}
+	spared := &Case{ID: "v", Truth: Truth{Answer: model.AnswerCause, Root: []string{"a.b"}, Subject: cause.Subject, Avoidable: []string{"s"}, Mended: cause.Mended}}
 	capacity := &Case{ID: "y", Truth: Truth{Answer: model.AnswerCapacity}}
 	right := finding("a.b", "server", model.Confirmed)
 	second := finding("c.d", "client", model.Confirmed)
@@ -56,6 +57,10 @@ func TestJudge(t *testing.T) {
 				`the answer is "cause"; the truth is "healthy"`}},
 		{"half mended, the next limit on the other host", c, []string{"one"},
 			model.Verdict{Answer: "cause", Root: []model.Finding{finding("c.d", "client", model.Confirmed)}}, nil},
+		{"a capacity of which the truth can be spared", spared, nil, model.Verdict{Answer: "capacity", Bill: billOf("s")}, nil},
+		{"another saving", spared, nil, model.Verdict{Answer: "capacity", Bill: billOf("r")}, []string{`the first that can be spared is "r"; the truth is s`}},
+		{"false comfort", spared, nil, model.Verdict{Answer: "capacity"}, []string{`the first that can be spared is ""; the truth is s`}},
+		{"its cause", spared, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}}, nil},
 		{"capacity", capacity, nil, model.Verdict{Answer: "capacity",
 			Root: []model.Finding{{Rule: "cpu.capacity", Kind: "capacity", Answer: model.Confirmed}}}, nil},
 		{"a cause where there is none", capacity, nil, model.Verdict{Answer: "cause", Root: []model.Finding{right}},
@@ -88,4 +93,9 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// billOf is a bill of which one thing can be spared.
+func billOf(saving string) *model.Bill {
+	return &model.Bill{Entries: []model.BillEntry{{Avoidable: []model.Saving{{ID: saving}}}}}
 }

@@ -18,6 +18,9 @@ type Truth struct {
 	Root []string `yaml:"root" json:"root,omitempty"`
 	// Vague are rules that are true of the case, too, and say less than its root.
 	Vague []string `yaml:"vague" json:"vague,omitempty"`
+	// Avoidable are savings on the bill. A capacity is as right as a cause where the first that
+	// its bill names is one of these: nothing is broken, but much of the CPU time can be spared.
+	Avoidable []string `yaml:"avoidable" json:"avoidable,omitempty"`
 	// Subject are labels that the named finding must have.
 	Subject map[string]string `yaml:"subject" json:"subject,omitempty"`
 	// Then is what binds after the root, in the order in which it binds: the

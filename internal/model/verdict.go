@@ -8,7 +8,8 @@ const (
 	AnswerCause Answer = "cause"
 	// AnswerHealthy: the offered load was served; nothing held it back.
 	AnswerHealthy Answer = "healthy"
-	// AnswerCapacity: the machine is doing useful work and has no more to give.
+	// AnswerCapacity: nothing is broken, and the machine has no more to give. What
+	// of its work could be spared is on the bill.
 	AnswerCapacity Answer = "capacity"
 	// AnswerUnclear: something held it back and no rule could name it.
 	AnswerUnclear Answer = "unclear"

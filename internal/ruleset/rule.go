@@ -22,7 +22,7 @@ import (
 // The kinds of rules.
 const (
 	Cause    = "cause"    // something holds the load back and can be mended
-	Capacity = "capacity" // the machine does useful work and has no more to give
+	Capacity = "capacity" // nothing is broken, and the machine has no more to give
 	Symptom  = "symptom"  // what users or tools see of a cause
 	Healthy  = "healthy"  // nothing held the load back
 )

@@ -189,7 +189,7 @@ func (t *tuner) enough() string {
 	case t.seen.Verdict.Answer == model.AnswerHealthy:
 		return "healthy: nothing holds the load back"
 	case t.seen.Verdict.Answer == model.AnswerCapacity:
-		return "capacity: the machine does useful work and has no more to give"
+		return "capacity: the machine does the service's work and has no more to give"
 	case t.seen.Verdict.Answer == model.AnswerUnclear:
 		return "unclear: what holds the load back, if anything does, cannot be told"
 	case t.made == t.opt.MaxSteps:
