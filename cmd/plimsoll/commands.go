@@ -15,6 +15,7 @@ func commands(w *world) []*cobra.Command {
 		runCommand(w),
 		watchCommand(w),
 		diagnoseCommand(w),
+		reportCommand(w),
 		compareCommand(w),
 		tuneCommand(w),
 		undoCommand(w),

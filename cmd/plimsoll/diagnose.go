@@ -14,6 +14,7 @@ import (
 	"plimsoll/internal/record"
 	"plimsoll/internal/remote"
 	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
 )
 
 const diagnoseLong = `Judges a run directory again and prints the verdict. The verdict depends on the
@@ -90,6 +91,12 @@ func diagnoseCommand(w *world) *cobra.Command {
 
 // judgeDir makes the report of a run directory, by the rules that the site's flags say.
 func judgeDir(dir string, site *siteFlags) (model.Report, error) {
+	return judged(dir, site, func(*record.Run, ruleset.Rules, model.Report) error { return nil })
+}
+
+// judged is judgeDir, and hands the run to then while it is open, with the rules that it
+// was judged by.
+func judged(dir string, site *siteFlags, then func(*record.Run, ruleset.Rules, model.Report) error) (model.Report, error) {
 	readsAnybodys()
 	run, err := record.Open(dir)
 	if err != nil {
@@ -105,7 +112,7 @@ func judgeDir(dir string, site *siteFlags) (model.Report, error) {
 		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
 	}
 	r.Notes = slices.Concat(r.Notes, notes)
-	return r, nil
+	return r, then(run, set, r)
 }
 
 // judgeNew judges a run that was just made, leaves the verdict in its

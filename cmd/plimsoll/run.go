@@ -58,7 +58,7 @@ func runCommand(w *world) *cobra.Command {
 	addPhases(c.Flags(), &phases)
 	repeat := 1
 	c.Flags().IntVar(&repeat, "repeat", repeat, "make so many runs, in folders 1, 2, … of the run directory; plimsoll compare then knows how runs differ by themselves")
-	asJSON := jsonFlag(c)
+	asJSON, page := jsonFlag(c), reportFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if repeat < 1 || repeat > maxRepeat {
 			return usage(c.CommandPath(), "--repeat %d: want 1 to %d", repeat, maxRepeat)
@@ -76,6 +76,7 @@ func runCommand(w *world) *cobra.Command {
 		}
 		all := opt.Dir
 		var short error
+		var dirs []string
 		for i := 1; i <= repeat; i++ {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
@@ -85,8 +86,9 @@ func runCommand(w *world) *cobra.Command {
 				return err
 			}
 			short = cmp.Or(short, err)
+			dirs = append(dirs, opt.Dir)
 		}
-		return short
+		return cmp.Or(writePage(*page, dirs, &watch.site), short)
 	}
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted), runFiles)
 }

@@ -37,7 +37,7 @@ func watchCommand(w *world) *cobra.Command {
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
 	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
-	asJSON := jsonFlag(c)
+	asJSON, page := jsonFlag(c), reportFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if dash := c.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 			return usage(c.CommandPath(), "%q: write -- before the command", args[0])
@@ -69,6 +69,9 @@ func watchCommand(w *world) *cobra.Command {
 			return err
 		}
 		if err := judgeNew(w, opt.Dir, &watch.site, *asJSON); err != nil {
+			return err
+		}
+		if err := writePage(*page, []string{opt.Dir}, &watch.site); err != nil {
 			return err
 		}
 		if code != 0 {

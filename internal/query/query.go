@@ -178,6 +178,14 @@ func (q *Run) AskBefore(e *Expression) Result {
 	})
 }
 
+// AskOver evaluates an expression as if the main window were this span, in the engine's
+// time (see Window): so a measure's course over a run is drawn.
+func (q *Run) AskOver(e *Expression, span Span) Result {
+	w := maps.Clone(q.windows)
+	w["window"] = span
+	return q.evaluate(e, w, time.UnixMilli(span.End))
+}
+
 // Samples evaluates a text that may name these records. A window that the run does
 // not have gives no result.
 func (q *Run) Samples(text string, known Records) ([]Sample, error) {

@@ -30,7 +30,7 @@ var writing = []string{
 var bans = []ban{
 	{in: []string{"internal/model"}, imports: []string{"os", "net", "io/fs", "bufio"}, names: []string{"time.Now", "time.Since"},
 		why: "model does no I/O and reads no clock; the room that does hands values over"},
-	{in: []string{"internal/query", "internal/ruleset", "internal/diagnose", "internal/breakdown", "internal/report", "internal/judge"}, names: []string{"time.Now", "time.Since"},
+	{in: []string{"internal/query", "internal/ruleset", "internal/diagnose", "internal/breakdown", "internal/report", "internal/page", "internal/judge"}, names: []string{"time.Now", "time.Since"},
 		why: "same inputs, same bytes out; take the time from the run"},
 	{except: []string{"internal/record/writer", "internal/session/printed", "internal/change", "internal/lab", "bench", "cmd/plimsoll"}, names: writing,
 		why: "only record/writer writes (the run directory), and only change changes what a host is set to (and lab, inside hosts that it made); printed opens a terminal for the user's command"},

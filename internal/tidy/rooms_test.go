@@ -43,6 +43,7 @@ internal/session:        internal/model internal/secret internal/record internal
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
+internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
 internal/lab:            internal/model internal/host internal/record

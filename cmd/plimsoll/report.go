@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/spf13/cobra"
+
+	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+	"plimsoll/internal/ruleset"
+)
+
+const reportLong = `Writes the report of a run as a page: one HTML file that needs nothing else, and
+opens from disk, from a mail and where scripts and styles are blocked. On it are the
+sentence; the line, which is the way of a request with how far each place on it is
+loaded; each clue with its course over the run and its threshold; where the time goes;
+the load over time; the hosts; stacks; events; what was ruled out and not seen; and the
+numbers as tables. They are those of plimsoll diagnose.`
+
+const reportExample = `  plimsoll report plimsoll-runs/20260102T030405Z-9f3c -o report.html
+  plimsoll run http://127.0.0.1/ --report report.html`
+
+func reportCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "report RUN... -o FILE", Short: "write a run's report as one HTML file", Long: reportLong, Example: reportExample,
+		DisableFlagsInUseLine: true}
+	var site siteFlags
+	site.add(c)
+	var file string
+	c.Flags().StringVarP(&file, "output", "o", "", "write the page to this `FILE`")
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usage(c.CommandPath(), "want a run directory, or several")
+		case file == "":
+			return usage(c.CommandPath(), "want -o FILE, the page to be written")
+		}
+		return nil
+	}
+	c.RunE = func(_ *cobra.Command, args []string) error { return writePage(file, args, &site) }
+	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
+}
+
+// reportFlag adds --report and returns where its value lands.
+func reportFlag(c *cobra.Command) *string {
+	return c.Flags().String("report", "", "write the report as a page, too: one HTML `FILE`")
+}
+
+// writePage writes the page of runs to a file; "" for the file writes nothing.
+func writePage(file string, dirs []string, site *siteFlags) error {
+	if file == "" {
+		return nil
+	}
+	p := sheet.Page{Title: "Plimsoll"}
+	for _, dir := range dirs {
+		run, err := pageOf(dir, site)
+		if err != nil {
+			return err
+		}
+		p.Title += ": " + run.Verdict.Sentence
+		p.Runs = append(p.Runs, run)
+	}
+	var doc bytes.Buffer
+	if err := sheet.Write(&doc, p); err != nil {
+		return err
+	}
+	return fail(exitRunDir, writer.File(file, doc.Bytes()))
+}
+
+// pageOf judges a run directory, and reads what a page shows of it.
+func pageOf(dir string, site *siteFlags) (out *sheet.Run, err error) {
+	_, err = judged(dir, site, func(run *record.Run, set ruleset.Rules, r model.Report) error {
+		out, err = sheet.Read(run, r, set)
+		return fail(exitRunDir, err)
+	})
+	return out, err
+}

@@ -1,0 +1,94 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/page/svg"
+)
+
+// Figure is a chart with its words.
+type Figure struct {
+	Title string
+	// Note says what the chart is of, where the title does not.
+	Note string
+	SVG  template.HTML
+	Keys []Key
+	Wide bool
+}
+
+// Key is a line of a chart: how it is drawn, its name, and its numbers in the window
+// that the verdict is about.
+type Key struct {
+	Swatch     template.HTML
+	Name       string
+	Mean, Peak string
+}
+
+// drawn marks what package svg made as safe: all text in it is escaped there.
+func drawn(s string) template.HTML { return template.HTML(s) }
+
+// plot is what is to be drawn of some courses.
+type plot struct {
+	title, note string
+	format      func(float64) string
+	unit        string // behind the scale's end, where format does not write it
+	binary      bool
+	stacked     bool
+	top         float64
+	limits      []svg.Limit
+	wide, log   bool
+	height      int
+	noPeak      bool // the lines' numbers say nothing
+}
+
+// figure draws courses; nil when there is nothing to draw.
+func (r *reader) figure(p plot, list []course) *Figure {
+	if len(list) == 0 {
+		return nil
+	}
+	f := &Figure{Title: p.title, Note: p.note, Wide: p.wide}
+	var said []string
+	w := r.window()
+	for i, c := range list {
+		k := Key{Swatch: drawn(svg.Swatch(i, p.stacked)), Name: svg.Text(c.name, mostName)}
+		if mean, peak, ok := c.stats(w); ok && !p.noPeak {
+			k.Mean, k.Peak = p.format(mean), p.format(peak)
+			said = append(said, fmt.Sprintf("%s: mean %s, at most %s", k.Name, k.Mean, k.Peak))
+		}
+		f.Keys = append(f.Keys, k)
+	}
+	height := p.height
+	if height == 0 {
+		height = 130
+	}
+	chart := svg.Chart{Title: p.title, Desc: strings.Join(said, "; "), From: r.first, To: r.last, Bands: r.bands(), Lines: r.lines(list),
+		Stacked: p.stacked, Limits: p.limits, Format: p.format, Unit: p.unit, Binary: p.binary, Top: p.top, Log: p.log, Height: height, Wide: p.wide}
+	f.SVG = drawn(chart.String())
+	return f
+}
+
+// mostName is how many runes of a name from outside are shown.
+const mostName = 80
+
+// The units of charts.
+
+func perSecond(v float64) string { return brief(v) + "/s" }
+
+func share(v float64) string { return layout.Share(v) }
+
+func size(v float64) string { return layout.Bytes(int64(v)) }
+
+func sizePerSecond(v float64) string { return layout.Bytes(int64(v)) + "/s" }
+
+func micros(v float64) string { return layout.Micros(v) }
+
+// brief is a number as a chart's scale shows it.
+func brief(v float64) string {
+	if v >= 100 || v <= -100 || v == float64(int64(v)) {
+		return layout.Count(int64(v + 0.5))
+	}
+	return fmt.Sprintf("%.3g", v)
+}

@@ -1,0 +1,158 @@
+// Package page writes reports as one HTML file that opens anywhere: all that it says is
+// plain HTML and SVG attributes, legible without scripts and without styles, and nothing
+// is fetched. It words and draws what a run and its report hold; it judges nothing.
+package page
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/page/svg"
+	"plimsoll/internal/query"
+	"plimsoll/internal/record"
+	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
+)
+
+// Run is what a page shows of one run.
+type Run struct {
+	model.Report
+	ID        string // what stands before the names of its parts
+	Started   string
+	Target    string
+	Offer     string
+	HostList  string
+	ToolSaid  []string
+	Facts     []Fact
+	Line      []Stage
+	Evidence  []Finding
+	Load      []Figure
+	Breakdown Breakdown
+	Hosts     []Host
+	Flames    []Figure
+	Events    Events
+	Tables    Tables
+}
+
+// Fact is a number with its name.
+type Fact struct{ Name, Value, More string }
+
+// Page is all of one file.
+type Page struct {
+	Title string
+	Runs  []*Run
+	CSS   template.CSS
+}
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"line":    func(s string) string { return svg.Text(s, mostText) },
+	"name":    func(s string) string { return svg.Text(s, mostName) },
+	"percent": report.Percent,
+	"mark":    func(size int) template.HTML { return drawn(svg.Mark(size, svg.Alarm)) },
+	"join":    func(list []string) string { return svg.Text(strings.Join(list, ", "), mostText) },
+	"upper":   func(a model.Answer) string { return strings.ToUpper(string(a)) },
+}).Parse(pageHTML))
+
+// mostText is how many runes of a sentence are shown.
+const mostText = 2000
+
+// Read takes from a run what a page shows of it. r is the report on the run by these
+// rules.
+func Read(rec *record.Run, r model.Report, set ruleset.Rules) (*Run, error) {
+	d := &drawer{set: set}
+	var err error
+	if d.reader, err = newReader(rec); err != nil {
+		return nil, err
+	}
+	if d.q, err = query.Of(rec); err != nil {
+		return nil, err
+	}
+	out := &Run{Report: r, Started: time.UnixMilli(d.first).UTC().Format("2006-01-02 15:04:05 UTC")}
+	out.Target, out.Offer, out.HostList = report.Target(r.Plan), report.Offered(r), report.Hosts(r.Hosts)
+	out.Facts = facts(r)
+	out.Line = d.line(r)
+	out.Evidence = d.findings(r.Verdict)
+	out.Load = d.load(r.Load)
+	out.Breakdown = breakdownOf(r.Breakdown)
+	seen := map[string]string{}
+	for i, h := range serversFirst(r) {
+		drawn := d.host(h, seen)
+		drawn.ID = i + 1
+		out.Hosts = append(out.Hosts, drawn)
+	}
+	out.Flames = flames(r)
+	out.Events, err = d.events()
+	out.Tables = d.tables(r)
+	if err := cmp.Or(d.err, err); err != nil {
+		return nil, fmt.Errorf("draw %s: %w", r.Dir, err)
+	}
+	return out, nil
+}
+
+// serversFirst lists the hosts with the one that the load comes from behind the others.
+func serversFirst(r model.Report) []model.Host {
+	list := slices.Clone(r.Hosts)
+	slices.SortStableFunc(list, func(a, b model.Host) int {
+		switch r.Plan.Generator {
+		case a.Name:
+			return 1
+		case b.Name:
+			return -1
+		}
+		return 0
+	})
+	return list
+}
+
+// Write writes a page as HTML.
+func Write(w io.Writer, p Page) error {
+	for i, r := range p.Runs {
+		r.ID = fmt.Sprintf("r%d-", i+1)
+	}
+	p.CSS = template.CSS(pageCSS)
+	return page.Execute(w, p)
+}
+
+// facts are the numbers at the head of a run: those of the text report.
+func facts(r model.Report) []Fact {
+	list := []Fact{}
+	if l := r.Load; l != nil {
+		list = append(list, Fact{"good replies", layout.Rate(l.GoodRPS) + "/s", layout.Count(l.Good()) + " of " + layout.Count(l.Requests) + " requests"},
+			Fact{"good", layout.Share(l.GoodShare), "of what was tried"})
+		if l.Latency.Count > 0 {
+			list = append(list, Fact{"latency p50", layout.Micros(l.Latency.P50), "of replies"},
+				Fact{"latency p99", layout.Micros(l.Latency.P99), "at most " + layout.Micros(l.Latency.Max)})
+		} else {
+			list = append(list, Fact{"latency", "none", "no reply came"})
+		}
+		if l.Calm.Count > 0 {
+			list = append(list, Fact{"alone, p50", layout.Micros(l.Calm.P50), "with one connection, before the load"})
+		}
+		if text := report.Failed(*l); text != "" {
+			list = append(list, Fact{"failed", layout.Count(failures(l)), text})
+		}
+	}
+	return list
+}
+
+// failures is how many outcomes were no good reply.
+func failures(l *model.Load) (n int64) {
+	for _, count := range l.Outcomes {
+		n += count
+	}
+	return n - l.Good()
+}

@@ -1,0 +1,329 @@
+package page
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"plimsoll/internal/judge"
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
+)
+
+var update = flag.Bool("update", os.Getenv("PLIMSOLL_UPDATE") == "1", "write golden files anew")
+
+const start = 1_000_000_000_000 // Unix milliseconds
+
+// made is a run of so many seconds that is written for a test.
+type made struct {
+	seconds int64
+	hosts   []string
+	text    string // stands wherever a text is from outside; "" for harmless ones
+	series  int    // more of them on each host
+}
+
+func (m made) or(text string) string {
+	if m.text != "" {
+		return m.text
+	}
+	return text
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func counter(name string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Counter, Labels: labels}
+}
+
+func gauge(name string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Gauge, Labels: labels}
+}
+
+// write records the run in a directory.
+func (m made) write(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	at := func(second int64) int64 { return start + 1000*second }
+	run := model.Run{Version: m.or("test"), Started: start, Notes: []string{m.or("a note")}, Tracing: &model.Tracing{Level: "light", Profiles: []string{m.or("cpu")}},
+		Plan: model.Plan{Mode: "run", Generator: m.hosts[0], Interval: 1000,
+			Load: &model.LoadPlan{URL: "http://server/" + m.text, Method: "GET", Connections: 10, DurationMS: 1000 * (m.seconds - 6)}},
+		Windows: []model.Window{{Name: model.Baseline, Start: start, End: at(2)}, {Name: model.Calm, Start: at(2), End: at(4)},
+			{Name: model.Hold, Start: at(4), End: at(m.seconds - 2)}, {Name: model.Cool, Start: at(m.seconds - 2), End: at(m.seconds)}}}
+	for _, h := range m.hosts {
+		run.Hosts = append(run.Hosts, model.Host{Name: h, Spec: "netns:" + h, Machine: h, Kernel: m.or("6.1"), CPUs: 2})
+	}
+	w, err := writer.Create(dir, run)
+	check(t, err)
+	for second := range m.seconds + 1 {
+		m.round(w, at(second), second)
+		if second%20 == 0 {
+			check(t, w.Commit())
+		}
+	}
+	for second := int64(4); second < m.seconds-2; second++ {
+		h := hdr.New(1, 60_000_000, 3)
+		check(t, h.RecordValues(1000+second%7*100, 20))
+		if second == 7 { // the spike that no picture may lose
+			check(t, h.RecordValue(1_500_000))
+		}
+		enc, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+		check(t, err)
+		w.Interval(at(second), at(second+1), "response", string(enc))
+	}
+	w.Event(model.Event{Time: at(5), Host: m.hosts[0], Kind: m.or("kernel.log"), Text: m.or("table full, dropping packet")})
+	w.Status(m.hosts[0], "node_disk_io_time_seconds_total", model.Status{State: model.Denied, Why: m.or("run as root")})
+	check(t, w.Commit())
+	check(t, w.Close())
+	return dir
+}
+
+// round records one round: a table that fills in the hold window, a CPU, processes.
+func (m made) round(w *writer.Writer, t, second int64) {
+	load := min(max(second-4, 0), m.seconds-6)
+	w.Sample(m.hosts[0], t, counter("plimsoll_load_outcomes_total", "phase", "outcome"), float64(90*load), model.Hold, "2xx")
+	w.Sample(m.hosts[0], t, counter("plimsoll_load_outcomes_total", "phase", "outcome"), float64(10*load), model.Hold, "connect:"+m.or("timeout"))
+	w.Sample(m.hosts[0], t, counter("plimsoll_load_wait_seconds_total", "phase", "outcome"), float64(load), model.Hold, "2xx")
+	for quantile, seconds := range map[string]float64{"0.5": 0.0012, "0.99": 0.0016, "1": 1.5} {
+		w.Sample(m.hosts[0], t, gauge("plimsoll_load_latency_seconds", "phase", "kind", "quantile"), seconds, model.Hold, "response", quantile)
+	}
+	for _, h := range m.hosts {
+		w.Sample(h, t, gauge("node_nf_conntrack_entries_limit"), 200)
+		w.Sample(h, t, gauge("node_nf_conntrack_entries"), float64(min(200, 100*load)))
+		w.Sample(h, t, counter("node_nf_conntrack_stat_drop"), float64(30*load))
+		for cpu := range 2 {
+			for i, mode := range []string{"user", "system", "idle"} {
+				w.Sample(h, t, counter("node_cpu_seconds_total", "cpu", "mode"), float64(second)*[]float64{0.2, 0.1, 0.7}[i], fmt.Sprint(cpu), mode)
+			}
+		}
+		for i := range 5 + m.series {
+			w.Sample(h, t, counter("namedprocess_namegroup_cpu_seconds_total", "groupname", "mode"), float64(second)*0.1*float64(1+i%5+int(second)*i%3), m.or("worker")+fmt.Sprint(i), "user")
+		}
+	}
+}
+
+// read judges the run by the test's own rule, and reads what the page shows of it.
+func read(t testing.TB, dir string) (model.Report, *Run) {
+	t.Helper()
+	rules, err := ruleset.Load(os.DirFS("testdata/rules"))
+	check(t, err)
+	rec, err := record.Open(dir)
+	check(t, err)
+	defer rec.Close()
+	r, err := judge.Run(rec, rules)
+	check(t, err)
+	out, err := Read(rec, r, rules)
+	check(t, err)
+	return r, out
+}
+
+func written(t testing.TB, runs ...*Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	check(t, Write(&b, Page{Title: "Plimsoll: " + runs[0].Verdict.Sentence, Runs: runs}))
+	return b.String()
+}
+
+func parsed(t testing.TB, doc string) *html.Node {
+	t.Helper()
+	n, err := html.Parse(strings.NewReader(doc))
+	check(t, err)
+	return n
+}
+
+// words is the text of a page, a line a piece, without what its drawings say by shape.
+func words(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		text := strings.Join(strings.Fields(d.Data), " ")
+		if d.Type == html.TextNode && text != "" && d.Parent.Data != "style" {
+			fmt.Fprintln(&b, text)
+		}
+	}
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	_, run := read(t, made{seconds: 12, hosts: []string{"client", "server"}}.write(t))
+	run.Dir = "run"
+	for i, f := range run.Tables.Cost {
+		if f.Name == "run" || f.Name == "watching" {
+			run.Tables.Cost[i].Value = "…"
+		}
+	}
+	run.Flames = nil
+	got := words(parsed(t, written(t, run)))
+	const golden = "testdata/page.txt"
+	if *update {
+		check(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	check(t, err)
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("the words of the page (-want +got); PLIMSOLL_UPDATE=1 writes them anew\n%s", d)
+	}
+}
+
+// TestNumbers: what the page says in numbers is what the text and JSON say.
+func TestNumbers(t *testing.T) {
+	r, run := read(t, made{seconds: 12, hosts: []string{"client", "server"}}.write(t))
+	page := words(parsed(t, written(t, run)))
+	var text bytes.Buffer
+	check(t, report.Text(&text, r, report.TextOptions{Width: 200}))
+	flat := strings.Join(strings.Fields(text.String()), " ")
+	for _, f := range run.Facts {
+		if f.Name == "failed" { // the text has the outcomes alone
+			continue
+		}
+		if !strings.Contains(flat, strings.TrimSuffix(f.Value, "/s")) {
+			t.Errorf("%s is %q on the page, and the text says\n%s", f.Name, f.Value, text.String())
+		}
+	}
+	if len(r.Verdict.Root) == 0 {
+		t.Fatalf("the run has no root: %s", r.Verdict.Sentence)
+	}
+	for _, f := range r.Verdict.Findings {
+		for _, c := range f.Clues {
+			if c.Value != nil && !strings.Contains(page, fmt.Sprint(*c.Value)+"\n") || !strings.Contains(page, c.Say) {
+				t.Errorf("the page lacks clue %s: %s", c.ID, c.Say)
+			}
+		}
+	}
+	for _, want := range []string{r.Verdict.Sentence, report.Offered(r), "binds"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// TestHostile: no text of a run becomes part of the page, steers it or makes it wide.
+func TestHostile(t *testing.T) {
+	evil := "<script>alert(1)</script>]]></style><img src=x onerror=alert(1)>\"'`\u202e\u2066\x1b[8m\u0000javascript:alert(1)" + strings.Repeat("W", 10_000)
+	hosts := []string{"client" + evil, "server"}
+	_, run := read(t, made{seconds: 12, hosts: hosts, text: evil}.write(t))
+	page := written(t, run)
+	for _, bad := range []string{"<script", "<img", "\u202e", "\u2066", "\x1b", "\x00", strings.Repeat("W", mostText+1)} {
+		if strings.Contains(page, bad) {
+			at := strings.Index(page, bad)
+			t.Errorf("%.20q stands in the page: …%.300q", bad, page[max(at-200, 0):])
+		}
+	}
+	if n := strings.Count(page, "</style>"); n != 1 {
+		t.Errorf("%d styles end, want 1", n)
+	}
+	wellFormed(t, page)
+}
+
+// elements are those that the page is made of.
+var elements = strings.Fields(`html head meta title style body nav b a main header p h1 h2 h3 h4 dl div dt dd small section table thead tbody tr th td
+	figure figcaption span article details summary ul ol li code pre footer svg desc rect path text circle`)
+
+// wellFormed holds a page against what any page has to be: only known elements, no
+// resource from elsewhere, each name once, headings in order, drawings with titles, tables
+// with heads.
+func wellFormed(t *testing.T, page string) {
+	t.Helper()
+	ids := map[string]bool{}
+	var links []string
+	level := 0
+	for n := range parsed(t, page).Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if !slices.Contains(elements, n.Data) {
+			t.Errorf("the page has an element <%s>", n.Data)
+		}
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "id" && ids[a.Val]:
+				t.Errorf("two parts are called %q", a.Val)
+			case a.Key == "id":
+				ids[a.Val] = true
+			case a.Key == "href":
+				links = append(links, a.Val)
+			case strings.HasPrefix(a.Key, "on"), a.Key == "src", a.Key == "style", a.Key == "xlink:href":
+				t.Errorf("<%s> has %s=%q", n.Data, a.Key, a.Val)
+			case strings.Contains(a.Val, "url("):
+				t.Errorf("<%s> fetches: %s=%q", n.Data, a.Key, a.Val)
+			}
+		}
+		if len(n.Data) == 2 && n.Data[0] == 'h' && n.Data[1] >= '1' && n.Data[1] <= '4' {
+			now := int(n.Data[1] - '0')
+			if now > level+1 {
+				t.Errorf("<h%d> follows <h%d>", now, level)
+			}
+			level = now
+		}
+		if n.Data == "svg" && has(n, "role", "img") && (n.FirstChild == nil || n.FirstChild.Data != "title") {
+			t.Error("a drawing has no title")
+		}
+		if n.Data == "table" && !slices.ContainsFunc(slices.Collect(n.ChildNodes()), func(c *html.Node) bool { return c.Data == "thead" }) {
+			t.Error("a table has no head")
+		}
+	}
+	for _, l := range links {
+		if !strings.HasPrefix(l, "#") || !ids[l[1:]] {
+			t.Errorf("a link goes to %q, which is not on the page", l)
+		}
+	}
+}
+
+func has(n *html.Node, key, value string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key && a.Val == value })
+}
+
+func TestWellFormed(t *testing.T) {
+	dir := made{seconds: 12, hosts: []string{"client", "server"}}.write(t)
+	_, a := read(t, dir)
+	_, b := read(t, dir)
+	wellFormed(t, written(t, a, b))
+	if strings.Contains(pageCSS, "url(") || strings.Contains(pageCSS, "@import") {
+		t.Error("the style fetches something")
+	}
+}
+
+// TestSize: a page can be mailed.
+func TestSize(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		run  made
+		most int
+	}{
+		{"a minute with 5,000 series", made{seconds: 60, hosts: []string{"client", "server"}, series: 2480}, 500_000},
+		{"an hour of five hosts", made{seconds: 3600, hosts: []string{"a", "b", "c", "d", "e"}}, 2_000_000},
+	} {
+		_, run := read(t, test.run.write(t))
+		n := len(written(t, run))
+		t.Logf("%s: %d bytes", test.name, n)
+		if n > test.most {
+			t.Errorf("%s: %d bytes, want at most %d", test.name, n, test.most)
+		}
+	}
+}
+
+func TestAbsentIsNoZero(t *testing.T) {
+	_, run := read(t, made{seconds: 12, hosts: []string{"client", "server"}}.write(t))
+	client := run.Hosts[slices.IndexFunc(run.Hosts, func(h Host) bool { return h.Name == "client" })]
+	if !slices.Contains(client.Unseen, "Disks: busy (denied: run as root)") {
+		t.Errorf("what was denied is not said: %q", client.Unseen)
+	}
+	if slices.ContainsFunc(client.Figures, func(f Figure) bool { return f.Title == "Disks: busy" }) {
+		t.Error("what was denied is drawn")
+	}
+}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// What the text says in a few words is said on a page in the same ones.
+
+// Target is what the load goes to, or what was watched.
+func Target(plan model.Plan) string { return target(plan) }
+
+// Hosts lists what was observed.
+func Hosts(list []model.Host) string { return hosts(list) }
+
+// Offered says what load was asked for.
+func Offered(r model.Report) string { return offered(r) }
+
+// Subject names what a finding is about, its host first.
+func Subject(s map[string]string) string { return subject(s) }
+
+// Percent is a share in a table of shares.
+func Percent(share float64) string { return percent(share) }
+
+// Decider returns the first clue of this truth that has a say in the answer, else the
+// first one at all, nil when there is none.
+func Decider(f model.Finding, truth model.Truth) *model.Clue { return decider(f, truth) }
+
+// Told says whether a verdict has a finding among its roots or grounds.
+func Told(v model.Verdict, f model.Finding) bool { return isTold(v, f) }
+
+// NothingToJudge says whether a rule was ruled out because there is none of what it judges.
+func NothingToJudge(f model.Finding) bool { return hadNothing(f) }
+
+// Missing lists what unknown clues lack, each once, with the rules that wanted it.
+func Missing(list []model.Finding) (order []string, rules map[string][]string) {
+	return byMissing(list, missing)
+}
+
+// Means tells the mean time of the good requests from that of the others.
+func Means(b *model.Breakdown) string { return means(b) }
+
+// Attribution says how much of the mean request's time is accounted for.
+func Attribution(b *model.Breakdown) string { return attribution(b) }
+
+// Failed lists the outcomes that are no good reply, "" for none.
+func Failed(l model.Load) string {
+	text, _ := failures(l.Outcomes, func(string) bool { return true })
+	return text
+}
+
+// Watching says what the observation cost.
+func Watching(c model.Cost) string {
+	return layout.Share(c.CPUShare) + " of one core, " + layout.Bytes(c.MaxRSS) + " at most"
+}
+
+// Traced says how the kernel was watched, and what of it is an estimate.
+func Traced(t model.Tracing) string { return traced(t) }
