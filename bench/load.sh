@@ -2,23 +2,24 @@
 # How much processor time does a request cost our load engine, and how much wrk
 # (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-x] [-R RATE] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
-# that changes its mind changes it for both. -x: a new connection for each
-# request. -R: both send so many requests a second, and h2load stands in wrk's
+# that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
+# resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
 # place. Prints the median, least and most of each side, and of the ratio
-# within a pair. It needs nginx, wrk (h2load), taskset, curl and jq, and a quiet machine:
+# within a pair. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk
-while getopts r:d:c:xR: option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk scheme=http tls=null ssl=
+while getopts r:d:c:sxR: option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
 	c) connections=$OPTARG ;;
+	s) scheme=https ;;
 	x) keepalive=false ;;
 	R) rate=$OPTARG peer=h2load ;;
 	*) exit 2 ;;
@@ -39,6 +40,12 @@ finish() {
 trap finish EXIT
 chmod 755 "$dir"
 head -c 599 /dev/zero | tr '\0' x >"$dir/file"
+if [ $scheme = https ]; then
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$dir/key.pem" -out "$dir/cert.pem" \
+		-days 2 -subj /CN=bench -addext subjectAltName=IP:127.0.0.1 2>"$dir/err" || { cat "$dir/err" >&2; exit 1; }
+	tls=$(jq -nc --arg ca "$dir/cert.pem" '{ca_cert: $ca}')
+	ssl="ssl_certificate $dir/cert.pem; ssl_certificate_key $dir/key.pem; ssl_session_tickets off;"
+fi
 
 start_nginx() { # port
 	cat >"$dir/nginx.conf" <<-END
@@ -56,13 +63,13 @@ start_nginx() { # port
 			fastcgi_temp_path $dir/fastcgi;
 			uwsgi_temp_path $dir/uwsgi;
 			scgi_temp_path $dir/scgi;
-			server { listen 127.0.0.1:$1 backlog=8192; root $dir; }
+			server { listen 127.0.0.1:$1 ${ssl:+ssl} backlog=8192; root $dir; $ssl }
 		}
 	END
 	nginx -p "$dir" -c "$dir/nginx.conf" 2>"$dir/start.log" &
 	nginx=$!
 	for _ in {1..100}; do
-		curl -sf -o /dev/null "http://127.0.0.1:$1/file" && return
+		curl -ksf -o /dev/null "$scheme://127.0.0.1:$1/file" && return
 		kill -0 "$nginx" 2>/dev/null || { cat "$dir/start.log" >&2; nginx=; exit 1; }
 		sleep 0.05
 	done
@@ -78,8 +85,8 @@ timed() {
 
 # Each side prints: requests, seconds, user seconds, system seconds.
 ours() {
-	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" \
-		'{url: $url, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r}' >&3
+	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" \
+		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r}' >&3
 	local cpu
 	cpu=$(timed "$plimsoll" load-engine <&3)
 	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
@@ -113,7 +120,7 @@ report() { # name, file
 mkfifo "$dir/plan"
 exec 3<>"$dir/plan" # open at both ends: the engine ends when its input does
 port=$((20000 + RANDOM % 10000))
-url=http://127.0.0.1:$port/file
+url=$scheme://127.0.0.1:$port/file
 start_nginx $port
 for ((round = 1; round <= rounds; round++)); do
 	ours >>"$dir/ours"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,12 +16,17 @@ import (
 	"plimsoll/internal/model"
 )
 
-const (
-	engineName = "load-engine"
-	// engineMemory is when the engine collects garbage after all. It allocates
-	// next to nothing while it runs, and a collection would delay requests.
-	engineMemory = 1 << 30
-)
+const engineName = "load-engine"
+
+// engineMemory is when the engine collects garbage after all, in bytes. It allocates
+// next to nothing while it runs, and a collection would delay requests; but each TLS
+// handshake leaves some tens of kilobytes, and each connection over TLS keeps as much.
+func engineMemory(plan model.LoadPlan) int64 {
+	if strings.HasPrefix(plan.URL, "https:") {
+		return 128<<20 + int64(plan.Connections)<<16
+	}
+	return 1 << 30
+}
 
 // engineCommand is the command line of the process that drives the load.
 func engineCommand(w *world) []string { return []string{w.executable, engineName} }
@@ -32,7 +38,6 @@ func loadEngine(w *world) *cobra.Command {
 	return &cobra.Command{Use: engineName, Short: "drive the load (Plimsoll's own child)", Hidden: true, Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			debug.SetGCPercent(-1)
-			debug.SetMemoryLimit(engineMemory)
 			// So that the generator has a name of its own in ps, top and our own
 			// process table. Without it the load is the same.
 			_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-load"), 0)
@@ -46,6 +51,7 @@ func driveLoad(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := dec.Decode(&plan); err != nil {
 		return fmt.Errorf("read the plan of the load from standard input: %w", err)
 	}
+	debug.SetMemoryLimit(engineMemory(plan))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {

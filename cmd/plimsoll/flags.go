@@ -80,7 +80,12 @@ type loadFlags struct {
 	headers              []string
 	timeout              time.Duration
 	calm, ramp           time.Duration
+	tls                  model.TLSPlan
+	resume               string
 }
+
+// tlsFlags are those that are for https alone.
+var tlsFlags = []string{"cacert", "insecure", "cert", "key", "server-name", "tls-min", "tls-max", "ciphers", "tls-resume"}
 
 // add adds the flags; calm and ramp are the lengths of those phases when nobody says.
 func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
@@ -95,6 +100,15 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
 	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
+	fs.StringVar(&f.tls.CACert, "cacert", "", "https: trust the certificates (PEM) in `FILE` in place of the system's")
+	fs.BoolVarP(&f.tls.Insecure, "insecure", "k", false, "https: take any certificate")
+	fs.StringVar(&f.tls.Cert, "cert", "", "https: the client's certificate (PEM), from `FILE`")
+	fs.StringVar(&f.tls.Key, "key", "", "https: its private key (PEM), from `FILE`")
+	fs.StringVar(&f.tls.ServerName, "server-name", "", "https: ask for `NAME` (SNI), which must be in the certificate (default: the URL's host)")
+	fs.StringVar(&f.tls.MinVersion, "tls-min", "", "https: the lowest `VERSION` of TLS, 1.0 to 1.3 (default 1.2)")
+	fs.StringVar(&f.tls.MaxVersion, "tls-max", "", "https: the highest `VERSION` (default 1.3)")
+	fs.StringSliceVar(&f.tls.Ciphers, "ciphers", nil, "https: offer these up to TLS 1.2, IANA's `NAMES` with commas between; those of 1.3 are fixed")
+	fs.StringVar(&f.resume, "tls-resume", "always", "https: `WHEN` a connection resumes the session of the one before it: always (if the server lets it) or never")
 	durationFlag(fs, &f.calm, "calm", "", calm, "how long to send with one connection first; 0 leaves it out")
 	durationFlag(fs, &f.ramp, "ramp", "", ramp, "how long to take for opening the connections; 0 opens all at once")
 }
@@ -116,6 +130,8 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("-n %d: want at least 1 request", f.requests)
 	case asked("requests") && asked("duration"):
 		return no("-n and -d both say when to end; give one of them")
+	case f.resume != "always" && f.resume != "never":
+		return no("--tls-resume %s: want always or never", f.resume)
 	case f.duration <= 0 || f.timeout <= 0:
 		return no("-d and --timeout: want more than 0")
 	}
@@ -126,6 +142,10 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	}
 	if f.requests > 0 {
 		plan.DurationMS = 0
+	}
+	if slices.ContainsFunc(tlsFlags, asked) {
+		plan.TLS = &f.tls
+		plan.TLS.NeverResume = f.resume == "never"
 	}
 	if plan.Threads == 0 {
 		plan.Threads = min(runtime.NumCPU(), maxThreads, max(plan.Connections, 1))

@@ -44,7 +44,7 @@ func loadCommand(w *world) *cobra.Command {
 			fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
 		}
 		got := loadOf(plan, last)
-		why := explainAll(plan, got.Outcomes, roomFor(c.Context(), plan))
+		why := explainAll(plan, got, roomFor(c.Context(), plan))
 		if *asJSON {
 			err = printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got, "explanations": why})
 		} else {
@@ -78,6 +78,13 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		}
 	}
 	l.AddUp(plan.Rate > 0)
+	if t := last.TLS; t != nil {
+		l.TLS = &model.TLSLoad{Handshakes: t.Handshakes, Full: t.Full, Resumed: t.Resumed}
+		if t.Crypto.Count > 0 {
+			l.TLS.CryptoSeconds = t.Crypto.Seconds / float64(t.Crypto.Count)
+		}
+	}
+	l.Causes = last.Causes
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l
 }

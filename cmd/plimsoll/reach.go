@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"syscall"
 	"time"
 
+	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 )
 
@@ -26,15 +26,11 @@ func reach(ctx context.Context, w *world, plan model.LoadPlan, watched bool) err
 	if err := preflight(ctx, w, plan); err != nil {
 		return err
 	}
-	u, err := url.Parse(plan.URL)
+	name, port, err := load.Address(plan)
 	if err != nil {
 		return err // load.Check said it better, before
 	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-	}
-	address := net.JoinHostPort(u.Hostname(), port)
+	address := net.JoinHostPort(name, port)
 	dialer := net.Dialer{Timeout: time.Duration(plan.TimeoutMS) * time.Millisecond}
 	for range reachTries {
 		var conn net.Conn

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/sockets"
 )
@@ -128,9 +128,31 @@ var explanations = map[string]string{
 	"ECONNRESET":   "the far side ended the connection with a reset: it crashed, gave up, or its listen queue overflowed (nstat -az TcpExtListenOverflows there)",
 }
 
+// tlsExplanations are what the reason of an outcome over TLS means, and what to do.
+var tlsExplanations = map[string]string{
+	"certificate_expired":           "the server's certificate has expired: renew it (--insecure takes any)",
+	"certificate_not_yet_valid":     "the server's certificate is not valid yet: look at the clocks of both machines (date -u)",
+	"certificate_wrong_host":        "the server's certificate is for other names than the one that was asked for: use one of them in the URL, or say it with --server-name",
+	"certificate_self_signed":       "the server's certificate is signed by nobody but itself: trust it with --cacert FILE (--insecure takes any)",
+	"certificate_unknown_authority": "nobody whom this machine trusts has signed the server's certificate: name who has with --cacert FILE; a server that leaves out its intermediate certificates looks the same (openssl s_client -showcerts)",
+	"certificate_invalid":           "the server's certificate is none for a server",
+	"not_tls":                       "what answers there speaks no TLS: is it http:// you mean, or another port",
+	"protocol_error":                "what came is not TLS as it should be",
+	"no_close_notify":               "the reply ended with the connection, and no close_notify alert announced it: it may have been cut off",
+	"alert_handshake_failure":       "the server found no cipher in common, or wants a client certificate: look at its ciphers, --ciphers, --tls-max and --cert",
+	"alert_protocol_version":        "the server speaks none of the versions that were offered (--tls-min, --tls-max)",
+	"alert_no_application_protocol": "the server does not speak HTTP/1.1 here (ALPN)",
+	"alert_unrecognized_name":       "the server knows no such name (SNI): say another with --server-name",
+	"alert_certificate_required":    "the server wants a client certificate (--cert, --key)",
+	"alert_bad_certificate":         "the server does not take the client's certificate, or misses one (--cert, --key)",
+	"alert_unknown_ca":              "the server does not trust who signed the client's certificate (--cert)",
+	"eof":                           "the far side ended the connection in the middle",
+}
+
 // timeouts are the same of those that ran out of time, by where they were.
 var timeouts = map[string]string{
 	"connect:timeout": "no answer to the connect: a full listen queue, a firewall that drops, or packet loss (--timeout is how long is waited)",
+	"tls:timeout":     "the connection stood, and the TLS handshake was not done in time: the server has too many of them to do (a full one costs it a signature), or hangs",
 	"read:timeout":    "the request was taken and no complete reply came in time: the service is slower than --timeout, or hangs",
 	"write:timeout":   "the far side does not take what is sent",
 	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c)",
@@ -139,14 +161,19 @@ var timeouts = map[string]string{
 // explainAll says of each outcome that is a failure with a known meaning what it
 // means and what to do, with the numbers of what there is where they are the cause; the
 // most frequent first. room is best read while, or just after, the load lasted.
-func explainAll(plan model.LoadPlan, outcomes map[string]int64, has room) []string {
+func explainAll(plan model.LoadPlan, l model.Load, has room) []string {
+	outcomes := l.Outcomes
 	names := slices.SortedFunc(maps.Keys(outcomes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(outcomes[b], outcomes[a]), strings.Compare(a, b))
 	})
 	var list []string
 	for _, name := range names {
 		if why := explain(plan, name, has); why != "" && outcomes[name] > 0 {
-			list = append(list, fmt.Sprintf("%s %s: %s", layout.Count(outcomes[name]), strings.Replace(name, ":", " ", 1), why))
+			text := fmt.Sprintf("%s %s: %s", layout.Count(outcomes[name]), strings.Replace(name, ":", " ", 1), why)
+			if said := l.Causes[name]; said != "" {
+				text += " (" + said + ")"
+			}
+			list = append(list, text)
 		}
 	}
 	return list
@@ -163,6 +190,9 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 		return fmt.Sprintf("no local port was free: for %s to one address as many are needed, and %s: %s", connectionsText(n), has.ports.text(), has.ports.remedy())
 	case timeouts[outcome] != "":
 		return timeouts[outcome]
+	}
+	if why := tlsExplanations[errno]; why != "" && strings.HasPrefix(plan.URL, "https:") {
+		return why
 	}
 	return explanations[errno]
 }
@@ -182,15 +212,15 @@ func preflight(ctx context.Context, w *world, plan model.LoadPlan) error {
 // targetOf is the address that the load will go to; not valid when the name is not
 // known, which others say better.
 func targetOf(ctx context.Context, plan model.LoadPlan) netip.AddrPort {
-	u, err := url.Parse(plan.URL)
+	name, text, err := load.Address(plan)
 	if err != nil {
 		return netip.AddrPort{}
 	}
-	port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
+	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return netip.AddrPort{}
 	}
-	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 	if err != nil || len(list) == 0 {
 		return netip.AddrPort{}
 	}

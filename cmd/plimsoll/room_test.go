@@ -53,7 +53,7 @@ func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
 		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by earlier connections): wait a minute, in which TIME_WAIT passes, or widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`,
 		"1 read ECONNRESET: " + explanations["ECONNRESET"],
 	}
-	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, outcomes, has)); d != "" {
+	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, model.Load{Outcomes: outcomes}, has)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -109,7 +109,7 @@ func runOnce(ctx context.Context, w *world, opt session.Options, plan model.Load
 	if err := printReport(w, r, asJSON); err != nil || r.Load == nil || ctx.Err() != nil {
 		return err
 	}
-	for _, why := range explainAll(plan, r.Load.Outcomes, roomFor(ctx, plan)) {
+	for _, why := range explainAll(plan, *r.Load, roomFor(ctx, plan)) {
 		fmt.Fprintln(w.stderr, "plimsoll:", why)
 	}
 	return fellShort(plan, *r.Load)

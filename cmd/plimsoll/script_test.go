@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -98,15 +101,24 @@ func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // serve starts a web server; $URL leads to it, ${URL}bad to an error, and $DEAD to a port where nothing listens.
+// $HTTPS leads to the same over TLS, whose certificate is in $CACERT.
 func serve(ts *testscript.TestScript, _ bool, _ []string) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/bad" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		fmt.Fprintln(w, "hello")
-	}))
+	})
+	srv := httptest.NewServer(answer)
 	ts.Defer(srv.Close)
 	ts.Setenv("URL", srv.URL+"/")
+	secure := httptest.NewUnstartedServer(answer)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // it is told of each certificate that is refused
+	secure.StartTLS()
+	ts.Defer(secure.Close)
+	ts.Setenv("HTTPS", secure.URL+"/")
+	ts.Setenv("CACERT", ts.MkAbs("ca.pem"))
+	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	ts.Setenv("DEAD", "http://"+l.Addr().String()+"/")

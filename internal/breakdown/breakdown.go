@@ -169,7 +169,7 @@ func anyOutcome(string) bool { return true }
 
 // wasSent says that a request had got as far as to be sent.
 func wasSent(outcome string) bool {
-	return !strings.HasPrefix(outcome, "connect:") && !strings.HasPrefix(outcome, "queue:")
+	return !model.IsAttempt(outcome) && !strings.HasPrefix(outcome, "queue:")
 }
 
 // known makes a part of a number.

@@ -1,6 +1,8 @@
 package breakdown
 
 import (
+	"strings"
+
 	"plimsoll/internal/model"
 )
 
@@ -50,6 +52,11 @@ func (r *reader) client(n, replied float64) clientParts {
 	}
 	c.before = append(c.before, r.connecting(n, spent("connect")),
 		fromMeasured("connect_lag", "connect seen late", spent("connect_lag"), model.Exact, partsSignal))
+	if strings.HasPrefix(r.meta.Plan.Load.URL, "https:") {
+		c.before = append(c.before,
+			fromMeasured("tls", "TLS handshake", spent("tls"), model.Exact, partsSignal),
+			fromMeasured("tls_lag", "TLS handshake's end seen late", spent("tls_lag"), model.Exact, partsSignal))
+	}
 	lag := r.replyUnread(n, replied, spent("reply_lag"))
 	lag.Parts = r.generatorsReasons(lag)
 	c.after = []part{lag}

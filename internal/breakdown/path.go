@@ -1,6 +1,7 @@
 package breakdown
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"net/url"
@@ -61,10 +62,7 @@ func (r *reader) front() (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return r.listensAt(net.JoinHostPort(u.Hostname(), port), r.meta.Plan.Generator)
 }
 

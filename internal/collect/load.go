@@ -2,6 +2,8 @@ package collect
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -65,6 +67,9 @@ func (l *Load) Take(r load.Record) {
 	l.put(r, l.madeAt(r))
 	if r.Totals != nil {
 		l.cpu = r.Totals.CPUSeconds
+		for _, outcome := range slices.Sorted(maps.Keys(r.Causes)) {
+			l.rec.Note("of the requests that ended as " + outcome + " the first said: " + r.Causes[outcome])
+		}
 		if r.Totals.Cancelled {
 			l.rec.Note("interrupted: the load was stopped before its plan was done")
 		}

@@ -30,9 +30,18 @@ func (t *thread) heard(c *conn) {
 	c.heard = true
 }
 
+// receiveInto reads from c's socket.
+func (t *thread) receiveInto(c *conn, b []byte) (int, syscall.Errno) {
+	c.at = max(t.now, c.booked)
+	if c.stamped {
+		return t.readStamped(c, b)
+	}
+	return sysRecv(c.fd, b, len(b), 0)
+}
+
 // readStamped reads, and records how long what it read had been in the kernel.
-func (t *thread) readStamped(c *conn) (int, syscall.Errno) {
-	n, at, errno := t.stamps.read(c.fd, t.buffer)
+func (t *thread) readStamped(c *conn, b []byte) (int, syscall.Errno) {
+	n, at, errno := t.stamps.read(c.fd, b)
 	if at > 0 {
 		now := time.Now()
 		lay := now.UnixNano() - at

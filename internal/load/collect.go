@@ -1,13 +1,18 @@
 package load
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
 )
 
 // recordNanos is the time between two records.
@@ -24,7 +29,8 @@ type collector struct {
 	cancelled bool
 	lastAt    int64 // when the last record was made
 
-	sums   [counted]phaseTally        // the whole run
+	sums   [counted]phaseTally // the whole run
+	causes map[string]string
 	recent [counted][2]*hdr.Histogram // responses and services since the last record
 	all    *hdr.Histogram             // scratch
 	conns  Connections
@@ -32,11 +38,12 @@ type collector struct {
 }
 
 func newCollector(e *engine, emit func(Record) error) *collector {
-	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram()}
+	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram(), causes: map[string]string{}}
 	for p := range c.started {
 		c.started[p], c.ended[p] = never, never
 	}
 	for p := range c.sums {
+		c.sums[p].handshakes = map[agreement]int64{}
 		for k := range c.sums[p].hist {
 			c.sums[p].hist[k] = newHistogram()
 		}
@@ -119,6 +126,10 @@ func (c *collector) record(r Record) error {
 	r.Phase = c.phase.String()
 	r.Connections = c.conns
 	r.Threads = slices.Clone(c.cpu)
+	r.TLS = c.tlsRecord()
+	if len(c.causes) > 0 {
+		r.Causes = maps.Clone(c.causes)
+	}
 	for p := range c.sums {
 		if c.phase == drain && c.started[p] == never && c.sums[p].begun > 0 {
 			// It began between the cancellation and the moment a thread heard of it.
@@ -154,6 +165,9 @@ func (c *collector) gather() {
 		c.conns.Idle += full.idle
 		c.conns.Failed += full.missing
 		c.conns.Untried += full.untried
+		for o, text := range full.causes {
+			c.causes[o.String()] = cmp.Or(c.causes[o.String()], text)
+		}
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
@@ -198,6 +212,30 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 		r.Waited = quantiles(c.all)
 	}
 	return r
+}
+
+// tlsRecord tells of all phases' handshakes, nil without any.
+func (c *collector) tlsRecord() *TLSRecord {
+	r := &TLSRecord{}
+	var crypto summed
+	for p := range c.sums {
+		r.Handshakes = append(r.Handshakes, agreements(phase(p).String(), c.sums[p].handshakes)...)
+		crypto.n += c.sums[p].crypto.n
+		crypto.nanos += c.sums[p].crypto.nanos
+	}
+	if len(r.Handshakes) == 0 {
+		return nil
+	}
+	r.Full, r.Resumed, r.Crypto = c.ofAllPhases(fullHandshake), c.ofAllPhases(resumedHandshake), crypto.durations()
+	return r
+}
+
+func (c *collector) ofAllPhases(kind int) model.Quantiles {
+	c.all.Reset()
+	for p := range c.sums {
+		c.all.Merge(c.sums[p].hist[kind])
+	}
+	return quantiles(c.all)
 }
 
 // intervals encodes the latencies since the last record and starts anew.
@@ -247,3 +285,19 @@ func (c *collector) total(t *Totals) {
 func (c *collector) unixMillis(at int64) int64 {
 	return c.e.base.Add(time.Duration(at)).UnixMilli()
 }
+
+// agreements are the handshakes of a phase, by what was agreed upon.
+func agreements(phase string, done map[agreement]int64) []model.TLSHandshakes {
+	var list []model.TLSHandshakes
+	for a, n := range done {
+		list = append(list, model.TLSHandshakes{
+			Phase: phase, Version: tlsVersionName(a.version), Cipher: tls.CipherSuiteName(a.cipher), Resumed: a.resumed, Count: n,
+		})
+	}
+	slices.SortFunc(list, func(a, b model.TLSHandshakes) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Cipher, b.Cipher), cmp.Compare(resumption(a), resumption(b)))
+	})
+	return list
+}
+
+func resumption(h model.TLSHandshakes) string { return strconv.FormatBool(h.Resumed) }

@@ -9,6 +9,7 @@ const (
 	closed     connState = iota
 	idle                 // established, no request in flight
 	connecting           // the connect belongs to the request in flight
+	shaking              // and so does the TLS handshake
 	sending              // the kernel took only a part of the request
 	awaiting             // the request is sent, its reply is not complete
 )
@@ -37,6 +38,7 @@ type conn struct {
 	freed    int64 // open loop: since when it had no request
 	wakes    int64 // when it sleeps: until then
 	reply    reply
+	secure   *secure // nil without TLS, and before the first handshake
 
 	// neighbours in the list of requests in flight, oldest first
 	older, newer *conn
@@ -47,8 +49,13 @@ func (c *conn) stage() part {
 	switch {
 	case c.state == closed || c.state == connecting:
 		return connectPart
+	case c.state == shaking:
+		return tlsPart
 	case c.heard:
 		return replyPart
 	}
 	return firstByte
 }
+
+// unsent says that sealed bytes wait for the kernel to take them.
+func (c *conn) unsent() bool { return c.secure != nil && len(c.secure.wire.out) > 0 }

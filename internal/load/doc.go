@@ -1,4 +1,4 @@
-// Package load is Plimsoll's load generator: HTTP/1.1 over an event loop of its
+// Package load is Plimsoll's load generator: HTTP/1.1, plain or over TLS, over an event loop of its
 // own, closed loop or open loop, in which every request that begins ends in
 // exactly one outcome, and which watches itself.
 //
@@ -21,9 +21,16 @@
 // to the hard one, and GOMAXPROCS while it lasts. The threads are named
 // load-0, load-1 …; naming the process is left to the caller.
 //
+// Over TLS each handshake is a goroutine's, beside the hot threads, as its signatures take
+// longer than many replies; it is given the connection's events, and puts itself into the
+// thread's mailbox when it is over. From then on crypto/tls is called by the thread, and
+// never waits: it gets what was received, and what it writes is sent. Nothing of it is done
+// by the kernel (kTLS). A connection keeps its own session, as a user's browser does, and
+// resumes it when it connects again, unless TLSPlan.NeverResume.
+//
 // Of the files, each uses only what lies beneath it: run; collect; engine (the
 // threads together); loop (what a thread does in a turn); request (what becomes
-// of a request on a connection); book (what its time is counted under); thread
+// of a request on a connection); secure (the same of its TLS); book (what its time is counted under); thread
 // (what a thread knows and counts by itself); and what stands for itself.
 //
 // # The course of a load
@@ -53,10 +60,17 @@
 // that still waits when the load is cancelled as queue:cancelled.
 //
 // A request that needs a connection pays for it: its latency contains the
-// connect, and its timeout (from the moment a connection was given to it, the
-// connect included) covers both. A connection that the server closes while it
+// connect and the TLS handshake, and its timeout (from the moment a connection was given to it, the
+// connect included) covers all. A connection that the server closes while it
 // is idle costs nobody a request. One that ends instead of a complete reply
 // does (read:eof); nothing is ever sent twice.
+//
+// Over TLS a connection stands when its handshake is done; a handshake that fails was an attempt to
+// connect, and rests as one. In TLS 1.3 the server judges our certificate only after that, so an alert before its
+// first reply is the handshake's. A reply's first byte is the first that was opened: a record
+// can be opened when all of it is there, so with long records it comes later than on
+// the wire. Sessions and new keys that a server sends are no bytes of a reply. An end
+// without a close_notify alert completes no reply that only an end can complete.
 //
 // A reply that nobody asked for is none: what comes on an idle connection costs
 // the connection and the next request on it, what was there before a request was
@@ -70,6 +84,10 @@
 //	connect:ERRNO          socket or connect failed: connect:ECONNREFUSED, connect:EADDRNOTAVAIL, connect:EMFILE …
 //	write:ERRNO, read:ERRNO   write:EPIPE, read:ECONNRESET …
 //	connect:timeout, write:timeout, read:timeout   where the request was when its time was up
+//	tls:REASON             the handshake failed: certificate_expired, certificate_not_yet_valid, certificate_wrong_host,
+//	                       certificate_self_signed, certificate_unknown_authority, certificate_invalid, not_tls,
+//	                       protocol_error, alert_NAME (the server's, by RFC 8446's names), eof, timeout, ERRNO
+//	read:alert_NAME, read:protocol_error, read:no_close_notify   over TLS, after the handshake
 //	read:eof               the connection ended before the reply was complete
 //	queue:timeout, queue:cancelled   open loop: no connection became free in time
 //	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply
@@ -89,6 +107,9 @@
 //	   "connect_attempts":812,"connect_calls":{"count":812,"seconds":0.03},"reply_unread":{"count":101,"seconds":0.002},
 //	   "response_us":{"count":811,"mean":…,"p50":…,"p90":…,"p99":…,"p999":…,"max":…},"service_us":{…},
 //	   "connect_us":{…},"waited_us":{…},"send_delay_us":{…},"unread_us":{…}}, …],
+//	 "tls":{"handshakes":[{"phase":"ramp","version":"1.3","cipher":"TLS_AES_128_GCM_SHA256","resumed":false,"count":100}],
+//	   "full_us":{…},"resumed_us":{…},"crypto":{"count":101,"seconds":0.0002}},
+//	 "causes":{"tls:certificate_expired":"tls: failed to verify certificate: x509: …"},
 //	 "intervals":[{"phase":"ramp","kind":"service","start_ms":…,"end_ms":…,"histogram":"HISTFAAAA…"}],
 //	 "connections":{"connecting":0,"open":100,"idle":0,"failed":0,"untried":0},
 //	 "threads":[{"thread":"0","user_seconds":0.1,"system_seconds":0.9},{"thread":"rest",…}]}

@@ -62,6 +62,7 @@ func (t *thread) turn() {
 			t.now = t.shared.clock()
 		}
 	}
+	t.meetShaken()
 	t.expire()
 	t.wake()
 	if t.shared.openLoop {
@@ -73,6 +74,18 @@ func (t *thread) turn() {
 	if t.inFlight == 0 && !t.settled.Load() && t.finished() {
 		t.settled.Store(true)
 		t.shared.notify()
+	}
+}
+
+// meetShaken goes on with the connections whose TLS handshake is over.
+func (t *thread) meetShaken() {
+	for h := t.shaken.take(); h != nil; {
+		next := h.next
+		if c := &t.conns[h.name]; c.secure.hand == h { // else it is given up
+			t.shook(c, h)
+			t.now = t.shared.clock()
+		}
+		h = next
 	}
 }
 
@@ -216,6 +229,8 @@ func (t *thread) expire() {
 		switch c.state {
 		case connecting:
 			kind = connectFailed
+		case shaking:
+			kind = tlsFailed
 		case sending:
 			kind = writeFailed
 		}

@@ -20,8 +20,11 @@ const (
 	readFailed
 	queueFailed
 	protocolFailed
+	tlsFailed // in the handshake
+	tlsAlert  // the server ended the handshake with an alert: detail is its code
+	readAlert // it did so afterwards
 
-	outcomes = (protocolFailed + 1) << 8
+	outcomes = (readAlert + 1) << 8
 )
 
 // details that stand for no errno (Linux errnos end at 133)
@@ -66,17 +69,20 @@ func (o outcome) kind() int   { return int(o >> 8) }
 func (o outcome) detail() int { return int(o & 0xff) }
 
 // String is the outcome's name in records: "2xx", "connect:ECONNREFUSED",
-// "read:timeout", "read:eof", "queue:timeout", "protocol:bad_chunk".
+// "read:timeout", "read:eof", "queue:timeout", "protocol:bad_chunk", "tls:certificate_expired",
+// "tls:alert_handshake_failure", "read:alert_internal_error".
 func (o outcome) String() string {
 	kinds := [...]string{
 		connectFailed: "connect", writeFailed: "write", readFailed: "read",
-		queueFailed: "queue", protocolFailed: "protocol",
+		queueFailed: "queue", protocolFailed: "protocol", tlsFailed: "tls", tlsAlert: "tls", readAlert: "read",
 	}
 	switch o.kind() {
 	case replied:
 		return fmt.Sprintf("%dxx", o.detail())
 	case protocolFailed:
 		return "protocol:" + fault(o.detail()).String()
+	case tlsAlert, readAlert:
+		return kinds[o.kind()] + ":alert_" + alertName(o.detail())
 	}
 	return kinds[o.kind()] + ":" + detailName(o.detail())
 }
@@ -89,6 +95,9 @@ func detailName(d int) string {
 		return "eof"
 	case timedOut:
 		return "timeout"
+	}
+	if name := badTLSName(d); name != "" {
+		return name
 	}
 	if name := unix.ErrnoName(syscall.Errno(d)); name != "" {
 		return name

@@ -9,6 +9,8 @@ const (
 	late                    // it could have begun, and the thread was behind
 	connectPart             // socket and connect, until the kernel told us of its end
 	connectLag              // told of the connect's end, busy with other connections
+	tlsPart                 // the TLS handshake
+	tlsLag                  // its end not yet seen, busy with other connections
 	firstByte               // sending the request, and nothing of the reply has come
 	replyPart               // from the reply's first bytes to its last
 	replyLag                // told of a reply's bytes, busy with other connections
@@ -17,7 +19,7 @@ const (
 
 func (p part) String() string {
 	return [...]string{
-		queued: "queue", late: "late", connectPart: "connect", connectLag: "connect_lag",
+		queued: "queue", late: "late", connectPart: "connect", connectLag: "connect_lag", tlsPart: "tls", tlsLag: "tls_lag",
 		firstByte: "first_byte", replyPart: "body", replyLag: "reply_lag",
 	}[p]
 }

@@ -1,7 +1,9 @@
 package load
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,9 +27,6 @@ const (
 	maxMillis        = 365 * 24 * 3600 * 1000
 )
 
-// ErrTLS is the cause of the error for an https URL.
-var ErrTLS = errors.New("TLS is not supported yet")
-
 // Check says what is wrong with a plan, without touching the network.
 func Check(plan model.LoadPlan) error {
 	_, err := prepare(plan)
@@ -41,6 +40,8 @@ type job struct {
 	port    uint16
 	request []byte
 	toHEAD  bool
+	tls     *tls.Config // nil for http
+	resumes bool        // TLS sessions are used again
 }
 
 func prepare(plan model.LoadPlan) (*job, error) {
@@ -58,13 +59,23 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{plan: plan, host: u.Hostname(), port: 80, toHEAD: plan.Method == "HEAD"}
-	if s := u.Port(); s != "" {
-		n, err := strconv.ParseUint(s, 10, 16)
-		if err != nil || n == 0 {
-			return nil, fmt.Errorf("url %q: port %q: want 1 to 65535", plan.URL, s)
+	j := &job{plan: plan, toHEAD: plan.Method == "HEAD", resumes: plan.TLS == nil || !plan.TLS.NeverResume}
+	var port string
+	if j.host, port, err = Address(plan); err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return nil, fmt.Errorf("url %q: port %q: want 1 to 65535", plan.URL, port)
+	}
+	j.port = uint16(n)
+	switch {
+	case u.Scheme == "https":
+		if j.tls, err = tlsConfig(plan.TLS, j.host); err != nil {
+			return nil, err
 		}
-		j.port = uint16(n)
+	case plan.TLS != nil:
+		return nil, fmt.Errorf("url %q: what is said about TLS is for https:// alone", plan.URL)
 	}
 	if j.request, err = buildRequest(plan, u); err != nil {
 		return nil, err
@@ -97,18 +108,25 @@ func parseURL(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("url %q: %w", s, err)
 	}
 	switch {
-	case u.Scheme == "https":
-		return nil, fmt.Errorf("url %q: use an http:// address of the same service: %w", s, ErrTLS)
-	case u.Scheme != "http":
-		return nil, fmt.Errorf("url %q: want one that starts with http://", s)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("url %q: want one that starts with http:// or https://", s)
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("url %q: want a host after http://", s)
+		return nil, fmt.Errorf("url %q: want a host after %s://", s, u.Scheme)
 	case u.User != nil:
 		return nil, fmt.Errorf("url %q: give user and password as an Authorization header, not in the URL", s)
 	}
 	// The parser lets a blank in a query pass; in a request it would end the URL.
 	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
 	return u, nil
+}
+
+// Address is the host and the port of a plan's URL: the scheme's port if it names none.
+func Address(plan model.LoadPlan) (host, port string, err error) {
+	u, err := url.Parse(plan.URL)
+	if err != nil {
+		return "", "", err
+	}
+	return u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), nil
 }
 
 // hostHeader is the URL's host and port, without an IPv6 zone: that means

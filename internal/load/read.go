@@ -101,6 +101,9 @@ func (r *Record) check() error {
 		seconds = min(seconds, r.Totals.Seconds, r.Totals.CPUSeconds)
 		least = min(least, r.Totals.Requests)
 	}
+	if r.TLS != nil {
+		seconds = min(seconds, r.TLS.least())
+	}
 	if least < 0 || seconds < 0 {
 		return errors.New("a number of connections, requests or seconds is negative")
 	}
@@ -128,6 +131,18 @@ func (p *PhaseRecord) check() error {
 		return errors.New("a count or a time is negative")
 	}
 	return nil
+}
+
+// least is the smallest number in r, none of which may be negative.
+func (r *TLSRecord) least() float64 {
+	n := min(float64(r.Crypto.Count), r.Crypto.Seconds)
+	for _, h := range r.Handshakes {
+		n = min(n, float64(h.Count))
+	}
+	for _, q := range []*model.Quantiles{&r.Full, &r.Resumed} {
+		n = min(n, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
+	}
+	return n
 }
 
 // check holds that it can stand in a line of a latency log.

@@ -32,6 +32,10 @@ type Record struct {
 	Intervals   []Interval  `json:"intervals,omitempty"`
 	Connections Connections `json:"connections"`
 	Threads     []ThreadCPU `json:"threads"`
+	// TLS is nil where no handshake was done; it covers all phases.
+	TLS *TLSRecord `json:"tls,omitempty"`
+	// Causes are what the first failure of an outcome over TLS said of itself, by the outcome.
+	Causes map[string]string `json:"causes,omitempty"`
 	// Totals is set in the final record only.
 	Totals *Totals `json:"totals,omitempty"`
 }
@@ -43,8 +47,8 @@ type PhaseRecord struct {
 	Start int64 `json:"start_ms"`
 	End   int64 `json:"end_ms,omitempty"`
 	// Requests is how many began; those without an outcome are in flight. In a closed
-	// loop one that ended in its connect was an attempt to connect and no more:
-	// its outcome begins with "connect:", and what is shown to people as requests leaves it out.
+	// loop one that ended in its connect, or its TLS handshake, was an attempt to connect and no more:
+	// its outcome begins with "connect:" or "tls:", and what is shown to people as requests leaves it out.
 	Requests int64            `json:"requests"`
 	Outcomes map[string]int64 `json:"outcomes"`
 	// Waits is how long users waited for what they got, in seconds, summed by
@@ -53,10 +57,10 @@ type PhaseRecord struct {
 	// Parts is what the requests' time went into, in seconds; the parts do not
 	// overlap and add up to Waits, once every request has ended. queue: no
 	// connection was free (open loop); late: it could have begun and the thread
-	// was behind; connect: socket and connect; first_byte: from there to the
-	// reply's first bytes; body: from there to its last; connect_lag, reply_lag:
-	// the thread had been told of the connect's end, of bytes of the reply, and
-	// handled other connections first.
+	// was behind; connect: socket and connect; tls: the TLS handshake; first_byte: from
+	// there to the reply's first bytes; body: from there to its last; connect_lag,
+	// tls_lag, reply_lag: the thread had been told of the end of the connect, of the
+	// handshake, of bytes of the reply, and handled other connections first.
 	Parts map[string]float64 `json:"parts_seconds"`
 	// Attempts is how often a connection was tried for. Those that failed are outcomes.
 	Attempts int64 `json:"connect_attempts,omitempty"`
@@ -67,12 +71,12 @@ type PhaseRecord struct {
 	ReplyUnread Durations `json:"reply_unread"`
 	// Response is the latency of replies from the intended time of the request
 	// (open loop) or from its begin (closed loop); Service is always from the
-	// begin. Both contain the connect of a request that needed one. They end when
+	// begin. Both contain the connect, and the TLS handshake, of a request that needed one. They end when
 	// the reply was handled (closed loop), or when its last bytes came, by the
 	// kernel's receive time stamps (open loop, which handles them in batches).
 	Response model.Quantiles `json:"response_us"`
 	Service  model.Quantiles `json:"service_us"`
-	// Connect is how long connects took that succeeded.
+	// Connect is how long connects took that succeeded, without the TLS handshake.
 	Connect model.Quantiles `json:"connect_us"`
 	// Waited is Response and, for requests without a reply, the time until they failed.
 	Waited model.Quantiles `json:"waited_us"`
@@ -86,6 +90,19 @@ type PhaseRecord struct {
 	// Unread is how long what the server sent lay in the kernel until it was
 	// read, by the kernel's receive time stamps, on one connection of eight.
 	Unread model.Quantiles `json:"unread_us"`
+}
+
+// TLSRecord is about the TLS handshakes of a load, and what TLS cost the generator.
+type TLSRecord struct {
+	// Handshakes are by the phase in which the request began that needed them.
+	Handshakes []model.TLSHandshakes `json:"handshakes"`
+	// Full and Resumed are how long handshakes took that were done, from the connection's
+	// standing to their end; our own work and our wait for a CPU are in it.
+	Full    model.Quantiles `json:"full_us"`
+	Resumed model.Quantiles `json:"resumed_us"`
+	// Crypto is the requests of one connection of eight (open loop: of all), and what
+	// sealing them and opening their replies took of the thread's time.
+	Crypto Durations `json:"crypto"`
 }
 
 // Durations are some durations, added up.

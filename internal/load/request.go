@@ -81,7 +81,9 @@ func (t *thread) hangUp(c *conn) {
 	default:
 		t.established--
 	}
-	sysClose(c.fd)
+	if c.secure == nil || c.secure.wire == nil || t.release(c) {
+		sysClose(c.fd)
+	}
 	c.fd, c.state = -1, closed
 }
 
@@ -94,13 +96,16 @@ func (t *thread) event(c *conn, events uint32) {
 		return
 	case idle:
 		if events&incoming != 0 {
-			t.spokenTo(c)
+			t.spokenTo(c, closing)
 		}
 		return
 	case connecting:
 		if !t.connected(c, events) {
 			return
 		}
+	case shaking:
+		c.secure.wire.wake()
+		return
 	case sending:
 		if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 && !t.send(c) {
 			return
@@ -115,8 +120,11 @@ func (t *thread) event(c *conn, events uint32) {
 // end, perhaps after a word about why (a 408): no request is lost, the next one
 // opens anew. Anything else would have passed for the reply to the next request,
 // which is told.
-func (t *thread) spokenTo(c *conn) {
-	n, errno := sysRecv(c.fd, t.buffer, len(t.buffer), 0)
+func (t *thread) spokenTo(c *conn, closing bool) {
+	n, errno := t.heardIdle(c, closing)
+	if errno == unix.EAGAIN && c.secure != nil {
+		return // TLS's own: a session for later, new keys
+	}
 	t.hangUp(c)
 	if errno != 0 || n == 0 {
 		return
@@ -124,6 +132,15 @@ func (t *thread) spokenTo(c *conn) {
 	c.reply.reset(false)
 	c.reply.feed(t.buffer[:n])
 	c.unasked = c.reply.status < firstError
+}
+
+// heardIdle reads what came on a connection without a request.
+func (t *thread) heardIdle(c *conn, closing bool) (int, syscall.Errno) {
+	if c.secure == nil {
+		return sysRecv(c.fd, t.buffer, len(t.buffer), 0)
+	}
+	c.secure.told(closing)
+	return t.opened(c)
 }
 
 // connected ends the connect and sends the request; it returns false when the
@@ -143,18 +160,36 @@ func (t *thread) connected(c *conn, events uint32) bool {
 	}
 	t.connecting--
 	t.established++
-	c.stood = true
 	t.count(c.phase).add(connect, t.now-c.start)
+	if t.shared.job.tls != nil {
+		t.shake(c)
+		return false
+	}
+	c.stood = true
 	c.early = events&unix.EPOLLIN != 0
 	return t.send(c)
+}
+
+// shook goes on after a TLS handshake: what came before the request was sent is read first.
+func (t *thread) shook(c *conn, h *handshake) {
+	if !t.secured(c, h) {
+		t.fail(c, c.secure.failed)
+		return
+	}
+	c.stood, c.early, c.state, c.at = true, true, sending, t.now
+	if !t.receive(c, false) {
+		return
+	}
+	c.early = c.heard
+	t.send(c)
 }
 
 // send gives the kernel as much of the request as it takes; it returns false
 // when that ended the request.
 func (t *thread) send(c *conn) bool {
 	c.state = sending
-	for request := t.shared.job.request; c.sent < len(request); {
-		n, errno := sysSend(c.fd, request[c.sent:])
+	for request := t.shared.job.request; c.sent < len(request) || c.unsent(); {
+		n, errno := t.write(c, request[c.sent:])
 		switch errno {
 		case 0:
 			c.sent += n
@@ -169,9 +204,19 @@ func (t *thread) send(c *conn) bool {
 	return true
 }
 
+func (t *thread) write(c *conn, b []byte) (int, syscall.Errno) {
+	if c.secure != nil {
+		return t.sealed(c, b)
+	}
+	return sysSend(c.fd, b)
+}
+
 // receive reads what has come; closing says that the connection's end is near,
 // so that reading must go on until it. It returns false when the request ended.
 func (t *thread) receive(c *conn, closing bool) bool {
+	if c.secure != nil {
+		c.secure.told(closing)
+	}
 	for {
 		n, asked, errno := t.read(c)
 		if errno == unix.EAGAIN && c.lost == 0 {
@@ -183,9 +228,12 @@ func (t *thread) receive(c *conn, closing bool) bool {
 			t.fail(c, t.readFailure(c, int(errno)))
 			return false
 		case n == 0:
-			if c.reply.eof() {
+			switch {
+			case c.reply.state == inBodyUntilEOF && c.secure != nil && c.secure.truncated():
+				t.fail(c, failure(readFailed, int(noCloseNotify)))
+			case c.reply.eof():
 				t.succeed(c, true)
-			} else {
+			default:
 				t.fail(c, t.readFailure(c, sawEOF))
 			}
 			return false
@@ -193,7 +241,7 @@ func (t *thread) receive(c *conn, closing bool) bool {
 		if !t.take(c, n, closing) {
 			return false
 		}
-		if n < asked && !closing {
+		if n < asked && !closing && c.secure == nil {
 			return true // the socket is empty; more is another edge
 		}
 	}
@@ -204,30 +252,32 @@ func (t *thread) readFailure(c *conn, detail int) outcome {
 	if c.lost != 0 {
 		return failure(writeFailed, int(c.lost))
 	}
+	if c.secure != nil && c.secure.failed != 0 && detail == int(unix.EPROTO) {
+		return c.secure.failed
+	}
 	return failure(readFailed, detail)
 }
 
 // read reads into the thread's buffer. Of a body that would not fit it only
 // counts the bytes: the kernel throws them away.
 func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
+	if c.secure != nil {
+		n, errno = t.opened(c)
+		return n, len(t.buffer), errno
+	}
 	if rest := c.reply.skippable(); rest > int64(len(t.buffer)) {
 		asked, c.at = int(min(rest, 1<<30)), t.now
 		n, errno = sysRecv(c.fd, nil, asked, unix.MSG_TRUNC)
 		return n, asked, errno
 	}
-	c.at = t.now
-	if c.stamped {
-		n, errno = t.readStamped(c)
-	} else {
-		n, errno = sysRecv(c.fd, t.buffer, len(t.buffer), 0)
-	}
+	n, errno = t.receiveInto(c, t.buffer)
 	return n, len(t.buffer), errno
 }
 
 // take follows the reply through n bytes read; it returns false when the request ended.
 func (t *thread) take(c *conn, n int, closing bool) bool {
 	var s step
-	if c.reply.skippable() > int64(len(t.buffer)) {
+	if c.secure == nil && c.reply.skippable() > int64(len(t.buffer)) {
 		s = c.reply.skip(int64(n))
 	} else {
 		var used int
@@ -238,7 +288,13 @@ func (t *thread) take(c *conn, n int, closing bool) bool {
 	}
 	switch s {
 	case done:
-		t.succeed(c, closing)
+		if c.secure == nil {
+			t.succeed(c, closing)
+		} else if t.nothingMore(c) {
+			t.succeed(c, closing || c.secure.ended())
+		} else {
+			t.fail(c, failure(protocolFailed, int(excessData)))
+		}
 		return false
 	case broken:
 		t.fail(c, failure(protocolFailed, int(c.reply.fault)))
@@ -259,7 +315,7 @@ func (t *thread) succeed(c *conn, closing bool) {
 		n.add(response, c.at-c.intended)
 	}
 	t.finish(c, outcome(c.reply.status/100), c.at)
-	if closing || !t.shared.job.plan.KeepAlive || c.sent < len(t.shared.job.request) || !c.reply.reusable() {
+	if closing || !t.shared.job.plan.KeepAlive || c.sent < len(t.shared.job.request) || c.unsent() || !c.reply.reusable() {
 		t.hangUp(c)
 	} else {
 		c.state = idle
@@ -272,15 +328,16 @@ func (t *thread) fail(c *conn, o outcome) {
 	t.count(c.phase).add(failed, t.now-c.intended)
 	t.finish(c, o, t.now)
 	t.hangUp(c)
-	if o.kind() == connectFailed && !t.paced() {
+	if (o.kind() == connectFailed || o.kind() == tlsFailed || o.kind() == tlsAlert) && !t.paced() {
 		t.rest(c)
 		return
 	}
 	t.next(c, t.woke)
 }
 
-// finish ends a request at a moment.
+// finish ends a request at a moment; what was booked, by a stamp of the kernel's, may be younger.
 func (t *thread) finish(c *conn, o outcome, at int64) {
+	at = max(at, c.booked)
 	t.book(c, c.stage(), at)
 	t.count(c.phase).end(o, at-c.intended)
 	t.flights.remove(c)

@@ -26,9 +26,12 @@ func Run(ctx context.Context, plan model.LoadPlan, emit func(Record) error) erro
 	}
 	raiseFileLimit()
 	// The hot threads never give their processors back, so the collector and
-	// the runtime's own goroutines need some besides.
-	threads := len(e.threads)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), threads+2)))
+	// the runtime's own goroutines need some besides; TLS handshakes need many.
+	threads, besides := len(e.threads), 2
+	if j.tls != nil {
+		besides = max(besides, runtime.NumCPU())
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), threads+besides)))
 	e.base = time.Now()
 	for _, t := range e.threads {
 		go t.run()

@@ -295,7 +295,7 @@ func TestIPv6(t *testing.T) {
 	go func() {
 		c, err := l.Accept()
 		if err == nil {
-			s.answerAll(c.(*net.TCPConn), say(okReply))
+			s.answerAll(c, func(number int64) bool { return say(okReply)(c.(*net.TCPConn), number) })
 		}
 	}()
 	all := runPlan(t, context.Background(), model.LoadPlan{URL: "http://" + l.Addr().String(), Connections: 1, Requests: 3, KeepAlive: true})

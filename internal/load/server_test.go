@@ -27,6 +27,14 @@ type server struct {
 // connection; a false return closes the connection.
 func serve(t *testing.T, answer func(c *net.TCPConn, connection int64) bool) *server {
 	t.Helper()
+	return serveConns(t, func(s *server, c *net.TCPConn) {
+		s.answerAll(c, func(number int64) bool { return answer(c, number) })
+	})
+}
+
+// serveConns has each connection handled as a test wants.
+func serveConns(t *testing.T, handle func(*server, *net.TCPConn)) *server {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +52,7 @@ func serve(t *testing.T, answer func(c *net.TCPConn, connection int64) bool) *se
 			mu.Lock()
 			open[c] = true
 			mu.Unlock()
-			all.Go(func() { s.answerAll(c.(*net.TCPConn), answer) })
+			all.Go(func() { handle(s, c.(*net.TCPConn)) })
 		}
 	})
 	t.Cleanup(func() {
@@ -59,7 +67,7 @@ func serve(t *testing.T, answer func(c *net.TCPConn, connection int64) bool) *se
 	return s
 }
 
-func (s *server) answerAll(c *net.TCPConn, answer func(*net.TCPConn, int64) bool) {
+func (s *server) answerAll(c net.Conn, answer func(number int64) bool) {
 	defer c.Close()
 	number := s.connections.Add(1)
 	for r := bufio.NewReader(c); ; {
@@ -73,7 +81,7 @@ func (s *server) answerAll(c *net.TCPConn, answer func(*net.TCPConn, int64) bool
 			}
 		}
 		s.requests.Add(1)
-		if !answer(c, number) {
+		if !answer(number) {
 			return
 		}
 	}

@@ -1,6 +1,10 @@
 package load
 
-import "plimsoll/internal/model"
+import (
+	"strconv"
+
+	"plimsoll/internal/model"
+)
 
 var (
 	requestsTotal = &model.Signal{
@@ -12,7 +16,7 @@ var (
 	}
 	outcomesTotal = &model.Signal{
 		Name: "plimsoll_load_outcomes_total", Kind: model.Counter, Unit: "requests",
-		Help:   "How the load's requests ended: status class (2xx), step and errno (connect:ECONNREFUSED, read:timeout, read:eof), or protocol:fault; exactly one for each request, by the phase in which it began.",
+		Help:   "How the load's requests ended: status class (2xx), step and errno (connect:ECONNREFUSED, read:timeout, read:eof), tls:reason, or protocol:fault; exactly one for each request, by the phase in which it began.",
 		Labels: []string{"phase", "outcome"}, StartsAtZero: true,
 		Source: "counted by the load generator",
 		ByHand: "strace -f -e trace=connect,sendto,recvfrom -p $(pidof plimsoll-load)",
@@ -26,7 +30,7 @@ var (
 	}
 	partSecondsTotal = &model.Signal{
 		Name: "plimsoll_load_request_seconds_total", Kind: model.Counter, Unit: "seconds",
-		Help:   "Where the requests' time went, by the phase in which they began. Parts do not overlap and add up to the waits: queue (no connection was free), late (the generator was behind), connect, first_byte (until the reply's first bytes), body (until its last); connect_lag and reply_lag: the generator had been told and handled other connections first.",
+		Help:   "Where the requests' time went, by the phase in which they began. Parts do not overlap and add up to the waits: queue (no connection was free), late (the generator was behind), connect, tls (the TLS handshake), first_byte (until the reply's first bytes), body (until its last); connect_lag, tls_lag and reply_lag: the generator had been told and handled other connections first.",
 		Labels: []string{"phase", "part"}, StartsAtZero: true,
 		Source: "counted by the load generator",
 		ByHand: "curl -so /dev/null -w '%{time_connect} %{time_starttransfer} %{time_total}\\n' URL",
@@ -108,6 +112,34 @@ var (
 		Source: "HDR histogram of the load generator",
 		ByHand: "perf sched timehist -p $(pidof plimsoll-load)",
 	}
+	tlsHandshakesTotal = &model.Signal{
+		Name: "plimsoll_load_tls_handshakes_total", Kind: model.Counter, Unit: "handshakes",
+		Help:   "TLS handshakes of the load that were done, by what was agreed upon (OpenTelemetry's attributes tls.protocol.version, tls.cipher, tls.resumed). Those that failed are outcomes (tls:REASON).",
+		Labels: []string{"phase", "tls_protocol_version", "tls_cipher", "tls_resumed"}, StartsAtZero: true,
+		Source: "crypto/tls in the load generator",
+		ByHand: "openssl s_client -connect ADDRESS -reconnect </dev/null   (New, Reused)",
+	}
+	tlsHandshakeSeconds = &model.Signal{
+		Name: "plimsoll_load_tls_handshake_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "How long the load's TLS handshakes took that were done, from the connection's standing to their end, since the load began; the generator's own signatures and its wait for a CPU are in it. 1 is the maximum.",
+		Labels: []string{"tls_resumed", "quantile"},
+		Source: "HDR histograms of the load generator",
+		ByHand: "curl -so /dev/null -w '%{time_connect} %{time_appconnect}\n' URL",
+	}
+	tlsCryptoSum = &model.Signal{
+		Name: "plimsoll_load_tls_crypto_seconds_sum", Kind: model.Counter, Unit: "seconds",
+		Help:         "What sealing requests and opening their replies took of the load generator's threads (TLS in user space, without the handshakes); the requests of one connection of eight, in an open loop all.",
+		StartsAtZero: true,
+		Source:       "the load generator's clock around crypto/tls",
+		ByHand:       "perf top -p $(pidof plimsoll-load)   (crypto/…)",
+	}
+	tlsCryptoCount = &model.Signal{
+		Name: "plimsoll_load_tls_crypto_seconds_count", Kind: model.Counter, Unit: "requests",
+		Help:         "Requests whose sealing and opening is in the sum.",
+		StartsAtZero: true,
+		Source:       "counted by the load generator",
+		ByHand:       "perf top -p $(pidof plimsoll-load)   (crypto/…)",
+	}
 	unreadSeconds = &model.Signal{
 		Name: "plimsoll_load_unread_seconds", Kind: model.Gauge, Unit: "seconds",
 		Help:   "How long what the server sent lay in the kernel before the load generator read it: in a closed loop its own share of the measured latency. One connection of eight is watched there, each in an open loop. 1 is the maximum.",
@@ -121,6 +153,7 @@ var (
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
+	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -150,6 +183,9 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		putQuantiles(put, scheduleLagSeconds, p.Lag, p.Phase)
 		putQuantiles(put, unreadSeconds, p.Unread, p.Phase)
 	}
+	if r.TLS != nil {
+		r.TLS.samples(put)
+	}
 	put(connections, float64(r.Connections.Connecting), "connecting")
 	put(connections, float64(r.Connections.Open), "open")
 	put(connections, float64(r.Connections.Idle), "idle")
@@ -161,6 +197,16 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		put(cpuSeconds, t.User, t.Thread, "user")
 		put(cpuSeconds, t.System, t.Thread, "system")
 	}
+}
+
+func (r *TLSRecord) samples(put func(s *model.Signal, v float64, labels ...string)) {
+	for _, h := range r.Handshakes {
+		put(tlsHandshakesTotal, float64(h.Count), h.Phase, h.Version, h.Cipher, strconv.FormatBool(h.Resumed))
+	}
+	putQuantiles(put, tlsHandshakeSeconds, r.Full, "false")
+	putQuantiles(put, tlsHandshakeSeconds, r.Resumed, "true")
+	put(tlsCryptoSum, r.Crypto.Seconds)
+	put(tlsCryptoCount, float64(r.Crypto.Count))
 }
 
 func putQuantiles(put func(*model.Signal, float64, ...string), s *model.Signal, q model.Quantiles, labels ...string) {

@@ -20,6 +20,10 @@ func TestSamples(t *testing.T) {
 		Connections: Connections{Connecting: 1, Open: 5, Idle: 2},
 		Threads:     []ThreadCPU{{Thread: "0", User: 0.5, System: 1.5}},
 	}
+	r.TLS = &TLSRecord{
+		Handshakes: []model.TLSHandshakes{{Phase: "hold", Version: "1.3", Cipher: "TLS_AES_128_GCM_SHA256", Resumed: true, Count: 2}},
+		Resumed:    model.Quantiles{Count: 2, P50: 100, P90: 100, P99: 100, P999: 100, Max: 200}, Crypto: Durations{Count: 4, Seconds: 0.5},
+	}
 	r.Phases[0].Attempts, r.Connections.Failed, r.Final = 4, 6, true
 	want := []string{
 		"plimsoll_load_connect_attempts_total{hold} 4",
@@ -43,6 +47,14 @@ func TestSamples(t *testing.T) {
 		"plimsoll_load_reply_unread_seconds_sum{hold} 0.5",
 		"plimsoll_load_request_seconds_total{hold,first_byte} 0.25",
 		"plimsoll_load_requests_total{hold} 3",
+		"plimsoll_load_tls_crypto_seconds_count{} 4",
+		"plimsoll_load_tls_crypto_seconds_sum{} 0.5",
+		"plimsoll_load_tls_handshake_seconds{true,0.5} 0.0001",
+		"plimsoll_load_tls_handshake_seconds{true,0.999} 0.0001",
+		"plimsoll_load_tls_handshake_seconds{true,0.99} 0.0001",
+		"plimsoll_load_tls_handshake_seconds{true,0.9} 0.0001",
+		"plimsoll_load_tls_handshake_seconds{true,1} 0.0002",
+		"plimsoll_load_tls_handshakes_total{hold,1.3,TLS_AES_128_GCM_SHA256,true} 2",
 		"plimsoll_load_wait_seconds_total{hold,2xx} 0.25",
 	}
 	var got []string

@@ -47,6 +47,11 @@ func sysSetOption(fd int32, level, name int, value int32) {
 	unix.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value), 0)
 }
 
+// sysShutdown ends both directions of a connection, whoever else has its descriptor.
+func sysShutdown(fd int32) {
+	unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_RDWR, 0)
+}
+
 func sysClose(fd int32) {
 	unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 }
@@ -109,6 +114,11 @@ func (p *poller) add(fd, name int32) syscall.Errno {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edges, Fd: name}
 	_, _, e := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.epoll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
 	return e
+}
+
+// remove watches fd no more, which closing it does by itself.
+func (p *poller) remove(fd int32) {
+	unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.epoll), unix.EPOLL_CTL_DEL, uintptr(fd), 0, 0, 0)
 }
 
 // wait returns how many events came within ns nanoseconds; 0 also when a signal cut it short.

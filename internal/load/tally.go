@@ -6,13 +6,15 @@ import (
 
 // kinds of duration that are measured
 const (
-	response = iota // replies: from the intended time (open loop) or the begin
-	service         // replies: from the begin, connect included
-	connect         // connects that succeeded
-	failed          // requests without a reply: from the intended time to the failure
-	delay           // how late requests were sent
-	lag             // open loop: the same for want of us, a connection being free
-	unread          // how long replies lay in the kernel (sampled)
+	response      = iota // replies: from the intended time (open loop) or the begin
+	service              // replies: from the begin, connect included
+	connect              // connects that succeeded
+	failed               // requests without a reply: from the intended time to the failure
+	delay                // how late requests were sent
+	lag                  // open loop: the same for want of us, a connection being free
+	unread               // how long replies lay in the kernel (sampled)
+	fullHandshake        // of TLS
+	resumedHandshake
 
 	durations
 )
@@ -30,6 +32,21 @@ type tally struct {
 	connecting, open, idle int64
 	missing, untried       int64   // connections that never stood
 	user, system           float64 // CPU seconds of the thread since its start
+	// causes are what the first failure of each outcome over TLS said.
+	causes map[outcome]string
+}
+
+// agreement is what a TLS handshake came to.
+type agreement struct {
+	version, cipher uint16
+	resumed         bool
+}
+
+// cause keeps what the first failure of an outcome says of itself.
+func (t *tally) cause(o outcome, err error) {
+	if _, known := t.causes[o]; !known {
+		t.causes[o] = err.Error()
+	}
 }
 
 type phaseTally struct {
@@ -45,14 +62,19 @@ type phaseTally struct {
 	connectCalls summed
 	// unread has a request of every stamped connection: how long its reply lay in the kernel.
 	unread summed
+	// handshakes are those of TLS that were done.
+	handshakes map[agreement]int64
+	// crypto has the requests of every stamped connection: what sealing them and opening their replies took.
+	crypto summed
 	// Allocated here once; a histogram that stays unused costs no memory
 	// because the kernel gives pages only when they are written.
 	hist [durations]*hdr.Histogram
 }
 
 func newTally() *tally {
-	t := new(tally)
+	t := &tally{causes: map[outcome]string{}}
 	for p := range t.phases {
+		t.phases[p].handshakes = map[agreement]int64{}
 		for k := range t.phases[p].hist {
 			t.phases[p].hist[k] = newHistogram()
 		}
@@ -92,6 +114,11 @@ func (t *phaseTally) moveTo(sum *phaseTally) {
 	t.attempts = 0
 	t.connectCalls.moveTo(&sum.connectCalls)
 	t.unread.moveTo(&sum.unread)
+	t.crypto.moveTo(&sum.crypto)
+	for a, n := range t.handshakes {
+		sum.handshakes[a] += n
+	}
+	clear(t.handshakes)
 	for k, h := range t.hist {
 		if h.TotalCount() > 0 {
 			sum.hist[k].Merge(h)

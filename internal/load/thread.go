@@ -23,7 +23,10 @@ type thread struct {
 	poller *poller
 	conns  []conn
 	buffer []byte // shared by all connections: nothing outlives one read
-	stamps stampReader
+	// Over TLS, what came and what is to be sent, sealed; nil without it.
+	incoming, outgoing []byte
+	shaken             mailbox // handshakes that are over
+	stamps             stampReader
 
 	now  int64 // nanoseconds since the start of the run, read once for each event
 	woke int64 // when the last wait returned
@@ -69,6 +72,10 @@ func newThread(s *shared, id int) (*thread, error) {
 		tally: newTally(), spare: newTally(),
 		handed: make(chan *tally, 1),
 		gone:   make(chan struct{}),
+	}
+	t.shaken.poller = p
+	if s.job.tls != nil {
+		t.incoming = make([]byte, bufferSize)
 	}
 	t.dueAt, t.headAt = s.arrivals.at(t.due), s.arrivals.at(t.head)
 	t.sleepers = make(sleepers, 0, len(t.conns))

@@ -105,6 +105,29 @@ type LoadPlan struct {
 	// CalmMS and RampMS are the lengths of those phases; 0 leaves them out.
 	CalmMS int64 `json:"calm_ms"`
 	RampMS int64 `json:"ramp_ms"`
+	// TLS is how an https URL is spoken to; nil is the same as all its zero values.
+	TLS *TLSPlan `json:"tls,omitempty"`
+}
+
+// TLSPlan says how a load speaks TLS. Files are named, not kept, since one of them is
+// a private key.
+type TLSPlan struct {
+	// CACert is a file of certificates (PEM) that are trusted in place of the system's.
+	CACert string `json:"ca_cert,omitempty"`
+	// Cert and Key are the files (PEM) of the client's certificate and its private key.
+	Cert string `json:"cert,omitempty"`
+	Key  string `json:"key,omitempty"`
+	// ServerName is asked for by SNI and must be in the certificate; "" is the URL's host.
+	ServerName string `json:"server_name,omitempty"`
+	// MinVersion and MaxVersion are "1.0" to "1.3"; "" is 1.2 and 1.3.
+	MinVersion string `json:"min_version,omitempty"`
+	MaxVersion string `json:"max_version,omitempty"`
+	// Ciphers are IANA's names of those offered up to TLS 1.2; none is Go's choice.
+	Ciphers []string `json:"ciphers,omitempty"`
+	// Insecure takes any certificate.
+	Insecure bool `json:"insecure,omitempty"`
+	// NeverResume makes each handshake a full one.
+	NeverResume bool `json:"never_resume,omitempty"`
 }
 
 // WithoutSecrets returns the plan as a record keeps it, which people show to
@@ -231,6 +254,10 @@ type Load struct {
 	// Service is from the actual start of the request.
 	Service Quantiles `json:"service_us"`
 	Connect Quantiles `json:"connect_us"`
+	// TLS is nil where no handshake was done.
+	TLS *TLSLoad `json:"tls,omitempty"`
+	// Causes are what the first of each outcome said of itself, where that is more than its name.
+	Causes map[string]string `json:"causes,omitempty"`
 	// Lag is by how much the generator was behind its own schedule when it sent
 	// (open loop); empty in a closed loop.
 	Lag Quantiles `json:"schedule_lag_us,omitzero"`
@@ -240,6 +267,29 @@ type Load struct {
 	// OtherPhases counts requests begun outside the hold window, by phase.
 	OtherPhases map[string]int64 `json:"other_phases,omitempty"`
 	Course      []Second         `json:"course,omitempty"`
+}
+
+// TLSLoad is what a load over TLS saw of it, from its begin to its end: with keep-alive
+// most handshakes are done before the hold phase.
+type TLSLoad struct {
+	// Handshakes are those that were done, by phase and what was agreed upon.
+	Handshakes []TLSHandshakes `json:"handshakes"`
+	// Full and Resumed are how long they took, from the connection's standing to their
+	// end: two or three packets' ways, the server's work, and our own.
+	Full    Quantiles `json:"full_us"`
+	Resumed Quantiles `json:"resumed_us"`
+	// CryptoSeconds is what sealing a request and opening its reply took of the generator's
+	// own time, on average; 0 where it was not measured.
+	CryptoSeconds float64 `json:"crypto_seconds_per_request,omitempty"`
+}
+
+// TLSHandshakes are handshakes of one kind.
+type TLSHandshakes struct {
+	Phase   string `json:"phase"`
+	Version string `json:"version"` // "1.3"
+	Cipher  string `json:"cipher"`  // IANA's name
+	Resumed bool   `json:"resumed"`
+	Count   int64  `json:"count"`
 }
 
 // MissingConnections are those of the plan that never stood, from the load's
@@ -253,6 +303,12 @@ type MissingConnections struct {
 // IsReply tells a status class ("2xx") from a failure ("read:timeout").
 func IsReply(outcome string) bool {
 	return len(outcome) == 3 && '1' <= outcome[0] && outcome[0] <= '5' && outcome[1:] == "xx"
+}
+
+// IsAttempt says whether an outcome is that of an attempt to connect: it failed before
+// the connection stood, over TLS before its handshake was done, so that no request was sent.
+func IsAttempt(outcome string) bool {
+	return strings.HasPrefix(outcome, "connect:") || strings.HasPrefix(outcome, "tls:")
 }
 
 // IsGood says whether an outcome is a reply below 400.
@@ -277,7 +333,7 @@ func (l *Load) AddUp(openLoop bool) (all, replies int64) {
 		if IsReply(outcome) {
 			replies += n
 		}
-		if strings.HasPrefix(outcome, "connect:") {
+		if IsAttempt(outcome) {
 			l.FailedAttempts += n
 		}
 	}

@@ -2,7 +2,6 @@ package record
 
 import (
 	"math"
-	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -16,6 +15,11 @@ const (
 	attemptsSeries = "plimsoll_load_connect_attempts_total"
 	lagSeries      = "plimsoll_load_schedule_lag_seconds"
 	missingSeries  = "plimsoll_load_connections_missing"
+
+	tlsHandshakesSeries  = "plimsoll_load_tls_handshakes_total"
+	tlsHandshakeSeries   = "plimsoll_load_tls_handshake_seconds"
+	tlsCryptoSumSeries   = "plimsoll_load_tls_crypto_seconds_sum"
+	tlsCryptoCountSeries = "plimsoll_load_tls_crypto_seconds_count"
 )
 
 // maxCourse is the longest load whose seconds are told one by one, in milliseconds.
@@ -43,6 +47,9 @@ func (r *Run) Load() (*model.Load, error) {
 	all, replies := l.AddUp(r.meta.Plan.Load.Rate > 0)
 	l.Latency.Count, l.Service.Count, l.Waited.Count = replies, replies, all
 	if err := r.countAttempts(l); err != nil {
+		return nil, err
+	}
+	if l.TLS, err = r.loadTLS(); err != nil {
 		return nil, err
 	}
 	latency(l, latencies, calm)
@@ -117,6 +124,52 @@ func (r *Run) countAttempts(l *model.Load) error {
 	return nil
 }
 
+// loadTLS is what the load saw of TLS, nil where no handshake was done.
+func (r *Run) loadTLS() (*model.TLSLoad, error) {
+	done, err := r.loadSeries(tlsHandshakesSeries)
+	if err != nil || len(done) == 0 {
+		return nil, err
+	}
+	t := &model.TLSLoad{}
+	for _, s := range done {
+		h := model.TLSHandshakes{
+			Phase: s.Labels.Get("phase"), Version: s.Labels.Get("tls_protocol_version"), Cipher: s.Labels.Get("tls_cipher"),
+			Resumed: s.Labels.Get("tls_resumed") == "true", Count: int64(s.Last()),
+		}
+		t.Handshakes = append(t.Handshakes, h)
+		took(t, h.Resumed).Count += h.Count
+	}
+	times, err := r.loadSeries(tlsHandshakeSeries)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range times {
+		setQuantile(took(t, s.Labels.Get("tls_resumed") == "true"), s.Labels.Get("quantile"), s.Last()*1e6)
+	}
+	crypto := map[string]float64{}
+	for _, name := range []string{tlsCryptoSumSeries, tlsCryptoCountSeries} {
+		list, err := r.loadSeries(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			crypto[name] += s.Last()
+		}
+	}
+	if n := crypto[tlsCryptoCountSeries]; n > 0 {
+		t.CryptoSeconds = crypto[tlsCryptoSumSeries] / n
+	}
+	return t, nil
+}
+
+// took is where the time of such handshakes is told.
+func took(t *model.TLSLoad, resumed bool) *model.Quantiles {
+	if resumed {
+		return &t.Resumed
+	}
+	return &t.Full
+}
+
 // latency fills in the quantiles, which the load records cumulatively, so that
 // the last value is that of the whole phase.
 func latency(l *model.Load, latencies []Series, calm int64) {
@@ -149,7 +202,7 @@ func latency(l *model.Load, latencies []Series, calm int64) {
 // so there is one for certain.
 func connects(l *model.Load) int64 {
 	for outcome, n := range l.Outcomes {
-		if n > 0 && !strings.HasPrefix(outcome, "connect:") {
+		if n > 0 && !model.IsAttempt(outcome) {
 			return 1
 		}
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -89,6 +90,12 @@ func offered(r model.Report) string {
 	} else {
 		s += ", a new one for each request"
 	}
+	if l.TLS != nil && l.TLS.Insecure {
+		s += ", certificates not checked (--insecure)"
+	}
+	if l.TLS != nil && l.TLS.NeverResume {
+		s += ", sessions never resumed"
+	}
 	if l.Requests > 0 {
 		return s + ", " + layout.Count(l.Requests) + " requests"
 	}
@@ -122,10 +129,13 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if l.Calm.Count > 0 {
 		p.item("alone", "p50 "+layout.Micros(l.Calm.P50)+" with one connection, before the load")
 	}
+	if l.TLS != nil {
+		p.item("TLS", overTLS(l))
+	}
 	if text := connects(l, plan); text != "" {
 		p.item("connects", text)
 	}
-	failed, n := failures(l.Outcomes, func(o string) bool { return !attempted(l) || !strings.HasPrefix(o, connectPrefix) })
+	failed, n := failures(l.Outcomes, func(o string) bool { return !attempted(l) || !model.IsAttempt(o) })
 	if n > 0 {
 		p.item("failed", plural(int(n), "request: ", "requests: ")+failed)
 	}
@@ -147,9 +157,6 @@ func schedule(l model.Load) string {
 	return text
 }
 
-// connectPrefix is how outcomes of the connect begin.
-const connectPrefix = "connect:"
-
 // attempted says whether there were attempts to connect that failed and were no
 // requests: the closed loop's, whose outcomes are not among its requests.
 func attempted(l model.Load) bool {
@@ -160,11 +167,40 @@ func attempted(l model.Load) bool {
 	return l.FailedAttempts > 0 && l.Requests < all
 }
 
+// overTLS says what was agreed upon, how long handshakes took, and what TLS cost the generator.
+func overTLS(l model.Load) string {
+	kinds, held := map[string]int64{}, int64(0)
+	for _, h := range l.TLS.Handshakes {
+		kinds["TLS "+h.Version+" "+h.Cipher] += h.Count
+		if h.Phase == model.Hold {
+			held += h.Count
+		}
+	}
+	text := strings.Join(slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b))
+	}), ", ")
+	for _, of := range []struct {
+		name string
+		took model.Quantiles
+	}{{"full", l.TLS.Full}, {"resumed", l.TLS.Resumed}} {
+		if of.took.Count > 0 {
+			text += fmt.Sprintf("; %s, p50 %s, p99 %s", plural(int(of.took.Count), of.name+" handshake", of.name+" handshakes"), layout.Micros(of.took.P50), layout.Micros(of.took.P99))
+		}
+	}
+	if held > 0 && l.Seconds > 0 {
+		text += fmt.Sprintf("; %s handshakes/s under load", layout.Rate(float64(held)/l.Seconds))
+	}
+	if l.TLS.CryptoSeconds > 0 {
+		text += fmt.Sprintf("; a request's sealing and opening, by crypto/tls, took %s of the generator", layout.Micros(l.TLS.CryptoSeconds*1e6))
+	}
+	return text
+}
+
 // connects tells of the connections that did not stand, "" when there is nothing to tell.
 func connects(l model.Load, plan *model.LoadPlan) string {
 	var parts []string
 	if attempted(l) {
-		failed, n := failures(l.Outcomes, func(o string) bool { return strings.HasPrefix(o, connectPrefix) })
+		failed, n := failures(l.Outcomes, model.IsAttempt)
 		text := plural(int(n), "attempt", "attempts") + " failed: " + failed
 		if l.Attempts > 0 {
 			text = "of " + plural(int(l.Attempts), "attempt ", "attempts ") + layout.Count(n) + " failed: " + failed

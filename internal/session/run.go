@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"plimsoll/internal/collect"
@@ -143,7 +142,7 @@ func (v *progressView) of(r load.Record) Progress {
 	var replies, good, ended int64
 	for _, ph := range r.Phases {
 		for name, n := range ph.Outcomes {
-			if v.plan.Rate == 0 && strings.HasPrefix(name, "connect:") {
+			if v.plan.Rate == 0 && model.IsAttempt(name) {
 				p.FailedAttempts += n // of which no request came
 				continue
 			}
