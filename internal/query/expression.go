@@ -55,8 +55,9 @@ type Selector struct {
 	Excludes bool
 }
 
-// variable matches a window variable; in brackets it is a range.
-var variable = regexp.MustCompile(`(\[\s*)?\$([a-z]+)(_seconds|_start|_end)?`)
+// variable matches a window variable; in brackets it is a range. A question mark says
+// that the expression has something else to offer where there is no such window.
+var variable = regexp.MustCompile(`(\[\s*)?\$([a-z]+)(_seconds|_start|_end)?(\??)`)
 
 var windowNames = []string{
 	"window", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
@@ -105,6 +106,9 @@ func ParseWithVariables(text string) (parser.Expr, error) {
 		if v.IsRange && v.Part == "" {
 			return strings.Repeat("1", v.length-1) + "s"
 		}
+		if v.Optional && v.Part != "_seconds" {
+			bad = fmt.Errorf("$%s%s?: want the question mark behind _seconds alone", v.Window, v.Part)
+		}
 		if v.glued {
 			bad = fmt.Errorf("$%s%s: it is part of a word, and becomes a number there: want a space or an operator around it", v.Window, v.Part)
 		}
@@ -124,8 +128,10 @@ type VariableUse struct {
 	Window  string
 	Part    string // "", "_seconds", "_start", "_end"
 	IsRange bool   // it stands in brackets
-	glued   bool   // a word goes on before or behind it
-	length  int    // of the variable itself, with its dollar sign
+	// Optional: it is NaN, which no comparison lets pass, where there is no such window.
+	Optional bool
+	glued    bool // a word goes on before or behind it
+	length   int  // of the variable itself, with its dollar sign
 }
 
 // inWord says whether a byte can belong to a name or a number of PromQL.
@@ -138,7 +144,7 @@ func ReplaceVariables(text string, stand func(VariableUse) string) string {
 	var out strings.Builder
 	last := 0
 	for _, m := range variable.FindAllStringSubmatchIndex(text, -1) {
-		use := VariableUse{Window: text[m[4]:m[5]], IsRange: m[2] >= 0}
+		use := VariableUse{Window: text[m[4]:m[5]], IsRange: m[2] >= 0, Optional: m[8] < m[9]}
 		start := m[4] - 1
 		if m[6] >= 0 {
 			use.Part = text[m[6]:m[7]]
@@ -246,12 +252,16 @@ func standing(n parser.Node, path []parser.Node) (global, excludes bool) {
 
 // query returns the PromQL text that Prometheus' engine evaluates for this
 // run: windows are filled in, ranges include both of a window's ends, and
-// differences of counters are exact. The second result, when not empty, says
-// what stands in the way: a window that the run does not have, or a range
-// shorter than the time between two readings.
-func (e *Expression) query(w windows, g grain) (text, missing string, err error) {
+// differences of counters are exact. Missing, when not empty, is the window that stands
+// in the way, since the run does not have it; lacking one that stands in the way only
+// where the expression has no result.
+func (e *Expression) query(w windows, g grain) (text, missing, lacking string, err error) {
 	text = ReplaceVariables(e.Text, func(v VariableUse) string {
 		span, ok := w[v.Window]
+		if !ok && v.Optional {
+			lacking = fmt.Sprintf("this run has no %s window", v.Window)
+			return "NaN"
+		}
 		if !ok {
 			missing = fmt.Sprintf("this run has no %s window", v.Window)
 		}
@@ -266,9 +276,10 @@ func (e *Expression) query(w windows, g grain) (text, missing string, err error)
 		return rangeMark + strconv.FormatInt(span.End-span.Start, 10) + rangeMark + moment(span.End) + rangeMark
 	})
 	if missing != "" {
-		return "", missing, nil
+		return "", missing, "", nil
 	}
-	return anchorDifferences(pinRanges(text), g)
+	text, missing, err = anchorDifferences(pinRanges(text), g)
+	return text, missing, lacking, err
 }
 
 // moment writes Unix milliseconds as PromQL's seconds.

@@ -211,7 +211,7 @@ func (q *Run) once(key string, evaluate func() Result) Result {
 }
 
 func (q *Run) evaluate(e *Expression, w windows, at time.Time) Result {
-	text, missing, err := e.query(w, q.grain)
+	text, missing, lacking, err := e.query(w, q.grain)
 	if missing != "" {
 		return Result{Missing: missing}
 	}
@@ -224,6 +224,9 @@ func (q *Run) evaluate(e *Expression, w windows, at time.Time) Result {
 		q.one.Lock()
 		defer q.one.Unlock()
 		res = q.exec(q.large, text, at)
+	}
+	if lacking != "" && res.Failed == nil && len(res.Samples) == 0 {
+		return Result{Missing: lacking}
 	}
 	return res
 }

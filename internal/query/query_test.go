@@ -98,6 +98,8 @@ func TestExpressions(t *testing.T) {
 		{"the whole run", `c{host="s"} 0 1 2 3 4 5 6 7`, `increase(c[$run])`, `{host="s"} 7`},
 		{"another window", `c{host="s"} 0 1 2 3 4 5 6 7`, `increase(c[$baseline])`, `{host="s"} 2`},
 		{"a window that this run does not have", `c{host="s"} 0 1`, `increase(c[$calm])`, `this run has no calm window`},
+		{"one that it need not have", `c{host="s"} 0 1`, `(c > 0 * $calm_seconds?) or on () max(c)`, `{} 1`},
+		{"one that it need not have, and nothing else", `c{host="s"} 0 1`, `c > 0 * $calm_seconds?`, `this run has no calm window`},
 		{"nothing over nothing is no result", `c{host="s"} 0x9`, `increase(c[$window]) / increase(c[$window])`, ``},
 		{"nor is something over nothing", `c{host="s"} 5x9`, `c / increase(c[$window])`, ``},
 		{"an error of the engine",
@@ -273,7 +275,7 @@ func FuzzExpression(f *testing.F) {
 			return
 		}
 		// What Parse takes can be asked, whatever the run has.
-		if _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}, grainOf(1000)); err != nil {
+		if _, _, _, err := e.query(windows{"window": {1000, 2000}, "run": {0, 3000}}, grainOf(1000)); err != nil {
 			t.Errorf("%s: %v", e.Text, err)
 		}
 	})
