@@ -23,6 +23,7 @@ const Rules = "Wireshark 4.4.18"
 type Source struct {
 	Name    string
 	In      io.Reader // a file; nil where Packets is set
+	Ahead   bool      // In may be read ahead: it is not being written just now
 	Packets Packets   // closed by Read, unless that reads none
 }
 
@@ -82,7 +83,7 @@ type run struct {
 // it has before that: the summary is Partial, and says what was wrong. The error
 // is of the context, of Options.Frame, or of a source that is no capture at all.
 func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
-	m, err := merge(sources)
+	m, err := merge(sources, o.Outer)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
 func (r *run) packets(ctx context.Context, m *merger) error {
 	f := &r.frame
 	for {
-		err := m.next(&f.Packet)
+		err := m.next(f)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -149,7 +150,9 @@ func (r *run) pause(ctx context.Context) error {
 func (r *run) packet(f *Frame) {
 	now := f.Packet.Time
 	f.Judgement = cause.Judgement{}
-	f.Kind = r.decoder.Decode(&f.Packet, &f.Segment)
+	if f.Kind == decode.Left {
+		f.Kind = r.decoder.Decode(&f.Packet, &f.Segment)
+	}
 	r.meter.packet(&f.Packet)
 	switch f.Kind {
 	case decode.Quoted:
@@ -159,6 +162,8 @@ func (r *run) packet(f *Frame) {
 		f.Judgement = r.out.Judge.Segment(&f.Result, &f.Segment, f.Number, now)
 		r.meter.segment(f)
 		r.tracker.Segment(&f.Result, &f.Segment, http.Mark{Frame: f.Number, Time: now})
+		f.Result.Show(&f.Segment)
+		r.meter.labelled(f.Result.Labels)
 	}
 }
 

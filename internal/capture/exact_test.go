@@ -50,6 +50,45 @@ func TestLabelsAreWiresharks(t *testing.T) {
 	}
 }
 
+// Conversations with real sockets, and one that was made up so that few numbers meet often:
+// testdata/tshark has them, cut to headers, with what tshark 4.4.18 says of them.
+func TestLabelsAreTsharks(t *testing.T) {
+	captures, err := filepath.Glob("testdata/tshark/*.pcap.gz")
+	if err != nil || len(captures) == 0 {
+		t.Fatalf("no captures, %v", err)
+	}
+	for _, name := range captures {
+		text, err := os.ReadFile(strings.TrimSuffix(name, ".pcap.gz") + ".tsv")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{"frame\tstream\tlabels\tdupack_num\trto\tacks_frame\tack_rtt"}
+		read(t, capture.Options{Frame: func(f *capture.Frame) error {
+			if k := &f.Result; f.Kind == decode.TCP && (k.Labels != 0 || k.Acks != 0) {
+				got = append(got, labelled(f.Number, k))
+			}
+			return nil
+		}}, name)
+		if d := cmp.Diff(lines(string(text)), got); d != "" {
+			t.Errorf("%s (-tshark +ours):\n%s", name, d)
+		}
+	}
+}
+
+func labelled(frame uint32, k *tcp.Result) string {
+	dup, rto, acks := "", "", "\t"
+	if k.DupNumber != 0 {
+		dup = fmt.Sprint(k.DupNumber)
+	}
+	if k.RTO != 0 {
+		rto = seconds(k.RTO)
+	}
+	if k.Acks != 0 {
+		acks = fmt.Sprintf("%d\t%s", k.Acks, seconds(k.RTT))
+	}
+	return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s", frame, k.Conn.Stream, k.Labels, dup, rto, acks)
+}
+
 func likeTshark(t *testing.T, name string) {
 	base := filepath.Base(name)
 	var labels, acks, first, last bytes.Buffer
@@ -96,7 +135,13 @@ func stream(r *capture.Reading, c *tcp.Conn) string {
 		seconds(k.Start), seconds(k.End), irtt, k.Completeness, k.RSTs, k.Bytes[0]+k.Bytes[1])
 }
 
-func seconds(ns int64) string { return fmt.Sprintf("%d.%09d", ns/1e9, ns%1e9) }
+func seconds(ns int64) string {
+	sign := ""
+	if ns < 0 {
+		sign, ns = "-", -ns
+	}
+	return fmt.Sprintf("%s%d.%09d", sign, ns/1e9, ns%1e9)
+}
 
 func lines(text string) []string {
 	if text == "" {

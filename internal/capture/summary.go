@@ -195,9 +195,6 @@ const tinyPayload = 100
 
 func (m *meter) segment(f *Frame) {
 	r, s := &f.Result, &f.Segment
-	for l := r.Labels; l != 0; l &= l - 1 {
-		m.labels[l.First()]++
-	}
 	if s.Len > 0 {
 		m.data++
 	}
@@ -208,6 +205,12 @@ func (m *meter) segment(f *Frame) {
 		note(m.rtt, r.RTT)
 	}
 	m.opened(r, s)
+}
+
+func (m *meter) labelled(l tcp.Label) {
+	for ; l != 0; l &= l - 1 {
+		m.labels[l.First()]++
+	}
 }
 
 // opened keeps how many connections are open at once: from the handshake to the
@@ -272,7 +275,9 @@ func (p *replies) summary() *Replies {
 func (r *run) finish(m *merger) {
 	s, t, v := &r.out.Summary, &r.meter, r.out.Judge
 	s.Rules, s.Packets, s.Bytes, s.Start, s.End, s.WentBack = Rules, t.packets, t.bytes, t.start, t.end, t.wentBack
-	s.Decoded, s.DataPackets, s.Tiny, s.Rates = r.decoder.Counts, t.data, t.tiny, t.rates
+	s.Decoded = r.decoder.Counts
+	m.counts(&s.Decoded)
+	s.DataPackets, s.Tiny, s.Rates = t.data, t.tiny, t.rates
 	s.Connections, s.Forgotten, s.MostOpen = int64(r.out.TCP.Streams()), r.out.TCP.Evicted, t.mostOpen
 	for i, n := range t.sizes {
 		size := Size{Packets: n}

@@ -181,7 +181,6 @@ func TestOptions(t *testing.T) {
 		"no length":       {"03000000", func(s *Segment) bool { return s.Scale == -1 }},
 		"length too long": {"01010314", func(s *Segment) bool { return s.Scale == -1 }},
 		"kind alone":      {"01010103", func(s *Segment) bool { return s.Scale == -1 }},
-		"multipath":       {"1e0c0001 0000000000000000", func(s *Segment) bool { return s.Multipath == 1 }},
 	} {
 		options := unhex(c.options)
 		for len(options)%4 != 0 {

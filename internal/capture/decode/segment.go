@@ -25,13 +25,13 @@ type Segment struct {
 	Payload          []byte // what was captured of it
 
 	Options    bool // there are any
+	OptionsCut bool // and not all of them were captured
 	Scale      int8 // the window scale option, -1 without
 	HasSACK    bool
 	SACKs      uint8
 	SACK       [4][2]uint32
 	HasStamp   bool
 	Stamp      [2]uint32 // the timestamps option: value, echo
-	Multipath  uint16    // one bit for each kind of MPTCP option
 	HeaderSize int       // of TCP's header, in bytes
 	ICMP       [2]uint8  // type and code of the error that quotes it, if one does
 	QuotedAll  bool      // it quotes all of TCP's header, not the ports alone
@@ -40,8 +40,8 @@ type Segment struct {
 // reset makes a segment of no packet. SACK and Stamp keep what was there: they
 // count for nothing without HasSACK and HasStamp.
 func (s *Segment) reset() {
-	s.Version, s.HeaderBad, s.Options, s.Scale = 0, false, false, -1
-	s.HasSACK, s.SACKs, s.HasStamp, s.Multipath = false, 0, false, 0
+	s.Version, s.HeaderBad, s.Options, s.OptionsCut, s.Scale = 0, false, false, false, -1
+	s.HasSACK, s.SACKs, s.HasStamp = false, 0, false
 	s.Len, s.Payload, s.Flags = 0, nil, 0
 }
 
@@ -61,8 +61,8 @@ func (d *Decoder) tcp(f frame) Kind {
 	s.Len = uint32(f.wire - s.HeaderSize)
 	header := min(s.HeaderSize, len(b))
 	s.Payload = b[header:]
-	if header > 20 {
-		s.Options = true
+	if s.HeaderSize > 20 {
+		s.Options, s.OptionsCut = true, header < s.HeaderSize
 		s.options(b[20:header])
 	}
 	return TCP
@@ -75,7 +75,6 @@ const (
 	optionScale = 3
 	optionSACK  = 5
 	optionStamp = 8
-	optionMPTCP = 30
 )
 
 // options reads the options of a header; a list that breaks ends there.
@@ -113,7 +112,5 @@ func (s *Segment) option(kind byte, v []byte) {
 		}
 	case kind == optionStamp && len(v) == 8:
 		s.HasStamp, s.Stamp = true, [2]uint32{be32(v), be32(v[4:])}
-	case kind == optionMPTCP && len(v) >= 1:
-		s.Multipath |= 1 << (v[0] >> 4)
 	}
 }

@@ -57,7 +57,6 @@ type Half struct {
 	oldest, newest                 uint32 // of the segments that are not acknowledged
 	sack                           uint32
 	unacked                        uint16
-	multipath                      uint16
 	win                            uint16
 	scale                          int8
 	bits                           marks

@@ -43,6 +43,10 @@ var names = [Labels]string{
 	"keep_alive", "keep_alive_ack", "reused_ports", "syn", "synack", "fin", "rst", "fin_active", "fin_passive",
 }
 
+// OfFlags are the labels that a header's flags give. Wireshark has no others for a segment whose
+// header was cut when it was captured: it stops there, before it shows what it had found.
+const OfFlags = SYN | SYNACK | FIN | RST | FINActive | FINPassive
+
 // Severity is how Wireshark ranks a label in its expert information.
 type Severity uint8
 

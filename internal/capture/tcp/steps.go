@@ -62,7 +62,6 @@ func (x *step) repeats() {
 		r.Labels |= WindowUpdate
 	case peer.is(lastAlive):
 		r.Labels |= KeepAliveACK
-	case s.Multipath != 0 && s.Multipath != me.multipath: // MPTCP repeats acknowledgements for reasons of its own
 	default:
 		x.duplicate()
 	}
@@ -264,9 +263,6 @@ func (x *step) options() {
 	if s.Scale >= 0 {
 		me.scale = s.Scale
 	}
-	if s.Multipath != 0 {
-		me.multipath = s.Multipath
-	}
 	if !s.HasSACK {
 		return
 	}
@@ -302,7 +298,7 @@ func (x *step) finish() {
 	if s.Flags&decode.ACK != 0 {
 		me.Acked = s.Ack
 	}
-	c.Labelled |= r.Labels
+	c.Labelled |= shown(r.Labels, s)
 	c.Timed = c.Timed || c.timed && (s.Len > 0 || r.Acks != 0 || r.Labels&(SYN-1) != 0)
 	me.Packets++
 	me.Bytes += uint64(s.Len)
@@ -340,6 +336,21 @@ func (x *step) finish() {
 	}
 	me.TTL = [2]uint8{min(me.TTL[0], s.TTL), max(me.TTL[1], s.TTL)}
 	me.LastFlags, me.Last = s.Flags, x.frame
+}
+
+// shown is what Wireshark shows of the labels that it finds.
+func shown(l Label, s *decode.Segment) Label {
+	if s.OptionsCut {
+		return l & OfFlags
+	}
+	return l
+}
+
+// Show leaves of a result what Wireshark shows: less where the header was cut.
+func (r *Result) Show(s *decode.Segment) {
+	if s.OptionsCut {
+		r.Labels, r.DupNumber, r.DupOf, r.RTO, r.Acks, r.RTT = r.Labels&OfFlags, 0, 0, 0, 0, 0
+	}
 }
 
 // firstFIN notes the connection's first FIN, and how long nobody had said anything.
