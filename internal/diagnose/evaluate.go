@@ -151,7 +151,7 @@ func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Find
 	errs := []error{err, perr}
 	labels := clues.labels
 	switch told := answer(seen.list); {
-	case f.Answer != model.UnknownState:
+	case f.Answer != model.UnknownState && !(f.Answer == model.RuledOut && blank(clues.list)):
 		f.Clues = append(f.Clues, supporting(seen.list)...)
 	case len(seen.list) > 0 && told != model.UnknownState:
 		f.Clues, f.Answer, labels = seen.list, told, seen.labels
@@ -194,6 +194,11 @@ func (r *run) clues(rule *ruleset.Rule, subject map[string]string, from string) 
 		out.list = append(out.list, c)
 	}
 	return out, errors.Join(errs...)
+}
+
+// blank says that nothing was measured of the subject by what tells: it is not to be seen there.
+func blank(list []model.Clue) bool {
+	return !slices.ContainsFunc(list, func(c model.Clue) bool { return c.Role != model.Supports && c.Value != nil })
 }
 
 // supporting are the clues that are true, as ones that only add a sentence.
