@@ -321,15 +321,23 @@ func (p *page) expert(r *capture.Reading) {
 		rows = append(rows, []string{l.label.Severity().String(), layout.Count(l.n), l.label.Words()})
 	}
 	p.table(rows)
-	rows = nil
+	p.judgements(r)
+}
+
+func (p *page) judgements(r *capture.Reading) {
+	var rows [][]string
 	for i := cause.Attribution(1); i < cause.Attributions; i++ {
 		if n := r.Judge.Attributed[i]; n.Count > 0 {
 			rows = append(rows, []string{layout.Count(n.Count), i.Words() + evidence(n.Evidence)})
 		}
 	}
-	if len(rows) > 0 {
-		p.section("OUR JUDGEMENT   of what is labelled as sent again, out of order or repeated")
-		p.table(rows)
+	if len(rows) == 0 {
+		return
+	}
+	p.section("OUR JUDGEMENT   of what is labelled as sent again, out of order or repeated")
+	for _, row := range rows {
+		text := layout.Indent(layout.Wrap(row[1], p.width-12), strings.Repeat(" ", 12))
+		fmt.Fprintf(&p.b, "  %9s %s\n", row[0], text)
 	}
 }
 
@@ -338,13 +346,17 @@ func (p *page) resets(r *capture.Reading) {
 		return
 	}
 	p.section("RESETS")
-	var rows [][]string
+	var found []cause.Cause
 	for i := range cause.Causes {
-		if n := r.Judge.ByCause[i]; n > 0 {
-			rows = append(rows, []string{layout.Count(n), i.String(), ""})
+		if r.Judge.ByCause[i] > 0 {
+			found = append(found, i)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b []string) int { return cmp.Compare(len(b[0]), len(a[0])) })
+	slices.SortStableFunc(found, func(a, b cause.Cause) int { return cmp.Compare(r.Judge.ByCause[b], r.Judge.ByCause[a]) })
+	var rows [][]string
+	for _, c := range found {
+		rows = append(rows, []string{layout.Count(r.Judge.ByCause[c]), c.String(), ""})
+	}
 	p.table(rows)
 	p.b.WriteByte('\n')
 	rows = [][]string{{"frame", "stream", "by", "cause", "evidence"}}

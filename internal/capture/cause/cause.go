@@ -266,7 +266,7 @@ func (j *Judge) End(now int64) {
 }
 
 // copies recognises packets that the capture saw twice, as mirror ports and
-// "any" devices do: the same IP ID (with IPv6 the same time stamp) and the same TCP
+// "any" devices do: the same IP ID (where there is none, the same time stamp) and the same TCP
 // header within a moment. Sent again, a packet has another. It remembers the last
 // thousand packets, each in the one place that its fingerprint gives it.
 type copies struct{ places []fingerprint }
@@ -277,16 +277,17 @@ type fingerprint struct {
 }
 
 const (
-	copyWithin = 20_000_000 // ns
-	copyBits   = 10         // of places
+	copyWithin    = 20_000_000 // ns
+	stampedWithin = 500_000    // ns: the clock of time stamps has steps of a millisecond and more
+	copyBits      = 10         // of places
 )
 
 func newCopies() copies { return copies{make([]fingerprint, 1<<copyBits)} }
 
 func (k *copies) seen(r *tcp.Result, s *decode.Segment, now int64) bool {
-	mark := uint64(s.ID)
-	if s.Version == 6 && s.HasStamp && s.Len > 0 {
-		mark = uint64(s.Stamp[0])
+	mark, within := uint64(s.ID), uint64(copyWithin)
+	if mark == 0 && s.HasStamp && s.Len > 0 {
+		mark, within = uint64(s.Stamp[0]), stampedWithin
 	}
 	if mark == 0 {
 		return false
@@ -298,7 +299,7 @@ func (k *copies) seen(r *tcp.Result, s *decode.Segment, now int64) bool {
 	h ^= uint64(s.Len)<<16 | uint64(s.Flags)
 	h = (h ^ h>>32) * 0x9e3779b97f4a7c15
 	p := &k.places[h>>(64-copyBits)]
-	was := p.print == h && uint64(now-p.time) < copyWithin
+	was := p.print == h && uint64(now-p.time) < within
 	p.print, p.time = h, now
 	return was
 }

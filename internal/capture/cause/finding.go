@@ -104,7 +104,8 @@ func (j *Judge) scans(add func(Finding, float64)) {
 // group is a kind of event at several servers.
 type group struct {
 	Counted
-	at map[netip.AddrPort]int64
+	at   map[netip.AddrPort]int64
+	idle []int64 // for how long its connections had been idle, ns
 }
 
 func (g *group) add(frame uint32, at netip.AddrPort) {
@@ -151,6 +152,9 @@ func (j *Judge) resetFindings(t Traffic, idle map[netip.AddrPort]bool, add func(
 			order = append(order, k)
 		}
 		groups[k].add(r.Frame, server)
+		if r.Idle > 0 {
+			groups[k].idle = append(groups[k].idle, r.Idle)
+		}
 	}
 	for _, k := range order {
 		g, who := groups[k], "the "+k.by
@@ -162,8 +166,17 @@ func (j *Judge) resetFindings(t Traffic, idle map[netip.AddrPort]bool, add func(
 			weight /= 4
 		}
 		add(Finding{ID: "reset." + k.cause.String(), Count: g.Count, Evidence: g.Evidence,
-			Text: fmt.Sprintf("%s by %s, %s: %s.", resets(g.Count), who, g.where(), k.cause.Words())}, weight)
+			Text: fmt.Sprintf("%s by %s, %s: %s.%s", resets(g.Count), who, g.where(), k.cause.Words(), g.idled())}, weight)
 	}
+}
+
+// idled says for how long the connections had been idle, where most of them had.
+func (g *group) idled() string {
+	if n := int64(len(g.idle)); n == 0 || n*2 < g.Count {
+		return ""
+	}
+	return fmt.Sprintf(" Nobody had said anything for %s before: where a restart is not it, an idle timeout (of a load balancer, a firewall, a NAT) is shorter than that, and ends without a word; let the client's be shorter.",
+		span(slices.Min(g.idle), slices.Max(g.idle)))
 }
 
 func resets(n int64) string {
@@ -265,7 +278,7 @@ func (j *Judge) lossFindings(t Traffic, add func(Finding, float64)) {
 			continue
 		}
 		add(Finding{ID: "resent." + a.String(), Count: n.Count, Evidence: n.Evidence,
-			Text: fmt.Sprintf("%d segments, %.2g %% of those with payload: %s.", n.Count, share*100, a.Words())}, 40*min(share*20, 1))
+			Text: fmt.Sprintf("%d segments, %.2g for each hundred with payload: %s.", n.Count, share*100, a.Words())}, 40*min(share*20, 1))
 	}
 	if n := j.Attributed[CapturedTwice]; n.Count > 0 {
 		add(Finding{ID: "captured_twice", Count: n.Count, Evidence: n.Evidence,

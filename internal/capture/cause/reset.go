@@ -2,6 +2,7 @@ package cause
 
 import (
 	"net/netip"
+	"slices"
 
 	"plimsoll/internal/capture/decode"
 	"plimsoll/internal/capture/tcp"
@@ -74,8 +75,9 @@ type Reset struct {
 	Why      string         `json:"why"`
 	Evidence []uint32       `json:"evidence"` // frames that show it, this one among them
 	Timeout  int64          `json:"timeout_ns,omitempty"`
-	Race     bool           `json:"race,omitempty"`  // the data had been sent before the FIN could arrive
-	Again    bool           `json:"again,omitempty"` // it follows from an earlier one of the connection, whose cause it has
+	Idle     int64          `json:"idle_ns,omitempty"` // of state_lost: for how long nobody had said anything before what it answers
+	Race     bool           `json:"race,omitempty"`    // the data had been sent before the FIN could arrive
+	Again    bool           `json:"again,omitempty"`   // it follows from an earlier one of the connection, whose cause it has
 	Twice    bool           `json:"captured_twice,omitempty"`
 	cause    Cause
 }
@@ -111,7 +113,7 @@ func (j *Judge) reset(r *tcp.Result, s *decode.Segment, frame uint32, a Attribut
 		e.frames(e.peer.Last)
 	}
 	for _, f := range e.seen {
-		if f != 0 && f != frame {
+		if f != 0 && f != frame && !slices.Contains(out.Evidence, f) {
 			out.Evidence = append(out.Evidence, f)
 		}
 	}
@@ -165,7 +167,7 @@ func (e *evidence) classify(out *Reset) Cause {
 	if e.me.FIN != 0 {
 		return e.afterFIN(out)
 	}
-	return e.unknownThere()
+	return e.unknownThere(out)
 }
 
 // opening looks for resets of connections that never came to be.
@@ -286,12 +288,15 @@ func (e *evidence) afterFIN(out *Reset) Cause {
 
 // unknownThere looks at replies from a side that had not closed. A reply has the
 // number that the segment it answers acknowledged, which need not be the last.
-func (e *evidence) unknownThere() Cause {
+func (e *evidence) unknownThere(out *Reset) Cause {
 	me, peer := e.me, e.peer
 	if peer.Last == 0 || int32(peer.LastACK()-e.s.Seq) < 0 {
 		return Unclear
 	}
 	e.frames(me.Last, peer.Last)
+	if idle := int64(e.c.Gap) * 1e6; idle >= idleLeast {
+		out.Idle = idle
+	}
 	return StateLost
 }
 
