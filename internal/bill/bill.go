@@ -24,6 +24,8 @@ const (
 	mostFunctions = 8
 	// leastSaving is which share of the CPU time has to be spared to be worth telling.
 	leastSaving = 0.1
+	// packetThreads are the kernel's for packets that there was no time for elsewhere.
+	packetThreads = "ksoftirqd"
 	// leastService is which share of a bill a process group must have to be named.
 	leastService = 0.01
 )
@@ -43,6 +45,9 @@ func Of(q *query.Run, known query.Records, stacks []*profile.Profile) (*model.Bi
 	b := &model.Bill{}
 	for _, cores := range services {
 		b.CPUSeconds += cores * float64(window.End-window.Start) / 1000
+	}
+	if cpus := cpusOf(q.Meta().Hosts, services); cpus > 0 {
+		b.MachineShare = b.CPUSeconds / (float64(cpus) * float64(window.End-window.Start) / 1000)
 	}
 	if b.Requests, b.RequestsFrom, err = t.requests(q, known); err != nil {
 		return nil, err
@@ -91,6 +96,23 @@ func (t *table) services(q *query.Run, known query.Records) (map[owner]float64, 
 	return list, nil
 }
 
+// cpusOf counts the CPUs of the machines on which the services are.
+func cpusOf(hosts []model.Host, services map[owner]float64) int {
+	cpus := map[string]int{}
+	for _, h := range hosts {
+		for o := range services {
+			if o.netns == h.NetNS {
+				cpus[query.MachineOf(h)] = h.CPUs
+			}
+		}
+	}
+	sum := 0
+	for _, n := range cpus {
+		sum += n
+	}
+	return sum
+}
+
 // requests counts the good replies by the first that did.
 func (t *table) requests(q *query.Run, known query.Records) (*float64, string, error) {
 	for _, c := range t.Requests {
@@ -108,6 +130,7 @@ func (t *table) requests(q *query.Run, known query.Records) (*float64, string, e
 // sums are samples by what they went into.
 type sums struct {
 	all, unnamed int64
+	besides      int64 // what the kernel's own threads did with packets, for whoever these were
 	by           map[*mechanism]*sum
 	groups       map[string]int64
 	unnamedIn    map[string]int64 // files of code whose functions have no names
@@ -118,6 +141,8 @@ type sum struct {
 	groups    map[string]int64
 	functions map[model.BillFunction]int64
 	innermost map[string]int64
+	// interrupts are those samples that were taken in one: the longer all takes, the more there are.
+	interrupts int64
 }
 
 // add sorts all samples of the services.
@@ -127,7 +152,13 @@ func (t *table) add(hosts []model.Host, services map[owner]float64, stacks []*pr
 	for _, p := range stacks {
 		for _, s := range p.Sample {
 			group := label(s, "groupname")
-			if len(s.Value) == 0 || s.Value[0] <= 0 || s.Value[0] > mostSamples || !isService(hosts, services, label(s, "netns"), group) {
+			if len(s.Value) == 0 || s.Value[0] <= 0 || s.Value[0] > mostSamples {
+				continue
+			}
+			if group == packetThreads {
+				all.besides += s.Value[0]
+			}
+			if !isService(hosts, services, label(s, "netns"), group) {
 				continue
 			}
 			st, err := read.stack(s)
@@ -158,24 +189,27 @@ func isService(hosts []model.Host, services map[owner]float64, netns, group stri
 	return false
 }
 
-func (all *sums) put(m *mechanism, st *stack, group string, n int64) {
+func (all *sums) put(m *mechanism, st *stack, group string, count int64) {
 	of := all.by[m]
 	if of == nil {
 		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}, innermost: map[string]int64{}}
 		all.by[m] = of
 	}
 	f := m.where(st)
-	of.samples += n
-	of.groups[group] += n
-	of.functions[f] += n
-	if inner := slices.Concat(st.kernel, st.user); len(inner) > 0 {
-		of.innermost[inner[0].name] += n
+	of.samples += count
+	of.groups[group] += count
+	of.functions[f] += count
+	if n := len(st.kernel); n > 0 && st.kernel[n-1].interrupt {
+		of.interrupts += count
 	}
-	all.all += n
-	all.groups[group] += n
+	if inner := slices.Concat(st.kernel, st.user); len(inner) > 0 {
+		of.innermost[inner[0].name] += count
+	}
+	all.all += count
+	all.groups[group] += count
 	if m.ID == "own" && len(st.user) > 0 && f.Function == st.user[0].name && strings.Contains(f.Function, "+0x") {
-		all.unnamed += n
-		all.unnamedIn[st.user[0].module] += n
+		all.unnamed += count
+		all.unnamedIn[st.user[0].module] += count
 	}
 }
 
@@ -211,6 +245,9 @@ func (all *sums) write(b *model.Bill) {
 			e.SecondsPerRequest = &each
 		}
 		b.Entries = append(b.Entries, e)
+	}
+	if share := float64(all.besides) / float64(all.all); share >= leastSaving/2 {
+		b.Notes = append(b.Notes, fmt.Sprintf("besides, the kernel's own threads (%s) took %.0f %% as much for packets, those of others among them", packetThreads, 100*share))
 	}
 	if share := float64(all.unnamed) / float64(all.all); share >= leastSaving/2 {
 		var files []string

@@ -156,7 +156,6 @@ func TestWhatIsNotShownIsNotAvoidable(t *testing.T) {
 	for name, series := range map[string][]string{
 		"nothing was counted": nil,
 		"they are kept":       append(few, replies),
-		"no requests":         {strings.Replace(few[0], "0+1x", "0+100x", 1), strings.Replace(few[1], "0+1x", "0+100x", 1)},
 	} {
 		b, err := Of(runOf(t, []string{"nginx"}, series...), known(t), []*profile.Profile{recorded(t, "upstream-connects")})
 		if err != nil {
@@ -312,5 +311,49 @@ func BenchmarkBill(b *testing.B) {
 		if _, err := Of(q, list, []*profile.Profile{p}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestTheKernelsOwnThreadsAreNoted(t *testing.T) {
+	p := recorded(t, "gzip-nine")
+	other := *p.Sample[0]
+	other.Value, other.Label = []int64{30, 30}, map[string][]string{"groupname": {packetThreads}, "thread": {"ksoftirqd/0"}}
+	p.Sample = append(p.Sample, &other)
+	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Notes) != 1 || !strings.Contains(b.Notes[0], "(ksoftirqd) took 14 % as much") {
+		t.Errorf("%q", b.Notes)
+	}
+	whole(t, b)
+}
+
+// Where nobody counted requests, page faults are evidence by themselves; wakeups are not.
+func TestWithoutRequests(t *testing.T) {
+	b, err := Of(runOf(t, []string{"python3"}, `namedprocess_namegroup_minor_page_faults_total{host="server",groupname="python3"} 0+1000000x10`),
+		known(t), []*profile.Profile{recorded(t, "fault-storm")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole(t, b)
+	if e := b.Entries[0]; b.SecondsPerRequest != nil || len(e.Avoidable) != 1 || e.Avoidable[0].ID != "keep_memory" || e.Avoidable[0].Evidence != "" {
+		t.Errorf("%+v", b)
+	}
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	herd := &tab.Mechanisms[slices.IndexFunc(tab.Mechanisms, func(m mechanism) bool { return m.ID == "scheduling" })].Savings[0]
+	q := runOf(t, []string{"nginx"}, `plimsoll_runqueue_wakeups_total{host="server",groupname="nginx"} 0+100x10`)
+	if _, found, err := herd.of(q, known(t), nil, 0.5); found || err != nil {
+		t.Errorf("wakeups are told as needless, and nobody counted requests (%v)", err)
+	}
+	few, many := 900.0, 50.0
+	if _, found, _ := herd.of(q, known(t), &few, 0.5); found {
+		t.Error("a wakeup for each request is told as needless")
+	}
+	if s, found, _ := herd.of(q, known(t), &many, 0.5); !found || s.Evidence != "20 wakeups for each request" {
+		t.Errorf("%+v", s)
 	}
 }

@@ -28,6 +28,8 @@ func (t *table) savings(q *query.Run, known query.Records, b *model.Bill, all *s
 				return err
 			}
 			if found && s.Share >= leastSaving {
+				s.AtMost = min(s.Share+s.Share/e.Share*all.dragged(m, m.Savings[j].Drags), 1)
+				s.Throughput = 1 / max(1-s.AtMost, leastLeft)
 				e.Avoidable = append(e.Avoidable, s)
 			}
 		}
@@ -44,10 +46,10 @@ func (s *saving) of(q *query.Run, known query.Records, requests *float64, share 
 	out = model.Saving{ID: s.ID, Title: s.Title, Share: share, Remedy: s.Remedy, Costs: s.Costs}
 	if s.Measure != "" {
 		v, measured, err := asked(q, s.Measure, known)
-		if s.OverRequests {
-			if requests == nil {
-				return out, false, err
-			}
+		switch {
+		case err == nil && s.OverRequests && requests == nil:
+			return s.withoutRequests(q, known, out)
+		case s.OverRequests && requests != nil:
 			v /= *requests
 		}
 		if err != nil || !measured || !s.is.Holds(v) {
@@ -57,6 +59,20 @@ func (s *saving) of(q *query.Run, known query.Records, requests *float64, share 
 			return out, false, fmt.Errorf("mechanisms: %s: %w", s.ID, err)
 		}
 	}
+	return s.part(q, known, out)
+}
+
+// withoutRequests is what s would spare where nobody counted requests: that the mechanism
+// takes so much says that it is often, if not how often for each.
+func (s *saving) withoutRequests(q *query.Run, known query.Records, out model.Saving) (model.Saving, bool, error) {
+	if s.Needs {
+		return out, false, nil
+	}
+	return s.part(q, known, out)
+}
+
+// part cuts a saving down to the part of the mechanism that it can spare.
+func (s *saving) part(q *query.Run, known query.Records, out model.Saving) (model.Saving, bool, error) {
 	if s.Saves != "" {
 		part, measured, err := asked(q, s.Saves, known)
 		if err != nil || !measured {
@@ -64,8 +80,25 @@ func (s *saving) of(q *query.Run, known query.Records, requests *float64, share 
 		}
 		out.Share *= min(max(part, 0), 1)
 	}
-	out.Throughput = 1 / max(1-out.Share, 0.01)
 	return out, true, nil
+}
+
+// leastLeft is what of the CPU time there is always left: what is less was not sampled.
+const leastLeft = 0.01
+
+// dragged is the share of what would go with a mechanism, at most: all of these, and the
+// interrupts elsewhere, which come as long as it takes.
+func (all *sums) dragged(by *mechanism, drags []string) float64 {
+	n := int64(0)
+	for m, of := range all.by {
+		switch {
+		case slices.Contains(drags, m.ID):
+			n += of.samples
+		case m != by:
+			n += of.interrupts
+		}
+	}
+	return float64(n) / float64(all.all)
 }
 
 // isShown says whether the functions stand in the samples that a saving is told by.

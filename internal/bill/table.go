@@ -62,10 +62,12 @@ type saving struct {
 	Shows        []string `yaml:"shows"`
 	Measure      string   `yaml:"measure"`
 	OverRequests bool     `yaml:"over_requests"`
+	Needs        bool     `yaml:"needs"`
 	Is           string   `yaml:"is"`
 	Why          string   `yaml:"why"`
 	Say          string   `yaml:"say"`
 	Saves        string   `yaml:"saves"`
+	Drags        []string `yaml:"drags"`
 	Remedy       string   `yaml:"remedy"`
 	Costs        string   `yaml:"costs"`
 

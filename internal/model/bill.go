@@ -8,6 +8,8 @@ type Bill struct {
 	Missing string `json:"missing,omitempty"`
 	// CPUSeconds is the CPU time of these processes in the main window, by the kernel's account.
 	CPUSeconds float64 `json:"cpu_seconds"`
+	// MachineShare is that over what the CPUs of their machines could give (0…1).
+	MachineShare float64 `json:"machine_share"`
 	// Requests are the good replies in the window, by the word of RequestsFrom; nil
 	// when nobody counted them.
 	Requests     *float64 `json:"requests"`
@@ -58,9 +60,12 @@ type Saving struct {
 	Title string `json:"title"`
 	// Evidence is what was measured besides the share; "" where the share says it all.
 	Evidence string `json:"evidence,omitempty"`
-	// Share (0…1) of all of the bill's CPU time, at most: what the remedy itself costs,
-	// and what it leaves, is not known before it is tried.
-	Share float64 `json:"at_most_share"`
+	// Share (0…1) of all of the bill's CPU time that went into what the remedy is for. What
+	// it leaves, and costs itself, is not known before it is tried.
+	Share float64 `json:"share"`
+	// AtMost is an upper bound of what it can save, up to the width of sampling: also what
+	// other mechanisms did in its wake, if all of that would go with it.
+	AtMost float64 `json:"at_most_share"`
 	// Throughput is by which factor there would be more replies at the same CPU time, at most.
 	Throughput float64 `json:"at_most_throughput"`
 	Remedy     string  `json:"remedy"`

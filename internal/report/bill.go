@@ -14,16 +14,20 @@ const (
 	billShare   = 7
 	billTime    = 11
 	leastBilled = 0.02 // a smaller share has no row of its own
+	// muchOfMachine is which share of the CPUs the services must use for the bill to matter
+	// where something else is the answer.
+	muchOfMachine = 0.5
 )
 
 // bill writes what a request costs in CPU time and what for, in eight lines or fewer.
-// It belongs to an answer that the CPUs are the limit; to others where much of it could be spared.
+// It belongs to an answer that the CPUs are the limit; to others where the services use much of these,
+// and could spare it.
 func bill(p *paper, v model.Verdict) {
 	b := v.Bill
 	if b == nil || b.Missing != "" || len(b.Entries) == 0 {
 		return
 	}
-	spare := len(b.Entries[0].Avoidable) > 0 && v.Answer != model.AnswerHealthy
+	spare := len(b.Entries[0].Avoidable) > 0 && b.MachineShare >= muchOfMachine && v.Answer != model.AnswerHealthy
 	if v.Answer != model.AnswerCapacity && !spare {
 		return
 	}

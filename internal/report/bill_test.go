@@ -17,7 +17,7 @@ func billedReport() model.Report {
 	first := entry("compiling_php", "PHP compiles its scripts", 0.54)
 	first.Avoidable = []model.Saving{{ID: "opcache", Title: "Switch opcache on", Share: 0.54, Throughput: 2.17,
 		Remedy: "php.ini: opcache.enable=1, opcache.memory_consumption=128, opcache.max_accelerated_files above the number of scripts; then reload PHP-FPM"}}
-	r.Verdict.Bill = &model.Bill{CPUSeconds: 11.5, Requests: num(1580), SecondsPerRequest: num(0.00728), Samples: 217,
+	r.Verdict.Bill = &model.Bill{CPUSeconds: 11.5, MachineShare: 0.96, Requests: num(1580), SecondsPerRequest: num(0.00728), Samples: 217,
 		Services: []model.LoadGroup{{Name: "php-fpm8.2", Share: 0.94}, {Name: "nginx", Share: 0.06}},
 		Entries: []model.BillEntry{first,
 			entry("own", "the application's own code", 0.39, model.BillFunction{Function: "php:{main} /srv/www/index.php:2", Share: 0.36}),
@@ -52,6 +52,7 @@ func TestTheBillIsNotForAll(t *testing.T) {
 	for name, change := range map[string]func(v *model.Verdict){
 		"healthy":                       func(v *model.Verdict) { v.Answer = model.AnswerHealthy },
 		"a cause, nothing to be spared": func(v *model.Verdict) { v.Answer = model.AnswerCause; v.Bill.Entries[0].Avoidable = nil },
+		"a cause, and idle CPUs":        func(v *model.Verdict) { v.Answer = model.AnswerCause; v.Bill.MachineShare = 0.3 },
 		"none":                          func(v *model.Verdict) { v.Bill = nil },
 		"no samples":                    func(v *model.Verdict) { v.Bill = &model.Bill{Missing: "3 samples are too few"} },
 	} {
