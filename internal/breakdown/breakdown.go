@@ -82,7 +82,7 @@ func share(parts []part, mean float64) {
 	for i := range parts {
 		p := &parts[i]
 		if p.Seconds != nil && mean > 0 {
-			s := *p.Seconds / mean
+			s := min(*p.Seconds/mean, 1) // a part of all that passed at one time is no more than all
 			p.Share = &s
 		}
 		share(p.Parts, mean)

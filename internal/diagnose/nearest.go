@@ -17,15 +17,16 @@ const mostNearest = 3
 const halfway = 0.5
 
 // nearest lists the causes, and the limits, that come closest to being it, of
-// each rule the closest subject: suspected ones, then those of which most holds.
-func nearest(open []*candidate, others []model.Finding) []model.Candidate {
+// each rule the closest subject: suspected ones, then those of which most holds. What
+// was ruled out is none.
+func nearest(open []*candidate, unknown []model.Finding) []model.Candidate {
 	var list []model.Finding
 	for _, c := range open {
 		if c.Answer != model.Confirmed && !c.explained {
 			list = append(list, c.Finding)
 		}
 	}
-	list = slices.DeleteFunc(append(list, others...), func(f model.Finding) bool {
+	list = slices.DeleteFunc(append(list, unknown...), func(f model.Finding) bool {
 		return f.Kind != ruleset.Cause && f.Kind != ruleset.Capacity || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {

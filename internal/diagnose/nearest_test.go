@@ -30,15 +30,14 @@ func TestNearest(t *testing.T) {
 	symptom.Kind = ruleset.Symptom
 	limit := causeOf("much.else", model.Near, clueOf("one", model.True, 1, "> 0"), clueOf("two", model.True, 1, "> 0"), clueOf("last", model.False, 0.6, ">= 0.8"))
 	limit.Kind = ruleset.Capacity
-	other := causeOf("far", model.RuledOut, clueOf("far", model.False, 0.01, ">= 0.8"))
-	other.Subject = map[string]string{"host": "t"}
+	further := causeOf("unknown", model.UnknownState, missing, clueOf("small", model.False, 900, "< 6"))
+	further.Subject = map[string]string{"host": "t"}
 
 	got := nearest([]*candidate{{Finding: suspected}, explained, {Finding: symptom}}, []model.Finding{
 		limit,
-		causeOf("two.off", model.RuledOut, half, half),
+		causeOf("two.off", model.UnknownState, missing, half, half), further,
 		causeOf("unknown", model.UnknownState, missing, clueOf("small", model.False, 9, "< 6")),
-		causeOf("far", model.RuledOut, clueOf("far", model.False, 0.7, ">= 0.8")), other,
-		causeOf("nothing", model.RuledOut, model.Clue{ID: "applies", Truth: model.False}),
+		causeOf("nothing", model.UnknownState, model.Clue{ID: "applies", Truth: model.Unknown}),
 	})
 	var lines []string
 	for _, c := range got {
@@ -46,7 +45,7 @@ func TestNearest(t *testing.T) {
 	}
 	want := `suspected|s|suspected|there is 1|try its fix|look there
 much.else|s|near|one is 1; two is 1|last is 0.6; it would be it if that were >= 0.8|look last
-far|s|ruled out||far is 0.7; it would be it if that were >= 0.8|look far`
+unknown|s|unknown||measure what was not: x_total: denied|`
 	if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -78,7 +78,7 @@ func verdict(rules ruleset.Rules, findings []model.Finding) model.Verdict {
 	}
 	v.Nearest = []model.Candidate{}
 	if v.Answer == model.AnswerUnclear {
-		v.Nearest = nearest(open, slices.Concat(v.Unknown, v.RuledOut))
+		v.Nearest = nearest(open, v.Unknown)
 	}
 	v.Sentence = sentence(v.Answer, roots, v.Nearest)
 	return v

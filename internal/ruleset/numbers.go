@@ -25,7 +25,33 @@ func trimZeros(s string) string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// formatPercent writes a ratio; small ones with more digits, so that no
+// spoken writes a number for a sentence: what is not whole with three digits.
+func spoken(v float64) string {
+	if math.Abs(v) < 0.001 || v == math.Trunc(v) {
+		return FormatNumber(v)
+	}
+	places := 2
+	switch p := math.Abs(v); {
+	case p >= 99.95:
+		places = 0
+	case p >= 9.995:
+		places = 1
+	case p < 1:
+		places = 3
+	}
+	return trimZeros(strconv.FormatFloat(v, 'f', places, 64))
+}
+
+// formatShare writes a part of a whole. What it is made of was not read at one moment, and
+// may come out as more than all or less than nothing: then it is all, or nothing.
+func formatShare(v float64) string {
+	if math.IsNaN(v) {
+		return "?"
+	}
+	return formatPercent(min(max(v, 0), 1))
+}
+
+// formatPercent writes a ratio, of what may be more than what it is compared with; small ones with more digits, so that no
 // failure reads as "0 %".
 func formatPercent(v float64) string {
 	digits := 1
@@ -38,7 +64,7 @@ func formatPercent(v float64) string {
 // formatCount writes a whole number in groups of three digits.
 func formatCount(v float64) string {
 	if v != math.Trunc(v) || math.Abs(v) >= 1e15 {
-		return FormatNumber(v)
+		return spoken(v)
 	}
 	s := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
 	for i := len(s) - 3; i > 0; i -= 3 {

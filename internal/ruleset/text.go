@@ -33,18 +33,18 @@ type Facts struct {
 	To      string            // a change's new value
 }
 
-// Number prints whole values as they are and others with at most three digits
-// after the point.
+// Number prints whole values as they are and others with three digits.
 type Number float64
 
-func (n Number) String() string { return FormatNumber(float64(n)) }
+func (n Number) String() string { return spoken(float64(n)) }
 
 var textFuncs = template.FuncMap{
-	"percent": measured(formatPercent),
+	"percent": measured(formatShare),
+	"ratio":   measured(formatPercent),
 	"count":   measured(formatCount),
 	"seconds": measured(formatSeconds),
 	"bytes":   measured(formatBytes),
-	"number":  measured(FormatNumber),
+	"number":  measured(spoken),
 }
 
 // measured makes a template function that says "?" of what was not measured.

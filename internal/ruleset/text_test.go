@@ -1,6 +1,7 @@
 package ruleset
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -9,11 +10,12 @@ func TestTexts(t *testing.T) {
 	f := Facts{Value: Number(1234.5678), Subject: map[string]string{"host": "s"}, Labels: map[string]string{"cpu": "3"}}
 	for src, want := range map[string]string{
 		"plain":                             "plain",
-		"{{.Value}} on {{.Subject.host}}":   "1234.568 on s",
-		"{{count .Value}}":                  "1234.568",
+		"{{.Value}} on {{.Subject.host}}":   "1235 on s",
+		"{{count .Value}}":                  "1235",
 		"{{seconds .Value}}":                "1235 s",
 		"{{bytes .Value}}":                  "1.21 KiB",
-		"{{percent .Labels.cpu}} of it":     "300 % of it",
+		"{{percent .Labels.cpu}} of it":     "100 % of it",
+		"{{ratio .Labels.cpu}} as many":     "300 % as many",
 		"cpu {{.Labels.cpu}}{{.Labels.no}}": "cpu 3",
 	} {
 		tx, err := ParseText(src)
@@ -39,6 +41,8 @@ func TestNumbers(t *testing.T) {
 		want   string
 	}{
 		{FormatNumber, 3, "3"}, {FormatNumber, 0.12345, "0.123"}, {FormatNumber, 0.00012345, "0.000123"}, {FormatNumber, -2.5, "-2.5"},
+		{spoken, 3, "3"}, {spoken, 89.4772, "89.5"}, {spoken, 1.5771, "1.58"}, {spoken, 109.722, "110"}, {spoken, 0.943194, "0.943"}, {spoken, 0.00012345, "0.000123"},
+		{formatShare, 1.2, "100 %"}, {formatShare, -0.002, "0 %"}, {formatShare, math.NaN(), "?"}, {formatShare, math.Inf(1), "100 %"},
 		{formatPercent, 0.953, "95.3 %"}, {formatPercent, 1, "100 %"}, {formatPercent, 0, "0 %"}, {formatPercent, 0.00012, "0.012 %"},
 		{formatCount, 0, "0"}, {formatCount, 999, "999"}, {formatCount, 1234567, "1,234,567"}, {formatCount, -1234, "-1,234"},
 		{formatSeconds, 0.0123, "12.3 ms"}, {formatSeconds, 2, "2 s"}, {formatSeconds, 0.000045, "45 µs"}, {formatSeconds, 0, "0 s"},
