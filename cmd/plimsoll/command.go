@@ -62,10 +62,11 @@ func oneOfCommands(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	c.SuggestionsMinimumDistance = 2
-	near := c.SuggestionsFor(args[0])
-	if len(near) > 0 {
-		return usage(c.CommandPath(), "no command %q; is it %s you mean", args[0], strings.Join(near, " or "))
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(append(names, sub.Name()), sub.Aliases...)
+		}
 	}
-	return usage(c.CommandPath(), "no command %q", args[0])
+	return usage(c.CommandPath(), "no command %q%s", args[0], maybe(args[0], names))
 }

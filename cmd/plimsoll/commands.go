@@ -1,10 +1,16 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/layout"
 )
@@ -17,6 +23,7 @@ func commands(w *world) []*cobra.Command {
 		diagnoseCommand(w),
 		reportCommand(w),
 		compareCommand(w),
+		runsCommand(w),
 		tuneCommand(w),
 		undoCommand(w),
 		sweepCommand(w),
@@ -33,6 +40,8 @@ func commands(w *world) []*cobra.Command {
 		collector(w),
 		commandHolder(),
 		serviceTest(),
+		manCommand(w),
+		sbomCommand(w),
 		completionCommand(w),
 		versionCommand(w),
 	}
@@ -40,7 +49,7 @@ func commands(w *world) []*cobra.Command {
 
 func versionCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "version", Short: "say which Plimsoll this is", Args: noArguments,
-		Long: "Prints the version, the commit it was built from and the platform."}
+		Long: "Prints the version, the commit it was built from, the platform, the hash of the\nrules that are built in, and what this machine's kernel has of what Plimsoll\nuses."}
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		v := struct {
@@ -48,18 +57,62 @@ func versionCommand(w *world) *cobra.Command {
 			Commit   string `json:"commit"`
 			Go       string `json:"go"`
 			Platform string `json:"platform"`
-		}{version, commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			// Rules is the hash of the built-in rule set, as a verdict's rules_hash.
+			Rules    string          `json:"rules_hash"`
+			Kernel   string          `json:"kernel"`
+			Features map[string]bool `json:"kernel_features"`
+		}{version, commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "", release(), kernelFeatures()}
+		set, err := ruleSet(nil)
+		if err != nil {
+			return err
+		}
+		v.Rules = set.Hash
 		if *asJSON {
 			return printJSON(w.stdout, v)
 		}
-		layout.Table(w.stdout, [][]string{{"plimsoll", v.Version}, {"commit", v.Commit}, {"go", v.Go}, {"platform", v.Platform}})
+		has := []string{}
+		for _, name := range slices.Sorted(maps.Keys(v.Features)) {
+			word := name
+			if !v.Features[name] {
+				word = "no " + name
+			}
+			has = append(has, word)
+		}
+		layout.Table(w.stdout, [][]string{{"plimsoll", v.Version}, {"commit", v.Commit}, {"go", v.Go}, {"platform", v.Platform},
+			{"rules", fmt.Sprintf("%d, %.12s", len(set.List), v.Rules)}, {"kernel", v.Kernel + ": " + strings.Join(has, ", ")}})
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage)
 }
 
+// kernelFeatures are those that decide what can be seen at all.
+func kernelFeatures() map[string]bool {
+	features := map[string]bool{}
+	for name, path := range map[string]string{"type information (BTF)": "/sys/kernel/btf/vmlinux", "pressure": "/proc/pressure/cpu",
+		"control groups v2": "/sys/fs/cgroup/cgroup.controllers", "connection tracking": "/proc/sys/net/netfilter/nf_conntrack_max"} {
+		_, err := os.Stat(path)
+		features[name] = err == nil
+	}
+	return features
+}
+
+// release is the kernel's, "unknown" where it does not say.
+func release() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// builtFrom is the commit of a release, set when it is linked.
+var builtFrom = ""
+
 // commit is what the build noted about its source, "unknown" without a note.
 func commit() string {
+	if builtFrom != "" {
+		return builtFrom
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -44,7 +44,8 @@ count: a worse p50 where the wait of a user is better, or surely grew less. Then
 half of the requests took longer and the others made up for it, which the good
 requests/s, the wait and p99 tell of.`
 
-const compareExample = `  plimsoll compare plimsoll-runs/before plimsoll-runs/after
+const compareExample = `  plimsoll compare -2 -1
+  plimsoll compare before after
   plimsoll run URL --repeat 5 --dir before; sysctl -w net.core.somaxconn=4096
   plimsoll run URL --repeat 5 --dir after && plimsoll compare before after
   plimsoll compare A B --json | jq '.[0].differences[] | select(.answer=="worse")'`
@@ -61,13 +62,13 @@ func compareCommand(w *world) *cobra.Command {
 	c.Flags().BoolVar(&anyway, "anyway", false, "compare runs of another load, or of another machine, all the same")
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		a, err := readSide(args[0])
+		a, err := w.readSide(args[0])
 		if err != nil {
 			return err
 		}
 		list := []model.Comparison{}
 		for _, dir := range args[1:] {
-			b, err := readSide(dir)
+			b, err := w.readSide(dir)
 			if err != nil {
 				return err
 			}
@@ -107,6 +108,15 @@ func printComparisons(w *world, list []model.Comparison, asJSON bool) error {
 		return fail(exitNotPassed, errors.New("worse in at least one measure that counts"))
 	}
 	return nil
+}
+
+// readSide reads what is named on the command line.
+func (w *world) readSide(name string) (compare.Side, error) {
+	dir, err := w.runNamed(name)
+	if err != nil {
+		return compare.Side{}, err
+	}
+	return readSide(dir)
 }
 
 // readSide reads a run, or all runs in a folder.

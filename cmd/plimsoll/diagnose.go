@@ -13,14 +13,17 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 	"plimsoll/internal/remote"
-	"plimsoll/internal/report"
 	"plimsoll/internal/ruleset"
 )
 
 const diagnoseLong = `Judges a run directory again and prints the verdict. The verdict depends on the
 directory and the rules alone: the same directory gives the same answer, to the
 byte, on any machine. It only reads. A run that was cut off is judged up to its
-last second.
+last second. "plimsoll show" is the same command. A run is named by its path,
+its ID or its age: see plimsoll runs.
+
+What it prints fits a screen, and what to do stands last. -v adds the evidence,
+-vv what was ruled out, and what could not be seen.
 
 With capture files (pcap, pcapng) it judges what the wire alone can tell, by the
 same rules: losses, resets and why, floods, refused connections, who made whom
@@ -34,21 +37,25 @@ Hosts are told by the label host, else by instance, without the port. What
 nobody scraped is unknown, never fine, and the verdict says what that was: so
 "nothing found" there is unclear, and not healthy.`
 
-const diagnoseExample = `  plimsoll diagnose plimsoll-runs/20260102T030405Z-9f3c
+const diagnoseExample = `  plimsoll show last -v
+  plimsoll diagnose 20260102T030405Z-9f3c
   plimsoll diagnose DIR --json | jq .verdict.root
   plimsoll diagnose case.pcapng
   plimsoll diagnose --prometheus http://prometheus:9090 --match host=web1 \
       --at 2026-01-02T15:04:05Z --window 5m`
 
 func diagnoseCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "diagnose DIR|FILE...|--prometheus URL", Short: "judge a run again, packet captures, or what a Prometheus has", Long: diagnoseLong, Example: diagnoseExample,
+	c := &cobra.Command{Aliases: []string{"show"}, Use: "diagnose RUN|FILE...|--prometheus URL", Short: "judge a run again, packet captures, a Prometheus (or: show)", Long: diagnoseLong, Example: diagnoseExample,
 		DisableFlagsInUseLine: true}
 	var site siteFlags
 	site.add(c)
 	c.Flags().Lookup("thresholds").Usage = "take a site's thresholds from `FILE`, and not those that were in force when the run was made"
 	var far remoteFlags
 	far.add(c)
-	asJSON := jsonFlag(c)
+	var how printFlags
+	how.add(c)
+	var gate gateFlags
+	gate.add(c, true)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if far.url != "" {
 			return noArguments(c, args)
@@ -65,16 +72,22 @@ func diagnoseCommand(w *world) *cobra.Command {
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var r model.Report
-		var err error
+		err := gate.check(c.CommandPath())
+		if err != nil {
+			return err
+		}
+		var cut error // a capture may be judged up to where it ends too early
 		switch {
 		case far.url == "" && isCapture(args[0]):
 			var reading *capture.Reading
 			if r, reading, err = judgeCapture(c.Context(), w, args, &site); err == nil {
-				err = errors.Join(printReport(w, r, *asJSON), partial(reading))
+				cut = partial(reading)
 			}
-			return err
 		case far.url == "":
-			r, err = judgeDir(args[0], &site)
+			var dir string
+			if dir, err = w.runNamed(args[0]); err == nil {
+				r, err = judgeDir(dir, &site)
+			}
 		default:
 			var q remote.Query
 			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
@@ -84,9 +97,9 @@ func diagnoseCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printReport(w, r, *asJSON)
+		return errors.Join(w.print(r, how, w.nameOf(r.Dir)), cut, gate.judge(w, r))
 	}
-	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
+	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 
 // judgeDir makes the report of a run directory, by the rules that the site's flags say.
@@ -115,16 +128,6 @@ func judged(dir string, site *siteFlags, then func(*record.Run, ruleset.Rules, m
 	return r, then(run, set, r)
 }
 
-// judgeNew judges a run that was just made, leaves the verdict in its
-// directory, and prints it.
-func judgeNew(w *world, dir string, site *siteFlags, asJSON bool) error {
-	r, err := judgeAndKeep(dir, site)
-	if err != nil {
-		return err
-	}
-	return printReport(w, r, asJSON)
-}
-
 // judgeAndKeep judges a run that was just made, and leaves the verdict in its directory.
 func judgeAndKeep(dir string, site *siteFlags) (model.Report, error) {
 	r, err := judgeDir(dir, site)
@@ -132,11 +135,4 @@ func judgeAndKeep(dir string, site *siteFlags) (model.Report, error) {
 		return r, err
 	}
 	return r, fail(exitRunDir, judge.Keep(r))
-}
-
-func printReport(w *world, r model.Report, asJSON bool) error {
-	if asJSON {
-		return report.JSON(w.stdout, r)
-	}
-	return report.Text(w.stdout, r, report.TextOptions{Width: w.columns(), Color: w.color()})
 }

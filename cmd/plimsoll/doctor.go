@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -25,12 +26,11 @@ import (
 	"plimsoll/internal/trace"
 )
 
-const doctorLong = `Opens every probe on every host, reads it twice, and says for each what can be
-seen and why not the rest, with what would help; so it does for every tracer,
-which it attaches for a moment. It also shows what of this
-machine bears on a run: kernel, privileges that are missing and for what, open
-files, ports, and the classic tools that the "by hand" lines use. It changes
-nothing.`
+const doctorLong = `Opens every probe on every host, reads it twice, and attaches every tracer for a
+moment. First it sums up: what can be seen, what would help most, and each
+reason why something is not seen, once. -v says it of each probe and tracer, and
+shows what else of this machine bears on a run: open files, ports, privileges
+that are missing and for what. It changes nothing.`
 
 // doctorPause is the time between the two readings: what is asked in the
 // background (a service's status page) is reported by the second.
@@ -89,6 +89,8 @@ func doctorCommand(w *world) *cobra.Command {
 		Example: "  plimsoll doctor\n  plimsoll doctor --host server=netns:srv --json"}
 	var hosts []string
 	c.Flags().StringArrayVar(&hosts, "host", nil, "look at this host, as `NAME=SPEC` (see plimsoll run); may be given again")
+	var verbose bool
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say of each probe and tracer what it can see")
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		specs, err := parseHosts(hosts)
@@ -102,7 +104,7 @@ func doctorCommand(w *world) *cobra.Command {
 		if *asJSON {
 			return printJSON(w.stdout, found)
 		}
-		printCheckup(w, found)
+		printCheckup(w, found, verbose)
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage, exitMissing)
@@ -292,25 +294,161 @@ func lookAround() (machineFacts, error) {
 	return f, nil
 }
 
-func printCheckup(w *world, c *checkup) {
-	m := c.Machine
-	user := fmt.Sprintf("no (uid %d); what belongs to others is denied: run it as root", m.UID)
-	if m.Root {
-		user = "yes"
-	}
+// printCheckup writes a summary, and with verbose all of it after that.
+func printCheckup(w *world, c *checkup, verbose bool) {
+	t := c.sum()
 	rows := [][]string{
-		{"kernel", m.Kernel}, {"root", user},
-		{"open files", fmt.Sprintf("%s, can be raised to %s", layout.Count(int64(m.FilesSoft)), layout.Count(int64(m.FilesHard)))},
-		{"local ports", m.LocalPorts},
-		{"tools", strings.Join(m.Tools, " ")},
+		{"machine", fmt.Sprintf("Linux %s, %s", c.Machine.Kernel, c.Machine.who())},
+		{"seen", fmt.Sprintf("%d of %d signals; %d of %d probes whole, %d of %d tracers", t.read, t.signals, t.probes.whole, t.probes.all, t.tracers.whole, t.tracers.all)},
 	}
-	if len(m.MissingTools) > 0 {
-		rows = append(rows, []string{"not here", strings.Join(m.MissingTools, " ") + " (only the by-hand lines want them)"})
+	if missing := c.Machine.MissingTools; len(missing) > 0 {
+		rows = append(rows, []string{"not here", strings.Join(missing, " ") + " (only the by-hand lines want them)"})
+	}
+	for _, h := range t.help {
+		label := ""
+		if rows[len(rows)-1][0] != "would help" && rows[len(rows)-1][0] != "" {
+			label = "would help"
+		}
+		rows = append(rows, []string{label, h})
 	}
 	for i, r := range rows {
-		rows[i][1] = layout.Indent(layout.Wrap(r[1], w.columns()-13), strings.Repeat(" ", 13))
+		rows[i][1] = layout.Indent(layout.Wrap(r[1], w.columns()-12), strings.Repeat(" ", 12))
 	}
-	layout.Table(w.stdout, rows)
+	for _, r := range rows {
+		fmt.Fprintf(w.stdout, "%-12s%s\n", r[0], r[1])
+	}
+	if len(t.reasons) > 0 {
+		fmt.Fprintln(w.stdout, "\nnot seen")
+	}
+	for _, r := range t.reasons {
+		text := fmt.Sprintf("%s: %s", plural(r.signals, "signal"), r.why)
+		if len(r.of) <= mostNamed {
+			text = strings.Join(r.of, ", ") + ": " + text
+		}
+		fmt.Fprintf(w.stdout, "  %s\n", layout.Indent(layout.Wrap(text, w.columns()-4), "    "))
+	}
+	if !verbose {
+		fmt.Fprintln(w.stdout, "\nmore        plimsoll doctor -v: each probe and tracer")
+		return
+	}
+	printAll(w, c)
+}
+
+// mostNamed is of how many probes a reason names them.
+const mostNamed = 4
+
+// who says with whose rights it looked.
+func (m machineFacts) who() string {
+	if m.Root {
+		return "as root"
+	}
+	return fmt.Sprintf("as user %d; what belongs to others is denied", m.UID)
+}
+
+// share counts what was whole.
+type share struct{ whole, all int }
+
+// reason is why signals were not read.
+type reason struct {
+	why     string
+	signals int
+	of      []string // probes and tracers
+}
+
+// summary is what matters of a checkup.
+type summary struct {
+	read, signals   int
+	probes, tracers share
+	reasons         []reason
+	help            []string
+}
+
+// mostHelp is how many things are told that would help.
+const mostHelp = 3
+
+// sum adds a checkup up: each reason once, those that cost the most signals first.
+func (c *checkup) sum() (t summary) {
+	by := map[string]*reason{}
+	count := func(into *share, p probeCheckup) {
+		t.read, t.signals = t.read+p.Read, t.signals+len(p.Signals)
+		into.all++
+		if p.Read == len(p.Signals) {
+			into.whole++
+		}
+		for _, st := range p.Signals {
+			if st.State == model.Read {
+				continue
+			}
+			r := by[st.Why]
+			if r == nil {
+				r = &reason{why: st.Why}
+				by[st.Why] = r
+			}
+			r.signals++
+			if !slices.Contains(r.of, p.Probe) {
+				r.of = append(r.of, p.Probe)
+			}
+		}
+	}
+	for _, h := range c.Hosts {
+		for _, p := range h.Probes {
+			count(&t.probes, p)
+		}
+	}
+	for _, p := range c.Tracers {
+		count(&t.tracers, p)
+	}
+	for _, r := range by {
+		t.reasons = append(t.reasons, *r)
+	}
+	slices.SortFunc(t.reasons, func(a, b reason) int {
+		return cmp.Or(cmp.Compare(b.signals, a.signals), cmp.Compare(a.why, b.why))
+	})
+	t.help = c.help(t.reasons)
+	return t
+}
+
+// help are the few things that would let the most be seen.
+func (c *checkup) help(reasons []reason) []string {
+	var list []string
+	if len(c.Lacking) > 0 && !c.Machine.Root {
+		list = append(list, "run it as root; it lacks "+strings.Join(c.missing(), ", "))
+	} else if len(c.Lacking) > 0 {
+		list = append(list, "more capabilities: root lacks "+strings.Join(c.missing(), ", ")+" here; is it a container?")
+	}
+	for _, r := range reasons {
+		if _, advice, ok := strings.Cut(r.why, "; "); ok && len(list) < mostHelp && !strings.Contains(advice, "as root") {
+			list = append(list, advice+" ("+plural(r.signals, "signal")+" of "+strings.Join(r.of[:min(len(r.of), mostNamed)], ", ")+")")
+		}
+	}
+	return list
+}
+
+// missing are the capabilities that this process does not have, each once.
+func (c *checkup) missing() (caps []string) {
+	for _, l := range c.Lacking {
+		for _, name := range l.Missing {
+			if !slices.Contains(caps, name) {
+				caps = append(caps, name)
+			}
+		}
+	}
+	return caps
+}
+
+// plural writes a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return layout.Count(int64(n)) + " " + noun + "s"
+}
+
+// printAll writes what a checkup found of each probe and tracer.
+func printAll(w *world, c *checkup) {
+	m := c.Machine
+	fmt.Fprintf(w.stdout, "\nopen files  %s, can be raised to %s\nlocal ports %s\ntools       %s\n",
+		layout.Count(int64(m.FilesSoft)), layout.Count(int64(m.FilesHard)), m.LocalPorts, strings.Join(m.Tools, " "))
 	printLacking(w, c.Lacking)
 	for _, h := range c.Hosts {
 		fmt.Fprintf(w.stdout, "\n%s = %s\n", h.Host.Name, h.Host.Spec)

@@ -90,11 +90,12 @@ var tlsFlags = []string{"cacert", "insecure", "cert", "key", "server-name", "tls
 // add adds the flags; calm and ramp are the lengths of those phases when nobody says.
 func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs := c.Flags()
-	fs.IntVarP(&f.connections, "connections", "c", 100, "keep `N` connections open at once")
+	f.connections = 100
+	fs.VarP(quantity[int]{&f.connections}, "connections", "c", "keep `N` connections open at once; 10k are 10,000")
 	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8)")
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
-	fs.Int64VarP(&f.requests, "requests", "n", 0, "hold the load until `N` requests are done, in place of -d")
-	fs.Float64VarP(&f.rate, "rate", "R", 0, "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
+	fs.VarP(quantity[int64]{&f.requests}, "requests", "n", "hold the load until `N` requests are done, in place of -d")
+	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
@@ -121,7 +122,7 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	}
 	switch {
 	case !strings.Contains(target, "://"):
-		return no("%q has no scheme; is it http://%s you mean", target, target)
+		return no("%q has no scheme; is it %s you mean", target, urlMeant(target))
 	case asked("threads") && f.threads < 1:
 		return no("-t %d: want at least 1 thread", f.threads)
 	case asked("rate") && !(f.rate > 0):
@@ -167,6 +168,17 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	return plan, nil
 }
 
+// mistyped is a scheme with something else behind it than "://".
+var mistyped = regexp.MustCompile(`^(?i)(https?)(?::/?|;//?|/{1,3}|\.//?)([^:/].*)$`)
+
+// urlMeant is the URL that somebody had in mind who left the scheme out, or part of it.
+func urlMeant(target string) string {
+	if m := mistyped.FindStringSubmatch(target); m != nil {
+		return strings.ToLower(m[1]) + "://" + m[2]
+	}
+	return "http://" + strings.TrimLeft(target, ":/")
+}
+
 // readBody returns what --body stands for.
 func readBody(text string) ([]byte, error) {
 	path, isFile := strings.CutPrefix(text, "@")
@@ -200,7 +212,7 @@ func (f *watchFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.capture, "capture", "", "capture the packets that pass this `INTERFACE` of each host meanwhile, cut to headers, keep them in the run directory, and let the rules read them (any, if none is named)")
 	fs.Lookup("capture").NoOptDefVal = live.Any
 	f.site.add(c)
-	fs.StringVar(&f.dir, "dir", "", "run directory to make (default plimsoll-runs/TIME-ID below this folder)")
+	fs.StringVar(&f.dir, "dir", "", "run directory to make (default TIME-ID where runs are kept; see plimsoll runs)")
 }
 
 // options checks the flags and makes a session's options of them.
@@ -227,7 +239,7 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	}
 	dir := f.dir
 	if dir == "" {
-		dir = filepath.Join("plimsoll-runs", fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
+		dir = filepath.Join(w.runsDir(), fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 	}
 	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
 }

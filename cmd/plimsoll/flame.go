@@ -27,7 +27,7 @@ marks functions and adds them up. The name decides the form: .svg, .html, or
 say how long they sampled, the earlier is stretched to the same time. The files
 themselves open in go tool pprof and in speedscope.`
 
-const flameExample = `  plimsoll flame plimsoll-runs/20260102T030405Z-9f3c
+const flameExample = `  plimsoll flame last
   plimsoll flame RUN --name offcpu -o offcpu.html
   plimsoll flame AFTER --compare BEFORE -o difference.svg
   plimsoll trace cpu -d 10s -o cpu.pb.gz && plimsoll flame cpu.pb.gz`
@@ -46,13 +46,13 @@ func flameCommand(w *world) *cobra.Command {
 		default:
 			return usage(c.CommandPath(), "-o %s: want a name that ends in .svg, .html or .txt", file)
 		}
-		tree, err := stacksOf(args[0], name)
+		tree, err := w.stacksOf(args[0], name)
 		if err != nil {
 			return err
 		}
 		title := name + " of " + args[0]
 		if before != "" {
-			earlier, err := stacksOf(before, name)
+			earlier, err := w.stacksOf(before, name)
 			if err != nil {
 				return err
 			}
@@ -91,6 +91,15 @@ func writeGraph(tree *flame.Tree, file, title string) (err error) {
 
 // maxProfile is the most of a profile that is read; one of a minute has some hundred kB.
 const maxProfile = 64 << 20
+
+// stacksOf reads what is named on the command line.
+func (w *world) stacksOf(what, name string) (*flame.Tree, error) {
+	what, err := w.runNamed(what)
+	if err != nil {
+		return nil, err
+	}
+	return stacksOf(what, name)
+}
 
 // stacksOf reads a pprof file, or the one of that name in a run directory.
 func stacksOf(what, name string) (*flame.Tree, error) {

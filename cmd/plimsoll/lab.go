@@ -79,7 +79,7 @@ holds the verdict against the truth of the case.`,
 
 func printResult(w *world, r *lab.Result, verbose bool) error {
 	if verbose {
-		if err := report.Text(w.stdout, r.Report, report.TextOptions{Width: w.columns(), Color: w.color()}); err != nil {
+		if err := report.Text(w.stdout, r.Report, report.TextOptions{Width: w.columns(), Color: w.color(), Detail: report.Everything}); err != nil {
 			return err
 		}
 		fmt.Fprintln(w.stdout)

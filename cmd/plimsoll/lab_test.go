@@ -32,7 +32,7 @@ func TestExactFaultsAreNamed(t *testing.T) {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"lab", "run", "--json"}, exactCases...)...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PLIMSOLL_RUNS="+filepath.Join(dir, "runs"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -35,7 +35,7 @@ const linkOut = "a link on its way leads out of the directory that was named, an
 // run does what the arguments ask for and returns the exit code.
 func run(ctx context.Context, w *world) int {
 	root := newRoot(w)
-	root.SetArgs(w.args)
+	root.SetArgs(runWords(w.args))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
@@ -50,6 +50,7 @@ func run(ctx context.Context, w *world) int {
 	if isAny(err, syscall.EMFILE) {
 		text += outOfFiles()
 	}
+	text = strings.ReplaceAll(text, "context canceled", "it was interrupted")
 	text = strings.ReplaceAll(text, "path escapes from parent", linkOut)
 	fmt.Fprintln(w.stderr, "plimsoll:", layout.Indent(strings.TrimRight(text, "\n"), "  "))
 	return codeOf(err)

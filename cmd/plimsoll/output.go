@@ -3,13 +3,66 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
 )
 
 // jsonFlag adds --json and returns where its value lands.
 func jsonFlag(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print one JSON document")
+}
+
+// printFlags say how a report is printed.
+type printFlags struct {
+	json    bool
+	verbose int
+}
+
+func (f *printFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
+	c.Flags().CountVarP(&f.verbose, "verbose", "v", "print the evidence, too; -vv also what was ruled out and what was not seen")
+	c.Flags().Lookup("verbose").DefValue = "" // "count" would say nothing
+}
+
+// print writes a report; run is how it is named on a command line, "" for by its directory.
+func (w *world) print(r model.Report, f printFlags, run string) error {
+	if f.json {
+		return report.JSON(w.stdout, r)
+	}
+	detail := min(report.Detail(f.verbose), report.Everything)
+	return report.Text(w.stdout, r, report.TextOptions{Width: w.columns(), Color: w.color(), Detail: detail, Run: run})
+}
+
+// leastText is how much of a row's last cell is shown on any terminal, in columns.
+const leastText = 24
+
+// table writes rows, a line each: of the last cell as much as the line has room for.
+func (w *world) table(rows [][]string) {
+	widths := []int{}
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+2)
+		}
+	}
+	room := w.columns()
+	for _, n := range widths {
+		room -= n
+	}
+	room = max(room, leastText)
+	for _, row := range rows {
+		if last := []rune(row[len(row)-1]); len(last) > room {
+			row[len(row)-1] = string(last[:room-1]) + "…"
+		}
+	}
+	layout.Table(w.stdout, rows)
 }
 
 // printJSON writes v as one indented document.

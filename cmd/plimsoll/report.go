@@ -13,13 +13,13 @@ import (
 )
 
 const reportLong = `Writes the report of a run as a page: one HTML file that needs nothing else, and
-opens from disk, from a mail and where scripts and styles are blocked. On it are the
-sentence; the line, which is the way of a request with how far each place on it is
-loaded; each clue with its course over the run and its threshold; where the time goes;
-the load over time; the hosts; stacks; events; what was ruled out and not seen; and the
-numbers as tables. They are those of plimsoll diagnose.`
+opens from disk, from a mail and where scripts and styles are blocked. On it are
+the sentence; the line, which is the way of a request with how far each place on
+it is loaded; each clue with its course over the run and its threshold; where
+the time goes; the load over time; the hosts; stacks; events; what was ruled out
+and not seen; and the numbers as tables. They are those of plimsoll diagnose.`
 
-const reportExample = `  plimsoll report plimsoll-runs/20260102T030405Z-9f3c -o report.html
+const reportExample = `  plimsoll report last -o report.html
   plimsoll run http://127.0.0.1/ --report report.html`
 
 func reportCommand(w *world) *cobra.Command {
@@ -38,7 +38,17 @@ func reportCommand(w *world) *cobra.Command {
 		}
 		return nil
 	}
-	c.RunE = func(_ *cobra.Command, args []string) error { return writePage(file, args, &site) }
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		var dirs []string
+		for _, name := range args {
+			dir, err := w.runNamed(name)
+			if err != nil {
+				return err
+			}
+			dirs = append(dirs, dir)
+		}
+		return writePage(file, dirs, &site)
+	}
 	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const rootLong = `Plimsoll drives load at a Linux service, watches every layer of every host the
@@ -24,6 +25,7 @@ func newRoot(w *world) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "plimsoll",
 		Short:             "find what holds a service back",
+		Version:           version,
 		Long:              rootLong,
 		Example:           "  plimsoll run http://127.0.0.1/ -c 200 -d 10s\n  plimsoll watch -- wrk -c 200 -d 10 http://127.0.0.1/\n  plimsoll doctor",
 		SilenceUsage:      true,
@@ -36,7 +38,7 @@ func newRoot(w *world) *cobra.Command {
 	root.SetIn(w.stdin)
 	root.SetOut(w.stdout)
 	root.SetErr(w.stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c.CommandPath(), "%v", err) })
+	root.SetFlagErrorFunc(wrongFlag)
 	cobra.AddTemplateFunc("exits", exits)
 	cobra.AddTemplateFunc("flags", func(c *cobra.Command) string {
 		return strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(80), "\n")
@@ -47,6 +49,17 @@ func newRoot(w *world) *cobra.Command {
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// wrongFlag says what is wrong with a flag, and which is near to one that is none.
+func wrongFlag(c *cobra.Command, err error) error {
+	hint := ""
+	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		hint = maybe("--"+name, names)
+	}
+	return usage(c.CommandPath(), "%v%s", err, hint)
 }
 
 // exits is the section EXIT CODES of a command's help.

@@ -79,7 +79,11 @@ func rulesShow(w *world) *cobra.Command {
 		}
 		r := set.Get(args[0])
 		if r == nil {
-			return fail(exitUsage, fmt.Errorf("no rule %q; plimsoll rules list shows them", args[0]))
+			var ids []string
+			for _, one := range set.List {
+				ids = append(ids, one.ID)
+			}
+			return fail(exitUsage, fmt.Errorf("no rule %q%s; plimsoll rules list shows them", args[0], maybe(args[0], ids)))
 		}
 		if *asJSON {
 			return printJSON(w.stdout, r)
@@ -167,7 +171,7 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 			fmt.Fprintln(w.stdout, summary)
 		}
 		if failed > 0 {
-			return fail(exitNotPassed, errors.New("the rules did not pass: "+summary))
+			return fail(exitNotPassed, errors.New(summary+"; the rules did not pass"))
 		}
 		return nil
 	}

@@ -16,8 +16,8 @@ import (
 
 const runLong = `Drives HTTP load at URL from this host, watches this host and every --host the
 requests pass through, and prints the verdict: what was offered and what came
-back, the one cause that held it back with its evidence, how to mend it, what was
-ruled out, and what could not be seen.
+back, the one cause that held it back, and how to mend it. -v adds the evidence,
+-vv what was ruled out and what could not be seen.
 
 The course: "baseline" (no load) shows what was so before; "calm" (one connection)
 tells a slow application from a small pool; "ramp" opens the connections; "hold"
@@ -40,7 +40,7 @@ const runExample = `  plimsoll run http://127.0.0.1/ -c 200 -d 10s
       --host app=pid:$(docker inspect -f '{{.State.Pid}}' app)
   plimsoll run http://127.0.0.1/ --json | jq -r '.verdict.root[].rule'`
 
-const runFiles = `  plimsoll-runs/TIME-ID/   the run directory; --dir puts it elsewhere. In it:
+const runFiles = `  TIME-ID/, where runs are kept (plimsoll runs); --dir puts it elsewhere. In it:
     run.json       plan, hosts, windows, and what became of each signal
     series/        a Prometheus TSDB
     latency.hlog   an HdrHistogram log
@@ -58,10 +58,17 @@ func runCommand(w *world) *cobra.Command {
 	addPhases(c.Flags(), &phases)
 	repeat := 1
 	c.Flags().IntVar(&repeat, "repeat", repeat, "make so many runs, in folders 1, 2, … of the run directory; plimsoll compare then knows how runs differ by themselves")
-	asJSON, page := jsonFlag(c), reportFlag(c)
+	page := reportFlag(c)
+	var how printFlags
+	how.add(c)
+	var gate gateFlags
+	gate.add(c, true)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if repeat < 1 || repeat > maxRepeat {
 			return usage(c.CommandPath(), "--repeat %d: want 1 to %d", repeat, maxRepeat)
+		}
+		if err := gate.check(c.CommandPath()); err != nil {
+			return err
 		}
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
@@ -81,7 +88,7 @@ func runCommand(w *world) *cobra.Command {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
 			}
-			err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, *asJSON)
+			err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, how, &gate)
 			if err != nil && codeOf(err) != exitNotPassed {
 				return err
 			}
@@ -95,7 +102,7 @@ func runCommand(w *world) *cobra.Command {
 
 const maxRepeat = 1000
 
-func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, asJSON bool) error {
+func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags) error {
 	end := w.follow(&opt)
 	err := session.Run(ctx, opt, plan, phases)
 	end()
@@ -106,13 +113,17 @@ func runOnce(ctx context.Context, w *world, opt session.Options, plan model.Load
 	if err != nil {
 		return err
 	}
-	if err := printReport(w, r, asJSON); err != nil || r.Load == nil || ctx.Err() != nil {
+	if err := w.print(r, how, w.newest(opt.Dir)); err != nil || ctx.Err() != nil {
 		return err
+	}
+	kept := gate.judge(w, r)
+	if r.Load == nil {
+		return kept
 	}
 	for _, why := range explainAll(plan, *r.Load, roomFor(ctx, plan)) {
 		fmt.Fprintln(w.stderr, "plimsoll:", why)
 	}
-	return fellShort(plan, *r.Load)
+	return cmp.Or(fellShort(plan, *r.Load), kept)
 }
 
 // follow shows the course of the session on a terminal; end takes it away again.

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			locks, err3 := os.MkdirTemp("", "plimsoll-locks-")
 			env.Defer(func() { _ = os.RemoveAll(locks) })
 			env.Setenv("SCRIPT_LOCKS", locks)
+			env.Setenv("PLIMSOLL_RUNS", filepath.Join(env.WorkDir, "plimsoll-runs"))
 			env.Setenv("FPM", livetest.FindPHPFPM())
 			return errors.Join(err, err2, err3, os.Chmod(locks, 0o755))
 		},

@@ -33,6 +33,8 @@ func signalsCommand(w *world) *cobra.Command {
 		}}
 	var byTool bool
 	c.Flags().BoolVar(&byTool, "tools", false, "list the classic tools, and which signals each shows")
+	var verbose bool
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "all that is known of each, not one line")
 	asJSON := jsonFlag(c)
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		list := allSignals(w)
@@ -46,17 +48,34 @@ func signalsCommand(w *world) *cobra.Command {
 			return printJSON(w.stdout, list)
 		}
 		if len(list) == 0 {
-			return usage("plimsoll signals", "no signal has %q in its name, help or source", args[0])
-		}
-		for i, s := range list {
-			if i > 0 {
-				fmt.Fprintln(w.stdout)
+			var names []string
+			for _, s := range allSignals(w) {
+				names = append(names, s.Name)
 			}
-			fmt.Fprint(w.stdout, signalText(s))
+			return usage("plimsoll signals", "no signal has %q in its name, help or source%s", args[0], maybe(args[0], names))
 		}
+		printSignals(w, list, verbose || len(list) == 1)
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage)
+}
+
+// printSignals writes a line for each signal, or all of it.
+func printSignals(w *world, list []*model.Signal, verbose bool) {
+	rows := [][]string{{"SIGNAL", "UNIT", "WHAT IT IS"}}
+	for i, s := range list {
+		if !verbose {
+			rows = append(rows, []string{s.Name, s.Unit, s.Help})
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w.stdout)
+		}
+		fmt.Fprint(w.stdout, signalText(s))
+	}
+	if !verbose {
+		w.table(rows)
+	}
 }
 
 // signalTools sorts signals by the tools that show them, each tool's by name.

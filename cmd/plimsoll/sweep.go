@@ -65,7 +65,7 @@ func sweepCommand(w *world) *cobra.Command {
 		return d.sweep(c.Context(), host, settings, *repeat, *seed, dir, *asJSON)
 	}
 	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted),
-		"  plimsoll-runs/TIME-ID/1, 2, …    the runs; --dir puts them elsewhere\n  "+journalFiles)
+		"  TIME-ID/1, 2, …   the runs, where runs are kept (plimsoll runs), or --dir\n  "+journalFiles)
 }
 
 func readSettings(command string, sets []string, repeat int) ([]tune.Setting, error) {
@@ -103,7 +103,7 @@ func sweptHost(command, on string, hosts []session.HostSpec) (string, error) {
 	case on == "":
 		return "", usage(command, "--on: say whose setting it is: %s", strings.Join(names, ", "))
 	}
-	return "", usage(command, "--on %s: no such --host", on)
+	return "", usage(command, "--on %s: no such --host%s", on, maybe(on, names))
 }
 
 func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting, repeat int, seed uint64, journalDir string, asJSON bool) error {

@@ -19,13 +19,15 @@ import (
 )
 
 const traceLong = `Watches the kernel itself, through BPF programs on its tracepoints, for what no
-counter shows. Everything is added up in the kernel; nothing is stopped or slowed
-beyond what "plimsoll trace list" says of each tracer's cost. Plimsoll's own
-process is left out. The programs are gone when the command ends, however it ends.
+counter shows. Everything is added up in the kernel; nothing is stopped or
+slowed beyond what "plimsoll trace list" says of each tracer's cost. Plimsoll's
+own process is left out. The programs are gone when the command ends, however it
+ends.
 
-It needs root, or CAP_BPF and CAP_PERFMON (deepcpu and offcpu CAP_SYSLOG besides),
-and a kernel with type information (BTF). "plimsoll trace list" asks the kernel
-what it can do; from Linux 5.15 on that is all of it (docs/kernels.md).`
+It needs root, or CAP_BPF and CAP_PERFMON (deepcpu and offcpu CAP_SYSLOG
+besides), and a kernel with type information (BTF). "plimsoll trace list" asks
+the kernel what it can do; from Linux 5.15 on that is all of it
+(docs/kernels.md).`
 
 func traceCommand(w *world) *cobra.Command {
 	commands := []*cobra.Command{traceList(w)}
@@ -52,7 +54,9 @@ type traceListing struct {
 
 func traceList(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "the tracers, and whether they can run here", Args: noArguments,
-		Long: "Lists every tracer: what it shows, whether it can run here and why not, what it\ncosts, what it cannot see, and the classic tool that shows the same."}
+		Long: "Lists every tracer, a line each: whether it can run here, and what it shows. -v\nsays of each also what it costs, what it cannot see, and the classic tool that\nshows the same."}
+	var verbose bool
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "all that is known of each, not one line")
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
 		var list []traceListing
@@ -62,6 +66,10 @@ func traceList(w *world) *cobra.Command {
 		trace.ForgetTypes()
 		if *asJSON {
 			return printJSON(w.stdout, list)
+		}
+		if !verbose {
+			printTracers(w, list)
+			return nil
 		}
 		for i, l := range list {
 			if i > 0 {
@@ -88,12 +96,37 @@ func listingOf(t trace.Tracer) traceListing {
 	return l
 }
 
+// here says in a word whether a tracer can run.
+func (l traceListing) here() string {
+	switch {
+	case l.CanRun.State != model.Read:
+		return "no"
+	case len(l.Missing) > 0:
+		return "in part"
+	}
+	return "yes"
+}
+
+// printTracers writes a line for each tracer, and each reason why one cannot run once.
+func printTracers(w *world, list []traceListing) {
+	rows := [][]string{{"TRACER", "LEVEL", "HERE", "SHOWS"}}
+	for _, l := range list {
+		rows = append(rows, []string{l.Name, l.Level, l.here(), l.About})
+	}
+	w.table(rows)
+	told := map[string]bool{}
+	for _, l := range list {
+		if why := l.CanRun.Why; l.here() == "no" && !told[why] {
+			told[why] = true
+			fmt.Fprintf(w.stdout, "\nno: %s\n", layout.Indent(layout.Wrap(why, w.columns()-4), "    "))
+		}
+	}
+}
+
 func listingText(l traceListing, width int) string {
-	can := "yes"
-	if l.CanRun.State != model.Read {
-		can = "no: " + l.CanRun.Why
-	} else if len(l.Missing) > 0 {
-		can = "in part"
+	can := l.here()
+	if can == "no" {
+		can += ": " + l.CanRun.Why
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", l.Name)

@@ -113,7 +113,7 @@ func tuneCommand(w *world) *cobra.Command {
 		return f.tune(c, w, args, *asJSON)
 	}
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted),
-		"  plimsoll-runs/TIME-ID/1, 2, …   the runs, and what came of all in tuning.json;\n                                   --dir puts them elsewhere\n  "+journalFiles)
+		"  TIME-ID/1, 2, …                 where runs are kept (plimsoll runs), or --dir:\n                                   the runs; what came of all is in tuning.json\n  "+journalFiles)
 }
 
 // serviceTest is the process that becomes a service's own program, with no more

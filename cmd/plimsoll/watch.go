@@ -37,7 +37,11 @@ func watchCommand(w *world) *cobra.Command {
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
 	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
-	asJSON, page := jsonFlag(c), reportFlag(c)
+	page := reportFlag(c)
+	var how printFlags
+	how.add(c)
+	var gate gateFlags
+	gate.add(c, false)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if dash := c.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
 			return usage(c.CommandPath(), "%q: write -- before the command", args[0])
@@ -51,12 +55,15 @@ func watchCommand(w *world) *cobra.Command {
 		if d <= 0 && c.Flags().Changed("duration") {
 			return usage(c.CommandPath(), "-d 0: want more than 0")
 		}
+		if err := gate.check(c.CommandPath()); err != nil {
+			return err
+		}
 		opt, err := watch.options(c.CommandPath(), w, time.Now())
 		if err != nil {
 			return err
 		}
 		std := session.WatchIO{Stdin: w.stdin, Stdout: w.commandOut, Stderr: w.commandErr}
-		if *asJSON {
+		if how.json {
 			std.Stdout = w.commandErr
 		}
 		end := func() {}
@@ -68,16 +75,20 @@ func watchCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := judgeNew(w, opt.Dir, &watch.site, *asJSON); err != nil {
-			return err
+		r, err := judgeAndKeep(opt.Dir, &watch.site)
+		if err == nil {
+			err = w.print(r, how, w.newest(opt.Dir))
 		}
-		if err := writePage(*page, []string{opt.Dir}, &watch.site); err != nil {
-			return err
+		if err == nil {
+			err = writePage(*page, []string{opt.Dir}, &watch.site)
 		}
-		if code != 0 {
+		switch {
+		case err != nil:
+			return err
+		case code != 0:
 			return codePassed(code)
 		}
-		return nil
+		return gate.judge(w, r)
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitRunDir, exitRules, exitInterrupted), runFiles)
+	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitRunDir, exitRules, exitInterrupted), runFiles)
 }

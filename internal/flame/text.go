@@ -48,6 +48,28 @@ func (t *Tree) amount(v float64) string {
 	return layout.Count(int64(v)) + " " + t.Unit
 }
 
+// chain writes functions that call one another, of a long chain the first and the last.
+func chain(names []string, columns int) string {
+	text := layout.Line(strings.Join(names, " > "))
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	if len(names) == 1 {
+		return clipped(text, max(columns, 2))
+	}
+	between := fmt.Sprintf(" > … %d more … > ", len(names)-2)
+	half := max((columns-utf8.RuneCountInString(between))/2, 1)
+	return clipped(layout.Line(names[0]), half) + between + clipped(layout.Line(names[len(names)-1]), half)
+}
+
+// clipped is s in so many columns.
+func clipped(s string, columns int) string {
+	if letters := []rune(s); len(letters) > columns {
+		return string(letters[:columns-1]) + "…"
+	}
+	return s
+}
+
 func (t *Tree) lines(b *strings.Builder, n *Node, all float64, depth, columns int) {
 	if max(n.Value, n.Before)/all < shownShare {
 		return
@@ -63,8 +85,7 @@ func (t *Tree) lines(b *strings.Builder, n *Node, all float64, depth, columns in
 	}
 	indent := strings.Repeat(" ", 2*min(depth, deepest))
 	pad := strings.Repeat(" ", utf8.RuneCountInString(label)+2) + indent
-	text := layout.Line(strings.Join(names, " > "))
-	fmt.Fprintf(b, "%s  %s%s\n", label, indent, layout.Indent(layout.Wrap(text, columns-len(pad)-2), pad+"  "))
+	fmt.Fprintf(b, "%s  %s%s\n", label, indent, chain(names, columns-len(pad)))
 	for _, c := range n.Children {
 		t.lines(b, c, all, depth+1, columns)
 	}

@@ -19,6 +19,18 @@ const (
 	muchOfMachine = 0.5
 )
 
+// spares is what could be spared of what a request costs, nil for nothing.
+func spares(v model.Verdict) *model.Saving {
+	b := v.Bill
+	if b == nil || b.Missing != "" || len(b.Entries) == 0 || len(b.Entries[0].Avoidable) == 0 || v.Answer == model.AnswerHealthy {
+		return nil
+	}
+	if v.Answer != model.AnswerCapacity && b.MachineShare < muchOfMachine {
+		return nil
+	}
+	return &b.Entries[0].Avoidable[0]
+}
+
 // bill writes what a request costs in CPU time and what for, in eight lines or fewer.
 // It belongs to an answer that the CPUs are the limit; to others where the services use much of these,
 // and could spare it.
@@ -27,8 +39,7 @@ func bill(p *paper, v model.Verdict) {
 	if b == nil || b.Missing != "" || len(b.Entries) == 0 {
 		return
 	}
-	spare := len(b.Entries[0].Avoidable) > 0 && b.MachineShare >= muchOfMachine && v.Answer != model.AnswerHealthy
-	if v.Answer != model.AnswerCapacity && !spare {
+	if v.Answer != model.AnswerCapacity && spares(v) == nil {
 		return
 	}
 	p.heading(bold, "WHAT A REQUEST COSTS")
@@ -49,11 +60,16 @@ func bill(p *paper, v model.Verdict) {
 	}
 }
 
+// spared says what a saving brings, and how it is made.
+func spared(s model.Saving) string {
+	return fmt.Sprintf("up to %.3g × the replies by: %s", s.Throughput, layout.Line(s.Remedy))
+}
+
 // billRemedy says in two lines at most how to spare it, and returns in how many.
 func billRemedy(p *paper, s model.Saving) int {
 	const most = 2
 	column := billShare + 2
-	text := fmt.Sprintf("up to %.3g × the replies by: %s", s.Throughput, layout.Line(s.Remedy))
+	text := spared(s)
 	lines := wrap(text, p.width-column)
 	if len(lines) > most {
 		lines = append(lines[:most-1], cut(lines[most-1]+" …", p.width-column))

@@ -27,7 +27,7 @@ func billedReport() model.Report {
 }
 
 func TestTheBillIsShort(t *testing.T) {
-	_, after, found := strings.Cut(string(text(t, billedReport(), TextOptions{Width: 80})), "WHAT A REQUEST COSTS\n")
+	_, after, found := strings.Cut(string(text(t, billedReport(), TextOptions{Width: 80, Detail: Evidence})), "WHAT A REQUEST COSTS\n")
 	if !found {
 		t.Fatal("there is no bill")
 	}
@@ -59,7 +59,7 @@ func TestTheBillIsNotForAll(t *testing.T) {
 		r := billedReport()
 		r.Verdict.Root = r.Verdict.Grounds
 		change(&r.Verdict)
-		if strings.Contains(string(text(t, r, TextOptions{Width: 80})), "WHAT A REQUEST COSTS") {
+		if strings.Contains(string(text(t, r, TextOptions{Width: 80, Detail: Evidence})), "WHAT A REQUEST COSTS") {
 			t.Errorf("%s: there is a bill", name)
 		}
 	}

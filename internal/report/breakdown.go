@@ -131,7 +131,7 @@ func (w *waterfall) row(part model.BreakdownPart, depth int, start float64) {
 	text := cut(strings.Repeat("  ", depth)+layout.Line(part.Text), partColumns-1)
 	where := cut(layout.Line(strings.TrimSpace(part.Host+" "+part.Process)), whereColumns)
 	w.line(0, plain, padded(text, partColumns)+
-		before(took, timeColumns)+before(percent(seconds/w.mean), shareColumns)+"  "+
+		before(took, timeColumns)+before(percent(min(seconds/w.mean, 1)), shareColumns)+"  "+
 		padded(bar(start/w.mean, seconds/w.mean, w.bar), w.bar)+"  "+where)
 }
 

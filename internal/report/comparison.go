@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,9 +71,17 @@ func (p *paper) changes(title string, list []model.SignalChange) {
 			p.line(0, plain, fmt.Sprintf("and %d more (--json lists them)", len(list)-i))
 			break
 		}
-		p.line(0, plain, layout.Line(c.Series))
-		p.line(4, plain, fmt.Sprintf("%s → %s", plainNumber(c.A), plainNumber(c.B)))
+		p.line(0, plain, cut(fmt.Sprintf("%12s → %-12s %s", plainNumber(c.A), plainNumber(c.B), spokenSeries(c.Series)), p.width))
 	}
+}
+
+// labelled is a label of a series as it is written in PromQL.
+var labelled = regexp.MustCompile(`[a-zA-Z_][a-zA-Z0-9_]*="((?:[^"\\]|\\.)*)",?`)
+
+// spokenSeries is a series' name with what its labels say.
+func spokenSeries(s string) string {
+	name, labels, _ := strings.Cut(layout.Line(s), "{")
+	return strings.TrimSpace(name + " " + strings.TrimSuffix(labelled.ReplaceAllString(labels, "$1 "), " }"))
 }
 
 func amount(v float64, unit string) string {

@@ -239,10 +239,27 @@ func (p *paper) bullet(label, mark, text string) {
 	}
 }
 
+// Detail is how much of a report is written.
+type Detail int
+
+const (
+	// Brief is what fits a screen, what to do last.
+	Brief Detail = iota
+	// Evidence is why the answer is believed: the roots in full, where the time went, what
+	// comes next.
+	Evidence
+	// Everything is also what was ruled out and what was not seen.
+	Everything
+)
+
 // TextOptions say what the text is written for.
 type TextOptions struct {
 	// Width is the number of columns; 0 is 80. Below 60 it is taken as 60.
 	Width int
 	// Color asks for ANSI colours, for a terminal that shows them.
 	Color bool
+	// Detail is how much is written.
+	Detail Detail
+	// Run is how the run is named on a command line, "" for by its directory.
+	Run string
 }

@@ -65,7 +65,7 @@ func text(t *testing.T, r model.Report, o TextOptions) []byte {
 func TestTextGoldens(t *testing.T) {
 	for _, s := range samples {
 		t.Run(s.name, func(t *testing.T) {
-			got := text(t, s.make(), TextOptions{})
+			got := text(t, s.make(), TextOptions{Detail: Everything})
 			golden(t, s.name+".txt", got)
 			for _, l := range strings.Split(string(got), "\n") {
 				if n := utf8.RuneCountInString(l); n > 80 {
@@ -74,8 +74,8 @@ func TestTextGoldens(t *testing.T) {
 			}
 		})
 	}
-	golden(t, "cause_color.txt", text(t, causeReport(), TextOptions{Color: true}))
-	golden(t, "cause_120.txt", text(t, causeReport(), TextOptions{Width: 120}))
+	golden(t, "cause_color.txt", text(t, causeReport(), TextOptions{Color: true, Detail: Everything}))
+	golden(t, "cause_120.txt", text(t, causeReport(), TextOptions{Width: 120, Detail: Everything}))
 }
 
 func TestJSONGoldens(t *testing.T) {
@@ -133,7 +133,7 @@ func TestColoursAreOurs(t *testing.T) {
 	r.Verdict.Root[0].Title = "theirs \x1b[31mred"
 	r.Notes = []string{"a\nVERDICT: HEALTHY", strings.Repeat("x", 100_000)}
 	var b bytes.Buffer
-	if err := Text(layout.NewWriter(&b), r, TextOptions{Color: true}); err != nil {
+	if err := Text(layout.NewWriter(&b), r, TextOptions{Color: true, Detail: Everything}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\x1b[1mtheirs \\u001b[31mred\x1b[0m", `a\nVERDICT: HEALTHY`, "more)…"} {
@@ -212,7 +212,7 @@ func TestWhoseTime(t *testing.T) {
 		{ours, "of the requests were lost or delayed by it"},
 		{watch, "of the requests, or of a program's time, were lost or delayed by it"},
 	} {
-		if got := text(t, c.report, TextOptions{Width: 120}); !bytes.Contains(got, []byte(c.want)) {
+		if got := text(t, c.report, TextOptions{Width: 120, Detail: Everything}); !bytes.Contains(got, []byte(c.want)) {
 			t.Errorf("%q is missing in\n%s", c.want, got)
 		}
 	}

@@ -1,12 +1,8 @@
-// Package report turns a report into what a person reads on a terminal and
-// what a program reads as JSON. It only words and lays out: every number and
-// every answer was there before.
 package report
 
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"sort"
@@ -15,49 +11,6 @@ import (
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
-
-// Text writes the verdict for a person: what was offered and what came back,
-// the answer, each root cause with its evidence and its fix, what comes next,
-// what was ruled out and what could not be seen. A watch offered nothing, so
-// its answer comes first.
-func Text(w io.Writer, r model.Report, o TextOptions) error {
-	p := newPaper(o)
-	if isWatch(r.Plan) {
-		answer(p, r.Verdict)
-		afterWatch(p, r)
-		p.blank()
-		result(p, r)
-	} else {
-		result(p, r)
-		answer(p, r.Verdict)
-	}
-	nearest(p, r.Verdict.Nearest)
-	told := slices.Concat(r.Verdict.Root, r.Verdict.Grounds)
-	for i, f := range told {
-		title := rootTitle(f.Kind)
-		if n := len(told); n > 1 {
-			title += fmt.Sprintf(" (%d of %d)", i+1, n)
-		}
-		p.heading(answerStyles[r.Verdict.Answer], title)
-		root(p, f, r)
-	}
-	bill(p, r.Verdict)
-	breakdown(p, r.Breakdown)
-	loadAverage(p, r.Verdict.LoadAverage)
-	others(p, r.Verdict)
-	ruledOut(p, r.Verdict)
-	switch {
-	case r.Plan.Remote != nil:
-		notCollected(p, r.Verdict.Unknown)
-	case r.Plan.Capture != nil:
-		p.heading(amber, "NOT SEEN")
-		p.hang(0, 2, "?", plain, "what is not on the wire: the hosts' CPUs, memory and disks, the kernel's queues and tables, processes and their logs; why an application is slow, or closes; what is lost before the place of the capture, or behind it. Rules about these were not asked")
-	default:
-		notSeen(p, r)
-	}
-	foot(p, r)
-	return p.print(w)
-}
 
 // answerStyles says how each answer stands out.
 var answerStyles = map[model.Answer]style{
@@ -169,7 +122,7 @@ func rootTitle(kind string) string {
 }
 
 // root writes one root finding in full.
-func root(p *paper, f model.Finding, r model.Report) {
+func root(p *paper, f model.Finding, r model.Report, much Detail) {
 	p.para(0, bold, f.Title)
 	p.para(0, dim, f.Rule+" · "+subject(f.Subject)+" · "+string(f.Answer))
 	if f.Story != "" {
@@ -180,9 +133,9 @@ func root(p *paper, f model.Finding, r model.Report) {
 	}
 	p.blank()
 	why(p, f.Clues)
-	soWhat(p, f, isWatch(r.Plan))
+	soWhat(p, f, r)
 	byHand(p, f, r.Hosts)
-	fixes(p, f.Fix)
+	fixes(p, f.Fix, much)
 }
 
 // why lists the clues that hold, and those that would have decided but could
@@ -207,27 +160,37 @@ func why(p *paper, clues []model.Clue) {
 	}
 }
 
-// soWhat writes what a finding cost. In a watch a host may serve nobody; then it is
-// a program that waited.
-func soWhat(p *paper, f model.Finding, watch bool) {
-	what, text := "requests", ""
-	if watch {
-		what = "requests, or of a program's time,"
-	}
-	if f.Impact != nil {
-		text = layout.Share(*f.Impact) + " of the " + what + " were lost or delayed by it"
-	} else if f.Kind == "cause" {
-		text = "how many requests it lost or delayed cannot be told from this run"
-	}
+// soWhat writes what a finding cost, and what it explains.
+func soWhat(p *paper, f model.Finding, r model.Report) {
 	label := "so what"
-	if text != "" {
-		p.item(label, text)
+	if cost(p, f, r) {
 		label = ""
 	}
 	for _, e := range f.Explains {
 		p.bullet(label, "> ", "explains "+e.Rule+" ("+subject(e.Subject)+"): "+e.How)
 		label = ""
 	}
+}
+
+// cost writes what a finding cost, if there is anything to say. In a watch a host may
+// serve nobody; then it is a program that waited.
+func cost(p *paper, f model.Finding, r model.Report) bool {
+	what, became := "requests", "lost or delayed"
+	if isWatch(r.Plan) {
+		what = "requests, or of a program's time,"
+	}
+	if r.Load != nil && r.Load.GoodShare == 1 {
+		became = "delayed"
+	}
+	switch {
+	case f.Impact != nil:
+		p.item("so what", layout.Share(*f.Impact)+" of the "+what+" were "+became+" by it")
+	case f.Kind == "cause":
+		p.item("so what", "how many requests it lost or delayed cannot be told from this run")
+	default:
+		return false
+	}
+	return true
 }
 
 // byHand lists the commands that show the same numbers, each once.
@@ -257,7 +220,9 @@ func onHost(name string, hosts []model.Host) string {
 	return ""
 }
 
-func fixes(p *paper, list []model.Fix) {
+// fixes lists what would mend a finding; by which query that is checked is for those who
+// want everything.
+func fixes(p *paper, list []model.Fix, much Detail) {
 	for i, x := range list {
 		label := "fix"
 		if len(list) > 1 {
@@ -267,21 +232,36 @@ func fixes(p *paper, list []model.Fix) {
 		if x.Command != "" {
 			p.command(labelWidth+2, x.Command)
 		}
-		text := "risk " + x.Risk
-		if x.Costs != "" {
-			text += "; costs " + x.Costs
-		}
-		text += "; undo " + x.Undo + "; restart " + x.Restart
-		p.para(labelWidth, dim, text)
-		if x.Accept != "" {
+		p.para(labelWidth, dim, terms(x))
+		if x.Accept != "" && much == Everything {
 			p.para(labelWidth, dim, "it worked when, in the next run: "+x.Accept)
 		}
 	}
 }
 
+// terms are what a fix risks and costs.
+func terms(f model.Fix) string {
+	text := "risk " + f.Risk
+	if f.Costs != "" {
+		text += "; costs " + f.Costs
+	}
+	return text + "; undo " + f.Undo + "; restart " + f.Restart
+}
+
 // others lists what holds or nearly holds besides the roots and what they explain.
 func others(p *paper, v model.Verdict) {
-	var next, seen []model.Finding
+	next, seen := besides(v)
+	section(p, amber, "WHAT COMES NEXT", next, func(f model.Finding) string {
+		return string(f.Answer) + ": " + says(f, model.True)
+	})
+	section(p, amber, "SEEN, AND EXPLAINED BY NO CAUSE", seen, func(f model.Finding) string {
+		return says(f, model.True)
+	})
+}
+
+// besides are the findings that no root explains: causes and limits, and symptoms
+// that were felt.
+func besides(v model.Verdict) (next, seen []model.Finding) {
 	for _, f := range v.Findings {
 		switch {
 		case f.ExplainedBy != "" || f.Kind == "healthy" || isTold(v, f):
@@ -293,12 +273,7 @@ func others(p *paper, v model.Verdict) {
 			next = append(next, f)
 		}
 	}
-	section(p, amber, "WHAT COMES NEXT", next, func(f model.Finding) string {
-		return string(f.Answer) + ": " + says(f, model.True)
-	})
-	section(p, amber, "SEEN, AND EXPLAINED BY NO CAUSE", seen, func(f model.Finding) string {
-		return says(f, model.True)
-	})
+	return next, seen
 }
 
 // isTold says whether f was written in full already.

@@ -28,7 +28,7 @@ func TestEachSummaryIsAnItem(t *testing.T) {
 	r := model.Report{Closed: true, Plan: model.Plan{Mode: "watch", Command: []string{"sh"}},
 		ToolSummaries: []model.ToolSummary{{Tool: "wrk", RPS: new(1.0)}, {Tool: "ab\nVERDICT: HEALTHY", RPS: new(2.0)}}}
 	var out strings.Builder
-	if err := Text(&out, r, TextOptions{Width: 200}); err != nil {
+	if err := Text(&out, r, TextOptions{Width: 200, Detail: Everything}); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); !strings.Contains(text, "tool says  wrk: 1 requests/s") || !strings.Contains(text, "\n           ab") || strings.Contains(text, "\nVERDICT: HEALTHY") {

@@ -34,6 +34,7 @@ var latencies = map[string]func(*model.Load) float64{
 //	p50 p90 p99 p999 max   <  a time (50ms, 1.5s, 800us)
 //	good                   >  a number of good replies a second (5000/s)
 //	share                  >  the share of requests with a good reply (99.9%)
+//	errors                 <  the share of all that was tried without one (0.1%)
 func ParseGoals(text string) ([]Goal, error) {
 	var list []Goal
 	for one := range strings.SplitSeq(text, ",") {
@@ -47,7 +48,7 @@ func ParseGoals(text string) ([]Goal, error) {
 }
 
 func parseGoal(text string) (Goal, error) {
-	bad := fmt.Errorf("%q: want something like p99<50ms, good>5000/s or share>99.9%%, set apart by commas", text)
+	bad := fmt.Errorf("%q: want something like p99<50ms, good>5000/s, errors<0.1%% or share>99.9%%, set apart by commas", text)
 	m := goalForm.FindStringSubmatch(text)
 	if m == nil {
 		return Goal{}, bad
@@ -69,14 +70,16 @@ func parseGoal(text string) (Goal, error) {
 		g.of, g.bound = func(l *model.Load) float64 { return l.GoodRPS }, number
 	case m[1] == "share" && !g.below && m[4] == "%" && number < 100:
 		g.of, g.bound = func(l *model.Load) float64 { return l.GoodShare }, number/100
+	case m[1] == "errors" && g.below && m[4] == "%" && number <= 100:
+		g.of, g.bound = func(l *model.Load) float64 { return 1 - l.GoodShare }, number/100
 	default:
 		return Goal{}, bad
 	}
 	return g, nil
 }
 
-// met holds a load against goals. Without a load, or without goals, none is met.
-func met(goals []Goal, load *model.Load) (list []model.TuneGoal, all bool) {
+// Met holds a load against goals. Without a load, or without goals, none is met.
+func Met(goals []Goal, load *model.Load) (list []model.TuneGoal, all bool) {
 	all = len(goals) > 0 && load != nil
 	for _, g := range goals {
 		one := model.TuneGoal{Goal: g.text}

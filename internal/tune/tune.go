@@ -182,7 +182,7 @@ func (t *tuner) show(step *model.TuneStep) {
 
 // enough says why there is nothing more to do, "" if there is.
 func (t *tuner) enough() string {
-	_, all := met(t.opt.Goals, t.seen.Load)
+	_, all := Met(t.opt.Goals, t.seen.Load)
 	switch {
 	case all:
 		return "the goals of --slo are met"
@@ -512,7 +512,7 @@ func (t *tuner) takeBackOnce(ctx context.Context) error {
 // finish adds what a person has to know at the end.
 func (t *tuner) finish() {
 	t.result.End = model.TuneEnd{Dir: t.seen.Dir, Answer: t.seen.Verdict.Answer, Sentence: t.seen.Verdict.Sentence, TuneLoad: model.TuneLoadOf(t.seen.Load)}
-	t.result.Goals, _ = met(t.opt.Goals, t.seen.Load)
+	t.result.Goals, _ = Met(t.opt.Goals, t.seen.Load)
 	place := map[change.Change]int{}
 	for _, id := range slices.Sorted(maps.Keys(t.entries)) {
 		c := t.entries[id].Change

@@ -258,10 +258,10 @@ func TestGoals(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if _, all := met(goals, load); all != want {
+		if _, all := Met(goals, load); all != want {
 			t.Errorf("%s: %v, want %v", text, all, want)
 		}
-		if _, all := met(goals, &model.Load{}); all {
+		if _, all := Met(goals, &model.Load{}); all {
 			t.Errorf("%s is met without a single request", text)
 		}
 	}
@@ -279,7 +279,7 @@ func FuzzParseGoals(f *testing.F) {
 		if (err == nil) == (len(goals) == 0) {
 			t.Errorf("%q: %v and %v", text, goals, err)
 		}
-		met(goals, &model.Load{Requests: 1})
+		Met(goals, &model.Load{Requests: 1})
 	})
 }
 

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/change"
+	"plimsoll/internal/record"
+)
+
+// runsDir is where runs are kept when nobody says: $PLIMSOLL_RUNS, else beside the
+// journal of changes, else below the working directory.
+func (w *world) runsDir() string {
+	if dir := w.env("PLIMSOLL_RUNS"); dir != "" {
+		return dir
+	}
+	if journal := change.DefaultDir(w.env("XDG_STATE_HOME"), w.env("HOME"), os.Geteuid() == 0); journal != "" {
+		return filepath.Join(filepath.Dir(journal), "runs")
+	}
+	return "plimsoll-runs"
+}
+
+// lastRun is a name for the newest run, or for one so many before it.
+var lastRun = regexp.MustCompile(`^last(?:~([0-9]{1,6}))?$`)
+
+// runNamed returns the directory of a run that is named by its path, by its ID in the
+// place where runs are kept, or by its age: "last".
+func (w *world) runNamed(name string) (string, error) {
+	age := lastRun.FindStringSubmatch(name)
+	if age == nil {
+		return w.runWithID(name), nil
+	}
+	before, _ := strconv.Atoi(age[1]) // "" is 0, and else the pattern has digits
+	list, _, err := record.Shelf(w.runsDir())
+	if err != nil {
+		return "", fail(exitRunDir, err)
+	}
+	if len(list) <= before {
+		return "", fail(exitRunDir, fmt.Errorf("%s: %d runs are kept in %s; plimsoll run makes one", spoken(name), len(list), w.runsDir()))
+	}
+	return list[len(list)-1-before].Dir, nil
+}
+
+// runWithID is the directory of the run that is kept under an ID; what is none is a path.
+func (w *world) runWithID(name string) string {
+	kept := filepath.Join(w.runsDir(), name)
+	if _, err := os.Lstat(name); err == nil || !filepath.IsLocal(name) {
+		return name
+	}
+	if info, err := os.Stat(kept); err != nil || !info.IsDir() {
+		return name
+	}
+	return kept
+}
+
+// nameOf is how a run is named on a command line: by its ID where that is enough.
+func (w *world) nameOf(dir string) string {
+	if id, err := filepath.Rel(w.runsDir(), dir); err == nil && filepath.IsLocal(id) && id != "." && !strings.HasPrefix(id, "-") && w.runWithID(id) != id {
+		return id
+	}
+	return ""
+}
+
+// newest is how a run that was just made is named.
+func (w *world) newest(dir string) string {
+	if filepath.Dir(dir) == filepath.Clean(w.runsDir()) {
+		return "last"
+	}
+	return ""
+}
+
+// ofRuns are the commands whose arguments are runs.
+var ofRuns = []string{"diagnose", "show", "report", "compare", "flame", "runs"}
+
+var byAge = regexp.MustCompile(`^-[1-9][0-9]{0,5}$`)
+
+// runWords gives "-1", the last run, "-2", the one before it, and so on a name that is
+// not taken for a flag. None of the commands that name runs has a flag whose value is
+// negative.
+func runWords(args []string) []string {
+	if len(args) == 0 || !slices.Contains(ofRuns, args[0]) {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		if byAge.MatchString(a) {
+			n, _ := strconv.Atoi(a[1:]) // the pattern has digits
+			args[i] = "last~" + strconv.Itoa(n-1)
+		}
+	}
+	return args
+}
+
+// spoken is the name of a run as it was typed.
+func spoken(name string) string {
+	if before, ok := strings.CutPrefix(name, "last~"); ok {
+		if n, err := strconv.Atoi(before); err == nil {
+			return "-" + strconv.Itoa(n+1)
+		}
+	}
+	return name
+}

@@ -1,0 +1,23 @@
+package main
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	list := []string{"net.conntrack.table_full", "net.listen.queue_full", "cpu.saturated", "cpu.capacity", "srv"}
+	for word, want := range map[string]string{
+		"net.conntrack.tablefull":   "net.conntrack.table_full",
+		"net.conntrack.table_fulll": "net.conntrack.table_full",
+		"cpu.staurated":             "cpu.saturated",
+		"queue_full":                "net.listen.queue_full",
+		"conntrack":                 "net.conntrack.table_full",
+		"svr":                       "srv",
+		"CPU.capacity":              "cpu.capacity",
+		"something else":            "",
+		"x":                         "",
+		"":                          "",
+	} {
+		if got := nearest(word, list); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}

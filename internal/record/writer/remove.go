@@ -1,0 +1,36 @@
+package writer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/record"
+)
+
+// Remove removes the run, or the folder of runs, that is called id on the shelf, with all
+// that is in it. A link in it is removed and not followed. What holds no run is left
+// alone: somebody else put it there.
+func Remove(shelf, id string) (err error) {
+	list, _, err := record.Shelf(shelf)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(k record.Kept) bool { return k.ID == id || strings.HasPrefix(k.ID, id+"/") }) {
+		return fmt.Errorf("%s: no run of this name in %s; plimsoll runs list shows them: %w", id, shelf, fs.ErrNotExist)
+	}
+	dir, err := walk(shelf, false)
+	if err != nil {
+		return fmt.Errorf("remove the run %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
+	if err != nil {
+		return fmt.Errorf("remove the run %s: %w", id, err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	return root.RemoveAll(id)
+}

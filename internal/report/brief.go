@@ -1,0 +1,144 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// brief writes what fits a screen: what was offered and what came of it, what is
+// behind the first limit, then the answer, and last what to do about it.
+func brief(p *paper, r model.Report, run string) {
+	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}}
+	briefResult(s, r)
+	s.item(background, "then", 2, closeBehind(r.Verdict))
+	if len(r.Notes) > 0 {
+		s.item(further, "note", 2, r.Notes[0])
+	}
+	s.item(further, "besides", 2, briefCounts(r))
+	s.add(mustKeep, (*paper).blank)
+	briefAnswer(s, r)
+	s.add(mustKeep, func(p *paper) { p.item("more", moreBy(r, run)) })
+	p.b.WriteString(fit(s.blocks, briefLines))
+}
+
+// moreBy says how to see more of this verdict; run is how the run is named on a command
+// line, "" for by its directory.
+func moreBy(r model.Report, run string) string {
+	const how = "-v evidence, -vv everything: "
+	if r.Plan.Remote != nil || r.Plan.Capture != nil {
+		return how + "with the same command"
+	}
+	return how + "plimsoll show " + cmp.Or(run, runWord(r.Dir)) + " -v"
+}
+
+// briefResult writes what the load was and what came of it.
+func briefResult(s *sheet, r model.Report) {
+	s.item(mustKeep, "offered", 2, strings.TrimSpace(target(r.Plan)+": "+offered(r)))
+	if !r.Closed {
+		s.item(mustKeep, "cut off", 1, "the run was cut off and is judged up to its last second")
+	}
+	for _, t := range r.ToolSummaries {
+		s.item(context, "tool says", 2, toolSaid(t))
+	}
+	l := r.Load
+	if l == nil {
+		return
+	}
+	s.item(mustKeep, "got", 2, fmt.Sprintf("%s good replies/s; %s", layout.Rate(l.GoodRPS), failedShare(*l)))
+	wait := latency(*l)
+	if l.Calm.Count > 0 {
+		wait += "; alone p50 " + layout.Micros(l.Calm.P50)
+	}
+	s.item(context, "latency", 1, wait)
+	if l.Lag.Count > 0 && l.Lag.P99 >= behind {
+		s.item(context, "schedule", 2, schedule(*l))
+	}
+	s.item(further, "time", 2, longestPart(r.Breakdown))
+}
+
+// failedShare words how much of what was tried was no good reply, and what it was.
+func failedShare(l model.Load) string {
+	failed, n := failures(l.Outcomes, func(string) bool { return true })
+	if n == 0 {
+		return "no request failed"
+	}
+	return layout.Share(1-l.GoodShare) + " of what was tried failed: " + failed
+}
+
+// longestPart words what took the most of the mean request's time, as deep as that
+// is known; "" where nothing takes a quarter of it.
+func longestPart(b *model.Breakdown) string {
+	if b == nil || b.MeanSeconds <= 0 {
+		return ""
+	}
+	const worthALine = 0.25
+	var longest *model.BreakdownPart
+	parts := b.Parts
+	for {
+		var here *model.BreakdownPart
+		for i, part := range parts {
+			if part.Seconds != nil && (here == nil || *part.Seconds > *here.Seconds) {
+				here = &parts[i]
+			}
+		}
+		if here == nil || *here.Seconds < worthALine*b.MeanSeconds {
+			break
+		}
+		longest, parts = here, here.Parts
+	}
+	if longest == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s of a mean request's %s: %s (%s)", layout.Share(min(*longest.Seconds/b.MeanSeconds, 1)),
+		layout.Micros(b.MeanSeconds*1e6), longest.Text, strings.TrimSpace(longest.Host+" "+longest.Process))
+}
+
+// closeBehind words what would be next to hold it back, "" where nothing was near.
+func closeBehind(v model.Verdict) string {
+	next, _ := besides(v)
+	if len(next) == 0 {
+		return ""
+	}
+	f := next[0]
+	text := string(f.Answer) + ": " + f.Title + " (" + subject(f.Subject) + ")"
+	if len(next) > 1 {
+		text += fmt.Sprintf("; %d more", len(next)-1)
+	}
+	return text
+}
+
+// briefCounts says how many causes it was not, and how many nobody can tell about.
+func briefCounts(r model.Report) string {
+	v := r.Verdict
+	open := map[string]bool{}
+	for _, f := range v.Findings {
+		open[f.Rule] = true
+	}
+	unknown := rulesOf(v.Unknown, open)
+	for rule := range unknown {
+		open[rule] = true
+	}
+	text := plural(len(rulesOf(v.RuledOut, open)), "other cause", "other causes") + " ruled out"
+	if len(unknown) > 0 {
+		text += fmt.Sprintf(", %d could not be judged", len(unknown))
+	}
+	if n := len(r.Notes); n > 1 {
+		text += "; " + plural(n-1, "more note", "more notes")
+	}
+	return text + " (-vv)"
+}
+
+// rulesOf are the causes and limits of a list, but for those that are told of elsewhere.
+func rulesOf(list []model.Finding, elsewhere map[string]bool) map[string]bool {
+	rules := map[string]bool{}
+	for _, f := range list {
+		if (f.Kind == "cause" || f.Kind == "capacity") && !elsewhere[f.Rule] {
+			rules[f.Rule] = true
+		}
+	}
+	return rules
+}

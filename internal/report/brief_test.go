@@ -1,0 +1,83 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"plimsoll/internal/model"
+)
+
+func TestBriefGoldens(t *testing.T) {
+	for _, s := range samples {
+		t.Run(s.name, func(t *testing.T) {
+			golden(t, s.name+"_brief.txt", text(t, s.make(), TextOptions{}))
+			golden(t, s.name+"_evidence.txt", text(t, s.make(), TextOptions{Detail: Evidence}))
+		})
+	}
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;]+m")
+
+// Where a limit is reached that has no fix of its own, what a request could be spared is one.
+func TestBriefSaysWhatCanBeSpared(t *testing.T) {
+	got := string(text(t, billedReport(), TextOptions{}))
+	if !strings.Contains(got, "\nfix        up to 2.17 × the replies by: php.ini: opcache.enable=1") {
+		t.Errorf("%s", got)
+	}
+}
+
+// Whatever a run has, its brief report fits a small terminal, and says the answer,
+// what to do, and how to see more.
+func TestBriefFitsAScreen(t *testing.T) {
+	words := func(t *rapid.T, name string) string {
+		return strings.Join(rapid.SliceOfN(rapid.StringMatching(`[a-z]{1,14}`), 1, 60).Draw(t, name), " ")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := rapid.SampledFrom(samples).Draw(t, "sample").make()
+		r.Closed = rapid.Bool().Draw(t, "closed")
+		r.Verdict.Sentence = words(t, "sentence")
+		r.Notes = []string{words(t, "note")}
+		for range rapid.IntRange(0, 2).Draw(t, "tools") {
+			r.ToolSummaries = append(r.ToolSummaries, model.ToolSummary{Tool: words(t, "tool")})
+		}
+		for _, list := range [][]model.Finding{r.Verdict.Root, r.Verdict.Grounds} {
+			for i := range list {
+				f := &list[i]
+				for range rapid.IntRange(0, 4).Draw(t, "clues") {
+					f.Clues = append(f.Clues, model.Clue{Role: model.Decides, Truth: model.True, Say: words(t, "say"), ByHand: words(t, "by hand")})
+				}
+				f.Fix = append([]model.Fix{{Title: words(t, "fix"), Command: strings.Repeat(words(t, "command")+"\n", rapid.IntRange(1, 5).Draw(t, "lines")), Costs: words(t, "costs")}}, f.Fix...)
+			}
+		}
+		for i := range r.Verdict.Nearest {
+			r.Verdict.Nearest[i].Settle, r.Verdict.Nearest[i].ByHand = words(t, "settle"), words(t, "by hand")
+		}
+		var b bytes.Buffer
+		if err := Text(&b, r, TextOptions{Color: rapid.Bool().Draw(t, "color")}); err != nil {
+			t.Fatal(err)
+		}
+		said := escapes.ReplaceAllString(b.String(), "")
+		lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+		if len(lines) > briefLines {
+			t.Fatalf("%d lines\n%s", len(lines), said)
+		}
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l); n > 80 {
+				t.Fatalf("%d columns: %s", n, l)
+			}
+		}
+		for _, want := range []string{"VERDICT: ", "more "} {
+			if !strings.Contains(said, want) {
+				t.Fatalf("no %q in\n%s", want, said)
+			}
+		}
+		if len(r.Verdict.Root) > 0 && !strings.Contains(said, "fix ") {
+			t.Fatalf("no fix in\n%s", said)
+		}
+	})
+}

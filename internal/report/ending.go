@@ -1,0 +1,111 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// The most lines that a brief report has for one thing.
+const (
+	mostSentence = 3
+	mostReasons  = 3
+	mostCommand  = 4
+)
+
+// ending writes the answer and what to do about it, which is what stands last.
+func ending(p *paper, r model.Report) {
+	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}}
+	briefAnswer(s, r)
+	p.b.WriteString(fit(s.blocks, briefLines))
+}
+
+// briefAnswer is the answer with its best evidence and its first fix.
+func briefAnswer(s *sheet, r model.Report) {
+	v := r.Verdict
+	told := slices.Concat(v.Root, v.Grounds)
+	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
+	if len(told) > 0 && v.Answer != model.AnswerHealthy {
+		title += " (" + string(told[0].Answer) + ")"
+	}
+	s.add(mustKeep, func(p *paper) {
+		p.line(0, answerStyles[v.Answer], title)
+		p.para(0, bold, shortest(v.Sentence, p.width, mostSentence))
+	})
+	if len(told) > 0 {
+		s.add(mustKeep, func(p *paper) { cost(p, told[0], r) })
+		reasons(s, told[0].Clues)
+	}
+	if isWatch(r.Plan) && v.Answer != model.AnswerCause {
+		s.item(context, "not seen", 2, "how long each user waited, and who did not get through; plimsoll run URL drives a load and tells")
+	}
+	if len(v.Nearest) > 0 {
+		c := v.Nearest[0]
+		s.item(mustKeep, "to settle", 3, c.Settle)
+		s.add(mustKeep, func(p *paper) { p.shortCommand(c.ByHand) })
+	}
+	switch spare := spares(v); {
+	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
+		s.item(mustKeep, "fix", 3, spared(*spare))
+	case len(told) > 0 && len(told[0].Fix) > 0:
+		firstFix(s, told[0].Fix[0], r.Plan)
+	}
+}
+
+// reasons are the clues that say the most for a finding, and how to see the first.
+func reasons(s *sheet, clues []model.Clue) {
+	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
+	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
+	for i, c := range best[:min(len(best), mostReasons)] {
+		label := ""
+		if i == 0 {
+			label = "why"
+		}
+		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 2)) })
+	}
+	for _, c := range best {
+		if c.ByHand != "" {
+			s.add(proof, func(p *paper) { p.typed("check", c.ByHand) })
+			return
+		}
+	}
+}
+
+// weight orders roles by how much a clue of theirs says.
+func weight(r model.Role) int {
+	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
+}
+
+// firstFix writes a fix, what it costs, and who can make it.
+func firstFix(s *sheet, f model.Fix, plan model.Plan) {
+	s.item(mustKeep, "fix", 2, f.Title)
+	s.add(mustKeep, func(p *paper) { p.shortCommand(f.Command) })
+	s.add(context, func(p *paper) { p.para(labelWidth, dim, shortest(terms(f), p.width-labelWidth, 2)) })
+	if f.Undo == "automatic" && plan.Load != nil {
+		s.item(niceToKnow, "", 2, "plimsoll tune URL … --apply does it, and proves it or takes it back")
+	}
+}
+
+// shortCommand writes as many whole lines of a command as fit; the rest is told of,
+// since half a command is worse than none.
+func (p *paper) shortCommand(text string) {
+	if text == "" {
+		return
+	}
+	laidOut := func(text string) string {
+		part := newPaper(TextOptions{Width: p.width, Color: p.color})
+		part.command(labelWidth+2, text)
+		return part.b.String()
+	}
+	if all := laidOut(text); strings.Count(all, "\n") <= mostCommand {
+		p.b.WriteString(all)
+		return
+	}
+	first, _, _ := strings.Cut(layout.Clean(text), "\n")
+	if part := laidOut(first); strings.Count(part, "\n") < mostCommand {
+		p.b.WriteString(part)
+	}
+	p.para(labelWidth+2, dim, "… and more, which -v shows")
+}

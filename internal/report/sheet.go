@@ -1,0 +1,86 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"plimsoll/internal/layout"
+)
+
+// briefLines is how many lines a brief report has at most: those of the smallest
+// terminal but one, in which the shell asks for the next command.
+const briefLines = 23
+
+// block is some lines of a brief report that are shown or left out together.
+type block struct {
+	text string
+	keep int // those of the lowest go first
+}
+
+// The blocks by what they are worth. What has mustKeep stays.
+const (
+	niceToKnow = iota
+	background
+	further
+	proof
+	context
+	mustKeep
+)
+
+// sheet collects the blocks of a brief report.
+type sheet struct {
+	o      TextOptions
+	blocks []block
+}
+
+// add lays a block out.
+func (s *sheet) add(keep int, write func(p *paper)) {
+	p := newPaper(s.o)
+	write(p)
+	s.blocks = append(s.blocks, block{p.b.String(), keep})
+}
+
+// item adds a labelled text of at most so many lines.
+func (s *sheet) item(keep int, label string, most int, text string) {
+	if text != "" {
+		s.add(keep, func(p *paper) { p.short(label, most, text) })
+	}
+}
+
+// fit leaves blocks out, the last of those least worth keeping first, until they have
+// no more than so many lines.
+func fit(blocks []block, most int) string {
+	blocks = slices.Clone(blocks)
+	for {
+		n, least := 0, -1
+		for i, b := range blocks {
+			n += strings.Count(b.text, "\n")
+			if b.keep < mustKeep && b.text != "" && (least < 0 || b.keep <= blocks[least].keep) {
+				least = i
+			}
+		}
+		if n <= most || least < 0 {
+			break
+		}
+		blocks = slices.Delete(blocks, least, least+1)
+	}
+	var all strings.Builder
+	for _, b := range blocks {
+		all.WriteString(b.text)
+	}
+	return all.String()
+}
+
+// short is hang in the report's own column, of at most so many lines.
+func (p *paper) short(label string, most int, text string) {
+	p.hang(0, labelWidth, label, bold, shortest(text, p.width-labelWidth, most))
+}
+
+// shortest cuts text to what fits so many lines.
+func shortest(text string, width, most int) string {
+	lines := wrap(layout.Line(text), width)
+	if len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[:most-1], " ") + " " + cut(lines[most-1]+" "+lines[most], width-1)
+}
