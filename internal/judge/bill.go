@@ -52,6 +52,6 @@ func withBill(v *model.Verdict) {
 		return
 	}
 	first := v.Bill.Entries[0]
-	v.Sentence = fmt.Sprintf("%s; %s of their time goes into what can be spared, all or in part: %s.",
+	v.Sentence = fmt.Sprintf("%s; %s of that CPU time goes into what can be spared, all or in part: %s.",
 		strings.TrimSuffix(v.Sentence, "."), layout.Share(first.Avoidable[0].Share), first.Text)
 }
