@@ -18,15 +18,20 @@ import (
 
 const engineName = "load-engine"
 
+// tlsMemory is what a connection over TLS may take in our process, in bytes: some 10 KiB
+// it keeps, with long replies more (a record's most, twice), and as much its handshake leaves as garbage.
+const tlsMemory = 64 << 10
+
 // engineMemory is when the engine collects garbage after all, in bytes. It allocates
-// next to nothing while it runs, and a collection would delay requests; but each TLS
-// handshake leaves some tens of kilobytes, and each connection over TLS keeps as much.
+// next to nothing while it runs, and a collection would delay requests.
 func engineMemory(plan model.LoadPlan) int64 {
-	if strings.HasPrefix(plan.URL, "https:") {
-		return 128<<20 + int64(plan.Connections)<<16
+	if overTLS(plan) {
+		return 128<<20 + int64(plan.Connections)*tlsMemory
 	}
 	return 1 << 30
 }
+
+func overTLS(plan model.LoadPlan) bool { return strings.HasPrefix(plan.URL, "https:") }
 
 // engineCommand is the command line of the process that drives the load.
 func engineCommand(w *world) []string { return []string{w.executable, engineName} }

@@ -77,6 +77,9 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 			"local ports: for %s to one address as many are needed, and %s: %s", connectionsText(n), p.text(), p.remedy())})
 	}
 	each := int64(connMemory + socketMemory)
+	if overTLS(plan) {
+		each += tlsMemory
+	}
 	if has.here {
 		each += socketMemory
 	}
@@ -191,7 +194,7 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 	case timeouts[outcome] != "":
 		return timeouts[outcome]
 	}
-	if why := tlsExplanations[errno]; why != "" && strings.HasPrefix(plan.URL, "https:") {
+	if why := tlsExplanations[errno]; why != "" && overTLS(plan) {
 		return why
 	}
 	return explanations[errno]

@@ -25,7 +25,12 @@ func TestShortages(t *testing.T) {
 			[]string{"40,000 are usable", "11,105 of them held", "11,104 by TIME_WAIT", "wait a minute"}, false},
 		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
 		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
+		{"memory over TLS", room{memory: 1 << 30}, []string{"about 2 GiB are needed (69 KiB each"}, false},
 	} {
+		plan.URL = "http://127.0.0.1/"
+		if strings.HasSuffix(c.why, "over TLS") {
+			plan.URL = "https://127.0.0.1/"
+		}
 		got := shortages(plan, c.has)
 		if len(c.want) == 0 {
 			if len(got) > 0 {
@@ -81,5 +86,16 @@ func TestALoadThatFellShortIsAnError(t *testing.T) {
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || codeOf(err) != exitNotPassed):
 			t.Errorf("%s: %v, want %q and exit code %d", c.why, err, c.want, exitNotPassed)
 		}
+	}
+}
+
+func TestFailuresOverTLSSayTheirCause(t *testing.T) {
+	l := model.Load{
+		Outcomes: map[string]int64{"tls:certificate_wrong_host": 4, "tls:timeout": 3, "read:alert_internal_error": 1},
+		Causes:   map[string]string{"tls:certificate_wrong_host": "x509: certificate is valid for a, not b"},
+	}
+	got := explainAll(model.LoadPlan{URL: "https://b/", Connections: 1}, l, room{})
+	if len(got) != 2 || !strings.Contains(got[0], "4 tls certificate_wrong_host: ") || !strings.Contains(got[0], "--server-name (x509: certificate is valid for a, not b)") || !strings.Contains(got[1], "3 tls timeout: ") {
+		t.Errorf("%q", got)
 	}
 }

@@ -100,6 +100,7 @@ func differences(a, b model.Run) []string {
 	differ("connections", p.Connections, q.Connections)
 	differ("rate", p.Rate, q.Rate)
 	differ("keep-alive", p.KeepAlive, q.KeepAlive)
+	differ("TLS", tlsOf(p), tlsOf(q))
 	differ("timeout in ms", p.TimeoutMS, q.TimeoutMS)
 	differ("length in ms", p.DurationMS, q.DurationMS)
 	differ("number of requests", p.Requests, q.Requests)
@@ -112,6 +113,15 @@ func differences(a, b model.Run) []string {
 		differ("machine (boot id) of "+h.Name, h.Machine, k.Machine)
 	}
 	return list
+}
+
+// tlsOf says how a load speaks TLS; what was left to defaults and what was not said are the same.
+func tlsOf(p *model.LoadPlan) string {
+	var t model.TLSPlan
+	if p.TLS != nil {
+		t = *p.TLS
+	}
+	return fmt.Sprintf("%+v", t)
 }
 
 // measures are what is compared; higher says whether more of it is better. Latency

@@ -61,8 +61,8 @@ func TestOverTLS(t *testing.T) {
 				s.mustCount(t, 503)
 				last := all[len(all)-1]
 				full, resumed := agreed(last)
-				if c.plan.Rate > 0 { // which opens what it needs
-					c.full = s.connections.Load()
+				if c.plan.KeepAlive { // requests may be used up before the last one is opened
+					c.full = min(s.connections.Load(), c.full)
 				}
 				if full != c.full || resumed != c.resumed || s.connections.Load() != full+resumed {
 					t.Errorf("%d full handshakes and %d resumed, want %d and %d; the server saw %d connections", full, resumed, c.full, c.resumed, s.connections.Load())
@@ -351,6 +351,36 @@ func TestARepliesBeforeTheRequestOverTLS(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", said, diff)
 		}
 	}
+}
+
+// A handshake that is given up leaves no descriptor behind, though a goroutine waits in it.
+func TestAHandshakeThatIsGivenUpClosesItsSocket(t *testing.T) {
+	var ended atomic.Int64
+	s := serveConns(t, func(s *server, raw *net.TCPConn) {
+		s.connections.Add(1)
+		_, _ = io.Copy(io.Discard, raw)
+		ended.Add(1)
+		raw.Close()
+	})
+	before := openFiles(t)
+	all := runPlan(t, context.Background(), model.LoadPlan{URL: "https" + s.url[len("http"):], Connections: 10, Threads: 2, Requests: 20, TimeoutMS: 50})
+	if n := phaseNamed(all, "hold").Outcomes["tls:timeout"]; n == 0 {
+		t.Fatalf("no handshake was given up: %v", phaseNamed(all, "hold").Outcomes)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ended.Load() < s.connections.Load() || openFiles(t) > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d files open, %d before; %d of %d connections ended", openFiles(t), before, ended.Load(), s.connections.Load())
+		}
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
 }
 
 // A server that does everything wrong in turn, over TLS.

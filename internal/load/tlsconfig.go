@@ -110,12 +110,16 @@ func readRoots(file string) (*x509.CertPool, error) {
 type trust struct {
 	roots   *x509.CertPool
 	name    string
-	checked sync.Map // raw certificate → time.Time until when it is right
+	checked sync.Map // the raw certificates that were shown → time.Time until when they are right
 }
 
 func (t *trust) verify(s tls.ConnectionState) error {
 	leaf, now := s.PeerCertificates[0], time.Now()
-	if until, ok := t.checked.Load(string(leaf.Raw)); ok && now.Before(until.(time.Time)) {
+	var shown strings.Builder
+	for _, c := range s.PeerCertificates {
+		shown.Write(c.Raw)
+	}
+	if until, ok := t.checked.Load(shown.String()); ok && now.Before(until.(time.Time)) {
 		return nil
 	}
 	opts := x509.VerifyOptions{Roots: t.roots, CurrentTime: now, DNSName: t.name, Intermediates: x509.NewCertPool()}
@@ -132,6 +136,6 @@ func (t *trust) verify(s tls.ConnectionState) error {
 			until = c.NotAfter
 		}
 	}
-	t.checked.Store(string(leaf.Raw), until)
+	t.checked.Store(shown.String(), until)
 	return nil
 }
