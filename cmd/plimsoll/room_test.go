@@ -25,7 +25,7 @@ func TestShortages(t *testing.T) {
 			[]string{"40,000 are usable", "11,105 of them held", "11,104 by TIME_WAIT", "wait a minute"}, false},
 		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
 		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
-		{"memory over TLS", room{memory: 1 << 30}, []string{"about 2 GiB are needed (69 KiB each"}, false},
+		{"memory over TLS", room{memory: 1 << 30}, []string{"about 1.97 GiB are needed (68.7 KiB each"}, false},
 	} {
 		plan.URL = "http://127.0.0.1/"
 		if strings.HasSuffix(c.why, "over TLS") {
