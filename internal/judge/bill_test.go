@@ -1,0 +1,29 @@
+package judge
+
+import (
+	"testing"
+
+	"plimsoll/internal/model"
+)
+
+func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
+	const limit = "The CPUs are the limit (server)."
+	spared := &model.Bill{Entries: []model.BillEntry{{Text: "compressing", Share: 0.94, Avoidable: []model.Saving{{Share: 0.931}}}}}
+	for name, c := range map[string]struct {
+		answer model.Answer
+		bill   *model.Bill
+		want   string
+	}{
+		"much of it":          {model.AnswerCapacity, spared, "The CPUs are the limit (server); 93.1 % of that CPU time goes into what can be spared, all or in part: compressing."},
+		"nothing":             {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "own", Share: 1}}}, limit},
+		"no bill":             {model.AnswerCapacity, nil, limit},
+		"a bill that is none": {model.AnswerCapacity, &model.Bill{Missing: "too few samples"}, limit},
+		"another answer":      {model.AnswerCause, spared, limit},
+	} {
+		v := model.Verdict{Answer: c.answer, Sentence: limit, Bill: c.bill}
+		withBill(&v)
+		if v.Sentence != c.want {
+			t.Errorf("%s: %s; want %s", name, v.Sentence, c.want)
+		}
+	}
+}
