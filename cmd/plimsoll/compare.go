@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/compare"
 	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
 	"plimsoll/internal/record"
 	"plimsoll/internal/report"
 )
@@ -60,13 +62,14 @@ func compareCommand(w *world) *cobra.Command {
 		}}
 	var anyway bool
 	c.Flags().BoolVar(&anyway, "anyway", false, "compare runs of another load, or of another machine, all the same")
-	asJSON := jsonFlag(c)
+	asJSON, file := jsonFlag(c), reportFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		a, err := w.readSide(args[0])
 		if err != nil {
 			return err
 		}
 		list := []model.Comparison{}
+		sheets := []*sheet.Comparison{}
 		for _, dir := range args[1:] {
 			b, err := w.readSide(dir)
 			if err != nil {
@@ -81,10 +84,36 @@ func compareCommand(w *world) *cobra.Command {
 				one.NotComparable = why.Error()
 			}
 			list = append(list, one)
+			if *file != "" {
+				drawn, err := comparedPage(one)
+				if err != nil {
+					return err
+				}
+				sheets = append(sheets, drawn)
+			}
+		}
+		if err := writeSheet(*file, sheet.Page{Title: "Plimsoll: " + strings.Join(args, ", "), Compared: sheets}); err != nil {
+			return err
 		}
 		return printComparisons(w, list, *asJSON)
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitRunDir)
+}
+
+// comparedPage lays the first run of each side over the other.
+func comparedPage(c model.Comparison) (*sheet.Comparison, error) {
+	a, err := record.Open(c.Runs[0][0])
+	if err != nil {
+		return nil, fail(exitRunDir, err)
+	}
+	defer a.Close()
+	b, err := record.Open(c.Runs[1][0])
+	if err != nil {
+		return nil, fail(exitRunDir, err)
+	}
+	defer b.Close()
+	out, err := sheet.Compare(c, a, b)
+	return out, fail(exitRunDir, err)
 }
 
 func printComparisons(w *world, list []model.Comparison, asJSON bool) error {

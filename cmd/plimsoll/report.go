@@ -62,14 +62,31 @@ func writePage(file string, dirs []string, site *siteFlags) error {
 	if file == "" {
 		return nil
 	}
+	p, err := pageOfAll(dirs, site)
+	if err != nil {
+		return err
+	}
+	return writeSheet(file, p)
+}
+
+// pageOfAll reads what a page shows of runs.
+func pageOfAll(dirs []string, site *siteFlags) (sheet.Page, error) {
 	p := sheet.Page{Title: "Plimsoll"}
 	for _, dir := range dirs {
 		run, err := pageOf(dir, site)
 		if err != nil {
-			return err
+			return p, err
 		}
 		p.Title += ": " + run.Verdict.Sentence
 		p.Runs = append(p.Runs, run)
+	}
+	return p, nil
+}
+
+// writeSheet writes a page to a file; "" for the file writes nothing.
+func writeSheet(file string, p sheet.Page) error {
+	if file == "" {
+		return nil
 	}
 	var doc bytes.Buffer
 	if err := sheet.Write(&doc, p); err != nil {

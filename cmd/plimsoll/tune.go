@@ -21,6 +21,7 @@ import (
 	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
 	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
@@ -82,6 +83,7 @@ type tuneFlags struct {
 	slo     string
 	journal string
 	status  bool
+	report  *string
 	ofLoad  []string // the names of the flags that are about a load of ours
 }
 
@@ -95,6 +97,7 @@ func tuneCommand(w *world) *cobra.Command {
 	f.watch.add(c)
 	f.add(c.Flags(), w)
 	asJSON := jsonFlag(c)
+	f.report = reportFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch dash := c.ArgsLenAtDash(); {
 		case f.status:
@@ -216,6 +219,9 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 	if err := keepTuning(d.dir, result); err != nil && walked == nil {
 		walked = err
 	}
+	if err := walkPage(*f.report, result, &f.watch.site); err != nil && walked == nil {
+		walked = err
+	}
 	if asJSON {
 		err = printJSON(w.stdout, result)
 	} else if len(result.Steps) > 0 {
@@ -242,6 +248,23 @@ func keepTuning(dir string, result model.Tuning) error {
 		return err
 	}
 	return fail(exitRunDir, writer.File(filepath.Join(dir, tuningFile), doc.Bytes()))
+}
+
+// walkPage writes a walk as a page, with its first run and its last.
+func walkPage(file string, t model.Tuning, site *siteFlags) error {
+	if file == "" || len(t.Steps) == 0 {
+		return nil
+	}
+	dirs := []string{t.Steps[0].Dir}
+	if t.End.Dir != "" && t.End.Dir != dirs[0] {
+		dirs = append(dirs, t.End.Dir)
+	}
+	p, err := pageOfAll(dirs, site)
+	if err != nil {
+		return err
+	}
+	p.Tuned = sheet.Walk(t)
+	return writeSheet(file, p)
 }
 
 // takeJournal takes the journal and the machine's lock.

@@ -109,6 +109,9 @@ func (r *reader) latency() ([]course, *Figure, error) {
 	if len(quantiles[0].points) == 0 {
 		return nil, nil, nil
 	}
+	for _, q := range quantiles { // the intervals of two phases may overlap
+		slices.SortStableFunc(q.points, func(a, b svg.Point) int { return cmp.Compare(a.Time, b.Time) })
+	}
 	slices.Reverse(quantiles)
 	return quantiles, spread.figure(r), nil
 }

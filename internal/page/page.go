@@ -48,8 +48,11 @@ type Fact struct{ Name, Value, More string }
 // Page is all of one file.
 type Page struct {
 	Title string
-	Runs  []*Run
-	CSS   template.CSS
+	// Tuned is a walk, nil for none; Compared are comparisons; Runs stand below them.
+	Tuned    *Tuning
+	Compared []*Comparison
+	Runs     []*Run
+	CSS      template.CSS
 }
 
 //go:embed page.html

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
+	"plimsoll/internal/compare"
 	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -231,7 +232,7 @@ func TestHostile(t *testing.T) {
 }
 
 // elements are those that the page is made of.
-var elements = strings.Fields(`html head meta title style body nav b a main header p h1 h2 h3 h4 dl div dt dd small section table thead tbody tr th td
+var elements = strings.Fields(`html head meta title style body nav b a main header p h1 h2 h3 h4 br dl div dt dd small section table thead tbody tr th td
 	figure figcaption span article details summary ul ol li code pre footer svg desc rect path text circle`)
 
 // wellFormed holds a page against what any page has to be: only known elements, no
@@ -314,6 +315,59 @@ func TestSize(t *testing.T) {
 		if n > test.most {
 			t.Errorf("%s: %d bytes, want at most %d", test.name, n, test.most)
 		}
+	}
+}
+
+// TestCompared: two runs on one page, with the numbers that the text has.
+func TestCompared(t *testing.T) {
+	a, b := opened(t, made{seconds: 12, hosts: []string{"client", "server"}}.write(t)), opened(t, made{seconds: 14, hosts: []string{"client", "server"}}.write(t))
+	x, err := compare.NewSide(a)
+	check(t, err)
+	y, err := compare.NewSide(b)
+	check(t, err)
+	c := compare.Compare(x, y)
+	one, err := Compare(c, a, b)
+	check(t, err)
+	var doc, text bytes.Buffer
+	check(t, Write(&doc, Page{Title: "A and B", Compared: []*Comparison{one}}))
+	check(t, report.Comparison(&text, c, report.TextOptions{Width: 200}))
+	wellFormed(t, doc.String())
+	for _, d := range one.Rows {
+		for _, s := range []string{d.Name, d.A, d.B, d.Ratio, d.Interval, d.Answer} {
+			if !strings.Contains(text.String(), s) || !strings.Contains(words(parsed(t, doc.String())), s) {
+				t.Errorf("%s: %q is not both in the text and on the page", d.Name, s)
+			}
+		}
+	}
+	if len(one.Figures) < 3 || len(one.Figures[0].Keys) != 2 {
+		t.Errorf("%d charts lay one run over the other", len(one.Figures))
+	}
+}
+
+func opened(t *testing.T, dir string) *record.Run {
+	t.Helper()
+	run, err := record.Open(dir)
+	check(t, err)
+	t.Cleanup(func() { run.Close() })
+	return run
+}
+
+func TestWalk(t *testing.T) {
+	slow, fast, good := 100.0, 400.0, 1.0
+	walk := model.Tuning{Stopped: "nothing holds it back", End: model.TuneEnd{Answer: model.AnswerHealthy, Sentence: "It was served.", TuneLoad: model.TuneLoad{GoodRPS: &fast}},
+		Steps: []model.TuneStep{{Number: 1, Sentence: "slow", TuneLoad: model.TuneLoad{GoodRPS: &slow, GoodShare: &good}, Root: &model.Finding{Rule: "x.full", Title: "full"},
+			Fix: &model.TuneFix{Outcome: model.Kept, Sentence: "it paid", Changes: []model.TuneChange{{What: "net.core.somaxconn", Host: "server", Old: "1", New: "<b>"}}}}}}
+	var doc bytes.Buffer
+	check(t, Write(&doc, Page{Title: "tune", Tuned: Walk(walk)}))
+	wellFormed(t, doc.String())
+	page := words(parsed(t, doc.String()))
+	for _, want := range []string{"It was served.", "nothing holds it back", "100", "full", "net.core.somaxconn on server: 1 → <b>", "kept", "it paid"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if !strings.Contains(doc.String(), `width="25.00%"`) {
+		t.Error("a quarter of the best is not drawn as such")
 	}
 }
 

@@ -53,7 +53,7 @@ func (r *reader) courses(signal string, f form, by string, match ...string) []co
 		}
 		points := s.Points
 		if f == rate {
-			points = rates(s.Points, r.meta.Plan.Interval/4)
+			points = rates(s.Points, r.meta.Plan.Interval*3/5)
 		}
 		for _, p := range points {
 			sums[name][p.Time] += p.Value

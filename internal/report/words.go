@@ -56,3 +56,18 @@ func Watching(c model.Cost) string {
 
 // Traced says how the kernel was watched, and what of it is an estimate.
 func Traced(t model.Tracing) string { return traced(t) }
+
+// Amount is a value of a comparison in its unit.
+func Amount(v float64, unit string) string { return amount(v, unit) }
+
+// Number is a value of any unit.
+func Number(v float64) string { return plainNumber(v) }
+
+// Measure is the name of what a comparison measures.
+func Measure(name string) string { return measureNames[name] }
+
+// InOneWord is what a comparison comes to.
+func InOneWord(c model.Comparison) string { return inOneWord[c.Answer()] }
+
+// Changed is one change of a walk in a line.
+func Changed(c model.TuneChange) string { return changed(c) }

@@ -236,7 +236,7 @@ func (c *Chart) limits(b *strings.Builder, s scale) {
 		fmt.Fprintf(b, `<svg y="%d" width="100%%" height="4" viewBox="0 0 100 4" preserveAspectRatio="none"><path d="M0 2h100" stroke="%s" stroke-width="1.5" stroke-dasharray="6 4" vector-effect="non-scaling-stroke"/></svg>`, y-2, Alarm)
 		at := y - 4
 		if at < above+8 {
-			at = y + 12
+			at = y + 13
 		}
 		text(b, "100%", at, ` text-anchor="end"`, m.Text)
 	}

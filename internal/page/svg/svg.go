@@ -7,6 +7,7 @@ package svg
 import (
 	"fmt"
 	"html"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -106,4 +107,19 @@ func percent(v float64) string {
 func Mark(size int, stroke string) string {
 	return fmt.Sprintf(`<svg width="%d" height="%d" viewBox="0 0 24 24" aria-hidden="true"><circle cx="12" cy="12" r="7" fill="none" stroke="%s" stroke-width="2.5"/><path d="M1 12h22" stroke="%s" stroke-width="2.5"/></svg>`,
 		size, size, stroke, stroke)
+}
+
+// widest is how far from 1 a drawn ratio reaches, on either side.
+const widest = 4
+
+// Ratio draws a ratio with its interval on a logarithmic scale from a quarter to four
+// times, the middle of which is 1: no difference.
+func Ratio(title string, ratio, low, high float64) string {
+	at := func(v float64) float64 { return 0.5 + math.Log(max(v, 1e-9))/math.Log(widest)/2 }
+	fill := color(0)
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg width="100%%" height="18" role="img"><title>%s</title><rect x="50%%" width="1" height="18" fill="currentColor" fill-opacity=".5"/>`, escaped(title))
+	fmt.Fprintf(&b, `<rect x="%s%%" y="7" width="%s%%" height="4" fill="%s" fill-opacity=".5"/><circle cx="%s%%" cy="9" r="4.5" fill="%s"/></svg>`,
+		percent(at(low)), percent(min(at(high), 1)-max(at(low), 0)), fill, percent(at(ratio)), fill)
+	return b.String()
 }
