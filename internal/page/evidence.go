@@ -1,7 +1,6 @@
 package page
 
 import (
-	"html/template"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,7 +27,6 @@ type Finding struct {
 type Clue struct {
 	model.Clue
 	Figure *Figure
-	SVG    template.HTML
 }
 
 // courseSteps is at how many moments of a run a measure is taken for its course.

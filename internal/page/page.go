@@ -30,7 +30,6 @@ type Run struct {
 	Target    string
 	Offer     string
 	HostList  string
-	ToolSaid  []string
 	Facts     []Fact
 	Line      []Stage
 	Evidence  []Finding
