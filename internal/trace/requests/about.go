@@ -38,7 +38,8 @@ are counted in four slots for each doubling: 99 % < 4 ms means that it lies
 between 3.5 and 4.`
 
 const cost = "some 0.3 µs of BPF run time at each of the three events of a request that is followed, under 0.1 µs where it is passed over; " +
-	"at each place some 1,000 a second are followed (Linux 6.18, 2 CPUs, a shared machine)"
+	"at each place some 1,000 a second are followed (Linux 6.18, 2 CPUs, a shared machine); in a run, where it watches in bursts when it is called " +
+	"very often, 0.4 % of a saturated nginx's replies (0.1 to 0.7, 46 pairs)"
 
 var blind = []string{
 	"needs the tracepoints of Linux 6.3; on older kernels its signals are absent (other hooks are not tried yet)",
