@@ -37,7 +37,7 @@ while text[at:].strip():
     at = len(text) - len(text[at:].lstrip())
     found, at = decoder.raw_decode(text, at)
     pairs += 1
-    for d in found[0]["differences"]:
+    for d in found["comparisons"][0]["differences"]:
         name = d["name"]
         if name not in names:
             names.append(name)

@@ -47,21 +47,24 @@ func commands(w *world) []*cobra.Command {
 	}
 }
 
+// versionDocument is what version --json prints.
+type versionDocument struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	// Rules is the hash of the built-in rule set, as a verdict's rules_hash.
+	Rules    string          `json:"rules_hash"`
+	Kernel   string          `json:"kernel"`
+	Features map[string]bool `json:"kernel_features"`
+}
+
 func versionCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "version", Short: "say which Plimsoll this is", Args: noArguments,
 		Long: "Prints the version, the commit it was built from, the platform, the hash of the\nrules that are built in, and what this machine's kernel has of what Plimsoll\nuses."}
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		v := struct {
-			Version  string `json:"version"`
-			Commit   string `json:"commit"`
-			Go       string `json:"go"`
-			Platform string `json:"platform"`
-			// Rules is the hash of the built-in rule set, as a verdict's rules_hash.
-			Rules    string          `json:"rules_hash"`
-			Kernel   string          `json:"kernel"`
-			Features map[string]bool `json:"kernel_features"`
-		}{version, commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "", release(), kernelFeatures()}
+		v := versionDocument{version, commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, "", release(), kernelFeatures()}
 		set, err := ruleSet(nil)
 		if err != nil {
 			return err

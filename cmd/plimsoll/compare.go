@@ -50,7 +50,7 @@ const compareExample = `  plimsoll compare -2 -1
   plimsoll compare before after
   plimsoll run URL --repeat 5 --dir before; sysctl -w net.core.somaxconn=4096
   plimsoll run URL --repeat 5 --dir after && plimsoll compare before after
-  plimsoll compare A B --json | jq '.[0].differences[] | select(.answer=="worse")'`
+  plimsoll compare A B --json | jq '.comparisons[].differences[].answer'`
 
 func compareCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "compare A B...", Short: "whether one run was better than another, and what else changed", Long: compareLong,
@@ -116,9 +116,14 @@ func comparedPage(c model.Comparison) (*sheet.Comparison, error) {
 	return out, fail(exitRunDir, err)
 }
 
+// comparisons is what compare --json prints.
+type comparisons struct {
+	Comparisons []model.Comparison `json:"comparisons"`
+}
+
 func printComparisons(w *world, list []model.Comparison, asJSON bool) error {
 	if asJSON {
-		if err := printJSON(w.stdout, list); err != nil {
+		if err := printJSON(w.stdout, comparisons{list}); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ holds the verdict against the truth of the case.`,
 			}
 		}
 		if *asJSON {
-			if err := printJSON(w.stdout, results); err != nil {
+			if err := printJSON(w.stdout, map[string]any{"results": results}); err != nil {
 				return err
 			}
 		}
@@ -169,7 +169,7 @@ for each step, with what was measured.`,
 		}
 		steps, err := theLab().Walk(c.Context(), args[0], opt, show)
 		if *asJSON {
-			if e := printJSON(w.stdout, append([]lab.WalkStep{}, steps...)); e != nil {
+			if e := printJSON(w.stdout, map[string]any{"steps": append([]lab.WalkStep{}, steps...)}); e != nil {
 				return e
 			}
 		}

@@ -40,14 +40,14 @@ func TestExactFaultsAreNamed(t *testing.T) {
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitNotPassed) {
 		t.Fatalf("lab run: %v\n%s", err, stderr.Bytes())
 	}
-	var results []lab.Result
-	if err := json.Unmarshal(out, &results); err != nil {
+	var doc struct{ Results []lab.Result }
+	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatalf("lab run --json: %v\n%s", err, out)
 	}
-	if len(results) != len(exactCases) {
-		t.Fatalf("%d results for %d cases", len(results), len(exactCases))
+	if len(doc.Results) != len(exactCases) {
+		t.Fatalf("%d results for %d cases", len(doc.Results), len(exactCases))
 	}
-	for _, r := range results {
+	for _, r := range doc.Results {
 		named := slices.ContainsFunc(r.Truth.Root, func(rule string) bool { return slices.Contains(r.Named, rule) })
 		if r.Answer != model.AnswerCause || !named {
 			t.Errorf("%s: the answer is %q, named %v; the truth is %v", r.Case, r.Answer, r.Named, r.Truth.Root)

@@ -22,7 +22,7 @@ import (
 func labList(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "list the cases, as users report them", Args: noArguments,
 		Long:    "Lists every case with what the person on call is told. What is really the matter\nis left out, so that you can practise; --truth adds it.",
-		Example: "  plimsoll lab list\n  plimsoll lab list --truth --json | jq -r '.[] | select(.truth.then) | .id'"}
+		Example: "  plimsoll lab list\n  plimsoll lab list --truth --json | jq -r '.cases[] | select(.truth.then) | .id'"}
 	truth := c.Flags().Bool("truth", false, "also say what is the matter; with --json, everything of each case")
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
@@ -32,9 +32,9 @@ func labList(w *world) *cobra.Command {
 		}
 		switch {
 		case *asJSON && *truth:
-			return printJSON(w.stdout, list)
+			return printJSON(w.stdout, map[string]any{"cases": list})
 		case *asJSON:
-			return printJSON(w.stdout, untold(list))
+			return printJSON(w.stdout, map[string]any{"cases": untold(list)})
 		}
 		for _, x := range list {
 			fmt.Fprintf(w.stdout, "%-20s %s\n", x.ID, wrapped(x.Symptom, w.columns()-21, 21))

@@ -181,7 +181,7 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 		}
 	}
 	if asJSON {
-		if err := printJSON(w.stdout, results); err != nil {
+		if err := printJSON(w.stdout, map[string]any{"results": results}); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"unicode/utf8"
 
@@ -65,13 +64,8 @@ func (w *world) table(rows [][]string) {
 	layout.Table(w.stdout, rows)
 }
 
-// printJSON writes v as one indented document.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
-}
+// printJSON writes v, an object, as one document.
+func printJSON(w io.Writer, v any) error { return report.Document(w, v) }
 
 // color says whether standard output shows colours and wants them.
 func (w *world) color() bool {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"debug/buildinfo"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -90,7 +91,9 @@ func sbomCommand(w *world) *cobra.Command {
 		if info.Main.Path != "plimsoll" {
 			return fail(exitUsage, errors.New(args[0]+": it is no binary of Plimsoll"))
 		}
-		return printJSON(w.stdout, billOfMaterials(info))
+		enc := json.NewEncoder(w.stdout) // its schema is CycloneDX's
+		enc.SetIndent("", "  ")
+		return enc.Encode(billOfMaterials(info))
 	}
 	return c
 }

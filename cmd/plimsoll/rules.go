@@ -41,7 +41,7 @@ func rulesList(w *world) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printJSON(w.stdout, set.List)
+			return printJSON(w.stdout, map[string]any{"rules": set.List})
 		}
 		var rows [][]string
 		for _, r := range set.List {
@@ -163,7 +163,7 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 			summary += fmt.Sprintf("; %d mutants survived", failed)
 		}
 		if *asJSON {
-			if err := printJSON(w.stdout, tests); err != nil {
+			if err := printJSON(w.stdout, map[string]any{"results": tests}); err != nil {
 				return err
 			}
 		} else {

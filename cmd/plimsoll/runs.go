@@ -48,6 +48,12 @@ type keptRun struct {
 	said    string
 }
 
+// runList is what runs list --json prints.
+type runList struct {
+	Dir  string    `json:"dir"` // where runs are kept
+	Runs []keptRun `json:"runs"`
+}
+
 func describe(k record.Kept) (keptRun, error) {
 	r := keptRun{ID: k.ID, Dir: k.Dir, Started: k.Meta.Started, Closed: k.Meta.Closed, Made: k.Meta.Version, Rules: []string{}, Hosts: []string{}}
 	plan := k.Meta.Plan
@@ -101,7 +107,7 @@ func runsList(w *world) *cobra.Command {
 			fmt.Fprintln(w.stderr, "plimsoll:", layout.Line(err.Error()))
 		}
 		if *asJSON {
-			return printJSON(w.stdout, map[string]any{"dir": w.runsDir(), "runs": list})
+			return printJSON(w.stdout, runList{w.runsDir(), list})
 		}
 		if len(list) == 0 {
 			fmt.Fprintf(w.stdout, "No run in %s.\n", w.runsDir())

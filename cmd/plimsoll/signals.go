@@ -24,7 +24,7 @@ help or source it occurs.
 
 func signalsCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "signals [PATTERN]", Short: "every signal: its unit, its source, how to see it by hand",
-		Long: signalsLong, Example: "  plimsoll signals\n  plimsoll signals conntrack\n  plimsoll signals --json | jq -r '.[].name'",
+		Long: signalsLong, Example: "  plimsoll signals\n  plimsoll signals conntrack\n  plimsoll signals --json | jq -r '.signals[].name'",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage(c.CommandPath(), "%q is too much; it takes one pattern", args[1])
@@ -45,7 +45,7 @@ func signalsCommand(w *world) *cobra.Command {
 			return printTools(w, signalTools(list), *asJSON)
 		}
 		if *asJSON {
-			return printJSON(w.stdout, list)
+			return printJSON(w.stdout, signalList{list})
 		}
 		if len(list) == 0 {
 			var names []string
@@ -78,6 +78,11 @@ func printSignals(w *world, list []*model.Signal, verbose bool) {
 	}
 }
 
+// signalList is what signals --json prints.
+type signalList struct {
+	Signals []*model.Signal `json:"signals"`
+}
+
 // signalTools sorts signals by the tools that show them, each tool's by name.
 func signalTools(list []*model.Signal) map[string][]string {
 	tools := map[string][]string{}
@@ -100,7 +105,7 @@ func toolOf(command string) string {
 
 func printTools(w *world, tools map[string][]string, asJSON bool) error {
 	if asJSON {
-		return printJSON(w.stdout, tools)
+		return printJSON(w.stdout, map[string]any{"tools": tools})
 	}
 	const indent = "                    "
 	for _, tool := range slices.Sorted(maps.Keys(tools)) {

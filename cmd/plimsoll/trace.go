@@ -65,7 +65,7 @@ func traceList(w *world) *cobra.Command {
 		}
 		trace.ForgetTypes()
 		if *asJSON {
-			return printJSON(w.stdout, list)
+			return printJSON(w.stdout, tracerList{list})
 		}
 		if !verbose {
 			printTracers(w, list)
@@ -94,6 +94,11 @@ func listingOf(t trace.Tracer) traceListing {
 		l.Missing = status
 	}
 	return l
+}
+
+// tracerList is what trace list --json prints.
+type tracerList struct {
+	Tracers []traceListing `json:"tracers"`
 }
 
 // here says in a word whether a tracer can run.

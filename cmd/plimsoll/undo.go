@@ -81,7 +81,7 @@ func undo(ctx context.Context, journal *change.Journal, id int, force bool) ([]c
 
 func printUndone(w *world, results []change.Result, asJSON bool) error {
 	if asJSON {
-		return printJSON(w.stdout, append([]change.Result{}, results...))
+		return printJSON(w.stdout, map[string]any{"undone": append([]change.Result{}, results...)})
 	}
 	if len(results) == 0 {
 		fmt.Fprintln(w.stdout, "Nothing stands that could be taken back.")

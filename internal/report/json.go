@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 
 	"plimsoll/internal/model"
@@ -10,10 +9,7 @@ import (
 // JSON writes the report as one indented document. A list that is empty is []
 // and never null; "load" is null when Plimsoll drove no load itself.
 func JSON(w io.Writer, r model.Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(filled(r))
+	return Document(w, filled(r))
 }
 
 // filled returns r with empty lists in the place of nil ones.
