@@ -85,13 +85,13 @@ func offered(r model.Report) string {
 	if l.Rate > 0 {
 		s = layout.Rate(l.Rate) + " requests/s (open loop) over at most " + s
 	}
+	if l.TLS != nil && l.TLS.Insecure { // first, so that no room is too small for it
+		s = "certificates not checked (--insecure), " + s
+	}
 	if l.KeepAlive {
 		s += ", keep-alive"
 	} else {
 		s += ", a new one for each request"
-	}
-	if l.TLS != nil && l.TLS.Insecure {
-		s += ", certificates not checked (--insecure)"
 	}
 	if l.TLS != nil && l.TLS.NeverResume {
 		s += ", sessions never resumed"
