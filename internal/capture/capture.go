@@ -23,7 +23,6 @@ const Rules = "Wireshark 4.4.18"
 type Source struct {
 	Name    string
 	In      io.Reader // a file; nil where Packets is set
-	Ahead   bool      // In may be read ahead: it is not being written just now
 	Packets Packets   // closed by Read, unless that reads none
 }
 
@@ -83,7 +82,7 @@ type run struct {
 // it has before that: the summary is Partial, and says what was wrong. The error
 // is of the context, of Options.Frame, or of a source that is no capture at all.
 func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
-	m, err := merge(sources, o.Outer)
+	m, err := merge(sources)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +106,7 @@ func Read(ctx context.Context, sources []Source, o Options) (*Reading, error) {
 func (r *run) packets(ctx context.Context, m *merger) error {
 	f := &r.frame
 	for {
-		err := m.next(f)
+		err := m.next(&f.Packet)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -150,9 +149,7 @@ func (r *run) pause(ctx context.Context) error {
 func (r *run) packet(f *Frame) {
 	now := f.Packet.Time
 	f.Judgement = cause.Judgement{}
-	if f.Kind == decode.Left {
-		f.Kind = r.decoder.Decode(&f.Packet, &f.Segment)
-	}
+	f.Kind = r.decoder.Decode(&f.Packet, &f.Segment)
 	r.meter.packet(&f.Packet)
 	switch f.Kind {
 	case decode.Quoted:

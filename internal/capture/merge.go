@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 
-	"plimsoll/internal/capture/decode"
 	"plimsoll/internal/capture/pcap"
 )
 
@@ -34,27 +33,15 @@ type head struct {
 	damage  *pcap.Damage
 	done    bool
 
-	next    *packet
-	own     packet         // where the source is read here
-	decoder decode.Decoder // where it is read ahead
-	feed    chan *batch
-	back    chan *batch
-	batch   *batch
-	at      int
-	closed  chan struct{}
-	share   int // one in how many of a batch it may fill
+	next   pcap.Packet
+	feed   chan *batch // where sources are read beside one another
+	back   chan *batch
+	batch  *batch
+	at     int
+	closed chan struct{}
 }
 
-// packet is a packet and, where it was read ahead, its segment; else kind is decode.Left.
-type packet struct {
-	pcap.Packet
-	kind    decode.Kind
-	segment decode.Segment
-}
-
-// merge opens the sources. Files, and several sources, are read ahead and decoded in goroutines
-// of their own, where there is more than one CPU to do so.
-func merge(sources []Source, outer bool) (*merger, error) {
+func merge(sources []Source) (*merger, error) {
 	if len(sources) > MaxSources {
 		return nil, fmt.Errorf("%d captures at once, at most %d can be merged; merge some of them with mergecap first", len(sources), MaxSources)
 	}
@@ -66,14 +53,13 @@ func merge(sources []Source, outer bool) (*merger, error) {
 			m.close()
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		h := &head{index: i, rank: ranks[i], reader: r, own: packet{kind: decode.Left}}
-		h.next, h.decoder, h.share = &h.own, decode.Decoder{Outer: outer, LeaveFragments: true}, 1+len(sources)/manySources
+		h := &head{index: i, rank: ranks[i], reader: r}
 		m.names, m.heads = append(m.names, s.Name), append(m.heads, h)
-		if (len(sources) > 1 || s.Ahead) && runtime.GOMAXPROCS(0) > 1 {
+		if len(sources) > 1 && runtime.GOMAXPROCS(0) > 1 {
 			h.start()
 		}
 	}
-	if len(m.heads) == 1 && m.heads[0].feed == nil {
+	if len(m.heads) == 1 {
 		return m, nil
 	}
 	for _, h := range m.heads {
@@ -119,12 +105,11 @@ func (m *merger) close() {
 	}
 }
 
-// next gives the next packet, decoded where it was read ahead; io.EOF when all sources
-// have ended, pcap.Quiet while none can be given.
-func (m *merger) next(f *Frame) error {
-	if len(m.heads) == 1 && m.heads[0].feed == nil {
-		f.Kind = decode.Left
-		return m.heads[0].only(&f.Packet)
+// next gives the next packet; io.EOF when all sources have ended, pcap.Quiet while
+// none can be given.
+func (m *merger) next(k *pcap.Packet) error {
+	if len(m.heads) == 1 {
+		return m.heads[0].only(k)
 	}
 	if m.given {
 		if err := m.order[0].advance(); err != nil {
@@ -135,23 +120,11 @@ func (m *merger) next(f *Frame) error {
 	if len(m.order) == 0 {
 		return io.EOF
 	}
-	p := m.order[0].next
-	m.given = true
-	if p.Wire == noPacket {
+	*k, m.given = m.order[0].next, true
+	if k.Wire == noPacket {
 		return pcap.Quiet
 	}
-	f.Packet, f.Kind = p.Packet, p.kind
-	if p.kind == decode.TCP || p.kind == decode.Quoted {
-		f.Segment = p.segment
-	}
 	return nil
-}
-
-// counts adds what was decoded ahead.
-func (m *merger) counts(c *decode.Counts) {
-	for _, h := range m.heads {
-		c.Add(h.decoder.Counts)
-	}
 }
 
 // noPacket is the length of what stands in place of a packet, and says by its time
@@ -212,10 +185,9 @@ func (h *head) read(k *pcap.Packet) error {
 // advance makes the source's next packet the one to be given.
 func (h *head) advance() error {
 	if h.feed == nil {
-		k := &h.own.Packet
-		err := h.read(k)
+		err := h.read(&h.next)
 		if errors.Is(err, pcap.Quiet) {
-			*k, err = pcap.Packet{Time: k.Time, Wire: noPacket}, nil
+			h.next, err = pcap.Packet{Time: h.next.Time, Wire: noPacket}, nil
 		}
 		return err
 	}
@@ -234,7 +206,7 @@ func (h *head) advance() error {
 			return b.err
 		}
 	}
-	h.next = &h.batch.packets[h.at]
+	h.next = h.batch.packets[h.at]
 	h.at++
 	return nil
 }
@@ -242,32 +214,21 @@ func (h *head) advance() error {
 // batch is a number of packets with their bytes, on their way from the goroutine
 // that reads a source.
 type batch struct {
-	packets []packet
+	packets []pcap.Packet
 	bytes   []byte
 	err     error
 }
 
-// add makes room for one packet more, and leaves what stood there before.
-func (b *batch) add() *packet {
-	if n := len(b.packets); n < cap(b.packets) {
-		b.packets = b.packets[:n+1]
-	} else {
-		b.packets = append(b.packets, packet{})
-	}
-	return &b.packets[len(b.packets)-1]
-}
-
 // A batch is passed on when it has so many packets, or so many bytes; of each
-// source so many are under way. Of many sources they are smaller.
+// source so many are under way.
 const (
-	manySources  = 32
 	batchPackets = 256
 	batchBytes   = 128 << 10
 	batches      = 3
 )
 
 // start reads the source in a goroutine of its own: decompressing is the most of
-// the work with compressed files, and a third of it with others.
+// the work with compressed files.
 func (h *head) start() {
 	h.feed, h.back, h.closed = make(chan *batch, batches), make(chan *batch, batches+1), make(chan struct{})
 	for range batches {
@@ -292,10 +253,10 @@ func (h *head) start() {
 func (h *head) fill(b *batch) bool {
 	b.packets, b.bytes = b.packets[:0], b.bytes[:0]
 	var k pcap.Packet
-	for len(b.packets) < batchPackets/h.share && len(b.bytes) < batchBytes/h.share {
+	for len(b.packets) < batchPackets && len(b.bytes) < batchBytes {
 		err := h.reader.Next(&k)
 		if errors.Is(err, pcap.Quiet) {
-			b.packets = append(b.packets, packet{Packet: pcap.Packet{Time: k.Time, Wire: noPacket}})
+			b.packets = append(b.packets, pcap.Packet{Time: k.Time, Wire: noPacket})
 			return false
 		}
 		if err != nil {
@@ -307,10 +268,8 @@ func (h *head) fill(b *batch) bool {
 		h.packets++
 		at := len(b.bytes)
 		b.bytes = append(b.bytes, k.Data...)
-		k.Data = b.bytes[at:]
-		p := b.add()
-		p.Packet = k
-		p.kind = h.decoder.Decode(&k, &p.segment)
+		b.packets = append(b.packets, k)
+		b.packets[len(b.packets)-1].Data = b.bytes[at:]
 	}
 	return false
 }

@@ -275,9 +275,7 @@ func (p *replies) summary() *Replies {
 func (r *run) finish(m *merger) {
 	s, t, v := &r.out.Summary, &r.meter, r.out.Judge
 	s.Rules, s.Packets, s.Bytes, s.Start, s.End, s.WentBack = Rules, t.packets, t.bytes, t.start, t.end, t.wentBack
-	s.Decoded = r.decoder.Counts
-	m.counts(&s.Decoded)
-	s.DataPackets, s.Tiny, s.Rates = t.data, t.tiny, t.rates
+	s.Decoded, s.DataPackets, s.Tiny, s.Rates = r.decoder.Counts, t.data, t.tiny, t.rates
 	s.Connections, s.Forgotten, s.MostOpen = int64(r.out.TCP.Streams()), r.out.TCP.Evicted, t.mostOpen
 	for i, n := range t.sizes {
 		size := Size{Packets: n}

@@ -17,7 +17,6 @@ const (
 	Other  Kind = iota
 	TCP         // a segment, in Segment
 	Quoted      // an ICMP error that quotes a TCP header: only its addresses and ports are in Segment
-	Left        // nothing yet: a fragment that a Decoder with LeaveFragments left to another
 )
 
 // Addr is an IP address; an IPv4 address stands in Lo, as ::ffff:a.b.c.d would.
@@ -35,19 +34,11 @@ type Counts struct {
 	Cut                                   int64 // of which less was captured than was on the wire
 }
 
-// Add adds what another Decoder has seen.
-func (c *Counts) Add(o Counts) {
-	c.IPv4, c.IPv6, c.TCP, c.UDP, c.ICMP = c.IPv4+o.IPv4, c.IPv6+o.IPv6, c.TCP+o.TCP, c.UDP+o.UDP, c.ICMP+o.ICMP
-	c.Tunnelled, c.Fragments, c.Reassembled, c.Unfinished = c.Tunnelled+o.Tunnelled, c.Fragments+o.Fragments, c.Reassembled+o.Reassembled, c.Unfinished+o.Unfinished
-	c.NotIP, c.UnknownLink, c.Malformed, c.Cut = c.NotIP+o.NotIP, c.UnknownLink+o.UnknownLink, c.Malformed+o.Malformed, c.Cut+o.Cut
-}
-
 // Decoder decodes packets. Outer makes it stop at the outermost IP header, in
-// place of looking into tunnels. It holds fragments until they are whole; with
-// LeaveFragments it holds nothing, and does not count the packets that it leaves.
+// place of looking into tunnels. It holds fragments until they are whole.
 type Decoder struct {
-	Outer, LeaveFragments bool
-	Counts                Counts
+	Outer  bool
+	Counts Counts
 
 	seg   *Segment
 	depth int
@@ -81,18 +72,6 @@ const maxDepth = 8
 func (d *Decoder) Decode(k *pcap.Packet, seg *Segment) Kind {
 	d.seg, d.depth = seg, 0
 	seg.reset()
-	if !d.LeaveFragments {
-		return d.link(k)
-	}
-	before := d.Counts
-	kind := d.link(k)
-	if kind == Left {
-		d.Counts = before
-	}
-	return kind
-}
-
-func (d *Decoder) link(k *pcap.Packet) Kind {
 	if k.Wire > len(k.Data) {
 		d.Counts.Cut++
 	}

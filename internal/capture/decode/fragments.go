@@ -39,9 +39,6 @@ type fragments struct {
 // first fragment of which not everything was captured can never be part of a
 // whole; what it shows is taken as it is.
 func (d *Decoder) fragment(key fragKey, at int, more bool, f frame) Kind {
-	if d.LeaveFragments {
-		return Left
-	}
 	d.Counts.Fragments++
 	if len(f.b) < f.wire {
 		if at == 0 {
