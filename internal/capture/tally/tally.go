@@ -193,7 +193,7 @@ func (t *Tally) course(v *server, f *capture.Frame, by int) {
 		if r.Labels&tcp.SYN != 0 {
 			v.attempts++
 		}
-	case r.Labels&tcp.SYN != 0 && by == client && f.Attribution != cause.CapturedTwice:
+	case r.Labels&tcp.SYN != 0 && by == client && f.Attribution != cause.CapturedTwice && r.Conn.Half[1-r.Side].SYN == 0:
 		v.synsResent++
 	}
 	if r.Ended {
