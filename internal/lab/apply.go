@@ -17,6 +17,9 @@ import (
 
 // up makes the hosts and does all steps of a case but the machine-wide ones.
 func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
+	if why := lacks(c.needs(ModeOwn)); why != "" {
+		return nil, fmt.Errorf("case %s: %s", c.ID, why)
+	}
 	dir := filepath.Join(l.stateDir(), workName)
 	v, err := c.values(dir, mends)
 	if err != nil {

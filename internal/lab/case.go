@@ -20,6 +20,8 @@ type Case struct {
 	Symptom string `yaml:"symptom" json:"symptom"`
 	// What is one paragraph for the reader: what the case causes, and how.
 	What string `yaml:"what" json:"what"`
+	// Needs are what the case needs beside the lab's own tools, and not every machine has.
+	Needs []Need `yaml:"needs" json:"needs,omitempty"`
 	// Vars fill the templates of steps and load; they stand at their faulty values.
 	Vars  map[string]string `yaml:"vars" json:"vars,omitempty"`
 	Steps []Step            `yaml:"steps" json:"steps"`

@@ -97,6 +97,7 @@ func TestParseCaseRefuses(t *testing.T) {
 		{"an unknown answer", "answer: cause", "answer: maybe", `answer "maybe"`},
 		{"a cause that cannot be mended", "rules: [a.b]", "rules: [a.c]", "no mend for rule a.b"},
 		{"a mend of nothing", "set: {limit: ", "set: {limits: ", "not in vars"},
+		{"a need without a package", "vars: {", "needs: [{find: x}]\nvars: {", "find (a program, or a path) and package"},
 		{"a var that nothing reads", `vars: {`, `vars: {lmit: "2", `, "no step reads the vars lmit"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -45,6 +45,11 @@ func parseCase(data []byte, files fs.FS) (*Case, error) {
 			bad("blind %q: expected the day as 2006-01-02, and truth.cause in words", c.Blind)
 		}
 	}
+	for _, n := range c.Needs {
+		if err := n.check(); err != nil {
+			bad("%w", err)
+		}
+	}
 	for i, s := range c.Steps {
 		if err := s.check(files); err != nil {
 			bad("step %d: %w", i+1, err)

@@ -64,8 +64,8 @@ func testLab(t *testing.T) *Lab {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: makes network namespaces")
 	}
-	if err := missingTools(); err != nil {
-		t.Skip(err)
+	if why := lacks(always); why != "" {
+		t.Skip(why)
 	}
 	l := &Lab{Cases: fstest.MapFS{"try/case.yaml": {Data: []byte(tryCase)}}, Prefix: "plimsoll-labtest"}
 	down := func() {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -70,7 +71,7 @@ type turn struct {
 	t *Trial
 }
 
-// turns are all trials to make, unshuffled. What a case refuses is one of them, once.
+// turns are all trials to make, unshuffled. What a case refuses, or this machine lacks for it, is one of them, once.
 func (opt TestOptions) turns() []turn {
 	modes := opt.Modes
 	if len(modes) == 0 {
@@ -79,7 +80,7 @@ func (opt TestOptions) turns() []turn {
 	var list []turn
 	for _, c := range opt.Cases {
 		for _, m := range modes {
-			refused := c.Refuses(m)
+			refused := cmp.Or(c.Refuses(m), lacks(c.needs(m)))
 			for n := range opt.Times {
 				if n == 0 || refused == "" {
 					list = append(list, turn{c, &Trial{Case: c.ID, Number: n + 1, Mode: m, Refused: refused}})

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,8 +85,9 @@ func (l *Lab) begin() (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = missingTools()
-	if err == nil {
+	if why := lacks(always); why != "" {
+		err = errors.New("the lab: " + why)
+	} else {
 		err = l.undo()
 	}
 	if err != nil {
@@ -126,26 +126,6 @@ func (l *Lab) lock() (unlock func(), err error) {
 		dir.Close()
 	}
 	return nil, fmt.Errorf("lab state: %s does not stay; is something else removing it?", l.stateDir())
-}
-
-// missingTools says which programs the lab needs and does not find.
-func missingTools() error {
-	var missing []string
-	for program, pkg := range map[string]string{"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nginx": "nginx-light", "python3": "python3",
-		"redis-server": "redis-server", "stress": "stress", "sysbench": "sysbench", "fio": "fio", "prlimit": "util-linux", "openssl": "openssl", "wrk": "wrk"} {
-		if _, err := findProgram(program); err != nil {
-			missing = append(missing, pkg)
-		}
-	}
-	if _, err := findPHPFPM(); err != nil {
-		missing = append(missing, "php-fpm")
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		return fmt.Errorf("the lab needs programs that are not installed; try `make install-deps`, or apt-get install %s",
-			strings.Join(slices.Compact(missing), " "))
-	}
-	return nil
 }
 
 // List returns all cases, by id.
