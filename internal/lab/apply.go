@@ -17,7 +17,7 @@ import (
 
 // up makes the hosts and does all steps of a case but the machine-wide ones.
 func (l *Lab) up(ctx context.Context, c *Case, mends []string) (values, error) {
-	if why := lacks(c.needs(ModeOwn)); why != "" {
+	if why := lacks(c.needs(false)); why != "" {
 		return nil, fmt.Errorf("case %s: %s", c.ID, why)
 	}
 	dir := filepath.Join(l.stateDir(), workName)
@@ -228,27 +228,4 @@ func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
 		}
 	}
 	return nil
-}
-
-// findProgram looks in the PATH and where Debian keeps servers, which an
-// ordinary user's PATH leaves out.
-func findProgram(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	path := filepath.Join("/usr/sbin", name)
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%s is not installed; try `make install-deps`: %w", name, err)
-	}
-	return path, nil
-}
-
-// findPHPFPM returns the newest installed PHP-FPM: Debian's binary has its version in its name.
-func findPHPFPM() (string, error) {
-	found, err := filepath.Glob("/usr/sbin/php-fpm[0-9]*")
-	if err != nil || len(found) == 0 {
-		return findProgram("php-fpm")
-	}
-	slices.Sort(found)
-	return found[len(found)-1], nil
 }

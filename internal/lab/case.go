@@ -37,6 +37,14 @@ type Case struct {
 	Seen  Seen   `yaml:"seen" json:"seen"`
 }
 
+// Need is a program, or a file, that a case needs and that a machine may be without.
+type Need struct {
+	// Find is the program's name, or an absolute path, which may have * in it.
+	Find string `yaml:"find" json:"find"`
+	// Package is the Debian package that brings it.
+	Package string `yaml:"package" json:"package"`
+}
+
 // Step is one typed thing to do when a case is brought up; exactly one field
 // is set. Steps are done in order, the machine-wide ones just before the load.
 type Step struct {

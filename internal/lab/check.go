@@ -251,3 +251,10 @@ func (g *Cgroup) check() error {
 	}
 	return nil
 }
+
+func (n Need) check() error {
+	if n.Find == "" || n.Package == "" {
+		return errors.New("needs: expected find (a program, or a path) and package (of Debian)")
+	}
+	return nil
+}

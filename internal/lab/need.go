@@ -1,19 +1,13 @@
 package lab
 
 import (
-	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 )
-
-// Need is a program, or a file, that a case needs and that a machine may be without.
-type Need struct {
-	// Find is the program's name, or an absolute path, which may have * in it.
-	Find string `yaml:"find" json:"find"`
-	// Package is the Debian package that brings it.
-	Package string `yaml:"package" json:"package"`
-}
 
 // always is what the hosts of every case are made with.
 var always = []Need{{"ip", "iproute2"}, {"tc", "iproute2"}, {"nft", "nftables"}}
@@ -29,13 +23,6 @@ var (
 	needPHPFPM = Need{"php-fpm*", "php-fpm"}
 )
 
-func (n Need) check() error {
-	if n.Find == "" || n.Package == "" {
-		return errors.New("needs: expected find (a program, or a path) and package (of Debian)")
-	}
-	return nil
-}
-
 // there says whether this machine has it.
 func (n Need) there() bool {
 	if filepath.IsAbs(n.Find) {
@@ -50,8 +37,9 @@ func (n Need) there() bool {
 	return err == nil
 }
 
-// needs are all that the case needs in a mode: what it says, and what its steps start.
-func (c *Case) needs(m Mode) []Need {
+// needs are all that the case needs: what it says, what its steps start, and where its
+// load is a tool's (byTool), that tool.
+func (c *Case) needs(byTool bool) []Need {
 	list := slices.Clone(c.Needs)
 	var words []string
 	for _, s := range c.Steps {
@@ -67,7 +55,7 @@ func (c *Case) needs(m Mode) []Need {
 		}
 	}
 	words = append(words, c.Load.Command...)
-	if c.Load.URL != "" && (m == ModeWatch || m == ModeWatchCommand) {
+	if c.Load.URL != "" && byTool {
 		words = append(words, "wrk")
 	}
 	for _, n := range ordinary {
@@ -103,4 +91,27 @@ func lacks(list []Need) string {
 	}
 	slices.Sort(packages)
 	return "programs are missing that it needs; try apt-get install --no-install-recommends " + strings.Join(slices.Compact(packages), " ")
+}
+
+// findProgram looks in the PATH and where Debian keeps servers, which an
+// ordinary user's PATH leaves out.
+func findProgram(name string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	path := filepath.Join("/usr/sbin", name)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s is not installed; try `make install-deps`: %w", name, err)
+	}
+	return path, nil
+}
+
+// findPHPFPM returns the newest installed PHP-FPM: Debian's binary has its version in its name.
+func findPHPFPM() (string, error) {
+	found, err := filepath.Glob("/usr/sbin/php-fpm[0-9]*")
+	if err != nil || len(found) == 0 {
+		return findProgram("php-fpm")
+	}
+	slices.Sort(found)
+	return found[len(found)-1], nil
 }

@@ -14,13 +14,13 @@ func TestACaseNeedsWhatItStarts(t *testing.T) {
 	c := &Case{Needs: []Need{{"javac", "a-jdk"}}, Load: Load{URL: "http://10.77.0.2/"},
 		Steps: []Step{{Nginx: &Service{Processes: "7"}}, {Process: &Process{Command: []string{"chrt", "/usr/bin/stress"}}}}}
 	var packages []string
-	for _, n := range c.needs(ModeWatch) {
+	for _, n := range c.needs(true) {
 		packages = append(packages, n.Package)
 	}
 	if got := strings.Join(packages, " "); got != "a-jdk nginx-light util-linux stress wrk" {
 		t.Errorf("needs %q", got)
 	}
-	for _, n := range c.needs(ModeRun) {
+	for _, n := range c.needs(false) {
 		if n.Package == "wrk" {
 			t.Error("plimsoll run drives the load itself, and wrk is asked for")
 		}
@@ -65,7 +65,7 @@ func TestInstallDepsKnowsAllNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range list {
-		for _, n := range c.needs(ModeWatch) {
+		for _, n := range c.needs(true) {
 			if !strings.Contains(string(script), " "+n.Package+"\n") {
 				t.Errorf("%s needs %s, which scripts/install-deps does not install", c.ID, n.Package)
 			}

@@ -80,7 +80,7 @@ func (opt TestOptions) turns() []turn {
 	var list []turn
 	for _, c := range opt.Cases {
 		for _, m := range modes {
-			refused := cmp.Or(c.Refuses(m), lacks(c.needs(m)))
+			refused := cmp.Or(c.Refuses(m), lacks(c.needs(m == ModeWatch || m == ModeWatchCommand)))
 			for n := range opt.Times {
 				if n == 0 || refused == "" {
 					list = append(list, turn{c, &Trial{Case: c.ID, Number: n + 1, Mode: m, Refused: refused}})
