@@ -49,8 +49,9 @@ func TestBriefFitsAScreen(t *testing.T) {
 			for i := range list {
 				f := &list[i]
 				for range rapid.IntRange(0, 4).Draw(t, "clues") {
-					f.Clues = append(f.Clues, model.Clue{Role: model.Decides, Truth: model.True, Say: words(t, "say"), ByHand: words(t, "by hand")})
+					f.Clues = append(f.Clues, model.Clue{Role: model.Decides, Truth: model.True, Say: words(t, "say"), ByHand: words(t, "by hand") + "  # " + words(t, "comment")})
 				}
+				f.Clues = append(f.Clues, f.Clues...)
 				f.Fix = append([]model.Fix{{Title: words(t, "fix"), Command: strings.Repeat(words(t, "command")+"\n", rapid.IntRange(1, 5).Draw(t, "lines")), Costs: words(t, "costs")}}, f.Fix...)
 			}
 		}
@@ -66,7 +67,14 @@ func TestBriefFitsAScreen(t *testing.T) {
 		if len(lines) > briefLines {
 			t.Fatalf("%d lines\n%s", len(lines), said)
 		}
+		reasons := map[string]bool{}
 		for _, l := range lines {
+			if _, reason, ok := strings.Cut(l, " + "); ok {
+				if reasons[reason] {
+					t.Fatalf("said twice: %s\n%s", reason, said)
+				}
+				reasons[reason] = true
+			}
 			if n := utf8.RuneCountInString(l); n > 80 {
 				t.Fatalf("%d columns: %s", n, l)
 			}

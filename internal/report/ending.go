@@ -3,6 +3,7 @@ package report
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -58,6 +59,12 @@ func briefAnswer(s *sheet, r model.Report) {
 func reasons(s *sheet, clues []model.Clue) {
 	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
 	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
+	said := map[string]bool{} // two clues may hold one value against two thresholds
+	best = slices.DeleteFunc(best, func(c model.Clue) bool {
+		again := said[c.Say]
+		said[c.Say] = true
+		return again
+	})
 	for i, c := range best[:min(len(best), mostReasons)] {
 		label := ""
 		if i == 0 {
@@ -67,10 +74,19 @@ func reasons(s *sheet, clues []model.Clue) {
 	}
 	for _, c := range best {
 		if c.ByHand != "" {
-			s.add(proof, func(p *paper) { p.typed("check", c.ByHand) })
+			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}
 	}
+}
+
+// withoutComment leaves out a command's comment where that makes it too long: a shell cannot
+// continue one on the next line.
+func withoutComment(command string, width int) string {
+	if short, _, ok := strings.Cut(command, "  # "); ok && utf8.RuneCountInString(command) > width {
+		return short
+	}
+	return command
 }
 
 // weight orders roles by how much a clue of theirs says.
