@@ -58,7 +58,7 @@ func (t *thread) turn() {
 	}
 	for i := range n {
 		if e := &t.poller.events[i]; e.Fd != woken {
-			t.event(&t.conns[e.Fd], e.Events)
+			t.protocol.event(e.Fd, e.Events)
 			t.now = t.shared.clock()
 		}
 	}
@@ -68,6 +68,7 @@ func (t *thread) turn() {
 	if t.shared.openLoop {
 		t.dispatch()
 	}
+	t.protocol.turned()
 	if t.want.Load() {
 		t.handOver()
 	}
@@ -82,7 +83,7 @@ func (t *thread) meetShaken() {
 	for h := t.shaken.take(); h != nil; {
 		next := h.next
 		if c := &t.conns[h.name]; c.secure.hand == h { // else it is given up
-			t.shook(c, h)
+			t.protocol.shook(h)
 			t.now = t.shared.clock()
 		}
 		h = next
@@ -190,7 +191,11 @@ func (t *thread) dispatch() {
 		if t.head == t.due || t.free.n == 0 {
 			return
 		}
-		p, at, c := t.shared.timeline.at(t.headAt), min(t.headAt, t.now), t.free.pop()
+		c := t.free.pop()
+		if !t.protocol.accepts(c) {
+			continue
+		}
+		p, at := t.shared.timeline.at(t.headAt), min(t.headAt, t.now)
 		t.pass()
 		t.count(p).add(lag, t.now-max(at, c.freed))
 		t.begin(c, p, at, at)
@@ -234,7 +239,7 @@ func (t *thread) expire() {
 		case sending:
 			kind = writeFailed
 		}
-		t.fail(c, failure(kind, timedOut))
+		t.protocol.fail(c, failure(kind, timedOut))
 		t.now = t.shared.clock()
 	}
 }

@@ -14,7 +14,7 @@ func (t *thread) next(c *conn, ready int64) {
 		return
 	}
 	p := t.phase()
-	if p == drain || p == hold && !t.spend() {
+	if p == drain || !t.protocol.accepts(c) || p == hold && !t.spend() {
 		return
 	}
 	t.count(p).begun++
@@ -32,6 +32,20 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	t.flights.push(c)
 	t.inFlight++
 	t.count(c.phase).add(delay, t.now-ready)
+	t.protocol.carry(c)
+}
+
+// accepts is true: a connection without a request takes one.
+func (*thread) accepts(*conn) bool { return true }
+
+// turned does nothing: all is sent.
+func (*thread) turned() {}
+
+// busy are all that have a request, but those that connect.
+func (t *thread) busy() int64 { return t.inFlight - t.connecting }
+
+// carry sends c's request, or connects first.
+func (t *thread) carry(c *conn) {
 	switch {
 	case c.unasked:
 		c.unasked = false
@@ -39,18 +53,19 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	case c.state == idle:
 		t.send(c)
 	default:
-		t.open(c)
+		if o := t.open(c); o != 0 {
+			t.fail(c, o)
+		}
 	}
 }
 
-// open starts a connect. Its end is an event.
-func (t *thread) open(c *conn) {
+// open starts a connect, whose end is an event. An outcome says that it failed at once.
+func (t *thread) open(c *conn) outcome {
 	c.tried = true
 	t.count(c.phase).attempts++
 	fd, errno := sysSocket(t.shared.family)
 	if errno != 0 {
-		t.fail(c, failure(connectFailed, int(errno)))
-		return
+		return failure(connectFailed, int(errno))
 	}
 	c.fd = fd
 	c.state = connecting
@@ -67,8 +82,9 @@ func (t *thread) open(c *conn) {
 		errno = t.poller.add(fd, c.name)
 	}
 	if errno != 0 {
-		t.fail(c, failure(connectFailed, int(errno)))
+		return failure(connectFailed, int(errno))
 	}
+	return 0
 }
 
 // hangUp closes c's socket, if it has one.
@@ -87,8 +103,9 @@ func (t *thread) hangUp(c *conn) {
 	c.fd, c.state = -1, closed
 }
 
-// event is called with what epoll says about c.
-func (t *thread) event(c *conn, events uint32) {
+// event is called with what epoll says about a connection.
+func (t *thread) event(name int32, events uint32) {
+	c := &t.conns[name]
 	const incoming = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 	closing := events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
 	switch c.state {
@@ -100,7 +117,11 @@ func (t *thread) event(c *conn, events uint32) {
 		}
 		return
 	case connecting:
-		if !t.connected(c, events) {
+		switch stands, o := t.connected(c, events); {
+		case o != 0:
+			t.fail(c, o)
+			return
+		case !stands || !t.send(c):
 			return
 		}
 	case shaking:
@@ -143,35 +164,36 @@ func (t *thread) heardIdle(c *conn, closing bool) (int, syscall.Errno) {
 	return t.opened(c)
 }
 
-// connected ends the connect and sends the request; it returns false when the
-// request ended, or the connect has not.
-func (t *thread) connected(c *conn, events uint32) bool {
+// connected takes an event of a connect. It returns true when the connection stands; over
+// TLS the handshake begins then, and shook is called when it is over. An outcome
+// says that the connect failed.
+func (t *thread) connected(c *conn, events uint32) (bool, outcome) {
 	if events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
 		t.told(c, connectPart, connectLag)
 	}
 	if events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
 		if errno := socketError(c.fd); errno != 0 {
-			t.fail(c, failure(connectFailed, int(errno)))
-			return false
+			return false, failure(connectFailed, int(errno))
 		}
 	}
 	if events&unix.EPOLLOUT == 0 {
-		return false
+		return false, 0
 	}
 	t.connecting--
 	t.established++
 	t.count(c.phase).add(connect, t.now-c.start)
 	if t.shared.job.tls != nil {
 		t.shake(c)
-		return false
+		return false, 0
 	}
 	c.stood = true
 	c.early = events&unix.EPOLLIN != 0
-	return t.send(c)
+	return true, 0
 }
 
 // shook goes on after a TLS handshake: what came before the request was sent is read first.
-func (t *thread) shook(c *conn, h *handshake) {
+func (t *thread) shook(h *handshake) {
+	c := &t.conns[h.name]
 	if !t.secured(c, h) {
 		t.fail(c, c.secure.failed)
 		return
@@ -309,12 +331,7 @@ func (t *thread) succeed(c *conn, closing bool) {
 		t.fail(c, failure(protocolFailed, int(unaskedReply)))
 		return
 	}
-	n := t.count(c.phase)
-	n.add(service, c.at-c.start)
-	if t.shared.openLoop {
-		n.add(response, c.at-c.intended)
-	}
-	t.finish(c, outcome(c.reply.status/100), c.at)
+	t.answered(c)
 	if closing || !t.shared.job.plan.KeepAlive || c.sent < len(t.shared.job.request) || c.unsent() || !c.reply.reusable() {
 		t.hangUp(c)
 	} else {
@@ -325,9 +342,29 @@ func (t *thread) succeed(c *conn, closing bool) {
 
 // fail ends a request without a reply, and its connection.
 func (t *thread) fail(c *conn, o outcome) {
+	t.unanswered(c, o)
+	t.hangUp(c)
+	t.after(c, o)
+}
+
+// answered counts a request that has its reply.
+func (t *thread) answered(c *conn) {
+	n := t.count(c.phase)
+	n.add(service, c.at-c.start)
+	if t.shared.openLoop {
+		n.add(response, c.at-c.intended)
+	}
+	t.finish(c, outcome(c.reply.status/100), c.at)
+}
+
+// unanswered counts a request that will have none.
+func (t *thread) unanswered(c *conn, o outcome) {
 	t.count(c.phase).add(failed, t.now-c.intended)
 	t.finish(c, o, t.now)
-	t.hangUp(c)
+}
+
+// after a failure c goes on, or rests first.
+func (t *thread) after(c *conn, o outcome) {
 	if (o.kind() == connectFailed || o.kind() == tlsFailed || o.kind() == tlsAlert) && !t.paced() {
 		t.rest(c)
 		return

@@ -15,14 +15,34 @@ const (
 	bufferSize = 64 << 10
 )
 
+// protocol is how requests travel: each alone on a connection (HTTP/1.1, the thread
+// itself), or as streams of connections that they share (HTTP/2).
+type protocol interface {
+	// accepts says whether a request could begin at c; if not, c is given to next when one could.
+	accepts(c *conn) bool
+	// carry sends the request that has just begun at c.
+	carry(c *conn)
+	// event takes what epoll says of the connection of that name.
+	event(name int32, events uint32)
+	// shook goes on after a TLS handshake that is over.
+	shook(h *handshake)
+	// fail ends c's request without a reply.
+	fail(c *conn, o outcome)
+	// turned is called at the end of each turn.
+	turned()
+	// busy is how many established connections have a request in flight.
+	busy() int64
+}
+
 // thread is one of the load's OS threads. Everything in it belongs to that
 // thread alone, save the fields at the end.
 type thread struct {
-	shared *shared
-	id     int
-	poller *poller
-	conns  []conn
-	buffer []byte // shared by all connections: nothing outlives one read
+	shared   *shared
+	protocol protocol
+	id       int
+	poller   *poller
+	conns    []conn
+	buffer   []byte // shared by all connections: nothing outlives one read
 	// Over TLS, what came and what is to be sent, sealed; nil without it.
 	incoming, outgoing []byte
 	shaken             mailbox // handshakes that are over
@@ -73,6 +93,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		handed: make(chan *tally, 1),
 		gone:   make(chan struct{}),
 	}
+	t.protocol = t
 	t.shaken.poller = p
 	if s.job.tls != nil {
 		t.incoming = make([]byte, bufferSize)
@@ -143,7 +164,7 @@ func (t *thread) handOver() {
 	t.tally, t.spare = t.spare, full
 	full.connecting = t.connecting
 	full.open = t.established
-	full.idle = t.established - (t.inFlight - t.connecting)
+	full.idle = t.established - t.protocol.busy()
 	if t.settled.Load() {
 		full.missing, full.untried = t.neverStood()
 	}
