@@ -216,6 +216,7 @@ func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
 	if p.Cgroup != "" {
 		argv = l.enterCgroup(p.Cgroup, argv)
 	}
+	var started []*child
 	for i := range max(p.Count, 1) {
 		c, err := l.start(l.netns(p.Host), fmt.Sprintf("%s-%d", p.Name, i+1), v["dir"], p.Nice, argv)
 		if err != nil {
@@ -225,6 +226,15 @@ func (l *Lab) startProcess(ctx context.Context, p *Process, v values) error {
 			if err := c.waitListening(ctx, "tcp", strconv.Itoa(p.Listen)); err != nil {
 				return err
 			}
+		}
+		started = append(started, c)
+	}
+	if !p.Ends {
+		return nil
+	}
+	for _, c := range started {
+		if err := c.waitEnd(ctx); err != nil {
+			return err
 		}
 	}
 	return nil

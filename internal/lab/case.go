@@ -135,7 +135,8 @@ type Service struct {
 func (s *Service) texts() []string { return []string{s.Processes, s.CPUs} }
 
 // Process starts Count copies of a command in the work directory and, where
-// Listen is a port, waits until the first one listens on it.
+// Listen is a port, waits until the first one listens on it. With Ends it waits
+// until they have ended well instead: what they prepare is there when the load begins.
 type Process struct {
 	Host    string   `yaml:"host" json:"host"`
 	Name    string   `yaml:"name" json:"name"`
@@ -146,6 +147,7 @@ type Process struct {
 	// Cgroup names the group of an earlier step that it begins in.
 	Cgroup string `yaml:"cgroup" json:"cgroup,omitempty"`
 	Listen int    `yaml:"listen" json:"listen,omitempty"`
+	Ends   bool   `yaml:"ends" json:"ends,omitempty"`
 	// Unless names a var: when it is not empty, the step is left out.
 	Unless string `yaml:"unless" json:"unless,omitempty"`
 }

@@ -470,3 +470,28 @@ func TestWalk(t *testing.T) {
 		t.Errorf("not undone (-before +after):\n%s", diff)
 	}
 }
+
+// What prepares a case is waited for, and its failure is the case's.
+func TestEndsIsWaitedFor(t *testing.T) {
+	l := testLab(t)
+	cases := l.Cases.(fstest.MapFS)
+	with := func(command string) {
+		step := `  - process: {host: server, name: make, ends: true, command: [/bin/sh, -c, "` + command + `"]}` + "\nload:"
+		cases["try/case.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(tryCase, "load:", step, 1))}
+	}
+	made := filepath.Join(t.TempDir(), "made")
+	with("sleep 0.3; echo 1 >" + made)
+	if err := l.Up(t.Context(), "try"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(made); err != nil {
+		t.Error("the case was up before what prepares it had ended:", err)
+	}
+	if _, err := l.Down(""); err != nil {
+		t.Fatal(err)
+	}
+	with("echo no disk >&2; exit 3")
+	if err := l.Up(t.Context(), "try"); err == nil || !strings.Contains(err.Error(), "no disk") || !strings.Contains(err.Error(), "exit status 3") {
+		t.Errorf("got %v, want what it said and its exit code", err)
+	}
+}

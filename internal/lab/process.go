@@ -30,6 +30,7 @@ type child struct {
 	pid  int
 	log  string        // its stdout and stderr
 	done chan struct{} // closed when it has ended
+	how  error         // of its end, from then on
 }
 
 // start runs argv inside a namespace, leaves it running, and returns once it
@@ -56,7 +57,7 @@ func (l *Lab) start(netns, name, dir string, nice int, argv []string) (*child, e
 	}
 	c := &child{name: name, pid: cmd.Process.Pid, log: log.Name(), done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // reaped here; how it ended is in its log
+		c.how = cmd.Wait()
 		close(c.done)
 	}()
 	st, err := host.StatOf(c.pid)
@@ -97,6 +98,21 @@ func (c *child) waitListening(ctx context.Context, table, where string) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// waitEnd returns when the child has ended with exit code 0.
+func (c *child) waitEnd(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return fmt.Errorf("%s has not ended: %s: %w", c.name, tail(c.log), ctx.Err())
+	}
+	if c.how != nil {
+		return fmt.Errorf("%s was to end well: %s: %w", c.name, tail(c.log), c.how)
+	}
+	return nil
 }
 
 // waitSocket returns when there is a TCP connection, or the beginning of one, in the child's namespace.
