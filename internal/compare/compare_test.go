@@ -332,3 +332,12 @@ func TestTheMedianAlone(t *testing.T) {
 		}
 	}
 }
+
+// An attempt to connect that failed is no request in a closed loop, and somebody waited for it all the same.
+func TestFailedAttemptsAreWaits(t *testing.T) {
+	load := model.Load{Outcomes: map[string]int64{"2xx": 1000, "5xx": 3, "read:timeout": 7, "connect:timeout": 200}}
+	load.AddUp(false)
+	if n := failures(load.Outcomes); n != 207 || load.Requests != 1010 {
+		t.Errorf("%d of %d ended without a reply; want 207, of which 200 are no requests", n, load.Requests)
+	}
+}

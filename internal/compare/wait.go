@@ -2,7 +2,6 @@ package compare
 
 import (
 	"math"
-	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -54,11 +53,12 @@ func (one *run) waited(r *record.Run, hold model.Window) error {
 		var second waits
 		second.add(i.Histogram)
 		all.add(i.Histogram)
-		if felt := second.felt(open); felt > 0 {
+		// What ends after the window is no second of it: what was left in flight, the slowest.
+		if felt := second.felt(open); felt > 0 && i.End < hold.End+500 {
 			one.feltIn = append(one.feltIn, felt)
 		}
 	}
-	if failed := float64(one.load.Requests - one.load.Latency.Count); failed > 0 {
+	if failed := float64(failures(one.load.Outcomes)); failed > 0 {
 		micros, err := failedWait(r, hold)
 		if err != nil || micros == 0 { // not recorded: then it is not known what users waited
 			return err
@@ -67,6 +67,17 @@ func (one *run) waited(r *record.Run, hold model.Window) error {
 	}
 	one.felt = all.felt(open)
 	return nil
+}
+
+// failures are what ended without a reply. An attempt to connect that failed is no
+// request in a closed loop, and yet somebody waited for it.
+func failures(outcomes map[string]int64) (n int64) {
+	for outcome, k := range outcomes {
+		if !model.IsReply(outcome) {
+			n += k
+		}
+	}
+	return n
 }
 
 // failedWait is how long the users of requests without a reply waited, in
@@ -78,7 +89,7 @@ func failedWait(r *record.Run, hold model.Window) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if strings.Contains(s.Labels.Get("outcome"), ":") { // that of a failure
+		if !model.IsReply(s.Labels.Get("outcome")) {
 			micros += s.Last() * 1e6
 		}
 	}
