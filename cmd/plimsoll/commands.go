@@ -23,6 +23,7 @@ func commands(w *world) []*cobra.Command {
 		diagnoseCommand(w),
 		reportCommand(w),
 		compareCommand(w),
+		exportCommand(w),
 		runsCommand(w),
 		tuneCommand(w),
 		undoCommand(w),

@@ -75,7 +75,7 @@ func (w *world) newest(dir string) string {
 }
 
 // ofRuns are the commands whose arguments are runs.
-var ofRuns = []string{"diagnose", "show", "report", "compare", "flame", "runs"}
+var ofRuns = []string{"diagnose", "show", "report", "compare", "export", "flame", "runs"}
 
 var byAge = regexp.MustCompile(`^-[1-9][0-9]{0,5}$`)
 

@@ -36,6 +36,7 @@ internal/rulesuite:      internal/model internal/record internal/record/notation
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/model internal/record
+internal/export:         internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
 internal/bill:           internal/model internal/query internal/ruleset
 internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace

@@ -176,7 +176,15 @@ func (d *runDir) create(name string) (*os.File, error) {
 func (d *runDir) close() error { return errors.Join(d.root.Close(), d.dir.Close()) }
 
 // replace puts a file in the place of the one of that name, in one step.
-func replace(root *os.Root, name string, data []byte, sync bool) (err error) {
+func replace(root *os.Root, name string, data []byte, sync bool) error {
+	return replaceWith(root, name, sync, func(out io.Writer) error {
+		_, err := out.Write(data)
+		return err
+	})
+}
+
+// replaceWith is replace with what write writes; where that fails, the old file stays.
+func replaceWith(root *os.Root, name string, sync bool, write func(io.Writer) error) (err error) {
 	tmp := fmt.Sprintf(".%s.%08x", name, rand.Uint32())
 	f, err := root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -187,7 +195,7 @@ func replace(root *os.Root, name string, data []byte, sync bool) (err error) {
 			err = errors.Join(err, root.Remove(tmp))
 		}
 	}()
-	_, err = f.Write(data)
+	err = write(f)
 	if sync && err == nil {
 		err = f.Sync()
 	}
@@ -200,7 +208,16 @@ func replace(root *os.Root, name string, data []byte, sync bool) (err error) {
 // File writes a file that only its owner can read, in the place of an older one. A
 // link or a device of that name is left alone: the file is never written through
 // something that another user put there.
-func File(path string, data []byte) (err error) {
+func File(path string, data []byte) error {
+	return Stream(path, func(out io.Writer) error {
+		_, err := out.Write(data)
+		return err
+	})
+}
+
+// Stream is File for what is too large to be held at once. Where write fails, an older
+// file stays as it was.
+func Stream(path string, write func(io.Writer) error) (err error) {
 	folder, name := filepath.Split(filepath.Clean(path))
 	dir, err := walk(folder, false)
 	if err != nil {
@@ -219,7 +236,7 @@ func File(path string, data []byte) (err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := replace(root, name, data, false); err != nil {
+	if err := replaceWith(root, name, false, write); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
