@@ -82,6 +82,8 @@ type loadFlags struct {
 	calm, ramp           time.Duration
 	tls                  model.TLSPlan
 	resume               string
+	arrivals             string
+	may                  bool
 }
 
 // tlsFlags are those that are for https alone.
@@ -96,6 +98,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
 	fs.VarP(quantity[int64]{&f.requests}, "requests", "n", "hold the load until `N` requests are done, in place of -d")
 	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
+	fs.StringVar(&f.arrivals, "arrivals", "constant", "`WHEN` the requests of -R are due: constant (at equal distances), poisson (at random, like those of users who do not know of each other), or poisson:SEED, the same ones again")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
@@ -110,6 +113,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringVar(&f.tls.MaxVersion, "tls-max", "", "https: the highest `VERSION` (default 1.3)")
 	fs.StringSliceVar(&f.tls.Ciphers, "ciphers", nil, "https: offer these up to TLS 1.2, IANA's `NAMES` with commas between; those of 1.3 are fixed")
 	fs.StringVar(&f.resume, "tls-resume", "always", "https: `WHEN` a connection resumes the session of the one before it: always (if the server lets it) or never")
+	fs.BoolVar(&f.may, "yes-i-may", false, "load an address that is neither this machine's nor a private one")
 	durationFlag(fs, &f.calm, "calm", "", calm, "how long to send with one connection first; 0 leaves it out")
 	durationFlag(fs, &f.ramp, "ramp", "", ramp, "how long to take for opening the connections; 0 opens all at once")
 }
@@ -151,6 +155,10 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	if plan.Threads == 0 {
 		plan.Threads = min(runtime.NumCPU(), maxThreads, max(plan.Connections, 1))
 	}
+	var err error
+	if plan.Arrivals, plan.ArrivalsSeed, err = parseArrivals(f.arrivals); err != nil {
+		return no("--arrivals %v", err)
+	}
 	body, err := readBody(f.body)
 	if err != nil {
 		return no("%v", err)
@@ -166,6 +174,25 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("%v", err)
 	}
 	return plan, nil
+}
+
+// maxSeed is the largest seed that is chosen where nobody says: one that can be typed.
+const maxSeed = 1_000_000
+
+// parseArrivals returns what --arrivals stands for, with a seed of our choice where none is given.
+func parseArrivals(text string) (kind string, seed uint64, err error) {
+	kind, digits, given := strings.Cut(text, ":")
+	switch {
+	case text == "constant":
+		return "", 0, nil
+	case kind == model.Poisson && !given:
+		return kind, rand.Uint64N(maxSeed) + 1, nil
+	case kind == model.Poisson:
+		if seed, err = strconv.ParseUint(digits, 10, 53); err == nil { // JSON's numbers are exact up to there
+			return kind, seed, nil
+		}
+	}
+	return "", 0, fmt.Errorf("%s: want constant, poisson, or poisson:SEED with a whole number", text)
 }
 
 // mistyped is a scheme with something else behind it than "://".

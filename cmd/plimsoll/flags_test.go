@@ -112,6 +112,25 @@ func TestProgressText(t *testing.T) {
 	}
 }
 
+func TestParseArrivals(t *testing.T) {
+	for text, want := range map[string]uint64{"poisson:42": 42, "poisson:0": 0} {
+		if kind, seed, err := parseArrivals(text); kind != model.Poisson || seed != want || err != nil {
+			t.Errorf("%s: %q, seed %d, %v", text, kind, seed, err)
+		}
+	}
+	if kind, seed, err := parseArrivals("poisson"); kind != model.Poisson || seed == 0 || err != nil {
+		t.Errorf("poisson: %q, seed %d, %v; want a seed of our choice", kind, seed, err)
+	}
+	if kind, seed, err := parseArrivals("constant"); kind != "" || seed != 0 || err != nil {
+		t.Errorf("constant: %q, seed %d, %v", kind, seed, err)
+	}
+	for _, bad := range []string{"", "Poisson", "constant:1", "poisson:", "poisson:-1", "poisson:x", "poisson:99999999999999999999", "uniform"} {
+		if _, _, err := parseArrivals(bad); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
 func TestLoadOfHoldAlone(t *testing.T) {
 	plan := model.LoadPlan{Connections: 4}
 	got := loadOf(plan, load.Record{Connections: load.Connections{Failed: 1}, Phases: []load.PhaseRecord{

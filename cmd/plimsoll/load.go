@@ -27,7 +27,7 @@ func loadCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), w, plan, false); err != nil {
+		if err := reach(c.Context(), w, plan, what.may, false); err != nil {
 			return err
 		}
 		line := w.progress()

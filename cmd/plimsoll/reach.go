@@ -18,11 +18,17 @@ const reachTries = 3
 
 // reach makes sure that the load fits onto this machine (see preflight), and that
 // there is something at the target to drive load at: a
-// run against nothing would only measure the waiting. watched says that the
+// run against nothing would only measure the waiting. may says that the user may load whom it
+// hits, a stranger included; watched says that the
 // user named hosts to observe: silence may then be the very fault (a full
 // table, a full queue), which a run can find. What is short on our own side (a
 // port, a descriptor) is also for the run to find.
-func reach(ctx context.Context, w *world, plan model.LoadPlan, watched bool) error {
+func reach(ctx context.Context, w *world, plan model.LoadPlan, may, watched bool) error {
+	if !may {
+		if err := spareStrangers(ctx, plan); err != nil {
+			return err
+		}
+	}
 	if err := preflight(ctx, w, plan); err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func runCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), w, plan, len(opt.Hosts) > 0); err != nil {
+		if err := reach(c.Context(), w, plan, what.may, len(opt.Hosts) > 0); err != nil {
 			return err
 		}
 		all := opt.Dir

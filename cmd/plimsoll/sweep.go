@@ -56,7 +56,7 @@ func sweepCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), w, d.plan, len(d.opt.Hosts) > 0); err != nil {
+		if err := reach(c.Context(), w, d.plan, what.may, len(d.opt.Hosts) > 0); err != nil {
 			return err
 		}
 		if *seed == 0 {

@@ -189,7 +189,7 @@ func (f *tuneFlags) driver(c *cobra.Command, w *world, args []string, asJSON boo
 	if err != nil {
 		return nil, err
 	}
-	return d, reach(c.Context(), w, d.plan, len(d.opt.Hosts) > 0)
+	return d, reach(c.Context(), w, d.plan, f.load.may, len(d.opt.Hosts) > 0)
 }
 
 func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool) error {

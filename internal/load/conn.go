@@ -37,6 +37,7 @@ type conn struct {
 	booked   int64 // until when its time is booked under parts
 	freed    int64 // open loop: since when it had no request
 	wakes    int64 // when it sleeps: until then
+	asked    *request
 	reply    reply
 	secure   *secure // nil without TLS, and before the first handshake
 

@@ -173,7 +173,7 @@ func (t *thread) dispatch() {
 	for t.dueAt <= t.now+t.shared.arrivals.early && t.dueAt < t.end {
 		t.count(t.shared.timeline.at(t.dueAt)).begun++
 		t.due += t.shared.stride
-		t.dueAt = t.shared.arrivals.at(t.due)
+		t.dueAt = t.duePlan.at(t.due)
 	}
 	cancelAll := t.now >= t.end && t.end < t.shared.timeline.hold
 	for t.head < t.due && (cancelAll || t.headAt+t.shared.timeout <= t.now) {
@@ -206,7 +206,7 @@ func (t *thread) dispatch() {
 // pass moves the head of the queue on.
 func (t *thread) pass() {
 	t.head += t.shared.stride
-	t.headAt = t.shared.arrivals.at(t.head)
+	t.headAt = t.headPlan.at(t.head)
 }
 
 // finished says, when nothing is in flight, whether nothing will begin either.

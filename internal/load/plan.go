@@ -35,13 +35,18 @@ func Check(plan model.LoadPlan) error {
 
 // job is a plan made ready: defaults filled in, the request built.
 type job struct {
-	plan    model.LoadPlan
-	host    string // to be resolved
-	port    uint16
-	request []byte
-	toHEAD  bool
-	tls     *tls.Config // nil for http
-	resumes bool        // TLS sessions are used again
+	plan     model.LoadPlan
+	host     string // to be resolved
+	port     uint16
+	requests []request   // what is asked for, at least one
+	tls      *tls.Config // nil for http
+	resumes  bool        // TLS sessions are used again
+}
+
+// request is what a user may ask for.
+type request struct {
+	bytes  []byte // as it is sent
+	toHEAD bool
 }
 
 func prepare(plan model.LoadPlan) (*job, error) {
@@ -59,7 +64,7 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{plan: plan, toHEAD: plan.Method == "HEAD", resumes: plan.TLS == nil || !plan.TLS.NeverResume}
+	j := &job{plan: plan, resumes: plan.TLS == nil || !plan.TLS.NeverResume}
 	var port string
 	if j.host, port, err = Address(plan); err != nil {
 		return nil, err
@@ -77,9 +82,11 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	case plan.TLS != nil:
 		return nil, fmt.Errorf("url %q: what is said about TLS is for https:// alone", plan.URL)
 	}
-	if j.request, err = buildRequest(plan, u); err != nil {
+	whole, err := buildRequest(plan, u)
+	if err != nil {
 		return nil, err
 	}
+	j.requests = []request{{bytes: whole, toHEAD: plan.Method == "HEAD"}}
 	return j, nil
 }
 
@@ -98,6 +105,10 @@ func checkNumbers(p model.LoadPlan) error {
 		return errors.New("nothing ends the load: give a duration or a number of requests")
 	case !(p.Rate >= 0 && p.Rate <= maxRate): // written so that NaN is refused
 		return fmt.Errorf("rate: %g requests/s: want 0 to %g", p.Rate, maxRate)
+	case p.Arrivals != "" && p.Arrivals != model.Poisson:
+		return fmt.Errorf("arrivals %q: want %s, or nothing for constant ones", p.Arrivals, model.Poisson)
+	case p.Arrivals != "" && p.Rate == 0:
+		return errors.New("arrivals are those of an open loop: give a rate (-R)")
 	}
 	return nil
 }

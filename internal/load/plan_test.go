@@ -43,7 +43,7 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s: %v", c.why, err)
 			continue
 		}
-		got := strings.Replace(string(j.request), "plimsoll/"+version(), "UA", 1)
+		got := strings.Replace(string(j.requests[0].bytes), "plimsoll/"+version(), "UA", 1)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.why, diff)
 		}

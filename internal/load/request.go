@@ -28,7 +28,8 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	c.booked = intended
 	t.book(c, queued, min(c.freed, t.now))
 	t.book(c, late, t.now)
-	c.reply.reset(t.shared.job.toHEAD)
+	c.asked = &t.shared.job.requests[0]
+	c.reply.reset(c.asked.toHEAD)
 	t.flights.push(c)
 	t.inFlight++
 	t.count(c.phase).add(delay, t.now-ready)
@@ -210,7 +211,7 @@ func (t *thread) shook(h *handshake) {
 // when that ended the request.
 func (t *thread) send(c *conn) bool {
 	c.state = sending
-	for request := t.shared.job.request; c.sent < len(request) || c.unsent(); {
+	for request := c.asked.bytes; c.sent < len(request) || c.unsent(); {
 		n, errno := t.write(c, request[c.sent:])
 		switch errno {
 		case 0:
@@ -332,7 +333,7 @@ func (t *thread) succeed(c *conn, closing bool) {
 		return
 	}
 	t.answered(c)
-	if closing || !t.shared.job.plan.KeepAlive || c.sent < len(t.shared.job.request) || c.unsent() || !c.reply.reusable() {
+	if closing || !t.shared.job.plan.KeepAlive || c.sent < len(c.asked.bytes) || c.unsent() || !c.reply.reusable() {
 		t.hangUp(c)
 	} else {
 		c.state = idle

@@ -92,7 +92,7 @@ func gridOf(rate float64) int64 {
 	return min(max(int64(gridBatch*1e9/rate), shortestGrid), longestGrid)
 }
 
-// arrivals are the planned times of an open loop's requests. Each is computed
+// arrivals are the planned times of an open loop's requests. Unless they are random, each is computed
 // from its number, never from the one before, so that no error adds up. In the
 // ramp the rate grows in a straight line from nothing to its full value.
 type arrivals struct {
@@ -102,6 +102,9 @@ type arrivals struct {
 	rate                 float64 // requests per second
 	ramp                 int64   // how many belong to the ramp
 	total                int64   // ramp and hold
+	poisson              bool    // they are random; see draws
+	seed                 uint64
+	holdLength           int64 // in which the hold phase's are, where they are random
 }
 
 func newArrivals(p model.LoadPlan, t timeline) arrivals {
@@ -117,12 +120,18 @@ func newArrivals(p model.LoadPlan, t timeline) arrivals {
 	if p.Requests > 0 {
 		planned = min(planned, p.Requests)
 	}
-	a.total = a.ramp + min(planned, never-a.ramp)
+	planned = min(planned, never-a.ramp)
+	a.total = a.ramp + planned
+	a.poisson, a.seed = p.Arrivals == model.Poisson, p.ArrivalsSeed
+	a.holdLength = max(int64(min(float64(planned)*1e9/p.Rate, math.MaxInt64/2)), 1)
+	if p.DurationMS > 0 {
+		a.holdLength = min(a.holdLength, millis(p.DurationMS))
+	}
 	return a
 }
 
 // at is the planned time of request k, in nanoseconds since the start of the run.
-func (a arrivals) at(k int64) int64 {
+func (a *arrivals) at(k int64) int64 {
 	if k >= a.total {
 		return never
 	}
@@ -136,7 +145,7 @@ func (a arrivals) at(k int64) int64 {
 }
 
 // onGrid is the beginning of the step that a time since its phase began falls into.
-func (a arrivals) onGrid(t int64) int64 {
+func (a *arrivals) onGrid(t int64) int64 {
 	if a.grid == 0 {
 		return t
 	}

@@ -65,6 +65,8 @@ type thread struct {
 	// Open loop: requests are numbered, each thread has every threads-th of them.
 	due, head     int64   // the next to come due; the next to be sent; in between is the queue
 	dueAt, headAt int64   // their planned times
+	duePlan       planned // who tells dueAt
+	headPlan      planned // who tells headAt
 	free          connsIn // connections without a request
 
 	tally *tally // where this thread counts now
@@ -98,7 +100,8 @@ func newThread(s *shared, id int) (*thread, error) {
 	if s.job.tls != nil {
 		t.incoming = make([]byte, bufferSize)
 	}
-	t.dueAt, t.headAt = s.arrivals.at(t.due), s.arrivals.at(t.head)
+	t.duePlan, t.headPlan = s.arrivals.of(id, s.stride), s.arrivals.of(id, s.stride)
+	t.dueAt, t.headAt = t.duePlan.at(t.due), t.headPlan.at(t.head)
 	t.sleepers = make(sleepers, 0, len(t.conns))
 	t.free.ring = make([]*conn, len(t.conns))
 	for i := range t.conns {

@@ -86,6 +86,10 @@ type RemotePlan struct {
 	Match    []string `json:"match,omitempty"` // label matchers
 }
 
+// Poisson is the LoadPlan.Arrivals of users who do not know of each other: as many requests as the rate asks
+// for, at times that are independent of one another.
+const Poisson = "poisson"
+
 // LoadPlan is the load of a run.
 type LoadPlan struct {
 	URL         string   `json:"url"` // see WithoutSecrets
@@ -99,9 +103,14 @@ type LoadPlan struct {
 	Requests   int64 `json:"requests,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
 	// Rate is the open loop's requests per second; 0 is a closed loop.
-	Rate      float64 `json:"rate,omitempty"`
-	KeepAlive bool    `json:"keep_alive"`
-	TimeoutMS int64   `json:"timeout_ms"`
+	Rate float64 `json:"rate,omitempty"`
+	// Arrivals says when an open loop's requests are due: "" at constant distances, Poisson at random.
+	// Those with the same ArrivalsSeed are due at the same times.
+	Arrivals     string `json:"arrivals,omitempty"`
+	ArrivalsSeed uint64 `json:"arrivals_seed,omitempty"`
+
+	KeepAlive bool  `json:"keep_alive"`
+	TimeoutMS int64 `json:"timeout_ms"`
 	// CalmMS and RampMS are the lengths of those phases; 0 leaves them out.
 	CalmMS int64 `json:"calm_ms"`
 	RampMS int64 `json:"ramp_ms"`

@@ -83,7 +83,11 @@ func offered(r model.Report) string {
 	}
 	s := plural(l.Connections, "connection", "connections")
 	if l.Rate > 0 {
-		s = layout.Rate(l.Rate) + " requests/s (open loop) over at most " + s
+		loop := "open loop"
+		if l.Arrivals == model.Poisson {
+			loop += fmt.Sprintf(", Poisson arrivals of seed %d", l.ArrivalsSeed)
+		}
+		s = layout.Rate(l.Rate) + " requests/s (" + loop + ") over at most " + s
 	}
 	if l.TLS != nil && l.TLS.Insecure { // first, so that no room is too small for it
 		s = "certificates not checked (--insecure), " + s
