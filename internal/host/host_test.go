@@ -190,7 +190,7 @@ func TestDialReachesAListenerInsideTheNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := h.Dial(ctx, "tcp", l.Addr().String())
 	if err != nil {

@@ -132,7 +132,7 @@ func (r recording) About() model.Collector {
 	select {
 	case <-recorded:
 		return r.collector.About()
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Error("the manifest waits for a collector that waits for the manifest")
 		return model.Collector{}
 	}
