@@ -17,16 +17,16 @@ import (
 )
 
 const sweepLong = `Tries values of a setting: runs the same load with each of them, in random order,
-and draws what came of it with intervals. With several --set it tries every
-combination. What was set before is restored after each run, also after ^C; after
-kill -9 "plimsoll undo --all" does that.
+draws what came of it with intervals, and says whether that is beyond chance.
+With several --set it tries every combination. What was set before is restored
+after each run, also after ^C; after kill -9 "plimsoll undo --all" does that.
 
 KIND is sysctl, nginx, phpfpm, backlog (NAME is the listener's address), nice
 or policy (NAME is a process), rps or txqueue (NAME is a network device).`
 
 func sweepCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "sweep URL --set KIND:NAME=VALUE,VALUE...", Short: "try values of a setting, and draw what each brings", Long: sweepLong,
-		Example: `  plimsoll sweep http://127.0.0.1/ --set sysctl:net.core.somaxconn=128,1024,8192
+		Example: `  plimsoll sweep http://127.0.0.1/ --set nginx:worker_connections=256,1024,4096
   plimsoll sweep http://10.0.0.2/ --host server=netns:srv --on server \
       --set phpfpm:pm.max_children=8,16,32 --set backlog:127.0.0.1:9000=128,1024`,
 		Args: oneArgument("the URL of the service")}
@@ -82,6 +82,10 @@ func readSettings(command string, sets []string, repeat int) ([]tune.Setting, er
 			return nil, usage(command, "--set %v", err)
 		}
 		list = append(list, s)
+	}
+	list, err := tune.Sweepable(list)
+	if err != nil {
+		return nil, usage(command, "--set %v", err)
 	}
 	return list, nil
 }

@@ -341,3 +341,31 @@ func TestFailedAttemptsAreWaits(t *testing.T) {
 		t.Errorf("%d of %d ended without a reply; want 207, of which 200 are no requests", n, load.Requests)
 	}
 }
+
+// Of groups with nothing between them one in twenty lies further apart than one in twenty does.
+func TestChance(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	beyond, missed := 0, 0
+	for range 200 {
+		of := func(factor float64) (g []float64) {
+			for range 3 {
+				g = append(g, factor*5000*math.Exp(0.05*random.NormFloat64()))
+			}
+			return g
+		}
+		if p, known := Chance([][]float64{of(1), of(1), of(1)}); !known || p < 0.05 {
+			beyond++
+		}
+		if p, known := Chance([][]float64{of(1), of(1.5)}); !known || p >= 0.05 {
+			missed++
+		}
+	}
+	if beyond > 20 || missed > 4 {
+		t.Errorf("of 200 equal ones %d are called different, of 200 different ones %d equal", beyond, missed)
+	}
+	for name, groups := range map[string][][]float64{"one run each": {{1}, {2}}, "nothing varies": {{5, 5}, {5, 5}}, "nothing got through": {{0, 1}, {2, 3}}} {
+		if p, known := Chance(groups); known {
+			t.Errorf("%s: %v", name, p)
+		}
+	}
+}

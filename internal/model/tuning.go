@@ -151,8 +151,23 @@ type Sweep struct {
 	Seed   uint64       `json:"seed"`
 	Repeat int          `json:"repeat"`
 	Points []SweepPoint `json:"points"`
+	// Findings say of each measure whether the values made a difference.
+	Findings []SweepFinding `json:"findings"`
 	// Restored is whether what was set before is set again.
 	Restored bool `json:"restored"`
+}
+
+// SweepFinding is what a sweep says of one measure: good_rps or p99_us.
+type SweepFinding struct {
+	Measure string `json:"measure"`
+	// Chance is how often values that make no difference would lie as far apart as
+	// these; not known with one run of each. Beyond is whether that is rarer than 5 in 100.
+	Known  bool    `json:"chance_known"`
+	Chance float64 `json:"chance"`
+	Beyond bool    `json:"beyond_chance"`
+	// Best and Worst are the settings of the points with the best and the worst mean.
+	Best  []string `json:"best"`
+	Worst []string `json:"worst"`
 }
 
 // SweepPoint is one combination of values, with its runs.

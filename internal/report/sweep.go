@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -22,10 +23,38 @@ func Sweep(w io.Writer, s model.Sweep, o TextOptions) error {
 		text = fmt.Sprintf("one run each, in random order (seed %d), so how runs differ by themselves is not known; --repeat 3 tells", s.Seed)
 	}
 	p.para(0, dim, text)
+	for _, f := range s.Findings {
+		p.para(0, plain, sweepSentence(f))
+	}
 	if s.Restored {
 		p.para(0, plain, "What was set before is set again.")
 	}
 	return p.print(w)
+}
+
+// sweepSentence says whether the values of a setting made a difference.
+func sweepSentence(f model.SweepFinding) string {
+	what := "Good requests a second"
+	if f.Measure == "p99_us" {
+		what = "The 99th percentile"
+	}
+	switch best := layout.Line(strings.Join(f.Best, " ")); {
+	case slices.Equal(f.Best, f.Worst):
+		return what + ": one value, so nothing to compare."
+	case !f.Known:
+		return what + ": whether the values make a difference is not known."
+	case f.Beyond:
+		return fmt.Sprintf("%s: the values make a difference (chance alone would show as much in %s of such sweeps); best is %s.", what, rarely(f.Chance), best)
+	default:
+		return fmt.Sprintf("%s: no difference beyond chance (which would show as much in %s of such sweeps).", what, rarely(f.Chance))
+	}
+}
+
+func rarely(chance float64) string {
+	if chance < 0.01 {
+		return "less than 1 %"
+	}
+	return layout.Share(chance)
 }
 
 // chart draws one measure: a line for each point, from 0 to the largest value.

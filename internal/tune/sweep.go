@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,11 @@ type Setting struct {
 }
 
 // ParseSetting reads KIND:NAME=VALUE,VALUE…, such as
-// sysctl:net.core.somaxconn=128,1024 or backlog:0.0.0.0:80=128,4096.
+// sysctl:net.ipv4.tcp_tw_reuse=0,1 or backlog:0.0.0.0:80=128,4096.
 func ParseSetting(text string) (Setting, error) {
 	kind, rest, hasKind := strings.Cut(text, ":")
 	i := strings.LastIndexByte(rest, '=')
-	bad := fmt.Errorf("%q: want KIND:NAME=VALUE,VALUE like sysctl:net.core.somaxconn=128,1024,8192", text)
+	bad := fmt.Errorf("%q: want KIND:NAME=VALUE,VALUE like sysctl:net.ipv4.tcp_tw_reuse=0,1", text)
 	if !hasKind || i <= 0 {
 		return Setting{}, bad
 	}
@@ -35,13 +36,35 @@ func ParseSetting(text string) (Setting, error) {
 		}
 		s.Values = append(s.Values, v)
 	}
-	kinds := []string{model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeNice, model.ChangePolicy,
-		model.ChangeRPS, model.ChangeTxQueue}
-	if !slices.Contains(kinds, kind) {
-		return Setting{}, fmt.Errorf("%q: no kind %s; there are %s", text, kind, strings.Join(kinds, ", "))
+	if !slices.Contains(sweepKinds, kind) {
+		return Setting{}, fmt.Errorf("%q: no kind %s; there are %s", text, kind, strings.Join(sweepKinds, ", "))
 	}
 	return s, nil
 }
+
+// Sweepable returns the settings in the order in which they are to be made, or an error
+// that says why trying their values would show nothing: net.core.somaxconn bounds
+// listen(2)'s backlog when it is called, so a listener that stands does not notice. A
+// backlog that is set after it does, since that listens again.
+func Sweepable(settings []Setting) ([]Setting, error) {
+	is := func(kind, name string) bool {
+		return slices.ContainsFunc(settings, func(s Setting) bool { return s.Kind == kind && (name == "" || s.Name == name) })
+	}
+	if is(model.ChangeSysctl, "net.core.somaxconn") && !is(model.ChangeBacklog, "") {
+		return nil, errors.New("sysctl:net.core.somaxconn: it is read when a service calls listen(), so one that runs does not notice; " +
+			"sweep the listener with it, which listens again: --set backlog:ADDRESS:PORT=VALUE,VALUE")
+	}
+	inOrder := slices.Clone(settings)
+	slices.SortStableFunc(inOrder, func(a, b Setting) int {
+		return cmp.Compare(slices.Index(sweepKinds, a.Kind), slices.Index(sweepKinds, b.Kind))
+	})
+	return inOrder, nil
+}
+
+// sweepKinds are the kinds of settings in the order in which they are made: the kernel's
+// limits first, then what is bounded by them.
+var sweepKinds = []string{model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeNice, model.ChangePolicy,
+	model.ChangeRPS, model.ChangeTxQueue}
 
 // combinations lists every combination of values, one of each setting.
 func combinations(settings []Setting) [][]string {
@@ -103,15 +126,35 @@ func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, re
 			shown(i+1, len(plan), *p, load)
 		}
 	}
+	var good, tail [][]float64
 	for i := range result.Points {
 		p := &result.Points[i]
-		var good, tail []float64
-		for _, l := range p.Loads {
-			good, tail = append(good, *l.GoodRPS), append(tail, *l.P99)
-		}
-		p.GoodRPS, p.P99 = compare.MeanOf(good), compare.MeanOf(tail)
+		g, t := measured(p.Loads)
+		p.GoodRPS, p.P99 = compare.MeanOf(g), compare.MeanOf(t)
+		good, tail = append(good, g), append(tail, t)
+	}
+	result.Findings = []model.SweepFinding{
+		finding("good_rps", result.Points, good, func(p model.SweepPoint) float64 { return -p.GoodRPS.Mean }),
+		finding("p99_us", result.Points, tail, func(p model.SweepPoint) float64 { return p.P99.Mean }),
 	}
 	return result, nil
+}
+
+func measured(loads []model.TuneLoad) (good, tail []float64) {
+	for _, l := range loads {
+		good, tail = append(good, *l.GoodRPS), append(tail, *l.P99)
+	}
+	return good, tail
+}
+
+// finding says whether the points differ in what was measured; the best has the least cost.
+func finding(measure string, points []model.SweepPoint, values [][]float64, cost func(model.SweepPoint) float64) model.SweepFinding {
+	f := model.SweepFinding{Measure: measure}
+	by := func(a, b model.SweepPoint) int { return cmp.Compare(cost(a), cost(b)) }
+	f.Best, f.Worst = slices.MinFunc(points, by).Settings, slices.MaxFunc(points, by).Settings
+	f.Chance, f.Known = compare.Chance(values)
+	f.Beyond = f.Known && f.Chance < 0.05 && len(points) > 1
+	return f
 }
 
 // errNotRestored: a value that was tried is still set.

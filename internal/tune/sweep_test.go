@@ -29,6 +29,9 @@ func TestSweepRestores(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
+	if f := got.Findings; len(f) != 2 || f[0].Measure != "good_rps" || f[0].Known || f[0].Beyond {
+		t.Errorf("of runs that are all the same nothing is known: %+v", f)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s = service{values: map[string]int{"a": 3, "b": 7}, cancel: cancel, at: 2}
 	if _, err := Sweep(ctx, s.tools(), "s", settings, 3, 5, undo, nil); err == nil || s.values["a"] != 3 || s.values["b"] != 7 {
@@ -66,4 +69,14 @@ func FuzzParseSetting(f *testing.F) {
 			t.Errorf("%q: %+v, %v", text, s, err)
 		}
 	})
+}
+
+func TestSweepable(t *testing.T) {
+	somaxconn, backlog := Setting{Kind: "sysctl", Name: "net.core.somaxconn"}, Setting{Kind: "backlog", Name: "0.0.0.0:80"}
+	if _, err := Sweepable([]Setting{somaxconn}); err == nil || !strings.Contains(err.Error(), "--set backlog:") {
+		t.Errorf("%v; want what would show its effect", err)
+	}
+	if got, err := Sweepable([]Setting{backlog, somaxconn}); err != nil || got[0].Kind != "sysctl" {
+		t.Errorf("%+v, %v; want the limit before what it bounds", got, err)
+	}
 }
