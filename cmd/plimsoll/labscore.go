@@ -206,7 +206,13 @@ func printLabTest(w *world, doc labTestDoc, asJSON bool) error {
 }
 
 func printMatrix(w *world, t lab.Tally) {
-	rows := [][]string{{"TRUTH", "NAMED", "RUNS", ""}}
+	layout.Table(w.stdout, append([][]string{{"TRUTH", "NAMED", "RUNS", ""}}, matrixRows(t)...))
+	fmt.Fprintln(w.stdout)
+}
+
+// matrixRows is the confusion matrix without its zeros, each truth written once.
+func matrixRows(t lab.Tally) [][]string {
+	var rows [][]string
 	before := ""
 	for _, c := range t.Cells {
 		row := []string{c.Truth, c.Named, fmt.Sprint(c.Runs), ""}
@@ -219,33 +225,54 @@ func printMatrix(w *world, t lab.Tally) {
 		before = c.Truth
 		rows = append(rows, row)
 	}
-	layout.Table(w.stdout, rows)
-	fmt.Fprintln(w.stdout)
+	return rows
 }
 
 func printRuleScores(w *world, t lab.Tally) {
-	rows := [][]string{{"RULE", "TRUTH", "NAMED", "BOTH", "PRECISION", "RECALL"}}
-	for _, r := range t.Rules {
-		rows = append(rows, []string{r.Rule, fmt.Sprint(r.Truth), fmt.Sprint(r.Named), fmt.Sprint(r.Both), layout.OrDash(r.Precision, layout.Share), layout.OrDash(r.Recall, layout.Share)})
-	}
-	if len(rows) > 1 {
-		layout.Table(w.stdout, rows)
+	if rows := scoreRows(t); len(rows) > 0 {
+		layout.Table(w.stdout, append([][]string{{"RULE", "TRUTH", "NAMED", "BOTH", "PRECISION", "RECALL"}}, rows...))
 		fmt.Fprintln(w.stdout)
 	}
 }
 
+func scoreRows(t lab.Tally) [][]string {
+	var rows [][]string
+	for _, r := range t.Rules {
+		rows = append(rows, []string{r.Rule, fmt.Sprint(r.Truth), fmt.Sprint(r.Named), fmt.Sprint(r.Both), layout.OrDash(r.Precision, layout.Share), layout.OrDash(r.Recall, layout.Share)})
+	}
+	return rows
+}
+
 func printWays(w *world, list []way) {
-	rows := [][]string{{"WAY", "CAUSE FOUND", "AND NO OTHER", "QUIET WHERE HEALTHY"}}
+	layout.Table(w.stdout, append([][]string{{"WAY", "CAUSE FOUND", "AND NO OTHER", "QUIET WHERE HEALTHY"}}, wayRows(list)...))
+	fmt.Fprintln(w.stdout)
+}
+
+func wayRows(list []way) [][]string {
+	var rows [][]string
 	of := func(n, all int) string { return fmt.Sprintf("%d of %d", n, all) }
 	for _, x := range list {
 		rows = append(rows, []string{x.Name, of(x.Score.Right, x.Score.Causes), of(x.Score.Alone, x.Score.Causes), of(x.Score.Quiet, x.Score.Healthy)})
 	}
-	layout.Table(w.stdout, rows)
-	fmt.Fprintln(w.stdout)
+	return rows
 }
 
 func printTotals(w *world, doc labTestDoc) {
-	t := doc.Tally
+	fmt.Fprintln(w.stdout, totals(doc.Tally))
+	if v := doc.Tally.VerdictSeconds; len(v) > 0 {
+		fmt.Fprintf(w.stdout, "From the last reading, a second after the load, to the verdict: median %.2f s,\nat most %.2f s.\n",
+			v[len(v)/2], slices.Max(v))
+	}
+	fmt.Fprintln(w.stdout, whereKept(doc))
+	if doc.Interrupted {
+		fmt.Fprintln(w.stdout, notAllTrials)
+	}
+}
+
+const notAllTrials = "Interrupted: not all trials were made."
+
+// totals says in a sentence what came of all trials.
+func totals(t lab.Tally) string {
 	line := fmt.Sprintf("%d of %d trials right", t.Right, t.Trials)
 	if t.Failed > 0 {
 		line += fmt.Sprintf(", %d without a judgement", t.Failed)
@@ -253,19 +280,15 @@ func printTotals(w *world, doc labTestDoc) {
 	if t.Compared > 0 {
 		line += fmt.Sprintf("; the fault moved the service in %d of %d", t.Moved, t.Compared)
 	}
-	fmt.Fprintln(w.stdout, line+".")
-	if v := t.VerdictSeconds; len(v) > 0 {
-		fmt.Fprintf(w.stdout, "From the last reading, a second after the load, to the verdict: median %.2f s,\nat most %.2f s.\n",
-			v[len(v)/2], slices.Max(v))
-	}
-	last := "Wall time " + layout.Micros(1e6*doc.Seconds)
+	return line + "."
+}
+
+func whereKept(doc labTestDoc) string {
+	line := "Wall time " + layout.Micros(1e6*doc.Seconds)
 	if doc.Seed != 0 {
-		last += fmt.Sprintf(", seed %d", doc.Seed)
+		line += fmt.Sprintf(", seed %d", doc.Seed)
 	}
-	fmt.Fprintf(w.stdout, "%s. Recordings: %s\n", last, doc.Dir)
-	if doc.Interrupted {
-		fmt.Fprintln(w.stdout, "Interrupted: not all trials were made.")
-	}
+	return fmt.Sprintf("%s. Recordings: %s", line, doc.Dir)
 }
 
 // wrapped breaks a text into lines that begin indent columns in.
@@ -291,39 +314,60 @@ type labTestDoc struct {
 
 // printTrial writes a line for a trial, and one for each thing wrong with it.
 func printTrial(w *world, now string, t *lab.Trial) {
-	wrong := t.Wrong()
-	word, said, took := outcomeWord(t, wrong), "no verdict", ""
-	if s := t.Faulty; s != nil {
-		said = string(s.Answer)
-		if len(s.Named) > 0 {
-			said = strings.Join(s.Named, ", ")
-		}
-		if s.VerdictSeconds != nil {
-			took = fmt.Sprintf("%.2f s", *s.VerdictSeconds)
-		}
-	}
-	if t.Refused != "" {
-		said, wrong = "not driven", []string{t.Refused}
-	}
-	fmt.Fprintf(w.stdout, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %s  %-24s %-36s %6s", now, word, trialName(t), said, took), " "))
-	if t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear {
-		wrong = append([]string{"it says: " + t.Faulty.Sentence}, wrong...)
-	}
-	for _, sentence := range wrong {
+	named, took := trialSaid(t)
+	fmt.Fprintf(w.stdout, "%s\n", strings.TrimRight(fmt.Sprintf("%s  %-5s  %-24s %-36s %6s", now, outcomeWord(t), trialName(t), named, took), " "))
+	for _, sentence := range trialWrong(t) {
 		fmt.Fprintf(w.stdout, "%*s%s\n", len(now)+9, "", wrapped(sentence, w.columns()-len(now)-9, len(now)+9))
 	}
 }
 
-// outcomeWord is how a trial came out, in five letters. In a mode, what is vague or
-// unclear is told from what is wrong.
-func outcomeWord(t *lab.Trial, wrong []string) string {
+// trialRow is a trial as a row of a table.
+func trialRow(t *lab.Trial) []string {
+	named, took := trialSaid(t)
+	return []string{trialName(t), outcomeWord(t), named, took, wrongs(trialWrong(t))}
+}
+
+// wrongs are sentences in one cell of a table.
+func wrongs(list []string) string { return strings.Join(list, "; ") }
+
+// trialSaid is what was named in a trial, and how long that took.
+func trialSaid(t *lab.Trial) (named, took string) {
+	s := t.Faulty
 	switch {
 	case t.Refused != "":
-		return "-    "
-	case len(wrong) == 0:
+		return "not driven", ""
+	case s == nil:
+		return "no verdict", ""
+	case s.VerdictSeconds != nil:
+		took = fmt.Sprintf("%.2f s", *s.VerdictSeconds)
+	}
+	if len(s.Named) > 0 {
+		return strings.Join(s.Named, ", "), took
+	}
+	return string(s.Answer), took
+}
+
+// trialWrong are sentences on why a trial is not right.
+func trialWrong(t *lab.Trial) []string {
+	if t.Refused != "" {
+		return []string{t.Refused}
+	}
+	if t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear {
+		return append([]string{"it says: " + t.Faulty.Sentence}, t.Wrong()...)
+	}
+	return t.Wrong()
+}
+
+// outcomeWord is how a trial came out, in five letters at most. In a mode, what is vague or
+// unclear is told from what is wrong.
+func outcomeWord(t *lab.Trial) string {
+	switch {
+	case t.Refused != "":
+		return "-"
+	case len(t.Wrong()) == 0:
 		return "right"
 	case t.Mode != lab.ModeOwn && t.Outcome() == lab.Unclear:
-		return "?    "
+		return "?"
 	case t.Mode != lab.ModeOwn && t.Outcome() == lab.Vague:
 		return "vague"
 	}

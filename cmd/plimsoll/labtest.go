@@ -50,7 +50,7 @@ what there is.`
 const labTestExample = `  plimsoll lab test --all -n 3 --twin -o exam
   plimsoll lab test php-workers healthy-saturated -n 5 --seed 7
   plimsoll lab test --mode run,watch-command,watch slow-app healthy
-  plimsoll lab test --from exam
+  plimsoll lab test --from exam --report exam.html
   plimsoll lab test --from exam --json | jq '.tally.rules[] | select(.recall < 1)'`
 
 // labTestFlags are the flags of lab test.
@@ -74,7 +74,7 @@ func labTest(w *world) *cobra.Command {
 	fs.StringSliceVar(&f.modes, "mode", nil, "who drives: `MODE` is run, watch-command or watch, or several (default: each case's own way)")
 	fs.StringVarP(&f.dir, "output", "o", "", "keep the recordings in `DIR` (default plimsoll-runs/lab-TIME-ID below this folder)")
 	fs.StringVar(&f.from, "from", "", "run nothing: judge the recordings in `DIR` again")
-	asJSON := jsonFlag(c)
+	asJSON, page := jsonFlag(c), reportFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		list, err := f.cases(c, args)
 		if err != nil {
@@ -98,7 +98,7 @@ func labTest(w *world) *cobra.Command {
 			return err
 		}
 		doc.Seconds = time.Since(began).Seconds()
-		if err := printLabTest(w, doc, *asJSON); err != nil {
+		if err := errors.Join(writeSheet(*page, testPage(doc)), printLabTest(w, doc, *asJSON)); err != nil {
 			return err
 		}
 		return errors.Join(labFailed(ended), tried(doc.Tally))

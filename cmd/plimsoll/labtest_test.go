@@ -69,6 +69,27 @@ func TestKeptTrialsAreJudgedAgain(t *testing.T) {
 	}
 }
 
+func TestTestHasAPage(t *testing.T) {
+	dir := keptTest(t)
+	file := filepath.Join(t.TempDir(), "test.html")
+	w, stdout, _ := testWorld()
+	w.args = []string{"lab", "test", "--from", dir, "--report", file}
+	run(t.Context(), w)
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentence := "of 1 trials right."
+	for _, want := range []string{sentence, "What was the truth, and what was named", "largest z-score", "healthy 1"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if !strings.Contains(stdout.String(), sentence) {
+		t.Errorf("the text lacks %q:\n%s", sentence, stdout)
+	}
+}
+
 func TestTestIsPrintedForPeople(t *testing.T) {
 	w, stdout, _ := testWorld()
 	one, third := 1.0, 1.0/3

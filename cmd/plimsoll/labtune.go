@@ -13,7 +13,6 @@ import (
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/layout"
-	"plimsoll/internal/model"
 )
 
 const labTuneLong = `Brings a case up, has this binary tune it from outside ("plimsoll tune --apply"),
@@ -42,6 +41,7 @@ type labTuneFlags struct {
 	kills     int
 	seed      uint64
 	hold      time.Duration
+	report    *string
 }
 
 func labTune(w *world) *cobra.Command {
@@ -55,6 +55,7 @@ func labTune(w *world) *cobra.Command {
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random moments (default: another each time)")
 	durationFlag(c.Flags(), &f.hold, "duration", "d", 0, "how long to hold each load, in place of what the case says; a case's own load tool takes as long as it takes")
 	asJSON := jsonFlag(c)
+	f.report = reportFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		list, err := f.cases(c, args)
 		if err != nil {
@@ -118,6 +119,9 @@ func (f *labTuneFlags) one(ctx context.Context, w *world, id string, opt lab.Opt
 	if err != nil {
 		return labFailed(err)
 	}
+	if err := writeSheet(*f.report, tunedPage([]*lab.TuneResult{r})); err != nil {
+		return err
+	}
 	if asJSON {
 		if err := printJSON(w.stdout, r); err != nil {
 			return err
@@ -158,7 +162,7 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 	line := w.progress()
 	failed := 0
 	if !asJSON {
-		fmt.Fprintf(w.stdout, tuneRow, "CASE", "CAME TO", "STEPS", "AT THE END", "GOOD/S", "AFTER", "UNDONE")
+		fmt.Fprintf(w.stdout, tuneRow+"\n", "CASE", "CAME TO", "STEPS", "AT THE END", "GOOD/S", "AFTER", "UNDONE")
 	}
 	for i, id := range list {
 		if line != nil {
@@ -180,6 +184,9 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 			printTuneRow(w, r)
 		}
 	}
+	if err := writeSheet(*f.report, tunedPage(results)); err != nil {
+		return err
+	}
 	if asJSON {
 		if err := printJSON(w.stdout, map[string]any{"results": results}); err != nil {
 			return err
@@ -195,33 +202,26 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 }
 
 // tuneRow is a line of the table of cases: 100 columns with the longest names.
-const tuneRow = "%-26s %-10s %5s %-29s %6s %6s %s\n"
+const tuneRow = "%-26s %-10s %5s %-29s %6s %6s %s"
 
 func printTuneRow(w *world, r *lab.TuneResult) {
-	t := r.Tuning
-	switch {
-	case r.Came == lab.TuneSkipped:
+	cells := tuneCells(r)
+	if r.Came == lab.TuneSkipped {
 		fmt.Fprintf(w.stdout, "%-26s %-10s %s\n", r.Case, r.Came, r.Why)
-	case len(t.Steps) == 0:
-		fmt.Fprintf(w.stdout, "%-26s WRONG\n", r.Case)
-	default:
-		undone, end := "the same", string(t.End.Answer)
-		if len(r.Different) > 0 {
-			undone = "NOT THE SAME"
-		}
-		if root := t.Steps[len(t.Steps)-1].Root; t.End.Answer == model.AnswerCause && root != nil {
-			end = root.Rule
-		}
-		came := string(r.Came)
-		if !r.Pass {
-			came = "WRONG"
-		}
-		fmt.Fprintf(w.stdout, tuneRow, r.Case, came, fmt.Sprint(len(t.Steps)), end,
-			layout.OrDash(t.Steps[0].GoodRPS, layout.Rate), layout.OrDash(t.End.GoodRPS, layout.Rate), undone)
+	} else {
+		fmt.Fprintln(w.stdout, strings.TrimRight(fmt.Sprintf(tuneRow, anys(cells)...), " "))
 	}
 	for _, sentence := range r.Wrong {
 		fmt.Fprintf(w.stdout, "    %s\n", wrapped(sentence, w.columns()-4, 4))
 	}
+}
+
+func anys(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
 }
 
 // shortHold and shortRun make a tune quick, so that many can be killed.

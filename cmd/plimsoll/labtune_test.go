@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
 )
 
 func TestLabTuneArguments(t *testing.T) {
@@ -30,6 +32,22 @@ func TestLabTuneSkips(t *testing.T) {
 		w.args = append([]string{"lab", "tune"}, args...)
 		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "its users come by themselves") != len(args) {
 			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestTunedCasesHaveAPage(t *testing.T) {
+	rate := model.TuneLoadOf(&model.Load{GoodRPS: 483})
+	r := &lab.TuneResult{Case: "slow-app", Came: lab.TunePerson, Wrong: []string{"it left <x> behind"}}
+	r.Tuning.Steps = []model.TuneStep{{Number: 1, Root: &model.Finding{Rule: "app.slow_upstream", Title: "The app is slow"}, TuneLoad: rate}}
+	r.Tuning.End = model.TuneEnd{Answer: model.AnswerCause, Sentence: "The app is slow.", TuneLoad: rate}
+	var doc bytes.Buffer
+	if err := sheet.Write(&doc, tunedPage([]*lab.TuneResult{r})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"0 of 1 cases came to what they should.", "it left &lt;x&gt; behind", "Step by step", "app.slow_upstream"} {
+		if !strings.Contains(doc.String(), want) {
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 }

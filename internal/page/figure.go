@@ -70,8 +70,14 @@ func (r *reader) figure(p plot, list []course) *Figure {
 	return f
 }
 
-// mostName is how many runes of a name from outside are shown.
-const mostName = 80
+// mostName is how many runes of a name from outside are shown, mostText of a sentence.
+const (
+	mostName = 80
+	mostText = 2000
+)
+
+// Fact is a number with its name.
+type Fact struct{ Name, Value, More string }
 
 // The units of charts.
 

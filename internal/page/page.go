@@ -35,19 +35,19 @@ type Run struct {
 	Evidence  []Finding
 	Load      []Figure
 	Breakdown Breakdown
+	Bill      Bill
 	Hosts     []Host
 	Flames    []Figure
 	Events    Events
 	Tables    Tables
 }
 
-// Fact is a number with its name.
-type Fact struct{ Name, Value, More string }
-
 // Page is all of one file.
 type Page struct {
 	Title string
-	// Tuned is a walk, nil for none; Compared are comparisons; Runs stand below them.
+	// Tested are trials and Tuned is a walk, nil for none; Compared are comparisons; Runs
+	// stand below them.
+	Tested   *Tested
 	Tuned    *Tuning
 	Compared []*Comparison
 	Runs     []*Run
@@ -69,9 +69,6 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"upper":   func(a model.Answer) string { return strings.ToUpper(string(a)) },
 }).Parse(pageHTML))
 
-// mostText is how many runes of a sentence are shown.
-const mostText = 2000
-
 // Read takes from a run what a page shows of it. r is the report on the run by these
 // rules.
 func Read(rec *record.Run, r model.Report, set ruleset.Rules) (*Run, error) {
@@ -89,7 +86,7 @@ func Read(rec *record.Run, r model.Report, set ruleset.Rules) (*Run, error) {
 	out.Line = d.line(r)
 	out.Evidence = d.findings(r.Verdict)
 	out.Load = d.load(r.Load)
-	out.Breakdown = breakdownOf(r.Breakdown)
+	out.Breakdown, out.Bill = breakdownOf(r.Breakdown), billOf(r.Verdict)
 	seen := map[string]string{}
 	for i, h := range serversFirst(r) {
 		drawn := d.host(h, seen)

@@ -377,6 +377,39 @@ func TestWalk(t *testing.T) {
 	}
 }
 
+// TestBill: a capacity's page says what a request costs and what is promised, in the text's words.
+func TestBill(t *testing.T) {
+	each := 0.00728
+	v := model.Verdict{Answer: model.AnswerCapacity, Sentence: "The CPUs are the limit (server).", Bill: &model.Bill{
+		CPUSeconds: 11.5, MachineShare: 0.96, SecondsPerRequest: &each, Samples: 217, Services: []model.LoadGroup{{Name: "php-fpm", Share: 1}}, Notes: []string{"a note <b>"},
+		Entries: []model.BillEntry{{Mechanism: "compiling_php", Text: "PHP compiles its scripts", Share: 0.54, PlusMinus: 0.04, SecondsPerRequest: &each, Why: "it is done once", ByHand: "perf record -a",
+			Functions: []model.BillFunction{{Function: "zend_compile", File: "/usr/zend.c", Line: 7, Share: 0.3}},
+			Avoidable: []model.Saving{{ID: "opcache", Title: "Switch opcache on", Evidence: "<i>", Share: 0.54, Throughput: 2.17, Remedy: "php.ini: opcache.enable=1", Costs: "shared memory"}}}}}}
+	doc := written(t, &Run{Report: model.Report{Verdict: v}, Bill: billOf(v)})
+	wellFormed(t, doc)
+	page := words(parsed(t, doc))
+	for _, want := range []string{"7.28 ms of CPU time each (php-fpm 100 %), by 217 samples", "PHP compiles its scripts", "54 %", "± 4.0 %", "zend_compile zend.c:7 30 %",
+		"Switch opcache on: up to 2.17 × the replies by: php.ini: opcache.enable=1", "It costs shared memory.", "perf record -a", "a note <b>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	v.Answer = model.AnswerHealthy
+	if len(billOf(v).Items) > 0 {
+		t.Error("a healthy run has a bill, and the text has none")
+	}
+}
+
+func TestTested(t *testing.T) {
+	var doc bytes.Buffer
+	check(t, Write(&doc, Page{Title: "a test", Tested: &Tested{Sentence: "1 of 2 trials right.", Notes: []string{"a note"},
+		Tables: []Table{{Title: "The matrix", Head: []string{"truth", "named"}, Rows: [][]string{{"x.full", "x.full"}, {"<i>", "y"}}, Alarms: map[int]bool{1: true}}}}}))
+	wellFormed(t, doc.String())
+	if strings.Count(doc.String(), `<tr class="binds">`) != 1 || !strings.Contains(words(parsed(t, doc.String())), "<i>") {
+		t.Errorf("one row of the matrix is wrong, and all are words:\n%s", doc.String())
+	}
+}
+
 func TestAbsentIsNoZero(t *testing.T) {
 	_, run := read(t, made{seconds: 12, hosts: []string{"client", "server"}}.write(t))
 	client := run.Hosts[slices.IndexFunc(run.Hosts, func(h Host) bool { return h.Name == "client" })]

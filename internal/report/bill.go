@@ -31,19 +31,24 @@ func spares(v model.Verdict) *model.Saving {
 	return &b.Entries[0].Avoidable[0]
 }
 
-// bill writes what a request costs in CPU time and what for, in eight lines or fewer.
-// It belongs to an answer that the CPUs are the limit; to others where the services use much of these,
-// and could spare it.
-func bill(p *paper, v model.Verdict) {
+// Bill is the bill that belongs to a verdict, nil for none: to the answer that the CPUs are the limit, and
+// to others where the services use much of these, and could spare it.
+func Bill(v model.Verdict) *model.Bill {
 	b := v.Bill
-	if b == nil || b.Missing != "" || len(b.Entries) == 0 {
-		return
+	if b == nil || b.Missing != "" || len(b.Entries) == 0 || v.Answer != model.AnswerCapacity && spares(v) == nil {
+		return nil
 	}
-	if v.Answer != model.AnswerCapacity && spares(v) == nil {
+	return b
+}
+
+// bill writes what a request costs in CPU time and what for, in eight lines or fewer.
+func bill(p *paper, v model.Verdict) {
+	b := Bill(v)
+	if b == nil {
 		return
 	}
 	p.heading(bold, "WHAT A REQUEST COSTS")
-	p.line(0, plain, cut(billed(b), p.width))
+	p.line(0, plain, cut(Billed(b), p.width))
 	rest, left := 1.0, billRows
 	for i, e := range b.Entries {
 		if left <= 0 || i > 0 && e.Share < leastBilled {
@@ -60,8 +65,8 @@ func bill(p *paper, v model.Verdict) {
 	}
 }
 
-// spared says what a saving brings, and how it is made.
-func spared(s model.Saving) string {
+// Spared says what a saving brings, and how it is made.
+func Spared(s model.Saving) string {
 	return fmt.Sprintf("up to %.3g × the replies by: %s", s.Throughput, layout.Line(s.Remedy))
 }
 
@@ -69,7 +74,7 @@ func spared(s model.Saving) string {
 func billRemedy(p *paper, s model.Saving) int {
 	const most = 2
 	column := billShare + 2
-	text := spared(s)
+	text := Spared(s)
 	lines := wrap(text, p.width-column)
 	if len(lines) > most {
 		lines = append(lines[:most-1], cut(lines[most-1]+" …", p.width-column))
@@ -80,8 +85,8 @@ func billRemedy(p *paper, s model.Saving) int {
 	return len(lines)
 }
 
-// billed says how much a request costs, and whose time it is.
-func billed(b *model.Bill) string {
+// Billed says how much a request costs, and whose time it is.
+func Billed(b *model.Bill) string {
 	var groups []string
 	for _, g := range b.Services[:min(len(b.Services), 3)] {
 		groups = append(groups, layout.Line(g.Name)+" "+percent(g.Share))
@@ -100,14 +105,14 @@ func billRow(p *paper, e model.BillEntry) {
 	}
 	text := e.Text
 	if e.Mechanism == "own" && len(e.Functions) > 0 {
-		text += ": " + billFunction(e.Functions[0])
+		text += ": " + BillFunction(e.Functions[0])
 	}
 	lead := before(percent(e.Share), billShare) + before(each, billTime) + "  "
 	p.line(0, plain, lead+cut(text, p.width-billShare-billTime-2))
 }
 
-// billFunction names a function, with the last part of its file's name.
-func billFunction(f model.BillFunction) string {
+// BillFunction names a function, with the last part of its file's name.
+func BillFunction(f model.BillFunction) string {
 	name, place, _ := strings.Cut(layout.Line(f.Function), " /")
 	if place == "" && f.File != "" {
 		place = fmt.Sprintf("%s:%d", layout.Line(f.File), f.Line)

@@ -49,7 +49,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	}
 	switch spare := spares(v); {
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
-		s.item(mustKeep, "fix", 3, spared(*spare))
+		s.item(mustKeep, "fix", 3, Spared(*spare))
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		firstFix(s, told[0].Fix[0], r.Plan)
 	}
