@@ -24,6 +24,7 @@ func commands(w *world) []*cobra.Command {
 		reportCommand(w),
 		compareCommand(w),
 		exportCommand(w),
+		serveCommand(w),
 		runsCommand(w),
 		tuneCommand(w),
 		undoCommand(w),

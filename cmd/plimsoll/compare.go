@@ -175,7 +175,7 @@ func readSide(dir string) (compare.Side, error) {
 
 // runsIn returns dir itself if it is a run, else the runs in it.
 func runsIn(dir string) ([]string, error) {
-	if _, err := os.Stat(filepath.Join(dir, record.ManifestFile)); err == nil {
+	if isRun(dir) {
 		return []string{dir}, nil
 	}
 	entries, err := os.ReadDir(dir)
@@ -199,6 +199,12 @@ func runsIn(dir string) ([]string, error) {
 	}
 	slices.SortFunc(found, byNumber)
 	return found, nil
+}
+
+// isRun says whether a run lies in a directory.
+func isRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, record.ManifestFile))
+	return err == nil
 }
 
 // byNumber orders the runs of --repeat, whose folders are numbered.

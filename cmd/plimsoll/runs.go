@@ -54,7 +54,16 @@ type runList struct {
 	Runs []keptRun `json:"runs"`
 }
 
+// describe is all that is listed of a run.
 func describe(k record.Kept) (keptRun, error) {
+	r, err := summarize(k)
+	size, sizeErr := k.Bytes()
+	r.Bytes = size
+	return r, errors.Join(err, sizeErr)
+}
+
+// summarize is describe without the run's size, for which all its files are looked at.
+func summarize(k record.Kept) (keptRun, error) {
 	r := keptRun{ID: k.ID, Dir: k.Dir, Started: k.Meta.Started, Closed: k.Meta.Closed, Made: k.Meta.Version, Rules: []string{}, Hosts: []string{}}
 	plan := k.Meta.Plan
 	switch {
@@ -81,9 +90,7 @@ func describe(k record.Kept) (keptRun, error) {
 			}
 		}
 	}
-	size, sizeErr := k.Bytes()
-	r.Bytes = size
-	return r, errors.Join(err, sizeErr)
+	return r, err
 }
 
 func runsList(w *world) *cobra.Command {

@@ -45,6 +45,7 @@ internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
+internal/serve:          internal/layout
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
 internal/lab:            internal/model internal/host internal/record
