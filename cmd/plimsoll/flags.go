@@ -77,6 +77,7 @@ type loadFlags struct {
 	rate                 float64
 	noKeepAlive          bool
 	method, body         string
+	targets              string
 	headers              []string
 	timeout              time.Duration
 	calm, ramp           time.Duration
@@ -103,6 +104,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
+	fs.StringVar(&f.targets, "targets", "", "in place of one request, those in `FILE`, one a line as JSON: {\"path\": \"/a?b=1\", \"method\": \"PUT\", \"headers\": {\"Accept\": \"text/html\"}, \"body\": \"x\", \"weight\": 3, \"name\": \"a\", \"expect\": [200, 404], \"check\": \"in the body\"}; only path (or url) is needed, and those with the same name are counted together")
 	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
 	fs.StringVar(&f.tls.CACert, "cacert", "", "https: trust the certificates (PEM) in `FILE` in place of the system's")
 	fs.BoolVarP(&f.tls.Insecure, "insecure", "k", false, "https: take any certificate")
@@ -173,7 +175,24 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	if err := load.Check(plan); err != nil {
 		return no("%v", err)
 	}
+	if f.targets == "" {
+		return plan, nil
+	}
+	if asked("method") || asked("body") {
+		return no("-X and --body are about one request; with --targets each line says its own")
+	}
+	if plan.Targets, err = readTargets(f.targets, plan); err != nil {
+		return no("--targets %s: %v", f.targets, err)
+	}
 	return plan, nil
+}
+
+func readTargets(path string, plan model.LoadPlan) ([]model.Target, error) {
+	text, err := readInput(path, load.MaxTargetsFile)
+	if err != nil {
+		return nil, err
+	}
+	return load.ReadTargets(text, plan)
 }
 
 // maxSeed is the largest seed that is chosen where nobody says: one that can be typed.

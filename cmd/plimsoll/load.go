@@ -84,6 +84,13 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 			l.TLS.CryptoSeconds = t.Crypto.Seconds / float64(t.Crypto.Count)
 		}
 	}
+	for _, t := range last.Targets {
+		of := model.TargetLoad{Name: t.Name, Outcomes: t.Outcomes, Latency: t.Response}
+		for _, n := range t.Outcomes {
+			of.Requests += n
+		}
+		l.Targets = append(l.Targets, of)
+	}
 	l.Causes = last.Causes
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l

@@ -152,12 +152,14 @@ var tlsExplanations = map[string]string{
 	"eof":                           "the far side ended the connection in the middle",
 }
 
-// timeouts are the same of those that ran out of time, by where they were.
-var timeouts = map[string]string{
+// byOutcome are the same of those for which it takes the whole outcome.
+var byOutcome = map[string]string{
 	"connect:timeout": "no answer to the connect: a full listen queue, a firewall that drops, or packet loss (--timeout is how long is waited)",
 	"tls:timeout":     "the connection stood, and the TLS handshake was not done in time: the server has too many of them to do (a full one costs it a signature), or hangs",
 	"read:timeout":    "the request was taken and no complete reply came in time: the service is slower than --timeout, or hangs",
 	"write:timeout":   "the far side does not take what is sent",
+	"check:status":    "the replies were complete, and had another status than the file of targets expects",
+	"check:body":      "the replies were complete, and the text that the file of targets wants was not in their body (bodies are looked at as they are sent, compressed or not)",
 	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c)",
 }
 
@@ -191,8 +193,8 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 			layout.Count(has.files), connectionsText(n), layout.Count(n+2*int64(plan.Threads)+ownFiles))
 	case errno == "EADDRNOTAVAIL" && has.ports != nil:
 		return fmt.Sprintf("no local port was free: for %s to one address as many are needed, and %s: %s", connectionsText(n), has.ports.text(), has.ports.remedy())
-	case timeouts[outcome] != "":
-		return timeouts[outcome]
+	case byOutcome[outcome] != "":
+		return byOutcome[outcome]
 	}
 	if why := tlsExplanations[errno]; why != "" && overTLS(plan) {
 		return why

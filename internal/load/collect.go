@@ -29,16 +29,17 @@ type collector struct {
 	cancelled bool
 	lastAt    int64 // when the last record was made
 
-	sums   [counted]phaseTally // the whole run
-	causes map[string]string
-	recent [counted][2]*hdr.Histogram // responses and services since the last record
-	all    *hdr.Histogram             // scratch
-	conns  Connections
-	cpu    []ThreadCPU
+	sums    [counted]phaseTally // the whole run
+	causes  map[string]string
+	targets []targetTally
+	recent  [counted][2]*hdr.Histogram // responses and services since the last record
+	all     *hdr.Histogram             // scratch
+	conns   Connections
+	cpu     []ThreadCPU
 }
 
 func newCollector(e *engine, emit func(Record) error) *collector {
-	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram(), causes: map[string]string{}}
+	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram(), causes: map[string]string{}, targets: newTargets(len(e.job.names))}
 	for p := range c.started {
 		c.started[p], c.ended[p] = never, never
 	}
@@ -127,6 +128,7 @@ func (c *collector) record(r Record) error {
 	r.Connections = c.conns
 	r.Threads = slices.Clone(c.cpu)
 	r.TLS = c.tlsRecord()
+	r.Targets = c.targetRecords()
 	if len(c.causes) > 0 {
 		r.Causes = maps.Clone(c.causes)
 	}
@@ -171,6 +173,9 @@ func (c *collector) gather() {
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
+		for i := range full.targets {
+			full.targets[i].moveTo(&c.targets[i])
+		}
 		for p := range full.phases {
 			from := &full.phases[p]
 			c.recent[p][service].Merge(from.hist[service])
@@ -212,6 +217,22 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 		r.Waited = quantiles(c.all)
 	}
 	return r
+}
+
+// targetRecords tell of the targets that requests went to.
+func (c *collector) targetRecords() (list []TargetRecord) {
+	for i := range c.targets {
+		t := &c.targets[i]
+		if len(t.outcomes) == 0 {
+			continue
+		}
+		r := TargetRecord{Name: c.e.job.names[i], Outcomes: map[string]int64{}, Response: quantiles(t.response)}
+		for o, n := range t.outcomes {
+			r.Outcomes[o.String()] = n
+		}
+		list = append(list, r)
+	}
+	return list
 }
 
 // tlsRecord tells of all phases' handshakes, nil without any.

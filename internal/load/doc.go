@@ -78,6 +78,9 @@
 // which the server says why it hangs up). One that comes when the next request is
 // already sent cannot be told from its reply; the one too many is noticed later.
 //
+// With LoadPlan.Targets, which of them a request asks for is drawn when it begins, by their weights, with numbers that
+// each run draws again. A text that has to be in a body is looked for in what is read of it, and nothing is kept.
+//
 // # Outcomes
 //
 //	1xx … 5xx              a complete reply of that class (1xx: only 101)
@@ -90,6 +93,8 @@
 //	read:alert_NAME, read:protocol_error, read:no_close_notify   over TLS, after the handshake
 //	read:eof               the connection ended before the reply was complete
 //	queue:timeout, queue:cancelled   open loop: no connection became free in time
+//	expected:4xx, expected:5xx   such a reply, which its target expects (model.Target)
+//	check:status, check:body   a reply below 400 that is not the one that its target expects; its time is a failed request's
 //	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply
 //
 // A name that does not resolve is an error of Run, since then no request can begin.

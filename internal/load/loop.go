@@ -185,6 +185,7 @@ func (t *thread) dispatch() {
 		n.end(failure(queueFailed, detail), t.now-t.headAt)
 		n.parts[queued] += max(t.now-t.headAt, 0)
 		n.add(failed, t.now-t.headAt)
+		t.tally.ofTarget(t.shared.timeline.at(t.headAt), t.shared.job.choose(t.random()), failure(queueFailed, detail), t.now-t.headAt)
 		t.pass()
 	}
 	for range burst {

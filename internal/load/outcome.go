@@ -20,11 +20,13 @@ const (
 	readFailed
 	queueFailed
 	protocolFailed
-	tlsFailed // in the handshake
-	tlsAlert  // the server ended the handshake with an alert: detail is its code
-	readAlert // it did so afterwards
+	tlsFailed     // in the handshake
+	tlsAlert      // the server ended the handshake with an alert: detail is its code
+	readAlert     // it did so afterwards
+	checkFailed   // a complete reply, and not the one that was expected
+	expectedError // a reply from 400 on that was expected: detail is its class
 
-	outcomes = (readAlert + 1) << 8
+	outcomes = (expectedError + 1) << 8
 )
 
 // details that stand for no errno (Linux errnos end at 133)
@@ -32,6 +34,12 @@ const (
 	cancelled = 252 + iota
 	sawEOF
 	timedOut
+)
+
+// details of checkFailed
+const (
+	wrongStatus = 1 + iota
+	missingText
 )
 
 // fault is what is wrong with a reply.
@@ -68,6 +76,9 @@ func failure(kind, detail int) outcome { return outcome(kind<<8 | detail&0xff) }
 func (o outcome) kind() int   { return int(o >> 8) }
 func (o outcome) detail() int { return int(o & 0xff) }
 
+// isReply says that a reply came, and one that passes.
+func (o outcome) isReply() bool { return o.kind() == replied || o.kind() == expectedError }
+
 // String is the outcome's name in records: "2xx", "connect:ECONNREFUSED",
 // "read:timeout", "read:eof", "queue:timeout", "protocol:bad_chunk", "tls:certificate_expired",
 // "tls:alert_handshake_failure", "read:alert_internal_error".
@@ -81,6 +92,10 @@ func (o outcome) String() string {
 		return fmt.Sprintf("%dxx", o.detail())
 	case protocolFailed:
 		return "protocol:" + fault(o.detail()).String()
+	case checkFailed:
+		return "check:" + map[int]string{wrongStatus: "status", missingText: "body"}[o.detail()]
+	case expectedError:
+		return fmt.Sprintf("expected:%dxx", o.detail())
 	case tlsAlert, readAlert:
 		return kinds[o.kind()] + ":alert_" + alertName(o.detail())
 	}

@@ -53,12 +53,24 @@ type reply struct {
 	length    int64 // Content-Length, -1 when there is none
 	left      int64 // bytes of body or chunk still to come
 	carry     []byte
+	text      *pattern // to be found in the body, nil for none
+	have      int32    // bytes of it that were; see pattern.search
 }
 
 // reset prepares for the reply to a new request; toHEAD says that no body will follow.
 func (r *reply) reset(toHEAD bool) {
 	*r = reply{toHEAD: toHEAD, length: -1, carry: r.carry[:0]}
 }
+
+// look looks for the text in a piece of the body.
+func (r *reply) look(b []byte) {
+	if r.text != nil {
+		r.have = r.text.search(r.have, b)
+	}
+}
+
+// found says that the text was in the body.
+func (r *reply) found() bool { return int(r.have) == len(r.text.text) }
 
 // reusable says, of a complete reply, whether the server will take another request.
 func (r *reply) reusable() bool {
@@ -72,9 +84,11 @@ func (r *reply) feed(b []byte) (used int, s step) {
 		switch r.state {
 		case inBody, inChunkData:
 			n := min(r.left, int64(len(rest)))
+			r.look(rest[:n])
 			used += int(n)
 			r.skip(n)
 		case inBodyUntilEOF:
+			r.look(rest)
 			return len(b), more
 		default:
 			line, n, s := r.line(rest)
@@ -94,8 +108,11 @@ func (r *reply) feed(b []byte) (used int, s step) {
 	return used, done
 }
 
-// skippable is how many bytes of body are still sure to come.
+// skippable is how many bytes of body are still sure to come, and need not be looked at.
 func (r *reply) skippable() int64 {
+	if r.text != nil && !r.found() {
+		return 0
+	}
 	if r.state == inBody || r.state == inChunkData {
 		return r.left
 	}
@@ -257,7 +274,7 @@ func (r *reply) endHead() fault {
 			return tooManyInterim
 		}
 		// What its headers said was not about the final reply.
-		*r = reply{toHEAD: r.toHEAD, interim: r.interim + 1, head: r.head, length: -1, carry: r.carry}
+		*r = reply{toHEAD: r.toHEAD, text: r.text, interim: r.interim + 1, head: r.head, length: -1, carry: r.carry}
 		return noFault
 	}
 	switch {

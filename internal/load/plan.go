@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -10,9 +9,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"runtime/debug"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,14 +37,10 @@ type job struct {
 	host     string // to be resolved
 	port     uint16
 	requests []request   // what is asked for, at least one
+	bounds   []float64   // of several requests: the sum of the weights up to each
+	names    []string    // of the targets, none without
 	tls      *tls.Config // nil for http
 	resumes  bool        // TLS sessions are used again
-}
-
-// request is what a user may ask for.
-type request struct {
-	bytes  []byte // as it is sent
-	toHEAD bool
 }
 
 func prepare(plan model.LoadPlan) (*job, error) {
@@ -82,12 +76,53 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	case plan.TLS != nil:
 		return nil, fmt.Errorf("url %q: what is said about TLS is for https:// alone", plan.URL)
 	}
-	whole, err := buildRequest(plan, u)
-	if err != nil {
-		return nil, err
+	return j, j.ask(u)
+}
+
+// ask fills in what is asked for: the plan's targets, or its one request.
+func (j *job) ask(u *url.URL) error {
+	if len(j.plan.Targets) == 0 {
+		whole, err := buildRequest(j.plan, u)
+		j.requests = []request{{bytes: whole, toHEAD: j.plan.Method == "HEAD"}}
+		return err
 	}
-	j.requests = []request{{bytes: whole, toHEAD: plan.Method == "HEAD"}}
-	return j, nil
+	if len(j.plan.Targets) > maxTargets {
+		return fmt.Errorf("%d targets: want at most %d", len(j.plan.Targets), maxTargets)
+	}
+	index := map[string]int32{}
+	sum := 0.0
+	for i, t := range j.plan.Targets {
+		r, err := targetRequest(j.plan, t, u)
+		if err != nil {
+			return fmt.Errorf("target %d of %d: %w", i+1, len(j.plan.Targets), err)
+		}
+		known := false
+		if r.name, known = index[t.Name]; !known {
+			r.name = int32(len(j.names))
+			index[t.Name] = r.name
+			j.names = append(j.names, t.Name)
+		}
+		sum += t.Weight
+		j.requests, j.bounds = append(j.requests, r), append(j.bounds, sum)
+	}
+	if len(j.names) > maxTargetNames {
+		return fmt.Errorf("%d different names of targets: want at most %d", len(j.names), maxTargetNames)
+	}
+	return nil
+}
+
+// choose is the request that a number of 64 random bits stands for, by the weights.
+func (j *job) choose(random uint64) *request {
+	if len(j.requests) == 1 {
+		return &j.requests[0]
+	}
+	const bits = 53 // as many as a float64 has
+	at := float64(random>>(64-bits)) / (1 << bits) * j.bounds[len(j.bounds)-1]
+	i, exact := slices.BinarySearch(j.bounds, at)
+	if exact {
+		i++ // a bound is the next one's
+	}
+	return &j.requests[min(i, len(j.requests)-1)]
 }
 
 func checkNumbers(p model.LoadPlan) error {
@@ -113,79 +148,13 @@ func checkNumbers(p model.LoadPlan) error {
 	return nil
 }
 
-func parseURL(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	if err != nil {
-		return nil, fmt.Errorf("url %q: %w", s, err)
-	}
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("url %q: want one that starts with http:// or https://", s)
-	case u.Hostname() == "":
-		return nil, fmt.Errorf("url %q: want a host after %s://", s, u.Scheme)
-	case u.User != nil:
-		return nil, fmt.Errorf("url %q: give user and password as an Authorization header, not in the URL", s)
-	}
-	// The parser lets a blank in a query pass; in a request it would end the URL.
-	u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
-	return u, nil
-}
-
 // Address is the host and the port of a plan's URL: the scheme's port if it names none.
 func Address(plan model.LoadPlan) (host, port string, err error) {
 	u, err := url.Parse(plan.URL)
 	if err != nil {
 		return "", "", err
 	}
-	return u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]), nil
-}
-
-// hostHeader is the URL's host and port, without an IPv6 zone: that means
-// something on this machine only.
-func hostHeader(u *url.URL) string {
-	if before, after, ok := strings.Cut(u.Host, "%"); ok && strings.HasPrefix(before, "[") {
-		_, port, _ := strings.Cut(after, "]")
-		return before + "]" + port
-	}
-	return u.Host
-}
-
-// buildRequest makes the bytes that every request consists of. A header of the
-// plan replaces ours of the same name.
-func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
-	if !isToken(p.Method) || p.Method == "CONNECT" {
-		return nil, fmt.Errorf("method %q: want GET, HEAD, POST, PUT, DELETE or the like", p.Method)
-	}
-	theirs, given, err := headerLines(p.Headers, p.Body)
-	if err != nil {
-		return nil, err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", p.Method, u.RequestURI())
-	ours := func(name, value string) {
-		if !given[strings.ToLower(name)] {
-			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
-		}
-	}
-	ours("Host", hostHeader(u))
-	ours("User-Agent", "plimsoll/"+version())
-	if !p.KeepAlive {
-		ours("Connection", "close")
-	}
-	if len(p.Body) > 0 || p.Method == "POST" || p.Method == "PUT" || p.Method == "PATCH" {
-		ours("Content-Length", strconv.Itoa(len(p.Body)))
-	}
-	b.WriteString(theirs)
-	b.WriteString("\r\n")
-	b.Write(p.Body)
-	return []byte(b.String()), nil
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return strings.Trim(info.Main.Version, "()")
-	}
-	return "devel"
+	return u.Hostname(), portOf(u), nil
 }
 
 // resolve finds the one address that the whole load goes to: the first IPv4

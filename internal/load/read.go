@@ -104,6 +104,12 @@ func (r *Record) check() error {
 	if r.TLS != nil {
 		seconds = min(seconds, r.TLS.least())
 	}
+	if len(r.Targets) > maxTargetNames {
+		return fmt.Errorf("%d targets: want at most %d", len(r.Targets), maxTargetNames)
+	}
+	for i := range r.Targets {
+		seconds = min(seconds, r.Targets[i].least())
+	}
 	if least < 0 || seconds < 0 {
 		return errors.New("a number of connections, requests or seconds is negative")
 	}
@@ -131,6 +137,16 @@ func (p *PhaseRecord) check() error {
 		return errors.New("a count or a time is negative")
 	}
 	return nil
+}
+
+// least is the smallest number in t, none of which may be negative.
+func (t *TargetRecord) least() float64 {
+	q := &t.Response
+	n := min(float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
+	for _, count := range t.Outcomes {
+		n = min(n, float64(count))
+	}
+	return n
 }
 
 // least is the smallest number in r, none of which may be negative.

@@ -34,6 +34,8 @@ type Record struct {
 	Threads     []ThreadCPU `json:"threads"`
 	// TLS is nil where no handshake was done; it covers all phases.
 	TLS *TLSRecord `json:"tls,omitempty"`
+	// Targets are those of the plan that had requests, in its order.
+	Targets []TargetRecord `json:"targets,omitempty"`
 	// Causes are what the first failure of an outcome over TLS said of itself, by the outcome.
 	Causes map[string]string `json:"causes,omitempty"`
 	// Totals is set in the final record only.
@@ -90,6 +92,15 @@ type PhaseRecord struct {
 	// Unread is how long what the server sent lay in the kernel until it was
 	// read, by the kernel's receive time stamps, on one connection of eight.
 	Unread model.Quantiles `json:"unread_us"`
+}
+
+// TargetRecord is about the requests of one name that began in the hold phase and have their outcome; in an
+// open loop also those that found no connection in time.
+type TargetRecord struct {
+	Name     string           `json:"name"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	// Response is that of PhaseRecord, within 1 %.
+	Response model.Quantiles `json:"response_us,omitzero"`
 }
 
 // TLSRecord is about the TLS handshakes of a load, and what TLS cost the generator.

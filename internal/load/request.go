@@ -28,8 +28,9 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	c.booked = intended
 	t.book(c, queued, min(c.freed, t.now))
 	t.book(c, late, t.now)
-	c.asked = &t.shared.job.requests[0]
+	c.asked = t.shared.job.choose(t.random())
 	c.reply.reset(c.asked.toHEAD)
+	c.reply.text = c.asked.text
 	t.flights.push(c)
 	t.inFlight++
 	t.count(c.phase).add(delay, t.now-ready)
@@ -350,12 +351,17 @@ func (t *thread) fail(c *conn, o outcome) {
 
 // answered counts a request that has its reply.
 func (t *thread) answered(c *conn) {
-	n := t.count(c.phase)
+	n, o := t.count(c.phase), c.asked.judge(&c.reply)
+	if !o.isReply() { // not the one that was wanted
+		n.add(failed, c.at-c.intended)
+		t.finish(c, o, c.at)
+		return
+	}
 	n.add(service, c.at-c.start)
 	if t.shared.openLoop {
 		n.add(response, c.at-c.intended)
 	}
-	t.finish(c, outcome(c.reply.status/100), c.at)
+	t.finish(c, o, c.at)
 }
 
 // unanswered counts a request that will have none.
@@ -378,6 +384,7 @@ func (t *thread) finish(c *conn, o outcome, at int64) {
 	at = max(at, c.booked)
 	t.book(c, c.stage(), at)
 	t.count(c.phase).end(o, at-c.intended)
+	t.tally.ofTarget(c.phase, c.asked, o, at-c.intended)
 	t.flights.remove(c)
 	t.inFlight--
 }

@@ -140,6 +140,20 @@ var (
 		Source:       "counted by the load generator",
 		ByHand:       "perf top -p $(pidof plimsoll-load)   (crypto/…)",
 	}
+	targetOutcomesTotal = &model.Signal{
+		Name: "plimsoll_load_target_outcomes_total", Kind: model.Counter, Unit: "requests",
+		Help:   "How the hold phase's requests ended, by the name of their target (--targets).",
+		Labels: []string{"target", "outcome"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "awk '{n[$7\" \"$9]++} END {for (k in n) print n[k], k}' /var/log/nginx/access.log",
+	}
+	targetLatencySeconds = &model.Signal{
+		Name: "plimsoll_load_target_latency_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "Latency of replies in the hold phase, by the name of their target, since the phase began, within 1 %. From the intended send time. 1 is the maximum.",
+		Labels: []string{"target", "quantile"},
+		Source: "HDR histograms of the load generator",
+		ByHand: "awk '{print $7, $NF}' /var/log/nginx/access.log | sort -k1,1 -k2,2n   (with $request_time last in log_format)",
+	}
 	unreadSeconds = &model.Signal{
 		Name: "plimsoll_load_unread_seconds", Kind: model.Gauge, Unit: "seconds",
 		Help:   "How long what the server sent lay in the kernel before the load generator read it: in a closed loop its own share of the measured latency. One connection of eight is watched there, each in an open loop. 1 is the maximum.",
@@ -153,7 +167,7 @@ var (
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
-	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount,
+	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -185,6 +199,12 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 	}
 	if r.TLS != nil {
 		r.TLS.samples(put)
+	}
+	for _, t := range r.Targets {
+		for outcome, n := range t.Outcomes {
+			put(targetOutcomesTotal, float64(n), t.Name, outcome)
+		}
+		putQuantiles(put, targetLatencySeconds, t.Response, t.Name)
 	}
 	put(connections, float64(r.Connections.Connecting), "connecting")
 	put(connections, float64(r.Connections.Open), "open")

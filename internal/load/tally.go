@@ -34,6 +34,47 @@ type tally struct {
 	user, system           float64 // CPU seconds of the thread since its start
 	// causes are what the first failure of each outcome over TLS said.
 	causes map[outcome]string
+	// targets have, by name, the requests that began in hold; none where the plan has none.
+	targets []targetTally
+}
+
+// targetTally is what became of a target's requests. Its histogram is of the replies, from the intended
+// time on, with two digits, so that many have room.
+type targetTally struct {
+	outcomes map[outcome]int64
+	response *hdr.Histogram
+}
+
+func newTargets(n int) []targetTally {
+	list := make([]targetTally, n)
+	for i := range list {
+		list[i] = targetTally{outcomes: map[outcome]int64{}, response: hdr.New(1, maxMicros, 2)}
+	}
+	return list
+}
+
+// ofTarget counts what became of a target's request, after ns nanoseconds of waiting.
+func (t *tally) ofTarget(p phase, asked *request, o outcome, ns int64) {
+	if len(t.targets) == 0 || p != hold {
+		return
+	}
+	of := &t.targets[asked.name]
+	of.outcomes[o]++
+	if o.isReply() {
+		_ = of.response.RecordValue(min(max(ns, 0)/1000, maxMicros))
+	}
+}
+
+// moveTo adds everything in t to sum and leaves t empty.
+func (t *targetTally) moveTo(sum *targetTally) {
+	for o, n := range t.outcomes {
+		sum.outcomes[o] += n
+	}
+	clear(t.outcomes)
+	if t.response.TotalCount() > 0 {
+		sum.response.Merge(t.response)
+		t.response.Reset()
+	}
 }
 
 // agreement is what a TLS handshake came to.
@@ -71,8 +112,9 @@ type phaseTally struct {
 	hist [durations]*hdr.Histogram
 }
 
-func newTally() *tally {
-	t := &tally{causes: map[outcome]string{}}
+// newTally is an empty one, with room for so many targets.
+func newTally(targets int) *tally {
+	t := &tally{causes: map[outcome]string{}, targets: newTargets(targets)}
 	for p := range t.phases {
 		t.phases[p].handshakes = map[agreement]int64{}
 		for k := range t.phases[p].hist {

@@ -91,7 +91,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		end:    s.timeline.hold,
 		seed:   uint64(id)*0x9e3779b97f4a7c15 + 1,
 		due:    int64(id), head: int64(id),
-		tally: newTally(), spare: newTally(),
+		tally: newTally(len(s.job.names)), spare: newTally(len(s.job.names)),
 		handed: make(chan *tally, 1),
 		gone:   make(chan struct{}),
 	}
@@ -153,11 +153,16 @@ func (t *thread) spend() bool {
 
 // rest lets c sleep after a failed connect.
 func (t *thread) rest(c *conn) {
+	c.wakes = t.now + restNanos*4/5 + int64(t.random()%(restNanos*2/5))
+	t.sleepers.push(c)
+}
+
+// random is 64 random bits (xorshift, by Marsaglia).
+func (t *thread) random() uint64 {
 	t.seed ^= t.seed << 13
 	t.seed ^= t.seed >> 7
 	t.seed ^= t.seed << 17
-	c.wakes = t.now + restNanos*4/5 + int64(t.seed%(restNanos*2/5))
-	t.sleepers.push(c)
+	return t.seed
 }
 
 // handOver gives the collector what was counted and goes on counting in the spare.

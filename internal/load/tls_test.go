@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -422,48 +420,10 @@ func TestEveryRequestOverTLSEndsOnce(t *testing.T) {
 
 // nginx's own count, and its own word on sessions, agree with ours.
 func TestNginxCountsTheSame(t *testing.T) {
-	nginx, err := exec.LookPath("nginx")
-	if err != nil && os.Getenv("CI") == "" {
-		t.Skip("nginx is not here; scripts/install-deps brings it")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := newAuthority(t)
-	dir := t.TempDir()
 	cert, key := files(t, a.issue(nil))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	config := fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error.log;
-events {}
-http {
-  log_format sessions '$status $ssl_session_reused $ssl_protocol';
-  access_log %[1]s/access.log sessions;
-  client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
-  server { listen %[2]s ssl; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate %[3]s; ssl_certificate_key %[4]s; return 200 ok; }
-}
-`, dir, address, cert, key)
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	server := exec.Command(nginx, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", filepath.Join(dir, "error.log"))
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Process.Kill() }) // of a test that failed
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("nginx does not listen")
-		}
-	}
+	address, counts := startNginx(t, "ssl", "$status $ssl_session_reused $ssl_protocol",
+		fmt.Sprintf("ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate %s; ssl_certificate_key %s; return 200 ok;", cert, key))
 	want := map[string]int64{}
 	for _, plan := range []model.LoadPlan{
 		{Connections: 9, Threads: 2, Requests: 500, KeepAlive: true, TLS: &model.TLSPlan{}},
@@ -484,19 +444,7 @@ http {
 		want["200 r "+version] += resumed
 		want["200 . "+version] += plan.Requests - resumed
 	}
-	if err := server.Process.Signal(os.Interrupt); err != nil { // it ends, and has written its log
-		t.Fatal(err)
-	}
-	_ = server.Wait()
-	log, err := os.ReadFile(filepath.Join(dir, "access.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]int64{}
-	for line := range strings.Lines(string(log)) {
-		got[strings.TrimSpace(line)]++
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, counts()); diff != "" {
 		t.Errorf("the access log (-ours +nginx's):\n%s", diff)
 	}
 }

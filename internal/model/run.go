@@ -114,8 +114,28 @@ type LoadPlan struct {
 	// CalmMS and RampMS are the lengths of those phases; 0 leaves them out.
 	CalmMS int64 `json:"calm_ms"`
 	RampMS int64 `json:"ramp_ms"`
+	// Targets are the requests of the load, in place of the one that Method, URL and Body make.
+	Targets []Target `json:"targets,omitempty"`
 	// TLS is how an https URL is spoken to; nil is the same as all its zero values.
 	TLS *TLSPlan `json:"tls,omitempty"`
+}
+
+// Target is one of several requests that a load makes.
+type Target struct {
+	// Name is what it is counted under; those with the same name are counted together.
+	Name   string `json:"name"`
+	Method string `json:"method"`
+	Path   string `json:"path"` // with the query
+	// Headers ("Name: value") go beside those of the plan, and in place of those of the same name.
+	Headers   []string `json:"headers,omitempty"`
+	Body      []byte   `json:"body,omitempty"`
+	BodyBytes int      `json:"body_bytes,omitempty"` // see WithoutSecrets
+	// Weight is its part of the requests, beside the others' weights.
+	Weight float64 `json:"weight"`
+	// Expect are the statuses that are right; none means those below 400.
+	Expect []int `json:"expect,omitempty"`
+	// Check is what has to be in the body as it is sent, "" for nothing.
+	Check string `json:"check,omitempty"`
 }
 
 // TLSPlan says how a load speaks TLS. Files are named, not kept, since one of them is
@@ -150,6 +170,15 @@ func (p LoadPlan) WithoutSecrets() LoadPlan {
 	}
 	p.URL = secret.Text(p.URL)
 	p.BodyBytes, p.Body = len(p.Body), nil
+	targets := p.Targets
+	p.Targets = nil
+	for _, t := range targets {
+		masked := Target{Name: secret.Text(t.Name), Method: t.Method, Path: secret.Text(t.Path), BodyBytes: len(t.Body), Weight: t.Weight, Expect: t.Expect, Check: secret.Text(t.Check)}
+		for _, h := range t.Headers {
+			masked.Headers = append(masked.Headers, secret.Header(h))
+		}
+		p.Targets = append(p.Targets, masked)
+	}
 	return p
 }
 
@@ -265,6 +294,8 @@ type Load struct {
 	Connect Quantiles `json:"connect_us"`
 	// TLS is nil where no handshake was done.
 	TLS *TLSLoad `json:"tls,omitempty"`
+	// Targets are those of the plan that had requests, in its order; none where it has none.
+	Targets []TargetLoad `json:"targets,omitempty"`
 	// Causes are what the first of each outcome said of itself, where that is more than its name.
 	Causes map[string]string `json:"causes,omitempty"`
 	// Lag is by how much the generator was behind its own schedule when it sent
@@ -277,6 +308,18 @@ type Load struct {
 	OtherPhases map[string]int64 `json:"other_phases,omitempty"`
 	Course      []Second         `json:"course,omitempty"`
 }
+
+// TargetLoad is what became of a target's requests. All targets' outcomes are the load's Outcomes.
+type TargetLoad struct {
+	Name     string           `json:"name"`
+	Requests int64            `json:"requests"` // the sum of Outcomes
+	Outcomes map[string]int64 `json:"outcomes"`
+	// Latency is that of Load, within 1 %.
+	Latency Quantiles `json:"latency_us,omitzero"`
+}
+
+// Good is how many of the outcomes were good replies.
+func (t *TargetLoad) Good() int64 { return good(t.Outcomes) }
 
 // TLSLoad is what a load over TLS saw of it, from its begin to its end: with keep-alive
 // most handshakes are done before the hold phase.
@@ -309,8 +352,12 @@ type MissingConnections struct {
 	Untried int64 `json:"untried"` // the load was over before their turn came
 }
 
-// IsReply tells a status class ("2xx") from a failure ("read:timeout").
+// expected begins the outcome of a reply from 400 on that its target expects ("expected:4xx").
+const expected = "expected:"
+
+// IsReply tells a status class ("2xx", "expected:4xx") from a failure ("read:timeout", "check:body").
 func IsReply(outcome string) bool {
+	outcome = strings.TrimPrefix(outcome, expected)
 	return len(outcome) == 3 && '1' <= outcome[0] && outcome[0] <= '5' && outcome[1:] == "xx"
 }
 
@@ -320,17 +367,21 @@ func IsAttempt(outcome string) bool {
 	return strings.HasPrefix(outcome, "connect:") || strings.HasPrefix(outcome, "tls:")
 }
 
-// IsGood says whether an outcome is a reply below 400.
-func IsGood(outcome string) bool { return IsReply(outcome) && outcome < "4xx" }
+// IsGood says whether an outcome is a reply below 400, or one that was expected.
+func IsGood(outcome string) bool {
+	return IsReply(outcome) && (outcome < "4xx" || strings.HasPrefix(outcome, expected))
+}
 
 // Good is how many of the outcomes were good replies.
-func (l *Load) Good() (good int64) {
-	for outcome, n := range l.Outcomes {
+func (l *Load) Good() int64 { return good(l.Outcomes) }
+
+func good(outcomes map[string]int64) (sum int64) {
+	for outcome, n := range outcomes {
 		if IsGood(outcome) {
-			good += n
+			sum += n
 		}
 	}
-	return good
+	return sum
 }
 
 // AddUp computes from Outcomes and Seconds the counts, rates and the share that

@@ -15,6 +15,8 @@ const (
 	attemptsSeries = "plimsoll_load_connect_attempts_total"
 	lagSeries      = "plimsoll_load_schedule_lag_seconds"
 	missingSeries  = "plimsoll_load_connections_missing"
+	targetsSeries  = "plimsoll_load_target_outcomes_total"
+	targetSeries   = "plimsoll_load_target_latency_seconds"
 
 	tlsHandshakesSeries  = "plimsoll_load_tls_handshakes_total"
 	tlsHandshakeSeries   = "plimsoll_load_tls_handshake_seconds"
@@ -50,6 +52,9 @@ func (r *Run) Load() (*model.Load, error) {
 		return nil, err
 	}
 	if l.TLS, err = r.loadTLS(); err != nil {
+		return nil, err
+	}
+	if l.Targets, err = r.loadTargets(); err != nil {
 		return nil, err
 	}
 	latency(l, latencies, calm)
@@ -160,6 +165,46 @@ func (r *Run) loadTLS() (*model.TLSLoad, error) {
 		t.CryptoSeconds = crypto[tlsCryptoSumSeries] / n
 	}
 	return t, nil
+}
+
+// loadTargets are the plan's targets that had requests, in its order.
+func (r *Run) loadTargets() ([]model.TargetLoad, error) {
+	counts, err := r.loadSeries(targetsSeries)
+	if err != nil || len(counts) == 0 {
+		return nil, err
+	}
+	byName := map[string]*model.TargetLoad{}
+	for _, s := range counts {
+		name, outcome := s.Labels.Get("target"), s.Labels.Get("outcome")
+		t := byName[name]
+		if t == nil {
+			t = &model.TargetLoad{Name: name, Outcomes: map[string]int64{}}
+			byName[name] = t
+		}
+		n := int64(s.Last())
+		t.Requests += n
+		t.Outcomes[outcome] += n
+		if model.IsReply(outcome) {
+			t.Latency.Count += n
+		}
+	}
+	times, err := r.loadSeries(targetSeries)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range times {
+		if t := byName[s.Labels.Get("target")]; t != nil {
+			setQuantile(&t.Latency, s.Labels.Get("quantile"), s.Last()*1e6)
+		}
+	}
+	var list []model.TargetLoad
+	for _, t := range r.meta.Plan.Load.Targets {
+		if of := byName[t.Name]; of != nil {
+			list = append(list, *of)
+			delete(byName, t.Name)
+		}
+	}
+	return list, nil
 }
 
 // took is where the time of such handshakes is told.

@@ -23,6 +23,8 @@ const start = 1_700_000_000_000
 var (
 	gauge    = &model.Signal{Name: "g"}
 	outcomes = &model.Signal{Name: "plimsoll_load_outcomes_total", Labels: []string{"phase", "outcome"}, StartsAtZero: true}
+	targets  = &model.Signal{Name: "plimsoll_load_target_outcomes_total", Labels: []string{"target", "outcome"}, StartsAtZero: true}
+	times    = &model.Signal{Name: "plimsoll_load_target_latency_seconds", Labels: []string{"target", "quantile"}}
 	latency  = &model.Signal{Name: "plimsoll_load_latency_seconds", Labels: []string{"phase", "kind", "quantile"}}
 )
 
@@ -154,7 +156,8 @@ func loaded(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := writer.Create(dir, model.Run{Started: start, Plan: model.Plan{
-		Generator: "client", Interval: 1000, Load: &model.LoadPlan{Connections: 10},
+		Generator: "client", Interval: 1000,
+		Load: &model.LoadPlan{Connections: 10, Targets: []model.Target{{Name: "z"}, {Name: "unused"}, {Name: "a"}, {Name: "z"}}},
 	}})
 	check(t, err)
 	put := func(at int64, counts map[string]float64) {
@@ -173,6 +176,11 @@ func loaded(t *testing.T) string {
 		w.Sample("client", start+1000, latency, v/10, "calm", "response", quantile)
 		w.Sample("client", start+3000, latency, 10*v, "hold", "waited", quantile)
 	}
+	for outcome, n := range map[string]float64{"2xx": 40, "expected:4xx": 2, "check:body": 3} {
+		w.Sample("client", start+3000, targets, n, "z", outcome)
+	}
+	w.Sample("client", start+3000, targets, 1, "a", "5xx")
+	w.Sample("client", start+3000, times, 0.005, "z", "0.99")
 	for i := range int64(2) {
 		h := hdr.New(1, 60_000_000, 3)
 		check(t, h.RecordValues(1000*(i+1), 100))
@@ -202,6 +210,10 @@ func TestLoad(t *testing.T) {
 		Service:     model.Quantiles{Count: 2600},
 		Calm:        model.Quantiles{Count: 50, P50: 200, P90: 400, P99: 800, P999: 1600, Max: 3200},
 		Seconds:     2,
+		Targets: []model.TargetLoad{
+			{Name: "z", Requests: 45, Outcomes: map[string]int64{"2xx": 40, "expected:4xx": 2, "check:body": 3}, Latency: model.Quantiles{Count: 42, P99: 5000}},
+			{Name: "a", Requests: 1, Outcomes: map[string]int64{"5xx": 1}, Latency: model.Quantiles{Count: 1}},
+		},
 		Course: []model.Second{
 			{Time: start + 1000, Phase: "calm", Replies: 50, Good: 50},
 			{Time: start + 2000, Phase: "hold", Replies: 1000, Good: 1000, Failed: 3, P50: 1000, P99: 1000},

@@ -43,6 +43,9 @@ func target(plan model.Plan) string {
 	case plan.Capture != nil:
 		return "reading packets"
 	case plan.Load != nil:
+		if n := len(plan.Load.Targets); n > 0 {
+			return plural(n, "target", "targets") + " at " + plan.Load.URL
+		}
 		return plan.Load.Method + " " + plan.Load.URL
 	case len(plan.Command) > 0:
 		return "watching while this ran: " + strings.Join(plan.Command, " ")
@@ -139,6 +142,7 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if text := connects(l, plan); text != "" {
 		p.item("connects", text)
 	}
+	targets(p, l.Targets)
 	failed, n := failures(l.Outcomes, func(o string) bool { return !attempted(l) || !model.IsAttempt(o) })
 	if n > 0 {
 		p.item("failed", plural(int(n), "request: ", "requests: ")+failed)
@@ -146,6 +150,31 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if n+l.FailedAttempts > 0 && l.Waited.Count > 0 {
 		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
 			layout.Micros(l.Waited.P50), layout.Micros(l.Waited.P99), layout.Micros(l.Waited.Max)))
+	}
+}
+
+// mostTargets is how many targets are told one by one.
+const mostTargets = 10
+
+// targets says what became of each target's requests, those with the most first.
+func targets(p *paper, list []model.TargetLoad) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b model.TargetLoad) int { return cmp.Compare(b.Requests, a.Requests) })
+	label := "targets"
+	for i, t := range list {
+		if i == mostTargets {
+			p.item(label, fmt.Sprintf("and %d more, which --json has", len(list)-i))
+			return
+		}
+		text := layout.Line(t.Name) + ": " + plural(int(t.Requests), "request", "requests")
+		if t.Latency.Count > 0 {
+			text += fmt.Sprintf(", p50 %s, p99 %s", layout.Micros(t.Latency.P50), layout.Micros(t.Latency.P99))
+		}
+		if failed, n := failures(t.Outcomes, func(string) bool { return true }); n > 0 {
+			text += "; failed: " + failed
+		}
+		p.item(label, text)
+		label = ""
 	}
 }
 
