@@ -1,14 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/collect/pipe"
-	"plimsoll/internal/session"
 )
 
 const collectorName = "collector"
@@ -22,14 +19,4 @@ func collector(w *world) *cobra.Command {
 			_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-hosts"), 0)
 			return pipe.Serve(w.stdin, w.commandOut, version, allTracers(w))
 		}}
-}
-
-// reachCollector starts a collector where a host's spec says that there is to be one.
-func reachCollector(w *world) func(via string) (io.ReadWriteCloser, error) {
-	return func(via string) (io.ReadWriteCloser, error) {
-		if via != session.OwnProcess {
-			return nil, fmt.Errorf("want %s", session.OwnProcess)
-		}
-		return spawn(w, collectorName)
-	}
 }

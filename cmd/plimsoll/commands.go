@@ -40,6 +40,7 @@ func commands(w *world) []*cobra.Command {
 		loadEngine(w),
 		stackReader(w),
 		collector(w),
+		guest(w),
 		commandHolder(),
 		serviceTest(),
 		manCommand(w),

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -88,12 +89,19 @@ func doctorCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "doctor", Short: "what can be seen on this host, and why not the rest", Long: doctorLong, Args: noArguments,
 		Example: "  plimsoll doctor\n  plimsoll doctor --host server=netns:srv --json"}
 	var hosts []string
-	c.Flags().StringArrayVar(&hosts, "host", nil, "look at this host, as `NAME=SPEC` (see plimsoll run); may be given again")
+	c.Flags().StringArrayVar(&hosts, "host", nil, "look at this host, as `NAME=SPEC` (see plimsoll run; with ssh: on its machine); may be given again")
 	var verbose bool
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say of each probe and tracer what it can see")
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		specs, err := parseHosts(hosts)
+		via, there, err := oneFar(hosts)
+		if err != nil {
+			return usage(c.CommandPath(), "%v", err)
+		}
+		if via != "" {
+			return relay(c.Context(), w, via, doctorWords(there, verbose, *asJSON)...)
+		}
+		specs, err := parseHosts(there)
 		if err != nil {
 			return usage(c.CommandPath(), "%v", err)
 		}
@@ -108,6 +116,15 @@ func doctorCommand(w *world) *cobra.Command {
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage, exitMissing)
+}
+
+// doctorWords are the command that does the same on the machine of the hosts.
+func doctorWords(hosts []string, verbose, asJSON bool) []string {
+	words := []string{"doctor", "--verbose=" + strconv.FormatBool(verbose), "--json=" + strconv.FormatBool(asJSON)}
+	for _, h := range hosts {
+		words = append(words, "--host="+h)
+	}
+	return words
 }
 
 // statuses takes what probes say and keeps what became of each signal.

@@ -238,8 +238,6 @@ func readBody(text string) ([]byte, error) {
 	return data, nil
 }
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-
 // watchFlags are those that say what to observe, and where to put the run.
 type watchFlags struct {
 	hosts    []string
@@ -252,7 +250,7 @@ type watchFlags struct {
 
 func (f *watchFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). process/SPEC has it observed by a process of its own, at the other end of a pipe: the same numbers, for a little more CPU time. May be given again; without it the host is local=local")
+	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). ssh:[USER@]HOST[:PORT] is another machine, and ssh:HOST/SPEC a part of it: your ssh takes this program there for as long as it runs (docs/elsewhere.md). process/SPEC has it observed by a process of its own. May be given again; without it the host is local=local")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
 	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
 	fs.StringVar(&f.capture, "capture", "", "capture the packets that pass this `INTERFACE` of each host meanwhile, cut to headers, keep them in the run directory, and let the rules read them (any, if none is named)")
@@ -288,45 +286,6 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 		dir = filepath.Join(w.runsDir(), fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 	}
 	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
-}
-
-// parseWatched reads --host values with the way to the host's collector.
-func parseWatched(values []string) ([]session.HostSpec, error) {
-	plain, ways := slices.Clone(values), make([]string, len(values))
-	for i, v := range values {
-		name, spec, _ := strings.Cut(v, "=")
-		if there, ok := strings.CutPrefix(spec, session.OwnProcess+"/"); ok {
-			plain[i], ways[i] = name+"="+there, session.OwnProcess
-		}
-	}
-	list, err := parseHosts(plain)
-	for i := range list {
-		if list[i].Via = ways[i]; ways[i] != ways[0] {
-			return nil, fmt.Errorf("--host %q and %q: this machine is observed by one process; put %s/ before both or none", values[0], values[i], session.OwnProcess)
-		}
-	}
-	return list, err
-}
-
-// parseHosts reads --host values.
-func parseHosts(values []string) ([]session.HostSpec, error) {
-	var list []session.HostSpec
-	for _, v := range values {
-		name, spec, found := strings.Cut(v, "=")
-		kind, arg, _ := strings.Cut(spec, ":")
-		switch {
-		case !found || !hostName.MatchString(name):
-			return nil, fmt.Errorf("--host %q: want NAME=SPEC, like server=netns:srv", v)
-		case kind == "ssh":
-			return nil, fmt.Errorf("--host %q: ssh:// is not there yet; run plimsoll watch on that machine", v)
-		case spec != "local" && (kind != "netns" && kind != "pid" || arg == ""):
-			return nil, fmt.Errorf("--host %q: %q is none of local, netns:NAME, pid:N", v, spec)
-		case slices.ContainsFunc(list, func(h session.HostSpec) bool { return h.Name == name }):
-			return nil, fmt.Errorf("--host %q: the name %s is taken; give each host its own", v, name)
-		}
-		list = append(list, session.HostSpec{Name: name, Spec: spec})
-	}
-	return list, nil
 }
 
 // addPhases adds the flags for the phases without load.

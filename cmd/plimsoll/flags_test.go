@@ -44,33 +44,6 @@ func TestParseSeconds(t *testing.T) {
 	}
 }
 
-func TestParseHosts(t *testing.T) {
-	got, err := parseHosts([]string{"a=local", "srv=netns:x", "app=pid:12"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []session.HostSpec{{Name: "a", Spec: "local"}, {Name: "srv", Spec: "netns:x"}, {Name: "app", Spec: "pid:12"}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	got, err = parseWatched([]string{"a=process/local", "app=process/pid:12"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want = []session.HostSpec{{Name: "a", Spec: "local", Via: "process"}, {Name: "app", Spec: "pid:12", Via: "process"}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-	if _, err := parseWatched([]string{"a=process/local", "srv=netns:x"}); err == nil {
-		t.Error("two ways to one machine were taken")
-	}
-	for _, bad := range []string{"", "a", "a=process/local", "a=other/local", "=local", "a=", "a b=local", "a=netns:", "a=pid:"} {
-		if _, err := parseHosts([]string{bad}); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-	}
-}
-
 // Every error finds the exit code that its sentence in the table describes.
 func TestCodeOf(t *testing.T) {
 	wrap := func(err error) error { return fmt.Errorf("outer: %w", err) }

@@ -63,6 +63,10 @@ func TestScripts(t *testing.T) {
 			if cond == "phpfpm" {
 				return livetest.FindPHPFPM() != "", nil
 			}
+			if cond == "sshd" {
+				_, err := os.Stat("/usr/sbin/sshd")
+				return err == nil || os.Getenv("CI") != "", nil
+			}
 			if cond == "btf" {
 				_, err := os.Stat("/sys/kernel/btf/vmlinux")
 				return err == nil, nil
@@ -75,7 +79,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
-			"prometheus": prometheus, "netns": makeNetns, "harmless": harmless, "hostile-run": hostileRun, "hostile-server": hostileServer,
+			"prometheus": prometheus, "netns": makeNetns, "other-machine": otherMachine, "harmless": harmless, "hostile-run": hostileRun, "hostile-server": hostileServer,
 			"nosecret": noSecret, "secret-url": secretURL, "copy-evil": copyEvil,
 		},
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -164,9 +165,21 @@ func traceOne(w *world, t trace.Tracer) *cobra.Command {
 	if t.Profile != "" {
 		c.Flags().StringVarP(&file, "output", "o", "", "write the stacks to this `FILE`, as pprof (go tool pprof, speedscope and plimsoll flame open it)")
 	}
+	var at []string
+	c.Flags().StringArrayVar(&at, "host", nil, "trace the machine of this host, as `NAME=ssh:HOST` (see plimsoll run); without it this one")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if d <= 0 {
 			return usage(c.CommandPath(), "-d 0: want more than 0")
+		}
+		via, err := wholeMachine(at)
+		if err != nil {
+			return usage(c.CommandPath(), "%v", err)
+		}
+		if via != "" {
+			if file != "" {
+				return usage(c.CommandPath(), "-o writes the stacks of this machine alone; leave --host out, or take --trace full in plimsoll watch, which keeps those of all")
+			}
+			return relay(c.Context(), w, via, "trace", t.Name, "-d", d.String(), "--json="+strconv.FormatBool(*asJSON))
 		}
 		seen, err := watchWith(c.Context(), t, d, file)
 		if err != nil {

@@ -28,7 +28,12 @@ func Text(s string) string {
 	}
 	if strings.Contains(s, "@") {
 		s = userinfo.ReplaceAllString(s, "$1"+mask+"@")
-		s = account.ReplaceAllString(s, mask+"@$1")
+		s = replaceParts(account, s, func(p []string) string {
+			if user, ok := strings.CutPrefix(p[0], "ssh:"); ok && !strings.Contains(user, ":") { // a host of ours, which has no password
+				return p[0]
+			}
+			return mask + "@" + p[1]
+		})
 	}
 	if strings.ContainsAny(s, "=:") && (containsAny(inOne.Replace(lower), tellingParts) || containsAny(lower, tellingWords)) {
 		s = wholeLine.ReplaceAllString(s, "$1$2"+mask)

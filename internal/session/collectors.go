@@ -41,7 +41,9 @@ type member struct {
 }
 
 // near says whether it is on this machine.
-func (m member) near() bool { return m.via == "" || m.via == OwnProcess }
+func (m member) near() bool { return near(m.via) }
+
+func near(via string) bool { return via == "" || via == OwnProcess }
 
 // each has all of them do something at once.
 func (all collectors) each(do func(member) error) error {

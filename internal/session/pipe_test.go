@@ -128,7 +128,7 @@ func (l *line) Close() error {
 func far(t *testing.T, l *line) Options {
 	opt := options(t, "ends well")
 	opt.Hosts = []HostSpec{{Name: "web", Spec: "local", Via: OwnProcess}}
-	opt.Reach = func(string) (io.ReadWriteCloser, error) { return l, nil }
+	opt.Reach = func(context.Context, string) (Way, error) { return Way{ReadWriteCloser: l}, nil }
 	return opt
 }
 
@@ -199,7 +199,7 @@ func TestACollectorInAProcessOfItsOwn(t *testing.T) {
 		opt := far(t, newLine(t))
 		opt.Hosts[0].Via = via
 		if via == "" { // not needed
-			l, _ := opt.Reach("")
+			l, _ := opt.Reach(t.Context(), "")
 			check(t, l.Close())
 		}
 		check(t, Run(t.Context(), opt, plan, Phases{Baseline: 300 * time.Millisecond}))
@@ -485,7 +485,7 @@ func machine(t *testing.T, name string) io.ReadWriteCloser {
 func TestSeveralCollectors(t *testing.T) {
 	opt := options(t, "")
 	opt.Hosts = []HostSpec{{Name: "b", Spec: "local", Via: "two"}, {Name: "c", Spec: "local"}, {Name: "a", Spec: "local", Via: "one"}}
-	opt.Reach = func(via string) (io.ReadWriteCloser, error) { return machine(t, via), nil }
+	opt.Reach = func(_ context.Context, via string) (Way, error) { return Way{ReadWriteCloser: machine(t, via)}, nil }
 	ctx, cancel := context.WithCancel(t.Context())
 	opt.Listen = rounds(func(n int) {
 		if n == 12 {
@@ -518,14 +518,14 @@ func TestSeveralCollectors(t *testing.T) {
 func TestOneMachineInTwoWays(t *testing.T) {
 	opt := options(t, "")
 	opt.Hosts = []HostSpec{{Name: "a", Spec: "local"}, {Name: "b", Spec: "local", Via: OwnProcess}}
-	opt.Reach = func(string) (io.ReadWriteCloser, error) { return newLine(t), nil }
+	opt.Reach = func(context.Context, string) (Way, error) { return Way{ReadWriteCloser: newLine(t)}, nil }
 	_, err := Watch(t.Context(), opt, time.Hour, nil, WatchIO{})
 	if err == nil || !strings.Contains(err.Error(), "on one machine, but named in two ways") {
 		t.Errorf("%v", err)
 	}
 	opt = options(t, "")
 	opt.Hosts = []HostSpec{{Name: "a", Spec: "netns:nonesuch", Via: OwnProcess}}
-	opt.Reach = func(string) (io.ReadWriteCloser, error) { return newLine(t), nil }
+	opt.Reach = func(context.Context, string) (Way, error) { return Way{ReadWriteCloser: newLine(t)}, nil }
 	_, err = Watch(t.Context(), opt, time.Hour, nil, WatchIO{})
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), `host a: no network namespace "nonesuch"`) {
 		t.Errorf("%v", err)

@@ -47,14 +47,21 @@ type Options struct {
 	// Holder is the command line of a process that calls Hold with the path and the
 	// words of a command, which follow.
 	Holder []string
-	// Reach starts a collector where a host's Via says that there is to be one, and
-	// returns the pipe to it, whose closing ends it. Nil where no host has one.
-	Reach func(via string) (io.ReadWriteCloser, error)
+	// Reach starts a collector where a host's Via says that there is to be one. When ctx
+	// is done before it stands, it is given up. Nil where no host has a Via.
+	Reach func(ctx context.Context, via string) (Way, error)
 	// Listen, if set, is called in a goroutine of its own with a listener to all that is
 	// recorded, and waited for at the end.
 	Listen func(*writer.Listener)
 	// Progress, if set, is told about the course now and then, from one goroutine.
 	Progress func(Progress)
+}
+
+// Way is a pipe to a collector, whose closing ends it.
+type Way struct {
+	io.ReadWriteCloser
+	// Note says what the collector runs without, "" if it has all that it may want.
+	Note string
 }
 
 // DirError says that the run directory could not be made.
@@ -91,6 +98,7 @@ type session struct {
 	started time.Time
 	opened  time.Time // when the open window began
 	held    bool      // there is, or was, a hold window
+	notes   []string  // of the way to hosts
 	hearing sync.WaitGroup
 }
 
@@ -108,7 +116,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 			err = errors.Join(err, s.release())
 		}
 	}()
-	if err := s.openHosts(plan.Load != nil || len(plan.Command) > 0); err != nil {
+	if err := s.openHosts(ctx, plan.Load != nil || len(plan.Command) > 0); err != nil {
 		return nil, err
 	}
 	plan.Generator = s.here
@@ -119,10 +127,14 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 	plan.Command, plan.Packets = secret.Args(plan.Command), opt.Packets
 	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
 	for _, h := range s.all.hosts(opt.Hosts) {
+		h.Spec = spelled(h.Spec, h.Name, opt.Hosts)
 		run.Hosts = append(run.Hosts, h.Host)
 	}
 	if s.out, err = writer.Create(opt.Dir, run); err != nil {
 		return nil, DirError{err}
+	}
+	for _, n := range s.notes {
+		s.out.Note(n)
 	}
 	if opt.Listen != nil {
 		l := s.out.Listen(listenerRoom)
@@ -133,7 +145,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 
 // openHosts has collectors open what the user named and, when requests will come from
 // this host and nobody named it, this host too: the requests pass through it.
-func (s *session) openHosts(requests bool) (err error) {
+func (s *session) openHosts(ctx context.Context, requests bool) (err error) {
 	here := ""
 	if requests {
 		here = cmp.Or(HereName(s.opt.Hosts), "local")
@@ -156,7 +168,7 @@ func (s *session) openHosts(requests bool) (err error) {
 		if via == OwnProcess {
 			c.Here, here = here, "" // what is on this machine is one collector's
 		}
-		if err := s.reach(via, c); err != nil {
+		if err := s.reach(ctx, via, c); err != nil {
 			return err
 		}
 	}
@@ -170,8 +182,8 @@ func (s *session) openHosts(requests bool) (err error) {
 }
 
 // reach has a collector at the far end of a pipe open hosts.
-func (s *session) reach(via string, c collect.Config) error {
-	way, err := s.opt.Reach(via)
+func (s *session) reach(ctx context.Context, via string, c collect.Config) error {
+	way, err := s.opt.Reach(ctx, via)
 	if err != nil {
 		return pipe.DialError{Via: via, Err: err}
 	}
@@ -179,8 +191,31 @@ func (s *session) reach(via string, c collect.Config) error {
 	if err != nil {
 		return err
 	}
+	if way.Note != "" {
+		s.notes = append(s.notes, fmt.Sprintf("hosts %q are observed there as %s: what belongs to others was not seen", hostNames(c.Hosts), way.Note))
+	}
 	s.all = append(s.all, member{r, via})
 	return r.Open(c)
+}
+
+// spelled is a host's spec as the user spelled it where it is on another machine.
+func spelled(spec, name string, hosts []HostSpec) string {
+	for _, h := range hosts {
+		if h.Name == name && !near(h.Via) {
+			spec = h.Via
+			if h.Spec != "local" {
+				spec += "/" + h.Spec
+			}
+		}
+	}
+	return spec
+}
+
+func hostNames(hosts []HostSpec) (list []string) {
+	for _, h := range hosts {
+		list = append(list, h.Name)
+	}
+	return list
 }
 
 // HereName is the name under which this host is observed when the user did not
@@ -188,7 +223,7 @@ func (s *session) reach(via string, c collect.Config) error {
 func HereName(hosts []HostSpec) string {
 	name := "local"
 	for _, h := range hosts {
-		if h.Spec == "local" && (h.Via == "" || h.Via == OwnProcess) {
+		if h.Spec == "local" && near(h.Via) {
 			return ""
 		}
 		if h.Name == name {

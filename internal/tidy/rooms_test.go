@@ -33,6 +33,7 @@ internal/query:          internal/model internal/record
 internal/ruleset:        internal/layout internal/model internal/query
 internal/diagnose:       internal/layout internal/model internal/query internal/ruleset
 internal/rulesuite:      internal/model internal/record internal/record/notation internal/query internal/ruleset internal/diagnose
+internal/ssh:            internal/layout
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/model internal/record

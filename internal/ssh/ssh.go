@@ -1,0 +1,296 @@
+// Package ssh runs this binary on another machine, through the user's own ssh client: its
+// configuration, agent, jump hosts and known hosts are the user's. The binary goes the same
+// way, into a directory of its own, and is gone when it has started.
+package ssh
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"plimsoll/internal/layout"
+)
+
+//go:embed far.sh
+var farScript string
+
+const (
+	// patience is how long a login may be silent, or take nothing of what is sent.
+	patience = time.Minute
+	// farewell is how long one that was told to end may take.
+	farewell = 10 * time.Second
+	// maxNoise is how much a login may print beside our own words, in bytes.
+	maxNoise = 64 << 10
+)
+
+// options are ours for any login: nobody is asked, nothing is forwarded, and nobody else's
+// connection is used, whose end would be ours. All else is the user's configuration.
+var options = []string{"-T", "-a", "-x", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none",
+	"-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no"}
+
+// Guest is a command of this binary that runs on another machine. What is written is its
+// standard input, what is read its standard output, which may say anything. Close ends it.
+type Guest struct {
+	// Note says what it runs without, "" if it is root.
+	Note string
+
+	to     Destination
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	said   tail // standard error
+	noise  tail // standard output that is not ours
+	mark   string
+	kill   *time.Timer // ends a login that is silent
+	silent atomic.Bool
+	once   sync.Once
+	err    error
+}
+
+// Start logs in and runs a command of this binary, whose words have no blanks. When ctx is
+// done before the command runs, the login ends; after that Close ends it.
+func Start(ctx context.Context, to Destination, words ...string) (*Guest, error) {
+	client, err := exec.LookPath("ssh")
+	if err != nil {
+		return nil, fmt.Errorf("there is no ssh client here; install OpenSSH's (Debian: openssh-client): %w", err)
+	}
+	g := &Guest{to: to, mark: "plimsoll-" + rand.Text()}
+	script := "mark=" + g.mark + "\n" + farScript
+	args := append([]string{}, options...)
+	if to.Port != "" {
+		args = append(args, "-p", to.Port)
+	}
+	// The login shell may be any: one line that all take alike. It reads the script byte by
+	// byte, since what comes after that is not for the shell.
+	args = append(args, "--", to.Name, fmt.Sprintf(`exec /bin/sh -c 'eval "$(dd bs=1 count=%d 2>/dev/null)"'`, len(script)))
+	if err := g.start(client, args); err != nil {
+		return nil, err
+	}
+	g.kill = time.AfterFunc(patience, func() { g.silent.Store(true); _ = g.cmd.Process.Kill() })
+	stop := context.AfterFunc(ctx, func() { _ = g.cmd.Process.Kill() })
+	err = g.move(script, words)
+	g.kill.Stop()
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, g.failed(ctx, err)
+	}
+	return g, nil
+}
+
+func (g *Guest) start(client string, args []string) (err error) {
+	g.cmd = exec.Command(client, args...)
+	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C at the terminal is for us
+	g.cmd.Stderr, g.cmd.WaitDelay = &g.said, time.Second
+	out, err := g.cmd.StdoutPipe()
+	if err == nil {
+		g.in, err = g.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = g.cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start ssh: %w", err)
+	}
+	g.out = bufio.NewReaderSize(out, maxNoise)
+	return nil
+}
+
+// farError is what our own words at the other end say.
+type farError string
+
+func (e farError) Error() string { return string(e) }
+
+// move goes through the login, until the command runs.
+func (g *Guest) move(script string, words []string) error {
+	if _, err := io.WriteString(g.in, script); err != nil {
+		return err
+	}
+	is, err := g.hear("machine")
+	if err != nil {
+		return err
+	}
+	path, err := binaryFor(is)
+	if err != nil {
+		return farError(err.Error())
+	}
+	if err := g.send(path, is[3] == "gzip", words); err != nil {
+		return err
+	}
+	as, err := g.hear("run")
+	if err != nil {
+		return err
+	}
+	if as[0] != "0" && as[0] != "sudo" {
+		why := "; there is no sudo"
+		if len(as) > 1 {
+			why = ": sudo -n says " + quote(strings.Join(as[1:], " "))
+		}
+		g.Note = "user " + layout.Line(as[0]) + ", and not root" + why
+	}
+	return nil
+}
+
+// hear waits for a word of ours, and returns what stands behind it.
+func (g *Guest) hear(word string) ([]string, error) {
+	for noise := 0; noise < maxNoise; {
+		line, err := g.out.ReadSlice('\n')
+		g.kill.Reset(patience)
+		rest, ours := strings.CutPrefix(string(line), g.mark+" ")
+		if !ours {
+			noise += len(line)
+			_, _ = g.noise.Write(line)
+			if err != nil && err != bufio.ErrBufferFull {
+				return nil, err
+			}
+			continue
+		}
+		fields := strings.Fields(rest)
+		switch {
+		case len(fields) > 1 && fields[0] == word && (word != "machine" || len(fields) == 5):
+			return fields[1:], nil
+		case len(fields) > 0 && fields[0] == "failed":
+			return nil, farError(strings.Trim(quote(strings.Join(fields[1:], " ")), `"`))
+		}
+		return nil, farError("its shell answers nonsense: " + quote(rest))
+	}
+	return nil, farError(fmt.Sprintf("its login prints more than %d bytes before it runs a command: %s", maxNoise, quote(g.noise.String())))
+}
+
+// machines are what uname -m says, for what Go calls it.
+var machines = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+
+// binaryFor is this program for a machine that says its system and itself.
+func binaryFor(is []string) (string, error) {
+	if is[0] != "Linux" {
+		return "", fmt.Errorf("it runs %s; Plimsoll observes Linux", quote(is[0]))
+	}
+	arch := machines[is[1]]
+	if arch == runtime.GOARCH {
+		return "/proc/self/exe", nil
+	}
+	own, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return "", fmt.Errorf("find our own binary: %w", err)
+	}
+	if arch == "" {
+		return "", fmt.Errorf("it is of another architecture (uname -m says %s); there is a Plimsoll for x86_64 and aarch64", quote(is[1]))
+	}
+	path := filepath.Join(filepath.Dir(own), "plimsoll-linux-"+arch)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("it is of another architecture (%s, and this is %s); put Plimsoll's binary for linux/%s at %s, and it is sent", arch, runtime.GOARCH, arch, path)
+	}
+	return path, nil
+}
+
+// send sends the program, and what of it is to be run.
+func (g *Guest) send(path string, packed bool, words []string) error {
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return farError(fmt.Sprintf("read our own binary: %v", err))
+	}
+	sum, wire := sha256.Sum256(program), program
+	if packed {
+		var b bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // a level that there is
+		_, err := z.Write(program)
+		if err := errors.Join(err, z.Close()); err != nil {
+			return err
+		}
+		wire = b.Bytes()
+	}
+	g.kill.Reset(patience)
+	if _, err := fmt.Fprintf(g.in, "%d %d %x %s\n", len(wire), len(program), sum, strings.Join(words, " ")); err != nil {
+		return nil // what it says about that is yet to be heard
+	}
+	for len(wire) > 0 {
+		n, err := g.in.Write(wire[:min(len(wire), 64<<10)])
+		if err != nil {
+			return nil
+		}
+		g.kill.Reset(patience)
+		wire = wire[n:]
+	}
+	return nil
+}
+
+// failed ends a login that led to nothing, and says why it did not.
+func (g *Guest) failed(ctx context.Context, err error) error {
+	_ = g.in.Close()
+	var far farError
+	if !errors.As(err, &far) {
+		_, _ = io.CopyN(&g.noise, g.out, maxNoise) // the rest of what it says, to its end
+	}
+	ended := g.end()
+	switch {
+	case far != "":
+		return far
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case g.silent.Load():
+		return fmt.Errorf("nothing was heard for %v (ssh %s true)", patience, g.to)
+	}
+	return explain(g.to, g.said.String(), g.noise.String(), errors.Join(ended, err))
+}
+
+// Read reads what the command writes to its standard output.
+func (g *Guest) Read(b []byte) (int, error) { return g.out.Read(b) }
+
+// Write writes to the command's standard input.
+func (g *Guest) Write(b []byte) (int, error) { return g.in.Write(b) }
+
+// CloseInput ends the command's standard input, on which it ends.
+func (g *Guest) CloseInput() error { return g.in.Close() }
+
+// Close ends the command and the login. The error says how they ended, if not well.
+func (g *Guest) Close() error {
+	_ = g.in.Close()
+	return g.end()
+}
+
+func (g *Guest) end() error {
+	g.once.Do(func() {
+		kill := time.AfterFunc(farewell, func() { _ = g.cmd.Process.Kill() })
+		defer kill.Stop()
+		err := g.cmd.Wait()
+		if err == nil {
+			return
+		}
+		g.err = EndError{g.cmd.ProcessState.ExitCode(), lastLines(g.said.String())}
+	})
+	return g.err
+}
+
+// EndError is how a command at the other end ended, if not well.
+type EndError struct {
+	// Code is the command's exit code; 255 is ssh's own, -1 a signal here.
+	Code int
+	// Said is the end of what was written to standard error.
+	Said string
+}
+
+func (e EndError) Error() string {
+	text := "exit code " + strconv.Itoa(e.Code)
+	if e.Said != "" {
+		text += ": it says " + quote(e.Said)
+	}
+	return text
+}
