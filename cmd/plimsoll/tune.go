@@ -417,6 +417,9 @@ func (d *driver) prepare(x model.FixChange) (change.Step, error) {
 	if err != nil {
 		return change.Step{}, err
 	}
+	if far(spec) {
+		return change.Step{}, fmt.Errorf("host %s is on another machine (%s): %w", spec.Name, spec.Via, change.ErrNotPossible)
+	}
 	h, err := host.Open(spec.Name, spec.Spec)
 	if err != nil {
 		return change.Step{}, err
