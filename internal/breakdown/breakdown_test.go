@@ -219,6 +219,30 @@ func TestAWaitForACPUIsCountedOnce(t *testing.T) {
 	}
 }
 
+// What the tracer of requests timed tells how long they lay unread, where that of unread
+// bytes did not run. It saw 200 of the 1,000 at the front, each of them 0.4 ms.
+func TestWhatRequestsTimedStandsForUnreadBytes(t *testing.T) {
+	s := phpBehindNginx(false)
+	s.counter("plimsoll_requests_unread_seconds_sum{host=server,groupname=nginx,listen=0.0.0.0:80}", 0.08)
+	s.counter("plimsoll_requests_unread_seconds_count{host=server,groupname=nginx,listen=0.0.0.0:80}", 200)
+	s.counter("plimsoll_requests_upstream_unread_seconds_sum{host=server,groupname=nginx,dst=127.0.0.1:9000}", 0.1)
+	for level, want := range map[string][]string{
+		"throughout": {"server nginx/unread: 0.4 exact", "  server nginx/upstream_unread: 0.1 exact", "  server php-fpm/unread: unknown"},
+		"in bursts":  {"server nginx/unread: 0.4 estimate", "  server nginx/upstream_unread: 0.1 estimate", "  server php-fpm/unread: unknown"},
+	} {
+		s.meta.Tracing = &model.Tracing{Level: "light"}
+		if level == "in bursts" {
+			s.meta.Tracing.Duty = map[string]float64{"requests": 0.05}
+		}
+		got := flat(s.breakdown(t).Parts, "")
+		for _, line := range want {
+			if !slices.Contains(got, line) {
+				t.Errorf("%s: want %q in\n%s", level, line, strings.Join(got, "\n"))
+			}
+		}
+	}
+}
+
 func TestWithoutTracersPartsAreUnknownAndNeverZero(t *testing.T) {
 	b := phpBehindNginx(false).breakdown(t)
 	want := []string{

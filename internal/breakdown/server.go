@@ -17,6 +17,10 @@ const (
 	blocksSignal   = "plimsoll_wait_blocks_total"
 	unreadSignal   = "plimsoll_unread_seconds_sum"
 	connectSetup   = "plimsoll_tcp_connect_setup_seconds_sum"
+
+	turnsUnreadSum    = "plimsoll_requests_unread_seconds_sum"
+	turnsUnreadCount  = "plimsoll_requests_unread_seconds_count"
+	upstreamUnreadSum = "plimsoll_requests_upstream_unread_seconds_sum"
 )
 
 // server puts together what passed on the observed hosts, within the time that
@@ -103,6 +107,8 @@ type activity struct {
 	blockedWhy   string   // why nothing is known of blocks
 	pool         bool     // its processes take one connection at a time
 	unread       measured // until it read what had come
+	unreadHow    model.How
+	unreadSignal string
 	// overlap is the part of wait in which it was woken for a request: that
 	// request was unread meanwhile.
 	overlap float64
@@ -125,7 +131,7 @@ func (s *serving) activity(p process) *activity {
 	}
 	a.blocked, a.blockedWhy = s.blocks(p)
 	a.pool = s.isPool(p)
-	a.unread = s.readUnread(p)
+	s.readUnread(p, a)
 	a.overlap = s.wokenForRequests(p, a)
 	return a
 }
@@ -149,21 +155,54 @@ func (s *serving) fullLooks(host string) string {
 }
 
 // readUnread is how long requests lay unread at p: the mean number of sockets
-// with unread bytes, by Little's law. The tracer may have been on in bursts, and
-// slowed requests down while it was; that number stands all the same.
-func (s *serving) readUnread(p process) measured {
+// with unread bytes, by Little's law, where the tracer of these ran; else what the
+// tracer of requests timed. The former may have been on in bursts, and slowed requests
+// down while it was; its number stands all the same.
+func (s *serving) readUnread(p process, a *activity) {
+	a.unreadSignal, a.unreadHow = unreadSignal, model.Little
 	ports := p.ports()
 	if len(ports) == 0 {
-		return measured{why: "nothing tells how long requests lie unread in Unix sockets"}
+		a.unread.why = "nothing tells how long requests lie unread in Unix sockets"
+		return
 	}
 	var sum measured
 	for _, port := range ports {
 		sum = plus(sum, s.increase(p.host, unreadSignal, "role", "server", "port", port))
 	}
-	if !sum.known() {
-		sum.why += s.fullLooks(p.host)
+	a.unread = sum.over(s.n, "requests")
+	if sum.known() {
+		return
+	}
+	a.unread.why += s.fullLooks(p.host)
+	if turns := s.timedUnread(p); turns.known() {
+		a.unread, a.unreadSignal, a.unreadHow = turns, turnsUnreadSum, s.turnsHow()
+	}
+}
+
+// timedUnread is the mean of the turns that the tracer of requests timed at p. At the front
+// each request is one; elsewhere they stand for as many of them as there were.
+func (s *serving) timedUnread(p process) measured {
+	var sum, count measured
+	for _, l := range p.listens {
+		sum = plus(sum, s.increase(p.host, turnsUnreadSum, "groupname", p.group, "listen", l))
+		count = plus(count, s.increase(p.host, turnsUnreadCount, "groupname", p.group, "listen", l))
+	}
+	if front := s.placed[0]; p.host == front.host && p.group == front.group && count.known() {
+		return sum.over(count.value, "requests whose arrival was seen")
+	}
+	if count.known() && count.value == 0 {
+		return measured{why: "no request was seen to arrive at " + p.group}
 	}
 	return sum.over(s.n, "requests")
+}
+
+// turnsHow is how far numbers of the tracer of requests are to be trusted: where it began
+// new ones in bursts only, those stand for the others.
+func (s *serving) turnsHow() model.How {
+	if t := s.meta.Tracing; t == nil || t.Duty["requests"] == 0 {
+		return model.Exact
+	}
+	return model.Estimate
 }
 
 // wokenForRequests is the part of p's wait for a CPU in which it was woken
@@ -197,9 +236,9 @@ func (s *serving) arrival(p process, a *activity) []part {
 		if idle, ok := s.idleShare(p, a); ok && idle < 0.1 {
 			why += fmt.Sprintf("; %s was idle for %.2g %% of the time, so much of what is not attributed may be this", p.group, idle*100)
 		}
-		return []part{queued, {Name: "unread", Text: "waits to be read", Why: why, Signals: []string{unreadSignal}}}
+		return []part{queued, {Name: "unread", Text: "waits to be read", Why: why, Signals: []string{unreadSignal, turnsUnreadSum}}}
 	}
-	all := known("unread", "waits to be read", a.unread.value, model.Little, unreadSignal)
+	all := known("unread", "waits to be read", a.unread.value, a.unreadHow, a.unreadSignal)
 	left := a.unread.value
 	if queue.known() {
 		q := min(queue.value, left)
@@ -233,7 +272,7 @@ func reasons(a *activity, left float64) []part {
 	busy, wait := a.user.value+a.system.value, a.wait.value
 	all := busy + wait + held
 	if all <= 0 || left <= 0 || !a.user.known() || !a.wait.known() {
-		return []part{known("unread_rest", "in its receive buffer", max(left, 0), model.Little, unreadSignal)}
+		return []part{known("unread_rest", "in its receive buffer", max(left, 0), a.unreadHow, a.unreadSignal)}
 	}
 	const why = "shared out by how it spent the window"
 	list := []part{

@@ -79,14 +79,19 @@ func (s *serving) passedByNginx(p process, behind []process, depth int, room flo
 	return []part{s.closeNode(node)}
 }
 
-// replyLeft is how long replies of an upstream server lay unread at p.
+// replyLeft is how long replies of an upstream server lay unread at p, by the tracer of
+// unread bytes or else by that of requests.
 func (s *serving) replyLeft(p process, port string) []part {
 	const name, text = "upstream_unread", "reply waits to be read"
+	signal, how, role := unreadSignal, model.Little, []string{"role", "client"}
 	if why := s.unseen(p.host, unreadSignal); why != "" {
-		return at(p.host, p.group, part{Name: name, Text: text, Why: why + s.fullLooks(p.host), Signals: []string{unreadSignal}})
+		if s.unseen(p.host, upstreamUnreadSum) != "" {
+			return at(p.host, p.group, part{Name: name, Text: text, Why: why + s.fullLooks(p.host), Signals: []string{unreadSignal, upstreamUnreadSum}})
+		}
+		signal, how, role = upstreamUnreadSum, s.turnsHow(), nil
 	}
 	sum := 0.0
-	for _, l := range s.series(unreadSignal, "host", p.host, "groupname", p.group, "role", "client") {
+	for _, l := range s.series(signal, append([]string{"host", p.host, "groupname", p.group}, role...)...) {
 		if strings.HasSuffix(l.Labels.Get("dst"), ":"+port) {
 			sum += l.Increase(s.from, s.to)
 		}
@@ -94,7 +99,7 @@ func (s *serving) replyLeft(p process, port string) []part {
 	if sum == 0 {
 		return nil
 	}
-	return at(p.host, p.group, known(name, text, sum/s.n, model.Little, unreadSignal))
+	return at(p.host, p.group, known(name, text, sum/s.n, how, signal))
 }
 
 func upstreamNode(u process) part {
