@@ -1,7 +1,10 @@
 package rules_test
 
 import (
+	"io/fs"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"plimsoll/internal/capture/tally"
@@ -57,5 +60,24 @@ func TestNoMutantSurvives(t *testing.T) {
 	}
 	for _, m := range stale {
 		t.Errorf("equivalent.yaml: %s: no such mutant survives; take it out", m)
+	}
+}
+
+// TestUsersAreWhoeverAsks holds that only the rules about a load of ours read its own
+// records: whoever else does is silent where the users are others.
+func TestUsersAreWhoeverAsks(t *testing.T) {
+	files, err := fs.Glob(rules.FS, "*/*/rule.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d rules, %v", len(files), err)
+	}
+	ours := regexp.MustCompile(`\bload:[a-z0-9_]+:[a-z]+`)
+	for _, file := range files {
+		text, err := fs.ReadFile(rules.FS, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := ours.Find(text); found != nil && !strings.HasPrefix(file, "load/") {
+			t.Errorf("%s names %s: want the users:* record beside it", file, found)
+		}
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"plimsoll/internal/model"
 	"plimsoll/internal/query"
+	"plimsoll/internal/record"
 	"plimsoll/internal/ruleset"
 )
 
@@ -66,10 +69,12 @@ func cluesFrom(s string) []model.Clue {
 // TestTruth is the table of truth's comment. The signals: a is read, b is
 // absent, d is denied, n was not tried; on the subject's host "s".
 func TestTruth(t *testing.T) {
-	r := eyes{hosts: []string{"other", "s"}, status: map[string]map[string]model.Status{
+	store := new(record.Memory)
+	store.Add(labels.FromStrings("__name__", "a", "host", "s"), []record.Point{{Time: 1000, Value: 2}, {Time: 2000, Value: 2}})
+	r := &run{Run: query.Over(model.Run{}, store, 1000, 2000), eyes: eyes{hosts: []string{"other", "s"}, status: map[string]map[string]model.Status{
 		"s":     {"a": {State: model.Read}, "b": {State: model.Absent}, "d": {State: model.Denied, Why: "run as root"}},
 		"other": {"a": {State: model.Read}, "b": {State: model.Read}, "far": {State: model.Read}},
-	}}
+	}}}
 	value := func(v float64) *float64 { return &v }
 	for _, c := range []struct {
 		name, expr, is string
@@ -92,6 +97,9 @@ func TestTruth(t *testing.T) {
 		{"not seen, and the other signal does not exist here", "a or b", "> 1", value(1), model.False, ""},
 		{"not seen, and the other was not looked for", "a or n", "> 1", value(1), model.False, ""},
 		{"little, and a signal is denied", "a or d", "< 5", value(2), model.Unknown, "d: run as root"},
+		{"not needed, since what stands before it has a result", "a or on () d", "> 3", value(2), model.False, ""},
+		{"little, and what is denied is not needed", "a or on () d", "< 5", value(2), model.True, ""},
+		{"needed, since what stands before it has none", "(a > 2) or on () d", "> 3", value(2), model.Unknown, "d: run as root"},
 		{"little, and all was read", "a", "< 5", value(2), model.True, ""},
 		{"what would be taken away is denied", "a unless d", "> 1", value(2), model.Unknown, "d: run as root"},
 		{"what would be taken away is absent", "a unless b", "> 1", value(2), model.True, ""},

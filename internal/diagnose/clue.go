@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/model"
@@ -35,8 +36,9 @@ type sight struct {
 }
 
 // sightOf asks for the signals of an expression on the subject's host, or on
-// all hosts where the selector speaks of all or the subject has no host.
-func (e eyes) sightOf(expr *query.Expression, subject map[string]string) sight {
+// all hosts where the selector speaks of all or the subject has no host. What stands behind
+// "or on ()" is not asked for where what stands before it has a result.
+func (r *run) sightOf(expr *query.Expression, subject map[string]string) sight {
 	var s sight
 	note := func(into *string, sentence string) {
 		if *into == "" {
@@ -45,14 +47,17 @@ func (e eyes) sightOf(expr *query.Expression, subject map[string]string) sight {
 	}
 	host, own := subject["host"]
 	for _, sel := range expr.Selectors {
+		if slices.ContainsFunc(sel.Before, func(e *query.Expression) bool { return len(r.Ask(e).Samples) > 0 }) {
+			continue
+		}
 		closed, dim := "", ""
 		if own && !sel.Global {
-			closed, dim = e.onHost(host, sel.Name)
+			closed, dim = r.onHost(host, sel.Name)
 		} else {
-			closed, dim = e.onAny(sel.Name)
+			closed, dim = r.onAny(sel.Name)
 		}
 		if sel.Excludes {
-			if e.partial {
+			if r.partial {
 				dim = closed
 			}
 			note(&s.dimExcludes, dim)

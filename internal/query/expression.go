@@ -53,6 +53,9 @@ type Selector struct {
 	Global bool
 	// Excludes: it stands to the right of "unless"; more of it makes less of the result.
 	Excludes bool
+	// Before are what stands to the left of "or on ()" where it stands to the right; where one
+	// of them has a result, it has no part in the whole's.
+	Before []*Expression
 }
 
 // variable matches a window variable; in brackets it is a range. A question mark says
@@ -92,6 +95,7 @@ func Parse(src string, known Records) (*Expression, error) {
 	if e.Selectors, err = FindSelectors(root); err != nil {
 		return nil, err
 	}
+	noteBefore(text, root, e.Selectors)
 	return e, nil
 }
 
@@ -106,8 +110,8 @@ func ParseWithVariables(text string) (parser.Expr, error) {
 		if v.IsRange && v.Part == "" {
 			return strings.Repeat("1", v.length-1) + "s"
 		}
-		if v.Optional && v.Part != "_seconds" {
-			bad = fmt.Errorf("$%s%s?: want the question mark behind _seconds alone", v.Window, v.Part)
+		if v.Optional && v.Part != "_seconds" && v.Part != "" {
+			bad = fmt.Errorf("$%s%s?: want the question mark behind _seconds, or in brackets", v.Window, v.Part)
 		}
 		if v.glued {
 			bad = fmt.Errorf("$%s%s: it is part of a word, and becomes a number there: want a space or an operator around it", v.Window, v.Part)
@@ -128,7 +132,8 @@ type VariableUse struct {
 	Window  string
 	Part    string // "", "_seconds", "_start", "_end"
 	IsRange bool   // it stands in brackets
-	// Optional: it is NaN, which no comparison lets pass, where there is no such window.
+	// Optional: where there is no such window it is NaN, which no comparison lets pass; as a
+	// range there is nothing in it.
 	Optional bool
 	glued    bool // a word goes on before or behind it
 	length   int  // of the variable itself, with its dollar sign
@@ -186,7 +191,8 @@ func VectorSelectors(root parser.Expr) []*parser.VectorSelector {
 }
 
 // FindSelectors returns the series that root names, and refuses what would
-// make a number of an absence or could not be traced to a signal.
+// make a number of an absence or could not be traced to a signal. What stands before each
+// of them Parse alone knows.
 func FindSelectors(root parser.Expr) ([]Selector, error) {
 	var list []Selector
 	var bad error
@@ -250,6 +256,39 @@ func standing(n parser.Node, path []parser.Node) (global, excludes bool) {
 	return global, excludes
 }
 
+// noteBefore fills in what stands before each of the selectors that FindSelectors found in root,
+// which was parsed from text.
+func noteBefore(text string, root parser.Expr, found []Selector) {
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		if vs, ok := n.(*parser.VectorSelector); ok && vs.Name != MachineInfo {
+			found[0].Before = before(text, n, path)
+			found = found[1:]
+		}
+		return nil
+	})
+}
+
+// before returns the operands that have to be without a result for a selector to matter. Within a
+// subquery they are asked at many moments, so that nobody knows.
+func before(text string, n parser.Node, path []parser.Node) []*Expression {
+	var list []*Expression
+	child := n
+	for _, up := range slices.Backward(path) {
+		switch up := up.(type) {
+		case *parser.SubqueryExpr:
+			list = nil
+		case *parser.BinaryExpr:
+			m := up.VectorMatching
+			if up.Op == parser.LOR && up.RHS == child && m.On && len(m.MatchingLabels) == 0 {
+				pos := up.LHS.PositionRange()
+				list = append(list, &Expression{Text: text[pos.Start:pos.End]})
+			}
+		}
+		child = up
+	}
+	return list
+}
+
 // query returns the PromQL text that Prometheus' engine evaluates for this
 // run: windows are filled in, ranges include both of a window's ends, and
 // differences of counters are exact. Missing, when not empty, is the window that stands
@@ -260,6 +299,9 @@ func (e *Expression) query(w windows, g grain) (text, missing, lacking string, e
 		span, ok := w[v.Window]
 		if !ok && v.Optional {
 			lacking = fmt.Sprintf("this run has no %s window", v.Window)
+			if v.Part == "" {
+				return rangeMark + strconv.FormatInt(2*g.interval.Milliseconds(), 10) + rangeMark + moment(beforeAll) + rangeMark
+			}
 			return "NaN"
 		}
 		if !ok {
@@ -284,6 +326,9 @@ func (e *Expression) query(w windows, g grain) (text, missing, lacking string, e
 
 // moment writes Unix milliseconds as PromQL's seconds.
 func moment(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
+
+// beforeAll is a moment, in Unix milliseconds, at which nobody recorded anything.
+const beforeAll = -1e9
 
 // rangeMark encloses a window within brackets until pinRanges has moved its
 // end behind them. It cannot stand in a PromQL text.

@@ -99,6 +99,8 @@ func TestExpressions(t *testing.T) {
 		{"another window", `c{host="s"} 0 1 2 3 4 5 6 7`, `increase(c[$baseline])`, `{host="s"} 2`},
 		{"a window that this run does not have", `c{host="s"} 0 1`, `increase(c[$calm])`, `this run has no calm window`},
 		{"one that it need not have", `c{host="s"} 0 1`, `(c > 0 * $calm_seconds?) or on () max(c)`, `{} 1`},
+		{"a range that it need not have", `c{host="s"} 0 1`, `increase(c[$calm?]) or c`, `{host="s"} 1`},
+		{"a range that it need not have, and nothing else", `c{host="s"} 0 1`, `increase(c[$calm?])`, `this run has no calm window`},
 		{"one that it need not have, and nothing else", `c{host="s"} 0 1`, `c > 0 * $calm_seconds?`, `this run has no calm window`},
 		{"nothing over nothing is no result", `c{host="s"} 0x9`, `increase(c[$window]) / increase(c[$window])`, ``},
 		{"nor is something over nothing", `c{host="s"} 5x9`, `c / increase(c[$window])`, ``},
@@ -190,6 +192,8 @@ func TestSelectors(t *testing.T) {
 		{`a unless on (host) (b + c) and d`, `a; b excludes; c excludes; d`},
 		{`topk by (host) (1, a{x="1",y=~"2"})`, `a x y`},
 		{`max_over_time((a / b)[$hold:])`, `a; b`},
+		{`sum(increase(a[$hold])) or on () (max(b) or on () c) or d`, `a of all hosts; b of all hosts behind sum(increase(a[$hold])); c behind max(b) behind sum(increase(a[$hold])); d`},
+		{`max_over_time((a or on () b)[$hold:]) or on (host) c`, `a; b; c`},
 	} {
 		var got []string
 		for _, s := range expressionOf(t, c.expr).Selectors {
@@ -199,6 +203,9 @@ func TestSelectors(t *testing.T) {
 			}
 			if s.Excludes {
 				line += " excludes"
+			}
+			for _, e := range s.Before {
+				line += " behind " + e.Text
 			}
 			got = append(got, line)
 		}

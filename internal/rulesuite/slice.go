@@ -51,6 +51,8 @@ type held struct {
 	Answer  model.FindingAnswer `json:"answer"` // confirmed or suspected
 }
 
+func (h held) same(as held) bool { return h.Answer == as.Answer && maps.Equal(h.Subject, as.Subject) }
+
 // sliceSeries is one series, whole: its labels, "__name__" among them, and its
 // points (Unix milliseconds, value).
 type sliceSeries struct {
@@ -152,8 +154,7 @@ func (s *slice) run() *query.Run {
 func (s *slice) test(rule *ruleset.Rule) error {
 	findings, err := diagnose.Findings(s.run(), rule)
 	got := holding(findings)
-	same := func(a, b held) bool { return a.Answer == b.Answer && maps.Equal(a.Subject, b.Subject) }
-	if !slices.EqualFunc(got, s.Holds, same) {
+	if !slices.EqualFunc(got, s.Holds, held.same) {
 		err = errors.Join(err, fmt.Errorf("it holds for %v, want %v; there are %s", got, s.Holds, subjectsOf(findings)))
 	}
 	return err
