@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
@@ -149,17 +151,29 @@ func makeNetns(ts *testscript.TestScript, _ bool, args []string) {
 	_ = exec.Command("ip", "netns", "delete", name).Run() // of a test that was killed
 	ts.Check(ts.Exec("ip", "netns", "add", name))
 	ts.Defer(func() {
-		pids, err := exec.Command("ip", "netns", "pids", name).Output()
-		for word := range strings.FieldsSeq(string(pids)) {
-			if pid, err := strconv.Atoi(word); err == nil {
-				_ = unix.Kill(pid, unix.SIGKILL) // a child may have ended with its parent
-			}
-		}
-		if err = errors.Join(err, exec.Command("ip", "netns", "delete", name).Run()); err != nil {
+		if err := errors.Join(endAll(name), exec.Command("ip", "netns", "delete", name).Run()); err != nil {
 			ts.Logf("remove network namespace %s: %v", name, err)
 		}
 	})
 	ts.Check(ts.Exec("ip", "-n", name, "link", "set", "lo", "up"))
+}
+
+// endAll ends all processes in a network namespace: again until none is there, since
+// one that is being reloaded may fork a child after it was listed.
+func endAll(netns string) error {
+	for range 500 {
+		pids, err := exec.Command("ip", "netns", "pids", netns).Output()
+		if err != nil || len(bytes.TrimSpace(pids)) == 0 {
+			return err
+		}
+		for word := range strings.FieldsSeq(string(pids)) {
+			if pid, err := strconv.Atoi(word); err == nil {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("processes in %s do not end", netns)
 }
 
 // truncate (truncate FILE BYTES) cuts a file off.
