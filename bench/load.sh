@@ -2,19 +2,19 @@
 # How much processor time does a request cost our load engine, and how much wrk
 # (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-b BUILD] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
 # resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
-# place. Prints the median, least and most of each side, and of the ratio
+# place. -b: another build of ours stands there, so that what a change costs is seen. Prints the median, least and most of each side, and of the ratio
 # within a pair. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk scheme=http tls=null ssl=
-while getopts r:d:c:sxR: option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl=
+while getopts r:d:c:sxR:b: option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -22,11 +22,13 @@ while getopts r:d:c:sxR: option; do
 	s) scheme=https ;;
 	x) keepalive=false ;;
 	R) rate=$OPTARG peer=h2load ;;
+	b) build=$OPTARG ;;
 	*) exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
 plimsoll=${1:-./plimsoll}
+[ -z "$build" ] || peer=$build
 for tool in nginx $peer taskset curl jq "$plimsoll"; do
 	command -v "$tool" >/dev/null || { echo "load.sh: $tool is not here: install or build it" >&2; exit 1; }
 done
@@ -84,11 +86,11 @@ timed() {
 }
 
 # Each side prints: requests, seconds, user seconds, system seconds.
-ours() {
+engine() { # binary
 	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" \
 		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r}' >&3
 	local cpu
-	cpu=$(timed "$plimsoll" load-engine <&3)
+	cpu=$(timed "$1" load-engine <&3)
 	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
 }
 
@@ -123,8 +125,8 @@ port=$((20000 + RANDOM % 10000))
 url=$scheme://127.0.0.1:$port/file
 start_nginx $port
 for ((round = 1; round <= rounds; round++)); do
-	ours >>"$dir/ours"
-	"${peer}s" >>"$dir/peers"
+	engine "$plimsoll" >>"$dir/ours"
+	if [ -n "$build" ]; then engine "$build"; else "${peer}s"; fi >>"$dir/peers"
 done
 report plimsoll "$dir/ours"
 report "$(printf %-8s $peer)" "$dir/peers"

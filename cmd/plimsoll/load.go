@@ -66,6 +66,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		case model.Hold:
 			l.Outcomes, l.Attempts = p.Outcomes, p.Attempts
 			l.Latency, l.Service, l.Connect, l.Waited, l.Lag = p.Response, p.Service, p.Connect, p.Waited, p.Lag
+			l.FirstByte, l.Transfer = p.FirstByte, p.Transfer
 			l.Seconds = time.Duration((p.End - p.Start) * int64(time.Millisecond)).Seconds()
 		case model.Calm:
 			l.Calm = p.Response
@@ -91,7 +92,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		}
 		l.Targets = append(l.Targets, of)
 	}
-	l.Causes = last.Causes
+	l.Causes, l.DNSSeconds = last.Causes, last.DNS
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l
 }

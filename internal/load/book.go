@@ -22,12 +22,16 @@ func (t *thread) told(c *conn, p, lag part) {
 
 // heard is called when the end of c's connection or bytes of its reply were read.
 func (t *thread) heard(c *conn) {
+	sent, came := c.booked, t.woke
 	if t.shared.openLoop { // what came is dated by the kernel, so no lag of ours is in it
+		came = c.at
 		t.book(c, c.stage(), c.at)
 	} else {
 		t.told(c, c.stage(), replyLag)
 	}
-	c.heard = true
+	if !c.heard {
+		c.heard, c.first, c.waited = true, c.at, came-sent
+	}
 }
 
 // receiveInto reads from c's socket.

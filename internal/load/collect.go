@@ -128,7 +128,7 @@ func (c *collector) record(r Record) error {
 	r.Connections = c.conns
 	r.Threads = slices.Clone(c.cpu)
 	r.TLS = c.tlsRecord()
-	r.Targets = c.targetRecords()
+	r.DNS, r.Targets = c.e.dns, c.targetRecords()
 	if len(c.causes) > 0 {
 		r.Causes = maps.Clone(c.causes)
 	}
@@ -202,6 +202,8 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 		Response:  quantiles(s.hist[response]),
 		Service:   quantiles(s.hist[service]),
 		Connect:   quantiles(s.hist[connect]),
+		FirstByte: quantiles(s.hist[firstWait]),
+		Transfer:  quantiles(s.hist[transfer]),
 		SendDelay: quantiles(s.hist[delay]),
 		Lag:       quantiles(s.hist[lag]),
 		Unread:    quantiles(s.hist[unread]),

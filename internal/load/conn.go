@@ -34,6 +34,8 @@ type conn struct {
 	start    int64 // when the request began, connect included
 	intended int64 // when it was to begin
 	at       int64 // when what was read last had come
+	first    int64 // the same of the first of the reply
+	waited   int64 // from when the request was sent until we were told of that
 	booked   int64 // until when its time is booked under parts
 	freed    int64 // open loop: since when it had no request
 	wakes    int64 // when it sleeps: until then

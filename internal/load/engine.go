@@ -8,16 +8,17 @@ import (
 // engine is a load's threads, and what they share.
 type engine struct {
 	shared
-	target  string // "address:port"
+	target  string   // "address:port"
+	dns     *float64 // seconds that it took to find it; nil where it was given
 	threads []*thread
 }
 
 func newEngine(ctx context.Context, j *job) (*engine, error) {
-	addr, err := j.resolve(ctx)
+	addr, dns, err := j.resolve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{target: addr.String(), shared: shared{
+	e := &engine{target: addr.String(), dns: dns, shared: shared{
 		job:      j,
 		timeline: newTimeline(j.plan),
 		openLoop: j.plan.Rate > 0,

@@ -3,8 +3,11 @@ package load
 import (
 	"context"
 	"net"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 )
@@ -69,5 +72,48 @@ func TestARefusedConnectIsConnecting(t *testing.T) {
 	got := phaseNamed(runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 1, Threads: 1, Requests: 2}), "hold")
 	if got.Parts["connect"] <= 0 || got.Parts["first_byte"] != 0 {
 		t.Errorf("parts %v, want time in connect and none after it", got.Parts)
+	}
+}
+
+// The first byte and the transfer of a reply whose two pieces come apart, since the test says so.
+func TestFirstByteAndTransferAreTold(t *testing.T) {
+	const pause = 20 * time.Millisecond
+	for _, rate := range []float64{0, 0.001} {
+		s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true, Rate: rate})
+		c := &s.thread.conns[0]
+		s.until("connected and sent", func() bool { return c.state == awaiting })
+		s.accept()
+		defer unix.Close(s.peer)
+		time.Sleep(pause)
+		s.answer([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"))
+		s.until("heard", func() bool { return c.heard })
+		time.Sleep(2 * pause)
+		if _, err := unix.Write(s.peer, []byte("ok")); err != nil {
+			t.Fatal(err)
+		}
+		s.until("replied", func() bool { return s.replies() == 1 })
+		of := &s.thread.tally.phases[hold]
+		first, body := of.hist[firstWait], of.hist[transfer]
+		if first.TotalCount() != 1 || first.Max() < pause.Microseconds() || body.TotalCount() != 1 || body.Max() < 2*pause.Microseconds() {
+			t.Errorf("rate %g: first byte %d of %d µs, transfer %d of %d µs; want one of each, of at least %v and %v",
+				rate, first.TotalCount(), first.Max(), body.TotalCount(), body.Max(), pause, 2*pause)
+		}
+		if all := of.hist[service].Max(); first.Max()+body.Max() > all+all/500+2 {
+			t.Errorf("rate %g: first byte %d µs and transfer %d µs are more than the %d µs of it all", rate, first.Max(), body.Max(), all)
+		}
+	}
+}
+
+func TestANameIsLookedUpOnce(t *testing.T) {
+	s := serve(t, say(okReply))
+	plan := model.LoadPlan{URL: strings.Replace(s.url, "127.0.0.1", "localhost", 1), Connections: 1, Requests: 3, TimeoutMS: 60_000}
+	all := runPlan(t, t.Context(), plan)
+	if last := all[len(all)-1]; last.DNS == nil || *last.DNS <= 0 {
+		t.Errorf("DNS took %v, want some time", last.DNS)
+	}
+	plan.URL = s.url
+	all = runPlan(t, t.Context(), plan)
+	if last := all[len(all)-1]; last.DNS != nil {
+		t.Errorf("DNS took %v s, and there was no name", *last.DNS)
 	}
 }

@@ -158,13 +158,18 @@ func Address(plan model.LoadPlan) (host, port string, err error) {
 }
 
 // resolve finds the one address that the whole load goes to: the first IPv4
-// address of the host, else its first IPv6 address.
-func (j *job) resolve(ctx context.Context) (netip.AddrPort, error) {
+// address of the host, else its first IPv6 address; and how many seconds that took, nil where the
+// host is an address.
+func (j *job) resolve(ctx context.Context) (netip.AddrPort, *float64, error) {
+	if given, err := netip.ParseAddr(j.host); err == nil {
+		return netip.AddrPortFrom(given.Unmap(), j.port), nil, nil
+	}
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", j.host)
 	if err != nil || len(found) == 0 {
-		return netip.AddrPort{}, fmt.Errorf("resolve %q: %s: check the name, or give an address: %w", j.host, resolveClass(err), err)
+		return netip.AddrPort{}, nil, fmt.Errorf("resolve %q: %s: check the name, or give an address: %w", j.host, resolveClass(err), err)
 	}
 	best := found[0].Unmap()
 	for _, a := range found {
@@ -173,7 +178,8 @@ func (j *job) resolve(ctx context.Context) (netip.AddrPort, error) {
 			break
 		}
 	}
-	return netip.AddrPortFrom(best, j.port), nil
+	took := time.Since(began).Seconds()
+	return netip.AddrPortFrom(best, j.port), &took, nil
 }
 
 // resolveClass is what went wrong with a name, in the form of an outcome.

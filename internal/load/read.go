@@ -104,6 +104,9 @@ func (r *Record) check() error {
 	if r.TLS != nil {
 		seconds = min(seconds, r.TLS.least())
 	}
+	if r.DNS != nil {
+		seconds = min(seconds, *r.DNS)
+	}
 	if len(r.Targets) > maxTargetNames {
 		return fmt.Errorf("%d targets: want at most %d", len(r.Targets), maxTargetNames)
 	}
@@ -130,7 +133,7 @@ func (p *PhaseRecord) check() error {
 			least = min(least, seconds)
 		}
 	}
-	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.Waited, &p.SendDelay, &p.Lag, &p.Unread} {
+	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.FirstByte, &p.Transfer, &p.Waited, &p.SendDelay, &p.Lag, &p.Unread} {
 		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
 	}
 	if left < 0 || least < 0 || min(p.Attempts, p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {

@@ -29,7 +29,9 @@ type Record struct {
 	// Phases holds what is known of the phases that have begun, in their order.
 	Phases []PhaseRecord `json:"phases"`
 	// Intervals are the latencies of the replies since the last record.
-	Intervals   []Interval  `json:"intervals,omitempty"`
+	Intervals []Interval `json:"intervals,omitempty"`
+	// DNS is how long the name's resolution took, once, before the load; nil where the URL has an address.
+	DNS         *float64    `json:"dns_seconds,omitempty"`
 	Connections Connections `json:"connections"`
 	Threads     []ThreadCPU `json:"threads"`
 	// TLS is nil where no handshake was done; it covers all phases.
@@ -80,6 +82,11 @@ type PhaseRecord struct {
 	Service  model.Quantiles `json:"service_us"`
 	// Connect is how long connects took that succeeded, without the TLS handshake.
 	Connect model.Quantiles `json:"connect_us"`
+	// FirstByte is, of replies, the time from when the request was sent (over a connection that stood by then) to the
+	// first bytes; Transfer from there to the last, 0 where all was read at once. With Connect, and
+	// TLSRecord, they are the phases of a request; what the generator's thread lagged behind is in none of them.
+	FirstByte model.Quantiles `json:"first_byte_us,omitzero"`
+	Transfer  model.Quantiles `json:"transfer_us,omitzero"`
 	// Waited is Response and, for requests without a reply, the time until they failed.
 	Waited model.Quantiles `json:"waited_us"`
 	// SendDelay is how late requests were sent: against their intended time

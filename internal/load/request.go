@@ -357,6 +357,8 @@ func (t *thread) answered(c *conn) {
 		t.finish(c, o, c.at)
 		return
 	}
+	n.add(firstWait, c.waited)
+	n.add(transfer, c.at-c.first)
 	n.add(service, c.at-c.start)
 	if t.shared.openLoop {
 		n.add(response, c.at-c.intended)

@@ -142,8 +142,8 @@ func runPlan(t *testing.T, ctx context.Context, plan model.LoadPlan) []Record {
 		if p.Waited.Count != p.Requests {
 			t.Errorf("%s: %d requests, %d waited", p.Phase, p.Requests, p.Waited.Count)
 		}
-		if replies := countReplies(p.Outcomes); p.Response.Count != replies || p.Service.Count != replies {
-			t.Errorf("%s: %d replies, %d responses, %d services", p.Phase, replies, p.Response.Count, p.Service.Count)
+		if n := countReplies(p.Outcomes); p.Response.Count != n || p.Service.Count != n || p.FirstByte.Count != n || p.Transfer.Count != n {
+			t.Errorf("%s: %d replies, %d responses, %d services, %d first bytes, %d transfers", p.Phase, n, p.Response.Count, p.Service.Count, p.FirstByte.Count, p.Transfer.Count)
 		}
 	}
 	if last.Totals.Requests != total || sum(last.Totals.Outcomes) != total {

@@ -79,7 +79,7 @@ var (
 	}
 	latencySeconds = &model.Signal{
 		Name: "plimsoll_load_latency_seconds", Kind: model.Gauge, Unit: "seconds",
-		Help:   "Latency quantiles since the phase began: response (replies, from the intended time), service (replies, from the begin), connect, waited (all requests, failed ones too). 1 is the maximum.",
+		Help:   "Latency quantiles since the phase began: response (replies, from the intended time), service (replies, from the begin), connect, first_byte (replies, from when the request was sent to their first bytes), transfer (from there to their last), waited (all requests, failed ones too). 1 is the maximum.",
 		Labels: []string{"phase", "kind", "quantile"},
 		Source: "HDR histograms of the load generator, 1 µs to 60 s, 3 digits",
 		ByHand: "curl -so /dev/null -w '%{time_connect} %{time_total}\\n' URL",
@@ -140,6 +140,12 @@ var (
 		Source:       "counted by the load generator",
 		ByHand:       "perf top -p $(pidof plimsoll-load)   (crypto/…)",
 	}
+	dnsSeconds = &model.Signal{
+		Name: "plimsoll_load_dns_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "How long it took to find the address of the load's URL, once, before the load; not there where the URL has an address.",
+		Source: "the load generator's clock around the resolver",
+		ByHand: "curl -so /dev/null -w '%{time_namelookup}\\n' URL",
+	}
 	targetOutcomesTotal = &model.Signal{
 		Name: "plimsoll_load_target_outcomes_total", Kind: model.Counter, Unit: "requests",
 		Help:   "How the hold phase's requests ended, by the name of their target (--targets).",
@@ -167,7 +173,7 @@ var (
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
-	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds,
+	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, dnsSeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -192,6 +198,8 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		putQuantiles(put, latencySeconds, p.Response, p.Phase, "response")
 		putQuantiles(put, latencySeconds, p.Service, p.Phase, "service")
 		putQuantiles(put, latencySeconds, p.Connect, p.Phase, "connect")
+		putQuantiles(put, latencySeconds, p.FirstByte, p.Phase, "first_byte")
+		putQuantiles(put, latencySeconds, p.Transfer, p.Phase, "transfer")
 		putQuantiles(put, latencySeconds, p.Waited, p.Phase, "waited")
 		putQuantiles(put, sendDelaySeconds, p.SendDelay, p.Phase)
 		putQuantiles(put, scheduleLagSeconds, p.Lag, p.Phase)
@@ -199,6 +207,9 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 	}
 	if r.TLS != nil {
 		r.TLS.samples(put)
+	}
+	if r.DNS != nil {
+		put(dnsSeconds, *r.DNS)
 	}
 	for _, t := range r.Targets {
 		for outcome, n := range t.Outcomes {

@@ -13,6 +13,8 @@ const (
 	delay                // how late requests were sent
 	lag                  // open loop: the same for want of us, a connection being free
 	unread               // how long replies lay in the kernel (sampled)
+	firstWait            // replies: from when the request was sent to their first bytes
+	transfer             // replies: from their first bytes to their last
 	fullHandshake        // of TLS
 	resumedHandshake
 

@@ -292,6 +292,12 @@ type Load struct {
 	// Service is from the actual start of the request.
 	Service Quantiles `json:"service_us"`
 	Connect Quantiles `json:"connect_us"`
+	// FirstByte is, of replies, from when the request was sent to their first bytes; Transfer from
+	// there to their last. Empty in a run that did not record it.
+	FirstByte Quantiles `json:"first_byte_us,omitzero"`
+	Transfer  Quantiles `json:"transfer_us,omitzero"`
+	// DNSSeconds is how long the name's resolution took, once, before the load; nil where the URL has an address.
+	DNSSeconds *float64 `json:"dns_seconds,omitempty"`
 	// TLS is nil where no handshake was done.
 	TLS *TLSLoad `json:"tls,omitempty"`
 	// Targets are those of the plan that had requests, in its order; none where it has none.

@@ -16,6 +16,7 @@ const (
 	lagSeries      = "plimsoll_load_schedule_lag_seconds"
 	missingSeries  = "plimsoll_load_connections_missing"
 	targetsSeries  = "plimsoll_load_target_outcomes_total"
+	dnsSeries      = "plimsoll_load_dns_seconds"
 	targetSeries   = "plimsoll_load_target_latency_seconds"
 
 	tlsHandshakesSeries  = "plimsoll_load_tls_handshakes_total"
@@ -53,6 +54,14 @@ func (r *Run) Load() (*model.Load, error) {
 	}
 	if l.TLS, err = r.loadTLS(); err != nil {
 		return nil, err
+	}
+	dns, err := r.loadSeries(dnsSeries)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range dns {
+		took := s.Last()
+		l.DNSSeconds = &took
 	}
 	if l.Targets, err = r.loadTargets(); err != nil {
 		return nil, err
@@ -235,6 +244,12 @@ func latency(l *model.Load, latencies []Series, calm int64) {
 		case kind == "connect":
 			into = &l.Connect
 			into.Count = max(into.Count, connects(l))
+		case kind == "first_byte":
+			into = &l.FirstByte
+			into.Count = l.Latency.Count
+		case kind == "transfer":
+			into = &l.Transfer
+			into.Count = l.Latency.Count
 		default:
 			continue
 		}

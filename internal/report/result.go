@@ -133,6 +133,9 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if l.Lag.Count > 0 {
 		p.item("schedule", schedule(l))
 	}
+	if text := phases(l); text != "" {
+		p.item("phases", text)
+	}
 	if l.Calm.Count > 0 {
 		p.item("alone", "p50 "+layout.Micros(l.Calm.P50)+" with one connection, before the load")
 	}
@@ -176,6 +179,28 @@ func targets(p *paper, list []model.TargetLoad) {
 		p.item(label, text)
 		label = ""
 	}
+}
+
+// phases says what a request's time went into, as far as it was measured: of one that found a connection
+// the first byte and the transfer alone.
+func phases(l model.Load) string {
+	var parts []string
+	if l.DNSSeconds != nil {
+		parts = append(parts, "DNS "+layout.Micros(*l.DNSSeconds*1e6)+", once")
+	}
+	add := func(name string, q model.Quantiles) {
+		if q.Count > 0 {
+			parts = append(parts, fmt.Sprintf("%s p50 %s, p99 %s", name, layout.Micros(q.P50), layout.Micros(q.P99)))
+		}
+	}
+	add("connect", l.Connect)
+	if l.TLS != nil {
+		add("TLS in full", l.TLS.Full)
+		add("TLS resumed", l.TLS.Resumed)
+	}
+	add("first byte", l.FirstByte)
+	add("transfer", l.Transfer)
+	return strings.Join(parts, "; ")
 }
 
 // behind is a lag of the schedule, in microseconds, that is told as one.
