@@ -302,7 +302,7 @@ func openCaptures(w *world, names []string) (*captures, error) {
 			return nil, fail(exitRunDir, errors.Join(err, fmt.Errorf("%s is a folder; want capture files", name)))
 		}
 		in.size += info.Size()
-		in.sources = append(in.sources, capture.Source{Name: name, In: in.read.by(f)})
+		in.sources = append(in.sources, capture.Source{Name: name, In: in.read.by(f), Ahead: info.Mode().IsRegular()})
 	}
 	if !known {
 		in.size = 0

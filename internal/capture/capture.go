@@ -23,6 +23,7 @@ const Rules = "Wireshark 4.4.18"
 type Source struct {
 	Name    string
 	In      io.Reader // a file; nil where Packets is set
+	Ahead   bool      // In may be read ahead: it does not wait for anybody who writes it
 	Packets Packets   // closed by Read, unless that reads none
 }
 

@@ -48,14 +48,15 @@ func merge(sources []Source) (*merger, error) {
 	m := &merger{}
 	ranks := ranked(sources)
 	for i, s := range sources {
-		r, err := s.open()
+		ahead := s.Ahead && s.Packets == nil && runtime.GOMAXPROCS(0) > 1 && len(sources) <= maxAhead
+		r, err := s.open(ahead)
 		if err != nil {
 			m.close()
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		h := &head{index: i, rank: ranks[i], reader: r}
 		m.names, m.heads = append(m.names, s.Name), append(m.heads, h)
-		if len(sources) > 1 && runtime.GOMAXPROCS(0) > 1 {
+		if !ahead && len(sources) > 1 && runtime.GOMAXPROCS(0) > 1 {
 			h.start()
 		}
 	}
@@ -91,9 +92,15 @@ func ranked(sources []Source) []int {
 	return ranks
 }
 
-func (s *Source) open() (Packets, error) {
-	if s.Packets != nil {
+// maxAhead is up to how many files are read ahead: each takes most of a MiB then.
+const maxAhead = 32
+
+func (s *Source) open(ahead bool) (Packets, error) {
+	switch {
+	case s.Packets != nil:
 		return s.Packets, nil
+	case ahead:
+		return pcap.OpenAhead(s.In)
 	}
 	return pcap.Open(s.In)
 }

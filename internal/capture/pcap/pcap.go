@@ -83,11 +83,12 @@ var Quiet = errors.New("no packet yet")
 
 // Reader reads one capture file.
 type Reader struct {
-	in      *bufio.Reader
+	in      input
 	offset  int64
 	order   binary.ByteOrder
 	big     bool
 	ng      bool
+	ahead   *ahead // in, where it is that
 	close   func()
 	dropped int64
 
@@ -102,12 +103,22 @@ type Reader struct {
 
 // Open begins to read a capture file: it looks at the first bytes, takes off a
 // compression, and reads the file's header. The error is a *NotCapture or a *Damage.
-func Open(r io.Reader) (*Reader, error) {
+func Open(r io.Reader) (*Reader, error) { return open(r, false) }
+
+// OpenAhead is Open, with the file read, and decompressed, by a goroutine of its own.
+// Close waits for what that reads just then.
+func OpenAhead(r io.Reader) (*Reader, error) { return open(r, true) }
+
+func open(r io.Reader, early bool) (*Reader, error) {
 	in, closer, err := decompress(bufio.NewReaderSize(r, bufferLen))
 	if err != nil {
 		return nil, err
 	}
 	p := &Reader{in: in, close: closer}
+	if early {
+		p.ahead = newAhead(in)
+		p.in = p.ahead
+	}
 	if err := p.header(); err != nil {
 		p.Close()
 		return nil, err
@@ -117,6 +128,9 @@ func Open(r io.Reader) (*Reader, error) {
 
 // Close frees what a compression holds. It does not close the file.
 func (p *Reader) Close() {
+	if p.ahead != nil {
+		p.ahead.close()
+	}
 	if p.close != nil {
 		p.close()
 	}
@@ -244,8 +258,8 @@ func (p *Reader) nextRecord(k *Packet) error {
 // peek looks at the next n bytes. The buffer is only as large as most packets
 // need, since many files may be open at once.
 func (p *Reader) peek(n int) ([]byte, error) {
-	if n > p.in.Size() {
-		p.in = bufio.NewReaderSize(p.in, maxBlock)
+	if b, is := p.in.(*bufio.Reader); is && n > b.Size() {
+		p.in = bufio.NewReaderSize(b, maxBlock)
 	}
 	return p.in.Peek(n)
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
@@ -27,10 +30,18 @@ func file(order binary.AppendByteOrder, magic uint32) []byte {
 	return append(b, 0x45, 1, 2)
 }
 
-// all reads a capture to its end.
-func all(t *testing.T, b []byte) (list []Packet, err error) {
+// all reads a capture to its end, ahead and not: that is the same.
+func all(t *testing.T, b []byte) ([]Packet, error) {
 	t.Helper()
-	p, err := Open(bytes.NewReader(b))
+	list, err := readAll(Open(bytes.NewReader(b)))
+	early, earlyErr := readAll(OpenAhead(iotest.HalfReader(bytes.NewReader(b))))
+	if !reflect.DeepEqual(list, early) || fmt.Sprint(err) != fmt.Sprint(earlyErr) {
+		t.Errorf("%d packets, %v; read ahead %d, %v", len(list), err, len(early), earlyErr)
+	}
+	return list, err
+}
+
+func readAll(p *Reader, err error) (list []Packet, _ error) {
 	if err != nil {
 		return nil, err
 	}
@@ -197,6 +208,51 @@ func TestClaimsAreChecked(t *testing.T) {
 	}
 }
 
+// Packets lie across chunks that were read ahead, and may be larger than one.
+func TestAheadOfLargePackets(t *testing.T) {
+	b := file(binary.LittleEndian, magicNano)
+	for i := range 400 {
+		n := 1 + i*i*i%9000
+		if i%50 == 7 {
+			n = maxPacket - i
+		}
+		for _, v := range []uint32{uint32(i), 5, uint32(n), uint32(n)} {
+			b = binary.LittleEndian.AppendUint32(b, v)
+		}
+		b = append(b, bytes.Repeat([]byte{byte(i)}, n)...)
+	}
+	if list, err := all(t, b); err != nil || len(list) != 401 {
+		t.Errorf("%d packets, %v", len(list), err)
+	}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	w.Write(b) //nolint:errcheck // a buffer takes all
+	w.Close()  //nolint:errcheck
+	if _, err := all(t, z.Bytes()[:z.Len()-9]); err == nil {
+		t.Error("a file that is cut was read to its end")
+	}
+}
+
+// Who closes early waits for nobody, and leaves nothing behind.
+func TestAheadEndsEarly(t *testing.T) {
+	p, err := OpenAhead(io.MultiReader(bytes.NewReader(file(binary.LittleEndian, magicMicro)), zeros{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if _, open := <-p.ahead.full; open {
+		t.Error("it reads on")
+	}
+}
+
+// zeros never ends.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
 func FuzzRead(f *testing.F) {
 	f.Add(file(binary.LittleEndian, magicMicro))
 	f.Add(file(binary.BigEndian, magicNano))
@@ -207,6 +263,7 @@ func FuzzRead(f *testing.F) {
 	k.block(blockSimple, uint32(4), "cccc")
 	f.Add(k.b)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		all(t, b) //nolint:errcheck // it holds both ways of reading against one another
 		p, err := Open(bytes.NewReader(b))
 		if err != nil {
 			return
