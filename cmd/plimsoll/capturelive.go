@@ -36,7 +36,7 @@ func (f *liveFlags) add(c *cobra.Command) {
 	fs.Lookup("duration").DefValue = "" // its usage says what it is
 	fs.StringVar(&f.filter, "filter", "", "capture only what this `EXPRESSION` takes, in tcpdump's words: host, net, port, portrange, with src or dst; ip, ip6, tcp, udp, sctp, icmp, icmp6, arp; and, or, not, parentheses")
 	fs.StringVar(&f.keep, "keep", "all", "how much of each packet to take: all, headers (up to TCP's or UDP's; replies are not timed then), or a number of `BYTES`")
-	fs.StringArrayVar(&f.hosts, "host", nil, "capture in that `HOST`'s network: netns:NAME, pid:N, or NAME=SPEC; may be given again")
+	fs.StringArrayVar(&f.hosts, "host", nil, "capture in that `HOST`'s network: netns:NAME, unit:NAME, container:NAME, pid:N, or NAME=SPEC; may be given again")
 }
 
 // onlyLive are the flags that mean nothing where files are read.

@@ -241,6 +241,7 @@ func readBody(text string) ([]byte, error) {
 // watchFlags are those that say what to observe, and where to put the run.
 type watchFlags struct {
 	hosts    []string
+	file     string
 	interval time.Duration
 	dir      string
 	trace    string
@@ -250,7 +251,8 @@ type watchFlags struct {
 
 func (f *watchFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace) or pid:N (the namespaces of a process, so of its container). ssh:[USER@]HOST[:PORT] is another machine, and ssh:HOST/SPEC a part of it: your ssh takes this program there for as long as it runs (docs/elsewhere.md). process/SPEC has it observed by a process of its own. May be given again; without it the host is local=local")
+	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace), unit:NAME (of systemd), container:NAME or :ID (docker, podman, containerd, CRI-O) or pid:N (the namespaces of a process). ssh:[USER@]HOST[:PORT] is another machine, and ssh:HOST/SPEC a part of it: your ssh takes this program there for as long as it runs (docs/elsewhere.md). process/SPEC has it observed by a process of its own. May be given again; without it the host is local=local")
+	fs.StringVar(&f.file, "hosts", "", "observe the hosts of this `FILE`, too: YAML, \"hosts:\" and beneath it lines NAME: SPEC")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
 	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
 	fs.StringVar(&f.capture, "capture", "", "capture the packets that pass this `INTERFACE` of each host meanwhile, cut to headers, keep them in the run directory, and let the rules read them (any, if none is named)")
@@ -261,7 +263,15 @@ func (f *watchFlags) add(c *cobra.Command) {
 
 // options checks the flags and makes a session's options of them.
 func (f *watchFlags) options(command string, w *world, now time.Time) (session.Options, error) {
-	hosts, err := parseWatched(f.hosts)
+	values := f.hosts
+	if f.file != "" {
+		named, err := readHosts(f.file)
+		if err != nil {
+			return session.Options{}, usage(command, "%v", err)
+		}
+		values = append(named, values...)
+	}
+	hosts, err := parseWatched(values)
 	if err != nil {
 		return session.Options{}, usage(command, "%v", err)
 	}

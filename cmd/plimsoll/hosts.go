@@ -59,6 +59,9 @@ func parseAnywhere(values []string) ([]session.HostSpec, error) {
 	return list, err
 }
 
+// kindsOfHosts are those with a name behind them; host.Open knows what they mean.
+var kindsOfHosts = []string{"netns", "pid", "unit", "container"}
+
 // parseHosts reads --host values of this machine.
 func parseHosts(values []string) ([]session.HostSpec, error) {
 	var list []session.HostSpec
@@ -70,8 +73,8 @@ func parseHosts(values []string) ([]session.HostSpec, error) {
 			return nil, fmt.Errorf("--host %q: want NAME=SPEC, like server=netns:srv", v)
 		case kind == "ssh":
 			return nil, fmt.Errorf("--host %q: this command looks at this machine alone; run it on that one, or plimsoll watch --host %[1]s", v)
-		case spec != "local" && (kind != "netns" && kind != "pid" || arg == ""):
-			return nil, fmt.Errorf("--host %q: %q is none of local, netns:NAME, pid:N, ssh:HOST", v, spec)
+		case spec != "local" && (!slices.Contains(kindsOfHosts, kind) || arg == ""):
+			return nil, fmt.Errorf("--host %q: %q is none of local, netns:NAME, pid:N, unit:NAME, container:NAME, ssh:HOST", v, spec)
 		case strings.ContainsAny(spec, " \t\r\n"):
 			return nil, fmt.Errorf("--host %q: a blank in %q", v, spec)
 		case slices.ContainsFunc(list, func(h session.HostSpec) bool { return h.Name == name }):

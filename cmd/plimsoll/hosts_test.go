@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +55,22 @@ func TestOneMachineAtATime(t *testing.T) {
 	for _, bad := range [][]string{{"a=ssh:w", "b=local"}, {"a=process/local"}, {"a=ssh:w", "b=ssh:x"}} {
 		if _, _, err := oneFar(bad); err == nil {
 			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+func TestReadHosts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts.yaml")
+	for text, want := range map[string][]string{
+		"hosts:\n  web: ssh:deploy@web1/unit:nginx\n  db: ssh:db1\n": {"web=ssh:deploy@web1/unit:nginx", "db=ssh:db1"},
+		"hosts: {}": nil, "": nil, "- a": nil, "hosts:\n  web: [a]": nil, "hosts:\n\tweb: a": nil,
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readHosts(file)
+		if d := cmp.Diff(want, got); d != "" || (err != nil) != (want == nil) {
+			t.Errorf("%q: %v %s", text, err, d)
 		}
 	}
 }

@@ -36,6 +36,9 @@ type Host struct {
 	ns    int    // descriptor of the network namespace; -1 when it is our own or recorded
 	netns uint64 // inode of the network namespace
 	pidns uint64 // membership goes by PID namespace when not 0
+	// group is the control group whose processes alone are the host's, "" for no such
+	// bound: a unit on the machine's own network is told apart by nothing else.
+	group string
 	// machine is set when the host's network namespace is that of the
 	// machine's first process: it then owns the processes nobody else claims.
 	machine bool
@@ -70,13 +73,17 @@ func Open(name, spec string) (*Host, error) {
 		err = h.openNamed(arg, own)
 	case kind == "pid" && arg != "":
 		err = h.openPID(arg, own)
+	case kind == "unit" && arg != "":
+		err = h.openGroup(own, func() (group, error) { return unit("/proc", arg) })
+	case kind == "container" && arg != "":
+		err = h.openGroup(own, func() (group, error) { return container("/", arg) })
 	default:
-		err = fmt.Errorf("%q is none of local, netns:NAME, pid:N", spec)
+		err = fmt.Errorf("%q is none of local, netns:NAME, pid:N, unit:NAME, container:NAME", spec)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", name, err)
 	}
-	h.machine = h.pidns == 0 && h.isMachine(own)
+	h.machine = h.pidns == 0 && h.group == "" && h.isMachine(own)
 	return h, nil
 }
 
@@ -148,6 +155,22 @@ func (h *Host) openPID(arg string, own uint64) error {
 		return fmt.Errorf("process %d shares our network namespace and our PID namespace, so nothing tells it apart from the rest of this machine; use local", pid)
 	}
 	h.pidns = theirs
+	return nil
+}
+
+// openGroup opens the namespaces of a control group's processes. Where their network is
+// the machine's, or ours, they alone are the host's.
+func (h *Host) openGroup(own uint64, find func() (group, error)) error {
+	g, err := find()
+	if err != nil {
+		return err
+	}
+	if err := h.openNS(filepath.Join("/proc", strconv.Itoa(g.pid), "ns/net"), own); err != nil {
+		return err
+	}
+	if h.netns == own || h.isMachine(own) {
+		h.group, h.procs.grouped = g.path, true
+	}
 	return nil
 }
 
@@ -363,6 +386,7 @@ func Join(hosts []*Host) {
 			if shared == nil {
 				shared = h.procs
 			}
+			shared.grouped = shared.grouped || h.group != ""
 			h.procs = shared
 		}
 		h.mu.Unlock()

@@ -43,7 +43,7 @@ func TestOpenHostSaysWhatIsWrong(t *testing.T) {
 		spec, want string
 		is         error
 	}{
-		{"remote", `"remote" is none of local, netns:NAME, pid:N`, nil},
+		{"remote", `"remote" is none of local, netns:NAME, pid:N, unit:NAME, container:NAME`, nil},
 		{"netns:", "is none of", nil},
 		{"netns:../x", "is none of", nil},
 		{"netns:plimsoll-none", `no network namespace "plimsoll-none"; th`, fs.ErrNotExist},

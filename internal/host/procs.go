@@ -36,6 +36,7 @@ type Proc struct {
 	Stray bool
 
 	pidns uint64
+	group string // its control group, where one of the hosts is one
 }
 
 // Procs lists the processes that belong to h: those in its network namespace
@@ -85,7 +86,7 @@ func (h *Host) claims(p *Proc) bool {
 	if p.Kernel || p.NetNS != h.netns {
 		return false
 	}
-	return h.pidns == 0 || h.pidns == p.pidns
+	return (h.pidns == 0 || h.pidns == p.pidns) && (h.group == "" || within(p.group, h.group))
 }
 
 // hidden says that we may not see in which namespaces a program is: it may be
@@ -107,6 +108,8 @@ const (
 // procTable is one scan of a /proc, shared by the hosts of a machine.
 type procTable struct {
 	dir string
+	// grouped says that the processes' control groups are asked for; set before it is used.
+	grouped bool
 
 	mu      sync.Mutex
 	scanned time.Time
@@ -208,6 +211,11 @@ func (t *procTable) visit(e entry, mark uint64, now time.Time) *knownProc {
 	}
 	if !fresh {
 		p.PPID = k.PPID
+	}
+	if t.grouped {
+		if p.group, err = groupOf(filepath.Join(t.dir, strconv.Itoa(e.number))); err != nil {
+			return nil
+		}
 	}
 	k.Proc, k.scan, k.mark = p, now, mark
 	t.known[e.number] = k

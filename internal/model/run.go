@@ -28,7 +28,8 @@ type Window struct {
 // Host is an observed host as the run recorded it.
 type Host struct {
 	Name string `json:"name"`
-	// Spec is how the user named it: "local", "netns:srv", "pid:1234".
+	// Spec is how the user named it: "local", "netns:srv", "pid:1234", "unit:nginx",
+	// "container:web"; "ssh:web1" or "ssh:web1/unit:nginx" is on another machine.
 	Spec string `json:"spec"`
 	// Machine is the kernel's boot id; hosts with the same Machine share
 	// CPUs, disks and memory, so their machine-wide series are the same numbers.

@@ -92,7 +92,7 @@ var Table = []Need{
 	{Kind: "host", Parts: []string{"netns:NAME"}, Caps: []Cap{unix.CAP_SYS_ADMIN}, Why: "to enter its network namespace"},
 	{Kind: "command", Parts: []string{"capture -i"}, Caps: []Cap{unix.CAP_NET_RAW}, Why: "to open a packet socket, and a ring in it",
 		Without: "files that somebody else recorded can be read by anybody"},
-	{Kind: "host", Parts: []string{"pid:N"}, Caps: []Cap{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE}, Why: "to find a process's namespaces, and to enter them"},
+	{Kind: "host", Parts: []string{"pid:N", "unit:NAME", "container:NAME"}, Caps: []Cap{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE}, Why: "to find a process's namespaces, and to enter them"},
 }
 
 // For is what a part needs; nil where it needs nothing.

@@ -73,10 +73,14 @@ func (r ByHand) into(host, command string) []layout.Piece {
 		if h.Name != host || r.Plan.Remote != nil || !network {
 			continue
 		}
-		if name, ok := strings.CutPrefix(h.Spec, "netns:"); ok && !strings.HasPrefix(name, "-") {
+		spec := h.Spec
+		if there, ok := strings.CutPrefix(spec, "ssh:"); ok { // typed on that machine
+			_, spec, _ = strings.Cut(there, "/")
+		}
+		if name, ok := strings.CutPrefix(spec, "netns:"); ok && !strings.HasPrefix(name, "-") {
 			return []layout.Piece{{Text: "ip netns exec "}, {Text: name, Outside: true}, {Text: " "}}
 		}
-		if pid, ok := strings.CutPrefix(h.Spec, "pid:"); ok && isNumber(pid) {
+		if pid, ok := strings.CutPrefix(spec, "pid:"); ok && isNumber(pid) {
 			return []layout.Piece{{Text: "nsenter -t " + pid + " -n "}}
 		}
 	}

@@ -52,7 +52,7 @@ func afterWatch(p *paper, r model.Report) {
 		add("plimsoll watch -- COMMAND runs your own load tool, and sees the host before it too")
 	}
 	if v.Answer == model.AnswerUnclear {
-		add("Is the service in a container or a namespace? Add --host NAME=pid:N")
+		add("Is the service in a container? Add --host NAME=container:NAME")
 	}
 }
 
