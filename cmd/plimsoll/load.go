@@ -1,34 +1,56 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
 	"plimsoll/internal/session"
+	"plimsoll/internal/tune"
 )
 
 const loadLong = `Drives the load and says what came back, and nothing else: no host is watched, no
 run directory is made, there is no verdict. The flags are those of "plimsoll run",
-but nothing is sent beside what was asked for: --calm and --ramp are 0.`
+but nothing is sent beside what was asked for: --calm and --ramp are 0.
+
+With --find-limit it searches for the highest rate that keeps --slo: it holds
+one rate after the other (open loop, from -R or 100/s on) for 5 s each, doubles
+until one is missed twice, goes between, and tries what it found once more. It
+says whether the service was in the way, or the generator, or too few connections
+(-c). Where --slo bounds no errors, errors<1% is added: who refuses quickly keeps
+any latency.`
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
-		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json"}
+		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'"}
 	var what loadFlags
 	what.add(c, 0, 0)
 	asJSON := jsonFlag(c)
+	slo := c.Flags().String("slo", "", "end with 1 unless this is kept, like 'p99<50ms,errors<0.1%,good>5000/s'")
+	limit := c.Flags().Bool("find-limit", false, "search for the highest rate that keeps --slo")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
 			return err
 		}
+		goals, err := loadGoals(c.CommandPath(), *slo, *limit)
+		if err != nil {
+			return err
+		}
+		if *limit {
+			if plan, err = limitPlan(c.CommandPath(), plan, c.Flags().Changed); err != nil {
+				return err
+			}
+		}
 		if err := reach(c.Context(), w, plan, what.may, false); err != nil {
 			return err
+		}
+		if *limit {
+			return findLimit(c.Context(), w, plan, goals, *asJSON)
 		}
 		line := w.progress()
 		var show func(session.Progress)
@@ -53,46 +75,34 @@ func loadCommand(w *world) *cobra.Command {
 		if err != nil || last.Totals != nil && last.Totals.Cancelled {
 			return err
 		}
-		return fellShort(plan, got)
+		return cmp.Or(fellShort(plan, got), keptGoals(goals, &got))
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitInterrupted)
 }
 
-// loadOf sums up the hold phase of the last record of a load.
-func loadOf(plan model.LoadPlan, last load.Record) model.Load {
-	l := model.Load{Outcomes: map[string]int64{}}
-	for _, p := range last.Phases {
-		switch p.Phase {
-		case model.Hold:
-			l.Outcomes, l.Attempts = p.Outcomes, p.Attempts
-			l.Latency, l.Service, l.Connect, l.Waited, l.Lag = p.Response, p.Service, p.Connect, p.Waited, p.Lag
-			l.FirstByte, l.Transfer = p.FirstByte, p.Transfer
-			l.Seconds = time.Duration((p.End - p.Start) * int64(time.Millisecond)).Seconds()
-		case model.Calm:
-			l.Calm = p.Response
-			fallthrough
-		default:
-			if l.OtherPhases == nil {
-				l.OtherPhases = map[string]int64{}
-			}
-			l.OtherPhases[p.Phase] = p.Requests
+// loadGoals reads --slo.
+func loadGoals(command, slo string, limit bool) ([]tune.Goal, error) {
+	switch {
+	case slo == "" && limit:
+		return nil, usage(command, "--find-limit needs --slo, what has to be kept, like 'p99<50ms,errors<0.1%%'")
+	case slo == "":
+		return nil, nil
+	}
+	goals, err := tune.ParseGoals(slo)
+	if err != nil {
+		return nil, usage(command, "--slo: %v", err)
+	}
+	return goals, nil
+}
+
+// keptGoals says which goals were not kept.
+func keptGoals(goals []tune.Goal, got *model.Load) error {
+	var faults []error
+	list, _ := tune.Met(goals, got)
+	for _, g := range list {
+		if !g.Met {
+			faults = append(faults, fmt.Errorf("not kept: %s: it was %s", g.Goal, goalValue(g)))
 		}
 	}
-	l.AddUp(plan.Rate > 0)
-	if t := last.TLS; t != nil {
-		l.TLS = &model.TLSLoad{Handshakes: t.Handshakes, Full: t.Full, Resumed: t.Resumed}
-		if t.Crypto.Count > 0 {
-			l.TLS.CryptoSeconds = t.Crypto.Seconds / float64(t.Crypto.Count)
-		}
-	}
-	for _, t := range last.Targets {
-		of := model.TargetLoad{Name: t.Name, Outcomes: t.Outcomes, Latency: t.Response}
-		for _, n := range t.Outcomes {
-			of.Requests += n
-		}
-		l.Targets = append(l.Targets, of)
-	}
-	l.Causes, l.DNSSeconds = last.Causes, last.DNS
-	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
-	return l
+	return fail(exitNotPassed, errors.Join(faults...))
 }
