@@ -15,7 +15,7 @@ func testPage(doc labTestDoc) sheet.Page {
 	if doc.Interrupted {
 		t.Notes = append(t.Notes, notAllTrials)
 	}
-	matrix := sheet.Table{Title: "What was the truth, and what was named", Head: []string{"truth", "named", "runs", ""}, Rows: matrixRows(doc.Tally), Alarms: map[int]bool{}}
+	matrix := sheet.Table{Title: "What was the truth, and what was named", Head: []string{"truth", "named", "runs", "judged"}, Rows: matrixRows(doc.Tally), Alarms: map[int]bool{}}
 	for i, c := range doc.Tally.Cells {
 		matrix.Alarms[i] = !c.Right
 	}

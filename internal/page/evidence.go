@@ -16,6 +16,7 @@ import (
 // Finding is what the verdict rests on, with its clues.
 type Finding struct {
 	model.Finding
+	ID      string // where links to it lead
 	Subject string
 	SoWhat  string
 	Clues   []Clue

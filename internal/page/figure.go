@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"strings"
@@ -17,6 +18,8 @@ type Figure struct {
 	SVG  template.HTML
 	Keys []Key
 	Wide bool
+	// Data is what it shows, for the script; "" of what has no values at moments.
+	Data template.JS
 }
 
 // Key is a line of a chart: how it is drawn, its name, and its numbers in the window
@@ -67,6 +70,9 @@ func (r *reader) figure(p plot, list []course) *Figure {
 	chart := svg.Chart{Title: p.title, Desc: strings.Join(said, "; "), From: r.first, To: r.last, Bands: r.bands(), Lines: r.lines(list),
 		Stacked: p.stacked, Limits: p.limits, Format: p.format, Unit: p.unit, Binary: p.binary, Top: p.top, Log: p.log, Height: height, Wide: p.wide}
 	f.SVG = drawn(chart.String())
+	var err error
+	f.Data, err = dataOf(&chart)
+	r.err = cmp.Or(r.err, err)
 	return f
 }
 

@@ -159,6 +159,6 @@ func (s *spread) figure(r *reader) *Figure {
 		}
 	}
 	const title = "How latencies were spread"
-	h.Chart = svg.Chart{Title: title, Desc: "a map of time and latency; darker is more replies", From: r.first, To: r.last, Bands: r.bands(), Format: micros, Height: 200, Wide: true}
-	return &Figure{Title: title, Note: "darker is more replies; logarithmic in latency and in shade", SVG: drawn(h.String()), Wide: true}
+	h.Chart = svg.Chart{Title: title, Desc: "a map of time and latency; the stronger, the more replies", From: r.first, To: r.last, Bands: r.bands(), Format: micros, Height: 200, Wide: true}
+	return &Figure{Title: title, Note: "the stronger, the more replies; logarithmic in latency and in shade", SVG: drawn(h.String()), Wide: true}
 }

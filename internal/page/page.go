@@ -5,7 +5,9 @@ package page
 
 import (
 	"cmp"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -52,6 +54,10 @@ type Page struct {
 	Compared []*Comparison
 	Runs     []*Run
 	CSS      template.CSS
+	// Script is what makes the page alive where scripts may run; the policy of the page names
+	// it by its hash, and lets no other run.
+	Script     template.JS
+	ScriptHash string
 }
 
 //go:embed page.html
@@ -59,6 +65,15 @@ var pageHTML string
 
 //go:embed page.css
 var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+// pageJSHash is the script as a policy names it.
+var pageJSHash = func() string {
+	sum := sha256.Sum256([]byte(pageJS))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}()
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"line":    func(s string) string { return svg.Text(s, mostText) },
@@ -121,8 +136,16 @@ func serversFirst(r model.Report) []model.Host {
 func Write(w io.Writer, p Page) error {
 	for i, r := range p.Runs {
 		r.ID = fmt.Sprintf("r%d-", i+1)
+		of := map[string]int{}
+		for k := range r.Evidence {
+			f := &r.Evidence[k]
+			f.ID = r.ID + f.Rule
+			if of[f.Rule]++; of[f.Rule] > 1 { // of another subject
+				f.ID += fmt.Sprintf("-%d", of[f.Rule])
+			}
+		}
 	}
-	p.CSS = template.CSS(pageCSS)
+	p.CSS, p.Script, p.ScriptHash = template.CSS(pageCSS), template.JS(pageJS), pageJSHash
 	return page.Execute(w, p)
 }
 

@@ -2,6 +2,9 @@ package page
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -154,7 +157,7 @@ func words(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
 		text := strings.Join(strings.Fields(d.Data), " ")
-		if d.Type == html.TextNode && text != "" && d.Parent.Data != "style" {
+		if d.Type == html.TextNode && text != "" && d.Parent.Data != "style" && d.Parent.Data != "script" {
 			fmt.Fprintln(&b, text)
 		}
 	}
@@ -225,7 +228,7 @@ func TestHostile(t *testing.T) {
 	hosts := []string{"client" + evil, "server"}
 	_, run := read(t, made{seconds: 12, hosts: hosts, text: evil}.write(t))
 	page := written(t, run)
-	for _, bad := range []string{"<script", "<img", "\u202e", "\u2066", "\x1b", "\x00", strings.Repeat("W", mostText+1)} {
+	for _, bad := range []string{"<script>alert", "<img", "\u202e", "\u2066", "\x1b", "\x00", strings.Repeat("W", mostText+1)} {
 		if strings.Contains(page, bad) {
 			at := strings.Index(page, bad)
 			t.Errorf("%.20q stands in the page: …%.300q", bad, page[max(at-200, 0):])
@@ -235,11 +238,40 @@ func TestHostile(t *testing.T) {
 		t.Errorf("%d styles end, want 1", n)
 	}
 	wellFormed(t, page)
+	scripts(t, page)
+}
+
+// scripts holds the page's scripts against what they may be: data that is JSON, and the
+// page's own, which its policy names by its hash.
+func scripts(t *testing.T, page string) {
+	t.Helper()
+	own := 0
+	for n := range parsed(t, page).Descendants() {
+		if n.Type != html.ElementNode || n.Data != "script" {
+			continue
+		}
+		text := n.FirstChild.Data
+		switch {
+		case has(n, "type", "application/json"):
+			if !json.Valid([]byte(text)) || strings.ContainsAny(text, "<>&\u2028") {
+				t.Errorf("data that is not JSON, or not safe in a page: %.200s", text)
+			}
+		case text == pageJS && len(n.Attr) == 0:
+			own++
+		default:
+			t.Errorf("a script that is not the page's own: %.200s", text)
+		}
+	}
+	sum := sha256.Sum256([]byte(pageJS))
+	policy := "default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;; script-src &#39;sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "&#39;"
+	if own != 1 || !strings.Contains(html.UnescapeString(page), html.UnescapeString(policy)) {
+		t.Errorf("%d scripts of the page's own, want 1, and a policy that lets it run alone", own)
+	}
 }
 
 // elements are those that the page is made of.
 var elements = strings.Fields(`html head meta title style body nav b a main header p h1 h2 h3 h4 br dl div dt dd small section table thead tbody tr th td
-	figure figcaption span article details summary ul ol li code pre footer svg desc rect path text circle`)
+	figure figcaption span script article details summary ul ol li code pre footer svg desc rect path text circle`)
 
 // wellFormed holds a page against what any page has to be: only known elements, no
 // resource from elsewhere, each name once, headings in order, drawings with titles, tables

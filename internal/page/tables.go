@@ -104,8 +104,12 @@ func (r *reader) events() (Events, error) {
 	return out, nil
 }
 
-// narrowest is the share of all samples under which a frame is not drawn.
-const narrowest = 0.004
+// narrowest is the share of all samples up to which a frame is not drawn; where there would be
+// more than mostFrames, the narrowest of them are not drawn either.
+const (
+	narrowest  = 0.004
+	mostFrames = 400
+)
 
 // flames draws the stacks that a run holds. What cannot be read is said in its place.
 func flames(r model.Report) []Figure {
@@ -139,7 +143,7 @@ func flameOf(name string, tree *flame.Tree) *Figure {
 	var walk func(n *flame.Node, from float64, depth int)
 	walk = func(n *flame.Node, from float64, depth int) {
 		width := n.Value / all
-		if width < narrowest {
+		if width <= narrowest {
 			return
 		}
 		frames = append(frames, svg.Frame{From: from, Width: width, Depth: depth, Name: n.Name, Shade: shadeOf(n.Name),
@@ -150,12 +154,28 @@ func flameOf(name string, tree *flame.Tree) *Figure {
 		}
 	}
 	walk(tree.Root, 0, 0)
+	frames, least := widest(frames)
 	title := stackNames[name]
 	if title == "" {
 		title = name
 	}
 	return &Figure{Title: title, Wide: true, SVG: drawn(svg.Flame(title, "a flame graph: the wider a frame, the more was sampled in it and in what it called", frames)),
-		Note: "the wider a frame, the more was sampled in it and in what it called; frames under 0.4 % are left out"}
+		Note: "the wider a frame, the more was sampled in it and in what it called; frames under " + report.Percent(least) + " are left out"}
+}
+
+// widest are the frames that are drawn: as many as there may be, those of one width all or
+// none. It returns the width up to which they are left out, too.
+func widest(frames []svg.Frame) ([]svg.Frame, float64) {
+	if len(frames) <= mostFrames {
+		return frames, narrowest
+	}
+	widths := make([]float64, len(frames))
+	for i, f := range frames {
+		widths[i] = f.Width
+	}
+	slices.Sort(widths)
+	least := widths[len(widths)-mostFrames-1]
+	return slices.DeleteFunc(frames, func(f svg.Frame) bool { return f.Width <= least }), least
 }
 
 // shadeOf is a name's own place in the colours.
@@ -178,6 +198,17 @@ type Tables struct {
 	// CourseStep is how many seconds a row of the course holds.
 	CourseStep int
 	AllClues   []Row
+	// MoreClues and MoreRuledOut are how many are not in the tables.
+	MoreClues, MoreRuledOut int
+}
+
+// mostRows is how many rows a table has of what is one for each rule and subject, of which
+// a run may have thousands.
+const mostRows = 1500
+
+// firstRows cuts a table that is too long, and says how many rows are left out.
+func firstRows(list []Row) ([]Row, int) {
+	return list[:min(len(list), mostRows)], max(len(list)-mostRows, 0)
 }
 
 // Row is a finding, or a clue of one, in a table.
@@ -212,7 +243,8 @@ func (r *reader) tables(rep model.Report) Tables {
 		t.Unseen = append(t.Unseen, Unseen{m, strings.Join(rules[m], ", ")})
 	}
 	t.Cost = costs(rep)
-	t.AllClues = clues(v)
+	t.RuledOut, t.MoreRuledOut = firstRows(t.RuledOut)
+	t.AllClues, t.MoreClues = firstRows(clues(v))
 	if rep.Load != nil {
 		t.Course, t.CourseStep = coarse(rep.Load.Course)
 	}

@@ -81,7 +81,7 @@ func (c *Chart) String() string {
 	c.bands(&b)
 	s := c.scale()
 	c.grid(&b, s)
-	fmt.Fprintf(&b, `<svg y="%d" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none" fill="none" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round">`,
+	fmt.Fprintf(&b, `<svg class="plot" y="%d" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none" fill="none" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round">`,
 		above, c.Height-above-below, c.width(), depth)
 	if c.Stacked {
 		c.stack(&b, s)
@@ -118,9 +118,9 @@ func (c *Chart) bands(b *strings.Builder) {
 			continue
 		}
 		if w.Strong {
-			fmt.Fprintf(b, `<rect x="%s%%" y="%d" width="%s%%" height="%d" fill-opacity=".06"/>`, percent(from), above, percent(to-from), c.Height-above-below)
+			fmt.Fprintf(b, `<rect class="at" x="%s%%" y="%d" width="%s%%" height="%d" fill-opacity=".06"/>`, percent(from), above, percent(to-from), c.Height-above-below)
 		} else if c.Wide {
-			fmt.Fprintf(b, `<rect x="%s%%" y="%d" width="%s%%" height="%d" fill-opacity=".02"/>`, percent(from), above, percent(to-from), c.Height-above-below)
+			fmt.Fprintf(b, `<rect class="at" x="%s%%" y="%d" width="%s%%" height="%d" fill-opacity=".02"/>`, percent(from), above, percent(to-from), c.Height-above-below)
 		}
 	}
 }
@@ -256,14 +256,18 @@ func (c *Chart) labels(b *strings.Builder, s scale) {
 	}
 	if c.Wide {
 		for _, w := range c.Bands {
-			if c.x(w.End)-c.x(w.Start) >= 0.06 {
-				text(b, percent(c.x(w.Start))+"%", c.Height-3, ` dx="3" fill-opacity=".75"`, w.Name)
+			if from := c.x(w.Start); c.x(w.End)-from >= 0.06 && from < 0.9 {
+				class := "at"
+				if !w.Strong {
+					class = "at weak" // there is no room for all names on a narrow screen
+				}
+				text(b, percent(from)+"%", c.Height-3, ` class="`+class+`" dx="3" fill-opacity=".75"`, w.Name)
 			}
 		}
 	} else {
-		text(b, "0", c.Height-3, ` fill-opacity=".75"`, "0 s")
+		text(b, "0", c.Height-3, ` class="begin" fill-opacity=".75"`, "0 s")
 	}
-	text(b, "100%", c.Height-3, ` text-anchor="end" fill-opacity=".75"`, seconds(c.To-c.From))
+	text(b, "100%", c.Height-3, ` class="end" text-anchor="end" fill-opacity=".75"`, seconds(c.To-c.From))
 }
 
 func seconds(ms int64) string {

@@ -37,7 +37,7 @@ func (h *Heat) String() string {
 		s.ticks = append(s.ticks, t)
 	}
 	h.grid(&b, s)
-	fmt.Fprintf(&b, `<svg y="%d" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none" fill="%s" shape-rendering="crispEdges">`,
+	fmt.Fprintf(&b, `<svg class="plot" y="%d" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none" fill="%s" shape-rendering="crispEdges">`,
 		above, h.Height-above-below, max(len(h.Counts), 1), max(rows, 1), color(0))
 	for shade := 1; shade <= shades; shade++ {
 		if d := h.cells(shade, rows, most); d != "" {
@@ -84,7 +84,7 @@ func Events(c Chart, lanes []Lane) string {
 		last := -1
 		for _, t := range l.Times {
 			if at := int(1000 * c.x(t)); at != last { // more would fall on the same pixel
-				fmt.Fprintf(&b, `<rect x="%s%%" y="%d" width="2" height="%d" fill="%s"/>`, number(float64(at)/10), y+3, row-5, color(i))
+				fmt.Fprintf(&b, `<rect class="at" x="%s%%" y="%d" width="2" height="%d" fill="%s"/>`, number(float64(at)/10), y+3, row-5, color(i))
 				last = at
 			}
 		}
@@ -102,7 +102,14 @@ type Frame struct {
 	Shade       int // the place of its colour in Colors
 }
 
-// Flame draws frames from the root down. Names are cut off where a frame ends.
+// pageWidth is the widest that a drawing gets, and letter how wide a letter is at least, in pixels.
+const (
+	pageWidth = 1200
+	letter    = 5
+)
+
+// Flame draws frames from the root down. A name is written as far as it fits into its frame
+// where the page is widest, and is cut off where the frame ends.
 func Flame(title, desc string, frames []Frame) string {
 	const row = 17
 	deepest := 0
@@ -112,8 +119,12 @@ func Flame(title, desc string, frames []Frame) string {
 	var b strings.Builder
 	begin(&b, row*(deepest+1), title, desc)
 	for _, f := range frames {
-		fmt.Fprintf(&b, `<svg x="%s%%" y="%d" width="%s%%" height="16"><title>%s</title><rect width="100%%" height="16" fill="%s" fill-opacity=".28" stroke="Canvas"/><text x="3" y="12">%s</text></svg>`,
-			percent(f.From), f.Depth*row, percent(f.Width), escaped(f.Hint), color(f.Shade), escaped(Text(f.Name, 80)))
+		fmt.Fprintf(&b, `<svg class="frame" x="%s%%" y="%d" width="%s%%" height="16"><title>%s</title><rect width="100%%" height="16" fill="%s" fill-opacity=".28" stroke="Canvas"/>`,
+			percent(f.From), f.Depth*row, percent(f.Width), escaped(f.Hint), color(f.Shade))
+		if fits := int(f.Width * pageWidth / letter); fits > 2 {
+			fmt.Fprintf(&b, `<text x="3" y="12">%s</text>`, escaped(Text(f.Name, min(fits, 80))))
+		}
+		b.WriteString("</svg>")
 	}
 	b.WriteString("</svg>")
 	return b.String()

@@ -75,6 +75,30 @@ func (c *Chart) thinned(points []Point) []Point {
 	return out
 }
 
+// Cell is what a chart draws of a line at one place: the least and the largest of the values
+// there, and when the first of them was read.
+type Cell struct {
+	Time        int64
+	Least, Most float64
+}
+
+// Cells are what is drawn of a line, in the order of time: each point by itself, or, where
+// there are more points than that, those of a column together.
+func (c *Chart) Cells(l Line) []Cell {
+	var list []Cell
+	thin, before := len(l.Points) > 2*c.columns(), -1
+	for _, p := range l.Points {
+		column := c.column(p.Time)
+		if n := len(list) - 1; thin && column == before {
+			list[n].Least, list[n].Most = min(list[n].Least, p.Value), max(list[n].Most, p.Value)
+		} else {
+			list = append(list, Cell{p.Time, p.Value, p.Value})
+		}
+		before = column
+	}
+	return list
+}
+
 func (c *Chart) column(t int64) int { return int(c.x(t) * float64(c.columns())) }
 
 // stack draws lines as areas, the first lowest.

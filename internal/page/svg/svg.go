@@ -1,5 +1,6 @@
 // Package svg draws series over time as SVG that needs neither styles nor scripts:
-// all looks are presentation attributes. A drawing is as wide as the place it
+// all looks are presentation attributes. Classes say to a script what moves with time
+// ("plot", "at", "begin", "end") and what is a frame of stacks. A drawing is as wide as the place it
 // stands in, its text never scales, and its ink is the page's own colour, so that it
 // fits a narrow screen, a wide one, a dark one and paper.
 package svg

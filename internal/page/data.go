@@ -1,0 +1,66 @@
+package page
+
+import (
+	"encoding/json"
+	"html/template"
+	"slices"
+
+	"plimsoll/internal/page/svg"
+)
+
+// data is what a chart shows, for a script that tells values at a moment. They are words
+// as the page has them, so that there is one way to write a number.
+type data struct {
+	Length int64      `json:"length"` // of the axis, in milliseconds
+	Lines  []lineData `json:"lines"`
+	Words  []string   `json:"words"` // values, each once
+}
+
+// lineData is what a chart shows of one line.
+type lineData struct {
+	Gap int64 `json:"gap"` // the longest time between two readings that belong together, in milliseconds
+	// Times are milliseconds since the one before, the first since the axis' beginning;
+	// empty where they are those of the line before.
+	Times []int64 `json:"times,omitempty"`
+	// Most are places in Words, one for each time; Least where several readings are drawn
+	// at one place, and empty where none of them differ.
+	Most  []int `json:"most"`
+	Least []int `json:"least,omitempty"`
+}
+
+// dataOf writes what a chart shows as JSON that can stand in a page: encoding/json writes
+// <, > and & by their numbers.
+func dataOf(c *svg.Chart) (template.JS, error) {
+	d := data{Length: c.To - c.From, Words: []string{}}
+	places := map[string]int{}
+	place := func(v float64) int {
+		word := c.Format(v)
+		at, known := places[word]
+		if !known {
+			at = len(d.Words)
+			places[word], d.Words = at, append(d.Words, word)
+		}
+		return at
+	}
+	var before []int64
+	for _, l := range c.Lines {
+		line := lineData{Gap: l.Gap, Most: []int{}}
+		last := c.From
+		for _, cell := range c.Cells(l) {
+			line.Times = append(line.Times, cell.Time-last)
+			line.Most, line.Least = append(line.Most, place(cell.Most)), append(line.Least, place(cell.Least))
+			last = cell.Time
+		}
+		if slices.Equal(line.Most, line.Least) {
+			line.Least = nil
+		}
+		if times := line.Times; len(d.Lines) > 0 && slices.Equal(times, before) {
+			line.Times = nil
+		} else {
+			before = times
+		}
+		d.Lines = append(d.Lines, line)
+	}
+	raw, err := json.Marshal(d)
+	return template.JS(raw), err
+}

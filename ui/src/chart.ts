@@ -1,0 +1,213 @@
+// One chart: values at a moment, its part of the axis of time, lines that are hidden.
+
+/** What a chart shows of one line; see data.go, which writes it. */
+interface LineData {
+  gap: number;
+  times?: number[];
+  most: number[];
+  least?: number[];
+}
+
+interface Data {
+  length: number;
+  lines: LineData[];
+  words: string[];
+}
+
+/** A line with the moments at which it was read, in milliseconds from the axis' beginning. */
+interface Line {
+  gap: number;
+  times: number[];
+  most: number[];
+  least: number[];
+  readout: HTMLElement;
+}
+
+/** Where something stands along the axis, 0 to 1. */
+interface Place {
+  element: SVGElement;
+  x: number;
+  width: number | null;
+}
+
+const svgNamespace = "http://www.w3.org/2000/svg";
+
+/** part of the axis of time that is shown, 0 to 1. */
+export interface Part {
+  from: number;
+  to: number;
+}
+
+export const whole: Part = { from: 0, to: 1 };
+
+export class Chart {
+  readonly figure: HTMLElement | null;
+  /** length of the axis in milliseconds, 0 where the chart has no values of its own. */
+  readonly length: number;
+  private readonly lines: Line[] = [];
+  private readonly words: string[] = [];
+  private readonly plots: { element: SVGSVGElement; width: number; height: number }[] = [];
+  private readonly places: Place[] = [];
+  private readonly ends: { element: Element; text: string; begins: boolean }[] = [];
+  private readonly cross: SVGElement;
+  private readonly brush: SVGElement;
+  private held = false;
+
+  constructor(readonly svg: SVGSVGElement) {
+    this.figure = svg.closest("figure");
+    this.cross = this.add("1");
+    this.cross.setAttribute("fill-opacity", ".6");
+    this.brush = this.add("0");
+    this.brush.setAttribute("fill-opacity", ".15");
+    for (const plot of svg.querySelectorAll<SVGSVGElement>(":scope > .plot")) {
+      const box = (plot.getAttribute("viewBox") ?? "0 0 1 1").split(" ").map(Number);
+      this.plots.push({ element: plot, width: box[2] ?? 1, height: box[3] ?? 1 });
+    }
+    for (const element of svg.querySelectorAll<SVGElement>(":scope > .at")) {
+      const width = element.getAttribute("width");
+      this.places.push({
+        element,
+        x: parseFloat(element.getAttribute("x") ?? "0") / 100,
+        width: width?.endsWith("%") ? parseFloat(width) / 100 : null,
+      });
+    }
+    for (const element of svg.querySelectorAll(":scope > .begin, :scope > .end")) {
+      this.ends.push({ element, text: element.textContent ?? "", begins: element.classList.contains("begin") });
+    }
+    const island = this.figure?.querySelector('script[type="application/json"]')?.textContent;
+    const data: Data | null = island ? JSON.parse(island) : null;
+    this.length = data?.length ?? 0;
+    if (data) this.read(data);
+  }
+
+  private add(width: string): SVGElement {
+    const rect = document.createElementNS(svgNamespace, "rect");
+    rect.setAttribute("y", "16");
+    rect.setAttribute("height", String(Math.max((this.svg.height.baseVal.value || 32) - 32, 1)));
+    rect.setAttribute("width", width);
+    rect.setAttribute("visibility", "hidden");
+    rect.setAttribute("pointer-events", "none");
+    this.svg.append(rect);
+    return rect;
+  }
+
+  private read(data: Data): void {
+    this.words.push(...data.words);
+    const keys = this.figure?.querySelectorAll<HTMLElement>(".key") ?? [];
+    let times: number[] = [];
+    data.lines.forEach((line, i) => {
+      if (line.times) {
+        let at = 0;
+        times = line.times.map((step) => (at += step));
+      }
+      const readout = document.createElement("span");
+      readout.className = "now";
+      (keys[i] ?? this.figure?.querySelector("figcaption"))?.append(readout);
+      this.lines.push({ gap: line.gap, times, most: line.most, least: line.least ?? line.most, readout });
+      const key = keys[i];
+      const path = this.plots[0]?.element.querySelectorAll<SVGElement>(":scope > path")[i];
+      if (key && path && keys.length > 1 && path.getAttribute("stroke")) hides(key, path);
+    });
+  }
+
+  /** show shows a part of the axis. */
+  show(part: Part, text: (fraction: number) => string): void {
+    const length = part.to - part.from;
+    for (const plot of this.plots) {
+      plot.element.setAttribute("viewBox", `${part.from * plot.width} 0 ${length * plot.width} ${plot.height}`);
+    }
+    for (const place of this.places) {
+      const from = (place.x - part.from) / length;
+      if (place.width === null) {
+        place.element.setAttribute("x", `${100 * from}%`);
+        place.element.setAttribute("visibility", from < 0 || from > 1 ? "hidden" : "visible");
+        continue;
+      }
+      const begin = Math.min(Math.max(from, 0), 1);
+      const end = Math.min(Math.max((place.x + place.width - part.from) / length, 0), 1);
+      place.element.setAttribute("x", `${100 * begin}%`);
+      place.element.setAttribute("width", `${100 * (end - begin)}%`);
+    }
+    const all = part.from === 0 && part.to === 1;
+    for (const end of this.ends) {
+      end.element.textContent = all ? end.text : text(end.begins ? part.from : part.to);
+    }
+  }
+
+  /** point shows the values at a moment of the axis, 0 to 1; null hides them. */
+  point(moment: number | null, part: Part): void {
+    const place = moment === null ? -1 : (moment - part.from) / (part.to - part.from);
+    const seen = place >= 0 && place <= 1;
+    this.hold(seen);
+    this.cross.setAttribute("visibility", seen ? "visible" : "hidden");
+    if (seen) this.cross.setAttribute("x", `${100 * place}%`);
+    for (const line of this.lines) {
+      line.readout.textContent = seen && moment !== null ? this.value(line, moment * this.length) : "";
+    }
+  }
+
+  /** hold keeps the chart where it is while values take the place of means above it. */
+  private hold(seen: boolean): void {
+    const caption = this.lines.length > 0 ? this.figure?.querySelector("figcaption") : null;
+    if (caption && seen !== this.held) caption.style.minHeight = seen ? `${caption.offsetHeight}px` : "";
+    this.held = seen;
+  }
+
+  /** select marks what is being brushed, in places of what is shown. */
+  select(from: number, to: number): void {
+    this.brush.setAttribute("visibility", from < to ? "visible" : "hidden");
+    this.brush.setAttribute("x", `${100 * from}%`);
+    this.brush.setAttribute("width", `${100 * Math.max(to - from, 0)}%`);
+  }
+
+  /** says are the names and values of all lines, for who does not see them. */
+  says(): string {
+    return this.lines.map((l) => `${l.readout.parentElement?.dataset["name"] ?? ""} ${l.readout.textContent}`.trim()).join(", ");
+  }
+
+  /** value is a line's at a moment; a dash where nothing was read near it. */
+  private value(line: Line, time: number): string {
+    const i = nearest(line.times, time);
+    const at = line.times[i];
+    if (at === undefined || (line.gap > 0 && Math.abs(at - time) > line.gap)) return "not read";
+    const most = this.words[line.most[i] ?? -1] ?? "";
+    const least = this.words[line.least[i] ?? -1] ?? "";
+    return least === most ? most : `${least} … ${most}`;
+  }
+}
+
+/** nearest is the place of the time that is nearest; times grow. */
+export function nearest(times: number[], time: number): number {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] ?? 0) < time) low = middle + 1;
+    else high = middle;
+  }
+  const before = times[low - 1];
+  const at = times[low];
+  return before !== undefined && at !== undefined && time - before < at - time ? low - 1 : low;
+}
+
+/** hides makes a line's key a button that hides it. */
+function hides(key: HTMLElement, path: SVGElement): void {
+  const name = Array.from(key.childNodes).find((n) => n.nodeType === Node.TEXT_NODE && n.textContent?.trim());
+  key.dataset["name"] = name?.textContent?.trim() ?? "";
+  key.setAttribute("role", "button");
+  key.setAttribute("tabindex", "0");
+  key.setAttribute("aria-pressed", "true");
+  key.title = "hide or show this line";
+  const toggle = (): void => {
+    const shown = key.getAttribute("aria-pressed") !== "true";
+    key.setAttribute("aria-pressed", String(shown));
+    path.setAttribute("visibility", shown ? "visible" : "hidden");
+  };
+  key.addEventListener("click", toggle);
+  key.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    event.stopPropagation();
+    toggle();
+  });
+}

@@ -1,0 +1,117 @@
+// Pages in a real Chromium: npm test, with pages made by "plimsoll report RUN -o FILE.html" in
+// the directory $PLIMSOLL_PAGES, and a Chromium at $CHROMIUM (/usr/bin/chromium).
+
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const folder = process.env.PLIMSOLL_PAGES;
+assert.ok(folder, "name a directory of pages in $PLIMSOLL_PAGES");
+const pages = readdirSync(folder).filter((name) => name.endsWith(".html")).map((name) => resolve(folder, name));
+assert.ok(pages.length > 0, `${folder} holds no page`);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const shots = new URL("../shots/", import.meta.url).pathname;
+mkdirSync(shots, { recursive: true });
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+/** open opens a page from disk, with no network, and fails where the console says anything. */
+async function open(file, options = {}, url = "file://" + file) {
+  const { scheme, ...rest } = { scheme: "light", viewport: { width: 1600, height: 1000 }, ...options };
+  const context = await browser.newContext({ colorScheme: scheme, offline: true, ...rest });
+  const page = await context.newPage();
+  const said = [];
+  page.on("console", (m) => said.push(m.text()));
+  page.on("pageerror", (e) => said.push(e.message));
+  page.on("request", (r) => { if (r.url() !== url && !r.url().startsWith("data:")) said.push("asks for " + r.url()); });
+  await page.goto(url);
+  return { page, said, close: () => context.close() };
+}
+
+const name = (file) => file.split("/").at(-1).replace(/\.html$/, "");
+
+for (const file of pages) {
+  for (const width of [360, 1600]) {
+    for (const scheme of ["light", "dark"]) {
+      test(`${name(file)}: ${width} px, ${scheme}: nothing is said, nothing sticks out, axe finds nothing`, async () => {
+        const { page, said, close } = await open(file, { viewport: { width, height: 1000 }, scheme, bypassCSP: true });
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, "the page is wider than the screen");
+        await page.screenshot({ path: `${shots}${name(file)}-${width}-${scheme}.png`, fullPage: true });
+        await page.evaluate(axe);
+        const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+        assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes[0].html.slice(0, 200)} ${v.nodes[0].failureSummary}`), []);
+        assert.deepEqual(said, []);
+        await close();
+      });
+    }
+  }
+
+  test(`${name(file)}: under its own policy the script runs, and all charts follow one`, async () => {
+    const { page, said, close } = await open(file);
+    const svg = page.locator(".axis figure > svg:has(> .end)").first();
+    if (await svg.count() === 0) return close();
+    const boxes = () => page.evaluate(() => [...document.querySelectorAll(".axis figure > svg > .plot")].slice(0, 3).map((p) => p.getAttribute("viewBox")));
+    const whole = await boxes();
+    await svg.scrollIntoViewIfNeeded();
+    const box = await svg.boundingBox();
+    const at = (share) => page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
+    await at(0.5);
+    await page.waitForFunction(() => [...document.querySelectorAll(".now")].some((n) => n.textContent));
+    const moved = await svg.boundingBox();
+    assert.equal(moved.y, box.y, "the chart jumps when it is pointed at");
+    await at(0.3);
+    await page.mouse.down();
+    await at(0.6);
+    await page.mouse.up();
+    await page.waitForFunction((before) => document.querySelector(".axis figure > svg > .plot").getAttribute("viewBox") !== before, whole[0]);
+    await page.getByRole("button", { name: "show the whole run" }).click();
+    await page.waitForFunction((before) => document.querySelector(".axis figure > svg > .plot").getAttribute("viewBox") === before, whole[0]);
+    assert.deepEqual(await boxes(), whole);
+    assert.deepEqual(said, []);
+    await close();
+  });
+
+  test(`${name(file)}: by keyboard alone`, async () => {
+    const { page, said, close } = await open(file);
+    const figure = page.locator(".axis figure[tabindex]").first();
+    if (await figure.count() === 0) return close();
+    await figure.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(() => document.querySelector(".spoken")?.textContent);
+    await page.keyboard.press("+");
+    await page.waitForFunction(() => !document.querySelector(".zoomed").hidden);
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.querySelector(".zoomed").hidden);
+    assert.deepEqual(said, []);
+    await close();
+  });
+
+  test(`${name(file)}: whole where scripts are blocked, and where styles are, too`, async () => {
+    for (const policy of ["default-src 'none'; style-src 'unsafe-inline'", "default-src 'none'"]) {
+      const context = await browser.newContext({ viewport: { width: 1600, height: 1000 } });
+      const page = await context.newPage();
+      await page.route("**/*", (route) => route.fulfill({ body: readFileSync(file), contentType: "text/html", headers: { "Content-Security-Policy": policy } }));
+      await page.goto("http://page.invalid/");
+      assert.equal(await page.locator(".scheme").count(), 0, "the script runs");
+      const words = await page.evaluate(() => document.body.innerText);
+      assert.ok(words.includes(await page.locator("h1").first().innerText()));
+      assert.ok(await page.evaluate(() => [...document.querySelectorAll("figure > svg")].every((s) => s.getBoundingClientRect().width > 100)), "a chart has no room");
+      await page.screenshot({ path: `${shots}${name(file)}-${policy.includes("style") ? "noscript" : "bare"}.png` });
+      await context.close();
+    }
+  });
+
+  test(`${name(file)}: on paper`, async () => {
+    const { page, close } = await open(file);
+    const pdf = await page.pdf({ path: `${shots}${name(file)}.pdf`, format: "A4" });
+    assert.ok(pdf.length > 10_000);
+    await close();
+  });
+}
