@@ -58,7 +58,7 @@ func runCommand(w *world) *cobra.Command {
 	addPhases(c.Flags(), &phases)
 	repeat := 1
 	c.Flags().IntVar(&repeat, "repeat", repeat, "make so many runs, in folders 1, 2, … of the run directory; plimsoll compare then knows how runs differ by themselves")
-	page := reportFlag(c)
+	page, at := reportFlag(c), liveFlag(c)
 	var how printFlags
 	how.add(c)
 	var gate gateFlags
@@ -81,6 +81,11 @@ func runCommand(w *world) *cobra.Command {
 		if err := reach(c.Context(), w, plan, what.may, len(opt.Hosts) > 0); err != nil {
 			return err
 		}
+		shown, err := liveStage(c.CommandPath(), w, *at, &watch.site)
+		if err != nil {
+			return err
+		}
+		defer shown.close()
 		all := opt.Dir
 		var short error
 		var dirs []string
@@ -88,7 +93,7 @@ func runCommand(w *world) *cobra.Command {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
 			}
-			err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, how, &gate)
+			err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, how, &gate, shown)
 			if err != nil && codeOf(err) != exitNotPassed {
 				return err
 			}
@@ -102,9 +107,11 @@ func runCommand(w *world) *cobra.Command {
 
 const maxRepeat = 1000
 
-func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags) error {
+func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags, shown *stage) error {
 	end := w.follow(&opt)
+	leave := shown.follow(&opt)
 	err := session.Run(ctx, opt, plan, phases)
+	leave()
 	end()
 	if err != nil {
 		return err
@@ -113,6 +120,7 @@ func runOnce(ctx context.Context, w *world, opt session.Options, plan model.Load
 	if err != nil {
 		return err
 	}
+	shown.ended(r, opt.Dir)
 	if err := w.print(r, how, w.newest(opt.Dir)); err != nil || ctx.Err() != nil {
 		return err
 	}

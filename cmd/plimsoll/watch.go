@@ -37,17 +37,12 @@ func watchCommand(w *world) *cobra.Command {
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
 	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
-	page := reportFlag(c)
+	page, at := reportFlag(c), liveFlag(c)
 	var how printFlags
 	how.add(c)
 	var gate gateFlags
 	gate.add(c, false)
-	c.Args = func(c *cobra.Command, args []string) error {
-		if dash := c.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-			return usage(c.CommandPath(), "%q: write -- before the command", args[0])
-		}
-		return nil
-	}
+	c.Args = onlyBehindDashes
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && !c.Flags().Changed("duration") {
 			d = time.Minute
@@ -62,6 +57,11 @@ func watchCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		shown, err := liveStage(c.CommandPath(), w, *at, &watch.site)
+		if err != nil {
+			return err
+		}
+		defer shown.close()
 		std := session.WatchIO{Stdin: w.stdin, Stdout: w.commandOut, Stderr: w.commandErr}
 		if how.json {
 			std.Stdout = w.commandErr
@@ -70,13 +70,16 @@ func watchCommand(w *world) *cobra.Command {
 		if len(args) == 0 { // a command has the terminal for itself
 			end = w.follow(&opt)
 		}
+		leave := shown.follow(&opt)
 		code, err := session.Watch(c.Context(), opt, d, args, std)
+		leave()
 		end()
 		if err != nil {
 			return err
 		}
 		r, err := judgeAndKeep(opt.Dir, &watch.site)
 		if err == nil {
+			shown.ended(r, opt.Dir)
 			err = w.print(r, how, w.newest(opt.Dir))
 		}
 		if err == nil {
@@ -91,4 +94,12 @@ func watchCommand(w *world) *cobra.Command {
 		return gate.judge(w, r)
 	}
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitRunDir, exitRules, exitInterrupted), runFiles)
+}
+
+// onlyBehindDashes takes a command, with -- before it.
+func onlyBehindDashes(c *cobra.Command, args []string) error {
+	if len(args) > 0 && c.ArgsLenAtDash() != 0 {
+		return usage(c.CommandPath(), "%q: write -- before the command", args[0])
+	}
+	return nil
 }

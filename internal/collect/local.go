@@ -36,6 +36,9 @@ type Config struct {
 	Trace TraceLevel `json:"trace,omitempty"`
 	// Packets is the interface of each host whose packets are captured, or any; "" for none.
 	Packets string `json:"packets,omitempty"`
+	// Ours are the sockets on which we ourselves listen to show the run, by inode: they
+	// are none of a host's services.
+	Ours []uint32 `json:"ours,omitempty"`
 }
 
 // Cost is what a collector's process has used so far.
@@ -100,6 +103,7 @@ func Open(c Config, tracers []trace.Tracer, now func() time.Time) (_ *Local, err
 		}
 	}
 	for _, h := range l.hosts {
+		h.Ours = c.Ours
 		if err := l.describe(h); err != nil {
 			return nil, err
 		}

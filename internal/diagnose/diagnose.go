@@ -28,8 +28,18 @@ type CommandLine func(pieces []layout.Piece, subject, labels map[string]string) 
 // Diagnose evaluates all rules over a run. A rule that the engine refuses does
 // not stop the others: it is unknown, with the reason.
 func Diagnose(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
+	return on(q, set, command, runtime.GOMAXPROCS(0))
+}
+
+// OneByOne is Diagnose on the caller's thread alone, for a run that others still make:
+// no other thread of this process is taken up.
+func OneByOne(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
+	return on(q, set, command, 1)
+}
+
+func on(q *query.Run, set ruleset.Rules, command CommandLine, threads int) model.Verdict {
 	r := newRun(q, command)
-	v := verdict(set, r.all(set.List))
+	v := verdict(set, r.all(set.List, threads))
 	unheld(&v, q.Meta().Plan)
 	return v
 }
@@ -76,20 +86,22 @@ func mayHold(f model.Finding) bool {
 	return f.Kind != ruleset.Healthy && (f.Answer == model.Confirmed || f.Answer == model.Suspected)
 }
 
-// all evaluates the rules, on as many CPUs as there are. They are independent of
-// each other; the findings are in the rules' order.
-func (r *run) all(rules []*ruleset.Rule) []model.Finding {
+// all evaluates the rules, on so many threads, the caller's included. They are
+// independent of each other; the findings are in the rules' order.
+func (r *run) all(rules []*ruleset.Rule, threads int) []model.Finding {
 	found := make([][]model.Finding, len(rules))
 	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(rules)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(rules)); i = next.Add(1) - 1 {
-				// The rule's own faults are in its findings as unknown; Test shows them.
-				found[i], _ = r.rule(rules[i])
-			}
-		})
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(rules)); i = next.Add(1) - 1 {
+			// The rule's own faults are in its findings as unknown; Test shows them.
+			found[i], _ = r.rule(rules[i])
+		}
 	}
+	var workers sync.WaitGroup
+	for range min(threads, len(rules)) - 1 {
+		workers.Go(work)
+	}
+	work()
 	workers.Wait()
 	return slices.Concat(found...)
 }

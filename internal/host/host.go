@@ -30,7 +30,9 @@ const netnsDir = "/var/run/netns"
 type Host struct {
 	// Name is the value of the label "host"; Spec is how the user named it.
 	Name, Spec string
-	command    atomic.Int64 // see SetCommand
+	// Ours are the sockets on which this program listens, by inode; set before it is read.
+	Ours    []uint32
+	command atomic.Int64 // see SetCommand
 
 	root  string // "" on a live host, else the recorded tree
 	ns    int    // descriptor of the network namespace; -1 when it is our own or recorded

@@ -53,6 +53,17 @@ func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
 	return r, err
 }
 
+// SoFar is the verdict about what was recorded of a run that still lasts. It takes up the
+// caller's thread alone.
+func SoFar(rec *record.Run, set ruleset.Rules) (model.Verdict, error) {
+	q, err := query.Of(rec)
+	if err != nil {
+		return model.Verdict{}, err
+	}
+	meta := rec.Meta()
+	return diagnose.OneByOne(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts}.Command), nil
+}
+
 // owners are the process groups that answer, by host; of several the busiest listener's.
 func owners(q *query.Run) map[string]string {
 	list := map[string]string{}

@@ -25,9 +25,6 @@ const (
 	tlsCryptoCountSeries = "plimsoll_load_tls_crypto_seconds_count"
 )
 
-// maxCourse is the longest load whose seconds are told one by one, in milliseconds.
-const maxCourse = 7 * 24 * 3600 * 1000
-
 // Load computes what the load saw from the series recorded. nil without an
 // error means that the run had no load of ours.
 func (r *Run) Load() (*model.Load, error) {
@@ -67,8 +64,7 @@ func (r *Run) Load() (*model.Load, error) {
 		return nil, err
 	}
 	latency(l, latencies, calm)
-	l.Course = r.course(outcomes)
-	return l, r.addLatencies(l)
+	return l, r.addLatencies(l, r.course(outcomes))
 }
 
 // loadSeries reads all series of that name.
@@ -302,11 +298,10 @@ func (m *mean) value() float64 {
 	return m.sum / float64(m.n)
 }
 
-// addLatencies fills in what the histograms tell: the means, and of each second of
-// the course the median and the 99th percentile.
-func (r *Run) addLatencies(l *model.Load) error {
+// addLatencies fills in what the histograms tell: the means, and the course with the
+// quantiles of each of its seconds.
+func (r *Run) addLatencies(l *model.Load, course *Course) error {
 	var response, service mean
-	second := secondly{course: l.Course}
 	for i, err := range r.Intervals() {
 		if err != nil {
 			return err
@@ -314,96 +309,34 @@ func (r *Run) addLatencies(l *model.Load) error {
 		switch i.Tag {
 		case "response":
 			response.add(i.Histogram)
-			second.add(i)
+			course.Latency(i)
 		case "service":
 			service.add(i.Histogram)
 		}
 	}
-	second.end()
+	l.Course = course.Seconds(r.meta.Windows)
 	l.Latency.Mean, l.Service.Mean = response.value(), service.value()
 	return nil
 }
 
-// course tells the load second by second, whatever phase a request began in; a
-// second in which nothing ended is a row of zeros. Readings come once a second
-// and at the edges of windows; each counts for the whole second, since the
-// load began, that it is nearest to. A load of more than a week has no course.
-func (r *Run) course(outcomes []Series) []model.Second {
+// course tells the load second by second; a load of more than a week has none.
+func (r *Run) course(outcomes []Series) *Course {
 	start, end := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, s := range outcomes {
 		for _, p := range s.Points {
 			start, end = min(start, p.Time), max(end, p.Time)
 		}
 	}
-	if len(outcomes) > 0 && (start < r.first || end > r.last || end-start > maxCourse) {
+	if len(outcomes) == 0 || start < r.first || end > r.last || end-start > maxCourse {
 		return nil
 	}
-	var list []model.Second
+	c := NewCourse(start)
 	for _, s := range outcomes {
 		before, outcome := 0.0, s.Labels.Get("outcome")
 		for _, p := range s.Points {
-			n := int64(p.Value - before)
+			c.Outcome(outcome, p.Time, int64(p.Value-before))
 			before = p.Value
-			i := max((p.Time-start+500)/1000, 1)
-			for int64(len(list)) < i && n > 0 {
-				list = append(list, model.Second{Time: start + int64(len(list)+1)*1000})
-			}
-			if n > 0 {
-				count(&list[i-1], outcome, n)
-			}
 		}
 	}
-	for i := range list {
-		s := &list[i]
-		for _, w := range r.meta.Windows {
-			if w.Start < s.Time && s.Time <= w.End+500 {
-				s.Phase = w.Name
-			}
-		}
-	}
-	return list
-}
-
-func count(s *model.Second, outcome string, n int64) {
-	if !model.IsReply(outcome) {
-		s.Failed += n
-		return
-	}
-	s.Replies += n
-	if model.IsGood(outcome) {
-		s.Good += n
-	}
-}
-
-// secondly fills in the quantiles of the replies of each second. Intervals come in
-// the order of time, several in a second where a phase ends in it.
-type secondly struct {
-	course []model.Second
-	at     int // the second of sum
-	sum    *hdr.Histogram
-}
-
-func (s *secondly) add(i Interval) {
-	if len(s.course) == 0 {
-		return
-	}
-	// The one that ends nearest: no more than half a second before the interval, nor
-	// half a second after it.
-	at := (i.End - s.course[0].Time + 999 - 500) / 1000
-	if i.End <= s.course[0].Time-500 || at >= int64(len(s.course)) {
-		return
-	}
-	if s.sum == nil || int64(s.at) != at {
-		s.end()
-		s.at, s.sum = int(at), i.Histogram
-		return
-	}
-	s.sum.Merge(i.Histogram)
-}
-
-func (s *secondly) end() {
-	if s.sum != nil {
-		s.course[s.at].P50 = float64(s.sum.ValueAtQuantile(50))
-		s.course[s.at].P99 = float64(s.sum.ValueAtQuantile(99))
-	}
+	return c
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of what a client may ask for and take.
@@ -47,7 +48,8 @@ type Options struct {
 
 // Server shows pages.
 type Server struct {
-	listener net.Listener
+	tcp      *net.TCPListener
+	listener net.Listener // the same with what stands before it
 	guard    guard
 	http     http.Server
 }
@@ -73,7 +75,7 @@ func Listen(opt Options, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", opt.Listen, err)
 	}
-	s := &Server{listener: l, guard: guard{name: host, token: rand.Text() + rand.Text(), leaf: leaf, next: handler}}
+	s := &Server{tcp: l.(*net.TCPListener), guard: guard{name: host, token: rand.Text() + rand.Text(), leaf: leaf, next: handler}}
 	s.guard.port = l.Addr().(*net.TCPAddr).Port
 	l = netutil.LimitListener(smallBuffers{l}, maxConnections)
 	if config != nil {
@@ -124,6 +126,19 @@ func (s *Server) URL() string {
 		u.Scheme = "https"
 	}
 	return u.String()
+}
+
+// Socket is the inode of the socket that is listened on, 0 where the kernel does not tell.
+func (s *Server) Socket() uint32 {
+	raw, err := s.tcp.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	var st unix.Stat_t
+	if raw.Control(func(fd uintptr) { err = unix.Fstat(int(fd), &st) }) != nil || err != nil {
+		return 0
+	}
+	return uint32(st.Ino)
 }
 
 // Serve answers until ctx ends.

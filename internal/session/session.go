@@ -53,6 +53,9 @@ type Options struct {
 	// Listen, if set, is called in a goroutine of its own with a listener to all that is
 	// recorded, and waited for at the end.
 	Listen func(*writer.Listener)
+	// Ours are the sockets, by inode, on which the run is shown while it lasts: they are
+	// not observed.
+	Ours []uint32
 	// Progress, if set, is told about the course now and then, from one goroutine.
 	Progress func(Progress)
 }
@@ -164,7 +167,7 @@ func (s *session) openHosts(ctx context.Context, requests bool) (err error) {
 		hosts[spec.Via] = append(hosts[spec.Via], spec)
 	}
 	for _, via := range ways {
-		c := collect.Config{Hosts: hosts[via], Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets}
+		c := collect.Config{Hosts: hosts[via], Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets, Ours: s.opt.Ours}
 		if via == OwnProcess {
 			c.Here, here = here, "" // what is on this machine is one collector's
 		}
@@ -172,7 +175,7 @@ func (s *session) openHosts(ctx context.Context, requests bool) (err error) {
 			return err
 		}
 	}
-	c := collect.Config{Hosts: hosts[""], Here: here, Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets}
+	c := collect.Config{Hosts: hosts[""], Here: here, Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets, Ours: s.opt.Ours}
 	if s.own, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err
 	}

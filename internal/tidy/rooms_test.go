@@ -47,6 +47,7 @@ internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
 internal/serve:          internal/layout
+internal/live:           internal/model internal/record internal/record/writer
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
 internal/lab:            internal/model internal/host internal/record

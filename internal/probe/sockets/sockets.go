@@ -194,7 +194,7 @@ func (r *reader) nameOwners(now time.Time) error {
 	}
 	hidden := false
 	for _, l := range r.table.order {
-		if !l.here {
+		if !l.here || slices.Contains(r.host.Ours, l.inode) { // what has no owner is not reported
 			continue
 		}
 		if comm := r.owners.comm(l.inode); comm != "" {

@@ -35,6 +35,9 @@ func (w *Writer) interval(start, end int64, tag, encoded string) error {
 			return err
 		}
 	}
+	w.hear(func(b *Batch) {
+		b.Intervals = append(b.Intervals, record.Interval{Tag: tag, Start: start, End: end, Histogram: h})
+	})
 	// The log's own unit for the maximum is the millisecond.
 	_, err = fmt.Fprintf(w.latency, "Tag=%s,%.3f,%.3f,%.3f,%s\n",
 		tag, float64(start)/1000, float64(end-start)/1000, float64(h.Max())/1000, encoded)

@@ -8,21 +8,24 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // Batch is what was recorded since the one before: of one round, mostly. Listeners
 // share it, so nobody may change it.
 type Batch struct {
-	Samples  []Sample
-	Events   []model.Event
-	Statuses []SignalStatus
-	Notes    []string
+	Samples []Sample
+	Events  []model.Event
+	// Intervals are the lines of latency.hlog.
+	Intervals []record.Interval
+	Statuses  []SignalStatus
+	Notes     []string
 	// Windows are all of the run, nil if they are as before.
 	Windows []model.Window
 }
 
 func (b *Batch) empty() bool {
-	return len(b.Samples)+len(b.Events)+len(b.Statuses)+len(b.Notes)+len(b.Windows) == 0
+	return len(b.Samples)+len(b.Events)+len(b.Intervals)+len(b.Statuses)+len(b.Notes)+len(b.Windows) == 0
 }
 
 // Sample is one value of a series.

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/judge"
+	"plimsoll/internal/layout"
+	"plimsoll/internal/live"
+	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+	"plimsoll/internal/ruleset"
+	web "plimsoll/internal/serve"
+	"plimsoll/internal/session"
+)
+
+const (
+	// judgeEvery is the least time between two verdicts on a run that lasts; judgeShare is
+	// how many times longer than it took we wait after each: 5 % of a CPU at most.
+	judgeEvery = 2 * time.Second
+	judgeShare = 19
+	// judgeFrom is how many seconds of hold there are before the first.
+	judgeFrom = 2
+	// paintEvery is the least time between two pictures of a run.
+	paintEvery = time.Second
+	// farewell is how long viewers are waited for at the end.
+	farewell = 5 * time.Second
+)
+
+// anyPort stands for a port that is free.
+const anyPort = "any"
+
+// liveFlag adds --live and returns where its value lands.
+func liveFlag(c *cobra.Command) *string {
+	port := c.Flags().String("live", "", "show the run in a browser of this machine while it lasts, at this `PORT` (any that is free, if none is named)")
+	c.Flags().Lookup("live").NoOptDefVal = anyPort
+	return port
+}
+
+// stage shows runs in a browser while they are made.
+type stage struct {
+	page *web.Live
+	site *siteFlags
+	ours uint32 // the socket that is listened on
+	stop context.CancelFunc
+	done chan error
+}
+
+// liveStage opens the page and says where it is; nil if port is "".
+func liveStage(command string, w *world, port string, site *siteFlags) (*stage, error) {
+	if port == "" {
+		return nil, nil
+	}
+	if port == anyPort {
+		port = "0"
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, usage(command, "--live=%s: want a port of this machine, like 8080", port)
+	}
+	s := &stage{page: web.NewLive("sentence", "figures", "charts"), site: site, done: make(chan error, 1)}
+	server, err := web.Listen(web.Options{Listen: net.JoinHostPort("127.0.0.1", port)}, s.page.Handler())
+	if err != nil {
+		return nil, usage(command, "%v", err)
+	}
+	s.ours = server.Socket()
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() { s.done <- server.Serve(ctx) }()
+	fmt.Fprintln(w.stderr, "plimsoll: live:", server.URL())
+	return s, nil
+}
+
+// close lets viewers take what was shown last, and ends the page.
+func (s *stage) close() {
+	if s == nil {
+		return
+	}
+	select {
+	case <-s.page.End():
+	case <-time.After(farewell):
+	}
+	s.stop()
+	<-s.done
+}
+
+// follow shows the course of a session: it listens to what is recorded. end draws it for
+// the last time.
+func (s *stage) follow(opt *session.Options) (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	p := &playing{stage: s, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
+	ctx, stop := context.WithCancel(context.Background())
+	news := make(chan struct{}, 1)
+	opt.Listen = func(l *writer.Listener) {
+		p.run.Follow(ctx, l, func() {
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		})
+	}
+	opt.Ours = []uint32{s.ours}
+	before := opt.Progress
+	opt.Progress = func(now session.Progress) {
+		p.mu.Lock()
+		p.progress = now
+		p.mu.Unlock()
+		if before != nil {
+			before(now)
+		}
+	}
+	go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
+	var painting sync.WaitGroup
+	painting.Go(func() { p.paint(ctx, news) })
+	return func() {
+		stop()
+		painting.Wait()
+		p.draw()
+	}
+}
+
+// playing is a run that is shown.
+type playing struct {
+	*stage
+	run *live.Run
+	dir string
+	set *ruleset.Rules // once they were read
+
+	mu       sync.Mutex
+	progress session.Progress
+	verdict  *model.Verdict // so far, nil before the first
+}
+
+// paint draws what is new, but not more often than somebody can look.
+func (p *playing) paint(ctx context.Context, news <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		}
+		p.draw()
+		if !sleep(ctx, paintEvery) {
+			return
+		}
+	}
+}
+
+// sleep waits for d, and says whether ctx lasts.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+func (p *playing) draw() {
+	v := p.run.View()
+	p.mu.Lock()
+	progress, verdict := p.progress, p.verdict
+	p.mu.Unlock()
+	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}}
+	if charts, err := sheet.Live(v.Recent, v.Seconds); err == nil { // a chart that cannot be drawn is drawn the next time
+		var b strings.Builder
+		for _, c := range charts {
+			b.WriteString(string(c))
+		}
+		parts = append(parts, web.Part{ID: "charts", HTML: b.String()})
+	}
+	p.page.Show(parts...)
+}
+
+// sentenceHTML is the verdict so far, and how far the run is.
+func sentenceHTML(v *model.Verdict, p session.Progress) string {
+	said := "so far: nothing to judge by yet"
+	class := ""
+	if v != nil {
+		said, class = "so far: "+v.Sentence, string(v.Answer)
+	}
+	return fmt.Sprintf(`<h1 class="%s">%s</h1><p>%s</p>`, html.EscapeString(class), html.EscapeString(layout.Line(said)), html.EscapeString(layout.Line(courseText(p))))
+}
+
+// courseText is how far the open window is.
+func courseText(p session.Progress) string {
+	text := fmt.Sprintf("%s, %.0f s", p.Window, p.Elapsed.Seconds())
+	if p.Planned > 0 {
+		text = fmt.Sprintf("%s, %.0f of %.0f s", p.Window, p.Elapsed.Seconds(), p.Planned.Seconds())
+	}
+	return text
+}
+
+// figuresHTML are the load's numbers in its last whole second.
+func figuresHTML(v live.View) string {
+	s, ok := v.Last()
+	if !ok {
+		return ""
+	}
+	var b strings.Builder
+	fact := func(name, value string) {
+		fmt.Fprintf(&b, "<div><dt>%s</dt><dd><b>%s</b></dd></div>", html.EscapeString(name), html.EscapeString(value))
+	}
+	fact("good replies", layout.Count(s.Good)+"/s")
+	fact("other replies", layout.Count(s.Replies-s.Good)+"/s")
+	fact("no reply", layout.Count(s.Failed)+"/s")
+	if s.P99 > 0 {
+		fact("latency p50", layout.Micros(s.P50))
+		fact("latency p99", layout.Micros(s.P99))
+	}
+	text := `<dl class="facts">` + b.String() + "</dl>"
+	if v.Missed > 0 {
+		text += fmt.Sprintf("<p><small>%d rounds were recorded faster than they are shown.</small></p>", v.Missed)
+	}
+	return text
+}
+
+// judge names, now and then, what would be said of the run if it ended now. It does so
+// on one thread, which does not give way: wherever Go has all threads stand still, the
+// recording would wait for one that others keep from running.
+func (p *playing) judge(ctx context.Context) {
+	runtime.LockOSThread() // for the thread's CPU time
+	defer runtime.UnlockOSThread()
+	for pause := judgeEvery; sleep(ctx, pause); {
+		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom {
+			continue
+		}
+		begin := threadTime()
+		if v, err := p.soFar(); err == nil { // what cannot be read in the midst of a run can be read at its end
+			p.mu.Lock()
+			p.verdict = &v
+			p.mu.Unlock()
+		}
+		pause = max(judgeEvery, judgeShare*(threadTime()-begin))
+	}
+}
+
+// threadTime is how much CPU time this thread took.
+func threadTime() time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u) // it fails for no thread of ours
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func (p *playing) soFar() (v model.Verdict, err error) {
+	run, err := record.Open(p.dir)
+	if err != nil {
+		return v, err
+	}
+	defer run.Close()
+	if p.set == nil {
+		set, _, err := p.site.setFor(run.Meta())
+		if err != nil {
+			return v, err
+		}
+		p.set = &set
+	}
+	return judge.SoFar(run, *p.set)
+}
+
+// ended shows what was found in the end.
+func (s *stage) ended(r model.Report, name string) {
+	if s == nil {
+		return
+	}
+	s.page.Show(web.Part{ID: "sentence", HTML: fmt.Sprintf(`<h1 class="%s">%s: %s</h1><p>The whole report: <code>plimsoll serve</code>, or <code>%s</code></p>`,
+		html.EscapeString(string(r.Verdict.Answer)), strings.ToUpper(html.EscapeString(string(r.Verdict.Answer))), html.EscapeString(layout.Line(r.Verdict.Sentence)),
+		html.EscapeString(layout.Line("plimsoll report "+layout.Quote(name)+" -o report.html")))})
+}

@@ -1,0 +1,89 @@
+package page
+
+import (
+	"bytes"
+	"html/template"
+	"slices"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/page/svg"
+	"plimsoll/internal/record"
+)
+
+// mostLive is how many charts are shown of a run that lasts.
+const mostLive = 5
+
+// Live draws a run that lasts: rec holds its last minutes, seconds are the load's so far. Each
+// chart is HTML by itself.
+func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
+	r, err := newReader(rec)
+	if err != nil {
+		return nil, nil // nothing was read yet
+	}
+	replies, _ := r.outcomes()
+	list := []*Figure{
+		r.figure(plot{title: "Requests, by what became of them", format: perSecond, wide: true, height: 150}, replies),
+		r.figure(plot{title: "Latency of replies", note: "by second; logarithmic", format: micros, wide: true, log: true, height: 150, noPeak: true}, r.quantiles(seconds)),
+		r.figure(plot{title: "CPU in use", format: share, top: 1, wide: true, height: 110}, r.busyHosts()),
+		r.figure(plot{title: "Threads that run or want to", format: brief, unit: "threads", wide: true, height: 110}, r.byHost("node_procs_running", level)),
+		r.figure(plot{title: "TCP sockets in use", format: brief, unit: "sockets", wide: true, height: 110}, r.byHost("node_sockstat_TCP_inuse", level)),
+		r.figure(plot{title: "Pressure: share of time in which somebody waited for a CPU", format: share, top: 1, wide: true, height: 110}, r.byHost("node_pressure_cpu_waiting_seconds_total", rate)),
+		r.figure(plot{title: "Pressure: share of time in which somebody waited for a disk", format: share, top: 1, wide: true, height: 110}, r.byHost("node_pressure_io_waiting_seconds_total", rate)),
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	var out []template.HTML
+	for _, f := range list {
+		if f == nil || len(out) == mostLive {
+			continue
+		}
+		var doc bytes.Buffer
+		if err := page.ExecuteTemplate(&doc, "figure", f); err != nil {
+			return nil, err
+		}
+		out = append(out, template.HTML(doc.String()))
+	}
+	return out, nil
+}
+
+// quantiles are the p99 and the p50 of each second in which a reply came.
+func (r *reader) quantiles(seconds []model.Second) []course {
+	high, mid := course{name: "p99"}, course{name: "p50"}
+	for _, s := range seconds {
+		if s.P99 > 0 && s.Time >= r.first {
+			high.points = append(high.points, svg.Point{Time: s.Time, Value: s.P99})
+			mid.points = append(mid.points, svg.Point{Time: s.Time, Value: max(s.P50, 1)})
+		}
+	}
+	if len(high.points) == 0 {
+		return nil
+	}
+	return []course{high, mid}
+}
+
+// byHost is a line for each host, the highest.
+func (r *reader) byHost(signal string, f form) []course {
+	list := r.courses(signal, f, "host")
+	return list[:min(len(list), mostLines)]
+}
+
+// busyHosts is how much of each host's processors is in use. What is held of a run that
+// lasts is added up over them.
+func (r *reader) busyHosts() []course {
+	var all []course
+	for _, host := range r.byHost("node_cpu_seconds_total", level) {
+		byMode := r.courses("node_cpu_seconds_total", rate, "mode", "host", host.name)
+		whole := map[int64]float64{}
+		for _, p := range summed("", byMode).points {
+			whole[p.Time] = p.Value
+		}
+		busy := summed(host.name, slices.DeleteFunc(byMode, func(c course) bool { return c.name == "idle" || c.name == "iowait" }))
+		busy.points = slices.DeleteFunc(busy.points, func(p svg.Point) bool { return whole[p.Time] <= 0 })
+		for i, p := range busy.points {
+			busy.points[i].Value = p.Value / whole[p.Time]
+		}
+		all = append(all, busy)
+	}
+	return all
+}
