@@ -95,13 +95,30 @@ func (s *stage) close() {
 	<-s.done
 }
 
-// follow shows the course of a session: it listens to what is recorded. end draws it for
-// the last time.
-func (s *stage) follow(opt *session.Options) (end func()) {
-	if s == nil {
+// follow shows the course of the session to who waits at the terminal, and on a page if
+// there is one; end takes it off the terminal.
+func (w *world) follow(opt *session.Options, shown *stage) (end func()) {
+	line := w.progress()
+	if scr := w.screen(); scr != nil {
+		return play(opt, shown, scr)
+	}
+	if line != nil {
+		opt.Progress = line.show
+	}
+	leave := play(opt, shown, nil)
+	return func() {
+		leave()
+		line.end()
+	}
+}
+
+// play listens to what a session records, and shows it: on a page, on the terminal, on
+// both; nil is neither. end draws the page for the last time.
+func play(opt *session.Options, shown *stage, scr *screen) (end func()) {
+	if shown == nil && scr == nil {
 		return func() {}
 	}
-	p := &playing{stage: s, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
+	p := &playing{stage: shown, screen: scr, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
 	ctx, stop := context.WithCancel(context.Background())
 	news := make(chan struct{}, 1)
 	opt.Listen = func(l *writer.Listener) {
@@ -112,7 +129,6 @@ func (s *stage) follow(opt *session.Options) (end func()) {
 			}
 		})
 	}
-	opt.Ours = []uint32{s.ours}
 	before := opt.Progress
 	opt.Progress = func(now session.Progress) {
 		p.mu.Lock()
@@ -122,22 +138,27 @@ func (s *stage) follow(opt *session.Options) (end func()) {
 			before(now)
 		}
 	}
-	go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
+	if shown != nil {
+		opt.Ours = []uint32{shown.ours}
+		go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
+	}
 	var painting sync.WaitGroup
 	painting.Go(func() { p.paint(ctx, news) })
 	return func() {
 		stop()
 		painting.Wait()
 		p.draw()
+		scr.clear()
 	}
 }
 
 // playing is a run that is shown.
 type playing struct {
 	*stage
-	run *live.Run
-	dir string
-	set *ruleset.Rules // once they were read
+	screen *screen
+	run    *live.Run
+	dir    string
+	set    *ruleset.Rules // once they were read
 
 	mu       sync.Mutex
 	progress session.Progress
@@ -174,6 +195,12 @@ func (p *playing) draw() {
 	p.mu.Lock()
 	progress, verdict := p.progress, p.verdict
 	p.mu.Unlock()
+	if p.screen != nil {
+		p.screen.draw(v, progress, verdict)
+	}
+	if p.stage == nil {
+		return
+	}
 	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}}
 	if charts, err := sheet.Live(v.Recent, v.Seconds); err == nil { // a chart that cannot be drawn is drawn the next time
 		var b strings.Builder
@@ -193,15 +220,6 @@ func sentenceHTML(v *model.Verdict, p session.Progress) string {
 		said, class = "so far: "+v.Sentence, string(v.Answer)
 	}
 	return fmt.Sprintf(`<h1 class="%s">%s</h1><p>%s</p>`, html.EscapeString(class), html.EscapeString(layout.Line(said)), html.EscapeString(layout.Line(courseText(p))))
-}
-
-// courseText is how far the open window is.
-func courseText(p session.Progress) string {
-	text := fmt.Sprintf("%s, %.0f s", p.Window, p.Elapsed.Seconds())
-	if p.Planned > 0 {
-		text = fmt.Sprintf("%s, %.0f of %.0f s", p.Window, p.Elapsed.Seconds(), p.Planned.Seconds())
-	}
-	return text
 }
 
 // figuresHTML are the load's numbers in its last whole second.

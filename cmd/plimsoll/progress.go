@@ -59,3 +59,12 @@ func progressText(p session.Progress) string {
 	}
 	return text
 }
+
+// courseText is how far the open window is.
+func courseText(p session.Progress) string {
+	text := fmt.Sprintf("%s, %.0f s", p.Window, p.Elapsed.Seconds())
+	if p.Planned > 0 {
+		text = fmt.Sprintf("%s, %.0f of %.0f s", p.Window, p.Elapsed.Seconds(), p.Planned.Seconds())
+	}
+	return text
+}

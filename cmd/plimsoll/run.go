@@ -108,10 +108,8 @@ func runCommand(w *world) *cobra.Command {
 const maxRepeat = 1000
 
 func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags, shown *stage) error {
-	end := w.follow(&opt)
-	leave := shown.follow(&opt)
+	end := w.follow(&opt, shown)
 	err := session.Run(ctx, opt, plan, phases)
-	leave()
 	end()
 	if err != nil {
 		return err
@@ -132,13 +130,4 @@ func runOnce(ctx context.Context, w *world, opt session.Options, plan model.Load
 		fmt.Fprintln(w.stderr, "plimsoll:", why)
 	}
 	return cmp.Or(fellShort(plan, *r.Load), kept)
-}
-
-// follow shows the course of the session on a terminal; end takes it away again.
-func (w *world) follow(opt *session.Options) (end func()) {
-	line := w.progress()
-	if line != nil {
-		opt.Progress = line.show
-	}
-	return line.end
 }

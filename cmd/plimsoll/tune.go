@@ -375,7 +375,7 @@ func (d *driver) run(ctx context.Context) (tune.Seen, error) {
 // drive makes one run, and returns how the command ended, if that is the load.
 func (d *driver) drive(ctx context.Context, opt session.Options) (exit *int, err error) {
 	if len(d.command) == 0 {
-		end := d.w.follow(&opt)
+		end := d.w.follow(&opt, nil)
 		defer end()
 		return nil, session.Run(ctx, opt, d.plan, d.phases)
 	}

@@ -66,13 +66,13 @@ func watchCommand(w *world) *cobra.Command {
 		if how.json {
 			std.Stdout = w.commandErr
 		}
-		end := func() {}
-		if len(args) == 0 { // a command has the terminal for itself
-			end = w.follow(&opt)
+		var end func()
+		if len(args) == 0 {
+			end = w.follow(&opt, shown)
+		} else { // a command has the terminal for itself
+			end = play(&opt, shown, nil)
 		}
-		leave := shown.follow(&opt)
 		code, err := session.Watch(c.Context(), opt, d, args, std)
-		leave()
 		end()
 		if err != nil {
 			return err

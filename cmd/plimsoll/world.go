@@ -20,10 +20,11 @@ type world struct {
 	commandOut, commandErr io.Writer
 	stdoutTTY              bool
 	stderrTTY              bool
-	width                  int    // columns of the terminal; 0 when there is none
-	etc                    string // the site's own files
-	executable             string // path of this binary, to start the load engine from
-	locks                  string // where the machine's lock is
+	width                  int                        // columns of the terminal; 0 when there is none
+	terminal               func() (columns, rows int) // of standard error's; nil when there is none
+	etc                    string                     // the site's own files
+	executable             string                     // path of this binary, to start the load engine from
+	locks                  string                     // where the machine's lock is
 }
 
 func theWorld() *world {
@@ -39,6 +40,15 @@ func theWorld() *world {
 	}
 	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil {
 		w.width = int(size.Col)
+	}
+	if w.stderrTTY {
+		w.terminal = func() (columns, rows int) {
+			size, err := unix.IoctlGetWinsize(int(os.Stderr.Fd()), unix.TIOCGWINSZ)
+			if err != nil {
+				return 0, 0
+			}
+			return int(size.Col), int(size.Row)
+		}
 	}
 	return w
 }

@@ -77,7 +77,7 @@ func TestSecondsAreThoseOfTheClosedRun(t *testing.T) {
 		for range 30 {
 			before := at
 			at += int64(900 + r.IntN(200))
-			for _, o := range []string{"ok:200", "ok:500", "read:timeout"}[:1+r.IntN(3)] {
+			for _, o := range []string{"2xx", "5xx", "read:timeout"}[:1+r.IntN(3)] {
 				key := [2]string{phase, o}
 				counts[key] += float64(r.IntN(50))
 				w.Sample("a", at, outcome, counts[key], phase, o)
