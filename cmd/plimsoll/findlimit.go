@@ -77,7 +77,7 @@ func findLimit(ctx context.Context, w *world, plan model.LoadPlan, goals []tune.
 		err = report.LimitFoot(w.stdout, found, plan, options)
 	}
 	if err == nil && found.Rate == 0 {
-		err = fail(exitNotPassed, errors.New("no rate kept the service level twice"))
+		err = fail(exitNotPassed, errors.New("no rate kept the service level, and did so again"))
 	}
 	return err
 }

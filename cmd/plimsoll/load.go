@@ -19,10 +19,10 @@ but nothing is sent beside what was asked for: --calm and --ramp are 0.
 
 With --find-limit it searches for the highest rate that keeps --slo: it holds
 one rate after the other (open loop, from -R or 100/s on) for 5 s each, doubles
-until one is missed twice, goes between, and tries what it found once more. It
-says whether the service was in the way, or the generator, or too few connections
-(-c). Where --slo bounds no errors, errors<1% is added: who refuses quickly keeps
-any latency.`
+until one is missed, goes between, and tries what it found once more. A miss is
+tried again, since a hiccup is no limit. It says whether the service was in the
+way, or the generator, or too few connections (-c). Where --slo bounds no errors,
+errors<1% is added: who refuses quickly keeps any latency.`
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),

@@ -41,7 +41,7 @@ func LimitFoot(w io.Writer, l model.Limit, plan model.LoadPlan, o TextOptions) e
 	p := newPaper(o)
 	goals := strings.Join(l.Goals, ", ")
 	if l.Rate == 0 {
-		p.item("limit", "no rate kept "+goals+" twice"+lowest(l))
+		p.item("limit", "no rate kept "+goals+", and did so again"+lowest(l))
 	} else {
 		p.item("limit", layout.Rate(l.Rate)+" requests/s keep "+goals+", and did so again")
 	}

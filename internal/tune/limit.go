@@ -45,8 +45,8 @@ func Texts(goals []Goal) []string {
 type Try func(ctx context.Context, rate float64) (model.LimitStep, error)
 
 // FindLimit searches for the highest rate at which goals are met: it doubles from start until one is
-// missed twice (or halves until one is met), bisects, and tries what it found once more. shown is told of each
-// step. With an error, what was found up to it is returned, too.
+// missed (or halves until one is met), bisects, and tries what it found once more. A rate is missed when it was
+// twice: a hiccup is no limit. shown is told of each step. With an error, what was found up to it is returned, too.
 func FindLimit(ctx context.Context, goals []Goal, start float64, try Try, shown func(model.LimitStep)) (model.Limit, error) {
 	s := limitSearch{ctx: ctx, do: try, shown: shown}
 	s.found.Steps = []model.LimitStep{}
@@ -77,25 +77,27 @@ type limitSearch struct {
 	met, missed float64
 }
 
-// try tries a rate.
+// try tries a rate, and once more if it is missed.
 func (s *limitSearch) try(rate float64, confirms bool) (met bool, err error) {
-	step, err := s.do(s.ctx, rate)
-	if err != nil {
-		return false, err
+	for range 2 {
+		step, err := s.do(s.ctx, rate)
+		if err != nil {
+			return false, err
+		}
+		step.Rate, step.Confirms = rate, confirms
+		s.found.Steps = append(s.found.Steps, step)
+		s.shown(step)
+		if step.Met {
+			return true, nil
+		}
 	}
-	step.Rate, step.Confirms = rate, confirms
-	s.found.Steps = append(s.found.Steps, step)
-	s.shown(step)
-	return step.Met, nil
+	return false, nil
 }
 
 // bracket finds a rate that is met and one that is not, no more than twice as high.
 func (s *limitSearch) bracket(rate float64) error {
 	for {
 		met, err := s.try(rate, false)
-		if err == nil && !met && s.met > 0 {
-			met, err = s.try(rate, false) // a hiccup is no limit
-		}
 		switch {
 		case err != nil:
 			return err

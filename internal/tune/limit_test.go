@@ -47,7 +47,7 @@ func TestTheLimitIsFoundWhereverItIs(t *testing.T) {
 			if !last.Confirms || !last.Met || last.Rate != found.Rate {
 				t.Errorf("limit %g: the last step is %+v, want one that confirms %g", limit, last, found.Rate)
 			}
-			if n := len(found.Steps); n > 8+int(math.Abs(math.Log2(limit/start))+0.5) {
+			if n := len(found.Steps); n > 16+2*int(math.Abs(math.Log2(limit/start))+0.5) {
 				t.Errorf("from %g, limit %g: %d steps", start, limit, n)
 			}
 		}
@@ -69,9 +69,11 @@ func TestNoRateIsMet(t *testing.T) {
 }
 
 func TestAHiccupIsNoLimit(t *testing.T) {
-	found := search(t, 100, func(n int, rate float64) bool { return n != 3 && rate <= 10_000 })
-	if found.Rate < 9500 {
-		t.Errorf("found %g after one miss at %g; want about 10,000", found.Rate, found.Steps[2].Rate)
+	for hiccup := range 20 {
+		found := search(t, 100, func(n int, rate float64) bool { return n != hiccup && rate <= 10_000 })
+		if found.Rate < 9500 {
+			t.Errorf("found %g after one miss in step %d; want about 10,000", found.Rate, hiccup)
+		}
 	}
 }
 
