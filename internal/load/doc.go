@@ -81,6 +81,9 @@
 // With LoadPlan.Targets, which of them a request asks for is drawn when it begins, by their weights, with numbers that
 // each run draws again. A text that has to be in a body is looked for in what is read of it, and nothing is kept.
 //
+// LoadPlan.Arrivals says when requests are due: at constant distances, or at random (Poisson), as many in each phase as
+// the rate asks for either way. The times of the threads are independent of one another, and follow from the seed.
+//
 // # Outcomes
 //
 //	1xx … 5xx              a complete reply of that class (1xx: only 101)
