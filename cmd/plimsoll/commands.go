@@ -41,6 +41,7 @@ func commands(w *world) []*cobra.Command {
 		stackReader(w),
 		collector(w),
 		guest(w),
+		changer(w),
 		commandHolder(),
 		serviceTest(),
 		manCommand(w),

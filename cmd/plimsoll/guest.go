@@ -17,7 +17,10 @@ import (
 	"plimsoll/internal/ssh"
 )
 
-const guestName = "guest"
+const (
+	guestName   = "guest"
+	changesName = "changes"
+)
 
 // overSSH is what the way to a machine that ssh reaches begins with.
 const overSSH = "ssh:"
@@ -34,7 +37,7 @@ func guest(w *world) *cobra.Command {
 			removeGuest(w.executable)
 			w.executable = "/proc/self/exe"
 			ctx := c.Context()
-			if !slices.Contains([]string{collectorName}, args[0]) {
+			if !slices.Contains([]string{collectorName, changesName}, args[0]) {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
 				defer cancel()

@@ -17,7 +17,7 @@ func parseWatched(values []string) ([]session.HostSpec, error) {
 	list, err := parseAnywhere(values)
 	near := ""
 	for i, h := range list {
-		if far(h) {
+		if isFar(h) {
 			continue
 		}
 		if near == "" {
@@ -30,8 +30,8 @@ func parseWatched(values []string) ([]session.HostSpec, error) {
 	return list, err
 }
 
-// far says whether a host is on another machine.
-func far(h session.HostSpec) bool { return strings.HasPrefix(h.Via, overSSH) }
+// isFar says whether a host is on another machine.
+func isFar(h session.HostSpec) bool { return strings.HasPrefix(h.Via, overSSH) }
 
 // parseAnywhere reads --host values, on any machine.
 func parseAnywhere(values []string) ([]session.HostSpec, error) {

@@ -112,21 +112,17 @@ func sweptHost(command, on string, hosts []session.HostSpec) (string, error) {
 
 func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting, repeat int, seed uint64, journalDir string, asJSON bool) error {
 	w := d.w
-	journal, err := openJournal(w, journalDir)
+	journals, err := openJournals(ctx, d.there, journalDir, d.opt.Hosts)
 	if err != nil {
 		return err
 	}
-	defer journal.Close()
-	tools := d.tools()
-	tools.Apply = journal.Apply
-	undo := func(ctx context.Context, ids []int) error {
-		_, err := journal.UndoThese(ctx, ids, false)
-		return err
-	}
+	defer journals.close()
+	tools := d.tools(ctx)
+	tools.Apply = journals.Apply
 	shown := func(i, n int, p model.SweepPoint, load model.TuneLoad) {
 		fmt.Fprintf(w.stderr, "%d of %d: %s: %s good/s, p99 %s\n", i, n, strings.Join(p.Settings, " "), layout.Rate(*load.GoodRPS), layout.Micros(*load.P99))
 	}
-	result, err := tune.Sweep(ctx, tools, host, settings, repeat, seed, undo, shown)
+	result, err := tune.Sweep(ctx, tools, host, settings, repeat, seed, journals.undo, shown)
 	if err != nil {
 		return err
 	}

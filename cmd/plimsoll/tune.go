@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -60,8 +59,10 @@ user's by that user (sudo -u USER plimsoll tune …), and only if nobody else ca
 write its program or its configuration. Its own program tests a configuration,
 with no more rights than the service has.
 
-Each change is in a journal, on disk, before it is made: "plimsoll undo" takes
-changes back on any later day, also after kill -9 or a restart. After ^C tune
+Each change is in a journal, on disk, before it is made, on the machine that is
+changed: "plimsoll undo" takes changes back on any later day, also after kill -9 or
+a restart; on another machine with --host NAME=ssh:HOST. Where the way to another
+machine is cut, what was changed there is taken back there. After ^C tune
 takes back all it changed, since half a walk was never measured as a whole.
 
 Goals (--slo), set apart by commas, all have to hold: p50, p90, p99, p999 or max
@@ -111,7 +112,7 @@ func tuneCommand(w *world) *cobra.Command {
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if f.status {
-			return printStatus(w, f.journal, *asJSON)
+			return f.printStatus(c, w, *asJSON)
 		}
 		return f.tune(c, w, args, *asJSON)
 	}
@@ -140,11 +141,6 @@ func (f *tuneFlags) add(fs *pflag.FlagSet, w *world) {
 	fs.IntVar(&f.opt.MaxSteps, "max-steps", 12, "make at most `N` changes")
 	fs.BoolVar(&f.status, "status", false, "list the changes that stand, and whether a tune is at work")
 	addJournal(fs, w, &f.journal)
-}
-
-func addJournal(fs *pflag.FlagSet, w *world, dir *string) {
-	fs.StringVar(dir, "journal", change.DefaultDir(w.env("XDG_STATE_HOME"), w.env("HOME"), os.Geteuid() == 0), "the `DIR` of the journal of changes")
-	fs.Lookup("journal").DefValue = ""
 }
 
 // check reads what the flags say about changing.
@@ -200,15 +196,16 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 	if err != nil {
 		return err
 	}
-	tools := d.tools()
+	tools := d.tools(c.Context())
 	if f.opt.Apply {
-		journal, err := openJournal(w, f.journal)
+		journals, err := openJournals(c.Context(), d.there, f.journal, d.opt.Hosts)
 		if err != nil {
 			return err
 		}
-		defer journal.Close()
-		tools.Apply, tools.LeaveOut = journal.Apply, journal.LeaveOut
+		defer journals.close()
+		tools.Apply, tools.LeaveOut = journals.Apply, journals.LeaveOut
 	}
+	defer d.there.close()
 	layoutOptions := report.TextOptions{Width: w.columns(), Color: w.color()}
 	if !asJSON { // a pipe that was closed is noticed at the end
 		tools.Show = func(s model.TuneStep) { _ = report.TuneStep(w.stdout, s, layoutOptions) }
@@ -267,39 +264,6 @@ func walkPage(file string, t model.Tuning, site *siteFlags) error {
 	return writeSheet(file, p)
 }
 
-// takeJournal takes the journal and the machine's lock.
-func takeJournal(w *world, dir string) (*change.Journal, error) {
-	if dir == "" {
-		return nil, errNoJournal
-	}
-	journal, err := change.Open(dir, w.locks)
-	return journal, fail(exitMissing, err)
-}
-
-// errNoJournal: a journal in whatever directory we are would not be found again.
-var errNoJournal = fail(exitMissing, errors.New("no place for the journal of changes: neither HOME nor XDG_STATE_HOME is set; set one of them, or name a directory with --journal"))
-
-// openJournal is takeJournal, and says what stands in it.
-func openJournal(w *world, dir string) (*change.Journal, error) {
-	journal, err := takeJournal(w, dir)
-	if err != nil {
-		return nil, err
-	}
-	n := 0
-	for _, e := range journal.Entries() {
-		if e.Open() {
-			n++
-		}
-	}
-	if n > 0 {
-		fmt.Fprintf(w.stderr, "%d changes of an earlier time stand; plimsoll tune --status lists them\n", n)
-	}
-	for _, err := range journal.Skipped() {
-		fmt.Fprintln(w.stderr, "journal:", err)
-	}
-	return journal, nil
-}
-
 // driver makes runs of one load, one after the other.
 type driver struct {
 	w      *world
@@ -311,7 +275,8 @@ type driver struct {
 	opt     session.Options
 	site    *siteFlags
 	rules   ruleset.Rules
-	dir     string // of all runs
+	there   *changesThere // on other machines
+	dir     string        // of all runs
 	made    int
 }
 
@@ -345,12 +310,13 @@ func watchDriver(c *cobra.Command, w *world, watch *watchFlags) (*driver, error)
 		return nil, err
 	}
 	set, err := watch.site.set(w)
-	return &driver{w: w, opt: opt, site: &watch.site, rules: set, dir: opt.Dir}, err
+	return &driver{w: w, opt: opt, site: &watch.site, rules: set, there: &changesThere{w: w}, dir: opt.Dir}, err
 }
 
 // tools are those of the loop, but for what changes something.
-func (d *driver) tools() tune.Tools {
-	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: d.prepare}
+func (d *driver) tools(ctx context.Context) tune.Tools {
+	prepare := func(x model.FixChange) (change.Step, error) { return d.prepare(ctx, x) }
+	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: prepare}
 	if len(d.command) > 0 {
 		tools.Compare = nil
 	}
@@ -412,13 +378,17 @@ func compareRuns(before, after string) (model.Comparison, error) {
 }
 
 // prepare looks at a change on the host of the run that has its name.
-func (d *driver) prepare(x model.FixChange) (change.Step, error) {
+func (d *driver) prepare(ctx context.Context, x model.FixChange) (change.Step, error) {
 	spec, err := hostNamed(x.Host, d.opt.Hosts)
 	if err != nil {
 		return change.Step{}, err
 	}
-	if far(spec) {
-		return change.Step{}, fmt.Errorf("host %s is on another machine (%s): %w", spec.Name, spec.Via, change.ErrNotPossible)
+	if isFar(spec) {
+		there, err := d.there.at(ctx, spec.Via)
+		if err != nil {
+			return change.Step{}, err
+		}
+		return there.Prepare(spec.Name, spec.Spec, tune.ChangeOf(x))
 	}
 	h, err := host.Open(spec.Name, spec.Spec)
 	if err != nil {
@@ -428,22 +398,16 @@ func (d *driver) prepare(x model.FixChange) (change.Step, error) {
 	return change.Prepare(h, tune.ChangeOf(x))
 }
 
-// hostNamed finds a host of a run by its name, the one included that is observed
-// without being named since the load comes from it. A name that is none is no
-// reason to change the machine that we are on.
-func hostNamed(name string, hosts []session.HostSpec) (session.HostSpec, error) {
-	var names []string
-	here := session.HostSpec{Name: session.HereName(hosts), Spec: "local"}
-	if here.Name != "" {
-		hosts = append(slices.Clone(hosts), here)
+// printStatus lists the changes that stand on the machine of the hosts.
+func (f *tuneFlags) printStatus(c *cobra.Command, w *world, asJSON bool) error {
+	via, err := wholeMachine(f.watch.hosts)
+	if err != nil {
+		return usage(c.CommandPath(), "--status: %v", err)
 	}
-	for _, h := range hosts {
-		if h.Name == name {
-			return h, nil
-		}
-		names = append(names, h.Name)
+	if via == "" {
+		return printStatus(w, f.journal, asJSON)
 	}
-	return session.HostSpec{}, fmt.Errorf("no host %q in this run (there are %s), so it is not known where to change it: %w", name, strings.Join(names, ", "), change.ErrNotPossible)
+	return relay(c.Context(), w, via, "tune", "--status", "--json="+strconv.FormatBool(asJSON))
 }
 
 // printStatus lists the journal's open changes, and what in it could not be read:

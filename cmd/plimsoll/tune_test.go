@@ -46,7 +46,7 @@ func TestTuneKnowsItsHosts(t *testing.T) {
 // It is a change that is not possible, as others are: the walk goes on.
 func TestTunePreparesOnNoOtherHost(t *testing.T) {
 	d := &driver{opt: session.Options{Hosts: []session.HostSpec{{Name: "web", Spec: "local"}}}}
-	_, err := d.prepare(model.FixChange{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Value: "4096", Host: "elsewhere"})
+	_, err := d.prepare(t.Context(), model.FixChange{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Value: "4096", Host: "elsewhere"})
 	if !errors.Is(err, change.ErrNotPossible) {
 		t.Errorf("%v, want that it is not possible", err)
 	}

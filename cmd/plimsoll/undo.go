@@ -22,11 +22,13 @@ puts the old value back all the same. "plimsoll tune --status" lists what stands
 
 func undoCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "undo [ID]", Short: "take back what tune changed, also after a crash", Long: undoLong,
-		Example: "  plimsoll tune --status\n  plimsoll undo --all\n  plimsoll undo 3 --force"}
+		Example: "  plimsoll tune --status\n  plimsoll undo --all\n  plimsoll undo 3 --force\n  plimsoll undo --all --host web=ssh:web1"}
 	all := c.Flags().Bool("all", false, "take back everything that stands")
 	force := c.Flags().Bool("force", false, "also where somebody else changed the setting since")
 	var dir string
 	addJournal(c.Flags(), w, &dir)
+	var at []string
+	c.Flags().StringArrayVar(&at, "host", nil, "on the machine of this host, `NAME=ssh:HOST` (see plimsoll run), from its own journal; without it on this one")
 	asJSON := jsonFlag(c)
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch {
@@ -45,6 +47,13 @@ func undoCommand(w *world) *cobra.Command {
 				return usage(c.CommandPath(), "%q: want the number of a change", args[0])
 			}
 		}
+		via, err := wholeMachine(at)
+		if err != nil {
+			return usage(c.CommandPath(), "%v", err)
+		}
+		if via != "" {
+			return relay(c.Context(), w, via, undoWords(id, *force, *asJSON)...)
+		}
 		journal, err := takeJournal(w, dir)
 		if err != nil {
 			return err
@@ -62,6 +71,15 @@ func undoCommand(w *world) *cobra.Command {
 		return fail(exitNotPassed, err)
 	}
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing), "  "+journalFiles)
+}
+
+// undoWords are the command that does the same on another machine.
+func undoWords(id int, force, asJSON bool) []string {
+	which := "--all"
+	if id > 0 {
+		which = strconv.Itoa(id)
+	}
+	return []string{"undo", which, "--force=" + strconv.FormatBool(force), "--json=" + strconv.FormatBool(asJSON)}
 }
 
 // undo takes one change back, or with the number 0 all. What in the journal could
