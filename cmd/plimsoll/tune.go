@@ -60,9 +60,9 @@ write its program or its configuration. Its own program tests a configuration,
 with no more rights than the service has.
 
 Each change is in a journal, on disk, before it is made, on the machine that is
-changed: "plimsoll undo" takes changes back on any later day, also after kill -9 or
-a restart; on another machine with --host NAME=ssh:HOST. Where the way to another
-machine is cut, what was changed there is taken back there. After ^C tune
+changed: "plimsoll undo" takes changes back on any later day, also after kill -9
+or a restart; on another machine with --host NAME=ssh:HOST. Where the way to
+another machine is cut, what was changed there is taken back there. After ^C tune
 takes back all it changed, since half a walk was never measured as a whole.
 
 Goals (--slo), set apart by commas, all have to hold: p50, p90, p99, p999 or max
