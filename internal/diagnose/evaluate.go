@@ -104,6 +104,9 @@ func (r *run) hostsWithout(rule *ruleset.Rule, served map[string]bool) []model.F
 		}
 		tried, missing := false, ""
 		for _, sel := range rule.AppliesExpr.Selectors {
+			if sel.Excludes { // it can have hidden no subject
+				continue
+			}
 			st, ok := r.look(host, sel.Name)
 			tried = tried || ok
 			if ok && st.State != model.Read && missing == "" {

@@ -46,7 +46,10 @@ const (
 // Places in struct tcp_info, linux/tcp.h, and its length up to the last (Linux 4.10).
 const (
 	infoMSSAt      = 16
+	infoUnackedAt  = 24
 	infoRTTAt      = 68
+	infoCwndAt     = 80
+	infoUnsentAt   = 144
 	infoBusyAt     = 168
 	infoReceiverAt = 176
 	infoBufferAt   = 184
@@ -99,6 +102,9 @@ type inetSock struct {
 type tcpInfo struct {
 	mss uint32 // bytes in a full-sized segment
 	rtt uint32 // the smoothed round trip, in µs
+	// unacked and window are the segments under way and how many may be (the congestion window).
+	unacked, window uint32
+	unsent          uint32 // bytes that were written and have not left
 	// held is how long it has had bytes to send, by what held them.
 	held heldFor
 }
@@ -151,10 +157,19 @@ func parseInet(b []byte, s *inetSock) error {
 func (t *tcpInfo) read(b []byte) {
 	t.mss = binary.NativeEndian.Uint32(b[infoMSSAt:])
 	t.rtt = binary.NativeEndian.Uint32(b[infoRTTAt:])
+	t.unacked = binary.NativeEndian.Uint32(b[infoUnackedAt:])
+	t.window = binary.NativeEndian.Uint32(b[infoCwndAt:])
+	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])
 	busy := binary.NativeEndian.Uint64(b[infoBusyAt:])
 	t.held[byReceiver] = binary.NativeEndian.Uint64(b[infoReceiverAt:])
 	t.held[byBuffer] = binary.NativeEndian.Uint64(b[infoBufferAt:])
 	t.held[byWay] = busy - min(busy, t.held[byReceiver]+t.held[byBuffer])
+}
+
+// heldBack says whether less than a segment waits for no other reason than that an earlier one is
+// not acknowledged: Nagle's algorithm (tcp_nagle_check), or TCP_CORK.
+func (t *tcpInfo) heldBack() bool {
+	return t.unsent > 0 && t.unsent < t.mss && t.unacked > 0 && t.unacked < t.window
 }
 
 func address(family uint8, b []byte) (a [16]byte) {

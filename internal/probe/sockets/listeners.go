@@ -52,9 +52,10 @@ type connections struct {
 	unread, unacked int
 	// roundTrips is the sum of these last ones' round trips, in µs.
 	roundTrips uint64
-	// shut is how many may not send, since the peer's window is closed; repeated, how many sent
+	// shut is how many may not send, since the peer's window is closed; heldBack, those with a small
+	// piece that waits for an acknowledgement alone; repeated, how many sent
 	// a segment again twice or more often; large, those of them whose segment is full-sized.
-	shut, repeated, large int
+	shut, heldBack, repeated, large int
 }
 
 // sockSeen is one TCP listening socket from look to look.

@@ -73,6 +73,11 @@ var (
 		Help:   "The round trip of the listener's connections with bytes under way, each one's smoothed by the kernel; the mean.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (rtt:)",
 	}
+	listenHeldBack = &model.Signal{
+		Name: "plimsoll_tcp_listen_held_back", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener on which less than a segment has been written and may not leave before an earlier one is acknowledged, although the peer and congestion control would let it: Nagle's algorithm, or TCP_CORK.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (notsent: below mss:, unacked: below cwnd:)",
+	}
 	listenHeld = &model.Signal{
 		Name: "plimsoll_tcp_listen_busy_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"listen", "owner", "held"}, StartsAtZero: true,
 		Help:   "How long accepted connections had bytes to send, by what held these: held=\"receiver\" is the peer's window, held=\"buffer\" the socket's own send buffer, which was too small for what the process would have sent, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
@@ -111,5 +116,5 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip,
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
 	listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationOwner}

@@ -370,6 +370,8 @@ func (l *listener) accept(s *inetSock) {
 	}
 	if s.timer == timerProbe {
 		l.shut++
+	} else if s.hasInfo && s.info.heldBack() {
+		l.heldBack++
 	}
 	if s.timer == timerRetransmit && s.retries >= 2 {
 		l.repeated++
@@ -410,12 +412,13 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeld} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenHeld} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
 	}
 	out.Put(listenRepeatedLarge, float64(l.large), l.name, l.owner)
+	out.Put(listenHeldBack, float64(l.heldBack), l.name, l.owner)
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}

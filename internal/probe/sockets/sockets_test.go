@@ -458,16 +458,24 @@ func TestClients(t *testing.T) {
 
 func TestAccepted(t *testing.T) {
 	var l listener
+	small := tcpInfo{mss: 1448, unacked: 1, window: 10, unsent: 100} // it waits for an acknowledgement alone
+	whole, first, full := small, small, small
+	whole.unsent, first.unacked, full.unacked = 1448, 0, 10
 	for _, s := range []inetSock{
 		{}, {queue: 7}, {limit: 9, info: tcpInfo{rtt: 300}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500}},
 		{limit: 1, timer: timerProbe, retries: 5},
 		{limit: 1, timer: timerRetransmit, retries: 1},
 		{limit: 1447, timer: timerRetransmit, retries: 2, info: tcpInfo{mss: 1448}, hasInfo: true},
 		{limit: 1448, timer: timerRetransmit, retries: 3, info: tcpInfo{mss: 1448}, hasInfo: true},
+		{limit: 200, info: small, hasInfo: true},
+		{limit: 200, info: small, hasInfo: true, timer: timerProbe},
+		{limit: 200, info: whole, hasInfo: true},
+		{limit: 200, info: first, hasInfo: true},
+		{limit: 200, info: full, hasInfo: true},
 	} {
 		l.accept(&s)
 	}
-	want := connections{accepted: 8, unread: 2, unacked: 6, roundTrips: 800, shut: 1, repeated: 2, large: 1}
+	want := connections{accepted: 13, unread: 2, unacked: 11, roundTrips: 800, shut: 2, heldBack: 1, repeated: 2, large: 1}
 	if l.connections != want {
 		t.Errorf("%+v; want %+v", l.connections, want)
 	}
