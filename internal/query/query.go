@@ -78,6 +78,7 @@ type Run struct {
 	windows windows
 	grain   grain
 	at      time.Time
+	shared  *sharedParts
 
 	mu      sync.Mutex
 	replies map[string]*reply // by what was asked
@@ -115,12 +116,14 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 	}
 	g := grainOf(meta.Plan.Interval)
 	g.step = time.Duration(step) * time.Millisecond
+	shared := newSharedParts()
 	return &Run{
+		shared:  shared,
 		meta:    meta,
 		grain:   g,
 		engine:  newEngine(g, maxSamples),
 		large:   newEngine(g, maxLargeSamples),
-		storage: withMachines{aheadStore{store, ahead}, meta.Hosts, g.lookback.Milliseconds() / 2},
+		storage: withSharedParts{withMachines{aheadStore{store, ahead}, meta.Hosts, g.lookback.Milliseconds() / 2}, shared},
 		windows: w,
 		at:      time.UnixMilli(end + ahead),
 		replies: map[string]*reply{},
@@ -161,7 +164,7 @@ func (q *Run) Window(name string) (Span, bool) {
 
 // Ask evaluates an expression at the end of the main window.
 func (q *Run) Ask(e *Expression) Result {
-	return q.once(e.Text, func() Result { return q.evaluate(e, q.windows, q.at) })
+	return q.once(e.Text, func() Result { return q.evaluate(e, q.windows, q.at, q.withShared) })
 }
 
 // AskBefore evaluates an expression as if the baseline were the main window. Without
@@ -174,7 +177,7 @@ func (q *Run) AskBefore(e *Expression) Result {
 		}
 		w := maps.Clone(q.windows)
 		w["window"] = base
-		return q.evaluate(e, w, time.UnixMilli(base.End))
+		return q.evaluate(e, w, time.UnixMilli(base.End), q.withShared)
 	})
 }
 
@@ -183,7 +186,7 @@ func (q *Run) AskBefore(e *Expression) Result {
 func (q *Run) AskOver(e *Expression, span Span) Result {
 	w := maps.Clone(q.windows)
 	w["window"] = span
-	return q.evaluate(e, w, time.UnixMilli(span.End))
+	return q.evaluate(e, w, time.UnixMilli(span.End), alone)
 }
 
 // Samples evaluates a text that may name these records. A window that the run does
@@ -210,7 +213,12 @@ func (q *Run) once(key string, evaluate func() Result) Result {
 	return a.Result
 }
 
-func (q *Run) evaluate(e *Expression, w windows, at time.Time) Result {
+// alone keeps an expression as it is: what is asked once, of a window that nobody else asks
+// of, has nothing to share.
+func alone(text string, _ time.Time) string { return text }
+
+// evaluate evaluates an expression with these windows at a moment, after prepare has had its text.
+func (q *Run) evaluate(e *Expression, w windows, at time.Time, prepare func(string, time.Time) string) Result {
 	text, missing, lacking, err := e.query(w, q.grain)
 	if missing != "" {
 		return Result{Missing: missing}
@@ -218,6 +226,7 @@ func (q *Run) evaluate(e *Expression, w windows, at time.Time) Result {
 	if err != nil {
 		return Result{Failed: err}
 	}
+	text = prepare(text, at)
 	res := q.exec(q.engine, text, at)
 	var many promql.ErrTooManySamples
 	if errors.As(res.Failed, &many) {

@@ -306,3 +306,44 @@ func TestARunWithoutSamplesIsAnError(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSharedPartsChangeNothing: an expression has the same results, to the last digit and in the
+// same order, whether its parts are shared or not.
+func TestSharedPartsChangeNothing(t *testing.T) {
+	q := runOf(t, `
+windows: {baseline: [0s, 2s], hold: [2s, 6s]}
+series:
+  - c{host="a",groupname="x",mode="user"} 0 0 0.1 0.3 0.7 1.1 1.3
+  - c{host="a",groupname="x",mode="system"} 0 0 0.2 0.2 0.3 0.4 0.9
+  - c{host="a",groupname="y",mode="user"} 0 0 3 1 2 2 9
+  - c{host="b",groupname="x",mode="user"} 0 0 0.1 0.1 0.1 0.1 0.2
+  - l{host="a",owner="x"} 1 2 3 4 3 2 1
+  - l{host="b",owner="x"} 0 0 0 0 0 0 0
+`)
+	const perGroup = `sum by (host, groupname) (rate(c[$window]))`
+	for _, src := range []string{
+		perGroup,
+		`topk by (host) (1, ` + perGroup + `)`,
+		perGroup + ` / on (host) group_left () sum by (host) (` + perGroup + `)`,
+		perGroup + ` and on (host, groupname) label_replace(max by (host, owner) (max_over_time(l[$window])), "groupname", "$1", "owner", "(.*)")`,
+		perGroup + ` unless on (host, groupname) ` + perGroup + ` < 0.2`,
+		`sum by (host) (last_over_time(l[$run])) * 2 + on (host) count by (host) (increase(c[$run]))`,
+		`last_over_time(l[$window]) or avg_over_time(l[$window])`,
+		`max_over_time((sum by (host) (rate(c[2s])))[$window:]) - on (host) sum by (host) (rate(c[$window]))`,
+		`quantile_over_time(0.5, l[$window]) > bool 2`,
+		`rate(c[$window]) / rate(c[$window])`,
+		`scalar(sum(rate(c[$window])))`,
+		`-rate(c[$window])`,
+		`sum(count_over_time(c[$window])) / $window_seconds`,
+		`max_over_time(nothing[$window])`,
+	} {
+		e := expressionOf(t, src)
+		own := q.evaluate(e, q.windows, q.at, alone)
+		if d := cmp.Diff(own, q.Ask(e)); d != "" || own.Failed != nil || own.Missing != "" {
+			t.Errorf("%s: %v %s (-alone +shared)\n%s", src, own.Failed, own.Missing, d)
+		}
+	}
+	if len(q.shared.list) == 0 {
+		t.Error("nothing was shared")
+	}
+}
