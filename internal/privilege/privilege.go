@@ -20,7 +20,7 @@ type Cap int
 var names = map[Cap]string{
 	unix.CAP_BPF: "CAP_BPF", unix.CAP_PERFMON: "CAP_PERFMON", unix.CAP_SYSLOG: "CAP_SYSLOG", unix.CAP_NET_ADMIN: "CAP_NET_ADMIN",
 	unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE", unix.CAP_DAC_READ_SEARCH: "CAP_DAC_READ_SEARCH", unix.CAP_DAC_OVERRIDE: "CAP_DAC_OVERRIDE",
-	unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_RAW: "CAP_NET_RAW",
+	unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_RAW: "CAP_NET_RAW", unix.CAP_SETUID: "CAP_SETUID", unix.CAP_SETGID: "CAP_SETGID",
 }
 
 func (c Cap) String() string { return names[c] }
@@ -89,6 +89,11 @@ var Table = []Need{
 	{Kind: "probe", Parts: []string{"phpfpm"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
 		Why:     "as for nginx, and to connect to the pools' sockets",
 		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP"},
+	{Kind: "probe", Parts: []string{"haproxy"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
+		Why: "to read its configuration in its own root directory, and to connect to its stats socket", Without: "one of our own user is asked without any"},
+	{Kind: "probe", Parts: []string{"postgres"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH, unix.CAP_SETUID, unix.CAP_SETGID},
+		Why:     "to see where it listens, and to ask it as its own user, whom it lets in without a password",
+		Without: "a PostgreSQL of our own user is asked without any"},
 	{Kind: "host", Parts: []string{"netns:NAME"}, Caps: []Cap{unix.CAP_SYS_ADMIN}, Why: "to enter its network namespace"},
 	{Kind: "command", Parts: []string{"capture -i"}, Caps: []Cap{unix.CAP_NET_RAW}, Why: "to open a packet socket, and a ring in it",
 		Without: "files that somebody else recorded can be read by anybody"},

@@ -2,10 +2,21 @@
 import socket
 import struct
 import threading
+import time
 
 
 class Connection:
     def __init__(self):
+        while True:
+            try:
+                return self.connect()
+            except RuntimeError as e:
+                if "C57P03" not in str(e):  # the database system is starting up
+                    raise
+                self.close()
+                time.sleep(0.05)
+
+    def connect(self):
         self.socket = socket.create_connection(("127.0.0.1", 5432))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.file = self.socket.makefile("rb")

@@ -8,9 +8,11 @@ import (
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/cgroup"
 	"plimsoll/internal/probe/filesystem"
+	"plimsoll/internal/probe/haproxy"
 	"plimsoll/internal/probe/kernel"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
+	"plimsoll/internal/probe/postgres"
 	"plimsoll/internal/probe/procs"
 	"plimsoll/internal/probe/servicelog"
 	"plimsoll/internal/probe/sockets"
@@ -18,5 +20,5 @@ import (
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), postgres.All(), haproxy.All(), servicelog.All())
 }

@@ -1,0 +1,113 @@
+package haproxy
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/model"
+)
+
+const maxRows = 2000
+
+// value is one number of an answer.
+type value struct {
+	signal *model.Signal
+	number float64
+	labels []string
+}
+
+// parse reads what HAProxy answers to "show stat" (chapter 9.1 of its management guide).
+func parse(text []byte) (list []value, err error) {
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(text), "# ")))
+	r.FieldsPerRecord = -1
+	r.LazyQuotes = true
+	head, err := r.Read()
+	if err != nil || len(head) == 0 || head[0] != "pxname" {
+		return nil, fmt.Errorf("HAProxy answered %.60q, want the table that begins with # pxname", text)
+	}
+	for n := 0; ; n++ {
+		row, err := r.Read()
+		if err == io.EOF {
+			return list, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read HAProxy's table: %w", err)
+		}
+		if n == maxRows {
+			return nil, fmt.Errorf("HAProxy answered with more than %d rows", maxRows)
+		}
+		of, err := valuesOf(head, row)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, of...)
+	}
+}
+
+// valuesOf reads a row: a frontend, a backend or a server. Those of other kinds are passed over.
+func valuesOf(head, row []string) (list []value, err error) {
+	at := map[string]string{}
+	for i, name := range head {
+		if i < len(row) {
+			at[name] = row[i]
+		}
+	}
+	labels := []string{at["pxname"]}
+	if at["type"] == "2" {
+		labels = append(labels, at["svname"])
+		list = append(list, value{serverUp, serving(at["status"]), labels})
+	}
+	for _, c := range columns[at["type"]] {
+		text := at[c.name]
+		if text == "" {
+			continue // it has none, or this version does not tell
+		}
+		v, err := strconv.ParseUint(text, 10, 53)
+		if err != nil {
+			return nil, fmt.Errorf("HAProxy's table has %s=%.40q for %.40q, want a number", c.name, text, at["pxname"])
+		}
+		list = append(list, value{c.signal, float64(v) * c.scale, labels})
+	}
+	return list, nil
+}
+
+// serving says whether a server in this state gets requests; "UP 1/3" goes down and is up yet.
+func serving(status string) float64 {
+	if strings.HasPrefix(status, "UP") || status == "no check" || strings.HasPrefix(status, "NOLB") {
+		return 1
+	}
+	return 0
+}
+
+// sockets are the paths of the stats sockets that a configuration names.
+func sockets(conf []byte) (paths []string) {
+	for line := range strings.Lines(string(conf)) {
+		line, _, _ = strings.Cut(line, "#")
+		f := strings.Fields(line)
+		if len(f) < 3 || f[0] != "stats" || f[1] != "socket" {
+			continue
+		}
+		path := strings.TrimPrefix(strings.Trim(f[2], `"'`), "unix@")
+		if strings.HasPrefix(path, "/") {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// files are the configuration files that a command line names: those after -f, and after --.
+func files(args []string) (list []string) {
+	for i := 1; i < len(args); i++ {
+		switch {
+		case args[i] == "--":
+			return append(list, args[i+1:]...)
+		case args[i] == "-f" && i+1 < len(args):
+			i++
+			list = append(list, args[i])
+		}
+	}
+	return list
+}

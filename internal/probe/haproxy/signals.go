@@ -1,0 +1,42 @@
+package haproxy
+
+import "plimsoll/internal/model"
+
+func signal(kind model.Kind, name, unit, help string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: kind, Unit: unit, Help: help, Labels: labels,
+		Source: "HAProxy's stats socket (show stat)", ByHand: "echo 'show stat' | socat stdio /run/haproxy/admin.sock"}
+}
+
+// Named as HAProxy's own Prometheus exporter names them.
+var (
+	up = signal(model.Gauge, "haproxy_up", "ratio", "1 when every HAProxy of the host answered at its stats socket, 0 when one did not.")
+
+	frontSessions = signal(model.Gauge, "haproxy_frontend_current_sessions", "connections", "Sessions that are open at a frontend.", "proxy")
+	frontLimit    = signal(model.Gauge, "haproxy_frontend_limit_sessions", "connections", "The most sessions that a frontend takes (maxconn).", "proxy")
+
+	backQueue      = signal(model.Gauge, "haproxy_backend_current_queue", "requests", "Requests that wait for a place at a server of the backend.", "proxy")
+	backSessions   = signal(model.Gauge, "haproxy_backend_current_sessions", "connections", "Sessions that a backend has, those that wait included.", "proxy")
+	backQueueTime  = signal(model.Gauge, "haproxy_backend_queue_time_average_seconds", "seconds", "How long the last 1,024 requests of a backend waited for a place, on average.", "proxy")
+	backRetries    = signal(model.Counter, "haproxy_backend_retry_warnings_total", "retries", "Connections to servers of the backend that were tried again.", "proxy")
+	backRedispatch = signal(model.Counter, "haproxy_backend_redispatch_warnings_total", "requests", "Requests that were given to another server than the first.", "proxy")
+
+	serverUp       = signal(model.Gauge, "haproxy_server_up", "ratio", "1 for a server that gets requests (UP, or no check), 0 for one that does not.", "proxy", "server")
+	serverQueue    = signal(model.Gauge, "haproxy_server_current_queue", "requests", "Requests that wait for this server alone.", "proxy", "server")
+	serverSessions = signal(model.Gauge, "haproxy_server_current_sessions", "connections", "Sessions that a server has.", "proxy", "server")
+	serverLimit    = signal(model.Gauge, "haproxy_server_limit_sessions", "connections", "The most sessions that a server is given (maxconn of its line); nothing where there is no limit.", "proxy", "server")
+)
+
+// columns are those of show stat, by the type of the row that they are read of.
+var columns = map[string][]struct {
+	name   string
+	signal *model.Signal
+	scale  float64
+}{
+	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}},
+	"1": {{"qcur", backQueue, 1}, {"scur", backSessions, 1}, {"qtime", backQueueTime, 1e-3}, {"wretr", backRetries, 1}, {"wredis", backRedispatch, 1}},
+	"2": {{"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}},
+}
+
+func signals() []*model.Signal {
+	return []*model.Signal{up, frontSessions, frontLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, serverUp, serverQueue, serverSessions, serverLimit}
+}

@@ -1,0 +1,216 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Names are qualified, and what they are looked up in is pg_catalog alone (see settings): what a
+// user of the database made is never called. The texts of queries are not read.
+const (
+	settingsQuery = `SELECT pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('superuser_reserved_connections'),
+ coalesce(pg_catalog.current_setting('reserved_connections', true), '0')`
+
+	activityQuery = `SELECT coalesce(a.state, ''), CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event, '') ELSE '' END,
+ pg_catalog.count(*), pg_catalog.max(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))
+ FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid() GROUP BY 1, 2, 3 LIMIT 300`
+
+	blockedQuery = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start)
+ FROM (SELECT a.pid, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.query_start) AS ran, pg_catalog.pg_blocking_pids(a.pid) AS holders
+ FROM pg_catalog.pg_stat_activity AS a WHERE a.wait_event_type = 'Lock' LIMIT 50) AS w
+ CROSS JOIN LATERAL pg_catalog.unnest(w.holders) AS h (pid) JOIN pg_catalog.pg_stat_activity AS b ON b.pid = h.pid LIMIT 2500`
+
+	databaseQuery = `SELECT d.datname, d.xact_commit, d.xact_rollback, d.tup_returned, d.tup_fetched, d.blks_read, d.blks_hit, d.temp_bytes, d.deadlocks
+ FROM pg_catalog.pg_stat_database AS d WHERE d.datname IS NOT NULL ORDER BY d.xact_commit DESC LIMIT 50`
+
+	tablesQuery = `SELECT t.schemaname, t.relname, coalesce(t.seq_scan, 0), coalesce(t.seq_tup_read, 0)
+ FROM pg_catalog.pg_stat_user_tables AS t ORDER BY 4 DESC LIMIT 10`
+
+	checkpointsBefore17 = `SELECT w.checkpoints_timed, w.checkpoints_req FROM pg_catalog.pg_stat_bgwriter AS w`
+	checkpointsSince17  = `SELECT w.num_timed, w.num_requested FROM pg_catalog.pg_stat_checkpointer AS w`
+
+	busiestQuery = `SELECT d.datname FROM pg_catalog.pg_stat_database AS d JOIN pg_catalog.pg_database AS c ON c.oid = d.datid
+ WHERE c.datallowconn AND NOT c.datistemplate ORDER BY d.numbackends DESC, d.xact_commit DESC LIMIT 1`
+)
+
+// question is what is asked in a round; whole adds what only counts up, which is dearer.
+func question(version int, whole bool) string {
+	list := []string{settingsQuery, activityQuery, blockedQuery}
+	switch {
+	case whole && version >= 170000:
+		list = append(list, databaseQuery, tablesQuery, checkpointsSince17)
+	case whole:
+		list = append(list, databaseQuery, tablesQuery, checkpointsBefore17)
+	}
+	return strings.Join(list, "; ")
+}
+
+// answer is what one question brought.
+type answer struct {
+	maxConnections, reserved float64
+	states                   map[string]float64
+	oldest                   map[string]float64 // seconds, by state
+	waits                    map[[2]string]float64
+	blocked                  map[holder]float64
+	longest, holderAge       float64
+	// whole says that what follows was asked for, too.
+	whole            bool
+	databases        []counts
+	tables           []counts
+	timed, requested float64
+}
+
+// holder is who holds a lock that others wait for.
+type holder struct{ state, user, application string }
+
+// counts are counters and what they are of.
+type counts struct {
+	names  []string
+	values []float64
+}
+
+// parse reads the answer to question.
+func parse(sets []rows) (a answer, err error) {
+	if a.whole = len(sets) == 6; len(sets) != 3 && !a.whole || len(sets[0]) != 1 {
+		return a, fmt.Errorf("PostgreSQL answered %d statements, want 3 or 6", len(sets))
+	}
+	first, err := numbers(sets[0][0], 0, 3)
+	if err != nil {
+		return a, err
+	}
+	a.maxConnections, a.reserved = first[0], first[1]+first[2]
+	if err := a.sessions(sets[1]); err != nil {
+		return a, err
+	}
+	if err := a.locks(sets[2]); err != nil || !a.whole {
+		return a, err
+	}
+	return a, a.counters(sets[3], sets[4], sets[5])
+}
+
+func (a *answer) counters(databases, tables, checkpoints rows) (err error) {
+	if a.databases, err = table(databases, 1, 8); err != nil {
+		return err
+	}
+	if a.tables, err = table(tables, 2, 2); err != nil {
+		return err
+	}
+	if len(checkpoints) != 1 {
+		return fmt.Errorf("PostgreSQL told of checkpoints in %d rows, want one", len(checkpoints))
+	}
+	last, err := numbers(checkpoints[0], 0, 2)
+	if err != nil {
+		return err
+	}
+	a.timed, a.requested = last[0], last[1]
+	return nil
+}
+
+// sessions adds up connections by state, and the active ones by what they wait for.
+func (a *answer) sessions(list rows) error {
+	a.states, a.oldest, a.waits = map[string]float64{}, map[string]float64{}, map[[2]string]float64{}
+	for _, row := range list {
+		v, err := numbers(row, 3, 2)
+		if err != nil {
+			return err
+		}
+		a.states[row[0]] += v[0]
+		a.oldest[row[0]] = max(a.oldest[row[0]], v[1])
+		if row[0] == "active" {
+			a.waits[[2]string{row[1], row[2]}] += v[0]
+		}
+	}
+	return nil
+}
+
+// locks finds for each connection that waits for a lock who holds it at the end of the
+// chain: of those before it one that does not wait for a lock itself.
+func (a *answer) locks(list rows) error {
+	before, who, age := map[string][]string{}, map[string]holder{}, map[string]float64{}
+	a.blocked = map[holder]float64{}
+	for _, row := range list {
+		if len(row) != 7 {
+			return fmt.Errorf("PostgreSQL said of a lock %d things, want 7", len(row))
+		}
+		ran, err := number(row[1])
+		if err != nil {
+			return err
+		}
+		if age[row[2]], err = number(row[6]); err != nil {
+			return err
+		}
+		before[row[0]] = append(before[row[0]], row[2])
+		who[row[2]] = holder{row[3], row[4], row[5]}
+		a.longest = max(a.longest, ran)
+	}
+	for pid := range before {
+		root := chainEnd(pid, before)
+		a.blocked[who[root]]++
+		a.holderAge = max(a.holderAge, age[root])
+	}
+	return nil
+}
+
+// chainEnd follows who waits for whom to one who waits for nobody; in a circle, as far as it goes.
+func chainEnd(pid string, before map[string][]string) string {
+	seen := map[string]bool{}
+	for len(before[pid]) > 0 && !seen[pid] {
+		seen[pid] = true
+		next := before[pid][0]
+		for _, p := range before[pid] {
+			if len(before[p]) == 0 {
+				next = p
+			}
+		}
+		pid = next
+	}
+	return pid
+}
+
+// table reads rows that are so many names, and then numbers.
+func table(list rows, names, values int) (all []counts, err error) {
+	for _, row := range list {
+		v, err := numbers(row, names, values)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, counts{row[:names], v})
+	}
+	return all, nil
+}
+
+// numbers reads the columns of a row from one on; there must be exactly so many.
+func numbers(row []string, from, n int) (list []float64, err error) {
+	if len(row) != from+n {
+		return nil, fmt.Errorf("PostgreSQL answered with %d columns, want %d", len(row), from+n)
+	}
+	for _, text := range row[from:] {
+		v, err := number(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// number reads a number; NULL, which is that of no transaction, is 0.
+func number(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v != v || v-v != 0 {
+		return 0, fmt.Errorf("PostgreSQL answered %.40q, want a number", text)
+	}
+	return v, nil
+}
+
+func whole(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("PostgreSQL answered %.40q, want a whole number", text)
+	}
+	return n, nil
+}

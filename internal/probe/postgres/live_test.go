@@ -1,0 +1,60 @@
+package postgres
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/probe/livetest"
+)
+
+const serve = `for bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done
+chmod 755 "$1/.." "$1"
+install -d -o postgres -g postgres -m 755 "$1/db"
+as() { exec setpriv --reuid postgres --regid postgres --init-groups "$@"; }
+(as initdb --auth-local peer --username postgres --no-sync -D "$1/db" >/dev/null) || exit
+as postgres -D "$1/db" -c listen_addresses= -c unix_socket_directories="$1/db"
+`
+
+// hostile makes whatever somebody who owns a database, and nothing else, could make to have a function of
+// his called by a superuser who looks.
+const hostile = `CREATE TABLE public.called (what text); CREATE ROLE mallory; GRANT ALL ON SCHEMA public TO PUBLIC; GRANT ALL ON public.called TO PUBLIC;
+ALTER DATABASE postgres SET search_path = public, pg_catalog; ALTER ROLE postgres SET search_path = public, pg_catalog; SET ROLE mallory;
+CREATE FUNCTION public.trap(text) RETURNS text LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.called VALUES ($1); RETURN $1; END';
+CREATE FUNCTION public.current_setting(text) RETURNS text LANGUAGE sql AS 'SELECT public.trap($1)';
+CREATE FUNCTION public.pg_blocking_pids(int) RETURNS int[] LANGUAGE sql AS 'SELECT ARRAY[length(public.trap(''pids''))]';
+CREATE FUNCTION public.same(text, text) RETURNS bool LANGUAGE sql AS 'SELECT public.trap($1) IS NOT NULL';
+CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = text, FUNCTION = public.same);
+CREATE TABLE public.pg_stat_activity (pid int, state text); CREATE VIEW public.pg_stat_database AS SELECT public.trap('view') AS datname;`
+
+// TestAHostileDatabase asks a real server. It runs only with PLIMSOLL_POSTGRES=1, as root.
+func TestAHostileDatabase(t *testing.T) {
+	if os.Getenv("PLIMSOLL_POSTGRES") == "" {
+		t.Skip("PLIMSOLL_POSTGRES=1 tries a real server")
+	}
+	s := livetest.Start(t, map[string]string{"serve.sh": serve}, "sh", "DIR/serve.sh", "DIR")
+	psql := func(sql string) (string, error) {
+		cmd := exec.Command("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups", "psql", "-h", filepath.Join(s.Dir, "db"), "-AtqX", "-v", "ON_ERROR_STOP=1", "-c", sql)
+		out, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	s.Until("PostgreSQL answers", func() bool { _, err := psql("SELECT 1"); return err == nil })
+	if out, err := psql(hostile); err != nil {
+		t.Fatal(out, err)
+	}
+	if out, err := psql("SELECT state FROM pg_stat_activity WHERE 'a' = 'b'"); err != nil {
+		t.Logf("psql itself: %s", out)
+	}
+	s.Sample(All())
+	s.Sees("pg_up{5432}", 1)
+	s.Sees("pg_settings_max_connections{5432}", 100)
+	for range 3 {
+		s.Round()
+	}
+	called, err := psql("SELECT what FROM public.called")
+	if err != nil || called != "" {
+		t.Errorf("functions of somebody else were called with a superuser's rights: %s, %v", called, err)
+	}
+}

@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/host"
+)
+
+// recorded is a connection to a server whose words were recorded; what it is asked is thrown away.
+type recorded struct {
+	net.Conn
+	words io.Reader
+}
+
+func (r *recorded) Read(b []byte) (int, error)  { return r.words.Read(b) }
+func (r *recorded) Write(b []byte) (int, error) { return len(b), nil }
+
+func replay(t testing.TB, name string) *recorded {
+	t.Helper()
+	b, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said(b)
+}
+
+func said(words []byte) *recorded {
+	c, _ := net.Pipe()
+	return &recorded{c, bytes.NewReader(words)}
+}
+
+// TestAnswer reads what a PostgreSQL 15 said while a transaction that idles held a row for which
+// three sessions waited, two of them behind the third.
+func TestAnswer(t *testing.T) {
+	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := parse(sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.longest < 3 || a.holderAge < a.longest {
+		t.Errorf("the longest wait was %v s for a transaction of %v s", a.longest, a.holderAge)
+	}
+	want := answer{
+		maxConnections: 20, reserved: 3, states: map[string]float64{"active": 3, "idle in transaction": 1},
+		waits:   map[[2]string]float64{{"Lock", "transactionid"}: 1, {"Lock", "tuple"}: 2},
+		blocked: map[holder]float64{{"idle in transaction", "postgres", "mails"}: 3},
+		tables:  []counts{{[]string{"public", "stock"}, []float64{0, 0}}},
+		whole:   true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, databases: a.databases,
+	}
+	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, counts{})); diff != "" {
+		t.Error(diff)
+	}
+	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 16 {
+		t.Errorf("databases are %v", a.databases)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	s, err := login(replay(t, "login-15.bin"), "postgres", "postgres")
+	if err != nil || s.version != 150018 {
+		t.Errorf("let in: %+v, %v", s, err)
+	}
+	_, err = login(replay(t, "refused-15.bin"), "nobody", "postgres")
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), `Peer authentication failed for user "nobody" (28000)`) {
+		t.Errorf("refused: %v", err)
+	}
+	// AuthenticationCleartextPassword
+	_, err = login(said([]byte("R\x00\x00\x00\x08\x00\x00\x00\x03")), "postgres", "postgres")
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "pg_hba.conf") {
+		t.Errorf("asked for a password: %v", err)
+	}
+}
+
+func TestTheEndOfAChain(t *testing.T) {
+	before := map[string][]string{"3": {"2"}, "2": {"1", "4"}, "4": {"1"}, "5": {"6"}, "6": {"5"}}
+	for pid, want := range map[string]string{"3": "1", "2": "1", "4": "1", "1": "1"} {
+		if got := chainEnd(pid, before); got != want {
+			t.Errorf("chain of %s ends at %s, want %s", pid, got, want)
+		}
+	}
+	chainEnd("5", before) // a circle, as in a deadlock, ends
+}
+
+func TestListening(t *testing.T) {
+	const table = `Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 10 /run/other
+0000000000000000: 00000002 00000000 00010000 0001 01 11 /run/postgresql/.s.PGSQL.5433
+0000000000000000: 00000003 00000000 00000000 0001 03 12 /run/postgresql/.s.PGSQL.5432
+0000000000000000: 00000002 00000000 00010000 0001 01 13 /run/postgresql/.s.PGSQL.5432
+0000000000000000: 00000002 00000000 00010000 0001 01 14 @.s.PGSQL.5432
+`
+	for inode, want := range map[string]string{"13": "/run/postgresql/.s.PGSQL.5432", "11": "/run/postgresql/.s.PGSQL.5433", "12": "", "10": "", "14": "", "99": ""} {
+		if got := listening([]byte(table), map[string]bool{inode: true}); got != want {
+			t.Errorf("of inode %s: %q, want %q", inode, got, want)
+		}
+	}
+	if got := userName([]byte("root:x:0:0::/root:/bin/sh\npg:x:101:104::/:/bin/false\n"), 101, "postgres"); got != "pg" {
+		t.Errorf("user 101 is %q", got)
+	}
+	if uid, gid, err := effective([]byte("Name:\tpostgres\nUid:\t101\t102\t101\t101\nGid:\t104\t105\t104\t104\n")); uid != 102 || gid != 105 || err != nil {
+		t.Errorf("effective ids are %d, %d, %v", uid, gid, err)
+	}
+}
+
+func TestMasters(t *testing.T) {
+	got := masters([]host.Proc{
+		{PID: 1, Comm: "init", Args: []string{"init"}}, {PID: 10, PPID: 1, Comm: "postgres", Args: []string{"postgres", "-D", "/x"}},
+		{PID: 11, PPID: 10, Comm: "postgres", Args: []string{"postgres: checkpointer "}}, {PID: 12, PPID: 1, Comm: "psql", Args: []string{"psql"}},
+	})
+	if len(got) != 1 || got[0].PID != 10 {
+		t.Errorf("masters are %v", got)
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	for _, name := range []string{"answer-15.bin", "login-15.bin", "refused-15.bin"} {
+		b, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		sets, err := newSession(said(b)).ask("SELECT 1")
+		if err != nil {
+			return
+		}
+		if a, err := parse(sets); err == nil && a.blocked == nil {
+			t.Error("an answer without its locks")
+		}
+	})
+}
+
+func FuzzListening(f *testing.F) {
+	f.Add([]byte("0: 00000002 00000000 00010000 0001 01 13 /run/postgresql/.s.PGSQL.5432\n"))
+	f.Fuzz(func(t *testing.T, table []byte) {
+		name := listening(table, map[string]bool{"13": true})
+		if name != "" && !strings.Contains(name, "/"+socketPrefix) {
+			t.Errorf("%q is no socket of PostgreSQL", name)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package postgres
+
+import "plimsoll/internal/model"
+
+const (
+	source = "PostgreSQL, asked over its own Unix socket as its own user"
+	shell  = "sudo -u postgres psql -c "
+)
+
+func gauge(name, unit, help, sql string, labels ...string) *model.Signal {
+	return &model.Signal{Name: name, Kind: model.Gauge, Unit: unit, Help: help, Labels: append([]string{"port"}, labels...), Source: source, ByHand: shell + `"` + sql + `"`}
+}
+
+func counter(name, unit, help, sql string, labels ...string) *model.Signal {
+	s := gauge(name, unit, help, sql, labels...)
+	s.Kind = model.Counter
+	return s
+}
+
+const (
+	activitySQL = "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity group by 1, 2, 3"
+	blockedSQL  = "SELECT pid, pg_blocking_pids(pid), wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+	databaseSQL = "SELECT * FROM pg_stat_database"
+	tablesSQL   = "SELECT relname, seq_scan, seq_tup_read FROM pg_stat_user_tables ORDER BY 3 DESC"
+)
+
+// Named as postgres_exporter (prometheus-community) names them, where it has them. The label port is that
+// of the socket's name, which tells several servers of a host apart.
+var (
+	up = gauge("pg_up", "ratio", "1 when the server answered, 0 when it did not.", "SELECT 1")
+
+	full = gauge("plimsoll_postgres_full", "ratio", "1 when the server refused even us, since all its connections were in use; 0 when it let us in.", "SELECT 1")
+
+	maxConnections = gauge("pg_settings_max_connections", "connections", "The most connections that the server takes (max_connections).", "SHOW max_connections")
+	reserved       = gauge("pg_settings_superuser_reserved_connections", "connections",
+		"Of these, those that are kept for superusers and, since PostgreSQL 16, for whom reserved_connections keeps some.", "SHOW superuser_reserved_connections")
+
+	activity = gauge("pg_stat_activity_count", "connections",
+		"Connections of clients by state: active, idle, idle in transaction and so on. Our own is left out.", activitySQL, "state")
+	maxTx = gauge("pg_stat_activity_max_tx_duration", "seconds",
+		"How long the oldest transaction of a client in this state has been open.", "SELECT state, max(now() - xact_start) FROM pg_stat_activity group by 1", "state")
+	waiting = gauge("plimsoll_postgres_sessions_waiting", "connections",
+		"Active connections by what they wait for, as PostgreSQL names it; without a name those that run, or wait where nobody looks.", activitySQL, "wait_event_type", "wait_event")
+	blocked = gauge("plimsoll_postgres_sessions_blocked", "connections",
+		"Connections that wait for a lock, by who holds it at the end of the chain: its state, user and application_name.", blockedSQL, "state", "usename", "application_name")
+	longestBlocked = gauge("plimsoll_postgres_longest_blocked_seconds", "seconds", "How long the query that has waited longest for a lock has run; 0 when none waits.", blockedSQL)
+	blockerAge     = gauge("plimsoll_postgres_blocker_transaction_seconds", "seconds", "How long ago the oldest transaction began for which others wait; 0 when none waits.", blockedSQL)
+
+	commits   = counter("pg_stat_database_xact_commit", "transactions", "Transactions that were committed. Sessions tell this and the following once a second at most.", databaseSQL, "datname")
+	rollbacks = counter("pg_stat_database_xact_rollback", "transactions", "Transactions that were rolled back.", databaseSQL, "datname")
+	returned  = counter("pg_stat_database_tup_returned", "rows", "Rows that were read by scans of whole tables, and entries of indexes; of both, those that were thrown away, too.", databaseSQL, "datname")
+	fetched   = counter("pg_stat_database_tup_fetched", "rows", "Rows that were fetched by way of an index.", databaseSQL, "datname")
+	blocksIn  = counter("pg_stat_database_blks_read", "blocks", "Blocks that were not in shared_buffers.", databaseSQL, "datname")
+	blocksHit = counter("pg_stat_database_blks_hit", "blocks", "Blocks that were.", databaseSQL, "datname")
+	tempBytes = counter("pg_stat_database_temp_bytes", "bytes", "Bytes that queries wrote to temporary files.", databaseSQL, "datname")
+	deadlocks = counter("pg_stat_database_deadlocks", "deadlocks", "Deadlocks that were found.", databaseSQL, "datname")
+
+	seqScans = counter("pg_stat_user_tables_seq_scan", "scans", "Scans of a whole table; of the ten tables of which most rows were read so, in the database that was busiest when it was first asked.",
+		tablesSQL, "datname", "schemaname", "relname")
+	seqRows = counter("pg_stat_user_tables_seq_tup_read", "rows", "Rows that these read.", tablesSQL, "datname", "schemaname", "relname")
+
+	timed     = counter("pg_stat_bgwriter_checkpoints_timed_total", "checkpoints", "Checkpoints that were due (checkpoint_timeout).", "SELECT * FROM pg_stat_bgwriter")
+	requested = counter("pg_stat_bgwriter_checkpoints_req_total", "checkpoints", "Checkpoints that came early, since so much was written (max_wal_size) or somebody asked for one.", "SELECT * FROM pg_stat_bgwriter")
+
+	databaseSignals = []*model.Signal{commits, rollbacks, returned, fetched, blocksIn, blocksHit, tempBytes, deadlocks}
+)
+
+func signals() []*model.Signal {
+	all := []*model.Signal{up, full, maxConnections, reserved, activity, maxTx, waiting, blocked, longestBlocked, blockerAge}
+	all = append(all, databaseSignals...)
+	return append(all, seqScans, seqRows, timed, requested)
+}
