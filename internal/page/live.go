@@ -38,6 +38,7 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 		if f == nil || len(out) == mostLive {
 			continue
 		}
+		f.Data = "" // what the page's script reads, which is not there
 		var doc bytes.Buffer
 		if err := page.ExecuteTemplate(&doc, "figure", f); err != nil {
 			return nil, err
