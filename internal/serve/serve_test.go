@@ -334,13 +334,36 @@ func TestSlowClientsAreDropped(t *testing.T) {
 		}
 		slow = append(slow, c)
 	}
-	if code, _, _ := (asked{path: "/", header: entered(s)}).of(t, s, http.DefaultClient); code != http.StatusOK {
-		t.Errorf("behind slow clients: %d", code)
+	if err := answered(s); err != nil {
+		t.Errorf("behind slow clients: %v", err)
 	}
 	check(t, slow[0].SetReadDeadline(time.Now().Add(patience)))
 	if _, err := io.Copy(io.Discard, slow[0]); err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("a client that never ends its request is still there")
 	}
+}
+
+// answered asks until there is an answer: on a busy machine this test itself may be as
+// slow as the clients that are dropped.
+func answered(s *Server) error {
+	var last error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		r, err := http.NewRequest(http.MethodGet, "http://"+s.guard.host()+"/", nil)
+		if err != nil {
+			return err
+		}
+		r.Header, r.Close = entered(s), true
+		got, err := http.DefaultClient.Do(r)
+		if err == nil {
+			got.Body.Close()
+			if got.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = errors.New(got.Status)
+		}
+		last = err
+	}
+	return last
 }
 
 func TestALongHeaderIsRefused(t *testing.T) {
