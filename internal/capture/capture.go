@@ -159,7 +159,9 @@ func (r *run) packet(f *Frame) {
 		r.out.TCP.Segment(f.Number, now, &f.Segment, &f.Result)
 		f.Judgement = r.out.Judge.Segment(&f.Result, &f.Segment, f.Number, now)
 		r.meter.segment(f)
-		r.tracker.Segment(&f.Result, &f.Segment, http.Mark{Frame: f.Number, Time: now})
+		if !f.Segment.HeaderBad {
+			r.tracker.Segment(&f.Result, &f.Segment, http.Mark{Frame: f.Number, Time: now})
+		}
 		f.Result.Show(&f.Segment)
 		r.meter.labelled(f.Result.Labels)
 	}

@@ -154,9 +154,10 @@ func TestLengthsThatLie(t *testing.T) {
 		"whole":                          {whole, 45, TCP, false, 5},
 		"longer on paper than on wire":   {func() []byte { b := v4(6, 0, join(segment, payload)); b[3] = 200; return b }(), 45, TCP, false, 5},
 		"cut, not shorter on wire":       {whole[:40], 45, TCP, false, 5},
-		"header of four bytes":           {header(1), 45, TCP, true, 0},
+		"header of four bytes":           {header(1), 45, TCP, true, 21},
 		"header longer than its segment": {header(15), 45, TCP, true, 0},
 		"ports alone":                    {whole[:24], 45, Other, false, 0},
+		"up to the window":               {whole[:36], 45, TCP, false, 5},
 		"ip header cut":                  {whole[:19], 45, Other, false, 0},
 		"nothing":                        {nil, 45, Other, false, 0},
 	} {

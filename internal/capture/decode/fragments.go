@@ -37,14 +37,18 @@ type fragments struct {
 
 // fragment keeps a fragment, and goes on with the packet once it is whole. A
 // first fragment of which not everything was captured can never be part of a
-// whole; what it shows is taken as it is.
+// whole; what it shows is taken as it is, but for its length.
 func (d *Decoder) fragment(key fragKey, at int, more bool, f frame) Kind {
 	d.Counts.Fragments++
 	if len(f.b) < f.wire {
-		if at == 0 {
-			return d.transport(key.proto, f)
+		if at > 0 {
+			return Other
 		}
-		return Other
+		kind := d.transport(key.proto, f)
+		if kind == TCP {
+			d.seg.HeaderBad, d.seg.Bogus = true, false
+		}
+		return kind
 	}
 	if len(f.b) == 0 || at+len(f.b) > maxDatagram {
 		return d.malformed()

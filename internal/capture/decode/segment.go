@@ -18,14 +18,15 @@ type Segment struct {
 	TTL              uint8
 	ID               uint16 // IPv4's, 0 with IPv6
 	Flags            uint8
-	HeaderBad        bool // the header's length contradicts the packet: nothing below is filled
+	HeaderBad        bool // the header's length contradicts the packet, or the rest of it is in a fragment: nobody would take it
+	Bogus            bool // and it is less than any header has; else its flags are all that counts
 	Seq, Ack         uint32
 	Window           uint16 // as it stands there, not scaled
 	Len              uint32 // of the payload on the wire
 	Payload          []byte // what was captured of it
 
 	Options    bool // there are any
-	OptionsCut bool // and not all of them were captured
+	OptionsCut bool // the options end before they should: not all of the header was captured, or a SACK has no block
 	Scale      int8 // the window scale option, -1 without
 	HasSACK    bool
 	SACKs      uint8
@@ -40,14 +41,14 @@ type Segment struct {
 // reset makes a segment of no packet. SACK and Stamp keep what was there: they
 // count for nothing without HasSACK and HasStamp.
 func (s *Segment) reset() {
-	s.Version, s.HeaderBad, s.Options, s.OptionsCut, s.Scale = 0, false, false, false, -1
+	s.Version, s.HeaderBad, s.Bogus, s.Options, s.OptionsCut, s.Scale = 0, false, false, false, false, -1
 	s.HasSACK, s.SACKs, s.HasStamp = false, 0, false
 	s.Len, s.Payload, s.Flags = 0, nil, 0
 }
 
 func (d *Decoder) tcp(f frame) Kind {
 	b, s := f.b, d.seg
-	if len(b) < 20 {
+	if len(b) < leastHeader {
 		return d.malformed()
 	}
 	s.SrcPort, s.DstPort = be16(b), be16(b[2:])
@@ -56,17 +57,27 @@ func (d *Decoder) tcp(f frame) Kind {
 	if s.HeaderSize < 20 || s.HeaderSize > f.wire {
 		d.Counts.Malformed++
 		s.HeaderBad = true
-		return TCP
+		if s.HeaderSize > f.wire {
+			return TCP
+		}
+		s.Bogus = true
 	}
 	s.Len = uint32(f.wire - s.HeaderSize)
 	header := min(s.HeaderSize, len(b))
 	s.Payload = b[header:]
-	if s.HeaderSize > 20 {
-		s.Options, s.OptionsCut = true, header < s.HeaderSize
-		s.options(b[20:header])
+	switch {
+	case header < 20:
+		s.OptionsCut = s.HeaderSize >= 20
+	case s.HeaderSize > 20:
+		s.Options = true
+		s.OptionsCut = !s.options(b[20:header], s.HeaderSize-20)
 	}
 	return TCP
 }
+
+// leastHeader is how much of a header tells which connection a segment is of, and what
+// its flags are: up to its window.
+const leastHeader = 16
 
 // The kinds of TCP options that are read.
 const (
@@ -77,34 +88,45 @@ const (
 	optionStamp = 8
 )
 
-// options reads the options of a header; a list that breaks ends there.
-func (s *Segment) options(b []byte) {
-	if len(b) == 12 && be32(b) == 0x0101080a { // what nearly every segment has
+// options reads the options of a header, which has n bytes of them; a list that breaks
+// ends there. It says false where Wireshark comes upon what was not captured, or upon a
+// SACK without room for a block.
+func (s *Segment) options(b []byte, n int) bool {
+	if len(b) == 12 && n == 12 && be32(b) == 0x0101080a { // what nearly every segment has
 		s.HasStamp, s.Stamp = true, [2]uint32{be32(b[4:]), be32(b[8:])}
-		return
+		return true
 	}
-	for len(b) > 0 {
-		kind := b[0]
-		if kind == optionEnd {
-			return
+	for n > 0 {
+		if len(b) == 0 {
+			return false
 		}
-		if kind == optionNop {
-			b = b[1:]
-			continue
+		kind, size := b[0], 1
+		switch {
+		case kind == optionNop:
+		case kind == optionEnd || n < 2:
+			return len(b) == n
+		case len(b) < 2:
+			return false
+		case b[1] < 2:
+			return true
+		case int(b[1]) > n:
+			return len(b) == n
+		case int(b[1]) > len(b) || kind == optionSACK && b[1] < 10:
+			return false
+		default:
+			size = int(b[1])
+			s.option(kind, b[2:size])
 		}
-		if len(b) < 2 || int(b[1]) < 2 || int(b[1]) > len(b) {
-			return
-		}
-		s.option(kind, b[2:b[1]])
-		b = b[b[1]:]
+		b, n = b[size:], n-size
 	}
+	return true
 }
 
 func (s *Segment) option(kind byte, v []byte) {
 	switch {
 	case kind == optionScale && len(v) == 1:
 		s.Scale = int8(min(v[0], 14))
-	case kind == optionSACK && len(v) >= 8:
+	case kind == optionSACK:
 		s.HasSACK = true
 		for ; len(v) >= 8 && int(s.SACKs) < len(s.SACK); v = v[8:] {
 			s.SACK[s.SACKs] = [2]uint32{be32(v), be32(v[4:])}

@@ -73,9 +73,6 @@ func (a *Analyzer) Segment(frame uint32, t int64, s *decode.Segment, r *Result) 
 	*r = Result{}
 	c := a.connection(frame, t, s, r)
 	r.Conn = c
-	if s.HeaderBad {
-		return
-	}
 	me, peer := &c.Half[r.Side], &c.Half[1-r.Side]
 	bases(me, peer, s)
 	if me.sack != 0 {
@@ -86,12 +83,20 @@ func (a *Analyzer) Segment(frame uint32, t int64, s *decode.Segment, r *Result) 
 	if x.before == 0 {
 		x.before = t
 	}
+	if s.HeaderBad && !s.Bogus {
+		x.short()
+		return
+	}
 	r.Labels |= flagLabels(s.Flags)
 	x.receiver()
 	x.acknowledgement()
 	x.sender()
 	x.order()
 	x.update()
+	if s.Bogus { // Wireshark says nothing of it, though it counts
+		*r = Result{Conn: c, Side: r.Side, Opened: r.Opened}
+		return
+	}
 	x.learn()
 	x.finish()
 }
@@ -107,7 +112,7 @@ func (a *Analyzer) connection(frame uint32, t int64, s *decode.Segment, r *Resul
 		return a.open(frame, t, &k, hash, side)
 	}
 	c := a.conns.at(i)
-	if s.HeaderBad || s.Flags&decode.SYN == 0 {
+	if s.Flags&decode.SYN == 0 {
 		return c
 	}
 	me := &c.Half[side]
@@ -141,6 +146,15 @@ func bases(me, peer *Half, s *decode.Segment) {
 	if !peer.is(hasBase) && s.Flags&decode.ACK != 0 {
 		peer.bits, peer.base = peer.bits|hasBase, s.Ack-1
 	}
+}
+
+// short takes a segment whose header is longer than what there is: its flags alone count.
+func (x *step) short() {
+	had := x.c.Completeness
+	x.completeness()
+	x.r.Labels = flagLabels(x.s.Flags)
+	x.closing(had)
+	x.c.Labelled |= x.r.Labels
 }
 
 func flagLabels(flags uint8) (l Label) {

@@ -283,18 +283,7 @@ func (x *step) finish() {
 	c, me, s, r := x.c, x.me, x.s, x.r
 	had := c.Completeness
 	x.completeness()
-	if s.Flags&decode.FIN != 0 {
-		if c.FirstFIN == 0 {
-			x.firstFIN()
-		}
-		if r.Labels |= FINPassive; c.FirstFIN == 1+r.Side {
-			r.Labels ^= FINPassive | FINActive
-		}
-		if me.FIN == 0 {
-			me.FIN = x.frame
-			r.Ended = x.peer.FIN != 0 && had&SawRST == 0
-		}
-	}
+	x.closing(had)
 	if s.Flags&decode.ACK != 0 {
 		me.Acked = s.Ack
 	}
@@ -350,6 +339,24 @@ func shown(l Label, s *decode.Segment) Label {
 func (r *Result) Show(s *decode.Segment) {
 	if s.OptionsCut {
 		r.Labels, r.DupNumber, r.DupOf, r.RTO, r.Acks, r.RTT = r.Labels&OfFlags, 0, 0, 0, 0, 0
+	}
+}
+
+// closing takes up a FIN; had is what the connection had seen before.
+func (x *step) closing(had uint8) {
+	c, me, r := x.c, x.me, x.r
+	if x.s.Flags&decode.FIN == 0 {
+		return
+	}
+	if c.FirstFIN == 0 {
+		x.firstFIN()
+	}
+	if r.Labels |= FINPassive; c.FirstFIN == 1+r.Side {
+		r.Labels ^= FINPassive | FINActive
+	}
+	if me.FIN == 0 {
+		me.FIN = x.frame
+		r.Ended = x.peer.FIN != 0 && had&SawRST == 0
 	}
 }
 
