@@ -3,9 +3,11 @@ package packets_test
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"plimsoll/internal/capture"
@@ -50,7 +52,8 @@ func TestVerdictsOnCapturesThatWereCaused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unclear := []string{"refused", "unread", "client_aborts", "restarted", "queue_full", "keepalive", "no_answer", "scan"}
+	unclear := []string{"refused", "unread", "client_aborts", "restarted", "queue_full", "keepalive", "no_answer", "scan", "loss", "gone"}
+	says := map[string]string{"loss": "lost ", "gone": "resets by the client, at 10.78.2.2:80: it had closed, and no longer had the connection"}
 	for _, name := range files {
 		base, _, _ := bytes.Cut([]byte(filepath.Base(name)), []byte("."))
 		rule, caused := want[string(base)]
@@ -61,6 +64,8 @@ func TestVerdictsOnCapturesThatWereCaused(t *testing.T) {
 		switch {
 		case !caused && v.Answer != model.AnswerUnclear:
 			t.Errorf("%s: %s %v, want unclear", name, v.Answer, v.Sentence)
+		case !caused && !strings.Contains(fmt.Sprint(v.Sentence), says[string(base)]):
+			t.Errorf("%s: %v, want it to say %q", name, v.Sentence, says[string(base)])
 		case caused && (len(v.Root) != 1 || v.Root[0].Rule != rule):
 			t.Errorf("%s: %s, %s; want %s", name, v.Answer, v.Sentence, rule)
 		}
