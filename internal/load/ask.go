@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,8 @@ const (
 
 // request is what a user may ask for.
 type request struct {
-	bytes  []byte // as it is sent
+	bytes  []byte     // as it is sent
+	http2  *h2Request // as it is over HTTP/2, nil without
 	toHEAD bool
 	name   int32    // of its target, an index into job.names
 	expect []int16  // the statuses that are right; none means those below 400
@@ -59,8 +59,16 @@ func targetRequest(plan model.LoadPlan, t model.Target, u *url.URL) (request, er
 	plan.Headers = slices.Concat(others(plan.Headers, t.Headers), t.Headers)
 	where := *u
 	where.Opaque, where.Path, where.RawPath, where.RawQuery, where.ForceQuery = "", at.Path, at.RawPath, at.RawQuery, at.ForceQuery
-	r.bytes, err = buildRequest(plan, &where)
+	err = r.form(plan, &where)
 	return r, err
+}
+
+// form gives r the form in which it is sent.
+func (r *request) form(plan model.LoadPlan, u *url.URL) (err error) {
+	if r.bytes, err = buildRequest(plan, u); err == nil && plan.HTTP2 {
+		r.http2, err = buildHTTP2(plan, u)
+	}
+	return err
 }
 
 // others are those headers whose name none of the more special ones has.
@@ -117,16 +125,6 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// hostHeader is the URL's host and port, without an IPv6 zone: that means
-// something on this machine only.
-func hostHeader(u *url.URL) string {
-	if before, after, ok := strings.Cut(u.Host, "%"); ok && strings.HasPrefix(before, "[") {
-		_, port, _ := strings.Cut(after, "]")
-		return before + "]" + port
-	}
-	return u.Host
-}
-
 // buildRequest makes the bytes that every request consists of. A header of the
 // plan replaces ours of the same name.
 func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
@@ -156,11 +154,4 @@ func buildRequest(p model.LoadPlan, u *url.URL) ([]byte, error) {
 	b.WriteString("\r\n")
 	b.Write(p.Body)
 	return []byte(b.String()), nil
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return strings.Trim(info.Main.Version, "()")
-	}
-	return "devel"
 }

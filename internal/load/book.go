@@ -53,7 +53,8 @@ func (t *thread) readStamped(c *conn, b []byte) (int, syscall.Errno) {
 		if t.shared.openLoop {
 			c.at = max(int64(now.Sub(t.shared.base))-max(lay, 0), c.booked)
 		} else {
-			t.addUnread(c, lay-(int64(now.Sub(t.shared.base))-t.now))
+			c.lay = max(lay-(int64(now.Sub(t.shared.base))-t.now), 0)
+			t.addUnread(c)
 		}
 	}
 	return n, errno
@@ -61,9 +62,12 @@ func (t *thread) readStamped(c *conn, b []byte) (int, syscall.Errno) {
 
 // addUnread adds what c's reply lay unread until the moment to which its
 // latency is counted; bytes that came after it cost the request nothing.
-func (t *thread) addUnread(c *conn, ns int64) {
+func (t *thread) addUnread(c *conn) {
+	if c.carries {
+		return // its streams' requests take it
+	}
 	sum := &t.count(c.phase).unread
-	sum.nanos += max(ns, 0)
+	sum.nanos += c.lay
 	if !c.heard {
 		sum.n++
 	}

@@ -43,6 +43,13 @@ type conn struct {
 	reply    reply
 	secure   *secure // nil without TLS, and before the first handshake
 
+	// HTTP/2: one that carries streams has no requests of its own; one that is the place
+	// of a stream has no socket.
+	carries  bool
+	unsealed int64 // requests that it carries and that were not yet sealed
+	place    int32 // among the streams of the connection of that name
+	lay      int64 // how long what was read last had lain in the kernel
+
 	// neighbours in the list of requests in flight, oldest first
 	older, newer *conn
 }

@@ -40,6 +40,9 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 			}
 			return nil, fmt.Errorf("prepare load thread %d of %d: %w", id+1, j.plan.Threads, err)
 		}
+		if j.plan.HTTP2 {
+			t.protocol = newHTTP2(t)
+		}
 		e.threads = append(e.threads, t)
 	}
 	return e, nil

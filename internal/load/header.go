@@ -2,6 +2,8 @@ package load
 
 import (
 	"fmt"
+	"net/url"
+	"runtime/debug"
 	"strconv"
 	"strings"
 )
@@ -45,4 +47,21 @@ func isToken(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// hostHeader is the URL's host and port, without an IPv6 zone: that means
+// something on this machine only.
+func hostHeader(u *url.URL) string {
+	if before, after, ok := strings.Cut(u.Host, "%"); ok && strings.HasPrefix(before, "[") {
+		_, port, _ := strings.Cut(after, "]")
+		return before + "]" + port
+	}
+	return u.Host
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return strings.Trim(info.Main.Version, "()")
+	}
+	return "devel"
 }

@@ -25,8 +25,10 @@ const (
 	readAlert     // it did so afterwards
 	checkFailed   // a complete reply, and not the one that was expected
 	expectedError // a reply from 400 on that was expected: detail is its class
+	goneAway      // HTTP/2: the server ended the connection without answering: detail is the error code of its GOAWAY
+	streamReset   // HTTP/2: it gave up the request: detail is the error code of its RST_STREAM
 
-	outcomes = (expectedError + 1) << 8
+	outcomes = (streamReset + 1) << 8
 )
 
 // details that stand for no errno (Linux errnos end at 133)
@@ -55,6 +57,15 @@ const (
 	tooManyInterim
 	excessData
 	unaskedReply
+	// of HTTP/2
+	notHTTP2
+	badFrame
+	badFrameSize
+	badHeaderBlock
+	badStatus
+	badSettings
+	badWindow
+	frameFlood
 )
 
 func (f fault) String() string {
@@ -68,6 +79,14 @@ func (f fault) String() string {
 		tooManyInterim:   "too_many_interim",
 		excessData:       "excess_data",
 		unaskedReply:     "unasked_reply",
+		notHTTP2:         "not_http2",
+		badFrame:         "bad_frame",
+		badFrameSize:     "bad_frame_size",
+		badHeaderBlock:   "bad_header_block",
+		badStatus:        "bad_status",
+		badSettings:      "bad_settings",
+		badWindow:        "bad_window",
+		frameFlood:       "frame_flood",
 	}[f]
 }
 
@@ -81,11 +100,12 @@ func (o outcome) isReply() bool { return o.kind() == replied || o.kind() == expe
 
 // String is the outcome's name in records: "2xx", "connect:ECONNREFUSED",
 // "read:timeout", "read:eof", "queue:timeout", "protocol:bad_chunk", "tls:certificate_expired",
-// "tls:alert_handshake_failure", "read:alert_internal_error".
+// "tls:alert_handshake_failure", "read:alert_internal_error", "goaway:NO_ERROR", "rst_stream:REFUSED_STREAM".
 func (o outcome) String() string {
 	kinds := [...]string{
 		connectFailed: "connect", writeFailed: "write", readFailed: "read",
 		queueFailed: "queue", protocolFailed: "protocol", tlsFailed: "tls", tlsAlert: "tls", readAlert: "read",
+		goneAway: "goaway", streamReset: "rst_stream",
 	}
 	switch o.kind() {
 	case replied:
@@ -98,6 +118,8 @@ func (o outcome) String() string {
 		return fmt.Sprintf("expected:%dxx", o.detail())
 	case tlsAlert, readAlert:
 		return kinds[o.kind()] + ":alert_" + alertName(o.detail())
+	case goneAway, streamReset:
+		return kinds[o.kind()] + ":" + codeName(o.detail())
 	}
 	return kinds[o.kind()] + ":" + detailName(o.detail())
 }

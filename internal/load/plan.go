@@ -76,14 +76,18 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	case plan.TLS != nil:
 		return nil, fmt.Errorf("url %q: what is said about TLS is for https:// alone", plan.URL)
 	}
+	if plan.HTTP2 && j.tls != nil {
+		j.tls.NextProtos = []string{"h2"}
+	}
 	return j, j.ask(u)
 }
 
 // ask fills in what is asked for: the plan's targets, or its one request.
 func (j *job) ask(u *url.URL) error {
 	if len(j.plan.Targets) == 0 {
-		whole, err := buildRequest(j.plan, u)
-		j.requests = []request{{bytes: whole, toHEAD: j.plan.Method == "HEAD"}}
+		r := request{toHEAD: j.plan.Method == "HEAD"}
+		err := r.form(j.plan, u)
+		j.requests = []request{r}
 		return err
 	}
 	if len(j.plan.Targets) > maxTargets {
@@ -138,6 +142,12 @@ func checkNumbers(p model.LoadPlan) error {
 		return errors.New("durations and timeout must not be longer than a year")
 	case p.Requests == 0 && p.DurationMS == 0:
 		return errors.New("nothing ends the load: give a duration or a number of requests")
+	case p.Streams > 1 && !p.HTTP2:
+		return errors.New("streams: HTTP/1.1 has none; ask for HTTP/2 (--http2)")
+	case p.Streams < 0 || int64(p.Streams)*int64(p.Connections) > maxConnections:
+		return fmt.Errorf("streams: %d on each of %d connections: want at least 1, and not more than %d in all", p.Streams, p.Connections, maxConnections)
+	case p.Streams > 1 && !p.KeepAlive:
+		return errors.New("streams: a connection for each request has one; leave out one of both")
 	case !(p.Rate >= 0 && p.Rate <= maxRate): // written so that NaN is refused
 		return fmt.Errorf("rate: %g requests/s: want 0 to %g", p.Rate, maxRate)
 	case p.Arrivals != "" && p.Arrivals != model.Poisson:

@@ -44,6 +44,11 @@ func (t *thread) secured(c *conn, h *handshake) bool {
 		return false
 	}
 	agreed := h.tls.ConnectionState()
+	if c.carries && agreed.NegotiatedProtocol != "h2" {
+		c.secure.failed = failure(tlsFailed, int(noHTTP2))
+		t.tally.cause(c.secure.failed, errors.New("the server did not choose h2 by ALPN"))
+		return false
+	}
 	kind := fullHandshake
 	if agreed.DidResume {
 		kind = resumedHandshake
@@ -80,9 +85,13 @@ func (t *thread) sealed(c *conn, b []byte) (int, syscall.Errno) {
 		return 0, errno
 	}
 	w.out = t.outgoing[:0]
+	requests := int64(1)
+	if c.carries {
+		requests, c.unsealed = c.unsealed, 0
+	}
 	began := t.crypto(c)
 	n, err := c.secure.tls.Write(b[:min(len(b), maxSealed)])
-	t.sealing(c, began, 1)
+	t.sealing(c, began, requests)
 	t.outgoing = w.out[:0]
 	if err != nil {
 		return 0, unix.EPIPE

@@ -20,12 +20,13 @@ const (
 	notTLS
 	brokenTLS
 	noCloseNotify
+	noHTTP2 // the server did not choose it
 )
 
 // badTLSNames are in the order of the constants.
 var badTLSNames = [...]string{
 	"certificate_expired", "certificate_not_yet_valid", "certificate_wrong_host", "certificate_self_signed",
-	"certificate_unknown_authority", "certificate_invalid", "not_tls", "protocol_error", "no_close_notify",
+	"certificate_unknown_authority", "certificate_invalid", "not_tls", "protocol_error", "no_close_notify", "no_http2",
 }
 
 // badTLSName is the name of a detail, "" if it is none of ours.
