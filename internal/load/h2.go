@@ -217,7 +217,6 @@ func (h *http2) stands(s *h2Conn) {
 	s.opener, c.booked = nil, k.booked
 	k.state, k.booked, k.lost = idle, 0, 0
 	s.reset()
-	s.heardAt = h.now
 	s.out = appendHello(s.out)
 	h.send(s, c)
 }
@@ -557,7 +556,7 @@ func (h *http2) fail(c *conn, o outcome) {
 		h.left(s)
 		h.soil(s)
 	}
-	if s.carrier.state == idle && o.detail() == timedOut && s.heardAt <= c.start {
+	if s.carrier.state == idle && o.detail() == timedOut && (s.heardAt <= c.start || !s.settled) {
 		s.retired = true
 	}
 	h.failed(s, c, o)

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -47,6 +48,7 @@ func serveHTTP2(t *testing.T, config *tls.Config, server *xhttp2.Server, answer 
 		s.mu.Unlock()
 		answer(w, r)
 	})
+	opts := xhttp2.ServeConnOpts{Handler: handler, BaseConfig: &http.Server{ErrorLog: log.New(io.Discard, "", 0)}}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	open := map[net.Conn]bool{}
@@ -67,10 +69,10 @@ func serveHTTP2(t *testing.T, config *tls.Config, server *xhttp2.Server, answer 
 					if over.Handshake() != nil {
 						return
 					}
-					server.ServeConn(over, &xhttp2.ServeConnOpts{Handler: handler})
+					server.ServeConn(over, &opts)
 					return
 				}
-				server.ServeConn(c, &xhttp2.ServeConnOpts{Handler: handler})
+				server.ServeConn(c, &opts)
 			})
 		}
 	})

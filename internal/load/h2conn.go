@@ -55,7 +55,7 @@ func (s *h2Conn) reset() {
 	s.out, s.sent, s.hint, s.lastID, s.active = s.out[:0], 0, 0, 0, 0
 	s.settled, s.retired, s.plain, s.resets = false, false, false, false
 	s.mayOpen, s.window, s.laneWindow, s.taken, s.idleFrames = maxStreamID, firstWindow, firstWindow, 0, 0
-	s.told, s.held = 0, false
+	s.told, s.held, s.heardAt = 0, false, 0
 }
 
 // lane finds the lane of a stream: mostly the one after that which was found last.
