@@ -76,6 +76,8 @@ type loadFlags struct {
 	requests             int64
 	rate                 float64
 	noKeepAlive          bool
+	http2                bool
+	streams              int
 	method, body         string
 	targets              string
 	headers              []string
@@ -101,6 +103,8 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
 	fs.StringVar(&f.arrivals, "arrivals", "constant", "`WHEN` the requests of -R are due: constant (at equal distances), poisson (at random, like those of users who do not know of each other), or poisson:SEED, the same ones again")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
+	fs.BoolVar(&f.http2, "http2", false, "speak HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c)")
+	fs.IntVar(&f.streams, "streams", 1, "HTTP/2: keep `N` requests in flight on each connection, or as many as the server allows")
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
@@ -135,6 +139,10 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("-R %v: want more than 0 requests per second", f.rate)
 	case asked("requests") && f.requests < 1:
 		return no("-n %d: want at least 1 request", f.requests)
+	case f.streams < 1:
+		return no("--streams %d: want at least 1", f.streams)
+	case asked("streams") && !f.http2:
+		return no("--streams are HTTP/2's; add --http2")
 	case asked("requests") && asked("duration"):
 		return no("-n and -d both say when to end; give one of them")
 	case f.resume != "always" && f.resume != "never":
@@ -149,6 +157,9 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	}
 	if f.requests > 0 {
 		plan.DurationMS = 0
+	}
+	if plan.HTTP2 = f.http2; f.http2 {
+		plan.Streams = f.streams
 	}
 	if slices.ContainsFunc(tlsFlags, asked) {
 		plan.TLS = &f.tls

@@ -193,6 +193,8 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 			layout.Count(has.files), connectionsText(n), layout.Count(n+2*int64(plan.Threads)+ownFiles))
 	case errno == "EADDRNOTAVAIL" && has.ports != nil:
 		return fmt.Sprintf("no local port was free: for %s to one address as many are needed, and %s: %s", connectionsText(n), has.ports.text(), has.ports.remedy())
+	case plan.HTTP2 && byHTTP2[outcome] != "":
+		return byHTTP2[outcome]
 	case byOutcome[outcome] != "":
 		return byOutcome[outcome]
 	}

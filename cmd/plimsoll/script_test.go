@@ -108,7 +108,7 @@ func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // serve starts a web server; $URL leads to it, ${URL}bad to an error, and $DEAD to a port where nothing listens.
-// $HTTPS leads to the same over TLS, whose certificate is in $CACERT.
+// $HTTPS leads to the same over TLS, whose certificate is in $CACERT. Both speak HTTP/2, too; $HTTPS1 does not.
 func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/bad" {
@@ -116,14 +116,24 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 		fmt.Fprintln(w, "hello")
 	})
-	srv := httptest.NewServer(answer)
+	srv := httptest.NewUnstartedServer(answer)
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetHTTP1(true)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
 	ts.Defer(srv.Close)
 	ts.Setenv("URL", srv.URL+"/")
 	secure := httptest.NewUnstartedServer(answer)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // it is told of each certificate that is refused
+	secure.EnableHTTP2 = true
 	secure.StartTLS()
 	ts.Defer(secure.Close)
 	ts.Setenv("HTTPS", secure.URL+"/")
+	old := httptest.NewUnstartedServer(answer)
+	old.Config.ErrorLog = secure.Config.ErrorLog
+	old.StartTLS()
+	ts.Defer(old.Close)
+	ts.Setenv("HTTPS1", old.URL+"/")
 	ts.Setenv("CACERT", ts.MkAbs("ca.pem"))
 	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -100,6 +100,8 @@ func differences(a, b model.Run) []string {
 	differ("connections", p.Connections, q.Connections)
 	differ("rate", p.Rate, q.Rate)
 	differ("keep-alive", p.KeepAlive, q.KeepAlive)
+	differ("HTTP/2", p.HTTP2, q.HTTP2)
+	differ("streams on a connection", max(p.Streams, 1), max(q.Streams, 1))
 	differ("TLS", tlsOf(p), tlsOf(q))
 	differ("timeout in ms", p.TimeoutMS, q.TimeoutMS)
 	differ("length in ms", p.DurationMS, q.DurationMS)

@@ -85,6 +85,9 @@ func offered(r model.Report) string {
 		return "nothing of our own; watched for " + layout.Micros(watched(r.Windows))
 	}
 	s := plural(l.Connections, "connection", "connections")
+	if l.HTTP2 {
+		s += fmt.Sprintf(" of HTTP/2, %s each", plural(max(l.Streams, 1), "stream", "streams"))
+	}
 	if l.Rate > 0 {
 		loop := "open loop"
 		if l.Arrivals == model.Poisson {

@@ -1,0 +1,31 @@
+package main
+
+// byHTTP2 is what outcomes mean where the load speaks HTTP/2, and what to do.
+var byHTTP2 = map[string]string{
+	"tls:no_http2":                      "the server does not speak HTTP/2 here (ALPN): leave out --http2, or switch it on there",
+	"tls:alert_no_application_protocol": "the server does not speak HTTP/2 here (ALPN): leave out --http2, or switch it on there",
+	"goaway:NO_ERROR":                   "the server had ended the connection to new requests (GOAWAY), as nginx does after keepalive_requests, and did not begin these; a browser sends them again elsewhere",
+	"goaway:ENHANCE_YOUR_CALM":          "the server ended the connection since it took the load for an attack (GOAWAY)",
+	"goaway:PROTOCOL_ERROR":             "the server ended the connection, and says that it was spoken to wrongly (GOAWAY)",
+	"goaway:INTERNAL_ERROR":             "the server ended the connection for a fault of its own (GOAWAY)",
+	"rst_stream:REFUSED_STREAM":         "the server refused the stream before it looked at the request: more of them than it allows at once (--streams), or it is overloaded",
+	"rst_stream:INTERNAL_ERROR":         "the server gave the request up for a fault of its own (look at its log); or what is behind it ended the reply early",
+	"rst_stream:CANCEL":                 "the server gave the request up: a reply that what is behind it did not finish, or took too long for",
+	"rst_stream:ENHANCE_YOUR_CALM":      "the server gave the request up since it took the load for an attack",
+	"rst_stream:HTTP_1_1_REQUIRED":      "the server wants HTTP/1.1 for this request: leave out --http2",
+	"rst_stream:PROTOCOL_ERROR":         "the server says that the request was not as it should be",
+	"protocol:not_http2":                "what answers there does not speak HTTP/2 without TLS: is it https:// you mean, or HTTP/1.1 (leave out --http2)",
+	"protocol:bad_frame":                "the server sent a frame where none of its kind may be",
+	"protocol:bad_frame_size":           "the server sent a frame of a size that it may not have",
+	"protocol:bad_header_block":         "the server's header block cannot be decoded (HPACK)",
+	"protocol:bad_header":               "a reply's header fields are not as they should be",
+	"protocol:bad_status":               "a reply had no status, or none that there is",
+	"protocol:bad_settings":             "the server sent a setting that it may not have",
+	"protocol:bad_window":               "the server broke the rules of flow control",
+	"protocol:bad_content_length":       "a reply's body was shorter than its Content-Length",
+	"protocol:excess_data":              "a reply's body was longer than its Content-Length, or one to HEAD had a body",
+	"protocol:head_too_large":           "a reply's head had more than 64 KiB, or more than 64 frames",
+	"protocol:frame_flood":              "the server sent more than 10,000 frames that bring no reply on",
+	"protocol:unasked_reply":            "the server replied where nobody had asked, or twice",
+	"write:timeout":                     "the server does not take what is sent: its windows stayed shut, or it allows no streams",
+}
