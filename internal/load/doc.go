@@ -1,4 +1,4 @@
-// Package load is Plimsoll's load generator: HTTP/1.1, plain or over TLS, over an event loop of its
+// Package load is Plimsoll's load generator: HTTP/1.1 and HTTP/2, plain or over TLS, over an event loop of its
 // own, closed loop or open loop, in which every request that begins ends in
 // exactly one outcome, and which watches itself.
 //
@@ -29,7 +29,7 @@
 // resumes it when it connects again, unless TLSPlan.NeverResume.
 //
 // Of the files, each uses only what lies beneath it: run; collect; engine (the
-// threads together); loop (what a thread does in a turn); request (what becomes
+// threads together); h2 (requests as streams); loop (what a thread does in a turn); request (what becomes
 // of a request on a connection); secure (the same of its TLS); book (what its time is counted under); thread
 // (what a thread knows and counts by itself); and what stands for itself.
 //
@@ -72,6 +72,15 @@
 // the wire. Sessions and new keys that a server sends are no bytes of a reply. An end
 // without a close_notify alert completes no reply that only an end can complete.
 //
+// Over HTTP/2 (LoadPlan.HTTP2) a connection carries LoadPlan.Streams places for requests, each of which does
+// what a connection does otherwise; there are Connections times Streams of them. A connection is opened for one
+// request, which pays for it, and goes out with the first bytes; the others begin when the server's SETTINGS have come, as
+// many as these allow. Requests that begin in one turn leave in one call. A request that times out is cancelled, and its
+// connection goes on, unless nothing at all was heard on it: then it takes no more requests, as after a GOAWAY, and
+// its places connect anew when its last request has ended. What a GOAWAY leaves unanswered ends as
+// goaway:CODE; nothing is sent twice. A wrong reply ends its stream, wrong frames the connection, and all that is in flight there
+// with the same outcome. Our windows (1 GiB) hold no reply up; a server's hold a body up until the timeout.
+//
 // A reply that nobody asked for is none: what comes on an idle connection costs
 // the connection and the next request on it, what was there before a request was
 // sent costs that request (both protocol:unasked_reply, unless it is an error by
@@ -92,13 +101,15 @@
 //	connect:timeout, write:timeout, read:timeout   where the request was when its time was up
 //	tls:REASON             the handshake failed: certificate_expired, certificate_not_yet_valid, certificate_wrong_host,
 //	                       certificate_self_signed, certificate_unknown_authority, certificate_invalid, not_tls,
-//	                       protocol_error, alert_NAME (the server's, by RFC 8446's names), eof, timeout, ERRNO
+//	                       protocol_error, no_http2 (ALPN), alert_NAME (the server's, by RFC 8446's names), eof, timeout, ERRNO
 //	read:alert_NAME, read:protocol_error, read:no_close_notify   over TLS, after the handshake
 //	read:eof               the connection ended before the reply was complete
 //	queue:timeout, queue:cancelled   open loop: no connection became free in time
 //	expected:4xx, expected:5xx   such a reply, which its target expects (model.Target)
 //	check:status, check:body   a reply below 400 that is not the one that its target expects; its time is a failed request's
-//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply
+//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply;
+//	                       HTTP/2: not_http2, bad_frame, bad_frame_size, bad_header_block, bad_status, bad_settings, bad_window, frame_flood
+//	goaway:CODE, rst_stream:CODE   HTTP/2: the server said that it will not answer, by RFC 9113's names: rst_stream:REFUSED_STREAM
 //
 // A name that does not resolve is an error of Run, since then no request can begin.
 //
