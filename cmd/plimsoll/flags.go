@@ -139,10 +139,8 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("-R %v: want more than 0 requests per second", f.rate)
 	case asked("requests") && f.requests < 1:
 		return no("-n %d: want at least 1 request", f.requests)
-	case f.streams < 1:
-		return no("--streams %d: want at least 1", f.streams)
-	case asked("streams") && !f.http2:
-		return no("--streams are HTTP/2's; add --http2")
+	case f.streams < 1 || asked("streams") && !f.http2:
+		return no("--streams %d: want at least 1, and --http2 beside it", f.streams)
 	case asked("requests") && asked("duration"):
 		return no("-n and -d both say when to end; give one of them")
 	case f.resume != "always" && f.resume != "never":
