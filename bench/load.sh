@@ -8,13 +8,13 @@
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
 # resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
-# place. -b: another build of ours stands there, so that what a change costs is seen. Prints the median, least and most of each side, and of the ratio
+# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -b: another build of ours stands there, so that what a change costs is seen. Prints the median, least and most of each side, and of the ratio
 # within a pair. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl=
-while getopts r:d:c:sxR:b: option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0
+while getopts r:d:c:sxR:b:2: option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -22,6 +22,7 @@ while getopts r:d:c:sxR:b: option; do
 	s) scheme=https ;;
 	x) keepalive=false ;;
 	R) rate=$OPTARG peer=h2load ;;
+	2) streams=$OPTARG peer=h2load ;;
 	b) build=$OPTARG ;;
 	*) exit 2 ;;
 	esac
@@ -34,6 +35,7 @@ for tool in nginx $peer taskset curl jq "$plimsoll"; do
 done
 
 dir=$(mktemp -d)
+h2=${streams#0} # empty without HTTP/2
 nginx=
 finish() {
 	[ -z "$nginx" ] || { kill "$nginx"; wait "$nginx" || true; }
@@ -65,13 +67,13 @@ start_nginx() { # port
 			fastcgi_temp_path $dir/fastcgi;
 			uwsgi_temp_path $dir/uwsgi;
 			scgi_temp_path $dir/scgi;
-			server { listen 127.0.0.1:$1 ${ssl:+ssl} backlog=8192; root $dir; $ssl }
+			server { listen 127.0.0.1:$1 ${ssl:+ssl} $([ $streams = 0 ] || echo http2) backlog=8192; root $dir; $ssl }
 		}
 	END
 	nginx -p "$dir" -c "$dir/nginx.conf" 2>"$dir/start.log" &
 	nginx=$!
 	for _ in {1..100}; do
-		curl -ksf -o /dev/null "$scheme://127.0.0.1:$1/file" && return
+		curl -ksf ${h2:+--http2-prior-knowledge} -o /dev/null "$scheme://127.0.0.1:$1/file" && return
 		kill -0 "$nginx" 2>/dev/null || { cat "$dir/start.log" >&2; nginx=; exit 1; }
 		sleep 0.05
 	done
@@ -87,8 +89,8 @@ timed() {
 
 # Each side prints: requests, seconds, user seconds, system seconds.
 engine() { # binary
-	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" \
-		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r}' >&3
+	jq -nc --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" --argjson m "$streams" \
+		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r, http2: ($m > 0), streams: $m}' >&3
 	local cpu
 	cpu=$(timed "$1" load-engine <&3)
 	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
@@ -107,9 +109,11 @@ spread() {
 }
 
 h2loads() {
-	local cpu headers=()
-	$keepalive || headers=(-H 'Connection: close')
-	cpu=$(timed h2load --h1 -t1 -c"$connections" -D"$seconds" --rps "$(jq -n "$rate / $connections")" "${headers[@]}" "$url")
+	local cpu how=(--h1)
+	[ $streams = 0 ] || how=(-m "$streams")
+	[ "$rate" = 0 ] || how+=(--rps "$(jq -n "$rate / $connections")")
+	$keepalive || how+=(-H 'Connection: close')
+	cpu=$(timed h2load "${how[@]}" -t1 -c"$connections" -D"$seconds" "$url")
 	echo "$(sed -nE 's/^requests: [0-9]+ total, [0-9]+ started, [0-9]+ done, ([0-9]+) succeeded.*/\1/p' "$dir/out") $seconds $cpu"
 }
 
