@@ -24,7 +24,9 @@ func Sweep(w io.Writer, s model.Sweep, o TextOptions) error {
 	}
 	p.para(0, dim, text)
 	for _, f := range s.Findings {
-		p.para(0, plain, sweepSentence(f))
+		if s.Repeat > 1 {
+			p.para(0, plain, sweepSentence(f))
+		}
 	}
 	if s.Restored {
 		p.para(0, plain, "What was set before is set again.")
