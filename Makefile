@@ -24,10 +24,12 @@ install-deps:
 demo: install-deps build
 	bin/plimsoll lab tune --twin throughput-chain
 
+# Two packages at a time, however many CPUs there are: tests load the machine on purpose, and
+# some of what they read is the whole machine's. What fails is run once more, alone, and said.
 test: build
 	@scripts/install-deps tests
 	$(GO) vet ./...
-	$(GO) test -timeout 60m ./...
+	$(GO) run ./scripts/gotest -timeout=60m -p=2 ./...
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

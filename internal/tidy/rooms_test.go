@@ -52,6 +52,7 @@ internal/judge:          internal/model internal/record internal/record/writer i
 lab:
 internal/lab:            internal/model internal/host internal/record
 internal/tidy:
+scripts:
 bench:                  internal/model internal/record internal/record/writer internal/trace
 cmd/plimsoll:            *
 `
