@@ -22,7 +22,7 @@ install-deps:
 	@scripts/install-deps
 
 demo: install-deps build
-	bin/plimsoll lab tune --twin throughput-chain
+	bin/plimsoll lab tune --twin throughput-chain --report bin/demo.html
 
 # Two packages at a time, however many CPUs there are: tests load the machine on purpose, and
 # some of what they read is the whole machine's. What fails is run once more, alone, and said.

@@ -128,6 +128,9 @@ func (f *labTuneFlags) one(ctx context.Context, w *world, id string, opt lab.Opt
 		}
 	} else {
 		printTuned(w, r)
+		if *f.report != "" {
+			fmt.Fprintln(w.stdout, "the walk as a page, for any browser:", *f.report)
+		}
 	}
 	if !r.Pass {
 		return fail(exitNotPassed, fmt.Errorf("case %s: %s", r.Case, strings.Join(r.Wrong, "; ")))
