@@ -26,6 +26,9 @@ import (
 	"plimsoll/internal/probe"
 )
 
+// patience is how long something that must happen may take on a busy machine.
+const patience = time.Minute
+
 // Record is a probe.Recorder that keeps what was reported last.
 type Record struct {
 	mu sync.Mutex
@@ -142,7 +145,7 @@ func (s *Service) stop() {
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	s.cmd.Wait()
 	var left []int
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if left = s.inside(); len(left) == 0 {
 			return
 		}
@@ -201,19 +204,19 @@ func loopbackUp() error {
 
 // Dial connects to the service.
 func (s *Service) Dial(network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := s.Host.Dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return c, c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c, c.SetDeadline(time.Now().Add(patience))
 }
 
 // Until waits for something that needs time; the test fails if it never happens.
 func (s *Service) Until(what string, done func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); {
+	for deadline := time.Now().Add(patience); !done(); {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("never happened: %s\n%v\n%v", what, s.Rec.Values, s.Rec.States)
 		}

@@ -54,6 +54,10 @@ func (l live) get(uri string) int {
 func TestLiveNginx(t *testing.T) {
 	l := live{livetest.Start(t, map[string]string{"nginx.conf": liveConf, "sites/a.conf": liveSite}, "nginx", "-p", "DIR", "-c", "nginx.conf")}
 	l.Until("nginx answers", func() bool { return l.get("/ok") == 200 })
+	l.Until("it logged that", func() bool { // after the reply, and what is there already is not counted
+		text, err := os.ReadFile(filepath.Join(l.Dir, "access.log"))
+		return err == nil && strings.HasSuffix(string(text), "\n")
+	})
 	l.Sample(All())
 	for range 7 {
 		l.get("/ok")
@@ -83,10 +87,10 @@ func TestLiveNginx(t *testing.T) {
 	}
 	l.socketsOfAWorker(t)
 	l.rotate(t)
-	l.reload()
 	if len(l.Rec.Notes) > 0 {
 		t.Errorf("notes: %q", l.Rec.Notes)
 	}
+	l.reload()
 }
 
 // socketsOfAWorker opens connections and finds them counted.
@@ -125,7 +129,8 @@ func (l live) rotate(t *testing.T) {
 	l.Sees("plimsoll_nginx_responses_total{200}", 9)
 }
 
-// reload changes the configuration; only then the numbers change.
+// reload changes the configuration; only then the numbers change. nginx takes its time,
+// and until it has read the file there is a note of that.
 func (l live) reload() {
 	l.Write("nginx.conf", strings.Replace(liveConf, "worker_connections 64", "worker_connections 128", 1))
 	l.Signal(syscall.SIGHUP)

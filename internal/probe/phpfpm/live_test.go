@@ -66,7 +66,7 @@ func begin(t *testing.T, s *livetest.Service, script string) {
 func TestLivePHPFPM(t *testing.T) {
 	phpFPM := livetest.PHPFPM(t)
 	s := livetest.Start(t, map[string]string{
-		"fpm.conf": liveConf, "pool.d/a.conf": livePool, "pool.d/b.conf": liveSecond, "x.php": "<?php usleep(2500000);",
+		"fpm.conf": liveConf, "pool.d/a.conf": livePool, "pool.d/b.conf": liveSecond, "x.php": `<?php while (!file_exists("DIR/end")) { usleep(20000); clearstatcache(); }`,
 	}, phpFPM, "-R", "-F", "--fpm-config", "DIR/fpm.conf")
 	s.Until("PHP-FPM listens", func() bool {
 		c, err := s.Dial("tcp", "127.0.0.1:9000")
@@ -115,6 +115,7 @@ func fill(t *testing.T, s *livetest.Service) {
 	s.Sees("phpfpm_up{www}", 0)
 	s.Sees("plimsoll_phpfpm_workers{www}", 2)
 	s.Sees("plimsoll_phpfpm_log_messages_total{www,max_children_reached}", 1)
+	s.Write("end", "")
 	s.Sees("phpfpm_up{www}", 1)
 	s.Sees("phpfpm_max_children_reached{www}", 1)
 	// The numbers are back. What they were meanwhile nobody knows, and that stays said.

@@ -27,7 +27,7 @@ import (
 const hold = "PLIMSOLL_TEST_HOLD_TRACER"
 
 // patience is how long something that must happen may take on a busy machine.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Main runs the tests, or, as a process that is there to be killed, the tracer.
 func Main(m *testing.M, t trace.Tracer) int {
