@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,10 +41,15 @@ func inScript() {
 	start(w)
 }
 
+// patience is for how long all scripts together may run, before they are ended and
+// the one that hangs is named.
+const patience = 15 * time.Minute
+
 // TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:      "testdata/script",
+		Deadline: time.Now().Add(patience),
 		Setup: func(env *testscript.Env) error {
 			fixtures, err := filepath.Abs("testdata/prometheus")
 			env.Setenv("FIXTURES", fixtures)
@@ -154,11 +160,15 @@ func smallDisk(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// makeNetns (netns NAME) makes a network namespace whose loopback is up. What runs
-// in it ends with the script.
-func makeNetns(ts *testscript.TestScript, _ bool, args []string) {
-	name := args[0]
-	_ = exec.Command("ip", "netns", "delete", name).Run() // of a test that was killed
+// networks counts the network namespaces that scripts of this process made.
+var networks atomic.Int64
+
+// makeNetns (netns) makes a network namespace, $NETNS, whose loopback is up and whose
+// name nobody else has, also where the tests run twice on a machine. What runs in it
+// ends with the script.
+func makeNetns(ts *testscript.TestScript, _ bool, _ []string) {
+	name := fmt.Sprintf("plimsoll-script-%d-%d", os.Getpid(), networks.Add(1))
+	ts.Setenv("NETNS", name)
 	ts.Check(ts.Exec("ip", "netns", "add", name))
 	ts.Defer(func() {
 		if err := errors.Join(endAll(name), exec.Command("ip", "netns", "delete", name).Run()); err != nil {
@@ -171,7 +181,7 @@ func makeNetns(ts *testscript.TestScript, _ bool, args []string) {
 // endAll ends all processes in a network namespace: again until none is there, since
 // one that is being reloaded may fork a child after it was listed.
 func endAll(netns string) error {
-	for range 500 {
+	for range 6000 {
 		pids, err := exec.Command("ip", "netns", "pids", netns).Output()
 		if err != nil || len(bytes.TrimSpace(pids)) == 0 {
 			return err
