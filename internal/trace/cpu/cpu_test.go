@@ -138,10 +138,24 @@ func (g Group) function(part string) (n uint64) {
 	return n
 }
 
-// Two functions share the CPU time 2:1, and the sum is the scheduler's.
+// Two functions share the CPU time 2:1, and the sum is the scheduler's. Where the CPU is
+// shared with others it is chance whom a sample finds, so it may be off, but not each time.
 func TestSharesAndSumAreRight(t *testing.T) {
 	tr := started(t)
-	me := "burn" + strconv.Itoa(os.Getpid())
+	const tries = 4
+	var off string
+	for i := range tries {
+		if off = sharesAndSum(t, tr, fmt.Sprintf("burn%d.%d", os.Getpid(), i)); off == "" {
+			return
+		}
+		t.Log(off)
+	}
+	t.Errorf("%d times: %s", tries, off)
+}
+
+// sharesAndSum runs the workload, and returns what is off by more than chance.
+func sharesAndSum(t *testing.T, tr *Trace, me string) (off string) {
+	t.Helper()
 	pid, out := begun(t, me, "/proc/self/exe", []string{workload + "=1"})
 	if line, err := out.ReadString('\n'); err != nil || line != "done\n" {
 		t.Fatal(line, err)
@@ -151,13 +165,12 @@ func TestSharesAndSumAreRight(t *testing.T) {
 	seconds := float64(g.all()) / Hertz
 	two, one := g.function("burnTwo"), g.function("burnOne")
 	t.Logf("%.3f s by samples, %.3f s by the scheduler; burnTwo %d, burnOne %d samples", seconds, total.Seconds(), two, one)
-	// Where the CPU is shared with others, it is chance whom a sample finds.
 	want := total.Seconds() * Hertz
 	if math.Abs(float64(g.all())-want) > deviations*math.Sqrt(want) {
-		t.Errorf("%.3f s by samples, %.3f s by the scheduler", seconds, total.Seconds())
+		off = fmt.Sprintf("%.3f s by samples, %.3f s by the scheduler", seconds, total.Seconds())
 	}
 	if share := float64(two) / float64(two+one); math.Abs(share-2.0/3) > deviations*math.Sqrt(2.0/9/float64(two+one)) {
-		t.Errorf("burnTwo has %.3f of the two functions' samples, want 0.667", share)
+		off = fmt.Sprintf("burnTwo has %.3f of the two functions' samples, want 0.667", share)
 	}
 	if float64(two+one) < 0.8*float64(g.all()) {
 		t.Errorf("%d of %d samples are in the two functions: %+v", two+one, g.all(), g.Functions)
@@ -178,6 +191,7 @@ func TestSharesAndSumAreRight(t *testing.T) {
 	if got := samples[netns+"@plimsoll_cpu_function_samples_total{"+me+",plimsoll/internal/trace/cpu.burnTwo}"]; got == 0 || got > float64(two) {
 		t.Errorf("the series of burnTwo says %v, the report %d", got, two)
 	}
+	return off
 }
 
 // ran is the CPU time of all threads of a process.
@@ -284,13 +298,15 @@ func TestShortLivedProcessesHaveNames(t *testing.T) {
 	tr := started(t)
 	me := "brief" + strconv.Itoa(os.Getpid())
 	shell := tracetest.Copy(t, "/bin/sh", me)
-	for range 40 {
+	var g Group
+	tracetest.Eventually(t, "they were found 50 times", func() bool {
 		if err := osexec.Command(shell, "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done").Run(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	g := seen(t, tr, me)
-	if unknown := g.function("[unknown]"); g.all() < 20 || float64(unknown) > 0.3*float64(g.all()) {
+		g = seen(t, tr, me)
+		return g.all() > 50
+	})
+	if unknown := g.function("[unknown]"); float64(unknown) > 0.3*float64(g.all()) {
 		t.Errorf("%d of %d samples have no name: %+v", unknown, g.all(), g)
 	}
 }

@@ -178,11 +178,11 @@ func checkSamples(t *testing.T, tr *Trace, me string) {
 		t.Fatal(err)
 	}
 	for series, want := range map[string]float64{
-		here + "@plimsoll_exec_starts_total{true," + me + ",exec.test}": endWell,
-		here + "@plimsoll_exec_ends_total{true," + me + ",0}":           endWell,
-		here + "@plimsoll_exec_ends_total{sh," + me + ",3}":             endThree,
-		here + "@plimsoll_exec_ends_total{sh," + me + ",SIGKILL}":       endKilled,
-		"plimsoll_exec_lost_total{groups}":                              0,
+		here + "@plimsoll_exec_starts_total{true," + me + "," + tracetest.OwnName(t) + "}": endWell,
+		here + "@plimsoll_exec_ends_total{true," + me + ",0}":                              endWell,
+		here + "@plimsoll_exec_ends_total{sh," + me + ",3}":                                endThree,
+		here + "@plimsoll_exec_ends_total{sh," + me + ",SIGKILL}":                          endKilled,
+		"plimsoll_exec_lost_total{groups}":                                                 0,
 	} {
 		if got, ok := samples[series]; !ok || got != want {
 			t.Errorf("%s = %v (%v), want %v", series, got, ok, want)
@@ -294,7 +294,7 @@ func TestIgnored(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range children(t, tr, "exec.test") {
+	for _, g := range children(t, tr, tracetest.OwnName(t)) {
 		if g.Chain.Command == me && g.Ends > 0 {
 			t.Errorf("it was ignored, and yet its end was counted: %+v", g)
 		}

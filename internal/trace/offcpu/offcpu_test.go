@@ -236,7 +236,7 @@ func wakers(t *testing.T, all []slept) {
 		"pipe":        {"pipe_read", "helper"},
 		"file_lock":   {"lock", "helper"},
 		"child":       {"wait", "helper"},
-		"socket_read": {"", "offcpu.test"},
+		"socket_read": {"", tracetest.OwnName(t)},
 	} {
 		of := func(s slept) bool { return s.Labels["reason"] == kind }
 		there := func(s slept) bool {

@@ -177,7 +177,7 @@ func TestNoTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintln(c, "wait 1000")
+		fmt.Fprintln(c, "wait 3000")
 		wait(t, tr, ns, addr, "the first is in hand", func(p Place) bool { return p.now(name) == 1 })
 		for range several - 1 { // before its reply
 			fmt.Fprintln(c, "wait 0")

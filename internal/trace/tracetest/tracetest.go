@@ -107,6 +107,16 @@ func NothingLost(t *testing.T, lost map[string]uint64, allowed ...string) {
 	}
 }
 
+// OwnName is the name that the kernel has for this process: that of the test's binary, cut off.
+func OwnName(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
 // State is the letter of a process in /proc/PID/stat.
 func State(t *testing.T, pid int) string {
 	t.Helper()
