@@ -14,6 +14,7 @@ const (
 	frameGoAway
 	frameWindowUpdate
 	frameContinuation
+	framePriorityUpdate = 0x10 // RFC 9218, 7.1
 )
 
 // flags of frames

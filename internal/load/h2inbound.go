@@ -84,8 +84,8 @@ func (in *inbound) meaning(f *frame) (incoming, fault) {
 	case frameSettings:
 		e.text, e.ack = p, f.flags&flagAck != 0
 		return e, sized(len(p)%6 == 0 && (!e.ack || len(p) == 0))
-	case framePushPromise:
-		return e, badFrame // we said that we want none
+	case framePushPromise, framePriorityUpdate:
+		return e, badFrame // we said that we want no pushes; priorities are a client's to say
 	case framePing:
 		e.text, e.ack = p, f.flags&flagAck != 0
 		return e, sized(len(p) == 8)
