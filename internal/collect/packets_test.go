@@ -15,14 +15,15 @@ import (
 	"plimsoll/internal/record/writer"
 )
 
-// attempts waits until it is put how often somebody tried to connect to a server.
-type attempts struct {
+// resets waits until it is put that a server reset a connection: its answer to an
+// attempt to connect, which may be read after it.
+type resets struct {
 	server string
 	seen   bool
 }
 
-func (a *attempts) Put(s *model.Signal, _ float64, values ...string) {
-	a.seen = a.seen || s.Name == "plimsoll_capture_attempts_total" && values[0] == a.server
+func (r *resets) Put(s *model.Signal, n float64, values ...string) {
+	r.seen = r.seen || s.Name == "plimsoll_capture_resets_total" && values[0] == r.server && n > 0
 }
 
 // Packets that pass while a run lasts become series, events and a file in its directory.
@@ -48,7 +49,7 @@ func TestPacketsDuringARun(t *testing.T) {
 	if c, err := net.Dial("tcp", address); err == nil {
 		t.Fatalf("somebody listens at %s: %v", address, c.Close())
 	}
-	for seen := (&attempts{server: address}); !seen.seen && t.Context().Err() == nil; {
+	for seen := (&resets{server: address}); !seen.seen && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
 		p.each[0].tally.Put(seen, 0, 0)
 	}
 	check(t, p.Round(t.Context(), Round{Number: 2, Time: start.Add(time.Second), Edge: true}))

@@ -158,7 +158,7 @@ func look(t *testing.T, l *Lab) machine {
 func worker(t *testing.T, l *Lab) int {
 	t.Helper()
 	path := filepath.Join(l.stateDir(), workName, "worker")
-	for range 500 {
+	for range 6000 {
 		data, err := os.ReadFile(path)
 		if pid, bad := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && bad == nil {
 			return pid

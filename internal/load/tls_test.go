@@ -71,6 +71,10 @@ func TestOverTLS(t *testing.T) {
 				if h := last.TLS.Handshakes[0]; h.Phase != "hold" || h.Version != tlsVersionName(version) || !strings.HasPrefix(h.Cipher, "TLS_") {
 					t.Errorf("agreed upon: %+v", h)
 				}
+				// One connection is measured, and others may use up the requests before its thread has a CPU.
+				if c.plan.Threads > 1 && c.plan.Rate == 0 {
+					return
+				}
 				if last.TLS.Crypto.Count == 0 || last.TLS.Crypto.Seconds == 0 {
 					t.Errorf("what sealing took was not measured: %+v", last.TLS.Crypto)
 				}
