@@ -27,10 +27,11 @@ is ended, too, with all that it started.`
 
 const watchExample = `  plimsoll watch -d 60s
   plimsoll watch -- wrk -t2 -c200 -d10 http://127.0.0.1/
-  plimsoll watch --host server=netns:srv --json -- ab -n 10000 http://10.0.0.2/`
+  plimsoll watch --host server=netns:srv --json -- ab -n 10000 http://10.0.0.2/
+  plimsoll watch --listen 127.0.0.1:9109`
 
 func watchCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "watch [-d DURATION] [-- CMD...]", Short: "watch alone, or while your own load tool runs", Long: watchLong, Example: watchExample,
+	c := &cobra.Command{Use: "watch [-d DURATION] [--listen HOST:PORT | -- CMD...]", Short: "watch alone, or while your own load tool runs", Long: watchLong, Example: watchExample,
 		DisableFlagsInUseLine: true}
 	var watch watchFlags
 	watch.add(c)
@@ -42,6 +43,8 @@ func watchCommand(w *world) *cobra.Command {
 	how.add(c)
 	var gate gateFlags
 	gate.add(c, false)
+	var stays exporterFlags
+	stays.add(c)
 	c.Args = onlyBehindDashes
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && !c.Flags().Changed("duration") {
@@ -93,6 +96,7 @@ func watchCommand(w *world) *cobra.Command {
 		}
 		return gate.judge(w, r)
 	}
+	c.RunE = stays.orElse(w, &watch, &d, c.RunE)
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitRunDir, exitRules, exitInterrupted), runFiles)
 }
 

@@ -41,7 +41,7 @@ func CSV(w io.Writer, run *record.Run) error {
 			if err != nil {
 				return err
 			}
-			row := []string{"", text(escaped(name)), text(escaped(s.Labels.Get("host"))), text(pairs(s.Labels, "host")), ""}
+			row := []string{"", text(Escaped(name)), text(Escaped(s.Labels.Get("host"))), text(pairs(s.Labels, "host")), ""}
 			for _, p := range s.Points {
 				row[0], row[4] = strconv.FormatInt(p.Time, 10), number(p.Value)
 				if err := out.Write(row); err != nil {
@@ -91,7 +91,7 @@ func OpenMetrics(w io.Writer, run *record.Run, declared []*model.Signal) (left i
 			}
 			if !described {
 				described = true
-				describe(out, name, known[name], there)
+				describe(out, name, known[name], func(name string) bool { return there[name] })
 			}
 			metric(out, name, s)
 		}
@@ -103,16 +103,25 @@ func OpenMetrics(w io.Writer, run *record.Run, declared []*model.Signal) (left i
 	return left, errors.Join(err, out.Flush())
 }
 
+// Describe writes the metadata of a signal in OpenMetrics; there says whether there are series
+// of a name.
+func Describe(out io.Writer, s *model.Signal, there func(name string) bool) {
+	describe(out, s.Name, s, there)
+}
+
+// IsTotal says whether a series is a counter by its name.
+func IsTotal(name string) bool { return strings.HasSuffix(name, "_total") }
+
 // describe writes a family's metadata. A counter is one by its name, too; what the kernel
 // counts up under another name is of unknown type, as node_exporter has it.
-func describe(out *bufio.Writer, name string, s *model.Signal, there map[string]bool) {
+func describe(out io.Writer, name string, s *model.Signal, there func(string) bool) {
 	family, typ := name, "unknown"
 	base, total := strings.CutSuffix(name, "_total")
 	switch {
 	case s == nil:
 	case s.Kind == model.Gauge:
 		typ = "gauge"
-	case total && !there[base]:
+	case total && !there(base):
 		family, typ = base, "counter"
 	}
 	fmt.Fprintf(out, "# TYPE %s %s\n", family, typ)
@@ -122,7 +131,7 @@ func describe(out *bufio.Writer, name string, s *model.Signal, there map[string]
 	if strings.HasSuffix(family, "_"+s.Unit) {
 		fmt.Fprintf(out, "# UNIT %s %s\n", family, s.Unit)
 	}
-	fmt.Fprintf(out, "# HELP %s %s\n", family, escaped(s.Help))
+	fmt.Fprintf(out, "# HELP %s %s\n", family, Escaped(s.Help))
 }
 
 // metric writes a series' readings; an error stays in out.
@@ -190,14 +199,15 @@ func pairs(list labels.Labels, but string) string {
 		if b.Len() > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `%s="%s"`, l.Name, escaped(l.Value))
+		fmt.Fprintf(&b, `%s="%s"`, l.Name, Escaped(l.Value))
 	})
 	return b.String()
 }
 
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
-func escaped(s string) string {
+// Escaped is a text as OpenMetrics has it in labels and in metadata.
+func Escaped(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}

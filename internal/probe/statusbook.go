@@ -61,6 +61,21 @@ func (b *StatusBook) Set(hosts []string, s *model.Signal, st model.Status, t tim
 	}
 }
 
+// Anew begins another time for which statuses are to hold: what could not be read in the one
+// before counts no more, once it is read.
+func (b *StatusBook) Anew() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, is := range b.known {
+		is.read = is.State == model.Read || is.gap != "" && is.dark.IsZero()
+		is.gap = ""
+		if is.read && is.State != model.Read {
+			is.Status = model.Status{State: model.Read}
+			b.Recorder.Status(key.host, key.signal, is.Status)
+		}
+	}
+}
+
 // become is what st makes of a signal's status. One that was read and then is
 // not there any more has failed: absent would say that there never was one. One
 // that is read again has failed, too, when it was unreadable for longer than a

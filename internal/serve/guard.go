@@ -82,7 +82,7 @@ func (g *guard) known(host string) bool {
 		return false
 	}
 	if ip := net.ParseIP(name); ip != nil {
-		return ip.IsLoopback() || !loopback(g.name)
+		return ip.IsLoopback() || !Loopback(g.name)
 	}
 	return strings.EqualFold(name, "localhost") || strings.EqualFold(name, g.name) || g.leaf != nil && g.leaf.VerifyHostname(name) == nil
 }

@@ -68,7 +68,7 @@ func Listen(opt Options, handler http.Handler) (*Server, error) {
 			return nil, err
 		}
 	}
-	if config == nil && !opt.Insecure && !loopback(host) {
+	if config == nil && !opt.Insecure && !Loopback(host) {
 		return nil, fmt.Errorf("listen on %s: others than this machine could read along; give --cert and --key, or --insecure", opt.Listen)
 	}
 	l, err := net.Listen("tcp", opt.Listen)
@@ -101,9 +101,9 @@ func certificate(cert, key string) (*tls.Config, *x509.Certificate, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}, pair.Leaf, nil
 }
 
-// loopback says whether only this machine reaches what listens there. A name is looked
+// Loopback says whether only this machine reaches what listens there. A name is looked
 // up nowhere: but for localhost it is not trusted.
-func loopback(host string) bool {
+func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -128,9 +128,12 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Socket is the inode of the socket that is listened on, 0 where the kernel does not tell.
-func (s *Server) Socket() uint32 {
-	raw, err := s.tcp.SyscallConn()
+// Socket is Socket's of the server's own.
+func (s *Server) Socket() uint32 { return Socket(s.tcp) }
+
+// Socket is the inode of a socket that is listened on, 0 where the kernel does not tell.
+func Socket(l *net.TCPListener) uint32 {
+	raw, err := l.SyscallConn()
 	if err != nil {
 		return 0
 	}

@@ -47,6 +47,7 @@ internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
 internal/serve:          internal/layout
+internal/exporter:       internal/layout internal/model internal/secret internal/trace internal/collect internal/export internal/serve
 internal/live:           internal/model internal/record internal/record/writer
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:

@@ -1,0 +1,170 @@
+package exporter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"plimsoll/internal/collect"
+	"plimsoll/internal/serve"
+	"plimsoll/internal/trace"
+)
+
+const (
+	// renewEvery is how often everything is read, due or not, and what could not run is asked again.
+	renewEvery = 5 * time.Minute
+	// garbage is how many per cent the heap may grow between two collections: memory is
+	// dearer to a process that stays than a collection every few rounds.
+	garbage = 50
+	// window is what collectors are told that they are in: none of a run's.
+	window = "watch"
+)
+
+// Options are those of an exporter.
+type Options struct {
+	// Listen is HOST:PORT; port 0 is one that is free.
+	Listen string
+	// WebConfig is a file with TLS and users in the form of Prometheus' exporters, "" for none.
+	WebConfig string
+	// Insecure lets others than this machine reach it without TLS.
+	Insecure bool
+	// Collect says what is observed, and how often.
+	Collect collect.Config
+	Tracers []trace.Tracer
+	Version string
+	// For is how long it runs; 0 is until ctx ends.
+	For time.Duration
+	// Ready is told where series are found, once there are some.
+	Ready func(url string)
+	// Note is told sentences about the observation itself.
+	Note func(sentence string)
+}
+
+// AddressError says that the address, or the web config, cannot be used.
+type AddressError struct{ Err error }
+
+func (e AddressError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e AddressError) Unwrap() error { return e.Err }
+
+// Run observes and answers scrapes until ctx ends.
+func Run(ctx context.Context, opt Options) (err error) {
+	if opt.For > 0 {
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, opt.For)
+		defer done()
+	}
+	s, err := listen(opt.Listen, opt.WebConfig, opt.Insecure)
+	if err != nil {
+		return AddressError{err}
+	}
+	defer s.tcp.Close()
+	opt.Collect.Ours = append(opt.Collect.Ours, serve.Socket(s.tcp))
+	started := time.Now()
+	now := func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
+	l, err := collect.Open(opt.Collect, opt.Tracers, now)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	debug.SetGCPercent(garbage)
+	st := newStore(opt.Collect.Interval, l.Hosts(), opt.Note)
+	if err := l.Start(ctx, st); err != nil {
+		return endedBy(ctx, err)
+	}
+	if _, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window}); err != nil {
+		return err
+	}
+	debug.FreeOSMemory() // what the tracers' start took, which is several times of what stays
+	ctx, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- s.serve(ctx, handler(s, st, newOwn(opt.Version, st))) }()
+	opt.Ready(s.url())
+	err = observe(ctx, l, now, opt.Collect.Interval, served)
+	stop()
+	return errors.Join(err, <-served)
+}
+
+// endedBy is nil for what failed since we were to end.
+func endedBy(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// observe lets rounds be taken until ctx ends, or one of both cannot go on.
+func observe(ctx context.Context, l *collect.Local, now func() time.Time, interval time.Duration, served chan error) error {
+	check := time.NewTicker(interval)
+	defer check.Stop()
+	renew := time.NewTicker(renewEvery)
+	defer renew.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-served:
+			served <- nil
+			return err
+		case <-check.C:
+			if err := l.Err(); err != nil {
+				return err
+			}
+		case <-renew.C:
+			l.Recorder().Book.Anew()
+			if _, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// handler answers scrapes.
+func handler(s *server, st *store, o *own) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		in := plainText
+		if strings.Contains(r.Header.Get("Accept"), "application/openmetrics-text") {
+			in = openMetrics
+		}
+		p := st.page(in, o.write)
+		if p == nil {
+			http.Error(w, "nothing was read yet; ask again in some seconds", http.StatusServiceUnavailable)
+			return
+		}
+		o.scrapes.Inc()
+		send(w, r, p, in)
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("plimsoll watch --listen; its series are at /metrics\n"))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if !s.local(r) {
+			http.Error(w, "this is no name of this machine's loopback", http.StatusMisdirectedRequest)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// send sends a page, packed for who takes that.
+func send(w http.ResponseWriter, r *http.Request, p *page, in format) {
+	text := p.plain
+	w.Header().Set("Content-Type", string(in))
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		if packed := p.gzip(); packed != nil {
+			text = packed
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = bytes.NewReader(text).WriteTo(w) // who went away sees nothing
+}

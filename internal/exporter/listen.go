@@ -1,0 +1,135 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/net/netutil"
+
+	"plimsoll/internal/serve"
+)
+
+// Bounds of what a client may ask for and take. A page is made once a round, whoever
+// asks, so that one more scrape costs what sending it costs.
+const (
+	maxConnections = 64
+	maxStreams     = 4        // of HTTP/2, of a connection
+	maxHeader      = 16 << 10 // bytes
+	headerPatience = 5 * time.Second
+	replyPatience  = 10 * time.Second
+	idlePatience   = 2 * time.Minute // between two scrapes
+	endPatience    = 2 * time.Second
+	maxWebConfig   = 1 << 20 // bytes
+)
+
+// server is where scrapes come in.
+type server struct {
+	tcp  *net.TCPListener
+	in   net.Listener
+	http http.Server
+	conf web.FlagConfig
+	tls  bool
+}
+
+// listen opens the address. Without TLS that is this machine's loopback alone, unless
+// insecure says otherwise.
+func listen(address, config string, insecure bool) (*server, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %q: want HOST:PORT, like 127.0.0.1:9109: %w", address, err)
+	}
+	s := new(server)
+	if config != "" {
+		if s.tls, err = checkConfig(config); err != nil {
+			return nil, err
+		}
+	}
+	if !s.tls && !insecure && !serve.Loopback(host) {
+		return nil, fmt.Errorf("listen on %s: others than this machine could read along; give --web-config with TLS (tls_server_config), or --insecure", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	s.tcp = l.(*net.TCPListener)
+	s.in = netutil.LimitListener(l, maxConnections)
+	socket := false
+	s.conf = web.FlagConfig{WebListenAddresses: &[]string{address}, WebSystemdSocket: &socket, WebConfigFile: &config}
+	s.http = http.Server{MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerPatience, ReadTimeout: headerPatience, WriteTimeout: replyPatience,
+		IdleTimeout: idlePatience, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what clients do wrong is theirs to know
+	}
+	return s, nil
+}
+
+// checkConfig refuses a web config that would be refused at the first scrape, and says
+// whether it has TLS.
+func checkConfig(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("--web-config: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxWebConfig))
+	if err != nil {
+		return false, fmt.Errorf("--web-config %s: %w", path, err)
+	}
+	if err := web.Validate(path); err != nil {
+		return false, fmt.Errorf("--web-config %s: want a file as Prometheus' exporters take it (docs/exporter.md): %w", path, err)
+	}
+	var c web.Config
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return false, fmt.Errorf("--web-config %s: %w", path, err)
+	}
+	return c.TLSConfig.TLSCertPath != "" || c.TLSConfig.TLSCert != "", nil
+}
+
+// url is where series are found.
+func (s *server) url() string {
+	scheme := "http"
+	if s.tls {
+		scheme = "https"
+	}
+	return scheme + "://" + s.tcp.Addr().String() + "/metrics"
+}
+
+// serve answers until ctx ends.
+func (s *server) serve(ctx context.Context, handler http.Handler) error {
+	s.http.Handler = handler
+	stop := context.AfterFunc(ctx, func() {
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+		defer done()
+		if s.http.Shutdown(last) != nil {
+			_ = s.http.Close() // who still reads is not waited for
+		}
+	})
+	defer stop()
+	err := web.Serve(s.in, &s.http, &s.conf, slog.New(slog.DiscardHandler))
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", s.tcp.Addr(), err)
+	}
+	return nil
+}
+
+// local says whether a request that reached a loopback address names one: a page of another
+// site must not read what is here by having its name stand for this machine.
+func (s *server) local(r *http.Request) bool {
+	if !s.tcp.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		return true
+	}
+	name := r.Host
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	return serve.Loopback(strings.Trim(name, "[]"))
+}
