@@ -128,9 +128,9 @@ func TestSlowReadersDoNotStopScrapes(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
-	for range 8 {
+	for range 4 {
 		all.Go(func() {
-			for range 100 {
+			for range 10 {
 				if code, _ := get(t, http.DefaultClient, at); code != http.StatusOK {
 					t.Errorf("a scrape beside slow ones is answered with %d", code)
 				}

@@ -32,6 +32,10 @@ var exporters = []exporter{
 		unfit: "process-exporter sees only the groups that it was told of, so that its series are not taken"},
 }
 
+// signalState is the series in which an exporter of ours (plimsoll watch --listen) says what became
+// of each of its signals.
+const signalState = "plimsoll_signal_state"
+
 // exporterOf returns who collects a series, nil for Plimsoll alone.
 func exporterOf(signal string) *exporter {
 	for i := range exporters {

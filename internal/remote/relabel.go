@@ -169,8 +169,9 @@ func (f *found) hosts() []model.Host {
 }
 
 // status says of each host which signals the server has in the windows, which
-// begin at start. The others are absent, never zero: nobody collected them.
-func (f *found) status(signals []*model.Signal, start int64) map[string]map[string]model.Status {
+// begin at start. The others are absent, never zero: nobody collected them, unless an exporter of
+// ours says in states that it read them and there was none.
+func (f *found) status(signals []*model.Signal, start int64, states []series) map[string]map[string]model.Status {
 	all := map[string]map[string]model.Status{}
 	for _, s := range f.series {
 		if all[s.host] == nil {
@@ -181,6 +182,18 @@ func (f *found) status(signals []*model.Signal, start int64) map[string]map[stri
 		}
 		if n := len(s.points); n > 0 && s.points[n-1].Time >= start {
 			all[s.host][s.labels.Get("__name__")] = model.Status{State: model.Read}
+		}
+	}
+	for _, s := range states {
+		of, name := all[s.Metric["host"]], s.Metric["signal"]
+		if _, asked := of[name]; !asked {
+			continue
+		}
+		switch state := model.State(s.Metric["state"]); state {
+		case model.Read:
+			of[name] = model.Status{State: state}
+		case model.Absent, model.Denied, model.Failed:
+			of[name] = model.Status{State: state, Why: "its exporter says so; plimsoll doctor there says why"}
 		}
 	}
 	return all

@@ -55,7 +55,7 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, allTime, fmt.Errorf("not all was answered after %v; narrow it with --match, or take a shorter --window", allTime))
 	defer cancel()
-	list, err := q.take(ctx, c, signals)
+	list, states, err := q.take(ctx, c, signals)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 	if meta.Hosts = found.hosts(); len(meta.Hosts) > maxHosts {
 		return nil, fmt.Errorf("%s: series of %d hosts; want at most %d, --match narrows them", c.base.Redacted(), len(meta.Hosts), maxHosts)
 	}
-	meta.Status = found.status(signals, start)
+	meta.Status = found.status(signals, start, states)
 	meta.Notes = found.notes
 	return record.InMemory(meta, found.memory()), nil
 }
@@ -101,37 +101,66 @@ func (q Query) run(c *client, interval int64) model.Run {
 	return meta
 }
 
-// take asks for the readings of all signals that exporters give.
-func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) ([]series, error) {
+// take asks for the readings of all signals that exporters give, and for what exporters of ours
+// say of theirs.
+func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) (list, states []series, err error) {
 	var names []string
 	for _, s := range signals {
 		if Collected(s.Name) {
 			names = append(names, s.Name)
 		}
 	}
-	var list []series
 	for _, ours := range []bool{false, true} {
 		match, usesHost, err := q.matchers(ours)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for some := range slices.Chunk(names, namesAtOnce) {
-			expr := fmt.Sprintf(`{__name__=~%q%s}[%dms]`, strings.Join(some, "|"), match,
-				(q.Window+q.Baseline+reach).Milliseconds()+1)
-			got, err := c.query(ctx, expr, q.At)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, got...)
+		if list, err = q.readings(ctx, c, names, match); err != nil {
+			return nil, nil, err
 		}
-		if len(list) > 0 || !usesHost {
+		if len(list) > 0 {
+			more, states, err := q.takeOurs(ctx, c, signals, match)
+			return append(list, more...), states, err
+		}
+		if !usesHost {
 			break
 		}
 	}
-	if len(list) == 0 {
-		return nil, q.nothing(ctx, c)
+	return nil, nil, q.nothing(ctx, c)
+}
+
+// readings asks for those of all series of these names.
+func (q Query) readings(ctx context.Context, c *client, names []string, match string) (list []series, err error) {
+	for some := range slices.Chunk(names, namesAtOnce) {
+		expr := fmt.Sprintf(`{__name__=~%q%s}[%dms]`, strings.Join(some, "|"), match, (q.Window+q.Baseline+reach).Milliseconds()+1)
+		got, err := c.query(ctx, expr, q.At)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, got...)
 	}
 	return list, nil
+}
+
+// takeOurs asks for what only Plimsoll reads, where exporters of ours are scraped, and for the
+// state of each of their signals.
+func (q Query) takeOurs(ctx context.Context, c *client, signals []*model.Signal, match string) (list, states []series, err error) {
+	states, err = c.query(ctx, fmt.Sprintf(`{__name__=%q%s}`, signalState, match), q.At)
+	if err != nil || len(states) == 0 {
+		return nil, nil, err
+	}
+	exporters := map[string]bool{}
+	for _, s := range states {
+		exporters[s.Metric["instance"]] = true
+	}
+	var names []string
+	for _, s := range signals {
+		if !Collected(s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	list, err = q.readings(ctx, c, names, match)
+	return slices.DeleteFunc(list, func(s series) bool { return !exporters[s.Metric["instance"]] }), states, err
 }
 
 // matchers writes the matchers for a selector, each behind a comma. host is the

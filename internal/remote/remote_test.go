@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,11 @@ func serve(t *testing.T, seen *[]string, metrics ...map[string]string) string {
 		list = append(list, map[string]any{"metric": m, "values": values})
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*seen = append(*seen, r.FormValue("query"))
+		query := r.FormValue("query")
+		*seen = append(*seen, query)
+		list := slices.DeleteFunc(slices.Clone(list), func(s map[string]any) bool {
+			return !strings.Contains(query, s["metric"].(map[string]string)["__name__"])
+		})
 		json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"resultType": "matrix", "result": list}})
 	}))
 	t.Cleanup(srv.Close)
@@ -116,6 +121,35 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// What only Plimsoll reads is taken where an exporter of ours is scraped, and "none of it" is a
+// fact there; another exporter's series under our names are not taken.
+func TestFetchTakesOurExporters(t *testing.T) {
+	var seen []string
+	of := func(name string, rest ...string) map[string]string {
+		return metric(name, "web1:9109", append(rest, "host", "web")...)
+	}
+	url := serve(t, &seen, of("node_nf_conntrack_entries"), of("plimsoll_tcp_listen_queue"),
+		of("namedprocess_namegroup_cpu_seconds_total", "groupname", "nginx"),
+		metric("namedprocess_namegroup_cpu_seconds_total", "web1:9256", "groupname", "nginx"),
+		of(signalState, "signal", "plimsoll_tcp_listen_queue", "state", "read"),
+		of(signalState, "signal", "node_cpu_seconds_total", "state", "read"),
+		of(signalState, "signal", "namedprocess_namegroup_cpu_seconds_total", "state", "denied"))
+	run, err := Fetch(context.Background(), Query{URL: url, At: time.Unix(1_000_585, 0), Window: 5 * time.Minute}, signals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hosts := run.Meta().Hosts; len(hosts) != 1 || hosts[0].Name != "web" {
+		t.Errorf("hosts %+v, want web alone", hosts)
+	}
+	for signal, want := range map[string]model.State{
+		"plimsoll_tcp_listen_queue": model.Read, "node_cpu_seconds_total": model.Read, "namedprocess_namegroup_cpu_seconds_total": model.Denied,
+	} {
+		if st := run.Meta().Status["web"][signal]; st.State != want {
+			t.Errorf("%s is %+v, want %s", signal, st, want)
+		}
+	}
+}
+
 // A reading that is older than the windows says nothing about them.
 func TestStaleIsAbsent(t *testing.T) {
 	var seen []string
@@ -141,7 +175,7 @@ func FuzzReply(f *testing.F) {
 		f := relabelled(list, signals)
 		f.memory()
 		f.hosts()
-		f.status(signals, 0)
+		f.status(signals, 0, list)
 		f.interval()
 	})
 }
