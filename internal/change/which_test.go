@@ -1,6 +1,7 @@
 package change
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,10 @@ func TestOfTwoNginxTheOneThatIsMeantIsChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := beside(t, w.Service, "127.0.0.1:8090", "nginx", "-p", dir, "-c", file)
+	w.Until("it has the title of a master", func() bool { // which it takes after it listens
+		title, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", other.Process.Pid))
+		return err == nil && strings.HasPrefix(string(title), "nginx: master process")
+	})
 	for name, c := range map[string]struct {
 		listensAt string
 		pid       int
