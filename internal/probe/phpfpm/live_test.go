@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
 
@@ -112,9 +114,14 @@ func fill(t *testing.T, s *livetest.Service) {
 		st := s.Rec.States[active.Name]
 		return st.State == model.Failed && strings.Contains(st.Why, "all were busy")
 	})
+	since := time.Now()
 	s.Sees("phpfpm_up{www}", 0)
 	s.Sees("plimsoll_phpfpm_workers{www}", 2)
 	s.Sees("plimsoll_phpfpm_log_messages_total{www,max_children_reached}", 1)
+	s.Until("it was not to be read for longer than a blink and the time between two reads", func() bool {
+		s.Round()
+		return time.Since(since) > probe.Blink+2*time.Second
+	})
 	s.Write("end", "")
 	s.Sees("phpfpm_up{www}", 1)
 	s.Sees("phpfpm_max_children_reached{www}", 1)
