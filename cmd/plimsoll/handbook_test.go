@@ -23,7 +23,7 @@ var requestsWay = []stop{
 	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.way.*", "net.bandwidth_limit", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch"}},
 	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "cpu.softirq_one_cpu"}},
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
-	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
+	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
 	{"The service's limits", "say how many connections, files and processes it may have", []string{"nginx.worker_connections.*", "nginx.limit_*", "process.descriptors.*", "process.nproc_limit", "process.zombies", "cgroup.pids_limit", "kernel.files_exhausted"}},
 	{"A worker", "takes the request in hand when one is free", []string{"phpfpm.*", "app.pool.*", "app.queue_inside", "app.unread", "app.loop.*", "process.ended_by_signal", "process.stopped"}},
 	{"The CPUs", "compute the reply, when the scheduler and the quota let them", []string{"cpu.*", "sched.*", "cgroup.cpu_throttled", "app.contention", "app.costly_requests", "app.garbage_collection", "app.slow_compute", "app.tls_handshakes", "process.small_calls", "process.short_lived"}},
