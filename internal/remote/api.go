@@ -126,13 +126,20 @@ func (p *point) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// answer is what a server has for one expression.
+type answer struct {
+	series []series
+	// partial says in what it is not whole, since a store behind the server was silent; "" of a whole one.
+	partial string
+}
+
 // query asks one expression at a moment.
-func (c *client) query(ctx context.Context, expr string, at time.Time) ([]series, error) {
+func (c *client) query(ctx context.Context, expr string, at time.Time) (answer, error) {
 	form := url.Values{"query": {expr}, "time": {strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)}}
 	target := c.base.JoinPath("api/v1/query")
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -144,17 +151,17 @@ func (c *client) query(ctx context.Context, expr string, at time.Time) ([]series
 		err = cause
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.base.Redacted(), explain(err))
+		return answer{}, fmt.Errorf("ask %s: %w", c.base.Redacted(), explain(err))
 	}
 	defer res.Body.Close()
-	list, err := parseReply(res.StatusCode, io.LimitReader(res.Body, maxReply), &c.room)
+	got, err := parseReply(res.StatusCode, io.LimitReader(res.Body, maxReply), &c.room)
 	if isTimeout(err) {
 		err = fmt.Errorf("it began to answer and was not done after %v: %w", replyTime, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.base.Redacted(), err)
+		return answer{}, fmt.Errorf("%s: %w", c.base.Redacted(), err)
 	}
-	return list, nil
+	return got, nil
 }
 
 func isTimeout(err error) bool {
@@ -191,21 +198,21 @@ func said(text string) string {
 }
 
 // parseReply reads an answer of /api/v1/query, series by series.
-func parseReply(status int, body io.Reader, left *room) ([]series, error) {
+func parseReply(status int, body io.Reader, left *room) (answer, error) {
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return nil, fmt.Errorf("it answers %d, so it wants to know who asks; give --token-file FILE, or user:password@ in the address", status)
+		return answer{}, fmt.Errorf("it answers %d, so it wants to know who asks; give --token-file FILE, or user:password@ in the address", status)
 	}
 	r := reply{in: json.NewDecoder(body), left: left}
 	err := r.object(r.field)
 	switch {
 	case isTimeout(err) || errors.Is(err, errBounds):
-		return nil, err
+		return answer{}, err
 	case r.status == "error":
-		return nil, fmt.Errorf("it refuses the query: %s", said(r.error))
+		return answer{}, fmt.Errorf("it refuses the query: %s", said(r.error))
 	case err != nil && r.status == "success":
-		return nil, fmt.Errorf("its reply of at most %d bytes cannot be read: %w", maxReply, err)
+		return answer{}, fmt.Errorf("its reply of at most %d bytes cannot be read: %w", maxReply, err)
 	case err != nil || r.status != "success":
-		return nil, fmt.Errorf("it answers %d to /api/v1/query, and not as Prometheus does; want the address of a Prometheus-compatible server, with its path where it has one", status)
+		return answer{}, fmt.Errorf("it answers %d to /api/v1/query, and not as Prometheus does; want the address of a Prometheus-compatible server, with its path where it has one", status)
 	}
-	return r.series, nil
+	return answer{r.series, r.partial()}, nil
 }

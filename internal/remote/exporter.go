@@ -36,6 +36,9 @@ var exporters = []exporter{
 // of each of its signals.
 const signalState = "plimsoll_signal_state"
 
+// hostInfo is the series in which it says of each of its hosts on which machine that is.
+const hostInfo = "plimsoll_host_info"
+
 // exporterOf returns who collects a series, nil for Plimsoll alone.
 func exporterOf(signal string) *exporter {
 	for i := range exporters {

@@ -145,8 +145,13 @@ func (f *found) memory() *record.Memory {
 	return m
 }
 
-// hosts lists the hosts, by name, with what the series tell of them.
-func (f *found) hosts() []model.Host {
+// hosts lists the hosts, by name, with what the series tell of them, and of their machines what
+// exporters of ours say in infos.
+func (f *found) hosts(infos []series) []model.Host {
+	machines := map[string]map[string]string{}
+	for _, s := range infos {
+		machines[s.Metric["host"]] = s.Metric
+	}
 	instances := map[string][]string{}
 	cpus := map[string]map[string]bool{}
 	for _, s := range f.series {
@@ -163,29 +168,31 @@ func (f *found) hosts() []model.Host {
 	var list []model.Host
 	for _, name := range slices.Sorted(maps.Keys(instances)) {
 		slices.Sort(instances[name])
-		list = append(list, model.Host{Name: name, Spec: strings.Join(instances[name], " "), CPUs: len(cpus[name])})
+		list = append(list, model.Host{Name: name, Spec: strings.Join(instances[name], " "), CPUs: len(cpus[name]),
+			Machine: machines[name]["machine"], Kernel: machines[name]["kernel"]})
 	}
 	return list
 }
 
 // status says of each host which signals the server has in the windows, which
 // begin at start. The others are absent, never zero: nobody collected them, unless an exporter of
-// ours says in states that it read them and there was none.
-func (f *found) status(signals []*model.Signal, start int64, states []series) map[string]map[string]model.Status {
-	all := map[string]map[string]model.Status{}
+// ours says that it read them and there was none. Of an answer that was not whole nobody knows what
+// is missing, whatever an exporter says.
+func (f *found) status(signals []*model.Signal, start int64, all *taken) map[string]map[string]model.Status {
+	status := map[string]map[string]model.Status{}
 	for _, s := range f.series {
-		if all[s.host] == nil {
-			all[s.host] = map[string]model.Status{}
+		if status[s.host] == nil {
+			status[s.host] = map[string]model.Status{}
 			for _, sig := range signals {
-				all[s.host][sig.Name] = model.Status{State: model.Absent, Why: absence(sig.Name)}
+				status[s.host][sig.Name] = model.Status{State: model.Absent, Why: absence(sig.Name)}
 			}
 		}
 		if n := len(s.points); n > 0 && s.points[n-1].Time >= start {
-			all[s.host][s.labels.Get("__name__")] = model.Status{State: model.Read}
+			status[s.host][s.labels.Get("__name__")] = model.Status{State: model.Read}
 		}
 	}
-	for _, s := range states {
-		of, name := all[s.Metric["host"]], s.Metric["signal"]
+	for _, s := range all.states {
+		of, name := status[s.Metric["host"]], s.Metric["signal"]
 		if _, asked := of[name]; !asked {
 			continue
 		}
@@ -196,5 +203,10 @@ func (f *found) status(signals []*model.Signal, start int64, states []series) ma
 			of[name] = model.Status{State: state, Why: "its exporter says so; plimsoll doctor there says why"}
 		}
 	}
-	return all
+	for name, why := range all.partial {
+		for _, of := range status {
+			of[name] = model.Status{State: model.Failed, Why: "the server's answer was not whole: " + why}
+		}
+	}
+	return status
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -55,23 +56,23 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, allTime, fmt.Errorf("not all was answered after %v; narrow it with --match, or take a shorter --window", allTime))
 	defer cancel()
-	list, states, err := q.take(ctx, c, signals)
+	all, err := q.take(ctx, c, signals)
 	if err != nil {
 		return nil, err
 	}
 	start := q.At.Add(-q.Window - q.Baseline).UnixMilli()
-	found := relabelled(list, signals)
+	found := relabelled(all.series, signals)
 	interval := found.interval()
 	if half := q.Window.Milliseconds() / 2; interval > half {
 		return nil, fmt.Errorf("the server's readings are %v apart; want a --window of at least %v",
 			time.Duration(interval)*time.Millisecond, 2*time.Duration(interval)*time.Millisecond)
 	}
 	meta := q.run(c, interval)
-	if meta.Hosts = found.hosts(); len(meta.Hosts) > maxHosts {
+	if meta.Hosts = found.hosts(all.hosts); len(meta.Hosts) > maxHosts {
 		return nil, fmt.Errorf("%s: series of %d hosts; want at most %d, --match narrows them", c.base.Redacted(), len(meta.Hosts), maxHosts)
 	}
-	meta.Status = found.status(signals, start, states)
-	meta.Notes = found.notes
+	meta.Status = found.status(signals, start, all)
+	meta.Notes = append(found.notes, all.notes()...)
 	return record.InMemory(meta, found.memory()), nil
 }
 
@@ -101,9 +102,31 @@ func (q Query) run(c *client, interval int64) model.Run {
 	return meta
 }
 
+// taken is what a server has of a query.
+type taken struct {
+	series []series
+	// states and hosts are what exporters of ours say of their signals and hosts.
+	states, hosts []series
+	// partial has, by signal, in what the answer with its series was not whole.
+	partial map[string]string
+}
+
+// notes says once what answers were not whole.
+func (t *taken) notes() []string {
+	why := map[string]int{}
+	for _, w := range t.partial {
+		why[w]++
+	}
+	var notes []string
+	for _, w := range slices.Sorted(maps.Keys(why)) {
+		notes = append(notes, fmt.Sprintf("the server's answer for %d signals was not whole, so that hosts and series may be missing: %s", why[w], w))
+	}
+	return notes
+}
+
 // take asks for the readings of all signals that exporters give, and for what exporters of ours
 // say of theirs.
-func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) (list, states []series, err error) {
+func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) (*taken, error) {
 	var names []string
 	for _, s := range signals {
 		if Collected(s.Name) {
@@ -113,45 +136,55 @@ func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) (li
 	for _, ours := range []bool{false, true} {
 		match, usesHost, err := q.matchers(ours)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		if list, err = q.readings(ctx, c, names, match); err != nil {
-			return nil, nil, err
+		all := &taken{partial: map[string]string{}}
+		if err = q.readings(ctx, c, names, match, all); err != nil {
+			return nil, err
 		}
-		if len(list) > 0 {
-			more, states, err := q.takeOurs(ctx, c, signals, match)
-			return append(list, more...), states, err
+		if len(all.series) > 0 {
+			return all, q.takeOurs(ctx, c, signals, match, all)
 		}
 		if !usesHost {
 			break
 		}
 	}
-	return nil, nil, q.nothing(ctx, c)
+	return nil, q.nothing(ctx, c)
 }
 
-// readings asks for those of all series of these names.
-func (q Query) readings(ctx context.Context, c *client, names []string, match string) (list []series, err error) {
+// readings asks for those of all series of these names, and adds them.
+func (q Query) readings(ctx context.Context, c *client, names []string, match string, to *taken) error {
 	for some := range slices.Chunk(names, namesAtOnce) {
 		expr := fmt.Sprintf(`{__name__=~%q%s}[%dms]`, strings.Join(some, "|"), match, (q.Window+q.Baseline+reach).Milliseconds()+1)
 		got, err := c.query(ctx, expr, q.At)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, got...)
+		to.series = append(to.series, got.series...)
+		if got.partial != "" {
+			for _, name := range some {
+				to.partial[name] = got.partial
+			}
+		}
 	}
-	return list, nil
+	return nil
 }
 
 // takeOurs asks for what only Plimsoll reads, where exporters of ours are scraped, and for the
 // state of each of their signals.
-func (q Query) takeOurs(ctx context.Context, c *client, signals []*model.Signal, match string) (list, states []series, err error) {
-	states, err = c.query(ctx, fmt.Sprintf(`{__name__=%q%s}`, signalState, match), q.At)
-	if err != nil || len(states) == 0 {
-		return nil, nil, err
+func (q Query) takeOurs(ctx context.Context, c *client, signals []*model.Signal, match string, to *taken) error {
+	said, err := c.query(ctx, fmt.Sprintf(`{__name__=~"%s|%s"%s}`, signalState, hostInfo, match), q.At)
+	if err != nil || len(said.series) == 0 {
+		return err
 	}
 	exporters := map[string]bool{}
-	for _, s := range states {
+	for _, s := range said.series {
 		exporters[s.Metric["instance"]] = true
+		if s.Metric["__name__"] == hostInfo {
+			to.hosts = append(to.hosts, s)
+		} else {
+			to.states = append(to.states, s)
+		}
 	}
 	var names []string
 	for _, s := range signals {
@@ -159,8 +192,13 @@ func (q Query) takeOurs(ctx context.Context, c *client, signals []*model.Signal,
 			names = append(names, s.Name)
 		}
 	}
-	list, err = q.readings(ctx, c, names, match)
-	return slices.DeleteFunc(list, func(s series) bool { return !exporters[s.Metric["instance"]] }), states, err
+	collected := len(to.series)
+	if err := q.readings(ctx, c, names, match, to); err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(to.series[collected:], func(s series) bool { return !exporters[s.Metric["instance"]] })
+	to.series = to.series[:collected+len(own)]
+	return nil
 }
 
 // matchers writes the matchers for a selector, each behind a comma. host is the
@@ -194,11 +232,11 @@ func (q Query) nothing(ctx context.Context, c *client) error {
 	if err != nil {
 		return err
 	}
-	if len(up) == 0 {
+	if len(up.series) == 0 {
 		return fmt.Errorf("%s: %w in the %v before %s, and nothing was scraped then; is --at right", c.base.Redacted(), ErrNoSeries, q.Window, when)
 	}
 	var have []string
-	for _, s := range up {
+	for _, s := range up.series {
 		have = append(have, s.Metric["instance"])
 	}
 	slices.Sort(have)

@@ -131,6 +131,7 @@ func TestFetchTakesOurExporters(t *testing.T) {
 	url := serve(t, &seen, of("node_nf_conntrack_entries"), of("plimsoll_tcp_listen_queue"),
 		of("namedprocess_namegroup_cpu_seconds_total", "groupname", "nginx"),
 		metric("namedprocess_namegroup_cpu_seconds_total", "web1:9256", "groupname", "nginx"),
+		of(hostInfo, "machine", "boot-1", "kernel", "6.1.0"),
 		of(signalState, "signal", "plimsoll_tcp_listen_queue", "state", "read"),
 		of(signalState, "signal", "node_cpu_seconds_total", "state", "read"),
 		of(signalState, "signal", "namedprocess_namegroup_cpu_seconds_total", "state", "denied"))
@@ -138,8 +139,8 @@ func TestFetchTakesOurExporters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hosts := run.Meta().Hosts; len(hosts) != 1 || hosts[0].Name != "web" {
-		t.Errorf("hosts %+v, want web alone", hosts)
+	if hosts := run.Meta().Hosts; len(hosts) != 1 || hosts[0].Name != "web" || hosts[0].Machine != "boot-1" || hosts[0].Kernel != "6.1.0" {
+		t.Errorf("hosts %+v, want web alone, with its machine", hosts)
 	}
 	for signal, want := range map[string]model.State{
 		"plimsoll_tcp_listen_queue": model.Read, "node_cpu_seconds_total": model.Read, "namedprocess_namegroup_cpu_seconds_total": model.Denied,
@@ -147,6 +148,35 @@ func TestFetchTakesOurExporters(t *testing.T) {
 		if st := run.Meta().Status["web"][signal]; st.State != want {
 			t.Errorf("%s is %+v, want %s", signal, st, want)
 		}
+	}
+}
+
+// What a store behind the server holds back may be anything: it is not known, and never absent.
+func TestPartialAnswers(t *testing.T) {
+	const series = `{"metric":{"__name__":"node_nf_conntrack_entries","instance":"web1:9100"},"values":[[1000500,"1"],[1000515,"2"],[1000530,"3"]]}`
+	for name, c := range map[string]struct{ field, why string }{
+		"Thanos":          {`"warnings":["store 10.0.0.7:10901: no such host","second"]`, "store 10.0.0.7:10901: no such host; second"},
+		"VictoriaMetrics": {`"isPartial":true`, "some of its storage nodes did not answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprintf(w, `{"status":"success",%s,"data":{"resultType":"matrix","result":[%s]}}`, c.field, series)
+			}))
+			defer srv.Close()
+			run, err := Fetch(context.Background(), Query{URL: srv.URL, At: time.Unix(1_000_545, 0), Window: time.Minute}, signals)
+			if err != nil {
+				t.Fatal(err)
+			}
+			meta := run.Meta()
+			for _, signal := range []string{"node_cpu_seconds_total", "node_nf_conntrack_entries"} {
+				if st := meta.Status["web1"][signal]; st.State != model.Failed || !strings.Contains(st.Why, c.why) {
+					t.Errorf("%s is %+v, want failed, with %q", signal, st, c.why)
+				}
+			}
+			if !slices.ContainsFunc(meta.Notes, func(note string) bool { return strings.Contains(note, c.why) }) {
+				t.Errorf("notes %q, want one with %q", meta.Notes, c.why)
+			}
+		})
 	}
 }
 
@@ -165,17 +195,18 @@ func TestStaleIsAbsent(t *testing.T) {
 
 func FuzzReply(f *testing.F) {
 	f.Add(200, []byte(`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a","instance":"h:1"},"values":[[1.5,"2"],[2,"NaN"]]}]}}`))
+	f.Add(200, []byte(`{"status":"success","isPartial":true,"warnings":["a store is silent"],"data":{"result":[]}}`))
 	f.Add(400, []byte(`{"status":"error","error":"parse error"}`))
 	f.Add(200, []byte(`{"status":"success","data":{"result":[{"values":[[1e300,"x"]]}]}}`))
 	f.Fuzz(func(t *testing.T, status int, raw []byte) {
-		list, err := parseReply(status, bytes.NewReader(raw), &room{100, 1000})
+		got, err := parseReply(status, bytes.NewReader(raw), &room{100, 1000})
 		if err != nil {
 			return
 		}
-		f := relabelled(list, signals)
+		f := relabelled(got.series, signals)
 		f.memory()
-		f.hosts()
-		f.status(signals, 0, list)
+		f.hosts(got.series)
+		f.status(signals, 0, &taken{states: got.series})
 		f.interval()
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // reply is an answer of /api/v1/query while it is read. Nothing of it is held but
@@ -14,6 +15,21 @@ type reply struct {
 	status string
 	error  string
 	series []series
+	// warnings are what Prometheus and Thanos say of an answer that is not whole, part is
+	// VictoriaMetrics' word for one.
+	warnings []string
+	part     bool
+}
+
+// partial says in what an answer is not whole, in the server's own words; "" of a whole one.
+func (r *reply) partial() string {
+	switch {
+	case len(r.warnings) > 0:
+		return said(strings.Join(r.warnings, "; "))
+	case r.part:
+		return "some of its storage nodes did not answer (isPartial)"
+	}
+	return ""
 }
 
 // object reads a JSON object and calls back for each field; the callback reads the value.
@@ -51,6 +67,10 @@ func (r *reply) field(name string) error {
 		return r.in.Decode(&r.status)
 	case "error":
 		return r.in.Decode(&r.error)
+	case "warnings":
+		return r.in.Decode(&r.warnings)
+	case "isPartial":
+		return r.in.Decode(&r.part)
 	case "data":
 		return r.object(r.data)
 	}
