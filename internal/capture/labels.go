@@ -80,7 +80,9 @@ func (f *Frame) AppendJudged(b []byte) []byte {
 	}
 	if r.Acks != 0 {
 		number("acks_frame", uint64(r.Acks))
-		seconds("ack_rtt", r.RTT)
+		if r.RTT != 0 { // both stamps are the same: no time was measured
+			seconds("ack_rtt", r.RTT)
+		}
 	}
 	if f.Attribution != cause.None {
 		word("judgement", f.Attribution.String())

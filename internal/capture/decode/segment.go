@@ -81,16 +81,21 @@ const leastHeader = 16
 
 // The kinds of TCP options that are read.
 const (
-	optionEnd   = 0
-	optionNop   = 1
-	optionScale = 3
-	optionSACK  = 5
-	optionStamp = 8
+	optionEnd           = 0
+	optionNop           = 1
+	optionScale         = 3
+	optionSACKPermitted = 4
+	optionSACK          = 5
+	optionStamp         = 8
 )
+
+// sizes are those of the kinds of options that have but one. Of another size Wireshark reads no
+// more of them than that.
+var sizes = [256]int{2: 4, optionScale: 3, optionSACKPermitted: 2, 6: 6, 7: 6, optionStamp: 10, 11: 6, 12: 6, 13: 6, 19: 18, 21: 6, 22: 2, 23: 2, 27: 8, 28: 4}
 
 // options reads the options of a header, which has n bytes of them; a list that breaks
 // ends there. It says false where Wireshark comes upon what was not captured, or upon a
-// SACK without room for a block.
+// SACK without room for a block: what it had read until then counts.
 func (s *Segment) options(b []byte, n int) bool {
 	if len(b) == 12 && n == 12 && be32(b) == 0x0101080a { // what nearly every segment has
 		s.HasStamp, s.Stamp = true, [2]uint32{be32(b[4:]), be32(b[8:])}
@@ -109,30 +114,51 @@ func (s *Segment) options(b []byte, n int) bool {
 			return false
 		case b[1] < 2:
 			return true
-		case int(b[1]) > n:
-			return len(b) == n
-		case int(b[1]) > len(b) || kind == optionSACK && b[1] < 10:
-			return false
+		case int(b[1]) > n: // Wireshark marks all of it but two bytes
+			return len(b) >= n-2
 		default:
 			size = int(b[1])
-			s.option(kind, b[2:size])
+			if !s.option(kind, size, b[2:min(size, len(b))]) {
+				return false
+			}
 		}
-		b, n = b[size:], n-size
+		b, n = b[min(size, len(b)):], n-size
 	}
 	return true
 }
 
-func (s *Segment) option(kind byte, v []byte) {
+// option takes up an option of size bytes, of which v was captured behind kind and size. It says
+// false where Wireshark would read more.
+func (s *Segment) option(kind byte, size int, v []byte) bool {
+	if only := sizes[kind]; only != 0 && size != only {
+		return true
+	}
+	whole := len(v) == size-2
 	switch {
-	case kind == optionScale && len(v) == 1:
-		s.Scale = int8(min(v[0], 14))
 	case kind == optionSACK:
-		s.HasSACK = true
-		for ; len(v) >= 8 && int(s.SACKs) < len(s.SACK); v = v[8:] {
-			s.SACK[s.SACKs] = [2]uint32{be32(v), be32(v[4:])}
-			s.SACKs++
-		}
-	case kind == optionStamp && len(v) == 8:
+		return s.sack(size, v)
+	case !whole:
+		return false
+	case kind == optionScale:
+		s.Scale = int8(min(v[0], 14))
+	case kind == optionStamp:
 		s.HasStamp, s.Stamp = true, [2]uint32{be32(v), be32(v[4:])}
 	}
+	return true
+}
+
+// sack takes up the blocks of a SACK option, as far as they were captured. Of several such options
+// the last counts.
+func (s *Segment) sack(size int, v []byte) bool {
+	read := size - 2
+	if read%8 >= 4 { // of half a block one edge is read, and nothing behind it
+		read &^= 3
+	}
+	enough := size >= 10 && len(v) >= read
+	s.HasSACK, s.SACKs = true, 0
+	for ; len(v) >= 8 && int(s.SACKs) < len(s.SACK); v = v[8:] {
+		s.SACK[s.SACKs] = [2]uint32{be32(v), be32(v[4:])}
+		s.SACKs++
+	}
+	return enough
 }

@@ -148,11 +148,12 @@ func bases(me, peer *Half, s *decode.Segment) {
 	}
 }
 
-// short takes a segment whose header is longer than what there is: its flags alone count.
+// short takes a segment whose header is longer than what there is: its flags and its time alone count.
 func (x *step) short() {
 	had := x.c.Completeness
 	x.completeness()
 	x.r.Labels = flagLabels(x.s.Flags)
+	x.handshake()
 	x.closing(had)
 	x.c.Labelled |= x.r.Labels
 }

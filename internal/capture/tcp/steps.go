@@ -73,12 +73,17 @@ func (x *step) duplicate() {
 	x.r.DupNumber, x.r.DupOf = x.me.dup, x.me.lastNonDup
 }
 
-// room is the window in bytes that h last announced.
+// room is the window in bytes that h last announced; before that it is one that no window
+// has, as in Wireshark.
 func (h *Half) room() uint32 {
-	if h.is(firstAck) || h.scale == scaleUnused {
-		return uint32(h.win)
+	win := uint32(h.win)
+	if !h.is(hasWindow) {
+		win = 1<<32 - 1
 	}
-	return uint32(h.win) << uint(h.scale)
+	if h.is(firstAck) || h.scale == scaleUnused {
+		return win
+	}
+	return win << uint(h.scale)
 }
 
 // acknowledgement looks at what the acknowledgement number says.
@@ -114,7 +119,7 @@ func (x *step) sender() {
 	end := s.Seq + s.Len
 	back := me.nextSeq != 0 && before(s.Seq, me.nextSeq) && !(s.Len > 1 && s.Seq == me.nextSeq-1)
 	switch {
-	case s.Len > 0 && peer.lastAck != 0 && !before(peer.lastAck, end):
+	case s.Len > 0 && peer.lastAck != 0 && upTo(end, peer.lastAck):
 		r.Labels |= SpuriousRetransmission
 	case !back:
 	case peer.dup >= 2 && (s.Seq == peer.lastAck || x.notSacked(end)) && within(x.now, peer.lastTime, fastWithin):
@@ -136,14 +141,14 @@ func (x *step) sender() {
 
 // notSacked says whether the peer's last segment had SACK blocks, and none of
 // them covers the segment. Wireshark stores blocks relative to the first
-// sequence number and compares them with absolute ones; to agree with it, so is done here.
+// sequence number and compares them with absolute ones, as plain numbers; to agree with it, so is done here.
 func (x *step) notSacked(end uint32) bool {
 	if x.peer.sack == 0 {
 		return false
 	}
 	blocks := x.a.sacks.at(x.peer.sack)
 	for _, b := range blocks[:blocks[4][0]] {
-		if !before(x.s.Seq, b[0]) && !before(b[1], end) {
+		if b[0] <= x.s.Seq && end <= b[1] {
 			return false
 		}
 	}
@@ -233,10 +238,27 @@ func (x *step) update() {
 // the segments that follow. The one label that still changes is that of a window
 // update with SACK blocks.
 func (x *step) learn() {
-	c, me, peer, s := x.c, x.me, x.peer, x.s
-	syn := s.Flags&decode.SYN != 0
+	me, peer, s := x.me, x.peer, x.s
+	x.handshake()
+	if s.Options {
+		x.options()
+	}
+	if s.Flags&decode.SYN == 0 || s.OptionsCut { // what was cut off may be a window scale
+		return
+	}
+	if me.scale == scaleUnknown {
+		me.scale, peer.scale = scaleUnused, scaleUnused
+	}
+	if s.Flags&decode.ACK != 0 && s.Scale >= 0 && peer.scale == scaleUnused {
+		me.scale = scaleUnused
+	}
+}
+
+// handshake takes up what a segment's flags and time say of the handshake.
+func (x *step) handshake() {
+	c, me, s := x.c, x.me, x.s
 	switch {
-	case syn:
+	case s.Flags&decode.SYN != 0:
 		me.bits |= firstAck
 		if s.Flags&decode.ACK == 0 && !c.timed {
 			c.trip = x.now
@@ -247,15 +269,6 @@ func (x *step) learn() {
 			c.trip, c.timed = x.now-c.trip, true
 		}
 	}
-	if s.Options {
-		x.options()
-	}
-	if syn && me.scale == scaleUnknown {
-		me.scale, peer.scale = scaleUnused, scaleUnused
-	}
-	if syn && s.Flags&decode.ACK != 0 && s.Scale >= 0 && peer.scale == scaleUnused {
-		me.scale = scaleUnused
-	}
 }
 
 func (x *step) options() {
@@ -263,16 +276,15 @@ func (x *step) options() {
 	if s.Scale >= 0 {
 		me.scale = s.Scale
 	}
-	if !s.HasSACK {
-		return
+	if s.SACKs > 0 {
+		me.sack = x.a.sacks.take()
+		blocks := x.a.sacks.at(me.sack)
+		for i, b := range s.SACK[:s.SACKs] {
+			blocks[i] = [2]uint32{b[0] - x.peer.base, b[1] - x.peer.base}
+		}
+		blocks[4][0] = uint32(s.SACKs)
 	}
-	me.sack = x.a.sacks.take()
-	blocks := x.a.sacks.at(me.sack)
-	for i, b := range s.SACK[:s.SACKs] {
-		blocks[i] = [2]uint32{b[0] - x.peer.base, b[1] - x.peer.base}
-	}
-	blocks[4][0] = uint32(s.SACKs)
-	if r.Labels&WindowUpdate != 0 {
+	if s.HasSACK && r.Labels&WindowUpdate != 0 {
 		r.Labels &^= WindowUpdate
 		x.duplicate()
 	}

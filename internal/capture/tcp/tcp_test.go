@@ -21,6 +21,12 @@ func segments(r *rand.Rand, n int) []decode.Segment {
 		}
 		s.Flags = flags[r.IntN(len(flags))]
 		s.Seq, s.Ack = base+uint32(r.IntN(40)), base+uint32(r.IntN(40))
+		if r.IntN(12) == 0 { // so far away that the order of numbers goes around
+			s.Seq += 1<<31 - 20
+		}
+		if r.IntN(12) == 0 {
+			s.Ack += 1<<31 - 20
+		}
 		s.Window, s.Len = uint16(r.IntN(3)*20), uint32(max(r.IntN(16)-6, 0))
 		s.ID = uint16(r.IntN(5))
 		if r.IntN(4) == 0 {

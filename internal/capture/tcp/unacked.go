@@ -11,13 +11,17 @@ type node struct {
 // maxUnacked is Wireshark's bound of the list, and part of its rules.
 const maxUnacked = 10_000
 
+// narrow is how far apart sequence numbers may stand and still have one order: comparing them
+// goes around beyond 2³¹.
+const narrow = 1 << 30
+
 // push appends a segment to those of h that are not acknowledged.
 func (a *Analyzer) push(h *Half, n node) {
 	i := a.nodes.take()
 	if h.newest != 0 {
 		last := a.nodes.at(h.newest)
 		last.next = i
-		if before(n.start, last.end) {
+		if before(n.start, last.end) || n.end-a.nodes.at(h.oldest).start >= narrow {
 			h.bits &^= inOrder
 		}
 	} else {
@@ -42,7 +46,7 @@ func (a *Analyzer) pop(h *Half) {
 // acked removes what ack acknowledges, and returns the frame whose end it is,
 // or into which it reaches: the oldest that fits.
 func (a *Analyzer) acked(h *Half, ack uint32, r *Result, now int64) {
-	if h.is(inOrder) {
+	if h.is(inOrder) && (h.oldest == 0 || ack-a.nodes.at(h.oldest).start+narrow < 2*narrow) {
 		a.ackedInOrder(h, ack, r, now)
 		return
 	}
@@ -60,7 +64,7 @@ func (a *Analyzer) acked(h *Half, ack uint32, r *Result, now int64) {
 		if !keep {
 			a.unlink(h, prev, i)
 		} else {
-			ordered = ordered && (prev == 0 || !before(n.start, a.nodes.at(prev).end))
+			ordered = ordered && (prev == 0 || !before(n.start, a.nodes.at(prev).end) && n.end-a.nodes.at(h.oldest).start < narrow)
 			prev = i
 		}
 		i = next
@@ -107,7 +111,7 @@ func (a *Analyzer) ackedInOrder(h *Half, ack uint32, r *Result, now int64) {
 func (a *Analyzer) covered(h *Half, start, end uint32) bool {
 	for i := h.oldest; i != 0; {
 		n := a.nodes.at(i)
-		if !before(start, n.start) && !before(n.end, end) {
+		if upTo(n.start, start) && upTo(end, n.end) {
 			return true
 		}
 		i = n.next
@@ -143,7 +147,7 @@ func (a *Analyzer) seen(h *Half, ack, start, end uint32) bool {
 func (a *Analyzer) since(h *Half, seq uint32) (int64, bool) {
 	for i := h.oldest; i != 0; {
 		n := a.nodes.at(i)
-		if !before(n.start, seq) {
+		if upTo(seq, n.start) {
 			return n.time, true
 		}
 		i = n.next
@@ -168,5 +172,9 @@ func (a *Analyzer) runEnd(h *Half, seq uint32) uint32 {
 	return end
 }
 
-// before is a < b among sequence numbers, which wrap around.
+// before is a < b among sequence numbers, which wrap around. Of two that are 2³¹ apart each is
+// before the other, as in Wireshark.
 func before(a, b uint32) bool { return int32(a-b) < 0 }
+
+// upTo is a ≤ b among sequence numbers: not the opposite of b < a, where they are 2³¹ apart.
+func upTo(a, b uint32) bool { return int32(a-b) <= 0 }
