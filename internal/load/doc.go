@@ -49,7 +49,7 @@
 // the attempts, the connections that never stood, and the requests.
 //
 // Open loop (LoadPlan.Rate > 0): each request has a planned time. Where a thread is to
-// send thousands a second, these lie on a grid of 100 to 250 µs: it wakes for each step,
+// send thousands a second, these lie on a grid of 100 to 400 µs: it wakes for each step,
 // sends what is due (up to 60 µs early, rather than wait again), and turns to the replies when it wakes next, as long as there are
 // connections to spare. When a reply came is told by the kernel's time stamps, in
 // open loops on all connections, so that latency has nothing of that in it. It goes to the
@@ -75,7 +75,9 @@
 // Over HTTP/2 (LoadPlan.HTTP2) a connection carries LoadPlan.Streams places for requests, each of which does
 // what a connection does otherwise; there are Connections times Streams of them. A connection is opened for one
 // request, which pays for it, and goes out with the first bytes; the others begin when the server's SETTINGS have come, as
-// many as these allow. Requests that begin in one turn leave in one call. A request that times out is cancelled, and its
+// many as these allow. Requests that begin in one turn leave in one call; in a closed loop those of a connection wait for one another
+// while its server goes on sending replies, for 0.24 ms at most, and begin when they leave. The thread lets replies gather meanwhile, for
+// 60 µs at most, and for a twentieth of what the quickest ones take. A request that times out is cancelled, and its
 // connection goes on, unless nothing at all was heard on it: then it takes no more requests, as after a GOAWAY, and
 // its places connect anew when its last request has ended. What a GOAWAY leaves unanswered ends as
 // goaway:CODE; nothing is sent twice. A wrong reply ends its stream, wrong frames the connection, and all that is in flight there

@@ -12,9 +12,10 @@ import (
 // request at a time. The thread's connections carry their streams.
 type http2 struct {
 	*thread
-	over    []h2Conn // by the names of the thread's connections
-	dirty   *h2Conn  // has something to send
-	serving int64    // connections with a request in flight
+	over    []h2Conn  // by the names of the thread's connections
+	dirty   *h2Conn   // has something to send
+	batches []*h2Conn // whose next requests wait for more replies
+	serving int64     // connections with a request in flight
 }
 
 // newHTTP2 has t speak HTTP/2.
@@ -104,15 +105,61 @@ func (h *http2) begins(s *h2Conn, c *conn) {
 // soil notes that s has something to send, which is sent before anything of another connection is.
 func (h *http2) soil(s *h2Conn) {
 	if h.dirty != s {
-		h.turned()
+		h.clean()
 		h.dirty = s
 	}
 }
 
-// turned sends what is to be sent.
-func (h *http2) turned() {
+// turned sends what is to be sent. It returns true where more replies are expected at once.
+func (h *http2) turned() bool {
+	kept := h.batches[:0]
+	for _, s := range h.batches {
+		if s.batched = s.heardAt >= h.woke && s.active > 0 && h.now-s.since < longestBatch; s.batched {
+			kept = append(kept, s)
+		} else {
+			h.resume(s)
+		}
+	}
+	h.batches = kept
+	h.clean()
+	return len(kept) > 0
+}
+
+// clean sends what the connection has to send that was used last.
+func (h *http2) clean() {
 	if h.dirty != nil {
 		h.flush(h.dirty)
+	}
+}
+
+// longestBatch is how long lanes that have their replies wait for others of their connection.
+const longestBatch = 240_000
+
+// read goes on after what came on s was taken. A server sends its replies in pieces; who answers each at once gets ever
+// smaller ones, for which both sides pay. So in a closed loop lanes wait for those whose replies are about to come, and
+// all begin together: while each look finds more, and no longer than longestBatch.
+func (h *http2) read(s *h2Conn) {
+	switch {
+	case len(s.done) == 0 || s.active == 0 || h.paced():
+		h.resume(s)
+	case !s.batched:
+		s.batched, s.since = true, h.now
+		h.batches = append(h.batches, s)
+	}
+}
+
+// resume lets the lanes go on that have their replies, and sends.
+func (h *http2) resume(s *h2Conn) {
+	h.goOn(s)
+	h.flush(s)
+}
+
+// goOn gives the lanes that have their replies something to do.
+func (h *http2) goOn(s *h2Conn) {
+	done := s.done
+	s.done, s.undone = s.undone[:0], done
+	for _, c := range done {
+		h.next(c, h.woke)
 	}
 }
 
@@ -193,7 +240,7 @@ func (h *http2) event(name int32, events uint32) {
 	if events&incoming != 0 && !h.receive(s, closing) {
 		return
 	}
-	h.flush(s)
+	h.read(s)
 }
 
 // shook goes on after a TLS handshake.
@@ -207,7 +254,7 @@ func (h *http2) shook(done *handshake) {
 	h.stands(s)
 	s.carrier.secure.served = true
 	if h.receive(s, false) { // what came with the handshake
-		h.flush(s)
+		h.read(s)
 	}
 }
 
@@ -504,14 +551,8 @@ func (h *http2) complete(s *h2Conn, c *conn) bool {
 	}
 	h.answered(c)
 	c.state = idle
-	if !h.shared.job.plan.KeepAlive {
-		s.retired = true
-		if !h.stays(s) {
-			h.next(c, h.woke)
-			return false
-		}
-	}
-	h.next(c, h.woke)
+	s.done = append(s.done, c)
+	s.retired = s.retired || !h.shared.job.plan.KeepAlive
 	return h.stays(s)
 }
 
@@ -602,5 +643,6 @@ func (h *http2) lost(s *h2Conn, o outcome) {
 	for _, c := range open {
 		h.after(c, o)
 	}
+	h.goOn(s)
 	h.unpark(s)
 }

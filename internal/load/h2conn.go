@@ -8,6 +8,8 @@ type h2Conn struct {
 	lanes   []conn  // each is a place for one request at a time
 	parked  []*conn // lanes that want to begin a request when one can
 	spare   []*conn // what parked was before
+	done    []*conn // lanes that have their replies and are yet to go on; undone is what they were before
+	undone  []*conn
 	// opener is the lane whose request the connection is opened for, until it stands.
 	opener *conn
 
@@ -35,6 +37,8 @@ type h2Conn struct {
 	heardAt int64   // when anything came
 	reads   uint32
 	held    bool // a request, or its body, waits for leave to be sent
+	batched bool // lanes wait for the replies of others, since that moment
+	since   int64
 }
 
 // h2Stream is what a lane knows of its request.

@@ -175,9 +175,10 @@ var hostileHTTP2 = []hostile{
 	}), "protocol:too_many_interim"},
 	{"a head that is too large", each(func(p *h2Peer, id uint32) {
 		p.head(id, true, ":status", "200", "a", strings.Repeat("x", 4000)) // then by the table, an octet for each
-		block := bytes.Repeat([]byte{0xbe}, 20)
-		_ = p.WriteHeaders(xhttp2.HeadersFrameParam{StreamID: id + 2, BlockFragment: append([]byte{0x88}, block...), EndHeaders: true, EndStream: true})
-		p.request()
+		if next, ok := p.request(); ok {
+			block := bytes.Repeat([]byte{0xbe}, 20)
+			_ = p.WriteHeaders(xhttp2.HeadersFrameParam{StreamID: next, BlockFragment: append([]byte{0x88}, block...), EndHeaders: true, EndStream: true})
+		}
 	}), "2xx protocol:head_too_large"},
 	{"continuation without an end", once(flood(func(p *h2Peer) error {
 		_ = p.WriteHeaders(xhttp2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}})
@@ -340,6 +341,28 @@ func TestHTTP2StreamsThatTheServerAllows(t *testing.T) {
 }
 
 // What was sent and not answered when the server said goodbye is told, and the load goes on elsewhere.
+// A lane with its reply may wait for those of others, but never for one that does not come.
+func TestHTTP2ALaneWaitsForNoReplyThatIsHeldBack(t *testing.T) {
+	s := serveFrames(t, func(p *h2Peer) {
+		_ = p.WriteSettings()
+		held, ok := p.request()
+		for range 20 {
+			var id uint32
+			if id, ok = p.request(); ok {
+				p.head(id, true, ":status", "200")
+			}
+		}
+		if ok {
+			p.head(held, true, ":status", "200")
+		}
+		p.gone()
+	})
+	plan := model.LoadPlan{URL: s.url, Connections: 1, Requests: 21, KeepAlive: true, HTTP2: true, Streams: 2, TimeoutMS: 60_000}
+	if diff := cmp.Diff(map[string]int64{"2xx": 21}, phaseNamed(runPlan(t, context.Background(), plan), "hold").Outcomes); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+}
+
 func TestHTTP2GoAwayUnderLoad(t *testing.T) {
 	const most = 10
 	s := serveFrames(t, func(p *h2Peer) {

@@ -41,7 +41,7 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 func (*thread) accepts(*conn) bool { return true }
 
 // turned does nothing: all is sent.
-func (*thread) turned() {}
+func (*thread) turned() bool { return false }
 
 // busy are all that have a request, but those that connect.
 func (t *thread) busy() int64 { return t.inFlight - t.connecting }
@@ -357,9 +357,11 @@ func (t *thread) answered(c *conn) {
 		t.finish(c, o, c.at)
 		return
 	}
+	took := c.at - c.start
+	t.quickest = min(took, t.quickest+(took-t.quickest)/1024)
 	n.add(firstWait, c.waited)
 	n.add(transfer, c.at-c.first)
-	n.add(service, c.at-c.start)
+	n.add(service, took)
 	if t.shared.openLoop {
 		n.add(response, c.at-c.intended)
 	}

@@ -89,7 +89,7 @@ func TestDenseArrivalsAreSentInSteps(t *testing.T) {
 		rate    float64
 		threads int
 		grid    int64
-	}{{2000, 1, 0}, {7999, 1, 0}, {8000, 1, 250_000}, {20_000, 1, 250_000}, {20_000, 4, 0}, {50_000, 1, 160_000}, {1e6, 1, 100_000}} {
+	}{{2000, 1, 0}, {4999, 1, 0}, {5000, 1, 400_000}, {20_000, 1, 400_000}, {20_000, 4, 400_000}, {16_000, 4, 0}, {50_000, 1, 160_000}, {1e6, 1, 100_000}} {
 		plan := model.LoadPlan{Rate: c.rate, Threads: c.threads, DurationMS: 1000}
 		a := newArrivals(plan, newTimeline(plan))
 		if a.grid != c.grid {

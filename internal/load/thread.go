@@ -28,8 +28,8 @@ type protocol interface {
 	shook(h *handshake)
 	// fail ends c's request without a reply.
 	fail(c *conn, o outcome)
-	// turned is called at the end of each turn.
-	turned()
+	// turned is called at the end of each turn; true asks for another one at once.
+	turned() bool
 	// busy is how many established connections have a request in flight.
 	busy() int64
 }
@@ -51,7 +51,10 @@ type thread struct {
 	now  int64 // nanoseconds since the start of the run, read once for each event
 	woke int64 // when the last wait returned
 	end  int64 // from when on nothing begins
+	soon bool  // the next turn waits for nothing
 	seed uint64
+	// quickest is how long the quickest of the last thousand or so replies took, in nanoseconds.
+	quickest int64
 	// oversleep is by how much timers wake us late, on average over the last ones.
 	oversleep int64
 

@@ -217,7 +217,7 @@ func TestOnAGridRequestsLeaveALittleEarly(t *testing.T) {
 		rate  float64
 		early int64
 		sent  int64
-	}{{20_000, mostEarly, 5}, {20_000, mostEarly + 1, 0}, {2000, 1, 0}} {
+	}{{20_000, mostEarly, 8}, {20_000, mostEarly + 1, 0}, {2000, 1, 0}} {
 		s := newStage(t, model.LoadPlan{Connections: 10, DurationMS: 1000, KeepAlive: true, Rate: c.rate})
 		th := s.thread
 		for i := range th.conns {
@@ -248,7 +248,7 @@ func TestNapsOnlyWhenNothingIsMissed(t *testing.T) {
 	if !th.nap(200_000) {
 		t.Error("nothing to do for 200 µs, 100 connections free: no nap")
 	}
-	if th.nap(0) || th.nap(250_000+mostEarly+1) {
+	if th.nap(0) || th.nap(longestGrid+mostEarly+1) {
 		t.Error("a nap without time for it, or longer than to the next step")
 	}
 	th.due += th.shared.stride
