@@ -19,8 +19,8 @@ func changer(w *world) *cobra.Command {
 	c := &cobra.Command{Use: changesName, Short: "make changes for a Plimsoll on another machine", Hidden: true, Args: noArguments}
 	var dir string
 	addJournal(c.Flags(), w, &dir)
-	c.RunE = func(*cobra.Command, []string) error {
-		return far.Serve(w.stdin, w.commandOut, func() (*change.Journal, error) { return takeJournal(w, dir) })
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return far.Serve(c.Context(), w.stdin, w.commandOut, func() (*change.Journal, error) { return takeJournal(w, dir) })
 	}
 	return c
 }

@@ -41,7 +41,7 @@ var exitSentences = []struct {
 	{exitRunDir, "The run directory (or a capture) cannot be read, or not to its end, or cannot be written (disk full, no permission, no run in it)."},
 	{exitRules, "The rules are broken; `plimsoll rules check` says where."},
 	{exitInternal, "A fault of Plimsoll's own. Please report it with the message."},
-	{exitInterrupted, "It was interrupted before there was anything to judge."},
+	{exitInterrupted, "It was interrupted before there was anything to judge, or nobody read what it said."},
 }
 
 // exitError is an error with its exit code.
@@ -94,7 +94,7 @@ func codeOf(err error) int {
 		return engine.Code
 	case errors.As(err, &dir):
 		return exitRunDir
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), unread(err):
 		return exitInterrupted
 	case isAny(err, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS):
 		return exitRunDir

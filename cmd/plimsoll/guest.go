@@ -45,7 +45,9 @@ func guest(w *world) *cobra.Command {
 					_, _ = io.Copy(io.Discard, w.stdin)
 					cancel()
 					time.Sleep(guestTime)
-					os.Exit(exitInterrupted)
+					if !w.changing.Load() { // an undo is not left half way
+						os.Exit(exitInterrupted)
+					}
 				}()
 			}
 			root := c.Root()

@@ -18,11 +18,12 @@ func addJournal(fs *pflag.FlagSet, w *world, dir *string) {
 	fs.Lookup("journal").DefValue = ""
 }
 
-// takeJournal takes the journal and the machine's lock.
+// takeJournal takes the journal and the machine's lock; see mayChange.
 func takeJournal(w *world, dir string) (*change.Journal, error) {
 	if dir == "" {
 		return nil, errNoJournal
 	}
+	w.mayChange()
 	journal, err := change.Open(dir, w.locks)
 	return journal, fail(exitMissing, err)
 }

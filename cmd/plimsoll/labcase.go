@@ -39,8 +39,9 @@ func completeCase(*cobra.Command, []string, string) ([]string, cobra.ShellCompDi
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-// labOptions checks the ids of cases and says how to run them.
+// labOptions checks the ids of cases and says how to run them, which changes the machine.
 func labOptions(w *world, ids, mends []string) (lab.Options, error) {
+	w.mayChange()
 	for _, id := range ids {
 		if _, err := theLab().Case(id); err != nil {
 			return lab.Options{}, fail(exitUsage, err)

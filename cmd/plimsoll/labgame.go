@@ -101,6 +101,7 @@ func labUp(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		w.mayChange()
 		if err := theLab().Up(c.Context(), x.ID, *mends...); err != nil {
 			return labFailed(err)
 		}

@@ -6,8 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"strings"
 	"syscall"
 
@@ -16,17 +14,6 @@ import (
 )
 
 func main() { start(theWorld()) }
-
-// start runs the program until it is done or told to end.
-func start(w *world) {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
-		ends = append(ends, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	context.AfterFunc(ctx, stop) // a second ^C ends the program at once
-	os.Exit(run(ctx, w))
-}
 
 // linkOut says what os.Root means when it refuses a name; it has no error of its own
 // for that to go by.

@@ -62,8 +62,10 @@ with no more rights than the service has.
 Each change is in a journal, on disk, before it is made, on the machine that is
 changed: "plimsoll undo" takes changes back on any later day, also after kill -9
 or a restart; on another machine with --host NAME=ssh:HOST. Where the way to
-another machine is cut, what was changed there is taken back there. After ^C tune
-takes back all it changed, since half a walk was never measured as a whole.
+another machine is cut, what was changed there is taken back there. After ^C, or
+when nobody reads its output any more (tune … | head), tune takes back all it
+changed, since half a walk was never measured as a whole. Asked again, it still
+does; only the third ^C ends it before.
 
 Goals (--slo), set apart by commas, all have to hold: p50, p90, p99, p999 or max
 below a time (of what users waited, failed requests included), "good" above a
@@ -207,11 +209,21 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 	}
 	defer d.there.close()
 	layoutOptions := report.TextOptions{Width: w.columns(), Color: w.color()}
-	if !asJSON { // a pipe that was closed is noticed at the end
-		tools.Show = func(s model.TuneStep) { _ = report.TuneStep(w.stdout, s, layoutOptions) }
-		tools.Judge = func(s model.TuneStep) { _ = report.TuneJudged(w.stdout, s, layoutOptions) }
+	ctx, giveUp := context.WithCancelCause(c.Context())
+	defer giveUp(nil)
+	if !asJSON {
+		said := func(err error) {
+			if err != nil {
+				giveUp(fmt.Errorf("%w (%w), so it ended as with ^C", errUnread, err))
+			}
+		}
+		tools.Show = func(s model.TuneStep) { said(report.TuneStep(w.stdout, s, layoutOptions)) }
+		tools.Judge = func(s model.TuneStep) { said(report.TuneJudged(w.stdout, s, layoutOptions)) }
 	}
-	result, walked := tune.Walk(c.Context(), tools, f.opt)
+	result, walked := tune.Walk(ctx, tools, f.opt)
+	if cause := context.Cause(ctx); walked != nil && errors.Is(cause, errUnread) {
+		walked = fmt.Errorf("%w: %w", cause, walked)
+	}
 	result.Journal = f.journal
 	if err := keepTuning(d.dir, result); err != nil && walked == nil {
 		walked = err
@@ -226,6 +238,9 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 	}
 	if errors.Is(walked, tune.ErrNotUndone) {
 		return fail(exitNotPassed, walked)
+	}
+	if walked == nil && unread(err) {
+		walked = fmt.Errorf("the walk is done, and what it kept stands (plimsoll tune --status), but %w: %w", errUnread, err)
 	}
 	if walked != nil {
 		return walked

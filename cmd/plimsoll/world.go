@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,7 @@ type world struct {
 	etc                    string                     // the site's own files
 	executable             string                     // path of this binary, to start the load engine from
 	locks                  string                     // where the machine's lock is
+	changing               atomic.Bool                // see mayChange
 }
 
 func theWorld() *world {

@@ -47,7 +47,7 @@ func (p *place) open(t *testing.T) *Journal {
 	t.Helper()
 	near, there := net.Pipe()
 	p.near, p.served = near, make(chan error, 1)
-	go func() { p.served <- errors.Join(Serve(there, there, p.journal), there.Close()) }()
+	go func() { p.served <- errors.Join(Serve(t.Context(), there, there, p.journal), there.Close()) }()
 	j, err := Open(near, "ssh:web", true)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestOneChangesAtATime(t *testing.T) {
 	}
 	defer held.Close()
 	near, there := net.Pipe()
-	go func() { _ = errors.Join(Serve(there, there, p.journal), there.Close()) }()
+	go func() { _ = errors.Join(Serve(t.Context(), there, there, p.journal), there.Close()) }()
 	if _, err := Open(near, "ssh:web", true); !errors.Is(err, change.ErrLocked) {
 		t.Errorf("%v, want ErrLocked", err)
 	}
@@ -175,7 +175,7 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte(`{"do":"apply"}` + "\n{}\nx"))
 	f.Fuzz(func(t *testing.T, said []byte) {
 		var out bytes.Buffer
-		_ = Serve(bytes.NewReader(said), &out, func() (*change.Journal, error) { return nil, errors.New("none") })
+		_ = Serve(t.Context(), bytes.NewReader(said), &out, func() (*change.Journal, error) { return nil, errors.New("none") })
 		for line := range bytes.Lines(out.Bytes()) {
 			var a answer
 			if err := json.Unmarshal(line, &a); err != nil || a.Entry != nil {

@@ -22,10 +22,10 @@ type server struct {
 	keep    bool
 }
 
-// Serve does what is asked for on in, until that ends or nothing is heard for a minute.
+// Serve does what is asked for on in, until that ends, ctx is done or nothing is heard for a minute.
 // Then it takes back what it made, unless it was told to keep it: whoever asked is gone, and
 // a change may have cut the way. What cannot be taken back stands in the journal.
-func Serve(in io.Reader, out io.Writer, open func() (*change.Journal, error)) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer, open func() (*change.Journal, error)) error {
 	s := &server{open: open}
 	lines, failed := make(chan []byte), make(chan error, 1)
 	done := make(chan struct{})
@@ -38,6 +38,8 @@ func Serve(in io.Reader, out io.Writer, open func() (*change.Journal, error)) er
 			err = s.say(out, line)
 		case err = <-failed:
 			going = false
+		case <-ctx.Done():
+			err = context.Cause(ctx)
 		case <-time.After(silence):
 			err = fmt.Errorf("nothing was heard for %v", silence)
 		}
