@@ -100,7 +100,8 @@ func (f *gateFlags) judge(w *world, r model.Report) error {
 		if c.fault != "" {
 			faults = append(faults, fmt.Errorf("not kept: %s: %s", c.name, c.fault))
 			if f.github {
-				fmt.Fprintf(w.stderr, "::error title=%s::%s\n", annotated(c.name, true), annotated(c.fault, false))
+				// That it is not read does not matter, it is said again below.
+				_ = layout.Own(w.stderr, fmt.Sprintf("::error title=%s::%s\n", annotated(c.name, true), annotated(c.fault, false)))
 			}
 		}
 	}
@@ -116,9 +117,10 @@ func (f *gateFlags) judge(w *world, r model.Report) error {
 	return fail(exitNotPassed, errors.Join(faults...))
 }
 
-// annotated escapes what would end a workflow command of GitHub's, or a property in it.
+// annotated is text cleaned for a workflow command of GitHub's, without what would end it, or
+// a property in it.
 func annotated(s string, property bool) string {
-	s = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+	s = layout.Line(strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s))
 	if property {
 		s = strings.NewReplacer(":", "%3A", ",", "%2C").Replace(s)
 	}

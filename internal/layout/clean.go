@@ -14,28 +14,69 @@ import (
 // terminal, and shows what it took out: control characters and what steers the
 // direction or hides are written as JSON would escape them (ESC is \u001b), so
 // that a document stays a document, and broken UTF-8 becomes U+FFFD. Line feeds
-// and tabs stay.
-func Clean(s string) string { return clean(s, "\n\t") }
+// and tabs stay. What a CI would take for a command to it is none any more; see place.
+func Clean(s string) string { return new(place).clean(s, "\n\t") }
 
 // Line is Clean for what has to stay within one line: line feeds and tabs are
 // written as \n and \t.
-func Line(s string) string { return clean(s, "") }
+func Line(s string) string { return new(place).clean(s, "") }
 
-func clean(s, stays string) string {
+// place is what stands right before a character in its line, as far as it begins what a
+// CI that reads the log obeys: ::error:: at a line's beginning (GitHub, Forgejo, Gitea),
+// ##[error], ##vso[…] and ##teamcity[…] anywhere. One character of such a word is
+// escaped; no address (::1, ::ffff:10.0.0.1) is one.
+type place struct {
+	// colons are those at the line's beginning, blanks aside; elsewhere when something
+	// else stands there.
+	colons int
+	hashes int // right before, but for letters
+}
+
+const elsewhere = -1
+
+// take goes on by a character, and says whether that makes a command of what is before it.
+func (p *place) take(r rune) bool {
+	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	address := letter && strings.ContainsRune("abcdefABCDEF", r) || r >= '0' && r <= '9'
+	command := p.hashes >= 2 && r == '[' || p.colons >= 2 && (letter && !address || r == '-')
+	switch {
+	case r == '#':
+		p.hashes++
+	case p.hashes < 2 || !letter:
+		p.hashes = 0
+	}
+	switch {
+	case r == '\n':
+		p.colons = 0
+	case p.colons == 0 && unicode.IsSpace(r), p.colons >= 2 && address:
+	case p.colons >= 0 && r == ':':
+		p.colons++
+	default:
+		p.colons = elsewhere
+	}
+	return command
+}
+
+func (p *place) clean(s, stays string) string {
 	for i, r := range s { // nearly always nothing has to be done
-		if harmful(r, stays) || r == utf8.RuneError {
-			return s[:i] + cleaned(s[i:], stays)
+		before := *p
+		if harmful(r, stays) || r == utf8.RuneError || p.take(r) {
+			*p = before
+			return s[:i] + p.cleaned(s[i:], stays)
 		}
 	}
 	return s
 }
 
-func cleaned(s, stays string) string {
+func (p *place) cleaned(s, stays string) string {
 	var b strings.Builder
 	for _, r := range s {
-		switch {
-		case !harmful(r, stays):
+		if !harmful(r, stays) && !p.take(r) {
 			b.WriteRune(r) // a byte that is no UTF-8 is U+FFFD here
+			continue
+		}
+		*p = place{colons: elsewhere}
+		switch {
 		case r == '\n':
 			b.WriteString(`\n`)
 		case r == '\t':
@@ -64,6 +105,7 @@ type Writer struct {
 	mu   sync.Mutex
 	out  io.Writer
 	held []byte // the beginning of a rune whose end comes with the next Write
+	at   place  // what comes next
 }
 
 // NewWriter returns a Writer before out.
@@ -79,7 +121,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	}
 	whole := len(text) - unfinished(text)
 	w.held = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(w.out, Clean(string(text[:whole]))); err != nil {
+	if _, err := io.WriteString(w.out, w.at.clean(string(text[:whole]), "\n\t")); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -105,6 +147,9 @@ func (w *Writer) own(text string) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for _, r := range text {
+		w.at.take(r)
+	}
 	_, err := io.WriteString(w.out, text)
 	return err
 }
@@ -115,11 +160,11 @@ func (w *Writer) flush() error {
 	defer w.mu.Unlock()
 	held := w.held
 	w.held = nil
-	_, err := io.WriteString(w.out, Clean(string(held)))
+	_, err := io.WriteString(w.out, w.at.clean(string(held), "\n\t"))
 	return err
 }
 
-// Own writes text that has escapes of ours in it, such as colours, and nothing
+// Own writes text that has escapes or commands of ours in it, such as colours, and nothing
 // from outside that was not cleaned: a Writer passes it on as it is.
 func Own(w io.Writer, text string) error {
 	if cleaning, ok := w.(*Writer); ok {

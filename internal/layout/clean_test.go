@@ -30,9 +30,47 @@ func TestCleanShowsWhatItTookOut(t *testing.T) {
 	}
 }
 
+// What a CI that reads the log takes for commands of its own is none, wherever text is cut.
+func TestTextBeginsNoCommandOfACI(t *testing.T) {
+	for in, want := range map[string]string{
+		"::error file=a::b":                `::e\u0072ror file=a::b`,
+		"a\n \t\u00a0::add-mask::x":        "a\n \t\u00a0" + `::add\u002dmask::x`,
+		"::stop-commands::x\n::x::":        `::\u0073top-commands::x` + "\n" + `::\u0078::`,
+		"says ##[error]x":                  `says ##\u005berror]x`,
+		"##vso[task.setvariable x]y":       `##vso\u005btask.setvariable x]y`,
+		"###teamcity[x]":                   `###teamcity\u005bx]`,
+		"::1 a::error:: [::ffff:10.0.0.1]": "::1 a::error:: [::ffff:10.0.0.1]",
+		"::ffff:10.0.0.1 fe80::1":          "::ffff:10.0.0.1 fe80::1",
+		"# [a] ## Heading [b] x#[1]":       "# [a] ## Heading [b] x#[1]",
+		"\u001b::error::":                  `\u001b::error::`,
+	} {
+		if got := Clean(in); got != want || Clean(got) != got {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+		var out bytes.Buffer
+		w := NewWriter(&out)
+		for _, b := range []byte(in) {
+			w.Write([]byte{b})
+		}
+		if out.String() != want {
+			t.Errorf("%q in pieces became %q, want %q", in, out.String(), want)
+		}
+	}
+	if got := Line("x\n::error::"); got != `x\n::error::` {
+		t.Errorf("a line has %q", got)
+	}
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	Own(w, "::error title=ours::")
+	w.Write([]byte("a\n::notice::theirs"))
+	if want := "::error title=ours::a\n" + `::\u006eotice::theirs`; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
 // A JSON document stays one, and says the same.
 func TestWriterKeepsJSON(t *testing.T) {
-	text := "a\x1b\u009b\u202e\x7f\U000e0041 \"'\\ é"
+	text := "::error::##[x] a\x1b\u009b\u202e\x7f\U000e0041 \"'\\ é"
 	doc, err := json.MarshalIndent(map[string]string{text: text}, "", "  ")
 	if err != nil {
 		t.Fatal(err)
