@@ -21,6 +21,7 @@ import (
 	"plimsoll/internal/capture/pcap"
 	"plimsoll/internal/capture/tcp"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/record/writer"
 )
 
 const captureLong = `Reads packet captures, or captures from an interface, and says what the wire
@@ -151,11 +152,6 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 		o.Reply = list.add
 	}
 	debug.SetGCPercent(10) // what is kept has few pointers: collecting is cheap, room is not
-	frames, done, err := f.frameSink(out, in)
-	if err != nil {
-		return err
-	}
-	o.Frame = frames
 	line := w.progress()
 	o.Progress = func(packets int64) {
 		if in.rings != nil && f.labels != "" {
@@ -165,9 +161,9 @@ func runCapture(c *cobra.Command, w *world, f captureFlags, names []string) (err
 			line.say(in.progress(packets))
 		}
 	}
-	r, err := capture.Read(ctx, in.sources, o)
+	r, err := f.read(ctx, o, in, out)
 	line.end()
-	if err = errors.Join(captureError(err), done(r)); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := f.print(w, out, r, list); err != nil {
@@ -198,16 +194,39 @@ func captureError(err error) error {
 	return err
 }
 
-// frameSink returns what is to be done with each packet, and what ends that; the
-// reading is nil where it failed.
-func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Frame) error, func(*capture.Reading) error, error) {
+// read reads captures to their ends, and writes what is asked for about each packet.
+func (f *captureFlags) read(ctx context.Context, o capture.Options, in *captures, out io.Writer) (r *capture.Reading, err error) {
+	if f.write == "" {
+		if o.Frame, err = f.frameSink(out, nil); err != nil {
+			return nil, err
+		}
+		r, err = capture.Read(ctx, in.sources, o)
+		return r, captureError(err)
+	}
+	if err := in.notOneOf(f.write); err != nil {
+		return nil, err
+	}
+	var ended error // of reading: what was read until then is written all the same
+	err = writer.Stream(f.write, func(file io.Writer) (err error) {
+		p := pcap.NewWriter(file)
+		if o.Frame, err = f.frameSink(out, p); err != nil {
+			return err
+		}
+		r, ended = capture.Read(ctx, in.sources, o)
+		return errors.Join(writeDropped(p, r), p.Flush())
+	})
+	return r, errors.Join(captureError(ended), fail(exitRunDir, err))
+}
+
+// frameSink returns what is to be done with each packet, nil for nothing; p is where
+// packets are written, nil for nowhere.
+func (f *captureFlags) frameSink(out io.Writer, p *pcap.Writer) (func(*capture.Frame) error, error) {
 	var sinks []func(*capture.Frame) error
-	done := func(*capture.Reading) error { return nil }
 	var line []byte
 	switch f.labels {
 	case "tsv":
 		if _, err := io.WriteString(out, capture.LabelsHeader); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		sinks = append(sinks, func(k *capture.Frame) (err error) {
 			if line = k.AppendLabels(line[:0]); len(line) > 0 {
@@ -223,22 +242,11 @@ func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Fra
 			return err
 		})
 	}
-	if f.write != "" {
-		file, err := createCapture(f.write, in)
-		if err != nil {
-			return nil, nil, err
-		}
-		p := pcap.NewWriter(file)
+	if p != nil {
 		sinks = append(sinks, func(k *capture.Frame) error { return p.Packet(&k.Packet, k.Comment()) })
-		done = func(r *capture.Reading) error {
-			if err := errors.Join(writeDropped(p, r), p.Flush(), file.Close()); err != nil {
-				return fail(exitRunDir, fmt.Errorf("write %s: %w", f.write, err))
-			}
-			return nil
-		}
 	}
 	if len(sinks) == 0 {
-		return nil, done, nil
+		return nil, nil
 	}
 	return func(k *capture.Frame) error {
 		for _, sink := range sinks {
@@ -247,7 +255,7 @@ func (f *captureFlags) frameSink(out io.Writer, in *captures) (func(*capture.Fra
 			}
 		}
 		return nil
-	}, done, nil
+	}, nil
 }
 
 // writeDropped writes what the captures themselves lost.
@@ -265,20 +273,18 @@ func writeDropped(p *pcap.Writer, r *capture.Reading) error {
 	return p.Dropped(n)
 }
 
-// createCapture makes the file to write to, unless it is one that is being read.
-func createCapture(name string, in *captures) (*os.File, error) {
-	if info, err := os.Stat(name); err == nil {
-		for _, f := range in.files {
-			if own, err := f.Stat(); err == nil && os.SameFile(info, own) {
-				return nil, fail(exitUsage, fmt.Errorf("--write %s: that file is being read; give another name", name))
-			}
+// notOneOf is an error for the name of a file that is being read.
+func (in *captures) notOneOf(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil // who writes it finds out
+	}
+	for _, f := range in.files {
+		if own, err := f.Stat(); err == nil && os.SameFile(info, own) {
+			return fail(exitUsage, fmt.Errorf("--write %s: that file is being read; give another name", name))
 		}
 	}
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // packets are private
-	if err != nil {
-		return nil, fail(exitRunDir, fmt.Errorf("write packets: %w", err))
-	}
-	return file, nil
+	return nil
 }
 
 func openCaptures(w *world, names []string) (*captures, error) {

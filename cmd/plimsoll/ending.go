@@ -1,27 +1,11 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
 )
-
-// start runs the program until it is done or told to end.
-func start(w *world) {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
-		ends = append(ends, syscall.SIGHUP)
-	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, ends...)
-	ctx, cancel := context.WithCancel(context.Background())
-	go w.heed(signals, cancel)
-	os.Exit(run(ctx, w))
-}
 
 // heed has the first signal end what is done. The next one ends the program at once,
 // but where it may have changed the machine: a terminal that closes says so twice, and who
@@ -55,13 +39,4 @@ func (w *world) mayChange() {
 	w.changing.Store(true)
 	// Ignoring it would be inherited by the commands that are started; this is not.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-}
-
-// errUnread: what is said on standard output is not read any more.
-var errUnread = errors.New("nobody reads what tune says any more")
-
-// unread says whether an error is that nobody reads what is said on standard output.
-func unread(err error) bool {
-	var path *fs.PathError
-	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path, syscall.EPIPE)
 }

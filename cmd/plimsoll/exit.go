@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -106,6 +107,15 @@ func codeOf(err error) int {
 		return exitMissing
 	}
 	return exitInternal
+}
+
+// errUnread: what is said on standard output is not read any more.
+var errUnread = errors.New("nobody reads what tune says any more")
+
+// unread says whether an error is that nobody reads what is said on standard output.
+func unread(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && path.Path == os.Stdout.Name() && errors.Is(path, syscall.EPIPE)
 }
 
 func isAny(err error, targets ...error) bool {

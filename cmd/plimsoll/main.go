@@ -6,6 +6,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 
@@ -14,6 +16,19 @@ import (
 )
 
 func main() { start(theWorld()) }
+
+// start runs the program until it is done or told to end.
+func start(w *world) {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, ends...)
+	ctx, cancel := context.WithCancel(context.Background())
+	go w.heed(signals, cancel)
+	os.Exit(run(ctx, w))
+}
 
 // linkOut says what os.Root means when it refuses a name; it has no error of its own
 // for that to go by.

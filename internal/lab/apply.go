@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // up makes the hosts and does all steps of a case but the machine-wide ones.
@@ -146,9 +148,29 @@ func writeFile(files fs.FS, f *File, v values) error {
 	return nil
 }
 
+// ownDir makes a directory beside others', or takes one that is ours alone: what somebody
+// prepared there could lead elsewhere.
+func ownDir(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode()&0o022 != 0 {
+		return fmt.Errorf("%s is there and not the lab's own; remove it", dir)
+	}
+	return nil
+}
+
 func (l *Lab) writeDiskFile(f *DiskFile, dir string) error {
 	if err := l.note(entry{Do: "dir", Name: f.Path, Path: dir}); err != nil {
 		return err
+	}
+	if err := ownDir(dir); err != nil {
+		return fmt.Errorf("file %s: %w", f.Path, err)
 	}
 	path := filepath.Join(dir, f.Path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record/writer"
 )
 
 const trialFile = "trial.json"
@@ -22,7 +23,7 @@ func keepTrial(dir string, t *Trial) error {
 		return fmt.Errorf("encode the trial of %s: %w", t.Case, err)
 	}
 	path := filepath.Join(dir, t.dir(), trialFile)
-	if err := os.WriteFile(path, append(doc, '\n'), 0o644); err != nil {
+	if err := writer.File(path, append(doc, '\n')); err != nil {
 		return fmt.Errorf("keep the trial of %s: %w", t.Case, err)
 	}
 	return nil

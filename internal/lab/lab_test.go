@@ -206,6 +206,24 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Who prepared the place of a case's files does not have root write elsewhere.
+func TestFilesGoIntoNoPreparedDirectory(t *testing.T) {
+	l := testLab(t)
+	dir := l.diskDir(workName)
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := errors.Join(os.WriteFile(victim, []byte("kept"), 0o600), os.MkdirAll(filepath.Join(dir, "some"), 0o755),
+		os.Symlink(victim, filepath.Join(dir, "some/data.bin")), os.Chown(dir, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := l.Up(t.Context(), "try"); err == nil || !strings.Contains(err.Error(), "not the lab's own") {
+		t.Errorf("%v, want that the directory is refused", err)
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "kept" {
+		t.Errorf("the file that a link led to holds %q now: %v", text, err)
+	}
+}
+
 func TestUpStaysAndDownUndoes(t *testing.T) {
 	l := testLab(t)
 	before := look(t, l)

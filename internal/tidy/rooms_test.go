@@ -51,7 +51,7 @@ internal/exporter:       internal/layout internal/model internal/secret internal
 internal/live:           internal/model internal/record internal/record/writer
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
-internal/lab:            internal/model internal/host internal/record
+internal/lab:            internal/model internal/host internal/record internal/record/writer
 internal/tidy:
 scripts:
 bench:                  internal/model internal/record internal/record/writer internal/trace
