@@ -438,6 +438,35 @@ func TestATokenFileThatIsNone(t *testing.T) {
 	}
 }
 
+// What a command line names as a file of certificates, keys or packets may be none.
+func TestFilesThatAreNone(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	ok(t, unix.Mkfifo(fifo, 0o600))
+	config := filepath.Join(t.TempDir(), "web.yml")
+	ok(t, os.WriteFile(config, []byte("tls_server_config: {cert_file: "+fifo+", key_file: "+fifo+"}\n"), 0o600))
+	for name, c := range map[string]struct {
+		words string
+		code  int
+		want  string
+	}{
+		"certificates without end":   {"load https://127.0.0.1:1/ -n 1 --cacert /dev/zero", exitUsage, "/dev/zero: more than"},
+		"certificates of nobody":     {"load https://127.0.0.1:1/ -n 1 --cacert " + fifo, exitUsage, "want at least one as PEM"},
+		"a key without end":          {"load https://127.0.0.1:1/ -n 1 --cert " + fifo + " --key /dev/zero", exitUsage, "/dev/zero: more than"},
+		"serve's certificate":        {"serve --cert /dev/zero --key " + fifo, exitUsage, "/dev/zero: more than"},
+		"serve's key":                {"serve --cert " + fifo + " --key " + fifo, exitUsage, "failed to find any PEM"},
+		"a web config without end":   {"watch --listen 127.0.0.1:0 --web-config /dev/zero", exitUsage, "/dev/zero: want a plain file"},
+		"a web config of nobody":     {"watch --listen 127.0.0.1:0 --web-config " + fifo, exitUsage, "want a plain file"},
+		"a web config's certificate": {"watch --listen 127.0.0.1:0 --web-config " + config, exitUsage, "want a plain file"},
+		"packets without end":        {"capture /dev/zero", exitRunDir, "want a capture file"},
+		"packets of nobody":          {"capture " + fifo, exitRunDir, "nobody wrote to this pipe for 20s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plimsoll(t, strings.Fields(c.words)...).wants(t, c.code, c.want)
+		})
+	}
+}
+
 // A server that is asked may be anybody's.
 func TestAServerThatIsTooMuch(t *testing.T) {
 	write := func(w http.ResponseWriter, s string) bool { _, err := io.WriteString(w, s); return err == nil }

@@ -20,6 +20,7 @@ import (
 	"plimsoll/internal/capture/http"
 	"plimsoll/internal/capture/pcap"
 	"plimsoll/internal/capture/tcp"
+	"plimsoll/internal/input"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/record/writer"
 )
@@ -296,10 +297,13 @@ func openCaptures(w *world, names []string) (*captures, error) {
 			known = false
 			continue
 		}
-		f, err := os.Open(name)
+		f, err := input.Open(name)
 		if err != nil {
 			in.close()
-			return nil, fmt.Errorf("read a capture: %w", err)
+			if err = fmt.Errorf("read a capture: %w", err); codeOf(err) == exitInternal {
+				err = fail(exitRunDir, err)
+			}
+			return nil, err
 		}
 		in.files = append(in.files, f)
 		info, err := f.Stat()

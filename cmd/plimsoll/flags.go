@@ -18,6 +18,7 @@ import (
 
 	"plimsoll/internal/capture/live"
 	"plimsoll/internal/collect"
+	"plimsoll/internal/input"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
@@ -197,7 +198,7 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 }
 
 func readTargets(path string, plan model.LoadPlan) ([]model.Target, error) {
-	text, err := readInput(path, load.MaxTargetsFile)
+	text, err := input.Read(path, load.MaxTargetsFile)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +241,7 @@ func readBody(text string) ([]byte, error) {
 	if !isFile {
 		return []byte(text), nil
 	}
-	data, err := readInput(path, maxBody)
+	data, err := input.Read(path, maxBody)
 	if err != nil {
 		return nil, fmt.Errorf("--body %s: %w", text, err)
 	}

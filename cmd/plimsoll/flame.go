@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/flame"
+	"plimsoll/internal/input"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 )
@@ -114,7 +115,7 @@ func stacksOf(what, name string) (*flame.Tree, error) {
 		path = filepath.Join(what, name+record.ProfileEnd)
 		data, err = record.Stacks(what, name)
 	} else {
-		data, err = readInput(what, maxProfile)
+		data, err = input.Read(what, maxProfile)
 	}
 	if err != nil {
 		return nil, fail(exitRunDir, err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/input"
 )
 
 // maxHostsFile is the most bytes of a file of hosts that are read.
@@ -12,7 +14,7 @@ const maxHostsFile = 1 << 20
 // readHosts reads a file of hosts: the mapping "hosts" of names to what --host has
 // behind the "=". It returns them as --host values, in the file's order.
 func readHosts(path string) ([]string, error) {
-	raw, err := readInput(path, maxHostsFile)
+	raw, err := input.Read(path, maxHostsFile)
 	if err != nil {
 		return nil, fmt.Errorf("--hosts %s: %w", path, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/input"
 	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
@@ -78,7 +79,7 @@ func (f *siteFlags) ownThresholds(w *world) ([]model.Threshold, error) {
 	if file == "" {
 		file = filepath.Join(w.etc, thresholdsFile)
 	}
-	raw, err := readInput(file, maxThresholds)
+	raw, err := input.Read(file, maxThresholds)
 	if f.thresholds == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/netutil"
 
+	"plimsoll/internal/input"
 	"plimsoll/internal/serve"
 )
 
@@ -75,21 +75,29 @@ func listen(address, config string, insecure bool) (*server, error) {
 // checkConfig refuses a web config that would be refused at the first scrape, and says
 // whether it has TLS.
 func checkConfig(path string) (bool, error) {
-	f, err := os.Open(path)
+	// It is read anew for each connection, by a library that waits for a FIFO.
+	if err := input.Plain(path, maxWebConfig); err != nil {
+		return false, fmt.Errorf("--web-config: %w", err)
+	}
+	text, err := input.Read(path, maxWebConfig)
 	if err != nil {
 		return false, fmt.Errorf("--web-config: %w", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxWebConfig))
-	if err != nil {
-		return false, fmt.Errorf("--web-config %s: %w", path, err)
+	var c web.Config
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return false, fmt.Errorf("--web-config %s: want a file as Prometheus' exporters take it (docs/exporter.md): %w", path, err)
+	}
+	c.TLSConfig.SetDirectory(filepath.Dir(path))
+	for _, file := range []string{c.TLSConfig.TLSCertPath, c.TLSConfig.TLSKeyPath, c.TLSConfig.ClientCAs} {
+		if file == "" {
+			continue
+		}
+		if err := input.Plain(file, input.MaxPEM); err != nil {
+			return false, fmt.Errorf("--web-config %s: %w", path, err)
+		}
 	}
 	if err := web.Validate(path); err != nil {
 		return false, fmt.Errorf("--web-config %s: want a file as Prometheus' exporters take it (docs/exporter.md): %w", path, err)
-	}
-	var c web.Config
-	if err := yaml.Unmarshal(text, &c); err != nil {
-		return false, fmt.Errorf("--web-config %s: %w", path, err)
 	}
 	return c.TLSConfig.TLSCertPath != "" || c.TLSConfig.TLSCert != "", nil
 }

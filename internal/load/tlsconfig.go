@@ -6,12 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"plimsoll/internal/input"
 	"plimsoll/internal/model"
 )
 
@@ -42,7 +42,7 @@ func tlsConfig(plan *model.TLSPlan, host string) (*tls.Config, error) {
 		return nil, errors.New("client certificate: give both its file and the file of its private key")
 	}
 	if plan.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(plan.Cert, plan.Key)
+		pair, err := input.KeyPair(plan.Cert, plan.Key)
 		if err != nil {
 			return nil, fmt.Errorf("client certificate %s with key %s: want both as PEM: %w", plan.Cert, plan.Key, err)
 		}
@@ -94,7 +94,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(file)
+	pem, err := input.Read(file, input.MaxPEM)
 	if err != nil {
 		return nil, fmt.Errorf("certificates to trust: %w", err)
 	}

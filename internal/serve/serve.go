@@ -20,6 +20,8 @@ import (
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/input"
 )
 
 // Bounds of what a client may ask for and take.
@@ -94,7 +96,7 @@ func certificate(cert, key string) (*tls.Config, *x509.Certificate, error) {
 	if cert == "" || key == "" {
 		return nil, nil, errors.New("TLS needs both a certificate and its key: give --cert and --key")
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := input.KeyPair(cert, key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the certificate %s with the key %s: %w", cert, key, err)
 	}

@@ -15,13 +15,14 @@ import (
 const rooms = `
 rules:
 internal/layout:
+internal/input:
 internal/secret:
 internal/privilege:
 internal/model:          internal/secret
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/loadtool:       internal/model
-internal/load:           internal/model
+internal/load:           internal/input internal/model
 internal/host:           internal/layout internal/model
 internal/service:        internal/host
 internal/probe:          internal/layout internal/model internal/host internal/service
@@ -46,8 +47,8 @@ internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
-internal/serve:          internal/layout
-internal/exporter:       internal/layout internal/model internal/secret internal/trace internal/collect internal/export internal/serve
+internal/serve:          internal/input internal/layout
+internal/exporter:       internal/input internal/layout internal/model internal/secret internal/trace internal/collect internal/export internal/serve
 internal/live:           internal/model internal/record internal/record/writer
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
