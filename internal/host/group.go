@@ -3,13 +3,17 @@ package host
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/layout"
 )
@@ -95,8 +99,8 @@ func groups(proc string, named func(part string) bool) ([]group, error) {
 var unitTypes = []string{".service", ".scope", ".slice", ".socket", ".mount", ".swap"}
 
 // unit finds the control group of a systemd unit that runs. One in the machine's own
-// system.slice comes before one of a user, or in a container.
-func unit(proc, name string) (group, error) {
+// system.slice comes before one in a container; a user's own units are his alone.
+func unit(proc, name string, trusted func(path string) error) (group, error) {
 	if !slices.ContainsFunc(unitTypes, func(t string) bool { return strings.HasSuffix(name, t) }) {
 		name += ".service"
 	}
@@ -109,10 +113,13 @@ func unit(proc, name string) (group, error) {
 			return g, nil
 		}
 	}
-	switch len(list) {
-	case 0:
+	list, left := sift(list, trusted)
+	switch {
+	case len(list) == 0 && left != nil:
+		return group{}, fmt.Errorf("no unit %s but one of which nobody knows that it is: %w; name a process of it that you know, pid:N", name, left)
+	case len(list) == 0:
 		return group{}, fmt.Errorf("no process runs in a unit %s; systemctl status %s says more: %w", name, layout.Quote(name), fs.ErrNotExist)
-	case 1:
+	case len(list) == 1:
 		return list[0], nil
 	}
 	return group{}, fmt.Errorf("several units are called %s: %s; name one by one of its processes, pid:N", name, paths(list))
@@ -145,12 +152,14 @@ const shortestID = 4
 var idPrefix = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
 // container finds the control group of a container that runs, by the beginning of its ID
-// or by its name; root is where the container engines' files are looked for.
-func container(root, name string) (group, error) {
+// or by its name; root is where the container engines' files are looked for. A user
+// can give a control group of his own any name, so that one is none.
+func container(root, name string, trusted func(path string) error) (group, error) {
 	list, err := groups(filepath.Join(root, "proc"), func(part string) bool { return containerID(part) != "" })
 	if err != nil {
 		return group{}, err
 	}
+	list, left := sift(list, trusted)
 	var found []group
 	var known []string
 	for _, g := range list {
@@ -173,12 +182,86 @@ func container(root, name string) (group, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return group{}, fmt.Errorf("several containers are called %q: %s; name one by its ID", name, paths(found))
+	case left != nil:
+		return group{}, fmt.Errorf("no container %q but perhaps one of which nobody knows that it is: %w; name a process of it that you know, pid:N", name, left)
 	case len(known) == 0:
 		return group{}, fmt.Errorf("no container %q: none runs here: %w", name, fs.ErrNotExist)
 	}
 	slices.Sort(known)
 	return group{}, fmt.Errorf("no container %q; there run %s; an ID, or %d characters of it, does it where a name is not known: %w",
 		name, layout.Line(strings.Join(known[:min(len(known), 20)], ", ")), shortestID, fs.ErrNotExist)
+}
+
+// sift keeps the groups that are trusted, and returns why the first of the others is not.
+func sift(list []group, trusted func(path string) error) (kept []group, left error) {
+	for _, g := range list {
+		if err := trusted(g.path); err == nil {
+			kept = append(kept, g)
+		} else if left == nil {
+			left = fmt.Errorf("%s (process %d): %w", layout.Line(g.path), g.pid, err)
+		}
+	}
+	return kept, left
+}
+
+// TrustedGroup says why the name of a control group proves nothing: somebody who is neither
+// root nor we can make groups there (systemd delegates to each user), so that he may have
+// named it. Where control groups are not mounted for us, process 1's are looked at.
+func TrustedGroup(path string) error {
+	for _, pid := range []string{"self", "1"} {
+		mounts, err := ReadHead("/proc/"+pid+"/mounts", maxMounts)
+		if err != nil {
+			continue
+		}
+		seen := false
+		for _, mount := range groupMounts(string(mounts)) {
+			is, err := trustedBelow("/proc/"+pid+"/root"+mount, path)
+			if seen = seen || is; err != nil {
+				return err
+			}
+		}
+		if seen {
+			return nil
+		}
+	}
+	return errors.New("control groups cannot be looked at here (is /sys/fs/cgroup mounted?), so whose it is cannot be told")
+}
+
+// maxMounts is the most bytes of a list of mounts that are read.
+const maxMounts = 1 << 20
+
+// groupMounts are where hierarchies of control groups are mounted, in /proc/PID/mounts.
+func groupMounts(mounts string) (list []string) {
+	for line := range strings.Lines(mounts) {
+		if f := strings.Fields(line); len(f) > 3 && (f[2] == "cgroup" || f[2] == "cgroup2") && !strings.Contains(f[1], `\`) {
+			list = append(list, f[1])
+		}
+	}
+	return list
+}
+
+// trustedBelow looks at a group in one hierarchy, if it is there, and at those above it.
+func trustedBelow(mount, path string) (is bool, err error) {
+	if slices.Contains(strings.Split(path, "/"), "..") {
+		return false, errors.New("it lies outside of what we see of the control groups")
+	}
+	for at := filepath.Join(mount, path); ; at = filepath.Dir(at) {
+		var st unix.Stat_t
+		err := unix.Stat(at, &st)
+		switch {
+		case !is && err != nil:
+			return false, nil
+		case err != nil:
+			return true, fmt.Errorf("look at the control group %s: %w", at, err)
+		case st.Uid != 0 && int(st.Uid) != os.Geteuid():
+			return true, fmt.Errorf("the control group is user %d's, who can name it as he likes", st.Uid)
+		case st.Mode&0o022 != 0:
+			return true, fmt.Errorf("others can make control groups in %s, and name them as they like", at)
+		}
+		if is = true; at == mount {
+			return true, nil
+		}
+	}
 }
 
 // maxConfig is the most bytes of a container engine's file that are read.

@@ -48,6 +48,9 @@ func tree(t *testing.T, groups map[int]string) string {
 	return root
 }
 
+// anybodys trusts every control group.
+func anybodys(string) error { return nil }
+
 func TestUnit(t *testing.T) {
 	id := strings.Repeat("ab", 32)
 	root := tree(t, map[int]string{
@@ -58,14 +61,14 @@ func TestUnit(t *testing.T) {
 		"nginx": {"/system.slice/nginx.service", 30}, "nginx.service": {"/system.slice/nginx.service", 30},
 		"php@8": {"/system.slice/system-php.slice/php@8.service", 40}, "system-php.slice": {"/system.slice/system-php.slice", 40},
 	} {
-		if got, err := unit(root+"/proc", name); got != want || err != nil {
+		if got, err := unit(root+"/proc", name, anybodys); got != want || err != nil {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if _, err := unit(root+"/proc", "app"); err == nil || !strings.Contains(err.Error(), "several units are called app.service: /user.slice/u/app.service (process 50), /user.slice/v/app.service") {
+	if _, err := unit(root+"/proc", "app", anybodys); err == nil || !strings.Contains(err.Error(), "several units are called app.service: /user.slice/u/app.service (process 50), /user.slice/v/app.service") {
 		t.Error(err)
 	}
-	if _, err := unit(root+"/proc", "none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := unit(root+"/proc", "none", anybodys); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -79,15 +82,78 @@ func TestContainer(t *testing.T) {
 		web[:4]: web, web: web,
 	}
 	for name, id := range ids {
-		got, err := container(root, name)
+		got, err := container(root, name, anybodys)
 		if err != nil || containerID(filepath.Base(got.path)) != id || got.pid == 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 	for _, bad := range []string{"none", "4b5", "conmon", "../x", "plim"} {
-		if got, err := container(root, bad); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there run 4b5e57f6eb2f plim-n, a5c31b2394e3 plim-dock, bb6e976545cc plim-web;") {
+		if got, err := container(root, bad, anybodys); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there run 4b5e57f6eb2f plim-n, a5c31b2394e3 plim-dock, bb6e976545cc plim-web;") {
 			t.Errorf("%s: %+v, %v", bad, got, err)
 		}
+	}
+}
+
+// A user who names a control group of his own after a container, or a unit, is not taken
+// for it, nor does he hide it.
+func TestAUsersOwnGroupIsNobodyElse(t *testing.T) {
+	id := strings.Repeat("ab", 32)
+	real, own := "/system.slice/docker-"+id+".scope", "/user.slice/user-7.slice/user@7.service/"+id
+	users := func(path string) error {
+		if within(path, "/user.slice") {
+			return errors.New("user 7's")
+		}
+		return nil
+	}
+	both := tree(t, map[int]string{5: own, 9: real})
+	if got, err := container(both, id[:12], users); err != nil || got != (group{real, 9}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	alone := tree(t, map[int]string{5: own, 6: "/user.slice/user-7.slice/user@7.service/nginx.service"})
+	if _, err := container(alone, id, users); err == nil || !strings.Contains(err.Error(), "user 7's; name a process of it") {
+		t.Error(err)
+	}
+	if _, err := unit(alone+"/proc", "nginx", users); err == nil || !strings.Contains(err.Error(), "user 7's; name a process of it") {
+		t.Error(err)
+	}
+}
+
+// The same with real control groups: one that was handed to a user, and what he makes in it.
+func TestTrustedGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("handing a control group to a user needs root")
+	}
+	name := "/plimsoll-trust-" + strconv.Itoa(os.Getpid())
+	top := ""
+	for _, mount := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		if _, err := os.Stat(mount + "/cgroup.procs"); err == nil && os.Mkdir(mount+name, 0o755) == nil {
+			top = mount
+			break
+		}
+	}
+	if top == "" {
+		t.Skip("no control group of version 2 can be made here")
+	}
+	t.Cleanup(func() { _ = os.Remove(top + name) })
+	inner := name + "/docker-" + strings.Repeat("ab", 32) + ".scope"
+	if err := os.Mkdir(top+inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(top + inner) })
+	if err := TrustedGroup(inner); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chown(top+name, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if err := TrustedGroup(inner); err == nil || !strings.Contains(err.Error(), "user 65534's") {
+		t.Errorf("beneath a user's: %v", err)
+	}
+	if err := TrustedGroup(name + "/none"); err == nil {
+		t.Error("one that is not there is trusted")
+	}
+	if err := TrustedGroup("/../x"); err == nil {
+		t.Error("one outside is trusted")
 	}
 }
 

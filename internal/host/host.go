@@ -76,9 +76,9 @@ func Open(name, spec string) (*Host, error) {
 	case kind == "pid" && arg != "":
 		err = h.openPID(arg, own)
 	case kind == "unit" && arg != "":
-		err = h.openGroup(own, func() (group, error) { return unit("/proc", arg) })
+		err = h.openGroup(own, func() (group, error) { return unit("/proc", arg, TrustedGroup) })
 	case kind == "container" && arg != "":
-		err = h.openGroup(own, func() (group, error) { return container("/", arg) })
+		err = h.openGroup(own, func() (group, error) { return container("/", arg, TrustedGroup) })
 	default:
 		err = fmt.Errorf("%q is none of local, netns:NAME, pid:N, unit:NAME, container:NAME", spec)
 	}
