@@ -68,26 +68,29 @@ func groupsOf(text string) (v1, v2 string) {
 	return v1, v2
 }
 
-// cpuGroup finds the control group that limits CPU time, v1 or v2.
-func cpuGroup(c Change) (dir string, v1 bool, err error) {
+// cpuGroup finds the control group that limits CPU time, v1 or v2: its directory, and its
+// path in its hierarchy.
+func cpuGroup(c Change) (dir, path string, v1 bool, err error) {
 	mounts, err := os.ReadFile("/proc/thread-self/mounts")
 	if err != nil {
-		return "", false, err
+		return "", "", false, err
 	}
 	old, unified := cpuMounts(string(mounts))
 	group := map[bool]string{true: c.Cgroup, false: c.Cgroup}
 	if c.PID != 0 {
 		b, err := os.ReadFile(proc(c.PID, "cgroup"))
 		if err != nil {
-			return "", false, fmt.Errorf("the control group of process %d: %w", c.PID, err)
+			return "", "", false, fmt.Errorf("the control group of process %d: %w", c.PID, err)
 		}
 		group[true], group[false] = groupsOf(string(b))
 	}
 	switch {
 	case old != "" && group[true] != "":
-		return filepath.Join(old, filepath.Join("/", group[true])), true, nil
+		path = filepath.Join("/", group[true])
+		return filepath.Join(old, path), path, true, nil
 	case unified != "" && group[false] != "":
-		return filepath.Join(unified, filepath.Join("/", group[false])), false, nil
+		path = filepath.Join("/", group[false])
+		return filepath.Join(unified, path), path, false, nil
 	}
-	return "", false, fmt.Errorf("no control group that limits CPU time is mounted: %w", ErrNotPossible)
+	return "", "", false, fmt.Errorf("no control group that limits CPU time is mounted: %w", ErrNotPossible)
 }

@@ -54,6 +54,8 @@ func beChild(what, dir string, pids []string) error {
 		return err
 	case "quota":
 		return halved(dir, pids[0])
+	case "lift":
+		return lifted(pids[0])
 	case "hold":
 		f, err := os.Open(dir)
 		if err == nil {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -364,6 +366,112 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 	if _, err := Prepare(h, Change{Kind: IRQ, Name: "999999", To: "0"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such interrupt: %v", err)
 	}
+}
+
+// A quota that holds somebody down is not lifted for him, nor for us.
+func TestQuotaOfWhoIsHeldDown(t *testing.T) {
+	dir, group := cpuGroupForTest(t)
+	h, err := host.Open("local", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	lift := func(want string, notes ...string) {
+		t.Helper()
+		s, err := Prepare(h, Change{Kind: Quota, Cgroup: group, To: "50000 100000"})
+		if want != "" {
+			if !errors.Is(err, ErrNotPossible) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			return
+		}
+		if err != nil || len(s.Notes) < 1+len(notes) {
+			t.Errorf("%v, %q", err, s.Notes)
+		}
+		for _, note := range notes {
+			if !strings.Contains(strings.Join(s.Notes, "\n"), note) {
+				t.Errorf("%q, want %q", s.Notes, note)
+			}
+		}
+	}
+	enter := func(to string, pid int) {
+		t.Helper()
+		if err := os.WriteFile(to+"/cgroup.procs", []byte(strconv.Itoa(pid)), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func(words ...string) int {
+		t.Helper()
+		cmd := exec.Command(words[0], words[1:]...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	top := filepath.Dir(dir)
+	master := begin("sleep", "600")
+	enter(dir, master)
+	lift("")
+	user := begin("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "600")
+	for read(t, proc(user, "comm")) != "sleep\n" {
+		time.Sleep(time.Millisecond) // it becomes that user first
+	}
+	enter(dir, user)
+	lift("user 65534's")
+	enter(top, user)
+	enter(top, master)
+
+	// We alone, and with a service.
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), child+"=lift "+t.TempDir()+" "+group)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "holds plimsoll itself and no service") {
+		t.Errorf("%v: %s", err, out)
+	}
+	enter(dir, master)
+	cmd = exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), child+"=lift "+t.TempDir()+" "+group)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "plimsoll itself runs in it, too") {
+		t.Errorf("%v: %s", err, out)
+	}
+
+	// What was handed to a user, also further up.
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	lift("user 65534's, who can name it")
+	if _, err := Prepare(h, Change{Kind: Quota, Cgroup: "/user.slice/user-7.slice", To: "max"}); err == nil {
+		t.Error("a user's slice may have more")
+	}
+	if _, err := mayLift(dir, "/user.slice/user-7.slice/x"); !errors.Is(err, ErrNotPossible) || !strings.Contains(err.Error(), "holds user 7") {
+		t.Error(err)
+	}
+	enter(top, master)
+}
+
+// lifted enters a group and says what lifting its quota would be.
+func lifted(group string) error {
+	v1, v2 := "", ""
+	b, err := os.ReadFile("/proc/self/mounts")
+	if err == nil {
+		v1, v2 = cpuMounts(string(b))
+		if v1 == "" {
+			v1 = v2
+		}
+		err = os.WriteFile(v1+group+"/cgroup.procs", []byte("0"), 0)
+	}
+	if err != nil {
+		return err
+	}
+	h, err := host.Open("local", "local")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	s, err := Prepare(h, Change{Kind: Quota, Cgroup: group, To: "50000 100000"})
+	fmt.Println(s.Notes)
+	return err
 }
 
 // No change without a note of it; one that was taken back while there was no room

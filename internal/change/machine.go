@@ -102,20 +102,27 @@ func prepareQuota(h *host.Host, c Change, s *Step) error {
 	if !ok || (c.PID == 0) == (c.Cgroup == "") {
 		return fmt.Errorf("quota: want a process or a control group, and max or two numbers (microseconds of CPU time, of which period), got %q", c.To)
 	}
-	var dir string
+	var dir, note string
 	var v1 bool
 	at := target{Kind: inKernel}
 	err := withGroups(func() (err error) {
-		dir, v1, err = cpuGroup(c)
+		var group string
+		if dir, group, v1, err = cpuGroup(c); err != nil {
+			return err
+		}
 		at.Path = dir + "/cpu.max"
-		at.Dir = dirInode(at.Path)
+		if at.Dir = dirInode(at.Path); at.Dir != 0 { // else what reads it says that it is not there
+			note, err = mayLift(dir, group)
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	s.Scope = Cgroup
-	s.Notes = append(s.Notes, "it is the quota of all processes in "+dir)
+	if s.Notes = append(s.Notes, "it is the quota of all processes in "+dir); note != "" {
+		s.Notes = append(s.Notes, note)
+	}
 	if !v1 {
 		if f[0] == "max" { // the period stays what it is
 			now, err := at.get()

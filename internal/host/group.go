@@ -208,7 +208,7 @@ func sift(list []group, trusted func(path string) error) (kept []group, left err
 // root nor we can make groups there (systemd delegates to each user), so that he may have
 // named it. Where control groups are not mounted for us, process 1's are looked at.
 func TrustedGroup(path string) error {
-	for _, pid := range []string{"self", "1"} {
+	for _, pid := range []string{"thread-self", "1"} {
 		mounts, err := ReadHead("/proc/"+pid+"/mounts", maxMounts)
 		if err != nil {
 			continue
