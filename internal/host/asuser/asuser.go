@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -15,7 +16,7 @@ import (
 // DialUnix connects to the Unix socket at path, a name as we see it (see
 // rooted.Found's Address), as user uid of group gid: whoever listens is told
 // by the kernel that it is they who ask (SO_PEERCRED in unix(7)), and what they may
-// not connect to is refused. That needs CAP_SETUID and CAP_SETGID, unless it is us.
+// not connect to is refused. Supplementary groups it has none. That needs CAP_SETUID and CAP_SETGID, unless it is us.
 //
 // The rights are a thread's own, which is thrown away: its real user stays ours, so that the
 // other can neither look into this process nor signal it.
@@ -41,13 +42,22 @@ func become(uid, gid int) (back func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	groups, err := unix.Getgroups()
+	if err != nil {
+		return nil, err
+	}
 	ourUser, ourGroup := os.Geteuid(), os.Getegid()
 	back = func() {
 		_ = setEffective(unix.SYS_SETRESUID, ourUser) // else the thread ends with what it has
 		_ = setEffective(unix.SYS_SETRESGID, ourGroup)
+		_ = setGroups(groups)
 		_ = unix.Prctl(unix.PR_SET_DUMPABLE, uintptr(shown), 0, 0, 0)
 	}
+	if err := setGroups(nil); err != nil { // ours are none of that user's
+		return nil, err
+	}
 	if err := setEffective(unix.SYS_SETRESGID, gid); err != nil {
+		back()
 		return nil, err
 	}
 	if err := setEffective(unix.SYS_SETRESUID, uid); err != nil {
@@ -55,6 +65,18 @@ func become(uid, gid int) (back func(), err error) {
 		return nil, err
 	}
 	return back, nil
+}
+
+// setGroups is setgroups(2) of this thread alone.
+func setGroups(groups []int) error {
+	list := make([]uint32, len(groups)+1) // so that there is an address, also of none
+	for i, g := range groups {
+		list[i] = uint32(g)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&list[0])), 0); e != 0 {
+		return e
+	}
+	return nil
 }
 
 // setEffective is setresuid(-1, id, -1), or that of groups, of this thread alone:

@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -67,5 +69,22 @@ func TestDialUnix(t *testing.T) {
 	}
 	if _, err := DialUnix(path, 65532, 65532); !errors.Is(err, unix.EACCES) {
 		t.Errorf("as one who may not: %v, want %v", err, unix.EACCES)
+	}
+
+	// Our own groups open nothing for that user.
+	groups, err := unix.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ours = 4711
+	t.Cleanup(func() { _ = syscall.Setgroups(groups) })
+	if err := errors.Join(syscall.Setgroups([]int{ours}), os.Chown(path, 0, ours), os.Chmod(path, 0o660)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DialUnix(path, 65534, 65533); !errors.Is(err, unix.EACCES) {
+		t.Errorf("by a group of ours: %v, want %v", err, unix.EACCES)
+	}
+	if now, err := unix.Getgroups(); err != nil || !slices.Equal(now, []int{ours}) {
+		t.Errorf("our groups are %v now: %v", now, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,9 +18,11 @@ import (
 // linux/unix_diag.h.
 const (
 	ShowName     = 1 << 0
+	ShowFile     = 1 << 1
 	ShowQueueLen = 1 << 4
 
 	diagName     = 0
+	diagFile     = 1
 	diagQueueLen = 4
 )
 
@@ -48,8 +51,20 @@ type Sock struct {
 	// Name is the address as the kernel keeps it, without a path's closing NUL;
 	// an abstract one starts with NUL. It is valid until the next message.
 	Name []byte
+	// File is the file that the address is, 0 of an abstract one.
+	File FileID
 	// Queue and Limit are the accept queue's length and bound: of a listener only.
 	Queue, Limit uint32
+}
+
+// FileID tells a socket's file from others, as far as the kernel says: it cuts inode
+// numbers off at 32 bits.
+type FileID struct{ Inode, Device uint32 }
+
+// FileAt is the file with an inode on the device of such numbers.
+func FileAt(inode uint64, major, minor uint32) FileID {
+	const minorBits = 20 // of the kernel's own dev_t, linux/kdev_t.h
+	return FileID{uint32(inode), major<<minorBits | minor}
 }
 
 // Request asks for all Unix sockets in the states of the mask, and for what of them
@@ -79,6 +94,8 @@ func (s *Sock) Parse(b []byte) error {
 		switch {
 		case typ == diagName:
 			s.Name = bytes.TrimRight(value, "\x00")
+		case typ == diagFile && len(value) >= 8:
+			s.File = FileID{binary.NativeEndian.Uint32(value), binary.NativeEndian.Uint32(value[4:])}
 		case typ == diagQueueLen && len(value) >= 8:
 			s.Queue = binary.NativeEndian.Uint32(value)
 			s.Limit = binary.NativeEndian.Uint32(value[4:])
@@ -102,27 +119,45 @@ type Listener struct {
 	Limit uint32
 }
 
+// ListenersAt lists the inodes of the sockets of the calling thread's network namespace that
+// listen at a file, under any of these names for it. A kernel without unix_diag gives fs.ErrNotExist.
+func ListenersAt(file ...FileID) (inodes []uint32, err error) {
+	err = dump(ShowFile, func(s *Sock) {
+		if slices.Contains(file, s.File) {
+			inodes = append(inodes, s.Inode)
+		}
+	})
+	return inodes, err
+}
+
 // Listeners lists those of the calling thread's network namespace that have
 // an address. A kernel without unix_diag gives fs.ErrNotExist.
-func Listeners() ([]Listener, error) {
-	conn, err := netlink.Open(unix.NETLINK_SOCK_DIAG)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	var list []Listener
-	var s Sock
-	err = conn.Dump(ByFamily, Request(1<<Listening, ShowName|ShowQueueLen), patience, func(b []byte) error {
-		if err := s.Parse(b); err != nil {
-			return err
-		}
+func Listeners() (list []Listener, err error) {
+	err = dump(ShowName|ShowQueueLen, func(s *Sock) {
 		if s.Kind == unix.SOCK_STREAM && len(s.Name) > 0 {
 			list = append(list, Listener{Label(s.Name), s.Inode, s.Limit})
 		}
+	})
+	return list, err
+}
+
+// dump tells of each Unix socket that listens.
+func dump(show uint32, each func(*Sock)) error {
+	conn, err := netlink.Open(unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var s Sock
+	err = conn.Dump(ByFamily, Request(1<<Listening, show), patience, func(b []byte) error {
+		if err := s.Parse(b); err != nil {
+			return err
+		}
+		each(&s)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list Unix listeners; the kernel needs CONFIG_UNIX_DIAG (modprobe unix_diag): %w", err)
+		return fmt.Errorf("list Unix listeners; the kernel needs CONFIG_UNIX_DIAG (modprobe unix_diag): %w", err)
 	}
-	return list, nil
+	return nil
 }

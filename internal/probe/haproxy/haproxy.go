@@ -1,5 +1,5 @@
 // Package haproxy asks HAProxy at its stats socket what waits in its queues, and what its limits are.
-// The socket is found in the configuration that a process's command line names. It is asked nothing but "show stat".
+// The socket is found in the configuration that a process's command line names, and has to be its own. It is asked nothing but "show stat".
 package haproxy
 
 import (
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/host/ownsocket"
 	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/probe"
 )
@@ -25,6 +26,7 @@ const (
 	atOnce    = 3 * time.Millisecond
 	// maxServices and maxFiles bound what is looked at, maxConf and maxAnswer what is read.
 	maxServices = 8
+	maxWorkers  = 64
 	maxFiles    = 32
 	maxConf     = 4 << 20
 	maxAnswer   = 2 << 20
@@ -111,17 +113,24 @@ func (r *reader) find() {
 			continue
 		}
 		i := slices.IndexFunc(known, func(s *service) bool { return s.proc.PID == p.PID && s.proc.Start == p.Start })
+		s := &service{proc: p, err: fmt.Errorf("HAProxy (process %d) has not answered yet", p.PID)}
 		if i >= 0 {
-			r.services = append(r.services, known[i])
-			continue
+			s = known[i]
 		}
-		r.services = append(r.services, &service{proc: p, err: fmt.Errorf("HAProxy (process %d) has not answered yet", p.PID)})
+		s.pids = []int{p.PID}
+		for _, w := range procs {
+			if w.PPID == p.PID && is[w.PID] && len(s.pids) < maxWorkers {
+				s.pids = append(s.pids, w.PID)
+			}
+		}
+		r.services = append(r.services, s)
 	}
 }
 
 // service is one HAProxy, asked in the background, one question at a time.
 type service struct {
 	proc   host.Proc
+	pids   []int // it and its workers
 	asked  time.Time
 	reply  chan reply
 	values []value
@@ -139,10 +148,10 @@ func (s *service) begin(h *host.Host, now time.Time) {
 		return
 	}
 	s.asked = now
-	to, proc := make(chan reply, 1), s.proc
+	to, proc, pids := make(chan reply, 1), s.proc, s.pids
 	s.reply = to
 	go func() {
-		text, err := ask(h, proc)
+		text, err := ask(h, proc, pids)
 		if err != nil {
 			to <- reply{err: err}
 			return
@@ -167,7 +176,7 @@ func (s *service) collect(until time.Time) {
 }
 
 // ask asks the first stats socket of a process that answers.
-func ask(h *host.Host, p host.Proc) ([]byte, error) {
+func ask(h *host.Host, p host.Proc, pids []int) ([]byte, error) {
 	root := filepath.Clean(h.ServicePath(p.PID, "/"))
 	paths, err := statsSockets(h, p, root)
 	if err != nil {
@@ -178,7 +187,7 @@ func ask(h *host.Host, p host.Proc) ([]byte, error) {
 	}
 	var failed error
 	for _, path := range paths {
-		text, err := askAt(h, root, path)
+		text, err := askAt(h, root, path, pids)
 		if err == nil {
 			return text, nil
 		}
@@ -207,15 +216,10 @@ func statsSockets(h *host.Host, p host.Proc, root string) (paths []string, err e
 	return paths, nil
 }
 
-func askAt(h *host.Host, root, path string) ([]byte, error) {
-	found, err := rooted.Open(root, path)
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
+func askAt(h *host.Host, root, path string, pids []int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c, err := h.Dial(ctx, "unix", found.Address())
+	c, err := ownsocket.Dial(ctx, h, root, path, pids...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/livetest"
+	"plimsoll/internal/service/nginx"
 )
 
 const liveConf = `
@@ -185,5 +188,25 @@ func TestParseNofile(t *testing.T) {
 		if n, err := parseNofile([]byte(bad)); err == nil {
 			t.Errorf("%q was taken for %v", bad, n)
 		}
+	}
+}
+
+// A status page at a Unix socket is asked there, and nobody else is asked in nginx's place.
+func TestLiveStatusAtAUnixSocket(t *testing.T) {
+	l := livetest.Start(t, map[string]string{"nginx.conf": liveConf, "sites/a.conf": "server { listen unix:DIR/own.sock; location = /status { stub_status; } }"}, "nginx", "-p", "DIR", "-c", "nginx.conf")
+	in := &instance{master: host.Proc{PID: l.PID}, root: "/"}
+	ask := func(socket string) error {
+		var a stubAsker
+		a.ask(l.Host, in, &nginx.StatusPage{Network: "unix", Address: filepath.Join(l.Dir, socket), Host: "localhost", URI: "/status"}, time.Now())
+		return (<-a.reply).err
+	}
+	l.Until("nginx answers", func() bool { return ask("own.sock") == nil })
+	other, err := net.Listen("unix", filepath.Join(l.Dir, "other.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := ask("other.sock"); err == nil || !strings.Contains(err.Error(), "no process of the service listens") {
+		t.Errorf("%v, want that nobody is asked there", err)
 	}
 }

@@ -4,9 +4,11 @@
 package nginx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,7 +16,7 @@ import (
 	"time"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/host/rooted"
+	"plimsoll/internal/host/ownsocket"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/logtail"
@@ -425,18 +427,14 @@ func (a *stubAsker) ask(h *host.Host, in *instance, page *nginx.StatusPage, now 
 	a.asked = now
 	reply := make(chan stubReply, 1)
 	a.reply = reply
-	address, root := page.Address, in.root
-	go func() {
-		if page.Network == "unix" {
-			socket, err := rooted.Open(root, address)
-			if err != nil {
-				reply <- stubReply{err: err}
-				return
-			}
-			defer socket.Close()
-			address = socket.Address()
+	dial, root, pids := h.Dial, in.root, []int{in.master.PID}
+	if page.Network == "unix" {
+		dial = func(ctx context.Context, _, path string) (net.Conn, error) {
+			return ownsocket.Dial(ctx, h, root, path, pids...)
 		}
-		s, err := fetchStub(h.Dial, page.Network, address, page, stubPatience)
+	}
+	go func() {
+		s, err := fetchStub(dial, page, stubPatience)
 		reply <- stubReply{s, err}
 	}()
 }

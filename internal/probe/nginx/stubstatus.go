@@ -67,14 +67,14 @@ func askStub(c net.Conn, page *nginx.StatusPage, deadline time.Time) (stub, erro
 	return parseStub(body)
 }
 
-// dialer connects from inside a host's network namespace.
+// dialer connects from inside a host's network namespace, to a Unix socket of nginx's own alone.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // fetchStub asks a status page within timeout.
-func fetchStub(dial dialer, network, address string, page *nginx.StatusPage, timeout time.Duration) (stub, error) {
+func fetchStub(dial dialer, page *nginx.StatusPage, timeout time.Duration) (stub, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	c, err := dial(ctx, network, address)
+	c, err := dial(ctx, page.Network, page.Address)
 	if err != nil {
 		return stub{}, fmt.Errorf("connect to the stub_status page: %w", err)
 	}

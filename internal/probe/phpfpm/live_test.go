@@ -2,6 +2,7 @@ package phpfpm
 
 import (
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
+	"plimsoll/internal/service/phpfpm"
 )
 
 const liveConf = `[global]
@@ -132,3 +134,24 @@ func fill(t *testing.T, s *livetest.Service) {
 }
 
 func TestNoPHPFPMIsAFact(t *testing.T) { livetest.CheckNone(t, All()) }
+
+// The status page of a pool at a Unix socket is asked there, and nobody else is asked in its place.
+func TestLiveStatusAtAUnixSocket(t *testing.T) {
+	phpFPM := livetest.PHPFPM(t)
+	s := livetest.Start(t, map[string]string{"fpm.conf": "[global]\nerror_log = DIR/fpm.log\n[www]\nuser = root\ngroup = root\nlisten = DIR/own.sock\npm = static\npm.max_children = 1\npm.status_path = /status\n"},
+		phpFPM, "-R", "-F", "--fpm-config", "DIR/fpm.conf")
+	pool := phpfpm.Pool{Name: "www", Listen: filepath.Join(s.Dir, "own.sock"), StatusPath: "/status"}
+	s.Until("its pool answers", func() bool {
+		_, err := askPool(s.Host, "/", s.PID, pool)
+		return err == nil
+	})
+	l, err := net.Listen("unix", filepath.Join(s.Dir, "other.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	pool.Listen = l.Addr().String()
+	if _, err := askPool(s.Host, "/", s.PID, pool); err == nil || !strings.Contains(err.Error(), "no process of the service listens") {
+		t.Errorf("%v, want that nobody is asked there", err)
+	}
+}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/host/rooted"
+	"plimsoll/internal/host/ownsocket"
 	"plimsoll/internal/service/phpfpm"
 )
 
@@ -127,9 +127,9 @@ func (a *asker) ask(s *service, p phpfpm.Pool, now time.Time) {
 	a.asked = now
 	reply := make(chan answer, 1)
 	a.reply = reply
-	host, root := s.host, s.root
+	host, root, master := s.host, s.root, s.master.PID
 	go func() {
-		st, err := askPool(host, root, p)
+		st, err := askPool(host, root, master, p)
 		if err != nil {
 			err = explain(p, err)
 		}
@@ -137,16 +137,12 @@ func (a *asker) ask(s *service, p phpfpm.Pool, now time.Time) {
 	}()
 }
 
-// askPool asks a pool's status page where it is served.
-func askPool(h *host.Host, root string, p phpfpm.Pool) (status, error) {
+// askPool asks a pool's status page where it is served: at pm.status_listen if
+// there is one, because that answers even when all workers are busy.
+func askPool(h *host.Host, root string, master int, p phpfpm.Pool) (status, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askPatience)
 	defer cancel()
-	network, address, done, err := dialAddress(p, root)
-	if err != nil {
-		return status{}, err
-	}
-	defer done()
-	c, err := h.Dial(ctx, network, address)
+	c, err := dial(ctx, h, root, master, p)
 	if err != nil {
 		return status{}, err
 	}
@@ -158,30 +154,23 @@ func askPool(h *host.Host, root string, p phpfpm.Pool) (status, error) {
 	return ask(c, p.StatusPath)
 }
 
-// dialAddress is where a pool's status page is asked: at pm.status_listen if
-// there is one, because that answers even when all workers are busy. done is
-// called when the address is not needed any more.
-func dialAddress(p phpfpm.Pool, root string) (network, address string, done func() error, err error) {
+func dial(ctx context.Context, h *host.Host, root string, master int, p phpfpm.Pool) (net.Conn, error) {
 	listen := p.Listen
 	if p.StatusListen != "" {
 		listen = p.StatusListen
 	}
 	listen = phpfpm.ListenAddress(listen, false)
 	if path, ok := strings.CutPrefix(listen, "unix:"); ok {
-		socket, err := rooted.Open(root, path)
-		if err != nil {
-			return "", "", nil, err
-		}
-		return "unix", socket.Address(), socket.Close, nil
+		return ownsocket.Dial(ctx, h, root, path, master)
 	}
 	ap, err := netip.ParseAddrPort(listen)
 	if err != nil {
-		return "", "", nil, fmt.Errorf("pool %s listens on %s: want an address and port: %w", p.Name, listen, err)
+		return nil, fmt.Errorf("pool %s listens on %s: want an address and port: %w", p.Name, listen, err)
 	}
 	if ap.Addr().IsUnspecified() {
 		ap = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), ap.Port())
 	}
-	return "tcp", ap.String(), func() error { return nil }, nil
+	return h.Dial(ctx, "tcp", ap.String())
 }
 
 // explain says what it means that a pool did not answer.

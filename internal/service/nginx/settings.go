@@ -386,6 +386,12 @@ func UnixPath(s string) string {
 	return "unix:" + p
 }
 
+// oneWord says whether a text can stand in a request's line, or in a header, without ending it:
+// a configuration may have line ends within quotes.
+func oneWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
 // stubStatus says how to ask the status page in a location; nil when its URI
 // or its server's addresses cannot be asked.
 func stubStatus(args []string, s scope) *StatusPage {
@@ -393,12 +399,12 @@ func stubStatus(args []string, s scope) *StatusPage {
 		return nil
 	}
 	uri := args[len(args)-1]
-	if len(args) == 2 && args[0] != "=" && args[0] != "^~" || !strings.HasPrefix(uri, "/") {
+	if len(args) == 2 && args[0] != "=" && args[0] != "^~" || !strings.HasPrefix(uri, "/") || !oneWord(uri) {
 		return nil
 	}
 	page := &StatusPage{URI: uri, Host: "localhost"}
 	for _, n := range s.names {
-		if n != "" && n != "_" && !strings.ContainsAny(n, "*~$") {
+		if n != "" && n != "_" && !strings.ContainsAny(n, "*~$") && oneWord(n) {
 			page.Host = strings.TrimPrefix(n, ".")
 			break
 		}

@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,4 +149,20 @@ func FuzzCommandLine(f *testing.F) {
 			t.Errorf("%q: configuration %q", title, p.conf)
 		}
 	})
+}
+
+// Who writes a configuration has us send nothing but a question for a status page.
+func TestAStatusPageIsOneWord(t *testing.T) {
+	for conf, want := range map[string]*StatusPage{
+		"location = \"/s HTTP/1.0\r\n\r\nDELETE /x\" { stub_status; }":        nil,
+		"location = '/a b' { stub_status; }":                                  nil,
+		"server_name \"a\r\nX: y\"; location = /s { stub_status; }":           {"tcp", "127.0.0.1:80", "localhost", "/s"},
+		"server_name \"a\r\nX: y\" b.example; location = /s { stub_status; }": {"tcp", "127.0.0.1:80", "b.example", "/s"},
+	} {
+		conf = strings.NewReplacer(`\r`, "\r", `\n`, "\n").Replace(conf)
+		got := settingsOf(t, "events {} http { server { listen 127.0.0.1:80; "+conf+" } }", "", 1024000).Status
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%q: %s", conf, d)
+		}
+	}
 }
