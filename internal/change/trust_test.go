@@ -264,7 +264,7 @@ func TestAServiceIsItsOwnUsersToChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	own(t, nobody, dir, dir+"/nginx.conf", dir+"/j")
-	w := web{livetest.Start(t, nil, append(asNobody, "nginx", "-p", dir, "-c", "nginx.conf")...)}
+	w := web{livetest.Start(t, nil, append(asNobody, "env", "-C", dir, "nginx", "-p", dir, "-c", "nginx.conf")...)} // the tree may be where that user cannot go
 	w.Until("nginx answers", func() bool { code, _ := w.get("/ok"); return code == 200 })
 	if _, err := Prepare(w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"}); !errors.Is(err, ErrNotPossible) || !strings.Contains(err.Error(), "sudo -u '#65534'") {
 		t.Errorf("as root: %v", err)

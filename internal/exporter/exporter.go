@@ -37,7 +37,7 @@ type Options struct {
 	Collect collect.Config
 	Tracers []trace.Tracer
 	Version string
-	// For is how long it runs; 0 is until ctx ends.
+	// For is how long it answers; 0 is until ctx ends.
 	For time.Duration
 	// Ready is told where series are found, once there are some.
 	Ready func(url string)
@@ -55,11 +55,6 @@ func (e AddressError) Unwrap() error { return e.Err }
 
 // Run observes and answers scrapes until ctx ends.
 func Run(ctx context.Context, opt Options) (err error) {
-	if opt.For > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, opt.For)
-		defer done()
-	}
 	s, err := listen(opt.Listen, opt.WebConfig, opt.Insecure)
 	if err != nil {
 		return AddressError{err}
@@ -82,6 +77,11 @@ func Run(ctx context.Context, opt Options) (err error) {
 		return err
 	}
 	debug.FreeOSMemory() // what the tracers' start took, which is several times of what stays
+	if opt.For > 0 {     // what starting takes is not of it
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, opt.For)
+		defer done()
+	}
 	ctx, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- s.serve(ctx, handler(s, st, newOwn(opt.Version, st))) }()

@@ -20,6 +20,10 @@ type guard struct {
 	name  string // the host that it listens on, as it was given
 	port  int
 	token string
+	// place is the folder in which all pages are. Cookies know no ports: a browser shows them
+	// to whatever else listens at this host, another user's server too, but for what lies in
+	// another folder, and this one's name nobody else knows.
+	place string
 	leaf  *x509.Certificate // nil without TLS
 	next  http.Handler
 }
@@ -36,6 +40,11 @@ func (g *guard) host() string {
 // cookie is the name under which a browser keeps the token. Cookies know no ports, so
 // that two servers need two names.
 func (g *guard) cookie() string { return "plimsoll_" + strconv.Itoa(g.port) }
+
+// path is where pages are.
+func (g *guard) path() string { return "/" + g.place + "/" }
+
+const fullAddress = "Open the address that Plimsoll printed, with its token; each start has a new one."
 
 // ServeHTTP implements http.Handler.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,12 +67,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMisdirectedRequest, fmt.Sprintf("%q is no name of this server.", r.Host))
 	case !g.sameOrigin(r):
 		refuse(w, http.StatusForbidden, "Another site asked for this, and only this one may.")
+	case !strings.HasPrefix(r.URL.Path, g.path()):
+		refuse(w, http.StatusForbidden, fullAddress)
 	case r.URL.Query().Has(tokenName):
 		g.enter(w, r)
 	case !g.hasCookie(r):
-		refuse(w, http.StatusForbidden, "Open the address that Plimsoll printed, with its token; each start has a new one.")
+		refuse(w, http.StatusForbidden, fullAddress)
 	default:
-		g.next.ServeHTTP(w, r)
+		http.StripPrefix(strings.TrimSuffix(g.path(), "/"), g.next).ServeHTTP(w, r)
 	}
 }
 
@@ -121,6 +132,6 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, "This token is not right; each start of Plimsoll has a new one.")
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: g.cookie(), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: g.leaf != nil})
+	http.SetCookie(w, &http.Cookie{Name: g.cookie(), Value: g.token, Path: g.path(), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: g.leaf != nil})
 	page(w, http.StatusOK, "entrance", nil)
 }

@@ -1,6 +1,6 @@
 // What the server sends replaces the parts of the page. It has escaped all that is from outside.
 "use strict";
-const events = new EventSource("/events");
+const events = new EventSource("events");
 const state = document.getElementById("state");
 events.addEventListener("parts", (e) => {
   state.textContent = "";

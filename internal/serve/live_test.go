@@ -24,7 +24,7 @@ func looksOn(t *testing.T, s *Server) *viewer {
 	t.Helper()
 	ctx, done := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(done)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.guard.host()+"/events", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.guard.host()+s.guard.path()+"events", nil)
 	check(t, err)
 	r.Header = entered(s)
 	got, err := http.DefaultClient.Do(r)
@@ -139,7 +139,7 @@ func TestASlowViewerHoldsNobodyUp(t *testing.T) {
 	c, err := net.Dial("tcp", s.guard.host())
 	check(t, err)
 	defer c.Close()
-	_, err = fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n", s.guard.host(), entered(s).Get("Cookie"))
+	_, err = fmt.Fprintf(c, "GET %sevents HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n", s.guard.path(), s.guard.host(), entered(s).Get("Cookie"))
 	check(t, err)
 	quick := looksOn(t, s)
 	for i := range 200 {

@@ -77,7 +77,7 @@ func Listen(opt Options, handler http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", opt.Listen, err)
 	}
-	s := &Server{tcp: l.(*net.TCPListener), guard: guard{name: host, token: rand.Text() + rand.Text(), leaf: leaf, next: handler}}
+	s := &Server{tcp: l.(*net.TCPListener), guard: guard{name: host, token: rand.Text() + rand.Text(), place: rand.Text(), leaf: leaf, next: handler}}
 	s.guard.port = l.Addr().(*net.TCPAddr).Port
 	l = netutil.LimitListener(smallBuffers{l}, maxConnections)
 	if config != nil {
@@ -123,7 +123,7 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 
 // URL is where the server is found, with the token.
 func (s *Server) URL() string {
-	u := url.URL{Scheme: "http", Host: s.guard.host(), Path: "/", RawQuery: tokenName + "=" + s.guard.token}
+	u := url.URL{Scheme: "http", Host: s.guard.host(), Path: s.guard.path(), RawQuery: tokenName + "=" + s.guard.token}
 	if s.guard.leaf != nil {
 		u.Scheme = "https"
 	}

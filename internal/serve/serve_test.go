@@ -88,6 +88,7 @@ func shelved() (Shelf, *atomic.Int32) {
 type asked struct {
 	method, path, host string
 	header             http.Header
+	outside            bool // the path is not in the pages' folder
 }
 
 func (a asked) of(t *testing.T, s *Server, client *http.Client) (int, http.Header, string) {
@@ -99,6 +100,9 @@ func (a asked) of(t *testing.T, s *Server, client *http.Client) (int, http.Heade
 	method := a.method
 	if method == "" {
 		method = http.MethodGet
+	}
+	if !a.outside {
+		a.path = strings.TrimSuffix(u.Path, "/") + a.path
 	}
 	r, err := http.NewRequestWithContext(ctx, method, u.Scheme+"://"+u.Host+a.path, nil)
 	check(t, err)
@@ -136,6 +140,8 @@ func TestWhoHasNotTheTokenSeesNothing(t *testing.T) {
 		{path: "/", header: http.Header{"Cookie": {s.guard.cookie() + "=x"}}},
 		{path: "/", header: http.Header{"Cookie": {"plimsoll_1=" + s.guard.token}}},
 		{path: "/", header: http.Header{"Authorization": {"Bearer " + s.guard.token}}},
+		{path: "/", outside: true}, {path: "/", outside: true, header: entered(s)}, {path: "/run?id=b/2", outside: true, header: entered(s)},
+		{path: "/?token=" + s.guard.token, outside: true}, {path: "/" + s.guard.place, outside: true, header: entered(s)},
 	} {
 		code, _, body := a.of(t, s, http.DefaultClient)
 		if code != http.StatusForbidden || strings.Contains(body, "b/2") || strings.Contains(body, s.guard.token) {
@@ -152,7 +158,7 @@ func TestTheTokenIsTakenOnceAndBecomesACookie(t *testing.T) {
 	s := started(t, Options{}, shelf.Handler(), nil)
 	code, h, body := asked{path: "/?token=" + s.guard.token}.of(t, s, http.DefaultClient)
 	cookie := h.Get("Set-Cookie")
-	if code != http.StatusOK || !strings.Contains(cookie, "; HttpOnly") || !strings.Contains(cookie, "; SameSite=Strict") || strings.Contains(cookie, "Domain") {
+	if code != http.StatusOK || !strings.Contains(cookie, "; HttpOnly") || !strings.Contains(cookie, "; SameSite=Strict") || strings.Contains(cookie, "Domain") || !strings.Contains(cookie, "; Path=/"+s.guard.place+"/;") {
 		t.Errorf("%d, cookie %q", code, cookie)
 	}
 	if strings.Contains(body, s.guard.token) {
@@ -279,7 +285,7 @@ func TestNamesFromOutsideAreText(t *testing.T) {
 			if n.Data == "a" && a.Key == "href" {
 				u, err := url.Parse(a.Val)
 				check(t, err)
-				links[u.Query().Get("id")] = u.Path == "/run" && u.Host == ""
+				links[u.Query().Get("id")] = u.Path == "run" && u.Host == ""
 			}
 			if strings.HasPrefix(a.Key, "on") {
 				t.Errorf("%s has %s", n.Data, a.Key)
@@ -348,7 +354,7 @@ func TestSlowClientsAreDropped(t *testing.T) {
 func answered(s *Server) error {
 	var last error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
-		r, err := http.NewRequest(http.MethodGet, "http://"+s.guard.host()+"/", nil)
+		r, err := http.NewRequest(http.MethodGet, "http://"+s.guard.host()+s.guard.path(), nil)
 		if err != nil {
 			return err
 		}
