@@ -1,6 +1,7 @@
 package symbol
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // also of a file that was deleted or replaced, else by its path; of a process that
 // is gone, by its path as we see it, if that is the same file.
 func openMapped(pid int, m *mapping) (*os.File, error) {
-	file, err := os.Open(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.start, m.end))
+	file, err := openLink(fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, m.start, m.end))
 	if err == nil {
 		return file, nil
 	}
@@ -30,6 +31,24 @@ func openMapped(pid int, m *mapping) (*os.File, error) {
 	}
 	_ = file.Close() // it was only opened
 	return nil, fmt.Errorf("open %s of process %d: the process is gone, and what we see there is another file", m.path, pid)
+}
+
+// openLink opens what a link of the kernel's leads to, if that is a regular file: a process
+// may have mapped a device, and opening one may start it.
+func openLink(path string) (*os.File, error) {
+	at, err := os.OpenFile(path, unix.O_PATH, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer at.Close()
+	info, err := at.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: errors.New("no regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rooted.Reopen(at, path)
 }
 
 // openIn opens a regular file by its path as a process sees it. No symbolic link
