@@ -15,7 +15,7 @@ def ask():
                 return c.recv(4096)[-4:]
         except OSError:
             pass
-    raise RuntimeError("no partner")
+    raise OSError("no partner answers")
 
 
 def take(listener):
