@@ -30,7 +30,11 @@ func rulePage(r *ruleset.Rule) string {
 	if len(r.Explains) > 0 {
 		b.WriteString("\n## What it explains\n\n")
 		for _, e := range r.Explains {
-			bullet(&b, fmt.Sprintf("`%s`: %s.", e.Finding, e.How))
+			text := fmt.Sprintf("`%s`: %s.", e.Finding, e.How)
+			if e.When != nil {
+				text += fmt.Sprintf(" Only where `%s` is %s: %s.", strings.Join(strings.Fields(e.When.Measure), " "), e.When.Is, strings.TrimSpace(e.When.Why))
+			}
+			bullet(&b, text)
 		}
 	}
 	if r.Impact != "" {

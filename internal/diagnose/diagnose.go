@@ -39,7 +39,7 @@ func OneByOne(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdic
 
 func on(q *query.Run, set ruleset.Rules, command CommandLine, threads int) model.Verdict {
 	r := newRun(q, command)
-	v := verdict(set, r.all(set.List, threads))
+	v := verdict(set, r.all(set.List, threads), r.when)
 	unheld(&v, q.Meta().Plan)
 	return v
 }
@@ -48,8 +48,25 @@ func on(q *query.Run, set ruleset.Rules, command CommandLine, threads int) model
 // the rule's own faults; the findings are good all the same, with "unknown"
 // where a fault stood in the way.
 func Findings(q *query.Run, rule *ruleset.Rule) ([]model.Finding, error) {
-	asItIs := func(pieces []layout.Piece, _, _ map[string]string) string { return layout.CommandLine(pieces) }
-	return newRun(q, asItIs).rule(rule)
+	return newRun(q, asTheyAre).rule(rule)
+}
+
+// asTheyAre writes commands for a test of the rule: without the way into a host.
+func asTheyAre(pieces []layout.Piece, _, _ map[string]string) string {
+	return layout.CommandLine(pieces)
+}
+
+// When asks the condition of an explanation for the subject of what would be explained.
+// The error is one of the rule; the clue is then unknown.
+func When(q *query.Run, e ruleset.Explain, of map[string]string) (model.Clue, error) {
+	c, _, err := newRun(q, asTheyAre).clue(e.When, of)
+	return c, err
+}
+
+// when is the same within a verdict; a rule's own fault leaves it unknown.
+func (r *run) when(c *ruleset.Clue, of map[string]string) model.Clue {
+	out, _, _ := r.clue(c, of)
+	return out
 }
 
 // shownFindings is how much of what a capture shows an unclear verdict quotes.

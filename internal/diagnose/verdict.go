@@ -27,6 +27,9 @@ type candidate struct {
 	root      bool
 }
 
+// condition asks an explanation's "when" for the subject of what would be explained.
+type condition func(when *ruleset.Clue, of map[string]string) model.Clue
+
 // link is one declared "explains" that fits.
 type link struct {
 	to  *candidate
@@ -43,7 +46,7 @@ func (c *candidate) confirmed(kinds ...string) bool {
 }
 
 // verdict orders all findings by cause.
-func verdict(rules ruleset.Rules, findings []model.Finding) model.Verdict {
+func verdict(rules ruleset.Rules, findings []model.Finding, ask condition) model.Verdict {
 	var open []*candidate
 	v := model.Verdict{Root: []model.Finding{}, Grounds: []model.Finding{}, Findings: []model.Finding{}, RuledOut: []model.Finding{}, Unknown: []model.Finding{}}
 	for _, f := range findings {
@@ -59,7 +62,7 @@ func verdict(rules ruleset.Rules, findings []model.Finding) model.Verdict {
 	slices.SortFunc(v.RuledOut, byImpact)
 	slices.SortFunc(v.Unknown, byImpact)
 	slices.SortFunc(open, func(a, b *candidate) int { return byImpact(a.Finding, b.Finding) })
-	explain(open)
+	explain(open, ask)
 	var roots []*candidate
 	v.Answer, roots = conclude(open)
 	for _, c := range roots {
@@ -101,8 +104,9 @@ func byImpact(a, b model.Finding) int {
 
 // explain links findings by their rules' declarations. A confirmed finding
 // explains whatever fits; a suspected one only what is no confirmed cause or
-// capacity, and only where no confirmed one does.
-func explain(open []*candidate) {
+// capacity, and only where no confirmed one does. Where the condition of a confirmed
+// one is not met, that is noted.
+func explain(open []*candidate, ask condition) {
 	for _, answer := range []model.FindingAnswer{model.Confirmed, model.Suspected} {
 		var found []*candidate
 		for _, a := range open {
@@ -110,11 +114,17 @@ func explain(open []*candidate) {
 				continue
 			}
 			for _, b := range open {
-				how, ok := explains(a, b)
+				e, ok := explains(a, b)
 				if !ok || b.explained || (answer == model.Suspected && b.confirmed(ruleset.Cause, ruleset.Capacity)) {
 					continue
 				}
-				a.beneath = append(a.beneath, link{b, how})
+				if e.When != nil {
+					if c := ask(e.When, b.Subject); c.Truth != model.True {
+						b.Unexplained = append(b.Unexplained, model.Unexplained{Rule: a.Rule, When: c})
+						continue
+					}
+				}
+				a.beneath = append(a.beneath, link{b, e.How})
 				if b.by == nil {
 					b.by = a
 				}
@@ -127,21 +137,22 @@ func explain(open []*candidate) {
 	}
 	for _, c := range open {
 		if c.by != nil {
-			c.ExplainedBy = c.by.Rule
+			c.ExplainedBy, c.Unexplained = c.by.Rule, nil
 		}
 	}
 }
 
-func explains(a, b *candidate) (how string, ok bool) {
+// explains returns the first declaration by which b, that may hold, is a consequence of a.
+func explains(a, b *candidate) (e ruleset.Explain, ok bool) {
 	if !b.may() || b.Kind == ruleset.Healthy || a == b {
-		return "", false
+		return e, false
 	}
 	for _, e := range a.rule.Consequences(b.rule) {
 		if subjectsFit(a.Subject, b.Subject, e.Where) {
-			return e.How, true
+			return e, true
 		}
 	}
-	return "", false
+	return e, false
 }
 
 // subjectsFit tells whether two subjects agree: in the labels of where, or,

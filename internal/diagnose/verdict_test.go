@@ -32,7 +32,7 @@ func TestVerdicts(t *testing.T) {
 			}
 			given, want, _ := strings.Cut(string(raw), verdictLine)
 			rules, findings := parseGiven(t, given)
-			v := verdict(rules, findings)
+			v := verdict(rules, findings, asked)
 			got := writeVerdict(v)
 			if os.Getenv("PLIMSOLL_UPDATE") == "1" {
 				if err := os.WriteFile(file, []byte(given+verdictLine+got), 0o644); err != nil {
@@ -57,7 +57,7 @@ func sameInAnyOrder(t *testing.T, v model.Verdict, rules ruleset.Rules, findings
 	}
 	for range 20 {
 		rand.Shuffle(len(findings), func(i, j int) { findings[i], findings[j] = findings[j], findings[i] })
-		got, err := json.Marshal(verdict(rules, findings))
+		got, err := json.Marshal(verdict(rules, findings, asked))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,6 +106,11 @@ func parseGiven(t *testing.T, text string) (rules ruleset.Rules, findings []mode
 	return rules, findings
 }
 
+// asked answers a condition with the truth that stands in it.
+func asked(when *ruleset.Clue, _ map[string]string) model.Clue {
+	return model.Clue{Truth: model.Truth(when.Say), Say: when.Say}
+}
+
 func parseKinds(s string) map[string]string {
 	kinds := map[string]string{}
 	for _, kind := range strings.Split(s, ",") {
@@ -117,8 +122,12 @@ func parseKinds(s string) map[string]string {
 func parseExplains(s string) []ruleset.Explain {
 	var list []ruleset.Explain
 	for _, e := range strings.Split(s, ",") {
+		e, when, conditional := strings.Cut(e, "?")
 		id, where, ok := strings.Cut(e, "/")
 		x := ruleset.Explain{Finding: id, How: "how " + id}
+		if conditional {
+			x.When = &ruleset.Clue{Say: when}
+		}
 		if ok {
 			x.Where = []string{}
 		}
@@ -170,6 +179,9 @@ func writeVerdict(v model.Verdict) string {
 			for _, e := range f.Explains {
 				fmt.Fprintf(&b, "    explains %s (%s): %s\n", e.Rule, subjectLine(e.Subject), e.How)
 			}
+			for _, e := range f.Unexplained {
+				fmt.Fprintf(&b, "    not by %s: %s\n", e.Rule, e.When.Truth)
+			}
 		}
 	}
 	return b.String()
@@ -187,7 +199,7 @@ func TestWhoUses(t *testing.T) {
 		{model.Unknown, "Nobody waits; nothing held it back."},
 	} {
 		v := verdict(rules, []model.Finding{{Rule: "ok", Kind: ruleset.Healthy, Title: "Nobody waits", Answer: model.Confirmed,
-			Subject: map[string]string{"host": "s"}, Clues: []model.Clue{{ID: "who", Role: model.Supports, Truth: c.truth, Say: "python3 used 1 of 2 CPUs"}}}})
+			Subject: map[string]string{"host": "s"}, Clues: []model.Clue{{ID: "who", Role: model.Supports, Truth: c.truth, Say: "python3 used 1 of 2 CPUs"}}}}, asked)
 		if v.Sentence != c.want {
 			t.Errorf("%s: %q, want %q", c.truth, v.Sentence, c.want)
 		}

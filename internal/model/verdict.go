@@ -80,9 +80,12 @@ type Finding struct {
 	Clues    []Clue      `json:"clues"`
 	Explains []Explained `json:"explains"`
 	// ExplainedBy is the rule that this finding is a consequence of.
-	ExplainedBy string   `json:"explained_by,omitempty"`
-	Fix         []Fix    `json:"fix"`
-	Blind       []string `json:"blind,omitempty"`
+	ExplainedBy string `json:"explained_by,omitempty"`
+	// Unexplained are rules that hold and would explain this finding under a condition
+	// that is not met, or of which nobody knows.
+	Unexplained []Unexplained `json:"unexplained,omitempty"`
+	Fix         []Fix         `json:"fix"`
+	Blind       []string      `json:"blind,omitempty"`
 }
 
 // Explained is a finding shown beneath its cause.
@@ -90,6 +93,13 @@ type Explained struct {
 	Rule    string            `json:"rule"`
 	Subject map[string]string `json:"subject"`
 	How     string            `json:"how"`
+}
+
+// Unexplained is an explanation whose condition does not hold.
+type Unexplained struct {
+	Rule string `json:"rule"`
+	// When is the condition as it was found, false or unknown.
+	When Clue `json:"when"`
 }
 
 // Fix is what would mend a finding.

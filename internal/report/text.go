@@ -170,6 +170,18 @@ func soWhat(p *paper, f model.Finding, r model.Report) {
 		p.bullet(label, "> ", "explains "+e.Rule+" ("+subject(e.Subject)+"): "+e.How)
 		label = ""
 	}
+	for _, e := range f.Unexplained {
+		p.bullet(label, "> ", unexplained(e))
+		label = ""
+	}
+}
+
+// unexplained says why a rule that holds too was not taken for this one's cause.
+func unexplained(e model.Unexplained) string {
+	if e.When.Truth == model.Unknown {
+		return "whether it is a consequence of " + e.Rule + ", which holds too, cannot be told: " + missing(e.When)
+	}
+	return "is no consequence of " + e.Rule + ", which holds too: " + e.When.Say
 }
 
 // cost writes what a finding cost, if there is anything to say. In a watch a host may

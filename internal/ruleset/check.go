@@ -64,7 +64,7 @@ func (c *checker) rule(r *Rule) {
 	}
 	c.subject(r)
 	for i := range r.Clues {
-		c.clue(r, &r.Clues[i])
+		c.clue(r, r, "clue "+r.Clues[i].ID, &r.Clues[i])
 	}
 	for i := range r.Fix {
 		c.fix(r, &r.Fix[i])
@@ -109,8 +109,9 @@ func (c *checker) subject(r *Rule) {
 	}
 }
 
-func (c *checker) clue(r *Rule, clue *Clue) {
-	where := "clue " + clue.ID
+// clue checks a clue, or the condition of an explanation; of is the rule of whose
+// findings it is asked.
+func (c *checker) clue(r, of *Rule, where string, clue *Clue) {
 	c.expression(r.ID, where, clue.MeasureExpr)
 	for _, f := range []struct{ name, value string }{{"why", clue.Why}, {"say", clue.Say}, {"by_hand", clue.ByHand}} {
 		if strings.TrimSpace(f.value) == "" {
@@ -121,7 +122,7 @@ func (c *checker) clue(r *Rule, clue *Clue) {
 	if line.Ours(clue.ByHand); !line.Closed() {
 		c.fail(r.ID, "%s: by_hand: a quote or a parenthesis is not closed; a shell takes an apostrophe for a quote, and what is copied with it for its end", where)
 	}
-	f := c.sampleFacts(r, clue.MeasureExpr)
+	f := c.sampleFacts(of, clue.MeasureExpr)
 	for _, t := range []*Text{clue.SayText, clue.ByHandText} {
 		if _, err := t.Fill(f); err != nil {
 			c.fail(r.ID, "%s: %w", where, err)
@@ -207,6 +208,9 @@ func (c *checker) explains(r *Rule) {
 			c.fail(r.ID, "explains: %s: a healthy rule is no consequence", e.Finding)
 		case strings.TrimSpace(e.How) == "":
 			c.fail(r.ID, "explains: %s: how: missing", e.Finding)
+		}
+		if e.When != nil {
+			c.clue(r, other, "explains: "+e.Finding+": when", e.When)
 		}
 		for _, name := range e.Where {
 			if !slices.Contains(r.Subject, name) || !slices.Contains(other.Subject, name) {

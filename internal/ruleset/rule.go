@@ -138,6 +138,9 @@ type Explain struct {
 	// Where names the labels in which the two subjects must agree. nil means
 	// all that both have; empty means none.
 	Where []string `yaml:"where" json:"where,omitempty"`
+	// When is a condition, asked for the subject of the other finding: only where it is
+	// true that one is a consequence. It has the fields of a clue but for id and role. nil: always.
+	When *Clue `yaml:"when" json:"when,omitempty"`
 }
 
 // Unlike is another rule that looks the same at first, and what tells them apart.
@@ -201,12 +204,29 @@ func Parse(raw []byte, known query.Records) (*Rule, error) {
 			fail("clue %s: %w", c.ID, err)
 		}
 	}
+	for _, e := range r.Explains {
+		if err := e.compile(known); err != nil {
+			fail("explains: %s: when: %w", e.Finding, err)
+		}
+	}
 	for i := range r.Fix {
 		if err := r.Fix[i].compile(known); err != nil {
 			fail("fix %q: %w", r.Fix[i].Title, err)
 		}
 	}
 	return r, errors.Join(errs...)
+}
+
+// compile reads the condition, if there is one.
+func (e Explain) compile(known query.Records) error {
+	if e.When == nil {
+		return nil
+	}
+	if e.When.ID != "" || e.When.Role != "" || e.When.From != "" {
+		return errors.New("want measure, is, why, say and by_hand alone; a condition has no id, role or from")
+	}
+	e.When.ID, e.When.Role = "when", model.Needs
+	return e.When.compile(known)
 }
 
 func (c *Clue) compile(known query.Records) error {
@@ -275,7 +295,7 @@ func (r *Rule) Signals(roles ...model.Role) []string {
 	return slices.Compact(names)
 }
 
-// Expressions returns the expressions that tell a rule's answer.
+// Expressions returns the expressions that tell a rule's answer, and what it explains.
 func (r *Rule) Expressions() []*query.Expression {
 	list := []*query.Expression{r.AppliesExpr}
 	for i := range r.Clues {
@@ -283,6 +303,11 @@ func (r *Rule) Expressions() []*query.Expression {
 	}
 	if r.ImpactExpr != nil {
 		list = append(list, r.ImpactExpr)
+	}
+	for _, e := range r.Explains {
+		if e.When != nil {
+			list = append(list, e.When.MeasureExpr)
+		}
 	}
 	return list
 }

@@ -105,18 +105,50 @@ func (t *tests) survivors() []Mutant {
 			}
 		}
 	}
+	for i, e := range t.rule.Explains {
+		if e.When == nil {
+			continue
+		}
+		for change, mutant := range t.otherwise(i) {
+			if mutant.passes(runs) {
+				list = append(list, Mutant{t.rule.ID, "when of " + e.Finding, change})
+			}
+		}
+	}
+	return list
+}
+
+// otherwise returns what can be done wrong with the condition of one explanation.
+func (t *tests) otherwise(explain int) map[string]*tests {
+	list := map[string]*tests{}
+	for change, is := range thresholds(t.rule.Explains[explain].When.Threshold) {
+		rule := *t.rule
+		rule.Explains = slices.Clone(rule.Explains)
+		when := *rule.Explains[explain].When
+		when.Threshold = is
+		rule.Explains[explain].When = &when
+		list[change] = &tests{rule: &rule, vectors: t.vectors}
+	}
 	return list
 }
 
 // mutants returns what can be done wrong with one clue.
 func (t *tests) mutants(clue int) map[string]*tests {
 	list := map[string]*tests{"without it": t.without(clue)}
-	is := t.rule.Clues[clue].Threshold
-	with := func(op string, bound float64) {
+	for change, is := range thresholds(t.rule.Clues[clue].Threshold) {
 		rule := *t.rule
 		rule.Clues = slices.Clone(rule.Clues)
-		rule.Clues[clue].Threshold = ruleset.Comparison{Op: op, Bound: bound}
-		list[fmt.Sprintf("%s %.4g for %s %v", op, bound, is.Op, is.Bound)] = &tests{rule: &rule, vectors: t.vectors}
+		rule.Clues[clue].Threshold = is
+		list[change] = &tests{rule: &rule, vectors: t.vectors}
+	}
+	return list
+}
+
+// thresholds returns what can be done wrong with one, by what was done.
+func thresholds(is ruleset.Comparison) map[string]ruleset.Comparison {
+	list := map[string]ruleset.Comparison{}
+	with := func(op string, bound float64) {
+		list[fmt.Sprintf("%s %.4g for %s %v", op, bound, is.Op, is.Bound)] = ruleset.Comparison{Op: op, Bound: bound}
 	}
 	with(opposite[is.Op], is.Bound)
 	if op := nearly[is.Op]; op != "" {

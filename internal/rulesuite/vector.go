@@ -27,6 +27,17 @@ type Vector struct {
 	Case         string `yaml:"case"` // fires | near | quiet | missing | boundary
 	notation.Run `yaml:",inline"`
 	Expect       []Expectation `yaml:"expect"`
+	// When is what the conditions of the rule's explanations have to be.
+	When []ExpectedWhen `yaml:"when"`
+}
+
+// ExpectedWhen is what a vector expects of the condition under which the rule explains
+// another's finding of that subject.
+type ExpectedWhen struct {
+	Finding string            `yaml:"finding"`
+	Subject map[string]string `yaml:"subject"`
+	Truth   model.Truth       `yaml:"truth"`
+	Value   *float64          `yaml:"value"` // optional
 }
 
 // Expectation is what a vector expects of one subject. Only what is given is compared.
@@ -97,7 +108,23 @@ func (v *Vector) compare(run *query.Run, rule *ruleset.Rule) error {
 			errs = append(errs, fmt.Errorf("%v: %q, and the vector does not expect it; %s", f.Subject, f.Answer, cluesOf(f)))
 		}
 	}
+	for _, want := range v.When {
+		errs = append(errs, want.compare(run, rule))
+	}
 	return errors.Join(errs...)
+}
+
+// compare asks the condition of the rule's explanation of that finding.
+func (want ExpectedWhen) compare(run *query.Run, rule *ruleset.Rule) error {
+	i := slices.IndexFunc(rule.Explains, func(e ruleset.Explain) bool { return e.Finding == want.Finding && e.When != nil })
+	if i < 0 {
+		return fmt.Errorf("when: %s: the rule explains no such finding under a condition", want.Finding)
+	}
+	got, err := diagnose.When(run, rule.Explains[i], want.Subject)
+	if got.Truth != want.Truth || want.Value != nil && (got.Value == nil || math.Abs(*got.Value-*want.Value) > 1e-9) {
+		err = errors.Join(err, fmt.Errorf("when: %s %v: want %q; %s", want.Finding, want.Subject, want.Truth, clueLine(got)))
+	}
+	return err
 }
 
 // packetSignals is what the names of all signals begin with that a capture gives: it reads
