@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"syscall"
 	"testing"
 
 	"plimsoll/internal/lab"
@@ -31,14 +34,17 @@ func TestExactFaultsAreNamed(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, append([]string{"lab", "run", "--json"}, exactCases...)...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PLIMSOLL_RUNS="+filepath.Join(dir, "runs"))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, said, err := runLab(t, binary, dir)
+	for busy := regexp.MustCompile(`another lab command is at work \(it holds (.+?)\)`); err != nil; out, said, err = runLab(t, binary, dir) {
+		held := busy.FindStringSubmatch(said)
+		if held == nil {
+			break
+		}
+		letGo(t, held[1])
+	}
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitNotPassed) {
-		t.Fatalf("lab run: %v\n%s", err, stderr.Bytes())
+		t.Fatalf("lab run: %v\n%s", err, said)
 	}
 	var doc struct{ Results []lab.Result }
 	if err := json.Unmarshal(out, &doc); err != nil {
@@ -60,5 +66,30 @@ func TestExactFaultsAreNamed(t *testing.T) {
 		if total != l.Requests+l.FailedAttempts { // closed loops
 			t.Errorf("%s: %d outcomes for %d requests and %d failed attempts to connect", r.Case, total, l.Requests, l.FailedAttempts)
 		}
+	}
+}
+
+// runLab runs the exact cases, and returns what it printed and what it said.
+func runLab(t *testing.T, binary, dir string) (out []byte, said string, err error) {
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"lab", "run", "--json"}, exactCases...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PLIMSOLL_RUNS="+filepath.Join(dir, "runs"))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err = cmd.Output()
+	return out, stderr.String(), err
+}
+
+// letGo waits until whoever works in the lab, a person perhaps, has let go of it.
+func letGo(t *testing.T, held string) {
+	dir, err := os.Open(held)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatalf("wait for %s: %v", held, err)
 	}
 }

@@ -59,8 +59,26 @@ type flow struct {
 	states [stateCount]int
 	inode  uint32 // of one that is established; 0 when there is none
 	oldest uint32 // the lowest of theirs
-	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
+	outgoing
+}
+
+// outgoing is what a dump tells of established connections of the connecting side.
+type outgoing struct {
+	// unacked is how many have bytes that the peer has not acknowledged.
 	unacked int
+	// trips is the sum of the shortest round trips, in µs, of as many as are measured.
+	trips    uint64
+	measured int
+}
+
+func (o *outgoing) add(s *inetSock) {
+	if s.limit > 0 {
+		o.unacked++
+	}
+	if s.hasInfo && s.info.shortest != noRTT {
+		o.trips += uint64(s.info.shortest)
+		o.measured++
+	}
 }
 
 // destination is one remote endpoint over all local addresses.
@@ -73,8 +91,7 @@ type destination struct {
 	states [stateCount]int
 	inode  uint32 // of one of its established sockets; 0 when there is none
 	oldest uint32 // the lowest of theirs: it was opened early, and has a low descriptor
-	// unacked is how many of the established ones have bytes that the peer has not acknowledged.
-	unacked int
+	outgoing
 }
 
 // flows adds up the connecting side of one dump. Its memory is kept for the next.
@@ -116,9 +133,7 @@ func (f *flows) add(s *inetSock) {
 	if s.state == tcpEstablished && s.inode != 0 {
 		f.list[i].inode = s.inode
 		f.list[i].oldest = lower(f.list[i].oldest, s.inode)
-		if s.limit > 0 {
-			f.list[i].unacked++
-		}
+		f.list[i].outgoing.add(s)
 	}
 }
 
@@ -151,6 +166,8 @@ func (f *flows) destinations() []destination {
 		all[j].inode = cmp.Or(all[j].inode, fl.inode)
 		all[j].oldest = lower(all[j].oldest, fl.oldest)
 		all[j].unacked += fl.unacked
+		all[j].trips += fl.trips
+		all[j].measured += fl.measured
 	}
 	slices.SortFunc(all, func(a, b destination) int {
 		if more := b.ports - a.ports; more != 0 { // cmp.Or would compare the addresses all the same

@@ -49,7 +49,9 @@ const (
 	infoUnackedAt  = 24
 	infoRTTAt      = 68
 	infoCwndAt     = 80
+	infoResentAt   = 100
 	infoUnsentAt   = 144
+	infoMinRTTAt   = 148
 	infoBusyAt     = 168
 	infoReceiverAt = 176
 	infoBufferAt   = 184
@@ -102,9 +104,13 @@ type inetSock struct {
 type tcpInfo struct {
 	mss uint32 // bytes in a full-sized segment
 	rtt uint32 // the smoothed round trip, in µs
+	// shortest is the shortest round trip of the last minutes, in µs (net.ipv4.tcp_min_rtt_wlen);
+	// noRTT before there was one.
+	shortest uint32
 	// unacked and window are the segments under way and how many may be (the congestion window).
 	unacked, window uint32
 	unsent          uint32 // bytes that were written and have not left
+	resent          uint32 // segments that were sent again since it was opened
 	// held is how long it has had bytes to send, by what held them.
 	held heldFor
 }
@@ -157,6 +163,8 @@ func parseInet(b []byte, s *inetSock) error {
 func (t *tcpInfo) read(b []byte) {
 	t.mss = binary.NativeEndian.Uint32(b[infoMSSAt:])
 	t.rtt = binary.NativeEndian.Uint32(b[infoRTTAt:])
+	t.shortest = binary.NativeEndian.Uint32(b[infoMinRTTAt:])
+	t.resent = binary.NativeEndian.Uint32(b[infoResentAt:])
 	t.unacked = binary.NativeEndian.Uint32(b[infoUnackedAt:])
 	t.window = binary.NativeEndian.Uint32(b[infoCwndAt:])
 	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])
@@ -170,6 +178,19 @@ func (t *tcpInfo) read(b []byte) {
 // not acknowledged: Nagle's algorithm (tcp_nagle_check), or TCP_CORK.
 func (t *tcpInfo) heldBack() bool {
 	return t.unsent > 0 && t.unsent < t.mss && t.unacked > 0 && t.unacked < t.window
+}
+
+// initialWindow is with how many segments a connection may begin (RFC 6928).
+const initialWindow = 10
+
+// noRTT is the shortest round trip where there was none yet.
+const noRTT = ^uint32(0)
+
+// windowSmall says whether more was written than the congestion window lets leave, which is
+// smaller than the one that a connection begins with, although nothing was ever lost:
+// somebody told it to be.
+func (t *tcpInfo) windowSmall() bool {
+	return t.unsent > 0 && t.unacked >= t.window && t.window < initialWindow && t.resent == 0
 }
 
 func address(family uint8, b []byte) (a [16]byte) {

@@ -392,6 +392,13 @@ func TestRealSockets(t *testing.T) {
 	}
 	delete(rec.values, est)
 	delete(rec.values, syn)
+	for _, dst := range []string{"127.0.0.1:8001", "127.0.0.1:8002", "127.0.0.1:8003"} {
+		trip := "plimsoll_tcp_destination_round_trip_seconds{" + dst + "}"
+		if got := rec.values[trip]; got <= 0 || got > 1 {
+			t.Errorf("%s: the way and back takes %v s; want some of a second", dst, got)
+		}
+		delete(rec.values, trip)
+	}
 	if diff := cmp.Diff(wantReal(comm, path), rec.values); diff != "" {
 		t.Errorf("readings (-want +got):\n%s", diff)
 	}
@@ -433,6 +440,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_repeated"+labels] = 0
 			want["plimsoll_tcp_listen_repeated_large"+labels] = 0
 			want["plimsoll_tcp_listen_held_back"+labels] = 0
+			want["plimsoll_tcp_listen_window_small"+labels] = 0
 			for _, held := range heldNames {
 				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0
 			}

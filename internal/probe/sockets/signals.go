@@ -78,6 +78,11 @@ var (
 		Help:   "Accepted connections of the listener on which less than a segment has been written and may not leave before an earlier one is acknowledged, although the peer and congestion control would let it: Nagle's algorithm, or TCP_CORK.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (notsent: below mss:, unacked: below cwnd:)",
 	}
+	listenWindowSmall = &model.Signal{
+		Name: "plimsoll_tcp_listen_window_small", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener on which more was written than may leave: their congestion window is full, and smaller than the ten segments that a connection may begin with (RFC 6928), although none of their segments was ever sent again.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (cwnd:, notsent:, no retrans:)",
+	}
 	listenHeld = &model.Signal{
 		Name: "plimsoll_tcp_listen_busy_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"listen", "owner", "held"}, StartsAtZero: true,
 		Help:   "How long accepted connections had bytes to send, by what held these: held=\"receiver\" is the peer's window, held=\"buffer\" the socket's own send buffer, which was too small for what the process would have sent, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
@@ -108,6 +113,11 @@ var (
 		Help:   "Established sockets of the connecting side with bytes written that the destination has not acknowledged: the request is on its way, or the destination takes no more.",
 		Source: fromConnections, ByHand: "ss -tn state established dst ADDR:PORT (Send-Q)",
 	}
+	destinationRoundTrip = &model.Signal{
+		Name: "plimsoll_tcp_destination_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"dst"},
+		Help:   "The way to a destination and back: the shortest round trip of the last minutes of each established socket of the connecting side; the mean. What the destination takes for its replies is not in it.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established dst ADDR:PORT (minrtt:)",
+	}
 	destinationOwner = &model.Signal{
 		Name: "plimsoll_tcp_destination_owner_info", Kind: model.Gauge, Unit: "none", Labels: []string{"dst", "owner"},
 		Help:   "1 for each process name that was found to hold an established connection towards a destination. One connection is looked up at a time, so further owners are found late.",
@@ -117,4 +127,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationOwner}
+	listenWindowSmall, listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationOwner}

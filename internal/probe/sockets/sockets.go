@@ -54,6 +54,7 @@ func All() []probe.Probe {
 			"a limit that equals somaxconn may also be the application's own choice; one taken from a somaxconn that has changed since reads as the application's",
 			"ports taken by bind() without connect() are not counted",
 			"connections redirected to a listener on another address or port (TPROXY) are not counted as accepted",
+			"a congestion window that is kept at ten segments or more (a route's ssthresh, a clamp) is not told from one that grows; one that shrinks for congestion marks (ECN) or, for a moment, to measure (BBR) counts as small",
 			"a listener whose process runs in another host (or is the kernel) is owned by \"" + unknownOwner + "\"",
 		},
 		CanRun: canRun,
@@ -373,6 +374,9 @@ func (l *listener) accept(s *inetSock) {
 	} else if s.hasInfo && s.info.heldBack() {
 		l.heldBack++
 	}
+	if s.hasInfo && s.info.windowSmall() {
+		l.small++
+	}
 	if s.timer == timerRetransmit && s.retries >= 2 {
 		l.repeated++
 		if s.hasInfo && s.limit >= s.info.mss {
@@ -412,13 +416,14 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenHeld} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenHeld, destinationRoundTrip} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
 	}
 	out.Put(listenRepeatedLarge, float64(l.large), l.name, l.owner)
 	out.Put(listenHeldBack, float64(l.heldBack), l.name, l.owner)
+	out.Put(listenWindowSmall, float64(l.small), l.name, l.owner)
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}
@@ -438,6 +443,9 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
 		out.Put(destinationUnacked, float64(d.unacked), dst)
+		if d.measured > 0 {
+			out.Put(destinationRoundTrip, float64(d.trips)/float64(d.measured)/1e6, dst)
+		}
 		for s, n := range d.states {
 			out.Put(destinationSockets, float64(n), dst, stateNames[s])
 		}

@@ -247,11 +247,14 @@ func TestFlows(t *testing.T) {
 	add("10.0.0.2:20001", "10.0.0.9:80", tcpTimeWait)
 	add("10.0.0.1:20000", "10.0.0.9:81", tcpCloseWait)
 	add("10.0.0.1:700", "10.0.0.9:81", tcpEstablished) // bound outside of the range
+	for port, trip := range map[uint16]uint32{701: 300, 702: 500, 703: noRTT} {
+		f.add(&inetSock{src: endpoint{at("10.0.0.1:1").addr, port}, dst: at("10.0.0.9:81"), state: tcpEstablished, inode: 7, info: tcpInfo{shortest: trip}, hasInfo: true})
+	}
 	want := []destination{
 		{dst: at("10.0.0.9:80"), ports: 3, held: 1, states: [stateCount]int{stateEstablished: 1, stateTimeWait: 2, stateSynSent: 1, stateFinWait: 1}},
-		{dst: at("10.0.0.9:81"), ports: 1, states: [stateCount]int{stateEstablished: 1, stateCloseWait: 1}},
+		{dst: at("10.0.0.9:81"), ports: 1, states: [stateCount]int{stateEstablished: 4, stateCloseWait: 1}, inode: 7, oldest: 7, outgoing: outgoing{trips: 800, measured: 2}},
 	}
-	if diff := cmp.Diff(want, f.destinations(), cmp.AllowUnexported(destination{}, endpoint{})); diff != "" {
+	if diff := cmp.Diff(want, f.destinations(), cmp.AllowUnexported(outgoing{}, destination{}, endpoint{})); diff != "" {
 		t.Errorf("destinations (-want +got):\n%s", diff)
 	}
 	f.reset()
@@ -461,6 +464,9 @@ func TestAccepted(t *testing.T) {
 	small := tcpInfo{mss: 1448, unacked: 1, window: 10, unsent: 100} // it waits for an acknowledgement alone
 	whole, first, full := small, small, small
 	whole.unsent, first.unacked, full.unacked = 1448, 0, 10
+	clamped := tcpInfo{mss: 1448, unacked: 4, window: 4, unsent: 100000}
+	lossy, roomy, moving := clamped, clamped, clamped
+	lossy.resent, roomy.unacked, moving.unacked, moving.window = 1, 3, 10, 10
 	for _, s := range []inetSock{
 		{}, {queue: 7}, {limit: 9, info: tcpInfo{rtt: 300}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500}},
 		{limit: 1, timer: timerProbe, retries: 5},
@@ -472,10 +478,15 @@ func TestAccepted(t *testing.T) {
 		{limit: 200, info: whole, hasInfo: true},
 		{limit: 200, info: first, hasInfo: true},
 		{limit: 200, info: full, hasInfo: true},
+		{limit: 5792, info: clamped, hasInfo: true},
+		{limit: 5792, info: clamped},
+		{limit: 5792, info: lossy, hasInfo: true},
+		{limit: 4344, info: roomy, hasInfo: true},
+		{limit: 14480, info: moving, hasInfo: true},
 	} {
 		l.accept(&s)
 	}
-	want := connections{accepted: 13, unread: 2, unacked: 11, roundTrips: 800, shut: 2, heldBack: 1, repeated: 2, large: 1}
+	want := connections{accepted: 18, unread: 2, unacked: 16, roundTrips: 800, shut: 2, heldBack: 1, repeated: 2, large: 1, small: 1}
 	if l.connections != want {
 		t.Errorf("%+v; want %+v", l.connections, want)
 	}
@@ -527,6 +538,9 @@ func TestParseInetInfo(t *testing.T) {
 		told++
 		if !s.hasInfo || s.info.rtt == 0 || s.info.rtt > 1e6 {
 			t.Errorf("%v to %v: info %v, round trip %d µs; want one below a second", s.src, s.dst, s.hasInfo, s.info.rtt)
+		}
+		if s.info.shortest == 0 || s.info.shortest > 1e6 {
+			t.Errorf("%v to %v: the shortest round trip is %d µs; want one below a second", s.src, s.dst, s.info.shortest)
 		}
 	}
 	if told == 0 {
