@@ -51,9 +51,10 @@ func (j *Judge) Findings(t Traffic) []Finding {
 
 // What makes many attempts a flood, and many targets a scan.
 const (
-	floodLeast  = 100 // attempts that nobody completed
-	floodPeak   = 50  // of them in one second
-	scanTargets = 100
+	floodLeast   = 100 // attempts that nobody completed
+	floodPeak    = 50  // of them in one second
+	floodPatient = 10  // of so many, at most one that asks again as a client does
+	scanTargets  = 100
 )
 
 func (j *Judge) floods(servers []*Server, add func(Finding, float64)) {
@@ -63,7 +64,7 @@ func (j *Judge) floods(servers []*Server, add func(Finding, float64)) {
 		for _, s := range v.seconds {
 			peak = max(peak, s)
 		}
-		if n < floodLeast || peak < floodPeak || n < v.Opened {
+		if n < floodLeast || peak < floodPeak || n < v.Opened || v.patient*floodPatient >= n {
 			continue
 		}
 		v.flooded = true

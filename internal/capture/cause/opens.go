@@ -46,6 +46,7 @@ type Server struct {
 	idle      []int64 // idle times after which it closed, ns
 	sources   map[netip.Addr]int64
 	seconds   map[int64]int64
+	patient   int64 // attempts that nobody completed although the client asked again, as clients do
 	moreAddrs bool
 	flooded   bool
 }
@@ -131,6 +132,9 @@ func (j *Judge) Conn(c *tcp.Conn) {
 	}
 	if fail == FailUnanswered || fail == FailHalf {
 		v.waits(client, c.Start/1e9)
+		if patient(c, 1-side) {
+			v.patient++
+		}
 	}
 }
 
@@ -157,6 +161,17 @@ func (v *Server) opened(c *tcp.Conn, side uint8, known bool) {
 func IdleClose(c *tcp.Conn) (ns int64, idle bool) {
 	ns = c.Idle.NS()
 	return ns, c.FirstFIN != 0 && c.DataAt != 0 && ns >= max(idleLeast, c.IRTT()*idleTrips)
+}
+
+// Patience is how long a client waits at least before it sends its SYN again, ns: a second
+// (RFC 6298, section 2.1), and a little less where clocks are coarse.
+const Patience = 900_000_000
+
+// patient tells a client that sent its SYN again as clients do: it wants the connection. Whoever
+// floods has no time for that, or sends the same packets over and over, much faster.
+func patient(c *tcp.Conn, client uint8) bool {
+	again := int64(c.Half[client].SYNs) - 1
+	return again > 0 && c.LastSYN()-c.Start >= again*Patience
 }
 
 // waits takes up an attempt that nobody completed: in a flood there are many.

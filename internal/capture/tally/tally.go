@@ -184,6 +184,12 @@ func (v *server) sentAgain(f *capture.Frame, by int) {
 	}
 }
 
+// hasty tells a SYN that comes again sooner than a client would send it: whoever floods
+// sends the same packets over and over, and each takes what a new one takes.
+func hasty(r *tcp.Result) bool {
+	return r.RTO > 0 && r.RTO < int64(r.Conn.Half[r.Side].Again)*cause.Patience
+}
+
 // course follows connections from their SYN to their first FIN.
 func (t *Tally) course(v *server, f *capture.Frame, by int) {
 	r := &f.Result
@@ -194,7 +200,11 @@ func (t *Tally) course(v *server, f *capture.Frame, by int) {
 			v.attempts++
 		}
 	case r.Labels&tcp.SYN != 0 && by == client && f.Attribution != cause.CapturedTwice && r.Conn.Half[1-r.Side].SYN == 0:
-		v.synsResent++
+		if hasty(r) {
+			v.attempts++
+		} else {
+			v.synsResent++
+		}
 	}
 	if r.Ended {
 		t.open--

@@ -123,6 +123,14 @@ func (c *Conn) IRTT() int64 {
 	return 0
 }
 
+// LastSYN is when the last SYN or SYN-ACK came, ns, of a connection whose handshake is not complete; else 0.
+func (c *Conn) LastSYN() int64 {
+	if c.timed {
+		return 0
+	}
+	return c.trip
+}
+
 // The values of Half.scale that are no shift.
 const (
 	scaleUnknown = -1
