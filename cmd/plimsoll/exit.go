@@ -39,7 +39,7 @@ var exitSentences = []struct {
 	{exitUsage, "The command line is wrong; the message says how, and what would be right."},
 	{exitMissing, "Something is missing on this machine: a privilege, a program, a namespace, a process."},
 	{exitUnreachable, "The target (or the Prometheus server, or what is to observe a host) cannot be reached, or has nothing to give, so there was nothing to measure."},
-	{exitRunDir, "The run directory (or a capture) cannot be read, or not to its end, or cannot be written (disk full, no permission, no run in it)."},
+	{exitRunDir, "The run directory (or a capture) cannot be read, or not to its end, or cannot be written (disk full, no permission, no run in it); or what was to be printed could not be."},
 	{exitRules, "The rules are broken; `plimsoll rules check` says where."},
 	{exitInternal, "A fault of Plimsoll's own. Please report it with the message."},
 	{exitInterrupted, "It was interrupted before there was anything to judge, or nobody read what it said."},

@@ -39,6 +39,9 @@ func run(ctx context.Context, w *world) int {
 	root := newRoot(w)
 	root.SetArgs(runWords(w.args))
 	err := root.ExecuteContext(ctx)
+	if out, cleans := w.stdout.(*layout.Writer); cleans && err == nil {
+		err = out.Lost()
+	}
 	if err == nil {
 		return exitOK
 	}

@@ -106,6 +106,7 @@ type Writer struct {
 	out  io.Writer
 	held []byte // the beginning of a rune whose end comes with the next Write
 	at   place  // what comes next
+	lost error  // why what was written first did not get out
 }
 
 // NewWriter returns a Writer before out.
@@ -121,10 +122,27 @@ func (w *Writer) Write(p []byte) (int, error) {
 	}
 	whole := len(text) - unfinished(text)
 	w.held = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(w.out, w.at.clean(string(text[:whole]), "\n\t")); err != nil {
+	if err := w.pass(w.at.clean(string(text[:whole]), "\n\t")); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// pass writes text and remembers the first failure.
+func (w *Writer) pass(text string) error {
+	_, err := io.WriteString(w.out, text)
+	if w.lost == nil {
+		w.lost = err
+	}
+	return err
+}
+
+// Lost is the first error with which something could not be written, nil for none: most who print look
+// at no line's error, and words that are lost must not end in success.
+func (w *Writer) Lost() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
 }
 
 // unfinished is how many bytes at the end may be the beginning of a rune.
@@ -150,8 +168,7 @@ func (w *Writer) own(text string) error {
 	for _, r := range text {
 		w.at.take(r)
 	}
-	_, err := io.WriteString(w.out, text)
-	return err
+	return w.pass(text)
 }
 
 // flush writes what was held back, since the rest of it may have come.
@@ -160,8 +177,7 @@ func (w *Writer) flush() error {
 	defer w.mu.Unlock()
 	held := w.held
 	w.held = nil
-	_, err := io.WriteString(w.out, w.at.clean(string(held), "\n\t"))
-	return err
+	return w.pass(w.at.clean(string(held), "\n\t"))
 }
 
 // Own writes text that has escapes or commands of ours in it, such as colours, and nothing
