@@ -118,6 +118,9 @@ func explain(open []*candidate, ask condition) {
 				if !ok || b.explained || (answer == model.Suspected && b.confirmed(ruleset.Cause, ruleset.Capacity)) {
 					continue
 				}
+				if slight(a, b) {
+					continue
+				}
 				if e.When != nil {
 					if c := ask(e.When, b.Subject); c.Truth != model.True {
 						b.Unexplained = append(b.Unexplained, model.Unexplained{Rule: a.Rule, When: c})
@@ -153,6 +156,11 @@ func explains(a, b *candidate) (e ruleset.Explain, ok bool) {
 		}
 	}
 	return e, false
+}
+
+// slight says that a takes too little from users to be why they have the symptom b, whose weight is known.
+func slight(a, b *candidate) bool {
+	return b.Kind == ruleset.Symptom && a.Impact != nil && b.Impact != nil && *a.Impact < sideImpact**b.Impact
 }
 
 // subjectsFit tells whether two subjects agree: in the labels of where, or,
@@ -194,13 +202,14 @@ func beneath(c *candidate) []model.Explained {
 //	confirmed capacity, unexplained                                     capacity
 //	suspected causes, unexplained, impact known and at least a tenth    cause
 //	confirmed healthy and no confirmed symptom                          healthy
-//	confirmed causes of less impact                                     cause
+//	confirmed causes of less impact, no symptom of known weight left    cause
 //	otherwise                                                           unclear
 func conclude(open []*candidate) (model.Answer, []*candidate) {
 	var causes, side, suspects, capacity, healthy []*candidate
-	symptom := false
+	symptom, left := false, false
 	for _, c := range open {
 		symptom = symptom || c.confirmed(ruleset.Symptom)
+		left = left || c.confirmed(ruleset.Symptom) && !c.explained && c.Impact != nil
 		if c.confirmed(ruleset.Healthy) {
 			healthy = append(healthy, c)
 		}
@@ -226,7 +235,7 @@ func conclude(open []*candidate) (model.Answer, []*candidate) {
 		return model.AnswerCause, suspects
 	case len(healthy) > 0 && !symptom:
 		return model.AnswerHealthy, healthy
-	case len(side) > 0:
+	case len(side) > 0 && !left:
 		return model.AnswerCause, side
 	}
 	return model.AnswerUnclear, nil
