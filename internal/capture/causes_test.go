@@ -1,6 +1,8 @@
 package capture_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,6 +109,56 @@ func hasItsCauses(t *testing.T, made map[string]truth, name string) string {
 		}
 	}
 	return base
+}
+
+// specific are causes that say more than the form of a RST does.
+var specific = []string{"queue_overflow", "syn_cookie", "time_wait_reuse", "half_open", "idle_timeout", "client_gave_up", "middlebox",
+	"keepalive_failed", "no_answer", "unread_data", "time_wait_gone"}
+
+// A capture that begins later shows less. Whatever it still shows, it makes nothing up: a reset has the cause
+// that it has in the whole capture, or one that says less.
+func TestCausesInTheMiddle(t *testing.T) {
+	captures, err := filepath.Glob("testdata/causes/*.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for _, name := range captures {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := causesOf(t, text)
+		at := 24 // after the file's head
+		for n := uint32(1); n <= 16 && at+16 <= len(text); n++ {
+			at += 16 + int(binary.LittleEndian.Uint32(text[at+8:]))
+			for frame, cause := range causesOf(t, slices.Concat(text[:24], text[at:])) {
+				switch was := whole[frame+n]; {
+				case cause == was:
+					kept++
+				case slices.Contains(specific, cause):
+					t.Errorf("%s without its first %d packets: frame %d has the cause %s; it is %s", name, n, frame, cause, was)
+				}
+			}
+		}
+	}
+	if kept < 1000 {
+		t.Errorf("of what was cut only %d resets kept their cause", kept)
+	}
+}
+
+// causesOf is each RST's cause.
+func causesOf(t *testing.T, text []byte) map[uint32]string {
+	t.Helper()
+	r, err := capture.Read(t.Context(), []capture.Source{{Name: "cut", In: bytes.NewReader(text)}}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	causes := map[uint32]string{}
+	for _, one := range r.Judge.Resets {
+		causes[one.Frame] = one.Cause
+	}
+	return causes
 }
 
 // The causes are made anew, with this kernel, and found again: a few of them once, or all

@@ -143,7 +143,7 @@ func (j *Judge) Segment(r *tcp.Result, s *decode.Segment, frame uint32, now int6
 		out.Shut, out.Shuts = j.window(r, s, frame, now)
 	}
 	if s.Flags&decode.RST != 0 {
-		out.Reset = j.reset(r, s, frame, a)
+		out.Reset = j.reset(r, s, frame, now, a)
 	}
 	return out
 }

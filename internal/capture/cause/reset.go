@@ -57,7 +57,7 @@ var causeWords = [Causes]string{
 	"sent by something between the two",
 	"keep-alives went unanswered",
 	"data sent again and again went unacknowledged",
-	"closed with data that was received, but never read and answered",
+	"closed with data that was received, but not read, or not answered",
 	"aborted by the application",
 }
 
@@ -89,9 +89,9 @@ func (r *Reset) Is() Cause { return r.cause }
 const maxResets = 100_000
 
 // reset finds the cause of a RST.
-func (j *Judge) reset(r *tcp.Result, s *decode.Segment, frame uint32, a Attribution) *Reset {
+func (j *Judge) reset(r *tcp.Result, s *decode.Segment, frame uint32, now int64, a Attribution) *Reset {
 	c := r.Conn
-	e := evidence{j: j, c: c, me: &c.Half[r.Side], peer: &c.Half[1-r.Side], side: r.Side, s: s, r: r}
+	e := evidence{j: j, c: c, me: &c.Half[r.Side], peer: &c.Half[1-r.Side], side: r.Side, s: s, r: r, now: now}
 	server, known := c.Server()
 	e.isServer, e.knows = known && server == r.Side, known
 	out := &Reset{Frame: frame, Stream: c.Stream, Twice: a == CapturedTwice}
@@ -135,9 +135,21 @@ type evidence struct {
 	side            uint8
 	s               *decode.Segment
 	r               *tcp.Result
+	now             int64
 	isServer, knows bool
 	seen            []uint32
 }
+
+// isClient says whether the RST's sender is the one that asks. Where the handshake was not captured the ports
+// tell: those that systems give to clients begin at 32768 (Linux) or higher, and services lie below.
+func (e *evidence) isClient() bool {
+	if e.knows {
+		return !e.isServer
+	}
+	return e.j.Where.Addr(e.c, e.side).Port() >= clientPorts && e.j.Where.Addr(e.c, 1-e.side).Port() < clientPorts
+}
+
+const clientPorts = 32768
 
 // frames notes what shows the cause.
 func (e *evidence) frames(list ...uint32) { e.seen = append(e.seen, list...) }
@@ -153,12 +165,23 @@ func (e *evidence) isReply() bool {
 // sender. A capture at several places of a way sees each segment with several TTLs.
 func (e *evidence) foreign() bool { return e.s.TTL < e.me.TTL[0] || e.s.TTL > e.me.TTL[1] }
 
+// unasked says whether a RST has a reply's form, and there was nothing to reply to: the other side had been silent
+// for longer than any way there and back. No stack does that; a balancer or a firewall does that drops what is idle.
+func (e *evidence) unasked() bool {
+	return e.peer.Last != 0 && e.now-e.peer.LastTime() > max(unaskedLeast, e.c.IRTT()*idleTrips)
+}
+
+const unaskedLeast = 1_000_000_000 // ns
+
 func (e *evidence) classify(out *Reset) Cause {
 	if cause := e.opening(); cause != Unclear {
 		return cause
 	}
-	if e.me.Last != 0 && e.foreign() {
+	if e.me.Last != 0 && (e.foreign() || e.isReply() && (e.s.Window != 0 || e.unasked())) {
 		e.frames(e.me.Last)
+		if e.isReply() {
+			e.idle(out)
+		}
 		return Middlebox
 	}
 	if !e.isReply() {
@@ -187,10 +210,10 @@ func (e *evidence) opening() Cause {
 		if e.s.Seq != peer.LastACK() {
 			return Unclear
 		}
-		if e.c.Reused && e.c.BeforeCompleteness&(tcp.SawFIN|tcp.SawRST) == 0 {
-			return HalfOpen
-		}
-		return PortReuse
+		return e.oldConnection()
+	case me.Last == 0 && peer.LastFlags&(decode.SYN|decode.ACK) == decode.SYN|decode.ACK && peer.SYN == peer.Last && e.isReply():
+		e.frames(peer.SYN) // whoever asked for it, that was not captured
+		return Abandoned
 	case me.SYN != 0 && me.LastFlags == decode.SYN|decode.ACK && peer.SYN != 0 && e.isReply():
 		// The server answers the client's last ACK of the handshake, or its first data.
 		if isn, _ := me.ISN(); e.s.Seq != isn+1 || e.foreign() {
@@ -203,6 +226,21 @@ func (e *evidence) opening() Cause {
 		return Overflow
 	}
 	return Unclear
+}
+
+// oldConnection tells what answered a client's SYN with old numbers: TIME_WAIT, or a connection that was never closed.
+func (e *evidence) oldConnection() Cause {
+	before := e.c.BeforeCompleteness
+	if !e.c.Reused {
+		before = 0
+	}
+	switch {
+	case before&(tcp.SawFIN|tcp.SawRST) != 0:
+		return PortReuse
+	case before&tcp.SawSYN != 0 || e.c.OldLives:
+		return HalfOpen
+	}
+	return PortReuse
 }
 
 // cookieLife is how long a handshake may take before a server has forgotten it, ms:
@@ -228,16 +266,16 @@ func (e *evidence) active() Cause {
 	switch {
 	case me.Last == 0 && peer.Last == 0:
 		return Unclear
-	case me.Probes >= 2:
+	case me.Probes >= 2 || e.probed():
 		e.frames(peer.Last, me.Last)
 		return KeepAlive
 	case e.c.FirstFIN == 1+e.side && peer.LastData > me.FIN:
 		e.frames(me.FIN, peer.LastData)
 		return ClosedBefore
-	case me.Resent >= 3 && me.LastTime()-peer.LastTime() > 1e9 && me.LastData > peer.Last:
+	case me.Resent >= resentLeast && me.LastTime()-peer.LastTime() > 1e9 && me.LastData > peer.Last:
 		e.frames(peer.Last, me.LastData)
 		return NoAnswer
-	case peer.LastData > me.LastData && acks(me, peer) && acks(peer, me) && (e.isServer || !e.knows): // to a reply nobody owes an answer
+	case !e.isClient() && (me.Unread() > 0 || peer.LastData > me.LastData && acks(me, peer) && acks(peer, me)): // to a reply nobody owes an answer
 		e.frames(peer.LastData, me.Last)
 		return Unread
 	case me.Last == 0:
@@ -250,8 +288,21 @@ func (e *evidence) active() Cause {
 	return Aborted
 }
 
-// acks says whether the side acknowledged all that the other sent.
-func acks(me, peer *tcp.Half) bool { return int32(me.Acked-peer.NextSeq()) >= 0 }
+// resentLeast is how often data has gone again, unanswered, before its sender gives up.
+const resentLeast = 3
+
+// acks says whether the side acknowledged all data that the other sent.
+func acks(me, peer *tcp.Half) bool {
+	left := int32(peer.NextSeq() - me.Acked)
+	return left <= 0 || left == 1 && peer.FIN != 0
+}
+
+// probed tells keep-alives in a capture that begins with them. They carry the number before the one that
+// comes next, which only the RST shows then.
+func (e *evidence) probed() bool {
+	me := e.me
+	return me.LastData == 0 && e.s.Seq == me.Contiguous()+1 && me.Repeats() > 0 && me.Last > e.peer.Last
+}
 
 // What counts as an idle time: more than the pauses within a conversation.
 const (
@@ -273,12 +324,12 @@ func (e *evidence) afterFIN(out *Reset) Cause {
 		e.frames(me.FIN, peer.FIN, peer.Last)
 		return TimeWaitGone
 	}
-	if e.knows && !e.isServer && me.LastData != 0 && c.DataAt == me.LastData && peer.LastData > me.FIN && c.Idle.NS() >= max(waitLeast, 2*c.IRTT()) {
+	if e.isClient() && me.LastData != 0 && c.DataAt == me.LastData && peer.LastData > me.FIN && c.Idle.NS() >= max(waitLeast, 2*c.IRTT()) {
 		e.frames(me.LastData, me.FIN, peer.LastData)
 		return GaveUp
 	}
 	e.frames(c.DataAt, me.FIN, peer.Last)
-	if c.Idle.NS() < max(idleLeast, c.IRTT()*idleTrips) {
+	if c.Idle.NS() < max(idleLeast, c.IRTT()*idleTrips) || c.DataAt == 0 && e.isClient() { // which may have waited for an answer
 		return ClosedBefore
 	}
 	out.Timeout = c.Idle.NS()
@@ -293,11 +344,20 @@ func (e *evidence) unknownThere(out *Reset) Cause {
 	if peer.Last == 0 || int32(peer.LastACK()-e.s.Seq) < 0 {
 		return Unclear
 	}
+	if me.Resent >= resentLeast && me.LastData != 0 && int32(me.NextSeq()-peer.LastACK()) > 0 {
+		e.frames(me.LastData, peer.Last)
+		return NoAnswer
+	}
 	e.frames(me.Last, peer.Last)
+	e.idle(out)
+	return StateLost
+}
+
+// idle notes for how long nobody had said anything before what the RST answers.
+func (e *evidence) idle(out *Reset) {
 	if idle := int64(e.c.Gap) * 1e6; idle >= idleLeast {
 		out.Idle = idle
 	}
-	return StateLost
 }
 
 // Of returns the cause that was found for a connection's first RST; Unclear also

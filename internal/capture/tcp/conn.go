@@ -44,6 +44,7 @@ type Conn struct {
 	Cause              uint8 // what another layer made of its first RST, 0 for none
 	Timed              bool  // something was sent or acknowledged since IRTT is known; before that Wireshark does not show it
 	Reused             bool  // it began with ports that another stream had
+	OldLives           bool  // its SYN was answered by an old connection that is not in TIME_WAIT
 	timed              bool  // trip is one
 	live               bool
 }
@@ -68,7 +69,9 @@ type Half struct {
 	SYNs      uint8    // SYNs or SYN-ACKs
 	Again     uint8    // retransmissions since the peer was last heard
 	topID     uint16   // the IP ID of the segment with the highest sequence number
-	topStamp  uint32   // and its time stamp
+	topStamp  uint32   // and its time stamp; before any payload that of the SYN
+	widest    uint16   // the widest window that it announced once connected, without its scale
+	taken     uint16   // by how much the last one was narrower
 
 	Acked                    uint32 // the last acknowledgement number of it that says something: a RST without ACK has none
 	SYN, LastData, FIN, Last uint32 // frames; 0 where there was none
@@ -142,6 +145,28 @@ func (h *Half) NextSeq() uint32 { return h.nextSeq }
 
 // LastACK is the acknowledgement number of the last segment.
 func (h *Half) LastACK() uint32 { return h.lastAck }
+
+// Unread is how many bytes lay in its buffer when it last spoke: its window was narrower by so much than it had been. It
+// is 0 also where they are too few to be told by a window's steps, or its scale is not known.
+func (h *Half) Unread() uint32 {
+	if h.scale == scaleUnknown {
+		return 0
+	}
+	n, step := uint32(h.taken)<<max(h.scale, 0), uint32(1)<<max(h.scale, 0)
+	if n < max(unreadLeast, 2*step) {
+		return 0
+	}
+	return n
+}
+
+// unreadLeast is more than a request's head.
+const unreadLeast = 4096
+
+// Contiguous is the sequence number after the last that follows on all before it. A RST far ahead leaves it.
+func (h *Half) Contiguous() uint32 { return h.maxAck }
+
+// Repeats is how often it has said the same in a row, with nothing new.
+func (h *Half) Repeats() uint32 { return h.dup }
 
 // LastTime is the time of the last segment, ns.
 func (h *Half) LastTime() int64 { return h.lastTime }

@@ -188,6 +188,9 @@ func within(now, then, limit int64) bool {
 func (x *step) order() {
 	me, s, r := x.me, x.s, x.r
 	if s.Len == 0 {
+		if s.Flags&decode.SYN != 0 && s.HasStamp {
+			me.topStamp = s.Stamp[0]
+		}
 		return
 	}
 	if me.nextSeq == 0 || !before(s.Seq, me.nextSeq) {
@@ -227,11 +230,22 @@ func (x *step) update() {
 			me.maxAck = me.nextSeq
 		}
 	}
-	me.win, me.lastAck, me.lastTime = s.Window, s.Ack, x.now
-	me.bits |= hasWindow
+	x.announce()
+	me.lastTime = x.now
 	me.set(lastAlive, r.Labels&KeepAlive != 0)
 	me.set(lastProbing, r.Labels&ZeroWindowProbe != 0)
 	x.a.acked(peer, s.Ack, r, x.now)
+}
+
+// announce takes up the window that the segment announces. A RST's says nothing: the buffer is gone.
+func (x *step) announce() {
+	me, s := x.me, x.s
+	me.win, me.lastAck = s.Window, s.Ack
+	me.bits |= hasWindow
+	if s.Flags&(decode.ACK|decode.RST|decode.SYN) == decode.ACK {
+		me.widest = max(me.widest, s.Window)
+		me.taken = me.widest - s.Window
+	}
 }
 
 // learn takes up what Wireshark learns only after the labels: it counts for
@@ -337,6 +351,10 @@ func (x *step) finish() {
 	}
 	me.TTL = [2]uint8{min(me.TTL[0], s.TTL), max(me.TTL[1], s.TTL)}
 	me.LastFlags, me.Last = s.Flags, x.frame
+	// TIME_WAIT takes a SYN with a stamp newer than its last for a new connection (RFC 6191).
+	if x.peer.LastFlags == decode.SYN && s.Flags&(decode.SYN|decode.ACK) == decode.ACK && s.HasStamp && x.peer.topStamp != 0 {
+		c.OldLives = before(s.Stamp[1], x.peer.topStamp)
+	}
 }
 
 // shown is what Wireshark shows of the labels that it finds.
@@ -378,8 +396,11 @@ func (x *step) firstFIN() {
 	now := c.moment(x.now)
 	last := max(me.DataTime, peer.DataTime)
 	c.DataAt = max(me.LastData, peer.LastData)
-	if x.s.Len > 0 {
+	switch {
+	case x.s.Len > 0:
 		last, c.DataAt = now, x.frame
+	case me.LastData != 0 && before(x.s.Ack, peer.nextSeq): // it had not heard of what came last
+		last, c.DataAt = me.DataTime, me.LastData
 	}
 	c.FirstFIN, c.FIN, c.Idle = 1+x.r.Side, now, now-min(last, now)
 }

@@ -7,9 +7,9 @@ Makes three network namespaces (client, router, server), causes one reset after 
 other with real sockets, and captures at both ends. Needs root, ip, nft, ethtool and tcpdump.
 The truth stands in causes/truth.tsv, and was not read off what was recorded.
 """
-import os, signal, socket, struct, subprocess, sys, time, traceback, ctypes
+import os, select, signal, socket, struct, subprocess, sys, time, traceback, ctypes
 
-CLIENT, ROUTER, SERVER = (f"plimsoll-rec-{x}{os.getpid()}" for x in "crs")
+CLIENT, ROUTER, SERVER, WAY = HOSTS = [f"plimsoll-rec-{x}{os.getpid()}" for x in "crsw"]
 A, B = "10.78.1.2", "10.78.2.2"
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -25,12 +25,21 @@ def within(host):
             raise OSError(ctypes.get_errno(), "setns")
 
 
-def build():
-    for h in CLIENT, ROUTER, SERVER:
+def build(far):
+    """Client, router and server, and with far a way of 30 ms between the last two."""
+    for h in HOSTS:
         run("ip", "netns", "add", h)
         run("ip", "-n", h, "link", "set", "lo", "up")
+    run("ip", "link", "add", "eth0", "netns", CLIENT, "type", "veth", "peer", "name", "c", "netns", ROUTER)
+    if far:
+        run("ip", "link", "add", "s", "netns", ROUTER, "type", "veth", "peer", "name", "near", "netns", WAY)
+        run("ip", "link", "add", "eth0", "netns", SERVER, "type", "veth", "peer", "name", "far", "netns", WAY)
+        for name in "near", "far":
+            run("ip", "netns", "exec", WAY, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off")
+            run("ip", "-n", WAY, "link", "set", name, "up")
+    else:
+        run("ip", "link", "add", "eth0", "netns", SERVER, "type", "veth", "peer", "name", "s", "netns", ROUTER)
     for host, net, name in (CLIENT, 1, "c"), (SERVER, 2, "s"):
-        run("ip", "link", "add", "eth0", "netns", host, "type", "veth", "peer", "name", name, "netns", ROUTER)
         run("ip", "-n", host, "addr", "add", f"10.78.{net}.2/24", "dev", "eth0")
         run("ip", "-n", ROUTER, "addr", "add", f"10.78.{net}.1/24", "dev", name)
         run("ip", "-n", host, "link", "set", "eth0", "up")
@@ -38,11 +47,30 @@ def build():
         run("ip", "-n", host, "route", "add", "default", "via", f"10.78.{net}.1")
     run("ip", "netns", "exec", ROUTER, "sysctl", "-qw", "net.ipv4.ip_forward=1")
     for host, name in (CLIENT, "eth0"), (SERVER, "eth0"), (ROUTER, "c"), (ROUTER, "s"):
-        run("ip", "netns", "exec", host, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off")
+        run("ip", "netns", "exec", host, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off", "tx", "off")
+
+
+def carry(delay):
+    """Carries packets between near and far, each after so many seconds."""
+    within(WAY)
+    ends, under_way = [], []
+    for name in "near", "far":
+        s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        s.bind((name, 3))
+        ends.append(s)
+    while True:
+        wait = max(under_way[0][0] - time.monotonic(), 0) if under_way else None
+        for s in select.select(ends, [], [], wait)[0]:
+            packet, whence = s.recvfrom(2000)
+            if whence[2] != socket.PACKET_OUTGOING:
+                under_way.append((time.monotonic() + delay, ends[1 - ends.index(s)], packet))
+        while under_way and under_way[0][0] <= time.monotonic():
+            _, s, packet = under_way.pop(0)
+            s.send(packet)
 
 
 def destroy():
-    for h in CLIENT, ROUTER, SERVER:
+    for h in HOSTS:
         subprocess.run(["ip", "netns", "delete", h], stderr=subprocess.DEVNULL)
 
 
@@ -163,6 +191,73 @@ def idle():
         c.close()
 
 
+def idle_race():
+    """The next request is on its way already when the server closes, and has not arrived."""
+    l = listen()
+    for _ in range(3):
+        c, s = pair(l)
+        talk(c, s)
+        time.sleep(0.9)
+        c.sendall(REQUEST)
+        s.close()
+        time.sleep(0.3)
+        c.close()
+
+
+def early_reply():
+    """The server answers an upload before it has read it, and closes."""
+    c, s = pair(listen())
+    c.setblocking(False)
+    upload = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n" + b"x" * 60000
+    while upload:
+        try:
+            upload = upload[c.send(upload):]
+        except BlockingIOError:
+            time.sleep(0.01)
+    time.sleep(0.3)
+    s.recv(10)
+    s.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+    time.sleep(0.1)
+    s.close()
+
+
+def closing_too():
+    """The client closes a moment before the server does, which has not read its request."""
+    c, s = pair(listen())
+    c.sendall(REQUEST)
+    time.sleep(0.1)
+    filter_in(SERVER, "prerouting", "tcp dport 80 tcp flags & fin == fin drop")
+    c.close()
+    time.sleep(0.1)
+    s.close()
+
+
+def user_timeout():
+    """The server gives up a reply that nobody acknowledges (TCP_USER_TIMEOUT), without a word; later the way is free again."""
+    c, s = pair(listen())
+    talk(c, s)
+    s.setsockopt(socket.IPPROTO_TCP, 18, 2000)
+    filter_in(ROUTER, "forward", "ip daddr 10.78.1.2 drop")
+    c.sendall(REQUEST)
+    s.recv(1000)
+    s.sendall(REPLY)
+    time.sleep(4)
+    unfilter(ROUTER)
+    time.sleep(4)
+
+
+def forged():
+    """Somebody on the way sends a RST with the server's address and TTL, and a window, which replies of no stack have."""
+    c, s = pair(listen())
+    talk(c, s)
+    c.setsockopt(socket.IPPROTO_TCP, 19, 1)  # TCP_REPAIR, to read its numbers
+    c.setsockopt(socket.IPPROTO_TCP, 20, 1)
+    expected = c.getsockopt(socket.IPPROTO_TCP, 21) & 0xffffffff
+    c.setsockopt(socket.IPPROTO_TCP, 19, -1)
+    raw(4, expected, 0, 80, c.getsockname()[1], host=ROUTER, a=B, b=A, ttl=63, window=9000)
+    time.sleep(0.2)
+
+
 def restarted():
     c, s = pair(listen())
     talk(c, s)
@@ -230,16 +325,17 @@ def loss():
     c.close()
 
 
-def raw(flags, seq, ack, source, port=80):
-    """Sends a bare segment, which the client's kernel knows nothing of."""
-    within(CLIENT)
-    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
-    head = struct.pack("!HHIIBBHHH", source, port, seq, ack, 5 << 4, flags, 64240, 0, 0)
-    pseudo = socket.inet_aton(A) + socket.inet_aton(B) + struct.pack("!BBH", 0, 6, len(head)) + head
+def raw(flags, seq, ack, source, port=80, host=CLIENT, a=A, b=B, ttl=64, window=64240):
+    """Sends a bare segment from a to b, which no kernel knows anything of."""
+    within(host)
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    head = struct.pack("!HHIIBBHHH", source, port, seq, ack, 5 << 4, flags, window, 0, 0)
+    pseudo = socket.inet_aton(a) + socket.inet_aton(b) + struct.pack("!BBH", 0, 6, len(head)) + head
     total = sum(struct.unpack(f"!{len(pseudo) // 2}H", pseudo))
     total = (total >> 16) + (total & 0xffff)
     total += total >> 16
-    s.sendto(head[:16] + struct.pack("!H", ~total & 0xffff) + head[18:], (B, 0))
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 0, 0x4000, ttl, 6, 0, socket.inet_aton(a), socket.inet_aton(b))
+    s.sendto(ip + head[:16] + struct.pack("!H", ~total & 0xffff) + head[18:], (b, 0))
 
 
 def scan():
@@ -452,7 +548,9 @@ def small():
 
 
 CASES = {f.__name__: f for f in (overflow, queue_full, no_answer, listener_gone, unreachable, filtered, flood, gone, small, article, refused, rejected, server_aborts, client_aborts, unread, after_close, idle, restarted,
-                                 cookie, nagle, stall, loss, scan, time_wait, half_open, keepalive, gave_up, middlebox)}
+                                 cookie, nagle, stall, loss, scan, time_wait, half_open, keepalive, gave_up, middlebox,
+                                 idle_race, early_reply, closing_too, user_timeout, forged)}
+FAR = {"idle_race"}
 
 
 def capture(host, file):
@@ -467,8 +565,11 @@ def capture(host, file):
 def main():
     folder, names = sys.argv[1], sys.argv[2:] or CASES
     for name in names:
+        way = 0
         try:
-            build()
+            build(name in FAR)
+            if name in FAR and (way := os.fork()) == 0:
+                carry(0.03)
             dumps = [capture(h, f"{folder}/{name}.{end}.pcap") for h, end in ((CLIENT, "client"), (SERVER, "server"))]
             child = os.fork()
             if child == 0:  # its sockets end with it
@@ -493,6 +594,9 @@ def main():
             if status:
                 raise SystemExit(f"record.py: {name} failed")
         finally:
+            if way:
+                os.kill(way, signal.SIGKILL)
+                os.waitpid(way, 0)
             destroy()
 
 
