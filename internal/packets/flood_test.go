@@ -14,10 +14,12 @@ import (
 	"plimsoll/rules"
 )
 
-// syn is a client's SYN to 10.0.0.2:80 at a moment, ns.
+// syn is a SYN at a moment, ns: of a client at 10.0.0.2:80, or that one's answer to it.
 type syn struct {
 	at     int64
-	client uint32 // its address and port come from this number
+	client uint32 // its address
+	port   uint16
+	answer bool
 }
 
 // captureOf is a capture of these SYNs alone.
@@ -30,25 +32,82 @@ func captureOf(syns []syn) []byte {
 			b = binary.LittleEndian.AppendUint32(b, v)
 		}
 		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0)
-		b = binary.BigEndian.AppendUint32(b, 0x0b000000+s.client) // source
-		b = append(b, 10, 0, 0, 2)
-		b = binary.BigEndian.AppendUint16(b, uint16(1024+s.client%50000))
-		b = append(b, 0, 80)
-		b = binary.BigEndian.AppendUint32(b, 1+s.client*7) // sequence number
-		b = append(b, 0, 0, 0, 0, 0x50, 2, 0xfa, 0xf0, 0, 0, 0, 0)
+		isn := 1 + s.client*7 + uint32(s.port)*11
+		from, to, seq, ack, flags := []uint32{0x0b000000 + s.client, uint32(s.port)}, []uint32{0x0a000002, 80}, isn, uint32(0), byte(2)
+		if s.answer {
+			from, to, seq, ack, flags = to, from, isn*3, isn+1, 0x12
+		}
+		b = binary.BigEndian.AppendUint32(b, from[0])
+		b = binary.BigEndian.AppendUint32(b, to[0])
+		b = binary.BigEndian.AppendUint16(b, uint16(from[1]))
+		b = binary.BigEndian.AppendUint16(b, uint16(to[1]))
+		b = binary.BigEndian.AppendUint32(b, seq)
+		b = binary.BigEndian.AppendUint32(b, ack)
+		b = append(b, 0x50, flags, 0xfa, 0xf0, 0, 0, 0, 0)
 	}
 	return b
 }
 
-// Who floods sends the same packets over and over, faster than any client asks again; the
-// clients of a server that is gone ask again a second later, and are none.
+// flood is SYNs of so many clients with so many ports each, 12,500 a second for 6 s; how many there are says
+// after which time each comes again.
+func flood(clients, ports uint32, answered bool) (list []syn) {
+	for n := range uint32(75_000) {
+		k := n % (clients * ports)
+		s := syn{at: int64(n) * 80_000, client: k % clients, port: uint16(1024 + k/clients)}
+		list = append(list, s)
+		if answered {
+			s.at, s.answer = s.at+20_000, true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// asking is clients that ask for so many connections a second, for 6 s, and ask again when their timers say so.
+func asking(clients uint32, rate int64, timers []int64, answered bool) (list []syn) {
+	for n := range rate * 6 {
+		for _, after := range timers {
+			s := syn{at: n*1e9/rate + after*1e6, client: uint32(n) % clients, port: uint16(1024 + uint32(n)/clients)}
+			list = append(list, s)
+			if answered {
+				s.at, s.answer = s.at+20_000, true
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
+
+// Who floods sends the same packets over and over, when no client asks again; the clients of a server
+// that is gone, or whose answers are lost, ask again when clients do, and are none. Nobody of them is small packets: those would be
+// any packets.
 func TestFloodsAndDeadServers(t *testing.T) {
 	set, err := ruleset.Load(rules.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(syns []syn) (roots []string, sentence string) {
-		run, _, err := packets.Read(t.Context(), []capture.Source{{Name: "made", In: bytes.NewReader(captureOf(syns))}}, capture.Options{})
+	linux, others, old := []int64{0, 1020, 2040, 3060, 4090}, []int64{0, 1000, 3010, 7030}, []int64{0, 2990, 9000}
+	for _, one := range []struct {
+		name string
+		syns []syn
+		root string // "" for none
+		says string // a part of what is said
+	}{
+		{"each again after 0.2 s", flood(2_500, 1, false), "net.syn_flood", "256 addresses or more"},
+		{"one address, its ports again after 1.5 s", flood(1, 18_750, false), "net.syn_flood", "100 % of all attempts came from 11.0.0.0"},
+		{"one address, its ports again after 2.5 s", flood(1, 31_250, false), "net.syn_flood", "100 % of all attempts came from 11.0.0.0"},
+		{"none comes again", flood(75_000, 1, false), "net.syn_flood", "256 addresses or more"},
+		{"answered, each again after 0.2 s", flood(2_500, 1, true), "net.syn_flood", "256 addresses or more"},
+		{"answered, each again after 1.5 s", flood(1, 18_750, true), "net.syn_flood", "11.0.0.0"},
+		{"answered, fifty over and over", flood(1, 50, true), "net.syn_flood", "11.0.0.0"},
+		{"a dead server, many Linux clients", asking(2_000, 3_000, linux, false), "", "SYN never answered"},
+		{"a dead server, one Linux client", asking(1, 3_000, linux, false), "", "SYN never answered"},
+		{"a dead server, other clients", asking(100, 4_000, others, false), "", "SYN never answered"},
+		{"a dead server, old clients", asking(100, 5_000, old, false), "", "SYN never answered"},
+		{"a dead server, few clients", asking(10, 200, linux, false), "", "SYN never answered"},
+		{"answers that are lost", asking(100, 3_000, linux, true), "", "SYN-ACK never answered"},
+	} {
+		run, _, err := packets.Read(t.Context(), []capture.Source{{Name: "made", In: bytes.NewReader(captureOf(one.syns))}}, capture.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,24 +115,22 @@ func TestFloodsAndDeadServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var roots, want []string
+		said := strings.Join(run.Meta().Plan.Capture.Shows, " ")
+		if flooded := strings.Contains(said, "SYN flood"); flooded != (one.root != "") {
+			t.Errorf("%s: the capture shows: %s", one.name, said)
+		}
 		for _, f := range r.Verdict.Root {
 			roots = append(roots, f.Rule)
+			for _, c := range f.Clues {
+				said += " " + c.Say
+			}
 		}
-		return roots, r.Verdict.Sentence
-	}
-	var flood, dead []syn
-	for n := range 100_000 {
-		flood = append(flood, syn{int64(n) * 40_000, uint32(n % 5_000)}) // 25,000 a second, each again after 0.2 s
-	}
-	for n := range 2_000 {
-		for again := range 4 {
-			dead = append(dead, syn{int64(n)*5e6 + int64(again)*1_020_000_000, uint32(n)})
+		if one.root != "" {
+			want = []string{one.root}
 		}
-	}
-	if roots, sentence := say(flood); !slices.Equal(roots, []string{"net.syn_flood"}) {
-		t.Errorf("the same SYNs over and over: %v, %s; want net.syn_flood", roots, sentence)
-	}
-	if roots, sentence := say(dead); len(roots) > 0 || strings.Contains(sentence, "flood") {
-		t.Errorf("clients of a server that is gone: %v, %s; want no flood", roots, sentence)
+		if !slices.Equal(roots, want) || !strings.Contains(said, one.says) {
+			t.Errorf("%s: %v, %s (%s); want %q and %q", one.name, roots, r.Verdict.Sentence, said, one.root, one.says)
+		}
 	}
 }

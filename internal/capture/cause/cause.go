@@ -121,6 +121,9 @@ func (j *Judge) Segment(r *tcp.Result, s *decode.Segment, frame uint32, now int6
 	twice := j.copies.seen(r, s, now)
 	if s.Flags&decode.SYN != 0 {
 		j.handshake(r, s, frame)
+		if !twice && Hasty(r) {
+			r.Conn.Hasty = true
+		}
 	}
 	a := None
 	switch {

@@ -59,7 +59,7 @@ const (
 
 func (j *Judge) floods(servers []*Server, add func(Finding, float64)) {
 	for _, v := range servers {
-		n := v.failed[FailUnanswered] + v.failed[FailHalf]
+		n := v.failed[FailUnanswered] + v.failed[FailHalf] + v.again
 		peak := int64(0)
 		for _, s := range v.seconds {
 			peak = max(peak, s)
@@ -68,19 +68,35 @@ func (j *Judge) floods(servers []*Server, add func(Finding, float64)) {
 			continue
 		}
 		v.flooded = true
-		from := fmt.Sprintf("%d addresses", len(v.sources))
-		if len(v.sources) == 1 {
-			from = "one address"
-		} else if v.moreAddrs {
-			from = fmt.Sprintf("more than %d addresses", maxSources)
-		}
 		answered := "its SYN-ACKs were never answered"
 		if v.failed[FailUnanswered] > v.failed[FailHalf] {
 			answered = "nothing answered them"
 		}
 		add(Finding{ID: "syn_flood", Count: n, Evidence: slices.Concat(v.evidence[FailHalf], v.evidence[FailUnanswered]),
-			Text: fmt.Sprintf("SYN flood at %s: %d attempts that nobody completed, up to %d in a second, from %s; %s.", v.Address, n, peak, from, answered)}, 90)
+			Text: fmt.Sprintf("SYN flood at %s: %d attempts that nobody completed, up to %d in a second, from %s; %s.", v.Address, n, peak, v.from(n), answered)}, 90)
 	}
+}
+
+// from says whence a server's attempts came of which there are n, and names who sent a tenth of them or more.
+func (v *Server) from(n int64) string {
+	var most []netip.Addr
+	for a, k := range v.sources {
+		if k*10 >= n {
+			most = append(most, a)
+		}
+	}
+	slices.SortFunc(most, func(a, b netip.Addr) int { return cmp.Or(cmp.Compare(v.sources[b], v.sources[a]), a.Compare(b)) })
+	if len(v.sources) == 1 && len(most) == 1 {
+		return most[0].String() + " alone"
+	}
+	text := fmt.Sprintf("%d addresses", len(v.sources))
+	if v.moreAddrs {
+		text = fmt.Sprintf("more than %d addresses", maxSources)
+	}
+	for i, a := range most[:min(len(most), 3)] {
+		text += fmt.Sprintf("%s %s (%d)", [...]string{", most from", " and"}[min(i, 1)], a, v.sources[a])
+	}
+	return text
 }
 
 func (j *Judge) scans(add func(Finding, float64)) {

@@ -47,6 +47,7 @@ type Server struct {
 	sources   map[netip.Addr]int64
 	seconds   map[int64]int64
 	patient   int64 // attempts that nobody completed although the client asked again, as clients do
+	again     int64 // SYNs that came again when no client sends one
 	moreAddrs bool
 	flooded   bool
 }
@@ -132,7 +133,9 @@ func (j *Judge) Conn(c *tcp.Conn) {
 	}
 	if fail == FailUnanswered || fail == FailHalf {
 		v.waits(client, c.Start/1e9)
-		if patient(c, 1-side) {
+		if c.Hasty {
+			v.repeats(c, client, &c.Half[1-side])
+		} else if c.Half[1-side].SYNs > 1 { // it wants the connection, and asks again as clients do
 			v.patient++
 		}
 	}
@@ -163,15 +166,34 @@ func IdleClose(c *tcp.Conn) (ns int64, idle bool) {
 	return ns, c.FirstFIN != 0 && c.DataAt != 0 && ns >= max(idleLeast, c.IRTT()*idleTrips)
 }
 
-// Patience is how long a client waits at least before it sends its SYN again, ns: a second
-// (RFC 6298, section 2.1), and a little less where clocks are coarse.
-const Patience = 900_000_000
+// Hasty tells a SYN that comes again at a time at which no client sends it: that is after one second or, as it was
+// before RFC 6298, three, and each later time after as long or twice as long. Whoever floods sends the same packets over and over,
+// and each takes what a new one takes.
+func Hasty(r *tcp.Result) bool {
+	if r.SYNWait == 0 {
+		return false
+	}
+	const least, most = 0.9, 1.15 // clocks are coarse, and timers late
+	for _, first := range [...]float64{1e9, 3e9} {
+		for wait := first; wait*least <= float64(r.SYNWait); wait *= 2 {
+			if float64(r.SYNWait) <= wait*most+lateMost {
+				return false
+			}
+		}
+	}
+	return true
+}
 
-// patient tells a client that sent its SYN again as clients do: it wants the connection. Whoever
-// floods has no time for that, or sends the same packets over and over, much faster.
-func patient(c *tcp.Conn, client uint8) bool {
-	again := int64(c.Half[client].SYNs) - 1
-	return again > 0 && c.LastSYN()-c.Start >= again*Patience
+// lateMost is how much later a SYN may be on a busy machine, ns.
+const lateMost = 50_000_000
+
+// repeats takes up the SYNs that came again when no client sends one: each is an attempt of its own.
+func (v *Server) repeats(c *tcp.Conn, client netip.Addr, k *tcp.Half) {
+	n := max(int64(k.SYNs)-1, 0)
+	v.again += n
+	for i := range n { // when each came is not kept
+		v.waits(client, (c.Start+(k.LastTime()-c.Start)*(i+1)/n)/1e9)
+	}
 }
 
 // waits takes up an attempt that nobody completed: in a flood there are many.

@@ -32,7 +32,8 @@ var (
 	resentSeconds = counter("resent_seconds_total", "seconds", "Time between a segment that was lost and the same sent again, added up.",
 		"tshark -r FILE -Y tcp.analysis.rto -T fields -e tcp.analysis.rto", "server", "by")
 
-	attemptsTotal    = counter("attempts_total", "connections", "Connections that clients asked for; a SYN that is sent again is none, unless it comes sooner than a client would send it (RFC 6298: a second), as those of a flood do.", "tshark -r FILE -Y 'tcp.flags.syn == 1 && tcp.flags.ack == 0 && !tcp.analysis.retransmission' | wc -l", "server")
+	attemptsTotal    = counter("attempts_total", "connections", "Connections that clients asked for; a SYN that is sent again is none, unless it comes when no client would send it (RFC 6298: after a second, and then after as long or twice as long), as those of a flood do.", "tshark -r FILE -Y 'tcp.flags.syn == 1 && tcp.flags.ack == 0 && !tcp.analysis.retransmission' | wc -l", "server")
+	askedTotal       = counter("client_attempts_total", "connections", "The same by the client's address, as many as came first, 256; the label is other for the rest.", "tshark -r FILE -Y 'tcp.flags.syn == 1 && tcp.flags.ack == 0' -T fields -e ip.src | sort | uniq -c | sort -n", "client")
 	synsResentTotal  = counter("syns_resent_total", "segments", "SYNs that clients sent again since nothing had come back.", "tshark -r FILE -Y 'tcp.flags.syn == 1 && tcp.flags.ack == 0 && tcp.analysis.retransmission' | wc -l", "server")
 	handshakeSeconds = counter("handshake_seconds_sum", "seconds", "Time from the SYN to the client's ACK, of the handshakes that were completed.", "tshark -r FILE -Y tcp.analysis.initial_rtt -T fields -e tcp.analysis.initial_rtt", "server")
 	handshakes       = counter("handshake_seconds_count", "connections", "Handshakes that clients completed.", "tshark -r FILE -Y 'tcp.completeness.syn-ack == 1 && tcp.completeness.ack == 1' -T fields -e tcp.stream | sort -u | wc -l", "server")
@@ -53,6 +54,6 @@ var (
 // Signals are all that a Tally puts.
 var Signals = []*model.Signal{
 	packetsTotal, bytesTotal, droppedTotal, connections, segmentsTotal, dataTotal, tinyTotal, resentTotal, resentSeconds,
-	attemptsTotal, synsResentTotal, handshakeSeconds, handshakes, icmpTotal, resetsTotal, closesTotal, idleTimeout,
+	attemptsTotal, askedTotal, synsResentTotal, handshakeSeconds, handshakes, icmpTotal, resetsTotal, closesTotal, idleTimeout,
 	turnSeconds, turns, busySeconds, heldSeconds, heldCount, shutSeconds, shutCount,
 }

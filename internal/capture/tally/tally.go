@@ -19,6 +19,9 @@ import (
 // maxServers is how many servers are told apart; what is at others is added up as "other".
 const maxServers = 256
 
+// maxClients is how many clients are told apart.
+const maxClients = 256
+
 // maxIdles is how many idle times are kept of a server.
 const maxIdles = 1024
 
@@ -30,6 +33,8 @@ type Tally struct {
 	open           int64
 	servers        map[netip.AddrPort]*server
 	other          *server
+	clients        map[netip.Addr]int64 // connections that they asked for
+	otherClients   int64
 	shut           map[uint64]closed // windows that are closed now
 	now            int64             // time of the last packet, ns
 	events         []Event
@@ -83,7 +88,7 @@ var segmentNames = [...]*model.Signal{segmentsTotal, dataTotal, tinyTotal}
 
 // New returns a tally of nothing.
 func New() *Tally {
-	return &Tally{servers: map[netip.AddrPort]*server{}, shut: map[uint64]closed{}}
+	return &Tally{servers: map[netip.AddrPort]*server{}, clients: map[netip.Addr]int64{}, shut: map[uint64]closed{}}
 }
 
 // tinyPayload is below how many bytes of payload a segment is tiny.
@@ -184,12 +189,6 @@ func (v *server) sentAgain(f *capture.Frame, by int) {
 	}
 }
 
-// hasty tells a SYN that comes again sooner than a client would send it: whoever floods
-// sends the same packets over and over, and each takes what a new one takes.
-func hasty(r *tcp.Result) bool {
-	return r.RTO > 0 && r.RTO < int64(r.Conn.Half[r.Side].Again)*cause.Patience
-}
-
 // course follows connections from their SYN to their first FIN.
 func (t *Tally) course(v *server, f *capture.Frame, by int) {
 	r := &f.Result
@@ -197,14 +196,13 @@ func (t *Tally) course(v *server, f *capture.Frame, by int) {
 	case r.Opened:
 		t.open++
 		if r.Labels&tcp.SYN != 0 {
-			v.attempts++
+			t.attempt(v, f)
 		}
-	case r.Labels&tcp.SYN != 0 && by == client && f.Attribution != cause.CapturedTwice && r.Conn.Half[1-r.Side].SYN == 0:
-		if hasty(r) {
-			v.attempts++
-		} else {
-			v.synsResent++
-		}
+	case r.SYNWait == 0 || by != client || f.Attribution == cause.CapturedTwice:
+	case cause.Hasty(r):
+		t.attempt(v, f)
+	default:
+		v.synsResent++
 	}
 	if r.Ended {
 		t.open--
@@ -218,6 +216,17 @@ func (t *Tally) course(v *server, f *capture.Frame, by int) {
 		if ns, idle := cause.IdleClose(r.Conn); idle && by == srv && len(v.idle) < maxIdles {
 			v.idle = append(v.idle, ns)
 		}
+	}
+}
+
+// attempt counts a connection that was asked for.
+func (t *Tally) attempt(v *server, f *capture.Frame) {
+	v.attempts++
+	client := f.In.TCP.Addr(f.Result.Conn, f.Result.Side).Addr()
+	if n, known := t.clients[client]; known || len(t.clients) < maxClients {
+		t.clients[client] = n + 1
+	} else {
+		t.otherClients++
 	}
 }
 
@@ -308,6 +317,7 @@ func (t *Tally) Put(sink model.Sink, dropped, now int64) {
 	sink.Put(bytesTotal, float64(t.bytes))
 	sink.Put(droppedTotal, float64(dropped))
 	sink.Put(connections, float64(max(t.open, 0)))
+	t.putClients(sink)
 	still := map[*server][2]int64{}
 	for _, c := range t.shut {
 		ns := still[c.at]
@@ -320,6 +330,15 @@ func (t *Tally) Put(sink model.Sink, dropped, now int64) {
 	}
 	if t.other != nil {
 		t.other.put(sink, still[t.other])
+	}
+}
+
+func (t *Tally) putClients(sink model.Sink) {
+	for _, a := range slices.SortedFunc(maps.Keys(t.clients), netip.Addr.Compare) {
+		sink.Put(askedTotal, float64(t.clients[a]), a.String())
+	}
+	if t.otherClients > 0 {
+		sink.Put(askedTotal, float64(t.otherClients), "other")
 	}
 }
 

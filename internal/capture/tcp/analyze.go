@@ -51,6 +51,7 @@ type Result struct {
 	Later     bool   // and its stamps say it was sent after: sent again
 	Turn      int64  // of the first payload since the other side's last: ns since that; else 0
 	Flow      int64  // of payload that follows on the same side's: ns since that; else 0
+	SYNWait   int64  // of a SYN sent again before the handshake was complete: ns since the last; else 0
 }
 
 // Quoted takes note of an ICMP error about a connection, and writes into r whose

@@ -44,6 +44,7 @@ type Conn struct {
 	Cause              uint8 // what another layer made of its first RST, 0 for none
 	Timed              bool  // something was sent or acknowledged since IRTT is known; before that Wireshark does not show it
 	Reused             bool  // it began with ports that another stream had
+	Hasty              bool  // a SYN came again when no client sends one, as another layer found
 	OldLives           bool  // its SYN was answered by an old connection that is not in TIME_WAIT
 	timed              bool  // trip is one
 	live               bool
@@ -124,14 +125,6 @@ func (c *Conn) IRTT() int64 {
 		return c.trip
 	}
 	return 0
-}
-
-// LastSYN is when the last SYN or SYN-ACK came, ns, of a connection whose handshake is not complete; else 0.
-func (c *Conn) LastSYN() int64 {
-	if c.timed {
-		return 0
-	}
-	return c.trip
 }
 
 // The values of Half.scale that are no shift.

@@ -275,6 +275,9 @@ func (x *step) handshake() {
 	case s.Flags&decode.SYN != 0:
 		me.bits |= firstAck
 		if s.Flags&decode.ACK == 0 && !c.timed {
+			if c.trip != 0 {
+				x.r.SYNWait = max(x.now-c.trip, 1)
+			}
 			c.trip = x.now
 		}
 	case s.Flags&decode.ACK != 0:
