@@ -31,6 +31,17 @@ func TestBriefSaysWhatCanBeSpared(t *testing.T) {
 	}
 }
 
+// What packets show is said to its end where no rule says what it means: nothing else is said then.
+func TestBriefSaysWhatPacketsShow(t *testing.T) {
+	r := watchAloneReport()
+	r.Plan = model.Plan{Mode: "capture", Capture: &model.CapturePlan{Files: []string{"a.pcap"}}}
+	r.Verdict.Sentence = strings.Repeat("so many resets by the client, since it had closed. ", 8) + "Segments were lost, too."
+	got := string(text(t, r, TextOptions{}))
+	if !strings.Contains(got, "lost, too.") || strings.Count(got, "\n") > briefLines {
+		t.Errorf("%s", got)
+	}
+}
+
 // Whatever a run has, its brief report fits a small terminal, and says the answer,
 // what to do, and how to see more.
 func TestBriefFitsAScreen(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // The most lines that a brief report has for one thing.
 const (
 	mostSentence = 3
+	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
 	mostReasons  = 3
 	mostCommand  = 4
 )
@@ -31,9 +32,13 @@ func briefAnswer(s *sheet, r model.Report) {
 	if len(told) > 0 && v.Answer != model.AnswerHealthy {
 		title += " (" + string(told[0].Answer) + ")"
 	}
+	most := mostSentence
+	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
+		most = mostShown
+	}
 	s.add(mustKeep, func(p *paper) {
 		p.line(0, answerStyles[v.Answer], title)
-		p.para(0, bold, shortest(v.Sentence, p.width, mostSentence))
+		p.para(0, bold, shortest(v.Sentence, p.width, most))
 	})
 	if len(told) > 0 {
 		s.add(mustKeep, func(p *paper) { cost(p, told[0], r) })

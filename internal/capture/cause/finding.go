@@ -295,7 +295,7 @@ func (j *Judge) lossFindings(t Traffic, add func(Finding, float64)) {
 			continue
 		}
 		add(Finding{ID: "resent." + a.String(), Count: n.Count, Evidence: n.Evidence,
-			Text: fmt.Sprintf("%d segments, %.2g for each hundred with payload: %s.", n.Count, share*100, a.Words())}, 40*min(share*20, 1))
+			Text: fmt.Sprintf("%d segments, %.2g for each hundred with payload: %s.", n.Count, share*100, a.Words())}, 40*min(share*20, 1)+min(share, 1))
 	}
 	if n := j.Attributed[CapturedTwice]; n.Count > 0 {
 		add(Finding{ID: "captured_twice", Count: n.Count, Evidence: n.Evidence,
