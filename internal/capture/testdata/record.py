@@ -530,7 +530,7 @@ def article():
 
 
 def small():
-    """Many requests of a byte, each answered by a byte."""
+    """A client sends byte after byte, each by itself, and is answered by bytes."""
     c, s = pair(listen())
     for x in c, s:
         x.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -542,8 +542,12 @@ def small():
     s.close()
     end = time.monotonic() + 0.8
     while time.monotonic() < end:
-        c.sendall(b"x")
-        c.recv(1)
+        for _ in range(100):  # without waiting for answers, so that a busy machine makes many as well
+            c.sendall(b"x")
+        c.recv(1000)
+    c.shutdown(socket.SHUT_WR)
+    while c.recv(65536):
+        pass
     c.close()
 
 
