@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/capture"
+	"plimsoll/internal/capture/cause"
 )
 
 // truth is what was caused in a recorded capture. Of lossy ones nobody knows how
@@ -147,18 +148,67 @@ func TestCausesInTheMiddle(t *testing.T) {
 	}
 }
 
-// causesOf is each RST's cause.
-func causesOf(t *testing.T, text []byte) map[uint32]string {
-	t.Helper()
-	r, err := capture.Read(t.Context(), []capture.Source{{Name: "cut", In: bytes.NewReader(text)}}, capture.Options{})
+// A mirror port shows each packet twice, and who captures headers alone cuts them: the causes stay the same.
+func TestCausesOfCopies(t *testing.T) {
+	captures, err := filepath.Glob("testdata/causes/*.pcap")
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range captures {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, cut := text[:24:24], text[:24:24]
+		for at := 24; at+16 <= len(text); {
+			size := int(binary.LittleEndian.Uint32(text[at+8:]))
+			one := text[at : at+16+size]
+			again := slices.Clone(one)
+			binary.LittleEndian.PutUint32(again[4:], min(binary.LittleEndian.Uint32(one[4:])+3, 999_999)) // µs
+			twice = append(append(twice, one...), again...)
+			headers := slices.Clone(one[:16+min(size, 74)])
+			binary.LittleEndian.PutUint32(headers[8:], uint32(min(size, 74)))
+			cut = append(cut, headers...)
+			at += len(one)
+		}
+		whole := firstCauses(t, text)
+		if d := cmp.Diff(whole, firstCauses(t, twice)); d != "" {
+			t.Errorf("%s, each packet twice (-once +twice):\n%s", name, d)
+		}
+		if d := cmp.Diff(whole, firstCauses(t, cut)); d != "" {
+			t.Errorf("%s, cut to headers (-whole +cut):\n%s", name, d)
+		}
+	}
+}
+
+// firstCauses are the causes of the resets that follow from no other.
+func firstCauses(t *testing.T, text []byte) (causes []string) {
+	t.Helper()
+	for _, one := range resetsOf(t, text) {
+		if !one.Again && !one.Twice {
+			causes = append(causes, one.By+" "+one.Cause)
+		}
+	}
+	return causes
+}
+
+// causesOf is each RST's cause.
+func causesOf(t *testing.T, text []byte) map[uint32]string {
+	t.Helper()
 	causes := map[uint32]string{}
-	for _, one := range r.Judge.Resets {
+	for _, one := range resetsOf(t, text) {
 		causes[one.Frame] = one.Cause
 	}
 	return causes
+}
+
+func resetsOf(t *testing.T, text []byte) []cause.Reset {
+	t.Helper()
+	r, err := capture.Read(t.Context(), []capture.Source{{Name: "copy", In: bytes.NewReader(text)}}, capture.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Judge.Resets
 }
 
 // The causes are made anew, with this kernel, and found again: a few of them once, or all

@@ -220,7 +220,7 @@ func (e *evidence) opening() Cause {
 			return Unclear
 		}
 		e.frames(peer.SYN, me.SYN, peer.Last)
-		if e.c.Gap >= cookieLife {
+		if e.now-e.c.Start >= cookieLife {
 			return CookieFailed
 		}
 		return Overflow
@@ -243,9 +243,9 @@ func (e *evidence) oldConnection() Cause {
 	return PortReuse
 }
 
-// cookieLife is how long a handshake may take before a server has forgotten it, ms:
+// cookieLife is how long a handshake may take before a server has forgotten it, ns:
 // Linux gives up its SYN-ACKs after a minute, and takes cookies for two.
-const cookieLife = 60_000
+const cookieLife = 60_000_000_000
 
 func (e *evidence) refused() Cause {
 	at := e.j.Where.Addr(e.c, e.side)
