@@ -179,7 +179,7 @@ func (j *Judge) resetFindings(t Traffic, idle map[netip.AddrPort]bool, add func(
 			who = "one side"
 		}
 		weight := t.affected(30, g.Count)
-		if k.cause == Unclear || k.cause == Abandoned {
+		if k.cause == Unclear || k.cause == Abandoned || k.cause == LateACK {
 			weight /= 4
 		}
 		add(Finding{ID: "reset." + k.cause.String(), Count: g.Count, Evidence: g.Evidence,

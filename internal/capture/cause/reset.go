@@ -23,6 +23,7 @@ const (
 	HalfOpen           // the same, and that connection had never been closed
 	IdleTimeout        // data met a FIN that its sender had sent after an idle time
 	TimeWaitGone       // the other side's ACK or FIN met neither FIN_WAIT2 nor TIME_WAIT any more
+	LateACK            // both had closed, and an ACK or FIN came late, or again: nothing is lost
 	ClosedBefore       // data after the receiver had closed
 	GaveUp             // the client closed before the answer came
 	StateLost          // one side no longer knew the connection: restarted, or forgotten on the way
@@ -35,7 +36,7 @@ const (
 )
 
 var causeNames = [Causes]string{"unclear", "refused", "rejected", "queue_overflow", "syn_cookie", "abandoned", "time_wait_reuse",
-	"half_open", "idle_timeout", "time_wait_gone", "data_after_close", "client_gave_up", "state_lost", "middlebox", "keepalive_failed", "no_answer",
+	"half_open", "idle_timeout", "time_wait_gone", "late_ack", "data_after_close", "client_gave_up", "state_lost", "middlebox", "keepalive_failed", "no_answer",
 	"unread_data", "aborted"}
 
 func (c Cause) String() string { return causeNames[c] }
@@ -51,6 +52,7 @@ var causeWords = [Causes]string{
 	"the other side still had an old connection with these ports, which was never closed",
 	"the connection was closed as idle; what came after met the close",
 	"it had closed, and no longer had the connection when the other side's ACK or FIN came: it keeps no TIME_WAIT (tcp_max_tw_buckets, tcp_fin_timeout, SO_LINGER of a load tool)",
+	"both sides had closed, and an ACK or FIN came late, or once more: nothing is lost by it",
 	"the side that reset it had closed it before",
 	"the client closed before the answer came",
 	"one side did not know the connection any more (restarted, or an entry on the way expired)",
@@ -315,12 +317,18 @@ const (
 // afterFIN looks at replies from a side that had sent its FIN.
 func (e *evidence) afterFIN(out *Reset) Cause {
 	c, me, peer := e.c, e.me, e.peer
+	unacked := int32(peer.NextSeq() - me.Acked) // data, if it is more than a FIN
+	nothing := peer.Last > me.FIN && (unacked <= 0 || unacked == 1 && peer.FIN != 0)
+	if c.FirstFIN != 1+e.side && nothing { // who closes last waits for nothing but the ACK of that
+		e.frames(peer.FIN, me.FIN, peer.Last)
+		return LateACK
+	}
 	if c.FirstFIN != 1+e.side { // both closed, with data still under way
 		e.frames(me.FIN, peer.LastData)
 		return ClosedBefore
 	}
-	unacked := int32(peer.NextSeq() - me.Acked) // data, if it is more than a FIN
-	if peer.Last > me.FIN && (unacked <= 0 || unacked == 1 && peer.FIN != 0) && peer.LastTime()-c.Start-c.FIN.NS() < timeWait {
+	first := peer.FIN != 0 || c.Completeness&(tcp.SawSYN|tcp.SawSYNACK) != 0 // else the other side's FIN may have been before the capture
+	if nothing && first && peer.LastTime()-c.Start-c.FIN.NS() < timeWait {
 		e.frames(me.FIN, peer.FIN, peer.Last)
 		return TimeWaitGone
 	}

@@ -246,16 +246,36 @@ def user_timeout():
     time.sleep(4)
 
 
+def numbers(s):
+    """The sequence numbers that a socket sends and expects next."""
+    s.setsockopt(socket.IPPROTO_TCP, 19, 1)  # TCP_REPAIR, to read them
+    got = []
+    for queue in 2, 1:
+        s.setsockopt(socket.IPPROTO_TCP, 20, queue)
+        got.append(s.getsockopt(socket.IPPROTO_TCP, 21) & 0xffffffff)
+    s.setsockopt(socket.IPPROTO_TCP, 19, -1)
+    return got
+
+
 def forged():
     """Somebody on the way sends a RST with the server's address and TTL, and a window, which replies of no stack have."""
     c, s = pair(listen())
     talk(c, s)
-    c.setsockopt(socket.IPPROTO_TCP, 19, 1)  # TCP_REPAIR, to read its numbers
-    c.setsockopt(socket.IPPROTO_TCP, 20, 1)
-    expected = c.getsockopt(socket.IPPROTO_TCP, 21) & 0xffffffff
-    c.setsockopt(socket.IPPROTO_TCP, 19, -1)
-    raw(4, expected, 0, 80, c.getsockname()[1], host=ROUTER, a=B, b=A, ttl=63, window=9000)
+    raw(4, numbers(c)[1], 0, 80, c.getsockname()[1], host=ROUTER, a=B, b=A, ttl=63, window=9000)
     time.sleep(0.2)
+
+
+def late_ack():
+    """Both have closed; the server's last ACK comes once more, and meets nothing."""
+    c, s = pair(listen())
+    talk(c, s)
+    (sends, expects), port = numbers(s), c.getsockname()[1]
+    s.close()
+    time.sleep(0.1)
+    c.close()
+    time.sleep(0.1)
+    raw(16, sends + 1, expects + 1, 80, port, host=SERVER, a=B, b=A)
+    time.sleep(0.1)
 
 
 def restarted():
@@ -553,7 +573,7 @@ def small():
 
 CASES = {f.__name__: f for f in (overflow, queue_full, no_answer, listener_gone, unreachable, filtered, flood, gone, small, article, refused, rejected, server_aborts, client_aborts, unread, after_close, idle, restarted,
                                  cookie, nagle, stall, loss, scan, time_wait, half_open, keepalive, gave_up, middlebox,
-                                 idle_race, early_reply, closing_too, user_timeout, forged)}
+                                 idle_race, early_reply, closing_too, user_timeout, forged, late_ack)}
 FAR = {"idle_race"}
 
 
