@@ -32,6 +32,9 @@ func limitPlan(command string, plan model.LoadPlan, asked func(string) bool) (mo
 	if asked("requests") {
 		return plan, usage(command, "-n: with --find-limit each rate is held for a time (-d)")
 	}
+	if len(plan.Stages) > 0 || asked("stage") {
+		return plan, usage(command, "--stage: with --find-limit each rate is held by itself; -R says where to begin")
+	}
 	if plan.Rate == 0 {
 		plan.Rate = firstRate
 	}

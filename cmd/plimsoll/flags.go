@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,42 +20,6 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
 )
-
-// seconds is a duration on the command line: "10s", "1m30s", or a bare number of seconds.
-type seconds time.Duration
-
-func (s *seconds) String() string { return time.Duration(*s).String() }
-
-// Type names the value in help texts.
-func (*seconds) Type() string { return "duration" }
-
-// Set parses one value; negative ones and what nobody can wait for are refused.
-func (s *seconds) Set(text string) error {
-	d, err := parseSeconds(text)
-	if err == nil {
-		*s = seconds(d)
-	}
-	return err
-}
-
-const longestDuration = 365 * 24 * time.Hour
-
-func parseSeconds(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if n, numErr := strconv.ParseFloat(text, 64); numErr == nil {
-		if math.IsNaN(n) || math.Abs(n) > longestDuration.Seconds() {
-			return 0, errors.New("want at most a year")
-		}
-		d, err = time.Duration(n*float64(time.Second)), nil
-	}
-	if err != nil {
-		return 0, errors.New("want something like 10s, 1m30s, 500ms, or a number of seconds")
-	}
-	if d < 0 || d > longestDuration {
-		return 0, errors.New("want at least 0 and at most a year")
-	}
-	return d, nil
-}
 
 // durationFlag adds a flag of that kind.
 func durationFlag(fs *pflag.FlagSet, p *time.Duration, name, short string, value time.Duration, help string) {
@@ -76,6 +37,7 @@ type loadFlags struct {
 	duration             time.Duration
 	requests             int64
 	rate                 float64
+	stages               []string
 	noKeepAlive          bool
 	http2                bool
 	streams              int
@@ -102,6 +64,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
 	fs.VarP(quantity[int64]{&f.requests}, "requests", "n", "hold the load until `N` requests are done, in place of -d")
 	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
+	fs.StringArrayVar(&f.stages, "stage", nil, "from this moment of -d on offer that rate, as `AT:RATE`; the rate changes at once (steps; for a slope give several). -R, or a stage at 0, says how it begins: --stage 0:100/s --stage 30s:2k/s -d 1m. May be given again")
 	fs.StringVar(&f.arrivals, "arrivals", "constant", "`WHEN` the requests of -R are due: constant (at equal distances), poisson (at random, like those of users who do not know of each other), or poisson:SEED, the same ones again")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
 	fs.BoolVar(&f.http2, "http2", false, "speak HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c)")
@@ -167,9 +130,8 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	if plan.Threads == 0 {
 		plan.Threads = min(runtime.NumCPU(), maxThreads, max(plan.Connections, 1))
 	}
-	var err error
-	if plan.Arrivals, plan.ArrivalsSeed, err = parseArrivals(f.arrivals); err != nil {
-		return no("--arrivals %v", err)
+	if err := addCourse(&plan, f.arrivals, f.stages); err != nil {
+		return no("%v", err)
 	}
 	body, err := readBody(f.body)
 	if err != nil {
@@ -203,25 +165,6 @@ func readTargets(path string, plan model.LoadPlan) ([]model.Target, error) {
 		return nil, err
 	}
 	return load.ReadTargets(text, plan)
-}
-
-// maxSeed is the largest seed that is chosen where nobody says: one that can be typed.
-const maxSeed = 1_000_000
-
-// parseArrivals returns what --arrivals stands for, with a seed of our choice where none is given.
-func parseArrivals(text string) (kind string, seed uint64, err error) {
-	kind, digits, given := strings.Cut(text, ":")
-	switch {
-	case text == "constant":
-		return "", 0, nil
-	case kind == model.Poisson && !given:
-		return kind, rand.Uint64N(maxSeed) + 1, nil
-	case kind == model.Poisson:
-		if seed, err = strconv.ParseUint(digits, 10, 53); err == nil { // JSON's numbers are exact up to there
-			return kind, seed, nil
-		}
-	}
-	return "", 0, fmt.Errorf("%s: want constant, poisson, or poisson:SEED with a whole number", text)
 }
 
 // mistyped is a scheme with something else behind it than "://".

@@ -41,6 +41,11 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		}
 		l.Targets = append(l.Targets, of)
 	}
+	stages := map[int]model.StageLoad{}
+	for _, s := range last.Stages {
+		stages[s.Stage] = model.StageLoad{Outcomes: s.Outcomes, Latency: s.Response}
+	}
+	l.AddStages(&plan, stages)
 	l.Causes, l.DNSSeconds = last.Causes, last.DNS
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l

@@ -99,6 +99,7 @@ func differences(a, b model.Run) []string {
 	differ("size of the body", p.BodyBytes, q.BodyBytes)
 	differ("connections", p.Connections, q.Connections)
 	differ("rate", p.Rate, q.Rate)
+	differ("stages", fmt.Sprint(p.Stages), fmt.Sprint(q.Stages))
 	differ("keep-alive", p.KeepAlive, q.KeepAlive)
 	differ("HTTP/2", p.HTTP2, q.HTTP2)
 	differ("streams on a connection", max(p.Streams, 1), max(q.Streams, 1))

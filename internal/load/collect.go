@@ -31,7 +31,8 @@ type collector struct {
 
 	sums    [counted]phaseTally // the whole run
 	causes  map[string]string
-	targets []targetTally
+	targets []groupTally
+	stages  []groupTally
 	recent  [counted][2]*hdr.Histogram // responses and services since the last record
 	all     *hdr.Histogram             // scratch
 	conns   Connections
@@ -39,7 +40,8 @@ type collector struct {
 }
 
 func newCollector(e *engine, emit func(Record) error) *collector {
-	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram(), causes: map[string]string{}, targets: newTargets(len(e.job.names))}
+	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram(), causes: map[string]string{}}
+	c.targets, c.stages = newGroups(len(e.job.names)), newGroups(len(e.job.plan.AllStages()))
 	for p := range c.started {
 		c.started[p], c.ended[p] = never, never
 	}
@@ -128,7 +130,7 @@ func (c *collector) record(r Record) error {
 	r.Connections = c.conns
 	r.Threads = slices.Clone(c.cpu)
 	r.TLS = c.tlsRecord()
-	r.DNS, r.Targets = c.e.dns, c.targetRecords()
+	r.DNS, r.Targets, r.Stages = c.e.dns, c.targetRecords(), c.stageRecords()
 	if len(c.causes) > 0 {
 		r.Causes = maps.Clone(c.causes)
 	}
@@ -175,6 +177,9 @@ func (c *collector) gather() {
 		rest.System = max(rest.System-full.system, 0)
 		for i := range full.targets {
 			full.targets[i].moveTo(&c.targets[i])
+		}
+		for i := range full.stages {
+			full.stages[i].moveTo(&c.stages[i])
 		}
 		for p := range full.phases {
 			from := &full.phases[p]
@@ -228,11 +233,21 @@ func (c *collector) targetRecords() (list []TargetRecord) {
 		if len(t.outcomes) == 0 {
 			continue
 		}
-		r := TargetRecord{Name: c.e.job.names[i], Outcomes: map[string]int64{}, Response: quantiles(t.response)}
-		for o, n := range t.outcomes {
-			r.Outcomes[o.String()] = n
-		}
+		r := TargetRecord{Name: c.e.job.names[i]}
+		r.Outcomes, r.Response = t.known()
 		list = append(list, r)
+	}
+	return list
+}
+
+// stageRecords tell of the stages in which requests were due that have ended.
+func (c *collector) stageRecords() (list []StageRecord) {
+	for i := range c.stages {
+		if s := &c.stages[i]; len(s.outcomes) > 0 {
+			r := StageRecord{Stage: i}
+			r.Outcomes, r.Response = s.known()
+			list = append(list, r)
+		}
 	}
 	return list
 }

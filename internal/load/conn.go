@@ -46,6 +46,7 @@ type conn struct {
 	// HTTP/2: one that carries streams has no requests of its own; one that is the place
 	// of a stream has no socket.
 	carries  bool
+	inStage  uint8 // open loop: the stage in which the request was due
 	unsealed int64 // requests that it carries and that were not yet sealed
 	place    int32 // among the streams of the connection of that name
 	lay      int64 // how long what was read last had lain in the kernel

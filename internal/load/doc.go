@@ -92,8 +92,12 @@
 // With LoadPlan.Targets, which of them a request asks for is drawn when it begins, by their weights, with numbers that
 // each run draws again. A text that has to be in a body is looked for in what is read of it, and nothing is kept.
 //
-// LoadPlan.Arrivals says when requests are due: at constant distances, or at random (Poisson), as many in each phase as
-// the rate asks for either way. The times of the threads are independent of one another, and follow from the seed.
+// LoadPlan.Stages change the rate of an open loop at moments of the hold phase, at once. Request k is due when the integral
+// of the rate is k, so nothing is lost or added at a change; each stage has a grid of its own, or none. What became of
+// its requests is counted by the stage in which they were due, and a load without stages pays nothing for that.
+//
+// LoadPlan.Arrivals says when requests are due: at constant distances, or at random (Poisson), as many in each phase,
+// and stage, as the rate asks for either way. The times of the threads are independent of one another, and follow from the seed.
 //
 // # Outcomes
 //

@@ -138,9 +138,9 @@ func (t *thread) overslept(asked int64) {
 // other. When a reply came is told by the kernel's stamp, so no latency changes by
 // it; but as soon as connections are scarce, each reply is wanted at once.
 func (t *thread) nap(ns int64) bool {
-	a := &t.shared.arrivals
-	return ns > 0 && ns <= a.grid+a.early && t.now < t.end && t.head == t.due && t.paced() &&
-		int64(t.free.n) >= 2*(int64(a.rate*float64(a.grid)/1e9)/t.shared.stride+1)
+	s := t.duePlan.stretch
+	return ns > 0 && ns <= s.grid+s.early && t.now < t.end && t.head == t.due && t.paced() &&
+		int64(t.free.n) >= 2*(int64(s.rate*float64(s.grid)/1e9)/t.shared.stride+1)
 }
 
 // idleFor is how long nothing is planned, in nanoseconds.
@@ -184,7 +184,7 @@ func (t *thread) wake() {
 // dispatch gives queued requests to free connections, in the order in which
 // they were planned, and ends those that waited too long.
 func (t *thread) dispatch() {
-	for t.dueAt <= t.now+t.shared.arrivals.early && t.dueAt < t.end {
+	for t.dueAt <= t.now+t.duePlan.stretch.early && t.dueAt < t.end {
 		t.count(t.shared.timeline.at(t.dueAt)).begun++
 		t.due += t.shared.stride
 		t.dueAt = t.duePlan.at(t.due)
@@ -199,7 +199,7 @@ func (t *thread) dispatch() {
 		n.end(failure(queueFailed, detail), t.now-t.headAt)
 		n.parts[queued] += max(t.now-t.headAt, 0)
 		n.add(failed, t.now-t.headAt)
-		t.tally.ofTarget(t.shared.timeline.at(t.headAt), t.shared.job.choose(t.random()), failure(queueFailed, detail), t.now-t.headAt)
+		t.tally.apart(t.shared.timeline.at(t.headAt), t.shared.job.choose(t.random()), t.headPlan.stretch.stage, failure(queueFailed, detail), t.now-t.headAt)
 		t.pass()
 	}
 	for range burst {
@@ -211,6 +211,7 @@ func (t *thread) dispatch() {
 			continue
 		}
 		p, at := t.shared.timeline.at(t.headAt), min(t.headAt, t.now)
+		c.inStage = t.headPlan.stretch.stage
 		t.pass()
 		t.count(p).add(lag, t.now-max(at, c.freed))
 		t.begin(c, p, at, at)

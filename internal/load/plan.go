@@ -129,8 +129,10 @@ func (j *job) choose(random uint64) *request {
 	return &j.requests[min(i, len(j.requests)-1)]
 }
 
+// maxRate is the highest rate that a plan may ask for, in requests per second.
+const maxRate = 1e8
+
 func checkNumbers(p model.LoadPlan) error {
-	const maxRate = 1e8
 	switch {
 	case p.Connections < 1 || p.Connections > maxConnections:
 		return fmt.Errorf("connections: %d: want 1 to %d", p.Connections, maxConnections)
@@ -154,6 +156,34 @@ func checkNumbers(p model.LoadPlan) error {
 		return fmt.Errorf("arrivals %q: want %s, or nothing for constant ones", p.Arrivals, model.Poisson)
 	case p.Arrivals != "" && p.Rate == 0:
 		return errors.New("arrivals are those of an open loop: give a rate (-R)")
+	}
+	return checkStages(p)
+}
+
+// maxStages is how many changes of the rate a plan may have.
+const maxStages = 100
+
+func checkStages(p model.LoadPlan) error {
+	if len(p.Stages) > maxStages {
+		return fmt.Errorf("%d stages: want at most %d", len(p.Stages), maxStages)
+	}
+	before := int64(0)
+	for _, s := range p.Stages {
+		at := time.Duration(s.AtMS) * time.Millisecond
+		switch {
+		case p.Rate == 0:
+			return errors.New("stages change the rate of an open loop: say how it begins (-R, or a stage at 0)")
+		case s.AtMS <= before || s.AtMS > maxMillis:
+			return fmt.Errorf("stage at %v: want each later than the one before it, and within a year", at)
+		case p.DurationMS > 0 && s.AtMS >= p.DurationMS:
+			return fmt.Errorf("stage at %v: the load is over by then, after %v: give it more time (-d)", at, time.Duration(p.DurationMS)*time.Millisecond)
+		case !(s.Rate >= 0 && s.Rate <= maxRate):
+			return fmt.Errorf("stage at %v: %g requests/s: want 0 to %g", at, s.Rate, maxRate)
+		}
+		before = s.AtMS
+	}
+	if n := len(p.Stages); n > 0 && p.DurationMS == 0 && p.Stages[n-1].Rate == 0 {
+		return errors.New("the last stage offers nothing, so that a number of requests would never be done: give a duration (-d)")
 	}
 	return nil
 }

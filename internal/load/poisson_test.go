@@ -23,12 +23,12 @@ func timesOf(t *testing.T, plan model.LoadPlan, stride int64) (ramp, hold []int6
 				t.Fatalf("thread %d of %d: request %d at %d, before the one that precedes it at %d", id, stride, k, at, last)
 			}
 			last = at
-			if k < a.ramp {
+			if k < rampOf(&a) {
 				ramp = append(ramp, at)
 			} else {
 				hold = append(hold, at)
 			}
-			if want := line.at(at); (want.String() == model.Ramp) != (k < a.ramp) {
+			if want := line.at(at); (want.String() == model.Ramp) != (k < rampOf(&a)) {
 				t.Fatalf("request %d at %d is planned in %v", k, at, want)
 			}
 		}

@@ -110,8 +110,14 @@ func (r *Record) check() error {
 	if len(r.Targets) > maxTargetNames {
 		return fmt.Errorf("%d targets: want at most %d", len(r.Targets), maxTargetNames)
 	}
-	for i := range r.Targets {
-		seconds = min(seconds, r.Targets[i].least())
+	for _, t := range r.Targets {
+		seconds = min(seconds, leastOf(t.Outcomes, &t.Response))
+	}
+	for _, s := range r.Stages {
+		if s.Stage < 0 || s.Stage > maxStages {
+			return fmt.Errorf("stage %d: want 0 to %d", s.Stage, maxStages)
+		}
+		seconds = min(seconds, leastOf(s.Outcomes, &s.Response))
 	}
 	if least < 0 || seconds < 0 {
 		return errors.New("a number of connections, requests or seconds is negative")
@@ -142,11 +148,10 @@ func (p *PhaseRecord) check() error {
 	return nil
 }
 
-// least is the smallest number in t, none of which may be negative.
-func (t *TargetRecord) least() float64 {
-	q := &t.Response
+// leastOf is the smallest number of a target or a stage, none of which may be negative.
+func leastOf(outcomes map[string]int64, q *model.Quantiles) float64 {
 	n := min(float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
-	for _, count := range t.Outcomes {
+	for _, count := range outcomes {
 		n = min(n, float64(count))
 	}
 	return n

@@ -38,6 +38,8 @@ type Record struct {
 	TLS *TLSRecord `json:"tls,omitempty"`
 	// Targets are those of the plan that had requests, in its order.
 	Targets []TargetRecord `json:"targets,omitempty"`
+	// Stages are those of the plan that had requests, in its order.
+	Stages []StageRecord `json:"stages,omitempty"`
 	// Causes are what the first failure of an outcome over TLS said of itself, by the outcome.
 	Causes map[string]string `json:"causes,omitempty"`
 	// Totals is set in the final record only.
@@ -105,6 +107,14 @@ type PhaseRecord struct {
 // open loop also those that found no connection in time.
 type TargetRecord struct {
 	Name     string           `json:"name"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	// Response is that of PhaseRecord, within 1 %.
+	Response model.Quantiles `json:"response_us,omitzero"`
+}
+
+// StageRecord is about the requests that were due in one stage of the hold phase and have their outcome.
+type StageRecord struct {
+	Stage    int              `json:"stage"` // its number in model.LoadPlan.AllStages
 	Outcomes map[string]int64 `json:"outcomes"`
 	// Response is that of PhaseRecord, within 1 %.
 	Response model.Quantiles `json:"response_us,omitzero"`

@@ -388,7 +388,7 @@ func (t *thread) finish(c *conn, o outcome, at int64) {
 	at = max(at, c.booked)
 	t.book(c, c.stage(), at)
 	t.count(c.phase).end(o, at-c.intended)
-	t.tally.ofTarget(c.phase, c.asked, o, at-c.intended)
+	t.tally.apart(c.phase, c.asked, c.inStage, o, at-c.intended)
 	t.flights.remove(c)
 	t.inFlight--
 }

@@ -93,61 +93,91 @@ func gridOf(rate float64) int64 {
 }
 
 // arrivals are the planned times of an open loop's requests. Unless they are random, each is computed
-// from its number, never from the one before, so that no error adds up. In the
-// ramp the rate grows in a straight line from nothing to its full value.
+// from its number, never from the one before, so that no error adds up.
 type arrivals struct {
-	grid                 int64 // of the phase's time; see gridOf
-	early                int64 // by how much a request may leave before its time
-	rampStart, holdStart int64
-	rate                 float64 // requests per second
-	ramp                 int64   // how many belong to the ramp
-	total                int64   // ramp and hold
-	poisson              bool    // they are random; see draws
-	seed                 uint64
-	holdLength           int64 // in which the hold phase's are, where they are random
+	stretches []stretch
+	total     int64 // how many requests there are
+	poisson   bool  // they are random; see draws
+	seed      uint64
+}
+
+// stretch is a part of the course in which the rate stays what it is, or grows: the ramp, or a stage
+// of the hold phase. One without requests is none.
+type stretch struct {
+	first, end int64 // numbers of its requests
+	start      int64 // nanoseconds since the start of the run
+	length     int64 // in which they are
+	rate       float64
+	// lead is what was due of the first request before the stretch began: its number is a whole one, the integral of
+	// the rate need not be.
+	lead  float64
+	grows bool  // the ramp, in which the rate grows in a straight line from nothing
+	grid  int64 // of the time since its start; see gridOf
+	early int64 // by how much a request may leave before its time
+	stage uint8 // which one of the plan's
 }
 
 func newArrivals(p model.LoadPlan, t timeline) arrivals {
-	a := arrivals{rampStart: t.calm, holdStart: t.ramp, rate: p.Rate, grid: gridOf(p.Rate / float64(max(p.Threads, 1)))}
-	if a.grid > 0 {
-		a.early = mostEarly
-	}
-	a.ramp = int64(p.Rate * float64(p.RampMS) / 1e3 / 2)
-	planned := int64(never)
-	if p.DurationMS > 0 {
-		planned = int64(math.Ceil(p.Rate * float64(p.DurationMS) / 1e3)) // at most 1e8/s for a year
-	}
-	if p.Requests > 0 {
-		planned = min(planned, p.Requests)
-	}
-	planned = min(planned, never-a.ramp)
-	a.total = a.ramp + planned
-	a.poisson, a.seed = p.Arrivals == model.Poisson, p.ArrivalsSeed
-	a.holdLength = max(int64(min(float64(planned)*1e9/p.Rate, math.MaxInt64/2)), 1)
-	if p.DurationMS > 0 {
-		a.holdLength = min(a.holdLength, millis(p.DurationMS))
+	a := arrivals{poisson: p.Arrivals == model.Poisson, seed: p.ArrivalsSeed}
+	threads := float64(max(p.Threads, 1))
+	a.add(stretch{end: int64(p.Rate * float64(p.RampMS) / 1e3 / 2), start: t.calm, length: t.ramp - t.calm, rate: p.Rate, grows: true}, threads)
+	ramp := a.total
+	due := 0.0 // the integral of the rate since hold began
+	stages := append([]model.Stage{{Rate: p.Rate}}, p.Stages...)
+	for i, s := range stages {
+		h := stretch{first: ramp + whole(due), end: never, start: t.ramp + millis(s.AtMS), length: never / 2, rate: s.Rate, stage: uint8(i)}
+		h.lead = max(float64(h.first-ramp)-due, 0)
+		if end := stageEnd(p, stages, i); end > 0 {
+			due += s.Rate * float64(end-s.AtMS) / 1e3
+			h.end, h.length = ramp+whole(due), millis(end-s.AtMS)
+		}
+		if p.Requests > 0 && h.end-ramp > p.Requests {
+			h.end = ramp + p.Requests
+			// A time beyond all times (few requests a year) would not fit an int64.
+			h.length = min(h.length, int64(max(min(float64(h.end-h.first)*1e9/s.Rate, never/2), 1)))
+		}
+		a.add(h, threads)
 	}
 	return a
 }
 
-// at is the planned time of request k, in nanoseconds since the start of the run.
-func (a *arrivals) at(k int64) int64 {
-	if k >= a.total {
-		return never
+// stageEnd is when a stage ends, in milliseconds since hold began; 0 when nothing but the number of requests ends it.
+func stageEnd(p model.LoadPlan, stages []model.Stage, i int) int64 {
+	if i+1 < len(stages) {
+		return stages[i+1].AtMS
 	}
-	if k < a.ramp {
-		length := float64(a.holdStart-a.rampStart) / 1e9
-		// The integral of the growing rate is rate·t²/2length; ½ puts each request amid its share.
-		return a.rampStart + a.onGrid(int64(1e9*math.Sqrt(2*length*(float64(k)+0.5)/a.rate)))
-	}
-	// A time beyond all times (few requests a year) would not fit an int64.
-	return a.holdStart + a.onGrid(int64(min(float64(k-a.ramp)*1e9/a.rate, math.MaxInt64/2)))
+	return p.DurationMS
 }
 
-// onGrid is the beginning of the step that a time since its phase began falls into.
-func (a *arrivals) onGrid(t int64) int64 {
-	if a.grid == 0 {
+// whole is how many requests are due while the integral of the rate is below due. What sums of
+// fractions are off by is no request.
+func whole(due float64) int64 { return int64(math.Ceil(due - 1e-9)) }
+
+// add appends a stretch that has requests.
+func (a *arrivals) add(s stretch, threads float64) {
+	if s.end <= s.first {
+		return
+	}
+	if s.grid = gridOf(s.rate / threads); s.grid > 0 {
+		s.early = mostEarly
+	}
+	a.stretches, a.total = append(a.stretches, s), s.end
+}
+
+// at is the planned time of request k of the stretch, in nanoseconds since the start of the run.
+func (s *stretch) at(k int64) int64 {
+	if s.grows {
+		length := float64(s.length) / 1e9
+		// The integral of the growing rate is rate·t²/2length; ½ puts each request amid its share.
+		return s.start + s.onGrid(int64(1e9*math.Sqrt(2*length*(float64(k)+0.5)/s.rate)))
+	}
+	return s.start + s.onGrid(int64(min((float64(k-s.first)+s.lead)*1e9/s.rate, float64(s.length-1))))
+}
+
+// onGrid is the beginning of the step that a time since the stretch's start falls into.
+func (s *stretch) onGrid(t int64) int64 {
+	if s.grid == 0 {
 		return t
 	}
-	return t - t%a.grid
+	return t - t%s.grid
 }

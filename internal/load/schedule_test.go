@@ -41,6 +41,14 @@ func TestConnectionsOpenEvenlyOverTheRamp(t *testing.T) {
 	}
 }
 
+// rampOf is how many requests belong to the ramp.
+func rampOf(a *arrivals) int64 {
+	if s := a.stretches[0]; s.grows {
+		return s.end
+	}
+	return 0
+}
+
 func TestArrivals(t *testing.T) {
 	for _, c := range []struct {
 		why         string
@@ -54,11 +62,11 @@ func TestArrivals(t *testing.T) {
 		{"a ramp has half of its length's worth", model.LoadPlan{Rate: 1000, RampMS: 1000, DurationMS: 1000}, 500, 1500},
 	} {
 		a := newArrivals(c.plan, newTimeline(c.plan))
-		if a.ramp != c.ramp || a.total != c.total {
-			t.Errorf("%s: ramp %d, total %d; want %d, %d", c.why, a.ramp, a.total, c.ramp, c.total)
+		if rampOf(&a) != c.ramp || a.total != c.total {
+			t.Errorf("%s: ramp %d, total %d; want %d, %d", c.why, rampOf(&a), a.total, c.ramp, c.total)
 		}
-		if a.at(a.total) != never {
-			t.Errorf("%s: a request after the last is planned at %d", c.why, a.at(a.total))
+		if p := a.of(0, 1); p.at(a.total) != never {
+			t.Errorf("%s: a request after the last is planned at %d", c.why, p.at(a.total))
 		}
 	}
 }
@@ -67,14 +75,14 @@ func TestArrivalsGrowAndStayInTheirPhase(t *testing.T) {
 	plan := model.LoadPlan{Rate: 333.3, CalmMS: 100, RampMS: 3000, DurationMS: 5000}
 	line := newTimeline(plan)
 	a := newArrivals(plan, line)
-	last := line.calm
+	last, times := line.calm, a.of(0, 1)
 	for k := range a.total {
-		at := a.at(k)
+		at := times.at(k)
 		if at < last {
 			t.Fatalf("request %d is planned at %d, before the one that precedes it at %d", k, at, last)
 		}
 		want := hold
-		if k < a.ramp {
+		if k < rampOf(&a) {
 			want = ramp
 		}
 		if got := line.at(at); got != want {
@@ -92,15 +100,16 @@ func TestDenseArrivalsAreSentInSteps(t *testing.T) {
 	}{{2000, 1, 0}, {4999, 1, 0}, {5000, 1, 400_000}, {20_000, 1, 400_000}, {20_000, 4, 400_000}, {16_000, 4, 0}, {50_000, 1, 160_000}, {1e6, 1, 100_000}} {
 		plan := model.LoadPlan{Rate: c.rate, Threads: c.threads, DurationMS: 1000}
 		a := newArrivals(plan, newTimeline(plan))
-		if a.grid != c.grid {
-			t.Errorf("%g/s by %d threads: steps of %d ns, want %d", c.rate, c.threads, a.grid, c.grid)
+		s := a.stretches[0]
+		if s.grid != c.grid {
+			t.Errorf("%g/s by %d threads: steps of %d ns, want %d", c.rate, c.threads, s.grid, c.grid)
 		}
-		exact := a
+		exact := s
 		exact.grid = 0
 		for k := range a.total {
-			early := exact.at(k) - a.at(k)
-			if early < 0 || early > max(a.grid-1, 0) || a.grid > 0 && a.at(k)%a.grid != 0 {
-				t.Fatalf("%g/s: request %d at %d, %d ns before its time; want a step's beginning, no more than a step before", c.rate, k, a.at(k), early)
+			early := exact.at(k) - s.at(k)
+			if early < 0 || early > max(s.grid-1, 0) || s.grid > 0 && s.at(k)%s.grid != 0 {
+				t.Fatalf("%g/s: request %d at %d, %d ns before its time; want a step's beginning, no more than a step before", c.rate, k, s.at(k), early)
 			}
 		}
 	}
@@ -111,7 +120,7 @@ func TestArrivalsDoNotDrift(t *testing.T) {
 	plan := model.LoadPlan{Rate: 3, DurationMS: 7 * 24 * 3600 * 1000}
 	a := newArrivals(plan, newTimeline(plan))
 	const week = 7 * 24 * 3600
-	if got, want := a.at(3*(week-1)), int64(week-1)*int64(time.Second); got != want {
+	if got, want := a.stretches[0].at(3*(week-1)), int64(week-1)*int64(time.Second); got != want {
 		t.Errorf("after a week: planned at %d, want %d", got, want)
 	}
 }

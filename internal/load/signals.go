@@ -160,6 +160,20 @@ var (
 		Source: "HDR histograms of the load generator",
 		ByHand: "awk '{print $7, $NF}' /var/log/nginx/access.log | sort -k1,1 -k2,2n   (with $request_time last in log_format)",
 	}
+	stageOutcomesTotal = &model.Signal{
+		Name: "plimsoll_load_stage_outcomes_total", Kind: model.Counter, Unit: "requests",
+		Help:   "How the hold phase's requests ended, by the number of the stage (--stage) in which they were due, from 0 on.",
+		Labels: []string{"stage", "outcome"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "awk '{n[$4\" \"$9]++} END {for (k in n) print n[k], k}' /var/log/nginx/access.log",
+	}
+	stageLatencySeconds = &model.Signal{
+		Name: "plimsoll_load_stage_latency_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "Latency of replies in the hold phase, by the number of the stage in which their requests were due, within 1 %. From the intended send time. 1 is the maximum.",
+		Labels: []string{"stage", "quantile"},
+		Source: "HDR histograms of the load generator",
+		ByHand: "awk '{print $4, $NF}' /var/log/nginx/access.log   (with $request_time last in log_format)",
+	}
 	unreadSeconds = &model.Signal{
 		Name: "plimsoll_load_unread_seconds", Kind: model.Gauge, Unit: "seconds",
 		Help:   "How long what the server sent lay in the kernel before the load generator read it: in a closed loop its own share of the measured latency. One connection of eight is watched there, each in an open loop. 1 is the maximum.",
@@ -173,7 +187,7 @@ var (
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
-	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, dnsSeconds,
+	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, dnsSeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -216,6 +230,12 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 			put(targetOutcomesTotal, float64(n), t.Name, outcome)
 		}
 		putQuantiles(put, targetLatencySeconds, t.Response, t.Name)
+	}
+	for _, s := range r.Stages {
+		for outcome, n := range s.Outcomes {
+			put(stageOutcomesTotal, float64(n), strconv.Itoa(s.Stage), outcome)
+		}
+		putQuantiles(put, stageLatencySeconds, s.Response, strconv.Itoa(s.Stage))
 	}
 	put(connections, float64(r.Connections.Connecting), "connecting")
 	put(connections, float64(r.Connections.Open), "open")

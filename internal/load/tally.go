@@ -2,6 +2,8 @@ package load
 
 import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"plimsoll/internal/model"
 )
 
 // kinds of duration that are measured
@@ -36,39 +38,58 @@ type tally struct {
 	user, system           float64 // CPU seconds of the thread since its start
 	// causes are what the first failure of each outcome over TLS said.
 	causes map[outcome]string
-	// targets have, by name, the requests that began in hold; none where the plan has none.
-	targets []targetTally
+	// targets and stages have, by name and by number, the requests that began in hold; none where the plan has none.
+	targets, stages []groupTally
+	grouped         bool // it has some
 }
 
-// targetTally is what became of a target's requests. Its histogram is of the replies, from the intended
+// groupTally is what became of the requests of a target, or of a stage. Its histogram is of the replies, from the intended
 // time on, with two digits, so that many have room.
-type targetTally struct {
+type groupTally struct {
 	outcomes map[outcome]int64
 	response *hdr.Histogram
 }
 
-func newTargets(n int) []targetTally {
-	list := make([]targetTally, n)
+func newGroups(n int) []groupTally {
+	list := make([]groupTally, n)
 	for i := range list {
-		list[i] = targetTally{outcomes: map[outcome]int64{}, response: hdr.New(1, maxMicros, 2)}
+		list[i] = groupTally{outcomes: map[outcome]int64{}, response: hdr.New(1, maxMicros, 2)}
 	}
 	return list
 }
 
-// ofTarget counts what became of a target's request, after ns nanoseconds of waiting.
-func (t *tally) ofTarget(p phase, asked *request, o outcome, ns int64) {
-	if len(t.targets) == 0 || p != hold {
+// apart counts what became of a request under its target and its stage, after ns nanoseconds of waiting.
+func (t *tally) apart(p phase, asked *request, stage uint8, o outcome, ns int64) {
+	if !t.grouped || p != hold {
 		return
 	}
-	of := &t.targets[asked.name]
-	of.outcomes[o]++
-	if o.isReply() {
-		_ = of.response.RecordValue(min(max(ns, 0)/1000, maxMicros))
+	if len(t.targets) > 0 {
+		t.targets[asked.name].end(o, ns)
+	}
+	if len(t.stages) > 0 {
+		t.stages[stage].end(o, ns)
 	}
 }
 
+// end counts a request that ended.
+func (t *groupTally) end(o outcome, ns int64) {
+	t.outcomes[o]++
+	if o.isReply() {
+		_ = t.response.RecordValue(min(max(ns, 0)/1000, maxMicros))
+	}
+}
+
+// known are the outcomes by their names, and the latency.
+func (t *groupTally) known() (map[string]int64, model.Quantiles) {
+	named := map[string]int64{}
+	for o, n := range t.outcomes {
+		named[o.String()] = n
+	}
+	return named, quantiles(t.response)
+}
+
 // moveTo adds everything in t to sum and leaves t empty.
-func (t *targetTally) moveTo(sum *targetTally) {
+func (t *groupTally) moveTo(sum *groupTally) {
 	for o, n := range t.outcomes {
 		sum.outcomes[o] += n
 	}
@@ -114,9 +135,9 @@ type phaseTally struct {
 	hist [durations]*hdr.Histogram
 }
 
-// newTally is an empty one, with room for so many targets.
-func newTally(targets int) *tally {
-	t := &tally{causes: map[outcome]string{}, targets: newTargets(targets)}
+// newTally is an empty one, with room for so many targets and stages.
+func newTally(targets, stages int) *tally {
+	t := &tally{causes: map[outcome]string{}, targets: newGroups(targets), stages: newGroups(stages), grouped: targets+stages > 0}
 	for p := range t.phases {
 		t.phases[p].handshakes = map[agreement]int64{}
 		for k := range t.phases[p].hist {

@@ -87,6 +87,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		return nil, err
 	}
 	plan := &s.job.plan
+	targets, stages := len(s.job.names), len(plan.AllStages())
 	t := &thread{
 		shared: s, id: id, poller: p,
 		conns:  make([]conn, (plan.Connections-id+plan.Threads-1)/plan.Threads),
@@ -94,7 +95,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		end:    s.timeline.hold,
 		seed:   uint64(id)*0x9e3779b97f4a7c15 + 1,
 		due:    int64(id), head: int64(id),
-		tally: newTally(len(s.job.names)), spare: newTally(len(s.job.names)),
+		tally: newTally(targets, stages), spare: newTally(targets, stages),
 		handed: make(chan *tally, 1),
 		gone:   make(chan struct{}),
 	}

@@ -225,7 +225,7 @@ func TestOnAGridRequestsLeaveALittleEarly(t *testing.T) {
 		}
 		for th.dueAt == 0 { // the first step
 			th.due++
-			th.dueAt = th.shared.arrivals.at(th.due)
+			th.dueAt = th.duePlan.at(th.due)
 		}
 		th.head, th.headAt = th.due, th.dueAt
 		th.now = th.dueAt - c.early

@@ -103,8 +103,10 @@ type LoadPlan struct {
 	// Requests ends the hold phase after so many requests; 0 means DurationMS ends it.
 	Requests   int64 `json:"requests,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
-	// Rate is the open loop's requests per second; 0 is a closed loop.
+	// Rate is the open loop's requests per second; 0 is a closed loop. With Stages it is so until the first of them.
 	Rate float64 `json:"rate,omitempty"`
+	// Stages are the moments of the hold phase at which the rate becomes another one at once, by time.
+	Stages []Stage `json:"stages,omitempty"`
 	// Arrivals says when an open loop's requests are due: "" at constant distances, Poisson at random.
 	// Those with the same ArrivalsSeed are due at the same times.
 	Arrivals     string `json:"arrivals,omitempty"`
@@ -123,6 +125,21 @@ type LoadPlan struct {
 	Streams int  `json:"streams,omitempty"`
 	// TLS is how an https URL is spoken to; nil is the same as all its zero values.
 	TLS *TLSPlan `json:"tls,omitempty"`
+}
+
+// Stage is a rate, and the moment of the hold phase from which on it is offered.
+type Stage struct {
+	AtMS int64   `json:"at_ms"`
+	Rate float64 `json:"rate"`
+}
+
+// AllStages are the stages of a load whose rate changes, the one before the first change included; none where
+// it does not.
+func (p *LoadPlan) AllStages() []Stage {
+	if len(p.Stages) == 0 {
+		return nil
+	}
+	return append([]Stage{{Rate: p.Rate}}, p.Stages...)
 }
 
 // Target is one of several requests that a load makes.
@@ -307,6 +324,8 @@ type Load struct {
 	TLS *TLSLoad `json:"tls,omitempty"`
 	// Targets are those of the plan that had requests, in its order; none where it has none.
 	Targets []TargetLoad `json:"targets,omitempty"`
+	// Stages are those of the plan that began, by time; none where the rate was always the same.
+	Stages []StageLoad `json:"stages,omitempty"`
 	// Causes are what the first of each outcome said of itself, where that is more than its name.
 	Causes map[string]string `json:"causes,omitempty"`
 	// Lag is by how much the generator was behind its own schedule when it sent
@@ -327,6 +346,40 @@ type TargetLoad struct {
 	Outcomes map[string]int64 `json:"outcomes"`
 	// Latency is that of Load, within 1 %.
 	Latency Quantiles `json:"latency_us,omitzero"`
+}
+
+// StageLoad is what became of the requests that were due in a stage. All stages' outcomes are the load's Outcomes.
+type StageLoad struct {
+	Stage
+	Seconds  float64          `json:"seconds"`  // how long it lasted
+	Requests int64            `json:"requests"` // the sum of Outcomes
+	Outcomes map[string]int64 `json:"outcomes"`
+	// GoodRPS is good replies per second of the stage, whenever they came.
+	GoodRPS float64 `json:"good_rps"`
+	// Latency is that of Load, within 1 %.
+	Latency Quantiles `json:"latency_us,omitzero"`
+}
+
+// AddStages computes Stages from the plan, from how long the load was held and, by the number of the stage, from
+// what is known of it: Outcomes and Latency.
+func (l *Load) AddStages(plan *LoadPlan, known map[int]StageLoad) {
+	all := plan.AllStages()
+	for i, s := range all {
+		end := l.Seconds
+		if i+1 < len(all) {
+			end = min(end, float64(all[i+1].AtMS)/1000)
+		}
+		of := known[i]
+		of.Stage, of.Seconds = s, end-float64(s.AtMS)/1000
+		if of.Seconds <= 0 {
+			return
+		}
+		for _, n := range of.Outcomes {
+			of.Requests += n
+		}
+		of.GoodRPS = float64(good(of.Outcomes)) / of.Seconds
+		l.Stages = append(l.Stages, of)
+	}
 }
 
 // Good is how many of the outcomes were good replies.

@@ -26,7 +26,7 @@ func (r *reader) load(l *model.Load) []Figure {
 	}
 	replies, failed := r.outcomes()
 	p := plot{title: "Requests, by what became of them", format: perSecond, wide: true, height: 200}
-	if plan := r.meta.Plan.Load; plan != nil && plan.Rate > 0 {
+	if plan := r.meta.Plan.Load; plan != nil && plan.Rate > 0 && len(plan.Stages) == 0 {
 		p.limits = []svg.Limit{{Value: plan.Rate, Text: "offered " + perSecond(plan.Rate)}}
 	}
 	add(r.figure(p, replies))

@@ -1,7 +1,10 @@
 package record
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -16,6 +19,8 @@ const (
 	lagSeries      = "plimsoll_load_schedule_lag_seconds"
 	missingSeries  = "plimsoll_load_connections_missing"
 	targetsSeries  = "plimsoll_load_target_outcomes_total"
+	stagesSeries   = "plimsoll_load_stage_outcomes_total"
+	stageSeries    = "plimsoll_load_stage_latency_seconds"
 	dnsSeries      = "plimsoll_load_dns_seconds"
 	targetSeries   = "plimsoll_load_target_latency_seconds"
 
@@ -61,6 +66,9 @@ func (r *Run) Load() (*model.Load, error) {
 		l.DNSSeconds = &took
 	}
 	if l.Targets, err = r.loadTargets(); err != nil {
+		return nil, err
+	}
+	if err := r.loadStages(l); err != nil {
 		return nil, err
 	}
 	latency(l, latencies, calm)
@@ -210,6 +218,44 @@ func (r *Run) loadTargets() ([]model.TargetLoad, error) {
 		}
 	}
 	return list, nil
+}
+
+// loadStages tells of the plan's stages.
+func (r *Run) loadStages(l *model.Load) error {
+	if len(r.meta.Plan.Load.Stages) == 0 {
+		return nil
+	}
+	counts, err := r.loadSeries(stagesSeries)
+	if err != nil {
+		return err
+	}
+	times, err := r.loadSeries(stageSeries)
+	if err != nil {
+		return err
+	}
+	known := map[int]model.StageLoad{}
+	for _, s := range slices.Concat(counts, times) {
+		number, err := strconv.Atoi(s.Labels.Get("stage"))
+		if err != nil {
+			return fmt.Errorf("series of stage %q: want a number: %w", s.Labels.Get("stage"), err)
+		}
+		of := known[number]
+		if outcome := s.Labels.Get("outcome"); outcome != "" {
+			if of.Outcomes == nil {
+				of.Outcomes = map[string]int64{}
+			}
+			n := int64(s.Last())
+			of.Outcomes[outcome] += n
+			if model.IsReply(outcome) {
+				of.Latency.Count += n
+			}
+		} else {
+			setQuantile(&of.Latency, s.Labels.Get("quantile"), s.Last()*1e6)
+		}
+		known[number] = of
+	}
+	l.AddStages(r.meta.Plan.Load, known)
+	return nil
 }
 
 // took is where the time of such handshakes is told.

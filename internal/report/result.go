@@ -7,7 +7,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -93,7 +92,7 @@ func offered(r model.Report) string {
 		if l.Arrivals == model.Poisson {
 			loop += fmt.Sprintf(", Poisson arrivals of seed %d", l.ArrivalsSeed)
 		}
-		s = layout.Rate(l.Rate) + " requests/s (" + loop + ") over at most " + s
+		s = rates(l) + " requests/s (" + loop + ") over at most " + s
 	}
 	if l.TLS != nil && l.TLS.Insecure { // first, so that no room is too small for it
 		s = "certificates not checked (--insecure), " + s
@@ -149,6 +148,7 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 		p.item("connects", text)
 	}
 	targets(p, l.Targets)
+	stages(p, l.Stages)
 	failed, n := failures(l.Outcomes, func(o string) bool { return !attempted(l) || !model.IsAttempt(o) })
 	if n > 0 {
 		p.item("failed", plural(int(n), "request: ", "requests: ")+failed)
@@ -287,26 +287,6 @@ func latency(l model.Load) string {
 	}
 	return fmt.Sprintf("p50 %s, p99 %s, at most %s",
 		layout.Micros(l.Latency.P50), layout.Micros(l.Latency.P99), layout.Micros(l.Latency.Max))
-}
-
-// failures lists those outcomes that are no good reply, the most frequent first.
-func failures(outcomes map[string]int64, of func(outcome string) bool) (string, int64) {
-	var names []string
-	var sum int64
-	for o, n := range outcomes {
-		if n > 0 && !model.IsGood(o) && of(o) {
-			names = append(names, o)
-			sum += n
-		}
-	}
-	sort.Slice(names, func(i, j int) bool {
-		a, b := outcomes[names[i]], outcomes[names[j]]
-		return a > b || a == b && names[i] < names[j]
-	})
-	for i, o := range names {
-		names[i] = layout.Count(outcomes[o]) + " " + strings.Replace(o, ":", " ", 1)
-	}
-	return strings.Join(names, ", "), sum
 }
 
 // foot writes what the observation cost, its notes, and where the run lies.
