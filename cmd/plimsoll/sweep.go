@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/change"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
@@ -110,6 +112,25 @@ func sweptHost(command, on string, hosts []session.HostSpec) (string, error) {
 	return "", usage(command, "--on %s: no such --host%s", on, maybe(on, names))
 }
 
+// sweeper prepares settings of the command line: those of nginx are the ones of the
+// nginx under load, and what cannot be set is a matter of what was asked for.
+func (d *driver) sweeper(ctx context.Context) func(model.FixChange) (change.Step, error) {
+	at := ""
+	if target := targetOf(ctx, d.plan); target.IsValid() {
+		at = target.String()
+	}
+	return func(x model.FixChange) (change.Step, error) {
+		if x.Kind == model.ChangeNginx {
+			x.ListensAt = at
+		}
+		step, err := d.prepare(ctx, x)
+		if err != nil && codeOf(err) == exitInternal && !errors.Is(err, change.ErrAlready) {
+			err = fail(exitUsage, fmt.Errorf("--set %s:%s=%s: %w", x.Kind, x.Name, x.Value, err))
+		}
+		return step, err
+	}
+}
+
 func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting, repeat int, seed uint64, journalDir string, asJSON bool) error {
 	w := d.w
 	journals, err := openJournals(ctx, d.there, journalDir, d.opt.Hosts)
@@ -118,6 +139,7 @@ func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting
 	}
 	defer journals.close()
 	tools := d.tools(ctx)
+	tools.Prepare = d.sweeper(ctx)
 	tools.Apply = journals.Apply
 	shown := func(i, n int, p model.SweepPoint, load model.TuneLoad) {
 		fmt.Fprintf(w.stderr, "%d of %d: %s: %s good/s, p99 %s\n", i, n, strings.Join(p.Settings, " "), layout.Rate(*load.GoodRPS), layout.Micros(*load.P99))

@@ -51,3 +51,13 @@ func TestTunePreparesOnNoOtherHost(t *testing.T) {
 		t.Errorf("%v, want that it is not possible", err)
 	}
 }
+
+// What cannot be set is a matter of what was asked for, and no fault of Plimsoll's own.
+func TestSweepSaysWhatCannotBeSet(t *testing.T) {
+	d := &driver{plan: model.LoadPlan{URL: "http://127.0.0.1:9/"}}
+	prepare := d.sweeper(t.Context())
+	_, err := prepare(model.FixChange{Kind: model.ChangeNginx, Name: "user", Value: "x", Host: "local"})
+	if codeOf(err) != exitUsage || !strings.Contains(err.Error(), "--set nginx:user=x") {
+		t.Errorf("%v (%d)", err, codeOf(err))
+	}
+}

@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	hostSpec  = regexp.MustCompile(`^(local|netns:[^/\x00]{1,255}|pid:[0-9]{1,9})$`)
+	hostSpec  = regexp.MustCompile(`^(local|(netns|unit|container):[^/\x00]{1,255}|pid:[0-9]{1,9})$`)
 	queueFile = regexp.MustCompile(`^/sys/class/net/([^/]+)/queues/rx-[0-9]{1,5}/rps_cpus$`)
 	groupFile = regexp.MustCompile(`^/.*/cpu\.(max|cfs_quota_us|cfs_period_us)$`)
 )
@@ -108,7 +108,7 @@ func (c Change) checkKernelFile(p target) error {
 	switch c.Kind {
 	case Sysctl:
 		file, err := sysctlPath(c.Name)
-		if err != nil || refused.MatchString(c.Name) || refused.MatchString(strings.ReplaceAll(strings.TrimPrefix(file, "/proc/sys/"), "/", ".")) {
+		if err != nil || refused.MatchString(sysctlName(file)) {
 			return fmt.Errorf("sysctl %q is none that we set", c.Name)
 		}
 		want = file

@@ -159,3 +159,16 @@ func planned(t *testing.T, e Entry, p plan, rebooted bool) {
 		t.Error("a process of an older boot would be told to reload")
 	}
 }
+
+// Whatever names a host for a change names one in the journal.
+func TestAnEntryOfEachKindOfHost(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"local": true, "netns:web": true, "pid:4711": true, "unit:nginx.service": true, "container:web": true,
+		"": false, "netns:../x": false, "pid:x": false, "recorded": false, "container:": false,
+	} {
+		s := service{Kind: Nginx, process: process{PID: 7}, Conf: "/etc/nginx/nginx.conf", Test: []string{"-t"}, Net: netns{Spec: spec}}
+		if err := s.checkShape(); (err == nil) != want {
+			t.Errorf("%q: %v", spec, err)
+		}
+	}
+}

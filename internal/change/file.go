@@ -45,7 +45,7 @@ func (c confFile) walk(look func(rooted.Step) error) (*rooted.Found, error) {
 	tree, err := rooted.OpenTree(root)
 	if c.Process != nil {
 		if e := c.Process.check(); e != nil { // or the tree may be another process's
-			err = errors.Join(fmt.Errorf("%s lies in the container of process %d, which %w", c.Path, c.Process.PID, errGone), err)
+			err = errors.Join(fmt.Errorf("%s lies in the mount namespace of process %d, which %w", c.Path, c.Process.PID, errGone), err)
 		}
 	}
 	if err != nil {
@@ -174,20 +174,41 @@ func (d *draft) like() error {
 	if err := unix.Fchmod(int(d.ready.Fd()), d.at.Stat.Mode&0o7777); err != nil {
 		return &fs.PathError{Op: "chmod", Path: d.temp(), Err: err}
 	}
-	return copyAttributes(d.ready, d.at)
-}
-
-// copyAttributes copies the extended attributes (access lists, labels). A file
-// system without them has none to copy.
-func copyAttributes(to *os.File, from *rooted.Found) error {
-	if from.Stat.Mode&unix.S_IFMT != unix.S_IFREG {
+	if d.at.Stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return fmt.Errorf("want a regular file")
 	}
-	f, err := rooted.Reopen(from.File, from.Path)
+	f, err := rooted.Reopen(d.at.File, d.at.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if err := copyAttributes(d.ready, f); err != nil {
+		return err
+	}
+	return copyFlags(d.ready, f)
+}
+
+// copyFlags copies what chattr(1) sets (no access times, no dump, compression …): a
+// new file has its directory's. A file system without such flags has none to copy.
+func copyFlags(to, from *os.File) error {
+	const own = 0x000380ff // FS_FL_USER_MODIFIABLE of linux/fs.h; the rest is the file system's own
+	flags, err := unix.IoctlGetUint32(int(from.Fd()), unix.FS_IOC_GETFLAGS)
+	if err != nil {
+		return nil
+	}
+	now, err := unix.IoctlGetUint32(int(to.Fd()), unix.FS_IOC_GETFLAGS)
+	if err == nil && now&own != flags&own {
+		err = unix.IoctlSetPointerInt(int(to.Fd()), unix.FS_IOC_SETFLAGS, int(now&^own|flags&own))
+	}
+	if err != nil {
+		return fmt.Errorf("give %s the flags %#x of %s (lsattr): %w", to.Name(), flags, from.Name(), err)
+	}
+	return nil
+}
+
+// copyAttributes copies the extended attributes (access lists, labels). A file
+// system without them has none to copy.
+func copyAttributes(to, f *os.File) error {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Flistxattr(int(f.Fd()), buf)
 	if err != nil {
@@ -203,7 +224,7 @@ func copyAttributes(to *os.File, from *rooted.Found) error {
 			err = unix.Fsetxattr(int(to.Fd()), string(name), value[:n], 0)
 		}
 		if err != nil {
-			return fmt.Errorf("copy the attribute %s of %s: %w", name, from.Path, err)
+			return fmt.Errorf("copy the attribute %s of %s: %w", name, f.Name(), err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,13 +72,53 @@ func (s *service) again() (*service, error) {
 		return s, nil
 	}
 	h, err := s.Net.open()
-	if errors.Is(err, errGone) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errGone) {
 		return nil, err
 	}
-	defer h.Close()
+	if h != nil {
+		defer h.Close()
+		if now, err := s.among(h); now != nil || err != nil {
+			return now, err
+		}
+	}
+	return s.elsewhere()
+}
+
+// elsewhere finds the service in another network namespace than it was in, which was
+// made anew with it: it has the same root directory, and so the same files.
+func (s *service) elsewhere() (found *service, err error) {
+	tried := map[uint64]bool{}
+	for _, pid := range host.PIDs() {
+		exe, err := executable(pid)
+		in, err2 := host.Inode(proc(pid, "ns/net"))
+		if err != nil || err2 != nil || exe != s.Exe || s.Root == "" || rootOf(pid) != s.Root || tried[in] {
+			continue
+		}
+		tried[in] = true
+		h, err := netns{Inode: in, Spec: "local"}.open()
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		now, err := s.among(h)
+		h.Close()
+		if err != nil {
+			return nil, err
+		}
+		if now != nil && found != nil {
+			return nil, s.several(found.PID, now.PID)
+		}
+		if now != nil {
+			found = now
+		}
+	}
+	return found, nil
+}
+
+// among finds the service among the processes of a host; nil when it is not there.
+func (s *service) among(h *host.Host) (*service, error) {
 	masters, err := s.candidates(h)
 	if err != nil || len(masters) == 0 {
 		return nil, err
@@ -88,6 +129,9 @@ func (s *service) again() (*service, error) {
 	}
 	now := *s
 	now.process = process{master.PID, master.Start}
+	if now.Net, err = namespaceOf(h); err != nil {
+		return nil, err
+	}
 	return &now, now.identifyAnew(s)
 }
 
@@ -105,9 +149,13 @@ func (s *service) identifyAnew(before *service) error {
 // candidates are the masters with the service's configuration and executable that
 // are to be trusted.
 func (s *service) candidates(h *host.Host) (list []host.Proc, err error) {
+	net, err := namespaceOf(h)
+	if err != nil {
+		return nil, err
+	}
 	add := func(conf string, p host.Proc, c configuration) {
 		now := *s
-		now.process = process{p.PID, p.Start}
+		now.process, now.Net = process{p.PID, p.Start}, net
 		exe, err := executable(p.PID)
 		same := conf == s.Conf && p.Start >= s.Seen && (s.Exe == "" || err == nil && exe == s.Exe)
 		if same && now.trustWith(c) == nil {
@@ -151,11 +199,19 @@ func (s *service) choose(masters []host.Proc) (host.Proc, error) {
 			break
 		}
 	}
-	var pids []string
+	var pids []int
 	for _, p := range masters {
-		pids = append(pids, fmt.Sprint(p.PID))
+		pids = append(pids, p.PID)
 	}
-	return host.Proc{}, fmt.Errorf("%s has ended, and processes %s all run with its configuration %s: end those that do not belong there, then try again", s, strings.Join(pids, " and "), s.Conf)
+	return host.Proc{}, s.several(pids...)
+}
+
+func (s *service) several(pids ...int) error {
+	var list []string
+	for _, pid := range pids {
+		list = append(list, strconv.Itoa(pid))
+	}
+	return fmt.Errorf("%s has ended, and processes %s all run with its configuration %s: end those that do not belong there, then try again", s, strings.Join(list, " and "), s.Conf)
 }
 
 // inheritedBy says whether a process listens at one of the service's sockets.

@@ -480,3 +480,27 @@ func backlogPart(j *Journal) part {
 	}
 	return part{}
 }
+
+// The network namespace of a service was made anew, and the service started in it with
+// the files as we left them: it has to read the old ones again.
+func TestAServiceInAnotherNamespaceIsFollowed(t *testing.T) {
+	c, elsewhere := startCluster(t), startCluster(t)
+	c.nginx("one", 8081)
+	j := open(t)
+	must(t, j, c.Host, Change{Kind: Nginx, Name: "worker_connections", To: "200", ListensAt: "127.0.0.1:8081"})
+	c.end("one")
+	again := exec.Command("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
+	if err := elsewhere.Host.Do(again.Run); err != nil {
+		t.Fatal(err)
+	}
+	c.Until("it has workers again", func() bool { return len(c.workers("one")) == 2 })
+	before := c.workers("one")
+	undoAll(t, j)
+	if text := read(t, c.Dir+"/one.conf"); !strings.Contains(text, "worker_connections 64;") {
+		t.Errorf("its file:\n%s", text)
+	}
+	c.Until("it has read its old file", func() bool {
+		now := c.workers("one")
+		return len(now) == 2 && !slices.ContainsFunc(now, func(p process) bool { return slices.Contains(before, p) })
+	})
+}

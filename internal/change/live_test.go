@@ -411,6 +411,10 @@ func TestKernelAndProcessSettings(t *testing.T) {
 		{Change{Kind: Policy, To: "5", PID: 2}, ErrNotPossible}, // kthreadd
 		{Change{Kind: Sysctl, Name: "net.core.nosuch", To: "1"}, fs.ErrNotExist},
 		{Change{Kind: Sysctl, Name: "net.ipv4.ip_forward", To: "1"}, ErrNotPossible},
+		{Change{Kind: Sysctl, Name: "net/ipv4/ip_forward", To: "1"}, ErrNotPossible},
+		{Change{Kind: Sysctl, Name: "net.ipv6.conf.lo.disable_ipv6", To: "1"}, ErrNotPossible},    // its addresses would be gone
+		{Change{Kind: Sysctl, Name: "kernel.unprivileged_bpf_disabled", To: "1"}, ErrNotPossible}, // 1 is for good
+		{Change{Kind: Sysctl, Name: "net.ipv4.conf.lo.forwarding", To: "1"}, ErrNotPossible},
 		{Change{Kind: Sysctl, Name: "vm.dirty_bytes", To: "99999999"}, ErrNotPossible}, // it sets dirty_ratio to 0
 		{Change{Kind: Limit, Name: "nofile", To: "1", Process: "nosuch"}, fs.ErrNotExist},
 		{Change{Kind: Nginx, Name: "worker_connections", To: "1"}, fs.ErrNotExist},

@@ -17,8 +17,24 @@ import (
 
 // refused are kernel settings whose writing does something else as well, so
 // that writing the old value does not take it back: vm.dirty_bytes sets dirty_ratio
-// to 0, and cannot be set to 0 itself.
-var refused = regexp.MustCompile(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.forwarding|vm\.(drop_caches|compact_memory|dirty_(background_)?(ratio|bytes)|overcommit_(ratio|kbytes))|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled)|.*\.flush)$`)
+// to 0, and cannot be set to 0 itself. What a journal says of one is never written.
+var refused = regexp.MustCompile(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.(forwarding|disable_ipv6|addr_gen_mode|stable_secret)|vm\.(drop_caches|compact_memory|dirty_(background_)?(ratio|bytes)|overcommit_(ratio|kbytes))|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled|unprivileged_bpf_disabled|usermodehelper\..*|shm_rmid_forced)|.*\.flush)$`)
+
+// takenBack are the kernel settings that are set here: one number, or a few, that
+// the kernel looks at when it needs them, so that the old ones written again are all
+// that there is to take back. Others delete addresses (disable_ipv6), can be set once
+// (unprivileged_bpf_disabled) or begin something, and no list of those is ever whole.
+var takenBack = regexp.MustCompile(`^(` + strings.Join([]string{
+	`net\.core\.(somaxconn|netdev_\w+|dev_weight\w*|[rw]mem_\w+|optmem_max|busy_(poll|read)|rps_sock_flow_entries|default_qdisc|message_\w+|flow_limit_table_len|high_order_alloc_disable|gro_normal_batch|max_skb_frags|tstamp_allow_data|txrehash|skb_defer_max)`,
+	`net\.ipv4\.(tcp_\w+|udp_\w+|ip_\w+|ipfrag_\w+|icmp_\w+|igmp_\w+|inet_peer_\w+|fib_multipath_\w+|route\.(gc_\w+|max_size|error_\w+|min_\w+|mtu_\w+))`,
+	`net\.ipv6\.(ip6frag_\w+|route\.(gc_\w+|max_size|min_\w+|mtu_\w+)|fib_multipath_\w+)`,
+	`net\.ipv4\.conf\..+\.(rp_filter|arp_\w+|accept_\w+|send_redirects|secure_redirects|log_martians)`,
+	`net\.ipv[46]\.neigh\..+\.\w+`,
+	`net\.netfilter\.nf_conntrack_\w+`, `net\.nf_conntrack_max`, `net\.unix\.max_dgram_qlen`,
+	`fs\.(file-max|nr_open|aio-max-nr|pipe-\S+|inotify\.max_\w+|epoll\.max_\w+|mqueue\.\w+)`,
+	`vm\.(swappiness|vfs_cache_pressure|dirty_(expire|writeback)_centisecs|max_map_count|page-cluster|watermark_\w+|zone_reclaim_mode|overcommit_memory|stat_interval|compaction_proactiveness)`,
+	`kernel\.(pid_max|threads-max|sched_\w+|numa_balancing|timer_migration|msgma[xn]\w*|msgmnb|msgmni|sem|shm(max|all|mni))`,
+}, "|") + `)$`)
 
 // sysctlPath is the file of a setting: dots stand for slashes, or, when the
 // first of the two is a slash, for themselves (sysctl.d(5)).
@@ -33,13 +49,26 @@ func sysctlPath(name string) (string, error) {
 	return "/proc/sys/" + p, nil
 }
 
+// sysctlName is the name of a setting's file as sysctl(8) prints it: dots between
+// its parts, a slash for a dot in one of them.
+func sysctlName(file string) string {
+	return strings.NewReplacer(".", "/", "/", ".").Replace(strings.TrimPrefix(file, "/proc/sys/"))
+}
+
+// SysctlName is a kernel setting's one name, whichever way it is written. What is no
+// setting's name stays as it is.
+func SysctlName(name string) string {
+	file, err := sysctlPath(name)
+	if err != nil {
+		return name
+	}
+	return sysctlName(file)
+}
+
 func prepareSysctl(h *host.Host, c Change, s *Step) error {
 	file, err := sysctlPath(c.Name)
 	if err != nil {
 		return err
-	}
-	if refused.MatchString(c.Name) {
-		return fmt.Errorf("sysctl %s: writing it changes other things too, which cannot be taken back: %w", c.Name, ErrNotPossible)
 	}
 	at := target{Kind: inKernel, Path: file, Net: &s.netns}
 	s.Scope = Namespace
@@ -55,6 +84,9 @@ func prepareSysctl(h *host.Host, c Change, s *Step) error {
 	}
 	if err := writable(at); err != nil {
 		return fmt.Errorf("sysctl %s on %s: %w", c.Name, h.Name, err)
+	}
+	if name := sysctlName(file); refused.MatchString(name) || !takenBack.MatchString(name) {
+		return fmt.Errorf("sysctl %s: it is not known that writing it changes nothing else, which could not be taken back; set it by hand: %w", c.Name, ErrNotPossible)
 	}
 	return s.add(at, strings.Join(strings.Fields(c.To), " "))
 }

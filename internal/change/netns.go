@@ -19,7 +19,7 @@ type netns struct {
 	// which kernels have since 5.14, never is. 0 is unknown.
 	Inode  uint64 `json:"inode"`
 	Cookie uint64 `json:"cookie,omitempty"`
-	// Spec is how the user named the host: "local", "netns:NAME", "pid:N".
+	// Spec is how the user named the host: "local", "netns:NAME", "pid:N", "unit:NAME", "container:NAME".
 	Spec string `json:"spec"`
 }
 

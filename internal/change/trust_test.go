@@ -17,6 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"golang.org/x/sys/unix"
+
 	"plimsoll/internal/host"
 	"plimsoll/internal/probe/livetest"
 )
@@ -405,10 +407,45 @@ func TestAFileInAContainerThatDoesNotRunIsNotGivenUp(t *testing.T) {
 	}
 	e := Entry{Parts: []part{{Target: target{Kind: inFile, Path: "/conf/nginx.conf", Process: &process{ended.Process.Pid, 1}}, Old: []byte("a"), New: []byte("b")}}}
 	pl := e.plan(target.get, false, false)
-	if err := errors.Join(pl.errs...); !pl.stop || len(pl.gone) > 0 || !errors.Is(err, errGone) || !strings.Contains(err.Error(), "start its container again") {
+	if err := errors.Join(pl.errs...); !pl.stop || len(pl.gone) > 0 || !errors.Is(err, errGone) || !strings.Contains(err.Error(), "start that service again") {
 		t.Errorf("%+v", pl)
 	}
 	if pl := e.plan(target.get, false, true); len(pl.errs) > 0 || len(pl.gone) != 1 {
 		t.Errorf("with --force: %+v", pl)
+	}
+}
+
+// What chattr(1) had set on a file is there after a change, too.
+func TestAFileKeepsItsFlags(t *testing.T) {
+	const noDump = 0x40 // FS_NODUMP_FL
+	name := filepath.Join(t.TempDir(), "nginx.conf")
+	if err := os.WriteFile(name, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	flags := func() uint32 {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		v, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+		if err != nil {
+			t.Skipf("no such flags here: %v", err)
+		}
+		return v
+	}
+	was := flags() | noDump
+	f, err := os.Open(name)
+	if err == nil {
+		err = errors.Join(unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(was)), f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (confFile{Path: name}).set("new"); err != nil {
+		t.Fatal(err)
+	}
+	if now := flags(); now != was || read(t, name) != "new" {
+		t.Errorf("flags %#x, want %#x", now, was)
 	}
 }

@@ -160,7 +160,7 @@ func (e Entry) plan(read func(target) (string, error), rebooted, force bool) pla
 		now, err := read(p.Target)
 		switch {
 		case errors.Is(err, errGone) && p.Target.Kind == inFile && !force: // the file is where it was, and used when its container is started again
-			pl.errs = append(pl.errs, fmt.Errorf("%w; start its container again, then plimsoll undo; if there is none any more, --force gives the file up", err))
+			pl.errs = append(pl.errs, fmt.Errorf("%w; start that service again, with its container if it has one, then plimsoll undo; if there is none any more, --force gives the file up", err))
 			pl.stop = true
 			continue
 		case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):

@@ -30,6 +30,9 @@ func ParseSetting(text string) (Setting, error) {
 		return Setting{}, bad
 	}
 	s := Setting{Kind: kind, Name: rest[:i]}
+	if kind == model.ChangeSysctl {
+		s.Name = change.SysctlName(s.Name)
+	}
 	for v := range strings.SplitSeq(rest[i+1:], ",") {
 		if v = strings.TrimSpace(v); v == "" || slices.Contains(s.Values, v) {
 			return Setting{}, fmt.Errorf("%q: want each value once, and none empty", text)

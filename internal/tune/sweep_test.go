@@ -55,6 +55,11 @@ func TestParseSetting(t *testing.T) {
 	if err != nil || got.Kind != model.ChangeBacklog || got.Name != "0.0.0.0:80" || strings.Join(got.Values, " ") != "128 4096" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	for _, text := range []string{"sysctl:net.core.somaxconn=1", "sysctl:net/core/somaxconn=1"} {
+		if got, err := ParseSetting(text); err != nil || got.Name != "net.core.somaxconn" {
+			t.Errorf("%s: %+v, %v; a setting has one name", text, got, err)
+		}
+	}
 	for _, text := range []string{"", "x", "sysctl:x", "sysctl:=1", "sysctl:x=1,1", "sysctl:x=1,", "colour:x=1"} {
 		if got, err := ParseSetting(text); err == nil {
 			t.Errorf("%q was taken for %+v", text, got)

@@ -52,6 +52,7 @@ type Writer struct {
 	cut     map[string]map[string]bool // the signals, by host, that had too many series
 	changed bool                       // statuses or notes since then
 	err     error
+	kept    bool // a Commit has gone well
 	closed  bool
 
 	listeners []*Listener
@@ -92,7 +93,11 @@ func (w *Writer) begin() error {
 func (w *Writer) explain(err error) error {
 	err = named{err, strings.ReplaceAll(err.Error(), w.open.path(), w.dir)}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("record the run in %s: the disk is full; free some space or name a directory on another disk; what was recorded so far can be read: %w", w.dir, err)
+		kept := "nothing of the run could be kept"
+		if w.kept {
+			kept = "what was recorded so far can be read"
+		}
+		return fmt.Errorf("record the run in %s: the disk is full; free some space or name a directory on another disk; %s: %w", w.dir, kept, err)
 	}
 	return fmt.Errorf("record the run in %s: %w", w.dir, err)
 }
@@ -224,6 +229,7 @@ func (w *Writer) Commit() error {
 	if w.changed && w.err == nil && (w.written == 0 || w.newest-w.written >= statusEvery) {
 		w.fail(w.writeManifest())
 	}
+	w.kept = w.kept || w.err == nil
 	w.tell()
 	return w.err
 }

@@ -121,7 +121,7 @@ type loader struct {
 	files, dirs []string
 
 	bytes, includes int
-	doubt           error // why there may be other files than these; nil if there is no reason
+	doubt           error // why there may be more to it than these files say; nil if there is no reason
 }
 
 func (l *loader) load(file, section string, depth int) ([]Entry, error) {
@@ -142,6 +142,9 @@ func (l *loader) load(file, section string, depth int) ([]Entry, error) {
 	}
 	var all []Entry
 	for _, e := range list {
+		if strings.Contains(e.Value, "${") {
+			l.doubt = fmt.Errorf("%s: line %d: the value of %s comes from the environment that PHP-FPM was started with, which a test of the file does not have", e.File, e.Line, e.Key)
+		}
 		if e.Key != "include" {
 			all = append(all, e)
 			continue

@@ -170,6 +170,18 @@ func FuzzIni(f *testing.F) {
 	})
 }
 
+// A value that the environment gives cannot be tested without it.
+func TestValuesOfTheEnvironmentAreDoubtful(t *testing.T) {
+	root := t.TempDir()
+	for value, doubtful := range map[string]bool{"5": false, "$pool": false, "${KIDS}": true, `"${KIDS}"`: true} {
+		write(t, root, map[string]string{"/etc/fpm.conf": "[www]\npm.max_children = " + value + "\n"})
+		l := &loader{root: root, main: "/etc/fpm.conf"}
+		if _, err := l.load(l.main, "", 0); err != nil || (l.doubt != nil) != doubtful {
+			t.Errorf("%s: %v, %v", value, l.doubt, err)
+		}
+	}
+}
+
 // PHP joins the parts of a value and puts variables in; who includes what then is not known.
 func TestIncludesThatAreDoubtful(t *testing.T) {
 	root := t.TempDir()

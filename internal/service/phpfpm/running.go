@@ -31,7 +31,7 @@ type Running struct {
 	// Files are those that make up the configuration, as PHP-FPM calls them, and
 	// Dirs the directories in which a further file would belong to it.
 	Files, Dirs []string
-	// Doubt says why there may be more files than these; nil if nothing does.
+	// Doubt says why there may be more to the configuration than these files say; nil if nothing does.
 	Doubt error
 }
 
