@@ -449,16 +449,20 @@ func printStatus(w *world, dir string, asJSON bool) error {
 		}
 		err = printJSON(w.stdout, map[string]any{"journal": dir, "at_work": busy, "standing": standing, "left_out": left})
 	} else {
-		printStanding(w, standing, busy)
+		printStanding(w, standing, len(skipped), busy)
 	}
 	return errors.Join(err, fail(exitNotPassed, errors.Join(skipped...)))
 }
 
-func printStanding(w *world, standing []change.Entry, busy bool) {
+func printStanding(w *world, standing []change.Entry, leftOut int, busy bool) {
 	if busy {
 		fmt.Fprintln(w.stdout, "A plimsoll is changing this machine now.")
 	}
-	if len(standing) == 0 {
+	switch {
+	case len(standing) == 0 && leftOut > 0:
+		fmt.Fprintln(w.stdout, "No change is known to stand; what was left out of the journal may be one.")
+		return
+	case len(standing) == 0:
 		fmt.Fprintln(w.stdout, "No change stands.")
 		return
 	}

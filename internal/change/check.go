@@ -208,7 +208,7 @@ func (s *service) checkShape() error {
 		ok = false
 	}
 	if !ok {
-		return fmt.Errorf("%s %q with the arguments %q is no service that we change", s.Kind, s.Conf, s.Test)
+		return fmt.Errorf("%s %q on host %q with the arguments %q is no service that we change", s.Kind, s.Conf, s.Net.Spec, s.Test)
 	}
 	return nil
 }
