@@ -161,6 +161,25 @@ func (f *tuneFlags) check(command string) error {
 	return nil
 }
 
+// checkNames says which name of --only and --never is none: a change that was to be
+// left out would be made.
+func (f *tuneFlags) checkNames(command string, set ruleset.Rules) error {
+	known := []string{model.ChangeSysctl, model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog, model.ChangeLimit, model.ChangeNice, model.ChangePolicy,
+		model.ChangeAffinity, model.ChangeQuota, model.ChangeRPS, model.ChangeTxQueue}
+	for _, r := range set.List {
+		known = append(known, r.ID)
+	}
+	for flag, list := range map[string][]string{"--only": f.opt.Only, "--never": f.opt.Never} {
+		for _, name := range list {
+			beneath := func(id string) bool { return id == name || strings.HasSuffix(name, ".") && strings.HasPrefix(id, name) }
+			if !slices.ContainsFunc(known, beneath) {
+				return usage(command, "%s %s: no such rule and no kind of change%s", flag, name, maybe(name, known))
+			}
+		}
+	}
+	return nil
+}
+
 // checkCommand says which flags have no meaning when the load is a command's.
 func (f *tuneFlags) checkCommand(c *cobra.Command) error {
 	for _, name := range f.ofLoad {
@@ -195,6 +214,9 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 		return err
 	}
 	d, err := f.driver(c, w, args, asJSON)
+	if err == nil {
+		err = f.checkNames(c.CommandPath(), d.rules)
+	}
 	if err != nil {
 		return err
 	}

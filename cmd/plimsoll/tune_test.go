@@ -61,3 +61,19 @@ func TestSweepSaysWhatCannotBeSet(t *testing.T) {
 		t.Errorf("%v (%d)", err, codeOf(err))
 	}
 }
+
+// What is misspelt would leave nothing out.
+func TestTuneKnowsWhatItLeavesOut(t *testing.T) {
+	set, err := ruleSet(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"nginx": "", "net.": "", "net.listen.queue_full": "", "ngnix": "is it nginx", "net": "no such rule", "nosuch.": "no such rule", "": "no such rule"} {
+		f := tuneFlags{}
+		f.opt.Never = []string{name}
+		err := f.checkNames("plimsoll tune", set)
+		if (err == nil) != (want == "") || err != nil && (codeOf(err) != exitUsage || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

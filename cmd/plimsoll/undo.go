@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -53,6 +55,9 @@ func undoCommand(w *world) *cobra.Command {
 		}
 		if via != "" {
 			return relay(c.Context(), w, via, undoWords(id, *force, *asJSON)...)
+		}
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && (id > 0 || c.Flags().Changed("journal")) {
+			return fail(exitMissing, fmt.Errorf("there is no journal of changes in %s, so there is nothing to take back; --journal names another", dir))
 		}
 		journal, err := takeJournal(w, dir)
 		if err != nil {

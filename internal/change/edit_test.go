@@ -279,6 +279,8 @@ func TestLasting(t *testing.T) {
 		{Change{Kind: Sysctl, Name: "a.b", To: "1 2"}, "a.b = 1 2"}, {Change{Kind: Limit, Name: "nofile", To: "unlimited"}, "[Service] LimitNOFILE=infinity"},
 		{Change{Kind: Quota, To: "150000 100000"}, "[Service] CPUQuota=150%"}, {Change{Kind: Nginx, Name: "x", To: "1"}, ""},
 		{Change{Kind: Policy, To: "5"}, "[Service] CPUSchedulingPolicy=idle"},
+		{Change{Kind: Backlog, Listen: "0.0.0.0:80", To: "4096"}, "backlog of 0.0.0.0:80: 4096"},
+		{Change{Kind: TxQueue, Name: "eth0", To: "1000"}, "txqueue eth0 = 1000"},
 	} {
 		if _, line, ok := Lasting(c.change); line != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q", c.change, line)

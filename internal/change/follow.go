@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,7 +158,7 @@ func (s *service) candidates(h *host.Host) (list []host.Proc, err error) {
 		now := *s
 		now.process, now.Net = process{p.PID, p.Start}, net
 		exe, err := executable(p.PID)
-		same := conf == s.Conf && p.Start >= s.Seen && (s.Exe == "" || err == nil && exe == s.Exe)
+		same := conf == s.Conf && p.Start >= s.Seen && s.beneath(rootOf(p.PID)) && (s.Exe == "" || err == nil && exe == s.Exe)
 		if same && now.trustWith(c) == nil {
 			list = append(list, p)
 		}
@@ -174,6 +175,14 @@ func (s *service) candidates(h *host.Host) (list []host.Proc, err error) {
 		add(r.Conf, r.Master, phpfpmConfiguration(r))
 	}
 	return list, err
+}
+
+// beneath says whether the service may have this root directory now. A container that
+// was started again has another one than before, but never the machine's, where the same
+// names are of other files.
+func (s *service) beneath(root string) bool {
+	ours := rootOf(os.Getpid())
+	return s.Root == "" || (s.Root == ours) == (root == ours)
 }
 
 // choose takes the one that listens at the service's sockets; else the only one

@@ -504,3 +504,20 @@ func TestAServiceInAnotherNamespaceIsFollowed(t *testing.T) {
 		return len(now) == 2 && !slices.ContainsFunc(now, func(p process) bool { return slices.Contains(before, p) })
 	})
 }
+
+// A container that has ended is not taken for the machine's own service, whose files
+// have the same names.
+func TestTheMachinesServiceIsNoContainers(t *testing.T) {
+	w := startNginx(t)
+	j := open(t)
+	e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
+	s := *e.Service
+	s.Seen = 0
+	for root, want := range map[string]int{s.Root: 1, "": 1, "7:4711": 0} {
+		s.Root = root
+		if found, err := s.candidates(w.Host); err != nil || len(found) != want {
+			t.Errorf("of a service in %q: %d found, %v", root, len(found), err)
+		}
+	}
+	undoAll(t, j)
+}

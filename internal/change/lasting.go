@@ -36,6 +36,11 @@ func Lasting(c Change) (file, line string, ok bool) {
 			return "the service's unit (systemctl edit)", "[Service] CPUQuota=", true
 		}
 		return "the service's unit (systemctl edit)", fmt.Sprintf("[Service] CPUQuota=%.0f%%", 100*quota/per), true
+	case Backlog: // it was set on the open socket
+		return "the service's own configuration (nginx: listen … backlog=N, PHP-FPM: listen.backlog = N, else its listen(2))",
+			fmt.Sprintf("backlog of %s: %s", layout.Line(c.Listen), c.To), true
+	case RPS, IRQ, TxQueue, Ring:
+		return "what sets up the device at each start (a udev rule, a unit, the network's configuration)", c.String(), true
 	}
 	return "", "", false
 }

@@ -154,7 +154,7 @@ func (e Entry) plan(read func(target) (string, error), rebooted, force bool) pla
 	say := func(format string, args ...any) { pl.said = append(pl.said, fmt.Sprintf(format, args...)) }
 	for _, p := range e.Parts {
 		if rebooted && p.Target.untilReboot() {
-			say("a reboot has taken %s back", p.Target)
+			say("%s", p.afterReboot(read))
 			continue
 		}
 		now, err := read(p.Target)
@@ -178,6 +178,17 @@ func (e Entry) plan(read func(target) (string, error), rebooted, force bool) pla
 		pl.live = append(pl.live, p)
 	}
 	return pl
+}
+
+// afterReboot says what a reboot has made of a value that does not outlast one. Our
+// own may be there again since somebody wrote it down, as tune advises.
+func (p part) afterReboot(read func(target) (string, error)) string {
+	if p.Target.Kind == inKernel && string(p.New) != string(p.Old) {
+		if now, err := read(p.Target); err == nil && now == string(p.New) {
+			return fmt.Sprintf("a reboot has taken %s back, and something has set it to %s again since (/etc/sysctl.d, a unit); it was %s", p.Target, now, p.Old)
+		}
+	}
+	return fmt.Sprintf("a reboot has taken %s back", p.Target)
 }
 
 // foreign says why a part is left alone.
