@@ -217,13 +217,20 @@ func TestARunThatIsTooMuch(t *testing.T) {
 		"notes without end": {true, func(t *testing.T, dir string) {
 			repeat(t, dir+"/run.json", `{"format":1,"notes":[""`, `,""`, "]}", 2_700_000)
 		}, exitOK, ""},
-		"brackets without end":   {true, func(t *testing.T, dir string) { repeat(t, dir+"/run.json", `{"format":1,"x":`, `[`, "", 5_000_000) }, exitRunDir, "run.json"},
-		"latencies of 10 GB":     {true, func(t *testing.T, dir string) { sparse(t, dir+"/latency.hlog", 10<<30) }, exitRunDir, "longer than"},
-		"events of 10 GB":        {true, func(t *testing.T, dir string) { sparse(t, dir+"/events.jsonl", 10<<30) }, exitOK, ""},
-		"an index of 10 GB":      {true, func(t *testing.T, dir string) { sparse(t, inRun(t, dir, "series/*/index"), 10<<30) }, exitRunDir, "want at most"},
-		"chunks of 10 GB":        {true, func(t *testing.T, dir string) { sparse(t, inRun(t, dir, "series/*/chunks/000001"), 10<<30) }, exitRunDir, "want at most"},
-		"a log of 10 GB":         {false, func(t *testing.T, dir string) { sparse(t, dir+"/series/wal/00000000", 10<<30) }, exitRunDir, "this is no run's"},
-		"a log of many segments": {false, func(t *testing.T, dir string) { manyFiles(t, dir+"/series/wal", 20_000) }, exitRunDir, "more than 10000 entries"},
+		"brackets without end": {true, func(t *testing.T, dir string) { repeat(t, dir+"/run.json", `{"format":1,"x":`, `[`, "", 5_000_000) }, exitRunDir, "run.json"},
+		"latencies of 10 GB":   {true, func(t *testing.T, dir string) { sparse(t, dir+"/latency.hlog", 10<<30) }, exitRunDir, "longer than"},
+		"a line many times": {true, func(t *testing.T, dir string) {
+			raw, err := os.ReadFile(dir + "/latency.hlog")
+			ok(t, err)
+			line := raw[bytes.LastIndexByte(bytes.TrimSuffix(raw, []byte("\n")), '\n')+1:]
+			repeat(t, dir+"/latency.hlog", "", string(line), "", 1_000_000)
+		}, exitRunDir, "cannot have"},
+		"latencies of another day": {true, func(t *testing.T, dir string) { edit(t, dir+"/latency.hlog", "=response,1700", "=response,1701") }, exitRunDir, "the run's samples are"},
+		"events of 10 GB":          {true, func(t *testing.T, dir string) { sparse(t, dir+"/events.jsonl", 10<<30) }, exitOK, ""},
+		"an index of 10 GB":        {true, func(t *testing.T, dir string) { sparse(t, inRun(t, dir, "series/*/index"), 10<<30) }, exitRunDir, "want at most"},
+		"chunks of 10 GB":          {true, func(t *testing.T, dir string) { sparse(t, inRun(t, dir, "series/*/chunks/000001"), 10<<30) }, exitRunDir, "want at most"},
+		"a log of 10 GB":           {false, func(t *testing.T, dir string) { sparse(t, dir+"/series/wal/00000000", 10<<30) }, exitRunDir, "this is no run's"},
+		"a log of many segments":   {false, func(t *testing.T, dir string) { manyFiles(t, dir+"/series/wal", 20_000) }, exitRunDir, "more than 10000 entries"},
 		"a block of the first of times": {true, func(t *testing.T, dir string) {
 			edit(t, inRun(t, dir, "series/*/meta.json"), `"minTime": 1`, `"minTime": -1`)
 		}, exitOK, ""},

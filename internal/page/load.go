@@ -113,6 +113,9 @@ func (r *reader) latency() ([]course, *Figure, error) {
 		slices.SortStableFunc(q.points, func(a, b svg.Point) int { return cmp.Compare(a.Time, b.Time) })
 	}
 	slices.Reverse(quantiles)
+	if spread.high < spread.low { // what there is lies before or after what is shown
+		return quantiles, nil, nil
+	}
 	return quantiles, spread.figure(r), nil
 }
 

@@ -65,15 +65,36 @@ func (r *Run) Intervals() iter.Seq2[Interval, error] {
 			return
 		}
 		defer f.Close()
+		n := 0
 		for i, err := range parseIntervals(f) {
+			if n++; err == nil {
+				err = r.checkInterval(i, n)
+			}
 			if err != nil {
 				err = fmt.Errorf("%s: %w", r.folder.name(LatencyFile), err)
 			}
-			if !yield(i, err) {
+			if !yield(i, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// checkInterval refuses lines at a time when nothing was sampled, and more of them than
+// the run has had time for: each costs what it takes to unpack a histogram.
+func (r *Run) checkInterval(i Interval, n int) error {
+	if !r.sampled {
+		return nil
+	}
+	if i.Start < r.first-slack || i.End > r.last+slack {
+		return fmt.Errorf("line %d is of %d to %d ms; the run's samples are from %d to %d", n, i.Start, i.End, r.first, r.last)
+	}
+	// two of each interval and phase, and two phases at a time where they meet
+	every := min(max(r.meta.Plan.Interval, 1), 1000)
+	if most := 4*((r.last-r.first+2*slack)/every) + 64; int64(n) > most {
+		return fmt.Errorf("it has more than %d lines, which a run of %d ms cannot have", most, r.last-r.first)
+	}
+	return nil
 }
 
 // parseIntervals reads an HdrHistogram interval log with absolute times. The

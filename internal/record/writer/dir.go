@@ -136,25 +136,36 @@ type runDir struct {
 
 // makeRunDir makes a run directory, or takes one that is empty and ours.
 func makeRunDir(path string) (*runDir, error) {
-	d, err := openRunDir(path, true)
+	dir, err := walk(path, true)
 	if err != nil {
 		return nil, fmt.Errorf("make the run directory %s: %w", path, err)
 	}
-	if _, err := d.dir.ReadDir(1); !errors.Is(err, io.EOF) {
+	// Looked at before it is taken: one that is in use keeps its mode, it may be / itself.
+	if _, err := dir.ReadDir(1); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = fmt.Errorf("%s: holds something already; name a directory that is new or empty", path)
 		}
-		return nil, errors.Join(err, d.close())
+		return nil, errors.Join(err, dir.Close())
+	}
+	d, err := take(dir)
+	if err != nil {
+		return nil, fmt.Errorf("make the run directory %s: %w", path, err)
 	}
 	return d, nil
 }
 
-func openRunDir(path string, create bool) (*runDir, error) {
-	dir, err := walk(path, create)
+func openRunDir(path string) (*runDir, error) {
+	dir, err := walk(path, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := own(dir); err != nil {
+	return take(dir)
+}
+
+// take makes an open directory ours alone.
+func take(dir *os.File) (*runDir, error) {
+	err := own(dir)
+	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	d := &runDir{dir: dir}

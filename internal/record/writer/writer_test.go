@@ -331,6 +331,11 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	if want := dir + ": holds something already; name a directory that is new or empty"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
+	check(t, os.Chmod(dir, 0o755))
+	_, err = Create(dir, plan())
+	if info, e := os.Stat(dir); err == nil || e != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v, %v: a directory that is in use, maybe / itself, must stay open to others", info.Mode(), err)
+	}
 	if _, err := Create(filepath.Join(dir, "x", "y"), plan()); err == nil {
 		t.Error("a directory below a file: no error")
 	}
