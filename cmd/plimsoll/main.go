@@ -37,7 +37,7 @@ const linkOut = "a link on its way leads out of the directory that was named, an
 // run does what the arguments ask for and returns the exit code.
 func run(ctx context.Context, w *world) int {
 	root := newRoot(w)
-	root.SetArgs(runWords(w.args))
+	root.SetArgs(runWords(w.args, valueFlags(root, w.args)))
 	err := root.ExecuteContext(ctx)
 	if out, cleans := w.stdout.(*layout.Writer); cleans && err == nil {
 		err = out.Lost()

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"plimsoll/internal/change"
 	"plimsoll/internal/record"
 )
@@ -80,9 +83,8 @@ var ofRuns = []string{"diagnose", "show", "report", "compare", "export", "flame"
 var byAge = regexp.MustCompile(`^-[1-9][0-9]{0,5}$`)
 
 // runWords gives "-1", the last run, "-2", the one before it, and so on a name that is
-// not taken for a flag. None of the commands that name runs has a flag whose value is
-// negative.
-func runWords(args []string) []string {
+// not taken for a flag. What follows a flag that takes a value is that.
+func runWords(args []string, takesValue func(word string) bool) []string {
 	if len(args) == 0 || !slices.Contains(ofRuns, args[0]) {
 		return args
 	}
@@ -91,12 +93,30 @@ func runWords(args []string) []string {
 		if a == "--" {
 			break
 		}
-		if byAge.MatchString(a) {
+		if byAge.MatchString(a) && !takesValue(args[i-1]) {
 			n, _ := strconv.Atoi(a[1:]) // the pattern has digits
 			args[i] = "last~" + strconv.Itoa(n-1)
 		}
 	}
 	return args
+}
+
+// valueFlags says which words of a command line are flags whose value is the next word.
+func valueFlags(root *cobra.Command, args []string) func(word string) bool {
+	c, _, err := root.Find(args)
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	return func(word string) bool {
+		var f *pflag.Flag
+		switch name, long := strings.CutPrefix(word, "--"); {
+		case long:
+			f = c.Flag(name)
+		case len(word) == 2 && word[0] == '-':
+			f = c.Flags().ShorthandLookup(word[1:])
+		}
+		return f != nil && f.NoOptDefVal == ""
+	}
 }
 
 // spoken is the name of a run as it was typed.

@@ -193,8 +193,8 @@ func (w *world) keptNamed(name string) (record.Kept, error) {
 }
 
 func runsRemove(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "rm RUN...", Short: "remove runs", Long: `Removes runs, or folders of runs, that are kept where runs are kept. It takes no
-path: what lies elsewhere is yours to remove.`,
+	c := &cobra.Command{Use: "rm RUN...", Short: "remove runs", Long: `Removes runs, or folders of runs, that are kept where runs are kept. What lies
+elsewhere is yours to remove, and so is a folder with something of yours in it.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(c.CommandPath(), "it needs a run; plimsoll runs list shows them")

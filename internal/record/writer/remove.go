@@ -32,5 +32,33 @@ func Remove(shelf, id string) (err error) {
 		return fmt.Errorf("remove the run %s: %w", id, err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	if !slices.ContainsFunc(list, func(k record.Kept) bool { return k.ID == id }) {
+		if err := onlyRuns(root, id, list); err != nil {
+			return err
+		}
+	}
 	return root.RemoveAll(id)
+}
+
+// beside is what Plimsoll leaves beside the runs of a folder.
+var beside = []string{"tuning.json", "trial.json"}
+
+// onlyRuns says what in a folder of runs somebody else has put there.
+func onlyRuns(root *os.Root, id string, list []record.Kept) error {
+	folder, err := root.Open(id)
+	if err != nil {
+		return err
+	}
+	entries, err := folder.ReadDir(-1)
+	if err = errors.Join(err, folder.Close()); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		at := id + "/" + e.Name()
+		ofRuns := func(k record.Kept) bool { return k.ID == at || strings.HasPrefix(k.ID, at+"/") }
+		if !slices.Contains(beside, e.Name()) && !slices.ContainsFunc(list, ofRuns) {
+			return fmt.Errorf("%s holds %s, which is no run's; take it out, or remove the runs one by one", id, e.Name())
+		}
+	}
+	return nil
 }
