@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/query"
 	"plimsoll/internal/record/notation"
 	"plimsoll/internal/ruleset"
+	"plimsoll/internal/trace/cpu"
 	"plimsoll/rules"
 )
 
@@ -355,5 +356,19 @@ func TestWithoutRequests(t *testing.T) {
 	}
 	if s, found, _ := herd.of(q, known(t), &many, 0.5); !found || s.Evidence != "20 wakeups for each request" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// What the bill calls a collector's is what the cpu tracer counts as one's.
+func TestCollectorsAreTheTracers(t *testing.T) {
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(tab.Mechanisms, func(m mechanism) bool { return m.ID == "garbage_collection" })
+	for _, name := range tab.Mechanisms[i].User {
+		if !cpu.Collects(strings.TrimSuffix(name, "*")) {
+			t.Errorf("%s is a collector's to the bill and not to the tracer", name)
+		}
 	}
 }

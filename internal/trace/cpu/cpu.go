@@ -173,6 +173,9 @@ func (t *Trace) Read(out trace.Out) error {
 		put(samplesTotal, g.user, "user")
 		put(samplesTotal, g.kernel, "kernel")
 		put(functionSamples, g.other, others)
+		if t.Has(collectorSamples) {
+			in.Put(collectorSamples, float64(g.collector), key.name)
+		}
 		for name, f := range g.functions {
 			if f.shown {
 				put(functionSamples, f.samples-f.before, name)

@@ -18,10 +18,15 @@ var (
 		Help:   "The same by the innermost function; other is all functions that were never found often.",
 		Labels: []string{"groupname", "function"}, Source: "BPF on the software event cpu-clock", ByHand: "perf top",
 	}
+	collectorSamples = &model.Signal{
+		Name: "plimsoll_cpu_collector_samples_total", Kind: model.Counter, Unit: "samples", StartsAtZero: true,
+		Help:   "Those in which a function of a garbage collector was at work, or had called what was: Go's, V8's, Python's, Ruby's and PHP's, by their names. Java's and .NET's are told by the names of their threads.",
+		Labels: []string{"groupname"}, Source: "BPF on the software event cpu-clock", ByHand: "perf record -g; perf report --children",
+	}
 	lost = trace.LostSignal("cpu", "samples", "Samples of the cpu tracer, or their stacks, that found no room.")
 )
 
-var signals = []*model.Signal{samplesTotal, functionSamples, lost}
+var signals = []*model.Signal{samplesTotal, functionSamples, collectorSamples, lost}
 
 // needs says which programs a signal rests on.
-var needs = map[*model.Signal][]string{samplesTotal: {sampler}, functionSamples: {sampler}, lost: nil}
+var needs = map[*model.Signal][]string{samplesTotal: {sampler}, functionSamples: {sampler}, collectorSamples: {sampler}, lost: nil}

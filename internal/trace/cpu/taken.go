@@ -34,7 +34,8 @@ type taken struct {
 	groups map[groupKey]*group
 	counted
 	known      map[symbol.Frame]uint32
-	series     int // how many functions are one
+	collects   map[uint32]bool // the frames that are a garbage collector's
+	series     int             // how many functions are one
 	lostGroups uint64
 	lostStacks uint64
 }
@@ -52,6 +53,7 @@ type groupKey struct {
 
 type group struct {
 	user, kernel uint64
+	collector    uint64 // those of a garbage collector
 	functions    map[string]*function
 	series       int // how many of them are one
 	// other counts the samples of functions that were no series when they were taken.
@@ -75,7 +77,7 @@ type stackKey struct {
 }
 
 func newTaken() *taken {
-	return &taken{since: time.Now(), groups: map[groupKey]*group{}, counted: counted{stacks: map[stackKey]uint64{}}, known: map[symbol.Frame]uint32{}}
+	return &taken{since: time.Now(), groups: map[groupKey]*group{}, counted: counted{stacks: map[stackKey]uint64{}}, known: map[symbol.Frame]uint32{}, collects: map[uint32]bool{}}
 }
 
 // number returns the number of a frame; false if there is no room for a new one.
@@ -88,6 +90,9 @@ func (t *taken) number(f symbol.Frame) (uint32, bool) {
 		n = uint32(len(t.frames))
 		t.known[f] = n
 		t.frames = append(t.frames, f)
+		if Collects(f.Function) {
+			t.collects[n] = true
+		}
 	}
 	return n, true
 }
@@ -120,6 +125,9 @@ func (t *taken) add(round []one) {
 			g.kernel += s.count
 		} else {
 			g.user += s.count
+		}
+		if slices.ContainsFunc(s.frames, func(n uint32) bool { return t.collects[n] }) {
+			g.collector += s.count
 		}
 		if len(g.processes) < processesOfGroup {
 			g.processes[s.pid] = true

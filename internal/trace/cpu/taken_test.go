@@ -1,0 +1,29 @@
+package cpu
+
+import (
+	"testing"
+
+	"plimsoll/internal/trace/symbol"
+)
+
+// A sample is a collector's, whatever it had called, and once, however many of its
+// functions stand in the stack.
+func TestSamplesOfACollector(t *testing.T) {
+	tk := newTaken()
+	var numbers []uint32
+	for _, name := range []string{"runtime.greyobject", "runtime.scanobject", "runtime.gcDrain", "main.work", "runtime.mallocgc"} {
+		n, room := tk.number(symbol.Frame{Function: name})
+		if !room {
+			t.Fatal("no room")
+		}
+		numbers = append(numbers, n)
+	}
+	shop := groupKey{1, "shop"}
+	tk.add([]one{
+		{group: shop, pid: 7, frames: numbers[:3], function: "runtime.greyobject", count: 5},
+		{group: shop, pid: 7, frames: []uint32{numbers[4], numbers[3]}, function: "runtime.mallocgc", count: 3},
+	})
+	if g := tk.groups[shop]; g.collector != 5 || g.user != 8 {
+		t.Errorf("%d of %d samples are the collector's, want 5 of 8", g.collector, g.user)
+	}
+}
