@@ -16,7 +16,7 @@ func Quote(s string) string {
 	switch {
 	case s == "":
 		return "''"
-	case bare(s):
+	case bare(s) && Line(s) == s: // a CI takes ::word at the beginning of a line for a command
 		return s
 	case Line(s) == s && !strings.ContainsRune(s, '\ufffd'):
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
