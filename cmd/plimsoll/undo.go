@@ -56,8 +56,13 @@ func undoCommand(w *world) *cobra.Command {
 		if via != "" {
 			return relay(c.Context(), w, via, undoWords(id, *force, *asJSON)...)
 		}
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && (id > 0 || c.Flags().Changed("journal")) {
-			return fail(exitMissing, fmt.Errorf("there is no journal of changes in %s, so there is nothing to take back; --journal names another", dir))
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // a tune that was killed early has made none
+			none := fmt.Errorf("there is no journal of changes in %s; --journal names another", dir)
+			if id > 0 {
+				return fail(exitMissing, none)
+			}
+			fmt.Fprintln(w.stderr, "plimsoll:", none)
+			return printUndone(w, nil, *asJSON)
 		}
 		journal, err := takeJournal(w, dir)
 		if err != nil {
