@@ -31,10 +31,14 @@ func loadCommand(w *world) *cobra.Command {
 	what.add(c, 0, 0)
 	asJSON := jsonFlag(c)
 	slo := c.Flags().String("slo", "", "end with 1 unless this is kept, like 'p99<50ms,errors<0.1%,good>5000/s'")
+	format := c.Flags().String("format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure (bytes) are left out")
 	limit := c.Flags().Bool("find-limit", false, "search for the highest rate that keeps --slo")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
+			return err
+		}
+		if err := checkFormat(c.CommandPath(), *format, *asJSON || *limit); err != nil {
 			return err
 		}
 		goals, err := loadGoals(c.CommandPath(), *slo, *limit)
@@ -67,7 +71,12 @@ func loadCommand(w *world) *cobra.Command {
 		}
 		got := loadOf(plan, last)
 		why := explainAll(plan, got, roomFor(c.Context(), plan))
-		if *asJSON {
+		if *format != "text" {
+			err = report.FormatOf(w.stdout, *format, plan.WithoutSecrets(), got)
+			for _, text := range why {
+				fmt.Fprintln(w.stderr, "plimsoll:", text)
+			}
+		} else if *asJSON {
 			err = printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got, "explanations": why})
 		} else {
 			err = report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, why, report.TextOptions{Width: w.columns(), Color: w.color()})
@@ -78,6 +87,17 @@ func loadCommand(w *world) *cobra.Command {
 		return cmp.Or(fellShort(plan, got), keptGoals(goals, &got))
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitInterrupted)
+}
+
+// checkFormat says what is wrong with --format; other means that something else was asked for that it does not go with.
+func checkFormat(command, format string, other bool) error {
+	switch {
+	case format != "text" && format != "wrk" && format != "ab":
+		return usage(command, "--format %s: want text, wrk or ab (--json is for all else)", format)
+	case format != "text" && other:
+		return usage(command, "--format %s goes with neither --json nor --find-limit; leave out one of both", format)
+	}
+	return nil
 }
 
 // loadGoals reads --slo.
