@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -44,6 +45,7 @@ type loadFlags struct {
 	method, body         string
 	targets              string
 	headers              []string
+	socket               string
 	timeout              time.Duration
 	calm, ramp           time.Duration
 	tls                  model.TLSPlan
@@ -66,6 +68,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
 	fs.StringArrayVar(&f.stages, "stage", nil, "from this moment of -d on offer that rate, as `AT:RATE`; the rate changes at once (steps; for a slope give several). -R, or a stage at 0, says how it begins: --stage 0:100/s --stage 30s:2k/s -d 1m. May be given again")
 	fs.StringVar(&f.arrivals, "arrivals", "constant", "`WHEN` the requests of -R are due: constant (at equal distances), poisson (at random, like those of users who do not know of each other), or poisson:SEED, the same ones again")
+	fs.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket at `PATH` (@NAME: an abstract one); the URL gives Host and path, like http://localhost/")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
 	fs.BoolVar(&f.http2, "http2", false, "speak HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c)")
 	fs.IntVar(&f.streams, "streams", 1, "HTTP/2: keep `N` requests in flight on each connection, or as many as the server allows")
@@ -95,6 +98,8 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return model.LoadPlan{}, usage(command, format, args...)
 	}
 	switch {
+	case socketMeant(target) != "":
+		return no("%q: the path of a Unix socket is no part of the URL, which gives Host and path; did you mean http://localhost/ --unix-socket %s", target, socketMeant(target))
 	case !strings.Contains(target, "://"):
 		return no("%q has no scheme; is it %s you mean", target, urlMeant(target))
 	case asked("threads") && f.threads < 1:
@@ -113,7 +118,7 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("-d and --timeout: want more than 0")
 	}
 	plan := model.LoadPlan{
-		URL: target, Method: strings.ToUpper(f.method), Headers: f.headers, Connections: f.connections, Threads: f.threads,
+		URL: target, UnixSocket: wholePath(f.socket), Method: strings.ToUpper(f.method), Headers: f.headers, Connections: f.connections, Threads: f.threads,
 		Requests: f.requests, DurationMS: f.duration.Milliseconds(), Rate: f.rate, KeepAlive: !f.noKeepAlive,
 		TimeoutMS: f.timeout.Milliseconds(), CalmMS: f.calm.Milliseconds(), RampMS: f.ramp.Milliseconds(),
 	}
@@ -176,6 +181,33 @@ func urlMeant(target string) string {
 		return strings.ToLower(m[1]) + "://" + m[2]
 	}
 	return "http://" + strings.TrimLeft(target, ":/")
+}
+
+// wholePath is the path of a Unix socket as listeners are told of.
+func wholePath(socket string) string {
+	if socket == "" || socket[0] == '@' {
+		return socket
+	}
+	if path, err := filepath.Abs(socket); err == nil {
+		return path
+	}
+	return socket
+}
+
+// socketURL is how other programs write a Unix socket into a URL.
+var socketURL = regexp.MustCompile(`^(?i)(?:http\+unix://|https?\+unix:|https?://unix:|unix:(?://)?)([/@%.].*)$`)
+
+// socketMeant is the path of the Unix socket that somebody wrote in place of a URL, "" where none is meant.
+func socketMeant(target string) string {
+	m := socketURL.FindStringSubmatch(target)
+	if m == nil {
+		return ""
+	}
+	path, _, _ := strings.Cut(m[1], ":") // nginx: unix:/run/app.sock:/path
+	if plain, err := url.PathUnescape(path); err == nil {
+		return plain
+	}
+	return path
 }
 
 // readBody returns what --body stands for.

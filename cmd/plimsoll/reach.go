@@ -32,15 +32,14 @@ func reach(ctx context.Context, w *world, plan model.LoadPlan, may, watched bool
 	if err := preflight(ctx, w, plan); err != nil {
 		return err
 	}
-	name, port, err := load.Address(plan)
+	network, address, err := addressOf(plan)
 	if err != nil {
 		return err // load.Check said it better, before
 	}
-	address := net.JoinHostPort(name, port)
 	dialer := net.Dialer{Timeout: time.Duration(plan.TimeoutMS) * time.Millisecond}
 	for range reachTries {
 		var conn net.Conn
-		if conn, err = dialer.DialContext(ctx, "tcp", address); err == nil {
+		if conn, err = dialer.DialContext(ctx, network, address); err == nil {
 			return conn.Close()
 		}
 		var timeout net.Error
@@ -56,7 +55,33 @@ func reach(ctx context.Context, w *world, plan model.LoadPlan, may, watched bool
 	if silent && watched || isAny(err, syscall.EADDRNOTAVAIL, syscall.EMFILE, syscall.ENFILE) {
 		return nil
 	}
+	if network == "unix" {
+		return unreachableSocket(address, err)
+	}
 	return unreachable(address, err)
+}
+
+// addressOf is where a plan's connections go, for a dialer.
+func addressOf(plan model.LoadPlan) (network, address string, err error) {
+	if plan.UnixSocket != "" {
+		return "unix", plan.UnixSocket, nil
+	}
+	name, port, err := load.Address(plan)
+	return "tcp", net.JoinHostPort(name, port), err
+}
+
+// unreachableSocket is unreachable for a Unix socket.
+func unreachableSocket(path string, err error) error {
+	advice := "does the service listen there? ss -lx shows the sockets that somebody listens on"
+	switch {
+	case isAny(err, syscall.ENOENT):
+		advice = "there is no such file: is the service running, and in the same mount namespace? ss -lx shows the sockets that somebody listens on"
+	case isAny(err, syscall.EACCES, syscall.EPERM):
+		advice = "to connect takes the right to write to the socket's file, and to pass its directories (ls -l, namei -l)"
+	case isAny(err, syscall.EAGAIN):
+		return nil // its queue is full, which is for the run to find
+	}
+	return fail(exitUnreachable, fmt.Errorf("cannot reach the Unix socket %s: %s: %w", path, advice, err))
 }
 
 // unreachable words why nothing answered, and what to look at.

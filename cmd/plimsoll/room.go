@@ -154,6 +154,8 @@ var tlsExplanations = map[string]string{
 
 // byOutcome are the same of those for which it takes the whole outcome.
 var byOutcome = map[string]string{
+	"connect:EAGAIN":  "the queue of the Unix socket's listener was full, in which case a connect fails at once: the service accepts too slowly, or its backlog is too small (net.core.somaxconn bounds it)",
+	"connect:ENOENT":  "the Unix socket's file was not there (--unix-socket): the service removed it, or was restarted",
 	"connect:timeout": "no answer to the connect: a full listen queue, a firewall that drops, or packet loss (--timeout is how long is waited)",
 	"tls:timeout":     "the connection stood, and the TLS handshake was not done in time: the server has too many of them to do (a full one costs it a signature), or hangs",
 	"read:timeout":    "the request was taken and no complete reply came in time: the service is slower than --timeout, or hangs",
@@ -220,7 +222,7 @@ func preflight(ctx context.Context, w *world, plan model.LoadPlan) error {
 // known, which others say better.
 func targetOf(ctx context.Context, plan model.LoadPlan) netip.AddrPort {
 	name, text, err := load.Address(plan)
-	if err != nil {
+	if err != nil || plan.UnixSocket != "" {
 		return netip.AddrPort{}
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
@@ -245,6 +247,7 @@ func roomFor(ctx context.Context, plan model.LoadPlan) room {
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		has.memory = availableMemory(text)
 	}
+	has.here = plan.UnixSocket != ""
 	target := targetOf(ctx, plan)
 	if !target.IsValid() {
 		return has

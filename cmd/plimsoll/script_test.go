@@ -129,6 +129,14 @@ func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	srv.Start()
 	ts.Defer(srv.Close)
 	ts.Setenv("URL", srv.URL+"/")
+	short, err := os.MkdirTemp("", "") // a path of a socket has room for 107 bytes
+	ts.Check(err)
+	ts.Defer(func() { _ = os.RemoveAll(short) })
+	ts.Setenv("SOCKET", filepath.Join(short, "s"))
+	socket, err := net.Listen("unix", filepath.Join(short, "s"))
+	ts.Check(err)
+	go func() { _ = srv.Config.Serve(socket) }() // until srv is closed
+	ts.Defer(func() { _ = socket.Close() })
 	secure := httptest.NewUnstartedServer(answer)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // it is told of each certificate that is refused
 	secure.EnableHTTP2 = true

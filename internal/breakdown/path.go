@@ -58,6 +58,9 @@ func (r *reader) listeners() []process {
 // front finds the process that the load's URL leads to; false when no observed
 // host has one.
 func (r *reader) front() (process, bool) {
+	if path := r.meta.Plan.Load.UnixSocket; path != "" {
+		return r.listensAt("unix:"+path, r.meta.Plan.Generator)
+	}
 	u, err := url.Parse(r.meta.Plan.Load.URL)
 	if err != nil {
 		return process{}, false

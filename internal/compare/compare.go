@@ -95,6 +95,7 @@ func differences(a, b model.Run) []string {
 	}
 	p, q := a.Plan.Load, b.Plan.Load
 	differ("URL", p.URL, q.URL)
+	differ("Unix socket", p.UnixSocket, q.UnixSocket)
 	differ("method", p.Method, q.Method)
 	differ("size of the body", p.BodyBytes, q.BodyBytes)
 	differ("connections", p.Connections, q.Connections)

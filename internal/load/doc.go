@@ -96,6 +96,9 @@
 // of the rate is k, so nothing is lost or added at a change; each stage has a grid of its own, or none. What became of
 // its requests is counted by the stage in which they were due, and a load without stages pays nothing for that.
 //
+// Over a Unix socket (LoadPlan.UnixSocket) the kernel neither stamps what comes nor throws away bodies, so there is no grid, and
+// bodies are read. Its connect fails with EAGAIN when the listener's queue is full.
+//
 // LoadPlan.Arrivals says when requests are due: at constant distances, or at random (Poisson), as many in each phase,
 // and stage, as the rate asks for either way. The times of the threads are independent of one another, and follow from the seed.
 //

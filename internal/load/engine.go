@@ -8,17 +8,13 @@ import (
 // engine is a load's threads, and what they share.
 type engine struct {
 	shared
-	target  string   // "address:port"
+	target  string   // "address:port", or "unix:path"
 	dns     *float64 // seconds that it took to find it; nil where it was given
 	threads []*thread
 }
 
 func newEngine(ctx context.Context, j *job) (*engine, error) {
-	addr, dns, err := j.resolve(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e := &engine{target: addr.String(), dns: dns, shared: shared{
+	e := &engine{shared: shared{
 		job:      j,
 		timeline: newTimeline(j.plan),
 		openLoop: j.plan.Rate > 0,
@@ -26,7 +22,9 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 		timeout:  millis(j.plan.TimeoutMS),
 		settled:  make(chan struct{}, 1),
 	}}
-	e.family, e.address = sockaddr(addr)
+	if err := e.findTarget(ctx); err != nil {
+		return nil, err
+	}
 	if e.openLoop {
 		e.arrivals = newArrivals(j.plan, e.timeline)
 	}
@@ -46,6 +44,22 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 		e.threads = append(e.threads, t)
 	}
 	return e, nil
+}
+
+// findTarget finds out where the load goes to.
+func (e *engine) findTarget(ctx context.Context) error {
+	if path := e.job.plan.UnixSocket; path != "" {
+		e.target = "unix:" + path
+		e.family, e.address = socketAddress(path)
+		return nil
+	}
+	addr, dns, err := e.job.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	e.target, e.dns = addr.String(), dns
+	e.family, e.address = sockaddr(addr)
+	return nil
 }
 
 // stop lets nothing begin from now on.

@@ -157,6 +157,9 @@ func checkNumbers(p model.LoadPlan) error {
 	case p.Arrivals != "" && p.Rate == 0:
 		return errors.New("arrivals are those of an open loop: give a rate (-R)")
 	}
+	if err := checkSocket(p.UnixSocket); err != nil {
+		return err
+	}
 	return checkStages(p)
 }
 

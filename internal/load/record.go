@@ -24,7 +24,7 @@ type Record struct {
 	PhaseStarted string `json:"phase_started,omitempty"`
 	// Final marks the last record: in each phase the outcomes add up to the requests.
 	Final bool `json:"final,omitempty"`
-	// Target is the address that the load goes to, "192.0.2.1:80".
+	// Target is the address that the load goes to, "192.0.2.1:80" or "unix:/run/app.sock".
 	Target string `json:"target"`
 	// Phases holds what is known of the phases that have begun, in their order.
 	Phases []PhaseRecord `json:"phases"`

@@ -289,7 +289,7 @@ func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
 		n, errno = t.opened(c)
 		return n, len(t.buffer), errno
 	}
-	if rest := c.reply.skippable(); rest > int64(len(t.buffer)) {
+	if rest := c.reply.skippable(); rest > t.skips {
 		asked, c.at = int(min(rest, 1<<30)), t.now
 		n, errno = sysRecv(c.fd, nil, asked, unix.MSG_TRUNC)
 		return n, asked, errno
@@ -301,7 +301,7 @@ func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
 // take follows the reply through n bytes read; it returns false when the request ended.
 func (t *thread) take(c *conn, n int, closing bool) bool {
 	var s step
-	if c.secure == nil && c.reply.skippable() > int64(len(t.buffer)) {
+	if c.secure == nil && c.reply.skippable() > t.skips {
 		s = c.reply.skip(int64(n))
 	} else {
 		var used int

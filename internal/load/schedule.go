@@ -120,6 +120,9 @@ type stretch struct {
 func newArrivals(p model.LoadPlan, t timeline) arrivals {
 	a := arrivals{poisson: p.Arrivals == model.Poisson, seed: p.ArrivalsSeed}
 	threads := float64(max(p.Threads, 1))
+	if p.UnixSocket != "" {
+		threads = math.Inf(1) // no grid: without the kernel's stamps each reply must be turned to when it comes
+	}
 	a.add(stretch{end: int64(p.Rate * float64(p.RampMS) / 1e3 / 2), start: t.calm, length: t.ramp - t.calm, rate: p.Rate, grows: true}, threads)
 	ramp := a.total
 	due := 0.0 // the integral of the rate since hold began

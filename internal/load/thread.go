@@ -1,9 +1,11 @@
 package load
 
 import (
+	"math"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+	"plimsoll/internal/model"
 )
 
 const (
@@ -43,6 +45,7 @@ type thread struct {
 	poller   *poller
 	conns    []conn
 	buffer   []byte // shared by all connections: nothing outlives one read
+	skips    int64  // of a body of which more than that is to come the kernel throws away the rest
 	// Over TLS, what came and what is to be sent, sealed; nil without it.
 	incoming, outgoing []byte
 	shaken             mailbox // handshakes that are over
@@ -92,6 +95,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		shared: s, id: id, poller: p,
 		conns:  make([]conn, (plan.Connections-id+plan.Threads-1)/plan.Threads),
 		buffer: make([]byte, bufferSize),
+		skips:  skippedFrom(*plan),
 		end:    s.timeline.hold,
 		seed:   uint64(id)*0x9e3779b97f4a7c15 + 1,
 		due:    int64(id), head: int64(id),
@@ -122,6 +126,15 @@ func newThread(s *shared, id int) (*thread, error) {
 		t.sleepers.push(c)
 	}
 	return t, nil
+}
+
+// skippedFrom is how long the rest of a body must be for the kernel to throw it away: over a Unix socket it
+// cannot (MSG_TRUNC there means another thing).
+func skippedFrom(p model.LoadPlan) int64 {
+	if p.UnixSocket != "" {
+		return math.MaxInt64
+	}
+	return bufferSize
 }
 
 // phase is the phase of a request that would begin now.

@@ -93,7 +93,10 @@ const Poisson = "poisson"
 
 // LoadPlan is the load of a run.
 type LoadPlan struct {
-	URL         string   `json:"url"` // see WithoutSecrets
+	URL string `json:"url"` // see WithoutSecrets
+	// UnixSocket is the file, or "@" and the abstract name, of the Unix socket that the load connects to in place
+	// of the URL's address; "" for none.
+	UnixSocket  string   `json:"unix_socket,omitempty"`
 	Method      string   `json:"method"`
 	Headers     []string `json:"headers,omitempty"` // "Name: value"
 	Body        []byte   `json:"body,omitempty"`

@@ -42,10 +42,14 @@ func target(plan model.Plan) string {
 	case plan.Capture != nil:
 		return "reading packets"
 	case plan.Load != nil:
-		if n := len(plan.Load.Targets); n > 0 {
-			return plural(n, "target", "targets") + " at " + plan.Load.URL
+		at := plan.Load.URL
+		if s := plan.Load.UnixSocket; s != "" {
+			at += " by the Unix socket " + s
 		}
-		return plan.Load.Method + " " + plan.Load.URL
+		if n := len(plan.Load.Targets); n > 0 {
+			return plural(n, "target", "targets") + " at " + at
+		}
+		return plan.Load.Method + " " + at
 	case len(plan.Command) > 0:
 		return "watching while this ran: " + strings.Join(plan.Command, " ")
 	}

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // noteUnseen says so when the address that the load goes to belongs to no
 // observed host: whatever happens there is then not in the run.
 func (s *session) noteUnseen(target string) error {
+	if strings.HasPrefix(target, "unix:") {
+		return nil // it is on this machine, whose sockets are those of an observed host
+	}
 	to, err := netip.ParseAddrPort(target)
 	if err != nil {
 		return fmt.Errorf("load engine: target %q: want IP:port: %w", target, err)
