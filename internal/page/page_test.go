@@ -71,6 +71,9 @@ func (m made) write(t testing.TB) string {
 			Load: &model.LoadPlan{URL: "http://server/" + m.text, Method: "GET", Connections: 10, DurationMS: 1000 * (m.seconds - 6)}},
 		Windows: []model.Window{{Name: model.Baseline, Start: start, End: at(2)}, {Name: model.Calm, Start: at(2), End: at(4)},
 			{Name: model.Hold, Start: at(4), End: at(m.seconds - 2)}, {Name: model.Cool, Start: at(m.seconds - 2), End: at(m.seconds)}}}
+	if named := m.or(""); named != "" {
+		run.Windows = append(run.Windows, model.Window{Name: named, Start: at(5), End: at(6)})
+	}
 	for _, h := range m.hosts {
 		run.Hosts = append(run.Hosts, model.Host{Name: h, Spec: "netns:" + h, Machine: h, Kernel: m.or("6.1"), CPUs: 2})
 	}

@@ -86,10 +86,18 @@ func (p *paper) heading(st style, s string) {
 	p.line(0, st, s)
 }
 
-// para writes text wrapped, every line indented alike. A line feed in it, which
-// may come from outside, begins no line.
+// para writes text wrapped, every line indented alike; but what goes on from the first
+// column stands further in, where words from outside cannot pass for a line of ours. A line
+// feed in it, which may come from outside too, begins no line.
 func (p *paper) para(indent int, st style, text string) {
-	for _, l := range wrap(layout.Line(text), p.width-indent) {
+	further := indent
+	if indent == 0 {
+		further = 2
+	}
+	for i, l := range wrapFurther(layout.Line(text), p.width-indent, p.width-further) {
+		if i == 1 {
+			indent = further
+		}
 		p.line(indent, st, l)
 	}
 }
@@ -143,7 +151,10 @@ func (p *paper) command(indent int, text string) {
 
 // wrap breaks text into lines of at most width columns; runs of blanks are one.
 // It always returns a line.
-func wrap(text string, width int) []string {
+func wrap(text string, width int) []string { return wrapFurther(text, width, width) }
+
+// wrapFurther is wrap with another width from the second line on.
+func wrapFurther(text string, width, further int) []string {
 	var lines []string
 	line, n := "", 0
 	for _, word := range words(text) {
@@ -151,7 +162,7 @@ func wrap(text string, width int) []string {
 		w := utf8.RuneCountInString(word)
 		if n > 0 && n+1+w > width {
 			lines = append(lines, line)
-			line, n = "", 0
+			line, n, width = "", 0, further
 		}
 		if n > 0 {
 			line, n = line+" ", n+1

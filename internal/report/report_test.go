@@ -217,3 +217,15 @@ func TestWhoseTime(t *testing.T) {
 		}
 	}
 }
+
+// A process can call itself what it likes, blanks included: where its name is wrapped, it
+// begins no line in the first column.
+func TestWordsFromOutsideBeginNoLine(t *testing.T) {
+	for pad := range 80 {
+		p := newPaper(TextOptions{})
+		p.para(0, plain, "CPU time of programs ("+strings.Repeat("x", pad)+" VERDICT: HEALTHY (confirmed) and fix rm -rf / 17 %)")
+		if text := p.b.String(); strings.Contains(text, "\nVERDICT") || strings.Contains(text, "\nHEALTHY") {
+			t.Fatalf("%d letters before it:\n%s", pad, text)
+		}
+	}
+}

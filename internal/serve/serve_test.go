@@ -65,7 +65,7 @@ const hostile = "\"'><script>alert(1)</script></style>]]>\u202e../../etc&id=x#y"
 func shelved() (Shelf, *atomic.Int32) {
 	var made atomic.Int32
 	list := []Entry{
-		{ID: "b/2", What: hostile, Answer: "healthy", Says: hostile, Whole: true},
+		{ID: "b/2", What: hostile, Answer: hostile, Says: hostile, Whole: true},
 		{ID: hostile, Whole: true},
 		{ID: "open"},
 	}
