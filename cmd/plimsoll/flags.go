@@ -204,6 +204,9 @@ func socketMeant(target string) string {
 		return ""
 	}
 	path, _, _ := strings.Cut(m[1], ":") // nginx: unix:/run/app.sock:/path
+	if path[0] == '%' {                  // the slashes of a socket's path are escaped there; what comes after one is the URL's
+		path, _, _ = strings.Cut(path, "/")
+	}
 	if plain, err := url.PathUnescape(path); err == nil {
 		return plain
 	}

@@ -169,12 +169,10 @@ func (f *tuneFlags) checkNames(command string, set ruleset.Rules) error {
 	for _, r := range set.List {
 		known = append(known, r.ID)
 	}
-	for flag, list := range map[string][]string{"--only": f.opt.Only, "--never": f.opt.Never} {
-		for _, name := range list {
-			beneath := func(id string) bool { return id == name || strings.HasSuffix(name, ".") && strings.HasPrefix(id, name) }
-			if !slices.ContainsFunc(known, beneath) {
-				return usage(command, "%s %s: no such rule and no kind of change%s", flag, name, maybe(name, known))
-			}
+	for _, name := range slices.Concat(f.opt.Only, f.opt.Never) {
+		beneath := func(id string) bool { return id == name || strings.HasSuffix(name, ".") && strings.HasPrefix(id, name) }
+		if !slices.ContainsFunc(known, beneath) {
+			return usage(command, "--only and --never: %q is no rule and no kind of change%s", name, maybe(name, known))
 		}
 	}
 	return nil

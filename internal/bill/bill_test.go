@@ -367,7 +367,7 @@ func TestCollectorsAreTheTracers(t *testing.T) {
 	}
 	i := slices.IndexFunc(tab.Mechanisms, func(m mechanism) bool { return m.ID == "garbage_collection" })
 	for _, name := range tab.Mechanisms[i].User {
-		if !cpu.Collects(strings.TrimSuffix(name, "*")) {
+		if !cpu.Collects(strings.Replace(name, "*", "X", 1)) {
 			t.Errorf("%s is a collector's to the bill and not to the tracer", name)
 		}
 	}

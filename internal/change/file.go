@@ -191,7 +191,9 @@ func (d *draft) like() error {
 // copyFlags copies what chattr(1) sets (no access times, no dump, compression …): a
 // new file has its directory's. A file system without such flags has none to copy.
 func copyFlags(to, from *os.File) error {
-	const own = 0x000380ff // FS_FL_USER_MODIFIABLE of linux/fs.h; the rest is the file system's own
+	// FS_FL_USER_MODIFIABLE of linux/fs.h without immutable and append-only, with which it
+	// could be neither put in its place nor removed; the rest is the file system's own.
+	const own = 0x000380ff &^ (0x10 | 0x20)
 	flags, err := unix.IoctlGetUint32(int(from.Fd()), unix.FS_IOC_GETFLAGS)
 	if err != nil {
 		return nil

@@ -20,6 +20,7 @@ type syn struct {
 	client uint32 // its address
 	port   uint16
 	answer bool
+	id     uint16 // its IP ID; 0 for none, as in IPv6
 }
 
 // captureOf is a capture of these SYNs alone.
@@ -31,7 +32,7 @@ func captureOf(syns []syn) []byte {
 		for _, v := range []uint32{uint32(1_700_000_000 + s.at/1e9), uint32(s.at % 1e9), 54, 54} {
 			b = binary.LittleEndian.AppendUint32(b, v)
 		}
-		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0)
+		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0x45, 0, 0, 40, byte(s.id>>8), byte(s.id), 0, 0, 64, 6, 0, 0)
 		isn := 1 + s.client*7 + uint32(s.port)*11
 		from, to, seq, ack, flags := []uint32{0x0b000000 + s.client, uint32(s.port)}, []uint32{0x0a000002, 80}, isn, uint32(0), byte(2)
 		if s.answer {
@@ -59,6 +60,19 @@ func flood(clients, ports uint32, answered bool) (list []syn) {
 			s.at, s.answer = s.at+20_000, true
 			list = append(list, s)
 		}
+	}
+	return list
+}
+
+// twice is all of them captured twice, as a mirror port shows them, with IP IDs or without.
+func twice(syns []syn, ids bool) (list []syn) {
+	for n, s := range syns {
+		if ids {
+			s.id = uint16(n%65_535) + 1
+		}
+		list = append(list, s)
+		s.at += 3_000
+		list = append(list, s)
 	}
 	return list
 }
@@ -100,6 +114,10 @@ func TestFloodsAndDeadServers(t *testing.T) {
 		{"answered, each again after 0.2 s", flood(2_500, 1, true), "net.syn_flood", "256 addresses or more"},
 		{"answered, each again after 1.5 s", flood(1, 18_750, true), "net.syn_flood", "11.0.0.0"},
 		{"answered, fifty over and over", flood(1, 50, true), "net.syn_flood", "11.0.0.0"},
+		{"captured twice, none comes again", twice(flood(75_000, 1, false), true), "net.syn_flood", "256 addresses or more"},
+		{"captured twice without IDs, none comes again", twice(flood(75_000, 1, false), false), "net.syn_flood", "256 addresses or more"},
+		{"captured twice, a dead server", twice(asking(2_000, 3_000, linux, false), true), "", "SYN never answered"},
+		{"captured twice without IDs, a dead server", twice(asking(2_000, 3_000, linux, false), false), "", "SYN never answered"},
 		{"a dead server, many Linux clients", asking(2_000, 3_000, linux, false), "", "SYN never answered"},
 		{"a dead server, one Linux client", asking(1, 3_000, linux, false), "", "SYN never answered"},
 		{"a dead server, other clients", asking(100, 4_000, others, false), "", "SYN never answered"},

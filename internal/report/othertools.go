@@ -35,8 +35,8 @@ func sortedAs(tool string, outcomes map[string]int64) (g got) {
 		switch {
 		case model.IsReply(outcome):
 			g.replies += n
-			if !model.IsGood(outcome) {
-				g.notGood += n
+			if !strings.HasSuffix(outcome, "2xx") && !(tool == "wrk" && strings.HasSuffix(outcome, "3xx")) {
+				g.notGood += n // by the status alone, whatever was expected
 			}
 		case tool == "wrk" && strings.HasSuffix(outcome, ":timeout"):
 			g.timeout += n

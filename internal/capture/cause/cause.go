@@ -121,8 +121,12 @@ func (j *Judge) Segment(r *tcp.Result, s *decode.Segment, frame uint32, now int6
 	twice := j.copies.seen(r, s, now)
 	if s.Flags&decode.SYN != 0 {
 		j.handshake(r, s, frame)
-		if !twice && Hasty(r) {
-			r.Conn.Hasty = true
+		switch {
+		case twice || r.SYNWait == 0:
+		case Hasty(r):
+			r.Conn.Hasty = min(r.Conn.Hasty, 254) + 1
+		default:
+			r.Conn.Patient = true
 		}
 	}
 	a := None
@@ -291,6 +295,9 @@ func (k *copies) seen(r *tcp.Result, s *decode.Segment, now int64) bool {
 	mark, within := uint64(s.ID), uint64(copyWithin)
 	if mark == 0 && s.HasStamp && s.Len > 0 {
 		mark, within = uint64(s.Stamp[0]), stampedWithin
+	}
+	if mark == 0 && s.Flags&decode.SYN != 0 { // as of IPv6; its number tells it from others
+		mark, within = 1, stampedWithin
 	}
 	if mark == 0 {
 		return false

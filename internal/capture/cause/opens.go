@@ -133,9 +133,9 @@ func (j *Judge) Conn(c *tcp.Conn) {
 	}
 	if fail == FailUnanswered || fail == FailHalf {
 		v.waits(client, c.Start/1e9)
-		if c.Hasty {
+		if c.Hasty > 0 {
 			v.repeats(c, client, &c.Half[1-side])
-		} else if c.Half[1-side].SYNs > 1 { // it wants the connection, and asks again as clients do
+		} else if c.Patient { // it wants the connection, and asks again as clients do
 			v.patient++
 		}
 	}
@@ -166,7 +166,7 @@ func IdleClose(c *tcp.Conn) (ns int64, idle bool) {
 	return ns, c.FirstFIN != 0 && c.DataAt != 0 && ns >= max(idleLeast, c.IRTT()*idleTrips)
 }
 
-// Hasty tells a SYN that comes again at a time at which no client sends it: that is after one second or, as it was
+// Hasty tells a SYN that comes again at a time at which no client sends it. A client does after one second or, as it was
 // before RFC 6298, three, and each later time after as long or twice as long. Whoever floods sends the same packets over and over,
 // and each takes what a new one takes.
 func Hasty(r *tcp.Result) bool {
@@ -189,7 +189,7 @@ const lateMost = 50_000_000
 
 // repeats takes up the SYNs that came again when no client sends one: each is an attempt of its own.
 func (v *Server) repeats(c *tcp.Conn, client netip.Addr, k *tcp.Half) {
-	n := max(int64(k.SYNs)-1, 0)
+	n := int64(c.Hasty)
 	v.again += n
 	for i := range n { // when each came is not kept
 		v.waits(client, (c.Start+(k.LastTime()-c.Start)*(i+1)/n)/1e9)

@@ -44,7 +44,8 @@ type Conn struct {
 	Cause              uint8 // what another layer made of its first RST, 0 for none
 	Timed              bool  // something was sent or acknowledged since IRTT is known; before that Wireshark does not show it
 	Reused             bool  // it began with ports that another stream had
-	Hasty              bool  // a SYN came again when no client sends one, as another layer found
+	Hasty              uint8 // SYNs that came again when no client sends one, as another layer found, up to 255
+	Patient            bool  // one came again when a client does
 	OldLives           bool  // its SYN was answered by an old connection that is not in TIME_WAIT
 	timed              bool  // trip is one
 	live               bool

@@ -55,8 +55,15 @@ func onlyRuns(root *os.Root, id string, list []record.Kept) error {
 	}
 	for _, e := range entries {
 		at := id + "/" + e.Name()
-		ofRuns := func(k record.Kept) bool { return k.ID == at || strings.HasPrefix(k.ID, at+"/") }
-		if !slices.Contains(beside, e.Name()) && !slices.ContainsFunc(list, ofRuns) {
+		isRun := func(k record.Kept) bool { return k.ID == at }
+		holdsRuns := func(k record.Kept) bool { return strings.HasPrefix(k.ID, at+"/") }
+		switch {
+		case slices.Contains(beside, e.Name()), slices.ContainsFunc(list, isRun):
+		case slices.ContainsFunc(list, holdsRuns):
+			if err := onlyRuns(root, at, list); err != nil {
+				return err
+			}
+		default:
 			return fmt.Errorf("%s holds %s, which is no run's; take it out, or remove the runs one by one", id, e.Name())
 		}
 	}

@@ -27,3 +27,15 @@ func TestSamplesOfACollector(t *testing.T) {
 		t.Errorf("%d of %d samples are the collector's, want 5 of 8", g.collector, g.user)
 	}
 }
+
+// Ruby's allocator has names like its collector's.
+func TestWhoCollects(t *testing.T) {
+	for name, want := range map[string]bool{
+		"rb_gc": true, "gc_start_internal": true, "gc_collect_main.constprop.0": true, "runtime.gcDrainN": true, "v8::internal::ScavengerCollector::CollectGarbage": true,
+		"rb_gc_impl_new_obj": false, "rb_gc_writebarrier": false, "runtime.mallocgc": false, "main.work": false, "": false,
+	} {
+		if Collects(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
