@@ -45,7 +45,7 @@ func limitPlan(command string, plan model.LoadPlan, asked func(string) bool) (mo
 		plan.DurationMS = rateHeld.Milliseconds()
 	}
 	if !asked("ramp") {
-		plan.RampMS = rateRamp.Milliseconds()
+		plan.RampMS = max(plan.RampMS, rateRamp.Milliseconds())
 	}
 	return plan, nil
 }

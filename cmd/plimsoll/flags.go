@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"path/filepath"
@@ -39,6 +40,8 @@ type loadFlags struct {
 	requests             int64
 	rate                 float64
 	stages               []string
+	connectRate          float64
+	sources              []string
 	noKeepAlive          bool
 	http2                bool
 	streams              int
@@ -69,6 +72,8 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringArrayVar(&f.stages, "stage", nil, "from this moment of -d on offer that rate, as `AT:RATE`; the rate changes at once (steps; for a slope give several). -R, or a stage at 0, says how it begins: --stage 0:100/s --stage 30s:2k/s -d 1m. May be given again")
 	fs.StringVar(&f.arrivals, "arrivals", "constant", "`WHEN` the requests of -R are due: constant (at equal distances), poisson (at random, like those of users who do not know of each other), or poisson:SEED, the same ones again")
 	fs.StringVar(&f.socket, "unix-socket", "", "connect to the Unix socket at `PATH` (@NAME: an abstract one); the URL gives Host and path, like http://localhost/")
+	fs.Var(rate{&f.connectRate}, "connect-rate", "open at most `N` connections a second, so that the load's own beginning does not overflow the listener's queue; without --ramp the ramp lasts as long as that takes for all of -c")
+	fs.StringSliceVar(&f.sources, "source", nil, "connect from these addresses of this machine in turn, as a `LIST` with commas between or a prefix (10.0.0.0/24), since from each there are only some 28,000 local ports to one target; on loopback any of 127.0.0.0/8 will do")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
 	fs.BoolVar(&f.http2, "http2", false, "speak HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c)")
 	fs.IntVar(&f.streams, "streams", 1, "HTTP/2: keep `N` requests in flight on each connection, or as many as the server allows")
@@ -91,36 +96,46 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	durationFlag(fs, &f.ramp, "ramp", "", ramp, "how long to take for opening the connections; 0 opens all at once")
 }
 
+// wrong says what is wrong with the flags by themselves.
+func (f *loadFlags) wrong(target string, asked func(string) bool) error {
+	switch {
+	case socketMeant(target) != "":
+		return fmt.Errorf("%q: the path of a Unix socket is no part of the URL, which gives Host and path; did you mean http://localhost/ --unix-socket %s", target, socketMeant(target))
+	case !strings.Contains(target, "://"):
+		return fmt.Errorf("%q has no scheme; is it %s you mean", target, urlMeant(target))
+	case asked("threads") && f.threads < 1:
+		return fmt.Errorf("-t %d: want at least 1 thread", f.threads)
+	case asked("rate") && !(f.rate > 0):
+		return fmt.Errorf("-R %v: want more than 0 requests per second", f.rate)
+	case asked("connect-rate") && !(f.connectRate > 0):
+		return fmt.Errorf("--connect-rate %v: want more than 0 connections per second", f.connectRate)
+	case asked("requests") && f.requests < 1:
+		return fmt.Errorf("-n %d: want at least 1 request", f.requests)
+	case f.streams < 1 || asked("streams") && !f.http2:
+		return fmt.Errorf("--streams %d: want at least 1, and --http2 beside it", f.streams)
+	case asked("requests") && asked("duration"):
+		return fmt.Errorf("-n and -d both say when to end; give one of them")
+	case f.resume != "always" && f.resume != "never":
+		return fmt.Errorf("--tls-resume %s: want always or never", f.resume)
+	case f.duration <= 0 || f.timeout <= 0:
+		return fmt.Errorf("-d and --timeout: want more than 0")
+	}
+	return nil
+}
+
 // plan checks the flags and makes the plan of them; load.Check has the last
 // word. asked says which flags the user gave.
 func (f *loadFlags) plan(command, target string, asked func(string) bool) (model.LoadPlan, error) {
 	no := func(format string, args ...any) (model.LoadPlan, error) {
 		return model.LoadPlan{}, usage(command, format, args...)
 	}
-	switch {
-	case socketMeant(target) != "":
-		return no("%q: the path of a Unix socket is no part of the URL, which gives Host and path; did you mean http://localhost/ --unix-socket %s", target, socketMeant(target))
-	case !strings.Contains(target, "://"):
-		return no("%q has no scheme; is it %s you mean", target, urlMeant(target))
-	case asked("threads") && f.threads < 1:
-		return no("-t %d: want at least 1 thread", f.threads)
-	case asked("rate") && !(f.rate > 0):
-		return no("-R %v: want more than 0 requests per second", f.rate)
-	case asked("requests") && f.requests < 1:
-		return no("-n %d: want at least 1 request", f.requests)
-	case f.streams < 1 || asked("streams") && !f.http2:
-		return no("--streams %d: want at least 1, and --http2 beside it", f.streams)
-	case asked("requests") && asked("duration"):
-		return no("-n and -d both say when to end; give one of them")
-	case f.resume != "always" && f.resume != "never":
-		return no("--tls-resume %s: want always or never", f.resume)
-	case f.duration <= 0 || f.timeout <= 0:
-		return no("-d and --timeout: want more than 0")
+	if err := f.wrong(target, asked); err != nil {
+		return no("%v", err)
 	}
 	plan := model.LoadPlan{
 		URL: target, UnixSocket: wholePath(f.socket), Method: strings.ToUpper(f.method), Headers: f.headers, Connections: f.connections, Threads: f.threads,
 		Requests: f.requests, DurationMS: f.duration.Milliseconds(), Rate: f.rate, KeepAlive: !f.noKeepAlive,
-		TimeoutMS: f.timeout.Milliseconds(), CalmMS: f.calm.Milliseconds(), RampMS: f.ramp.Milliseconds(),
+		ConnectRate: f.connectRate, Sources: f.sources, TimeoutMS: f.timeout.Milliseconds(), CalmMS: f.calm.Milliseconds(), RampMS: f.ramp.Milliseconds(),
 	}
 	if f.requests > 0 {
 		plan.DurationMS = 0
@@ -131,6 +146,9 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	if slices.ContainsFunc(tlsFlags, asked) {
 		plan.TLS = &f.tls
 		plan.TLS.NeverResume = f.resume == "never"
+	}
+	if plan.ConnectRate > 0 && !asked("ramp") && !asked("requests") {
+		plan.RampMS = max(plan.RampMS, opening(plan))
 	}
 	if plan.Threads == 0 {
 		plan.Threads = min(runtime.NumCPU(), maxThreads, max(plan.Connections, 1))
@@ -162,6 +180,12 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("--targets %s: %v", f.targets, err)
 	}
 	return plan, nil
+}
+
+// opening is how many milliseconds it takes to open a plan's connections at its rate of connects.
+func opening(plan model.LoadPlan) int64 {
+	const most = 1 << 40 // which load.Check refuses in its own words
+	return int64(min(math.Ceil(float64(plan.Connections)/plan.ConnectRate*1e3), most))
 }
 
 func readTargets(path string, plan model.LoadPlan) ([]model.Target, error) {

@@ -44,3 +44,17 @@ func (q quantity[T]) Set(text string) error {
 	*q.p = T(v)
 	return nil
 }
+
+// rate is a number of something per second, with or without "/s" behind it.
+type rate struct{ p *float64 }
+
+// String writes the value as pflag shows a default.
+func (r rate) String() string { return quantity[float64]{r.p}.String() }
+
+// Type names the value in help texts.
+func (rate) Type() string { return "number" }
+
+// Set parses one value.
+func (r rate) Set(text string) error {
+	return quantity[float64]{r.p}.Set(strings.TrimSuffix(text, "/s"))
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -37,6 +38,9 @@ func reach(ctx context.Context, w *world, plan model.LoadPlan, may, watched bool
 		return err // load.Check said it better, before
 	}
 	dialer := net.Dialer{Timeout: time.Duration(plan.TimeoutMS) * time.Millisecond}
+	if from, err := load.ParseSources(plan.Sources); err == nil && len(from) > 0 {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from[0], 0))
+	}
 	for range reachTries {
 		var conn net.Conn
 		if conn, err = dialer.DialContext(ctx, network, address); err == nil {

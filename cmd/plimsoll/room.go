@@ -35,6 +35,11 @@ type room struct {
 	memory int64
 	// here says that the target is on this machine: its sockets need memory, too.
 	here bool
+	// target is the load's address, not valid where it is not known; sources are how many addresses the load comes from,
+	// 0 for the one that the kernel takes; faults are those from which there is no way.
+	target  netip.Addr
+	sources int
+	faults  []load.SourceFault
 }
 
 // localPorts are those for connections. Only so many connections can stand between one local
@@ -72,9 +77,12 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run), or ask for fewer (-c %d)",
 			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, max(has.files-need+n, 1))})
 	}
-	if p := has.ports; p != nil && n > int64(p.usable-p.held) {
+	if len(has.faults) > 0 {
+		list = append(list, shortage{certain: true, text: has.sourcesText()})
+	}
+	if p := has.ports; p != nil && has.portsFor(n) > int64(p.usable-p.held) {
 		list = append(list, shortage{text: fmt.Sprintf(
-			"local ports: for %s to one address as many are needed, and %s: %s", connectionsText(n), p.text(), p.remedy())})
+			"local ports: %s, and %s: %s", has.portsNeeded(n), p.text(), has.portsRemedy())})
 	}
 	each := int64(connMemory + socketMemory)
 	if overTLS(plan) {
@@ -109,12 +117,59 @@ func (p localPorts) text() string {
 	return s
 }
 
-func (p localPorts) remedy() string {
-	s := `widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`
-	if p.timeWait > 0 {
-		s = "wait a minute, in which TIME_WAIT passes, or " + s
+// portsFor is how many ports so many connections need of each address that they come from.
+func (r room) portsFor(n int64) int64 {
+	from := int64(max(r.sources, 1))
+	return (n + from - 1) / from
+}
+
+func (r room) portsNeeded(n int64) string {
+	if r.sources == 0 {
+		return fmt.Sprintf("for %s to one address as many are needed", connectionsText(n))
 	}
-	return s
+	return fmt.Sprintf("for %s from %s to one address %s are needed of each", connectionsText(n), addressesText(r.sources), layout.Count(r.portsFor(n)))
+}
+
+func (r room) portsRemedy() string {
+	s := `widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`
+	if r.ports.timeWait > 0 {
+		s = "wait a minute, in which TIME_WAIT passes, " + s
+	}
+	from := "--source with addresses of this machine"
+	if r.target.Is4() && r.target.IsLoopback() {
+		from = "--source 127.1.0.0/24"
+	}
+	return s + ", or come from more addresses (" + from + ")"
+}
+
+// sourcesText says which source addresses are of no use, and what to do.
+func (r room) sourcesText() string {
+	first := r.faults[0]
+	why := fmt.Sprintf("the kernel knows no way from there (%s): ip route get %s from %s", unix.ErrnoName(first.Errno), r.target, first.Source)
+	switch {
+	case first.Source.Is4() != r.target.Is4():
+		why = "one is IPv4 and the other IPv6: take addresses of the target's kind"
+	case first.Errno == unix.EADDRNOTAVAIL:
+		prefix := "ip route add local PREFIX dev lo"
+		if first.Source.Is6() {
+			prefix = "ip -6 route add local PREFIX dev lo, sysctl -w net.ipv6.ip_nonlocal_bind=1"
+		}
+		why = fmt.Sprintf("that is no address of this machine: add it (ip addr add %s/%d dev lo), or make a whole prefix local (%s); the far side needs a way back to it", first.Source, first.Source.BitLen(), prefix)
+	case first.Source.IsLoopback():
+		why = "what comes from loopback does not leave this machine: take addresses of an interface"
+	}
+	others := ""
+	if n := len(r.faults) - 1; n > 0 {
+		others = fmt.Sprintf(", nor from %s more of %s", layout.Count(int64(n)), addressesText(r.sources))
+	}
+	return fmt.Sprintf("source addresses: no connection to %s can be made from %s%s: %s", r.target, first.Source, others, why)
+}
+
+func addressesText(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return layout.Count(int64(n)) + " addresses"
 }
 
 // explanations are what an outcome's errno means, and what to do, where no number is needed for it.
@@ -194,7 +249,7 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 		return fmt.Sprintf("the generator may open %s files (hard limit, ulimit -Hn), and for %s %s are needed: raise it (ulimit -n), or ask for fewer (-c)",
 			layout.Count(has.files), connectionsText(n), layout.Count(n+2*int64(plan.Threads)+ownFiles))
 	case errno == "EADDRNOTAVAIL" && has.ports != nil:
-		return fmt.Sprintf("no local port was free: for %s to one address as many are needed, and %s: %s", connectionsText(n), has.ports.text(), has.ports.remedy())
+		return fmt.Sprintf("no local port was free: %s, and %s: %s", has.portsNeeded(n), has.ports.text(), has.portsRemedy())
 	case plan.HTTP2 && byHTTP2[outcome] != "":
 		return byHTTP2[outcome]
 	case byOutcome[outcome] != "":
@@ -252,12 +307,15 @@ func roomFor(ctx context.Context, plan model.LoadPlan) room {
 	if !target.IsValid() {
 		return has
 	}
+	has.target = target.Addr()
+	from, _ := load.ParseSources(plan.Sources) // load.Check has seen them
+	has.sources, has.faults = len(from), load.SourceFaults(from, has.target)
 	h, err := host.Open("local", "local")
 	if err != nil {
 		return has
 	}
 	defer h.Close()
-	if usable, held, timeWait, err := sockets.Towards(h, target); err == nil {
+	if usable, held, timeWait, err := sockets.Towards(h, target, from); err == nil {
 		has.ports = &localPorts{usable: usable, held: held, timeWait: timeWait}
 	}
 	if all, err := h.Addresses(); err == nil {
@@ -293,11 +351,20 @@ func fellShort(plan model.LoadPlan, l model.Load) error {
 	case m != nil && m.Failed > 0:
 		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s of %s never stood, since each attempt failed", layout.Count(m.Failed), connectionsText(int64(plan.Connections))))
 	case m != nil && m.Untried > 0 && plan.Requests == 0:
-		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: the load was over before %s of %s were opened: give it more time (-d, --ramp)", layout.Count(m.Untried), connectionsText(int64(plan.Connections))))
+		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: the load was over before %s of %s were opened: %s", layout.Count(m.Untried), connectionsText(int64(plan.Connections)), moreTime(plan)))
 	case l.Outcomes["queue:timeout"] > 0:
 		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s requests found no connection in time and were never sent", layout.Count(l.Outcomes["queue:timeout"])))
 	}
 	return nil
+}
+
+// moreTime is how all connections of a plan would have been opened.
+func moreTime(plan model.LoadPlan) string {
+	s := "give it more time (-d, --ramp)"
+	if plan.ConnectRate > 0 {
+		s += fmt.Sprintf(", or a higher --connect-rate (it was %s/s)", layout.Rate(plan.ConnectRate))
+	}
+	return s
 }
 
 // watchFiles is how many files watching opens, with all tracers and some hundred processes.

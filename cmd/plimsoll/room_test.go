@@ -1,11 +1,14 @@
 package main
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 )
 
@@ -23,6 +26,13 @@ func TestShortages(t *testing.T) {
 		{"the range of ports", room{ports: &localPorts{usable: 28_232}}, []string{"local ports: for 30,000 connections", "28,232 are usable", "ip_local_port_range=\"1024 65535\""}, false},
 		{"what the last run left", room{ports: &localPorts{usable: 40_000, held: 11_105, timeWait: 11_104}},
 			[]string{"40,000 are usable", "11,105 of them held", "11,104 by TIME_WAIT", "wait a minute"}, false},
+		{"the range of ports, on loopback", room{target: netip.MustParseAddr("127.0.0.1"), ports: &localPorts{usable: 28_232}}, []string{"(--source 127.1.0.0/24)"}, false},
+		{"ports of several addresses", room{sources: 2, ports: &localPorts{usable: 15_000}}, nil, false},
+		{"too few ports of several addresses", room{sources: 2, ports: &localPorts{usable: 15_000, held: 1}}, []string{"from 2 addresses to one address 15,000 are needed of each", "1 of them held"}, false},
+		{"no way from loopback", room{target: netip.MustParseAddr("192.0.2.1"), sources: 1, faults: []load.SourceFault{{Source: netip.MustParseAddr("127.0.0.1"), Errno: unix.EINVAL}}},
+			[]string{"no connection to 192.0.2.1 can be made from 127.0.0.1: what comes from loopback does not leave this machine"}, true},
+		{"no way", room{target: netip.MustParseAddr("192.0.2.1"), sources: 1, faults: []load.SourceFault{{Source: netip.MustParseAddr("10.0.0.1"), Errno: unix.ENETUNREACH}}},
+			[]string{"ENETUNREACH", "ip route get 192.0.2.1 from 10.0.0.1"}, true},
 		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
 		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
 		{"memory over TLS", room{memory: 1 << 30}, []string{"about 1.97 GiB are needed (68.7 KiB each"}, false},
@@ -55,7 +65,7 @@ func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
 	has := room{files: 256, ports: &localPorts{usable: 20, held: 20, timeWait: 15}}
 	want := []string{
 		"8 connect EMFILE: the generator may open 256 files (hard limit, ulimit -Hn), and for 300 connections 318 are needed: raise it (ulimit -n), or ask for fewer (-c)",
-		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by earlier connections): wait a minute, in which TIME_WAIT passes, or widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`,
+		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by earlier connections): wait a minute, in which TIME_WAIT passes, widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535"), or come from more addresses (--source with addresses of this machine)`,
 		"1 read ECONNRESET: " + explanations["ECONNRESET"],
 	}
 	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, model.Load{Outcomes: outcomes}, has)); d != "" {

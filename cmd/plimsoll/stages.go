@@ -62,7 +62,7 @@ func addStages(plan *model.LoadPlan, stages []string) error {
 
 // parseStage reads a moment and a rate: "30s:2000/s", "1m:2k".
 func parseStage(text string) (s model.Stage, err error) {
-	at, rate, ok := strings.Cut(text, ":")
+	at, text, ok := strings.Cut(text, ":")
 	if !ok {
 		return s, errors.New("want a moment and a rate, like 30s:2000/s")
 	}
@@ -74,8 +74,8 @@ func parseStage(text string) (s model.Stage, err error) {
 	if moment > 0 && s.AtMS == 0 {
 		return s, fmt.Errorf("moment %q: want 0, or at least 1ms", at)
 	}
-	if err := (quantity[float64]{&s.Rate}).Set(strings.TrimSuffix(rate, "/s")); err != nil {
-		return s, fmt.Errorf("rate %q: %w (requests per second)", rate, err)
+	if err := (rate{&s.Rate}).Set(text); err != nil {
+		return s, fmt.Errorf("rate %q: %w (requests per second)", text, err)
 	}
 	return s, nil
 }

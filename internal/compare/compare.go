@@ -100,6 +100,8 @@ func differences(a, b model.Run) []string {
 	differ("size of the body", p.BodyBytes, q.BodyBytes)
 	differ("connections", p.Connections, q.Connections)
 	differ("rate", p.Rate, q.Rate)
+	differ("rate of connects", fmt.Sprint(p.ConnectRate), fmt.Sprint(q.ConnectRate))
+	differ("source addresses", fmt.Sprint(p.Sources), fmt.Sprint(q.Sources))
 	differ("stages", fmt.Sprint(p.Stages), fmt.Sprint(q.Stages))
 	differ("keep-alive", p.KeepAlive, q.KeepAlive)
 	differ("HTTP/2", p.HTTP2, q.HTTP2)

@@ -99,6 +99,11 @@
 // Over a Unix socket (LoadPlan.UnixSocket) the kernel neither stamps what comes nor throws away bodies, so there is no grid, and
 // bodies are read. Its connect fails with EAGAIN when the listener's queue is full.
 //
+// LoadPlan.ConnectRate spaces the attempts to connect, each thread's by itself; who wants a connection and may not have one
+// yet waits in line, and nothing of it is a request's time in a closed loop. In an open loop requests wait, for want of a connection. Of what
+// a thread misses it makes up for 2 ms. LoadPlan.Sources are bound in turn, each attempt to the next, without a port
+// (IP_BIND_ADDRESS_NO_PORT): connect chooses one that is free towards the target.
+//
 // LoadPlan.Arrivals says when requests are due: at constant distances, or at random (Poisson), as many in each phase,
 // and stage, as the rate asks for either way. The times of the threads are independent of one another, and follow from the seed.
 //

@@ -20,6 +20,7 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 		openLoop: j.plan.Rate > 0,
 		stride:   int64(j.plan.Threads),
 		timeout:  millis(j.plan.TimeoutMS),
+		gap:      attemptGap(j.plan),
 		settled:  make(chan struct{}, 1),
 	}}
 	if err := e.findTarget(ctx); err != nil {
@@ -59,6 +60,10 @@ func (e *engine) findTarget(ctx context.Context) error {
 	}
 	e.target, e.dns = addr.String(), dns
 	e.family, e.address = sockaddr(addr)
+	if faults := SourceFaults(e.job.sources, addr.Addr()); len(faults) > 0 {
+		return fmt.Errorf("source %s: no connection to %s can come from it: %w", faults[0].Source, addr.Addr(), faults[0].Errno)
+	}
+	e.sources = rawSources(e.job.sources)
 	return nil
 }
 

@@ -23,7 +23,8 @@ func newHTTP2(t *thread) *http2 {
 	streams := max(t.shared.job.plan.Streams, 1)
 	h := &http2{thread: t, over: make([]h2Conn, len(t.conns))}
 	lanes := make([]conn, len(t.conns)*streams)
-	t.sleepers, t.free.ring = make(sleepers, 0, len(lanes)), make([]*conn, len(lanes))
+	t.sleepers = nil
+	t.makeRoom(len(lanes))
 	text := new(textBuffer)
 	for i := range h.over {
 		s := &h.over[i]
@@ -62,6 +63,9 @@ func (h *http2) accepts(c *conn) bool {
 	s.parked = append(s.parked, c)
 	return false
 }
+
+// opens says whether c's connection is closed.
+func (h *http2) opens(c *conn) bool { return h.of(c).carrier.state == closed }
 
 // carry sends the request that has just begun at c, or opens the connection first.
 func (h *http2) carry(c *conn) {

@@ -63,6 +63,7 @@ func (t *thread) turn() {
 	t.meetShaken()
 	t.expire()
 	t.wake()
+	t.admit()
 	if t.shared.openLoop {
 		t.dispatch()
 	}
@@ -166,6 +167,9 @@ func (t *thread) idleFor() int64 {
 			}
 		}
 	}
+	if t.waiting.n > 0 && t.wantsConnection() {
+		next = min(next, t.attemptAt)
+	}
 	return max(next-t.now, 0)
 }
 
@@ -177,6 +181,17 @@ func (t *thread) wake() {
 		}
 		c := t.sleepers.pop()
 		t.next(c, c.wakes)
+		t.now = t.shared.clock()
+	}
+}
+
+// admit lets those go on that wait to connect, when it is time. What waits for planned requests is dispatch's.
+func (t *thread) admit() {
+	for range burst {
+		if t.waiting.n == 0 || t.now < t.attemptAt || t.paced() {
+			return
+		}
+		t.next(t.waiting.pop(), t.attemptAt)
 		t.now = t.shared.clock()
 	}
 }
@@ -203,10 +218,13 @@ func (t *thread) dispatch() {
 		t.pass()
 	}
 	for range burst {
-		if t.head == t.due || t.free.n == 0 {
+		if t.head == t.due {
 			return
 		}
-		c := t.free.pop()
+		c := t.takeFree()
+		if c == nil {
+			return
+		}
 		if !t.protocol.accepts(c) {
 			continue
 		}

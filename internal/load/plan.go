@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 )
@@ -36,9 +33,10 @@ type job struct {
 	plan     model.LoadPlan
 	host     string // to be resolved
 	port     uint16
-	requests []request   // what is asked for, at least one
-	bounds   []float64   // of several requests: the sum of the weights up to each
-	names    []string    // of the targets, none without
+	requests []request // what is asked for, at least one
+	bounds   []float64 // of several requests: the sum of the weights up to each
+	names    []string  // of the targets, none without
+	sources  []netip.Addr
 	tls      *tls.Config // nil for http
 	resumes  bool        // TLS sessions are used again
 }
@@ -59,6 +57,9 @@ func prepare(plan model.LoadPlan) (*job, error) {
 		return nil, err
 	}
 	j := &job{plan: plan, resumes: plan.TLS == nil || !plan.TLS.NeverResume}
+	if j.sources, err = ParseSources(plan.Sources); err != nil {
+		return nil, err
+	}
 	var port string
 	if j.host, port, err = Address(plan); err != nil {
 		return nil, err
@@ -129,9 +130,6 @@ func (j *job) choose(random uint64) *request {
 	return &j.requests[min(i, len(j.requests)-1)]
 }
 
-// maxRate is the highest rate that a plan may ask for, in requests per second.
-const maxRate = 1e8
-
 func checkNumbers(p model.LoadPlan) error {
 	switch {
 	case p.Connections < 1 || p.Connections > maxConnections:
@@ -158,6 +156,9 @@ func checkNumbers(p model.LoadPlan) error {
 		return errors.New("arrivals are those of an open loop: give a rate (-R)")
 	}
 	if err := checkSocket(p.UnixSocket); err != nil {
+		return err
+	}
+	if err := checkConnects(p); err != nil {
 		return err
 	}
 	return checkStages(p)
@@ -237,33 +238,4 @@ func resolveClass(err error) string {
 		return "dns:temporary"
 	}
 	return "dns:failed"
-}
-
-// sockaddr is a as the kernel's struct sockaddr_in or sockaddr_in6.
-func sockaddr(a netip.AddrPort) (family int, raw []byte) {
-	ip := a.Addr()
-	if ip.Is4() {
-		raw = make([]byte, unix.SizeofSockaddrInet4)
-		binary.NativeEndian.PutUint16(raw, unix.AF_INET)
-		binary.BigEndian.PutUint16(raw[2:], a.Port())
-		copy(raw[4:], ip.AsSlice())
-		return unix.AF_INET, raw
-	}
-	raw = make([]byte, unix.SizeofSockaddrInet6)
-	binary.NativeEndian.PutUint16(raw, unix.AF_INET6)
-	binary.BigEndian.PutUint16(raw[2:], a.Port())
-	copy(raw[8:], ip.AsSlice())
-	binary.NativeEndian.PutUint32(raw[24:], scope(ip.Zone()))
-	return unix.AF_INET6, raw
-}
-
-// scope is the interface number of a link-local address's zone, 0 without one.
-func scope(zone string) uint32 {
-	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
-		return uint32(n)
-	}
-	if i, err := net.InterfaceByName(zone); err == nil {
-		return uint32(i.Index)
-	}
-	return 0
 }

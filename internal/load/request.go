@@ -14,7 +14,14 @@ func (t *thread) next(c *conn, ready int64) {
 		return
 	}
 	p := t.phase()
-	if p == drain || !t.protocol.accepts(c) || p == hold && !t.spend() {
+	if p == drain || !t.protocol.accepts(c) {
+		return
+	}
+	if t.shared.gap > 0 && t.mustWait(c) {
+		t.waiting.push(c)
+		return
+	}
+	if p == hold && !t.spend() {
 		return
 	}
 	t.count(p).begun++
@@ -40,6 +47,9 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 // accepts is true: a connection without a request takes one.
 func (*thread) accepts(*conn) bool { return true }
 
+// opens says whether c is closed.
+func (*thread) opens(c *conn) bool { return c.state == closed }
+
 // turned does nothing: all is sent.
 func (*thread) turned() bool { return false }
 
@@ -64,6 +74,7 @@ func (t *thread) carry(c *conn) {
 // open starts a connect, whose end is an event. An outcome says that it failed at once.
 func (t *thread) open(c *conn) outcome {
 	c.tried = true
+	t.attempted(t.now)
 	t.count(c.phase).attempts++
 	fd, errno := sysSocket(t.shared.family)
 	if errno != 0 {
@@ -73,6 +84,11 @@ func (t *thread) open(c *conn) outcome {
 	c.state = connecting
 	t.connecting++
 	sysSetOption(fd, unix.SOL_TCP, unix.TCP_NODELAY, 1)
+	if len(t.shared.sources) > 0 {
+		if errno = t.bind(fd); errno != 0 {
+			return failure(connectFailed, int(errno))
+		}
+	}
 	if c.stamped {
 		sysSetOption(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
 	}

@@ -10,12 +10,14 @@ import (
 type shared struct {
 	job      *job
 	family   int
-	address  []byte // struct sockaddr
+	address  []byte   // struct sockaddr
+	sources  [][]byte // those from which connections come in turn; none leaves it to the kernel
 	timeline timeline
 	arrivals arrivals
 	openLoop bool
 	stride   int64 // number of threads
 	timeout  int64 // nanoseconds
+	gap      int64 // between two attempts of one thread to connect, 0 for none
 	base     time.Time
 
 	budget atomic.Int64 // requests of the hold phase that no thread has taken

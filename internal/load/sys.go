@@ -37,6 +37,11 @@ func sysSocket(family int) (int32, syscall.Errno) {
 	return int32(fd), e
 }
 
+func sysBind(fd int32, addr []byte) syscall.Errno {
+	_, _, e := unix.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(addr))), uintptr(len(addr)))
+	return e
+}
+
 func sysConnect(fd int32, addr []byte) syscall.Errno {
 	_, _, e := unix.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(addr))), uintptr(len(addr)))
 	return e

@@ -22,6 +22,8 @@ const (
 type protocol interface {
 	// accepts says whether a request could begin at c; if not, c is given to next when one could.
 	accepts(c *conn) bool
+	// opens says whether a request that begins at c needs a new connection.
+	opens(c *conn) bool
 	// carry sends the request that has just begun at c.
 	carry(c *conn)
 	// event takes what epoll says of the connection of that name.
@@ -75,6 +77,10 @@ type thread struct {
 	headPlan      planned // who tells headAt
 	free          connsIn // connections without a request
 
+	attemptAt  int64   // with a rate of connects: the next attempt may be made then
+	waiting    connsIn // and these wait for it
+	sourceTurn int     // whose turn it is of shared.sources
+
 	tally *tally // where this thread counts now
 	spare *tally // what it counts in next
 
@@ -110,8 +116,11 @@ func newThread(s *shared, id int) (*thread, error) {
 	}
 	t.duePlan, t.headPlan = s.arrivals.of(id, s.stride), s.arrivals.of(id, s.stride)
 	t.dueAt, t.headAt = t.duePlan.at(t.due), t.headPlan.at(t.head)
-	t.sleepers = make(sleepers, 0, len(t.conns))
-	t.free.ring = make([]*conn, len(t.conns))
+	t.makeRoom(len(t.conns))
+	t.attemptAt = s.gap / s.stride * int64(id)
+	if n := len(s.sources); n > 0 {
+		t.sourceTurn = id % n
+	}
 	for i := range t.conns {
 		c := &t.conns[i]
 		global := i*plan.Threads + id
@@ -126,6 +135,14 @@ func newThread(s *shared, id int) (*thread, error) {
 		t.sleepers.push(c)
 	}
 	return t, nil
+}
+
+// makeRoom makes the lists in which each of so many places for a request can wait.
+func (t *thread) makeRoom(places int) {
+	t.sleepers, t.free.ring = make(sleepers, 0, places), make([]*conn, places)
+	if t.shared.gap > 0 {
+		t.waiting.ring = make([]*conn, places)
+	}
 }
 
 // skippedFrom is how long the rest of a body must be for the kernel to throw it away: over a Unix socket it

@@ -115,6 +115,11 @@ type LoadPlan struct {
 	Arrivals     string `json:"arrivals,omitempty"`
 	ArrivalsSeed uint64 `json:"arrivals_seed,omitempty"`
 
+	// ConnectRate is how often a second a connection may be tried for at most; 0 is as often as one is wanted.
+	ConnectRate float64 `json:"connect_rate,omitempty"`
+	// Sources are the local addresses, and prefixes of them, that connections come from in turn; none leaves it to the kernel.
+	Sources []string `json:"sources,omitempty"`
+
 	KeepAlive bool  `json:"keep_alive"`
 	TimeoutMS int64 `json:"timeout_ms"`
 	// CalmMS and RampMS are the lengths of those phases; 0 leaves them out.

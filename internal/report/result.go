@@ -98,6 +98,9 @@ func offered(r model.Report) string {
 		}
 		s = rates(l) + " requests/s (" + loop + ") over at most " + s
 	}
+	if n := len(l.Sources); n > 0 {
+		s += " from " + strings.Join(l.Sources, ", ")
+	}
 	if l.TLS != nil && l.TLS.Insecure { // first, so that no room is too small for it
 		s = "certificates not checked (--insecure), " + s
 	}
@@ -105,6 +108,9 @@ func offered(r model.Report) string {
 		s += ", keep-alive"
 	} else {
 		s += ", a new one for each request"
+	}
+	if l.ConnectRate > 0 {
+		s += ", opened at " + layout.Rate(l.ConnectRate) + "/s at most"
 	}
 	if l.TLS != nil && l.TLS.NeverResume {
 		s += ", sessions never resumed"

@@ -11,8 +11,12 @@ import (
 
 // Towards is how many local ports connections from h to one target may use, how
 // many of these are held by sockets towards it (from the local address that holds
-// most), and how many of the held ones are in TIME_WAIT. It lists all TCP sockets once.
-func Towards(h *host.Host, target netip.AddrPort) (usable, held, timeWait int, err error) {
+// most; with from, of these addresses alone), and how many of the held ones are in TIME_WAIT. It lists all TCP sockets once.
+func Towards(h *host.Host, target netip.AddrPort, from []netip.Addr) (usable, held, timeWait int, err error) {
+	ours := make(map[[16]byte]bool, len(from))
+	for _, a := range from {
+		ours[a.As16()] = true
+	}
 	err = h.Do(func() error {
 		conn, err := netlink.Open(unix.NETLINK_SOCK_DIAG)
 		if err != nil {
@@ -31,7 +35,7 @@ func Towards(h *host.Host, target netip.AddrPort) (usable, held, timeWait int, e
 			if err := parseInet(b, &s); err != nil {
 				return err
 			}
-			if s.dst == want {
+			if s.dst == want && (len(ours) == 0 || ours[s.src.addr]) {
 				f.add(&s)
 			}
 			return nil

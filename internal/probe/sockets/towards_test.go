@@ -30,7 +30,7 @@ func TestTowards(t *testing.T) {
 		defer h.Close()
 		target := netip.MustParseAddrPort(l.Addr().String())
 		for want := range 4 {
-			usable, held, timeWait, err := Towards(h, target)
+			usable, held, timeWait, err := Towards(h, target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

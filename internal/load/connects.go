@@ -1,0 +1,62 @@
+package load
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// lateAttempts is how much of what was missed of a rate of connects is made up for, in nanoseconds: enough for the times
+// between which a thread wakes, and no burst for a listener's queue.
+const lateAttempts = 2_000_000
+
+// mustWait says whether c needs a connection, and the next attempt may not yet be made.
+func (t *thread) mustWait(c *conn) bool {
+	return t.now < t.attemptAt && t.protocol.opens(c)
+}
+
+// attempted takes note of an attempt to connect.
+func (t *thread) attempted(now int64) {
+	if gap := t.shared.gap; gap > 0 {
+		t.attemptAt = max(t.attemptAt, now-lateAttempts) + gap
+	}
+}
+
+// takeFree takes a connection for a planned request, nil for none: one that waits to connect when it is time, so that
+// all get their turn, else one that stands.
+func (t *thread) takeFree() *conn {
+	if t.waiting.n > 0 && t.now >= t.attemptAt {
+		c := t.waiting.pop()
+		c.freed = max(c.freed, t.attemptAt)
+		return c
+	}
+	for t.free.n > 0 {
+		c := t.free.pop()
+		switch {
+		case t.shared.gap == 0 || !t.protocol.opens(c):
+			return c
+		case t.now >= t.attemptAt:
+			c.freed = max(c.freed, t.attemptAt)
+			return c
+		}
+		t.waiting.push(c)
+	}
+	return nil
+}
+
+// wantsConnection says whether those that wait to connect have something to do when they may.
+func (t *thread) wantsConnection() bool {
+	if t.paced() {
+		return t.head < t.due
+	}
+	return t.now < t.end
+}
+
+// bind gives a socket the source whose turn it is. Its port is chosen by connect, for this target alone; bind would
+// take one for all targets, and each only once.
+func (t *thread) bind(fd int32) syscall.Errno {
+	sysSetOption(fd, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+	from := t.shared.sources[t.sourceTurn]
+	t.sourceTurn = (t.sourceTurn + int(t.shared.stride)) % len(t.shared.sources)
+	return sysBind(fd, from)
+}
