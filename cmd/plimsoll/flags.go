@@ -44,7 +44,7 @@ type loadFlags struct {
 	sources              []string
 	noKeepAlive          bool
 	http2                bool
-	streams              int
+	streams, pipeline    int
 	method, body         string
 	targets              string
 	headers              []string
@@ -77,6 +77,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
 	fs.BoolVar(&f.http2, "http2", false, "speak HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c)")
 	fs.IntVar(&f.streams, "streams", 1, "HTTP/2: keep `N` requests in flight on each connection, or as many as the server allows")
+	fs.IntVar(&f.pipeline, "pipeline", 1, "HTTP/1.1: keep `N` requests in flight on each connection, sent before the replies to those before them have come")
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
@@ -113,6 +114,8 @@ func (f *loadFlags) wrong(target string, asked func(string) bool) error {
 		return fmt.Errorf("-n %d: want at least 1 request", f.requests)
 	case f.streams < 1 || asked("streams") && !f.http2:
 		return fmt.Errorf("--streams %d: want at least 1, and --http2 beside it", f.streams)
+	case f.pipeline < 1:
+		return fmt.Errorf("--pipeline %d: want at least 1", f.pipeline)
 	case asked("requests") && asked("duration"):
 		return fmt.Errorf("-n and -d both say when to end; give one of them")
 	case f.resume != "always" && f.resume != "never":
@@ -139,6 +142,9 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	}
 	if f.requests > 0 {
 		plan.DurationMS = 0
+	}
+	if f.pipeline > 1 {
+		plan.Pipeline = f.pipeline
 	}
 	if plan.HTTP2 = f.http2; f.http2 {
 		plan.Streams = f.streams

@@ -250,6 +250,8 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 			layout.Count(has.files), connectionsText(n), layout.Count(n+2*int64(plan.Threads)+ownFiles))
 	case errno == "EADDRNOTAVAIL" && has.ports != nil:
 		return fmt.Sprintf("no local port was free: %s, and %s: %s", has.portsNeeded(n), has.ports.text(), has.portsRemedy())
+	case plan.Pipeline > 1 && (outcome == "read:eof" || outcome == "read:ECONNRESET"):
+		return "the server ended connections with requests on them that it had not answered, as it may (nginx does after keepalive_requests): with --pipeline all that is behind the last reply is lost"
 	case plan.HTTP2 && byHTTP2[outcome] != "":
 		return byHTTP2[outcome]
 	case byOutcome[outcome] != "":

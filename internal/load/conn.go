@@ -30,7 +30,7 @@ type conn struct {
 	// lost is the error of a send; the server may have answered before it
 	// closed, so what it sent is read before the request counts as failed.
 	lost     syscall.Errno
-	sent     int   // bytes of the request
+	sent     int   // bytes of the request; where several are on a connection, where it ends in what is sent there
 	start    int64 // when the request began, connect included
 	intended int64 // when it was to begin
 	at       int64 // when what was read last had come

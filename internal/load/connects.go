@@ -10,9 +10,14 @@ import (
 // between which a thread wakes, and no burst for a listener's queue.
 const lateAttempts = 2_000_000
 
-// mustWait says whether c needs a connection, and the next attempt may not yet be made.
+// mustWait has c wait, which could begin a request, if it needs a connection and the next attempt may not yet be made.
 func (t *thread) mustWait(c *conn) bool {
-	return t.now < t.attemptAt && t.protocol.opens(c)
+	if t.now >= t.attemptAt || !t.protocol.opens(c) {
+		return false
+	}
+	t.protocol.reserve(c)
+	t.waiting.push(c)
+	return true
 }
 
 // attempted takes note of an attempt to connect.
@@ -38,8 +43,9 @@ func (t *thread) takeFree() *conn {
 		case t.now >= t.attemptAt:
 			c.freed = max(c.freed, t.attemptAt)
 			return c
+		case t.protocol.accepts(c): // else it is told when its connection stands
+			t.mustWait(c)
 		}
-		t.waiting.push(c)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@
 // resumes it when it connects again, unless TLSPlan.NeverResume.
 //
 // Of the files, each uses only what lies beneath it: run; collect; engine (the
-// threads together); h2 (requests as streams); loop (what a thread does in a turn); request (what becomes
+// threads together); h2 (requests as streams); pipelined (several on a connection); loop (what a thread does in a turn); request (what becomes
 // of a request on a connection); secure (the same of its TLS); book (what its time is counted under); thread
 // (what a thread knows and counts by itself); and what stands for itself.
 //
@@ -82,6 +82,11 @@
 // its places connect anew when its last request has ended. What a GOAWAY leaves unanswered ends as
 // goaway:CODE; nothing is sent twice. A wrong reply ends its stream, wrong frames the connection, and all that is in flight there
 // with the same outcome. Our windows (1 GiB) hold no reply up; a server's hold a body up until the timeout.
+//
+// With LoadPlan.Pipeline a connection of HTTP/1.1 carries so many requests at once, each in a place of its own as over HTTP/2; what
+// begins in one turn leaves in one call. Replies are told apart by their order alone, so one that a server sends out of order is taken for
+// another's. Where the connection ends, or a reply is wrong, all that is behind it ends with the same outcome. A request that times
+// out is given up: the connection takes no more, goes on for those behind it, and the late reply is passed over.
 //
 // A reply that nobody asked for is none: what comes on an idle connection costs
 // the connection and the next request on it, what was there before a request was

@@ -41,6 +41,8 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 		}
 		if j.plan.HTTP2 {
 			t.protocol = newHTTP2(t)
+		} else if j.plan.Pipeline > 1 {
+			t.protocol = newPipelined(t, j.plan.Pipeline)
 		}
 		e.threads = append(e.threads, t)
 	}

@@ -67,6 +67,9 @@ func (h *http2) accepts(c *conn) bool {
 // opens says whether c's connection is closed.
 func (h *http2) opens(c *conn) bool { return h.of(c).carrier.state == closed }
 
+// reserve has c open its connection when it may; others wait for that.
+func (h *http2) reserve(c *conn) { h.of(c).opener = c }
+
 // carry sends the request that has just begun at c, or opens the connection first.
 func (h *http2) carry(c *conn) {
 	s := h.of(c)

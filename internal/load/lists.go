@@ -84,6 +84,14 @@ func (q *connsIn) push(c *conn) {
 	q.n++
 }
 
+// front is the first one, which stays; nil where there is none.
+func (q *connsIn) front() *conn {
+	if q.n == 0 {
+		return nil
+	}
+	return q.ring[q.first]
+}
+
 func (q *connsIn) pop() *conn {
 	c := q.ring[q.first]
 	if q.first++; q.first == len(q.ring) {

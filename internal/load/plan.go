@@ -80,7 +80,22 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	if plan.HTTP2 && j.tls != nil {
 		j.tls.NextProtos = []string{"h2"}
 	}
-	return j, j.ask(u)
+	if err := j.ask(u); err != nil {
+		return nil, err
+	}
+	return j, j.checkPipeline()
+}
+
+// maxPipelined is how many bytes of requests may be on a connection at once.
+const maxPipelined = 4 << 20
+
+func (j *job) checkPipeline() error {
+	for _, r := range j.requests {
+		if n := j.plan.Pipeline; n > 1 && len(r.bytes) > maxPipelined/n {
+			return fmt.Errorf("pipeline: %d requests of %d bytes: want at most %d bytes on a connection; ask for fewer at once", n, len(r.bytes), maxPipelined)
+		}
+	}
+	return nil
 }
 
 // ask fills in what is asked for: the plan's targets, or its one request.
@@ -146,6 +161,12 @@ func checkNumbers(p model.LoadPlan) error {
 		return errors.New("streams: HTTP/1.1 has none; ask for HTTP/2 (--http2)")
 	case p.Streams < 0 || int64(p.Streams)*int64(p.Connections) > maxConnections:
 		return fmt.Errorf("streams: %d on each of %d connections: want at least 1, and not more than %d in all", p.Streams, p.Connections, maxConnections)
+	case p.Pipeline > 1 && p.HTTP2:
+		return errors.New("pipeline: HTTP/2 has streams in its place (--streams)")
+	case p.Pipeline < 0 || int64(p.Pipeline)*int64(p.Connections) > maxConnections:
+		return fmt.Errorf("pipeline: %d requests on each of %d connections: want at least 1, and not more than %d in all", p.Pipeline, p.Connections, maxConnections)
+	case p.Pipeline > 1 && !p.KeepAlive:
+		return errors.New("pipeline: a connection for each request has one; leave out one of both")
 	case p.Streams > 1 && !p.KeepAlive:
 		return errors.New("streams: a connection for each request has one; leave out one of both")
 	case !(p.Rate >= 0 && p.Rate <= maxRate): // written so that NaN is refused

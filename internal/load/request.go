@@ -18,7 +18,6 @@ func (t *thread) next(c *conn, ready int64) {
 		return
 	}
 	if t.shared.gap > 0 && t.mustWait(c) {
-		t.waiting.push(c)
 		return
 	}
 	if p == hold && !t.spend() {
@@ -49,6 +48,9 @@ func (*thread) accepts(*conn) bool { return true }
 
 // opens says whether c is closed.
 func (*thread) opens(c *conn) bool { return c.state == closed }
+
+// reserve does nothing: c has its connection for itself.
+func (*thread) reserve(*conn) {}
 
 // turned does nothing: all is sent.
 func (*thread) turned() bool { return false }

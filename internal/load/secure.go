@@ -44,7 +44,7 @@ func (t *thread) secured(c *conn, h *handshake) bool {
 		return false
 	}
 	agreed := h.tls.ConnectionState()
-	if c.carries && agreed.NegotiatedProtocol != "h2" {
+	if t.shared.job.plan.HTTP2 && agreed.NegotiatedProtocol != "h2" {
 		c.secure.failed = failure(tlsFailed, int(noHTTP2))
 		t.tally.cause(c.secure.failed, errors.New("the server did not choose h2 by ALPN"))
 		return false

@@ -24,6 +24,8 @@ type protocol interface {
 	accepts(c *conn) bool
 	// opens says whether a request that begins at c needs a new connection.
 	opens(c *conn) bool
+	// reserve has c be the one for which its connection will be opened.
+	reserve(c *conn)
 	// carry sends the request that has just begun at c.
 	carry(c *conn)
 	// event takes what epoll says of the connection of that name.

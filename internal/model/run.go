@@ -129,8 +129,10 @@ type LoadPlan struct {
 	Targets []Target `json:"targets,omitempty"`
 	// HTTP2 is HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c). Streams is how many
 	// requests a connection then has in flight at most; 0 is 1.
-	HTTP2   bool `json:"http2,omitempty"`
-	Streams int  `json:"streams,omitempty"`
+	HTTP2 bool `json:"http2,omitempty"`
+	// Pipeline is how many requests an HTTP/1.1 connection has in flight at most; 0 is 1.
+	Pipeline int `json:"pipeline,omitempty"`
+	Streams  int `json:"streams,omitempty"`
 	// TLS is how an https URL is spoken to; nil is the same as all its zero values.
 	TLS *TLSPlan `json:"tls,omitempty"`
 }

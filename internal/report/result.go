@@ -91,6 +91,9 @@ func offered(r model.Report) string {
 	if l.HTTP2 {
 		s += fmt.Sprintf(" of HTTP/2, %s each", plural(max(l.Streams, 1), "stream", "streams"))
 	}
+	if l.Pipeline > 1 {
+		s += fmt.Sprintf(", %d requests in flight on each", l.Pipeline)
+	}
 	if l.Rate > 0 {
 		loop := "open loop"
 		if l.Arrivals == model.Poisson {

@@ -1,0 +1,44 @@
+package load
+
+// pipe is a connection on which several requests are at once, and their places.
+type pipe struct {
+	carrier *conn   // its socket
+	lanes   []conn  // each is a place for one request at a time
+	order   connsIn // whose replies are to come, the next one first; those given up are idle
+	active  int     // how many of these are not
+	parked  []*conn // lanes that want to begin a request when one can
+	spare   []*conn // what parked was before
+	done    []*conn // lanes that have their replies and are yet to go on; undone is what they were before
+	undone  []*conn
+	// opener is the lane whose request the connection is opened for, until it stands.
+	opener *conn
+
+	out     []byte // to be sent; sent bytes of it are
+	sent    int
+	written int // bytes of requests since it stands; gone of them are sent
+	gone    int
+	retired bool    // it takes no more requests
+	owed    outcome // of the next request: something came that nobody asked for
+}
+
+// reset begins a new connection.
+func (p *pipe) reset() {
+	p.order.first, p.order.n, p.active = 0, 0, 0
+	p.out, p.sent, p.written, p.gone = p.out[:0], 0, 0, 0
+	p.retired = false
+}
+
+// put writes c's request behind those that are there.
+func (p *pipe) put(c *conn) {
+	p.out = append(p.out, c.asked.bytes...)
+	p.written += len(c.asked.bytes)
+	c.sent, c.state = p.written, awaiting
+	p.order.push(c)
+	p.active++
+	p.carrier.phase = c.phase
+	p.carrier.unsealed++
+}
+
+// whole says that all of c's request is sent, begun that some of it is.
+func (p *pipe) whole(c *conn) bool { return p.gone >= c.sent }
+func (p *pipe) begun(c *conn) bool { return p.gone > c.sent-len(c.asked.bytes) }
