@@ -71,8 +71,9 @@ type level struct {
 	worstTasks             float64 // ratio of the user's threads to the limit
 	tasksKnown             bool    // worstTasks is known
 	busiest                float64
-	busiestMissing         bool // of some process it is not known
-	allowed                int  // the fewest CPUs that one of its threads may run on; 0: not known
+	busiestMissing         bool           // of some process it is not known
+	allowed                int            // the fewest CPUs that one of its threads may run on; 0: not known
+	told                   map[string]int // CPUs that its processes were told to use, all together, by setting
 }
 
 // addThread adds what one thread used between two looks.
@@ -117,6 +118,12 @@ func (l *level) add(p *process) {
 		if t.cpus > 0 && (l.allowed == 0 || t.cpus < l.allowed) {
 			l.allowed = t.cpus
 		}
+	}
+	if p.told.cpus > 0 {
+		if l.told == nil {
+			l.told = map[string]int{}
+		}
+		l.told[p.told.setting] += p.told.cpus
 	}
 	l.files += p.files
 	l.filesMissing = l.filesMissing || !p.detailed || denied(p.filesErr)

@@ -56,7 +56,7 @@ func startChild(t testing.TB) *child {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "-test.run=^TestChild$")
-	cmd.Env = append(os.Environ(), childEnv+"=1")
+	cmd.Env = append(os.Environ(), childEnv+"=1", "GOMAXPROCS=2")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -230,9 +230,10 @@ func TestLive(t *testing.T) {
 		t.Errorf("descriptors grew by %v, want the 40 that were opened", got)
 	}
 	for key, want := range map[string]float64{
-		"namedprocess_namegroup_num_procs{" + name + "}": 1,
-		"plimsoll_process_starts_total{" + name + "}":    1,
-		"plimsoll_process_ends_total{" + name + "}":      0,
+		"namedprocess_namegroup_num_procs{" + name + "}":      1,
+		"plimsoll_process_starts_total{" + name + "}":         1,
+		"plimsoll_process_ends_total{" + name + "}":           0,
+		"plimsoll_process_told_cpus{" + name + ",GOMAXPROCS}": 2,
 	} {
 		if got, ok := second.values[key]; !ok || got != want {
 			t.Errorf("%s %v, want %v", key, got, want)

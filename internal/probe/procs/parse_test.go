@@ -66,6 +66,23 @@ func TestParseOthers(t *testing.T) {
 	}
 }
 
+func TestParseTold(t *testing.T) {
+	for text, want := range map[string]told{
+		"PATH=/bin\x00GOMAXPROCS=3\x00TERM=x\x00":                                 {3, "GOMAXPROCS"},
+		"OMP_NUM_THREADS=4":                                                       {4, "OMP_NUM_THREADS"},
+		"java\x00-XX:ActiveProcessorCount=2\x00-jar\x00a.jar\x00":                 {2, "-XX:ActiveProcessorCount"},
+		"JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dx=y\x00":           {1, "-XX:ActiveProcessorCount"},
+		"NOTES=-XX:ActiveProcessorCount=1\x00":                                    {},
+		"GOMAXPROCS=0\x00RAYON_NUM_THREADS=\x00TOKIO_WORKER_THREADS=-1":           {},
+		"GOMAXPROCS=99999999999999999999\x00OMP_NUM_THREADS=4,2\x00XGOMAXPROCS=1": {},
+		"": {},
+	} {
+		if got := parseTold([]byte(text)); got != want {
+			t.Errorf("%q: told %+v, want %+v", text, got, want)
+		}
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func FuzzLabel(f *testing.F) {
@@ -84,6 +101,9 @@ func FuzzParseLines(f *testing.F) {
 		_, _ = parseStatus(b)
 		if parseAllowedCPUs(b) < 0 {
 			t.Errorf("fewer than no CPUs of %q", b)
+		}
+		if got := parseTold(b); got.cpus < 0 || (got.cpus == 0) != (got.setting == "") {
+			t.Errorf("told %+v by %q", got, b)
 		}
 		_, _ = parseIO(b)
 		_, _ = parseLimit(b, limitTasks)

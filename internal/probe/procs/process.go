@@ -80,6 +80,8 @@ type process struct {
 	limitsKnown bool
 	tasksLimit  uint64 // 0: unlimited
 	tasksKnown  bool
+	told        told
+	toldAs      string // the name under which told was read; a program that executes another has a new environment
 	owner       uint32 // real user
 	ownerKnown  bool
 }
@@ -337,6 +339,9 @@ func (r *reader) examine(p *process, active bool) {
 		p.files, p.filesErr = r.tree.openFiles(p.name)
 	}
 	r.readDueLimits(p)
+	if p.threads > 1 && !p.foreign && p.toldAs != p.comm {
+		p.told, p.toldAs = r.readTold(p), p.comm
+	}
 	p.detailAt, p.accounted, p.pending = p.at, p.at, false
 	if !p.detailed {
 		p.detailed = true

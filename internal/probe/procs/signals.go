@@ -65,6 +65,9 @@ var (
 		"Time that threads of the group could have run but waited for a CPU (also time throttled by a cgroup).", "/proc/PID/task/TID/schedstat", "pidstat -C NAME 1 (%wait)")
 	allowedCPUs = gauge("plimsoll_process_cpus_allowed", "cpus",
 		"CPUs that the group's threads may run on (affinity, cpuset); of the thread that may use the fewest.", fromStatus, "taskset -pc PID; grep Cpus_allowed /proc/PID/status")
+	toldCPUs = gauge("plimsoll_process_told_cpus", "cpus",
+		"CPUs that the runtimes of the group's processes were told to use at most, all of them together; setting is the variable or option that says so (GOMAXPROCS, TOKIO_WORKER_THREADS, RAYON_NUM_THREADS, OMP_NUM_THREADS, -XX:ActiveProcessorCount). Groups that were told nothing have no series.",
+		"/proc/PID/environ, /proc/PID/cmdline", "tr '\\0' '\\n' < /proc/PID/environ | grep GOMAXPROCS", "setting")
 	starts = counter("plimsoll_process_starts_total", "processes",
 		"Processes of this name that began since Plimsoll began to look.", "/proc", "execsnoop; forkstat")
 	ends = counter("plimsoll_process_ends_total", "processes",
@@ -84,5 +87,5 @@ var (
 var signals = []*model.Signal{
 	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
 	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
-	busiestThread, runDelay, allowedCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
+	busiestThread, runDelay, allowedCPUs, toldCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
 }

@@ -12,9 +12,10 @@ import (
 
 // tree reads files below one /proc. Not safe for concurrent use.
 type tree struct {
-	fd  int
-	dir string
-	buf []byte
+	fd   int
+	dir  string
+	buf  []byte
+	long []byte // for what may be longer than buf; made when it is needed
 	// countBySize says that the size of PID/fd is the number of open descriptors
 	// (Linux 6.2); else they are listed.
 	countBySize bool
@@ -50,12 +51,14 @@ func (t *tree) open(name string) (fd int, err error) {
 	}
 }
 
-// pread reads an open file from its start; all that is read here fits the buffer.
-func (t *tree) pread(fd int, name string) ([]byte, error) {
+// pread reads an open file from its start; what is read here often fits the buffer.
+func (t *tree) pread(fd int, name string) ([]byte, error) { return t.preadInto(t.buf, fd, name) }
+
+func (t *tree) preadInto(buf []byte, fd int, name string) ([]byte, error) {
 	for {
-		n, err := unix.Pread(fd, t.buf, 0)
+		n, err := unix.Pread(fd, buf, 0)
 		if err == nil {
-			return t.buf[:n], nil
+			return buf[:n], nil
 		}
 		if err != unix.EINTR {
 			return nil, t.error("read", name, err)
@@ -71,6 +74,20 @@ func (t *tree) read(name string) ([]byte, error) {
 	}
 	defer unix.Close(fd)
 	return t.pread(fd, name)
+}
+
+// readLong reads the first 128 KiB of a file: what a program may be started with by
+// default (ARG_MAX) is longer than a page. The bytes are valid until the next call.
+func (t *tree) readLong(name string) ([]byte, error) {
+	fd, err := t.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if t.long == nil {
+		t.long = make([]byte, 128<<10)
+	}
+	return t.preadInto(t.long, fd, name)
 }
 
 // error makes a process that is gone match fs.ErrNotExist, whichever way the
