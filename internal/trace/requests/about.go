@@ -52,6 +52,7 @@ var blind = []string{
 	"the time until a reply is acknowledged includes what the client's kernel puts an ACK off for (40 ms); what the next request acknowledges is counted apart",
 	"no tracepoint tells when a Unix socket is closed: requests that end so fail unseen at the server's side, and how long their replies took to the last byte is in no bucket",
 	"an event loop's upstream requests are known by process and destination, not by the request that they serve",
+	"what a request waits for inside its process is known where the thread that read it works on it; where that hands it to another, or many requests share few threads, it is not, and what the reading thread does is told",
 	"turns that were begun when the tracer started are left out, and at most 65,536 sockets are remembered at once",
 	"where turns are drawn, those of Unix sockets that live for one request are estimated too low, by some percent: a socket's memory is used again, and with it what was noted of the last",
 	"where turns of a Unix socket are drawn, one that comes before the tracepoint of the last write is reached may miss its draw, which scarce CPUs make frequent; over TCP sequence numbers tell them apart",

@@ -74,6 +74,12 @@ type bpfGroup struct {
 	Comm  [16]uint8
 }
 
+type bpfHolder struct {
+	_     structs.HostLayout
+	Tid   uint32
+	Group uint32
+}
+
 type bpfLocalPort struct {
 	_     structs.HostLayout
 	Netns uint32
@@ -138,6 +144,7 @@ type bpfTurn struct {
 	Place        uint32
 	Group        uint32
 	Tgid         uint32
+	Tid          uint32
 	Bytes        uint32
 	State        uint8
 	Role         uint8
@@ -148,7 +155,7 @@ type bpfTurn struct {
 	Streamed     uint8
 	Fresh        uint8
 	Farewell     uint8
-	_            [3]byte
+	_            [7]byte
 }
 
 type bpfUnderWay struct {
@@ -165,6 +172,7 @@ const (
 	bpfMapCalls              = "calls"
 	bpfMapGroupSums          = "group_sums"
 	bpfMapGroups             = "groups"
+	bpfMapHolders            = "holders"
 	bpfMapListeners          = "listeners"
 	bpfMapNoted              = "noted"
 	bpfMapOnly               = "only"
@@ -256,6 +264,7 @@ type bpfMapSpecs struct {
 	Calls     *ebpf.MapSpec `ebpf:"calls"`
 	GroupSums *ebpf.MapSpec `ebpf:"group_sums"`
 	Groups    *ebpf.MapSpec `ebpf:"groups"`
+	Holders   *ebpf.MapSpec `ebpf:"holders"`
 	Listeners *ebpf.MapSpec `ebpf:"listeners"`
 	Noted     *ebpf.MapSpec `ebpf:"noted"`
 	Only      *ebpf.MapSpec `ebpf:"only"`
@@ -313,6 +322,7 @@ type bpfMaps struct {
 	Calls     *ebpf.Map `ebpf:"calls"`
 	GroupSums *ebpf.Map `ebpf:"group_sums"`
 	Groups    *ebpf.Map `ebpf:"groups"`
+	Holders   *ebpf.Map `ebpf:"holders"`
 	Listeners *ebpf.Map `ebpf:"listeners"`
 	Noted     *ebpf.Map `ebpf:"noted"`
 	Only      *ebpf.Map `ebpf:"only"`
@@ -329,6 +339,7 @@ func (m *bpfMaps) Close() error {
 		m.Calls,
 		m.GroupSums,
 		m.Groups,
+		m.Holders,
 		m.Listeners,
 		m.Noted,
 		m.Only,

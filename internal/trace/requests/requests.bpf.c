@@ -43,6 +43,12 @@ struct under_way {
 	__u64 age_ns; /* since they began, added up */
 };
 
+/* A server's thread that read a request which is not answered. */
+struct holder {
+	__u32 tid;
+	__u32 group;
+};
+
 volatile __u64 lost_peers; /* turns of peers beyond the bound */
 volatile __u64 remembered; /* sockets, counted by the iterator */
 
@@ -61,6 +67,15 @@ struct {
 	__type(key, struct at);
 	__type(value, struct under_way);
 } open SEC(".maps");
+
+/* As the iterator finds them, and how many requests one of theirs stands for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct holder);
+	__type(value, __u64);
+} holders SEC(".maps");
 
 /* Types of keys that hold only their numbers, kept for bpf2go. */
 const enum role *unused_role __attribute__((unused));
@@ -535,6 +550,7 @@ static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
 	}
 	t->state = READ;
 	t->first = t->read = now;
+	t->tid = bytes ? bpf_get_current_task_btf()->pid : 0;
 	t->bytes = bytes;
 	add_unread(t, now > t->began ? now - t->began : 0);
 }
@@ -542,6 +558,7 @@ static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
 static __always_inline void read_on(struct turn *t, __u64 now, __u32 bytes)
 {
 	t->bytes += bytes;
+	t->tid = bpf_get_current_task_btf()->pid;
 	if (t->came > t->read)
 		read_more(t, now);
 }
@@ -1026,6 +1043,12 @@ int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 		u->unread += t->weight;
 	else
 		u->in_hand += t->weight;
+	if (t->state == READ && t->tid) {
+		struct holder holder = {.tid = t->tid, .group = t->group};
+		__u64 weight = t->weight;
+
+		bpf_map_update_elem(&holders, &holder, &weight, BPF_NOEXIST); /* of an event loop's many, one */
+	}
 	return 0;
 }
 

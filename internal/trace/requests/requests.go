@@ -34,6 +34,9 @@ type Trace struct {
 	failed error // why there is none
 	next   time.Time
 	found  time.Time // when listeners were looked for last
+	// unfound is why it is not known what threads with a request in hand do; nil where it is.
+	unfound error
+	did     map[[2]string]map[string]bool // what holders of a listener and a group were seen to do
 }
 
 // Start attaches the programs. The caller closes it.
@@ -46,7 +49,7 @@ func Start() (*Trace, error) {
 }
 
 func start(spec *ebpf.CollectionSpec) (*Trace, error) {
-	t := &Trace{}
+	t := &Trace{unfound: mayFindThreads(), did: map[[2]string]map[string]bool{}}
 	set, err := trace.LoadWith(spec, since, needs, map[string]trace.Attach{
 		atOpen: func(p *ebpf.Program) (io.Closer, error) {
 			t.walker = p
@@ -107,9 +110,12 @@ func (t *Trace) Resume() error {
 func (t *Trace) Status() map[string]model.Status {
 	status := t.Set.Status()
 	if t.failed != nil {
-		for _, s := range []*model.Signal{unreadNow, server.waiting, server.underWay, upstream.waiting, upstream.underWay} {
+		for _, s := range []*model.Signal{unreadNow, server.waiting, server.underWay, holders, upstream.waiting, upstream.underWay} {
 			status[s.Name] = host.StatusOf(fmt.Errorf("walk over the sockets that are followed: %w", t.failed))
 		}
+	}
+	if t.unfound != nil && t.failed == nil {
+		status[holders.Name] = host.StatusOf(t.unfound)
 	}
 	return status
 }

@@ -93,7 +93,10 @@ var upstream = side{
 }
 
 var (
-	unreadNow    = gauge("unread", "requests", "Requests that nobody has read yet, of all that are under way.", "listen")
+	unreadNow = gauge("unread", "requests", "Requests that nobody has read yet, of all that are under way.", "listen")
+	holders   = &model.Signal{Name: "plimsoll_requests_holder_threads", Kind: model.Gauge, Unit: "threads",
+		Help:   "Threads that had read a request and not answered it, by what they did when they were looked at: running (or ready to), or what they waited for, as in plimsoll_wait_blocked_seconds_total. Of an event loop's many requests, and of those that another thread works on than read them, it tells what the thread does that read. Where a part of the turns is followed, estimates.",
+		Labels: []string{"listen", "groupname", "doing"}, Source: walk + "; /proc/TID/syscall of at most 128 of their threads", ByHand: "cat /proc/PID/task/*/syscall; ss -tnp"}
 	receivingSum = counter("receiving_seconds_sum", "seconds",
 		"How long requests in several pieces were being received, from the first read to the read of the last: the sender's and the network's time. It lies between the time unread and the time in hand.", source, "listen", "groupname")
 	receivingCount = counter("receiving_seconds_count", "requests", "Requests that were read in several pieces, as they came.", source, "listen", "groupname")
@@ -110,7 +113,7 @@ var (
 // needs says which programs a signal rests on.
 var needs = func() map[*model.Signal][]string {
 	turns := []string{atCame, atRead, atWritten}
-	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: {atCame, atRead, atWritten, atOpen}}
+	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: {atCame, atRead, atWritten, atOpen}, holders: {atCame, atRead, atWritten, atOpen}}
 	put := func(programs []string, signals ...*model.Signal) {
 		for _, s := range signals {
 			needs[s] = programs
@@ -137,7 +140,7 @@ var signals = func() []*model.Signal {
 		}
 		list = append(append(list, s.reply, s.failed, s.excluded, s.waiting, s.underWay), more...)
 	}
-	of(server, unreadNow, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
+	of(server, unreadNow, holders, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
 		withoutByte, peerAnswered, peerSeconds)
 	of(upstream)
 	return append(list, lost)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -60,6 +61,9 @@ type Group struct {
 	Excluded  map[string]uint64 `json:"excluded,omitempty"`
 	// Now is how many are in hand; nil where this was not looked at.
 	Now *uint64 `json:"in_hand_now,omitempty"`
+	// Doing is how many threads that had read a request and not answered it were running, or
+	// waited for which reason; nil where this was not looked at.
+	Doing map[string]uint64 `json:"holders_now,omitempty"`
 }
 
 // Peer is one who asks.
@@ -91,7 +95,11 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("read where requests came: %w", err)
 	}
-	if err := errors.Join(t.groups(by, open), t.peers(by)); err != nil {
+	var held doing
+	if open != nil && t.unfound == nil {
+		held, t.unfound = t.whatHoldersDo()
+	}
+	if err := errors.Join(t.groups(by, open, held), t.peers(by)); err != nil {
 		return s, fmt.Errorf("read the requests: %w", err)
 	}
 	for _, p := range by {
@@ -129,7 +137,7 @@ func (t *Trace) underWay() (walked, error) {
 		return nil, fmt.Errorf("read the requests under way: %w", err)
 	}
 	began := time.Now()
-	if err := errors.Join(trace.Remove(m, old), t.Maps.Variables[bpfVarRemembered].Set(uint64(0)), t.walkOver()); err != nil {
+	if err := errors.Join(trace.Remove(m, old), t.forgetHolders(), t.Maps.Variables[bpfVarRemembered].Set(uint64(0)), t.walkOver()); err != nil {
 		return nil, fmt.Errorf("walk over the sockets that are followed: %w", err)
 	}
 	t.next = began.Add(time.Duration(float64(time.Since(began)) / walkShare)).Add(-time.Second)
@@ -183,7 +191,7 @@ func (p *bpfPlace) address() string {
 
 const familyUnix = 1
 
-func (t *Trace) groups(by map[uint32]*Place, open walked) error {
+func (t *Trace) groups(by map[uint32]*Place, open walked, held doing) error {
 	var failed error
 	err := trace.Each(t.Maps.Maps[bpfMapGroups], func(key *bpfGroup, number *uint32) {
 		p := by[key.Place]
@@ -199,6 +207,10 @@ func (t *Trace) groups(by map[uint32]*Place, open walked) error {
 		if open != nil {
 			now := open[bpfAt{Place: key.Place, Group: *number}].InHand
 			c.Now = &now
+		}
+		if held != nil && p.Listen != "" {
+			c.Doing = map[string]uint64{}
+			maps.Copy(c.Doing, held[*number])
 		}
 		p.Groups = append(p.Groups, c)
 	})
@@ -311,6 +323,7 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 	if side != server {
 		return
 	}
+	t.putHolders(out, c, labels)
 	acked.put(out, c.Acknowledged, labels)
 	if c.WithNext > 0 {
 		out.Put(withNext, float64(c.WithNext), labels...)

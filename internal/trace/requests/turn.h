@@ -66,6 +66,7 @@ struct turn {
 	__u32 place;
 	__u32 group;
 	__u32 tgid; /* whose group that is */
+	__u32 tid; /* the server's thread that read last of it; 0 where no read was seen */
 	__u32 bytes; /* read in this turn */
 	__u8 state;
 	__u8 role;

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -104,6 +105,54 @@ func Calls() [512]uint8 {
 		}
 	}
 	return of
+}
+
+// OfCall says what a thread waits for by its /proc/TID/syscall, and whether it waits at
+// all; link returns what a descriptor of its process leads to, as readlink tells it.
+// Towards whom is not looked for, so a poll of one connection is a Poll.
+//
+// https://man7.org/linux/man-pages/man5/proc_pid_syscall.5.html
+func OfCall(line string, link func(fd uint64) string) (r Reason, waits bool) {
+	words := strings.Fields(line)
+	if len(words) < 2 {
+		return Other, false // "running"
+	}
+	nr, err := strconv.Atoi(words[0])
+	if err != nil {
+		return Other, false
+	}
+	of := Calls()
+	switch {
+	case nr < 0:
+		return PageFault, true // it sleeps outside of system calls
+	case nr >= len(of):
+		return Other, true
+	}
+	if of[nr] != callRead && of[nr] != callWrite {
+		return reasonOf[of[nr]], true
+	}
+	fd, err := strconv.ParseUint(strings.TrimPrefix(words[1], "0x"), 16, 32)
+	if err != nil {
+		return Other, true
+	}
+	kind, _, _ := strings.Cut(link(fd), ":")
+	switch {
+	case kind == "socket" && of[nr] == callRead:
+		return SocketRead, true
+	case kind == "socket":
+		return SocketWrite, true
+	case kind == "pipe":
+		return Pipe, true
+	case strings.HasPrefix(kind, "/") && !strings.HasPrefix(kind, "/dev/"):
+		return Disk, true
+	}
+	return Other, true
+}
+
+// reasonOf is what waits in a call are for that need no look at a descriptor.
+var reasonOf = [...]Reason{
+	callOther: Other, callConnect: Connect, callAccept: Accept, callPoll: Poll, callSelect: Poll, callEvents: Poll,
+	callSleep: Sleep, callLock: Lock, callChild: Child, callFileLock: FileLock, callDisk: Disk,
 }
 
 // futexWait has no name in the library yet; its number is the same everywhere.

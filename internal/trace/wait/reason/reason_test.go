@@ -2,6 +2,7 @@ package reason
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -70,6 +71,41 @@ func TestCalls(t *testing.T) {
 	} {
 		if of[nr] != want {
 			t.Errorf("system call %d: want %d, got %d", nr, want, of[nr])
+		}
+	}
+}
+
+func TestOfCall(t *testing.T) {
+	links := map[uint64]string{3: "socket:[77]", 4: "pipe:[78]", 5: "/var/lib/data", 6: "/dev/pts/0", 7: "anon_inode:[eventpoll]"}
+	call := func(nr int, fd int) string {
+		return fmt.Sprintf("%d 0x%x 0x7f12 0x1 0x0 0x0 0x0 0x7ffd 0x7f13\n", nr, fd)
+	}
+	for line, want := range map[string]string{
+		"running\n":                   "",
+		"":                            "",
+		"x 0x1":                       "",
+		"-1 0x7ffd 0x7f13\n":          "page_fault",
+		"99999 0x1\n":                 "other",
+		call(unix.SYS_FUTEX, 0):       "lock",
+		call(unix.SYS_READ, 3):        "socket_read",
+		call(unix.SYS_WRITE, 3):       "socket_write",
+		call(unix.SYS_READ, 4):        "pipe",
+		call(unix.SYS_PREAD64, 5):     "disk",
+		call(unix.SYS_READ, 6):        "other",
+		call(unix.SYS_READ, 7):        "other",
+		call(unix.SYS_READ, 9):        "other",
+		call(unix.SYS_FSYNC, 5):       "disk",
+		call(unix.SYS_EPOLL_PWAIT, 7): "poll",
+		call(unix.SYS_WAIT4, 7):       "child",
+		call(unix.SYS_FLOCK, 5):       "file_lock",
+		call(unix.SYS_GETPID, 5):      "other",
+	} {
+		got := ""
+		if r, waits := OfCall(line, func(fd uint64) string { return links[fd] }); waits {
+			got = r.String()
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
 }

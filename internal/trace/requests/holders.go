@@ -1,0 +1,110 @@
+package requests
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/model"
+	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/wait/reason"
+)
+
+const (
+	// maxHolders is how many threads are looked at in a round: some 10 µs each.
+	maxHolders = 128
+	// initialPIDs is the inode of the kernel's first PID namespace (PROC_PID_INIT_INO).
+	initialPIDs = 0xEFFFFFFC
+	running     = "running"
+)
+
+// doing is how many threads do what, by a group's number.
+type doing map[uint32]map[string]uint64
+
+// mayFindThreads returns nil if the numbers that the kernel's side tells of threads are those in our /proc.
+func mayFindThreads() error {
+	var st unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
+		return fmt.Errorf("look at our PID namespace: %w", err)
+	}
+	if st.Ino != initialPIDs {
+		return host.Absent("in a PID namespace of our own threads have other numbers than the kernel's side tells; watch from the machine")
+	}
+	return nil
+}
+
+// whatHoldersDo looks at the threads that the last walk found with a request in hand. Where
+// they are more than are looked at, each of those stands for others, too.
+func (t *Trace) whatHoldersDo() (doing, error) {
+	found := map[bpfHolder]uint64{}
+	if err := trace.Each(t.Maps.Maps[bpfMapHolders], func(h *bpfHolder, weight *uint64) { found[*h] = *weight }); err != nil {
+		return nil, fmt.Errorf("read which threads have requests in hand: %w", err)
+	}
+	by, looked := doing{}, 0
+	for h, weight := range found {
+		if looked++; looked > maxHolders {
+			break
+		}
+		what, err := doingOf(int(h.Tid))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // it has ended
+		}
+		if err != nil {
+			return nil, err
+		}
+		if by[h.Group] == nil {
+			by[h.Group] = map[string]uint64{}
+		}
+		by[h.Group][what] += weight * uint64(len(found)) / uint64(min(len(found), maxHolders))
+	}
+	return by, nil
+}
+
+// doingOf says what a thread does: a reason to wait, or running.
+func doingOf(tid int) (string, error) {
+	dir := "/proc/" + strconv.Itoa(tid)
+	line, err := os.ReadFile(dir + "/syscall")
+	if err != nil {
+		return "", err
+	}
+	r, waits := reason.OfCall(string(line), func(fd uint64) string {
+		to, _ := os.Readlink(dir + "/fd/" + strconv.FormatUint(fd, 10)) // "" where it is closed by now
+		return to
+	})
+	if !waits {
+		return running, nil
+	}
+	return r.String(), nil
+}
+
+// forgetHolders empties the map before a walk.
+func (t *Trace) forgetHolders() error {
+	m := t.Maps.Maps[bpfMapHolders]
+	var old []bpfHolder
+	if err := trace.Each(m, func(h *bpfHolder, _ *uint64) { old = append(old, *h) }); err != nil {
+		return err
+	}
+	return trace.Remove(m, old)
+}
+
+// putHolders puts what the threads of a group did, and zero for what they did before.
+func (t *Trace) putHolders(out model.Sink, c Group, labels []string) {
+	if c.Doing == nil || c.Name == "" {
+		return
+	}
+	key := [2]string(labels)
+	if t.did[key] == nil {
+		t.did[key] = map[string]bool{}
+	}
+	for what := range c.Doing {
+		t.did[key][what] = true
+	}
+	for what := range t.did[key] {
+		out.Put(holders, float64(c.Doing[what]), labels[0], labels[1], what)
+	}
+}
