@@ -157,6 +157,7 @@ func TestAnUnaskedReplyOnAPipelinedConnection(t *testing.T) {
 	s.answer([]byte(okReply))
 	s.until("it is answered", func() bool { return th.inFlight == 0 })
 	for text, owed := range map[string]outcome{"HTTP/1.1 408 Request Timeout\r\n\r\n": 0, okReply: failure(protocolFailed, int(unaskedReply))} {
+		p.owed = 0
 		th.protocol.(*pipelined).unasked(p, []byte(text))
 		if p.owed != owed {
 			t.Errorf("%q: the next request ends as %v, want %v", text, p.owed, owed)
