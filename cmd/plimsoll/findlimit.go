@@ -35,6 +35,9 @@ func limitPlan(command string, plan model.LoadPlan, asked func(string) bool) (mo
 	if len(plan.Stages) > 0 || asked("stage") {
 		return plan, usage(command, "--stage: with --find-limit each rate is held by itself; -R says where to begin")
 	}
+	if plan.Recorded != nil && plan.Recorded.Speed > 0 {
+		return plan, usage(command, "--speed: with --find-limit each rate is held by itself; without --speed requests are drawn from the recording")
+	}
 	if plan.Rate == 0 {
 		plan.Rate = firstRate
 	}

@@ -46,7 +46,8 @@ type loadFlags struct {
 	http2                bool
 	streams, pipeline    int
 	method, body         string
-	targets              string
+	targets, speed       string
+	notes                []string // of what was read for them, for the user
 	headers              []string
 	socket               string
 	timeout              time.Duration
@@ -81,7 +82,8 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
-	fs.StringVar(&f.targets, "targets", "", "in place of one request, those in `FILE`, one a line as JSON: {\"path\": \"/a?b=1\", \"method\": \"PUT\", \"headers\": {\"Accept\": \"text/html\"}, \"body\": \"x\", \"weight\": 3, \"name\": \"a\", \"expect\": [200, 404], \"check\": \"in the body\"}; only path (or url) is needed, and those with the same name are counted together")
+	fs.StringVar(&f.targets, "targets", "", "in place of one request, those in `FILE`, one a line as JSON: {\"path\": \"/a?b=1\", \"method\": \"PUT\", \"headers\": {\"Accept\": \"text/html\"}, \"body\": \"x\", \"weight\": 3, \"name\": \"a\", \"expect\": [200, 404], \"check\": \"in the body\"}; only path (or url) is needed, and those with the same name are counted together. Or an access log (common or combined, of nginx or Apache), or a HAR export: what was recorded is sent to URL, as often as it is there, or at its own pace (--speed)")
+	fs.StringVar(&f.speed, "speed", "", "with an access log or a HAR export as --targets: send each request when it was recorded, `N`x as fast (2x, 0.5x; 1x is as it was), in place of -R")
 	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
 	fs.StringVar(&f.tls.CACert, "cacert", "", "https: trust the certificates (PEM) in `FILE` in place of the system's")
 	fs.BoolVarP(&f.tls.Insecure, "insecure", "k", false, "https: take any certificate")
@@ -176,30 +178,23 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	if err := load.Check(plan); err != nil {
 		return no("%v", err)
 	}
-	if f.targets == "" {
-		return plan, nil
-	}
-	if asked("method") || asked("body") {
-		return no("-X and --body are about one request; with --targets each line says its own")
-	}
-	if plan.Targets, err = readTargets(f.targets, plan); err != nil {
-		return no("--targets %s: %v", f.targets, err)
+	if plan, f.notes, err = addTargets(plan, f.targets, f.speed, asked); err != nil {
+		return no("%v", err)
 	}
 	return plan, nil
+}
+
+// tell says what there is to say of the files that were read.
+func (f *loadFlags) tell(w *world) {
+	for _, note := range f.notes {
+		fmt.Fprintln(w.stderr, "plimsoll:", note)
+	}
 }
 
 // opening is how many milliseconds it takes to open a plan's connections at its rate of connects.
 func opening(plan model.LoadPlan) int64 {
 	const most = 1 << 40 // which load.Check refuses in its own words
 	return int64(min(math.Ceil(float64(plan.Connections)/plan.ConnectRate*1e3), most))
-}
-
-func readTargets(path string, plan model.LoadPlan) ([]model.Target, error) {
-	text, err := input.Read(path, load.MaxTargetsFile)
-	if err != nil {
-		return nil, err
-	}
-	return load.ReadTargets(text, plan)
 }
 
 // mistyped is a scheme with something else behind it than "://".

@@ -38,6 +38,7 @@ func loadCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		what.tell(w)
 		if err := checkFormat(c.CommandPath(), *format, *asJSON || *limit); err != nil {
 			return err
 		}

@@ -74,6 +74,7 @@ func runCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		what.tell(w)
 		opt, err := watch.options(c.CommandPath(), w, time.Now())
 		if err != nil {
 			return err

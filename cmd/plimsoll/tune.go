@@ -320,6 +320,7 @@ func newDriver(c *cobra.Command, w *world, what *loadFlags, watch *watchFlags, p
 	if err != nil {
 		return nil, err
 	}
+	what.tell(w)
 	d, err := watchDriver(c, w, watch)
 	if err != nil {
 		return nil, err

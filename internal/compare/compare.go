@@ -103,6 +103,7 @@ func differences(a, b model.Run) []string {
 	differ("rate of connects", fmt.Sprint(p.ConnectRate), fmt.Sprint(q.ConnectRate))
 	differ("source addresses", fmt.Sprint(p.Sources), fmt.Sprint(q.Sources))
 	differ("stages", fmt.Sprint(p.Stages), fmt.Sprint(q.Stages))
+	differ("recording", recordingOf(p), recordingOf(q))
 	differ("keep-alive", p.KeepAlive, q.KeepAlive)
 	differ("HTTP/2", p.HTTP2, q.HTTP2)
 	differ("streams on a connection", max(p.Streams, 1), max(q.Streams, 1))
@@ -260,4 +261,12 @@ func (s Side) merged() *hdr.Histogram {
 		return nil
 	}
 	return sum
+}
+
+// recordingOf says what was recorded and is sent, and at which pace.
+func recordingOf(p *model.LoadPlan) string {
+	if p.Recorded == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d requests of an %s at speed %g", p.Recorded.Requests, p.Recorded.From, p.Recorded.Speed)
 }

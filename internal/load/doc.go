@@ -97,6 +97,9 @@
 // With LoadPlan.Targets, which of them a request asks for is drawn when it begins, by their weights, with numbers that
 // each run draws again. A text that has to be in a body is looked for in what is read of it, and nothing is kept.
 //
+// With LoadPlan.Recorded and a speed, request k of the hold phase is number k of the recording: its time, divided by the speed, and its target.
+// Before that requests are drawn.
+//
 // LoadPlan.Stages change the rate of an open loop at moments of the hold phase, at once. Request k is due when the integral
 // of the rate is k, so nothing is lost or added at a change; each stage has a grid of its own, or none. What became of
 // its requests is counted by the stage in which they were due, and a load without stages pays nothing for that.

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // headerLines makes the lines of the request's head of a plan's headers; given are
@@ -59,9 +60,10 @@ func hostHeader(u *url.URL) string {
 	return u.Host
 }
 
-func version() string {
+// version is read once: to read it takes longer than all else of a request's making.
+var version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return strings.Trim(info.Main.Version, "()")
 	}
 	return "devel"
-}
+})

@@ -214,7 +214,7 @@ func (t *thread) dispatch() {
 		n.end(failure(queueFailed, detail), t.now-t.headAt)
 		n.parts[queued] += max(t.now-t.headAt, 0)
 		n.add(failed, t.now-t.headAt)
-		t.tally.apart(t.shared.timeline.at(t.headAt), t.shared.job.choose(t.random()), t.headPlan.stretch.stage, failure(queueFailed, detail), t.now-t.headAt)
+		t.tally.apart(t.shared.timeline.at(t.headAt), t.planned(t.head), t.headPlan.stretch.stage, failure(queueFailed, detail), t.now-t.headAt)
 		t.pass()
 	}
 	for range burst {
@@ -229,7 +229,7 @@ func (t *thread) dispatch() {
 			continue
 		}
 		p, at := t.shared.timeline.at(t.headAt), min(t.headAt, t.now)
-		c.inStage = t.headPlan.stretch.stage
+		c.inStage, c.asked = t.headPlan.stretch.stage, t.planned(t.head)
 		t.pass()
 		t.count(p).add(lag, t.now-max(at, c.freed))
 		t.begin(c, p, at, at)

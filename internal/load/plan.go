@@ -37,6 +37,7 @@ type job struct {
 	bounds   []float64 // of several requests: the sum of the weights up to each
 	names    []string  // of the targets, none without
 	sources  []netip.Addr
+	replayed []int32     // which of the requests each of a recording is that is replayed
 	tls      *tls.Config // nil for http
 	resumes  bool        // TLS sessions are used again
 }
@@ -106,8 +107,11 @@ func (j *job) ask(u *url.URL) error {
 		j.requests = []request{r}
 		return err
 	}
-	if len(j.plan.Targets) > maxTargets {
-		return fmt.Errorf("%d targets: want at most %d", len(j.plan.Targets), maxTargets)
+	if most := mostTargets(j.plan); len(j.plan.Targets) > most {
+		return fmt.Errorf("%d targets: want at most %d", len(j.plan.Targets), most)
+	}
+	if r := j.plan.Recorded; r != nil {
+		j.replayed = r.Of
 	}
 	index := map[string]int32{}
 	sum := 0.0
@@ -180,6 +184,9 @@ func checkNumbers(p model.LoadPlan) error {
 		return err
 	}
 	if err := checkConnects(p); err != nil {
+		return err
+	}
+	if err := checkRecording(p); err != nil {
 		return err
 	}
 	return checkStages(p)

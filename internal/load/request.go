@@ -24,17 +24,30 @@ func (t *thread) next(c *conn, ready int64) {
 		return
 	}
 	t.count(p).begun++
+	c.asked = t.choose()
 	t.begin(c, p, t.now, ready)
 }
 
-// begin begins a request on c. ready is the moment from which it could have begun.
+// choose is what the next request asks for.
+func (t *thread) choose() *request { return t.shared.job.choose(t.random()) }
+
+// planned is what request k of an open loop asks for.
+func (t *thread) planned(k int64) *request {
+	if job := t.shared.job; job.replayed != nil {
+		if k -= t.shared.arrivals.ramp(); k >= 0 {
+			return &job.requests[job.replayed[k]]
+		}
+	}
+	return t.choose()
+}
+
+// begin begins the request that c asks for. ready is the moment from which it could have begun.
 func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	c.phase, c.intended, c.start = p, intended, t.now
 	c.sent, c.lost, c.heard, c.early = 0, 0, false, false
 	c.booked = intended
 	t.book(c, queued, min(c.freed, t.now))
 	t.book(c, late, t.now)
-	c.asked = t.shared.job.choose(t.random())
 	c.reply.reset(c.asked.toHEAD)
 	c.reply.text = c.asked.text
 	t.flights.push(c)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"plimsoll/internal/model"
@@ -111,10 +112,11 @@ type stretch struct {
 	// lead is what was due of the first request before the stretch began: its number is a whole one, the integral of
 	// the rate need not be.
 	lead  float64
-	grows bool  // the ramp, in which the rate grows in a straight line from nothing
-	grid  int64 // of the time since its start; see gridOf
-	early int64 // by how much a request may leave before its time
-	stage uint8 // which one of the plan's
+	times []int64 // of each request, in microseconds since the start, where they were recorded
+	grows bool    // the ramp, in which the rate grows in a straight line from nothing
+	grid  int64   // of the time since its start; see gridOf
+	early int64   // by how much a request may leave before its time
+	stage uint8   // which one of the plan's
 }
 
 func newArrivals(p model.LoadPlan, t timeline) arrivals {
@@ -125,6 +127,11 @@ func newArrivals(p model.LoadPlan, t timeline) arrivals {
 	}
 	a.add(stretch{end: int64(p.Rate * float64(p.RampMS) / 1e3 / 2), start: t.calm, length: t.ramp - t.calm, rate: p.Rate, grows: true}, threads)
 	ramp := a.total
+	if r := p.Recorded; r != nil && r.Speed > 0 {
+		n, _ := slices.BinarySearch(r.AtMicros, p.DurationMS*1000)
+		a.add(stretch{first: ramp, end: ramp + int64(n), start: t.ramp, length: millis(p.DurationMS), rate: p.Rate, times: r.AtMicros}, threads)
+		return a
+	}
 	due := 0.0 // the integral of the rate since hold began
 	stages := append([]model.Stage{{Rate: p.Rate}}, p.Stages...)
 	for i, s := range stages {
@@ -142,6 +149,14 @@ func newArrivals(p model.LoadPlan, t timeline) arrivals {
 		a.add(h, threads)
 	}
 	return a
+}
+
+// ramp is how many requests come before the hold phase.
+func (a *arrivals) ramp() int64 {
+	if len(a.stretches) > 0 && a.stretches[0].grows {
+		return a.stretches[0].end
+	}
+	return 0
 }
 
 // stageEnd is when a stage ends, in milliseconds since hold began; 0 when nothing but the number of requests ends it.
@@ -169,6 +184,9 @@ func (a *arrivals) add(s stretch, threads float64) {
 
 // at is the planned time of request k of the stretch, in nanoseconds since the start of the run.
 func (s *stretch) at(k int64) int64 {
+	if s.times != nil {
+		return s.start + s.onGrid(s.times[k-s.first]*1000)
+	}
 	if s.grows {
 		length := float64(s.length) / 1e9
 		// The integral of the growing rate is rate·t²/2length; ½ puts each request amid its share.

@@ -112,11 +112,16 @@ func parseTarget(line []byte, u *url.URL) (t model.Target, err error) {
 			t.Method = "POST"
 		}
 	}
-	t.Name = cmp.Or(l.Name, t.Method+" "+t.Path)
-	if l.Name == "" && len(t.Name) > maxTargetName {
-		t.Name = strings.ToValidUTF8(t.Name[:maxTargetName-3], "") + "…"
-	}
+	t.Name = cmp.Or(l.Name, shortName(t.Method+" "+t.Path))
 	return t, nil
+}
+
+// shortName cuts a name of our making.
+func shortName(s string) string {
+	if len(s) <= maxTargetName {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxTargetName-3], "") + "…"
 }
 
 // targetPath is what follows the origin, as a request has it.

@@ -116,17 +116,23 @@ func FuzzReadTargets(f *testing.F) {
 			t.Fatalf("taken, and then refused: %v", err)
 		}
 		for i, r := range j.requests {
-			from := bufio.NewReader(bytes.NewReader(r.bytes))
-			got, err := http.ReadRequest(from)
-			if err != nil {
-				t.Fatalf("request %q: %v", r.bytes, err)
-			}
-			body, err := io.ReadAll(got.Body)
-			if _, more := from.ReadByte(); err != nil || more != io.EOF || got.Method != list[i].Method || got.RequestURI != list[i].Path || !bytes.Equal(body, list[i].Body) {
-				t.Fatalf("request %q is %s %s with the body %q, %v, %v; want %+v", r.bytes, got.Method, got.RequestURI, body, err, more, list[i])
-			}
+			checkOneRequest(t, r.bytes, list[i])
 		}
 	})
+}
+
+// checkOneRequest holds that raw is one request for net/http, too, the one that was asked for.
+func checkOneRequest(t *testing.T, raw []byte, want model.Target) {
+	t.Helper()
+	from := bufio.NewReader(bytes.NewReader(raw))
+	got, err := http.ReadRequest(from)
+	if err != nil {
+		t.Fatalf("request %q: %v", raw, err)
+	}
+	body, err := io.ReadAll(got.Body)
+	if _, more := from.ReadByte(); err != nil || more != io.EOF || got.Method != want.Method || got.RequestURI != want.Path || !bytes.Equal(body, want.Body) {
+		t.Fatalf("request %q is %s %s with the body %q, %v, %v; want %+v", raw, got.Method, got.RequestURI, body, err, more, want)
+	}
 }
 
 func TestRequestsAreChosenByTheirWeights(t *testing.T) {

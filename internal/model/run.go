@@ -127,6 +127,8 @@ type LoadPlan struct {
 	RampMS int64 `json:"ramp_ms"`
 	// Targets are the requests of the load, in place of the one that Method, URL and Body make.
 	Targets []Target `json:"targets,omitempty"`
+	// Recorded is where the targets were recorded, nil where somebody wrote them.
+	Recorded *Recording `json:"recorded,omitempty"`
 	// HTTP2 is HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c). Streams is how many
 	// requests a connection then has in flight at most; 0 is 1.
 	HTTP2 bool `json:"http2,omitempty"`
@@ -150,6 +152,19 @@ func (p *LoadPlan) AllStages() []Stage {
 		return nil
 	}
 	return append([]Stage{{Rate: p.Rate}}, p.Stages...)
+}
+
+// Recording is about requests that somebody's users sent.
+type Recording struct {
+	// From is "access log" or "HAR export", Requests how many requests of it are sent.
+	From     string `json:"from"`
+	Requests int    `json:"requests"`
+	// Speed is how much faster than they were recorded requests are sent, each when its time has come. 0: they are drawn by
+	// how often they were recorded.
+	Speed float64 `json:"speed,omitempty"`
+	// AtMicros is when each is due, since the hold phase began, and Of which of the targets it is. See WithoutSecrets.
+	AtMicros []int64 `json:"at_us,omitempty"`
+	Of       []int32 `json:"of,omitempty"`
 }
 
 // Target is one of several requests that a load makes.
@@ -204,6 +219,11 @@ func (p LoadPlan) WithoutSecrets() LoadPlan {
 	p.BodyBytes, p.Body = len(p.Body), nil
 	targets := p.Targets
 	p.Targets = nil
+	if p.Recorded != nil {
+		p.Recorded = &Recording{From: p.Recorded.From, Requests: p.Recorded.Requests, Speed: p.Recorded.Speed}
+		p.Targets = byName(targets)
+		return p
+	}
 	for _, t := range targets {
 		masked := Target{Name: secret.Text(t.Name), Method: t.Method, Path: secret.Text(t.Path), BodyBytes: len(t.Body), Weight: t.Weight, Expect: t.Expect, Check: secret.Text(t.Check)}
 		for _, h := range t.Headers {
@@ -212,6 +232,22 @@ func (p LoadPlan) WithoutSecrets() LoadPlan {
 		p.Targets = append(p.Targets, masked)
 	}
 	return p
+}
+
+// byName are recorded targets as a run keeps them: what was recorded may be anybody's, and is a lot. So no more than the
+// names stays, with their weights.
+func byName(targets []Target) (list []Target) {
+	at := map[string]int{}
+	for _, t := range targets {
+		i, known := at[t.Name]
+		if !known {
+			i = len(list)
+			at[t.Name] = i
+			list = append(list, Target{Name: secret.Text(t.Name)})
+		}
+		list[i].Weight += t.Weight
+	}
+	return list
 }
 
 // Run is run.json: everything about a run that is no series, event or histogram.

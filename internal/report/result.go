@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +46,9 @@ func target(plan model.Plan) string {
 		at := plan.Load.URL
 		if s := plan.Load.UnixSocket; s != "" {
 			at += " by the Unix socket " + s
+		}
+		if r := plan.Load.Recorded; r != nil {
+			return plural(r.Requests, "recorded request", "recorded requests") + " (" + r.From + ") at " + at
 		}
 		if n := len(plan.Load.Targets); n > 0 {
 			return plural(n, "target", "targets") + " at " + at
@@ -99,7 +103,12 @@ func offered(r model.Report) string {
 		if l.Arrivals == model.Poisson {
 			loop += fmt.Sprintf(", Poisson arrivals of seed %d", l.ArrivalsSeed)
 		}
-		s = rates(l) + " requests/s (" + loop + ") over at most " + s
+		offers := rates(l) + " requests/s"
+		if r := l.Recorded; r != nil && r.Speed > 0 {
+			offers += " on average"
+			loop += ", each when it was recorded, " + strconv.FormatFloat(r.Speed, 'g', 6, 64) + " times as fast"
+		}
+		s = offers + " (" + loop + ") over at most " + s
 	}
 	if n := len(l.Sources); n > 0 {
 		s += " from " + strings.Join(l.Sources, ", ")
