@@ -46,7 +46,7 @@ type loadFlags struct {
 	http2                bool
 	streams, pipeline    int
 	method, body         string
-	targets, speed       string
+	targets, speed, vars string
 	notes                []string // of what was read for them, for the user
 	headers              []string
 	socket               string
@@ -84,6 +84,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
 	fs.StringVar(&f.targets, "targets", "", "in place of one request, those in `FILE`, one a line as JSON: {\"path\": \"/a?b=1\", \"method\": \"PUT\", \"headers\": {\"Accept\": \"text/html\"}, \"body\": \"x\", \"weight\": 3, \"name\": \"a\", \"expect\": [200, 404], \"check\": \"in the body\"}; only path (or url) is needed, and those with the same name are counted together. Or an access log (common or combined, of nginx or Apache), or a HAR export: what was recorded is sent to URL, as often as it is there, or at its own pace (--speed)")
 	fs.StringVar(&f.speed, "speed", "", "with an access log or a HAR export as --targets: send each request when it was recorded, `N`x as fast (2x, 0.5x; 1x is as it was), in place of -R")
+	fs.StringVar(&f.vars, "vars", "", "put the values of a CSV `FILE` in the place of {NAME} in the path, in headers and in the body (of URL, -H and --body, or of --targets); its first line has the names, and each request takes the next row")
 	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
 	fs.StringVar(&f.tls.CACert, "cacert", "", "https: trust the certificates (PEM) in `FILE` in place of the system's")
 	fs.BoolVarP(&f.tls.Insecure, "insecure", "k", false, "https: take any certificate")
@@ -177,6 +178,9 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	}
 	if err := load.Check(plan); err != nil {
 		return no("%v", err)
+	}
+	if plan.Variables, err = readVariables(f.vars); err != nil {
+		return no("--vars %s: %v", f.vars, err)
 	}
 	if plan, f.notes, err = addTargets(plan, f.targets, f.speed, asked); err != nil {
 		return no("%v", err)

@@ -12,6 +12,11 @@ import (
 
 // addTargets reads what --targets and --speed stand for into a plan. Notes are for the user.
 func addTargets(plan model.LoadPlan, path, speed string, asked func(string) bool) (_ model.LoadPlan, notes []string, err error) {
+	if path == "" && plan.Variables != nil {
+		if err := load.Check(plan); err != nil {
+			return plan, nil, fmt.Errorf("--vars: %w", err)
+		}
+	}
 	if path == "" {
 		if speed != "" {
 			return plan, nil, fmt.Errorf("--speed is that of a recording: name an access log or a HAR export (--targets FILE)")
@@ -41,7 +46,24 @@ func addTargets(plan model.LoadPlan, path, speed string, asked func(string) bool
 			return plan, nil, fmt.Errorf("--targets %s, --speed %s: %w", path, speed, err)
 		}
 	}
+	if plan.Variables != nil {
+		if err := load.Check(plan); err != nil {
+			return plan, nil, fmt.Errorf("--targets %s and --vars: %w", path, err)
+		}
+	}
 	return plan, notes, nil
+}
+
+// readVariables reads what --vars names, nil for nothing.
+func readVariables(path string) (*model.Variables, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := input.Read(path, load.MaxVariablesFile)
+	if err != nil {
+		return nil, err
+	}
+	return load.ReadVariables(text)
 }
 
 // replay has a plan send a recording at its own pace. Without -d it lasts as long as that.

@@ -104,6 +104,7 @@ func differences(a, b model.Run) []string {
 	differ("source addresses", fmt.Sprint(p.Sources), fmt.Sprint(q.Sources))
 	differ("stages", fmt.Sprint(p.Stages), fmt.Sprint(q.Stages))
 	differ("recording", recordingOf(p), recordingOf(q))
+	differ("variables", variablesOf(p), variablesOf(q))
 	differ("keep-alive", p.KeepAlive, q.KeepAlive)
 	differ("HTTP/2", p.HTTP2, q.HTTP2)
 	differ("streams on a connection", max(p.Streams, 1), max(q.Streams, 1))
@@ -269,4 +270,12 @@ func recordingOf(p *model.LoadPlan) string {
 		return "none"
 	}
 	return fmt.Sprintf("%d requests of an %s at speed %g", p.Recorded.Requests, p.Recorded.From, p.Recorded.Speed)
+}
+
+// variablesOf says which variables requests have, and from how many rows.
+func variablesOf(p *model.LoadPlan) string {
+	if p.Variables == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d rows of %v", p.Variables.Rows, p.Variables.Names)
 }

@@ -36,6 +36,8 @@ func targetRequest(plan model.LoadPlan, t model.Target, u *url.URL) (request, er
 	switch {
 	case err != nil:
 		return request{}, fmt.Errorf("path %q: %w", t.Path, err)
+	case at.Host != "" || at.Scheme != "" || !strings.HasPrefix(t.Path, "/"):
+		return request{}, fmt.Errorf("path %q: want one that begins with a single /", t.Path)
 	case t.Name == "" || len(t.Name) > maxTargetName || !printable(t.Name):
 		return request{}, fmt.Errorf("name %q: want 1 to %d bytes without control characters", t.Name, maxTargetName)
 	case !(t.Weight > 0 && t.Weight <= maxWeight): // written so that NaN is refused

@@ -100,6 +100,9 @@
 // With LoadPlan.Recorded and a speed, request k of the hold phase is number k of the recording: its time, divided by the speed, and its target.
 // Before that requests are drawn.
 //
+// LoadPlan.Variables are put into the requests before the load: there is one of each for each row. In an open loop request k takes row k modulo
+// their number; in a closed one each thread takes every so manyth.
+//
 // LoadPlan.Stages change the rate of an open loop at moments of the hold phase, at once. Request k is due when the integral
 // of the rate is k, so nothing is lost or added at a change; each stage has a grid of its own, or none. What became of
 // its requests is counted by the stage in which they were due, and a load without stages pays nothing for that.

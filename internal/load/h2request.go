@@ -44,7 +44,7 @@ func buildHTTP2(p model.LoadPlan, u *url.URL) (*h2Request, error) {
 	if len(r.plain) > maxHead {
 		return nil, fmt.Errorf("the request's headers take %d bytes over HTTP/2: want at most %d", len(r.plain), maxHead)
 	}
-	if !same || len(p.Targets) > 0 { // they push one another out of the table, or what is in it depends on who came first
+	if !same || len(p.Targets) > 0 || p.Variables != nil { // they push one another out of the table, or what is in it depends on who came first
 		r.first, r.again = r.plain, r.plain
 	}
 	return r, nil

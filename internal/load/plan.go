@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,6 +38,7 @@ type job struct {
 	bounds   []float64 // of several requests: the sum of the weights up to each
 	names    []string  // of the targets, none without
 	sources  []netip.Addr
+	rows     int         // of variables: so many times there are requests
 	replayed []int32     // which of the requests each of a recording is that is replayed
 	tls      *tls.Config // nil for http
 	resumes  bool        // TLS sessions are used again
@@ -81,7 +83,7 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	if plan.HTTP2 && j.tls != nil {
 		j.tls.NextProtos = []string{"h2"}
 	}
-	if err := j.ask(u); err != nil {
+	if err := j.ask(); err != nil {
 		return nil, err
 	}
 	return j, j.checkPipeline()
@@ -99,26 +101,61 @@ func (j *job) checkPipeline() error {
 	return nil
 }
 
-// ask fills in what is asked for: the plan's targets, or its one request.
-func (j *job) ask(u *url.URL) error {
-	if len(j.plan.Targets) == 0 {
-		r := request{toHEAD: j.plan.Method == "HEAD"}
-		err := r.form(j.plan, u)
-		j.requests = []request{r}
-		return err
-	}
-	if most := mostTargets(j.plan); len(j.plan.Targets) > most {
-		return fmt.Errorf("%d targets: want at most %d", len(j.plan.Targets), most)
-	}
+// ask fills in what is asked for: the plan's targets, or its one request; with variables once for each row.
+func (j *job) ask() error {
 	if r := j.plan.Recorded; r != nil {
 		j.replayed = r.Of
 	}
+	a := asked{j.plan, j.plan.Targets}
+	v := j.plan.Variables
+	if v == nil {
+		return j.askFor(a)
+	}
+	if j.plan.Recorded != nil {
+		return errors.New("variables: a recording has none; leave out one of both")
+	}
+	if err := cmp.Or(checkVariables(v), a.fits(v.Names)); err != nil {
+		return err
+	}
+	const madeOf = 256 // what we need of each besides its bytes
+	size := 0
+	for i, values := range v.Values {
+		if err := j.askFor(a.row(v.Names, values)); err != nil {
+			return fmt.Errorf("row %d: %w", i+1, err)
+		}
+		for _, r := range j.requests[i*len(j.requests)/(i+1):] {
+			size += len(r.bytes) + madeOf
+		}
+		if size > maxRendered {
+			return fmt.Errorf("row %d: the requests of the rows take more than %d bytes; take fewer rows", i+1, maxRendered)
+		}
+	}
+	j.rows = len(v.Values)
+	return nil
+}
+
+// askFor adds what is asked for.
+func (j *job) askFor(a asked) error {
+	u, err := parseURL(a.plan.URL)
+	if err != nil {
+		return err
+	}
+	if len(a.targets) == 0 {
+		r := request{toHEAD: a.plan.Method == "HEAD"}
+		err := r.form(a.plan, u)
+		j.requests = append(j.requests, r)
+		return err
+	}
+	if most := mostTargets(j.plan); len(a.targets) > most {
+		return fmt.Errorf("%d targets: want at most %d", len(a.targets), most)
+	}
 	index := map[string]int32{}
+	j.names, j.bounds = nil, nil
 	sum := 0.0
-	for i, t := range j.plan.Targets {
-		r, err := targetRequest(j.plan, t, u)
+	for i, t := range a.targets {
+		r, err := targetRequest(a.plan, t, u)
 		if err != nil {
-			return fmt.Errorf("target %d of %d: %w", i+1, len(j.plan.Targets), err)
+			return fmt.Errorf("target %d of %d: %w", i+1, len(a.targets), err)
 		}
 		known := false
 		if r.name, known = index[t.Name]; !known {
@@ -137,8 +174,18 @@ func (j *job) ask(u *url.URL) error {
 
 // choose is the request that a number of 64 random bits stands for, by the weights.
 func (j *job) choose(random uint64) *request {
-	if len(j.requests) == 1 {
-		return &j.requests[0]
+	return &j.requests[j.pick(random)]
+}
+
+// ofRow is the same of a row of variables.
+func (j *job) ofRow(row int64, random uint64) *request {
+	return &j.requests[row*int64(len(j.requests)/j.rows)+int64(j.pick(random))]
+}
+
+// pick is the same without rows: the number of a target.
+func (j *job) pick(random uint64) int {
+	if len(j.bounds) < 2 {
+		return 0
 	}
 	const bits = 53 // as many as a float64 has
 	at := float64(random>>(64-bits)) / (1 << bits) * j.bounds[len(j.bounds)-1]
@@ -146,7 +193,7 @@ func (j *job) choose(random uint64) *request {
 	if exact {
 		i++ // a bound is the next one's
 	}
-	return &j.requests[min(i, len(j.requests)-1)]
+	return min(i, len(j.bounds)-1)
 }
 
 func checkNumbers(p model.LoadPlan) error {

@@ -28,17 +28,27 @@ func (t *thread) next(c *conn, ready int64) {
 	t.begin(c, p, t.now, ready)
 }
 
-// choose is what the next request asks for.
-func (t *thread) choose() *request { return t.shared.job.choose(t.random()) }
+// choose is what the next request of a closed loop asks for.
+func (t *thread) choose() *request {
+	job := t.shared.job
+	if job.rows == 0 {
+		return job.choose(t.random())
+	}
+	row := t.row % int64(job.rows)
+	t.row += t.shared.stride
+	return job.ofRow(row, t.random())
+}
 
 // planned is what request k of an open loop asks for.
 func (t *thread) planned(k int64) *request {
-	if job := t.shared.job; job.replayed != nil {
-		if k -= t.shared.arrivals.ramp(); k >= 0 {
-			return &job.requests[job.replayed[k]]
-		}
+	switch job := t.shared.job; {
+	case job.rows > 0:
+		return job.ofRow(k%int64(job.rows), t.random())
+	case job.replayed != nil && k >= t.shared.arrivals.ramp():
+		return &job.requests[job.replayed[k-t.shared.arrivals.ramp()]]
+	default:
+		return job.choose(t.random())
 	}
-	return t.choose()
 }
 
 // begin begins the request that c asks for. ready is the moment from which it could have begun.

@@ -56,7 +56,9 @@ func ReadTargets(text []byte, plan model.LoadPlan) ([]model.Target, error) {
 			continue
 		}
 		t, err := parseTarget(line, u)
-		if err == nil {
+		if plan.Variables != nil {
+			t.Path, t.Name = withHoles(t.Path, plan.Variables), withHoles(t.Name, plan.Variables)
+		} else if err == nil { // else each row's is looked at
 			_, err = targetRequest(plan, t, u)
 		}
 		names[t.Name] = true

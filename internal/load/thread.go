@@ -70,6 +70,7 @@ type thread struct {
 	inFlight    int64
 	connecting  int64
 	established int64
+	row         int64 // closed loop: the next row of variables
 	quota       int64 // requests taken from the budget and not yet begun
 
 	// Open loop: requests are numbered, each thread has every threads-th of them.
@@ -106,7 +107,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		skips:  skippedFrom(*plan),
 		end:    s.timeline.hold,
 		seed:   uint64(id)*0x9e3779b97f4a7c15 + 1,
-		due:    int64(id), head: int64(id),
+		due:    int64(id), head: int64(id), row: int64(id),
 		tally: newTally(targets, stages), spare: newTally(targets, stages),
 		handed: make(chan *tally, 1),
 		gone:   make(chan struct{}),

@@ -129,6 +129,8 @@ type LoadPlan struct {
 	Targets []Target `json:"targets,omitempty"`
 	// Recorded is where the targets were recorded, nil where somebody wrote them.
 	Recorded *Recording `json:"recorded,omitempty"`
+	// Variables are put in the places of their names, {NAME}, in paths, headers and bodies; each request takes the next row.
+	Variables *Variables `json:"variables,omitempty"`
 	// HTTP2 is HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c). Streams is how many
 	// requests a connection then has in flight at most; 0 is 1.
 	HTTP2 bool `json:"http2,omitempty"`
@@ -165,6 +167,13 @@ type Recording struct {
 	// AtMicros is when each is due, since the hold phase began, and Of which of the targets it is. See WithoutSecrets.
 	AtMicros []int64 `json:"at_us,omitempty"`
 	Of       []int32 `json:"of,omitempty"`
+}
+
+// Variables have a value of each in each row.
+type Variables struct {
+	Names  []string   `json:"names"`
+	Rows   int        `json:"rows"`             // how many there are
+	Values [][]string `json:"values,omitempty"` // see WithoutSecrets
 }
 
 // Target is one of several requests that a load makes.
@@ -217,6 +226,9 @@ func (p LoadPlan) WithoutSecrets() LoadPlan {
 	}
 	p.URL = secret.Text(p.URL)
 	p.BodyBytes, p.Body = len(p.Body), nil
+	if v := p.Variables; v != nil {
+		p.Variables = &Variables{Names: v.Names, Rows: max(v.Rows, len(v.Values))}
+	}
 	targets := p.Targets
 	p.Targets = nil
 	if p.Recorded != nil {

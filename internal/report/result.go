@@ -47,6 +47,9 @@ func target(plan model.Plan) string {
 		if s := plan.Load.UnixSocket; s != "" {
 			at += " by the Unix socket " + s
 		}
+		if v := plan.Load.Variables; v != nil {
+			at += ", with " + plural(v.Rows, "row", "rows") + " of " + strings.Join(v.Names, ", ")
+		}
 		if r := plan.Load.Recorded; r != nil {
 			return plural(r.Requests, "recorded request", "recorded requests") + " (" + r.From + ") at " + at
 		}
