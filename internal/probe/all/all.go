@@ -10,15 +10,17 @@ import (
 	"plimsoll/internal/probe/filesystem"
 	"plimsoll/internal/probe/haproxy"
 	"plimsoll/internal/probe/kernel"
+	"plimsoll/internal/probe/memcached"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
 	"plimsoll/internal/probe/postgres"
 	"plimsoll/internal/probe/procs"
+	"plimsoll/internal/probe/redis"
 	"plimsoll/internal/probe/servicelog"
 	"plimsoll/internal/probe/sockets"
 )
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), postgres.All(), haproxy.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), postgres.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
 }
