@@ -218,6 +218,8 @@ var byOutcome = map[string]string{
 	"check:status":    "the replies were complete, and had another status than the file of targets expects",
 	"check:body":      "the replies were complete, and the text that the file of targets wants was not in their body (bodies are looked at as they are sent, compressed or not)",
 	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c)",
+
+	"protocol:unasked_upgrade": "the server answered 101 (Switching Protocols) to requests that ask for no other protocol (they have no Upgrade header): that is no reply",
 }
 
 // explainAll says of each outcome that is a failure with a known meaning what it

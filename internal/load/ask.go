@@ -22,12 +22,13 @@ const (
 
 // request is what a user may ask for.
 type request struct {
-	bytes  []byte     // as it is sent
-	http2  *h2Request // as it is over HTTP/2, nil without
-	toHEAD bool
-	name   int32    // of its target, an index into job.names
-	expect []int16  // the statuses that are right; none means those below 400
-	text   *pattern // what has to be in the body, nil for nothing
+	bytes   []byte     // as it is sent
+	http2   *h2Request // as it is over HTTP/2, nil without
+	toHEAD  bool
+	upgrade bool     // it asks for another protocol
+	name    int32    // of its target, an index into job.names
+	expect  []int16  // the statuses that are right; none means those below 400
+	text    *pattern // what has to be in the body, nil for nothing
 }
 
 // targetRequest makes the request of a target; u is its origin.
@@ -67,6 +68,7 @@ func targetRequest(plan model.LoadPlan, t model.Target, u *url.URL) (request, er
 
 // form gives r the form in which it is sent.
 func (r *request) form(plan model.LoadPlan, u *url.URL) (err error) {
+	r.upgrade = slices.ContainsFunc(plan.Headers, func(h string) bool { return headerName(h) == "upgrade" })
 	if r.bytes, err = buildRequest(plan, u); err == nil && plan.HTTP2 {
 		r.http2, err = buildHTTP2(plan, u)
 	}
@@ -75,13 +77,18 @@ func (r *request) form(plan model.LoadPlan, u *url.URL) (err error) {
 
 // others are those headers whose name none of the more special ones has.
 func others(headers, special []string) (list []string) {
-	name := func(h string) string { n, _, _ := strings.Cut(h, ":"); return strings.ToLower(n) }
 	for _, h := range headers {
-		if !slices.ContainsFunc(special, func(s string) bool { return name(s) == name(h) }) {
+		if !slices.ContainsFunc(special, func(s string) bool { return headerName(s) == headerName(h) }) {
 			list = append(list, h)
 		}
 	}
 	return list
+}
+
+// headerName is the name of a header line, in lower case.
+func headerName(line string) string {
+	name, _, _ := strings.Cut(line, ":")
+	return strings.ToLower(name)
 }
 
 func printable(s string) bool {

@@ -92,7 +92,8 @@
 // the connection and the next request on it, what was there before a request was
 // sent costs that request (both protocol:unasked_reply, unless it is an error by
 // which the server says why it hangs up). One that comes when the next request is
-// already sent cannot be told from its reply; the one too many is noticed later.
+// already sent cannot be told from its reply; the one too many is noticed later. A 101 (Switching Protocols) where the request has no
+// Upgrade header is protocol:unasked_upgrade.
 //
 // With LoadPlan.Targets, which of them a request asks for is drawn when it begins, by their weights, with numbers that
 // each run draws again. A text that has to be in a body is looked for in what is read of it, and nothing is kept.
@@ -120,7 +121,7 @@
 //
 // # Outcomes
 //
-//	1xx … 5xx              a complete reply of that class (1xx: only 101)
+//	1xx … 5xx              a complete reply of that class (1xx: only a 101 to a request with an Upgrade header)
 //	connect:ERRNO          socket or connect failed: connect:ECONNREFUSED, connect:EADDRNOTAVAIL, connect:EMFILE …
 //	write:ERRNO, read:ERRNO   write:EPIPE, read:ECONNRESET …
 //	connect:timeout, write:timeout, read:timeout   where the request was when its time was up
@@ -132,7 +133,8 @@
 //	queue:timeout, queue:cancelled   open loop: no connection became free in time
 //	expected:4xx, expected:5xx   such a reply, which its target expects (model.Target)
 //	check:status, check:body   a reply below 400 that is not the one that its target expects; its time is a failed request's
-//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply;
+//	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply,
+//	                       unasked_upgrade;
 //	                       HTTP/2: not_http2, bad_frame, bad_frame_size, bad_header_block, bad_status, bad_settings, bad_window, frame_flood
 //	goaway:CODE, rst_stream:CODE   HTTP/2: the server said that it will not answer, by RFC 9113's names: rst_stream:REFUSED_STREAM
 //

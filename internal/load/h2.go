@@ -1,11 +1,12 @@
 package load
 
 import (
-	"fmt"
 	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/secret"
 )
 
 // http2 is a thread's HTTP/2. Its lanes stand where HTTP/1.1 has connections: each is a place for one
@@ -414,7 +415,7 @@ func (h *http2) unpark(s *h2Conn) {
 func (h *http2) heedGoAway(s *h2Conn, e *incoming) bool {
 	s.retired, s.told = true, coded(goneAway, e.number)
 	if len(e.text) > 0 {
-		h.tally.cause(s.told, fmt.Errorf("the server said %s", strconv.Quote(string(e.text[:min(len(e.text), 100)]))))
+		h.tally.cause(s.told, goodbye(e.text))
 	}
 	var left []*conn
 	for i, id := range s.ids {
@@ -431,6 +432,15 @@ func (h *http2) heedGoAway(s *h2Conn, e *incoming) bool {
 		h.after(c, s.told)
 	}
 	return h.stays(s)
+}
+
+// goodbye is what a server says in its GOAWAY.
+type goodbye []byte
+
+// Error masks all of it before it cuts it: half a key has no longer the looks of one.
+func (g goodbye) Error() string {
+	text := secret.Text(string(g))
+	return "the server said " + strconv.Quote(text[:min(len(text), 100)])
 }
 
 // heedWindow lets more of bodies be sent.

@@ -222,6 +222,29 @@ var hostileHTTP2 = []hostile{
 	}, "rst_stream:REFUSED_STREAM write:timeout"},
 }
 
+// What a server says of its GOAWAY is shown without what gives access, wherever its words are cut.
+func TestHTTP2GoAwayTellsNoSecret(t *testing.T) {
+	const key = "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW3xY5z"
+	for _, said := range []string{
+		"password=Hunter2 https://u:Hunter2@h/x?token=Hunter2 -----BEGIN PRIVATE KEY-----Hunter2",
+		"Authorization: Bearer " + key,
+		strings.Repeat("x ", 45) + key, // it begins before the words are cut and ends behind
+	} {
+		s := serveFrames(t, func(p *h2Peer) {
+			_ = p.WriteSettings()
+			p.request()
+			_ = p.WriteGoAway(0, xhttp2.ErrCodeEnhanceYourCalm, []byte(said))
+			p.end()
+		})
+		plan := model.LoadPlan{URL: s.url, Connections: 1, Threads: 1, Requests: 1, HTTP2: true, Streams: 1, TimeoutMS: 60_000}
+		all := runPlan(t, t.Context(), plan)
+		got := all[len(all)-1].Causes["goaway:ENHANCE_YOUR_CALM"]
+		if !strings.Contains(got, "(masked") || strings.Contains(got, "Hunter2") || strings.Contains(got, key[:8]) {
+			t.Errorf("%q is told as %q, want what gives access masked", said, got)
+		}
+	}
+}
+
 func TestHTTP2HostileServers(t *testing.T) {
 	for _, c := range hostileHTTP2 {
 		t.Run(strings.ReplaceAll(c.why, " ", "_"), func(t *testing.T) {

@@ -57,6 +57,7 @@ const (
 	tooManyInterim
 	excessData
 	unaskedReply
+	unaskedUpgrade
 	// of HTTP/2
 	notHTTP2
 	badFrame
@@ -79,6 +80,7 @@ func (f fault) String() string {
 		tooManyInterim:   "too_many_interim",
 		excessData:       "excess_data",
 		unaskedReply:     "unasked_reply",
+		unaskedUpgrade:   "unasked_upgrade",
 		notHTTP2:         "not_http2",
 		badFrame:         "bad_frame",
 		badFrameSize:     "bad_frame_size",

@@ -42,6 +42,7 @@ type reply struct {
 	state     replyState
 	fault     fault
 	toHEAD    bool
+	upgrade   bool // the request asked for another protocol
 	version10 bool
 	close     bool
 	keepAlive bool
@@ -274,10 +275,12 @@ func (r *reply) endHead() fault {
 			return tooManyInterim
 		}
 		// What its headers said was not about the final reply.
-		*r = reply{toHEAD: r.toHEAD, text: r.text, interim: r.interim + 1, head: r.head, length: -1, carry: r.carry}
+		*r = reply{toHEAD: r.toHEAD, upgrade: r.upgrade, text: r.text, interim: r.interim + 1, head: r.head, length: -1, carry: r.carry}
 		return noFault
 	}
 	switch {
+	case r.status == switchingProtocols && !r.upgrade:
+		return unaskedUpgrade
 	case r.status == switchingProtocols:
 		r.close = true
 		r.state = atEnd

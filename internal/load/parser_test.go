@@ -92,7 +92,6 @@ var replies = []struct {
 	{"304 has no body whatever its length says", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", reading{Step: done, Status: 304, Reusable: true, Used: 48}},
 	{"interim replies are skipped", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 x\r\n\r\n", reading{Step: done, Status: 204, Reusable: true, Used: 43}},
 	{"an interim reply's headers are not the final one's", "HTTP/1.1 103 x\r\nContent-Length: 9\r\nConnection: close\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", reading{Step: done, Status: 200, Reusable: true, Used: 94}},
-	{"101 is an end", "HTTP/1.1 101 Switching Protocols\r\n\r\n", reading{Step: done, Status: 101, Used: 36}},
 	{"chunks, extension, trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: v\r\n\r\n", reading{Step: done, Status: 200, Reusable: true, Used: 70}},
 	{"chunked beside a length is not reused", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n0\r\n\r\n", reading{Step: done, Status: 200, Used: 77}},
 	{"a coding that is not chunked ends with the connection", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nabc", reading{Step: more, AtEOF: true, Status: 200, Used: 47}},
@@ -118,6 +117,7 @@ var replies = []struct {
 	{"a head without end", "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("x", maxHead), reading{Step: broken, Fault: "head_too_large"}},
 	{"headers without end", "HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", maxHead/5), reading{Step: broken, Fault: "head_too_large"}},
 	{"trailers without end", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("A: b\r\n", maxHead/5), reading{Step: broken, Fault: "head_too_large"}},
+	{"another protocol that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\n\r\n", reading{Step: broken, Fault: "unasked_upgrade"}},
 	{"interim replies without end", strings.Repeat("HTTP/1.1 100 x\r\n\r\n", maxInterim+1), reading{Step: broken, Fault: "too_many_interim"}},
 }
 

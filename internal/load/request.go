@@ -59,7 +59,7 @@ func (t *thread) begin(c *conn, p phase, intended, ready int64) {
 	t.book(c, queued, min(c.freed, t.now))
 	t.book(c, late, t.now)
 	c.reply.reset(c.asked.toHEAD)
-	c.reply.text = c.asked.text
+	c.reply.text, c.reply.upgrade = c.asked.text, c.asked.upgrade
 	t.flights.push(c)
 	t.inFlight++
 	t.count(c.phase).add(delay, t.now-ready)

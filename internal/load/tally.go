@@ -4,6 +4,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/secret"
 )
 
 // kinds of duration that are measured
@@ -36,7 +37,7 @@ type tally struct {
 	connecting, open, idle int64
 	missing, untried       int64   // connections that never stood
 	user, system           float64 // CPU seconds of the thread since its start
-	// causes are what the first failure of each outcome over TLS said.
+	// causes are what the first failure of an outcome said, where there is more to say; what gives access is masked.
 	causes map[outcome]string
 	// targets and stages have, by name and by number, the requests that began in hold; none where the plan has none.
 	targets, stages []groupTally
@@ -106,10 +107,10 @@ type agreement struct {
 	resumed         bool
 }
 
-// cause keeps what the first failure of an outcome says of itself.
+// cause keeps what the first failure of an outcome says of itself. It may be the server's words.
 func (t *tally) cause(o outcome, err error) {
 	if _, known := t.causes[o]; !known {
-		t.causes[o] = err.Error()
+		t.causes[o] = secret.Text(err.Error())
 	}
 }
 

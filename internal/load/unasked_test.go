@@ -84,6 +84,43 @@ func TestAReplyThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
+// A 101 is the end of HTTP on its connection: where no request asked for another protocol it is no reply.
+func TestAProtocolThatNobodyAskedFor(t *testing.T) {
+	switches := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	asks := []string{"Connection: Upgrade", "upgrade: websocket"}
+	for _, c := range []struct {
+		why, said string
+		headers   []string
+		pipeline  int
+		want      map[string]int64
+	}{
+		{"not asked for", switches, nil, 0, map[string]int64{"protocol:unasked_upgrade": 4}},
+		{"after an interim reply", "HTTP/1.1 103 Early Hints\r\n\r\n" + switches, nil, 0, map[string]int64{"protocol:unasked_upgrade": 4}},
+		{"asked for", switches, asks, 0, map[string]int64{"1xx": 4}},
+		{"asked for, after an interim reply", "HTTP/1.1 103 Early Hints\r\n\r\n" + switches, asks, 0, map[string]int64{"1xx": 4}},
+		{"not asked for, pipelined", switches, nil, 2, map[string]int64{"protocol:unasked_upgrade": 4}},
+		{"asked for, pipelined", switches, asks, 2, map[string]int64{"1xx": 2, "read:eof": 2}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			s := serveInBatches(t, max(c.pipeline, 1), func(int64) []byte { return []byte(c.said) })
+			plan := model.LoadPlan{URL: s.url, Headers: c.headers, Connections: 1, Threads: 1, Requests: 4, KeepAlive: true, Pipeline: c.pipeline, TimeoutMS: 600_000}
+			if diff := cmp.Diff(c.want, phaseNamed(runPlan(t, t.Context(), plan), "hold").Outcomes); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A target's own headers ask, too.
+func TestATargetAsksForAnotherProtocol(t *testing.T) {
+	s := serveInBatches(t, 1, func(int64) []byte { return []byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n") })
+	plan := model.LoadPlan{URL: s.url, Connections: 1, Threads: 1, Requests: 3, KeepAlive: true, TimeoutMS: 600_000,
+		Targets: []model.Target{{Name: "ws", Method: "GET", Path: "/", Weight: 1, Headers: []string{"Upgrade: x"}}}}
+	if diff := cmp.Diff(map[string]int64{"1xx": 3}, phaseNamed(runPlan(t, t.Context(), plan), "hold").Outcomes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A reply that is there before the request was sent is none to it.
 func TestAReplyBeforeTheRequest(t *testing.T) {
 	for said, want := range map[string]string{

@@ -22,7 +22,7 @@ internal/model:          internal/secret
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/loadtool:       internal/model
-internal/load:           internal/input internal/model
+internal/load:           internal/input internal/model internal/secret
 internal/host:           internal/layout internal/model
 internal/service:        internal/host
 internal/probe:          internal/layout internal/model internal/host internal/service
