@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 )
@@ -251,7 +253,7 @@ func TestOnlyWhatIsListedIsOpened(t *testing.T) {
 	for i, c := range []struct{ path, want string }{
 		{"/run?id=b/2", "report of b/2"}, {"/run?id=b/2", "report of b/2"},
 		{"/run?id=open", "report of open"}, {"/run?id=open", "report of open"},
-		{"/run?id=" + url.QueryEscape(hostile), "report of " + hostile},
+		{"/run?id=" + url.QueryEscape(Entry{ID: hostile}.Key()), "report of " + hostile},
 		{"/compare?a=b/2&b=open", "b/2 beside open"},
 	} {
 		if code, body := get(c.path); code != http.StatusOK || body != c.want {
@@ -293,8 +295,55 @@ func TestNamesFromOutsideAreText(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"b/2", hostile, "open"} {
-		if !links[id] {
+		if !links[Entry{ID: id}.Key()] {
 			t.Errorf("no link to %q", id)
+		}
+	}
+}
+
+// A directory may be called anything. The page of all of them is text without what steers a terminal or an editor, and what a
+// browser sends for one of them is that one.
+func TestADirectoryMayBeCalledAnything(t *testing.T) {
+	ids := []string{"\xff\xe2\x80\xae", "\x1b[2J\x07", "two\nlines\r", "\u202eright", "\ufffd", "100%", "%ff", "a b/\u00fc+&;\"'<", "\U000e0061"}
+	shelf, _ := shelved()
+	shelf.List = func() (list []Entry, _ error) {
+		for _, id := range ids {
+			list = append(list, Entry{ID: id})
+		}
+		return list, nil
+	}
+	s := started(t, Options{}, shelf.Handler(), nil)
+	get := func(path string) (int, string) {
+		code, _, body := asked{path: path, header: entered(s)}.of(t, s, http.DefaultClient)
+		return code, body
+	}
+	_, body := get("/")
+	if at := strings.IndexFunc(body, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' }); at >= 0 || !utf8.ValidString(body) {
+		t.Errorf("the page has %q", body[max(at-20, 0):])
+	}
+	doc, err := html.Parse(strings.NewReader(body))
+	check(t, err)
+	var values, links []string
+	for n := range doc.Descendants() {
+		for _, a := range n.Attr {
+			switch {
+			case n.Data == "input" && a.Key == "value":
+				values = append(values, a.Val)
+			case n.Data == "a" && a.Key == "href":
+				links = append(links, a.Val)
+			}
+		}
+	}
+	if len(values) != 2*len(ids) || len(links) != len(ids) {
+		t.Fatalf("%d values and %d links for %d runs", len(values), len(links), len(ids))
+	}
+	for i, id := range ids {
+		if _, got := get("/" + links[i]); got != "report of "+id {
+			t.Errorf("the link %s leads to %q, want the report of %q", links[i], got, id)
+		}
+		a, b := url.QueryEscape(values[2*i]), url.QueryEscape(values[2*i+1])
+		if _, got := get("/compare?a=" + a + "&b=" + b); got != id+" beside "+id {
+			t.Errorf("%s compares %q, want %q twice", a, got, id)
 		}
 	}
 }

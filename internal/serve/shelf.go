@@ -8,13 +8,16 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Entry is a run as it is listed.
 type Entry struct {
-	ID      string // its name in addresses, and to Shelf
+	ID      string // its name to Shelf, of any bytes
 	Started time.Time
 	What    string // the URL or the command
 	Answer  string
@@ -22,6 +25,24 @@ type Entry struct {
 	Took    string
 	// Whole: it was closed, and will not change any more.
 	Whole bool
+}
+
+// Key is the ID as it stands in pages and comes back from them. A page cannot hold every name, and what a browser
+// makes of those that it cannot is another's: so what does not print is written as %xx, byte for byte, and % too.
+func (e Entry) Key() string {
+	var b strings.Builder
+	for rest := e.ID; rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		if unicode.IsPrint(r) && r != utf8.RuneError && r != '%' { // RuneError may be a byte that is no UTF-8
+			b.WriteRune(r)
+		} else {
+			for _, c := range []byte(rest[:size]) {
+				fmt.Fprintf(&b, "%%%02x", c)
+			}
+		}
+		rest = rest[size:]
+	}
+	return b.String()
 }
 
 // Shelf is a directory of runs. Its functions may be called at the same time.
@@ -105,16 +126,16 @@ func (h *shelf) compare(w http.ResponseWriter, r *http.Request) {
 	h.send(w, r, a.Whole && b.Whole, key, func(out io.Writer) error { return h.Compare(out, a.ID, b.ID) })
 }
 
-// find looks a run up in the list: what is not in it, such as a path, is no run.
-func (h *shelf) find(w http.ResponseWriter, id string) (Entry, bool) {
+// find looks a run up in the list by its key: what is not in it, such as a path, is no run.
+func (h *shelf) find(w http.ResponseWriter, key string) (Entry, bool) {
 	runs, err := h.List()
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return Entry{}, false
 	}
-	i := slices.IndexFunc(runs, func(e Entry) bool { return e.ID == id })
+	i := slices.IndexFunc(runs, func(e Entry) bool { return e.Key() == key })
 	if i < 0 {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("No run %q is here; choose it from the list.", id))
+		refuse(w, http.StatusNotFound, fmt.Sprintf("No run %q is here; choose it from the list.", key))
 		return Entry{}, false
 	}
 	return runs[i], true
