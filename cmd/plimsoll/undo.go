@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/change"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/tune"
 )
 
@@ -115,9 +116,9 @@ func printUndone(w *world, results []change.Result, asJSON bool) error {
 		fmt.Fprintln(w.stdout, "Nothing stands that could be taken back.")
 	}
 	for _, r := range results {
-		fmt.Fprintf(w.stdout, "%3d  %s on %s\n", r.Entry.ID, tune.What(r.Entry.Change), r.Entry.Host)
+		fmt.Fprintf(w.stdout, "%3d  %s on %s\n", r.Entry.ID, layout.Line(tune.What(r.Entry.Change)), layout.Line(r.Entry.Host))
 		for _, s := range r.Sentences {
-			fmt.Fprintf(w.stdout, "     %s\n", s)
+			fmt.Fprintf(w.stdout, "     %s\n", layout.Line(s))
 		}
 	}
 	return nil

@@ -17,13 +17,11 @@ import (
 // What an entry may name is what Prepare makes, and nothing else: the journal is
 // read by root, and whatever is in it is written where it says.
 
-const (
-	maxParts   = 10_000 // as many processes as a change may be about
-	maxSetting = 4096   // bytes of a kernel setting
-)
+const maxParts = 10_000 // as many processes as a change may be about
 
 var (
 	hostSpec  = regexp.MustCompile(`^(local|(netns|unit|container):[^/\x00]{1,255}|pid:[0-9]{1,9})$`)
+	bootShape = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) // as the kernel writes its boot id
 	queueFile = regexp.MustCompile(`^/sys/class/net/([^/]+)/queues/rx-[0-9]{1,5}/rps_cpus$`)
 	groupFile = regexp.MustCompile(`^/.*/cpu\.(max|cfs_quota_us|cfs_period_us)$`)
 )
@@ -31,8 +29,8 @@ var (
 // check says what in an entry no change of ours would have written. It looks at
 // nothing but the entry.
 func (e Entry) check() error {
-	if len(e.Parts) > maxParts {
-		return fmt.Errorf("it has %d parts, want at most %d", len(e.Parts), maxParts)
+	if len(e.Parts) == 0 || len(e.Parts) > maxParts { // without one nothing could be taken back
+		return fmt.Errorf("it has %d parts, want 1 to %d", len(e.Parts), maxParts)
 	}
 	if e.Service != nil {
 		if err := e.Service.checkShape(); err != nil {
@@ -49,12 +47,15 @@ func (e Entry) check() error {
 			return fmt.Errorf("%s: %w", p.Target, err)
 		}
 	}
+	if !bootShape.MatchString(e.Boot) { // it would pass for one that a reboot has taken back
+		return fmt.Errorf("boot %q, want the kernel's boot id of that time", e.Boot)
+	}
 	return nil
 }
 
 func (e Entry) checkPart(p part) error {
-	if n := p.Target.Net; n != nil && !hostSpec.MatchString(n.Spec) {
-		return fmt.Errorf("host %q", n.Spec)
+	if n := p.Target.Net; n != nil && (n.Spec != e.Spec || !hostSpec.MatchString(n.Spec)) {
+		return fmt.Errorf("host %q, want that of the change, %q", n.Spec, e.Spec)
 	}
 	if q := p.Target.Process; q != nil && q.PID < 1 {
 		return fmt.Errorf("process %d", q.PID)
@@ -65,12 +66,7 @@ func (e Entry) checkPart(p part) error {
 	if err := e.checkTarget(p.Target); err != nil {
 		return err
 	}
-	for _, v := range append([]string{string(p.Old), string(p.New)}, p.Between...) {
-		if err := p.Target.checkValue(v); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.checkValues()
 }
 
 // checkTarget holds a target against the change that it is said to be for.
@@ -84,7 +80,7 @@ func (e Entry) checkTarget(p target) error {
 	ok := false
 	switch p.Kind {
 	case inKernel:
-		return c.checkKernelFile(p)
+		return errors.Join(c.checkKernelFile(p), e.checkNamespace(p))
 	case inSocket:
 		ok = p.Net != nil && p.Listen != "" && (c.Kind != Backlog || p.Listen == c.Listen)
 	case inRing:
@@ -102,13 +98,29 @@ func (e Entry) checkTarget(p target) error {
 	return nil
 }
 
+// checkNamespace wants a network namespace of what each has for itself, and none of what
+// the machine shares: without one, what is set is that of wherever we are.
+func (e Entry) checkNamespace(p target) error {
+	want := e.Change.Kind == TxQueue || e.Change.Kind == RPS
+	if e.Change.Kind == Sysctl {
+		want = e.Scope == Namespace
+		if !want && ofInterface(p.Path) {
+			return fmt.Errorf("its scope is %q, and it is a network namespace's own", e.Scope)
+		}
+	}
+	if want != (p.Net != nil) {
+		return fmt.Errorf("it is one of a network namespace: %v; it names one: %v", want, p.Net != nil)
+	}
+	return nil
+}
+
 // checkKernelFile wants the very file that the change is about.
 func (c Change) checkKernelFile(p target) error {
 	want := ""
 	switch c.Kind {
 	case Sysctl:
 		file, err := sysctlPath(c.Name)
-		if err != nil || refused.MatchString(sysctlName(file)) {
+		if err != nil || !settable(sysctlName(file)) {
 			return fmt.Errorf("sysctl %q is none that we set", c.Name)
 		}
 		want = file
@@ -131,38 +143,6 @@ func (c Change) checkKernelFile(p target) error {
 	named := c.Kind != TxQueue && c.Kind != RPS || interfaceName.MatchString(c.Name)
 	if !named || p.Path != want || path.Clean(p.Path) != p.Path || strings.ContainsRune(p.Path, 0) {
 		return fmt.Errorf("want %q", want)
-	}
-	return nil
-}
-
-// checkValue says what is no value of a target.
-func (p target) checkValue(v string) error {
-	if p.Kind == inKernel {
-		if len(v) > maxSetting || strings.ContainsAny(v, "\n\r\x00") {
-			return fmt.Errorf("%.20q… is no line of a setting", v)
-		}
-		return nil
-	}
-	for _, v := range threadValues(v) {
-		var err error
-		switch p.Kind {
-		case inSocket, inRing:
-			_, err = strconv.ParseInt(v, 10, 32)
-		case inNice:
-			_, err = strconv.Atoi(v)
-		case inCPUs:
-			_, err = parseCPUs(v)
-		case inPolicy:
-			_, err = policyNumber(v)
-		case inLimit:
-			soft, hard, _ := strings.Cut(v, ":")
-			_, err = limitNumber(soft)
-			_, err2 := limitNumber(hard)
-			err = errors.Join(err, err2)
-		}
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

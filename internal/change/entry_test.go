@@ -160,6 +160,115 @@ func planned(t *testing.T, e Entry, p plan, rebooted bool) {
 	}
 }
 
+// honest is an entry as Apply writes it, changed by hand.
+func honest(t *testing.T, edit func(e *Entry)) []byte {
+	t.Helper()
+	e := Entry{ID: 1, State: Done, Change: Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1000"}, Host: "web", Spec: "netns:web", Old: "4096", New: "1000",
+		Scope: Namespace, Restart: None, Boot: "82867b8a-43d5-4456-883f-79ab9de30b70",
+		Parts: []part{{Target: target{Kind: inKernel, Path: "/proc/sys/net/core/somaxconn", Net: &netns{Inode: 7, Spec: "netns:web"}}, Old: []byte("4096"), New: []byte("1000")}}}
+	edit(&e)
+	b, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// of makes the honest entry one of another kind: a target and its values.
+func (e *Entry) of(c Change, at target, old, new string, between ...string) {
+	e.Change, e.Parts = c, []part{{Target: at, Old: []byte(old), New: []byte(new), Between: between}}
+}
+
+// What no change of ours would have written is no entry: it would be closed as taken back
+// while the value stays, or write what was never asked for.
+func TestWhatNoChangeOfOursWouldHaveWritten(t *testing.T) {
+	web, p := &netns{Inode: 7, Spec: "netns:web"}, &process{PID: 7, Start: 8}
+	queue := target{Kind: inSocket, Listen: "0.0.0.0:80", Net: web}
+	sysctl := func(name string) func(*Entry) {
+		return func(e *Entry) {
+			e.Scope = Machine
+			e.of(Change{Kind: Sysctl, Name: name, To: "1"}, target{Kind: inKernel, Path: "/proc/sys/" + strings.ReplaceAll(name, ".", "/")}, "0", "1")
+		}
+	}
+	for name, c := range map[string]struct {
+		want string // "" where it is one
+		edit func(e *Entry)
+	}{
+		"as it was written":                      {"", func(*Entry) {}},
+		"no parts":                               {"it has 0 parts", func(e *Entry) { e.Parts = nil }},
+		"empty parts":                            {"it has 0 parts", func(e *Entry) { e.Parts = []part{} }},
+		"a part without place":                   {"sets nothing of kind", func(e *Entry) { e.Parts[0].Target = target{} }},
+		"a part without old":                     {"one is missing", func(e *Entry) { e.Parts[0].Old = nil }},
+		"a part without new":                     {"one is missing", func(e *Entry) { e.Parts[0].New = nil }},
+		"an old of no bytes":                     {"", func(e *Entry) { e.Parts[0].Old = []byte{} }}, // ip_local_reserved_ports
+		"no boot":                                {`boot ""`, func(e *Entry) { e.Boot = "" }},
+		"a boot that is none":                    {`boot "yesterday"`, func(e *Entry) { e.Boot = "yesterday" }},
+		"no namespace":                           {"one of a network namespace: true; it names one: false", func(e *Entry) { e.Parts[0].Target.Net = nil }},
+		"another host's":                         {`host "local", want that of the change`, func(e *Entry) { e.Parts[0].Target.Net = &netns{Inode: 7, Spec: "local"} }},
+		"a namespace of what the machine shares": {"one of a network namespace: false; it names one: true", func(e *Entry) { e.Scope = Machine }},
+		"an interface's as the machine's":        {"a network namespace's own", sysctl("net.ipv4.conf.lo.rp_filter")},
+		"the queue of an interface": {"", func(e *Entry) {
+			e.of(Change{Kind: TxQueue, Name: "e"}, target{Kind: inKernel, Path: "/sys/class/net/e/tx_queue_len", Net: web}, "1000", "4294967295")
+		}},
+		"the queue of an interface of no namespace": {"it names one: false", func(e *Entry) {
+			e.of(Change{Kind: TxQueue, Name: "e"}, target{Kind: inKernel, Path: "/sys/class/net/e/tx_queue_len"}, "1000", "33")
+		}},
+		"a queue below 0": {"no value of this setting", func(e *Entry) {
+			e.of(Change{Kind: TxQueue, Name: "e"}, target{Kind: inKernel, Path: "/sys/class/net/e/tx_queue_len", Net: web}, "-1", "33")
+		}},
+		"no mask": {"no value of this setting", func(e *Entry) {
+			e.of(Change{Kind: RPS, Name: "e"}, target{Kind: inKernel, Path: "/sys/class/net/e/queues/rx-0/rps_cpus", Net: web}, "0-3", "f")
+		}},
+		"a mask": {"", func(e *Entry) {
+			e.of(Change{Kind: RPS, Name: "e"}, target{Kind: inKernel, Path: "/sys/class/net/e/queues/rx-0/rps_cpus", Net: web}, "1,00000000", "f")
+		}},
+		"no quota": {"no value of this setting", func(e *Entry) {
+			e.of(Change{Kind: Quota, Cgroup: "/x"}, target{Kind: inKernel, Path: "/sys/fs/cgroup/x/cpu.max", Dir: 9}, "max", "max 100000")
+		}},
+		"a quota": {"", func(e *Entry) {
+			e.of(Change{Kind: Quota, Cgroup: "/x"}, target{Kind: inKernel, Path: "/sys/fs/cgroup/x/cpu.max", Dir: 9}, "50000 100000", "max 100000")
+		}},
+		"a nice value of 4096": {"from -20 to 19", func(e *Entry) { e.of(Change{Kind: Nice}, target{Kind: inNice, Process: p}, "4096", "3") }},
+		"one of a thread":      {"from -20 to 19", func(e *Entry) { e.of(Change{Kind: Nice}, target{Kind: inNice, Process: p}, "0;12=-21", "3") }},
+		"nice values":          {"", func(e *Entry) { e.of(Change{Kind: Nice}, target{Kind: inNice, Process: p}, "-20;12=19", "3") }},
+		"real time": {"none of real time", func(e *Entry) {
+			e.of(Change{Kind: Policy}, target{Kind: inPolicy, Process: p}, "fifo+reset-on-fork", "other")
+		}},
+		"soft above hard": {"above the hard one", func(e *Entry) {
+			e.of(Change{Kind: Limit, Name: "nofile"}, target{Kind: inLimit, Name: "nofile", Process: p}, "9:8", "9:9")
+		}},
+		"a listener below 0":            {"from 0 to", func(e *Entry) { e.of(Change{Kind: Backlog, Listen: "0.0.0.0:80"}, queue, "-1", "9") }},
+		"what it asked for":             {"", func(e *Entry) { e.of(Change{Kind: Backlog, Listen: "0.0.0.0:80"}, queue, "5", "9", "-1", "5") }},
+		"the kernel's poweroff command": {"none that we set", sysctl("kernel.poweroff_cmd")},
+		"the machine's name":            {"none that we set", sysctl("kernel.hostname")},
+		"programs by magic":             {"none that we set", sysctl("fs.binfmt_misc.register")},
+		"who ctrl-alt-del is":           {"none that we set", sysctl("kernel.cad_pid")},
+		"swappiness":                    {"", sysctl("vm.swappiness")},
+	} {
+		_, err := parseEntry(honest(t, c.edit))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A change that its own journal would not know again is not made.
+func TestNothingIsMadeThatCouldNotBeTakenBack(t *testing.T) {
+	s := sleeper(t)
+	j := open(t)
+	step, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step.Scope = Machine
+	if e, err := j.Apply(t.Context(), step); !errors.Is(err, ErrNotPossible) || e.ID != 0 || len(j.Entries()) > 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if now, err := step.parts[0].Target.get(); err != nil || now != step.Old {
+		t.Errorf("it is %s, %v", now, err)
+	}
+}
+
 // Whatever names a host for a change names one in the journal.
 func TestAnEntryOfEachKindOfHost(t *testing.T) {
 	for spec, want := range map[string]bool{

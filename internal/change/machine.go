@@ -36,6 +36,9 @@ var takenBack = regexp.MustCompile(`^(` + strings.Join([]string{
 	`kernel\.(pid_max|threads-max|sched_\w+|numa_balancing|timer_migration|msgma[xn]\w*|msgmnb|msgmni|sem|shm(max|all|mni))`,
 }, "|") + `)$`)
 
+// settable says whether a kernel setting is one that is set here.
+func settable(name string) bool { return takenBack.MatchString(name) && !refused.MatchString(name) }
+
 // sysctlPath is the file of a setting: dots stand for slashes, or, when the
 // first of the two is a slash, for themselves (sysctl.d(5)).
 func sysctlPath(name string) (string, error) {
@@ -85,7 +88,7 @@ func prepareSysctl(h *host.Host, c Change, s *Step) error {
 	if err := writable(at); err != nil {
 		return fmt.Errorf("sysctl %s on %s: %w", c.Name, h.Name, err)
 	}
-	if name := sysctlName(file); refused.MatchString(name) || !takenBack.MatchString(name) {
+	if !settable(sysctlName(file)) {
 		return fmt.Errorf("sysctl %s: it is not known that writing it changes nothing else, which could not be taken back; set it by hand: %w", c.Name, ErrNotPossible)
 	}
 	return s.add(at, strings.Join(strings.Fields(c.To), " "))
@@ -105,16 +108,22 @@ func writable(at target) error {
 	}))
 }
 
+// ofInterface says whether a setting is an interface's or a neighbour table's own.
+func ofInterface(file string) bool {
+	below, ok := strings.CutPrefix(file, "/proc/sys/net/")
+	dir := strings.Split(below, "/")
+	return ok && len(dir) > 2 && (dir[1] == "conf" || dir[1] == "neigh") && dir[2] != "default"
+}
+
 // namespaced says whether each network namespace has a setting for itself. A
 // namespace made for the question tells: there such settings can be written;
-// the machine's are missing, or can only be read. What belongs to an interface
-// or a neighbour table of its own is always the namespace's.
+// the machine's are missing, or can only be read. What is an interface's or a
+// neighbour table's own is always the namespace's.
 func namespaced(file string) (yes bool, err error) {
 	if !strings.HasPrefix(file, "/proc/sys/net/") {
 		return false, nil
 	}
-	dir := strings.Split(strings.TrimPrefix(file, "/proc/sys/net/"), "/")
-	if len(dir) > 2 && (dir[1] == "conf" || dir[1] == "neigh") && dir[2] != "default" {
+	if ofInterface(file) {
 		return true, nil
 	}
 	err = host.Apart(func() error {

@@ -21,15 +21,9 @@ func (j *Journal) Apply(ctx context.Context, s Step) (Entry, error) {
 			return Entry{}, fmt.Errorf("%s: %s: %w; nothing was changed, look again", s.Change, p.Target, ErrChanged)
 		}
 	}
-	if j.next > maxID {
-		return Entry{}, fmt.Errorf("%s: nothing was changed: the journal %s has had its last number (%d); choose another directory", s.Change, j.dir.path, maxID)
-	}
-	if err := unlessRoot(j.run); err != nil {
-		return Entry{}, fmt.Errorf("%s: nothing was changed: %w", s.Change, err)
-	}
 	e := Entry{ID: j.next, State: Pending, Change: s.Change, Host: s.Host, Spec: s.Spec, Old: s.Old, New: s.New, Scope: s.Scope, Restart: s.Restart,
 		Time: time.Now().UTC(), Boot: bootID(), Since: ticks(), Parts: s.parts, Service: s.service, Masters: s.masters}
-	if err := j.write(e); err != nil {
+	if err := j.begin(e); err != nil {
 		return Entry{}, fmt.Errorf("%s: nothing was changed: %w", s.Change, err)
 	}
 	var before process
@@ -48,6 +42,20 @@ func (j *Journal) Apply(ctx context.Context, s Step) (Entry, error) {
 		}
 	}
 	return j.takeBack(e, fmt.Errorf("%s: %w", s.Change, err))
+}
+
+// begin notes a change that is about to be made, if it could be taken back later.
+func (j *Journal) begin(e Entry) error {
+	if e.ID > maxID {
+		return fmt.Errorf("the journal %s has had its last number (%d); choose another directory", j.dir.path, maxID)
+	}
+	if err := unlessRoot(j.run); err != nil {
+		return err
+	}
+	if err := e.check(); err != nil { // what is read is held against the same
+		return fmt.Errorf("it could not be taken back, since the journal would not know it again: %w: %w", err, ErrNotPossible)
+	}
+	return j.write(e)
 }
 
 // takeBack undoes what make has done before it failed.
