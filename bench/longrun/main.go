@@ -218,7 +218,7 @@ func (l *long) stacks() error {
 		return nil
 	}
 	for _, name := range tracing.Profiles {
-		raw, err := record.Stacks(l.from.Dir(), name)
+		raw, err := l.from.Stacks(name)
 		if err != nil {
 			return err
 		}

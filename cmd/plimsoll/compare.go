@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,33 +63,32 @@ func compareCommand(w *world) *cobra.Command {
 	c.Flags().BoolVar(&anyway, "anyway", false, "compare runs of another load, or of another machine, all the same")
 	asJSON, file := jsonFlag(c), reportFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		a, err := w.readSide(args[0])
+		a, err := w.openSide(args[0])
 		if err != nil {
 			return err
 		}
+		defer a.close()
 		list := []model.Comparison{}
 		sheets := []*sheet.Comparison{}
-		for _, dir := range args[1:] {
-			b, err := w.readSide(dir)
+		for _, name := range args[1:] {
+			b, err := w.openSide(name)
 			if err != nil {
 				return err
 			}
-			why := compare.Comparable(a, b)
-			if why != nil && !anyway {
-				return fail(exitRunDir, fmt.Errorf("%w; --anyway compares them all the same", why))
-			}
-			one := compare.Compare(a, b)
-			if why != nil {
-				one.NotComparable = why.Error()
+			defer b.close()
+			one := comparedSides(a, b)
+			if one.NotComparable != "" && !anyway {
+				return fail(exitRunDir, errors.New(one.NotComparable+"; --anyway compares them all the same"))
 			}
 			list = append(list, one)
-			if *file != "" {
-				drawn, err := comparedPage(one)
-				if err != nil {
-					return err
-				}
-				sheets = append(sheets, drawn)
+			if *file == "" {
+				continue
 			}
+			drawn, err := sheet.Compare(one, a.first, b.first)
+			if err != nil {
+				return fail(exitRunDir, err)
+			}
+			sheets = append(sheets, drawn)
 		}
 		if err := writeSheet(*file, sheet.Page{Title: "Plimsoll: " + strings.Join(args, ", "), Compared: sheets}); err != nil {
 			return err
@@ -100,20 +98,13 @@ func compareCommand(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitRunDir)
 }
 
-// comparedPage lays the first run of each side over the other.
-func comparedPage(c model.Comparison) (*sheet.Comparison, error) {
-	a, err := record.Open(c.Runs[0][0])
-	if err != nil {
-		return nil, fail(exitRunDir, err)
+// comparedSides compares two sides, also where they are of different things; then it says so.
+func comparedSides(a, b side) model.Comparison {
+	one := compare.Compare(a.Side, b.Side)
+	if why := compare.Comparable(a.Side, b.Side); why != nil {
+		one.NotComparable = why.Error()
 	}
-	defer a.Close()
-	b, err := record.Open(c.Runs[1][0])
-	if err != nil {
-		return nil, fail(exitRunDir, err)
-	}
-	defer b.Close()
-	out, err := sheet.Compare(c, a, b)
-	return out, fail(exitRunDir, err)
+	return one
 }
 
 // comparisons is what compare --json prints.
@@ -144,61 +135,86 @@ func printComparisons(w *world, list []model.Comparison, asJSON bool) error {
 	return nil
 }
 
-// readSide reads what is named on the command line.
-func (w *world) readSide(name string) (compare.Side, error) {
+// side is what is compared, with the first of its runs, which is drawn.
+type side struct {
+	compare.Side
+	first *record.Run
+}
+
+func (s side) close() { _ = s.first.Close() } // it was only read
+
+// openSide opens what is named on the command line.
+func (w *world) openSide(name string) (side, error) {
 	dir, err := w.runNamed(name)
 	if err != nil {
-		return compare.Side{}, err
+		return side{}, err
 	}
-	return readSide(dir)
+	return openSide(dir)
+}
+
+// openSide opens a run, or all runs in a folder.
+func openSide(dir string) (side, error) {
+	readsAnybodys()
+	runs, err := runsIn(dir)
+	if err != nil {
+		return side{}, fail(exitRunDir, err)
+	}
+	return sideOf(runs...)
+}
+
+// sideOf reads runs that are open, and closes all but the first.
+func sideOf(runs ...*record.Run) (side, error) {
+	for _, r := range runs[1:] {
+		defer r.Close()
+	}
+	s, err := compare.NewSide(runs...)
+	if err != nil {
+		return side{}, fail(exitRunDir, errors.Join(err, runs[0].Close()))
+	}
+	return side{s, runs[0]}, nil
 }
 
 // readSide reads a run, or all runs in a folder.
 func readSide(dir string) (compare.Side, error) {
-	readsAnybodys()
-	dirs, err := runsIn(dir)
-	if err != nil {
-		return compare.Side{}, fail(exitRunDir, err)
+	s, err := openSide(dir)
+	if err == nil {
+		s.close()
 	}
-	var runs []*record.Run
-	for _, d := range dirs {
-		r, err := record.Open(d)
-		if err != nil {
-			return compare.Side{}, fail(exitRunDir, err)
-		}
-		defer r.Close()
-		runs = append(runs, r)
-	}
-	side, err := compare.NewSide(runs...)
-	return side, fail(exitRunDir, err)
+	return s.Side, err
 }
 
-// runsIn returns dir itself if it is a run, else the runs in it.
-func runsIn(dir string) ([]string, error) {
+// runsIn opens the run in dir, or those of a folder.
+func runsIn(dir string) (runs []*record.Run, err error) {
 	if isRun(dir) {
-		return []string{dir}, nil
+		run, err := record.Open(dir)
+		return []*record.Run{run}, err
 	}
-	entries, err := os.ReadDir(dir)
+	shelf, err := record.OpenShelf(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read a run: %w", err)
+		return nil, err
 	}
-	var found []string
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if _, err := os.Stat(filepath.Join(path, record.ManifestFile)); err == nil {
-			found = append(found, path)
-		} else if !errors.Is(err, fs.ErrNotExist) && e.IsDir() {
-			return nil, fmt.Errorf("read a run: %w", err)
-		}
-	}
-	if len(found) == 0 {
+	defer shelf.Close()
+	found, err := shelf.Direct()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
 		return nil, fmt.Errorf("%s: no run here, and none in a folder of it; plimsoll run makes one", dir)
-	}
-	if len(found) > maxRepeat {
+	case len(found) > maxRepeat:
 		return nil, fmt.Errorf("%s: %d runs in it, want at most %d", dir, len(found), maxRepeat)
 	}
 	slices.SortFunc(found, byNumber)
-	return found, nil
+	for _, k := range found {
+		run, err := k.Open()
+		if err != nil {
+			for _, r := range runs {
+				err = errors.Join(err, r.Close())
+			}
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
 }
 
 // isRun says whether a run lies in a directory.
@@ -208,14 +224,11 @@ func isRun(dir string) bool {
 }
 
 // byNumber orders the runs of --repeat, whose folders are numbered.
-func byNumber(a, b string) int {
-	x, errX := strconv.Atoi(filepath.Base(a))
-	y, errY := strconv.Atoi(filepath.Base(b))
+func byNumber(a, b record.Kept) int {
+	x, errX := strconv.Atoi(a.ID)
+	y, errY := strconv.Atoi(b.ID)
 	if errX == nil && errY == nil {
 		return x - y
 	}
-	if a < b {
-		return -1
-	}
-	return 1
+	return strings.Compare(a.ID, b.ID)
 }

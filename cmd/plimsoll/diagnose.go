@@ -116,13 +116,18 @@ func judged(dir string, site *siteFlags, then func(*record.Run, ruleset.Rules, m
 		return model.Report{}, fail(exitRunDir, err)
 	}
 	defer run.Close()
+	return judgedRun(run, site, then)
+}
+
+// judgedRun is judged of a run that is open.
+func judgedRun(run *record.Run, site *siteFlags, then func(*record.Run, ruleset.Rules, model.Report) error) (model.Report, error) {
 	set, notes, err := site.setFor(run.Meta())
 	if err != nil {
 		return model.Report{}, err
 	}
 	r, err := judge.Run(run, set)
 	if err != nil {
-		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", dir, err))
+		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", run.Dir(), err))
 	}
 	r.Notes = slices.Concat(r.Notes, notes)
 	return r, then(run, set, r)

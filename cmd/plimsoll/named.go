@@ -39,7 +39,7 @@ func (w *world) runNamed(name string) (string, error) {
 		return w.runWithID(name), nil
 	}
 	before, _ := strconv.Atoi(age[1]) // "" is 0, and else the pattern has digits
-	list, _, err := record.Shelf(w.runsDir())
+	list, _, err := record.List(w.runsDir())
 	if err != nil {
 		return "", fail(exitRunDir, err)
 	}

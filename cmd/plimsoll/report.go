@@ -71,16 +71,24 @@ func writePage(file string, dirs []string, site *siteFlags) error {
 
 // pageOfAll reads what a page shows of runs.
 func pageOfAll(dirs []string, site *siteFlags) (sheet.Page, error) {
-	p := sheet.Page{Title: "Plimsoll"}
+	var runs []*sheet.Run
 	for _, dir := range dirs {
 		run, err := pageOf(dir, site)
 		if err != nil {
-			return p, err
+			return sheet.Page{}, err
 		}
-		p.Title += ": " + run.Verdict.Sentence
-		p.Runs = append(p.Runs, run)
+		runs = append(runs, run)
 	}
-	return p, nil
+	return onePage(runs...), nil
+}
+
+// onePage has runs on one page.
+func onePage(runs ...*sheet.Run) sheet.Page {
+	p := sheet.Page{Title: "Plimsoll", Runs: runs}
+	for _, run := range runs {
+		p.Title += ": " + run.Verdict.Sentence
+	}
+	return p
 }
 
 // writeSheet writes a page to a file; "" for the file writes nothing.
@@ -97,9 +105,14 @@ func writeSheet(file string, p sheet.Page) error {
 
 // pageOf judges a run directory, and reads what a page shows of it.
 func pageOf(dir string, site *siteFlags) (out *sheet.Run, err error) {
-	_, err = judged(dir, site, func(run *record.Run, set ruleset.Rules, r model.Report) error {
-		out, err = sheet.Read(run, r, set)
-		return fail(exitRunDir, err)
-	})
+	_, err = judged(dir, site, drawnTo(&out))
 	return out, err
+}
+
+// drawnTo reads what a page shows of a run that is judged.
+func drawnTo(out **sheet.Run) func(*record.Run, ruleset.Rules, model.Report) error {
+	return func(run *record.Run, set ruleset.Rules, r model.Report) (err error) {
+		*out, err = sheet.Read(run, r, set)
+		return fail(exitRunDir, err)
+	}
 }

@@ -98,7 +98,7 @@ func runsList(w *world) *cobra.Command {
 		Long: "Lists the runs that are kept, a line each, the newest last, with the verdict\nthat was given when each was made."}
 	asJSON := jsonFlag(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		kept, skipped, err := record.Shelf(w.runsDir())
+		kept, skipped, err := record.List(w.runsDir())
 		if err != nil {
 			return fail(exitRunDir, err)
 		}
@@ -179,7 +179,7 @@ func (w *world) keptNamed(name string) (record.Kept, error) {
 	if err != nil {
 		return record.Kept{}, err
 	}
-	list, skipped, err := record.Shelf(dir)
+	list, skipped, err := record.List(dir)
 	switch {
 	case err != nil:
 		return record.Kept{}, fail(exitRunDir, err)
@@ -252,7 +252,7 @@ hour, may be at work, and stays.`}
 		if !c.Flags().Changed("keep") || *keep < 0 {
 			return usage(c.CommandPath(), "want --keep N, how many runs stay")
 		}
-		list, _, err := record.Shelf(w.runsDir())
+		list, _, err := record.List(w.runsDir())
 		if err != nil {
 			return fail(exitRunDir, err)
 		}

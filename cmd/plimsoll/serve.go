@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"plimsoll/internal/compare"
 	"plimsoll/internal/layout"
 	sheet "plimsoll/internal/page"
 	"plimsoll/internal/record"
@@ -70,7 +71,8 @@ func serveCommand(w *world) *cobra.Command {
 		if _, err := site.set(w); err != nil {
 			return err
 		}
-		runs := runShelf{dir: dir, site: &site, known: map[string]web.Entry{}}
+		runs := newRunShelf(dir, &site)
+		defer runs.close()
 		list, err := runs.list()
 		if err != nil {
 			return fail(exitRunDir, err)
@@ -93,32 +95,51 @@ func serveCommand(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
 }
 
-// runShelf is a directory of runs as a server shows it.
+// runShelf is a directory of runs as a server shows it. It may be anybody's, who may exchange it and what is in it at any
+// time; so it is held open from the first list on, and what is shown is read through that.
 type runShelf struct {
 	dir   string
 	site  *siteFlags
 	mu    sync.Mutex
-	known map[string]web.Entry // of runs that change no more, by directory
-	dirs  map[string]string    // by ID, of the last list
+	shelf *record.Shelf          // nil while there is no such directory
+	known map[string]web.Entry   // of runs that change no more, by directory
+	kept  map[string]record.Kept // by ID, of the last list
+}
+
+func newRunShelf(dir string, site *siteFlags) *runShelf {
+	return &runShelf{dir: dir, site: site, known: map[string]web.Entry{}}
+}
+
+func (s *runShelf) close() {
+	if s.shelf != nil {
+		_ = s.shelf.Close() // it was only read
+	}
 }
 
 // list lists the runs, the newest first. What cannot be read is left out: whoever asks
 // for it by name is told why.
-func (s *runShelf) list() ([]web.Entry, error) {
+func (s *runShelf) list() (list []web.Entry, err error) {
 	readsAnybodys()
-	kept, _, err := record.Shelf(s.dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shelf == nil {
+		if s.shelf, err = record.OpenShelf(s.dir); errors.Is(err, fs.ErrNotExist) {
+			s.shelf = nil
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	kept, _, err := s.shelf.List()
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := []web.Entry{}
-	s.dirs = map[string]string{}
+	s.kept = map[string]record.Kept{}
 	for _, k := range slices.Backward(kept) {
 		if k.ID == "" { // the directory is a run itself
 			k.ID = filepath.Base(filepath.Clean(s.dir))
 		}
-		s.dirs[k.ID] = k.Dir
+		s.kept[k.ID] = k
 		list = append(list, s.entry(k))
 	}
 	return list, nil
@@ -140,37 +161,52 @@ func (s *runShelf) entry(k record.Kept) web.Entry {
 	return e
 }
 
-// where is the directory of a run by its ID, which is one of the list.
-func (s *runShelf) where(id string) string {
+// open opens a run by its ID, which is one of the list.
+func (s *runShelf) open(id string) (*record.Run, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dirs[id]
+	k, ok := s.kept[id]
+	s.mu.Unlock()
+	if !ok {
+		return nil, fmt.Errorf("%s: the run is gone; load the list again", id)
+	}
+	return k.Open()
 }
 
 func (s *runShelf) report(out io.Writer, id string) error {
-	p, err := pageOfAll([]string{s.where(id)}, s.site)
+	run, err := s.open(id)
 	if err != nil {
 		return err
 	}
-	return sheet.Write(out, p)
+	defer run.Close()
+	var drawn *sheet.Run
+	if _, err := judgedRun(run, s.site, drawnTo(&drawn)); err != nil {
+		return err
+	}
+	return sheet.Write(out, onePage(drawn))
 }
 
 func (s *runShelf) compare(out io.Writer, a, b string) error {
-	first, err := readSide(s.where(a))
+	first, err := s.side(a)
 	if err != nil {
 		return err
 	}
-	second, err := readSide(s.where(b))
+	defer first.close()
+	second, err := s.side(b)
 	if err != nil {
 		return err
 	}
-	one := compare.Compare(first, second)
-	if why := compare.Comparable(first, second); why != nil {
-		one.NotComparable = why.Error()
-	}
-	drawn, err := comparedPage(one)
+	defer second.close()
+	drawn, err := sheet.Compare(comparedSides(first, second), first.first, second.first)
 	if err != nil {
 		return err
 	}
 	return sheet.Write(out, sheet.Page{Title: "Plimsoll: " + a + ", " + b, Compared: []*sheet.Comparison{drawn}})
+}
+
+func (s *runShelf) side(id string) (side, error) {
+	run, err := s.open(id)
+	if err != nil {
+		return side{}, err
+	}
+	return sideOf(run)
 }

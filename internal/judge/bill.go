@@ -30,7 +30,7 @@ func billOf(rec *record.Run, q *query.Run, set ruleset.Rules) (*model.Bill, erro
 		if !strings.HasPrefix(name, cpuStacks) {
 			continue
 		}
-		raw, err := record.Stacks(rec.Dir(), name)
+		raw, err := rec.Stacks(name)
 		var p *profile.Profile
 		if err == nil {
 			p, err = flame.Parse(raw)

@@ -108,7 +108,7 @@ func Read(rec *record.Run, r model.Report, set ruleset.Rules) (*Run, error) {
 		drawn.ID = i + 1
 		out.Hosts = append(out.Hosts, drawn)
 	}
-	out.Flames = flames(r)
+	out.Flames = flames(rec, r)
 	out.Events, err = d.events()
 	out.Tables = d.tables(r)
 	if err := cmp.Or(d.err, err); err != nil {

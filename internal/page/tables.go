@@ -112,13 +112,13 @@ const (
 )
 
 // flames draws the stacks that a run holds. What cannot be read is said in its place.
-func flames(r model.Report) []Figure {
+func flames(rec *record.Run, r model.Report) []Figure {
 	if r.Tracing == nil || r.Dir == "" {
 		return nil
 	}
 	var list []Figure
 	for _, name := range r.Tracing.Profiles {
-		raw, err := record.Stacks(r.Dir, name)
+		raw, err := rec.Stacks(name)
 		var tree *flame.Tree
 		if err == nil {
 			tree, err = flame.Read(raw)

@@ -35,11 +35,28 @@ func openFolder(dir string) (*folder, error) {
 		return nil, err
 	}
 	defer held.Close()
+	return folderOf(held, dir)
+}
+
+// folderOf is the directory that is held open, which path is called in messages.
+func folderOf(held *os.File, path string) (*folder, error) {
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", held.Fd()))
 	if err != nil {
 		return nil, err
 	}
-	return &folder{root: root, path: dir}, nil
+	return &folder{root: root, path: path}, nil
+}
+
+// stepIn opens a directory in one that is held open, and follows no link.
+func stepIn(held *os.File, name, path string) (*os.File, error) {
+	fd, err := unix.Openat(int(held.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return nil, fmt.Errorf("%s: a link, or no directory; in a folder of runs no link is followed", path)
+	case err != nil:
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // name is what messages call a file.

@@ -18,11 +18,24 @@ func Stacks(dir, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read stacks: %w", err)
 	}
+	raw, err := f.stacks(name)
+	return raw, errors.Join(err, f.close())
+}
+
+// Stacks reads the stacks of that name as the function Stacks does.
+func (r *Run) Stacks(name string) ([]byte, error) {
+	if r.folder == nil {
+		return nil, errors.New("the run lies in no directory, and has no stacks")
+	}
+	return r.folder.stacks(name)
+}
+
+func (f *folder) stacks(name string) ([]byte, error) {
 	raw, err := f.read(name+ProfileEnd, maxProfile)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = f.noStacks(name)
 	}
-	return raw, errors.Join(err, f.close())
+	return raw, err
 }
 
 // noStacks says which stacks a run has instead.

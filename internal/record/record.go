@@ -43,6 +43,11 @@ func Open(dir string) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the run in %s: %w", dir, err)
 	}
+	return f.run(dir)
+}
+
+// run opens the run that lies in f, which is closed with it.
+func (f *folder) run(dir string) (*Run, error) {
 	r := &Run{folder: f, dir: dir}
 	if err := r.open(); err != nil {
 		return nil, errors.Join(err, r.Close())

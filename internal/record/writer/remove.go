@@ -15,7 +15,7 @@ import (
 // that is in it. A link in it is removed and not followed. What holds no run is left
 // alone: somebody else put it there.
 func Remove(shelf, id string) (err error) {
-	list, _, err := record.Shelf(shelf)
+	list, _, err := record.List(shelf)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record/writer"
+)
+
+// aRunOf makes a run of a host in a directory.
+func aRunOf(t *testing.T, dir, host string) {
+	t.Helper()
+	const start = 1_700_000_000_000
+	run := model.Run{Started: start, Plan: model.Plan{Interval: 1000, Mode: "watch"}, Hosts: []model.Host{{Name: host}},
+		Windows: []model.Window{{Name: model.Hold, Start: start, End: start + 5000}}}
+	w, err := writer.Create(dir, run)
+	ok(t, err)
+	for at := int64(start); at <= start+5000; at += 1000 {
+		w.Sample(host, at, &model.Signal{Name: "g"}, 1)
+		ok(t, w.Commit())
+	}
+	ok(t, w.Close())
+}
+
+// Between the list and a page, who owns a folder of runs can put anything in the place of anything in it, and of the folder.
+func TestWhatIsServedIsInTheFolder(t *testing.T) {
+	for why, swap := range map[string]func(shelf string) (what, to string){
+		"a run":                  func(shelf string) (string, string) { return filepath.Join(shelf, "x"), "secret/x" },
+		"a folder of runs in it": func(shelf string) (string, string) { return filepath.Join(shelf, "of"), "secret/of" },
+		"the folder itself":      func(shelf string) (string, string) { return shelf, "secret" },
+	} {
+		t.Run(why, func(t *testing.T) {
+			top := t.TempDir()
+			shelf := filepath.Join(top, "shelf")
+			for _, id := range []string{"x", "of/1"} {
+				aRunOf(t, filepath.Join(shelf, id), "served")
+				aRunOf(t, filepath.Join(top, "secret", id), "treasure")
+			}
+			s := newRunShelf(shelf, &siteFlags{})
+			defer s.close()
+			_, err := s.list()
+			ok(t, err)
+			what, to := swap(shelf)
+			ok(t, os.Rename(what, what+".away"))
+			ok(t, os.Symlink(filepath.Join(top, to), what))
+			for _, id := range []string{"x", "of/1"} {
+				var page bytes.Buffer
+				if err := s.report(&page, id); strings.Contains(page.String(), "treasure") {
+					t.Errorf("the page of %s is that of a run elsewhere (%v)", id, err)
+				}
+				gone := what == filepath.Join(shelf, id) || what == filepath.Dir(filepath.Join(shelf, id)) && what != shelf
+				if err := s.compare(&page, id, id); err == nil || gone != strings.Contains(err.Error(), "no link is followed") {
+					t.Errorf("%s compared with itself, a link in its place %v: %v", id, gone, err)
+				}
+			}
+			list, err := s.list()
+			ok(t, err)
+			for _, e := range list {
+				var page bytes.Buffer
+				if err := s.report(&page, e.ID); err != nil || strings.Contains(page.String(), "treasure") {
+					t.Errorf("listed again, the page of %s: %v", e.ID, err)
+				}
+			}
+		})
+	}
+}
