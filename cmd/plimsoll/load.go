@@ -31,7 +31,7 @@ func loadCommand(w *world) *cobra.Command {
 	what.add(c, 0, 0)
 	asJSON := jsonFlag(c)
 	slo := c.Flags().String("slo", "", "end with 1 unless this is kept, like 'p99<50ms,errors<0.1%,good>5000/s'")
-	format := c.Flags().String("format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure (bytes) are left out")
+	format := c.Flags().String("format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure are left out")
 	limit := c.Flags().Bool("find-limit", false, "search for the highest rate that keeps --slo")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)

@@ -14,6 +14,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		switch p.Phase {
 		case model.Hold:
 			l.Outcomes, l.Attempts = p.Outcomes, p.Attempts
+			l.ReceivedBytes, l.SentBytes = p.Received, p.Sent
 			l.Latency, l.Service, l.Connect, l.Waited, l.Lag = p.Response, p.Service, p.Connect, p.Waited, p.Lag
 			l.FirstByte, l.Transfer = p.FirstByte, p.Transfer
 			l.Seconds = time.Duration((p.End - p.Start) * int64(time.Millisecond)).Seconds()

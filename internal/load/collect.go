@@ -203,7 +203,7 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 	r := PhaseRecord{
 		Phase: p.String(), Start: c.unixMillis(c.started[p]),
 		Requests: s.begun, Outcomes: outcomeNames(&s.outcomes), Waits: outcomeSeconds(&s.waits),
-		Parts: partSeconds(&s.parts), Attempts: s.attempts, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
+		Parts: partSeconds(&s.parts), Attempts: s.attempts, Received: s.received, Sent: s.sent, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
 		Response:  quantiles(s.hist[response]),
 		Service:   quantiles(s.hist[service]),
 		Connect:   quantiles(s.hist[connect]),

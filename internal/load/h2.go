@@ -297,6 +297,7 @@ func (h *http2) receive(s *h2Conn, closing bool) bool {
 		}
 		s.heardAt = h.now
 		s.reads++
+		h.count(k.phase).received += int64(n)
 		if !h.take(s, h.buffer[:n]) {
 			return false
 		}

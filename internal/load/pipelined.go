@@ -206,6 +206,9 @@ func (h *pipelined) receive(p *pipe, closing bool) bool {
 	}
 	for {
 		n, asked, errno := h.hear(p)
+		if errno == 0 {
+			h.count(k.phase).received += int64(n)
+		}
 		switch {
 		case errno == unix.EAGAIN:
 			h.goOn(p)

@@ -142,7 +142,7 @@ func (p *PhaseRecord) check() error {
 	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.FirstByte, &p.Transfer, &p.Waited, &p.SendDelay, &p.Lag, &p.Unread} {
 		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
 	}
-	if left < 0 || least < 0 || min(p.Attempts, p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {
+	if left < 0 || least < 0 || min(p.Attempts, p.Received, p.Sent, p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {
 		return errors.New("a count or a time is negative")
 	}
 	return nil

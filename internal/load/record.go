@@ -70,6 +70,9 @@ type PhaseRecord struct {
 	Parts map[string]float64 `json:"parts_seconds"`
 	// Attempts is how often a connection was tried for. Those that failed are outcomes.
 	Attempts int64 `json:"connect_attempts,omitempty"`
+	// Received and Sent are bytes on the connections, as HTTP has them: heads and bodies, frames; over TLS before it is sealed.
+	Received int64 `json:"received_bytes,omitempty"`
+	Sent     int64 `json:"sent_bytes,omitempty"`
 	// ConnectCalls are the connect() calls, failed ones too, and the time in them.
 	ConnectCalls Durations `json:"connect_calls"`
 	// ReplyUnread is how long replies lay unread in the kernel, by its receive time

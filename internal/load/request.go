@@ -269,11 +269,16 @@ func (t *thread) send(c *conn) bool {
 	return true
 }
 
-func (t *thread) write(c *conn, b []byte) (int, syscall.Errno) {
+func (t *thread) write(c *conn, b []byte) (n int, errno syscall.Errno) {
 	if c.secure != nil {
-		return t.sealed(c, b)
+		n, errno = t.sealed(c, b)
+	} else {
+		n, errno = sysSend(c.fd, b)
 	}
-	return sysSend(c.fd, b)
+	if errno == 0 {
+		t.count(c.phase).sent += int64(n)
+	}
+	return n, errno
 }
 
 // receive reads what has come; closing says that the connection's end is near,
@@ -303,6 +308,7 @@ func (t *thread) receive(c *conn, closing bool) bool {
 			}
 			return false
 		}
+		t.count(c.phase).received += int64(n)
 		if !t.take(c, n, closing) {
 			return false
 		}

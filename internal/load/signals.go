@@ -42,6 +42,20 @@ var (
 		Source: "counted by the load generator",
 		ByHand: "strace -f -c -e trace=socket -p $(pidof plimsoll-load)",
 	}
+	receivedBytesTotal = &model.Signal{
+		Name: "plimsoll_load_received_bytes_total", Kind: model.Counter, Unit: "bytes",
+		Help:   "What the load received, as HTTP has it: heads, bodies and frames, over TLS before it was sealed, by the phase of the request.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "curl -so /dev/null -w '%{size_header} %{size_download}\\n' URL",
+	}
+	sentBytesTotal = &model.Signal{
+		Name: "plimsoll_load_sent_bytes_total", Kind: model.Counter, Unit: "bytes",
+		Help:   "What the load sent, as HTTP has it: heads, bodies and frames, over TLS before it was sealed, by the phase of the request.",
+		Labels: []string{"phase"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "curl -so /dev/null -w '%{size_request} %{size_upload}\\n' URL",
+	}
 	connectionsMissing = &model.Signal{
 		Name: "plimsoll_load_connections_missing", Kind: model.Gauge, Unit: "connections",
 		Help:   "Connections of the plan that never stood, once the load is over: failed, each attempt at them did; untried, none was made in time (closed loop).",
@@ -185,7 +199,7 @@ var (
 
 // Signals are all that the load says about itself.
 var Signals = []*model.Signal{
-	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
+	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, receivedBytesTotal, sentBytesTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
 	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, dnsSeconds,
 }
@@ -205,6 +219,8 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 			put(partSecondsTotal, s, p.Phase, part)
 		}
 		put(attemptsTotal, float64(p.Attempts), p.Phase)
+		put(receivedBytesTotal, float64(p.Received), p.Phase)
+		put(sentBytesTotal, float64(p.Sent), p.Phase)
 		put(connectCallSum, p.ConnectCalls.Seconds, p.Phase)
 		put(connectCallCount, float64(p.ConnectCalls.Count), p.Phase)
 		put(replyUnreadSum, p.ReplyUnread.Seconds, p.Phase)

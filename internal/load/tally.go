@@ -123,6 +123,8 @@ type phaseTally struct {
 	parts [partKinds]int64
 	// attempts is how often a connection was tried for; those that failed are outcomes.
 	attempts int64
+	// received and sent are bytes, as HTTP has them: over TLS what was opened, and what is to be sealed.
+	received, sent int64
 	// connectCalls are the connect() calls themselves: the kernel looks for a port in them.
 	connectCalls summed
 	// unread has a request of every stamped connection: how long its reply lay in the kernel.
@@ -177,7 +179,9 @@ func (t *phaseTally) moveTo(sum *phaseTally) {
 	}
 	clear(t.parts[:])
 	sum.attempts += t.attempts
-	t.attempts = 0
+	sum.received += t.received
+	sum.sent += t.sent
+	t.attempts, t.received, t.sent = 0, 0, 0
 	t.connectCalls.moveTo(&sum.connectCalls)
 	t.unread.moveTo(&sum.unread)
 	t.crypto.moveTo(&sum.crypto)

@@ -353,6 +353,9 @@ type Load struct {
 	// record it; FailedAttempts is how many tries ended in the connect.
 	Attempts       int64 `json:"attempts,omitempty"`
 	FailedAttempts int64 `json:"failed_attempts"`
+	// ReceivedBytes and SentBytes are those of heads, bodies and frames, over TLS before it is sealed; 0 in a run that did not record them.
+	ReceivedBytes int64 `json:"received_bytes,omitempty"`
+	SentBytes     int64 `json:"sent_bytes,omitempty"`
 	// Missing is nil in a run that did not record it.
 	Missing *MissingConnections `json:"missing_connections,omitempty"`
 	// RPS is replies of any status per second of the window; GoodRPS those below 400.

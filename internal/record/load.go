@@ -16,6 +16,8 @@ const (
 	outcomesSeries = "plimsoll_load_outcomes_total"
 	latencySeries  = "plimsoll_load_latency_seconds"
 	attemptsSeries = "plimsoll_load_connect_attempts_total"
+	receivedSeries = "plimsoll_load_received_bytes_total"
+	sentSeries     = "plimsoll_load_sent_bytes_total"
 	lagSeries      = "plimsoll_load_schedule_lag_seconds"
 	missingSeries  = "plimsoll_load_connections_missing"
 	targetsSeries  = "plimsoll_load_target_outcomes_total"
@@ -114,6 +116,17 @@ func (r *Run) countAttempts(l *model.Load) error {
 	for _, s := range attempts {
 		if s.Labels.Get("phase") == model.Hold {
 			l.Attempts += int64(s.Last())
+		}
+	}
+	for name, bytes := range map[string]*int64{receivedSeries: &l.ReceivedBytes, sentSeries: &l.SentBytes} {
+		list, err := r.loadSeries(name)
+		if err != nil {
+			return err
+		}
+		for _, s := range list {
+			if s.Labels.Get("phase") == model.Hold {
+				*bytes = int64(s.Last())
+			}
 		}
 	}
 	lags, err := r.loadSeries(lagSeries)

@@ -59,7 +59,11 @@ func wrkText(w io.Writer, plan model.LoadPlan, l model.Load) {
 		fmt.Fprintf(w, "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n    Latency   %7s        -   %7s        -\n", wrkTime(q.Mean), wrkTime(q.Max))
 		fmt.Fprintf(w, "  Latency Distribution\n     50%%  %7s\n     90%%  %7s\n     99%%  %7s\n", wrkTime(q.P50), wrkTime(q.P90), wrkTime(q.P99))
 	}
-	fmt.Fprintf(w, "  %d requests in %.2fs\n", g.replies, l.Seconds)
+	read := ""
+	if l.ReceivedBytes > 0 {
+		read = ", " + wrkBytes(float64(l.ReceivedBytes)) + " read"
+	}
+	fmt.Fprintf(w, "  %d requests in %.2fs%s\n", g.replies, l.Seconds, read)
 	if g.connect+g.read+g.write+g.timeout > 0 {
 		fmt.Fprintf(w, "  Socket errors: connect %d, read %d, write %d, timeout %d\n", g.connect, g.read, g.write, g.timeout)
 	}
@@ -67,6 +71,19 @@ func wrkText(w io.Writer, plan model.LoadPlan, l model.Load) {
 		fmt.Fprintf(w, "  Non-2xx or 3xx responses: %d\n", g.notGood)
 	}
 	fmt.Fprintf(w, "Requests/sec: %9.2f\n", l.RPS)
+	if l.ReceivedBytes > 0 && l.Seconds > 0 {
+		fmt.Fprintf(w, "Transfer/sec: %10s\n", wrkBytes(float64(l.ReceivedBytes)/l.Seconds))
+	}
+}
+
+// wrkBytes writes bytes as wrk does.
+func wrkBytes(n float64) string {
+	units := []string{"B", "KB", "MB", "GB", "TB"}
+	i := 0
+	for ; n >= 1024 && i < len(units)-1; i++ {
+		n /= 1024
+	}
+	return fmt.Sprintf("%.2f%s", n, units[i])
 }
 
 // wrkTime writes microseconds as wrk does.
@@ -108,6 +125,9 @@ func abText(w io.Writer, plan model.LoadPlan, l model.Load) {
 	if g.notGood > 0 {
 		line("Non-2xx responses:", "%d", g.notGood)
 	}
+	if l.ReceivedBytes > 0 {
+		line("Total transferred:", "%d bytes", l.ReceivedBytes)
+	}
 	line("Requests per second:", "%.2f [#/sec] (mean)", l.RPS)
 	q := l.Latency
 	if q.Count == 0 {
@@ -115,6 +135,9 @@ func abText(w io.Writer, plan model.LoadPlan, l model.Load) {
 	}
 	line("Time per request:", "%.3f [ms] (mean)", q.Mean/1e3)
 	line("Time per request:", "%.3f [ms] (mean, across all concurrent requests)", l.Seconds*1e3/float64(g.replies))
+	if l.ReceivedBytes > 0 && l.Seconds > 0 {
+		line("Transfer rate:", "%.2f [Kbytes/sec] received", float64(l.ReceivedBytes)/1024/l.Seconds)
+	}
 	fmt.Fprintf(w, "\nPercentage of the requests served within a certain time (ms)\n  50%% %6.0f\n  90%% %6.0f\n  99%% %6.0f\n 100%% %6.0f (longest request)\n",
 		q.P50/1e3, q.P90/1e3, q.P99/1e3, q.Max/1e3)
 }

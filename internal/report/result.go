@@ -163,6 +163,10 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if text := phases(l); text != "" {
 		p.item("phases", text)
 	}
+	if l.ReceivedBytes+l.SentBytes > 0 && l.Seconds > 0 {
+		p.item("bytes", fmt.Sprintf("received %s (%s/s), sent %s (%s/s)", layout.Bytes(l.ReceivedBytes), layout.Bytes(int64(float64(l.ReceivedBytes)/l.Seconds)),
+			layout.Bytes(l.SentBytes), layout.Bytes(int64(float64(l.SentBytes)/l.Seconds))))
+	}
 	if l.Calm.Count > 0 {
 		p.item("alone", "p50 "+layout.Micros(l.Calm.P50)+" with one connection, before the load")
 	}
