@@ -96,7 +96,7 @@ func tryRate(ctx context.Context, w *world, plan model.LoadPlan, rate float64, g
 	if line != nil {
 		show = line.show
 	}
-	last, err := session.Load(ctx, engineCommand(w), plan, show)
+	last, err := session.Load(ctx, engineCommand(w), plan, show, nil)
 	line.end()
 	if err == nil {
 		err = ctx.Err()

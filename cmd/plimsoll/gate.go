@@ -106,12 +106,8 @@ func (f *gateFlags) judge(w *world, r model.Report) error {
 		}
 	}
 	if f.junit != "" {
-		doc, err := junit(list, r)
-		if err == nil {
-			err = writer.File(f.junit, doc)
-		}
-		if err != nil {
-			return fail(exitRunDir, fmt.Errorf("--junit %s: %w", f.junit, err))
+		if err := writeJUnit(f.junit, list, string(r.Verdict.Answer)+": "+r.Verdict.Sentence+" ("+r.Dir+")"); err != nil {
+			return err
 		}
 	}
 	return fail(exitNotPassed, errors.Join(faults...))
@@ -127,8 +123,20 @@ func annotated(s string, property bool) string {
 	return s
 }
 
+// writeJUnit writes the list to a file, with a word about the whole.
+func writeJUnit(file string, list []gateCheck, said string) error {
+	doc, err := junit(list, said)
+	if err == nil {
+		err = writer.File(file, doc)
+	}
+	if err != nil {
+		return fail(exitRunDir, fmt.Errorf("--junit %s: %w", file, err))
+	}
+	return nil
+}
+
 // junit is the list as JUnit writes tests.
-func junit(list []gateCheck, r model.Report) ([]byte, error) {
+func junit(list []gateCheck, said string) ([]byte, error) {
 	type failure struct {
 		Message string `xml:"message,attr"`
 	}
@@ -144,7 +152,7 @@ func junit(list []gateCheck, r model.Report) ([]byte, error) {
 		Failures int        `xml:"failures,attr"`
 		Cases    []testcase `xml:"testcase"`
 		Out      string     `xml:"system-out"`
-	}{Name: "plimsoll", Tests: len(list), Out: layout.Line(string(r.Verdict.Answer) + ": " + r.Verdict.Sentence + " (" + r.Dir + ")")}
+	}{Name: "plimsoll", Tests: len(list), Out: layout.Line(said)}
 	for _, c := range list {
 		one := testcase{Class: "plimsoll", Name: c.name}
 		if c.fault != "" {

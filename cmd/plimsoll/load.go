@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
 	"plimsoll/internal/session"
@@ -24,29 +26,62 @@ tried again, since a hiccup is no limit. It says whether the service was in the
 way, or the generator, or too few connections (-c). Where --slo bounds no errors,
 errors<1% is added: who refuses quickly keeps any latency.`
 
+// loadOutput is what load prints and writes, and what it is held against.
+type loadOutput struct {
+	asJSON, limit      bool
+	slo, format, junit string
+	files              []string
+	goals              []tune.Goal
+}
+
+func (o *loadOutput) add(c *cobra.Command) {
+	fs := c.Flags()
+	fs.BoolVar(&o.asJSON, "json", false, "print one JSON document")
+	fs.StringVar(&o.slo, "slo", "", "end with 1 unless this is kept, like 'p99<50ms,errors<0.1%,good>5000/s'")
+	fs.StringVar(&o.junit, "junit", "", "write what --slo says to this `FILE`, as JUnit's XML")
+	fs.StringVar(&o.format, "format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure are left out")
+	fs.StringArrayVarP(&o.files, "output", "o", nil, "write the numbers to this `FILE`, too: .csv (a line for each reading, once a second), .hlog (an HdrHistogram log of latencies) or .prom (the last readings in Prometheus' text format). May be given again")
+	fs.BoolVar(&o.limit, "find-limit", false, "search for the highest rate that keeps --slo")
+}
+
+// check says what is wrong with the flags, before anything is sent.
+func (o *loadOutput) check(command string) (err error) {
+	if err := checkFormat(command, o.format, o.asJSON || o.limit); err != nil {
+		return err
+	}
+	switch {
+	case o.limit && len(o.files) > 0:
+		return usage(command, "-o is about one load, and --find-limit makes many; leave out one of both (--json has each rate)")
+	case o.junit != "" && o.slo == "":
+		return usage(command, "--junit tells of --slo; give both")
+	case o.junit != "" && o.limit:
+		return usage(command, "--junit tells whether --slo was kept, and --find-limit looks for where it is not; leave out one of both")
+	}
+	o.goals, err = loadGoals(command, o.slo, o.limit)
+	return err
+}
+
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
 		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'"}
 	var what loadFlags
 	what.add(c, 0, 0)
-	asJSON := jsonFlag(c)
-	slo := c.Flags().String("slo", "", "end with 1 unless this is kept, like 'p99<50ms,errors<0.1%,good>5000/s'")
-	format := c.Flags().String("format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure are left out")
-	limit := c.Flags().Bool("find-limit", false, "search for the highest rate that keeps --slo")
+	var out loadOutput
+	out.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
 			return err
 		}
 		what.tell(w)
-		if err := checkFormat(c.CommandPath(), *format, *asJSON || *limit); err != nil {
+		if err := out.check(c.CommandPath()); err != nil {
 			return err
 		}
-		goals, err := loadGoals(c.CommandPath(), *slo, *limit)
+		files, err := openLoadFiles(c.CommandPath(), out.files)
 		if err != nil {
 			return err
 		}
-		if *limit {
+		if out.limit {
 			if plan, err = limitPlan(c.CommandPath(), plan, c.Flags().Changed); err != nil {
 				return err
 			}
@@ -54,40 +89,54 @@ func loadCommand(w *world) *cobra.Command {
 		if err := reach(c.Context(), w, plan, what.may, false); err != nil {
 			return err
 		}
-		if *limit {
-			return findLimit(c.Context(), w, plan, goals, *asJSON)
+		if out.limit {
+			return findLimit(c.Context(), w, plan, out.goals, out.asJSON)
 		}
-		line := w.progress()
-		var show func(session.Progress)
-		if line != nil {
-			show = line.show
-		}
-		last, err := session.Load(c.Context(), engineCommand(w), plan, show)
-		line.end()
-		if err != nil {
-			return err
-		}
-		if last.Totals != nil && last.Totals.Cancelled {
-			fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
-		}
-		got := loadOf(plan, last)
-		why := explainAll(plan, got, roomFor(c.Context(), plan))
-		if *format != "text" {
-			err = report.FormatOf(w.stdout, *format, plan.WithoutSecrets(), got)
-			for _, text := range why {
-				fmt.Fprintln(w.stderr, "plimsoll:", text)
-			}
-		} else if *asJSON {
-			err = printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got, "explanations": why})
-		} else {
-			err = report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, why, report.TextOptions{Width: w.columns(), Color: w.color()})
-		}
-		if err != nil || last.Totals != nil && last.Totals.Cancelled {
-			return err
-		}
-		return cmp.Or(fellShort(plan, got), keptGoals(goals, &got))
+		return loadOnce(c.Context(), w, plan, &out, files)
 	}
-	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitInterrupted)
+	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted)
+}
+
+// loadOnce drives a plan and tells what came of it.
+func loadOnce(ctx context.Context, w *world, plan model.LoadPlan, out *loadOutput, files loadFiles) error {
+	line := w.progress()
+	var show func(session.Progress)
+	if line != nil {
+		show = line.show
+	}
+	last, err := session.Load(ctx, engineCommand(w), plan, show, files.keep)
+	line.end()
+	if err != nil {
+		return err
+	}
+	cancelled := last.Totals != nil && last.Totals.Cancelled
+	if cancelled {
+		fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
+	}
+	got := loadOf(plan, last)
+	why := explainAll(plan, got, roomFor(ctx, plan))
+	switch {
+	case out.format != "text":
+		err = report.FormatOf(w.stdout, out.format, plan.WithoutSecrets(), got)
+		for _, text := range why {
+			fmt.Fprintln(w.stderr, "plimsoll:", text)
+		}
+	case out.asJSON:
+		err = printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got, "explanations": why})
+	default:
+		err = report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, why, report.TextOptions{Width: w.columns(), Color: w.color()})
+	}
+	if err = errors.Join(err, files.close()); err != nil || cancelled {
+		return err
+	}
+	checks := goalChecks(out.goals, &got)
+	if out.junit != "" {
+		said := fmt.Sprintf("%s good replies/s, %s of %s requests (%s)", layout.Rate(got.GoodRPS), layout.Count(got.Good()), layout.Count(got.Requests), plan.WithoutSecrets().URL)
+		if err := writeJUnit(out.junit, checks, said); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(fellShort(plan, got), keptGoals(checks))
 }
 
 // checkFormat says what is wrong with --format; other means that something else was asked for that it does not go with.
@@ -116,13 +165,25 @@ func loadGoals(command, slo string, limit bool) ([]tune.Goal, error) {
 	return goals, nil
 }
 
-// keptGoals says which goals were not kept.
-func keptGoals(goals []tune.Goal, got *model.Load) error {
-	var faults []error
-	list, _ := tune.Met(goals, got)
-	for _, g := range list {
+// goalChecks holds a load against goals.
+func goalChecks(goals []tune.Goal, got *model.Load) (list []gateCheck) {
+	met, _ := tune.Met(goals, got)
+	for _, g := range met {
+		c := gateCheck{name: g.Goal}
 		if !g.Met {
-			faults = append(faults, fmt.Errorf("not kept: %s: it was %s", g.Goal, goalValue(g)))
+			c.fault = "it was " + goalValue(g)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// keptGoals says which goals were not kept.
+func keptGoals(list []gateCheck) error {
+	var faults []error
+	for _, c := range list {
+		if c.fault != "" {
+			faults = append(faults, fmt.Errorf("not kept: %s: %s", c.name, c.fault))
 		}
 	}
 	return fail(exitNotPassed, errors.Join(faults...))

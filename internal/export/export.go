@@ -24,12 +24,15 @@ import (
 // buffered is how much is written at a time, in bytes.
 const buffered = 64 << 10
 
+// head is the first line of a table.
+var head = []string{"time_ms", "name", "host", "labels", "value"}
+
 // CSV writes one line a reading, each series' in the order of time: Unix milliseconds, the
 // series' name, its host, its other labels as Prometheus writes them, and the value. No
 // text in it is taken for a formula by a spreadsheet.
 func CSV(w io.Writer, run *record.Run) error {
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"time_ms", "name", "host", "labels", "value"}); err != nil {
+	if err := out.Write(head); err != nil {
 		return err
 	}
 	names, err := names(run)
@@ -136,12 +139,12 @@ func describe(out io.Writer, name string, s *model.Signal, there func(string) bo
 
 // metric writes a series' readings; an error stays in out.
 func metric(out *bufio.Writer, name string, s record.Series) {
-	head := name
+	begin := name
 	if list := pairs(s.Labels, ""); list != "" {
-		head += "{" + list + "}"
+		begin += "{" + list + "}"
 	}
 	for _, p := range s.Points {
-		out.WriteString(head)
+		out.WriteString(begin)
 		fmt.Fprintf(out, " %s %d.%03d\n", number(p.Value), p.Time/1000, p.Time%1000)
 	}
 }

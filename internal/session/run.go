@@ -114,11 +114,14 @@ func windowName(phase string) string {
 
 // Load drives plan without observing anything, and returns the final record.
 // To be interrupted before the load was held is an error as it is of Run.
-func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func(Progress)) (load.Record, error) {
+func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func(Progress), keep func(load.Record)) (load.Record, error) {
 	var last load.Record
 	view := progressView{plan: plan}
 	err := collect.Drive(ctx, argv, plan, func(r load.Record) {
 		last = r
+		if keep != nil {
+			keep(r)
+		}
 		if p := view.of(r); progress != nil {
 			progress(p)
 		}

@@ -221,7 +221,7 @@ func TestALoadAloneIsInterrupted(t *testing.T) {
 	for window, whole := range map[string]bool{model.Calm: false, model.Hold: true} {
 		opt := options(t, "waits in "+window)
 		ctx := cancelIn(t, &opt, window)
-		last, err := Load(ctx, opt.Engine, plan, opt.Progress)
+		last, err := Load(ctx, opt.Engine, plan, opt.Progress, nil)
 		if errors.Is(err, context.Canceled) == whole || !last.Final || !last.Totals.Cancelled {
 			t.Errorf("in %s: %v, last record %+v", window, err, last)
 		}

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -38,8 +39,21 @@ func (w *Writer) interval(start, end int64, tag, encoded string) error {
 	w.hear(func(b *Batch) {
 		b.Intervals = append(b.Intervals, record.Interval{Tag: tag, Start: start, End: end, Histogram: h})
 	})
+	return latencyLine(w.latency, start, end, tag, encoded, h)
+}
+
+// LatencyLine appends an interval to a latency log that is in no run directory. See Interval.
+func LatencyLine(out io.Writer, start, end int64, tag, encoded string) error {
+	h, err := hdr.Decode([]byte(encoded))
+	if err != nil {
+		return fmt.Errorf("latency interval %s: want an HdrHistogram: %w", tag, err)
+	}
+	return latencyLine(out, start, end, tag, encoded, h)
+}
+
+func latencyLine(out io.Writer, start, end int64, tag, encoded string, h *hdr.Histogram) error {
 	// The log's own unit for the maximum is the millisecond.
-	_, err = fmt.Fprintf(w.latency, "Tag=%s,%.3f,%.3f,%.3f,%s\n",
+	_, err := fmt.Fprintf(out, "Tag=%s,%.3f,%.3f,%.3f,%s\n",
 		tag, float64(start)/1000, float64(end-start)/1000, float64(h.Max())/1000, encoded)
 	return err
 }
@@ -51,10 +65,14 @@ func (w *Writer) openLatency() error {
 		return err
 	}
 	w.latency = f
-	began := time.UnixMilli(w.run.Started).UTC()
-	_, err = fmt.Fprintf(f, "#[Histogram log format version 1.3]\n#[Values are microseconds; Interval_Max is milliseconds]\n"+
+	return LatencyHead(f, w.run.Started)
+}
+
+// LatencyHead begins a latency log of a load that began then (Unix milliseconds).
+func LatencyHead(out io.Writer, started int64) error {
+	_, err := fmt.Fprintf(out, "#[Histogram log format version 1.3]\n#[Values are microseconds; Interval_Max is milliseconds]\n"+
 		"#[BaseTime: 0.000 (seconds since epoch)]\n#[StartTime: %.3f (seconds since epoch), %s]\n"+
 		"\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
-		float64(w.run.Started)/1000, began.Format(time.RFC3339))
+		float64(started)/1000, time.UnixMilli(started).UTC().Format(time.RFC3339))
 	return err
 }
