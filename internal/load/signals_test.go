@@ -25,6 +25,7 @@ func TestSamples(t *testing.T) {
 		Resumed:    model.Quantiles{Count: 2, P50: 100, P90: 100, P99: 100, P999: 100, Max: 200}, Crypto: Durations{Count: 4, Seconds: 0.5},
 	}
 	r.Phases[0].Attempts, r.Connections.Failed, r.Final = 4, 6, true
+	r.Phases[0].Received, r.Phases[0].Sent = 40, 20
 	want := []string{
 		"plimsoll_load_connect_attempts_total{hold} 4",
 		"plimsoll_load_connect_call_seconds_count{hold} 3",
@@ -43,10 +44,12 @@ func TestSamples(t *testing.T) {
 		"plimsoll_load_latency_seconds{hold,response,1} 0.005",
 		"plimsoll_load_outcomes_total{hold,2xx} 2",
 		"plimsoll_load_outcomes_total{hold,read:eof} 1",
+		"plimsoll_load_received_bytes_total{hold} 40",
 		"plimsoll_load_reply_unread_seconds_count{hold} 1",
 		"plimsoll_load_reply_unread_seconds_sum{hold} 0.5",
 		"plimsoll_load_request_seconds_total{hold,first_byte} 0.25",
 		"plimsoll_load_requests_total{hold} 3",
+		"plimsoll_load_sent_bytes_total{hold} 20",
 		"plimsoll_load_tls_crypto_seconds_count{} 4",
 		"plimsoll_load_tls_crypto_seconds_sum{} 0.5",
 		"plimsoll_load_tls_handshake_seconds{true,0.5} 0.0001",
