@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"plimsoll/internal/change"
 	"plimsoll/internal/collect"
 	"plimsoll/internal/collect/pipe"
 	"plimsoll/internal/layout"
@@ -103,7 +104,7 @@ func codeOf(err error) int {
 		return exitMissing
 	case errors.As(err, &dns), errors.As(err, &dial), isAny(err, syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ETIMEDOUT):
 		return exitUnreachable
-	case isAny(err, fs.ErrPermission, fs.ErrNotExist, exec.ErrNotFound):
+	case isAny(err, fs.ErrPermission, fs.ErrNotExist, exec.ErrNotFound, change.ErrFull):
 		return exitMissing
 	}
 	return exitInternal

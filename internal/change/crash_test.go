@@ -52,6 +52,8 @@ func beChild(what, dir string, pids []string) error {
 			err = j.Close()
 		}
 		return err
+	case "masked":
+		return masked(dir, pids[0])
 	case "quota":
 		return halved(dir, pids[0])
 	case "lift":

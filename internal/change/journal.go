@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,10 +29,6 @@ type Journal struct {
 var ErrNoEntry = errors.New("no such change")
 
 const (
-	// maxEntry bounds one change: ten files before and after, in base64.
-	maxEntry = 32 << 20
-	// maxJournal bounds what is read of a journal.
-	maxJournal = 128 << 20
 	maxID      = 99_999_999
 	maxSkipped = 20
 )
@@ -121,7 +118,7 @@ func (f *folder) entries(names []string) (list []Entry, skipped []error, err err
 	var size int64
 	left := 0
 	for _, name := range names { // sorted, and the numbers have leading zeros
-		if !strings.HasSuffix(name, ".json") || name[0] < '0' || name[0] > '9' {
+		if !isEntry(name) {
 			continue
 		}
 		e, n, err := f.entry(name)
@@ -216,25 +213,27 @@ func (j *Journal) Entries() []Entry { return append([]Entry(nil), j.entries...) 
 // Skipped says which files of the journal are no entries, and what to do.
 func (j *Journal) Skipped() []error { return append([]error(nil), j.skipped...) }
 
-// write puts an entry on the disk, for good, before it returns.
+// write puts an entry on the disk, for good, before it returns. A new one has to have room.
 func (j *Journal) write(e Entry) error {
+	at := slices.IndexFunc(j.entries, func(o Entry) bool { return o.ID == e.ID })
 	b, err := json.MarshalIndent(e, "", "\t")
 	if err == nil && len(b) >= maxEntry {
 		err = fmt.Errorf("change %d needs %d bytes, and one may have %d", e.ID, len(b), maxEntry)
 	}
+	if err == nil && at < 0 {
+		err = j.dir.room(int64(len(b)))
+	}
 	if err == nil {
 		err = j.dir.write(fileName(e.ID), append(b, '\n'))
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("write the journal of changes: %w", err)
+	case at >= 0:
+		j.entries[at] = e
+	default:
+		j.entries, j.next = append(j.entries, e), e.ID+1
 	}
-	for i := range j.entries {
-		if j.entries[i].ID == e.ID {
-			j.entries[i] = e
-			return nil
-		}
-	}
-	j.entries, j.next = append(j.entries, e), e.ID+1
 	return nil
 }
 

@@ -109,7 +109,11 @@ func (w *walker) step(at int, name string, flags int) (next int, err error) {
 	}
 	next, err = unix.Openat(at, name, flags|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ENOENT) && w.create {
-		if err = unix.Mkdirat(at, name, ownerOnly); err != nil && !errors.Is(err, unix.EEXIST) {
+		err = unix.Mkdirat(at, name, ownerOnly)
+		if err == nil { // a umask may have taken our own rights
+			err = unix.Fchmodat(at, name, ownerOnly, 0)
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return -1, &fs.PathError{Op: "mkdir", Path: here, Err: err}
 		}
 		next, err = unix.Openat(at, name, flags|unix.O_NOFOLLOW, 0)
@@ -225,10 +229,28 @@ func (f *folder) open(name string, flags int) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	file := os.NewFile(uintptr(fd), path)
-	if err := private(fd, path); err != nil {
+	err = private(fd, path)
+	if err == nil && flags&unix.O_CREAT != 0 {
+		err = readable(fd, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// readable gives us back those rights to a file of ours that a umask took when it was made.
+func readable(fd int, path string) error {
+	const mode = 0o600
+	var st unix.Stat_t
+	err := unix.Fstat(fd, &st)
+	if err == nil && st.Mode&mode != mode {
+		err = unix.Fchmod(fd, mode)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "chmod", Path: path, Err: err}
+	}
+	return nil
 }
 
 // private says why a file may hold what others have written.

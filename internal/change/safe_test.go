@@ -302,3 +302,37 @@ func TestSettingsAreNotWrittenToDisks(t *testing.T) {
 		t.Errorf("%v; %s", err, read(t, file))
 	}
 }
+
+// masked notes something in a journal under a umask that takes all rights, and reads it again.
+func masked(dir, run string) error {
+	unix.Umask(0o777)
+	j, err := Open(dir, run)
+	if err == nil {
+		err = errors.Join(j.write(Entry{ID: 1, State: Undone}), j.Close())
+	}
+	if err != nil {
+		return err
+	}
+	if j, err = Open(dir, run); err != nil {
+		return err
+	}
+	defer j.Close()
+	if len(j.Entries()) != 1 {
+		err = fmt.Errorf("%d entries: %w", len(j.Entries()), errors.Join(j.Skipped()...))
+	}
+	return err
+}
+
+// A user's umask may take rights from the user: what is made for a journal is the user's own all the same.
+func TestAUmaskTakesNoJournalFromItsUser(t *testing.T) {
+	run, own := openedBy(t, nobody)
+	dir := own + "/state/changes"
+	if out, err := byNobody(t, "masked "+dir+" "+run); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	for name, want := range map[string]os.FileMode{filepath.Dir(dir): 0o700, dir: 0o700, dir + "/" + lockName: 0o600, dir + "/00000001.json": 0o600} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v; want %o", name, info, err, want)
+		}
+	}
+}
