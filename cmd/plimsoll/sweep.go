@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +68,7 @@ func sweepCommand(w *world) *cobra.Command {
 		}
 		return d.sweep(c.Context(), host, settings, *repeat, *seed, dir, *asJSON)
 	}
-	return withFiles(withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted),
+	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted),
 		"  TIME-ID/1, 2, …   the runs, where runs are kept (plimsoll runs), or --dir\n  "+journalFiles)
 }
 
@@ -140,16 +142,44 @@ func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting
 	defer journals.close()
 	tools := d.tools(ctx)
 	tools.Prepare = d.sweeper(ctx)
-	tools.Apply = journals.Apply
+	tools.Apply = func(ctx context.Context, s change.Step) (change.Entry, error) {
+		e, err := journals.Apply(ctx, s)
+		return e, asked(err)
+	}
 	shown := func(i, n int, p model.SweepPoint, load model.TuneLoad) {
 		fmt.Fprintf(w.stderr, "%d of %d: %s: %s good/s, p99 %s\n", i, n, strings.Join(p.Settings, " "), layout.Rate(*load.GoodRPS), layout.Micros(*load.P99))
 	}
 	result, err := tune.Sweep(ctx, tools, host, settings, repeat, seed, journals.undo, shown)
+	if errors.Is(err, tune.ErrNotRestored) {
+		return fail(exitNotPassed, err)
+	}
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return printJSON(w.stdout, result)
+		err = printJSON(w.stdout, result)
+	} else {
+		err = report.Sweep(w.stdout, result, report.TextOptions{Width: w.columns(), Color: w.color()})
 	}
-	return report.Sweep(w.stdout, result, report.TextOptions{Width: w.columns(), Color: w.color()})
+	return cmp.Or(err, allFailed(result))
+}
+
+// asked makes an error of the command line of a value that was tried, refused and taken back.
+func asked(err error) error {
+	if isAny(err, change.ErrValue, change.ErrNotPossible, change.ErrRefused) {
+		return fail(exitUsage, fmt.Errorf("--set: %w", err))
+	}
+	return err
+}
+
+// allFailed is the error of a sweep of which nothing succeeded, with any value.
+func allFailed(s model.Sweep) error {
+	runs := 0
+	for _, p := range s.Points {
+		if slices.ContainsFunc(p.Loads, func(l model.TuneLoad) bool { return !l.Failed() }) {
+			return nil
+		}
+		runs += len(p.Loads)
+	}
+	return fail(exitNotPassed, fmt.Errorf("not one good reply in %d runs", runs))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -262,10 +263,10 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 	if walked == nil && unread(err) {
 		walked = fmt.Errorf("the walk is done, and what it kept stands (plimsoll tune --status), but %w: %w", errUnread, err)
 	}
-	if walked != nil {
-		return walked
+	if walked == nil && err == nil && result.End.Failed() {
+		err = fail(exitNotPassed, fmt.Errorf("not one good reply in %s", result.End.Dir))
 	}
-	return err
+	return cmp.Or(walked, err)
 }
 
 // tuningFile is where a walk is kept, beside its runs.

@@ -101,6 +101,8 @@ var (
 	ErrAlready = errors.New("it is so already")
 	// ErrNotPossible: this cannot be changed here, or not by us; a person has to.
 	ErrNotPossible = errors.New("it cannot be changed from here")
+	// ErrValue: the kernel says of a value that it is none of the setting's.
+	ErrValue = errors.New("the kernel takes no such value")
 	// ErrChanged: somebody else has changed the setting since.
 	ErrChanged = errors.New("somebody else changed it since")
 	// ErrLocked: another process holds the machine's lock, or the journal's.

@@ -218,7 +218,7 @@ func TestKernelSaysNo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := j.Apply(t.Context(), step); !errors.Is(err, unix.EINVAL) || e.State != Failed {
+	if e, err := j.Apply(t.Context(), step); !errors.Is(err, unix.EINVAL) || !errors.Is(err, ErrValue) || e.State != Failed {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if d := cmp.Diff(before, snap(t, s.Host, s.Dir, s.PID)); d != "" {

@@ -1,8 +1,11 @@
 package change
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // part is one value that a change sets.
@@ -33,7 +36,11 @@ func (p *part) write(v string) error {
 	if err != nil || now == v {
 		return err
 	}
-	if err := p.Target.set(v); err != nil {
+	err = p.Target.set(v)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ERANGE) || errors.Is(err, unix.EOVERFLOW) {
+		return fmt.Errorf("%w: %w", err, ErrValue)
+	}
+	if err != nil {
 		return err
 	}
 	if now, err = p.Target.get(); err != nil {

@@ -68,6 +68,9 @@ func TuneLoadOf(ld *Load) TuneLoad {
 	return TuneLoad{RPS: &ld.RPS, GoodRPS: &ld.GoodRPS, GoodShare: &ld.GoodShare, P50: &ld.Waited.P50, P99: &ld.Waited.P99}
 }
 
+// Failed says whether it was ours, and not one of its requests had a good reply.
+func (l TuneLoad) Failed() bool { return l.GoodRPS != nil && *l.GoodRPS == 0 }
+
 // TuneOutcome is what became of a change.
 type TuneOutcome string
 

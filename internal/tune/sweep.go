@@ -46,10 +46,14 @@ func ParseSetting(text string) (Setting, error) {
 }
 
 // Sweepable returns the settings in the order in which they are to be made, or an error
-// that says why trying their values would show nothing: net.core.somaxconn bounds
+// that says why trying their values would show nothing: of a setting that is given twice the
+// second value would always win; net.core.somaxconn bounds
 // listen(2)'s backlog when it is called, so a listener that stands does not notice. A
 // backlog that is set after it does, since that listens again.
 func Sweepable(settings []Setting) ([]Setting, error) {
+	if err := eachOnce(settings); err != nil {
+		return nil, err
+	}
 	is := func(kind, name string) bool {
 		return slices.ContainsFunc(settings, func(s Setting) bool { return s.Kind == kind && (name == "" || s.Name == name) })
 	}
@@ -62,6 +66,24 @@ func Sweepable(settings []Setting) ([]Setting, error) {
 		return cmp.Compare(slices.Index(sweepKinds, a.Kind), slices.Index(sweepKinds, b.Kind))
 	})
 	return inOrder, nil
+}
+
+// eachOnce says which setting is given twice.
+func eachOnce(settings []Setting) error {
+	for i, s := range settings {
+		first := slices.IndexFunc(settings, func(o Setting) bool { return o.Kind == s.Kind && o.Name == s.Name })
+		if first == i {
+			continue
+		}
+		var all []string
+		for _, v := range slices.Concat(settings[first].Values, s.Values) {
+			if !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+		return fmt.Errorf("%s:%s: it is given twice; name all its values in one: --set %[1]s:%[2]s=%s", s.Kind, s.Name, strings.Join(all, ","))
+	}
+	return nil
 }
 
 // sweepKinds are the kinds of settings in the order in which they are made: the kernel's
@@ -117,7 +139,7 @@ func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, re
 		p := &result.Points[point]
 		seen, err := sweepOnce(ctx, tools, host, settings, values[point], undo)
 		if err != nil {
-			result.Restored = !errors.Is(err, errNotRestored)
+			result.Restored = !errors.Is(err, ErrNotRestored)
 			return result, err
 		}
 		if seen.Load == nil {
@@ -160,15 +182,15 @@ func finding(measure string, points []model.SweepPoint, values [][]float64, cost
 	return f
 }
 
-// errNotRestored: a value that was tried is still set.
-var errNotRestored = errors.New("not restored")
+// ErrNotRestored: a value that was tried is still set.
+var ErrNotRestored = errors.New("not restored")
 
 // sweepOnce makes one combination's changes, runs, and takes them back.
 func sweepOnce(ctx context.Context, tools Tools, host string, settings []Setting, values []string, undo func(context.Context, []int) error) (seen Seen, err error) {
 	var ids []int
 	defer func() {
 		if e := undo(context.WithoutCancel(ctx), ids); e != nil {
-			err = errors.Join(err, fmt.Errorf("%w; plimsoll undo --all tries again: %w", errNotRestored, e))
+			err = errors.Join(err, fmt.Errorf("%w; plimsoll undo --all tries again: %w", ErrNotRestored, e))
 		}
 	}()
 	for i, s := range settings {

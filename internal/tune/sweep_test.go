@@ -81,6 +81,10 @@ func TestSweepable(t *testing.T) {
 	if _, err := Sweepable([]Setting{somaxconn}); err == nil || !strings.Contains(err.Error(), "--set backlog:") {
 		t.Errorf("%v; want what would show its effect", err)
 	}
+	twice := []Setting{{"nice", "a", []string{"1", "2"}}, backlog, {"nice", "a", []string{"2", "3"}}}
+	if _, err := Sweepable(twice); err == nil || !strings.Contains(err.Error(), "name all its values in one: --set nice:a=1,2,3") {
+		t.Errorf("%v; of a setting that is given twice the second would always win", err)
+	}
 	if got, err := Sweepable([]Setting{backlog, somaxconn}); err != nil || got[0].Kind != "sysctl" {
 		t.Errorf("%+v, %v; want the limit before what it bounds", got, err)
 	}

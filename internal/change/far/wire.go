@@ -69,7 +69,7 @@ type failure struct {
 // kinds are the errors by which somebody decides.
 var kinds = map[string]error{
 	"already": change.ErrAlready, "not_possible": change.ErrNotPossible, "changed": change.ErrChanged, "locked": change.ErrLocked,
-	"refused": change.ErrRefused, "full": change.ErrFull, "no_entry": change.ErrNoEntry, "denied": fs.ErrPermission, "absent": fs.ErrNotExist,
+	"refused": change.ErrRefused, "full": change.ErrFull, "value": change.ErrValue, "no_entry": change.ErrNoEntry, "denied": fs.ErrPermission, "absent": fs.ErrNotExist,
 }
 
 // maxText is the most bytes of an error.
