@@ -226,6 +226,25 @@ func TestKernelSaysNo(t *testing.T) {
 	}
 }
 
+// The kernel says "no such file" of the name of an algorithm that it does not have: the
+// setting is there, and is not what it was.
+func TestAValueThatIsGoneIsNoSettingThatIs(t *testing.T) {
+	s := sleeper(t)
+	j := open(t)
+	step, err := Prepare(s.Host, Change{Kind: Sysctl, Name: "net.ipv4.tcp_congestion_control", To: "plcg-nosuch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err := j.Apply(t.Context(), step); !errors.Is(err, ErrValue) || errors.Is(err, fs.ErrNotExist) || e.State != Failed {
+		t.Errorf("%+v, %v", e, err)
+	}
+	p := step.parts[0]
+	p.Old, p.New = p.New, p.Old
+	if err := restoreValues([]*part{&p}); !errors.Is(err, ErrValue) {
+		t.Errorf("%v; it was not taken back", err)
+	}
+}
+
 func TestInterfacesOfANamespace(t *testing.T) {
 	s := sleeper(t)
 	if err := s.Host.Do(exec.Command("ip", "link", "add", "plcg0", "type", "veth", "peer", "name", "plcg1").Run); err != nil {

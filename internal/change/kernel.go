@@ -47,13 +47,27 @@ func (k kernelFile) set(v string) error {
 			return err
 		}
 		if err = ofKernel(f); err == nil {
-			_, err = f.WriteString(v + "\n")
+			err = put(f, v)
 		}
 		if err != nil {
 			err = fmt.Errorf("write %q to %s: %w", v, k.path, err)
 		}
 		return errors.Join(err, f.Close())
 	}))
+}
+
+// put writes a value. The kernel says "no such file" of one that names what it does not
+// have (a congestion control): the setting itself is there.
+func put(f *os.File, v string) error {
+	_, err := f.WriteString(v + "\n")
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrValue
+	}
+	return err
 }
 
 // ofKernel refuses a file on a disk: a journal may name any path, and what is

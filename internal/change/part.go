@@ -36,12 +36,8 @@ func (p *part) write(v string) error {
 	if err != nil || now == v {
 		return err
 	}
-	err = p.Target.set(v)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ERANGE) || errors.Is(err, unix.EOVERFLOW) {
-		return fmt.Errorf("%w: %w", err, ErrValue)
-	}
-	if err != nil {
-		return err
+	if err := p.Target.set(v); err != nil {
+		return noValue(err)
 	}
 	if now, err = p.Target.get(); err != nil {
 		return err
@@ -51,6 +47,14 @@ func (p *part) write(v string) error {
 		return fmt.Errorf("set %s to %q: it took it for %q: %w", p.Target, v, now, ErrNotPossible)
 	}
 	return nil
+}
+
+// noValue marks the error of a value that the kernel refuses.
+func noValue(err error) error {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ERANGE) || errors.Is(err, unix.EOVERFLOW) {
+		return fmt.Errorf("%w: %w", err, ErrValue)
+	}
+	return err
 }
 
 // between notes a value that our own steps leave on the way.
