@@ -104,8 +104,8 @@ func (e Entry) checkNamespace(p target) error {
 	want := e.Change.Kind == TxQueue || e.Change.Kind == RPS
 	if e.Change.Kind == Sysctl {
 		want = e.Scope == Namespace
-		if !want && ofInterface(p.Path) {
-			return fmt.Errorf("its scope is %q, and it is a network namespace's own", e.Scope)
+		if !want && (e.Scope != Machine || ofInterface(p.Path)) {
+			return fmt.Errorf("its scope is %q, which is none that it can have", e.Scope)
 		}
 	}
 	if want != (p.Net != nil) {

@@ -197,6 +197,7 @@ func TestWhatNoChangeOfOursWouldHaveWritten(t *testing.T) {
 		"as it was written":                      {"", func(*Entry) {}},
 		"no parts":                               {"it has 0 parts", func(e *Entry) { e.Parts = nil }},
 		"empty parts":                            {"it has 0 parts", func(e *Entry) { e.Parts = []part{} }},
+		"no scope":                               {"none that it can have", func(e *Entry) { e.Scope, e.Parts[0].Target.Net = "", nil }},
 		"a part without place":                   {"sets nothing of kind", func(e *Entry) { e.Parts[0].Target = target{} }},
 		"a part without old":                     {"one is missing", func(e *Entry) { e.Parts[0].Old = nil }},
 		"a part without new":                     {"one is missing", func(e *Entry) { e.Parts[0].New = nil }},
@@ -206,7 +207,7 @@ func TestWhatNoChangeOfOursWouldHaveWritten(t *testing.T) {
 		"no namespace":                           {"one of a network namespace: true; it names one: false", func(e *Entry) { e.Parts[0].Target.Net = nil }},
 		"another host's":                         {`host "local", want that of the change`, func(e *Entry) { e.Parts[0].Target.Net = &netns{Inode: 7, Spec: "local"} }},
 		"a namespace of what the machine shares": {"one of a network namespace: false; it names one: true", func(e *Entry) { e.Scope = Machine }},
-		"an interface's as the machine's":        {"a network namespace's own", sysctl("net.ipv4.conf.lo.rp_filter")},
+		"an interface's as the machine's":        {"none that it can have", sysctl("net.ipv4.conf.lo.rp_filter")},
 		"the queue of an interface": {"", func(e *Entry) {
 			e.of(Change{Kind: TxQueue, Name: "e"}, target{Kind: inKernel, Path: "/sys/class/net/e/tx_queue_len", Net: web}, "1000", "4294967295")
 		}},
