@@ -40,8 +40,6 @@ type bench struct {
 	Rights rights
 	Root   bool // we are root, and not root of a user namespace made for this
 	Covers []cover
-	// Look: only see whether it could be done.
-	Look bool
 	// Namespaces is how many are to be entered: descriptors from benchNamespaces on,
 	// the mounts last.
 	Namespaces int
@@ -261,9 +259,6 @@ func (b bench) become() error {
 	if err := endWithParent(); err != nil { // changing users took that back
 		return err
 	}
-	if b.Look {
-		return nil
-	}
 	return executeAt(benchProgram, b.Args, benchEnvironment)
 }
 
@@ -350,7 +345,7 @@ func (s *service) test(ctx context.Context, drafts []*draft) error {
 	out, err := h.run(ctx, b)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("%s tested the new configuration: %s: %w", s, firstLines(out), ErrRefused)
+		return fmt.Errorf("%s tested the configuration: %s: %w", s, firstLines(out), ErrRefused)
 	}
 	if err != nil {
 		return fmt.Errorf("test the configuration of %s: %w", s, err)
@@ -365,20 +360,6 @@ func (s *service) programName() string {
 		return string(s.Kind)
 	}
 	return name
-}
-
-// testable looks whether a test can be made at all: without the right to, a file
-// would be put back and the service go on with the other one.
-func (s *service) testable() error {
-	h, err := s.hold()
-	if err == nil {
-		defer h.Close()
-		_, err = h.run(context.Background(), bench{Look: true})
-	}
-	if err != nil {
-		return fmt.Errorf("test the configuration of %s: %w", s, err)
-	}
-	return nil
 }
 
 func firstLines(b []byte) string {

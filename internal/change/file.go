@@ -274,11 +274,8 @@ func (c confFile) restore(v string, m *meta) error {
 		return err
 	}
 	defer d.Close()
-	if m != nil {
-		t := unix.NsecToTimespec(m.Time.UnixNano())
-		if err := unix.UtimesNanoAt(d.dir(), d.temp(), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return errors.Join(fmt.Errorf("give %s its time back: %w", c.Path, err), removeIn(d.dir(), d.temp()))
-		}
+	if err := d.timeOf(m); err != nil {
+		return err
 	}
 	return d.put()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -11,14 +12,17 @@ import (
 	"time"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/host/rooted"
 	"plimsoll/internal/service/nginx"
 	"plimsoll/internal/service/phpfpm"
 )
 
 // A service may go on as another process: a PHP-FPM in the background forks anew
 // at each reload, and a supervisor starts what has ended again. It is the same one
-// when it listens at the same sockets; or else when it has the same configuration
-// and executable, was begun after we had looked, and is the only such one.
+// when it listens at the same sockets; or else when it has the same configuration,
+// was begun after we had looked, and is the only such one. The configuration is the same
+// file in the same directory, however it is called: of a name alone there are several
+// where namespaces of mounts lay other directories over it.
 
 // startPatience is how long a service that has ended may take to be started again.
 const startPatience = 3 * time.Second
@@ -33,6 +37,7 @@ func (s *service) identify() error {
 		return fmt.Errorf("look at the executable of %s: %w", s, err)
 	}
 	s.identity = identity{Exe: exe, Root: rootOf(s.PID), Seen: ticks()}
+	_, s.Dir = placeOf(s.PID, s.Conf)
 	s.Sockets, err = s.Net.listenersOf(s.PID)
 	return err
 }
@@ -82,7 +87,11 @@ func (s *service) again() (*service, error) {
 			return now, err
 		}
 	}
-	return s.elsewhere()
+	now, err := s.elsewhere()
+	if now == nil && err == nil && h != nil {
+		err = s.doubtful(h)
+	}
+	return now, err
 }
 
 // elsewhere finds the service in another network namespace than it was in, which was
@@ -147,34 +156,102 @@ func (s *service) identifyAnew(before *service) error {
 	return err
 }
 
-// candidates are the masters with the service's configuration and executable that
-// are to be trusted.
+// candidates are the masters with the service's configuration that are to be trusted.
 func (s *service) candidates(h *host.Host) (list []host.Proc, err error) {
-	net, err := namespaceOf(h)
-	if err != nil {
-		return nil, err
-	}
-	add := func(conf string, p host.Proc, c configuration) {
-		now := *s
-		now.process, now.Net = process{p.PID, p.Start}, net
-		exe, err := executable(p.PID)
-		same := conf == s.Conf && p.Start >= s.Seen && s.beneath(rootOf(p.PID)) && (s.Exe == "" || err == nil && exe == s.Exe)
-		if same && now.trustWith(c) == nil {
-			list = append(list, p)
+	running, _, err := s.running(h, nil)
+	for _, r := range running {
+		if s.is(r) && r.trustWith(r.configuration) == nil {
+			list = append(list, r.master)
 		}
-	}
-	if s.Kind == Nginx {
-		all, _, err := nginx.Find(h)
-		for _, r := range all {
-			add(r.Conf, r.Master, nginxConfiguration(r))
-		}
-		return list, err
-	}
-	all, _, err := phpfpm.Find(h)
-	for _, r := range all {
-		add(r.Conf, r.Master, phpfpmConfiguration(r))
 	}
 	return list, err
+}
+
+// instance is a service of the same kind that runs now, and what is known of its files.
+type instance struct {
+	service
+	configuration
+	master host.Proc
+	unread error // why its configuration could not be read; nil if it was
+}
+
+// running are the services of the kind on a host; instead is what some files would hold.
+func (s *service) running(h *host.Host, instead func(fs.FileInfo) ([]byte, bool)) (list []*instance, net netns, err error) {
+	if net, err = namespaceOf(h); err != nil {
+		return nil, net, err
+	}
+	procs, err := h.Services()
+	if err != nil {
+		return nil, net, err
+	}
+	if s.Kind == Nginx {
+		masters, _ := nginx.Split(h, procs)
+		for _, m := range masters {
+			r, err := nginx.LoadWith(h, m, instead)
+			list = append(list, &instance{nginxService(r, net), nginxConfiguration(r), m, err})
+		}
+		return list, net, nil
+	}
+	masters, _ := phpfpm.Split(procs)
+	for _, m := range masters {
+		r, err := phpfpm.LoadWith(h, m, instead)
+		list = append(list, &instance{phpfpmService(r, net), phpfpmConfiguration(r), m, err})
+	}
+	return list, net, nil
+}
+
+// is says whether the service may go on as that one.
+func (s *service) is(r *instance) bool {
+	if r.unread != nil || r.Start < s.Seen || !s.beneath(rootOf(r.PID)) {
+		return false
+	}
+	exe, err := executable(r.PID)
+	same := s.Exe == "" || err == nil && exe == s.Exe
+	file, dir := placeOf(r.PID, r.Conf)
+	if s.Dir == "" || rootOf(r.PID) != s.Root { // a container that was started again has other numbers
+		return same && r.Conf == s.Conf
+	}
+	before, _ := placeOf(os.Getpid(), s.Conf)
+	return dir == s.Dir && (r.Conf == s.Conf || file == before)
+}
+
+// placeOf is the device and inode of a file as a process calls it, and of the directory that it is in.
+func placeOf(pid int, name string) (file, dir string) {
+	tree, err := rooted.OpenTree(proc(pid, "root"))
+	if err != nil {
+		return "", ""
+	}
+	defer tree.Close()
+	f, err := tree.Find(name, nil)
+	if err != nil {
+		return "", ""
+	}
+	defer f.Close()
+	in, err := idOf(int(f.Dir.Fd()))
+	if err != nil {
+		return "", ""
+	}
+	return fmt.Sprint(f.Stat.Dev, ":", f.Stat.Ino), fmt.Sprint(in.Dev, ":", in.Ino)
+}
+
+// doubtful says that one runs which may be the service, and cannot be told to be: who takes
+// it for ended would leave it with another configuration than its files have.
+func (s *service) doubtful(h *host.Host) error {
+	running, _, err := s.running(h, nil)
+	for _, r := range running {
+		if r.Start < s.Seen || rootOf(r.PID) != s.Root || s.Exe == "" || r.trust() != nil {
+			continue
+		}
+		exe, e := executable(r.PID)
+		why := r.unread
+		if why == nil && s.is(r) {
+			why = r.trustWith(r.configuration)
+		}
+		if e == nil && exe == s.Exe && why != nil {
+			return fmt.Errorf("%s has ended, and %s may be it, started again, but is not acted for: %w; put that right, or end it, then try again", s, &r.service, why)
+		}
+	}
+	return err
 }
 
 // beneath says whether the service may have this root directory now. A container that

@@ -519,5 +519,10 @@ func TestTheMachinesServiceIsNoContainers(t *testing.T) {
 			t.Errorf("of a service in %q: %d found, %v", root, len(found), err)
 		}
 	}
+	// Mounts may lay another directory over the same name.
+	s.Root, s.Dir = e.Service.Root, "7:4711"
+	if found, err := s.candidates(w.Host); err != nil || len(found) != 0 {
+		t.Errorf("of a service whose files lie elsewhere: %d found, %v", len(found), err)
+	}
 	undoAll(t, j)
 }

@@ -94,16 +94,18 @@ func (e Entry) restoreFiles(ctx context.Context, failed bool) error {
 	if len(files) == 0 {
 		return nil
 	}
-	moved := !failed
-	if moved && !e.Service.NoReload {
-		s, err := e.Service.again()
-		if err == nil && s != nil {
-			err = s.testable()
-		}
+	if !failed {
+		now, err := e.Service.settled(ctx)
 		if err != nil {
 			return err
 		}
+		if now != nil {
+			err = now.putBack(ctx, files)
+			*e.Service = *now
+			return err
+		}
 	}
+	moved := false
 	for _, p := range files {
 		f := p.Target.file()
 		now, err := f.get()
@@ -118,14 +120,15 @@ func (e Entry) restoreFiles(ctx context.Context, failed bool) error {
 			return err
 		}
 	}
-	if !moved || e.Service.NoReload {
+	if !moved || !failed || e.Service.NoReload {
 		return nil
 	}
-	return e.Service.takeOver(ctx, failed)
+	return e.Service.takeOver(ctx)
 }
 
-// takeOver has the service, as it runs now, read its old files.
-func (s *service) takeOver(ctx context.Context, failed bool) error {
+// takeOver has the service, as it runs now, read the files that it had before a change that
+// failed. An nginx that goes on with what it had is well.
+func (s *service) takeOver(ctx context.Context) error {
 	now, err := s.settled(ctx)
 	if err != nil || now == nil {
 		return err
@@ -135,7 +138,7 @@ func (s *service) takeOver(ctx context.Context, failed bool) error {
 		err = now.reload(ctx)
 	}
 	*s = *now
-	if failed && s.Kind == Nginx && errors.Is(err, ErrRefused) && len(s.look()) > 0 {
+	if s.Kind == Nginx && errors.Is(err, ErrRefused) && len(s.look()) > 0 {
 		return nil
 	}
 	return err

@@ -31,6 +31,7 @@ type identity struct {
 	Exe     string   `json:"exe"`
 	Sockets []string `json:"sockets,omitempty"` // the inodes of those it listens at
 	Root    string   `json:"root,omitempty"`    // device and inode of its root directory
+	Dir     string   `json:"dir,omitempty"`     // device and inode of the directory of its main file
 	Seen    uint64   `json:"seen,omitempty"`    // when we looked, in clock ticks after boot
 }
 

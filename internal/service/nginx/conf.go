@@ -258,6 +258,8 @@ type loader struct {
 	newest time.Time // of the files read
 	files  []string  // those read, as the service calls them
 	dirs   []string  // where includes were looked for, see rooted.Glob
+	// instead is what a file would hold, for who wants to know what that would mean; nil for what it holds.
+	instead func(fs.FileInfo) ([]byte, bool)
 }
 
 // loadAll parses the directives of the option -g and the main file with all that they
@@ -297,6 +299,11 @@ func (l *loader) load(file string, depth int) ([]*Directive, error) {
 	src, info, err := rooted.ReadFile(l.root, file, maxConfFile)
 	if err != nil {
 		return nil, err
+	}
+	if l.instead != nil {
+		if other, ok := l.instead(info); ok {
+			src = other
+		}
 	}
 	l.files = append(l.files, file)
 	if l.bytes += len(src); len(l.files) > maxConfFiles || l.bytes > maxConfBytes {

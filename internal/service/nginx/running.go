@@ -5,6 +5,7 @@ package nginx
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -118,7 +119,11 @@ func readTitle(h *host.Host, pid int) string {
 
 // Load reads the configuration of an nginx by its master process, see Split. After an
 // error what was known before it is there.
-func Load(h *host.Host, master host.Proc) (*Running, error) {
+func Load(h *host.Host, master host.Proc) (*Running, error) { return LoadWith(h, master, nil) }
+
+// LoadWith is Load with other bytes in the place of those files for which instead has some,
+// however they are called.
+func LoadWith(h *host.Host, master host.Proc, instead func(fs.FileInfo) ([]byte, bool)) (*Running, error) {
 	r := &Running{Master: master}
 	o := parseTitle(title(&master))
 	var err error
@@ -136,7 +141,7 @@ func Load(h *host.Host, master host.Proc) (*Running, error) {
 			r.Options = append(r.Options, kv[0], kv[1])
 		}
 	}
-	l := &loader{root: filepath.Clean(h.ServicePath(master.PID, "/")), dir: paths.confDir}
+	l := &loader{root: filepath.Clean(h.ServicePath(master.PID, "/")), dir: paths.confDir, instead: instead}
 	r.Tree, err = l.loadAll(o.directives, paths.conf)
 	if err != nil {
 		return r, fmt.Errorf("read nginx's configuration %s: %w", paths.conf, err)

@@ -2,6 +2,7 @@ package phpfpm
 
 import (
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"path"
 	"slices"
@@ -122,15 +123,22 @@ type loader struct {
 
 	bytes, includes int
 	doubt           error // why there may be more to it than these files say; nil if there is no reason
+	// instead is what a file would hold, for who wants to know what that would mean; nil for what it holds.
+	instead func(fs.FileInfo) ([]byte, bool)
 }
 
 func (l *loader) load(file, section string, depth int) ([]Entry, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("include %s: want at most %d files inside each other", file, maxDepth)
 	}
-	src, _, err := rooted.ReadFile(l.root, file, maxConfFile)
+	src, info, err := rooted.ReadFile(l.root, file, maxConfFile)
 	if err != nil {
 		return nil, err
+	}
+	if l.instead != nil {
+		if other, ok := l.instead(info); ok {
+			src = other
+		}
 	}
 	l.files = append(l.files, file)
 	if l.bytes += len(src); len(l.files) > maxConfFiles || l.bytes > maxConfBytes {

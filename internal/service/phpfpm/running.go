@@ -6,6 +6,7 @@ package phpfpm
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -56,10 +57,14 @@ func Find(h *host.Host) (list []*Running, errs map[int]error, err error) {
 
 // Load reads the configuration of a PHP-FPM by its master process, see Split. After an
 // error what was known before it is there.
-func Load(h *host.Host, master host.Proc) (*Running, error) {
+func Load(h *host.Host, master host.Proc) (*Running, error) { return LoadWith(h, master, nil) }
+
+// LoadWith is Load with other bytes in the place of those files for which instead has some,
+// however they are called.
+func LoadWith(h *host.Host, master host.Proc, instead func(fs.FileInfo) ([]byte, bool)) (*Running, error) {
 	r := &Running{Master: master}
 	r.Conf, _, _ = strings.Cut(strings.TrimPrefix(master.Args[0], masterTitle), ")")
-	l := &loader{root: filepath.Clean(h.ServicePath(master.PID, "/")), main: r.Conf}
+	l := &loader{root: filepath.Clean(h.ServicePath(master.PID, "/")), main: r.Conf, instead: instead}
 	entries, err := l.load(r.Conf, "", 0)
 	if err != nil {
 		return r, fmt.Errorf("read PHP-FPM's configuration %s: %w", r.Conf, err)
