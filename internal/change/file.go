@@ -232,6 +232,18 @@ func copyAttributes(to, f *os.File) error {
 	return nil
 }
 
+// timeOf gives the draft the time that the file had.
+func (d *draft) timeOf(m *meta) error {
+	if m == nil {
+		return nil
+	}
+	t := unix.NsecToTimespec(m.Time.UnixNano())
+	if err := unix.UtimesNanoAt(d.dir(), d.temp(), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return errors.Join(fmt.Errorf("give %s its time back: %w", d.path, err), removeIn(d.dir(), d.temp()))
+	}
+	return nil
+}
+
 // put moves the draft to the file's place, for good.
 func (d *draft) put() error {
 	err := d.untouched()

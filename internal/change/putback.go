@@ -8,8 +8,6 @@ import (
 	"slices"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"plimsoll/internal/host"
 )
 
@@ -150,18 +148,6 @@ func asLeft(files []*part, read map[fileID]bool) error {
 		if err == nil && !read[id] && !p.ours(now) {
 			return fmt.Errorf("%s is no file of its configuration, and not as it was left: %w", p.Target, ErrChanged)
 		}
-	}
-	return nil
-}
-
-// timeOf gives the draft the time that the file had.
-func (d *draft) timeOf(m *meta) error {
-	if m == nil {
-		return nil
-	}
-	t := unix.NsecToTimespec(m.Time.UnixNano())
-	if err := unix.UtimesNanoAt(d.dir(), d.temp(), []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return errors.Join(fmt.Errorf("give %s its time back: %w", d.path, err), removeIn(d.dir(), d.temp()))
 	}
 	return nil
 }
