@@ -1,0 +1,96 @@
+package asker
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// kind reads a line; "full" is a service's word for sending us away.
+var kind = &Kind[string]{Name: "a service", Question: "how are you\n", Most: 20, Read: func(r *bufio.Reader) (string, error) {
+	line, err := r.ReadString('\n')
+	if strings.HasPrefix(line, "full") {
+		return "", ErrFull
+	}
+	return line, err
+}}
+
+// served connects to a service that does with the first connection what it is told.
+func served(t *testing.T, do func(net.Conn)) net.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		if c, err := l.Accept(); err == nil {
+			do(c)
+			c.Close()
+		}
+	}()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestAsk(t *testing.T) {
+	c := served(t, func(c net.Conn) {
+		line, err := bufio.NewReader(c).ReadString('\n')
+		if err == nil {
+			_, _ = io.WriteString(c, "you said "+line[:3]+"\n") // the test sees whether it came
+		}
+	})
+	if answer, err := kind.ask(c); err != nil || answer != "you said how\n" {
+		t.Errorf("%q, %v", answer, err)
+	}
+}
+
+// Who sends us away does so before he reads, and closes: what he said counts, not what became of our question.
+func TestAskIsSentAway(t *testing.T) {
+	said := make(chan bool)
+	c := served(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "full\n") // the test sees whether it came
+		close(said)
+	})
+	<-said
+	if _, err := kind.ask(c); !errors.Is(err, ErrFull) {
+		t.Errorf("%v, want that it is full", err)
+	}
+}
+
+// An answer without an end is read no further than it may be.
+func TestAskIsBounded(t *testing.T) {
+	c := served(t, func(c net.Conn) {
+		for {
+			if _, err := io.WriteString(c, strings.Repeat("x", 1000)); err != nil {
+				return
+			}
+		}
+	})
+	if answer, err := kind.ask(c); err == nil || int64(len(answer)) > kind.Most {
+		t.Errorf("%d bytes, %v", len(answer), err)
+	}
+	c.Close()
+}
+
+// A connection over which something went wrong is closed, and not used again.
+func TestKeep(t *testing.T) {
+	a, b := net.Pipe()
+	defer b.Close()
+	if r := keep(a, "x", "", nil); r.conn != a {
+		t.Error("a connection that works was given up")
+	}
+	if r := keep(a, "x", "", io.EOF); r.conn != nil {
+		t.Error("a connection that failed is kept")
+	}
+	if _, err := a.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("%v, want that it is closed", err)
+	}
+}
