@@ -143,7 +143,7 @@ func TestSlowReadersDoNotStopScrapes(t *testing.T) {
 func TestOthersNeedTLS(t *testing.T) {
 	dir := t.TempDir()
 	users := filepath.Join(dir, "users.yml")
-	writeFile(t, users, "basic_auth_users: {}\n")
+	writeFile(t, users, "basic_auth_users: {scraper: '$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi'}\n")
 	wrong := filepath.Join(dir, "wrong.yml")
 	writeFile(t, wrong, "tls_server_config: {cert_file: nosuch.pem, key_file: nosuch.key}\n")
 	for _, bad := range [][2]string{{"0.0.0.0:0", ""}, {"[::]:0", ""}, {"example.com:1", ""}, {":0", ""}, {"0.0.0.0:0", users}, {"127.0.0.1:0", wrong}, {"127.0.0.1:0", dir}, {"nowhere", ""}} {

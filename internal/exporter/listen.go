@@ -7,15 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/netutil"
 
-	"plimsoll/internal/input"
 	"plimsoll/internal/serve"
 )
 
@@ -29,7 +26,6 @@ const (
 	replyPatience  = 10 * time.Second
 	idlePatience   = 2 * time.Minute // between two scrapes
 	endPatience    = 2 * time.Second
-	maxWebConfig   = 1 << 20 // bytes
 )
 
 // server is where scrapes come in.
@@ -37,7 +33,7 @@ type server struct {
 	tcp  *net.TCPListener
 	in   net.Listener
 	http http.Server
-	conf web.FlagConfig
+	conf *webConfig // nil for none
 	tls  bool
 }
 
@@ -50,9 +46,10 @@ func listen(address, config string, insecure bool) (*server, error) {
 	}
 	s := new(server)
 	if config != "" {
-		if s.tls, err = checkConfig(config); err != nil {
+		if s.conf, err = openConfig(config); err != nil {
 			return nil, err
 		}
+		s.tls = s.conf.now.tls
 	}
 	if !s.tls && !insecure && !serve.Loopback(host) {
 		return nil, fmt.Errorf("listen on %s: others than this machine could read along; give --web-config with TLS (tls_server_config), or --insecure", address)
@@ -63,43 +60,11 @@ func listen(address, config string, insecure bool) (*server, error) {
 	}
 	s.tcp = l.(*net.TCPListener)
 	s.in = netutil.LimitListener(l, maxConnections)
-	socket := false
-	s.conf = web.FlagConfig{WebListenAddresses: &[]string{address}, WebSystemdSocket: &socket, WebConfigFile: &config}
 	s.http = http.Server{MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerPatience, ReadTimeout: headerPatience, WriteTimeout: replyPatience,
 		IdleTimeout: idlePatience, HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what clients do wrong is theirs to know
 	}
 	return s, nil
-}
-
-// checkConfig refuses a web config that would be refused at the first scrape, and says
-// whether it has TLS.
-func checkConfig(path string) (bool, error) {
-	// It is read anew for each connection, by a library that waits for a FIFO.
-	if err := input.Plain(path, maxWebConfig); err != nil {
-		return false, fmt.Errorf("--web-config: %w", err)
-	}
-	text, err := input.Read(path, maxWebConfig)
-	if err != nil {
-		return false, fmt.Errorf("--web-config: %w", err)
-	}
-	var c web.Config
-	if err := yaml.Unmarshal(text, &c); err != nil {
-		return false, fmt.Errorf("--web-config %s: want a file as Prometheus' exporters take it (docs/exporter.md): %w", path, err)
-	}
-	c.TLSConfig.SetDirectory(filepath.Dir(path))
-	for _, file := range []string{c.TLSConfig.TLSCertPath, c.TLSConfig.TLSKeyPath, c.TLSConfig.ClientCAs} {
-		if file == "" {
-			continue
-		}
-		if err := input.Plain(file, input.MaxPEM); err != nil {
-			return false, fmt.Errorf("--web-config %s: %w", path, err)
-		}
-	}
-	if err := web.Validate(path); err != nil {
-		return false, fmt.Errorf("--web-config %s: want a file as Prometheus' exporters take it (docs/exporter.md): %w", path, err)
-	}
-	return c.TLSConfig.TLSCertPath != "" || c.TLSConfig.TLSCert != "", nil
 }
 
 // url is where series are found.
@@ -114,6 +79,11 @@ func (s *server) url() string {
 // serve answers until ctx ends.
 func (s *server) serve(ctx context.Context, handler http.Handler) error {
 	s.http.Handler = handler
+	config := ""
+	if s.conf != nil {
+		defer s.conf.close()
+		config, s.http.ConnState = s.conf.name(), s.conf.watch
+	}
 	stop := context.AfterFunc(ctx, func() {
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 		defer done()
@@ -122,7 +92,7 @@ func (s *server) serve(ctx context.Context, handler http.Handler) error {
 		}
 	})
 	defer stop()
-	err := web.Serve(s.in, &s.http, &s.conf, slog.New(slog.DiscardHandler))
+	err := web.Serve(s.in, &s.http, &web.FlagConfig{WebConfigFile: &config}, slog.New(slog.DiscardHandler))
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve %s: %w", s.tcp.Addr(), err)
 	}

@@ -89,19 +89,26 @@ func written(f *os.File) error {
 	return err
 }
 
-// Plain is an error unless a path leads to a plain file of at most so many bytes. It is for
-// what somebody else opens: that waits for a FIFO, and reads a device without end.
-func Plain(path string, most int64) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: want a plain file", path)
-	case info.Size() > most:
-		return fmt.Errorf("%s: more than %d bytes, which is more than is read of it", path, most)
+// ReadPlain reads a plain file of at most so many bytes, and waits for nobody. It is for what is read again and again
+// while others wait, and may be exchanged meanwhile.
+func ReadPlain(path string, most int64) (_ []byte, err error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: want a plain file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(raw)) > most {
+		err = fmt.Errorf("%s: more than %d bytes, which is more than is read of it", path, most)
+	}
+	return raw, err
 }
 
 // KeyPair reads a certificate and its private key, both PEM.

@@ -55,9 +55,11 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 	if text, err := Read(pipe, 4); err != nil || len(text) > 0 {
 		t.Errorf("a pipe that nobody writes to: %q, %v", text, err)
 	}
-	ok(t, Plain(file, 5))
+	if text, err := ReadPlain(file, 5); err != nil || string(text) != "12345" {
+		t.Errorf("%q, %v", text, err)
+	}
 	for path, want := range map[string]string{file: "more than 4 bytes", "/dev/zero": "want a plain file", pipe: "want a plain file", dir: "want a plain file", dir + "/none": "no such file"} {
-		if err := Plain(path, 4); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadPlain(path, 4); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
