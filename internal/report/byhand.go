@@ -27,7 +27,7 @@ type ByHand struct {
 }
 
 // networkTools show what a network namespace has for its own.
-var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "tcpdump", "curl", "sysctl net.", "cat /proc/net/"}
+var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "sar -n", "tcpdump", "curl", "sysctl net.", "cat /proc/net/"}
 
 // Command writes a command for one subject; labels are those of the sample that
 // answered. Blank words and tools are looked for in the rule's own words alone: a

@@ -30,6 +30,8 @@ func TestByHand(t *testing.T) {
 		{"ss -ltn; sysctl net.core.somaxconn; sysctl fs.file-nr", map[string]string{"host": "app"},
 			"nsenter -t 42 -n ss -ltn; nsenter -t 42 -n sysctl net.core.somaxconn; sysctl fs.file-nr"},
 		{"ss -ltn", map[string]string{"host": "client"}, "ss -ltn"},
+		{"sar -n DEV 1  # rxkB/s", map[string]string{"host": "server"}, "ip netns exec srv sar -n DEV 1  # rxkB/s"},
+		{"sar -u 1", map[string]string{"host": "server"}, "sar -u 1"},
 		{"curl -m 2 URL", map[string]string{"host": "server"}, "curl -m 2 http://10.0.0.2:8080/x"},
 		{"ss sport = :PORT", map[string]string{"host": "server", "listen": "[::]:9000"}, "ip netns exec srv ss sport = :9000"},
 		{"ss sport = :PORT", map[string]string{"host": "client", "listen": "/run/php.sock"}, "ss sport = :8080"},

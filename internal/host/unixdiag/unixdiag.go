@@ -107,7 +107,7 @@ func (s *Sock) Parse(b []byte) error {
 // Label is the value of the label listen for a Unix socket's address; as
 // ss(8) does, it writes @ for the NUL of an abstract one.
 func Label(name []byte) string {
-	return "unix:" + strings.ReplaceAll(strings.ToValidUTF8(string(name), "?"), "\x00", "@")
+	return "unix:" + strings.ReplaceAll(strings.ToValidUTF8(string(name), "\uFFFD"), "\x00", "@")
 }
 
 // Listener is a Unix socket that listens for streams.

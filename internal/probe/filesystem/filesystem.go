@@ -229,5 +229,5 @@ func unescape(s string) string {
 	for _, e := range [...][2]string{{`\040`, " "}, {`\011`, "\t"}, {`\012`, "\n"}, {`\134`, `\`}} {
 		s = strings.ReplaceAll(s, e[0], e[1])
 	}
-	return strings.ToValidUTF8(s, "?")
+	return strings.ToValidUTF8(s, "\uFFFD")
 }

@@ -85,17 +85,48 @@ func serving(status string) float64 {
 // sockets are the paths of the stats sockets that a configuration names.
 func sockets(conf []byte) (paths []string) {
 	for line := range strings.Lines(string(conf)) {
-		line, _, _ = strings.Cut(line, "#")
-		f := strings.Fields(line)
+		f := words(line)
 		if len(f) < 3 || f[0] != "stats" || f[1] != "socket" {
 			continue
 		}
-		path := strings.TrimPrefix(strings.Trim(f[2], `"'`), "unix@")
+		path := strings.TrimPrefix(f[2], "unix@")
 		if strings.HasPrefix(path, "/") {
 			paths = append(paths, path)
 		}
 	}
 	return paths
+}
+
+// words are those of a line up to its comment, as HAProxy takes them: within quotes, or behind a backslash, a blank and a # are
+// letters as others are.
+func words(line string) (list []string) {
+	var word []byte
+	var quote byte // that is open
+	begun := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, begun = c, true
+		case c == '\\' && quote != '\'' && i+1 < len(line):
+			i++
+			word, begun = append(word, line[i]), true
+		case quote == 0 && c == '#':
+			i = len(line)
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			if begun {
+				list = append(list, string(word))
+			}
+			word, begun = nil, false
+		default:
+			word, begun = append(word, c), true
+		}
+	}
+	if begun {
+		list = append(list, string(word))
+	}
+	return list
 }
 
 // files are the configuration files that a command line names: those after -f, and after --.

@@ -44,8 +44,9 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestConfiguration(t *testing.T) {
-	const conf = "global\n  stats socket /run/haproxy/admin.sock mode 660 level admin # for us\n #stats socket /no\n stats socket unix@/run/b expose-fd listeners\n stats socket ipv4@127.0.0.1:9999\n stats timeout 30s\n"
-	if diff := cmp.Diff([]string{"/run/haproxy/admin.sock", "/run/b"}, sockets([]byte(conf))); diff != "" {
+	const conf = "global\n  stats socket /run/haproxy/admin.sock mode 660 level admin # for us\n #stats socket /no\n stats socket unix@/run/b expose-fd listeners\n stats socket ipv4@127.0.0.1:9999\n stats timeout 30s\n" +
+		" stats socket \"/run/a ;#b\" mode 600#x\n stats socket '/run/\\c'\n stats socket unix@/run/d\\ \\#e\n stats socket /run/f\" \"g\n stats socket \"\"\n"
+	if diff := cmp.Diff([]string{"/run/haproxy/admin.sock", "/run/b", "/run/a ;#b", "/run/\\c", "/run/d #e", "/run/f g"}, sockets([]byte(conf))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"a.cfg", "b.cfg", "c.cfg"}, files(strings.Fields("haproxy -W -f a.cfg -p /run/x.pid -f b.cfg -- c.cfg"))); diff != "" {

@@ -194,5 +194,5 @@ func label(comm string) string {
 	if comm == "" {
 		return "(none)"
 	}
-	return strings.ToValidUTF8(comm, "?")
+	return strings.ToValidUTF8(comm, "\uFFFD")
 }

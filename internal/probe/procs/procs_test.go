@@ -507,7 +507,7 @@ func TestGroupNames(t *testing.T) {
 		{"kswapd0", true, "kswapd0"},
 		{"a/b", false, "a/b"},
 		{"", false, "(none)"},
-		{"bad\xff", false, "bad?"},
+		{"bad\xff", false, "bad\ufffd"},
 	} {
 		if got := gs.of([]byte(tc.comm), tc.kernel).name; got != tc.want {
 			t.Errorf("group of %q (kernel %v) is %q, want %q", tc.comm, tc.kernel, got, tc.want)

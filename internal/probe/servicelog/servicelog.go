@@ -237,8 +237,8 @@ func (r *reader) take(l *log, line []byte) {
 	if name == "" {
 		return
 	}
-	k := key{strings.ToValidUTF8(l.group, "?"), name}
+	k := key{strings.ToValidUTF8(l.group, "\uFFFD"), name}
 	if r.counts[k]++; r.counts[k] <= eventsEach {
-		r.events = append(r.events, event{k, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "?"))})
+		r.events = append(r.events, event{k, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "\uFFFD"))})
 	}
 }

@@ -62,7 +62,7 @@ func (c *clients) find(list []destination, now time.Time) error {
 	for inode, dst := range due {
 		if comm := c.owners.comm(inode); comm != "" {
 			k := c.known[dst]
-			k.comms[strings.ToValidUTF8(comm, "?")] = true
+			k.comms[strings.ToValidUTF8(comm, "\uFFFD")] = true
 			k.next = now.Add(anotherOwner)
 		}
 	}

@@ -199,7 +199,7 @@ func (r *reader) nameOwners(now time.Time) error {
 			continue
 		}
 		if comm := r.owners.comm(l.inode); comm != "" {
-			l.own(strings.ToValidUTF8(comm, "?"))
+			l.own(strings.ToValidUTF8(comm, "\uFFFD"))
 		} else if l.owner == "" && (r.reads == 1 || r.owners.settled(l.inode)) {
 			l.own(unknownOwner)
 		}

@@ -117,7 +117,7 @@ func TestUnixListen(t *testing.T) {
 		"/run/php/x.sock":  "unix:/run/php/x.sock",
 		"\x00abstract":     "unix:@abstract",
 		"\x00a\x00b":       "unix:@a@b",
-		"/run/not\xffutf8": "unix:/run/not?utf8",
+		"/run/not\xffutf8": "unix:/run/not\ufffdutf8",
 	} {
 		if got := unixdiag.Label([]byte(in)); got != want {
 			t.Errorf("unixdiag.Label(%q) = %q, want %q", in, got, want)

@@ -154,8 +154,6 @@ func (b *builder) logPath(name string) (abs, unread string) {
 		return name, "is kept in nginx's memory"
 	case strings.HasPrefix(name, "|"):
 		return name, "goes to a program"
-	case strings.Contains(name, "$"):
-		return name, "has variables in its name"
 	}
 	return absolute(b.prefix, name), ""
 }
@@ -474,6 +472,9 @@ func (b *builder) accessLog(args []string) AccessLog {
 		}
 	}
 	path, unread := b.logPath(args[0])
+	if unread == "" && strings.Contains(args[0], "$") { // an error_log has none: there it is a letter
+		path, unread = args[0], "has variables in its name"
+	}
 	log.Path = path
 	if unread != "" {
 		log.Unread = unread

@@ -29,7 +29,7 @@ http {
   upstream app { server 127.0.0.1:9000; server [::1]:9000 weight=2; server unix:/run/a.sock; server backend; keepalive 16; }
   upstream plain { server 10.0.0.1; }
   server { listen 80 backlog=10; listen [::]:80; server_name _ a.example; 
-    location / { fastcgi_pass app; error_log /x/e.log; }
+    location / { fastcgi_pass app; error_log /x/$e.log; }
     location /p { proxy_pass http://10.0.0.2/uri; access_log off; }
     location /u { proxy_pass http://unix:/run/b.sock:/uri; }
     location /v { proxy_pass http://$host; if ($x) { proxy_pass http://localhost:81; } }
@@ -53,7 +53,7 @@ http {
 	if d := cmp.Diff(&StatusPage{"tcp", "127.0.0.1:80", "a.example", "/s"}, e.Status); d != "" {
 		t.Errorf("status page (-want +got):\n%s", d)
 	}
-	wantErrors := []ErrorLog{{"/srv/logs/error.log", LevelWarn, ""}, {"syslog:server=x", 3, "goes to syslog"}, {"/x/e.log", LevelError, ""}}
+	wantErrors := []ErrorLog{{"/srv/logs/error.log", LevelWarn, ""}, {"syslog:server=x", 3, "goes to syslog"}, {"/x/$e.log", LevelError, ""}} // no error_log has variables
 	if d := cmp.Diff(wantErrors, e.ErrorLogs); d != "" {
 		t.Errorf("error logs (-want +got):\n%s", d)
 	}

@@ -184,7 +184,7 @@ func (t *Trace) places() (map[uint32]*Place, error) {
 func (p *bpfPlace) address() string {
 	if p.Family == familyUnix {
 		name := strings.TrimRight(string(p.Name[:]), "\x00")
-		return "unix:" + strings.ReplaceAll(strings.ToValidUTF8(name, "?"), "\x00", "@")
+		return "unix:" + strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), "\x00", "@")
 	}
 	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(p.Name[:16])).Unmap(), p.Port).String()
 }
