@@ -68,3 +68,44 @@ func TestWhatIsServedIsInTheFolder(t *testing.T) {
 		})
 	}
 }
+
+// The folder of runs may come to be after the server; a folder that is itself a run is one.
+func TestAFolderOfRunsMayComeLater(t *testing.T) {
+	shelf := filepath.Join(t.TempDir(), "shelf")
+	s := newRunShelf(shelf, &siteFlags{})
+	defer s.close()
+	if list, err := s.list(); err != nil || len(list) > 0 {
+		t.Errorf("%v, %v of a folder that is not there", list, err)
+	}
+	aRunOf(t, filepath.Join(shelf, "x"), "served")
+	if list, err := s.list(); err != nil || len(list) != 1 || list[0].ID != "x" {
+		t.Errorf("%v, %v, want the run", list, err)
+	}
+	one := newRunShelf(filepath.Join(shelf, "x"), &siteFlags{})
+	defer one.close()
+	list, err := one.list()
+	ok(t, err)
+	if len(list) != 1 || list[0].ID != "x" {
+		t.Fatalf("%v, want the run by its folder's name", list)
+	}
+	run, err := one.open("x")
+	ok(t, err)
+	ok(t, run.Close())
+}
+
+// A run that was exchanged for another since it was listed is not shown as the one that was listed.
+func TestAnotherRunThanWasListed(t *testing.T) {
+	shelf := t.TempDir()
+	aRunOf(t, filepath.Join(shelf, "x"), "served")
+	s := newRunShelf(shelf, &siteFlags{})
+	defer s.close()
+	_, err := s.list()
+	ok(t, err)
+	ok(t, os.RemoveAll(filepath.Join(shelf, "x")))
+	w, err := writer.Create(filepath.Join(shelf, "x"), model.Run{Started: 1, Hosts: []model.Host{{Name: "other"}}})
+	ok(t, err)
+	ok(t, w.Close())
+	if _, err := s.open("x"); err == nil || !strings.Contains(err.Error(), "another run lies there") {
+		t.Errorf("%v, want that it is another", err)
+	}
+}
