@@ -26,7 +26,7 @@ const tlsMemory = 64 << 10
 // next to nothing while it runs, and a collection would delay requests.
 func engineMemory(plan model.LoadPlan) int64 {
 	if overTLS(plan) {
-		return 128<<20 + int64(plan.Connections)*tlsMemory
+		return 128<<20 + int64(plan.MostConnections())*tlsMemory
 	}
 	return 1 << 30
 }

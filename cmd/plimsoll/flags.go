@@ -36,6 +36,7 @@ const maxThreads = 8
 // loadFlags are those that say what to send.
 type loadFlags struct {
 	connections, threads int
+	maxConnections       int
 	duration             time.Duration
 	requests             int64
 	rate                 float64
@@ -66,6 +67,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs := c.Flags()
 	f.connections = 100
 	fs.VarP(quantity[int]{&f.connections}, "connections", "c", "keep `N` connections open at once; 10k are 10,000")
+	fs.Var(quantity[int]{&f.maxConnections}, "max-connections", "with -R: open more connections than -c, up to `N`, when all are busy and a request is due (without it, it waits for one that becomes free)")
 	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8)")
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
 	fs.VarP(quantity[int64]{&f.requests}, "requests", "n", "hold the load until `N` requests are done, in place of -d")
@@ -139,7 +141,7 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		return no("%v", err)
 	}
 	plan := model.LoadPlan{
-		URL: target, UnixSocket: wholePath(f.socket), Method: strings.ToUpper(f.method), Headers: f.headers, Connections: f.connections, Threads: f.threads,
+		URL: target, UnixSocket: wholePath(f.socket), Method: strings.ToUpper(f.method), Headers: f.headers, Connections: f.connections, MaxConnections: f.maxConnections, Threads: f.threads,
 		Requests: f.requests, DurationMS: f.duration.Milliseconds(), Rate: f.rate, KeepAlive: !f.noKeepAlive,
 		ConnectRate: f.connectRate, Sources: f.sources, TimeoutMS: f.timeout.Milliseconds(), CalmMS: f.calm.Milliseconds(), RampMS: f.ramp.Milliseconds(),
 	}

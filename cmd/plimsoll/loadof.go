@@ -48,6 +48,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 	}
 	l.AddStages(&plan, stages)
 	l.Causes, l.DNSSeconds = last.Causes, last.DNS
+	l.Stood = last.Connections.Stood
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l
 }

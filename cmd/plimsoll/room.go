@@ -71,11 +71,11 @@ const (
 // shortages says what a plan needs that is not there.
 func shortages(plan model.LoadPlan, has room) []shortage {
 	var list []shortage
-	n := int64(plan.Connections)
+	n := int64(plan.MostConnections())
 	if need := n + 2*int64(plan.Threads) + ownFiles; has.files > 0 && need > has.files {
-		list = append(list, shortage{certain: true, text: fmt.Sprintf(
-			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run), or ask for fewer (-c %d)",
-			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, max(has.files-need+n, 1))})
+		list = append(list, shortage{certain: need-n+int64(plan.Connections) > has.files, text: fmt.Sprintf(
+			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run), or ask for fewer (%s %d)",
+			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, mostFlag(plan), max(has.files-need+n, 1))})
 	}
 	if len(has.faults) > 0 {
 		list = append(list, shortage{certain: true, text: has.sourcesText()})
@@ -93,10 +93,18 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 	}
 	if need := n * each; has.memory > 0 && need > has.memory {
 		list = append(list, shortage{text: fmt.Sprintf(
-			"memory: for %s about %s are needed (%s each, the kernel's part included), and %s are available: free some, or ask for fewer (-c %d)",
-			connectionsText(n), layout.Bytes(need), layout.Bytes(each), layout.Bytes(has.memory), has.memory/each)})
+			"memory: for %s about %s are needed (%s each, the kernel's part included), and %s are available: free some, or ask for fewer (%s %d)",
+			connectionsText(n), layout.Bytes(need), layout.Bytes(each), layout.Bytes(has.memory), mostFlag(plan), has.memory/each)})
 	}
 	return list
+}
+
+// mostFlag is the flag that says how many connections there are at most.
+func mostFlag(plan model.LoadPlan) string {
+	if plan.MaxConnections > 0 {
+		return "--max-connections"
+	}
+	return "-c"
 }
 
 func connectionsText(n int64) string {
@@ -217,7 +225,7 @@ var byOutcome = map[string]string{
 	"write:timeout":   "the far side does not take what is sent",
 	"check:status":    "the replies were complete, and had another status than the file of targets expects",
 	"check:body":      "the replies were complete, and the text that the file of targets wants was not in their body (bodies are looked at as they are sent, compressed or not)",
-	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c)",
+	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c, --max-connections)",
 
 	"protocol:unasked_upgrade": "the server answered 101 (Switching Protocols) to requests that ask for no other protocol (they have no Upgrade header): that is no reply",
 }
@@ -245,7 +253,7 @@ func explainAll(plan model.LoadPlan, l model.Load, has room) []string {
 
 func explain(plan model.LoadPlan, outcome string, has room) string {
 	_, errno, _ := strings.Cut(outcome, ":")
-	n := int64(plan.Connections)
+	n := int64(plan.MostConnections())
 	switch {
 	case errno == "EMFILE" && has.files > 0:
 		return fmt.Sprintf("the generator may open %s files (hard limit, ulimit -Hn), and for %s %s are needed: raise it (ulimit -n), or ask for fewer (-c)",

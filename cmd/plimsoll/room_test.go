@@ -60,6 +60,17 @@ func TestShortages(t *testing.T) {
 	}
 }
 
+// What a pool may grow to is said; it may never be needed.
+func TestShortagesOfAPoolThatGrows(t *testing.T) {
+	for connections, certain := range map[int]bool{10: false, 19_990: true} {
+		plan := model.LoadPlan{URL: "http://127.0.0.1/", Connections: connections, MaxConnections: 30_000, Threads: 2}
+		got := shortages(plan, room{files: 20_000})
+		if len(got) != 1 || got[0].certain != certain || !strings.Contains(got[0].text, "for 30,000 connections 30,020 are needed") || !strings.Contains(got[0].text, "ask for fewer (--max-connections 19980)") {
+			t.Errorf("-c %d: %+v, want files for 30,000 connections, certain %v", connections, got, certain)
+		}
+	}
+}
+
 func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
 	outcomes := map[string]int64{"2xx": 9, "connect:EADDRNOTAVAIL": 7, "connect:EMFILE": 8, "read:ECONNRESET": 1, "protocol:bad_chunk": 3}
 	has := room{files: 256, ports: &localPorts{usable: 20, held: 20, timeWait: 15}}

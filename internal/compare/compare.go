@@ -99,6 +99,7 @@ func differences(a, b model.Run) []string {
 	differ("method", p.Method, q.Method)
 	differ("size of the body", p.BodyBytes, q.BodyBytes)
 	differ("connections", p.Connections, q.Connections)
+	differ("most connections", p.MaxConnections, q.MaxConnections)
 	differ("rate", p.Rate, q.Rate)
 	differ("rate of connects", fmt.Sprint(p.ConnectRate), fmt.Sprint(q.ConnectRate))
 	differ("source addresses", fmt.Sprint(p.Sources), fmt.Sprint(q.Sources))

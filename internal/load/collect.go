@@ -169,6 +169,9 @@ func (c *collector) gather() {
 		c.conns.Idle += full.idle
 		c.conns.Failed += full.missing
 		c.conns.Untried += full.untried
+		if c.e.job.plan.MaxConnections > 0 {
+			c.conns.Stood += full.stood
+		}
 		for o, text := range full.causes {
 			c.causes[o.String()] = cmp.Or(c.causes[o.String()], text)
 		}

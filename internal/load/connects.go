@@ -47,7 +47,20 @@ func (t *thread) takeFree() *conn {
 			t.mustWait(c)
 		}
 	}
-	return nil
+	return t.grow()
+}
+
+// mayGrow says whether one more connection may be opened now.
+func (t *thread) mayGrow() bool { return len(t.reserves) > 0 && t.now >= t.attemptAt }
+
+// grow takes a place in reserve, nil for none.
+func (t *thread) grow() *conn {
+	if !t.mayGrow() {
+		return nil
+	}
+	c := t.reserves[len(t.reserves)-1]
+	t.reserves = t.reserves[:len(t.reserves)-1]
+	return c
 }
 
 // wantsConnection says whether those that wait to connect have something to do when they may.

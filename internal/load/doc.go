@@ -59,6 +59,9 @@
 // one that finds no connection within the timeout ends as queue:timeout, one
 // that still waits when the load is cancelled as queue:cancelled.
 //
+// With LoadPlan.MaxConnections places are held in reserve: when a request is due and none is free, one of them is taken for
+// good, before anything waits. Their limit is a thread's part of it.
+//
 // A request that needs a connection pays for it: its latency contains the
 // connect and the TLS handshake, and its timeout (from the moment a connection was given to it, the
 // connect included) covers all. A connection that the server closes while it

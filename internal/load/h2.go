@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -24,7 +25,6 @@ func newHTTP2(t *thread) *http2 {
 	streams := max(t.shared.job.plan.Streams, 1)
 	h := &http2{thread: t, over: make([]h2Conn, len(t.conns))}
 	lanes := make([]conn, len(t.conns)*streams)
-	t.sleepers = nil
 	t.makeRoom(len(lanes))
 	text := new(textBuffer)
 	for i := range h.over {
@@ -35,12 +35,14 @@ func newHTTP2(t *thread) *http2 {
 		for j := range s.lanes {
 			c := &s.lanes[j]
 			c.fd, c.name, c.state, c.place = -1, int32(i), idle, int32(j)
-			if c.wakes = s.carrier.wakes; j > 0 {
-				c.wakes = max(c.wakes, t.shared.timeline.calm) // one request after another until then
+			wakes := s.carrier.wakes
+			if j > 0 {
+				wakes = max(wakes, t.shared.timeline.calm) // one request after another until then
 			}
-			t.sleepers.push(c)
+			t.place(c, wakes)
 		}
 	}
+	slices.Reverse(t.reserves)
 	return h
 }
 

@@ -162,8 +162,11 @@ func (t *thread) idleFor() int64 {
 		}
 		if t.head < t.due {
 			next = min(next, t.headAt+t.shared.timeout)
-			if t.free.n > 0 {
+			switch {
+			case t.free.n > 0 || t.mayGrow():
 				next = t.now
+			case len(t.reserves) > 0:
+				next = min(next, t.attemptAt)
 			}
 		}
 	}

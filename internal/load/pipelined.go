@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,6 @@ type pipelined struct {
 func newPipelined(t *thread, depth int) *pipelined {
 	h := &pipelined{thread: t, pipes: make([]pipe, len(t.conns))}
 	lanes := make([]conn, len(t.conns)*depth)
-	t.sleepers = nil
 	t.makeRoom(len(lanes))
 	for i := range h.pipes {
 		p := &h.pipes[i]
@@ -28,12 +28,14 @@ func newPipelined(t *thread, depth int) *pipelined {
 		for j := range p.lanes {
 			c := &p.lanes[j]
 			c.fd, c.name, c.state = -1, int32(i), idle
-			if c.wakes = p.carrier.wakes; j > 0 {
-				c.wakes = max(c.wakes, t.shared.timeline.calm) // one request after another until then
+			wakes := p.carrier.wakes
+			if j > 0 {
+				wakes = max(wakes, t.shared.timeline.calm) // one request after another until then
 			}
-			t.sleepers.push(c)
+			t.place(c, wakes)
 		}
 	}
+	slices.Reverse(t.reserves)
 	return h
 }
 

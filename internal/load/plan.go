@@ -19,7 +19,6 @@ import (
 const (
 	defaultTimeoutMS = 2000
 	maxThreads       = 1024
-	maxConnections   = 10_000_000
 	maxMillis        = 365 * 24 * 3600 * 1000
 )
 
@@ -210,12 +209,12 @@ func checkNumbers(p model.LoadPlan) error {
 		return errors.New("nothing ends the load: give a duration or a number of requests")
 	case p.Streams > 1 && !p.HTTP2:
 		return errors.New("streams: HTTP/1.1 has none; ask for HTTP/2 (--http2)")
-	case p.Streams < 0 || int64(p.Streams)*int64(p.Connections) > maxConnections:
-		return fmt.Errorf("streams: %d on each of %d connections: want at least 1, and not more than %d in all", p.Streams, p.Connections, maxConnections)
+	case p.Streams < 0 || int64(p.Streams)*int64(p.MostConnections()) > maxConnections:
+		return fmt.Errorf("streams: %d on each of %d connections: want at least 1, and not more than %d in all", p.Streams, p.MostConnections(), maxConnections)
 	case p.Pipeline > 1 && p.HTTP2:
 		return errors.New("pipeline: HTTP/2 has streams in its place (--streams)")
-	case p.Pipeline < 0 || int64(p.Pipeline)*int64(p.Connections) > maxConnections:
-		return fmt.Errorf("pipeline: %d requests on each of %d connections: want at least 1, and not more than %d in all", p.Pipeline, p.Connections, maxConnections)
+	case p.Pipeline < 0 || int64(p.Pipeline)*int64(p.MostConnections()) > maxConnections:
+		return fmt.Errorf("pipeline: %d requests on each of %d connections: want at least 1, and not more than %d in all", p.Pipeline, p.MostConnections(), maxConnections)
 	case p.Pipeline > 1 && !p.KeepAlive:
 		return errors.New("pipeline: a connection for each request has one; leave out one of both")
 	case p.Streams > 1 && !p.KeepAlive:

@@ -92,7 +92,7 @@ func (r *Record) check() error {
 			return fmt.Errorf("latencies of phase %q: %w", i.Phase, err)
 		}
 	}
-	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Failed, r.Connections.Untried)
+	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Failed, r.Connections.Untried, r.Connections.Stood)
 	seconds := 0.0
 	for _, t := range r.Threads {
 		seconds = min(seconds, t.User, t.System)

@@ -166,6 +166,8 @@ type Connections struct {
 	// Both are 0 until the last request has its outcome.
 	Failed  int64 `json:"failed,omitempty"`
 	Untried int64 `json:"untried,omitempty"`
+	// Stood is how many stood at one time or another, once the last request has its outcome; told where they can become more than the plan begins with.
+	Stood int64 `json:"stood,omitempty"`
 }
 
 // ThreadCPU is the processor time of one thread since it began. Thread "rest"

@@ -63,6 +63,12 @@ var (
 		Source: "counted by the load generator",
 		ByHand: "ss -tn state established dst ADDRESS | wc -l   (while the load lasts)",
 	}
+	connectionsStood = &model.Signal{
+		Name: "plimsoll_load_connections_stood", Kind: model.Gauge, Unit: "connections",
+		Help:   "Connections that stood at one time or another, once the load is over, where an open loop may open more of them than it begins with (--max-connections).",
+		Source: "counted by the load generator",
+		ByHand: "ss -tn state established dst ADDRESS | wc -l   (while the load lasts)",
+	}
 	connectCallSum = &model.Signal{
 		Name: "plimsoll_load_connect_call_seconds_sum", Kind: model.Counter, Unit: "seconds",
 		Help:   "Time inside the load's connect() calls, which do not wait for the server: the kernel looks for a free local port in them, and sends the SYN.",
@@ -200,7 +206,7 @@ var (
 // Signals are all that the load says about itself.
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, receivedBytesTotal, sentBytesTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
-	latencySeconds, connections, connectionsMissing, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
+	latencySeconds, connections, connectionsMissing, connectionsStood, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
 	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, dnsSeconds,
 }
 
@@ -259,6 +265,9 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 	if r.Final {
 		put(connectionsMissing, float64(r.Connections.Failed), "failed")
 		put(connectionsMissing, float64(r.Connections.Untried), "untried")
+		if r.Connections.Stood > 0 {
+			put(connectionsStood, float64(r.Connections.Stood))
+		}
 	}
 	for _, t := range r.Threads {
 		put(cpuSeconds, t.User, t.Thread, "user")

@@ -36,6 +36,7 @@ type tally struct {
 	// The rest is set at the moment of handing over.
 	connecting, open, idle int64
 	missing, untried       int64   // connections that never stood
+	stood                  int64   // those that did
 	user, system           float64 // CPU seconds of the thread since its start
 	// causes are what the first failure of an outcome said, where there is more to say; what gives access is masked.
 	causes map[outcome]string

@@ -2,6 +2,7 @@ package load
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -80,6 +81,7 @@ type thread struct {
 	headPlan      planned // who tells headAt
 	free          connsIn // connections without a request
 
+	reserves   []*conn // places that are used when no connection is free, the next one last
 	attemptAt  int64   // with a rate of connects: the next attempt may be made then
 	waiting    connsIn // and these wait for it
 	sourceTurn int     // whose turn it is of shared.sources
@@ -102,7 +104,7 @@ func newThread(s *shared, id int) (*thread, error) {
 	targets, stages := len(s.job.names), len(plan.AllStages())
 	t := &thread{
 		shared: s, id: id, poller: p,
-		conns:  make([]conn, (plan.Connections-id+plan.Threads-1)/plan.Threads),
+		conns:  make([]conn, (plan.MostConnections()-id+plan.Threads-1)/plan.Threads),
 		buffer: make([]byte, bufferSize),
 		skips:  skippedFrom(*plan),
 		end:    s.timeline.hold,
@@ -135,14 +137,27 @@ func newThread(s *shared, id int) (*thread, error) {
 			// connection 0 is there in the calm phase.
 			c.wakes = max(s.timeline.opens(global-id, plan.Connections), s.timeline.calm)
 		}
+		if global >= plan.Connections {
+			c.wakes = never
+		}
+		t.place(c, c.wakes)
+	}
+	slices.Reverse(t.reserves)
+	return t, nil
+}
+
+// place has a place for a request wait for its time, or until it is needed.
+func (t *thread) place(c *conn, wakes int64) {
+	if c.wakes = wakes; wakes == never {
+		t.reserves = append(t.reserves, c)
+	} else {
 		t.sleepers.push(c)
 	}
-	return t, nil
 }
 
 // makeRoom makes the lists in which each of so many places for a request can wait.
 func (t *thread) makeRoom(places int) {
-	t.sleepers, t.free.ring = make(sleepers, 0, places), make([]*conn, places)
+	t.sleepers, t.free.ring, t.reserves = make(sleepers, 0, places), make([]*conn, places), nil
 	if t.shared.gap > 0 {
 		t.waiting.ring = make([]*conn, places)
 	}
@@ -212,12 +227,23 @@ func (t *thread) handOver() {
 	full.idle = t.established - t.protocol.busy()
 	if t.settled.Load() {
 		full.missing, full.untried = t.neverStood()
+		full.stood = t.haveStood()
 	}
 	var use unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_THREAD, &use); err == nil {
 		full.user, full.system = seconds(use.Utime), seconds(use.Stime)
 	}
 	t.handed <- full
+}
+
+// haveStood is how many connections stood.
+func (t *thread) haveStood() (n int64) {
+	for i := range t.conns {
+		if t.conns[i].stood {
+			n++
+		}
+	}
+	return n
 }
 
 // neverStood is how many connections were tried for in vain, and how many not at all.

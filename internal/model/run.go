@@ -102,7 +102,9 @@ type LoadPlan struct {
 	Body        []byte   `json:"body,omitempty"`
 	BodyBytes   int      `json:"body_bytes,omitempty"` // see WithoutSecrets
 	Connections int      `json:"connections"`
-	Threads     int      `json:"threads"`
+	// MaxConnections is up to how many an open loop opens when all are busy and a request is due; 0 is no more than Connections.
+	MaxConnections int `json:"max_connections,omitempty"`
+	Threads        int `json:"threads"`
 	// Requests ends the hold phase after so many requests; 0 means DurationMS ends it.
 	Requests   int64 `json:"requests,omitempty"`
 	DurationMS int64 `json:"duration_ms,omitempty"`
@@ -146,6 +148,9 @@ type Stage struct {
 	AtMS int64   `json:"at_ms"`
 	Rate float64 `json:"rate"`
 }
+
+// MostConnections is how many connections the load may have at once.
+func (p *LoadPlan) MostConnections() int { return max(p.Connections, p.MaxConnections) }
 
 // AllStages are the stages of a load whose rate changes, the one before the first change included; none where
 // it does not.
@@ -356,6 +361,8 @@ type Load struct {
 	// ReceivedBytes and SentBytes are those of heads, bodies and frames, over TLS before it is sealed; 0 in a run that did not record them.
 	ReceivedBytes int64 `json:"received_bytes,omitempty"`
 	SentBytes     int64 `json:"sent_bytes,omitempty"`
+	// Stood is how many connections stood at one time or another, told where the plan lets them become more.
+	Stood int64 `json:"connections_stood,omitempty"`
 	// Missing is nil in a run that did not record it.
 	Missing *MissingConnections `json:"missing_connections,omitempty"`
 	// RPS is replies of any status per second of the window; GoodRPS those below 400.

@@ -16,6 +16,7 @@ const (
 	outcomesSeries = "plimsoll_load_outcomes_total"
 	latencySeries  = "plimsoll_load_latency_seconds"
 	attemptsSeries = "plimsoll_load_connect_attempts_total"
+	stoodSeries    = "plimsoll_load_connections_stood"
 	receivedSeries = "plimsoll_load_received_bytes_total"
 	sentSeries     = "plimsoll_load_sent_bytes_total"
 	lagSeries      = "plimsoll_load_schedule_lag_seconds"
@@ -66,6 +67,13 @@ func (r *Run) Load() (*model.Load, error) {
 	for _, s := range dns {
 		took := s.Last()
 		l.DNSSeconds = &took
+	}
+	stood, err := r.loadSeries(stoodSeries)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range stood {
+		l.Stood = int64(s.Last())
 	}
 	if l.Targets, err = r.loadTargets(); err != nil {
 		return nil, err

@@ -111,7 +111,12 @@ func offered(r model.Report) string {
 			offers += " on average"
 			loop += ", each when it was recorded, " + strconv.FormatFloat(r.Speed, 'g', 6, 64) + " times as fast"
 		}
-		s = offers + " (" + loop + ") over at most " + s
+		over := " over at most "
+		if l.MaxConnections > 0 {
+			over = " over "
+			s += ", up to " + layout.Count(int64(l.MaxConnections)) + " when all are busy"
+		}
+		s = offers + " (" + loop + ")" + over + s
 	}
 	if n := len(l.Sources); n > 0 {
 		s += " from " + strings.Join(l.Sources, ", ")
@@ -289,6 +294,9 @@ func overTLS(l model.Load) string {
 // connects tells of the connections that did not stand, "" when there is nothing to tell.
 func connects(l model.Load, plan *model.LoadPlan) string {
 	var parts []string
+	if l.Stood > 0 && plan != nil {
+		parts = append(parts, fmt.Sprintf("%s to begin with, %s stood at one time or another", layout.Count(int64(plan.Connections)), layout.Count(l.Stood)))
+	}
 	if attempted(l) {
 		failed, n := failures(l.Outcomes, model.IsAttempt)
 		text := plural(int(n), "attempt", "attempts") + " failed: " + failed
