@@ -116,10 +116,7 @@ func (l *Lab) tuneCase(ctx context.Context, c *Case, opt Options, show io.Writer
 		return nil, err
 	}
 	res = &TuneResult{Case: c.ID, Pass: true, Wrong: []string{}, Different: []string{}}
-	if err := t.drive(ctx, show, t.args...); err != nil {
-		return nil, err
-	}
-	if res.Tuning, err = readJSON[model.Tuning](filepath.Join(t.dir, "tuning.json")); err != nil {
+	if res.Tuning, err = t.walk(ctx, show); err != nil {
 		return nil, err
 	}
 	end, err := readJSON[model.Report](filepath.Join(res.Tuning.End.Dir, record.VerdictFile))
@@ -223,6 +220,26 @@ func (t *tuneBench) command(show io.Writer, args ...string) *exec.Cmd {
 	cmd.Stdout, cmd.Stderr = show, t.opt.Talk
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd
+}
+
+// walk tunes, and returns what came of it.
+func (t *tuneBench) walk(ctx context.Context, show io.Writer) (model.Tuning, error) {
+	ran := t.drive(ctx, show, t.args...)
+	got, err := readJSON[model.Tuning](filepath.Join(t.tuneDir(), "tuning.json"))
+	if ran = ended(ran, got); ran != nil {
+		return got, ran
+	}
+	return got, err
+}
+
+// ended says of the end of a tune whether it is an error here: that nothing of the load
+// succeeded at last is its exit code 1, and may be a case's truth.
+func ended(ran error, got model.Tuning) error {
+	var exit *exec.ExitError
+	if errors.As(ran, &exit) && exit.ExitCode() == 1 && got.End.Failed() {
+		return nil
+	}
+	return ran
 }
 
 // drive runs the binary on the client to its end; ^C reaches it as it reaches us.
@@ -358,7 +375,7 @@ func (m moments) draw(random *rand.Rand) moment {
 func (t *tuneBench) pattern(ctx context.Context, base string, show io.Writer) (moments, error) {
 	t.setDir(filepath.Join(base, "pattern"))
 	begin := time.Now()
-	if err := t.drive(ctx, show, t.args...); err != nil {
+	if _, err := t.walk(ctx, show); err != nil {
 		return moments{}, err
 	}
 	m := moments{end: time.Since(begin)}
@@ -379,6 +396,9 @@ func (t *tuneBench) pattern(ctx context.Context, base string, show io.Writer) (m
 
 // setDir says where the next tune keeps its runs.
 func (t *tuneBench) setDir(dir string) { t.args[slices.Index(t.args, "--dir")+1] = dir }
+
+// tuneDir is where the next tune keeps its runs.
+func (t *tuneBench) tuneDir() string { return t.args[slices.Index(t.args, "--dir")+1] }
 
 // changes are the files of the journal.
 func (t *tuneBench) changes() ([]string, error) {

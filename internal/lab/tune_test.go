@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -59,5 +60,31 @@ func TestTuneDrivesEveryKindOfLoad(t *testing.T) {
 		if got := strings.Join(args, " "); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
+	}
+}
+
+// A case in which nothing succeeds is judged like others.
+func TestATuneOfWhichNothingSucceededIsNoError(t *testing.T) {
+	none, some := 0.0, 1.0
+	of := func(good *float64) model.Tuning {
+		return model.Tuning{End: model.TuneEnd{TuneLoad: model.TuneLoad{GoodRPS: good}}}
+	}
+	for script, c := range map[string]struct {
+		good *float64
+		ok   bool
+	}{"exit 1": {&none, true}, "exit 0": {&some, true}, "exit 3": {&none, false}, "exit 1 # not undone": {&some, false}, "exit 1 # a command's": {nil, false}, "kill -9 $$": {&none, false}} {
+		if err := ended(exec.Command("sh", "-c", script).Run(), of(c.good)); (err == nil) != c.ok {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+}
+
+// A bench that is killed at moments tunes often: what is read is of the tune that ended.
+func TestEachTuneOfABenchIsReadFromItsOwnDirectory(t *testing.T) {
+	dir := t.TempDir()
+	b := &tuneBench{dir: dir, args: []string{"tune", "--dir", dir}}
+	b.setDir(dir + "/second")
+	if b.tuneDir() != dir+"/second" {
+		t.Error(b.tuneDir())
 	}
 }
