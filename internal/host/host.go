@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/host/asked"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
@@ -33,6 +34,7 @@ type Host struct {
 	// Ours are the sockets on which this program listens, by inode; set before it is read.
 	Ours    []uint32
 	command atomic.Int64 // see SetCommand
+	asked   asked.Set
 
 	root  string // "" on a live host, else the recorded tree
 	ns    int    // descriptor of the network namespace; -1 when it is our own or recorded
@@ -213,6 +215,12 @@ func (h *Host) SetCommand(pid int) { h.command.Store(int64(pid)) }
 
 // Command is the pid that SetCommand was told, 0 when there is no command.
 func (h *Host) Command() int { return int(h.command.Load()) }
+
+// Asking marks a TCP connection as one over which we ask a service of h, until it is closed.
+func (h *Host) Asking(c net.Conn) net.Conn { return h.asked.Add(c) }
+
+// Asked are both ends of each such connection, ours first.
+func (h *Host) Asked() [][2]netip.AddrPort { return h.asked.List() }
 
 // Addresses are the IP addresses of h's interfaces.
 func (h *Host) Addresses() (list []netip.Addr, err error) {

@@ -116,7 +116,7 @@ func DialListener(ctx context.Context, h *host.Host, a Address, pid int) (net.Co
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
-	return c, nil
+	return h.Asking(c), nil
 }
 
 func loopback(any netip.Addr) netip.Addr {

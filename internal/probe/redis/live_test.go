@@ -3,11 +3,13 @@ package redis
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe/livetest"
+	"plimsoll/internal/probe/sockets"
 )
 
 func serve(t *testing.T, options ...string) *livetest.Service {
@@ -92,3 +94,27 @@ func TestLiveFull(t *testing.T) {
 }
 
 func TestNone(t *testing.T) { livetest.CheckNone(t, All()) }
+
+// Our own connection is nobody's use of the server: where it is the only one, nobody is served there.
+func TestLiveOurConnectionIsNoUsers(t *testing.T) {
+	s := livetest.Start(t, nil, "redis-server", "--save", "", "--dir", "DIR", "--bind", "127.0.0.1", "--port", "6379")
+	s.Sample(slices.Concat(All(), sockets.All()))
+	const accepted = "plimsoll_tcp_listen_accepted{127.0.0.1:6379,redis-server}"
+	s.Sees("redis_connected_clients{127.0.0.1:6379}", 1)
+	s.Until("its connections are counted", func() bool {
+		delete(s.Rec.Values, accepted) // what was counted before we were there
+		s.Round()
+		_, ok := s.Rec.Values[accepted]
+		return ok
+	})
+	if n := s.Rec.Values[accepted]; n != 0 {
+		t.Errorf("%v connections are users', want none: there is only ours", n)
+	}
+	c, err := s.Dial("tcp", "127.0.0.1:6379")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s.Sees("redis_connected_clients{127.0.0.1:6379}", 2)
+	s.Sees(accepted, 1)
+}

@@ -309,11 +309,14 @@ func (r *reader) dumpConnections() error {
 		l.connections = connections{}
 	}
 	var s inetSock
+	asked := askedEnds(r.host)
 	err := r.conn.Dump(tcpDiagGetSock, r.tcpConnections, readTimeout, func(b []byte) error {
 		if err := parseInet(b, &s); err != nil {
 			return err
 		}
-		r.addConnection(&s)
+		if len(asked) == 0 || !asked[[2]endpoint{s.src, s.dst}] {
+			r.addConnection(&s)
+		}
 		return nil
 	})
 	if err != nil {
@@ -339,6 +342,16 @@ func (r *reader) dumpConnections() error {
 		return fmt.Errorf("list Unix connections: %w", err)
 	}
 	return nil
+}
+
+// askedEnds are the sockets, at both ends, over which we ask services ourselves: they are nobody's use of these.
+func askedEnds(h *host.Host) map[[2]endpoint]bool {
+	ends := map[[2]endpoint]bool{}
+	for _, c := range h.Asked() {
+		ours, theirs := endpoint{c[0].Addr().As16(), c[0].Port()}, endpoint{c[1].Addr().As16(), c[1].Port()}
+		ends[[2]endpoint{ours, theirs}], ends[[2]endpoint{theirs, ours}] = true, true
+	}
+	return ends
 }
 
 func (r *reader) addConnection(s *inetSock) {
