@@ -44,7 +44,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 	}
 	stages := map[int]model.StageLoad{}
 	for _, s := range last.Stages {
-		stages[s.Stage] = model.StageLoad{Outcomes: s.Outcomes, Latency: s.Response}
+		stages[s.Stage] = model.StageLoad{Outcomes: s.Outcomes, Latency: s.Response, Lag: s.Lag}
 	}
 	l.AddStages(&plan, stages)
 	l.Causes, l.DNSSeconds = last.Causes, last.DNS

@@ -247,7 +247,7 @@ func (c *collector) targetRecords() (list []TargetRecord) {
 func (c *collector) stageRecords() (list []StageRecord) {
 	for i := range c.stages {
 		if s := &c.stages[i]; len(s.outcomes) > 0 {
-			r := StageRecord{Stage: i}
+			r := StageRecord{Stage: i, Lag: quantiles(s.lag)}
 			r.Outcomes, r.Response = s.known()
 			list = append(list, r)
 		}

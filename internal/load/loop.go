@@ -234,7 +234,7 @@ func (t *thread) dispatch() {
 		p, at := t.shared.timeline.at(t.headAt), min(t.headAt, t.now)
 		c.inStage, c.asked = t.headPlan.stretch.stage, t.planned(t.head)
 		t.pass()
-		t.count(p).add(lag, t.now-max(at, c.freed))
+		t.tally.behind(p, c.inStage, t.now-max(at, c.freed))
 		t.begin(c, p, at, at)
 		t.now = t.shared.clock()
 	}

@@ -117,7 +117,7 @@ func (r *Record) check() error {
 		if s.Stage < 0 || s.Stage > maxStages {
 			return fmt.Errorf("stage %d: want 0 to %d", s.Stage, maxStages)
 		}
-		seconds = min(seconds, leastOf(s.Outcomes, &s.Response))
+		seconds = min(seconds, leastOf(s.Outcomes, &s.Response), leastOf(nil, &s.Lag))
 	}
 	if least < 0 || seconds < 0 {
 		return errors.New("a number of connections, requests or seconds is negative")

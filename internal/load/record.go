@@ -117,7 +117,9 @@ type TargetRecord struct {
 
 // StageRecord is about the requests that were due in one stage of the hold phase and have their outcome.
 type StageRecord struct {
-	Stage    int              `json:"stage"` // its number in model.LoadPlan.AllStages
+	Stage int `json:"stage"` // its number in model.LoadPlan.AllStages
+	// Lag is that of PhaseRecord, within 1 %.
+	Lag      model.Quantiles  `json:"schedule_lag_us,omitzero"`
 	Outcomes map[string]int64 `json:"outcomes"`
 	// Response is that of PhaseRecord, within 1 %.
 	Response model.Quantiles `json:"response_us,omitzero"`

@@ -194,6 +194,13 @@ var (
 		Source: "HDR histograms of the load generator",
 		ByHand: "awk '{print $4, $NF}' /var/log/nginx/access.log   (with $request_time last in log_format)",
 	}
+	stageLagSeconds = &model.Signal{
+		Name: "plimsoll_load_stage_schedule_lag_seconds", Kind: model.Gauge, Unit: "seconds",
+		Help:   "How late the requests of a stage (--stage, numbered from 0 on) were sent although a connection was free, within 1 %: by how much the generator was behind its own schedule. 1 is the maximum.",
+		Labels: []string{"stage", "quantile"},
+		Source: "HDR histograms of the load generator",
+		ByHand: "perf sched timehist -p $(pidof plimsoll-load)",
+	}
 	unreadSeconds = &model.Signal{
 		Name: "plimsoll_load_unread_seconds", Kind: model.Gauge, Unit: "seconds",
 		Help:   "How long what the server sent lay in the kernel before the load generator read it: in a closed loop its own share of the measured latency. One connection of eight is watched there, each in an open loop. 1 is the maximum.",
@@ -207,7 +214,7 @@ var (
 var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, receivedBytesTotal, sentBytesTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, connectionsStood, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
-	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, dnsSeconds,
+	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, stageLagSeconds, dnsSeconds,
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.
@@ -258,6 +265,7 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 			put(stageOutcomesTotal, float64(n), strconv.Itoa(s.Stage), outcome)
 		}
 		putQuantiles(put, stageLatencySeconds, s.Response, strconv.Itoa(s.Stage))
+		putQuantiles(put, stageLagSeconds, s.Lag, strconv.Itoa(s.Stage))
 	}
 	put(connections, float64(r.Connections.Connecting), "connecting")
 	put(connections, float64(r.Connections.Open), "open")

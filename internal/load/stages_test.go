@@ -144,8 +144,8 @@ func TestStagesAreCountedApart(t *testing.T) {
 		got := map[int]int64{}
 		for _, r := range all[len(all)-1].Stages {
 			got[r.Stage] = r.Outcomes["2xx"]
-			if r.Response.Count != r.Outcomes["2xx"] {
-				t.Errorf("stage %d: %d latencies of %d replies", r.Stage, r.Response.Count, r.Outcomes["2xx"])
+			if r.Response.Count != r.Outcomes["2xx"] || r.Lag.Count != r.Outcomes["2xx"] {
+				t.Errorf("stage %d: %d latencies and %d lags of %d replies", r.Stage, r.Response.Count, r.Lag.Count, r.Outcomes["2xx"])
 			}
 		}
 		if want := map[int]int64{0: 60, 1: 1200, 3: 20}; !maps.Equal(got, want) {

@@ -50,12 +50,13 @@ type tally struct {
 type groupTally struct {
 	outcomes map[outcome]int64
 	response *hdr.Histogram
+	lag      *hdr.Histogram // of a stage: by how much the generator was behind
 }
 
 func newGroups(n int) []groupTally {
 	list := make([]groupTally, n)
 	for i := range list {
-		list[i] = groupTally{outcomes: map[outcome]int64{}, response: hdr.New(1, maxMicros, 2)}
+		list[i] = groupTally{outcomes: map[outcome]int64{}, response: hdr.New(1, maxMicros, 2), lag: hdr.New(1, maxMicros, 2)}
 	}
 	return list
 }
@@ -70,6 +71,14 @@ func (t *tally) apart(p phase, asked *request, stage uint8, o outcome, ns int64)
 	}
 	if len(t.stages) > 0 {
 		t.stages[stage].end(o, ns)
+	}
+}
+
+// behind counts how late a request of a stage was sent for want of us.
+func (t *tally) behind(p phase, stage uint8, ns int64) {
+	t.phases[p].add(lag, ns)
+	if len(t.stages) > 0 && p == hold {
+		_ = t.stages[stage].lag.RecordValue(min(max(ns, 0)/1000, maxMicros))
 	}
 }
 
@@ -96,9 +105,11 @@ func (t *groupTally) moveTo(sum *groupTally) {
 		sum.outcomes[o] += n
 	}
 	clear(t.outcomes)
-	if t.response.TotalCount() > 0 {
-		sum.response.Merge(t.response)
-		t.response.Reset()
+	for from, to := range map[*hdr.Histogram]*hdr.Histogram{t.response: sum.response, t.lag: sum.lag} {
+		if from.TotalCount() > 0 {
+			to.Merge(from)
+			from.Reset()
+		}
 	}
 }
 

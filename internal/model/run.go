@@ -426,6 +426,8 @@ type StageLoad struct {
 	GoodRPS float64 `json:"good_rps"`
 	// Latency is that of Load, within 1 %.
 	Latency Quantiles `json:"latency_us,omitzero"`
+	// Lag is that of Load, within 1 %.
+	Lag Quantiles `json:"schedule_lag_us,omitzero"`
 }
 
 // AddStages computes Stages from the plan, from how long the load was held and, by the number of the stage, from

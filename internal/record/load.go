@@ -24,6 +24,7 @@ const (
 	targetsSeries  = "plimsoll_load_target_outcomes_total"
 	stagesSeries   = "plimsoll_load_stage_outcomes_total"
 	stageSeries    = "plimsoll_load_stage_latency_seconds"
+	stageLagSeries = "plimsoll_load_stage_schedule_lag_seconds"
 	dnsSeries      = "plimsoll_load_dns_seconds"
 	targetSeries   = "plimsoll_load_target_latency_seconds"
 
@@ -254,8 +255,12 @@ func (r *Run) loadStages(l *model.Load) error {
 	if err != nil {
 		return err
 	}
+	lags, err := r.loadSeries(stageLagSeries)
+	if err != nil {
+		return err
+	}
 	known := map[int]model.StageLoad{}
-	for _, s := range slices.Concat(counts, times) {
+	for _, s := range slices.Concat(counts, times, lags) {
 		number, err := strconv.Atoi(s.Labels.Get("stage"))
 		if err != nil {
 			return fmt.Errorf("series of stage %q: want a number: %w", s.Labels.Get("stage"), err)
@@ -270,6 +275,8 @@ func (r *Run) loadStages(l *model.Load) error {
 			if model.IsReply(outcome) {
 				of.Latency.Count += n
 			}
+		} else if s.Labels.Get("__name__") == stageLagSeries {
+			setQuantile(&of.Lag, s.Labels.Get("quantile"), s.Last()*1e6)
 		} else {
 			setQuantile(&of.Latency, s.Labels.Get("quantile"), s.Last()*1e6)
 		}

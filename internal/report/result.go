@@ -240,9 +240,6 @@ func phases(l model.Load) string {
 	return strings.Join(parts, "; ")
 }
 
-// behind is a lag of the schedule, in microseconds, that is told as one.
-const behind = 1000
-
 // schedule says how well the generator kept its own times.
 func schedule(l model.Load) string {
 	text := fmt.Sprintf("sent p50 %s, p99 %s, at most %s after it was due, a connection being free", layout.Micros(l.Lag.P50), layout.Micros(l.Lag.P99), layout.Micros(l.Lag.Max))

@@ -20,6 +20,9 @@ func rates(plan *model.LoadPlan) string {
 	return fmt.Sprintf("in %d stages %s to %s", len(plan.Stages)+1, layout.Rate(least), layout.Rate(most))
 }
 
+// behind is a lag of the schedule, in microseconds, that is told as one.
+const behind = 1000
+
 // mostStages is how many stages are told one by one.
 const mostStages = 20
 
@@ -44,6 +47,9 @@ func stage(s model.StageLoad) string {
 	text += layout.Rate(s.GoodRPS) + "/s good"
 	if s.Latency.Count > 0 {
 		text += fmt.Sprintf(", p50 %s, p99 %s", layout.Micros(s.Latency.P50), layout.Micros(s.Latency.P99))
+	}
+	if s.Lag.P99 >= behind {
+		text += fmt.Sprintf("; the generator was behind, p99 %s", layout.Micros(s.Lag.P99))
 	}
 	if failed, n := failures(s.Outcomes, func(string) bool { return true }); n > 0 {
 		text += "; failed: " + failed
