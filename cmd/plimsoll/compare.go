@@ -70,7 +70,7 @@ func compareCommand(w *world) *cobra.Command {
 		defer a.close()
 		list := []model.Comparison{}
 		sheets := []*sheet.Comparison{}
-		for _, name := range args[1:] {
+		with := func(name string) error {
 			b, err := w.openSide(name)
 			if err != nil {
 				return err
@@ -82,13 +82,19 @@ func compareCommand(w *world) *cobra.Command {
 			}
 			list = append(list, one)
 			if *file == "" {
-				continue
+				return nil
 			}
 			drawn, err := sheet.Compare(one, a.first, b.first)
 			if err != nil {
 				return fail(exitRunDir, err)
 			}
 			sheets = append(sheets, drawn)
+			return nil
+		}
+		for _, name := range args[1:] {
+			if err := with(name); err != nil {
+				return err
+			}
 		}
 		if err := writeSheet(*file, sheet.Page{Title: "Plimsoll: " + strings.Join(args, ", "), Compared: sheets}); err != nil {
 			return err

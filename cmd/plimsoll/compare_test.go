@@ -21,7 +21,7 @@ func TestAFolderOfRepeatsLeadsNowhereElse(t *testing.T) {
 		t.Errorf("%d runs are in it, want the one", len(runs))
 	}
 	ok(t, os.Symlink(elsewhere, filepath.Join(repeats, "2")))
-	if _, err := runsIn(repeats); err == nil || !strings.Contains(err.Error(), "repeats/2: a link to a run") {
+	if _, err := runsIn(repeats); err == nil || !strings.Contains(err.Error(), "repeats/2: a link; in a folder") {
 		t.Errorf("%v, want an error about the link", err)
 	}
 	ok(t, os.Remove(filepath.Join(repeats, "2")))

@@ -106,8 +106,8 @@ func loadOnce(ctx context.Context, w *world, plan model.LoadPlan, out *loadOutpu
 	}
 	last, err := session.Load(ctx, engineCommand(w), plan, show, files.keep)
 	line.end()
-	if err != nil {
-		return err
+	if err != nil { // what was kept until then is not lost with it
+		return errors.Join(err, files.close())
 	}
 	cancelled := last.Totals != nil && last.Totals.Cancelled
 	if cancelled {

@@ -38,6 +38,8 @@ func (s *service) identify() error {
 	}
 	s.identity = identity{Exe: exe, Root: rootOf(s.PID), Seen: ticks()}
 	_, s.Dir = placeOf(s.PID, s.Conf)
+	_, here := placeOf(os.Getpid(), s.Conf)
+	s.Elsewhere = s.Dir != here
 	s.Sockets, err = s.Net.listenersOf(s.PID)
 	return err
 }
@@ -208,11 +210,19 @@ func (s *service) is(r *instance) bool {
 	exe, err := executable(r.PID)
 	same := s.Exe == "" || err == nil && exe == s.Exe
 	file, dir := placeOf(r.PID, r.Conf)
-	if s.Dir == "" || rootOf(r.PID) != s.Root { // a container that was started again has other numbers
-		return same && r.Conf == s.Conf
+	meant, _ := placeOf(r.PID, s.Conf)
+	_, here := placeOf(os.Getpid(), s.Conf)
+	if r.Conf != s.Conf && (file == "" || file != meant) {
+		return false
 	}
-	before, _ := placeOf(os.Getpid(), s.Conf)
-	return dir == s.Dir && (r.Conf == s.Conf || file == before)
+	switch {
+	case s.Root == "" || s.Dir == "": // of an older boot, or written before there was a Dir
+		return same && !(s.Elsewhere && dir == here)
+	case rootOf(r.PID) != s.Root: // a container that was started again has other numbers
+		return same
+	}
+	// A directory that was made anew under its name is another one, too.
+	return dir == s.Dir || same && !s.Elsewhere && dir == here
 }
 
 // placeOf is the device and inode of a file as a process calls it, and of the directory that it is in.
@@ -239,15 +249,21 @@ func placeOf(pid int, name string) (file, dir string) {
 func (s *service) doubtful(h *host.Host) error {
 	running, _, err := s.running(h, nil)
 	for _, r := range running {
-		if r.Start < s.Seen || rootOf(r.PID) != s.Root || s.Exe == "" || r.trust() != nil {
+		exe, e := executable(r.PID)
+		root := rootOf(r.PID)
+		if e != nil || exe != s.Exe || r.Start < s.Seen || !s.beneath(root) || s.Root != "" && root != s.Root {
 			continue
 		}
-		exe, e := executable(r.PID)
+		file, _ := placeOf(r.PID, r.Conf)
+		meant, _ := placeOf(r.PID, s.Conf)
+		if file != "" && file != meant { // it is another's
+			continue
+		}
 		why := r.unread
 		if why == nil && s.is(r) {
 			why = r.trustWith(r.configuration)
 		}
-		if e == nil && exe == s.Exe && why != nil {
+		if why != nil && r.trust() == nil {
 			return fmt.Errorf("%s has ended, and %s may be it, started again, but is not acted for: %w; put that right, or end it, then try again", s, &r.service, why)
 		}
 	}

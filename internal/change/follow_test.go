@@ -520,7 +520,7 @@ func TestTheMachinesServiceIsNoContainers(t *testing.T) {
 		}
 	}
 	// Mounts may lay another directory over the same name.
-	s.Root, s.Dir = e.Service.Root, "7:4711"
+	s.Root, s.Dir, s.Elsewhere = e.Service.Root, "7:4711", true
 	if found, err := s.candidates(w.Host); err != nil || len(found) != 0 {
 		t.Errorf("of a service whose files lie elsewhere: %d found, %v", len(found), err)
 	}

@@ -37,9 +37,12 @@ func (s *service) putBack(ctx context.Context, files []*part) error {
 		}
 		return err
 	}
-	for _, d := range drafts {
+	for i, d := range drafts {
 		if err := d.put(); err != nil {
-			return err
+			for _, rest := range drafts[i+1:] {
+				err = errors.Join(err, removeIn(rest.dir(), rest.temp()))
+			}
+			return fmt.Errorf("%d of %d files were put back, and %s was not reloaded: %w", i, len(drafts), s, err)
 		}
 	}
 	if s.NoReload {
@@ -53,18 +56,14 @@ func (s *service) draftsOf(files []*part) (drafts []*draft, err error) {
 	for _, p := range files {
 		f := p.Target.file()
 		now, err := f.get()
-		if errors.Is(err, errGone) || errors.Is(err, fs.ErrNotExist) {
-			continue
+		if err != nil { // it was there a moment ago: through another process it is
+			return drafts, fmt.Errorf("%s: %w; try again", p.Target, err)
 		}
-		if err == nil && now == string(p.Old) {
-			err = f.clean()
-			if err != nil {
+		if now == string(p.Old) {
+			if err := f.clean(); err != nil {
 				return drafts, err
 			}
 			continue
-		}
-		if err != nil {
-			return drafts, err
 		}
 		d, err := f.prepare(string(p.Old))
 		if err != nil {
@@ -90,14 +89,14 @@ func (s *service) wouldRead(files []*part) error {
 	for _, p := range files {
 		at, err := p.Target.file().walk(nil)
 		if err != nil {
-			continue // it is gone, and is not put back
+			return err
 		}
 		of[fileID{at.Stat.Dev, at.Stat.Ino}] = p.Old
 		at.Close()
 	}
 	read := map[fileID]bool{}
 	now, err := s.instance(h, nil)
-	if err != nil {
+	if now == nil {
 		return err
 	}
 	then, err := s.instance(h, func(info fs.FileInfo) ([]byte, bool) {
@@ -111,11 +110,13 @@ func (s *service) wouldRead(files []*part) error {
 		return old, ok
 	})
 	if err != nil {
-		return fmt.Errorf("with its old file: %w", err)
+		return s.refuseUser(fmt.Errorf("with its old file: %w", err))
 	}
 	s.Test = then.Test
-	then.listens = now.listens // it listens where it was told last
-	if err := errors.Join(s.trustWith(now.configuration), s.trustWith(then.configuration)); err != nil {
+	if now.unread == nil {
+		then.listens = now.listens // it listens where it was told last
+	}
+	if err := s.trustWith(then.configuration); err != nil {
 		return err
 	}
 	return asLeft(files, read)
@@ -140,7 +141,7 @@ func asLeft(files []*part, read map[fileID]bool) error {
 		f := p.Target.file()
 		at, err := f.walk(nil)
 		if err != nil {
-			continue
+			return err
 		}
 		id := fileID{at.Stat.Dev, at.Stat.Ino}
 		at.Close()

@@ -195,3 +195,89 @@ func TestOneThatMayBeTheServiceIsNotPassedOver(t *testing.T) {
 		t.Errorf("its file:\n%s", text)
 	}
 }
+
+// A directory that was made anew under its name has another number, and the same service's files.
+func TestAServiceWhoseDirectoryWasMadeAnewIsFound(t *testing.T) {
+	c := startCluster(t)
+	c.conf(strings.Replace(withMore, "pid one.pid; error_log one.log;", "pid DIR/one.pid; error_log DIR/one.log;", 1))
+	at := c.Dir + "/etc"
+	if err := errors.Join(os.Mkdir(at, 0o755), os.Rename(c.Dir+"/one.conf", at+"/one.conf")); err != nil {
+		t.Fatal(err)
+	}
+	c.start("nginx", "-c", at+"/one.conf")
+	j := open(t)
+	must(t, j, c.Host, Change{Kind: Nginx, Name: "worker_connections", To: "256", ListensAt: "127.0.0.1:8081"})
+	c.end("one")
+	if out, err := exec.Command("cp", "-a", at, at+".new").CombinedOutput(); err != nil {
+		t.Fatal(string(out), err)
+	}
+	if err := errors.Join(os.Rename(at, at+".old"), os.Rename(at+".new", at)); err != nil {
+		t.Fatal(err)
+	}
+	c.start("nginx", "-c", at+"/one.conf")
+	before := c.workers("one")
+	undoAll(t, j)
+	c.Until("it has read its old file", func() bool {
+		now := c.workers("one")
+		return len(now) == 2 && now[0] != before[0] && now[1] != before[1]
+	})
+}
+
+// After a reboot, too, one that may be the service is not passed over, and what it does not take is not put back.
+func TestAfterARebootTheServiceIsLookedAtAsWell(t *testing.T) {
+	c := startCluster(t)
+	c.conf(withMore)
+	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
+	j := open(t)
+	e := must(t, j, c.Host, Change{Kind: Nginx, Name: "worker_connections", To: "256", ListensAt: "127.0.0.1:8081"})
+	j.entries[0].Boot = "11111111-2222-4333-8444-555555555555"
+	c.Write("more/theirs.conf", "# nothing\n")
+	own(t, nobody, c.Dir+"/more/theirs.conf")
+	if _, err := j.Undo(t.Context(), e.ID, false); err == nil || !strings.Contains(err.Error(), "may be it") {
+		t.Error(err)
+	}
+	if text := read(t, c.Dir+"/one.conf"); !strings.Contains(text, "worker_connections 256;") {
+		t.Errorf("its file:\n%s", text)
+	}
+	if err := os.Remove(c.Dir + "/more/theirs.conf"); err != nil {
+		t.Fatal(err)
+	}
+	before := c.workers("one")
+	undoAll(t, j)
+	c.Until("it has read its old file", func() bool {
+		now := c.workers("one")
+		return len(now) == 2 && now[0] != before[0] && now[1] != before[1]
+	})
+}
+
+// By force a file is put back that cures what is broken now.
+func TestForceCuresAFileThatIsBroken(t *testing.T) {
+	c := startCluster(t)
+	c.conf(withMore)
+	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
+	j := open(t)
+	e := must(t, j, c.Host, Change{Kind: Nginx, Name: "worker_connections", To: "256", ListensAt: "127.0.0.1:8081"})
+	c.Write("one.conf", read(t, c.Dir+"/one.conf")+"}\n")
+	if _, err := j.Undo(t.Context(), e.ID, true); err != nil {
+		t.Error(err)
+	}
+	if text := read(t, c.Dir+"/one.conf"); !strings.Contains(text, "worker_connections 64;") {
+		t.Errorf("its file:\n%s", text)
+	}
+}
+
+// An nginx with other files stands in nobody's way, whatever is wrong with them.
+func TestAnotherServiceStandsInNobodysWay(t *testing.T) {
+	c := startCluster(t)
+	c.conf(withMore)
+	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
+	j := open(t)
+	must(t, j, c.Host, Change{Kind: Nginx, Name: "worker_connections", To: "256", ListensAt: "127.0.0.1:8081"})
+	c.end("one")
+	c.nginx("two", 8082)
+	c.Write("two.conf", read(t, c.Dir+"/two.conf")+"}\n")
+	undoAll(t, j)
+	if text := read(t, c.Dir+"/one.conf"); !strings.Contains(text, "worker_connections 64;") {
+		t.Errorf("its file:\n%s", text)
+	}
+}

@@ -33,6 +33,8 @@ type identity struct {
 	Root    string   `json:"root,omitempty"`    // device and inode of its root directory
 	Dir     string   `json:"dir,omitempty"`     // device and inode of the directory of its main file
 	Seen    uint64   `json:"seen,omitempty"`    // when we looked, in clock ticks after boot
+	// Elsewhere: under the name of that directory we saw another one, as its mounts are not ours.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 func (s *service) String() string {

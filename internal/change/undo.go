@@ -210,7 +210,7 @@ func (pl plan) todo(e Entry) Entry {
 	}
 	own := *e.Service // a reload may make another process of it
 	if pl.rebooted {  // numbers of an older boot say nothing
-		own.process, own.Net, own.identity = process{}, netns{Spec: own.Net.Spec}, identity{Exe: own.Exe}
+		own.process, own.Net, own.identity = process{}, netns{Spec: own.Net.Spec}, identity{Exe: own.Exe, Elsewhere: own.Elsewhere}
 	}
 	e.Service = &own
 	return e

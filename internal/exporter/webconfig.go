@@ -31,13 +31,13 @@ type webConfig struct {
 
 // configText is a web config without names of files, and by what it keeps others out.
 type configText struct {
-	text                []byte
-	tls, users, clients bool
+	text                                 []byte
+	tls, users, clients, ca, allowedSANs bool
 }
 
 // lacks says whether c has not all of what another keeps others out by.
 func (c configText) lacks(other configText) bool {
-	return other.tls && !c.tls || other.users && !c.users || other.clients && !c.clients
+	return other.tls && !c.tls || other.users && !c.users || other.clients && !c.clients || other.ca && !c.ca || other.allowedSANs && !c.allowedSANs
 }
 
 // openConfig reads a web config, and refuses one that would be refused at the first scrape.
@@ -128,7 +128,8 @@ func wholeConfig(path string) (got configText, err error) {
 	if t.TLSCertPath+t.TLSKeyPath+t.ClientCAs != "" {
 		return got, fmt.Errorf("--web-config %s: want cert_file, key_file and client_ca_file in tls_server_config itself, and not merged into it", path)
 	}
-	got.tls, got.users, got.clients = t.TLSCert != "", len(c.Users) > 0, t.ClientAuth != ""
+	got.tls, got.users, got.clients = t.TLSCert != "", len(c.Users) > 0, t.ClientAuth != "" && t.ClientAuth != "NoClientCert"
+	got.ca, got.allowedSANs = t.ClientCAsText != "", len(t.ClientAllowedSans) > 0
 	return got, nil
 }
 

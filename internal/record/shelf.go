@@ -156,7 +156,7 @@ func (s *Shelf) folder(id string) (_ *folder, err error) {
 }
 
 // Direct lists the runs that lie right in the directory, as --repeat makes them, by their names. One that cannot be
-// read is an error, and so is a link to one: left out, it would be missed by nobody.
+// read is an error, and so is a link: left out, a run would be missed by nobody.
 func (s *Shelf) Direct() (list []Kept, err error) {
 	top, err := stepIn(s.held, ".", s.path)
 	if err != nil {
@@ -169,10 +169,8 @@ func (s *Shelf) Direct() (list []Kept, err error) {
 	}
 	for _, e := range entries {
 		at := filepath.Join(s.path, e.Name())
-		if e.Type() == fs.ModeSymlink {
-			if _, err := os.Stat(filepath.Join(at, ManifestFile)); err == nil {
-				return nil, fmt.Errorf("%s: a link to a run; in a folder of runs none is followed: put the run itself there, or take the link away", at)
-			}
+		if e.Type() == fs.ModeSymlink { // what it leads to is not looked at: that may be a file system that holds us up
+			return nil, fmt.Errorf("%s: a link; in a folder of runs none is followed: put the run itself there, or take the link away", at)
 		}
 		if !e.IsDir() {
 			continue
