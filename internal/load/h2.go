@@ -80,7 +80,14 @@ func (h *http2) carry(c *conn) {
 	case s.owed != 0:
 		o := s.owed
 		s.owed = 0
+		opens := s.opener == c // which it does not need to for that
+		if opens {
+			s.opener = nil
+		}
 		h.fail(c, o)
+		if opens {
+			h.unpark(s)
+		}
 	case k.state == closed:
 		s.opener, c.state = c, connecting
 		k.phase, k.start, k.booked = c.phase, c.start, c.booked // until it stands, its time is the opener's

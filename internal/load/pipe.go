@@ -30,6 +30,9 @@ func (p *pipe) reset() {
 
 // put writes c's request behind those that are there.
 func (p *pipe) put(c *conn) {
+	if p.sent > len(p.out)/2 { // what is sent is let go of, also where something is always left to send
+		p.out, p.sent = append(p.out[:0], p.out[p.sent:]...), 0
+	}
 	p.out = append(p.out, c.asked.bytes...)
 	p.written += len(c.asked.bytes)
 	c.sent, c.state = p.written, awaiting

@@ -73,7 +73,14 @@ func (h *pipelined) carry(c *conn) {
 	case p.owed != 0:
 		o := p.owed
 		p.owed = 0
+		opens := p.opener == c // which it does not need to for that
+		if opens {
+			p.opener = nil
+		}
 		h.fail(c, o)
+		if opens {
+			h.unpark(p)
+		}
 	case k.state == closed:
 		p.opener, c.state = c, connecting
 		k.phase, k.start, k.booked = c.phase, c.start, c.booked // until it stands, its time is the opener's

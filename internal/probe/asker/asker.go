@@ -226,11 +226,21 @@ func (s *service[A]) collect(until time.Time) {
 		return
 	}
 	select {
+	case r := <-s.reply: // first, since of two that are ready select takes either
+		s.take(r)
+		return
+	default:
+	}
+	select {
 	case r := <-s.reply:
-		s.reply, s.conn, s.listen, s.answer, s.err = nil, r.conn, r.listen, r.answer, r.err
-		s.fresh = r.err == nil
+		s.take(r)
 	case <-time.After(time.Until(until)):
 	}
+}
+
+func (s *service[A]) take(r reply[A]) {
+	s.reply, s.conn, s.listen, s.answer, s.err = nil, r.conn, r.listen, r.answer, r.err
+	s.fresh = r.err == nil
 }
 
 // end closes the connection, that of a question on its way when it is answered.

@@ -68,17 +68,25 @@ func TestParseOthers(t *testing.T) {
 
 func TestParseTold(t *testing.T) {
 	for text, want := range map[string]told{
-		"PATH=/bin\x00GOMAXPROCS=3\x00TERM=x\x00":                                 {3, "GOMAXPROCS"},
-		"OMP_NUM_THREADS=4":                                                       {4, "OMP_NUM_THREADS"},
-		"java\x00-XX:ActiveProcessorCount=2\x00-jar\x00a.jar\x00":                 {2, "-XX:ActiveProcessorCount"},
-		"JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dx=y\x00":           {1, "-XX:ActiveProcessorCount"},
-		"NOTES=-XX:ActiveProcessorCount=1\x00":                                    {},
-		"GOMAXPROCS=0\x00RAYON_NUM_THREADS=\x00TOKIO_WORKER_THREADS=-1":           {},
-		"GOMAXPROCS=99999999999999999999\x00OMP_NUM_THREADS=4,2\x00XGOMAXPROCS=1": {},
+		"PATH=/bin\x00GOMAXPROCS=3\x00TERM=x\x00":                               {3, "GOMAXPROCS"},
+		"TOKIO_WORKER_THREADS=4":                                                {4, "TOKIO_WORKER_THREADS"},
+		"OMP_NUM_THREADS=1\x00RAYON_NUM_THREADS=1\x00":                          {},
+		"JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dx=y\x00":         {1, "-XX:ActiveProcessorCount"},
+		"NOTES=-XX:ActiveProcessorCount=1\x00":                                  {},
+		"GOMAXPROCS=0\x00TOKIO_WORKER_THREADS=-1\x00-XX:ActiveProcessorCount=2": {},
+		"GOMAXPROCS=99999999999999999999\x00GOMAXPROCS=4,2\x00XGOMAXPROCS=1":    {},
 		"": {},
 	} {
-		if got := parseTold([]byte(text)); got != want {
-			t.Errorf("%q: told %+v, want %+v", text, got, want)
+		if got := parseTold([]byte(text), true); got != want {
+			t.Errorf("the environment %q: told %+v, want %+v", text, got, want)
+		}
+	}
+	for text, want := range map[string]told{
+		"java\x00-XX:ActiveProcessorCount=2\x00-jar\x00a.jar\x00": {2, "-XX:ActiveProcessorCount"},
+		"docker\x00run\x00-e\x00GOMAXPROCS=2\x00":                 {},
+	} {
+		if got := parseTold([]byte(text), false); got != want {
+			t.Errorf("the arguments %q: told %+v, want %+v", text, got, want)
 		}
 	}
 }
@@ -102,7 +110,7 @@ func FuzzParseLines(f *testing.F) {
 		if parseAllowedCPUs(b) < 0 {
 			t.Errorf("fewer than no CPUs of %q", b)
 		}
-		if got := parseTold(b); got.cpus < 0 || (got.cpus == 0) != (got.setting == "") {
+		if got := parseTold(b, len(b)%2 == 0); got.cpus < 0 || (got.cpus == 0) != (got.setting == "") {
 			t.Errorf("told %+v by %q", got, b)
 		}
 		_, _ = parseIO(b)

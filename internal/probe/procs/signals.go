@@ -66,7 +66,7 @@ var (
 	allowedCPUs = gauge("plimsoll_process_cpus_allowed", "cpus",
 		"CPUs that the group's threads may run on (affinity, cpuset); of the thread that may use the fewest.", fromStatus, "taskset -pc PID; grep Cpus_allowed /proc/PID/status")
 	toldCPUs = gauge("plimsoll_process_told_cpus", "cpus",
-		"CPUs that the runtimes of the group's processes were told to use at most, all of them together; setting is the variable or option that says so (GOMAXPROCS, TOKIO_WORKER_THREADS, RAYON_NUM_THREADS, OMP_NUM_THREADS, -XX:ActiveProcessorCount). Groups that were told nothing have no series.",
+		"CPUs that the runtimes of the group's processes were told to use at most, all of them together; setting is the variable or option that says so (GOMAXPROCS of Go's programs, TOKIO_WORKER_THREADS, -XX:ActiveProcessorCount). Groups that were told nothing have no series.",
 		"/proc/PID/environ, /proc/PID/cmdline", "tr '\\0' '\\n' < /proc/PID/environ | grep GOMAXPROCS", "setting")
 	starts = counter("plimsoll_process_starts_total", "processes",
 		"Processes of this name that began since Plimsoll began to look.", "/proc", "execsnoop; forkstat")

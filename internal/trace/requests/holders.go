@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 
@@ -60,9 +61,21 @@ func (t *Trace) whatHoldersDo() (doing, error) {
 		if by[h.Group] == nil {
 			by[h.Group] = map[string]uint64{}
 		}
-		by[h.Group][what] += weight * uint64(len(found)) / uint64(min(len(found), maxHolders))
+		by[h.Group][what] += weight
+	}
+	if len(found) > maxHolders {
+		by.scale(float64(len(found)) / maxHolders)
 	}
 	return by, nil
+}
+
+// scale lets each stand for so many.
+func (d doing) scale(by float64) {
+	for _, of := range d {
+		for what, n := range of {
+			of[what] = uint64(math.Round(float64(n) * by))
+		}
+	}
 }
 
 // doingOf says what a thread does: a reason to wait, or running.

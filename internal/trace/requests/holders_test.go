@@ -40,3 +40,12 @@ func TestWhatHoldersDo(t *testing.T) {
 		t.Errorf("%d in hand, want 5", *p.Groups[0].Now)
 	}
 }
+
+// TestHoldersThatAreNotLookedAt: 128 of 200 stand for all of them.
+func TestHoldersThatAreNotLookedAt(t *testing.T) {
+	d := doing{7: {"lock": 100, "running": 28}}
+	d.scale(200.0 / maxHolders)
+	if got := d[7]; got["lock"] != 156 || got["running"] != 44 {
+		t.Errorf("%v, want 156 and 44 of 200", got)
+	}
+}
