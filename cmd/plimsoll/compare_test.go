@@ -7,13 +7,12 @@ import (
 	"testing"
 )
 
-// A folder of repeats may be anybody's: a link in it could lead to a run that he may not read. One that leads to no run is nothing.
+// A folder of repeats may be anybody's: a link in it could lead to a run that he may not read, or to a file system that holds us up.
 func TestAFolderOfRepeatsLeadsNowhereElse(t *testing.T) {
 	top := t.TempDir()
 	repeats, elsewhere := filepath.Join(top, "repeats"), filepath.Join(top, "elsewhere")
 	aRunOf(t, filepath.Join(repeats, "1"), "served")
 	aRunOf(t, elsewhere, "treasure")
-	ok(t, os.Symlink("/etc", filepath.Join(repeats, "etc")))
 	ok(t, os.Mkdir(filepath.Join(repeats, "no run"), 0o700))
 	runs, err := runsIn(repeats)
 	ok(t, err)
