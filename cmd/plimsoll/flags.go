@@ -48,7 +48,7 @@ type loadFlags struct {
 	streams, pipeline    int
 	method, body         string
 	targets, speed, vars string
-	notes                []string // of what was read for them, for the user
+	notes                []string // what there is to say of the plan, for the user
 	headers              []string
 	socket               string
 	timeout              time.Duration
@@ -62,13 +62,16 @@ type loadFlags struct {
 // tlsFlags are those that are for https alone.
 var tlsFlags = []string{"cacert", "insecure", "cert", "key", "server-name", "tls-min", "tls-max", "ciphers", "tls-resume"}
 
+// paceFlags are those that say when requests are due, as --speed does.
+var paceFlags = []string{"rate", "stage", "arrivals", "requests"}
+
 // add adds the flags; calm and ramp are the lengths of those phases when nobody says.
 func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs := c.Flags()
 	f.connections = 100
 	fs.VarP(quantity[int]{&f.connections}, "connections", "c", "keep `N` connections open at once; 10k are 10,000")
 	fs.Var(quantity[int]{&f.maxConnections}, "max-connections", "with -R: open more connections than -c, up to `N`, when all are busy and a request is due (without it, it waits for one that becomes free)")
-	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8)")
+	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8; more where a process may not open as many files as there are connections)")
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
 	fs.VarP(quantity[int64]{&f.requests}, "requests", "n", "hold the load until `N` requests are done, in place of -d")
 	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
@@ -121,6 +124,8 @@ func (f *loadFlags) wrong(target string, asked func(string) bool) error {
 		return fmt.Errorf("--streams %d: want at least 1, and --http2 beside it", f.streams)
 	case f.pipeline < 1:
 		return fmt.Errorf("--pipeline %d: want at least 1", f.pipeline)
+	case f.speed != "" && slices.ContainsFunc(paceFlags, asked):
+		return fmt.Errorf("--speed: the recording says when requests are due; leave out --%s", paceFlags[slices.IndexFunc(paceFlags, asked)])
 	case asked("requests") && asked("duration"):
 		return fmt.Errorf("-n and -d both say when to end; give one of them")
 	case f.resume != "always" && f.resume != "never":
@@ -178,7 +183,11 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 			plan.Method = "POST"
 		}
 	}
-	if err := load.Check(plan); err != nil {
+	first := plan
+	if f.speed != "" {
+		first.MaxConnections = 0 // it goes with a rate, which the recording gives: replay checks it
+	}
+	if err := load.Check(first); err != nil {
 		return no("%v", err)
 	}
 	if plan.Variables, err = readVariables(f.vars); err != nil {
@@ -187,10 +196,12 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 	if plan, f.notes, err = addTargets(plan, f.targets, f.speed, asked); err != nil {
 		return no("%v", err)
 	}
+	plan, said := spread(plan)
+	f.notes = append(f.notes, said...)
 	return plan, nil
 }
 
-// tell says what there is to say of the files that were read.
+// tell says what there is to say of the plan.
 func (f *loadFlags) tell(w *world) {
 	for _, note := range f.notes {
 		fmt.Fprintln(w.stderr, "plimsoll:", note)

@@ -77,10 +77,6 @@ func loadCommand(w *world) *cobra.Command {
 		if err := out.check(c.CommandPath()); err != nil {
 			return err
 		}
-		files, err := openLoadFiles(c.CommandPath(), out.files)
-		if err != nil {
-			return err
-		}
 		if out.limit {
 			if plan, err = limitPlan(c.CommandPath(), plan, c.Flags().Changed); err != nil {
 				return err
@@ -91,6 +87,10 @@ func loadCommand(w *world) *cobra.Command {
 		}
 		if out.limit {
 			return findLimit(c.Context(), w, plan, out.goals, out.asJSON)
+		}
+		files, err := openLoadFiles(c.CommandPath(), out.files)
+		if err != nil {
+			return err
 		}
 		return loadOnce(c.Context(), w, plan, &out, files)
 	}

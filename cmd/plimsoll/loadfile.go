@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -20,28 +18,33 @@ const loadHost = "local"
 
 // loadFile is a file into which a load's numbers are written. Its ending says in which form.
 type loadFile struct {
-	path string
-	text bytes.Buffer
-	rows *export.Readings // .csv
-	last load.Record      // .prom
-	err  error
+	path  string
+	to    *writer.Draft    // what is kept goes there at once, so that a long load needs no more memory than a short one
+	rows  *export.Readings // .csv
+	begun bool             // .hlog: its head is written
+	last  load.Record      // .prom
+	err   error
 }
 
-// openLoadFile prepares a file, and makes sure before the load that it can be written.
+// openLoadFile begins a file before the load, so that one that cannot be written is told then.
 func openLoadFile(path string) (*loadFile, error) {
 	f := &loadFile{path: path}
-	switch filepath.Ext(path) {
-	case ".csv":
-		f.rows, f.err = export.NewReadings(&f.text)
-	case ".hlog", ".prom":
-	default:
+	ext := filepath.Ext(path)
+	if ext != ".csv" && ext != ".hlog" && ext != ".prom" {
 		return nil, errors.New("the ending says what is written: want .csv (a line for each reading), .hlog (an HdrHistogram log) or .prom (Prometheus' text format); --json prints JSON")
 	}
 	folder := filepath.Dir(path)
 	if err := unix.Access(folder, unix.W_OK|unix.X_OK); err != nil {
 		return nil, fmt.Errorf("no file can be made in %s: %w", folder, err)
 	}
-	return f, f.err
+	var err error
+	if f.to, err = writer.Begin(path); err != nil {
+		return nil, err
+	}
+	if ext == ".csv" {
+		f.rows, f.err = export.NewReadings(f.to)
+	}
+	return f, nil
 }
 
 // keep takes a record of the load.
@@ -51,18 +54,18 @@ func (f *loadFile) keep(r load.Record) {
 	case ".csv":
 		r.Samples(func(s *model.Signal, v float64, labels ...string) { f.rows.Put(r.Time, loadHost, s, v, labels...) })
 	case ".hlog":
-		if f.text.Len() == 0 {
-			f.err = writer.LatencyHead(&f.text, r.Time)
+		if !f.begun {
+			f.begun, f.err = true, writer.LatencyHead(f.to, r.Time)
 		}
 		for _, i := range r.Intervals {
-			if i.Phase == model.Hold {
-				f.err = errors.Join(f.err, writer.LatencyLine(&f.text, i.Start, i.End, i.Kind, i.Histogram))
+			if i.Phase == model.Hold && f.err == nil {
+				f.err = writer.LatencyLine(f.to, i.Start, i.End, i.Kind, i.Histogram)
 			}
 		}
 	}
 }
 
-// close writes the file.
+// close puts the file in its place.
 func (f *loadFile) close() error {
 	switch filepath.Ext(f.path) {
 	case ".csv":
@@ -72,16 +75,10 @@ func (f *loadFile) close() error {
 		f.last.Samples(func(s *model.Signal, v float64, labels ...string) {
 			list = append(list, export.Reading{Signal: s, Labels: labels, Value: v})
 		})
-		f.err = export.Prometheus(&f.text, list)
+		f.err = export.Prometheus(f.to, list)
 	}
-	if f.err == nil {
-		f.err = writer.Stream(f.path, func(out io.Writer) error {
-			_, err := out.Write(f.text.Bytes())
-			return err
-		})
-	}
-	if f.err != nil {
-		return fail(exitRunDir, fmt.Errorf("-o %s: %w", f.path, f.err))
+	if err := f.to.End(f.err); err != nil {
+		return fail(exitRunDir, fmt.Errorf("-o %s: %w", f.path, err))
 	}
 	return nil
 }
@@ -93,11 +90,19 @@ func openLoadFiles(command string, paths []string) (list loadFiles, err error) {
 	for _, path := range paths {
 		f, err := openLoadFile(path)
 		if err != nil {
+			list.drop()
 			return nil, usage(command, "-o %s: %v", path, err)
 		}
 		list = append(list, f)
 	}
 	return list, nil
+}
+
+// drop leaves none of them, as nothing was loaded.
+func (l loadFiles) drop() {
+	for _, f := range l {
+		_ = f.to.End(errors.New("nothing was loaded"))
+	}
 }
 
 func (l loadFiles) keep(r load.Record) {

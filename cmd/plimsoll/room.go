@@ -27,8 +27,9 @@ import (
 // room is what a machine has for a load. What could not be read is 0 or nil:
 // then nothing is said of it.
 type room struct {
-	// files is how many files the generator's process may open: its hard limit.
-	files int64
+	// files is how many files the generator's process may open: its hard limit; with tables each of its threads may.
+	files  int64
+	tables bool
 	// ports are the local ports for connections to the target.
 	ports *localPorts
 	// memory is what can be had without swapping, in bytes.
@@ -59,12 +60,7 @@ type shortage struct {
 }
 
 const (
-	// ownFiles is how many files the generator opens besides its connections, two
-	// a thread not counted: standard streams, the runtime's, and some to spare.
-	ownFiles = 16
-	// connMemory is what a connection takes in our process, socketMemory in the
-	// kernel at either end (slabs of an idle TCP socket; Linux 6.18), in bytes.
-	connMemory   = 700
+	// socketMemory is what a connection takes in the kernel at either end (slabs of an idle TCP socket; Linux 6.18), in bytes.
 	socketMemory = 4 << 10
 )
 
@@ -72,8 +68,10 @@ const (
 func shortages(plan model.LoadPlan, has room) []shortage {
 	var list []shortage
 	n := int64(plan.MostConnections())
-	if need := n + 2*int64(plan.Threads) + ownFiles; has.files > 0 && need > has.files {
-		list = append(list, shortage{certain: need-n+int64(plan.Connections) > has.files, text: fmt.Sprintf(
+	if need := load.NeededFiles(plan, has.tables); has.files > 0 && need > has.files {
+		sure := plan
+		sure.MaxConnections = 0
+		list = append(list, shortage{certain: load.NeededFiles(sure, has.tables) > has.files, text: fmt.Sprintf(
 			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run), or ask for fewer (%s %d)",
 			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, mostFlag(plan), max(has.files-need+n, 1))})
 	}
@@ -97,6 +95,21 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 			connectionsText(n), layout.Bytes(need), layout.Bytes(each), layout.Bytes(has.memory), mostFlag(plan), has.memory/each)})
 	}
 	return list
+}
+
+// spread gives a plan as many threads as it takes for each one's table of descriptors to have room for its connections, and says so.
+func spread(plan model.LoadPlan) (model.LoadPlan, []string) {
+	limit := load.FileLimit()
+	if limit == 0 || load.NeededFiles(plan, false) <= limit || !load.OwnTables(plan) {
+		return plan, nil
+	}
+	threads := load.ThreadsFor(plan, limit)
+	if threads <= plan.Threads {
+		return plan, nil
+	}
+	plan.Threads = threads
+	return plan, []string{fmt.Sprintf("%d threads drive the load, each with descriptors of its own, since %s are asked for and a process may open %s files (hard limit, ulimit -Hn)",
+		threads, connectionsText(int64(plan.MostConnections())), layout.Count(limit))}
 }
 
 // mostFlag is the flag that says how many connections there are at most.
@@ -256,8 +269,8 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 	n := int64(plan.MostConnections())
 	switch {
 	case errno == "EMFILE" && has.files > 0:
-		return fmt.Sprintf("the generator may open %s files (hard limit, ulimit -Hn), and for %s %s are needed: raise it (ulimit -n), or ask for fewer (-c)",
-			layout.Count(has.files), connectionsText(n), layout.Count(n+2*int64(plan.Threads)+ownFiles))
+		return fmt.Sprintf("the generator may open %s files (hard limit, ulimit -Hn), and for %s %s are needed: raise it (ulimit -n), or ask for fewer (%s)",
+			layout.Count(has.files), connectionsText(n), layout.Count(load.NeededFiles(plan, has.tables)), mostFlag(plan))
 	case errno == "EADDRNOTAVAIL" && has.ports != nil:
 		return fmt.Sprintf("no local port was free: %s, and %s: %s", has.portsNeeded(n), has.ports.text(), has.portsRemedy())
 	case plan.Pipeline > 1 && (outcome == "read:eof" || outcome == "read:ECONNRESET"):
@@ -307,10 +320,8 @@ func targetOf(ctx context.Context, plan model.LoadPlan) netip.AddrPort {
 // roomFor reads what this machine has for a load.
 func roomFor(ctx context.Context, plan model.LoadPlan) room {
 	var has room
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Max <= math.MaxInt64 {
-		has.files = int64(limit.Max)
-	}
+	has.files = load.FileLimit()
+	has.tables = has.files > 0 && load.NeededFiles(plan, false) > has.files && load.OwnTables(plan)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		has.memory = availableMemory(text)
 	}

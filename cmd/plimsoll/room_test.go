@@ -82,6 +82,9 @@ func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
 	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, model.Load{Outcomes: outcomes}, has)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	if said := explain(model.LoadPlan{Connections: 3, MaxConnections: 300, Threads: 1}, "connect:EMFILE", has); !strings.HasSuffix(said, "ask for fewer (--max-connections)") {
+		t.Errorf("%q, want the flag that asked for so many", said)
+	}
 }
 
 func TestALoadThatFellShortIsAnError(t *testing.T) {

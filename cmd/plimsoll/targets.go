@@ -68,11 +68,6 @@ func readVariables(path string) (*model.Variables, error) {
 
 // replay has a plan send a recording at its own pace. Without -d it lasts as long as that.
 func replay(plan model.LoadPlan, file load.TargetFile, text string, asked func(string) bool) (model.LoadPlan, error) {
-	for _, other := range []string{"rate", "stage", "arrivals", "requests"} {
-		if asked(other) {
-			return plan, fmt.Errorf("the recording says when requests are due; leave out --%s", other)
-		}
-	}
 	var speed float64
 	if err := (quantity[float64]{&speed}).Set(strings.TrimSuffix(text, "x")); err != nil {
 		return plan, errors.New("want how much faster than it was recorded, like 2x or 0.5x")

@@ -177,6 +177,9 @@ func Compare(a, b Side) model.Comparison {
 		c.Notes = append(c.Notes, fmt.Sprintf("one side is a single run, so how runs differ from one another is not known: "+
 			"differences within %.0f %% (of a latency %.0f %%) count as none; plimsoll run --repeat tells more", 100*allowance, 100*latencyAllowance))
 	}
+	if p := a.runs[0].meta.Plan.Load; p != nil && p.Variables != nil {
+		c.Notes = append(c.Notes, "a run does not keep the values of its variables (--vars), as they may give access: whether both sides had the same is not known")
+	}
 	for _, m := range measures {
 		d := model.Difference{Name: m.name, Unit: m.unit, HigherIsBetter: m.higher}
 		x, y := a.each(m.ofRun), b.each(m.ofRun)

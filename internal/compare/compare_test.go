@@ -3,6 +3,7 @@ package compare
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,6 +243,19 @@ func TestWhatIsNotComparable(t *testing.T) {
 	}
 	if err := Comparable(Side{[]run{a}}, Side{[]run{a}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nobody is told that two loads are equal whose rows of variables may be different.
+func TestValuesOfVariablesAreNotKnown(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, v := range []*model.Variables{nil, {Names: []string{"id"}, Rows: 3}} {
+		one := side(random, 1, 5000, 0)
+		one.runs[0].meta.Plan.Load = &model.LoadPlan{Variables: v}
+		told := slices.ContainsFunc(Compare(one, one).Notes, func(s string) bool { return strings.Contains(s, "--vars") })
+		if told != (v != nil) {
+			t.Errorf("%+v: a note on the values of variables: %v", v, told)
+		}
 	}
 }
 

@@ -21,6 +21,10 @@
 // to the hard one, and GOMAXPROCS while it lasts. The threads are named
 // load-0, load-1 …; naming the process is left to the caller.
 //
+// How many files a process may open is a limit of each table of descriptors. Where all connections do not fit
+// into one, each thread has a table of its own (unshare), so that a million connections need one process
+// and as many threads as it takes (ThreadsFor). Not over TLS.
+//
 // Over TLS each handshake is a goroutine's, beside the hot threads, as its signatures take
 // longer than many replies; it is given the connection's events, and puts itself into the
 // thread's mailbox when it is over. From then on crypto/tls is called by the thread, and
@@ -29,7 +33,7 @@
 // resumes it when it connects again, unless TLSPlan.NeverResume.
 //
 // Of the files, each uses only what lies beneath it: run; collect; engine (the
-// threads together); h2 (requests as streams); pipelined (several on a connection); loop (what a thread does in a turn); request (what becomes
+// threads together); h2 (requests as streams) and pipelined (several on a connection), and lanes (what these share); loop (what a thread does in a turn); request (what becomes
 // of a request on a connection); secure (the same of its TLS); book (what its time is counted under); thread
 // (what a thread knows and counts by itself); and what stands for itself.
 //

@@ -29,6 +29,9 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 	if e.openLoop {
 		e.arrivals = newArrivals(j.plan, e.timeline)
 	}
+	if limit := FileLimit(); limit > 0 && NeededFiles(j.plan, false) > limit {
+		e.ownTables = OwnTables(j.plan)
+	}
 	e.budget.Store(j.plan.Requests)
 	e.stopAt.Store(never)
 	for id := range j.plan.Threads {
@@ -95,5 +98,8 @@ func (e *engine) shutDown() {
 	}
 	for _, t := range e.threads {
 		<-t.gone
+		if e.ownTables { // it closed what was its own
+			t.poller.close()
+		}
 	}
 }

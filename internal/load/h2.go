@@ -17,6 +17,7 @@ type http2 struct {
 	over    []h2Conn  // by the names of the thread's connections
 	dirty   *h2Conn   // has something to send
 	batches []*h2Conn // whose next requests wait for more replies
+	partial bool      // of a reply of this turn the rest is about to come
 	serving int64     // connections with a request in flight
 }
 
@@ -24,23 +25,14 @@ type http2 struct {
 func newHTTP2(t *thread) *http2 {
 	streams := max(t.shared.job.plan.Streams, 1)
 	h := &http2{thread: t, over: make([]h2Conn, len(t.conns))}
-	lanes := make([]conn, len(t.conns)*streams)
-	t.makeRoom(len(lanes))
+	places := make([]conn, len(t.conns)*streams)
+	t.makeRoom(len(places))
 	text := new(textBuffer)
 	for i := range h.over {
 		s := &h.over[i]
-		s.carrier, s.lanes, s.ids, s.streams = &t.conns[i], lanes[i*streams:(i+1)*streams], make([]uint32, streams), make([]h2Stream, streams)
-		s.carrier.carries = true
+		s.ids, s.streams = make([]uint32, streams), make([]h2Stream, streams)
 		s.in.heads = newHeadDecoder(text)
-		for j := range s.lanes {
-			c := &s.lanes[j]
-			c.fd, c.name, c.state, c.place = -1, int32(i), idle, int32(j)
-			wakes := s.carrier.wakes
-			if j > 0 {
-				wakes = max(wakes, t.shared.timeline.calm) // one request after another until then
-			}
-			t.place(c, wakes)
-		}
+		s.lay(t, i, places[i*streams:(i+1)*streams])
 	}
 	slices.Reverse(t.reserves)
 	return h
@@ -53,18 +45,7 @@ func (h *http2) of(c *conn) *h2Conn { return &h.over[c.name] }
 // server allows one more. Where the server allows none at all, one waits for leave, so that this is told.
 func (h *http2) accepts(c *conn) bool {
 	s := h.of(c)
-	switch {
-	case s.opener != nil:
-		if s.opener == c && s.carrier.state == closed {
-			return true
-		}
-	case s.carrier.state == closed, s.free():
-		return true
-	case s.settled && s.mayOpen == 0 && !s.retired && !s.waiting():
-		return true
-	}
-	s.parked = append(s.parked, c)
-	return false
+	return s.takes(c, s.free() || s.settled && s.mayOpen == 0 && !s.retired && !s.waiting())
 }
 
 // opens says whether c's connection is closed.
@@ -76,25 +57,10 @@ func (h *http2) reserve(c *conn) { h.of(c).opener = c }
 // carry sends the request that has just begun at c, or opens the connection first.
 func (h *http2) carry(c *conn) {
 	s := h.of(c)
-	switch k := s.carrier; {
-	case s.owed != 0:
-		o := s.owed
-		s.owed = 0
-		opens := s.opener == c // which it does not need to for that
-		if opens {
-			s.opener = nil
-		}
-		h.fail(c, o)
-		if opens {
-			h.unpark(s)
-		}
-	case k.state == closed:
-		s.opener, c.state = c, connecting
-		k.phase, k.start, k.booked = c.phase, c.start, c.booked // until it stands, its time is the opener's
-		if o := h.open(k); o != 0 {
-			h.lost(s, o)
-		}
-	default:
+	switch stands, o := h.ready(&s.lanes, c); {
+	case o != 0:
+		h.lost(s, o)
+	case stands:
 		h.send(s, c)
 	}
 }
@@ -139,7 +105,9 @@ func (h *http2) turned() bool {
 	}
 	h.batches = kept
 	h.clean()
-	return len(kept) > 0
+	more := len(kept) > 0 || h.partial
+	h.partial = false
+	return more
 }
 
 // clean sends what the connection has to send that was used last.
@@ -149,13 +117,18 @@ func (h *http2) clean() {
 	}
 }
 
+// worthGathering is with how many requests in flight it pays to let replies gather.
+const worthGathering = 8
+
 // longestBatch is how long lanes that have their replies wait for others of their connection.
 const longestBatch = 240_000
 
 // read goes on after what came on s was taken. A server sends its replies in pieces; who answers each at once gets ever
 // smaller ones, for which both sides pay. So in a closed loop lanes wait for those whose replies are about to come, and
-// all begin together: while each look finds more, and no longer than longestBatch.
+// all begin together: while each look finds more, and no longer than longestBatch. Where a reply's head came without
+// its body, which most servers send by a call of its own, that is worth a moment, too.
 func (h *http2) read(s *h2Conn) {
+	h.partial = h.partial || s.partial && h.inFlight >= worthGathering && !h.paced()
 	switch {
 	case len(s.done) == 0 || s.active == 0 || h.paced():
 		h.resume(s)
@@ -167,17 +140,8 @@ func (h *http2) read(s *h2Conn) {
 
 // resume lets the lanes go on that have their replies, and sends.
 func (h *http2) resume(s *h2Conn) {
-	h.goOn(s)
+	h.goOn(&s.lanes)
 	h.flush(s)
-}
-
-// goOn gives the lanes that have their replies something to do.
-func (h *http2) goOn(s *h2Conn) {
-	done := s.done
-	s.done, s.undone = s.undone[:0], done
-	for _, c := range done {
-		h.next(c, h.woke)
-	}
 }
 
 // busy are the connections with a request in flight.
@@ -216,8 +180,8 @@ func (h *http2) pump(s *h2Conn) (any bool) {
 		return false
 	}
 	s.held = false
-	for i := range s.lanes {
-		switch c := &s.lanes[i]; {
+	for i := range s.places {
+		switch c := &s.places[i]; {
 		case c.state != sending:
 		case s.id(c) != 0:
 			any = s.body(c, c.asked.http2) || any
@@ -277,9 +241,7 @@ func (h *http2) shook(done *handshake) {
 
 // stands says hello on a connection that stands, and sends the request that it was opened for with it.
 func (h *http2) stands(s *h2Conn) {
-	k, c := s.carrier, s.opener
-	s.opener, c.booked = nil, k.booked
-	k.state, k.booked, k.lost = idle, 0, 0
+	c := s.lanes.stands()
 	s.reset()
 	s.out = appendHello(s.out)
 	h.send(s, c)
@@ -408,17 +370,8 @@ func (h *http2) heedSettings(s *h2Conn, e *incoming) bool {
 	s.settled = true
 	h.pump(s)
 	h.soil(s)
-	h.unpark(s)
+	h.unpark(&s.lanes)
 	return true
-}
-
-// unpark lets lanes begin that could not.
-func (h *http2) unpark(s *h2Conn) {
-	waiting := s.parked
-	s.parked, s.spare = s.spare[:0], waiting
-	for _, c := range waiting {
-		h.next(c, h.woke)
-	}
 }
 
 // heedGoAway ends the requests that the server will not answer; the connection ends with the others.
@@ -430,7 +383,7 @@ func (h *http2) heedGoAway(s *h2Conn, e *incoming) bool {
 	var left []*conn
 	for i, id := range s.ids {
 		if id > e.last {
-			left = append(left, &s.lanes[i])
+			left = append(left, &s.places[i])
 		}
 	}
 	for _, c := range left {
@@ -506,7 +459,7 @@ func (h *http2) heedStream(s *h2Conn, e *incoming) bool {
 		if f := st.takeHead(e, &c.reply); f != noFault {
 			return h.spoiled(s, c, f)
 		}
-		s.idleFrames = 0
+		s.idleFrames, s.partial = 0, true
 	case !st.head:
 		return h.spoiled(s, c, badFrame)
 	case e.body > 0:
@@ -517,6 +470,7 @@ func (h *http2) heedStream(s *h2Conn, e *incoming) bool {
 		}
 	}
 	if e.end {
+		s.partial = false
 		return h.complete(s, c)
 	}
 	return true
@@ -651,25 +605,6 @@ func (h *http2) lost(s *h2Conn, o outcome) {
 	if h.dirty == s {
 		h.dirty = nil
 	}
-	if c := s.opener; c != nil {
-		c.booked = max(c.booked, s.carrier.booked)
-		if o.kind() != connectFailed && o.kind() != tlsFailed && o.kind() != tlsAlert {
-			s.opener = nil
-		}
-	}
-	h.hangUp(s.carrier)
 	s.reset()
-	var open []*conn
-	for i := range s.lanes {
-		if c := &s.lanes[i]; c.state != idle {
-			h.unanswered(c, o)
-			c.state = idle
-			open = append(open, c)
-		}
-	}
-	for _, c := range open {
-		h.after(c, o)
-	}
-	h.goOn(s)
-	h.unpark(s)
+	h.drop(&s.lanes, o)
 }

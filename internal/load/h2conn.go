@@ -4,14 +4,7 @@ import "encoding/binary"
 
 // h2Conn is a connection that speaks HTTP/2, and the streams that it carries.
 type h2Conn struct {
-	carrier *conn   // its socket
-	lanes   []conn  // each is a place for one request at a time
-	parked  []*conn // lanes that want to begin a request when one can
-	spare   []*conn // what parked was before
-	done    []*conn // lanes that have their replies and are yet to go on; undone is what they were before
-	undone  []*conn
-	// opener is the lane whose request the connection is opened for, until it stands.
-	opener *conn
+	lanes
 
 	in      inbound
 	out     []byte // to be sent; sent bytes of it are
@@ -33,10 +26,10 @@ type h2Conn struct {
 	idleFrames int    // frames since one that brought a reply on
 
 	told    outcome // of those that the server leaves unanswered, by its GOAWAY; 0: none came
-	owed    outcome // of the next request: something came that nobody asked for
 	heardAt int64   // when anything came
 	reads   uint32
 	held    bool // a request, or its body, waits for leave to be sent
+	partial bool // the head of a reply came, and not yet its body
 	batched bool // lanes wait for the replies of others, since that moment
 	since   int64
 }
@@ -59,7 +52,7 @@ func (s *h2Conn) reset() {
 	s.out, s.sent, s.hint, s.lastID, s.active = s.out[:0], 0, 0, 0, 0
 	s.settled, s.retired, s.plain, s.resets = false, false, false, false
 	s.mayOpen, s.window, s.laneWindow, s.taken, s.idleFrames = maxStreamID, firstWindow, firstWindow, 0, 0
-	s.told, s.held, s.heardAt = 0, false, 0
+	s.told, s.held, s.heardAt, s.partial = 0, false, 0, false
 }
 
 // lane finds the lane of a stream: mostly the one after that which was found last.
@@ -67,7 +60,7 @@ func (s *h2Conn) lane(id uint32) *conn {
 	for i, n := s.hint, len(s.ids); n > 0; n-- {
 		if s.ids[i] == id {
 			s.hint = i
-			return &s.lanes[i]
+			return &s.places[i]
 		}
 		if i++; i == len(s.ids) {
 			i = 0
@@ -220,8 +213,8 @@ func (s *h2Conn) setWindow(v int64) bool {
 
 // waiting says whether a request waits for leave to be sent.
 func (s *h2Conn) waiting() bool {
-	for i := range s.lanes {
-		if s.lanes[i].state == sending && s.ids[i] == 0 {
+	for i := range s.places {
+		if s.places[i].state == sending && s.ids[i] == 0 {
 			return true
 		}
 	}

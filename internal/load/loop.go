@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,17 +15,8 @@ const (
 	longestWait = 1_000_000_000
 )
 
-// run is the thread's life. The goroutine ends locked, which ends the OS thread with its settings.
+// run is the thread's life, on an OS thread of its own (onOwnThread).
 func (t *thread) run() {
-	runtime.LockOSThread()
-	if unix.Gettid() == unix.Getpid() {
-		// Not on the main thread: its name is the process's. While this
-		// goroutine holds it and waits, another one gets another thread.
-		defer runtime.UnlockOSThread()
-		go t.run()
-		<-t.gone
-		return
-	}
 	defer close(t.gone)
 	t.setUpThread()
 	for !t.shared.quit.Load() {
@@ -38,9 +28,12 @@ func (t *thread) run() {
 	t.poller.close()
 }
 
-// setUpThread names the OS thread and asks for wake-ups within a microsecond.
-// Both are a help, never a need.
+// setUpThread names the OS thread, asks for wake-ups within a microsecond, and takes a table of descriptors where one is not
+// enough for all threads. All are a help, never a need: connects for which there is no room say so.
 func (t *thread) setUpThread() {
+	if t.shared.ownTables {
+		_ = unix.Unshare(unix.CLONE_FILES)
+	}
 	name := append(fmt.Appendf(nil, "load-%d", t.id), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0)

@@ -2,23 +2,15 @@ package load
 
 // pipe is a connection on which several requests are at once, and their places.
 type pipe struct {
-	carrier *conn   // its socket
-	lanes   []conn  // each is a place for one request at a time
-	order   connsIn // whose replies are to come, the next one first; those given up are idle
-	active  int     // how many of these are not
-	parked  []*conn // lanes that want to begin a request when one can
-	spare   []*conn // what parked was before
-	done    []*conn // lanes that have their replies and are yet to go on; undone is what they were before
-	undone  []*conn
-	// opener is the lane whose request the connection is opened for, until it stands.
-	opener *conn
+	lanes
+	order  connsIn // whose replies are to come, the next one first; those given up are idle
+	active int     // how many of these are not
 
 	out     []byte // to be sent; sent bytes of it are
 	sent    int
 	written int // bytes of requests since it stands; gone of them are sent
 	gone    int
-	retired bool    // it takes no more requests
-	owed    outcome // of the next request: something came that nobody asked for
+	retired bool // it takes no more requests
 }
 
 // reset begins a new connection.

@@ -19,21 +19,12 @@ type pipelined struct {
 // newPipelined has t send so many requests at once on each connection.
 func newPipelined(t *thread, depth int) *pipelined {
 	h := &pipelined{thread: t, pipes: make([]pipe, len(t.conns))}
-	lanes := make([]conn, len(t.conns)*depth)
-	t.makeRoom(len(lanes))
+	places := make([]conn, len(t.conns)*depth)
+	t.makeRoom(len(places))
 	for i := range h.pipes {
 		p := &h.pipes[i]
-		p.carrier, p.lanes, p.order.ring = &t.conns[i], lanes[i*depth:(i+1)*depth], make([]*conn, depth)
-		p.carrier.carries = true
-		for j := range p.lanes {
-			c := &p.lanes[j]
-			c.fd, c.name, c.state = -1, int32(i), idle
-			wakes := p.carrier.wakes
-			if j > 0 {
-				wakes = max(wakes, t.shared.timeline.calm) // one request after another until then
-			}
-			t.place(c, wakes)
-		}
+		p.order.ring = make([]*conn, depth)
+		p.lay(t, i, places[i*depth:(i+1)*depth])
 	}
 	slices.Reverse(t.reserves)
 	return h
@@ -45,16 +36,7 @@ func (h *pipelined) of(c *conn) *pipe { return &h.pipes[c.name] }
 // accepts says whether a request could begin at c: that opens the connection, or it stands.
 func (h *pipelined) accepts(c *conn) bool {
 	p := h.of(c)
-	switch k := p.carrier; {
-	case p.opener != nil:
-		if p.opener == c && k.state == closed {
-			return true
-		}
-	case k.state == closed, !p.retired:
-		return true
-	}
-	p.parked = append(p.parked, c)
-	return false
+	return p.takes(c, !p.retired)
 }
 
 // opens says whether c's connection is closed.
@@ -69,25 +51,10 @@ func (h *pipelined) busy() int64 { return h.serving }
 // carry sends the request that has just begun at c, or opens the connection first.
 func (h *pipelined) carry(c *conn) {
 	p := h.of(c)
-	switch k := p.carrier; {
-	case p.owed != 0:
-		o := p.owed
-		p.owed = 0
-		opens := p.opener == c // which it does not need to for that
-		if opens {
-			p.opener = nil
-		}
-		h.fail(c, o)
-		if opens {
-			h.unpark(p)
-		}
-	case k.state == closed:
-		p.opener, c.state = c, connecting
-		k.phase, k.start, k.booked = c.phase, c.start, c.booked // until it stands, its time is the opener's
-		if o := h.open(k); o != 0 {
-			h.lost(p, o)
-		}
-	default:
+	switch stands, o := h.ready(&p.lanes, c); {
+	case o != 0:
+		h.lost(p, o)
+	case stands:
 		h.send(p, c)
 	}
 }
@@ -180,30 +147,10 @@ func (h *pipelined) shook(done *handshake) {
 
 // stands sends the request that a connection was opened for, which stands now, and lets others follow.
 func (h *pipelined) stands(p *pipe) {
-	k, c := p.carrier, p.opener
-	p.opener, c.booked, c.early = nil, k.booked, k.early
-	k.state, k.booked, k.lost = idle, 0, 0
+	c := p.lanes.stands()
 	p.reset()
 	h.send(p, c)
-	h.unpark(p)
-}
-
-// unpark lets lanes begin that could not.
-func (h *pipelined) unpark(p *pipe) {
-	waiting := p.parked
-	p.parked, p.spare = p.spare[:0], waiting
-	for _, c := range waiting {
-		h.next(c, h.woke)
-	}
-}
-
-// goOn gives the lanes that have their replies something to do.
-func (h *pipelined) goOn(p *pipe) {
-	done := p.done
-	p.done, p.undone = p.undone[:0], done
-	for _, c := range done {
-		h.next(c, h.woke)
-	}
+	h.unpark(&p.lanes)
 }
 
 // receive reads what has come; closing says that the connection's end is near, so that
@@ -220,7 +167,7 @@ func (h *pipelined) receive(p *pipe, closing bool) bool {
 		}
 		switch {
 		case errno == unix.EAGAIN:
-			h.goOn(p)
+			h.goOn(&p.lanes)
 			return true
 		case errno != 0:
 			h.lost(p, h.readFailure(k, int(errno)))
@@ -239,7 +186,7 @@ func (h *pipelined) receive(p *pipe, closing bool) bool {
 		}
 		k.lay = 0
 		if n < asked && !closing && k.secure == nil {
-			h.goOn(p)
+			h.goOn(&p.lanes)
 			return true // the socket is empty; more is another edge
 		}
 	}
@@ -394,25 +341,6 @@ func (h *pipelined) lost(p *pipe, o outcome) {
 	if h.dirty == p {
 		h.dirty = nil
 	}
-	if c := p.opener; c != nil {
-		c.booked = max(c.booked, p.carrier.booked)
-		if o.kind() != connectFailed && o.kind() != tlsFailed && o.kind() != tlsAlert {
-			p.opener = nil
-		}
-	}
-	h.hangUp(p.carrier)
 	p.reset()
-	var open []*conn
-	for i := range p.lanes {
-		if c := &p.lanes[i]; c.state != idle {
-			h.unanswered(c, o)
-			c.state = idle
-			open = append(open, c)
-		}
-	}
-	for _, c := range open {
-		h.after(c, o)
-	}
-	h.goOn(p)
-	h.unpark(p)
+	h.drop(&p.lanes, o)
 }

@@ -128,7 +128,7 @@ func TestALateReplyIsNotTakenForTheNext(t *testing.T) {
 	th := s.thread
 	h := th.protocol.(*pipelined)
 	s.onTheWire(2)
-	h.fail(&h.pipes[0].lanes[0], failure(readFailed, timedOut))
+	h.fail(&h.pipes[0].places[0], failure(readFailed, timedOut))
 	s.answer([]byte("HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n" + okReply))
 	s.until("the second has its reply", func() bool { return th.inFlight == 0 })
 	if got := outcomeNames(&th.tally.phases[hold].outcomes); !cmp.Equal(got, map[string]int64{"read:timeout": 1, "2xx": 1}) {

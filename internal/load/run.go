@@ -34,7 +34,7 @@ func Run(ctx context.Context, plan model.LoadPlan, emit func(Record) error) erro
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), threads+besides)))
 	e.base = time.Now()
 	for _, t := range e.threads {
-		go t.run()
+		go onOwnThread(t.run)
 	}
 	err = newCollector(e, emit).collect(ctx)
 	e.shutDown()

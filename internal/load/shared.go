@@ -18,7 +18,9 @@ type shared struct {
 	stride   int64 // number of threads
 	timeout  int64 // nanoseconds
 	gap      int64 // between two attempts of one thread to connect, 0 for none
-	base     time.Time
+	// ownTables says that each thread has a table of descriptors of its own.
+	ownTables bool
+	base      time.Time
 
 	budget atomic.Int64 // requests of the hold phase that no thread has taken
 	stopAt atomic.Int64 // nothing begins from then on

@@ -195,25 +195,42 @@ func replace(root *os.Root, name string, data []byte, sync bool) error {
 }
 
 // replaceWith is replace with what write writes; where that fails, the old file stays.
-func replaceWith(root *os.Root, name string, sync bool, write func(io.Writer) error) (err error) {
-	tmp := fmt.Sprintf(".%s.%08x", name, rand.Uint32())
-	f, err := root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func replaceWith(root *os.Root, name string, sync bool, write func(io.Writer) error) error {
+	d, err := draftIn(root, name)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, root.Remove(tmp))
-		}
-	}()
-	err = write(f)
+	err = write(d.file)
 	if sync && err == nil {
-		err = f.Sync()
+		err = d.file.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+	return d.end(err)
+}
+
+// draft is a file that is being written beside the one whose place it will take.
+type draft struct {
+	root      *os.Root
+	name, tmp string
+	file      *os.File
+}
+
+func draftIn(root *os.Root, name string) (draft, error) {
+	d := draft{root: root, name: name, tmp: fmt.Sprintf(".%s.%08x", name, rand.Uint32())}
+	var err error
+	d.file, err = root.OpenFile(d.tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	return d, err
+}
+
+// end puts the draft in its place, or away if writing it failed.
+func (d draft) end(failed error) error {
+	err := errors.Join(failed, d.file.Close())
+	if err == nil {
+		err = d.root.Rename(d.tmp, d.name)
 	}
-	return root.Rename(tmp, name)
+	if err != nil {
+		err = errors.Join(err, d.root.Remove(d.tmp))
+	}
+	return err
 }
 
 // File writes a file that only its owner can read, in the place of an older one. A
@@ -228,27 +245,65 @@ func File(path string, data []byte) error {
 
 // Stream is File for what is too large to be held at once. Where write fails, an older
 // file stays as it was.
-func Stream(path string, write func(io.Writer) error) (err error) {
+func Stream(path string, write func(io.Writer) error) error {
+	d, err := Begin(path)
+	if err != nil {
+		return err
+	}
+	return d.End(write(d))
+}
+
+// Draft is a file that is written while time goes on, with a name of its own beside the one whose place it takes in the end.
+type Draft struct {
+	draft
+	path string
+}
+
+// Begin begins a file that only its owner can read.
+func Begin(path string) (_ *Draft, err error) {
+	d := &Draft{path: path}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
 	folder, name := filepath.Split(filepath.Clean(path))
 	dir, err := walk(folder, false)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
 	root, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
+	if err = plainOrNone(root, name); err == nil {
+		d.draft, err = draftIn(root, name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return d, nil
+}
+
+// plainOrNone is an error where something else has that name than a file.
+func plainOrNone(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("write %s: it is there and no plain file (%s); name another", path, info.Mode().Type())
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("it is there and no plain file (%s); name another", info.Mode().Type())
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
 	}
-	if err := replaceWith(root, name, false, write); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	return err
+}
+
+// Write adds to the file.
+func (d *Draft) Write(b []byte) (int, error) { return d.file.Write(b) }
+
+// End puts the file in its place. Where something failed before, an older one stays as it was.
+func (d *Draft) End(failed error) error {
+	if err := errors.Join(d.end(failed), d.root.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", d.path, err)
 	}
 	return nil
 }
