@@ -35,14 +35,21 @@ With --prometheus it judges what a Prometheus-compatible server has scraped
 (node_exporter and its kin) in a window that ends at --at, by the same rules.
 Hosts are told by the label host, else by instance, without the port. What
 nobody scraped is unknown, never fine, and the verdict says what that was: so
-"nothing found" there is unclear, and not healthy.`
+"nothing found" there is unclear, and not healthy.
+
+With --all besides it judges each host by itself, as it would be judged alone, and
+prints a line of each, those whose users lose most first. The server is asked for
+ten hosts at a time, four times at once, for fewer where it refuses so many, and
+again after a pause where it has no time. A host that could not be judged is in
+the table, too, and the exit code is 4.`
 
 const diagnoseExample = `  plimsoll show last -v
   plimsoll diagnose 20260102T030405Z-9f3c
   plimsoll diagnose DIR --json | jq .verdict.root
   plimsoll diagnose case.pcapng
   plimsoll diagnose --prometheus http://prometheus:9090 --match host=web1 \
-      --at 2026-01-02T15:04:05Z --window 5m`
+      --at 2026-01-02T15:04:05Z --window 5m
+  plimsoll diagnose --prometheus http://prometheus:9090 --all --report fleet.html`
 
 func diagnoseCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Aliases: []string{"show"}, Use: "diagnose RUN|FILE...|--prometheus URL", Short: "judge a run again, packet captures, a Prometheus (or: show)", Long: diagnoseLong, Example: diagnoseExample,
@@ -90,9 +97,13 @@ func diagnoseCommand(w *world) *cobra.Command {
 			}
 		default:
 			var q remote.Query
-			if q, err = far.query(c.CommandPath(), time.Now()); err == nil {
-				r, err = judgeRemote(c.Context(), w, q, &site)
+			if q, err = far.query(c.CommandPath(), time.Now()); err != nil {
+				return err
 			}
+			if far.all {
+				return fleet(c.Context(), w, q, &site, how, far.page, &gate)
+			}
+			r, err = judgeRemote(c.Context(), w, q, &site)
 		}
 		if err != nil {
 			return err

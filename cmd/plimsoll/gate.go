@@ -94,7 +94,11 @@ func goalValue(g model.TuneGoal) string {
 
 // judge tells what was not kept, in all the ways that were asked for.
 func (f *gateFlags) judge(w *world, r model.Report) error {
-	list := f.hold(r)
+	return f.tell(w, f.hold(r), string(r.Verdict.Answer)+": "+r.Verdict.Sentence+" ("+r.Dir+")")
+}
+
+// tell tells which of these were not kept; said is a word about the whole.
+func (f *gateFlags) tell(w *world, list []gateCheck, said string) error {
 	var faults []error
 	for _, c := range list {
 		if c.fault != "" {
@@ -106,7 +110,7 @@ func (f *gateFlags) judge(w *world, r model.Report) error {
 		}
 	}
 	if f.junit != "" {
-		if err := writeJUnit(f.junit, list, string(r.Verdict.Answer)+": "+r.Verdict.Sentence+" ("+r.Dir+")"); err != nil {
+		if err := writeJUnit(f.junit, list, said); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"unicode/utf8"
 
@@ -8,6 +9,8 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
+	"plimsoll/internal/record/writer"
 	"plimsoll/internal/report"
 )
 
@@ -66,6 +69,18 @@ func (w *world) table(rows [][]string) {
 
 // printJSON writes v, an object, as one document.
 func printJSON(w io.Writer, v any) error { return report.Document(w, v) }
+
+// writeSheet writes a page to a file; "" for the file writes nothing.
+func writeSheet(file string, p sheet.Page) error {
+	if file == "" {
+		return nil
+	}
+	var doc bytes.Buffer
+	if err := sheet.Write(&doc, p); err != nil {
+		return err
+	}
+	return fail(exitRunDir, writer.File(file, doc.Bytes()))
+}
 
 // color says whether standard output shows colours and wants them.
 func (w *world) color() bool {

@@ -23,6 +23,8 @@ type remoteFlags struct {
 	url, at, tokenFile string
 	window, baseline   time.Duration
 	match              []string
+	all                bool
+	page               string
 }
 
 func (f *remoteFlags) add(c *cobra.Command) {
@@ -32,11 +34,13 @@ func (f *remoteFlags) add(c *cobra.Command) {
 	durationFlag(fs, &f.window, "window", "", 5*time.Minute, "length of the window that is judged")
 	durationFlag(fs, &f.baseline, "baseline", "", 0, "how long before the window all was well; what tells by comparison needs it")
 	fs.StringArrayVar(&f.match, "match", nil, "take only series with this label, as `LABEL=VALUE` (or != =~ !~); host is the address without its port. May be given again")
+	fs.BoolVar(&f.all, "all", false, "judge each host that the server knows by itself, and print a line of each; those whose users lose most stand first")
+	fs.StringVar(&f.page, "report", "", "with --all: write the table as a page, too: one HTML `FILE`")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a bearer token for the server")
 }
 
 // remoteOnly are the flags that only make sense with --prometheus.
-var remoteOnly = []string{"at", "window", "baseline", "match", "token-file"}
+var remoteOnly = []string{"at", "window", "baseline", "match", "token-file", "all", "report"}
 
 // query checks the flags and makes a query of them.
 func (f *remoteFlags) query(command string, now time.Time) (remote.Query, error) {
@@ -44,6 +48,9 @@ func (f *remoteFlags) query(command string, now time.Time) (remote.Query, error)
 	var err error
 	if q.At, err = parseMoment(f.at, now); err != nil {
 		return q, usage(command, "--at %s: %v", f.at, err)
+	}
+	if f.page != "" && !f.all {
+		return q, usage(command, "--report goes with --all; plimsoll report writes the page of a run")
 	}
 	if f.window <= 0 {
 		return q, usage(command, "--window 0: want more than 0")

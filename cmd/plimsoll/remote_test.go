@@ -21,16 +21,24 @@ type scraped struct {
 	Values [][2]json.RawMessage `json:"values"`
 }
 
+func readScraped(path string) (all []scraped, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return all, json.NewDecoder(z).Decode(&all)
+}
+
 // prometheus (prometheus CASE) serves what a Prometheus scraped during a case of
 // the lab, as that answered for it; $PROM leads to it, $AT is the window's end.
 func prometheus(ts *testscript.TestScript, _ bool, args []string) {
-	f, err := os.Open(ts.Getenv("FIXTURES") + "/" + args[0] + ".json.gz")
+	all, err := readScraped(ts.Getenv("FIXTURES") + "/" + args[0] + ".json.gz")
 	ts.Check(err)
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	ts.Check(err)
-	var all []scraped
-	ts.Check(json.NewDecoder(z).Decode(&all))
 	last := 0.0
 	for _, s := range all {
 		for _, v := range s.Values {
@@ -57,17 +65,25 @@ func prometheus(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("AT", strconv.FormatFloat(last, 'f', 3, 64))
 }
 
-// selected answers a range selector; of another expression there is nothing.
+// selected answers a range selector, and the question for hosts, which asks for the instances of one;
+// of another expression there is nothing.
 func selected(all []scraped, query, at string) ([]scraped, error) {
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
 	if err != nil {
 		return nil, err
 	}
 	out := []scraped{}
-	ms, ok := expr.(*parser.MatrixSelector)
-	if !ok {
+	var ms *parser.MatrixSelector
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if m, ok := n.(*parser.MatrixSelector); ok {
+			ms = m
+		}
+		return nil
+	})
+	if ms == nil {
 		return out, nil
 	}
+	_, counts := expr.(*parser.AggregateExpr)
 	end, err := strconv.ParseFloat(at, 64)
 	if err != nil {
 		return nil, errors.New("bad time")
@@ -79,6 +95,9 @@ func selected(all []scraped, query, at string) ([]scraped, error) {
 			fits = fits && m.Matches(s.Metric[m.Name])
 		}
 		got := scraped{Metric: s.Metric}
+		if counts {
+			got.Metric = map[string]string{"instance": s.Metric["instance"]}
+		}
 		for _, v := range s.Values {
 			if t, err := strconv.ParseFloat(string(v[0]), 64); err == nil && t > start && t <= end {
 				got.Values = append(got.Values, v)

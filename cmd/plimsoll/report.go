@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/model"
 	sheet "plimsoll/internal/page"
 	"plimsoll/internal/record"
-	"plimsoll/internal/record/writer"
 	"plimsoll/internal/ruleset"
 )
 
@@ -89,18 +86,6 @@ func onePage(runs ...*sheet.Run) sheet.Page {
 		p.Title += ": " + run.Verdict.Sentence
 	}
 	return p
-}
-
-// writeSheet writes a page to a file; "" for the file writes nothing.
-func writeSheet(file string, p sheet.Page) error {
-	if file == "" {
-		return nil
-	}
-	var doc bytes.Buffer
-	if err := sheet.Write(&doc, p); err != nil {
-		return err
-	}
-	return fail(exitRunDir, writer.File(file, doc.Bytes()))
 }
 
 // pageOf judges a run directory, and reads what a page shows of it.

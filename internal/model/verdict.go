@@ -234,3 +234,33 @@ type Report struct {
 	// Closed is false when the run was cut off: it is judged up to its last second.
 	Closed bool `json:"closed"`
 }
+
+// Fleet is the verdict on each host that a server of series knows.
+type Fleet struct {
+	Remote RemotePlan  `json:"remote"`
+	Hosts  []FleetHost `json:"hosts"` // those whose users lose most come first
+	// Counts are how many hosts have each answer; "" is of those that could not be judged.
+	Counts map[Answer]int `json:"counts"`
+	Notes  []string       `json:"notes"`
+	// Queries is how often the server was asked, and Readings is what it gave.
+	Queries   int64  `json:"queries"`
+	Readings  int64  `json:"readings"`
+	RulesHash string `json:"rules_hash"`
+	Site      *Site  `json:"site,omitempty"`
+	Version   string `json:"version"`
+}
+
+// FleetHost is the verdict on one host, in a line.
+type FleetHost struct {
+	Host string `json:"host"`
+	// Answer and Sentence are the verdict's; "" when it could not be judged, and Fault says why.
+	Answer   Answer   `json:"answer"`
+	Sentence string   `json:"sentence"`
+	Rules    []string `json:"rules"` // what the answer rests on
+	// Impact is the largest share (0…1) of requests that something confirmed loses or delays; nil when it cannot be told.
+	Impact *float64 `json:"impact"`
+	// Unknown is how many rules could not be judged.
+	Unknown int      `json:"unknown"`
+	Notes   []string `json:"notes"`
+	Fault   string   `json:"fault,omitempty"`
+}

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"plimsoll/internal/layout"
@@ -48,6 +49,17 @@ type client struct {
 	token string
 	http  *http.Client
 	room  room
+	asked *asked
+}
+
+// asked counts what a server was asked and gave, by all clients of one fleet.
+type asked struct{ queries, readings atomic.Int64 }
+
+// another asks the same server, with bounds of its own.
+func (c *client) another() *client {
+	fresh := *c
+	fresh.room = room{maxSeries, maxPoints}
+	return &fresh
 }
 
 // room is what is left of the bounds of all replies together.
@@ -71,7 +83,7 @@ func newClient(address, token string) (*client, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("%q: want the address of a Prometheus-compatible server, like http://prometheus:9090", address)
 	}
-	return &client{base: u, token: token, http: newHTTP(), room: room{maxSeries, maxPoints}}, nil
+	return &client{base: u, token: token, http: newHTTP(), room: room{maxSeries, maxPoints}, asked: new(asked)}, nil
 }
 
 func newHTTP() *http.Client {
@@ -133,8 +145,18 @@ type answer struct {
 	partial string
 }
 
-// query asks one expression at a moment.
+// query asks one expression at a moment, again while the server has no time for it.
 func (c *client) query(ctx context.Context, expr string, at time.Time) (answer, error) {
+	got, err := patiently(ctx, func() (answer, error) { return c.once(ctx, expr, at) })
+	for _, s := range got.series {
+		c.asked.readings.Add(int64(len(s.Values)))
+	}
+	return got, err
+}
+
+// once asks one expression at a moment.
+func (c *client) once(ctx context.Context, expr string, at time.Time) (answer, error) {
+	c.asked.queries.Add(1)
 	form := url.Values{"query": {expr}, "time": {strconv.FormatFloat(float64(at.UnixMilli())/1000, 'f', 3, 64)}}
 	target := c.base.JoinPath("api/v1/query")
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), strings.NewReader(form.Encode()))
@@ -154,7 +176,7 @@ func (c *client) query(ctx context.Context, expr string, at time.Time) (answer, 
 		return answer{}, fmt.Errorf("ask %s: %w", c.base.Redacted(), explain(err))
 	}
 	defer res.Body.Close()
-	got, err := parseReply(res.StatusCode, io.LimitReader(res.Body, maxReply), &c.room)
+	got, err := parseReply(res, io.LimitReader(res.Body, maxReply), &c.room)
 	if isTimeout(err) {
 		err = fmt.Errorf("it began to answer and was not done after %v: %w", replyTime, err)
 	}
@@ -198,7 +220,8 @@ func said(text string) string {
 }
 
 // parseReply reads an answer of /api/v1/query, series by series.
-func parseReply(status int, body io.Reader, left *room) (answer, error) {
+func parseReply(res *http.Response, body io.Reader, left *room) (answer, error) {
+	status := res.StatusCode
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		return answer{}, fmt.Errorf("it answers %d, so it wants to know who asks; give --token-file FILE, or user:password@ in the address", status)
 	}
@@ -208,11 +231,12 @@ func parseReply(status int, body io.Reader, left *room) (answer, error) {
 	case isTimeout(err) || errors.Is(err, errBounds):
 		return answer{}, err
 	case r.status == "error":
-		return answer{}, fmt.Errorf("it refuses the query: %s", said(r.error))
+		return answer{}, unwilling(res, r.errorType, fmt.Errorf("it refuses the query: %s", said(r.error)))
 	case err != nil && r.status == "success":
 		return answer{}, fmt.Errorf("its reply of at most %d bytes cannot be read: %w", maxReply, err)
 	case err != nil || r.status != "success":
-		return answer{}, fmt.Errorf("it answers %d to /api/v1/query, and not as Prometheus does; want the address of a Prometheus-compatible server, with its path where it has one", status)
+		err = fmt.Errorf("it answers %d to /api/v1/query, and not as Prometheus does; want the address of a Prometheus-compatible server, with its path where it has one", status)
+		return answer{}, unwilling(res, "", err)
 	}
 	return answer{r.series, r.partial()}, nil
 }

@@ -136,6 +136,26 @@ func (f *found) interval() int64 {
 	return all[len(all)/2]
 }
 
+// names lists the hosts that were found.
+func (f *found) names() []string {
+	all := map[string]bool{}
+	for _, s := range f.series {
+		all[s.host] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// only is what was found of one host.
+func (f *found) only(host string) *found {
+	own := &found{notes: f.notes}
+	for _, s := range f.series {
+		if s.host == host {
+			own.series = append(own.series, s)
+		}
+	}
+	return own
+}
+
 func (f *found) memory() *record.Memory {
 	m := new(record.Memory)
 	for _, s := range f.series {

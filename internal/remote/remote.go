@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,14 +61,19 @@ func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, 
 	if err != nil {
 		return nil, err
 	}
-	start := q.At.Add(-q.Window - q.Baseline).UnixMilli()
 	found := relabelled(all.series, signals)
+	return q.made(c, found, all, signals)
+}
+
+// made is the run of what was found.
+func (q Query) made(c *client, found *found, all *taken, signals []*model.Signal) (*record.Run, error) {
+	start := q.At.Add(-q.Window - q.Baseline).UnixMilli()
 	interval := found.interval()
 	if half := q.Window.Milliseconds() / 2; interval > half {
 		return nil, fmt.Errorf("the server's readings are %v apart; want a --window of at least %v",
 			time.Duration(interval)*time.Millisecond, 2*time.Duration(interval)*time.Millisecond)
 	}
-	meta := q.run(c, interval)
+	meta := q.run(interval)
 	if meta.Hosts = found.hosts(all.hosts); len(meta.Hosts) > maxHosts {
 		return nil, fmt.Errorf("%s: series of %d hosts; want at most %d, --match narrows them", c.base.Redacted(), len(meta.Hosts), maxHosts)
 	}
@@ -85,15 +91,23 @@ func (q Query) Check() error {
 	return err
 }
 
+// Plan is the query as a run and a fleet tell of it.
+func (q Query) Plan() model.RemotePlan {
+	address := q.URL
+	if u, err := url.Parse(q.URL); err == nil {
+		address = u.Redacted()
+	}
+	return model.RemotePlan{URL: secret.Text(address), At: q.At.UnixMilli(), Window: q.Window.Milliseconds(), Baseline: q.Baseline.Milliseconds(), Match: q.Match}
+}
+
 // run is the manifest, without what the series tell.
-func (q Query) run(c *client, interval int64) model.Run {
-	at := q.At.UnixMilli()
+func (q Query) run(interval int64) model.Run {
+	plan := q.Plan()
+	at := plan.At
 	begin := at - q.Window.Milliseconds()
 	meta := model.Run{
 		Started: begin - q.Baseline.Milliseconds(), Closed: true,
-		Plan: model.Plan{Mode: "prometheus", Interval: interval, Remote: &model.RemotePlan{
-			URL: secret.Text(c.base.Redacted()), At: at, Window: q.Window.Milliseconds(), Baseline: q.Baseline.Milliseconds(), Match: q.Match,
-		}},
+		Plan: model.Plan{Mode: "prometheus", Interval: interval, Remote: &plan},
 	}
 	if q.Baseline > 0 {
 		meta.Windows = append(meta.Windows, model.Window{Name: model.Baseline, Start: meta.Started, End: begin})
@@ -127,12 +141,7 @@ func (t *taken) notes() []string {
 // take asks for the readings of all signals that exporters give, and for what exporters of ours
 // say of theirs.
 func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) (*taken, error) {
-	var names []string
-	for _, s := range signals {
-		if Collected(s.Name) {
-			names = append(names, s.Name)
-		}
-	}
+	names := collected(signals)
 	for _, ours := range []bool{false, true} {
 		match, usesHost, err := q.matchers(ours)
 		if err != nil {
@@ -150,6 +159,17 @@ func (q Query) take(ctx context.Context, c *client, signals []*model.Signal) (*t
 		}
 	}
 	return nil, q.nothing(ctx, c)
+}
+
+// collected are the names of what exporters give.
+func collected(signals []*model.Signal) []string {
+	var names []string
+	for _, s := range signals {
+		if Collected(s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // readings asks for those of all series of these names, and adds them.

@@ -199,7 +199,7 @@ func FuzzReply(f *testing.F) {
 	f.Add(400, []byte(`{"status":"error","error":"parse error"}`))
 	f.Add(200, []byte(`{"status":"success","data":{"result":[{"values":[[1e300,"x"]]}]}}`))
 	f.Fuzz(func(t *testing.T, status int, raw []byte) {
-		got, err := parseReply(status, bytes.NewReader(raw), &room{100, 1000})
+		got, err := parseReply(&http.Response{StatusCode: status}, bytes.NewReader(raw), &room{100, 1000})
 		if err != nil {
 			return
 		}

@@ -10,11 +10,12 @@ import (
 // reply is an answer of /api/v1/query while it is read. Nothing of it is held but
 // the series: the whole could be as large as a server likes.
 type reply struct {
-	in     *json.Decoder
-	left   *room
-	status string
-	error  string
-	series []series
+	in        *json.Decoder
+	left      *room
+	status    string
+	error     string
+	errorType string
+	series    []series
 	// warnings are what Prometheus and Thanos say of an answer that is not whole, part is
 	// VictoriaMetrics' word for one.
 	warnings []string
@@ -67,6 +68,8 @@ func (r *reply) field(name string) error {
 		return r.in.Decode(&r.status)
 	case "error":
 		return r.in.Decode(&r.error)
+	case "errorType":
+		return r.in.Decode(&r.errorType)
 	case "warnings":
 		return r.in.Decode(&r.warnings)
 	case "isPartial":
