@@ -289,6 +289,11 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 // preflight says what the plan needs that is not there: as an error when it can then
 // not be carried out, else as a word to the user.
 func preflight(ctx context.Context, w *world, plan model.LoadPlan) error {
+	if plan.Engine == model.IOURing {
+		if err := load.TryIOURing(); err != nil {
+			return fail(exitMissing, err)
+		}
+	}
 	for _, short := range shortages(plan, roomFor(ctx, plan)) {
 		if short.certain {
 			return fail(exitMissing, errors.New(short.text))

@@ -110,6 +110,7 @@ func differences(a, b model.Run) []string {
 	differ("HTTP/2", p.HTTP2, q.HTTP2)
 	differ("streams on a connection", max(p.Streams, 1), max(q.Streams, 1))
 	differ("requests at once on a connection", max(p.Pipeline, 1), max(q.Pipeline, 1))
+	differ("engine", p.Engine, q.Engine)
 	differ("TLS", tlsOf(p), tlsOf(q))
 	differ("timeout in ms", p.TimeoutMS, q.TimeoutMS)
 	differ("length in ms", p.DurationMS, q.DurationMS)

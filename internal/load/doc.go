@@ -33,7 +33,7 @@
 // resumes it when it connects again, unless TLSPlan.NeverResume.
 //
 // Of the files, each uses only what lies beneath it: run; collect; engine (the
-// threads together); h2 (requests as streams) and pipelined (several on a connection), and lanes (what these share); loop (what a thread does in a turn); request (what becomes
+// threads together); h2 (requests as streams) and pipelined (several on a connection), and lanes (what these share); chains (a connection for each, by io_uring); loop (what a thread does in a turn); request (what becomes
 // of a request on a connection); secure (the same of its TLS); book (what its time is counted under); thread
 // (what a thread knows and counts by itself); and what stands for itself.
 //
@@ -89,6 +89,11 @@
 // its places connect anew when its last request has ended. What a GOAWAY leaves unanswered ends as
 // goaway:CODE; nothing is sent twice. A wrong reply ends its stream, wrong frames the connection, and all that is in flight there
 // with the same outcome. Our windows (1 GiB) hold no reply up; a server's hold a body up until the timeout.
+//
+// With LoadPlan.Engine io_uring connecting, sending, receiving and closing are handed to the kernel together, linked, so that each begins when the one
+// before it is done (chains). Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
+// server said before it was asked, how long connect() took, or how long a reply lay unread. What times out is cancelled, and
+// its place goes on when the kernel has told the end of it.
 //
 // With LoadPlan.Pipeline a connection of HTTP/1.1 carries so many requests at once, each in a place of its own as over HTTP/2; what
 // begins in one turn leaves in one call. Replies are told apart by their order alone, so one that a server sends out of order is taken for

@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"fmt"
+
+	"plimsoll/internal/model"
 )
 
 // engine is a load's threads, and what they share.
@@ -37,19 +39,36 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 	for id := range j.plan.Threads {
 		t, err := newThread(&e.shared, id)
 		if err != nil {
-			for _, t := range e.threads {
-				t.poller.close()
-			}
+			e.closeAll()
 			return nil, fmt.Errorf("prepare load thread %d of %d: %w", id+1, j.plan.Threads, err)
 		}
-		if j.plan.HTTP2 {
-			t.protocol = newHTTP2(t)
-		} else if j.plan.Pipeline > 1 {
-			t.protocol = newPipelined(t, j.plan.Pipeline)
-		}
 		e.threads = append(e.threads, t)
+		if err := t.speak(&j.plan); err != nil {
+			e.closeAll()
+			return nil, err
+		}
 	}
 	return e, nil
+}
+
+// speak has t speak a plan's protocol.
+func (t *thread) speak(p *model.LoadPlan) (err error) {
+	switch {
+	case p.HTTP2:
+		t.protocol = newHTTP2(t)
+	case p.Pipeline > 1:
+		t.protocol = newPipelined(t, p.Pipeline)
+	case p.Engine == model.IOURing:
+		t.protocol, err = newChains(t)
+	}
+	return err
+}
+
+// closeAll closes what threads have that have not begun.
+func (e *engine) closeAll() {
+	for _, t := range e.threads {
+		t.poller.close()
+	}
 }
 
 // findTarget finds out where the load goes to.

@@ -47,7 +47,7 @@ func TestDescriptorsOfAThreadsOwn(t *testing.T) {
 	}
 	opened, end := make(chan string), make(chan bool)
 	go onOwnThread(func() {
-		th := &thread{shared: &shared{ownTables: true}}
+		th := &thread{shared: &shared{ownTables: true}, poller: &poller{}}
 		th.setUpThread()
 		fd, errno := sysSocket(unix.AF_INET)
 		if errno != 0 {

@@ -34,6 +34,9 @@ func (t *thread) setUpThread() {
 	if t.shared.ownTables {
 		_ = unix.Unshare(unix.CLONE_FILES)
 	}
+	if r := t.poller.ring; r != nil {
+		r.begin(t.poller.wake)
+	}
 	name := append(fmt.Appendf(nil, "load-%d", t.id), 0)
 	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1000, 0, 0, 0)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"plimsoll/internal/model"
@@ -235,7 +236,34 @@ func checkNumbers(p model.LoadPlan) error {
 	if err := checkRecording(p); err != nil {
 		return err
 	}
+	if err := checkEngine(p); err != nil {
+		return err
+	}
 	return checkStages(p)
+}
+
+// checkEngine says what io_uring is not for: it pays where each request has a connection of its own, and there it is tried.
+func checkEngine(p model.LoadPlan) error {
+	not := ""
+	switch {
+	case p.Engine == "":
+		return nil
+	case p.Engine != model.IOURing:
+		return fmt.Errorf("engine %q: want epoll or %s", p.Engine, model.IOURing)
+	case p.KeepAlive:
+		not = "a new connection for each request alone (--no-keepalive); where connections stay it saves nothing"
+	case p.Rate > 0:
+		not = "closed loops alone: a rate needs the kernel's time stamps; leave out -R"
+	case p.HTTP2 || strings.HasPrefix(p.URL, "https:"):
+		not = "plain HTTP/1.1 alone"
+	case p.UnixSocket != "" || len(p.Sources) > 0:
+		not = "TCP from the address that the kernel chooses alone; leave out --unix-socket and --source"
+	case (p.Connections+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains:
+		not = fmt.Sprintf("up to %d connections a thread: ask for fewer (-c), or for more threads (-t)", mostChains)
+	default:
+		return nil
+	}
+	return errors.New("engine io_uring: it is for " + not)
 }
 
 // maxStages is how many changes of the rate a plan may have.

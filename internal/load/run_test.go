@@ -19,19 +19,26 @@ import (
 	"plimsoll/internal/model"
 )
 
+// engines are those of a plan with a connection for each request.
+var engines = []string{"", model.IOURing}
+
 func TestExactlySoManyRequests(t *testing.T) {
-	for _, keepAlive := range []bool{true, false} {
+	for _, engine := range append(engines, "keep-alive") {
+		keepAlive := engine == "keep-alive"
 		for _, threads := range []int{1, 3} {
 			s := serve(t, say(okReply))
 			plan := model.LoadPlan{URL: s.url, Connections: 7, Threads: threads, Requests: 1003, KeepAlive: keepAlive}
+			if !keepAlive {
+				plan.Engine = engine
+			}
 			all := runPlan(t, context.Background(), plan)
 			if diff := cmp.Diff(map[string]int64{"2xx": 1003}, phaseNamed(all, "hold").Outcomes); diff != "" {
-				t.Errorf("keep-alive %v, %d threads (-want +got):\n%s", keepAlive, threads, diff)
+				t.Errorf("%q, %d threads (-want +got):\n%s", engine, threads, diff)
 			}
 			s.mustCount(t, 1003)
 			connections := phaseNamed(all, "hold").Connect.Count
 			if want := map[bool]int64{true: 7, false: 1003}[keepAlive]; connections != want || s.connections.Load() != want {
-				t.Errorf("keep-alive %v: %d connects, the server saw %d, want %d", keepAlive, connections, s.connections.Load(), want)
+				t.Errorf("%q: %d connects, the server saw %d, want %d", engine, connections, s.connections.Load(), want)
 			}
 		}
 	}
@@ -101,24 +108,29 @@ func TestHowRequestsEnd(t *testing.T) {
 		{"a server error", say("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), "5xx"},
 		{"an interim reply first", say("HTTP/1.1 100 Continue\r\n\r\n" + okReply), "2xx"},
 	} {
-		t.Run(strings.ReplaceAll(c.why, " ", "_"), func(t *testing.T) {
-			s := serve(t, c.answer)
-			plan := model.LoadPlan{URL: s.url, Connections: 3, Threads: 1, Requests: 9, KeepAlive: true, TimeoutMS: 60_000}
-			if strings.HasSuffix(c.want, ":timeout") {
-				plan.TimeoutMS = 50
-			}
-			all := runPlan(t, context.Background(), plan)
-			got, sent := phaseNamed(all, "hold").Outcomes, int64(9)
-			// A thread that was off its CPU may find that a connect timed out: that was not sent.
-			if late := got["connect:timeout"]; plan.TimeoutMS == 50 && late < sent {
-				sent -= late
-				delete(got, "connect:timeout")
-			}
-			if diff := cmp.Diff(map[string]int64{c.want: sent}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			s.mustCount(t, sent)
-		})
+		for _, engine := range append(engines, "keep-alive") {
+			t.Run(strings.ReplaceAll(c.why, " ", "_")+"/"+engine, func(t *testing.T) {
+				s := serve(t, c.answer)
+				plan := model.LoadPlan{URL: s.url, Connections: 3, Threads: 1, Requests: 9, TimeoutMS: 60_000, Engine: engine}
+				if engine == "keep-alive" {
+					plan.Engine, plan.KeepAlive = "", true
+				}
+				if strings.HasSuffix(c.want, ":timeout") {
+					plan.TimeoutMS = 50
+				}
+				all := runPlan(t, context.Background(), plan)
+				got, sent := phaseNamed(all, "hold").Outcomes, int64(9)
+				// A thread that was off its CPU may find that a connect timed out: that was not sent.
+				if late := got["connect:timeout"]; plan.TimeoutMS == 50 && late < sent {
+					sent -= late
+					delete(got, "connect:timeout")
+				}
+				if diff := cmp.Diff(map[string]int64{c.want: sent}, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				s.mustCount(t, sent)
+			})
+		}
 	}
 }
 
@@ -129,20 +141,22 @@ func TestARefusedPortIsNoBusyLoop(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	l.Close()
-	all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 2, Threads: 1, Requests: 8})
-	got := phaseNamed(all, "hold")
-	if d := cmp.Diff(map[string]int64{"connect:ECONNREFUSED": 8}, got.Outcomes); d != "" {
-		t.Errorf("outcomes (-want +got):\n%s", d)
-	}
-	if got.Attempts != 8 {
-		t.Errorf("%d attempts to connect, want 8", got.Attempts)
-	}
-	if c := all[len(all)-1].Connections; c.Failed != 2 || c.Untried != 0 {
-		t.Errorf("at the end %+v, want both connections among those that never stood", c)
-	}
-	// One of the two tries four times at least, and rests for 80 ms at least in between.
-	if took := got.End - got.Start; took < 3*80 {
-		t.Errorf("8 attempts by 2 connections took %d ms, want 240 at least", took)
+	for _, engine := range engines {
+		all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 2, Threads: 1, Requests: 8, Engine: engine})
+		got := phaseNamed(all, "hold")
+		if d := cmp.Diff(map[string]int64{"connect:ECONNREFUSED": 8}, got.Outcomes); d != "" {
+			t.Errorf("outcomes (-want +got):\n%s", d)
+		}
+		if got.Attempts != 8 {
+			t.Errorf("%d attempts to connect, want 8", got.Attempts)
+		}
+		if c := all[len(all)-1].Connections; c.Failed != 2 || c.Untried != 0 {
+			t.Errorf("at the end %+v, want both connections among those that never stood", c)
+		}
+		// One of the two tries four times at least, and rests for 80 ms at least in between.
+		if took := got.End - got.Start; took < 3*80 {
+			t.Errorf("8 attempts by 2 connections took %d ms, want 240 at least", took)
+		}
 	}
 }
 
@@ -161,11 +175,13 @@ func TestAFullAcceptQueueIsAConnectTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
-	// A queue of length 0 takes one connection; it is never accepted, so its request gets no reply.
-	all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 5, Threads: 1, Requests: 5, TimeoutMS: 200})
-	got := phaseNamed(all, "hold").Outcomes
-	if got["connect:timeout"] == 0 || got["connect:timeout"]+got["read:timeout"] != 5 {
-		t.Errorf("outcomes %v, want connect:timeout for all that the queue did not take", got)
+	for _, engine := range engines {
+		// A queue of length 0 takes one connection; it is never accepted, so its request gets no reply.
+		all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 5, Threads: 1, Requests: 5, TimeoutMS: 200, Engine: engine})
+		got := phaseNamed(all, "hold").Outcomes
+		if got["connect:timeout"] == 0 || got["connect:timeout"]+got["read:timeout"] != 5 {
+			t.Errorf("outcomes %v, want connect:timeout for all that the queue did not take", got)
+		}
 	}
 }
 
@@ -194,10 +210,13 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 	for _, plan := range []model.LoadPlan{
 		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 100, DurationMS: 300, KeepAlive: true, TimeoutMS: 50},
 		{Connections: 20, Threads: 2, RampMS: 50, DurationMS: 300, KeepAlive: false, TimeoutMS: 50},
+		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 50, DurationMS: 300, TimeoutMS: 50, Engine: model.IOURing},
+		{Connections: 20, Threads: 2, Requests: 2000, TimeoutMS: 50, Engine: model.IOURing, ConnectRate: 10_000},
 		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 100, DurationMS: 300, KeepAlive: true, TimeoutMS: 50, Rate: 2000},
 		{Connections: 3, Threads: 3, RampMS: 100, Requests: 500, KeepAlive: true, TimeoutMS: 50, Rate: 1000},
 		{Connections: 20, Threads: 2, Requests: 2000, KeepAlive: true, TimeoutMS: 50},
 		{Connections: 5, Threads: 1, Requests: 1000, KeepAlive: true, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20)},
+		{Connections: 5, Threads: 1, Requests: 1000, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20), Engine: model.IOURing},
 	} {
 		var turn atomic.Int64
 		s := serve(t, func(c *net.TCPConn, n int64) bool {
@@ -255,7 +274,7 @@ func TestOpenLoopAccountsForWhatWasNeverSent(t *testing.T) {
 }
 
 func TestCancelledLoadStillAddsUp(t *testing.T) {
-	for _, rate := range []float64{0, 1000} {
+	for _, plan := range []model.LoadPlan{{KeepAlive: true}, {KeepAlive: true, Rate: 1000}, {Engine: model.IOURing}} {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := serve(t, func(c *net.TCPConn, n int64) bool {
 			if n == 2 {
@@ -264,10 +283,10 @@ func TestCancelledLoadStillAddsUp(t *testing.T) {
 			}
 			return say(okReply)(c, n)
 		})
-		plan := model.LoadPlan{URL: s.url, Connections: 2, Threads: 2, DurationMS: 3_600_000, KeepAlive: true, TimeoutMS: 100, Rate: rate}
+		plan.URL, plan.Connections, plan.Threads, plan.DurationMS, plan.TimeoutMS = s.url, 2, 2, 3_600_000, 100
 		all := runPlan(t, ctx, plan)
 		if last := all[len(all)-1]; !last.Totals.Cancelled || last.Totals.Outcomes["read:timeout"] == 0 {
-			t.Errorf("rate %g: %+v, want cancelled, with the request in flight timed out", rate, last.Totals)
+			t.Errorf("%+v: %+v, want cancelled, with the request in flight timed out", plan, last.Totals)
 		}
 		cancel()
 	}

@@ -91,6 +91,9 @@ type RemotePlan struct {
 // for, at times that are independent of one another.
 const Poisson = "poisson"
 
+// IOURing is the LoadPlan.Engine that hands calls to the kernel by io_uring.
+const IOURing = "io_uring"
+
 // LoadPlan is the load of a run.
 type LoadPlan struct {
 	URL string `json:"url"` // see WithoutSecrets
@@ -139,6 +142,8 @@ type LoadPlan struct {
 	// Pipeline is how many requests an HTTP/1.1 connection has in flight at most; 0 is 1.
 	Pipeline int `json:"pipeline,omitempty"`
 	Streams  int `json:"streams,omitempty"`
+	// Engine is how the generator waits for the network: "" is epoll, else IOURing.
+	Engine string `json:"engine,omitempty"`
 	// TLS is how an https URL is spoken to; nil is the same as all its zero values.
 	TLS *TLSPlan `json:"tls,omitempty"`
 }

@@ -129,6 +129,9 @@ func offered(r model.Report) string {
 	} else {
 		s += ", a new one for each request"
 	}
+	if l.Engine != "" {
+		s += ", by " + l.Engine
+	}
 	if l.ConnectRate > 0 {
 		s += ", opened at " + layout.Rate(l.ConnectRate) + "/s at most"
 	}

@@ -1,0 +1,218 @@
+package load
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// chains is a thread's HTTP/1.1 with a connection for each request, by io_uring: the calls of which a request's life consists are
+// handed over together, and each begins in the kernel when the one before it is done.
+type chains struct {
+	*thread
+	ring  *ring
+	links []link // by the names of the thread's connections
+}
+
+// link is what a connection needs besides.
+type link struct {
+	buffer []byte  // what is received, by the kernel, at any time
+	open   bool    // its slot holds a socket
+	runs   bool    // the end of its last call is still to come
+	given  outcome // its request ended before that, with this outcome
+}
+
+// steps of a request's life, as its calls are named
+const (
+	stepCancel = iota
+	stepSocket
+	stepConnect
+	stepSend
+	stepReceive
+)
+
+// chainBuffer is what each connection's holds.
+const chainBuffer = 16 << 10
+
+// newChains has t use io_uring.
+func newChains(t *thread) (*chains, error) {
+	r, err := newRing(len(t.conns))
+	if err != nil {
+		return nil, err
+	}
+	t.poller.ring = r
+	h := &chains{thread: t, ring: r, links: make([]link, len(t.conns))}
+	buffers := make([]byte, len(t.conns)*chainBuffer)
+	for i := range h.links {
+		h.links[i].buffer = buffers[i*chainBuffer : (i+1)*chainBuffer]
+	}
+	return h, nil
+}
+
+// call is one of c's.
+func (h *chains) call(c *conn, op, flags uint8, step uint64) *call {
+	q := h.ring.add()
+	*q = call{op: op, flags: flags, fd: c.name, name: step<<32 | uint64(c.name)}
+	return q
+}
+
+// carry connects, sends c's request and receives; first the socket is closed that the slot held.
+func (h *chains) carry(c *conn) {
+	c.tried, c.state = true, connecting
+	h.connecting++
+	h.attempted(h.now)
+	h.count(c.phase).attempts++
+	h.ring.room(5)
+	l := &h.links[c.name]
+	if l.open {
+		h.close(c, callLink)
+	}
+	l.open, l.runs, l.given = true, true, 0
+	q := h.call(c, opSocket, callLink|callQuiet, stepSocket)
+	q.fd, q.off, q.slot = int32(h.shared.family), unix.SOCK_STREAM, uint32(c.name)+1
+	q = h.call(c, opConnect, callLink|callFixed, stepConnect)
+	q.addr, q.off = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(h.shared.address)))), uint64(len(h.shared.address))
+	q = h.call(c, opSend, callLink|callFixed, stepSend)
+	q.addr, q.length, q.more = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(c.asked.bytes)))), uint32(len(c.asked.bytes)), unix.MSG_NOSIGNAL|unix.MSG_WAITALL
+	h.receive(c)
+}
+
+// receive has what comes put into c's buffer.
+func (h *chains) receive(c *conn) {
+	b := h.links[c.name].buffer
+	q := h.call(c, opRecv, callFixed, stepReceive)
+	q.addr, q.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), uint32(len(b))
+}
+
+// close closes the socket of c's slot.
+func (h *chains) close(c *conn, flags uint8) {
+	q := h.call(c, opClose, flags|callQuiet, stepCancel)
+	q.fd, q.slot = 0, uint32(c.name)+1
+	h.links[c.name].open = false
+}
+
+// event takes the end of a call.
+func (h *chains) event(name int32, events uint32) {
+	c, l := &h.conns[name], &h.links[name]
+	step, n, errno := told(events)
+	switch {
+	case step == stepCancel: // what was to be cancelled had ended
+	case step == stepSocket: // it failed, and the calls behind it are gone without a word
+		l.open, l.runs = false, false
+		h.goOn(c, failure(connectFailed, int(errno)))
+	case step == stepReceive:
+		h.received(c, n, errno)
+	case l.given != 0:
+	case step == stepConnect:
+		h.connectedBy(c, errno)
+	case errno != 0:
+		c.lost = errno
+	default:
+		c.sent, c.state = n, awaiting
+		h.count(c.phase).sent += int64(n)
+	}
+}
+
+// connectedBy takes the end of a connect.
+func (h *chains) connectedBy(c *conn, errno syscall.Errno) {
+	h.told(c, connectPart, connectLag)
+	if errno != 0 {
+		h.giveUp(c, failure(connectFailed, int(errno)))
+		return
+	}
+	h.connecting--
+	h.established++
+	h.count(c.phase).add(connect, h.now-c.start)
+	c.stood, c.state = true, sending
+}
+
+// received takes the end of the last call of c's that is under way.
+func (h *chains) received(c *conn, n int, errno syscall.Errno) {
+	l := &h.links[c.name]
+	l.runs = false
+	switch {
+	case l.given != 0:
+		h.goOn(c, l.given)
+		return
+	case errno == unix.ECANCELED && c.lost != 0: // the server may have said something before it stopped listening
+		l.runs = true
+		h.receive(c)
+		return
+	}
+	c.at = h.now
+	h.heard(c)
+	used, s := 0, done
+	switch {
+	case errno != 0:
+		h.fail(c, h.readFailure(c, int(errno)))
+		return
+	case n == 0 && !c.reply.eof():
+		h.fail(c, h.readFailure(c, sawEOF))
+		return
+	case n > 0:
+		h.count(c.phase).received += int64(n)
+		used, s = c.reply.feed(l.buffer[:n])
+	}
+	switch {
+	case s == broken:
+		h.fail(c, failure(protocolFailed, int(c.reply.fault)))
+	case s == more:
+		l.runs = true
+		h.receive(c)
+	case used < n:
+		h.fail(c, failure(protocolFailed, int(excessData)))
+	default:
+		h.answered(c)
+		h.hangUp(c)
+		h.next(c, h.woke)
+		h.tidy(c)
+	}
+}
+
+// fail ends c's request without a reply. What the kernel still does for it is cancelled first.
+func (h *chains) fail(c *conn, o outcome) {
+	if l := &h.links[c.name]; !l.runs {
+		h.goOn(c, o)
+		return
+	}
+	q := h.call(c, opCancel, callQuiet, stepCancel)
+	q.more = cancelAll | cancelSlot
+	h.giveUp(c, o)
+}
+
+// giveUp ends c's request, which goes on when its calls have ended.
+func (h *chains) giveUp(c *conn, o outcome) {
+	h.unanswered(c, o)
+	h.hangUp(c)
+	h.links[c.name].given = o
+}
+
+// goOn gives c, none of whose calls is under way, something to do after a failure.
+func (h *chains) goOn(c *conn, o outcome) {
+	if l := &h.links[c.name]; l.given == 0 {
+		h.unanswered(c, o)
+		h.hangUp(c)
+	} else {
+		l.given = 0
+	}
+	h.after(c, o)
+	h.tidy(c)
+}
+
+// hangUp counts c's connection as closed.
+func (h *chains) hangUp(c *conn) {
+	if c.state == connecting {
+		h.connecting--
+	} else {
+		h.established--
+	}
+	c.state = closed
+}
+
+// tidy closes a socket that no new one follows at once.
+func (h *chains) tidy(c *conn) {
+	if l := &h.links[c.name]; l.open && !l.runs {
+		h.close(c, 0)
+	}
+}
