@@ -71,7 +71,7 @@ func (c *Comparison) changes(title string, list []model.SignalChange) {
 	}
 	l := ChangeList{Title: title, Left: max(len(list)-mostChanges, 0)}
 	for _, x := range list[:min(len(list), mostChanges)] {
-		l.List = append(l.List, Change{Series: x.Series, A: report.Number(x.A), B: report.Number(x.B)})
+		l.List = append(l.List, Change{Series: report.Series(x.Series), A: report.Number(x.A), B: report.Number(x.B)})
 	}
 	c.Changes = append(c.Changes, l)
 }
@@ -94,11 +94,11 @@ func (c *Comparison) overlay(a, b *record.Run) error {
 			c.Figures = append(c.Figures, *f)
 		}
 	}
-	both(plot{title: "Good replies", format: perSecond, wide: true, height: 180}, func(r *reader) []course {
+	both(plot{title: "Good replies", unit: aSecond, wide: true, height: 180}, func(r *reader) []course {
 		replies, _ := r.outcomes()
 		return slices.DeleteFunc(replies, func(c course) bool { return c.name != "good" })
 	})
-	both(plot{title: "Latency, p99 of every interval", note: "logarithmic", format: micros, wide: true, height: 180, log: true}, func(r *reader) []course {
+	both(plot{title: "Latency, p99 of every interval", note: "logarithmic", unit: waits, wide: true, height: 180, log: true}, func(r *reader) []course {
 		list, _, err := r.latency()
 		if err != nil {
 			r.err = err
@@ -111,7 +111,7 @@ func (c *Comparison) overlay(a, b *record.Run) error {
 			continue
 		}
 		seen[h.Machine] = h.Machine != ""
-		both(plot{title: "CPU of " + h.Name, format: share, top: 1, wide: true}, func(r *reader) []course { return cpuBusy(r, h.Name) })
+		both(plot{title: "CPU of " + h.Name, unit: ratios, top: 1, wide: true}, func(r *reader) []course { return cpuBusy(r, h.Name) })
 	}
 	if ra.err != nil {
 		return ra.err

@@ -3,7 +3,9 @@ package page
 import (
 	"encoding/json"
 	"html/template"
+	"math"
 	"slices"
+	"strconv"
 
 	"plimsoll/internal/page/svg"
 )
@@ -12,8 +14,11 @@ import (
 // as the page has them, so that there is one way to write a number.
 type data struct {
 	Length int64      `json:"length"` // of the axis, in milliseconds
+	Unit   string     `json:"unit,omitempty"`
 	Lines  []lineData `json:"lines"`
 	Words  []string   `json:"words"` // values, each once
+	// Values are the words as numbers for a table, as precise as they are shown.
+	Values []number `json:"values"`
 }
 
 // lineData is what a chart shows of one line.
@@ -28,17 +33,27 @@ type lineData struct {
 	Least []int `json:"least,omitempty"`
 }
 
+// number is written with no more digits than a word of it has.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(n), 'g', 5, 64), nil
+}
+
 // dataOf writes what a chart shows as JSON that can stand in a page: encoding/json writes
 // <, > and & by their numbers.
-func dataOf(c *svg.Chart) (template.JS, error) {
-	d := data{Length: c.To - c.From, Words: []string{}}
+func dataOf(c *svg.Chart, unit string) (template.JS, error) {
+	d := data{Length: c.To - c.From, Unit: unit, Words: []string{}, Values: []number{}}
 	places := map[string]int{}
 	place := func(v float64) int {
 		word := c.Format(v)
 		at, known := places[word]
 		if !known {
 			at = len(d.Words)
-			places[word], d.Words = at, append(d.Words, word)
+			places[word], d.Words, d.Values = at, append(d.Words, word), append(d.Values, number(v))
 		}
 		return at
 	}

@@ -2,8 +2,11 @@ package page
 
 import (
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -77,7 +80,7 @@ func (d *drawer) clue(f model.Finding, c model.Clue) *Figure {
 	if len(points) < 2 || !line.moves() {
 		return nil
 	}
-	p := plot{title: strings.ReplaceAll(c.ID, "_", " "), format: brief, height: 150, noPeak: true,
+	p := plot{title: strings.ReplaceAll(c.ID, "_", " "), unit: numberOf(""), height: 150, noPeak: true,
 		note: "measured over every " + layout.Micros(float64(length)*1e3)}
 	if bound := measure.Threshold.Bound; measure.MeasureExpr.Counts && bound != 0 {
 		p.note = "counted in every " + layout.Micros(float64(length)*1e3) + "; the threshold is for the whole window"
@@ -112,15 +115,34 @@ func (d *drawer) over(e *query.Expression, subject map[string]string) (points []
 	interval := max(d.meta.Plan.Interval, 1)
 	step := max(interval, (run.End-run.Start)/courseSteps)
 	length = max(2*interval, step)
-	ahead := run.Start - d.first
+	var spans []query.Span
 	for end := run.Start + length; end <= run.End; end += step {
-		res := d.q.AskOver(e, query.Span{Start: end - length, End: end})
+		spans = append(spans, query.Span{Start: end - length, End: end})
+	}
+	ahead := run.Start - d.first
+	for i, res := range d.ask(e, spans) {
 		if res.Missing != "" || res.Failed != nil {
 			return nil, 0
 		}
 		if s, ok := query.Largest(res.Samples, subject); ok {
-			points = append(points, svg.Point{Time: end - ahead, Value: s.Value})
+			points = append(points, svg.Point{Time: spans[i].End - ahead, Value: s.Value})
 		}
 	}
 	return points, length
+}
+
+// ask asks an expression of several windows, on all CPUs.
+func (d *drawer) ask(e *query.Expression, spans []query.Span) []query.Result {
+	list := make([]query.Result, len(spans))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(spans)); i = next.Add(1) - 1 {
+				list[i] = d.q.AskOver(e, spans[i])
+			}
+		})
+	}
+	all.Wait()
+	return list
 }

@@ -36,9 +36,7 @@ func drawn(s string) template.HTML { return template.HTML(s) }
 // plot is what is to be drawn of some courses.
 type plot struct {
 	title, note string
-	format      func(float64) string
-	unit        string // behind the scale's end, where format does not write it
-	binary      bool
+	unit        unit
 	stacked     bool
 	top         float64
 	limits      []svg.Limit
@@ -52,13 +50,16 @@ func (r *reader) figure(p plot, list []course) *Figure {
 	if len(list) == 0 {
 		return nil
 	}
+	if p.unit.base == ratios.base {
+		withinWhole(list, p.stacked)
+	}
 	f := &Figure{Title: p.title, Note: p.note, Wide: p.wide}
 	var said []string
 	w := r.window()
 	for i, c := range list {
 		k := Key{Swatch: drawn(svg.Swatch(i, p.stacked)), Name: svg.Text(c.name, mostName)}
 		if mean, peak, ok := c.stats(w); ok && !p.noPeak {
-			k.Mean, k.Peak = p.format(mean), p.format(peak)
+			k.Mean, k.Peak = p.unit.write(mean), p.unit.write(peak)
 			said = append(said, fmt.Sprintf("%s: mean %s, at most %s", k.Name, k.Mean, k.Peak))
 		}
 		f.Keys = append(f.Keys, k)
@@ -68,12 +69,30 @@ func (r *reader) figure(p plot, list []course) *Figure {
 		height = 130
 	}
 	chart := svg.Chart{Title: p.title, Desc: strings.Join(said, "; "), From: r.first, To: r.last, Bands: r.bands(), Lines: r.lines(list),
-		Stacked: p.stacked, Limits: p.limits, Format: p.format, Unit: p.unit, Binary: p.binary, Top: p.top, Log: p.log, Height: height, Wide: p.wide}
+		Stacked: p.stacked, Limits: p.limits, Format: p.unit.write, Unit: p.unit.counts, Binary: p.unit.binary, Top: p.top, Log: p.log, Height: height, Wide: p.wide}
 	f.SVG = drawn(chart.String())
 	var err error
-	f.Data, err = dataOf(&chart)
+	f.Data, err = dataOf(&chart, p.unit.base)
 	r.err = cmp.Or(r.err, err)
 	return f
+}
+
+// withinWhole keeps shares of a whole within it, those that are stacked together: the clocks of
+// readings differ by a little, so that a rate may be some percent more than there is.
+func withinWhole(list []course, stacked bool) {
+	sums := map[int64]float64{}
+	for _, c := range list {
+		for _, p := range c.points {
+			if stacked {
+				sums[p.Time] += p.Value
+			}
+		}
+	}
+	for _, c := range list {
+		for i, p := range c.points {
+			c.points[i].Value = min(p.Value/max(sums[p.Time], 1), 1)
+		}
+	}
 }
 
 // mostName is how many runes of a name from outside are shown, mostText of a sentence.
@@ -85,7 +104,28 @@ const (
 // Fact is a number with its name.
 type Fact struct{ Name, Value, More string }
 
+// unit is what a chart's values are measured in, and how they are written.
+type unit struct {
+	write   func(float64) string
+	counts  string // what is counted, where write does not say it
+	base    string // in a table of bare numbers
+	grafana string // as Grafana calls it
+	binary  bool   // its multiples are powers of 1,024
+}
+
 // The units of charts.
+var (
+	aSecond      = unit{write: perSecond, base: "per second", grafana: "cps"}
+	ratios       = unit{write: share, base: "ratio", grafana: "percentunit"}
+	bytesHeld    = unit{write: size, base: "bytes", grafana: "bytes", binary: true}
+	bytesASecond = unit{write: sizePerSecond, base: "bytes per second", grafana: "binBps", binary: true}
+	waits        = unit{write: micros, base: "microseconds", grafana: "µs"}
+	seconds      = unit{write: func(v float64) string { return micros(v * 1e6) }, base: "seconds", grafana: "s"}
+)
+
+func numberOf(what string) unit {
+	return unit{write: brief, counts: what, base: what, grafana: "short"}
+}
 
 func perSecond(v float64) string { return brief(v) + "/s" }
 

@@ -22,13 +22,13 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 	}
 	replies, _ := r.outcomes()
 	list := []*Figure{
-		r.figure(plot{title: "Requests, by what became of them", format: perSecond, wide: true, height: 150}, replies),
-		r.figure(plot{title: "Latency of replies", note: "by second; logarithmic", format: micros, wide: true, log: true, height: 150, noPeak: true}, r.quantiles(seconds)),
-		r.figure(plot{title: "CPU in use", format: share, top: 1, wide: true, height: 110}, r.busyHosts()),
-		r.figure(plot{title: "Threads that run or want to", format: brief, unit: "threads", wide: true, height: 110}, r.byHost("node_procs_running", level)),
-		r.figure(plot{title: "TCP sockets in use", format: brief, unit: "sockets", wide: true, height: 110}, r.byHost("node_sockstat_TCP_inuse", level)),
-		r.figure(plot{title: "Pressure: share of time in which somebody waited for a CPU", format: share, top: 1, wide: true, height: 110}, r.byHost("node_pressure_cpu_waiting_seconds_total", rate)),
-		r.figure(plot{title: "Pressure: share of time in which somebody waited for a disk", format: share, top: 1, wide: true, height: 110}, r.byHost("node_pressure_io_waiting_seconds_total", rate)),
+		r.figure(plot{title: "Requests, by what became of them", unit: aSecond, wide: true, height: 150}, replies),
+		r.figure(plot{title: "Latency of replies", note: "by second; logarithmic", unit: waits, wide: true, log: true, height: 150, noPeak: true}, r.quantiles(seconds)),
+		r.figure(plot{title: "CPU in use", unit: ratios, top: 1, wide: true, height: 110}, r.busyHosts()),
+		r.figure(plot{title: "Threads that run or want to", unit: numberOf("threads"), wide: true, height: 110}, r.byHost("node_procs_running", level)),
+		r.figure(plot{title: "TCP sockets in use", unit: numberOf("sockets"), wide: true, height: 110}, r.byHost("node_sockstat_TCP_inuse", level)),
+		r.figure(plot{title: "Pressure: share of time in which somebody waited for a CPU", unit: ratios, top: 1, wide: true, height: 110}, r.byHost("node_pressure_cpu_waiting_seconds_total", rate)),
+		r.figure(plot{title: "Pressure: share of time in which somebody waited for a disk", unit: ratios, top: 1, wide: true, height: 110}, r.byHost("node_pressure_io_waiting_seconds_total", rate)),
 	}
 	if r.err != nil {
 		return nil, r.err

@@ -25,15 +25,15 @@ func (r *reader) load(l *model.Load) []Figure {
 		}
 	}
 	replies, failed := r.outcomes()
-	p := plot{title: "Requests, by what became of them", format: perSecond, wide: true, height: 200}
+	p := plot{title: "Requests, by what became of them", unit: aSecond, wide: true, height: 200}
 	if plan := r.meta.Plan.Load; plan != nil && plan.Rate > 0 && len(plan.Stages) == 0 {
 		p.limits = []svg.Limit{{Value: plan.Rate, Text: "offered " + perSecond(plan.Rate)}}
 	}
 	add(r.figure(p, replies))
-	add(r.figure(plot{title: "Failed, by outcome", format: perSecond, wide: true, height: 140}, largest(failed, mostLines)))
+	add(r.figure(plot{title: "Failed, by outcome", unit: aSecond, wide: true, height: 140}, largest(failed, mostLines)))
 	percentiles, heat, err := r.latency()
 	r.err = cmp.Or(r.err, err)
-	add(r.figure(plot{title: "Latency of replies", note: "each line is a quantile of every interval; logarithmic", format: micros, wide: true, log: true, height: 200, noPeak: true}, percentiles))
+	add(r.figure(plot{title: "Latency of replies", note: "each line is a quantile of every interval; logarithmic", unit: waits, wide: true, log: true, height: 200, noPeak: true}, percentiles))
 	add(heat)
 	return list
 }

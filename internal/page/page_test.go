@@ -266,7 +266,7 @@ func scripts(t *testing.T, page string) {
 		}
 	}
 	sum := sha256.Sum256([]byte(pageJS))
-	policy := "default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;; script-src &#39;sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "&#39;"
+	policy := "default-src &#39;none&#39;; img-src data:; style-src &#39;unsafe-inline&#39;; script-src &#39;sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "&#39;"
 	if own != 1 || !strings.Contains(html.UnescapeString(page), html.UnescapeString(policy)) {
 		t.Errorf("%d scripts of the page's own, want 1, and a policy that lets it run alone", own)
 	}

@@ -182,11 +182,12 @@ func (q *Run) AskBefore(e *Expression) Result {
 }
 
 // AskOver evaluates an expression as if the main window were this span, in the engine's
-// time (see Window): so a measure's course over a run is drawn.
+// time (see Window): so a measure's course over a run is drawn. An expression of records says the
+// same many times over, so its parts are shared here, too.
 func (q *Run) AskOver(e *Expression, span Span) Result {
 	w := maps.Clone(q.windows)
 	w["window"] = span
-	return q.evaluate(e, w, time.UnixMilli(span.End), alone)
+	return q.evaluate(e, w, time.UnixMilli(span.End), q.withShared)
 }
 
 // Samples evaluates a text that may name these records. A window that the run does
@@ -212,10 +213,6 @@ func (q *Run) once(key string, evaluate func() Result) Result {
 	a.once.Do(func() { a.Result = evaluate() })
 	return a.Result
 }
-
-// alone keeps an expression as it is: what is asked once, of a window that nobody else asks
-// of, has nothing to share.
-func alone(text string, _ time.Time) string { return text }
 
 // evaluate evaluates an expression with these windows at a moment, after prepare has had its text.
 func (q *Run) evaluate(e *Expression, w windows, at time.Time, prepare func(string, time.Time) string) Result {

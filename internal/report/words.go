@@ -29,6 +29,9 @@ func Decider(f model.Finding, truth model.Truth) *model.Clue { return decider(f,
 // Told says whether a verdict has a finding among its roots or grounds.
 func Told(v model.Verdict, f model.Finding) bool { return isTold(v, f) }
 
+// Series is a series as it is asked for.
+func Series(s string) string { return spokenSeries(s) }
+
 // NothingToJudge says whether a rule was ruled out because there is none of what it judges.
 func NothingToJudge(f model.Finding) bool { return hadNothing(f) }
 

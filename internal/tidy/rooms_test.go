@@ -55,7 +55,7 @@ lab:
 internal/lab:            internal/model internal/host internal/record internal/record/writer
 internal/tidy:
 scripts:
-bench:                  internal/model internal/record internal/record/writer internal/trace
+bench:                  internal/layout internal/model internal/record internal/record/writer internal/trace
 cmd/plimsoll:            *
 `
 

@@ -1,26 +1,50 @@
 // One chart: values at a moment, its part of the axis of time, lines that are hidden.
 
-/** What a chart shows of one line; see data.go, which writes it. */
-interface LineData {
-  gap: number;
-  times?: number[];
-  most: number[];
-  least?: number[];
-}
-
-interface Data {
+/** What a chart shows, as data.go writes it. */
+interface Island {
   length: number;
-  lines: LineData[];
+  unit?: string;
+  lines: { gap: number; times?: number[]; most: number[]; least?: number[] }[];
   words: string[];
+  values: (number | null)[];
 }
 
-/** A line with the moments at which it was read, in milliseconds from the axis' beginning. */
+/** A line with the moments at which it was read, in milliseconds from the axis' beginning; most and least are places in words. */
 interface Line {
   gap: number;
   times: number[];
   most: number[];
   least: number[];
-  readout: HTMLElement;
+}
+
+/** What a chart shows: words as the page has them, and the same as numbers. */
+export interface Data {
+  length: number;
+  unit: string;
+  lines: Line[];
+  words: string[];
+  values: (number | null)[];
+}
+
+/** read takes what a figure's chart shows; null of what has no values at moments. */
+export function read(figure: Element | null): Data | null {
+  const text = figure?.querySelector('script[type="application/json"]')?.textContent;
+  if (!text) return null;
+  const island: Island = JSON.parse(text);
+  let times: number[] = [];
+  const lines = island.lines.map((line) => {
+    if (line.times) {
+      let at = 0;
+      times = line.times.map((step) => (at += step));
+    }
+    return { gap: line.gap, times, most: line.most, least: line.least ?? line.most };
+  });
+  return { length: island.length, unit: island.unit ?? "", lines, words: island.words, values: island.values };
+}
+
+/** nameOf is the name of the line that a key is of. */
+export function nameOf(key: Element): string {
+  return Array.from(key.childNodes).filter((n) => n.nodeType === Node.TEXT_NODE).map((n) => n.textContent ?? "").join(" ").trim();
 }
 
 /** Where something stands along the axis, 0 to 1. */
@@ -44,7 +68,7 @@ export class Chart {
   readonly figure: HTMLElement | null;
   /** length of the axis in milliseconds, 0 where the chart has no values of its own. */
   readonly length: number;
-  private readonly lines: Line[] = [];
+  private readonly lines: (Line & { readout: HTMLElement })[] = [];
   private readonly words: string[] = [];
   private readonly plots: { element: SVGSVGElement; width: number; height: number }[] = [];
   private readonly places: Place[] = [];
@@ -74,14 +98,14 @@ export class Chart {
     for (const element of svg.querySelectorAll(":scope > .begin, :scope > .end")) {
       this.ends.push({ element, text: element.textContent ?? "", begins: element.classList.contains("begin") });
     }
-    const island = this.figure?.querySelector('script[type="application/json"]')?.textContent;
-    const data: Data | null = island ? JSON.parse(island) : null;
+    const data = read(this.figure);
     this.length = data?.length ?? 0;
-    if (data) this.read(data);
+    if (data) this.take(data);
   }
 
   private add(width: string): SVGElement {
     const rect = document.createElementNS(svgNamespace, "rect");
+    rect.setAttribute("class", "tool");
     rect.setAttribute("y", "16");
     rect.setAttribute("height", String(Math.max((this.svg.height.baseVal.value || 32) - 32, 1)));
     rect.setAttribute("width", width);
@@ -91,19 +115,14 @@ export class Chart {
     return rect;
   }
 
-  private read(data: Data): void {
+  private take(data: Data): void {
     this.words.push(...data.words);
     const keys = this.figure?.querySelectorAll<HTMLElement>(".key") ?? [];
-    let times: number[] = [];
     data.lines.forEach((line, i) => {
-      if (line.times) {
-        let at = 0;
-        times = line.times.map((step) => (at += step));
-      }
       const readout = document.createElement("span");
       readout.className = "now";
       (keys[i] ?? this.figure?.querySelector("figcaption"))?.append(readout);
-      this.lines.push({ gap: line.gap, times, most: line.most, least: line.least ?? line.most, readout });
+      this.lines.push({ ...line, readout });
       const key = keys[i];
       const path = this.plots[0]?.element.querySelectorAll<SVGElement>(":scope > path")[i];
       if (key && path && keys.length > 1 && path.getAttribute("stroke")) hides(key, path);
@@ -192,8 +211,7 @@ export function nearest(times: number[], time: number): number {
 
 /** hides makes a line's key a button that hides it. */
 function hides(key: HTMLElement, path: SVGElement): void {
-  const name = Array.from(key.childNodes).find((n) => n.nodeType === Node.TEXT_NODE && n.textContent?.trim());
-  key.dataset["name"] = name?.textContent?.trim() ?? "";
+  key.dataset["name"] = nameOf(key);
   key.setAttribute("role", "button");
   key.setAttribute("tabindex", "0");
   key.setAttribute("aria-pressed", "true");

@@ -1,4 +1,5 @@
-// Tables can be copied: as tabs and lines, which spreadsheets take.
+// Tables can be copied: as tabs and lines, which spreadsheets take. Those that are wider than
+// the screen can be moved by the keyboard.
 
 export function copyButtons(): void {
   for (const table of document.querySelectorAll("table")) {
@@ -13,6 +14,25 @@ export function copyButtons(): void {
     });
     table.closest(".scroll")?.after(button);
   }
+}
+
+export function scrollers(): void {
+  const places = Array.from(document.querySelectorAll<HTMLElement>(".scroll"));
+  const look = (): void => {
+    for (const place of places) {
+      if (place.scrollWidth <= place.clientWidth) {
+        place.removeAttribute("tabindex");
+        place.removeAttribute("role");
+        continue;
+      }
+      place.tabIndex = 0;
+      place.setAttribute("role", "group");
+      place.setAttribute("aria-label", `table: ${place.closest("section")?.querySelector("h2")?.firstChild?.textContent?.trim() ?? ""}`);
+    }
+  };
+  look();
+  addEventListener("resize", look);
+  addEventListener("toggle", look, true); // of what is unfolded
 }
 
 /** textOf is a table's words, with tabs between cells. */

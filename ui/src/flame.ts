@@ -1,4 +1,11 @@
-// Flame graphs: a frame that is clicked takes the whole width, a second click gives it back.
+// Flame graphs: a frame that is clicked takes the whole width, a second click gives it back;
+// functions are searched for by a part of their names.
+
+interface Frame {
+  element: SVGSVGElement;
+  from: number;
+  width: number;
+}
 
 export function flames(): void {
   for (const svg of document.querySelectorAll<SVGSVGElement>("figure > svg")) {
@@ -7,6 +14,7 @@ export function flames(): void {
       from: parseFloat(element.getAttribute("x") ?? "0"),
       width: parseFloat(element.getAttribute("width") ?? "0"),
     }));
+    if (frames.length > 0) search(svg, frames);
     let shown: Element | null = null;
     for (const frame of frames) {
       frame.element.addEventListener("click", () => {
@@ -34,4 +42,40 @@ function name(frame: SVGSVGElement): void {
   text.setAttribute("y", "12");
   text.textContent = frame.querySelector("title")?.textContent ?? "";
   frame.append(text);
+}
+
+/** strong is how a frame that was looked for is painted, weak how all others are. */
+const strong = ".8";
+const weak = ".28";
+
+/** search marks the frames with a text in their names, and says how much of all is in them. */
+function search(svg: SVGSVGElement, frames: Frame[]): void {
+  const box = document.createElement("input");
+  box.type = "search";
+  box.placeholder = "search functions";
+  box.setAttribute("aria-label", "search functions");
+  box.spellcheck = false;
+  const said = document.createElement("span");
+  said.setAttribute("role", "status");
+  const line = document.createElement("p");
+  line.className = "search";
+  line.append(box, said);
+  svg.before(line);
+  box.addEventListener("input", () => {
+    const want = box.value.trim().toLowerCase();
+    let found = 0;
+    let share = 0;
+    let end = 0; // of what was counted: frames stand in the order in which a walk meets them
+    for (const { element, from, width } of frames) {
+      const hit = want !== "" && (element.querySelector("title")?.textContent ?? "").toLowerCase().includes(want);
+      element.querySelector("rect")?.setAttribute("fill-opacity", hit ? strong : weak);
+      if (!hit) continue;
+      found++;
+      if (from + width > end + 0.001) { // not within another
+        share += from + width - Math.max(from, end);
+        end = from + width;
+      }
+    }
+    said.textContent = want === "" ? "" : found === 0 ? "none" : `${found} frames, ${share < 0.1 ? "<0.1" : share.toFixed(1)} % of all`;
+  });
 }

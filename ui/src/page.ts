@@ -2,11 +2,14 @@
 // all that is shown stands in it as text and SVG, and is only moved about here.
 
 import { axes } from "./axis.ts";
-import { copyButtons } from "./copy.ts";
+import { copyButtons, scrollers } from "./copy.ts";
 import { flames } from "./flame.ts";
 import { lightOrDark } from "./light.ts";
+import { saveButtons } from "./save.ts";
 
 axes();
 flames();
 copyButtons();
+scrollers();
+saveButtons();
 lightOrDark();

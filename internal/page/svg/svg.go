@@ -114,13 +114,21 @@ func Mark(size int, stroke string) string {
 const widest = 4
 
 // Ratio draws a ratio with its interval on a logarithmic scale from a quarter to four
-// times, the middle of which is 1: no difference.
+// times, the middle of which is 1: no difference. What lies beyond is an arrow at the end.
 func Ratio(title string, ratio, low, high float64) string {
 	at := func(v float64) float64 { return 0.5 + math.Log(max(v, 1e-9))/math.Log(widest)/2 }
 	fill := color(0)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg width="100%%" height="18" role="img"><title>%s</title><rect x="50%%" width="1" height="18" fill="currentColor" fill-opacity=".5"/>`, escaped(title))
-	fmt.Fprintf(&b, `<rect x="%s%%" y="7" width="%s%%" height="4" fill="%s" fill-opacity=".5"/><circle cx="%s%%" cy="9" r="4.5" fill="%s"/></svg>`,
-		percent(at(low)), percent(min(at(high), 1)-max(at(low), 0)), fill, percent(at(ratio)), fill)
+	fmt.Fprintf(&b, `<rect x="%s%%" y="7" width="%s%%" height="4" fill="%s" fill-opacity=".5"/>`, percent(at(low)), percent(min(at(high), 1)-max(at(low), 0)), fill)
+	switch {
+	case ratio > widest:
+		fmt.Fprintf(&b, `<svg x="100%%" width="1" height="18" overflow="visible"><path d="M-10 3l10 6l-10 6z" fill="%s"/></svg>`, fill)
+	case ratio < 1/float64(widest):
+		fmt.Fprintf(&b, `<path d="M10 3l-10 6l10 6z" fill="%s"/>`, fill)
+	default:
+		fmt.Fprintf(&b, `<circle cx="%s%%" cy="9" r="4.5" fill="%s"/>`, percent(at(ratio)), fill)
+	}
+	b.WriteString("</svg>")
 	return b.String()
 }

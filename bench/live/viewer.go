@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// viewer looks at a run as a browser does, as fast as its line lets it.
+type viewer struct {
+	kbit  float64 // 0 for as fast as it comes
+	bytes int
+
+	mu   sync.Mutex
+	seen map[string]time.Time // figures, and when they came
+}
+
+// watch passes the address of the page to look, and returns when what is printed ends.
+func watch(r io.Reader, look func(url string)) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(r); lines.Scan(); {
+			if at, ok := strings.CutPrefix(lines.Text(), "plimsoll: live: "); ok {
+				look(at)
+			}
+		}
+	}()
+	return ended
+}
+
+var value = regexp.MustCompile(`<b>([^<]*)</b>`)
+
+// look takes all that is sent until the run is over.
+func (v *viewer) look(ctx context.Context, at string) {
+	jar, _ := cookiejar.New(nil) // it fails for no options
+	client := http.Client{Jar: jar}
+	get := func(at string) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+		if err != nil {
+			return nil, err
+		}
+		return client.Do(r)
+	}
+	first, err := get(at)
+	if err != nil {
+		return
+	}
+	first.Body.Close()
+	u, err := url.Parse(at)
+	if err != nil {
+		return
+	}
+	u.RawQuery = ""
+	events, err := get(u.JoinPath("events").String())
+	if err != nil {
+		return
+	}
+	defer events.Body.Close()
+	lines := bufio.NewScanner(&slowly{events.Body, v.kbit})
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		v.bytes += len(lines.Bytes())
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			v.take(data)
+		}
+	}
+}
+
+func (v *viewer) take(data string) {
+	var parts []struct{ ID, HTML string }
+	if json.Unmarshal([]byte(data), &parts) != nil {
+		return // the end has none
+	}
+	for _, p := range parts {
+		if p.ID != "figures" {
+			continue
+		}
+		var words []string
+		for _, m := range value.FindAllStringSubmatch(p.HTML, -1) {
+			words = append(words, m[1])
+		}
+		v.mu.Lock()
+		if text := strings.Join(words, " "); text != "" && v.seen[text].IsZero() {
+			v.seen[text] = time.Now()
+		}
+		v.mu.Unlock()
+	}
+}
+
+// taken are the figures that it saw.
+func (v *viewer) taken() map[string]time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.seen)
+}
+
+// behind is by how much it saw later what another saw, at most.
+func (v *viewer) behind(other *viewer) (most time.Duration) {
+	theirs := other.taken()
+	for text, at := range v.taken() {
+		if before, ok := theirs[text]; ok {
+			most = max(most, at.Sub(before))
+		}
+	}
+	return most
+}
+
+// slowly reads no more than so many kbit/s.
+type slowly struct {
+	io.Reader
+	kbit float64
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if s.kbit == 0 {
+		return s.Reader.Read(p)
+	}
+	n, err := s.Reader.Read(p[:min(len(p), 1<<10)])
+	time.Sleep(time.Duration(float64(n) * 8 / s.kbit * float64(time.Millisecond)))
+	return n, err
+}
