@@ -158,7 +158,7 @@ func (b *bench) run(t trial) (o outcome, err error) {
 	}
 	args := []string{"run", b.url, "-c", fmt.Sprint(b.connections), "-d", b.length.String(), "--dir", dir, "--json"}
 	if b.rate > 0 {
-		args = append(args, "--rate", fmt.Sprint(b.rate))
+		args = append(args, "-R", fmt.Sprint(b.rate))
 	}
 	if t >= 0 {
 		args = append(args, "--live")

@@ -69,7 +69,7 @@ func liveStage(command string, w *world, port string, site *siteFlags) (*stage, 
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return nil, usage(command, "--live=%s: want a port of this machine, like 8080", port)
 	}
-	s := &stage{page: web.NewLive("sentence", "figures", "charts"), site: site, done: make(chan error, 1)}
+	s := &stage{page: web.NewLive("sentence", "figures", "line", "charts"), site: site, done: make(chan error, 1)}
 	server, err := web.Listen(web.Options{Listen: net.JoinHostPort("127.0.0.1", port)}, s.page.Handler())
 	if err != nil {
 		return nil, usage(command, "%v", err)
@@ -163,6 +163,7 @@ type playing struct {
 	mu       sync.Mutex
 	progress session.Progress
 	verdict  *model.Verdict // so far, nil before the first
+	line     string         // the way of a request, by that verdict
 }
 
 // paint draws what is new, but not more often than somebody can look.
@@ -193,7 +194,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (p *playing) draw() {
 	v := p.run.View()
 	p.mu.Lock()
-	progress, verdict := p.progress, p.verdict
+	progress, verdict, line := p.progress, p.verdict, p.line
 	p.mu.Unlock()
 	if p.screen != nil {
 		p.screen.draw(v, progress, verdict)
@@ -201,7 +202,7 @@ func (p *playing) draw() {
 	if p.stage == nil {
 		return
 	}
-	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}}
+	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: line}}
 	if charts, err := sheet.Live(v.Recent, v.Seconds); err == nil { // a chart that cannot be drawn is drawn the next time
 		var b strings.Builder
 		for _, c := range charts {
@@ -257,9 +258,9 @@ func (p *playing) judge(ctx context.Context) {
 			continue
 		}
 		begin := threadTime()
-		if v, err := p.soFar(); err == nil { // what cannot be read in the midst of a run can be read at its end
+		if v, line, err := p.soFar(); err == nil { // what cannot be read in the midst of a run can be read at its end
 			p.mu.Lock()
-			p.verdict = &v
+			p.verdict, p.line = &v, line
 			p.mu.Unlock()
 		}
 		pause = max(judgeEvery, judgeShare*(threadTime()-begin))
@@ -273,20 +274,32 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (p *playing) soFar() (v model.Verdict, err error) {
+func (p *playing) soFar() (v model.Verdict, line string, err error) {
 	run, err := record.Open(p.dir)
 	if err != nil {
-		return v, err
+		return v, "", err
 	}
 	defer run.Close()
 	if p.set == nil {
 		set, _, err := p.site.setFor(run.Meta())
 		if err != nil {
-			return v, err
+			return v, "", err
 		}
 		p.set = &set
 	}
-	return judge.SoFar(run, *p.set)
+	if v, err = judge.SoFar(run, *p.set); err != nil || p.stage == nil {
+		return v, "", err
+	}
+	return v, lineHTML(run, v), nil
+}
+
+// lineHTML is the way of a request; one that cannot be drawn is drawn the next time.
+func lineHTML(run *record.Run, v model.Verdict) string {
+	drawn, err := sheet.LiveLine(run, v)
+	if err != nil || drawn == "" {
+		return ""
+	}
+	return "<h2>The line <small>the way of a request, and how far each place on it is loaded</small></h2>" + string(drawn)
 }
 
 // ended shows what was found in the end.
@@ -297,4 +310,8 @@ func (s *stage) ended(r model.Report, name string) {
 	s.page.Show(web.Part{ID: "sentence", HTML: fmt.Sprintf(`<h1 class="%s">%s: %s</h1><p>The whole report: <code>plimsoll serve</code>, or <code>%s</code></p>`,
 		html.EscapeString(string(r.Verdict.Answer)), strings.ToUpper(html.EscapeString(string(r.Verdict.Answer))), html.EscapeString(layout.Line(r.Verdict.Sentence)),
 		html.EscapeString(layout.Line("plimsoll report "+layout.Quote(name)+" -o report.html")))})
+	if run, err := record.Open(r.Dir); err == nil { // else the line stays as it was last seen
+		defer run.Close()
+		s.page.Show(web.Part{ID: "line", HTML: lineHTML(run, r.Verdict)})
+	}
 }

@@ -1,10 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"plimsoll/internal/model"
@@ -108,4 +116,69 @@ func TestAnotherRunThanWasListed(t *testing.T) {
 	if _, err := s.open("x"); err == nil || !strings.Contains(err.Error(), "another run lies there") {
 		t.Errorf("%v, want that it is another", err)
 	}
+}
+
+// served is a server of a folder of runs, as a process.
+type served struct {
+	cmd *exec.Cmd
+	url string
+}
+
+func serves(t *testing.T, dir, listen string) *served {
+	t.Helper()
+	s := &served{cmd: exec.CommandContext(t.Context(), "plimsoll", "serve", dir, "--listen", listen)}
+	out, err := s.cmd.StdoutPipe()
+	ok(t, err)
+	ok(t, s.cmd.Start())
+	s.url, err = bufio.NewReader(out).ReadString('\n')
+	ok(t, err)
+	s.url = strings.TrimSpace(s.url)
+	return s
+}
+
+// list is the page of the runs, for who comes by this address.
+func (s *served) list(t *testing.T, by string) string {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	ok(t, err)
+	client := http.Client{Jar: jar}
+	at, _, _ := strings.Cut(s.url, "?")
+	var page []byte
+	for _, url := range []string{by, at} {
+		got, err := client.Get(url)
+		ok(t, err)
+		page, err = io.ReadAll(got.Body)
+		ok(t, errors.Join(err, got.Body.Close()))
+	}
+	return string(page)
+}
+
+// A server that was killed leaves nothing behind that its next start would have to know: that one finds the runs that are
+// there, also one of which the recording was cut off meanwhile, and knows no token of the other's.
+func TestAServerThatWasKilledIsStartedAgain(t *testing.T) {
+	dir := t.TempDir()
+	aRunOf(t, filepath.Join(dir, "first"), "a")
+	before := serves(t, dir, "127.0.0.1:0")
+	if page := before.list(t, before.url); !strings.Contains(page, "first") {
+		t.Fatalf("the first server lists\n%s", page)
+	}
+	ok(t, before.cmd.Process.Kill())
+	_ = before.cmd.Wait() // it was killed
+	w, err := writer.Create(filepath.Join(dir, "second"), model.Run{Started: 1_700_000_100_000, Plan: model.Plan{Interval: 1000, Mode: "watch"}, Hosts: []model.Host{{Name: "b"}}})
+	ok(t, err)
+	w.Sample("b", 1_700_000_100_000, &model.Signal{Name: "g"}, 1)
+	ok(t, w.Commit()) // and there it ended
+	address, err := url.Parse(before.url)
+	ok(t, err)
+	after := serves(t, dir, address.Host)
+	page := after.list(t, after.url)
+	if !strings.Contains(page, "first") || !strings.Contains(page, "second") || !strings.Contains(page, "cut off") {
+		t.Errorf("the second server lists\n%s", page)
+	}
+	if page := after.list(t, before.url); strings.Contains(page, "first") {
+		t.Errorf("the token of the first start is good for the second\n%s", page)
+	}
+	ok(t, after.cmd.Process.Signal(syscall.SIGINT))
+	ok(t, after.cmd.Wait())
+	ok(t, w.Close())
 }

@@ -48,6 +48,22 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 	return out, nil
 }
 
+// LiveLine draws the way of a request as far as it is known of a run that lasts, by the verdict so far; "" where
+// nothing of it is.
+func LiveLine(rec *record.Run, v model.Verdict) (template.HTML, error) {
+	r, err := newReader(rec)
+	if err != nil {
+		return "", nil // nothing was read yet
+	}
+	list := r.line(model.Report{Plan: r.meta.Plan, Hosts: r.meta.Hosts, Verdict: v})
+	if r.err != nil || len(list) == 0 {
+		return "", r.err
+	}
+	var doc bytes.Buffer
+	err = page.ExecuteTemplate(&doc, "stages", list)
+	return template.HTML(doc.String()), err
+}
+
 // quantiles are the p99 and the p50 of each second in which a reply came.
 func (r *reader) quantiles(seconds []model.Second) []course {
 	high, mid := course{name: "p99"}, course{name: "p50"}
@@ -65,15 +81,29 @@ func (r *reader) quantiles(seconds []model.Second) []course {
 
 // byHost is a line for each host, the highest.
 func (r *reader) byHost(signal string, f form) []course {
-	list := r.courses(signal, f, "host")
+	list := asOne(r.courses(signal, f, "host"))
 	return list[:min(len(list), mostLines)]
+}
+
+// asOne has hosts share a line whose readings are the same throughout: those of one machine.
+func asOne(list []course) []course {
+	var out []course
+	for _, c := range list {
+		i := slices.IndexFunc(out, func(o course) bool { return slices.Equal(o.points, c.points) })
+		if i < 0 {
+			out = append(out, c)
+		} else {
+			out[i].name += ", " + c.name
+		}
+	}
+	return out
 }
 
 // busyHosts is how much of each host's processors is in use. What is held of a run that
 // lasts is added up over them.
 func (r *reader) busyHosts() []course {
 	var all []course
-	for _, host := range r.byHost("node_cpu_seconds_total", level) {
+	for _, host := range r.courses("node_cpu_seconds_total", level, "host") {
 		byMode := r.courses("node_cpu_seconds_total", rate, "mode", "host", host.name)
 		whole := map[int64]float64{}
 		for _, p := range summed("", byMode).points {
@@ -86,5 +116,6 @@ func (r *reader) busyHosts() []course {
 		}
 		all = append(all, busy)
 	}
-	return all
+	all = asOne(all)
+	return all[:min(len(all), mostLines)]
 }
