@@ -35,6 +35,7 @@ type collector struct {
 	stages  []groupTally
 	recent  [counted][2]*hdr.Histogram // responses and services since the last record
 	all     *hdr.Histogram             // scratch
+	encoder encoder
 	conns   Connections
 	cpu     []ThreadCPU
 }
@@ -293,13 +294,13 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 				Start: c.unixMillis(c.lastAt), End: c.unixMillis(now), Histogram: text,
 			})
 		}
-		text, err := encode(of[service])
+		text, err := c.encoder.encode(of[service])
 		if err != nil {
 			return nil, err
 		}
 		add("service", text)
 		if of[response] != of[service] {
-			if text, err = encode(of[response]); err != nil {
+			if text, err = c.encoder.encode(of[response]); err != nil {
 				return nil, err
 			}
 		}

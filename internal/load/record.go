@@ -1,8 +1,6 @@
 package load
 
 import (
-	"fmt"
-
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"plimsoll/internal/model"
 )
@@ -203,15 +201,6 @@ func quantiles(h *hdr.Histogram) model.Quantiles {
 		Count: h.TotalCount(), Mean: h.Mean(),
 		P50: float64(v[0]), P90: float64(v[1]), P99: float64(v[2]), P999: float64(v[3]), Max: float64(v[4]),
 	}
-}
-
-// encode is h in the form of Interval.Histogram.
-func encode(h *hdr.Histogram) (string, error) {
-	b, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return "", fmt.Errorf("encode a latency histogram: %w", err)
-	}
-	return string(b), nil
 }
 
 // outcomeNames gives every outcome that was counted its name.
