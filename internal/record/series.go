@@ -99,6 +99,9 @@ type logMemory struct {
 }
 
 func (m *logMemory) add(ref uint64, lset labels.Labels) error {
+	if known := m.refs[ref]; known != nil && labels.Equal(known.labels, lset) {
+		return nil // each part of a ring's log declares its series again
+	}
 	if m.named += lset.ByteSize(); len(m.series) == maxLogSeries || m.named > maxLogLabels {
 		return fmt.Errorf("%s: more than %d series, or %d bytes of labels; this is no run's", m.dir, maxLogSeries, maxLogLabels)
 	}

@@ -48,6 +48,8 @@ type series struct {
 	start    int64
 	log      *wlog.WL
 	refs     map[string]*entry
+	named    uint64         // the number of the series that was met last
+	part     int            // of the log, from 0; see turn
 	ofSignal map[string]int // how many of refs, by signal and host
 	key      []byte
 	readings map[string]*reading // by signal and host, of those that start at zero
@@ -66,6 +68,7 @@ type reading struct{ newest, before int64 }
 type entry struct {
 	ref  chunks.HeadSeriesRef
 	last int64 // time of its last sample
+	part int   // of the log, in which it was declared last
 	// heard are its labels for those who listen, nil until there is one.
 	heard *labels.Labels
 }
@@ -108,6 +111,10 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 		s.ofSignal[string(s.key[:own])]++
 		e = s.meet(host, t, before, sig, labelValues)
 	}
+	if e.part != s.part {
+		e.part = s.part
+		s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
+	}
 	if t == e.last {
 		t++
 	}
@@ -139,7 +146,8 @@ func (s *series) readBefore(t int64) int64 {
 // of the signal's reading before this one, when there was none of it yet; a
 // millisecond earlier when there is no room.
 func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValues []string) *entry {
-	e := &entry{ref: chunks.HeadSeriesRef(len(s.refs) + 1), last: math.MinInt64}
+	s.named++
+	e := &entry{ref: chunks.HeadSeriesRef(s.named), last: math.MinInt64, part: s.part}
 	s.refs[string(s.key)] = e
 	s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
 	if sig.StartsAtZero {
@@ -195,6 +203,34 @@ func (s *series) commit() error {
 	s.buf = enc.Samples(s.samples, s.buf[:0])
 	s.samples = s.samples[:0]
 	return s.log.Log(s.buf)
+}
+
+// turn begins a part of the log that can be read without those before it: each series is declared in it
+// again. It returns the number of its first file.
+func (s *series) turn() (int, error) {
+	s.part++
+	return s.log.NextSegment()
+}
+
+// forget forgets the series without a sample in this part of the log, or a later one.
+func (s *series) forget(before int) {
+	for key, e := range s.refs {
+		if e.part >= before {
+			continue
+		}
+		delete(s.refs, key)
+		own := ofSignalAndHost(key)
+		if s.ofSignal[own]--; s.ofSignal[own] == 0 {
+			delete(s.ofSignal, own)
+		}
+	}
+}
+
+// ofSignalAndHost is the part of a series' key that it shares with others of its signal and host.
+func ofSignalAndHost(key string) string {
+	name, rest, _ := strings.Cut(key, "\x00")
+	host, _, _ := strings.Cut(rest, "\x00")
+	return name + "\x00" + host
 }
 
 func (s *series) close() error { return s.log.Close() }

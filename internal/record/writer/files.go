@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // Packets appends to the file with the packets of a host (pcapng, in pieces of any
@@ -37,4 +38,12 @@ func (w *Writer) closePackets() error {
 		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// Profile writes stacks, in pprof's gzipped form, under their name ("cpu").
+func (w *Writer) Profile(name string, data []byte) error {
+	if err := replace(w.open.root, name+record.ProfileEnd, data, false); err != nil {
+		return w.explain(fmt.Errorf("write the stacks of %s: %w", name, err))
+	}
+	return nil
 }

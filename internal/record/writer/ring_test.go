@@ -1,0 +1,314 @@
+package writer_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+)
+
+var (
+	ringGauge   = &model.Signal{Name: "ring_round", Kind: model.Gauge, Labels: []string{"cpu"}}
+	ringCounter = &model.Signal{Name: "ring_lost_total", Kind: model.Counter, StartsAtZero: true}
+)
+
+func noRescue(dir string) error { return fmt.Errorf("%s: there is something to rescue", dir) }
+
+func openRing(t *testing.T, keep time.Duration, most int64) (*writer.Ring, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ring")
+	r, err := writer.OpenRing(dir, model.Run{Started: 1_000_000, Plan: model.Plan{Mode: "watch", Interval: 1000}}, keep, most, noRescue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, dir
+}
+
+// ringRound records round n, counted from 1, a second each.
+func ringRound(t *testing.T, r *writer.Ring, n int) {
+	t.Helper()
+	at := int64(1_000_000 + 1000*n)
+	for cpu := range 8 {
+		r.Sample("web", at, ringGauge, float64(n), strconv.Itoa(cpu))
+	}
+	if n > 2 { // it was met after others were read
+		r.Sample("web", at, ringCounter, float64(n))
+	}
+	r.Event(model.Event{Time: at, Kind: "log", Text: fmt.Sprintf("round %d", n)})
+	if n%50 == 0 {
+		r.Note(fmt.Sprintf("note %d", n))
+	}
+	if err := r.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// points of a series in a run directory.
+func pointsIn(t *testing.T, dir, name string) (points []record.Point) {
+	t.Helper()
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	first, last, err := run.Span()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := run.Queryable().Querier(first, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	set := q.Select(t.Context(), false, nil, labels.MustNewMatcher(labels.MatchEqual, "__name__", name))
+	for n := 0; set.Next(); n++ {
+		points = points[:0]
+		it := set.At().Iterator(nil)
+		for it.Next() != chunkenc.ValNone {
+			at, v := it.At()
+			points = append(points, record.Point{Time: at, Value: v})
+		}
+		if n >= 8 {
+			t.Errorf("%s: more series than were recorded: a part declared one anew", name)
+		}
+	}
+	if set.Err() != nil {
+		t.Fatal(set.Err())
+	}
+	return points
+}
+
+// A ring holds the newest minutes and no more, each series in one piece, a counter without a zero that never was.
+func TestRingKeepsTheNewest(t *testing.T) {
+	r, dir := openRing(t, 80*time.Second, 1<<30)
+	for n := 1; n <= 500; n++ {
+		ringRound(t, r, n)
+		if n == 60 {
+			if p := pointsIn(t, dir, ringCounter.Name); p[0].Value != 0 || p[0].Time != 1_002_000 {
+				t.Errorf("the first is %v, want the zero before it", p[0])
+			}
+		}
+	}
+	for _, name := range []string{ringGauge.Name, ringCounter.Name} {
+		p := pointsIn(t, dir, name)
+		if len(p) < 80 || len(p) > 101 || p[len(p)-1].Value != 500 {
+			t.Fatalf("%s: %d readings, from %v to %v; want the last 80 to 100", name, len(p), p[0], p[len(p)-1])
+		}
+		for i := 1; i < len(p); i++ {
+			if p[i].Value != p[i-1].Value+1 {
+				t.Fatalf("%s: %v after %v", name, p[i], p[i-1])
+			}
+		}
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	var events []model.Event
+	for e, err := range run.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	if len(events) < 80 || len(events) > 101 || events[len(events)-1].Text != "round 500" {
+		t.Errorf("%d events; want those of the last 80 to 100 rounds", len(events))
+	}
+	if notes := run.Meta().Notes; len(notes) != 2 || notes[1] != "note 500" {
+		t.Errorf("notes %q, want those of the kept time", notes)
+	}
+	if back, _ := r.Kept(); back < 80*time.Second || back > 100*time.Second {
+		t.Errorf("it says that it goes back %v", back)
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v is left of what was discarded", left, err)
+	}
+}
+
+// Names that come and go leave nothing behind, and bytes are bounded as time is.
+func TestRingIsBounded(t *testing.T) {
+	const most = 1 << 20
+	r, dir := openRing(t, 24*time.Hour, most)
+	for n := range 3000 {
+		at := int64(1_000_000 + 1000*n)
+		for i := range 100 {
+			r.Sample("web", at, ringGauge, float64(n), fmt.Sprintf("%x-%d-%d", sha256.Sum256([]byte{byte(n), byte(n >> 8), byte(i)}), n, i))
+		}
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var bytes int64
+	files, err := filepath.Glob(filepath.Join(dir, "series/wal/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += info.Size()
+	}
+	if back, said := r.Kept(); bytes > most*5/4 || said < bytes/2 || said > bytes*2 || back == 0 {
+		t.Errorf("%d bytes in %d files, it says %d, back to %v; want at most %d", bytes, len(files), said, back, most)
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := run.Meta().Status["web"][ringGauge.Name]; st.State == model.Failed {
+		t.Errorf("after 300,000 names that are gone: %+v", st)
+	}
+	if err := errors.Join(run.Close(), r.Discard()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A copy is a run like any other, and recording goes on.
+func TestRingIsCopied(t *testing.T) {
+	r, dir := openRing(t, 80*time.Second, 1<<30)
+	copied := filepath.Join(t.TempDir(), "run")
+	if err := r.CopyTo(copied, func(*model.Run) {}); err == nil {
+		t.Error("there is a copy of nothing")
+	}
+	for n := 1; n <= 200; n++ {
+		ringRound(t, r, n)
+	}
+	if err := r.Profile("cpu", []byte("stacks")); err != nil {
+		t.Fatal(err)
+	}
+	r.Traced(model.Tracing{Level: "full", Profiles: []string{"cpu"}})
+	if err := r.CopyTo(copied, func(run *model.Run) { run.Notes = append(run.Notes, "copied") }); err != nil {
+		t.Fatal(err)
+	}
+	ringRound(t, r, 201)
+	run, err := record.Open(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	meta := run.Meta()
+	p := pointsIn(t, copied, ringGauge.Name)
+	if !meta.Closed || len(meta.Windows) != 1 || meta.Windows[0].End != 1_200_000 || len(p) < 80 || p[len(p)-1].Value != 200 || meta.Notes[len(meta.Notes)-1] != "copied" {
+		t.Errorf("closed %v, windows %+v, notes %q, %d readings", meta.Closed, meta.Windows, meta.Notes, len(p))
+	}
+	if raw, err := record.Stacks(copied, "cpu"); err == nil && len(raw) == 0 {
+		t.Error("the stacks are not in the copy")
+	}
+	if _, err := os.Stat(filepath.Join(copied, "cpu.pb.gz")); err != nil {
+		t.Error(err)
+	}
+	if p := pointsIn(t, dir, ringGauge.Name); p[len(p)-1].Value != 201 {
+		t.Error("recording did not go on")
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRingIsOneProcessAlone(t *testing.T) {
+	r, dir := openRing(t, time.Minute, 1<<30)
+	if _, err := writer.OpenRing(dir, model.Run{}, time.Minute, 1<<30, noRescue); !errors.Is(err, writer.ErrTaken) {
+		t.Errorf("a second one is opened in it: %v", err)
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writer.OpenRing(dir, model.Run{}, time.Minute, 1<<30, noRescue); err == nil || !strings.Contains(err.Error(), "is no ring") {
+		t.Errorf("somebody's directory is taken for a ring: %v", err)
+	}
+}
+
+// ringChild is set in a process that records in a ring until it is killed.
+const ringChild = "PLIMSOLL_TEST_RING"
+
+// TestRingChild is that process.
+func TestRingChild(t *testing.T) {
+	dir := os.Getenv(ringChild)
+	if dir == "" {
+		return
+	}
+	rescued := func(ring string) error {
+		return writer.Rescue(ring, dir+"-rescued", func(*model.Run) bool { return true })
+	}
+	r, err := writer.OpenRing(dir, model.Run{Started: 1_000_000, Plan: model.Plan{Mode: "watch", Interval: 1000}}, 10*time.Second, 1<<30, rescued)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; ; n++ {
+		ringRound(t, r, n)
+		fmt.Println("round", n)
+	}
+}
+
+// Killed at any moment, a hundred times, a ring opens up to its last round; the next process makes a run of it.
+func TestKilledRingOpens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ring")
+	for kill := range 100 {
+		last := killRing(t, dir, 1+rand.N(60))
+		p := pointsIn(t, dir, ringGauge.Name)
+		if got := int(p[len(p)-1].Value); got < last || got > last+20000 || len(p) < min(last, 10) {
+			t.Fatalf("kill %d: after round %d there are %d readings up to %d", kill, last, len(p), got)
+		}
+		if kill > 0 { // what the one before left
+			if run, err := record.Open(dir + "-rescued"); err != nil || !run.Meta().Closed {
+				t.Fatalf("kill %d: rescued: %v", kill, err)
+			} else if err := errors.Join(run.Close(), os.RemoveAll(dir+"-rescued")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// killRing lets a process record so many rounds and more, kills it, and returns the last one of which it told.
+func killRing(t *testing.T, dir string, rounds int) (last int) {
+	t.Helper()
+	c := exec.Command("/proc/self/exe", "-test.run=^TestRingChild$", "-test.v")
+	c.Env = append(os.Environ(), ringChild+"="+dir)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if n, err := strconv.Atoi(strings.TrimPrefix(lines.Text(), "round ")); err == nil {
+			last = n
+		}
+		if last == rounds {
+			_ = c.Process.Kill()
+		}
+	}
+	_ = c.Wait()
+	if last < rounds {
+		t.Fatalf("it ended by itself:\n%s", strings.Join(said, "\n"))
+	}
+	return last
+}
