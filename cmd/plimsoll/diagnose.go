@@ -59,11 +59,17 @@ func diagnoseCommand(w *world) *cobra.Command {
 	c.Flags().Lookup("thresholds").Usage = "take a site's thresholds from `FILE`, and not those that were in force when the run was made"
 	var far remoteFlags
 	far.add(c)
+	var last time.Duration
+	durationFlag(c.Flags(), &last, "last", "", 0, "of a watch, judge the last part of this length alone")
+	c.Flags().Lookup("last").DefValue = ""
 	var how printFlags
 	how.add(c)
 	var gate gateFlags
 	gate.add(c, true)
 	c.Args = func(c *cobra.Command, args []string) error {
+		if far.url != "" && c.Flags().Changed("last") {
+			return usage(c.CommandPath(), "--last goes with a run; with --prometheus --window says how much is judged")
+		}
 		if far.url != "" {
 			return noArguments(c, args)
 		}
@@ -71,6 +77,9 @@ func diagnoseCommand(w *world) *cobra.Command {
 			if c.Flags().Changed(name) {
 				return usage(c.CommandPath(), "--%s goes with --prometheus URL", name)
 			}
+		}
+		if c.Flags().Changed("last") && len(args) > 0 && isCapture(args[0]) {
+			return usage(c.CommandPath(), "--last goes with a run, not with captures")
 		}
 		if len(args) > 1 && isCapture(args[0]) {
 			return nil
@@ -93,7 +102,7 @@ func diagnoseCommand(w *world) *cobra.Command {
 		case far.url == "":
 			var dir string
 			if dir, err = w.runNamed(args[0]); err == nil {
-				r, err = judgeDir(dir, &site)
+				r, err = judgePart(dir, &site, last)
 			}
 		default:
 			var q remote.Query
@@ -115,7 +124,28 @@ func diagnoseCommand(w *world) *cobra.Command {
 
 // judgeDir makes the report of a run directory, by the rules that the site's flags say.
 func judgeDir(dir string, site *siteFlags) (model.Report, error) {
-	return judged(dir, site, func(*record.Run, ruleset.Rules, model.Report) error { return nil })
+	return judged(dir, site, nothingMore)
+}
+
+// nothingMore is asked of a run that is judged alone.
+func nothingMore(*record.Run, ruleset.Rules, model.Report) error { return nil }
+
+// judgePart is judgeDir, or of its last part alone.
+func judgePart(dir string, site *siteFlags, last time.Duration) (r model.Report, err error) {
+	if last == 0 {
+		return judgeDir(dir, site)
+	}
+	readsAnybodys()
+	run, err := record.Open(dir)
+	if err != nil {
+		return r, fail(exitRunDir, err)
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	if plan := run.Meta().Plan; plan.Mode != "watch" || len(plan.Command) > 0 {
+		return r, fail(exitUsage, fmt.Errorf("--last: %s has windows of its own, those of its load; without --last it is judged by them", dir))
+	}
+	run.Last(last)
+	return judgedRun(run, site, nothingMore)
 }
 
 // judged is judgeDir, and hands the run to then while it is open, with the rules that it

@@ -15,6 +15,7 @@ import (
 
 	"plimsoll/internal/collect"
 	"plimsoll/internal/exporter"
+	"plimsoll/internal/flight"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
 )
@@ -27,32 +28,37 @@ const exporterEvery = 5 * time.Second
 type exporterFlags struct {
 	listen, webConfig string
 	insecure          bool
+	last              keepFlags
 }
 
-func (f *exporterFlags) add(c *cobra.Command) {
+func (f *exporterFlags) add(c *cobra.Command, w *world) {
 	fs := c.Flags()
 	fs.StringVar(&f.listen, "listen", "", "stay, and show what is read to be scraped, at http://`HOST:PORT`/metrics; port 0 is one that is free. Rounds are 5s apart then")
 	fs.StringVar(&f.webConfig, "web-config", "", "with --listen: TLS and users from this `FILE`, in the form of Prometheus' exporters")
 	fs.BoolVar(&f.insecure, "insecure", false, "with --listen: listen for other machines without TLS, too")
+	f.last.add(c, w)
 }
 
 // orElse is a watch that stays where the flags ask for one, and else what watch does.
 func (f *exporterFlags) orElse(w *world, watch *watchFlags, d *time.Duration, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		if *f == (exporterFlags{}) {
+		if !slices.ContainsFunc(stayOnly, c.Flags().Changed) {
 			return run(c, args)
 		}
 		return stay(c, w, watch, f, *d, args)
 	}
 }
 
+// stayOnly are the flags that only make sense with --listen.
+var stayOnly = append([]string{"listen", "web-config", "insecure", "keep"}, keptOnly...)
+
 // goWithListen are the flags of watch that an exporter has a use for.
-var goWithListen = []string{"listen", "web-config", "insecure", "host", "hosts", "interval", "trace", "duration", "help"}
+var goWithListen = append(slices.Clone(stayOnly), "host", "hosts", "interval", "trace", "duration", "help")
 
 // stay stays, and shows what is read.
 func stay(c *cobra.Command, w *world, watch *watchFlags, f *exporterFlags, d time.Duration, args []string) error {
 	if f.listen == "" {
-		return usage(c.CommandPath(), "--web-config and --insecure go with --listen HOST:PORT")
+		return usage(c.CommandPath(), "--web-config, --insecure and --keep go with --listen HOST:PORT")
 	}
 	if len(args) > 0 {
 		return usage(c.CommandPath(), "--listen stays, and starts no command; leave one of both out")
@@ -66,8 +72,14 @@ func stay(c *cobra.Command, w *world, watch *watchFlags, f *exporterFlags, d tim
 	if wrong != nil {
 		return wrong
 	}
+	if err := f.last.check(c); err != nil {
+		return err
+	}
 	if !c.Flags().Changed("interval") {
 		watch.interval = exporterEvery
+		if f.last.keep > 0 {
+			watch.interval = keptEvery
+		}
 	}
 	config, tracers, err := exported(c, w, watch)
 	if err != nil {
@@ -80,9 +92,15 @@ func stay(c *cobra.Command, w *world, watch *watchFlags, f *exporterFlags, d tim
 		},
 		Note: func(sentence string) { fmt.Fprintln(w.stderr, "plimsoll:", layout.Line(sentence)) },
 	}
+	if f.last.keep > 0 {
+		opt.Beside = f.last.recorder(w, config, opt.Note)
+	}
 	err = exporter.Run(c.Context(), opt)
 	var address exporter.AddressError
+	var dir flight.DirError
 	switch {
+	case errors.As(err, &dir):
+		return fail(exitRunDir, err)
 	case errors.As(err, &address) && isAny(err, fs.ErrNotExist, fs.ErrPermission) && f.webConfig != "":
 		return fail(exitMissing, err)
 	case errors.As(err, &address):

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -328,7 +327,7 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	}
 	dir := f.dir
 	if dir == "" {
-		dir = filepath.Join(w.runsDir(), fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
+		dir = w.newRun(now)
 	}
 	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
 }

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -26,6 +28,11 @@ func (w *world) runsDir() string {
 		return filepath.Join(filepath.Dir(journal), "runs")
 	}
 	return "plimsoll-runs"
+}
+
+// newRun is the directory of a run that is to be made where runs are kept.
+func (w *world) newRun(now time.Time) string {
+	return filepath.Join(w.runsDir(), fmt.Sprintf("%s-%04x", now.UTC().Format("20060102T150405Z"), rand.N(1<<16)))
 }
 
 // lastRun is a name for the newest run, or for one so many before it.

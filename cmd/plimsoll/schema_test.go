@@ -19,7 +19,7 @@ import (
 var documents = map[string]reflect.Type{
 	"Report": reflect.TypeFor[model.Report](), "Fleet": reflect.TypeFor[model.Fleet](), "Comparisons": reflect.TypeFor[comparisons](), "Signals": reflect.TypeFor[signalList](),
 	"Tracers": reflect.TypeFor[tracerList](), "Doctor": reflect.TypeFor[checkup](), "Tuning": reflect.TypeFor[model.Tuning](),
-	"Sweep": reflect.TypeFor[model.Sweep](), "Limit": reflect.TypeFor[limitDocument](), "Runs": reflect.TypeFor[runList](), "Version": reflect.TypeFor[versionDocument](),
+	"Sweep": reflect.TypeFor[model.Sweep](), "Limit": reflect.TypeFor[limitDocument](), "Runs": reflect.TypeFor[runList](), "Snapshot": reflect.TypeFor[snapshotDocument](), "Version": reflect.TypeFor[versionDocument](),
 }
 
 type object = map[string]any

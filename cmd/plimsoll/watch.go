@@ -44,7 +44,7 @@ func watchCommand(w *world) *cobra.Command {
 	var gate gateFlags
 	gate.add(c, false)
 	var stays exporterFlags
-	stays.add(c)
+	stays.add(c, w)
 	c.Args = onlyBehindDashes
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 0 && !c.Flags().Changed("duration") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -189,6 +190,33 @@ func (l *Local) Add(ctx context.Context, s Source) error {
 	defer l.mu.Unlock()
 	l.sources = append(l.sources, s)
 	return s.Start(ctx)
+}
+
+// Burst has the tracers of the full level watch for a while as well, as they do in a hold window; the window that
+// goes on afterwards is rest. What is started for it is given back.
+func (l *Local) Burst(ctx context.Context, d time.Duration, rest string) error {
+	if l.config.Trace == TraceOff {
+		return errors.New("tracing is off")
+	}
+	full := slices.DeleteFunc(slices.Clone(l.tracers), func(t trace.Tracer) bool { return t.Level != trace.Full })
+	extra := newTracing(TraceFull, full, l.hosts, l.rec, l.now)
+	if err := extra.Start(ctx); err != nil { // beside the rounds: the kernel takes its time to look at them
+		return errors.Join(err, extra.Close())
+	}
+	l.mu.Lock()
+	l.sources = append(l.sources, extra)
+	l.mu.Unlock()
+	_, err := l.Edge(ctx, Edge{Time: l.now(), Window: model.Hold})
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+	l.Settle()
+	_, err2 := l.Edge(context.WithoutCancel(ctx), Edge{Time: l.now(), Window: rest})
+	l.mu.Lock()
+	l.sources = slices.DeleteFunc(l.sources, func(s Source) bool { return s == Source(extra) })
+	l.mu.Unlock()
+	return errors.Join(err, err2, extra.Close())
 }
 
 // quiet is for how long at least no round is begun after Settle: other collectors settle,

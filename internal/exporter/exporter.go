@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"plimsoll/internal/collect"
 	"plimsoll/internal/serve"
 	"plimsoll/internal/trace"
@@ -43,6 +45,19 @@ type Options struct {
 	Ready func(url string)
 	// Note is told sentences about the observation itself.
 	Note func(sentence string)
+	// Beside, if set, takes what is read as well.
+	Beside Beside
+}
+
+// Beside is what keeps what is read, beside what is shown of it.
+type Beside interface {
+	collect.Log
+	// Open is called before anything is read.
+	Open(hosts []collect.Host) error
+	// Run is called once everything is read, and waited for. burst has all tracers watch for a while.
+	Run(ctx context.Context, burst func(context.Context, time.Duration) error) error
+	// Numbers are what it says of itself.
+	Numbers() []prometheus.Collector
 }
 
 // AddressError says that the address, or the web config, cannot be used.
@@ -70,7 +85,16 @@ func Run(ctx context.Context, opt Options) (err error) {
 	defer func() { err = errors.Join(err, l.Close()) }()
 	debug.SetGCPercent(garbage)
 	st := newStore(opt.Collect.Interval, l.Hosts(), opt.Note)
-	if err := l.Start(ctx, st); err != nil {
+	var log collect.Log = st
+	own := newOwn(opt.Version, st)
+	if opt.Beside != nil {
+		if err := opt.Beside.Open(l.Hosts()); err != nil {
+			return err
+		}
+		log = both{st, opt.Beside}
+		own.registry.MustRegister(opt.Beside.Numbers()...)
+	}
+	if err := l.Start(ctx, log); err != nil {
 		return endedBy(ctx, err)
 	}
 	if _, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window}); err != nil {
@@ -84,11 +108,25 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- s.serve(ctx, handler(s, st, newOwn(opt.Version, st))) }()
+	go func() { served <- s.serve(ctx, handler(s, st, own)) }()
+	beside := make(chan error, 1)
+	if opt.Beside == nil {
+		beside <- nil
+	} else {
+		go func() { beside <- opt.Beside.Run(ctx, burstOf(l)) }()
+	}
 	opt.Ready(s.url())
 	err = observe(ctx, l, now, opt.Collect.Interval, served)
 	stop()
-	return errors.Join(err, <-served)
+	return errors.Join(err, <-served, <-beside)
+}
+
+// burstOf has all tracers of a collector watch for a while, and gives back the memory that starting them takes.
+func burstOf(l *collect.Local) func(context.Context, time.Duration) error {
+	return func(ctx context.Context, d time.Duration) error {
+		defer debug.FreeOSMemory()
+		return l.Burst(ctx, d, window)
+	}
 }
 
 // endedBy is nil for what failed since we were to end.

@@ -53,6 +53,8 @@ type Plan struct {
 	Remote *RemotePlan `json:"remote,omitempty"`
 	// Capture is set when packets are all that there is.
 	Capture *CapturePlan `json:"capture,omitempty"`
+	// Snapshot says why a run was made of the last minutes of a watch that stays: asked, cause, killed; "" of another.
+	Snapshot string `json:"snapshot,omitempty"`
 	// Packets is the interface whose packets are captured during the run, "" for none.
 	Packets string `json:"packets,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/prometheus/prometheus/storage"
 
@@ -207,6 +208,11 @@ func (r *Run) Close() error {
 		err = errors.Join(err, r.folder.close())
 	}
 	return err
+}
+
+// Last has the run's only window be the last part of its samples.
+func (r *Run) Last(d time.Duration) {
+	r.meta.Windows = []model.Window{{Name: model.Hold, Start: max(r.first, r.last-d.Milliseconds()), End: r.last}}
 }
 
 // Window returns the last window of that name.

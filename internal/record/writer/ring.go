@@ -22,6 +22,9 @@ import (
 // the oldest falls away as a whole.
 const ringParts = 8
 
+// takePatience is for how long a process is waited for that was killed and has not ended yet.
+const takePatience = 5 * time.Second
+
 // ErrTaken says that another process records in a ring.
 var ErrTaken = errors.New("another plimsoll watch keeps its last minutes there")
 
@@ -82,6 +85,10 @@ func leftIn(held *os.File) (bool, error) {
 // emptied takes a directory for this process alone, until it is closed, and empties it of a ring.
 func emptied(open *runDir, dir string, left bool, rescue func(string) error) error {
 	err := unix.Flock(int(open.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for end := time.Now().Add(takePatience); errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(end); {
+		time.Sleep(takePatience / 100)
+		err = unix.Flock(int(open.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
 	switch {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return ErrTaken

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/collect"
+	"plimsoll/internal/flight"
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+)
+
+// keepFlags are those of the last minutes that a watch that stays keeps.
+type keepFlags struct {
+	keep    time.Duration
+	dir     string
+	most    int
+	webhook string
+}
+
+// keptEvery is the time between two rounds where the last minutes are kept and nobody says.
+const keptEvery = time.Second
+
+// The bounds of --keep.
+const (
+	leastKept = time.Minute
+	mostKept  = 6 * time.Hour
+)
+
+func (f *keepFlags) add(c *cobra.Command, w *world) {
+	fs := c.Flags()
+	durationFlag(fs, &f.keep, "keep", "", 0, "with --listen: keep the last minutes on disk (256 MiB at most), and make a run of them when plimsoll snapshot asks for one, or the last minute has become a cause; rounds are 1s apart then")
+	fs.Lookup("keep").DefValue = ""
+	f.addDir(c, w)
+	fs.IntVar(&f.most, "keep-runs", 24, "with --keep: make no run where `N` that were made so are there")
+	fs.StringVar(&f.webhook, "webhook", "", "with --keep: tell this `URL` of each run, in JSON")
+}
+
+// addDir adds the flag that says where they are kept.
+func (f *keepFlags) addDir(c *cobra.Command, w *world) {
+	c.Flags().StringVar(&f.dir, "keep-dir", "", "`DIRECTORY` in which the last minutes are kept (default last-minutes, beside that of the runs)")
+}
+
+// place is where the last minutes are kept.
+func (f *keepFlags) place(w *world) string {
+	if f.dir != "" {
+		return f.dir
+	}
+	return filepath.Join(filepath.Dir(filepath.Clean(w.runsDir())), "last-minutes")
+}
+
+// keptOnly are the flags that only make sense with --keep.
+var keptOnly = []string{"keep-dir", "keep-runs", "webhook"}
+
+// check checks the flags.
+func (f *keepFlags) check(c *cobra.Command) error {
+	if f.keep == 0 {
+		for _, name := range keptOnly {
+			if c.Flags().Changed(name) {
+				return usage(c.CommandPath(), "--%s goes with --keep", name)
+			}
+		}
+		return nil
+	}
+	if f.keep < leastKept || f.keep > mostKept {
+		return usage(c.CommandPath(), "--keep %v: want %v to %v", f.keep, leastKept, mostKept)
+	}
+	if f.most < 1 {
+		return usage(c.CommandPath(), "--keep-runs %d: want at least 1", f.most)
+	}
+	if u, err := url.Parse(f.webhook); f.webhook != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return usage(c.CommandPath(), "--webhook: want a URL like https://chat.example/hook")
+	}
+	return nil
+}
+
+// recorder makes what keeps the last minutes.
+func (f *keepFlags) recorder(w *world, config collect.Config, note func(string)) *flight.Recorder {
+	plan := model.Plan{Mode: "watch", Interval: config.Interval.Milliseconds()}
+	return flight.New(flight.Options{Dir: f.place(w), Keep: f.keep, Run: model.Run{Version: version, Plan: plan}, Most: f.most, Webhook: f.webhook, Note: note,
+		NewRun: func() string { return w.newRun(time.Now()) }, Made: w.snapshots,
+		Judge: func(ctx context.Context, dir string, last time.Duration) (flight.Judgement, error) {
+			return judgeApart(ctx, w, dir, last)
+		},
+	})
+}
+
+// snapshots is how many runs of last minutes are there.
+func (w *world) snapshots() (n int, err error) {
+	list, _, err := record.List(w.runsDir())
+	for _, k := range list {
+		if k.Meta.Plan.Snapshot != "" {
+			n++
+		}
+	}
+	return n, err
+}
+
+const (
+	// judgeTime is for how long a verdict is waited for, and maxVerdict how long its document may be.
+	judgeTime  = 5 * time.Minute
+	maxVerdict = 32 << 20
+	// leastPriority is that of a process that gives way to all others.
+	leastPriority = 19
+)
+
+// judgeApart judges what lies in a directory, or the last part of it, in a process of its own: its memory is given back, and
+// it gives way to everything else. The verdict on all of it is left there.
+func judgeApart(ctx context.Context, w *world, dir string, last time.Duration) (flight.Judgement, error) {
+	ctx, cancel := context.WithTimeout(ctx, judgeTime)
+	defer cancel()
+	args := []string{"diagnose", dir, "--json"}
+	if last > 0 {
+		args = append(args, "--last", last.String())
+	}
+	c := exec.CommandContext(ctx, w.executable, args...)
+	out, talk := &atMost{most: maxVerdict}, &atMost{most: 4 << 10}
+	c.Stdout, c.Stderr = out, talk
+	c.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
+	if err := c.Start(); err != nil {
+		return flight.Judgement{}, err
+	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, c.Process.Pid, leastPriority) // it is judged all the same
+	err := c.Wait()
+	j := flight.Judgement{CPU: c.ProcessState.UserTime() + c.ProcessState.SystemTime()}
+	if err != nil {
+		return j, fmt.Errorf("%w: %s", err, layout.Line(strings.TrimSpace(talk.String())))
+	}
+	var r model.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+		return j, fmt.Errorf("its verdict cannot be read: %w", err)
+	}
+	j.Answer, j.Sentence = r.Verdict.Answer, r.Verdict.Sentence
+	for _, f := range r.Verdict.Root {
+		if !slices.Contains(j.Rules, f.Rule) {
+			j.Rules = append(j.Rules, f.Rule)
+		}
+	}
+	if last == 0 {
+		err = writer.Verdict(dir, out.Bytes())
+	}
+	return j, err
+}
+
+// atMost is what somebody writes, up to so many bytes.
+type atMost struct {
+	bytes.Buffer
+	most int
+}
+
+// Write refuses what is too much.
+func (a *atMost) Write(p []byte) (int, error) {
+	if a.Len()+len(p) > a.most {
+		return 0, syscall.EFBIG
+	}
+	return a.Buffer.Write(p)
+}
+
+const snapshotLong = `Asks the watch that stays on this machine (plimsoll watch --listen HOST:PORT
+--keep 10m) for a run of its last minutes: what it kept, and a burst in which all
+tracers watch, which takes ten seconds. It prints the run's directory; show,
+report and the others open it as any other. Root and the watch's own user may ask.`
+
+// snapshotDocument is what snapshot --json prints.
+type snapshotDocument struct {
+	Dir string `json:"dir"`
+}
+
+func snapshotCommand(w *world) *cobra.Command {
+	c := &cobra.Command{Use: "snapshot", Short: "make a run of the last minutes of a watch that stays", Long: snapshotLong, Args: noArguments,
+		Example: "  plimsoll watch --listen 127.0.0.1:9109 --keep 10m &\n  plimsoll snapshot && plimsoll show last"}
+	var f keepFlags
+	f.addDir(c, w)
+	asJSON := jsonFlag(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		dir, err := flight.Ask(f.place(w))
+		if err != nil {
+			return fail(exitMissing, err)
+		}
+		if *asJSON {
+			return printJSON(w.stdout, snapshotDocument{dir})
+		}
+		_, err = fmt.Fprintln(w.stdout, layout.Line(dir))
+		return err
+	}
+	return withExits(c, exitOK, exitUsage, exitMissing)
+}

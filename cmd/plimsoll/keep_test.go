@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"plimsoll/internal/model"
+)
+
+// A watch that stays makes a run when it is asked to, which others open; its last minute is judged apart.
+func TestSnapshot(t *testing.T) {
+	shelf := filepath.Join(t.TempDir(), "runs")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plimsoll := filepath.Join(t.TempDir(), "plimsoll") // by this name the tests' binary is it
+	if err := os.Symlink(self, plimsoll); err != nil {
+		t.Fatal(err)
+	}
+	worldOf := func(args ...string) *world {
+		w, _, _ := testWorld(args...)
+		w.env = func(name string) string { return map[string]string{"PLIMSOLL_RUNS": shelf}[name] }
+		w.executable = plimsoll
+		return w
+	}
+	watch := worldOf("watch", "--listen", "127.0.0.1:0", "--keep", "1m", "--trace", "off", "--interval", "100ms")
+	ready, out := io.Pipe()
+	watch.stdout = out
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, watch) }()
+	if _, err := bufio.NewReader(ready).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := worldOf("snapshot")
+	var said strings.Builder
+	snapshot.stdout = &said
+	if code := run(t.Context(), snapshot); code != exitOK {
+		t.Fatalf("snapshot: exit code %d: %s", code, snapshot.stderr)
+	}
+	dir := strings.TrimSpace(said.String())
+	if _, err := os.Stat(filepath.Join(dir, "verdict.json")); err != nil || filepath.Dir(dir) != shelf {
+		t.Errorf("%s: %v", dir, err)
+	}
+	var r model.Report
+	plimsollJSON(t, &r, "diagnose", dir, "--json")
+	if !r.Closed || r.Plan.Snapshot == "" || r.Verdict.Answer == "" {
+		t.Errorf("the run: closed %v, plan %+v", r.Closed, r.Plan)
+	}
+	j, err := judgeApart(t.Context(), watch, filepath.Join(filepath.Dir(shelf), "last-minutes"), time.Minute)
+	if err != nil || j.Answer == "" || j.CPU == 0 {
+		t.Errorf("the last minute: %+v, %v", j, err)
+	}
+	stop()
+	if code := <-ended; code != exitOK {
+		t.Errorf("the watch ended with %d: %s", code, watch.stderr)
+	}
+	if left, err := os.ReadDir(filepath.Join(filepath.Dir(shelf), "last-minutes")); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v is left", left, err)
+	}
+}

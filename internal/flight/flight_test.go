@@ -1,0 +1,253 @@
+package flight
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/collect"
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+)
+
+var busy = &model.Signal{Name: "busy", Kind: model.Gauge}
+
+// bench is a recorder that runs, and what it was asked for.
+type bench struct {
+	*Recorder
+	dir    string
+	judged chan Judgement // what it is to find next
+	told   chan string    // its notes
+	mu     sync.Mutex
+	runs   []string
+	round  int64
+}
+
+// begin starts a recorder; verdicts come from the channel judged, one after the other.
+func begin(t *testing.T, change func(*Options)) *bench {
+	t.Helper()
+	shelf := t.TempDir()
+	b := &bench{dir: filepath.Join(t.TempDir(), "last"), judged: make(chan Judgement), told: make(chan string, 100)}
+	opt := Options{Dir: b.dir, Keep: 2 * time.Minute, Run: model.Run{Plan: model.Plan{Mode: "watch", Interval: 1000}}, Most: 2, Every: time.Millisecond,
+		NewRun: func() string {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.runs = append(b.runs, filepath.Join(shelf, fmt.Sprint("run", len(b.runs))))
+			return b.runs[len(b.runs)-1]
+		},
+		Made: func() (int, error) {
+			entries, err := os.ReadDir(shelf)
+			return len(entries), err
+		},
+		Judge: func(ctx context.Context, dir string, last time.Duration) (Judgement, error) {
+			if last == 0 {
+				return Judgement{}, nil
+			}
+			select {
+			case j := <-b.judged:
+				return j, nil
+			case <-ctx.Done():
+				return Judgement{}, ctx.Err()
+			}
+		},
+		Note: func(sentence string) { b.told <- sentence },
+	}
+	change(&opt)
+	b.Recorder = New(opt)
+	if err := b.Open([]collect.Host{{Host: model.Host{Name: "web"}}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- b.Run(ctx, func(context.Context, time.Duration) error { return errors.New("not in a test") })
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	b.record(t, 150)
+	return b
+}
+
+func noChange(*Options) {}
+
+// record records so many rounds, a second apart.
+func (b *bench) record(t *testing.T, rounds int) {
+	t.Helper()
+	for range rounds {
+		b.round++
+		b.Sample("web", time.Now().UnixMilli()+1000*b.round, busy, float64(b.round))
+		if err := b.Commit(collect.Round{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// made waits for the note that tells of a run.
+func (b *bench) made(t *testing.T) model.Run {
+	t.Helper()
+	for note := range b.told {
+		if dir, ok := strings.CutPrefix(note, "made a run of the last minutes: "); ok {
+			return metaOf(t, dir)
+		}
+		t.Log(note)
+	}
+	return model.Run{}
+}
+
+func metaOf(t *testing.T, dir string) model.Run {
+	t.Helper()
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	return run.Meta()
+}
+
+func TestAskedForARun(t *testing.T) {
+	heard := make(chan announcement, 1)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var a announcement
+		if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
+			t.Error(err)
+		}
+		heard <- a
+	}))
+	defer hook.Close()
+	b := begin(t, func(opt *Options) { opt.Every, opt.Webhook = time.Hour, hook.URL })
+	dir, err := Ask(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := metaOf(t, dir)
+	if !meta.Closed || meta.Plan.Snapshot != whyAsked || len(meta.Hosts) != 1 || meta.Windows[0].End-meta.Windows[0].Start < 60_000 {
+		t.Errorf("the run is %+v", meta)
+	}
+	if a := <-heard; a.Dir != dir || a.Why != whyAsked || a.Hosts[0] != "web" {
+		t.Errorf("the webhook is told %+v", a)
+	}
+	if _, err := Ask(b.dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ask(b.dir); err == nil || !strings.Contains(err.Error(), "at most 2 may be") {
+		t.Errorf("a third one: %v, want that there may be two", err)
+	}
+	if n := testutil.ToFloat64(b.numbers.skipped.WithLabelValues("all")); n != 1 {
+		t.Errorf("%v are counted as not made, want 1", n)
+	}
+	if _, err := Ask(t.TempDir()); err == nil || !strings.Contains(err.Error(), "plimsoll watch --listen") {
+		t.Errorf("where no watch is: %v", err)
+	}
+}
+
+// A run is made when the verdict becomes a cause, not while it is one, and no other within an hour.
+func TestRunOfACause(t *testing.T) {
+	b := begin(t, noChange)
+	cause := func(rule string) Judgement {
+		return Judgement{Answer: model.AnswerCause, Sentence: "It is " + rule, Rules: []string{rule}}
+	}
+	b.judged <- Judgement{Answer: model.AnswerUnclear}
+	b.judged <- cause("a")
+	meta := b.made(t)
+	if w := meta.Windows[0]; meta.Plan.Snapshot != whyCause || w.End-w.Start != (judgedLast+burstTime).Milliseconds() {
+		t.Errorf("window %+v of %q, want the last minute and the burst", w, meta.Plan.Snapshot)
+	}
+	b.judged <- cause("a")
+	b.judged <- cause("b")
+	b.judged <- Judgement{Answer: model.AnswerUnclear}
+	b.judged <- Judgement{Answer: model.AnswerUnclear} // so the one before was looked at
+	if n := testutil.ToFloat64(b.numbers.skipped.WithLabelValues("hour")); n != 1 || len(b.runs) != 1 {
+		t.Errorf("%v skipped, %d runs; want one of each", n, len(b.runs))
+	}
+}
+
+// A webhook that never answers holds nobody up.
+func TestWebhookThatHangs(t *testing.T) {
+	stop, asked := make(chan bool), make(chan bool, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- true
+		<-stop
+	}))
+	defer hook.Close()
+	defer close(stop)
+	b := begin(t, func(opt *Options) { opt.Every, opt.Most, opt.Webhook = time.Hour, 10, hook.URL })
+	for n := range 4 {
+		if _, err := Ask(b.dir); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			<-asked
+		}
+	}
+	if n := testutil.ToFloat64(b.numbers.unheard); n != 2 {
+		t.Errorf("%v are counted as not told: one is on its way, one waits, want 2 of 4", n)
+	}
+}
+
+// What a killed process left becomes a run.
+func TestRunOfWhatWasLeft(t *testing.T) {
+	first := begin(t, noChange)
+	left := filepath.Join(t.TempDir(), "left")
+	for _, dir := range []string{"", "series"} { // but for the socket
+		err := os.MkdirAll(filepath.Join(left, dir), 0o700)
+		if err == nil && dir != "" {
+			err = os.CopyFS(filepath.Join(left, dir), os.DirFS(filepath.Join(first.dir, dir)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{record.ManifestFile, record.EventsFile} {
+		data, err := os.ReadFile(filepath.Join(first.dir, file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(left, file), data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := begin(t, func(opt *Options) { opt.Dir = left })
+	if meta := b.made(t); meta.Plan.Snapshot != whyKilled || !meta.Closed {
+		t.Errorf("it is %+v", meta)
+	}
+}
+
+// On a full disk the watch goes on; what cannot be recorded is said.
+func TestFullDisk(t *testing.T) {
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=256k"); errors.Is(err, unix.EPERM) {
+		t.Skip("it takes root to make a small disk")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	b := begin(t, func(opt *Options) { opt.Dir, opt.Every = filepath.Join(small, "last"), time.Hour })
+	if err := os.WriteFile(filepath.Join(small, "ballast"), make([]byte, 1<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	for len(b.told) == 0 {
+		b.record(t, 1)
+	}
+	if note := <-b.told; !strings.Contains(note, "the disk is full") {
+		t.Errorf("it says %q", note)
+	}
+	if n := b.kept(false); n != 0 {
+		t.Errorf("it says that %v s are kept", n)
+	}
+}
