@@ -42,8 +42,8 @@ func spawnStackReader(w *world) deepcpu.Spawn {
 
 // spawn starts a process of ours, a hidden command of this binary, which is to end when
 // its input does: that is what closing it closes.
-func spawn(w *world, command string) (io.ReadWriteCloser, error) {
-	c := &child{cmd: exec.Command(w.executable, command)}
+func spawn(w *world, command string, words ...string) (io.ReadWriteCloser, error) {
+	c := &child{cmd: exec.Command(w.executable, append([]string{command}, words...)...)}
 	// A ^C at the terminal is for us: what it has to say is asked for after it.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.cmd.Stderr = &c.said

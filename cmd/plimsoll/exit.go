@@ -12,9 +12,9 @@ import (
 	"syscall"
 
 	"plimsoll/internal/change"
-	"plimsoll/internal/collect"
 	"plimsoll/internal/collect/pipe"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/load"
 	"plimsoll/internal/session"
 )
 
@@ -85,7 +85,7 @@ func passedOn(err error) (code int, quiet bool) {
 // codeOf finds the exit code for an error: the one it was given, else by its cause.
 func codeOf(err error) int {
 	var coded *exitError
-	var engine collect.EngineError
+	var engine load.EngineError
 	var dir session.DirError
 	var dns *net.DNSError
 	var dial pipe.DialError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"plimsoll/internal/layout"
@@ -54,7 +55,7 @@ func limitPlan(command string, plan model.LoadPlan, asked func(string) bool) (mo
 }
 
 // findLimit searches for the highest rate at which goals are met, and prints what it found.
-func findLimit(ctx context.Context, w *world, plan model.LoadPlan, goals []tune.Goal, asJSON bool) error {
+func findLimit(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, goals []tune.Goal, asJSON bool) error {
 	goals = tune.WithErrors(goals)
 	options := report.TextOptions{Width: w.columns(), Color: w.color()}
 	shown := func(s model.LimitStep) {
@@ -70,7 +71,7 @@ func findLimit(ctx context.Context, w *world, plan model.LoadPlan, goals []tune.
 		}
 	}
 	found, err := tune.FindLimit(ctx, goals, plan.Rate, func(ctx context.Context, rate float64) (model.LimitStep, error) {
-		return tryRate(ctx, w, plan, rate, goals)
+		return tryRate(ctx, w, crew, plan, rate, goals)
 	}, shown)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w.stderr, "plimsoll: interrupted: the search was stopped before it was done, so no rate was confirmed")
@@ -89,14 +90,14 @@ func findLimit(ctx context.Context, w *world, plan model.LoadPlan, goals []tune.
 }
 
 // tryRate drives the plan at a rate.
-func tryRate(ctx context.Context, w *world, plan model.LoadPlan, rate float64, goals []tune.Goal) (model.LimitStep, error) {
+func tryRate(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, rate float64, goals []tune.Goal) (model.LimitStep, error) {
 	plan.Rate = rate
 	line := w.progress()
 	var show func(session.Progress)
 	if line != nil {
 		show = line.show
 	}
-	last, err := session.Load(ctx, engineCommand(w), plan, show, nil)
+	last, err := session.Load(ctx, crew.engines(w), plan, show, nil)
 	line.end()
 	if err == nil {
 		err = ctx.Err()
@@ -111,7 +112,7 @@ func tryRate(ctx context.Context, w *world, plan model.LoadPlan, rate float64, g
 // busiestThread is how much of a CPU the busiest of the load's threads had.
 func busiestThread(last load.Record) (most float64) {
 	for _, t := range last.Threads {
-		if t.Thread != "rest" && last.Totals != nil && last.Totals.Seconds > 0 {
+		if !strings.HasSuffix(t.Thread, "rest") && last.Totals != nil && last.Totals.Seconds > 0 {
 			most = max(most, (t.User+t.System)/last.Totals.Seconds)
 		}
 	}

@@ -329,7 +329,7 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if dir == "" {
 		dir = w.newRun(now)
 	}
-	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: engineCommand(w), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
+	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: collect.OneProcess(engineCommand(w)), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
 }
 
 // addPhases adds the flags for the phases without load.

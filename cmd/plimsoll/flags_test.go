@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"plimsoll/internal/collect"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
@@ -57,7 +56,7 @@ func TestCodeOf(t *testing.T) {
 		{context.Canceled, exitInterrupted},
 		{syscall.ENOSPC, exitRunDir},
 		{session.DirError{Err: fs.ErrPermission}, exitRunDir},
-		{collect.EngineError{Code: exitUnreachable, Said: "x"}, exitUnreachable},
+		{load.EngineError{Code: exitUnreachable, Said: "x"}, exitUnreachable},
 		{&net.DNSError{Err: "no such host"}, exitUnreachable},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, exitUnreachable},
 		{fs.ErrPermission, exitMissing},

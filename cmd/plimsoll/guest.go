@@ -37,7 +37,7 @@ func guest(w *world) *cobra.Command {
 			removeGuest(w.executable)
 			w.executable = "/proc/self/exe"
 			ctx := c.Context()
-			if !slices.Contains([]string{collectorName, changesName}, args[0]) {
+			if !slices.Contains([]string{collectorName, changesName, engineName}, args[0]) {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
 				defer cancel()

@@ -68,6 +68,7 @@ func loadCommand(w *world) *cobra.Command {
 	what.add(c, 0, 0)
 	var out loadOutput
 	out.add(c)
+	from := fromFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
@@ -82,29 +83,34 @@ func loadCommand(w *world) *cobra.Command {
 				return err
 			}
 		}
-		if err := reach(c.Context(), w, plan, what.may, false); err != nil {
+		crew, err := crewOf(c, w, *from, nil, &plan)
+		if err != nil {
+			return err
+		}
+		defer crew.close()
+		if err := crew.ready(c.Context(), w, plan, what.may, false); err != nil {
 			return err
 		}
 		if out.limit {
-			return findLimit(c.Context(), w, plan, out.goals, out.asJSON)
+			return findLimit(c.Context(), w, crew, plan, out.goals, out.asJSON)
 		}
 		files, err := openLoadFiles(c.CommandPath(), out.files)
 		if err != nil {
 			return err
 		}
-		return loadOnce(c.Context(), w, plan, &out, files)
+		return loadOnce(c.Context(), w, crew, plan, &out, files)
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted)
 }
 
 // loadOnce drives a plan and tells what came of it.
-func loadOnce(ctx context.Context, w *world, plan model.LoadPlan, out *loadOutput, files loadFiles) error {
+func loadOnce(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, out *loadOutput, files loadFiles) error {
 	line := w.progress()
 	var show func(session.Progress)
 	if line != nil {
 		show = line.show
 	}
-	last, err := session.Load(ctx, engineCommand(w), plan, show, files.keep)
+	last, err := session.Load(ctx, crew.engines(w), plan, show, files.keep)
 	line.end()
 	if err != nil { // what was kept until then is not lost with it
 		return errors.Join(err, files.close())
@@ -114,7 +120,7 @@ func loadOnce(ctx context.Context, w *world, plan model.LoadPlan, out *loadOutpu
 		fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
 	}
 	got := loadOf(plan, last)
-	why := explainAll(plan, got, roomFor(ctx, plan))
+	why := explainAll(plan, got, crew.roomOf(ctx, plan))
 	switch {
 	case out.format != "text":
 		err = report.FormatOf(w.stdout, out.format, plan.WithoutSecrets(), got)

@@ -47,6 +47,9 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 		stages[s.Stage] = model.StageLoad{Outcomes: s.Outcomes, Latency: s.Response, Lag: s.Lag}
 	}
 	l.AddStages(&plan, stages)
+	for _, w := range last.Workers {
+		l.Workers = append(l.Workers, w.Worker)
+	}
 	l.Causes, l.DNSSeconds = last.Causes, last.DNS
 	l.Stood = last.Connections.Stood
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}

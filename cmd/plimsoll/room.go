@@ -373,6 +373,11 @@ func fellShort(plan model.LoadPlan, l model.Load) error {
 	for _, n := range l.Outcomes {
 		all += n
 	}
+	for _, w := range l.Workers {
+		if w.Gone != "" {
+			return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s", w.WithoutIt(len(l.Workers))))
+		}
+	}
 	switch m := l.Missing; {
 	case all > 0 && l.Good() == 0:
 		return fail(exitNotPassed, fmt.Errorf("not one good reply: %s tried, and each failed", layout.Count(all)))

@@ -58,6 +58,7 @@ func runCommand(w *world) *cobra.Command {
 	addPhases(c.Flags(), &phases)
 	repeat := 1
 	c.Flags().IntVar(&repeat, "repeat", repeat, "make so many runs, in folders 1, 2, … of the run directory; plimsoll compare then knows how runs differ by themselves")
+	from := fromFlag(c)
 	page, at := reportFlag(c), liveFlag(c)
 	var how printFlags
 	how.add(c)
@@ -75,11 +76,13 @@ func runCommand(w *world) *cobra.Command {
 			return err
 		}
 		what.tell(w)
-		opt, err := watch.options(c.CommandPath(), w, time.Now())
+		crew, err := crewOf(c, w, *from, watch.hosts, &plan)
 		if err != nil {
 			return err
 		}
-		if err := reach(c.Context(), w, plan, what.may, len(opt.Hosts) > 0); err != nil {
+		defer crew.close()
+		opt, err := crew.options(c, w, &watch, plan, what.may)
+		if err != nil {
 			return err
 		}
 		shown, err := liveStage(c.CommandPath(), w, *at, &watch.site)
@@ -94,7 +97,7 @@ func runCommand(w *world) *cobra.Command {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
 			}
-			err := runOnce(c.Context(), w, opt, plan, phases, &watch.site, how, &gate, shown)
+			err := runOnce(c.Context(), w, crew, opt, plan, phases, &watch.site, how, &gate, shown)
 			if err != nil && codeOf(err) != exitNotPassed {
 				return err
 			}
@@ -108,7 +111,7 @@ func runCommand(w *world) *cobra.Command {
 
 const maxRepeat = 1000
 
-func runOnce(ctx context.Context, w *world, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags, shown *stage) error {
+func runOnce(ctx context.Context, w *world, crew *crew, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags, shown *stage) error {
 	end := w.follow(&opt, shown)
 	err := session.Run(ctx, opt, plan, phases)
 	end()
@@ -127,7 +130,7 @@ func runOnce(ctx context.Context, w *world, opt session.Options, plan model.Load
 	if r.Load == nil {
 		return kept
 	}
-	for _, why := range explainAll(plan, *r.Load, roomFor(ctx, plan)) {
+	for _, why := range explainAll(plan, *r.Load, crew.roomOf(ctx, plan)) {
 		fmt.Fprintln(w.stderr, "plimsoll:", why)
 	}
 	return cmp.Or(fellShort(plan, *r.Load), kept)

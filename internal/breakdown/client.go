@@ -29,13 +29,14 @@ type clientParts struct {
 // perRequest is one of the generator's sums over the requests that began in
 // hold, whenever they ended, divided by them.
 func (r *reader) perRequest(n float64, signal string, pairs ...string) measured {
-	host := r.meta.Plan.Generator
-	if why := r.unseen(host, signal); why != "" {
-		return measured{why: why}
-	}
 	sum := 0.0
-	for _, l := range r.series(signal, append([]string{"host", host, "phase", model.Hold}, pairs...)...) {
-		sum += l.Last()
+	for _, host := range r.meta.Plan.From() {
+		if why := r.unseen(host, signal); why != "" {
+			return measured{why: why}
+		}
+		for _, l := range r.series(signal, append([]string{"host", host, "phase", model.Hold}, pairs...)...) {
+			sum += l.Last()
+		}
 	}
 	return measured{value: sum / n}
 }
@@ -68,8 +69,12 @@ func (r *reader) client(n, replied float64) clientParts {
 			c.served.value = 0
 		}
 	}
-	at(r.meta.Plan.Generator, engine, c.before...)
-	at(r.meta.Plan.Generator, engine, c.after...)
+	where := r.meta.Plan.Generator
+	if len(r.meta.Plan.Generators) > 1 {
+		where = "" // at all of them
+	}
+	at(where, engine, c.before...)
+	at(where, engine, c.after...)
 	return c
 }
 
@@ -90,9 +95,15 @@ func (r *reader) connecting(n float64, all measured) part {
 
 // generatorsReasons says why the generator did not read replies at once.
 func (r *reader) generatorsReasons(lag part) []part {
-	host := r.meta.Plan.Generator
-	spent := func(signal string, pairs ...string) measured {
-		return r.increase(host, signal, append([]string{"groupname", engine}, pairs...)...)
+	spent := func(signal string, pairs ...string) (sum measured) {
+		for _, host := range r.meta.Plan.From() {
+			one := r.increase(host, signal, append([]string{"groupname", engine}, pairs...)...)
+			if !one.known() {
+				return one
+			}
+			sum.value += one.value
+		}
+		return sum
 	}
 	a := &activity{wait: spent(runDelaySignal), waitSignal: runDelaySignal}
 	a.user, a.system = spent(cpuSignal, "mode", "user"), spent(cpuSignal, "mode", "system")

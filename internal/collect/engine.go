@@ -12,8 +12,51 @@ import (
 	"time"
 
 	"plimsoll/internal/load"
+	"plimsoll/internal/load/workers"
 	"plimsoll/internal/model"
 )
+
+// Engine plays a load.
+type Engine interface {
+	// Records are closed after the last one; Err then says why it gave up, nil when it did not.
+	Records() <-chan load.Record
+	Err() error
+	// Processes are those that play it.
+	Processes() []workers.Process
+	// Kill ends it, if it has not ended.
+	Kill()
+}
+
+// Engines makes an engine ready to play a plan, and returns what begins it. Cancelling begin's ctx asks it to send nothing more
+// and to end; what is ready and never begins ends with ctx.
+type Engines func(ctx context.Context, plan model.LoadPlan) (begin func(ctx context.Context) (Engine, error), err error)
+
+// OneProcess is an engine of one process. argv is its command line: it reads the plan from stdin, prints load.Records as JSON
+// lines, and ends when its stdin is closed.
+func OneProcess(argv []string) Engines {
+	return func(_ context.Context, plan model.LoadPlan) (func(context.Context) (Engine, error), error) {
+		return func(ctx context.Context) (Engine, error) {
+			e, err := startEngine(ctx, argv, plan)
+			if err != nil {
+				return nil, err // and no Engine that holds a nil
+			}
+			return e, nil
+		}, nil
+	}
+}
+
+// Fleet is an engine of several workers.
+func Fleet(f *workers.Fleet) Engines {
+	return func(ctx context.Context, plan model.LoadPlan) (func(context.Context) (Engine, error), error) {
+		return func(ctx context.Context) (Engine, error) {
+			p, err := f.Start(ctx, plan)
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
+		}, f.Ready(ctx, plan)
+	}
+}
 
 // engine is the load engine's process.
 type engine struct {
@@ -57,6 +100,19 @@ func startEngine(ctx context.Context, argv []string, plan model.LoadPlan) (*engi
 	return e, nil
 }
 
+// Records, Err, Processes and Kill are Engine's.
+func (e *engine) Records() <-chan load.Record { return e.records }
+
+func (e *engine) Err() error { return e.err }
+
+func (e *engine) Processes() []workers.Process { return []workers.Process{{PID: e.cmd.Process.Pid}} }
+
+func (e *engine) Kill() {
+	_ = e.cmd.Process.Kill() // it may have ended
+	for range e.records {    // until it is gone
+	}
+}
+
 // read passes the records on until the process ends. Its stdin stays open as
 // long as we live: that it closes is how the engine learns that we are gone.
 func (e *engine) read(stdout io.Reader) {
@@ -82,17 +138,7 @@ func (e *engine) wait() error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return nil
 	case len(said) > 0:
-		return EngineError{Code: e.cmd.ProcessState.ExitCode(), Said: string(said)}
+		return load.EngineError{Code: e.cmd.ProcessState.ExitCode(), Said: string(said)}
 	}
 	return fmt.Errorf("the load engine's process died; dmesg tells whether memory ran out: %w", err)
 }
-
-// EngineError is what the load engine's process said when it gave up.
-type EngineError struct {
-	// Code is its exit code, one of those that the command line documents.
-	Code int
-	// Said is its last words, a sentence for the user.
-	Said string
-}
-
-func (e EngineError) Error() string { return e.Said }

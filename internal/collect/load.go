@@ -11,50 +11,39 @@ import (
 	"plimsoll/internal/model"
 )
 
-// Load is the load engine's process as a source. What it says comes when the engine
+// Load is a load engine as a source. What it says comes when the engine
 // pleases, and its changes of phase are what windows begin with; so its owner reads
 // Records, and hands each to Take.
 type Load struct {
-	host string
-	argv []string
-	plan model.LoadPlan
-	rec  *Recorder
-	now  func() time.Time
+	hosts []string // from which it comes, the first of which has what is one number of the whole
+	begin func(context.Context) (Engine, error)
+	rec   *Recorder
+	now   func() time.Time
 
-	engine *engine
+	Engine
 
 	mu     sync.Mutex
 	turn   *load.Record // a change of phase, which belongs to the next edge
 	newest int64        // time stamp of the newest samples, Unix milliseconds
 	cpu    float64      // what the engine used; 0 until its end
+	gone   map[string]bool
 }
 
-// NewLoad prepares a load that comes from host. argv is the command line of the
-// engine's process: it reads plan from stdin, prints load.Records as JSON lines, and
-// ends when its stdin is closed.
-func NewLoad(rec *Recorder, now func() time.Time, host string, argv []string, plan model.LoadPlan) *Load {
-	return &Load{host: host, argv: argv, plan: plan, rec: rec, now: now}
+// NewLoad prepares a load that comes from these hosts. begin is what Engines returned.
+func NewLoad(rec *Recorder, now func() time.Time, hosts []string, begin func(context.Context) (Engine, error)) *Load {
+	return &Load{hosts: hosts, begin: begin, rec: rec, now: now, gone: map[string]bool{}}
 }
 
 // Start starts the engine. Cancelling ctx asks it to send nothing more and to end.
 func (l *Load) Start(ctx context.Context) (err error) {
-	if l.engine, err = startEngine(ctx, l.argv, l.plan); err != nil {
+	if l.Engine, err = l.begin(ctx); err != nil {
 		return err
 	}
 	for _, sig := range load.Signals {
-		l.rec.Book.Set([]string{l.host}, sig, model.Status{State: model.Read}, l.now(), 0)
+		l.rec.Book.Set(l.hosts, sig, model.Status{State: model.Read}, l.now(), 0)
 	}
 	return nil
 }
-
-// PID is the engine's.
-func (l *Load) PID() int { return l.engine.cmd.Process.Pid }
-
-// Records are closed after the last one; Err then says how the engine ended.
-func (l *Load) Records() <-chan load.Record { return l.engine.records }
-
-// Err is why the engine gave up, nil when it did not.
-func (l *Load) Err() error { return l.engine.err }
 
 // Take records what the engine says. A change of phase is recorded by the next edge.
 func (l *Load) Take(r load.Record) {
@@ -65,6 +54,7 @@ func (l *Load) Take(r load.Record) {
 		return
 	}
 	l.put(r, l.madeAt(r))
+	l.noteGone(r)
 	if r.Totals != nil {
 		l.cpu = r.Totals.CPUSeconds
 		for _, outcome := range slices.Sorted(maps.Keys(r.Causes)) {
@@ -90,8 +80,8 @@ func (l *Load) Round(_ context.Context, r Round) error {
 func (l *Load) put(r load.Record, t int64) {
 	t = max(t, l.newest+1)
 	l.newest = t
-	r.Samples(func(sig *model.Signal, v float64, labels ...string) {
-		l.rec.Sample(l.host, t, sig, v, labels...)
+	r.SamplesBy(l.hosts[0], func(host string, sig *model.Signal, v float64, labels ...string) {
+		l.rec.Sample(host, t, sig, v, labels...)
 	})
 	for _, i := range r.Intervals {
 		if i.Phase == model.Hold {
@@ -126,25 +116,37 @@ func (l *Load) CPUSeconds() float64 {
 	return l.cpu
 }
 
+// noteGone says of each worker that is gone what is missing since then, once.
+func (l *Load) noteGone(r load.Record) {
+	for _, w := range r.Workers {
+		if w.Gone == "" || l.gone[w.Name] {
+			continue
+		}
+		l.gone[w.Name] = true
+		l.rec.Note(w.WithoutIt(len(r.Workers)))
+	}
+}
+
 // Close ends the engine, if it has not ended.
 func (l *Load) Close() error {
-	if l.engine == nil {
-		return nil
-	}
-	_ = l.engine.cmd.Process.Kill() // it may have ended
-	for range l.engine.records {    // until it is gone
+	if l.Engine != nil {
+		l.Kill()
 	}
 	return nil
 }
 
-// Drive drives plan without observing anything: do gets each record. See NewLoad for argv.
-func Drive(ctx context.Context, argv []string, plan model.LoadPlan, do func(load.Record)) error {
-	e, err := startEngine(ctx, argv, plan)
+// Drive drives plan without observing anything: do gets each record.
+func Drive(ctx context.Context, engines Engines, plan model.LoadPlan, do func(load.Record)) error {
+	begin, err := engines(ctx, plan)
 	if err != nil {
 		return err
 	}
-	for r := range e.records {
+	e, err := begin(ctx)
+	if err != nil {
+		return err
+	}
+	for r := range e.Records() {
 		do(r)
 	}
-	return e.err
+	return e.Err()
 }

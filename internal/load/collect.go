@@ -38,11 +38,15 @@ type collector struct {
 	encoder encoder
 	conns   Connections
 	cpu     []ThreadCPU
+	shares  *shares // what is told to whoever adds workers up; nil where there is one
 }
 
 func newCollector(e *engine, emit func(Record) error) *collector {
 	c := &collector{e: e, emit: emit, cpu: make([]ThreadCPU, len(e.threads)+1), all: newHistogram(), causes: map[string]string{}}
 	c.targets, c.stages = newGroups(len(e.job.names)), newGroups(len(e.job.plan.AllStages()))
+	if e.job.plan.Part != nil {
+		c.shares = newShares(len(c.targets), len(c.stages))
+	}
 	for p := range c.started {
 		c.started[p], c.ended[p] = never, never
 	}
@@ -148,6 +152,13 @@ func (c *collector) record(r Record) error {
 	if r.Intervals, err = c.intervals(now); err != nil {
 		return err
 	}
+	if c.shares != nil {
+		late := c.e.late.Microseconds()
+		r.LateMicros = &late
+		if r.Shares, err = c.shares.told(c.e.job.names); err != nil {
+			return err
+		}
+	}
 	if r.Totals != nil {
 		c.total(r.Totals)
 	}
@@ -179,6 +190,9 @@ func (c *collector) gather() {
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
+		if c.shares != nil {
+			c.shares.add(full)
+		}
 		for i := range full.targets {
 			full.targets[i].moveTo(&c.targets[i])
 		}
@@ -208,26 +222,27 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 		Phase: p.String(), Start: c.unixMillis(c.started[p]),
 		Requests: s.begun, Outcomes: outcomeNames(&s.outcomes), Waits: outcomeSeconds(&s.waits),
 		Parts: partSeconds(&s.parts), Attempts: s.attempts, Received: s.received, Sent: s.sent, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
-		Response:  quantiles(s.hist[response]),
-		Service:   quantiles(s.hist[service]),
-		Connect:   quantiles(s.hist[connect]),
-		FirstByte: quantiles(s.hist[firstWait]),
-		Transfer:  quantiles(s.hist[transfer]),
-		SendDelay: quantiles(s.hist[delay]),
-		Lag:       quantiles(s.hist[lag]),
-		Unread:    quantiles(s.hist[unread]),
 	}
 	if c.ended[p] != never {
 		r.End = c.unixMillis(c.ended[p])
 	}
-	r.Waited = r.Response
-	if s.hist[failed].TotalCount() > 0 {
-		c.all.Reset()
-		c.all.Merge(s.hist[response])
-		c.all.Merge(s.hist[failed])
-		r.Waited = quantiles(c.all)
-	}
+	r.tellTimes(&s.hist, c.all)
 	return r
+}
+
+// tellTimes fills in the quantiles; all is scratch.
+func (r *PhaseRecord) tellTimes(hist *[durations]*hdr.Histogram, all *hdr.Histogram) {
+	for kind, q := range map[int]*model.Quantiles{response: &r.Response, service: &r.Service, connect: &r.Connect, firstWait: &r.FirstByte,
+		transfer: &r.Transfer, delay: &r.SendDelay, lag: &r.Lag, unread: &r.Unread} {
+		*q = quantiles(hist[kind])
+	}
+	r.Waited = r.Response
+	if hist[failed].TotalCount() > 0 {
+		all.Reset()
+		all.Merge(hist[response])
+		all.Merge(hist[failed])
+		r.Waited = quantiles(all)
+	}
 }
 
 // targetRecords tell of the targets that requests went to.

@@ -44,5 +44,5 @@ func attemptGap(p model.LoadPlan) int64 {
 	if p.ConnectRate == 0 {
 		return 0
 	}
-	return max(int64(float64(p.Threads)*1e9/p.ConnectRate), 1)
+	return max(int64(float64(p.Threads*p.Part.Workers())*1e9/p.ConnectRate), 1)
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"plimsoll/internal/model"
 )
@@ -13,6 +14,7 @@ type engine struct {
 	target  string   // "address:port", or "unix:path"
 	dns     *float64 // seconds that it took to find it; nil where it was given
 	threads []*thread
+	late    time.Duration // by how much it began after its moment
 }
 
 func newEngine(ctx context.Context, j *job) (*engine, error) {
@@ -20,7 +22,7 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 		job:      j,
 		timeline: newTimeline(j.plan),
 		openLoop: j.plan.Rate > 0,
-		stride:   int64(j.plan.Threads),
+		stride:   int64(j.plan.Threads * j.plan.Part.Workers()),
 		timeout:  millis(j.plan.TimeoutMS),
 		gap:      attemptGap(j.plan),
 		settled:  make(chan struct{}, 1),
@@ -34,7 +36,7 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 	if limit := FileLimit(); limit > 0 && NeededFiles(j.plan, false) > limit {
 		e.ownTables = OwnTables(j.plan)
 	}
-	e.budget.Store(j.plan.Requests)
+	e.budget.Store(j.plan.Part.Of(j.plan.Requests))
 	e.stopAt.Store(never)
 	for id := range j.plan.Threads {
 		t, err := newThread(&e.shared, id)

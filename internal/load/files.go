@@ -25,7 +25,7 @@ func FileLimit() int64 {
 
 // NeededFiles is how many descriptors a load's fullest table holds: that of the process, or, with own tables, of a thread.
 func NeededFiles(p model.LoadPlan, own bool) int64 {
-	n, threads := int64(p.MostConnections()), int64(max(p.Threads, 1))
+	n, threads := p.Part.Of(int64(p.MostConnections())), int64(max(p.Threads, 1))
 	if own {
 		n = (n + threads - 1) / threads
 	}

@@ -20,6 +20,7 @@ import (
 const (
 	defaultTimeoutMS = 2000
 	maxThreads       = 1024
+	maxWorkers       = 1000 // that play one load
 	maxMillis        = 365 * 24 * 3600 * 1000
 )
 
@@ -51,7 +52,7 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	if plan.TimeoutMS == 0 {
 		plan.TimeoutMS = defaultTimeoutMS
 	}
-	plan.Threads = min(max(plan.Threads, 1), plan.Connections)
+	plan.Threads = min(max(plan.Threads, 1), int(plan.Part.Of(int64(plan.Connections))))
 	if err := checkNumbers(plan); err != nil {
 		return nil, err
 	}
@@ -200,6 +201,10 @@ func checkNumbers(p model.LoadPlan) error {
 	switch {
 	case p.Connections < 1 || p.Connections > maxConnections:
 		return fmt.Errorf("connections: %d: want 1 to %d", p.Connections, maxConnections)
+	case p.Part != nil && (p.Part.Worker < 0 || p.Part.Worker >= p.Part.All || p.Part.All > maxWorkers):
+		return fmt.Errorf("worker %d of %d: want 0 to %d", p.Part.Worker, p.Part.All, maxWorkers-1)
+	case p.Connections < p.Part.Workers():
+		return fmt.Errorf("connections: %d for %d workers: each needs one", p.Connections, p.Part.Workers())
 	case p.Threads > maxThreads:
 		return fmt.Errorf("threads: %d: want 1 to %d", p.Threads, maxThreads)
 	case p.Requests < 0 || p.DurationMS < 0 || p.CalmMS < 0 || p.RampMS < 0 || p.TimeoutMS < 0:

@@ -56,17 +56,20 @@ func parseRecord(line []byte) (Record, error) {
 	if err := json.Unmarshal(line, &r); err != nil {
 		return Record{}, err
 	}
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return Record{}, err
 	}
 	return r, nil
 }
 
+// maxShares is how many histograms a record may have.
+const maxShares = counted*durations + maxTargetNames + 2*(maxStages+1)
+
 // phaseNames are in the order in which phases follow each other.
 var phaseNames = []string{model.Calm, model.Ramp, model.Hold, Drain}
 
-// check says what no load can have counted: it would become samples, or windows.
-func (r *Record) check() error {
+// Check says what no load can have counted: it would become samples, or windows.
+func (r *Record) Check() error {
 	if !slices.Contains(phaseNames, r.Phase) {
 		return fmt.Errorf("phase %q: want one of %v", r.Phase, phaseNames)
 	}
@@ -91,6 +94,14 @@ func (r *Record) check() error {
 		if err := i.check(); err != nil {
 			return fmt.Errorf("latencies of phase %q: %w", i.Phase, err)
 		}
+	}
+	for i := range r.Shares {
+		if err := r.Shares[i].check(); err != nil {
+			return err
+		}
+	}
+	if len(r.Shares) > maxShares || r.LateMicros != nil && *r.LateMicros < 0 {
+		return fmt.Errorf("%d shares: want at most %d, and none that began before its moment", len(r.Shares), maxShares)
 	}
 	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Failed, r.Connections.Untried, r.Connections.Stood)
 	seconds := 0.0
@@ -180,6 +191,14 @@ func (i *Interval) check() error {
 	_, err := base64.StdEncoding.DecodeString(i.Histogram)
 	if err != nil || strings.ContainsAny(i.Histogram, "\r\n") { // which the decoder passes over
 		return errors.New("the histogram is no base64 in one line")
+	}
+	return nil
+}
+
+// check holds that it is of something that a load measures.
+func (s *Share) check() error {
+	if !slices.Contains(shareKinds[:], s.Kind) || s.Of != ofTarget && s.Of != ofStage && !slices.Contains(phaseNames[:counted], s.Of) {
+		return fmt.Errorf("a share %q of %q: there is none of that name", s.Kind, s.Of)
 	}
 	return nil
 }

@@ -42,6 +42,30 @@ type Record struct {
 	Causes map[string]string `json:"causes,omitempty"`
 	// Totals is set in the final record only.
 	Totals *Totals `json:"totals,omitempty"`
+	// Shares and LateMicros are those of one of several workers: what it measured since the last record, and by how much
+	// its load began after its moment. See Sum.
+	Shares     []Share `json:"shares,omitempty"`
+	LateMicros *int64  `json:"late_us,omitempty"`
+	// Workers are those that a record is the sum of.
+	Workers []WorkerRecord `json:"-"`
+}
+
+// Share is a histogram of one of several workers: what it measured since its last record. Unlike quantiles
+// these can be added up.
+type Share struct {
+	// Of is a phase, "target" or "stage"; Kind is what was measured, see shareKinds, and which target or stage it was.
+	Of   string `json:"of"`
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+	// Histogram is in the form of Interval.Histogram.
+	Histogram string `json:"histogram"`
+}
+
+// WorkerRecord is a worker as a sum has it.
+type WorkerRecord struct {
+	model.Worker
+	// Record is its newest one, by our clock; nil when there was none since the last sum.
+	Record *Record
 }
 
 // PhaseRecord is about the requests that began in one phase, whenever they ended.
@@ -224,3 +248,13 @@ func outcomeSeconds(nanos *[outcomes]int64) map[string]float64 {
 	}
 	return named
 }
+
+// EngineError is what a load engine's process said when it gave up.
+type EngineError struct {
+	// Code is its exit code, one of those that the command line documents.
+	Code int
+	// Said is its last words, a sentence for the user.
+	Said string
+}
+
+func (e EngineError) Error() string { return e.Said }

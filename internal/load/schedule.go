@@ -121,7 +121,7 @@ type stretch struct {
 
 func newArrivals(p model.LoadPlan, t timeline) arrivals {
 	a := arrivals{poisson: p.Arrivals == model.Poisson, seed: p.ArrivalsSeed}
-	threads := float64(max(p.Threads, 1))
+	threads := float64(max(p.Threads, 1) * p.Part.Workers())
 	if p.UnixSocket != "" {
 		threads = math.Inf(1) // no grid: without the kernel's stamps each reply must be turned to when it comes
 	}

@@ -15,7 +15,7 @@ type shared struct {
 	timeline timeline
 	arrivals arrivals
 	openLoop bool
-	stride   int64 // number of threads
+	stride   int64 // number of threads, of all workers
 	timeout  int64 // nanoseconds
 	gap      int64 // between two attempts of one thread to connect, 0 for none
 	// ownTables says that each thread has a table of descriptors of its own.
@@ -32,6 +32,14 @@ type shared struct {
 // clock is the time since the start of the run, in nanoseconds.
 func (s *shared) clock() int64 { return int64(time.Since(s.base)) }
 
+// first is the number of a thread among those of all workers: every stride-th request and connection from it on is its own.
+func (s *shared) first(id int) int {
+	if p := s.job.plan.Part; p != nil {
+		return p.Worker + id*p.All
+	}
+	return id
+}
+
 // takeBudget takes some requests of the hold phase for one thread: many while
 // there are many, so that threads rarely meet here, and few towards the end, so
 // that none sits on what another could send.
@@ -39,7 +47,7 @@ func (s *shared) takeBudget() int64 {
 	const most = 64
 	for {
 		left := s.budget.Load()
-		n := min(max(left/(4*s.stride), 1), most, left)
+		n := min(max(left/(4*int64(s.job.plan.Threads)), 1), most, left)
 		if n == 0 || s.budget.CompareAndSwap(left, left-n) {
 			return n
 		}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"strconv"
 
 	"plimsoll/internal/model"
@@ -215,6 +216,30 @@ var Signals = []*model.Signal{
 	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, receivedBytesTotal, sentBytesTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, connectionsStood, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
 	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, stageLagSeconds, dnsSeconds,
+}
+
+// ofWhole are what is one number of the whole load, also where several workers play it: quantiles of all its requests. All else can be
+// added up, or is about a worker itself: by how much it was behind.
+var ofWhole = []*model.Signal{latencySeconds, tlsHandshakeSeconds, targetLatencySeconds, stageLatencySeconds, stageLagSeconds, dnsSeconds}
+
+// SamplesBy puts everything that r holds with the host of which it is: of a sum of workers, each one's under the
+// worker's, and what is of the whole under first; of a worker that told nothing new, nothing.
+func (r *Record) SamplesBy(first string, put func(host string, s *model.Signal, v float64, labels ...string)) {
+	r.Samples(func(s *model.Signal, v float64, labels ...string) {
+		if len(r.Workers) == 0 || slices.Contains(ofWhole, s) {
+			put(first, s, v, labels...)
+		}
+	})
+	for _, w := range r.Workers {
+		if w.Record == nil {
+			continue
+		}
+		w.Record.Samples(func(s *model.Signal, v float64, labels ...string) {
+			if !slices.Contains(ofWhole, s) {
+				put(w.Host, s, v, labels...)
+			}
+		})
+	}
 }
 
 // Samples puts everything that r holds. A quantile of nothing is not put.

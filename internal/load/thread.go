@@ -102,14 +102,15 @@ func newThread(s *shared, id int) (*thread, error) {
 	}
 	plan := &s.job.plan
 	targets, stages := len(s.job.names), len(plan.AllStages())
+	first, stride := s.first(id), int(s.stride)
 	t := &thread{
 		shared: s, id: id, poller: p,
-		conns:  make([]conn, (plan.MostConnections()-id+plan.Threads-1)/plan.Threads),
+		conns:  make([]conn, (plan.MostConnections()-first+stride-1)/stride),
 		buffer: make([]byte, bufferSize),
 		skips:  skippedFrom(*plan),
 		end:    s.timeline.hold,
-		seed:   uint64(id)*0x9e3779b97f4a7c15 + 1,
-		due:    int64(id), head: int64(id), row: int64(id),
+		seed:   uint64(first)*0x9e3779b97f4a7c15 + 1,
+		due:    int64(first), head: int64(first), row: int64(first),
 		tally: newTally(targets, stages), spare: newTally(targets, stages),
 		handed: make(chan *tally, 1),
 		gone:   make(chan struct{}),
@@ -119,23 +120,23 @@ func newThread(s *shared, id int) (*thread, error) {
 	if s.job.tls != nil {
 		t.incoming = make([]byte, bufferSize)
 	}
-	t.duePlan, t.headPlan = s.arrivals.of(id, s.stride), s.arrivals.of(id, s.stride)
+	t.duePlan, t.headPlan = s.arrivals.of(first, s.stride), s.arrivals.of(first, s.stride)
 	t.dueAt, t.headAt = t.duePlan.at(t.due), t.headPlan.at(t.head)
 	t.makeRoom(len(t.conns))
-	t.attemptAt = s.gap / s.stride * int64(id)
+	t.attemptAt = s.gap / s.stride * int64(first)
 	if n := len(s.sources); n > 0 {
-		t.sourceTurn = id % n
+		t.sourceTurn = first % n
 	}
 	for i := range t.conns {
 		c := &t.conns[i]
-		global := i*plan.Threads + id
+		global := i*stride + first
 		c.fd, c.name = -1, int32(i)
 		c.stamped = s.openLoop || global%stampEvery == 0
 		c.wakes = s.timeline.opens(global, plan.Connections)
 		if s.openLoop && global > 0 {
 			// Every thread must have a connection for its first request; only
 			// connection 0 is there in the calm phase.
-			c.wakes = max(s.timeline.opens(global-id, plan.Connections), s.timeline.calm)
+			c.wakes = max(s.timeline.opens(global-first, plan.Connections), s.timeline.calm)
 		}
 		if global >= plan.Connections {
 			c.wakes = never

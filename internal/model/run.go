@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"plimsoll/internal/secret"
 )
@@ -45,6 +46,9 @@ type Plan struct {
 	Mode string `json:"mode"`
 	// Generator is the host from which the load comes, "" when watch has no command.
 	Generator string `json:"generator,omitempty"`
+	// Generators are all hosts from which it comes, where those are several; the first is Generator, and what
+	// is one number of the whole load stands there.
+	Generators []string `json:"generators,omitempty"`
 	// Command is the user's own load tool under watch, what gives access masked.
 	Command  []string  `json:"command,omitempty"`
 	Interval int64     `json:"interval_ms"`
@@ -57,6 +61,14 @@ type Plan struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	// Packets is the interface whose packets are captured during the run, "" for none.
 	Packets string `json:"packets,omitempty"`
+}
+
+// From are the hosts from which the load comes.
+func (p *Plan) From() []string {
+	if len(p.Generators) == 0 && p.Generator != "" {
+		return []string{p.Generator}
+	}
+	return p.Generators
 }
 
 // CapturePlan says which packet captures were read, and what they have.
@@ -148,6 +160,58 @@ type LoadPlan struct {
 	Engine string `json:"engine,omitempty"`
 	// TLS is how an https URL is spoken to; nil is the same as all its zero values.
 	TLS *TLSPlan `json:"tls,omitempty"`
+	// From are the workers that play the load, NAME=SPEC; none is this machine alone.
+	From []string `json:"from,omitempty"`
+	// Part is what one of them is told to do.
+	Part *Part `json:"part,omitempty"`
+}
+
+// Part is what one of several workers does of a load: of the requests of an open loop every so manyth, and its share of the
+// connections and of a number of requests.
+type Part struct {
+	Worker int `json:"worker"` // from 0
+	All    int `json:"all"`
+}
+
+// Workers is how many there are; nil is a load of one.
+func (p *Part) Workers() int {
+	if p == nil {
+		return 1
+	}
+	return max(p.All, 1)
+}
+
+// Of is the worker's share of n.
+func (p *Part) Of(n int64) int64 {
+	if p == nil {
+		return n
+	}
+	all := int64(p.Workers())
+	return max((n-int64(p.Worker)+all-1)/all, 0)
+}
+
+// Worker is one of several processes that play one load together.
+type Worker struct {
+	Name string `json:"name"`
+	Spec string `json:"spec"` // as the user named it: "local", "netns:g1", "ssh:gen1"
+	// Host is the name under which its host is observed.
+	Host string `json:"host,omitempty"`
+	// Requests began there in the hold phase.
+	Requests int64 `json:"requests"`
+	// Clock is how its clock compared with ours before the load; LateMS is by how much its load began after the agreed
+	// moment, by its own clock.
+	Clock  Clock   `json:"clock"`
+	LateMS float64 `json:"late_ms"`
+	// GoneMS is from when on its share was missing, Unix milliseconds, and Gone why; of one that saw the load's end
+	// they are empty.
+	GoneMS int64  `json:"gone_ms,omitempty"`
+	Gone   string `json:"gone,omitempty"`
+}
+
+// WithoutIt says what a worker that is gone, one of so many, left out.
+func (w *Worker) WithoutIt(all int) string {
+	return fmt.Sprintf("worker %s (%s) is gone since %s: %s; from then on the load is short by its share, 1 of %d, which nobody took over; what it told until then counts",
+		w.Name, w.Spec, time.UnixMilli(w.GoneMS).UTC().Format("15:04:05.000"), w.Gone, all)
 }
 
 // Stage is a rate, and the moment of the hold phase from which on it is offered.
@@ -290,6 +354,8 @@ type Run struct {
 	// ToolSummaries are what load tools in the watched command printed of their runs, oldest
 	// first: their word.
 	ToolSummaries []ToolSummary `json:"tool_summaries,omitempty"`
+	// Workers are those that played the load, where it came from several.
+	Workers []Worker `json:"workers,omitempty"`
 	// Collectors are those that observed hosts, nil in older runs.
 	Collectors []Collector `json:"collectors,omitempty"`
 	// Notes are sentences about the observation itself (sampled less often, …).
@@ -401,6 +467,8 @@ type Load struct {
 	Targets []TargetLoad `json:"targets,omitempty"`
 	// Stages are those of the plan that began, by time; none where the rate was always the same.
 	Stages []StageLoad `json:"stages,omitempty"`
+	// Workers are those that played it, where it came from several.
+	Workers []Worker `json:"workers,omitempty"`
 	// Causes are what the first of each outcome said of itself, where that is more than its name.
 	Causes map[string]string `json:"causes,omitempty"`
 	// Lag is by how much the generator was behind its own schedule when it sent

@@ -80,9 +80,8 @@ func (r *reader) line(rep model.Report) []Stage {
 
 // stages lists the places on the way, as far as this run has them.
 func (r *reader) stages(rep model.Report) []Stage {
-	gen := rep.Plan.Generator
 	var list []Stage
-	if gen != "" {
+	for _, gen := range rep.Plan.From() {
 		list = append(list,
 			r.gauged(Stage{Name: "Load generator", Where: gen, host: gen, noun: " connections", rules: generatorRules, parts: []string{"late", "queue", "connect_lag", "reply_unread"}}, "plimsoll_load_connections", "", "state", "open"),
 			r.gauged(Stage{Name: "Local ports", Where: gen, host: gen, noun: " ports", rules: portRules}, "plimsoll_tcp_destination_ports_used", "plimsoll_tcp_destination_ports_usable"))
@@ -95,7 +94,7 @@ func (r *reader) stages(rep model.Report) []Stage {
 		list = append(list, r.workers(p))
 	}
 	for _, h := range rep.Hosts {
-		if h.Name == gen && len(rep.Hosts) > 1 {
+		if slices.Contains(rep.Plan.From(), h.Name) && len(rep.Hosts) > 1 {
 			continue
 		}
 		list = append(list,

@@ -48,7 +48,7 @@ func (r *Run) Load() (*model.Load, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &model.Load{Outcomes: map[string]int64{}, OtherPhases: map[string]int64{}}
+	l := &model.Load{Outcomes: map[string]int64{}, OtherPhases: map[string]int64{}, Workers: r.meta.Workers}
 	if hold, ok := r.Window(model.Hold); ok {
 		l.Seconds = float64(hold.End-hold.Start) / 1000
 	}
@@ -74,7 +74,7 @@ func (r *Run) Load() (*model.Load, error) {
 		return nil, err
 	}
 	for _, s := range stood {
-		l.Stood = int64(s.Last())
+		l.Stood += int64(s.Last()) // of each worker
 	}
 	if l.Targets, err = r.loadTargets(); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (r *Run) countAttempts(l *model.Load) error {
 		}
 		for _, s := range list {
 			if s.Labels.Get("phase") == model.Hold {
-				*bytes = int64(s.Last())
+				*bytes += int64(s.Last())
 			}
 		}
 	}
@@ -145,7 +145,9 @@ func (r *Run) countAttempts(l *model.Load) error {
 	for _, s := range lags {
 		if s.Labels.Get("phase") == model.Hold {
 			l.Lag.Count = l.Waited.Count - l.Outcomes["queue:timeout"] - l.Outcomes["queue:cancelled"]
-			setQuantile(&l.Lag, s.Labels.Get("quantile"), s.Last()*1e6)
+			of := model.Quantiles{}
+			setQuantile(&of, s.Labels.Get("quantile"), s.Last()*1e6)
+			worse(&l.Lag, of)
 		}
 	}
 	missing, err := r.loadSeries(missingSeries)
@@ -156,9 +158,9 @@ func (r *Run) countAttempts(l *model.Load) error {
 	for _, s := range missing {
 		switch s.Labels.Get("why") {
 		case "failed":
-			l.Missing.Failed = int64(s.Last())
+			l.Missing.Failed += int64(s.Last())
 		case "untried":
-			l.Missing.Untried = int64(s.Last())
+			l.Missing.Untried += int64(s.Last())
 		}
 	}
 	return nil
@@ -176,8 +178,13 @@ func (r *Run) loadTLS() (*model.TLSLoad, error) {
 			Phase: s.Labels.Get("phase"), Version: s.Labels.Get("tls_protocol_version"), Cipher: s.Labels.Get("tls_cipher"),
 			Resumed: s.Labels.Get("tls_resumed") == "true", Count: int64(s.Last()),
 		}
-		t.Handshakes = append(t.Handshakes, h)
 		took(t, h.Resumed).Count += h.Count
+		same := func(o model.TLSHandshakes) bool { o.Count = h.Count; return o == h }
+		if i := slices.IndexFunc(t.Handshakes, same); i >= 0 { // another worker's
+			t.Handshakes[i].Count += h.Count
+			continue
+		}
+		t.Handshakes = append(t.Handshakes, h)
 	}
 	times, err := r.loadSeries(tlsHandshakeSeries)
 	if err != nil {
@@ -352,6 +359,11 @@ func setQuantile(q *model.Quantiles, quantile string, micros float64) {
 	case "1":
 		q.Max = micros
 	}
+}
+
+// worse has each quantile be the larger one: that of the worker that was furthest behind.
+func worse(q *model.Quantiles, o model.Quantiles) {
+	q.P50, q.P90, q.P99, q.P999, q.Max = max(q.P50, o.P50), max(q.P90, o.P90), max(q.P99, o.P99), max(q.P999, o.P999), max(q.Max, o.Max)
 }
 
 // mean is that of several histograms.

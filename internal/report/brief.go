@@ -49,6 +49,11 @@ func briefResult(s *sheet, r model.Report) {
 		return
 	}
 	s.item(mustKeep, "got", 2, fmt.Sprintf("%s good replies/s; %s", layout.Rate(l.GoodRPS), failedShare(*l)))
+	for _, w := range l.Workers {
+		if w.Gone != "" {
+			s.item(mustKeep, "short", 3, layout.Line(w.WithoutIt(len(l.Workers))))
+		}
+	}
 	wait := latency(*l)
 	if l.Calm.Count > 0 {
 		wait += "; alone p50 " + layout.Micros(l.Calm.P50)

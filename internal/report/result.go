@@ -138,6 +138,9 @@ func offered(r model.Report) string {
 	if l.TLS != nil && l.TLS.NeverResume {
 		s += ", sessions never resumed"
 	}
+	if n := len(l.From); n > 0 {
+		s += ", from " + plural(n, "worker", "workers")
+	}
 	if l.Requests > 0 {
 		return s + ", " + layout.Count(l.Requests) + " requests"
 	}
@@ -184,6 +187,7 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if text := connects(l, plan); text != "" {
 		p.item("connects", text)
 	}
+	workers(p, l.Workers)
 	targets(p, l.Targets)
 	stages(p, l.Stages)
 	failed, n := failures(l.Outcomes, func(o string) bool { return !attempted(l) || !model.IsAttempt(o) })
@@ -193,6 +197,20 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	if n+l.FailedAttempts > 0 && l.Waited.Count > 0 {
 		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
 			layout.Micros(l.Waited.P50), layout.Micros(l.Waited.P99), layout.Micros(l.Waited.Max)))
+	}
+}
+
+// workers says how each of several fared.
+func workers(p *paper, list []model.Worker) {
+	label := "workers"
+	for _, w := range list {
+		text := fmt.Sprintf("%s (%s): %s, began %s after the moment (its clock is known to %s)", w.Name, w.Spec, plural(int(w.Requests), "request", "requests"),
+			layout.Micros(w.LateMS*1e3), layout.Micros(w.Clock.UncertaintyMS*1e3))
+		if w.Gone != "" {
+			text = layout.Line(w.Name + ": " + layout.Count(w.Requests) + " requests; " + w.WithoutIt(len(list)))
+		}
+		p.item(label, text)
+		label = ""
 	}
 }
 

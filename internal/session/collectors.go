@@ -164,6 +164,16 @@ func (all collectors) ignore(pid int) error {
 	return all.near(func(one member) error { return one.Ignore(pid) })
 }
 
+// ignoreAt is ignore on the machine to which a way leads, if anybody observes it.
+func (all collectors) ignoreAt(via string, pid int) error {
+	return all.each(func(one member) error {
+		if one.via != via && !(near(via) && one.near()) {
+			return nil
+		}
+		return one.Ignore(pid)
+	})
+}
+
 // command names the root of the process tree of the command that is watched.
 func (all collectors) command(pid int) error {
 	return all.near(func(one member) error { return one.Command(pid) })

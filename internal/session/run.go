@@ -14,8 +14,12 @@ import (
 // Run drives plan at its target, observes the hosts meanwhile, and fills
 // opt.Dir. Cancelling ctx ends the load early; the run is whole all the same,
 // but one that never came to hold the load is an error that matches
-// context.Canceled. A target that cannot be used at all is a collect.EngineError.
+// context.Canceled. A target that cannot be used at all is a load.EngineError.
 func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (err error) {
+	begin, err := opt.Engine(ctx, plan)
+	if err != nil {
+		return err
+	}
 	s, err := open(ctx, opt, model.Plan{Mode: "run", Interval: opt.Interval.Milliseconds(), Load: &plan})
 	if err != nil {
 		return err
@@ -35,7 +39,7 @@ func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (
 		}
 	}
 	if ctx.Err() == nil {
-		if err := s.drive(ctx, rest, plan); err != nil {
+		if err := s.drive(ctx, rest, plan, begin); err != nil {
 			return err
 		}
 	}
@@ -54,13 +58,15 @@ func tooEarly(ctx context.Context, held bool) error {
 }
 
 // drive runs the load engine to its end. Its phases become windows.
-func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
-	s.load = collect.NewLoad(s.own.Recorder(), s.now, s.here, s.opt.Engine, plan)
+func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan, begin func(context.Context) (collect.Engine, error)) error {
+	s.load = collect.NewLoad(s.own.Recorder(), s.now, s.from, begin)
 	if err := s.own.Add(ctx, s.load); err != nil {
 		return err
 	}
-	if err := s.all.ignore(s.load.PID()); err != nil {
-		s.out.Note(fmt.Sprintf("the load engine is traced with all others: %v", err))
+	for _, p := range s.load.Processes() {
+		if err := s.all.ignoreAt(p.Via, p.PID); err != nil {
+			s.out.Note(fmt.Sprintf("the load engine is traced with all others: %v", err))
+		}
 	}
 	tick := time.NewTicker(s.opt.Interval)
 	defer tick.Stop()
@@ -97,10 +103,26 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan) error {
 // take records what the engine says; a change of phase changes the window.
 func (s *session) take(ctx context.Context, r load.Record) error {
 	s.load.Take(r)
+	if err := s.keepWorkers(r); err != nil {
+		return err
+	}
 	if r.PhaseStarted == "" {
 		return s.failed()
 	}
 	return s.window(ctx, windowName(r.PhaseStarted))
+}
+
+// keepWorkers records who plays the load, and how they fared.
+func (s *session) keepWorkers(r load.Record) error {
+	if len(r.Workers) == 0 || r.PhaseStarted == "" && !r.Final {
+		return nil
+	}
+	return s.out.Update(func(run *model.Run) {
+		run.Workers = nil
+		for _, w := range r.Workers {
+			run.Workers = append(run.Workers, w.Worker)
+		}
+	})
 }
 
 // windowName is the window of one of the engine's phases: while replies to the
@@ -114,10 +136,10 @@ func windowName(phase string) string {
 
 // Load drives plan without observing anything, and returns the final record.
 // To be interrupted before the load was held is an error as it is of Run.
-func Load(ctx context.Context, argv []string, plan model.LoadPlan, progress func(Progress), keep func(load.Record)) (load.Record, error) {
+func Load(ctx context.Context, engines collect.Engines, plan model.LoadPlan, progress func(Progress), keep func(load.Record)) (load.Record, error) {
 	var last load.Record
 	view := progressView{plan: plan}
-	err := collect.Drive(ctx, argv, plan, func(r load.Record) {
+	err := collect.Drive(ctx, engines, plan, func(r load.Record) {
 		last = r
 		if keep != nil {
 			keep(r)

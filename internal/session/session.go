@@ -42,8 +42,10 @@ type Options struct {
 	// Site is what the site changed about the rules, nil for nothing; it is
 	// recorded, so that the run is judged alike elsewhere.
 	Site *model.Site
-	// Engine is the command line of the load engine's process; see collect.NewLoad.
-	Engine []string
+	// Engine is what plays a load.
+	Engine collect.Engines
+	// From are the hosts from which the load comes, by name, all of which are observed; none is this machine.
+	From []string
 	// Holder is the command line of a process that calls Hold with the path and the
 	// words of a command, which follow.
 	Holder []string
@@ -96,7 +98,8 @@ type session struct {
 	out     *writer.Writer
 	all     collectors
 	own     *collect.Local // that of all which is in this process, and has the load
-	here    string         // the host from which the load comes; "" when there is none
+	here    string         // the host from which the load comes, if it comes from here; "" when there is none
+	from    []string       // the hosts from which it comes
 	load    *collect.Load
 	started time.Time
 	opened  time.Time // when the open window began
@@ -119,10 +122,13 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 			err = errors.Join(err, s.release())
 		}
 	}()
-	if err := s.openHosts(ctx, plan.Load != nil || len(plan.Command) > 0); err != nil {
+	if err := s.openHosts(ctx, plan.Load != nil && len(opt.From) == 0 || len(plan.Command) > 0); err != nil {
 		return nil, err
 	}
-	plan.Generator = s.here
+	plan.Generator, s.from = s.here, []string{s.here}
+	if plan.Load != nil && len(opt.From) > 0 {
+		plan.Generator, plan.Generators, s.from = opt.From[0], opt.From, opt.From
+	}
 	if plan.Load != nil {
 		public := plan.Load.WithoutSecrets()
 		plan.Load = &public

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/collect"
+	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
@@ -40,7 +41,7 @@ func check(t *testing.T, err error) {
 func options(t *testing.T, ending string) Options {
 	return Options{
 		Interval: 100 * time.Millisecond, Dir: filepath.Join(t.TempDir(), "run"), Version: "test",
-		Engine: []string{os.Args[0], fakeEngine, ending}, Holder: []string{os.Args[0], fakeHolder},
+		Engine: collect.OneProcess([]string{os.Args[0], fakeEngine, ending}), Holder: []string{os.Args[0], fakeHolder},
 	}
 }
 
@@ -182,7 +183,7 @@ func TestWhenTheEngineDiesTheRunSaysSo(t *testing.T) {
 			if err == nil || err.Error() != want {
 				t.Errorf("%v, want %s", err, want)
 			}
-			var said collect.EngineError
+			var said load.EngineError
 			if errors.As(err, &said) != (ending == "gives up") || said.Code != 0 && said.Code != 4 {
 				t.Errorf("%+v", said)
 			}

@@ -19,7 +19,7 @@ func (s *session) noteUnseen(target string) error {
 	}
 	addr := to.Addr().Unmap()
 	for _, h := range s.all.hosts(nil) {
-		if addr.IsLoopback() && h.Name == s.here || slices.Contains(h.Addresses, addr.String()) {
+		if addr.IsLoopback() && slices.Contains(s.from, h.Name) || slices.Contains(h.Addresses, addr.String()) {
 			return nil
 		}
 	}

@@ -19,10 +19,11 @@ internal/input:
 internal/secret:
 internal/privilege:
 internal/model:          internal/secret
+internal/clock:          internal/model
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/loadtool:       internal/model
-internal/load:           internal/input internal/model internal/secret
+internal/load:           internal/clock internal/input internal/model internal/secret
 internal/host:           internal/layout internal/model
 internal/service:        internal/host
 internal/probe:          internal/layout internal/model internal/host internal/service
@@ -41,7 +42,7 @@ internal/compare:        internal/model internal/record
 internal/export:         internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
 internal/bill:           internal/model internal/query internal/ruleset
-internal/collect:        internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
+internal/collect:        internal/clock internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
 internal/session:        internal/model internal/secret internal/record internal/record/writer internal/loadtool internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout

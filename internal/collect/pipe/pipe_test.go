@@ -369,32 +369,6 @@ func TestTheSessionIsAnother(t *testing.T) {
 	}
 }
 
-// Clocks that are apart are compared as NTP does it; what contradicts nothing changes nothing.
-func TestClocks(t *testing.T) {
-	var b clockBook
-	ms := func(v float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(v * 1e6)) }
-	read := func(asked, heard, said, back float64) {
-		b.read(ms(asked), answer{Heard: ms(heard).UnixNano(), Said: ms(said).UnixNano()}, ms(back))
-	}
-	read(0, 110, 120, 40)    // 95 ahead, or up to 15 more or less
-	read(100, 201, 205, 106) // 100 ahead, 1 more or less
-	read(200, 340, 340, 290) // worse again
-	b.settle(ms(300))
-	read(400, 520, 520, 440) // 100, by 20
-	b.settle(ms(500))
-	b.settle(ms(550)) // nothing was asked since
-	read(600, 690, 690, 602)
-	b.settle(ms(700))
-	want := []model.Clock{
-		{Time: 1_000_300, OffsetMS: 100, UncertaintyMS: 1, Followed: true},
-		{Time: 1_000_500, OffsetMS: 100, UncertaintyMS: 20},
-		{Time: 1_000_700, OffsetMS: 89, UncertaintyMS: 1, Followed: true},
-	}
-	if d := cmp.Diff(want, b.readings); d != "" || b.ahead != 89*time.Millisecond {
-		t.Errorf("ahead %v; -want +got\n%s", b.ahead, d)
-	}
-}
-
 // An error of the other end is here what it was there.
 func TestFailuresKeepTheirClass(t *testing.T) {
 	for _, want := range []error{errNoKind, fmt.Errorf("x: %w", io.ErrUnexpectedEOF)} {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"plimsoll/internal/clock"
 	"plimsoll/internal/collect"
 	"plimsoll/internal/model"
 )
@@ -56,7 +57,7 @@ type Remote struct {
 	ids     int64
 	recv    *receiver // nil before Start
 	version string
-	clock   clockBook
+	clock   clock.Book
 	cost    collect.Cost
 	closing bool
 	why     error // why it ended
@@ -92,7 +93,7 @@ func (r *Remote) greet() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.clock.settle(r.now())
+	r.clock.Settle(r.now())
 	return nil
 }
 
@@ -144,7 +145,7 @@ func (r *Remote) Start(_ context.Context, log collect.Log) error {
 		names = append(names, h.Name)
 	}
 	r.mu.Lock()
-	r.recv = newReceiver(log, r.now, names, r.clock.ahead)
+	r.recv = newReceiver(log, r.now, names, r.clock.Ahead())
 	r.mu.Unlock()
 	_, err := r.ask(command{Do: doStart}, longTime)
 	return err
@@ -163,7 +164,7 @@ func (r *Remote) Settle() time.Time {
 func (r *Remote) ahead() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.clock.ahead
+	return r.clock.Ahead()
 }
 
 // Edge is Local's, but for the round it waits some seconds only. One that was read
@@ -183,8 +184,8 @@ func (r *Remote) Edge(_ context.Context, e collect.Edge) (time.Time, error) {
 				r.recv.names, late, edgeName(e)))
 		}
 		// All rounds before are recorded, so that none is told by two clocks.
-		r.clock.settle(r.now())
-		r.recv.ahead = r.clock.ahead
+		r.clock.Settle(r.now())
+		r.recv.ahead = r.clock.Ahead()
 	})
 	var failed *failure
 	if errors.As(err, &failed) {
@@ -226,7 +227,7 @@ func (r *Remote) Command(pid int) error {
 func (r *Remote) About() model.Collector {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := model.Collector{Version: r.version, Clock: r.clock.readings, CPUSeconds: r.cost.CPUSeconds, MaxRSS: r.cost.MaxRSS}
+	c := model.Collector{Version: r.version, Clock: r.clock.Readings(), CPUSeconds: r.cost.CPUSeconds, MaxRSS: r.cost.MaxRSS}
 	for _, h := range r.hosts {
 		c.Hosts = append(c.Hosts, h.Name)
 	}
@@ -252,7 +253,7 @@ func (r *Remote) Close() error {
 		if a.Dropped != nil {
 			r.recv.drop(*a.Dropped, a.Said/1e6)
 		}
-		r.clock.settle(r.now())
+		r.clock.Settle(r.now())
 		r.closing = true
 	})
 	var failed *failure
@@ -315,7 +316,7 @@ func (r *Remote) send(c command, do func(answer)) {
 	c.ID = r.ids
 	asked := r.now()
 	r.waiting[c.ID] = func(a answer) {
-		r.clock.read(asked, a, r.now())
+		r.clock.Read(asked, r.now(), a.Heard, a.Said)
 		do(a)
 	}
 	r.out.must(jsonFrame(isCommand, c))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"plimsoll/internal/clock"
 	"plimsoll/internal/collect"
 	"plimsoll/internal/trace"
 )
@@ -27,16 +28,10 @@ const leastInterval = 10 * time.Millisecond
 // hears or can say nothing any more. version is the program's, tracers are all that
 // there are.
 func Serve(in io.Reader, out io.Writer, version string, tracers []trace.Tracer) error {
-	now := clock()
+	now := clock.Ours()
 	s := &server{version: version, now: now, out: newOutbox(out, roomForRecords), todo: make(chan heard, manyCommands)}
 	s.open = func(c collect.Config) (*collect.Local, error) { return collect.Open(c, tracers, now) }
 	return s.serve(in)
-}
-
-// clock is a wall clock that nobody can set: as it stood when it was made, plus what has passed since.
-func clock() func() time.Time {
-	began := time.Now()
-	return func() time.Time { return began.Add(time.Since(began)) }
 }
 
 type server struct {

@@ -1,0 +1,68 @@
+// Package clock compares the clock of another process, on another machine maybe, with ours, as
+// NTP does it.
+package clock
+
+import (
+	"math"
+	"time"
+
+	"plimsoll/internal/model"
+)
+
+// Ours is a wall clock that nobody can set: as it stood when it was made, plus what has passed since.
+func Ours() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return began.Add(time.Since(began)) }
+}
+
+// Of is what one answer tells: it was asked and heard at times of ours, in between heard and said at times of
+// the other clock, in Unix nanoseconds. The error is half of the way there and back.
+func Of(asked, heard time.Time, theyHeard, theySaid int64) model.Clock {
+	there, back := theyHeard-asked.UnixNano(), theySaid-heard.UnixNano()
+	return model.Clock{OffsetMS: float64(there+back) / 2e6, UncertaintyMS: math.Abs(float64(there-back)) / 2e6}
+}
+
+// Book compares a clock with that of a run. Of several answers the one on the shortest way counts.
+type Book struct {
+	ahead    time.Duration // of the other clock, in whole milliseconds
+	best     model.Clock   // of the answers since Settle
+	some     bool          // there was an answer
+	readings []model.Clock
+}
+
+// maxReadings is of how many edges a run keeps what was measured there.
+const maxReadings = 1000
+
+// Read takes an answer; see Of.
+func (b *Book) Read(asked, heard time.Time, theyHeard, theySaid int64) {
+	c := Of(asked, heard, theyHeard, theySaid)
+	if !b.some || c.UncertaintyMS < b.best.UncertaintyMS {
+		b.best, b.some = c, true
+	}
+}
+
+// Settle keeps what was measured since the last time. The run's times follow it only
+// where it contradicts what they follow: else that is as true.
+func (b *Book) Settle(now time.Time) {
+	if !b.some {
+		return
+	}
+	b.some = false
+	b.best.Time = now.UnixMilli()
+	ahead := time.Duration(math.Round(b.best.OffsetMS)) * time.Millisecond
+	if off := b.best.OffsetMS - float64(b.ahead.Milliseconds()); len(b.readings) == 0 || math.Abs(off) > b.best.UncertaintyMS+0.5 {
+		b.ahead, b.best.Followed = ahead, true
+	}
+	if len(b.readings) < maxReadings {
+		b.readings = append(b.readings, b.best)
+	}
+}
+
+// Ahead is by how much the run's times are corrected.
+func (b *Book) Ahead() time.Duration { return b.ahead }
+
+// Best is the best answer since Settle, and whether there was one.
+func (b *Book) Best() (model.Clock, bool) { return b.best, b.some }
+
+// Readings are those that Settle kept.
+func (b *Book) Readings() []model.Clock { return b.readings }

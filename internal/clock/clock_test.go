@@ -1,0 +1,36 @@
+package clock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+)
+
+// Clocks that are apart are compared as NTP does it; what contradicts nothing changes nothing.
+func TestClocks(t *testing.T) {
+	var b Book
+	ms := func(v float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(v * 1e6)) }
+	read := func(asked, heard, said, back float64) {
+		b.Read(ms(asked), ms(back), ms(heard).UnixNano(), ms(said).UnixNano())
+	}
+	read(0, 110, 120, 40)    // 95 ahead, or up to 15 more or less
+	read(100, 201, 205, 106) // 100 ahead, 1 more or less
+	read(200, 340, 340, 290) // worse again
+	b.Settle(ms(300))
+	read(400, 520, 520, 440) // 100, by 20
+	b.Settle(ms(500))
+	b.Settle(ms(550)) // nothing was asked since
+	read(600, 690, 690, 602)
+	b.Settle(ms(700))
+	want := []model.Clock{
+		{Time: 1_000_300, OffsetMS: 100, UncertaintyMS: 1, Followed: true},
+		{Time: 1_000_500, OffsetMS: 100, UncertaintyMS: 20},
+		{Time: 1_000_700, OffsetMS: 89, UncertaintyMS: 1, Followed: true},
+	}
+	if d := cmp.Diff(want, b.Readings()); d != "" || b.Ahead() != 89*time.Millisecond {
+		t.Errorf("ahead %v; -want +got\n%s", b.Ahead(), d)
+	}
+}
