@@ -147,7 +147,7 @@ func play(opt *session.Options, shown *stage, scr *screen) (end func()) {
 	return func() {
 		stop()
 		painting.Wait()
-		p.draw()
+		p.draw(true)
 		scr.clear()
 	}
 }
@@ -174,7 +174,7 @@ func (p *playing) paint(ctx context.Context, news <-chan struct{}) {
 			return
 		case <-news:
 		}
-		p.draw()
+		p.draw(p.stage != nil && p.page.Watched())
 		if !sleep(ctx, paintEvery) {
 			return
 		}
@@ -191,7 +191,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (p *playing) draw() {
+// draw draws the screen, and the page if somebody sees it.
+func (p *playing) draw(seen bool) {
+	if p.screen == nil && !seen {
+		return
+	}
 	v := p.run.View()
 	p.mu.Lock()
 	progress, verdict, line := p.progress, p.verdict, p.line
@@ -199,7 +203,7 @@ func (p *playing) draw() {
 	if p.screen != nil {
 		p.screen.draw(v, progress, verdict)
 	}
-	if p.stage == nil {
+	if p.stage == nil || !seen {
 		return
 	}
 	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: line}}
@@ -254,7 +258,8 @@ func (p *playing) judge(ctx context.Context) {
 	runtime.LockOSThread() // for the thread's CPU time
 	defer runtime.UnlockOSThread()
 	for pause := judgeEvery; sleep(ctx, pause); {
-		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom {
+		pause = judgeEvery
+		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.page.Watched() {
 			continue
 		}
 		begin := threadTime()

@@ -26,6 +26,9 @@ const (
 	viewerPatience = 10 * time.Second
 	// sign is how often something is sent to a viewer, if there is nothing to say.
 	sign = 15 * time.Second
+	// glance is for how long somebody is taken to look at a page who asked for it: where
+	// there are no scripts it is asked for every other second.
+	glance = 10 * time.Second
 )
 
 // Live is a page that changes while people look on. Who is slow misses what was in
@@ -38,6 +41,7 @@ type Live struct {
 	changed chan struct{} // closed at the next change
 	over    bool
 	viewers int
+	asked   time.Time     // when the page itself was last asked for
 	gone    chan struct{} // closed when it is over and nobody looks on
 	empty   sync.Once     // closes gone
 }
@@ -126,6 +130,19 @@ func (l *Live) leave() {
 	}
 }
 
+// Watched says whether anybody looks on: for nobody nothing needs to be drawn.
+func (l *Live) Watched() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.viewers > 0 || time.Since(l.asked) < glance
+}
+
+func (l *Live) glanced() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = time.Now()
+}
+
 //go:embed live.js
 var liveJS []byte
 
@@ -138,6 +155,7 @@ func (l *Live) Handler() http.Handler {
 		_, _ = w.Write(liveJS)
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		l.glanced()
 		parts, _, _, _ := l.since(-1)
 		page(w, http.StatusOK, "live", parts)
 	})

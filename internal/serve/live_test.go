@@ -163,3 +163,27 @@ func TestALivePageIsNobodyElses(t *testing.T) {
 		t.Errorf("%d %v", code, h)
 	}
 }
+
+// For nobody nothing is drawn, and for who looks on without scripts as for others.
+func TestWhetherAnybodyLooksOn(t *testing.T) {
+	l := NewLive("a")
+	s := started(t, Options{}, l.Handler(), nil)
+	if l.Watched() {
+		t.Error("somebody looks on, and nobody came")
+	}
+	v := looksOn(t, s)
+	if !l.Watched() {
+		t.Error("a viewer is nobody")
+	}
+	check(t, v.close())
+	for deadline := time.Now().Add(patience); l.Watched(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("who went is still there")
+		}
+		l.Show(Part{"a", fmt.Sprint(time.Now())})
+	}
+	asked{path: "/", header: entered(s)}.of(t, s, http.DefaultClient)
+	if !l.Watched() {
+		t.Error("who asks for the page is nobody")
+	}
+}
