@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 // remoteFlags say which series of a Prometheus-compatible server to judge.
 type remoteFlags struct {
 	url, at, tokenFile string
+	tenant             string
 	window, baseline   time.Duration
 	match              []string
 	all                bool
@@ -36,18 +38,22 @@ func (f *remoteFlags) add(c *cobra.Command) {
 	fs.StringArrayVar(&f.match, "match", nil, "take only series with this label, as `LABEL=VALUE` (or != =~ !~); host is the address without its port. May be given again")
 	fs.BoolVar(&f.all, "all", false, "judge each host that the server knows by itself, and print a line of each; those whose users lose most stand first")
 	fs.StringVar(&f.page, "report", "", "with --all: write the table as a page, too: one HTML `FILE`")
+	fs.StringVar(&f.tenant, "tenant", "", "ask for the series of this tenant (`NAME`), where the server has several: the header X-Scope-OrgID of Mimir and its kin")
 	fs.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a bearer token for the server")
 }
 
 // remoteOnly are the flags that only make sense with --prometheus.
-var remoteOnly = []string{"at", "window", "baseline", "match", "token-file", "all", "report"}
+var remoteOnly = []string{"at", "window", "baseline", "match", "token-file", "all", "report", "tenant"}
 
 // query checks the flags and makes a query of them.
 func (f *remoteFlags) query(command string, now time.Time) (remote.Query, error) {
-	q := remote.Query{URL: f.url, Window: f.window, Baseline: f.baseline, Match: f.match}
+	q := remote.Query{URL: f.url, Window: f.window, Baseline: f.baseline, Match: f.match, Tenant: f.tenant}
 	var err error
 	if q.At, err = parseMoment(f.at, now); err != nil {
 		return q, usage(command, "--at %s: %v", f.at, err)
+	}
+	if strings.ContainsFunc(f.tenant, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return q, usage(command, "--tenant %q: want what can stand in a header", f.tenant)
 	}
 	if f.page != "" && !f.all {
 		return q, usage(command, "--report goes with --all; plimsoll report writes the page of a run")

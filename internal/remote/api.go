@@ -45,11 +45,12 @@ const maxRedirects = 3
 
 // client asks one server.
 type client struct {
-	base  *url.URL
-	token string
-	http  *http.Client
-	room  room
-	asked *asked
+	base   *url.URL
+	token  string
+	tenant string
+	http   *http.Client
+	room   room
+	asked  *asked
 }
 
 // asked counts what a server was asked and gave, by all clients of one fleet.
@@ -165,6 +166,9 @@ func (c *client) once(ctx context.Context, expr string, at time.Time) (answer, e
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
+	if c.tenant != "" {
+		req.Header.Set("X-Scope-OrgID", c.tenant)
+	}
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}

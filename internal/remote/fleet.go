@@ -50,7 +50,7 @@ type census map[string][]place
 // to take, with how many there are, as a run of its own: what Fetch makes of it alone. Several
 // goroutines call take. What a server refuses for some hosts together is asked for fewer.
 func Fleet(ctx context.Context, q Query, signals []*model.Signal, take func(h Host, of int)) (Asked, error) {
-	c, err := newClient(q.URL, q.Token)
+	c, err := q.client()
 	if err != nil {
 		return Asked{}, err
 	}

@@ -188,6 +188,20 @@ func TestFleetOfWhichAPartFails(t *testing.T) {
 	}
 }
 
+// Whose series are asked for is said in each question.
+func TestTenant(t *testing.T) {
+	tenants := func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Scope-OrgID") != "team" || r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s is asked as %q, with %q", r.FormValue("query"), r.Header.Get("X-Scope-OrgID"), r.Header.Get("Authorization"))
+		}
+	}
+	url := served(t, 1_000_000, tenants, metric("node_load1", "web:9100"), metric("node_nf_conntrack_entries", "web:9100"))
+	got, _ := fleetOf(t, Query{URL: url, Token: "secret", Tenant: "team", At: time.Unix(1_000_585, 0), Window: 5 * time.Minute})
+	if got["web"].Err != nil || len(got) != 1 {
+		t.Errorf("got %+v, want web", got)
+	}
+}
+
 func TestUnwilling(t *testing.T) {
 	refused := errors.New("no")
 	for _, c := range []struct {

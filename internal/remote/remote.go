@@ -21,6 +21,8 @@ import (
 type Query struct {
 	URL   string
 	Token string // a bearer token, "" for none
+	// Tenant is whose series are asked for, where a server has several tenants (Mimir); "" for none.
+	Tenant string
 	// At is the end of the window that is judged.
 	At     time.Time
 	Window time.Duration
@@ -51,7 +53,7 @@ var matcherForm = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)(=~|!~|!=|=)"?([^
 // Fetch takes the series of these signals and returns a run of them, with the
 // status of each signal on each host.
 func Fetch(ctx context.Context, q Query, signals []*model.Signal) (*record.Run, error) {
-	c, err := newClient(q.URL, q.Token)
+	c, err := q.client()
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +82,15 @@ func (q Query) made(c *client, found *found, all *taken, signals []*model.Signal
 	meta.Status = found.status(signals, start, all)
 	meta.Notes = append(found.notes, all.notes()...)
 	return record.InMemory(meta, found.memory()), nil
+}
+
+// client is one that asks for this query.
+func (q Query) client() (*client, error) {
+	c, err := newClient(q.URL, q.Token)
+	if err == nil {
+		c.tenant = q.Tenant
+	}
+	return c, err
 }
 
 // Check finds what is wrong with a query before a server is asked.
