@@ -1,13 +1,79 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// linkedMachine (linked-machine) is otherMachine at the other end of a link between two namespaces, $NEAR and $FAR, on which
+// its sshd listens: one that can be cut.
+func linkedMachine(ts *testscript.TestScript, neg bool, args []string) {
+	name := fmt.Sprintf("plimsoll-link-%d-%d", os.Getpid(), links.Add(1))
+	near, far := name+"n", name+"f"
+	ts.Defer(func() {
+		for _, ns := range []string{near, far} {
+			if err := errors.Join(endAll(ns), exec.Command("ip", "netns", "delete", ns).Run()); err != nil {
+				ts.Logf("namespace %s is left over: %v", ns, err)
+			}
+		}
+	})
+	for _, line := range []string{"netns add " + near, "netns add " + far, "link add l0 netns " + near + " type veth peer name l0 netns " + far,
+		"-n " + near + " addr add 10.79.0.1/24 dev l0", "-n " + far + " addr add 10.79.0.2/24 dev l0", "-n " + near + " link set l0 up", "-n " + far + " link set l0 up"} {
+		ts.Check(ts.Exec("ip", strings.Fields(line)...))
+	}
+	ts.Setenv("NEAR", near)
+	ts.Setenv("FAR", far)
+	ts.Setenv("THROUGH", "/usr/sbin/ip netns exec "+near+" ")
+	otherMachine(ts, neg, args)
+	dir := ts.MkAbs("other-machine")
+	start := strings.Replace(ts.ReadFile(dir+"/login"), "sshd -i", "sshd -o ListenAddress=10.79.0.2 -o PidFile=none", 1)
+	ts.Check(os.WriteFile(dir+"/start", []byte(start), 0o755))
+	ts.Check(ts.Exec("ip", "netns", "exec", far, dir+"/start"))
+	config := strings.Replace(ts.ReadFile(dir+"/config"), "ProxyCommand "+dir+"/login", "HostName 10.79.0.2\nHostKeyAlias web", 1)
+	ts.Check(os.WriteFile(dir+"/config", []byte(config), 0o644))
+}
+
+var links atomic.Int64
+
+// cutLink (cut-link RUN SECONDS) takes the link down when a run has its window, for so long.
+func cutLink(ts *testscript.TestScript, _ bool, args []string) {
+	atWindow(ts, args[0])
+	for _, step := range []string{"down", "up"} {
+		ts.Check(exec.Command("ip", "-n", ts.Getenv("FAR"), "link", "set", "l0", step).Run())
+		if step == "down" {
+			length, err := time.ParseDuration(args[1])
+			ts.Check(err)
+			time.Sleep(length) // the cut is this long: that is what is tried
+		}
+	}
+}
+
+// endLogin (end-login RUN) ends all processes at the far end when a run has its window.
+func endLogin(ts *testscript.TestScript, _ bool, args []string) {
+	atWindow(ts, args[0])
+	ts.Check(endAll(ts.Getenv("FAR")))
+}
+
+// atWindow waits until a run has a window.
+func atWindow(ts *testscript.TestScript, run string) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		text, _ := os.ReadFile(ts.MkAbs(run) + "/run.json") // it is not there yet
+		if strings.Contains(string(text), `"name": "hold"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s has no window", run)
+		}
+	}
+}
 
 // otherMachine (other-machine) makes ssh know "web": a real sshd, started by each login in
 // a mount namespace in which this machine says that it is another one. What is sent lies
@@ -34,7 +100,7 @@ func otherMachine(ts *testscript.TestScript, _ bool, _ []string) {
 		"login": fmt.Sprintf("#!/bin/sh\nexec unshare --mount --propagation private sh -ec '\nmount --bind %[1]s/shadow /etc/shadow\n"+
 			"mount --bind %[1]s/lib /var/lib\nmount --bind %[1]s/boot_id /proc/sys/kernel/random/boot_id\nexec /usr/sbin/sshd -i -f %[1]s/sshd_config -E %[1]s/log'\n", dir),
 		"config":  fmt.Sprintf("Host web\nUser root\nProxyCommand %[1]s/login\nIdentityFile %[1]s/id\nIdentitiesOnly yes\nUserKnownHostsFile %[1]s/known\nStrictHostKeyChecking yes\n", dir),
-		"bin/ssh": fmt.Sprintf("#!/bin/sh\nexec /usr/bin/ssh -F %s/config \"$@\"\n", dir),
+		"bin/ssh": fmt.Sprintf("#!/bin/sh\nexec %s/usr/bin/ssh -F %s/config \"$@\"\n", ts.Getenv("THROUGH"), dir),
 	} {
 		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}

@@ -28,7 +28,7 @@ var servingOwner = query.MustParse(`max by (host, owner) (max_over_time(plimsoll
 func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
 	meta := rec.Meta()
 	r := model.Report{
-		Plan: meta.Plan, Cost: meta.Cost, Hosts: meta.Hosts, Windows: meta.Windows, Notes: meta.Notes, Tracing: meta.Tracing,
+		Plan: meta.Plan, Cost: meta.Cost, Collectors: meta.Collectors, Hosts: meta.Hosts, Windows: meta.Windows, Notes: meta.Notes, Tracing: meta.Tracing,
 		ToolSummaries: meta.ToolSummaries,
 		RulesHash:     set.Hash, Site: SiteOf(set), Version: meta.Version, Closed: meta.Closed,
 	}

@@ -202,6 +202,9 @@ type Worker struct {
 	// moment, by its own clock.
 	Clock  Clock   `json:"clock"`
 	LateMS float64 `json:"late_ms"`
+	// SentBytes and ReceivedBytes are as those of a Collector.
+	SentBytes     int64 `json:"sent_bytes,omitempty"`
+	ReceivedBytes int64 `json:"received_bytes,omitempty"`
 	// GoneMS is from when on its share was missing, Unix milliseconds, and Gone why; of one that saw the load's end
 	// they are empty.
 	GoneMS int64  `json:"gone_ms,omitempty"`
@@ -375,6 +378,10 @@ type Collector struct {
 	// the run. The rest of it is of others alone.
 	Via     string `json:"via,omitempty"`
 	Version string `json:"version,omitempty"` // of its Plimsoll
+	// SentBytes and ReceivedBytes went over the network to it and from it, the program itself included, as they are
+	// before they are encrypted; 0 where it is on this machine.
+	SentBytes     int64 `json:"sent_bytes,omitempty"`
+	ReceivedBytes int64 `json:"received_bytes,omitempty"`
 	// Rounds is the number of the newest one that came whole.
 	Rounds int `json:"rounds"`
 	// DroppedSamples did not come, since the pipe was full.

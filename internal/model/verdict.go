@@ -219,9 +219,11 @@ type Report struct {
 	ToolSummaries []ToolSummary `json:"tool_summaries,omitempty"`
 	Plan          Plan          `json:"plan"`
 	Cost          Cost          `json:"cost"`
-	Hosts         []Host        `json:"hosts"`
-	Windows       []Window      `json:"windows"`
-	Notes         []string      `json:"notes"`
+	// Collectors are those that observed the hosts.
+	Collectors []Collector `json:"collectors,omitempty"`
+	Hosts      []Host      `json:"hosts"`
+	Windows    []Window    `json:"windows"`
+	Notes      []string    `json:"notes"`
 	// Tracing is nil (null) in a run that was not traced.
 	Tracing *Tracing `json:"tracing"`
 	// RulesHash is the SHA-256 of the rule set that gave this verdict.

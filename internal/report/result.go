@@ -200,6 +200,26 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	}
 }
 
+// wire says what we ourselves sent over networks.
+func wire(p *paper, r model.Report) {
+	label := "wire"
+	put := func(who string, sent, received int64) {
+		if sent+received > 0 {
+			p.item(label, who+": "+layout.Bytes(sent)+" there (with the program), "+layout.Bytes(received)+" back")
+			label = ""
+		}
+	}
+	for _, c := range r.Collectors {
+		put(strings.Join(c.Hosts, ", "), c.SentBytes, c.ReceivedBytes)
+	}
+	if r.Load == nil {
+		return
+	}
+	for _, w := range r.Load.Workers {
+		put("worker "+w.Name, w.SentBytes, w.ReceivedBytes)
+	}
+}
+
 // workers says how each of several fared.
 func workers(p *paper, list []model.Worker) {
 	label := "workers"
@@ -360,6 +380,7 @@ func foot(p *paper, r model.Report) {
 		cost += "; the load itself took " + layout.Micros(r.Cost.LoadCPUSeconds*1e6) + " of CPU time"
 	}
 	p.item("watching", cost)
+	wire(p, r)
 	if r.Tracing != nil {
 		p.item("traced", traced(*r.Tracing))
 	}

@@ -37,7 +37,13 @@ type collectors []member
 // member is one of them, and the way to it.
 type member struct {
 	collector
-	via string
+	via  string
+	wire meter // nil where nothing goes over a network
+}
+
+// meter is a way that knows how many bytes went over it.
+type meter interface {
+	Bytes() (sent, received int64)
 }
 
 // near says whether it is on this machine.
@@ -216,6 +222,9 @@ func (all collectors) about() (list []model.Collector) {
 		if len(one.Hosts()) > 0 {
 			c := one.About()
 			c.Via = one.via
+			if one.wire != nil {
+				c.SentBytes, c.ReceivedBytes = one.wire.Bytes()
+			}
 			list = append(list, c)
 		}
 	}

@@ -185,7 +185,7 @@ func (s *session) openHosts(ctx context.Context, requests bool) (err error) {
 	if s.own, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err
 	}
-	s.all = append(s.all, member{s.own, ""})
+	s.all = append(s.all, member{s.own, "", nil})
 	s.here = s.all.here()
 	return s.all.apart()
 }
@@ -203,7 +203,8 @@ func (s *session) reach(ctx context.Context, via string, c collect.Config) error
 	if way.Note != "" {
 		s.notes = append(s.notes, fmt.Sprintf("hosts %q are observed there as %s: what belongs to others was not seen", hostNames(c.Hosts), way.Note))
 	}
-	s.all = append(s.all, member{r, via})
+	metered, _ := way.ReadWriteCloser.(meter)
+	s.all = append(s.all, member{r, via, metered})
 	return r.Open(c)
 }
 

@@ -60,6 +60,7 @@ type Guest struct {
 	mark   string
 	kill   *time.Timer // ends a login that is silent
 	silent atomic.Bool
+	passed traffic
 	once   sync.Once
 	err    error
 }
@@ -110,8 +111,39 @@ func (g *Guest) start(client string, args []string) (err error) {
 	if err != nil {
 		return fmt.Errorf("start ssh: %w", err)
 	}
-	g.out = bufio.NewReaderSize(out, maxNoise)
+	g.in = countedInput{g.in, &g.passed}
+	g.out = bufio.NewReaderSize(countedOutput{out, &g.passed}, maxNoise)
 	return nil
+}
+
+// traffic is how many bytes went over a login, as they are before ssh encrypts them.
+type traffic struct{ sent, received atomic.Int64 }
+
+type countedInput struct {
+	io.WriteCloser
+	passed *traffic
+}
+
+func (c countedInput) Write(b []byte) (int, error) {
+	n, err := c.WriteCloser.Write(b)
+	c.passed.sent.Add(int64(n))
+	return n, err
+}
+
+type countedOutput struct {
+	io.Reader
+	passed *traffic
+}
+
+func (c countedOutput) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.passed.received.Add(int64(n))
+	return n, err
+}
+
+// Bytes is how many went there and came from there, the program included.
+func (g *Guest) Bytes() (sent, received int64) {
+	return g.passed.sent.Load(), g.passed.received.Load()
 }
 
 // farError is what our own words at the other end say.

@@ -17,15 +17,17 @@ import (
 // How long is waited for the other end of a pipe: for what it answers at once, for a
 // round, to open and start and end, and until a silent one is given up.
 const (
-	soon       = time.Second
-	roundTime  = 5 * time.Second
-	longTime   = time.Minute
+	soon      = time.Second
+	roundTime = 5 * time.Second
+	longTime  = time.Minute
+	// silence is longer than networks mostly stay away: what is read meanwhile waits in the outbox.
+	silence    = 2 * time.Minute
 	pingEvery  = 5 * time.Second
 	timesAsked = 8 // to measure a clock first
 )
 
 // errSilent is of a pipe on which nothing comes.
-var errSilent = fmt.Errorf("nothing was heard for %v", longTime)
+var errSilent = fmt.Errorf("nothing was heard for %v", silence)
 
 // DialError says that there is no collector at the far end of a pipe, or none that
 // understands us.
@@ -246,7 +248,7 @@ func (r *Remote) Close() error {
 	if r.recv == nil {
 		return r.hangUp()
 	}
-	_, err := r.askTo(command{Do: doClose}, longTime, func(a answer) {
+	_, err := r.askTo(command{Do: doClose}, silence, func(a answer) {
 		if a.Cost != nil {
 			r.cost = *a.Cost
 		}
@@ -326,18 +328,18 @@ func (r *Remote) send(c command, do func(answer)) {
 func (r *Remote) listen() {
 	defer close(r.ended)
 	var silent error // r.mu
-	silence := time.AfterFunc(longTime, func() {
+	given := time.AfterFunc(silence, func() {
 		r.mu.Lock()
 		silent = errSilent
 		r.mu.Unlock()
 		_ = r.pipe.Close() // so that reading it fails
 	})
-	defer silence.Stop()
+	defer given.Stop()
 	in := bufio.NewReaderSize(r.pipe, valuesAtOnce)
 	var buf []byte
 	for {
 		k, payload, err := readFrame(in, &buf)
-		silence.Reset(longTime)
+		given.Reset(silence)
 		r.mu.Lock()
 		if err == nil {
 			err = r.take(k, payload)

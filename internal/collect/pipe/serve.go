@@ -86,13 +86,13 @@ func (s *server) serve(in io.Reader) error {
 // listen reads commands to the end of in. That it ends is how the session says that it
 // needs us no more, or that it is gone.
 func (s *server) listen(in io.Reader) error {
-	silence := time.AfterFunc(longTime, func() { s.out.fail(errSilent) })
-	defer silence.Stop()
+	given := time.AfterFunc(silence, func() { s.out.fail(errSilent) })
+	defer given.Stop()
 	r := bufio.NewReader(in)
 	var buf []byte
 	for {
 		k, payload, err := readFrame(r, &buf)
-		silence.Reset(longTime)
+		given.Reset(silence)
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}

@@ -303,6 +303,9 @@ func (p *Play) put(r load.Record) error {
 		late := r.Workers[k].LateMS
 		r.Workers[k].Worker = p.workers[k].Worker
 		r.Workers[k].LateMS = late
+		if wire, ok := p.workers[k].pipe.(interface{ Bytes() (sent, received int64) }); ok {
+			r.Workers[k].SentBytes, r.Workers[k].ReceivedBytes = wire.Bytes()
+		}
 	}
 	p.records <- r
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // silence is after how long without a word the other end is taken for gone: who says nothing is asked for the time
 // every second.
-const silence = time.Minute
+const silence = 2 * time.Minute
 
 // farewell is how long the last words may take.
 const farewell = 5 * time.Second
