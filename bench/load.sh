@@ -2,19 +2,19 @@
 # How much processor time does a request cost our load engine, and how much wrk
 # (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-2 STREAMS] [-e ENGINE] [-b BUILD] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-2 STREAMS] [-p REQUESTS] [-e ENGINE] [-b BUILD] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
 # resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
-# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -e: ours by that engine (io_uring, with -x). -b: another build of ours stands there, so that what a change costs is seen. Prints the median, least and most of each side, and of the ratio
+# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring, with -x). -b: another build of ours stands there, so that what a change costs is seen. Prints the median, least and most of each side, and of the ratio
 # within a pair. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by=
-while getopts r:d:c:sxR:b:2:e: option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1
+while getopts r:d:c:sxR:b:2:p:e: option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -22,6 +22,7 @@ while getopts r:d:c:sxR:b:2:e: option; do
 	s) scheme=https ;;
 	x) keepalive=false ;;
 	R) rate=$OPTARG peer=h2load ;;
+	p) pipeline=$OPTARG ;;
 	e) by=$OPTARG ;;
 	2) streams=$OPTARG peer=h2load ;;
 	b) build=$OPTARG ;;
@@ -90,8 +91,8 @@ timed() {
 
 # Each side prints: requests, seconds, user seconds, system seconds.
 engine() { # binary, engine
-	jq -nc --arg by "${2-}" --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" --argjson m "$streams" \
-		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r, http2: ($m > 0), streams: $m, engine: $by}' >&3
+	jq -nc --arg by "${2-}" --argjson p "$pipeline" --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" --argjson m "$streams" \
+		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r, http2: ($m > 0), streams: $m, engine: $by, pipeline: $p}' >&3
 	local cpu
 	cpu=$(timed "$1" load-engine <&3)
 	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
@@ -100,6 +101,10 @@ engine() { # binary, engine
 wrks() {
 	local cpu headers=()
 	$keepalive || headers=(-H 'Connection: close')
+	if [ "$pipeline" -gt 1 ]; then
+		echo "init = function() wrk.init() all = string.rep(wrk.format(), $pipeline) end request = function() return all end" >"$dir/pipeline.lua"
+		headers+=(-s "$dir/pipeline.lua")
+	fi
 	cpu=$(timed wrk -t1 -c"$connections" -d"${seconds}s" "${headers[@]}" "$url")
 	echo "$(sed -nE 's/^ *([0-9]+) requests in ([0-9.]+)s.*/\1 \2/p' "$dir/out") $cpu"
 }

@@ -96,7 +96,7 @@
 // its place goes on when the kernel has told the end of it.
 //
 // With LoadPlan.Pipeline a connection of HTTP/1.1 carries so many requests at once, each in a place of its own as over HTTP/2; what
-// begins in one turn leaves in one call. Replies are told apart by their order alone, so one that a server sends out of order is taken for
+// begins in one turn leaves in one call, and in a closed loop requests wait for one another as there. Replies are told apart by their order alone, so one that a server sends out of order is taken for
 // another's. Where the connection ends, or a reply is wrong, all that is behind it ends with the same outcome. A request that times
 // out is given up: the connection takes no more, goes on for those behind it, and the late reply is passed over.
 //

@@ -14,11 +14,11 @@ import (
 // request at a time. The thread's connections carry their streams.
 type http2 struct {
 	*thread
-	over    []h2Conn  // by the names of the thread's connections
-	dirty   *h2Conn   // has something to send
-	batches []*h2Conn // whose next requests wait for more replies
-	partial bool      // of a reply of this turn the rest is about to come
-	serving int64     // connections with a request in flight
+	over    []h2Conn // by the names of the thread's connections
+	dirty   *h2Conn  // has something to send
+	batches batches
+	partial bool  // of a reply of this turn the rest is about to come
+	serving int64 // connections with a request in flight
 }
 
 // newHTTP2 has t speak HTTP/2.
@@ -96,9 +96,9 @@ func (h *http2) soil(s *h2Conn) {
 // turned sends what is to be sent. It returns true where more replies are expected at once.
 func (h *http2) turned() bool {
 	kept := h.batches[:0]
-	for _, s := range h.batches {
-		if s.batched = s.heardAt >= h.woke && s.active > 0 && h.now-s.since < longestBatch; s.batched {
-			kept = append(kept, s)
+	for _, w := range h.batches {
+		if s := h.of(w.carrier); w.waits(h.thread, s.active > 0) {
+			kept = append(kept, w)
 		} else {
 			h.resume(s)
 		}
@@ -120,21 +120,12 @@ func (h *http2) clean() {
 // worthGathering is with how many requests in flight it pays to let replies gather.
 const worthGathering = 8
 
-// longestBatch is how long lanes that have their replies wait for others of their connection.
-const longestBatch = 240_000
-
-// read goes on after what came on s was taken. A server sends its replies in pieces; who answers each at once gets ever
-// smaller ones, for which both sides pay. So in a closed loop lanes wait for those whose replies are about to come, and
-// all begin together: while each look finds more, and no longer than longestBatch. Where a reply's head came without
-// its body, which most servers send by a call of its own, that is worth a moment, too.
+// read goes on after what came on s was taken. Where a reply's head came without its body, which most servers send by a
+// call of its own, that is worth a moment, as it is where other replies are about to come (batches).
 func (h *http2) read(s *h2Conn) {
 	h.partial = h.partial || s.partial && h.inFlight >= worthGathering && !h.paced()
-	switch {
-	case len(s.done) == 0 || s.active == 0 || h.paced():
+	if !h.batches.takes(h.thread, &s.lanes, s.active > 0) {
 		h.resume(s)
-	case !s.batched:
-		s.batched, s.since = true, h.now
-		h.batches = append(h.batches, s)
 	}
 }
 

@@ -26,12 +26,9 @@ type h2Conn struct {
 	idleFrames int    // frames since one that brought a reply on
 
 	told    outcome // of those that the server leaves unanswered, by its GOAWAY; 0: none came
-	heardAt int64   // when anything came
 	reads   uint32
 	held    bool // a request, or its body, waits for leave to be sent
 	partial bool // the head of a reply came, and not yet its body
-	batched bool // lanes wait for the replies of others, since that moment
-	since   int64
 }
 
 // h2Stream is what a lane knows of its request.

@@ -12,6 +12,10 @@ type lanes struct {
 	// opener is the lane whose request the connection is opened for, until it stands.
 	opener *conn
 	owed   outcome // of the next request: something came that nobody asked for
+
+	heardAt int64 // when anything came
+	batched bool  // lanes that have their replies wait for others, since that moment
+	since   int64
 }
 
 // lay makes places of a thread's connection number i, and lets them wait for their time.
@@ -92,6 +96,32 @@ func (t *thread) goOn(w *lanes) {
 	for _, c := range done {
 		t.next(c, t.woke)
 	}
+}
+
+// longestBatch is how long lanes that have their replies wait for others of their connection.
+const longestBatch = 240_000
+
+// batches are the connections whose next requests wait for more replies. A server sends its replies in pieces; who answers
+// each at once gets ever smaller ones, for which both sides pay. So in a closed loop lanes wait for those whose replies are
+// about to come, and all begin together: while each look finds more, and no longer than longestBatch.
+type batches []*lanes
+
+// takes says whether the lanes of w go on later, of which others are in flight if so said.
+func (b *batches) takes(t *thread, w *lanes, others bool) bool {
+	if len(w.done) == 0 || !others || t.paced() {
+		return false
+	}
+	if !w.batched {
+		w.batched, w.since = true, t.now
+		*b = append(*b, w)
+	}
+	return true
+}
+
+// waits says whether w's lanes wait on, at the end of a turn.
+func (w *lanes) waits(t *thread, others bool) bool {
+	w.batched = w.heardAt >= t.woke && others && t.now-w.since < longestBatch
+	return w.batched
 }
 
 // drop closes a connection, of which its protocol knows nothing any more. The requests on it end with an outcome.

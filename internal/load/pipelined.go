@@ -13,7 +13,8 @@ type pipelined struct {
 	*thread
 	pipes   []pipe // by the names of the thread's connections
 	dirty   *pipe  // has something to send
-	serving int64  // connections with a request in flight
+	batches batches
+	serving int64 // connections with a request in flight
 }
 
 // newPipelined has t send so many requests at once on each connection.
@@ -66,17 +67,44 @@ func (h *pipelined) send(p *pipe, c *conn) {
 	}
 	p.put(c)
 	if h.dirty != p {
-		h.turned()
+		h.clean()
 		h.dirty = p
 	}
 }
 
-// turned sends what is to be sent.
+// turned sends what is to be sent. It returns true where more replies are expected at once.
 func (h *pipelined) turned() bool {
+	kept := h.batches[:0]
+	for _, w := range h.batches {
+		if p := h.of(w.carrier); w.waits(h.thread, p.active > 0) {
+			kept = append(kept, w)
+		} else {
+			h.resume(p)
+		}
+	}
+	h.batches = kept
+	h.clean()
+	return len(kept) > 0
+}
+
+// clean sends what the connection has to send that was used last.
+func (h *pipelined) clean() {
 	if h.dirty != nil {
 		h.flush(h.dirty)
 	}
-	return false
+}
+
+// read goes on after what came on p was taken.
+func (h *pipelined) read(p *pipe) {
+	if !h.batches.takes(h.thread, &p.lanes, p.active > 0) {
+		h.resume(p)
+	}
+}
+
+// resume lets the lanes go on that have their replies, and sends.
+func (h *pipelined) resume(p *pipe) {
+	h.goOn(&p.lanes)
+	h.flush(p)
 }
 
 // flush sends as much as the kernel takes. Where sending fails, what the server said before is
@@ -128,7 +156,7 @@ func (h *pipelined) event(name int32, events uint32) {
 	if events&incoming != 0 && !h.receive(p, closing) {
 		return
 	}
-	h.flush(p)
+	h.read(p)
 }
 
 // shook goes on after a TLS handshake: what came before the request was sent is read first.
@@ -141,7 +169,7 @@ func (h *pipelined) shook(done *handshake) {
 	p.carrier.stood, p.carrier.early = true, false
 	h.stands(p)
 	if h.receive(p, false) {
-		h.flush(p)
+		h.read(p)
 	}
 }
 
@@ -163,11 +191,11 @@ func (h *pipelined) receive(p *pipe, closing bool) bool {
 	for {
 		n, asked, errno := h.hear(p)
 		if errno == 0 {
+			p.heardAt = h.now
 			h.count(k.phase).received += int64(n)
 		}
 		switch {
 		case errno == unix.EAGAIN:
-			h.goOn(&p.lanes)
 			return true
 		case errno != 0:
 			h.lost(p, h.readFailure(k, int(errno)))
@@ -186,7 +214,6 @@ func (h *pipelined) receive(p *pipe, closing bool) bool {
 		}
 		k.lay = 0
 		if n < asked && !closing && k.secure == nil {
-			h.goOn(&p.lanes)
 			return true // the socket is empty; more is another edge
 		}
 	}
