@@ -102,7 +102,7 @@ wrks() {
 	local cpu headers=()
 	$keepalive || headers=(-H 'Connection: close')
 	if [ "$pipeline" -gt 1 ]; then
-		echo "init = function() wrk.init() all = string.rep(wrk.format(), $pipeline) end request = function() return all end" >"$dir/pipeline.lua"
+		echo "init = function() all = string.rep(wrk.format(), $pipeline) end request = function() return all end" >"$dir/pipeline.lua"
 		headers+=(-s "$dir/pipeline.lua")
 	fi
 	cpu=$(timed wrk -t1 -c"$connections" -d"${seconds}s" "${headers[@]}" "$url")
