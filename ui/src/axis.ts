@@ -34,6 +34,8 @@ class Axis {
         const chart = charts.find((c) => c.svg === entry.target);
         if (chart && entry.isIntersecting) this.seen.add(chart);
         else if (chart) this.seen.delete(chart);
+        // A layer of its own, so that it is not painted anew with the words above it.
+        if (chart) chart.svg.style.willChange = entry.isIntersecting ? "transform" : "";
       }
       this.draw();
     }, { rootMargin: "200px" });

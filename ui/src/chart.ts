@@ -54,8 +54,6 @@ interface Place {
   width: number | null;
 }
 
-const svgNamespace = "http://www.w3.org/2000/svg";
-
 /** part of the axis of time that is shown, 0 to 1. */
 export interface Part {
   from: number;
@@ -73,16 +71,15 @@ export class Chart {
   private readonly plots: { element: SVGSVGElement; width: number; height: number }[] = [];
   private readonly places: Place[] = [];
   private readonly ends: { element: Element; text: string; begins: boolean }[] = [];
-  private readonly cross: SVGElement;
-  private readonly brush: SVGElement;
+  private readonly cross: HTMLElement;
+  private readonly brush: HTMLElement;
   private held = false;
 
   constructor(readonly svg: SVGSVGElement) {
     this.figure = svg.closest("figure");
-    this.cross = this.add("1");
-    this.cross.setAttribute("fill-opacity", ".6");
-    this.brush = this.add("0");
-    this.brush.setAttribute("fill-opacity", ".15");
+    const tools = this.over();
+    this.cross = tool(tools, "cross");
+    this.brush = tool(tools, "brush");
     for (const plot of svg.querySelectorAll<SVGSVGElement>(":scope > .plot")) {
       const box = (plot.getAttribute("viewBox") ?? "0 0 1 1").split(" ").map(Number);
       this.plots.push({ element: plot, width: box[2] ?? 1, height: box[3] ?? 1 });
@@ -103,16 +100,20 @@ export class Chart {
     if (data) this.take(data);
   }
 
-  private add(width: string): SVGElement {
-    const rect = document.createElementNS(svgNamespace, "rect");
-    rect.setAttribute("class", "tool");
-    rect.setAttribute("y", "16");
-    rect.setAttribute("height", String(Math.max((this.svg.height.baseVal.value || 32) - 32, 1)));
-    rect.setAttribute("width", width);
-    rect.setAttribute("visibility", "hidden");
-    rect.setAttribute("pointer-events", "none");
-    this.svg.append(rect);
-    return rect;
+  /**
+   * over makes room for what moves above the plot. It is no part of the drawing, which would be painted anew for
+   * each step of a pointer: of a long run, that takes longer than a frame.
+   */
+  private over(): HTMLElement {
+    const height = this.svg.height.baseVal.value || 32;
+    const place = document.createElement("div");
+    place.className = "over";
+    const tools = document.createElement("div");
+    tools.style.top = `${16 - height}px`;
+    tools.style.height = `${Math.max(height - 32, 1)}px`;
+    place.append(tools);
+    this.svg.after(place);
+    return tools;
   }
 
   private take(data: Data): void {
@@ -158,8 +159,8 @@ export class Chart {
     const place = moment === null ? -1 : (moment - part.from) / (part.to - part.from);
     const seen = place >= 0 && place <= 1;
     this.hold(seen);
-    this.cross.setAttribute("visibility", seen ? "visible" : "hidden");
-    if (seen) this.cross.setAttribute("x", `${100 * place}%`);
+    this.cross.hidden = !seen;
+    if (seen) this.cross.style.transform = `translateX(${100 * place}%)`;
     for (const line of this.lines) {
       line.readout.textContent = seen && moment !== null ? this.value(line, moment * this.length) : "";
     }
@@ -168,15 +169,17 @@ export class Chart {
   /** hold keeps the chart where it is while values take the place of means above it. */
   private hold(seen: boolean): void {
     const caption = this.lines.length > 0 ? this.figure?.querySelector("figcaption") : null;
-    if (caption && seen !== this.held) caption.style.minHeight = seen ? `${caption.offsetHeight}px` : "";
+    if (caption && seen !== this.held) {
+      caption.style.minHeight = seen ? `${caption.offsetHeight}px` : "";
+      caption.classList.toggle("pointed", seen);
+    }
     this.held = seen;
   }
 
   /** select marks what is being brushed, in places of what is shown. */
   select(from: number, to: number): void {
-    this.brush.setAttribute("visibility", from < to ? "visible" : "hidden");
-    this.brush.setAttribute("x", `${100 * from}%`);
-    this.brush.setAttribute("width", `${100 * Math.max(to - from, 0)}%`);
+    this.brush.hidden = from >= to;
+    this.brush.style.transform = `translateX(${100 * from}%) scaleX(${Math.max(to - from, 0)})`;
   }
 
   /** says are the names and values of all lines, for who does not see them. */
@@ -193,6 +196,15 @@ export class Chart {
     const least = this.words[line.least[i] ?? -1] ?? "";
     return least === most ? most : `${least} … ${most}`;
   }
+}
+
+/** tool is something that moves over a plot, hidden at first. */
+function tool(tools: HTMLElement, name: string): HTMLElement {
+  const element = document.createElement("div");
+  element.className = name;
+  element.hidden = true;
+  tools.append(element);
+  return element;
 }
 
 /** nearest is the place of the time that is nearest; times grow. */

@@ -102,7 +102,6 @@ function picture(figure: HTMLElement, svg: SVGSVGElement): Picture {
     y += row;
   }
   const chart = svg.cloneNode(true) as SVGSVGElement;
-  for (const tool of chart.querySelectorAll(".tool")) tool.remove();
   set(chart, { x: margin, y, width: svg.clientWidth });
   out.append(chart);
   const height = y + svg.clientHeight + margin;
