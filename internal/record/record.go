@@ -149,8 +149,8 @@ func (r *Run) closeWindows() {
 }
 
 // slack is how far a window may reach beyond the samples, in milliseconds; the
-// rounds at its ends are samples.
-const slack = 60_000
+// rounds at its ends are samples. Where the only host is lost, two minutes of silence pass until that is known.
+const slack = 150_000
 
 // checkTimes refuses windows that nothing was sampled in, and a run that is longer
 // than any, since what is asked of a run goes through its windows step by step. A
