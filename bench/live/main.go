@@ -109,7 +109,7 @@ func report(t trial, list, base []outcome) {
 		shown, same = shown+o.shown, same+o.same
 		for _, v := range o.viewers {
 			behind = max(behind, v.behind(o.viewers[0]))
-			bytes, took = bytes+v.bytes, took+1
+			bytes, took = bytes+v.took(), took+1
 		}
 	}
 	fmt.Printf("%-10s  good %s  p99 %s", t, spread(good), spread(p99))

@@ -17,11 +17,11 @@ import (
 
 // viewer looks at a run as a browser does, as fast as its line lets it.
 type viewer struct {
-	kbit  float64 // 0 for as fast as it comes
-	bytes int
+	kbit float64 // 0 for as fast as it comes
 
-	mu   sync.Mutex
-	seen map[string]time.Time // figures, and when they came
+	mu    sync.Mutex
+	bytes int
+	seen  map[string]time.Time // figures, and when they came
 }
 
 // watch passes the address of the page to look, and returns when what is printed ends.
@@ -69,11 +69,17 @@ func (v *viewer) look(ctx context.Context, at string) {
 	lines := bufio.NewScanner(&slowly{events.Body, v.kbit})
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
-		v.bytes += len(lines.Bytes())
+		v.count(len(lines.Bytes()))
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 			v.take(data)
 		}
 	}
+}
+
+func (v *viewer) count(bytes int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.bytes += bytes
 }
 
 func (v *viewer) take(data string) {
@@ -95,6 +101,13 @@ func (v *viewer) take(data string) {
 		}
 		v.mu.Unlock()
 	}
+}
+
+// took is how many bytes it was sent.
+func (v *viewer) took() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bytes
 }
 
 // taken are the figures that it saw.
