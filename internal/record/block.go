@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"math"
 	"path"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/tsdb/index"
 	"github.com/prometheus/prometheus/tsdb/tombstones"
@@ -27,8 +25,6 @@ const (
 	maxIndex      = 64 << 20
 	maxChunkFile  = 128 << 20
 	maxChunkFiles = 64
-	maxChunk      = 1 << 20
-	maxLabels     = 64 << 20 // bytes, of all its series
 )
 
 // emptyTombstones is the size of a block's tombstones file in which nothing is
@@ -37,44 +33,41 @@ const emptyTombstones = 9
 
 // block is a block of Prometheus' form, read without its library's own opening,
 // which goes by paths: those of somebody else's directory lead anywhere.
-// It implements tsdb.BlockReader. What the library makes of the index of a
-// stranger may panic; readIndex and the guarded types recover.
+// What the library makes of the index or a chunk of a stranger may panic; readIndex and
+// packedIterator recover.
 type block struct {
 	meta   tsdb.BlockMeta
 	index  *index.Reader
 	chunks chunkFiles
-	views  []view
 	// These are what verify saw.
 	first, last int64
 	readings    int // of the series that has most
 }
 
-// openBlock opens and verifies the block in a directory of the run.
-func (f *folder) openBlock(dir string) (*block, error) {
+// openBlock opens and verifies the block in a directory of the run, and adds its series to a store.
+func (f *folder) openBlock(dir string, to *blockStore) (*block, error) {
 	b := &block{first: math.MaxInt64, last: math.MinInt64}
-	if err := b.open(f, dir); err != nil {
-		return nil, errors.Join(err, b.close())
-	}
-	return b, nil
-}
-
-func (b *block) open(f *folder, dir string) error {
 	if err := b.readMeta(f, dir); err != nil {
-		return err
+		return nil, err
 	}
-	if err := b.openChunks(f, path.Join(dir, "chunks")); err != nil {
-		return err
+	views, err := b.openChunks(f, path.Join(dir, "chunks"))
+	to.views = append(to.views, views...)
+	if err != nil {
+		return nil, err
 	}
 	v, err := f.view(path.Join(dir, "index"), maxIndex)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.views = append(b.views, v)
-	return b.readIndex(v.data)
+	err = b.readIndex(v.data, to)
+	for _, v := range views {
+		v.forget() // else all of a long run would stay in memory
+	}
+	return b, errors.Join(err, v.close())
 }
 
-// readIndex reads the block's index, after its chunks, and verifies both.
-func (b *block) readIndex(raw []byte) (err error) {
+// readIndex reads the block's index, after its chunks, verifies both, and adds what is in them to a store.
+func (b *block) readIndex(raw []byte, to *blockStore) (err error) {
 	defer misled(&err)
 	if err := checkSymbols(raw); err != nil {
 		return err
@@ -82,7 +75,7 @@ func (b *block) readIndex(raw []byte) (err error) {
 	if b.index, err = index.NewReader(bytesOf(raw), index.DecodePostingsRaw); err != nil {
 		return err
 	}
-	return b.verify()
+	return b.verify(to)
 }
 
 func (b *block) readMeta(f *folder, dir string) error {
@@ -109,13 +102,13 @@ func (b *block) readMeta(f *folder, dir string) error {
 	return errors.Join(err, stones.Close())
 }
 
-func (b *block) openChunks(f *folder, dir string) error {
+func (b *block) openChunks(f *folder, dir string) (views []view, err error) {
 	entries, err := f.list(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(entries) > maxChunkFiles {
-		return fmt.Errorf("%s: %d files, want at most %d", f.name(dir), len(entries), maxChunkFiles)
+		return nil, fmt.Errorf("%s: %d files, want at most %d", f.name(dir), len(entries), maxChunkFiles)
 	}
 	var names []string
 	for _, e := range entries {
@@ -125,16 +118,16 @@ func (b *block) openChunks(f *folder, dir string) error {
 	for _, name := range names {
 		v, err := f.view(path.Join(dir, name), maxChunkFile)
 		if err != nil {
-			return err
+			return views, err
 		}
-		b.views = append(b.views, v)
+		views = append(views, v)
 		raw := v.data
 		if len(raw) < chunks.SegmentHeaderSize || binary.BigEndian.Uint32(raw) != chunks.MagicChunks || raw[chunks.MagicChunksSize] != 1 {
-			return fmt.Errorf("%s: no file of chunks", f.name(path.Join(dir, name)))
+			return views, fmt.Errorf("%s: no file of chunks", f.name(path.Join(dir, name)))
 		}
 		b.chunks = append(b.chunks, raw)
 	}
-	return nil
+	return views, nil
 }
 
 // checkSymbols refuses an index that claims more symbols than it has bytes: the
@@ -155,7 +148,7 @@ func checkSymbols(raw []byte) error {
 
 // verify reads every series and every chunk once, which checks their sums. A
 // damaged chunk would else show as a clue that is unknown for no good reason.
-func (b *block) verify() error {
+func (b *block) verify(to *blockStore) error {
 	name, value := index.AllPostingsKey()
 	all, err := b.index.Postings(context.Background(), name, value)
 	if err != nil {
@@ -165,7 +158,10 @@ func (b *block) verify() error {
 	for _, c := range b.chunks {
 		room += len(c)
 	}
+	base := len(to.files)
+	to.files = append(to.files, b.chunks...)
 	builder := labels.NewScratchBuilder(0)
+	var lset labels.Labels
 	var metas []chunks.Meta
 	before, named := int64(-1), uint64(0)
 	for all.Next() {
@@ -177,15 +173,16 @@ func (b *block) verify() error {
 		if err := b.index.Series(all.At(), &builder, &metas); err != nil {
 			return err
 		}
-		if named += builder.Labels().ByteSize(); named > maxLabels {
+		builder.Overwrite(&lset)
+		if named += lset.ByteSize(); named > maxLabels {
 			return fmt.Errorf("the labels of its series are more than %d bytes", maxLabels)
 		}
 		if room, err = b.verifyChunks(metas, room); err != nil {
 			return err
 		}
-	}
-	for _, v := range b.views {
-		v.forget() // else all of a long run would stay in memory
+		if err := to.add(lset, metas, base); err != nil {
+			return err
+		}
 	}
 	return all.Err()
 }
@@ -193,7 +190,7 @@ func (b *block) verify() error {
 func (b *block) verifyChunks(metas []chunks.Meta, room int) (left int, err error) {
 	readings := 0
 	for _, m := range metas {
-		c, _, err := b.chunks.ChunkOrIterable(m)
+		c, err := b.chunks.chunk(chunks.ChunkRef(m.Ref))
 		if err != nil {
 			return 0, err
 		}
@@ -207,75 +204,12 @@ func (b *block) verifyChunks(metas []chunks.Meta, room int) (left int, err error
 	return room, nil
 }
 
-// Index implements tsdb.BlockReader.
-func (b *block) Index() (tsdb.IndexReader, error) { return b.index, nil }
-
-// Chunks implements tsdb.BlockReader.
-func (b *block) Chunks() (tsdb.ChunkReader, error) { return b.chunks, nil }
-
-// Tombstones implements tsdb.BlockReader.
-func (b *block) Tombstones() (tombstones.Reader, error) { return tombstones.NewMemTombstones(), nil }
-
-// Meta implements tsdb.BlockReader.
-func (b *block) Meta() tsdb.BlockMeta { return b.meta }
-
-// Size implements tsdb.BlockReader; nobody asks.
-func (b *block) Size() int64 { return 0 }
-
-func (b *block) close() error {
-	var errs []error
-	for _, v := range b.views {
-		errs = append(errs, v.close())
-	}
-	b.views = nil
-	return errors.Join(errs...)
-}
-
 // bytesOf implements index.ByteSlice.
 type bytesOf []byte
 
 func (b bytesOf) Len() int                    { return len(b) }
 func (b bytesOf) Range(start, end int) []byte { return b[start:end] }
 
-// chunkFiles are a block's files of chunks. They implement tsdb.ChunkReader.
-type chunkFiles [][]byte
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// ChunkOrIterable returns the chunk that a series refers to: its length, its
-// encoding, its data, and a sum over the latter two.
-func (c chunkFiles) ChunkOrIterable(m chunks.Meta) (chunkenc.Chunk, chunkenc.Iterable, error) {
-	file, at := chunks.BlockChunkRef(m.Ref).Unpack()
-	if file >= len(c) || at >= len(c[file]) {
-		return nil, nil, fmt.Errorf("chunk %x lies outside the block", uint64(m.Ref))
-	}
-	rest := c[file][at:]
-	size, n := binary.Uvarint(rest)
-	if n <= 0 || size > maxChunk || n+1+int(size)+crc32.Size > len(rest) {
-		return nil, nil, fmt.Errorf("chunk %x is cut short", uint64(m.Ref))
-	}
-	data := rest[n : n+1+int(size)]
-	if binary.BigEndian.Uint32(rest[n+len(data):]) != crc32.Checksum(data, castagnoli) {
-		return nil, nil, fmt.Errorf("chunk %x: the sum is not that of its data", uint64(m.Ref))
-	}
-	// What a chunk of floats alone can hold is what a run records.
-	if chunkenc.Encoding(data[0]) != chunkenc.EncXOR || size < 2 {
-		return nil, nil, fmt.Errorf("chunk %x: want one of floats", uint64(m.Ref))
-	}
-	chunk, err := chunkenc.FromData(chunkenc.EncXOR, data[1:])
-	return chunk, nil, err
-}
-
-// Close implements tsdb.ChunkReader; the block is closed with the run.
-func (chunkFiles) Close() error { return nil }
-
 // isBlock tells a block's directory by its name, a ULID: 26 characters, and no dot
 // as one has that is still being written.
 func isBlock(name string) bool { return len(name) == 26 && !strings.Contains(name, ".") }
-
-// misled is to be deferred: it makes an error of a panic.
-func misled(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("the series lead nowhere: %v", p)
-	}
-}

@@ -9,11 +9,12 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// Memory is a small store of series in memory: what a run's write-ahead log
-// held, or the series of a rule's test vector. The zero value is empty. Add
+// Memory is a store of series in memory: what a run's write-ahead log
+// held, or the series of a rule's test vector; of a run's blocks the labels, and where the chunks are. The zero value is empty. Add
 // must not be called while it is queried; queries may run at the same time.
 type Memory struct {
 	series []*memorySeries
+	names  map[string][]*memorySeries // the same by name, once sorted
 }
 
 // Add adds a series. Points must be in order of time; the caller gives them away.
@@ -22,11 +23,26 @@ func (m *Memory) Add(lset labels.Labels, points []Point) {
 }
 
 // Sort brings the series into the order of their labels, which queries rely
-// on. Call it once after the last Add.
+// on, and notes their names. Call it once after the last Add.
 func (m *Memory) Sort() {
 	slices.SortStableFunc(m.series, func(a, b *memorySeries) int {
 		return labels.Compare(a.labels, b.labels)
 	})
+	m.names = map[string][]*memorySeries{}
+	for _, s := range m.series {
+		name := s.labels.Get(labels.MetricName)
+		m.names[name] = append(m.names[name], s)
+	}
+}
+
+// among returns the series of the name that is asked for, all where none is.
+func (m *Memory) among(matchers []*labels.Matcher) []*memorySeries {
+	for _, match := range matchers {
+		if m.names != nil && match.Name == labels.MetricName && match.Type == labels.MatchEqual {
+			return m.names[match.Value]
+		}
+	}
+	return m.series
 }
 
 // Span returns the times of the first and the last point of all, and false
@@ -55,11 +71,16 @@ type memoryQuerier struct {
 	mint, maxt int64
 }
 
-func (q *memoryQuerier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+// Select leaves out packed series that have no chunk in the time that is asked for.
+func (q *memoryQuerier) Select(_ context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+	mint, maxt := q.mint, q.maxt
+	if hints != nil { // a part of the query needs less than the whole
+		mint, maxt = hints.Start, hints.End
+	}
 	set := &memorySet{at: -1}
-	for _, s := range q.memory.series {
-		if matches(s.labels, matchers) {
-			set.series = append(set.series, s.cut(q.mint, q.maxt))
+	for _, s := range q.memory.among(matchers) {
+		if s.within(mint, maxt) && matches(s.labels, matchers) {
+			set.series = append(set.series, s.cut(mint, maxt))
 		}
 	}
 	return set

@@ -1,43 +1,58 @@
 package record
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
 )
 
 // packedSamples is how many samples a chunk in memory holds.
 const packedSamples = 240
 
-// packed are samples of a series that follow one another.
+// packed are samples of a series that follow one another, and where its store has them. A run of
+// hours has a million of these, so there is no pointer in it for the garbage collector to follow.
 type packed struct {
 	first, last int64
-	chunk       *chunkenc.XORChunk
+	ref         chunks.ChunkRef
 }
+
+// chunkSource is where the chunks of packed samples are.
+type chunkSource interface {
+	chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error)
+}
+
+// ownChunks are chunks in memory; a reference is a place in the list.
+type ownChunks struct{ list []*chunkenc.XORChunk }
+
+func (o *ownChunks) chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error) { return o.list[ref], nil }
 
 // pack appends a point, if it is newer than the last, and returns how many bytes
 // the series grew by since it was last asked.
-func (s *memorySeries) pack(p Point) (grown int, err error) {
+func (s *memorySeries) pack(p Point, in *ownChunks) (grown int, err error) {
 	n := len(s.packed)
 	if n > 0 && s.packed[n-1].last >= p.Time {
 		return 0, nil
 	}
-	if n == 0 || s.packed[n-1].chunk.NumSamples() == packedSamples {
+	if n == 0 || s.filling.NumSamples() == packedSamples {
 		if n > 0 {
-			s.packed[n-1].chunk.Compact()
-			grown = len(s.packed[n-1].chunk.Bytes())
+			s.filling.Compact()
+			grown = len(s.filling.Bytes())
 		}
-		c := chunkenc.NewXORChunk()
-		s.packed = append(s.packed, packed{first: p.Time, chunk: c})
-		if s.appender, err = c.Appender(); err != nil {
+		s.filling = chunkenc.NewXORChunk()
+		s.packed = append(s.packed, packed{first: p.Time, ref: chunks.ChunkRef(len(in.list))})
+		s.source, in.list = in, append(in.list, s.filling)
+		if s.appender, err = s.filling.Appender(); err != nil {
 			return 0, err
 		}
 	}
 	s.packed[len(s.packed)-1].last = p.Time
 	s.appender.Append(0, p.Time, p.Value)
+	s.readings++
 	return grown, nil
 }
 
@@ -45,19 +60,26 @@ func (s *memorySeries) pack(p Point) (grown int, err error) {
 func (s *memorySeries) cutPacked(mint, maxt int64) storage.Series {
 	from := sort.Search(len(s.packed), func(i int) bool { return s.packed[i].last >= mint })
 	to := sort.Search(len(s.packed), func(i int) bool { return s.packed[i].first > maxt })
-	return &packedSeries{labels: s.labels, chunks: s.packed[from:max(from, to)], mint: mint, maxt: maxt}
+	return &packedSeries{labels: s.labels, source: s.source, chunks: s.packed[from:max(from, to)], mint: mint, maxt: maxt}
 }
 
 type packedSeries struct {
 	labels     labels.Labels
+	source     chunkSource
 	chunks     []packed
 	mint, maxt int64
 }
 
 func (s *packedSeries) Labels() labels.Labels { return s.labels }
 
-func (s *packedSeries) Iterator(chunkenc.Iterator) chunkenc.Iterator {
-	return &packedIterator{series: s, Iterator: chunkenc.NewNopIterator()}
+// Iterator uses the iterator given again, as the library does: one for all series of a query.
+func (s *packedSeries) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
+	it, ok := again.(*packedIterator)
+	if !ok {
+		it = &packedIterator{Iterator: chunkenc.NewNopIterator()}
+	}
+	*it = packedIterator{Iterator: it.Iterator, series: s}
+	return it
 }
 
 // packedIterator goes through chunks that follow one another. Iterator is that of
@@ -69,17 +91,20 @@ type packedIterator struct {
 	at     int64
 	begun  bool // it stands on a sample, of at
 	over   bool
+	err    error
 }
 
 func (it *packedIterator) Next() chunkenc.ValueType {
 	for !it.over {
-		kind := it.Iterator.Next()
+		if it.next == 0 && !it.turn() {
+			break
+		}
+		kind := it.step()
 		switch {
-		case kind == chunkenc.ValNone && it.next == len(it.series.chunks):
+		case it.err != nil:
 			it.over = true
 		case kind == chunkenc.ValNone:
-			it.Iterator = it.series.chunks[it.next].chunk.Iterator(nil)
-			it.next++
+			it.turn()
 		case it.AtT() > it.series.maxt:
 			it.over = true
 		case it.AtT() >= it.series.mint:
@@ -90,13 +115,39 @@ func (it *packedIterator) Next() chunkenc.ValueType {
 	return chunkenc.ValNone
 }
 
+// step goes to the chunk's next sample. What the library makes of a stranger's chunk may panic.
+func (it *packedIterator) step() (kind chunkenc.ValueType) {
+	defer misled(&it.err)
+	if kind = it.Iterator.Next(); kind == chunkenc.ValNone {
+		it.err = it.Iterator.Err()
+	}
+	return kind
+}
+
+// turn goes on to the next chunk, false if there is none.
+func (it *packedIterator) turn() bool {
+	if it.next == len(it.series.chunks) {
+		it.over = true
+		return false
+	}
+	c, err := it.series.source.chunk(it.series.chunks[it.next].ref)
+	if err != nil {
+		it.err, it.over = err, true
+		return false
+	}
+	it.Iterator = c.Iterator(it.Iterator)
+	it.next++
+	return true
+}
+
 func (it *packedIterator) Seek(t millis) chunkenc.ValueType {
 	if it.begun && it.at >= t && !it.over {
 		return chunkenc.ValFloat
 	}
-	chunks := it.series.chunks
-	if skip := sort.Search(len(chunks), func(i int) bool { return chunks[i].last >= t }); skip >= it.next && skip < len(chunks) {
-		it.Iterator, it.next = chunks[skip].chunk.Iterator(nil), skip+1
+	list := it.series.chunks
+	if skip := sort.Search(len(list), func(i int) bool { return list[i].last >= t }); skip >= it.next && skip < len(list) && !it.over {
+		it.next = skip
+		it.turn()
 	}
 	for it.Next() != chunkenc.ValNone {
 		if it.at >= t {
@@ -106,18 +157,23 @@ func (it *packedIterator) Seek(t millis) chunkenc.ValueType {
 	return chunkenc.ValNone
 }
 
+func (it *packedIterator) Err() error { return it.err }
+
 // Point is one reading of a series; Time is Unix milliseconds.
 type Point struct {
 	Time  int64
 	Value float64
 }
 
-// memorySeries has points, or the same packed.
+// memorySeries has points, or the same packed. One that is filled has the last of its chunks.
 type memorySeries struct {
 	labels   labels.Labels
 	points   []Point
 	packed   []packed
-	appender chunkenc.Appender // to the last of packed
+	source   chunkSource // of packed
+	readings int         // in packed
+	filling  *chunkenc.XORChunk
+	appender chunkenc.Appender // to filling
 }
 
 func (s *memorySeries) span() (first, last int64, ok bool) {
@@ -130,9 +186,18 @@ func (s *memorySeries) span() (first, last int64, ok bool) {
 	return 0, 0, false
 }
 
+// within says whether the series may have a reading within [mint, maxt].
+func (s *memorySeries) within(mint, maxt int64) bool {
+	if s.source == nil {
+		return true
+	}
+	from := sort.Search(len(s.packed), func(i int) bool { return s.packed[i].last >= mint })
+	return from < len(s.packed) && s.packed[from].first <= maxt
+}
+
 // cut returns the part of the series within [mint, maxt].
 func (s *memorySeries) cut(mint, maxt int64) storage.Series {
-	if len(s.packed) > 0 {
+	if s.source != nil {
 		return s.cutPacked(mint, maxt)
 	}
 	from := sort.Search(len(s.points), func(i int) bool { return s.points[i].Time >= mint })
@@ -196,3 +261,10 @@ func (it *memoryIterator) AtT() int64 { return it.points[it.at].Time }
 func (*memoryIterator) AtST() int64 { return 0 }
 
 func (*memoryIterator) Err() error { return nil }
+
+// misled is to be deferred: it makes an error of a panic.
+func misled(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the series lead nowhere: %v", p)
+	}
+}

@@ -55,7 +55,7 @@ func (f *folder) openSeries() (stored, error) {
 }
 
 func (f *folder) openBlocks(dirs []string) (_ stored, err error) {
-	var store blockStore
+	store := newBlockStore()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, store.close())
@@ -63,17 +63,19 @@ func (f *folder) openBlocks(dirs []string) (_ stored, err error) {
 	}()
 	all := stored{first: math.MaxInt64, last: math.MinInt64}
 	for _, dir := range dirs {
-		b, err := f.openBlock(dir)
+		b, err := f.openBlock(dir, store)
 		if err != nil {
 			return stored{}, fmt.Errorf("%s: the block is cut short or damaged, so the run's series cannot be read; take a copy of it that is whole, or run again: %w", f.name(dir), err)
 		}
-		store = append(store, b)
 		if b.readings > 0 {
 			all.first, all.last, all.sampled = min(all.first, b.first), max(all.last, b.last), true
 		}
 		all.readings += b.readings // blocks of a run follow one another
 	}
-	all.series, all.closeSeries = store, store.close
+	if err := store.finish(); err != nil {
+		return stored{}, fmt.Errorf("%s: %w", f.name(SeriesDir), err)
+	}
+	all.series, all.closeSeries = &store.Memory, store.close
 	return all, nil
 }
 
@@ -94,6 +96,7 @@ type logMemory struct {
 	Memory
 	dir            string
 	refs           map[uint64]*memorySeries
+	chunks         ownChunks
 	samples, bytes int
 	named          uint64
 }
@@ -116,7 +119,7 @@ func (m *logMemory) append(ref uint64, p Point) error {
 	if s == nil {
 		return fmt.Errorf("%s: a sample of series %d, which is not declared before it", m.dir, ref)
 	}
-	grown, err := s.pack(p)
+	grown, err := s.pack(p, &m.chunks)
 	m.bytes += grown
 	if m.samples++; err == nil && (m.samples > maxLogSamples || m.bytes > maxLogBytes) {
 		err = fmt.Errorf("%s: %d samples and more in the log of a run that was cut off are too many to read into memory; Prometheus makes blocks of them if it is given a copy of the directory above",
@@ -128,11 +131,7 @@ func (m *logMemory) append(ref uint64, p Point) error {
 func (m *logMemory) readings() int {
 	most := 0
 	for _, s := range m.series {
-		n := 0
-		for _, p := range s.packed {
-			n += p.chunk.NumSamples()
-		}
-		most = max(most, n)
+		most = max(most, s.readings)
 	}
 	return most
 }
