@@ -16,6 +16,7 @@ import (
 // Records, and hands each to Take.
 type Load struct {
 	hosts []string // from which it comes, the first of which has what is one number of the whole
+	plan  model.LoadPlan
 	begin func(context.Context) (Engine, error)
 	rec   *Recorder
 	now   func() time.Time
@@ -30,8 +31,8 @@ type Load struct {
 }
 
 // NewLoad prepares a load that comes from these hosts. begin is what Engines returned.
-func NewLoad(rec *Recorder, now func() time.Time, hosts []string, begin func(context.Context) (Engine, error)) *Load {
-	return &Load{hosts: hosts, begin: begin, rec: rec, now: now, gone: map[string]bool{}}
+func NewLoad(rec *Recorder, now func() time.Time, hosts []string, plan model.LoadPlan, begin func(context.Context) (Engine, error)) *Load {
+	return &Load{hosts: hosts, plan: plan, begin: begin, rec: rec, now: now, gone: map[string]bool{}}
 }
 
 // Start starts the engine. Cancelling ctx asks it to send nothing more and to end.
@@ -40,7 +41,7 @@ func (l *Load) Start(ctx context.Context) (err error) {
 		return err
 	}
 	for _, sig := range load.Signals {
-		l.rec.Book.Set(l.hosts, sig, model.Status{State: model.Read}, l.now(), 0)
+		l.rec.Book.Set(l.hosts, sig, load.StatusOf(&l.plan, sig), l.now(), 0)
 	}
 	return nil
 }

@@ -27,3 +27,22 @@ func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
 		}
 	}
 }
+
+// Who reads one line knows that less was offered than asked for.
+func TestTheSentenceBeginsWithLostWorkers(t *testing.T) {
+	const served = "The offered load was served; nothing held it back."
+	one, lost := model.Worker{Name: "a"}, model.Worker{Name: "b", Gone: "killed"}
+	for want, l := range map[string]*model.Load{
+		served: {Workers: []model.Worker{one, one}},
+		"The load lost 1 of its 3 workers (b), and their share with them. " + served: {Workers: []model.Worker{one, lost, one}},
+	} {
+		v := model.Verdict{Answer: model.AnswerHealthy, Sentence: served}
+		if withLost(&v, l); v.Sentence != want {
+			t.Errorf("%s; want %s", v.Sentence, want)
+		}
+	}
+	v := model.Verdict{Sentence: served}
+	if withLost(&v, nil); v.Sentence != served {
+		t.Errorf("without a load: %s", v.Sentence)
+	}
+}

@@ -50,7 +50,24 @@ func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
 	}
 	r.Verdict.Bill, err = billOf(rec, q, set)
 	withBill(&r.Verdict)
+	withLost(&r.Verdict, r.Load)
 	return r, err
+}
+
+// withLost has the sentence begin with the workers that were lost: what was found is about less than was asked for.
+func withLost(v *model.Verdict, l *model.Load) {
+	if l == nil {
+		return
+	}
+	var gone []string
+	for _, w := range l.Workers {
+		if w.Gone != "" {
+			gone = append(gone, w.Name)
+		}
+	}
+	if len(gone) > 0 {
+		v.Sentence = fmt.Sprintf("The load lost %d of its %d workers (%s), and their share with them. %s", len(gone), len(l.Workers), strings.Join(gone, ", "), v.Sentence)
+	}
 }
 
 // SoFar is the verdict about what was recorded of a run that still lasts. It takes up the

@@ -213,7 +213,7 @@ func processCPU() ThreadCPU {
 	var use unix.Rusage
 	// It can only fail on a bad argument.
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &use)
-	return ThreadCPU{Thread: "rest", User: seconds(use.Utime), System: seconds(use.Stime)}
+	return ThreadCPU{Thread: restOfThreads, User: seconds(use.Utime), System: seconds(use.Stime)}
 }
 
 func (c *collector) phaseRecord(p phase) PhaseRecord {

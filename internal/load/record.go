@@ -64,8 +64,9 @@ type Share struct {
 // WorkerRecord is a worker as a sum has it.
 type WorkerRecord struct {
 	model.Worker
-	// Record is its newest one, by our clock; nil when there was none since the last sum.
+	// Record is its newest one, by our clock, nil before the first. Fresh says that it came since the last sum.
 	Record *Record
+	Fresh  bool
 }
 
 // PhaseRecord is about the requests that began in one phase, whenever they ended.
@@ -193,6 +194,8 @@ type Connections struct {
 	// Stood is how many stood at one time or another, once the last request has its outcome; told where they can become more than the plan begins with.
 	Stood int64 `json:"stood,omitempty"`
 }
+
+const restOfThreads = "rest"
 
 // ThreadCPU is the processor time of one thread since it began. Thread "rest"
 // is the process's remaining threads, so that the sum is the whole process.

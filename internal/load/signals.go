@@ -3,6 +3,7 @@ package load
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"plimsoll/internal/model"
 )
@@ -218,6 +219,17 @@ var Signals = []*model.Signal{
 	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, stageLagSeconds, dnsSeconds,
 }
 
+// unknownToIOURing are those that no load by io_uring tells.
+var unknownToIOURing = []*model.Signal{connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount, unreadSeconds}
+
+// StatusOf says whether a load of this plan tells a signal.
+func StatusOf(plan *model.LoadPlan, s *model.Signal) model.Status {
+	if plan.Engine == model.IOURing && slices.Contains(unknownToIOURing, s) {
+		return model.Status{State: model.Absent, Why: "a load by io_uring does not tell it: --engine epoll does"}
+	}
+	return model.Status{State: model.Read}
+}
+
 // ofWhole are what is one number of the whole load, also where several workers play it: quantiles of all its requests. All else can be
 // added up, or is about a worker itself: by how much it was behind.
 var ofWhole = []*model.Signal{latencySeconds, tlsHandshakeSeconds, targetLatencySeconds, stageLatencySeconds, stageLagSeconds, dnsSeconds}
@@ -230,15 +242,50 @@ func (r *Record) SamplesBy(first string, put func(host string, s *model.Signal, 
 			put(first, s, v, labels...)
 		}
 	})
+	hosts := map[string][]WorkerRecord{}
 	for _, w := range r.Workers {
+		hosts[w.Host] = append(hosts[w.Host], w)
+	}
+	for host, list := range hosts {
+		if slices.ContainsFunc(list, func(w WorkerRecord) bool { return w.Fresh }) {
+			together(list, func(s *model.Signal, v float64, labels ...string) { put(host, s, v, labels...) })
+		}
+	}
+}
+
+// behind are those of which the worst of a host's workers tells.
+var behind = []*model.Signal{sendDelaySeconds, scheduleLagSeconds, unreadSeconds}
+
+// together puts what the workers of one host told, each series once: what they counted is added up, and threads have their
+// worker's name before their own.
+func together(list []WorkerRecord, put func(s *model.Signal, v float64, labels ...string)) {
+	type series struct {
+		signal *model.Signal
+		labels string
+	}
+	values, labelsOf := map[series]float64{}, map[series][]string{}
+	for _, w := range list {
 		if w.Record == nil {
 			continue
 		}
 		w.Record.Samples(func(s *model.Signal, v float64, labels ...string) {
-			if !slices.Contains(ofWhole, s) {
-				put(w.Host, s, v, labels...)
+			if slices.Contains(ofWhole, s) {
+				return
+			}
+			if s == cpuSeconds && len(list) > 1 && labels[0] != restOfThreads {
+				labels[0] = w.Name + "/" + labels[0]
+			}
+			key := series{s, strings.Join(labels, "\x00")}
+			labelsOf[key] = labels
+			if slices.Contains(behind, s) {
+				values[key] = max(values[key], v)
+			} else {
+				values[key] += v
 			}
 		})
+	}
+	for key, v := range values {
+		put(key.signal, v, labelsOf[key]...)
 	}
 }
 
@@ -259,10 +306,8 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		put(attemptsTotal, float64(p.Attempts), p.Phase)
 		put(receivedBytesTotal, float64(p.Received), p.Phase)
 		put(sentBytesTotal, float64(p.Sent), p.Phase)
-		put(connectCallSum, p.ConnectCalls.Seconds, p.Phase)
-		put(connectCallCount, float64(p.ConnectCalls.Count), p.Phase)
-		put(replyUnreadSum, p.ReplyUnread.Seconds, p.Phase)
-		put(replyUnreadCount, float64(p.ReplyUnread.Count), p.Phase)
+		putDurations(put, connectCallSum, connectCallCount, p.ConnectCalls, p.Phase)
+		putDurations(put, replyUnreadSum, replyUnreadCount, p.ReplyUnread, p.Phase)
 		putQuantiles(put, latencySeconds, p.Response, p.Phase, "response")
 		putQuantiles(put, latencySeconds, p.Service, p.Phase, "service")
 		putQuantiles(put, latencySeconds, p.Connect, p.Phase, "connect")
@@ -316,6 +361,14 @@ func (r *TLSRecord) samples(put func(s *model.Signal, v float64, labels ...strin
 	putQuantiles(put, tlsHandshakeSeconds, r.Resumed, "true")
 	put(tlsCryptoSum, r.Crypto.Seconds)
 	put(tlsCryptoCount, float64(r.Crypto.Count))
+}
+
+// putDurations puts what was measured: of nothing there is no sum.
+func putDurations(put func(*model.Signal, float64, ...string), sum, count *model.Signal, d Durations, phase string) {
+	if d.Count > 0 {
+		put(sum, d.Seconds, phase)
+		put(count, float64(d.Count), phase)
+	}
 }
 
 func putQuantiles(put func(*model.Signal, float64, ...string), s *model.Signal, q model.Quantiles, labels ...string) {

@@ -83,3 +83,69 @@ func TestSignalsAreDescribed(t *testing.T) {
 		}
 	}
 }
+
+// Two workers of one host have each series once: counts are added up, the worst of what was late is told, and threads are told apart.
+func TestSamplesOfOneHost(t *testing.T) {
+	sum := NewSum(model.LoadPlan{}, []string{"a", "b", "c"})
+	one := func(requests int64, late float64) Record {
+		return Record{Time: 5, Phase: model.Hold, Threads: []ThreadCPU{{Thread: "0", User: late}, {Thread: "rest", User: 1}},
+			Phases: []PhaseRecord{{Phase: model.Hold, Requests: requests, SendDelay: model.Quantiles{Count: 1, Max: late * 1e6}}}}
+	}
+	for k, r := range []Record{one(3, 0.5), one(4, 0.25), one(20, 2)} {
+		if err := sum.Take(k, r, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func() map[string]float64 {
+		r, err := sum.Record(Record{Phase: model.Hold}, []bool{true, true, true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Workers[0].Host, r.Workers[1].Host, r.Workers[2].Host = "x", "x", "y"
+		got := map[string]float64{}
+		r.SamplesBy("x", func(host string, s *model.Signal, v float64, labels ...string) {
+			key := host + " " + s.Name + "{" + strings.Join(labels, ",") + "}"
+			if _, twice := got[key]; twice {
+				t.Errorf("%s is told twice", key)
+			}
+			got[key] = v
+		})
+		return got
+	}
+	got := told()
+	for key, want := range map[string]float64{
+		"x plimsoll_load_requests_total{hold}": 7, "y plimsoll_load_requests_total{hold}": 20, "x plimsoll_load_send_delay_seconds{hold,1}": 0.5,
+		"x plimsoll_load_cpu_seconds_total{a/0,user}": 0.5, "x plimsoll_load_cpu_seconds_total{b/0,user}": 0.25, "x plimsoll_load_cpu_seconds_total{rest,user}": 2,
+		"y plimsoll_load_cpu_seconds_total{0,user}": 2,
+	} {
+		if v, some := got[key]; !some || v != want {
+			t.Errorf("%s: %v, want %v", key, v, want)
+		}
+	}
+	if err := sum.Take(1, one(5, 0.25), 0); err != nil {
+		t.Fatal(err)
+	}
+	got = told()
+	if _, some := got["y plimsoll_load_requests_total{hold}"]; some || got["x plimsoll_load_requests_total{hold}"] != 8 {
+		t.Errorf("%v, want what is new of x alone, 8 requests", got)
+	}
+}
+
+// What io_uring does not measure is not there, and that it is not is known.
+func TestWhatIsNotMeasuredIsNoZero(t *testing.T) {
+	r := Record{Phases: []PhaseRecord{{Phase: model.Hold, Requests: 9, Attempts: 9, Outcomes: map[string]int64{"2xx": 9}}}}
+	r.Samples(func(s *model.Signal, v float64, _ ...string) {
+		if strings.Contains(s.Name, "connect_call") || strings.Contains(s.Name, "unread") {
+			t.Errorf("%s is %v, and nothing was measured", s.Name, v)
+		}
+	})
+	for engine, want := range map[string]model.State{"": model.Read, model.IOURing: model.Absent} {
+		plan := model.LoadPlan{Engine: engine}
+		if of := StatusOf(&plan, connectCallSum); of.State != want || (of.Why == "") != (want == model.Read) {
+			t.Errorf("engine %q: %+v", engine, of)
+		}
+		if of := StatusOf(&plan, requestsTotal); of.State != model.Read {
+			t.Errorf("engine %q: requests %+v", engine, of)
+		}
+	}
+}

@@ -82,13 +82,10 @@ func (s *Sum) Record(r Record, in []bool) (Record, error) {
 	var conns Connections
 	causes := map[string]string{}
 	for k, one := range s.newest {
-		w := WorkerRecord{Worker: model.Worker{Name: s.names[k]}}
+		w := WorkerRecord{Worker: model.Worker{Name: s.names[k]}, Record: one, Fresh: s.Fresh(k)}
 		if one == nil {
 			r.Workers = append(r.Workers, w)
 			continue
-		}
-		if s.Fresh(k) {
-			w.Record = one
 		}
 		if one.LateMicros != nil {
 			w.LateMS = float64(*one.LateMicros) / 1000

@@ -59,7 +59,7 @@ func tooEarly(ctx context.Context, held bool) error {
 
 // drive runs the load engine to its end. Its phases become windows.
 func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan, begin func(context.Context) (collect.Engine, error)) error {
-	s.load = collect.NewLoad(s.own.Recorder(), s.now, s.from, begin)
+	s.load = collect.NewLoad(s.own.Recorder(), s.now, s.from, plan, begin)
 	if err := s.own.Add(ctx, s.load); err != nil {
 		return err
 	}
