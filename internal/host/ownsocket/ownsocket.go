@@ -28,10 +28,20 @@ const maxDescriptors = 4096
 // Dial connects to the Unix socket that a service with that root directory (as we see it)
 // calls path, if one of the processes pids listens there. It is the file that is compared
 // and connected to, and not its name, which may lead elsewhere by then.
-func Dial(ctx context.Context, h *host.Host, root, path string, pids ...int) (net.Conn, error) {
+func Dial(ctx context.Context, h *host.Host, root, path string, pids ...int) (c net.Conn, err error) {
+	err = With(h, root, path, func(address string) (err error) {
+		c, err = h.Dial(ctx, "unix", address)
+		return err
+	}, pids...)
+	return c, err
+}
+
+// With is Dial for who connects in another way: connect is called with the address to connect to, if
+// one of the processes listens there, and never otherwise.
+func With(h *host.Host, root, path string, connect func(address string) error, pids ...int) error {
 	found, err := rooted.Open(root, path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer found.Close()
 	files := []unixdiag.FileID{unixdiag.FileAt(found.Stat.Ino, unix.Major(found.Stat.Dev), unix.Minor(found.Stat.Dev))}
@@ -47,22 +57,22 @@ func Dial(ctx context.Context, h *host.Host, root, path string, pids ...int) (ne
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var failed error
 	for _, pid := range pids {
 		holds, err := holdsOne(h, pid, listen)
 		if holds {
-			return h.Dial(ctx, "unix", found.Address())
+			return connect(found.Address())
 		}
 		if failed == nil {
 			failed = err
 		}
 	}
 	if failed != nil {
-		return nil, fmt.Errorf("look whether the service listens at %s itself: %w", path, failed)
+		return fmt.Errorf("look whether the service listens at %s itself: %w", path, failed)
 	}
-	return nil, fmt.Errorf("at %s no process of the service listens, so it is not asked there; was the configuration edited and not reloaded?", path)
+	return fmt.Errorf("at %s no process of the service listens, so it is not asked there; was the configuration edited and not reloaded?", path)
 }
 
 const (

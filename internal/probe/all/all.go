@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/probe/haproxy"
 	"plimsoll/internal/probe/kernel"
 	"plimsoll/internal/probe/memcached"
+	"plimsoll/internal/probe/mysql"
 	"plimsoll/internal/probe/nginx"
 	"plimsoll/internal/probe/phpfpm"
 	"plimsoll/internal/probe/postgres"
@@ -22,5 +23,5 @@ import (
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), postgres.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
 }

@@ -5,6 +5,7 @@ package asker
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,7 @@ const (
 	// findEvery is the least time between two looks for services, askEvery between two questions.
 	findEvery = 2 * time.Second
 	askEvery  = time.Second
-	// againAfter is how long one that could not be asked is left alone, deniedAfter one that does not let us in.
+	// againAfter is how long one that could not be asked is left alone, deniedAfter one that does not let us in (see Kind.Denied).
 	againAfter  = 2 * time.Second
 	deniedAfter = 30 * time.Second
 	// connectPatience bounds a connect. An answer may take longer: a server of one thread gives it when its
@@ -52,6 +53,12 @@ type Kind[A any] struct {
 	Question string
 	Most     int64
 	Read     func(*bufio.Reader) (A, error)
+	// Enter, where it is there, connects to a process instead, and says where that listens; it takes care of its
+	// own time. Ask then stands for Question and Read.
+	Enter func(h *host.Host, pid int) (conn net.Conn, listen string, err error)
+	Ask   func(net.Conn) (A, error)
+	// Denied is how long one that does not let us in is left alone, if not half a minute.
+	Denied time.Duration
 	// New makes what puts the answers of one service into a round. The label listen is its address.
 	New func() func(out *probe.Out, listen string, answer A)
 	// Signals are all of the probe's. Up and Full are told by this package: whether it answered, and
@@ -199,7 +206,7 @@ func (s *service[A]) begin(now time.Time, edge bool) {
 	case s.conn != nil && edge:
 		wait = 0
 	case s.conn == nil && errors.Is(s.err, fs.ErrPermission):
-		wait = deniedAfter
+		wait = cmp.Or(s.kind.Denied, deniedAfter)
 	case s.conn == nil:
 		wait = againAfter
 	}
@@ -259,6 +266,14 @@ func (s *service[A]) end() {
 
 // enter connects to the first of a service's addresses that answers. It goes by the first of TCP, else by its socket's path.
 func (s *service[A]) enter() (r reply[A]) {
+	if s.kind.Enter != nil {
+		conn, listen, err := s.kind.Enter(s.host, s.proc.PID)
+		if err != nil {
+			return reply[A]{listen: listen, err: err}
+		}
+		answer, err := s.kind.ask(conn)
+		return keep(conn, listen, answer, err)
+	}
 	list, err := ownsocket.Listeners(s.host, s.proc.PID)
 	if err != nil {
 		r.err = fmt.Errorf("look where %s listens; that needs root, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", s.kind.Name, err)
@@ -311,6 +326,9 @@ func keep[A any](conn net.Conn, listen string, answer A, err error) reply[A] {
 func (k *Kind[A]) ask(conn net.Conn) (answer A, err error) {
 	if err := conn.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return answer, err
+	}
+	if k.Ask != nil {
+		return k.Ask(conn)
 	}
 	_, sent := io.WriteString(conn, k.Question)
 	// who is sent away is told why before the connection is closed, so that it is read first

@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -18,8 +18,6 @@ const (
 	socketPrefix   = ".s.PGSQL."
 	maxUnix        = 4 << 20 // of /proc/PID/net/unix
 	maxDescriptors = 4096
-	maxPasswd      = 1 << 20
-	maxStatus      = 64 << 10
 )
 
 // masters are the first processes of the PostgreSQL servers among processes.
@@ -50,13 +48,11 @@ type server struct {
 func look(h *host.Host, master host.Proc) (*server, error) {
 	s := &server{master: master, root: filepath.Clean(h.ServicePath(master.PID, "/"))}
 	dir := h.Path("proc", strconv.Itoa(master.PID))
-	status, err := host.ReadHead(filepath.Join(dir, "status"), maxStatus)
+	owner, err := asuser.OwnerOf(h, master.PID)
 	if err != nil {
 		return nil, err
 	}
-	if s.uid, s.gid, err = effective(status); err != nil {
-		return nil, fmt.Errorf("find whose process %d is: %w", master.PID, err)
-	}
+	s.uid, s.gid, s.user = owner.UID, owner.GID, cmp.Or(owner.Name, "postgres")
 	table, err := host.ReadHead(filepath.Join(dir, "net/unix"), maxUnix)
 	if err != nil {
 		return nil, err
@@ -73,33 +69,7 @@ func look(h *host.Host, master host.Proc) (*server, error) {
 		return nil, host.Absent("PostgreSQL has no Unix socket (unix_socket_directories is empty), and over TCP it would want a password")
 	}
 	s.port = strings.TrimPrefix(path.Base(s.socket), socketPrefix)
-	s.user = "postgres"
-	if passwd, _, err := rooted.ReadFile(s.root, "/etc/passwd", maxPasswd); err == nil {
-		s.user = userName(passwd, s.uid, s.user)
-	}
 	return s, nil
-}
-
-// effective are the effective user and group in a process's /proc/PID/status.
-func effective(status []byte) (uid, gid int, err error) {
-	uid, gid = -1, -1
-	for line := range bytes.Lines(status) {
-		f := bytes.Fields(line)
-		if len(f) != 5 {
-			continue
-		}
-		switch n, e := strconv.Atoi(string(f[2])); {
-		case e != nil:
-		case string(f[0]) == "Uid:":
-			uid = n
-		case string(f[0]) == "Gid:":
-			gid = n
-		}
-	}
-	if uid < 0 || gid < 0 {
-		return 0, 0, errors.New("its status has no Uid: and Gid: with four numbers each")
-	}
-	return uid, gid, nil
 }
 
 // listening is the first of a server's sockets in a table such as /proc/net/unix that has
@@ -116,17 +86,6 @@ func listening(table []byte, inodes map[string]bool) string {
 		}
 	}
 	return ""
-}
-
-// userName is the name of a user in an /etc/passwd, else otherwise.
-func userName(passwd []byte, uid int, otherwise string) string {
-	for line := range bytes.Lines(passwd) {
-		f := bytes.Split(line, []byte(":"))
-		if len(f) > 2 && string(f[2]) == strconv.Itoa(uid) && len(f[0]) > 0 {
-			return string(f[0])
-		}
-	}
-	return otherwise
 }
 
 // connect asks the server to let us in, as itself.

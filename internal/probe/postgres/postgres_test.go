@@ -106,12 +106,6 @@ func TestListening(t *testing.T) {
 			t.Errorf("of inode %s: %q, want %q", inode, got, want)
 		}
 	}
-	if got := userName([]byte("root:x:0:0::/root:/bin/sh\npg:x:101:104::/:/bin/false\n"), 101, "postgres"); got != "pg" {
-		t.Errorf("user 101 is %q", got)
-	}
-	if uid, gid, err := effective([]byte("Name:\tpostgres\nUid:\t101\t102\t101\t101\nGid:\t104\t105\t104\t104\n")); uid != 102 || gid != 105 || err != nil {
-		t.Errorf("effective ids are %d, %d, %v", uid, gid, err)
-	}
 }
 
 func TestMasters(t *testing.T) {
