@@ -223,10 +223,28 @@ func (s snapshot) diff(now snapshot) []string {
 		case !is:
 			list = append(list, n+": is gone")
 		case before != after:
-			list = append(list, fmt.Sprintf("%s: was %q, is %q", n, short(before), short(after)))
+			list = append(list, fmt.Sprintf("%s: was %q, is %q", n, short(lacking(before, after)), short(lacking(after, before))))
 		}
 	}
 	return list
+}
+
+// lacking is s without the lines that other has, too; all of it, where only their order or number differs.
+func lacking(s, other string) string {
+	has := map[string]bool{}
+	for line := range strings.Lines(other) {
+		has[strings.TrimSpace(line)] = true
+	}
+	var list []string
+	for line := range strings.Lines(s) {
+		if line = strings.TrimSpace(line); !has[line] {
+			list = append(list, line)
+		}
+	}
+	if len(list) == 0 {
+		return s
+	}
+	return strings.Join(list, "\n")
 }
 
 func short(s string) string {

@@ -206,8 +206,26 @@ func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, erro
 	if t.args, err = c.Load.tuneArgs(v, l.netns("server"), flags...); err != nil {
 		return nil, err
 	}
-	t.before, err = l.snapshot(ctx, c, v["dir"])
+	t.before, err = t.atRest(ctx)
 	return t, err
+}
+
+// atRest is what two looks found alike: a worker that has just been forked, and has no CPU yet, has not set its limits.
+func (t *tuneBench) atRest(ctx context.Context) (snapshot, error) {
+	until := time.Now().Add(settle)
+	var last snapshot
+	for {
+		now, err := t.l.snapshot(ctx, t.c, t.values["dir"])
+		if err != nil || last != nil && len(last.diff(now)) == 0 || time.Now().After(until) {
+			return now, err
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 func runDir() string {

@@ -69,6 +69,9 @@ func valuesOf(head, row []string) (list []value, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("HAProxy's table has %s=%.40q for %.40q, want a number", c.name, text, at["pxname"])
 		}
+		if v == 0 && c.signal == frontRateLimit {
+			continue // so it says that there is none
+		}
 		list = append(list, value{c.signal, float64(v) * c.scale, labels})
 	}
 	return list, nil

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
 )
 
 // TestParse reads what an HAProxy 2.6 said with two of nine requests at the only server that is up, whose maxconn is 2.
@@ -24,13 +26,25 @@ func TestParse(t *testing.T) {
 		got[fmt.Sprintf("%s%v", v.signal.Name, v.labels)] = v.number
 	}
 	want := map[string]float64{
-		"haproxy_frontend_current_sessions[site]": 5, "haproxy_frontend_limit_sessions[site]": 4000,
+		"haproxy_frontend_current_sessions[site]": 5, "haproxy_frontend_limit_sessions[site]": 4000, "haproxy_frontend_current_session_rate[site]": 9,
 		"haproxy_server_up[app app1]": 1, "haproxy_server_current_queue[app app1]": 0, "haproxy_server_current_sessions[app app1]": 2, "haproxy_server_limit_sessions[app app1]": 2,
 		"haproxy_server_up[app app2]": 0, "haproxy_server_current_queue[app app2]": 0, "haproxy_server_current_sessions[app app2]": 0,
 		"haproxy_backend_current_queue[app]": 3, "haproxy_backend_current_sessions[app]": 5, "haproxy_backend_queue_time_average_seconds[app]": 0.111,
 		"haproxy_backend_retry_warnings_total[app]": 0, "haproxy_backend_redispatch_warnings_total[app]": 0,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNoRateLimitIsNone: 0 is how HAProxy says that a frontend may begin any number of sessions.
+func TestNoRateLimitIsNone(t *testing.T) {
+	list, err := parse([]byte("# pxname,svname,type,rate,rate_lim\nsite,FRONTEND,0,30,30\nother,FRONTEND,0,31,0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []value{{frontRate, 30, []string{"site"}}, {frontRateLimit, 30, []string{"site"}}, {frontRate, 31, []string{"other"}}}
+	if diff := cmp.Diff(want, list, cmp.AllowUnexported(value{}), cmp.Comparer(func(a, b *model.Signal) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
 }

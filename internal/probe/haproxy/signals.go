@@ -14,6 +14,9 @@ var (
 	frontSessions = signal(model.Gauge, "haproxy_frontend_current_sessions", "connections", "Sessions that are open at a frontend.", "proxy")
 	frontLimit    = signal(model.Gauge, "haproxy_frontend_limit_sessions", "connections", "The most sessions that a frontend takes (maxconn).", "proxy")
 
+	frontRate      = signal(model.Gauge, "haproxy_frontend_current_session_rate", "connections per second", "Sessions that a frontend began in the last second.", "proxy")
+	frontRateLimit = signal(model.Gauge, "haproxy_frontend_limit_session_rate", "connections per second", "The most sessions that a frontend begins in a second (rate-limit sessions); nothing where there is no limit.", "proxy")
+
 	backQueue      = signal(model.Gauge, "haproxy_backend_current_queue", "requests", "Requests that wait for a place at a server of the backend.", "proxy")
 	backSessions   = signal(model.Gauge, "haproxy_backend_current_sessions", "connections", "Sessions that a backend has, those that wait included.", "proxy")
 	backQueueTime  = signal(model.Gauge, "haproxy_backend_queue_time_average_seconds", "seconds", "How long the last 1,024 requests of a backend waited for a place, on average.", "proxy")
@@ -32,11 +35,11 @@ var columns = map[string][]struct {
 	signal *model.Signal
 	scale  float64
 }{
-	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}},
+	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}, {"rate", frontRate, 1}, {"rate_lim", frontRateLimit, 1}},
 	"1": {{"qcur", backQueue, 1}, {"scur", backSessions, 1}, {"qtime", backQueueTime, 1e-3}, {"wretr", backRetries, 1}, {"wredis", backRedispatch, 1}},
 	"2": {{"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}},
 }
 
 func signals() []*model.Signal {
-	return []*model.Signal{up, frontSessions, frontLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, serverUp, serverQueue, serverSessions, serverLimit}
+	return []*model.Signal{up, frontSessions, frontLimit, frontRate, frontRateLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, serverUp, serverQueue, serverSessions, serverLimit}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,7 +123,7 @@ func FuzzParseQdisc(f *testing.F) {
 }
 
 func FuzzParseNFTRule(f *testing.F) {
-	for _, b := range hexLines(f, "testdata/nfnetlink_rules.hex") {
+	for _, b := range slices.Concat(hexLines(f, "testdata/nfnetlink_rules.hex"), hexLines(f, "testdata/nfnetlink_iptables.hex")) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -47,6 +47,9 @@ var (
 	netdevUp = &model.Signal{Name: "node_network_up", Kind: model.Gauge, Unit: "bool",
 		Help: "1 when the device's operational state is up, else 0.", Labels: []string{"device"},
 		Source: "rtnetlink (IFLA_OPERSTATE)", ByHand: "ip link show"}
+	netdevDowns = &model.Signal{Name: "node_network_carrier_down_changes_total", Kind: model.Counter, Unit: "changes",
+		Help: "How often the device lost its carrier: a cable, a switch's port, or the other end of a virtual pair went down.", Labels: []string{"device"},
+		Source: "rtnetlink (IFLA_CARRIER_DOWN_COUNT, since Linux 4.16)", ByHand: "cat /sys/class/net/DEVICE/carrier_down_count"}
 	netdevMTU = &model.Signal{Name: "node_network_mtu_bytes", Kind: model.Gauge, Unit: "bytes",
 		Help: "Largest packet the device sends.", Labels: []string{"device"},
 		Source: "rtnetlink (IFLA_MTU)", ByHand: "ip link show"}
@@ -67,7 +70,7 @@ func NetDev() probe.Probe {
 	for _, c := range netdevCounters {
 		p.Signals = append(p.Signals, c.signal)
 	}
-	p.Signals = append(p.Signals, netdevUp, netdevMTU, netdevSpeed)
+	p.Signals = append(p.Signals, netdevUp, netdevDowns, netdevMTU, netdevSpeed)
 	p.CanRun = func(h *host.Host) error {
 		if h.Recorded() {
 			return host.Absent("network devices are read over netlink, and a recorded tree has none")
@@ -139,6 +142,11 @@ func (n *netdev) put(l link, out *probe.Out) {
 		up = 1
 	}
 	out.Put(netdevUp, up, l.name)
+	if l.counted {
+		out.Put(netdevDowns, float64(l.downs), l.name)
+	} else {
+		out.Mark(netdevDowns, errNoField("rtnetlink", "IFLA_CARRIER_DOWN_COUNT"))
+	}
 	out.Put(netdevMTU, float64(l.mtu), l.name)
 	if speed, ok := n.speeds[l.name]; ok {
 		out.Put(netdevSpeed, float64(speed), l.name)
@@ -164,10 +172,12 @@ func (n *netdev) Close() error {
 const linkStats = 16
 
 type link struct {
-	name  string
-	mtu   uint32
-	up    bool
-	stats []uint64 // linkStats of them, or nil
+	name    string
+	mtu     uint32
+	up      bool
+	downs   uint32 // if counted
+	counted bool
+	stats   []uint64 // linkStats of them, or nil
 }
 
 // parseLink parses one RTM_NEWLINK: struct ifinfomsg and attributes.
@@ -192,6 +202,8 @@ func parseLink(b []byte) (link, error) {
 		case kind == unix.IFLA_OPERSTATE && len(value) == 1:
 			const operUp = 6 // IF_OPER_UP
 			l.up = value[0] == operUp
+		case kind == unix.IFLA_CARRIER_DOWN_COUNT && len(value) == 4:
+			l.downs, l.counted = binary.NativeEndian.Uint32(value), true
 		case kind == unix.IFLA_STATS64 && len(value) >= linkStats*8:
 			l.stats = make([]uint64, linkStats)
 			for i := range l.stats {

@@ -3,11 +3,13 @@ package kernel
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/model"
@@ -52,8 +54,8 @@ func TestLinksAreParsed(t *testing.T) {
 	if got[0].name != "lo" || got[0].up || got[0].mtu != 65536 || got[0].stats[0] == 0 || got[0].stats[0] != got[0].stats[1] {
 		t.Errorf("lo: %+v; want state unknown, mtu 65536, as many packets in as out", got[0])
 	}
-	if !got[1].up || got[1].mtu != 1500 {
-		t.Errorf("veth: %+v; want it up, mtu 1500", got[1])
+	if !got[1].up || got[1].mtu != 1500 || !got[1].counted || got[1].downs == 0 {
+		t.Errorf("veth: %+v; want it up, mtu 1500, and its carrier counted, which it did not have before its peer was up", got[1])
 	}
 }
 
@@ -182,7 +184,7 @@ func TestQueueingDisciplinesAreParsed(t *testing.T) {
 
 func TestLimitsOfThePacketFilterAreParsed(t *testing.T) {
 	var got []nftRule
-	for _, b := range hexLines(t, "testdata/nfnetlink_rules.hex") {
+	for _, b := range slices.Concat(hexLines(t, "testdata/nfnetlink_rules.hex"), hexLines(t, "testdata/nfnetlink_iptables.hex")) {
 		r, err := parseNFTRule(b)
 		if err != nil {
 			t.Fatal(err)
@@ -190,12 +192,21 @@ func TestLimitsOfThePacketFilterAreParsed(t *testing.T) {
 		got = append(got, r)
 	}
 	want := []nftRule{
-		{table: "lab", chain: "input", rate: 3000, what: "packets", verdict: "drop"},
-		{table: "lab", chain: "input", rate: 50 << 20 / 60.0, what: "bytes", verdict: "reject"},
-		{table: "lab", chain: "input", rate: 10, what: "packets"},
+		{table: "lab", chain: "input", rate: 3000, burst: 5, what: "packets", verdict: "drop"},
+		{table: "lab", chain: "input", rate: 50 << 20 / 60.0, what: "bytes", verdict: "reject", newOnly: true},
+		{table: "lab", chain: "input", rate: 10, burst: 5, what: "packets", verdict: "accept"},
 		{table: "lab", chain: "input", verdict: "drop"},
+		{table: "filter", chain: "INPUT", rate: 100, burst: 20, what: "packets", verdict: "accept", newOnly: true}, // --syn
+		{table: "filter", chain: "INPUT", verdict: "reject", newOnly: true},
+		{table: "filter", chain: "INPUT", rate: 0.5, burst: 5, what: "packets", verdict: "accept", newOnly: true}, // --ctstate NEW
+		{table: "filter", chain: "INPUT", rate: 40 / 60.0, burst: 5, what: "packets", verdict: "accept"},          // --ctstate NEW,ESTABLISHED
+		{table: "filter", chain: "INPUT", rate: 50, burst: 5, what: "packets", verdict: "drop", newOnly: true},    // ct state new
+		{table: "filter", chain: "INPUT", rate: 60, burst: 5, what: "packets", verdict: "drop"},                   // ct state new,established
+		{table: "filter", chain: "INPUT", rate: 70, burst: 5, what: "packets", verdict: "drop", newOnly: true},    // tcp flags syn
+		{table: "filter", chain: "INPUT", rate: 80, burst: 5, what: "packets", verdict: "reject", newOnly: true},  // tcp flags & (fin|syn|rst|ack) == syn
+		{table: "filter", chain: "INPUT", rate: 90, burst: 5, what: "packets", verdict: "reject"},                 // tcp flags != syn
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nftRule{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nftRule{}), cmpopts.IgnoreFields(nftRule{}, "loaded")); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }

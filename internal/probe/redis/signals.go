@@ -42,6 +42,7 @@ var numbers = []struct {
 	{"used_memory", 1, gauge("redis_memory_used_bytes", "bytes", "Memory that the server has allocated.", "memory")},
 	{"used_memory_rss", 1, gauge("redis_memory_used_rss_bytes", "bytes", "Memory of the server's process.", "memory")},
 	{"maxmemory", 1, gauge("redis_memory_max_bytes", "bytes", "The most memory that it may allocate (maxmemory); 0 is no limit.", "memory")},
+	{"mem_clients_normal", 1, gauge("redis_mem_clients_normal", "bytes", "Memory that the buffers of its clients take, those of replicas left out; what a client does not read stays in them.", "memory")},
 	{"total_connections_received", 1, counter("redis_connections_received_total", "connections", "Connections that it took.", "stats")},
 	{"rejected_connections", 1, counter("redis_rejected_connections_total", "connections", "Connections that it closed at once, since it had maxclients.", "stats")},
 	{"total_commands_processed", 1, counter("redis_commands_processed_total", "commands", "Commands that were done.", "stats")},
