@@ -94,11 +94,13 @@ func (r *reader[A]) Read(out *probe.Out) error {
 	}
 	until := time.Now().Add(wait)
 	for _, s := range r.services {
+		s.collect(time.Time{}) // what came since the last round, so that the next question need not wait for another one
 		s.begin(out.Now(), out.Forced())
 	}
 	for _, s := range r.services {
 		s.collect(until)
 		r.report(out, s)
+		s.fresh = false
 	}
 	return nil
 }
@@ -228,7 +230,6 @@ func (s *service[A]) begin(now time.Time, edge bool) {
 
 // collect takes an answer that is there, or comes by until.
 func (s *service[A]) collect(until time.Time) {
-	s.fresh = false
 	if s.reply == nil {
 		return
 	}
@@ -238,10 +239,14 @@ func (s *service[A]) collect(until time.Time) {
 		return
 	default:
 	}
+	wait := time.Until(until)
+	if wait <= 0 {
+		return
+	}
 	select {
 	case r := <-s.reply:
 		s.take(r)
-	case <-time.After(time.Until(until)):
+	case <-time.After(wait):
 	}
 }
 

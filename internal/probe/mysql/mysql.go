@@ -41,7 +41,7 @@ func All() []probe.Probe {
 		Name:    "mysql",
 		Scope:   probe.PerHost,
 		Signals: kind.Signals,
-		Cost:    "four questions a second",
+		Cost:    "four questions a second: together 2.5 ms of the server's CPU time (MariaDB 10.11, 90 sessions, on a busy machine), for which it makes three temporary tables",
 		Blind: []string{
 			"it takes one of the server's connections for as long as it watches, the one that is kept for administrators where no other is left",
 			"a server without a Unix socket, or that lets neither root nor its own user in without a password, is not asked; where it lets neither in, it is tried again every five minutes, and the server may write that into its log",

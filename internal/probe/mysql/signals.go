@@ -47,7 +47,7 @@ type count struct {
 var (
 	handlers = status(model.Counter, "handlers_total", "calls",
 		"Calls of a storage engine: read_rnd_next is a row that was read in a scan of a whole table, read_key one that was looked up, read_next the next one in an index.", "Handler_read%", "handler")
-	refused = status(model.Counter, "connection_errors_total", "connections", "Connections that failed, by why; max_connections is those that it refused, since it had as many as it takes.", "Connection_errors%", "error")
+	refused = status(model.Counter, "connection_errors_total", "connections", "Connections that failed, by why; max_connections is those that it refused before they said who they are, since it had one more than it takes; others of them it refuses later, see aborted_connects.", "Connection_errors%", "error")
 
 	counts = []count{
 		{"threads_connected", nil, status(model.Gauge, "threads_connected", "connections", "Sessions that are connected, ours among them.", "Threads_connected")},
@@ -55,7 +55,7 @@ var (
 		{"threads_created", nil, status(model.Counter, "threads_created", "threads", "Threads that were made for connections.", "Threads_created")},
 		{"max_used_connections", nil, status(model.Gauge, "max_used_connections", "connections", "The most sessions that were ever connected at once.", "Max_used_connections")},
 		{"connections", nil, status(model.Counter, "connections", "connections", "Connections that were tried, those that were not let in among them.", "Connections")},
-		{"aborted_connects", nil, status(model.Counter, "aborted_connects", "connections", "Connections that were not let in, for whatever reason.", "Aborted_connects")},
+		{"aborted_connects", nil, status(model.Counter, "aborted_connects", "connections", "Connections that were not let in, for whatever reason: no place, a wrong password.", "Aborted_connects")},
 		{"connection_errors_max_connections", []string{"max_connections"}, refused},
 		{"connection_errors_internal", []string{"internal"}, refused},
 		{"queries", nil, status(model.Counter, "queries", "queries", "Statements that were done, those within procedures among them; five or so a second are ours.", "Queries")},
