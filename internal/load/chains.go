@@ -135,7 +135,7 @@ func (h *chains) received(c *conn, n int, errno syscall.Errno) {
 	case l.given != 0:
 		h.goOn(c, l.given)
 		return
-	case errno == unix.ECANCELED && c.lost != 0: // the server may have said something before it stopped listening
+	case errno == unix.ECANCELED: // not all could be sent; the server may have said something before it stopped listening
 		l.runs = true
 		h.receive(c)
 		return

@@ -22,6 +22,36 @@ import (
 // engines are those of a plan with a connection for each request.
 var engines = []string{"", model.IOURing}
 
+// What a server says before it has heard all of a request is its reply, by each engine.
+func TestAReplyToHalfARequestCounts(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 1000)) // and no more of it: the close resets the connection
+			_, _ = c.Write([]byte("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"))
+			c.Close()
+		}
+	}()
+	for _, engine := range engines {
+		plan := model.LoadPlan{URL: "http://" + listener.Addr().String(), Connections: 1, Threads: 1, Requests: 5, TimeoutMS: 60_000, Method: "POST", Body: make([]byte, 8<<20), Engine: engine}
+		var last Record
+		if err := Run(t.Context(), plan, func(r Record) error { last = r; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if last.Totals.Outcomes["4xx"] != 5 {
+			t.Errorf("engine %q: %v, want 5 of 4xx", engine, last.Totals.Outcomes)
+		}
+	}
+}
+
 func TestExactlySoManyRequests(t *testing.T) {
 	for _, engine := range append(engines, "keep-alive") {
 		keepAlive := engine == "keep-alive"

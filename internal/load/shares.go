@@ -81,8 +81,8 @@ func decode(text string) (*hdr.Histogram, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a histogram of latencies: %w", err)
 	}
-	if h.HighestTrackableValue() > maxMicros {
-		return nil, fmt.Errorf("a histogram of latencies up to %d µs: want at most %d", h.HighestTrackableValue(), maxMicros)
+	if h.HighestTrackableValue() > maxMicros || h.LowestTrackableValue() != 1 || h.SignificantFigures() < 1 || h.SignificantFigures() > 3 {
+		return nil, fmt.Errorf("a histogram of latencies from %d to %d µs by %d digits: want 1 to at most %d by 1 to 3", h.LowestTrackableValue(), h.HighestTrackableValue(), h.SignificantFigures(), maxMicros)
 	}
 	return h, nil
 }

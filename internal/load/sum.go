@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -34,6 +35,14 @@ func NewSum(plan model.LoadPlan, names []string) *Sum {
 
 // Take takes a record of worker k, which is ahead milliseconds before our clock.
 func (s *Sum) Take(k int, r Record, ahead int64) error {
+	if err := r.modest(); err != nil {
+		return err
+	}
+	for i := range r.Shares {
+		if !s.expects(&r.Shares[i]) {
+			return fmt.Errorf("a share %q of %q %q: the plan has none of that name", r.Shares[i].Kind, r.Shares[i].Of, r.Shares[i].Name)
+		}
+	}
 	r.Time -= ahead
 	for i := range r.Phases {
 		p := &r.Phases[i]
@@ -62,6 +71,18 @@ func (s *Sum) Take(k int, r Record, ahead int64) error {
 		s.lastAt = r.Time
 	}
 	return nil
+}
+
+// expects says whether the plan has what a share is of: each that is new takes memory.
+func (s *Sum) expects(one *Share) bool {
+	switch one.Of {
+	case ofTarget:
+		return slices.ContainsFunc(s.plan.Targets, func(t model.Target) bool { return t.Name == one.Name })
+	case ofStage:
+		i, err := strconv.Atoi(one.Name)
+		return err == nil && i >= 0 && i <= len(s.plan.Stages) && strconv.Itoa(i) == one.Name
+	}
+	return one.Name == ""
 }
 
 func (s *Sum) add(key Share, h *hdr.Histogram) {

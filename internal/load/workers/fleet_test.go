@@ -250,6 +250,30 @@ func TestNotAllAreReady(t *testing.T) {
 	}
 }
 
+// Who says that an answer took it an hour has no clock that can be known, and has nobody wait for that hour.
+func TestAClockThatLies(t *testing.T) {
+	in, toIn := io.Pipe()
+	out, toOut := io.Pipe()
+	f := New([]Place{{Name: "g1", Spec: "local", Dial: func(context.Context) (io.ReadWriteCloser, error) {
+		said := newLines(toOut)
+		go func() {
+			_ = hear(in, func(o order) error { // it ends with the pipe
+				if o.Plan != nil {
+					return said.say(word{Ready: &readyWord{Version: "v"}})
+				}
+				return said.say(word{Clock: &clockWord{ID: o.Clock, Said: 3600e9}})
+			})
+		}()
+		return way{out, toIn, func() { _ = toOut.Close() }}, nil
+	}}})
+	f.Version = "v"
+	t.Cleanup(f.Close)
+	_, err := play(t, f, model.LoadPlan{Connections: 1}, func(load.Record) { t.Error("it began") })
+	if err == nil || !strings.Contains(err.Error(), "worker g1 (local) is not ready: its clock cannot be known") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A load that is stopped ends as one of a single engine does.
 func TestStopped(t *testing.T) {
 	s := serve(t)

@@ -113,6 +113,9 @@ func (p *Play) Kill() {
 	}
 }
 
+// farOff is further from now than the time of a record can be.
+const farOff = 24 * time.Hour
+
 // patience is how long the others' sum waits for a worker of which nothing is heard.
 const patience = 2500 * time.Millisecond
 
@@ -192,6 +195,9 @@ func (p *Play) take(n news) {
 		p.gone(s, short(n.Failed.Text))
 	case n.Record != nil:
 		err := n.Record.Check()
+		if now := s.now().UnixMilli() + s.ahead; err == nil && !n.Record.Within(now-farOff.Milliseconds(), now+farOff.Milliseconds()) {
+			err = errors.New("its time is none of this load's")
+		}
 		if err == nil {
 			err = p.sum.Take(n.k, *n.Record, s.ahead)
 		}
