@@ -109,9 +109,6 @@ func diagnoseCommand(w *world) *cobra.Command {
 			if q, err = far.query(c.CommandPath(), time.Now()); err != nil {
 				return err
 			}
-			if far.all && gate.slo != "" {
-				return usage(c.CommandPath(), "--slo goes not with --all: it is kept or not by a load of ours; want --fail-on")
-			}
 			if far.all {
 				return fleet(c.Context(), w, q, &site, how, far.page, &gate)
 			}

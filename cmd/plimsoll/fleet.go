@@ -19,6 +19,9 @@ import (
 
 // fleet judges each host that a server knows, and prints a line of each.
 func fleet(ctx context.Context, w *world, q remote.Query, site *siteFlags, how printFlags, page string, gate *gateFlags) error {
+	if gate.slo != "" {
+		return fail(exitUsage, errors.New("--slo goes not with --all: it is kept or not by a load of ours; want --fail-on"))
+	}
 	doc, err := judgeFleet(ctx, w, q, site)
 	if err != nil {
 		return err
