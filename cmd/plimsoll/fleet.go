@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"plimsoll/internal/judge"
 	"plimsoll/internal/layout"
@@ -18,6 +19,9 @@ import (
 
 // fleet judges each host that a server knows, and prints a line of each.
 func fleet(ctx context.Context, w *world, q remote.Query, site *siteFlags, how printFlags, page string, gate *gateFlags) error {
+	if gate.slo != "" {
+		return fail(exitUsage, errors.New("--slo goes not with --all: it is kept or not by a load of ours; want --fail-on"))
+	}
 	doc, err := judgeFleet(ctx, w, q, site)
 	if err != nil {
 		return err
@@ -103,6 +107,9 @@ func countedHosts(doc model.Fleet) string { return plural(len(doc.Hosts), "host"
 // fleetHead names the columns of a fleet's table.
 var fleetHead = []string{"HOST", "VERDICT", "LOST", "WHAT"}
 
+// longestName is how much of a host's name stands in the table: of a server's labels each may be as long as it likes.
+const longestName = 253
+
 // fleetRow is a host in the table.
 func fleetRow(h model.FleetHost) []string {
 	lost, answer, what := "?", string(h.Answer), h.Sentence
@@ -112,7 +119,11 @@ func fleetRow(h model.FleetHost) []string {
 	if h.Answer == "" {
 		answer, what = "none", h.Fault
 	}
-	return []string{layout.Line(h.Host), answer, lost, layout.Line(what)}
+	name := []rune(layout.Line(h.Host))
+	if len(name) > longestName { // the whole column becomes so wide
+		name = append(name[:longestName-1], '…')
+	}
+	return []string{string(name), answer, lost, layout.Line(what)}
 }
 
 func printFleet(w *world, doc model.Fleet) {
@@ -139,9 +150,15 @@ func fleetSentence(doc model.Fleet) string {
 			parts = append(parts, layout.Count(int64(n))+" "+name)
 		}
 	}
-	return fmt.Sprintf("%s: %s. Lost is the largest share of requests that something confirmed loses or delays. One alone: plimsoll diagnose --prometheus %s --at %s --match host=NAME",
-		countedHosts(doc), strings.Join(parts, ", "), layout.Quote(doc.Remote.URL), strconv.FormatFloat(float64(doc.Remote.At)/1e3, 'f', 3, 64))
+	part := "--window " + inMillis(doc.Remote.Window).String()
+	if doc.Remote.Baseline > 0 {
+		part += " --baseline " + inMillis(doc.Remote.Baseline).String()
+	}
+	return fmt.Sprintf("%s: %s. Lost is the largest share of requests that something confirmed loses or delays. One alone: plimsoll diagnose --prometheus %s --at %s %s --match host=NAME",
+		countedHosts(doc), strings.Join(parts, ", "), layout.Quote(doc.Remote.URL), strconv.FormatFloat(float64(doc.Remote.At)/1e3, 'f', 3, 64), part)
 }
+
+func inMillis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 // fleetNotes are the notes of a fleet, and those of its hosts, each once with how many have it.
 func fleetNotes(doc model.Fleet) []string {

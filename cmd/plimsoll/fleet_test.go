@@ -185,3 +185,11 @@ func TestFleetOfARealPrometheus(t *testing.T) {
 		t.Errorf("rules %v, want those of both cases", seen)
 	}
 }
+
+// A server's label can be of any length: the table is not as wide as its longest.
+func TestFleetTableIsNoWiderThanNames(t *testing.T) {
+	row := fleetRow(model.FleetHost{Host: strings.Repeat("h", 1<<20), Fault: "none"})
+	if n := len([]rune(row[0])); n != longestName || !strings.HasSuffix(row[0], "…") {
+		t.Errorf("its name takes %d columns, want %d", n, longestName)
+	}
+}

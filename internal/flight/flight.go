@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -123,12 +124,13 @@ func (f *Recorder) open() error {
 	if err != nil {
 		return err
 	}
-	f.ring.Store(r)
 	if f.socket != nil { // that of the ring before
 		_ = f.socket.Close()
 	}
-	if f.socket, err = f.listen(); err != nil {
-		f.opt.Note(fmt.Sprintf("nobody can ask for a run: %v", err))
+	f.socket, err = listen(r.Path())
+	f.ring.Store(r) // from now on it may be given up, and the socket goes with it
+	if err != nil {
+		f.opt.Note(fmt.Sprintf("nobody can ask for a run of %s: %v", f.opt.Dir, err))
 		return nil
 	}
 	go f.answer(f.socket)
@@ -232,7 +234,7 @@ func (f *Recorder) turn(ctx context.Context, burst func(context.Context, time.Du
 func (f *Recorder) becomes(j Judgement) bool {
 	causes := ""
 	if j.Answer == model.AnswerCause {
-		causes = strings.Join(j.Rules, " ")
+		causes = strings.Join(slices.Sorted(slices.Values(j.Rules)), " ")
 	}
 	was := f.causes
 	f.causes = causes

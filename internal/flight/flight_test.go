@@ -170,10 +170,12 @@ func TestRunOfACause(t *testing.T) {
 	}
 	b.judged <- cause("a")
 	b.judged <- cause("b")
+	b.judged <- Judgement{Answer: model.AnswerCause, Rules: []string{"b", "c"}}
+	b.judged <- Judgement{Answer: model.AnswerCause, Rules: []string{"c", "b"}} // the same two
 	b.judged <- Judgement{Answer: model.AnswerUnclear}
 	b.judged <- Judgement{Answer: model.AnswerUnclear} // so the one before was looked at
-	if n := testutil.ToFloat64(b.numbers.skipped.WithLabelValues("hour")); n != 1 || len(b.runs) != 1 {
-		t.Errorf("%v skipped, %d runs; want one of each", n, len(b.runs))
+	if n := testutil.ToFloat64(b.numbers.skipped.WithLabelValues("hour")); n != 2 || len(b.runs) != 1 {
+		t.Errorf("%v skipped, %d runs; want two, and one", n, len(b.runs))
 	}
 }
 
@@ -197,6 +199,52 @@ func TestWebhookThatHangs(t *testing.T) {
 	}
 	if n := testutil.ToFloat64(b.numbers.unheard); n != 2 {
 		t.Errorf("%v are counted as not told: one is on its way, one waits, want 2 of 4", n)
+	}
+}
+
+// The address of a webhook lets others write there: it stands in no message.
+func TestWebhookIsNotSaid(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	b := begin(t, func(opt *Options) { opt.Every, opt.Webhook = time.Hour, gone.URL+"/services/plainword" })
+	if _, err := Ask(b.dir); err != nil {
+		t.Fatal(err)
+	}
+	for note := range b.told {
+		if strings.Contains(note, "plainword") {
+			t.Errorf("it says %q", note)
+		}
+		if strings.HasPrefix(note, "tell the webhook: ") {
+			return
+		}
+	}
+}
+
+// The socket lies in the ring, wherever who owns the directory above has put it meanwhile.
+func TestSocketLiesInTheRing(t *testing.T) {
+	above, elsewhere := t.TempDir(), t.TempDir()
+	dir, moved := filepath.Join(above, "last"), filepath.Join(above, "moved")
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, record.ManifestFile), nil, 0o600) // so it was a ring
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, func(opt *Options) {
+		newRun := opt.NewRun
+		opt.Dir, opt.NewRun = dir, func() string { // it is held by then
+			if err := errors.Join(os.Rename(dir, moved), os.Symlink(elsewhere, dir)); err != nil {
+				t.Error(err)
+			}
+			return newRun()
+		}
+	})
+	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v: it listens where the link leads", left, err)
+	}
+	if _, err := os.Lstat(filepath.Join(moved, socketName)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -20,24 +20,25 @@ const socketName = "ask.sock"
 const (
 	// replyPatience is for how long a client is answered.
 	replyPatience = 5 * time.Second
-	// askPatience is for how long a client waits for its run.
-	askPatience = 3 * time.Minute
-	maxAnswer   = 64 << 10
+	// turnPatience is for how long a client waits for its turn, and askPatience for its run in all: it is made, and judged.
+	turnPatience = 3 * time.Minute
+	askPatience  = 10 * time.Minute
+	maxAnswer    = 64 << 10
 )
 
 // socketIn is the path of the socket in a directory that is held open: a path of a socket is short.
 func socketIn(dir *os.File) string { return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), socketName) }
 
-// listen opens the socket.
-func (f *Recorder) listen() (*net.UnixListener, error) {
-	dir, err := os.Open(f.opt.Dir)
+// listen opens the socket in the directory to which a path leads.
+func listen(path string) (*net.UnixListener, error) {
+	dir, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketIn(dir), Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("listen in %s: %w", f.opt.Dir, err)
+		return nil, fmt.Errorf("listen at %s: %w", socketName, err)
 	}
 	l.SetUnlinkOnClose(false) // it goes with the ring
 	return l, nil
@@ -69,7 +70,7 @@ func (f *Recorder) one(c *net.UnixConn) {
 		select {
 		case f.asks <- reply:
 			answer = <-reply
-		case <-time.After(askPatience):
+		case <-time.After(turnPatience):
 			answer.Err = "the watch is ending, or makes another run"
 		}
 	}

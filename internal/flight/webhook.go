@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"plimsoll/internal/model"
@@ -60,6 +62,10 @@ func (f *Recorder) post(ctx context.Context, client *http.Client, a announcement
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := client.Do(req)
+	var whole *url.Error
+	if errors.As(err, &whole) { // it says the address, by which others could write there
+		err = whole.Err
+	}
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func Fleet(ctx context.Context, q Query, signals []*model.Signal, take func(h Ho
 
 // census lists the hosts that have series in the window.
 func (q Query) census(ctx context.Context, c *client) (census, []string, error) {
-	places := census{}
+	places, seen := census{}, map[place]bool{}
 	var notes []string
 	for _, ours := range []bool{false, true} {
 		match, usesHost, err := q.matchers(ours)
@@ -77,7 +77,11 @@ func (q Query) census(ctx context.Context, c *client) (census, []string, error) 
 			return nil, nil, fmt.Errorf("list the hosts: %w", err)
 		}
 		for _, s := range got.series {
-			places.add(place{s.Metric["host"], s.Metric["instance"]})
+			p := place{s.Metric["host"], s.Metric["instance"]}
+			if !seen[p] {
+				seen[p] = true
+				places[nameOf(p)] = append(places[nameOf(p)], p)
+			}
 		}
 		if got.partial != "" {
 			notes = append(notes, "the list of hosts may not be whole: "+got.partial)
@@ -97,13 +101,6 @@ func (q Query) census(ctx context.Context, c *client) (census, []string, error) 
 
 // nameOf is the host of a place, but for several exporters at one address.
 func nameOf(p place) string { return cmp.Or(p.host, hostPart(p.instance), "unnamed") }
-
-func (places census) add(p place) {
-	name := nameOf(p)
-	if !slices.Contains(places[name], p) {
-		places[name] = append(places[name], p)
-	}
-}
 
 // fleet is a fleet that is being taken.
 type fleet struct {

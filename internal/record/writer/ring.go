@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -44,7 +45,7 @@ type part struct {
 	begin  int64 // Unix milliseconds
 	events int64 // where its events begin in their file
 	notes  int   // and its notes among those of the run
-	bytes  int64 // of the log, once it has ended
+	bytes  int64 // of its log and events, once it has ended
 }
 
 // OpenRing begins a ring in dir, which is new, or was a ring before. What is left in it of a
@@ -101,9 +102,26 @@ func emptied(open *runDir, dir string, left bool, rescue func(string) error) err
 func clearOut(open *runDir) error {
 	entries, err := fs.ReadDir(open.root.FS(), ".")
 	for _, e := range entries {
-		err = errors.Join(err, open.root.RemoveAll(e.Name()))
+		if e.Name() != record.ManifestFile {
+			err = errors.Join(err, open.root.RemoveAll(e.Name()))
+		}
 	}
-	return err
+	if err != nil { // it goes last: what holds something else alone is taken for no ring
+		return err
+	}
+	return open.root.RemoveAll(record.ManifestFile)
+}
+
+// takeBack removes a run directory of which nothing came.
+func takeBack(open *runDir, dir string) error {
+	if err := clearOut(open); err != nil {
+		return err
+	}
+	above, err := walk(filepath.Dir(filepath.Clean(dir)), false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Unlinkat(int(above.Fd()), filepath.Base(dir), unix.AT_REMOVEDIR), above.Close())
 }
 
 // Commit is Writer.Commit, and lets what is too old fall away.
@@ -126,13 +144,13 @@ func (r *Ring) Commit() error {
 	return r.err
 }
 
-// bytes is about how much of the log is of the newest part.
+// bytes is about how much of the log and of the events is of the newest part.
 func (r *Ring) bytes(open part) int64 {
 	file, offset, err := r.series.log.LastSegmentAndOffset()
 	if err != nil {
 		return 0 // what is wrong with the log is told where it is written
 	}
-	return int64(file-open.file)*segmentSize + int64(offset)
+	return int64(file-open.file)*segmentSize + int64(offset) + r.told - open.events
 }
 
 // turn begins a part.
@@ -210,7 +228,7 @@ func (r *Ring) retell() error {
 	return r.writeManifest()
 }
 
-// Kept is for how long it goes back, and about how many bytes its log has.
+// Kept is for how long it goes back, and about how many bytes its log and events have.
 func (r *Ring) Kept() (back time.Duration, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -317,7 +335,7 @@ func copyRun(from *runDir, dir string, run model.Run, files []string) (err error
 	w := &Writer{dir: dir, open: to, run: run}
 	defer func() {
 		if err != nil {
-			err = errors.Join(w.explain(err), clearOut(to))
+			err = errors.Join(w.explain(err), takeBack(to, dir))
 		}
 		err = errors.Join(err, to.close())
 	}()
@@ -362,6 +380,9 @@ func copyFile(from *os.Root, to *runDir, name string) (err error) {
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
 }
+
+// Path leads to its directory, whatever that is called by now.
+func (r *Ring) Path() string { return r.open.path() }
 
 // Discard ends the ring, and removes what it holds.
 func (r *Ring) Discard() error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -311,4 +312,80 @@ func killRing(t *testing.T, dir string, rounds int) (last int) {
 		t.Fatalf("it ended by itself:\n%s", strings.Join(said, "\n"))
 	}
 	return last
+}
+
+// Events are of what a ring takes on disk, and those that were too many leave room for later ones.
+func TestRingIsBoundedWithItsEvents(t *testing.T) {
+	const most = 1 << 20
+	r, dir := openRing(t, 24*time.Hour, most)
+	long, tooLong := strings.Repeat("a line of a log ", 1<<10), strings.Repeat("a b ", 1<<18)
+	for n := 1; n <= 200; n++ {
+		r.Event(model.Event{Time: int64(1_000_000 + 1000*n), Kind: "log", Text: long})
+		if n%50 == 0 {
+			r.Event(model.Event{Time: int64(1_000_000 + 1000*n), Kind: "log", Text: tooLong})
+		}
+		ringRound(t, r, n)
+	}
+	info, err := os.Stat(filepath.Join(dir, record.EventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, bytes := r.Kept(); info.Size() > most || bytes < info.Size() || bytes > 2*most {
+		t.Errorf("events of %d bytes, and it says that it takes %d; want %d at most", info.Size(), bytes, most)
+	}
+	run, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	var last string
+	for e, err := range run.Events() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = e.Text
+	}
+	if last != "round 200" {
+		t.Errorf("the last event is %.40q, want that of the last round", last)
+	}
+}
+
+// A copy that cannot be made leaves no directory.
+func TestRingCopyThatFailsLeavesNothing(t *testing.T) {
+	r, dir := openRing(t, time.Hour, 1<<30)
+	ringRound(t, r, 1)
+	ringRound(t, r, 2)
+	if err := os.Remove(filepath.Join(dir, record.EventsFile)); err != nil {
+		t.Fatal(err)
+	}
+	shelf := t.TempDir()
+	if err := r.CopyTo(filepath.Join(shelf, "run"), func(*model.Run) {}); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%v, want that a file is missing", err)
+	}
+	if left, err := os.ReadDir(shelf); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v is left of it", left, err)
+	}
+}
+
+// What could not be emptied whole is a ring the next time.
+func TestRingEmptiedInPart(t *testing.T) {
+	r, dir := openRing(t, time.Hour, 1<<30)
+	ringRound(t, r, 1)
+	busy := filepath.Join(dir, "series")
+	if err := unix.Mount("tmpfs", busy, "tmpfs", 0, ""); errors.Is(err, unix.EPERM) {
+		t.Skip("it takes root to make a directory that cannot be removed")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	err := r.Discard()
+	if unmounted := unix.Unmount(busy, unix.MNT_DETACH); unmounted != nil || err == nil {
+		t.Fatalf("%v, and discarding says %v", unmounted, err)
+	}
+	again, err := writer.OpenRing(dir, model.Run{Plan: model.Plan{Interval: 1000}}, time.Hour, 1<<30, func(string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Discard(); err != nil {
+		t.Fatal(err)
+	}
 }

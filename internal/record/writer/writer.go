@@ -44,7 +44,7 @@ type Writer struct {
 	series  *series
 	events  *os.File
 	pending []byte // events since the last Commit
-	told    int64  // bytes of events so far
+	told    int64  // bytes of events that are kept
 	latency *os.File
 	packets map[string]*os.File        // by host
 	newest  int64                      // time of the newest sample, Unix milliseconds
@@ -168,10 +168,11 @@ func (w *Writer) Event(e model.Event) {
 		w.fail(fmt.Errorf("event %s: %w", e.Kind, err))
 		return
 	}
-	if w.told += int64(len(line)) + 1; w.told > maxEvents || len(line) > maxEvent {
+	if w.told+int64(len(line)) >= maxEvents || len(line) > maxEvent {
 		w.note(fmt.Sprintf("more events than %d bytes came in this run, or one of more than %d; they were not kept", maxEvents, maxEvent))
 		return
 	}
+	w.told += int64(len(line)) + 1
 	w.pending = append(append(w.pending, line...), '\n')
 	w.hear(func(b *Batch) { b.Events = append(b.Events, e) })
 }
