@@ -30,7 +30,7 @@ const seriesExample = `  plimsoll export last --csv -o run.csv
   plimsoll export --grafana -o plimsoll-dashboard.json`
 
 func exportCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "export RUN --csv|--openmetrics | --grafana", Short: "write a run's series as CSV or OpenMetrics, or a Grafana dashboard", Long: seriesLong, Example: seriesExample,
+	c := &cobra.Command{Use: "export RUN --csv|--openmetrics | --grafana", Short: "write a run's series as CSV or OpenMetrics, or a dashboard", Long: seriesLong, Example: seriesExample,
 		DisableFlagsInUseLine: true}
 	asCSV := c.Flags().Bool("csv", false, "a line for each reading, for spreadsheets and data frames")
 	asMetrics := c.Flags().Bool("openmetrics", false, "OpenMetrics text, for Prometheus and what reads its formats")
