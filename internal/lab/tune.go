@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -265,13 +266,21 @@ func (t *tuneBench) drive(ctx context.Context, show io.Writer, args ...string) e
 	runtime.LockOSThread() // the child gets its signal when its parent thread ends
 	defer runtime.UnlockOSThread()
 	cmd := t.command(show, args...)
+	var said bytes.Buffer
+	if cmd.Stderr == nil { // nobody listens, but why it failed must not be lost
+		cmd.Stderr = &said
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", t.opt.Binary, err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGINT) })
 	defer stop()
 	if err := cmd.Wait(); err != nil {
-		return errors.Join(ctx.Err(), fmt.Errorf("plimsoll %s: %w", args[0], err))
+		failed := fmt.Errorf("plimsoll %s: %w", args[0], err)
+		if said.Len() > 0 {
+			failed = fmt.Errorf("%w; it said: %s", failed, lastLines(said.String(), 5))
+		}
+		return errors.Join(ctx.Err(), failed)
 	}
 	return ctx.Err()
 }

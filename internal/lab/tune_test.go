@@ -88,3 +88,12 @@ func TestEachTuneOfABenchIsReadFromItsOwnDirectory(t *testing.T) {
 		t.Error(b.tuneDir())
 	}
 }
+
+// What a tune that fails says is the reason, also where nobody watches it.
+func TestAFailedTuneSaysWhy(t *testing.T) {
+	l := testLab(t)
+	binary, _ := fakeBinary(t, "{}")
+	if _, err := l.Tune(t.Context(), "try", Options{Binary: binary}, false, nil); err == nil || !strings.Contains(err.Error(), "it said: talk") {
+		t.Error(err)
+	}
+}
