@@ -30,7 +30,7 @@ var requestsWay = []stop{
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},
 	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "app.asks_itself", "app.connections.few", "app.round_trips", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.held_up", "process.stands_still", "net.connect.unanswered"}},
-	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.*", "net.receiver.*", "net.nagle", "net.held_back", "net.window.small"}},
+	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.*", "net.receiver.*", "net.nagle", "net.held_back", "net.window.small", "net.segments.small"}},
 }
 
 // stopOf is the number of a rule's place on the way, -1 for none.

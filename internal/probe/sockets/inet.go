@@ -43,7 +43,7 @@ const (
 	skMemInfoDrops    = 8
 )
 
-// Places in struct tcp_info, linux/tcp.h, and its length up to the last (Linux 4.10).
+// Places in struct tcp_info, linux/tcp.h, and its length up to infoBufferAt's (Linux 4.10); the peer's window is told since 5.4.
 const (
 	infoMSSAt      = 16
 	infoUnackedAt  = 24
@@ -56,6 +56,8 @@ const (
 	infoReceiverAt = 176
 	infoBufferAt   = 184
 	infoLen        = 192
+
+	infoPeerWindowAt = 228
 )
 
 // The timers of inet_diag_msg that say what a connection waits for: to send again
@@ -111,6 +113,9 @@ type tcpInfo struct {
 	unacked, window uint32
 	unsent          uint32 // bytes that were written and have not left
 	resent          uint32 // segments that were sent again since it was opened
+	// peerWindow is how many bytes the peer takes, where the kernel tells it.
+	peerWindow    uint32
+	hasPeerWindow bool
 	// held is how long it has had bytes to send, by what held them.
 	held heldFor
 }
@@ -168,6 +173,9 @@ func (t *tcpInfo) read(b []byte) {
 	t.unacked = binary.NativeEndian.Uint32(b[infoUnackedAt:])
 	t.window = binary.NativeEndian.Uint32(b[infoCwndAt:])
 	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])
+	if t.hasPeerWindow = len(b) >= infoPeerWindowAt+4; t.hasPeerWindow {
+		t.peerWindow = binary.NativeEndian.Uint32(b[infoPeerWindowAt:])
+	}
 	busy := binary.NativeEndian.Uint64(b[infoBusyAt:])
 	t.held[byReceiver] = binary.NativeEndian.Uint64(b[infoReceiverAt:])
 	t.held[byBuffer] = binary.NativeEndian.Uint64(b[infoBufferAt:])
@@ -191,6 +199,21 @@ const noRTT = ^uint32(0)
 // somebody told it to be.
 func (t *tcpInfo) windowSmall() bool {
 	return t.unsent > 0 && t.unacked >= t.window && t.window < initialWindow && t.resent == 0
+}
+
+const (
+	// initialBytes is with how many bytes a connection may begin where a segment is a usual one (RFC 6928).
+	initialBytes = 14600
+	// smallSegment is a full segment of an end that was told nothing (RFC 9293, section 3.7.1); each link that people have carries more.
+	smallSegment = 536
+)
+
+// segmentsSmall says whether more was written than congestion control lets leave, and fewer bytes are
+// under way than a connection may begin with, since its segments are so small: the peer would take more.
+// (The window itself need not be full: BBR paces what it lets leave.)
+func (t *tcpInfo) segmentsSmall() bool {
+	under := t.unacked * t.mss
+	return t.unsent > 0 && under > 0 && t.mss <= smallSegment && under < initialBytes && under+t.mss <= t.peerWindow && t.resent == 0
 }
 
 func address(family uint8, b []byte) (a [16]byte) {

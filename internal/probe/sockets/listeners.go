@@ -55,8 +55,9 @@ type connections struct {
 	// shut is how many may not send, since the peer's window is closed; heldBack, those with a small
 	// piece that waits for an acknowledgement alone; repeated, how many sent
 	// a segment again twice or more often; large, those of them whose segment is full-sized;
-	// small, those whose congestion window is full and small without a loss.
-	shut, heldBack, repeated, large, small int
+	// small, those whose congestion window is full and small without a loss; smallSegments, those
+	// whose full window holds few bytes since their segments are small.
+	shut, heldBack, repeated, large, small, smallSegments int
 }
 
 // sockSeen is one TCP listening socket from look to look.

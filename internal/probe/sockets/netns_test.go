@@ -441,6 +441,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_repeated_large"+labels] = 0
 			want["plimsoll_tcp_listen_held_back"+labels] = 0
 			want["plimsoll_tcp_listen_window_small"+labels] = 0
+			want["plimsoll_tcp_listen_segments_small"+labels] = 0
 			for _, held := range heldNames {
 				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0
 			}

@@ -83,6 +83,11 @@ var (
 		Help:   "Accepted connections of the listener on which more was written than may leave: their congestion window is full, and smaller than the ten segments that a connection may begin with (RFC 6928), although none of their segments was ever sent again.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (cwnd:, notsent:, no retrans:)",
 	}
+	listenSegmentsSmall = &model.Signal{
+		Name: "plimsoll_tcp_listen_segments_small", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener on which more was written than may leave, and fewer bytes are under way than the 14,600 with which a connection may begin (RFC 6928), though the peer would take more: a full segment of theirs has at most 536 bytes, as where no end says what it takes (RFC 9293). None of their segments was ever sent again.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (mss:, unacked:, notsent:, snd_wnd:, no retrans:)",
+	}
 	listenHeld = &model.Signal{
 		Name: "plimsoll_tcp_listen_busy_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"listen", "owner", "held"}, StartsAtZero: true,
 		Help:   "How long accepted connections had bytes to send, by what held these: held=\"receiver\" is the peer's window, held=\"buffer\" the socket's own send buffer, which was too small for what the process would have sent, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
@@ -127,4 +132,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationOwner}

@@ -106,6 +106,7 @@ type reader struct {
 	flows    flows
 	progress progress
 	noInfo   bool // this kernel does not divide a connection's time
+	noWindow bool // this kernel does not tell the peer's window
 	pace     pace.Pace
 	reported reported
 
@@ -390,6 +391,9 @@ func (l *listener) accept(s *inetSock) {
 	if s.hasInfo && s.info.windowSmall() {
 		l.small++
 	}
+	if s.hasInfo && s.info.segmentsSmall() {
+		l.smallSegments++
+	}
 	if s.timer == timerRetransmit && s.retries >= 2 {
 		l.repeated++
 		if s.hasInfo && s.limit >= s.info.mss {
@@ -404,6 +408,7 @@ func (r *reader) follow(l *listener, s *inetSock) {
 		r.noInfo = true
 		return
 	}
+	r.noWindow = r.noWindow || !s.info.hasPeerWindow
 	for by, us := range r.progress.since(s.cookie, s.info.held) {
 		l.held[by] += float64(us) / 1e6
 	}
@@ -429,7 +434,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenHeld, destinationRoundTrip} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenHeld, destinationRoundTrip} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -437,6 +442,11 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	out.Put(listenRepeatedLarge, float64(l.large), l.name, l.owner)
 	out.Put(listenHeldBack, float64(l.heldBack), l.name, l.owner)
 	out.Put(listenWindowSmall, float64(l.small), l.name, l.owner)
+	if r.noWindow {
+		out.Mark(listenSegmentsSmall, host.Absent("this kernel does not tell the peer's window (Linux 5.4 does)"))
+	} else {
+		out.Put(listenSegmentsSmall, float64(l.smallSegments), l.name, l.owner)
+	}
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}

@@ -92,6 +92,16 @@ func doingOf(tid int) (string, error) {
 	if !waits {
 		return running, nil
 	}
+	if r == reason.Other {
+		// A call that waits for no one thing says nothing; that it sleeps uninterruptibly in it does.
+		st, err := host.StatOf(tid)
+		if err != nil {
+			return "", err
+		}
+		if st.State == 'D' {
+			r = reason.UninterruptibleOther
+		}
+	}
 	return r.String(), nil
 }
 
