@@ -133,6 +133,7 @@ var numbers = []struct {
 	{"limit_maxbytes", signal(model.Gauge, "memcached_limit_bytes", "bytes", "The most that it may store (-m)."), nil},
 	{"curr_items", signal(model.Gauge, "memcached_current_items", "items", "Items that it has."), nil},
 	{"evictions", signal(model.Counter, "memcached_items_evicted_total", "items", "Items that were thrown out before their time, for want of memory."), nil},
+	{"store_too_large", signal(model.Counter, "plimsoll_memcached_items_too_large_total", "items", "Items that it did not take, since they are larger than it takes (-I; since 1.6)."), nil},
 	{"evicted_active", signal(model.Counter, "plimsoll_memcached_items_evicted_active_total", "items", "Of these, those that had been asked for more than once of late."), nil},
 }
 
