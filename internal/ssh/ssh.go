@@ -355,6 +355,9 @@ type EndError struct {
 	Said string
 }
 
+// ExitCode is Code, as of a process here.
+func (e EndError) ExitCode() int { return e.Code }
+
 func (e EndError) Error() string {
 	text := "exit code " + strconv.Itoa(e.Code)
 	if e.Said != "" {
