@@ -45,6 +45,7 @@ func (t *changesThere) at(ctx context.Context, via string) (*far.Journal, error)
 	if err != nil {
 		return nil, fail(exitMissing, err)
 	}
+	j.Door = func(ctx context.Context) error { return letsIn(ctx, via) }
 	if g.Note != "" && t.changes {
 		fmt.Fprintf(t.w.stderr, "%s: changes are made as %s\n", via, g.Note)
 	}

@@ -43,6 +43,15 @@ func linkedMachine(ts *testscript.TestScript, neg bool, args []string) {
 
 var links atomic.Int64
 
+// restartMachine (restart-machine [BOOT-ID]) has a linked machine of which all was killed take logins again.
+func restartMachine(ts *testscript.TestScript, _ bool, args []string) {
+	dir := ts.MkAbs("other-machine")
+	for _, id := range args {
+		ts.Check(os.WriteFile(dir+"/boot_id", []byte(id+"\n"), 0o644))
+	}
+	ts.Check(ts.Exec("ip", "netns", "exec", ts.Getenv("FAR"), dir+"/start"))
+}
+
 // cutLink (cut-link RUN SECONDS) takes the link down when a run has its window, for so long.
 func cutLink(ts *testscript.TestScript, _ bool, args []string) {
 	atWindow(ts, args[0])

@@ -74,6 +74,15 @@ func send(ctx context.Context, via string, words ...string) (*ssh.Guest, error) 
 	return ssh.Start(ctx, to, append([]string{guestName}, words...)...)
 }
 
+// letsIn says whether the machine to which a way leads lets us in anew.
+func letsIn(ctx context.Context, via string) error {
+	to, err := ssh.ParseDestination(strings.TrimPrefix(via, overSSH))
+	if err != nil {
+		return err
+	}
+	return ssh.LetsIn(ctx, to)
+}
+
 // maxRelayed is the most bytes of what another machine prints that are passed on.
 const maxRelayed = 64 << 20
 

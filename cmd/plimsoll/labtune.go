@@ -33,11 +33,18 @@ users come by themselves are skipped.
 
 With --kill N it tunes one case once to see when changes are made, then starts N
 tunes and kills each (kill -9) at a random moment, half of them about a change;
-each time it undoes and compares the snapshots.`
+each time it undoes and compares the snapshots.
+
+With --ssh the server is a machine of its own: a real sshd in its network
+namespace, with file systems of its own (its journal of changes, its locks, its
+/tmp, which lets nothing run). Plimsoll reaches it as --host server=ssh:server, and
+undoes there ("plimsoll undo --all --host server=ssh:server"); with --kill the way
+there is cut by that.`
 
 // labTuneFlags are the flags of lab tune.
 type labTuneFlags struct {
 	all, twin bool
+	ssh       bool
 	kills     int
 	seed      uint64
 	hold      time.Duration
@@ -47,10 +54,11 @@ type labTuneFlags struct {
 func labTune(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "tune [CASE...]", Short: "tune cases, take it back, compare the state before and after", Long: labTuneLong,
 		ValidArgsFunction: completeCase,
-		Example:           "  plimsoll lab tune throughput-chain --twin\n  plimsoll lab tune --all\n  plimsoll lab tune worker-connections --kill 100"}
+		Example:           "  plimsoll lab tune throughput-chain --twin\n  plimsoll lab tune --all\n  plimsoll lab tune worker-connections --kill 100\n  plimsoll lab tune throughput-chain --ssh"}
 	var f labTuneFlags
 	c.Flags().BoolVar(&f.all, "all", false, "tune every case")
 	c.Flags().BoolVar(&f.twin, "twin", false, "also run the mended case, and compare")
+	c.Flags().BoolVar(&f.ssh, "ssh", false, "have the server be a machine of its own, behind a real sshd, and tune and undo over ssh")
 	c.Flags().IntVar(&f.kills, "kill", 0, "kill `N` tunes, each at a random moment")
 	c.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the random moments (default: another each time)")
 	durationFlag(c.Flags(), &f.hold, "duration", "d", 0, "how long to hold each load, in place of what the case says; a case's own load tool takes as long as it takes")
@@ -68,6 +76,7 @@ func labTune(w *world) *cobra.Command {
 		if f.hold > 0 {
 			opt.Hold = f.hold
 		}
+		opt.SSH = f.ssh
 		switch {
 		case f.kills > 0:
 			return killTunes(c.Context(), w, args[0], opt, f.kills, f.seed, *asJSON)

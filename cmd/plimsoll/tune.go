@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plimsoll/internal/change"
+	"plimsoll/internal/collect/pipe"
 	"plimsoll/internal/compare"
 	"plimsoll/internal/diagnose"
 	"plimsoll/internal/host"
@@ -353,7 +354,10 @@ func watchDriver(c *cobra.Command, w *world, watch *watchFlags) (*driver, error)
 // tools are those of the loop, but for what changes something.
 func (d *driver) tools(ctx context.Context) tune.Tools {
 	prepare := func(x model.FixChange) (change.Step, error) { return d.prepare(ctx, x) }
-	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: prepare}
+	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: prepare, Shut: func(err error) bool {
+		var dial pipe.DialError
+		return errors.As(err, &dial)
+	}}
 	if len(d.command) > 0 {
 		tools.Compare = nil
 	}

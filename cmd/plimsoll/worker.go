@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/load/workers"
@@ -38,10 +39,13 @@ func workerInside(w *world, spec string) error {
 	}
 	err = cmd.Wait()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return codePassed(exit.ExitCode())
+	if !errors.As(err, &exit) {
+		return err
 	}
-	return err
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return codePassed(128 + int(status.Signal())) // as a shell says it
+	}
+	return codePassed(exit.ExitCode())
 }
 
 // prepareShare completes what a worker is to do, and says what speaks against it on its machine.

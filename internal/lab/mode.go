@@ -160,7 +160,7 @@ func (ld Load) tuneArgs(v values, server string, flags ...string) ([]string, err
 
 // hosts are the flags that say what is watched.
 func (ld Load) hosts(server string) []string {
-	hosts := []string{"--host", "client=local", "--host", "server=netns:" + server}
+	hosts := []string{"--host", "client=local", "--host", "server=" + server}
 	if ld.alone() {
 		return hosts[2:]
 	}

@@ -40,7 +40,7 @@ func TestHowACaseIsDriven(t *testing.T) {
 		if why := c.Refuses(tc.mode); why != "" {
 			t.Errorf("%s: refused: %s", tc.name, why)
 		}
-		p, err := c.plan(tc.mode, values{"dir": "/w", "n": "7"}, "srv")
+		p, err := c.plan(tc.mode, values{"dir": "/w", "n": "7"}, "netns:srv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestModesOfAllCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.plan(m, v, "srv"); err != nil {
+			if _, err := c.plan(m, v, "netns:srv"); err != nil {
 				t.Errorf("%s, mode %s: %v", c.ID, m, err)
 			}
 		}

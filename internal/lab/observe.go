@@ -47,7 +47,7 @@ func (l *Lab) runCase(ctx context.Context, c *Case, opt Options) (res *Result, e
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.plan(opt.Mode, v, l.netns("server"))
+	p, err := c.plan(opt.Mode, v, "netns:"+l.netns("server"))
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +165,8 @@ type Options struct {
 	Mode Mode
 	// Mends are the ids of the case's mends to apply before it is brought up.
 	Mends []string
+	// SSH has tune see and change the server as a machine of its own, over ssh.
+	SSH bool
 	// Talk receives what the binary says on stderr; nil discards it.
 	Talk io.Writer
 }

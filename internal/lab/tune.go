@@ -189,6 +189,7 @@ type tuneBench struct {
 	args   []string
 	// dir is for the runs, journal for the changes: not those of the machine's own use.
 	dir, journal string
+	far          *elsewhere // the server is a machine of its own; nil: it is here
 }
 
 func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, error) {
@@ -203,8 +204,14 @@ func (l *Lab) bench(ctx context.Context, c *Case, opt Options) (*tuneBench, erro
 	if err := os.MkdirAll(t.journal, 0o700); err != nil {
 		return nil, fmt.Errorf("journal of the case: %w", err)
 	}
-	flags := append([]string{"--apply", "--journal", t.journal, "--dir", t.dir}, opt.Args...)
-	if t.args, err = c.Load.tuneArgs(v, l.netns("server"), flags...); err != nil {
+	flags, server := append([]string{"--apply", "--journal", t.journal, "--dir", t.dir}, opt.Args...), "netns:"+l.netns("server")
+	if opt.SSH {
+		if t.far, err = l.elsewhere(ctx, v); err != nil {
+			return nil, err
+		}
+		server, t.journal = overSSH, t.far.journal
+	}
+	if t.args, err = c.Load.tuneArgs(v, server, flags...); err != nil {
 		return nil, err
 	}
 	t.before, err = t.atRest(ctx)
@@ -237,6 +244,9 @@ func runDir() string {
 func (t *tuneBench) command(show io.Writer, args ...string) *exec.Cmd {
 	cmd := exec.Command("ip", append([]string{"netns", "exec", t.l.netns("client"), t.opt.Binary}, args...)...)
 	cmd.Stdout, cmd.Stderr = show, t.opt.Talk
+	if t.far != nil {
+		cmd.Env = append(os.Environ(), t.far.path())
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd
 }
@@ -435,11 +445,31 @@ func (t *tuneBench) changes() ([]string, error) {
 // takeBack undoes what stands and says what is not as it was; the journal is
 // empty afterwards.
 func (t *tuneBench) takeBack(ctx context.Context) (wrong []string, err error) {
-	if err := t.drive(ctx, nil, "undo", "--all", "--journal", t.journal); err != nil {
+	if err := t.undo(ctx); err != nil {
 		wrong = append(wrong, err.Error())
 	}
 	different, err := t.different(ctx)
 	return append(wrong, different...), errors.Join(err, os.RemoveAll(t.journal), os.MkdirAll(t.journal, 0o700))
+}
+
+// undo has the binary take back what stands. On another machine the process whose way here was cut may
+// be at that still: then the journal is held, and undo says so.
+func (t *tuneBench) undo(ctx context.Context) error {
+	if t.far == nil {
+		return t.drive(ctx, nil, "undo", "--all", "--journal", t.journal)
+	}
+	for until := time.Now().Add(settle); ; {
+		err := t.drive(ctx, nil, "undo", "--all", "--host", "server="+overSSH)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != isHeld || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 func (t *tuneBench) kill(ctx context.Context, when moment) (KillResult, error) {

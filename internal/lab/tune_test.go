@@ -56,7 +56,7 @@ func TestTuneDrivesEveryKindOfLoad(t *testing.T) {
 		"ours":     {Load{URL: "http://h/", Connections: 7, Duration: Duration(6e9), Rate: 50}, "tune --host client=local --host server=netns:srv --apply http://h/ -c 7 -d 6s -R 50"},
 		"a tool's": {Load{Command: []string{"{{.dir}}/client", "--json"}}, "tune --host client=local --host server=netns:srv --apply -- /d/client --json"},
 	} {
-		args, err := c.load.tuneArgs(v, "srv", "--apply")
+		args, err := c.load.tuneArgs(v, "netns:srv", "--apply")
 		if got := strings.Join(args, " "); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}

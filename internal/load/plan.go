@@ -249,7 +249,7 @@ func checkNumbers(p model.LoadPlan) error {
 
 // checkEngine says what io_uring is not for: it pays where each request has a connection of its own, and there it is tried.
 func checkEngine(p model.LoadPlan) error {
-	not := ""
+	not, share := "", int(p.Part.Of(int64(p.Connections)))
 	switch {
 	case p.Engine == "":
 		return nil
@@ -263,7 +263,11 @@ func checkEngine(p model.LoadPlan) error {
 		not = "plain HTTP/1.1 alone"
 	case p.UnixSocket != "" || len(p.Sources) > 0:
 		not = "TCP from the address that the kernel chooses alone; leave out --unix-socket and --source"
-	case (p.Connections+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains:
+	case p.Part != nil && p.Threads == 0: // as many as its machine has CPUs: known there
+		return nil
+	case (share+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains && p.Part != nil:
+		not = fmt.Sprintf("up to %d connections a thread of each worker, whose share is %d for %d threads: ask for fewer (-c), for more threads (-t) or more workers (--from)", mostChains, share, max(p.Threads, 1))
+	case (share+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains:
 		not = fmt.Sprintf("up to %d connections a thread: ask for fewer (-c), or for more threads (-t)", mostChains)
 	default:
 		return nil

@@ -144,3 +144,26 @@ func TestOutcomeNames(t *testing.T) {
 		}
 	}
 }
+
+// What io_uring has room for is a worker's share of the connections, on its own threads.
+func TestIOURingHasRoomForAWorkersShare(t *testing.T) {
+	plan := func(connections, threads int, part *model.Part) model.LoadPlan {
+		return model.LoadPlan{URL: "http://10.0.0.2/", Connections: connections, Threads: threads, Requests: 10_000, TimeoutMS: 1000, Engine: model.IOURing, Part: part}
+	}
+	for name, c := range map[string]struct {
+		plan model.LoadPlan
+		want string
+	}{
+		"alone":                        {plan(mostChains, 1, nil), ""},
+		"alone, too many":              {plan(mostChains+1, 1, nil), "connections a thread: ask for fewer"},
+		"two workers":                  {plan(2*mostChains, 1, &model.Part{All: 2}), ""},
+		"two workers, too many":        {plan(2*mostChains+1, 1, &model.Part{All: 2}), "a thread of each worker, whose share is 2049 for 1 threads"},
+		"two workers of two threads":   {plan(4*mostChains, 2, &model.Part{All: 2}), ""},
+		"threads are known there only": {plan(4*mostChains+1, 0, &model.Part{All: 2}), ""},
+	} {
+		err := Check(c.plan)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -97,6 +97,42 @@ func Start(ctx context.Context, to Destination, words ...string) (*Guest, error)
 	return g, nil
 }
 
+// doorTime is how long a login that is only tried may take to be let in, and how often it is tried: one may be
+// refused because of many others (MaxStartups).
+const (
+	doorTime  = 10 * time.Second
+	doorTries = 2
+)
+
+// LetsIn says whether a machine lets us log in, by doing so: nothing is run there.
+func LetsIn(ctx context.Context, to Destination) (err error) {
+	for range doorTries {
+		g := &Guest{to: to}
+		client, found := exec.LookPath("ssh")
+		if found != nil {
+			return found
+		}
+		args := append(append([]string{}, options...), "-o", "ConnectTimeout="+strconv.Itoa(int(doorTime.Seconds())))
+		if to.Port != "" {
+			args = append(args, "-p", to.Port)
+		}
+		if err = g.start(client, append(args, "--", to.Name, "exit")); err != nil {
+			return err
+		}
+		g.kill = time.AfterFunc(2*doorTime, func() { _ = g.cmd.Process.Kill() })
+		stop := context.AfterFunc(ctx, func() { _ = g.cmd.Process.Kill() })
+		_, _ = io.CopyN(&g.noise, g.out, maxNoise)
+		err = g.Close()
+		g.kill.Stop()
+		stop()
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err = explain(to, g.said.String(), "", err)
+	}
+	return err
+}
+
 func (g *Guest) start(client string, args []string) (err error) {
 	g.cmd = exec.Command(client, args...)
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a ^C at the terminal is for us
@@ -318,6 +354,9 @@ type EndError struct {
 	// Said is the end of what was written to standard error.
 	Said string
 }
+
+// ExitCode is Code, as of a process here.
+func (e EndError) ExitCode() int { return e.Code }
 
 func (e EndError) Error() string {
 	text := "exit code " + strconv.Itoa(e.Code)

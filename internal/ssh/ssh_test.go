@@ -301,6 +301,29 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// Whether a login is let in is told without anything being run.
+func TestLetsIn(t *testing.T) {
+	m := newMachine(t)
+	m.users = "n:x:0:0::/srv:/usr/sbin/nologin\n"
+	if _, err := os.Stat("/bin/tcsh"); err == nil {
+		m.users += "c:x:0:0::/srv:/bin/tcsh\n"
+	} else {
+		m.users += "c:x:0:0::/srv:/bin/bash\n"
+	}
+	m.start(t)
+	for _, name := range []string{"web", "c@web"} {
+		check(t, LetsIn(t.Context(), Destination{Name: name}))
+	}
+	for name, want := range map[string]string{"n@web": "ended without a word", "nobody-there@web": "it lets you in by none of your keys"} {
+		if err := LetsIn(t.Context(), Destination{Name: name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if left, err := os.ReadDir(m.dir + "/run"); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 // When whoever sent it is killed, it ends and nothing is left.
 func TestNothingIsLeftOfAKilledSender(t *testing.T) {
 	m := newMachine(t)

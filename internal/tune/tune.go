@@ -54,6 +54,8 @@ type Tools struct {
 	// LeaveOut takes one change back, whatever came on top of it; what had to be
 	// made anew for that is returned, by its old number.
 	LeaveOut func(ctx context.Context, id int) (map[int]change.Entry, error)
+	// Shut, if set, says of a run's error that a machine did not let us in to look at it.
+	Shut func(error) bool
 	// Show is told of each step when nothing more happens to it for now, Judge of
 	// what was on trial when its end is known.
 	Show, Judge func(model.TuneStep)
@@ -429,6 +431,10 @@ func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
 		return err
 	}
 	without, err := t.run(ctx)
+	if err != nil && ctx.Err() == nil && t.Shut != nil && t.Shut(err) {
+		step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it stays, since without it there is no way to the machine: "+err.Error()
+		return t.makeFix(ctx, step.Fix, t.fixes[step.Number])
+	}
 	if err != nil {
 		return err
 	}

@@ -482,3 +482,31 @@ func TestNumbersOfACommandAreNotKnown(t *testing.T) {
 		t.Errorf("%+v", got.Steps[0])
 	}
 }
+
+// Without a change a machine may let nobody in: then what it brings cannot be measured, and is no less for that.
+func TestAChangeWithoutWhichThereIsNoWayStays(t *testing.T) {
+	shut := errors.New("ssh:web: it does not answer")
+	for name, of := range map[string]func(error) bool{"shut": func(err error) bool { return errors.Is(err, shut) }, "something else": func(error) bool { return false }} {
+		s := &service{values: map[string]int{}, limits: []limit{ // it pays, and does not do what it should: on trial
+			{rule: "a", need: 10, to: func(int) int { return 100 }, rate: 10, accept: func(int) model.Truth { return model.False }}}}
+		tools := s.tools()
+		tools.Shut = of
+		tools.Run = func(ctx context.Context) (Seen, error) {
+			seen, err := s.run(ctx)
+			if s.runs > 1 && s.values["a"] == 0 {
+				err = shut
+			}
+			return seen, err
+		}
+		got, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 12})
+		if name != "shut" {
+			if !errors.Is(err, shut) || len(s.entries) > 0 {
+				t.Errorf("%s: %v; %+v stands", name, err, s.entries)
+			}
+			continue
+		}
+		if fix := got.Steps[0].Fix; err != nil || s.values["a"] != 100 || fix.Outcome != model.Kept || !strings.Contains(fix.Sentence, "no way to the machine") {
+			t.Errorf("%s: %v: a is %d, %+v", name, err, s.values["a"], fix)
+		}
+	}
+}

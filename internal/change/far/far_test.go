@@ -207,3 +207,63 @@ func FuzzAnswers(f *testing.F) {
 		_ = j.Close()
 	})
 }
+
+// A change with which nobody is let in any more is an error that stands, so that it is taken back.
+func TestAChangeThatShutsTheDoor(t *testing.T) {
+	p := newPlace(t)
+	before := p.value(t)
+	j := p.open(t)
+	shut := errors.New("no answer")
+	j.Door = func(context.Context) error {
+		if p.value(t) != before {
+			return shut
+		}
+		return nil
+	}
+	s, err := j.Prepare("web", p.spec, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := j.Apply(t.Context(), s)
+	if !errors.Is(err, ErrShut) || !errors.Is(err, shut) || !e.Open() || p.value(t) != "17" {
+		t.Fatalf("%+v, %v; it is %s", e, err, p.value(t))
+	}
+	if _, err := j.LeaveOut(t.Context(), e.ID); err != nil || p.value(t) != before {
+		t.Errorf("%v; it is %s, want %s", err, p.value(t), before)
+	}
+	// Who was not let in before it either learns nothing from the door.
+	j.Door = func(context.Context) error { return shut }
+	p.made(t, j)
+	if err := errors.Join(j.Close(), <-p.served); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Where it cuts the connection that there is as well, the other end takes it back.
+func TestAChangeThatCutsTheWay(t *testing.T) {
+	p := newPlace(t)
+	before := p.value(t)
+	j := p.open(t)
+	j.Door = func(context.Context) error {
+		if p.value(t) != before {
+			_ = p.near.Close()
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	s, err := j.Prepare("web", p.spec, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := j.Apply(t.Context(), s)
+	if errors.Is(err, ErrShut) || err == nil || !strings.Contains(err.Error(), "the way there is cut") || !e.Open() {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if err := <-p.served; err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
+	}
+	if p.value(t) != before || len(p.standing(t)) > 0 {
+		t.Errorf("it is %s, want %s; %+v stands", p.value(t), before, p.standing(t))
+	}
+	_ = j.Close()
+}

@@ -21,6 +21,9 @@ type Journal struct {
 	// that journal is no entry.
 	Standing int
 	Skipped  []string
+	// Door, if set, is whether the machine lets us in anew: what is changed there may cut our way in, and the
+	// connection that there is would not show it.
+	Door func(context.Context) error
 
 	via  string
 	pipe io.ReadWriteCloser
@@ -76,7 +79,7 @@ func (j *Journal) ask(q question) (a answer, err error) {
 		j.err = fmt.Errorf("%s: the way there is cut (%w); what was changed there is taken back there, or stands in its journal: plimsoll undo --host there=%[1]s --all", j.via, why)
 		return answer{}, j.err
 	}
-	late := time.AfterFunc(patience, func() { _ = j.pipe.Close() })
+	late := time.AfterFunc(patienceFor(q.Do), func() { _ = j.pipe.Close() })
 	defer late.Stop()
 	b, err := json.Marshal(q)
 	if err == nil {
@@ -115,8 +118,31 @@ func (j *Journal) Prepare(host, spec string, c change.Change) (change.Step, erro
 	return step, nil
 }
 
-// Apply makes a change there, if it still is what Prepare showed; see change.Journal.Apply.
-func (j *Journal) Apply(_ context.Context, s change.Step) (change.Entry, error) {
+// ErrShut is of a change with which the machine lets nobody in that it let in before.
+var ErrShut = errors.New("nobody is let in with it")
+
+// Apply makes a change there, if it still is what Prepare showed; see change.Journal.Apply. One that shuts
+// the door is ErrShut, and stands: to be taken back while the connection that there is still carries that. Where it
+// does not, the other end hears nothing, and takes it back by itself.
+func (j *Journal) Apply(ctx context.Context, s change.Step) (change.Entry, error) {
+	if j.Door == nil || j.Door(ctx) != nil {
+		return j.apply(s) // who is not let in before the change learns nothing from the door
+	}
+	e, err := j.apply(s)
+	if err != nil {
+		return e, err
+	}
+	shut := j.Door(ctx)
+	if shut == nil || ctx.Err() != nil {
+		return e, nil
+	}
+	if _, err := j.ask(question{Do: doPing}); err != nil {
+		return e, err
+	}
+	return e, fmt.Errorf("%s: %s: %w (%w), so it is taken back", j.via, s.Change, ErrShut, shut)
+}
+
+func (j *Journal) apply(s change.Step) (change.Entry, error) {
 	j.made = true
 	a, err := j.ask(question{Do: doApply, Host: s.Host, Spec: s.Spec, Change: s.Change, Old: s.Old, New: s.New})
 	if a.Entry == nil && err == nil {

@@ -26,6 +26,15 @@ const (
 	patience = 5 * time.Minute
 )
 
+// patienceFor is how long an answer may take. Nothing is done for a ping; but the other end, which hears nothing
+// either where the way is cut, is given the time to say that it ends.
+func patienceFor(do string) time.Duration {
+	if do == doPing {
+		return silence + 3*pingEvery
+	}
+	return patience
+}
+
 // What a question asks for.
 const (
 	doHello    = "hello"     // the protocol; with Journal, the journal is opened

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/clock"
 	"plimsoll/internal/load"
@@ -223,11 +227,34 @@ func (w *worker) waitReady(ctx context.Context) error {
 
 // ended says why nothing more is heard.
 func (w *worker) ended() error {
+	if sig := signalOf(w.end); sig == syscall.SIGKILL {
+		return errors.New("it was killed there (SIGKILL), by somebody or by the kernel for want of memory")
+	} else if sig != 0 {
+		return fmt.Errorf("it was ended there by a signal (%s)", unix.SignalName(sig))
+	}
 	if errors.Is(w.end, io.EOF) {
 		return errors.New("its process ended, or the way to it did")
 	}
 	return fmt.Errorf("its process ended, or the way to it did: %w", w.end)
 }
+
+// signalOf is the signal that ended a worker's process, 0 for none that is known. A process between it and us, a shell at
+// another machine or the one that entered a namespace, ends with 128 and the signal's number.
+func signalOf(end error) syscall.Signal {
+	var exit *exec.ExitError
+	if errors.As(end, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return status.Signal()
+		}
+	}
+	var coded interface{ ExitCode() int }
+	if errors.As(end, &coded) && unix.SignalName(syscall.Signal(coded.ExitCode()-afterSignal)) != "" {
+		return syscall.Signal(coded.ExitCode() - afterSignal)
+	}
+	return 0
+}
+
+const afterSignal = 128
 
 // measure measures its clock: ours is so much behind.
 func (w *worker) measure(ctx context.Context) (model.Clock, error) {

@@ -9,7 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -201,7 +203,7 @@ func TestOneIsGone(t *testing.T) {
 	if hold := last.Phases[0]; hold.Requests != one.Requests+two.Requests || !last.Final {
 		t.Errorf("%d requests, of %d and %d", hold.Requests, one.Requests, two.Requests)
 	}
-	if text := two.WithoutIt(2); !strings.Contains(text, "worker g2 (local) is gone since ") || !strings.Contains(text, "short by its share, 1 of 2") {
+	if text := two.WithoutIt(2); !strings.Contains(text, "worker g2 (local) is gone since ") || !strings.Contains(text, " of the load; from then on") || !strings.Contains(text, "short by its share, 1 of 2") {
 		t.Error(text)
 	}
 	if err := f.Ready(t.Context(), model.LoadPlan{URL: s.URL, Connections: 2, Requests: 2}); err == nil || !strings.HasPrefix(err.Error(), "worker g2 (local) is not ready: ") {
@@ -315,4 +317,27 @@ func FuzzWords(f *testing.F) {
 			return err
 		})
 	})
+}
+
+// coded is the end of a process that a shell tells.
+type coded int
+
+func (c coded) Error() string { return "exit code " + strconv.Itoa(int(c)) }
+func (c coded) ExitCode() int { return int(c) }
+
+// What ended a worker is told in words, whoever tells of it.
+func TestHowAWorkerEnded(t *testing.T) {
+	for want, end := range map[string]error{
+		"it was killed there (SIGKILL)":              exec.Command("sh", "-c", "kill -9 $$").Run(),
+		"for want of memory":                         fmt.Errorf("close it: %w", coded(137)),
+		"it was ended there by a signal (SIGTERM)":   coded(143),
+		"the way to it did: exit code 255":           coded(255),
+		"the way to it did: exit status 3":           exec.Command("sh", "-c", "exit 3").Run(),
+		"its process ended, or the way to it did":    io.EOF,
+		"the way to it did: read |0: file already c": errors.New("read |0: file already closed"),
+	} {
+		if got := (&worker{end: end}).ended().Error(); !strings.Contains(got, want) {
+			t.Errorf("%v: %q, want %q", end, got, want)
+		}
+	}
 }

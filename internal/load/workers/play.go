@@ -27,7 +27,8 @@ type Play struct {
 	workers []state
 	records chan load.Record
 	err     error
-	phase   int // of the whole load, in the order of phases; -1 before the first
+	phase   int   // of the whole load, in the order of phases; -1 before the first
+	began   int64 // when all begin, by our clock, Unix milliseconds
 	stop    func()
 	stopped bool // it was asked to
 }
@@ -87,6 +88,7 @@ func (p *Play) begin() {
 	for k := range p.workers {
 		s := &p.workers[k]
 		at := s.now().Add(lead + time.Duration(2*slowest*float64(time.Millisecond)))
+		p.began = at.UnixMilli()
 		_ = s.out.say(order{Start: at.UnixNano() + int64(s.Clock.OffsetMS*1e6)}) // one that does not hear it does not begin, and is gone
 	}
 }
@@ -232,6 +234,9 @@ func (p *Play) gone(s *state, why string) {
 	s.Gone, s.GoneMS = why, s.now().UnixMilli()
 	if r := p.sum.Newest(k); r != nil {
 		s.GoneMS = r.Time
+	}
+	if s.GoneMS >= p.began {
+		s.Gone += fmt.Sprintf(", in second %d of the load", (s.GoneMS-p.began)/1000+1)
 	}
 	go func() { _ = s.pipe.Close() }() // so that it ends, if it can hear that
 }
