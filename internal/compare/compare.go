@@ -24,7 +24,7 @@ type run struct {
 	dir     string
 	meta    model.Run
 	load    *model.Load
-	seconds []model.Second // those that lie whole in the hold window
+	seconds []model.Second       // those that lie whole in the hold window
 	latency *hdr.PackedHistogram // of the replies to requests that began in hold, in µs
 	series  map[string]summary
 	felt    float64   // the wait in which a user was found, in µs; 0 for none
