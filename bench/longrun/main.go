@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"plimsoll/internal/model"
@@ -195,7 +194,7 @@ func (l *long) latencies() error {
 		if err != nil {
 			return err
 		}
-		encoded, err := in.Histogram.Encode(hdr.V2CompressedEncodingCookieBase)
+		encoded, err := in.Histogram.Encode()
 		if err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ type run struct {
 	dir     string
 	meta    model.Run
 	load    *model.Load
-	seconds []model.Second // those that lie whole in the hold window
-	latency *hdr.Histogram // of the replies to requests that began in hold, in µs
+	seconds []model.Second       // those that lie whole in the hold window
+	latency *hdr.PackedHistogram // of the replies to requests that began in hold, in µs
 	series  map[string]summary
 	felt    float64   // the wait in which a user was found, in µs; 0 for none
 	feltIn  []float64 // the same second by second, of replies
@@ -260,7 +260,7 @@ func (s Side) merged() *hdr.Histogram {
 	sum := hdr.New(1, 3_600_000_000, 3)
 	for _, r := range s.runs {
 		if r.latency != nil {
-			sum.Merge(r.latency)
+			r.latency.MergeInto(sum)
 		}
 	}
 	if sum.TotalCount() == 0 {

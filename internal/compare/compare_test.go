@@ -206,8 +206,8 @@ func TestNothingAndSomething(t *testing.T) {
 	}
 }
 
-func histogram(values ...int64) *hdr.Histogram {
-	h := hdr.New(1, 3_600_000_000, 3)
+func histogram(values ...int64) *hdr.PackedHistogram {
+	h := hdr.NewPacked(1, 3_600_000_000, 3)
 	for _, v := range values {
 		_ = h.RecordValue(v) // within its bounds
 	}
@@ -215,8 +215,8 @@ func histogram(values ...int64) *hdr.Histogram {
 }
 
 func TestSuperiority(t *testing.T) {
-	of := func(h *hdr.Histogram) Side { return Side{[]run{{latency: h}}} }
-	for want, pair := range map[float64][2]*hdr.Histogram{
+	of := func(h *hdr.PackedHistogram) Side { return Side{[]run{{latency: h}}} }
+	for want, pair := range map[float64][2]*hdr.PackedHistogram{
 		1:    {histogram(100, 200), histogram(10, 20)},
 		0:    {histogram(10, 20), histogram(100, 200)},
 		0.5:  {histogram(10, 20), histogram(10, 20)},

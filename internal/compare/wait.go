@@ -12,8 +12,8 @@ import (
 // waits adds up how long requests took for their users, in microseconds.
 type waits struct{ count, sum, squares float64 }
 
-func (w *waits) add(h *hdr.Histogram) {
-	for _, bar := range h.Distribution() {
+func (w *waits) add(h *hdr.PackedHistogram) {
+	for bar := range record.Bars(h) {
 		w.times(float64(bar.Count), float64(bar.From+bar.To)/2)
 	}
 }

@@ -41,10 +41,15 @@ type drawer struct {
 	*reader
 	q   *query.Run
 	set ruleset.Rules
+	// asked are what measures gave over spans of the run, one after the other.
+	spans  []query.Span
+	length int64 // of each
+	asked  map[*query.Expression][]query.Result
 }
 
 // findings are the roots and the grounds of a verdict.
 func (d *drawer) findings(v model.Verdict) []Finding {
+	d.askAll(v)
 	var list []Finding
 	for _, f := range slices.Concat(v.Root, v.Grounds) {
 		out := Finding{Finding: f, Subject: report.Subject(f.Subject)}
@@ -65,25 +70,51 @@ func (d *drawer) findings(v model.Verdict) []Finding {
 	return list
 }
 
-// moves matches measures that change with the main window; others are facts.
+// moves matches measures that change with the main window.
 var moves = regexp.MustCompile(`\$window\b`)
+
+// askAll asks the measures that have a course, over all spans.
+func (d *drawer) askAll(v model.Verdict) {
+	run, ok := d.q.Window("run")
+	if !ok {
+		return
+	}
+	interval := max(d.meta.Plan.Interval, 1)
+	step := max(interval, (run.End-run.Start)/courseSteps)
+	d.length = max(2*interval, step)
+	for end := run.Start + d.length; end <= run.End; end += step {
+		d.spans = append(d.spans, query.Span{Start: end - d.length, End: end})
+	}
+	var list []*query.Expression
+	for _, f := range slices.Concat(v.Root, v.Grounds) {
+		for _, c := range f.Clues {
+			if m := d.measure(f.Rule, c.ID); c.Truth == model.True && hasCourse(m) && !slices.Contains(list, m.MeasureExpr) {
+				list = append(list, m.MeasureExpr)
+			}
+		}
+	}
+	d.asked = d.ask(list)
+}
+
+// hasCourse says whether a measure changes with the main window; others are facts.
+func hasCourse(c *ruleset.Clue) bool { return c != nil && moves.MatchString(c.MeasureExpr.Text) }
 
 // clue draws a measure's course: the same expression over short windows, one after the
 // other. nil where it has none.
 func (d *drawer) clue(f model.Finding, c model.Clue) *Figure {
 	measure := d.measure(f.Rule, c.ID)
-	if measure == nil || !moves.MatchString(measure.MeasureExpr.Text) {
+	if !hasCourse(measure) {
 		return nil
 	}
-	points, length := d.over(measure.MeasureExpr, f.Subject)
+	points := d.course(measure.MeasureExpr, f.Subject)
 	line := course{name: c.ID, points: points}
 	if len(points) < 2 || !line.moves() {
 		return nil
 	}
 	p := plot{title: strings.ReplaceAll(c.ID, "_", " "), unit: numberOf(""), height: 150, noPeak: true,
-		note: "measured over every " + layout.Micros(float64(length)*1e3)}
+		note: "measured over every " + layout.Micros(float64(d.length)*1e3)}
 	if bound := measure.Threshold.Bound; measure.MeasureExpr.Counts && bound != 0 {
-		p.note = "counted in every " + layout.Micros(float64(length)*1e3) + "; the threshold is for the whole window"
+		p.note = "counted in every " + layout.Micros(float64(d.length)*1e3) + "; the threshold is for the whole window"
 	} else {
 		p.limits = []svg.Limit{{Value: bound, Text: "threshold " + c.Is}}
 	}
@@ -106,43 +137,42 @@ func (d *drawer) measure(rule, clue string) *ruleset.Clue {
 	return nil
 }
 
-// over measures an expression of a subject over windows of so many milliseconds.
-func (d *drawer) over(e *query.Expression, subject map[string]string) (points []svg.Point, length int64) {
-	run, ok := d.q.Window("run")
-	if !ok {
-		return nil, 0
-	}
-	interval := max(d.meta.Plan.Interval, 1)
-	step := max(interval, (run.End-run.Start)/courseSteps)
-	length = max(2*interval, step)
-	var spans []query.Span
-	for end := run.Start + length; end <= run.End; end += step {
-		spans = append(spans, query.Span{Start: end - length, End: end})
-	}
+// course is what an expression gave for a subject.
+func (d *drawer) course(e *query.Expression, subject map[string]string) (points []svg.Point) {
+	run, _ := d.q.Window("run")
 	ahead := run.Start - d.first
-	for i, res := range d.ask(e, spans) {
+	for i, res := range d.asked[e] {
 		if res.Missing != "" || res.Failed != nil {
-			return nil, 0
+			return nil
 		}
 		if s, ok := query.Largest(res.Samples, subject); ok {
-			points = append(points, svg.Point{Time: spans[i].End - ahead, Value: s.Value})
+			points = append(points, svg.Point{Time: d.spans[i].End - ahead, Value: s.Value})
 		}
 	}
-	return points, length
+	return points
 }
 
-// ask asks an expression of several windows, on all CPUs.
-func (d *drawer) ask(e *query.Expression, spans []query.Span) []query.Result {
-	list := make([]query.Result, len(spans))
+// ask asks expressions of each span, on all CPUs.
+func (d *drawer) ask(list []*query.Expression) map[*query.Expression][]query.Result {
+	if len(list) == 0 {
+		return nil
+	}
+	found := make([][]query.Result, len(d.spans)) // by span
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(spans)); i = next.Add(1) - 1 {
-				list[i] = d.q.AskOver(e, spans[i])
+			for i := next.Add(1) - 1; i < int64(len(d.spans)); i = next.Add(1) - 1 {
+				found[i] = d.q.AskOver(list, d.spans[i])
 			}
 		})
 	}
 	all.Wait()
-	return list
+	by := map[*query.Expression][]query.Result{}
+	for k, e := range list {
+		for i := range d.spans {
+			by[e] = append(by[e], found[i][k])
+		}
+	}
+	return by
 }

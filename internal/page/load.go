@@ -10,6 +10,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/page/svg"
+	"plimsoll/internal/record"
 )
 
 // load draws the load over time: what was offered and what came back, how long users
@@ -101,7 +102,7 @@ func (r *reader) latency() ([]course, *Figure, error) {
 			continue
 		}
 		for i, q := range []float64{50, 90, 99, 100} {
-			quantiles[i].points = append(quantiles[i].points, svg.Point{Time: in.End, Value: math.Max(float64(in.Histogram.ValueAtQuantile(q)), 1)})
+			quantiles[i].points = append(quantiles[i].points, svg.Point{Time: in.End, Value: math.Max(float64(in.Histogram.ValueAtPercentile(q)), 1)})
 		}
 		at := float64((in.Start+in.End)/2-r.first) / float64(max(r.last-r.first, 1))
 		spread.add(int(at*float64(columns)), in.Histogram)
@@ -129,14 +130,11 @@ func newSpread(columns int) *spread {
 	return &spread{counts: make([][]int64, columns), low: math.MaxInt}
 }
 
-func (s *spread) add(column int, h *hdr.Histogram) {
+func (s *spread) add(column int, h *hdr.PackedHistogram) {
 	if column < 0 || column >= len(s.counts) {
 		return
 	}
-	for _, bar := range h.Distribution() {
-		if bar.Count == 0 {
-			continue
-		}
+	for bar := range record.Bars(h) {
 		row := int(math.Log(math.Max(float64(bar.To), 1)) / math.Log(heatStep))
 		s.low, s.high = min(s.low, row), max(s.high, row)
 		for len(s.counts[column]) <= row {

@@ -169,12 +169,50 @@ type splice struct {
 	text       string
 }
 
+// spliceAll puts texts in the place of others that do not overlap.
 func spliceAll(s string, cuts []splice) string {
-	slices.SortFunc(cuts, func(a, b splice) int { return b.start - a.start })
+	slices.SortFunc(cuts, func(a, b splice) int { return a.start - b.start })
+	var out strings.Builder
+	last := 0
 	for _, c := range cuts {
-		s = s[:c.start] + c.text + s[c.end:]
+		out.WriteString(s[last:c.start])
+		out.WriteString(c.text)
+		last = c.end
 	}
-	return s
+	out.WriteString(s[last:])
+	return out.String()
+}
+
+// replace puts others in the place of nodes of a tree, from the root down, and returns the root. by
+// returns nil for a node that stays, below which it is asked on.
+func replace(e parser.Expr, by func(parser.Expr) parser.Expr) parser.Expr {
+	if other := by(e); other != nil {
+		return other
+	}
+	replaceBelow(e, by)
+	return e
+}
+
+func replaceBelow(e parser.Expr, by func(parser.Expr) parser.Expr) {
+	switch e := e.(type) {
+	case *parser.AggregateExpr:
+		e.Expr = replace(e.Expr, by)
+		if e.Param != nil {
+			e.Param = replace(e.Param, by)
+		}
+	case *parser.BinaryExpr:
+		e.LHS, e.RHS = replace(e.LHS, by), replace(e.RHS, by)
+	case *parser.Call:
+		for i := range e.Args {
+			e.Args[i] = replace(e.Args[i], by)
+		}
+	case *parser.ParenExpr:
+		e.Expr = replace(e.Expr, by)
+	case *parser.UnaryExpr:
+		e.Expr = replace(e.Expr, by)
+	case *parser.SubqueryExpr:
+		e.Expr = replace(e.Expr, by)
+	}
 }
 
 // VectorSelectors returns all selectors below root. Those with a range are
@@ -289,13 +327,13 @@ func before(text string, n parser.Node, path []parser.Node) []*Expression {
 	return list
 }
 
-// query returns the PromQL text that Prometheus' engine evaluates for this
-// run: windows are filled in, ranges include both of a window's ends, and
+// query returns what Prometheus' engine evaluates for this
+// run, and may change in doing so: windows are filled in, ranges include both of a window's ends, and
 // differences of counters are exact. Missing, when not empty, is the window that stands
 // in the way, since the run does not have it; lacking one that stands in the way only
 // where the expression has no result.
-func (e *Expression) query(w windows, g grain) (text, missing, lacking string, err error) {
-	text = ReplaceVariables(e.Text, func(v VariableUse) string {
+func (e *Expression) query(w windows, g grain) (root parser.Expr, missing, lacking string, err error) {
+	text := ReplaceVariables(e.Text, func(v VariableUse) string {
 		span, ok := w[v.Window]
 		if !ok && v.Optional {
 			lacking = fmt.Sprintf("this run has no %s window", v.Window)
@@ -318,10 +356,10 @@ func (e *Expression) query(w windows, g grain) (text, missing, lacking string, e
 		return rangeMark + strconv.FormatInt(span.End-span.Start, 10) + rangeMark + moment(span.End) + rangeMark
 	})
 	if missing != "" {
-		return "", missing, "", nil
+		return nil, missing, "", nil
 	}
-	text, missing, err = anchorDifferences(pinRanges(text), g)
-	return text, missing, lacking, err
+	root, missing, err = anchorDifferences(pinRanges(text), g)
+	return root, missing, lacking, err
 }
 
 // moment writes Unix milliseconds as PromQL's seconds.
@@ -350,49 +388,63 @@ func pinRanges(text string) string {
 	})
 }
 
-// anchorDifferences makes increase, rate and their kin exact. "anchored" takes
+// anchorDifferences parses a text, and makes increase, rate and their kin exact. "anchored" takes
 // the reading at the range's start, or the last one before it, and the last in
 // the range, and corrects counter resets. It answers 0 where there is only one
 // reading; nothing is known then, so a count of the readings guards it.
-func anchorDifferences(text string, g grain) (out, missing string, err error) {
-	root, err := Parser.ParseExpr(text)
-	if err != nil {
-		return "", "", err
+func anchorDifferences(text string, g grain) (root parser.Expr, missing string, err error) {
+	if root, err = Parser.ParseExpr(text); err != nil {
+		return nil, "", err
 	}
-	var cuts []splice
 	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
 		if bad := checkMoments(n, path, g.step); bad != nil && err == nil {
 			err = bad
 		}
-		if ms, ok := n.(*parser.MatrixSelector); ok && ms.Range < g.interval && missing == "" {
+		return nil
+	})
+	root = replace(root, func(e parser.Expr) parser.Expr {
+		if call, ms := difference(e); call != nil {
+			return anchored(call, ms, g.lookback)
+		}
+		if ms, ok := e.(*parser.MatrixSelector); ok && ms.Range < g.interval && missing == "" {
 			missing = fmt.Sprintf("the readings are %v apart, too far for a look at %v", g.interval, ms.Range)
-		}
-		call, ok := n.(*parser.Call)
-		if !ok {
-			return nil
-		}
-		if _, ok := promql.AnchoredSafeFunctions[call.Func.Name]; !ok {
-			return nil
-		}
-		if ms, ok := call.Args[0].(*parser.MatrixSelector); ok {
-			pos := call.PositionRange()
-			cuts = append(cuts, splice{int(pos.Start), int(pos.End), anchored(call, ms, g.lookback)})
 		}
 		return nil
 	})
-	return spliceAll(text, cuts), missing, err
+	return root, missing, err
 }
 
-func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) string {
-	vs := ms.VectorSelector.(*parser.VectorSelector)
-	if vs.Timestamp != nil {
-		ms.Range -= time.Millisecond // what pinRanges added
+// difference tells what is a difference of a plain series, nil for anything else.
+func difference(e parser.Expr) (*parser.Call, *parser.MatrixSelector) {
+	call, ok := e.(*parser.Call)
+	if !ok {
+		return nil, nil
 	}
-	vs.Anchored = true
-	difference := call.String()
-	vs.Anchored = false
-	ms.Range += lookback
-	return fmt.Sprintf("(%s and count_over_time(%s) > 1)", difference, ms)
+	if _, ok := promql.AnchoredSafeFunctions[call.Func.Name]; !ok {
+		return nil, nil
+	}
+	if ms, ok := call.Args[0].(*parser.MatrixSelector); ok {
+		return call, ms
+	}
+	return nil, nil
+}
+
+// anchored is "(difference(s[range] anchored) and count_over_time(s[more]) > 1)".
+func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) parser.Expr {
+	of := *ms.VectorSelector.(*parser.VectorSelector)
+	of.Anchored = true
+	exact, seen := *ms, *ms
+	exact.VectorSelector = &of
+	if of.Timestamp != nil {
+		exact.Range -= time.Millisecond // what pinRanges added
+	}
+	seen.Range = exact.Range + lookback
+	call.Args[0] = &exact
+	count := &parser.Call{Func: parser.Functions["count_over_time"], Args: parser.Expressions{&seen}, PosRange: call.PosRange}
+	return &parser.ParenExpr{PosRange: call.PosRange, Expr: &parser.BinaryExpr{
+		Op: parser.LAND, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany},
+		LHS: call, RHS: &parser.BinaryExpr{Op: parser.GTR, LHS: count, RHS: &parser.NumberLiteral{Val: 1}},
+	}}
 }
 
 // MustParse parses an expression that stands in the program, without records.

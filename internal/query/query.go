@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 
 	"plimsoll/internal/model"
@@ -79,6 +80,7 @@ type Run struct {
 	grain   grain
 	at      time.Time
 	shared  *sharedParts
+	trees   *trees
 
 	mu      sync.Mutex
 	replies map[string]*reply // by what was asked
@@ -116,13 +118,14 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 	}
 	g := grainOf(meta.Plan.Interval)
 	g.step = time.Duration(step) * time.Millisecond
-	shared := newSharedParts()
+	shared, prepared := newSharedParts(sharedPrefix), &trees{Parser: Parser}
 	return &Run{
 		shared:  shared,
+		trees:   prepared,
 		meta:    meta,
 		grain:   g,
-		engine:  newEngine(g, maxSamples),
-		large:   newEngine(g, maxLargeSamples),
+		engine:  newEngine(g, prepared, maxSamples),
+		large:   newEngine(g, prepared, maxLargeSamples),
 		storage: withSharedParts{withMachines{aheadStore{store, ahead}, meta.Hosts, g.lookback.Milliseconds() / 2}, shared},
 		windows: w,
 		at:      time.UnixMilli(end + ahead),
@@ -138,7 +141,7 @@ const (
 	maxLargeSamples = 16_000_000
 )
 
-func newEngine(g grain, samples int) *promql.Engine {
+func newEngine(g grain, from parser.Parser, samples int) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
 		Logger:                   slog.New(slog.DiscardHandler),
 		MaxSamples:               samples,
@@ -147,7 +150,7 @@ func newEngine(g grain, samples int) *promql.Engine {
 		NoStepSubqueryIntervalFn: func(int64) int64 { return g.step.Milliseconds() },
 		EnableAtModifier:         true,
 		EnableNegativeOffset:     true,
-		Parser:                   Parser,
+		Parser:                   from,
 	})
 }
 
@@ -164,7 +167,7 @@ func (q *Run) Window(name string) (Span, bool) {
 
 // Ask evaluates an expression at the end of the main window.
 func (q *Run) Ask(e *Expression) Result {
-	return q.once(e.Text, func() Result { return q.evaluate(e, q.windows, q.at, q.withShared) })
+	return q.once(e.Text, func() Result { return q.asking().evaluate(e, q.windows, q.at) })
 }
 
 // AskBefore evaluates an expression as if the baseline were the main window. Without
@@ -177,18 +180,25 @@ func (q *Run) AskBefore(e *Expression) Result {
 		}
 		w := maps.Clone(q.windows)
 		w["window"] = base
-		return q.evaluate(e, w, time.UnixMilli(base.End), q.withShared)
+		return q.asking().evaluate(e, w, time.UnixMilli(base.End))
 	})
 }
 
-// AskOver evaluates an expression as if the main window were this span, in the engine's
-// time (see Window): so a measure's course over a run is drawn. An expression of records says the
-// same many times over, so its parts are shared here, too.
-func (q *Run) AskOver(e *Expression, span Span) Result {
+// AskOver evaluates expressions as if the main window were this span, in the engine's
+// time (see Window): so the courses of measures over a run are drawn. Measures are made of the same
+// terms, so what they share of the span is evaluated once.
+func (q *Run) AskOver(list []*Expression, span Span) []Result {
 	w := maps.Clone(q.windows)
 	w["window"] = span
-	return q.evaluate(e, w, time.UnixMilli(span.End), q.withShared)
+	over := q.asking().within(span)
+	out := make([]Result, len(list))
+	for i, e := range list {
+		out[i] = over.evaluate(e, w, time.UnixMilli(span.End))
+	}
+	return out
 }
+
+func (q *Run) asking() asking { return asking{Run: q, store: q.storage} }
 
 // Samples evaluates a text that may name these records. A window that the run does
 // not have gives no result.
@@ -214,22 +224,22 @@ func (q *Run) once(key string, evaluate func() Result) Result {
 	return a.Result
 }
 
-// evaluate evaluates an expression with these windows at a moment, after prepare has had its text.
-func (q *Run) evaluate(e *Expression, w windows, at time.Time, prepare func(string, time.Time) string) Result {
-	text, missing, lacking, err := e.query(w, q.grain)
+// evaluate evaluates an expression with these windows at a moment.
+func (a asking) evaluate(e *Expression, w windows, at time.Time) Result {
+	tree, missing, lacking, err := e.query(w, a.grain)
 	if missing != "" {
 		return Result{Missing: missing}
 	}
 	if err != nil {
 		return Result{Failed: err}
 	}
-	text = prepare(text, at)
-	res := q.exec(q.engine, text, at)
+	res := a.exec(a.engine, a.withShared(tree, at), at)
 	var many promql.ErrTooManySamples
 	if errors.As(res.Failed, &many) {
-		q.one.Lock()
-		defer q.one.Unlock()
-		res = q.exec(q.large, text, at)
+		a.one.Lock()
+		defer a.one.Unlock()
+		tree, _, _, _ = e.query(w, a.grain) // the engine has changed the other
+		res = a.exec(a.large, a.withShared(tree, at), at)
 	}
 	if lacking != "" && res.Failed == nil && len(res.Samples) == 0 {
 		return Result{Missing: lacking}
@@ -237,8 +247,8 @@ func (q *Run) evaluate(e *Expression, w windows, at time.Time, prepare func(stri
 	return res
 }
 
-func (q *Run) exec(engine *promql.Engine, text string, at time.Time) Result {
-	query, err := engine.NewInstantQuery(context.Background(), q.storage, nil, text, at)
+func (a asking) exec(engine *promql.Engine, tree parser.Expr, at time.Time) Result {
+	query, err := engine.NewInstantQuery(context.Background(), a.store, nil, a.trees.hand(tree), at)
 	if err != nil {
 		return Result{Failed: err}
 	}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -339,7 +340,7 @@ series:
 		`max_over_time(nothing[$window])`,
 	} {
 		e := expressionOf(t, src)
-		own := q.evaluate(e, q.windows, q.at, alone)
+		own := alone(t, q, e, q.windows, q.at)
 		if d := cmp.Diff(own, q.Ask(e)); d != "" || own.Failed != nil || own.Missing != "" {
 			t.Errorf("%s: %v %s (-alone +shared)\n%s", src, own.Failed, own.Missing, d)
 		}
@@ -349,5 +350,48 @@ series:
 	}
 }
 
-// alone keeps an expression as it is, with no part of it shared.
-func alone(text string, _ time.Time) string { return text }
+// TestPartsOfASpanChangeNothing: what is asked of spans of a run, one after the other and all at a
+// time, is what each would be if it were the run's main window.
+func TestPartsOfASpanChangeNothing(t *testing.T) {
+	q := runOf(t, `
+windows: {baseline: [0s, 2s], hold: [2s, 6s]}
+series:
+  - c{host="a",groupname="x",mode="user"} 0 0 0.1 0.3 0.7 1.1 1.3
+  - c{host="a",groupname="y",mode="user"} 0 0 3 1 2 2 9
+  - c{host="b",groupname="x",mode="user"} 0 0 0.1 0.1 0.1 0.1 0.2
+`)
+	var list []*Expression
+	for _, src := range []string{
+		`sum by (host) (rate(c[$window])) / on (host) sum by (host) (increase(c[$baseline]))`,
+		`sum by (host) (rate(c[$window])) - on (host) max by (host) (max_over_time(c[$run]))`,
+		`sum by (host) (rate(c[$window]))`,
+	} {
+		list = append(list, expressionOf(t, src))
+	}
+	run, _ := q.Window("run")
+	for end := run.Start + 2000; end <= run.End; end += 1000 {
+		span := Span{end - 2000, end}
+		w := maps.Clone(q.windows)
+		w["window"] = span
+		for i, got := range q.AskOver(list, span) {
+			own := alone(t, q, list[i], w, time.UnixMilli(end))
+			if d := cmp.Diff(own, got); d != "" || own.Failed != nil || own.Missing != "" {
+				t.Errorf("%s of %v: %v %s (-alone +shared)\n%s", list[i].Text, span, own.Failed, own.Missing, d)
+			}
+		}
+	}
+	// what is of the baseline (a sum, an increase, a count) and of the run (two maxima) outlives its span
+	if n := len(q.shared.list); n != 5 {
+		t.Errorf("%d parts are the run's, want 5", n)
+	}
+}
+
+// alone evaluates an expression as it is, with no part of it shared.
+func alone(t *testing.T, q *Run, e *Expression, w windows, at time.Time) Result {
+	t.Helper()
+	tree, missing, _, err := e.query(w, q.grain)
+	if err != nil || missing != "" {
+		t.Fatalf("%s: %v %s", e.Text, err, missing)
+	}
+	return q.asking().exec(q.engine, tree, at)
+}

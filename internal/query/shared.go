@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -20,31 +21,39 @@ import (
 // program stands in a hundred of them. Of what reads whole windows each is evaluated once, and
 // stands in the expressions as a series of its own with that one value.
 
-// sharedPrefix begins the names of those series; a run's own have no colon in front.
-const sharedPrefix = ":shared:"
+// The names of those series begin so, those of the run and those of a span alone; a run's own
+// series have no colon in front.
+const (
+	sharedPrefix = ":shared:"
+	spanPrefix   = ":span:"
+)
 
-// sharedParts are parts of expressions with their values, by what was asked and when.
+// sharedParts are parts of expressions with their values, by what was asked.
 type sharedParts struct {
-	mu    sync.Mutex
-	texts map[string]*sharedPart
-	list  []*sharedPart // by the number in their names
+	prefix string
+	mu     sync.Mutex
+	texts  map[string]*sharedPart
+	list   []*sharedPart // by the number in their names
 }
 
 type sharedPart struct {
 	once   sync.Once
-	number int
+	name   string
+	at     int64 // when it was asked; it would be the same at any moment
 	values record.Memory
 	err    error
 }
 
-func newSharedParts() *sharedParts { return &sharedParts{texts: map[string]*sharedPart{}} }
+func newSharedParts(prefix string) *sharedParts {
+	return &sharedParts{prefix: prefix, texts: map[string]*sharedPart{}}
+}
 
 func (s *sharedParts) part(key string) *sharedPart {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.texts[key]
 	if p == nil {
-		p = &sharedPart{number: len(s.list)}
+		p = &sharedPart{name: s.prefix + strconv.Itoa(len(s.list))}
 		s.texts[key], s.list = p, append(s.list, p)
 	}
 	return p
@@ -53,7 +62,7 @@ func (s *sharedParts) part(key string) *sharedPart {
 // named is the part that a series' name says, nil for another series.
 func (s *sharedParts) named(matchers []*labels.Matcher) *sharedPart {
 	for _, m := range matchers {
-		number, ours := strings.CutPrefix(m.Value, sharedPrefix)
+		number, ours := strings.CutPrefix(m.Value, s.prefix)
 		if m.Name != labels.MetricName || m.Type != labels.MatchEqual || !ours {
 			continue
 		}
@@ -66,30 +75,70 @@ func (s *sharedParts) named(matchers []*labels.Matcher) *sharedPart {
 	return nil
 }
 
-// withShared puts shared parts in their places in a text that is to be evaluated at a moment.
+// asking is where expressions are evaluated: over a run, with what they share. What only those of a
+// span of time share is gone with it; one whole hour's courses would be held at once otherwise.
+type asking struct {
+	*Run
+	store storage.Queryable
+	span  *sharedParts // nil for none
+	end   string       // the span's, as it stands in what depends on it
+}
+
+// within is asking with parts of a span's own.
+func (a asking) within(span Span) asking {
+	a.span, a.end = newSharedParts(spanPrefix), "@ "+moment(span.End)
+	a.store = withSharedParts{a.store, a.span}
+	return a
+}
+
+// withShared puts shared parts in their places in what is to be evaluated at a moment.
 // A part that cannot be evaluated by itself stays where it is, and fails there.
-func (q *Run) withShared(text string, at time.Time) string {
-	root, err := Parser.ParseExpr(text)
-	if err != nil {
-		return text // evaluating it tells why
-	}
-	var cuts []splice
-	var walk func(parser.Node)
-	walk = func(n parser.Node) {
-		if e, ok := n.(parser.Expr); ok && isShared(e) {
-			if number, ok := q.share(e, at); ok {
-				pos := e.PositionRange()
-				// The sum has no name, as the part had none.
-				cuts = append(cuts, splice{int(pos.Start), int(pos.End), fmt.Sprintf(`({__name__="%s%d"} @ %s + 0)`, sharedPrefix, number, moment(at.UnixMilli()))})
-				return
-			}
+func (a asking) withShared(root parser.Expr, at time.Time) parser.Expr {
+	var by func(parser.Expr) parser.Expr
+	by = func(e parser.Expr) parser.Expr {
+		if !isShared(e) {
+			return nil
 		}
-		for child := range parser.ChildrenIter(n) {
-			walk(child)
+		text := e.String()
+		p := a.part(text)
+		p.once.Do(func() { a.fill(p, e, at) })
+		if p.err == nil {
+			return p.stand()
 		}
+		again, err := Parser.ParseExpr(text) // the engine has changed e
+		if err != nil {
+			return nil
+		}
+		replaceBelow(again, by)
+		return again
 	}
-	walk(root)
-	return spliceAll(text, cuts)
+	return replace(root, by)
+}
+
+// part is the part of that text, among the span's where it depends on the span.
+func (a asking) part(text string) *sharedPart {
+	if a.span != nil && strings.Contains(text, a.end) {
+		return a.span.part(text)
+	}
+	return a.shared.part(text)
+}
+
+// fill evaluates a part, with the shared parts within it in their places.
+func (a asking) fill(p *sharedPart, e parser.Expr, at time.Time) {
+	if sum, ok := e.(*parser.AggregateExpr); ok {
+		sum.Expr = a.withShared(sum.Expr, at)
+	}
+	p.at = at.UnixMilli()
+	p.err = a.ask(e, at, func(s promql.Sample) {
+		named := labels.NewBuilder(s.Metric).Set(labels.MetricName, p.name).Labels()
+		p.values.Add(named, []record.Point{{Time: p.at, Value: s.F}})
+	})
+}
+
+// stand is what stands for a part: "({__name__="NAME"} @ AT + 0)". The sum has no name, as the part had none.
+func (p *sharedPart) stand() parser.Expr {
+	series := &parser.VectorSelector{Timestamp: &p.at, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, p.name)}}
+	return &parser.ParenExpr{Expr: &parser.BinaryExpr{Op: parser.ADD, LHS: series, RHS: &parser.NumberLiteral{}}}
 }
 
 // isShared says whether a part is worth being evaluated once: an aggregation of what reads
@@ -121,7 +170,7 @@ func readsWindows(e parser.Expr) bool {
 		case *parser.MatrixSelector, *parser.SubqueryExpr:
 			ranges = true
 		case *parser.Call:
-			pinned = pinned && n.Func.Name != "time" && n.Func.Name != "timestamp"
+			pinned = pinned && len(n.Args) > 0 && n.Func.Name != "timestamp" // time() and its kin have none
 		}
 		return nil
 	})
@@ -138,35 +187,9 @@ func withinPinned(path []parser.Node) bool {
 	return false
 }
 
-// share evaluates a part, unless that was done, and returns its number.
-func (q *Run) share(e parser.Expr, at time.Time) (int, bool) {
-	text := e.String()
-	p := q.shared.part(strconv.FormatInt(at.UnixMilli(), 10) + " " + text)
-	p.once.Do(func() {
-		p.err = q.ask(q.withSharedWithin(e, text, at), at, func(s promql.Sample) {
-			named := labels.NewBuilder(s.Metric).Set(labels.MetricName, sharedPrefix+strconv.Itoa(p.number)).Labels()
-			p.values.Add(named, []record.Point{{Time: at.UnixMilli(), Value: s.F}})
-		})
-	})
-	return p.number, p.err == nil
-}
-
-// withSharedWithin is a part's text with the shared parts within it in their places.
-func (q *Run) withSharedWithin(e parser.Expr, text string, at time.Time) string {
-	if a, ok := e.(*parser.AggregateExpr); ok {
-		inner := *a
-		within, err := Parser.ParseExpr(q.withShared(a.Expr.String(), at))
-		if err == nil {
-			inner.Expr = within
-			return inner.String()
-		}
-	}
-	return text
-}
-
-// ask evaluates a text at a moment, and hands over its samples one by one.
-func (q *Run) ask(text string, at time.Time, use func(promql.Sample)) error {
-	query, err := q.engine.NewInstantQuery(context.Background(), q.storage, nil, text, at)
+// ask evaluates a tree at a moment, and hands over its samples one by one.
+func (a asking) ask(tree parser.Expr, at time.Time, use func(promql.Sample)) error {
+	query, err := a.engine.NewInstantQuery(context.Background(), a.store, nil, a.trees.hand(tree), at)
 	if err != nil {
 		return err
 	}
@@ -177,15 +200,37 @@ func (q *Run) ask(text string, at time.Time, use func(promql.Sample)) error {
 	}
 	v, ok := res.Value.(promql.Vector)
 	if !ok {
-		return fmt.Errorf("%s: no vector", text)
+		return fmt.Errorf("%s: no vector", tree)
 	}
 	for _, s := range v {
 		if s.H != nil {
-			return fmt.Errorf("%s: a native histogram", text)
+			return fmt.Errorf("%s: a native histogram", tree)
 		}
 		use(s)
 	}
 	return nil
+}
+
+// trees have the engine take what is parsed already. It asks its parser for every text, so it is
+// given the name of a tree, once.
+type trees struct {
+	parser.Parser
+	handed sync.Map // by name
+	count  atomic.Int64
+}
+
+func (t *trees) hand(tree parser.Expr) string {
+	name := "tree " + strconv.FormatInt(t.count.Add(1), 10)
+	t.handed.Store(name, tree)
+	return name
+}
+
+// ParseExpr returns the tree of that name.
+func (t *trees) ParseExpr(name string) (parser.Expr, error) {
+	if tree, ok := t.handed.LoadAndDelete(name); ok {
+		return tree.(parser.Expr), nil
+	}
+	return t.Parser.ParseExpr(name)
 }
 
 // withSharedParts is a store that has the shared parts, too.

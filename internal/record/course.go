@@ -19,7 +19,7 @@ type Course struct {
 	list      []model.Second
 	quantiles map[int64]quantiles // by second
 	at        int64               // the second of sum
-	sum       *hdr.Histogram
+	sum       *hdr.PackedHistogram
 }
 
 type quantiles struct{ p50, p99 float64 }
@@ -66,10 +66,10 @@ func (c *Course) Latency(i Interval) {
 	if c.sum == nil || c.at != at {
 		c.at, c.sum = at, i.Histogram
 	} else {
-		c.sum = hdr.Import(c.sum.Export()) // who handed it in may have others who look at it
+		c.sum = c.sum.Clone() // others look at what was handed in
 		c.sum.Merge(i.Histogram)
 	}
-	c.quantiles[at] = quantiles{float64(c.sum.ValueAtQuantile(50)), float64(c.sum.ValueAtQuantile(99))}
+	c.quantiles[at] = quantiles{float64(c.sum.ValueAtPercentile(50)), float64(c.sum.ValueAtPercentile(99))}
 }
 
 // Seconds is the course so far, with the windows of the run so far; one that is open has no end yet.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -21,17 +23,21 @@ const maxInterval = 4 << 20
 // a day. Room is made for all that it could hold.
 const maxTracked = 24 * 3600 * 1_000_000
 
-// Interval is one line of latency.hlog.
+// maxHeld is how many bytes of histograms a run holds when its latencies are gone through, so
+// that they need not be unpacked again: those of some hours. Of a longer run they are read anew.
+const maxHeld = 24 << 20
+
+// Interval is one line of latency.hlog. Its histogram is others' as well, and is not to be changed.
 type Interval struct {
 	Tag        string // "response" or "service"
 	Start, End int64  // Unix milliseconds
-	Histogram  *hdr.Histogram
+	Histogram  *hdr.PackedHistogram
 }
 
 // Histogram adds up the intervals of that tag that begin in [from, to), in
 // Unix milliseconds; microseconds are its unit. nil means there are none.
-func (r *Run) Histogram(tag string, from, to int64) (*hdr.Histogram, error) {
-	var sum *hdr.Histogram
+func (r *Run) Histogram(tag string, from, to int64) (*hdr.PackedHistogram, error) {
+	var sum *hdr.PackedHistogram
 	for i, err := range r.Intervals() {
 		if err != nil {
 			return nil, err
@@ -40,7 +46,7 @@ func (r *Run) Histogram(tag string, from, to int64) (*hdr.Histogram, error) {
 			continue
 		}
 		if sum == nil {
-			sum = i.Histogram
+			sum = i.Histogram.Clone()
 			continue
 		}
 		sum.Merge(i.Histogram)
@@ -49,9 +55,36 @@ func (r *Run) Histogram(tag string, from, to int64) (*hdr.Histogram, error) {
 }
 
 // Intervals yields the lines of latency.hlog, in their order. An error ends it. A
-// run without that file had no load of ours. They are not held: those of a day
-// would take gigabytes.
+// run without that file had no load of ours.
 func (r *Run) Intervals() iter.Seq2[Interval, error] {
+	return func(yield func(Interval, error) bool) {
+		if list := r.intervals.Load(); list != nil {
+			for _, i := range *list {
+				if !yield(i, nil) {
+					return
+				}
+			}
+			return
+		}
+		var list []Interval
+		held := 0
+		for i, err := range r.readIntervals() {
+			if held <= maxHeld && err == nil {
+				list = append(list, i)
+				held += i.Histogram.GetMemorySize()
+			}
+			if !yield(i, err) || err != nil {
+				return
+			}
+		}
+		if held <= maxHeld {
+			r.intervals.Store(&list)
+		}
+	}
+}
+
+// readIntervals is Intervals out of the file.
+func (r *Run) readIntervals() iter.Seq2[Interval, error] {
 	return func(yield func(Interval, error) bool) {
 		if r.folder == nil {
 			return
@@ -145,11 +178,32 @@ func parseInterval(line string) (Interval, error) {
 	}
 	i.Start = int64(start*1000 + 0.5)
 	i.End = int64((start+length)*1000 + 0.5)
-	if i.Histogram, err = hdr.Decode([]byte(fields[3])); err != nil {
+	if i.Histogram, err = hdr.DecodePacked([]byte(fields[3])); err != nil {
 		return Interval{}, fmt.Errorf("histogram: %w", err)
+	}
+	if i.Histogram.TotalCount() == math.MaxInt64 {
+		return Interval{}, errors.New("histogram: it counts more than can be counted")
 	}
 	if i.Histogram.HighestTrackableValue() > maxTracked || i.Histogram.SignificantFigures() > 3 {
 		return Interval{}, fmt.Errorf("histogram: it reaches to %d µs in %d digits, want at most %d in 3", i.Histogram.HighestTrackableValue(), i.Histogram.SignificantFigures(), int64(maxTracked))
 	}
 	return i, nil
+}
+
+// Bar is how many waits fell between two that a histogram takes for one, both included.
+type Bar struct{ From, To, Count int64 }
+
+// Bars are those of a histogram that hold anything, the least first.
+func Bars(h *hdr.PackedHistogram) iter.Seq[Bar] {
+	unit := bits.Len64(uint64(h.LowestTrackableValue())) - 1 // a power of two
+	steps := int(math.Ceil(math.Log2(2 * math.Pow10(int(h.SignificantFigures())))))
+	return func(yield func(Bar) bool) {
+		for v, n := range h.ForEachBucket {
+			// Waits of up to 2^steps units are told apart by one, up to twice as many by two, and so on.
+			size := int64(1) << max(unit, bits.Len64(uint64(v))-steps)
+			if !yield(Bar{v, v + size - 1, n}) {
+				return
+			}
+		}
+	}
 }

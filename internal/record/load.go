@@ -372,7 +372,7 @@ type mean struct {
 	n   int64
 }
 
-func (m *mean) add(h *hdr.Histogram) {
+func (m *mean) add(h *hdr.PackedHistogram) {
 	m.sum += h.Mean() * float64(h.TotalCount())
 	m.n += h.TotalCount()
 }

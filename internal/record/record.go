@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/prometheus/storage"
@@ -30,6 +31,7 @@ type Run struct {
 	dir    string
 	meta   model.Run
 	stored
+	intervals atomic.Pointer[[]Interval] // of latency.hlog, once they were gone through
 }
 
 // Open opens the run in dir. A run that was cut off opens up to its last

@@ -257,3 +257,29 @@ func TestARunWithoutOurLoadHasNone(t *testing.T) {
 		t.Errorf("%v, %v: want nothing", l, err)
 	}
 }
+
+// Who adds latencies up leaves alone what others are shown.
+func TestIntervalsAreTheSameForAll(t *testing.T) {
+	run, err := record.Open(loaded(t))
+	check(t, err)
+	defer run.Close()
+	all := func() (counts []int64) {
+		for i, err := range run.Intervals() {
+			check(t, err)
+			counts = append(counts, i.Histogram.TotalCount())
+		}
+		return counts
+	}
+	first := all()
+	sum, err := run.Histogram("response", start, start+5000)
+	check(t, err)
+	if _, err := run.Load(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{100, 100}, first); diff != "" || sum.TotalCount() != 200 {
+		t.Errorf("(-want +got):\n%s; %d in all, want 200", diff, sum.TotalCount())
+	}
+	if diff := cmp.Diff(first, all()); diff != "" {
+		t.Errorf("gone through again (-want +got):\n%s", diff)
+	}
+}

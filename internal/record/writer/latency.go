@@ -27,7 +27,7 @@ func (w *Writer) interval(start, end int64, tag, encoded string) error {
 	if tag == "" || strings.ContainsAny(tag, ", \r\n") {
 		return fmt.Errorf("latency tag %q: want a word", tag)
 	}
-	h, err := hdr.Decode([]byte(encoded))
+	h, err := hdr.DecodePacked([]byte(encoded))
 	if err != nil {
 		return fmt.Errorf("latency interval %s: want an HdrHistogram: %w", tag, err)
 	}
@@ -44,14 +44,14 @@ func (w *Writer) interval(start, end int64, tag, encoded string) error {
 
 // LatencyLine appends an interval to a latency log that is in no run directory. See Interval.
 func LatencyLine(out io.Writer, start, end int64, tag, encoded string) error {
-	h, err := hdr.Decode([]byte(encoded))
+	h, err := hdr.DecodePacked([]byte(encoded))
 	if err != nil {
 		return fmt.Errorf("latency interval %s: want an HdrHistogram: %w", tag, err)
 	}
 	return latencyLine(out, start, end, tag, encoded, h)
 }
 
-func latencyLine(out io.Writer, start, end int64, tag, encoded string, h *hdr.Histogram) error {
+func latencyLine(out io.Writer, start, end int64, tag, encoded string, h *hdr.PackedHistogram) error {
 	// The log's own unit for the maximum is the millisecond.
 	_, err := fmt.Fprintf(out, "Tag=%s,%.3f,%.3f,%.3f,%s\n",
 		tag, float64(start)/1000, float64(end-start)/1000, float64(h.Max())/1000, encoded)
