@@ -1,12 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/input"
 	"plimsoll/internal/model"
-	sheet "plimsoll/internal/page"
-	"plimsoll/internal/record"
-	"plimsoll/internal/ruleset"
 )
 
 const reportLong = `Writes the report of a run as a page: one HTML file that needs nothing else, and
@@ -14,13 +20,16 @@ opens from disk, from a mail and where scripts and styles are blocked. On it are
 the sentence; the line, which is the way of a request with how far each place on
 it is loaded; each clue with its course over the run and its threshold; where
 the time goes; the load over time; the hosts; stacks; events; what was ruled out
-and not seen; and the numbers as tables. They are those of plimsoll diagnose.`
+and not seen; and the numbers as tables. They are those of plimsoll diagnose.
+
+Of the directory of a tuning it is the staircase of its steps, as tune --report
+writes it, with the first run and the last below.`
 
 const reportExample = `  plimsoll report last -o report.html
   plimsoll run http://127.0.0.1/ --report report.html`
 
 func reportCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "report RUN... -o FILE", Short: "write a run's report as one HTML file", Long: reportLong, Example: reportExample,
+	c := &cobra.Command{Use: "report RUN...|TUNING -o FILE", Short: "write a run's report as one HTML file", Long: reportLong, Example: reportExample,
 		DisableFlagsInUseLine: true}
 	var site siteFlags
 	site.add(c)
@@ -44,60 +53,62 @@ func reportCommand(w *world) *cobra.Command {
 			}
 			dirs = append(dirs, dir)
 		}
+		for _, dir := range dirs {
+			tuned, err := tuningIn(dir)
+			switch {
+			case err != nil:
+				return fail(exitRunDir, err)
+			case tuned != nil && len(dirs) > 1:
+				return usage(c.CommandPath(), "%s is a tuning, which has a page of its own; want it alone, or run directories", dir)
+			case tuned != nil:
+				return walkPage(file, *tuned, &site)
+			}
+		}
 		return writePage(file, dirs, &site)
 	}
 	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
 }
 
-// reportFlag adds --report and returns where its value lands.
-func reportFlag(c *cobra.Command) *string {
-	return c.Flags().String("report", "", "write the report as a page, too: one HTML `FILE`")
-}
+// The most bytes of a tuning.json that are read, and the most steps of one.
+const (
+	maxTuning      = 4 << 20
+	maxTuningSteps = 1000
+)
 
-// writePage writes the page of runs to a file; "" for the file writes nothing.
-func writePage(file string, dirs []string, site *siteFlags) error {
-	if file == "" {
-		return nil
+// tuningIn reads the tuning that was kept in a directory, nil where none was. Its runs are those
+// beside it, wherever they were made: the directory may have been moved, or be anybody's.
+func tuningIn(dir string) (*model.Tuning, error) {
+	path := filepath.Join(dir, tuningFile)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
 	}
-	p, err := pageOfAll(dirs, site)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return writeSheet(file, p)
-}
-
-// pageOfAll reads what a page shows of runs.
-func pageOfAll(dirs []string, site *siteFlags) (sheet.Page, error) {
-	var runs []*sheet.Run
-	for _, dir := range dirs {
-		run, err := pageOf(dir, site)
-		if err != nil {
-			return sheet.Page{}, err
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: it is no plain file, as what came of a tuning is (%s)", path, info.Mode().Type())
+	}
+	raw, err := input.Read(path, maxTuning)
+	if err != nil {
+		return nil, err
+	}
+	t := &model.Tuning{}
+	if err := json.Unmarshal(raw, t); err != nil {
+		return nil, fmt.Errorf("%s: it is damaged, or none of Plimsoll's; plimsoll report of a run beside it shows that run: %w", path, err)
+	}
+	if len(t.Steps) == 0 || len(t.Steps) > maxTuningSteps {
+		return nil, fmt.Errorf("%s: %d steps, want 1 to %d; plimsoll report of a run beside it shows that run", path, len(t.Steps), maxTuningSteps)
+	}
+	first := &t.Steps[0].Dir
+	for _, run := range []*string{first, &t.End.Dir} {
+		if *run == "" && run != first {
+			continue // it ended without a run
 		}
-		runs = append(runs, run)
+		*run = filepath.Join(dir, filepath.Base(*run))
+		if info, err := os.Lstat(*run); err == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s: a link, or no directory; the runs of a tuning are directories beside %s", *run, tuningFile)
+		}
 	}
-	return onePage(runs...), nil
-}
-
-// onePage has runs on one page.
-func onePage(runs ...*sheet.Run) sheet.Page {
-	p := sheet.Page{Title: "Plimsoll", Runs: runs}
-	for _, run := range runs {
-		p.Title += ": " + run.Verdict.Sentence
-	}
-	return p
-}
-
-// pageOf judges a run directory, and reads what a page shows of it.
-func pageOf(dir string, site *siteFlags) (out *sheet.Run, err error) {
-	_, err = judged(dir, site, drawnTo(&out))
-	return out, err
-}
-
-// drawnTo reads what a page shows of a run that is judged.
-func drawnTo(out **sheet.Run) func(*record.Run, ruleset.Rules, model.Report) error {
-	return func(run *record.Run, set ruleset.Rules, r model.Report) (err error) {
-		*out, err = sheet.Read(run, r, set)
-		return fail(exitRunDir, err)
-	}
+	return t, nil
 }

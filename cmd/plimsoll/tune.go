@@ -22,7 +22,6 @@ import (
 	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
-	sheet "plimsoll/internal/page"
 	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
@@ -270,9 +269,6 @@ func (f *tuneFlags) tune(c *cobra.Command, w *world, args []string, asJSON bool)
 	return cmp.Or(walked, err)
 }
 
-// tuningFile is where a walk is kept, beside its runs.
-const tuningFile = "tuning.json"
-
 func keepTuning(dir string, result model.Tuning) error {
 	if len(result.Steps) == 0 {
 		return nil // there is not even a run
@@ -282,23 +278,6 @@ func keepTuning(dir string, result model.Tuning) error {
 		return err
 	}
 	return fail(exitRunDir, writer.File(filepath.Join(dir, tuningFile), doc.Bytes()))
-}
-
-// walkPage writes a walk as a page, with its first run and its last.
-func walkPage(file string, t model.Tuning, site *siteFlags) error {
-	if file == "" || len(t.Steps) == 0 {
-		return nil
-	}
-	dirs := []string{t.Steps[0].Dir}
-	if t.End.Dir != "" && t.End.Dir != dirs[0] {
-		dirs = append(dirs, t.End.Dir)
-	}
-	p, err := pageOfAll(dirs, site)
-	if err != nil {
-		return err
-	}
-	p.Tuned = sheet.Walk(t)
-	return writeSheet(file, p)
 }
 
 // driver makes runs of one load, one after the other.

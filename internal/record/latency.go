@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"iter"
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -26,13 +25,6 @@ const maxTracked = 24 * 3600 * 1_000_000
 // maxHeld is how many bytes of histograms a run holds when its latencies are gone through, so
 // that they need not be unpacked again: those of some hours. Of a longer run they are read anew.
 const maxHeld = 24 << 20
-
-// Interval is one line of latency.hlog. Its histogram is others' as well, and is not to be changed.
-type Interval struct {
-	Tag        string // "response" or "service"
-	Start, End int64  // Unix milliseconds
-	Histogram  *hdr.PackedHistogram
-}
 
 // Histogram adds up the intervals of that tag that begin in [from, to), in
 // Unix milliseconds; microseconds are its unit. nil means there are none.
@@ -188,22 +180,4 @@ func parseInterval(line string) (Interval, error) {
 		return Interval{}, fmt.Errorf("histogram: it reaches to %d µs in %d digits, want at most %d in 3", i.Histogram.HighestTrackableValue(), i.Histogram.SignificantFigures(), int64(maxTracked))
 	}
 	return i, nil
-}
-
-// Bar is how many waits fell between two that a histogram takes for one, both included.
-type Bar struct{ From, To, Count int64 }
-
-// Bars are those of a histogram that hold anything, the least first.
-func Bars(h *hdr.PackedHistogram) iter.Seq[Bar] {
-	unit := bits.Len64(uint64(h.LowestTrackableValue())) - 1 // a power of two
-	steps := int(math.Ceil(math.Log2(2 * math.Pow10(int(h.SignificantFigures())))))
-	return func(yield func(Bar) bool) {
-		for v, n := range h.ForEachBucket {
-			// Waits of up to 2^steps units are told apart by one, up to twice as many by two, and so on.
-			size := int64(1) << max(unit, bits.Len64(uint64(v))-steps)
-			if !yield(Bar{v, v + size - 1, n}) {
-				return
-			}
-		}
-	}
 }
