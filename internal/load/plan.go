@@ -52,9 +52,13 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	if plan.TimeoutMS == 0 {
 		plan.TimeoutMS = defaultTimeoutMS
 	}
+	engine := checkEngine(plan) // before 0 threads, which a worker's machine is to say, become one
 	plan.Threads = min(max(plan.Threads, 1), int(plan.Part.Of(int64(plan.Connections))))
 	if err := checkNumbers(plan); err != nil {
 		return nil, err
+	}
+	if engine != nil {
+		return nil, engine
 	}
 	u, err := parseURL(plan.URL)
 	if err != nil {
@@ -239,9 +243,6 @@ func checkNumbers(p model.LoadPlan) error {
 		return err
 	}
 	if err := checkRecording(p); err != nil {
-		return err
-	}
-	if err := checkEngine(p); err != nil {
 		return err
 	}
 	return checkStages(p)

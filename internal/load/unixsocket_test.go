@@ -84,7 +84,7 @@ func TestAFullQueueOfAUnixSocketIsToldAsOne(t *testing.T) {
 	if err := unix.Listen(fd, 0); err != nil {
 		t.Fatal(err)
 	}
-	plan := model.LoadPlan{URL: "http://app.test/", UnixSocket: path, Connections: 3, Threads: 1, KeepAlive: true, TimeoutMS: 50, DurationMS: 10}
+	plan := model.LoadPlan{URL: "http://app.test/", UnixSocket: path, Connections: 3, Threads: 1, KeepAlive: true, TimeoutMS: 50, DurationMS: 1000}
 	all := runPlan(t, t.Context(), plan)
 	if got := all[len(all)-1].Totals.Outcomes; got["connect:EAGAIN"] == 0 {
 		t.Errorf("room for one, three connections: %v, want connect:EAGAIN among them", got)

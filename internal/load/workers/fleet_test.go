@@ -219,7 +219,7 @@ func TestAllAreGone(t *testing.T) {
 		cuts[0]()
 		cuts[1]()
 	})
-	if err == nil || !strings.Contains(err.Error(), "worker g1 (local): its process ended, or the way to it did; worker g2") {
+	if err == nil || !strings.Contains(err.Error(), "worker g1 (local): its process ended, or the way to it did, in second ") || !strings.Contains(err.Error(), "; worker g2 (local): its process ended") {
 		t.Errorf("%v", err)
 	}
 }
