@@ -82,10 +82,10 @@ func findBTF(data []byte) []byte {
 }
 
 // needed is what the objects ask of a kernel's types: names of structs, unions and
-// enums, and tracepoints.
+// enums, and what programs are attached to: tracepoints and functions.
 type needed struct {
-	types       map[string]bool
-	tracepoints map[string]bool
+	types map[string]bool
+	hooks map[string]bool
 }
 
 func readNeeded(pattern string) (needed, error) {
@@ -108,7 +108,7 @@ func readNeeded(pattern string) (needed, error) {
 			}
 		}
 		for _, p := range spec.Programs {
-			n.tracepoints[p.AttachTo] = true
+			n.hooks[p.AttachTo] = true
 		}
 	}
 	return n, nil
@@ -139,8 +139,11 @@ func trim(kernel *btf.Spec, n needed, to io.Writer) error {
 			return err
 		}
 		kept := t.keep(typ)
-		if def, ok := typ.(*btf.Typedef); ok && n.tracepoints[strings.TrimPrefix(def.Name, "btf_trace_")] {
+		if def, ok := typ.(*btf.Typedef); ok && n.hooks[strings.TrimPrefix(def.Name, "btf_trace_")] {
 			kept = tracepoint(def)
+		}
+		if f, ok := typ.(*btf.Func); ok && n.hooks[f.Name] {
+			kept = &btf.Func{Name: f.Name, Type: &btf.FuncProto{Return: &btf.Void{}}, Linkage: btf.StaticFunc}
 		}
 		if kept == nil {
 			continue

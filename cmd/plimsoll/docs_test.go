@@ -115,13 +115,22 @@ func tracersPage(w *world) string {
 		"same by hand. Generated from the declarations; `PLIMSOLL_UPDATE=1 go test ./cmd/plimsoll` writes it anew.\n")
 	for _, t := range allTracers(w) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- command: `plimsoll trace %s`\n- level: %s\n- since: Linux %s\n- tracepoints: %s\n- cost: %s\n%s- by hand: %s\n- page: [%s](../internal/trace/%[1]s/README.md)\n",
-			t.Name, layout.Wrap(t.About, 100), t.Name, t.Level, t.FirstKernel, strings.Join(t.Tracepoints, ", "), t.Cost, underLoad(t.Paired), t.ByHand, t.Name)
+			t.Name, layout.Wrap(t.About, 100), t.Name, t.Level, t.FirstKernel, hooks(t), t.Cost, underLoad(t.Paired), t.ByHand, t.Name)
 		fmt.Fprintf(&b, "- blind:\n")
 		for _, blind := range t.Blind {
 			fmt.Fprintf(&b, "  - %s\n", blind)
 		}
 	}
 	return b.String()
+}
+
+// hooks is what a tracer cannot do without.
+func hooks(t trace.Tracer) string {
+	text := strings.Join(t.Tracepoints, ", ")
+	if t.Functions != nil {
+		text += "; where the kernel lacks one, its functions " + strings.Join(t.Functions, ", ")
+	}
+	return text
 }
 
 // underLoad is a tracer's line of what was measured in pairs; deepcpu cannot be

@@ -82,8 +82,9 @@ func LoadWith(spec *ebpf.CollectionSpec, since Kernel, needs map[*model.Signal][
 	return s, nil
 }
 
-// Try puts the maps and each program into the kernel and takes them out again
-// without attaching any: whether this kernel takes them. The error is that of the maps.
+// Try puts the maps and each program into the kernel and takes them out again:
+// whether this kernel takes them. Of those on functions it attaches the first, for there
+// are kernels that cannot though they load them. The error is that of the maps.
 func Try(spec *ebpf.CollectionSpec, since Kernel) ([]Program, error) {
 	l, err := newLoader(spec, since)
 	if err != nil {
@@ -92,13 +93,41 @@ func Try(spec *ebpf.CollectionSpec, since Kernel) ([]Program, error) {
 	defer l.maps.Close()
 	var tried []Program
 	for _, name := range l.names() {
-		program, err := l.load(name)
-		if err == nil {
-			program.Close()
-		}
-		tried = append(tried, Program{Name: name, Tracepoint: spec.Programs[name].AttachTo, Err: err})
+		tried = append(tried, Program{Name: name, Tracepoint: spec.Programs[name].AttachTo, Err: l.try(name)})
 	}
 	return tried, nil
+}
+
+func (l *loader) try(name string) error {
+	program, err := l.load(name)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	if !OnFunction(l.spec.Programs[name]) {
+		return nil
+	}
+	if !l.asked {
+		l.asked, l.refused = true, attachOnce(program)
+	}
+	if l.refused != nil {
+		return plain("attach the BPF program "+name, l.refused, l.since)
+	}
+	return nil
+}
+
+func attachOnce(program *ebpf.Program) error {
+	on, err := attachTracing(program)
+	if err != nil {
+		return err
+	}
+	return on.Close()
+}
+
+// OnFunction says whether a program is called with a function of the kernel, and not at
+// a tracepoint.
+func OnFunction(p *ebpf.ProgramSpec) bool {
+	return p.AttachType == ebpf.AttachTraceFEntry || p.AttachType == ebpf.AttachTraceFExit
 }
 
 // loader loads programs one by one over maps that stand already.
@@ -107,6 +136,9 @@ type loader struct {
 	since Kernel
 	maps  *ebpf.Collection
 	types *btf.Cache
+	// asked is whether it was tried to attach a program to a function, refused the answer.
+	asked   bool
+	refused error
 }
 
 // newLoader creates the maps.
@@ -120,7 +152,7 @@ func newLoader(spec *ebpf.CollectionSpec, since Kernel) (*loader, error) {
 	if err != nil {
 		return nil, plain("create the BPF maps", err, since)
 	}
-	return &loader{spec, since, maps, types()}, nil
+	return &loader{spec: spec, since: since, maps: maps, types: types()}, nil
 }
 
 func (l *loader) names() []string { return slices.Sorted(maps.Keys(l.spec.Programs)) }

@@ -1,5 +1,5 @@
-// Package trace watches the kernel through BPF programs on its tracepoints:
-// what no counter shows. Everything is added up in the kernel and read at the
+// Package trace watches the kernel through BPF programs on its tracepoints, or where
+// it is too old for those on its functions: what no counter shows. Everything is added up in the kernel and read at the
 // sampling interval; each tracer lives in a folder of its own with its C, its
 // compiled object and its signals, and package all lists them.
 //
@@ -71,6 +71,9 @@ type Tracer struct {
 	Signals []*model.Signal
 	// Tracepoints are the kernel's names of those it cannot do without.
 	Tracepoints []string
+	// Functions are those of the kernel that it cannot do without where that lacks one of
+	// Tracepoints; nil if no function does instead.
+	Functions []string
 	// FirstKernel is the oldest Linux on which all of it was seen to work
 	// (docs/kernels.md); older ones may have been given the means by their vendor, so it
 	// is never a reason to refuse.
@@ -160,7 +163,8 @@ type Report interface {
 
 // Program is one BPF program and what became of it; Err is nil if it is attached.
 type Program struct {
-	Name       string
+	Name string
+	// Tracepoint is what it is attached to; of some that is a function of the kernel.
 	Tracepoint string
 	Err        error
 }
@@ -195,8 +199,8 @@ func RunningKernel() (Kernel, error) {
 
 // MayRun returns nil, or an error whose text is a sentence saying what is
 // missing and what would help: fs.ErrPermission when we may not, fs.ErrNotExist
-// when this kernel lacks its types or a tracepoint. It costs next to nothing, and
-// Start says the rest.
+// when this kernel lacks its types or a tracepoint, and a function that would do
+// instead. It costs next to nothing, and Start says the rest.
 func (t Tracer) MayRun() error {
 	if err := privilege.Check("tracer", t.Name); err != nil {
 		return err
@@ -207,7 +211,20 @@ func (t Tracer) MayRun() error {
 	}
 	for _, name := range t.Tracepoints {
 		if _, err := Arguments(kernel, name); err != nil {
-			return fmt.Errorf("%w; Linux %s has it", err, t.FirstKernel)
+			return t.doWithout(kernel, err)
+		}
+	}
+	return nil
+}
+
+// doWithout says whether functions of this kernel do instead of the tracepoint that it lacks.
+func (t Tracer) doWithout(kernel *btf.Spec, lacks error) error {
+	if t.Functions == nil {
+		return fmt.Errorf("%w; Linux %s has it", lacks, t.FirstKernel)
+	}
+	for _, name := range t.Functions {
+		if !HasFunction(kernel, name) {
+			return fmt.Errorf("%w, and no function %s, which would do instead", lacks, name)
 		}
 	}
 	return nil
@@ -265,6 +282,12 @@ func Arguments(kernel *btf.Spec, tracepoint string) (int, error) {
 		}
 	}
 	return 0, host.Absent("this kernel describes the tracepoint " + tracepoint + " in a way that is not known here")
+}
+
+// HasFunction says whether programs can be told to be called with a function of this kernel.
+func HasFunction(kernel *btf.Spec, name string) bool {
+	var f *btf.Func
+	return kernel.TypeByName(name, &f) == nil
 }
 
 // Seconds is a duration as samples want it.

@@ -47,15 +47,15 @@ func (t Tracer) CanRun() error {
 }
 
 // Lacks returns the error of a program without which the tracer's report would show
-// zeros for what was not seen: one on a tracepoint that it cannot do without; nil if
-// none is missing.
+// zeros for what was not seen: one on a tracepoint or a function that it cannot do
+// without; nil if none is missing.
 func (t Tracer) Lacks(programs []Program) error {
 	refused := 0
 	for _, p := range programs {
 		if p.Err == nil {
 			continue
 		}
-		if slices.Contains(t.Tracepoints, p.Tracepoint) {
+		if slices.Contains(t.Tracepoints, p.Tracepoint) || slices.Contains(t.Functions, p.Tracepoint) {
 			return p.Err
 		}
 		if refused++; refused == len(programs) {

@@ -1,8 +1,12 @@
 package requests
 
-import "plimsoll/internal/trace"
+import (
+	"slices"
 
-var since = trace.Kernel{Major: 6, Minor: 3}
+	"plimsoll/internal/trace"
+)
+
+var since = trace.Kernel{Major: 6, Minor: 1}
 
 // Tracer declares it.
 func Tracer() trace.Tracer {
@@ -13,14 +17,15 @@ func Tracer() trace.Tracer {
 		Long:        long,
 		Level:       trace.Light,
 		Signals:     signals,
-		Programs:    loadBpf,
+		Programs:    programs,
 		Needs:       needs,
-		Tracepoints: []string{"sk_data_ready", "sock_recv_length", "sock_send_length", "inet_sock_set_state"},
+		Tracepoints: append(slices.Clone(turnPoints), "inet_sock_set_state"),
+		Functions:   functions,
 		FirstKernel: since,
 		Cost:        cost,
 		Paired:      trace.Paired{Pairs: 30, Replies: "0.974 (0.962–0.979)", CPU: "1.028 (1.024–1.034)"},
 		Blind:       blind,
-		ByHand:      "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length; the service's own log; ss -ti",
+		ByHand:      "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length (before Linux 6.3 kfunc:sock_def_readable, kretfunc:inet_recvmsg, kretfunc:inet_sendmsg); the service's own log; ss -ti",
 		Start:       func() (trace.Running, error) { return Start() },
 	}
 }
@@ -42,7 +47,7 @@ const cost = "some 0.3 µs of BPF run time at each of the three events of a requ
 	"very often, 0.4 % of a saturated nginx's replies (0.1 to 0.7, 46 pairs)"
 
 var blind = []string{
-	"needs the tracepoints of Linux 6.3; on older kernels its signals are absent (other hooks are not tried yet)",
+	"before Linux 6.3, which has no tracepoints for it, it is on functions of the kernel instead, where that allows it (amd64; lockdown and security modules may not): then a read that waited when the tracer was started is not seen, and the first request of each such connection is in hand from its arrival",
 	"a request is a turn: several that are sent together and answered together (pipelined, or streams of HTTP/2 that begin at once) count as one",
 	"who asks on before all of the reply is acknowledged, or before the server has written it, takes no turns: such a connection is counted as overlapped and left alone from then on; HTTP/2 or a WebSocket with so little to do that it looks like turns is counted as such",
 	"a long poll cannot be told from a slow reply: it is in hand for as long as it is held",

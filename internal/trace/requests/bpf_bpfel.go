@@ -169,42 +169,54 @@ type bpfUnderWay struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	bpfMapCalls              = "calls"
-	bpfMapGroupSums          = "group_sums"
-	bpfMapGroups             = "groups"
-	bpfMapHolders            = "holders"
-	bpfMapListeners          = "listeners"
-	bpfMapNoted              = "noted"
-	bpfMapOnly               = "only"
-	bpfMapOpen               = "open"
-	bpfMapPeers              = "peers"
-	bpfMapPlaceSums          = "place_sums"
-	bpfMapPlaces             = "places"
-	bpfMapServices           = "services"
-	bpfMapTurns              = "turns"
-	bpfProgRequestsCame      = "requests_came"
-	bpfProgRequestsListeners = "requests_listeners"
-	bpfProgRequestsOpen      = "requests_open"
-	bpfProgRequestsRead      = "requests_read"
-	bpfProgRequestsState     = "requests_state"
-	bpfProgRequestsWritten   = "requests_written"
-	bpfVarFinishing          = "finishing"
-	bpfVarGlances            = "glances"
-	bpfVarIgnored            = "ignored"
-	bpfVarLastGroup          = "last_group"
-	bpfVarLastPlace          = "last_place"
-	bpfVarLostPeers          = "lost_peers"
-	bpfVarLostPlaces         = "lost_places"
-	bpfVarLostSockets        = "lost_sockets"
-	bpfVarLostTurns          = "lost_turns"
-	bpfVarMost               = "most"
-	bpfVarNoMoreSockets      = "no_more_sockets"
-	bpfVarOnlySome           = "only_some"
-	bpfVarRemembered         = "remembered"
-	bpfVarResumedAt          = "resumed_at"
-	bpfVarUnusedExclusion    = "unused_exclusion"
-	bpfVarUnusedFailure      = "unused_failure"
-	bpfVarUnusedRole         = "unused_role"
+	bpfMapCalls                   = "calls"
+	bpfMapGroupSums               = "group_sums"
+	bpfMapGroups                  = "groups"
+	bpfMapHolders                 = "holders"
+	bpfMapListeners               = "listeners"
+	bpfMapNoted                   = "noted"
+	bpfMapOnly                    = "only"
+	bpfMapOpen                    = "open"
+	bpfMapPeers                   = "peers"
+	bpfMapPlaceSums               = "place_sums"
+	bpfMapPlaces                  = "places"
+	bpfMapServices                = "services"
+	bpfMapTurns                   = "turns"
+	bpfProgInInet6Recvmsg         = "in_inet6_recvmsg"
+	bpfProgInInet6Sendmsg         = "in_inet6_sendmsg"
+	bpfProgInInetRecvmsg          = "in_inet_recvmsg"
+	bpfProgInInetSendmsg          = "in_inet_sendmsg"
+	bpfProgInInetSendpage         = "in_inet_sendpage"
+	bpfProgInSockDefReadable      = "in_sock_def_readable"
+	bpfProgInUnixSeqpacketRecvmsg = "in_unix_seqpacket_recvmsg"
+	bpfProgInUnixSeqpacketSendmsg = "in_unix_seqpacket_sendmsg"
+	bpfProgInUnixStreamRecvmsg    = "in_unix_stream_recvmsg"
+	bpfProgInUnixStreamSendmsg    = "in_unix_stream_sendmsg"
+	bpfProgInUnixStreamSendpage   = "in_unix_stream_sendpage"
+	bpfProgRequestsCame           = "requests_came"
+	bpfProgRequestsListeners      = "requests_listeners"
+	bpfProgRequestsOpen           = "requests_open"
+	bpfProgRequestsRead           = "requests_read"
+	bpfProgRequestsState          = "requests_state"
+	bpfProgRequestsWritten        = "requests_written"
+	bpfVarFinishing               = "finishing"
+	bpfVarGlances                 = "glances"
+	bpfVarIgnored                 = "ignored"
+	bpfVarLastGroup               = "last_group"
+	bpfVarLastPlace               = "last_place"
+	bpfVarLostPeers               = "lost_peers"
+	bpfVarLostPlaces              = "lost_places"
+	bpfVarLostSockets             = "lost_sockets"
+	bpfVarLostTurns               = "lost_turns"
+	bpfVarMost                    = "most"
+	bpfVarNoMoreSockets           = "no_more_sockets"
+	bpfVarOff                     = "off"
+	bpfVarOnlySome                = "only_some"
+	bpfVarRemembered              = "remembered"
+	bpfVarResumedAt               = "resumed_at"
+	bpfVarUnusedExclusion         = "unused_exclusion"
+	bpfVarUnusedFailure           = "unused_failure"
+	bpfVarUnusedRole              = "unused_role"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -249,12 +261,23 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
-	RequestsCame      *ebpf.ProgramSpec `ebpf:"requests_came"`
-	RequestsListeners *ebpf.ProgramSpec `ebpf:"requests_listeners"`
-	RequestsOpen      *ebpf.ProgramSpec `ebpf:"requests_open"`
-	RequestsRead      *ebpf.ProgramSpec `ebpf:"requests_read"`
-	RequestsState     *ebpf.ProgramSpec `ebpf:"requests_state"`
-	RequestsWritten   *ebpf.ProgramSpec `ebpf:"requests_written"`
+	InInet6Recvmsg         *ebpf.ProgramSpec `ebpf:"in_inet6_recvmsg"`
+	InInet6Sendmsg         *ebpf.ProgramSpec `ebpf:"in_inet6_sendmsg"`
+	InInetRecvmsg          *ebpf.ProgramSpec `ebpf:"in_inet_recvmsg"`
+	InInetSendmsg          *ebpf.ProgramSpec `ebpf:"in_inet_sendmsg"`
+	InInetSendpage         *ebpf.ProgramSpec `ebpf:"in_inet_sendpage"`
+	InSockDefReadable      *ebpf.ProgramSpec `ebpf:"in_sock_def_readable"`
+	InUnixSeqpacketRecvmsg *ebpf.ProgramSpec `ebpf:"in_unix_seqpacket_recvmsg"`
+	InUnixSeqpacketSendmsg *ebpf.ProgramSpec `ebpf:"in_unix_seqpacket_sendmsg"`
+	InUnixStreamRecvmsg    *ebpf.ProgramSpec `ebpf:"in_unix_stream_recvmsg"`
+	InUnixStreamSendmsg    *ebpf.ProgramSpec `ebpf:"in_unix_stream_sendmsg"`
+	InUnixStreamSendpage   *ebpf.ProgramSpec `ebpf:"in_unix_stream_sendpage"`
+	RequestsCame           *ebpf.ProgramSpec `ebpf:"requests_came"`
+	RequestsListeners      *ebpf.ProgramSpec `ebpf:"requests_listeners"`
+	RequestsOpen           *ebpf.ProgramSpec `ebpf:"requests_open"`
+	RequestsRead           *ebpf.ProgramSpec `ebpf:"requests_read"`
+	RequestsState          *ebpf.ProgramSpec `ebpf:"requests_state"`
+	RequestsWritten        *ebpf.ProgramSpec `ebpf:"requests_written"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -291,6 +314,7 @@ type bpfVariableSpecs struct {
 	LostTurns       *ebpf.VariableSpec `ebpf:"lost_turns"`
 	Most            *ebpf.VariableSpec `ebpf:"most"`
 	NoMoreSockets   *ebpf.VariableSpec `ebpf:"no_more_sockets"`
+	Off             *ebpf.VariableSpec `ebpf:"off"`
 	OnlySome        *ebpf.VariableSpec `ebpf:"only_some"`
 	Remembered      *ebpf.VariableSpec `ebpf:"remembered"`
 	ResumedAt       *ebpf.VariableSpec `ebpf:"resumed_at"`
@@ -367,6 +391,7 @@ type bpfVariables struct {
 	LostTurns       *ebpf.Variable `ebpf:"lost_turns"`
 	Most            *ebpf.Variable `ebpf:"most"`
 	NoMoreSockets   *ebpf.Variable `ebpf:"no_more_sockets"`
+	Off             *ebpf.Variable `ebpf:"off"`
 	OnlySome        *ebpf.Variable `ebpf:"only_some"`
 	Remembered      *ebpf.Variable `ebpf:"remembered"`
 	ResumedAt       *ebpf.Variable `ebpf:"resumed_at"`
@@ -379,16 +404,38 @@ type bpfVariables struct {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
-	RequestsCame      *ebpf.Program `ebpf:"requests_came"`
-	RequestsListeners *ebpf.Program `ebpf:"requests_listeners"`
-	RequestsOpen      *ebpf.Program `ebpf:"requests_open"`
-	RequestsRead      *ebpf.Program `ebpf:"requests_read"`
-	RequestsState     *ebpf.Program `ebpf:"requests_state"`
-	RequestsWritten   *ebpf.Program `ebpf:"requests_written"`
+	InInet6Recvmsg         *ebpf.Program `ebpf:"in_inet6_recvmsg"`
+	InInet6Sendmsg         *ebpf.Program `ebpf:"in_inet6_sendmsg"`
+	InInetRecvmsg          *ebpf.Program `ebpf:"in_inet_recvmsg"`
+	InInetSendmsg          *ebpf.Program `ebpf:"in_inet_sendmsg"`
+	InInetSendpage         *ebpf.Program `ebpf:"in_inet_sendpage"`
+	InSockDefReadable      *ebpf.Program `ebpf:"in_sock_def_readable"`
+	InUnixSeqpacketRecvmsg *ebpf.Program `ebpf:"in_unix_seqpacket_recvmsg"`
+	InUnixSeqpacketSendmsg *ebpf.Program `ebpf:"in_unix_seqpacket_sendmsg"`
+	InUnixStreamRecvmsg    *ebpf.Program `ebpf:"in_unix_stream_recvmsg"`
+	InUnixStreamSendmsg    *ebpf.Program `ebpf:"in_unix_stream_sendmsg"`
+	InUnixStreamSendpage   *ebpf.Program `ebpf:"in_unix_stream_sendpage"`
+	RequestsCame           *ebpf.Program `ebpf:"requests_came"`
+	RequestsListeners      *ebpf.Program `ebpf:"requests_listeners"`
+	RequestsOpen           *ebpf.Program `ebpf:"requests_open"`
+	RequestsRead           *ebpf.Program `ebpf:"requests_read"`
+	RequestsState          *ebpf.Program `ebpf:"requests_state"`
+	RequestsWritten        *ebpf.Program `ebpf:"requests_written"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
+		p.InInet6Recvmsg,
+		p.InInet6Sendmsg,
+		p.InInetRecvmsg,
+		p.InInetSendmsg,
+		p.InInetSendpage,
+		p.InSockDefReadable,
+		p.InUnixSeqpacketRecvmsg,
+		p.InUnixSeqpacketSendmsg,
+		p.InUnixStreamRecvmsg,
+		p.InUnixStreamSendmsg,
+		p.InUnixStreamSendpage,
 		p.RequestsCame,
 		p.RequestsListeners,
 		p.RequestsOpen,

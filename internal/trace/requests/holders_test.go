@@ -10,12 +10,14 @@ import (
 
 // TestWhatHoldersDo: what the threads wait for that have a request in hand; not those that
 // have answered theirs, and wait for the same.
-func TestWhatHoldersDo(t *testing.T) {
+func TestWhatHoldersDo(t *testing.T) { eachWay(t, whatHoldersDo) }
+
+func whatHoldersDo(t *testing.T, w way) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip(err)
 	}
-	tr, ns := begin(t, everything)
+	tr, ns := begin(t, w, everything)
 	if tr.unfound != nil {
 		t.Skip(tr.unfound)
 	}

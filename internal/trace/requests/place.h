@@ -199,10 +199,14 @@ static __always_inline void forget_listener(struct sock *sk, __u16 port)
  * listener that is closed, it stays. */
 SEPARATE int set_listener(struct address *a)
 {
-	struct address all = {};
+	struct address all;
 
-	if (!a || bpf_map_lookup_elem(&listeners, a))
+	if (!a)
 		return 0;
+	all = *a;
+	if (bpf_map_lookup_elem(&listeners, &all))
+		return 0;
+	__builtin_memset(&all, 0, sizeof(all));
 	all.netns = a->netns;
 	all.port = a->port;
 	set_v4(all.addr, 0);
@@ -235,14 +239,18 @@ static __always_inline void place_of_tcp(struct place *p, struct sock *sk, struc
 	__builtin_memcpy(p->name, a.addr, 16);
 }
 
+/* set_path reads by a helper: before Linux 6.2 the verifier takes the socket for no more
+ * than a struct sock. */
 static __always_inline bool set_path(struct place *p, struct unix_sock *u)
 {
-	struct unix_address *a = u->addr; /* read as 0 where there is no peer */
-	__u32 len;
+	struct unix_address *a = 0;
+	__u32 len = 0;
 
+	bpf_probe_read_kernel(&a, sizeof(a), &u->addr); /* not at all where there is no peer */
 	if (!a)
 		return false;
-	len = a->len - 2;
+	bpf_probe_read_kernel(&len, sizeof(len), &a->len);
+	len -= 2;
 	if (len == 0 || len > PATH_LEN)
 		return false;
 	bpf_probe_read_kernel(p->name, len, &a->name[0].sun_path);
@@ -253,7 +261,7 @@ static __always_inline bool set_path(struct place *p, struct unix_sock *u)
  * a client has none as a rule, and its peer has. */
 static __always_inline bool place_of_unix(struct place *p, struct sock *sk)
 {
-	struct unix_sock *u = untrusted((struct unix_sock *)sk);
+	struct unix_sock *u = (struct unix_sock *)sk, *peer = 0;
 
 	if (!bpf_core_field_exists(u->peer) || more_of(sk)->sk_type == SOCK_DGRAM)
 		return false;
@@ -263,37 +271,41 @@ static __always_inline bool place_of_unix(struct place *p, struct sock *sk)
 	if (set_path(p, u))
 		return true;
 	p->role = CLIENT;
-	return set_path(p, untrusted((struct unix_sock *)u->peer));
+	bpf_probe_read_kernel(&peer, sizeof(peer), &u->peer);
+	return set_path(p, peer);
 }
 
-/* number_of finds or gives a number; 0 if there is no room. */
-SEPARATE __u32 number_of_place(struct place *p)
+/* number_of finds or gives a number; 0 if there is no room. Keys of maps are copies, for
+ * before Linux 6.2 a separate function may not have them where its arguments point. */
+SEPARATE __u32 number_of_place(struct place *of)
 {
 	__u32 *n, next;
 
-	if (!p)
+	if (!of)
 		return 0;
-	n = bpf_map_lookup_elem(&places, p);
+	struct place p = *of;
+	n = bpf_map_lookup_elem(&places, &p);
 	if (n)
 		return *n;
 	next = __sync_fetch_and_add(&last_place, 1) + 1;
-	bpf_map_update_elem(&places, p, &next, BPF_NOEXIST);
-	n = bpf_map_lookup_elem(&places, p); /* another CPU may have been quicker */
+	bpf_map_update_elem(&places, &p, &next, BPF_NOEXIST);
+	n = bpf_map_lookup_elem(&places, &p); /* another CPU may have been quicker */
 	return n ? *n : 0;
 }
 
-SEPARATE __u32 number_of_group(struct group *c)
+SEPARATE __u32 number_of_group(struct group *of)
 {
 	__u32 *n, next;
 
-	if (!c)
+	if (!of)
 		return 0;
-	n = bpf_map_lookup_elem(&groups, c);
+	struct group c = *of;
+	n = bpf_map_lookup_elem(&groups, &c);
 	if (n)
 		return *n;
 	next = __sync_fetch_and_add(&last_group, 1) + 1;
-	bpf_map_update_elem(&groups, c, &next, BPF_NOEXIST);
-	n = bpf_map_lookup_elem(&groups, c);
+	bpf_map_update_elem(&groups, &c, &next, BPF_NOEXIST);
+	n = bpf_map_lookup_elem(&groups, &c);
 	return n ? *n : 0;
 }
 

@@ -287,17 +287,18 @@ SEPARATE int add_acknowledged(struct turn *t, __u64 acknowledged, __u64 by_this)
 	return 0;
 }
 
-SEPARATE int add_peer(struct peer *p, struct turn *t, __u64 in_hand)
+SEPARATE int add_peer(struct peer *of, struct turn *t, __u64 in_hand)
 {
 	static const struct asked nothing;
 	struct asked *a;
 
-	if (!p || !t)
+	if (!of || !t)
 		return 0;
-	a = bpf_map_lookup_elem(&peers, p);
+	struct peer p = *of;
+	a = bpf_map_lookup_elem(&peers, &p);
 	if (!a) {
-		bpf_map_update_elem(&peers, p, &nothing, BPF_NOEXIST);
-		a = bpf_map_lookup_elem(&peers, p);
+		bpf_map_update_elem(&peers, &p, &nothing, BPF_NOEXIST);
+		a = bpf_map_lookup_elem(&peers, &p);
 	}
 	if (!a) {
 		count(&lost_peers);
@@ -760,10 +761,12 @@ static __always_inline bool has_turns(struct sock *sk)
 	return family == AF_UNIX || ((family == AF_INET || family == AF_INET6) && more_of(sk)->sk_protocol == IPPROTO_TCP);
 }
 
-SEC("tp_btf/sk_data_ready")
-int requests_came(__u64 *ctx)
+/* Of several programs, and once in the object: unlike what is SEPARATE, the verifier looks
+ * at it for each call, and lets it have sockets. */
+#define SHARED static __attribute__((noinline))
+
+SHARED int bytes_came(struct sock *sk)
 {
-	struct sock *sk = (struct sock *)ctx[0];
 	struct turn *t;
 	struct bytes b = {};
 
@@ -789,11 +792,8 @@ int requests_came(__u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sock_recv_length")
-int requests_read(__u64 *ctx)
+SHARED int bytes_read(struct sock *sk, int ret, int flags)
 {
-	struct sock *sk = (struct sock *)ctx[0];
-	int ret = (int)ctx[1], flags = (int)ctx[2];
 	struct turn *t;
 
 	count_call();
@@ -816,14 +816,12 @@ int requests_read(__u64 *ctx)
 	return 0;
 }
 
-SEC("tp_btf/sock_send_length")
-int requests_written(__u64 *ctx)
+SHARED int bytes_written(struct sock *sk, int ret)
 {
-	struct sock *sk = (struct sock *)ctx[0];
 	struct turn *t;
 
 	count_call();
-	if ((int)ctx[1] <= 0 || !has_turns(sk))
+	if (ret <= 0 || !has_turns(sk))
 		return 0;
 	__s32 drawn = draw(sk, BYTES_LEFT);
 	if (drawn == PASS)
@@ -840,6 +838,69 @@ int requests_written(__u64 *ctx)
 		written_by_client(sk, t, drawn, bpf_ktime_get_ns());
 	return 0;
 }
+
+SEC("tp_btf/sk_data_ready")
+int requests_came(__u64 *ctx)
+{
+	return bytes_came((struct sock *)ctx[0]);
+}
+
+SEC("tp_btf/sock_recv_length")
+int requests_read(__u64 *ctx)
+{
+	return bytes_read((struct sock *)ctx[0], (int)ctx[1], (int)ctx[2]);
+}
+
+SEC("tp_btf/sock_send_length")
+int requests_written(__u64 *ctx)
+{
+	return bytes_written((struct sock *)ctx[0], (int)ctx[1]);
+}
+
+/* Where the kernel has not got these tracepoints, the functions in which they would
+ * stand, or which those call: the loader takes the ones or the others. A read that
+ * waited when the programs were attached ends unseen. To detach one of them takes the
+ * kernel a tenth of a second, so they stay, and are told. */
+volatile bool off;
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct socket {
+	struct sock *sk;
+};
+
+#pragma clang attribute pop
+
+SEC("fentry/sock_def_readable")
+int in_sock_def_readable(__u64 *ctx)
+{
+	return off ? 0 : bytes_came((struct sock *)ctx[0]);
+}
+
+/* FUNCTION watches what returns how many bytes it read or wrote: as so many arguments
+ * stand before that, the first is the socket. */
+#define FUNCTION(name, arguments, what, ...)                              \
+	SEC("fexit/" #name)                                               \
+	int in_##name(__u64 *ctx)                                         \
+	{                                                                 \
+		struct sock *sk = off ? 0 : ((struct socket *)ctx[0])->sk; \
+                                                                          \
+		return sk ? what(sk, (int)ctx[arguments], ##__VA_ARGS__) : 0; \
+	}
+#define READS(name) FUNCTION(name, 4, bytes_read, (int)ctx[3])
+#define WRITES(name) FUNCTION(name, 3, bytes_written)
+#define WRITES_PAGE(name) FUNCTION(name, 5, bytes_written) /* sendfile and splice, before Linux 6.5 */
+
+READS(inet_recvmsg)
+READS(inet6_recvmsg)
+READS(unix_stream_recvmsg)
+READS(unix_seqpacket_recvmsg)
+WRITES(inet_sendmsg)
+WRITES(inet6_sendmsg)
+WRITES(unix_stream_sendmsg)
+WRITES(unix_seqpacket_sendmsg)
+WRITES_PAGE(inet_sendpage)
+WRITES_PAGE(unix_stream_sendpage)
 
 /* end_of says how a turn ends that the connection does not survive. */
 static __always_inline enum failure end_of(struct sock *sk, int from, int to)
@@ -1000,10 +1061,6 @@ struct bpf_iter__bpf_sk_storage_map {
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;
 	struct file *file;
-};
-
-struct socket {
-	struct sock *sk;
 };
 
 #pragma clang attribute pop

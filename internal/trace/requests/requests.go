@@ -29,11 +29,13 @@ const (
 // Trace is the tracer at work. It is not safe for concurrent use.
 type Trace struct {
 	*trace.Set
-	walker *ebpf.Program // of the sockets that are remembered; nil if the kernel refused it
-	walk   *link.Iter
-	failed error // why there is none
-	next   time.Time
-	found  time.Time // when listeners were looked for last
+	// functions are links of programs on functions, which stay attached while it is switched off.
+	functions map[*ebpf.Program]io.Closer
+	walker    *ebpf.Program // of the sockets that are remembered; nil if the kernel refused it
+	walk      *link.Iter
+	failed    error // why there is none
+	next      time.Time
+	found     time.Time // when listeners were looked for last
 	// unfound is why it is not known what threads with a request in hand do; nil where it is.
 	unfound error
 	did     map[[2]string]map[string]bool // what holders of a listener and a group were seen to do
@@ -41,7 +43,7 @@ type Trace struct {
 
 // Start attaches the programs. The caller closes it.
 func Start() (*Trace, error) {
-	spec, err := loadBpf()
+	spec, err := programs()
 	if err != nil {
 		return nil, err
 	}
@@ -49,22 +51,47 @@ func Start() (*Trace, error) {
 }
 
 func start(spec *ebpf.CollectionSpec) (*Trace, error) {
-	t := &Trace{unfound: mayFindThreads(), did: map[[2]string]map[string]bool{}}
-	set, err := trace.LoadWith(spec, since, needs, map[string]trace.Attach{
+	t := &Trace{unfound: mayFindThreads(), did: map[[2]string]map[string]bool{}, functions: map[*ebpf.Program]io.Closer{}}
+	how := map[string]trace.Attach{
 		atOpen: func(p *ebpf.Program) (io.Closer, error) {
 			t.walker = p
 			return io.NopCloser(nil), nil // it runs when it is read
 		},
 		atListeners: t.findListeners,
-	})
+	}
+	for name, p := range spec.Programs {
+		if trace.OnFunction(p) {
+			how[name] = t.attachToFunction
+		}
+	}
+	set, err := trace.LoadWith(spec, since, needs, how)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, t.detach())
 	}
 	t.Set = set
 	if t.walker != nil {
 		t.walk, t.failed = link.AttachIter(link.IterOptions{Program: t.walker, Map: set.Maps.Maps[bpfMapTurns]})
 	}
 	return t, nil
+}
+
+func (t *Trace) attachToFunction(p *ebpf.Program) (io.Closer, error) {
+	if t.functions[p] == nil {
+		on, err := link.AttachTracing(link.TracingOptions{Program: p})
+		if err != nil {
+			return nil, err
+		}
+		t.functions[p] = on
+	}
+	return io.NopCloser(nil), nil
+}
+
+func (t *Trace) detach() error {
+	var errs []error
+	for _, on := range t.functions {
+		errs = append(errs, on.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // findListeners lets the program look at all open files: it learns where processes
@@ -98,12 +125,20 @@ func (t *Trace) Calls() ([]uint64, error) {
 // Finish has turns that begin be passed over until Resume; those under way are followed on.
 func (t *Trace) Finish() error { return t.Maps.Variables[bpfVarFinishing].Set(true) }
 
-// Resume switches the programs on again.
+// Pause switches the programs off.
+func (t *Trace) Pause() error {
+	return errors.Join(t.Maps.Variables[bpfVarOff].Set(true), t.Set.Pause())
+}
+
+// Resume switches them on again.
 func (t *Trace) Resume() error {
 	if err := t.Maps.Variables[bpfVarFinishing].Set(false); err != nil {
 		return err
 	}
-	return t.Set.Resume()
+	if err := t.Set.Resume(); err != nil {
+		return err
+	}
+	return t.Maps.Variables[bpfVarOff].Set(false)
 }
 
 // Status says for each signal whether it is read.
@@ -126,5 +161,5 @@ func (t *Trace) Close() error {
 	if t.walk != nil {
 		err = t.walk.Close()
 	}
-	return errors.Join(err, t.Set.Close())
+	return errors.Join(err, t.detach(), t.Set.Close())
 }

@@ -2,8 +2,10 @@ package requests
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -28,20 +30,56 @@ func TestMain(m *testing.M) {
 	os.Exit(tcptest.Main(m, Tracer()))
 }
 
-// begin starts the tracer in a network namespace of its own; most is how many turns
-// a second are followed.
-func begin(t *testing.T, most uint32) (*Trace, uint32) {
-	t.Helper()
-	ns := tcptest.OwnNetns(t, Tracer())
-	return beginHere(t, func(spec *ebpf.CollectionSpec) error { return trace.SetConstant(spec, bpfVarMost, most) }), ns
+// eachWay runs a test with each way to tell turns that this kernel has.
+func eachWay(t *testing.T, test func(*testing.T, way)) {
+	for w, name := range []string{byTracepoints: "tracepoints", byFunctions: "functions"} {
+		t.Run(name, func(t *testing.T) {
+			tracetest.Need(t, Tracer())
+			if why := lacks(t, way(w)); errors.Is(why, fs.ErrNotExist) || errors.Is(why, fs.ErrPermission) {
+				t.Skip(why)
+			} else if why != nil {
+				t.Fatal(why)
+			}
+			test(t, way(w))
+		})
+	}
 }
 
-func beginHere(t *testing.T, change func(*ebpf.CollectionSpec) error) *Trace {
+// lacks says why this kernel has not got a way.
+func lacks(t *testing.T, w way) error {
+	t.Helper()
+	programs, err := trace.Try(load(t, w), since)
+	if err != nil {
+		return err
+	}
+	return Tracer().Lacks(programs)
+}
+
+func load(t *testing.T, w way) *ebpf.CollectionSpec {
 	t.Helper()
 	spec, err := loadBpf()
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.choose(spec, kernel)
+	return spec
+}
+
+// begin starts the tracer in a network namespace of its own; most is how many turns
+// a second are followed.
+func begin(t *testing.T, w way, most uint32) (*Trace, uint32) {
+	t.Helper()
+	ns := tcptest.OwnNetns(t, Tracer())
+	return beginHere(t, w, func(spec *ebpf.CollectionSpec) error { return trace.SetConstant(spec, bpfVarMost, most) }), ns
+}
+
+func beginHere(t *testing.T, w way, change func(*ebpf.CollectionSpec) error) *Trace {
+	t.Helper()
+	spec := load(t, w)
 	if err := change(spec); err != nil {
 		t.Fatal(err)
 	}

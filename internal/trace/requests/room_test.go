@@ -12,8 +12,10 @@ import (
 )
 
 // TestSamples looks at what is recorded.
-func TestSamples(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestSamples(t *testing.T) { eachWay(t, samples) }
+
+func samples(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	name, addr := startServer(t, "127.0.0.1:0")
 	c := dial(t, "tcp", addr)
 	for range 7 {
@@ -51,10 +53,12 @@ func TestSamples(t *testing.T) {
 }
 
 // TestLoss: what finds no room is counted.
-func TestLoss(t *testing.T) {
+func TestLoss(t *testing.T) { eachWay(t, loss) }
+
+func loss(t *testing.T, w way) {
 	tcptest.OwnNetns(t, Tracer())
 	lost := func(t *testing.T, what string, change func(*ebpf.CollectionSpec)) uint64 {
-		tr := beginHere(t, func(spec *ebpf.CollectionSpec) error { change(spec); return nil })
+		tr := beginHere(t, w, func(spec *ebpf.CollectionSpec) error { change(spec); return nil })
 		for range 3 {
 			_, addr := startServer(t, "127.0.0.1:0")
 			c := dial(t, "tcp", addr)
@@ -88,8 +92,10 @@ func TestLoss(t *testing.T) {
 
 // TestLeavesOut: of others than those singled out nothing is in hand, and what
 // happened in a pause is not counted.
-func TestLeavesOut(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestLeavesOut(t *testing.T) { eachWay(t, leavesOut) }
+
+func leavesOut(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	name, addr := startServer(t, "127.0.0.1:0")
 	c := dial(t, "tcp", addr)
 	ask(t, c, "wait 0")

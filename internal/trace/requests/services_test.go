@@ -24,6 +24,7 @@ http {
   server {
     listen 127.0.0.1:80; root DIR/www;
     location = /status { stub_status; }
+    location /sent/ { sendfile on; alias DIR/www/; }
     location /unix/ { include /etc/nginx/fastcgi.conf; fastcgi_param SCRIPT_FILENAME DIR/www/x.php; fastcgi_pass unix:DIR/fpm.sock; }
     location /tcp/ { include /etc/nginx/fastcgi.conf; fastcgi_param SCRIPT_FILENAME DIR/www/x.php; fastcgi_pass 127.0.0.1:9000; }
     location /kept/ { include /etc/nginx/fastcgi.conf; fastcgi_param SCRIPT_FILENAME DIR/www/x.php; fastcgi_keep_conn on; fastcgi_pass kept; }
@@ -109,17 +110,28 @@ func (c *client) get(t *testing.T, path string) string {
 }
 
 // TestNginxCountsTheSame: to the last request, by its own stub_status; files small and
-// large, connections that stand and new ones.
-func TestNginxCountsTheSame(t *testing.T) {
-	tr, ns := begin(t, everything)
+// large, written and sent by sendfile, connections that stand and those of one request.
+func TestNginxCountsTheSame(t *testing.T) { eachWay(t, nginxCountsTheSame) }
+
+func nginxCountsTheSame(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	startNginx(t)
 	for range 11 {
 		c := dial(t, "tcp", "127.0.0.1:80")
-		for range 19 {
+		for range 9 {
 			c.get(t, "/file")
+			c.get(t, "/sent/file")
 		}
 		c.get(t, "/large")
+		c.get(t, "/sent/large")
 		c.Close()
+	}
+	for range 17 {
+		for _, path := range []string{"/file", "/large", "/sent/file", "/sent/large"} {
+			c := dial(t, "tcp", "127.0.0.1:80")
+			c.get(t, path)
+			c.Close()
+		}
 	}
 	c := dial(t, "tcp", "127.0.0.1:80")
 	said := strings.Fields(c.get(t, "/status"))
@@ -129,7 +141,7 @@ func TestNginxCountsTheSame(t *testing.T) {
 			_, _ = fmt.Sscan(strings.Join(said[i+1:i+4], " "), &accepted, &handled, &requests) // checked below
 		}
 	}
-	if want := uint64(11*20 + 1); requests != want {
+	if want := uint64(11*20 + 17*4 + 1); requests != want {
 		t.Fatalf("nginx counts %d requests, want %d: %v", requests, want, said)
 	}
 	p := wait(t, tr, ns, "127.0.0.1:80", "all are answered", func(p Place) bool { return p.group("nginx").InHand.Buckets.Count() == requests })
@@ -146,8 +158,10 @@ func TestNginxCountsTheSame(t *testing.T) {
 }
 
 // TestHandshakesAreNoRequests: nginx's TLS, 1.2 and 1.3, by a client of another make.
-func TestHandshakesAreNoRequests(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestHandshakesAreNoRequests(t *testing.T) { eachWay(t, handshakesAreNoRequests) }
+
+func handshakesAreNoRequests(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	startNginx(t)
 	const connections = 7
 	for _, version := range []string{"-tls1_2", "-tls1_3"} {
@@ -168,8 +182,10 @@ func TestHandshakesAreNoRequests(t *testing.T) {
 }
 
 // TestUpstreams: PHP-FPM behind nginx, each way, at both ends.
-func TestUpstreams(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestUpstreams(t *testing.T) { eachWay(t, upstreams) }
+
+func upstreams(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	fpm, err := filepath.Glob("/usr/sbin/php-fpm*")
 	if err != nil || len(fpm) == 0 {
 		t.Skip("no PHP-FPM is here")
@@ -224,8 +240,10 @@ func bySide(t *testing.T, tr *Trace, ns uint32, name string) map[string]Group {
 }
 
 // TestRedisCountsTheSame: by its own INFO, over TCP and a Unix socket.
-func TestRedisCountsTheSame(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestRedisCountsTheSame(t *testing.T) { eachWay(t, redisCountsTheSame) }
+
+func redisCountsTheSame(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	dir := t.TempDir()
 	startDaemon(t, func() bool { return listens("unix", dir+"/redis.sock") }, "redis-server", "--port", "6379", "--bind", "127.0.0.1",
 		"--unixsocket", dir+"/redis.sock", "--save", "", "--daemonize", "no")
@@ -265,8 +283,10 @@ func line(t *testing.T, c *client) string {
 
 // TestSampled: where they are too many, one in so many is followed, and the sums are
 // estimates of all.
-func TestSampled(t *testing.T) {
-	tr, ns := begin(t, 100)
+func TestSampled(t *testing.T) { eachWay(t, sampled) }
+
+func sampled(t *testing.T, w way) {
+	tr, ns := begin(t, w, 100)
 	name, addr := startServer(t, "127.0.0.1:0")
 	c := dial(t, "tcp", addr)
 	const n = 20011
@@ -282,9 +302,9 @@ func TestSampled(t *testing.T) {
 	if p.Followed == n || p.Followed < 100 { // how many depends on how fast this machine is just now
 		t.Fatalf("%d of %d were followed", p.Followed, n)
 	}
-	// The variance of each that stands for w is w(w-1); w grows to a few times the mean.
-	w := n / float64(p.Followed)
-	if off := float64(p.Begun) - n; off*off > 36*n*4*w {
+	// The variance of each that stands for so many is each(each-1); that grows to a few times the mean.
+	each := n / float64(p.Followed)
+	if off := float64(p.Begun) - n; off*off > 36*n*4*each {
 		t.Errorf("%d are estimated, there were %d", p.Begun, n)
 	}
 	if got := p.group(name).InHand.Buckets.Count(); got != p.Begun {

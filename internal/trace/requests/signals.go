@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"slices"
+
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 )
@@ -15,8 +17,13 @@ const (
 	atListeners = "requests_listeners"
 )
 
+// inFunctions are the programs that do instead of the first three; of those on what not
+// every kernel has, there may be none (way).
+var inFunctions = []string{"in_sock_def_readable", "in_inet_recvmsg", "in_inet_sendmsg", "in_inet_sendpage",
+	"in_unix_stream_recvmsg", "in_unix_stream_sendmsg", "in_unix_stream_sendpage"}
+
 const (
-	source = "BPF on the tracepoints sk_data_ready, sock_recv_length, sock_send_length"
+	source = "BPF on the tracepoints sk_data_ready, sock_recv_length, sock_send_length, or the kernel's functions in which they stand"
 	states = "BPF on the tracepoint inet_sock_set_state"
 	walk   = "a BPF iterator over the sockets that are followed"
 	byHand = "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length"
@@ -112,8 +119,9 @@ var (
 
 // needs says which programs a signal rests on.
 var needs = func() map[*model.Signal][]string {
-	turns := []string{atCame, atRead, atWritten}
-	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: {atCame, atRead, atWritten, atOpen}, holders: {atCame, atRead, atWritten, atOpen}}
+	turns := append([]string{atCame, atRead, atWritten}, inFunctions...)
+	walked := append(slices.Clone(turns), atOpen)
+	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: walked, holders: walked}
 	put := func(programs []string, signals ...*model.Signal) {
 		for _, s := range signals {
 			needs[s] = programs
@@ -121,8 +129,8 @@ var needs = func() map[*model.Signal][]string {
 	}
 	for _, s := range []side{server, upstream} {
 		put(turns, s.begun, s.followed, s.reply, s.excluded)
-		put(append(turns, atState), s.failed)
-		put(append(turns, atOpen), s.waiting, s.underWay)
+		put(append(slices.Clone(turns), atState), s.failed)
+		put(walked, s.waiting, s.underWay)
 		for _, t := range []times{s.unread, s.inHand, s.served} {
 			put(turns, t.sum, t.count, t.bucket)
 		}

@@ -25,10 +25,12 @@ func within(t *testing.T, what string, got, least, most time.Duration) {
 
 // TestRequestsAreCountedAndTimed: over TCP and over a Unix socket, on connections
 // that stand.
-func TestRequestsAreCountedAndTimed(t *testing.T) {
+func TestRequestsAreCountedAndTimed(t *testing.T) { eachWay(t, requestsAreCountedAndTimed) }
+
+func requestsAreCountedAndTimed(t *testing.T, w way) {
 	for _, address := range []string{"127.0.0.1:0", filepath.Join(t.TempDir(), "sock")} {
 		t.Run(strings.Trim(filepath.Base(address), ":0."), func(t *testing.T) {
-			tr, ns := begin(t, everything)
+			tr, ns := begin(t, w, everything)
 			name, at := startServer(t, address)
 			network, addr, _ := splitAddress(at)
 			c, err := net.Dial(network, addr)
@@ -63,8 +65,10 @@ func TestRequestsAreCountedAndTimed(t *testing.T) {
 
 // TestReadBeforeItsArrivalIsTold: over a Unix socket a server that still runs may read
 // what has come, and answer it, before the tracepoint of its arrival is reached.
-func TestReadBeforeItsArrivalIsTold(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestReadBeforeItsArrivalIsTold(t *testing.T) { eachWay(t, readBeforeItsArrivalIsTold) }
+
+func readBeforeItsArrivalIsTold(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	name, at := startServer(t, filepath.Join(t.TempDir(), "sock"))
 	const clients, each = 3, 3000
 	var all sync.WaitGroup
@@ -100,8 +104,10 @@ func TestReadBeforeItsArrivalIsTold(t *testing.T) {
 }
 
 // TestUnderWay: what lies there unread, what is in hand, and for how long.
-func TestUnderWay(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestUnderWay(t *testing.T) { eachWay(t, underWay) }
+
+func underWay(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	name, addr := startServer(t, "127.0.0.1:0")
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
 	if err != nil {
@@ -131,8 +137,10 @@ func TestUnderWay(t *testing.T) {
 }
 
 // TestFailures: each is told by how it ended.
-func TestFailures(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestFailures(t *testing.T) { eachWay(t, howTheyFail) }
+
+func howTheyFail(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	name, addr := startServer(t, "127.0.0.1:0")
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", addr)
@@ -168,9 +176,11 @@ func TestFailures(t *testing.T) {
 }
 
 // TestNoTurns: what does not take turns is recognised, and not counted on.
-func TestNoTurns(t *testing.T) {
+func TestNoTurns(t *testing.T) { eachWay(t, noTurns) }
+
+func noTurns(t *testing.T, w way) {
 	t.Run("asks on", func(t *testing.T) {
-		tr, ns := begin(t, everything)
+		tr, ns := begin(t, w, everything)
 		name, addr := startServer(t, "127.0.0.1:0")
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -192,7 +202,7 @@ func TestNoTurns(t *testing.T) {
 		}
 	})
 	t.Run("sends on", func(t *testing.T) {
-		tr, ns := begin(t, everything)
+		tr, ns := begin(t, w, everything)
 		name, addr := startServer(t, "127.0.0.1:0")
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -208,7 +218,7 @@ func TestNoTurns(t *testing.T) {
 		}
 	})
 	t.Run("is told now and then", func(t *testing.T) {
-		tr, ns := begin(t, everything)
+		tr, ns := begin(t, w, everything)
 		name, addr := startServer(t, "127.0.0.1:0")
 		c, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -224,8 +234,10 @@ func TestNoTurns(t *testing.T) {
 }
 
 // TestReceiving: a request in pieces, whose sender is slow, is in hand from its last.
-func TestReceiving(t *testing.T) {
-	tr, ns := begin(t, everything)
+func TestReceiving(t *testing.T) { eachWay(t, receiving) }
+
+func receiving(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
 	name, addr := startServer(t, "127.0.0.1:0")
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -248,5 +260,22 @@ func TestReceiving(t *testing.T) {
 	}
 	if got.InHand.Sum > took {
 		t.Errorf("in hand for %v, and the client waited for %v: the wait for the sender is not the server's", got.InHand.Sum, took)
+	}
+}
+
+// TestIPv6: its sockets have functions of their own.
+func TestIPv6(t *testing.T) { eachWay(t, overIPv6) }
+
+func overIPv6(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
+	name, addr := startServer(t, "[::1]:0")
+	for range several {
+		c := dial(t, "tcp", addr)
+		ask(t, c, "wait 0")
+		c.Close()
+	}
+	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == several })
+	if n := p.group(name).Unread.Buckets.Count(); n != several || len(p.group(name).Failed) > 0 || len(p.group(name).Excluded) > 0 {
+		t.Errorf("%d were read: %+v", n, p.group(name))
 	}
 }
