@@ -37,9 +37,9 @@ each time it undoes and compares the snapshots.
 
 With --ssh the server is a machine of its own: a real sshd in its network
 namespace, with file systems of its own (its journal of changes, its locks, its
-/tmp, which lets nothing run). Plimsoll reaches it as --host server=ssh:server, and
-undoes there ("plimsoll undo --all --host server=ssh:server"); with --kill the way
-there is cut by that.`
+/tmp, which lets nothing run). Plimsoll reaches it as --host server=ssh:server,
+and undoes there ("plimsoll undo --all --host server=ssh:server"); with --kill
+the way there is cut by that.`
 
 // labTuneFlags are the flags of lab tune.
 type labTuneFlags struct {
