@@ -32,8 +32,14 @@ func newRun(q *query.Run, command CommandLine) *run {
 	return &run{
 		Run:     q,
 		command: command,
-		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status, partial: meta.Plan.Remote != nil},
+		eyes:    eyes{hosts: slices.Sorted(maps.Keys(names)), status: meta.Status, partial: partial(meta)},
 	}
+}
+
+// partial says whether series are somebody else's. Of a host that an exporter of ours watches the machine
+// is known, and what that exporter does not look for is not there, as in a run.
+func partial(meta model.Run) bool {
+	return meta.Plan.Remote != nil && (len(meta.Hosts) == 0 || slices.ContainsFunc(meta.Hosts, func(h model.Host) bool { return h.Machine == "" }))
 }
 
 // rule evaluates one rule for every subject it applies to. The error tells of

@@ -11,6 +11,8 @@ type Record struct {
 	Name string `yaml:"record" json:"record"` // has a colon, as Prometheus advises
 	Help string `yaml:"help" json:"help"`
 	Expr string `yaml:"expr" json:"expr"`
+	// Written is Expr as it stands in records.yaml, with the names of other records.
+	Written string `yaml:"-" json:"-"`
 }
 
 // Records maps a shared term's name to it; its Expr is already free of others.

@@ -52,7 +52,7 @@ func loadRecords(fsys fs.FS, dir string, below query.Records) (query.Records, []
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %s: %w", file, rec.Name, err)
 		}
-		rec.Expr = expr.Text
+		rec.Written, rec.Expr = rec.Expr, expr.Text
 		known[rec.Name] = rec
 	}
 	return known, raw, nil

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -89,6 +90,19 @@ func readVectors(r *ruleset.Rule, left, points *int64) ([]Vector, error) {
 }
 
 func tooMuch(of string) error { return fmt.Errorf("more than the set may have of %s", of) }
+
+// Vectors goes through the vectors, in the order of the rules' ids.
+func (s Suite) Vectors() iter.Seq2[*ruleset.Rule, *Vector] {
+	return func(yield func(*ruleset.Rule, *Vector) bool) {
+		for _, t := range s.tests {
+			for i := range t.vectors {
+				if !yield(t.rule, &t.vectors[i]) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // CaseCaptured is the case of a test that is a captured slice.
 const CaseCaptured = "captured"
