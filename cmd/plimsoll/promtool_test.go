@@ -59,7 +59,8 @@ type promtoolSample struct {
 
 // TestVectorsInPromtool has promtool evaluate each rule's alert over the series of each of its vectors,
 // as exporters would have had them in the main window. It has to ring for the very subjects for which our
-// own engine confirms the rule over these series, of each host by itself.
+// own engine confirms the rule over these series, of each host by itself. Of each rule it is one vector that
+// fires and one at the boundary; with PLIMSOLL_VECTORS=all all of them, which takes minutes.
 func TestVectorsInPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -75,11 +76,16 @@ func TestVectorsInPromtool(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &vectorBook{t: t, dir: t.TempDir(), set: set, given: inExporter(w), signals: allSignals(w), alerts: map[string]string{}}
+	seen := map[string]bool{}
 	for rule, v := range suite.Vectors() {
-		b.add(rule, v)
+		key := rule.ID + " " + v.Case
+		if (v.Case == "fires" || v.Case == "boundary") && !seen[key] || os.Getenv("PLIMSOLL_VECTORS") == "all" {
+			seen[key] = true
+			b.add(rule, v)
+		}
 	}
-	if b.rings < 100 {
-		t.Errorf("%d vectors in which an alert has to ring; want at least one of each rule", b.rings)
+	if b.rings < 50 {
+		t.Errorf("alerts ring in %d vectors; want 50 at least, else it shows little", b.rings)
 	}
 	cmd := exec.Command(promtool, append([]string{"test", "rules"}, b.files...)...)
 	cmd.Dir = b.dir
