@@ -104,8 +104,8 @@ var onTheEdge = []string{
 	"users wait on exactly half of the connections", "users wait on just less than half of the connections",
 }
 
-// inMillis writes a duration so that promtool reads it, which takes no part of a second.
-func inMillis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
+// asMillis writes a duration so that promtool reads it, which takes no part of a second.
+func asMillis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
 // saidFailed is what promtool printed, but for files without one.
 func saidFailed(out []byte) []byte {
@@ -143,8 +143,8 @@ func (b *vectorBook) add(rule *ruleset.Rule, v *rulesuite.Vector) {
 		return
 	}
 	hosts := slices.Sorted(maps.Keys(v.Meta.Status))
-	test := promtoolTest{Name: v.Name, Interval: inMillis(interval), Series: b.states(v, hosts, int(length/interval)+1)}
-	asked := promtoolAsked{At: inMillis(length), Expr: fmt.Sprintf(`group by (%s) (ALERTS{plimsoll_rule=%q,alertstate="firing"})`, strings.Join(rule.Subject, ", "), rule.ID)}
+	test := promtoolTest{Name: v.Name, Interval: asMillis(interval), Series: b.states(v, hosts, int(length/interval)+1)}
+	asked := promtoolAsked{At: asMillis(length), Expr: fmt.Sprintf(`group by (%s) (ALERTS{plimsoll_rule=%q,alertstate="firing"})`, strings.Join(rule.Subject, ", "), rule.ID)}
 	for _, host := range hosts {
 		run := b.alone(v, host, main)
 		test.Series = append(test.Series, promtoolSeriesOf(run, main, interval)...)
@@ -154,7 +154,7 @@ func (b *vectorBook) add(rule *ruleset.Rule, v *rulesuite.Vector) {
 		}
 	}
 	test.Asked = []promtoolAsked{asked}
-	b.write(doc, promtoolTests{Interval: inMillis(length), Tests: []promtoolTest{test}})
+	b.write(doc, promtoolTests{Interval: asMillis(length), Tests: []promtoolTest{test}})
 }
 
 // alert is the file with a rule's alert over such a window, "" where the rule is none.
