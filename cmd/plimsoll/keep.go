@@ -18,6 +18,7 @@ import (
 
 	"plimsoll/internal/collect"
 	"plimsoll/internal/flight"
+	"plimsoll/internal/input"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -30,6 +31,7 @@ type keepFlags struct {
 	dir     string
 	most    int
 	webhook string
+	hookAt  string // a file in which it stands
 }
 
 // keptEvery is the time between two rounds where the last minutes are kept and nobody says.
@@ -39,6 +41,8 @@ const keptEvery = time.Second
 const (
 	leastKept = time.Minute
 	mostKept  = 6 * time.Hour
+	// maxWebhook is how long a webhook's address may be, in bytes.
+	maxWebhook = 4 << 10
 )
 
 func (f *keepFlags) add(c *cobra.Command, w *world) {
@@ -47,7 +51,8 @@ func (f *keepFlags) add(c *cobra.Command, w *world) {
 	fs.Lookup("keep").DefValue = ""
 	f.addDir(c, w)
 	fs.IntVar(&f.most, "keep-runs", 24, "with --keep: make no run where `N` that were made so are there")
-	fs.StringVar(&f.webhook, "webhook", "", "with --keep: tell this `URL` of each run, in JSON")
+	fs.StringVar(&f.webhook, "webhook", "", "with --keep: tell this `URL` of each run, in JSON; who may list processes sees it")
+	fs.StringVar(&f.hookAt, "webhook-file", "", "with --keep: the same, and the URL stands in this `FILE`, where nobody else sees it")
 }
 
 // addDir adds the flag that says where they are kept.
@@ -64,7 +69,7 @@ func (f *keepFlags) place(w *world) string {
 }
 
 // keptOnly are the flags that only make sense with --keep.
-var keptOnly = []string{"keep-dir", "keep-runs", "webhook"}
+var keptOnly = []string{"keep-dir", "keep-runs", "webhook", "webhook-file"}
 
 // check checks the flags.
 func (f *keepFlags) check(c *cobra.Command) error {
@@ -82,8 +87,27 @@ func (f *keepFlags) check(c *cobra.Command) error {
 	if f.most < 1 {
 		return usage(c.CommandPath(), "--keep-runs %d: want at least 1", f.most)
 	}
+	return f.checkWebhook(c)
+}
+
+// checkWebhook checks the webhook's address, and takes it out of its file where it stands in one. It is in no message: who knows it can write there.
+func (f *keepFlags) checkWebhook(c *cobra.Command) error {
+	flag := "--webhook"
+	if f.hookAt != "" {
+		if f.webhook != "" {
+			return usage(c.CommandPath(), "--webhook and --webhook-file are one address; leave one of both out")
+		}
+		text, err := input.ReadPlain(f.hookAt, maxWebhook)
+		if err != nil {
+			return fail(exitMissing, fmt.Errorf("--webhook-file: %w", err))
+		}
+		flag = "--webhook-file " + f.hookAt
+		if f.webhook = strings.TrimSpace(string(text)); f.webhook == "" {
+			return usage(c.CommandPath(), "%s: it is empty; want a URL like https://chat.example/hook", flag)
+		}
+	}
 	if u, err := url.Parse(f.webhook); f.webhook != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return usage(c.CommandPath(), "--webhook: want a URL like https://chat.example/hook")
+		return usage(c.CommandPath(), "%s: want a URL like https://chat.example/hook", flag)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"plimsoll/internal/model"
 )
 
@@ -64,5 +66,34 @@ func TestSnapshot(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(filepath.Dir(shelf), "last-minutes")); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v is left", left, err)
+	}
+}
+
+// The webhook's address may stand in a file, where the list of processes does not show it; no message does either.
+func TestWebhookOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hook")
+	for text, want := range map[string]int{"": exitUsage, "chat.example/secret\n": exitUsage, "ftp://chat.example/secret": exitUsage, "https://chat.example/secret\n": exitOK, "https://" + strings.Repeat("secret", maxWebhook): exitMissing} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := keepFlags{hookAt: file}
+		err := f.checkWebhook(&cobra.Command{Use: "watch"})
+		code := exitOK
+		if err != nil {
+			code = codeOf(err)
+		}
+		if code != want {
+			t.Errorf("%.40q: exit code %d, want %d: %v", text, code, want, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("it is said: %v", err)
+		}
+		if err == nil && f.webhook != "https://chat.example/secret" {
+			t.Errorf("the webhook is %q", f.webhook)
+		}
+	}
+	both := keepFlags{webhook: "https://chat.example/", hookAt: file}
+	if code := codeOf(both.checkWebhook(&cobra.Command{Use: "watch"})); code != exitUsage {
+		t.Errorf("two addresses: exit code %d", code)
 	}
 }

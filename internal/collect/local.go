@@ -33,6 +33,8 @@ type Config struct {
 	Here string `json:"here,omitempty"`
 	// Interval is the time between two rounds.
 	Interval time.Duration `json:"interval_ns"`
+	// Rounds, if set, says when rounds are taken, in place of a clock of our own: for benchmarks in which a month is short.
+	Rounds <-chan time.Time `json:"-"`
 	// Trace says which tracers watch; "" is off.
 	Trace TraceLevel `json:"trace,omitempty"`
 	// Packets is the interface of each host whose packets are captured, or any; "" for none.
@@ -63,6 +65,7 @@ type Local struct {
 	here    *host.Host // nil: none was asked for
 	rec     *Recorder
 	tracing *tracing
+	probes  probes
 	cpu0    float64 // our CPU seconds when it was opened
 	percent int     // the garbage collector's before, to be set again
 	stop    chan struct{}
@@ -71,6 +74,7 @@ type Local struct {
 	mu      sync.Mutex // held in a round
 	sources []Source
 	ticker  *time.Ticker
+	paced   bool      // rounds are taken when Config.Rounds says so
 	number  int       // of the newest round
 	last    time.Time // its time stamp
 	settled time.Time // no round is begun before, but at an edge
@@ -171,14 +175,45 @@ func (l *Local) Start(ctx context.Context, log Log) error {
 	if len(l.hosts) == 0 {
 		return nil
 	}
-	sampler := probe.NewSampler(l.hosts, all.All(), l.rec.Book, l.config.Interval)
-	l.tracing = newTracing(l.config.Trace, l.tracers, l.hosts, l.rec, l.now)
+	l.tracing, l.probes = l.looks()
 	// The tracers come first: what the probes read of a process holds while its mark does.
-	err := errors.Join(l.Add(ctx, l.tracing), l.Add(ctx, probes{sampler}))
+	err := errors.Join(l.Add(ctx, l.tracing), l.Add(ctx, l.probes))
 	if l.config.Packets != "" {
 		err = errors.Join(err, l.Add(ctx, newPackets(l.config.Packets, l.hosts, l.rec)))
 	}
 	return err
+}
+
+// looks makes what looks at the hosts.
+func (l *Local) looks() (*tracing, probes) {
+	return newTracing(l.config.Trace, l.tracers, l.hosts, l.rec, l.now), probes{probe.NewSampler(l.hosts, all.All(), l.rec.Book, l.config.Interval)}
+}
+
+// Full says whether names that were not met before find no room, since those that went away keep theirs.
+func (l *Local) Full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.probes.sampler != nil && l.probes.sampler.Full()
+}
+
+// Anew has tracers and probes forget everything, which is to end them and to start others: processes, containers and destinations that
+// went away long ago keep their places in them, else, and those of today find none. What they count up begins at zero again.
+func (l *Local) Anew(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tracing == nil {
+		return nil
+	}
+	for _, h := range l.hosts {
+		h.SetMarker(nil)
+	}
+	l.tracing.halt()
+	err := errors.Join(l.tracing.detach(), l.probes.Close())
+	l.sources = slices.DeleteFunc(l.sources, func(s Source) bool { return s == Source(l.tracing) || s == Source(l.probes) })
+	ours := l.tracing.ours
+	l.tracing, l.probes = l.looks()
+	l.sources = append([]Source{l.tracing, l.probes}, l.sources...)
+	return errors.Join(err, l.tracing.Start(ctx), l.tracing.ignore(ours...), l.probes.Start(ctx))
 }
 
 // Recorder is what its sources write to, once it is started.
@@ -288,24 +323,34 @@ func (l *Local) round(ctx context.Context, at time.Time, edge bool) error {
 // tick begins to take rounds by itself, one interval from now on, or ends it.
 func (l *Local) tick(ctx context.Context, on bool) {
 	switch {
+	case l.config.Rounds != nil:
+		if on && !l.paced {
+			l.paced = true
+			l.takeRounds(ctx, l.config.Rounds)
+		}
 	case !on && l.ticker != nil:
 		l.ticker.Stop()
 	case on && l.ticker != nil:
 		l.ticker.Reset(l.config.Interval)
 	case on:
 		l.ticker = time.NewTicker(l.config.Interval)
-		ctx := context.WithoutCancel(ctx)
-		l.stopped.Go(func() {
-			for {
-				select {
-				case <-l.stop:
-					return
-				case <-l.ticker.C:
-					l.regular(ctx)
-				}
-			}
-		})
+		l.takeRounds(ctx, l.ticker.C)
 	}
+}
+
+// takeRounds takes a round at each tick until Close.
+func (l *Local) takeRounds(ctx context.Context, ticks <-chan time.Time) {
+	ctx = context.WithoutCancel(ctx)
+	l.stopped.Go(func() {
+		for {
+			select {
+			case <-l.stop:
+				return
+			case <-ticks:
+				l.regular(ctx)
+			}
+		}
+	})
 }
 
 // regular is a round between edges. It is stamped with the time it begins: a tick that

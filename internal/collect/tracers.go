@@ -152,11 +152,11 @@ func (t *tracing) seen(one *tracer, at time.Time) {
 	t.mark(one.Tracer, at, func(s *model.Signal) model.Status { return status[s.Name] })
 }
 
-// ignore leaves a process of ours out of everything.
-func (t *tracing) ignore(pid int) error {
+// ignore leaves processes of ours out of everything.
+func (t *tracing) ignore(pids ...int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ours = append(t.ours, pid)
+	t.ours = append(t.ours, pids...)
 	var errs []error
 	for _, one := range t.all() {
 		errs = append(errs, one.running.Ignore(t.ours...))
@@ -257,12 +257,9 @@ func (t *tracing) Phase(window string) {
 
 // Close writes the stacks, tells what there was of tracing, and detaches everything.
 func (t *tracing) Close() error {
-	t.Settle()
+	t.halt()
 	if t.level == TraceOff {
 		return nil
-	}
-	for _, s := range t.sparing {
-		t.endTurns(s)
 	}
 	said := model.Tracing{Level: string(t.level)}
 	var errs []error
@@ -271,10 +268,26 @@ func (t *tracing) Close() error {
 			errs = append(errs, t.write(one))
 			said.Profiles = append(said.Profiles, one.Profile)
 		}
-		errs = append(errs, one.running.Close())
 	}
 	said.Duty = t.duty()
 	t.rec.Traced(said)
+	return errors.Join(append(errs, t.detach())...)
+}
+
+// halt ends bursts and turns, and none is begun.
+func (t *tracing) halt() {
+	t.Settle()
+	for _, s := range t.sparing {
+		t.endTurns(s)
+	}
+}
+
+// detach detaches everything that was halted, and tells nothing.
+func (t *tracing) detach() error {
+	var errs []error
+	for _, one := range t.all() {
+		errs = append(errs, one.running.Close())
+	}
 	return errors.Join(errs...)
 }
 

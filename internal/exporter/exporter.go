@@ -39,6 +39,10 @@ type Options struct {
 	Collect collect.Config
 	Tracers []trace.Tracer
 	Version string
+	// Now is the clock that it goes by, nil for the machine's, and Renew, if set, says when everything is read anew, in place of
+	// every five minutes: for benchmarks in which a month is short.
+	Now   func() time.Time
+	Renew <-chan time.Time
 	// For is how long it answers; 0 is until ctx ends.
 	For time.Duration
 	// Ready is told where series are found, once there are some.
@@ -76,8 +80,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	defer s.tcp.Close()
 	opt.Collect.Ours = append(opt.Collect.Ours, serve.Socket(s.tcp))
-	started := time.Now()
-	now := func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
+	now := clockOf(opt)
 	l, err := collect.Open(opt.Collect, opt.Tracers, now)
 	if err != nil {
 		return err
@@ -116,9 +119,18 @@ func Run(ctx context.Context, opt Options) (err error) {
 		go func() { beside <- opt.Beside.Run(ctx, burstOf(l)) }()
 	}
 	opt.Ready(s.url())
-	err = observe(ctx, l, now, opt.Collect.Interval, served)
+	err = observe(ctx, l, st, now, opt, served)
 	stop()
 	return errors.Join(err, <-served, <-beside)
+}
+
+// clockOf is the clock that an exporter goes by; it never runs back.
+func clockOf(opt Options) func() time.Time {
+	if opt.Now != nil {
+		return opt.Now
+	}
+	started := time.Now()
+	return func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
 }
 
 // burstOf has all tracers of a collector watch for a while, and gives back the memory that starting them takes.
@@ -138,11 +150,15 @@ func endedBy(ctx context.Context, err error) error {
 }
 
 // observe lets rounds be taken until ctx ends, or one of both cannot go on.
-func observe(ctx context.Context, l *collect.Local, now func() time.Time, interval time.Duration, served chan error) error {
-	check := time.NewTicker(interval)
+func observe(ctx context.Context, l *collect.Local, st *store, now func() time.Time, opt Options, served chan error) error {
+	check := time.NewTicker(opt.Collect.Interval)
 	defer check.Stop()
-	renew := time.NewTicker(renewEvery)
-	defer renew.Stop()
+	renew := opt.Renew
+	if renew == nil {
+		ticker := time.NewTicker(renewEvery)
+		defer ticker.Stop()
+		renew = ticker.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -154,13 +170,26 @@ func observe(ctx context.Context, l *collect.Local, now func() time.Time, interv
 			if err := l.Err(); err != nil {
 				return err
 			}
-		case <-renew.C:
-			l.Recorder().Book.Anew()
-			if _, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window}); err != nil {
+		case <-renew:
+			if err := renewed(ctx, l, st, now); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// renewed reads everything, due or not, by those who were begun anew where what went away takes the room of what is there.
+func renewed(ctx context.Context, l *collect.Local, st *store, now func() time.Time) error {
+	ctx = context.WithoutCancel(ctx)
+	l.Recorder().Book.Anew()
+	if st.crowded(l.Full()) {
+		if err := l.Anew(ctx); err != nil {
+			return err
+		}
+		debug.FreeOSMemory() // what starting took
+	}
+	_, err := l.Edge(ctx, collect.Edge{Time: now(), Window: window})
+	return err
 }
 
 // handler answers scrapes.

@@ -32,7 +32,10 @@ func start(t *testing.T, opt Options) string {
 	t.Helper()
 	ready := make(chan string, 1)
 	opt.Listen = "127.0.0.1:0"
-	opt.Collect = collect.Config{Hosts: []collect.HostSpec{{Name: "web", Spec: "local"}}, Interval: time.Second}
+	opt.Collect.Interval = time.Second
+	if opt.Collect.Hosts == nil {
+		opt.Collect.Hosts = []collect.HostSpec{{Name: "web", Spec: "local"}}
+	}
 	opt.Ready, opt.Note = func(url string) { ready <- url }, func(string) {}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -28,9 +28,11 @@ func newOwn(version string, st *store) *own {
 		func() float64 { return float64(st.round.Number) })
 	newest := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "plimsoll_exporter_round_timestamp_seconds", Help: "When the newest round was taken."},
 		func() float64 { return float64(st.round.Time.UnixMilli()) / 1000 })
+	anew := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "plimsoll_exporter_begun_anew_total", Help: "How often all that reads was begun anew, with counters at zero, since names of what went away took the room of others."},
+		func() float64 { return float64(st.anew) })
 	interval := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "plimsoll_exporter_interval_seconds", Help: "Time between two rounds."},
 		st.interval.Seconds)
-	o.registry.MustRegister(o.scrapes, info, known, rounds, newest, interval, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	o.registry.MustRegister(o.scrapes, info, known, rounds, newest, anew, interval, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return o
 }
 

@@ -27,6 +27,13 @@ const (
 	// patience is how many times the time between two readings of a signal passes until
 	// there is none of it any more.
 	patience = 3
+	// mayGrow is how many more series there may be than usual before everything is begun anew. What is usual is known
+	// after settles renewals.
+	mayGrow = 3_000
+	settles = 2
+	// fullFor is for how many renewals probes may be without room for new names: a machine may have so many at once, and then
+	// nothing is won, and counters begin at zero.
+	fullFor = 12
 	// forget is how long a series is known that is not shown: one that comes back goes on, and
 	// does not begin at zero again.
 	forget = 5 * time.Minute
@@ -46,6 +53,9 @@ type store struct {
 	families map[string]*family
 	count    int // of all series that are known
 	swept    int // the round in which room was made
+	renewals int // since everything was begun
+	usual    int // the series that were known settles renewals after that
+	anew     int // how often everything was begun anew
 	key      []byte
 	status   map[string]map[string]model.State // by host and signal
 	cut      map[cutKey]float64                // readings for which there was no room
@@ -182,6 +192,24 @@ func (s *store) makeRoom() {
 	}
 	s.swept = s.round.Number + 1
 	s.sweep(0)
+}
+
+// crowded is asked at each renewal whether all who read are to begin anew: tracers and probes know names that they met for as long as they
+// run, and tell their counters. full says that a probe has no room for another.
+func (s *store) crowded(full bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.renewals++
+	switch {
+	case s.renewals <= settles:
+		s.usual = s.count
+		return false
+	case s.count <= s.usual+mayGrow && (!full || s.renewals < fullFor):
+		return false
+	}
+	s.renewals = 0
+	s.anew++
+	return true
 }
 
 // sweep forgets what was not read for so long, and is not shown.

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"plimsoll/internal/host"
@@ -20,6 +21,7 @@ type Out struct {
 
 	mu     sync.Mutex
 	over   bool // the round went on without this read: drop what it still brings
+	full   *atomic.Bool
 	marked map[*model.Signal]model.Status
 	kept   map[*model.Signal]bool
 }
@@ -27,7 +29,7 @@ type Out struct {
 // NewOut makes the Out of one read, for one host, at now; since is the time
 // since the read before. The sampler makes its own; this is for tests.
 func NewOut(rec Recorder, host string, now time.Time, since time.Duration) *Out {
-	return &Out{rec: rec, hosts: []string{host}, now: now, since: since, every: since}
+	return &Out{rec: rec, hosts: []string{host}, now: now, since: since, every: since, full: new(atomic.Bool)}
 }
 
 // Put records one value; labels follow s.Labels one for one.
@@ -93,6 +95,10 @@ func (o *Out) Note(sentence string) {
 		o.rec.Note(sentence)
 	}
 }
+
+// Full says that there is no room for names that were not met before, since those that went away keep theirs. In a run it stays so; a
+// watch that stays begins anew.
+func (o *Out) Full() { o.full.Store(true) }
 
 // Now is the round's time: the time stamp of every sample of the round.
 func (o *Out) Now() time.Time { return o.now }

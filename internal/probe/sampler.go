@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"plimsoll/internal/host"
@@ -194,6 +195,11 @@ func (s *Sampler) giveUp(w *worker, t time.Time) {
 			s.rec.Set(w.names, sig, host.StatusOf(err), t, o.probe.Every)
 		}
 	}
+}
+
+// Full says whether a probe has no room for names that it did not know.
+func (s *Sampler) Full() bool {
+	return slices.ContainsFunc(s.workers, func(w *worker) bool { return w.full.Load() })
 }
 
 // Close closes all readers and the threads they were read on. A host that

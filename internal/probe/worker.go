@@ -66,6 +66,7 @@ type worker struct {
 	deaf    bool   // it did not take the last round
 	current *round // the round it took last
 	where   atomic.Pointer[string]
+	full    atomic.Bool // see Out.Full
 }
 
 func (w *worker) title() string { return "host " + strings.Join(w.names, ", ") }
@@ -201,7 +202,7 @@ func (w *worker) read(r *round) {
 			continue
 		}
 		w.where.Store(&o.probe.Name)
-		out := &Out{rec: w.rec, hosts: w.names, now: r.t, every: w.interval, forced: r.force}
+		out := &Out{rec: w.rec, hosts: w.names, now: r.t, every: w.interval, forced: r.force, full: &w.full}
 		if !o.last.IsZero() {
 			out.since = r.t.Sub(o.last)
 		}

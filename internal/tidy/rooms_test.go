@@ -57,7 +57,7 @@ lab:
 internal/lab:            internal/model internal/host internal/record internal/record/writer
 internal/tidy:
 scripts:
-bench:                  internal/layout internal/model internal/record internal/record/writer internal/trace
+bench:                  internal/layout internal/model internal/record internal/record/writer internal/trace internal/collect internal/exporter internal/flight
 cmd/plimsoll:            *
 `
 

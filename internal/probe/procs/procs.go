@@ -209,6 +209,7 @@ func (r *reader) report(out *probe.Out) {
 		out.Note(fmt.Sprintf("host %s: more than %d threads were due in one reading; some processes are examined less often", r.host.Name, r.threadsPerRound))
 	}
 	if r.groups.cut {
+		out.Full()
 		out.Note(fmt.Sprintf("host %s has processes of more than %d names; the others are counted as %s", r.host.Name, maxGroups, otherName))
 	}
 }

@@ -471,6 +471,9 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 			out.Put(destinationOwner, 1, r.reported[chosen[i].dst], owner)
 		}
 	}
+	if cut && len(r.reported) >= maxEverReported {
+		out.Full()
+	}
 	if cut || r.flows.beyond > 0 {
 		out.Note(fmt.Sprintf("host %s connects to more destinations than are reported: the %d that use most ports in each reading, %d in a run",
 			r.host.Name, maxDestinations, maxEverReported))

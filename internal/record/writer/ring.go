@@ -339,12 +339,6 @@ func copyRun(from *runDir, dir string, run model.Run, files []string) (err error
 		}
 		err = errors.Join(err, to.close())
 	}()
-	if err := w.writeManifest(); err != nil {
-		return err
-	}
-	if err := to.root.MkdirAll(path.Join(record.SeriesDir, record.WALDir), 0o700); err != nil {
-		return err
-	}
 	names := []string{record.EventsFile}
 	for _, f := range files {
 		names = append(names, path.Join(record.SeriesDir, record.WALDir, f))
@@ -353,6 +347,15 @@ func copyRun(from *runDir, dir string, run model.Run, files []string) (err error
 		for _, p := range run.Tracing.Profiles {
 			names = append(names, p+record.ProfileEnd)
 		}
+	}
+	if err := roomFor(from.root, names, to); err != nil {
+		return err
+	}
+	if err := w.writeManifest(); err != nil {
+		return err
+	}
+	if err := to.root.MkdirAll(path.Join(record.SeriesDir, record.WALDir), 0o700); err != nil {
+		return err
 	}
 	for _, name := range names {
 		if err := copyFile(from.root, to, name); err != nil {
@@ -365,6 +368,27 @@ func copyRun(from *runDir, dir string, run model.Run, files []string) (err error
 	}
 	w.run.Closed = true
 	return w.writeManifest()
+}
+
+// roomFor says what is needed and what is there where a directory has no room for a copy of these files, and for the blocks that are made of
+// them beside it: that is looked at first, since half a copy would take the room that others need.
+func roomFor(from *os.Root, names []string, to *runDir) error {
+	var need, has uint64
+	for _, name := range names {
+		info, err := from.Stat(name)
+		if err != nil {
+			return err
+		}
+		need += 2 * uint64(info.Size())
+	}
+	var disk unix.Statfs_t
+	if err := unix.Fstatfs(int(to.dir.Fd()), &disk); err != nil {
+		return fmt.Errorf("look for free space: %w", err)
+	}
+	if has = disk.Bavail * uint64(disk.Bsize); has < need {
+		return fmt.Errorf("%.1f MB are needed for it, and %.1f MB are free on its disk; free some space, or have runs elsewhere: %w", float64(need)/1e6, float64(has)/1e6, unix.ENOSPC)
+	}
+	return nil
 }
 
 func copyFile(from *os.Root, to *runDir, name string) (err error) {

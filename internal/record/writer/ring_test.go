@@ -367,6 +367,28 @@ func TestRingCopyThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
+// Where there is no room for a copy none is begun, and what there is and would have to be is said.
+func TestRingCopyLooksForRoomFirst(t *testing.T) {
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=8k"); errors.Is(err, unix.EPERM) {
+		t.Skip("a disk of its own needs root")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	r, _ := openRing(t, time.Minute, 1<<20)
+	for n := range 500 {
+		ringRound(t, r, n)
+	}
+	err := r.CopyTo(filepath.Join(small, "run"), func(*model.Run) {})
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "MB are needed") {
+		t.Errorf("%v, want what is needed", err)
+	}
+	if left, err := os.ReadDir(small); err != nil || len(left) > 0 {
+		t.Errorf("%v %v is left", left, err)
+	}
+}
+
 // What could not be emptied whole is a ring the next time.
 func TestRingEmptiedInPart(t *testing.T) {
 	r, dir := openRing(t, time.Hour, 1<<30)
