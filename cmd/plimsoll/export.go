@@ -14,11 +14,13 @@ import (
 )
 
 const exportLong = `Prints the rules as alerts over the series of "plimsoll watch --listen".
---prometheus is a rule file, which "promtool check rules" takes as it is: an alert for each rule
-that can be proved without a load of ours, with how long its condition has to hold, and with least numbers
-of events; why the others are not among them stands in its comments. --alertmanager says which
-alerts explain which, so that one cause rings once. Thresholds of this site are in force.
-With --node-exporter the alerts are over the series of node_exporter and its kin instead.`
+--prometheus is a rule file, which "promtool check rules" takes as it is: an
+alert for each rule that can be proved without a load of ours, with how long its
+condition has to hold, and with least numbers of events; why the others are not
+among them stands in its comments. --alertmanager says which alerts explain
+which, so that one cause rings once. Thresholds of this site are in force.
+With --node-exporter the alerts are over the series of node_exporter and its
+kin instead.`
 
 func rulesExport(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "export", Short: "the rules as alerts for Prometheus", Args: noArguments, Long: exportLong,
