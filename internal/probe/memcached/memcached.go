@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
@@ -93,6 +94,9 @@ func refusal(line string) error {
 }
 
 func put(out *probe.Out, listen string, a answer) {
+	if _, ok := a["store_too_large"]; !ok {
+		out.Mark(tooLarge, host.Absent("a memcached before 1.6 does not count what was too large for it"))
+	}
 	for _, n := range numbers {
 		if v, ok := a[n.field]; ok {
 			out.Put(n.signal, v, append([]string{listen}, n.labels...)...)
@@ -110,6 +114,8 @@ func signal(kind model.Kind, name, unit, help string, labels ...string) *model.S
 var (
 	up   = signal(model.Gauge, "memcached_up", "ratio", "1 when the server answered, 0 when it did not.")
 	full = signal(model.Gauge, "plimsoll_memcached_full", "ratio", "1 when the server sent even us away, since it had as many connections as it takes; 0 when it let us in.")
+
+	tooLarge = signal(model.Counter, "plimsoll_memcached_items_too_large_total", "items", "Items that it did not take, since they are larger than it takes (-I; since 1.6).")
 
 	commands = signal(model.Counter, "memcached_commands_total", "commands", "Commands by name and by what became of them.", "command", "status")
 )
@@ -133,7 +139,7 @@ var numbers = []struct {
 	{"limit_maxbytes", signal(model.Gauge, "memcached_limit_bytes", "bytes", "The most that it may store (-m)."), nil},
 	{"curr_items", signal(model.Gauge, "memcached_current_items", "items", "Items that it has."), nil},
 	{"evictions", signal(model.Counter, "memcached_items_evicted_total", "items", "Items that were thrown out before their time, for want of memory."), nil},
-	{"store_too_large", signal(model.Counter, "plimsoll_memcached_items_too_large_total", "items", "Items that it did not take, since they are larger than it takes (-I; since 1.6)."), nil},
+	{"store_too_large", tooLarge, nil},
 	{"evicted_active", signal(model.Counter, "plimsoll_memcached_items_evicted_active_total", "items", "Of these, those that had been asked for more than once of late."), nil},
 }
 

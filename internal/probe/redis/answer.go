@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
 )
 
@@ -118,6 +119,8 @@ func newPut() func(*probe.Out, string, answer) {
 		a.putCommands(out, listen, told)
 		if _, ok := a.fields["total_error_replies"]; ok {
 			a.errors["OOM"] += 0 // such a server counts errors, so that there was none
+		} else {
+			out.Mark(errs, host.Absent("a Redis before 6.2 does not count its errors by kind"))
 		}
 		for name, n := range a.errors {
 			if failed[name] || name == "OOM" || len(failed) < maxErrors {

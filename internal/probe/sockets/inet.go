@@ -208,12 +208,12 @@ const (
 	smallSegment = 536
 )
 
-// segmentsSmall says whether more was written than congestion control lets leave, and fewer bytes are
-// under way than a connection may begin with, since its segments are so small: the peer would take more.
+// segmentsSmall says whether a segment or more waits to leave, and fewer bytes are under way than a connection
+// may begin with, since its segments are so small: the peer would take more.
 // (The window itself need not be full: BBR paces what it lets leave.)
 func (t *tcpInfo) segmentsSmall() bool {
 	under := t.unacked * t.mss
-	return t.unsent > 0 && under > 0 && t.mss <= smallSegment && under < initialBytes && under+t.mss <= t.peerWindow && t.resent == 0
+	return t.unsent >= t.mss && under > 0 && t.mss <= smallSegment && under < initialBytes && under+t.mss <= t.peerWindow && t.resent == 0
 }
 
 func address(family uint8, b []byte) (a [16]byte) {

@@ -56,7 +56,7 @@ type connections struct {
 	// piece that waits for an acknowledgement alone; repeated, how many sent
 	// a segment again twice or more often; large, those of them whose segment is full-sized;
 	// small, those whose congestion window is full and small without a loss; smallSegments, those
-	// whose full window holds few bytes since their segments are small.
+	// with few bytes under way and more to send, since their segments are small.
 	shut, heldBack, repeated, large, small, smallSegments int
 }
 

@@ -85,7 +85,7 @@ var (
 	}
 	listenSegmentsSmall = &model.Signal{
 		Name: "plimsoll_tcp_listen_segments_small", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
-		Help:   "Accepted connections of the listener on which more was written than may leave, and fewer bytes are under way than the 14,600 with which a connection may begin (RFC 6928), though the peer would take more: a full segment of theirs has at most 536 bytes, as where no end says what it takes (RFC 9293). None of their segments was ever sent again.",
+		Help:   "Accepted connections of the listener on which a segment or more waits to leave, and fewer bytes are under way than the 14,600 with which a connection may begin (RFC 6928), though the peer would take more: a full segment of theirs has at most 536 bytes, as where no end says what it takes (RFC 9293). None of their segments was ever sent again.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (mss:, unacked:, notsent:, snd_wnd:, no retrans:)",
 	}
 	listenHeld = &model.Signal{

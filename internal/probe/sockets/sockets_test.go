@@ -468,7 +468,7 @@ func TestAccepted(t *testing.T) {
 	lossy, roomy, moving := clamped, clamped, clamped
 	short := tcpInfo{mss: 536, unacked: 27, window: 40, unsent: 1000, peerWindow: 15008}
 	grown, usual, resent, shut, written := short, short, short, short, short
-	grown.unacked, grown.peerWindow, usual.mss, resent.resent, shut.peerWindow, written.unsent = 28, 65535, 537, 1, 15007, 0
+	grown.unacked, grown.peerWindow, usual.mss, resent.resent, shut.peerWindow, written.unsent = 28, 65535, 537, 1, 15007, 535
 	lossy.resent, roomy.unacked, moving.unacked, moving.window = 1, 3, 10, 10
 	for _, s := range []inetSock{
 		{}, {queue: 7}, {limit: 9, info: tcpInfo{rtt: 300}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500}},
@@ -492,11 +492,11 @@ func TestAccepted(t *testing.T) {
 		{limit: 14499, info: usual, hasInfo: true},
 		{limit: 14472, info: resent, hasInfo: true},
 		{limit: 14472, info: shut, hasInfo: true},
-		{limit: 14472, info: written, hasInfo: true},
+		{limit: 14472, info: written, hasInfo: true, timer: timerProbe},
 	} {
 		l.accept(&s)
 	}
-	want := connections{accepted: 25, unread: 2, unacked: 23, roundTrips: 800, shut: 2, heldBack: 1, repeated: 2, large: 1, small: 1, smallSegments: 1}
+	want := connections{accepted: 25, unread: 2, unacked: 23, roundTrips: 800, shut: 3, heldBack: 1, repeated: 2, large: 1, small: 1, smallSegments: 1}
 	if l.connections != want {
 		t.Errorf("%+v; want %+v", l.connections, want)
 	}
