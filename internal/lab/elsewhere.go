@@ -92,5 +92,12 @@ func addressOf(host string) string {
 	return address
 }
 
-// path is a PATH in which its ssh is found first.
-func (m *elsewhere) path() string { return "PATH=" + m.bin + ":" + os.Getenv("PATH") }
+// first is an environment in whose PATH its ssh is found first.
+func (m *elsewhere) first(env []string) []string {
+	for i, e := range env {
+		if path, ok := strings.CutPrefix(e, "PATH="); ok {
+			env[i] = "PATH=" + m.bin + ":" + path
+		}
+	}
+	return env
+}

@@ -245,7 +245,7 @@ func (t *tuneBench) command(show io.Writer, args ...string) *exec.Cmd {
 	cmd := exec.Command("ip", append([]string{"netns", "exec", t.l.netns("client"), t.opt.Binary}, args...)...)
 	cmd.Stdout, cmd.Stderr = show, t.opt.Talk
 	if t.far != nil {
-		cmd.Env = append(os.Environ(), t.far.path())
+		cmd.Env = t.far.first(cmd.Environ())
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd

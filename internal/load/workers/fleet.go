@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -241,7 +240,7 @@ func (w *worker) ended() error {
 // signalOf is the signal that ended a worker's process, 0 for none that is known. A process between it and us, a shell at
 // another machine or the one that entered a namespace, ends with 128 and the signal's number.
 func signalOf(end error) syscall.Signal {
-	var exit *exec.ExitError
+	var exit interface{ Sys() any } // of an exec.ExitError
 	if errors.As(end, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			return status.Signal()
