@@ -1,11 +1,14 @@
 package requests
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
+	"plimsoll/internal/trace/tcp/tcptest"
 	"plimsoll/internal/trace/tracetest"
 )
 
@@ -68,4 +71,31 @@ func TestRefusedFunction(t *testing.T) {
 			t.Errorf("%s: %+v, want read %v", s.Name, status[s.Name], want)
 		}
 	}
+}
+
+// TestRequestsBetweenPrograms: what comes when not all programs are attached is not known
+// to be unread, for the read may have gone unseen.
+func TestRequestsBetweenPrograms(t *testing.T) { eachWay(t, betweenPrograms) }
+
+func betweenPrograms(t *testing.T, w way) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr, err := attach(load(t, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	path := filepath.Join(t.TempDir(), "sock")
+	name, _ := startServer(t, path)
+	c := dial(t, "unix", path)
+	defer c.Close()
+	fmt.Fprintln(c, "never")
+	if err := tr.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	p := at(t, tr, ns, "unix:"+path)
+	if p.Unread != nil && *p.Unread != 0 || p.now(name) > 0 || w == byFunctions && p.Begun != 0 {
+		t.Errorf("%+v", p)
+	}
+	ask(t, c, "wait 0")
+	wait(t, tr, ns, "unix:"+path, "the next is followed", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == 1 })
 }
