@@ -210,7 +210,7 @@ const (
 	bpfVarLostTurns               = "lost_turns"
 	bpfVarMost                    = "most"
 	bpfVarNoMoreSockets           = "no_more_sockets"
-	bpfVarOff                     = "off"
+	bpfVarOn                      = "on"
 	bpfVarOnlySome                = "only_some"
 	bpfVarRemembered              = "remembered"
 	bpfVarResumedAt               = "resumed_at"
@@ -314,7 +314,7 @@ type bpfVariableSpecs struct {
 	LostTurns       *ebpf.VariableSpec `ebpf:"lost_turns"`
 	Most            *ebpf.VariableSpec `ebpf:"most"`
 	NoMoreSockets   *ebpf.VariableSpec `ebpf:"no_more_sockets"`
-	Off             *ebpf.VariableSpec `ebpf:"off"`
+	On              *ebpf.VariableSpec `ebpf:"on"`
 	OnlySome        *ebpf.VariableSpec `ebpf:"only_some"`
 	Remembered      *ebpf.VariableSpec `ebpf:"remembered"`
 	ResumedAt       *ebpf.VariableSpec `ebpf:"resumed_at"`
@@ -391,7 +391,7 @@ type bpfVariables struct {
 	LostTurns       *ebpf.Variable `ebpf:"lost_turns"`
 	Most            *ebpf.Variable `ebpf:"most"`
 	NoMoreSockets   *ebpf.Variable `ebpf:"no_more_sockets"`
-	Off             *ebpf.Variable `ebpf:"off"`
+	On              *ebpf.Variable `ebpf:"on"`
 	OnlySome        *ebpf.Variable `ebpf:"only_some"`
 	Remembered      *ebpf.Variable `ebpf:"remembered"`
 	ResumedAt       *ebpf.Variable `ebpf:"resumed_at"`

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -17,6 +18,32 @@ import (
 func TestWhatHoldersDo(t *testing.T) { eachWay(t, whatHoldersDo) }
 
 func whatHoldersDo(t *testing.T, w way) {
+	h := startHolders(t, w)
+	for _, what := range []string{"lock", "lock", "lock", "pipe", "pipe"} {
+		fmt.Fprintln(h.dial(t), what)
+	}
+	ask(t, h.dial(t), "answer")
+	h.want(t, "three wait for the lock, and two for the pipe", map[string]uint64{"lock": 3, "pipe": 2}, 5)
+}
+
+// TestHolderInTheKernel: what cannot be interrupted. Not everywhere may a test bring that about.
+func TestHolderInTheKernel(t *testing.T) { eachWay(t, holderInTheKernel) }
+
+func holderInTheKernel(t *testing.T, w way) {
+	h := startHolders(t, w)
+	fmt.Fprintln(h.dial(t), "open "+guarded(t))
+	h.want(t, "it waits in the kernel", map[string]uint64{"uninterruptible_other": 1}, 1)
+}
+
+// holding is a server whose threads hold requests, as it is watched.
+type holding struct {
+	tr   *Trace
+	ns   uint32
+	addr string
+}
+
+func startHolders(t *testing.T, w way) holding {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip(err)
@@ -25,25 +52,26 @@ func whatHoldersDo(t *testing.T, w way) {
 	if tr.unfound != nil {
 		t.Skip(tr.unfound)
 	}
-	addr := startProcess(t, python, "", "testdata/threads.py")
-	dial := func() net.Conn {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return c
+	return holding{tr, ns, startProcess(t, python, "", "testdata/threads.py")}
+}
+
+func (h holding) dial(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, what := range []string{"lock", "lock", "lock", "pipe", "pipe", "open " + guarded(t)} {
-		fmt.Fprintln(dial(), what)
-	}
-	ask(t, dial(), "answer")
-	want := map[string]uint64{"lock": 3, "pipe": 2, "uninterruptible_other": 1}
-	p := wait(t, tr, ns, addr, "three wait for the lock, two for the pipe, and one in the kernel", func(p Place) bool {
-		return len(p.Groups) == 1 && maps.Equal(p.Groups[0].Doing, want)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (h holding) want(t *testing.T, what string, doing map[string]uint64, now uint64) {
+	t.Helper()
+	p := wait(t, h.tr, h.ns, h.addr, what, func(p Place) bool {
+		return len(p.Groups) == 1 && maps.Equal(p.Groups[0].Doing, doing)
 	})
-	if *p.Groups[0].Now != 6 {
-		t.Errorf("%d in hand, want 6", *p.Groups[0].Now)
+	if *p.Groups[0].Now != now {
+		t.Errorf("%d in hand, want %d", *p.Groups[0].Now, now)
 	}
 }
 
@@ -68,7 +96,10 @@ func guarded(t *testing.T) string {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, path); err != nil {
+	err = unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, path)
+	if errors.Is(err, unix.EINVAL) {
+		t.Skip("this kernel asks no scanner (FANOTIFY_ACCESS_PERMISSIONS): ", err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	return path

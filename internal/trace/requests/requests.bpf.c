@@ -860,8 +860,9 @@ int requests_written(__u64 *ctx)
 /* Where the kernel has not got these tracepoints, the functions in which they would
  * stand, or which those call: the loader takes the ones or the others. A read that
  * waited when the programs were attached ends unseen. To detach one of them takes the
- * kernel a tenth of a second, so they stay, and are told. */
-volatile bool off;
+ * kernel a tenth of a second, so they stay, and are told. They begin as off: what came
+ * before all are attached would never be seen to be read. */
+volatile bool on;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -874,7 +875,7 @@ struct socket {
 SEC("fentry/sock_def_readable")
 int in_sock_def_readable(__u64 *ctx)
 {
-	return off ? 0 : bytes_came((struct sock *)ctx[0]);
+	return on ? bytes_came((struct sock *)ctx[0]) : 0;
 }
 
 /* FUNCTION watches what returns how many bytes it read or wrote: as so many arguments
@@ -883,7 +884,7 @@ int in_sock_def_readable(__u64 *ctx)
 	SEC("fexit/" #name)                                               \
 	int in_##name(__u64 *ctx)                                         \
 	{                                                                 \
-		struct sock *sk = off ? 0 : ((struct socket *)ctx[0])->sk; \
+		struct sock *sk = on ? ((struct socket *)ctx[0])->sk : 0; \
                                                                           \
 		return sk ? what(sk, (int)ctx[arguments], ##__VA_ARGS__) : 0; \
 	}

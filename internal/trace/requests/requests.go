@@ -51,6 +51,19 @@ func Start() (*Trace, error) {
 }
 
 func start(spec *ebpf.CollectionSpec) (*Trace, error) {
+	t, err := attach(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Resume(); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+// attach attaches the programs one after the other. Until Resume those on functions are off,
+// and turns that the others saw begin are not followed: their reads may have gone unseen.
+func attach(spec *ebpf.CollectionSpec) (*Trace, error) {
 	t := &Trace{unfound: mayFindThreads(), did: map[[2]string]map[string]bool{}, functions: map[*ebpf.Program]io.Closer{}}
 	how := map[string]trace.Attach{
 		atOpen: func(p *ebpf.Program) (io.Closer, error) {
@@ -127,7 +140,7 @@ func (t *Trace) Finish() error { return t.Maps.Variables[bpfVarFinishing].Set(tr
 
 // Pause switches the programs off.
 func (t *Trace) Pause() error {
-	return errors.Join(t.Maps.Variables[bpfVarOff].Set(true), t.Set.Pause())
+	return errors.Join(t.Maps.Variables[bpfVarOn].Set(false), t.Set.Pause())
 }
 
 // Resume switches them on again.
@@ -138,7 +151,7 @@ func (t *Trace) Resume() error {
 	if err := t.Set.Resume(); err != nil {
 		return err
 	}
-	return t.Maps.Variables[bpfVarOff].Set(false)
+	return t.Maps.Variables[bpfVarOn].Set(true)
 }
 
 // Status says for each signal whether it is read.

@@ -65,7 +65,7 @@ func load(t *testing.T, w way) *ebpf.CollectionSpec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.choose(spec, kernel)
+	w.choose(spec, kernel, hasIPv6())
 	return spec
 }
 

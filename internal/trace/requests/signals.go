@@ -17,10 +17,13 @@ const (
 	atListeners = "requests_listeners"
 )
 
-// inFunctions are the programs that do instead of the first three; of those on what not
-// every kernel has, there may be none (way).
-var inFunctions = []string{"in_sock_def_readable", "in_inet_recvmsg", "in_inet_sendmsg", "in_inet_sendpage",
-	"in_unix_stream_recvmsg", "in_unix_stream_sendmsg", "in_unix_stream_sendpage"}
+// inFunctions are the programs that do instead of the first three; those on what this kernel
+// has not got are left out (way). All of the others are needed: without one, what comes is
+// seen all the same, and lies there as unread for ever.
+var inFunctions = []string{"in_sock_def_readable",
+	"in_inet_recvmsg", "in_inet_sendmsg", "in_inet_sendpage", "in_inet6_recvmsg", "in_inet6_sendmsg",
+	"in_unix_stream_recvmsg", "in_unix_stream_sendmsg", "in_unix_stream_sendpage",
+	"in_unix_seqpacket_recvmsg", "in_unix_seqpacket_sendmsg"}
 
 const (
 	source = "BPF on the tracepoints sk_data_ready, sock_recv_length, sock_send_length, or the kernel's functions in which they stand"

@@ -1,6 +1,9 @@
 package requests
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/cilium/ebpf"
@@ -25,6 +28,8 @@ var (
 	functions = []string{"sock_def_readable", "inet_recvmsg", "inet_sendmsg"}
 	// pages are gone where what is spliced is written as all else is (since Linux 6.5).
 	pages = []string{"inet_sendpage", "unix_stream_sendpage"}
+	// inIPv6 may be of a module, whose functions the kernel's own types do not name.
+	inIPv6 = []string{"inet6_recvmsg", "inet6_sendmsg"}
 )
 
 // programs are those that this kernel is to take.
@@ -37,7 +42,7 @@ func programs() (*ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	wayOn(kernel).choose(spec, kernel)
+	wayOn(kernel).choose(spec, kernel, hasIPv6())
 	return spec, nil
 }
 
@@ -50,11 +55,18 @@ func wayOn(kernel *btf.Spec) way {
 	return byTracepoints
 }
 
-// choose leaves out what is of the other way.
-func (w way) choose(spec *ebpf.CollectionSpec, kernel *btf.Spec) {
+// hasIPv6 is true where that is not known: a program too many is refused, and told.
+func hasIPv6() bool {
+	_, err := os.Stat("/proc/sys/net/ipv6")
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// choose leaves out what is of the other way, and what this kernel has no need of.
+func (w way) choose(spec *ebpf.CollectionSpec, kernel *btf.Spec, ipv6 bool) {
 	for name, p := range spec.Programs {
 		if w == byTracepoints && trace.OnFunction(p) || w == byFunctions && slices.Contains(turnPoints, p.AttachTo) ||
-			slices.Contains(pages, p.AttachTo) && !trace.HasFunction(kernel, p.AttachTo) {
+			slices.Contains(pages, p.AttachTo) && !trace.HasFunction(kernel, p.AttachTo) ||
+			slices.Contains(inIPv6, p.AttachTo) && !ipv6 {
 			delete(spec.Programs, name)
 		}
 	}
