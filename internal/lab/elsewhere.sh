@@ -16,6 +16,6 @@ for shared in "$case" /run/netns; do
 	mkdir -p "/tmp$shared"
 	mount --rbind "$shared" "/tmp$shared"
 done
-mount --move /tmp/run /run
+mount -n --move /tmp/run /run
 rmdir /tmp/run
 exec /usr/sbin/sshd -D -f "$1/sshd_config" -E "$1/sshd.log"
