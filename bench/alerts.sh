@@ -31,11 +31,15 @@ done
 here=$(realpath "$(dirname "$0")")
 dir=$(mktemp -d)
 pids=()
+driver=
 up=
 leave() {
+	touch "$dir/over" # what follows the Alertmanager ends with that
 	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null || true
+	[ -z "$driver" ] || kill "$driver" 2>/dev/null || true
 	wait
 	pids=()
+	driver=
 	[ -z "$up" ] || "$plimsoll" lab down >/dev/null 2>&1 || true
 	up=
 }
@@ -48,11 +52,12 @@ ask() { client curl -sS --max-time 5 "http://10.77.0.2:$1"; }
 now() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.1f", b - a }'; }
 
-# start runs a program in a namespace in the background.
+# start runs a program in a namespace in the background. It is no function that runs it: $! would be a shell's, whose
+# child outlives it.
 start() {
 	local where=$1
 	shift
-	"$where" "$@" >"$dir/$(basename "$1").$where.log" 2>&1 &
+	ip netns exec "plimsoll-lab-$where" "$@" >"$dir/$(basename "$1").$where.log" 2>&1 &
 	pids+=($!)
 }
 
@@ -93,7 +98,7 @@ held() {
 		sed 's/T/ /' | { read -r at && date -u -d "${at%Z} UTC" +%s.%N; } || true
 }
 
-# drive runs the load of a case for a minute, at its rate if it has one.
+# drive becomes the load of a case for a minute, at its rate if it has one.
 drive() {
 	local load url connections rate more=
 	load=$(sed -n 's/^load: //p' "$here/../lab/$1/case.yaml")
@@ -103,7 +108,7 @@ drive() {
 	[ -z "$rate" ] || more="-R $rate"
 	grep -q 'no_keepalive: true' <<<"$load" && more="$more --no-keepalive"
 	# shellcheck disable=SC2086 # lists of words
-	$wrap ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 60s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
+	exec $wrap ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 60s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
 }
 
 # note follows the Alertmanager while the load lasts, and keeps when the rule first rang.
@@ -118,17 +123,19 @@ note() {
 
 # judge says what came of it.
 judge() {
-	local case=$1 rule=$2 loud quiet late
+	local case=$1 rule=$2 loud quiet late others
 	loud=$(sort -u "$dir/active" | grep . | paste -sd' ' || true)
 	quiet=$(sort -u "$dir/suppressed" | grep . | paste -sd' ' || true)
+	others=$(tr ' ' '\n' <<<"$loud" | awk -v own="$rule@" '/\/warning$/ && index($0, own) != 1' | paste -sd' ')
 	if [ "$rule" = none ]; then
 		echo "== $case: rang: ${loud:--}"
-		[[ $loud != *warning* ]]
+		[ -z "$others" ]
 		return
 	fi
 	late=$( [ -e "$dir/rang" ] && awk -v a="$(cat "$dir/held")" -v b="$(cat "$dir/rang")" 'BEGIN { printf "%.1f", b - a }' || echo never)
 	echo "== $case: $rule rang after ${late} s; rang: ${loud:--}; inhibited: ${quiet:--}"
-	[ "$late" != never ] && awk -v l="$late" 'BEGIN { exit l > 30 }'
+	[ -z "$others" ] || echo "   of another cause: $others"
+	[ -z "$others" ] && [ "$late" != never ] && awk -v l="$late" 'BEGIN { exit l > 30 }'
 }
 
 try() {
@@ -139,12 +146,13 @@ try() {
 	note "$rule" &
 	noter=$!
 	drive "$case" &
-	local driver=$!
+	driver=$!
 	sleep 5
 	"$plimsoll" watch -d 40s --host server=netns:plimsoll-lab-server --json >"$dir/local.json" 2>/dev/null || true
 	at=$(now)
 	[ "$rule" = none ] || held "$rule" >"$dir/held"
-	wait $driver
+	wait "$driver"
+	driver=
 	end=$(now)
 	touch "$dir/over"
 	wait $noter

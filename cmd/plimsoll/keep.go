@@ -52,7 +52,7 @@ func (f *keepFlags) add(c *cobra.Command, w *world) {
 	f.addDir(c, w)
 	fs.IntVar(&f.most, "keep-runs", 24, "with --keep: make no run where `N` that were made so are there")
 	fs.StringVar(&f.webhook, "webhook", "", "with --keep: tell this `URL` of each run, in JSON; who may list processes sees it")
-	fs.StringVar(&f.hookAt, "webhook-file", "", "with --keep: the same, and the URL stands in this `FILE`, where nobody else sees it")
+	fs.StringVar(&f.hookAt, "webhook-file", "", "with --keep: the same, and the URL stands in this `FILE`, which not everybody may read")
 }
 
 // addDir adds the flag that says where they are kept.
@@ -93,11 +93,16 @@ func (f *keepFlags) check(c *cobra.Command) error {
 // checkWebhook checks the webhook's address, and takes it out of its file where it stands in one. It is in no message: who knows it can write there.
 func (f *keepFlags) checkWebhook(c *cobra.Command) error {
 	flag := "--webhook"
-	if f.hookAt != "" {
-		if f.webhook != "" {
-			return usage(c.CommandPath(), "--webhook and --webhook-file are one address; leave one of both out")
-		}
-		text, err := input.ReadPlain(f.hookAt, maxWebhook)
+	direct, inFile := c.Flags().Changed("webhook"), c.Flags().Changed("webhook-file")
+	switch {
+	case direct && inFile:
+		return usage(c.CommandPath(), "--webhook and --webhook-file are one address; leave one of both out")
+	case direct && f.webhook == "": // as of a variable that is not set: it would tell nobody, and nobody would know
+		return usage(c.CommandPath(), "--webhook is empty; want a URL like https://chat.example/hook")
+	case inFile && f.hookAt == "":
+		return usage(c.CommandPath(), "--webhook-file is empty; want the name of a file with a URL in it")
+	case inFile:
+		text, err := input.ReadSecret(f.hookAt, maxWebhook)
 		if err != nil {
 			return fail(exitMissing, fmt.Errorf("--webhook-file: %w", err))
 		}

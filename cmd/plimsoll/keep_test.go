@@ -76,8 +76,7 @@ func TestWebhookOfAFile(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f := keepFlags{hookAt: file}
-		err := f.checkWebhook(&cobra.Command{Use: "watch"})
+		f, err := checkedWebhook("--webhook-file", file)
 		code := exitOK
 		if err != nil {
 			code = codeOf(err)
@@ -92,8 +91,42 @@ func TestWebhookOfAFile(t *testing.T) {
 			t.Errorf("the webhook is %q", f.webhook)
 		}
 	}
-	both := keepFlags{webhook: "https://chat.example/", hookAt: file}
-	if code := codeOf(both.checkWebhook(&cobra.Command{Use: "watch"})); code != exitUsage {
-		t.Errorf("two addresses: exit code %d", code)
+	if err := os.WriteFile(file, []byte("https://chat.example/secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[os.FileMode]int{0o600: exitOK, 0o440: exitOK, 0o644: exitMissing, 0o602: exitMissing} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checkedWebhook("--webhook-file", file); want == exitOK && err != nil || want != exitOK && (codeOf(err) != want || !strings.Contains(err.Error(), "chmod o=")) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+	if _, err := checkedWebhook("--webhook", "https://chat.example/", "--webhook-file", file); codeOf(err) != exitUsage {
+		t.Errorf("two addresses: %v", err)
+	}
+}
+
+// checkedWebhook are the flags of a watch that keeps, given these, once the webhook's are checked.
+func checkedWebhook(args ...string) (*keepFlags, error) {
+	c := &cobra.Command{Use: "watch"}
+	f := &keepFlags{}
+	f.add(c, &world{})
+	if err := c.ParseFlags(args); err != nil {
+		return f, err
+	}
+	return f, f.checkWebhook(c)
+}
+
+// A name of a file that is empty, as of a variable that is not set, is a mistake, and not a watch that tells nobody.
+func TestWebhookFileWithoutAName(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end() // one that begins ends at once
+	for _, args := range [][]string{{"--webhook-file="}, {"--webhook="}, {"--webhook=", "--webhook-file=x"}} {
+		w, _, stderr := testWorld()
+		w.args = append([]string{"watch", "--listen", "127.0.0.1:0", "--keep", "1m", "--keep-dir", t.TempDir()}, args...)
+		if code := run(ended, w); code != exitUsage || !strings.Contains(stderr.String(), "--webhook") {
+			t.Errorf("%v: exit %d, %s", args, code, stderr)
+		}
 	}
 }

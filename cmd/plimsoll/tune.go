@@ -333,14 +333,25 @@ func watchDriver(c *cobra.Command, w *world, watch *watchFlags) (*driver, error)
 // tools are those of the loop, but for what changes something.
 func (d *driver) tools(ctx context.Context) tune.Tools {
 	prepare := func(x model.FixChange) (change.Step, error) { return d.prepare(ctx, x) }
-	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: prepare, Shut: func(err error) bool {
-		var dial pipe.DialError
-		return errors.As(err, &dial)
-	}}
+	tools := tune.Tools{Run: d.run, Accepted: d.accepted, Compare: compareRuns, Prepare: prepare, Shut: d.shut}
 	if len(d.command) > 0 {
 		tools.Compare = nil
 	}
 	return tools
+}
+
+// shut says whether an error is that the machine of one of these hosts was not reached, and it lets nobody in now: a run
+// fails of other machines, too, and of much else (another version there, too many logins at once).
+func (d *driver) shut(ctx context.Context, err error, hosts []string) bool {
+	var dial pipe.DialError
+	if !errors.As(err, &dial) {
+		return false
+	}
+	ofOne := func(name string) bool {
+		spec, err := hostNamed(name, d.opt.Hosts)
+		return err == nil && isFar(spec) && spec.Via == dial.Via
+	}
+	return slices.ContainsFunc(hosts, ofOne) && letsIn(ctx, dial.Via) != nil && ctx.Err() == nil
 }
 
 func (d *driver) run(ctx context.Context) (tune.Seen, error) {

@@ -2,10 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"plimsoll/internal/change"
+	"plimsoll/internal/collect/pipe"
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
 )
@@ -74,6 +78,32 @@ func TestTuneKnowsWhatItLeavesOut(t *testing.T) {
 		err := f.checkNames("plimsoll tune", set)
 		if (err == nil) != (want == "") || err != nil && (codeOf(err) != exitUsage || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// That there is no way to a machine is of a change on that machine alone, and of a door that is shut now.
+func TestNoWayIsOfTheChangedMachine(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	d := &driver{opt: session.Options{Hosts: []session.HostSpec{{Name: "web", Spec: "local", Via: "ssh:web"}, {Name: "db", Spec: "local", Via: "ssh:db"}, {Name: "near", Spec: "netns:x"}}}}
+	cut := fmt.Errorf("run 2: %w", pipe.DialError{Via: "ssh:web", Err: errors.New("it does not answer")})
+	for name, c := range map[string]struct {
+		err   error
+		hosts []string
+		exit  int // of ssh
+		want  bool
+	}{
+		"its own machine":              {cut, []string{"near", "web"}, 255, true},
+		"one that lets us in again":    {cut, []string{"web"}, 0, false},
+		"another machine":              {cut, []string{"db", "near", "nobody"}, 255, false},
+		"a run that failed of another": {errors.New("no reply"), []string{"web"}, 255, false},
+	} {
+		if err := os.WriteFile(filepath.Join(bin, "ssh"), fmt.Appendf(nil, "#!/bin/sh\nexit %d\n", c.exit), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.shut(t.Context(), c.err, c.hosts); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

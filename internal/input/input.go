@@ -92,6 +92,22 @@ func written(f *os.File) error {
 // ReadPlain reads a plain file of at most so many bytes, and waits for nobody. It is for what is read again and again
 // while others wait, and may be exchanged meanwhile.
 func ReadPlain(path string, most int64) (_ []byte, err error) {
+	return readPlain(path, most, func(os.FileInfo) error { return nil })
+}
+
+// ReadSecret is ReadPlain of what others of the machine must not know or choose: a file that they may read or write is
+// refused. Its group is its owner's choice.
+func ReadSecret(path string, most int64) ([]byte, error) {
+	return readPlain(path, most, func(info os.FileInfo) error {
+		if mode := info.Mode().Perm(); mode&0o006 != 0 {
+			return fmt.Errorf("%s: every user of this machine may read or write it (mode %04o); chmod o= it first", path, mode)
+		}
+		return nil
+	})
+}
+
+// readPlain is ReadPlain of a file that passes a look.
+func readPlain(path string, most int64, look func(os.FileInfo) error) (_ []byte, err error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, err
@@ -100,6 +116,9 @@ func ReadPlain(path string, most int64) (_ []byte, err error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: want a plain file", path)
+	}
+	if err == nil {
+		err = look(info)
 	}
 	if err != nil {
 		return nil, err

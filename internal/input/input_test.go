@@ -63,6 +63,15 @@ func TestWhatIsReadIsBounded(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
+	if text, err := ReadSecret(file, 5); err != nil || string(text) != "12345" {
+		t.Errorf("%q, %v", text, err)
+	}
+	for mode, refused := range map[os.FileMode]bool{0o400: false, 0o640: false, 0o604: true, 0o602: true} {
+		ok(t, os.Chmod(file, mode))
+		if _, err := ReadSecret(file, 5); (err != nil) != refused {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
 	if _, err := KeyPair("/dev/zero", pipe); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("%v", err)
 	}

@@ -54,8 +54,9 @@ type Tools struct {
 	// LeaveOut takes one change back, whatever came on top of it; what had to be
 	// made anew for that is returned, by its old number.
 	LeaveOut func(ctx context.Context, id int) (map[int]change.Entry, error)
-	// Shut, if set, says of a run's error that a machine did not let us in to look at it.
-	Shut func(error) bool
+	// Shut, if set, says of a run's error that the machine of one of these hosts did not let us in to look at it,
+	// and does not let us in now.
+	Shut func(ctx context.Context, err error, hosts []string) bool
 	// Show is told of each step when nothing more happens to it for now, Judge of
 	// what was on trial when its end is known.
 	Show, Judge func(model.TuneStep)
@@ -430,10 +431,10 @@ func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
 	if err := t.leaveOut(ctx, step.Fix); err != nil {
 		return err
 	}
+	hosts := hostsOf(step.Fix)
 	without, err := t.run(ctx)
-	if err != nil && ctx.Err() == nil && t.Shut != nil && t.Shut(err) {
-		step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it stays, since without it there is no way to the machine: "+err.Error()
-		return t.makeFix(ctx, step.Fix, t.fixes[step.Number])
+	if err != nil && t.shut(ctx, err, hosts) {
+		return t.reopen(ctx, step, err, hosts)
 	}
 	if err != nil {
 		return err
@@ -460,6 +461,30 @@ func (t *tuner) trial(ctx context.Context, step *model.TuneStep) error {
 		step.Fix.Sentence = "it pays now that the other limits are lifted: " + trial.Sentence
 	}
 	return t.makeFix(ctx, step.Fix, c)
+}
+
+// hostsOf are those that a fix changes.
+func hostsOf(fix *model.TuneFix) (hosts []string) {
+	for _, c := range fix.Changes {
+		hosts = append(hosts, c.Host)
+	}
+	return hosts
+}
+
+func (t *tuner) shut(ctx context.Context, err error, hosts []string) bool {
+	return t.Shut != nil && ctx.Err() == nil && t.Shut(ctx, err, hosts)
+}
+
+// reopen makes a fix again without which a machine let nobody in. Where it lets nobody in with it either, it was not that.
+func (t *tuner) reopen(ctx context.Context, step *model.TuneStep, why error, hosts []string) error {
+	if err := t.makeFix(ctx, step.Fix, t.fixes[step.Number]); err != nil {
+		return errors.Join(why, err)
+	}
+	if t.shut(ctx, why, hosts) || ctx.Err() != nil {
+		return errors.Join(why, ctx.Err())
+	}
+	step.Fix.Outcome, step.Fix.Sentence = model.Kept, "it stays, since without it there is no way to the machine: "+why.Error()
+	return nil
 }
 
 // isNewest says whether nothing that stands was changed after this fix, so that

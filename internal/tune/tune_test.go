@@ -485,27 +485,34 @@ func TestNumbersOfACommandAreNotKnown(t *testing.T) {
 
 // Without a change a machine may let nobody in: then what it brings cannot be measured, and is no less for that.
 func TestAChangeWithoutWhichThereIsNoWayStays(t *testing.T) {
-	shut := errors.New("ssh:web: it does not answer")
-	for name, of := range map[string]func(error) bool{"shut": func(err error) bool { return errors.Is(err, shut) }, "something else": func(error) bool { return false }} {
+	cut := errors.New("ssh:web: it does not answer")
+	for name, c := range map[string]struct {
+		shut  func(s *service) bool
+		stays bool
+	}{
+		"shut without it":      {func(s *service) bool { return s.values["a"] == 0 }, true},
+		"something else":       {func(*service) bool { return false }, false},
+		"shut with it as well": {func(*service) bool { return true }, false},
+	} {
 		s := &service{values: map[string]int{}, limits: []limit{ // it pays, and does not do what it should: on trial
 			{rule: "a", need: 10, to: func(int) int { return 100 }, rate: 10, accept: func(int) model.Truth { return model.False }}}}
 		tools := s.tools()
-		tools.Shut = of
+		tools.Shut = func(_ context.Context, err error, hosts []string) bool {
+			return errors.Is(err, cut) && len(hosts) == 1 && c.shut(s)
+		}
 		tools.Run = func(ctx context.Context) (Seen, error) {
 			seen, err := s.run(ctx)
 			if s.runs > 1 && s.values["a"] == 0 {
-				err = shut
+				err = cut
 			}
 			return seen, err
 		}
 		got, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 12})
-		if name != "shut" {
-			if !errors.Is(err, shut) || len(s.entries) > 0 {
-				t.Errorf("%s: %v; %+v stands", name, err, s.entries)
-			}
-			continue
+		fix := got.Steps[0].Fix
+		if !c.stays && (!errors.Is(err, cut) || len(s.entries) > 0 || fix.Outcome == model.Kept) {
+			t.Errorf("%s: %v; %+v stands, %+v", name, err, s.entries, fix)
 		}
-		if fix := got.Steps[0].Fix; err != nil || s.values["a"] != 100 || fix.Outcome != model.Kept || !strings.Contains(fix.Sentence, "no way to the machine") {
+		if c.stays && (err != nil || s.values["a"] != 100 || fix.Outcome != model.Kept || !strings.Contains(fix.Sentence, "no way to the machine")) {
 			t.Errorf("%s: %v: a is %d, %+v", name, err, s.values["a"], fix)
 		}
 	}

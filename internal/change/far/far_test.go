@@ -267,3 +267,24 @@ func TestAChangeThatCutsTheWay(t *testing.T) {
 	}
 	_ = j.Close()
 }
+
+// After a ^C while the door is tried nothing is made.
+func TestNothingIsMadeOfWhatIsInterrupted(t *testing.T) {
+	p := newPlace(t)
+	before := p.value(t)
+	j := p.open(t)
+	s, err := j.Prepare("web", p.spec, wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, door := range map[string]error{"let in": nil, "not let in": context.Canceled} {
+		ctx, cancel := context.WithCancel(t.Context())
+		j.Door = func(context.Context) error { cancel(); return door }
+		if e, err := j.Apply(ctx, s); !errors.Is(err, context.Canceled) || e.ID != 0 || p.value(t) != before {
+			t.Errorf("%s: %+v, %v; it is %s", name, e, err, p.value(t))
+		}
+	}
+	if err := errors.Join(j.Close(), <-p.served); err != nil || len(p.standing(t)) > 0 {
+		t.Errorf("%v; %+v stands", err, p.standing(t))
+	}
+}

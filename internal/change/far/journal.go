@@ -125,12 +125,16 @@ var ErrShut = errors.New("nobody is let in with it")
 // the door is ErrShut, and stands: to be taken back while the connection that there is still carries that. Where it
 // does not, the other end hears nothing, and takes it back by itself.
 func (j *Journal) Apply(ctx context.Context, s change.Step) (change.Entry, error) {
-	if j.Door == nil || j.Door(ctx) != nil {
-		return j.apply(s) // who is not let in before the change learns nothing from the door
+	if j.Door == nil {
+		return j.apply(s)
+	}
+	before := j.Door(ctx)
+	if ctx.Err() != nil { // the door takes seconds, and a ^C meanwhile comes before the change
+		return change.Entry{}, fmt.Errorf("%s: %s: it was not made: %w", j.via, s.Change, ctx.Err())
 	}
 	e, err := j.apply(s)
-	if err != nil {
-		return e, err
+	if err != nil || before != nil {
+		return e, err // who is not let in before the change learns nothing from the door
 	}
 	shut := j.Door(ctx)
 	if shut == nil || ctx.Err() != nil {

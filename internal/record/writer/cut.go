@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/record"
 )
@@ -149,12 +150,25 @@ func (c *cutter) endPiece() error {
 	return c.dropPiece()
 }
 
+// closeHead closes a head. It writes what nobody reads any more, and panics where the disk has no room for that.
+func closeHead(head *tsdb.Head) (err error) {
+	defer func() {
+		p := recover()
+		if full, ok := p.(error); ok && errors.Is(full, unix.ENOSPC) {
+			err = full
+		} else if p != nil {
+			panic(p)
+		}
+	}()
+	return head.Close()
+}
+
 // dropPiece gives the memory and the files of the piece in the making back.
 func (c *cutter) dropPiece() error {
 	if c.head == nil {
 		return nil
 	}
-	err := c.head.Close()
+	err := closeHead(c.head)
 	c.head, c.app, c.refs = nil, nil, nil
 	debug.FreeOSMemory() // else what is left of this piece lies beside the next
 	return errors.Join(err, os.RemoveAll(c.dir))

@@ -248,7 +248,7 @@ func (r *Ring) CopyTo(dir string, change func(*model.Run)) error {
 	if err != nil {
 		return err
 	}
-	err = copyRun(r.open, dir, run, files)
+	err = copyRun(r.open, dir, run, files, false)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.copying = false
@@ -311,7 +311,7 @@ func Rescue(ring, dir string, change func(*model.Run) bool) error {
 	}
 	files, err := logFiles(open.root)
 	if err == nil {
-		err = copyRun(open, dir, run, files)
+		err = copyRun(open, dir, run, files, true)
 	}
 	return errors.Join(err, open.close())
 }
@@ -326,8 +326,9 @@ func logFiles(root *os.Root) (files []string, err error) {
 	return files, err
 }
 
-// copyRun makes a closed run directory of these files of a log, and of the events and stacks beside it.
-func copyRun(from *runDir, dir string, run model.Run, files []string) (err error) {
+// copyRun makes a closed run directory of these files of a log, and of the events and stacks beside it. What is dropped where
+// that fails is tried whatever room there seems to be, and stays a run that was cut off where blocks of its log have none.
+func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bool) (err error) {
 	to, err := makeRunDir(dir)
 	if err != nil {
 		return err
@@ -339,17 +340,11 @@ func copyRun(from *runDir, dir string, run model.Run, files []string) (err error
 		}
 		err = errors.Join(err, to.close())
 	}()
-	names := []string{record.EventsFile}
-	for _, f := range files {
-		names = append(names, path.Join(record.SeriesDir, record.WALDir, f))
-	}
-	if run.Tracing != nil {
-		for _, p := range run.Tracing.Profiles {
-			names = append(names, p+record.ProfileEnd)
+	names := copied(run, files)
+	if !dropped {
+		if err := roomFor(from.root, names, to); err != nil {
+			return err
 		}
-	}
-	if err := roomFor(from.root, names, to); err != nil {
-		return err
 	}
 	if err := w.writeManifest(); err != nil {
 		return err
@@ -363,15 +358,31 @@ func copyRun(from *runDir, dir string, run model.Run, files []string) (err error
 		}
 	}
 	s := series{run: to.path(), dir: path.Join(to.path(), record.SeriesDir), pieceSamples: pieceSamples}
-	if err := s.cut(); err != nil {
+	if err := s.cut(); dropped && errors.Is(err, unix.ENOSPC) {
+		return nil // the log is whole, and tells the same
+	} else if err != nil {
 		return err
 	}
 	w.run.Closed = true
 	return w.writeManifest()
 }
 
-// roomFor says what is needed and what is there where a directory has no room for a copy of these files, and for the blocks that are made of
-// them beside it: that is looked at first, since half a copy would take the room that others need.
+// copied are the files of a run of which a copy is made.
+func copied(run model.Run, files []string) []string {
+	names := []string{record.EventsFile}
+	for _, f := range files {
+		names = append(names, path.Join(record.SeriesDir, record.WALDir, f))
+	}
+	if run.Tracing != nil {
+		for _, p := range run.Tracing.Profiles {
+			names = append(names, p+record.ProfileEnd)
+		}
+	}
+	return names
+}
+
+// roomFor says what is needed, twice the files at most, and what is there where a directory has no room for a copy of these files, and for the
+// blocks that are made of them beside it: that is looked at first, since half a copy would take the room that others need.
 func roomFor(from *os.Root, names []string, to *runDir) error {
 	var need, has uint64
 	for _, name := range names {
@@ -386,7 +397,7 @@ func roomFor(from *os.Root, names []string, to *runDir) error {
 		return fmt.Errorf("look for free space: %w", err)
 	}
 	if has = disk.Bavail * uint64(disk.Bsize); has < need {
-		return fmt.Errorf("%.1f MB are needed for it, and %.1f MB are free on its disk; free some space, or have runs elsewhere: %w", float64(need)/1e6, float64(has)/1e6, unix.ENOSPC)
+		return fmt.Errorf("about %.1f MB are needed for it, and %.1f MB are free on its disk; free some space, or have runs elsewhere: %w", float64(need)/1e6, float64(has)/1e6, unix.ENOSPC)
 	}
 	return nil
 }

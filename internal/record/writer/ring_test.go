@@ -367,26 +367,76 @@ func TestRingCopyThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// Where there is no room for a copy none is begun, and what there is and would have to be is said.
-func TestRingCopyLooksForRoomFirst(t *testing.T) {
+// smallDisk is a directory on a disk of its own, with room for so many bytes.
+func smallDisk(t *testing.T, bytes int64) string {
+	t.Helper()
 	small := t.TempDir()
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=8k"); errors.Is(err, unix.EPERM) {
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); errors.Is(err, unix.EPERM) {
 		t.Skip("a disk of its own needs root")
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(small, unix.MNT_DETACH) })
+	return small
+}
+
+// Where there is no room for a copy none is begun, and what there is and would have to be is said.
+func TestRingCopyLooksForRoomFirst(t *testing.T) {
+	small := smallDisk(t, 8<<10)
 	r, _ := openRing(t, time.Minute, 1<<20)
 	for n := range 500 {
 		ringRound(t, r, n)
 	}
 	err := r.CopyTo(filepath.Join(small, "run"), func(*model.Run) {})
-	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "MB are needed") {
+	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "about") || !strings.Contains(err.Error(), "MB are needed") {
 		t.Errorf("%v, want what is needed", err)
 	}
 	if left, err := os.ReadDir(small); err != nil || len(left) > 0 {
 		t.Errorf("%v %v is left", left, err)
 	}
+}
+
+// What is rescued is tried, whatever room is thought to be needed: it is dropped otherwise. Of what fails nothing is left.
+func TestRescueTriesWithLittleRoom(t *testing.T) {
+	r, dir := openRing(t, time.Hour, 1<<30)
+	for n := range 2000 {
+		ringRound(t, r, n)
+	}
+	bytes := bytesUnder(t, dir)
+	any := func(*model.Run) bool { return true }
+	enough, little := smallDisk(t, bytes*3/2), smallDisk(t, bytes/2)
+	run := filepath.Join(enough, "run")
+	if err := writer.Rescue(dir, run, any); err != nil {
+		t.Fatal(err)
+	}
+	if p := pointsIn(t, run, ringGauge.Name); p[len(p)-1].Value != 1999 {
+		t.Errorf("it ends with %v", p[len(p)-1])
+	}
+	if err := writer.Rescue(dir, filepath.Join(little, "run"), any); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("%v, want that the disk is full", err)
+	}
+	if left, err := os.ReadDir(little); err != nil || len(left) > 0 {
+		t.Errorf("%v %v is left", left, err)
+	}
+}
+
+// bytesUnder is how many bytes the files in a directory have together.
+func bytesUnder(t *testing.T, dir string) (bytes int64) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
 }
 
 // What could not be emptied whole is a ring the next time.
