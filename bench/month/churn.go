@@ -167,11 +167,11 @@ func (c *churn) contain(pid int) error {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
+		c.now = append(c.now, func() error { return removeGroup(dir) }) // behind the end of its process
 		err := os.WriteFile(filepath.Join(dir, limit), []byte("50000"), 0)
 		if err = joined(err, os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, pid), 0)); err != nil {
 			return err
 		}
-		c.now = append(c.now, func() error { return removeGroup(dir) }) // behind the end of its process
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func (m *month) pass(out io.Writer, churn io.Writer, said *bufio.Scanner, ended 
 		if err := m.round(n, ended); err != nil {
 			return err
 		}
-		if n%(rounds/asks) == 0 {
+		if n%max(rounds/asks, 1) == 0 {
 			go func() { _, _ = flight.Ask(filepath.Join(m.dir, "last")) }() // most are refused
 		}
 		if n%each == 0 {
@@ -192,17 +192,29 @@ func (m *month) round(n int, ended chan error) error {
 		for len(m.done) > 0 { // rounds of a burst
 			<-m.done
 		}
+		if err := m.take(c, at, ended); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take has what is read at such ticks be read, and waits for it.
+func (m *month) take(ticks chan time.Time, at time.Time, ended chan error) error {
+	var began time.Time
+	var done chan struct{} // nothing is until it has begun
+	for {
 		select {
-		case c <- at:
-			began := time.Now()
-			<-m.done
+		case ticks <- at:
+			began, ticks, done = time.Now(), nil, m.done
+		case <-done:
 			m.longest = max(m.longest, time.Since(began))
+			return nil
 		case err := <-ended:
 			ended <- nil
 			return errors.Join(errors.New("the exporter has ended"), err)
 		}
 	}
-	return nil
 }
 
 // look scrapes, and looks at the process.

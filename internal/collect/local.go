@@ -196,24 +196,64 @@ func (l *Local) Full() bool {
 	return l.probes.sampler != nil && l.probes.sampler.Full()
 }
 
-// Anew has tracers and probes forget everything, which is to end them and to start others: processes, containers and destinations that
-// went away long ago keep their places in them, else, and those of today find none. What they count up begins at zero again.
-func (l *Local) Anew(ctx context.Context) error {
+// Anew has tracers and probes forget everything, which is to start others and to end those of before: processes, containers and
+// destinations that went away long ago keep their places in them, else, and those of today find none. What they count up begins at
+// zero again. What cannot be started a second time goes on as it was: begun says whether anything did begin anew, and the error
+// what did not. Nothing does while a host does not answer: what hangs would hang once more. Rounds are taken meanwhile.
+func (l *Local) Anew(ctx context.Context) (begun bool, err error) {
+	if l.tracing == nil {
+		return false, nil
+	}
+	if l.late() {
+		return false, errors.New("a host does not answer")
+	}
+	fresh, lacking := l.tracing.again()
+	if fresh == nil {
+		return false, lacking
+	}
+	sampler, err := l.probes.sampler.Again(ctx, l.now())
+	if err != nil {
+		return false, errors.Join(lacking, err, fresh.detach())
+	}
+	l.end(l.replace(fresh, probes{sampler}))
+	return true, lacking
+}
+
+func (l *Local) late() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tracing == nil {
-		return nil
+	return l.probes.sampler.Late()
+}
+
+// replace has others look from now on, between two rounds, and gives back those that did.
+func (l *Local) replace(tracers *tracing, p probes) ([]trace.Running, probes) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.probes
+	for i, s := range l.sources {
+		if s == Source(before) {
+			l.sources[i] = p
+		}
 	}
-	for _, h := range l.hosts {
-		h.SetMarker(nil)
+	l.probes = p
+	old := l.tracing.replace(tracers)
+	text := fmt.Sprintf("all that reads was begun anew, since names of what went away took the room of others: what it counts up begins at zero, and nothing was counted since %s",
+		l.last.UTC().Format("15:04:05"))
+	for _, name := range l.names() {
+		l.rec.Event(model.Event{Time: l.now().UnixMilli(), Host: name, Kind: "watch.anew", Text: text})
 	}
-	l.tracing.halt()
-	err := errors.Join(l.tracing.detach(), l.probes.Close())
-	l.sources = slices.DeleteFunc(l.sources, func(s Source) bool { return s == Source(l.tracing) || s == Source(l.probes) })
-	ours := l.tracing.ours
-	l.tracing, l.probes = l.looks()
-	l.sources = append([]Source{l.tracing, l.probes}, l.sources...)
-	return errors.Join(err, l.tracing.Start(ctx), l.tracing.ignore(ours...), l.probes.Start(ctx))
+	return old, before
+}
+
+// end ends what others have replaced. That one cannot be ended is no reason to end them, too.
+func (l *Local) end(old []trace.Running, p probes) {
+	errs := []error{p.Close()}
+	for _, one := range old {
+		errs = append(errs, one.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		l.rec.Note(fmt.Sprintf("what was begun anew could not be ended as it was before: %v", err))
+	}
 }
 
 // Recorder is what its sources write to, once it is started.

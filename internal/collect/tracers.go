@@ -62,8 +62,18 @@ func newTracing(level TraceLevel, known []trace.Tracer, hosts []*host.Host, rec 
 // Start starts the tracers of the level. What cannot be traced is a status of its
 // signals, never an error.
 func (t *tracing) Start(context.Context) error {
+	t.begin(t.lacks)
+	for _, one := range t.all() {
+		t.seen(one, t.now())
+	}
+	t.tellMarks()
+	return nil
+}
+
+// begin starts the tracers of the level, and tells why one could not be.
+func (t *tracing) begin(cannot func(trace.Tracer, error)) {
 	if t.level == TraceOff {
-		return nil
+		return
 	}
 	defer trace.ForgetTypes()
 	for _, one := range t.known {
@@ -72,12 +82,66 @@ func (t *tracing) Start(context.Context) error {
 		}
 		running, err := start(one)
 		if err != nil {
-			t.mark(one, t.now(), func(*model.Signal) model.Status { return host.StatusOf(err) })
+			cannot(one, err)
 			continue
 		}
 		t.add(one, running)
 	}
-	return nil
+}
+
+// lacks says that a tracer could not be started.
+func (t *tracing) lacks(one trace.Tracer, err error) {
+	t.mark(one, t.now(), func(*model.Signal) model.Status { return host.StatusOf(err) })
+}
+
+// again starts the same tracers beside those that watch, to replace them. The error is of those that watch and could not be
+// started a second time.
+func (t *tracing) again() (*tracing, error) {
+	fresh := newTracing(t.level, t.known, t.hosts, t.rec, t.now)
+	var errs []error
+	fresh.begin(func(one trace.Tracer, err error) {
+		if t.has(one.Name) {
+			errs = append(errs, fmt.Errorf("tracer %s: %w", one.Name, err))
+		} else {
+			t.lacks(one, err)
+		}
+	})
+	if err := fresh.ignore(t.ours...); err != nil {
+		return nil, errors.Join(err, fresh.detach())
+	}
+	return fresh, errors.Join(errs...)
+}
+
+// replace takes what watches in fresh, and gives back what watched in its place; the rest goes on. It is called between rounds.
+func (t *tracing) replace(fresh *tracing) (old []trace.Running) {
+	t.Settle()
+	for _, s := range t.sparing {
+		if fresh.has(s.Name) {
+			t.endTurns(s)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.all() {
+		if fresh.has(one.Name) {
+			old = append(old, one.running)
+		}
+	}
+	t.steady = append(slices.DeleteFunc(t.steady, func(o *tracer) bool { return fresh.has(o.Name) }), fresh.steady...)
+	t.bursty = append(slices.DeleteFunc(t.bursty, func(o *bursty) bool { return fresh.has(o.Name) }), fresh.bursty...)
+	t.sparing = append(slices.DeleteFunc(t.sparing, func(o *sparing) bool { return fresh.has(o.Name) }), fresh.sparing...)
+	clear(t.busy)
+	t.holding = false // what has not watched from its beginning is no window
+	for _, one := range fresh.all() {
+		t.seen(one, t.now())
+	}
+	fresh.tellMarks()
+	return old
+}
+
+// has says whether a tracer of a name watches.
+func (t *tracing) has(name string) bool {
+	return slices.ContainsFunc(t.all(), func(one *tracer) bool { return one.Name == name })
 }
 
 // add takes a tracer that watches; one for bursts is switched off.
@@ -90,11 +154,15 @@ func (t *tracing) add(one trace.Tracer, running trace.Running) {
 	} else {
 		t.steady = append(t.steady, &added)
 	}
-	t.seen(&added, t.now())
-	// It may tell the probes which processes have done nothing since they were read.
-	if marker, ok := running.(host.Marker); ok {
-		for _, h := range t.hosts {
-			h.SetMarker(marker)
+}
+
+// tellMarks has the tracer that can tell the probes which processes have done nothing since they were read.
+func (t *tracing) tellMarks() {
+	for _, one := range t.all() {
+		if marker, ok := one.running.(host.Marker); ok {
+			for _, h := range t.hosts {
+				h.SetMarker(marker)
+			}
 		}
 	}
 }

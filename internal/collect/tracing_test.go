@@ -81,6 +81,7 @@ func newFaked(t *testing.T, level trace.Level) *faked {
 	f.out = out
 	f.tracing = newTracing(TraceFull, nil, []*host.Host{h}, newRecorder(Into(out)), now)
 	f.add(trace.Tracer{Name: "fake", Level: level, Signals: []*model.Signal{counter}}, f.fake)
+	f.seen(f.all()[0], f.at)
 	return f
 }
 

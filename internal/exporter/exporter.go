@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -180,16 +181,24 @@ func observe(ctx context.Context, l *collect.Local, st *store, now func() time.T
 
 // renewed reads everything, due or not, by those who were begun anew where what went away takes the room of what is there.
 func renewed(ctx context.Context, l *collect.Local, st *store, now func() time.Time) error {
-	ctx = context.WithoutCancel(ctx)
 	l.Recorder().Book.Anew()
 	if st.crowded(l.Full()) {
-		if err := l.Anew(ctx); err != nil {
-			return err
-		}
-		debug.FreeOSMemory() // what starting took
+		beginAnew(ctx, l, st)
 	}
-	_, err := l.Edge(ctx, collect.Edge{Time: now(), Window: window})
+	_, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window})
 	return err
+}
+
+// beginAnew begins everything anew. What does not goes on as it was, which ends no watch: there is a next renewal.
+func beginAnew(ctx context.Context, l *collect.Local, st *store) {
+	defer debug.FreeOSMemory() // what starting took
+	begun, err := l.Anew(ctx)
+	if begun {
+		st.begun(err == nil)
+	}
+	if err != nil && ctx.Err() == nil {
+		l.Recorder().Note(fmt.Sprintf("there is no room for new names, and what reads could not be begun anew, so it goes on: %v", err))
+	}
 }
 
 // handler answers scrapes.

@@ -56,11 +56,15 @@ type store struct {
 	renewals int // since everything was begun
 	usual    int // the series that were known settles renewals after that
 	anew     int // how often everything was begun anew
-	key      []byte
-	status   map[string]map[string]model.State // by host and signal
-	cut      map[cutKey]float64                // readings for which there was no room
-	notes    map[string]bool
-	pages    map[format]*page // of this round
+	// short says that there was no room for a series since the last renewal: where MaxSeries are near there cannot be mayGrow more.
+	short bool
+	// partly says that not all could be the last time: what is known since then is not what is usual.
+	partly bool
+	key    []byte
+	status map[string]map[string]model.State // by host and signal
+	cut    map[cutKey]float64                // readings for which there was no room
+	notes  map[string]bool
+	pages  map[format]*page // of this round
 }
 
 type cutKey struct{ host, signal string }
@@ -143,6 +147,7 @@ func (s *store) meet(of *readings, host string, sig *model.Signal, labelValues [
 	if s.count >= MaxSeries || len(of.list) >= MaxOfSignal {
 		s.makeRoom()
 		if s.count >= MaxSeries || len(of.list) >= MaxOfSignal {
+			s.short = s.short || s.count >= MaxSeries
 			return nil
 		}
 	}
@@ -200,16 +205,23 @@ func (s *store) crowded(full bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renewals++
-	switch {
-	case s.renewals <= settles:
-		s.usual = s.count
-		return false
-	case s.count <= s.usual+mayGrow && (!full || s.renewals < fullFor):
+	if s.renewals <= settles {
+		if !s.partly {
+			s.usual = s.count
+		}
 		return false
 	}
+	full, s.short = full || s.short, false
+	return s.count > s.usual+mayGrow || full && s.renewals >= fullFor
+}
+
+// begun says that all who read, or but some of them, were begun anew: what is usual now is to be seen.
+func (s *store) begun(all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.renewals = 0
 	s.anew++
-	return true
+	s.partly = !all
 }
 
 // sweep forgets what was not read for so long, and is not shown.

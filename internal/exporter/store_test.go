@@ -197,3 +197,29 @@ func TestNotesAreBounded(t *testing.T) {
 		t.Errorf("%d notes, want %d", said, maxNotes)
 	}
 }
+
+// Where the bound is near there is no room to grow as far as elsewhere: what found none is a crowd, too, after a while.
+func TestACrowdAtTheBound(t *testing.T) {
+	r := newRounds()
+	r.count = MaxSeries - 1000
+	for range settles {
+		r.crowded(false)
+	}
+	r.count = MaxSeries
+	for n := settles + 1; n < 2*fullFor; n++ {
+		r.put(gauge, 1, fmt.Sprint("c", n))
+		if got := r.crowded(false); got != (n >= fullFor) {
+			t.Errorf("renewal %d: crowded is %v", n, got)
+		}
+	}
+	r.begun(false)
+	for range settles {
+		r.crowded(false)
+	}
+	if r.usual != MaxSeries-1000 {
+		t.Errorf("%d series are taken for usual, while some of those who read know all names still", r.usual)
+	}
+	if r.count = 0; r.crowded(false) {
+		t.Error("nothing is known, which is a crowd")
+	}
+}

@@ -42,9 +42,26 @@ func NewSampler(hosts []*host.Host, probes []Probe, rec *StatusBook, interval ti
 	return &Sampler{hosts: hosts, probes: probes, rec: rec, interval: interval, patience: patience}
 }
 
+// Again starts another one that reads the same and knows nothing yet, beside this one, which goes on. A host that does not
+// come up within two rounds' patience is left out from t on until it answers. Where there is an error nothing was started.
+func (s *Sampler) Again(ctx context.Context, t time.Time) (*Sampler, error) {
+	again := &Sampler{hosts: s.hosts, probes: s.probes, rec: s.rec, interval: s.interval, patience: s.patience}
+	timeout := time.NewTimer(2 * s.patience)
+	defer timeout.Stop()
+	if err := again.start(ctx, timeout, t); err != nil {
+		return nil, errors.Join(err, again.Close())
+	}
+	return again, nil
+}
+
 // Start opens every probe on every host and records the status of those that
 // cannot run. The error says which host could not be entered or described.
 func (s *Sampler) Start(ctx context.Context) error {
+	return s.start(ctx, &time.Timer{}, time.Time{}) // which never fires: a run waits for its hosts
+}
+
+// start starts all workers. Those that are not up when timeout fires are given up from t on.
+func (s *Sampler) start(ctx context.Context, timeout *time.Timer, t time.Time) error {
 	if err := s.plan(); err != nil {
 		return err
 	}
@@ -55,6 +72,7 @@ func (s *Sampler) Start(ctx context.Context) error {
 		w.host.Thread(func(err error) {
 			if err != nil {
 				started <- err
+				close(w.done)
 				return
 			}
 			w.open(time.Now())
@@ -71,7 +89,14 @@ func (s *Sampler) Start(ctx context.Context) error {
 			if first == nil {
 				first = err
 			}
+		case <-timeout.C:
+			timeout.Reset(0)
+			w.running, w.deaf = true, true
+			s.giveUp(w, t)
 		case <-ctx.Done():
+			for _, w := range s.workers[i:] {
+				close(w.rounds) // it ends once it is up
+			}
 			return fmt.Errorf("open probes on %s (at %s): %w", w.title(), w.at(), ctx.Err())
 		}
 	}
@@ -202,6 +227,11 @@ func (s *Sampler) Full() bool {
 	return slices.ContainsFunc(s.workers, func(w *worker) bool { return w.full.Load() })
 }
 
+// Late says whether a host did not answer in time, and does not yet.
+func (s *Sampler) Late() bool {
+	return slices.ContainsFunc(s.workers, func(w *worker) bool { return w.deaf || w.late() })
+}
+
 // Close closes all readers and the threads they were read on. A host that
 // hangs is left behind after some seconds.
 func (s *Sampler) Close() error {
@@ -222,11 +252,11 @@ func (s *Sampler) Close() error {
 			timeout.Reset(0)
 		}
 	}
-	s.workers = nil
 	for _, h := range s.extra {
 		if err := h.Close(); err != nil && first == nil {
 			first = err
 		}
 	}
+	s.workers, s.extra = nil, nil
 	return first
 }

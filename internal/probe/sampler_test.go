@@ -362,3 +362,62 @@ func TestAPollThatHangsIsWaitedForOnce(t *testing.T) {
 		}
 	})
 }
+
+// A host that hangs while another sampler is started in the place of one is left out, and taken back; both go on meanwhile.
+func TestAgainWaitsForNoHostThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rec, sig := &book{}, &model.Signal{Name: "a"}
+		hang, again := make(chan struct{}), atomic.Bool{}
+		s := start(t, rec, []*host.Host{tree(t, "client", "x"), tree(t, "server", "y")}, Probe{Name: "p", Signals: []*model.Signal{sig},
+			Open: func(h *host.Host) (Reader, error) {
+				if again.Load() && h.Name == "server" {
+					<-hang
+				}
+				return &fake{read: func(out *Out) error { out.Put(sig, 1); return nil }}, nil
+			}})
+		again.Store(true)
+		begun := time.Now()
+		other, err := s.Again(t.Context(), time.Unix(1, 0))
+		if took := time.Since(begun); err != nil || took != 2*patience {
+			t.Fatalf("%v after %v, want it after %v", err, took, 2*patience)
+		}
+		if s.Late() || !other.Late() {
+			t.Errorf("late: %v, %v, want the other", s.Late(), other.Late())
+		}
+		rec.take()
+		readRound(t, other, 1, false)
+		check(t, rec, "hanging", "sample client 1000 a[] 1", "status client a read ")
+		readRound(t, s, 2, false)
+		check(t, rec, "the first", "sample client 2000 a[] 1", "sample server 2000 a[] 1", "status server a read ")
+		close(hang)
+		synctest.Wait()
+		readRound(t, other, 3, false)
+		check(t, rec, "back", "sample client 3000 a[] 1", "sample server 3000 a[] 1")
+		if err := errors.Join(s.Close(), other.Close()); err != nil || other.Late() {
+			t.Fatal(err)
+		}
+	})
+}
+
+// One that is to end does not wait either, and leaves no thread.
+func TestAgainEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang, again := make(chan struct{}), atomic.Bool{}
+		s := start(t, &book{}, []*host.Host{tree(t, "server", "x")}, Probe{Name: "p", Open: func(*host.Host) (Reader, error) {
+			if again.Load() {
+				<-hang
+			}
+			return &fake{}, nil
+		}})
+		again.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if other, err := s.Again(ctx, time.Unix(1, 0)); other != nil || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, %v, want the context's error", other, err)
+		}
+		close(hang) // the bubble waits for its threads
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
