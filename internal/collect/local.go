@@ -213,7 +213,7 @@ func (l *Local) Anew(ctx context.Context) (begun bool, err error) {
 	}
 	sampler, err := l.probes.sampler.Again(ctx, l.now())
 	if err != nil {
-		return false, errors.Join(lacking, err, fresh.detach())
+		return false, errors.Join(lacking, err, l.tracing.stay(fresh))
 	}
 	l.end(l.replace(fresh, probes{sampler}))
 	return true, lacking

@@ -107,9 +107,22 @@ func (t *tracing) again() (*tracing, error) {
 		}
 	})
 	if err := fresh.ignore(t.ours...); err != nil {
-		return nil, errors.Join(err, fresh.detach())
+		return nil, errors.Join(err, t.stay(fresh))
 	}
 	return fresh, errors.Join(errs...)
+}
+
+// stay ends what was to replace it, and goes on: what that said of signals does not hold.
+func (t *tracing) stay(fresh *tracing) error {
+	err := fresh.detach()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.all() {
+		if !one.failing {
+			t.seen(one, t.now())
+		}
+	}
+	return err
 }
 
 // replace takes what watches in fresh, and gives back what watched in its place; the rest goes on. It is called between rounds.

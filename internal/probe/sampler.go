@@ -85,14 +85,16 @@ func (s *Sampler) start(ctx context.Context, timeout *time.Timer, t time.Time) e
 		w := s.workers[i]
 		select {
 		case err := <-started:
-			w.running = err == nil
-			if first == nil {
-				first = err
-			}
+			first = w.up(err, first)
 		case <-timeout.C:
 			timeout.Reset(0)
-			w.running, w.deaf = true, true
-			s.giveUp(w, t)
+			select {
+			case err := <-started: // it came up while another one was waited for
+				first = w.up(err, first)
+			default:
+				w.running, w.deaf = true, true
+				s.giveUp(w, t)
+			}
 		case <-ctx.Done():
 			for _, w := range s.workers[i:] {
 				close(w.rounds) // it ends once it is up

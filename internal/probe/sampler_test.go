@@ -368,7 +368,7 @@ func TestAgainWaitsForNoHostThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec, sig := &book{}, &model.Signal{Name: "a"}
 		hang, again := make(chan struct{}), atomic.Bool{}
-		s := start(t, rec, []*host.Host{tree(t, "client", "x"), tree(t, "server", "y")}, Probe{Name: "p", Signals: []*model.Signal{sig},
+		s := start(t, rec, []*host.Host{tree(t, "server", "y"), tree(t, "client", "x")}, Probe{Name: "p", Signals: []*model.Signal{sig},
 			Open: func(h *host.Host) (Reader, error) {
 				if again.Load() && h.Name == "server" {
 					<-hang

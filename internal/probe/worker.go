@@ -78,6 +78,15 @@ func (w *worker) at() string {
 	return "no probe"
 }
 
+// up takes whether it came up, and gives the first error of all.
+func (w *worker) up(err, first error) error {
+	w.running = err == nil
+	if first != nil {
+		return first
+	}
+	return err
+}
+
 // ask hands the round to the worker; false when it does not take it in time.
 // One that did not take the last round (a Poll hangs) is not waited for again.
 func (w *worker) ask(r *round, timeout *time.Timer) bool {
