@@ -152,7 +152,7 @@ func (h *chains) received(c *conn, n int, errno syscall.Errno) {
 		return
 	case n > 0:
 		h.count(c.phase).received += int64(n)
-		used, s = c.reply.feed(l.buffer[:n])
+		used, s = h.known.feed(&c.reply, l.buffer[:n], h.now)
 	}
 	switch {
 	case s == broken:

@@ -91,7 +91,9 @@ func (t *thread) meetShaken() {
 // on a grid, is not waited for.
 func (t *thread) await() int {
 	if t.soon {
-		t.linger()
+		if ns := t.moment(); ns > 0 {
+			sysSleep(ns)
+		}
 		return t.poller.wait(0)
 	}
 	ns := t.idleFor()
@@ -112,16 +114,18 @@ func (t *thread) await() int {
 	return n
 }
 
-// linger lets more replies come where more are about to: who turns to each at once pays for waking more than for
-// reading. It takes a twentieth at most of what the quickest of the last replies took, so that no latency is of our making.
-func (t *thread) linger() {
+// moment is for how long more replies may come before the thread turns to those that are there: who turns to each at once
+// pays for waking more than for reading. It is a twentieth at most of what the quickest of the last replies took, so that no
+// latency is of our making, and 0 where that is not worth a sleep.
+func (t *thread) moment() int64 {
 	const (
-		shortest = 10_000 // for which a sleep is worth its price
+		shortest = 10_000
 		longest  = 60_000 // beyond it little is won
 	)
 	if ns := min(t.quickest/20, longest); ns >= shortest {
-		sysSleep(ns)
+		return ns
 	}
+	return 0
 }
 
 // overslept takes note of a wait that was to end at a moment and ends now.

@@ -26,6 +26,20 @@ type reading struct {
 // readReply feeds input in pieces of the given lengths (the last repeats; none: all at once).
 func readReply(input []byte, toHEAD bool, lengths ...int) reading {
 	var r reply
+	return readBy(&r, r.feed, input, toHEAD, lengths...)
+}
+
+// readAgain does the same after the thread has seen just that before.
+func readAgain(input []byte, toHEAD bool, lengths ...int) reading {
+	var known knownHead
+	var r reply
+	feed := func(b []byte) (int, step) { return known.feed(&r, b, 0) }
+	readBy(&r, feed, input, toHEAD)
+	return readBy(&r, feed, input, toHEAD, lengths...)
+}
+
+// readBy has r take input by the given way to feed it.
+func readBy(r *reply, feed func([]byte) (int, step), input []byte, toHEAD bool, lengths ...int) reading {
 	r.reset(toHEAD)
 	var got reading
 	for rest := input; ; {
@@ -37,7 +51,7 @@ func readReply(input []byte, toHEAD bool, lengths ...int) reading {
 			}
 		}
 		var used int
-		used, got.Step = r.feed(rest[:n])
+		used, got.Step = feed(rest[:n])
 		got.Used += used
 		rest = rest[n:]
 		if got.Step != more || len(rest) == 0 {
@@ -170,6 +184,31 @@ func TestReplyIsTheSameInPieces(t *testing.T) {
 	}
 }
 
+// A head that came before is compared, not parsed, and comes to the same; one that differs in a byte is parsed.
+func TestKnownHead(t *testing.T) {
+	for _, c := range replies {
+		if diff := cmp.Diff(c.want, readAgain([]byte(c.input), false)); diff != "" {
+			t.Errorf("%s, for the second time (-want +got):\n%s", c.why, diff)
+		}
+	}
+	var known knownHead
+	var r reply
+	for _, c := range []struct {
+		length string
+		now    int64
+		want   string
+	}{{"3", 0, "3"}, {"3", 1, "3"}, {"5", 2, "3"}, {"5", learnEvery, "5"}} {
+		r.reset(false)
+		input := []byte("HTTP/1.1 200 OK\r\nContent-Length: " + c.length + "\r\n\r\n" + strings.Repeat("x", int(c.length[0]-'0')))
+		if used, s := known.feed(&r, input, c.now); s != done || used != len(input) {
+			t.Errorf("length %s: step %d after %d of %d bytes", c.length, s, used, len(input))
+		}
+		if want := "HTTP/1.1 200 OK\r\nContent-Length: " + c.want + "\r\n\r\n"; string(known.bytes) != want {
+			t.Errorf("after length %s at %d ns %q is known, want %q", c.length, c.now, known.bytes, want)
+		}
+	}
+}
+
 // FuzzReply holds that the parser makes the same of an input however it is cut.
 func FuzzReply(f *testing.F) {
 	for _, c := range replies {
@@ -196,6 +235,12 @@ func FuzzReply(f *testing.F) {
 		whole, pieces := readReply(input, toHEAD), readReply(input, toHEAD, lengths...)
 		if diff := cmp.Diff(whole, pieces); diff != "" {
 			t.Errorf("cut into %v (-whole +pieces):\n%s", lengths, diff)
+		}
+		if diff := cmp.Diff(whole, readAgain(input, toHEAD)); diff != "" {
+			t.Errorf("(-first time +second time):\n%s", diff)
+		}
+		if diff := cmp.Diff(whole, readAgain(input, toHEAD, lengths...)); diff != "" {
+			t.Errorf("(-first time +second time, cut into %v):\n%s", lengths, diff)
 		}
 		if whole.Step == broken == (whole.Fault == "") {
 			t.Errorf("broken without a fault, or a fault without broken: %+v", whole)

@@ -75,8 +75,13 @@ func (*thread) opens(c *conn) bool { return c.state == closed }
 // reserve does nothing: c has its connection for itself.
 func (*thread) reserve(*conn) {}
 
-// turned does nothing: all is sent.
-func (*thread) turned() bool { return false }
+// turned asks for another turn where few replies came and more are about to, so that the thread lingers. A server that is
+// the limit wakes who sleeps at its sockets for each reply that it sends, and pays for it; nobody is woken who sleeps by the clock.
+func (t *thread) turned() bool {
+	came := t.replies
+	t.replies = 0
+	return came > 0 && came < worthGathering && t.inFlight >= worthGathering && !t.paced() && t.moment() > 0
+}
 
 // busy are all that have a request, but those that connect.
 func (t *thread) busy() int64 { return t.inFlight - t.connecting }
@@ -352,7 +357,7 @@ func (t *thread) take(c *conn, n int, closing bool) bool {
 		s = c.reply.skip(int64(n))
 	} else {
 		var used int
-		used, s = c.reply.feed(t.buffer[:n])
+		used, s = t.known.feed(&c.reply, t.buffer[:n], t.now)
 		if s == done && used < n {
 			c.reply.fault, s = excessData, broken
 		}
@@ -404,6 +409,7 @@ func (t *thread) answered(c *conn) {
 		t.finish(c, o, c.at)
 		return
 	}
+	t.replies++
 	took := c.at - c.start
 	t.quickest = min(took, t.quickest+(took-t.quickest)/1024)
 	n.add(firstWait, c.waited)

@@ -51,6 +51,7 @@ type thread struct {
 	conns    []conn
 	buffer   []byte // shared by all connections: nothing outlives one read
 	skips    int64  // of a body of which more than that is to come the kernel throws away the rest
+	known    knownHead
 	// Over TLS, what came and what is to be sent, sealed; nil without it.
 	incoming, outgoing []byte
 	shaken             mailbox // handshakes that are over
@@ -63,6 +64,8 @@ type thread struct {
 	seed uint64
 	// quickest is how long the quickest of the last thousand or so replies took, in nanoseconds.
 	quickest int64
+	// replies came in this turn.
+	replies int
 	// oversleep is by how much timers wake us late, on average over the last ones.
 	oversleep int64
 
