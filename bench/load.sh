@@ -2,19 +2,21 @@
 # How much processor time does a request cost our load engine, and how much wrk
 # (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-2 STREAMS] [-p REQUESTS] [-e ENGINE] [-b BUILD] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-2 STREAMS] [-p REQUESTS] [-e ENGINE] [-b BUILD] [-k] [-f] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
 # resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
-# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring, with -x). -b: another build of ours stands there, so that what a change costs is seen. Prints the median, least and most of each side, and of the ratio
+# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring, with -x). -b: another build of ours stands there, so that what a change costs is seen.
+# -k: in nginx's place a server that reads nothing (floor.c), so that the generator is the limit. -f: in wrk's place a client that
+# parses and measures nothing (floor.c), keep-alive only: what is left is the kernel's. Prints the median, least and most of each side, and of the ratio
 # within a pair. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1
-while getopts r:d:c:sxR:b:2:p:e: option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1 sink=
+while getopts r:d:c:sxR:b:2:p:e:kf option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -24,6 +26,8 @@ while getopts r:d:c:sxR:b:2:p:e: option; do
 	R) rate=$OPTARG peer=h2load ;;
 	p) pipeline=$OPTARG ;;
 	e) by=$OPTARG ;;
+	k) sink=yes ;;
+	f) peer=floor ;;
 	2) streams=$OPTARG peer=h2load ;;
 	b) build=$OPTARG ;;
 	*) exit 2 ;;
@@ -32,7 +36,12 @@ done
 shift $((OPTIND - 1))
 plimsoll=${1:-./plimsoll}
 [ -z "$build" ] || peer=$build
-for tool in nginx $peer taskset curl jq "$plimsoll"; do
+gcc=
+if [ -n "$sink" ] || [ "$peer" = floor ]; then
+	gcc=gcc
+	[ "$keepalive$scheme$streams$pipeline" = truehttp01 ] || { echo "load.sh: -k and -f go with plain requests on connections that stay" >&2; exit 2; }
+fi
+for tool in nginx $gcc ${peer#floor} taskset curl jq "$plimsoll"; do
 	command -v "$tool" >/dev/null || { echo "load.sh: $tool is not here: install or build it" >&2; exit 1; }
 done
 
@@ -83,6 +92,15 @@ start_nginx() { # port
 	exit 1
 }
 
+start_sink() { # port
+	taskset -c 0 "$dir/floor" sink "$1" &
+	nginx=$!
+	until curl -sf -o /dev/null "http://127.0.0.1:$1/"; do
+		kill -0 "$nginx" 2>/dev/null || { nginx=; exit 1; }
+		sleep 0.05
+	done
+}
+
 # timed runs a command on CPU 1 and prints its CPU seconds; its output goes to $dir/out.
 timed() {
 	local TIMEFORMAT='%U %S'
@@ -123,6 +141,13 @@ h2loads() {
 	echo "$(sed -nE 's/^requests: [0-9]+ total, [0-9]+ started, [0-9]+ done, ([0-9]+) succeeded.*/\1/p' "$dir/out") $seconds $cpu"
 }
 
+floors() {
+	local cpu bytes
+	bytes=$(curl -s -o /dev/null -w '%{size_header}+%{size_download}' "$url")
+	cpu=$(timed "$dir/floor" client "$port" "$connections" "$seconds" $((bytes)) $'GET /file HTTP/1.1\r\nHost: floor\r\n\r\n')
+	echo "$(cat "$dir/out") $cpu"
+}
+
 report() { # name, file
 	echo "$1  $(awk '{ print $1 / $2 / 1000 }' "$2" | spread) thousand requests/s"
 	echo "$1  $(awk '{ print ($3 + $4) / $1 * 1e6 }' "$2" | spread) CPU-seconds per million requests"
@@ -133,7 +158,8 @@ mkfifo "$dir/plan"
 exec 3<>"$dir/plan" # open at both ends: the engine ends when its input does
 port=$((20000 + RANDOM % 10000))
 url=$scheme://127.0.0.1:$port/file
-start_nginx $port
+[ -z "$gcc" ] || gcc -O2 -o "$dir/floor" "$(dirname "$0")/floor/floor.c"
+if [ -n "$sink" ]; then start_sink $port; else start_nginx $port; fi
 for ((round = 1; round <= rounds; round++)); do
 	engine "$plimsoll" "$by" >>"$dir/ours"
 	if [ -n "$build" ]; then engine "$build"; else "${peer}s"; fi >>"$dir/peers"
