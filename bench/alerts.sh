@@ -5,7 +5,7 @@
 #
 # Brings up each of the lab's cases, starts an exporter (watch --listen) in each of
 # its two namespaces, Debian's prometheus and prometheus-alertmanager with what
-# "rules export" writes, and drives the case's load for a minute. It prints how long
+# "rules export" writes, and drives the case's load for 100 s: a window, and what an alert waits for. It prints how long
 # after its condition first held the case's own rule was an alert that the
 # Alertmanager does not inhibit, which others it inhibits, which ring besides, how long
 # after the load it was resolved, and whether "diagnose --prometheus" has the root of a local
@@ -98,7 +98,7 @@ held() {
 		sed 's/T/ /' | { read -r at && date -u -d "${at%Z} UTC" +%s.%N; } || true
 }
 
-# drive becomes the load of a case for a minute, at its rate if it has one.
+# drive becomes the load of a case for 100 s, at its rate if it has one.
 drive() {
 	local load url connections rate more=
 	load=$(sed -n 's/^load: //p' "$here/../lab/$1/case.yaml")
@@ -107,8 +107,9 @@ drive() {
 	rate=$(sed -n 's/.*rate: \([0-9]*\).*/\1/p' <<<"$load")
 	[ -z "$rate" ] || more="-R $rate"
 	grep -q 'no_keepalive: true' <<<"$load" && more="$more --no-keepalive"
-	# shellcheck disable=SC2086 # lists of words
-	exec $wrap ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 60s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
+	# COMMAND may keep the load waiting, so that it says itself when it begins.
+	# shellcheck disable=SC2086,SC2016 # lists of words; what the inner shell is to read
+	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
 }
 
 # note follows the Alertmanager while the load lasts, and keeps when the rule first rang.
@@ -147,6 +148,7 @@ try() {
 	noter=$!
 	drive "$case" &
 	driver=$!
+	until [ -e "$dir/begun" ] || ! kill -0 "$driver" 2>/dev/null; do sleep 0.1; done
 	sleep 5
 	"$plimsoll" watch -d 40s --host server=netns:plimsoll-lab-server --json >"$dir/local.json" 2>/dev/null || true
 	at=$(now)

@@ -104,12 +104,9 @@ func (m *month) watch(ctx context.Context, pid int) (chan error, error) {
 	recorder := flight.New(flight.Options{Dir: filepath.Join(m.dir, "last"), Keep: 6 * time.Hour, Most: mostRuns, Every: time.Hour,
 		Run:    model.Run{Plan: model.Plan{Mode: "watch", Interval: m.interval.Milliseconds()}},
 		NewRun: func() string { m.runs++; return filepath.Join(m.dir, fmt.Sprint("run-", m.runs)) },
-		Made: func() (int, error) {
-			list, err := filepath.Glob(filepath.Join(m.dir, "run-*"))
-			return len(list), err
-		},
-		Judge: func(context.Context, string, time.Duration) (flight.Judgement, error) { return flight.Judgement{}, nil },
-		Note:  func(string) {},
+		Made:   func() ([]string, error) { return filepath.Glob(filepath.Join(m.dir, "run-*")) },
+		Judge:  func(context.Context, string, time.Duration) (flight.Judgement, error) { return flight.Judgement{}, nil },
+		Note:   func(string) {},
 	})
 	go func() {
 		ended <- exporter.Run(ctx, exporter.Options{

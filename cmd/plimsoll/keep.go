@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -32,6 +33,7 @@ type keepFlags struct {
 	most    int
 	webhook string
 	hookAt  string // a file in which it stands
+	bucket  bucketFlag
 }
 
 // keptEvery is the time between two rounds where the last minutes are kept and nobody says.
@@ -52,6 +54,7 @@ func (f *keepFlags) add(c *cobra.Command, w *world) {
 	f.addDir(c, w)
 	fs.IntVar(&f.most, "keep-runs", 24, "with --keep: make no run where `N` that were made so are there")
 	fs.StringVar(&f.webhook, "webhook", "", "with --keep: tell this `URL` of each run, in JSON; who may list processes sees it")
+	f.bucket.add(c, "with --keep: put each run into object storage as well, as this `FILE` says, which not everybody may read")
 	fs.StringVar(&f.hookAt, "webhook-file", "", "with --keep: the same, and the URL stands in this `FILE`, which not everybody may read")
 }
 
@@ -69,7 +72,7 @@ func (f *keepFlags) place(w *world) string {
 }
 
 // keptOnly are the flags that only make sense with --keep.
-var keptOnly = []string{"keep-dir", "keep-runs", "webhook", "webhook-file"}
+var keptOnly = []string{"keep-dir", "keep-runs", "webhook", "webhook-file", "bucket"}
 
 // check checks the flags.
 func (f *keepFlags) check(c *cobra.Command) error {
@@ -87,7 +90,7 @@ func (f *keepFlags) check(c *cobra.Command) error {
 	if f.most < 1 {
 		return usage(c.CommandPath(), "--keep-runs %d: want at least 1", f.most)
 	}
-	return f.checkWebhook(c)
+	return errors.Join(f.checkWebhook(c), f.bucket.check())
 }
 
 // checkWebhook checks the webhook's address, and takes it out of its file where it stands in one. It is in no message: who knows it can write there.
@@ -120,7 +123,11 @@ func (f *keepFlags) checkWebhook(c *cobra.Command) error {
 // recorder makes what keeps the last minutes.
 func (f *keepFlags) recorder(w *world, config collect.Config, note func(string)) *flight.Recorder {
 	plan := model.Plan{Mode: "watch", Interval: config.Interval.Milliseconds()}
-	return flight.New(flight.Options{Dir: f.place(w), Keep: f.keep, Run: model.Run{Version: version, Plan: plan}, Most: f.most, Webhook: f.webhook, Note: note,
+	var upload func(context.Context, string) error
+	if f.bucket.opened != nil {
+		upload = func(ctx context.Context, dir string) error { return f.bucket.opened.Upload(ctx, machineName(), dir) }
+	}
+	return flight.New(flight.Options{Upload: upload, Dir: f.place(w), Keep: f.keep, Run: model.Run{Version: version, Plan: plan}, Most: f.most, Webhook: f.webhook, Note: note,
 		NewRun: func() string { return w.newRun(time.Now()) }, Made: w.snapshots,
 		Judge: func(ctx context.Context, dir string, last time.Duration) (flight.Judgement, error) {
 			return judgeApart(ctx, w, dir, last)
@@ -128,15 +135,15 @@ func (f *keepFlags) recorder(w *world, config collect.Config, note func(string))
 	})
 }
 
-// snapshots is how many runs of last minutes are there.
-func (w *world) snapshots() (n int, err error) {
+// snapshots lists the runs of last minutes that are there.
+func (w *world) snapshots() (dirs []string, err error) {
 	list, _, err := record.List(w.runsDir())
 	for _, k := range list {
 		if k.Meta.Plan.Snapshot != "" {
-			n++
+			dirs = append(dirs, k.Dir)
 		}
 	}
-	return n, err
+	return dirs, err
 }
 
 const (

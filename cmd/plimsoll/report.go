@@ -23,10 +23,14 @@ the time goes; the load over time; the hosts; stacks; events; what was ruled out
 and not seen; and the numbers as tables. They are those of plimsoll diagnose.
 
 Of the directory of a tuning it is the staircase of its steps, as tune --report
-writes it, with the first run and the last below.`
+writes it, with the first run and the last below.
+
+A run that plimsoll watch --bucket put into object storage is named by its address,
+s3://BUCKET/RUN; what is fetched is removed again.`
 
 const reportExample = `  plimsoll report last -o report.html
-  plimsoll run http://127.0.0.1/ --report report.html`
+  plimsoll run http://127.0.0.1/ --report report.html
+  plimsoll report s3://runs/web1/20261127T020000Z-1a2b --bucket s3.yml -o r.html`
 
 func reportCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "report RUN...|TUNING -o FILE", Short: "write a run's report as one HTML file", Long: reportLong, Example: reportExample,
@@ -34,6 +38,8 @@ func reportCommand(w *world) *cobra.Command {
 	var site siteFlags
 	site.add(c)
 	var file string
+	var stored bucketFlag
+	stored.add(c, "for s3://BUCKET/RUN: this `FILE` says by which server and keys; only its owner and group may read it")
 	c.Flags().StringVarP(&file, "output", "o", "", "write the page to this `FILE`")
 	c.Args = func(c *cobra.Command, args []string) error {
 		switch {
@@ -44,9 +50,17 @@ func reportCommand(w *world) *cobra.Command {
 		}
 		return nil
 	}
-	c.RunE = func(_ *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := stored.check(); err != nil {
+			return err
+		}
+		names, done, err := stored.fetched(c.Context(), c.CommandPath(), args)
+		defer func() { err = errors.Join(err, done()) }()
+		if err != nil {
+			return err
+		}
 		var dirs []string
-		for _, name := range args {
+		for _, name := range names {
 			dir, err := w.runNamed(name)
 			if err != nil {
 				return err
@@ -66,7 +80,7 @@ func reportCommand(w *world) *cobra.Command {
 		}
 		return writePage(file, dirs, &site)
 	}
-	return withExits(c, exitOK, exitUsage, exitRunDir, exitRules)
+	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 
 // The most bytes of a tuning.json that are read, and the most steps of one.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -57,13 +58,14 @@ type Options struct {
 	Keep time.Duration
 	// Run is the manifest of what is recorded, but for its hosts.
 	Run model.Run
-	// NewRun names the directory of a run that is to be made; Made says how many that were made so are there, of Most
-	// that may be.
+	// NewRun names the directory of a run that is to be made; Made lists those that were made so, of which there may be Most.
 	NewRun func() string
-	Made   func() (int, error)
+	Made   func() ([]string, error)
 	Most   int
 	// Judge judges the last part of what lies in a directory, 0 for all of it; Keep leaves the verdict there.
 	Judge func(ctx context.Context, dir string, last time.Duration) (Judgement, error)
+	// Upload, if set, puts a run elsewhere as well; what is there already it leaves alone.
+	Upload func(ctx context.Context, dir string) error
 	// Webhook is told of each run, "" for nobody.
 	Webhook string
 	// Every is the shortest time between two verdicts, 0 for a minute.
@@ -78,6 +80,9 @@ type Recorder struct {
 	hosts   []model.Host
 	asks    chan chan made
 	hook    chan announcement
+	fresh   chan struct{} // a run was made
+	making  sync.Mutex    // held while one is made
+	waiting atomic.Int64  // those that are still to be uploaded
 	numbers *numbers
 	causes  string    // the rules of the last verdict that was a cause, "" of another
 	newest  time.Time // when a run was made by itself
@@ -101,7 +106,7 @@ func (e DirError) Unwrap() error { return e.Err }
 // New makes a recorder; nothing is recorded before Open.
 func New(opt Options) *Recorder {
 	opt.Every = cmp.Or(opt.Every, judgeEvery)
-	f := &Recorder{opt: opt, asks: make(chan chan made), hook: make(chan announcement, 1)}
+	f := &Recorder{opt: opt, asks: make(chan chan made), hook: make(chan announcement, 1), fresh: make(chan struct{}, 1)}
 	f.numbers = newNumbers(f)
 	return f
 }
@@ -163,9 +168,9 @@ func (f *Recorder) rescue(ring string) error {
 
 // room says why there is none for one more run.
 func (f *Recorder) room() error {
-	n, err := f.opt.Made()
-	if err == nil && n >= f.opt.Most {
-		err = fmt.Errorf("%d runs that were made so are there, and at most %d may be; plimsoll runs rm removes them", n, f.opt.Most)
+	list, err := f.opt.Made()
+	if err == nil && len(list) >= f.opt.Most {
+		err = fmt.Errorf("%d runs that were made so are there, and at most %d may be; plimsoll runs rm removes them", len(list), f.opt.Most)
 	}
 	return err
 }
@@ -174,6 +179,9 @@ func (f *Recorder) room() error {
 func (f *Recorder) Run(ctx context.Context, burst func(context.Context, time.Duration) error) error {
 	defer f.end()
 	go f.announce(ctx)
+	if f.opt.Upload != nil {
+		go f.upload(ctx)
+	}
 	next := time.NewTimer(f.opt.Every)
 	defer next.Stop()
 	for {
@@ -270,6 +278,8 @@ func (f *Recorder) make(ctx context.Context, why string, last time.Duration, bur
 	if err := burst(ctx, burstTime); err != nil {
 		watched = fmt.Sprintf("the dear tracers did not watch: %v", err)
 	}
+	f.making.Lock()
+	defer f.making.Unlock()
 	dir := f.opt.NewRun()
 	err := ring.CopyTo(dir, func(run *model.Run) {
 		run.Plan.Snapshot = why
@@ -293,6 +303,10 @@ func (f *Recorder) make(ctx context.Context, why string, last time.Duration, bur
 func (f *Recorder) tell(dir, why string, j Judgement) {
 	f.numbers.made.WithLabelValues(why).Inc()
 	f.opt.Note("made a run of the last minutes: " + layout.Line(dir))
+	select {
+	case f.fresh <- struct{}{}:
+	default: // all that is there is looked at
+	}
 	if f.opt.Webhook == "" {
 		return
 	}

@@ -47,10 +47,7 @@ func begin(t *testing.T, change func(*Options)) *bench {
 			b.runs = append(b.runs, filepath.Join(shelf, fmt.Sprint("run", len(b.runs))))
 			return b.runs[len(b.runs)-1]
 		},
-		Made: func() (int, error) {
-			entries, err := os.ReadDir(shelf)
-			return len(entries), err
-		},
+		Made: func() ([]string, error) { return filepath.Glob(filepath.Join(shelf, "*")) },
 		Judge: func(ctx context.Context, dir string, last time.Duration) (Judgement, error) {
 			if last == 0 {
 				return Judgement{}, nil
@@ -297,5 +294,44 @@ func TestFullDisk(t *testing.T) {
 	}
 	if n := b.kept(false); n != 0 {
 		t.Errorf("it says that %v s are kept", n)
+	}
+}
+
+// What cannot be uploaded stays and is tried again; what was uploaded is not asked about again.
+func TestUploads(t *testing.T) {
+	asked, answers := make(chan string, 10), make(chan error, 10)
+	b := begin(t, func(opt *Options) {
+		opt.Every = time.Hour
+		opt.Upload = func(_ context.Context, dir string) error {
+			asked <- dir
+			return <-answers
+		}
+	})
+	first, err := Ask(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir := <-asked; dir != first {
+		t.Errorf("%s is uploaded, want %s", dir, first)
+	}
+	second, err := Ask(b.dir) // while the upload lasts
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers <- errors.New("the server is full")
+	for range 2 {
+		dir := <-asked
+		if dir != first && dir != second {
+			t.Errorf("%s is uploaded", dir)
+		}
+		answers <- nil
+	}
+	for note := range b.told {
+		if strings.Contains(note, "the server is full") {
+			break
+		}
+	}
+	if n := testutil.ToFloat64(b.numbers.notUploaded); n != 1 {
+		t.Errorf("%v failures are counted, want 1", n)
 	}
 }

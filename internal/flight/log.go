@@ -76,7 +76,7 @@ func (f *Recorder) Commit(collect.Round) error {
 type numbers struct {
 	all                     []prometheus.Collector
 	made, skipped, verdicts *prometheus.CounterVec
-	unheard                 prometheus.Counter
+	unheard, notUploaded    prometheus.Counter
 }
 
 func newNumbers(f *Recorder) *numbers {
@@ -92,7 +92,9 @@ func newNumbers(f *Recorder) *numbers {
 		verdicts: counter("verdicts_total", "Verdicts on the last minute.", "answer"),
 		unheard:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plimsoll_recorder_webhook_failures_total", Help: "Runs of which the webhook was not told, since it did not answer or another one was on its way."}),
 	}
-	n.all = []prometheus.Collector{n.made, n.skipped, n.verdicts, n.unheard,
+	n.notUploaded = prometheus.NewCounter(prometheus.CounterOpts{Name: "plimsoll_recorder_upload_failures_total", Help: "How often a run could not be put into object storage; each is tried again."})
+	n.all = []prometheus.Collector{n.made, n.skipped, n.verdicts, n.unheard, n.notUploaded,
+		gauge("waiting_uploads", "Runs that are still to be put into object storage.", func() float64 { return float64(f.waiting.Load()) }),
 		gauge("kept_seconds", "For how long what is kept goes back; 0 where nothing is recorded.", func() float64 { return f.kept(false) }),
 		gauge("bytes", "Bytes on disk of what is kept, about.", func() float64 { return f.kept(true) }),
 	}

@@ -30,7 +30,7 @@ type Options struct {
 	// Window is $window; Interval the time between two scrapes, and between two evaluations.
 	Window, Interval time.Duration
 	// For is how long a condition holds before its alert rings; what others explain waits twice
-	// as long, and symptoms three times, so that their causes come first.
+	// as long, and symptoms three times or for a window, so that their causes come first.
 	For time.Duration
 	// Keep is how long a ringing alert that others explain goes on when its condition holds no more;
 	// those that nothing explains twice as long, so that they outlast what they explain.
@@ -233,7 +233,8 @@ func severity(r *ruleset.Rule) string {
 func (s Set) patience(r *ruleset.Rule) (wait, keep time.Duration) {
 	switch {
 	case r.Kind == ruleset.Symptom:
-		return 3 * s.options.For, 0
+		// A symptom shows in a few seconds of the window, and its cause may need most of it.
+		return max(3*s.options.For, s.options.Window), 0
 	case s.explained(r):
 		return 2 * s.options.For, s.options.Keep
 	}

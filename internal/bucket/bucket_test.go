@@ -1,0 +1,235 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"plimsoll/internal/record"
+)
+
+// server is an S3 server in this process; before sees each request first, and answers it where it returns true.
+func server(t *testing.T, before func(http.ResponseWriter, *http.Request) bool) (*Bucket, gofakes3.Backend) {
+	t.Helper()
+	kept := s3mem.New()
+	if err := kept.CreateBucket("runs"); err != nil {
+		t.Fatal(err)
+	}
+	real := gofakes3.New(kept).Server()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !before(w, r) {
+			real.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return open(t, strings.TrimPrefix(s.URL, "http://")), kept
+}
+
+func none(http.ResponseWriter, *http.Request) bool { return false }
+
+// open is the bucket at an address, as a file has it.
+func open(t *testing.T, address string) *Bucket {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "s3.yml")
+	text := fmt.Sprintf("type: S3\nconfig: {bucket: runs, endpoint: %q, region: us-east-1, access_key: who, secret_key: word, insecure: true}\nprefix: plimsoll\n", address)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// aRun makes a directory with files of all sizes.
+func aRun(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "20261127T020000Z-1a2b")
+	for name, size := range map[string]int{record.ManifestFile: 900, "events.jsonl": 0, "series/01ABC/index": 5000, "series/01ABC/chunks/000001": 17 << 20} {
+		data := make([]byte, size)
+		_, _ = rand.Read(data) // it never fails
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func same(t *testing.T, want, got string) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(want, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		n++
+		rel, _ := filepath.Rel(want, name)
+		a, errA := os.ReadFile(name)
+		b, errB := os.ReadFile(filepath.Join(got, rel))
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %d bytes, and %d", rel, len(a), len(b))
+		}
+		return errors.Join(errA, errB)
+	})
+	if err != nil || n != 4 {
+		t.Errorf("%d files, %v; want 4", n, err)
+	}
+}
+
+const address = "s3://runs/plimsoll/web1/20261127T020000Z-1a2b"
+
+// A run comes back byte for byte; what is there as a whole is not put there again.
+func TestThereAndBack(t *testing.T) {
+	puts := 0
+	b, _ := server(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		return false
+	})
+	dir, back := aRun(t), t.TempDir()
+	if err := b.Upload(t.Context(), "web1", dir); err != nil {
+		t.Fatal(err)
+	}
+	before := puts
+	if err := b.Upload(t.Context(), "web1", dir); err != nil || puts != before {
+		t.Errorf("the second time: %v, and %d are put there anew", err, puts-before)
+	}
+	if err := b.Fetch(t.Context(), address+"/", back); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, back)
+}
+
+// What was cut off is no run, and is one after the next try.
+func TestFullServer(t *testing.T) {
+	full := true
+	b, _ := server(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if full && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "index") {
+			w.WriteHeader(http.StatusInsufficientStorage)
+			fmt.Fprint(w, "<Error><Code>XMinioStorageFull</Code><Message>no room is left</Message></Error>")
+			return true
+		}
+		return false
+	})
+	dir, back := aRun(t), t.TempDir()
+	if err := b.Upload(t.Context(), "web1", dir); err == nil || !strings.Contains(err.Error(), "no room is left") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := b.Fetch(t.Context(), address, back); err == nil || !strings.Contains(err.Error(), "uploaded as a whole") {
+		t.Errorf("half a run: %v", err)
+	}
+	full = false
+	if err := errors.Join(b.Upload(t.Context(), "web1", dir), b.Fetch(t.Context(), address, back)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, back)
+}
+
+// One that hangs is given up, whether it never answers or answers no more.
+func TestServerThatHangs(t *testing.T) {
+	stop := make(chan bool)
+	b, _ := server(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			<-stop
+		}
+		return false
+	})
+	defer close(stop)
+	b.patience = time.Millisecond
+	if err := b.Upload(t.Context(), "web1", aRun(t)); err == nil || !strings.Contains(err.Error(), "nothing moved for") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestServerThatIsDown(t *testing.T) {
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, gone.Addr().String())
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Upload(t.Context(), "web1", aRun(t)); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Names that lead elsewhere are no files of a run.
+func TestHostileNames(t *testing.T) {
+	for _, name := range []string{"../out", "a/../../out", "a//b", "/etc/out", "."} {
+		b, _ := server(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.RawQuery, "list-type") {
+				return false
+			}
+			fmt.Fprintf(w, `<ListBucketResult><Contents><Key>plimsoll/web1/x/run.json</Key><Size>0</Size></Contents><Contents><Key>plimsoll/web1/x/%s</Key><Size>0</Size></Contents></ListBucketResult>`, name)
+			return true
+		})
+		if err := b.Fetch(t.Context(), "s3://runs/plimsoll/web1/x", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no file of a run") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// A list without an end, or a size that is none of a run's, is an error.
+func TestHostileLists(t *testing.T) {
+	for _, size := range []string{"5000000000", "0"} {
+		b, _ := server(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.RawQuery, "list-type") {
+				return false
+			}
+			fmt.Fprint(w, `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>`)
+			for n := range 1000 {
+				fmt.Fprintf(w, `<Contents><Key>plimsoll/web1/x/f%d</Key><Size>%s</Size></Contents>`, n, size)
+			}
+			fmt.Fprint(w, `</ListBucketResult>`)
+			return true
+		})
+		if err := b.Fetch(t.Context(), "s3://runs/plimsoll/web1/x", t.TempDir()); err == nil || !strings.Contains(err.Error(), "a run has less") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestConfigs(t *testing.T) {
+	for text, want := range map[string]string{
+		"type: GCS": "want S3",
+		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a}":                              "secret_key",
+		"type: S3\nconfig: {bucket: b, endpoint: 'http://e/', access_key: a, secret_key: s}":     "HOST:PORT",
+		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a, secret_key: s, sse: x}":       "not found",
+		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a, secret_key: s}\nprefix: ../x": "names",
+	} {
+		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", text, err, want)
+		}
+	}
+	open := filepath.Join(t.TempDir(), "open.yml")
+	if err := os.WriteFile(open, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(open); err == nil || !strings.Contains(err.Error(), "chmod") {
+		t.Errorf("a file that all may read: %v", err)
+	}
+	b, _ := server(t, none)
+	for _, address := range []string{"s3://", "s3://runs", "s3://runs/", "http://x/y"} {
+		if err := b.Fetch(context.Background(), address, t.TempDir()); err == nil {
+			t.Errorf("%s is taken for an address", address)
+		}
+	}
+}
