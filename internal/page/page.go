@@ -85,14 +85,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageHTML))
 
 // Read takes from a run what a page shows of it. r is the report on the run by these
-// rules.
-func Read(rec *record.Run, r model.Report, set ruleset.Rules) (*Run, error) {
-	d := &drawer{set: set}
+// rules; q is the run, as it was asked for that.
+func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Run, error) {
+	d := &drawer{q: q, set: set}
 	var err error
 	if d.reader, err = newReader(rec); err != nil {
-		return nil, err
-	}
-	if d.q, err = query.Of(rec); err != nil {
 		return nil, err
 	}
 	out := &Run{Report: r, Started: time.UnixMilli(d.first).UTC().Format("2006-01-02 15:04:05 UTC")}
