@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/page/style"
 	"plimsoll/internal/page/svg"
 	"plimsoll/internal/query"
 	"plimsoll/internal/record"
@@ -142,7 +143,7 @@ func Write(w io.Writer, p Page) error {
 			}
 		}
 	}
-	p.CSS, p.Script, p.ScriptHash = template.CSS(pageCSS), template.JS(pageJS), pageJSHash
+	p.CSS, p.Script, p.ScriptHash = template.CSS(style.Base+pageCSS), template.JS(pageJS), pageJSHash
 	return page.Execute(w, p)
 }
 
