@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/capture"
 	"plimsoll/internal/judge"
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/remote"
 	"plimsoll/internal/ruleset"
@@ -127,8 +128,12 @@ func judgeDir(dir string, site *siteFlags) (model.Report, error) {
 	return judged(dir, site, nothingMore)
 }
 
+// useOfRun is what is done with a run that was judged by these rules, while it is open. What is asked of
+// it as the rules were asks nothing twice.
+type useOfRun func(*record.Run, *query.Run, ruleset.Rules, model.Report) error
+
 // nothingMore is asked of a run that is judged alone.
-func nothingMore(*record.Run, ruleset.Rules, model.Report) error { return nil }
+func nothingMore(*record.Run, *query.Run, ruleset.Rules, model.Report) error { return nil }
 
 // judgePart is judgeDir, or of its last part alone.
 func judgePart(dir string, site *siteFlags, last time.Duration) (r model.Report, err error) {
@@ -148,9 +153,8 @@ func judgePart(dir string, site *siteFlags, last time.Duration) (r model.Report,
 	return judgedRun(run, site, nothingMore)
 }
 
-// judged is judgeDir, and hands the run to then while it is open, with the rules that it
-// was judged by.
-func judged(dir string, site *siteFlags, then func(*record.Run, ruleset.Rules, model.Report) error) (model.Report, error) {
+// judged is judgeDir, and hands the run to then.
+func judged(dir string, site *siteFlags, then useOfRun) (model.Report, error) {
 	readsAnybodys()
 	run, err := record.Open(dir)
 	if err != nil {
@@ -161,17 +165,21 @@ func judged(dir string, site *siteFlags, then func(*record.Run, ruleset.Rules, m
 }
 
 // judgedRun is judged of a run that is open.
-func judgedRun(run *record.Run, site *siteFlags, then func(*record.Run, ruleset.Rules, model.Report) error) (model.Report, error) {
+func judgedRun(run *record.Run, site *siteFlags, then useOfRun) (model.Report, error) {
 	set, notes, err := site.setFor(run.Meta())
 	if err != nil {
 		return model.Report{}, err
 	}
-	r, err := judge.Run(run, set)
+	q, err := query.Of(run)
+	var r model.Report
+	if err == nil {
+		r, err = judge.Asked(q, run, set)
+	}
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, fmt.Errorf("judge %s: %w", run.Dir(), err))
 	}
 	r.Notes = slices.Concat(r.Notes, notes)
-	return r, then(run, set, r)
+	return r, then(run, q, set, r)
 }
 
 // judgeAndKeep judges a run that was just made, and leaves the verdict in its directory.

@@ -5,6 +5,7 @@ import (
 
 	"plimsoll/internal/model"
 	sheet "plimsoll/internal/page"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/ruleset"
 )
@@ -55,9 +56,9 @@ func pageOf(dir string, site *siteFlags) (out *sheet.Run, err error) {
 }
 
 // drawnTo reads what a page shows of a run that is judged.
-func drawnTo(out **sheet.Run) func(*record.Run, ruleset.Rules, model.Report) error {
-	return func(run *record.Run, set ruleset.Rules, r model.Report) (err error) {
-		*out, err = sheet.Read(run, r, set)
+func drawnTo(out **sheet.Run) useOfRun {
+	return func(run *record.Run, q *query.Run, set ruleset.Rules, r model.Report) (err error) {
+		*out, err = sheet.Read(run, q, r, set)
 		return fail(exitRunDir, err)
 	}
 }

@@ -26,15 +26,20 @@ var servingOwner = query.MustParse(`max by (host, owner) (max_over_time(plimsoll
 // Run makes the report of a run, by these rules. Of a run that lies in no directory
 // (a server's series) it has neither load nor breakdown.
 func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
+	q, err := query.Of(rec)
+	if err != nil {
+		return model.Report{}, err
+	}
+	return Asked(q, rec, set)
+}
+
+// Asked is Run where the run is asked for more than the report: what the rules asked of it is known then.
+func Asked(q *query.Run, rec *record.Run, set ruleset.Rules) (model.Report, error) {
 	meta := rec.Meta()
 	r := model.Report{
 		Plan: meta.Plan, Cost: meta.Cost, Collectors: meta.Collectors, Hosts: meta.Hosts, Windows: meta.Windows, Notes: meta.Notes, Tracing: meta.Tracing,
 		ToolSummaries: meta.ToolSummaries,
 		RulesHash:     set.Hash, Site: SiteOf(set), Version: meta.Version, Closed: meta.Closed,
-	}
-	q, err := query.Of(rec)
-	if err != nil {
-		return r, err
 	}
 	r.Verdict = diagnose.Diagnose(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts, Owners: owners(q)}.Command)
 	r.Verdict.LoadAverage = breakdown.LoadAverages(q)
@@ -42,6 +47,7 @@ func Run(rec *record.Run, set ruleset.Rules) (model.Report, error) {
 		return r, nil
 	}
 	r.Dir = filepath.Clean(rec.Dir())
+	var err error
 	if r.Load, err = rec.Load(); err != nil {
 		return r, err
 	}

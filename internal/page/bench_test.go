@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/judge"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/ruleset"
 	"plimsoll/rules"
@@ -25,7 +26,9 @@ func BenchmarkPage(b *testing.B) {
 	rec, err := record.Open(dir)
 	check(b, err)
 	defer rec.Close()
-	r, err := judge.Run(rec, set)
+	q, err := query.Of(rec)
+	check(b, err)
+	r, err := judge.Asked(q, rec, set)
 	check(b, err)
 	b.Run("judge", func(b *testing.B) {
 		for b.Loop() {
@@ -35,11 +38,11 @@ func BenchmarkPage(b *testing.B) {
 	})
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
-			_, err := Read(rec, r, set)
+			_, err := Read(rec, q, r, set)
 			check(b, err)
 		}
 	})
-	out, err := Read(rec, r, set)
+	out, err := Read(rec, q, r, set)
 	check(b, err)
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {

@@ -42,7 +42,7 @@ type drawer struct {
 	q   *query.Run
 	set ruleset.Rules
 	// asked are what measures gave over spans of the run, one after the other.
-	spans  []query.Span
+	spans  query.Spans
 	length int64 // of each
 	asked  map[*query.Expression][]query.Result
 }
@@ -82,8 +82,9 @@ func (d *drawer) askAll(v model.Verdict) {
 	interval := max(d.meta.Plan.Interval, 1)
 	step := max(interval, (run.End-run.Start)/courseSteps)
 	d.length = max(2*interval, step)
-	for end := run.Start + d.length; end <= run.End; end += step {
-		d.spans = append(d.spans, query.Span{Start: end - d.length, End: end})
+	d.spans = query.Spans{First: query.Span{Start: run.Start, End: run.Start + d.length}, Step: step}
+	if whole := run.End - run.Start - d.length; whole >= 0 {
+		d.spans.Count = int(whole/step) + 1
 	}
 	var list []*query.Expression
 	for _, f := range slices.Concat(v.Root, v.Grounds) {
@@ -146,32 +147,36 @@ func (d *drawer) course(e *query.Expression, subject map[string]string) (points 
 			return nil
 		}
 		if s, ok := query.Largest(res.Samples, subject); ok {
-			points = append(points, svg.Point{Time: d.spans[i].End - ahead, Value: s.Value})
+			points = append(points, svg.Point{Time: d.spans.At(i).End - ahead, Value: s.Value})
 		}
 	}
 	return points
 }
+
+// stretch is over how many spans measures are asked at a time.
+const stretch = courseSteps / 4
 
 // ask asks expressions of each span, on all CPUs.
 func (d *drawer) ask(list []*query.Expression) map[*query.Expression][]query.Result {
 	if len(list) == 0 {
 		return nil
 	}
-	found := make([][]query.Result, len(d.spans)) // by span
+	found := make([][][]query.Result, (d.spans.Count+stretch-1)/stretch)
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(d.spans)); i = next.Add(1) - 1 {
-				found[i] = d.q.AskOver(list, d.spans[i])
+			for i := int(next.Add(1) - 1); i < len(found); i = int(next.Add(1) - 1) {
+				from := i * stretch
+				found[i] = d.q.AskOver(list, d.spans.Part(from, min(stretch, d.spans.Count-from)))
 			}
 		})
 	}
 	all.Wait()
 	by := map[*query.Expression][]query.Result{}
 	for k, e := range list {
-		for i := range d.spans {
-			by[e] = append(by[e], found[i][k])
+		for _, part := range found {
+			by[e] = append(by[e], part[k]...)
 		}
 	}
 	return by

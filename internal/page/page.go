@@ -17,6 +17,7 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/page/style"
 	"plimsoll/internal/page/svg"
 	"plimsoll/internal/query"
 	"plimsoll/internal/record"
@@ -85,14 +86,11 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageHTML))
 
 // Read takes from a run what a page shows of it. r is the report on the run by these
-// rules.
-func Read(rec *record.Run, r model.Report, set ruleset.Rules) (*Run, error) {
-	d := &drawer{set: set}
+// rules; q is the run, as it was asked for that.
+func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Run, error) {
+	d := &drawer{q: q, set: set}
 	var err error
 	if d.reader, err = newReader(rec); err != nil {
-		return nil, err
-	}
-	if d.q, err = query.Of(rec); err != nil {
 		return nil, err
 	}
 	out := &Run{Report: r, Started: time.UnixMilli(d.first).UTC().Format("2006-01-02 15:04:05 UTC")}
@@ -145,7 +143,7 @@ func Write(w io.Writer, p Page) error {
 			}
 		}
 	}
-	p.CSS, p.Script, p.ScriptHash = template.CSS(pageCSS), template.JS(pageJS), pageJSHash
+	p.CSS, p.Script, p.ScriptHash = template.CSS(style.Base+pageCSS), template.JS(pageJS), pageJSHash
 	return page.Execute(w, p)
 }
 

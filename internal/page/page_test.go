@@ -21,6 +21,7 @@ import (
 	"plimsoll/internal/judge"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/report"
@@ -134,9 +135,11 @@ func read(t testing.TB, dir string) (model.Report, *Run) {
 	rec, err := record.Open(dir)
 	check(t, err)
 	defer rec.Close()
-	r, err := judge.Run(rec, rules)
+	q, err := query.Of(rec)
 	check(t, err)
-	out, err := Read(rec, r, rules)
+	r, err := judge.Asked(q, rec, rules)
+	check(t, err)
+	out, err := Read(rec, q, r, rules)
 	check(t, err)
 	return r, out
 }

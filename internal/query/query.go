@@ -167,7 +167,7 @@ func (q *Run) Window(name string) (Span, bool) {
 
 // Ask evaluates an expression at the end of the main window.
 func (q *Run) Ask(e *Expression) Result {
-	return q.once(e.Text, func() Result { return q.asking().evaluate(e, q.windows, q.at) })
+	return q.once(e.Text, func() Result { return q.asking(q.at).evaluate(e, q.windows) })
 }
 
 // AskBefore evaluates an expression as if the baseline were the main window. Without
@@ -180,25 +180,9 @@ func (q *Run) AskBefore(e *Expression) Result {
 		}
 		w := maps.Clone(q.windows)
 		w["window"] = base
-		return q.asking().evaluate(e, w, time.UnixMilli(base.End))
+		return q.asking(time.UnixMilli(base.End)).evaluate(e, w)
 	})
 }
-
-// AskOver evaluates expressions as if the main window were this span, in the engine's
-// time (see Window): so the courses of measures over a run are drawn. Measures are made of the same
-// terms, so what they share of the span is evaluated once.
-func (q *Run) AskOver(list []*Expression, span Span) []Result {
-	w := maps.Clone(q.windows)
-	w["window"] = span
-	over := q.asking().within(span)
-	out := make([]Result, len(list))
-	for i, e := range list {
-		out[i] = over.evaluate(e, w, time.UnixMilli(span.End))
-	}
-	return out
-}
-
-func (q *Run) asking() asking { return asking{Run: q, store: q.storage} }
 
 // Samples evaluates a text that may name these records. A window that the run does
 // not have gives no result.
@@ -224,8 +208,8 @@ func (q *Run) once(key string, evaluate func() Result) Result {
 	return a.Result
 }
 
-// evaluate evaluates an expression with these windows at a moment.
-func (a asking) evaluate(e *Expression, w windows, at time.Time) Result {
+// evaluate evaluates an expression with these windows at one moment.
+func (a asking) evaluate(e *Expression, w windows) Result {
 	tree, missing, lacking, err := e.query(w, a.grain)
 	if missing != "" {
 		return Result{Missing: missing}
@@ -233,37 +217,56 @@ func (a asking) evaluate(e *Expression, w windows, at time.Time) Result {
 	if err != nil {
 		return Result{Failed: err}
 	}
-	res := a.exec(a.engine, a.withShared(tree, at), at)
-	var many promql.ErrTooManySamples
-	if errors.As(res.Failed, &many) {
-		a.one.Lock()
-		defer a.one.Unlock()
-		tree, _, _, _ = e.query(w, a.grain) // the engine has changed the other
-		res = a.exec(a.large, a.withShared(tree, at), at)
-	}
+	var res Result
+	res.Failed = a.exec(tree, func() parser.Expr {
+		again, _, _, _ := e.query(w, a.grain) // the engine has changed the other
+		return again
+	}, func(v parser.Value) (err error) {
+		res.Samples, err = samplesIn(v)
+		return err
+	})
 	if lacking != "" && res.Failed == nil && len(res.Samples) == 0 {
 		return Result{Missing: lacking}
 	}
 	return res
 }
 
-func (a asking) exec(engine *promql.Engine, tree parser.Expr, at time.Time) Result {
-	query, err := engine.NewInstantQuery(context.Background(), a.store, nil, a.trees.hand(tree), at)
+// exec evaluates a tree, with shared parts in their places, and hands over its value. again makes the same
+// tree, for where it needs more samples than may be held beside others.
+func (a asking) exec(tree parser.Expr, again func() parser.Expr, use func(parser.Value) error) error {
+	err := a.run(a.engine, a.withShared(tree), use)
+	var many promql.ErrTooManySamples
+	if errors.As(err, &many) {
+		a.one.Lock()
+		defer a.one.Unlock()
+		err = a.run(a.large, a.withShared(again()), use)
+	}
+	return err
+}
+
+// run has an engine evaluate a tree as it is.
+func (a asking) run(engine *promql.Engine, tree parser.Expr, use func(parser.Value) error) error {
+	query, err := a.at.query(engine, a.store, a.trees.hand(tree))
 	if err != nil {
-		return Result{Failed: err}
+		return err
 	}
 	defer query.Close()
 	res := query.Exec(context.Background())
 	if res.Err != nil {
-		return Result{Failed: res.Err}
+		return res.Err
 	}
-	switch v := res.Value.(type) {
+	return use(res.Value)
+}
+
+// samplesIn are the samples of a value at one moment.
+func samplesIn(v parser.Value) ([]Sample, error) {
+	switch v := v.(type) {
 	case promql.Vector:
-		return Result{Samples: samplesOf(v)}
+		return samplesOf(v), nil
 	case promql.Scalar:
-		return Result{Samples: samplesOf(promql.Vector{{F: v.V}})}
+		return samplesOf(promql.Vector{{F: v.V}}), nil
 	}
-	return Result{Failed: fmt.Errorf("want an instant vector or a number, got a %s", res.Value.Type())}
+	return nil, fmt.Errorf("want an instant vector or a number, got a %s", v.Type())
 }
 
 // samplesOf drops what is no finite number (nothing divided by nothing says

@@ -369,18 +369,18 @@ series:
 		list = append(list, expressionOf(t, src))
 	}
 	run, _ := q.Window("run")
-	for end := run.Start + 2000; end <= run.End; end += 1000 {
-		span := Span{end - 2000, end}
-		w := maps.Clone(q.windows)
-		w["window"] = span
-		for i, got := range q.AskOver(list, span) {
-			own := alone(t, q, list[i], w, time.UnixMilli(end))
+	spans := Spans{Span{run.Start, run.Start + 2000}, 1000, 5}
+	for i, results := range q.AskOver(list, spans) {
+		for k, got := range results {
+			w := maps.Clone(q.windows)
+			w["window"] = spans.At(k)
+			own := alone(t, q, list[i], w, time.UnixMilli(spans.At(k).End))
 			if d := cmp.Diff(own, got); d != "" || own.Failed != nil || own.Missing != "" {
-				t.Errorf("%s of %v: %v %s (-alone +shared)\n%s", list[i].Text, span, own.Failed, own.Missing, d)
+				t.Errorf("%s of %v: %v %s (-alone +shared)\n%s", list[i].Text, spans.At(k), own.Failed, own.Missing, d)
 			}
 		}
 	}
-	// what is of the baseline (a sum, an increase, a count) and of the run (two maxima) outlives its span
+	// what is of the baseline (a sum, an increase, a count) and of the run (two maxima) outlives its course
 	if n := len(q.shared.list); n != 5 {
 		t.Errorf("%d parts are the run's, want 5", n)
 	}
@@ -389,9 +389,7 @@ series:
 // alone evaluates an expression as it is, with no part of it shared.
 func alone(t *testing.T, q *Run, e *Expression, w windows, at time.Time) Result {
 	t.Helper()
-	tree, missing, _, err := e.query(w, q.grain)
-	if err != nil || missing != "" {
-		t.Fatalf("%s: %v %s", e.Text, err, missing)
-	}
-	return q.asking().exec(q.engine, tree, at)
+	a := q.asking(at)
+	a.alone = true
+	return a.evaluate(e, w)
 }

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,11 +22,11 @@ import (
 // program stands in a hundred of them. Of what reads whole windows each is evaluated once, and
 // stands in the expressions as a series of its own with that one value.
 
-// The names of those series begin so, those of the run and those of a span alone; a run's own
-// series have no colon in front.
+// The names of those series begin so, those of the run and those of a course alone (see AskOver); a
+// run's own series have no colon in front.
 const (
 	sharedPrefix = ":shared:"
-	spanPrefix   = ":span:"
+	coursePrefix = ":course:"
 )
 
 // sharedParts are parts of expressions with their values, by what was asked.
@@ -39,7 +40,7 @@ type sharedParts struct {
 type sharedPart struct {
 	once   sync.Once
 	name   string
-	at     int64 // when it was asked; it would be the same at any moment
+	at     *int64 // when it was asked; it would be the same at any moment. nil for a part of a course
 	values record.Memory
 	err    error
 }
@@ -75,85 +76,131 @@ func (s *sharedParts) named(matchers []*labels.Matcher) *sharedPart {
 	return nil
 }
 
-// asking is where expressions are evaluated: over a run, with what they share. What only those of a
-// span of time share is gone with it; one whole hour's courses would be held at once otherwise.
+// asking is where expressions are evaluated: over a run, at some moments, with what they share.
 type asking struct {
 	*Run
 	store storage.Queryable
-	span  *sharedParts // nil for none
-	end   string       // the span's, as it stands in what depends on it
+	at    when
+	// course are the parts that are evaluated at each of the moments, nil where there is one moment.
+	// They are gone with it; one whole hour's courses would be held at once otherwise.
+	course *sharedParts
+	alone  bool // nothing is shared
 }
 
-// within is asking with parts of a span's own.
-func (a asking) within(span Span) asking {
-	a.span, a.end = newSharedParts(spanPrefix), "@ "+moment(span.End)
-	a.store = withSharedParts{a.store, a.span}
-	return a
+// asking is of one moment.
+func (q *Run) asking(at time.Time) asking {
+	return asking{Run: q, store: q.storage, at: when{first: at}}
 }
 
-// withShared puts shared parts in their places in what is to be evaluated at a moment.
+// withShared puts shared parts in their places in what is to be evaluated.
 // A part that cannot be evaluated by itself stays where it is, and fails there.
-func (a asking) withShared(root parser.Expr, at time.Time) parser.Expr {
-	var by func(parser.Expr) parser.Expr
-	by = func(e parser.Expr) parser.Expr {
-		if !isShared(e) {
-			return nil
-		}
-		text := e.String()
-		p := a.part(text)
-		p.once.Do(func() { a.fill(p, e, at) })
-		if p.err == nil {
-			return p.stand()
-		}
-		again, err := Parser.ParseExpr(text) // the engine has changed e
-		if err != nil {
-			return nil
-		}
-		replaceBelow(again, by)
-		return again
+func (a asking) withShared(root parser.Expr) parser.Expr { return replace(root, a.standIn) }
+
+// standIn is what stands in an expression's place, nil for one that stays.
+func (a asking) standIn(e parser.Expr) parser.Expr {
+	sub, within := e.(*parser.SubqueryExpr)
+	switch once := a.asking(a.at.first); {
+	case a.alone:
+		return nil
+	case isShared(e):
+		return once.part(e, a.shared)
+	case a.course != nil && within: // it looks at moments of its own
+		sub.Expr = once.withShared(sub.Expr)
+		return sub
+	case a.course != nil && isPart(e):
+		return a.part(e, a.course)
 	}
-	return replace(root, by)
+	return nil
 }
 
-// part is the part of that text, among the span's where it depends on the span.
-func (a asking) part(text string) *sharedPart {
-	if a.span != nil && strings.Contains(text, a.end) {
-		return a.span.part(text)
+// part stands for an expression, by its place among these.
+func (a asking) part(e parser.Expr, among *sharedParts) parser.Expr {
+	text := e.String()
+	p := among.part(text)
+	p.once.Do(func() { a.fill(p, e) })
+	if p.err == nil {
+		return p.stand()
 	}
-	return a.shared.part(text)
+	again, err := Parser.ParseExpr(text) // the engine has changed e
+	if err != nil {
+		return nil
+	}
+	replaceBelow(again, a.standIn)
+	return again
 }
 
 // fill evaluates a part, with the shared parts within it in their places.
-func (a asking) fill(p *sharedPart, e parser.Expr, at time.Time) {
+func (a asking) fill(p *sharedPart, e parser.Expr) {
 	if sum, ok := e.(*parser.AggregateExpr); ok {
-		sum.Expr = a.withShared(sum.Expr, at)
+		sum.Expr = a.withShared(sum.Expr)
 	}
-	p.at = at.UnixMilli()
-	p.err = a.ask(e, at, func(s promql.Sample) {
-		named := labels.NewBuilder(s.Metric).Set(labels.MetricName, p.name).Labels()
-		p.values.Add(named, []record.Point{{Time: p.at, Value: s.F}})
+	if a.course == nil {
+		at := a.at.first.UnixMilli()
+		p.at = &at
+	}
+	p.err = a.run(a.engine, e, func(v parser.Value) error {
+		switch v := v.(type) {
+		case promql.Vector:
+			return p.fillOnce(v)
+		case promql.Matrix:
+			return p.fillCourse(v, a.at)
+		}
+		return fmt.Errorf("%s: no vector", e)
 	})
+}
+
+func (p *sharedPart) fillOnce(v promql.Vector) error {
+	for _, s := range v {
+		if s.H != nil {
+			return errHistogram
+		}
+		p.add(s.Metric, []record.Point{{Time: *p.at, Value: s.F}})
+	}
+	return nil
+}
+
+// fillCourse marks where a series has no value, since the engine takes the one before for a while.
+func (p *sharedPart) fillCourse(m promql.Matrix, at when) error {
+	for _, s := range m {
+		if len(s.Histograms) > 0 {
+			return errHistogram
+		}
+		points := at.points()
+		for _, f := range s.Floats {
+			points[at.number(f.T)].Value = f.F
+		}
+		p.add(s.Metric, points)
+	}
+	return nil
+}
+
+var errHistogram = errors.New("a native histogram")
+
+func (p *sharedPart) add(lset labels.Labels, points []record.Point) {
+	p.values.Add(labels.NewBuilder(lset).Set(labels.MetricName, p.name).Labels(), points)
 }
 
 // stand is what stands for a part: "({__name__="NAME"} @ AT + 0)". The sum has no name, as the part had none.
 func (p *sharedPart) stand() parser.Expr {
-	series := &parser.VectorSelector{Timestamp: &p.at, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, p.name)}}
+	series := &parser.VectorSelector{Timestamp: p.at, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, p.name)}}
 	return &parser.ParenExpr{Expr: &parser.BinaryExpr{Op: parser.ADD, LHS: series, RHS: &parser.NumberLiteral{}}}
 }
 
-// isShared says whether a part is worth being evaluated once: an aggregation of what reads
-// whole windows, or such a reading. It is the same at all moments, and has no name.
-func isShared(e parser.Expr) bool {
+// isShared says whether a part is the same at all moments, and worth being evaluated once.
+func isShared(e parser.Expr) bool { return isPart(e) && readsWindows(e) }
+
+// isPart says whether something is an aggregation, or reads a range. It has no name.
+func isPart(e parser.Expr) bool {
 	switch e := e.(type) {
 	case *parser.AggregateExpr:
 		switch e.Op {
 		case parser.SUM, parser.MAX, parser.MIN, parser.AVG, parser.COUNT:
-			return readsWindows(e.Expr)
+			return true
 		}
 	case *parser.Call:
 		switch e.Func.Name {
 		case "rate", "increase", "delta", "count_over_time", "max_over_time", "min_over_time", "avg_over_time", "sum_over_time", "quantile_over_time":
-			return readsWindows(e)
+			return true
 		}
 	}
 	return false
@@ -185,30 +232,6 @@ func withinPinned(path []parser.Node) bool {
 		}
 	}
 	return false
-}
-
-// ask evaluates a tree at a moment, and hands over its samples one by one.
-func (a asking) ask(tree parser.Expr, at time.Time, use func(promql.Sample)) error {
-	query, err := a.engine.NewInstantQuery(context.Background(), a.store, nil, a.trees.hand(tree), at)
-	if err != nil {
-		return err
-	}
-	defer query.Close()
-	res := query.Exec(context.Background())
-	if res.Err != nil {
-		return res.Err
-	}
-	v, ok := res.Value.(promql.Vector)
-	if !ok {
-		return fmt.Errorf("%s: no vector", tree)
-	}
-	for _, s := range v {
-		if s.H != nil {
-			return fmt.Errorf("%s: a native histogram", tree)
-		}
-		use(s)
-	}
-	return nil
 }
 
 // trees have the engine take what is parsed already. It asks its parser for every text, so it is

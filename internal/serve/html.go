@@ -4,10 +4,12 @@ import (
 	"bytes"
 	_ "embed"
 	"html/template"
+	"io"
 	"net/http"
 	"time"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/page/style"
 )
 
 // Policies of what a page may load. Our own pages have one file of styles and one
@@ -21,7 +23,7 @@ const (
 var pagesHTML string
 
 //go:embed style.css
-var styleCSS []byte
+var styleCSS string
 
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"line": layout.Line,
@@ -61,6 +63,6 @@ func nothingHere(w http.ResponseWriter, _ *http.Request) {
 func assets(mux *http.ServeMux) {
 	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = w.Write(styleCSS)
+		_, _ = io.WriteString(w, style.Base+styleCSS)
 	})
 }

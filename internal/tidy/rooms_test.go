@@ -47,9 +47,10 @@ internal/session:        internal/model internal/secret internal/record internal
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
-internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
-internal/serve:          internal/input internal/layout
 internal/bucket:         internal/input internal/record
+internal/page/style:
+internal/page:           internal/page/style internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
+internal/serve:          internal/page/style internal/input internal/layout
 internal/exporter:       internal/input internal/layout internal/model internal/secret internal/trace internal/collect internal/export internal/serve
 internal/flight:         internal/layout internal/model internal/secret internal/record/writer internal/collect
 internal/live:           internal/model internal/record internal/record/writer
