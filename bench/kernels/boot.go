@@ -15,8 +15,8 @@ const patience = 40 * time.Minute
 
 // modules are what the tracers and their tests look at; kernels have many of them built in.
 var modules = []string{
-	"virtio_pci", "virtio_blk", "9p", "9pnet_virtio", "ext4", "loop", "veth", "dummy", "inet_diag", "tcp_diag", "nf_conntrack",
-	"nf_tables", "nft_counter", "nft_ct", "nft_numgen", "nft_limit", "nft_reject_inet", "sch_tbf",
+	"virtio_pci", "virtio_blk", "9p", "9pnet_virtio", "ext4", "overlay", "loop", "veth", "dummy", "inet_diag", "tcp_diag", "nf_conntrack",
+	"nf_tables", "nf_conntrack_netlink", "nft_counter", "nft_ct", "nft_numgen", "nft_limit", "nft_reject_inet", "sch_tbf",
 }
 
 //go:embed init.sh
@@ -138,7 +138,7 @@ func packInitramfs(u unpacked, archive string) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	for _, folder := range []string{"bin", "proc", "sys", "dev", "root", "modules"} {
+	for _, folder := range []string{"bin", "proc", "sys", "dev", "root", "lower", "disk", "modules"} {
 		if err := os.Mkdir(filepath.Join(root, folder), 0o755); err != nil {
 			return err
 		}

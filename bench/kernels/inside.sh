@@ -24,6 +24,17 @@ truths() {
 echo "@ release $(uname -r)"
 echo "@ doctor"
 "$work/plimsoll" doctor --json
+mkdir -p "$TMPDIR/nginx"
+cat >"$TMPDIR/nginx/conf" <<CONF
+pid $TMPDIR/nginx/pid; error_log $TMPDIR/nginx/error.log; worker_processes 1;
+events { worker_connections 1024; }
+http { access_log off; server { listen 127.0.0.1:8081; location / { return 200 "hello"; } } }
+CONF
+nginx -c "$TMPDIR/nginx/conf" >"$said" 2>&1 &&
+    "$work/plimsoll" run http://127.0.0.1:8081/ -c 20 -d 5s --dir "$TMPDIR/nginx/run" >"$said" 2>&1
+echo "@ case run $? $(sed -n 's/^VERDICT: \([A-Z]*\).*/\1/p' "$said")"
+tail -n 3 "$said"
+[ -e "$TMPDIR/nginx/pid" ] && kill "$(cat "$TMPDIR/nginx/pid")"
 for test in "$work"/*.test; do
     name=$(basename "$test" .test)
     "$work/plimsoll" trace "$name" -d 3s --json >/dev/null 2>"$said"
@@ -36,5 +47,14 @@ for test in "$work"/*.test; do
     grep -B 3 '^ *--- FAIL' "$said" | cut -c 1-300 | grep -v '^=== RUN'
     grep -m 3 '^panic:' "$said"
 done
+# What is about the machine's speed is no finding here; these cases are about limits.
+for case in conntrack-full php-workers listen-backlog worker-connections time-wait-reuse descriptors; do
+    "$work/plimsoll" lab test "$case" --mode run -o "$TMPDIR/$case" >"$said" 2>&1
+    echo "@ case $case $? $(awk -v c="$case" '$1 == c && NF == 2 { print $2 }' "$said")"
+    tail -n 3 "$said"
+done
+"$work/plimsoll" lab tune conntrack-full >"$said" 2>&1
+echo "@ case tune+undo $?"
+tail -n 3 "$said"
 rm -f "$said"
 echo "@ end"

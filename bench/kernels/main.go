@@ -10,9 +10,10 @@
 // ~/.cache/plimsoll-kernels. Nothing is installed.
 //
 // Each is booted by qemu in software emulation, since not every machine has more, with
-// this machine's files, read-only, and a disk of its own. There it runs doctor, each tracer
-// for three seconds, and of its tests those that count workloads of known size. What is slow
-// because it is emulated is no finding. A kernel takes some minutes of one CPU.
+// this machine's files, over which a disk of its own lies for what is written. There it runs
+// doctor, each tracer for three seconds, of its tests those that count workloads of known
+// size, a run on an nginx, six lab cases, and a tuning that is taken back. What is slow
+// because it is emulated is no finding. A kernel takes ten to twenty minutes of one CPU.
 //
 // -record cuts the types that our BPF objects ask for out of each kernel, also of those
 // for arm64, and puts them where the test of internal/trace looks for them.

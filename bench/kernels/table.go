@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,24 @@ type seen struct {
 	tracers map[string]*tracer
 	order   []string
 	probes  [2]int // signals that were read, of so many
+	trials  []*trial
+}
+
+// trial is something that is done as a whole: a run, a lab case, a tuning that is taken back.
+type trial struct {
+	name, exit, answer string
+	said               []string // its last lines
+}
+
+// cell is what a trial came to, in a word.
+func (t *trial) cell() string {
+	switch {
+	case t.exit == "0" && t.answer != "":
+		return t.answer
+	case t.exit == "0":
+		return "right"
+	}
+	return cmp.Or(t.answer, "failed")
 }
 
 // tracer is what became of one.
@@ -52,6 +71,9 @@ func read(k kernel, out []byte) (*seen, error) {
 				about.said += lines.Text()
 			case "tests":
 				about.failures = append(about.failures, lines.Text())
+			case "case":
+				last := s.trials[len(s.trials)-1]
+				last.said = append(last.said, lines.Text())
 			}
 			continue
 		}
@@ -65,6 +87,8 @@ func read(k kernel, out []byte) (*seen, error) {
 		switch section {
 		case "release":
 			s.release = f[1]
+		case "case":
+			s.trials = append(s.trials, &trial{name: f[1], exit: f[2], answer: strings.ToLower(strings.Join(f[3:], " "))})
 		case "trace", "tests":
 			if about = s.tracers[f[1]]; about == nil {
 				return nil, fmt.Errorf("doctor says nothing of the tracer %s", f[1])
@@ -104,7 +128,7 @@ func (s *seen) take(document []byte) error {
 const head = `# Kernels
 
 What Plimsoll sees on the kernels that people run. Written by ` + "`go run ./bench/kernels`" + `, which boots each in an emulated machine, and
-there runs doctor, each tracer, and of its tests those that count workloads of known size. What is missing on a kernel is known
+there runs doctor, each tracer, of its tests those that count workloads of known size, a run on an idle nginx, six lab cases, and a tuning that is taken back. What is missing on a kernel is known
 there before it is tried: ` + "`plimsoll trace list`" + ` asks the kernel. Where a tracer has some of its signals, ` + "`run` and `watch`" + ` read those;
 ` + "`plimsoll trace`" + ` shows no report that would have zeros for the rest.
 
@@ -112,7 +136,8 @@ No arm64 was booted. What the objects ask of types is held against those of Debi
 amd64's as well.
 
 A cell has the signals that can be read, and of the tests those that passed. Tests that need time to pass as on a real machine
-may fail in an emulated one; each is tried three times.
+may fail in an emulated one; each is tried three times. The row "run" has the verdict of a run on an nginx that does nothing else, of which an emulated CPU is
+the limit; a case is right when its truth was named, and "tune+undo" when nothing more held the load back and the state is as it was before.
 `
 
 // table is docs/kernels.md.
@@ -135,6 +160,14 @@ func table(all []*seen) string {
 	row("probes' signals", func(s *seen) string { return fmt.Sprintf("%d of %d", s.probes[0], s.probes[1]) })
 	for _, name := range all[0].order {
 		row("`"+name+"`", func(s *seen) string { return s.tracers[name].cell() })
+	}
+	for _, t := range all[0].trials {
+		row(t.name, func(s *seen) string {
+			if i := slices.IndexFunc(s.trials, func(other *trial) bool { return other.name == t.name }); i >= 0 {
+				return s.trials[i].cell()
+			}
+			return "not tried"
+		})
 	}
 	for _, s := range all {
 		b.WriteString(s.missing())
@@ -178,6 +211,11 @@ func (s *seen) missing() string {
 		}
 		if t.failed > 0 {
 			fmt.Fprintf(&b, "- `%s`, tests fail:\n\n  ```\n  %s\n  ```\n", name, strings.Join(t.failures, "\n  "))
+		}
+	}
+	for _, t := range s.trials {
+		if t.exit != "0" {
+			fmt.Fprintf(&b, "- %s ended with %s:\n\n  ```\n  %s\n  ```\n", t.name, t.exit, strings.Join(t.said, "\n  "))
 		}
 	}
 	if b.Len() == 0 {

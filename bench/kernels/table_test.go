@@ -19,6 +19,12 @@ const said = `@ release 5.10.0-32-amd64
 @ trace exec 3
 plimsoll: needs Linux 5.15
 @ tests exec 0 0
+@ case run 0 CAPACITY
+more
+@ case php-workers 1 vague
+1 of 1 trials were not right
+@ case tune+undo 0
+as they were
 @ end
 `
 
@@ -35,10 +41,13 @@ func TestTable(t *testing.T) {
 | probes' signals | 1 of 1 |
 | ` + "`exec`" + ` | 1 of 2 signals |
 | ` + "`drops`" + ` | 1 of 1 signals, 1 of 2 tests |
+| run | capacity |
+| php-workers | vague |
+| tune+undo | right |
 
 ## Missing on 5.10 (5.10.0-32-amd64)
 
-- ` + "`exec`, ends: absent: needs Linux 5.15\n- `plimsoll trace exec` ends with 3: plimsoll: needs Linux 5.15\n- `drops`, tests fail:\n\n  ```\n      drops_test.go:1: 3, want 4\n  --- FAIL: TestFirewallDrops (1.00s)\n  ```\n"
+- ` + "`exec`, ends: absent: needs Linux 5.15\n- `plimsoll trace exec` ends with 3: plimsoll: needs Linux 5.15\n- `drops`, tests fail:\n\n  ```\n      drops_test.go:1: 3, want 4\n  --- FAIL: TestFirewallDrops (1.00s)\n  ```\n- php-workers ended with 1:\n\n  ```\n  1 of 1 trials were not right\n  ```\n"
 	if d := cmp.Diff(want, strings.TrimPrefix(table([]*seen{s}), head)); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"plimsoll/internal/layout"
 )
 
 func noArguments(c *cobra.Command, args []string) error {
@@ -68,5 +70,5 @@ func oneOfCommands(c *cobra.Command, args []string) error {
 			names = append(append(names, sub.Name()), sub.Aliases...)
 		}
 	}
-	return usage(c.CommandPath(), "no command %q%s", args[0], maybe(args[0], names))
+	return usage(c.CommandPath(), "no command %q%s", args[0], layout.Maybe(args[0], names))
 }

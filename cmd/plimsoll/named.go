@@ -50,8 +50,11 @@ func (w *world) runNamed(name string) (string, error) {
 	if err != nil {
 		return "", fail(exitRunDir, err)
 	}
-	if len(list) <= before {
-		return "", fail(exitRunDir, fmt.Errorf("%s: %d runs are kept in %s; plimsoll run makes one", spoken(name), len(list), w.runsDir()))
+	if n := len(list); n > 0 && n <= before {
+		return "", fail(exitRunDir, fmt.Errorf("%s: the oldest of the runs that are kept in %s is -%d; plimsoll runs list shows them", spoken(name), w.runsDir(), n))
+	}
+	if len(list) == 0 {
+		return "", fail(exitRunDir, fmt.Errorf("%s: no runs are kept in %s; plimsoll run makes one", spoken(name), w.runsDir()))
 	}
 	return list[len(list)-1-before].Dir, nil
 }

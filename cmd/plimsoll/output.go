@@ -43,7 +43,8 @@ func (w *world) print(r model.Report, f printFlags, run string) error {
 // leastText is how much of a row's last cell is shown on any terminal, in columns.
 const leastText = 24
 
-// table writes rows, a line each: of the last cell as much as the line has room for.
+// table writes rows, a line each; on a terminal the last cell is as long as its line has room
+// for, elsewhere, where somebody may look for words in it, it is whole.
 func (w *world) table(rows [][]string) {
 	widths := []int{}
 	for _, row := range rows {
@@ -54,13 +55,13 @@ func (w *world) table(rows [][]string) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+2)
 		}
 	}
-	room := w.columns()
+	room := w.width
 	for _, n := range widths {
 		room -= n
 	}
 	room = max(room, leastText)
 	for _, row := range rows {
-		if last := []rune(row[len(row)-1]); len(last) > room {
+		if last := []rune(row[len(row)-1]); w.width > 0 && len(last) > room {
 			row[len(row)-1] = string(last[:room-1]) + "…"
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"plimsoll/internal/layout"
 )
 
 const rootLong = `Plimsoll drives load at a Linux service, watches every layer of every host the
@@ -57,7 +59,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		hint = maybe("--"+name, names)
+		hint = layout.Maybe("--"+name, names)
 	}
 	return usage(c.CommandPath(), "%v%s", err, hint)
 }

@@ -43,11 +43,11 @@ func rulesList(w *world) *cobra.Command {
 		if *asJSON {
 			return printJSON(w.stdout, map[string]any{"rules": set.List})
 		}
-		var rows [][]string
+		rows := [][]string{{"RULE", "KIND", "WHAT IT NAMES"}}
 		for _, r := range set.List {
 			rows = append(rows, []string{r.ID, r.Kind, r.Title + siteMark(set.Site, r.ID)})
 		}
-		layout.Table(w.stdout, rows)
+		w.table(rows)
 		return nil
 	}
 	return withExits(c, exitOK, exitUsage, exitRules)
@@ -83,7 +83,7 @@ func rulesShow(w *world) *cobra.Command {
 			for _, one := range set.List {
 				ids = append(ids, one.ID)
 			}
-			return fail(exitUsage, fmt.Errorf("no rule %q%s; plimsoll rules list shows them", args[0], maybe(args[0], ids)))
+			return fail(exitUsage, fmt.Errorf("no rule %q%s; plimsoll rules list shows them", args[0], layout.Maybe(args[0], ids)))
 		}
 		if *asJSON {
 			return printJSON(w.stdout, r)

@@ -52,7 +52,7 @@ func signalsCommand(w *world) *cobra.Command {
 			for _, s := range allSignals(w) {
 				names = append(names, s.Name)
 			}
-			return usage("plimsoll signals", "no signal has %q in its name, help or source%s", args[0], maybe(args[0], names))
+			return usage("plimsoll signals", "no signal has %q in its name, help or source%s", args[0], layout.Maybe(args[0], names))
 		}
 		printSignals(w, list, verbose || len(list) == 1)
 		return nil

@@ -111,7 +111,7 @@ func sweptHost(command, on string, hosts []session.HostSpec) (string, error) {
 	case on == "":
 		return "", usage(command, "--on: say whose setting it is: %s", strings.Join(names, ", "))
 	}
-	return "", usage(command, "--on %s: no such --host%s", on, maybe(on, names))
+	return "", usage(command, "--on %s: no such --host%s", on, layout.Maybe(on, names))
 }
 
 // sweeper prepares settings of the command line: those of nginx are the ones of the

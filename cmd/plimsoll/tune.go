@@ -173,7 +173,7 @@ func (f *tuneFlags) checkNames(command string, set ruleset.Rules) error {
 	for _, name := range slices.Concat(f.opt.Only, f.opt.Never) {
 		beneath := func(id string) bool { return id == name || strings.HasSuffix(name, ".") && strings.HasPrefix(id, name) }
 		if !slices.ContainsFunc(known, beneath) {
-			return usage(command, "--only and --never: %q is no rule and no kind of change%s", name, maybe(name, known))
+			return usage(command, "--only and --never: %q is no rule and no kind of change%s", name, layout.Maybe(name, known))
 		}
 	}
 	return nil

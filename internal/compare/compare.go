@@ -10,6 +10,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 )
@@ -112,8 +113,8 @@ func differences(a, b model.Run) []string {
 	differ("requests at once on a connection", max(p.Pipeline, 1), max(q.Pipeline, 1))
 	differ("engine", p.Engine, q.Engine)
 	differ("TLS", tlsOf(p), tlsOf(q))
-	differ("timeout in ms", p.TimeoutMS, q.TimeoutMS)
-	differ("length in ms", p.DurationMS, q.DurationMS)
+	differ("timeout", milliseconds(p.TimeoutMS), milliseconds(q.TimeoutMS))
+	differ("length", milliseconds(p.DurationMS), milliseconds(q.DurationMS))
 	differ("number of requests", p.Requests, q.Requests)
 	differ("hosts", len(a.Hosts), len(b.Hosts))
 	for i := range min(len(a.Hosts), len(b.Hosts)) {
@@ -125,6 +126,8 @@ func differences(a, b model.Run) []string {
 	}
 	return list
 }
+
+func milliseconds(n int64) string { return layout.Micros(float64(n) * 1e3) }
 
 // tlsOf says how a load speaks TLS; what was left to defaults and what was not said are the same.
 func tlsOf(p *model.LoadPlan) string {

@@ -320,13 +320,20 @@ func whoUses(c *candidate) string {
 	return "nothing held it back"
 }
 
-// named lists titles with their subjects.
+// named lists titles, each once, with their subjects.
 func named(list []*candidate) string {
-	var parts []string
+	var titles []string
+	subjects := map[string][]string{}
 	for _, c := range list {
-		parts = append(parts, fmt.Sprintf("%s (%s)", c.Title, subjectLine(c.Subject)))
+		if subjects[c.Title] == nil {
+			titles = append(titles, c.Title)
+		}
+		subjects[c.Title] = append(subjects[c.Title], subjectLine(c.Subject))
 	}
-	return strings.Join(parts, "; and: ") + "."
+	for i, t := range titles {
+		titles[i] = fmt.Sprintf("%s (%s)", t, strings.Join(subjects[t], "; "))
+	}
+	return strings.Join(titles, "; and: ") + "."
 }
 
 // subjectLine writes a subject for people, the host first.

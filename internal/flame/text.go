@@ -57,7 +57,10 @@ func chain(names []string, columns int) string {
 	if len(names) == 1 {
 		return clipped(text, max(columns, 2))
 	}
-	between := fmt.Sprintf(" > … %d more … > ", len(names)-2)
+	between := " > "
+	if more := len(names) - 2; more > 0 {
+		between = fmt.Sprintf(" > … %d more … > ", more)
+	}
 	half := max((columns-utf8.RuneCountInString(between))/2, 1)
 	return clipped(layout.Line(names[0]), half) + between + clipped(layout.Line(names[len(names)-1]), half)
 }

@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/layout"
 )
 
 // Up brings a case up and leaves it standing after the program ends, until
@@ -148,6 +151,18 @@ func (l *Lab) List() ([]*Case, error) {
 	return cases, nil
 }
 
+// ids are the names of all cases, none where they cannot be listed.
+func (l *Lab) ids() []string {
+	list, err := fs.Glob(l.Cases, "*/case.yaml")
+	if err != nil {
+		return nil
+	}
+	for i, path := range list {
+		list[i], _, _ = strings.Cut(path, "/")
+	}
+	return list
+}
+
 // Case reads one case. An unknown id is an error that lists the known ones.
 func (l *Lab) Case(id string) (*Case, error) {
 	if !plainName(id) {
@@ -155,7 +170,7 @@ func (l *Lab) Case(id string) (*Case, error) {
 	}
 	data, err := fs.ReadFile(l.Cases, id+"/case.yaml")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no case %q; `plimsoll lab list` shows them: %w", id, err)
+		return nil, fmt.Errorf("no case %q%s; `plimsoll lab list` shows them: %w", id, layout.Maybe(id, l.ids()), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("case %s: %w", id, err)

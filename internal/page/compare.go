@@ -71,7 +71,7 @@ func (c *Comparison) changes(title string, list []model.SignalChange) {
 	}
 	l := ChangeList{Title: title, Left: max(len(list)-mostChanges, 0)}
 	for _, x := range list[:min(len(list), mostChanges)] {
-		l.List = append(l.List, Change{Series: report.Series(x.Series), A: report.Number(x.A), B: report.Number(x.B)})
+		l.List = append(l.List, Change{Series: report.Series(x.Series), A: report.Level(x.Series, x.A), B: report.Level(x.Series, x.B)})
 	}
 	c.Changes = append(c.Changes, l)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -21,18 +22,24 @@ func brief(p *paper, r model.Report, run string) {
 	s.item(further, "besides", 2, briefCounts(r))
 	s.add(mustKeep, (*paper).blank)
 	briefAnswer(s, r)
-	s.add(mustKeep, func(p *paper) { p.item("more", moreBy(r, run)) })
+	s.add(mustKeep, func(p *paper) { more(p, r, run) })
 	p.b.WriteString(fit(s.blocks, briefLines))
 }
 
-// moreBy says how to see more of this verdict; run is how the run is named on a command
-// line, "" for by its directory.
-func moreBy(r model.Report, run string) string {
+// more says how to see more of this verdict; run is how the run is named on a command
+// line, "" for by its directory. A long name leaves room for little else.
+func more(p *paper, r model.Report, run string) {
 	const how = "-v evidence, -vv everything: "
 	if r.Plan.Remote != nil || r.Plan.Capture != nil {
-		return how + "with the same command"
+		p.item("more", how+"with the same command")
+		return
 	}
-	return how + "plimsoll show " + cmp.Or(run, runWord(r.Dir)) + " -v"
+	command := "plimsoll show " + cmp.Or(run, runWord(r.Dir)) + " -v"
+	if utf8.RuneCountInString(how+command) <= p.width-labelWidth {
+		p.item("more", how+command)
+		return
+	}
+	p.typed("more", withoutComment(command+"  # -vv: everything", p.width-labelWidth))
 }
 
 // briefResult writes what the load was and what came of it.

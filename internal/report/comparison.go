@@ -71,7 +71,7 @@ func (p *paper) changes(title string, list []model.SignalChange) {
 			p.line(0, plain, fmt.Sprintf("and %d more (--json lists them)", len(list)-i))
 			break
 		}
-		p.line(0, plain, cut(fmt.Sprintf("%12s → %-12s %s", plainNumber(c.A), plainNumber(c.B), spokenSeries(c.Series)), p.width))
+		p.line(0, plain, cut(fmt.Sprintf("%12s → %-12s %s", levelOf(c.Series, c.A), levelOf(c.Series, c.B), spokenSeries(c.Series)), p.width))
 	}
 }
 
@@ -92,6 +92,24 @@ func amount(v float64, unit string) string {
 		return layout.Share(v)
 	}
 	return layout.Rate(v)
+}
+
+// levelOf is a series' level, of a counter its rate, in the unit that its name ends in.
+func levelOf(series string, v float64) string {
+	name, _, _ := strings.Cut(series, "{")
+	each := ""
+	for _, end := range []string{"_total", "_sum", "_count"} {
+		if less, counts := strings.CutSuffix(name, end); counts {
+			name, each = less, "/s"
+		}
+	}
+	switch {
+	case strings.HasSuffix(name, "_bytes"):
+		return layout.Bytes(int64(v)) + each
+	case strings.HasSuffix(name, "_seconds") && v >= 0:
+		return layout.Micros(v*1e6) + each
+	}
+	return plainNumber(v) + each
 }
 
 // plainNumber is a value of any unit: whole when large, three digits when small.

@@ -102,11 +102,21 @@ func weight(r model.Role) int {
 // firstFix writes a fix, what it costs, and who can make it.
 func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 	s.item(mustKeep, "fix", 2, f.Title)
-	s.add(mustKeep, func(p *paper) { p.shortCommand(f.Command) })
+	if adviceAlone(f) {
+		s.add(mustKeep, func(p *paper) { p.para(labelWidth+2, plain, shortest(f.Command, p.width-labelWidth-2, mostCommand)) })
+	} else {
+		s.add(mustKeep, func(p *paper) { p.shortCommand(f.Command) })
+	}
 	s.add(context, func(p *paper) { p.para(labelWidth, dim, shortest(terms(f), p.width-labelWidth, 2)) })
 	if f.Undo == "automatic" && plan.Load != nil {
 		s.item(niceToKnow, "", 2, "plimsoll tune URL … --apply does it, and proves it or takes it back")
 	}
+}
+
+// adviceAlone says whether what stands with a fix is for a person to read, and not to be
+// typed as it is.
+func adviceAlone(f model.Fix) bool {
+	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
 }
 
 // shortCommand writes as many whole lines of a command as fit; the rest is told of,

@@ -241,7 +241,11 @@ func fixes(p *paper, list []model.Fix, much Detail) {
 			label = fmt.Sprintf("fix %d", i+1)
 		}
 		p.item(label, x.Title)
-		if x.Command != "" {
+		switch {
+		case x.Command == "":
+		case adviceAlone(x):
+			p.para(labelWidth+2, plain, x.Command)
+		default:
 			p.command(labelWidth+2, x.Command)
 		}
 		p.para(labelWidth, dim, terms(x))

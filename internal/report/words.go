@@ -63,8 +63,8 @@ func Traced(t model.Tracing) string { return traced(t) }
 // Amount is a value of a comparison in its unit.
 func Amount(v float64, unit string) string { return amount(v, unit) }
 
-// Number is a value of any unit.
-func Number(v float64) string { return plainNumber(v) }
+// Level is a series' level, of a counter its rate, in its unit.
+func Level(series string, v float64) string { return levelOf(series, v) }
 
 // Measure is the name of what a comparison measures.
 func Measure(name string) string { return measureNames[name] }

@@ -1,4 +1,4 @@
-package main
+package layout
 
 import "testing"
 
@@ -12,11 +12,15 @@ func TestNearest(t *testing.T) {
 		"conntrack":                 "net.conntrack.table_full",
 		"svr":                       "srv",
 		"CPU.capacity":              "cpu.capacity",
+		"net.contrack.full":         "net.conntrack.table_full",
+		"net.conntrack.fulll":       "net.conntrack.table_full",
+		"net.lisen.queue":           "net.listen.queue_full",
+		"net.nothing.full":          "",
 		"something else":            "",
 		"x":                         "",
 		"":                          "",
 	} {
-		if got := nearest(word, list); got != want {
+		if got := Nearest(word, list); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
