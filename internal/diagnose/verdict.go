@@ -298,9 +298,9 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 		}
 		return named(roots)
 	case model.AnswerCapacity:
-		return named(roots)
+		return strings.TrimSuffix(named(roots), ".") + whatFills(roots[0]) + "."
 	case model.AnswerHealthy:
-		return roots[0].Title + "; " + whoUses(roots[0]) + "."
+		return roots[0].Title + "; " + cmp.Or(said(roots[0], "who"), "nothing held it back") + "."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
@@ -309,15 +309,26 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	return "No rule could name what holds it back, or say that nothing does."
 }
 
-// whoUses is what a healthy finding's clue "who" says: who uses most, though
-// nobody waits for it. Where it has none, nothing held it back.
-func whoUses(c *candidate) string {
+// whatFills tells who uses most of what is the limit, and in which function, as a finding's clues "who" and "function" say.
+func whatFills(c *candidate) string {
+	who, function := said(c, "who"), said(c, "function")
+	switch {
+	case who == "":
+		return ""
+	case function == "":
+		return "; " + who
+	}
+	return "; " + who + ", and " + function
+}
+
+// said is what a clue says that is true, "" of another.
+func said(c *candidate, id string) string {
 	for _, clue := range c.Clues {
-		if clue.ID == "who" && clue.Truth == model.True {
+		if clue.ID == id && clue.Truth == model.True {
 			return clue.Say
 		}
 	}
-	return "nothing held it back"
+	return ""
 }
 
 // named lists titles, each once, with their subjects.

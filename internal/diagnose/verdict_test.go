@@ -205,3 +205,26 @@ func TestWhoUses(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatFills: a capacity says who fills it, and where its rule knows in which function.
+func TestWhatFills(t *testing.T) {
+	rules := ruleset.Rules{List: []*ruleset.Rule{{ID: "full", Kind: ruleset.Capacity, Title: "The CPUs are the limit"}}}
+	who := model.Clue{ID: "who", Role: model.Supports, Truth: model.True, Say: "slapd used 2 CPUs"}
+	function := model.Clue{ID: "function", Role: model.Supports, Truth: model.True, Say: "half of it was in decode"}
+	seldom := function
+	seldom.Truth = model.False
+	for _, c := range []struct {
+		clues []model.Clue
+		want  string
+	}{
+		{[]model.Clue{who, function}, "The CPUs are the limit (s); slapd used 2 CPUs, and half of it was in decode."},
+		{[]model.Clue{who, seldom}, "The CPUs are the limit (s); slapd used 2 CPUs."},
+		{nil, "The CPUs are the limit (s)."},
+	} {
+		v := verdict(rules, []model.Finding{{Rule: "full", Kind: ruleset.Capacity, Title: "The CPUs are the limit", Answer: model.Confirmed,
+			Subject: map[string]string{"host": "s"}, Clues: c.clues}}, asked)
+		if v.Sentence != c.want {
+			t.Errorf("%q, want %q", v.Sentence, c.want)
+		}
+	}
+}

@@ -47,7 +47,8 @@ type count struct {
 var (
 	handlers = status(model.Counter, "handlers_total", "calls",
 		"Calls of a storage engine: read_rnd_next is a row that was read in a scan of a whole table, read_key one that was looked up, read_next the next one in an index.", "Handler_read%", "handler")
-	refused = status(model.Counter, "connection_errors_total", "connections", "Connections that failed, by why; max_connections is those that it refused before they said who they are, since it had one more than it takes; others of them it refuses later, see aborted_connects.", "Connection_errors%", "error")
+	refused   = status(model.Counter, "connection_errors_total", "connections", "Connections that failed, by why; max_connections is those that it refused before they said who they are, since it had one more than it takes; others of them it refuses later, see aborted_connects.", "Connection_errors%", "error")
+	poolPages = status(model.Gauge, "buffer_pool_pages", "pages", "Pages of InnoDB's buffer pool, by what is in them; total is all of it.", "Innodb_buffer_pool_pages%", "state")
 
 	counts = []count{
 		{"threads_connected", nil, status(model.Gauge, "threads_connected", "connections", "Sessions that are connected, ours among them.", "Threads_connected")},
@@ -75,6 +76,10 @@ var (
 		{"table_locks_waited", nil, status(model.Counter, "table_locks_waited", "waits", "How often the lock of a whole table had to be waited for.", "Table_locks%")},
 		{"innodb_buffer_pool_read_requests", nil, status(model.Counter, "innodb_buffer_pool_read_requests", "pages", "Pages that were asked for.", "Innodb_buffer_pool_read%")},
 		{"innodb_buffer_pool_reads", nil, status(model.Counter, "innodb_buffer_pool_reads", "pages", "Of these, those that had to be read from the disk.", "Innodb_buffer_pool_read%")},
+		{"innodb_buffer_pool_pages_total", []string{"total"}, poolPages},
+		{"innodb_buffer_pool_pages_data", []string{"data"}, poolPages},
+		{"innodb_buffer_pool_pages_free", []string{"free"}, poolPages},
+		{"innodb_page_size", nil, status(model.Gauge, "innodb_page_size", "bytes", "Bytes of a page.", "Innodb_page_size")},
 	}
 )
 

@@ -21,11 +21,20 @@ const (
  FROM pg_catalog.pg_stat_activity AS a WHERE a.wait_event_type = 'Lock' LIMIT 50) AS w
  CROSS JOIN LATERAL pg_catalog.unnest(w.holders) AS h (pid) JOIN pg_catalog.pg_stat_activity AS b ON b.pid = h.pid LIMIT 2500`
 
+	// What was deleted since the oldest of these began may be removed by nobody.
+	snapshotQuery = `SELECT a.pid, coalesce(a.state, ''), coalesce(a.usename, ''), a.application_name,
+ pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start), greatest(pg_catalog.age(a.backend_xmin), pg_catalog.age(a.backend_xid)) AS since
+ FROM pg_catalog.pg_stat_activity AS a WHERE a.pid <> pg_catalog.pg_backend_pid() AND a.xact_start < pg_catalog.clock_timestamp() - interval '1 s'
+ AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL ORDER BY since DESC, a.xact_start LIMIT 1`
+
 	databaseQuery = `SELECT d.datname, d.xact_commit, d.xact_rollback, d.tup_returned, d.tup_fetched, d.blks_read, d.blks_hit, d.temp_bytes, d.deadlocks
  FROM pg_catalog.pg_stat_database AS d WHERE d.datname IS NOT NULL ORDER BY d.xact_commit DESC LIMIT 50`
 
 	tablesQuery = `SELECT t.schemaname, t.relname, coalesce(t.seq_scan, 0), coalesce(t.seq_tup_read, 0)
  FROM pg_catalog.pg_stat_user_tables AS t ORDER BY 4 DESC LIMIT 10`
+
+	deadQuery = `SELECT t.schemaname, t.relname, coalesce(t.n_dead_tup, 0), coalesce(t.n_live_tup, 0)
+ FROM pg_catalog.pg_stat_user_tables AS t ORDER BY 3 DESC LIMIT 10`
 
 	checkpointsBefore17 = `SELECT w.checkpoints_timed, w.checkpoints_req FROM pg_catalog.pg_stat_bgwriter AS w`
 	checkpointsSince17  = `SELECT w.num_timed, w.num_requested FROM pg_catalog.pg_stat_checkpointer AS w`
@@ -36,12 +45,12 @@ const (
 
 // question is what is asked in a round; whole adds what only counts up, which is dearer.
 func question(version int, whole bool) string {
-	list := []string{settingsQuery, activityQuery, blockedQuery}
+	list := []string{settingsQuery, activityQuery, blockedQuery, snapshotQuery}
 	switch {
 	case whole && version >= 170000:
-		list = append(list, databaseQuery, tablesQuery, checkpointsSince17)
+		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsSince17)
 	case whole:
-		list = append(list, databaseQuery, tablesQuery, checkpointsBefore17)
+		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsBefore17)
 	}
 	return strings.Join(list, "; ")
 }
@@ -54,15 +63,26 @@ type answer struct {
 	waits                    map[[2]string]float64
 	blocked                  map[holder]float64
 	longest, holderAge       float64
+	oldestSnapshot           snapshot
 	// whole says that what follows was asked for, too.
 	whole            bool
 	databases        []counts
 	tables           []counts
+	dead             []counts // rows that are dead, and those that live
 	timed, requested float64
 }
 
 // holder is who holds a lock that others wait for.
 type holder struct{ state, user, application string }
+
+// snapshot is a transaction that needs rows which were deleted since it began; of nobody where there is none.
+type snapshot struct {
+	of                    owner
+	seconds, transactions float64
+}
+
+// owner is whose transaction it is, and what that does.
+type owner struct{ pid, state, user, application string }
 
 // counts are counters and what they are of.
 type counts struct {
@@ -72,8 +92,8 @@ type counts struct {
 
 // parse reads the answer to question.
 func parse(sets []rows) (a answer, err error) {
-	if a.whole = len(sets) == 6; len(sets) != 3 && !a.whole || len(sets[0]) != 1 {
-		return a, fmt.Errorf("PostgreSQL answered %d statements, want 3 or 6", len(sets))
+	if a.whole = len(sets) == 8; len(sets) != 4 && !a.whole || len(sets[0]) != 1 {
+		return a, fmt.Errorf("PostgreSQL answered %d statements, want 4 or 8", len(sets))
 	}
 	first, err := numbers(sets[0][0], 0, 3)
 	if err != nil {
@@ -83,17 +103,23 @@ func parse(sets []rows) (a answer, err error) {
 	if err := a.sessions(sets[1]); err != nil {
 		return a, err
 	}
-	if err := a.locks(sets[2]); err != nil || !a.whole {
+	if err := a.locks(sets[2]); err != nil {
 		return a, err
 	}
-	return a, a.counters(sets[3], sets[4], sets[5])
+	if err := a.snapshots(sets[3]); err != nil || !a.whole {
+		return a, err
+	}
+	return a, a.counters(sets[4], sets[5], sets[6], sets[7])
 }
 
-func (a *answer) counters(databases, tables, checkpoints rows) (err error) {
+func (a *answer) counters(databases, tables, dead, checkpoints rows) (err error) {
 	if a.databases, err = table(databases, 1, 8); err != nil {
 		return err
 	}
 	if a.tables, err = table(tables, 2, 2); err != nil {
+		return err
+	}
+	if a.dead, err = table(dead, 2, 2); err != nil {
 		return err
 	}
 	if len(checkpoints) != 1 {
@@ -148,6 +174,18 @@ func (a *answer) locks(list rows) error {
 		root := chainEnd(pid, before)
 		a.blocked[who[root]]++
 		a.holderAge = max(a.holderAge, age[root])
+	}
+	return nil
+}
+
+// snapshots reads which transaction has the oldest one.
+func (a *answer) snapshots(list rows) error {
+	for _, row := range list {
+		v, err := numbers(row, 4, 2)
+		if err != nil {
+			return err
+		}
+		a.oldestSnapshot = snapshot{owner{row[0], row[1], row[2], row[3]}, v[0], v[1]}
 	}
 	return nil
 }

@@ -155,6 +155,7 @@ type asker struct {
 	// What was told before is told as 0 when there is none of it any more.
 	waits   map[[2]string]bool
 	holders map[holder]bool
+	oldest  owner // who had the oldest snapshot
 }
 
 // reply is what became of a question.
@@ -279,6 +280,7 @@ func (a *asker) put(out *probe.Out) {
 		out.Put(maxTx, v.oldest[state], a.port, state)
 	}
 	a.putWaits(out)
+	a.putSnapshot(out)
 	out.Put(longestBlocked, v.longest, a.port)
 	out.Put(blockerAge, v.holderAge, a.port)
 	if v.whole {
@@ -297,6 +299,10 @@ func (a *asker) putCounters(out *probe.Out) {
 		out.Put(seqScans, t.values[0], a.port, a.database, t.names[0], t.names[1])
 		out.Put(seqRows, t.values[1], a.port, a.database, t.names[0], t.names[1])
 	}
+	for _, t := range v.dead {
+		out.Put(deadRows, t.values[0], a.port, a.database, t.names[0], t.names[1])
+		out.Put(liveRows, t.values[1], a.port, a.database, t.names[0], t.names[1])
+	}
 	out.Put(timed, v.timed, a.port)
 	out.Put(requested, v.requested, a.port)
 }
@@ -310,6 +316,23 @@ func (a *asker) putWaits(out *probe.Out) {
 	remember(a.holders, a.answer.blocked)
 	for h := range a.holders {
 		out.Put(blocked, a.answer.blocked[h], a.port, h.state, h.user, h.application)
+	}
+}
+
+// putSnapshot records whose snapshot is the oldest; one that was told before is told as gone.
+func (a *asker) putSnapshot(out *probe.Out) {
+	now := a.answer.oldestSnapshot
+	if a.oldest != now.of {
+		a.putOne(out, snapshot{of: a.oldest})
+	}
+	a.putOne(out, now)
+	a.oldest = now.of
+}
+
+func (a *asker) putOne(out *probe.Out, s snapshot) {
+	if o := s.of; o.pid != "" {
+		out.Put(snapshotAge, s.seconds, a.port, o.pid, o.state, o.user, o.application)
+		out.Put(snapshotSince, s.transactions, a.port, o.pid, o.state, o.user, o.application)
 	}
 }
 

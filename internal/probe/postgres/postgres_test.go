@@ -9,10 +9,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/livetest"
 )
 
 // recorded is a connection to a server whose words were recorded; what it is asked is thrown away.
@@ -39,7 +42,7 @@ func said(words []byte) *recorded {
 }
 
 // TestAnswer reads what a PostgreSQL 15 said while a transaction that idles held a row for which
-// three sessions waited, two of them behind the third.
+// three sessions waited, two of them behind the third; it began before forty of the table's rows were deleted.
 func TestAnswer(t *testing.T) {
 	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true))
 	if err != nil {
@@ -56,14 +59,47 @@ func TestAnswer(t *testing.T) {
 		maxConnections: 20, reserved: 3, states: map[string]float64{"active": 3, "idle in transaction": 1},
 		waits:   map[[2]string]float64{{"Lock", "transactionid"}: 1, {"Lock", "tuple"}: 2},
 		blocked: map[holder]float64{{"idle in transaction", "postgres", "mails"}: 3},
-		tables:  []counts{{[]string{"public", "stock"}, []float64{0, 0}}},
-		whole:   true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, databases: a.databases,
+		tables:  []counts{{[]string{"public", "stock"}, []float64{1, 0}}},
+		dead:    []counts{{[]string{"public", "stock"}, []float64{40, 60}}},
+		whole:   true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
 	}
-	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, counts{})); diff != "" {
+	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, counts{}, snapshot{}, owner{})); diff != "" {
 		t.Error(diff)
 	}
-	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 16 {
+	if o := a.oldestSnapshot; o.of != (owner{o.of.pid, "idle in transaction", "postgres", "mails"}) || o.seconds < a.longest || o.transactions < 2 {
+		t.Errorf("the oldest snapshot is that of %+v", o)
+	}
+	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 13 {
 		t.Errorf("databases are %v", a.databases)
+	}
+}
+
+// A transaction that had the oldest snapshot and is gone is told as nothing, and one that still has it only once.
+func TestSnapshotThatIsGone(t *testing.T) {
+	mails, report := owner{"7", "active", "app", "mails"}, owner{"9", "idle in transaction", "app", "report"}
+	rec, a := livetest.NewRecord(), &asker{port: "5432"}
+	const of = "plimsoll_postgres_oldest_snapshot_seconds{5432,"
+	for i, step := range []struct {
+		now  snapshot
+		want map[string]float64
+	}{
+		{snapshot{}, map[string]float64{}},
+		{snapshot{mails, 3, 10}, map[string]float64{of + "7,active,app,mails}": 3}},
+		{snapshot{mails, 4, 12}, map[string]float64{of + "7,active,app,mails}": 4}},
+		{snapshot{report, 2, 5}, map[string]float64{of + "7,active,app,mails}": 0, of + "9,idle in transaction,app,report}": 2}},
+		{snapshot{}, map[string]float64{of + "7,active,app,mails}": 0, of + "9,idle in transaction,app,report}": 0}},
+	} {
+		a.answer.oldestSnapshot = step.now
+		a.putSnapshot(probe.NewOut(rec, "web", time.Unix(int64(i), 0), time.Second))
+		got := map[string]float64{}
+		for series, v := range rec.Values {
+			if strings.HasPrefix(series, of) {
+				got[series] = v
+			}
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
 	}
 }
 

@@ -21,6 +21,8 @@ const (
 	activitySQL = "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity group by 1, 2, 3"
 	blockedSQL  = "SELECT pid, pg_blocking_pids(pid), wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 	databaseSQL = "SELECT * FROM pg_stat_database"
+	snapshotSQL = "SELECT pid, state, usename, application_name, xact_start, age(backend_xmin) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL ORDER BY 6 DESC"
+	deadSQL     = "SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables ORDER BY 2 DESC"
 	tablesSQL   = "SELECT relname, seq_scan, seq_tup_read FROM pg_stat_user_tables ORDER BY 3 DESC"
 )
 
@@ -46,6 +48,12 @@ var (
 	longestBlocked = gauge("plimsoll_postgres_longest_blocked_seconds", "seconds", "How long the query that has waited longest for a lock has run; 0 when none waits.", blockedSQL)
 	blockerAge     = gauge("plimsoll_postgres_blocker_transaction_seconds", "seconds", "How long ago the oldest transaction began for which others wait; 0 when none waits.", blockedSQL)
 
+	snapshotAge = gauge("plimsoll_postgres_oldest_snapshot_seconds", "seconds",
+		"How long ago the transaction began that has the oldest snapshot, or has changed something longest ago; what was deleted since may not be removed. Those of less than a second are left out. 0 of one that is gone.",
+		snapshotSQL, "pid", "state", "usename", "application_name")
+	snapshotSince = gauge("plimsoll_postgres_oldest_snapshot_transactions", "transactions",
+		"How many transactions that change something have begun since then.", snapshotSQL, "pid", "state", "usename", "application_name")
+
 	commits   = counter("pg_stat_database_xact_commit", "transactions", "Transactions that were committed. Sessions tell this and the following once a second at most.", databaseSQL, "datname")
 	rollbacks = counter("pg_stat_database_xact_rollback", "transactions", "Transactions that were rolled back.", databaseSQL, "datname")
 	returned  = counter("pg_stat_database_tup_returned", "rows", "Rows that were read by scans of whole tables, and entries of indexes; of both, those that were thrown away, too.", databaseSQL, "datname")
@@ -59,6 +67,9 @@ var (
 		tablesSQL, "datname", "schemaname", "relname")
 	seqRows = counter("pg_stat_user_tables_seq_tup_read", "rows", "Rows that these read.", tablesSQL, "datname", "schemaname", "relname")
 
+	deadRows = gauge("pg_stat_user_tables_n_dead_tup", "rows", "Dead rows, as PostgreSQL estimates them; of the ten tables that have most, in that database.", deadSQL, "datname", "schemaname", "relname")
+	liveRows = gauge("pg_stat_user_tables_n_live_tup", "rows", "Rows of these that live.", deadSQL, "datname", "schemaname", "relname")
+
 	timed     = counter("pg_stat_bgwriter_checkpoints_timed_total", "checkpoints", "Checkpoints that were due (checkpoint_timeout).", "SELECT * FROM pg_stat_bgwriter")
 	requested = counter("pg_stat_bgwriter_checkpoints_req_total", "checkpoints", "Checkpoints that came early, since so much was written (max_wal_size) or somebody asked for one.", "SELECT * FROM pg_stat_bgwriter")
 
@@ -66,7 +77,7 @@ var (
 )
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, reserved, activity, maxTx, waiting, blocked, longestBlocked, blockerAge}
+	all := []*model.Signal{up, full, maxConnections, reserved, activity, maxTx, waiting, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
-	return append(all, seqScans, seqRows, timed, requested)
+	return append(all, seqScans, seqRows, deadRows, liveRows, timed, requested)
 }

@@ -74,6 +74,7 @@ type level struct {
 	busiestMissing         bool           // of some process it is not known
 	allowed                int            // the fewest CPUs that one of its threads may run on; 0: not known
 	told                   map[string]int // CPUs that its processes were told to use, all together, by setting
+	interprets             map[string]int // processes that were told to compile nothing, by setting
 }
 
 // addThread adds what one thread used between two looks.
@@ -124,6 +125,12 @@ func (l *level) add(p *process) {
 			l.told = map[string]int{}
 		}
 		l.told[p.told.setting] += p.told.cpus
+	}
+	if p.told.interprets != "" {
+		if l.interprets == nil {
+			l.interprets = map[string]int{}
+		}
+		l.interprets[p.told.interprets]++
 	}
 	l.files += p.files
 	l.filesMissing = l.filesMissing || !p.detailed || denied(p.filesErr)

@@ -68,10 +68,10 @@ func TestParseOthers(t *testing.T) {
 
 func TestParseTold(t *testing.T) {
 	for text, want := range map[string]told{
-		"PATH=/bin\x00GOMAXPROCS=3\x00TERM=x\x00":                               {3, "GOMAXPROCS"},
-		"TOKIO_WORKER_THREADS=4":                                                {4, "TOKIO_WORKER_THREADS"},
+		"PATH=/bin\x00GOMAXPROCS=3\x00TERM=x\x00":                               {cpus: 3, setting: "GOMAXPROCS"},
+		"TOKIO_WORKER_THREADS=4":                                                {cpus: 4, setting: "TOKIO_WORKER_THREADS"},
 		"OMP_NUM_THREADS=1\x00RAYON_NUM_THREADS=1\x00":                          {},
-		"JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dx=y\x00":         {1, "-XX:ActiveProcessorCount"},
+		"JAVA_TOOL_OPTIONS=-Xmx1g -XX:ActiveProcessorCount=1 -Dx=y\x00":         {cpus: 1, setting: "-XX:ActiveProcessorCount"},
 		"NOTES=-XX:ActiveProcessorCount=1\x00":                                  {},
 		"GOMAXPROCS=0\x00TOKIO_WORKER_THREADS=-1\x00-XX:ActiveProcessorCount=2": {},
 		"GOMAXPROCS=99999999999999999999\x00GOMAXPROCS=4,2\x00XGOMAXPROCS=1":    {},
@@ -82,12 +82,46 @@ func TestParseTold(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]told{
-		"java\x00-XX:ActiveProcessorCount=2\x00-jar\x00a.jar\x00": {2, "-XX:ActiveProcessorCount"},
+		"java\x00-XX:ActiveProcessorCount=2\x00-jar\x00a.jar\x00": {cpus: 2, setting: "-XX:ActiveProcessorCount"},
 		"docker\x00run\x00-e\x00GOMAXPROCS=2\x00":                 {},
 	} {
 		if got := parseTold([]byte(text), false); got != want {
 			t.Errorf("the arguments %q: told %+v, want %+v", text, got, want)
 		}
+	}
+}
+
+func TestInterprets(t *testing.T) {
+	java, node := compilers["java"], compilers["node"]
+	for text, want := range map[string]string{
+		"PATH=/bin\x00JAVA_TOOL_OPTIONS=-Xmx1g -Xint -Dx=y\x00":       "JAVA_TOOL_OPTIONS=-Xint",
+		"JAVA_TOOL_OPTIONS=-Xint\x00_JAVA_OPTIONS=-Xmixed\x00":        "",
+		"JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1\x00NOTE=-Xint\x00": "",
+		"JDK_JAVA_OPTIONS=-XX:-UseCompiler":                           "JDK_JAVA_OPTIONS=-XX:-UseCompiler",
+		"":                                                            "",
+	} {
+		if got := java.variables([]byte(text), ""); got != want {
+			t.Errorf("the environment %q: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"java\x00-cp\x00-Xint\x00-Xmx1g\x00Main\x00":    "",
+		"java\x00-cp\x00x.jar\x00-Xint\x00Main\x00":     "-Xint",
+		"java\x00-jar\x00x.jar\x00-Xint\x00":            "",
+		"java\x00Main\x00-Xint\x00":                     "",
+		"java\x00-Xint\x00-Xmixed\x00Main\x00":          "",
+		"/bin/java\x00-Djava.compiler=NONE\x00-version": "-Djava.compiler=NONE",
+		"java": "", "": "",
+	} {
+		if got := java.arguments([]byte(text), ""); got != want {
+			t.Errorf("the arguments %q: %q, want %q", text, got, want)
+		}
+	}
+	if got := java.arguments([]byte("java\x00-Xmixed\x00Main"), "JAVA_TOOL_OPTIONS=-Xint"); got != "" {
+		t.Errorf("an argument does not outweigh a variable: %q", got)
+	}
+	if got := node.arguments([]byte("node\x00-r\x00x\x00--jitless\x00app.js\x00--other"), ""); got != "--jitless" {
+		t.Errorf("node: %q", got)
 	}
 }
 
@@ -112,6 +146,13 @@ func FuzzParseLines(f *testing.F) {
 		}
 		if got := parseTold(b, len(b)%2 == 0); got.cpus < 0 || (got.cpus == 0) != (got.setting == "") {
 			t.Errorf("told %+v by %q", got, b)
+		}
+		for _, c := range compilers {
+			for _, got := range []string{c.variables(b, ""), c.arguments(b, "")} {
+				if len(got) > 64 {
+					t.Errorf("the setting %q of %q is none that is looked for", got, b)
+				}
+			}
 		}
 		_, _ = parseIO(b)
 		_, _ = parseLimit(b, limitTasks)

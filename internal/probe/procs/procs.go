@@ -45,7 +45,7 @@ func All() []probe.Probe {
 			"of a user's processes those on this host alone are held against RLIMIT_NPROC, as the kernel counts them on the whole machine",
 			"a process that goes into the idle class or out of it has all of that interval's CPU time counted as in the class in which it ended; and a thread that ended has none counted as in the idle class",
 			"time in the idle class is not counted where the control groups of the CPU controller or the sessions cannot be read, and all of it is where the busiest program is a load tool in the same one and the service stands in another",
-			"what a runtime was told about CPUs later than by its environment and arguments (a call, a file) is not seen, nor what stands beyond the first 128 KiB of these",
+			"what a runtime was told about CPUs or its compiler later than by its environment and arguments (a call, a file) is not seen, nor what stands beyond the first 128 KiB of these",
 			"time runnable without a CPU includes time throttled by a cgroup's CPU limit",
 		},
 		Open: func(h *host.Host) (probe.Reader, error) { return open(h, h.Procs) },
@@ -270,6 +270,9 @@ func (r *reader) putLevel(out *probe.Out, g *group) {
 	}
 	for setting, cpus := range l.told {
 		out.Put(toldCPUs, float64(cpus), g.name, setting)
+	}
+	for setting, n := range l.interprets {
+		out.Put(interprets, float64(n), g.name, setting)
 	}
 	if !l.filesMissing {
 		out.Put(openFiles, float64(l.files), g.name)

@@ -68,6 +68,9 @@ var (
 	toldCPUs = gauge("plimsoll_process_told_cpus", "cpus",
 		"CPUs that the runtimes of the group's processes were told to use at most, all of them together; setting is the variable or option that says so (GOMAXPROCS of Go's programs, TOKIO_WORKER_THREADS, -XX:ActiveProcessorCount). Groups that were told nothing have no series.",
 		"/proc/PID/environ, /proc/PID/cmdline", "tr '\\0' '\\n' < /proc/PID/environ | grep GOMAXPROCS", "setting")
+	interprets = gauge("plimsoll_process_told_to_interpret", "processes",
+		"Processes of the group whose runtime was told to compile none of its code (the JVM's -Xint and its kin, --jitless of Node); setting is the option, and the variable that it stands in. Groups that were told no such thing have no series.",
+		"/proc/PID/environ, /proc/PID/cmdline", "tr '\\0' '\\n' < /proc/PID/environ | grep JAVA_TOOL_OPTIONS; tr '\\0' ' ' < /proc/PID/cmdline", "setting")
 	starts = counter("plimsoll_process_starts_total", "processes",
 		"Processes of this name that began since Plimsoll began to look.", "/proc", "execsnoop; forkstat")
 	ends = counter("plimsoll_process_ends_total", "processes",
@@ -87,5 +90,5 @@ var (
 var signals = []*model.Signal{
 	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
 	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
-	busiestThread, runDelay, allowedCPUs, toldCPUs, starts, ends, commandCPU, commandBusiest, commandGroup,
+	busiestThread, runDelay, allowedCPUs, toldCPUs, interprets, starts, ends, commandCPU, commandBusiest, commandGroup,
 }

@@ -43,6 +43,7 @@ func TestPut(t *testing.T) {
 		"redis_memory_max_bytes{127.0.0.1:6379}":                       3 << 20,
 		"redis_config_maxclients{127.0.0.1:6379}":                      10000,
 		"redis_connected_clients{127.0.0.1:6379}":                      1,
+		"redis_connected_slaves{127.0.0.1:6379}":                       0,
 		"redis_instance_info{127.0.0.1:6379,master,7.0.15,noeviction}": 1,
 		"redis_errors_total{127.0.0.1:6379,OOM}":                       3,
 		"redis_errors_total{127.0.0.1:6379,ERR}":                       1,
@@ -55,7 +56,9 @@ func TestPut(t *testing.T) {
 	}
 	got := map[string]float64{}
 	for series := range want {
-		got[series] = rec.Values[series]
+		if v, ok := rec.Values[series]; ok {
+			got[series] = v
+		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -38,7 +38,8 @@ var numbers = []struct {
 }{
 	{"connected_clients", 1, gauge("redis_connected_clients", "connections", "Clients that are connected, ours among them.", "clients")},
 	{"maxclients", 1, gauge("redis_config_maxclients", "connections", "The most clients that the server takes (maxclients).", "clients")},
-	{"blocked_clients", 1, gauge("redis_blocked_clients", "connections", "Clients that wait in a command that blocks (BLPOP …).", "clients")},
+	{"blocked_clients", 1, gauge("redis_blocked_clients", "connections", "Clients that wait in a command that blocks (BLPOP, WAIT …).", "clients")},
+	{"connected_slaves", 1, gauge("redis_connected_slaves", "connections", "Replicas that are connected to it.", "replication")},
 	{"used_memory", 1, gauge("redis_memory_used_bytes", "bytes", "Memory that the server has allocated.", "memory")},
 	{"used_memory_rss", 1, gauge("redis_memory_used_rss_bytes", "bytes", "Memory of the server's process.", "memory")},
 	{"maxmemory", 1, gauge("redis_memory_max_bytes", "bytes", "The most memory that it may allocate (maxmemory); 0 is no limit.", "memory")},
