@@ -20,6 +20,8 @@ type errorLine struct {
 	// address as the socket signals write it, or the name of a group. phase and
 	// errno are then set too.
 	upstream, phase, errno string
+	// missing is the file that could not be opened since it was not there (ENOENT).
+	missing string
 }
 
 // parseErrorLine reads one line of an error log:
@@ -78,6 +80,9 @@ func (e *errorLine) classify(msg []byte) {
 		e.upstreamError(said, about, phase, number)
 	}
 	e.class = classOf(said, number)
+	if e.class == "not_found" {
+		e.missing = openedFile(said)
+	}
 	if e.class == "other" && e.upstream != "" {
 		e.class = ""
 	}
@@ -119,6 +124,8 @@ func (e *errorLine) upstreamError(said, about []byte, phase string, number int) 
 		e.errno = "timeout" // nginx's own timer ran out; the number is always ETIMEDOUT's
 	case bytes.HasPrefix(said, []byte("no live upstreams")):
 		e.errno = "no_live_upstreams"
+	case bytes.HasPrefix(said, []byte("upstream server temporarily disabled")):
+		e.errno = "disabled"
 	case aboutCertificate(said):
 		e.errno = "certificate: " + refusal(said)
 	case number > 0:
@@ -162,6 +169,16 @@ func upstreamAddress(url string) string {
 	}
 	addr, _, _ := strings.Cut(url, "/")
 	return addr
+}
+
+// openedFile is the name in `open() "/srv/x" failed (2: No such file or directory)`.
+func openedFile(said []byte) string {
+	rest, ok := bytes.CutPrefix(said, []byte(`open() "`))
+	end := bytes.LastIndex(rest, []byte(`" failed (`))
+	if !ok || end < 0 {
+		return ""
+	}
+	return string(rest[:end])
 }
 
 // errnoIn finds the number in "connect() failed (99: Cannot assign …)"; 0 when

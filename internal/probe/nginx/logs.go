@@ -22,6 +22,7 @@ const (
 type logKind struct {
 	access *nginx.AccessLog // nil for an error log
 	level  int              // of an error log
+	files  *files           // nil where nginx does not remember what was missing
 }
 
 type logFile = logtail.Log[logKind]
@@ -40,6 +41,7 @@ type tally struct {
 	second           int64
 	eventsInSecond   map[string]int
 	eventsAltogether int
+	remembered       *remembered
 }
 
 type upstreamError struct{ upstream, phase, errno string }
@@ -50,16 +52,19 @@ type logEvent struct {
 }
 
 func newTally() *tally {
-	return &tally{upstreams: map[string]bool{}, upstreamErrors: map[upstreamError]uint64{}, errors: map[string]uint64{}, eventsInSecond: map[string]int{}}
+	return &tally{upstreams: map[string]bool{}, upstreamErrors: map[upstreamError]uint64{}, errors: map[string]uint64{}, eventsInSecond: map[string]int{}, remembered: newRemembered()}
 }
 
 // accessLine counts one line of an access log; false when it is not of the format.
-func (t *tally) accessLine(f *nginx.LineFormat, line []byte) bool {
-	a, ok := f.Parse(line)
+func (t *tally) accessLine(k logKind, line []byte) bool {
+	a, ok := k.access.Format.Parse(line)
 	if !ok {
 		return false
 	}
 	t.statuses[a.Status]++
+	if a.Status == 404 && k.files != nil && k.files.plain != "" {
+		t.remembered.take(k.files, askedFile(k.files.plain, k.access.Format.RequestLine(line)))
+	}
 	if a.HasRequest {
 		t.requestSum += a.Request
 		t.requestCount++
@@ -73,7 +78,7 @@ func (t *tally) accessLine(f *nginx.LineFormat, line []byte) bool {
 
 // errorLine counts one line of an error log; false when it is none. Lines that
 // belong to a message before them (an application's text may have newlines) are none.
-func (t *tally) errorLine(line []byte) bool {
+func (t *tally) errorLine(k logKind, line []byte) bool {
 	e, ok := parseErrorLine(line)
 	if !ok {
 		return false
@@ -88,6 +93,9 @@ func (t *tally) errorLine(line []byte) bool {
 		}
 		t.upstreamErrors[key]++
 		t.event(key.phase+" "+key.errno, line, map[string]string{"upstream": key.upstream, "phase": key.phase, "errno": key.errno})
+	}
+	if k.files != nil && k.files.plain == "" { // else the access log tells, which always has a line
+		t.remembered.take(k.files, e.missing)
 	}
 	if e.class != "" {
 		t.errors[e.class]++
@@ -115,13 +123,14 @@ func (t *tally) begin(now time.Time) {
 		clear(t.eventsInSecond)
 	}
 	t.events = t.events[:0]
+	t.remembered.begin(now)
 }
 
 // take counts one line of a log.
 func (t *tally) take(l *logFile, line []byte) {
 	if l.About.access == nil {
-		t.errorLine(line)
-	} else if !t.accessLine(l.About.access.Format, line) {
+		t.errorLine(l.About, line)
+	} else if !t.accessLine(l.About, line) {
 		l.Lost += int64(len(line)) + 1
 	}
 }
@@ -133,12 +142,13 @@ func (r *reader) follow(in *instance, now time.Time) {
 		r.errorErrs = append(r.errorErrs, in.confErr)
 		return
 	}
+	seen := filesOf(in)
 	w := logtail.NewWriter("nginx", procPath(in.host, in.master.PID, "."), in.root)
 	for i := range in.conf.AccessLogs {
 		a := &in.conf.AccessLogs[i]
 		err := unreadable(a.Path, a.Unread)
 		if err == nil {
-			err = r.logs.Follow(w, a.Path, logKind{access: a}, now)
+			err = r.logs.Follow(w, a.Path, logKind{access: a, files: seen}, now)
 		}
 		if err != nil && !(a.Implied && len(in.conf.AccessLogs) > 1) {
 			r.accessErrs = append(r.accessErrs, err)
@@ -150,7 +160,7 @@ func (r *reader) follow(in *instance, now time.Time) {
 	for _, e := range in.conf.ErrorLogs {
 		err := unreadable(e.Path, e.Unread)
 		if err == nil {
-			err = r.logs.Follow(w, e.Path, logKind{level: e.Level}, now)
+			err = r.logs.Follow(w, e.Path, logKind{level: e.Level, files: seen}, now)
 		}
 		if err != nil {
 			r.errorErrs = append(r.errorErrs, err)

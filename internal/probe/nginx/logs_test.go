@@ -31,9 +31,9 @@ error upstream=127.0.0.1:19013 read ECONNRESET
 error upstream_protocol
 error upstream=127.0.0.1:19016 connect timeout
 error upstream=127.0.0.1:19001 connect ECONNREFUSED
-warn other
+warn upstream=127.0.0.1:19001 connect disabled
 error upstream=127.0.0.1:19002 connect ECONNREFUSED
-warn other
+warn upstream=127.0.0.1:19002 connect disabled
 error upstream=two connect no_live_upstreams
 error upstream=unix:/run/full.sock connect EAGAIN
 crit upstream=unix:/run/none.sock connect ENOENT
@@ -78,6 +78,8 @@ func TestErrorLinesOfOtherShapes(t *testing.T) {
 		`2024/01/31 12:00:00 [error] 1#1: *7 connect() to [::1]:9000 failed (111: verweigert) while connecting to upstream, client: 1.2.3.4, server: x`:                                             {level: "error", upstream: "[::1]:9000", phase: "connect", errno: "ECONNREFUSED"},
 		`2024/01/31 12:00:00 [error] 1#1: *7 connect() failed (111: x) while connecting to upstream, client: 1.2.3.4, server: 0.0.0.0:1, upstream: "10.0.0.1:5", bytes`:                             {level: "error", upstream: "10.0.0.1:5", phase: "connect", errno: "ECONNREFUSED"},
 		`2024/01/31 12:00:00 [error] 1#1: *7 writev() failed (32: x) while sending request to upstream, client: c, upstream: "uwsgi://[fe80::1]:5"`:                                                 {level: "error", upstream: "[fe80::1]:5", phase: "send", errno: "EPIPE"},
+		`2024/01/31 12:00:00 [error] 1#1: *7 open() "/srv/a" failed (2: x" failed (2: No such file or directory), client: c, server: , request: "GET /a HTTP/1.1"`:                                  {level: "error", class: "not_found", missing: `/srv/a" failed (2: x`},
+		`2024/01/31 12:00:00 [warn] 1#1: *7 upstream server temporarily disabled while reading response header from upstream, client: c, upstream: "http://127.0.0.1:8001/"`:                        {level: "warn", upstream: "127.0.0.1:8001", phase: "read", errno: "disabled"},
 		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate verify error: (10:certificate has expired) while SSL handshaking to upstream, client: c, upstream: "https://127.0.0.1:8443/"`: {level: "error", upstream: "127.0.0.1:8443", phase: "connect", errno: "certificate: certificate has expired"},
 		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate verify error: (24:invalid CA certificate) while SSL handshaking to upstream, client: c, upstream: "https://a:1"`:              {level: "error", upstream: "a:1", phase: "connect", errno: "certificate: invalid CA certificate"},
 		`2024/01/31 12:00:00 [error] 1#1: *7 upstream SSL certificate verify error: (10:` + "\x1b" + `[2J) while SSL handshaking to upstream, client: c, upstream: "https://a:1"`:                   {level: "error", upstream: "a:1", phase: "connect", errno: "certificate: other"},

@@ -48,6 +48,8 @@ func All() []probe.Probe {
 			"configuration is read from the files when workers start; a file edited since is noted, but what stood there before is lost",
 			"with several nginx on one host worker_connections and the other plain numbers are of the one nearest to its worker_connections",
 			"with master_process off nginx is not found",
+			"whether a file that nginx says is missing is there is looked up where it remembers failures (open_file_cache_errors), for a hundred names a round; by the access log where nothing answers but files below one root, else by the error log",
+			"of two upstream blocks with the same server the limits of the last one are shown",
 			"log lines written in the two seconds before a newly started nginx is found are not counted",
 		},
 		Open: open,
@@ -156,6 +158,9 @@ func (r *reader) putLogs(out *probe.Out) {
 	for class, n := range t.errors {
 		out.Put(errorLines, float64(n), class)
 	}
+	if t.remembered.lines > 0 {
+		out.Put(missingThere, float64(t.remembered.lines))
+	}
 	for _, e := range t.events {
 		out.Event("nginx.error", e.text, e.labels)
 	}
@@ -196,6 +201,9 @@ func (r *reader) markLogs(out *probe.Out) {
 	}
 	markAccess(out, access, accessErrs, has)
 	markErrors(out, errs, errorErrs, level)
+	if access+errs == 0 {
+		out.Mark(missingThere, firstOr(errorErrs, "no log of nginx"))
+	}
 }
 
 func noteAccess(out *probe.Out, l *logFile) {
@@ -339,7 +347,8 @@ func (r *reader) putWorkers(out *probe.Out, best *instance, used int) {
 // putConfOfAll records the settings that have an address or a log for a label,
 // or that are the same question for all instances.
 func (r *reader) putConfOfAll(out *probe.Out) {
-	backlogs, keepalives := map[string]int{}, map[string]int{}
+	backlogs, keepalives, conns, fails := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	remembers := 0.0
 	buffered, known, level := true, false, 0
 	for _, in := range r.instances {
 		if in.conf == nil {
@@ -355,6 +364,9 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 		for k, v := range in.conf.Keepalives {
 			keepalives[k] = max(keepalives[k], v)
 		}
+		maps.Copy(conns, in.conf.MaxConns)
+		maps.Copy(fails, in.conf.MaxFails)
+		remembers = max(remembers, in.conf.RemembersMissing)
 		if b, ok := in.conf.LogsBuffered(); ok {
 			known = true
 			buffered = buffered && b
@@ -363,12 +375,12 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 			level = max(level, e.Level)
 		}
 	}
-	for _, k := range sortedKeys(backlogs) {
-		out.Put(listenBacklog, float64(backlogs[k]), k)
+	for s, by := range map[*model.Signal]map[string]int{listenBacklog: backlogs, upstreamKeepalive: keepalives, upstreamMaxConns: conns, upstreamMaxFails: fails} {
+		for _, k := range sortedKeys(by) {
+			out.Put(s, float64(by[k]), k)
+		}
 	}
-	for _, k := range sortedKeys(keepalives) {
-		out.Put(upstreamKeepalive, float64(keepalives[k]), k)
-	}
+	out.Put(remembersMissing, remembers)
 	out.Put(errorLogLevel, float64(level))
 	if !known {
 		out.Mark(bufferedLog, host.Absent("nginx writes no access log to a file"))

@@ -56,10 +56,13 @@ var (
 // What nginx writes to its error log.
 var (
 	upstreamErrors = logCounter("plimsoll_nginx_upstream_errors_total", "errors",
-		"Failures towards an upstream server: errno is the system's error, or timeout (nginx's own timer ran out), eof (it closed too early), no_live_upstreams; or \"certificate: \" and why nginx refused its certificate.",
+		"Failures towards an upstream server: errno is the system's error, or timeout (nginx's own timer ran out), eof (it closed too early), no_live_upstreams, disabled (it had failed so often that it is left out for a while); or \"certificate: \" and why nginx refused its certificate.",
 		"nginx's error log", errorHand, "upstream", "phase", "errno")
 	errorLines = logCounter("plimsoll_nginx_errors_total", "errors",
 		"Other lines of level warn and above by what they say; worker_connections: no connection was left in a worker; limit_req, limit_req_delay: a request was refused or held back for its rate.", "nginx's error log", errorHand, "class")
+	missingThere = logCounter("plimsoll_nginx_missing_but_there_total", "lines",
+		"Lines in which nginx said that a file is missing (404, or ENOENT), while it was there, and had not changed since it was first watched, or for a minute. Looked up only where nginx remembers what was missing.",
+		"nginx's logs, and the files that they name", "ls -l --time-style=full-iso FILE")
 	skipped = logCounter("plimsoll_nginx_log_skipped_bytes_total", "bytes",
 		"Bytes of a log that were not understood or not read because following fell behind; what they said is missing from the counts.", "nginx's logs", accessHand, "log")
 )
@@ -75,21 +78,24 @@ var (
 	listenBacklog     = confGauge("plimsoll_nginx_config_listen_backlog", "connections", "The backlog that nginx asks for on a listening address; net.core.somaxconn may cut it.", "listen")
 	upstreamKeepalive = confGauge("plimsoll_nginx_config_upstream_keepalive", "connections",
 		"Idle connections that a worker keeps to an upstream server; 0: a new connection for every request. FastCGI needs fastcgi_keep_conn besides, HTTP before 1.29.7 HTTP/1.1 without \"Connection: close\".", "upstream")
-	info = confGauge("plimsoll_nginx_info", "ratio",
+	upstreamMaxConns = confGauge("plimsoll_nginx_config_upstream_max_conns", "connections", "How many connections nginx opens at most to a server of an upstream block that has such a bound (max_conns); 0: it is marked down.", "upstream")
+	upstreamMaxFails = confGauge("plimsoll_nginx_config_upstream_max_fails", "failures", "After how many failures nginx leaves a server of an upstream block out for a while (max_fails); 0: never.", "upstream")
+	remembersMissing = confGauge("plimsoll_nginx_config_remembers_missing_seconds", "seconds", "How long nginx remembers that a file could not be opened, and does not look again (open_file_cache_errors, open_file_cache_valid); the longest, 0: not at all.")
+	info             = confGauge("plimsoll_nginx_info", "ratio",
 		"1 for each address at which the nginx listens whose worker_connections and other plain numbers are recorded: of several on a host the one nearest to its worker_connections.", "listen")
 	errorLogLevel = confGauge("plimsoll_nginx_config_error_log_level", "ratio", "The most talkative error log's level: 1 emerg, 2 alert, 3 crit, 4 error, 5 warn, 6 notice, 7 info, 8 debug.")
 	connsUsed     = &model.Signal{Name: "plimsoll_nginx_worker_connections_used", Kind: model.Gauge, Unit: "sockets",
 		Help:   "The most sockets that one worker had open at a time since the last round, its listening ones included as nginx counts them: its open descriptors less those that are no sockets, which are counted once (static files being sent count as sockets).",
 		Source: "/proc/PID/fd of each worker", ByHand: "ls -l /proc/PID/fd | grep -c socket:"}
 
-	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, bufferedLog, errorLogLevel, info}
+	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, upstreamMaxConns, upstreamMaxFails, remembersMissing, bufferedLog, errorLogLevel, info}
 )
 
 func allSignals() []*model.Signal {
 	var all []*model.Signal
 	all = append(all, stubSignals...)
 	all = append(all, responses, requestSum, requestCount, upstreamSum, upstreamCount)
-	all = append(all, upstreamErrors, errorLines, skipped)
+	all = append(all, upstreamErrors, errorLines, missingThere, skipped)
 	all = append(all, confSignals...)
 	return append(all, workerNofile, connsUsed)
 }

@@ -13,6 +13,7 @@ const (
 	fieldStatus
 	fieldRequestTime
 	fieldUpstreamTime
+	fieldRequestLine
 )
 
 // step is one variable of a log_format and the text that ends it; an empty
@@ -77,6 +78,8 @@ func fieldOf(name string) field {
 		return fieldRequestTime
 	case "upstream_response_time":
 		return fieldUpstreamTime
+	case "request":
+		return fieldRequestLine
 	}
 	return fieldOther
 }
@@ -144,6 +147,25 @@ func (f *LineFormat) Parse(line []byte) (a AccessLine, ok bool) {
 		}
 	}
 	return a, f.HasStatus
+}
+
+// RequestLine is the request's first line as a line of the log has it; nil where
+// the format lacks it.
+func (f *LineFormat) RequestLine(line []byte) []byte {
+	line, ok := bytes.CutPrefix(line, f.begin)
+	for _, s := range f.steps {
+		value := line
+		if len(s.end) > 0 {
+			value, line, ok = bytes.Cut(line, s.end)
+		}
+		if !ok {
+			return nil
+		}
+		if s.field == fieldRequestLine {
+			return value
+		}
+	}
+	return nil
 }
 
 func index(b, sep []byte) int {

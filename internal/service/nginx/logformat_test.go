@@ -60,6 +60,19 @@ func TestAccessLogCombined(t *testing.T) {
 	}
 }
 
+func TestRequestLine(t *testing.T) {
+	for format, want := range map[string]string{
+		`$remote_addr "$request" $status`: "GET /a?b HTTP/1.1",
+		`$remote_addr "$uri" $status`:     "",
+		`x $request`:                      "",
+	} {
+		got := ParseLogFormat([]string{format}).RequestLine([]byte(`10.0.0.1 "GET /a?b HTTP/1.1" 404`))
+		if string(got) != want {
+			t.Errorf("%s: %q, want %q", format, got, want)
+		}
+	}
+}
+
 func TestLogFormats(t *testing.T) {
 	for name, c := range map[string]struct {
 		format, line string

@@ -30,9 +30,15 @@ type Settings struct {
 	KeepaliveRequests int
 	Backlogs          map[string]int // by listening address, as the socket signals write it
 	Keepalives        map[string]int // upstream connections kept idle, by upstream address
+	MaxConns          map[string]int // of those servers of upstream blocks that have a bound, by address; 0: marked down
+	MaxFails          map[string]int // of those that are not marked down, after how many failures one is left out; 0: never
 	AccessLogs        []AccessLog    // one for each place where requests are logged
 	ErrorLogs         []ErrorLog
 	Status            *StatusPage // nil when none is configured
+	// RemembersMissing is for how many seconds a failed open of a file is remembered (open_file_cache_errors); 0: not at all.
+	RemembersMissing float64
+	// PlainRoot is the only root of an nginx that does nothing but serve the files below it; "" of any other.
+	PlainRoot string
 }
 
 // AccessLog is one access_log directive in effect.
@@ -93,7 +99,8 @@ type builder struct {
 // Directives that make no sense are passed over: nginx has judged them already.
 func newSettings(list []*Directive, prefix, accessLog string, version int) *Settings {
 	b := &builder{
-		out:    &Settings{WorkerProcesses: 1, WorkerConnections: defaultWorkerConnections, Backlogs: map[string]int{}, Keepalives: map[string]int{}},
+		out: &Settings{WorkerProcesses: 1, WorkerConnections: defaultWorkerConnections, Backlogs: map[string]int{}, Keepalives: map[string]int{},
+			MaxConns: map[string]int{}, MaxFails: map[string]int{}},
 		prefix: prefix, formats: map[string]*LineFormat{"combined": CombinedFormat()}, groups: map[string]bool{}, defaultLog: accessLog, version: version,
 	}
 	for _, d := range list {
@@ -109,6 +116,8 @@ func newSettings(list []*Directive, prefix, accessLog string, version int) *Sett
 		}
 	}
 	b.errorLogs(list)
+	b.out.RemembersMissing = remembersMissing(list)
+	b.out.PlainRoot = plainRoot(list, prefix)
 	for _, d := range list {
 		if d.Name == "http" || d.Name == "stream" || d.Name == "mail" {
 			b.top(d)
@@ -303,12 +312,36 @@ func (b *builder) upstream(d *Directive) {
 		case e.Name == "keepalive" && len(e.Args) > 0:
 			keep = atoi(e.Args[0], 0)
 		case e.Name == "server" && len(e.Args) > 0:
-			servers = append(servers, serverAddress(e.Args[0], "80"))
+			addr := serverAddress(e.Args[0], "80")
+			servers = append(servers, addr)
+			b.limits(addr, e.Args[1:])
 		}
 	}
 	for _, s := range servers {
 		b.out.Keepalives[s] = max(b.out.Keepalives[s], keep)
 	}
+}
+
+// limits notes when nginx leaves a server of an upstream block out.
+func (b *builder) limits(addr string, args []string) {
+	if slices.Contains(args, "down") {
+		b.out.MaxConns[addr] = 0
+		return
+	}
+	if n := parameter(args, "max_conns", 0); n > 0 {
+		b.out.MaxConns[addr] = n
+	}
+	b.out.MaxFails[addr] = parameter(args, "max_fails", 1)
+}
+
+// parameter is the number in NAME=NUMBER among a directive's arguments.
+func parameter(args []string, name string, otherwise int) int {
+	for _, a := range args {
+		if v, ok := strings.CutPrefix(a, name+"="); ok {
+			return atoi(v, otherwise)
+		}
+	}
+	return otherwise
 }
 
 // serverAddress writes an upstream server's address as the socket signals do.

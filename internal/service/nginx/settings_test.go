@@ -100,6 +100,56 @@ func TestSettingsDefaults(t *testing.T) {
 	}
 }
 
+func TestWhatIsRemembered(t *testing.T) {
+	for src, want := range map[string]float64{
+		"http { open_file_cache max=10; open_file_cache_errors on; }":                                                                                  60,
+		"http { open_file_cache max=10; open_file_cache_errors on; open_file_cache_valid 10m; }":                                                       600,
+		"http { open_file_cache max=10; open_file_cache_valid 10m; server { location / { open_file_cache_errors on; open_file_cache_valid 5s; } } }":   5,
+		"http { open_file_cache max=10; open_file_cache_errors on; server { open_file_cache off; } }":                                                  60,
+		"http { open_file_cache_errors on; server { } }":                                                                                               0,
+		"http { open_file_cache max=10; }":                                                                                                             0,
+		"http { open_file_cache max=10; open_file_cache_errors off; server { open_file_cache_valid 1h; } }":                                            0,
+		"stream { open_file_cache max=10; open_file_cache_errors on; }":                                                                                0,
+		"http { open_file_cache; open_file_cache_errors; server { location / { open_file_cache max=1; open_file_cache_errors on; } location /a {} } }": 60,
+	} {
+		if got := settingsOf(t, src, "", 0).RemembersMissing; got != want {
+			t.Errorf("%s: %v seconds, want %v", src, got, want)
+		}
+	}
+}
+
+func TestPlainRoot(t *testing.T) {
+	for src, want := range map[string]string{
+		"http { server { root www/; } }": "/srv/www",
+		"http { root /a; server { root /a; location / { try_files $uri $uri/ =404; } } }": "/a",
+		"http { error_page 500 502 /50x.html; server { root /a; } }":                      "/a",
+		"http { error_page 403 =404 /x; server { root /a; } }":                            "",
+		"http { server { root /a; location /b { root /b; } } }":                           "",
+		"http { server { root /a/$host; } }":                                              "",
+		"http { server { root /a; location /b { alias /b; } } }":                          "",
+		"http { server { root /a; location /b { internal; } } }":                          "",
+		"http { server { root /a; location ~ /[.] { return 404; } } }":                    "",
+		"http { server { root /a; location /b { try_files /c $uri; } } }":                 "",
+		"http { server { root /a; location ~ php { fastcgi_pass 127.0.0.1:9000; } } }":    "",
+		"http { server { root /a; location /l { content_by_lua_file x; } } }":             "",
+		"http { server { } }": "",
+	} {
+		if got := settingsOf(t, src, "", 0).PlainRoot; got != want {
+			t.Errorf("%s: %q, want %q", src, got, want)
+		}
+	}
+}
+
+func TestLimitsOfServers(t *testing.T) {
+	e := settingsOf(t, "http { upstream a { server 10.0.0.1 max_conns=5 max_fails=0; server 10.0.0.2:81; server 10.0.0.3 down; } }", "", 0)
+	if d := cmp.Diff(map[string]int{"10.0.0.1:80": 5, "10.0.0.3:80": 0}, e.MaxConns); d != "" {
+		t.Errorf("max_conns (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string]int{"10.0.0.1:80": 0, "10.0.0.2:81": 1}, e.MaxFails); d != "" {
+		t.Errorf("max_fails (-want +got):\n%s", d)
+	}
+}
+
 func TestSeconds(t *testing.T) {
 	for s, want := range map[string]float64{"75": 75, "75s": 75, "1m30s": 90, "500ms": 0.5, "1h 5m": 3900, "0": 0, "x": -1, "5q": -1, "m": -1} {
 		if got := seconds(s, -1); got != want {
