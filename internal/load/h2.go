@@ -117,9 +117,6 @@ func (h *http2) clean() {
 	}
 }
 
-// worthGathering is with how many requests in flight it pays to let replies gather.
-const worthGathering = 8
-
 // read goes on after what came on s was taken. Where a reply's head came without its body, which most servers send by a
 // call of its own, that is worth a moment, as it is where other replies are about to come (batches).
 func (h *http2) read(s *h2Conn) {

@@ -114,20 +114,6 @@ func (t *thread) await() int {
 	return n
 }
 
-// moment is for how long more replies may come before the thread turns to those that are there: who turns to each at once
-// pays for waking more than for reading. It is a twentieth at most of what the quickest of the last replies took, so that no
-// latency is of our making, and 0 where that is not worth a sleep.
-func (t *thread) moment() int64 {
-	const (
-		shortest = 10_000
-		longest  = 60_000 // beyond it little is won
-	)
-	if ns := min(t.quickest/20, longest); ns >= shortest {
-		return ns
-	}
-	return 0
-}
-
 // overslept takes note of a wait that was to end at a moment and ends now.
 func (t *thread) overslept(asked int64) {
 	late := min(max(t.shared.clock()-asked, 0), mostEarly)

@@ -16,6 +16,8 @@ const (
 	// stampEvery takes kernel time stamps on one connection of so many.
 	stampEvery = 8
 	bufferSize = 64 << 10
+	// worthGathering is with how many requests in flight it pays to let replies gather.
+	worthGathering = 8
 )
 
 // protocol is how requests travel: each alone on a connection (HTTP/1.1, the thread
@@ -266,3 +268,17 @@ func (t *thread) neverStood() (failed, untried int64) {
 }
 
 func seconds(v unix.Timeval) float64 { return float64(v.Sec) + float64(v.Usec)/1e6 }
+
+// moment is for how long more replies may come before the thread turns to those that are there: who turns to each at once
+// pays for waking more than for reading. It is a twentieth at most of what the quickest of the last replies took, so that no
+// latency is of our making, and 0 where that is not worth a sleep.
+func (t *thread) moment() int64 {
+	const (
+		shortest = 10_000
+		longest  = 60_000 // beyond it little is won
+	)
+	if ns := min(t.quickest/20, longest); ns >= shortest {
+		return ns
+	}
+	return 0
+}
