@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,17 +157,24 @@ func judgePart(dir string, site *siteFlags, last time.Duration) (r model.Report,
 // judged is judgeDir, and hands the run to then.
 func judged(dir string, site *siteFlags, then useOfRun) (model.Report, error) {
 	readsAnybodys()
+	read := sync.OnceValues(site.extended)
+	go read() //nolint:errcheck // the rules, while the run is opened; judgedBy asks again what it says
 	run, err := record.Open(dir)
 	if err != nil {
 		return model.Report{}, fail(exitRunDir, err)
 	}
 	defer run.Close()
-	return judgedRun(run, site, then)
+	return judgedBy(read, run, site, then)
 }
 
 // judgedRun is judged of a run that is open.
 func judgedRun(run *record.Run, site *siteFlags, then useOfRun) (model.Report, error) {
-	set, notes, err := site.setFor(run.Meta())
+	return judgedBy(site.extended, run, site, then)
+}
+
+// judgedBy is judgedRun where the site's rules are read so.
+func judgedBy(rules func() (ruleset.Rules, error), run *record.Run, site *siteFlags, then useOfRun) (model.Report, error) {
+	set, notes, err := site.setFor(run.Meta(), rules)
 	if err != nil {
 		return model.Report{}, err
 	}

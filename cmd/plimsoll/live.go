@@ -286,7 +286,7 @@ func (p *playing) soFar() (v model.Verdict, line string, err error) {
 	}
 	defer run.Close()
 	if p.set == nil {
-		set, _, err := p.site.setFor(run.Meta())
+		set, _, err := p.site.setFor(run.Meta(), p.site.extended)
 		if err != nil {
 			return v, "", err
 		}

@@ -92,9 +92,9 @@ func (f *siteFlags) ownThresholds(w *world) ([]model.Threshold, error) {
 
 // setFor returns the rules for a run that was made: with the thresholds that
 // were in force then, whatever this machine has, unless --thresholds says
-// otherwise. notes say what else was in force.
-func (f *siteFlags) setFor(meta model.Run) (set ruleset.Rules, notes []string, err error) {
-	if set, err = f.extended(); err != nil {
+// otherwise. rules reads those of the site. notes say what else was in force.
+func (f *siteFlags) setFor(meta model.Run, rules func() (ruleset.Rules, error)) (set ruleset.Rules, notes []string, err error) {
+	if set, err = rules(); err != nil {
 		return set, nil, err
 	}
 	var own []model.Threshold

@@ -28,7 +28,7 @@ type CommandLine func(pieces []layout.Piece, subject, labels map[string]string) 
 // Diagnose evaluates all rules over a run. A rule that the engine refuses does
 // not stop the others: it is unknown, with the reason.
 func Diagnose(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
-	return on(q, set, command, runtime.GOMAXPROCS(0))
+	return on(q, set, command, 2*runtime.GOMAXPROCS(0)) // some wait for what others evaluate
 }
 
 // OneByOne is Diagnose on the caller's thread alone, for a run that others still make:

@@ -2,11 +2,8 @@ package page
 
 import (
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -162,17 +159,10 @@ func (d *drawer) ask(list []*query.Expression) map[*query.Expression][]query.Res
 		return nil
 	}
 	found := make([][][]query.Result, (d.spans.Count+stretch-1)/stretch)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for i := int(next.Add(1) - 1); i < len(found); i = int(next.Add(1) - 1) {
-				from := i * stretch
-				found[i] = d.q.AskOver(list, d.spans.Part(from, min(stretch, d.spans.Count-from)))
-			}
-		})
-	}
-	all.Wait()
+	onAllCPUs(len(found), func(i int) {
+		from := i * stretch
+		found[i] = d.q.AskOver(list, d.spans.Part(from, min(stretch, d.spans.Count-from)))
+	})
 	by := map[*query.Expression][]query.Result{}
 	for k, e := range list {
 		for _, part := range found {

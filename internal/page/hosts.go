@@ -1,7 +1,12 @@
 package page
 
 import (
+	"cmp"
+	"errors"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/page/svg"
@@ -20,12 +25,29 @@ type Host struct {
 	SharesWith string
 }
 
-// host draws all views of one host. seen are the machines whose own charts are drawn.
-func (r *reader) host(h model.Host, seen map[string]string) Host {
-	out := Host{Host: h, SharesWith: seen[h.Machine]}
-	if h.Machine != "" && out.SharesWith == "" {
-		seen[h.Machine] = h.Name
+// hosts draws each of these hosts, a machine's own charts under the first of its hosts.
+func (r *reader) hosts(list []model.Host) []Host {
+	out := make([]Host, len(list))
+	first := map[string]string{}
+	for i, h := range list {
+		out[i] = Host{Host: h, ID: i + 1, SharesWith: first[h.Machine]}
+		if h.Machine != "" && out[i].SharesWith == "" {
+			first[h.Machine] = h.Name
+		}
 	}
+	errs := make([]error, len(list))
+	onAllCPUs(len(list), func(i int) {
+		own := *r
+		own.draw(&out[i])
+		errs[i] = own.err
+	})
+	r.err = cmp.Or(r.err, errors.Join(errs...))
+	return out
+}
+
+// draw draws all views of one host.
+func (r *reader) draw(out *Host) {
+	h := out.Host
 	for _, v := range views() {
 		if v.machine && out.SharesWith != "" {
 			continue
@@ -46,7 +68,20 @@ func (r *reader) host(h model.Host, seen map[string]string) Host {
 			out.Unseen = append(out.Unseen, v.title+" (was not looked for)")
 		}
 	}
-	return out
+}
+
+// onAllCPUs does something n times, on all CPUs.
+func onAllCPUs(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := int(next.Add(1) - 1); i < n; i = int(next.Add(1) - 1) {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // limitsOf are what the view's lines are held against on a host.

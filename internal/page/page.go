@@ -100,12 +100,7 @@ func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Ru
 	out.Evidence = d.findings(r.Verdict)
 	out.Load = d.load(r.Load)
 	out.Breakdown, out.Bill = breakdownOf(r.Breakdown), billOf(r.Verdict)
-	seen := map[string]string{}
-	for i, h := range serversFirst(r) {
-		drawn := d.host(h, seen)
-		drawn.ID = i + 1
-		out.Hosts = append(out.Hosts, drawn)
-	}
+	out.Hosts = d.hosts(serversFirst(r))
 	out.Flames = flames(rec, r)
 	out.Events, err = d.events()
 	out.Tables = d.tables(r)

@@ -245,6 +245,14 @@ func TestHostile(t *testing.T) {
 	}
 	wellFormed(t, page)
 	scripts(t, page)
+	leave(t, "hostile", page)
+}
+
+// leave leaves a page in $PLIMSOLL_PAGES, for ui/test.
+func leave(t *testing.T, name, page string) {
+	if folder := os.Getenv("PLIMSOLL_PAGES"); folder != "" {
+		check(t, os.WriteFile(filepath.Join(folder, name+".html"), []byte(page), 0o644))
+	}
 }
 
 // scripts holds the page's scripts against what they may be: data that is JSON, and the

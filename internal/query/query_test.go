@@ -350,39 +350,56 @@ series:
 	}
 }
 
-// TestPartsOfASpanChangeNothing: what is asked of spans of a run, one after the other and all at a
-// time, is what each would be if it were the run's main window.
-func TestPartsOfASpanChangeNothing(t *testing.T) {
+// TestCoursesAreTheirMoments: what is asked over spans of a run at a time is, for each, what it would be
+// if that were the run's main window alone.
+func TestCoursesAreTheirMoments(t *testing.T) {
 	q := runOf(t, `
 windows: {baseline: [0s, 2s], hold: [2s, 6s]}
 series:
   - c{host="a",groupname="x",mode="user"} 0 0 0.1 0.3 0.7 1.1 1.3
   - c{host="a",groupname="y",mode="user"} 0 0 3 1 2 2 9
   - c{host="b",groupname="x",mode="user"} 0 0 0.1 0.1 0.1 0.1 0.2
+  - late{host="a"} _ _ _ 4 5 6 9
+  - early{host="a"} 7 3 _ _ _ _ _
 `)
 	var list []*Expression
 	for _, src := range []string{
 		`sum by (host) (rate(c[$window])) / on (host) sum by (host) (increase(c[$baseline]))`,
 		`sum by (host) (rate(c[$window])) - on (host) max by (host) (max_over_time(c[$run]))`,
 		`sum by (host) (rate(c[$window]))`,
+		`sum by (host) (increase(late[$window])) + on (host) count by (host) (late)`,
+		`max by (host) (max_over_time(early[$window])) or on (host) count by (host) (c)`,
+		`topk by (host) (1, sum by (host, groupname) (rate(c[$window]))) / $window_seconds`,
+		`max_over_time((sum by (host) (c))[$window:]) - on (host) max by (host) (max_over_time(c[$run]))`,
+		`sum_over_time((sum by (host) (c) <= sum by (host) (avg_over_time(c[$window])))[$window:])`,
+		`sum by (host) (rate(c[$window])) > scalar(sum(rate(c{host="a"}[$window]))) / 9`,
+		`sum(increase(c[$window])) / ($window_end - $window_start)`,
+		`rate(c[$window]) * on (host) group_left () (sum by (host) (last_over_time(late[$calm?])) or sum by (host) (c))`,
 	} {
 		list = append(list, expressionOf(t, src))
 	}
 	run, _ := q.Window("run")
 	spans := Spans{Span{run.Start, run.Start + 2000}, 1000, 5}
+	some := map[string]bool{}
 	for i, results := range q.AskOver(list, spans) {
 		for k, got := range results {
 			w := maps.Clone(q.windows)
 			w["window"] = spans.At(k)
 			own := alone(t, q, list[i], w, time.UnixMilli(spans.At(k).End))
 			if d := cmp.Diff(own, got); d != "" || own.Failed != nil || own.Missing != "" {
-				t.Errorf("%s of %v: %v %s (-alone +shared)\n%s", list[i].Text, spans.At(k), own.Failed, own.Missing, d)
+				t.Errorf("%s of %v: %v %s (-alone +course)\n%s", list[i].Text, spans.At(k), own.Failed, own.Missing, d)
 			}
+			some[list[i].Text] = some[list[i].Text] || len(got.Samples) > 0
 		}
 	}
-	// what is of the baseline (a sum, an increase, a count) and of the run (two maxima) outlives its course
-	if n := len(q.shared.list); n != 5 {
-		t.Errorf("%d parts are the run's, want 5", n)
+	for _, e := range list {
+		if !some[e.Text] {
+			t.Errorf("%s gave nothing in any span", e.Text)
+		}
+	}
+	// what is of the baseline (a sum, an increase, a count), of the run (two maxima) and of a calm phase outlives its course
+	if n := len(q.shared.list); n != 6 {
+		t.Errorf("%d parts are the run's, want 6", n)
 	}
 }
 
