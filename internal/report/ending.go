@@ -113,12 +113,6 @@ func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 	}
 }
 
-// adviceAlone says whether what stands with a fix is for a person to read, and not to be
-// typed as it is.
-func adviceAlone(f model.Fix) bool {
-	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
-}
-
 // shortCommand writes as many whole lines of a command as fit; the rest is told of,
 // since half a command is worse than none.
 func (p *paper) shortCommand(text string) {
