@@ -56,7 +56,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
 		s.item(mustKeep, "fix", 3, Spared(*spare))
 	case len(told) > 0 && len(told[0].Fix) > 0:
-		firstFix(s, told[0].Fix[0], r.Plan)
+		firstFix(s, mostUseful(told[0].Fix), r.Plan)
 	}
 }
 
@@ -97,6 +97,17 @@ func withoutComment(command string, width int) string {
 // weight orders roles by how much a clue of theirs says.
 func weight(r model.Role) int {
 	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
+}
+
+// mostUseful is the first fix of which all values are known: one that would do nothing
+// here has none (a process that hardly computes is not to be slowed down). Else the first.
+func mostUseful(list []model.Fix) model.Fix {
+	for _, f := range list {
+		if !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson && c.Value == "" }) {
+			return f
+		}
+	}
+	return list[0]
 }
 
 // firstFix writes a fix, what it costs, and who can make it.
