@@ -99,7 +99,7 @@ func boot(u unpacked, work string) ([]byte, error) {
 	args := []string{
 		fmt.Sprint(int(patience.Seconds())), "nice", "-n", "15", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1", "-m", "1536",
 		"-nodefaults", "-nographic", "-no-reboot", "-serial", "file:" + console, "-serial", "file:" + said,
-		"-kernel", u.image, "-initrd", initramfs, "-append", "console=ttyS0 quiet panic=-1", "-drive", "file=" + disk + ",format=raw,if=virtio",
+		"-kernel", u.image, "-initrd", initramfs, "-append", "console=ttyS0 quiet no_timer_check tsc=reliable panic=-1", "-drive", "file=" + disk + ",format=raw,if=virtio",
 	}
 	args = append(append(append(args, share("/", "root")...), share(work, "work")...), share(tracers, "tracers")...)
 	problem := exec.Command("timeout", args...).Run()

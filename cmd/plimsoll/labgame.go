@@ -34,7 +34,7 @@ func labList(w *world) *cobra.Command {
 		case *asJSON && *truth:
 			return printJSON(w.stdout, map[string]any{"cases": list})
 		case *asJSON:
-			return printJSON(w.stdout, map[string]any{"cases": untold(list)})
+			return printJSON(w.stdout, caseList{untold(list)})
 		}
 		for _, x := range list {
 			fmt.Fprintf(w.stdout, "%-20s %s\n", x.ID, wrapped(x.Symptom, w.columns()-21, 21))
@@ -51,6 +51,10 @@ func labList(w *world) *cobra.Command {
 type told struct {
 	ID      string `json:"id,omitempty"`
 	Symptom string `json:"symptom"`
+}
+
+type caseList struct {
+	Cases []told `json:"cases"`
 }
 
 func untold(list []*lab.Case) []told {

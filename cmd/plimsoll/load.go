@@ -128,7 +128,7 @@ func loadOnce(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, ou
 			fmt.Fprintln(w.stderr, "plimsoll:", text)
 		}
 	case out.asJSON:
-		err = printJSON(w.stdout, map[string]any{"plan": plan.WithoutSecrets(), "load": got, "explanations": why})
+		err = printJSON(w.stdout, loadDocument{plan.WithoutSecrets(), got, why})
 	default:
 		err = report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, why, report.TextOptions{Width: w.columns(), Color: w.color()})
 	}
@@ -193,4 +193,11 @@ func keptGoals(list []gateCheck) error {
 		}
 	}
 	return fail(exitNotPassed, errors.Join(faults...))
+}
+
+// loadDocument is what load prints with --json.
+type loadDocument struct {
+	Plan         model.LoadPlan `json:"plan"`
+	Load         model.Load     `json:"load"`
+	Explanations []string       `json:"explanations"`
 }

@@ -118,7 +118,7 @@ reason, explanations that go round in a circle, fields that are missing. With
 			if err != nil {
 				wrong = strings.Split(err.Error(), "\n")
 			}
-			if e := printJSON(w.stdout, map[string]any{"rules": len(set.List), "wrong": wrong}); e != nil {
+			if e := printJSON(w.stdout, rulesChecked{len(set.List), wrong}); e != nil {
 				return e
 			}
 			return err
@@ -163,7 +163,7 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 			summary += fmt.Sprintf("; %d mutants survived", failed)
 		}
 		if *asJSON {
-			if err := printJSON(w.stdout, map[string]any{"results": tests}); err != nil {
+			if err := printJSON(w.stdout, rulesTested{tests}); err != nil {
 				return err
 			}
 		} else {
@@ -177,6 +177,17 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitRules)
 }
+
+// rulesChecked is what check prints with --json, rulesTested what test does.
+type (
+	rulesChecked struct {
+		Rules int      `json:"rules"`
+		Wrong []string `json:"wrong"`
+	}
+	rulesTested struct {
+		Results []ruleTest `json:"results"`
+	}
+)
 
 // ruleTest is a vector, a slice (case "captured"), or a mutant (case "mutant") that
 // no vector notices.

@@ -232,13 +232,23 @@ func (w *world) remove(ids []string, asJSON bool) error {
 		removed = append(removed, id)
 	}
 	if asJSON {
-		return errors.Join(printJSON(w.stdout, map[string]any{"removed": removed}), fail(exitRunDir, failed))
+		return errors.Join(printJSON(w.stdout, removedDocument{removed}), fail(exitRunDir, failed))
 	}
 	for _, id := range removed {
 		fmt.Fprintf(w.stdout, "removed %s\n", layout.Line(id))
 	}
 	return fail(exitRunDir, failed)
 }
+
+// removedDocument is what rm and prune print with --json, wouldRemove what prune --dry-run does.
+type (
+	removedDocument struct {
+		Removed []string `json:"removed"`
+	}
+	wouldRemove struct {
+		WouldRemove []string `json:"would_remove"`
+	}
+)
 
 func runsPrune(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "prune --keep N", Short: "remove all but the newest runs", Args: noArguments, DisableFlagsInUseLine: true,
@@ -261,7 +271,7 @@ hour, may be at work, and stays.`}
 			return w.remove(ids, *asJSON)
 		}
 		if *asJSON {
-			return printJSON(w.stdout, map[string]any{"would_remove": ids})
+			return printJSON(w.stdout, wouldRemove{ids})
 		}
 		for _, id := range ids {
 			fmt.Fprintf(w.stdout, "would remove %s\n", layout.Line(id))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"plimsoll/internal/flame"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
 )
@@ -20,6 +21,9 @@ var documents = map[string]reflect.Type{
 	"Report": reflect.TypeFor[model.Report](), "Fleet": reflect.TypeFor[model.Fleet](), "Comparisons": reflect.TypeFor[comparisons](), "Signals": reflect.TypeFor[signalList](),
 	"Tracers": reflect.TypeFor[tracerList](), "Doctor": reflect.TypeFor[checkup](), "Tuning": reflect.TypeFor[model.Tuning](),
 	"Sweep": reflect.TypeFor[model.Sweep](), "Limit": reflect.TypeFor[limitDocument](), "Runs": reflect.TypeFor[runList](), "Snapshot": reflect.TypeFor[snapshotDocument](), "Version": reflect.TypeFor[versionDocument](),
+	"Load": reflect.TypeFor[loadDocument](), "Changes": reflect.TypeFor[changesDocument](), "Undone": reflect.TypeFor[undoneDocument](), "Run": reflect.TypeFor[keptRun](),
+	"Removed": reflect.TypeFor[removedDocument](), "WouldRemove": reflect.TypeFor[wouldRemove](), "Tools": reflect.TypeFor[toolList](), "Cases": reflect.TypeFor[caseList](),
+	"RulesChecked": reflect.TypeFor[rulesChecked](), "RulesTested": reflect.TypeFor[rulesTested](), "Flame": reflect.TypeFor[flame.Tree](),
 }
 
 type object = map[string]any
@@ -195,6 +199,8 @@ func TestDocumentsFitTheSchema(t *testing.T) {
 	}
 	for name, args := range map[string][]string{
 		"Signals": {"signals", "--json"}, "Runs": {"runs", "list", "--json"}, "Version": {"version", "--json"}, "Tracers": {"trace", "list", "--json"}, "Doctor": {"doctor", "--json"},
+		"Tools": {"signals", "--tools", "--json"}, "Cases": {"lab", "list", "--json"}, "RulesChecked": {"rules", "check", "--json"},
+		"WouldRemove": {"runs", "prune", "--keep", "1", "--dry-run", "--json"}, "Flame": {"flame", "../../internal/bill/testdata/fault-storm.pb.gz", "--json"},
 	} {
 		w, out, talk := testWorld(args...)
 		w.env = func(name string) string { return map[string]string{"PLIMSOLL_RUNS": t.TempDir()}[name] }

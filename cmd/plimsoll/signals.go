@@ -103,9 +103,13 @@ func toolOf(command string) string {
 	return command
 }
 
+type toolList struct {
+	Tools map[string][]string `json:"tools"`
+}
+
 func printTools(w *world, tools map[string][]string, asJSON bool) error {
 	if asJSON {
-		return printJSON(w.stdout, map[string]any{"tools": tools})
+		return printJSON(w.stdout, toolList{tools})
 	}
 	const indent = "                    "
 	for _, tool := range slices.Sorted(maps.Keys(tools)) {

@@ -463,11 +463,19 @@ func printStatus(w *world, dir string, asJSON bool) error {
 		for _, e := range skipped {
 			left = append(left, e.Error())
 		}
-		err = printJSON(w.stdout, map[string]any{"journal": dir, "at_work": busy, "standing": standing, "left_out": left})
+		err = printJSON(w.stdout, changesDocument{dir, busy, standing, left})
 	} else {
 		printStanding(w, standing, len(skipped), busy)
 	}
 	return errors.Join(err, fail(exitNotPassed, errors.Join(skipped...)))
+}
+
+// changesDocument is what tune --status prints with --json.
+type changesDocument struct {
+	Journal  string         `json:"journal"`
+	AtWork   bool           `json:"at_work"`
+	Standing []change.Entry `json:"standing"`
+	LeftOut  []string       `json:"left_out"`
 }
 
 func printStanding(w *world, standing []change.Entry, leftOut int, busy bool) {

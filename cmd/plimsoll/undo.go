@@ -108,9 +108,13 @@ func undo(ctx context.Context, journal *change.Journal, id int, force bool) ([]c
 	return []change.Result{one}, err
 }
 
+type undoneDocument struct {
+	Undone []change.Result `json:"undone"`
+}
+
 func printUndone(w *world, results []change.Result, asJSON bool) error {
 	if asJSON {
-		return printJSON(w.stdout, map[string]any{"undone": append([]change.Result{}, results...)})
+		return printJSON(w.stdout, undoneDocument{append([]change.Result{}, results...)})
 	}
 	if len(results) == 0 {
 		fmt.Fprintln(w.stdout, "Nothing stands that could be taken back.")

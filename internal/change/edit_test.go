@@ -48,6 +48,8 @@ func TestEditNginx(t *testing.T) {
 		"a comment is none":           {Change{Name: "worker_processes", To: "auto"}, "# worker_processes 1;\nworker_processes 2; events {}", "# worker_processes 1;\nworker_processes auto; events {}"},
 		"everywhere":                  {Change{Name: "keepalive_timeout", To: "5s"}, "http { keepalive_timeout 1; server { keepalive_timeout 2 3; } }", "http { keepalive_timeout 5s; server { keepalive_timeout 5s; } }"},
 		"and where it is inherited":   {Change{Name: "keepalive_timeout", To: "5s"}, "http {\n server { keepalive_timeout 2; }\n}", "http {\n keepalive_timeout 5s;\n server { keepalive_timeout 5s; }\n}"},
+		"the same time, otherwise":    {Change{Name: "keepalive_timeout", To: "75s"}, "http { keepalive_timeout 75; server { keepalive_timeout 75ms; } }", "http { keepalive_timeout 75; server { keepalive_timeout 75s; } }"},
+		"nginx's own time":            {Change{Name: "keepalive_timeout", To: "75s"}, "http { }", "http { }"},
 		"a map's line is none":        {Change{Name: "sendfile", To: "on"}, "http { map $a $b { sendfile off; } sendfile off; }", "http { map $a $b { sendfile off; } sendfile on; }"},
 		"no log given":                {Change{Name: "access_log", To: "buffer=8k"}, "http { }", "http { access_log /logs/access.log combined buffer=8k; }"},
 		"logs of all sorts":           {Change{Name: "access_log", To: "buffer=8k flush=1s"}, "http { access_log a; access_log b main if=$x; access_log off; access_log syslog:server=x; access_log $h.log; access_log c main buffer=1k; }", "http { access_log a combined buffer=8k flush=1s; access_log b main buffer=8k flush=1s if=$x; access_log off; access_log syslog:server=x; access_log $h.log; access_log c main buffer=1k; }"},

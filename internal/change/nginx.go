@@ -94,6 +94,14 @@ func prepareNginx(h *host.Host, c Change, s *Step) error {
 	return nil
 }
 
+// seconds is a time in seconds that says so.
+var seconds = regexp.MustCompile(`^([0-9]+)s$`)
+
+// sameTime says whether nginx reads the same of two times: without a unit they are seconds.
+func sameTime(a, b string) bool {
+	return seconds.ReplaceAllString(a, "$1") == seconds.ReplaceAllString(b, "$1")
+}
+
 // hasRead says whether the workers there are now have read the files as they are.
 func (s *service) hasRead(h *host.Host, r *nginx.Running) bool {
 	var youngest uint64
@@ -139,9 +147,15 @@ func (e *editor) plan(d directive) (listen string, err error) {
 	}
 	all := find(e.tree, e.c.Name)
 	for _, x := range all {
+		if e.c.Name == "keepalive_timeout" && slices.EqualFunc(x.Args, strings.Fields(e.c.To), sameTime) {
+			continue // a reload without a change closes connections, too, and would be taken for a mend
+		}
 		if err := e.replace(x, strings.Fields(e.c.To)); err != nil {
 			return "", err
 		}
+	}
+	if len(all) == 0 && e.c.Name == "keepalive_timeout" && sameTime(e.c.To, "75") {
+		return "", nil // that is what nginx takes by itself
 	}
 	line := e.c.Name + " " + e.c.To + ";"
 	switch d.context {

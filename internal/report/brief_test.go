@@ -100,3 +100,15 @@ func TestBriefFitsAScreen(t *testing.T) {
 		}
 	})
 }
+
+// A fix of which a value is not known would do nothing here; what a person can do stands first then.
+func TestBriefAdvisesWhatCanBeDone(t *testing.T) {
+	unknown := model.Fix{Title: "one", Changes: []model.FixChange{{Kind: model.ChangePolicy, Name: "sh"}}}
+	person := model.Fix{Title: "two", Changes: []model.FixChange{{Kind: model.ChangePerson, Name: "look"}}}
+	known := model.Fix{Title: "three", Changes: []model.FixChange{{Kind: model.ChangeNice, Name: "sh", Value: "5"}}}
+	for want, list := range map[string][]model.Fix{"two": {unknown, person, known}, "three": {known, person}, "one": {unknown}} {
+		if got := mostUseful(list); got.Title != want {
+			t.Errorf("%s, want %s", got.Title, want)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
 		s.item(mustKeep, "fix", 3, Spared(*spare))
 	case len(told) > 0 && len(told[0].Fix) > 0:
-		firstFix(s, told[0].Fix[0], r.Plan)
+		firstFix(s, mostUseful(told[0].Fix), r.Plan)
 	}
 }
 
@@ -99,6 +99,17 @@ func weight(r model.Role) int {
 	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
 }
 
+// mostUseful is the first fix of which all values are known: one that would do nothing
+// here has none (a process that hardly computes is not to be slowed down). Else the first.
+func mostUseful(list []model.Fix) model.Fix {
+	for _, f := range list {
+		if !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson && c.Value == "" }) {
+			return f
+		}
+	}
+	return list[0]
+}
+
 // firstFix writes a fix, what it costs, and who can make it.
 func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 	s.item(mustKeep, "fix", 2, f.Title)
@@ -111,12 +122,6 @@ func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 	if f.Undo == "automatic" && plan.Load != nil {
 		s.item(niceToKnow, "", 2, "plimsoll tune URL … --apply does it, and proves it or takes it back")
 	}
-}
-
-// adviceAlone says whether what stands with a fix is for a person to read, and not to be
-// typed as it is.
-func adviceAlone(f model.Fix) bool {
-	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
 }
 
 // shortCommand writes as many whole lines of a command as fit; the rest is told of,

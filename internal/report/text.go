@@ -255,6 +255,12 @@ func fixes(p *paper, list []model.Fix, much Detail) {
 	}
 }
 
+// adviceAlone says whether what stands with a fix is for a person to read, and not to be
+// typed as it is.
+func adviceAlone(f model.Fix) bool {
+	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
+}
+
 // terms are what a fix risks and costs.
 func terms(f model.Fix) string {
 	text := "risk " + f.Risk

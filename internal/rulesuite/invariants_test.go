@@ -1,6 +1,7 @@
 package rulesuite
 
 import (
+	"io/fs"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -46,6 +47,31 @@ func (s *slice) mutated(r *rand.Rand) *slice {
 		}
 	}
 	return &out
+}
+
+// What may be more than all has to say what it is compared with.
+func TestRatiosSayOfWhat(t *testing.T) {
+	ratio := regexp.MustCompile(`\{\{ratio [^}]*\}\}`)
+	checked := 0
+	err := fs.WalkDir(rules.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "rule.yaml" {
+			return err
+		}
+		text, err := fs.ReadFile(rules.FS, path)
+		for _, line := range strings.Split(string(text), "\n") {
+			if !ratio.MatchString(line) {
+				continue
+			}
+			checked++
+			if m := shares.FindStringSubmatch(ratio.ReplaceAllString(line, "120 %")); m == nil || m[2] == "" {
+				t.Errorf("%s: %s: a share of more than all could be said; want {{percent}}, or what it is compared with", path, strings.TrimSpace(line))
+			}
+		}
+		return err
+	})
+	if err != nil || checked == 0 {
+		t.Errorf("%d ratios, %v", checked, err)
+	}
 }
 
 // No recorded run, and none whose readings do not fit together, makes a share of more than

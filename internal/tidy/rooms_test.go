@@ -38,7 +38,7 @@ internal/rulesuite:      internal/model internal/record internal/record/notation
 internal/ssh:            internal/layout
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/packets:        internal/model internal/record internal/capture
-internal/compare:        internal/model internal/record
+internal/compare:        internal/layout internal/model internal/record
 internal/export:         internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
 internal/bill:           internal/model internal/query internal/ruleset
@@ -56,7 +56,7 @@ internal/flight:         internal/layout internal/model internal/secret internal
 internal/live:           internal/model internal/record internal/record/writer
 internal/judge:          internal/model internal/record internal/record/writer internal/query internal/ruleset internal/diagnose internal/breakdown internal/bill internal/flame internal/layout internal/report
 lab:
-internal/lab:            internal/model internal/host internal/record internal/record/writer
+internal/lab:            internal/layout internal/model internal/host internal/record internal/record/writer
 internal/tidy:
 scripts:
 bench:                  internal/layout internal/model internal/record internal/record/writer internal/trace internal/collect internal/exporter internal/flight

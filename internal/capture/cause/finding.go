@@ -287,6 +287,13 @@ func (j *Judge) handshakeFindings(servers []*Server, t Traffic, add func(Finding
 // lossLeast is the share of segments with payload below which sending again is no finding.
 const lossLeast = 0.0005
 
+func segments(n int64) string {
+	if n == 1 {
+		return "1 segment"
+	}
+	return fmt.Sprintf("%d segments", n)
+}
+
 func (j *Judge) lossFindings(t Traffic, add func(Finding, float64)) {
 	for _, a := range []Attribution{LostBefore, LostAfter, Reordered, Needless, DelayedACK, ReceiverFull} {
 		n := j.Attributed[a]
@@ -295,7 +302,7 @@ func (j *Judge) lossFindings(t Traffic, add func(Finding, float64)) {
 			continue
 		}
 		add(Finding{ID: "resent." + a.String(), Count: n.Count, Evidence: n.Evidence,
-			Text: fmt.Sprintf("%d segments, %.2g for each hundred with payload: %s.", n.Count, share*100, a.Words())}, 40*min(share*20, 1)+min(share, 1))
+			Text: fmt.Sprintf("%s, %.2g for each hundred with payload: %s.", segments(int64(n.Count)), share*100, a.Words())}, 40*min(share*20, 1)+min(share, 1))
 	}
 	if n := j.Attributed[CapturedTwice]; n.Count > 0 {
 		add(Finding{ID: "captured_twice", Count: n.Count, Evidence: n.Evidence,
