@@ -4,8 +4,9 @@
 #
 #   quota       a CPU quota on PHP-FPM's control group, on app
 #   conntrack   a table of connections that is full, on web
-#   loss        a tenth of what goes to app is lost on its link
+#   loss        a tenth of what app sends is lost on its link
 #   healthy     nothing
+#   far         200 ms to each machine and back: only watched
 #   clock       app's clock is an hour ahead from the start, and set back in the middle: only watched
 #
 # The run stays in DIR. The kernel is one that `go run ./bench/kernels -o /dev/null 6.12` fetched into ~/.cache/plimsoll-kernels.
@@ -39,7 +40,7 @@ pack() {
 	cp "$(command -v busybox)" "$work/first/bin/"
 	cp "$here/init.sh" "$work/first/init"
 	chmod +x "$work/first/init"
-	for module in virtio_pci virtio_net 9p 9pnet_virtio tcp_diag inet_diag nf_conntrack nf_tables nft_ct nft_counter; do
+	for module in virtio_pci virtio_net 9p 9pnet_virtio tcp_diag inet_diag nf_conntrack nf_tables nft_ct nft_counter sch_netem; do
 		modprobe -d "$kernel/usr" -S "$release" --show-depends $module 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
 	done | awk '!seen[$0]++' | while read -r path; do
 		name=$(basename "$path" .xz)
@@ -99,23 +100,26 @@ url='http://10.79.1.2/?us=20000' load='-c 8'
 case $case in
 quota) url='http://10.79.1.2/?us=0&turns=20000'; on app 'echo "10000 100000" >/sys/fs/cgroup/service/cpu.max' ;;
 conntrack) load="$load --no-keepalive"; on web 'echo 60 >/proc/sys/net/netfilter/nf_conntrack_max' ;;
-loss) ip netns exec $ns tc qdisc add dev app root netem loss 10% ;;
+loss) on app 'tc qdisc add dev eth0 root netem loss 10%' ;;
 healthy) load='-c 2' ;;
+far) for name in web app; do on $name 'tc qdisc add dev eth0 root netem delay 200ms limit 10000'; done ;;
 clock) ;;
 *) echo "machines: no case $case" >&2; exit 2 ;;
 esac
 export PATH=$work/bin:$PATH
-if test "$case" = clock; then
+case $case in
+clock | far)
 	ip netns exec $ns "$plimsoll" watch -d 20s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" -v >"$out/out" 2>"$out/err" &
 	watch=$!
 	until grep -q '"name": "hold"' "$out/run/run.json" 2>/dev/null; do kill -0 $watch; sleep 0.2; done
-	sleep 8
-	on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
+	test $case = far || on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
 	wait $watch && code=0 || code=$?
-	grep -n 'offset_ms\|clock' "$out/run/run.json" | head -n 20
-else
+	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|dropped' "$out/run/run.json"
+	;;
+*)
 	ip netns exec $ns "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
-fi
+	;;
+esac
 echo "machines: $case: exit $code after $SECONDS s"
 head -n 12 "$out/out"
 tail -n 3 "$out/err"
