@@ -72,8 +72,9 @@ left() { echo "$(guests) processes, $(find "$dir/sent" -mindepth 1 | wc -l) file
 tell() {
 	local name=$1 text=$2 as=ok
 	shift 2
-	"$@" || { as=FAILED failed=1; tail -n 5 "$dir/out" "$dir/err" >&2; }
+	"$@" || as=FAILED failed=1
 	echo "$name: $as: $text"
+	test $as = ok || tail -n 5 "$dir/out" "$dir/err" "$dir/own"
 }
 whole() { ! grep -q '"cut"\|"dropped_samples"' "$dir/run/run.json" && test "$(rounds)" -ge "$1" && test "$(left)" = '0 processes, 0 files'; }
 seen() { echo "$(rounds) rounds in $SECONDS s, clock known to $(of uncertainty_ms) ms, $(of sent_bytes) bytes there, $(of received_bytes) back, left: $(left)"; }

@@ -7,6 +7,7 @@
 #   loss        a tenth of what app sends is lost on its link
 #   healthy     nothing
 #   far         200 ms to each machine and back: only watched
+#   old         nothing, with a kernel of Debian 12: only watched
 #   clock       app's clock is an hour ahead from the start, and set back in the middle: only watched
 #
 # The run stays in DIR. The kernel is one that `go run ./bench/kernels -o /dev/null 6.12` fetched into ~/.cache/plimsoll-kernels.
@@ -18,8 +19,12 @@ skip() { echo "machines: skipped: $*"; exit 0; }
 for tool in qemu-system-x86_64 busybox modprobe xz sshd nginx tc; do
 	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null || skip "$tool is not here; apt-get install qemu-system-x86 busybox-static kmod xz-utils, and scripts/install-deps tests"
 done
-kernel=$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}"/plimsoll-kernels/kernels/linux-image-6.12*-amd64-amd64 2>/dev/null | tail -n 1)
-test -n "$kernel" || skip 'there is no kernel; go run ./bench/kernels -o /dev/null 6.12 fetches one'
+of=6.12
+test "$case" != old || of=6.1
+kernel=$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}/plimsoll-kernels/kernels/linux-image-$of."*-amd64-amd64 2>/dev/null | tail -n 1)
+test -n "$kernel" || skip "there is no kernel; go run ./bench/kernels -o /dev/null $of fetches one"
+modules=$kernel/usr
+test -d "$modules/lib/modules" || modules=$kernel
 release=$(basename "$kernel/boot/"vmlinuz-* | sed 's/^vmlinuz-//')
 test "$(id -u)" = 0 || skip 'network namespaces take root'
 
@@ -41,7 +46,7 @@ pack() {
 	cp "$here/init.sh" "$work/first/init"
 	chmod +x "$work/first/init"
 	for module in virtio_pci virtio_net 9p 9pnet_virtio tcp_diag inet_diag nf_conntrack nf_tables nft_ct nft_counter sch_netem; do
-		modprobe -d "$kernel/usr" -S "$release" --show-depends $module 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+		modprobe -d "$modules" -S "$release" --show-depends $module 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
 	done | awk '!seen[$0]++' | while read -r path; do
 		name=$(basename "$path" .xz)
 		case $path in *.xz) xz -dc "$path" ;; *) cat "$path" ;; esac >"$work/first/modules/$name"
@@ -103,16 +108,16 @@ conntrack) load="$load --no-keepalive"; on web 'echo 60 >/proc/sys/net/netfilter
 loss) on app 'tc qdisc add dev eth0 root netem loss 10%' ;;
 healthy) load='-c 2' ;;
 far) for name in web app; do on $name 'tc qdisc add dev eth0 root netem delay 200ms limit 10000'; done ;;
-clock) ;;
+clock | old) ;;
 *) echo "machines: no case $case" >&2; exit 2 ;;
 esac
 export PATH=$work/bin:$PATH
 case $case in
-clock | far)
+clock | far | old)
 	ip netns exec $ns "$plimsoll" watch -d 20s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" -v >"$out/out" 2>"$out/err" &
 	watch=$!
 	until grep -q '"name": "hold"' "$out/run/run.json" 2>/dev/null; do kill -0 $watch; sleep 0.2; done
-	test $case = far || on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
+	test "$case" != clock || on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
 	wait $watch && code=0 || code=$?
 	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|dropped' "$out/run/run.json"
 	;;
