@@ -37,7 +37,7 @@ func (t *changesThere) at(ctx context.Context, via string) (*far.Journal, error)
 	if j := t.by[via]; j != nil {
 		return j, nil
 	}
-	g, err := send(ctx, via, changesName)
+	g, err := send(ctx, t.w, via, changesName)
 	if err != nil {
 		return nil, fail(exitUnreachable, fmt.Errorf("%s: %w", via, err))
 	}

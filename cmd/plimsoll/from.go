@@ -130,7 +130,7 @@ func workerAt(w *world, h session.HostSpec) func(context.Context) (io.ReadWriteC
 		if !isFar(h) {
 			return spawn(w, engineName, workerName, h.Spec)
 		}
-		g, err := send(ctx, h.Via, engineName, workerName, h.Spec)
+		g, err := send(ctx, w, h.Via, engineName, workerName, h.Spec)
 		if err != nil {
 			return nil, fail(exitUnreachable, err)
 		}

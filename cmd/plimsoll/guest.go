@@ -66,12 +66,20 @@ func removeGuest(path string) {
 }
 
 // send runs a command on the machine to which a way leads.
-func send(ctx context.Context, via string, words ...string) (*ssh.Guest, error) {
+func send(ctx context.Context, w *world, via string, words ...string) (*ssh.Guest, error) {
 	to, err := ssh.ParseDestination(strings.TrimPrefix(via, overSSH))
 	if err != nil {
 		return nil, err
 	}
-	return ssh.Start(ctx, to, append([]string{guestName}, words...)...)
+	var ask ssh.Ask
+	if w.passwords != nil {
+		ask = func(ctx context.Context) string { return w.passwords.of(ctx, via) }
+	}
+	g, err := ssh.Start(ctx, to, ask, append([]string{guestName}, words...)...)
+	if err == nil && g.Note != "" && w.passwords != nil {
+		w.passwords.wrong(via)
+	}
+	return g, err
 }
 
 // letsIn says whether the machine to which a way leads lets us in anew.
@@ -89,7 +97,7 @@ const maxRelayed = 64 << 20
 // relay runs a command on the machine to which a way leads, and passes on what it prints
 // and how it ends. When ctx is done it is asked to end, and what it says yet is passed on.
 func relay(ctx context.Context, w *world, via string, words ...string) error {
-	g, err := send(ctx, via, words...)
+	g, err := send(ctx, w, via, words...)
 	if err != nil {
 		return fail(exitUnreachable, fmt.Errorf("%s: %w", via, err))
 	}
@@ -117,7 +125,7 @@ func reachCollector(w *world) func(ctx context.Context, via string) (session.Way
 			p, err := spawn(w, collectorName)
 			return session.Way{ReadWriteCloser: p}, err
 		}
-		g, err := send(ctx, via, collectorName)
+		g, err := send(ctx, w, via, collectorName)
 		if err != nil {
 			return session.Way{}, err
 		}

@@ -27,6 +27,7 @@ type world struct {
 	executable             string                     // path of this binary, to start the load engine from
 	locks                  string                     // where the machine's lock is
 	changing               atomic.Bool                // see mayChange
+	passwords              *passwords                 // of other machines; nil where nobody can be asked
 }
 
 func theWorld() *world {
@@ -42,6 +43,9 @@ func theWorld() *world {
 	}
 	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil {
 		w.width = int(size.Col)
+	}
+	if w.stderrTTY && isTerminal(os.Stdin) {
+		w.passwords = &passwords{known: map[string]string{}, read: readPassword}
 	}
 	if w.stderrTTY {
 		w.terminal = func() (columns, rows int) {

@@ -34,3 +34,20 @@ func TestClocks(t *testing.T) {
 		t.Errorf("ahead %v; -want +got\n%s", b.Ahead(), d)
 	}
 }
+
+// A clock that is set is noticed once; one that was read late is not taken for it.
+func TestSteps(t *testing.T) {
+	s := NewSteps()
+	if d := s.Noticed(); d != 0 {
+		t.Errorf("nobody set it, and it was set by %v", d)
+	}
+	looks := []time.Duration{0, 50 * time.Millisecond, time.Hour, time.Hour, time.Hour + time.Millisecond, time.Hour + 5*time.Second, time.Hour, -time.Minute, -time.Minute, -time.Minute}
+	look := func() time.Duration { d := looks[0]; looks = looks[1:]; return d }
+	var got []time.Duration
+	for len(looks) > 0 {
+		got = append(got, s.noticed(look))
+	}
+	if d := cmp.Diff([]time.Duration{0, 0, time.Hour, 0, 0, -time.Hour - time.Minute, 0}, got); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"plimsoll/internal/clock"
 	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
@@ -59,6 +60,7 @@ type Local struct {
 	config  Config
 	tracers []trace.Tracer
 	now     func() time.Time
+	steps   *clock.Steps
 
 	hosts   []*host.Host
 	named   []Host
@@ -86,7 +88,7 @@ type Local struct {
 // collector's clock, which must not run back.
 func Open(c Config, tracers []trace.Tracer, now func() time.Time) (_ *Local, err error) {
 	c.Trace = cmp.Or(c.Trace, TraceOff)
-	l := &Local{config: c, tracers: tracers, now: now, percent: debug.SetGCPercent(garbage), stop: make(chan struct{})}
+	l := &Local{config: c, tracers: tracers, now: now, steps: clock.NewSteps(), percent: debug.SetGCPercent(garbage), stop: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.release())
@@ -347,6 +349,7 @@ func (l *Local) round(ctx context.Context, at time.Time, edge bool) error {
 	}
 	l.number++
 	l.last = at
+	l.noteStep()
 	r := Round{Number: l.number, Time: at, Edge: edge}
 	for _, s := range l.sources {
 		if l.err = s.Round(ctx, r); l.err != nil {
@@ -415,6 +418,14 @@ func (l *Local) noteGap(at time.Time) {
 	}
 	l.rec.Note(fmt.Sprintf("hosts %q: nobody looked for %v until %s: what observes them was held up; what came and went meanwhile was not seen",
 		l.names(), gap.Round(100*time.Millisecond), at.UTC().Format("15:04:05")))
+}
+
+// noteStep says so when somebody has set the machine's clock.
+func (l *Local) noteStep() {
+	if by := l.steps.Noticed(); by != 0 && len(l.named) > 0 {
+		l.rec.Note(fmt.Sprintf("hosts %q: their machine's clock was set by %+.1f s, or it slept for so long; times here go on as they did, those in its own logs do not",
+			l.names(), by.Seconds()))
+	}
 }
 
 // Err is why no more rounds are taken, nil while they are.

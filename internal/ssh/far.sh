@@ -15,7 +15,7 @@ uid=$(id -u) || fail 'there is no id(1)'
 form=plain
 if command -v gzip >/dev/null 2>&1; then form=gzip; fi
 say machine "$(uname -s)" "$(uname -m)" "$uid" "$form"
-read -r bytes size sum words || exit 1
+read -r bytes size sum asks words || exit 1
 
 # room DIRECTORY: makes d in it, if programs may be executed there and this one has room.
 room() {
@@ -54,13 +54,41 @@ esac 2>/dev/null || fail "the program could not be written into ${d%/*}; is the 
 got=$(sha256sum <"$d/plimsoll") || fail 'there is no sha256sum to check the program with'
 test "${got%% *}" = "$sum" || fail "the program arrived in ${d%/*} damaged, or not whole; is the disk full, or a quota reached?"
 
+# feed has sudo find the password that was sent when it asks: it passes through a pipe, and stands in no file, argument or
+# environment. Who fetches it takes the way away, so that a wrong one is not tried twice.
+feed() {
+    rm -f "$d/word"
+    mkfifo "$d/word" || fail "no pipe can be made in ${d%/*}"
+    exec 3<>"$d/word"
+    printf '%s\n' "$word" >&3
+    printf '#!/bin/sh\nIFS= read -r word <"${0%%/*}/word"\nrm -f "${0%%/*}/word" "$0"\nprintf "%%s\\n" "$word"\n' >"$d/ask"
+    chmod 700 "$d/ask"
+    SUDO_ASKPASS=$d/ask
+    export SUDO_ASKPASS
+}
 as=$uid why=
 if test "$uid" != 0; then
     if why=$(sudo -n -- "$d/plimsoll" version 2>&1 >/dev/null </dev/null); then as=sudo; fi
 fi
+case $as-$asks-$why in
+sudo-* | *-no-*) ;;
+*' is required'*)
+    say password wanted
+    IFS= read -r word || exit 1
+    if test -n "$word"; then
+        feed
+        if why=$(sudo -k -A -- "$d/plimsoll" version 2>&1 >/dev/null </dev/null 3>&-); then as=password; fi
+    fi
+    ;;
+esac
 say run "$as" $why
 case $as in
 sudo) sudo -n -- "$d/plimsoll" $words ;;
+password)
+    feed
+    word=
+    sudo -k -A -- "$d/plimsoll" $words 3>&-
+    ;;
 *) "$d/plimsoll" $words ;;
 esac
 exit

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,6 +53,7 @@ type Guest struct {
 	Note string
 
 	to     Destination
+	ask    Ask
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
@@ -65,14 +67,17 @@ type Guest struct {
 	err    error
 }
 
-// Start logs in and runs a command of this binary, whose words have no blanks. When ctx is
-// done before the command runs, the login ends; after that Close ends it.
-func Start(ctx context.Context, to Destination, words ...string) (*Guest, error) {
+// Ask asks a person for the password that sudo wants of whom we log in as; "" is none.
+type Ask func(ctx context.Context) string
+
+// Start logs in and runs a command of this binary, whose words have no blanks: as root, if need be and a person can be
+// asked, with a password (ask may be nil). When ctx is done before the command runs, the login ends; after that Close ends it.
+func Start(ctx context.Context, to Destination, ask Ask, words ...string) (*Guest, error) {
 	client, err := exec.LookPath("ssh")
 	if err != nil {
 		return nil, fmt.Errorf("there is no ssh client here; install OpenSSH's (Debian: openssh-client): %w", err)
 	}
-	g := &Guest{to: to, mark: "plimsoll-" + rand.Text()}
+	g := &Guest{to: to, ask: ask, mark: "plimsoll-" + rand.Text()}
 	script := "mark=" + g.mark + "\n" + farScript
 	args := append([]string{}, options...)
 	if to.Port != "" {
@@ -86,7 +91,7 @@ func Start(ctx context.Context, to Destination, words ...string) (*Guest, error)
 	}
 	g.kill = time.AfterFunc(patience, func() { g.silent.Store(true); _ = g.cmd.Process.Kill() })
 	stop := context.AfterFunc(ctx, func() { _ = g.cmd.Process.Kill() })
-	err = g.move(script, words)
+	err = g.move(ctx, script, words)
 	g.kill.Stop()
 	if !stop() && err == nil {
 		err = context.Cause(ctx)
@@ -188,7 +193,7 @@ type farError string
 func (e farError) Error() string { return string(e) }
 
 // move goes through the login, until the command runs.
-func (g *Guest) move(script string, words []string) error {
+func (g *Guest) move(ctx context.Context, script string, words []string) error {
 	if _, err := io.WriteString(g.in, script); err != nil {
 		return err
 	}
@@ -196,29 +201,47 @@ func (g *Guest) move(script string, words []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := binaryFor(is)
+	path, err := binaryFor(is[1:])
 	if err != nil {
 		return farError(err.Error())
 	}
-	if err := g.send(path, is[3] == "gzip", words); err != nil {
+	if err := g.send(path, is[4] == "gzip", words); err != nil {
 		return err
 	}
-	as, err := g.hear("run")
+	as, err := g.admitted(ctx)
 	if err != nil {
 		return err
 	}
-	if as[0] != "0" && as[0] != "sudo" {
+	if as = as[1:]; as[0] != "0" && as[0] != "sudo" && as[0] != "password" {
 		why := "; there is no sudo"
 		if len(as) > 1 {
-			why = ": sudo -n says " + quote(strings.Join(as[1:], " "))
+			why = ": sudo says " + quote(strings.Join(as[1:], " "))
 		}
 		g.Note = "user " + layout.Line(as[0]) + ", and not root" + why
 	}
 	return nil
 }
 
-// hear waits for a word of ours, and returns what stands behind it.
-func (g *Guest) hear(word string) ([]string, error) {
+// admitted hears as whom the program runs; before that it may be asked for a password.
+func (g *Guest) admitted(ctx context.Context) ([]string, error) {
+	as, err := g.hear("run", "password")
+	if err != nil || as[0] == "run" {
+		return as, err
+	}
+	if g.ask == nil {
+		return nil, farError("it asks for a password, and was told that nobody can be asked")
+	}
+	g.kill.Stop() // a person is slow
+	password := g.ask(ctx)
+	g.kill.Reset(patience)
+	if _, err := io.WriteString(g.in, password+"\n"); err != nil {
+		return nil, err
+	}
+	return g.hear("run")
+}
+
+// hear waits for one of some words of ours, and returns it with what stands behind it.
+func (g *Guest) hear(words ...string) ([]string, error) {
 	for noise := 0; noise < maxNoise; {
 		line, err := g.out.ReadSlice('\n')
 		g.kill.Reset(patience)
@@ -233,8 +256,8 @@ func (g *Guest) hear(word string) ([]string, error) {
 		}
 		fields := strings.Fields(rest)
 		switch {
-		case len(fields) > 1 && fields[0] == word && (word != "machine" || len(fields) == 5):
-			return fields[1:], nil
+		case len(fields) > 1 && slices.Contains(words, fields[0]) && (fields[0] != "machine" || len(fields) == 5):
+			return fields, nil
 		case len(fields) > 0 && fields[0] == "failed":
 			return nil, farError(strings.Trim(quote(strings.Join(fields[1:], " ")), `"`))
 		}
@@ -285,8 +308,12 @@ func (g *Guest) send(path string, packed bool, words []string) error {
 		}
 		wire = b.Bytes()
 	}
+	asks := "no"
+	if g.ask != nil {
+		asks = "yes"
+	}
 	g.kill.Reset(patience)
-	if _, err := fmt.Fprintf(g.in, "%d %d %x %s\n", len(wire), len(program), sum, strings.Join(words, " ")); err != nil {
+	if _, err := fmt.Fprintf(g.in, "%d %d %x %s %s\n", len(wire), len(program), sum, asks, strings.Join(words, " ")); err != nil {
 		return nil // what it says about that is yet to be heard
 	}
 	for len(wire) > 0 {

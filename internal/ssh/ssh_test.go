@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // sender starts a guest and says what it says, until it is killed.
 func sender() {
-	g, err := Start(context.Background(), Destination{Name: "web"}, "echo")
+	g, err := Start(context.Background(), Destination{Name: "web"}, nil, "echo")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -121,19 +121,33 @@ func command(t *testing.T, words ...string) {
 	}
 }
 
+func outputOf(words ...string) (string, error) {
+	out, err := exec.Command(words[0], words[1:]...).Output()
+	return string(out), err
+}
+
 // greeted checks that a guest runs, hears and says any bytes, and leaves nothing.
 func greeted(t *testing.T, user string) (dir, uid, note string) {
+	t.Helper()
+	return greetedBy(t, user, nil)
+}
+
+func greetedBy(t *testing.T, user string, ask Ask) (dir, uid, note string) {
 	t.Helper()
 	to := Destination{Name: "web"}
 	if user != "" {
 		to.Name = user + "@web"
 	}
-	g, err := Start(t.Context(), to, "echo")
+	g, err := Start(t.Context(), to, ask, "echo")
 	check(t, err)
 	out := bufio.NewReader(g)
 	line, err := out.ReadString('\n')
 	check(t, err)
 	said := strings.Fields(line)
+	if len(said) != 3 {
+		t.Fatalf("it says %q", line)
+	}
+	nowhere(t, typed)
 	sent := append([]byte("\x00~.\r\n\x04\xff"), []byte(rand.Text())...)
 	_, err = g.Write(sent)
 	check(t, errors.Join(err, g.CloseInput()))
@@ -196,7 +210,7 @@ func TestDirectories(t *testing.T) {
 // refused checks what is said of a login that leads to nothing.
 func refused(t *testing.T, name string, want ...string) {
 	t.Helper()
-	g, err := Start(t.Context(), Destination{Name: name}, "echo")
+	g, err := Start(t.Context(), Destination{Name: name}, nil, "echo")
 	if err == nil {
 		_ = g.Close()
 		t.Fatalf("%s: it runs", name)
@@ -273,7 +287,7 @@ func TestRights(t *testing.T) {
 	m.start(t)
 	sudo := func(script string) { check(t, os.WriteFile(m.dir+"/sudo", []byte("#!/bin/sh\n"+script), 0o755)) }
 	sudo(`echo "sudo: a password is required" >&2; exit 1`)
-	if _, uid, note := greeted(t, "joe"); uid != "61234" || note != `user 61234, and not root: sudo -n says "sudo: a password is required"` {
+	if _, uid, note := greeted(t, "joe"); uid != "61234" || note != `user 61234, and not root: sudo says "sudo: a password is required"` {
 		t.Errorf("user %s, note %q", uid, note)
 	}
 	sudo("test \"$1 $2\" = '-n --' || exit 1\nshift 2\nexec \"$@\"\n")
@@ -286,7 +300,7 @@ func TestRights(t *testing.T) {
 func TestEnds(t *testing.T) {
 	m := newMachine(t)
 	m.start(t)
-	g, err := Start(t.Context(), Destination{Name: "web"}, "fail")
+	g, err := Start(t.Context(), Destination{Name: "web"}, nil, "fail")
 	check(t, err)
 	_, err = io.ReadAll(g)
 	check(t, err)
@@ -296,7 +310,7 @@ func TestEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Start(ctx, Destination{Name: "web"}, "echo"); !errors.Is(err, context.Canceled) {
+	if _, err := Start(ctx, Destination{Name: "web"}, nil, "echo"); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want it to be given up", err)
 	}
 }
@@ -380,7 +394,7 @@ func FuzzHear(f *testing.F) {
 		g := &Guest{mark: "M", out: bufio.NewReaderSize(strings.NewReader(s), maxNoise), kill: time.NewTimer(time.Hour)}
 		defer g.kill.Stop()
 		said, err := g.hear("machine")
-		if err == nil && len(said) != 4 {
+		if err == nil && len(said) != 5 {
 			t.Errorf("%q", said)
 		}
 		if err != nil && (len(err.Error()) > maxQuoted*8+200 || strings.ContainsAny(err.Error(), "\n\x1b")) {

@@ -1,0 +1,130 @@
+#!/bin/bash
+# bench/machines/run.sh PLIMSOLL CASE [DIR]: two machines, each emulated by qemu with a kernel of its own: a client here, nginx on
+# "web", PHP-FPM on "app", each reached by ssh. One fault is made there, one run is judged, and all is taken away. CASE is
+#
+#   quota       a CPU quota on PHP-FPM's control group, on app
+#   conntrack   a table of connections that is full, on web
+#   loss        a tenth of what app sends is lost on its link
+#   healthy     nothing
+#   far         200 ms to each machine and back: only watched
+#   old         nothing, with a kernel of Debian 12: only watched
+#   clock       app's clock is an hour ahead from the start, and set back in the middle: only watched
+#
+# The run stays in DIR. The kernel is one that `go run ./bench/kernels -o /dev/null 6.12` fetched into ~/.cache/plimsoll-kernels.
+# Causes here hang on no timing: emulated, all is slow. It takes some two minutes, if there is nothing else to do.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+plimsoll=$(realpath "$1") case=$2 out=${3:-$(mktemp -d)}
+skip() { echo "machines: skipped: $*"; exit 0; }
+for tool in qemu-system-x86_64 busybox modprobe xz sshd nginx tc; do
+	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null || skip "$tool is not here; apt-get install qemu-system-x86 busybox-static kmod xz-utils, and scripts/install-deps tests"
+done
+of=6.12
+test "$case" != old || of=6.1
+kernel=$(ls -d "${XDG_CACHE_HOME:-$HOME/.cache}/plimsoll-kernels/kernels/linux-image-$of."*-amd64-amd64 2>/dev/null | tail -n 1)
+test -n "$kernel" || skip "there is no kernel; go run ./bench/kernels -o /dev/null $of fetches one"
+modules=$kernel/usr
+test -d "$modules/lib/modules" || modules=$kernel
+release=$(basename "$kernel/boot/"vmlinuz-* | sed 's/^vmlinuz-//')
+test "$(id -u)" = 0 || skip 'network namespaces take root'
+
+work=$(mktemp -d) ns=plimsoll-machines-$$ machines=
+end() {
+	for pid in $machines; do kill "$pid" 2>/dev/null || true; done
+	wait
+	ip netns pids $ns 2>/dev/null | xargs -r kill -9
+	ip netns delete $ns 2>/dev/null || true
+	rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 1' INT TERM
+
+# pack makes the first file system: busybox, and the modules in the order in which they are loaded.
+pack() {
+	mkdir -p "$work/first"/{bin,proc,sys,dev,root,modules}
+	cp "$(command -v busybox)" "$work/first/bin/"
+	cp "$here/init.sh" "$work/first/init"
+	chmod +x "$work/first/init"
+	for module in virtio_pci virtio_net 9p 9pnet_virtio tcp_diag inet_diag nf_conntrack nf_tables nft_ct nft_counter sch_netem; do
+		modprobe -d "$modules" -S "$release" --show-depends $module 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
+	done | awk '!seen[$0]++' | while read -r path; do
+		name=$(basename "$path" .xz)
+		case $path in *.xz) xz -dc "$path" ;; *) cat "$path" ;; esac >"$work/first/modules/$name"
+		echo "$name" >>"$work/first/modules/order"
+	done
+	(cd "$work/first" && find . | busybox cpio -o -H newc 2>/dev/null) >"$work/initramfs"
+}
+
+# keys makes what ssh and sshd need: machines of this script know nobody else.
+keys() {
+	mkdir -p "$work/share" "$work/bin"
+	cp "$here"/{machine.sh,nginx.conf,index.php,php-fpm.conf} "$work/share/"
+	for key in host id; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/share/$key"; done
+	{ echo 'root:*:19000:0:99999:7:::'; tail -n +2 /etc/shadow; } >"$work/share/shadow"
+	printf '%s\n' 'HostKey /mnt/host' 'AuthorizedKeysFile /mnt/id.pub' 'StrictModes no' 'UsePAM no' 'PermitRootLogin yes' 'SetEnv HOME=/tmp' >"$work/share/sshd_config"
+	for machine in web:2 app:3; do
+		printf 'Host %s\nHostName 10.79.1.%s\n' "${machine%:*}" "${machine#*:}"
+		echo "10.79.1.${machine#*:} $(cat "$work/share/host.pub")" >>"$work/known"
+	done >"$work/config"
+	printf 'Host *\nUser root\nIdentityFile %s/share/id\nIdentitiesOnly yes\nUserKnownHostsFile %s/known\nStrictHostKeyChecking yes\n' "$work" "$work" >>"$work/config"
+	printf '#!/bin/sh\nexec /usr/bin/ssh -F %s/config "$@"\n' "$work" >"$work/bin/ssh"
+	chmod +x "$work/bin/ssh"
+}
+
+boot() { # NAME MAC CLOCK
+	ip netns exec $ns ip tuntap add dev "$1" mode tap
+	ip -n $ns link set "$1" master br0 up
+	ip netns exec $ns qemu-system-x86_64 -M pc -accel tcg,thread=multi -cpu max -smp 1 -m 1024 -nodefaults -nographic -no-reboot -rtc "base=$3" \
+		-serial "file:$work/$1.log" -kernel "$kernel/boot/vmlinuz-$release" -initrd "$work/initramfs" -append "console=ttyS0 quiet no_timer_check panic=-1 tsc=reliable machine=$1" \
+		-netdev "tap,id=n,ifname=$1,script=no,downscript=no" -device "virtio-net-pci,netdev=n,mac=$2" \
+		-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap -device virtio-9p-pci,fsdev=root,mount_tag=root \
+		-fsdev "local,id=work,path=$work/share,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=work,mount_tag=work >"$work/$1.qemu" 2>&1 &
+	machines="$machines $!"
+}
+
+on() { PATH=$work/bin:$PATH ip netns exec $ns ssh "$1" "$2"; }
+hour=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%S)
+pack
+keys
+ip netns add $ns
+ip -n $ns link set lo up
+ip -n $ns link add br0 type bridge
+ip -n $ns address add 10.79.1.1/24 dev br0
+ip -n $ns link set br0 up
+boot web 52:54:00:00:00:02 utc
+boot app 52:54:00:00:00:03 "$(test "$case" = clock && echo "$hour" || echo utc)"
+for name in web app; do
+	until grep -q "@ ready $name" "$work/$name.log" 2>/dev/null; do
+		for pid in $machines; do kill -0 "$pid" 2>/dev/null || { cat "$work"/*.qemu >&2; exit 1; }; done
+		sleep 0.2
+	done
+done
+echo "machines: both are up after $SECONDS s"
+
+url='http://10.79.1.2/?us=20000' load='-c 8'
+case $case in
+quota) url='http://10.79.1.2/?us=0&turns=20000'; on app 'echo "10000 100000" >/sys/fs/cgroup/service/cpu.max' ;;
+conntrack) load="$load --no-keepalive"; on web 'echo 60 >/proc/sys/net/netfilter/nf_conntrack_max' ;;
+loss) on app 'tc qdisc add dev eth0 root netem loss 10%' ;;
+healthy) load='-c 2' ;;
+far) for name in web app; do on $name 'tc qdisc add dev eth0 root netem delay 200ms limit 10000'; done ;;
+clock | old) ;;
+*) echo "machines: no case $case" >&2; exit 2 ;;
+esac
+export PATH=$work/bin:$PATH
+case $case in
+clock | far | old)
+	ip netns exec $ns "$plimsoll" watch -d 20s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" -v >"$out/out" 2>"$out/err" &
+	watch=$!
+	until grep -q '"name": "hold"' "$out/run/run.json" 2>/dev/null; do kill -0 $watch; sleep 0.2; done
+	test "$case" != clock || on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
+	wait $watch && code=0 || code=$?
+	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|dropped' "$out/run/run.json"
+	;;
+*)
+	ip netns exec $ns "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
+	;;
+esac
+echo "machines: $case: exit $code after $SECONDS s"
+head -n 12 "$out/out"
+tail -n 3 "$out/err"
