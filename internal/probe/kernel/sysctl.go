@@ -35,6 +35,8 @@ var hostSysctls = []sysctl{
 	{"net.ipv4.tcp_timestamps", 1, "switch", "TCP time stamps; tcp_tw_reuse needs them."},
 	{"net.ipv4.tcp_syn_retries", 1, "times", "How often a SYN is sent again: 1 s, 2 s, 4 s and so on apart."},
 	{"net.ipv4.tcp_synack_retries", 1, "times", "How often a SYN-ACK is sent again."},
+	{"net.ipv4.ipfrag_high_thresh", 1, "bytes", "Most memory for fragments of packets whose rest is awaited; beyond it the fragments of no other packet are taken."},
+	{"net.ipv4.ipfrag_time", 1, "seconds", "How long the rest of a fragmented packet is awaited."},
 	{"net.ipv4.tcp_slow_start_after_idle", 1, "switch", "1: an idle connection begins slowly again."},
 	{"net.ipv4.tcp_rmem", 3, "bytes", "Smallest, first and largest receive buffer of a TCP socket."},
 	{"net.ipv4.tcp_wmem", 3, "bytes", "Smallest, first and largest send buffer of a TCP socket."},
