@@ -66,7 +66,7 @@ export class Chart {
   readonly figure: HTMLElement | null;
   /** length of the axis in milliseconds, 0 where the chart has no values of its own. */
   readonly length: number;
-  private readonly lines: (Line & { readout: HTMLElement })[] = [];
+  private readonly lines: (Line & { readout: HTMLElement; word: Text })[] = [];
   private readonly words: string[] = [];
   private readonly plots: { element: SVGSVGElement; width: number; height: number }[] = [];
   private readonly places: Place[] = [];
@@ -122,8 +122,10 @@ export class Chart {
     data.lines.forEach((line, i) => {
       const readout = document.createElement("span");
       readout.className = "now";
+      const word = document.createTextNode(""); // the same all along: another for each step of a pointer is laid out as new
+      readout.append(word);
       (keys[i] ?? this.figure?.querySelector("figcaption"))?.append(readout);
-      this.lines.push({ ...line, readout });
+      this.lines.push({ ...line, readout, word });
       const key = keys[i];
       const path = this.plots[0]?.element.querySelectorAll<SVGElement>(":scope > path")[i];
       if (key && path && keys.length > 1 && path.getAttribute("stroke")) hides(key, path);
@@ -162,7 +164,8 @@ export class Chart {
     this.cross.hidden = !seen;
     if (seen) this.cross.style.transform = `translateX(${100 * place}%)`;
     for (const line of this.lines) {
-      line.readout.textContent = seen && moment !== null ? this.value(line, moment * this.length) : "";
+      const word = seen && moment !== null ? this.value(line, moment * this.length) : "";
+      if (line.word.data !== word) line.word.data = word;
     }
   }
 
