@@ -4,7 +4,7 @@
 #
 #   plain far narrow cut30 cut300 startups killed farkilled
 #
-# and, where nothing else runs, cost300 and cost3000: what it costs to watch a machine of so many processes, all but the heavy tracers on,
+# and, where nothing else runs, cost300 and cost3000: what it costs to watch a machine of so many processes, tracers off,
 # in bytes on the link and in CPU time; with zip behind it (cost300zip) ssh compresses, as `Compression yes` in its configuration has it.
 #
 # All of them take some 15 minutes, most of it the cut of five minutes and the program's way through 1 Mbit/s.
@@ -133,8 +133,8 @@ gone_now() { grep -q '"cut"' "$dir/run/run.json" && nothing; }
 
 bytes() { ip -n $far -s link show l0 | awk 'prev ~ /RX:|TX:/ { n += $1 } { prev = $1 } END { print n }'; }
 used() { # NAMESPACE TEXT: hundredths of a second of CPU that processes have used in whose command the text stands
-	for pid in $(ip netns pids "$1"); do
-		if tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "$2"; then sed 's/.*) //' "/proc/$pid/stat"; fi
+	for pid in $(ip netns pids "$1" | xargs -r ps -o pid=,args= -p | awk -v text="$2" 'index($0, text) { print $1 }'); do
+		sed 's/.*) //' "/proc/$pid/stat"
 	done 2>/dev/null | awk '{ n += $12 + $13 } END { print n + 0 }'
 }
 cost() { # PROCESSES OPTION
@@ -148,9 +148,11 @@ cost() { # PROCESSES OPTION
 	held $run || return 1
 	local b0 s0
 	sleep 5
-	b0=$(bytes) s0=$(used $far sshd:)
+	s0=$(used $far sshd:)
+	b0=$(bytes)
 	sleep 20
-	local b=$((($(bytes) - b0) / 20)) s=$(($(used $far sshd:) - s0)) h=$(used $near /usr/bin/ssh)
+	local b=$((($(bytes) - b0) / 20))
+	local s=$(($(used $far sshd:) - s0)) h=$(used $near /usr/bin/ssh)
 	wait $run
 	tell "$1 processes${2:+, $2}" "$b bytes a second on the link; in 30 s: $(of cpu_seconds) s of CPU there, and $s hundredths of its sshd in 20 s, $h of ssh here in all; $(of max_rss_bytes) bytes of memory" test "$b" -lt 1250000
 }

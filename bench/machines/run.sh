@@ -119,7 +119,7 @@ clock | far | old)
 	until grep -q '"name": "hold"' "$out/run/run.json" 2>/dev/null; do kill -0 $watch; sleep 0.2; done
 	test "$case" != clock || on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
 	wait $watch && code=0 || code=$?
-	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|dropped' "$out/run/run.json"
+	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|"dropped_samples"' "$out/run/run.json"
 	;;
 *)
 	ip netns exec $ns "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?

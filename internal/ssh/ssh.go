@@ -312,6 +312,7 @@ func (g *Guest) send(path string, packed bool, words []string) error {
 	if g.ask != nil {
 		asks = "yes"
 	}
+	began := time.Now()
 	g.kill.Reset(patience)
 	if _, err := fmt.Fprintf(g.in, "%d %d %x %s %s\n", len(wire), len(program), sum, asks, strings.Join(words, " ")); err != nil {
 		return nil // what it says about that is yet to be heard
@@ -324,6 +325,8 @@ func (g *Guest) send(path string, packed bool, words []string) error {
 		g.kill.Reset(patience)
 		wire = wire[n:]
 	}
+	// ssh and the kernel have taken the last megabytes, and the link has not: it may be silent for as long as it took so far.
+	g.kill.Reset(patience + time.Since(began))
 	return nil
 }
 
