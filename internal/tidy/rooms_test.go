@@ -49,7 +49,7 @@ internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
 internal/page:           internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
 internal/serve:          internal/input internal/layout
-internal/bucket:         internal/input internal/record
+internal/bucket:         internal/input internal/record internal/record/writer
 internal/exporter:       internal/input internal/layout internal/model internal/secret internal/trace internal/collect internal/export internal/serve
 internal/flight:         internal/layout internal/model internal/secret internal/record/writer internal/collect
 internal/live:           internal/model internal/record internal/record/writer
