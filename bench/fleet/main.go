@@ -22,12 +22,17 @@ func main() {
 	flag.DurationVar(&f.window, "window", time.Minute, "the window that is judged")
 	flag.DurationVar(&f.scrape, "scrape", 5*time.Second, "the time between two scrapes")
 	flag.StringVar(&f.dir, "o", "", "where the server's data lie, and stay (default: a directory that is removed)")
+	write := flag.Int64("write", 0, "write the server's data, for a window that ends then, in Unix seconds (fleet's own child, whose memory is not to count as theirs)")
 	flag.Parse()
 	err := fmt.Errorf("want the plimsoll to measure, and one recorded run at least")
 	if flag.NArg() >= 2 {
 		f.plimsoll = flag.Arg(0)
 		f.runs, f.server = split(flag.Args()[1:])
-		err = f.measure()
+		if f.at = time.Unix(*write, 0); *write > 0 {
+			err = f.write()
+		} else {
+			err = f.measure()
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)

@@ -35,20 +35,15 @@ func (f *fleet) measure() (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(f.dir)) }()
 	}
-	var templates []*template
-	for _, dir := range f.runs {
-		t, err := load(dir)
-		if err != nil {
-			return err
-		}
-		templates = append(templates, t)
-	}
 	f.at = time.Now().Truncate(time.Second)
 	began := time.Now()
-	if err := f.block(templates); err != nil {
+	c := exec.Command("/proc/self/exe", append([]string{"-write", strconv.FormatInt(f.at.Unix(), 10), "-hosts", strconv.Itoa(f.hosts), "-window", f.window.String(),
+		"-scrape", f.scrape.String(), "-o", f.dir, f.plimsoll}, f.runs...)...)
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	if err := c.Run(); err != nil {
 		return fmt.Errorf("write what the server has: %w", err)
 	}
-	fmt.Printf("%d hosts of %d runs: %d series, %d readings, written in %v\n", f.hosts, len(templates), f.series, f.readings, time.Since(began).Round(time.Second))
+	fmt.Printf("written in %v\n", time.Since(began).Round(time.Second))
 	server, address, err := f.start()
 	if err != nil {
 		return err
@@ -58,6 +53,23 @@ func (f *fleet) measure() (err error) {
 	_ = server.Wait() // it ends by our signal
 	fmt.Printf("  prometheus: %s\n", cost(server))
 	return errors.Join(judged, f.compare(doc))
+}
+
+// write writes what the server has.
+func (f *fleet) write() error {
+	var templates []*template
+	for _, dir := range f.runs {
+		t, err := load(dir)
+		if err != nil {
+			return err
+		}
+		templates = append(templates, t)
+	}
+	if err := f.block(templates); err != nil {
+		return err
+	}
+	fmt.Printf("%d hosts of %d runs: %d series, %d readings\n", f.hosts, len(templates), f.series, f.readings)
+	return nil
 }
 
 // start starts the server, and waits until it answers.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -129,13 +126,4 @@ func exported(c *cobra.Command, w *world, watch *watchFlags) (collect.Config, []
 		config.Hosts = []collect.HostSpec{{Name: machineName(), Spec: "local"}}
 	}
 	return config, opt.Tracers, nil
-}
-
-// machineName is by what a fleet knows this machine, so far as it can name a host.
-func machineName() string {
-	name, err := os.Hostname()
-	if err != nil || !hostName.MatchString(name) || strings.HasPrefix(name, "localhost") {
-		return "local"
-	}
-	return cmp.Or(name, "local")
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -114,4 +116,13 @@ func wholeMachine(values []string) (via string, err error) {
 		return "", fmt.Errorf("--host %q: want one NAME=ssh:HOST, a whole machine that is not this one", values)
 	}
 	return via, nil
+}
+
+// machineName is by what a fleet knows this machine, so far as it can name a host.
+func machineName() string {
+	name, err := os.Hostname()
+	if err != nil || !hostName.MatchString(name) || strings.HasPrefix(name, "localhost") {
+		return "local"
+	}
+	return cmp.Or(name, "local")
 }

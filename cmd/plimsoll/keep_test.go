@@ -4,35 +4,46 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/model"
 )
 
-// A watch that stays makes a run when it is asked to, which others open; its last minute is judged apart.
-func TestSnapshot(t *testing.T) {
+// keeper is a watch that keeps the last minutes, and whose worlds know its runs.
+type keeper struct {
+	*world
+	shelf   string
+	worldOf func(args ...string) *world
+	end     func() int
+}
+
+// aKeeper starts one, and waits until it shows something.
+func aKeeper(t *testing.T, more ...string) keeper {
+	t.Helper()
 	shelf := filepath.Join(t.TempDir(), "runs")
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	plimsoll := filepath.Join(t.TempDir(), "plimsoll") // by this name the tests' binary is it
-	if err := os.Symlink(self, plimsoll); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Symlink(self, plimsoll))
 	worldOf := func(args ...string) *world {
 		w, _, _ := testWorld(args...)
 		w.env = func(name string) string { return map[string]string{"PLIMSOLL_RUNS": shelf}[name] }
 		w.executable = plimsoll
 		return w
 	}
-	watch := worldOf("watch", "--listen", "127.0.0.1:0", "--keep", "1m", "--trace", "off", "--interval", "100ms")
+	watch := worldOf(append([]string{"watch", "--listen", "127.0.0.1:0", "--keep", "1m", "--trace", "off", "--interval", "100ms"}, more...)...)
 	ready, out := io.Pipe()
 	watch.stdout = out
 	ctx, stop := context.WithCancel(t.Context())
@@ -41,14 +52,26 @@ func TestSnapshot(t *testing.T) {
 	if _, err := bufio.NewReader(ready).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	snapshot := worldOf("snapshot")
+	return keeper{watch, shelf, worldOf, func() int { stop(); return <-ended }}
+}
+
+// snapshot asks for a run.
+func (k keeper) snapshot(t *testing.T) (dir string) {
+	t.Helper()
+	w := k.worldOf("snapshot")
 	var said strings.Builder
-	snapshot.stdout = &said
-	if code := run(t.Context(), snapshot); code != exitOK {
-		t.Fatalf("snapshot: exit code %d: %s", code, snapshot.stderr)
+	w.stdout = &said
+	if code := run(t.Context(), w); code != exitOK {
+		t.Fatalf("snapshot: exit code %d: %s", code, w.stderr)
 	}
-	dir := strings.TrimSpace(said.String())
-	if _, err := os.Stat(filepath.Join(dir, "verdict.json")); err != nil || filepath.Dir(dir) != shelf {
+	return strings.TrimSpace(said.String())
+}
+
+// A watch that stays makes a run when it is asked to, which others open; its last minute is judged apart.
+func TestSnapshot(t *testing.T) {
+	k := aKeeper(t)
+	dir := k.snapshot(t)
+	if _, err := os.Stat(filepath.Join(dir, "verdict.json")); err != nil || filepath.Dir(dir) != k.shelf {
 		t.Errorf("%s: %v", dir, err)
 	}
 	var r model.Report
@@ -56,16 +79,69 @@ func TestSnapshot(t *testing.T) {
 	if !r.Closed || r.Plan.Snapshot == "" || r.Verdict.Answer == "" {
 		t.Errorf("the run: closed %v, plan %+v", r.Closed, r.Plan)
 	}
-	j, err := judgeApart(t.Context(), watch, filepath.Join(filepath.Dir(shelf), "last-minutes"), time.Minute)
+	j, err := judgeApart(t.Context(), k.world, filepath.Join(filepath.Dir(k.shelf), "last-minutes"), time.Minute)
 	if err != nil || j.Answer == "" || j.CPU == 0 {
 		t.Errorf("the last minute: %+v, %v", j, err)
 	}
-	stop()
-	if code := <-ended; code != exitOK {
-		t.Errorf("the watch ended with %d: %s", code, watch.stderr)
+	if code := k.end(); code != exitOK {
+		t.Errorf("the watch ended with %d: %s", code, k.stderr)
 	}
-	if left, err := os.ReadDir(filepath.Join(filepath.Dir(shelf), "last-minutes")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(filepath.Dir(k.shelf), "last-minutes")); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v is left", left, err)
+	}
+}
+
+// Each run goes into a bucket as well, also one that was made while its server was full, and is reported there as it is here.
+func TestSnapshotInABucket(t *testing.T) {
+	kept := s3mem.New()
+	ok(t, kept.CreateBucket("runs"))
+	real, manifests, refused := gofakes3.New(kept).Server(), make(chan string, 10), make(chan bool, 10)
+	var full atomic.Bool
+	full.Store(true)
+	s3 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && full.Swap(false) {
+			w.WriteHeader(http.StatusInsufficientStorage)
+			refused <- true
+			return
+		}
+		real.ServeHTTP(w, r)
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/run.json") {
+			manifests <- r.URL.Path
+		}
+	}))
+	defer s3.Close()
+	file := filepath.Join(t.TempDir(), "s3.yml")
+	text := "type: S3\nconfig: {bucket: runs, endpoint: '" + strings.TrimPrefix(s3.URL, "http://") + "', access_key: who, secret_key: word, insecure: true}\n"
+	ok(t, os.WriteFile(file, []byte(text), 0o600))
+	k := aKeeper(t, "--bucket", file)
+	first := k.snapshot(t)
+	<-refused
+	second := k.snapshot(t) // what is made looks at all that is there
+	for _, dir := range []string{first, second} {
+		if got := <-manifests; !strings.HasSuffix(got, filepath.Base(dir)+"/run.json") {
+			t.Errorf("%s is uploaded, want %s", got, dir)
+		}
+	}
+	pages := make([]string, 2)
+	for n, name := range []string{second, "s3://runs/" + machineName() + "/" + filepath.Base(second)} {
+		page := filepath.Join(t.TempDir(), "page.html")
+		w := k.worldOf("report", name, "--bucket", file, "-o", page)
+		if code := run(t.Context(), w); code != exitOK {
+			t.Fatalf("report %s: exit code %d: %s", name, code, w.stderr)
+		}
+		raw, err := os.ReadFile(page)
+		ok(t, err)
+		pages[n] = regexp.MustCompile(`[^\s"'&<>]*`+filepath.Base(second)).ReplaceAllString(string(raw), "RUN") // wherever it lies
+	}
+	if pages[0] != pages[1] {
+		t.Errorf("the pages differ: %d bytes, and %d", len(pages[0]), len(pages[1]))
+	}
+	if code := k.end(); code != exitOK {
+		t.Errorf("the watch ended with %d: %s", code, k.stderr)
+	}
+	w := k.worldOf("report", "s3://runs/nobody/none", "--bucket", file, "-o", "x")
+	if code := run(t.Context(), w); code != exitUnreachable {
+		t.Errorf("a run that is not there: exit code %d: %s", code, w.stderr)
 	}
 }
 

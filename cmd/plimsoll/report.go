@@ -25,8 +25,8 @@ and not seen; and the numbers as tables. They are those of plimsoll diagnose.
 Of the directory of a tuning it is the staircase of its steps, as tune --report
 writes it, with the first run and the last below.
 
-A run that plimsoll watch --bucket put into object storage is named by its address,
-s3://BUCKET/RUN; what is fetched is removed again.`
+A run that plimsoll watch --bucket put into object storage is named by its
+address, s3://BUCKET/RUN; what is fetched is removed again.`
 
 const reportExample = `  plimsoll report last -o report.html
   plimsoll run http://127.0.0.1/ --report report.html

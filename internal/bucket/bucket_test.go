@@ -45,7 +45,7 @@ func none(http.ResponseWriter, *http.Request) bool { return false }
 func open(t *testing.T, address string) *Bucket {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "s3.yml")
-	text := fmt.Sprintf("type: S3\nconfig: {bucket: runs, endpoint: %q, region: us-east-1, access_key: who, secret_key: word, insecure: true}\nprefix: plimsoll\n", address)
+	text := fmt.Sprintf("type: S3\nconfig: {bucket: runs, endpoint: %q, access_key: who, secret_key: word, insecure: true}\nprefix: plimsoll\n", address)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package bucket
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
 )
 
 // The bounds of a run that is fetched, whoever put it there.
@@ -21,7 +21,7 @@ const (
 	maxBytes   = 4 << 30
 )
 
-// Fetch writes the run at an address like s3://BUCKET/KEY into an empty directory.
+// Fetch writes the run at an address like s3://BUCKET/KEY into an empty directory that is ours alone.
 func (b *Bucket) Fetch(ctx context.Context, address, dir string) error {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(address, Scheme), "/")
 	key = strings.TrimSuffix(key, "/")
@@ -40,7 +40,11 @@ func (b *Bucket) Fetch(ctx context.Context, address, dir string) error {
 	}
 	defer held.Close()
 	for _, o := range list {
-		if err := from.get(ctx, o, held, strings.TrimPrefix(o.Key, key+"/")); err != nil {
+		name := strings.TrimPrefix(o.Key, key+"/") // a local one
+		if err := held.MkdirAll(path.Dir(name), 0o700); err != nil {
+			return err
+		}
+		if err := from.get(ctx, o, filepath.Join(dir, name)); err != nil {
 			return err
 		}
 	}
@@ -74,27 +78,21 @@ func (b *Bucket) list(ctx context.Context, below string) (list []minio.ObjectInf
 }
 
 // get writes one object into a file.
-func (b *Bucket) get(ctx context.Context, o minio.ObjectInfo, held *os.Root, name string) (err error) {
+func (b *Bucket) get(ctx context.Context, o minio.ObjectInfo, file string) error {
 	ctx, moved, end := b.watched(ctx)
 	defer end()
-	if err := held.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return err
-	}
-	f, err := held.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	in, err := b.client.GetObject(ctx, b.name, o.Key, minio.GetObjectOptions{})
-	if err != nil {
-		return b.failed("get "+o.Key, err)
-	}
-	defer in.Close()
-	n, err := io.Copy(f, io.TeeReader(io.LimitReader(in, o.Size+1), tells{moved}))
-	if err == nil && n != o.Size {
-		err = fmt.Errorf("%d bytes came, and its list says %d", n, o.Size)
-	}
-	return b.failed("get "+o.Key, because(ctx, err))
+	return writer.Stream(file, func(out io.Writer) error {
+		in, err := b.client.GetObject(ctx, b.name, o.Key, minio.GetObjectOptions{})
+		if err != nil {
+			return b.failed("get "+o.Key, err)
+		}
+		defer in.Close()
+		n, err := io.Copy(out, io.TeeReader(io.LimitReader(in, o.Size+1), tells{moved}))
+		if err == nil && n != o.Size {
+			err = fmt.Errorf("%d bytes came, and its list says %d", n, o.Size)
+		}
+		return b.failed("get "+o.Key, because(ctx, err))
+	})
 }
 
 // tells tells of what moves as it is written.

@@ -49,17 +49,19 @@ type client struct {
 	token  string
 	tenant string
 	http   *http.Client
-	room   room
-	asked  *asked
+	// patient asks again where the server was silent: it has answered others.
+	patient bool
+	room    room
+	asked   *asked
 }
 
 // asked counts what a server was asked and gave, by all clients of one fleet.
 type asked struct{ queries, readings atomic.Int64 }
 
-// another asks the same server, with bounds of its own.
+// another asks the same server for others of a fleet, with bounds of its own.
 func (c *client) another() *client {
 	fresh := *c
-	fresh.room = room{maxSeries, maxPoints}
+	fresh.room, fresh.patient = room{maxSeries, maxPoints}, true
 	return &fresh
 }
 
@@ -177,7 +179,11 @@ func (c *client) once(ctx context.Context, expr string, at time.Time) (answer, e
 		err = cause
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("ask %s: %w", c.base.Redacted(), explain(err))
+		silent := c.patient && isTimeout(err)
+		if err = fmt.Errorf("ask %s: %w", c.base.Redacted(), explain(err)); silent {
+			err = busyError{err, -1}
+		}
+		return answer{}, err
 	}
 	defer res.Body.Close()
 	got, err := parseReply(res, io.LimitReader(res.Body, maxReply), &c.room)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
@@ -21,6 +22,8 @@ const (
 	maxFleet    = 20_000
 	hostsAtOnce = 10
 	atOnce      = 4
+	// inVain is how many queries for hosts may fail, none answered between, before the rest is not asked for.
+	inVain = 2 * atOnce
 )
 
 // everywhere are series that each exporter has few of, by which its hosts are found.
@@ -109,6 +112,7 @@ type fleet struct {
 	signals []*model.Signal
 	places  census
 	give    func(Host)
+	failed  atomic.Int64 // batches, since one was answered
 }
 
 // all takes all hosts, by name, some at a time.
@@ -131,6 +135,10 @@ func (f *fleet) all(ctx context.Context) {
 
 // some takes some hosts: by halves, where they are too much together.
 func (f *fleet) some(ctx context.Context, hosts []string) {
+	if n := f.failed.Load(); n >= inVain {
+		f.none(hosts, fmt.Errorf("not asked for, since the last %d questions were in vain; the others say why", n))
+		return
+	}
 	within, cancel := context.WithTimeoutCause(ctx, allTime, fmt.Errorf("not all was answered after %v; take a shorter --window", allTime))
 	got, err := f.taken(within, hosts)
 	cancel()
@@ -142,12 +150,19 @@ func (f *fleet) some(ctx context.Context, hosts []string) {
 		f.some(ctx, hosts[len(hosts)/2:])
 		return
 	case err != nil:
-		for _, name := range hosts {
-			f.give(Host{Name: name, Err: err})
-		}
+		f.failed.Add(1)
+		f.none(hosts, err)
 		return
 	}
+	f.failed.Store(0)
 	f.apart(hosts, got)
+}
+
+// none says why there is nothing of these hosts.
+func (f *fleet) none(hosts []string, err error) {
+	for _, name := range hosts {
+		f.give(Host{Name: name, Err: err})
+	}
 }
 
 // taken asks for the series of these hosts.

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,3 +231,39 @@ func TestUnwilling(t *testing.T) {
 		t.Error("Retry-After is read wrongly")
 	}
 }
+
+// A server that was silent to some is asked again; where nothing is answered any more, the rest is not asked for.
+func TestFleetOfASilentServer(t *testing.T) {
+	c := &client{patient: true, base: &url.URL{Scheme: "http", Host: "x"}, asked: new(asked), http: &http.Client{Transport: silent{}}}
+	var busy busyError
+	if _, err := c.once(t.Context(), "up", time.Unix(0, 0)); !errors.As(err, &busy) {
+		t.Errorf("to one of a fleet: %v, want that it is asked again", err)
+	}
+	c.patient = false
+	if _, err := c.once(t.Context(), "up", time.Unix(0, 0)); err == nil || errors.As(err, &busy) {
+		t.Errorf("to one alone: %v, want that it is not asked again", err)
+	}
+	var metrics []map[string]string
+	for i := range 40 * hostsAtOnce {
+		metrics = append(metrics, metric("node_load1", fmt.Sprintf("web%04d:9100", i)))
+	}
+	first := func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.FormValue("query"), "count by") {
+			w.Header().Set("X-Done", "yes")
+			http.Error(w, `{"status":"error","errorType":"internal","error":"a disk is broken"}`, http.StatusInternalServerError)
+		}
+	}
+	got, asked := fleetOf(t, Query{URL: served(t, 1_000_000, first, metrics...), At: time.Unix(1_000_585, 0), Window: 5 * time.Minute})
+	why := map[string]int{}
+	for _, h := range got {
+		why[fmt.Sprint(h.Err != nil && strings.Contains(h.Err.Error(), "in vain"))]++
+	}
+	if len(got) != 40*hostsAtOnce || asked.Queries > 1+inVain+atOnce || why["true"] < (40-inVain-atOnce)*hostsAtOnce {
+		t.Errorf("%d hosts, %d queries, in vain: %v", len(got), asked.Queries, why)
+	}
+}
+
+// silent is a server that never answers.
+type silent struct{}
+
+func (silent) RoundTrip(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded }

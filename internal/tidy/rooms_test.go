@@ -47,7 +47,7 @@ internal/session:        internal/model internal/secret internal/record internal
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model
-internal/bucket:         internal/input internal/record
+internal/bucket:         internal/input internal/record internal/record/writer
 internal/page/style:
 internal/page:           internal/page/style internal/layout internal/model internal/record internal/query internal/ruleset internal/flame internal/report
 internal/serve:          internal/page/style internal/input internal/layout

@@ -232,8 +232,10 @@ func severity(r *ruleset.Rule) string {
 // patience is how long a rule's condition has to hold, and how long its alert goes on after.
 func (s Set) patience(r *ruleset.Rule) (wait, keep time.Duration) {
 	switch {
+	case r.Kind == ruleset.Symptom && s.options.For == 0: // nothing waits
+		return 0, 0
 	case r.Kind == ruleset.Symptom:
-		// A symptom shows in a few seconds of the window, and its cause may need most of it.
+		// It shows in a few seconds of the window, and its cause may need most of it.
 		return max(3*s.options.For, s.options.Window), 0
 	case s.explained(r):
 		return 2 * s.options.For, s.options.Keep
