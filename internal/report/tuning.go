@@ -111,8 +111,9 @@ func effects(list []model.Difference) string {
 	return strings.Join(moved, "; ")
 }
 
+// movements are what became better, then what became worse, and said so: what paid as a whole may have its price.
 func movements(list []model.Difference) []string {
-	var parts []string
+	var parts, prices []string
 	for _, d := range list {
 		if d.Answer != model.Better && d.Answer != model.Worse {
 			continue
@@ -121,9 +122,13 @@ func movements(list []model.Difference) []string {
 		if d.Ratio > 0 {
 			text += fmt.Sprintf(" (×%s, %s to %s at 95 %%)", times(d.Ratio), times(d.Low), times(d.High))
 		}
-		parts = append(parts, text)
+		if d.Answer == model.Worse {
+			prices = append(prices, "worse: "+text)
+		} else {
+			parts = append(parts, text)
+		}
 	}
-	return parts
+	return append(parts, prices...)
 }
 
 func times(v float64) string {
