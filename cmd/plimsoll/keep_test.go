@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // keeper is a watch that keeps the last minutes, and whose worlds know its runs.
@@ -204,5 +206,24 @@ func TestWebhookFileWithoutAName(t *testing.T) {
 		if code := run(ended, w); code != exitUsage || !strings.Contains(stderr.String(), "--webhook") {
 			t.Errorf("%v: exit %d, %s", args, code, stderr)
 		}
+	}
+}
+
+// A run that is being made, or was cut off, counts as one that is there, and is none to be uploaded.
+func TestWholeSnapshots(t *testing.T) {
+	shelf := t.TempDir()
+	for name, closed := range map[string]bool{"cut": false, "whole": true} {
+		ok(t, os.Mkdir(filepath.Join(shelf, name), 0o700))
+		text := fmt.Sprintf(`{"format": %d, "closed": %t, "plan": {"snapshot": "asked"}}`, record.Format, closed)
+		ok(t, os.WriteFile(filepath.Join(shelf, name, record.ManifestFile), []byte(text), 0o600))
+	}
+	w, _, _ := testWorld()
+	w.env = func(name string) string { return map[string]string{"PLIMSOLL_RUNS": shelf}[name] }
+	all, err := w.snapshots()
+	ok(t, err)
+	whole, err := w.wholeSnapshots()
+	ok(t, err)
+	if len(all) != 2 || len(whole) != 1 || filepath.Base(whole[0]) != "whole" {
+		t.Errorf("all are %v, and whole %v", all, whole)
 	}
 }

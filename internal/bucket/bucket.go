@@ -120,31 +120,46 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// Upload puts the run in a directory there, under a machine's name and the directory's. What was put there as a whole is left alone.
-func (b *Bucket) Upload(ctx context.Context, machine, dir string) error {
-	key := path.Join(b.prefix, machine, filepath.Base(dir))
-	_, err := b.client.StatObject(ctx, b.name, key+"/"+record.ManifestFile, minio.StatObjectOptions{})
-	if err == nil {
-		return nil
+// Upload puts the run in a directory there, under a machine's name and the directory's, and returns its address. What was put there as a
+// whole is left alone, and has none. A run that is not closed is refused: what is there as a whole would never get the rest.
+func (b *Bucket) Upload(ctx context.Context, machine, dir string) (address string, err error) {
+	meta, err := record.Manifest(dir) // before the list of files, which is whole since
+	if err != nil {
+		return "", err
 	}
-	if minio.ToErrorResponse(err).Code != minio.NoSuchKey {
-		return b.failed("look for "+key, err)
+	if !meta.Closed {
+		return "", fmt.Errorf("%s: the run is still being made, or was cut off; want one that is closed", dir)
+	}
+	key := path.Join(b.prefix, machine, filepath.Base(dir))
+	if there, err := b.has(ctx, key+"/"+record.ManifestFile); there || err != nil {
+		return "", err
 	}
 	held, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer held.Close()
 	files, err := files(held)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, name := range append(files, record.ManifestFile) {
 		if err := b.put(ctx, held, name, key+"/"+name); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return Scheme + b.name + "/" + key, nil
+}
+
+// has says whether there is an object.
+func (b *Bucket) has(ctx context.Context, key string) (bool, error) {
+	ctx, _, end := b.watched(ctx)
+	defer end()
+	_, err := b.client.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	if err != nil && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return false, nil
+	}
+	return err == nil, b.failed("look for "+key, because(ctx, err))
 }
 
 // files lists what is in a run's directory, but for the manifest.

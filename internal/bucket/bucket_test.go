@@ -60,7 +60,8 @@ func open(t *testing.T, address string) *Bucket {
 func aRun(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "20261127T020000Z-1a2b")
-	for name, size := range map[string]int{record.ManifestFile: 900, "events.jsonl": 0, "series/01ABC/index": 5000, "series/01ABC/chunks/000001": 17 << 20} {
+	manifest(t, dir, true)
+	for name, size := range map[string]int{"events.jsonl": 0, "series/01ABC/index": 5000, "series/01ABC/chunks/000001": 17 << 20} {
 		data := make([]byte, size)
 		_, _ = rand.Read(data) // it never fails
 		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), data, 0o600)); err != nil {
@@ -68,6 +69,25 @@ func aRun(t *testing.T) string {
 		}
 	}
 	return dir
+}
+
+// manifest writes that of a run that is closed, or open.
+func manifest(t *testing.T, dir string, closed bool) {
+	t.Helper()
+	text := fmt.Sprintf(`{"format": %d, "closed": %t}`, record.Format, closed)
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, record.ManifestFile), []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upload uploads a run, and says where.
+func upload(t *testing.T, b *Bucket, dir string) (where string) {
+	t.Helper()
+	where, err := b.Upload(t.Context(), "web1", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return where
 }
 
 func same(t *testing.T, want, got string) {
@@ -103,14 +123,31 @@ func TestThereAndBack(t *testing.T) {
 		return false
 	})
 	dir, back := aRun(t), t.TempDir()
-	if err := b.Upload(t.Context(), "web1", dir); err != nil {
-		t.Fatal(err)
+	if where := upload(t, b, dir); where != address {
+		t.Errorf("it is at %q, want %s", where, address)
 	}
 	before := puts
-	if err := b.Upload(t.Context(), "web1", dir); err != nil || puts != before {
-		t.Errorf("the second time: %v, and %d are put there anew", err, puts-before)
+	if where := upload(t, b, dir); where != "" || puts != before {
+		t.Errorf("the second time: at %q, and %d are put there anew", where, puts-before)
 	}
 	if err := b.Fetch(t.Context(), address+"/", back); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, back)
+}
+
+// A run that is still being made, or that a killed watch left, is not put there; once it is closed it is.
+func TestOpenRun(t *testing.T) {
+	asked := 0
+	b, _ := server(t, func(http.ResponseWriter, *http.Request) bool { asked++; return false })
+	dir, back := aRun(t), t.TempDir()
+	manifest(t, dir, false)
+	if _, err := b.Upload(t.Context(), "web1", dir); err == nil || !strings.Contains(err.Error(), "closed") || asked > 0 {
+		t.Errorf("%v, after %d requests", err, asked)
+	}
+	manifest(t, dir, true)
+	upload(t, b, dir)
+	if err := b.Fetch(t.Context(), address, back); err != nil {
 		t.Fatal(err)
 	}
 	same(t, dir, back)
@@ -128,14 +165,15 @@ func TestFullServer(t *testing.T) {
 		return false
 	})
 	dir, back := aRun(t), t.TempDir()
-	if err := b.Upload(t.Context(), "web1", dir); err == nil || !strings.Contains(err.Error(), "no room is left") {
+	if _, err := b.Upload(t.Context(), "web1", dir); err == nil || !strings.Contains(err.Error(), "no room is left") {
 		t.Errorf("the error is %v", err)
 	}
 	if err := b.Fetch(t.Context(), address, back); err == nil || !strings.Contains(err.Error(), "uploaded as a whole") {
 		t.Errorf("half a run: %v", err)
 	}
 	full = false
-	if err := errors.Join(b.Upload(t.Context(), "web1", dir), b.Fetch(t.Context(), address, back)); err != nil {
+	upload(t, b, dir)
+	if err := b.Fetch(t.Context(), address, back); err != nil {
 		t.Fatal(err)
 	}
 	same(t, dir, back)
@@ -143,17 +181,19 @@ func TestFullServer(t *testing.T) {
 
 // One that hangs is given up, whether it never answers or answers no more.
 func TestServerThatHangs(t *testing.T) {
-	stop := make(chan bool)
-	b, _ := server(t, func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut {
-			<-stop
+	for method, patience := range map[string]time.Duration{http.MethodHead: time.Millisecond, http.MethodPut: time.Second} {
+		stop := make(chan bool)
+		b, _ := server(t, func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.Method == method {
+				<-stop
+			}
+			return false
+		})
+		b.patience = patience
+		if _, err := b.Upload(t.Context(), "web1", aRun(t)); err == nil || !strings.Contains(err.Error(), "nothing moved for") {
+			t.Errorf("%s: the error is %v", method, err)
 		}
-		return false
-	})
-	defer close(stop)
-	b.patience = time.Millisecond
-	if err := b.Upload(t.Context(), "web1", aRun(t)); err == nil || !strings.Contains(err.Error(), "nothing moved for") {
-		t.Errorf("the error is %v", err)
+		close(stop)
 	}
 }
 
@@ -166,7 +206,7 @@ func TestServerThatIsDown(t *testing.T) {
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Upload(t.Context(), "web1", aRun(t)); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, err := b.Upload(t.Context(), "web1", aRun(t)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("the error is %v", err)
 	}
 }
