@@ -90,7 +90,7 @@ func (f *keepFlags) check(c *cobra.Command) error {
 	if f.most < 1 {
 		return usage(c.CommandPath(), "--keep-runs %d: want at least 1", f.most)
 	}
-	return errors.Join(f.checkWebhook(c), f.bucket.check())
+	return errors.Join(f.checkWebhook(c), f.bucket.check(c))
 }
 
 // checkWebhook checks the webhook's address, and takes it out of its file where it stands in one. It is in no message: who knows it can write there.

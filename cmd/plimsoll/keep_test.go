@@ -133,6 +133,9 @@ func TestSnapshotInABucket(t *testing.T) {
 		}
 		raw, err := os.ReadFile(page)
 		ok(t, err)
+		if !strings.Contains(string(raw), name) {
+			t.Errorf("the page does not name the run %s", name)
+		}
 		pages[n] = regexp.MustCompile(`[^\s"'&<>]*`+filepath.Base(second)).ReplaceAllString(string(raw), "RUN") // wherever it lies
 	}
 	if pages[0] != pages[1] {
@@ -141,9 +144,23 @@ func TestSnapshotInABucket(t *testing.T) {
 	if code := k.end(); code != exitOK {
 		t.Errorf("the watch ended with %d: %s", code, k.stderr)
 	}
-	w := k.worldOf("report", "s3://runs/nobody/none", "--bucket", file, "-o", "x")
-	if code := run(t.Context(), w); code != exitUnreachable {
-		t.Errorf("a run that is not there: exit code %d: %s", code, w.stderr)
+	for name, want := range map[string]int{"s3://runs/nobody/none": exitUnreachable, "s3://runs": exitUsage} {
+		w := k.worldOf("report", name, "--bucket", file, "-o", "x")
+		if code := run(t.Context(), w); code != want {
+			t.Errorf("%s, which is no run: exit code %d, want %d: %s", name, code, want, w.stderr)
+		}
+	}
+}
+
+// A name of a file that is empty, as of a variable that is not set, is a mistake, and not a watch that uploads nothing.
+func TestBucketWithoutAName(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end() // one that begins ends at once
+	for _, args := range [][]string{{"watch", "--listen", "127.0.0.1:0", "--keep", "1m", "--bucket", ""}, {"report", "x", "-o", "x", "--bucket", ""}} {
+		w, _, talk := testWorld(args...)
+		if code := run(ended, w); code != exitUsage || !strings.Contains(talk.String(), "--bucket is empty") {
+			t.Errorf("%v: exit code %d: %s", args, code, talk)
+		}
 	}
 }
 

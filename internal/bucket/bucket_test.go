@@ -90,6 +90,15 @@ func upload(t *testing.T, b *Bucket, dir string) (where string) {
 	return where
 }
 
+// fetch fetches what is at an address.
+func fetch(b *Bucket, address, dir string) error {
+	at, err := ParseAddress(address)
+	if err != nil {
+		return err
+	}
+	return b.Fetch(context.Background(), at, dir)
+}
+
 func same(t *testing.T, want, got string) {
 	t.Helper()
 	n := 0
@@ -130,7 +139,7 @@ func TestThereAndBack(t *testing.T) {
 	if where := upload(t, b, dir); where != "" || puts != before {
 		t.Errorf("the second time: at %q, and %d are put there anew", where, puts-before)
 	}
-	if err := b.Fetch(t.Context(), address+"/", back); err != nil {
+	if err := fetch(b, address+"/", back); err != nil {
 		t.Fatal(err)
 	}
 	same(t, dir, back)
@@ -147,7 +156,7 @@ func TestOpenRun(t *testing.T) {
 	}
 	manifest(t, dir, true)
 	upload(t, b, dir)
-	if err := b.Fetch(t.Context(), address, back); err != nil {
+	if err := fetch(b, address, back); err != nil {
 		t.Fatal(err)
 	}
 	same(t, dir, back)
@@ -168,12 +177,12 @@ func TestFullServer(t *testing.T) {
 	if _, err := b.Upload(t.Context(), "web1", dir); err == nil || !strings.Contains(err.Error(), "no room is left") {
 		t.Errorf("the error is %v", err)
 	}
-	if err := b.Fetch(t.Context(), address, back); err == nil || !strings.Contains(err.Error(), "uploaded as a whole") {
+	if err := fetch(b, address, back); err == nil || !strings.Contains(err.Error(), "uploaded as a whole") {
 		t.Errorf("half a run: %v", err)
 	}
 	full = false
 	upload(t, b, dir)
-	if err := b.Fetch(t.Context(), address, back); err != nil {
+	if err := fetch(b, address, back); err != nil {
 		t.Fatal(err)
 	}
 	same(t, dir, back)
@@ -221,27 +230,68 @@ func TestHostileNames(t *testing.T) {
 			fmt.Fprintf(w, `<ListBucketResult><Contents><Key>plimsoll/web1/x/run.json</Key><Size>0</Size></Contents><Contents><Key>plimsoll/web1/x/%s</Key><Size>0</Size></Contents></ListBucketResult>`, name)
 			return true
 		})
-		if err := b.Fetch(t.Context(), "s3://runs/plimsoll/web1/x", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no file of a run") {
+		if err := fetch(b, "s3://runs/plimsoll/web1/x", t.TempDir()); err == nil || !strings.Contains(err.Error(), "no file of a run") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 }
 
+// What other tools make of folders is no file, and there may be only so many of them as well.
+func TestFolders(t *testing.T) {
+	b, kept := server(t, none)
+	dir, back := aRun(t), t.TempDir()
+	upload(t, b, dir)
+	for _, key := range []string{"", "series/"} {
+		if _, err := kept.PutObject("runs", "plimsoll/web1/20261127T020000Z-1a2b/"+key, nil, strings.NewReader(""), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fetch(b, address, back); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dir, back)
+}
+
+// What the server does not do is told from what cannot be written here.
+func TestWhoseError(t *testing.T) {
+	b, _ := server(t, none)
+	upload(t, b, aRun(t))
+	back := t.TempDir()
+	if err := os.Mkdir(filepath.Join(back, "events.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := fetch(b, address, back); err == nil || errors.As(err, &ServerError{}) {
+		t.Errorf("a file that cannot be written is the server's: %v", err)
+	}
+	if err := fetch(b, address+"x", t.TempDir()); !errors.As(err, &ServerError{}) {
+		t.Errorf("a run that is not there is not the server's: %v", err)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	if err := hasRoom(t.TempDir(), 1<<62); err == nil || !strings.Contains(err.Error(), "TMPDIR") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := hasRoom(t.TempDir(), 1); err != nil {
+		t.Error(err)
+	}
+}
+
 // A list without an end, or a size that is none of a run's, is an error.
 func TestHostileLists(t *testing.T) {
-	for _, size := range []string{"5000000000", "0"} {
+	for size, end := range map[string]string{"5000000000": "", "0": "", "00": "/"} {
 		b, _ := server(t, func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.URL.RawQuery, "list-type") {
 				return false
 			}
 			fmt.Fprint(w, `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>more</NextContinuationToken>`)
 			for n := range 1000 {
-				fmt.Fprintf(w, `<Contents><Key>plimsoll/web1/x/f%d</Key><Size>%s</Size></Contents>`, n, size)
+				fmt.Fprintf(w, `<Contents><Key>plimsoll/web1/x/f%d%s</Key><Size>%s</Size></Contents>`, n, end, size)
 			}
 			fmt.Fprint(w, `</ListBucketResult>`)
 			return true
 		})
-		if err := b.Fetch(t.Context(), "s3://runs/plimsoll/web1/x", t.TempDir()); err == nil || !strings.Contains(err.Error(), "a run has less") {
+		if err := fetch(b, "s3://runs/plimsoll/web1/x", t.TempDir()); err == nil || !strings.Contains(err.Error(), "a run has less") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -250,13 +300,21 @@ func TestHostileLists(t *testing.T) {
 func TestConfigs(t *testing.T) {
 	for text, want := range map[string]string{
 		"type: GCS": "want S3",
-		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a}":                              "secret_key",
-		"type: S3\nconfig: {bucket: b, endpoint: 'http://e/', access_key: a, secret_key: s}":     "HOST:PORT",
-		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a, secret_key: s, sse: x}":       "not found",
+		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a}":                          "secret_key",
+		"type: S3\nconfig: {bucket: b, endpoint: 'http://e/', access_key: a, secret_key: s}": "HOST:PORT",
+		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a, secret_key: s, sse: x}":   "and nothing else",
+		"type: S3\nconfig: {secret}":           "and nothing else",
+		"type: S3\nconfig: {insecure: secret}": "line 2: ",
+		"type: S3\nsecret: x":                  "line 2: ",
+		"*secret":                              "and nothing else",
+		"type: secret":                         "want S3",
+		"type: S3\nconfig: {bucket: b, endpoint: 'secret:x', access_key: a, secret_key: s}":      "HOST:PORT",
 		"type: S3\nconfig: {bucket: b, endpoint: e, access_key: a, secret_key: s}\nprefix: ../x": "names",
 	} {
 		if _, err := parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", text, err, want)
+		} else if strings.Contains(strings.ReplaceAll(err.Error(), "secret_key", ""), "secret") {
+			t.Errorf("it is said: %v", err)
 		}
 	}
 	open := filepath.Join(t.TempDir(), "open.yml")
@@ -266,9 +324,8 @@ func TestConfigs(t *testing.T) {
 	if _, err := Open(open); err == nil || !strings.Contains(err.Error(), "chmod") {
 		t.Errorf("a file that all may read: %v", err)
 	}
-	b, _ := server(t, none)
-	for _, address := range []string{"s3://", "s3://runs", "s3://runs/", "http://x/y"} {
-		if err := b.Fetch(context.Background(), address, t.TempDir()); err == nil {
+	for _, address := range []string{"s3://", "s3://runs", "s3://runs/", "s3://runs/../x", "s3://runs/.", "s3://a b/x", "http://x/y"} {
+		if _, err := ParseAddress(address); err == nil {
 			t.Errorf("%s is taken for an address", address)
 		}
 	}
