@@ -25,7 +25,9 @@ func main() {
 	write := flag.Int64("write", 0, "write the server's data, for a window that ends then, in Unix seconds (fleet's own child, whose memory is not to count as theirs)")
 	flag.Parse()
 	err := fmt.Errorf("want the plimsoll to measure, and one recorded run at least")
-	if flag.NArg() >= 2 {
+	if bad := f.check(); bad != nil {
+		err = bad
+	} else if flag.NArg() >= 2 {
 		f.plimsoll = flag.Arg(0)
 		f.runs, f.server = split(flag.Args()[1:])
 		if f.at = time.Unix(*write, 0); *write > 0 {
@@ -38,6 +40,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
+}
+
+// check checks the flags.
+func (f *fleet) check() error {
+	switch {
+	case f.hosts < 1:
+		return fmt.Errorf("-hosts %d: want at least 1", f.hosts)
+	case f.window <= 0:
+		return fmt.Errorf("-window %v: want more than none", f.window)
+	case f.scrape < time.Millisecond:
+		return fmt.Errorf("-scrape %v: want at least 1ms", f.scrape)
+	}
+	return nil
 }
 
 // split parts the runs from the server's arguments.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,8 @@ type fleet struct {
 	dir              string
 	plimsoll         string
 	runs, server     []string
-	at               time.Time // the end of the window
+	at               time.Time  // the end of the window
+	ended            chan error // the server's
 	series, readings int
 }
 
@@ -50,7 +52,7 @@ func (f *fleet) measure() (err error) {
 	}
 	doc, judged := f.diagnose(address)
 	judged = errors.Join(judged, server.Process.Signal(syscall.SIGTERM))
-	_ = server.Wait() // it ends by our signal
+	<-f.ended // by our signal
 	fmt.Printf("  prometheus: %s\n", cost(server))
 	return errors.Join(judged, f.compare(doc))
 }
@@ -89,6 +91,8 @@ func (f *fleet) start() (*exec.Cmd, string, error) {
 	if err := c.Start(); err != nil {
 		return nil, "", err
 	}
+	f.ended = make(chan error, 1)
+	go func() { f.ended <- c.Wait() }()
 	for range 600 {
 		if res, err := http.Get("http://" + address + "/-/ready"); err == nil {
 			_ = res.Body.Close()
@@ -96,9 +100,13 @@ func (f *fleet) start() (*exec.Cmd, string, error) {
 				return c, "http://" + address, nil
 			}
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case err := <-f.ended:
+			return nil, "", fmt.Errorf("the server ended before it answered; its messages say why: %w", cmp.Or(err, errors.New("exit status 0")))
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	return nil, "", errors.Join(errors.New("the server does not answer"), c.Process.Kill(), c.Wait())
+	return nil, "", errors.Join(errors.New("the server does not answer"), c.Process.Kill(), <-f.ended)
 }
 
 // diagnose has all hosts judged.
@@ -134,11 +142,14 @@ func (f *fleet) compare(doc model.Fleet) error {
 	}
 	said := map[int]string{}
 	for _, h := range doc.Hosts {
+		if h.Fault != "" {
+			return fmt.Errorf("%s was not judged: %s", h.Host, h.Fault)
+		}
 		n, err := strconv.Atoi(h.Host[1:])
 		if err != nil {
 			return err
 		}
-		answer := fmt.Sprint(h.Answer, h.Rules, h.Fault)
+		answer := fmt.Sprint(h.Answer, h.Rules)
 		if other, ok := said[n%len(f.runs)]; ok && other != answer {
 			return fmt.Errorf("%s is judged %s, and another that replays the same run %s", h.Host, answer, other)
 		}

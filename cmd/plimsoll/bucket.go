@@ -25,9 +25,12 @@ func (f *bucketFlag) add(c *cobra.Command, help string) {
 }
 
 // check reads the file that was named.
-func (f *bucketFlag) check() (err error) {
-	if f.file == "" {
+func (f *bucketFlag) check(c *cobra.Command) (err error) {
+	if !c.Flags().Changed("bucket") {
 		return nil
+	}
+	if f.file == "" { // as of a variable that is not set: nothing would be put there, and nobody would know
+		return usage(c.CommandPath(), "--bucket is empty; want the name of a file that says which object storage")
 	}
 	f.opened, err = bucket.Open(f.file)
 	if err != nil {
@@ -40,32 +43,62 @@ func (f *bucketFlag) check() (err error) {
 	return nil
 }
 
-// fetched fetches those of the names that are addresses in a bucket, into directories that done removes. The others are left as they are.
-func (f *bucketFlag) fetched(ctx context.Context, command string, names []string) (dirs []string, done func() error, err error) {
-	done = func() error { return nil }
-	top := ""
+// addresses reads those of the names that are addresses in a bucket, by their place.
+func (f *bucketFlag) addresses(command string, names []string) (map[int]bucket.Address, error) {
+	list := map[int]bucket.Address{}
 	for n, name := range names {
 		if !strings.HasPrefix(name, bucket.Scheme) {
-			dirs = append(dirs, name)
 			continue
 		}
+		at, err := bucket.ParseAddress(name)
+		if err != nil {
+			return nil, usage(command, "%v", err)
+		}
 		if f.opened == nil {
-			return nil, done, usage(command, "%s: want --bucket FILE, which says by which server and keys", name)
+			return nil, usage(command, "%s: want --bucket FILE, which says by which server and keys", name)
 		}
-		if top == "" {
-			if top, err = os.MkdirTemp("", "plimsoll-bucket-"); err != nil {
-				return nil, done, err
-			}
-			done = func() error { return os.RemoveAll(top) }
-		}
-		dir := filepath.Join(top, fmt.Sprint(n), filepath.Base(name))
-		if err := errors.Join(os.MkdirAll(dir, 0o700), ctx.Err()); err != nil {
-			return nil, done, err
-		}
-		if err := f.opened.Fetch(ctx, name, dir); err != nil {
-			return nil, done, fail(exitUnreachable, err)
-		}
-		dirs = append(dirs, dir)
+		list[n] = at
 	}
-	return dirs, done, nil
+	return list, nil
+}
+
+// fetched fetches those of the names that are addresses in a bucket, into directories that done removes, and whose addresses
+// from has. The others are left as they are.
+func (f *bucketFlag) fetched(ctx context.Context, command string, names []string) (dirs []string, from map[string]string, done func() error, err error) {
+	done = func() error { return nil }
+	list, err := f.addresses(command, names)
+	if err != nil || len(list) == 0 {
+		return names, nil, done, err
+	}
+	top, err := os.MkdirTemp("", "plimsoll-bucket-")
+	if err != nil {
+		return nil, nil, done, fail(exitRunDir, err)
+	}
+	done, from = func() error { return os.RemoveAll(top) }, map[string]string{}
+	for n, name := range names {
+		if at, far := list[n]; far {
+			dir := filepath.Join(top, fmt.Sprint(n), filepath.Base(name))
+			if err := f.fetch(ctx, at, dir); err != nil {
+				return nil, nil, done, err
+			}
+			from[dir], name = name, dir
+		}
+		dirs = append(dirs, name)
+	}
+	return dirs, from, done, nil
+}
+
+// fetch fetches one.
+func (f *bucketFlag) fetch(ctx context.Context, at bucket.Address, dir string) error {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = f.opened.Fetch(ctx, at, dir)
+	}
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if far := (bucket.ServerError{}); errors.As(err, &far) {
+		return fail(exitUnreachable, err)
+	}
+	return fail(exitRunDir, err)
 }

@@ -90,7 +90,7 @@ func (f *keepFlags) check(c *cobra.Command) error {
 	if f.most < 1 {
 		return usage(c.CommandPath(), "--keep-runs %d: want at least 1", f.most)
 	}
-	return errors.Join(f.checkWebhook(c), f.bucket.check())
+	return errors.Join(f.checkWebhook(c), f.bucket.check(c))
 }
 
 // checkWebhook checks the webhook's address, and takes it out of its file where it stands in one. It is in no message: who knows it can write there.
@@ -123,12 +123,14 @@ func (f *keepFlags) checkWebhook(c *cobra.Command) error {
 // recorder makes what keeps the last minutes.
 func (f *keepFlags) recorder(w *world, config collect.Config, note func(string)) *flight.Recorder {
 	plan := model.Plan{Mode: "watch", Interval: config.Interval.Milliseconds()}
-	var upload func(context.Context, string) error
+	var upload func(context.Context, string) (string, error)
 	if f.bucket.opened != nil {
-		upload = func(ctx context.Context, dir string) error { return f.bucket.opened.Upload(ctx, machineName(), dir) }
+		upload = func(ctx context.Context, dir string) (string, error) {
+			return f.bucket.opened.Upload(ctx, machineName(), dir)
+		}
 	}
 	return flight.New(flight.Options{Upload: upload, Dir: f.place(w), Keep: f.keep, Run: model.Run{Version: version, Plan: plan}, Most: f.most, Webhook: f.webhook, Note: note,
-		NewRun: func() string { return w.newRun(time.Now()) }, Made: w.snapshots,
+		NewRun: func() string { return w.newRun(time.Now()) }, Made: w.snapshots, Whole: w.wholeSnapshots,
 		Judge: func(ctx context.Context, dir string, last time.Duration) (flight.Judgement, error) {
 			return judgeApart(ctx, w, dir, last)
 		},
@@ -136,10 +138,15 @@ func (f *keepFlags) recorder(w *world, config collect.Config, note func(string))
 }
 
 // snapshots lists the runs of last minutes that are there.
-func (w *world) snapshots() (dirs []string, err error) {
+func (w *world) snapshots() ([]string, error) { return w.snapshotsThat(false) }
+
+// wholeSnapshots lists those of them that nobody makes any more.
+func (w *world) wholeSnapshots() ([]string, error) { return w.snapshotsThat(true) }
+
+func (w *world) snapshotsThat(closed bool) (dirs []string, err error) {
 	list, _, err := record.List(w.runsDir())
 	for _, k := range list {
-		if k.Meta.Plan.Snapshot != "" {
+		if k.Meta.Plan.Snapshot != "" && (k.Meta.Closed || !closed) {
 			dirs = append(dirs, k.Dir)
 		}
 	}

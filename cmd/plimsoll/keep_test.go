@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 // keeper is a watch that keeps the last minutes, and whose worlds know its runs.
@@ -131,6 +133,9 @@ func TestSnapshotInABucket(t *testing.T) {
 		}
 		raw, err := os.ReadFile(page)
 		ok(t, err)
+		if !strings.Contains(string(raw), name) {
+			t.Errorf("the page does not name the run %s", name)
+		}
 		pages[n] = regexp.MustCompile(`[^\s"'&<>]*`+filepath.Base(second)).ReplaceAllString(string(raw), "RUN") // wherever it lies
 	}
 	if pages[0] != pages[1] {
@@ -139,9 +144,23 @@ func TestSnapshotInABucket(t *testing.T) {
 	if code := k.end(); code != exitOK {
 		t.Errorf("the watch ended with %d: %s", code, k.stderr)
 	}
-	w := k.worldOf("report", "s3://runs/nobody/none", "--bucket", file, "-o", "x")
-	if code := run(t.Context(), w); code != exitUnreachable {
-		t.Errorf("a run that is not there: exit code %d: %s", code, w.stderr)
+	for name, want := range map[string]int{"s3://runs/nobody/none": exitUnreachable, "s3://runs": exitUsage} {
+		w := k.worldOf("report", name, "--bucket", file, "-o", "x")
+		if code := run(t.Context(), w); code != want {
+			t.Errorf("%s, which is no run: exit code %d, want %d: %s", name, code, want, w.stderr)
+		}
+	}
+}
+
+// A name of a file that is empty, as of a variable that is not set, is a mistake, and not a watch that uploads nothing.
+func TestBucketWithoutAName(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end() // one that begins ends at once
+	for _, args := range [][]string{{"watch", "--listen", "127.0.0.1:0", "--keep", "1m", "--bucket", ""}, {"report", "x", "-o", "x", "--bucket", ""}} {
+		w, _, talk := testWorld(args...)
+		if code := run(ended, w); code != exitUsage || !strings.Contains(talk.String(), "--bucket is empty") {
+			t.Errorf("%v: exit code %d: %s", args, code, talk)
+		}
 	}
 }
 
@@ -204,5 +223,24 @@ func TestWebhookFileWithoutAName(t *testing.T) {
 		if code := run(ended, w); code != exitUsage || !strings.Contains(stderr.String(), "--webhook") {
 			t.Errorf("%v: exit %d, %s", args, code, stderr)
 		}
+	}
+}
+
+// A run that is being made, or was cut off, counts as one that is there, and is none to be uploaded.
+func TestWholeSnapshots(t *testing.T) {
+	shelf := t.TempDir()
+	for name, closed := range map[string]bool{"cut": false, "whole": true} {
+		ok(t, os.Mkdir(filepath.Join(shelf, name), 0o700))
+		text := fmt.Sprintf(`{"format": %d, "closed": %t, "plan": {"snapshot": "asked"}}`, record.Format, closed)
+		ok(t, os.WriteFile(filepath.Join(shelf, name, record.ManifestFile), []byte(text), 0o600))
+	}
+	w, _, _ := testWorld()
+	w.env = func(name string) string { return map[string]string{"PLIMSOLL_RUNS": shelf}[name] }
+	all, err := w.snapshots()
+	ok(t, err)
+	whole, err := w.wholeSnapshots()
+	ok(t, err)
+	if len(all) != 2 || len(whole) != 1 || filepath.Base(whole[0]) != "whole" {
+		t.Errorf("all are %v, and whole %v", all, whole)
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/model"
@@ -20,18 +22,18 @@ func writePage(file string, dirs []string, site *siteFlags) error {
 	if file == "" {
 		return nil
 	}
-	p, err := pageOfAll(dirs, site)
+	p, err := pageOfAll(dirs, nil, site)
 	if err != nil {
 		return err
 	}
 	return writeSheet(file, p)
 }
 
-// pageOfAll reads what a page shows of runs.
-func pageOfAll(dirs []string, site *siteFlags) (sheet.Page, error) {
+// pageOfAll reads what a page shows of runs; from has the addresses of those that were fetched.
+func pageOfAll(dirs []string, from map[string]string, site *siteFlags) (sheet.Page, error) {
 	var runs []*sheet.Run
 	for _, dir := range dirs {
-		run, err := pageOf(dir, site)
+		run, err := pageOf(dir, from[dir], site)
 		if err != nil {
 			return sheet.Page{}, err
 		}
@@ -49,17 +51,21 @@ func onePage(runs ...*sheet.Run) sheet.Page {
 	return p
 }
 
-// pageOf judges a run directory, and reads what a page shows of it.
-func pageOf(dir string, site *siteFlags) (out *sheet.Run, err error) {
-	_, err = judged(dir, site, drawnTo(&out))
+// pageOf judges a run directory, and reads what a page shows of it. One that was fetched goes by where it is from.
+func pageOf(dir, from string, site *siteFlags) (out *sheet.Run, err error) {
+	_, err = judged(dir, site, drawnTo(&out, from))
 	return out, err
 }
 
-// drawnTo reads what a page shows of a run that is judged.
-func drawnTo(out **sheet.Run) useOfRun {
+// drawnTo reads what a page shows of a run that is judged, and which is from elsewhere where from says so.
+func drawnTo(out **sheet.Run, from string) useOfRun {
 	return func(run *record.Run, q *query.Run, set ruleset.Rules, r model.Report) (err error) {
-		*out, err = sheet.Read(run, q, r, set)
-		return fail(exitRunDir, err)
+		r.Dir = cmp.Or(from, r.Dir)
+		if *out, err = sheet.Read(run, q, r, set); err != nil {
+			return fail(exitRunDir, err)
+		}
+		(*out).Elsewhere = from != ""
+		return nil
 	}
 }
 
@@ -75,7 +81,7 @@ func walkPage(file string, t model.Tuning, site *siteFlags) error {
 	if t.End.Dir != "" && t.End.Dir != dirs[0] {
 		dirs = append(dirs, t.End.Dir)
 	}
-	p, err := pageOfAll(dirs, site)
+	p, err := pageOfAll(dirs, nil, site)
 	if err != nil {
 		return err
 	}

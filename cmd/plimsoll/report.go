@@ -51,10 +51,10 @@ func reportCommand(w *world) *cobra.Command {
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
-		if err := stored.check(); err != nil {
+		if err := stored.check(c); err != nil {
 			return err
 		}
-		names, done, err := stored.fetched(c.Context(), c.CommandPath(), args)
+		names, from, done, err := stored.fetched(c.Context(), c.CommandPath(), args)
 		defer func() { err = errors.Join(err, done()) }()
 		if err != nil {
 			return err
@@ -78,7 +78,11 @@ func reportCommand(w *world) *cobra.Command {
 				return walkPage(file, *tuned, &site)
 			}
 		}
-		return writePage(file, dirs, &site)
+		p, err := pageOfAll(dirs, from, &site)
+		if err != nil {
+			return err
+		}
+		return writeSheet(file, p)
 	}
 	return withExits(c, exitOK, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }

@@ -179,7 +179,7 @@ func (s *runShelf) report(out io.Writer, id string) error {
 	}
 	defer run.Close()
 	var drawn *sheet.Run
-	if _, err := judgedRun(run, s.site, drawnTo(&drawn)); err != nil {
+	if _, err := judgedRun(run, s.site, drawnTo(&drawn, "")); err != nil {
 		return err
 	}
 	return sheet.Write(out, onePage(drawn))

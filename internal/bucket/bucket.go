@@ -15,6 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -74,28 +75,35 @@ func Open(file string) (*Bucket, error) {
 	return b, nil
 }
 
+// lineNumber is where an error of YAML is.
+var lineNumber = regexp.MustCompile(`line [0-9]+: `)
+
+// lineOf is the first line of which an error tells. The rest of it quotes the file, in which there may be a key in a wrong place.
+func lineOf(err error) string { return lineNumber.FindString(err.Error()) }
+
+// parse reads a configuration. No error says anything that stands in it.
 func parse(text []byte) (*Bucket, error) {
 	var c config
 	in := yaml.NewDecoder(bytes.NewReader(text))
 	in.KnownFields(true)
 	if err := in.Decode(&c); err != nil {
-		return nil, fmt.Errorf("want type, config and prefix, as Thanos has them: %w", err)
+		return nil, fmt.Errorf("%swant type: S3, config (bucket, endpoint, region, access_key, secret_key and insecure, of which the last is true or false) and prefix, and nothing else, as Thanos has them", lineOf(err))
 	}
 	o := c.Config
 	switch {
 	case c.Type != "S3":
-		return nil, fmt.Errorf("type %q: want S3, and no other is known", c.Type)
+		return nil, errors.New("type: want S3, and no other is known")
 	case o.Bucket == "" || o.Endpoint == "" || o.AccessKey == "" || o.SecretKey == "":
 		return nil, errors.New("config: want bucket, endpoint, access_key and secret_key")
 	case strings.Contains(o.Endpoint, "/"):
-		return nil, fmt.Errorf("config: endpoint %q: want HOST or HOST:PORT; it is spoken to over TLS, unless insecure is true", o.Endpoint)
+		return nil, errors.New("config: endpoint: want HOST or HOST:PORT; it is spoken to over TLS, unless insecure is true")
 	case c.Prefix != "" && !filepath.IsLocal(c.Prefix):
-		return nil, fmt.Errorf("prefix %q: want names with / between", c.Prefix)
+		return nil, errors.New("prefix: want names with / between")
 	}
 	client, err := minio.New(o.Endpoint, &minio.Options{Creds: credentials.NewStaticV4(o.AccessKey, o.SecretKey, ""), Secure: !o.Insecure,
 		Region: o.Region, Transport: bounded{transport()}, MaxRetries: 1}) // whoever calls tries again, and knows when
 	if err != nil {
-		return nil, err
+		return nil, errors.New("config: want a bucket's name, an endpoint (HOST or HOST:PORT) and keys as the server gave them")
 	}
 	return &Bucket{client: client, name: o.Bucket, prefix: c.Prefix, patience: patience}, nil
 }
@@ -120,31 +128,46 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// Upload puts the run in a directory there, under a machine's name and the directory's. What was put there as a whole is left alone.
-func (b *Bucket) Upload(ctx context.Context, machine, dir string) error {
-	key := path.Join(b.prefix, machine, filepath.Base(dir))
-	_, err := b.client.StatObject(ctx, b.name, key+"/"+record.ManifestFile, minio.StatObjectOptions{})
-	if err == nil {
-		return nil
+// Upload puts the run in a directory there, under a machine's name and the directory's, and returns its address. What was put there as a
+// whole is left alone, and has none. A run that is not closed is refused: what is there as a whole would never get the rest.
+func (b *Bucket) Upload(ctx context.Context, machine, dir string) (address string, err error) {
+	meta, err := record.Manifest(dir) // before the list of files, which is whole since
+	if err != nil {
+		return "", err
 	}
-	if minio.ToErrorResponse(err).Code != minio.NoSuchKey {
-		return b.failed("look for "+key, err)
+	if !meta.Closed {
+		return "", fmt.Errorf("%s: the run is still being made, or was cut off; want one that is closed", dir)
+	}
+	key := path.Join(b.prefix, machine, filepath.Base(dir))
+	if there, err := b.has(ctx, key+"/"+record.ManifestFile); there || err != nil {
+		return "", err
 	}
 	held, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer held.Close()
 	files, err := files(held)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, name := range append(files, record.ManifestFile) {
 		if err := b.put(ctx, held, name, key+"/"+name); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return nil
+	return Scheme + b.name + "/" + key, nil
+}
+
+// has says whether there is an object.
+func (b *Bucket) has(ctx context.Context, key string) (bool, error) {
+	ctx, _, end := b.watched(ctx)
+	defer end()
+	_, err := b.client.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	if err != nil && minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return false, nil
+	}
+	return err == nil, b.failed("look for "+key, because(ctx, err))
 }
 
 // files lists what is in a run's directory, but for the manifest.
@@ -204,6 +227,14 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
+// ServerError says that a server could not be reached, or did not do or have what it was asked for.
+type ServerError struct{ Err error }
+
+func (e ServerError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e ServerError) Unwrap() error { return e.Err }
+
 // failed says what failed, on which server. An error of the HTTP client says the whole address again.
 func (b *Bucket) failed(what string, err error) error {
 	var u *url.Error
@@ -213,5 +244,5 @@ func (b *Bucket) failed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %s in bucket %s: %w", b.client.EndpointURL().Host, what, b.name, err)
+	return ServerError{fmt.Errorf("%s: %s in bucket %s: %w", b.client.EndpointURL().Host, what, b.name, err)}
 }

@@ -2,14 +2,18 @@ package bucket
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
@@ -21,17 +25,32 @@ const (
 	maxBytes   = 4 << 30
 )
 
-// Fetch writes the run at an address like s3://BUCKET/KEY into an empty directory that is ours alone.
-func (b *Bucket) Fetch(ctx context.Context, address, dir string) error {
-	bucket, key, _ := strings.Cut(strings.TrimPrefix(address, Scheme), "/")
+// Address is where a run is in object storage.
+type Address struct{ bucket, key string }
+
+// ParseAddress reads one like s3://BUCKET/KEY.
+func ParseAddress(text string) (Address, error) {
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(text, Scheme), "/")
 	key = strings.TrimSuffix(key, "/")
-	if !strings.HasPrefix(address, Scheme) || bucket == "" || key == "" {
-		return fmt.Errorf("%q: want %sBUCKET/RUN", address, Scheme)
+	if !strings.HasPrefix(text, Scheme) || s3utils.CheckValidBucketName(bucket) != nil || !fs.ValidPath(key) || key == "." {
+		return Address{}, fmt.Errorf("%q: want %sBUCKET/RUN", text, Scheme)
 	}
-	from := *b
-	from.name = bucket
+	return Address{bucket, key}, nil
+}
+
+// Fetch writes the run at an address into an empty directory that is ours alone.
+func (b *Bucket) Fetch(ctx context.Context, at Address, dir string) error {
+	from, key := *b, at.key
+	from.name = at.bucket
 	list, err := from.list(ctx, key+"/")
 	if err != nil {
+		return err
+	}
+	size := int64(0)
+	for _, o := range list {
+		size += o.Size
+	}
+	if err := hasRoom(dir, size); err != nil {
 		return err
 	}
 	held, err := os.OpenRoot(dir)
@@ -55,18 +74,21 @@ func (b *Bucket) Fetch(ctx context.Context, address, dir string) error {
 func (b *Bucket) list(ctx context.Context, below string) (list []minio.ObjectInfo, err error) {
 	ctx, moved, end := b.watched(ctx)
 	defer end()
-	left, whole := int64(maxBytes), false
+	left, seen, whole := int64(maxBytes), 0, false
 	for o := range b.client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: below, Recursive: true}) {
 		_, _ = moved.Read(nil)
 		name := strings.TrimPrefix(o.Key, below)
 		left -= max(o.Size, 0)
+		seen++
 		switch {
 		case o.Err != nil:
 			return nil, b.failed("list "+below, because(ctx, o.Err))
+		case seen > maxObjects || left < 0:
+			return nil, b.failed("list "+below, fmt.Errorf("there are more than %d objects or %d bytes; a run has less", maxObjects, int64(maxBytes)))
+		case o.Size == 0 && strings.HasSuffix(o.Key, "/"):
+			continue // a folder, as other tools make them
 		case !filepath.IsLocal(name) || path.Clean(name) != name || name == ".":
 			return nil, b.failed("list "+below, fmt.Errorf("there is %q, which is no file of a run", o.Key))
-		case len(list) == maxObjects || left < 0:
-			return nil, b.failed("list "+below, fmt.Errorf("there are more than %d objects or %d bytes; a run has less", maxObjects, int64(maxBytes)))
 		}
 		whole = whole || name == record.ManifestFile
 		list = append(list, o)
@@ -91,8 +113,23 @@ func (b *Bucket) get(ctx context.Context, o minio.ObjectInfo, file string) error
 		if err == nil && n != o.Size {
 			err = fmt.Errorf("%d bytes came, and its list says %d", n, o.Size)
 		}
+		if file := (*fs.PathError)(nil); errors.As(err, &file) {
+			return err // it is written here, and the server has no part in it
+		}
 		return b.failed("get "+o.Key, because(ctx, err))
 	})
+}
+
+// hasRoom says whether so many bytes can be written below a directory.
+func hasRoom(dir string, size int64) error {
+	var free unix.Statfs_t
+	if err := unix.Statfs(dir, &free); err != nil {
+		return fmt.Errorf("look for room in %s: %w", dir, err)
+	}
+	if left := float64(free.Bavail) * float64(free.Bsize); left < float64(size) {
+		return fmt.Errorf("%s: the run has %d bytes, and there is room for %.0f; name a directory with more of it in TMPDIR", filepath.Dir(dir), size, left)
+	}
+	return nil
 }
 
 // tells tells of what moves as it is written.

@@ -59,13 +59,15 @@ type Options struct {
 	// Run is the manifest of what is recorded, but for its hosts.
 	Run model.Run
 	// NewRun names the directory of a run that is to be made; Made lists those that were made so, of which there may be Most.
+	// Whole are those of them that are closed: others are still being made, by whomever, or were cut off.
 	NewRun func() string
 	Made   func() ([]string, error)
+	Whole  func() ([]string, error)
 	Most   int
 	// Judge judges the last part of what lies in a directory, 0 for all of it; Keep leaves the verdict there.
 	Judge func(ctx context.Context, dir string, last time.Duration) (Judgement, error)
-	// Upload, if set, puts a run elsewhere as well; what is there already it leaves alone.
-	Upload func(ctx context.Context, dir string) error
+	// Upload, if set, puts a run elsewhere as well, and says where; what is there already it leaves alone.
+	Upload func(ctx context.Context, dir string) (address string, err error)
 	// Webhook is told of each run, "" for nobody.
 	Webhook string
 	// Every is the shortest time between two verdicts, 0 for a minute.

@@ -47,7 +47,8 @@ func begin(t *testing.T, change func(*Options)) *bench {
 			b.runs = append(b.runs, filepath.Join(shelf, fmt.Sprint("run", len(b.runs))))
 			return b.runs[len(b.runs)-1]
 		},
-		Made: func() ([]string, error) { return filepath.Glob(filepath.Join(shelf, "*")) },
+		Made:  func() ([]string, error) { return filepath.Glob(filepath.Join(shelf, "*")) },
+		Whole: func() ([]string, error) { return filepath.Glob(filepath.Join(shelf, "*")) },
 		Judge: func(ctx context.Context, dir string, last time.Duration) (Judgement, error) {
 			if last == 0 {
 				return Judgement{}, nil
@@ -302,9 +303,9 @@ func TestUploads(t *testing.T) {
 	asked, answers := make(chan string, 10), make(chan error, 10)
 	b := begin(t, func(opt *Options) {
 		opt.Every = time.Hour
-		opt.Upload = func(_ context.Context, dir string) error {
+		opt.Upload = func(_ context.Context, dir string) (string, error) {
 			asked <- dir
-			return <-answers
+			return "s3://runs/" + filepath.Base(dir), <-answers
 		}
 	})
 	first, err := Ask(b.dir)
@@ -313,6 +314,9 @@ func TestUploads(t *testing.T) {
 	}
 	if dir := <-asked; dir != first {
 		t.Errorf("%s is uploaded, want %s", dir, first)
+	}
+	if n := b.waiting.Load(); n != 1 {
+		t.Errorf("%d wait while the first is uploaded, want 1", n)
 	}
 	second, err := Ask(b.dir) // while the upload lasts
 	if err != nil {
@@ -326,12 +330,44 @@ func TestUploads(t *testing.T) {
 		}
 		answers <- nil
 	}
-	for note := range b.told {
-		if strings.Contains(note, "the server is full") {
-			break
+	for _, want := range []string{"the server is full", "s3://runs/"} {
+		for note := range b.told {
+			if strings.Contains(note, want) {
+				break
+			}
 		}
 	}
 	if n := testutil.ToFloat64(b.numbers.notUploaded); n != 1 {
 		t.Errorf("%v failures are counted, want 1", n)
+	}
+}
+
+// How many wait is known from the first one on, and one that was removed meanwhile is no failure.
+func TestUploadsOfWhatWasThere(t *testing.T) {
+	shelf := t.TempDir()
+	list := []string{filepath.Join(shelf, "a"), filepath.Join(shelf, "b"), filepath.Join(shelf, "c")}
+	for _, dir := range list {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var waiting []int64
+	var f *Recorder
+	f = New(Options{Note: func(string) {}, Whole: func() ([]string, error) { return list, nil },
+		Upload: func(_ context.Context, dir string) (string, error) {
+			waiting = append(waiting, f.waiting.Load())
+			if filepath.Base(dir) == "b" {
+				return "", errors.Join(os.Remove(dir), errors.New("it cannot be read"))
+			}
+			return "", nil
+		}})
+	if err := f.uploadAll(t.Context(), map[string]bool{}); err != nil {
+		t.Errorf("the error is %v", err)
+	}
+	if got := fmt.Sprint(append(waiting, f.waiting.Load())); got != "[3 2 1 0]" {
+		t.Errorf("so many waited: %s", got)
+	}
+	if n := testutil.ToFloat64(f.numbers.notUploaded); n != 0 {
+		t.Errorf("%v failures are counted, want none", n)
 	}
 }

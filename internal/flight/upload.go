@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
 	"time"
 
 	"plimsoll/internal/layout"
@@ -40,34 +44,37 @@ func (f *Recorder) upload(ctx context.Context) {
 
 // uploadAll uploads what is not done.
 func (f *Recorder) uploadAll(ctx context.Context, done map[string]bool) error {
-	f.making.Lock() // a run that is being made is not whole
-	list, err := f.opt.Made()
+	f.making.Lock() // a run of ours that is being made has no verdict yet
+	list, err := f.opt.Whole()
 	f.making.Unlock()
 	if err != nil {
 		return err
 	}
-	left := map[string]bool{}
-	for _, dir := range list {
-		left[dir] = done[dir]
-	}
-	clear(done) // also what was removed meanwhile
+	maps.DeleteFunc(done, func(dir string, _ bool) bool { return !slices.Contains(list, dir) }) // it was removed
+	left := slices.DeleteFunc(list, func(dir string) bool { return done[dir] })
+	f.waiting.Store(int64(len(left)))
 	var errs []error
-	for _, dir := range list {
-		if !left[dir] {
-			err := f.opt.Upload(ctx, dir)
-			if ctx.Err() != nil {
-				return nil // the next watch does the rest
-			}
-			if err != nil {
-				f.numbers.notUploaded.Inc()
-				errs = append(errs, err)
-			}
-			left[dir] = err == nil
+	for _, dir := range left {
+		address, err := f.opt.Upload(ctx, dir)
+		if ctx.Err() != nil {
+			return nil // the next watch does the rest
 		}
-		if left[dir] {
-			done[dir] = true
+		if err != nil && !isGone(dir) {
+			f.numbers.notUploaded.Inc()
+			errs = append(errs, err)
+			continue
 		}
+		if address != "" {
+			f.opt.Note(layout.Line("uploaded: " + address))
+		}
+		done[dir] = true
+		f.waiting.Add(-1)
 	}
-	f.waiting.Store(int64(len(list) - len(done)))
 	return errors.Join(errs...)
+}
+
+// isGone says whether a run was removed: then it need not be uploaded.
+func isGone(dir string) bool {
+	_, err := os.Lstat(dir)
+	return errors.Is(err, fs.ErrNotExist)
 }

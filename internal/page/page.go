@@ -29,6 +29,7 @@ import (
 type Run struct {
 	model.Report
 	ID        string // what stands before the names of its parts
+	Elsewhere bool   // no command here takes its Dir
 	Started   string
 	Target    string
 	Offer     string

@@ -40,7 +40,6 @@ const emptyTombstones = 9
 type block struct {
 	meta   tsdb.BlockMeta
 	index  *index.Reader
-	series seriesReader
 	chunks chunkFiles
 	// These are what verify saw.
 	first, last int64
@@ -72,16 +71,18 @@ func (f *folder) openBlock(dir string, to *blockStore) (*block, error) {
 // readIndex reads the block's index, after its chunks, verifies both, and adds what is in them to a store.
 func (b *block) readIndex(raw []byte, to *blockStore) (err error) {
 	defer misled(&err)
-	if err := checkSymbols(raw); err != nil {
+	symbols, err := countSymbols(raw)
+	if err != nil {
 		return err
 	}
 	if b.index, err = index.NewReader(bytesOf(raw), index.DecodePostingsRaw); err != nil {
 		return err
 	}
-	if b.series, err = newSeriesReader(raw, b.index); err != nil {
+	series, err := newSeriesReader(raw, b.index, symbols)
+	if err != nil {
 		return err
 	}
-	return b.verify(to)
+	return b.verify(series, to)
 }
 
 // seriesReader reads the series of an index. The library's looks each symbol up from the last of 32
@@ -94,8 +95,8 @@ type seriesReader struct {
 // seriesAlign is how many bytes of an index a reference to a series counts.
 const seriesAlign = 16
 
-func newSeriesReader(raw []byte, of *index.Reader) (seriesReader, error) {
-	var symbols []string
+func newSeriesReader(raw []byte, of *index.Reader, count int) (seriesReader, error) {
+	symbols := make([]string, 0, count)
 	list := of.Symbols()
 	for list.Next() {
 		symbols = append(symbols, list.At())
@@ -168,25 +169,36 @@ func (b *block) openChunks(f *folder, dir string) (views []view, err error) {
 	return views, nil
 }
 
-// checkSymbols refuses an index that claims more symbols than it has bytes: the
-// library makes room for them all first.
-func checkSymbols(raw []byte) error {
+// maxSymbols is how many symbols an index has at most. In memory each takes 16 bytes more than in
+// the file, where an empty one takes one.
+const maxSymbols = maxLabels / 16
+
+// countSymbols counts an index's symbols, and refuses one that claims more than it has bytes, or
+// than a run has: room is made for them all first.
+func countSymbols(raw []byte) (int, error) {
 	if len(raw) < index.HeaderLen || raw[4] != index.FormatV2 {
-		return errors.New("want an index of form 2")
+		return 0, errors.New("want an index of form 2")
 	}
 	toc, err := index.NewTOCFromByteSlice(bytesOf(raw))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if toc.Symbols+8 > uint64(len(raw)) || binary.BigEndian.Uint32(raw[toc.Symbols+4:]) > uint32(len(raw)) {
-		return errors.New("the index claims more symbols than it holds")
+	if toc.Symbols+8 > uint64(len(raw)) {
+		return 0, errors.New("the index ends before its symbols")
 	}
-	return nil
+	count := binary.BigEndian.Uint32(raw[toc.Symbols+4:])
+	if count > uint32(len(raw)) {
+		return 0, errors.New("the index claims more symbols than it holds")
+	}
+	if int(count) > maxSymbols {
+		return 0, fmt.Errorf("the index has %d symbols, want at most %d", count, maxSymbols)
+	}
+	return int(count), nil
 }
 
 // verify reads every series and every chunk once, which checks their sums. A
 // damaged chunk would else show as a clue that is unknown for no good reason.
-func (b *block) verify(to *blockStore) error {
+func (b *block) verify(series seriesReader, to *blockStore) error {
 	name, value := index.AllPostingsKey()
 	all, err := b.index.Postings(context.Background(), name, value)
 	if err != nil {
@@ -208,7 +220,7 @@ func (b *block) verify(to *blockStore) error {
 			return errors.New("a series is listed twice")
 		}
 		before = at
-		if err := b.series.read(all.At(), &builder, &metas); err != nil {
+		if err := series.read(all.At(), &builder, &metas); err != nil {
 			return err
 		}
 		builder.Overwrite(&lset)

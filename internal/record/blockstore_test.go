@@ -1,6 +1,7 @@
 package record
 
 import (
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/chunks"
+	"github.com/prometheus/prometheus/tsdb/index"
 )
 
 // Blocks may come in any order; a series' chunks are read in that of time.
@@ -50,5 +52,23 @@ func TestBlockTwice(t *testing.T) {
 	}
 	if err := s.finish(); err == nil || !strings.Contains(err.Error(), "do not follow one another") {
 		t.Errorf("%v, want an error of chunks that do not follow one another", err)
+	}
+}
+
+// An index of nothing but empty symbols, each a byte there and sixteen in memory, is refused before they are read.
+func TestTooManySymbols(t *testing.T) {
+	const count = 16 << 20
+	raw := make([]byte, index.HeaderLen+8+count+4+52)
+	binary.BigEndian.PutUint32(raw, index.MagicIndex)
+	raw[4] = index.FormatV2
+	symbols, toc := raw[index.HeaderLen:], raw[len(raw)-52:]
+	binary.BigEndian.PutUint32(symbols, 4+count)
+	binary.BigEndian.PutUint32(symbols[4:], count)
+	seal(symbols, 4, 8+count)
+	binary.BigEndian.PutUint64(toc, index.HeaderLen)
+	seal(toc, 0, 48)
+	b := &block{}
+	if err := b.readIndex(raw, newBlockStore()); err == nil || !strings.Contains(err.Error(), "symbols, want at most") {
+		t.Errorf("the error is %v", err)
 	}
 }

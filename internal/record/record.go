@@ -79,6 +79,16 @@ func InMemory(meta model.Run, m *Memory) *Run {
 	return r
 }
 
+// Manifest reads the manifest of the run in a directory, and nothing else.
+func Manifest(dir string) (meta model.Run, err error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return model.Run{}, fmt.Errorf("open the run in %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	return f.manifest()
+}
+
 func (f *folder) manifest() (model.Run, error) {
 	raw, err := f.read(ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -103,7 +103,12 @@ func levelOf(series string, v float64) string {
 			name, each = less, "/s"
 		}
 	}
+	if strings.HasPrefix(name, "node_netstat_") && !strings.HasSuffix(name, "_CurrEstab") { // node_exporter names them so
+		each = "/s"
+	}
 	switch {
+	case strings.HasSuffix(name, "_bytes") && v > -1 && v < 1:
+		return plainNumber(v) + " bytes" + each
 	case strings.HasSuffix(name, "_bytes"):
 		return layout.Bytes(int64(v)) + each
 	case strings.HasSuffix(name, "_seconds") && v >= 0:

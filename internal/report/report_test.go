@@ -229,3 +229,22 @@ func TestWordsFromOutsideBeginNoLine(t *testing.T) {
 		}
 	}
 }
+
+// A level below one of its unit is no zero, and what node_exporter counts under a name of its own is a rate.
+func TestLevels(t *testing.T) {
+	for _, c := range []struct {
+		series string
+		v      float64
+		want   string
+	}{
+		{"node_disk_read_bytes_total", 0.3, "0.3 bytes/s"},
+		{"node_disk_read_bytes_total", 2048, "2 KiB/s"},
+		{"node_disk_read_bytes_total", 0, "0 bytes/s"},
+		{"node_netstat_Tcp_RetransSegs{host=\"a\"}", 0.5, "0.5/s"},
+		{"node_netstat_Tcp_CurrEstab", 5, "5"},
+	} {
+		if got := Level(c.series, c.v); got != c.want {
+			t.Errorf("%s of %v: %q, want %q", c.series, c.v, got, c.want)
+		}
+	}
+}
