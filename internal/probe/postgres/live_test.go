@@ -71,7 +71,9 @@ func TestWhoseSnapshot(t *testing.T) {
 		for _, q := range sql {
 			args = append(args, "-c", q)
 		}
-		return exec.Command("setpriv", args...)
+		cmd := exec.Command("setpriv", args...)
+		cmd.Dir = s.Dir // psql complains of one that it may not enter
+		return cmd
 	}
 	ask := func(sql string) string {
 		out, err := session("postgres", sql).CombinedOutput()
