@@ -47,7 +47,9 @@
 // DurationMS, if given, has passed). A phase without length is left out.
 //
 // Closed loop: a connection sends its next request as soon as it has read the
-// reply to the last. After a connect that failed it rests for 100 ms, give or
+// reply to the last. While eight requests and more are in flight and fewer than eight replies came in a turn, the thread lets replies gather before it
+// looks again, for 60 µs at most, and for a twentieth of what the quickest ones take: a server that is the limit pays for each wake-up of ours.
+// By so much at most a reply is told later than it came, and the wait is booked as the server's (first_byte), not as lag. After a connect that failed it rests for 100 ms, give or
 // take a fifth, and tries again. Each attempt has an outcome, by which its time is
 // told; but one that failed was no request, and what people are shown keeps apart
 // the attempts, the connections that never stood, and the requests.
@@ -83,8 +85,7 @@
 // what a connection does otherwise; there are Connections times Streams of them. A connection is opened for one
 // request, which pays for it, and goes out with the first bytes; the others begin when the server's SETTINGS have come, as
 // many as these allow. Requests that begin in one turn leave in one call; in a closed loop those of a connection wait for one another
-// while its server goes on sending replies, for 0.24 ms at most, and begin when they leave. The thread lets replies gather meanwhile, for
-// 60 µs at most, and for a twentieth of what the quickest ones take. A request that times out is cancelled, and its
+// while its server goes on sending replies, for 0.24 ms at most, and begin when they leave. The thread lets replies gather meanwhile, as above. A request that times out is cancelled, and its
 // connection goes on, unless nothing at all was heard on it: then it takes no more requests, as after a GOAWAY, and
 // its places connect anew when its last request has ended. What a GOAWAY leaves unanswered ends as
 // goaway:CODE; nothing is sent twice. A wrong reply ends its stream, wrong frames the connection, and all that is in flight there
@@ -181,6 +182,6 @@
 // Where a request's time went (parts_seconds) costs no look at the clock but two
 // for each connect: a time is booked when an event is handled, at the clock read
 // for that event. What passed between the return of epoll_wait and that moment
-// is the generator's own lag. It is the least that it may be: that the thread
+// is the generator's own lag; that it let replies gather (closed loop, above) is not in it. It is the least that it may be: that the thread
 // itself waited for a CPU does not show in it, and does in reply_unread.
 package load

@@ -270,8 +270,9 @@ func (t *thread) neverStood() (failed, untried int64) {
 func seconds(v unix.Timeval) float64 { return float64(v.Sec) + float64(v.Usec)/1e6 }
 
 // moment is for how long more replies may come before the thread turns to those that are there: who turns to each at once
-// pays for waking more than for reading. It is a twentieth at most of what the quickest of the last replies took, so that no
-// latency is of our making, and 0 where that is not worth a sleep.
+// pays for waking more than for reading. In a closed loop a reply that comes meanwhile is told as so much later, under its first
+// byte (when in the sleep it came is not known). So it is a twentieth at most of what the quickest of the last replies took, and 0
+// where that is not worth a sleep.
 func (t *thread) moment() int64 {
 	const (
 		shortest = 10_000

@@ -21,11 +21,15 @@ const (
  FROM pg_catalog.pg_stat_activity AS a WHERE a.wait_event_type = 'Lock' LIMIT 50) AS w
  CROSS JOIN LATERAL pg_catalog.unnest(w.holders) AS h (pid) JOIN pg_catalog.pg_stat_activity AS b ON b.pid = h.pid LIMIT 2500`
 
-	// What was deleted since the oldest of these began may be removed by nobody.
+	// What was deleted in this database since the oldest of these began may be removed by nobody. A transaction in another database
+	// holds back nothing here, nor does VACUUM. It and CREATE INDEX are at work on the tables, and nobody should end them.
 	snapshotQuery = `SELECT a.pid, coalesce(a.state, ''), coalesce(a.usename, ''), a.application_name,
  pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start), greatest(pg_catalog.age(a.backend_xmin), pg_catalog.age(a.backend_xid)) AS since
  FROM pg_catalog.pg_stat_activity AS a WHERE a.pid <> pg_catalog.pg_backend_pid() AND a.xact_start < pg_catalog.clock_timestamp() - interval '1 s'
- AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL ORDER BY since DESC, a.xact_start LIMIT 1`
+ AND coalesce(a.backend_xmin, a.backend_xid) IS NOT NULL AND a.datname = pg_catalog.current_database()
+ AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_progress_vacuum AS v WHERE v.pid = a.pid)`
+	notIndexing  = ` AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_progress_create_index AS i WHERE i.pid = a.pid)`
+	oldestOfThem = ` ORDER BY since DESC, a.xact_start LIMIT 1`
 
 	databaseQuery = `SELECT d.datname, d.xact_commit, d.xact_rollback, d.tup_returned, d.tup_fetched, d.blks_read, d.blks_hit, d.temp_bytes, d.deadlocks
  FROM pg_catalog.pg_stat_database AS d WHERE d.datname IS NOT NULL ORDER BY d.xact_commit DESC LIMIT 50`
@@ -45,7 +49,11 @@ const (
 
 // question is what is asked in a round; whole adds what only counts up, which is dearer.
 func question(version int, whole bool) string {
-	list := []string{settingsQuery, activityQuery, blockedQuery, snapshotQuery}
+	snapshots := snapshotQuery
+	if version >= 120000 { // before, CREATE INDEX does not say that it is at work
+		snapshots += notIndexing
+	}
+	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem}
 	switch {
 	case whole && version >= 170000:
 		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsSince17)

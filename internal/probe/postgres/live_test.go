@@ -58,3 +58,52 @@ func TestAHostileDatabase(t *testing.T) {
 		t.Errorf("functions of somebody else were called with a superuser's rights: %s, %v", called, err)
 	}
 }
+
+// TestWhoseSnapshot asks a real server while VACUUM is at work for long, and a transaction is open in another database: neither keeps
+// dead rows in ours. It runs only with PLIMSOLL_POSTGRES=1, as root.
+func TestWhoseSnapshot(t *testing.T) {
+	if os.Getenv("PLIMSOLL_POSTGRES") == "" {
+		t.Skip("PLIMSOLL_POSTGRES=1 tries a real server")
+	}
+	s := livetest.Start(t, map[string]string{"serve.sh": serve}, "sh", "DIR/serve.sh", "DIR")
+	session := func(database string, sql ...string) *exec.Cmd {
+		args := []string{"--reuid", "postgres", "--regid", "postgres", "--init-groups", "psql", "-h", filepath.Join(s.Dir, "db"), "-AtqX", "-v", "ON_ERROR_STOP=1", "-d", database}
+		for _, q := range sql {
+			args = append(args, "-c", q)
+		}
+		cmd := exec.Command("setpriv", args...)
+		cmd.Dir = s.Dir // psql complains of one that it may not enter
+		return cmd
+	}
+	ask := func(sql string) string {
+		out, err := session("postgres", sql).CombinedOutput()
+		if err != nil {
+			return ""
+		}
+		return strings.TrimSpace(string(out))
+	}
+	s.Until("PostgreSQL answers", func() bool { return ask("SELECT 1") == "1" })
+	for _, sql := range []string{"CREATE TABLE t AS SELECT g FROM generate_series(1, 300000) AS g", "CREATE DATABASE other"} {
+		if out, err := session("postgres", sql).CombinedOutput(); err != nil {
+			t.Fatal(string(out), err)
+		}
+	}
+	for _, cmd := range []*exec.Cmd{
+		session("postgres", "SET vacuum_cost_delay = 100", "SET vacuum_cost_limit = 1", "VACUUM t"),
+		session("other", "BEGIN; CREATE TABLE x (a int); SELECT pg_sleep(600)"),
+	} {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	}
+	// The server waits for its sessions when it is ended, and they do not notice that nobody listens.
+	t.Cleanup(func() { ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") })
+	s.Until("both have been at it for more than a second", func() bool {
+		return ask("SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL AND xact_start < clock_timestamp() - interval '1.5 s'") == "2"
+	})
+	out, err := session("postgres", snapshotQuery+notIndexing+oldestOfThem).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("who keeps dead rows: %s, %v; want nobody", out, err)
+	}
+}

@@ -74,6 +74,15 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// A server is asked for no view that it has not: one that is missing takes the whole answer.
+func TestWhatAnOldServerHasNot(t *testing.T) {
+	for version, want := range map[int]bool{110022: false, 120000: true, 170000: true} {
+		if got := strings.Contains(question(version, true), "pg_stat_progress_create_index"); got != want {
+			t.Errorf("a PostgreSQL of version %d is asked who creates an index: %v, want %v", version, got, want)
+		}
+	}
+}
+
 // A transaction that had the oldest snapshot and is gone is told as nothing, and one that still has it only once.
 func TestSnapshotThatIsGone(t *testing.T) {
 	mails, report := owner{"7", "active", "app", "mails"}, owner{"9", "idle in transaction", "app", "report"}

@@ -21,7 +21,7 @@ const (
 	activitySQL = "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity group by 1, 2, 3"
 	blockedSQL  = "SELECT pid, pg_blocking_pids(pid), wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 	databaseSQL = "SELECT * FROM pg_stat_database"
-	snapshotSQL = "SELECT pid, state, usename, application_name, xact_start, age(backend_xmin) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL ORDER BY 6 DESC"
+	snapshotSQL = "SELECT pid, state, usename, application_name, xact_start, age(backend_xmin) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() ORDER BY 6 DESC"
 	deadSQL     = "SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables ORDER BY 2 DESC"
 	tablesSQL   = "SELECT relname, seq_scan, seq_tup_read FROM pg_stat_user_tables ORDER BY 3 DESC"
 )
@@ -49,7 +49,7 @@ var (
 	blockerAge     = gauge("plimsoll_postgres_blocker_transaction_seconds", "seconds", "How long ago the oldest transaction began for which others wait; 0 when none waits.", blockedSQL)
 
 	snapshotAge = gauge("plimsoll_postgres_oldest_snapshot_seconds", "seconds",
-		"How long ago the transaction began that has the oldest snapshot, or has changed something longest ago; what was deleted since may not be removed. Those of less than a second are left out. 0 of one that is gone.",
+		"How long ago the transaction began that has the oldest snapshot, or has changed something longest ago; what was deleted since may not be removed. Of those in the database of which the tables are read; VACUUM, CREATE INDEX and those of less than a second are left out. 0 of one that is gone.",
 		snapshotSQL, "pid", "state", "usename", "application_name")
 	snapshotSince = gauge("plimsoll_postgres_oldest_snapshot_transactions", "transactions",
 		"How many transactions that change something have begun since then.", snapshotSQL, "pid", "state", "usename", "application_name")
