@@ -98,7 +98,9 @@ func TestWhoseSnapshot(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	}
 	// The server waits for its sessions when it is ended, and they do not notice that nobody listens.
-	t.Cleanup(func() { ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") })
+	t.Cleanup(func() {
+		ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+	})
 	s.Until("both have been at it for more than a second", func() bool {
 		return ask("SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL AND xact_start < clock_timestamp() - interval '1.5 s'") == "2"
 	})
