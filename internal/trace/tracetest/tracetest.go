@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,6 +168,7 @@ func Detaches(t *testing.T, tracer trace.Tracer) {
 	if err := start().Close(); err != nil { // what the libraries open once and keep is open from here on
 		t.Fatal(err)
 	}
+	runtime.GC() // what an earlier test let go is not counted as open before
 	before := descriptors(t)
 	r := start()
 	ids, want := held(t, os.Getpid()), len(r.Programs())
@@ -176,7 +178,7 @@ func Detaches(t *testing.T, tracer trace.Tracer) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before {
 		t.Errorf("%d descriptors are open after, %d before", after, before)
 	}
 	waitGone(t, ids)
