@@ -26,6 +26,7 @@ http {
 	log_format timed '$remote_addr "$request" $status $request_time $upstream_response_time';
 	access_log access.log timed;
 	client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+	open_file_cache max=10; open_file_cache_errors on;
 	include sites/*.conf;
 }`
 
@@ -166,6 +167,7 @@ http {
 	}{
 		{responses, model.Absent, "goes to syslog"}, {upstreamSum, model.Absent, "goes to syslog"},
 		{upstreamErrors, model.Absent, "level crit"}, {errorLines, model.Read, ""},
+		{missingThere, model.Absent, "open_file_cache_errors"},
 		{requests, model.Absent, "stub_status"}, {bufferedLog, model.Absent, "no access log"}, {connsUsed, model.Read, ""},
 	} {
 		if st := l.Rec.States[c.signal.Name]; st.State != c.state || !strings.Contains(st.Why, c.why) {

@@ -201,7 +201,10 @@ func (r *reader) markLogs(out *probe.Out) {
 	}
 	markAccess(out, access, accessErrs, has)
 	markErrors(out, errs, errorErrs, level)
-	if access+errs == 0 {
+	switch {
+	case !slices.ContainsFunc(r.instances, (*instance).mayRemember):
+		out.Mark(missingThere, host.Absent("nginx remembers of no file that it could not be opened (open_file_cache_errors)"))
+	case access+errs == 0:
 		out.Mark(missingThere, firstOr(errorErrs, "no log of nginx"))
 	}
 }

@@ -17,6 +17,11 @@ type files struct {
 	plain string // see nginx.Settings.PlainRoot
 }
 
+// mayRemember says that an instance remembers what was missing, as far as its configuration is known.
+func (in *instance) mayRemember() bool {
+	return in.conf == nil || in.conf.RemembersMissing > 0
+}
+
 // filesOf is nil where an instance does not remember what was missing: then it
 // has just looked, and a file that is there now has come since.
 func filesOf(in *instance) *files {

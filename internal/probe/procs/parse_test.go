@@ -92,36 +92,32 @@ func TestParseTold(t *testing.T) {
 }
 
 func TestInterprets(t *testing.T) {
-	java, node := compilers["java"], compilers["node"]
-	for text, want := range map[string]string{
-		"PATH=/bin\x00JAVA_TOOL_OPTIONS=-Xmx1g -Xint -Dx=y\x00":       "JAVA_TOOL_OPTIONS=-Xint",
-		"JAVA_TOOL_OPTIONS=-Xint\x00_JAVA_OPTIONS=-Xmixed\x00":        "",
-		"JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1\x00NOTE=-Xint\x00": "",
-		"JDK_JAVA_OPTIONS=-XX:-UseCompiler":                           "JDK_JAVA_OPTIONS=-XX:-UseCompiler",
-		"":                                                            "",
+	for _, c := range []struct{ comm, environ, cmdline, want string }{
+		{"java", "PATH=/bin\x00JAVA_TOOL_OPTIONS=-Xmx1g -Xint -Dx=y\x00", "java", "JAVA_TOOL_OPTIONS=-Xint"},
+		{"java", "JAVA_TOOL_OPTIONS=-Xint\x00_JAVA_OPTIONS=-Xmixed\x00", "java", ""},
+		{"java", "_JAVA_OPTIONS=-Xmixed\x00JAVA_TOOL_OPTIONS=-Xint\x00", "java", ""},
+		{"java", "JDK_JAVA_OPTIONS=-Xmixed\x00JAVA_TOOL_OPTIONS=-Xint\x00", "java", ""},
+		{"java", "JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=1\x00NOTE=-Xint\x00", "java", ""},
+		{"java", "JAVA_TOOL_OPTIONS=-XX:TieredStopAtLevel=0\x00", "java\x00-XX:TieredStopAtLevel=4\x00Main", ""},
+		{"java", "JAVA_TOOL_OPTIONS=-Xint\x00", "java\x00-XX:TieredStopAtLevel=4\x00Main", "JAVA_TOOL_OPTIONS=-Xint"},
+		{"java", "JDK_JAVA_OPTIONS=-XX:-UseCompiler", "java", "JDK_JAVA_OPTIONS=-XX:-UseCompiler"},
+		{"java", "JDK_JAVA_OPTIONS=-XX:-UseCompiler", "java\x00-XX:+UseCompiler\x00Main", ""},
+		{"java", "JAVA_TOOL_OPTIONS=-Xint", "java\x00-Xmixed\x00Main", ""},
+		{"java", "_JAVA_OPTIONS=-Xint", "java\x00-Xmixed\x00Main", "_JAVA_OPTIONS=-Xint"},
+		{"java", "", "java\x00-cp\x00-Xint\x00-Xmx1g\x00Main\x00", ""},
+		{"java", "", "java\x00-cp\x00x.jar\x00-Xint\x00Main\x00", "-Xint"},
+		{"java", "", "java\x00-jar\x00x.jar\x00-Xint\x00", ""},
+		{"java", "", "java\x00Main\x00-Xint\x00", ""},
+		{"java", "", "java\x00-Xint\x00-Xmixed\x00Main\x00", ""},
+		{"java", "", "/bin/java\x00-Djava.compiler=NONE\x00-version", ""}, // since JDK 21 it does nothing
+		{"java", "", "", ""},
+		{"node", "", "node\x00-r\x00x\x00--jitless\x00app.js\x00--other", "--jitless"},
+		{"node", "NODE_OPTIONS=--jitless\x00", "node\x00app.js", "NODE_OPTIONS=--jitless"},
+		{"node", "NODE_OPTIONS=--jitless\x00", "node\x00--no-jitless\x00app.js", ""},
 	} {
-		if got := java.variables([]byte(text), ""); got != want {
-			t.Errorf("the environment %q: %q, want %q", text, got, want)
+		if got := compilers[c.comm].interprets([]byte(c.environ), []byte(c.cmdline)); got != c.want {
+			t.Errorf("%s with the environment %q and the arguments %q: %q, want %q", c.comm, c.environ, c.cmdline, got, c.want)
 		}
-	}
-	for text, want := range map[string]string{
-		"java\x00-cp\x00-Xint\x00-Xmx1g\x00Main\x00":    "",
-		"java\x00-cp\x00x.jar\x00-Xint\x00Main\x00":     "-Xint",
-		"java\x00-jar\x00x.jar\x00-Xint\x00":            "",
-		"java\x00Main\x00-Xint\x00":                     "",
-		"java\x00-Xint\x00-Xmixed\x00Main\x00":          "",
-		"/bin/java\x00-Djava.compiler=NONE\x00-version": "-Djava.compiler=NONE",
-		"java": "", "": "",
-	} {
-		if got := java.arguments([]byte(text), ""); got != want {
-			t.Errorf("the arguments %q: %q, want %q", text, got, want)
-		}
-	}
-	if got := java.arguments([]byte("java\x00-Xmixed\x00Main"), "JAVA_TOOL_OPTIONS=-Xint"); got != "" {
-		t.Errorf("an argument does not outweigh a variable: %q", got)
-	}
-	if got := node.arguments([]byte("node\x00-r\x00x\x00--jitless\x00app.js\x00--other"), ""); got != "--jitless" {
-		t.Errorf("node: %q", got)
 	}
 }
 
@@ -148,7 +144,7 @@ func FuzzParseLines(f *testing.F) {
 			t.Errorf("told %+v by %q", got, b)
 		}
 		for _, c := range compilers {
-			for _, got := range []string{c.variables(b, ""), c.arguments(b, "")} {
+			for _, got := range []string{c.interprets(b, nil), c.interprets(nil, b)} {
 				if len(got) > 64 {
 					t.Errorf("the setting %q of %q is none that is looked for", got, b)
 				}

@@ -53,73 +53,108 @@ func (r *reader) readTold(p *process) told {
 	return t
 }
 
-// readInterprets reads the setting by which a runtime was told to compile nothing. Its variables are read first, as it does itself.
-func (r *reader) readInterprets(p *process) (setting string) {
+// readInterprets reads the setting by which a runtime was told to compile nothing.
+func (r *reader) readInterprets(p *process) string {
 	rt, ok := compilers[p.comm]
 	if !ok {
 		return ""
 	}
+	var environ, cmdline []byte
 	if text, err := r.tree.readLong(p.name + "/environ"); err == nil {
-		setting = rt.variables(text, setting)
+		environ = text
 	}
 	if text, err := r.tree.readLong(p.name + "/cmdline"); err == nil {
-		setting = rt.arguments(text, setting)
+		cmdline = text
 	}
-	return setting
+	return rt.interprets(environ, cmdline)
 }
 
-// compiler is a runtime that compiles a program while it runs: in which variables and by which options it is told not to,
-// which take that back, and after which options another word follows that is none.
+// compiler is a runtime that compiles a program while it runs: which variables it reads before its arguments and which
+// after them, what tells it not to compile, and after which options another word follows that is none.
 type compiler struct {
-	in, off, on, pairs []string
+	before, after []string
+	switches      []compilerSwitch
+	pairs         []string
 }
 
-// compilers are known by the names of their processes.
+// compilerSwitch is one of the ways to tell it. The last word counts, of off and of those in on that take it back; one that ends in "="
+// is a beginning. A switch takes nothing of another back: what is interpreted by -Xint is so at any TieredStopAtLevel.
+type compilerSwitch struct {
+	off string
+	on  []string
+}
+
+// compilers are known by the names of their processes. The JVM reads _JAVA_OPTIONS last, and its launcher puts JDK_JAVA_OPTIONS before the arguments.
 //
-// https://docs.oracle.com/en/java/javase/17/docs/specs/man/java.html, https://nodejs.org/api/cli.html#--jitless
+// https://docs.oracle.com/en/java/javase/17/docs/specs/man/java.html, Arguments::parse in OpenJDK's src/hotspot/share/runtime/arguments.cpp,
+// https://nodejs.org/api/cli.html#--jitless
 var compilers = map[string]compiler{
 	"java": {
-		in:  []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"},
-		off: []string{"-Xint", "-XX:TieredStopAtLevel=0", "-XX:-UseCompiler", "-Djava.compiler=NONE"},
-		on:  []string{"-Xmixed", "-Xcomp"}, pairs: []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"},
+		before: []string{"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"}, after: []string{"_JAVA_OPTIONS"},
+		switches: []compilerSwitch{
+			{"-Xint", []string{"-Xmixed", "-Xcomp"}},
+			{"-XX:TieredStopAtLevel=0", []string{"-XX:TieredStopAtLevel="}},
+			{"-XX:-UseCompiler", []string{"-XX:+UseCompiler", "-Xmixed", "-Xcomp"}},
+		},
+		pairs: []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"},
 	},
-	"node": {in: []string{"NODE_OPTIONS"}, off: []string{"--jitless"}, pairs: []string{"-r", "--require", "--import"}},
+	"node": {
+		before:   []string{"NODE_OPTIONS"},
+		switches: []compilerSwitch{{"--jitless", []string{"--no-jitless"}}},
+		pairs:    []string{"-r", "--require", "--import"},
+	},
 }
 
-// variables finds the last option in an environment that says whether code is compiled.
-func (c compiler) variables(text []byte, setting string) string {
-	for word := range bytes.SplitSeq(text, []byte{0}) {
-		name, value, _ := bytes.Cut(word, []byte("="))
-		if !slices.Contains(c.in, string(name)) {
-			continue
-		}
-		for option := range bytes.FieldsSeq(value) {
-			setting = c.take(string(name)+"=", string(option), setting)
+// interprets finds what the runtime was told, in the order in which it reads that; "" where it compiles.
+func (c compiler) interprets(environ, cmdline []byte) string {
+	settings := make([]string, len(c.switches))
+	c.takeVariables(settings, environ, c.before)
+	c.takeArguments(settings, cmdline)
+	c.takeVariables(settings, environ, c.after)
+	for _, setting := range settings {
+		if setting != "" {
+			return setting
 		}
 	}
-	return setting
+	return ""
 }
 
-// arguments does so on a command line; what stands behind the program that is run (a class, a file) is that program's.
-func (c compiler) arguments(text []byte, setting string) string {
-	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")[1:]
+func (c compiler) takeVariables(settings []string, environ []byte, names []string) {
+	for _, name := range names {
+		for word := range bytes.SplitSeq(environ, []byte{0}) {
+			value, ok := bytes.CutPrefix(word, []byte(name+"="))
+			if !ok {
+				continue
+			}
+			for option := range bytes.FieldsSeq(value) {
+				c.take(settings, name+"=", string(option))
+			}
+		}
+	}
+}
+
+// takeArguments reads a command line; what stands behind the program that is run (a class, a file) is that program's.
+func (c compiler) takeArguments(settings []string, cmdline []byte) {
+	words := strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")[1:]
 	for i := 0; i < len(words) && strings.HasPrefix(words[i], "-") && words[i] != "-jar"; i++ {
-		setting = c.take("", words[i], setting)
+		c.take(settings, "", words[i])
 		if slices.Contains(c.pairs, words[i]) {
 			i++
 		}
 	}
-	return setting
 }
 
-func (c compiler) take(where, option, setting string) string {
-	switch {
-	case slices.Contains(c.off, option):
-		return where + option
-	case slices.Contains(c.on, option):
-		return ""
+func (c compiler) take(settings []string, where, option string) {
+	for i, s := range c.switches {
+		switch {
+		case option == s.off:
+			settings[i] = where + option
+		case slices.ContainsFunc(s.on, func(on string) bool {
+			return option == on || strings.HasSuffix(on, "=") && strings.HasPrefix(option, on)
+		}):
+			settings[i] = ""
+		}
 	}
-	return setting
 }
 
 // isGo says whether a program was built by Go.

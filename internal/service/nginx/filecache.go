@@ -55,24 +55,26 @@ func (c fileCache) longest(block []*Directive) float64 {
 
 // plainRoot is the only root of a configuration in which nothing answers but
 // files: there a request's path names the file, and a 404 says that it is not there.
+// Where a request finds no root, nginx takes one that it was built with; that is another.
 func plainRoot(list []*Directive, prefix string) string {
 	var roots []string
 	plain := true
-	var walk func([]*Directive)
-	walk = func(block []*Directive) {
+	var walk func(block []*Directive, rooted bool)
+	walk = func(block []*Directive, rooted bool) {
+		rooted = rooted || slices.ContainsFunc(block, isRoot)
 		for _, d := range block {
 			switch {
-			case d.Name == "root" && len(d.Args) == 1:
+			case isRoot(d):
 				roots = append(roots, absolute(prefix, d.Args[0]))
-			case answersOtherwise(d):
+			case answersOtherwise(d), !rooted && rootless(d):
 				plain = false
 			}
-			walk(d.Block)
+			walk(d.Block, rooted)
 		}
 	}
 	for _, d := range list {
 		if d.Name == "http" {
-			walk(d.Block)
+			walk(d.Block, false)
 		}
 	}
 	slices.Sort(roots)
@@ -80,6 +82,21 @@ func plainRoot(list []*Directive, prefix string) string {
 		return ""
 	}
 	return path.Clean(roots[0])
+}
+
+func isRoot(d *Directive) bool { return d.Name == "root" && len(d.Args) == 1 }
+
+// rootless says that requests end in a block that has no root of its own, where none is inherited.
+func rootless(d *Directive) bool {
+	if slices.ContainsFunc(d.Block, isRoot) {
+		return false
+	}
+	return d.Name == "location" || d.Name == "server" && !slices.ContainsFunc(d.Block, takesAll)
+}
+
+// takesAll tells of a location in which whatever no other one takes ends.
+func takesAll(d *Directive) bool {
+	return d.Name == "location" && len(d.Args) > 0 && d.Args[len(d.Args)-1] == "/" && (len(d.Args) == 1 || d.Args[0] == "^~")
 }
 
 // answersOtherwise tells of a directive with which a request's path names no

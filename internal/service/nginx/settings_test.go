@@ -132,6 +132,10 @@ func TestPlainRoot(t *testing.T) {
 		"http { server { root /a; location /b { try_files /c $uri; } } }":                 "",
 		"http { server { root /a; location ~ php { fastcgi_pass 127.0.0.1:9000; } } }":    "",
 		"http { server { root /a; location /l { content_by_lua_file x; } } }":             "",
+		"http { server { root /a; } server { listen 81; } }":                              "",
+		"http { server { location / { root /a; } } }":                                     "/a",
+		"http { server { location / { root /a; } location /b { } } }":                     "",
+		"http { server { location /b { root /a; } } }":                                    "",
 		"http { server { } }": "",
 	} {
 		if got := settingsOf(t, src, "", 0).PlainRoot; got != want {
