@@ -20,9 +20,10 @@ const socketName = "ask.sock"
 const (
 	// replyPatience is for how long a client is answered.
 	replyPatience = 5 * time.Second
-	// turnPatience is for how long a client waits for its turn, and askPatience for its run in all: it is made, and judged.
-	turnPatience = 3 * time.Minute
-	askPatience  = 10 * time.Minute
+	// turnPatience is for how long a client waits for its turn, which is longer than a verdict may take on a busy machine, and
+	// askPatience for its run in all: it is made, and judged.
+	turnPatience = 6 * time.Minute
+	askPatience  = 15 * time.Minute
 	maxAnswer    = 64 << 10
 )
 
