@@ -15,9 +15,10 @@ import (
 func terminals(t *testing.T) (person, tty *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
+	if err != nil && os.Getenv("CI") == "" {
 		t.Skipf("no terminal can be made here: %v", err)
 	}
+	ok(t, err)
 	t.Cleanup(func() { _ = person.Close() })
 	raw, err := person.SyscallConn()
 	if err != nil {
