@@ -190,6 +190,9 @@ func (c *collector) gather() {
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
+		for p := range full.phases {
+			full.phases[p].settle()
+		}
 		if c.shares != nil {
 			c.shares.add(full)
 		}

@@ -93,12 +93,12 @@ func TestFirstByteAndTransferAreTold(t *testing.T) {
 		}
 		s.until("replied", func() bool { return s.replies() == 1 })
 		of := &s.thread.tally.phases[hold]
-		first, body := of.hist[firstWait], of.hist[transfer]
+		first, body := of.measured(firstWait), of.measured(transfer)
 		if first.TotalCount() != 1 || first.Max() < pause.Microseconds() || body.TotalCount() != 1 || body.Max() < 2*pause.Microseconds() {
 			t.Errorf("rate %g: first byte %d of %d µs, transfer %d of %d µs; want one of each, of at least %v and %v",
 				rate, first.TotalCount(), first.Max(), body.TotalCount(), body.Max(), pause, 2*pause)
 		}
-		if all := of.hist[service].Max(); first.Max()+body.Max() > all+all/500+2 {
+		if all := of.measured(service).Max(); first.Max()+body.Max() > all+all/500+2 {
 			t.Errorf("rate %g: first byte %d µs and transfer %d µs are more than the %d µs of it all", rate, first.Max(), body.Max(), all)
 		}
 	}

@@ -53,13 +53,13 @@ func (p *poller) close() {
 // add watches fd for everything, edge by edge, under the given name: one call in a socket's life.
 func (p *poller) add(fd, name int32) syscall.Errno {
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edges, Fd: name}
-	_, _, e := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.epoll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
+	_, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.epoll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
 	return e
 }
 
 // remove watches fd no more, which closing it does by itself.
 func (p *poller) remove(fd int32) {
-	unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.epoll), unix.EPOLL_CTL_DEL, uintptr(fd), 0, 0, 0)
+	syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(p.epoll), unix.EPOLL_CTL_DEL, uintptr(fd), 0, 0, 0)
 }
 
 // wait returns how many events came within ns nanoseconds; 0 also when a signal cut it short.
@@ -69,7 +69,7 @@ func (p *poller) wait(ns int64) int {
 	}
 	if !p.coarse {
 		p.timeout = unix.NsecToTimespec(ns)
-		n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&p.timeout)), 0, 0)
+		n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&p.timeout)), 0, 0)
 		if e == 0 {
 			return int(n)
 		}
@@ -77,7 +77,7 @@ func (p *poller) wait(ns int64) int {
 		return 0
 	}
 	ms := (ns + 999_999) / 1_000_000
-	n, _, e := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(ms), 0, 0)
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epoll), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(ms), 0, 0)
 	if e != 0 {
 		return 0
 	}

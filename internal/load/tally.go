@@ -148,7 +148,13 @@ type phaseTally struct {
 	// Allocated here once; a histogram that stays unused costs no memory
 	// because the kernel gives pages only when they are written.
 	hist [durations]*hdr.Histogram
+	// short has those that took less than so many microseconds and are not in hist yet: there hist has a place for each
+	// microsecond too, and finding it costs several times what counting does. A kind's is made when it is first needed.
+	short [durations]*[shortMicros]uint32
 }
+
+// shortMicros is up to where a histogram of three digits has a place for each unit.
+const shortMicros = 2048
 
 // newTally is an empty one, with room for so many targets and stages.
 func newTally(targets, stages int) *tally {
@@ -164,8 +170,30 @@ func newTally(targets, stages int) *tally {
 
 // add records a duration in nanoseconds.
 func (t *phaseTally) add(kind int, ns int64) {
-	// Both ends are clamped, so the histogram cannot refuse.
-	_ = t.hist[kind].RecordValue(min(max(ns, 0)/1000, maxMicros))
+	us := min(max(ns, 0)/1000, maxMicros)
+	if us >= shortMicros {
+		_ = t.hist[kind].RecordValue(us) // both ends are clamped: it cannot refuse
+		return
+	}
+	if t.short[kind] == nil {
+		t.short[kind] = new([shortMicros]uint32)
+	}
+	t.short[kind][us]++
+}
+
+// settle brings what is counted in short to where it is read.
+func (t *phaseTally) settle() {
+	for kind, counts := range t.short {
+		if counts == nil {
+			continue
+		}
+		for us, n := range counts {
+			if n > 0 {
+				_ = t.hist[kind].RecordValues(int64(us), int64(n))
+			}
+		}
+		clear(counts[:])
+	}
 }
 
 // end counts a request that ended, after ns nanoseconds of waiting.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
 	"plimsoll/internal/model"
 )
@@ -110,7 +111,7 @@ func TestARequestAllocatesNothing(t *testing.T) {
 		t.Errorf("%g allocations for a request, want 0", perRequest)
 	}
 	// The kernel begins to stamp when it gets round to it, so not each one is.
-	stamped := func() bool { return s.thread.tally.phases[hold].hist[unread].TotalCount() > 0 }
+	stamped := func() bool { return s.thread.tally.phases[hold].measured(unread).TotalCount() > 0 }
 	for deadline := time.Now().Add(time.Minute); !stamped(); {
 		if time.Now().After(deadline) {
 			t.Fatal("none of the first connection's replies was stamped")
@@ -170,11 +171,11 @@ func TestAnOpenLoopDatesRepliesByTheKernel(t *testing.T) {
 	const unreadFor = 20 * time.Millisecond
 	s := newStage(t, model.LoadPlan{Connections: 1, Requests: 100_000, KeepAlive: true, Rate: 1.0 / 3600})
 	n := &s.thread.tally.phases[hold]
-	for round := int64(1); n.hist[unread].TotalCount() == 0; round++ { // the kernel begins to stamp when it gets round to it
+	for round := int64(1); n.measured(unread).TotalCount() == 0; round++ { // the kernel begins to stamp when it gets round to it
 		if round == 1000 {
 			t.Fatal("none of 1,000 replies was stamped")
 		}
-		n.hist[service].Reset()
+		n.measured(service).Reset()
 		s.thread.dueAt, s.thread.headAt = 0, 0
 		s.until("sent", func() bool { return s.thread.conns[0].state == awaiting })
 		if round == 1 {
@@ -186,11 +187,11 @@ func TestAnOpenLoopDatesRepliesByTheKernel(t *testing.T) {
 		}
 		s.until("answered", func() bool { return s.replies() == round })
 	}
-	if lay := n.hist[unread].Max(); lay < unreadFor.Microseconds() {
+	if lay := n.measured(unread).Max(); lay < unreadFor.Microseconds() {
 		t.Errorf("the reply lay unread for %d µs, want %d at least", lay, unreadFor.Microseconds())
 	}
 	// It lay there for longer than all else took, if that is not in it.
-	if took, lay := n.hist[service].Max(), n.hist[unread].Max(); s.thread.now/1000-s.thread.conns[0].start/1000 < took+lay-1000 {
+	if took, lay := n.measured(service).Max(), n.measured(unread).Max(); s.thread.now/1000-s.thread.conns[0].start/1000 < took+lay-1000 {
 		t.Errorf("service took %d µs and the reply lay unread for %d µs, but it is %d µs since it was sent", took, lay, (s.thread.now-s.thread.conns[0].start)/1000)
 	}
 	if n.unread.n != 0 {
@@ -206,8 +207,8 @@ func TestLagIsTheGeneratorsOwn(t *testing.T) {
 	th.now, th.dueAt, th.headAt = 12e6, 5e6, 5e6
 	th.dispatch()
 	n := &th.tally.phases[hold]
-	if n.hist[lag].TotalCount() != 1 || n.hist[lag].Max() != 2000 {
-		t.Errorf("due at 5 ms, a connection free at 10 ms, sent at 12 ms: %d lags, at most %d µs; want one of 2,000 µs", n.hist[lag].TotalCount(), n.hist[lag].Max())
+	if n.measured(lag).TotalCount() != 1 || n.measured(lag).Max() != 2000 {
+		t.Errorf("due at 5 ms, a connection free at 10 ms, sent at 12 ms: %d lags, at most %d µs; want one of 2,000 µs", n.measured(lag).TotalCount(), n.measured(lag).Max())
 	}
 }
 
@@ -233,8 +234,8 @@ func TestOnAGridRequestsLeaveALittleEarly(t *testing.T) {
 		if th.inFlight != c.sent {
 			t.Errorf("%g/s, %d ns before they are due: %d requests sent, want %d", c.rate, c.early, th.inFlight, c.sent)
 		}
-		if n := &th.tally.phases[hold]; c.sent > 0 && (n.hist[lag].Min() != 0 || th.flights.oldest.intended > th.flights.oldest.start) {
-			t.Errorf("sent early, the first request has %d µs of lag and begins %d ns before it was meant to", n.hist[lag].Min(), th.flights.oldest.intended-th.flights.oldest.start)
+		if n := &th.tally.phases[hold]; c.sent > 0 && (n.measured(lag).Min() != 0 || th.flights.oldest.intended > th.flights.oldest.start) {
+			t.Errorf("sent early, the first request has %d µs of lag and begins %d ns before it was meant to", n.measured(lag).Min(), th.flights.oldest.intended-th.flights.oldest.start)
 		}
 	}
 }
@@ -373,4 +374,10 @@ func TestOnlyOneConnectionIsCalm(t *testing.T) {
 			t.Errorf("rate %g, 4 threads: %d connections wake in the calm phase, want 1", rate, calmOnes)
 		}
 	}
+}
+
+// measured are the durations of a kind so far.
+func (t *phaseTally) measured(kind int) *hdr.Histogram {
+	t.settle()
+	return t.hist[kind]
 }
