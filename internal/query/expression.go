@@ -60,7 +60,7 @@ type Selector struct {
 
 // variable matches a window variable; in brackets it is a range. A question mark says
 // that the expression has something else to offer where there is no such window.
-var variable = regexp.MustCompile(`(\[\s*)?\$([a-z]+)(_seconds|_start|_end)?(\??)`)
+var variable = regexp.MustCompile(`^\$([a-z]+)(_seconds|_start|_end)?(\??)`)
 
 var windowNames = []string{
 	"window", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
@@ -74,16 +74,21 @@ func Parse(src string, known Records) (*Expression, error) {
 	if len(src) > maxText {
 		return nil, fmt.Errorf("%d bytes: want at most %d", len(src), maxText)
 	}
-	text, err := expandRecords(src, known)
+	root, err := ParseWithVariables(src)
+	if err != nil {
+		return nil, err
+	}
+	text, err := expandRecords(src, root, known)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxText {
 		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(text), maxText)
 	}
-	root, err := ParseWithVariables(text)
-	if err != nil {
-		return nil, err
+	if text != src {
+		if root, err = ParseWithVariables(text); err != nil {
+			return nil, err
+		}
 	}
 	if err := fixedMoments(text, root); err != nil {
 		return nil, err
@@ -148,17 +153,28 @@ func inWord(b byte) bool {
 func ReplaceVariables(text string, stand func(VariableUse) string) string {
 	var out strings.Builder
 	last := 0
-	for _, m := range variable.FindAllStringSubmatchIndex(text, -1) {
-		use := VariableUse{Window: text[m[4]:m[5]], IsRange: m[2] >= 0, Optional: m[8] < m[9]}
-		start := m[4] - 1
-		if m[6] >= 0 {
-			use.Part = text[m[6]:m[7]]
+	// Looked for by its dollar sign: the program reads some thousand texts before it does anything.
+	for next := 0; ; {
+		at := strings.IndexByte(text[next:], '$')
+		if at < 0 {
+			break
 		}
-		use.length = m[1] - start
-		use.glued = start > 0 && inWord(text[start-1]) || m[1] < len(text) && inWord(text[m[1]]) && text[m[1]] != ':'
+		start := next + at
+		next = start + 1
+		m := variable.FindStringSubmatchIndex(text[start:])
+		if m == nil {
+			continue
+		}
+		next = start + m[1]
+		use := VariableUse{Window: text[start+m[2] : start+m[3]], Optional: m[6] < m[7], length: m[1]}
+		use.IsRange = strings.HasSuffix(strings.TrimRight(text[:start], " \t\n\f\r"), "[")
+		if m[4] >= 0 {
+			use.Part = text[start+m[4] : start+m[5]]
+		}
+		use.glued = start > 0 && inWord(text[start-1]) || next < len(text) && inWord(text[next]) && text[next] != ':'
 		out.WriteString(text[last:start])
 		out.WriteString(stand(use))
-		last = m[1]
+		last = next
 	}
 	out.WriteString(text[last:])
 	return out.String()

@@ -3,6 +3,8 @@ package query
 import (
 	"fmt"
 	"strings"
+
+	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // Record is a term that several rules use, in the form of Prometheus'
@@ -18,12 +20,8 @@ type Record struct {
 // Records maps a shared term's name to it; its Expr is already free of others.
 type Records map[string]Record
 
-// expandRecords puts the expressions of shared terms in the place of their names.
-func expandRecords(src string, known Records) (string, error) {
-	root, err := ParseWithVariables(src)
-	if err != nil {
-		return "", err
-	}
+// expandRecords puts the expressions of shared terms in the place of their names in src, which root is the tree of.
+func expandRecords(src string, root parser.Expr, known Records) (string, error) {
 	var cuts []splice
 	for _, vs := range VectorSelectors(root) {
 		if !strings.Contains(vs.Name, ":") || vs.Name == MachineInfo {

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"plimsoll/internal/query"
 )
@@ -43,18 +46,27 @@ func load(from Folder, known query.Records) (Rules, error) {
 	fmt.Fprintf(sum, "records.yaml %d\n%s", len(raw), raw)
 	set := Rules{Records: sortedRecords(records), Folders: []Folder{from}}
 	var errs []error
+	var files []ruleFile
 	left := maxRuleFiles
 	for _, p := range paths {
-		rule, raw, err := loadRule(from, p, records)
+		raw, err := ReadFile(from.FS, p, maxRuleFile)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("read %s: %w", path.Join(from.Name, p), err))
 			continue
 		}
 		if left -= len(raw); left < 0 {
 			return set, fmt.Errorf("%s: more than the set may have of rules", path.Join(from.Name, p))
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", p, len(raw), raw)
-		set.List = append(set.List, rule)
+		files = append(files, ruleFile{path: p, raw: raw})
+	}
+	parseAll(from, files, records)
+	for _, f := range files {
+		if f.err != nil {
+			errs = append(errs, f.err)
+		} else {
+			set.List = append(set.List, f.rule)
+		}
 	}
 	sortRules(set.List)
 	for i := 1; i < len(set.List); i++ {
@@ -64,6 +76,29 @@ func load(from Folder, known query.Records) (Rules, error) {
 	}
 	set.Hash = hex.EncodeToString(sum.Sum(nil))
 	return set, errors.Join(append(errs, set.doubled(set.List)...)...)
+}
+
+// ruleFile is a rule.yaml, and what became of it.
+type ruleFile struct {
+	path string
+	raw  []byte
+	rule *Rule
+	err  error
+}
+
+// parseAll parses on all CPUs: every command waits for it.
+func parseAll(from Folder, files []ruleFile, known query.Records) {
+	var all sync.WaitGroup
+	var next atomic.Int64
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				f := &files[i]
+				f.rule, f.err = parseRule(from, f.path, f.raw, known)
+			}
+		})
+	}
+	all.Wait()
 }
 
 func sortRules(list []*Rule) {
@@ -89,23 +124,19 @@ func rulePaths(fsys fs.FS) ([]string, error) {
 	return paths, nil
 }
 
-func loadRule(from Folder, p string, known query.Records) (*Rule, []byte, error) {
-	raw, err := ReadFile(from.FS, p, maxRuleFile)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", path.Join(from.Name, p), err)
-	}
+func parseRule(from Folder, p string, raw []byte, known query.Records) (*Rule, error) {
 	rule, err := Parse(raw, known)
 	if err != nil {
-		return nil, nil, InFile(path.Join(from.Name, p), err)
+		return nil, InFile(path.Join(from.Name, p), err)
 	}
 	rule.Path = path.Join(from.Name, path.Dir(p))
 	if rule.files, err = fs.Sub(from.FS, path.Dir(p)); err != nil {
-		return nil, nil, fmt.Errorf("open %s: %w", rule.Path, err)
+		return nil, fmt.Errorf("open %s: %w", rule.Path, err)
 	}
 	if rule.Captured, err = sliceNames(rule.files); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", rule.Path, err)
+		return nil, fmt.Errorf("%s: %w", rule.Path, err)
 	}
-	return rule, raw, nil
+	return rule, nil
 }
 
 // sliceNames returns the cases of which a rule's folder has a slice, sorted.
