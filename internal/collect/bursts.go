@@ -102,8 +102,10 @@ func (b *bursts) end() {
 }
 
 func (t *tracing) resume(b *bursty) error {
-	if err := b.running.Only(t.services()...); err != nil {
-		return err
+	if !b.InBursts { // what is light then needs nobody singled out
+		if err := b.running.Only(t.services()...); err != nil {
+			return err
+		}
 	}
 	at := t.now()
 	if err := b.running.Resume(); err != nil {

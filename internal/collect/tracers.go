@@ -180,7 +180,7 @@ func (t *tracing) tellMarks() {
 	}
 }
 
-func inBursts(t trace.Tracer) bool { return t.Level == trace.Full && !t.Throughout }
+func inBursts(t trace.Tracer) bool { return t.InBursts || t.Level == trace.Full && !t.Throughout }
 
 // start starts a tracer; one for bursts waits for its first.
 func start(t trace.Tracer) (trace.Running, error) {

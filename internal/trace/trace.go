@@ -59,7 +59,9 @@ type Tracer struct {
 	// Throughout marks a Full tracer that bursts would make no cheaper: it watches
 	// all the time.
 	Throughout bool
-	// Brief marks a Full tracer that costs several times what the others do, at
+	// InBursts marks a Light tracer that is light because it watches in bursts, as Full ones do; it watches everybody then.
+	InBursts bool
+	// Brief marks one that costs several times what the others do, at
 	// every request: its bursts are half as long as theirs.
 	Brief bool
 	// Busy, if not nil, is the signal whose growth tells which processes work;

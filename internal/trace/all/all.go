@@ -9,6 +9,7 @@ import (
 	"plimsoll/internal/trace/drops"
 	"plimsoll/internal/trace/exec"
 	"plimsoll/internal/trace/offcpu"
+	"plimsoll/internal/trace/refusals"
 	"plimsoll/internal/trace/requests"
 	"plimsoll/internal/trace/runqueue"
 	"plimsoll/internal/trace/sched"
@@ -32,6 +33,7 @@ func All() []trace.Tracer {
 		offcpu.Tracer(),
 		tasks.Tracer(),
 		syscalls.Tracer(),
+		refusals.Tracer(),
 		disk.Tracer(),
 		tcp.Tracer(),
 		requests.Tracer(),
