@@ -9,9 +9,13 @@ const shortest = 1 / 2000;
 export function axes(): void {
   for (const element of document.querySelectorAll<HTMLElement>(".axis")) {
     const charts = Array.from(element.querySelectorAll<SVGSVGElement>("figure > svg, section > svg"))
-      .filter((svg) => svg.querySelector(":scope > .end"))
-      .map((svg) => new Chart(svg));
-    if (charts.length > 0) new Axis(charts);
+      .filter((svg) => svg.querySelector(":scope > .end"));
+    if (charts.length === 0) continue;
+    const over = document.createElement("div");
+    over.className = "over";
+    over.ariaHidden = "true"; // said in words of its own
+    element.append(over);
+    new Axis(charts.map((svg) => new Chart(svg, over)), over);
   }
 }
 
@@ -22,11 +26,16 @@ class Axis {
   private readonly seen = new Set<Chart>();
   private readonly stale = new Set<Chart>();
   private waiting = false;
+  private laid = false;
   private readonly bar = document.createElement("div");
   private readonly said = document.createElement("span");
   private readonly spoken = document.createElement("span");
 
-  constructor(private readonly charts: Chart[]) {
+  /**
+   * over holds all that moves with a pointer, in one layer above the charts. Within the page's own, the drawings would be painted
+   * anew for each step, and as a layer for each they take the browser longer to sort than a frame lasts.
+   */
+  constructor(private readonly charts: Chart[], private readonly over: HTMLElement) {
     this.length = Math.max(...charts.map((c) => c.length));
     this.makeBar();
     const watch = new IntersectionObserver((entries) => {
@@ -34,15 +43,15 @@ class Axis {
         const chart = charts.find((c) => c.svg === entry.target);
         if (chart && entry.isIntersecting) this.seen.add(chart);
         else if (chart) this.seen.delete(chart);
-        // A layer of its own, so that it is not painted anew with the words above it.
-        if (chart) chart.svg.style.willChange = entry.isIntersecting ? "transform" : "";
       }
+      this.laid = false;
       this.draw();
     }, { rootMargin: "200px" });
     for (const chart of charts) {
       watch.observe(chart.svg);
       this.follow(chart);
     }
+    addEventListener("resize", () => { this.laid = false; });
   }
 
   private makeBar(): void {
@@ -162,8 +171,22 @@ class Axis {
       this.waiting = false;
       for (const chart of this.seen) {
         if (this.stale.delete(chart)) chart.show(this.part, (f) => this.text(f));
-        chart.point(this.moment, this.part);
       }
+      if (this.moment === null) {
+        for (const chart of this.charts) chart.rest();
+        this.laid = false;
+        return;
+      }
+      if (!this.laid) this.lay();
+      for (const chart of this.seen) chart.point(this.moment, this.part);
     });
+  }
+
+  /** lay puts what moves above the charts that are seen. */
+  private lay(): void {
+    const charts = Array.from(this.seen);
+    const from = this.over.getBoundingClientRect();
+    for (const write of charts.map((chart) => chart.lay(from))) write();
+    this.laid = true;
   }
 }

@@ -62,24 +62,29 @@ export interface Part {
 
 export const whole: Part = { from: 0, to: 1 };
 
+/** unread is said of a moment near which nothing was read. */
+const unread = "not read";
+
 export class Chart {
   readonly figure: HTMLElement | null;
   /** length of the axis in milliseconds, 0 where the chart has no values of its own. */
   readonly length: number;
-  private readonly lines: (Line & { readout: HTMLElement; word: Text })[] = [];
+  private readonly lines: (Line & { room: Element; name: string; now: HTMLElement; word: Text })[] = [];
   private readonly words: string[] = [];
   private readonly plots: { element: SVGSVGElement; width: number; height: number }[] = [];
   private readonly places: Place[] = [];
   private readonly ends: { element: Element; text: string; begins: boolean }[] = [];
-  private readonly cross: HTMLElement;
-  private readonly brush: HTMLElement;
-  private held = false;
+  private readonly above = document.createElement("div");
+  private readonly plot = div(this.above, "plot");
+  private readonly cross = div(this.plot, "cross");
+  private readonly brush = div(this.plot, "brush");
 
-  constructor(readonly svg: SVGSVGElement) {
+  /** What moves is laid into over, which is above all charts. */
+  constructor(readonly svg: SVGSVGElement, over: HTMLElement) {
     this.figure = svg.closest("figure");
-    const tools = this.over();
-    this.cross = tool(tools, "cross");
-    this.brush = tool(tools, "brush");
+    this.brush.hidden = true;
+    this.above.hidden = true;
+    over.append(this.above);
     for (const plot of svg.querySelectorAll<SVGSVGElement>(":scope > .plot")) {
       const box = (plot.getAttribute("viewBox") ?? "0 0 1 1").split(" ").map(Number);
       this.plots.push({ element: plot, width: box[2] ?? 1, height: box[3] ?? 1 });
@@ -100,33 +105,16 @@ export class Chart {
     if (data) this.take(data);
   }
 
-  /**
-   * over makes room for what moves above the plot. It is no part of the drawing, which would be painted anew for
-   * each step of a pointer: of a long run, that takes longer than a frame.
-   */
-  private over(): HTMLElement {
-    const height = this.svg.height.baseVal.value || 32;
-    const place = document.createElement("div");
-    place.className = "over";
-    const tools = document.createElement("div");
-    tools.style.top = `${16 - height}px`;
-    tools.style.height = `${Math.max(height - 32, 1)}px`;
-    place.append(tools);
-    this.svg.after(place);
-    return tools;
-  }
-
   private take(data: Data): void {
     this.words.push(...data.words);
     const keys = this.figure?.querySelectorAll<HTMLElement>(".key") ?? [];
     data.lines.forEach((line, i) => {
-      const readout = document.createElement("span");
-      readout.className = "now";
-      const word = document.createTextNode(""); // the same all along: another for each step of a pointer is laid out as new
-      readout.append(word);
-      (keys[i] ?? this.figure?.querySelector("figcaption"))?.append(readout);
-      this.lines.push({ ...line, readout, word });
       const key = keys[i];
+      const now = div(this.above, "now");
+      const word = document.createTextNode(""); // the same all along: another for each step of a pointer is laid out as new
+      now.append(word);
+      const room = key?.querySelector("small") ?? this.room(key, line);
+      this.lines.push({ ...line, room, name: key ? nameOf(key) : "", now, word });
       const path = this.plots[0]?.element.querySelectorAll<SVGElement>(":scope > path")[i];
       if (key && path && keys.length > 1 && path.getAttribute("stroke")) hides(key, path);
     });
@@ -156,57 +144,85 @@ export class Chart {
     }
   }
 
-  /** point shows the values at a moment of the axis, 0 to 1; null hides them. */
-  point(moment: number | null, part: Part): void {
-    const place = moment === null ? -1 : (moment - part.from) / (part.to - part.from);
-    const seen = place >= 0 && place <= 1;
-    this.hold(seen);
-    this.cross.hidden = !seen;
-    if (seen) this.cross.style.transform = `translateX(${100 * place}%)`;
-    for (const line of this.lines) {
-      const word = seen && moment !== null ? this.value(line, moment * this.length) : "";
-      if (line.word.data !== word) line.word.data = word;
-    }
+  /**
+   * lay puts what moves where the plot and the means are, in what begins at from. It reads, and returns what
+   * then writes, so that of many charts all is read before anything is written: else the page would be laid out for each.
+   */
+  lay(from: DOMRect): () => void {
+    const plot = this.svg.getBoundingClientRect();
+    const rooms = this.lines.map((line) => line.room.getBoundingClientRect());
+    const put = (element: HTMLElement, left: number, top: number, width: number, height: number): void => {
+      element.style.cssText = `left:${left - from.left}px;top:${top - from.top}px;min-width:${width}px;height:${height}px`;
+    };
+    return () => {
+      this.above.hidden = false;
+      put(this.plot, plot.left, plot.top + 16, plot.width, Math.max(plot.height - 32, 1));
+      this.lines.forEach((line, i) => {
+        const room = rooms[i];
+        if (room) put(line.now, room.left, room.top, room.width, room.height);
+      });
+    };
   }
 
-  /** hold keeps the chart where it is while values take the place of means above it. */
-  private hold(seen: boolean): void {
-    const caption = this.lines.length > 0 ? this.figure?.querySelector("figcaption") : null;
-    if (caption && seen !== this.held) {
-      caption.style.minHeight = seen ? `${caption.offsetHeight}px` : "";
-      caption.classList.toggle("pointed", seen);
+  /** rest takes away what was shown of a moment. */
+  rest(): void {
+    this.above.hidden = true;
+  }
+
+  /** point shows the values at a moment of the axis, 0 to 1. */
+  point(moment: number, part: Part): void {
+    const place = (moment - part.from) / (part.to - part.from);
+    const seen = place >= 0 && place <= 1;
+    this.cross.hidden = !seen;
+    if (seen) this.cross.style.left = `${100 * place}%`;
+    for (const line of this.lines) {
+      const word = seen ? this.value(line, moment * this.length) : "";
+      if (line.word.data !== word) line.word.data = word;
     }
-    this.held = seen;
   }
 
   /** select marks what is being brushed, in places of what is shown. */
   select(from: number, to: number): void {
     this.brush.hidden = from >= to;
-    this.brush.style.transform = `translateX(${100 * from}%) scaleX(${Math.max(to - from, 0)})`;
+    this.brush.style.left = `${100 * from}%`;
+    this.brush.style.width = `${100 * Math.max(to - from, 0)}%`;
   }
 
   /** says are the names and values of all lines, for who does not see them. */
   says(): string {
-    return this.lines.map((l) => `${l.readout.parentElement?.dataset["name"] ?? ""} ${l.readout.textContent}`.trim()).join(", ");
+    return this.lines.map((l) => `${l.name} ${l.word.data}`.trim()).join(", ");
   }
 
   /** value is a line's at a moment; a dash where nothing was read near it. */
   private value(line: Line, time: number): string {
     const i = nearest(line.times, time);
     const at = line.times[i];
-    if (at === undefined || (line.gap > 0 && Math.abs(at - time) > line.gap)) return "not read";
+    if (at === undefined || (line.gap > 0 && Math.abs(at - time) > line.gap)) return unread;
+    return this.reading(line, i);
+  }
+
+  /** reading is what a line's is called; two values where several readings share a place. */
+  private reading(line: Line, i: number): string {
     const most = this.words[line.most[i] ?? -1] ?? "";
     const least = this.words[line.least[i] ?? -1] ?? "";
     return least === most ? most : `${least} … ${most}`;
   }
+
+  /** room is made for a line's values where it has no mean whose place they could take. */
+  private room(key: Element | undefined, line: Line): Element {
+    const room = document.createElement("span");
+    room.className = "room";
+    room.textContent = line.times.map((_, i) => this.reading(line, i)).reduce((a, b) => (b.length > a.length ? b : a), unread);
+    (key ?? this.figure?.querySelector("figcaption"))?.append(room);
+    return room;
+  }
 }
 
-/** tool is something that moves over a plot, hidden at first. */
-function tool(tools: HTMLElement, name: string): HTMLElement {
+/** div is an element for looks alone. */
+function div(within: HTMLElement, name: string): HTMLElement {
   const element = document.createElement("div");
   element.className = name;
-  element.hidden = true;
-  tools.append(element);
+  within.append(element);
   return element;
 }
 
@@ -226,7 +242,6 @@ export function nearest(times: number[], time: number): number {
 
 /** hides makes a line's key a button that hides it. */
 function hides(key: HTMLElement, path: SVGElement): void {
-  key.dataset["name"] = nameOf(key);
   key.setAttribute("role", "button");
   key.setAttribute("tabindex", "0");
   key.setAttribute("aria-pressed", "true");

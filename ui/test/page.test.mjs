@@ -63,6 +63,11 @@ for (const file of pages) {
     await svg.scrollIntoViewIfNeeded();
     const box = await svg.boundingBox();
     const at = (share) => page.mouse.move(box.x + box.width * share, box.y + box.height / 2);
+    await page.evaluate(() => {
+      window.touched = [];
+      new MutationObserver((list) => window.touched.push(...list.filter((m) => !m.target.parentElement?.closest(".over, .spoken")).map((m) => m.target.nodeName)))
+        .observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+    });
     await at(0.5);
     await page.waitForFunction(() => [...document.querySelectorAll(".now")].some((n) => n.textContent));
     const moved = await svg.boundingBox();
@@ -70,6 +75,8 @@ for (const file of pages) {
     await at(0.3);
     await page.mouse.down();
     await at(0.6);
+    await page.waitForFunction(() => document.querySelector(".brush:not([hidden])"));
+    assert.deepEqual(await page.evaluate(() => window.touched), [], "more than the layer above the charts changes with each step, so that the page is painted anew");
     await page.mouse.up();
     await page.waitForFunction((before) => document.querySelector(".axis figure > svg > .plot").getAttribute("viewBox") !== before, whole[0]);
     await page.getByRole("button", { name: "show the whole run" }).click();

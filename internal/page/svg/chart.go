@@ -81,7 +81,7 @@ func (c *Chart) String() string {
 	c.bands(&b)
 	s := c.scale()
 	c.grid(&b, s)
-	fmt.Fprintf(&b, `<svg class="plot" y="%d" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none" fill="none" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round">`,
+	fmt.Fprintf(&b, `<svg class="plot" y="%d" width="100%%" height="%d" viewBox="0 0 %d %d" preserveAspectRatio="none" fill="none" stroke-width="1.6" stroke-linejoin="bevel">`,
 		above, c.Height-above-below, c.width(), depth)
 	if c.Stacked {
 		c.stack(&b, s)

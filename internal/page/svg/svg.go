@@ -18,7 +18,7 @@ import (
 
 // Colors are those of lines, in their order: apart for colour-blind eyes, and seen
 // on white as on black.
-var Colors = []string{"#0072b2", "#d55e00", "#008060", "#b0508a", "#9a6a00", "#3a90c8", "#7a7a7a"}
+var Colors = []string{"#0072b2", "#d55e00", "#4a9a80", "#a04090", "#9a6a00", "#3a90c8", "#7a7a7a"}
 
 // Alarm is the colour of thresholds and of what binds.
 const Alarm = "#d92b3a"

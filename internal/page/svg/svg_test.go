@@ -84,12 +84,13 @@ func TestColors(t *testing.T) {
 		"usual":        {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 		"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
 		"deuteranopia": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+		"tritanopia":   {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}},
 	}
 	for name, eye := range eyes {
-		for i := range 3 { // most charts have no more lines
+		for i := range 4 { // most charts have no more lines, and areas have no dashes
 			for j := range i {
-				if d := distance(seen(eye, linear(Colors[i])), seen(eye, linear(Colors[j]))); d < 0.08 {
-					t.Errorf("%s: %s and %s are %.3f apart, want 0.08", name, Colors[i], Colors[j], d)
+				if d := distance(seen(eye, linear(Colors[i])), seen(eye, linear(Colors[j]))); d < 0.07 {
+					t.Errorf("%s: %s and %s are %.3f apart, want 0.07", name, Colors[i], Colors[j], d)
 				}
 			}
 		}
