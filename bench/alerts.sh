@@ -104,7 +104,7 @@ held() {
 drive() {
 	local load url connections rate more=
 	load=$(sed -n 's/^load: //p' "$here/../lab/$1/case.yaml")
-	url=$(sed 's/.*url: \([^,}]*\).*/\1/' <<<"$load")
+	url=$(sed 's/.*url: \([^,}]*\).*/\1/' <<<"$load" | tr -d '"')
 	connections=$(sed -n 's/.*connections: \([0-9]*\).*/\1/p' <<<"$load")
 	rate=$(sed -n 's/.*rate: \([0-9]*\).*/\1/p' <<<"$load")
 	[ -z "$rate" ] || more="-R $rate"

@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"plimsoll/internal/record/writer"
 )
 
 func main() {
@@ -25,9 +27,12 @@ func main() {
 	flag.IntVar(&m.all.destinations, "destinations", 50_000, "how many addresses are connected to in all")
 	flag.StringVar(&m.dir, "o", "", "where the last minutes and the runs lie (default: a directory that is removed)")
 	asChurn := flag.Bool("churn", false, "make what comes and goes (month's own child)")
+	finish := flag.String("close", "", "close a run that was made (month's own child)")
 	flag.Parse()
 	err := error(nil)
-	if *asChurn {
+	if *finish != "" {
+		err = writer.Finish(*finish)
+	} else if *asChurn {
 		err = churnOn(os.Stdin, os.Stdout)
 	} else {
 		err = m.run(os.Stdout)

@@ -29,9 +29,9 @@ const (
 	renewEvery = 5 * time.Minute
 	mostRuns   = 5
 	asks       = 30
-	// The bounds: of memory, of what is shown at once, of descriptors that may come to those of the second day (and one for each process that is there), and of the ring's
+	// The bounds: of memory, at its peak, of what is shown at once, of descriptors that may come to those of the second day (and one for each process that is there), and of the ring's
 	// directory, whose parts are an eighth each, one more than eight.
-	mostMemory = 200 << 20
+	mostMemory = 128 << 20
 	mostSeries = exporter.MaxSeries
 	moreFiles  = 20
 	mostRing   = 256 << 20 * 9 / 8
@@ -56,9 +56,10 @@ type month struct {
 
 // day is what an exporter has at the end of one.
 type day struct {
-	series, known, files  int
-	rss, heap, ring, runs int64
-	cut, lost, anew       float64
+	series, known, files     int
+	rss, peak, program, heap int64 // peak is the highest of the day; program is the part of rss that is files', mostly this binary
+	ring, runs               int64
+	cut, lost, anew          float64
 }
 
 func (m *month) run(out io.Writer) (err error) {
@@ -105,8 +106,9 @@ func (m *month) watch(ctx context.Context, pid int) (chan error, error) {
 		Run:    model.Run{Plan: model.Plan{Mode: "watch", Interval: m.interval.Milliseconds()}},
 		NewRun: func() string { m.runs++; return filepath.Join(m.dir, fmt.Sprint("run-", m.runs)) },
 		Made:   func() ([]string, error) { return filepath.Glob(filepath.Join(m.dir, "run-*")) },
+		Finish: func(_ context.Context, dir string) error { return exec.Command("/proc/self/exe", "-close", dir).Run() },
 		Judge:  func(context.Context, string, time.Duration) (flight.Judgement, error) { return flight.Judgement{}, nil },
-		Note:   func(string) {},
+		Note:   func(s string) { fmt.Fprintln(os.Stderr, "month: recorder:", s) },
 	})
 	go func() {
 		ended <- exporter.Run(ctx, exporter.Options{
@@ -142,7 +144,7 @@ func (b besides) Commit(r collect.Round) error {
 func (m *month) pass(out io.Writer, churn io.Writer, said *bufio.Scanner, ended chan error) error {
 	rounds := int(time.Duration(m.days) * 24 * time.Hour / m.interval)
 	each := rounds / m.days
-	fmt.Fprintln(out, "day    series     known    memory      heap  descriptors    ring    runs       cut      lost  anew   CPU time  longest round")
+	fmt.Fprintln(out, "day    series     known    memory  program      peak      heap  descriptors    ring    runs       cut      lost  anew   CPU time  longest round")
 	var broken error
 	for n := 1; n <= rounds; n++ {
 		s := m.all.part(n, rounds)
@@ -161,7 +163,7 @@ func (m *month) pass(out io.Writer, churn io.Writer, said *bufio.Scanner, ended 
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%3d  %8d  %8d  %4d MiB  %4d MiB  %11d  %3d MiB  %3d MiB  %8.0f  %8.0f  %4.0f  %9s  %s\n", n/each, d.series, d.known, d.rss>>20, d.heap>>20, d.files, d.ring>>20, d.runs>>20, d.cut, d.lost, d.anew, cpuTime(), m.longest.Round(10*time.Millisecond))
+			fmt.Fprintf(out, "%3d  %8d  %8d  %4d MiB  %3d MiB  %4d MiB  %4d MiB  %11d  %3d MiB  %3d MiB  %8.0f  %8.0f  %4.0f  %9s  %s\n", n/each, d.series, d.known, d.rss>>20, d.program>>20, d.peak>>20, d.heap>>20, d.files, d.ring>>20, d.runs>>20, d.cut, d.lost, d.anew, cpuTime(), m.longest.Round(10*time.Millisecond))
 			m.longest = 0
 			if n == 2*each {
 				m.first = d
@@ -246,6 +248,9 @@ func (m *month) look() (d day, err error) {
 		return d, err
 	}
 	d.heap = heap()
+	if d.peak, d.program, err = memory(); err != nil {
+		return d, err
+	}
 	fds, err := os.ReadDir("/proc/self/fd")
 	d.files = len(fds)
 	d.ring = size(filepath.Join(m.dir, "last"))
@@ -277,7 +282,7 @@ func (d day) broken(first day, processes int) error {
 	}
 	bound("series that are shown", int64(d.series), mostSeries)
 	bound("series that are known", int64(d.known), mostSeries)
-	bound("memory", d.rss, mostMemory)
+	bound("memory", d.peak, mostMemory)
 	bound("bytes of the ring", d.ring, mostRing)
 	if first.files > 0 {
 		bound("descriptors", int64(d.files), int64(first.files+processes+moreFiles))

@@ -44,6 +44,7 @@ func commands(w *world) []*cobra.Command {
 		guest(w),
 		changer(w),
 		commandHolder(),
+		runFinisher(),
 		serviceTest(),
 		manCommand(w),
 		sbomCommand(w),

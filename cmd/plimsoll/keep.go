@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -134,6 +135,10 @@ func (f *keepFlags) recorder(w *world, config collect.Config, note func(string))
 		Judge: func(ctx context.Context, dir string, last time.Duration) (flight.Judgement, error) {
 			return judgeApart(ctx, w, dir, last)
 		},
+		Finish: func(ctx context.Context, dir string) error {
+			_, err := apart(ctx, w, false, nil, finisherName, dir)
+			return err
+		},
 	})
 }
 
@@ -161,27 +166,44 @@ const (
 	leastPriority = 19
 )
 
-// judgeApart judges what lies in a directory, or the last part of it, in a process of its own: its memory is given back, and
-// it gives way to everything else. The verdict on all of it is left there.
-func judgeApart(ctx context.Context, w *world, dir string, last time.Duration) (flight.Judgement, error) {
+// apart runs a command of ours in a process of its own, whose memory is given back; patient is one that gives way to everything else. It
+// says what that took in CPU time.
+func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...string) (cpu time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, judgeTime)
 	defer cancel()
+	c := exec.CommandContext(ctx, w.executable, args...)
+	talk := &atMost{most: 4 << 10}
+	c.Stdout, c.Stderr = out, talk
+	c.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	if patient {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, c.Process.Pid, leastPriority) // it is done all the same
+	}
+	if err = c.Wait(); err != nil {
+		err = fmt.Errorf("%w: %s", err, layout.Line(strings.TrimSpace(talk.String())))
+	}
+	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
+}
+
+// finisherName is the command of the process that closes a run of last minutes.
+const finisherName = "close-run"
+
+func runFinisher() *cobra.Command {
+	return &cobra.Command{Use: finisherName + " DIR", Short: "close a run of last minutes (Plimsoll's own child)", Hidden: true, Args: oneArgument("a run's directory"),
+		RunE: func(_ *cobra.Command, args []string) error { return writer.Finish(args[0]) }}
+}
+
+// judgeApart judges what lies in a directory, or the last part of it, giving way to everything else. The verdict on all of it is left there.
+func judgeApart(ctx context.Context, w *world, dir string, last time.Duration) (j flight.Judgement, err error) {
 	args := []string{"diagnose", dir, "--json"}
 	if last > 0 {
 		args = append(args, "--last", last.String())
 	}
-	c := exec.CommandContext(ctx, w.executable, args...)
-	out, talk := &atMost{most: maxVerdict}, &atMost{most: 4 << 10}
-	c.Stdout, c.Stderr = out, talk
-	c.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
-	if err := c.Start(); err != nil {
-		return flight.Judgement{}, err
-	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, c.Process.Pid, leastPriority) // it is judged all the same
-	err := c.Wait()
-	j := flight.Judgement{CPU: c.ProcessState.UserTime() + c.ProcessState.SystemTime()}
-	if err != nil {
-		return j, fmt.Errorf("%w: %s", err, layout.Line(strings.TrimSpace(talk.String())))
+	out := &atMost{most: maxVerdict}
+	if j.CPU, err = apart(ctx, w, true, out, args...); err != nil {
+		return j, err
 	}
 	var r model.Report
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {

@@ -57,6 +57,9 @@ func TestDaemonSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := regexp.MustCompile(`(?m)^CapabilityBoundingSet=(.*)$`).FindStringSubmatch(string(unit))
+	if !strings.Contains(string(unit), "\nDynamicUser=yes\nAmbientCapabilities="+line[1]+"\n") {
+		t.Errorf("the unit's user has not these: %s", line[1])
+	}
 	want := strings.Fields(strings.ReplaceAll(line[1], "CAP_", ""))
 	s := c.SecurityContext
 	if !slices.Equal(s.Capabilities.Add, want) || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) || s.MayGain || !s.ReadOnly {

@@ -24,6 +24,8 @@ const (
 	// garbage is how many per cent the heap may grow between two collections: memory is
 	// dearer to a process that stays than a collection every few rounds.
 	garbage = 50
+	// garbageOfMore is the same while more is held than usual: what reads twice, or the dear tracers.
+	garbageOfMore = 20
 	// window is what collectors are told that they are in: none of a run's.
 	window = "watch"
 )
@@ -134,10 +136,19 @@ func clockOf(opt Options) func() time.Time {
 	return func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
 }
 
-// burstOf has all tracers of a collector watch for a while, and gives back the memory that starting them takes.
+// holdsMore has less garbage lie about until what it returns is called, which gives back what was needed meanwhile.
+func holdsMore() (noMore func()) {
+	debug.SetGCPercent(garbageOfMore)
+	return func() {
+		debug.SetGCPercent(garbage)
+		debug.FreeOSMemory()
+	}
+}
+
+// burstOf has all tracers of a collector watch for a while.
 func burstOf(l *collect.Local) func(context.Context, time.Duration) error {
 	return func(ctx context.Context, d time.Duration) error {
-		defer debug.FreeOSMemory()
+		defer holdsMore()()
 		return l.Burst(ctx, d, window)
 	}
 }
@@ -186,12 +197,13 @@ func renewed(ctx context.Context, l *collect.Local, st *store, now func() time.T
 		beginAnew(ctx, l, st)
 	}
 	_, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window})
+	debug.FreeOSMemory() // one collection in five minutes: what was needed for a while is not kept for good
 	return err
 }
 
 // beginAnew begins everything anew. What does not goes on as it was, which ends no watch: there is a next renewal.
 func beginAnew(ctx context.Context, l *collect.Local, st *store) {
-	defer debug.FreeOSMemory() // what starting took
+	defer holdsMore()()
 	begun, err := l.Anew(ctx)
 	if begun {
 		st.begun(err == nil)

@@ -65,6 +65,7 @@ type store struct {
 	cut    map[cutKey]float64                // readings for which there was no room
 	notes  map[string]bool
 	pages  map[format]*page // of this round
+	sizes  map[format]int   // of the pages that were made last, in bytes
 }
 
 type cutKey struct{ host, signal string }
@@ -96,7 +97,7 @@ type series struct {
 
 func newStore(interval time.Duration, hosts []collect.Host, say func(string)) *store {
 	s := &store{interval: interval, hosts: hosts, say: say, families: map[string]*family{}, status: map[string]map[string]model.State{},
-		cut: map[cutKey]float64{}, notes: map[string]bool{}, pages: map[format]*page{}}
+		cut: map[cutKey]float64{}, notes: map[string]bool{}, pages: map[format]*page{}, sizes: map[format]int{}}
 	for _, h := range hosts {
 		s.status[h.Name] = map[string]model.State{}
 	}

@@ -66,6 +66,8 @@ type Options struct {
 	Most   int
 	// Judge judges the last part of what lies in a directory, 0 for all of it; Keep leaves the verdict there.
 	Judge func(ctx context.Context, dir string, last time.Duration) (Judgement, error)
+	// Finish closes what lies in a directory, by a process of its own: what that takes is not the watch's.
+	Finish func(ctx context.Context, dir string) error
 	// Upload, if set, puts a run elsewhere as well, and says where; what is there already it leaves alone.
 	Upload func(ctx context.Context, dir string) (address string, err error)
 	// Webhook is told of each run, "" for nobody.
@@ -157,7 +159,7 @@ func (f *Recorder) rescue(ring string) error {
 		run.Plan.Snapshot = whyKilled
 		run.Notes = append(run.Notes, "the watch that recorded this was killed, or the machine went down; this is what it had kept until then")
 		return true
-	})
+	}, func(dir string) error { return f.opt.Finish(context.Background(), dir) })
 	switch {
 	case err != nil:
 		f.numbers.skipped.WithLabelValues("failed").Inc()
@@ -290,7 +292,7 @@ func (f *Recorder) make(ctx context.Context, why string, last time.Duration, bur
 			w.Start = max(w.Start, w.End-last.Milliseconds())
 		}
 		run.Notes = append(run.Notes, watched)
-	})
+	}, func(dir string) error { return f.opt.Finish(context.WithoutCancel(ctx), dir) }) // one that is begun is waited for
 	if err != nil {
 		f.numbers.skipped.WithLabelValues("failed").Inc()
 		return "", err

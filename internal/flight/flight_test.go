@@ -20,6 +20,7 @@ import (
 	"plimsoll/internal/collect"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
 )
 
 var busy = &model.Signal{Name: "busy", Kind: model.Gauge}
@@ -60,7 +61,8 @@ func begin(t *testing.T, change func(*Options)) *bench {
 				return Judgement{}, ctx.Err()
 			}
 		},
-		Note: func(sentence string) { b.told <- sentence },
+		Finish: func(_ context.Context, dir string) error { return writer.Finish(dir) },
+		Note:   func(sentence string) { b.told <- sentence },
 	}
 	change(&opt)
 	b.Recorder = New(opt)

@@ -34,6 +34,8 @@ func Grafana() ([]byte, error) {
 		}
 		y += (len(list) + gridWidth/panelWidth - 1) / (gridWidth / panelWidth) * panelHeight
 	}
+	panels = append(panels, verdicts(len(panels)+1, y))
+	y += verdictHeight
 	row("Host $host", views())
 	row("Load, of runs that were imported", loadViews())
 	return json.MarshalIndent(object{
@@ -45,8 +47,27 @@ func Grafana() ([]byte, error) {
 			object{"name": "host", "label": "host", "type": "query", "datasource": prometheus, "query": "label_values(node_procs_running, host)",
 				"refresh": askHostsWhenTimeChanges, "sort": sortByName},
 		}},
-		"annotations": object{"list": []any{}}, "panels": panels,
+		"annotations": object{"list": []any{object{"name": "alerts of $host", "datasource": prometheus, "enable": true, "hide": false, "iconColor": "red",
+			"expr": alerts, "step": "10s", "titleFormat": "{{alertname}}", "textFormat": "{{plimsoll_rule}}", "useValueForTime": false}}}, "panels": panels,
 	}, "", "  ")
+}
+
+// alerts are those of plimsoll rules export --prometheus that ring for the host; a condition is nobody's to know.
+const alerts = `ALERTS{host="$host",alertstate="firing",plimsoll_rule!="",plimsoll_kind!="condition"}`
+
+// verdictHeight is that of the panel of causes.
+const verdictHeight = 6
+
+// verdicts is the panel of what was a cause, from when to when: a bar for each rule.
+func verdicts(id, y int) object {
+	return object{"type": "state-timeline", "id": id, "title": "What held it back", "datasource": prometheus, "gridPos": object{"h": verdictHeight, "w": gridWidth, "x": 0, "y": y},
+		"description": "Alerts of plimsoll rules export --prometheus that rang. Of several at once the Alertmanager rings for those that no other explains.",
+		"targets": []any{object{"refId": "A", "datasource": prometheus, "expr": "max by (plimsoll_rule) (" + alerts + ")", "legendFormat": "{{plimsoll_rule}}",
+			"range": true, "editorMode": "code"}},
+		"fieldConfig": object{"defaults": object{"color": object{"mode": "fixed", "fixedColor": "red"}, "noValue": "none",
+			"mappings": []any{object{"type": "value", "options": object{"1": object{"text": "rings", "index": 0}}}}}, "overrides": []any{}},
+		"options": object{"showValue": "never", "rowHeight": 0.8, "mergeValues": true, "tooltip": object{"mode": "single", "sort": "none"},
+			"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": false, "calcs": []string{}}}}
 }
 
 // loadViews are of what only a load of our own tells.

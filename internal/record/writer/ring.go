@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -242,13 +243,14 @@ func (r *Ring) Kept() (back time.Duration, bytes int64) {
 	return time.Duration(r.newest-r.parts[0].begin) * time.Millisecond, bytes
 }
 
-// CopyTo makes a run directory of what it holds, closed; change changes its manifest. Recording goes on meanwhile.
-func (r *Ring) CopyTo(dir string, change func(*model.Run)) error {
+// CopyTo makes a run directory of what it holds; change changes its manifest, and finish closes it: Finish, or a process that calls it.
+// Recording goes on meanwhile.
+func (r *Ring) CopyTo(dir string, change func(*model.Run), finish func(dir string) error) error {
 	run, files, err := r.freeze(change)
 	if err != nil {
 		return err
 	}
-	err = copyRun(r.open, dir, run, files, false)
+	err = copyRun(r.open, dir, run, files, false, finish)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.copying = false
@@ -294,8 +296,8 @@ func (r *Ring) freeze(change func(*model.Run)) (model.Run, []string, error) {
 }
 
 // Rescue makes a run directory of a ring that was left behind by a process that was killed. change changes its
-// manifest, and tells whether it is worth that.
-func Rescue(ring, dir string, change func(*model.Run) bool) error {
+// manifest, and tells whether it is worth that; finish closes it.
+func Rescue(ring, dir string, change func(*model.Run) bool, finish func(dir string) error) error {
 	left, err := record.Open(ring)
 	if err != nil {
 		return err
@@ -311,7 +313,7 @@ func Rescue(ring, dir string, change func(*model.Run) bool) error {
 	}
 	files, err := logFiles(open.root)
 	if err == nil {
-		err = copyRun(open, dir, run, files, true)
+		err = copyRun(open, dir, run, files, true, finish)
 	}
 	return errors.Join(err, open.close())
 }
@@ -326,9 +328,9 @@ func logFiles(root *os.Root) (files []string, err error) {
 	return files, err
 }
 
-// copyRun makes a closed run directory of these files of a log, and of the events and stacks beside it. What is dropped where
-// that fails is tried whatever room there seems to be, and stays a run that was cut off where blocks of its log have none.
-func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bool) (err error) {
+// copyRun makes a run directory of these files of a log, and of the events and stacks beside it, and has it closed. What is dropped where
+// that fails is tried whatever room there seems to be, and stays a run that was cut off where it cannot be closed: its log tells the same.
+func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bool, finish func(string) error) (err error) {
 	to, err := makeRunDir(dir)
 	if err != nil {
 		return err
@@ -357,10 +359,34 @@ func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bo
 			return err
 		}
 	}
-	s := series{run: to.path(), dir: path.Join(to.path(), record.SeriesDir), pieceSamples: pieceSamples}
-	if err := s.cut(); dropped && errors.Is(err, unix.ENOSPC) {
-		return nil // the log is whole, and tells the same
-	} else if err != nil {
+	if err := finish(dir); err != nil && !dropped {
+		return err
+	}
+	return nil
+}
+
+// Finish closes a copy: blocks are made of its log, which takes several times the memory of recording. So a watch that stays leaves that
+// to a process of its own.
+func Finish(dir string) (err error) {
+	left, err := record.Open(dir)
+	if err != nil {
+		return err
+	}
+	w := &Writer{dir: dir, run: left.Meta()}
+	if err := left.Close(); err != nil || w.run.Closed {
+		return err
+	}
+	if w.open, err = openRunDir(dir); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = named{err, strings.ReplaceAll(err.Error(), w.open.path(), dir)}
+		}
+		err = errors.Join(err, w.open.close())
+	}()
+	s := series{run: w.open.path(), dir: path.Join(w.open.path(), record.SeriesDir), pieceSamples: pieceSamples}
+	if err := s.cut(); err != nil {
 		return err
 	}
 	w.run.Closed = true

@@ -189,7 +189,7 @@ func TestRingIsBounded(t *testing.T) {
 func TestRingIsCopied(t *testing.T) {
 	r, dir := openRing(t, 80*time.Second, 1<<30)
 	copied := filepath.Join(t.TempDir(), "run")
-	if err := r.CopyTo(copied, func(*model.Run) {}); err == nil {
+	if err := r.CopyTo(copied, func(*model.Run) {}, writer.Finish); err == nil {
 		t.Error("there is a copy of nothing")
 	}
 	for n := 1; n <= 200; n++ {
@@ -199,7 +199,7 @@ func TestRingIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Traced(model.Tracing{Level: "full", Profiles: []string{"cpu"}})
-	if err := r.CopyTo(copied, func(run *model.Run) { run.Notes = append(run.Notes, "copied") }); err != nil {
+	if err := r.CopyTo(copied, func(run *model.Run) { run.Notes = append(run.Notes, "copied") }, writer.Finish); err != nil {
 		t.Fatal(err)
 	}
 	ringRound(t, r, 201)
@@ -253,7 +253,7 @@ func TestRingChild(t *testing.T) {
 		return
 	}
 	rescued := func(ring string) error {
-		return writer.Rescue(ring, dir+"-rescued", func(*model.Run) bool { return true })
+		return writer.Rescue(ring, dir+"-rescued", func(*model.Run) bool { return true }, writer.Finish)
 	}
 	r, err := writer.OpenRing(dir, model.Run{Started: 1_000_000, Plan: model.Plan{Mode: "watch", Interval: 1000}}, 10*time.Second, 1<<30, rescued)
 	if err != nil {
@@ -359,7 +359,7 @@ func TestRingCopyThatFailsLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	shelf := t.TempDir()
-	if err := r.CopyTo(filepath.Join(shelf, "run"), func(*model.Run) {}); !errors.Is(err, os.ErrNotExist) {
+	if err := r.CopyTo(filepath.Join(shelf, "run"), func(*model.Run) {}, writer.Finish); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("%v, want that a file is missing", err)
 	}
 	if left, err := os.ReadDir(shelf); err != nil || len(left) > 0 {
@@ -387,7 +387,7 @@ func TestRingCopyLooksForRoomFirst(t *testing.T) {
 	for n := range 500 {
 		ringRound(t, r, n)
 	}
-	err := r.CopyTo(filepath.Join(small, "run"), func(*model.Run) {})
+	err := r.CopyTo(filepath.Join(small, "run"), func(*model.Run) {}, writer.Finish)
 	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "about") || !strings.Contains(err.Error(), "MB are needed") {
 		t.Errorf("%v, want what is needed", err)
 	}
@@ -406,13 +406,13 @@ func TestRescueTriesWithLittleRoom(t *testing.T) {
 	any := func(*model.Run) bool { return true }
 	enough, little := smallDisk(t, bytes*3/2), smallDisk(t, bytes/2)
 	run := filepath.Join(enough, "run")
-	if err := writer.Rescue(dir, run, any); err != nil {
+	if err := writer.Rescue(dir, run, any, writer.Finish); err != nil {
 		t.Fatal(err)
 	}
 	if p := pointsIn(t, run, ringGauge.Name); p[len(p)-1].Value != 1999 {
 		t.Errorf("it ends with %v", p[len(p)-1])
 	}
-	if err := writer.Rescue(dir, filepath.Join(little, "run"), any); !errors.Is(err, unix.ENOSPC) {
+	if err := writer.Rescue(dir, filepath.Join(little, "run"), any, writer.Finish); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("%v, want that the disk is full", err)
 	}
 	if left, err := os.ReadDir(little); err != nil || len(left) > 0 {
