@@ -11,7 +11,7 @@ import (
 
 // The most lines that a brief report has for one thing.
 const (
-	mostSentence = 3
+	mostSentence = 4
 	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
 	mostReasons  = 3
 	mostCommand  = 4
@@ -29,7 +29,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
-	if len(told) > 0 && v.Answer != model.AnswerHealthy {
+	if len(told) > 0 {
 		title += " (" + string(told[0].Answer) + ")"
 	}
 	most := mostSentence
@@ -44,20 +44,7 @@ func briefAnswer(s *sheet, r model.Report) {
 		s.add(mustKeep, func(p *paper) { cost(p, told[0], r) })
 		reasons(s, told[0].Clues)
 	}
-	if isWatch(r.Plan) && v.Answer != model.AnswerCause {
-		s.item(context, "not seen", 2, "how long each user waited, and who did not get through; plimsoll run URL drives a load and tells")
-	}
-	if len(v.Nearest) > 0 {
-		c := v.Nearest[0]
-		s.item(mustKeep, "to settle", 3, c.Settle)
-		s.add(mustKeep, func(p *paper) { p.shortCommand(c.ByHand) })
-	}
-	switch spare := spares(v); {
-	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
-		s.item(mustKeep, "fix", 3, Spared(*spare))
-	case len(told) > 0 && len(told[0].Fix) > 0:
-		firstFix(s, mostUseful(told[0].Fix), r.Plan)
-	}
+	nextStep(s, r)
 }
 
 // reasons are the clues that say the most for a finding, and how to see the first.
@@ -75,7 +62,7 @@ func reasons(s *sheet, clues []model.Clue) {
 		if i == 0 {
 			label = "why"
 		}
-		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 2)) })
+		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 3)) })
 	}
 	for _, c := range best {
 		if c.ByHand != "" {
@@ -108,20 +95,6 @@ func mostUseful(list []model.Fix) model.Fix {
 		}
 	}
 	return list[0]
-}
-
-// firstFix writes a fix, what it costs, and who can make it.
-func firstFix(s *sheet, f model.Fix, plan model.Plan) {
-	s.item(mustKeep, "fix", 2, f.Title)
-	if adviceAlone(f) {
-		s.add(mustKeep, func(p *paper) { p.para(labelWidth+2, plain, shortest(f.Command, p.width-labelWidth-2, mostCommand)) })
-	} else {
-		s.add(mustKeep, func(p *paper) { p.shortCommand(f.Command) })
-	}
-	s.add(context, func(p *paper) { p.para(labelWidth, dim, shortest(terms(f), p.width-labelWidth, 2)) })
-	if f.Undo == "automatic" && plan.Load != nil {
-		s.item(niceToKnow, "", 2, "plimsoll tune URL … --apply does it, and proves it or takes it back")
-	}
 }
 
 // shortCommand writes as many whole lines of a command as fit; the rest is told of,

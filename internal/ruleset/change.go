@@ -149,7 +149,7 @@ func (c *Change) compile(known query.Records) error {
 		}
 	}
 	from := c.From
-	if from == "" && c.Kind == model.ChangeSysctl {
+	if from == "" && c.Kind == model.ChangeSysctl && plainSetting.MatchString(c.Name) {
 		from = "last_over_time(node_sysctl_" + strings.NewReplacer(".", "_", "-", "_").Replace(c.Name) + "[$run])"
 	}
 	if from != "" {
