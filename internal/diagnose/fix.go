@@ -43,8 +43,11 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 	if old != nil {
 		f.Value = ruleset.Number(*old)
 	}
-	if set != nil {
+	switch {
+	case set != nil:
 		f.To = ruleset.FormatNumber(math.Ceil(*set))
+	case s.ToExpr != nil:
+		return nil, errors.Join(err, serr) // the run does not tell what to type
 	}
 	then, terr := s.ThenText.Fill(f)
 	return &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: then}, errors.Join(err, serr, terr)

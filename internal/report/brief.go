@@ -49,7 +49,7 @@ func more(p *paper, r model.Report, run string) {
 
 // briefResult writes what the load was and what came of it.
 func briefResult(s *sheet, r model.Report) {
-	s.item(mustKeep, "offered", 2, strings.TrimSpace(target(r.Plan)+": "+offered(r)))
+	s.item(mustKeep, "offered", 4, strings.TrimSpace(target(r.Plan)+": "+offered(r)))
 	if !r.Closed {
 		s.item(mustKeep, "cut off", 1, "the run was cut off and is judged up to its last second")
 	}

@@ -65,11 +65,21 @@ func reasons(s *sheet, clues []model.Clue) {
 		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 3)) })
 	}
 	for _, c := range best {
-		if c.ByHand != "" {
+		if fitToType(c.ByHand, s.o.Width) {
 			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}
 	}
+}
+
+// fitToType says whether a command can be typed as it stands: whole lines, and nothing left to fill in.
+func fitToType(command string, width int) bool {
+	for _, line := range breakCommand(layout.Line(withoutComment(command, width-labelWidth)), width-labelWidth-4) {
+		if utf8.RuneCountInString(line) > width-labelWidth-4 {
+			return false
+		}
+	}
+	return command != "" && !blankWord.MatchString(command)
 }
 
 // withoutComment leaves out a command's comment where that makes it too long: a shell cannot

@@ -53,7 +53,7 @@ func settleFirst(s *sheet, r model.Report) {
 	if len(r.Verdict.Nearest) > 0 {
 		c := r.Verdict.Nearest[0]
 		s.item(context, "to settle", 3, c.Settle)
-		if c.ByHand != "" {
+		if fitToType(c.ByHand, s.o.Width) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.add(mustKeep, func(p *paper) { p.shortCommand(c.ByHand) })
 			s.item(mustKeep, "cost", 1, looking)
