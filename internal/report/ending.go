@@ -3,9 +3,7 @@ package report
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -14,7 +12,6 @@ const (
 	mostSentence = 4
 	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
 	mostReasons  = 3
-	mostCommand  = 4
 )
 
 // ending writes the answer and what to do about it, which is what stands last.
@@ -72,59 +69,7 @@ func reasons(s *sheet, clues []model.Clue) {
 	}
 }
 
-// fitToType says whether a command can be typed as it stands: whole lines, and nothing left to fill in.
-func fitToType(command string, width int) bool {
-	for _, line := range breakCommand(layout.Line(withoutComment(command, width-labelWidth)), width-labelWidth-4) {
-		if utf8.RuneCountInString(line) > width-labelWidth-4 {
-			return false
-		}
-	}
-	return command != "" && !blankWord.MatchString(command)
-}
-
-// withoutComment leaves out a command's comment where that makes it too long: a shell cannot
-// continue one on the next line.
-func withoutComment(command string, width int) string {
-	if short, _, ok := strings.Cut(command, "  # "); ok && utf8.RuneCountInString(command) > width {
-		return short
-	}
-	return command
-}
-
 // weight orders roles by how much a clue of theirs says.
 func weight(r model.Role) int {
 	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
-}
-
-// mostUseful is the first fix of which all values are known: one that would do nothing
-// here has none (a process that hardly computes is not to be slowed down). Else the first.
-func mostUseful(list []model.Fix) model.Fix {
-	for _, f := range list {
-		if !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson && c.Value == "" }) {
-			return f
-		}
-	}
-	return list[0]
-}
-
-// shortCommand writes as many whole lines of a command as fit; the rest is told of,
-// since half a command is worse than none.
-func (p *paper) shortCommand(text string) {
-	if text == "" {
-		return
-	}
-	laidOut := func(text string) string {
-		part := newPaper(TextOptions{Width: p.width, Color: p.color})
-		part.command(labelWidth+2, text)
-		return part.b.String()
-	}
-	if all := laidOut(text); strings.Count(all, "\n") <= mostCommand {
-		p.b.WriteString(all)
-		return
-	}
-	first, _, _ := strings.Cut(layout.Clean(text), "\n")
-	if part := laidOut(first); strings.Count(part, "\n") < mostCommand {
-		p.b.WriteString(part)
-	}
-	p.para(labelWidth+2, dim, "… and more, which -v shows")
 }

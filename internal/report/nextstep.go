@@ -96,9 +96,6 @@ func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 	}
 }
 
-// automatic is a fix that tune makes, and takes back.
-const automatic = "automatic"
-
 // changesOf words what a fix sets, old and new; what is so already is left out, and where
 // things stand is said once.
 func changesOf(f model.Fix) string {
@@ -182,48 +179,3 @@ func typedLines(f model.Fix) string {
 
 // mostCost is how many lines the price of a fix has at most.
 const mostCost = 4
-
-// terms are what a fix risks and costs, in words.
-func terms(f model.Fix) string {
-	parts := []string{f.Risk + " risk", restarts(f.Restart), undoing(f)}
-	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
-		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" of memory")
-	}
-	return strings.Join(parts, ", ") + andCosts(f.Costs)
-}
-
-func andCosts(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "; " + layout.Line(text)
-}
-
-func restarts(word string) string {
-	switch word {
-	case "none", "":
-		return "no restart"
-	case "reload":
-		return "a reload of the service"
-	}
-	return "a restart of the " + word
-}
-
-// undoing says how a fix is taken back that one makes by hand.
-func undoing(f model.Fix) string {
-	switch f.Undo {
-	case "impossible":
-		return "cannot be undone"
-	case automatic:
-		for _, c := range f.Changes {
-			if c.Kind == model.ChangePolicy {
-				return "undone by the same line with --other for --idle"
-			}
-			if c.Old == "" {
-				return "undone by setting it back (note what is set now)"
-			}
-		}
-		return "undone by setting the old value again"
-	}
-	return "undone by hand"
-}

@@ -268,12 +268,6 @@ func first(p *paper, s model.FirstStep) {
 	}
 }
 
-// adviceAlone says whether what stands with a fix is for a person to read, and not to be
-// typed as it is.
-func adviceAlone(f model.Fix) bool {
-	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
-}
-
 // others lists what holds or nearly holds besides the roots and what they explain.
 func others(p *paper, v model.Verdict) {
 	next, seen := besides(v)
