@@ -120,7 +120,11 @@ func (r *run) change(c *ruleset.Change, subject, labels map[string]string) (mode
 	case model.ChangePHPFPM:
 		return typed, layout.Line(name + " = " + shown), err
 	}
-	return typed, r.command(ruleset.CommandFor(c.Kind, name, shown, subject), subject, labels), err
+	command = r.command(ruleset.CommandFor(c.Kind, name, shown, subject), subject, labels)
+	if c.Kind != model.ChangeBacklog { // which is the service's own to ask for
+		typed.Type = command
+	}
+	return typed, command, err
 }
 
 // old is what is set now at a host, "" where the run does not tell. A setting of several numbers has a

@@ -152,7 +152,9 @@ type FixChange struct {
 	// Value is the new one, "" where the run did not tell.
 	Value string `json:"value"`
 	// Old is what is set now, "" where the run did not tell.
-	Old  string `json:"old,omitempty"`
+	Old string `json:"old,omitempty"`
+	// Type is the command that sets it, "" where none does: what stands in a service's configuration.
+	Type string `json:"type,omitempty"`
 	Host string `json:"host"`
 	// ListensAt is an address at which the service listens whose setting it is,
 	// where the run told: of several on the host it is that one.

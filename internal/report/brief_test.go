@@ -150,7 +150,7 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no restart, undone by setting the old value again": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2"}}},
+		"low risk, no restart, undone by the same line with 1": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2"}}},
 		"medium risk, a reload of the service, undone by setting it back (note what is set now), up to 3 GiB of memory; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"low risk, a restart of the service, undone by hand": {Risk: "low", Restart: "service", Undo: "manual"},

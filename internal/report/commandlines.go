@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -10,6 +11,9 @@ import (
 // mostCommand is how many lines a command has at most in a brief report.
 const mostCommand = 4
 
+// leftToFind are words in commands for what no run tells.
+var leftToFind = regexp.MustCompile(`\b(ADDRESS|SENDER|LOG|UNIT)\b`)
+
 // fitToType says whether a command can be typed as it stands: whole lines, and nothing left to fill in.
 func fitToType(command string, width int) bool {
 	for _, line := range breakCommand(layout.Line(withoutComment(command, width-labelWidth)), width-labelWidth-4) {
@@ -17,7 +21,7 @@ func fitToType(command string, width int) bool {
 			return false
 		}
 	}
-	return command != "" && !blankWord.MatchString(command)
+	return command != "" && !blankWord.MatchString(command) && !leftToFind.MatchString(command)
 }
 
 // withoutComment leaves out a command's comment where that makes it too long: a shell cannot

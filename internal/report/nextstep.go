@@ -163,19 +163,13 @@ func whereSet(c model.FixChange) string {
 	return ""
 }
 
-// typedLines are the commands of a fix that a shell takes, a line each.
+// typedLines are the commands that make a fix's changes, a line each.
 func typedLines(f model.Fix) string {
-	files := []string{model.ChangeNginx, model.ChangePHPFPM, model.ChangeBacklog}
-	inFiles := func(c model.FixChange) bool { return slices.Contains(files, c.Kind) }
-	if slices.ContainsFunc(f.Changes, inFiles) {
-		if !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return !inFiles(c) }) {
-			return ""
+	var list []string
+	for _, c := range f.Changes {
+		if c.Type != "" && (c.Old == "" || c.Old != c.Value) {
+			list = append(list, c.Type)
 		}
-		text, _, _ := strings.Cut(f.Command, "; listen on ") // what is a file's stands in words
-		return text
 	}
-	return f.Command
+	return strings.Join(list, "\n")
 }
-
-// mostCost is how many lines the price of a fix has at most.
-const mostCost = 4

@@ -25,6 +25,9 @@ func mostUseful(list []model.Fix) model.Fix {
 // automatic is a fix that tune makes, and takes back.
 const automatic = "automatic"
 
+// mostCost is how many lines the price of a fix has at most.
+const mostCost = 4
+
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
 	parts := []string{f.Risk + " risk", restarts(f.Restart), undoing(f)}
@@ -51,6 +54,9 @@ func restarts(word string) string {
 	return "a restart of the " + word
 }
 
+// sameLine are the kinds that one command sets, and sets back.
+var sameLine = []string{model.ChangeSysctl, model.ChangeQuota, model.ChangeLimit, model.ChangeNice}
+
 // undoing says how a fix is taken back that one makes by hand.
 func undoing(f model.Fix) string {
 	switch f.Undo {
@@ -65,7 +71,10 @@ func undoing(f model.Fix) string {
 				return "undone by setting it back (note what is set now)"
 			}
 		}
-		return "undone by setting the old value again"
+		if len(f.Changes) == 1 && slices.Contains(sameLine, f.Changes[0].Kind) {
+			return "undone by the same line with " + f.Changes[0].Old
+		}
+		return "undone by setting the old values again"
 	}
 	return "undone by hand"
 }
