@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"plimsoll/internal/capture/tally"
 	"plimsoll/internal/load"
+	"plimsoll/internal/model"
 	probes "plimsoll/internal/probe/all"
 	"plimsoll/internal/ruleset"
 	"plimsoll/internal/rulesuite"
@@ -78,6 +80,37 @@ func TestUsersAreWhoeverAsks(t *testing.T) {
 		}
 		if found := ours.Find(text); found != nil && !strings.HasPrefix(file, "load/") {
 			t.Errorf("%s names %s: want the users:* record beside it", file, found)
+		}
+	}
+}
+
+// What a person is to do first fits the end of a screen: one step, whole, with what it costs. A text that
+// lists several ways has a first one of its own.
+func TestFixesFitAScreen(t *testing.T) {
+	set, err := ruleset.Load(rules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range set.List {
+		for _, f := range r.Fix {
+			at := r.ID + ", " + f.Title
+			for what, text := range map[string]struct {
+				is   string
+				most int
+			}{"title": {f.Title, 120}, "costs": {f.Costs, 190}} {
+				if n := utf8.RuneCountInString(text.is); n > text.most {
+					t.Errorf("%s: the %s has %d letters, want %d at most", at, what, n, text.most)
+				}
+			}
+			person := f.Change[0].Kind == model.ChangePerson
+			switch {
+			case f.First != nil:
+				if n := utf8.RuneCountInString(f.First.Then); n > 220 {
+					t.Errorf("%s: what to do first has %d letters, want 220 at most", at, n)
+				}
+			case person && utf8.RuneCountInString(f.Change[0].Name) > 150:
+				t.Errorf("%s: what a person can do is long, so say what comes first", at)
+			}
 		}
 	}
 }

@@ -3,7 +3,9 @@ package diagnose
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -24,7 +26,46 @@ func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix,
 		out.Changes = append(out.Changes, c)
 	}
 	out.Command = strings.Join(commands, "; ")
-	return out, errors.Join(errs...)
+	var err error
+	if f.First != nil {
+		out.First, err = r.first(f.First, subject, labels)
+		errs = append(errs, err)
+	}
+	out.MemoryBytes, err = r.largest(f.MemoryExpr, subject)
+	return out, errors.Join(append(errs, err)...)
+}
+
+// first fills a first step in for one subject.
+func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*model.FirstStep, error) {
+	old, err := r.largest(s.FromExpr, subject)
+	set, serr := r.largest(s.ToExpr, subject)
+	f := ruleset.Facts{Subject: subject, Labels: labels, To: layout.NotKnown}
+	if old != nil {
+		f.Value = ruleset.Number(*old)
+	}
+	switch {
+	case set != nil:
+		f.To = ruleset.FormatNumber(math.Ceil(*set))
+	case s.ToExpr != nil:
+		return nil, errors.Join(err, serr) // the run does not tell what to type
+	}
+	then, terr := s.ThenText.Fill(f)
+	return &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: then}, errors.Join(err, serr, terr)
+}
+
+// largest is the largest result of an expression for a subject, nil for none, and without an expression.
+func (r *run) largest(expr *query.Expression, subject map[string]string) (*float64, error) {
+	if expr == nil {
+		return nil, nil
+	}
+	res := r.Ask(expr)
+	if res.Failed != nil {
+		return nil, res.Failed
+	}
+	if s, ok := query.Largest(res.Samples, subject); ok {
+		return &s.Value, nil
+	}
+	return nil, nil
 }
 
 // change fills one change in: as what a program can act on, and as what a
@@ -33,12 +74,12 @@ func (r *run) change(c *ruleset.Change, subject, labels map[string]string) (mode
 	value := c.To
 	if c.ToExpr != nil {
 		value = ""
-		res := r.Ask(c.ToExpr)
-		if res.Failed != nil {
-			return model.FixChange{}, "", res.Failed
+		v, err := r.largest(c.ToExpr, subject)
+		if err != nil {
+			return model.FixChange{}, "", err
 		}
-		if s, ok := query.Largest(res.Samples, subject); ok {
-			value = ruleset.FormatNumber(math.Ceil(s.Value))
+		if v != nil {
+			value = setting(c.Kind, *v)
 		}
 	}
 	shown := value
@@ -70,7 +111,55 @@ func (r *run) change(c *ruleset.Change, subject, labels map[string]string) (mode
 	if c.Kind == model.ChangePerson || c.NameText.Names(".To") {
 		return typed, command, err
 	}
-	return typed, ruleset.CommandFor(c.Kind, name, shown, subject), err
+	old, oerr := r.old(c, subject, typed.Host)
+	typed.Old = old
+	err = errors.Join(err, oerr)
+	switch c.Kind { // as it stands in a file, where nothing is quoted
+	case model.ChangeNginx:
+		return typed, layout.Line(name + " " + shown + ";"), err
+	case model.ChangePHPFPM:
+		return typed, layout.Line(name + " = " + shown), err
+	}
+	command = r.command(ruleset.CommandFor(c.Kind, name, shown, subject), subject, labels)
+	if c.Kind != model.ChangeBacklog { // which is the service's own to ask for
+		typed.Type = command
+	}
+	return typed, command, err
+}
+
+// old is what is set now at a host, "" where the run does not tell. A setting of several numbers has a
+// series for each.
+func (r *run) old(c *ruleset.Change, subject map[string]string, host string) (string, error) {
+	if c.FromExpr == nil {
+		return "", nil
+	}
+	of := maps.Clone(subject)
+	if host != "" {
+		of["host"] = host
+	}
+	res := r.Ask(c.FromExpr)
+	numbers := map[string]string{}
+	for _, s := range res.Samples {
+		if query.Agree(s.Labels, of) {
+			numbers[s.Labels["index"]] = setting(c.Kind, s.Value)
+		}
+	}
+	var list []string
+	for _, index := range slices.Sorted(maps.Keys(numbers)) {
+		list = append(list, numbers[index])
+	}
+	return strings.Join(list, " "), res.Failed
+}
+
+// quotaPeriod is the kernel's own period of a CPU quota, in microseconds.
+const quotaPeriod = 100_000
+
+// setting writes a number as a setting of that kind; a quota's is in CPUs.
+func setting(kind string, v float64) string {
+	if kind == model.ChangeQuota {
+		return fmt.Sprintf("%.0f %d", math.Ceil(v*quotaPeriod/1000)*1000, quotaPeriod)
+	}
+	return ruleset.FormatNumber(math.Ceil(v))
 }
 
 // Accepted says whether the fix with that index did what its rule promises of

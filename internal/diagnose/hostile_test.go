@@ -117,6 +117,9 @@ func TestNamesFromOutsideAreWords(t *testing.T) {
 				lines = append(lines, r.command(rule.Clues[i].ByHandText.Pieces(f), f.Subject, f.Labels))
 			}
 			for _, fix := range rule.Fix {
+				if fix.First != nil {
+					lines = append(lines, r.command(fix.First.TypeText.Pieces(f), f.Subject, f.Labels))
+				}
 				for i := range fix.Change {
 					c := &fix.Change[i]
 					if c.Kind == model.ChangePerson && !strings.Contains(c.Name, "{{") || c.Kind == model.ChangeNginx || c.Kind == model.ChangePHPFPM {

@@ -107,13 +107,25 @@ type Fix struct {
 	Title string `json:"title"`
 	// Command is what a person would type or write, filled in for this run.
 	Command string `json:"command,omitempty"`
-	Risk    string `json:"risk"`
-	Costs   string `json:"costs,omitempty"`
-	Undo    string `json:"undo"`
-	Restart string `json:"restart"`
-	Accept  string `json:"accept,omitempty"`
+	// First is the one step to begin with, where Command has several; nil where Command is it.
+	First   *FirstStep `json:"first,omitempty"`
+	Risk    string     `json:"risk"`
+	Costs   string     `json:"costs,omitempty"`
+	Undo    string     `json:"undo"`
+	Restart string     `json:"restart"`
+	Accept  string     `json:"accept,omitempty"`
+	// MemoryBytes is how much memory it is likely to take, nil where the run does not tell.
+	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
 	// Changes are the same as typed data, to be made together.
 	Changes []FixChange `json:"changes"`
+}
+
+// FirstStep is what to do first of a fix that is a person's.
+type FirstStep struct {
+	// Type is a command to be typed as it stands, "" for none.
+	Type string `json:"type,omitempty"`
+	// Then is what to do, or what to do with what the command shows.
+	Then string `json:"then,omitempty"`
 }
 
 // The kinds of change; rules/README.md says what each does.
@@ -139,7 +151,11 @@ type FixChange struct {
 	Name string `json:"name"`
 	// Value is the new one, "" where the run did not tell.
 	Value string `json:"value"`
-	Host  string `json:"host"`
+	// Old is what is set now, "" where the run did not tell.
+	Old string `json:"old,omitempty"`
+	// Type is the command that sets it, "" where none does: what stands in a service's configuration.
+	Type string `json:"type,omitempty"`
+	Host string `json:"host"`
 	// ListensAt is an address at which the service listens whose setting it is,
 	// where the run told: of several on the host it is that one.
 	ListensAt string `json:"listens_at,omitempty"`

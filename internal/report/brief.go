@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -10,16 +12,19 @@ import (
 	"plimsoll/internal/model"
 )
 
+// mostNote is how many lines a note may have here.
+const mostNote = 3
+
 // brief writes what fits a screen: what was offered and what came of it, what is
 // behind the first limit, then the answer, and last what to do about it.
 func brief(p *paper, r model.Report, run string) {
 	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}}
 	briefResult(s, r)
 	s.item(background, "then", 2, closeBehind(r.Verdict))
-	if len(r.Notes) > 0 {
-		s.item(further, "note", 2, r.Notes[0])
+	if len(r.Notes) > 0 && len(wrap(layout.Line(r.Notes[0]), p.width-labelWidth)) <= mostNote { // half of one says nothing
+		s.item(background, "note", mostNote, r.Notes[0])
 	}
-	s.item(further, "besides", 2, briefCounts(r))
+	s.item(further, "besides", 3, briefCounts(r))
 	s.add(mustKeep, (*paper).blank)
 	briefAnswer(s, r)
 	s.add(mustKeep, func(p *paper) { more(p, r, run) })
@@ -44,7 +49,7 @@ func more(p *paper, r model.Report, run string) {
 
 // briefResult writes what the load was and what came of it.
 func briefResult(s *sheet, r model.Report) {
-	s.item(mustKeep, "offered", 2, strings.TrimSpace(target(r.Plan)+": "+offered(r)))
+	s.item(mustKeep, "offered", 4, strings.TrimSpace(target(r.Plan)+": "+offered(r)))
 	if !r.Closed {
 		s.item(mustKeep, "cut off", 1, "the run was cut off and is judged up to its last second")
 	}
@@ -136,12 +141,21 @@ func briefCounts(r model.Report) string {
 	}
 	text := plural(len(rulesOf(v.RuledOut, open)), "other cause", "other causes") + " ruled out"
 	if len(unknown) > 0 {
-		text += fmt.Sprintf(", %d could not be judged", len(unknown))
+		text += "; not to be judged here: " + firstFew(slices.Sorted(maps.Keys(unknown)))
 	}
 	if n := len(r.Notes); n > 1 {
 		text += "; " + plural(n-1, "more note", "more notes")
 	}
 	return text + " (-vv)"
+}
+
+// firstFew lists as many as can be taken in, and counts the rest.
+func firstFew(list []string) string {
+	const few = 4
+	if len(list) <= few {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:few-1], ", "), len(list)-few+1)
 }
 
 // rulesOf are the causes and limits of a list, but for those that are told of elsewhere.

@@ -26,7 +26,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]+m")
 // Where a limit is reached that has no fix of its own, what a request could be spared is one.
 func TestBriefSaysWhatCanBeSpared(t *testing.T) {
 	got := string(text(t, billedReport(), TextOptions{}))
-	if !strings.Contains(got, "\nfix        up to 2.17 × the replies by: php.ini: opcache.enable=1") {
+	if !strings.Contains(got, "up to 2.17 × the replies by: php.ini: opcache.enable=1") {
 		t.Errorf("%s", got)
 	}
 }
@@ -90,10 +90,13 @@ func TestBriefFitsAScreen(t *testing.T) {
 				t.Fatalf("%d columns: %s", n, l)
 			}
 		}
-		for _, want := range []string{"VERDICT: ", "more "} {
+		for _, want := range []string{"VERDICT: ", "\ncost ", "\nmore "} {
 			if !strings.Contains(said, want) {
 				t.Fatalf("no %q in\n%s", want, said)
 			}
+		}
+		if !strings.Contains(said, "\nfix ") && !strings.Contains(said, "\nnext ") || strings.Contains(said, "undo automatic") {
+			t.Fatalf("no next step, or one that undoes itself, in\n%s", said)
 		}
 		if len(r.Verdict.Root) > 0 && !strings.Contains(said, "fix ") {
 			t.Fatalf("no fix in\n%s", said)
@@ -106,9 +109,77 @@ func TestBriefAdvisesWhatCanBeDone(t *testing.T) {
 	unknown := model.Fix{Title: "one", Changes: []model.FixChange{{Kind: model.ChangePolicy, Name: "sh"}}}
 	person := model.Fix{Title: "two", Changes: []model.FixChange{{Kind: model.ChangePerson, Name: "look"}}}
 	known := model.Fix{Title: "three", Changes: []model.FixChange{{Kind: model.ChangeNice, Name: "sh", Value: "5"}}}
-	for want, list := range map[string][]model.Fix{"two": {unknown, person, known}, "three": {known, person}, "one": {unknown}} {
+	same := model.Fix{Title: "same", Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.ipv4.tcp_syncookies", Old: "1", Value: "1"}}}
+	for want, list := range map[string][]model.Fix{"two": {unknown, same, person, known}, "three": {known, person}, "one": {unknown}} {
 		if got := mostUseful(list); got.Title != want {
 			t.Errorf("%s, want %s", got.Title, want)
+		}
+	}
+}
+
+// Whatever the answer is, one thing to do stands there, and what it costs; nothing of ours is cut.
+func TestBriefSaysWhatToDoAndWhatItCosts(t *testing.T) {
+	for _, s := range samples {
+		said := string(text(t, s.make(), TextOptions{}))
+		steps := strings.Count(said, "\nfix ") + strings.Count(said, "\nnext ")
+		if steps != 1 || strings.Count(said, "\ncost ") != 1 {
+			t.Errorf("%s: %d steps\n%s", s.name, steps, said)
+		}
+		if strings.Contains(said, "…") {
+			t.Errorf("%s: cut:\n%s", s.name, said)
+		}
+	}
+}
+
+// What is set now stands beside what it becomes, with its unit; what is so already, and what only a file can say, does not.
+func TestBriefSaysOldAndNew(t *testing.T) {
+	for want, f := range map[string]model.Fix{
+		"the CPU quota of /pod: 0.5 CPUs → 2 CPUs": {Changes: []model.FixChange{{Kind: model.ChangeQuota, Name: "/pod", Old: "50000 100000", Value: "200000 100000"}}},
+		"net.core.somaxconn: 10 → 4096":            {Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Old: "10", Value: "4096"}, {Kind: model.ChangeSysctl, Name: "kernel.pid_max", Old: "7", Value: "7"}}},
+		"pm.max_children: 5 → 101; pm.start_servers: 101 (in the pool's configuration; then reload PHP-FPM)": {Changes: []model.FixChange{
+			{Kind: model.ChangePHPFPM, Name: "pm.max_children", Old: "5", Value: "101"}, {Kind: model.ChangePHPFPM, Name: "pm.start_servers", Value: "101"}}},
+		"worker_connections: more than now (this run does not tell how much) (in nginx's configuration; then nginx -s reload)": {Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "worker_connections"}}},
+	} {
+		if got := changesOf(f); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// How a fix is taken back is said for who types it; only tune takes anything back by itself.
+func TestTermsAreForWhoTypes(t *testing.T) {
+	memory := 3.0 * (1 << 30)
+	for want, f := range map[string]model.Fix{
+		"low risk, no restart, undone by the same line with 1": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2"}}},
+		"medium risk, a reload of the service, undone by setting it back (note what is set now), up to 3 GiB of memory; care": {
+			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
+		"low risk, a restart of the service, undone by hand": {Risk: "low", Restart: "service", Undo: "manual"},
+		"high risk, a restart of the host, cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
+	} {
+		if got := terms(f); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A text that is too long ends where a part of it ends.
+func TestShortestEndsWhereAPartEnds(t *testing.T) {
+	for text, want := range map[string]string{
+		"one two three; four five six seven eight": "one two three",
+		"one two three four five six seven eight":  "one two three fou…",
+		"one, two": "one, two",
+	} {
+		if got := shortest(text, 19, 1); strings.TrimSpace(got) != want {
+			t.Errorf("%q of %q, want %q", got, text, want)
+		}
+	}
+}
+
+// A command to look with is shown where it can be typed: whole, and with nothing left to fill in.
+func TestBriefShowsWhatCanBeTyped(t *testing.T) {
+	for command, want := range map[string]bool{"ss -ltn": true, "cat /proc/PID/stat": false, "": false, "x '" + strings.Repeat("long ", 20) + "'": false} {
+		if got := fitToType(command, 80); got != want {
+			t.Errorf("%q: %v, want %v", command, got, want)
 		}
 	}
 }

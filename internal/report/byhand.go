@@ -27,7 +27,11 @@ type ByHand struct {
 }
 
 // networkTools show what a network namespace has for its own.
-var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "sar -n", "tcpdump", "curl", "sysctl net.", "cat /proc/net/"}
+var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "sar -n", "tcpdump", "curl", "ping", "dig",
+	"redis-cli", "sysctl -a", "sysctl net.", "sysctl -w net.", "cat /proc/net/", "sh -c 'for q in /sys/class/net/"}
+
+// machineSettings are those below net that a network namespace other than the machine's own cannot set, or has not.
+var machineSettings = []string{"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_buckets", "net.core.netdev", "net.ipv4.neigh.default.gc_", "net.ipv4.tcp_mem"}
 
 // Command writes a command for one subject; labels are those of the sample that
 // answered. Blank words and tools are looked for in the rule's own words alone: a
@@ -69,6 +73,8 @@ func (r ByHand) into(host, command string) []layout.Piece {
 		return command == tool || strings.HasPrefix(command, tool) &&
 			(strings.HasSuffix(tool, ".") || strings.HasSuffix(tool, "/") || command[len(tool)] == ' ')
 	})
+	setting, sets := strings.CutPrefix(command, "sysctl -w ")
+	network = network && !(sets && slices.ContainsFunc(machineSettings, func(s string) bool { return strings.HasPrefix(setting, s) }))
 	for _, h := range r.Hosts {
 		if h.Name != host || r.Plan.Remote != nil || !network {
 			continue

@@ -57,7 +57,17 @@ func Comparison(w io.Writer, c model.Comparison, o TextOptions) error {
 	for _, n := range c.Notes {
 		p.item("note", n)
 	}
+	p.blank()
+	p.item("next", afterComparing[c.Answer()])
+	p.item("cost", "nothing: comparing reads the runs, and changes nothing")
 	return p.print(w)
+}
+
+var afterComparing = map[model.ComparisonAnswer]string{
+	model.Better:       "keep what B had set",
+	model.Worse:        "go back to what A had set",
+	model.NoDifference: "nothing: it did not matter to users; longer or more runs of each tell smaller differences",
+	model.NotKnown:     "make several runs of each (plimsoll run --repeat 3), and compare their folders",
 }
 
 func (p *paper) changes(title string, list []model.SignalChange) {

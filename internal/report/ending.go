@@ -3,18 +3,15 @@ package report
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
 // The most lines that a brief report has for one thing.
 const (
-	mostSentence = 3
+	mostSentence = 4
 	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
 	mostReasons  = 3
-	mostCommand  = 4
 )
 
 // ending writes the answer and what to do about it, which is what stands last.
@@ -29,7 +26,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
-	if len(told) > 0 && v.Answer != model.AnswerHealthy {
+	if len(told) > 0 {
 		title += " (" + string(told[0].Answer) + ")"
 	}
 	most := mostSentence
@@ -44,20 +41,7 @@ func briefAnswer(s *sheet, r model.Report) {
 		s.add(mustKeep, func(p *paper) { cost(p, told[0], r) })
 		reasons(s, told[0].Clues)
 	}
-	if isWatch(r.Plan) && v.Answer != model.AnswerCause {
-		s.item(context, "not seen", 2, "how long each user waited, and who did not get through; plimsoll run URL drives a load and tells")
-	}
-	if len(v.Nearest) > 0 {
-		c := v.Nearest[0]
-		s.item(mustKeep, "to settle", 3, c.Settle)
-		s.add(mustKeep, func(p *paper) { p.shortCommand(c.ByHand) })
-	}
-	switch spare := spares(v); {
-	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
-		s.item(mustKeep, "fix", 3, Spared(*spare))
-	case len(told) > 0 && len(told[0].Fix) > 0:
-		firstFix(s, mostUseful(told[0].Fix), r.Plan)
-	}
+	nextStep(s, r)
 }
 
 // reasons are the clues that say the most for a finding, and how to see the first.
@@ -75,73 +59,17 @@ func reasons(s *sheet, clues []model.Clue) {
 		if i == 0 {
 			label = "why"
 		}
-		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 2)) })
+		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 3)) })
 	}
 	for _, c := range best {
-		if c.ByHand != "" {
+		if fitToType(c.ByHand, s.o.Width) {
 			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}
 	}
 }
 
-// withoutComment leaves out a command's comment where that makes it too long: a shell cannot
-// continue one on the next line.
-func withoutComment(command string, width int) string {
-	if short, _, ok := strings.Cut(command, "  # "); ok && utf8.RuneCountInString(command) > width {
-		return short
-	}
-	return command
-}
-
 // weight orders roles by how much a clue of theirs says.
 func weight(r model.Role) int {
 	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
-}
-
-// mostUseful is the first fix of which all values are known: one that would do nothing
-// here has none (a process that hardly computes is not to be slowed down). Else the first.
-func mostUseful(list []model.Fix) model.Fix {
-	for _, f := range list {
-		if !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson && c.Value == "" }) {
-			return f
-		}
-	}
-	return list[0]
-}
-
-// firstFix writes a fix, what it costs, and who can make it.
-func firstFix(s *sheet, f model.Fix, plan model.Plan) {
-	s.item(mustKeep, "fix", 2, f.Title)
-	if adviceAlone(f) {
-		s.add(mustKeep, func(p *paper) { p.para(labelWidth+2, plain, shortest(f.Command, p.width-labelWidth-2, mostCommand)) })
-	} else {
-		s.add(mustKeep, func(p *paper) { p.shortCommand(f.Command) })
-	}
-	s.add(context, func(p *paper) { p.para(labelWidth, dim, shortest(terms(f), p.width-labelWidth, 2)) })
-	if f.Undo == "automatic" && plan.Load != nil {
-		s.item(niceToKnow, "", 2, "plimsoll tune URL … --apply does it, and proves it or takes it back")
-	}
-}
-
-// shortCommand writes as many whole lines of a command as fit; the rest is told of,
-// since half a command is worse than none.
-func (p *paper) shortCommand(text string) {
-	if text == "" {
-		return
-	}
-	laidOut := func(text string) string {
-		part := newPaper(TextOptions{Width: p.width, Color: p.color})
-		part.command(labelWidth+2, text)
-		return part.b.String()
-	}
-	if all := laidOut(text); strings.Count(all, "\n") <= mostCommand {
-		p.b.WriteString(all)
-		return
-	}
-	first, _, _ := strings.Cut(layout.Clean(text), "\n")
-	if part := laidOut(first); strings.Count(part, "\n") < mostCommand {
-		p.b.WriteString(part)
-	}
-	p.para(labelWidth+2, dim, "… and more, which -v shows")
 }

@@ -80,7 +80,7 @@ func conntrackRoot() model.Finding {
 		Fix: []model.Fix{
 			{Title: "Raise the limit", Command: "sysctl -w net.netfilter.nf_conntrack_max=262144",
 				Risk: "low", Costs: "320 bytes of kernel memory for each further entry", Undo: "automatic", Restart: "none",
-				Accept: "no packet is refused"},
+				Accept: "no packet is refused", Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.netfilter.nf_conntrack_max", Old: "200", Value: "262144", Host: "server", Subject: map[string]string{"host": "server"}, Type: "sysctl -w net.netfilter.nf_conntrack_max=262144"}}},
 			{Title: "Do not track the connections of this service at all",
 				Command: "nft add table ip raw\nnft add chain ip raw prerouting '{ type filter hook prerouting priority raw; }'\nnft add rule ip raw prerouting tcp dport 80 counter notrack comment \"plimsoll: no tracking for the service\"",
 				Risk:    "medium", Costs: "stateful firewall rules no longer see these connections", Undo: "manual", Restart: "none"},

@@ -76,11 +76,18 @@ func (p *paper) short(label string, most int, text string) {
 	p.hang(0, labelWidth, label, bold, shortest(text, p.width-labelWidth, most))
 }
 
-// shortest cuts text to what fits so many lines.
+// shortest leaves out of text what does not fit so many lines, from the end of a sentence or of
+// a part of one on; only where there is none is it cut, and that shows.
 func shortest(text string, width, most int) string {
 	lines := wrap(layout.Line(text), width)
 	if len(lines) <= most {
 		return text
+	}
+	whole := strings.Join(lines[:most], " ")
+	for _, end := range []string{". ", "; ", " (", ", "} {
+		if at := strings.LastIndex(whole, end); at >= len(whole)/3 {
+			return whole[:at]
+		}
 	}
 	return strings.Join(lines[:most-1], " ") + " " + cut(lines[most-1]+" "+lines[most], width-1)
 }

@@ -242,32 +242,30 @@ func fixes(p *paper, list []model.Fix, much Detail) {
 		}
 		p.item(label, x.Title)
 		switch {
+		case x.First != nil:
+			first(p, *x.First)
+			p.para(labelWidth+2, plain, x.Command)
 		case x.Command == "":
 		case adviceAlone(x):
 			p.para(labelWidth+2, plain, x.Command)
 		default:
 			p.command(labelWidth+2, x.Command)
 		}
-		p.para(labelWidth, dim, terms(x))
+		p.para(labelWidth, dim, "costs "+terms(x))
 		if x.Accept != "" && much == Everything {
 			p.para(labelWidth, dim, "it worked when, in the next run: "+x.Accept)
 		}
 	}
 }
 
-// adviceAlone says whether what stands with a fix is for a person to read, and not to be
-// typed as it is.
-func adviceAlone(f model.Fix) bool {
-	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
-}
-
-// terms are what a fix risks and costs.
-func terms(f model.Fix) string {
-	text := "risk " + f.Risk
-	if f.Costs != "" {
-		text += "; costs " + f.Costs
+// first writes the step to begin with; all that can be done follows.
+func first(p *paper, s model.FirstStep) {
+	if s.Type != "" {
+		p.command(labelWidth+2, s.Type)
 	}
-	return text + "; undo " + f.Undo + "; restart " + f.Restart
+	if s.Then != "" {
+		p.para(labelWidth+2, plain, s.Then)
+	}
 }
 
 // others lists what holds or nearly holds besides the roots and what they explain.

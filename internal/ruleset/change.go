@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ var changeKinds = []string{
 type Changes []Change
 
 // Change is one typed change of a setting, written {KIND: NAME, to: VALUE}, and
-// with at: PROMQL where the setting is not the subject's host's.
+// with at: PROMQL where the setting is not the subject's host's, and from: PROMQL
+// where a series tells what is set now.
 type Change struct {
 	Kind string
 	Name string // of a person: what to do
@@ -34,10 +36,12 @@ type Change struct {
 	// is, and may have, in its label "listen", where the service of that host
 	// listens; "" for the subject's.
 	At string
+	// From is PromQL for what is set now; "" where no series tells. A sysctl's is node_sysctl_NAME by itself.
+	From string
 
-	// ToExpr and AtExpr are nil when To is a literal, and without At; NameText is what Name says.
-	ToExpr, AtExpr *query.Expression
-	NameText       *Text
+	// The expressions are nil when To is a literal, and without At and From; NameText is what Name says.
+	ToExpr, AtExpr, FromExpr *query.Expression
+	NameText                 *Text
 }
 
 // UnmarshalYAML reads one change or a list of them.
@@ -59,6 +63,8 @@ func (c *Changes) UnmarshalYAML(n *yaml.Node) error {
 				x.To = value
 			case name == "at":
 				x.At = value
+			case name == "from":
+				x.From = value
 			case slices.Contains(changeKinds, name):
 				set++
 				x.Kind, x.Name = name, value
@@ -85,6 +91,9 @@ func (c Changes) MarshalJSON() ([]byte, error) {
 		if x.At != "" {
 			one["at"] = x.At
 		}
+		if x.From != "" {
+			one["from"] = x.From
+		}
 		list = append(list, one)
 	}
 	if len(list) == 1 {
@@ -103,10 +112,20 @@ func (f *Fix) compile(known query.Records) error {
 			return err
 		}
 	}
+	var err error
+	if f.Memory != "" {
+		if f.MemoryExpr, err = query.Parse(f.Memory, known); err != nil {
+			return fmt.Errorf("memory: %w", err)
+		}
+	}
+	if f.First != nil {
+		if err = f.First.compile(known); err != nil {
+			return fmt.Errorf("first: %w", err)
+		}
+	}
 	if f.Accept == "" {
 		return nil
 	}
-	var err error
 	if f.Acceptance, err = ParseAcceptance(f.Accept, known); err != nil {
 		return fmt.Errorf("accept: %w", err)
 	}
@@ -127,6 +146,15 @@ func (c *Change) compile(known query.Records) error {
 	if c.At != "" {
 		if c.AtExpr, err = query.Parse(c.At, known); err != nil {
 			return fmt.Errorf("at: %w", err)
+		}
+	}
+	from := c.From
+	if from == "" && c.Kind == model.ChangeSysctl && plainSetting.MatchString(c.Name) {
+		from = "last_over_time(node_sysctl_" + strings.NewReplacer(".", "_", "-", "_").Replace(c.Name) + "[$run])"
+	}
+	if from != "" {
+		if c.FromExpr, err = query.Parse(from, known); err != nil {
+			return fmt.Errorf("from: %w", err)
 		}
 	}
 	if !isExpression(c.To) {
@@ -156,47 +184,56 @@ func isExpression(to string) bool {
 	return false
 }
 
+var plainSetting = regexp.MustCompile(`^[a-z][a-z0-9_.]*$`)
+
 // CommandFor is what a person would type, or write into a file.
-func CommandFor(kind, name, to string, subject map[string]string) string {
-	var pieces []layout.Piece
-	line := func(text string, values ...string) string {
-		for i, own := range strings.Split(text, "%") {
+func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece {
+	line := func(text string, values ...string) (pieces []layout.Piece) {
+		for i, own := range strings.Split(text, "@") {
 			if i > 0 {
 				pieces = append(pieces, layout.Piece{Text: values[i-1], Outside: true})
 			}
 			pieces = append(pieces, layout.Piece{Text: own})
 		}
-		return layout.CommandLine(pieces)
+		return pieces
+	}
+	each := func(name, do string, values ...string) []layout.Piece {
+		return line("for p in $(pgrep -x @); do "+do+" $p; done", append([]string{name}, values...)...)
 	}
 	switch kind {
 	case model.ChangeSysctl:
-		return line("sysctl -w %=%", name, to)
-	case model.ChangeNginx:
-		return layout.Line(name + " " + to + ";")
-	case model.ChangePHPFPM:
-		return layout.Line(name + " = " + to)
+		if plainSetting.MatchString(name) { // known to whoever finds out where it is to be typed
+			return []layout.Piece{{Text: "sysctl -w " + name + "="}, {Text: to, Outside: true}}
+		}
+		return line("sysctl -w @=@", name, to)
 	case model.ChangeBacklog:
-		return line("listen on % with a backlog of %", name, to)
+		return line("listen on @ with a backlog of @", name, to)
 	case model.ChangeLimit:
-		return line("prlimit --%=% --pid PID of each %", name, to, subject["groupname"])
+		return each(subject["groupname"], "prlimit --@=@ --pid", name, to)
 	case model.ChangeNice:
-		return line("renice -n % -p $(pgrep -x %)", to, name)
+		return each(name, "renice -n @ -p", to)
 	case model.ChangePolicy:
 		class := "idle"
 		if to == "0" {
 			class = "other"
 		}
-		return line("for p in $(pgrep -x %); do chrt --all-tasks --"+class+" --pid 0 $p; done", name)
+		return each(name, "chrt --all-tasks --"+class+" --pid 0")
 	case model.ChangeAffinity:
-		return line("taskset -acp % PID of each %", to, name)
+		if to == "all" {
+			return each(name, "taskset -acp 0-$(($(nproc --all)-1))")
+		}
+		return each(name, "taskset -acp @", to)
 	case model.ChangeQuota:
-		return line("echo % > /sys/fs/cgroup/%/cpu.max", to, strings.TrimPrefix(name, "/"))
+		return line("echo @ > /sys/fs/cgroup/@/cpu.max", to, strings.TrimPrefix(name, "/"))
 	case model.ChangeTxQueue:
-		return line("ip link set dev % txqueuelen %", name, to)
+		return line("ip link set dev @ txqueuelen @", name, to)
 	case model.ChangeRPS:
-		return line("rps_cpus of every queue of %: CPUs %", name, to)
+		if to == "all" { // as many bits as there are CPUs
+			return line(`sh -c 'for q in /sys/class/net/"$0"/queues/rx-*; do printf %x $(((1<<$(nproc --all))-1)) > $q/rps_cpus; done' @`, name)
+		}
+		return line("rps_cpus of every queue of @: CPUs @", name, to)
 	}
-	return layout.Line(name)
+	return nil
 }
 
 // Fix is a fix as a rule states it.
@@ -209,5 +246,44 @@ type Fix struct {
 	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
 	Accept  string  `yaml:"accept" json:"accept,omitempty"`
 
-	Acceptance *Acceptance `yaml:"-" json:"-"` // what Accept says; nil without one
+	// First is the one step to begin with, where the change's text has several.
+	First *FirstStep `yaml:"first" json:"first,omitempty"`
+	// Memory is PromQL for the bytes that it is likely to take.
+	Memory string `yaml:"memory" json:"memory,omitempty"`
+
+	Acceptance *Acceptance       `yaml:"-" json:"-"` // what Accept says; nil without one
+	MemoryExpr *query.Expression `yaml:"-" json:"-"` // nil without Memory
+}
+
+// FirstStep is one step: what to type, and what to do then.
+type FirstStep struct {
+	Type string `yaml:"type" json:"type,omitempty"`
+	Then string `yaml:"then" json:"then,omitempty"`
+	// From and To are PromQL for what is set now, {{.Value}} in the texts, and what to set, {{.To}}.
+	From string `yaml:"from" json:"from,omitempty"`
+	To   string `yaml:"to" json:"to,omitempty"`
+
+	TypeText, ThenText *Text             `yaml:"-" json:"-"`
+	FromExpr, ToExpr   *query.Expression `yaml:"-" json:"-"` // nil without From and To
+}
+
+func (s *FirstStep) compile(known query.Records) (err error) {
+	if s.Type == "" && s.Then == "" {
+		return errors.New("want what to type, or what to do then")
+	}
+	if s.From != "" {
+		if s.FromExpr, err = query.Parse(s.From, known); err != nil {
+			return fmt.Errorf("from: %w", err)
+		}
+	}
+	if s.To != "" {
+		if s.ToExpr, err = query.Parse(s.To, known); err != nil {
+			return fmt.Errorf("to: %w", err)
+		}
+	}
+	if s.TypeText, err = ParseCommand(s.Type); err != nil {
+		return err
+	}
+	s.ThenText, err = ParseText(s.Then)
+	return err
 }

@@ -240,7 +240,10 @@ func asksForMore(v model.Verdict, c candidate) (again, larger bool) {
 	return false, false
 }
 
+// greater compares numbers; of a quota the first, which is its CPU time.
 func greater(a, b string) bool {
+	a, _, _ = strings.Cut(a, " ")
+	b, _, _ = strings.Cut(b, " ")
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return errX == nil && errY == nil && x > y

@@ -30,7 +30,7 @@ var hostSysctls = []sysctl{
 	{"net.ipv4.tcp_max_tw_buckets", 1, "sockets", "Most sockets in TIME_WAIT; beyond that they are closed at once."},
 	{"net.ipv4.tcp_max_syn_backlog", 1, "connections", "Most half-open connections of a listener that SYN cookies do not protect."},
 	{"net.ipv4.tcp_syncookies", 1, "switch", "1: SYN cookies when a queue is full; 2: always; 0: never."},
-	{"net.ipv4.tcp_abort_on_overflow", 1, "switch", "1: a full accept queue answers with a reset; 0: it says nothing and the client tries again."},
+	{"net.ipv4.tcp_abort_on_overflow", 1, "switch", "1: where the accept queue is full, the ACK that ends a handshake is answered with a reset; 0: with nothing, and the client tries again. A SYN is dropped in silence either way."},
 	{"net.ipv4.tcp_fin_timeout", 1, "seconds", "How long an orphan stays in FIN-WAIT-2 (not TIME_WAIT, which is 60 s always)."},
 	{"net.ipv4.tcp_timestamps", 1, "switch", "TCP time stamps; tcp_tw_reuse needs them."},
 	{"net.ipv4.tcp_syn_retries", 1, "times", "How often a SYN is sent again: 1 s, 2 s, 4 s and so on apart."},

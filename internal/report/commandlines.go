@@ -1,0 +1,56 @@
+package report
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"plimsoll/internal/layout"
+)
+
+// mostCommand is how many lines a command has at most in a brief report.
+const mostCommand = 4
+
+// leftToFind are words in commands for what no run tells.
+var leftToFind = regexp.MustCompile(`\b(ADDRESS|SENDER|LOG|UNIT)\b`)
+
+// fitToType says whether a command can be typed as it stands: whole lines, and nothing left to fill in.
+func fitToType(command string, width int) bool {
+	for _, line := range breakCommand(layout.Line(withoutComment(command, width-labelWidth)), width-labelWidth-4) {
+		if utf8.RuneCountInString(line) > width-labelWidth-4 {
+			return false
+		}
+	}
+	return command != "" && !blankWord.MatchString(command) && !leftToFind.MatchString(command)
+}
+
+// withoutComment leaves out a command's comment where that makes it too long: a shell cannot
+// continue one on the next line.
+func withoutComment(command string, width int) string {
+	if short, _, ok := strings.Cut(command, "  # "); ok && utf8.RuneCountInString(command) > width {
+		return short
+	}
+	return command
+}
+
+// shortCommand writes as many whole lines of a command as fit; the rest is told of,
+// since half a command is worse than none.
+func (p *paper) shortCommand(text string) {
+	if text == "" {
+		return
+	}
+	laidOut := func(text string) string {
+		part := newPaper(TextOptions{Width: p.width, Color: p.color})
+		part.command(labelWidth+2, text)
+		return part.b.String()
+	}
+	if all := laidOut(text); strings.Count(all, "\n") <= mostCommand {
+		p.b.WriteString(all)
+		return
+	}
+	first, _, _ := strings.Cut(layout.Clean(text), "\n")
+	if part := laidOut(first); strings.Count(part, "\n") < mostCommand {
+		p.b.WriteString(part)
+	}
+	p.para(labelWidth+2, dim, "… and more, which -v shows")
+}
