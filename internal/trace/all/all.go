@@ -9,6 +9,7 @@ import (
 	"plimsoll/internal/trace/drops"
 	"plimsoll/internal/trace/exec"
 	"plimsoll/internal/trace/offcpu"
+	"plimsoll/internal/trace/replies"
 	"plimsoll/internal/trace/requests"
 	"plimsoll/internal/trace/runqueue"
 	"plimsoll/internal/trace/sched"
@@ -35,6 +36,7 @@ func All() []trace.Tracer {
 		disk.Tracer(),
 		tcp.Tracer(),
 		requests.Tracer(),
+		replies.Tracer(),
 		unread.Tracer(),
 		drops.Tracer(),
 		softirq.Tracer(),
