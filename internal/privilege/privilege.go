@@ -74,7 +74,7 @@ type Need struct {
 
 // Table is all that needs anything. Parts that are not in it need nothing.
 var Table = []Need{
-	{Kind: "tracer", Parts: []string{"cpu", "disk", "drops", "exec", "refusals", "requests", "runqueue", "softirq", "syscalls", "tasks", "tcp", "unread", "wait"},
+	{Kind: "tracer", Parts: []string{"cpu", "disk", "drops", "exec", "refusals", "replies", "requests", "runqueue", "softirq", "syscalls", "tasks", "tcp", "unread", "wait"},
 		Caps: []Cap{unix.CAP_BPF, unix.CAP_PERFMON}, Why: "to load BPF programs, and to let them read the kernel's memory",
 		Without: "before Linux 5.11 CAP_SYS_RESOURCE besides. Functions of other users' programs have names only with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"},
 	{Kind: "tracer", Parts: []string{"deepcpu", "offcpu"}, Caps: []Cap{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYSLOG},

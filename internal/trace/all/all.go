@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/trace/exec"
 	"plimsoll/internal/trace/offcpu"
 	"plimsoll/internal/trace/refusals"
+	"plimsoll/internal/trace/replies"
 	"plimsoll/internal/trace/requests"
 	"plimsoll/internal/trace/runqueue"
 	"plimsoll/internal/trace/sched"
@@ -37,6 +38,7 @@ func All() []trace.Tracer {
 		disk.Tracer(),
 		tcp.Tracer(),
 		requests.Tracer(),
+		replies.Tracer(),
 		unread.Tracer(),
 		drops.Tracer(),
 		softirq.Tracer(),

@@ -1,0 +1,342 @@
+//go:build ignore
+
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+ *
+ * What replies say of themselves: the status of HTTP, which is in the first twelve
+ * bytes that a server writes, and the response code of a name server, which is in the
+ * first four of its datagram. Nothing else is read, and these bytes are kept as a number.
+ */
+#include "../tcp/socket.h"
+
+#define BPF_MAP_TYPE_PERCPU_ARRAY 6
+#define BPF_MAP_TYPE_SK_STORAGE 24
+#define IPPROTO_UDP 17
+#define SECOND 1000000000ULL
+#define MAX_SAMPLE_SHIFT 12
+#define STATUS_LINE 12 /* "HTTP/1.1 200" */
+#define UDP_HEADER 8
+#define DNS_HEADER 12
+#define DNS_PORT 53
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sk_buff_head___replies {
+	struct sk_buff *prev;
+};
+
+struct sock___replies {
+	struct sk_buff_head___replies sk_receive_queue;
+	__u16 sk_protocol;
+};
+
+struct sk_buff___replies {
+	__u32 tail; /* from head: all our machines have 64 bits */
+	__u32 len;
+	unsigned char *data;
+};
+
+#pragma clang attribute pop
+
+/* Replies that leave a port. */
+struct reply {
+	__u32 netns;
+	__u16 port;
+	__u16 status;
+};
+
+/* Answers of a name server to one command's processes. */
+struct answer {
+	__u32 netns;
+	__u32 code;
+	__u8 server[16]; /* IPv4 as ::ffff:a.b.c.d */
+	__u8 comm[TASK_COMM_LEN];
+};
+
+/* The answer that a socket was given last, and nobody has read. */
+struct come {
+	__u32 code; /* one more than that; 0 if there is none */
+	__u8 server[16];
+};
+
+/* How many of the packets that leave are looked at, by CPU. */
+struct looks {
+	__u64 second_began;
+	__u32 in_second;
+	__u32 sample_shift; /* one packet in so many powers of two */
+};
+
+/* Given by the loader: so many packets a second are looked at on a CPU, about. */
+const volatile __u32 most = 1000;
+
+volatile __u64 lost_replies; /* of ports and statuses beyond the bound */
+volatile __u64 lost_answers; /* of name servers and commands beyond the bound */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct reply);
+	__type(value, __u64);
+} replies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct answer);
+	__type(value, __u64);
+} answers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct looks);
+} looked SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct come);
+} come SEC(".maps");
+
+static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
+static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
+
+volatile bool finishing; /* set by user space: nothing new is counted */
+
+/* How often the programs were called. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} calls SEC(".maps");
+
+static __always_inline void count_call(void)
+{
+	__u32 only = 0;
+	__u64 *n = bpf_map_lookup_elem(&calls, &only);
+
+	if (n)
+		++*n;
+}
+
+static __always_inline void add(void *map, void *key, __u64 weight, volatile __u64 *lost)
+{
+	__u64 *n = bpf_map_lookup_elem(map, key);
+
+	if (!n) {
+		if (!bpf_map_update_elem(map, key, &weight, BPF_NOEXIST))
+			return;
+		n = bpf_map_lookup_elem(map, key); /* another CPU was quicker */
+	}
+	if (n)
+		*n += weight;
+	else
+		count(lost);
+}
+
+/* adapt looks at fewer at once when they are many, and at more after a second of few. */
+static __always_inline void adapt(struct looks *l)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (now - l->second_began > SECOND) {
+		if (l->sample_shift && l->in_second < most / 4)
+			l->sample_shift--;
+		l->second_began = now;
+		l->in_second = 0;
+	}
+	if (++l->in_second > most && l->sample_shift < MAX_SAMPLE_SHIFT) {
+		l->sample_shift++;
+		l->in_second = most / 2;
+	}
+}
+
+/* drawn is for how many packets this one stands, 0 if it is passed over. */
+static __always_inline __u32 drawn(void)
+{
+	__u32 only = 0;
+	struct looks *l = bpf_map_lookup_elem(&looked, &only);
+
+	if (!l)
+		return 0;
+	__u32 shift = l->sample_shift & 15;
+	if (shift && bpf_get_prandom_u32() & ((1U << shift) - 1))
+		return 0;
+	adapt(l);
+	return 1U << shift;
+}
+
+/* The skb as a helper can read it, whose bytes may lie in pages: since Linux 6.12 at a tracepoint. */
+struct bpf_dynptr {
+	__u64 opaque[2];
+} __attribute__((aligned(8)));
+
+extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *ptr) __attribute__((section(".ksyms")));
+static long (*bpf_dynptr_read)(void *dst, __u32 len, const struct bpf_dynptr *src, __u32 offset, __u64 flags) = (void *)201;
+
+/* Where the segment began that was counted last, of a socket found by its address: a
+ * packet leaves by several devices one after the other, and may be sent again. */
+volatile __u32 counted[4096];
+
+static __always_inline bool is_counted(struct sock *sk, __u32 seq)
+{
+	volatile __u32 *last = &counted[((__u64)sk >> 6) * 0x9E3779B1U >> 4 & 4095];
+
+	if (*last == seq)
+		return true;
+	*last = seq;
+	return false;
+}
+
+/* status_of is the number in "HTTP/1.1 200"; 0 if that is not how it begins. */
+static __always_inline __u32 status_of(const __u8 *line)
+{
+	__u32 status = 0;
+
+	if (*(const __u64 *)line << 8 != 0x2e312f5054544800ULL || line[8] != ' ') /* "HTTP/1." */
+		return 0;
+#pragma unroll
+	for (int i = 9; i < STATUS_LINE; i++) {
+		__u32 digit = line[i] - '0';
+
+		if (digit > 9)
+			return 0;
+		status = status * 10 + digit;
+	}
+	return status;
+}
+
+/* payload is where what TCP carries begins, from the packet's data on; 0 if there is not
+ * as much as a status line. */
+static __always_inline __u32 payload(struct sk_buff *skb, void *header)
+{
+	struct sk_buff___replies *more = (struct sk_buff___replies *)skb;
+	__u8 words = 0;
+
+	bpf_probe_read_kernel(&words, 1, header + 12);
+	__u32 at = header - (void *)more->data + (words >> 4) * 4;
+	return at < 256 && at + STATUS_LINE <= more->len ? at : 0;
+}
+
+/* Called for every packet that is handed to a device. */
+SEC("tp_btf/net_dev_queue")
+int replies_http(__u64 *ctx)
+{
+	struct sk_buff *skb = untrusted((struct sk_buff *)ctx[0]);
+	struct sock *sk = skb->sk;
+	struct bpf_dynptr bytes = {};
+	__u64 line[2] = {};
+	__u32 seq = 0;
+	struct reply r = {};
+
+	count_call();
+	if (finishing || !sk || ((struct sock___replies *)sk)->sk_protocol != IPPROTO_TCP)
+		return 0;
+	void *header = skb->head + skb->transport_header;
+	__u32 at = payload(skb, header);
+	__u32 weight = at ? drawn() : 0;
+	if (!weight)
+		return 0;
+	long failed = bpf_dynptr_from_skb((struct sk_buff *)ctx[0], 0, &bytes);
+	if (!failed)
+		failed = bpf_dynptr_read(line, STATUS_LINE, &bytes, at, 0);
+	r.status = failed ? 0 : status_of((__u8 *)line);
+	if (r.status < 200) /* none, or one before the one that counts */
+		return 0;
+	bpf_probe_read_kernel(&seq, sizeof(seq), header + 4);
+	if (is_counted(sk, seq) || !wanted(bpf_get_current_task_btf()->tgid))
+		return 0;
+	r.netns = netns_of_socket(sk);
+	r.port = sk->__sk_common.skc_num;
+	add(&replies, &r, weight, &lost_replies);
+	return 0;
+}
+
+/* set_sender is where a datagram came from. */
+static __always_inline void set_sender(__u8 *addr, struct sk_buff *skb)
+{
+	void *ip = skb->head + skb->network_header;
+	__u8 first = 0;
+	__u32 v4 = 0;
+
+	bpf_probe_read_kernel(&first, 1, ip);
+	if (first >> 4 == 4) {
+		bpf_probe_read_kernel(&v4, sizeof(v4), ip + 12);
+		addr[10] = addr[11] = 0xff;
+		__builtin_memcpy(addr + 12, &v4, 4);
+	} else {
+		bpf_probe_read_kernel(addr, 16, ip + 8);
+	}
+}
+
+/* newest is the datagram that a socket has just been given; 0 if it was taken already. */
+static __always_inline struct sk_buff *newest(struct sock *sk)
+{
+	struct sk_buff_head___replies *queue = &((struct sock___replies *)untrusted(sk))->sk_receive_queue;
+	struct sk_buff *skb = queue->prev;
+
+	return (void *)skb == (void *)queue ? 0 : skb;
+}
+
+/* Called when a socket was given something. Who will read it is not known yet. */
+SEC("tp_btf/sk_data_ready")
+int replies_came(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct port_pair p = {};
+	__u8 flags[2] = {};
+
+	count_call();
+	if (finishing || ((struct sock___replies *)sk)->sk_protocol != IPPROTO_UDP)
+		return 0;
+	struct sk_buff *skb = newest(sk);
+	if (!skb)
+		return 0;
+	void *header = skb->head + skb->transport_header;
+	bpf_probe_read_kernel(&p, sizeof(p), header);
+	if (p.source != swap16(DNS_PORT))
+		return 0;
+	if (((struct sk_buff___replies *)skb)->tail < (__u32)skb->transport_header + UDP_HEADER + DNS_HEADER)
+		return 0; /* it is not in the part that lies in one piece */
+	bpf_probe_read_kernel(flags, sizeof(flags), header + UDP_HEADER + 2);
+	if (!(flags[0] & 0x80)) /* a question */
+		return 0;
+	struct come *c = bpf_sk_storage_get(&come, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!c) {
+		count(&lost_answers);
+		return 0;
+	}
+	c->code = (flags[1] & 15) + 1;
+	set_sender(c->server, skb);
+	return 0;
+}
+
+/* Called when a process has read from a socket. */
+SEC("tp_btf/sock_recv_length")
+int replies_read(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct answer a = {};
+
+	count_call();
+	if (((struct sock___replies *)sk)->sk_protocol != IPPROTO_UDP || (int)ctx[1] < DNS_HEADER)
+		return 0;
+	struct come *c = bpf_sk_storage_get(&come, sk, 0, 0);
+	if (!c || !c->code || !wanted(t->tgid))
+		return 0;
+	a.netns = netns_of_socket(sk);
+	a.code = c->code - 1;
+	c->code = 0;
+	__builtin_memcpy(a.server, c->server, sizeof(a.server));
+	group_name(a.comm, t);
+	add(&answers, &a, 1, &lost_answers);
+	return 0;
+}
+
+char licence[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,186 @@
+package replies
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"plimsoll/internal/trace/tcp/tcptest"
+	"plimsoll/internal/trace/tracetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(tcptest.Main(m, Tracer())) }
+
+func begin(t *testing.T) *Trace {
+	t.Helper()
+	tr, err := Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	tracetest.AllAttached(t, Tracer(), tr)
+	return tr
+}
+
+// beginWithOurs watches this process, too: the replies are this process's own, which a tracer leaves out.
+func beginWithOurs(t *testing.T) *Trace {
+	t.Helper()
+	tr := begin(t)
+	if err := tr.Maps.Variables[bpfVarIgnored].Set([4]uint32{}); err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// serve answers with the status that the path says, and has clients of it ask.
+func serve(t *testing.T) (port int, ask func(path string)) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(r.URL.Path[1:])
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "HTTP/1.1 599 is what a body may begin with") // in the same packet
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return l.Addr().(*net.TCPAddr).Port, func(path string) {
+		c, err := net.Dial("tcp", l.Addr().String()) // by this thread, which is in the namespace
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStatuses: each reply counts once, by port and status.
+func TestStatuses(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	port, ask := serve(t)
+	for range 7 {
+		ask("/200")
+	}
+	for range 3 {
+		ask("/503")
+	}
+	samples := tracetest.Sink{}
+	if err := tr.Read(samples); err != nil {
+		t.Fatal(err)
+	}
+	for status, want := range map[int]float64{200: 7, 503: 3, 599: 0} {
+		series := fmt.Sprintf("%d@plimsoll_replies_http_total{%d,%d}", ns, port, status)
+		if got := samples[series]; got != want {
+			t.Errorf("%s = %v, want %v", series, got, want)
+		}
+	}
+}
+
+// answer has a name server answer a question with each code, and a client read the answers.
+func answer(t *testing.T, codes ...byte) {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.2:53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	client, err := net.Dial("udp", "127.0.0.2:53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	buffer := make([]byte, 512)
+	for _, code := range codes {
+		question := make([]byte, 32)
+		if _, err := client.Write(question); err != nil {
+			t.Fatal(err)
+		}
+		_, from, err := server.ReadFrom(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := make([]byte, 32)
+		reply[2], reply[3] = 0x81, 0x80|code
+		if _, err := server.WriteTo(reply, from); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Read(buffer); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAnswers: each counts for who reads it, by the server and its code; a question is none.
+func TestAnswers(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	answer(t, 0, 5, 5, 2, 3, 15)
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracetest.NothingLost(t, s.Lost)
+	got := map[string]uint64{}
+	for _, a := range s.DNS {
+		if a.Netns == ns && a.Server == "127.0.0.2:53" && a.Name == tracetest.OwnName(t) {
+			got[a.Code] += a.N
+		}
+	}
+	for code, want := range map[string]uint64{"NOERROR": 1, "REFUSED": 2, "SERVFAIL": 1, "NXDOMAIN": 1, "code 15": 1} {
+		if got[code] != want {
+			t.Errorf("%s: %d answers, want %d; all: %v", code, got[code], want, got)
+		}
+	}
+}
+
+// Our own process is left out.
+func TestIgnored(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := begin(t)
+	answer(t, 5)
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range s.DNS {
+		if a.Netns == ns {
+			t.Errorf("%+v is our own", a)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	s := Seen{Elapsed: 2 * time.Second}
+	s.HTTP = []Replies{{Port: 8000, Status: 500, N: 60}, {Port: 8000, Status: 200, N: 40}}
+	s.DNS = []Answers{{Name: "python3", Server: "127.0.0.1:53", Code: "REFUSED", N: 120}}
+	want := `2 s: 100 replies over HTTP (50/s), 60 of them say that the service failed (5xx);
+120 answers of name servers.
+
+port   status  replies  /s
+:8000  500     60       30
+:8000  200     40       20
+
+process  asks          code     answers  /s
+python3  127.0.0.1:53  REFUSED  120      60
+`
+	if got := s.Text(80); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
