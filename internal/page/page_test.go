@@ -405,9 +405,9 @@ func opened(t *testing.T, dir string) *record.Run {
 }
 
 func TestWalk(t *testing.T) {
-	slow, fast, good := 100.0, 400.0, 1.0
+	slow, fast, good, none := 100.0, 400.0, 1.0, 0.0
 	walk := model.Tuning{Stopped: "nothing holds it back", End: model.TuneEnd{Answer: model.AnswerHealthy, Sentence: "It was served.", TuneLoad: model.TuneLoad{GoodRPS: &fast}},
-		Steps: []model.TuneStep{{Number: 1, Sentence: "slow", TuneLoad: model.TuneLoad{GoodRPS: &slow, GoodShare: &good}, Root: &model.Finding{Rule: "x.full", Title: "full"},
+		Steps: []model.TuneStep{{Number: 1, Sentence: "slow", TuneLoad: model.TuneLoad{GoodRPS: &slow, GoodShare: &good, P50: &none, P99: &none}, Root: &model.Finding{Rule: "x.full", Title: "full"},
 			Fix: &model.TuneFix{Outcome: model.Kept, Sentence: "it paid", Changes: []model.TuneChange{{What: "net.core.somaxconn", Host: "server", Old: "1", New: "<b>"}}}}}}
 	var doc bytes.Buffer
 	check(t, Write(&doc, Page{Title: "tune", Tuned: Walk(walk)}))
@@ -417,6 +417,9 @@ func TestWalk(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
+	}
+	if strings.Contains(page, layout.Micros(0)) {
+		t.Error("nobody's wait came to an end, and it is drawn as none at all")
 	}
 	if !strings.Contains(doc.String(), `width="25.00%"`) {
 		t.Error("a quarter of the best is not drawn as such")

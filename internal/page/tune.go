@@ -58,9 +58,17 @@ func Walk(t model.Tuning) *Tuning {
 // step words what the load saw, against the best of all steps.
 func step(l model.TuneLoad, top float64) Step {
 	s := Step{Good: layout.OrDash(l.GoodRPS, layout.Rate), Share: layout.OrDash(l.GoodShare, layout.Share),
-		P50: layout.OrDash(l.P50, layout.Micros), P99: layout.OrDash(l.P99, layout.Micros)}
+		P50: layout.OrDash(waited(l.P50), layout.Micros), P99: layout.OrDash(waited(l.P99), layout.Micros)}
 	if l.GoodRPS != nil && top > 0 {
 		s.Bar = drawn(svg.Bar(s.Good+" good replies a second", *l.GoodRPS/top, 0, false))
 	}
 	return s
+}
+
+// waited is how long somebody waited, nil where nobody's wait came to an end: then it is 0.
+func waited(micros *float64) *float64 {
+	if micros != nil && *micros == 0 {
+		return nil
+	}
+	return micros
 }
