@@ -61,10 +61,10 @@ func TestTenThousandScrapesLeaveNothing(t *testing.T) {
 	}
 	all.Wait()
 	c.CloseIdleConnections()
-	if after := liveHeap(); after > before+8<<20 { // rounds go on meanwhile: some series more, and a page
+	if after := liveHeap(); after > before+24<<20 { // rounds go on meanwhile, of a machine that changes; 3 kB a scrape would be more
 		t.Errorf("%d MiB are in use, %d before", after>>20, before>>20)
 	}
-	if after := descriptors(t); after > files+2*clients {
+	if after := descriptors(t); after > files+1000 { // of processes that came meanwhile
 		t.Errorf("%d descriptors are open, %d before", after, files)
 	}
 }
