@@ -24,12 +24,12 @@ var requestsWay = []stop{
 	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "cpu.softirq_one_cpu"}},
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
 	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
-	{"The service's limits", "say how many connections, files and processes it may have", []string{"nginx.worker_connections.*", "nginx.limit_*", "process.descriptors.*", "process.nproc_limit", "process.zombies", "cgroup.pids_limit", "kernel.files_exhausted"}},
+	{"The service's limits", "say how many connections, files and processes it may have", []string{"nginx.worker_connections.*", "nginx.limit_*", "process.descriptors.*", "process.nproc_limit", "process.mappings_full", "process.zombies", "cgroup.pids_limit", "kernel.files_exhausted"}},
 	{"A worker", "takes the request in hand when one is free", []string{"phpfpm.*", "app.pool.*", "app.queue_inside", "app.unread", "app.loop.*", "process.ended_by_signal", "process.stopped"}},
 	{"The CPUs", "compute the reply, when the scheduler and the quota let them", []string{"cpu.*", "sched.*", "cgroup.cpu_throttled", "app.contention", "app.costly_requests", "app.few_cpus", "app.garbage_collection", "app.interpreted", "app.slow_compute", "app.tls_handshakes", "process.small_calls", "process.short_lived"}},
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},
-	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "app.asks_itself", "app.connections.few", "app.round_trips", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.held_up", "process.refused", "process.stands_still", "net.connect.unanswered"}},
+	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "app.asks_itself", "app.connections.few", "app.round_trips", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.held_up", "process.refused", "process.stands_still", "net.connect.unanswered"}},
 	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.*", "net.receiver.*", "net.nagle", "net.held_back", "net.window.small", "net.segments.small"}},
 }
 

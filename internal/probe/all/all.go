@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/cgroup"
+	"plimsoll/internal/probe/filelocks"
 	"plimsoll/internal/probe/filesystem"
 	"plimsoll/internal/probe/haproxy"
 	"plimsoll/internal/probe/kernel"
@@ -23,5 +24,5 @@ import (
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), filelocks.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
 }

@@ -25,5 +25,6 @@ const (
 	costQdisc         = "30 µs with 4 devices; grows with devices"
 	costNFTables      = "15 µs with 10 rules, every 5 s; grows with rules"
 	costARP           = "2 µs with 1 neighbour, every 5 s; grows with neighbours"
+	costNeighbours    = "8 µs with 2 CPUs; grows with CPUs"
 	costLog           = "1 µs when nothing is logged"
 )

@@ -24,6 +24,8 @@ type source struct {
 	path    string // below the root: "proc/stat"
 	hint    string // what it means when there is no such file
 	signals []*model.Signal
+	// machines is what only the machine's own network namespace shows: where ours has no such file it is opened there.
+	machines bool
 	// put parses the whole file and records it. What it does not find it marks.
 	put func(b []byte, out *probe.Out) error
 }
@@ -98,7 +100,7 @@ func (r *files) Read(out *probe.Out) error {
 
 func (s *openSource) read(h *host.Host, out *probe.Out) error {
 	if s.file == nil {
-		f, err := host.OpenFile(h.Path(s.path))
+		f, err := s.open(h)
 		if err != nil {
 			return s.err(err)
 		}
@@ -114,6 +116,16 @@ func (s *openSource) read(h *host.Host, out *probe.Out) error {
 		return fmt.Errorf("parse %s: %w", s.path, err)
 	}
 	return nil
+}
+
+func (s *openSource) open(h *host.Host) (*host.File, error) {
+	f, err := host.OpenFile(h.Path(s.path))
+	if err == nil || !s.machines || h.Recorded() || !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	s.machines = false // what is not there either is not looked for again
+	_ = host.OnMachine(func() error { f, err = host.OpenFile(h.Path(s.path)); return err })
+	return f, err
 }
 
 // Close closes the files.

@@ -47,7 +47,7 @@ var hostSysctls = []sysctl{
 }
 
 // machineSysctls are the machine's; a child namespace does not show them, so
-// they are read from where we run.
+// they are read where we run, else from the machine's own.
 var machineSysctls = []sysctl{
 	{"net.core.netdev_max_backlog", 1, "packets", "Most packets in a CPU's backlog between interrupt and reception."},
 	{"net.core.netdev_budget", 1, "packets", "Most packets taken in one run of the receiving soft interrupt."},
@@ -88,7 +88,13 @@ func MachineSysctl() probe.Probe {
 	signals := sysctlSignals(machineSysctls)
 	p := probe.Probe{Name: "sysctl_machine", Scope: probe.PerMachine, Every: sysctlEvery, Cost: costMachineSysctl,
 		Blind: []string{"inside a container the machine's network settings are hidden: they are absent there"}}
-	return fromFiles(p, func() []source { return sysctlSources(machineSysctls, signals) })
+	return fromFiles(p, func() []source {
+		sources := sysctlSources(machineSysctls, signals)
+		for i := range sources {
+			sources[i].machines = true
+		}
+		return sources
+	})
 }
 
 func sysctlSignals(list []sysctl) []*model.Signal {

@@ -43,6 +43,9 @@ var (
 	worstTasks = gauge("plimsoll_process_worst_nproc_ratio", "ratio",
 		"Processes and threads that the user of a process has on this host over the soft limit RLIMIT_NPROC of that process, zombies counted; of the process of the group that is nearest to it. 0 where none is held to one (root never is).",
 		"/proc/PID/limits, /proc/PID/status", "ps -L -u USER | wc -l; prlimit -u -p PID")
+	worstMappings = gauge("plimsoll_process_worst_mappings_ratio", "ratio",
+		"Memory mappings of a process over vm.max_map_count, of the process of the group that is nearest to it. Groups whose processes have less address space than nine tenths of so many pages have no series.",
+		"/proc/PID/maps", "wc -l < /proc/PID/maps; sysctl vm.max_map_count")
 	majorFaults = counter("namedprocess_namegroup_major_page_faults_total", "faults",
 		"Page faults that had to be read from disk.", fromStat, "pidstat -r -C NAME 1")
 	minorFaults = counter("namedprocess_namegroup_minor_page_faults_total", "faults",
@@ -88,7 +91,7 @@ var (
 )
 
 var signals = []*model.Signal{
-	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks,
+	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks, worstMappings,
 	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
 	busiestThread, runDelay, allowedCPUs, toldCPUs, interprets, starts, ends, commandCPU, commandBusiest, commandGroup,
 }

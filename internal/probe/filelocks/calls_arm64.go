@@ -1,0 +1,4 @@
+package filelocks
+
+// oldCalls are those that newer architectures do not have.
+var oldCalls map[uint64]string

@@ -1,0 +1,186 @@
+// Package filelocks reads who waits for locks on files (flock, fcntl), for which file, and what whoever holds it does meanwhile.
+package filelocks
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/model"
+	"plimsoll/internal/probe"
+)
+
+const (
+	// often is the time between two looks while somebody waits or did of late, else it is seldom.
+	often, seldom, late = 100 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second
+	// maxKeys bounds the sums, maxWaiters those that are looked at in one look.
+	maxKeys, maxWaiters = 256, 4096
+)
+
+var waited = &model.Signal{Name: "plimsoll_filelock_waiting_seconds_total", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
+	Help: "Time that processes of a group stood waiting for a lock on a file, added up over these, by the file, by who held the lock and by what that one did meanwhile: " +
+		"running, or the reason for which it was blocked, as of the wait tracer; - where that is not seen. Its rate is how many waited at once. What looks like an identifier in the file's name is left out.",
+	Labels: []string{"groupname", "file", "holder", "doing"}, Source: "/proc/locks, /proc/PID/syscall, /proc/PID/fd", ByHand: "lslocks; cat /proc/HOLDER/syscall"}
+
+// All returns the probe of file locks.
+func All() []probe.Probe {
+	return []probe.Probe{{
+		Name: "filelocks", Scope: probe.PerHost, Signals: []*model.Signal{waited},
+		Cost: "0.1 ms of CPU time a look, ten a second while somebody waits, two else; 20 µs more for each file that is waited for (Linux 6.18). It waits for the kernel in a thread of its own, some 10 ms each time",
+		Blind: []string{
+			"it looks ten times a second: a wait that is shorter is seen by chance, and counted as a tenth of a second",
+			"of an open file description lock (F_OFD_SETLK) the kernel does not tell who holds it; nor of a holder in another PID namespace",
+			"of a holder that waits in poll or epoll it is not known for what",
+			"of a holder with several threads it is the first one that is looked at",
+			"locks on files of a network file system that wait on its server",
+		},
+		CanRun: func(h *host.Host) error {
+			_, err := host.ReadFile(h.Path("proc/locks"))
+			if err != nil {
+				return fmt.Errorf("read who holds locks on files; the kernel needs CONFIG_FILE_LOCKING: %w", err)
+			}
+			return nil
+		},
+		Open: func(h *host.Host) (probe.Reader, error) {
+			r := &reader{host: h, sums: map[key]time.Duration{}, stop: make(chan struct{})}
+			if !h.Recorded() {
+				r.done.Add(1)
+				go r.watch()
+			}
+			return r, nil
+		},
+	}}
+}
+
+// key is what waiting is added up by.
+type key struct{ group, file, holder, doing string }
+
+// reader looks in the background, since the kernel makes who reads /proc/locks wait.
+type reader struct {
+	host *host.Host
+	stop chan struct{}
+	done sync.WaitGroup
+
+	mu   sync.Mutex
+	sums map[key]time.Duration
+	err  error
+}
+
+func (r *reader) Read(out *probe.Out) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return r.err
+	}
+	for k, d := range r.sums {
+		out.Put(waited, d.Seconds(), k.group, k.file, k.holder, k.doing)
+	}
+	if len(r.sums) >= maxKeys {
+		out.Full()
+	}
+	return nil
+}
+
+func (r *reader) Close() error {
+	close(r.stop)
+	r.done.Wait()
+	return nil
+}
+
+func (r *reader) watch() {
+	defer r.done.Done()
+	var seen time.Time
+	before := time.Now()
+	for {
+		now := time.Now()
+		if r.look(now.Sub(before)) {
+			seen = now
+		}
+		before = now
+		wait := seldom
+		if now.Sub(seen) < late {
+			wait = often
+		}
+		select {
+		case <-r.stop:
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// look adds the time since the look before to those who wait now, and says whether there are any.
+func (r *reader) look(since time.Duration) bool {
+	b, err := host.ReadFile(r.host.Path("proc/locks"))
+	var waits []wait
+	if err == nil {
+		waits, err = parse(b)
+	}
+	var now map[key]int
+	if err == nil && len(waits) > 0 {
+		now, err = r.name(waits)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+	for k, n := range now {
+		if _, known := r.sums[k]; !known && len(r.sums) >= maxKeys {
+			k = key{k.group, "other", "-", "-"}
+		}
+		r.sums[k] += time.Duration(n) * min(since, seldom)
+	}
+	return len(waits) > 0
+}
+
+// name counts the waits of this host's processes.
+func (r *reader) name(waits []wait) (map[key]int, error) {
+	procs, err := r.host.Procs()
+	if err != nil {
+		return nil, err
+	}
+	comm := make(map[int]string, len(procs))
+	for i := range procs {
+		comm[procs[i].PID] = procs[i].Comm
+	}
+	type held struct {
+		holder int
+		inode  uint64
+	}
+	told := map[held]key{}
+	now := map[key]int{}
+	for _, w := range waits {
+		group, ours := comm[w.waiter]
+		if !ours {
+			continue
+		}
+		h := held{w.holder, w.inode}
+		k, known := told[h]
+		if !known {
+			k = r.holder(w, comm)
+			told[h] = k
+		}
+		k.group = group
+		now[k]++
+	}
+	return now, nil
+}
+
+// holder says who holds the lock that w waits for, on which file, and what he does.
+func (r *reader) holder(w wait, comm map[int]string) key {
+	k := key{file: "inode " + strconv.FormatUint(w.inode, 10), holder: "-", doing: "-"}
+	for _, pid := range []int{w.holder, w.waiter} { // either has it open
+		if name := fileOf(r.host.Path("proc", strconv.Itoa(pid)), w.inode); pid > 0 && name != "" {
+			k.file = withoutIdentifiers(name)
+			break
+		}
+	}
+	if w.holder > 0 {
+		if name, ok := comm[w.holder]; ok {
+			k.holder = name
+		}
+		k.doing = doing(r.host.Path("proc", strconv.Itoa(w.holder)))
+	}
+	return k
+}

@@ -1,0 +1,133 @@
+package filelocks
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/host"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/livetest"
+)
+
+const someLocks = `1: FLOCK  ADVISORY  WRITE 23553 fe:00:862525 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 31001 fe:00:862525 0 EOF
+1:  -> FLOCK  ADVISORY  WRITE 3358 fe:00:862525 0 EOF
+2: OFDLCK ADVISORY  READ -1 fe:00:871974 0 EOF
+2: -> POSIX  ADVISORY  WRITE 77 fe:00:871974 128 191
+3: LEASE  ACTIVE    READ 5 fe:00:9 0 EOF
+`
+
+func TestParse(t *testing.T) {
+	got, err := parse([]byte(someLocks))
+	want := []wait{{31001, 23553, 862525}, {3358, 23553, 862525}, {77, -1, 871974}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	for _, text := range []string{"1: FLOCK\n", "1: -> FLOCK ADVISORY WRITE x fe:00:1 0 EOF\n"} {
+		if _, err := parse([]byte(text)); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(someLocks))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		waits, err := parse(b)
+		if len(waits) > maxWaiters || err == nil && slices.ContainsFunc(waits, func(w wait) bool { return w.waiter <= 0 }) {
+			t.Errorf("%d waits, %v", len(waits), err)
+		}
+	})
+}
+
+func TestWithoutIdentifiers(t *testing.T) {
+	for path, want := range map[string]string{
+		"/var/lib/php/sessions/sess_0123456789abcdef": "/var/lib/php/sessions/sess_…",
+		"/run/apache2/accept.lock":                    "/run/apache2/accept.lock",
+		"/srv/f2a7c1d4-0000-4321/x":                   "/srv/…-0000-4321/x",
+		"":                                            "",
+	} {
+		if got := withoutIdentifiers(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// flock(1) waits for a lock that we hold in this process, which is reading a pipe meanwhile or not.
+func TestLive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "turn.lock")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	waiter, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "exec flock " + path + " true"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = waiter.Wait() }()
+	defer file.Close()
+	h, err := host.Open("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r := &reader{host: h, sums: map[key]time.Duration{}}
+	ours, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := string(ours[:len(ours)-1])
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		r.look(100 * time.Millisecond)
+		if r.err != nil {
+			t.Fatal(r.err)
+		}
+		for k, d := range r.sums {
+			if k.group == "flock" && k.holder == holder && k.file == withoutIdentifiers(path) && k.doing != "" && d >= 100*time.Millisecond {
+				rec := livetest.NewRecord()
+				if err := r.Read(probe.NewOut(rec, "here", time.Now(), time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("flock (process %d) was not seen waiting for %s of %s: %v", waiter.Pid, path, holder, r.sums)
+		}
+	}
+}
+
+// What a process is about is read from the kernel, with what the descriptor leads to.
+func TestDoing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/fd", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for fd, link := range map[int]string{3: "socket:[123]", 4: "pipe:[5]", 5: "/srv/data"} {
+		if err := os.Symlink(link, dir+"/fd/"+strconv.Itoa(fd)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := strconv.Itoa(unix.SYS_READ)
+	for said, want := range map[string]string{
+		"running": "running", read + " 0x3 0x7f 0x1": "socket_read", read + " 0x4 0x7f": "pipe", read + " 0x5 0x7f": "disk", read + " 0x9 0x7f": "other",
+		strconv.Itoa(unix.SYS_ACCEPT4) + " 0x3 0x0": "accept", "-1 0x7ffd 0x7f": "other", "": "-",
+	} {
+		if err := os.WriteFile(dir+"/syscall", []byte(said+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := doing(dir); got != want {
+			t.Errorf("%q: %s, want %s", said, got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package filelocks
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// wait is a process that waits for a lock, and who holds that; 0 or less: it is not told.
+type wait struct {
+	waiter, holder int
+	inode          uint64
+}
+
+// parse reads /proc/locks: a line for each lock that is held, and beneath it one with an arrow for each that waits
+// for it, or for who waits for it:
+//
+//	1: FLOCK  ADVISORY  WRITE 23553 fe:00:862525 0 EOF
+//	1: -> FLOCK  ADVISORY  WRITE 31001 fe:00:862525 0 EOF
+func parse(b []byte) ([]wait, error) {
+	var waits []wait
+	holder := 0
+	for line := range bytes.Lines(b) {
+		f := bytes.Fields(line)
+		arrow := len(f) > 1 && string(f[1]) == "->"
+		if arrow {
+			f = f[1:]
+		}
+		if len(f) < 6 {
+			return nil, fmt.Errorf("parse /proc/locks: want NUMBER: KIND HOW ACCESS PID DEVICE:INODE, got %.80q", line)
+		}
+		pid, err := strconv.Atoi(string(f[4]))
+		if err != nil {
+			return nil, fmt.Errorf("parse /proc/locks: want a process number, got %.80q", f[4])
+		}
+		if !arrow {
+			holder = pid
+			continue
+		}
+		inode, err := strconv.ParseUint(string(f[5][bytes.LastIndexByte(f[5], ':')+1:]), 10, 64)
+		if err != nil {
+			continue // <none>: the file is gone
+		}
+		if len(waits) < maxWaiters && pid > 0 {
+			waits = append(waits, wait{waiter: pid, holder: holder, inode: inode})
+		}
+	}
+	return waits, nil
+}
+
+// withoutIdentifiers replaces what is long and has a digit in a file's name: a session's file is named by what lets its
+// owner in, and there are as many as sessions.
+func withoutIdentifiers(path string) string {
+	var out []byte
+	for at := 0; at < len(path); {
+		end, digit := at, false
+		for end < len(path) && alphanumeric(path[end]) {
+			digit = digit || path[end] <= '9'
+			end++
+		}
+		if digit && end-at >= 8 {
+			out = append(out, "…"...)
+		} else {
+			out = append(out, path[at:end]...)
+		}
+		if end < len(path) {
+			out = append(out, path[end])
+			end++
+		}
+		at = end
+	}
+	return string(out)
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
