@@ -159,6 +159,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 		"medium risk, a reload of the service, undone by setting it back (note first what is set), up to 3 GiB of memory; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"a restart of the service (its connections are cut meanwhile), undone by hand: note first what is set": {Risk: "low", Restart: "service", Undo: "manual"},
+		"low risk, no restart, undone by the same line with 64":                                                {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
 		"high risk, a restart of the host (its connections are cut meanwhile), cannot be undone":               {Risk: "high", Restart: "host", Undo: "impossible"},
 	} {
 		if got := terms(f); got != want {

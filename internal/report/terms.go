@@ -71,6 +71,8 @@ func undoing(f model.Fix) string {
 	switch {
 	case f.Undo == "impossible":
 		return "cannot be undone"
+	case f.First != nil && f.First.Old != "":
+		return "undone by the same line with " + f.First.Old
 	case f.Undo != automatic:
 		return "undone by hand: note first what is set"
 	case len(f.Changes) == 1 && f.Changes[0].Old != "" && slices.Contains(sameLine, f.Changes[0].Kind):
