@@ -146,25 +146,6 @@ func spokenSetting(kind, value string) string {
 	return fmt.Sprintf("%.3g CPUs", used/period)
 }
 
-// settingName is what is set, in words.
-func settingName(c model.FixChange) string {
-	switch c.Kind {
-	case model.ChangeBacklog:
-		return "the queue of " + c.Name
-	case model.ChangeLimit:
-		return "open files of " + c.Subject["groupname"]
-	case model.ChangeNice:
-		return "the nice value of " + c.Name
-	case model.ChangeAffinity:
-		return "the CPUs of " + c.Name
-	case model.ChangeQuota:
-		return "the CPU quota of " + c.Name
-	case model.ChangeRPS:
-		return "the CPUs that take packets of " + c.Name
-	}
-	return c.Name
-}
-
 // whereSet says where a setting stands that no command sets.
 func whereSet(c model.FixChange) string {
 	switch c.Kind {

@@ -99,6 +99,25 @@ func undoing(f model.Fix) string {
 	return "undone by setting back " + strings.Join(known, ", ")
 }
 
+// settingName is what is set, in words.
+func settingName(c model.FixChange) string {
+	switch c.Kind {
+	case model.ChangeBacklog:
+		return "the queue of " + c.Name
+	case model.ChangeLimit:
+		return "open files of " + c.Subject["groupname"]
+	case model.ChangeNice:
+		return "the nice value of " + c.Name
+	case model.ChangeAffinity:
+		return "the CPUs of " + c.Name
+	case model.ChangeQuota:
+		return "the CPU quota of " + c.Name
+	case model.ChangeRPS:
+		return "the CPUs that take packets of " + c.Name
+	}
+	return c.Name
+}
+
 // lasts says for how long what is typed stays, "" where nothing is: what stands in a file stays.
 func lasts(f model.Fix) string {
 	var list []string
