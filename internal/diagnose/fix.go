@@ -50,7 +50,11 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 		return nil, errors.Join(err, serr) // the run does not tell what to type
 	}
 	then, terr := s.ThenText.Fill(f)
-	return &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: then}, errors.Join(err, serr, terr)
+	step := &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: then}
+	if set != nil && old != nil {
+		step.Old = ruleset.FormatNumber(*old)
+	}
+	return step, errors.Join(err, serr, terr)
 }
 
 // largest is the largest result of an expression for a subject, nil for none, and without an expression.

@@ -88,12 +88,14 @@ const (
 type TuneFix struct {
 	Rule string `json:"rule"`
 	// Index is the fix's place among its rule's, from 0.
-	Index   int          `json:"index"`
-	Title   string       `json:"title"`
-	Risk    string       `json:"risk"`
-	Costs   string       `json:"costs,omitempty"`
-	Changes []TuneChange `json:"changes"`
-	Outcome TuneOutcome  `json:"outcome"`
+	Index int    `json:"index"`
+	Title string `json:"title"`
+	Risk  string `json:"risk"`
+	Costs string `json:"costs,omitempty"`
+	// MemoryBytes is how much more memory it is likely to take, nil where the run does not tell.
+	MemoryBytes *float64     `json:"memory_bytes,omitempty"`
+	Changes     []TuneChange `json:"changes"`
+	Outcome     TuneOutcome  `json:"outcome"`
 	// Accept is whether the next run showed what the rule asks of it.
 	Accept Truth `json:"accept,omitempty"`
 	// Paid is whether that run was better, and Effect the measures by which.

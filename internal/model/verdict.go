@@ -126,6 +126,8 @@ type FirstStep struct {
 	Type string `json:"type,omitempty"`
 	// Then is what to do, or what to do with what the command shows.
 	Then string `json:"then,omitempty"`
+	// Old is what the command sets now, "" where it sets nothing, or the run did not tell.
+	Old string `json:"old,omitempty"`
 }
 
 // The kinds of change; rules/README.md says what each does.

@@ -150,11 +150,17 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no restart, undone by the same line with 1": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2"}}},
-		"medium risk, a reload of the service, undone by setting it back (note what is set now), up to 3 GiB of memory; care": {
+		"low risk, no restart, undone by the same line with 1, lasts until the next boot": {Risk: "low", Restart: "none", Undo: automatic,
+			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
+		"low risk, no restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
+			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
+		"low risk, a reload of the service, undone by setting back a to 1 and the rest (note it first)": {Risk: "low", Restart: "reload", Undo: automatic,
+			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
+		"medium risk, a reload of the service, undone by setting it back (note first what is set), up to 3 GiB of memory; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"low risk, a restart of the service, undone by hand": {Risk: "low", Restart: "service", Undo: "manual"},
-		"high risk, a restart of the host, cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a restart of the service (its connections are cut meanwhile), undone by hand: note first what is set": {Risk: "low", Restart: "service", Undo: "manual"},
+		"low risk, no restart, undone by the same line with 64":                                                {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
+		"high risk, a restart of the host (its connections are cut meanwhile), cannot be undone":               {Risk: "high", Restart: "host", Undo: "impossible"},
 	} {
 		if got := terms(f); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	told := slices.Concat(v.Root, v.Grounds)
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
 	if len(told) > 0 {
-		title += " (" + string(told[0].Answer) + ")"
+		title += " (" + howSure(told[0].Answer) + ")"
 	}
 	most := mostSentence
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
@@ -42,6 +43,17 @@ func briefAnswer(s *sheet, r model.Report) {
 		reasons(s, told[0].Clues)
 	}
 	nextStep(s, r)
+}
+
+// howSure explains the two words where they stand.
+func howSure(a model.FindingAnswer) string {
+	switch a {
+	case model.Confirmed:
+		return "confirmed: the proof was measured"
+	case model.Suspected:
+		return "suspected: all fits, the proof was not seen"
+	}
+	return string(a)
 }
 
 // reasons are the clues that say the most for a finding, and how to see the first.
@@ -62,12 +74,16 @@ func reasons(s *sheet, clues []model.Clue) {
 		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 3)) })
 	}
 	for _, c := range best {
-		if fitToType(c.ByHand, s.o.Width) {
+		if (c.Role == model.Decides || c.Role == model.Proves) && fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
 			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}
 	}
 }
+
+// noCheck is what is no check for the first screen: words in the place of a command, of which the numbers
+// stand above already, and what slows a live service or a whole machine down.
+var noCheck = regexp.MustCompile(`^(compare|the|log) |\b(strace|perf trace -a|perf top|tcpdump)\b`)
 
 // weight orders roles by how much a clue of theirs says.
 func weight(r model.Role) int {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -26,7 +27,7 @@ func nextStep(s *sheet, r model.Report) {
 		first := *spare
 		first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
 		s.item(mustKeep, "", 3, Spared(first))
-		s.item(mustKeep, "cost", 3, "low risk, a reload or restart of the service, undone by setting it back"+andCosts(spare.Costs))
+		s.item(mustKeep, "cost", 3, "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"+andCosts(spare.Costs))
 	case v.Answer == model.AnswerCapacity:
 		s.item(mustKeep, "next", 3, "no setting holds it back: more CPUs, or less work for each request")
 		s.item(context, "", 3, "plimsoll flame of this run shows which functions take the CPU time")
@@ -86,6 +87,7 @@ func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 		s.item(mustKeep, "", mostCommand, f.Command)
 	default:
 		s.item(mustKeep, "", 4, changesOf(f))
+		s.item(context, "", 2, sizedToTest(f, plan))
 		if text := typedLines(f); text != "" {
 			s.add(mustKeep, func(p *paper) { p.shortCommand(text) })
 		}
@@ -94,6 +96,19 @@ func firstFix(s *sheet, f model.Fix, plan model.Plan) {
 	if f.Undo == automatic && plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain")
 	}
+}
+
+// sizedToTest says of a number of workers that it is no more than this test's own, "" of anything else.
+func sizedToTest(f model.Fix, plan model.Plan) string {
+	at := slices.IndexFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePHPFPM && c.Value != "" })
+	if at < 0 {
+		return ""
+	}
+	value := f.Changes[at].Value
+	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
+		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more"
+	}
+	return value + ": as many as there are, and one for each request that waited in this test"
 }
 
 // changesOf words what a fix sets, old and new; what is so already is left out, and where
@@ -129,25 +144,6 @@ func spokenSetting(kind, value string) string {
 		return value
 	}
 	return fmt.Sprintf("%.3g CPUs", used/period)
-}
-
-// settingName is what is set, in words.
-func settingName(c model.FixChange) string {
-	switch c.Kind {
-	case model.ChangeBacklog:
-		return "the queue of " + c.Name
-	case model.ChangeLimit:
-		return "open files of " + c.Subject["groupname"]
-	case model.ChangeNice:
-		return "the nice value of " + c.Name
-	case model.ChangeAffinity:
-		return "the CPUs of " + c.Name
-	case model.ChangeQuota:
-		return "the CPU quota of " + c.Name
-	case model.ChangeRPS:
-		return "the CPUs that take packets of " + c.Name
-	}
-	return c.Name
 }
 
 // whereSet says where a setting stands that no command sets.

@@ -199,18 +199,24 @@ func TestBreakCommand(t *testing.T) {
 	}
 }
 
-// TestWhoseTime: a watch says that what was lost may be a program's time, for its
-// host may serve nobody; a run with a load speaks of requests.
+// TestWhoseTime: where a watch saw no requests, what was lost is a program's time, for its
+// host may serve nobody; a run with a load, and a watch that saw some, speak of requests.
 func TestWhoseTime(t *testing.T) {
 	ours := causeReport()
 	watch := ours
 	watch.Plan.Load = nil
+	served := watch
+	served.Verdict.Root = []model.Finding{conntrackRoot()}
+	served.Verdict.Root[0].Clues = append(served.Verdict.Root[0].Clues, model.Clue{Role: model.Decides, Truth: model.True, Say: "it held 9 % of the requests under way"})
+	watch.Verdict.Root = []model.Finding{conntrackRoot()}
+	watch.Verdict.Root[0].Clues = []model.Clue{{Role: model.Decides, Truth: model.True, Say: "its quota held it back"}}
 	for _, c := range []struct {
 		report model.Report
 		want   string
 	}{
 		{ours, "of the requests were lost or delayed by it"},
-		{watch, "of the requests, or of a program's time, were lost or delayed by it"},
+		{watch, "of the program's time was lost to it"},
+		{served, "of the requests were lost or delayed by it"},
 	} {
 		if got := text(t, c.report, TextOptions{Width: 120, Detail: Everything}); !bytes.Contains(got, []byte(c.want)) {
 			t.Errorf("%q is missing in\n%s", c.want, got)

@@ -30,7 +30,13 @@ const mostCost = 4
 
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
-	parts := []string{f.Risk + " risk", restarts(f.Restart), undoing(f)}
+	parts := []string{restarts(f.Restart), undoing(f)}
+	if f.Risk != "low" || !cutsOff(f.Restart) { // who has users calls a restart no low risk
+		parts = append([]string{f.Risk + " risk"}, parts...)
+	}
+	if text := lasts(f); text != "" {
+		parts = append(parts, text)
+	}
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
 		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" of memory")
 	}
@@ -44,14 +50,17 @@ func andCosts(text string) string {
 	return "; " + layout.Line(text)
 }
 
+// cutsOff says whether a restart ends what users have open.
+func cutsOff(restart string) bool { return !slices.Contains([]string{"none", "", "reload"}, restart) }
+
 func restarts(word string) string {
-	switch word {
-	case "none", "":
-		return "no restart"
-	case "reload":
+	switch {
+	case word == "reload":
 		return "a reload of the service"
+	case cutsOff(word):
+		return "a restart of the " + word + " (its connections are cut meanwhile)"
 	}
-	return "a restart of the " + word
+	return "no restart"
 }
 
 // sameLine are the kinds that one command sets, and sets back.
@@ -59,24 +68,78 @@ var sameLine = []string{model.ChangeSysctl, model.ChangeQuota, model.ChangeLimit
 
 // undoing says how a fix is taken back that one makes by hand.
 func undoing(f model.Fix) string {
-	switch f.Undo {
-	case "impossible":
+	switch {
+	case f.Undo == "impossible":
 		return "cannot be undone"
-	case automatic:
-		for _, c := range f.Changes {
-			if c.Kind == model.ChangePolicy {
-				return "undone by the same line with --other for --idle"
-			}
-			if c.Old == "" {
-				return "undone by setting it back (note what is set now)"
-			}
-		}
-		if len(f.Changes) == 1 && slices.Contains(sameLine, f.Changes[0].Kind) {
-			return "undone by the same line with " + f.Changes[0].Old
-		}
-		return "undone by setting the old values again"
+	case f.First != nil && f.First.Old != "":
+		return "undone by the same line with " + f.First.Old
+	case f.Undo != automatic:
+		return "undone by hand: note first what is set"
+	case len(f.Changes) == 1 && f.Changes[0].Old != "" && slices.Contains(sameLine, f.Changes[0].Kind):
+		return "undone by the same line with " + f.Changes[0].Old
 	}
-	return "undone by hand"
+	var known []string
+	unknown := false
+	for _, c := range f.Changes {
+		switch {
+		case c.Kind == model.ChangePolicy:
+			return "undone by the same line with --other for --idle"
+		case c.Old == "":
+			unknown = true
+		default:
+			known = append(known, settingName(c)+" to "+c.Old)
+		}
+	}
+	switch {
+	case len(known) == 0:
+		return "undone by setting it back (note first what is set)"
+	case unknown:
+		return "undone by setting back " + strings.Join(known, ", ") + " and the rest (note it first)"
+	}
+	return "undone by setting back " + strings.Join(known, ", ")
+}
+
+// settingName is what is set, in words.
+func settingName(c model.FixChange) string {
+	switch c.Kind {
+	case model.ChangeBacklog:
+		return "the queue of " + c.Name
+	case model.ChangeLimit:
+		return "open files of " + c.Subject["groupname"]
+	case model.ChangeNice:
+		return "the nice value of " + c.Name
+	case model.ChangeAffinity:
+		return "the CPUs of " + c.Name
+	case model.ChangeQuota:
+		return "the CPU quota of " + c.Name
+	case model.ChangeRPS:
+		return "the CPUs that take packets of " + c.Name
+	}
+	return c.Name
+}
+
+// lasts says for how long what is typed stays, "" where nothing is: what stands in a file stays.
+func lasts(f model.Fix) string {
+	var list []string
+	for _, c := range f.Changes {
+		text := ""
+		switch {
+		case c.Type == "":
+		case slices.Contains([]string{model.ChangeSysctl, model.ChangeRPS, model.ChangeTxQueue}, c.Kind):
+			text = "the next boot"
+		case c.Kind == model.ChangeQuota:
+			text = "the unit or container starts anew"
+		default:
+			text = "the process starts anew"
+		}
+		if text != "" && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "lasts until " + strings.Join(list, ", or ")
 }
 
 // adviceAlone says whether what stands with a fix is for a person to read, and not to be

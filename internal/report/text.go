@@ -184,25 +184,34 @@ func unexplained(e model.Unexplained) string {
 	return "is no consequence of " + e.Rule + ", which holds too: " + e.When.Say
 }
 
-// cost writes what a finding cost, if there is anything to say. In a watch a host may
-// serve nobody; then it is a program that waited.
+// cost writes what a finding cost, if there is anything to say.
 func cost(p *paper, f model.Finding, r model.Report) bool {
-	what, became := "requests", "lost or delayed"
-	if isWatch(r.Plan) {
-		what = "requests, or of a program's time,"
-	}
+	became := "lost or delayed"
 	if r.Load != nil && r.Load.GoodShare == 1 {
 		became = "delayed"
 	}
 	switch {
+	case f.Impact != nil && ofAProgram(f, r):
+		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to it")
 	case f.Impact != nil:
-		p.item("so what", layout.Share(*f.Impact)+" of the "+what+" were "+became+" by it")
+		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by it")
 	case f.Kind == "cause":
 		p.item("so what", "how many requests it lost or delayed cannot be told from this run")
 	default:
 		return false
 	}
 	return true
+}
+
+// ofRequests are the words of a clue that was measured of users.
+var ofRequests = regexp.MustCompile(`\b(requests?|repl(y|ies)|users?|connections?|connects?)\b`)
+
+// ofAProgram says whether an impact is of a program's time: in a watch a host may serve nobody,
+// and then no clue of the finding, and no load tool, speaks of requests.
+func ofAProgram(f model.Finding, r model.Report) bool {
+	counted := func(t model.ToolSummary) bool { return t.Requests != nil }
+	return isWatch(r.Plan) && !slices.ContainsFunc(r.ToolSummaries, counted) &&
+		!slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Truth == model.True && ofRequests.MatchString(c.Say) })
 }
 
 // byHand lists the commands that show the same numbers, each once.

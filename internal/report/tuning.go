@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -161,22 +160,19 @@ func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 		}
 		p.para(0, plain, g.Goal+": "+word)
 	}
-	p.lasting(t)
+	lasting(p, t)
 	if len(t.Person) > 0 {
 		p.heading(bold, "FOR A PERSON TO DECIDE")
 		for _, x := range t.Person {
 			p.hang(0, 2, "-", plain, x)
 		}
 	}
-	p.whatNext(t)
+	walkEnding(p, t)
 	return p.print(w)
 }
 
 // rowIndent is where the text beneath a row of the table begins.
 const rowIndent = 7
-
-// mostPrice is how many lines the price of a walk has at most.
-const mostPrice = 4
 
 func (p *paper) tuneRow(step string, l model.TuneLoad, text string) {
 	row := fmt.Sprintf("%4s %8s %11s %9s %9s  %s", step, layout.OrDash(l.GoodRPS, layout.Rate), layout.OrDash(l.GoodShare, layout.Share),
@@ -203,77 +199,4 @@ func (p *paper) fixRows(f model.TuneFix) {
 		text += "; " + f.Sentence
 	}
 	p.hang(rowIndent, rowIndent+10, string(f.Outcome), outcomeStyles[f.Outcome], text)
-}
-
-// lasting lists what makes the kept changes outlast a restart, by file.
-func (p *paper) lasting(t model.Tuning) {
-	standing := 0
-	for _, s := range t.Steps {
-		if s.Fix != nil && s.Fix.Outcome == model.Kept {
-			standing++
-		}
-	}
-	if standing == 0 {
-		return
-	}
-	byFile := map[string][]string{}
-	for _, l := range t.Last {
-		byFile[l.File] = append(byFile[l.File], l.Line)
-	}
-	p.heading(bold, "TO MAKE THIS LAST")
-	if len(byFile) == 0 {
-		p.para(0, plain, "Nothing needs to be written: what was changed is in the services' own files.")
-	}
-	for _, file := range slices.Sorted(maps.Keys(byFile)) {
-		p.para(0, plain, file)
-		for _, l := range byFile[file] {
-			p.command(4, l)
-		}
-	}
-}
-
-// whatNext says what to do with what a walk left, and what that costs.
-func (p *paper) whatNext(t model.Tuning) {
-	var kept, proposed []model.TuneFix
-	for _, s := range t.Steps {
-		switch {
-		case s.Fix == nil:
-		case s.Fix.Outcome == model.Kept:
-			kept = append(kept, *s.Fix)
-		case s.Fix.Outcome == model.Proposed:
-			proposed = append(proposed, *s.Fix)
-		}
-	}
-	p.blank()
-	switch {
-	case len(kept) > 0 && len(t.Last) > 0:
-		p.item("next", "write the lines under TO MAKE THIS LAST into these files: until then a restart of the machine or service loses them")
-		p.short("cost", mostPrice, "all of it is set already, and taken back by: plimsoll undo --all; "+price(kept))
-	case len(kept) > 0:
-		p.item("next", "nothing: what was changed stays, and is in effect")
-		p.short("cost", mostPrice, "taken back by: plimsoll undo --all; "+price(kept))
-	case len(proposed) > 0:
-		p.item("next", "the same command with --apply makes this change, measures again, and takes it back where it is in vain")
-		p.short("cost", mostPrice, "so far nothing was changed; what is, plimsoll undo --all takes back; "+price(proposed))
-	case len(t.Person) > 0:
-		p.item("next", "what stands first under FOR A PERSON TO DECIDE")
-		p.item("cost", "nothing so far: no change is left")
-	default:
-		p.item("next", "plimsoll show last: what the last run says, and what to do about it")
-		p.item("cost", "nothing: no change is left")
-	}
-}
-
-// price adds up what fixes risk and cost, each said once.
-func price(list []model.TuneFix) string {
-	var risks, costs []string
-	for _, f := range list {
-		if f.Risk != "" && !slices.Contains(risks, f.Risk) {
-			risks = append(risks, f.Risk)
-		}
-		if f.Costs != "" && !slices.Contains(costs, f.Costs) {
-			costs = append(costs, f.Costs)
-		}
-	}
-	return strings.Join(append([]string{strings.Join(risks, " to ") + " risk"}, costs...), "; ")
 }

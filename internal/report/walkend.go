@@ -1,0 +1,131 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// withOutcome are the changes of a walk of which that came.
+func withOutcome(t model.Tuning, o model.TuneOutcome) (list []model.TuneFix) {
+	for _, s := range t.Steps {
+		if s.Fix != nil && s.Fix.Outcome == o {
+			list = append(list, *s.Fix)
+		}
+	}
+	return list
+}
+
+// lasting lists all changes that were kept, by file: the lines that are still to be written there,
+// and what was written into a service's own files.
+func lasting(p *paper, t model.Tuning) {
+	kept := withOutcome(t, model.Kept)
+	if len(kept) == 0 {
+		return
+	}
+	byFile := map[string][]string{}
+	for _, l := range t.Last {
+		byFile[l.File] = append(byFile[l.File], l.Line)
+	}
+	p.heading(bold, "TO MAKE THIS LAST")
+	listFiles(p, byFile, "")
+	written := writtenAlready(kept)
+	if len(byFile) == 0 {
+		p.para(0, plain, "Nothing needs to be written: what was changed is in the services' own files.")
+	}
+	listFiles(p, written, ": stands there already, nothing to write")
+}
+
+func listFiles(p *paper, lines map[string][]string, remark string) {
+	for _, file := range slices.Sorted(maps.Keys(lines)) {
+		p.para(0, plain, file+remark)
+		for _, l := range lines[file] {
+			p.command(4, l)
+		}
+	}
+}
+
+// writtenAlready are the kept changes that tune itself wrote into files, by file; of a setting
+// that was raised twice the last.
+func writtenAlready(kept []model.TuneFix) map[string][]string {
+	type setting struct{ what, host string }
+	last := map[setting]model.TuneChange{}
+	var order []setting
+	for _, f := range kept {
+		for _, c := range f.Changes {
+			s := setting{c.What, c.Host}
+			if _, again := last[s]; !again {
+				order = append(order, s)
+			}
+			last[s] = c
+		}
+	}
+	byFile := map[string][]string{}
+	for _, s := range order {
+		if c := last[s]; len(c.Files) > 0 {
+			file := strings.Join(c.Files, ", ")
+			byFile[file] = append(byFile[file], layout.Line(c.What+" on "+c.Host+": "+c.New))
+		}
+	}
+	return byFile
+}
+
+// walkEnding says what to do with what a walk left, and what that costs.
+func walkEnding(p *paper, t model.Tuning) {
+	kept, proposed := withOutcome(t, model.Kept), withOutcome(t, model.Proposed)
+	p.blank()
+	switch {
+	case len(kept) > 0 && len(t.Last) > 0:
+		p.item("next", "write the lines under TO MAKE THIS LAST into these files: until then a restart of the machine or service loses them")
+		price(p, "all of it is set already; plimsoll undo --all takes it back (but not lines that you wrote)", kept)
+	case len(kept) > 0:
+		p.item("next", "nothing: what was changed stays, and is in effect")
+		price(p, "plimsoll undo --all takes it back", kept)
+	case len(proposed) > 0:
+		p.item("next", "the same command with --apply makes this change, measures again, and takes it back where it is in vain")
+		price(p, "so far nothing was changed; what is, plimsoll undo --all takes back", proposed)
+	case len(t.Person) > 0:
+		p.item("next", "what stands first under FOR A PERSON TO DECIDE")
+		p.item("cost", "nothing so far: no change is left")
+	default:
+		p.item("next", "plimsoll show last: what the last run says, and what to do about it")
+		p.item("cost", "nothing: no change is left")
+	}
+}
+
+// price lists what fixes risk and cost, all of them, each thing said once.
+func price(p *paper, undo string, list []model.TuneFix) {
+	p.item("cost", undo)
+	var risks, costs, reloaded []string
+	memory := map[string]float64{} // of a limit that was raised twice both times' together
+	add := func(to *[]string, text string) {
+		if text != "" && !slices.Contains(*to, text) {
+			*to = append(*to, text)
+		}
+	}
+	for _, f := range list {
+		add(&risks, f.Risk)
+		add(&costs, f.Costs)
+		for _, c := range f.Changes {
+			if c.Restart == "reload" {
+				add(&reloaded, c.Kind+" on "+c.Host)
+			}
+		}
+		if f.MemoryBytes != nil && *f.MemoryBytes >= 1 && len(f.Changes) > 0 {
+			memory[f.Changes[0].What] += *f.MemoryBytes
+		}
+	}
+	p.bullet("", "- ", strings.Join(risks, " to ")+" risk")
+	for _, what := range slices.Sorted(maps.Keys(memory)) {
+		p.bullet("", "- ", "up to "+layout.Bytes(int64(memory[what]))+" more memory: "+what)
+	}
+	if len(reloaded) > 0 {
+		p.bullet("", "- ", "reloaded for it, and to take it back: "+strings.Join(reloaded, ", "))
+	}
+	for _, c := range costs {
+		p.bullet("", "- ", c)
+	}
+}
