@@ -19,7 +19,7 @@ struct refusal {
 /* Given by the loader, as numbers of calls differ between architectures: calls that
  * say EAGAIN when there is no room (and not, as others do, when there is nothing yet),
  * and the one that returns no result but a register of what was interrupted. */
-const volatile __u32 creating[8] = {};
+const volatile __u32 creating[16] = {};
 const volatile __u32 rt_sigreturn = 0;
 
 volatile __u64 lost_refusals; /* of kinds beyond the bound */
@@ -77,7 +77,7 @@ static __always_inline bool has_run_out(__u32 error)
 static __always_inline bool creates(__u32 nr)
 {
 #pragma unroll
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 16; i++)
 		if (creating[i] == nr)
 			return true;
 	return false;

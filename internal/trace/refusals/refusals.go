@@ -54,13 +54,14 @@ var blind = []string{
 	"which of several limits a call ran into is not told: EAGAIN of clone is RLIMIT_NPROC, pids.max or kernel.threads-max",
 	"a connect that fails later (the socket says so, and not the call) is not a refused call; neither is what io_uring does, or a page that cannot be had when it is touched",
 	"calls of 32-bit programs have other numbers; they are only counted, by lost_total{what=\"compat\"}",
+	"at most 1,024 kinds are kept, the first that come: who makes up names of processes can fill them, which lost_total tells",
 	"many programs try one thing, are refused, and do another: that a call was refused is not yet harm",
 	"in a run it watches for 100 ms in 2 s: what happens less often than once in a few seconds may be missed",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
 }
 
-// creating are the calls that say EAGAIN where there is no room.
-var creating = []uint32{unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_TIMER_CREATE, unix.SYS_IO_SETUP, unix.SYS_MLOCK, unix.SYS_MLOCK2, unix.SYS_SETUID}
+// creating are the calls that say EAGAIN where there is no room, besides those that only some architectures have (forks).
+var creating = []uint32{unix.SYS_CLONE, unix.SYS_CLONE3, unix.SYS_TIMER_CREATE, unix.SYS_IO_SETUP, unix.SYS_MLOCK, unix.SYS_MLOCK2, unix.SYS_MLOCKALL, unix.SYS_SETUID}
 
 // Refusal is what was refused to the processes of one command in one network namespace.
 type Refusal struct {
@@ -100,9 +101,11 @@ func programs() (*ebpf.CollectionSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	const none = ^uint32(0) // 0 is a call, too
-	calls := [8]uint32{none, none, none, none, none, none, none, none}
-	copy(calls[:], creating)
+	var calls [16]uint32
+	for i := range calls {
+		calls[i] = ^uint32(0) // 0 is a call, too
+	}
+	copy(calls[:], append(slices.Clone(creating), forks...))
 	if err := trace.SetConstant(spec, bpfVarCreating, calls); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	osexec "os/exec"
 	"strconv"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,7 @@ const (
 	taken   = 211 // bind to a port that is in use
 	empties = 101 // read from an empty pipe that does not block: an answer, no refusal
 	missing = 103 // faccessat of a file that is not there: the same
+	timers  = 53  // timer_create where no signal may be pending: EAGAIN that is a refusal
 )
 
 func TestMain(m *testing.M) {
@@ -33,6 +35,16 @@ func work() int {
 	for range large {
 		if _, err := unix.Mmap(-1, 0, 1<<62, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != unix.ENOMEM {
 			fmt.Fprintln(os.Stderr, "mmap:", err)
+			return 1
+		}
+	}
+	if unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{}) != nil {
+		return 1
+	}
+	for range timers {
+		var id int32
+		if _, _, errno := unix.Syscall(unix.SYS_TIMER_CREATE, unix.CLOCK_MONOTONIC, 0, uintptr(unsafe.Pointer(&id))); errno != unix.EAGAIN {
+			fmt.Fprintln(os.Stderr, "timer_create:", errno)
 			return 1
 		}
 	}
@@ -106,8 +118,8 @@ func TestWhatIsRefused(t *testing.T) {
 			got[r.Call+" "+r.Error] = r.Count
 		}
 	}
-	if len(got) != 2 || got["mmap ENOMEM"] != large || got["bind EADDRINUSE"] != taken {
-		t.Errorf("refused: %v; want %d mmap ENOMEM, %d bind EADDRINUSE and nothing else", got, large, taken)
+	if len(got) != 3 || got["mmap ENOMEM"] != large || got["bind EADDRINUSE"] != taken || got["timer_create EAGAIN"] != timers {
+		t.Errorf("refused: %v; want %d mmap ENOMEM, %d bind EADDRINUSE, %d timer_create EAGAIN and nothing else", got, large, taken, timers)
 	}
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/net", &st); err != nil {

@@ -1,0 +1,4 @@
+package refusals
+
+// forks are none: there is only clone.
+var forks []uint32
