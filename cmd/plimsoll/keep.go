@@ -135,10 +135,7 @@ func (f *keepFlags) recorder(w *world, config collect.Config, note func(string))
 		Judge: func(ctx context.Context, dir string, last time.Duration) (flight.Judgement, error) {
 			return judgeApart(ctx, w, dir, last)
 		},
-		Finish: func(ctx context.Context, dir string) error {
-			_, err := apart(ctx, w, false, nil, finisherName, dir)
-			return err
-		},
+		Finish: func(ctx context.Context, dir string) error { return closeApart(ctx, w, dir) },
 	})
 }
 
@@ -182,13 +179,29 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 		_ = unix.Setpriority(unix.PRIO_PROCESS, c.Process.Pid, leastPriority) // it is done all the same
 	}
 	if err = c.Wait(); err != nil {
-		err = fmt.Errorf("%w: %s", err, layout.Line(strings.TrimSpace(talk.String())))
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			err = fmt.Errorf("it was ended after %v: %w", judgeTime, err)
+		}
+		if said := strings.TrimSpace(talk.String()); said != "" {
+			err = fmt.Errorf("%w: %s", err, layout.Line(said))
+		}
+		err = fmt.Errorf("%s in a process of its own: %w", args[0], err)
 	}
 	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
 }
 
 // finisherName is the command of the process that closes a run of last minutes.
 const finisherName = "close-run"
+
+// closeApart closes a run in a process of its own, which says by its exit code that the disk has no room for that.
+func closeApart(ctx context.Context, w *world, dir string) error {
+	_, err := apart(ctx, w, false, nil, finisherName, dir)
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ended.ExitCode() == exitRunDir {
+		return fmt.Errorf("%w: %w", syscall.ENOSPC, err)
+	}
+	return err
+}
 
 func runFinisher() *cobra.Command {
 	return &cobra.Command{Use: finisherName + " DIR", Short: "close a run of last minutes (Plimsoll's own child)", Hidden: true, Args: oneArgument("a run's directory"),

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -90,6 +92,45 @@ func TestSnapshot(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(filepath.Dir(k.shelf), "last-minutes")); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v is left", left, err)
+	}
+}
+
+// Killed while it closes a run, our child leaves one that was cut off; where it says that the disk is full there is none.
+func TestSnapshotWhoseCloserIsKilled(t *testing.T) {
+	k := aKeeper(t)
+	real := filepath.Join(t.TempDir(), "plimsoll")
+	ok(t, os.Rename(k.executable, real))
+	closes := func(how string) {
+		script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = %s ] || exec %s \"$@\"\nmkdir \"$2/series/cut.tmp\"\n%s\n", finisherName, real, how)
+		ok(t, os.WriteFile(k.executable, []byte(script), 0o700))
+	}
+	closes("kill -9 $$")
+	dir := k.snapshot(t)
+	kept, err := record.Open(dir)
+	ok(t, err)
+	ok(t, kept.Close())
+	notes := kept.Meta().Notes
+	if last := notes[len(notes)-1]; kept.Meta().Closed || !strings.HasSuffix(last, "close-run in a process of its own: signal: killed") {
+		t.Errorf("closed %v, it ends with the note %q", kept.Meta().Closed, last)
+	}
+	if _, err := os.Stat(filepath.Join(dir, record.SeriesDir, "cut.tmp")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("is cut.tmp gone? %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "verdict.json")); err != nil {
+		t.Error(err)
+	}
+	closes(fmt.Sprint("echo it has no room >&2; exit ", exitRunDir))
+	w := k.worldOf("snapshot")
+	var said strings.Builder
+	w.stderr = &said
+	if code := run(t.Context(), w); code != exitMissing || !strings.Contains(said.String(), "no room") || !strings.Contains(said.String(), "the disk is full") {
+		t.Errorf("exit %d, %s", code, &said)
+	}
+	if made, err := k.snapshots(); err != nil || len(made) != 1 {
+		t.Errorf("%v, %v are there; want the first alone", made, err)
+	}
+	if code := k.end(); code != exitOK {
+		t.Errorf("the watch ended with %d: %s", code, k.stderr)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -136,11 +137,24 @@ func clockOf(opt Options) func() time.Time {
 	return func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
 }
 
-// holdsMore has less garbage lie about until what it returns is called, which gives back what was needed meanwhile.
+// holding counts those who hold more: a burst and a renewal may overlap.
+var holding struct {
+	sync.Mutex
+	n int
+}
+
+// holdsMore has less garbage lie about until what it returned has been called by all who hold more, which gives back what was needed meanwhile.
 func holdsMore() (noMore func()) {
+	holding.Lock()
+	defer holding.Unlock()
+	holding.n++
 	debug.SetGCPercent(garbageOfMore)
 	return func() {
-		debug.SetGCPercent(garbage)
+		holding.Lock()
+		defer holding.Unlock()
+		if holding.n--; holding.n == 0 {
+			debug.SetGCPercent(garbage)
+		}
 		debug.FreeOSMemory()
 	}
 }

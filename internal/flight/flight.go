@@ -160,6 +160,7 @@ func (f *Recorder) rescue(ring string) error {
 		run.Notes = append(run.Notes, "the watch that recorded this was killed, or the machine went down; this is what it had kept until then")
 		return true
 	}, func(dir string) error { return f.opt.Finish(context.Background(), dir) })
+	err = f.isCutOff(dir, err)
 	switch {
 	case err != nil:
 		f.numbers.skipped.WithLabelValues("failed").Inc()
@@ -293,7 +294,7 @@ func (f *Recorder) make(ctx context.Context, why string, last time.Duration, bur
 		}
 		run.Notes = append(run.Notes, watched)
 	}, func(dir string) error { return f.opt.Finish(context.WithoutCancel(ctx), dir) }) // one that is begun is waited for
-	if err != nil {
+	if err := f.isCutOff(dir, err); err != nil {
 		f.numbers.skipped.WithLabelValues("failed").Inc()
 		return "", err
 	}
@@ -301,6 +302,16 @@ func (f *Recorder) make(ctx context.Context, why string, last time.Duration, bur
 		f.opt.Note(fmt.Sprintf("judge %s: %v", dir, err))
 	}
 	return dir, nil
+}
+
+// isCutOff tells of a run that was made and could not be closed, which is no error, and returns any other one.
+func (f *Recorder) isCutOff(dir string, err error) error {
+	var cut writer.CutOff
+	if !errors.As(err, &cut) {
+		return err
+	}
+	f.opt.Note(layout.Line(fmt.Sprintf("%s: %v", dir, cut)))
+	return nil
 }
 
 // tell says that a run was made.

@@ -248,8 +248,9 @@ func TestSocketLiesInTheRing(t *testing.T) {
 	}
 }
 
-// What a killed process left becomes a run.
-func TestRunOfWhatWasLeft(t *testing.T) {
+// whatWasLeft is a copy of a ring.
+func whatWasLeft(t *testing.T) string {
+	t.Helper()
 	first := begin(t, noChange)
 	left := filepath.Join(t.TempDir(), "left")
 	for _, dir := range []string{"", "series"} { // but for the socket
@@ -270,9 +271,46 @@ func TestRunOfWhatWasLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return left
+}
+
+// What a killed process left becomes a run.
+func TestRunOfWhatWasLeft(t *testing.T) {
+	left := whatWasLeft(t)
 	b := begin(t, func(opt *Options) { opt.Dir = left })
 	if meta := b.made(t); meta.Plan.Snapshot != whyKilled || !meta.Closed {
 		t.Errorf("it is %+v", meta)
+	}
+}
+
+// A run that cannot be closed is told so before it is told as made, and says so itself: one of what was left, and one that was asked for.
+func TestRunThatCannotBeClosed(t *testing.T) {
+	left := whatWasLeft(t)
+	b := begin(t, func(opt *Options) {
+		opt.Dir, opt.Every = left, time.Hour
+		opt.Finish = func(context.Context, string) error { return errors.New("signal: killed") }
+	})
+	told := func(dir string) {
+		t.Helper()
+		if note := <-b.told; !strings.HasPrefix(note, dir+": ") || !strings.Contains(note, "signal: killed") {
+			t.Errorf("first it says %q, want why %s was not closed", note, dir)
+		}
+		if note := <-b.told; note != "made a run of the last minutes: "+dir {
+			t.Errorf("then it says %q", note)
+		}
+		meta := metaOf(t, dir)
+		if meta.Closed || len(meta.Notes) == 0 || !strings.Contains(meta.Notes[len(meta.Notes)-1], "signal: killed") {
+			t.Errorf("closed %v, notes %q", meta.Closed, meta.Notes)
+		}
+	}
+	told(b.runs[0])
+	dir, err := Ask(left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told(dir)
+	if n := testutil.ToFloat64(b.numbers.skipped.WithLabelValues("failed")); n != 0 {
+		t.Errorf("%v are counted as failed", n)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	// cutDir is where blocks are made, in record.SeriesDir.
+	cutDir = "cut.tmp"
 	// stripes of the head's locks; one goroutine fills it.
 	stripes = 64
 	// longRun in milliseconds is longer than any run: time cuts no block off.
@@ -33,7 +35,7 @@ const (
 // cut makes blocks of the log, and removes it in one step: as long as it is
 // there, it is what counts.
 func (s *series) cut() (err error) {
-	tmp := filepath.Join(s.dir, "cut.tmp")
+	tmp := filepath.Join(s.dir, cutDir)
 	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	pieces, err := s.cutInto(tmp)
 	if err != nil {

@@ -244,7 +244,7 @@ func (r *Ring) Kept() (back time.Duration, bytes int64) {
 }
 
 // CopyTo makes a run directory of what it holds; change changes its manifest, and finish closes it: Finish, or a process that calls it.
-// Recording goes on meanwhile.
+// Where that fails the run is there all the same (CutOff). Recording goes on meanwhile.
 func (r *Ring) CopyTo(dir string, change func(*model.Run), finish func(dir string) error) error {
 	run, files, err := r.freeze(change)
 	if err != nil {
@@ -328,8 +328,18 @@ func logFiles(root *os.Root) (files []string, err error) {
 	return files, err
 }
 
+// CutOff says that a run was made that could not be closed, and why. It stays one that was cut off, and opens as such: its log tells the same.
+type CutOff struct{ Err error }
+
+func (c CutOff) Error() string {
+	return fmt.Sprintf("it stays a run that was cut off, since it could not be closed: %v", c.Err)
+}
+
+// Unwrap gives the cause.
+func (c CutOff) Unwrap() error { return c.Err }
+
 // copyRun makes a run directory of these files of a log, and of the events and stacks beside it, and has it closed. What is dropped where
-// that fails is tried whatever room there seems to be, and stays a run that was cut off where it cannot be closed: its log tells the same.
+// that fails is tried whatever room there seems to be.
 func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bool, finish func(string) error) (err error) {
 	to, err := makeRunDir(dir)
 	if err != nil {
@@ -337,7 +347,7 @@ func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bo
 	}
 	w := &Writer{dir: dir, open: to, run: run}
 	defer func() {
-		if err != nil {
+		if err != nil && !errors.As(err, new(CutOff)) {
 			err = errors.Join(w.explain(err), takeBack(to, dir))
 		}
 		err = errors.Join(err, to.close())
@@ -359,10 +369,30 @@ func copyRun(from *runDir, dir string, run model.Run, files []string, dropped bo
 			return err
 		}
 	}
-	if err := finish(dir); err != nil && !dropped {
+	return w.closedBy(finish, dropped)
+}
+
+// closedBy has a copy closed. Its log is whole before, and what closes it is killed, refused or too slow just when a machine
+// suffers; so the copy stays. But on a full disk it would take the room of others: there it stays only if it cannot be made again (dropped).
+func (w *Writer) closedBy(finish func(dir string) error, dropped bool) error {
+	failed := finish(w.dir)
+	if failed == nil || errors.Is(failed, unix.ENOSPC) && !dropped {
+		return failed
+	}
+	left, err := record.Open(w.dir)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	closed := left.Meta().Closed // it failed, or was killed, after that
+	if err := left.Close(); err != nil || closed {
 		return err
 	}
-	return nil
+	cut := CutOff{failed}
+	w.run.Notes = append(w.run.Notes, cut.Error())
+	if err := errors.Join(w.open.root.RemoveAll(path.Join(record.SeriesDir, cutDir)), w.writeManifest()); err != nil {
+		cut.Err = errors.Join(failed, err) // the manifest is that of before: it is replaced in one step
+	}
+	return cut
 }
 
 // Finish closes a copy: blocks are made of its log, which takes several times the memory of recording. So a watch that stays leaves that

@@ -406,7 +406,7 @@ func TestRescueTriesWithLittleRoom(t *testing.T) {
 	any := func(*model.Run) bool { return true }
 	enough, little := smallDisk(t, bytes*3/2), smallDisk(t, bytes/2)
 	run := filepath.Join(enough, "run")
-	if err := writer.Rescue(dir, run, any, writer.Finish); err != nil {
+	if err := writer.Rescue(dir, run, any, writer.Finish); err != nil && !(errors.Is(err, unix.ENOSPC) && errors.As(err, new(writer.CutOff))) {
 		t.Fatal(err)
 	}
 	if p := pointsIn(t, run, ringGauge.Name); p[len(p)-1].Value != 1999 {
@@ -417,6 +417,68 @@ func TestRescueTriesWithLittleRoom(t *testing.T) {
 	}
 	if left, err := os.ReadDir(little); err != nil || len(left) > 0 {
 		t.Errorf("%v %v is left", left, err)
+	}
+}
+
+// What closes a copy fails just when a machine suffers: the copy stays, without what was half made. On a full disk it stays only where
+// it cannot be made again, and one that was closed before is closed.
+func TestCopyThatCannotBeClosed(t *testing.T) {
+	r, ring := openRing(t, time.Hour, 1<<30)
+	for n := 1; n <= 100; n++ {
+		ringRound(t, r, n)
+	}
+	killed := errors.New("signal: killed")
+	fails := func(err error) func(string) error {
+		return func(dir string) error {
+			return errors.Join(os.MkdirAll(filepath.Join(dir, record.SeriesDir, "cut.tmp", "head"), 0o700), err)
+		}
+	}
+	closedFirst := func(dir string) error { return errors.Join(writer.Finish(dir), killed) }
+	copied := func(dir string, finish func(string) error) error { return r.CopyTo(dir, func(*model.Run) {}, finish) }
+	rescued := func(dir string, finish func(string) error) error {
+		return writer.Rescue(ring, dir, func(*model.Run) bool { return true }, finish)
+	}
+	for name, c := range map[string]struct {
+		make                  func(dir string, finish func(string) error) error
+		finish                func(string) error
+		stays, cutOff, closed bool
+	}{
+		"copied, killed":                  {copied, fails(killed), true, true, false},
+		"rescued, killed":                 {rescued, fails(killed), true, true, false},
+		"copied, the disk is full":        {copied, fails(unix.ENOSPC), false, false, false},
+		"rescued, the disk is full":       {rescued, fails(unix.ENOSPC), true, true, false},
+		"copied, killed when it had done": {copied, closedFirst, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			err := c.make(dir, c.finish)
+			if errors.As(err, new(writer.CutOff)) != c.cutOff || (err == nil) != c.closed {
+				t.Fatalf("it says %v", err)
+			}
+			if _, err := os.Stat(dir); (err == nil) != c.stays {
+				t.Fatalf("is it there? %v", err)
+			} else if !c.stays {
+				return
+			}
+			run, err := record.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer run.Close()
+			notes := strings.Join(run.Meta().Notes, "\n")
+			if run.Meta().Closed != c.closed || strings.Contains(notes, "could not be closed") != c.cutOff {
+				t.Errorf("closed %v, notes %s", run.Meta().Closed, notes)
+			}
+			if _, err := os.Stat(filepath.Join(dir, record.SeriesDir, "cut.tmp")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("is cut.tmp gone? %v", err)
+			}
+			if p := pointsIn(t, dir, ringGauge.Name); len(p) != 100 || p[99].Value != 100 {
+				t.Errorf("%d readings of 100", len(p))
+			}
+		})
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
 	}
 }
 

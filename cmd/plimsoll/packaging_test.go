@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The exporter is not root any more: with StateDirectory=plimsoll, which its unit once told people to add, root's runs would become its user's.
+func TestPackageWarnsOfTheOldStateDirectory(t *testing.T) {
+	for line, warned := range map[string]bool{
+		"StateDirectory=plimsoll":             true,
+		"StateDirectory = other plimsoll":     true,
+		"StateDirectory=plimsoll/runs":        true,
+		"StateDirectory=plimsoll-exporter":    false,
+		"#StateDirectory=plimsoll":            false,
+		"Environment=StateDirectory=plimsoll": false,
+		"":                                    false, // there is no such file
+	} {
+		root := t.TempDir()
+		file := filepath.Join(root, "etc/systemd/system/plimsoll-exporter.service.d/override.conf")
+		if line != "" {
+			ok(t, os.MkdirAll(filepath.Dir(file), 0o700))
+			ok(t, os.WriteFile(file, []byte("[Service]\n"+line+"\nMemoryMax=512M\n"), 0o600))
+		}
+		c := exec.Command("sh", "../../packaging/postinstall")
+		c.Env = append(os.Environ(), "DPKG_ROOT="+root)
+		said, err := c.CombinedOutput()
+		ok(t, err)
+		if says := strings.HasPrefix(string(said), "plimsoll: "+file+" has ") && strings.Contains(string(said), "StateDirectory=plimsoll-exporter"); says != warned || !warned && len(said) > 0 {
+			t.Errorf("%q: it says %q", line, said)
+		}
+	}
+	recipe, err := os.ReadFile("../../packaging/nfpm.yaml")
+	ok(t, err)
+	if !strings.Contains(string(recipe), "postinstall: packaging/postinstall\n") {
+		t.Error("the packages do not run it")
+	}
+}
