@@ -153,6 +153,8 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 		"low risk, no restart, undone by the same line with 1": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2"}}},
 		"medium risk, a reload of the service, undone by setting it back (note what is set now), up to 3 GiB of memory; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
+		"low risk, a restart of the service, undone by setting the old values again": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+			{Kind: model.ChangeSysctl, Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Old: "128", Value: "4096"}}},
 		"low risk, a restart of the service, undone by hand": {Risk: "low", Restart: "service", Undo: "manual"},
 		"high risk, a restart of the host, cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
 	} {

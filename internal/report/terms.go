@@ -30,7 +30,7 @@ const mostCost = 4
 
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
-	parts := []string{f.Risk + " risk", restarts(f.Restart), undoing(f)}
+	parts := []string{f.Risk + " risk", restarts(f), undoing(f)}
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
 		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" of memory")
 	}
@@ -44,14 +44,21 @@ func andCosts(text string) string {
 	return "; " + layout.Line(text)
 }
 
-func restarts(word string) string {
-	switch word {
-	case "none", "":
+// restarts says what has to start anew for a fix that one makes by hand. A backlog, which tune sets
+// on the open socket, stands for a person in the configuration that the service reads when it starts.
+func restarts(f model.Fix) string {
+	typed := func(c model.FixChange) bool {
+		return c.Kind == model.ChangeBacklog && (c.Old == "" || c.Old != c.Value)
+	}
+	switch {
+	case slices.ContainsFunc(f.Changes, typed):
+		return "a restart of the service"
+	case f.Restart == "none" || f.Restart == "":
 		return "no restart"
-	case "reload":
+	case f.Restart == "reload":
 		return "a reload of the service"
 	}
-	return "a restart of the " + word
+	return "a restart of the " + f.Restart
 }
 
 // sameLine are the kinds that one command sets, and sets back.
