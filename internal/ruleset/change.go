@@ -209,7 +209,8 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 	case model.ChangeBacklog:
 		return line("listen on @ with a backlog of @", name, to)
 	case model.ChangeLimit:
-		return each(subject["groupname"], "prlimit --@=@ --pid", name, to)
+		// the soft limit alone: who lowers the hard one cannot raise it again; both where that one is lower
+		return each(subject["groupname"], "prlimit --@=@: --pid $p 2>/dev/null || prlimit --@=@ --pid", name, to, name, to)
 	case model.ChangeNice:
 		return each(name, "renice -n @ -p", to)
 	case model.ChangePolicy:
