@@ -229,8 +229,9 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 	case model.ChangeTxQueue:
 		return line("ip link set dev @ txqueuelen @", name, to)
 	case model.ChangeRPS:
-		if to == "all" { // as many bits as there are CPUs
-			return line(`sh -c 'for q in /sys/class/net/"$0"/queues/rx-*; do printf %x $(((1<<$(nproc --all))-1)) > $q/rps_cpus; done' @`, name)
+		if to == "all" { // as many bits as there are CPUs, a comma after each 32 as the kernel wants it
+			return line(`sh -c 'n=$(nproc --all); m=$(printf %x $(((1<<(n-1)%32+1)-1))); while [ $n -gt 32 ]; do m=$m,ffffffff; n=$((n-32)); done; `+
+				`for q in /sys/class/net/"$0"/queues/rx-*; do echo $m > $q/rps_cpus; done' @`, name)
 		}
 		return line("rps_cpus of every queue of @: CPUs @", name, to)
 	}
