@@ -359,6 +359,10 @@ func TestQuotaOfAControlGroup(t *testing.T) {
 	}
 	defer h.Close()
 	j := open(t)
+	s, err := Prepare(h, Change{Kind: Quota, Cgroup: group, To: "50000 200000"})
+	if notes := strings.Join(s.Notes, " "); err != nil || strings.HasPrefix(s.Old, "max ") && !strings.Contains(notes, "100000 µs, becomes 200000 µs") {
+		t.Errorf("its period is another, and the plan does not say so: %q, %v", notes, err)
+	}
 	e := must(t, j, h, Change{Kind: Quota, Cgroup: group, To: "50000 200000"})
 	if e.Scope != Cgroup {
 		t.Errorf("%+v", e)

@@ -173,7 +173,13 @@ func prepareQuota(h *host.Host, c Change, s *Step) error {
 			_, per, _ := strings.Cut(now, " ")
 			f = []string{"max", per}
 		}
-		return explainGroup(dir, s.add(at, strings.Join(f, " ")))
+		if err := s.add(at, strings.Join(f, " ")); err != nil {
+			return explainGroup(dir, err)
+		}
+		if _, per, _ := strings.Cut(s.Old, " "); per != f[1] {
+			s.Notes = append(s.Notes, "its period, "+per+" µs, becomes "+f[1]+" µs until it is taken back")
+		}
+		return nil
 	}
 	quota := "-1"
 	if f[0] != "max" {

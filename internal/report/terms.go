@@ -30,8 +30,9 @@ const mostCost = 4
 
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
-	parts := []string{restarts(f.Restart), undoing(f)}
-	if f.Risk != "low" || !cutsOff(f.Restart) { // who has users calls a restart no low risk
+	restart := restartOf(f)
+	parts := []string{restarts(restart), undoing(f)}
+	if f.Risk != "low" || !cutsOff(restart) { // who has users calls a restart no low risk
 		parts = append([]string{f.Risk + " risk"}, parts...)
 	}
 	if text := lasts(f); text != "" {
@@ -48,6 +49,17 @@ func andCosts(text string) string {
 		return ""
 	}
 	return "; " + layout.Line(text)
+}
+
+// restartOf says what has to start anew for a fix that one makes by hand. A backlog, which tune sets
+// on the open socket, stands for a person in the configuration that the service reads when it starts.
+func restartOf(f model.Fix) string {
+	if slices.ContainsFunc(f.Changes, func(c model.FixChange) bool {
+		return c.Kind == model.ChangeBacklog && (c.Old == "" || c.Old != c.Value)
+	}) {
+		return "service"
+	}
+	return f.Restart
 }
 
 // cutsOff says whether a restart ends what users have open.

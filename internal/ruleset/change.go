@@ -209,7 +209,8 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 	case model.ChangeBacklog:
 		return line("listen on @ with a backlog of @", name, to)
 	case model.ChangeLimit:
-		return each(subject["groupname"], "prlimit --@=@ --pid", name, to)
+		// the soft limit alone: who lowers the hard one cannot raise it again; both where that one is lower
+		return each(subject["groupname"], "prlimit --@=@: --pid $p 2>/dev/null || prlimit --@=@ --pid", name, to, name, to)
 	case model.ChangeNice:
 		return each(name, "renice -n @ -p", to)
 	case model.ChangePolicy:
@@ -224,12 +225,19 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 		}
 		return each(name, "taskset -acp @", to)
 	case model.ChangeQuota:
-		return line("echo @ > /sys/fs/cgroup/@/cpu.max", to, strings.TrimPrefix(name, "/"))
+		file := strings.TrimPrefix(name, "/")
+		used, period, ok := strings.Cut(to, " ")
+		if !ok {
+			return line("echo @ > /sys/fs/cgroup/@/cpu.max", to, file)
+		}
+		// the period stays what it is, whatever that is: no run tells it
+		return line(`sh -c 'read q p < "$0" && echo $((p*$1/$2)) $p > "$0"' /sys/fs/cgroup/@/cpu.max @ @`, file, used, period)
 	case model.ChangeTxQueue:
 		return line("ip link set dev @ txqueuelen @", name, to)
 	case model.ChangeRPS:
-		if to == "all" { // as many bits as there are CPUs
-			return line(`sh -c 'for q in /sys/class/net/"$0"/queues/rx-*; do printf %x $(((1<<$(nproc --all))-1)) > $q/rps_cpus; done' @`, name)
+		if to == "all" { // as many bits as there are CPUs, a comma after each 32 as the kernel wants it
+			return line(`sh -c 'n=$(nproc --all); m=$(printf %x $(((1<<(n-1)%32+1)-1))); while [ $n -gt 32 ]; do m=$m,ffffffff; n=$((n-32)); done; `+
+				`for q in /sys/class/net/"$0"/queues/rx-*; do echo $m > $q/rps_cpus; done' @`, name)
 		}
 		return line("rps_cpus of every queue of @: CPUs @", name, to)
 	}

@@ -231,7 +231,7 @@ func asksForMore(v model.Verdict, c candidate) (again, larger bool) {
 			return true, false
 		}
 		for i, x := range root.Fix[c.index].Changes {
-			if i < len(c.fix.Changes) && greater(x.Value, c.fix.Changes[i].Value) {
+			if i < len(c.fix.Changes) && greater(x.Kind, x.Value, c.fix.Changes[i].Value) {
 				larger = true
 			}
 		}
@@ -240,10 +240,13 @@ func asksForMore(v model.Verdict, c candidate) (again, larger bool) {
 	return false, false
 }
 
-// greater compares numbers; of a quota the first, which is its CPU time.
-func greater(a, b string) bool {
-	a, _, _ = strings.Cut(a, " ")
-	b, _, _ = strings.Cut(b, " ")
+// greater compares numbers; of a quota the first, which is its CPU time. Of other settings of
+// several numbers (tcp_rmem, a range of ports) the first one is not what is asked for.
+func greater(kind, a, b string) bool {
+	if kind == model.ChangeQuota {
+		a, _, _ = strings.Cut(a, " ")
+		b, _, _ = strings.Cut(b, " ")
+	}
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return errX == nil && errY == nil && x > y
