@@ -23,8 +23,13 @@ type bpfAnswer struct {
 
 type bpfCome struct {
 	_      structs.HostLayout
-	Code   uint32
-	Server [16]uint8
+	Came   uint32
+	Read   uint32
+	Unread [8]struct {
+		_      structs.HostLayout
+		Code   uint32
+		Server [16]uint8
+	}
 }
 
 type bpfLooks struct {

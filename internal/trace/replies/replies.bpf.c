@@ -17,6 +17,8 @@
 #define UDP_HEADER 8
 #define DNS_HEADER 12
 #define DNS_PORT 53
+#define MSG_PEEK 2
+#define UNREAD 8 /* answers that a socket may hold; the C library asks for two addresses at once */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -52,10 +54,14 @@ struct answer {
 	__u8 comm[TASK_COMM_LEN];
 };
 
-/* The answer that a socket was given last, and nobody has read. */
+/* The answers that a socket was given and nobody has read, in the order in which they
+ * came, which is that in which they are read. */
 struct come {
-	__u32 code; /* one more than that; 0 if there is none */
-	__u8 server[16];
+	__u32 came, read;
+	struct {
+		__u32 code;
+		__u8 server[16];
+	} unread[UNREAD];
 };
 
 /* How many of the packets that leave are looked at, by CPU. */
@@ -311,8 +317,13 @@ int replies_came(__u64 *ctx)
 		count(&lost_answers);
 		return 0;
 	}
-	c->code = (flags[1] & 15) + 1;
-	set_sender(c->server, skb);
+	if (c->came - c->read >= UNREAD) { /* the oldest makes room */
+		c->read = c->came - UNREAD + 1;
+		count(&lost_answers);
+	}
+	__u32 at = c->came++ & (UNREAD - 1);
+	c->unread[at].code = flags[1] & 15;
+	set_sender(c->unread[at].server, skb);
 	return 0;
 }
 
@@ -327,13 +338,17 @@ int replies_read(__u64 *ctx)
 	count_call();
 	if (((struct sock___replies *)sk)->sk_protocol != IPPROTO_UDP || (int)ctx[1] < DNS_HEADER)
 		return 0;
+	if ((int)ctx[2] & MSG_PEEK) /* it will be read again */
+		return 0;
 	struct come *c = bpf_sk_storage_get(&come, sk, 0, 0);
-	if (!c || !c->code || !wanted(t->tgid))
+	if (!c || c->came == c->read)
+		return 0;
+	__u32 at = c->read++ & (UNREAD - 1);
+	if (!wanted(t->tgid))
 		return 0;
 	a.netns = netns_of_socket(sk);
-	a.code = c->code - 1;
-	c->code = 0;
-	__builtin_memcpy(a.server, c->server, sizeof(a.server));
+	a.code = c->unread[at].code;
+	__builtin_memcpy(a.server, c->unread[at].server, sizeof(a.server));
 	group_name(a.comm, t);
 	add(&answers, &a, 1, &lost_answers);
 	return 0;

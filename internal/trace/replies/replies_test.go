@@ -93,8 +93,17 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// answer has a name server answer a question with each code, and a client read the answers.
+// answer has a name server answer a question with each code, and a client read each answer when it comes.
 func answer(t *testing.T, codes ...byte) {
+	t.Helper()
+	for _, code := range codes {
+		answerTogether(t, code)
+	}
+}
+
+// answerTogether has a name server answer with all codes before a client reads the first, on one socket,
+// as the C library asks for both kinds of address.
+func answerTogether(t *testing.T, codes ...byte) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.2:53")
 	if err != nil {
@@ -108,8 +117,7 @@ func answer(t *testing.T, codes ...byte) {
 	defer client.Close()
 	buffer := make([]byte, 512)
 	for _, code := range codes {
-		question := make([]byte, 32)
-		if _, err := client.Write(question); err != nil {
+		if _, err := client.Write(make([]byte, 32)); err != nil { // a question
 			t.Fatal(err)
 		}
 		_, from, err := server.ReadFrom(buffer)
@@ -118,9 +126,11 @@ func answer(t *testing.T, codes ...byte) {
 		}
 		reply := make([]byte, 32)
 		reply[2], reply[3] = 0x81, 0x80|code
-		if _, err := server.WriteTo(reply, from); err != nil {
+		if _, err := server.WriteTo(reply, from); err != nil { // on the loopback it is there now
 			t.Fatal(err)
 		}
+	}
+	for range codes {
 		if _, err := client.Read(buffer); err != nil {
 			t.Fatal(err)
 		}
@@ -132,20 +142,42 @@ func TestAnswers(t *testing.T) {
 	ns := tcptest.OwnNetns(t, Tracer())
 	tr := beginWithOurs(t)
 	answer(t, 0, 5, 5, 2, 3, 15)
+	answerTogether(t, 2, 0)
+	answerTogether(t, 2, 0, 2, 0, 2, 0, 2, 0)
 	s, err := tr.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	tracetest.NothingLost(t, s.Lost)
+	wantAnswers(t, s, ns, map[string]uint64{"NOERROR": 6, "REFUSED": 2, "SERVFAIL": 6, "NXDOMAIN": 1, "code 15": 1})
+}
+
+// What a socket holds beyond the bound is lost, and said to be; what came last is kept.
+func TestTooManyUnread(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	answerTogether(t, 2, 0, 5, 5, 5, 5, 5, 5, 5, 5)
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Lost["answers"] != 2 {
+		t.Errorf("lost %v, want 2 answers", s.Lost)
+	}
+	wantAnswers(t, s, ns, map[string]uint64{"NOERROR": 0, "SERVFAIL": 0, "REFUSED": 8})
+}
+
+func wantAnswers(t *testing.T, s Snapshot, ns uint32, want map[string]uint64) {
+	t.Helper()
 	got := map[string]uint64{}
 	for _, a := range s.DNS {
 		if a.Netns == ns && a.Server == "127.0.0.2:53" && a.Name == tracetest.OwnName(t) {
 			got[a.Code] += a.N
 		}
 	}
-	for code, want := range map[string]uint64{"NOERROR": 1, "REFUSED": 2, "SERVFAIL": 1, "NXDOMAIN": 1, "code 15": 1} {
-		if got[code] != want {
-			t.Errorf("%s: %d answers, want %d; all: %v", code, got[code], want, got)
+	for code, n := range want {
+		if got[code] != n {
+			t.Errorf("%s: %d answers, want %d; all: %v", code, got[code], n, got)
 		}
 	}
 }
