@@ -162,7 +162,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 		"low risk, no restart, undone by the same line with 64":                                                {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
 		"high risk, a restart of the host (its connections are cut meanwhile), cannot be undone":               {Risk: "high", Restart: "host", Undo: "impossible"},
 		"a restart of the service (its connections are cut meanwhile), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
-			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Listen: "l", Old: "128", Value: "4096"}}},
+			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
 			t.Errorf("%q, want %q", got, want)
