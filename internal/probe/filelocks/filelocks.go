@@ -125,13 +125,18 @@ func (r *reader) look(since time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
+	r.add(now, min(since, seldom))
+	return len(waits) > 0
+}
+
+// add adds the time of those who wait. A process names itself: at the bound a new name is no new sum either.
+func (r *reader) add(now map[key]int, since time.Duration) {
 	for k, n := range now {
 		if _, known := r.sums[k]; !known && len(r.sums) >= maxKeys {
-			k = key{k.group, "other", "-", "-"}
+			k = key{"other", "other", "-", "-"}
 		}
-		r.sums[k] += time.Duration(n) * min(since, seldom)
+		r.sums[k] += time.Duration(n) * since
 	}
-	return len(waits) > 0
 }
 
 // name counts the waits of this host's processes.

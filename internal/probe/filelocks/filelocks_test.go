@@ -59,6 +59,17 @@ func TestWithoutIdentifiers(t *testing.T) {
 	}
 }
 
+// Whoever waits, under however many names, there are no more sums than the bound and one.
+func TestBound(t *testing.T) {
+	r := &reader{sums: map[key]time.Duration{}}
+	for i := range 3 * maxKeys {
+		r.add(map[key]int{{group: "job" + strconv.Itoa(i), file: "/run/x.lock", holder: "rsync", doing: "disk"}: 1}, time.Second)
+	}
+	if rest := r.sums[key{"other", "other", "-", "-"}]; len(r.sums) != maxKeys+1 || rest != 2*maxKeys*time.Second {
+		t.Errorf("%d sums, of others %v, want %d, %v", len(r.sums), rest, maxKeys+1, 2*maxKeys*time.Second)
+	}
+}
+
 // flock(1) waits for a lock that we hold in this process, which is reading a pipe meanwhile or not.
 func TestLive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "turn.lock")
