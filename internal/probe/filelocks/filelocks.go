@@ -4,6 +4,7 @@ package filelocks
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 var waited = &model.Signal{Name: "plimsoll_filelock_waiting_seconds_total", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
 	Help: "Time that processes of a group stood waiting for a lock on a file, added up over these, by the file, by who held the lock and by what that one did meanwhile: " +
 		"running, or the reason for which it was blocked, as of the wait tracer; - where that is not seen. Its rate is how many waited at once. What looks like an identifier in the file's name is left out.",
-	Labels: []string{"groupname", "file", "holder", "doing"}, Source: "/proc/locks, /proc/PID/syscall, /proc/PID/fd", ByHand: "lslocks; cat /proc/HOLDER/syscall"}
+	Labels: []string{"groupname", "file", "holder", "doing"}, Source: "/proc/locks, /proc/PID/syscall, /proc/PID/fd, /proc/PID/fdinfo, /proc/PID/mountinfo", ByHand: "lslocks; cat /proc/HOLDER/syscall"}
 
 // All returns the probe of file locks.
 func All() []probe.Probe {
@@ -34,6 +35,7 @@ func All() []probe.Probe {
 			"of an open file description lock (F_OFD_SETLK) the kernel does not tell who holds it; nor of a holder in another PID namespace",
 			"of a holder that waits in poll or epoll it is not known for what",
 			"of a holder with several threads it is the first one that is looked at",
+			"before Linux 5.14 the name of a file that whoever is told to hold its lock does not have open any more",
 			"locks on files of a network file system that wait on its server",
 		},
 		CanRun: func(h *host.Host) error {
@@ -44,9 +46,10 @@ func All() []probe.Probe {
 			return nil
 		},
 		Open: func(h *host.Host) (probe.Reader, error) {
-			r := &reader{host: h, sums: map[key]time.Duration{}, stop: make(chan struct{})}
-			if !h.Recorded() {
-				r.done.Add(1)
+			r := &reader{host: h, sums: map[key]time.Duration{}, stop: make(chan struct{}), done: make(chan struct{})}
+			if h.Recorded() {
+				close(r.done)
+			} else {
 				go r.watch()
 			}
 			return r, nil
@@ -61,7 +64,7 @@ type key struct{ group, file, holder, doing string }
 type reader struct {
 	host *host.Host
 	stop chan struct{}
-	done sync.WaitGroup
+	done chan struct{} // closed when nobody looks any more
 
 	mu   sync.Mutex
 	sums map[key]time.Duration
@@ -83,14 +86,18 @@ func (r *reader) Read(out *probe.Out) error {
 	return nil
 }
 
+// Close waits for a look that is under way, but not for one that the kernel keeps.
 func (r *reader) Close() error {
 	close(r.stop)
-	r.done.Wait()
+	select {
+	case <-r.done:
+	case <-time.After(time.Second):
+	}
 	return nil
 }
 
 func (r *reader) watch() {
-	defer r.done.Done()
+	defer close(r.done)
 	var seen time.Time
 	before := time.Now()
 	for {
@@ -125,13 +132,18 @@ func (r *reader) look(since time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
+	r.add(now, min(since, seldom))
+	return len(waits) > 0
+}
+
+// add adds the time of those who wait. A process names itself: at the bound a new name is no new sum either.
+func (r *reader) add(now map[key]int, since time.Duration) {
 	for k, n := range now {
 		if _, known := r.sums[k]; !known && len(r.sums) >= maxKeys {
-			k = key{k.group, "other", "-", "-"}
+			k = key{"other", "other", "-", "-"}
 		}
-		r.sums[k] += time.Duration(n) * min(since, seldom)
+		r.sums[k] += time.Duration(n) * since
 	}
-	return len(waits) > 0
 }
 
 // name counts the waits of this host's processes.
@@ -146,7 +158,7 @@ func (r *reader) name(waits []wait) (map[key]int, error) {
 	}
 	type held struct {
 		holder int
-		inode  uint64
+		file   string
 	}
 	told := map[held]key{}
 	now := map[key]int{}
@@ -155,7 +167,7 @@ func (r *reader) name(waits []wait) (map[key]int, error) {
 		if !ours {
 			continue
 		}
-		h := held{w.holder, w.inode}
+		h := held{w.holder, w.file}
 		k, known := told[h]
 		if !known {
 			k = r.holder(w, comm)
@@ -169,9 +181,9 @@ func (r *reader) name(waits []wait) (map[key]int, error) {
 
 // holder says who holds the lock that w waits for, on which file, and what he does.
 func (r *reader) holder(w wait, comm map[int]string) key {
-	k := key{file: "inode " + strconv.FormatUint(w.inode, 10), holder: "-", doing: "-"}
+	k := key{file: "inode " + w.file[strings.LastIndexByte(w.file, ':')+1:], holder: "-", doing: "-"}
 	for _, pid := range []int{w.holder, w.waiter} { // either has it open
-		if name := fileOf(r.host.Path("proc", strconv.Itoa(pid)), w.inode); pid > 0 && name != "" {
+		if name := fileOf(r.host.Path("proc", strconv.Itoa(pid)), w.file); pid > 0 && name != "" {
 			k.file = withoutIdentifiers(name)
 			break
 		}

@@ -25,7 +25,7 @@ const someLocks = `1: FLOCK  ADVISORY  WRITE 23553 fe:00:862525 0 EOF
 
 func TestParse(t *testing.T) {
 	got, err := parse([]byte(someLocks))
-	want := []wait{{31001, 23553, 862525}, {3358, 23553, 862525}, {77, -1, 871974}}
+	want := []wait{{31001, 23553, "fe:00:862525"}, {3358, 23553, "fe:00:862525"}, {77, -1, "fe:00:871974"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -56,6 +56,45 @@ func TestWithoutIdentifiers(t *testing.T) {
 		if got := withoutIdentifiers(path); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)
 		}
+	}
+}
+
+// Two file systems have inodes of the same number: it is the device that tells their files apart.
+func TestIsFile(t *testing.T) {
+	mountinfo := func() ([]byte, error) {
+		return []byte("24 1 254:0 / / rw - ext4 /dev/vda rw\n31 24 0:49 / /run rw - tmpfs none rw\n"), nil
+	}
+	for info, want := range map[string]bool{
+		"pos:\t0\nmnt_id:\t24\nino:\t7\n":                                   true,
+		"pos:\t0\nmnt_id:\t31\nino:\t7\n":                                   false,
+		"pos:\t0\nmnt_id:\t24\nino:\t8\n":                                   false,
+		"pos:\t0\nmnt_id:\t99\nino:\t7\n":                                   false,
+		"mnt_id:\t24\nlock:\t1: FLOCK  ADVISORY  WRITE 359 fe:00:7 0 EOF\n": true,
+		"mnt_id:\t24\nlock:\t1: FLOCK  ADVISORY  WRITE 359 00:31:7 0 EOF\n": false,
+		"": false,
+	} {
+		if got := isFile([]byte(info), "fe:00:7", mountinfo); got != want {
+			t.Errorf("%q: %v, want %v", info, got, want)
+		}
+	}
+}
+
+// A look that the kernel keeps keeps nobody who closes.
+func TestCloseDoesNotWait(t *testing.T) {
+	r := &reader{stop: make(chan struct{}), done: make(chan struct{})}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever waits, under however many names, there are no more sums than the bound and one.
+func TestBound(t *testing.T) {
+	r := &reader{sums: map[key]time.Duration{}}
+	for i := range 3 * maxKeys {
+		r.add(map[key]int{{group: "job" + strconv.Itoa(i), file: "/run/x.lock", holder: "rsync", doing: "disk"}: 1}, time.Second)
+	}
+	if rest := r.sums[key{"other", "other", "-", "-"}]; len(r.sums) != maxKeys+1 || rest != 2*maxKeys*time.Second {
+		t.Errorf("%d sums, of others %v, want %d, %v", len(r.sums), rest, maxKeys+1, 2*maxKeys*time.Second)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // wait is a process that waits for a lock, and who holds that; 0 or less: it is not told.
 type wait struct {
 	waiter, holder int
-	inode          uint64
+	file           string // DEVICE:INODE, as the kernel writes it
 }
 
 // parse reads /proc/locks: a line for each lock that is held, and beneath it one with an arrow for each that waits
@@ -37,15 +37,24 @@ func parse(b []byte) ([]wait, error) {
 			holder = pid
 			continue
 		}
-		inode, err := strconv.ParseUint(string(f[5][bytes.LastIndexByte(f[5], ':')+1:]), 10, 64)
-		if err != nil {
+		file := string(f[5])
+		if _, _, err := place(file); err != nil {
 			continue // <none>: the file is gone
 		}
 		if len(waits) < maxWaiters && pid > 0 {
-			waits = append(waits, wait{waiter: pid, holder: holder, inode: inode})
+			waits = append(waits, wait{waiter: pid, holder: holder, file: file})
 		}
 	}
 	return waits, nil
+}
+
+// place takes fe:00:862525 apart: the device as mountinfo writes it (254:0), and the inode.
+func place(file string) (device string, inode uint64, err error) {
+	var major, minor uint32
+	if n, err := fmt.Sscanf(file, "%x:%x:%d", &major, &minor, &inode); n != 3 {
+		return "", 0, fmt.Errorf("parse /proc/locks: want DEVICE:INODE like fe:00:862525, got %.80q: %w", file, err)
+	}
+	return fmt.Sprintf("%d:%d", major, minor), inode, nil
 }
 
 // withoutIdentifiers replaces what is long and has a digit in a file's name: a session's file is named by what lets its
