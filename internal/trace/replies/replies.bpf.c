@@ -109,7 +109,6 @@ struct {
 
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
-static __u32 (*bpf_get_prandom_u32)(void) = (void *)7;
 
 volatile bool finishing; /* set by user space: nothing new is counted */
 
@@ -145,35 +144,51 @@ static __always_inline void add(void *map, void *key, __u64 weight, volatile __u
 		count(lost);
 }
 
-/* adapt looks at fewer at once when they are many, and at more after a second of few. */
-static __always_inline void adapt(struct looks *l)
+/* decay looks at more again when a second was over and few were seen in it: before the
+ * draw, for after a rush there may be nobody to draw for long. */
+static __always_inline void decay(struct looks *l)
 {
 	__u64 now = bpf_ktime_get_ns();
 
-	if (now - l->second_began > SECOND) {
-		if (l->sample_shift && l->in_second < most / 4)
+	if ((__s64)(now - l->second_began) <= (__s64)SECOND)
+		return;
+#pragma unroll
+	for (int i = 0; i < MAX_SAMPLE_SHIFT; i++) {
+		if (l->sample_shift && l->in_second < most / 4) {
 			l->sample_shift--;
-		l->second_began = now;
-		l->in_second = 0;
+			l->in_second *= 2; /* as many would have been looked at */
+		}
 	}
-	if (++l->in_second > most && l->sample_shift < MAX_SAMPLE_SHIFT) {
-		l->sample_shift++;
-		l->in_second = most / 2;
-	}
+	l->second_began = now;
+	l->in_second = 0;
 }
 
-/* drawn is for how many packets this one stands, 0 if it is passed over. */
-static __always_inline __u32 drawn(void)
+/* mixed is a number of 32 bits that is the same for a segment on each of its devices. */
+static __always_inline __u32 mixed(__u64 ports_and_seq)
+{
+	__u64 h = ports_and_seq * 0x9E3779B97F4A7C15ULL;
+
+	h = (h ^ h >> 32) * 0x9E3779B97F4A7C15ULL;
+	return h >> 32;
+}
+
+/* drawn is for how many segments this one stands, 0 if it is passed over. It is the same on
+ * each device that a segment passes, or more devices would draw it more often. */
+static __always_inline __u32 drawn(__u64 ports_and_seq)
 {
 	__u32 only = 0;
 	struct looks *l = bpf_map_lookup_elem(&looked, &only);
 
 	if (!l)
 		return 0;
+	decay(l);
 	__u32 shift = l->sample_shift & 15;
-	if (shift && bpf_get_prandom_u32() & ((1U << shift) - 1))
+	if (mixed(ports_and_seq) & ((1U << shift) - 1))
 		return 0;
-	adapt(l);
+	if (++l->in_second > most && l->sample_shift < MAX_SAMPLE_SHIFT) {
+		l->sample_shift++; /* fewer at once when they are many */
+		l->in_second = most / 2;
+	}
 	return 1U << shift;
 }
 
@@ -185,13 +200,14 @@ struct bpf_dynptr {
 extern int bpf_dynptr_from_skb(struct sk_buff *skb, __u64 flags, struct bpf_dynptr *ptr) __attribute__((section(".ksyms")));
 static long (*bpf_dynptr_read)(void *dst, __u32 len, const struct bpf_dynptr *src, __u32 offset, __u64 flags) = (void *)201;
 
-/* Where the segment began that was counted last, of a socket found by its address: a
+/* Where the segment began that was counted last, of a connection found by its ports: a
  * packet leaves by several devices one after the other, and may be sent again. */
 volatile __u32 counted[4096];
 
-static __always_inline bool is_counted(struct sock *sk, __u32 seq)
+static __always_inline bool is_counted(__u64 ports_and_seq)
 {
-	volatile __u32 *last = &counted[((__u64)sk >> 6) * 0x9E3779B1U >> 4 & 4095];
+	volatile __u32 *last = &counted[mixed((__u32)ports_and_seq) & 4095];
+	__u32 seq = ports_and_seq >> 32;
 
 	if (*last == seq)
 		return true;
@@ -237,7 +253,7 @@ int replies_http(__u64 *ctx)
 	struct sock *sk = skb->sk;
 	struct bpf_dynptr bytes = {};
 	__u64 line[2] = {};
-	__u32 seq = 0;
+	__u64 ports_and_seq = 0;
 	struct reply r = {};
 
 	count_call();
@@ -245,7 +261,10 @@ int replies_http(__u64 *ctx)
 		return 0;
 	void *header = skb->head + skb->transport_header;
 	__u32 at = payload(skb, header);
-	__u32 weight = at ? drawn() : 0;
+	if (!at)
+		return 0;
+	bpf_probe_read_kernel(&ports_and_seq, sizeof(ports_and_seq), header);
+	__u32 weight = drawn(ports_and_seq);
 	if (!weight)
 		return 0;
 	long failed = bpf_dynptr_from_skb((struct sk_buff *)ctx[0], 0, &bytes);
@@ -254,8 +273,7 @@ int replies_http(__u64 *ctx)
 	r.status = failed ? 0 : status_of((__u8 *)line);
 	if (r.status < 200) /* none, or one before the one that counts */
 		return 0;
-	bpf_probe_read_kernel(&seq, sizeof(seq), header + 4);
-	if (is_counted(sk, seq) || !wanted(bpf_get_current_task_btf()->tgid))
+	if (is_counted(ports_and_seq) || !wanted(bpf_get_current_task_btf()->tgid))
 		return 0;
 	r.netns = netns_of_socket(sk);
 	r.port = sk->__sk_common.skc_num;

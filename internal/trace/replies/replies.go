@@ -52,6 +52,8 @@ var blind = []string{
 	"before Linux 6.12, which lets no program at a tracepoint read what lies in a packet's pages, no status is seen",
 	"where more than some 1,000 packets a second leave on a CPU, one in 2, 4, 8 … of them is looked at, and stands for so many: the counts are estimates then",
 	"where its programs are called more than 20,000 times a second on a CPU, a run has it watch in bursts (run.json says for which share), and what it counts is an estimate",
+	"ports and statuses, or commands and name servers, beyond the first 1,024, which short-lived network namespaces or forged datagrams from port 53 can fill: plimsoll_replies_lost_total counts what is missing, and no rule reads it",
+	"answers on a socket that held eight which nobody had read (counted as lost)",
 	"name servers that are asked over TCP, TLS or HTTPS, or at another port than 53",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
 }

@@ -3,12 +3,15 @@ package replies
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
 
 	"plimsoll/internal/trace/tcp/tcptest"
 	"plimsoll/internal/trace/tracetest"
@@ -90,6 +93,66 @@ func TestStatuses(t *testing.T) {
 		if got := samples[series]; got != want {
 			t.Errorf("%s = %v, want %v", series, got, want)
 		}
+	}
+}
+
+// sampleAs has each CPU look at one in 2^shift, from a second on that began at began.
+func sampleAs(t *testing.T, tr *Trace, shift uint32, began uint64) {
+	t.Helper()
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := make([]bpfLooks, cpus)
+	for i := range looks {
+		looks[i] = bpfLooks{SecondBegan: began, SampleShift: shift}
+	}
+	if err := tr.Maps.Maps[bpfMapLooked].Put(uint32(0), looks); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func countOf(t *testing.T, tr *Trace, port, status int) uint64 {
+	t.Helper()
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n uint64
+	for _, r := range s.HTTP {
+		if int(r.Port) == port && int(r.Status) == status {
+			n += r.N
+		}
+	}
+	return n
+}
+
+// A rush that is over: each reply stands for itself again, from the first on.
+func TestAfterRush(t *testing.T) {
+	tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	port, ask := serve(t)
+	sampleAs(t, tr, 12, 0)
+	for range 3 {
+		ask("/503")
+	}
+	if n := countOf(t, tr, port, 503); n != 3 {
+		t.Errorf("%d replies, want 3", n)
+	}
+}
+
+// In a rush a reply that is looked at stands for as many.
+func TestSampled(t *testing.T) {
+	const replies = 400
+	tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	port, ask := serve(t)
+	sampleAs(t, tr, 3, math.MaxInt64) // no second ends
+	for range replies {
+		ask("/503")
+	}
+	if n := countOf(t, tr, port, 503); n%8 != 0 || n < replies/4 || n > replies*7/4 { // 5.7 standard deviations
+		t.Errorf("%d replies, want some %d, by eights", n, replies)
 	}
 }
 
