@@ -75,9 +75,12 @@ func writtenAlready(kept []model.TuneFix) map[string][]string {
 
 // walkEnding says what to do with what a walk left, and what that costs.
 func walkEnding(p *paper, t model.Tuning) {
-	kept, proposed := withOutcome(t, model.Kept), withOutcome(t, model.Proposed)
+	kept, proposed, stand := withOutcome(t, model.Kept), withOutcome(t, model.Proposed), withOutcome(t, model.Stands)
 	p.blank()
 	switch {
+	case len(stand) > 0:
+		p.item("next", "plimsoll undo --all, as root: it takes back what stands, once what was in the way of that is mended")
+		price(p, "until then what stands is in effect", stand)
 	case len(kept) > 0 && len(t.Last) > 0:
 		p.item("next", "write the lines under TO MAKE THIS LAST into these files: until then a restart of the machine or service loses them")
 		price(p, "all of it is set already; plimsoll undo --all takes it back (but not lines that you wrote)", kept)

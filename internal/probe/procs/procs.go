@@ -242,7 +242,7 @@ func (r *reader) markRefused(out *probe.Out, refused, programs int, what string,
 		return
 	}
 	if 2*refused <= programs {
-		out.Note(fmt.Sprintf("host %s: the %s of some processes could not be read, for want of rights; it is missing from what is said of them", r.host.Name, what))
+		out.Note(fmt.Sprintf("host %s: the %s of some processes could not be read, for want of rights; what is said of them lacks it", r.host.Name, what))
 		return
 	}
 	err := fmt.Errorf("the %s of %d of %d processes may not be read; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", what, refused, programs, fs.ErrPermission)
