@@ -32,6 +32,8 @@ room() {
         why="$why; $1 lets nothing run (noexec)"
     elif test "$free" -le $((size / 1024)); then
         why="$why; $1 has $free kB free"
+    elif ! head -c "$size" /dev/zero 2>/dev/null </dev/null >"$d/plimsoll"; then # df knows of no quota
+        why="$why; $1 takes less, though it has $free kB free (is there a quota?)"
     else
         return 0
     fi

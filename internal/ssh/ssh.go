@@ -187,6 +187,9 @@ func (g *Guest) Bytes() (sent, received int64) {
 	return g.passed.sent.Load(), g.passed.received.Load()
 }
 
+// maxSentence is the most bytes of what our own words at the other end say: what was tried in each directory.
+const maxSentence = 1000
+
 // farError is what our own words at the other end say.
 type farError string
 
@@ -259,7 +262,8 @@ func (g *Guest) hear(words ...string) ([]string, error) {
 		case len(fields) > 1 && slices.Contains(words, fields[0]) && (fields[0] != "machine" || len(fields) == 5):
 			return fields, nil
 		case len(fields) > 0 && fields[0] == "failed":
-			return nil, farError(strings.Trim(quote(strings.Join(fields[1:], " ")), `"`))
+			sentence := strings.Join(fields[1:], " ")
+			return nil, farError(layout.Line(strings.ToValidUTF8(sentence[:min(len(sentence), maxSentence)], "?")))
 		}
 		return nil, farError("its shell answers nonsense: " + quote(rest))
 	}

@@ -207,6 +207,28 @@ func TestDirectories(t *testing.T) {
 	refused(t, "none@web", "no directory there takes a program of", "/dev/shm lets nothing run (noexec)", "/tmp lets nothing run (noexec)", "/root/none cannot be written")
 }
 
+// A directory with a quota has room as far as df knows, and one that is full has none: both are passed over.
+func TestQuota(t *testing.T) {
+	m := newMachine(t)
+	if _, err := exec.LookPath("mkfs.btrfs"); err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skip("there is no mkfs.btrfs, whose file system has quotas by itself; scripts/install-deps tests brings it")
+		}
+		t.Fatal(err)
+	}
+	m.users = "u:x:0:0::/srv/u:/bin/sh\nquota:x:0:0::/srv/disk/home:/bin/sh\nfull:x:0:0::/dev/shm:/bin/sh\n"
+	m.mount = "truncate -s 256M /srv/image\nmkfs.btrfs -q /srv/image >/dev/null\nmkdir -p /srv/u /srv/tmp /srv/disk\nmount -o loop /srv/image /srv/disk\n" +
+		"btrfs quota enable /srv/disk\nbtrfs subvolume create /srv/disk/home >/dev/null\nbtrfs qgroup limit 2M /srv/disk/home\n" +
+		"mount -t tmpfs -o size=64k none /dev/shm\nmount --bind /srv/tmp /srv/tmp\nmount -o remount,bind,noexec /srv/tmp\n"
+	m.sshd = "SetEnv XDG_RUNTIME_DIR=/srv/disk/home\nForceCommand mount --bind /srv/tmp /tmp && eval \"$SSH_ORIGINAL_COMMAND\"\n"
+	m.start(t)
+	if dir, _, _ := greeted(t, "u"); !strings.HasPrefix(dir, "/srv/u/.plimsoll.") {
+		t.Errorf("in %s", dir)
+	}
+	refused(t, "quota@web", "no directory there takes a program of", "/srv/disk/home takes less, though it has ", "(is there a quota?)", "/dev/shm has ")
+	refused(t, "full@web", "/dev/shm has ", " kB free")
+}
+
 // refused checks what is said of a login that leads to nothing.
 func refused(t *testing.T, name string, want ...string) {
 	t.Helper()
@@ -397,7 +419,7 @@ func FuzzHear(f *testing.F) {
 		if err == nil && len(said) != 5 {
 			t.Errorf("%q", said)
 		}
-		if err != nil && (len(err.Error()) > maxQuoted*8+200 || strings.ContainsAny(err.Error(), "\n\x1b")) {
+		if err != nil && (len(err.Error()) > maxSentence*8+200 || strings.ContainsAny(err.Error(), "\n\x1b")) {
 			t.Errorf("%q", err)
 		}
 	})
