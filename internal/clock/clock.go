@@ -22,10 +22,20 @@ func Of(asked, heard time.Time, theyHeard, theySaid int64) model.Clock {
 	return model.Clock{OffsetMS: float64(there+back) / 2e6, UncertaintyMS: math.Abs(float64(there-back)) / 2e6}
 }
 
-// Book compares a clock with that of a run. Of several answers the one on the shortest way counts.
+// drift is by how much two clocks may part that are each run by a quartz of its own, or steered by different servers.
+const drift = 100e-6
+
+// aged is a reading as well as it is known so long afterwards.
+func aged(c model.Clock, since time.Duration) model.Clock {
+	c.UncertaintyMS += drift * max(0, since.Seconds()*1e3)
+	return c
+}
+
+// Book compares a clock with that of a run. Of several answers the one that tells most counts: on a short way, and not long ago.
 type Book struct {
 	ahead    time.Duration // of the other clock, in whole milliseconds
 	best     model.Clock   // of the answers since Settle
+	heard    time.Time     // when best came
 	some     bool          // there was an answer
 	readings []model.Clock
 }
@@ -36,8 +46,8 @@ const maxReadings = 1000
 // Read takes an answer; see Of.
 func (b *Book) Read(asked, heard time.Time, theyHeard, theySaid int64) {
 	c := Of(asked, heard, theyHeard, theySaid)
-	if !b.some || c.UncertaintyMS < b.best.UncertaintyMS {
-		b.best, b.some = c, true
+	if !b.some || c.UncertaintyMS < aged(b.best, heard.Sub(b.heard)).UncertaintyMS {
+		b.best, b.heard, b.some = c, heard, true
 	}
 }
 
@@ -48,6 +58,7 @@ func (b *Book) Settle(now time.Time) {
 		return
 	}
 	b.some = false
+	b.best = aged(b.best, now.Sub(b.heard))
 	b.best.Time = now.UnixMilli()
 	ahead := time.Duration(math.Round(b.best.OffsetMS)) * time.Millisecond
 	if off := b.best.OffsetMS - float64(b.ahead.Milliseconds()); len(b.readings) == 0 || math.Abs(off) > b.best.UncertaintyMS+0.5 {

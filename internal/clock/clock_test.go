@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"plimsoll/internal/model"
 )
 
-// Clocks that are apart are compared as NTP does it; what contradicts nothing changes nothing.
+// Clocks that are apart are compared as NTP does it; what contradicts nothing changes nothing. An answer is known less well as time passes.
 func TestClocks(t *testing.T) {
 	var b Book
 	ms := func(v float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(v * 1e6)) }
@@ -26,9 +27,9 @@ func TestClocks(t *testing.T) {
 	read(600, 690, 690, 602)
 	b.Settle(ms(700))
 	want := []model.Clock{
-		{Time: 1_000_300, OffsetMS: 100, UncertaintyMS: 1, Followed: true},
-		{Time: 1_000_500, OffsetMS: 100, UncertaintyMS: 20},
-		{Time: 1_000_700, OffsetMS: 89, UncertaintyMS: 1, Followed: true},
+		{Time: 1_000_300, OffsetMS: 100, UncertaintyMS: 1.0194, Followed: true},
+		{Time: 1_000_500, OffsetMS: 100, UncertaintyMS: 20.006},
+		{Time: 1_000_700, OffsetMS: 89, UncertaintyMS: 1.0098, Followed: true},
 	}
 	if d := cmp.Diff(want, b.Readings()); d != "" || b.Ahead() != 89*time.Millisecond {
 		t.Errorf("ahead %v; -want +got\n%s", b.Ahead(), d)
@@ -49,5 +50,28 @@ func TestSteps(t *testing.T) {
 	}
 	if d := cmp.Diff([]time.Duration{0, 0, time.Hour, 0, 0, -time.Hour - time.Minute, 0}, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
+	}
+}
+
+// What was measured long ago is known less well by now: a clock that drifts away from ours is within the error that is told all the same.
+func TestDrift(t *testing.T) {
+	const drift = 50e-6
+	var b Book
+	at := func(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * 1e9)) }
+	for s := 0.0; s <= 3600; s += 5 {
+		way := 0.020 // there, and none back
+		if s == 0 {
+			way = 0.0002
+		}
+		theirs := at((s+way)*(1+drift) + 7).UnixNano()
+		b.Read(at(s), at(s+way), theirs, theirs)
+	}
+	b.Settle(at(3600.1))
+	r := b.Readings()[0]
+	if wrong := math.Abs(r.OffsetMS - (7 + 3600.1*drift)*1e3); wrong > r.UncertaintyMS {
+		t.Errorf("%v ms ahead is %v ms wrong, and known to %v ms, it is said", r.OffsetMS, wrong, r.UncertaintyMS)
+	}
+	if r.UncertaintyMS > 12 {
+		t.Errorf("known to %v ms, want half of the newest way there and back", r.UncertaintyMS)
 	}
 }

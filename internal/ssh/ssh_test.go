@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 	case "echo": // says where it is and who, then what it hears
 		fmt.Println(filepath.Dir(os.Args[0]), os.Geteuid(), os.Getpid())
 		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "time":
+		tellTime(bufio.NewReader(os.Stdin), os.Stdout)
 	case "fail":
 		fmt.Fprintln(os.Stderr, "no such thing\x1b[31m")
 		os.Exit(7)
