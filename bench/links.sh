@@ -140,9 +140,10 @@ used() { # NAMESPACE TEXT: hundredths of a second of CPU that processes have use
 cost() { # PROCESSES OPTION
 	own='--pid --fork --kill-child --mount-proc' login -D -o Compression=yes &
 	until ip netns exec $near bash -c '</dev/tcp/10.79.2.2/22' 2>/dev/null; do sleep 0.1; done
-	local init
-	init=$(ip netns pids $far | sort -n | tail -n 1)
+	local init pid
+	for pid in $(ip netns pids $far); do grep -q '^NSpid:.*[[:space:]]1$' "/proc/$pid/status" && init=$pid; done
 	nsenter -t "$init" -p -n bash -c "for _ in \$(seq $1); do sleep 100000 & done"
+	test "$(ip netns pids $far | wc -l)" -ge "$1" || { echo "cost: there are no $1 processes to be watched"; return 1; }
 	printf '%s\n' "$2" >>"$dir/config"
 	"$plimsoll" watch -d 30s --interval 1s --host web=ssh:far --dir "$dir/run" -v >"$dir/out" 2>"$dir/err" & local run=$!
 	held $run || return 1

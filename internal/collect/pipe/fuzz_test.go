@@ -52,7 +52,7 @@ func FuzzRecords(f *testing.F) {
 		frame(isValues, appendValue(appendValue(binary.AppendVarint(nil, at), 0, 1), 0, 2)),
 		jsonFrame(isEvent, model.Event{Time: at, Host: "a", Kind: "k", Text: "x"}),
 		jsonFrame(isStatus, statusFrame{"a", "g", model.Status{State: model.Read}}),
-		jsonFrame(isNote, "x"), jsonFrame(isInterval, intervalFrame{at, at, "response", "x"}),
+		jsonFrame(isNote, "x"),
 		frame(isFile, append(appendString(nil, "cpu"), 0, 1)), frame(isFile, append(appendString(nil, "cpu"), 1, 2)),
 		frame(isPackets, append(appendString(nil, "a"), 1, 2)),
 		jsonFrame(isTraced, model.Tracing{Level: "light", Profiles: []string{"cpu"}}),

@@ -118,6 +118,7 @@ func TestWhatIsRecordedThere(t *testing.T) {
 	defer out.fail(io.ErrClosedPipe)
 	s, b := newSender(out), newBook(t)
 	r := newReceiver(b, then, []string{"a", "b"}, 250*time.Millisecond)
+	r.capture = true
 	for i := range int64(2) {
 		s.Sample("a", at+i, gauge, float64(i), "eth0")
 		s.Sample("b", at+i, counted, math.Inf(1), "k", strings.Repeat("x", 300))
@@ -125,7 +126,6 @@ func TestWhatIsRecordedThere(t *testing.T) {
 	s.Event(model.Event{Time: at + 250, Host: "a", Kind: "log", Text: "line"})
 	s.Status("a", "g", model.Status{State: model.Denied, Why: "no right"})
 	s.Note("a sentence")
-	s.Interval(at, at+1000, "response", "hist")
 	check(t, s.Commit(collect.Round{Number: 1, Time: time.UnixMilli(at + 1)}))
 	s.Traced(model.Tracing{Level: "full", Profiles: []string{"cpu"}})
 	check(t, s.Profile("cpu", make([]byte, 2*fileAtOnce+1)))
@@ -133,7 +133,7 @@ func TestWhatIsRecordedThere(t *testing.T) {
 	check(t, s.Packets("b", make([]byte, fileAtOnce+1)))
 	check(t, s.Commit(collect.Round{Number: 2, Time: time.UnixMilli(at + 2), Edge: true}))
 	check(t, record(r, bufio.NewReader(there), func(f roundFrame) bool { return f.Number == 2 }))
-	want := []string{"event 1700000000000 a line", "note a sentence", "interval 1699999999750 1700000000750 response hist",
+	want := []string{"event 1700000000000 a line", "note a sentence",
 		"round 1 1699999999751 edge=false", "traced full [cpu]", "file cpu 524289", "file empty 0", "packets b 262144", "packets b 1", "round 2 1699999999752 edge=true"}
 	if d := cmp.Diff(want, b.lines); d != "" {
 		t.Errorf("-want +got\n%s", d)
@@ -311,6 +311,46 @@ func TestTheFarSideIsAnother(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What no collector says ends its pipe and reaches no recorder, which is that of all hosts.
+func TestWhatNoCollectorSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind    kind
+		payload []byte
+		want    error
+	}{
+		"latencies":                {'I', []byte(`{"start_ms":1,"end_ms":2,"tag":"response","histogram":"x"}`), errNoKind},
+		"packets of its own":       {isPackets, append(appendString(nil, "a"), 1), errNotAsked},
+		"a round of another year":  {isRound, fmt.Appendf(nil, `{"number":1,"t_ms":%d}`, at+400*24*3600*1000), errNoValue},
+		"a round before all times": {isRound, []byte(`{"number":1,"t_ms":-1}`), errNoValue},
+	} {
+		b := newBook(t)
+		r := newReceiver(b, then, []string{"a"}, 0)
+		if err := r.take(c.kind, c.payload); !errors.Is(err, c.want) || len(b.lines) > 0 {
+			t.Errorf("%s: %v, and %q was recorded; want %v", name, err, b.lines, c.want)
+		}
+	}
+}
+
+// Where it says that it has recorded up to another year, the windows of the other hosts do not begin then.
+func TestNobodySettlesInTheFuture(t *testing.T) {
+	r, err := dialled(t, func(p io.ReadWriteCloser) {
+		defer p.Close()
+		in, buf := bufio.NewReader(p), []byte(nil)
+		for id := int64(1); ; id++ {
+			if _, _, err := readFrame(in, &buf); err != nil {
+				return
+			}
+			now := time.Now().UnixNano()
+			p.Write(jsonFrame(isAnswer, answer{ID: id, Protocol: protocol, Heard: now, Said: now, Time: at + 400*24*3600*1000*10}))
+		}
+	})
+	check(t, err)
+	if got, now := r.Settle(), r.now(); got.After(now.Add(soon)) {
+		t.Errorf("settled up to %v, and it is %v", got, now)
+	}
+	check(t, r.Close())
 }
 
 // asked sends commands to a collector and returns the answers.

@@ -31,16 +31,18 @@ var (
 	errNoValue  = errors.New("its value or its time is none")
 	errNoOrder  = errors.New("it comes out of turn")
 	errNoKind   = errors.New("there is no such kind, or state")
+	errNotAsked = errors.New("nobody asked for it")
 	errTooMany  = errors.New("there are more than any collector has")
 )
 
 // receiver writes what a collector at the far end of a pipe records to a Log, at the
 // times of our clock.
 type receiver struct {
-	log   collect.Log
-	now   func() time.Time
-	names []string      // of its hosts
-	ahead time.Duration // its clock beyond ours, in whole milliseconds
+	log     collect.Log
+	now     func() time.Time
+	names   []string      // of its hosts
+	capture bool          // it was asked for packets
+	ahead   time.Duration // its clock beyond ours, in whole milliseconds
 
 	signals  []*model.Signal
 	series   []farSeries
@@ -99,8 +101,6 @@ func (r *receiver) record(k kind, payload []byte) error {
 			r.log.Note(short(sentence))
 		}
 		return err
-	case isInterval:
-		return r.interval(payload)
 	case isFile:
 		return r.file(payload)
 	case isPackets:
@@ -171,13 +171,19 @@ func (r *receiver) value(t int64, id uint64, v float64) error {
 	if id >= uint64(len(r.series)) {
 		return errNoSeries
 	}
-	if now := r.now().UnixMilli(); math.IsNaN(v) || t < 0 || r.ours(t) > now+farOff.Milliseconds() || r.ours(t) < now-farOff.Milliseconds() {
+	if math.IsNaN(v) || r.isFarOff(t) {
 		return errNoValue
 	}
 	s := &r.series[id]
 	s.last = max(r.ours(t), s.last+1)
 	r.log.Sample(s.host, s.last, s.signal, v, s.labels...)
 	return nil
+}
+
+// isFarOff says of a time of the collector's clock that nothing can be of then.
+func (r *receiver) isFarOff(t int64) bool {
+	now := r.now().UnixMilli()
+	return t < 0 || r.ours(t) > now+farOff.Milliseconds() || r.ours(t) < now-farOff.Milliseconds()
 }
 
 // ours is a time of the collector's clock by our own, in Unix milliseconds.
@@ -222,17 +228,6 @@ func (r *receiver) status(payload []byte) error {
 	return nil
 }
 
-func (r *receiver) interval(payload []byte) error {
-	i, err := parse[intervalFrame](payload)
-	if err == nil && isNoName(i.Tag) {
-		err = errNoName
-	}
-	if err == nil {
-		r.log.Interval(r.ours(i.Start), r.ours(i.End), i.Tag, i.Histogram)
-	}
-	return err
-}
-
 // file takes a piece of one; the last one makes it whole.
 func (r *receiver) file(payload []byte) error {
 	name, rest, err := takeString(payload)
@@ -265,6 +260,8 @@ func (r *receiver) packets(payload []byte) error {
 		return err
 	case !slices.Contains(r.names, host):
 		return errNoHost
+	case !r.capture:
+		return errNotAsked
 	}
 	if r.captured[host] += int64(len(part)); r.captured[host] > collect.MaxPackets {
 		return errTooMany
@@ -296,6 +293,9 @@ func (r *receiver) commit(payload []byte) error {
 	}
 	if f.Number <= r.round.Number {
 		return errNoOrder
+	}
+	if r.isFarOff(f.Time) {
+		return errNoValue
 	}
 	r.round = f
 	if f.Dropped != nil {

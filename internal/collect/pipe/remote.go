@@ -49,6 +49,7 @@ type Remote struct {
 	pipe  io.ReadWriteCloser
 	out   *outbox
 	now   func() time.Time
+	asked collect.Config
 	hosts []collect.Host
 	here  string
 	ended chan struct{} // closed when nothing comes any more
@@ -130,7 +131,7 @@ func (r *Remote) Open(c collect.Config) error {
 			return DialError{r.via, fmt.Errorf("it names a host %q that it was not asked to observe", short(h.Name))}
 		}
 	}
-	r.hosts, r.here = a.Hosts, a.Here
+	r.asked, r.hosts, r.here = c, a.Hosts, a.Here
 	return nil
 }
 
@@ -148,6 +149,7 @@ func (r *Remote) Start(_ context.Context, log collect.Log) error {
 	}
 	r.mu.Lock()
 	r.recv = newReceiver(log, r.now, names, r.clock.Ahead())
+	r.recv.capture = r.asked.Packets != ""
 	r.mu.Unlock()
 	_, err := r.ask(command{Do: doStart}, longTime)
 	return err
@@ -160,7 +162,11 @@ func (r *Remote) Settle() time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	return time.UnixMilli(a.Time).Add(-r.ahead())
+	at := time.UnixMilli(a.Time).Add(-r.ahead())
+	if latest := r.now().Add(soon); at.After(latest) { // all hosts' windows begin after it, and none tells what it has yet to record
+		return latest
+	}
+	return at
 }
 
 func (r *Remote) ahead() time.Duration {

@@ -133,9 +133,9 @@ func (s *sender) Note(sentence string) {
 	}
 }
 
-// Interval sends a histogram of latencies.
-func (s *sender) Interval(start, end int64, tag, encoded string) {
-	s.out.must(jsonFrame(isInterval, intervalFrame{start, end, tag, encoded}))
+// Interval is never called: the load is the session's, and what users waited for is none of a collector's to say.
+func (s *sender) Interval(_, _ int64, tag, _ string) {
+	panic("a collector in a process of its own records latencies: " + tag)
 }
 
 // Profile sends stacks, piece by piece, as fast as the pipe takes them. Each piece has

@@ -28,19 +28,18 @@ type kind byte
 
 // The kinds. The session says commands alone.
 const (
-	isCommand  kind = 'C'
-	isAnswer   kind = 'A'
-	isSignal   kind = 'G'
-	isSeries   kind = 'S'
-	isValues   kind = 'V'
-	isEvent    kind = 'E'
-	isStatus   kind = 'U'
-	isNote     kind = 'N'
-	isInterval kind = 'I'
-	isFile     kind = 'F'
-	isPackets  kind = 'P'
-	isTraced   kind = 'T'
-	isRound    kind = 'R'
+	isCommand kind = 'C'
+	isAnswer  kind = 'A'
+	isSignal  kind = 'G'
+	isSeries  kind = 'S'
+	isValues  kind = 'V'
+	isEvent   kind = 'E'
+	isStatus  kind = 'U'
+	isNote    kind = 'N'
+	isFile    kind = 'F'
+	isPackets kind = 'P'
+	isTraced  kind = 'T'
+	isRound   kind = 'R'
 )
 
 // What a command asks for.
@@ -124,12 +123,6 @@ type (
 		Host   string `json:"host"`
 		Signal string `json:"signal"`
 		model.Status
-	}
-	intervalFrame struct {
-		Start     int64  `json:"start_ms"`
-		End       int64  `json:"end_ms"`
-		Tag       string `json:"tag"`
-		Histogram string `json:"histogram"`
 	}
 	roundFrame struct {
 		Number  int   `json:"number"`
