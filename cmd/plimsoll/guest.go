@@ -25,11 +25,17 @@ const (
 // overSSH is what the way to a machine that ssh reaches begins with.
 const overSSH = "ssh:"
 
-// guestTime is how long a guest may take to end once nobody listens.
-const guestTime = 5 * time.Second
+const (
+	// guestTime is how long a guest may take to end once nobody listens.
+	guestTime = 5 * time.Second
+	// guestSilence is after how long without a word from whoever sent it a guest takes him for gone, who says something
+	// every guestPing: a machine that loses its power ends no connection.
+	guestSilence = 2 * time.Minute
+	guestPing    = 5 * time.Second
+)
 
 // guest runs a command of this binary on a machine to which it was sent. First it removes
-// itself there. It ends when its input does: then whoever sent it is gone.
+// itself there. It ends when its input does, or when nothing is heard: then whoever sent it is gone.
 func guest(w *world) *cobra.Command {
 	return &cobra.Command{Use: guestName, Short: "run a command on a machine to which this binary was sent", Hidden: true, DisableFlagParsing: true,
 		Args: cobra.MinimumNArgs(1),
@@ -42,7 +48,7 @@ func guest(w *world) *cobra.Command {
 				ctx, cancel = context.WithCancel(ctx)
 				defer cancel()
 				go func() {
-					_, _ = io.Copy(io.Discard, w.stdin)
+					untilSilent(w.stdin, guestSilence)
 					cancel()
 					time.Sleep(guestTime)
 					if !w.changing.Load() { // an undo is not left half way
@@ -54,6 +60,46 @@ func guest(w *world) *cobra.Command {
 			root.SetArgs(args)
 			return root.ExecuteContext(ctx)
 		}}
+}
+
+// untilSilent waits for the end of in, or until nothing was heard on it for so long.
+func untilSilent(in io.Reader, silence time.Duration) {
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		for b := make([]byte, 64); ; {
+			if _, err := in.Read(b); err != nil {
+				return
+			}
+			heard <- struct{}{}
+		}
+	}()
+	for {
+		select {
+		case _, more := <-heard:
+			if !more {
+				return
+			}
+		case <-time.After(silence):
+			return
+		}
+	}
+}
+
+// tell says something to a guest now and then, as long as it hears that and done is not closed.
+func tell(guest io.Writer, done <-chan struct{}) {
+	tick := time.NewTicker(guestPing)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			if _, err := guest.Write([]byte{'\n'}); err != nil {
+				return
+			}
+		}
+	}
 }
 
 // removeGuest removes a binary that was sent, and the directory that was made for it, by
@@ -106,6 +152,9 @@ func relay(ctx context.Context, w *world, via string, words ...string) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = g.CloseInput() })
 	defer stop()
+	done := make(chan struct{})
+	defer close(done)
+	go tell(g, done)
 	n, err := io.Copy(w.stdout, io.LimitReader(g, maxRelayed))
 	if n == maxRelayed {
 		err = fmt.Errorf("%s prints more than %d bytes", via, maxRelayed)
