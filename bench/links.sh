@@ -4,7 +4,7 @@
 #
 #   plain far narrow cut30 cut300 startups killed farkilled
 #
-# and, where nothing else runs, cost300 and cost3000: what it costs to watch a machine of so many processes, tracers off,
+# and, where nothing else runs, cost300 and cost3000: what it costs to watch a machine of so many processes, most of them asleep, with the light tracers,
 # in bytes on the link and in CPU time; with zip behind it (cost300zip) ssh compresses, as `Compression yes` in its configuration has it.
 #
 # All of them take some 15 minutes, most of it the cut of five minutes and the program's way through 1 Mbit/s.
@@ -137,6 +137,7 @@ used() { # NAMESPACE TEXT: hundredths of a second of CPU that processes have use
 		sed 's/.*) //' "/proc/$pid/stat"
 	done 2>/dev/null | awk '{ n += $12 + $13 } END { print n + 0 }'
 }
+ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; } # PID: hundredths of a second of CPU
 cost() { # PROCESSES OPTION
 	own='--pid --fork --kill-child --mount-proc' login -D -o Compression=yes &
 	until ip netns exec $near bash -c '</dev/tcp/10.79.2.2/22' 2>/dev/null; do sleep 0.1; done
@@ -147,15 +148,16 @@ cost() { # PROCESSES OPTION
 	printf '%s\n' "$2" >>"$dir/config"
 	"$plimsoll" watch -d 30s --interval 1s --host web=ssh:far --dir "$dir/run" -v >"$dir/out" 2>"$dir/err" & local run=$!
 	held $run || return 1
-	local b0 s0
+	local b0 s0 p0
 	sleep 5
 	s0=$(used $far sshd:)
+	p0=$(ticks "$run")
 	b0=$(bytes)
 	sleep 20
 	local b=$((($(bytes) - b0) / 20))
-	local s=$(($(used $far sshd:) - s0)) h=$(used $near /usr/bin/ssh)
+	local s=$(($(used $far sshd:) - s0)) p=$(($(ticks "$run") - p0)) h=$(used $near /usr/bin/ssh)
 	wait $run
-	tell "$1 processes${2:+, $2}" "$b bytes a second on the link; in 30 s: $(of cpu_seconds) s of CPU there, and $s hundredths of its sshd in 20 s, $h of ssh here in all; $(of max_rss_bytes) bytes of memory" test "$b" -lt 1250000
+	tell "$1 processes${2:+, $2}" "$b bytes a second on the link; in 30 s: $(of cpu_seconds) s of CPU there, and $s hundredths of its sshd in 20 s, $p of Plimsoll here, $h of ssh here in all; $(of max_rss_bytes) bytes of memory" test "$b" -lt 1250000
 }
 cost300() { cost 300 ''; }
 cost3000() { cost 3000 ''; }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // listen has the machine's sshd take logins at a port of this one as well, as long as the test lasts.
@@ -86,5 +87,46 @@ func TestReadOnlyDisk(t *testing.T) {
 	m.start(t)
 	if dir, _, _ := greeted(t, "u"); !strings.HasPrefix(dir, "/dev/shm/.plimsoll.") {
 		t.Errorf("in %s", dir)
+	}
+}
+
+// An sshd that takes no more logins for now is told from one that is not there.
+func TestTooManyLogins(t *testing.T) {
+	m := newMachine(t)
+	m.sshd = "MaxStartups 1\nListenAddress 127.0.0.1\nPidFile none\n"
+	m.start(t)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	check(t, free.Close())
+	login, err := os.ReadFile(m.dir + "/login")
+	check(t, err)
+	check(t, os.WriteFile(m.dir+"/daemon", []byte(strings.ReplaceAll(string(login), "sshd -i ", "sshd -D -p "+port+" ")), 0o755))
+	sshd := exec.Command(m.dir + "/daemon")
+	check(t, sshd.Start())
+	defer func() {
+		_ = sshd.Process.Kill()
+		_ = sshd.Wait()
+	}()
+	first := dial(t, "127.0.0.1:"+port)
+	defer first.Close()
+	_, err = first.Read(make([]byte, 4)) // its greeting: from now on this is a login that has not ended
+	check(t, err)
+	config := fmt.Sprintf("Host web\nHostname 127.0.0.1\nPort %s\nHostKeyAlias web\nUserKnownHostsFile %s/known\n", port, m.dir)
+	check(t, os.WriteFile(m.dir+"/config", []byte(config), 0o644))
+	refused(t, "web", "MaxStartups of its sshd")
+}
+
+// dial connects as soon as somebody listens there.
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			return conn
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 }
