@@ -163,7 +163,7 @@ func why(p *paper, clues []model.Clue) {
 // soWhat writes what a finding cost, and what it explains.
 func soWhat(p *paper, f model.Finding, r model.Report) {
 	label := "so what"
-	if cost(p, f, r) {
+	if cost(p, f, r, "it") {
 		label = ""
 	}
 	for _, e := range f.Explains {
@@ -185,18 +185,18 @@ func unexplained(e model.Unexplained) string {
 }
 
 // cost writes what a finding cost, if there is anything to say.
-func cost(p *paper, f model.Finding, r model.Report) bool {
+func cost(p *paper, f model.Finding, r model.Report, by string) bool {
 	became := "lost or delayed"
 	if r.Load != nil && r.Load.GoodShare == 1 {
 		became = "delayed"
 	}
 	switch {
 	case f.Impact != nil && ofAProgram(f, r):
-		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to it")
+		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to "+by)
 	case f.Impact != nil:
-		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by it")
+		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by "+by)
 	case f.Kind == "cause":
-		p.item("so what", "how many requests it lost or delayed cannot be told from this run")
+		p.item("so what", "how many requests "+by+" lost or delayed cannot be told from this run")
 	default:
 		return false
 	}
