@@ -244,15 +244,24 @@ func onHost(name string, hosts []model.Host) string {
 // fixes lists what would mend a finding; by which query that is checked is for those who
 // want everything.
 func fixes(p *paper, list []model.Fix, much Detail) {
+	shown := ""
+	if len(list) > 0 {
+		shown = mostUseful(list).Title
+	}
 	for i, x := range list {
 		label := "fix"
 		if len(list) > 1 {
 			label = fmt.Sprintf("fix %d", i+1)
 		}
 		p.item(label, x.Title)
+		if text := changesOf(x); text != "" && !adviceAlone(x) {
+			p.para(labelWidth+2, plain, text)
+		}
 		switch {
 		case x.First != nil:
-			first(p, *x.First)
+			if x.Title != shown { // what stands at the end is not said twice
+				first(p, *x.First)
+			}
 			p.para(labelWidth+2, plain, x.Command)
 		case x.Command == "":
 		case adviceAlone(x):
