@@ -205,7 +205,7 @@ func nothingSeen(e *query.Expression) string {
 	if len(e.Selectors) == 0 {
 		return "there was none of it"
 	}
-	return fmt.Sprintf("there was none of it (%s was read and holds no value here)", e.Selectors[0].Name)
+	return fmt.Sprintf("there was none of it (%s shows nothing here)", e.Selectors[0].Name)
 }
 
 // answer is the answer of a rule for one subject, the first line that fits:

@@ -28,7 +28,7 @@ func evaluated(t *testing.T, vector string, status map[string]map[string]model.S
 	var out []string
 	for _, f := range findings {
 		c := f.Clues[0]
-		out = append(out, strings.TrimSpace(strings.Join([]string{subjectLine(f.Subject), string(f.Answer), c.ID, string(c.Truth), c.Say + c.Missing}, "|")))
+		out = append(out, strings.TrimSpace(strings.Join([]string{model.SpokenSubject(f.Subject), string(f.Answer), c.ID, string(c.Truth), c.Say + c.Missing}, "|")))
 	}
 	return strings.Join(out, "\n")
 }

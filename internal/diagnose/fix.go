@@ -51,7 +51,7 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 	}
 	then, terr := s.ThenText.Fill(f)
 	step := &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: then}
-	if set != nil && old != nil {
+	if set != nil && old != nil && strings.Contains(s.Type, ".To") { // else it is for a person to set
 		step.Old = ruleset.FormatNumber(*old)
 	}
 	return step, errors.Join(err, serr, terr)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
@@ -101,6 +102,22 @@ func approach(c model.Clue) float64 {
 	return min(max(way, 0), never)
 }
 
+// inWords says a comparison with a number as it is spoken.
+func inWords(is string) string {
+	op, number, _ := strings.Cut(is, " ")
+	switch op {
+	case ">=":
+		return number + " or more"
+	case "<=":
+		return number + " or less"
+	case ">":
+		return "more than " + number
+	case "<":
+		return "less than " + number
+	}
+	return is
+}
+
 // settle says what would tell whether a finding is the cause: the clue that is
 // missing, or else the one that speaks against it, or where to look.
 func settle(f model.Finding) (say, byHand string) {
@@ -112,7 +129,7 @@ func settle(f model.Finding) (say, byHand string) {
 			if t == model.Unknown {
 				return "measure what was not: " + c.Missing, c.ByHand
 			}
-			return c.Say + "; it would be it if that were " + c.Is, c.ByHand
+			return c.Say + "; it would be the cause at " + inWords(c.Is), c.ByHand
 		}
 	}
 	for _, x := range f.Fix {

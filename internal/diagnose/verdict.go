@@ -3,7 +3,6 @@ package diagnose
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -304,7 +303,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
-		return fmt.Sprintf("No rule could name what holds it back; the nearest is: %s (%s).", c.Title, subjectLine(c.Subject))
+		return fmt.Sprintf("No rule could name what holds it back; the nearest is: %s (%s).", c.Title, model.SpokenSubject(c.Subject))
 	}
 	return "No rule could name what holds it back, or say that nothing does."
 }
@@ -339,24 +338,10 @@ func named(list []*candidate) string {
 		if subjects[c.Title] == nil {
 			titles = append(titles, c.Title)
 		}
-		subjects[c.Title] = append(subjects[c.Title], subjectLine(c.Subject))
+		subjects[c.Title] = append(subjects[c.Title], model.SpokenSubject(c.Subject))
 	}
 	for i, t := range titles {
 		titles[i] = fmt.Sprintf("%s (%s)", t, strings.Join(subjects[t], "; "))
 	}
 	return strings.Join(titles, "; and: ") + "."
-}
-
-// subjectLine writes a subject for people, the host first.
-func subjectLine(subject map[string]string) string {
-	var parts []string
-	if host, ok := subject["host"]; ok {
-		parts = append(parts, host)
-	}
-	for _, name := range slices.Sorted(maps.Keys(subject)) {
-		if name != "host" {
-			parts = append(parts, name+" "+subject[name])
-		}
-	}
-	return strings.Join(parts, ", ")
 }

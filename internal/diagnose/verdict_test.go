@@ -168,7 +168,7 @@ func writeVerdict(v model.Verdict) string {
 		}
 		fmt.Fprintf(&b, "%s\n", part.name)
 		for _, f := range part.list {
-			fmt.Fprintf(&b, "  %s (%s) %s", f.Rule, subjectLine(f.Subject), f.Answer)
+			fmt.Fprintf(&b, "  %s (%s) %s", f.Rule, model.SpokenSubject(f.Subject), f.Answer)
 			if f.Impact != nil {
 				fmt.Fprintf(&b, ", impact %v", *f.Impact)
 			}
@@ -177,7 +177,7 @@ func writeVerdict(v model.Verdict) string {
 			}
 			b.WriteString("\n")
 			for _, e := range f.Explains {
-				fmt.Fprintf(&b, "    explains %s (%s): %s\n", e.Rule, subjectLine(e.Subject), e.How)
+				fmt.Fprintf(&b, "    explains %s (%s): %s\n", e.Rule, model.SpokenSubject(e.Subject), e.How)
 			}
 			for _, e := range f.Unexplained {
 				fmt.Fprintf(&b, "    not by %s: %s\n", e.Rule, e.When.Truth)

@@ -1,5 +1,12 @@
 package model
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Answer is the verdict in one word.
 type Answer string
 
@@ -283,4 +290,24 @@ type FleetHost struct {
 	Unknown int      `json:"unknown"`
 	Notes   []string `json:"notes"`
 	Fault   string   `json:"fault,omitempty"`
+}
+
+// spokenLabels are words for labels that say little by their names.
+var spokenLabels = map[string]string{
+	"groupname": "program", "command": "program", "cmd": "command", "listen": "listening at", "dst": "to", "towards": "to",
+	"reason": "blocked in", "err": "error", "errno": "error",
+}
+
+// SpokenSubject writes a subject for people, the host first.
+func SpokenSubject(subject map[string]string) string {
+	var parts []string
+	if host, ok := subject["host"]; ok {
+		parts = append(parts, host)
+	}
+	for _, name := range slices.Sorted(maps.Keys(subject)) {
+		if name != "host" && subject[name] != "-" { // a dash is nobody
+			parts = append(parts, cmp.Or(spokenLabels[name], name)+" "+subject[name])
+		}
+	}
+	return strings.Join(parts, ", ")
 }

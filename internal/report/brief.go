@@ -3,8 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,9 +16,11 @@ const mostNote = 3
 // brief writes what fits a screen: what was offered and what came of it, what is
 // behind the first limit, then the answer, and last what to do about it.
 func brief(p *paper, r model.Report, run string) {
-	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}}
+	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: cmp.Or(run, runWord(r.Dir))}
 	briefResult(s, r)
-	s.item(background, "then", 2, closeBehind(r.Verdict))
+	if r.Verdict.Answer != model.AnswerHealthy { // there it stands with the answer
+		s.item(background, "then", 2, closeBehind(r.Verdict))
+	}
 	if len(r.Notes) > 0 && len(wrap(layout.Line(r.Notes[0]), p.width-labelWidth)) <= mostNote { // half of one says nothing
 		s.item(background, "note", mostNote, r.Notes[0])
 	}
@@ -72,9 +72,11 @@ func briefResult(s *sheet, r model.Report) {
 	}
 	s.item(context, "latency", 1, wait)
 	if l.Lag.Count > 0 && l.Lag.P99 >= behind {
-		s.item(context, "schedule", 2, schedule(*l))
+		s.item(context, "schedule", 2, fmt.Sprintf("the generator itself sent some late: p99 %s, at most %s; the latency above has that in it", layout.Micros(l.Lag.P99), layout.Micros(l.Lag.Max)))
 	}
-	s.item(further, "time", 2, longestPart(r.Breakdown))
+	if r.Verdict.Answer != model.AnswerUnclear { // there it is what is known, and stands with the answer
+		s.item(further, "time", 2, longestPart(r.Breakdown))
+	}
 }
 
 // failedShare words how much of what was tried was no good reply, and what it was.
@@ -121,7 +123,7 @@ func closeBehind(v model.Verdict) string {
 		return ""
 	}
 	f := next[0]
-	text := string(f.Answer) + ": " + f.Title + " (" + subject(f.Subject) + ")"
+	text := string(f.Answer) + ": " + f.Title + " (" + model.SpokenSubject(f.Subject) + ")"
 	if len(next) > 1 {
 		text += fmt.Sprintf("; %d more", len(next)-1)
 	}
@@ -140,22 +142,13 @@ func briefCounts(r model.Report) string {
 		open[rule] = true
 	}
 	text := plural(len(rulesOf(v.RuledOut, open)), "other cause", "other causes") + " ruled out"
-	if len(unknown) > 0 {
-		text += "; not to be judged here: " + firstFew(slices.Sorted(maps.Keys(unknown)))
+	if n := len(unknown); n > 0 {
+		text += fmt.Sprintf("; %d could not be judged here", n)
 	}
 	if n := len(r.Notes); n > 1 {
 		text += "; " + plural(n-1, "more note", "more notes")
 	}
 	return text + " (-vv)"
-}
-
-// firstFew lists as many as can be taken in, and counts the rest.
-func firstFew(list []string) string {
-	const few = 4
-	if len(list) <= few {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:few-1], ", "), len(list)-few+1)
 }
 
 // rulesOf are the causes and limits of a list, but for those that are told of elsewhere.

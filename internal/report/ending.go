@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ const (
 
 // ending writes the answer and what to do about it, which is what stands last.
 func ending(p *paper, r model.Report) {
-	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}}
+	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: runWord(r.Dir)}
 	briefAnswer(s, r)
 	p.b.WriteString(fit(s.blocks, briefLines))
 }
@@ -26,38 +27,78 @@ func ending(p *paper, r model.Report) {
 func briefAnswer(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
-	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
-	if len(told) > 0 {
-		title += " (" + howSure(told[0].Answer) + ")"
-	}
+	title := "VERDICT: " + strings.ToUpper(string(v.Answer)) + howSure(v.Answer, told)
 	most := mostSentence
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
 		most = mostShown
 	}
 	s.add(mustKeep, func(p *paper) {
 		p.line(0, answerStyles[v.Answer], title)
-		p.para(0, bold, shortest(v.Sentence, p.width, most))
+		for _, text := range sentences(v) {
+			p.para(0, bold, shortest(text, p.width, most))
+		}
 	})
+	which := "it"
+	if len(titles(v.Root)) > 1 {
+		which = "the first"
+	}
 	if len(told) > 0 {
-		s.add(mustKeep, func(p *paper) { cost(p, told[0], r) })
-		reasons(s, told[0].Clues)
+		s.add(mustKeep, func(p *paper) { cost(p, told[0], r, which) })
+		reasons(s, told[0])
+	}
+	if v.Answer == model.AnswerUnclear {
+		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)
 }
 
-// howSure explains the two words where they stand.
-func howSure(a model.FindingAnswer) string {
-	switch a {
-	case model.Confirmed:
-		return "confirmed: the proof was measured"
-	case model.Suspected:
-		return "suspected: all fits, the proof was not seen"
+// howSure explains the words of the heading where they stand.
+func howSure(a model.Answer, told []model.Finding) string {
+	if len(told) == 0 {
+		return " (nothing is proven)"
 	}
-	return string(a)
+	lead := ""
+	if a == model.AnswerCapacity {
+		lead = ", nothing is broken"
+	}
+	switch told[0].Answer {
+	case model.Confirmed:
+		return lead + " (confirmed: the proof was measured)"
+	case model.Suspected:
+		return lead + " (suspected: all fits, but the proof was not seen)"
+	}
+	return lead + " (" + string(told[0].Answer) + ")"
 }
 
-// reasons are the clues that say the most for a finding, and how to see the first.
-func reasons(s *sheet, clues []model.Clue) {
+// sentences are the verdict's own, or, where it has two causes, a line of each.
+func sentences(v model.Verdict) []string {
+	if len(titles(v.Root)) < 2 {
+		return []string{strings.TrimPrefix(v.Sentence, "Probably: ")}
+	}
+	var list []string
+	for i, f := range v.Root {
+		if i == mostCauses {
+			return append(list, fmt.Sprintf("and %d more (-v)", len(v.Root)-i))
+		}
+		list = append(list, fmt.Sprintf("%d. %s (%s).", i+1, f.Title, model.SpokenSubject(f.Subject)))
+	}
+	return list
+}
+
+// mostCauses is how many causes of one verdict are told.
+const mostCauses = 2
+
+func titles(list []model.Finding) map[string]bool {
+	all := map[string]bool{}
+	for _, f := range list {
+		all[f.Title] = true
+	}
+	return all
+}
+
+// reasons are the clues that say the most for a finding, and of one that is suspected how to see the first.
+func reasons(s *sheet, f model.Finding) {
+	clues := f.Clues
 	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
 	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
 	said := map[string]bool{} // two clues may hold one value against two thresholds
@@ -73,6 +114,9 @@ func reasons(s *sheet, clues []model.Clue) {
 		}
 		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 3)) })
 	}
+	if f.Answer == model.Confirmed { // what is proven needs no check here; -v has it
+		return
+	}
 	for _, c := range best {
 		if (c.Role == model.Decides || c.Role == model.Proves) && fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
 			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
@@ -83,7 +127,7 @@ func reasons(s *sheet, clues []model.Clue) {
 
 // noCheck is what is no check for the first screen: words in the place of a command, of which the numbers
 // stand above already, and what slows a live service or a whole machine down.
-var noCheck = regexp.MustCompile(`^(compare|the|log) |\b(strace|perf trace -a|perf top|tcpdump)\b`)
+var noCheck = regexp.MustCompile(`^(compare|the|log) |^\w+, |\b(strace|perf trace -a|perf top|tcpdump)\b`)
 
 // weight orders roles by how much a clue of theirs says.
 func weight(r model.Role) int {

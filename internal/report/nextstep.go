@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,9 +20,9 @@ func nextStep(s *sheet, r model.Report) {
 	case v.Answer == model.AnswerUnclear:
 		settleFirst(s, r)
 	case v.Answer == model.AnswerHealthy:
-		s.item(mustKeep, "next", 2, "nothing has to be mended")
-		s.item(context, "", 2, cmp.Or(notSeenInWatch(r.Plan), "for how much more it bears: plimsoll run with more connections (-c), or a higher --rate"))
-		s.item(mustKeep, "cost", 2, "nothing: no setting is wrong, and none was changed")
+		s.item(mustKeep, "next", 2, nothingToMend(v))
+		s.item(context, "", 3, cmp.Or(notSeenInWatch(r.Plan), tryMore(r.Plan)))
+		s.item(mustKeep, "cost", 2, "nothing: no setting was changed"+costOfMore(r.Plan))
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
 		s.item(mustKeep, "fix", 2, layout.Line(spare.Title))
 		first := *spare
@@ -30,14 +31,54 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "cost", 3, "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"+andCosts(spare.Costs))
 	case v.Answer == model.AnswerCapacity:
 		s.item(mustKeep, "next", 3, "no setting holds it back: more CPUs, or less work for each request")
-		s.item(context, "", 3, "plimsoll flame of this run shows which functions take the CPU time")
-		s.item(mustKeep, "cost", 2, "looking: nothing; else a larger machine, or a person's time")
+		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
+		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a larger machine, or a person's time")
 	case len(told) > 0 && len(told[0].Fix) > 0:
-		firstFix(s, mostUseful(told[0].Fix), r.Plan)
+		firstFix(s, told[0], r.Plan)
+		if len(titles(v.Root)) > 1 {
+			s.item(proof, "then", 2, second(v.Root))
+		}
 	default:
 		s.item(mustKeep, "next", 2, "look at it by hand, as the evidence (-v) says how")
 		s.item(mustKeep, "cost", 2, "nothing is changed by looking")
 	}
+}
+
+// second is what to do about the second of several causes, "" where nothing is known.
+func second(root []model.Finding) string {
+	at := slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title && len(f.Fix) > 0 })
+	if at < 0 {
+		return ""
+	}
+	return fmt.Sprintf("for %d: %s (-v)", at+1, mostUseful(root[at].Fix).Title)
+}
+
+// nothingToMend says so, and what came nearest to a limit.
+func nothingToMend(v model.Verdict) string {
+	const all = "nothing has to be mended"
+	if next, _ := besides(v); len(next) > 0 {
+		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")"
+	}
+	return all
+}
+
+// tryMore is the command that tells how much more a service bears, "" where nobody loaded it.
+func tryMore(plan model.Plan) string {
+	l := plan.Load
+	switch {
+	case l == nil || l.URL == "":
+		return ""
+	case l.Rate > 0:
+		return fmt.Sprintf("how much more it bears: the same command with --rate %.0f", 2*l.Rate)
+	}
+	return fmt.Sprintf("how much more it bears: the same command with -c %d", 2*l.Connections)
+}
+
+func costOfMore(plan model.Plan) string {
+	if tryMore(plan) == "" {
+		return ""
+	}
+	return "; trying more slows the service's own users down meanwhile"
 }
 
 // notSeenInWatch says what only a load of ours would tell, "" of a run that had one.
@@ -48,13 +89,21 @@ func notSeenInWatch(plan model.Plan) string {
 	return "not seen: how long each user waited, and who did not get through; plimsoll run URL drives a load and tells"
 }
 
+// whereTheTimeGoes is the command that shows what the CPUs computed, "" where no stacks were kept.
+func whereTheTimeGoes(r model.Report, run string) string {
+	if r.Tracing == nil || len(r.Tracing.Profiles) == 0 {
+		return "plimsoll trace cpu -d 10s, while the load runs, shows the functions that take the CPU time"
+	}
+	return "plimsoll flame " + run + " shows the functions that take the CPU time"
+}
+
 // settleFirst says what would tell more, where nothing is known for sure.
 func settleFirst(s *sheet, r model.Report) {
 	const looking = "nothing is changed by looking"
-	if len(r.Verdict.Nearest) > 0 {
+	if len(r.Verdict.Nearest) > 0 && !(isWatch(r.Plan) && wantsOurLoad.MatchString(r.Verdict.Nearest[0].Settle)) {
 		c := r.Verdict.Nearest[0]
 		s.item(context, "to settle", 3, c.Settle)
-		if fitToType(c.ByHand, s.o.Width) {
+		if fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.add(mustKeep, func(p *paper) { p.shortCommand(c.ByHand) })
 			s.item(mustKeep, "cost", 1, looking)
@@ -74,9 +123,19 @@ func settleFirst(s *sheet, r model.Report) {
 	s.item(mustKeep, "cost", 2, price)
 }
 
+// wantsOurLoad is what would settle it where that takes a load of ours.
+var wantsOurLoad = regexp.MustCompile(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
+
 // firstFix writes a fix: what it changes, how that is typed, and what it costs.
-func firstFix(s *sheet, f model.Fix, plan model.Plan) {
-	s.item(mustKeep, "fix", 2, f.Title)
+func firstFix(s *sheet, told model.Finding, plan model.Plan) {
+	f, label := mostUseful(told.Fix), "fix"
+	switch {
+	case f.Undo == nothingChanged:
+		label = "look"
+	case told.Answer == model.Suspected:
+		label = "try"
+	}
+	s.item(mustKeep, label, 2, f.Title)
 	switch {
 	case f.First != nil:
 		if f.First.Type != "" {
@@ -152,7 +211,7 @@ func whereSet(c model.FixChange) string {
 	case model.ChangeNginx:
 		return " (in nginx's configuration; then nginx -s reload)"
 	case model.ChangePHPFPM:
-		return " (in the pool's configuration; then reload PHP-FPM)"
+		return " (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')"
 	case model.ChangeBacklog:
 		return " (in the service's configuration: nginx's listen with backlog=, PHP-FPM's listen.backlog)"
 	}

@@ -205,7 +205,7 @@ func unclearReport() model.Report {
 			near("load.connect_timeouts", "symptom", model.Confirmed, model.True, "62,004 connections never got in", map[string]string{"host": "client"})},
 		RuledOut: ruledOutSamples()[3:], Unknown: unknownSamples(),
 		Nearest: []model.Candidate{
-			{Rule: "process.blocked", Title: "The service's processes wait, and what they wait for is known", Answer: model.Suspected,
+			{Rule: "process.blocked", Title: "The service's threads wait, for what the brackets name", Answer: model.Suspected,
 				Subject: map[string]string{"host": "server", "groupname": "php-fpm8.2", "reason": "socket_read", "towards": "10.0.0.5:5432"},
 				For:     []string{"for 52 % of the requests under way a thread of php-fpm8.2 was blocked in socket_read 10.0.0.5:5432"},
 				Settle:  "plimsoll trace offcpu, or plimsoll run --trace full, shows the stacks, and who ends the wait"},

@@ -30,6 +30,7 @@ const (
 // sheet collects the blocks of a brief report.
 type sheet struct {
 	o      TextOptions
+	run    string // how the run is named on a command line
 	blocks []block
 }
 

@@ -30,6 +30,9 @@ const mostCost = 4
 
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
+	if f.Undo == nothingChanged {
+		return "nothing is changed by looking" + whileItLooks(f) + andCosts(f.Costs)
+	}
 	restart := restartOf(f)
 	parts := []string{restarts(restart), undoing(f)}
 	if f.Risk != "low" || !cutsOff(restart) { // who has users calls a restart no low risk
@@ -41,7 +44,33 @@ func terms(f model.Fix) string {
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
 		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" of memory")
 	}
-	return strings.Join(parts, ", ") + andCosts(f.Costs)
+	lead := ""
+	if onlyShows(f) {
+		lead = "the command above changes nothing" + whileItLooks(f) + "; the change: "
+	}
+	return lead + strings.Join(parts, ", ") + andCosts(f.Costs)
+}
+
+// nothingChanged is the undo of a fix that is a look.
+const nothingChanged = "none"
+
+// onlyShows says whether what is typed first shows what to change, and changes nothing: a
+// command that sets something is known with what is set now.
+func onlyShows(f model.Fix) bool { return f.First != nil && f.First.Type != "" && f.First.Old == "" }
+
+// whileItLooks is what a command costs the service while it runs, "" for little.
+func whileItLooks(f model.Fix) string {
+	if f.First == nil {
+		return ""
+	}
+	tool, _, _ := strings.Cut(strings.TrimPrefix(f.First.Type, "plimsoll "), " ")
+	switch tool {
+	case "strace":
+		return ", but the process is slowed down a lot while it runs (^C ends it)"
+	case "trace", "perf", "tcpdump":
+		return " (some percent of a CPU while it runs)"
+	}
+	return ""
 }
 
 func andCosts(text string) string {
@@ -83,7 +112,7 @@ func undoing(f model.Fix) string {
 	switch {
 	case f.Undo == "impossible":
 		return "cannot be undone"
-	case f.First != nil && f.First.Old != "":
+	case f.First != nil && f.First.Type != "" && f.First.Old != "":
 		return "undone by the same line with " + f.First.Old
 	case f.Undo != automatic:
 		return "undone by hand: note first what is set"

@@ -163,7 +163,7 @@ func why(p *paper, clues []model.Clue) {
 // soWhat writes what a finding cost, and what it explains.
 func soWhat(p *paper, f model.Finding, r model.Report) {
 	label := "so what"
-	if cost(p, f, r) {
+	if cost(p, f, r, "it") {
 		label = ""
 	}
 	for _, e := range f.Explains {
@@ -185,18 +185,18 @@ func unexplained(e model.Unexplained) string {
 }
 
 // cost writes what a finding cost, if there is anything to say.
-func cost(p *paper, f model.Finding, r model.Report) bool {
+func cost(p *paper, f model.Finding, r model.Report, by string) bool {
 	became := "lost or delayed"
 	if r.Load != nil && r.Load.GoodShare == 1 {
 		became = "delayed"
 	}
 	switch {
 	case f.Impact != nil && ofAProgram(f, r):
-		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to it")
+		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to "+by)
 	case f.Impact != nil:
-		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by it")
+		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by "+by)
 	case f.Kind == "cause":
-		p.item("so what", "how many requests it lost or delayed cannot be told from this run")
+		p.item("so what", "how many requests "+by+" lost or delayed cannot be told from this run")
 	default:
 		return false
 	}
@@ -244,15 +244,24 @@ func onHost(name string, hosts []model.Host) string {
 // fixes lists what would mend a finding; by which query that is checked is for those who
 // want everything.
 func fixes(p *paper, list []model.Fix, much Detail) {
+	shown := ""
+	if len(list) > 0 {
+		shown = mostUseful(list).Title
+	}
 	for i, x := range list {
 		label := "fix"
 		if len(list) > 1 {
 			label = fmt.Sprintf("fix %d", i+1)
 		}
 		p.item(label, x.Title)
+		if text := changesOf(x); text != "" && !adviceAlone(x) {
+			p.para(labelWidth+2, plain, text)
+		}
 		switch {
 		case x.First != nil:
-			first(p, *x.First)
+			if x.Title != shown { // what stands at the end is not said twice
+				first(p, *x.First)
+			}
 			p.para(labelWidth+2, plain, x.Command)
 		case x.Command == "":
 		case adviceAlone(x):

@@ -140,9 +140,12 @@ func times(v float64) string {
 // Tuning writes the whole walk: the table, why it stopped, what makes it last.
 func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 	p := newPaper(o)
-	p.line(0, bold, fmt.Sprintf("%4s %8s %11s %9s %9s  %s", "STEP", "GOOD/S", "GOOD", "P50", "P99", "HELD BACK BY"))
+	p.line(0, bold, fmt.Sprintf("%4s %8s %11s %9s %9s  %s", "STEP", "GOOD/S", "OF ALL", "P50", "P99", "HELD BACK BY"))
 	for _, s := range t.Steps {
 		p.tuneRow(fmt.Sprint(s.Number), s.TuneLoad, heldBackBy(s))
+		if s.Root != nil {
+			p.para(rowIndent, plain, layout.Line(s.Root.Title))
+		}
 		if s.Fix != nil {
 			p.fixRows(*s.Fix)
 		}
@@ -175,6 +178,9 @@ func Tuning(w io.Writer, t model.Tuning, o TextOptions) error {
 const rowIndent = 7
 
 func (p *paper) tuneRow(step string, l model.TuneLoad, text string) {
+	if l.GoodRPS != nil && *l.GoodRPS == 0 { // how long users waited for nothing is no latency
+		l.P50, l.P99 = nil, nil
+	}
 	row := fmt.Sprintf("%4s %8s %11s %9s %9s  %s", step, layout.OrDash(l.GoodRPS, layout.Rate), layout.OrDash(l.GoodShare, layout.Share),
 		layout.OrDash(l.P50, layout.Micros), layout.OrDash(l.P99, layout.Micros), text)
 	p.line(0, plain, row)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -77,6 +78,10 @@ func writtenAlready(kept []model.TuneFix) map[string][]string {
 func walkEnding(p *paper, t model.Tuning) {
 	kept, proposed, stand := withOutcome(t, model.Kept), withOutcome(t, model.Proposed), withOutcome(t, model.Stands)
 	p.blank()
+	if len(kept) > 0 {
+		p.item("result", gained(t.Steps))
+		p.item("how sure", "each change that was kept was measured by the step after it: it was better beyond chance, or was missed when left out")
+	}
 	switch {
 	case len(stand) > 0:
 		p.item("next", "plimsoll undo --all, as root: it takes back what stands, once what was in the way of that is mended")
@@ -97,6 +102,19 @@ func walkEnding(p *paper, t model.Tuning) {
 		p.item("next", "plimsoll show last: what the last run says, and what to do about it")
 		p.item("cost", "nothing: no change is left")
 	}
+}
+
+// gained says what the walk brought as a whole.
+func gained(steps []model.TuneStep) string {
+	first, last := steps[0].TuneLoad, steps[len(steps)-1].TuneLoad
+	if first.GoodRPS == nil || last.GoodRPS == nil {
+		return "what users got is the command's to tell: see what it printed at first and at last"
+	}
+	text := fmt.Sprintf("%s → %s good replies/s", layout.Rate(*first.GoodRPS), layout.Rate(*last.GoodRPS))
+	if first.P99 != nil && last.P99 != nil && *first.GoodRPS > 0 {
+		text += fmt.Sprintf("; p99 %s → %s", layout.Micros(*first.P99), layout.Micros(*last.P99))
+	}
+	return text
 }
 
 // price lists what fixes risk and cost, all of them, each thing said once.

@@ -250,7 +250,7 @@ type Fix struct {
 	Change  Changes `yaml:"change" json:"change"`
 	Risk    string  `yaml:"risk" json:"risk"`       // low | medium | high
 	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
-	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible
+	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible | none (it only looks)
 	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
 	Accept  string  `yaml:"accept" json:"accept,omitempty"`
 

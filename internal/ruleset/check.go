@@ -156,7 +156,7 @@ func (c *checker) fix(r *Rule, fix *Fix) {
 		want        []string
 	}{
 		{"risk", fix.Risk, []string{"low", "medium", "high"}},
-		{"undo", fix.Undo, []string{"automatic", "manual", "impossible"}},
+		{"undo", fix.Undo, []string{"automatic", "manual", "impossible", "none"}},
 		{"restart", fix.Restart, []string{"none", "reload", "service", "host"}},
 	} {
 		if !slices.Contains(f.want, f.value) {
