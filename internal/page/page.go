@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -33,6 +35,8 @@ type Run struct {
 	Started   string
 	Target    string
 	Offer     string
+	Sure      string
+	First     []report.Step // what to do first, and what that costs
 	HostList  string
 	Facts     []Fact
 	Line      []Stage
@@ -83,6 +87,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent": report.Percent,
 	"mark":    func(size int) template.HTML { return drawn(svg.Mark(size, svg.Alarm)) },
 	"join":    func(list []string) string { return svg.Text(strings.Join(list, ", "), mostText) },
+	"initial": initial,
+	"apart":   report.NoConsequence,
 	"upper":   func(a model.Answer) string { return strings.ToUpper(string(a)) },
 }).Parse(pageHTML))
 
@@ -97,8 +103,9 @@ func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Ru
 	out := &Run{Report: r, Started: time.UnixMilli(d.first).UTC().Format("2006-01-02 15:04:05 UTC")}
 	out.Target, out.Offer, out.HostList = report.Target(r.Plan), report.Offered(r), report.Hosts(r.Hosts)
 	out.Facts = facts(r)
+	out.Sure, out.First = report.HowSure(r.Verdict), report.FirstSteps(r)
 	out.Line = d.line(r)
-	out.Evidence = d.findings(r.Verdict)
+	out.Evidence = d.findings(r)
 	out.Load = d.load(r.Load)
 	out.Breakdown, out.Bill = breakdownOf(r.Breakdown), billOf(r.Verdict)
 	out.Hosts = d.hosts(serversFirst(r))
@@ -141,6 +148,12 @@ func Write(w io.Writer, p Page) error {
 	}
 	p.CSS, p.Script, p.ScriptHash = template.CSS(style.Base+pageCSS), template.JS(pageJS), pageJSHash
 	return page.Execute(w, p)
+}
+
+// initial begins a sentence: what stands after a label in the text stands alone on a page.
+func initial(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[n:]
 }
 
 // facts are the numbers at the head of a run: those of the text report.

@@ -27,8 +27,8 @@ func briefAnswer(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
-	if len(told) > 0 {
-		title += " (" + howSure(told[0].Answer) + ")"
+	if sure := HowSure(v); sure != "" {
+		title += " (" + sure + ")"
 	}
 	most := mostSentence
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
@@ -43,6 +43,14 @@ func briefAnswer(s *sheet, r model.Report) {
 		reasons(s, told[0].Clues)
 	}
 	nextStep(s, r)
+}
+
+// HowSure says how well an answer is known, "" where nothing was found.
+func HowSure(v model.Verdict) string {
+	if told := slices.Concat(v.Root, v.Grounds); len(told) > 0 {
+		return howSure(told[0].Answer)
+	}
+	return ""
 }
 
 // howSure explains the two words where they stand.

@@ -186,21 +186,28 @@ func unexplained(e model.Unexplained) string {
 
 // cost writes what a finding cost, if there is anything to say.
 func cost(p *paper, f model.Finding, r model.Report) bool {
+	text := SoWhat(f, r)
+	if text != "" {
+		p.item("so what", text)
+	}
+	return text != ""
+}
+
+// SoWhat words what a finding cost, "" where there is nothing to say.
+func SoWhat(f model.Finding, r model.Report) string {
 	became := "lost or delayed"
 	if r.Load != nil && r.Load.GoodShare == 1 {
 		became = "delayed"
 	}
 	switch {
 	case f.Impact != nil && ofAProgram(f, r):
-		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to it")
+		return layout.Share(*f.Impact) + " of the program's time was lost to it"
 	case f.Impact != nil:
-		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by it")
+		return layout.Share(*f.Impact) + " of the requests were " + became + " by it"
 	case f.Kind == "cause":
-		p.item("so what", "how many requests it lost or delayed cannot be told from this run")
-	default:
-		return false
+		return "how many requests it lost or delayed cannot be told from this run"
 	}
-	return true
+	return ""
 }
 
 // ofRequests are the words of a clue that was measured of users.
