@@ -232,7 +232,7 @@ func TestNumbers(t *testing.T) {
 	}
 	for _, f := range r.Verdict.Findings {
 		for _, c := range f.Clues {
-			if c.Value != nil && !strings.Contains(page, fmt.Sprint(*c.Value)+"\n") || !strings.Contains(page, c.Say) {
+			if c.Value != nil && !strings.Contains(page, report.Number(*c.Value)+"\n") || !strings.Contains(page, c.Say) {
 				t.Errorf("the page lacks clue %s: %s", c.ID, c.Say)
 			}
 		}
@@ -261,13 +261,13 @@ func TestHostile(t *testing.T) {
 	}
 	wellFormed(t, page)
 	scripts(t, page)
-	leave(t, "hostile", page)
+	leave(t, "hostile.html", page)
 }
 
-// leave leaves a page in $PLIMSOLL_PAGES, for ui/test.
-func leave(t *testing.T, name, page string) {
+// leave leaves a page, or the JSON of its numbers, in $PLIMSOLL_PAGES, for ui/test.
+func leave(t *testing.T, name, text string) {
 	if folder := os.Getenv("PLIMSOLL_PAGES"); folder != "" {
-		check(t, os.WriteFile(filepath.Join(folder, name+".html"), []byte(page), 0o644))
+		check(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644))
 	}
 }
 

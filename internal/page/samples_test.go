@@ -46,7 +46,12 @@ func TestSamples(t *testing.T) {
 		check(t, Write(&doc, p))
 		wellFormed(t, doc.String())
 		scripts(t, doc.String())
-		leave(t, "sample-"+name, doc.String())
+		leave(t, "sample-"+name+".html", doc.String())
+		if len(p.Runs) == 1 && len(p.Runs[0].Evidence) > 0 { // the others were given another verdict
+			var numbers bytes.Buffer
+			check(t, report.JSON(&numbers, p.Runs[0].Report))
+			leave(t, "sample-"+name+".json", numbers.String())
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strconv"
+
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
@@ -97,4 +99,9 @@ func NoConsequence(e model.Unexplained) string { return unexplained(e) }
 // Written are the kept changes of a walk that stand in services' own files, by file.
 func Written(t model.Tuning) map[string][]string {
 	return writtenAlready(withOutcome(t, model.Kept))
+}
+
+// Number is a value as JSON has it.
+func Number(v float64) string {
+	return string(roundedNumber(strconv.AppendFloat(nil, v, 'g', -1, 64)))
 }
