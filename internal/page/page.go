@@ -30,6 +30,7 @@ import (
 // Run is what a page shows of one run.
 type Run struct {
 	model.Report
+	Which     string // of several on a page, "" for the only one
 	ID        string // what stands before the names of its parts
 	Elsewhere bool   // no command here takes its Dir
 	Started   string
@@ -136,7 +137,7 @@ func serversFirst(r model.Report) []model.Host {
 // Write writes a page as HTML.
 func Write(w io.Writer, p Page) error {
 	for i, r := range p.Runs {
-		r.ID = fmt.Sprintf("r%d-", i+1)
+		r.ID, r.Which = fmt.Sprintf("r%d-", i+1), which(i, p)
 		of := map[string]int{}
 		for k := range r.Evidence {
 			f := &r.Evidence[k]
@@ -156,11 +157,23 @@ func initial(s string) string {
 	return string(unicode.ToUpper(first)) + s[n:]
 }
 
+// which tells runs on one page apart.
+func which(i int, p Page) string {
+	switch n := len(p.Runs); {
+	case n == 1:
+		return ""
+	case n == 2 && p.Tuned != nil:
+		return []string{"the first run", "the last run"}[i]
+	default:
+		return fmt.Sprintf("run %d of %d", i+1, n)
+	}
+}
+
 // facts are the numbers at the head of a run: those of the text report.
 func facts(r model.Report) []Fact {
 	list := []Fact{}
 	if l := r.Load; l != nil {
-		list = append(list, Fact{"good replies", layout.Rate(l.GoodRPS) + "/s", layout.Count(l.Good()) + " of " + layout.Count(l.Requests) + " requests"},
+		list = append(list, Fact{"good replies", layout.Rate(l.GoodRPS) + "/s", layout.Count(l.Good()) + " of " + layout.Count(l.Requests) + " requests sent"},
 			Fact{"good", layout.Share(l.GoodShare), "of what was tried"})
 		if l.Latency.Count > 0 {
 			list = append(list, Fact{"latency p50", layout.Micros(l.Latency.P50), "of replies"},
