@@ -68,7 +68,7 @@ func TestDrift(t *testing.T) {
 	}
 	b.Settle(at(3600.1))
 	r := b.Readings()[0]
-	if wrong := math.Abs(r.OffsetMS - (7 + 3600.1*drift)*1e3); wrong > r.UncertaintyMS {
+	if wrong := math.Abs(r.OffsetMS - (7+3600.1*drift)*1e3); wrong > r.UncertaintyMS {
 		t.Errorf("%v ms ahead is %v ms wrong, and known to %v ms, it is said", r.OffsetMS, wrong, r.UncertaintyMS)
 	}
 	if r.UncertaintyMS > 12 {

@@ -18,6 +18,7 @@ type Comparison struct {
 	A, B    string // the runs' directories
 	Answer  string // in words
 	Faster  string
+	First   []report.Step
 	Rows    []Difference
 	Changes []ChangeList
 	Figures []Figure
@@ -45,7 +46,7 @@ const mostChanges = 40
 
 // Compare words a comparison and lays the first run of each side over the other.
 func Compare(c model.Comparison, a, b *record.Run) (*Comparison, error) {
-	out := &Comparison{A: strings.Join(c.Runs[0], " "), B: strings.Join(c.Runs[1], " "), Answer: report.InOneWord(c), Notes: c.Notes}
+	out := &Comparison{A: strings.Join(c.Runs[0], " "), B: strings.Join(c.Runs[1], " "), Answer: report.InOneWord(c), First: report.AfterComparing(c), Notes: c.Notes}
 	if c.NotComparable != "" {
 		out.Notes = append([]string{c.NotComparable}, out.Notes...)
 	}

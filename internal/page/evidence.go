@@ -20,8 +20,24 @@ type Finding struct {
 	Subject string
 	SoWhat  string
 	Clues   []Clue
+	Fixes   []Fix
 	// Other are the clues that do not hold or could not be measured.
 	Other []Clue
+}
+
+// Fix is a way to mend a finding, in the text report's words.
+type Fix struct {
+	model.Fix
+	Sets   string // old and new
+	Advice bool   // Command is to be read, and not to be typed as it is
+	Cost   string
+}
+
+func fixesOf(list []model.Fix) (out []Fix) {
+	for _, f := range list {
+		out = append(out, Fix{Fix: f, Sets: report.Changes(f), Advice: report.Advice(f), Cost: report.Terms(f)})
+	}
+	return out
 }
 
 // Clue is a clue with its course over the run.
@@ -45,16 +61,12 @@ type drawer struct {
 }
 
 // findings are the roots and the grounds of a verdict.
-func (d *drawer) findings(v model.Verdict) []Finding {
+func (d *drawer) findings(r model.Report) []Finding {
+	v := r.Verdict
 	d.askAll(v)
 	var list []Finding
 	for _, f := range slices.Concat(v.Root, v.Grounds) {
-		out := Finding{Finding: f, Subject: report.Subject(f.Subject)}
-		if f.Impact != nil {
-			out.SoWhat = layout.Share(*f.Impact) + " of the requests were lost or delayed by it"
-		} else if f.Kind == "cause" {
-			out.SoWhat = "How many requests it lost or delayed cannot be told from this run"
-		}
+		out := Finding{Finding: f, Subject: report.Subject(f.Subject), SoWhat: report.SoWhat(f, r), Fixes: fixesOf(f.Fix)}
 		for _, c := range f.Clues {
 			if c.Truth != model.True {
 				out.Other = append(out.Other, Clue{Clue: c})

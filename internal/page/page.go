@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -28,11 +30,14 @@ import (
 // Run is what a page shows of one run.
 type Run struct {
 	model.Report
+	Which     string // of several on a page, "" for the only one
 	ID        string // what stands before the names of its parts
 	Elsewhere bool   // no command here takes its Dir
 	Started   string
 	Target    string
 	Offer     string
+	Sure      string
+	First     []report.Step // what to do first, and what that costs
 	HostList  string
 	Facts     []Fact
 	Line      []Stage
@@ -83,6 +88,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percent": report.Percent,
 	"mark":    func(size int) template.HTML { return drawn(svg.Mark(size, svg.Alarm)) },
 	"join":    func(list []string) string { return svg.Text(strings.Join(list, ", "), mostText) },
+	"initial": initial,
+	"apart":   report.NoConsequence,
 	"upper":   func(a model.Answer) string { return strings.ToUpper(string(a)) },
 }).Parse(pageHTML))
 
@@ -97,8 +104,9 @@ func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Ru
 	out := &Run{Report: r, Started: time.UnixMilli(d.first).UTC().Format("2006-01-02 15:04:05 UTC")}
 	out.Target, out.Offer, out.HostList = report.Target(r.Plan), report.Offered(r), report.Hosts(r.Hosts)
 	out.Facts = facts(r)
+	out.Sure, out.First = report.HowSure(r.Verdict), report.FirstSteps(r)
 	out.Line = d.line(r)
-	out.Evidence = d.findings(r.Verdict)
+	out.Evidence = d.findings(r)
 	out.Load = d.load(r.Load)
 	out.Breakdown, out.Bill = breakdownOf(r.Breakdown), billOf(r.Verdict)
 	out.Hosts = d.hosts(serversFirst(r))
@@ -129,7 +137,7 @@ func serversFirst(r model.Report) []model.Host {
 // Write writes a page as HTML.
 func Write(w io.Writer, p Page) error {
 	for i, r := range p.Runs {
-		r.ID = fmt.Sprintf("r%d-", i+1)
+		r.ID, r.Which = fmt.Sprintf("r%d-", i+1), which(i, p)
 		of := map[string]int{}
 		for k := range r.Evidence {
 			f := &r.Evidence[k]
@@ -143,11 +151,29 @@ func Write(w io.Writer, p Page) error {
 	return page.Execute(w, p)
 }
 
+// initial begins a sentence: what stands after a label in the text stands alone on a page.
+func initial(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[n:]
+}
+
+// which tells runs on one page apart.
+func which(i int, p Page) string {
+	switch n := len(p.Runs); {
+	case n == 1:
+		return ""
+	case n == 2 && p.Tuned != nil:
+		return []string{"the first run", "the last run"}[i]
+	default:
+		return fmt.Sprintf("run %d of %d", i+1, n)
+	}
+}
+
 // facts are the numbers at the head of a run: those of the text report.
 func facts(r model.Report) []Fact {
 	list := []Fact{}
 	if l := r.Load; l != nil {
-		list = append(list, Fact{"good replies", layout.Rate(l.GoodRPS) + "/s", layout.Count(l.Good()) + " of " + layout.Count(l.Requests) + " requests"},
+		list = append(list, Fact{"good replies", layout.Rate(l.GoodRPS) + "/s", layout.Count(l.Good()) + " of " + layout.Count(l.Requests) + " requests sent"},
 			Fact{"good", layout.Share(l.GoodShare), "of what was tried"})
 		if l.Latency.Count > 0 {
 			list = append(list, Fact{"latency p50", layout.Micros(l.Latency.P50), "of replies"},

@@ -214,9 +214,25 @@ func TestNumbers(t *testing.T) {
 	if len(r.Verdict.Root) == 0 {
 		t.Fatalf("the run has no root: %s", r.Verdict.Sentence)
 	}
+	if len(run.First) < 2 {
+		t.Errorf("the page does not say what to do first, and at what cost: %v", run.First)
+	}
+	shown := strings.Join(strings.Fields(page), " ")
+	for _, s := range run.First { // the text may break lines, but not words
+		if words := strings.Join(strings.Fields(s.Text), " "); !strings.Contains(flat, words) || !strings.Contains(shown, words) {
+			t.Errorf("%q is not both in the text and on the page", words)
+		}
+	}
+	for _, f := range r.Verdict.Root[0].Fix {
+		for _, words := range []string{report.Terms(f), report.Changes(f)} {
+			if !strings.Contains(shown, words) {
+				t.Errorf("the page says of a fix something else than %q", words)
+			}
+		}
+	}
 	for _, f := range r.Verdict.Findings {
 		for _, c := range f.Clues {
-			if c.Value != nil && !strings.Contains(page, fmt.Sprint(*c.Value)+"\n") || !strings.Contains(page, c.Say) {
+			if c.Value != nil && !strings.Contains(page, report.Number(*c.Value)+"\n") || !strings.Contains(page, c.Say) {
 				t.Errorf("the page lacks clue %s: %s", c.ID, c.Say)
 			}
 		}
@@ -245,13 +261,13 @@ func TestHostile(t *testing.T) {
 	}
 	wellFormed(t, page)
 	scripts(t, page)
-	leave(t, "hostile", page)
+	leave(t, "hostile.html", page)
 }
 
-// leave leaves a page in $PLIMSOLL_PAGES, for ui/test.
-func leave(t *testing.T, name, page string) {
+// leave leaves a page, or the JSON of its numbers, in $PLIMSOLL_PAGES, for ui/test.
+func leave(t *testing.T, name, text string) {
 	if folder := os.Getenv("PLIMSOLL_PAGES"); folder != "" {
-		check(t, os.WriteFile(filepath.Join(folder, name+".html"), []byte(page), 0o644))
+		check(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"plimsoll/internal/compare"
 	"plimsoll/internal/model"
+	"plimsoll/internal/report"
 )
 
 // TestSamples makes a page of each kind. With a directory in $PLIMSOLL_PAGES they are left there, for ui/test, which
@@ -16,12 +17,10 @@ func TestSamples(t *testing.T) {
 	_, cause := read(t, made{seconds: 60, hosts: two}.write(t))
 	_, hosts := read(t, made{seconds: 120, hosts: []string{"client", "a", "b", "c", "d"}}.write(t))
 	_, unclear := read(t, made{seconds: 30, hosts: two}.write(t))
-	unclear.Verdict = model.Verdict{Answer: model.AnswerUnclear, Sentence: "No rule could name what holds it back; the nearest is: The table is full (server).",
-		Nearest: []model.Candidate{{Rule: "x.full", Title: "The table is full", For: []string{"the table peaked at 93 % of its limit"}, Settle: "it would be it if that were > 0.95", ByHand: "conntrack -C"}}}
-	unclear.Evidence = nil
+	answered(unclear, model.Verdict{Answer: model.AnswerUnclear, Sentence: "No rule could name what holds it back; the nearest is: The table is full (server).",
+		Nearest: []model.Candidate{{Rule: "x.full", Title: "The table is full", For: []string{"the table peaked at 93 % of its limit"}, Settle: "it would be it if that were > 0.95", ByHand: "conntrack -C"}}})
 	_, healthy := read(t, made{seconds: 30, hosts: two}.write(t))
-	healthy.Verdict = model.Verdict{Answer: model.AnswerHealthy, Sentence: "The offered load was served; nothing held it back."}
-	healthy.Evidence = nil
+	answered(healthy, model.Verdict{Answer: model.AnswerHealthy, Sentence: "The offered load was served; nothing held it back."})
 	a, b := opened(t, made{seconds: 30, hosts: two}.write(t)), opened(t, made{seconds: 40, hosts: two}.write(t))
 	x, err := compare.NewSide(a)
 	check(t, err)
@@ -47,30 +46,41 @@ func TestSamples(t *testing.T) {
 		check(t, Write(&doc, p))
 		wellFormed(t, doc.String())
 		scripts(t, doc.String())
-		leave(t, "sample-"+name, doc.String())
+		leave(t, "sample-"+name+".html", doc.String())
+		if len(p.Runs) == 1 && len(p.Runs[0].Evidence) > 0 { // the others were given another verdict
+			var numbers bytes.Buffer
+			check(t, report.JSON(&numbers, p.Runs[0].Report))
+			leave(t, "sample-"+name+".json", numbers.String())
+		}
 	}
+}
+
+// answered gives a run another verdict, which rests on nothing.
+func answered(r *Run, v model.Verdict) {
+	r.Verdict, r.Evidence = v, nil
+	r.Sure, r.First = report.HowSure(v), report.FirstSteps(r.Report)
 }
 
 // capacity is a run whose CPUs are used up, with a bill.
 func capacity(t *testing.T) *Run {
 	_, r := read(t, made{seconds: 30, hosts: []string{"client", "server"}}.write(t))
 	each := 0.00728
-	r.Verdict = model.Verdict{Answer: model.AnswerCapacity, Sentence: "The CPUs are the limit, and the service uses them up (server).", Bill: &model.Bill{
+	answered(r, model.Verdict{Answer: model.AnswerCapacity, Sentence: "The CPUs are the limit, and the service uses them up (server).", Bill: &model.Bill{
 		CPUSeconds: 11.5, MachineShare: 0.96, SecondsPerRequest: &each, Samples: 217, Services: []model.LoadGroup{{Name: "php-fpm", Share: 1}},
 		Entries: []model.BillEntry{
 			{Mechanism: "compiling_php", Text: "PHP compiles its scripts", Share: 0.54, PlusMinus: 0.04, SecondsPerRequest: &each, Why: "it is done once", ByHand: "perf record -a",
 				Avoidable: []model.Saving{{ID: "opcache", Title: "Switch opcache on", Share: 0.54, Throughput: 2.17, Remedy: "php.ini: opcache.enable=1", Costs: "shared memory"}}},
-			{Mechanism: "rest", Text: "the rest", Share: 0.46, PlusMinus: 0.04}}}}
-	r.Bill, r.Evidence = billOf(r.Verdict), nil
+			{Mechanism: "rest", Text: "the rest", Share: 0.46, PlusMinus: 0.04}}}})
+	r.Bill = billOf(r.Verdict)
 	return r
 }
 
 // dead is a run of a second without a reply.
 func dead(t *testing.T) *Run {
 	_, r := read(t, made{seconds: 7, hosts: []string{"client", "server"}}.write(t))
-	r.Verdict = model.Verdict{Answer: model.AnswerUnclear, Sentence: "No rule could name what holds it back, or say that nothing does."}
+	answered(r, model.Verdict{Answer: model.AnswerUnclear, Sentence: "No rule could name what holds it back, or say that nothing does."})
 	r.Report.Load = &model.Load{Seconds: 1, Outcomes: map[string]int64{"read:timeout": 99}}
-	r.Facts, r.Evidence = facts(r.Report), nil
+	r.Facts = facts(r.Report)
 	r.Load = slices.DeleteFunc(r.Load, func(f Figure) bool { return f.Title != "Failed, by outcome" })
 	return r
 }

@@ -280,7 +280,7 @@ func clues(v model.Verdict) []Row {
 		for _, c := range f.Clues {
 			value := "-"
 			if c.Value != nil {
-				value = fmt.Sprint(*c.Value)
+				value = report.Number(*c.Value)
 			}
 			list = append(list, Row{Rule: f.Rule, Subject: report.Subject(f.Subject), Answer: string(c.Truth), Says: c.ID, Value: value, Is: c.Is})
 		}

@@ -12,7 +12,9 @@ import (
 // Tuning is a walk: its steps as a staircase of good replies.
 type Tuning struct {
 	model.Tuning
-	Rows []Step
+	Rows    []Step
+	First   []report.Step
+	Written map[string][]string
 }
 
 // Step is one run of a walk, and what was changed after it.
@@ -27,7 +29,7 @@ type Step struct {
 
 // Walk words what tune did.
 func Walk(t model.Tuning) *Tuning {
-	out := &Tuning{Tuning: t}
+	out := &Tuning{Tuning: t, First: report.AfterWalk(t), Written: report.Written(t)}
 	top := 0.0
 	best := func(l model.TuneLoad) {
 		if l.GoodRPS != nil {

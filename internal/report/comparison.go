@@ -58,9 +58,15 @@ func Comparison(w io.Writer, c model.Comparison, o TextOptions) error {
 		p.item("note", n)
 	}
 	p.blank()
-	p.item("next", afterComparing[c.Answer()])
-	p.item("cost", "nothing: comparing reads the runs, and changes nothing")
+	for _, s := range AfterComparing(c) {
+		p.item(s.Label, s.Text)
+	}
 	return p.print(w)
+}
+
+// AfterComparing says what to do with what was found, and what that costs.
+func AfterComparing(c model.Comparison) []Step {
+	return []Step{{Label: "next", Text: afterComparing[c.Answer()]}, {Label: "cost", Text: "nothing: comparing reads the runs, and changes nothing"}}
 }
 
 var afterComparing = map[model.ComparisonAnswer]string{

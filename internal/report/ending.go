@@ -27,7 +27,13 @@ func ending(p *paper, r model.Report) {
 func briefAnswer(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
-	title := "VERDICT: " + strings.ToUpper(string(v.Answer)) + howSure(v.Answer, told)
+	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
+	if v.Answer == model.AnswerCapacity {
+		title += ", nothing is broken"
+	}
+	if sure := HowSure(v); sure != "" {
+		title += " (" + sure + ")"
+	}
 	most := mostSentence
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
 		most = mostShown
@@ -52,22 +58,22 @@ func briefAnswer(s *sheet, r model.Report) {
 	nextStep(s, r)
 }
 
-// howSure explains the words of the heading where they stand.
-func howSure(a model.Answer, told []model.Finding) string {
-	if len(told) == 0 {
-		return " (nothing is proven)"
+// HowSure says how well an answer is known, "" where nothing was found and nothing had to be proven.
+func HowSure(v model.Verdict) string {
+	told := slices.Concat(v.Root, v.Grounds)
+	if len(told) == 0 && v.Answer == model.AnswerUnclear {
+		return "nothing is proven"
 	}
-	lead := ""
-	if a == model.AnswerCapacity {
-		lead = ", nothing is broken"
+	if len(told) == 0 {
+		return ""
 	}
 	switch told[0].Answer {
 	case model.Confirmed:
-		return lead + " (confirmed: the proof was measured)"
+		return "confirmed: the proof was measured"
 	case model.Suspected:
-		return lead + " (suspected: all fits, but the proof was not seen)"
+		return "suspected: all fits, but the proof was not seen"
 	}
-	return lead + " (" + string(told[0].Answer) + ")"
+	return string(told[0].Answer)
 }
 
 // sentences are the verdict's own, or, where it has two causes, a line of each.

@@ -105,7 +105,7 @@ func settleFirst(s *sheet, r model.Report) {
 		s.item(context, "to settle", 3, c.Settle)
 		if fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
-			s.add(mustKeep, func(p *paper) { p.shortCommand(c.ByHand) })
+			s.typed(mustKeep, c.ByHand)
 			s.item(mustKeep, "cost", 1, looking)
 			return
 		}
@@ -138,18 +138,14 @@ func firstFix(s *sheet, told model.Finding, plan model.Plan) {
 	s.item(mustKeep, label, 2, f.Title)
 	switch {
 	case f.First != nil:
-		if f.First.Type != "" {
-			s.add(mustKeep, func(p *paper) { p.shortCommand(f.First.Type) })
-		}
+		s.typed(mustKeep, f.First.Type)
 		s.item(mustKeep, "", 4, f.First.Then)
 	case adviceAlone(f):
 		s.item(mustKeep, "", mostCommand, f.Command)
 	default:
 		s.item(mustKeep, "", 4, changesOf(f))
 		s.item(context, "", 2, sizedToTest(f, plan))
-		if text := typedLines(f); text != "" {
-			s.add(mustKeep, func(p *paper) { p.shortCommand(text) })
-		}
+		s.typed(mustKeep, typedLines(f))
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
 	if f.Undo == automatic && plan.Load != nil {

@@ -32,6 +32,13 @@ type sheet struct {
 	o      TextOptions
 	run    string // how the run is named on a command line
 	blocks []block
+	steps  []Step // what the blocks say, as long as it is
+}
+
+// Step is a thing to do, or its price, under a label, which is "" where it goes on with the one before.
+type Step struct {
+	Label, Text string
+	Typed       bool // it is a command, to be typed as it stands
 }
 
 // add lays a block out.
@@ -45,6 +52,15 @@ func (s *sheet) add(keep int, write func(p *paper)) {
 func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
+		s.steps = append(s.steps, Step{Label: label, Text: text})
+	}
+}
+
+// typed adds a command to be typed.
+func (s *sheet) typed(keep int, command string) {
+	if command != "" {
+		s.add(keep, func(p *paper) { p.shortCommand(command) })
+		s.steps = append(s.steps, Step{Text: command, Typed: true})
 	}
 }
 

@@ -186,21 +186,30 @@ func unexplained(e model.Unexplained) string {
 
 // cost writes what a finding cost, if there is anything to say.
 func cost(p *paper, f model.Finding, r model.Report, by string) bool {
+	text := lostTo(f, r, by)
+	if text != "" {
+		p.item("so what", text)
+	}
+	return text != ""
+}
+
+// SoWhat words what a finding cost, "" where there is nothing to say.
+func SoWhat(f model.Finding, r model.Report) string { return lostTo(f, r, "it") }
+
+func lostTo(f model.Finding, r model.Report, by string) string {
 	became := "lost or delayed"
 	if r.Load != nil && r.Load.GoodShare == 1 {
 		became = "delayed"
 	}
 	switch {
 	case f.Impact != nil && ofAProgram(f, r):
-		p.item("so what", layout.Share(*f.Impact)+" of the program's time was lost to "+by)
+		return layout.Share(*f.Impact) + " of the program's time was lost to " + by
 	case f.Impact != nil:
-		p.item("so what", layout.Share(*f.Impact)+" of the requests were "+became+" by "+by)
+		return layout.Share(*f.Impact) + " of the requests were " + became + " by " + by
 	case f.Kind == "cause":
-		p.item("so what", "how many requests "+by+" lost or delayed cannot be told from this run")
-	default:
-		return false
+		return "how many requests " + by + " lost or delayed cannot be told from this run"
 	}
-	return true
+	return ""
 }
 
 // ofRequests are the words of a clue that was measured of users.

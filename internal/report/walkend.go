@@ -74,33 +74,38 @@ func writtenAlready(kept []model.TuneFix) map[string][]string {
 	return byFile
 }
 
-// walkEnding says what to do with what a walk left, and what that costs.
+// walkEnding writes what to do with what a walk left, and what that costs.
 func walkEnding(p *paper, t model.Tuning) {
-	kept, proposed, stand := withOutcome(t, model.Kept), withOutcome(t, model.Proposed), withOutcome(t, model.Stands)
 	p.blank()
-	if len(kept) > 0 {
+	if len(withOutcome(t, model.Kept)) > 0 {
 		p.item("result", gained(t.Steps))
 		p.item("how sure", "each change that was kept was measured by the step after it: it was better beyond chance, or was missed when left out")
 	}
+	for _, s := range AfterWalk(t) {
+		if s.Label != "" {
+			p.item(s.Label, s.Text)
+		} else {
+			p.bullet("", "- ", s.Text)
+		}
+	}
+}
+
+// AfterWalk says what to do with what a walk left, and what that costs.
+func AfterWalk(t model.Tuning) []Step {
+	kept, proposed, stand := withOutcome(t, model.Kept), withOutcome(t, model.Proposed), withOutcome(t, model.Stands)
 	switch {
 	case len(stand) > 0:
-		p.item("next", "plimsoll undo --all, as root: it takes back what stands, once what was in the way of that is mended")
-		price(p, "until then what stands is in effect", stand)
+		return price("plimsoll undo --all, as root: it takes back what stands, once what was in the way of that is mended", "until then what stands is in effect", stand)
 	case len(kept) > 0 && len(t.Last) > 0:
-		p.item("next", "write the lines under TO MAKE THIS LAST into these files: until then a restart of the machine or service loses them")
-		price(p, "all of it is set already; plimsoll undo --all takes it back (but not lines that you wrote)", kept)
+		return price("write the lines under TO MAKE THIS LAST into these files: until then a restart of the machine or service loses them", "all of it is set already; plimsoll undo --all takes it back (but not lines that you wrote)", kept)
 	case len(kept) > 0:
-		p.item("next", "nothing: what was changed stays, and is in effect")
-		price(p, "plimsoll undo --all takes it back", kept)
+		return price("nothing: what was changed stays, and is in effect", "plimsoll undo --all takes it back", kept)
 	case len(proposed) > 0:
-		p.item("next", "the same command with --apply makes this change, measures again, and takes it back where it is in vain")
-		price(p, "so far nothing was changed; what is, plimsoll undo --all takes back", proposed)
+		return price("the same command with --apply makes this change, measures again, and takes it back where it is in vain", "so far nothing was changed; what is, plimsoll undo --all takes back", proposed)
 	case len(t.Person) > 0:
-		p.item("next", "what stands first under FOR A PERSON TO DECIDE")
-		p.item("cost", "nothing so far: no change is left")
+		return []Step{{Label: "next", Text: "what stands first under FOR A PERSON TO DECIDE"}, {Label: "cost", Text: "nothing so far: no change is left"}}
 	default:
-		p.item("next", "plimsoll show last: what the last run says, and what to do about it")
-		p.item("cost", "nothing: no change is left")
+		return []Step{{Label: "next", Text: "plimsoll show last: what the last run says, and what to do about it"}, {Label: "cost", Text: "nothing: no change is left"}}
 	}
 }
 
@@ -117,9 +122,10 @@ func gained(steps []model.TuneStep) string {
 	return text
 }
 
-// price lists what fixes risk and cost, all of them, each thing said once.
-func price(p *paper, undo string, list []model.TuneFix) {
-	p.item("cost", undo)
+// price says what is next, and lists what fixes risk and cost, all of them, each thing said once.
+func price(next, undo string, list []model.TuneFix) []Step {
+	steps := []Step{{Label: "next", Text: next}, {Label: "cost", Text: undo}}
+	say := func(text string) { steps = append(steps, Step{Text: text}) }
 	var risks, costs, reloaded []string
 	memory := map[string]float64{} // of a limit that was raised twice both times' together
 	add := func(to *[]string, text string) {
@@ -139,14 +145,15 @@ func price(p *paper, undo string, list []model.TuneFix) {
 			memory[f.Changes[0].What] += *f.MemoryBytes
 		}
 	}
-	p.bullet("", "- ", strings.Join(risks, " to ")+" risk")
+	say(strings.Join(risks, " to ") + " risk")
 	for _, what := range slices.Sorted(maps.Keys(memory)) {
-		p.bullet("", "- ", "up to "+layout.Bytes(int64(memory[what]))+" more memory: "+what)
+		say("up to " + layout.Bytes(int64(memory[what])) + " more memory: " + what)
 	}
 	if len(reloaded) > 0 {
-		p.bullet("", "- ", "reloaded for it, and to take it back: "+strings.Join(reloaded, ", "))
+		say("reloaded for it, and to take it back: " + strings.Join(reloaded, ", "))
 	}
 	for _, c := range costs {
-		p.bullet("", "- ", c)
+		say(c)
 	}
+	return steps
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"strconv"
+
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
@@ -74,3 +76,32 @@ func InOneWord(c model.Comparison) string { return inOneWord[c.Answer()] }
 
 // Changed is one change of a walk in a line.
 func Changed(c model.TuneChange) string { return changed(c) }
+
+// FirstSteps says what a report ends in: what to do first, and what that costs.
+func FirstSteps(r model.Report) []Step {
+	s := &sheet{o: TextOptions{Width: 80}} // what is too long for a terminal is not first here either
+	nextStep(s, r)
+	return s.steps
+}
+
+// Changes words what a fix sets, old and new.
+func Changes(f model.Fix) string { return changesOf(f) }
+
+// Terms are what a fix risks and costs.
+func Terms(f model.Fix) string { return terms(f) }
+
+// Advice says whether what stands with a fix is for a person to read, and not to be typed as it is.
+func Advice(f model.Fix) bool { return f.First != nil || adviceAlone(f) }
+
+// NoConsequence says why a rule that holds too was not taken for a finding's cause.
+func NoConsequence(e model.Unexplained) string { return unexplained(e) }
+
+// Written are the kept changes of a walk that stand in services' own files, by file.
+func Written(t model.Tuning) map[string][]string {
+	return writtenAlready(withOutcome(t, model.Kept))
+}
+
+// Number is a value as JSON has it.
+func Number(v float64) string {
+	return string(roundedNumber(strconv.AppendFloat(nil, v, 'g', -1, 64)))
+}

@@ -14,5 +14,5 @@ events.addEventListener("over", () => {
   state.textContent = "The run is over.";
 });
 events.addEventListener("error", () => {
-  state.textContent = events.readyState === EventSource.CLOSED ? "The connection is gone; this was the last." : "The connection is gone; trying again …";
+  state.textContent = events.readyState === EventSource.CLOSED ? "The connection is gone; this was the last. plimsoll serve shows what was kept of the run." : "The connection is gone; trying again … If the run was ended: plimsoll serve shows what was kept of it.";
 });

@@ -1,8 +1,8 @@
 // Pages in a real Chromium: npm test, with pages made by "plimsoll report RUN -o FILE.html" in
-// the directory $PLIMSOLL_PAGES, and a Chromium at $CHROMIUM (/usr/bin/chromium).
+// the directory $PLIMSOLL_PAGES, each with what "plimsoll diagnose --json RUN" prints beside it (FILE.json, where the page is of one run), and a Chromium at $CHROMIUM (/usr/bin/chromium).
 
 import assert from "node:assert/strict";
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -34,6 +34,46 @@ async function open(file, options = {}, url = "file://" + file) {
   page.on("request", (r) => { if (r.url() !== url && !r.url().startsWith("data:")) said.push("asks for " + r.url()); });
   await page.goto(url);
   return { page, said, close: () => context.close() };
+}
+
+/** figures runs in the browser: what a page says in numbers. */
+function figures() {
+  const text = (n) => n.textContent.replace(/\s+/g, " ").trim();
+  const table = (head) => [...document.querySelectorAll("table")].find((t) => text(t.tHead) === head);
+  const rows = (t) => t ? [...t.tBodies[0].rows].map((r) => [...r.cells].map(text)) : [];
+  return {
+    sentence: text(document.querySelector("h1")),
+    facts: Object.fromEntries([...document.querySelectorAll("header .facts > div")].map((d) => [text(d.querySelector("dt")), text(d.querySelector("b"))])),
+    parts: rows(table("partwheretimesharedrawn")).map((r) => r[2]),
+    clues: rows(table("ruleofclueholdsvaluethreshold")).map(([rule, , id, truth, value]) => [rule, id, truth, value]),
+  };
+}
+
+/** factsOf are the figures at the head of a page as JSON has them; times are in microseconds, shares in percent. */
+function factsOf(load) {
+  if (!load) return {};
+  const facts = { "good replies": load.good_rps, "good": 100 * load.good_share };
+  if (load.latency_us.count > 0) Object.assign(facts, { "latency p50": load.latency_us.p50, "latency p99": load.latency_us.p99 });
+  if (load.calm_us.count > 0) facts["alone, p50"] = load.calm_us.p50;
+  return facts;
+}
+
+/** partsOf are the parts that took any time, or that could not be seen and say why. */
+const partsOf = (list) => list.flatMap((p) => p.seconds === 0 ? [] : [...(p.seconds === null && !p.why ? [] : [p]), ...partsOf(p.parts ?? [])]);
+
+const cluesOf = (verdict) => [...verdict.findings, ...verdict.ruled_out, ...verdict.unknown]
+  .filter((f) => f.clues.length !== 1 || f.clues[0].id !== "applies")
+  .flatMap((f) => f.clues.map((c) => [f.rule, c.id, c.truth, c.value ?? null]));
+
+/** same holds a written number against the exact one: they may differ by half of the last digit that is written. */
+function same(written, exact, what) {
+  const many = /^([\d,]+) min(?: (\d+) s)?$/.exec(written);
+  const [, digits, unit] = many ? [0, String(60 * Number(many[1].replaceAll(",", "")) + Number(many[2] ?? 0)), "s"] : /^~?(?:over |under )?([\d.,]+) ?(.*)$/.exec(written) ?? [];
+  const scale = { "µs": 1, ms: 1e3, s: 1e6, "%": 1, "/s": 1, "": 1 }[unit];
+  assert.ok(scale, `${what}: ${written} is no number`);
+  const number = digits.replaceAll(",", "");
+  const last = (number.split(".")[1] ?? "").length;
+  assert.ok(Math.abs(Number(number) - exact / scale) <= 10 ** -last / 2 * 1.0001 + (/(over|under) /.test(written) ? 0.1 : 0), `${what}: the page says ${written}, and JSON ${exact}`);
 }
 
 const name = (file) => file.split("/").at(-1).replace(/\.html$/, "");
@@ -164,6 +204,27 @@ for (const file of pages) {
       await context.close();
     }
   });
+
+  const numbers = file.replace(/\.html$/, ".json");
+  if (existsSync(numbers)) {
+    test(`${name(file)}: its numbers are those of diagnose --json`, async () => {
+      const { page, close } = await open(file);
+      const shown = await page.evaluate(figures);
+      const want = JSON.parse(readFileSync(numbers, "utf8"));
+      assert.equal(shown.sentence, want.verdict.sentence);
+      for (const [fact, value] of Object.entries(factsOf(want.load))) {
+        assert.ok(shown.facts[fact] !== undefined, `the page has no ${fact}, which is ${value}`);
+        same(shown.facts[fact], value, fact);
+      }
+      const parts = partsOf(want.breakdown?.parts ?? []);
+      assert.equal(shown.parts.length, parts.length);
+      parts.forEach((p, i) => p.seconds === null ? assert.equal(shown.parts[i], "not seen") : same(shown.parts[i], 1e6 * p.seconds, p.text));
+      const clues = cluesOf(want.verdict);
+      assert.ok(shown.clues.length > 0 && shown.clues.length <= clues.length);
+      shown.clues.forEach(([rule, id, truth, value], i) => assert.deepEqual([rule, id, truth, value === "-" ? null : Number(value)], clues[i]));
+      await close();
+    });
+  }
 
   test(`${name(file)}: on paper`, async () => {
     const { page, close } = await open(file);
