@@ -73,6 +73,7 @@ type reader struct {
 	// most of what a look takes.
 	comm    map[int]string
 	waiters map[int]bool
+	files   map[string]string // the names of those that are waited for, found since
 	listed  time.Time
 
 	mu   sync.Mutex
@@ -165,7 +166,7 @@ func (r *reader) names(waits []wait) (map[int]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.comm, r.waiters, r.listed = make(map[int]string, len(procs)), map[int]bool{}, time.Now()
+	r.comm, r.waiters, r.files, r.listed = make(map[int]string, len(procs)), map[int]bool{}, map[string]string{}, time.Now()
 	for i := range procs {
 		r.comm[procs[i].PID] = procs[i].Comm
 	}
@@ -204,15 +205,23 @@ func (r *reader) name(waits []wait) (map[key]int, error) {
 	return now, nil
 }
 
-// holder says who holds the lock that w waits for, on which file, and what he does.
-func (r *reader) holder(w wait, comm map[int]string) key {
-	k := key{file: "inode " + w.file[strings.LastIndexByte(w.file, ':')+1:], holder: "-", doing: "-"}
+// file is the name of the file that w waits for, looked for once for each list of processes.
+func (r *reader) file(w wait) string {
+	if name := r.files[w.file]; name != "" {
+		return name
+	}
 	for _, pid := range []int{w.holder, w.waiter} { // either has it open
 		if name := fileOf(r.host.Path("proc", strconv.Itoa(pid)), w.file); pid > 0 && name != "" {
-			k.file = withoutIdentifiers(name)
-			break
+			r.files[w.file] = withoutIdentifiers(name)
+			return r.files[w.file]
 		}
 	}
+	return "inode " + w.file[strings.LastIndexByte(w.file, ':')+1:]
+}
+
+// holder says who holds the lock that w waits for, on which file, and what he does.
+func (r *reader) holder(w wait, comm map[int]string) key {
+	k := key{file: r.file(w), holder: "-", doing: "-"}
 	if w.holder > 0 {
 		if name, ok := comm[w.holder]; ok {
 			k.holder = name
