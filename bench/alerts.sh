@@ -50,7 +50,7 @@ trap 'exit 130' INT TERM
 
 server() { ip netns exec plimsoll-lab-server "$@"; }
 client() { ip netns exec plimsoll-lab-client "$@"; }
-ask() { client curl -sS --max-time 5 "http://10.77.0.2:$1"; }
+ask() { client curl -sS --max-time 5 "http://10.77.0.1:$1"; }
 now() { date +%s.%N; }
 since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.1f", b - a }'; }
 
@@ -66,19 +66,20 @@ start() {
 # watchers starts the exporters, the server and its Alertmanager, and waits for scrapes of both.
 watchers() {
 	rm -rf "$dir"/*
-	"$plimsoll" rules export --prometheus >"$dir/plimsoll.rules.yml"
-	"$plimsoll" rules export --alertmanager >"$dir/alertmanager.yml"
+	"$plimsoll" rules export --prometheus --together system >"$dir/plimsoll.rules.yml"
+	"$plimsoll" rules export --alertmanager --together system >"$dir/alertmanager.yml"
 	cat >"$dir/prometheus.yml" <<-END
 		global: {scrape_interval: 5s, evaluation_interval: 5s}
 		rule_files: [plimsoll.rules.yml]
-		alerting: {alertmanagers: [{static_configs: [{targets: ["10.77.0.2:9093"]}]}]}
-		scrape_configs: [{job_name: plimsoll, static_configs: [{targets: ["10.77.0.1:9109", "10.77.0.2:9109"]}]}]
+		alerting: {alertmanagers: [{static_configs: [{targets: ["10.77.0.1:9093"]}]}]}
+		scrape_configs: [{job_name: plimsoll, static_configs: [{targets: ["10.77.0.1:9109", "10.77.0.2:9109"], labels: {system: lab}}]}]
 	END
 	start server "$plimsoll" watch --listen 10.77.0.2:9109 --insecure --host server=netns:plimsoll-lab-server
 	start client "$plimsoll" watch --listen 10.77.0.1:9109 --insecure --host client=netns:plimsoll-lab-client
-	start server prometheus-alertmanager --config.file="$dir/alertmanager.yml" --storage.path="$dir/am" \
-		--web.listen-address=10.77.0.2:9093 --cluster.listen-address=
-	start server prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/data" --web.listen-address=10.77.0.2:9090
+	# With the client: a server that takes no new connections answers neither.
+	start client prometheus-alertmanager --config.file="$dir/alertmanager.yml" --storage.path="$dir/am" \
+		--web.listen-address=10.77.0.1:9093 --cluster.listen-address=
+	start client prometheus --config.file="$dir/prometheus.yml" --storage.tsdb.path="$dir/data" --web.listen-address=10.77.0.1:9090
 	for _ in $(seq 300); do
 		if [ "$(ask '9090/api/v1/query?query=count(up==1)' 2>/dev/null | jq -r '.data.result[0].value[1]' 2>/dev/null)" = 2 ]; then return; fi
 		sleep 0.2
@@ -100,7 +101,8 @@ held() {
 		sed 's/T/ /' | { read -r at && date -u -d "${at%Z} UTC" +%s.%N; } || true
 }
 
-# drive becomes the load of a case for 100 s, at its rate if it has one.
+# drive becomes the load of a case for 100 s, at its rate if it has one. It has the CPU time that nobody else wants, as if it came from
+# machines elsewhere: without a rate it would take as much as it gets, and cpu.saturated rang, which was true.
 drive() {
 	local load url connections rate more=
 	load=$(sed -n 's/^load: //p' "$here/../lab/$1/case.yaml")
@@ -111,7 +113,7 @@ drive() {
 	grep -q 'no_keepalive: true' <<<"$load" && more="$more --no-keepalive"
 	# COMMAND may keep the load waiting, so that it says itself when it begins.
 	# shellcheck disable=SC2086,SC2016 # lists of words; what the inner shell is to read
-	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
+	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" nice -n 19 ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
 }
 
 # note follows the Alertmanager while the load lasts, and keeps when the rule first rang.
@@ -160,7 +162,7 @@ try() {
 	end=$(now)
 	touch "$dir/over"
 	wait $noter
-	client "$plimsoll" diagnose --prometheus http://10.77.0.2:9090 --at "$at" --window 40s --match host=server --json >"$dir/far.json" || true
+	client "$plimsoll" diagnose --prometheus http://10.77.0.1:9090 --at "$at" --window 40s --match host=server --json >"$dir/far.json" || true
 	judge "$case" "$rule" || bad=1
 	jq -r '"   \(input_filename | sub(".*/"; "")): \(.verdict.answer) \([.verdict.root[].rule] | unique | join(" "))"' "$dir/local.json" "$dir/far.json"
 	if [ "$rule" != none ] && [ -n "$wait" ]; then

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"time"
 
@@ -37,10 +38,14 @@ func rulesExport(w *world) *cobra.Command {
 	f.DurationVar(&opt.Keep, "keep", opt.Keep, "how long an alert goes on when its condition does not")
 	f.Float64Var(&opt.Least, "least", opt.Least, "how many events there have to be in the window for one that counts them")
 	f.StringVar(&opt.Handbook, "handbook", "", "the address under which the pages of docs/rules are, for links to them")
+	f.StringVar(&opt.Together, "together", "", "hosts with the same `LABEL` in the server's scrape_configs are one system: what one does to another is inhibited, too")
 	var site siteFlags
 	site.add(c)
 	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if bad := checkTogether(opt); bad != "" {
+			return usage(c.CommandPath(), "--together %s: %s", opt.Together, bad)
+		}
 		if opt.Window < 2*opt.Interval || opt.Interval < time.Second || opt.For < 0 || opt.Keep < 0 || opt.Least < 0 {
 			return usage(c.CommandPath(), "want an --interval of a second or more, a --window of two of them at least, and nothing negative")
 		}
@@ -73,6 +78,20 @@ func rulesExport(w *world) *cobra.Command {
 		return err
 	}
 	return withExits(c, exitOK, exitUsage, exitRules)
+}
+
+// checkTogether says what is wrong with the label by which hosts belong together.
+func checkTogether(opt alerts.Options) string {
+	switch {
+	case opt.Together == "":
+	case opt.Foreign:
+		return "it goes not with --node-exporter, which joins by instance"
+	case !regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`).MatchString(opt.Together):
+		return "want a label's name, like system"
+	case slices.Contains([]string{"host", "machine", "kernel", "cpus", "instance", "job"}, opt.Together):
+		return "want a label of your own in scrape_configs, like system: this one has each host by itself, or is the exporter's"
+	}
+	return ""
 }
 
 // alertOptions are those of the alerts over an exporter's series, as they are without flags.

@@ -39,3 +39,38 @@ func TestPackageWarnsOfTheOldStateDirectory(t *testing.T) {
 		t.Error("the packages do not run it")
 	}
 }
+
+// systemd takes each unit as it is, and knows all that stands in it.
+func TestUnitsAreSystemds(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not here")
+	}
+	us, err := os.Executable()
+	ok(t, err)
+	units, err := filepath.Glob("../../packaging/*.service")
+	ok(t, err)
+	if len(units) < 2 {
+		t.Fatalf("units: %q; want two at least", units)
+	}
+	for _, unit := range units {
+		text, err := os.ReadFile(unit)
+		ok(t, err)
+		path := filepath.Join(t.TempDir(), filepath.Base(unit))
+		verify := func(text string) string {
+			ok(t, os.WriteFile(path, []byte(text), 0o600))
+			out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput() // an unknown key is only said
+			if err != nil {
+				return err.Error() + string(out)
+			}
+			return string(out)
+		}
+		whole := strings.ReplaceAll(string(text), "/usr/bin/plimsoll", us)
+		if said := verify(whole); said != "" {
+			t.Errorf("%s: %s", unit, said)
+		}
+		if said := verify(strings.Replace(whole, "[Service]", "[Service]\nNoNewPrivilegs=yes", 1)); !strings.Contains(said, "NoNewPrivilegs") {
+			t.Errorf("%s: of a key that there is not it says %q", unit, said)
+		}
+	}
+}

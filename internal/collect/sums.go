@@ -1,7 +1,7 @@
 package collect
 
 import (
-	"maps"
+	"slices"
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/model"
@@ -12,6 +12,8 @@ import (
 type sums struct {
 	hosts   []*host.Host
 	series  map[string]*sum   // by host, signal and labels
+	list    []*sum            // the same, in the order in which they came
+	last    *sum              // that was put last
 	procs   map[uint32]owners // of what processes do, by network namespace
 	packets map[uint32]owners // of what happens to packets
 	round   uint64
@@ -26,6 +28,8 @@ type sum struct {
 	value  float64
 	round  uint64 // in which the tracer put it last
 	estimate
+	key   string
+	after *sum // the one that was put after it the last time: most readings are in the order of the one before
 }
 
 // estimate is what the sum of a tracer for bursts makes for all the time, on and off.
@@ -46,7 +50,17 @@ const manySums, manyNamespaces = 20_000, 10_000
 // begin starts a reading: nothing is put yet.
 func (s *sums) begin() {
 	if len(s.series) > manySums {
-		maps.DeleteFunc(s.series, func(_ string, one *sum) bool { return one.round != s.round && one.estimate == (estimate{}) })
+		s.list = slices.DeleteFunc(s.list, func(one *sum) bool {
+			gone := one.round != s.round && one.estimate == (estimate{})
+			if gone {
+				delete(s.series, one.key)
+			}
+			return gone
+		})
+		for _, one := range s.list {
+			one.after = nil // it may be of those that are gone
+		}
+		s.last = nil
 	}
 	for _, known := range []map[uint32]owners{s.procs, s.packets} {
 		if len(known) > manyNamespaces {
@@ -58,7 +72,7 @@ func (s *sums) begin() {
 
 // each calls do with every series that was put since begin.
 func (s *sums) each(do func(*sum)) {
-	for _, one := range s.series {
+	for _, one := range s.list {
 		if one.round == s.round {
 			do(one)
 		}
@@ -67,7 +81,7 @@ func (s *sums) each(do func(*sum)) {
 
 // all calls do with every series that was ever put.
 func (s *sums) all(do func(*sum)) {
-	for _, one := range s.series {
+	for _, one := range s.list {
 		do(one)
 	}
 }
@@ -77,15 +91,28 @@ func (s *sums) add(host string, signal *model.Signal, v float64, labels []string
 	for _, l := range labels {
 		s.key = append(append(s.key, 0), l...)
 	}
-	one := s.series[string(s.key)]
+	one := s.known()
 	if one == nil {
-		one = &sum{host: host, signal: signal, labels: append([]string(nil), labels...)}
-		s.series[string(s.key)] = one
+		one = &sum{host: host, signal: signal, labels: append([]string(nil), labels...), key: string(s.key)}
+		s.series[one.key] = one
+		s.list = append(s.list, one)
 	}
+	if s.last != nil {
+		s.last.after = one
+	}
+	s.last = one
 	if one.round != s.round {
 		one.round, one.value = s.round, 0
 	}
 	one.value += v
+}
+
+// known is the series whose key is in s.key, nil if there is none.
+func (s *sums) known() *sum {
+	if s.last != nil && s.last.after != nil && s.last.after.key == string(s.key) {
+		return s.last.after
+	}
+	return s.series[string(s.key)]
 }
 
 // Put takes what belongs to the machine, and so to each of its hosts.

@@ -83,6 +83,7 @@ type readings struct {
 	over   bool  // it could not be read since
 	known  map[string]*series
 	list   []*series // the same, in the order in which they came
+	latest *series   // that was read last
 }
 
 // series is one of them.
@@ -93,6 +94,7 @@ type series struct {
 	at     int64 // when it was read last
 	// zero says that it is shown as 0: a counter of ours that nobody has seen yet began there.
 	zero, seen bool
+	after      *series // the one that was read after it the last time: most readings are in the order of the one before
 }
 
 func newStore(interval time.Duration, hosts []collect.Host, say func(string)) *store {
@@ -123,14 +125,26 @@ func (s *store) Sample(host string, t int64, sig *model.Signal, value float64, l
 	for _, v := range labelValues {
 		s.key = append(append(s.key, v...), 0)
 	}
-	one := of.known[string(s.key)]
+	one := of.named(s.key)
 	if one == nil {
 		if one = s.meet(of, host, sig, labelValues); one == nil {
 			s.cut[cutKey{host, sig.Name}]++
 			return
 		}
 	}
+	if of.latest != nil {
+		of.latest.after = one
+	}
+	of.latest = one
 	one.value, one.at = value, t
+}
+
+// named is the series of these labels, nil if it is not known.
+func (of *readings) named(key []byte) *series {
+	if of.latest != nil && of.latest.after != nil && of.latest.after.key == string(key) {
+		return of.latest.after
+	}
+	return of.known[string(key)]
 }
 
 // read says that the signal was read at t.
@@ -239,8 +253,14 @@ func (s *store) sweep(after time.Duration) {
 				delete(of.known, one.key)
 				s.count--
 			}
+			if len(kept) == len(of.list) {
+				continue
+			}
 			clear(of.list[len(kept):])
-			of.list = kept
+			of.list, of.latest = kept, nil
+			for _, one := range kept {
+				one.after = nil // it may be one of those that are gone
+			}
 		}
 	}
 }

@@ -26,8 +26,8 @@ const (
 	// judgeEvery is the shortest time between two verdicts, and judgedLast what each is about.
 	judgeEvery = time.Minute
 	judgedLast = time.Minute
-	// costs is how many times as long as a verdict took in CPU time none is made: it takes a hundredth of a core.
-	costs = 99
+	// costs is how many times as long as a verdict took in CPU time none is made: it takes a two-hundredth of a core.
+	costs = 199
 	// apart is the least time between two runs that are made by themselves.
 	apart = time.Hour
 	// burstTime is for how long all tracers watch before a run is made.

@@ -3,6 +3,7 @@ package filelocks
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +19,8 @@ const (
 	often, seldom, late = 100 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second
 	// maxKeys bounds the sums, maxWaiters those that are looked at in one look.
 	maxKeys, maxWaiters = 256, 4096
+	// fresh is for how long a list of processes is good while the same ones wait: names change.
+	fresh = time.Second
 )
 
 var waited = &model.Signal{Name: "plimsoll_filelock_waiting_seconds_total", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
@@ -65,6 +68,13 @@ type reader struct {
 	host *host.Host
 	stop chan struct{}
 	done chan struct{} // closed when nobody looks any more
+
+	// comm are the names of this host's processes when they were listed, and waiters who waited then, of whatever host: listing is
+	// most of what a look takes.
+	comm    map[int]string
+	waiters map[int]bool
+	files   map[string]string // the names of those that are waited for, found since
+	listed  time.Time
 
 	mu   sync.Mutex
 	sums map[key]time.Duration
@@ -146,15 +156,31 @@ func (r *reader) add(now map[key]int, since time.Duration) {
 	}
 }
 
-// name counts the waits of this host's processes.
-func (r *reader) name(waits []wait) (map[key]int, error) {
+// names are those of this host's processes: as they were listed a moment ago, where somebody else waits than then anew.
+func (r *reader) names(waits []wait) (map[int]string, error) {
+	isNew := func(w wait) bool { return !r.waiters[w.waiter] }
+	if time.Since(r.listed) < fresh && !slices.ContainsFunc(waits, isNew) {
+		return r.comm, nil
+	}
 	procs, err := r.host.Procs()
 	if err != nil {
 		return nil, err
 	}
-	comm := make(map[int]string, len(procs))
+	r.comm, r.waiters, r.files, r.listed = make(map[int]string, len(procs)), map[int]bool{}, map[string]string{}, time.Now()
 	for i := range procs {
-		comm[procs[i].PID] = procs[i].Comm
+		r.comm[procs[i].PID] = procs[i].Comm
+	}
+	for _, w := range waits {
+		r.waiters[w.waiter] = true
+	}
+	return r.comm, nil
+}
+
+// name counts the waits of this host's processes.
+func (r *reader) name(waits []wait) (map[key]int, error) {
+	comm, err := r.names(waits)
+	if err != nil {
+		return nil, err
 	}
 	type held struct {
 		holder int
@@ -179,15 +205,23 @@ func (r *reader) name(waits []wait) (map[key]int, error) {
 	return now, nil
 }
 
-// holder says who holds the lock that w waits for, on which file, and what he does.
-func (r *reader) holder(w wait, comm map[int]string) key {
-	k := key{file: "inode " + w.file[strings.LastIndexByte(w.file, ':')+1:], holder: "-", doing: "-"}
+// file is the name of the file that w waits for, looked for once for each list of processes.
+func (r *reader) file(w wait) string {
+	if name := r.files[w.file]; name != "" {
+		return name
+	}
 	for _, pid := range []int{w.holder, w.waiter} { // either has it open
 		if name := fileOf(r.host.Path("proc", strconv.Itoa(pid)), w.file); pid > 0 && name != "" {
-			k.file = withoutIdentifiers(name)
-			break
+			r.files[w.file] = withoutIdentifiers(name)
+			return r.files[w.file]
 		}
 	}
+	return "inode " + w.file[strings.LastIndexByte(w.file, ':')+1:]
+}
+
+// holder says who holds the lock that w waits for, on which file, and what he does.
+func (r *reader) holder(w wait, comm map[int]string) key {
+	k := key{file: r.file(w), holder: "-", doing: "-"}
 	if w.holder > 0 {
 		if name, ok := comm[w.holder]; ok {
 			k.holder = name

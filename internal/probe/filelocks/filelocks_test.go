@@ -98,6 +98,30 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// Names are good for a moment, but not for one who did not wait when they were listed.
+func TestNames(t *testing.T) {
+	h, err := host.Open("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	us, other := os.Getpid(), 1<<22
+	old := map[int]string{us: "as it was"}
+	r := &reader{host: h, comm: old, waiters: map[int]bool{us: true}}
+	for _, c := range []struct {
+		who  []wait
+		anew bool
+	}{{[]wait{{waiter: us}}, false}, {[]wait{{waiter: us}, {waiter: other}}, true}, {[]wait{{waiter: other}}, false}} {
+		r.comm, r.listed = old, time.Now().Add(time.Hour)
+		if comm, err := r.names(c.who); err != nil || (comm[us] != "as it was") != c.anew {
+			t.Errorf("%v: we are %q, %v; anew: %v", c.who, comm[us], err, c.anew)
+		}
+		if !r.waiters[c.who[len(c.who)-1].waiter] {
+			t.Errorf("%v: %v is not known to have waited", c.who, r.waiters)
+		}
+	}
+}
+
 // flock(1) waits for a lock that we hold in this process, which is reading a pipe meanwhile or not.
 func TestLive(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "turn.lock")

@@ -48,6 +48,7 @@ type series struct {
 	start    int64
 	log      *wlog.WL
 	refs     map[string]*entry
+	latest   *entry         // that had a sample last
 	named    uint64         // the number of the series that was met last
 	part     int            // of the log, from 0; see turn
 	ofSignal map[string]int // how many of refs, by signal and host
@@ -66,9 +67,11 @@ type reading struct{ newest, before int64 }
 
 // entry is a series that has been met.
 type entry struct {
-	ref  chunks.HeadSeriesRef
-	last int64 // time of its last sample
-	part int   // of the log, in which it was declared last
+	ref   chunks.HeadSeriesRef
+	last  int64 // time of its last sample
+	part  int   // of the log, in which it was declared last
+	key   string
+	after *entry // the one that had a sample after it the last time: most readings are in the order of the one before
 	// heard are its labels for those who listen, nil until there is one.
 	heard *labels.Labels
 }
@@ -103,7 +106,7 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 	for _, v := range labelValues {
 		s.key = append(append(s.key, 0), v...)
 	}
-	e := s.refs[string(s.key)]
+	e := s.known()
 	if e == nil {
 		if len(s.refs) >= maxSeries || s.ofSignal[string(s.key[:own])] >= maxOfSignal {
 			return nil, errFull
@@ -111,6 +114,10 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 		s.ofSignal[string(s.key[:own])]++
 		e = s.meet(host, t, before, sig, labelValues)
 	}
+	if s.latest != nil {
+		s.latest.after = e
+	}
+	s.latest = e
 	if e.part != s.part {
 		e.part = s.part
 		s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
@@ -124,6 +131,14 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 	e.last = t
 	s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: t, V: value})
 	return e, nil
+}
+
+// known is the series whose key is in s.key, nil if it was not met.
+func (s *series) known() *entry {
+	if s.latest != nil && s.latest.after != nil && s.latest.after.key == string(s.key) {
+		return s.latest.after
+	}
+	return s.refs[string(s.key)]
 }
 
 // readBefore returns when the signal and host whose key is in s.key were read
@@ -147,8 +162,8 @@ func (s *series) readBefore(t int64) int64 {
 // millisecond earlier when there is no room.
 func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValues []string) *entry {
 	s.named++
-	e := &entry{ref: chunks.HeadSeriesRef(s.named), last: math.MinInt64, part: s.part}
-	s.refs[string(s.key)] = e
+	e := &entry{ref: chunks.HeadSeriesRef(s.named), last: math.MinInt64, part: s.part, key: string(s.key)}
+	s.refs[e.key] = e
 	s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
 	if sig.StartsAtZero {
 		e.last = min(before, t-1)
@@ -214,7 +229,9 @@ func (s *series) turn() (int, error) {
 
 // forget forgets the series without a sample in this part of the log, or a later one.
 func (s *series) forget(before int) {
+	s.latest = nil
 	for key, e := range s.refs {
+		e.after = nil // it may be one of those that go
 		if e.part >= before {
 			continue
 		}

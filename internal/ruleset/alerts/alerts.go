@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type Options struct {
 	Only []string
 	// Handbook is the address before a rule's page.
 	Handbook string
+	// Together is a label of the server's targets: hosts that agree in it explain one another's alerts. "": each host by itself.
+	Together string
 }
 
 // Set is a rule set as alerts.
@@ -213,7 +216,7 @@ func encoded(out *bytes.Buffer, doc any) ([]byte, error) {
 func (s Set) alert(w written) alert {
 	wait, keep := s.patience(w.rule)
 	return alert{
-		Alert: alertName(w.rule.ID), Expr: w.expr, For: duration(wait), Keep: duration(keep),
+		Alert: alertName(w.rule.ID), Expr: s.options.joined(w.expr), For: duration(wait), Keep: duration(keep),
 		Labels: map[string]string{
 			"severity": severity(w.rule), "plimsoll_rule": w.rule.ID, "plimsoll_kind": w.rule.Kind,
 		},
@@ -221,9 +224,27 @@ func (s Set) alert(w written) alert {
 	}
 }
 
-// severity of a capacity is info: nothing is broken, and the machine has no more to give.
+// joined gives an alert's subjects the label by which hosts belong together; a host that has none is one by itself.
+func (o Options) joined(expr string) string {
+	if o.Together == "" {
+		return expr
+	}
+	known := fmt.Sprintf("group by (host, %[1]s) (plimsoll_host_info{%[1]s!=\"\"})\nor on (host) label_replace(group by (host) (plimsoll_host_info), %[1]q, \"host %%s\", \"host\", \"(.+)\")", o.Together)
+	return fmt.Sprintf("(%s)\n* on (host) group_left (%s) topk by (host) (1, %s)", expr, o.Together, strings.ReplaceAll(known, "%s", "$1"))
+}
+
+// ofNobody are what a symptom may show without telling whose it was: a monitor that asks a machine that is gone loses packets as a
+// user does.
+var ofNobody = []string{"loses_connects", "drops_packets", "takes_cpu"}
+
+// severity of a capacity is info: nothing is broken, and the machine has no more to give. So is that of a symptom of which nobody knows
+// whether users have it; who has it tells another one, and a cause that explains it rings by itself.
 func severity(r *ruleset.Rule) string {
-	if r.Kind == ruleset.Capacity {
+	unowned := r.Kind == ruleset.Symptom
+	for kind := range r.Shows {
+		unowned = unowned && slices.Contains(ofNobody, kind)
+	}
+	if r.Kind == ruleset.Capacity || unowned {
 		return "info"
 	}
 	return "warning"

@@ -44,9 +44,13 @@ func (s Set) Silences() map[string][]string {
 	return out
 }
 
-// equal are the labels in which two alerts agree. Each host is a run by itself.
+// equal are the labels in which two alerts agree. Each host is a run by itself, or those that belong together are one: then what one does to
+// another may be a consequence, where the rules do not ask for the same host.
 func (s Set) equal(e ruleset.Explain, a, b *ruleset.Rule) []string {
 	names := []string{s.options.host()}
+	if s.options.Together != "" && e.Where != nil && !slices.Contains(e.Where, "host") && e.When == nil {
+		names[0] = s.options.Together
+	}
 	for _, name := range a.Subject {
 		if name != "host" && slices.Contains(b.Subject, name) && (e.Where == nil || slices.Contains(e.Where, name)) {
 			names = append(names, name)
