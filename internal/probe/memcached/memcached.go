@@ -228,6 +228,8 @@ var numbers = []struct {
 	{"get_hits", commands, []string{"get", "hit"}},
 	{"get_misses", commands, []string{"get", "miss"}},
 	{"cmd_set", commands, []string{"set", "hit"}},
+	{"delete_hits", commands, []string{"delete", "hit"}},
+	{"cmd_flush", commands, []string{"flush", "hit"}},
 	{"curr_connections", signal(model.Gauge, "memcached_current_connections", "connections", "Connections that are open, ours among them."), nil},
 	{"max_connections", signal(model.Gauge, "memcached_max_connections", "connections", "The most connections that it takes (-c)."), nil},
 	{"total_connections", signal(model.Counter, "memcached_connections_total", "connections", "Connections that it took."), nil},

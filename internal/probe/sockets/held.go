@@ -11,8 +11,11 @@ const (
 
 var heldNames = [heldCount]string{"way", "receiver", "buffer"}
 
-// heldFor is a time in µs for each of them.
-type heldFor [heldCount]uint64
+// bytesMoved stands behind them: the bytes that have gone to the peer of an accepted connection, or come from that of another.
+const bytesMoved = heldCount
+
+// heldFor is a time in µs for each of them, and bytesMoved.
+type heldFor [heldCount + 1]uint64
 
 // maxHeld bounds the connections that are followed from dump to dump. Of further
 // ones nothing is counted.
@@ -29,7 +32,7 @@ type heldSeen struct {
 	dump uint64
 }
 
-// since is what has been added to a connection's times since the last dump; of
+// since is what has been added to a connection's times and bytes since the last dump; of
 // one that was there before the first, what came after that.
 func (p *progress) since(cookie uint64, now heldFor) (added heldFor) {
 	k := p.known[cookie]

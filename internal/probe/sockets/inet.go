@@ -50,6 +50,8 @@ const (
 	infoRTTAt      = 68
 	infoCwndAt     = 80
 	infoResentAt   = 100
+	infoAckedAt    = 120
+	infoReceivedAt = 128
 	infoUnsentAt   = 144
 	infoMinRTTAt   = 148
 	infoBusyAt     = 168
@@ -116,6 +118,8 @@ type tcpInfo struct {
 	// peerWindow is how many bytes the peer takes, where the kernel tells it.
 	peerWindow    uint32
 	hasPeerWindow bool
+	// acked is how many bytes the peer has acknowledged, received how many came from it.
+	acked, received uint64
 	// held is how long it has had bytes to send, by what held them.
 	held heldFor
 }
@@ -176,6 +180,8 @@ func (t *tcpInfo) read(b []byte) {
 	if t.hasPeerWindow = len(b) >= infoPeerWindowAt+4; t.hasPeerWindow {
 		t.peerWindow = binary.NativeEndian.Uint32(b[infoPeerWindowAt:])
 	}
+	t.acked = binary.NativeEndian.Uint64(b[infoAckedAt:])
+	t.received = binary.NativeEndian.Uint64(b[infoReceivedAt:])
 	busy := binary.NativeEndian.Uint64(b[infoBusyAt:])
 	t.held[byReceiver] = binary.NativeEndian.Uint64(b[infoReceiverAt:])
 	t.held[byBuffer] = binary.NativeEndian.Uint64(b[infoBufferAt:])

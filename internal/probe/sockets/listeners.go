@@ -43,11 +43,14 @@ type listener struct {
 
 	connections                    // of the last dump
 	held        [heldCount]float64 // seconds reported so far under this owner
+	sent        float64            // bytes
 }
 
 // connections are the connections of a listener in one dump.
 type connections struct {
 	accepted, synRecv int
+	// left is how many stand in the accept queue though their client has closed, and never sent a byte.
+	left int
 	// of the accepted ones, those with bytes to read, and with bytes not acknowledged
 	unread, unacked int
 	// roundTrips is the sum of these last ones' round trips, in µs.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -410,6 +411,99 @@ func TestRealSockets(t *testing.T) {
 	}
 }
 
+// TestBytesMoved: what a service sends is counted for its listener, and for those who asked it.
+func TestBytesMoved(t *testing.T) {
+	enterOwnNetNS(t)
+	at := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 8007}
+	l, c := stream(t), stream(t)
+	if err := unix.Bind(l, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(l, 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Connect(c, at); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := unix.Accept(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(s) })
+	r := openHere(t)
+	r.Poll()
+	end := endpoint{netip.AddrFrom4(at.Addr).As16(), uint16(at.Port)}
+	for i, want := range []float64{0, 1000, 2000} { // what came before the first dump is not counted
+		if _, err := unix.Write(s, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		whole := make([]byte, 1000)
+		if n, _, err := unix.Recvfrom(c, whole, unix.MSG_WAITALL); n != 1000 || err != nil {
+			t.Fatalf("read %d bytes: %v; want 1000", n, err)
+		}
+		if _, err := unix.Write(c, []byte("x")); err != nil { // it acknowledges what has come
+			t.Fatal(err)
+		}
+		if err := r.dumpConnections(); err != nil {
+			t.Fatal(err)
+		}
+		if got, sent := r.received[end], r.table.of(end).sent; got != want || sent != want {
+			t.Errorf("dump %d: %v bytes received and %v sent; want %v", i, got, sent, want)
+		}
+	}
+}
+
+// TestWhoLeftTheQueue: of those that nobody has accepted, only who went without having asked has left.
+func TestWhoLeftTheQueue(t *testing.T) {
+	enterOwnNetNS(t)
+	full := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 8006}
+	l := stream(t)
+	if err := unix.Bind(l, full); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(l, 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, client := range []struct {
+		says   string
+		leaves bool
+	}{{"", false}, {"", true}, {"a", false}, {"a", true}, {"GET /", true}} {
+		c := stream(t)
+		if err := unix.Connect(c, full); err != nil {
+			t.Fatal(err)
+		}
+		if client.says != "" {
+			if _, err := unix.Write(c, []byte(client.says)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if client.leaves {
+			if err := unix.Shutdown(c, unix.SHUT_WR); err != nil { // its FIN is what the listener sees of a close
+				t.Fatal(err)
+			}
+		}
+	}
+	r := openHere(t)
+	r.Poll()
+	if err := r.dumpConnections(); err != nil {
+		t.Fatal(err)
+	}
+	got := r.table.of(endpoint{netip.AddrFrom4(full.Addr).As16(), uint16(full.Port)})
+	if got == nil || got.left != 1 || got.accepted != 0 {
+		t.Errorf("the listener with five in its queue: %+v; want one that left, and none accepted", got)
+	}
+}
+
+func stream(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
 func wantReal(comm, path string) map[string]float64 {
 	want := map[string]float64{}
 	for _, l := range []struct {
@@ -435,6 +529,7 @@ func wantReal(comm, path string) map[string]float64 {
 		}
 		if !strings.HasPrefix(l.listen, "unix") {
 			want["plimsoll_tcp_listen_unread"+labels] = 0
+			want["plimsoll_tcp_listen_queue_left"+labels] = 0
 			want["plimsoll_tcp_listen_unacknowledged"+labels] = 0
 			want["plimsoll_tcp_listen_window_shut"+labels] = 0
 			want["plimsoll_tcp_listen_repeated"+labels] = 0
@@ -442,6 +537,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_held_back"+labels] = 0
 			want["plimsoll_tcp_listen_window_small"+labels] = 0
 			want["plimsoll_tcp_listen_segments_small"+labels] = 0
+			want["plimsoll_tcp_listen_sent_bytes_total"+labels] = 0
 			for _, held := range heldNames {
 				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0
 			}
@@ -458,6 +554,7 @@ func wantReal(comm, path string) map[string]float64 {
 	} {
 		want["plimsoll_tcp_destination_ports_used{"+d.dst+"}"] = d.used
 		want["plimsoll_tcp_destination_ports_time_wait{"+d.dst+"}"] = 0
+		want["plimsoll_tcp_destination_received_bytes_total{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_ports_usable{"+d.dst+"}"] = 490
 		want["plimsoll_tcp_destination_unacknowledged{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_owner_info{"+d.dst+","+comm+"}"] = 1

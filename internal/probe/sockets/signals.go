@@ -43,6 +43,11 @@ var (
 		Help:   "Connections of the listener that are half open: their SYN was answered, the final ACK has not come. With SYN cookies the kernel keeps none.",
 		Source: fromConnections, ByHand: "ss -tn state syn-recv",
 	}
+	listenLeft = &model.Signal{
+		Name: "plimsoll_tcp_listen_queue_left", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Connections in the accept queue whose client has closed without ever having sent a byte, as one that only tries whether a port is open. Of TCP only.",
+		Source: fromConnections, ByHand: "ss -tne state close-wait (those without ino:, Recv-Q 1)",
+	}
 	listenUnread = &model.Signal{
 		Name: "plimsoll_tcp_listen_unread", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
 		Help:   "Accepted connections of the listener on which bytes lie that its process has not read. Of TCP only.",
@@ -93,6 +98,11 @@ var (
 		Help:   "How long accepted connections had bytes to send, by what held these: held=\"receiver\" is the peer's window, held=\"buffer\" the socket's own send buffer, which was too small for what the process would have sent, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (busy, rwnd_limited, sndbuf_limited)",
 	}
+	listenSent = &model.Signal{
+		Name: "plimsoll_tcp_listen_sent_bytes_total", Kind: model.Counter, Unit: "bytes", Labels: []string{"listen", "owner"}, StartsAtZero: true,
+		Help:   "Bytes that went out on accepted connections and were acknowledged. Of a connection that ends, those since the last look are missed.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (bytes_acked)",
+	}
 	portsUsed = &model.Signal{
 		Name: "plimsoll_tcp_destination_ports_used", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
 		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
@@ -118,6 +128,11 @@ var (
 		Help:   "Established sockets of the connecting side with bytes written that the destination has not acknowledged: the request is on its way, or the destination takes no more.",
 		Source: fromConnections, ByHand: "ss -tn state established dst ADDR:PORT (Send-Q)",
 	}
+	destinationReceived = &model.Signal{
+		Name: "plimsoll_tcp_destination_received_bytes_total", Kind: model.Counter, Unit: "bytes", Labels: []string{"dst"}, StartsAtZero: true,
+		Help:   "Bytes that came from a destination on connections that were opened to it. Of a connection that ends, those since the last look are missed.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (bytes_received)",
+	}
 	destinationRoundTrip = &model.Signal{
 		Name: "plimsoll_tcp_destination_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"dst"},
 		Help:   "The way to a destination and back: the shortest round trip of the last minutes of each established socket of the connecting side; the mean. What the destination takes for its replies is not in it.",
@@ -131,5 +146,5 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenHeld, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationOwner}
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
+	listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationReceived, destinationOwner}

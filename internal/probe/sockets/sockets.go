@@ -105,8 +105,10 @@ type reader struct {
 
 	flows    flows
 	progress progress
-	noInfo   bool // this kernel does not divide a connection's time
-	noWindow bool // this kernel does not tell the peer's window
+	fetching progress             // of the connecting side, so that neither crowds out the other
+	received map[endpoint]float64 // bytes, of destinations
+	noInfo   bool                 // this kernel does not divide a connection's time
+	noWindow bool                 // this kernel does not tell the peer's window
 	pace     pace.Pace
 	reported reported
 
@@ -216,7 +218,7 @@ func (r *reader) nameOwners(now time.Time) error {
 // owner under whom they were reported.
 func (l *listener) own(comm string) {
 	if l.owner != comm {
-		l.owner, l.drops, l.held = comm, 0, [heldCount]float64{}
+		l.owner, l.drops, l.held, l.sent = comm, 0, [heldCount]float64{}, 0
 	}
 }
 
@@ -306,6 +308,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 func (r *reader) dumpConnections() error {
 	r.flows.reset()
 	r.progress.begin()
+	r.fetching.begin()
 	for _, l := range r.table.order {
 		l.connections = connections{}
 	}
@@ -324,6 +327,7 @@ func (r *reader) dumpConnections() error {
 		return fmt.Errorf("list TCP connections: %w", err)
 	}
 	r.progress.end()
+	r.fetching.end()
 	if r.unixMissing != nil {
 		return nil
 	}
@@ -360,6 +364,9 @@ func (r *reader) addConnection(s *inetSock) {
 	l := r.table.of(s.src)
 	if l == nil {
 		r.flows.add(s)
+		if s.inode != 0 {
+			r.receive(s)
+		}
 		return
 	}
 	switch s.state {
@@ -367,11 +374,16 @@ func (r *reader) addConnection(s *inetSock) {
 		if s.inode != 0 {
 			l.accept(s)
 			r.follow(l, s)
+		} else if s.state == tcpCloseWait && s.queue <= closing {
+			l.left++
 		}
 	case tcpSynRecv:
 		l.synRecv++
 	}
 }
+
+// closing is what the kernel counts as unread where a client closed without having sent a byte: its FIN takes a number.
+const closing = 1
 
 // accept counts an accepted connection, and what lies in its buffers.
 func (l *listener) accept(s *inetSock) {
@@ -409,8 +421,29 @@ func (r *reader) follow(l *listener, s *inetSock) {
 		return
 	}
 	r.noWindow = r.noWindow || !s.info.hasPeerWindow
-	for by, us := range r.progress.since(s.cookie, s.info.held) {
-		l.held[by] += float64(us) / 1e6
+	now := s.info.held
+	now[bytesMoved] = s.info.acked
+	added := r.progress.since(s.cookie, now)
+	for by := range l.held {
+		l.held[by] += float64(added[by]) / 1e6
+	}
+	l.sent += float64(added[bytesMoved])
+}
+
+// receive adds what came from a destination that is reported since the last dump.
+func (r *reader) receive(s *inetSock) {
+	if !s.hasInfo {
+		r.noInfo = true
+		return
+	}
+	if _, ok := r.reported[s.dst]; !ok && len(r.reported) >= maxEverReported {
+		return
+	}
+	if r.received == nil {
+		r.received = map[endpoint]float64{}
+	}
+	if _, ok := r.received[s.dst]; ok || len(r.received) < maxEverReported {
+		r.received[s.dst] += float64(r.fetching.since(s.cookie, heldFor{bytesMoved: s.info.received})[bytesMoved])
 	}
 }
 
@@ -422,6 +455,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 		out.Put(listenAccepted, float64(l.accepted), l.name, l.owner)
 		if !l.unix {
 			out.Put(listenSynRecv, float64(l.synRecv), l.name, l.owner)
+			out.Put(listenLeft, float64(l.left), l.name, l.owner)
 			out.Put(listenUnread, float64(l.unread), l.name, l.owner)
 			out.Put(listenUnacked, float64(l.unacked), l.name, l.owner)
 			out.Put(listenShut, float64(l.shut), l.name, l.owner)
@@ -434,7 +468,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenHeld, destinationRoundTrip} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, destinationRoundTrip, destinationReceived} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -450,6 +484,7 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}
+	out.Put(listenSent, l.sent, l.name, l.owner)
 	for by, name := range heldNames {
 		out.Put(listenHeld, l.held[by], l.name, l.owner, name)
 	}
@@ -466,6 +501,9 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
 		out.Put(destinationUnacked, float64(d.unacked), dst)
+		if !r.noInfo {
+			out.Put(destinationReceived, r.received[d.dst], dst)
+		}
 		if d.measured > 0 {
 			out.Put(destinationRoundTrip, float64(d.trips)/float64(d.measured)/1e6, dst)
 		}
