@@ -324,6 +324,9 @@ func (k *packing) of(path string, packed bool) (pack, error) {
 	}
 	defer file.Close()
 	var b bytes.Buffer
+	if is, err := file.Stat(); err == nil {
+		b.Grow(int(is.Size())) // what is not used of it is no memory; growing it on the way would take it several times
+	}
 	sum, to := sha256.New(), io.WriteCloser(plain{&b})
 	if packed {
 		to, _ = gzip.NewWriterLevel(&b, gzip.BestSpeed) // a level that there is
