@@ -244,6 +244,17 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestWholeNumbers: a size in bytes keeps all its digits, as in JSON.
+func TestWholeNumbers(t *testing.T) {
+	for v, want := range map[float64]string{7726788608: "7726788608", 0.89126133300001: "0.891261333", 1e-7: "1e-07", 180: "180"} {
+		var doc bytes.Buffer
+		check(t, report.Document(&doc, map[string]float64{"v": v}))
+		if got := report.Number(v); got != want || !strings.Contains(doc.String(), want+"\n") {
+			t.Errorf("%v is %q on the page, and in JSON\n%s", v, got, doc.String())
+		}
+	}
+}
+
 // TestHostile: no text of a run becomes part of the page, steers it or makes it wide.
 func TestHostile(t *testing.T) {
 	evil := "<script>alert(1)</script>]]></style><img src=x onerror=alert(1)>\"'`\u202e\u2066\x1b[8m\u0000javascript:alert(1)" + strings.Repeat("W", 10_000)

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"strconv"
+	"encoding/json"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -103,5 +103,9 @@ func Written(t model.Tuning) map[string][]string {
 
 // Number is a value as JSON has it.
 func Number(v float64) string {
-	return string(roundedNumber(strconv.AppendFloat(nil, v, 'g', -1, 64)))
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "-" // infinite, which JSON has no word for
+	}
+	return string(roundedNumber(raw))
 }

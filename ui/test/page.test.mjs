@@ -231,7 +231,7 @@ for (const file of pages) {
     const pdf = await page.pdf({ path: `${shots}${name(file)}.pdf`, format: "A4" });
     assert.ok(pdf.length > 10_000);
     await page.emulateMedia({ media: "print" });
-    assert.equal(await page.locator("nav:visible, .save:visible, .copy:visible, .search:visible").count(), 0, "what only a screen has is printed");
+    assert.equal(await page.locator("nav:visible, footer:visible, .save:visible, .copy:visible, .search:visible").count(), 0, "what only a screen has is printed");
     await close();
   });
 
