@@ -175,3 +175,31 @@ func cut(s string, columns int) string {
 	}
 	return s
 }
+
+// longestPart words what took the most of the mean request's time, as deep as that
+// is known; "" where nothing takes a quarter of it.
+func longestPart(b *model.Breakdown) string {
+	if b == nil || b.MeanSeconds <= 0 {
+		return ""
+	}
+	const worthALine = 0.25
+	var longest *model.BreakdownPart
+	parts := b.Parts
+	for {
+		var here *model.BreakdownPart
+		for i, part := range parts {
+			if part.Seconds != nil && (here == nil || *part.Seconds > *here.Seconds) {
+				here = &parts[i]
+			}
+		}
+		if here == nil || *here.Seconds < worthALine*b.MeanSeconds {
+			break
+		}
+		longest, parts = here, here.Parts
+	}
+	if longest == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s of a mean request's %s: %s (%s)", layout.Share(min(*longest.Seconds/b.MeanSeconds, 1)),
+		layout.Micros(b.MeanSeconds*1e6), longest.Text, strings.TrimSpace(longest.Host+" "+longest.Process))
+}

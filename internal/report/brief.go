@@ -88,34 +88,6 @@ func failedShare(l model.Load) string {
 	return layout.Share(1-l.GoodShare) + " of what was tried failed: " + failed
 }
 
-// longestPart words what took the most of the mean request's time, as deep as that
-// is known; "" where nothing takes a quarter of it.
-func longestPart(b *model.Breakdown) string {
-	if b == nil || b.MeanSeconds <= 0 {
-		return ""
-	}
-	const worthALine = 0.25
-	var longest *model.BreakdownPart
-	parts := b.Parts
-	for {
-		var here *model.BreakdownPart
-		for i, part := range parts {
-			if part.Seconds != nil && (here == nil || *part.Seconds > *here.Seconds) {
-				here = &parts[i]
-			}
-		}
-		if here == nil || *here.Seconds < worthALine*b.MeanSeconds {
-			break
-		}
-		longest, parts = here, here.Parts
-	}
-	if longest == nil {
-		return ""
-	}
-	return fmt.Sprintf("%s of a mean request's %s: %s (%s)", layout.Share(min(*longest.Seconds/b.MeanSeconds, 1)),
-		layout.Micros(b.MeanSeconds*1e6), longest.Text, strings.TrimSpace(longest.Host+" "+longest.Process))
-}
-
 // closeBehind words what would be next to hold it back, "" where nothing was near.
 func closeBehind(v model.Verdict) string {
 	next, _ := besides(v)

@@ -54,3 +54,7 @@ func (p *paper) shortCommand(text string) {
 	}
 	p.para(labelWidth+2, dim, "… and more, which -v shows")
 }
+
+// noCheck is what is no check for the first screen: words in the place of a command, of which the numbers
+// stand above already, and what slows a live service or a whole machine down.
+var noCheck = regexp.MustCompile(`^(compare|the|log) |^\w+, |\b(strace|perf trace -a|perf top|tcpdump)\b`)

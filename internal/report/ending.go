@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -94,14 +93,6 @@ func sentences(v model.Verdict) []string {
 // mostCauses is how many causes of one verdict are told.
 const mostCauses = 2
 
-func titles(list []model.Finding) map[string]bool {
-	all := map[string]bool{}
-	for _, f := range list {
-		all[f.Title] = true
-	}
-	return all
-}
-
 // reasons are the clues that say the most for a finding, and of one that is suspected how to see the first.
 func reasons(s *sheet, f model.Finding) {
 	clues := f.Clues
@@ -130,10 +121,6 @@ func reasons(s *sheet, f model.Finding) {
 		}
 	}
 }
-
-// noCheck is what is no check for the first screen: words in the place of a command, of which the numbers
-// stand above already, and what slows a live service or a whole machine down.
-var noCheck = regexp.MustCompile(`^(compare|the|log) |^\w+, |\b(strace|perf trace -a|perf top|tcpdump)\b`)
 
 // weight orders roles by how much a clue of theirs says.
 func weight(r model.Role) int {

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -187,4 +189,52 @@ func lasts(f model.Fix) string {
 // typed as it is.
 func adviceAlone(f model.Fix) bool {
 	return len(f.Changes) > 0 && !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
+}
+
+// changesOf words what a fix sets, old and new; what is so already is left out, and where
+// things stand is said once.
+func changesOf(f model.Fix) string {
+	var list []string
+	last := ""
+	for _, c := range f.Changes {
+		if c.Old != "" && c.Old == c.Value || c.Kind == model.ChangePolicy { // a class has a number that nobody knows
+			continue
+		}
+		where := whereSet(c)
+		if n := len(list); n > 0 && last == where {
+			list[n-1] = strings.TrimSuffix(list[n-1], where)
+		}
+		from := ""
+		if c.Old != "" {
+			from = spokenSetting(c.Kind, c.Old) + " → "
+		}
+		to := cmp.Or(spokenSetting(c.Kind, c.Value), "more than now (this run does not tell how much)")
+		list, last = append(list, layout.Line(settingName(c)+": "+from+to)+where), where
+	}
+	return strings.Join(list, "; ")
+}
+
+// spokenSetting is a value with its unit.
+func spokenSetting(kind, value string) string {
+	if kind != model.ChangeQuota {
+		return value
+	}
+	var used, period float64
+	if n, err := fmt.Sscan(value, &used, &period); n < 2 || err != nil || period <= 0 {
+		return value
+	}
+	return fmt.Sprintf("%.3g CPUs", used/period)
+}
+
+// whereSet says where a setting stands that no command sets.
+func whereSet(c model.FixChange) string {
+	switch c.Kind {
+	case model.ChangeNginx:
+		return " (in nginx's configuration; then nginx -s reload)"
+	case model.ChangePHPFPM:
+		return " (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')"
+	case model.ChangeBacklog:
+		return " (in the service's configuration: nginx's listen with backlog=, PHP-FPM's listen.backlog)"
+	}
+	return ""
 }

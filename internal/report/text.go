@@ -567,3 +567,11 @@ func subject(s map[string]string) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+func titles(list []model.Finding) map[string]bool {
+	all := map[string]bool{}
+	for _, f := range list {
+		all[f.Title] = true
+	}
+	return all
+}
