@@ -111,7 +111,7 @@ func AfterWalk(t model.Tuning) []Step {
 
 // gained says what the walk brought as a whole.
 func gained(steps []model.TuneStep) string {
-	first, last := steps[0].TuneLoad, steps[len(steps)-1].TuneLoad
+	first, last := steps[0].TuneLoad, standing(steps).TuneLoad
 	if first.GoodRPS == nil || last.GoodRPS == nil {
 		return "what users got is the command's to tell: see what it printed at first and at last"
 	}
@@ -120,6 +120,16 @@ func gained(steps []model.TuneStep) string {
 		text += fmt.Sprintf("; p99 %s → %s", layout.Micros(*first.P99), layout.Micros(*last.P99))
 	}
 	return text
+}
+
+// standing is the last step whose state is the one that the walk left: what the
+// change after it was worth was measured by a step of a state that is gone, if it was undone.
+func standing(steps []model.TuneStep) model.TuneStep {
+	last := len(steps) - 1
+	for last > 0 && steps[last-1].Fix != nil && steps[last-1].Fix.Outcome == model.Undone {
+		last--
+	}
+	return steps[last]
 }
 
 // price says what is next, and lists what fixes risk and cost, all of them, each thing said once.
