@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,11 +51,21 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 		return nil, errors.Join(err, serr) // the run does not tell what to type
 	}
 	then, terr := s.ThenText.Fill(f)
-	step := &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: then}
+	step := &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: r.commandsIn(then, subject, labels)}
 	if set != nil && old != nil && strings.Contains(s.Type, ".To") { // else it is for a person to set
 		step.Old = ruleset.FormatNumber(*old)
 	}
 	return step, errors.Join(err, serr, terr)
+}
+
+// shellWords begin a command in the middle of a sentence.
+var shellWords = regexp.MustCompile(`\b(nft (list|replace|delete)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
+
+// commandsIn writes the commands that a sentence names as the one before it is typed: in the same namespace.
+func (r *run) commandsIn(text string, subject, labels map[string]string) string {
+	return shellWords.ReplaceAllStringFunc(text, func(words string) string {
+		return r.command([]layout.Piece{{Text: words}}, subject, labels)
+	})
 }
 
 // largest is the largest result of an expression for a subject, nil for none, and without an expression.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
@@ -28,7 +27,8 @@ func nearest(open []*candidate, unknown []model.Finding) []model.Candidate {
 		}
 	}
 	list = slices.DeleteFunc(append(list, unknown...), func(f model.Finding) bool {
-		return f.Kind != ruleset.Cause && f.Kind != ruleset.Capacity || len(f.Clues) > 0 && f.Clues[0].ID == "applies"
+		return f.Kind != ruleset.Cause && f.Kind != ruleset.Capacity || len(f.Clues) > 0 && f.Clues[0].ID == "applies" ||
+			f.Answer != model.Suspected && closeness(f) == 0 // of which there was nothing: not near
 	})
 	slices.SortStableFunc(list, func(a, b model.Finding) int {
 		return cmp.Or(
@@ -102,22 +102,6 @@ func approach(c model.Clue) float64 {
 	return min(max(way, 0), never)
 }
 
-// inWords says a comparison with a number as it is spoken.
-func inWords(is string) string {
-	op, number, _ := strings.Cut(is, " ")
-	switch op {
-	case ">=":
-		return number + " or more"
-	case "<=":
-		return number + " or less"
-	case ">":
-		return "more than " + number
-	case "<":
-		return "less than " + number
-	}
-	return is
-}
-
 // settle says what would tell whether a finding is the cause: the clue that is
 // missing, or else the one that speaks against it, or where to look.
 func settle(f model.Finding) (say, byHand string) {
@@ -129,7 +113,7 @@ func settle(f model.Finding) (say, byHand string) {
 			if t == model.Unknown {
 				return "measure what was not: " + c.Missing, c.ByHand
 			}
-			return c.Say + "; it would be the cause at " + inWords(c.Is), c.ByHand
+			return c.Say + "; it would be the cause at " + c.Limit(), c.ByHand
 		}
 	}
 	for _, x := range f.Fix {

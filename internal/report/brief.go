@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,7 +20,7 @@ func brief(p *paper, r model.Report, run string) {
 	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: cmp.Or(run, runWord(r.Dir))}
 	briefResult(s, r)
 	if r.Verdict.Answer != model.AnswerHealthy { // there it stands with the answer
-		s.item(background, "then", 2, closeBehind(r.Verdict))
+		s.item(background, "also", 3, closeBehind(r.Verdict))
 	}
 	if len(r.Notes) > 0 && len(wrap(layout.Line(r.Notes[0]), p.width-labelWidth)) <= mostNote { // half of one says nothing
 		s.item(background, "note", mostNote, r.Notes[0])
@@ -91,15 +92,36 @@ func failedShare(l model.Load) string {
 // closeBehind words what would be next to hold it back, "" where nothing was near.
 func closeBehind(v model.Verdict) string {
 	next, _ := besides(v)
+	next = slices.DeleteFunc(next, func(f model.Finding) bool { return f.Answer == model.Near && nothingOf(f) })
 	if len(next) == 0 {
 		return ""
 	}
 	f := next[0]
-	text := string(f.Answer) + ": " + f.Title + " (" + model.SpokenSubject(f.Subject) + ")"
+	text := howClose(f, v.Answer) + f.Title + " (" + model.SpokenSubject(f.Subject) + ")"
 	if len(next) > 1 {
 		text += fmt.Sprintf("; %d more", len(next)-1)
 	}
 	return text
+}
+
+// nothingOf says whether there was nothing at all of what would have decided a finding.
+func nothingOf(f model.Finding) bool {
+	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
+}
+
+// howClose says what is known of a cause or limit that the verdict does not rest on.
+func howClose(f model.Finding, answer model.Answer) string {
+	only := map[model.Answer]string{
+		model.AnswerCause:    ", and may only follow from the cause below",
+		model.AnswerCapacity: ", and may only follow from the limit below",
+	}[answer]
+	switch f.Answer {
+	case model.Near:
+		return "not far from its limit, but not the cause: "
+	case model.Suspected:
+		return "not proven" + only + ": "
+	}
+	return "measured too" + only + ": "
 }
 
 // briefCounts says how many causes it was not, and how many nobody can tell about.

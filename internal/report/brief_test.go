@@ -153,23 +153,23 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no restart, undone by the same line with 1, lasts until the next boot": {Risk: "low", Restart: "none", Undo: automatic,
+		"low risk, no service restart, undone by the same line with 1, lasts until the next boot": {Risk: "low", Restart: "none", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
-		"low risk, no restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
+		"low risk, no service restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
-		"low risk, a reload of the service, undone by setting back a to 1 and the rest (note it first)": {Risk: "low", Restart: "reload", Undo: automatic,
+		"low risk, a reload of nginx (requests in hand are finished), undone by setting back a to 1 and the rest (note it first)": {Risk: "low", Restart: "reload", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		"medium risk, a reload of the service, undone by setting it back (note first what is set), up to 3 GiB of memory; care": {
+		"medium risk, a reload of nginx (requests in hand are finished), undone by setting it back (note first what is set), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"a restart of the service (its connections are cut meanwhile), undone by hand: note first what is set": {Risk: "low", Restart: "service", Undo: "manual"},
-		"low risk, no restart, undone by the same line with 64":                                                {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
-		"the command above changes nothing; the change: medium risk, no restart, undone by hand: note first what is set": {
+		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is set": {Risk: "low", Restart: "service", Undo: "manual"},
+		"low risk, no service restart, undone by the same line with 64":                                                 {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
+		"the command above changes nothing; the change: medium risk, no service restart, undone by hand: note first what is set": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
-		"low risk, no restart, undone by hand: note first what is set": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"low risk, no service restart, undone by hand: note first what is set": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
 		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (its connections are cut meanwhile), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (its connections are cut meanwhile), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a restart of the host (requests in hand fail, connections are cut), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a restart of the service (requests in hand fail, connections are cut), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
@@ -197,5 +197,45 @@ func TestBriefShowsWhatCanBeTyped(t *testing.T) {
 		if got := fitToType(command, 80); got != want {
 			t.Errorf("%q: %v, want %v", command, got, want)
 		}
+	}
+}
+
+func TestLooksToUsers(t *testing.T) {
+	load := func(good float64, p50, p99, alone float64) model.Report {
+		return model.Report{Load: &model.Load{GoodShare: good, Latency: model.Quantiles{Count: 9, P50: p50, P99: p99}, Calm: model.Quantiles{Count: 1, P50: alone}}}
+	}
+	for want, r := range map[string]model.Report{
+		"that is what looks bad":               load(0.5, 1e3, 2e3, 1e3),
+		"one in 100 waited longer than 1.15 s": load(1, 293, 1.15e6, 25),
+		"half waited longer than 10 ms":        load(1, 1e4, 2e4, 1e3),
+		"nothing looks bad":                    load(1, 1e4, 2e4, 9e3),
+		"nothing was seen that looks bad":      {},
+	} {
+		if got := looksToUsers(r); !strings.Contains(got, want) {
+			t.Errorf("%q, want %q in it", got, want)
+		}
+	}
+}
+
+func TestSecondWaitsForTheFirst(t *testing.T) {
+	one, two := model.Finding{Title: "one"}, model.Finding{Title: "two", Fix: []model.Fix{{Title: "mend"}}}
+	if got := second([]model.Finding{one, two}); got != "leave 2 until the first is mended, then measure again (-v: its fix)" {
+		t.Error(got)
+	}
+	if got := second([]model.Finding{two, one}); strings.Contains(got, "-v") {
+		t.Error(got, "which has no fix to show")
+	}
+}
+
+func TestWhatIsCloseBehindWasMeasured(t *testing.T) {
+	zero := 0.0
+	near := model.Finding{Rule: "r", Kind: "cause", Title: "packets are dropped", Answer: model.Near, Clues: []model.Clue{{Role: model.Decides, Truth: model.False}}}
+	v := model.Verdict{Answer: model.AnswerCause, Findings: []model.Finding{near}}
+	if got := closeBehind(v); got != "" {
+		t.Errorf("%q, of which there was nothing", got)
+	}
+	v.Findings[0].Clues[0].Value = &zero
+	if got := closeBehind(v); !strings.Contains(got, "not the cause: packets are dropped") {
+		t.Error(got)
 	}
 }

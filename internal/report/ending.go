@@ -52,6 +52,7 @@ func briefAnswer(s *sheet, r model.Report) {
 		reasons(s, told[0])
 	}
 	if v.Answer == model.AnswerUnclear {
+		s.item(mustKeep, "users", 2, looksToUsers(r))
 		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)
@@ -68,11 +69,26 @@ func HowSure(v model.Verdict) string {
 	}
 	switch told[0].Answer {
 	case model.Confirmed:
-		return "confirmed: the proof was measured"
+		return each(told) + "confirmed by measurement"
 	case model.Suspected:
-		return "suspected: all fits, but the proof was not seen"
+		return each(told) + "suspected: it fits, but what would prove it was not seen"
 	}
 	return string(told[0].Answer)
+}
+
+// each says of how many causes the first one's answer speaks, "" of one.
+func each(told []model.Finding) string {
+	n := len(titles(told))
+	same := !slices.ContainsFunc(told, func(f model.Finding) bool { return f.Answer != told[0].Answer })
+	switch {
+	case n < 2 || told[0].Kind != "cause":
+		return ""
+	case !same:
+		return "the first is "
+	case len(told) == 2:
+		return "both "
+	}
+	return "all "
 }
 
 // sentences are the verdict's own, or, where it has two causes, a line of each.
@@ -109,7 +125,11 @@ func reasons(s *sheet, f model.Finding) {
 		if i == 0 {
 			label = "why"
 		}
-		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(c.Say, p.width-labelWidth-2, 3)) })
+		say := c.Say
+		if i == 0 {
+			say += limitOf(c)
+		}
+		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(say, p.width-labelWidth-2, 3)) })
 	}
 	if f.Answer == model.Confirmed { // what is proven needs no check here; -v has it
 		return

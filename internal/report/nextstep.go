@@ -30,13 +30,13 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "", 3, Spared(first))
 		s.item(mustKeep, "cost", 3, "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"+andCosts(spare.Costs))
 	case v.Answer == model.AnswerCapacity:
-		s.item(mustKeep, "next", 3, "no setting holds it back: more CPUs, or less work for each request")
+		s.item(mustKeep, "next", 3, "no setting holds it back: more CPUs"+cpusNow(told, r.Hosts)+", or less work for each request")
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
 		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a larger machine, or a person's time")
 	case len(told) > 0 && len(told[0].Fix) > 0:
-		firstFix(s, told[0], r.Plan)
+		firstFix(s, told[0], r)
 		if len(titles(v.Root)) > 1 {
-			s.item(proof, "then", 2, second(v.Root))
+			s.item(mustKeep, "second", 3, second(v.Root))
 		}
 	default:
 		s.item(mustKeep, "next", 2, "look at it by hand, as the evidence (-v) says how")
@@ -44,13 +44,23 @@ func nextStep(s *sheet, r model.Report) {
 	}
 }
 
-// second is what to do about the second of several causes, "" where nothing is known.
+// second is what to do about the second of several causes: it may be gone with the first.
 func second(root []model.Finding) string {
-	at := slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title && len(f.Fix) > 0 })
+	at := slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title })
+	text := fmt.Sprintf("leave %d until the first is mended, then measure again", at+1)
+	if len(root[at].Fix) > 0 {
+		text += " (-v: its fix)"
+	}
+	return text
+}
+
+// cpusNow says how many CPUs the first finding's host has, "" where nobody knows.
+func cpusNow(told []model.Finding, hosts []model.Host) string {
+	at := slices.IndexFunc(hosts, func(h model.Host) bool { return len(told) > 0 && h.Name == told[0].Subject["host"] && h.CPUs > 0 })
 	if at < 0 {
 		return ""
 	}
-	return fmt.Sprintf("for %d: %s (-v)", at+1, mostUseful(root[at].Fix).Title)
+	return fmt.Sprintf(" (%s has %d)", layout.Line(hosts[at].Name), hosts[at].CPUs)
 }
 
 // nothingToMend says so, and what came nearest to a limit.
@@ -97,37 +107,75 @@ func whereTheTimeGoes(r model.Report, run string) string {
 	return "plimsoll flame " + run + " shows the functions that take the CPU time"
 }
 
-// settleFirst says what would tell more, where nothing is known for sure.
+// settleFirst says what was looked at that came nearest, and what would tell more.
 func settleFirst(s *sheet, r model.Report) {
-	const looking = "nothing is changed by looking"
-	if len(r.Verdict.Nearest) > 0 && !(isWatch(r.Plan) && wantsOurLoad.MatchString(r.Verdict.Nearest[0].Settle)) {
-		c := r.Verdict.Nearest[0]
-		s.item(context, "to settle", 3, c.Settle)
+	if c, ok := worthALook(r); ok {
+		s.item(context, "looked at", 3, lookedAt(r.Verdict.Sentence, c))
 		if fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, c.ByHand)
-			s.item(mustKeep, "cost", 1, looking)
+			s.item(mustKeep, "", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
+			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
 			return
 		}
 	}
-	next, price := "the same command again with --trace full, which sees what threads wait for", "the service is some percent slower while it is measured; nothing is changed"
+	next, price := moreToSee(r)
+	s.item(mustKeep, "next", 4, next)
+	s.item(mustKeep, "cost", 2, price)
+}
+
+// worthALook is the cause that came nearest, false where none did or only a load of ours would tell.
+func worthALook(r model.Report) (model.Candidate, bool) {
+	if len(r.Verdict.Nearest) == 0 {
+		return model.Candidate{}, false
+	}
+	c := r.Verdict.Nearest[0]
+	return c, !isWatch(r.Plan) || !wantsOurLoad.MatchString(c.Settle)
+}
+
+// lookedAt says what the nearest cause's measurement came to, without the series it was read from.
+func lookedAt(sentence string, c model.Candidate) string {
+	text := c.Settle
+	if lacks, ok := strings.CutPrefix(text, "measure what was not: "); ok {
+		text = "it was not measured (" + lacks[strings.LastIndex(lacks, ": ")+1:] + ")"
+		text = strings.Replace(text, "( ", "(", 1)
+	}
+	if !strings.Contains(sentence, c.Title) { // else it stands right above
+		text = c.Title + ": " + text
+	}
+	return text
+}
+
+// waitsForConnection says whether most of the mean request's time passed before a connection was free.
+func waitsForConnection(b *model.Breakdown) bool {
+	const most = 0.5
+	return b != nil && slices.ContainsFunc(b.Parts, func(p model.BreakdownPart) bool {
+		return p.Name == "queue" && p.Seconds != nil && *p.Seconds >= most*b.MeanSeconds
+	})
+}
+
+// moreToSee is the measurement that would tell more, what to make of it, and its price.
+func moreToSee(r model.Report) (next, price string) {
+	const full = "the same command again with --trace full, which sees what threads wait for"
 	switch {
 	case r.Plan.Remote != nil || r.Plan.Capture != nil:
-		next, price = "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
+		return "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
 	case isWatch(r.Plan):
-		next, price = "plimsoll run URL drives a load of its own, and times every request", "its load comes on top of the users' own, for some 15 s; nothing is changed"
+		return "plimsoll run URL drives a load of its own, and times every request", "its load comes on top of the users' own, for some 15 s; nothing is changed"
+	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
+		return fmt.Sprintf("the same command again with -c %d: if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for", 2*r.Plan.Load.Connections),
+			"twice the connections may slow the service's own users down meanwhile; nothing is changed"
 	case r.Tracing != nil && r.Tracing.Level == "full":
-		next, price = "read what came near, and what could not be seen (-vv)", looking
+		return "read what came near, and what could not be seen (-vv)", "nothing is changed by looking"
 	}
-	s.item(mustKeep, "next", 2, next)
-	s.item(mustKeep, "cost", 2, price)
+	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and mend what it waits for", "the service is some percent slower while it is measured; nothing is changed"
 }
 
 // wantsOurLoad is what would settle it where that takes a load of ours.
 var wantsOurLoad = regexp.MustCompile(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
 
 // firstFix writes a fix: what it changes, how that is typed, and what it costs.
-func firstFix(s *sheet, told model.Finding, plan model.Plan) {
+func firstFix(s *sheet, told model.Finding, r model.Report) {
 	f, label := mostUseful(told.Fix), "fix"
 	switch {
 	case f.Undo == nothingChanged:
@@ -135,22 +183,34 @@ func firstFix(s *sheet, told model.Finding, plan model.Plan) {
 	case told.Answer == model.Suspected:
 		label = "try"
 	}
-	s.item(mustKeep, label, 2, f.Title)
+	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
 	switch {
 	case f.First != nil:
 		s.typed(mustKeep, f.First.Type)
-		s.item(mustKeep, "", 4, f.First.Then)
+		s.item(mustKeep, "", 5, f.First.Then)
 	case adviceAlone(f):
 		s.item(mustKeep, "", mostCommand, f.Command)
 	default:
 		s.item(mustKeep, "", 4, changesOf(f))
-		s.item(context, "", 2, sizedToTest(f, plan))
+		s.item(context, "", 2, sizedToTest(f, r.Plan))
 		s.typed(mustKeep, typedLines(f))
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
-	if f.Undo == automatic && plan.Load != nil {
+	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain")
 	}
+}
+
+// atHost says on which machine a fix is made, "" where there is only this one.
+func atHost(told model.Finding, f model.Fix, hosts []model.Host) string {
+	name := told.Subject["host"]
+	if len(f.Changes) > 0 {
+		name = cmp.Or(f.Changes[0].Host, name)
+	}
+	if onHost(name, hosts) == "" {
+		return ""
+	}
+	return "on " + layout.Line(name) + ": "
 }
 
 // sizedToTest says of a number of workers that it is no more than this test's own, "" of anything else.
@@ -161,9 +221,9 @@ func sizedToTest(f model.Fix, plan model.Plan) string {
 	}
 	value := f.Changes[at].Value
 	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
-		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more"
+		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more; your users need as many as they send at once"
 	}
-	return value + ": as many as there are, and one for each request that waited in this test"
+	return value + ": as many as there are, and one for each request that waited in this test; your users need as many as they send at once"
 }
 
 // typedLines are the commands that make a fix's changes, a line each.

@@ -36,7 +36,7 @@ func terms(f model.Fix) string {
 		return "nothing is changed by looking" + whileItLooks(f) + andCosts(f.Costs)
 	}
 	restart := restartOf(f)
-	parts := []string{restarts(restart), undoing(f)}
+	parts := []string{restarts(restart, f), undoing(f)}
 	if f.Risk != "low" || !cutsOff(restart) { // who has users calls a restart no low risk
 		parts = append([]string{f.Risk + " risk"}, parts...)
 	}
@@ -44,7 +44,7 @@ func terms(f model.Fix) string {
 		parts = append(parts, text)
 	}
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
-		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" of memory")
+		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" more memory than now")
 	}
 	lead := ""
 	if onlyShows(f) {
@@ -96,14 +96,22 @@ func restartOf(f model.Fix) string {
 // cutsOff says whether a restart ends what users have open.
 func cutsOff(restart string) bool { return !slices.Contains([]string{"none", "", "reload"}, restart) }
 
-func restarts(word string) string {
-	switch {
-	case word == "reload":
-		return "a reload of the service"
-	case cutsOff(word):
-		return "a restart of the " + word + " (its connections are cut meanwhile)"
+// restarts says what starts anew, and what becomes of the requests in hand.
+func restarts(word string, f model.Fix) string {
+	sets := func(kind string) bool {
+		return slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == kind })
 	}
-	return "no restart"
+	switch {
+	case word == "reload" && sets(model.ChangePHPFPM):
+		return "a reload of PHP-FPM (requests in hand are cut, unless process_control_timeout is set)"
+	case word == "reload" && sets(model.ChangeNginx):
+		return "a reload of nginx (requests in hand are finished)"
+	case word == "reload":
+		return "a reload of the service (most finish the requests in hand)"
+	case cutsOff(word):
+		return "a restart of the " + word + " (requests in hand fail, connections are cut)"
+	}
+	return "no service restart"
 }
 
 // sameLine are the kinds that one command sets, and sets back.

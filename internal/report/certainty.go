@@ -1,0 +1,46 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// limitOf is what a clue's value is held against, for the end of its sentence; "" of one that
+// only supports, which has no say.
+func limitOf(c model.Clue) string {
+	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") { // of any at all there is no more to say
+		return ""
+	}
+	return " (it counts at " + c.Limit() + ")"
+}
+
+// manyTimes is from when on a wait looks bad beside another: one that nobody takes for chance.
+const manyTimes = 10
+
+// looksToUsers says what looks bad to users, or that nothing does.
+func looksToUsers(r model.Report) string {
+	l := r.Load
+	if l == nil {
+		if _, seen := besides(r.Verdict); len(seen) > 0 {
+			return says(seen[0], model.True)
+		}
+		return "nothing was seen that looks bad to them"
+	}
+	if l.GoodShare < 1 {
+		return layout.Share(1-l.GoodShare) + " of what was tried failed: that is what looks bad"
+	}
+	q := l.Latency
+	slow := fmt.Sprintf("%s (p99); half of all less than %s", layout.Micros(q.P99), layout.Micros(q.P50))
+	switch {
+	case q.Count == 0:
+		return ""
+	case q.P50 > 0 && q.P99 >= manyTimes*q.P50:
+		return "no request failed; what looks bad is that one in 100 waited longer than " + slow
+	case l.Calm.Count > 0 && l.Calm.P50 > 0 && q.P50 >= manyTimes*l.Calm.P50:
+		return fmt.Sprintf("no request failed; what looks bad is that half waited longer than %s, and alone than %s", layout.Micros(q.P50), layout.Micros(l.Calm.P50))
+	}
+	return "nothing looks bad: no request failed, and 99 of 100 waited less than " + layout.Micros(q.P99)
+}
