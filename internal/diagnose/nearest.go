@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
 )
@@ -113,7 +114,7 @@ func settle(f model.Finding) (say, byHand string) {
 			if t == model.Unknown {
 				return "measure what was not: " + c.Missing, c.ByHand
 			}
-			return c.Say + "; it would be the cause at " + c.Limit(), c.ByHand
+			return c.Say + "; it would be the cause at " + layout.Limit(c.Is, c.Value, c.Say), c.ByHand
 		}
 	}
 	for _, x := range f.Fix {

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-
-	"plimsoll/internal/layout"
 )
 
 // Answer is the verdict in one word.
@@ -76,38 +73,6 @@ type Clue struct {
 	// Missing names the signal that made the clue unknown, and why it is missing.
 	Missing string `json:"missing,omitempty"`
 }
-
-// Limit is the threshold in words, in the unit that the sentence gives the value in.
-func (c Clue) Limit() string {
-	op, number, _ := strings.Cut(c.Is, " ")
-	bound, err := strconv.ParseFloat(number, 64)
-	for _, unit := range []func(float64) string{share, seconds, size} {
-		if err == nil && c.Value != nil && strings.Contains(c.Say, unit(*c.Value)) {
-			number = unit(bound)
-			break
-		}
-	}
-	switch op {
-	case ">=":
-		return number + " or more"
-	case "<=":
-		return number + " or less"
-	case ">":
-		return "more than " + number
-	case "<":
-		return "less than " + number
-	}
-	return c.Is
-}
-
-// share is as a sentence gives one: parts of a whole are never more than it.
-func share(v float64) string {
-	return strings.TrimSuffix(strconv.FormatFloat(min(v, 1)*100, 'f', 1, 64), ".0") + " %"
-}
-
-func seconds(v float64) string { return layout.Micros(v * 1e6) }
-
-func size(v float64) string { return layout.Bytes(int64(v)) }
 
 // Finding is a rule's answer for one subject in one run.
 type Finding struct {

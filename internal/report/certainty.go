@@ -14,7 +14,7 @@ func limitOf(c model.Clue) string {
 	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") { // of any at all there is no more to say
 		return ""
 	}
-	return " (it counts at " + c.Limit() + ")"
+	return " (it counts at " + layout.Limit(c.Is, c.Value, c.Say) + ")"
 }
 
 // manyTimes is from when on a wait looks bad beside another: one that nobody takes for chance.
