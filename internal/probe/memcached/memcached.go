@@ -174,6 +174,11 @@ func put(out *probe.Out, listen string, a *answer) {
 	if _, ok := a.values["store_too_large"]; !ok {
 		out.Mark(tooLarge, host.Absent("a memcached before 1.6 does not count what was too large for it"))
 	}
+	for field, expired := range map[string]*model.Signal{"get_expired": getsExpired, "expired_unfetched": expiredUnfetched} {
+		if _, ok := a.values[field]; !ok {
+			out.Mark(expired, host.Absent("this memcached does not count "+field))
+		}
+	}
 	for _, n := range numbers {
 		if v, ok := a.values[n.field]; ok {
 			out.Put(n.signal, v, append([]string{listen}, n.labels...)...)
@@ -210,6 +215,10 @@ var (
 
 	tooLarge = signal(model.Counter, "plimsoll_memcached_items_too_large_total", "items", "Items that it did not take, since they are larger than it takes (-I; since 1.6).")
 
+	// An item that has expired is found so by who asks for it, or by memcached itself when it wants the memory.
+	getsExpired      = signal(model.Counter, "plimsoll_memcached_gets_expired_total", "commands", "Lookups that found an item whose time to live was over; it is gone then. They are misses, too.")
+	expiredUnfetched = signal(model.Counter, "plimsoll_memcached_items_expired_unfetched_total", "items", "Items whose time to live was over when memcached cleared them away, and which nobody had found before.")
+
 	// Memory belongs to slab classes, one for each size of items, a page of a megabyte at a time.
 	slabBytes    = bySlab(signal(model.Gauge, "plimsoll_memcached_slab_bytes", "bytes", "Memory that a slab class has, whether items are in it or not; a class is for items up to one size.", "slab"), "slabs")
 	slabEvicted  = bySlab(signal(model.Counter, "memcached_slab_items_evicted_total", "items", "Items of a slab class that were thrown out before their time, for want of memory of that class.", "slab"), "items")
@@ -241,6 +250,8 @@ var numbers = []struct {
 	{"curr_items", signal(model.Gauge, "memcached_current_items", "items", "Items that it has."), nil},
 	{"evictions", signal(model.Counter, "memcached_items_evicted_total", "items", "Items that were thrown out before their time, for want of memory."), nil},
 	{"store_too_large", tooLarge, nil},
+	{"get_expired", getsExpired, nil},
+	{"expired_unfetched", expiredUnfetched, nil},
 	{"evicted_active", signal(model.Counter, "plimsoll_memcached_items_evicted_active_total", "items", "Of these, those that had been asked for more than once of late."), nil},
 }
 

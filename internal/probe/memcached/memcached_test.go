@@ -57,6 +57,31 @@ func TestPut(t *testing.T) {
 	}
 }
 
+// What expired at once, of a time to live of 60 days: 2000 sets of a memcached 1.6.18. One that does not count it is not taken to have none.
+func TestPutExpired(t *testing.T) {
+	const lookups, unfetched = "plimsoll_memcached_gets_expired_total{127.0.0.1:11211}", "plimsoll_memcached_items_expired_unfetched_total{127.0.0.1:11211}"
+	for text, want := range map[string]map[string]float64{
+		"STAT cmd_set 2000\r\nSTAT get_expired 9\r\nSTAT expired_unfetched 1973\r\nEND\r\nERROR\r\nERROR\r\nERROR\r\n": {lookups: 9, unfetched: 1973},
+		"STAT cmd_set 2000\r\nEND\r\nERROR\r\nERROR\r\nERROR\r\n":                                                      {},
+	} {
+		a, err := read(bufio.NewReader(strings.NewReader(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := livetest.NewRecord()
+		put(probe.NewOut(rec, "web", time.Unix(1, 0), time.Second), "127.0.0.1:11211", a)
+		got := map[string]float64{}
+		for _, series := range []string{lookups, unfetched} {
+			if v, ok := rec.Values[series]; ok {
+				got[series] = v
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]error{
 		"ERROR Too many open connections\r\n": asker.ErrFull,
