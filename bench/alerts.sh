@@ -101,8 +101,9 @@ held() {
 		sed 's/T/ /' | { read -r at && date -u -d "${at%Z} UTC" +%s.%N; } || true
 }
 
-# drive becomes the load of a case for 100 s, at its rate if it has one. It has the CPU time that nobody else wants, as if it came from
-# machines elsewhere: without a rate it would take as much as it gets, and cpu.saturated rang, which was true.
+# drive becomes the load of a case for 100 s, at its rate if it has one. It is of the idle class, which has only
+# the CPU time that nobody else wants, as if it came from machines elsewhere: without a rate it would take as much as it gets, and cpu.saturated
+# rang, which was true; at nice 19 the service still waited for it now and then.
 drive() {
 	local load url connections rate more=
 	load=$(sed -n 's/^load: //p' "$here/../lab/$1/case.yaml")
@@ -113,7 +114,7 @@ drive() {
 	grep -q 'no_keepalive: true' <<<"$load" && more="$more --no-keepalive"
 	# COMMAND may keep the load waiting, so that it says itself when it begins.
 	# shellcheck disable=SC2086,SC2016 # lists of words; what the inner shell is to read
-	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" nice -n 19 ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
+	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" chrt --idle 0 ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
 }
 
 # note follows the Alertmanager while the load lasts, and keeps when the rule first rang.
