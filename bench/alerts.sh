@@ -5,7 +5,7 @@
 #
 # Brings up each of the lab's cases, starts an exporter (watch --listen) in each of
 # its two namespaces, Debian's prometheus and prometheus-alertmanager with what
-# "rules export" writes, and drives the case's load for 100 s: a window, and what an alert waits for. It prints how long
+# "rules export" writes, and drives the case's load for 100 s, at its rate or 2,000 requests a second: a window, and what an alert waits for. It prints how long
 # after its condition first held the case's own rule was an alert that the
 # Alertmanager does not inhibit, which others it inhibits, which ring besides, how long
 # after the load it was resolved, and whether "diagnose --prometheus" has the root of a local
@@ -101,7 +101,7 @@ held() {
 		sed 's/T/ /' | { read -r at && date -u -d "${at%Z} UTC" +%s.%N; } || true
 }
 
-# drive becomes the load of a case for 100 s, at its rate if it has one. It is of the idle class, which has only
+# drive becomes the load of a case for 100 s, at a rate unless each request wants a connection of its own. It is of the idle class, which has only
 # the CPU time that nobody else wants, as if it came from machines elsewhere: without a rate it would take as much as it gets, and cpu.saturated
 # rang, which was true; at nice 19 the service still waited for it now and then.
 drive() {
@@ -110,8 +110,12 @@ drive() {
 	url=$(sed 's/.*url: \([^,}]*\).*/\1/' <<<"$load" | tr -d '"')
 	connections=$(sed -n 's/.*connections: \([0-9]*\).*/\1/p' <<<"$load")
 	rate=$(sed -n 's/.*rate: \([0-9]*\).*/\1/p' <<<"$load")
-	[ -z "$rate" ] || more="-R $rate"
-	grep -q 'no_keepalive: true' <<<"$load" && more="$more --no-keepalive"
+	if grep -q 'no_keepalive: true' <<<"$load"; then
+		more=--no-keepalive
+	else # who is refused would come again as fast as the CPUs let him, and that rings, too
+		rate=${rate:-2000}
+	fi
+	[ -z "$rate" ] || more="$more -R $rate"
 	# COMMAND may keep the load waiting, so that it says itself when it begins.
 	# shellcheck disable=SC2086,SC2016 # lists of words; what the inner shell is to read
 	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" chrt --idle 0 ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1

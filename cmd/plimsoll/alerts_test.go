@@ -159,7 +159,7 @@ func TestSeverities(t *testing.T) {
 	for _, r := range file.Groups[0].Rules {
 		got[r.Labels["plimsoll_rule"]] = r.Labels["severity"]
 	}
-	for rule, want := range map[string]string{"net.tcp.syn_retransmits": "info", "net.drops": "info", "cpu.capacity": "info",
+	for rule, want := range map[string]string{"net.tcp.syn_retransmits": "info", "net.drops": "info", "cpu.capacity": "info", "process.stands_still": "info",
 		"nginx.bad_gateway": "warning", "requests.failing": "warning", "net.listen.queue_full": "warning"} {
 		if got[rule] != want {
 			t.Errorf("%s: severity %q, want %s", rule, got[rule], want)

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/ruleset"
 )
 
@@ -237,14 +238,19 @@ func (o Options) joined(expr string) string {
 // user does.
 var ofNobody = []string{"loses_connects", "drops_packets", "takes_cpu"}
 
+// unserved is where nobody is served: only programs are there, which users may not know of.
+const unserved = "host:programs:info"
+
 // severity of a capacity is info: nothing is broken, and the machine has no more to give. So is that of a symptom of which nobody knows
-// whether users have it; who has it tells another one, and a cause that explains it rings by itself.
+// whether users have it; who has it tells another one, and a cause that explains it rings by itself. And that of a rule about a program
+// where nobody is served: one that looks for open ports stands in connect() all day, and is meant to.
 func severity(r *ruleset.Rule) string {
+	ofProgram := slices.ContainsFunc(r.AppliesExpr.Selectors, func(s query.Selector) bool { return s.Name == unserved })
 	unowned := r.Kind == ruleset.Symptom
 	for kind := range r.Shows {
 		unowned = unowned && slices.Contains(ofNobody, kind)
 	}
-	if r.Kind == ruleset.Capacity || unowned {
+	if r.Kind == ruleset.Capacity || unowned || ofProgram {
 		return "info"
 	}
 	return "warning"
