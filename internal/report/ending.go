@@ -133,20 +133,3 @@ func reasons(s *sheet, f model.Finding) {
 		}
 	}
 }
-
-// mostTelling are the clues that hold, each sentence once, what says the most first.
-func mostTelling(clues []model.Clue) []model.Clue {
-	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
-	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
-	said := map[string]bool{} // two clues may hold one value against two thresholds
-	return slices.DeleteFunc(best, func(c model.Clue) bool {
-		again := said[c.Say]
-		said[c.Say] = true
-		return again
-	})
-}
-
-// weight orders roles by how much a clue of theirs says.
-func weight(r model.Role) int {
-	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
-}
