@@ -159,6 +159,18 @@ func waitsForConnection(b *model.Breakdown) bool {
 	})
 }
 
+// answersErrors says whether most of what was tried got a reply that is the service's own error.
+func answersErrors(l model.Load) bool {
+	var all, errors int64
+	for outcome, n := range l.Outcomes {
+		all += n
+		if strings.HasSuffix(outcome, "5xx") {
+			errors += n
+		}
+	}
+	return errors > all/2
+}
+
 // moreToSee is the measurement that would tell more, what to make of it, and its price.
 func moreToSee(r model.Report) (next, price string) {
 	const full = "the same command again with --trace full, which sees what threads wait for"
@@ -167,6 +179,8 @@ func moreToSee(r model.Report) (next, price string) {
 		return "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
 	case isWatch(r.Plan):
 		return "plimsoll run URL drives a load of its own, and times every request", "its load comes on top of the users' own, for some 15 s; nothing is changed"
+	case r.Load != nil && answersErrors(*r.Load):
+		return "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", "nothing is changed by looking"
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
 		return fmt.Sprintf("the same command again with -c %d: if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for", 2*r.Plan.Load.Connections),
 			"twice the connections may slow the service's own users down meanwhile, --trace full does by some percent; nothing is changed"
