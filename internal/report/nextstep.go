@@ -32,7 +32,7 @@ func nextStep(s *sheet, r model.Report) {
 	case v.Answer == model.AnswerCapacity:
 		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
-		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": twice the requests need twice")
+		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a person's time, or a larger machine (and the move to it)")
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		firstFix(s, told[0], r)
