@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/url"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"plimsoll/internal/capture/live"
 	"plimsoll/internal/collect"
+	"plimsoll/internal/host"
 	"plimsoll/internal/input"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
@@ -309,6 +312,9 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	if err != nil {
 		return session.Options{}, usage(command, "%v", err)
 	}
+	if err := areThere(hosts); err != nil {
+		return session.Options{}, err
+	}
 	if f.interval < 100*time.Millisecond || f.interval > time.Minute {
 		return session.Options{}, usage(command, "--interval %v: want 100ms to 1m", f.interval)
 	}
@@ -330,6 +336,24 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 		dir = w.newRun(now)
 	}
 	return session.Options{Hosts: hosts, Interval: f.interval, Dir: dir, Trace: level, Packets: f.capture, Tracers: allTracers(w), Version: version, Engine: collect.OneProcess(engineCommand(w)), Holder: holderCommand(w), Reach: reachCollector(w), Site: site}, nil
+}
+
+// areThere says of the hosts on this machine whether they can be watched, before a load is tried: a
+// service that cannot be reached is often in the very host whose name is wrong.
+func areThere(hosts []session.HostSpec) error {
+	for _, spec := range hosts {
+		if isFar(spec) {
+			continue
+		}
+		h, err := host.Open(spec.Name, spec.Spec)
+		switch {
+		case err == nil:
+			h.Close()
+		case !errors.Is(err, fs.ErrPermission): // what may not be looked into may be there
+			return err
+		}
+	}
+	return nil
 }
 
 // addPhases adds the flags for the phases without load.

@@ -55,6 +55,7 @@ func run(ctx context.Context, w *world) int {
 	if isAny(err, syscall.EMFILE) {
 		text += outOfFiles()
 	}
+	text = strings.ReplaceAll(text, "nothing to judge: context canceled", "nothing to judge") // interrupted, as it says
 	text = strings.ReplaceAll(text, "context canceled", "it was interrupted")
 	text = strings.ReplaceAll(text, "path escapes from parent", linkOut)
 	fmt.Fprintln(w.stderr, "plimsoll:", layout.Indent(strings.TrimRight(text, "\n"), "  "))

@@ -46,11 +46,22 @@ func newRoot(w *world) *cobra.Command {
 		return strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(80), "\n")
 	})
 	root.SetHelpTemplate(helpTemplate)
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help"})
+	root.SetHelpCommand(helpCommand(root))
 	for _, c := range commands(w) {
 		root.AddCommand(c)
 	}
 	return root
+}
+
+// helpCommand is --help as people type it, too.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: func(_ *cobra.Command, args []string) error {
+		c, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return oneOfCommands(c, append(rest, args...))
+		}
+		return c.Help()
+	}}
 }
 
 // wrongFlag says what is wrong with a flag, and which is near to one that is none.

@@ -38,8 +38,13 @@ func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix,
 
 // first fills a first step in for one subject.
 func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*model.FirstStep, error) {
-	old, err := r.largest(s.FromExpr, subject)
+	old, more, err := r.largestOf(s.FromExpr, subject)
 	set, serr := r.largest(s.ToExpr, subject)
+	labels = maps.Clone(labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, more) // what is set now says itself where it stands
 	f := ruleset.Facts{Subject: subject, Labels: labels, To: layout.NotKnown}
 	if old != nil {
 		f.Value = ruleset.Number(*old)
@@ -70,17 +75,23 @@ func (r *run) commandsIn(text string, subject, labels map[string]string) string 
 
 // largest is the largest result of an expression for a subject, nil for none, and without an expression.
 func (r *run) largest(expr *query.Expression, subject map[string]string) (*float64, error) {
+	value, _, err := r.largestOf(expr, subject)
+	return value, err
+}
+
+// largestOf is largest with the labels of that result.
+func (r *run) largestOf(expr *query.Expression, subject map[string]string) (*float64, map[string]string, error) {
 	if expr == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	res := r.Ask(expr)
 	if res.Failed != nil {
-		return nil, res.Failed
+		return nil, nil, res.Failed
 	}
 	if s, ok := query.Largest(res.Samples, subject); ok {
-		return &s.Value, nil
+		return &s.Value, s.Labels, nil
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // change fills one change in: as what a program can act on, and as what a

@@ -14,11 +14,15 @@ func Nearest(word string, list []string) string {
 	if len(word) < 2 {
 		return ""
 	}
-	best, least := "", far(word)
+	best, least, same := "", far(word), 0
 	for _, candidate := range list {
-		if d := distance(word, strings.ToLower(candidate)); d < least {
-			best, least = candidate, d
+		d, n := distance(word, strings.ToLower(candidate)), begins(word, strings.ToLower(candidate))
+		if d < least || d == least && n > same {
+			best, least, same = candidate, d, n
 		}
+	}
+	if whole := slices.IndexFunc(list, func(s string) bool { return strings.HasPrefix(strings.ToLower(s), word) }); whole >= 0 && least > 0 {
+		return list[whole] // who stopped typing made no mistake yet
 	}
 	if best != "" {
 		return best
@@ -31,6 +35,15 @@ func Nearest(word string, list []string) string {
 		return ""
 	}
 	return slices.MinFunc(parts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+}
+
+// begins is how many letters two words have in common at their beginning.
+func begins(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // far is the distance from which on nothing is like a word.

@@ -24,4 +24,10 @@ func TestNearest(t *testing.T) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
+	commands := []string{"run", "runs", "rules", "report"}
+	for word, want := range map[string]string{"rul": "rules", "ruls": "rules", "rn": "run", "run": "run", "rnus": "runs", "repo": "report"} {
+		if got := Nearest(word, commands); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -92,7 +93,7 @@ func failedShare(l model.Load) string {
 // closeBehind words what would be next to hold it back, "" where nothing was near.
 func closeBehind(v model.Verdict) string {
 	next, _ := besides(v)
-	next = slices.DeleteFunc(next, func(f model.Finding) bool { return f.Answer == model.Near && nothingOf(f) })
+	next = slices.DeleteFunc(next, func(f model.Finding) bool { return f.Answer == model.Near && (nothingOf(f) || isAboutRoot(v, f)) })
 	if len(next) == 0 {
 		return ""
 	}
@@ -102,6 +103,11 @@ func closeBehind(v model.Verdict) string {
 		text += fmt.Sprintf("; %d more", len(next)-1)
 	}
 	return text
+}
+
+// isAboutRoot says whether a root is about the same thing, so that one answer for it was found.
+func isAboutRoot(v model.Verdict, f model.Finding) bool {
+	return len(f.Subject) > 1 && slices.ContainsFunc(v.Root, func(r model.Finding) bool { return maps.Equal(r.Subject, f.Subject) })
 }
 
 // nothingOf says whether there was nothing at all of what would have decided a finding.

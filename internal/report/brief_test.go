@@ -239,3 +239,16 @@ func TestWhatIsCloseBehindWasMeasured(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A service that answers with errors says why in its own log, and nowhere else.
+func TestErrorRepliesAreTheServicesToExplain(t *testing.T) {
+	r := model.Report{Verdict: model.Verdict{Answer: model.AnswerUnclear}, Plan: model.Plan{Load: &model.LoadPlan{Connections: 20}},
+		Load: &model.Load{Outcomes: map[string]int64{"good": 40, "status:5xx": 60}}}
+	if next, _ := moreToSee(r); !strings.Contains(next, "own log") {
+		t.Errorf("%q: want the service's own log", next)
+	}
+	r.Load.Outcomes["good"] = 60
+	if next, _ := moreToSee(r); strings.Contains(next, "own log") {
+		t.Errorf("%q: want no log where most replies are good", next)
+	}
+}

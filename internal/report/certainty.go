@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -43,4 +44,21 @@ func looksToUsers(r model.Report) string {
 		return fmt.Sprintf("no request failed; what looks bad is that half waited longer than %s, and alone than %s", layout.Micros(q.P50), layout.Micros(l.Calm.P50))
 	}
 	return "nothing looks bad: no request failed, and 99 of 100 waited less than " + layout.Micros(q.P99)
+}
+
+// mostTelling are the clues that hold, each sentence once, what says the most first.
+func mostTelling(clues []model.Clue) []model.Clue {
+	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
+	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
+	said := map[string]bool{} // two clues may hold one value against two thresholds
+	return slices.DeleteFunc(best, func(c model.Clue) bool {
+		again := said[c.Say]
+		said[c.Say] = true
+		return again
+	})
+}
+
+// weight orders roles by how much a clue of theirs says.
+func weight(r model.Role) int {
+	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
 }

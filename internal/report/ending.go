@@ -71,7 +71,7 @@ func HowSure(v model.Verdict) string {
 	case model.Confirmed:
 		return each(told) + "confirmed by measurement"
 	case model.Suspected:
-		return each(told) + "suspected: it fits, but what would prove it was not seen"
+		return each(told) + "suspected: all signs fit, none proves it; see if the step helps"
 	}
 	return string(told[0].Answer)
 }
@@ -111,15 +111,7 @@ const mostCauses = 2
 
 // reasons are the clues that say the most for a finding, and of one that is suspected how to see the first.
 func reasons(s *sheet, f model.Finding) {
-	clues := f.Clues
-	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
-	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
-	said := map[string]bool{} // two clues may hold one value against two thresholds
-	best = slices.DeleteFunc(best, func(c model.Clue) bool {
-		again := said[c.Say]
-		said[c.Say] = true
-		return again
-	})
+	best := mostTelling(f.Clues)
 	for i, c := range best[:min(len(best), mostReasons)] {
 		label := ""
 		if i == 0 {
@@ -140,9 +132,4 @@ func reasons(s *sheet, f model.Finding) {
 			return
 		}
 	}
-}
-
-// weight orders roles by how much a clue of theirs says.
-func weight(r model.Role) int {
-	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
 }

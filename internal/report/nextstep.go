@@ -30,9 +30,10 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "", 3, Spared(first))
 		s.item(mustKeep, "cost", 3, "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"+andCosts(spare.Costs))
 	case v.Answer == model.AnswerCapacity:
-		s.item(mustKeep, "next", 3, "no setting holds it back: more CPUs"+cpusNow(told, r.Hosts)+", or less work for each request")
+		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
-		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a larger machine, or a person's time")
+		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
+		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a person's time, or a larger machine (and the move to it)")
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		firstFix(s, told[0], r)
 		if len(titles(v.Root)) > 1 {
@@ -44,10 +45,14 @@ func nextStep(s *sheet, r model.Report) {
 	}
 }
 
-// second is what to do about the second of several causes: it may be gone with the first.
+// second is by what the second of several causes is known, and what to do about it: it may be gone with the first.
 func second(root []model.Finding) string {
 	at := slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title })
-	text := fmt.Sprintf("leave %d until the first is mended, then measure again", at+1)
+	text := ""
+	if best := mostTelling(root[at].Clues); len(best) > 0 {
+		text = "by this it is known: " + best[0].Say + "; "
+	}
+	text += fmt.Sprintf("leave %d until the first is mended, then measure again", at+1)
 	if len(root[at].Fix) > 0 {
 		text += " (-v: its fix)"
 	}
@@ -121,7 +126,7 @@ func settleFirst(s *sheet, r model.Report) {
 	}
 	next, price := moreToSee(r)
 	s.item(mustKeep, "next", 4, next)
-	s.item(mustKeep, "cost", 2, price)
+	s.item(mustKeep, "cost", 3, price)
 }
 
 // worthALook is the cause that came nearest, false where none did or only a load of ours would tell.
@@ -154,6 +159,18 @@ func waitsForConnection(b *model.Breakdown) bool {
 	})
 }
 
+// answersErrors says whether most of what was tried got a reply that is the service's own error.
+func answersErrors(l model.Load) bool {
+	var all, errors int64
+	for outcome, n := range l.Outcomes {
+		all += n
+		if strings.HasSuffix(outcome, "5xx") {
+			errors += n
+		}
+	}
+	return errors > all/2
+}
+
 // moreToSee is the measurement that would tell more, what to make of it, and its price.
 func moreToSee(r model.Report) (next, price string) {
 	const full = "the same command again with --trace full, which sees what threads wait for"
@@ -162,9 +179,11 @@ func moreToSee(r model.Report) (next, price string) {
 		return "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
 	case isWatch(r.Plan):
 		return "plimsoll run URL drives a load of its own, and times every request", "its load comes on top of the users' own, for some 15 s; nothing is changed"
+	case r.Load != nil && answersErrors(*r.Load):
+		return "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", "nothing is changed by looking"
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
 		return fmt.Sprintf("the same command again with -c %d: if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for", 2*r.Plan.Load.Connections),
-			"twice the connections may slow the service's own users down meanwhile; nothing is changed"
+			"twice the connections may slow the service's own users down meanwhile, --trace full does by some percent; nothing is changed"
 	case r.Tracing != nil && r.Tracing.Level == "full":
 		return "read what came near, and what could not be seen (-vv)", "nothing is changed by looking"
 	}
@@ -223,7 +242,7 @@ func sizedToTest(f model.Fix, plan model.Plan) string {
 	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
 		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more; your users need as many as they send at once"
 	}
-	return value + ": as many as there are, and one for each request that waited in this test; your users need as many as they send at once"
+	return value + ": one more for each request that waited, as far as the CPUs and half of the free memory suffice; your users may send more or fewer"
 }
 
 // typedLines are the commands that make a fix's changes, a line each.

@@ -192,21 +192,34 @@ func TestLimitsOfThePacketFilterAreParsed(t *testing.T) {
 		got = append(got, r)
 	}
 	want := []nftRule{
-		{table: "lab", chain: "input", rate: 3000, burst: 5, what: "packets", verdict: "drop"},
-		{table: "lab", chain: "input", rate: 50 << 20 / 60.0, what: "bytes", verdict: "reject", newOnly: true},
-		{table: "lab", chain: "input", rate: 10, burst: 5, what: "packets", verdict: "accept"},
-		{table: "lab", chain: "input", verdict: "drop"},
-		{table: "filter", chain: "INPUT", rate: 100, burst: 20, what: "packets", verdict: "accept", newOnly: true}, // --syn
-		{table: "filter", chain: "INPUT", verdict: "reject", newOnly: true},
-		{table: "filter", chain: "INPUT", rate: 0.5, burst: 5, what: "packets", verdict: "accept", newOnly: true}, // --ctstate NEW
-		{table: "filter", chain: "INPUT", rate: 40 / 60.0, burst: 5, what: "packets", verdict: "accept"},          // --ctstate NEW,ESTABLISHED
-		{table: "filter", chain: "INPUT", rate: 50, burst: 5, what: "packets", verdict: "drop", newOnly: true},    // ct state new
-		{table: "filter", chain: "INPUT", rate: 60, burst: 5, what: "packets", verdict: "drop"},                   // ct state new,established
-		{table: "filter", chain: "INPUT", rate: 70, burst: 5, what: "packets", verdict: "drop", newOnly: true},    // tcp flags syn
-		{table: "filter", chain: "INPUT", rate: 80, burst: 5, what: "packets", verdict: "reject", newOnly: true},  // tcp flags & (fin|syn|rst|ack) == syn
-		{table: "filter", chain: "INPUT", rate: 90, burst: 5, what: "packets", verdict: "reject"},                 // tcp flags != syn
+		{family: "inet", handle: 2, table: "lab", chain: "input", rate: 3000, burst: 5, what: "packets", verdict: "drop"},
+		{family: "inet", handle: 3, table: "lab", chain: "input", rate: 50 << 20 / 60.0, what: "bytes", verdict: "reject", newOnly: true},
+		{family: "inet", handle: 4, table: "lab", chain: "input", rate: 10, burst: 5, what: "packets", verdict: "accept"},
+		{family: "inet", handle: 5, table: "lab", chain: "input", verdict: "drop"},
+		{family: "ip", handle: 2, table: "filter", chain: "INPUT", rate: 100, burst: 20, what: "packets", verdict: "accept", newOnly: true}, // --syn
+		{family: "ip", handle: 3, table: "filter", chain: "INPUT", verdict: "reject", newOnly: true},
+		{family: "ip", handle: 4, table: "filter", chain: "INPUT", rate: 0.5, burst: 5, what: "packets", verdict: "accept", newOnly: true}, // --ctstate NEW
+		{family: "ip", handle: 5, table: "filter", chain: "INPUT", rate: 40 / 60.0, burst: 5, what: "packets", verdict: "accept"},          // --ctstate NEW,ESTABLISHED
+		{family: "ip", handle: 6, table: "filter", chain: "INPUT", rate: 50, burst: 5, what: "packets", verdict: "drop", newOnly: true},    // ct state new
+		{family: "ip", handle: 7, table: "filter", chain: "INPUT", rate: 60, burst: 5, what: "packets", verdict: "drop"},                   // ct state new,established
+		{family: "ip", handle: 8, table: "filter", chain: "INPUT", rate: 70, burst: 5, what: "packets", verdict: "drop", newOnly: true},    // tcp flags syn
+		{family: "ip", handle: 9, table: "filter", chain: "INPUT", rate: 80, burst: 5, what: "packets", verdict: "reject", newOnly: true},  // tcp flags & (fin|syn|rst|ack) == syn
+		{family: "ip", handle: 10, table: "filter", chain: "INPUT", rate: 90, burst: 5, what: "packets", verdict: "reject"},                // tcp flags != syn
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(nftRule{}), cmpopts.IgnoreFields(nftRule{}, "loaded")); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+func TestSilentNeighboursAreNamed(t *testing.T) {
+	const header = "IP address       HW type     Flags       HW address            Mask     Device\n"
+	table := header + "192.0.2.1        0x1         0x2         02:fc:00:00:00:05     *        eth0\n" +
+		"192.0.2.9        0x1         0x0         00:00:00:00:00:00     *        eth0\n"
+	counts, silent, err := parseARP([]byte(table))
+	if err != nil || counts["eth0"] != 2 || !slices.Equal(silent, []neighbour{{device: "eth0", address: "192.0.2.9"}}) {
+		t.Errorf("%v, %v, %v; want two entries, of which 192.0.2.9 does not answer", counts, silent, err)
+	}
+	if _, silent, err = parseARP([]byte(header + strings.Repeat("192.0.2.9 0x1 0x0 00:00:00:00:00:00 * eth0\n", 3*mostUnanswered))); err != nil || len(silent) != mostUnanswered {
+		t.Errorf("%d silent ones of a scan, %v; want the first %d", len(silent), err, mostUnanswered)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +18,8 @@ import (
 var nftLimit = &model.Signal{Name: "plimsoll_nft_limit_rate", Kind: model.Gauge, Unit: "per second",
 	Help: "What a rule of the packet filter lets pass in a second, where it drops or refuses (verdict) what is above, or accepts what is " +
 		"below and leaves the rest to the rules after it; what is packets or bytes; of is new where it counts " +
-		"only packets that begin a connection (a SYN, or ct state new), else all. The smallest of those in a chain.",
-	Labels: []string{"table", "chain", "what", "of", "verdict"}, Source: "nfnetlink (NFT_MSG_GETRULE)", ByHand: "nft list ruleset | grep limit"}
+		"only packets that begin a connection (a SYN, or ct state new), else all. The smallest of those in a chain; its family and handle are what nft -a shows of it.",
+	Labels: []string{"family", "table", "chain", "handle", "what", "of", "verdict"}, Source: "nfnetlink (NFT_MSG_GETRULE)", ByHand: "nft list ruleset | grep limit"}
 
 var nftBurst = &model.Signal{Name: "plimsoll_nft_limit_burst", Kind: model.Gauge, Unit: "count",
 	Help:   "How many packets (or bytes) the rule with that rate lets pass at once, after a pause.",
@@ -45,7 +46,7 @@ const nftGetRule = 10<<8 | 7
 
 // Read dumps all rules. A kernel that has no nf_tables answers with an error.
 func (n *nftables) Read(out *probe.Out) error {
-	type key struct{ table, chain, what, of, verdict string }
+	type key struct{ family, table, chain, what, of, verdict string }
 	lowest := map[key]nftRule{}
 	rules := map[string]int{}
 	err := n.conn.Dump(nftGetRule, make([]byte, nfgenmsgLen), time.Second, func(payload []byte) error {
@@ -55,7 +56,7 @@ func (n *nftables) Read(out *probe.Out) error {
 		}
 		rules[r.table]++
 		if r.rate > 0 && r.verdict != "" {
-			k := key{r.table, r.chain, r.what, r.of(), r.verdict}
+			k := key{r.family, r.table, r.chain, r.what, r.of(), r.verdict}
 			if old, ok := lowest[k]; !ok || r.rate < old.rate {
 				lowest[k] = r
 			}
@@ -72,8 +73,9 @@ func (n *nftables) Read(out *probe.Out) error {
 		return fmt.Errorf("list the rules of the packet filter: %w", err)
 	}
 	for k, r := range lowest {
-		out.Put(nftLimit, r.rate, k.table, k.chain, k.what, k.of, k.verdict)
-		out.Put(nftBurst, r.burst, k.table, k.chain, k.what, k.of, k.verdict)
+		labels := []string{k.family, k.table, k.chain, strconv.FormatUint(r.handle, 10), k.what, k.of, k.verdict}
+		out.Put(nftLimit, r.rate, labels...)
+		out.Put(nftBurst, r.burst, labels...)
 	}
 	for table, n := range rules {
 		out.Put(nftRules, float64(n), table)

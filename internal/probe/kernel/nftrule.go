@@ -11,19 +11,20 @@ import (
 const (
 	nfgenmsgLen = 4 // struct nfgenmsg
 
-	nftaRuleTable, nftaRuleChain, nftaRuleExpressions = 1, 2, 4
-	nftaExprName, nftaExprData                        = 1, 2
-	nftaLimitRate, nftaLimitUnit                      = 1, 2
-	nftaLimitBurst, nftaLimitType                     = 3, 4
-	nftaImmediateData                                 = 2
-	nftaDataVerdict, nftaVerdictCode                  = 2, 1
-	nftaTargetName                                    = 1
-	nftaMatchName, nftaMatchInfo                      = 1, 3
-	nftaPayloadBase, nftaPayloadOffset                = 2, 3
-	nftaCTKey                                         = 2
-	nftaCmpOp, nftaCmpData                            = 2, 3
-	nftaBitwiseMask                                   = 4
-	nftaDataValue                                     = 1
+	nftaRuleTable, nftaRuleChain, nftaRuleHandle, nftaRuleExpressions = 1, 2, 3, 4
+
+	nftaExprName, nftaExprData         = 1, 2
+	nftaLimitRate, nftaLimitUnit       = 1, 2
+	nftaLimitBurst, nftaLimitType      = 3, 4
+	nftaImmediateData                  = 2
+	nftaDataVerdict, nftaVerdictCode   = 2, 1
+	nftaTargetName                     = 1
+	nftaMatchName, nftaMatchInfo       = 1, 3
+	nftaPayloadBase, nftaPayloadOffset = 2, 3
+	nftaCTKey                          = 2
+	nftaCmpOp, nftaCmpData             = 2, 3
+	nftaBitwiseMask                    = 4
+	nftaDataValue                      = 1
 
 	nftPayloadTransport = 2
 	tcpFlagsOffset      = 13
@@ -34,10 +35,15 @@ const (
 	nfDrop, nfAccept = 0, 1 // linux/netfilter.h
 )
 
+// nftFamilies are the families of tables, NFPROTO_… of linux/netfilter.h, in nft's words.
+var nftFamilies = map[byte]string{1: "inet", 2: "ip", 3: "arp", 5: "netdev", 7: "bridge", 10: "ip6"}
+
 // nftRule is what a rule says of a limit: a rate of 0 is none, and a verdict
 // of "" neither drops, refuses nor accepts.
 type nftRule struct {
+	family        string // as nft writes it, "" of one that it has no word for
 	table, chain  string
+	handle        uint64
 	rate          float64 // a second
 	burst         float64
 	what, verdict string
@@ -57,13 +63,17 @@ func parseNFTRule(b []byte) (nftRule, error) {
 	if len(b) < nfgenmsgLen {
 		return nftRule{}, fmt.Errorf("nf_tables message of %d bytes, want %d or more", len(b), nfgenmsgLen)
 	}
-	var r nftRule
+	r := nftRule{family: nftFamilies[b[0]]}
 	eachAttr(b[nfgenmsgLen:], func(kind uint16, value []byte) {
 		switch kind {
 		case nftaRuleTable:
 			r.table = cString(value)
 		case nftaRuleChain:
 			r.chain = cString(value)
+		case nftaRuleHandle:
+			if len(value) == 8 {
+				r.handle = binary.BigEndian.Uint64(value)
+			}
 		case nftaRuleExpressions:
 			eachAttr(value, func(_ uint16, expr []byte) { r.expression(expr) })
 		}

@@ -260,8 +260,10 @@ func (r *reader) putPools(out *probe.Out) {
 			name := s.label(p.Name)
 			out.Put(workers, float64(s.count[p.Name]), name)
 			out.Put(poolInfo, 1, name, phpfpm.ListenAddress(p.Listen, r.ipv6), p.PM, s.master.Comm)
-			if p.MaxChildren > 0 {
-				out.Put(maxChildren, float64(p.MaxChildren), name)
+			for sig, n := range map[*model.Signal]int{maxChildren: p.MaxChildren, startServers: p.StartServers, maxSpare: p.MaxSpare} {
+				if n > 0 {
+					out.Put(sig, float64(n), name)
+				}
 			}
 			if n, ok := p.BacklogIn(s.version, most); ok {
 				out.Put(listenBacklog, float64(n), name)

@@ -38,6 +38,8 @@ var (
 	workers = &model.Signal{Name: "plimsoll_phpfpm_workers", Kind: model.Gauge, Unit: "processes", Labels: []string{"pool"},
 		Help: "Worker processes of the pool.", Source: "the process list", ByHand: "ps -e -o args | grep -c '^php-fpm: pool NAME'"}
 	maxChildren   = setting("plimsoll_phpfpm_config_max_children", "processes", "The most workers that the pool may have (pm.max_children).", "pool")
+	startServers  = setting("plimsoll_phpfpm_config_start_servers", "processes", "The workers that the pool starts with (pm.start_servers), where its file says so; only pm = dynamic heeds it.", "pool")
+	maxSpare      = setting("plimsoll_phpfpm_config_max_spare_servers", "processes", "The most workers without a request that the pool keeps (pm.max_spare_servers), where its file says so; only pm = dynamic heeds it.", "pool")
 	listenBacklog = setting("plimsoll_phpfpm_config_listen_backlog", "connections",
 		"The backlog that FPM asks for on the pool's socket; where it asks for the most there is (-1), net.core.somaxconn.", "pool")
 	poolInfo = setting("plimsoll_phpfpm_pool_info", "ratio",
@@ -48,7 +50,7 @@ var (
 	skipped = &model.Signal{Name: "plimsoll_phpfpm_log_skipped_bytes_total", Kind: model.Counter, Unit: "bytes", Labels: []string{"log"}, StartsAtZero: true,
 		Help: "Bytes of FPM's log that were not read because following fell behind; what they said is missing from the counts.", Source: "PHP-FPM's log", ByHand: "less /var/log/php8.2-fpm.log"}
 
-	confSignals = []*model.Signal{maxChildren, listenBacklog, poolInfo}
+	confSignals = []*model.Signal{maxChildren, startServers, maxSpare, listenBacklog, poolInfo}
 )
 
 func allSignals() []*model.Signal {

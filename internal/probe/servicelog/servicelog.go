@@ -122,7 +122,7 @@ func (r *reader) Read(out *probe.Out) error {
 	r.events = r.events[:0]
 	out.Put(skipped, float64(r.lost))
 	if n := r.refused(); n > 0 {
-		return fmt.Errorf("what %d processes log may not be seen; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: %w", n, fs.ErrPermission)
+		return fmt.Errorf("what %s may not be seen; that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, which root has unless they were taken: %w", who(n), fs.ErrPermission)
 	}
 	if len(r.logs) == 0 { // which is not the same as one that is silent
 		return host.Absent("no process of this host was seen to log to a file")
@@ -241,4 +241,12 @@ func (r *reader) take(l *log, line []byte) {
 	if r.counts[k]++; r.counts[k] <= eventsEach {
 		r.events = append(r.events, event{k, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "\uFFFD"))})
 	}
+}
+
+// who says how many processes log.
+func who(n int) string {
+	if n == 1 {
+		return "1 process logs"
+	}
+	return fmt.Sprintf("%d processes log", n)
 }

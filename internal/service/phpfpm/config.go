@@ -208,6 +208,8 @@ type Pool struct {
 	Listen       string // as configured
 	PM           string
 	MaxChildren  int // 0 is not given
+	StartServers int // 0 is not given
+	MaxSpare     int // pm.max_spare_servers; 0 is not given
 	StatusPath   string
 	StatusListen string
 	SlowTimeout  bool // request_slowlog_timeout is not 0
@@ -248,9 +250,11 @@ func (p *Pool) set(key, value string) {
 	case "pm":
 		p.PM = value
 	case "pm.max_children":
-		if n, err := strconv.Atoi(value); err == nil {
-			p.MaxChildren = n
-		}
+		number(&p.MaxChildren, value)
+	case "pm.start_servers":
+		number(&p.StartServers, value)
+	case "pm.max_spare_servers":
+		number(&p.MaxSpare, value)
 	case "listen.backlog":
 		if n, err := strconv.Atoi(value); err == nil {
 			p.backlog, p.hasBacklog = n, true
@@ -261,6 +265,13 @@ func (p *Pool) set(key, value string) {
 		p.StatusListen = value
 	case "request_slowlog_timeout":
 		p.SlowTimeout = strings.Trim(value, "0smhd") != ""
+	}
+}
+
+// number sets n to a value that is one.
+func number(n *int, value string) {
+	if v, err := strconv.Atoi(value); err == nil {
+		*n = v
 	}
 }
 
