@@ -17,7 +17,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/query"
 	"plimsoll/internal/ruleset"
 )
 
@@ -245,7 +244,7 @@ const unserved = "host:programs:info"
 // whether users have it; who has it tells another one, and a cause that explains it rings by itself. And that of a rule about a program
 // where nobody is served: one that looks for open ports stands in connect() all day, and is meant to.
 func severity(r *ruleset.Rule) string {
-	ofProgram := slices.ContainsFunc(r.AppliesExpr.Selectors, func(s query.Selector) bool { return s.Name == unserved })
+	ofProgram := strings.Contains(r.Applies, unserved) // as it is written: the expression has the record's own series instead
 	unowned := r.Kind == ruleset.Symptom
 	for kind := range r.Shows {
 		unowned = unowned && slices.Contains(ofNobody, kind)
