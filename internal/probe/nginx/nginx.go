@@ -369,6 +369,9 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 		}
 		maps.Copy(conns, in.conf.MaxConns)
 		maps.Copy(fails, in.conf.MaxFails)
+		for s, w := range in.conf.Weights {
+			out.Put(upstreamWeight, float64(w), s.Block, s.Address)
+		}
 		remembers = max(remembers, in.conf.RemembersMissing)
 		if b, ok := in.conf.LogsBuffered(); ok {
 			known = true

@@ -32,6 +32,7 @@ type Settings struct {
 	Keepalives        map[string]int // upstream connections kept idle, by upstream address
 	MaxConns          map[string]int // of those servers of upstream blocks that have a bound, by address; 0: marked down
 	MaxFails          map[string]int // of those that are not marked down, after how many failures one is left out; 0: never
+	Weights           map[Server]int // of those that get requests as long as all is well: neither down nor a backup
 	AccessLogs        []AccessLog    // one for each place where requests are logged
 	ErrorLogs         []ErrorLog
 	Status            *StatusPage // nil when none is configured
@@ -40,6 +41,9 @@ type Settings struct {
 	// PlainRoot is the only root of an nginx that does nothing but serve the files below it; "" of any other.
 	PlainRoot string
 }
+
+// Server is one of an upstream block.
+type Server struct{ Block, Address string }
 
 // AccessLog is one access_log directive in effect.
 type AccessLog struct {
@@ -100,7 +104,7 @@ type builder struct {
 func newSettings(list []*Directive, prefix, accessLog string, version int) *Settings {
 	b := &builder{
 		out: &Settings{WorkerProcesses: 1, WorkerConnections: defaultWorkerConnections, Backlogs: map[string]int{}, Keepalives: map[string]int{},
-			MaxConns: map[string]int{}, MaxFails: map[string]int{}},
+			MaxConns: map[string]int{}, MaxFails: map[string]int{}, Weights: map[Server]int{}},
 		prefix: prefix, formats: map[string]*LineFormat{"combined": CombinedFormat()}, groups: map[string]bool{}, defaultLog: accessLog, version: version,
 	}
 	for _, d := range list {
@@ -314,7 +318,7 @@ func (b *builder) upstream(d *Directive) {
 		case e.Name == "server" && len(e.Args) > 0:
 			addr := serverAddress(e.Args[0], "80")
 			servers = append(servers, addr)
-			b.limits(addr, e.Args[1:])
+			b.limits(Server{d.Args[0], addr}, e.Args[1:])
 		}
 	}
 	for _, s := range servers {
@@ -322,16 +326,19 @@ func (b *builder) upstream(d *Directive) {
 	}
 }
 
-// limits notes when nginx leaves a server of an upstream block out.
-func (b *builder) limits(addr string, args []string) {
+// limits notes how much a server of an upstream block gets, and when nginx leaves it out.
+func (b *builder) limits(s Server, args []string) {
 	if slices.Contains(args, "down") {
-		b.out.MaxConns[addr] = 0
+		b.out.MaxConns[s.Address] = 0
 		return
 	}
 	if n := parameter(args, "max_conns", 0); n > 0 {
-		b.out.MaxConns[addr] = n
+		b.out.MaxConns[s.Address] = n
 	}
-	b.out.MaxFails[addr] = parameter(args, "max_fails", 1)
+	b.out.MaxFails[s.Address] = parameter(args, "max_fails", 1)
+	if !slices.Contains(args, "backup") {
+		b.out.Weights[s] = parameter(args, "weight", 1)
+	}
 }
 
 // parameter is the number in NAME=NUMBER among a directive's arguments.

@@ -152,6 +152,11 @@ func TestLimitsOfServers(t *testing.T) {
 	if d := cmp.Diff(map[string]int{"10.0.0.1:80": 0, "10.0.0.2:81": 1}, e.MaxFails); d != "" {
 		t.Errorf("max_fails (-want +got):\n%s", d)
 	}
+	e = settingsOf(t, "http { upstream a { server 10.0.0.1 weight=5; server 10.0.0.2:81; server 10.0.0.3 down; server 10.0.0.4 backup; } upstream b { server 10.0.0.1; } }", "", 0)
+	want := map[Server]int{{"a", "10.0.0.1:80"}: 5, {"a", "10.0.0.2:81"}: 1, {"b", "10.0.0.1:80"}: 1}
+	if d := cmp.Diff(want, e.Weights); d != "" {
+		t.Errorf("weights (-want +got):\n%s", d)
+	}
 }
 
 func TestSeconds(t *testing.T) {
