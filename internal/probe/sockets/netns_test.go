@@ -495,8 +495,9 @@ func TestOnePeerLoses(t *testing.T) {
 		}
 	}
 	got := r.table.of(end).to
-	if got.worst.addr != netip.AddrFrom4(addresses[2]).As16() || got.segments[toOne] < 2 || got.segments[toOthers] != 2 || got.again[toOthers] != 0 {
-		t.Errorf("%+v; want %v as the one, with two segments or more, and two to others, none of them again", got, addresses[2])
+	// What the bad one was sent before it was known to lose anything counts as the others'.
+	if others := got.segments[toOthers]; others < 2 || others > 3 || got.segments[toOne] == 0 || got.again[toOthers] != 0 || got.worst.addr != netip.AddrFrom4(addresses[2]).As16() {
+		t.Errorf("%+v; want %v as the one, with a segment or more, two or three to others, none of them again", got, addresses[2])
 	}
 }
 
