@@ -11,11 +11,16 @@ const (
 
 var heldNames = [heldCount]string{"way", "receiver", "buffer"}
 
-// bytesMoved stands behind them: the bytes that have gone to the peer of an accepted connection, or come from that of another.
-const bytesMoved = heldCount
+// What stands behind them.
+const (
+	bytesMoved    = heldCount + iota // the bytes that have gone to the peer of an accepted connection, or come from that of another
+	segmentsSent                     // with data, those that were sent again included
+	segmentsAgain                    // sent again
+	countCount
+)
 
-// heldFor is a time in µs for each of them, and bytesMoved.
-type heldFor [heldCount + 1]uint64
+// heldFor is a time in µs for each of them, and these counts.
+type heldFor [countCount]uint64
 
 // maxHeld bounds the connections that are followed from dump to dump. Of further
 // ones nothing is counted.

@@ -26,7 +26,9 @@ const (
 	tcpFinWait2    = 5
 	tcpTimeWait    = 6
 	tcpCloseWait   = 8
+	tcpLastAck     = 9
 	tcpListen      = 10
+	tcpClosing     = 11
 )
 
 // Bits of a dump's state mask.
@@ -54,6 +56,7 @@ const (
 	infoReceivedAt = 128
 	infoUnsentAt   = 144
 	infoMinRTTAt   = 148
+	infoDataOutAt  = 156
 	infoBusyAt     = 168
 	infoReceiverAt = 176
 	infoBufferAt   = 184
@@ -115,6 +118,7 @@ type tcpInfo struct {
 	unacked, window uint32
 	unsent          uint32 // bytes that were written and have not left
 	resent          uint32 // segments that were sent again since it was opened
+	dataOut         uint32 // segments with data that were sent, these included
 	// peerWindow is how many bytes the peer takes, where the kernel tells it.
 	peerWindow    uint32
 	hasPeerWindow bool
@@ -174,6 +178,7 @@ func (t *tcpInfo) read(b []byte) {
 	t.rtt = binary.NativeEndian.Uint32(b[infoRTTAt:])
 	t.shortest = binary.NativeEndian.Uint32(b[infoMinRTTAt:])
 	t.resent = binary.NativeEndian.Uint32(b[infoResentAt:])
+	t.dataOut = binary.NativeEndian.Uint32(b[infoDataOutAt:])
 	t.unacked = binary.NativeEndian.Uint32(b[infoUnackedAt:])
 	t.window = binary.NativeEndian.Uint32(b[infoCwndAt:])
 	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])

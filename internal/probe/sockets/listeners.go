@@ -44,6 +44,7 @@ type listener struct {
 	connections                    // of the last dump
 	held        [heldCount]float64 // seconds reported so far under this owner
 	sent        float64            // bytes
+	to          sentTo
 }
 
 // connections are the connections of a listener in one dump.

@@ -453,6 +453,92 @@ func TestBytesMoved(t *testing.T) {
 	}
 }
 
+// TestOnePeerLoses: of two peers the way to one loses everything for a while, so that it alone is sent segments again;
+// a program on the same machine has no way to lose any on.
+func TestOnePeerLoses(t *testing.T) {
+	enterOwnNetNS(t)
+	server := [4]byte{192, 0, 2, 1}
+	addresses := [][4]byte{server, {192, 0, 2, 2}, {192, 0, 2, 3}}
+	for i, a := range addresses {
+		addAddress(t, fmt.Sprintf("lo:%d", i), a)
+	}
+	at := &unix.SockaddrInet4{Addr: server, Port: 8008}
+	l := stream(t)
+	if err := unix.Bind(l, at); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(l, 5); err != nil {
+		t.Fatal(err)
+	}
+	r := openHere(t)
+	r.Poll()
+	if err := r.dumpConnections(); err != nil {
+		t.Fatal(err)
+	}
+	local, good, bad := pair(t, l, at, server), pair(t, l, at, addresses[1]), pair(t, l, at, addresses[2])
+	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}} // what the filter of a socket refuses never reaches TCP
+	if err := unix.SetsockoptSockFprog(bad[0], unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]}); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range [][2]int{local, good, good, bad} {
+		if _, err := unix.Write(p[1], []byte("a reply")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Shutdown(bad[1], unix.SHUT_WR); err != nil { // what is left to be sent goes on being sent again
+		t.Fatal(err)
+	}
+	end := endpoint{netip.AddrFrom4(server).As16(), uint16(at.Port)}
+	for r.table.of(end).to.again[toOne] < 2 {
+		if err := r.dumpConnections(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := r.table.of(end).to
+	// What the bad one was sent before it was known to lose anything counts as the others'.
+	if others := got.segments[toOthers]; others < 2 || others > 3 || got.segments[toOne] == 0 || got.again[toOthers] != 0 || got.worst.addr != netip.AddrFrom4(addresses[2]).As16() {
+		t.Errorf("%+v; want %v as the one, with a segment or more, two or three to others, none of them again", got, addresses[2])
+	}
+}
+
+// pair connects from an address to a listener, and accepts: the peer's end, and the service's.
+func pair(t *testing.T, listener int, at *unix.SockaddrInet4, from [4]byte) [2]int {
+	t.Helper()
+	c := stream(t)
+	if err := unix.Bind(c, &unix.SockaddrInet4{Addr: from}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Connect(c, at); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := unix.Accept(listener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(s) })
+	return [2]int{c, s}
+}
+
+// addAddress gives the namespace an address of its own, under an alias of a device.
+func addAddress(t *testing.T, alias string, a [4]byte) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	request, err := unix.NewIfreq(alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := request.SetInet4Addr(a[:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCSIFADDR, request); err != nil {
+		t.Fatalf("address %v: %v", a, err)
+	}
+}
+
 // TestWhoLeftTheQueue: of those that nobody has accepted, only who went without having asked has left.
 func TestWhoLeftTheQueue(t *testing.T) {
 	enterOwnNetNS(t)
@@ -540,6 +626,10 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_sent_bytes_total"+labels] = 0
 			for _, held := range heldNames {
 				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0
+			}
+			for _, to := range toNames {
+				want["plimsoll_tcp_listen_segments_total{"+l.listen+","+comm+","+to+"}"] = 0
+				want["plimsoll_tcp_listen_resent_segments_total{"+l.listen+","+comm+","+to+"}"] = 0
 			}
 		}
 	}

@@ -103,6 +103,16 @@ var (
 		Help:   "Bytes that went out on accepted connections and were acknowledged. Of a connection that ends, those since the last look are missed.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (bytes_acked)",
 	}
+	listenSegments = &model.Signal{
+		Name: "plimsoll_tcp_listen_segments_total", Kind: model.Counter, Unit: "segments", Labels: []string{"listen", "owner", "to"}, StartsAtZero: true,
+		Help:   "Segments with data that were sent on accepted connections, those that were sent again included; to=\"one\" are those to the peer's address to which most was sent again lately, to=\"others\" those to all others. Peers at a loopback address, or at the listener's own, are left out. Of a connection that ends, those since the last look are missed, and of one that lives between two looks all.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state connected (data_segs_out:)",
+	}
+	listenAgain = &model.Signal{
+		Name: "plimsoll_tcp_listen_resent_segments_total", Kind: model.Counter, Unit: "segments", Labels: []string{"listen", "owner", "to"}, StartsAtZero: true,
+		Help:   "Those that were sent again, of the same peers. On a host 256 of the peers that lose any are told apart; what is sent again to further ones is the others'. What counts towards who has most lately halves at every sixtieth look.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state connected (retrans:, the number behind the slash)",
+	}
 	portsUsed = &model.Signal{
 		Name: "plimsoll_tcp_destination_ports_used", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
 		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
@@ -147,4 +157,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationReceived, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationReceived, destinationOwner}

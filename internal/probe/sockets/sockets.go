@@ -105,6 +105,7 @@ type reader struct {
 
 	flows    flows
 	progress progress
+	peers    peers
 	fetching progress             // of the connecting side, so that neither crowds out the other
 	received map[endpoint]float64 // bytes, of destinations
 	noInfo   bool                 // this kernel does not divide a connection's time
@@ -218,7 +219,7 @@ func (r *reader) nameOwners(now time.Time) error {
 // owner under whom they were reported.
 func (l *listener) own(comm string) {
 	if l.owner != comm {
-		l.owner, l.drops, l.held, l.sent = comm, 0, [heldCount]float64{}, 0
+		l.owner, l.drops, l.held, l.sent, l.to = comm, 0, [heldCount]float64{}, 0, sentTo{}
 	}
 }
 
@@ -309,6 +310,7 @@ func (r *reader) dumpConnections() error {
 	r.flows.reset()
 	r.progress.begin()
 	r.fetching.begin()
+	r.peers.begin()
 	for _, l := range r.table.order {
 		l.connections = connections{}
 	}
@@ -328,6 +330,7 @@ func (r *reader) dumpConnections() error {
 	}
 	r.progress.end()
 	r.fetching.end()
+	r.peers.end()
 	if r.unixMissing != nil {
 		return nil
 	}
@@ -379,6 +382,10 @@ func (r *reader) addConnection(s *inetSock) {
 		}
 	case tcpSynRecv:
 		l.synRecv++
+	case tcpFinWait1, tcpClosing, tcpLastAck: // closed by its process, and not yet all acknowledged
+		if s.hasInfo {
+			r.advance(l, s)
+		}
 	}
 }
 
@@ -421,13 +428,23 @@ func (r *reader) follow(l *listener, s *inetSock) {
 		return
 	}
 	r.noWindow = r.noWindow || !s.info.hasPeerWindow
-	now := s.info.held
-	now[bytesMoved] = s.info.acked
-	added := r.progress.since(s.cookie, now)
+	added := r.advance(l, s)
 	for by := range l.held {
 		l.held[by] += float64(added[by]) / 1e6
 	}
 	l.sent += float64(added[bytesMoved])
+}
+
+// advance is what an accepted connection has come forward since the last dump. The segments are counted here,
+// since they are sent also after a process has closed it.
+func (r *reader) advance(l *listener, s *inetSock) heldFor {
+	now := s.info.held
+	now[bytesMoved], now[segmentsSent], now[segmentsAgain] = s.info.acked, uint64(s.info.dataOut), uint64(s.info.resent)
+	added := r.progress.since(s.cookie, now)
+	if !onOneMachine(s) {
+		r.peers.add(&l.to, s.dst.addr, added[segmentsSent], added[segmentsAgain])
+	}
+	return added
 }
 
 // receive adds what came from a destination that is reported since the last dump.
@@ -468,7 +485,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, destinationRoundTrip, destinationReceived} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, listenSegments, listenAgain, destinationRoundTrip, destinationReceived} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -487,6 +504,10 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	out.Put(listenSent, l.sent, l.name, l.owner)
 	for by, name := range heldNames {
 		out.Put(listenHeld, l.held[by], l.name, l.owner, name)
+	}
+	for to, name := range toNames {
+		out.Put(listenSegments, float64(l.to.segments[to]), l.name, l.owner, name)
+		out.Put(listenAgain, float64(l.to.again[to]), l.name, l.owner, name)
 	}
 }
 
