@@ -22,6 +22,7 @@ type Comparison struct {
 	Rows    []Difference
 	Changes []ChangeList
 	Figures []Figure
+	Flames  []Figure // stacks that both have
 	Notes   []string
 }
 
@@ -63,6 +64,7 @@ func Compare(c model.Comparison, a, b *record.Run) (*Comparison, error) {
 	}
 	out.changes("Set to something else", c.Configuration)
 	out.changes("What else was different: mean level, or rate per second, in the hold window", c.Signals)
+	out.Flames = changedStacks(a, b)
 	return out, out.overlay(a, b)
 }
 

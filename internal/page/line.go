@@ -20,6 +20,8 @@ type Stage struct {
 	// Load against its limit, as words and as a bar; "" where neither is known.
 	Load string
 	Bar  template.HTML
+	// Full is the share of its limit that it carried at most, nil where one of them is not known.
+	Full *float64
 	// Queue is how many waited there.
 	Queue string
 	// Share is its part of the mean request's time.
@@ -236,6 +238,8 @@ func (r *reader) gauged(s Stage, load, limit string, match ...string) Stage {
 	s.Load = "at most " + brief(most) + s.noun
 	if bound > 0 {
 		s.Load = "at most " + brief(most) + " of " + brief(bound) + s.noun
+		full := most / bound
+		s.Full = &full
 		s.Bar = drawn(svg.Bar(s.Name+": "+s.Load, most/max(bound, most), bound/max(bound, most), most >= bound))
 	}
 	return s
@@ -270,6 +274,7 @@ func (r *reader) busy(s Stage, list []course) Stage {
 		return s
 	}
 	s.Load = layout.Share(min(mean, 1)) + " busy"
+	s.Full = &mean
 	s.Bar = drawn(svg.Bar(s.Name+": "+s.Load, mean, 1, mean > 0.95))
 	return s
 }
