@@ -2,6 +2,7 @@ package page
 
 import (
 	"slices"
+	"strings"
 
 	"plimsoll/internal/flame"
 	"plimsoll/internal/model"
@@ -83,15 +84,17 @@ func treeOf(rec *record.Run, name string) (*flame.Tree, error) {
 	return flame.Read(raw)
 }
 
-// titleOf is what stacks of a name are of.
+// titleOf is what stacks of a name are of; those of another machine carry its name.
 func titleOf(name string) string {
-	switch name {
-	case "cpu":
-		return "On a CPU"
-	case "offcpu":
-		return "Off the CPU: what was waited for"
+	kind, host, far := strings.Cut(name, "-")
+	title, known := map[string]string{"cpu": "On a CPU", "offcpu": "Off the CPU: what was waited for"}[kind]
+	switch {
+	case !known:
+		return name
+	case far:
+		return host + ": " + strings.ToLower(title[:1]) + title[1:]
 	}
-	return name
+	return title
 }
 
 // flameOf draws at most so many frames of a tree; nil where nothing was sampled.
