@@ -52,14 +52,13 @@ func liveFlag(c *cobra.Command) *string {
 // stage shows runs in a browser while they are made.
 type stage struct {
 	page *web.Live
-	site *siteFlags
 	ours uint32 // the socket that is listened on
 	stop context.CancelFunc
 	done chan error
 }
 
 // liveStage opens the page and says where it is; nil if port is "".
-func liveStage(command string, w *world, port string, site *siteFlags) (*stage, error) {
+func liveStage(command string, w *world, port string) (*stage, error) {
 	if port == "" {
 		return nil, nil
 	}
@@ -69,7 +68,7 @@ func liveStage(command string, w *world, port string, site *siteFlags) (*stage, 
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return nil, usage(command, "--live=%s: want a port of this machine, like 8080", port)
 	}
-	s := &stage{page: web.NewLive("sentence", "figures", "line", "charts"), site: site, done: make(chan error, 1)}
+	s := &stage{page: web.NewLive("sentence", "figures", "line", "charts"), done: make(chan error, 1)}
 	server, err := web.Listen(web.Options{Listen: net.JoinHostPort("127.0.0.1", port)}, s.page.Handler())
 	if err != nil {
 		return nil, usage(command, "%v", err)
@@ -95,17 +94,17 @@ func (s *stage) close() {
 	<-s.done
 }
 
-// follow shows the course of the session to who waits at the terminal, and on a page if
-// there is one; end takes it off the terminal.
-func (w *world) follow(opt *session.Options, shown *stage) (end func()) {
+// follow shows the course of the session to who waits at the terminal, judged by the rules of site, and on a
+// page if there is one; end takes it off the terminal.
+func (w *world) follow(opt *session.Options, shown *stage, site *siteFlags) (end func()) {
 	line := w.progress()
 	if scr := w.screen(); scr != nil {
-		return play(opt, shown, scr)
+		return play(opt, shown, scr, site)
 	}
 	if line != nil {
 		opt.Progress = line.show
 	}
-	leave := play(opt, shown, nil)
+	leave := play(opt, shown, nil, site)
 	return func() {
 		leave()
 		line.end()
@@ -114,11 +113,11 @@ func (w *world) follow(opt *session.Options, shown *stage) (end func()) {
 
 // play listens to what a session records, and shows it: on a page, on the terminal, on
 // both; nil is neither. end draws the page for the last time.
-func play(opt *session.Options, shown *stage, scr *screen) (end func()) {
+func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end func()) {
 	if shown == nil && scr == nil {
 		return func() {}
 	}
-	p := &playing{stage: shown, screen: scr, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
+	p := &playing{stage: shown, screen: scr, site: site, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
 	ctx, stop := context.WithCancel(context.Background())
 	news := make(chan struct{}, 1)
 	opt.Listen = func(l *writer.Listener) {
@@ -140,8 +139,8 @@ func play(opt *session.Options, shown *stage, scr *screen) (end func()) {
 	}
 	if shown != nil {
 		opt.Ours = []uint32{shown.ours}
-		go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
 	}
+	go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
 	var painting sync.WaitGroup
 	painting.Go(func() { p.paint(ctx, news) })
 	return func() {
@@ -156,6 +155,7 @@ func play(opt *session.Options, shown *stage, scr *screen) (end func()) {
 type playing struct {
 	*stage
 	screen *screen
+	site   *siteFlags
 	run    *live.Run
 	dir    string
 	set    *ruleset.Rules // once they were read
@@ -163,8 +163,11 @@ type playing struct {
 	mu       sync.Mutex
 	progress session.Progress
 	verdict  *model.Verdict // so far, nil before the first
-	line     string         // the way of a request, by that verdict
+	line     []sheet.Stage  // the way of a request, by that verdict
 }
+
+// watched says whether anybody sees it.
+func (p *playing) watched() bool { return p.screen != nil || p.stage != nil && p.page.Watched() }
 
 // paint draws what is new, but not more often than somebody can look.
 func (p *playing) paint(ctx context.Context, news <-chan struct{}) {
@@ -201,12 +204,12 @@ func (p *playing) draw(seen bool) {
 	progress, verdict, line := p.progress, p.verdict, p.line
 	p.mu.Unlock()
 	if p.screen != nil {
-		p.screen.draw(v, progress, verdict)
+		p.screen.draw(v, progress, verdict, line)
 	}
 	if p.stage == nil || !seen {
 		return
 	}
-	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: line}}
+	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: lineHTML(line)}}
 	if charts, err := sheet.Live(v.Recent, v.Seconds); err == nil { // a chart that cannot be drawn is drawn the next time
 		var b strings.Builder
 		for _, c := range charts {
@@ -259,7 +262,7 @@ func (p *playing) judge(ctx context.Context) {
 	defer runtime.UnlockOSThread()
 	for pause := judgeEvery; sleep(ctx, pause); {
 		pause = judgeEvery
-		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.page.Watched() {
+		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.watched() {
 			continue
 		}
 		begin := threadTime()
@@ -279,28 +282,37 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (p *playing) soFar() (v model.Verdict, line string, err error) {
+func (p *playing) soFar() (v model.Verdict, line []sheet.Stage, err error) {
 	run, err := record.Open(p.dir)
 	if err != nil {
-		return v, "", err
+		return v, nil, err
 	}
 	defer run.Close()
 	if p.set == nil {
 		set, _, err := p.site.setFor(run.Meta(), p.site.extended)
 		if err != nil {
-			return v, "", err
+			return v, nil, err
 		}
 		p.set = &set
 	}
-	if v, err = judge.SoFar(run, *p.set); err != nil || p.stage == nil {
-		return v, "", err
+	if v, err = judge.SoFar(run, *p.set); err != nil {
+		return v, nil, err
 	}
-	return v, lineHTML(run, v), nil
+	return v, wayOf(run, v), nil
 }
 
-// lineHTML is the way of a request; one that cannot be drawn is drawn the next time.
-func lineHTML(run *record.Run, v model.Verdict) string {
-	drawn, err := sheet.LiveLine(run, v)
+// wayOf is the way of a request; one that cannot be read is read the next time.
+func wayOf(run *record.Run, v model.Verdict) []sheet.Stage {
+	list, err := sheet.Way(run, v)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// lineHTML draws the way of a request.
+func lineHTML(list []sheet.Stage) string {
+	drawn, err := sheet.DrawWay(list)
 	if err != nil || drawn == "" {
 		return ""
 	}
@@ -317,6 +329,6 @@ func (s *stage) ended(r model.Report, name string) {
 		html.EscapeString(layout.Line("plimsoll report "+layout.Quote(name)+" -o report.html")))})
 	if run, err := record.Open(r.Dir); err == nil { // else the line stays as it was last seen
 		defer run.Close()
-		s.page.Show(web.Part{ID: "line", HTML: lineHTML(run, r.Verdict)})
+		s.page.Show(web.Part{ID: "line", HTML: lineHTML(wayOf(run, r.Verdict))})
 	}
 }

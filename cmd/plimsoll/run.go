@@ -85,7 +85,7 @@ func runCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		shown, err := liveStage(c.CommandPath(), w, *at, &watch.site)
+		shown, err := liveStage(c.CommandPath(), w, *at)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func runCommand(w *world) *cobra.Command {
 const maxRepeat = 1000
 
 func runOnce(ctx context.Context, w *world, crew *crew, opt session.Options, plan model.LoadPlan, phases session.Phases, site *siteFlags, how printFlags, gate *gateFlags, shown *stage) error {
-	end := w.follow(&opt, shown)
+	end := w.follow(&opt, shown, site)
 	err := session.Run(ctx, opt, plan, phases)
 	end()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"plimsoll/internal/layout"
 	"plimsoll/internal/live"
 	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
 	"plimsoll/internal/session"
 )
 
@@ -19,7 +20,9 @@ const (
 	// one there is a line.
 	leastRows, leastColumns = 12, 50
 	// mostRows is how many lines the screen takes.
-	mostRows = 8
+	mostRows = 10
+	// courseName is the room for what a line is of, in columns.
+	courseName = 13
 	// sparkRoom is what stands beside a course, in columns.
 	sparkRoom = 34
 )
@@ -44,10 +47,10 @@ func (w *world) screen() *screen {
 }
 
 // draw shows a run as it stands.
-func (s *screen) draw(v live.View, p session.Progress, verdict *model.Verdict) {
+func (s *screen) draw(v live.View, p session.Progress, verdict *model.Verdict, way []sheet.Stage) {
 	columns, _ := s.size()
 	columns = min(max(columns, leastColumns), 100)
-	s.put(screenLines(v, p, verdict, columns), columns)
+	s.put(screenLines(v, p, verdict, way, columns), columns)
 }
 
 // put puts lines in the place of those that were drawn before, in one piece, so that
@@ -90,26 +93,72 @@ func cut(s string, most int) string {
 	return string([]rune(s)[:max(most-1, 0)]) + "…"
 }
 
-// screenLines are what is shown of a run that lasts: what would be said if it ended now,
-// where anybody asked for that; how far it is; and five courses.
-func screenLines(v live.View, p session.Progress, verdict *model.Verdict, columns int) []string {
+// screenLines are what is shown of a run that lasts: what would be said if it ended now; how far
+// it is; the way of a request; and five courses.
+func screenLines(v live.View, p session.Progress, verdict *model.Verdict, way []sheet.Stage, columns int) []string {
 	var list []string
 	if verdict != nil {
-		said := strings.Split(layout.Wrap("so far: "+layout.Line(verdict.Sentence), columns-1), "\n")
-		if list = said[:min(len(said), 2)]; len(said) > 2 {
-			list[1] = cut(list[1]+" …", columns-1)
-		}
+		list = twoLines("so far: "+layout.Line(verdict.Sentence), columns-1)
 	}
 	list = append(list, progressBar(p, columns))
+	if text := wayText(way); text != "" {
+		indent := strings.Repeat(" ", courseName+1)
+		for i, l := range twoLines(text, columns-1-len(indent)) {
+			if i == 0 {
+				l = fmt.Sprintf("%-*s %s", courseName, "the line", l)
+			} else {
+				l = indent + l
+			}
+			list = append(list, l)
+		}
+	}
 	room := columns - sparkRoom
 	for _, c := range coursesOf(v) {
 		values := c.values[max(len(c.values)-room, 0):]
-		list = append(list, fmt.Sprintf("%-13s %s  %s", c.name, sparkOn(values, c.top), c.says))
+		list = append(list, fmt.Sprintf("%-*s %s  %s", courseName, c.name, sparkOn(values, c.top), c.says))
 		if len(list) == mostRows {
 			break
 		}
 	}
 	return list
+}
+
+// twoLines is a text in at most two lines.
+func twoLines(text string, columns int) []string {
+	said := strings.Split(layout.Wrap(text, columns), "\n")
+	if len(said) > 2 {
+		said = said[:2]
+		said[1] = cut(said[1]+" …", columns)
+	}
+	return said
+}
+
+// placeNames are the places on a request's way in a word; others are called by their program.
+var placeNames = map[string]string{
+	"Load generator": "load", "Local ports": "ports", "Network, packet filter": "network", "Listen queue": "queue", "Upstream": "upstream",
+	"CPUs": "CPUs", "Memory, kernel tables": "memory", "Disks": "disks", "Locks and other waits": "locks", "Elsewhere": "elsewhere",
+}
+
+// wayText is the way of a request in a line: the places whose limit is known, each with how full it is, and what is
+// held to be what binds.
+func wayText(way []sheet.Stage) string {
+	var list []string
+	for _, s := range way {
+		binds := s.State == "binds"
+		if s.Full == nil && !binds {
+			continue
+		}
+		_, program, _ := strings.Cut(s.Where, " ")
+		text := strings.TrimSpace(placeNames[s.Name] + " " + layout.Line(program))
+		if s.Full != nil {
+			text += " " + string(layout.Bar(*s.Full, 1))
+		}
+		if binds {
+			text = "[" + text + " binds]"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " › ")
 }
 
 // progressBar is the open window, how far it is, and what is left of it.

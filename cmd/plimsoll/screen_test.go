@@ -13,6 +13,7 @@ import (
 	"plimsoll/internal/layout"
 	"plimsoll/internal/live"
 	"plimsoll/internal/model"
+	sheet "plimsoll/internal/page"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/session"
 )
@@ -53,11 +54,15 @@ func lasting(t *testing.T) live.View {
 func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
 	p := session.Progress{Window: "hold", Elapsed: 12 * time.Second, Planned: 30 * time.Second}
 	v := &model.Verdict{Sentence: "A table is full \x1b[2J\nVERDICT: FORGED; " + strings.Repeat("and more ", 30)}
-	got := screenLines(lasting(t), p, v, 60)
+	part, full := 0.4, 1.0
+	way := []sheet.Stage{{Name: "Local ports", Where: "a", Full: &part}, {Name: "Memory, kernel tables", Where: "b"}, {Name: "Listen queue", Where: "b ng\x1b[2Jinx", Full: &full, State: "binds"}, {Name: "Workers", Where: "b php-fpm", State: "binds"}}
+	got := screenLines(lasting(t), p, v, way, 60)
 	want := []string{
 		`so far: A table is full \u001b[2J\nVERDICT: FORGED; and`,
 		"more and more and more and more and more and more and more…",
 		"hold, 12 of 30 s  ━━━━━━━━━━━━──────────────────  18 s left",
+		`the line      ports ▄ › [queue ng\u001b[2Jinx █ binds] ›`,
+		"              [php-fpm binds]",
 		"good replies  ████  100/s",
 		"failed        ▂▄▆█  7/s",
 		"CPU in use    ▆▆▆▆▆  75 % on b",
@@ -66,7 +71,7 @@ func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if got := screenLines(live.New(1000).View(), session.Progress{Window: "baseline", Elapsed: time.Second}, nil, 60); len(got) != 1 || got[0] != "baseline, 1 s" {
+	if got := screenLines(live.New(1000).View(), session.Progress{Window: "baseline", Elapsed: time.Second}, nil, nil, 60); len(got) != 1 || got[0] != "baseline, 1 s" {
 		t.Errorf("of a run that just began: %q", got)
 	}
 }

@@ -372,7 +372,7 @@ func (d *driver) run(ctx context.Context) (tune.Seen, error) {
 // drive makes one run, and returns how the command ended, if that is the load.
 func (d *driver) drive(ctx context.Context, opt session.Options) (exit *int, err error) {
 	if len(d.command) == 0 {
-		end := d.w.follow(&opt, nil)
+		end := d.w.follow(&opt, nil, d.site)
 		defer end()
 		return nil, session.Run(ctx, opt, d.plan, d.phases)
 	}

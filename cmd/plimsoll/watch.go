@@ -60,7 +60,7 @@ func watchCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		shown, err := liveStage(c.CommandPath(), w, *at, &watch.site)
+		shown, err := liveStage(c.CommandPath(), w, *at)
 		if err != nil {
 			return err
 		}
@@ -71,9 +71,9 @@ func watchCommand(w *world) *cobra.Command {
 		}
 		var end func()
 		if len(args) == 0 {
-			end = w.follow(&opt, shown)
+			end = w.follow(&opt, shown, &watch.site)
 		} else { // a command has the terminal for itself
-			end = play(&opt, shown, nil)
+			end = play(&opt, shown, nil, &watch.site)
 		}
 		code, err := session.Watch(c.Context(), opt, d, args, std)
 		end()

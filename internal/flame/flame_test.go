@@ -59,6 +59,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+// From their ends stacks tell which functions had the time themselves, wherever these were called from.
+func TestInverted(t *testing.T) {
+	ends, err := tree(t, made(10, map[string]int64{"php;main;busy;sqrt": 600, "php;main;busy": 200, "nginx;main;sqrt": 100})).Inverted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `900 ms in 10 s
+  77.8 %  sqrt
+  66.7 %    busy > main > php
+  11.1 %    main > nginx
+  22.2 %  busy
+  22.2 %    main > php
+`
+	if d := cmp.Diff(want, ends.Text(80)); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+}
+
 func TestComparison(t *testing.T) {
 	now := tree(t, made(10, map[string]int64{"nginx;a": 600, "nginx;new": 300}))
 	before := tree(t, made(5, map[string]int64{"nginx;a": 300, "nginx;gone": 100}))

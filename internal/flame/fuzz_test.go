@@ -30,6 +30,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		tree.Text(80)
+		if ends, err := tree.Inverted(); (ends == nil) == (err == nil) {
+			t.Errorf("from its ends it is %v and %v", ends, err)
+		}
 		if err := tree.SVG(io.Discard, "a title"); err != nil {
 			t.Error(err)
 		}

@@ -166,6 +166,36 @@ func (n *Node) sort() {
 	}
 }
 
+// Inverted is the same stacks read from their ends: below the root stand the functions that had the time
+// themselves, below each of them who called it.
+func (t *Tree) Inverted() (*Tree, error) {
+	out := &Tree{Root: &Node{Name: t.Root.Name}, Unit: t.Unit, Seconds: t.Seconds, room: maxTree}
+	least := t.Root.Value * 1e-9 // less is what adding and taking away leaves
+	steps := 0
+	var walk func(n *Node, stack []string)
+	walk = func(n *Node, stack []string) {
+		own := n.Value
+		for _, c := range n.Children {
+			own -= c.Value
+			if steps <= maxSteps && out.room >= 0 {
+				walk(c, append(stack, c.Name))
+			}
+		}
+		if own > least && len(stack) > 0 {
+			ends := slices.Clone(stack)
+			slices.Reverse(ends)
+			out.add(ends, own)
+			steps += len(ends)
+		}
+	}
+	walk(t.Root, nil)
+	if steps > maxSteps || out.room < 0 {
+		return nil, fmt.Errorf("read from their ends the stacks make a tree of more than %d bytes, or of more than %d frames", maxTree, maxSteps)
+	}
+	out.Root.sort()
+	return out, nil
+}
+
 // Compare puts what before holds beside t, which it changes. Where both say how
 // long they sampled, before is stretched to t's time, so that what did not change
 // is equal.

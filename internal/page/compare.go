@@ -22,6 +22,7 @@ type Comparison struct {
 	Rows    []Difference
 	Changes []ChangeList
 	Figures []Figure
+	Flames  []Figure // stacks that both have
 	Notes   []string
 }
 
@@ -63,6 +64,7 @@ func Compare(c model.Comparison, a, b *record.Run) (*Comparison, error) {
 	}
 	out.changes("Set to something else", c.Configuration)
 	out.changes("What else was different: mean level, or rate per second, in the hold window", c.Signals)
+	out.Flames = changedStacks(a, b)
 	return out, out.overlay(a, b)
 }
 
@@ -91,6 +93,9 @@ func (c *Comparison) overlay(a, b *record.Run) error {
 	ra.last = max(ra.last, rb.last+shift)
 	both := func(p plot, read func(*reader) []course) {
 		list := append(named("A", read(ra)), named("B", shifted(read(rb), shift))...)
+		if !slices.ContainsFunc(list, func(c course) bool { return len(c.points) > 0 }) {
+			return
+		}
 		if f := ra.figure(p, list); f != nil {
 			c.Figures = append(c.Figures, *f)
 		}
@@ -120,7 +125,11 @@ func (c *Comparison) overlay(a, b *record.Run) error {
 	return rb.err
 }
 
+// named are a side's courses under its name; an empty one where it has none, so that each side looks the same in all charts.
 func named(name string, list []course) []course {
+	if len(list) == 0 {
+		list = []course{{}}
+	}
 	for i := range list {
 		list[i].name = name
 	}

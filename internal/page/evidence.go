@@ -1,6 +1,7 @@
 package page
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,9 +34,14 @@ type Fix struct {
 	Cost   string
 }
 
-func fixesOf(list []model.Fix) (out []Fix) {
+// fixesOf are the ways to mend what is told; of the one that the page begins with, the first step stands there.
+func fixesOf(list []model.Fix, begunWith bool) (out []Fix) {
 	for _, f := range list {
-		out = append(out, Fix{Fix: f, Sets: report.Changes(f), Advice: report.Advice(f), Cost: report.Terms(f)})
+		x := Fix{Fix: f, Sets: report.Changes(f), Advice: report.Advice(f), Cost: report.Terms(f)}
+		if begunWith && f.Command != "" && f.Title == report.MostUseful(list).Title {
+			x.First = nil
+		}
+		out = append(out, x)
 	}
 	return out
 }
@@ -65,8 +71,8 @@ func (d *drawer) findings(r model.Report) []Finding {
 	v := r.Verdict
 	d.askAll(v)
 	var list []Finding
-	for _, f := range slices.Concat(v.Root, v.Grounds) {
-		out := Finding{Finding: f, Subject: report.Subject(f.Subject), SoWhat: report.SoWhat(f, r), Fixes: fixesOf(f.Fix)}
+	for i, f := range slices.Concat(v.Root, v.Grounds) {
+		out := Finding{Finding: f, Subject: report.Subject(f.Subject), SoWhat: report.SoWhat(f, r), Fixes: fixesOf(f.Fix, i == 0)}
 		for _, c := range f.Clues {
 			if c.Truth != model.True {
 				out.Other = append(out.Other, Clue{Clue: c})
@@ -155,7 +161,8 @@ func (d *drawer) course(e *query.Expression, subject map[string]string) (points 
 		if res.Missing != "" || res.Failed != nil {
 			return nil
 		}
-		if s, ok := query.Largest(res.Samples, subject); ok {
+		// Where nothing was counted, a share of it is no number.
+		if s, ok := query.Largest(res.Samples, subject); ok && !math.IsNaN(s.Value) && !math.IsInf(s.Value, 0) {
 			points = append(points, svg.Point{Time: d.spans.At(i).End - ahead, Value: s.Value})
 		}
 	}

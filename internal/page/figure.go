@@ -28,6 +28,7 @@ type Key struct {
 	Swatch     template.HTML
 	Name       string
 	Mean, Peak string
+	None       bool // there is nothing of it
 }
 
 // drawn marks what package svg made as safe: all text in it is escaped there.
@@ -57,7 +58,7 @@ func (r *reader) figure(p plot, list []course) *Figure {
 	var said []string
 	w := r.window()
 	for i, c := range list {
-		k := Key{Swatch: drawn(svg.Swatch(i, p.stacked)), Name: svg.Text(c.name, mostName)}
+		k := Key{Swatch: drawn(svg.Swatch(i, p.stacked)), Name: svg.Text(c.name, mostName), None: len(c.points) == 0}
 		if mean, peak, ok := c.stats(w); ok && !p.noPeak {
 			k.Mean, k.Peak = p.unit.write(mean), p.unit.write(peak)
 			said = append(said, fmt.Sprintf("%s: mean %s, at most %s", k.Name, k.Mean, k.Peak))

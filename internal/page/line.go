@@ -20,6 +20,8 @@ type Stage struct {
 	// Load against its limit, as words and as a bar; "" where neither is known.
 	Load string
 	Bar  template.HTML
+	// Full is the share of its limit that it carried at most, nil where one of them is not known.
+	Full *float64
 	// Queue is how many waited there.
 	Queue string
 	// Share is its part of the mean request's time.
@@ -44,13 +46,25 @@ var (
 	portRules      = []string{"net.ports.", "net.time_wait.", "load.no_ports"}
 	networkRules   = []string{"net."}
 	queueRules     = []string{"net.listen.", "net.syn_flood", "load.connect_refused"}
-	workerRules    = []string{"nginx.", "phpfpm.", "app.", "process.descriptors", "process.nproc", "process.stopped", "process.ended", "net.keepalive_mismatch", "net.udp"}
+	workerRules    = []string{"nginx.", "phpfpm.", "haproxy.", "memcached.", "redis.", "postgres.", "mysql.", "app.", "process.descriptors", "process.nproc", "process.stopped", "process.ended", "net.keepalive_mismatch", "net.udp"}
 	upstreamRules  = []string{"app.upstream", "app.slow_upstream", "app.resolver", "nginx.upstream", "nginx.gateway_timeout", "nginx.bad_gateway"}
 	cpuRules       = []string{"cpu.", "sched.", "cgroup.cpu", "app.slow_compute", "app.costly_requests", "app.tls_handshakes", "process.cpu_function", "process.small_calls", "process.short_lived", "process.zombies"}
 	memoryRules    = []string{"memory.", "cgroup.memory", "cgroup.pids", "net.tcp.out_of_memory", "kernel."}
 	diskRules      = []string{"disk.", "fs.", "cgroup.io"}
 	waitRules      = []string{"process.blocked", "process.held_up", "process.stands_still", "app.loop"}
 )
+
+// programs are how the titles of the programs begin that rules of this name are about.
+var programs = map[string][]string{
+	"nginx": {"nginx"}, "phpfpm": {"php-fpm"}, "haproxy": {"haproxy"}, "memcached": {"memcached"},
+	"redis": {"redis", "valkey"}, "postgres": {"postgres"}, "mysql": {"mysqld", "mariadbd"},
+}
+
+// programsOf are the programs that a rule is about, none for one about any program.
+func programsOf(rule string) []string {
+	kind, _, _ := strings.Cut(rule, ".")
+	return programs[kind]
+}
 
 // line is the way of a request: the stages with what each carried, what it can carry,
 // and what was judged of it.
@@ -62,6 +76,10 @@ func (r *reader) line(rep model.Report) []Stage {
 			continue
 		}
 		fit := stagesOf(list, f)
+		if fit == nil && judged(f) && programsOf(f.Rule) != nil {
+			list = withProgram(list, f)
+			fit = stagesOf(list, f)
+		}
 		if fit == nil && report.Told(rep.Verdict, f) { // of a site's own rule, or of what is on no request's way
 			fit, list = []int{len(list)}, append(list, Stage{Name: "Elsewhere", Where: report.Subject(f.Subject)})
 		}
@@ -76,6 +94,21 @@ func (r *reader) line(rep model.Report) []Stage {
 		shares(list, rep.Breakdown)
 	}
 	return slices.DeleteFunc(list, func(s Stage) bool { return s.State == "" && s.Load == "" && s.Share == "" })
+}
+
+// judged says whether a rule had something to judge by, and did.
+func judged(f model.Finding) bool { return f.Answer != model.UnknownState && !report.NothingToJudge(f) }
+
+// withProgram adds the place of a program that a finding is about and that the mean request's time does not name,
+// before what its host waits for elsewhere.
+func withProgram(list []Stage, f model.Finding) []Stage {
+	host, process := f.Subject["host"], programsOf(f.Rule)[0]
+	s := Stage{Name: "Workers", Where: host + " " + process, host: host, process: process, rules: workerRules}
+	at := slices.IndexFunc(list, func(o Stage) bool { return o.host == host && o.Name == "Upstream" })
+	if at < 0 {
+		at = len(list)
+	}
+	return slices.Insert(list, at, s)
 }
 
 // stages lists the places on the way, as far as this run has them.
@@ -205,6 +238,8 @@ func (r *reader) gauged(s Stage, load, limit string, match ...string) Stage {
 	s.Load = "at most " + brief(most) + s.noun
 	if bound > 0 {
 		s.Load = "at most " + brief(most) + " of " + brief(bound) + s.noun
+		full := most / bound
+		s.Full = &full
 		s.Bar = drawn(svg.Bar(s.Name+": "+s.Load, most/max(bound, most), bound/max(bound, most), most >= bound))
 	}
 	return s
@@ -239,6 +274,7 @@ func (r *reader) busy(s Stage, list []course) Stage {
 		return s
 	}
 	s.Load = layout.Share(min(mean, 1)) + " busy"
+	s.Full = &mean
 	s.Bar = drawn(svg.Bar(s.Name+": "+s.Load, mean, 1, mean > 0.95))
 	return s
 }
@@ -279,10 +315,14 @@ func (s *Stage) fits(f model.Finding) int {
 	if n == 0 || s.host != "" && s.host != f.Subject["host"] {
 		return 0
 	}
+	of := programsOf(f.Rule)
 	switch {
 	case s.process == "":
-	case f.Subject["owner"] == s.process, f.Subject["groupname"] == s.process, slices.Contains(s.listens, f.Subject["listen"]),
-		strings.HasPrefix(f.Rule, "phpfpm.") && strings.HasPrefix(s.process, "php-fpm"), strings.HasPrefix(f.Rule, "nginx.") && s.process == "nginx":
+	case slices.ContainsFunc(of, func(program string) bool { return strings.HasPrefix(s.process, program) }):
+		n++
+	case of != nil: // it is about another program
+		return 0
+	case f.Subject["owner"] == s.process, f.Subject["groupname"] == s.process, slices.Contains(s.listens, f.Subject["listen"]):
 		n++
 	}
 	return n

@@ -48,19 +48,24 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 	return out, nil
 }
 
-// LiveLine draws the way of a request as far as it is known of a run that lasts, by the verdict so far; "" where
-// nothing of it is.
-func LiveLine(rec *record.Run, v model.Verdict) (template.HTML, error) {
+// Way is the way of a request as far as it is known of a run that lasts, by the verdict so far; nothing before
+// anything was read.
+func Way(rec *record.Run, v model.Verdict) ([]Stage, error) {
 	r, err := newReader(rec)
 	if err != nil {
-		return "", nil // nothing was read yet
+		return nil, nil // nothing was read yet
 	}
 	list := r.line(model.Report{Plan: r.meta.Plan, Hosts: r.meta.Hosts, Verdict: v})
-	if r.err != nil || len(list) == 0 {
-		return "", r.err
+	return list, r.err
+}
+
+// DrawWay draws the way of a request; "" where nothing of it is known.
+func DrawWay(list []Stage) (template.HTML, error) {
+	if len(list) == 0 {
+		return "", nil
 	}
 	var doc bytes.Buffer
-	err = page.ExecuteTemplate(&doc, "stages", list)
+	err := page.ExecuteTemplate(&doc, "stages", list)
 	return template.HTML(doc.String()), err
 }
 

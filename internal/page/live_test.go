@@ -40,18 +40,22 @@ func TestHostsOfOneMachineShareALine(t *testing.T) {
 	}
 }
 
-// TestLiveLine: the place that binds is marked by the verdict so far.
-func TestLiveLine(t *testing.T) {
+// TestWay: the place that binds is marked by the verdict so far.
+func TestWay(t *testing.T) {
 	dir := made{seconds: 12, hosts: []string{"client", "server"}}.write(t)
 	r, _ := read(t, dir)
 	rec := opened(t, dir)
-	drawn, err := LiveLine(rec, r.Verdict)
+	way, err := Way(rec, r.Verdict)
+	check(t, err)
+	drawn, err := DrawWay(way)
 	check(t, err)
 	wellFormed(t, "<h1>live</h1>"+string(drawn))
 	if n := strings.Count(string(drawn), `<tr class="binds">`); n != 2 {
 		t.Errorf("%d places bind, and two tables are full:\n%s", n, drawn)
 	}
-	before, err := LiveLine(rec, model.Verdict{})
+	way, err = Way(rec, model.Verdict{})
+	check(t, err)
+	before, err := DrawWay(way)
 	check(t, err)
 	if strings.Contains(string(before), "binds") {
 		t.Errorf("without a verdict something binds:\n%s", before)

@@ -29,6 +29,10 @@ func (r *reader) load(l *model.Load) []Figure {
 	p := plot{title: "Requests, by what became of them", unit: aSecond, wide: true, height: 200}
 	if plan := r.meta.Plan.Load; plan != nil && plan.Rate > 0 && len(plan.Stages) == 0 {
 		p.limits = []svg.Limit{{Value: plan.Rate, Text: "offered " + perSecond(plan.Rate)}}
+		if w, ok := r.rec.Window(model.Calm); ok {
+			p.note = "from the end of calm on, in which one connection sends as fast as it can"
+			replies = after(replies, w.End)
+		}
 	}
 	add(r.figure(p, replies))
 	add(r.figure(plot{title: "Failed, by outcome", unit: aSecond, wide: true, height: 140}, largest(failed, mostLines)))
@@ -37,6 +41,17 @@ func (r *reader) load(l *model.Load) []Figure {
 	add(r.figure(plot{title: "Latency of replies", note: "each line is a quantile of every interval; logarithmic", unit: waits, wide: true, log: true, height: 200, noPeak: true}, percentiles))
 	add(heat)
 	return list
+}
+
+// after are courses from a moment on.
+func after(list []course, from int64) (out []course) {
+	for _, c := range list {
+		c.points = slices.DeleteFunc(c.points, func(p svg.Point) bool { return p.Time <= from })
+		if len(c.points) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // outcomes are good replies, other replies, and what got no reply, a second.

@@ -46,7 +46,7 @@ type Run struct {
 	Breakdown Breakdown
 	Bill      Bill
 	Hosts     []Host
-	Flames    []Figure
+	Flames    []Stacks
 	Events    Events
 	Tables    Tables
 }
@@ -110,7 +110,7 @@ func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Ru
 	out.Load = d.load(r.Load)
 	out.Breakdown, out.Bill = breakdownOf(r.Breakdown), billOf(r.Verdict)
 	out.Hosts = d.hosts(serversFirst(r))
-	out.Flames = flames(rec, r)
+	out.Flames = stacks(rec, r)
 	out.Events, err = d.events()
 	out.Tables = d.tables(r)
 	if err := cmp.Or(d.err, err); err != nil {

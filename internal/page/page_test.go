@@ -21,6 +21,7 @@ import (
 	"plimsoll/internal/judge"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
+	"plimsoll/internal/page/svg"
 	"plimsoll/internal/query"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
@@ -494,5 +495,49 @@ func TestAbsentIsNoZero(t *testing.T) {
 	}
 	if slices.ContainsFunc(client.Figures, func(f Figure) bool { return f.Title == "Disks: busy" }) {
 		t.Error("what was denied is drawn")
+	}
+}
+
+// What a program is held back by is marked at its place on a request's way, and what is about another program is not.
+func TestFindingsStandAtTheirPrograms(t *testing.T) {
+	list := []Stage{{Name: "Workers", host: "a", process: "nginx", rules: workerRules}, {Name: "Workers", host: "a", process: "memcached", rules: workerRules},
+		{Name: "Upstream", host: "a", rules: upstreamRules}}
+	at := map[string]string{"host": "a", "listen": "127.0.0.1:11211"}
+	if got := stagesOf(list, model.Finding{Rule: "memcached.evicts", Subject: at}); !slices.Equal(got, []int{1}) {
+		t.Errorf("memcached's stands at %v, want 1", got)
+	}
+	redis := model.Finding{Rule: "redis.evicts", Subject: at}
+	if got := stagesOf(list, redis); got != nil {
+		t.Errorf("Redis' stands at %v", got)
+	}
+	list = withProgram(list, redis)
+	if got := stagesOf(list, redis); !slices.Equal(got, []int{2}) || list[3].Name != "Upstream" {
+		t.Errorf("Redis' stands at %v of %+v, want 2, before what waits for others", got, list)
+	}
+}
+
+// Of two sides the second looks like the second, also where the first has nothing to show.
+func TestASideWithoutCoursesKeepsItsPlace(t *testing.T) {
+	rec := opened(t, made{seconds: 20, hosts: []string{"client", "server"}}.write(t))
+	r, err := newReader(rec)
+	check(t, err)
+	f := r.figure(plot{title: "x", unit: aSecond}, append(named("A", nil), named("B", r.one("", "plimsoll_load_outcomes_total", rate))...))
+	if len(f.Keys) != 2 || !f.Keys[0].None || f.Keys[1].None || strings.Count(string(f.SVG), `<path d="" stroke="`+svg.Colors[0]) != 1 || !strings.Contains(string(f.SVG), `stroke="`+svg.Colors[1]) {
+		t.Errorf("keys %+v of %s", f.Keys, f.SVG)
+	}
+}
+
+// Under an open load the scale is the load's, and not that of the one connection that was as fast as it could before.
+func TestCalmDoesNotHideTheOfferedRate(t *testing.T) {
+	list := after([]course{{name: "good", points: []svg.Point{{Time: 1, Value: 9000}, {Time: 2, Value: 8000}, {Time: 3, Value: 100}}}, {name: "calm", points: []svg.Point{{Time: 2, Value: 1}}}}, 2)
+	if len(list) != 1 || len(list[0].points) != 1 || list[0].peak() != 100 {
+		t.Errorf("left are %+v", list)
+	}
+}
+
+func TestLinesOfAFileStandTogether(t *testing.T) {
+	got := byFile([]model.TuneLine{{File: "a", Line: "1"}, {File: "b", Line: "2"}, {File: "a", Line: "3"}})
+	if len(got) != 2 || !slices.Equal(got[0].Lines, []string{"1", "3"}) {
+		t.Errorf("%+v", got)
 	}
 }

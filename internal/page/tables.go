@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"plimsoll/internal/flame"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/page/svg"
-	"plimsoll/internal/record"
 	"plimsoll/internal/report"
 )
 
@@ -102,89 +100,6 @@ func (r *reader) events() (Events, error) {
 		out.Lanes = drawn(svg.Events(svg.Chart{Title: "Events over time", Desc: "what they say is in the list", From: r.first, To: r.last, Bands: r.bands(), Wide: true, Format: brief}, lanes))
 	}
 	return out, nil
-}
-
-// narrowest is the share of all samples up to which a frame is not drawn; where there would be
-// more than mostFrames, the narrowest of them are not drawn either.
-const (
-	narrowest  = 0.004
-	mostFrames = 400
-)
-
-// flames draws the stacks that a run holds. What cannot be read is said in its place.
-func flames(rec *record.Run, r model.Report) []Figure {
-	if r.Tracing == nil || r.Dir == "" {
-		return nil
-	}
-	var list []Figure
-	for _, name := range r.Tracing.Profiles {
-		raw, err := rec.Stacks(name)
-		var tree *flame.Tree
-		if err == nil {
-			tree, err = flame.Read(raw)
-		}
-		if err != nil {
-			list = append(list, Figure{Title: svg.Text(name, mostName), Note: svg.Text(err.Error(), mostText)})
-		} else if f := flameOf(name, tree); f != nil {
-			list = append(list, *f)
-		}
-	}
-	return list
-}
-
-var stackNames = map[string]string{"cpu": "On a CPU", "offcpu": "Off the CPU: what was waited for"}
-
-func flameOf(name string, tree *flame.Tree) *Figure {
-	all := tree.Root.Value
-	if all <= 0 {
-		return nil
-	}
-	var frames []svg.Frame
-	var walk func(n *flame.Node, from float64, depth int)
-	walk = func(n *flame.Node, from float64, depth int) {
-		width := n.Value / all
-		if width <= narrowest {
-			return
-		}
-		frames = append(frames, svg.Frame{From: from, Width: width, Depth: depth, Name: n.Name, Shade: shadeOf(n.Name),
-			Hint: n.Name + ": " + report.Percent(width)})
-		for _, c := range n.Children {
-			walk(c, from, depth+1)
-			from += c.Value / all
-		}
-	}
-	walk(tree.Root, 0, 0)
-	frames, least := widest(frames)
-	title := stackNames[name]
-	if title == "" {
-		title = name
-	}
-	return &Figure{Title: title, Wide: true, SVG: drawn(svg.Flame(title, "a flame graph: the wider a frame, the more was sampled in it and in what it called", frames)),
-		Note: "the wider a frame, the more was sampled in it and in what it called; frames under " + report.Percent(least) + " are left out"}
-}
-
-// widest are the frames that are drawn: as many as there may be, those of one width all or
-// none. It returns the width up to which they are left out, too.
-func widest(frames []svg.Frame) ([]svg.Frame, float64) {
-	if len(frames) <= mostFrames {
-		return frames, narrowest
-	}
-	widths := make([]float64, len(frames))
-	for i, f := range frames {
-		widths[i] = f.Width
-	}
-	slices.Sort(widths)
-	least := widths[len(widths)-mostFrames-1]
-	return slices.DeleteFunc(frames, func(f svg.Frame) bool { return f.Width <= least }), least
-}
-
-// shadeOf is a name's own place in the colours.
-func shadeOf(name string) int {
-	sum := 0
-	for _, c := range []byte(name) {
-		sum = sum*31 + int(c)
-	}
-	return (sum & 0x7fffffff) % (len(svg.Colors) - 1)
 }
 
 // Tables are what the page rests on, as plain tables, and what it cannot say.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"html/template"
+	"slices"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -14,7 +15,26 @@ type Tuning struct {
 	model.Tuning
 	Rows    []Step
 	First   []report.Step
+	ByFile  []FileLines // what makes it last
 	Written map[string][]string
+}
+
+// FileLines are lines to be written into one file.
+type FileLines struct {
+	File  string
+	Lines []string
+}
+
+// byFile gathers lines by their files, in the order in which these first come.
+func byFile(list []model.TuneLine) (out []FileLines) {
+	for _, l := range list {
+		i := slices.IndexFunc(out, func(f FileLines) bool { return f.File == l.File })
+		if i < 0 {
+			i, out = len(out), append(out, FileLines{File: l.File})
+		}
+		out[i].Lines = append(out[i].Lines, l.Line)
+	}
+	return out
 }
 
 // Step is one run of a walk, and what was changed after it.
@@ -29,7 +49,7 @@ type Step struct {
 
 // Walk words what tune did.
 func Walk(t model.Tuning) *Tuning {
-	out := &Tuning{Tuning: t, First: report.AfterWalk(t), Written: report.Written(t)}
+	out := &Tuning{Tuning: t, First: report.AfterWalk(t), ByFile: byFile(t.Last), Written: report.Written(t)}
 	top := 0.0
 	best := func(l model.TuneLoad) {
 		if l.GoodRPS != nil {

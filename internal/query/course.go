@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -89,11 +90,23 @@ func (q *Run) AskOver(list []*Expression, spans Spans) [][]Result {
 	a.store = withSharedParts{q.storage, a.course}
 	out := make([][]Result, len(list))
 	for i, e := range list {
+		e = e.inPart()
 		if out[i] = a.moving(e, spans); out[i] == nil {
 			out[i] = a.oneByOne(e, spans)
 		}
 	}
 	return out
+}
+
+// holdTotal matches what the load had counted in its main phase when the run was over.
+var holdTotal = regexp.MustCompile(`last_over_time\((plimsoll_load_(?:outcomes|wait_seconds)_total\{phase="hold"[^}]*\})\[\$run\]\)`)
+
+// inPart is an expression for a part of the main window, in which the load counted a part: over the whole's
+// total, what a part counted would be a share of nothing that anybody asked for.
+func (e *Expression) inPart() *Expression {
+	part := *e
+	part.Text = holdTotal.ReplaceAllString(e.Text, "increase($1[$$window])")
+	return &part
 }
 
 // moving evaluates an expression at all moments at once, as one whose main window moves along; nil where it

@@ -403,6 +403,27 @@ series:
 	}
 }
 
+// A share of what the load counted is one of what it counted meanwhile: else a part of the run would be held
+// against the whole's total, and a course would lie by as much as the run is longer than its steps.
+func TestACourseIsAShareOfItsOwnPart(t *testing.T) {
+	q := runOf(t, `
+windows: {baseline: [0s, 2s], hold: [2s, 6s]}
+series:
+  - lost{host="a"} 0 0 0 5 10 15 20
+  - plimsoll_load_outcomes_total{host="a",phase="hold",outcome="2xx"} 0 0 0 10 20 30 40
+`)
+	e := expressionOf(t, `sum(increase(lost[$window])) / sum(last_over_time(plimsoll_load_outcomes_total{phase="hold"}[$run]))`)
+	if whole := q.Ask(e); len(whole.Samples) != 1 || whole.Samples[0].Value != 0.5 {
+		t.Fatalf("over the whole it is %+v", whole)
+	}
+	hold, _ := q.Window(model.Hold)
+	for i, got := range q.AskOver([]*Expression{e}, Spans{Span{hold.Start, hold.Start + 2000}, 1000, 3})[0] {
+		if len(got.Samples) != 1 || got.Samples[0].Value != 0.5 {
+			t.Errorf("over part %d it is %+v, want 0.5", i, got)
+		}
+	}
+}
+
 // alone evaluates an expression as it is, with no part of it shared.
 func alone(t *testing.T, q *Run, e *Expression, w windows, at time.Time) Result {
 	t.Helper()

@@ -84,8 +84,16 @@ func FirstSteps(r model.Report) []Step {
 	return s.steps
 }
 
-// Changes words what a fix sets, old and new.
-func Changes(f model.Fix) string { return changesOf(f) }
+// Changes words what a fix sets, old and new; "" of one that sets nothing and says what a person does.
+func Changes(f model.Fix) string {
+	if adviceAlone(f) {
+		return ""
+	}
+	return changesOf(f)
+}
+
+// MostUseful is the fix that a report ends in, of at least one.
+func MostUseful(list []model.Fix) model.Fix { return mostUseful(list) }
 
 // Terms are what a fix risks and costs.
 func Terms(f model.Fix) string { return terms(f) }

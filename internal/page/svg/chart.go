@@ -87,9 +87,8 @@ func (c *Chart) String() string {
 		c.stack(&b, s)
 	} else {
 		for i, l := range c.Lines {
-			if d := c.path(l, s); d != "" {
-				fmt.Fprintf(&b, `<path d="%s" stroke="%s"%s vector-effect="non-scaling-stroke"/>`, d, color(i), dash(i))
-			}
+			// One that is empty, too: the script tells them by their places.
+			fmt.Fprintf(&b, `<path d="%s" stroke="%s"%s vector-effect="non-scaling-stroke"/>`, c.path(l, s), color(i), dash(i))
 		}
 	}
 	b.WriteString("</svg>")
@@ -229,7 +228,7 @@ func (c *Chart) grid(b *strings.Builder, s scale) {
 func (c *Chart) limits(b *strings.Builder, s scale) {
 	for _, m := range c.Limits {
 		if m.Value > s.high {
-			text(b, "100%", above+11, ` text-anchor="end"`, m.Text+", above this")
+			text(b, "100%", above-3, ` text-anchor="end"`, m.Text+", above this")
 			continue
 		}
 		y := c.pixel(s.y(m.Value))

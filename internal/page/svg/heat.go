@@ -1,6 +1,7 @@
 package svg
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -99,7 +100,8 @@ type Frame struct {
 	From, Width float64
 	Depth       int
 	Name, Hint  string
-	Shade       int // the place of its colour in Colors
+	Shade       int    // the place of its colour in Colors
+	Fill        string // its colour, "" for its shade's
 }
 
 // pageWidth is the widest that a drawing gets, and letter how wide a letter is at least, in pixels.
@@ -120,7 +122,7 @@ func Flame(title, desc string, frames []Frame) string {
 	begin(&b, row*(deepest+1), title, desc)
 	for _, f := range frames {
 		fmt.Fprintf(&b, `<svg class="frame" x="%s%%" y="%d" width="%s%%" height="16"><title>%s</title><rect width="100%%" height="16" fill="%s" fill-opacity=".28" stroke="Canvas"/>`,
-			percent(f.From), f.Depth*row, percent(f.Width), escaped(f.Hint), color(f.Shade))
+			percent(f.From), f.Depth*row, percent(f.Width), escaped(f.Hint), cmp.Or(f.Fill, color(f.Shade)))
 		if fits := int(f.Width * pageWidth / letter); fits > 2 {
 			fmt.Fprintf(&b, `<text x="3" y="12">%s</text>`, escaped(Text(f.Name, min(fits, 80))))
 		}
