@@ -29,11 +29,7 @@ var requestsWay = []stop{
 	{"The CPUs", "compute the reply, when the scheduler and the quota let them", []string{"cpu.*", "sched.*", "cgroup.cpu_throttled", "app.contention", "app.costly_requests", "app.few_cpus", "app.garbage_collection", "app.interpreted", "app.small_calls", "app.slow_compute", "app.tls_handshakes", "process.small_calls", "process.short_lived"}},
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},
-<<<<<<< HEAD
-	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "app.answers_errors", "app.asks_itself", "app.cache_passes", "app.waits_for_itself", "app.connections.few", "app.round_trips", "app.fetches_much", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.locked_up", "process.held_up", "process.refused", "process.stands_still", "net.connect.unanswered"}},
-=======
-	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "app.asks_itself", "app.connections.few", "app.round_trips", "app.fetches_much", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.held_up", "process.refused", "process.stands_still", "process.waits_for_reply", "net.connect.unanswered"}},
->>>>>>> batch
+	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "app.answers_errors", "app.asks_itself", "app.cache_passes", "app.waits_for_itself", "app.connections.few", "app.round_trips", "app.fetches_much", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.locked_up", "process.held_up", "process.refused", "process.stands_still", "process.waits_for_reply", "net.connect.unanswered"}},
 	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.*", "net.receiver.*", "net.nagle", "net.held_back", "net.window.small", "net.segments.small"}},
 }
 
