@@ -163,7 +163,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is set": {Risk: "low", Restart: "service", Undo: "manual"},
 		"low risk, no service restart, undone by the same line with 64":                                                 {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
-		"the command above changes nothing; the change: medium risk, no service restart, undone by hand: note first what is set": {
+		"the first command only shows, and changes nothing; the change: medium risk, no service restart, undone by hand: note first what is set": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
 		"low risk, no service restart, undone by hand: note first what is set": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
 		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {

@@ -48,7 +48,7 @@ func terms(f model.Fix) string {
 	}
 	lead := ""
 	if onlyShows(f) {
-		lead = "the command above changes nothing" + whileItLooks(f) + "; the change: "
+		lead = "the first command only shows, and changes nothing" + whileItLooks(f) + "; the change: "
 	}
 	return lead + strings.Join(parts, ", ") + andCosts(f.Costs)
 }
@@ -107,7 +107,7 @@ func restarts(word string, f model.Fix) string {
 	case word == "reload" && sets(model.ChangeNginx):
 		return "a reload of nginx (requests in hand are finished)"
 	case word == "reload":
-		return "a reload of the service (most finish the requests in hand)"
+		return "a reload of the service (most services finish the requests in hand)"
 	case cutsOff(word):
 		return "a restart of the " + word + " (requests in hand fail, connections are cut)"
 	}
