@@ -191,7 +191,7 @@ func TestOneThatMayBeTheServiceIsNotPassedOver(t *testing.T) {
 	}
 	c.end("one")
 	undoAll(t, j)
-	if text := read(t, c.Dir+"/one.conf"); strings.Contains(text, "77") {
+	if text := read(t, c.Dir+"/one.conf"); strings.Contains(text, "pm.max_requests") {
 		t.Errorf("its file:\n%s", text)
 	}
 }
