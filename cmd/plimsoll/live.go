@@ -139,8 +139,8 @@ func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end
 	}
 	if shown != nil {
 		opt.Ours = []uint32{shown.ours}
+		go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
 	}
-	go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
 	var painting sync.WaitGroup
 	painting.Go(func() { p.paint(ctx, news) })
 	return func() {
@@ -165,9 +165,6 @@ type playing struct {
 	verdict  *model.Verdict // so far, nil before the first
 	line     []sheet.Stage  // the way of a request, by that verdict
 }
-
-// watched says whether anybody sees it.
-func (p *playing) watched() bool { return p.screen != nil || p.stage != nil && p.page.Watched() }
 
 // paint draws what is new, but not more often than somebody can look.
 func (p *playing) paint(ctx context.Context, news <-chan struct{}) {
@@ -254,7 +251,8 @@ func figuresHTML(v live.View) string {
 	return text
 }
 
-// judge names, now and then, what would be said of the run if it ended now. It does so
+// judge names, now and then, what would be said of the run if it ended now, while somebody looks at the page: reading the rules
+// and judging takes a tenth of a core in the first ten seconds, and a hundred megabytes. It does so
 // on one thread, which does not give way: wherever Go has all threads stand still, the
 // recording would wait for one that others keep from running.
 func (p *playing) judge(ctx context.Context) {
@@ -262,7 +260,7 @@ func (p *playing) judge(ctx context.Context) {
 	defer runtime.UnlockOSThread()
 	for pause := judgeEvery; sleep(ctx, pause); {
 		pause = judgeEvery
-		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.watched() {
+		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.page.Watched() {
 			continue
 		}
 		begin := threadTime()

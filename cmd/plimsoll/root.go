@@ -55,7 +55,7 @@ func newRoot(w *world) *cobra.Command {
 
 // helpCommand is --help as people type it, too.
 func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{Use: "help [COMMAND]", Hidden: true, RunE: func(_ *cobra.Command, args []string) error {
+	return &cobra.Command{Use: "help [COMMAND]", Short: "Show how a command is used", Hidden: true, RunE: func(_ *cobra.Command, args []string) error {
 		c, rest, err := root.Find(args)
 		if err != nil || len(rest) > 0 {
 			return oneOfCommands(c, append(rest, args...))

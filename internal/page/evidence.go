@@ -72,7 +72,7 @@ func (d *drawer) findings(r model.Report) []Finding {
 	d.askAll(v)
 	var list []Finding
 	for i, f := range slices.Concat(v.Root, v.Grounds) {
-		out := Finding{Finding: f, Subject: report.Subject(f.Subject), SoWhat: report.SoWhat(f, r), Fixes: fixesOf(f.Fix, i == 0)}
+		out := Finding{Finding: f, Subject: report.Subject(f.Subject), SoWhat: report.SoWhat(f, r), Fixes: fixesOf(f.Fix, i == 0 && v.Answer == model.AnswerCause)}
 		for _, c := range f.Clues {
 			if c.Truth != model.True {
 				out.Other = append(out.Other, Clue{Clue: c})

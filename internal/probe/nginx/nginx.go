@@ -351,6 +351,7 @@ func (r *reader) putWorkers(out *probe.Out, best *instance, used int) {
 // or that are the same question for all instances.
 func (r *reader) putConfOfAll(out *probe.Out) {
 	backlogs, keepalives, conns, fails := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	weights := map[nginx.Server]int{}
 	remembers := 0.0
 	buffered, known, level := true, false, 0
 	for _, in := range r.instances {
@@ -369,8 +370,8 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 		}
 		maps.Copy(conns, in.conf.MaxConns)
 		maps.Copy(fails, in.conf.MaxFails)
-		for s, w := range in.conf.Weights {
-			out.Put(upstreamWeight, float64(w), s.Block, s.Address)
+		for s, w := range in.conf.Weights { // several may have a block of the same name: one reading, or the recording ends
+			weights[s] = max(weights[s], w)
 		}
 		remembers = max(remembers, in.conf.RemembersMissing)
 		if b, ok := in.conf.LogsBuffered(); ok {
@@ -380,6 +381,9 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 		for _, e := range in.conf.ErrorLogs {
 			level = max(level, e.Level)
 		}
+	}
+	for s, w := range weights {
+		out.Put(upstreamWeight, float64(w), s.Block, s.Address)
 	}
 	for s, by := range map[*model.Signal]map[string]int{listenBacklog: backlogs, upstreamKeepalive: keepalives, upstreamMaxConns: conns, upstreamMaxFails: fails} {
 		for _, k := range sortedKeys(by) {
