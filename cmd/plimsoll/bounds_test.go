@@ -510,7 +510,7 @@ func TestAServerThatIsTooMuch(t *testing.T) {
 		}, "cannot be read"},
 		"hosts without end": {func(w http.ResponseWriter, _ *http.Request) {
 			write(w, head)
-			for i := range 20_000 {
+			for i := range 10_000 {
 				write(w, fmt.Sprintf(`{"metric":{"__name__":"node_nf_conntrack_entries","instance":"h%d"},"values":[[1,"0"],[2,"0"]]},`, i))
 			}
 			write(w, `{"metric":{"__name__":"node_nf_conntrack_entries","instance":"h"},"values":[[1,"0"],[2,"0"]]}]}}`)
