@@ -15,10 +15,11 @@ var arpEntries = &model.Signal{Name: "node_arp_entries", Kind: model.Gauge, Unit
 	Labels: []string{"device"}, Source: "/proc/net/arp", ByHand: "ip -4 neigh show | wc -l"}
 
 var arpUnanswered = &model.Signal{Name: "plimsoll_arp_unanswered", Kind: model.Gauge, Unit: "ratio",
-	Help:   "1 for each IPv4 neighbour that was asked for its hardware address and has not answered (FAILED or INCOMPLETE); the first 16 of the kernel's list.",
+	Help:   "1 for each IPv4 neighbour that was asked for its hardware address and has not answered (FAILED or INCOMPLETE); none where there are more than 16.",
 	Labels: []string{"device", "address"}, Source: "/proc/net/arp", ByHand: "ip -4 neigh show | grep -E 'FAILED|INCOMPLETE'"}
 
-// mostUnanswered is how many silent neighbours are named: a scan of a network leaves thousands.
+// mostUnanswered is how many silent neighbours are named. A scan of a network leaves thousands, others in each round: of more none is,
+// or a run would fill with their series.
 const mostUnanswered = 16
 
 // ARP counts the neighbours of a network namespace.
@@ -48,7 +49,7 @@ func putARP(b []byte, out *probe.Out) error {
 type neighbour struct{ device, address string }
 
 // parseARP counts the rows below the header by their last column, the device, and names
-// the first of those that are no answer to a question: their flags are 0x0.
+// those that have not answered, unless they are too many: their flags are 0x0.
 func parseARP(b []byte) (counts map[string]int, silent []neighbour, err error) {
 	header, rest, ok := bytes.Cut(b, []byte("\n"))
 	if !ok || !bytes.HasSuffix(bytes.TrimSpace(header), []byte("Device")) {
@@ -61,9 +62,12 @@ func parseARP(b []byte) (counts map[string]int, silent []neighbour, err error) {
 			return nil, nil, fmt.Errorf("want 6 columns, got %q", line)
 		}
 		counts[string(f[5])]++
-		if string(f[2]) == "0x0" && len(silent) < mostUnanswered {
+		if string(f[2]) == "0x0" {
 			silent = append(silent, neighbour{device: string(f[5]), address: string(f[0])})
 		}
+	}
+	if len(silent) > mostUnanswered {
+		silent = nil
 	}
 	return counts, silent, nil
 }

@@ -219,7 +219,7 @@ func TestSilentNeighboursAreNamed(t *testing.T) {
 	if err != nil || counts["eth0"] != 2 || !slices.Equal(silent, []neighbour{{device: "eth0", address: "192.0.2.9"}}) {
 		t.Errorf("%v, %v, %v; want two entries, of which 192.0.2.9 does not answer", counts, silent, err)
 	}
-	if _, silent, err = parseARP([]byte(header + strings.Repeat("192.0.2.9 0x1 0x0 00:00:00:00:00:00 * eth0\n", 3*mostUnanswered))); err != nil || len(silent) != mostUnanswered {
-		t.Errorf("%d silent ones of a scan, %v; want the first %d", len(silent), err, mostUnanswered)
+	if _, silent, err = parseARP([]byte(header + strings.Repeat("192.0.2.9 0x1 0x0 00:00:00:00:00:00 * eth0\n", 3*mostUnanswered))); err != nil || len(silent) > 0 {
+		t.Errorf("%d silent ones of a scan, %v; want none named", len(silent), err)
 	}
 }
