@@ -27,6 +27,9 @@ const (
 	garbage = 50
 	// garbageOfMore is the same while more is held than usual: what reads twice, or the dear tracers.
 	garbageOfMore = 20
+	// softLimit is from how much memory on garbage is collected more often yet, in bytes: what a burst or a crowd of new names needs for a
+	// moment. With the program's own file in memory, some 39 MiB, it is within 100 MiB.
+	softLimit = 52 << 20
 	// window is what collectors are told that they are in: none of a run's.
 	window = "watch"
 )
@@ -91,6 +94,7 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	debug.SetGCPercent(garbage)
+	defer bounded()()
 	st := newStore(opt.Collect.Interval, l.Hosts(), opt.Note)
 	var log collect.Log = st
 	own := newOwn(opt.Version, st)
@@ -135,6 +139,13 @@ func clockOf(opt Options) func() time.Time {
 	}
 	started := time.Now()
 	return func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
+}
+
+// bounded has garbage collected more often from softLimit on, but for a lower limit of the user's ($GOMEMLIMIT), until what it returned is called.
+func bounded() (noMore func()) {
+	before := debug.SetMemoryLimit(-1) // which changes nothing
+	debug.SetMemoryLimit(min(before, softLimit))
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // holding counts those who hold more: a burst and a renewal may overlap.
