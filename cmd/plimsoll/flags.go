@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -321,6 +322,9 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	level := collect.TraceLevel(f.trace)
 	if level != collect.TraceOff && level != collect.TraceLight && level != collect.TraceFull {
 		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
+	}
+	if err := roomToWatch(load.FileLimit(), level != collect.TraceOff && os.Geteuid() == 0); err != nil {
+		return session.Options{}, err
 	}
 	if f.capture != "" {
 		if why := mayCapture(); why != nil {
