@@ -250,7 +250,7 @@ var tlsExplanations = map[string]string{
 	"certificate_self_signed":       "the server's certificate is signed by nobody but itself: trust it with --cacert FILE (--insecure takes any)",
 	"certificate_unknown_authority": "nobody whom this machine trusts has signed the server's certificate: name who has with --cacert FILE; a server that leaves out its intermediate certificates looks the same (openssl s_client -showcerts)",
 	"certificate_invalid":           "the server's certificate is none for a server",
-	"not_tls":                       "what answers there speaks no TLS: is it http:// you mean, or another port",
+	"not_tls":                       "what answers there speaks no TLS: did you mean http://, or another port?",
 	"protocol_error":                "what came is not TLS as it should be",
 	"no_close_notify":               "the reply ended with the connection, and no close_notify alert announced it: it may have been cut off",
 	"alert_handshake_failure":       "the server found no cipher in common, or wants a client certificate: look at its ciphers, --ciphers, --tls-max and --cert",
