@@ -14,8 +14,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/flame"
@@ -281,29 +283,60 @@ func isType(v any, want string) bool {
 	return want == "object"
 }
 
-func TestDocumentsFitTheSchema(t *testing.T) {
+// written is docs/schema.json.
+var written = sync.OnceValue(func() (s object) {
 	raw, err := os.ReadFile(filepath.Join(docs, "schema.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	var s object
-	if err := json.Unmarshal(raw, &s); err != nil {
-		t.Fatal(err)
+	return s
+})
+
+// noise is a number as floating point leaves it: with more digits than are printed.
+var noise = regexp.MustCompile(`[0-9]{10,}\.[0-9]|\.[0-9]*[1-9][0-9]{9,}`)
+
+// misfit says why what a command printed is not the document of that name, "" where it is.
+func misfit(name string, doc []byte) string {
+	var v any
+	s := written()
+	of, known := s["documents"].(object)[name].(object)
+	if err := json.Unmarshal(doc, &v); err != nil || !known {
+		return fmt.Sprintf("%s: %v, known %v", name, err, known)
 	}
+	return fits(v, of, s["$defs"].(object), name)
+}
+
+// fitsDocument (fits NAME) holds what the last command printed against the schema.
+func fitsDocument(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fits NAME")
+	}
+	doc := ts.ReadFile("stdout")
+	if fault := misfit(args[0], []byte(doc)); fault != "" {
+		ts.Fatalf("%s", fault)
+	}
+	for line := range strings.Lines(doc) {
+		if _, value, number := strings.Cut(strings.TrimRight(line, ",\n"), "\": "); number && !strings.HasPrefix(value, "\"") && noise.MatchString(value) {
+			ts.Fatalf("too many digits: %s", line)
+		}
+	}
+}
+
+func TestDocumentsFitTheSchema(t *testing.T) {
+	s := written()
 	check := func(name string, doc []byte) {
 		t.Helper()
-		var v any
-		if err := json.Unmarshal(doc, &v); err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
-		if fault := fits(v, s["documents"].(object)[name].(object), s["$defs"].(object), name); fault != "" {
+		if fault := misfit(name, doc); fault != "" {
 			t.Error(fault)
 		}
 	}
 	for name, args := range map[string][]string{
 		"Signals": {"signals", "--json"}, "Runs": {"runs", "list", "--json"}, "Version": {"version", "--json"}, "Tracers": {"trace", "list", "--json"}, "Doctor": {"doctor", "--json"},
-		"Tools": {"signals", "--tools", "--json"}, "Cases": {"lab", "list", "--json"}, "RulesChecked": {"rules", "check", "--json"},
+		"Tools": {"signals", "--tools", "--json"}, "Cases": {"lab", "list", "--json"}, "Answers": {"lab", "list", "--truth", "--json"}, "CaseTruth": {"lab", "reveal", "conntrack-full", "--json"},
+		"Rules": {"rules", "list", "--json"}, "Rule": {"rules", "show", "net.conntrack.table_full", "--json"}, "Exported": {"rules", "export", "--json"}, "RulesChecked": {"rules", "check", "--json"},
 		"WouldRemove": {"runs", "prune", "--keep", "1", "--dry-run", "--json"}, "Flame": {"flame", "../../internal/bill/testdata/fault-storm.pb.gz", "--json"},
 	} {
 		w, out, talk := testWorld(args...)
