@@ -1,11 +1,11 @@
 #!/bin/bash
 # Does one cause ring once?
 #
-#   bench/alerts.sh [-w COMMAND] PLIMSOLL CASE RULE [CASE RULE]...
+#   bench/alerts.sh [-n] [-r RATE] [-w COMMAND] PLIMSOLL CASE RULE [CASE RULE]...
 #
 # Brings up each of the lab's cases, starts an exporter (watch --listen) in each of
 # its two namespaces, Debian's prometheus and prometheus-alertmanager with what
-# "rules export" writes, and drives the case's load for 100 s, at its rate or 2,000 requests a second: a window, and what an alert waits for. It prints how long
+# "rules export" writes, and drives the case's load for 100 s, at its rate or 2,000 requests a second (or -r RATE; 0 is as fast as replies come): a window, and what an alert waits for. It prints how long
 # after its condition first held the case's own rule was an alert that the
 # Alertmanager does not inhibit, which others it inhibits, which ring besides, how long
 # after the load it was resolved, and whether "diagnose --prometheus" has the root of a local
@@ -16,9 +16,11 @@ set -euo pipefail
 
 wrap=
 wait=yes
-while getopts nw: option; do
+usual=2000
+while getopts nr:w: option; do
 	case $option in
 	n) wait= ;;
+	r) usual=$OPTARG ;;
 	w) wrap=$OPTARG ;;
 	*) exit 2 ;;
 	esac
@@ -113,9 +115,9 @@ drive() {
 	if grep -q 'no_keepalive: true' <<<"$load"; then
 		more=--no-keepalive
 	else # who is refused would come again as fast as the CPUs let him, and that rings, too
-		rate=${rate:-2000}
+		rate=${rate:-$usual}
 	fi
-	[ -z "$rate" ] || more="$more -R $rate"
+	[ "${rate:-0}" = 0 ] || more="$more -R $rate"
 	# COMMAND may keep the load waiting, so that it says itself when it begins.
 	# shellcheck disable=SC2086,SC2016 # lists of words; what the inner shell is to read
 	exec $wrap sh -c 'touch "$0" && exec "$@"' "$dir/begun" chrt --idle 0 ip netns exec plimsoll-lab-client "$plimsoll" load "$url" -c "$connections" -d 100s --calm 0 --ramp 0 $more >"$dir/load" 2>&1
@@ -149,7 +151,7 @@ judge() {
 }
 
 try() {
-	local case=$1 rule=$2 at bad=0 noter end
+	local case=$1 rule=$2 at bad=0 noter end still
 	up=yes
 	"$plimsoll" lab up "$case" >/dev/null
 	watchers
@@ -172,7 +174,7 @@ try() {
 	jq -r '"   \(input_filename | sub(".*/"; "")): \(.verdict.answer) \([.verdict.root[].rule] | unique | join(" "))"' "$dir/local.json" "$dir/far.json"
 	if [ "$rule" != none ] && [ -n "$wait" ]; then
 		for _ in $(seq 400); do
-			if [ -z "$(ringing active | grep warning || true)" ]; then break; fi
+			if still=$(ringing active) && [[ $still != */warning* ]]; then break; fi # who does not answer has not said that all is over
 			sleep 1
 		done
 		echo "   resolved $(since "$end") s after the load"
