@@ -151,7 +151,7 @@ judge() {
 }
 
 try() {
-	local case=$1 rule=$2 at bad=0 noter end
+	local case=$1 rule=$2 at bad=0 noter end still
 	up=yes
 	"$plimsoll" lab up "$case" >/dev/null
 	watchers
@@ -174,7 +174,7 @@ try() {
 	jq -r '"   \(input_filename | sub(".*/"; "")): \(.verdict.answer) \([.verdict.root[].rule] | unique | join(" "))"' "$dir/local.json" "$dir/far.json"
 	if [ "$rule" != none ] && [ -n "$wait" ]; then
 		for _ in $(seq 400); do
-			if [ -z "$(ringing active | grep warning || true)" ]; then break; fi
+			if still=$(ringing active) && [[ $still != */warning* ]]; then break; fi # who does not answer has not said that all is over
 			sleep 1
 		done
 		echo "   resolved $(since "$end") s after the load"

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,14 +21,6 @@ import (
 const (
 	// renewEvery is how often everything is read, due or not, and what could not run is asked again.
 	renewEvery = 5 * time.Minute
-	// garbage is how many per cent the heap may grow between two collections: memory is
-	// dearer to a process that stays than a collection every few rounds.
-	garbage = 50
-	// garbageOfMore is the same while more is held than usual: what reads twice, or the dear tracers.
-	garbageOfMore = 20
-	// softLimit is from how much memory on garbage is collected more often yet, in bytes: what a burst or a crowd of new names needs for a
-	// moment. With the program's own file in memory, some 39 MiB, it is within 100 MiB.
-	softLimit = 52 << 20
 	// window is what collectors are told that they are in: none of a run's.
 	window = "watch"
 )
@@ -94,7 +85,8 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	debug.SetGCPercent(garbage)
-	defer bounded()()
+	bound()
+	defer debug.SetMemoryLimit(usersLimit)
 	st := newStore(opt.Collect.Interval, l.Hosts(), opt.Note)
 	var log collect.Log = st
 	own := newOwn(opt.Version, st)
@@ -111,8 +103,8 @@ func Run(ctx context.Context, opt Options) (err error) {
 	if _, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window}); err != nil {
 		return err
 	}
-	debug.FreeOSMemory() // what the tracers' start took, which is several times of what stays
-	if opt.For > 0 {     // what starting takes is not of it
+	giveBack()       // what the tracers' start took, which is several times of what stays
+	if opt.For > 0 { // what starting takes is not of it
 		var done context.CancelFunc
 		ctx, done = context.WithTimeout(ctx, opt.For)
 		defer done()
@@ -139,35 +131,6 @@ func clockOf(opt Options) func() time.Time {
 	}
 	started := time.Now()
 	return func() time.Time { return started.Add(time.Since(started)).Truncate(time.Millisecond) }
-}
-
-// bounded has garbage collected more often from softLimit on, but for a lower limit of the user's ($GOMEMLIMIT), until what it returned is called.
-func bounded() (noMore func()) {
-	before := debug.SetMemoryLimit(-1) // which changes nothing
-	debug.SetMemoryLimit(min(before, softLimit))
-	return func() { debug.SetMemoryLimit(before) }
-}
-
-// holding counts those who hold more: a burst and a renewal may overlap.
-var holding struct {
-	sync.Mutex
-	n int
-}
-
-// holdsMore has less garbage lie about until what it returned has been called by all who hold more, which gives back what was needed meanwhile.
-func holdsMore() (noMore func()) {
-	holding.Lock()
-	defer holding.Unlock()
-	holding.n++
-	debug.SetGCPercent(garbageOfMore)
-	return func() {
-		holding.Lock()
-		defer holding.Unlock()
-		if holding.n--; holding.n == 0 {
-			debug.SetGCPercent(garbage)
-		}
-		debug.FreeOSMemory()
-	}
 }
 
 // burstOf has all tracers of a collector watch for a while.
@@ -222,7 +185,7 @@ func renewed(ctx context.Context, l *collect.Local, st *store, now func() time.T
 		beginAnew(ctx, l, st)
 	}
 	_, err := l.Edge(context.WithoutCancel(ctx), collect.Edge{Time: now(), Window: window})
-	debug.FreeOSMemory() // one collection in five minutes: what was needed for a while is not kept for good
+	giveBack() // once in five minutes: what was needed for a while is not kept for good
 	return err
 }
 
