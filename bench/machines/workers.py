@@ -61,11 +61,11 @@ def equal():
     worst = {}
     for of, machines in ("one", 1), ("three", 3):
         for name in names(of):
-            _, came = exact(name, 20)
+            _, came = exact(name, 15)
             began = min(begins(came, machines))
             behind = sorted(at - began - k / rate for k, (at, _) in enumerate(came))
             worst.setdefault(of, []).append(1e3 * behind[len(behind) * 99 // 100])
-    print(f"{len(worst['one'])} and {len(worst['three'])} runs of {rate * 20:.0f} requests, each counted; 99 in 100 came within "
+    print(f"{len(worst['one'])} and {len(worst['three'])} runs of {rate * 15:.0f} requests, each counted; 99 in 100 came within "
           f"{max(worst['one']):.2f} ms of their time from one, {max(worst['three']):.2f} ms from three", end="")
 
 

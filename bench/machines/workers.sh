@@ -108,7 +108,7 @@ equal() {
 		for of in one three; do
 			i=$EPOCHSECONDS
 			look $of$i
-			play run http://10.79.3.2/ -R $rate -c 12 -d 20s --baseline 2s --calm 0 --ramp 0 --cool 1s --trace off ${!of} --dir "$dir/$of/$i" --json >"$dir/$of$i.json" 2>"$dir/err" || { cat "$dir/err"; failed=1; }
+			play run http://10.79.3.2/ -R $rate -c 12 -d 15s --baseline 2s --calm 0 --ramp 0 --cool 1s --trace off ${!of} --dir "$dir/$of/$i" --json >"$dir/$of$i.json" 2>"$dir/err" || { cat "$dir/err"; failed=1; }
 			looked $of$i
 		done
 	done
