@@ -44,6 +44,7 @@ ip -n $ns-near link add br0 type bridge
 ip -n $ns-near address add 10.79.3.1/24 dev br0
 ip -n $ns-near link set br0 up
 plug srv 2
+rm -f "$dir"/{host,id,config,known}*
 mkdir -p "$dir/bin" /run/sshd
 for key in host id; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$dir/$key"; done
 { echo 'root:*:19000:0:99999:7:::'; tail -n +2 /etc/shadow; } >"$dir/shadow"
