@@ -68,7 +68,7 @@ pack() {
 keys() {
 	mkdir -p "$work/share" "$work/bin"
 	chmod 711 "$work" # as PostgreSQL's user makes its files in it
-	cp "$here"/{machine.sh,nginx.conf,index.php,php-fpm.conf,echo.py} "$work/share/"
+	cp "$here"/{machine.sh,state.sh,nginx.conf,index.php,php-fpm.conf,echo.py} "$work/share/"
 	for key in host id; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/share/$key"; done
 	{ echo 'root:*:19000:0:99999:7:::'; tail -n +2 /etc/shadow; } >"$work/share/shadow"
 	printf '%s\n' 'HostKey /mnt/host' 'AuthorizedKeysFile /mnt/id.pub' 'StrictModes no' 'UsePAM no' 'PermitRootLogin yes' 'SetEnv HOME=/tmp' >"$work/share/sshd_config"
@@ -129,7 +129,7 @@ boot app 52:54:00:00:00:03 "$(test "$case" = clock && echo "$hour" || echo utc)"
 case $names in *db) boot db 52:54:00:00:00:04 utc ;; esac
 for name in $names; do
 	until grep -q "@ ready $name" "$work/$name.log" 2>/dev/null; do
-		for pid in $machines; do kill -0 "$pid" 2>/dev/null || { cat "$work"/*.qemu >&2; exit 1; }; done
+		for pid in $machines; do kill -0 "$pid" 2>/dev/null || { tail -n 20 "$work"/*.qemu "$work"/*.log >&2; exit 1; }; done
 		sleep 0.2
 	done
 done
