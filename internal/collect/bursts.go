@@ -136,6 +136,9 @@ func (t *tracing) pause(b *bursty) error {
 		t.seen(&b.tracer, now)
 	}
 	on := b.unread
+	if on <= 0 { // no tick of the clock: there is no rate, and what it counted is the next burst's
+		return nil
+	}
 	b.unread = 0
 	b.on += on
 	b.sums.each(func(s *sum) {

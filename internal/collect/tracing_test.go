@@ -151,6 +151,33 @@ func TestBurstsAreEstimates(t *testing.T) {
 	}
 }
 
+// A burst that ends within a tick of the clock has no rate; what it counted is the next one's.
+func TestABurstOfNoTime(t *testing.T) {
+	f := newFaked(t, trace.Full)
+	b := &bursts{t: f.tracing, stop: make(chan struct{})}
+	d := f.bursty[0]
+	every := func(*bursty) bool { return true }
+	d.began, d.upTo = f.at, f.at
+	for _, lasts := range []time.Duration{0, 400 * time.Millisecond} {
+		f.at = f.at.Add(time.Second)
+		b.each(every, b.t.resume)
+		f.fake.total += 4
+		f.at = f.at.Add(lasts)
+		b.each(every, b.t.pause)
+	}
+	f.holding = true
+	check(t, f.Round(t.Context(), Round{Time: f.at, Edge: true}))
+	run, _ := f.closed(t)
+	for at, v := range readings(t, run, counter.Name, map[string]string{"host": "srv", "groupname": "nginx"}) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Errorf("at %d it is %v", at, v)
+		}
+	}
+	if notes := run.Meta().Notes; len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+}
+
 // A failed read is a blink; what could not be read for longer than a few seconds stays failed.
 func TestAFailedReadIsABlink(t *testing.T) {
 	full := errors.New("too many open files")

@@ -85,7 +85,8 @@ func Run(ctx context.Context, opt Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	debug.SetGCPercent(garbage)
-	defer bounded()()
+	bound()
+	defer debug.SetMemoryLimit(usersLimit)
 	st := newStore(opt.Collect.Interval, l.Hosts(), opt.Note)
 	var log collect.Log = st
 	own := newOwn(opt.Version, st)

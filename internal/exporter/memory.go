@@ -4,6 +4,7 @@ import (
 	"iter"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,11 +23,16 @@ const (
 	softLimit = 64 << 20
 )
 
-// bounded has garbage collected more often from softLimit on, or a lower limit of the user's ($GOMEMLIMIT), until what it returned is called.
-func bounded() (noMore func()) {
-	before := debug.SetMemoryLimit(-1) // which changes nothing
-	debug.SetMemoryLimit(min(before, softLimit))
-	return func() { debug.SetMemoryLimit(before) }
+// usersLimit is $GOMEMLIMIT, else next to infinite.
+var usersLimit = debug.SetMemoryLimit(-1) // which changes nothing
+
+// bound has garbage collected more often from softLimit on, or a lower limit of the user's. Where what lives in the heap is near it by itself the limit
+// is higher: the collector would run all the time.
+func bound() {
+	now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(now)
+	live := int64(now[0].Value.Uint64())
+	debug.SetMemoryLimit(min(usersLimit, max(softLimit, live+live/2)))
 }
 
 // holding counts those who hold more: a burst and a renewal may overlap.
@@ -55,6 +61,7 @@ func holdsMore() (noMore func()) {
 // it is in the page cache still, and mapped again where it is touched. Where the file's mappings cannot be told nothing of it is given back.
 func giveBack() {
 	debug.FreeOSMemory()
+	bound()
 	maps, err := os.ReadFile("/proc/self/smaps")
 	own, failed := os.Readlink("/proc/self/exe")
 	if err != nil || failed != nil {

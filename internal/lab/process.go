@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -204,14 +205,19 @@ func endProcess(e entry) error {
 	if err != nil {
 		return fmt.Errorf("end %s: %w", e.Name, err)
 	}
-	for _, pid := range groupMembers(e) {
-		st, err := host.StatOf(pid)
-		if err != nil {
-			continue
-		}
-		if err := endOne(pid, st.Start); err != nil {
-			return fmt.Errorf("end a worker of %s: %w", e.Name, err)
-		}
+	pids := groupMembers(e)
+	errs := make([]error, len(pids))
+	var ends sync.WaitGroup // all at a time: one that blocks signals, as a child before its exec, takes 3 s to be killed
+	for i, pid := range pids {
+		ends.Go(func() {
+			if st, err := host.StatOf(pid); err == nil {
+				errs[i] = endOne(pid, st.Start)
+			}
+		})
+	}
+	ends.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("end workers of %s: %w", e.Name, err)
 	}
 	return nil
 }

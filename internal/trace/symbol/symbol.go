@@ -22,7 +22,7 @@ const (
 	// maxKept is how many mappings of all processes are kept, at some 150 bytes each.
 	maxKept = 1 << 17
 	// maxEntries is how many symbols of binaries are kept, at 16 bytes each.
-	maxEntries = 1 << 20
+	maxEntries = 1 << 19
 	// maxBinaries is how many files are kept open.
 	maxBinaries = 128
 	// maxJIT is how many bytes of maps of JIT compilers are kept.
