@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ import (
 	"plimsoll/internal/input"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/record/writer"
+	"plimsoll/internal/report"
 )
 
 const captureLong = `Reads packet captures, or captures from an interface, and says what the wire
@@ -361,15 +361,26 @@ func (f *captureFlags) print(w *world, out io.Writer, r *capture.Reading, replie
 	return captureText(out, r, w.columns())
 }
 
-// captureJSON writes one document. Its lists go out one entry after the other,
-// since they may be long.
-func captureJSON(out io.Writer, r *capture.Reading, replies *replyList) error {
-	head := struct {
+// captureDocument is what capture prints with --json; captureHead is the part of it that is no long list.
+type (
+	captureDocument struct {
+		captureHead
+		Resets      []cause.Reset        `json:"resets"`
+		Replies     []capture.Exchange   `json:"replies"`
+		Connections []capture.Connection `json:"connections"`
+	}
+	captureHead struct {
 		capture.Summary
 		Servers     []*cause.Server `json:"servers"`
 		ResetsMore  int64           `json:"resets_left_out"`
 		RepliesMore int64           `json:"replies_left_out"`
-	}{r.Summary, r.Judge.Servers(), r.Judge.ResetsMore, replies.more}
+	}
+)
+
+// captureJSON writes one document. Its lists go out one entry after the other,
+// since they may be long.
+func captureJSON(out io.Writer, r *capture.Reading, replies *replyList) error {
+	head := captureHead{r.Summary, r.Judge.Servers(), r.Judge.ResetsMore, replies.more}
 	var b strings.Builder
 	if err := printJSON(&b, head); err != nil {
 		return err
@@ -407,7 +418,7 @@ func (l *jsonLists) begin(name string) {
 }
 
 func (l *jsonLists) add(v any) {
-	b, err := json.Marshal(v)
+	b, err := report.Entry(v)
 	l.err = errors.Join(l.err, err)
 	if l.entries++; l.entries > 1 {
 		l.write(",")

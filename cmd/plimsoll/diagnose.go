@@ -88,12 +88,9 @@ func diagnoseCommand(w *world) *cobra.Command {
 		}
 		return oneArgument("a run directory, or capture files")(c, args)
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = gate.around(w, func(c *cobra.Command, args []string) error {
 		var r model.Report
-		err := gate.check(c.CommandPath())
-		if err != nil {
-			return err
-		}
+		var err error
 		var cut error // a capture may be judged up to where it ends too early
 		switch {
 		case far.url == "" && isCapture(args[0]):
@@ -119,8 +116,8 @@ func diagnoseCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return errors.Join(w.print(r, how, w.nameOf(r.Dir)), cut, gate.judge(w, r))
-	}
+		return errors.Join(w.print(r, how, w.nameOf(r.Dir)), cut, gate.judge(w, r, nil))
+	})
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }
 

@@ -65,7 +65,15 @@ func fail(code int, err error) error {
 
 // usage makes an error of the command line; the message ends with where to look.
 func usage(command, format string, args ...any) error {
-	return fail(exitUsage, fmt.Errorf("%s; %s --help shows how", fmt.Sprintf(format, args...), command))
+	return fail(exitUsage, errors.New(andThen(fmt.Sprintf(format, args...), command+" --help shows how")))
+}
+
+// andThen is a sentence, or one and a question, and what to do next behind it.
+func andThen(said, next string) string {
+	if strings.HasSuffix(said, "?") {
+		return said + " " + next
+	}
+	return said + "; " + next
 }
 
 // codePassed is the end of a watched command: its code, and nothing to say.

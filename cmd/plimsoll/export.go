@@ -72,7 +72,7 @@ func rulesExport(w *world) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printJSON(w.stdout, map[string]string{"format": format, "document": string(doc)})
+			return printJSON(w.stdout, exportedRules{format, string(doc)})
 		}
 		_, err = w.stdout.Write(doc)
 		return err
@@ -121,4 +121,10 @@ func inExporter(w *world) func(string) bool {
 		given[s.Name] = !none[s.Name]
 	}
 	return func(signal string) bool { return given[signal] }
+}
+
+// exportedRules is what rules export prints with --json.
+type exportedRules struct {
+	Format   string `json:"format"`
+	Document string `json:"document"` // the file itself
 }

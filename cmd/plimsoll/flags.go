@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -113,9 +114,9 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 func (f *loadFlags) wrong(target string, asked func(string) bool) error {
 	switch {
 	case socketMeant(target) != "":
-		return fmt.Errorf("%q: the path of a Unix socket is no part of the URL, which gives Host and path; did you mean http://localhost/ --unix-socket %s", target, socketMeant(target))
+		return fmt.Errorf("%q: the path of a Unix socket is no part of the URL, which gives Host and path; did you mean http://localhost/ --unix-socket %s?", target, socketMeant(target))
 	case !strings.Contains(target, "://"):
-		return fmt.Errorf("%q has no scheme; is it %s you mean", target, urlMeant(target))
+		return fmt.Errorf("%q has no scheme; did you mean %s?", target, urlMeant(target))
 	case asked("threads") && f.threads < 1:
 		return fmt.Errorf("-t %d: want at least 1 thread", f.threads)
 	case asked("rate") && !(f.rate > 0):
@@ -229,7 +230,10 @@ func urlMeant(target string) string {
 	if m := mistyped.FindStringSubmatch(target); m != nil {
 		return strings.ToLower(m[1]) + "://" + m[2]
 	}
-	return "http://" + strings.TrimLeft(target, ":/")
+	if strings.HasPrefix(target, ":") {
+		return "http://localhost" + target
+	}
+	return "http://" + strings.TrimLeft(target, "/")
 }
 
 // wholePath is the path of a Unix socket as listeners are told of.
@@ -321,6 +325,9 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 	level := collect.TraceLevel(f.trace)
 	if level != collect.TraceOff && level != collect.TraceLight && level != collect.TraceFull {
 		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
+	}
+	if err := roomToWatch(load.FileLimit(), level != collect.TraceOff && os.Geteuid() == 0); err != nil {
+		return session.Options{}, err
 	}
 	if f.capture != "" {
 		if why := mayCapture(); why != nil {

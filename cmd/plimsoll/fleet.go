@@ -89,7 +89,7 @@ func (f *gateFlags) judgeFleet(w *world, doc model.Fleet) error {
 			list = append(list, c)
 		}
 	}
-	return f.tell(w, list, fleetSentence(doc))
+	return f.tell(w, list, fleetSentence(doc), nil)
 }
 
 // unjudged is the error of a fleet of which not all hosts could be judged.

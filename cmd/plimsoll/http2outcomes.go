@@ -14,7 +14,7 @@ var byHTTP2 = map[string]string{
 	"rst_stream:ENHANCE_YOUR_CALM":      "the server gave the request up since it took the load for an attack",
 	"rst_stream:HTTP_1_1_REQUIRED":      "the server wants HTTP/1.1 for this request: leave out --http2",
 	"rst_stream:PROTOCOL_ERROR":         "the server says that the request was not as it should be",
-	"protocol:not_http2":                "what answers there does not speak HTTP/2 without TLS: is it https:// you mean, or HTTP/1.1 (leave out --http2)",
+	"protocol:not_http2":                "what answers there does not speak HTTP/2 without TLS: did you mean https://, or HTTP/1.1 (leave out --http2)?",
 	"protocol:bad_frame":                "the server sent a frame where none of its kind may be",
 	"protocol:bad_frame_size":           "the server sent a frame of a size that it may not have",
 	"protocol:bad_header_block":         "the server's header block cannot be decoded (HPACK)",

@@ -68,7 +68,7 @@ holds the verdict against the truth of the case.`,
 			}
 		}
 		if *asJSON {
-			if err := printJSON(w.stdout, map[string]any{"results": results}); err != nil {
+			if err := printJSON(w.stdout, caseRuns{results}); err != nil {
 				return err
 			}
 		}
@@ -76,6 +76,19 @@ holds the verdict against the truth of the case.`,
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitInterrupted)
 }
+
+// What lab run, lab down and lab walk print with --json.
+type (
+	caseRuns struct {
+		Results []*lab.Result `json:"results"`
+	}
+	caseDown struct {
+		Down string `json:"down"` // the case that was up, "" for none
+	}
+	caseWalk struct {
+		Steps []lab.WalkStep `json:"steps"`
+	}
+)
 
 func printResult(w *world, r *lab.Result, verbose bool) error {
 	if verbose {
@@ -137,7 +150,7 @@ func labDown(w *world) *cobra.Command {
 			return labFailed(err)
 		}
 		if *asJSON {
-			return printJSON(w.stdout, map[string]string{"down": was})
+			return printJSON(w.stdout, caseDown{was})
 		}
 		if was == "" {
 			fmt.Fprintln(w.stdout, "nothing was up; the lab is down")
@@ -169,7 +182,7 @@ for each step, with what was measured.`,
 		}
 		steps, err := theLab().Walk(c.Context(), args[0], opt, show)
 		if *asJSON {
-			if e := printJSON(w.stdout, map[string]any{"steps": append([]lab.WalkStep{}, steps...)}); e != nil {
+			if e := printJSON(w.stdout, caseWalk{append([]lab.WalkStep{}, steps...)}); e != nil {
 				return e
 			}
 		}

@@ -32,7 +32,7 @@ func labList(w *world) *cobra.Command {
 		}
 		switch {
 		case *asJSON && *truth:
-			return printJSON(w.stdout, map[string]any{"cases": list})
+			return printJSON(w.stdout, caseTruths{list})
 		case *asJSON:
 			return printJSON(w.stdout, caseList{untold(list)})
 		}
@@ -53,9 +53,15 @@ type told struct {
 	Symptom string `json:"symptom"`
 }
 
-type caseList struct {
-	Cases []told `json:"cases"`
-}
+// What lab list prints with --json, and with --truth.
+type (
+	caseList struct {
+		Cases []told `json:"cases"`
+	}
+	caseTruths struct {
+		Cases []*lab.Case `json:"cases"`
+	}
+)
 
 func untold(list []*lab.Case) []told {
 	out := []told{}

@@ -200,7 +200,7 @@ func (f *labTuneFlags) several(ctx context.Context, w *world, list []string, opt
 		return err
 	}
 	if asJSON {
-		if err := printJSON(w.stdout, map[string]any{"results": results}); err != nil {
+		if err := printJSON(w.stdout, casesTuned{results}); err != nil {
 			return err
 		}
 	}
@@ -267,6 +267,10 @@ func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times 
 }
 
 // killed is what came of tunes that were killed; interrupted, they are not all.
+type casesTuned struct {
+	Results []*lab.TuneResult `json:"results"`
+}
+
 type killed struct {
 	Case        string           `json:"case"`
 	Seed        uint64           `json:"seed"`

@@ -6,6 +6,8 @@ import (
 	"html"
 	"net"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,9 +30,13 @@ import (
 
 const (
 	// judgeEvery is the least time between two verdicts on a run that lasts; judgeShare is
-	// how many times longer than it took we wait after each: 5 % of a CPU at most.
+	// how many times longer than it took we wait after each: 4 % of a CPU, and with what collecting
+	// garbage more often (judgeGarbage) costs below 5.
 	judgeEvery = 2 * time.Second
-	judgeShare = 19
+	judgeShare = 24
+	// judgeGarbage is by how many percent the heap grows between two collections, once a run is judged while it lasts. A
+	// collector lets it grow by more, since the little that it leaves is cheap to have; judging leaves a hundred megabytes.
+	judgeGarbage = 50
 	// judgeFrom is how many seconds of hold there are before the first.
 	judgeFrom = 2
 	// paintEvery is the least time between two pictures of a run.
@@ -117,6 +123,7 @@ func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end
 	if shown == nil && scr == nil {
 		return func() {}
 	}
+	site.readEarly()
 	p := &playing{stage: shown, screen: scr, site: site, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
 	ctx, stop := context.WithCancel(context.Background())
 	news := make(chan struct{}, 1)
@@ -139,8 +146,8 @@ func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end
 	}
 	if shown != nil {
 		opt.Ours = []uint32{shown.ours}
-		go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
 	}
+	go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
 	var painting sync.WaitGroup
 	painting.Go(func() { p.paint(ctx, news) })
 	return func() {
@@ -158,7 +165,10 @@ type playing struct {
 	site   *siteFlags
 	run    *live.Run
 	dir    string
-	set    *ruleset.Rules // once they were read
+
+	// What the judging thread has: the rules, once the run's manifest was read, and what was read of the run.
+	set     ruleset.Rules
+	growing *record.Growing
 
 	mu       sync.Mutex
 	progress session.Progress
@@ -251,52 +261,74 @@ func figuresHTML(v live.View) string {
 	return text
 }
 
-// judge names, now and then, what would be said of the run if it ended now, while somebody looks at the page: reading the rules
-// and judging takes a tenth of a core in the first ten seconds, and a hundred megabytes. It does so
+// watched says whether anybody sees it.
+func (p *playing) watched() bool { return p.screen != nil || p.page.Watched() }
+
+// judge names, now and then, what would be said of the run if it ended now, while somebody looks on. It does so
 // on one thread, which does not give way: wherever Go has all threads stand still, the
 // recording would wait for one that others keep from running.
 func (p *playing) judge(ctx context.Context) {
 	runtime.LockOSThread() // for the thread's CPU time
 	defer runtime.UnlockOSThread()
+	defer func() {
+		if p.growing != nil {
+			_ = p.growing.Close() // it was only read
+		}
+	}()
 	for pause := judgeEvery; sleep(ctx, pause); {
 		pause = judgeEvery
-		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.page.Watched() {
+		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.watched() {
 			continue
 		}
-		begin := threadTime()
+		begin := judgingTime()
 		if v, line, err := p.soFar(); err == nil { // what cannot be read in the midst of a run can be read at its end
 			p.mu.Lock()
 			p.verdict, p.line = &v, line
 			p.mu.Unlock()
 		}
-		pause = max(judgeEvery, judgeShare*(threadTime()-begin))
+		pause = max(judgeEvery, judgeShare*(judgingTime()-begin))
 	}
 }
 
-// threadTime is how much CPU time this thread took.
-func threadTime() time.Duration {
+// judgingTime is how much CPU time this thread took, and the garbage collector, which other threads do: while a run is judged
+// it is for that nearly alone.
+func judgingTime() time.Duration {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u) // it fails for no thread of ours
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	gc := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(gc)
+	return time.Duration(u.Utime.Nano()+u.Stime.Nano()) + time.Duration(gc[0].Value.Float64()*float64(time.Second))
 }
 
+// soFar judges the run as it stands, and finds the way of a request.
 func (p *playing) soFar() (v model.Verdict, line []sheet.Stage, err error) {
-	run, err := record.Open(p.dir)
+	if p.growing == nil {
+		if err := p.open(); err != nil {
+			return v, nil, err
+		}
+	}
+	run, err := p.growing.Run()
 	if err != nil {
 		return v, nil, err
 	}
-	defer run.Close()
-	if p.set == nil {
-		set, _, err := p.site.setFor(run.Meta(), p.site.extended)
-		if err != nil {
-			return v, nil, err
-		}
-		p.set = &set
-	}
-	if v, err = judge.SoFar(run, *p.set); err != nil {
+	if v, err = judge.SoFar(run, p.set); err != nil {
 		return v, nil, err
 	}
 	return v, wayOf(run, v), nil
+}
+
+// open reads the run's rules, and begins to read the run.
+func (p *playing) open() error {
+	meta, err := record.Manifest(p.dir)
+	if err != nil {
+		return err
+	}
+	if p.set, _, err = p.site.setFor(meta, p.site.extended); err != nil {
+		return err
+	}
+	debug.SetGCPercent(judgeGarbage) // until the collectors close
+	p.growing, err = record.Grow(p.dir, append(p.set.Signals(), sheet.WaySignals...))
+	return err
 }
 
 // wayOf is the way of a request; one that cannot be read is read the next time.

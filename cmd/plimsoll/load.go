@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
 	"plimsoll/internal/session"
-	"plimsoll/internal/tune"
 )
 
 const loadLong = `Drives the load and says what came back, and nothing else: no host is watched, no
@@ -28,37 +26,36 @@ errors<1% is added: who refuses quickly keeps any latency.`
 
 // loadOutput is what load prints and writes, and what it is held against.
 type loadOutput struct {
-	asJSON, limit      bool
-	slo, format, junit string
-	files              []string
-	goals              []tune.Goal
+	asJSON, limit bool
+	format        string
+	files         []string
+	gate          gateFlags
 }
 
 func (o *loadOutput) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.BoolVar(&o.asJSON, "json", false, "print one JSON document")
-	fs.StringVar(&o.slo, "slo", "", "end with 1 unless this is kept, like 'p99<50ms,errors<0.1%,good>5000/s'")
-	fs.StringVar(&o.junit, "junit", "", "write what --slo says to this `FILE`, as JUnit's XML")
+	o.gate.addGoals(c)
+	o.gate.addOutput(c, "--slo")
 	fs.StringVar(&o.format, "format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure are left out")
 	fs.StringArrayVarP(&o.files, "output", "o", nil, "write the numbers to this `FILE`, too: .csv (a line for each reading, once a second), .hlog (an HdrHistogram log of latencies) or .prom (the last readings in Prometheus' text format). May be given again")
 	fs.BoolVar(&o.limit, "find-limit", false, "search for the highest rate that keeps --slo")
 }
 
 // check says what is wrong with the flags, before anything is sent.
-func (o *loadOutput) check(command string) (err error) {
+func (o *loadOutput) check(command string) error {
 	if err := checkFormat(command, o.format, o.asJSON || o.limit); err != nil {
 		return err
 	}
 	switch {
+	case o.limit && o.gate.slo == "":
+		return usage(command, "--find-limit needs --slo, what has to be kept, like 'p99<50ms,errors<0.1%%'")
 	case o.limit && len(o.files) > 0:
 		return usage(command, "-o is about one load, and --find-limit makes many; leave out one of both (--json has each rate)")
-	case o.junit != "" && o.slo == "":
-		return usage(command, "--junit tells of --slo; give both")
-	case o.junit != "" && o.limit:
-		return usage(command, "--junit tells whether --slo was kept, and --find-limit looks for where it is not; leave out one of both")
+	case o.limit && (o.gate.junit != "" || o.gate.github):
+		return usage(command, "--junit and --github tell whether --slo was kept, and --find-limit looks for where it is not; leave out one of both")
 	}
-	o.goals, err = loadGoals(command, o.slo, o.limit)
-	return err
+	return nil
 }
 
 func loadCommand(w *world) *cobra.Command {
@@ -69,15 +66,12 @@ func loadCommand(w *world) *cobra.Command {
 	var out loadOutput
 	out.add(c)
 	from := fromFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	drive := func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
 			return err
 		}
 		what.tell(w)
-		if err := out.check(c.CommandPath()); err != nil {
-			return err
-		}
 		if out.limit {
 			if plan, err = limitPlan(c.CommandPath(), plan, c.Flags().Changed); err != nil {
 				return err
@@ -92,13 +86,25 @@ func loadCommand(w *world) *cobra.Command {
 			return err
 		}
 		if out.limit {
-			return findLimit(c.Context(), w, crew, plan, out.goals, out.asJSON)
+			return findLimit(c.Context(), w, crew, plan, out.gate.goals, out.asJSON)
 		}
 		files, err := openLoadFiles(c.CommandPath(), out.files)
 		if err != nil {
 			return err
 		}
 		return loadOnce(c.Context(), w, crew, plan, &out, files)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := out.check(c.CommandPath()); err != nil {
+			return err
+		}
+		if out.limit { // it looks for where they are not kept
+			if err := out.gate.check(c); err != nil {
+				return err
+			}
+			return drive(c, args)
+		}
+		return out.gate.around(w, drive)(c, args)
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted)
 }
@@ -135,14 +141,8 @@ func loadOnce(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, ou
 	if err = errors.Join(err, files.close()); err != nil || cancelled {
 		return err
 	}
-	checks := goalChecks(out.goals, &got)
-	if out.junit != "" {
-		said := fmt.Sprintf("%s good replies/s, %s of %s requests (%s)", layout.Rate(got.GoodRPS), layout.Count(got.Good()), layout.Count(got.Requests), plan.WithoutSecrets().URL)
-		if err := writeJUnit(out.junit, checks, said); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(fellShort(plan, got), keptGoals(checks))
+	said := fmt.Sprintf("%s good replies/s, %s of %s requests (%s)", layout.Rate(got.GoodRPS), layout.Count(got.Good()), layout.Count(got.Requests), plan.WithoutSecrets().URL)
+	return out.gate.tell(w, out.gate.hold(&got, model.Verdict{}), said, fellShort(plan, got))
 }
 
 // checkFormat says what is wrong with --format; other means that something else was asked for that it does not go with.
@@ -154,45 +154,6 @@ func checkFormat(command, format string, other bool) error {
 		return usage(command, "--format %s goes with neither --json nor --find-limit; leave out one of both", format)
 	}
 	return nil
-}
-
-// loadGoals reads --slo.
-func loadGoals(command, slo string, limit bool) ([]tune.Goal, error) {
-	switch {
-	case slo == "" && limit:
-		return nil, usage(command, "--find-limit needs --slo, what has to be kept, like 'p99<50ms,errors<0.1%%'")
-	case slo == "":
-		return nil, nil
-	}
-	goals, err := tune.ParseGoals(slo)
-	if err != nil {
-		return nil, usage(command, "--slo: %v", err)
-	}
-	return goals, nil
-}
-
-// goalChecks holds a load against goals.
-func goalChecks(goals []tune.Goal, got *model.Load) (list []gateCheck) {
-	met, _ := tune.Met(goals, got)
-	for _, g := range met {
-		c := gateCheck{name: g.Goal}
-		if !g.Met {
-			c.fault = "it was " + goalValue(g)
-		}
-		list = append(list, c)
-	}
-	return list
-}
-
-// keptGoals says which goals were not kept.
-func keptGoals(list []gateCheck) error {
-	var faults []error
-	for _, c := range list {
-		if c.fault != "" {
-			faults = append(faults, fmt.Errorf("not kept: %s: %s", c.name, c.fault))
-		}
-	}
-	return fail(exitNotPassed, errors.Join(faults...))
 }
 
 // loadDocument is what load prints with --json.

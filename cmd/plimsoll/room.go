@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +32,8 @@ type room struct {
 	tables bool
 	// ports are the local ports for connections to the target.
 	ports *localPorts
+	// cpus are those that this process may run on.
+	cpus int
 	// memory is what can be had without swapping, in bytes.
 	memory int64
 	// here says that the target is on this machine: its sockets need memory, too.
@@ -82,6 +84,9 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 		list = append(list, shortage{text: fmt.Sprintf(
 			"local ports: %s, and %s: %s", has.portsNeeded(n), p.text(), has.portsRemedy())})
 	}
+	if text := has.cpuShortage(plan); text != "" {
+		list = append(list, shortage{text: text})
+	}
 	each := int64(connMemory + socketMemory)
 	if overTLS(plan) {
 		each += tlsMemory
@@ -95,6 +100,36 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 			connectionsText(n), layout.Bytes(need), layout.Bytes(each), layout.Bytes(has.memory), mostFlag(plan), has.memory/each)})
 	}
 	return list
+}
+
+// What a request takes of the generator's CPU time, on the machine of the README's table (bench/load.sh), in seconds.
+const (
+	requestCPU = 7e-6
+	connectCPU = 40e-6 // with a connection of its own
+)
+
+// cpuShortage says that the generator takes so much CPU that it is part of what is measured, "" for no.
+func (r room) cpuShortage(plan model.LoadPlan) string {
+	rate, each := plan.Rate, requestCPU
+	for _, s := range plan.Stages {
+		rate = max(rate, s.Rate)
+	}
+	if !plan.KeepAlive {
+		each = connectCPU
+	}
+	need, cpus := rate*each, plural(r.cpus, "CPU")
+	const elsewhere = "drive it from another machine (--from NAME=ssh:HOST)"
+	switch {
+	case r.cpus == 0:
+		return ""
+	case r.here && rate > 0 && need > float64(r.cpus)/2:
+		return fmt.Sprintf("CPU: %s requests/s take the generator about %.1f CPUs, and this machine has %s, which the service needs, too: %s, or offer less (-R)", layout.Rate(rate), need, cpus, elsewhere)
+	case rate > 0 && need > float64(r.cpus):
+		return fmt.Sprintf("CPU: %s requests/s take the generator about %.1f CPUs, and this machine has %s: %s, or offer less (-R)", layout.Rate(rate), need, cpus, elsewhere)
+	case r.here && rate == 0 && 2*plan.Threads > r.cpus:
+		return fmt.Sprintf("CPU: the service shares this machine's %s with the generator, whose %s take what they get: what comes back is what both can do together; %s, or offer a rate (-R)", cpus, plural(plan.Threads, "thread"), elsewhere)
+	}
+	return ""
 }
 
 // spread gives a plan as many threads as it takes for each one's table of descriptors to have room for its connections, and says so.
@@ -215,7 +250,7 @@ var tlsExplanations = map[string]string{
 	"certificate_self_signed":       "the server's certificate is signed by nobody but itself: trust it with --cacert FILE (--insecure takes any)",
 	"certificate_unknown_authority": "nobody whom this machine trusts has signed the server's certificate: name who has with --cacert FILE; a server that leaves out its intermediate certificates looks the same (openssl s_client -showcerts)",
 	"certificate_invalid":           "the server's certificate is none for a server",
-	"not_tls":                       "what answers there speaks no TLS: is it http:// you mean, or another port",
+	"not_tls":                       "what answers there speaks no TLS: did you mean http://, or another port?",
 	"protocol_error":                "what came is not TLS as it should be",
 	"no_close_notify":               "the reply ended with the connection, and no close_notify alert announced it: it may have been cut off",
 	"alert_handshake_failure":       "the server found no cipher in common, or wants a client certificate: look at its ciphers, --ciphers, --tls-max and --cert",
@@ -330,7 +365,7 @@ func roomFor(ctx context.Context, plan model.LoadPlan) room {
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		has.memory = availableMemory(text)
 	}
-	has.here = plan.UnixSocket != ""
+	has.here, has.cpus = plan.UnixSocket != "", runtime.NumCPU()
 	target := targetOf(ctx, plan)
 	if !target.IsValid() {
 		return has
@@ -400,15 +435,36 @@ func moreTime(plan model.LoadPlan) string {
 	return s
 }
 
-// watchFiles is how many files watching opens, with all tracers and some hundred processes.
-const watchFiles = 600
+// How many files watching opens at most, with all tracers and some hundred processes, and at least: with tracers
+// (Linux 6.18, two CPUs: 350 to 400), and without them (96 to 112).
+const (
+	watchFiles        = 600
+	leastTracedFiles  = 300
+	leastWatchedFiles = 96
+)
+
+// roomToWatch is an error where a process that may open so many files (0: nobody knows) cannot watch.
+func roomToWatch(limit int64, traced bool) error {
+	least := int64(leastWatchedFiles)
+	if traced {
+		least = leastTracedFiles
+	}
+	if limit == 0 || limit >= least {
+		return nil
+	}
+	return fail(exitMissing, errors.New(filesToWatch(limit)))
+}
+
+// filesToWatch says how many files watching needs, how many there may be, and what to do.
+func filesToWatch(limit int64) string {
+	return fmt.Sprintf("open files: watching needs up to %s, some 120 with --trace off, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run)",
+		layout.Count(watchFiles), layout.Count(limit), watchFiles, watchFiles)
+}
 
 // outOfFiles is the end of a message about the limit of open files.
 func outOfFiles() string {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return ""
+	if limit := load.FileLimit(); limit > 0 {
+		return "\n" + filesToWatch(limit)
 	}
-	return fmt.Sprintf(": this process may open %s (hard limit, ulimit -Hn); watching needs up to %s, fewer with --trace off: raise it, ulimit -n %d",
-		layout.Count(int64(min(limit.Max, math.MaxInt64))), layout.Count(watchFiles), watchFiles)
+	return ""
 }

@@ -33,6 +33,9 @@ func TestShortages(t *testing.T) {
 			[]string{"no connection to 192.0.2.1 can be made from 127.0.0.1: what comes from loopback does not leave this machine"}, true},
 		{"no way", room{target: netip.MustParseAddr("192.0.2.1"), sources: 1, faults: []load.SourceFault{{Source: netip.MustParseAddr("10.0.0.1"), Errno: unix.ENETUNREACH}}},
 			[]string{"ENETUNREACH", "ip route get 192.0.2.1 from 10.0.0.1"}, true},
+		{"the CPUs of the service", room{cpus: 2, here: true}, []string{"CPU: the service shares this machine's 2 CPUs with the generator, whose 2 threads", "--from NAME=ssh:HOST", "-R"}, false},
+		{"CPUs enough for both", room{cpus: 4, here: true}, nil, false},
+		{"CPUs of its own", room{cpus: 2}, nil, false},
 		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
 		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
 		{"memory over TLS", room{memory: 1 << 30}, []string{"about 1.97 GiB are needed (68.7 KiB each"}, false},
@@ -56,6 +59,26 @@ func TestShortages(t *testing.T) {
 			if !strings.Contains(got[0].text, part) {
 				t.Errorf("%s: %q, want %q in it", c.why, got[0].text, part)
 			}
+		}
+	}
+}
+
+// A rate is held against what the generator takes for it.
+func TestShortageOfCPUs(t *testing.T) {
+	for _, c := range []struct {
+		why  string
+		plan model.LoadPlan
+		has  room
+		want string
+	}{
+		{"a small rate", model.LoadPlan{Rate: 10_000, KeepAlive: true}, room{cpus: 2, here: true}, ""},
+		{"more than half of what the service needs, too", model.LoadPlan{Rate: 150_000, KeepAlive: true}, room{cpus: 2, here: true}, "150,000 requests/s take the generator about 1.1 CPUs, and this machine has 2 CPUs, which the service needs, too"},
+		{"a connection for each", model.LoadPlan{Rate: 30_000}, room{cpus: 2, here: true}, "about 1.2 CPUs"},
+		{"a machine of its own", model.LoadPlan{Rate: 150_000, KeepAlive: true}, room{cpus: 2}, ""},
+		{"more than that has", model.LoadPlan{Rate: 10, Stages: []model.Stage{{Rate: 300_000}}, KeepAlive: true}, room{cpus: 2}, "300,000 requests/s take the generator about 2.1 CPUs, and this machine has 2 CPUs: drive it"},
+	} {
+		if got := c.has.cpuShortage(c.plan); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.why, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -64,6 +65,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}}
 }
 
+// goError is how Go words that something is no number.
+var goError = regexp.MustCompile(`strconv\.Parse(Int|Uint): parsing ".*": (invalid syntax|value out of range)`)
+
 // wrongFlag says what is wrong with a flag, and which is near to one that is none.
 func wrongFlag(c *cobra.Command, err error) error {
 	hint := ""
@@ -72,7 +76,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint = layout.Maybe("--"+name, names)
 	}
-	return usage(c.CommandPath(), "%v%s", err, hint)
+	return usage(c.CommandPath(), "%s%s", goError.ReplaceAllString(err.Error(), "want a whole number"), hint)
 }
 
 // exits is the section EXIT CODES of a command's help.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func rulesList(w *world) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printJSON(w.stdout, map[string]any{"rules": set.List})
+			return printJSON(w.stdout, ruleList{set.List})
 		}
 		rows := [][]string{{"RULE", "KIND", "WHAT IT NAMES"}}
 		for _, r := range set.List {
@@ -83,7 +84,7 @@ func rulesShow(w *world) *cobra.Command {
 			for _, one := range set.List {
 				ids = append(ids, one.ID)
 			}
-			return fail(exitUsage, fmt.Errorf("no rule %q%s; plimsoll rules list shows them", args[0], layout.Maybe(args[0], ids)))
+			return fail(exitUsage, errors.New(andThen(fmt.Sprintf("no rule %q%s", args[0], maybeRules(args[0], ids)), "plimsoll rules list shows them")))
 		}
 		if *asJSON {
 			return printJSON(w.stdout, r)
@@ -92,6 +93,23 @@ func rulesShow(w *world) *cobra.Command {
 		return err
 	}
 	return withExits(c, exitOK, exitUsage, exitRules)
+}
+
+// ruleList is what rules list prints with --json.
+type ruleList struct {
+	Rules []*ruleset.Rule `json:"rules"`
+}
+
+// mostRules is how many rules are named where a word is a part of their names.
+const mostRules = 6
+
+// maybeRules names the rules of which a word is a part, where it is one of some; else it is as layout.Maybe.
+func maybeRules(word string, ids []string) string {
+	with := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !strings.Contains(id, strings.ToLower(word)) })
+	if len(with) < 2 || len(with) > mostRules {
+		return layout.Maybe(word, ids)
+	}
+	return "; there are " + strings.Join(with, ", ")
 }
 
 func rulesCheck(w *world) *cobra.Command {

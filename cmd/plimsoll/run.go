@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -64,12 +65,9 @@ func runCommand(w *world) *cobra.Command {
 	how.add(c)
 	var gate gateFlags
 	gate.add(c, true)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = gate.around(w, func(c *cobra.Command, args []string) error {
 		if repeat < 1 || repeat > maxRepeat {
 			return usage(c.CommandPath(), "--repeat %d: want 1 to %d", repeat, maxRepeat)
-		}
-		if err := gate.check(c.CommandPath()); err != nil {
-			return err
 		}
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
@@ -96,16 +94,19 @@ func runCommand(w *world) *cobra.Command {
 		for i := 1; i <= repeat; i++ {
 			if repeat > 1 {
 				opt.Dir = filepath.Join(all, strconv.Itoa(i))
+				if err := gate.begin(fmt.Sprintf("run %d: ", i)); err != nil {
+					return err
+				}
 			}
 			err := runOnce(c.Context(), w, crew, opt, plan, phases, &watch.site, how, &gate, shown)
 			if err != nil && codeOf(err) != exitNotPassed {
 				return err
 			}
-			short = cmp.Or(short, err)
+			short = errors.Join(short, err)
 			dirs = append(dirs, opt.Dir)
 		}
 		return cmp.Or(writePage(*page, dirs, &watch.site), short)
-	}
+	})
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules, exitInterrupted), runFiles)
 }
 
@@ -126,12 +127,11 @@ func runOnce(ctx context.Context, w *world, crew *crew, opt session.Options, pla
 	if err := w.print(r, how, w.newest(opt.Dir)); err != nil || ctx.Err() != nil {
 		return err
 	}
-	kept := gate.judge(w, r)
 	if r.Load == nil {
-		return kept
+		return gate.judge(w, r, nil)
 	}
 	for _, why := range explainAll(plan, *r.Load, crew.roomOf(ctx, plan)) {
 		fmt.Fprintln(w.stderr, "plimsoll:", why)
 	}
-	return cmp.Or(fellShort(plan, *r.Load), kept)
+	return gate.judge(w, r, fellShort(plan, *r.Load))
 }

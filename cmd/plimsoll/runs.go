@@ -117,7 +117,7 @@ func runsList(w *world) *cobra.Command {
 			return printJSON(w.stdout, runList{w.runsDir(), list})
 		}
 		if len(list) == 0 {
-			fmt.Fprintf(w.stdout, "No run in %s.\n", w.runsDir())
+			fmt.Fprintf(w.stdout, "No run%s in %s.\n", map[bool]string{true: " that can be read"}[len(skipped) > 0], w.runsDir())
 			return nil
 		}
 		rows := [][]string{{"ID", "STARTED", "SIZE", "VERDICT", "OF"}}
@@ -234,6 +234,9 @@ func (w *world) remove(ids []string, asJSON bool) error {
 	if asJSON {
 		return errors.Join(printJSON(w.stdout, removedDocument{removed}), fail(exitRunDir, failed))
 	}
+	if len(ids) == 0 {
+		fmt.Fprintf(w.stdout, "Nothing to remove in %s.\n", w.runsDir())
+	}
 	for _, id := range removed {
 		fmt.Fprintf(w.stdout, "removed %s\n", layout.Line(id))
 	}
@@ -272,6 +275,9 @@ hour, may be at work, and stays.`}
 		}
 		if *asJSON {
 			return printJSON(w.stdout, wouldRemove{ids})
+		}
+		if len(ids) == 0 {
+			fmt.Fprintf(w.stdout, "Nothing to remove in %s.\n", w.runsDir())
 		}
 		for _, id := range ids {
 			fmt.Fprintf(w.stdout, "would remove %s\n", layout.Line(id))

@@ -2,18 +2,29 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+
 	"plimsoll/internal/flame"
+	"plimsoll/internal/lab"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
 )
 
 // documents are what commands print with --json, by the names that docs/schema.json gives them.
@@ -23,21 +34,49 @@ var documents = map[string]reflect.Type{
 	"Sweep": reflect.TypeFor[model.Sweep](), "Limit": reflect.TypeFor[limitDocument](), "Runs": reflect.TypeFor[runList](), "Snapshot": reflect.TypeFor[snapshotDocument](), "Version": reflect.TypeFor[versionDocument](),
 	"Load": reflect.TypeFor[loadDocument](), "Changes": reflect.TypeFor[changesDocument](), "Undone": reflect.TypeFor[undoneDocument](), "Run": reflect.TypeFor[keptRun](),
 	"Removed": reflect.TypeFor[removedDocument](), "WouldRemove": reflect.TypeFor[wouldRemove](), "Tools": reflect.TypeFor[toolList](), "Cases": reflect.TypeFor[caseList](),
-	"RulesChecked": reflect.TypeFor[rulesChecked](), "RulesTested": reflect.TypeFor[rulesTested](), "Flame": reflect.TypeFor[flame.Tree](),
+	"Answers": reflect.TypeFor[caseTruths](), "CaseUp": reflect.TypeFor[game](), "CaseTruth": reflect.TypeFor[lab.Case](), "CaseDown": reflect.TypeFor[caseDown](), "CaseRuns": reflect.TypeFor[caseRuns](),
+	"CaseWalk": reflect.TypeFor[caseWalk](), "CaseTest": reflect.TypeFor[labTestDoc](), "CaseTuned": reflect.TypeFor[lab.TuneResult](), "CasesTuned": reflect.TypeFor[casesTuned](), "CaseKilled": reflect.TypeFor[killed](),
+	"Rules": reflect.TypeFor[ruleList](), "Rule": reflect.TypeFor[ruleset.Rule](), "Exported": reflect.TypeFor[exportedRules](), "Shelf": reflect.TypeFor[shelfDocument](),
+	"Seen": reflect.TypeFor[traceSeen](), "Capture": reflect.TypeFor[captureDocument](), "RulesChecked": reflect.TypeFor[rulesChecked](), "RulesTested": reflect.TypeFor[rulesTested](), "Flame": reflect.TypeFor[flame.Tree](),
+}
+
+// printed says which documents a command prints with --json.
+var printed = map[string][]string{
+	"run": {"Report"}, "watch": {"Report"}, "diagnose": {"Report", "Fleet"}, "snapshot": {"Snapshot"}, "compare": {"Comparisons"}, "serve": {"Shelf"},
+	"runs list": {"Runs"}, "runs show": {"Run"}, "runs rm": {"Removed"}, "runs prune": {"Removed", "WouldRemove"},
+	"tune": {"Tuning", "Changes"}, "undo": {"Undone"}, "sweep": {"Sweep"}, "load": {"Load", "Limit"},
+	"lab list": {"Cases", "Answers"}, "lab up": {"CaseUp"}, "lab reveal": {"CaseTruth"}, "lab down": {"CaseDown"}, "lab run": {"CaseRuns"}, "lab test": {"CaseTest"}, "lab walk": {"CaseWalk"},
+	"lab tune":   {"CaseTuned", "CasesTuned", "CaseKilled"},
+	"rules list": {"Rules"}, "rules show": {"Rule"}, "rules check": {"RulesChecked"}, "rules test": {"RulesTested"}, "rules export": {"Exported"},
+	"trace list": {"Tracers"}, "trace NAME": {"Seen"}, "capture": {"Capture"}, "flame": {"Flame"}, "signals": {"Signals", "Tools"}, "doctor": {"Doctor"}, "version": {"Version"},
 }
 
 type object = map[string]any
 
+var (
+	asText = reflect.TypeFor[encoding.TextMarshaler]()
+	asJSON = reflect.TypeFor[json.Marshaler]()
+	// named are the types behind the names in defs.
+	named = map[string]reflect.Type{}
+)
+
 // schemaOf is a type as JSON Schema; structs are described once, in defs.
 func schemaOf(t reflect.Type, defs object) object {
+	switch {
+	case t.Kind() == reflect.Pointer: // below
+	case t.Implements(asJSON) || reflect.PointerTo(t).Implements(asJSON):
+		return object{}
+	case t.Implements(asText) || reflect.PointerTo(t).Implements(asText):
+		return object{"type": "string"}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return object{"anyOf": []any{schemaOf(t.Elem(), defs), object{"type": "null"}}}
 	case reflect.Bool:
 		return object{"type": "boolean"}
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return object{"type": "integer"}
-	case reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return object{"type": "number"}
 	case reflect.String:
 		return object{"type": "string"}
@@ -51,7 +90,7 @@ func schemaOf(t reflect.Type, defs object) object {
 		}
 		return object{"anyOf": []any{object{"type": "array", "items": schemaOf(t.Elem(), defs)}, object{"type": "null"}}}
 	}
-	name := t.Name()
+	name := nameOf(t)
 	if defs[name] == nil {
 		defs[name] = object{} // it may contain itself
 		fields, required := object{}, []string{}
@@ -60,6 +99,16 @@ func schemaOf(t reflect.Type, defs object) object {
 		defs[name] = object{"type": "object", "properties": fields, "required": required}
 	}
 	return object{"$ref": "#/$defs/" + name}
+}
+
+// nameOf is a type's name in defs: its own, with its package's in front where another has taken that.
+func nameOf(t reflect.Type) string {
+	name := t.Name()
+	if other := named[name]; other != nil && other != t {
+		name = path.Base(t.PkgPath()) + "." + name
+	}
+	named[name] = t
+	return name
 }
 
 func addFields(t reflect.Type, fields object, required *[]string, defs object) {
@@ -84,10 +133,67 @@ func addFields(t reflect.Type, fields object, required *[]string, defs object) {
 // schema is docs/schema.json.
 func schema() object {
 	defs, of := object{}, object{}
-	for name, t := range documents {
-		of[name] = object{"allOf": []any{schemaOf(t, defs), object{"required": []string{"schema"}, "properties": object{"schema": object{"const": report.Schema}}}}}
+	clear(named)
+	nouns := func(name string) int { return strings.Count(documents[name].PkgPath(), "internal/model") }
+	for _, name := range slices.SortedFunc(maps.Keys(documents), func(a, b string) int { return cmp.Or(nouns(b)-nouns(a), cmp.Compare(a, b)) }) { // model's keep their names
+		of[name] = object{"allOf": []any{schemaOf(documents[name], defs), object{"required": []string{"schema"}, "properties": object{"schema": object{"const": report.Schema}}}}}
 	}
-	return object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "What Plimsoll prints with --json", "documents": of, "$defs": defs}
+	return object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "What Plimsoll prints with --json", "commands": printed, "documents": of, "$defs": defs}
+}
+
+// Every command with --json prints a document that is described, and none is described that nobody prints.
+func TestEveryJSONIsDescribed(t *testing.T) {
+	w, _, _ := testWorld()
+	missing, unused := maps.Clone(printed), maps.Clone(documents)
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		name := strings.TrimPrefix(c.CommandPath(), "plimsoll ")
+		if strings.HasPrefix(name, "trace ") && name != "trace list" {
+			name = "trace NAME"
+		}
+		if c.Flags().Lookup("json") != nil {
+			if printed[name] == nil {
+				t.Errorf("%s has --json, and no document in the schema", name)
+			}
+			for _, one := range printed[name] {
+				if documents[one] == nil {
+					t.Errorf("%s prints a %s, which is no document", name, one)
+				}
+				delete(unused, one)
+			}
+			delete(missing, name)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(w))
+	if len(missing)+len(unused) > 0 {
+		t.Errorf("commands without --json: %v; documents that nobody prints: %v", missing, unused)
+	}
+}
+
+// plainNumbers are numbers whose unit stands elsewhere: beside them (a measure's, a signal's, a goal's), in the name of what they are in
+// (quantiles), or nowhere, since they are averages of counts, factors and chances; and fields from before the rule, which stay.
+var plainNumbers = regexp.MustCompile(`^(BillEntry\.plus_minus|Cost\.cpu_share_of_one_core|(Difference|Interval|Measure|Node|SignalChange|ToolPercentile)\.\w+|Limit\.missed|LimitStep\.generator_cpu|` +
+	`Recording\.speed|Replies\.requests_per_connection|Saving\.at_most_throughput|SweepFinding\.chance|TLSLoad\.crypto_seconds_per_request|Target\.weight|TuneGoal\.value|Quantiles\.\w+)$`)
+
+// A number that is not whole says its unit by the end of its name.
+func TestNumbersSayTheirUnit(t *testing.T) {
+	unit := regexp.MustCompile(`(^|_)(seconds|us|ms|bytes|share|ratio|rps|rate)$`)
+	var bad []string
+	for name, def := range schema()["$defs"].(object) {
+		fields, _ := def.(object)["properties"].(object)
+		for field, of := range fields {
+			if of.(object)["type"] == "number" && !unit.MatchString(field) && !plainNumbers.MatchString(name+"."+field) {
+				bad = append(bad, name+"."+field)
+			}
+		}
+	}
+	slices.Sort(bad)
+	if len(bad) > 0 {
+		t.Errorf("no unit: %s", strings.Join(bad, " "))
+	}
 }
 
 func TestSchemaIsFresh(t *testing.T) {
@@ -177,29 +283,60 @@ func isType(v any, want string) bool {
 	return want == "object"
 }
 
-func TestDocumentsFitTheSchema(t *testing.T) {
+// written is docs/schema.json.
+var written = sync.OnceValue(func() (s object) {
 	raw, err := os.ReadFile(filepath.Join(docs, "schema.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &s)
+	}
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	var s object
-	if err := json.Unmarshal(raw, &s); err != nil {
-		t.Fatal(err)
+	return s
+})
+
+// noise is a number as floating point leaves it: with more digits than are printed.
+var noise = regexp.MustCompile(`[0-9]{10,}\.[0-9]|\.[0-9]*[1-9][0-9]{9,}`)
+
+// misfit says why what a command printed is not the document of that name, "" where it is.
+func misfit(name string, doc []byte) string {
+	var v any
+	s := written()
+	of, known := s["documents"].(object)[name].(object)
+	if err := json.Unmarshal(doc, &v); err != nil || !known {
+		return fmt.Sprintf("%s: %v, known %v", name, err, known)
 	}
+	return fits(v, of, s["$defs"].(object), name)
+}
+
+// fitsDocument (fits NAME) holds what the last command printed against the schema.
+func fitsDocument(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fits NAME")
+	}
+	doc := ts.ReadFile("stdout")
+	if fault := misfit(args[0], []byte(doc)); fault != "" {
+		ts.Fatalf("%s", fault)
+	}
+	for line := range strings.Lines(doc) {
+		if _, value, number := strings.Cut(strings.TrimRight(line, ",\n"), "\": "); number && !strings.HasPrefix(value, "\"") && noise.MatchString(value) {
+			ts.Fatalf("too many digits: %s", line)
+		}
+	}
+}
+
+func TestDocumentsFitTheSchema(t *testing.T) {
+	s := written()
 	check := func(name string, doc []byte) {
 		t.Helper()
-		var v any
-		if err := json.Unmarshal(doc, &v); err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
-		if fault := fits(v, s["documents"].(object)[name].(object), s["$defs"].(object), name); fault != "" {
+		if fault := misfit(name, doc); fault != "" {
 			t.Error(fault)
 		}
 	}
 	for name, args := range map[string][]string{
 		"Signals": {"signals", "--json"}, "Runs": {"runs", "list", "--json"}, "Version": {"version", "--json"}, "Tracers": {"trace", "list", "--json"}, "Doctor": {"doctor", "--json"},
-		"Tools": {"signals", "--tools", "--json"}, "Cases": {"lab", "list", "--json"}, "RulesChecked": {"rules", "check", "--json"},
+		"Tools": {"signals", "--tools", "--json"}, "Cases": {"lab", "list", "--json"}, "Answers": {"lab", "list", "--truth", "--json"}, "CaseTruth": {"lab", "reveal", "conntrack-full", "--json"},
+		"Rules": {"rules", "list", "--json"}, "Rule": {"rules", "show", "net.conntrack.table_full", "--json"}, "Exported": {"rules", "export", "--json"}, "RulesChecked": {"rules", "check", "--json"},
 		"WouldRemove": {"runs", "prune", "--keep", "1", "--dry-run", "--json"}, "Flame": {"flame", "../../internal/bill/testdata/fault-storm.pb.gz", "--json"},
 	} {
 		w, out, talk := testWorld(args...)

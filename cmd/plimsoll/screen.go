@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/live"
@@ -87,10 +86,16 @@ func (s *screen) back() string {
 
 // cut is a text of at most so many columns.
 func cut(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
+	if layout.Columns(s) <= most {
 		return s
 	}
-	return string([]rune(s)[:max(most-1, 0)]) + "…"
+	room := most - 1
+	for i, r := range s {
+		if room -= layout.Columns(string(r)); room < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }
 
 // screenLines are what is shown of a run that lasts: what would be said if it ended now; how far
@@ -169,7 +174,7 @@ func progressBar(p session.Progress, columns int) string {
 	}
 	left := max(p.Planned-p.Elapsed, 0).Round(time.Second)
 	rest := fmt.Sprintf("  %.0f s left", left.Seconds())
-	room := min(columns-1-utf8.RuneCountInString(text+rest)-2, 40)
+	room := min(columns-1-layout.Columns(text+rest)-2, 40)
 	if room < 8 {
 		return text + rest
 	}

@@ -123,3 +123,12 @@ func TestAScreenNeedsATerminalWithRoom(t *testing.T) {
 		}
 	}
 }
+
+// Wide letters take two columns, marks none: by letters a line would be broken, and the screen be drawn over.
+func TestLinesAreCutByColumns(t *testing.T) {
+	for text, want := range map[string]string{"abcdef": "abcdef", "abcdefg": "abcde…", "漢字漢": "漢字漢", "漢字漢字": "漢字…", "a漢字漢字": "a漢字…", "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301": "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301"} {
+		if got := cut(text, 6); got != want {
+			t.Errorf("%q is cut to %q, want %q", text, got, want)
+		}
+	}
+}

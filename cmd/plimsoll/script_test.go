@@ -86,7 +86,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exitsWith, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
+			"exits": exitsWith, "fits": fitsDocument, "serve": serve, "small-disk": smallDisk, "truncate": truncate,
 			"prometheus": prometheus, "netns": makeNetns, "other-machine": otherMachine, "linked-machine": linkedMachine, "restart-machine": restartMachine, "cut-link": cutLink, "end-login": endLogin, "harmless": harmless, "hostile-run": hostileRun, "hostile-server": hostileServer,
 			"nosecret": noSecret, "secret-url": secretURL, "copy-evil": copyEvil,
 		},

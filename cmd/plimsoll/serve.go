@@ -83,7 +83,7 @@ func serveCommand(w *world) *cobra.Command {
 			return usage(c.CommandPath(), "%v", err)
 		}
 		if *asJSON {
-			if err := printJSON(w.stdout, map[string]any{"url": server.URL(), "dir": dir, "runs": len(list)}); err != nil {
+			if err := printJSON(w.stdout, shelfDocument{server.URL(), dir, len(list)}); err != nil {
 				return err
 			}
 		} else {
@@ -209,4 +209,11 @@ func (s *runShelf) side(id string) (side, error) {
 		return side{}, err
 	}
 	return sideOf(run)
+}
+
+// shelfDocument is what serve prints with --json.
+type shelfDocument struct {
+	URL  string `json:"url"`
+	Dir  string `json:"dir"`
+	Runs int    `json:"runs"` // how many there are
 }

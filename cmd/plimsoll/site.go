@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -22,7 +23,18 @@ import (
 const thresholdsFile = "thresholds.yaml"
 
 // siteFlags are those by which a site changes the rules.
-type siteFlags struct{ rules, thresholds string }
+type siteFlags struct {
+	rules, thresholds string
+	early             *ruleset.Rules // extended, where they were read before a run
+}
+
+// readEarly reads the rules before a run that is judged while it lasts: then, and at its end, they are there.
+func (f *siteFlags) readEarly() {
+	if set, err := f.extended(); err == nil { // else the end of the run says what is wrong with them
+		f.early = &set
+		debug.FreeOSMemory() // reading takes ten times what it leaves, and memory is observed, too
+	}
+}
 
 func (f *siteFlags) add(c *cobra.Command) {
 	f.addRules(c)
@@ -35,6 +47,9 @@ func (f *siteFlags) addRules(c *cobra.Command) {
 
 // extended returns the built-in rules with those of --rules.
 func (f *siteFlags) extended() (ruleset.Rules, error) {
+	if f.early != nil {
+		return *f.early, nil
+	}
 	set, err := ruleSet(nil)
 	if err != nil || f.rules == "" {
 		return set, err

@@ -142,7 +142,14 @@ func (d *driver) sweep(ctx context.Context, host string, settings []tune.Setting
 	defer journals.close()
 	tools := d.tools(ctx)
 	tools.Prepare = d.sweeper(ctx)
+	said := map[string]bool{}
 	tools.Apply = func(ctx context.Context, s change.Step) (change.Entry, error) {
+		for _, note := range s.Notes { // such as that the kernel takes less than was asked for
+			if text := fmt.Sprintf("%s: %s", s.Change, note); !said[text] {
+				fmt.Fprintln(w.stderr, "plimsoll:", layout.Line(text))
+				said[text] = true
+			}
+		}
 		e, err := journals.Apply(ctx, s)
 		return e, asked(err)
 	}

@@ -68,9 +68,10 @@ when nobody reads its output any more (tune … | head), tune takes back all it
 changed, since half a walk was never measured as a whole. Asked again, it still
 does; only the third ^C ends it before.
 
-Goals (--slo), set apart by commas, all have to hold: p50, p90, p99, p999 or max
-below a time (of what users waited, failed requests included), "good" above a
-number of good replies a second, "share" above a share of requests in per cent.`
+Goals (--slo), set apart by commas, all have to hold: p50, p90, p95, p99, p999 or
+max below a time (of what users waited, failed requests included), "errors" below
+a share of what was tried, "good" above a number of good replies a second, "share"
+above a share of requests; <= and >= keep the bound itself, too.`
 
 const tuneExample = `  plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv
   plimsoll tune http://10.0.0.2/ -c 200 --host server=netns:srv --apply

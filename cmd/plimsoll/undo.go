@@ -58,7 +58,7 @@ func undoCommand(w *world) *cobra.Command {
 			return relay(c.Context(), w, via, undoWords(id, *force, *asJSON)...)
 		}
 		if _, err := os.Stat(dir); dir != "" && errors.Is(err, fs.ErrNotExist) { // a tune that was killed early has made none
-			none := fmt.Errorf("there is no journal of changes in %s; --journal names another", dir)
+			none := fmt.Errorf("nothing was changed from here: there is no journal of changes in %s (--journal names another)", dir)
 			if id > 0 {
 				return fail(exitMissing, none)
 			}

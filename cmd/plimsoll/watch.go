@@ -53,9 +53,6 @@ func watchCommand(w *world) *cobra.Command {
 		if d <= 0 && c.Flags().Changed("duration") {
 			return usage(c.CommandPath(), "-d 0: want more than 0")
 		}
-		if err := gate.check(c.CommandPath()); err != nil {
-			return err
-		}
 		opt, err := watch.options(c.CommandPath(), w, time.Now())
 		if err != nil {
 			return err
@@ -94,9 +91,9 @@ func watchCommand(w *world) *cobra.Command {
 		case code != 0:
 			return codePassed(code)
 		}
-		return gate.judge(w, r)
+		return gate.judge(w, r, nil)
 	}
-	c.RunE = stays.orElse(w, &watch, &d, c.RunE)
+	c.RunE = stays.orElse(w, &watch, &d, gate.around(w, c.RunE))
 	return withFiles(withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitRunDir, exitRules, exitInterrupted), runFiles)
 }
 

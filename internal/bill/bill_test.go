@@ -372,3 +372,17 @@ func TestCollectorsAreTheTracers(t *testing.T) {
 		}
 	}
 }
+
+// What the bill calls page faults, and memory taken and given back, is what the cpu tracer counts as such.
+func TestMemoryIsTheTracers(t *testing.T) {
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(tab.Mechanisms, func(m mechanism) bool { return m.ID == "page_faults" })
+	for _, name := range tab.Mechanisms[i].Kernel {
+		if !cpu.MapsMemory(name) {
+			t.Errorf("%s is about memory to the bill and not to the tracer", name)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -154,16 +155,23 @@ func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note
 	if err != nil {
 		return p, note, false, err
 	}
+	if most, _ := backlogIn(h, atoi(old)); effective < atoi(old) && most < atoi(old) {
+		return p, note, false, fmt.Errorf("the queue of %s is %s long, and net.core.somaxconn, which is %d now, would not let it be so again: %w", addr, old, most, ErrNotPossible)
+	}
 	p.Old, p.New = []byte(old), []byte(strconv.Itoa(effective))
 	return p, note, old != string(p.New), nil
 }
 
 func prepareBacklog(h *host.Host, c Change, s *Step) error {
 	if !whole.MatchString(c.To) || c.Listen == "" {
-		return fmt.Errorf("backlog: want a listener and a whole number, got %q and %q", c.Listen, c.To)
+		return fmt.Errorf("want a listener and a whole number, got %q and %q", c.Listen, c.To)
 	}
 	s.Scope = Service
-	return s.addBacklog(h, c.Listen, atoi(c.To))
+	err := s.addBacklog(h, c.Listen, atoi(c.To))
+	if errors.Is(err, errGone) {
+		return fmt.Errorf("nobody listens at %s; ss -ltn (ss -lx) shows where somebody does, as ADDRESS:PORT", c.Listen)
+	}
+	return err
 }
 
 // reach says how the files of a service are reached: the target that stands for

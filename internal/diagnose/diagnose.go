@@ -28,19 +28,20 @@ type CommandLine func(pieces []layout.Piece, subject, labels map[string]string) 
 // Diagnose evaluates all rules over a run. A rule that the engine refuses does
 // not stop the others: it is unknown, with the reason.
 func Diagnose(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
-	return on(q, set, command, 2*runtime.GOMAXPROCS(0)) // some wait for what others evaluate
+	return newRun(q, command).verdict(set, 2*runtime.GOMAXPROCS(0)) // some wait for what others evaluate
 }
 
-// OneByOne is Diagnose on the caller's thread alone, for a run that others still make:
-// no other thread of this process is taken up.
-func OneByOne(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
-	return on(q, set, command, 1)
-}
-
-func on(q *query.Run, set ruleset.Rules, command CommandLine, threads int) model.Verdict {
+// Brief is Diagnose for a run that others still make: on the caller's thread alone, so that no other of this process is
+// taken up, and of what a rule rules out with the one clue that does, which takes a third of the time.
+func Brief(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
 	r := newRun(q, command)
+	r.brief = true
+	return r.verdict(set, 1)
+}
+
+func (r *run) verdict(set ruleset.Rules, threads int) model.Verdict {
 	v := verdict(set, r.all(set.List, threads), r.when)
-	unheld(&v, q.Meta().Plan)
+	unheld(&v, r.Meta().Plan)
 	return v
 }
 

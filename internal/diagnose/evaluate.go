@@ -18,6 +18,7 @@ type run struct {
 	*query.Run
 	eyes
 	command CommandLine
+	brief   bool
 }
 
 func newRun(q *query.Run, command CommandLine) *run {
@@ -201,6 +202,9 @@ func (r *run) clues(rule *ruleset.Rule, subject map[string]string, from string) 
 			}
 		}
 		out.list = append(out.list, c)
+		if r.brief && c.Role == model.Needs && c.Truth == model.False && !rule.AsksPackets() {
+			break
+		}
 	}
 	return out, errors.Join(errs...)
 }

@@ -188,6 +188,7 @@ func container(root, name string, trusted func(path string) error) (group, error
 		return group{}, fmt.Errorf("no container %q: none runs here: %w", name, fs.ErrNotExist)
 	}
 	slices.Sort(known)
+	known = slices.Compact(known)
 	return group{}, fmt.Errorf("no container %q; there run %s; an ID, or %d characters of it, does it where a name is not known: %w",
 		name, layout.Line(strings.Join(known[:min(len(known), 20)], ", ")), shortestID, fs.ErrNotExist)
 }

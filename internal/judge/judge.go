@@ -84,7 +84,7 @@ func SoFar(rec *record.Run, set ruleset.Rules) (model.Verdict, error) {
 		return model.Verdict{}, err
 	}
 	meta := rec.Meta()
-	return diagnose.OneByOne(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts}.Command), nil
+	return diagnose.Brief(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts}.Command), nil
 }
 
 // owners are the process groups that answer, by host; of several the busiest listener's.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"strings"
-	"unicode/utf8"
 )
 
 var blocks = []rune("▁▂▃▄▅▆▇█")
@@ -38,7 +37,7 @@ func Wrap(text string, width int) string {
 	var b strings.Builder
 	n := 0
 	for _, word := range strings.Fields(text) {
-		w := utf8.RuneCountInString(word)
+		w := Columns(word)
 		switch {
 		case n > 0 && n+1+w > width:
 			b.WriteByte('\n')
@@ -66,14 +65,14 @@ func Table(w io.Writer, rows [][]string) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], Columns(cell))
 		}
 	}
 	for _, row := range rows {
 		var b strings.Builder
 		for i, cell := range row {
 			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+			b.WriteString(strings.Repeat(" ", widths[i]-Columns(cell)+2))
 		}
 		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 	}

@@ -67,10 +67,10 @@ func partsNear(word, other string) bool {
 	return true
 }
 
-// Maybe is a hint at the nearest word, to be put behind a sentence; "" where none is near.
+// Maybe is a question for the nearest word, to be put behind a sentence; "" where none is near.
 func Maybe(word string, list []string) string {
 	if meant := Nearest(word, list); meant != "" {
-		return "; is it " + meant + " you mean"
+		return "; did you mean " + meant + "?"
 	}
 	return ""
 }

@@ -151,7 +151,7 @@ func (p *PhaseRecord) check() error {
 		}
 	}
 	for _, q := range []*model.Quantiles{&p.Response, &p.Service, &p.Connect, &p.FirstByte, &p.Transfer, &p.Waited, &p.SendDelay, &p.Lag, &p.Unread} {
-		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
+		least = min(least, float64(q.Count), q.Mean, q.P50, q.P90, q.P95, q.P99, q.P999, q.Max)
 	}
 	if left < 0 || least < 0 || min(p.Attempts, p.Received, p.Sent, p.ConnectCalls.Count, p.ReplyUnread.Count) < 0 {
 		return errors.New("a count or a time is negative")
@@ -161,7 +161,7 @@ func (p *PhaseRecord) check() error {
 
 // leastOf is the smallest number of a target or a stage, none of which may be negative.
 func leastOf(outcomes map[string]int64, q *model.Quantiles) float64 {
-	n := min(float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
+	n := min(float64(q.Count), q.Mean, q.P50, q.P90, q.P95, q.P99, q.P999, q.Max)
 	for _, count := range outcomes {
 		n = min(n, float64(count))
 	}
@@ -175,7 +175,7 @@ func (r *TLSRecord) least() float64 {
 		n = min(n, float64(h.Count))
 	}
 	for _, q := range []*model.Quantiles{&r.Full, &r.Resumed} {
-		n = min(n, float64(q.Count), q.Mean, q.P50, q.P90, q.P99, q.P999, q.Max)
+		n = min(n, float64(q.Count), q.Mean, q.P50, q.P90, q.P95, q.P99, q.P999, q.Max)
 	}
 	return n
 }

@@ -223,10 +223,10 @@ func quantiles(h *hdr.Histogram) model.Quantiles {
 	if h.TotalCount() == 0 {
 		return model.Quantiles{}
 	}
-	v := h.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9, 100})
+	v := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9, 100})
 	return model.Quantiles{
 		Count: h.TotalCount(), Mean: h.Mean(),
-		P50: float64(v[0]), P90: float64(v[1]), P99: float64(v[2]), P999: float64(v[3]), Max: float64(v[4]),
+		P50: float64(v[0]), P90: float64(v[1]), P95: float64(v[2]), P99: float64(v[3]), P999: float64(v[4]), Max: float64(v[5]),
 	}
 }
 

@@ -378,7 +378,7 @@ func putQuantiles(put func(*model.Signal, float64, ...string), s *model.Signal, 
 	for _, v := range []struct {
 		quantile string
 		micros   float64
-	}{{"0.5", q.P50}, {"0.9", q.P90}, {"0.99", q.P99}, {"0.999", q.P999}, {"1", q.Max}} {
+	}{{"0.5", q.P50}, {"0.9", q.P90}, {"0.95", q.P95}, {"0.99", q.P99}, {"0.999", q.P999}, {"1", q.Max}} {
 		put(s, v.micros/1e6, append(labels[:len(labels):len(labels)], v.quantile)...)
 	}
 }

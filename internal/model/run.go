@@ -645,6 +645,8 @@ type Quantiles struct {
 	Mean float64 `json:"mean,omitempty"`
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
+	// P95 is left out where it was not recorded, as by an older Plimsoll.
+	P95  float64 `json:"p95,omitempty"`
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`

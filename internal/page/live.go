@@ -48,6 +48,14 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 	return out, nil
 }
 
+// WaySignals are what Way reads of a run besides what was judged.
+var WaySignals = []string{
+	"node_cpu_seconds_total", "node_disk_io_time_seconds_total", "node_nf_conntrack_entries", "node_nf_conntrack_entries_limit",
+	"phpfpm_active_processes", "plimsoll_load_connections", "plimsoll_nginx_config_worker_connections", "plimsoll_nginx_worker_connections_used",
+	"plimsoll_phpfpm_config_max_children", "plimsoll_tcp_destination_ports_usable", "plimsoll_tcp_destination_ports_used",
+	"plimsoll_tcp_listen_accepted", "plimsoll_tcp_listen_queue", "plimsoll_tcp_listen_queue_limit",
+}
+
 // Way is the way of a request as far as it is known of a run that lasts, by the verdict so far; nothing before
 // anything was read.
 func Way(rec *record.Run, v model.Verdict) ([]Stage, error) {

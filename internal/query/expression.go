@@ -101,7 +101,31 @@ func Parse(src string, known Records) (*Expression, error) {
 		return nil, err
 	}
 	noteBefore(text, root, e.Selectors)
+	e.Selectors = distinct(e.Selectors)
 	return e, nil
+}
+
+// distinct are the selectors, each once: an expression names the same series in the same way twenty times. Their names are copies, since
+// the text that they stand in would be held by them.
+func distinct(list []Selector) []Selector {
+	var out []Selector
+	for _, s := range list {
+		if slices.ContainsFunc(out, s.same) {
+			continue
+		}
+		s.Name = strings.Clone(s.Name)
+		for i, l := range s.Labels {
+			s.Labels[i] = strings.Clone(l)
+		}
+		out = append(out, s)
+	}
+	return slices.Clip(out)
+}
+
+// same says whether two selectors stand for the same.
+func (s Selector) same(o Selector) bool {
+	return s.Name == o.Name && s.Global == o.Global && s.Excludes == o.Excludes && slices.Equal(s.Labels, o.Labels) &&
+		slices.EqualFunc(s.Before, o.Before, func(a, b *Expression) bool { return a.Text == b.Text })
 }
 
 // ParseWithVariables parses a text with window variables, each stood in for by
@@ -188,7 +212,12 @@ type splice struct {
 // spliceAll puts texts in the place of others that do not overlap.
 func spliceAll(s string, cuts []splice) string {
 	slices.SortFunc(cuts, func(a, b splice) int { return a.start - b.start })
+	size := len(s)
+	for _, c := range cuts {
+		size += len(c.text) - (c.end - c.start)
+	}
 	var out strings.Builder
+	out.Grow(size) // rules' texts are kept, and so would be room that they do not need
 	last := 0
 	for _, c := range cuts {
 		out.WriteString(s[last:c.start])

@@ -102,6 +102,8 @@ func (a asking) standIn(e parser.Expr) parser.Expr {
 	switch once := a.asking(a.at.first); {
 	case a.alone:
 		return nil
+	case takesMoments(e): // of a series it tells another moment than of an expression
+		return e
 	case isShared(e):
 		return once.part(e, a.shared)
 	case a.course != nil && within: // it looks at moments of its own
@@ -177,17 +179,22 @@ func (p *sharedPart) fillCourse(m promql.Matrix, at when) error {
 var errHistogram = errors.New("a native histogram")
 
 func (p *sharedPart) add(lset labels.Labels, points []record.Point) {
-	p.values.Add(labels.NewBuilder(lset).Set(labels.MetricName, p.name).Labels(), points)
+	p.values.Add(lset, points)
 }
 
-// stand is what stands for a part: "({__name__="NAME"} @ AT + 0)". The sum has no name, as the part had none.
+// stand is what stands for a part: {__name__="NAME"} @ AT. Its series have no name, as the part had none.
 func (p *sharedPart) stand() parser.Expr {
-	series := &parser.VectorSelector{Timestamp: p.at, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, p.name)}}
-	return &parser.ParenExpr{Expr: &parser.BinaryExpr{Op: parser.ADD, LHS: series, RHS: &parser.NumberLiteral{}}}
+	return &parser.VectorSelector{Timestamp: p.at, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, p.name)}}
 }
 
 // isShared says whether a part is the same at all moments, and worth being evaluated once.
 func isShared(e parser.Expr) bool { return isPart(e) && readsWindows(e) }
+
+// takesMoments says whether something tells when its readings were taken.
+func takesMoments(e parser.Expr) bool {
+	call, ok := e.(*parser.Call)
+	return ok && call.Func.Name == "timestamp"
+}
 
 // isPart says whether something is an aggregation, or reads a range. It has no name.
 func isPart(e parser.Expr) bool {
@@ -282,5 +289,5 @@ func (q sharedQuerier) Select(ctx context.Context, sort bool, hints *storage.Sel
 	if err != nil {
 		return storage.ErrSeriesSet(err)
 	}
-	return own.Select(ctx, false, hints, matchers...)
+	return own.Select(ctx, false, hints)
 }

@@ -352,6 +352,8 @@ func setQuantile(q *model.Quantiles, quantile string, micros float64) {
 		q.P50 = micros
 	case "0.9":
 		q.P90 = micros
+	case "0.95":
+		q.P95 = micros
 	case "0.99":
 		q.P99 = micros
 	case "0.999":
@@ -363,7 +365,7 @@ func setQuantile(q *model.Quantiles, quantile string, micros float64) {
 
 // worse has each quantile be the larger one: that of the worker that was furthest behind.
 func worse(q *model.Quantiles, o model.Quantiles) {
-	q.P50, q.P90, q.P99, q.P999, q.Max = max(q.P50, o.P50), max(q.P90, o.P90), max(q.P99, o.P99), max(q.P999, o.P999), max(q.Max, o.Max)
+	q.P50, q.P90, q.P95, q.P99, q.P999, q.Max = max(q.P50, o.P50), max(q.P90, o.P90), max(q.P95, o.P95), max(q.P99, o.P99), max(q.P999, o.P999), max(q.Max, o.Max)
 }
 
 // mean is that of several histograms.

@@ -75,6 +75,7 @@ func (f *folder) readLog(dir string, room int64, to Log) error {
 		if size > maxSegment || room < 0 {
 			err = fmt.Errorf("%s: a log of more than %d bytes, or a segment of more than %d; this is no run's", f.name(dir), int64(maxLog), maxSegment)
 		} else {
+			l.at = 0
 			err = l.segment(in)
 		}
 		if err = errors.Join(err, in.Close()); errors.Is(err, errTorn) {
@@ -109,6 +110,7 @@ func (f *folder) segments(dir string) ([]string, error) {
 type logReader struct {
 	to      Log
 	dec     walrecord.Decoder
+	at      int64 // in the segment
 	page    [pageSize]byte
 	record  []byte // of the parts so far
 	parts   int
@@ -117,40 +119,50 @@ type logReader struct {
 	samples []walrecord.RefSample
 }
 
-func (l *logReader) segment(in io.Reader) error {
+// segment reads a segment on from where it was left.
+func (l *logReader) segment(in io.ReadSeeker) error {
+	if _, err := in.Seek(l.at, io.SeekStart); err != nil {
+		return err
+	}
 	for {
-		n, err := io.ReadFull(in, l.page[:])
+		room := pageSize - int(l.at%pageSize)
+		n, err := io.ReadFull(in, l.page[:room])
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		if err := l.readPage(l.page[:n]); err != nil {
+		used, err := l.readPage(l.page[:n])
+		if err == nil && n == room {
+			used = room // zeros fill the page up
+		}
+		if l.at += int64(used); err != nil || n < room {
 			return err
 		}
 	}
 }
 
-func (l *logReader) readPage(page []byte) error {
-	for len(page) > 0 && page[0]&partType != 0 { // zeros fill the page up
-		if len(page) < partHeader {
-			return errTorn
+// readPage reads the parts in a page, or in the rest of one, and says how many bytes of it they were.
+func (l *logReader) readPage(page []byte) (used int, err error) {
+	for rest := page; len(rest) > 0 && rest[0]&partType != 0; rest = page[used:] {
+		if len(rest) < partHeader {
+			return used, errTorn
 		}
-		kind, size := page[0], int(binary.BigEndian.Uint16(page[1:]))
-		if partHeader+size > len(page) {
-			return errTorn
+		kind, size := rest[0], int(binary.BigEndian.Uint16(rest[1:]))
+		if partHeader+size > len(rest) {
+			return used, errTorn
 		}
-		part := page[partHeader : partHeader+size]
-		if crc32.Checksum(part, castagnoli) != binary.BigEndian.Uint32(page[3:]) {
-			return errTorn
+		part := rest[partHeader : partHeader+size]
+		if crc32.Checksum(part, castagnoli) != binary.BigEndian.Uint32(rest[3:]) {
+			return used, errTorn
 		}
 		if err := l.part(kind, part); err != nil {
-			return err
+			return used, err
 		}
-		page = page[partHeader+size:]
+		used += partHeader + size
 	}
-	return nil
+	return used, nil
 }
 
 // part adds a part to its record, and reads that when it is whole.

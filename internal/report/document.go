@@ -38,6 +38,15 @@ func Document(w io.Writer, v any) error {
 	return err
 }
 
+// Entry is an entry of a document's list that is written by itself, in one line, its numbers as Document's.
+func Entry(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(rounded(b.Bytes()), []byte("\n")), err
+}
+
 // significant is how many digits of a number that is not whole are written.
 const significant = 9
 

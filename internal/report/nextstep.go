@@ -116,6 +116,11 @@ func whereTheTimeGoes(r model.Report, run string) string {
 func settleFirst(s *sheet, r model.Report) {
 	if c, ok := worthALook(r); ok {
 		s.item(context, "looked at", 3, lookedAt(r.Verdict.Sentence, c))
+		if denied.MatchString(c.Settle) && r.Plan.Remote == nil {
+			s.item(mustKeep, "next", 3, "the same command as root (sudo): what this takes to see is not shown to other users, nor is much else (-vv lists it)")
+			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
+			return
+		}
 		if fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, c.ByHand)
@@ -190,6 +195,9 @@ func moreToSee(r model.Report) (next, price string) {
 	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and mend what it waits for", "the service is some percent slower while it is measured; nothing is changed"
 }
 
+// denied is what would settle it where that takes rights which the run had not.
+var denied = regexp.MustCompile(`^measure what was not: .*(was denied on |permission denied)`)
+
 // wantsOurLoad is what would settle it where that takes a load of ours.
 var wantsOurLoad = regexp.MustCompile(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
 
@@ -215,6 +223,9 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 		s.typed(mustKeep, typedLines(f))
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
+	if label != "look" && (r.Plan.Load != nil || len(r.Plan.Command) > 0) {
+		s.item(niceToKnow, "then", 1, "the same command again tells if that helped, and what is next")
+	}
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain")
 	}

@@ -36,8 +36,9 @@ func InFile(file string, err error) error {
 // lineOf returns the line of a rule file that a message is about, 0 when it
 // cannot be told. A message begins with what it is about: "applies: …", "clue full:
 // measure: …", `fix "Raise the limit": …`.
-func lineOf(root *yaml.Node, message string) int {
-	if root == nil || len(root.Content) == 0 {
+func lineOf(raw []byte, message string) int {
+	var root yaml.Node
+	if err := yaml.Unmarshal(raw, &root); err != nil || len(root.Content) == 0 {
 		return 0
 	}
 	top := root.Content[0]

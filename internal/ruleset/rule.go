@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"plimsoll/internal/model"
 	"plimsoll/internal/query"
 )
@@ -104,8 +102,8 @@ type Rule struct {
 	AppliesExpr *query.Expression `yaml:"-" json:"-"`
 	ImpactExpr  *query.Expression `yaml:"-" json:"-"`
 
-	files  fs.FS      // the rule's folder
-	source *yaml.Node // the file, to tell lines by
+	files fs.FS  // the rule's folder
+	raw   []byte // the file, to tell lines by
 }
 
 // Clue is a clue as a rule states it.
@@ -130,6 +128,11 @@ type Clue struct {
 // Packets marks clues that a capture of packets gives: by them alone a rule is judged
 // where its others leave it unknown. Where those tell, such a clue adds its sentence if it is true.
 const Packets = "packets"
+
+// AsksPackets says whether packets can answer where the rule's other clues cannot.
+func (r *Rule) AsksPackets() bool {
+	return slices.ContainsFunc(r.Clues, func(c Clue) bool { return c.From == Packets })
+}
 
 // Explain declares that a finding of another rule is a consequence of this one.
 type Explain struct {
@@ -160,17 +163,14 @@ type Lab struct {
 
 // Parse reads a rule.yaml and compiles what is in it.
 func Parse(raw []byte, known query.Records) (*Rule, error) {
-	r := &Rule{source: new(yaml.Node)}
+	r := &Rule{raw: raw}
 	if err := DecodeStrict(raw, r); err != nil {
-		return nil, err
-	}
-	if err := yaml.Unmarshal(raw, r.source); err != nil {
 		return nil, err
 	}
 	var errs []error
 	fail := func(format string, args ...any) {
 		err := fmt.Errorf(format, args...)
-		if line := lineOf(r.source, err.Error()); line > 0 {
+		if line := lineOf(r.raw, err.Error()); line > 0 {
 			err = fmt.Errorf("line %d: %w", line, err)
 		}
 		errs = append(errs, err)
@@ -366,7 +366,7 @@ func (r *Rule) kindFaults() []string {
 // where that can be told, and id.
 func (r *Rule) Fault(err error) error {
 	file := path.Join(r.Path, "rule.yaml")
-	if line := lineOf(r.source, err.Error()); line > 0 {
+	if line := lineOf(r.raw, err.Error()); line > 0 {
 		file += ":" + strconv.Itoa(line)
 	}
 	return fmt.Errorf("%s: %s: %w", file, r.ID, err)

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -12,35 +13,68 @@ import (
 
 // Goal is one condition of a service level, such as "p99<50ms".
 type Goal struct {
-	text  string
-	below bool    // the value has to be below the bound, else above it
-	bound float64 // latencies in µs, shares as ratio
+	text string
+	measure
+	at    bool    // the limit itself is kept, too (<=, >=)
+	limit float64 // latencies in µs, shares as ratio
+}
+
+var goalForm = regexp.MustCompile(`^([a-z0-9.]+)([<>]=?)([0-9.]+)([a-zµ/%]*)$`)
+
+// measure is what a goal may be about.
+type measure struct {
+	below bool   // it is kept below something, else above
+	want  string // how a goal of it is written, for a message
+	// bound reads the goal's number, false where it is none of this measure's.
+	bound func(number float64, unit string) (float64, bool)
 	of    func(*model.Load) float64
+	// time says that it is one, which is 0 only where it was not recorded.
+	time bool
 }
 
-var goalForm = regexp.MustCompile(`^([a-z0-9]+)([<>])([0-9.]+)([a-zµ/%]*)$`)
-
-// latencies are what users waited, failed requests included.
-var latencies = map[string]func(*model.Load) float64{
-	"p50":  func(l *model.Load) float64 { return l.Waited.P50 },
-	"p90":  func(l *model.Load) float64 { return l.Waited.P90 },
-	"p99":  func(l *model.Load) float64 { return l.Waited.P99 },
-	"p999": func(l *model.Load) float64 { return l.Waited.P999 },
-	"max":  func(l *model.Load) float64 { return l.Waited.Max },
+// latency is a measure of what users waited, failed requests included.
+func latency(name string, of func(model.Quantiles) float64) measure {
+	return measure{below: true, time: true, want: "a time with its unit, " + name + "<50ms", of: func(l *model.Load) float64 { return of(l.Waited) },
+		bound: func(n float64, unit string) (float64, bool) {
+			d, err := time.ParseDuration(strconv.FormatFloat(n, 'f', -1, 64) + unit)
+			return float64(d) / float64(time.Microsecond), err == nil && unit != ""
+		}}
 }
+
+var measures = map[string]measure{
+	"p50": latency("p50", func(q model.Quantiles) float64 { return q.P50 }), "p90": latency("p90", func(q model.Quantiles) float64 { return q.P90 }),
+	"p95": latency("p95", func(q model.Quantiles) float64 { return q.P95 }), "p99": latency("p99", func(q model.Quantiles) float64 { return q.P99 }),
+	"p999": latency("p999", func(q model.Quantiles) float64 { return q.P999 }), "p99.9": latency("p99.9", func(q model.Quantiles) float64 { return q.P999 }),
+	"max":    latency("max", func(q model.Quantiles) float64 { return q.Max }),
+	"good":   {want: "good replies a second, good>5000/s", bound: perSecond, of: func(l *model.Load) float64 { return l.GoodRPS }},
+	"share":  {want: "a share below 100%, share>99.9% (or share>=100%)", bound: percent, of: func(l *model.Load) float64 { return l.GoodShare }},
+	"errors": {below: true, want: "a share above 0%, errors<0.1% (or errors<=0%)", bound: percent, of: func(l *model.Load) float64 { return 1 - l.GoodShare }},
+}
+
+func perSecond(n float64, unit string) (float64, bool) {
+	base, thousands := strings.CutPrefix(unit, "k")
+	if thousands {
+		n *= 1000
+	}
+	return n, base == "" || base == "/s"
+}
+
+func percent(n float64, unit string) (float64, bool) { return n / 100, unit == "%" && n <= 100 }
 
 // ParseGoals reads conditions set apart by commas, all of which have to hold:
 //
-//	p50 p90 p99 p999 max   <  a time (50ms, 1.5s, 800us)
-//	good                   >  a number of good replies a second (5000/s)
-//	share                  >  the share of requests with a good reply (99.9%)
-//	errors                 <  the share of all that was tried without one (0.1%)
+//	p50 p90 p95 p99 p999 max  <  a time (50ms, 1.5s, 800us)
+//	good                      >  a number of good replies a second (5000/s, 5k/s)
+//	share                     >  the share of requests with a good reply (99.9%)
+//	errors                    <  the share of all that was tried without one (0.1%)
+//
+// <= and >= keep the bound itself, too.
 func ParseGoals(text string) ([]Goal, error) {
 	var list []Goal
 	for one := range strings.SplitSeq(text, ",") {
-		g, err := parseGoal(strings.ReplaceAll(one, " ", ""))
+		g, err := parseGoal(strings.ToLower(strings.Join(strings.Fields(one), "")))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%q: %w", strings.TrimSpace(one), err)
 		}
 		list = append(list, g)
 	}
@@ -48,34 +82,31 @@ func ParseGoals(text string) ([]Goal, error) {
 }
 
 func parseGoal(text string) (Goal, error) {
-	bad := fmt.Errorf("%q: want something like p99<50ms, good>5000/s, errors<0.1%% or share>99.9%%, set apart by commas", text)
 	m := goalForm.FindStringSubmatch(text)
 	if m == nil {
-		return Goal{}, bad
+		return Goal{}, errors.New("want something like p99<50ms, good>5000/s, errors<0.1% or share>99.9%, set apart by commas")
 	}
-	g := Goal{text: text, below: m[2] == "<"}
+	what, ok := measures[m[1]]
+	if !ok {
+		return Goal{}, fmt.Errorf("there is no %s; want p50, p90, p95, p99, p999, max, errors, good or share", m[1])
+	}
+	g := Goal{text: text, measure: what, at: len(m[2]) > 1}
 	number, err := strconv.ParseFloat(m[3], 64)
-	if err != nil {
-		return Goal{}, bad
-	}
-	latency := latencies[m[1]]
-	switch {
-	case latency != nil && g.below:
-		d, err := time.ParseDuration(m[3] + m[4])
-		if err != nil {
-			return Goal{}, bad
-		}
-		g.of, g.bound = latency, float64(d)/float64(time.Microsecond)
-	case m[1] == "good" && !g.below && (m[4] == "/s" || m[4] == ""):
-		g.of, g.bound = func(l *model.Load) float64 { return l.GoodRPS }, number
-	case m[1] == "share" && !g.below && m[4] == "%" && number < 100:
-		g.of, g.bound = func(l *model.Load) float64 { return l.GoodShare }, number/100
-	case m[1] == "errors" && g.below && m[4] == "%" && number <= 100:
-		g.of, g.bound = func(l *model.Load) float64 { return 1 - l.GoodShare }, number/100
-	default:
-		return Goal{}, bad
+	if g.limit, ok = what.bound(number, m[4]); err != nil || !ok || what.below != (m[2][0] == '<') || !g.canHold() {
+		return Goal{}, fmt.Errorf("want %s", what.want)
 	}
 	return g, nil
+}
+
+// canHold says whether any load could keep it: no latency and no share of errors is below 0, no share above all.
+func (g Goal) canHold() bool {
+	whole, isShare := g.bound(100, "%")
+	return g.at || !(g.below && g.limit == 0) && !(!g.below && isShare && g.limit == whole)
+}
+
+// meets says whether a value keeps it.
+func (g Goal) meets(value float64) bool {
+	return g.at && value == g.limit || value != g.limit && g.below == (value < g.limit)
 }
 
 // Met holds a load against goals. Without a load, or without goals, none is met.
@@ -86,7 +117,7 @@ func Met(goals []Goal, load *model.Load) (list []model.TuneGoal, all bool) {
 		// Without requests a latency of 0 says nothing.
 		if load != nil && load.Requests > 0 {
 			one.Value = g.of(load)
-			one.Met = g.below == (one.Value < g.bound) && one.Value != g.bound
+			one.Met = g.meets(one.Value) && !(g.time && one.Value == 0)
 		}
 		list = append(list, one)
 		all = all && one.Met

@@ -134,6 +134,9 @@ func Sweep(ctx context.Context, tools Tools, host string, settings []Setting, re
 		}
 		result.Points = append(result.Points, p)
 	}
+	if err := settable(tools, host, settings); err != nil {
+		return result, err
+	}
 	plan := order(len(values), repeat, seed)
 	for i, point := range plan {
 		p := &result.Points[point]
@@ -185,6 +188,23 @@ func finding(measure string, points []model.SweepPoint, values [][]float64, cost
 // ErrNotRestored: a value that was tried is still set.
 var ErrNotRestored = errors.New("not restored")
 
+// asChange is one value of a setting as a change.
+func (s Setting) asChange(value, host string) model.FixChange {
+	return model.FixChange{Kind: s.Kind, Name: s.Name, Value: value, Host: host, Subject: map[string]string{"host": host}}
+}
+
+// settable says which value cannot be set, before the first run: the order of the runs is random, and the others' would be lost.
+func settable(tools Tools, host string, settings []Setting) error {
+	for _, s := range settings {
+		for _, v := range s.Values {
+			if _, err := tools.Prepare(s.asChange(v, host)); err != nil && !errors.Is(err, change.ErrAlready) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // sweepOnce makes one combination's changes, runs, and takes them back.
 func sweepOnce(ctx context.Context, tools Tools, host string, settings []Setting, values []string, undo func(context.Context, []int) error) (seen Seen, err error) {
 	var ids []int
@@ -194,7 +214,7 @@ func sweepOnce(ctx context.Context, tools Tools, host string, settings []Setting
 		}
 	}()
 	for i, s := range settings {
-		step, err := tools.Prepare(model.FixChange{Kind: s.Kind, Name: s.Name, Value: values[i], Host: host, Subject: map[string]string{"host": host}})
+		step, err := tools.Prepare(s.asChange(values[i], host))
 		if errors.Is(err, change.ErrAlready) {
 			continue
 		}

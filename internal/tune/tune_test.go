@@ -248,10 +248,12 @@ func TestInterruptedWalkTakesAllBack(t *testing.T) {
 }
 
 func TestGoals(t *testing.T) {
-	load := &model.Load{Requests: 10, GoodRPS: 5000, GoodShare: 0.999, Waited: model.Quantiles{P50: 900, P99: 49_000}}
+	load := &model.Load{Requests: 10, GoodRPS: 5000, GoodShare: 0.999, Waited: model.Quantiles{P50: 900, P95: 20_000, P99: 49_000}}
 	for text, want := range map[string]bool{
 		"p99<50ms": true, "p99<49ms": false, "p50<1ms,good>4999/s": true, "good>5000/s": false, "share>99%": true, "share>99.9%": false,
 		"p99 < 0.05s, good > 10": true, "p99<50ms,good>6000/s": false,
+		"P95<21ms": true, "p95<=20ms": true, "p95<20ms": false, "good>=5k/s": true, "good>5k/s": false, "share>=100%": false, "errors<=0%": false,
+		"p999<1s": false, "p99.9<1s": false, // what was not recorded is not 0
 	} {
 		goals, err := ParseGoals(text)
 		if err != nil {
@@ -265,7 +267,8 @@ func TestGoals(t *testing.T) {
 			t.Errorf("%s is met without a single request", text)
 		}
 	}
-	for _, text := range []string{"", "p99", "p99>50ms", "p99<50", "p99<50%", "good<5/s", "share>1", "share>100%", "p98<1ms", "p99<1ms,,", "p99<1ms good>3", "p99<NaNms"} {
+	for _, text := range []string{"", "p99", "p99>50ms", "p99<50", "p99<50%", "good<5/s", "share>1", "share>100%", "p98<1ms", "p99<1ms,,", "p99<1ms good>3", "p99<NaNms",
+		"errors<0%", "p99<0ms", "share>=101%", "errors<0.1", "good>=5%", "p99=50ms", "rps>5"} {
 		if goals, err := ParseGoals(text); err == nil {
 			t.Errorf("%q was taken for %+v", text, goals)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // vmstatSignals are the lines of /proc/vmstat that are taken: those that
-// node_exporter takes, and those of the machine's own reclaim.
+// node_exporter takes, huge pages, and those of the machine's own reclaim.
 var vmstatSignals = vmstatTable([][3]string{
 	{"pgpgin", "kibibytes", "Read from disks into memory."},
 	{"pgpgout", "kibibytes", "Written from memory to disks."},
@@ -18,6 +18,7 @@ var vmstatSignals = vmstatTable([][3]string{
 	{"pswpout", "pages", "Pages written to swap."},
 	{"pgfault", "faults", "Page faults of all kinds."},
 	{"pgmajfault", "faults", "Page faults that had to wait for a disk."},
+	{"thp_fault_alloc", "faults", "Page faults that were given a huge page, as a whole (2 MiB on most machines)."},
 	{"oom_kill", "processes", "Processes killed because memory ran out, in a cgroup or altogether."},
 	{"allocstall_normal", "times", "Times a program had to free memory itself before it got any."},
 	{"pgscan_direct", "pages", "Pages looked at while programs freed memory themselves, the machine's being short; what a cgroup's own limit causes is not counted."},

@@ -64,8 +64,8 @@ type flow struct {
 
 // outgoing is what a dump tells of established connections of the connecting side.
 type outgoing struct {
-	// unacked is how many have bytes that the peer has not acknowledged.
-	unacked int
+	// unacked is how many have bytes that the peer has not acknowledged, gaps how many have some behind a gap.
+	unacked, gaps int
 	// trips is the sum of the shortest round trips, in µs, of as many as are measured.
 	trips    uint64
 	measured int
@@ -74,6 +74,9 @@ type outgoing struct {
 func (o *outgoing) add(s *inetSock) {
 	if s.limit > 0 {
 		o.unacked++
+	}
+	if s.gap() {
+		o.gaps++
 	}
 	if s.hasInfo && s.info.shortest != noRTT {
 		o.trips += uint64(s.info.shortest)
@@ -166,6 +169,7 @@ func (f *flows) destinations() []destination {
 		all[j].inode = cmp.Or(all[j].inode, fl.inode)
 		all[j].oldest = lower(all[j].oldest, fl.oldest)
 		all[j].unacked += fl.unacked
+		all[j].gaps += fl.gaps
 		all[j].trips += fl.trips
 		all[j].measured += fl.measured
 	}

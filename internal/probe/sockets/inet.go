@@ -37,11 +37,12 @@ const (
 	notListening = 0xfff &^ listening
 )
 
-// Attributes of linux/inet_diag.h, and the place of the drops in
-// INET_DIAG_SKMEMINFO (SK_MEMINFO_DROPS, Linux 4.9).
+// Attributes of linux/inet_diag.h, and places in INET_DIAG_SKMEMINFO: of the memory that
+// holds what has come (SK_MEMINFO_RMEM_ALLOC), and of the drops (SK_MEMINFO_DROPS, Linux 4.9).
 const (
 	inetDiagInfo      = 2
 	inetDiagSKMemInfo = 7
+	skMemInfoReceived = 0
 	skMemInfoDrops    = 8
 )
 
@@ -101,6 +102,8 @@ type inetSock struct {
 	// drops are the packets the socket refused since it was made; it wraps.
 	drops    uint32
 	hasDrops bool
+	// holds are the bytes of memory with what has come and was not read, out of its order or not.
+	holds uint32
 	// timer is the timer that runs, and retries how often in a row it has gone off.
 	timer, retries uint8
 	info           tcpInfo
@@ -128,10 +131,16 @@ type tcpInfo struct {
 	held heldFor
 }
 
-// tcpRequest asks for all TCP sockets in the states of the mask, with an attribute.
-func tcpRequest(states uint32, attribute int) []byte {
+// gap says whether segments have come that nobody can read, since one before them is missing. What
+// closes a connection is held as well, and is not to be read, so only of an established one.
+func (s *inetSock) gap() bool { return s.state == tcpEstablished && s.queue == 0 && s.holds > 0 }
+
+// tcpRequest asks for all TCP sockets in the states of the mask, with attributes.
+func tcpRequest(states uint32, attributes ...int) []byte {
 	b := make([]byte, inetReqLen)
-	b[3] = 1 << (attribute - 1)
+	for _, a := range attributes {
+		b[3] |= 1 << (a - 1)
+	}
 	binary.NativeEndian.PutUint32(b[statesAt:], states)
 	return b
 }
@@ -154,11 +163,14 @@ func parseInet(b []byte, s *inetSock) error {
 	s.queue = binary.NativeEndian.Uint32(b[56:])
 	s.limit = binary.NativeEndian.Uint32(b[60:])
 	s.inode = binary.NativeEndian.Uint32(b[68:])
-	s.drops, s.hasDrops, s.hasInfo = 0, false, false
+	s.drops, s.hasDrops, s.holds, s.hasInfo = 0, false, 0, false
 	for rest := b[inetMsgLen:]; ; {
 		typ, value, next, ok := netlink.NextAttr(rest)
 		if !ok {
 			return nil
+		}
+		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoReceived+1) {
+			s.holds = binary.NativeEndian.Uint32(value[4*skMemInfoReceived:])
 		}
 		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoDrops+1) {
 			s.drops = binary.NativeEndian.Uint32(value[4*skMemInfoDrops:])

@@ -52,8 +52,8 @@ type connections struct {
 	accepted, synRecv int
 	// left is how many stand in the accept queue though their client has closed, and never sent a byte.
 	left int
-	// of the accepted ones, those with bytes to read, and with bytes not acknowledged
-	unread, unacked int
+	// of the accepted ones, those with bytes to read, with bytes behind a gap, and with bytes not acknowledged
+	unread, gaps, unacked int
 	// roundTrips is the sum of these last ones' round trips, in µs.
 	roundTrips uint64
 	// shut is how many may not send, since the peer's window is closed; heldBack, those with a small

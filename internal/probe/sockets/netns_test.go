@@ -615,6 +615,7 @@ func wantReal(comm, path string) map[string]float64 {
 		}
 		if !strings.HasPrefix(l.listen, "unix") {
 			want["plimsoll_tcp_listen_unread"+labels] = 0
+			want["plimsoll_tcp_listen_gaps"+labels] = 0
 			want["plimsoll_tcp_listen_queue_left"+labels] = 0
 			want["plimsoll_tcp_listen_unacknowledged"+labels] = 0
 			want["plimsoll_tcp_listen_window_shut"+labels] = 0
@@ -647,6 +648,7 @@ func wantReal(comm, path string) map[string]float64 {
 		want["plimsoll_tcp_destination_received_bytes_total{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_ports_usable{"+d.dst+"}"] = 490
 		want["plimsoll_tcp_destination_unacknowledged{"+d.dst+"}"] = 0
+		want["plimsoll_tcp_destination_gaps{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_owner_info{"+d.dst+","+comm+"}"] = 1
 		for _, state := range stateNames {
 			want["plimsoll_tcp_destination_sockets{"+d.dst+","+state+"}"] = 0

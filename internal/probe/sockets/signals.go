@@ -53,6 +53,11 @@ var (
 		Help:   "Accepted connections of the listener on which bytes lie that its process has not read. Of TCP only.",
 		Source: fromConnections, ByHand: "ss -tne state established (Recv-Q)",
 	}
+	listenGaps = &model.Signal{
+		Name: "plimsoll_tcp_listen_gaps", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener on which segments have come that its process cannot read, since one before them is missing, and nothing else is there to read. Of TCP only.",
+		Source: fromConnections + ", SK_MEMINFO_RMEM_ALLOC", ByHand: "ss -tnm state established (Recv-Q 0, r above 0 in skmem)",
+	}
 	listenUnacked = &model.Signal{
 		Name: "plimsoll_tcp_listen_unacknowledged", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
 		Help:   "Accepted connections of the listener with bytes written that the peer has not acknowledged: the reply is on its way, or the peer takes no more. Of TCP only.",
@@ -138,6 +143,11 @@ var (
 		Help:   "Established sockets of the connecting side with bytes written that the destination has not acknowledged: the request is on its way, or the destination takes no more.",
 		Source: fromConnections, ByHand: "ss -tn state established dst ADDR:PORT (Send-Q)",
 	}
+	destinationGaps = &model.Signal{
+		Name: "plimsoll_tcp_destination_gaps", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
+		Help:   "Established sockets of the connecting side on which segments have come that cannot be read, since one before them is missing, and nothing else is there to read.",
+		Source: fromConnections + ", SK_MEMINFO_RMEM_ALLOC", ByHand: "ss -tnm state established dst ADDR:PORT (Recv-Q 0, r above 0 in skmem)",
+	}
 	destinationReceived = &model.Signal{
 		Name: "plimsoll_tcp_destination_received_bytes_total", Kind: model.Counter, Unit: "bytes", Labels: []string{"dst"}, StartsAtZero: true,
 		Help:   "Bytes that came from a destination on connections that were opened to it. Of a connection that ends, those since the last look are missed.",
@@ -156,5 +166,5 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationRoundTrip, destinationReceived, destinationOwner}
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
+	listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationGaps, destinationRoundTrip, destinationReceived, destinationOwner}

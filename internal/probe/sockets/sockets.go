@@ -90,7 +90,7 @@ func open(h *host.Host) (probe.Reader, error) {
 		unixListeners:   unixdiag.Request(listening, unixdiag.ShowName|unixdiag.ShowQueueLen),
 		unixEstablished: unixdiag.Request(1<<tcpEstablished, unixdiag.ShowName),
 		tcpListeners:    tcpRequest(listening, inetDiagSKMemInfo),
-		tcpConnections:  tcpRequest(notListening, inetDiagInfo),
+		tcpConnections:  tcpRequest(notListening, inetDiagInfo, inetDiagSKMemInfo),
 	}, nil
 }
 
@@ -398,6 +398,9 @@ func (l *listener) accept(s *inetSock) {
 	if s.queue > 0 {
 		l.unread++
 	}
+	if s.gap() {
+		l.gaps++
+	}
 	if s.limit > 0 {
 		l.unacked++
 		l.roundTrips += uint64(s.info.rtt)
@@ -474,6 +477,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 			out.Put(listenSynRecv, float64(l.synRecv), l.name, l.owner)
 			out.Put(listenLeft, float64(l.left), l.name, l.owner)
 			out.Put(listenUnread, float64(l.unread), l.name, l.owner)
+			out.Put(listenGaps, float64(l.gaps), l.name, l.owner)
 			out.Put(listenUnacked, float64(l.unacked), l.name, l.owner)
 			out.Put(listenShut, float64(l.shut), l.name, l.owner)
 			out.Put(listenRepeated, float64(l.repeated), l.name, l.owner)
@@ -522,6 +526,7 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
 		out.Put(destinationUnacked, float64(d.unacked), dst)
+		out.Put(destinationGaps, float64(d.gaps), dst)
 		if !r.noInfo {
 			out.Put(destinationReceived, r.received[d.dst], dst)
 		}

@@ -176,6 +176,9 @@ func (t *Trace) Read(out trace.Out) error {
 		if t.Has(collectorSamples) {
 			in.Put(collectorSamples, float64(g.collector), key.name)
 		}
+		if t.Has(memorySamples) {
+			in.Put(memorySamples, float64(g.memory), key.name)
+		}
 		for name, f := range g.functions {
 			if f.shown {
 				put(functionSamples, f.samples-f.before, name)

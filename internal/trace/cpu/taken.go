@@ -36,6 +36,7 @@ type taken struct {
 	counted
 	known      map[symbol.Frame]uint32
 	collects   map[uint32]bool // the frames that are a garbage collector's
+	mapping    map[uint32]bool // those of the kernel that are about a thread's memory
 	series     int             // how many functions are one
 	lostGroups uint64
 	lostStacks uint64
@@ -55,6 +56,7 @@ type groupKey struct {
 type group struct {
 	user, kernel uint64
 	collector    uint64 // those of a garbage collector
+	memory       uint64 // those in which the kernel was busy with the thread's memory
 	functions    map[string]*function
 	series       int // how many of them are one
 	// other counts the samples of functions that were no series when they were taken.
@@ -78,7 +80,7 @@ type stackKey struct {
 }
 
 func newTaken() *taken {
-	return &taken{since: time.Now(), groups: map[groupKey]*group{}, counted: counted{stacks: map[stackKey]uint64{}}, known: map[symbol.Frame]uint32{}, collects: map[uint32]bool{}}
+	return &taken{since: time.Now(), groups: map[groupKey]*group{}, counted: counted{stacks: map[stackKey]uint64{}}, known: map[symbol.Frame]uint32{}, collects: map[uint32]bool{}, mapping: map[uint32]bool{}}
 }
 
 // number returns the number of a frame; false if there is no room for a new one.
@@ -93,6 +95,9 @@ func (t *taken) number(f symbol.Frame) (uint32, bool) {
 		t.frames = append(t.frames, f)
 		if Collects(f.Function) {
 			t.collects[n] = true
+		}
+		if f.Kernel && MapsMemory(f.Function) {
+			t.mapping[n] = true
 		}
 	}
 	return n, true
@@ -129,6 +134,9 @@ func (t *taken) add(round []one) {
 		}
 		if slices.ContainsFunc(s.frames, func(n uint32) bool { return t.collects[n] }) {
 			g.collector += s.count
+		}
+		if slices.ContainsFunc(s.frames, func(n uint32) bool { return t.mapping[n] }) {
+			g.memory += s.count
 		}
 		if len(g.processes) < processesOfGroup {
 			g.processes[s.pid] = true
@@ -229,8 +237,21 @@ var collectors = []string{
 
 // Collects says whether a function, by its name, is a garbage collector's. A compiler's
 // ending (.constprop.0, .isra.0) makes it no other.
-func Collects(function string) bool {
-	for _, c := range collectors {
+func Collects(function string) bool { return among(collectors, function) }
+
+// memoryFunctions are functions of the kernel that handle a page fault, or map memory and take
+// it back; each stands on the stack of all that it calls.
+var memoryFunctions = []string{
+	"exc_page_fault", "asm_exc_page_fault", "do_user_addr_fault", "handle_mm_fault", "do_page_fault", "do_mem_abort", "el0_da", "el1_abort",
+	"__vm_munmap", "vm_munmap", "__do_munmap", "do_vmi_align_munmap", "unmap_region", "unmap_vmas", "zap_page_range_single", "do_mmap", "vm_mmap_pgoff",
+	"__do_sys_brk", "__x64_sys_brk", "__arm64_sys_brk", "do_madvise", "do_mprotect_pkey", "exit_mmap", "mmput", "__x64_sys_mremap", "tlb_finish_mmu",
+}
+
+// MapsMemory says whether a function of the kernel, by its name, is one of those.
+func MapsMemory(function string) bool { return among(memoryFunctions, function) }
+
+func among(list []string, function string) bool {
+	for _, c := range list {
 		rest, is := strings.CutPrefix(function, strings.TrimSuffix(c, "*"))
 		if is && (rest == "" || rest[0] == '.' || strings.HasSuffix(c, "*")) {
 			return true

@@ -28,6 +28,32 @@ func TestSamplesOfACollector(t *testing.T) {
 	}
 }
 
+// A sample is about memory where the kernel handles a fault, whoever it called for that;
+// a function of the process is not the kernel's for having its name.
+func TestSamplesAboutMemory(t *testing.T) {
+	tk := newTaken()
+	var numbers []uint32
+	for _, f := range []symbol.Frame{
+		{Function: "clear_page_erms", Kernel: true}, {Function: "asm_exc_page_fault", Kernel: true}, {Function: "fill"},
+		{Function: "do_mmap"}, {Function: "vfs_read", Kernel: true},
+	} {
+		n, room := tk.number(f)
+		if !room {
+			t.Fatal("no room")
+		}
+		numbers = append(numbers, n)
+	}
+	job := groupKey{1, "job"}
+	tk.add([]one{
+		{group: job, pid: 7, kernel: true, frames: numbers[:3], function: "clear_page_erms", count: 5},
+		{group: job, pid: 7, frames: numbers[2:4], function: "fill", count: 3},
+		{group: job, pid: 7, kernel: true, frames: numbers[4:], function: "vfs_read", count: 2},
+	})
+	if g := tk.groups[job]; g.memory != 5 || g.kernel != 7 || g.user != 3 {
+		t.Errorf("%d of %d samples are about memory, want 5 of 10", g.memory, g.kernel+g.user)
+	}
+}
+
 // Ruby's allocator has names like its collector's.
 func TestWhoCollects(t *testing.T) {
 	for name, want := range map[string]bool{

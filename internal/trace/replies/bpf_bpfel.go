@@ -27,8 +27,10 @@ type bpfCome struct {
 	Read   uint32
 	Unread [8]struct {
 		_      structs.HostLayout
+		Took   uint64
 		Code   uint32
 		Server [16]uint8
+		_      [4]byte
 	}
 }
 
@@ -37,6 +39,13 @@ type bpfLooks struct {
 	SecondBegan uint64
 	InSecond    uint32
 	SampleShift uint32
+}
+
+type bpfQuestion struct {
+	_     structs.HostLayout
+	Netns uint32
+	Port  uint16
+	Id    uint16
 }
 
 type bpfReply struct {
@@ -55,7 +64,10 @@ const (
 	bpfMapCome         = "come"
 	bpfMapLooked       = "looked"
 	bpfMapOnly         = "only"
+	bpfMapQuestions    = "questions"
 	bpfMapReplies      = "replies"
+	bpfMapTimed        = "timed"
+	bpfMapTook         = "took"
 	bpfProgRepliesCame = "replies_came"
 	bpfProgRepliesHttp = "replies_http"
 	bpfProgRepliesRead = "replies_read"
@@ -120,12 +132,15 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	Answers *ebpf.MapSpec `ebpf:"answers"`
-	Calls   *ebpf.MapSpec `ebpf:"calls"`
-	Come    *ebpf.MapSpec `ebpf:"come"`
-	Looked  *ebpf.MapSpec `ebpf:"looked"`
-	Only    *ebpf.MapSpec `ebpf:"only"`
-	Replies *ebpf.MapSpec `ebpf:"replies"`
+	Answers   *ebpf.MapSpec `ebpf:"answers"`
+	Calls     *ebpf.MapSpec `ebpf:"calls"`
+	Come      *ebpf.MapSpec `ebpf:"come"`
+	Looked    *ebpf.MapSpec `ebpf:"looked"`
+	Only      *ebpf.MapSpec `ebpf:"only"`
+	Questions *ebpf.MapSpec `ebpf:"questions"`
+	Replies   *ebpf.MapSpec `ebpf:"replies"`
+	Timed     *ebpf.MapSpec `ebpf:"timed"`
+	Took      *ebpf.MapSpec `ebpf:"took"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -162,12 +177,15 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	Answers *ebpf.Map `ebpf:"answers"`
-	Calls   *ebpf.Map `ebpf:"calls"`
-	Come    *ebpf.Map `ebpf:"come"`
-	Looked  *ebpf.Map `ebpf:"looked"`
-	Only    *ebpf.Map `ebpf:"only"`
-	Replies *ebpf.Map `ebpf:"replies"`
+	Answers   *ebpf.Map `ebpf:"answers"`
+	Calls     *ebpf.Map `ebpf:"calls"`
+	Come      *ebpf.Map `ebpf:"come"`
+	Looked    *ebpf.Map `ebpf:"looked"`
+	Only      *ebpf.Map `ebpf:"only"`
+	Questions *ebpf.Map `ebpf:"questions"`
+	Replies   *ebpf.Map `ebpf:"replies"`
+	Timed     *ebpf.Map `ebpf:"timed"`
+	Took      *ebpf.Map `ebpf:"took"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -177,7 +195,10 @@ func (m *bpfMaps) Close() error {
 		m.Come,
 		m.Looked,
 		m.Only,
+		m.Questions,
 		m.Replies,
+		m.Timed,
+		m.Took,
 	)
 }
 

@@ -4,11 +4,13 @@
  *
  * What replies say of themselves: the status of HTTP, which is in the first twelve
  * bytes that a server writes, and the response code of a name server, which is in the
- * first four of its datagram. Nothing else is read, and these bytes are kept as a number.
+ * first four of its datagram, and how long after the question it came. Nothing else is
+ * read, and these bytes are kept as a number.
  */
 #include "../tcp/socket.h"
 
 #define BPF_MAP_TYPE_PERCPU_ARRAY 6
+#define BPF_MAP_TYPE_LRU_HASH 9
 #define BPF_MAP_TYPE_SK_STORAGE 24
 #define IPPROTO_UDP 17
 #define SECOND 1000000000ULL
@@ -18,6 +20,7 @@
 #define DNS_HEADER 12
 #define DNS_PORT 53
 #define MSG_PEEK 2
+#define LONGEST 60ULL /* seconds for which a question may have an answer; libraries give up before */
 #define UNREAD 8 /* answers that a socket may hold; the C library asks for two addresses at once */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -46,6 +49,13 @@ struct reply {
 	__u16 status;
 };
 
+/* A question that left, as its answer can be told. */
+struct question {
+	__u32 netns;
+	__u16 port; /* of who asks, as on the wire */
+	__u16 id;   /* as on the wire */
+};
+
 /* Answers of a name server to one command's processes. */
 struct answer {
 	__u32 netns;
@@ -59,6 +69,7 @@ struct answer {
 struct come {
 	__u32 came, read;
 	struct {
+		__u64 took; /* ns from its question on; 0 if that was not seen */
 		__u32 code;
 		__u8 server[16];
 	} unread[UNREAD];
@@ -92,6 +103,24 @@ struct {
 	__type(key, struct answer);
 	__type(value, __u64);
 } answers SEC(".maps");
+
+/* When questions left that have no answer yet; the oldest make room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct question);
+	__type(value, __u64);
+} questions SEC(".maps");
+
+/* How many of the answers are to questions that were seen to leave, and how long these
+ * took together, in ns. Their code is 0. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct answer);
+	__type(value, __u64);
+} timed SEC(".maps"), took SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -245,6 +274,54 @@ static __always_inline __u32 payload(struct sk_buff *skb, void *header)
 	return at < 256 && at + STATUS_LINE <= more->len ? at : 0;
 }
 
+/* dns_header is where a datagram's DNS header begins; 0 if it is not in the part that lies in one piece. */
+static __always_inline void *dns_header(struct sk_buff *skb)
+{
+	if (((struct sk_buff___replies *)skb)->tail < (__u32)skb->transport_header + UDP_HEADER + DNS_HEADER)
+		return 0;
+	return skb->head + skb->transport_header + UDP_HEADER;
+}
+
+/* ask remembers when a question left. One that is asked again is as old as it was. */
+static __always_inline void ask(struct sk_buff *skb, struct sock *sk)
+{
+	struct port_pair p = {};
+	struct question q = {};
+	__u8 flags = 0;
+	__u64 now = bpf_ktime_get_ns();
+
+	bpf_probe_read_kernel(&p, sizeof(p), skb->head + skb->transport_header);
+	if (p.dest != swap16(DNS_PORT))
+		return;
+	void *header = dns_header(skb);
+	if (!header)
+		return;
+	bpf_probe_read_kernel(&flags, 1, header + 2);
+	if (flags & 0x80) /* an answer */
+		return;
+	bpf_probe_read_kernel(&q.id, sizeof(q.id), header);
+	q.netns = netns_of_socket(sk);
+	q.port = p.source;
+	bpf_map_update_elem(&questions, &q, &now, BPF_NOEXIST);
+}
+
+/* took_since is how long ago the question of an answer left, in ns; 0 if that was not seen,
+ * or so long ago that it was another one. */
+static __always_inline __u64 took_since(struct sock *sk, __u16 port, void *header)
+{
+	struct question q = {};
+
+	bpf_probe_read_kernel(&q.id, sizeof(q.id), header);
+	q.netns = netns_of_socket(sk);
+	q.port = port;
+	__u64 *asked = bpf_map_lookup_elem(&questions, &q);
+	if (!asked)
+		return 0;
+	__u64 since = bpf_ktime_get_ns() - *asked;
+	bpf_map_delete_elem(&questions, &q);
+	return since < LONGEST * SECOND ? since : 0;
+}
+
 /* Called for every packet that is handed to a device. */
 SEC("tp_btf/net_dev_queue")
 int replies_http(__u64 *ctx)
@@ -257,7 +334,12 @@ int replies_http(__u64 *ctx)
 	struct reply r = {};
 
 	count_call();
-	if (finishing || !sk || ((struct sock___replies *)sk)->sk_protocol != IPPROTO_TCP)
+	if (finishing || !sk)
+		return 0;
+	__u16 protocol = ((struct sock___replies *)sk)->sk_protocol;
+	if (protocol == IPPROTO_UDP)
+		ask(skb, sk);
+	if (protocol != IPPROTO_TCP)
 		return 0;
 	void *header = skb->head + skb->transport_header;
 	__u32 at = payload(skb, header);
@@ -325,9 +407,10 @@ int replies_came(__u64 *ctx)
 	bpf_probe_read_kernel(&p, sizeof(p), header);
 	if (p.source != swap16(DNS_PORT))
 		return 0;
-	if (((struct sk_buff___replies *)skb)->tail < (__u32)skb->transport_header + UDP_HEADER + DNS_HEADER)
-		return 0; /* it is not in the part that lies in one piece */
-	bpf_probe_read_kernel(flags, sizeof(flags), header + UDP_HEADER + 2);
+	void *dns = dns_header(skb);
+	if (!dns)
+		return 0;
+	bpf_probe_read_kernel(flags, sizeof(flags), dns + 2);
 	if (!(flags[0] & 0x80)) /* a question */
 		return 0;
 	struct come *c = bpf_sk_storage_get(&come, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -341,6 +424,7 @@ int replies_came(__u64 *ctx)
 	}
 	__u32 at = c->came++ & (UNREAD - 1);
 	c->unread[at].code = flags[1] & 15;
+	c->unread[at].took = took_since(sk, p.dest, dns);
 	set_sender(c->unread[at].server, skb);
 	return 0;
 }
@@ -369,6 +453,12 @@ int replies_read(__u64 *ctx)
 	__builtin_memcpy(a.server, c->unread[at].server, sizeof(a.server));
 	group_name(a.comm, t);
 	add(&answers, &a, 1, &lost_answers);
+	__u64 took_ns = c->unread[at].took;
+	if (!took_ns)
+		return 0;
+	a.code = 0;
+	add(&timed, &a, 1, &lost_answers);
+	add(&took, &a, took_ns, &lost_answers);
 	return 0;
 }
 

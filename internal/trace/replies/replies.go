@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"plimsoll/internal/trace"
 )
@@ -54,6 +55,7 @@ var blind = []string{
 	"where its programs are called more than 20,000 times a second on a CPU, a run has it watch in bursts (run.json says for which share), and what it counts is an estimate",
 	"ports and statuses, or commands and name servers, beyond the first 1,024, which short-lived network namespaces or forged datagrams from port 53 can fill: plimsoll_replies_lost_total counts what is missing, and no rule reads it",
 	"answers on a socket that held eight which nobody had read (counted as lost)",
+	"how long an answer takes that never comes",
 	"name servers that are asked over TCP, TLS or HTTPS, or at another port than 53",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
 }
@@ -76,10 +78,23 @@ type Answers struct {
 	N      uint64 `json:"replies"`
 }
 
+// Times is how long a name server took to answer one command's processes.
+type Times struct {
+	Netns  uint32 `json:"netns"`
+	Name   string `json:"groupname"`
+	Server string `json:"dst"`
+	// N is how many of the answers are to questions that were seen to leave.
+	N uint64 `json:"replies"`
+	// Took is how long these took together.
+	Took time.Duration `json:"took_ns"`
+}
+
 // Snapshot is everything since the start, what came most often first.
 type Snapshot struct {
 	HTTP []Replies `json:"http"`
 	DNS  []Answers `json:"dns"`
+	// Times are in no order of their own.
+	Times []Times `json:"dns_times"`
 	// Lost counts what found no room, by what it was.
 	Lost map[string]uint64 `json:"lost"`
 }
@@ -127,11 +142,13 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 		return Snapshot{}, fmt.Errorf("read the statuses of replies: %w", err)
 	}
 	err = trace.EachPerCPU(t.Maps.Maps[bpfMapAnswers], func(a *bpfAnswer, cpus []uint64) {
-		server := netip.AddrPortFrom(netip.AddrFrom16(a.Server).Unmap(), 53).String()
-		s.DNS = append(s.DNS, Answers{a.Netns, trace.Comm(a.Comm[:]), server, codeName(a.Code), total(cpus)})
+		s.DNS = append(s.DNS, Answers{a.Netns, trace.Comm(a.Comm[:]), serverOf(a), codeName(a.Code), total(cpus)})
 	})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the answers of name servers: %w", err)
+	}
+	if s.Times, err = t.times(); err != nil {
+		return Snapshot{}, fmt.Errorf("read how long name servers took: %w", err)
 	}
 	slices.SortFunc(s.HTTP, func(a, b Replies) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Netns, b.Netns))
@@ -141,6 +158,24 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	})
 	s.Lost, err = t.Lost()
 	return s, err
+}
+
+func (t *Trace) times() ([]Times, error) {
+	took := map[bpfAnswer]uint64{}
+	if err := trace.EachPerCPU(t.Maps.Maps[bpfMapTook], func(a *bpfAnswer, cpus []uint64) { took[*a] = total(cpus) }); err != nil {
+		return nil, err
+	}
+	var list []Times
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapTimed], func(a *bpfAnswer, cpus []uint64) {
+		if ns, both := took[*a]; both { // one of the two may have had no room
+			list = append(list, Times{a.Netns, trace.Comm(a.Comm[:]), serverOf(a), total(cpus), time.Duration(ns)})
+		}
+	})
+	return list, err
+}
+
+func serverOf(a *bpfAnswer) string {
+	return netip.AddrPortFrom(netip.AddrFrom16(a.Server).Unmap(), 53).String()
 }
 
 func total(cpus []uint64) uint64 {
@@ -176,6 +211,12 @@ func (t *Trace) Read(out trace.Out) error {
 	for _, a := range s.DNS {
 		if t.Has(answered) {
 			out.Net(a.Netns).Put(answered, float64(a.N), a.Name, a.Server, a.Code)
+		}
+	}
+	for _, a := range s.Times {
+		if t.Has(answerSum) {
+			out.Net(a.Netns).Put(answerSum, a.Took.Seconds(), a.Name, a.Server)
+			out.Net(a.Netns).Put(answerCount, float64(a.N), a.Name, a.Server)
 		}
 	}
 	trace.PutLost(out, lost, s.Lost)

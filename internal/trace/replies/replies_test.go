@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -242,6 +243,54 @@ func wantAnswers(t *testing.T, s Snapshot, ns uint32, want map[string]uint64) {
 		if got[code] != n {
 			t.Errorf("%s: %d answers, want %d; all: %v", code, got[code], n, got)
 		}
+	}
+}
+
+// TestAnswerTimes: from the question on, and from its first packet where it is asked again;
+// an answer to nothing that was asked has no time.
+func TestAnswerTimes(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	server, err := net.ListenPacket("udp", "127.0.0.2:53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	client, err := net.Dial("udp", "127.0.0.2:53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const pause = 50 * time.Millisecond
+	question, buffer := make([]byte, 32), make([]byte, 512)
+	for range 2 {
+		if _, err := client.Write(question); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pause)
+	}
+	for range 2 {
+		_, from, err := server.ReadFrom(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := make([]byte, 32)
+		reply[2] = 0x81
+		if _, err := server.WriteTo(reply, from); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Read(buffer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAnswers(t, s, ns, map[string]uint64{"NOERROR": 2})
+	s.Times = slices.DeleteFunc(s.Times, func(a Times) bool { return a.Netns != ns })
+	if len(s.Times) != 1 || s.Times[0].N != 1 || s.Times[0].Server != "127.0.0.2:53" || s.Times[0].Took < 2*pause || s.Times[0].Took > time.Minute {
+		t.Errorf("%+v; want one answer of 127.0.0.2:53 after %v or more", s.Times, 2*pause)
 	}
 }
 

@@ -25,10 +25,20 @@ var (
 		Labels: []string{"groupname", "dst", "code"}, Source: "BPF on the tracepoints sk_data_ready and sock_recv_length, and the first 4 bytes of the datagram",
 		ByHand: "tcpdump -n 'udp src port 53'; dig @ADDRESS NAME (status)",
 	}
+	answerSum = &model.Signal{
+		Name: "plimsoll_replies_dns_seconds_sum", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
+		Help:   "How long name servers took for these, from the question's first packet on. Over the seconds that went by, so many questions were unanswered at a time on average, those left out that no answer came for.",
+		Labels: []string{"groupname", "dst"}, Source: "BPF on the tracepoints net_dev_queue and sk_data_ready", ByHand: "tcpdump -ttn 'udp port 53'; dig @ADDRESS NAME (Query time)",
+	}
+	answerCount = &model.Signal{
+		Name: "plimsoll_replies_dns_seconds_count", Kind: model.Counter, Unit: "replies", StartsAtZero: true,
+		Help:   "Of the answers of name servers those whose question was seen to leave.",
+		Labels: []string{"groupname", "dst"}, Source: "BPF on the tracepoints net_dev_queue and sk_data_ready", ByHand: "tcpdump -ttn 'udp port 53'",
+	}
 	lost = trace.LostSignal("replies", "events", "Replies and answers that the tracer had no room for: more ports, statuses, commands and name servers than it can hold.")
 )
 
-var signals = []*model.Signal{statuses, answered, lost}
+var signals = []*model.Signal{statuses, answered, answerSum, answerCount, lost}
 
 // needs says which programs a signal rests on.
-var needs = map[*model.Signal][]string{statuses: {atHTTP}, answered: {atCame, atRead}, lost: nil}
+var needs = map[*model.Signal][]string{statuses: {atHTTP}, answered: {atCame, atRead}, answerSum: {atHTTP, atCame, atRead}, answerCount: {atHTTP, atCame, atRead}, lost: nil}

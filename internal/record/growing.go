@@ -1,0 +1,91 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+	walrecord "github.com/prometheus/prometheus/tsdb/record"
+)
+
+// Growing is a run that is still recorded, of which some series are read on now and then: whoever opened it anew each time
+// would read all of it again. One goroutine uses it, and the runs that it gives.
+type Growing struct {
+	dir     string
+	folder  *folder
+	names   map[string]bool
+	memory  logMemory
+	reader  logReader
+	segment string // that is read, "" before the first
+}
+
+// Grow opens the run that is being recorded in dir, for the series of these names alone.
+func Grow(dir string, names []string) (*Growing, error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the run in %s: %w", dir, err)
+	}
+	g := &Growing{dir: dir, folder: f, names: map[string]bool{}, memory: logMemory{dir: f.name(SeriesDir), refs: map[uint64]*memorySeries{}}}
+	for _, n := range names {
+		g.names[n] = true
+	}
+	g.reader = logReader{dec: walrecord.NewDecoder(labels.NewSymbolTable(), nil), to: Log{Series: g.add, Sample: g.append}}
+	return g, nil
+}
+
+// Close releases the run's files.
+func (g *Growing) Close() error { return g.folder.close() }
+
+// Run is the run as it stands, until it is asked for again.
+func (g *Growing) Run() (*Run, error) {
+	meta, err := g.folder.manifest()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.readOn(); err != nil {
+		return nil, fmt.Errorf("read on in %s: %w", g.dir, err)
+	}
+	g.memory.Sort()
+	r := &Run{dir: g.dir, meta: meta, stored: stored{series: &g.memory.Memory, readings: g.memory.readings()}}
+	r.first, r.last, r.sampled = g.memory.Span()
+	r.closeWindows()
+	return r, r.checkTimes()
+}
+
+func (g *Growing) add(ref uint64, lset labels.Labels) error {
+	if !g.names[lset.Get(labels.MetricName)] {
+		return nil
+	}
+	return g.memory.add(ref, lset)
+}
+
+func (g *Growing) append(ref uint64, p Point) error {
+	if g.memory.refs[ref] == nil {
+		return nil
+	}
+	return g.memory.append(ref, p)
+}
+
+// readOn reads what was written since. What is torn at the end is being written.
+func (g *Growing) readOn() error {
+	dir := path.Join(SeriesDir, WALDir)
+	segments, err := g.folder.segments(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range segments[max(slices.Index(segments, g.segment), 0):] {
+		if name != g.segment {
+			g.segment, g.reader.at = name, 0
+		}
+		in, _, err := g.folder.open(path.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(g.reader.segment(in), in.Close()); err != nil && !errors.Is(err, errTorn) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package record_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"plimsoll/internal/model"
+	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer"
+)
+
+// series are the readings of a run's series of a name, by labels.
+func series(t *testing.T, r *record.Run, name string) map[string][]record.Point {
+	t.Helper()
+	first, last, err := r.Span()
+	check(t, err)
+	all := map[string][]record.Point{}
+	for s, err := range r.Series(first, last, record.Match(name)...) {
+		check(t, err)
+		all[s.Labels.String()] = s.Points
+	}
+	return all
+}
+
+// Whenever it is read on, a run that grows is what opening it anew gives, but for the series that nobody asked for. Its log has
+// pages that are full and records that go on in the next.
+func TestARunThatGrowsIsReadOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := writer.Create(dir, model.Run{Version: "test", Started: start, Plan: model.Plan{Interval: 1000}})
+	check(t, err)
+	g, err := record.Grow(dir, []string{"wanted"})
+	check(t, err)
+	wanted, other := &model.Signal{Name: "wanted", Labels: []string{"n"}}, &model.Signal{Name: "other", Labels: []string{"n"}}
+	for i := range int64(60) {
+		for n := range 40 * (i%17 + 1) {
+			w.Sample("a", start+i*1000, wanted, float64(i*n), fmt.Sprint(n))
+			w.Sample("a", start+i*1000, other, float64(i), fmt.Sprint(n))
+		}
+		check(t, w.Commit())
+		if i%3 != 0 {
+			continue
+		}
+		grown, err := g.Run()
+		check(t, err)
+		whole, err := record.Open(dir)
+		check(t, err)
+		if d := cmp.Diff(series(t, whole, "wanted"), series(t, grown, "wanted")); d != "" {
+			t.Fatalf("round %d: -opened anew +read on\n%s", i, d)
+		}
+		if n := len(series(t, grown, "other")); n > 0 {
+			t.Errorf("round %d: %d series that nobody asked for", i, n)
+		}
+		check(t, whole.Close())
+	}
+	check(t, g.Close())
+	check(t, w.Close())
+}
