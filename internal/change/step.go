@@ -155,9 +155,6 @@ func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note
 	if err != nil {
 		return p, note, false, err
 	}
-	if most, _ := backlogIn(h, atoi(old)); effective < atoi(old) && most < atoi(old) {
-		return p, note, false, fmt.Errorf("the queue of %s is %s long, and net.core.somaxconn, which is %d now, would not let it be so again: %w", addr, old, most, ErrNotPossible)
-	}
 	p.Old, p.New = []byte(old), []byte(strconv.Itoa(effective))
 	return p, note, old != string(p.New), nil
 }
@@ -169,7 +166,7 @@ func prepareBacklog(h *host.Host, c Change, s *Step) error {
 	s.Scope = Service
 	err := s.addBacklog(h, c.Listen, atoi(c.To))
 	if errors.Is(err, errGone) {
-		return fmt.Errorf("nobody listens at %s; ss -ltn (ss -lx) shows where somebody does, as ADDRESS:PORT", c.Listen)
+		return fmt.Errorf("nobody listens at %s; ss -ltn (ss -lx) shows where somebody does, as ADDRESS:PORT: %w", c.Listen, err)
 	}
 	return err
 }
