@@ -1,6 +1,7 @@
 #!/bin/bash
-# bench/machines/run.sh PLIMSOLL CASE [DIR]: two machines, each emulated by qemu with a kernel of its own: a client here, nginx on
-# "web", PHP-FPM on "app", each reached by ssh. One fault is made there, one run is judged, and all is taken away. CASE is
+# bench/machines/run.sh PLIMSOLL CASE [DIR]: machines, each emulated by qemu with a kernel of its own: a client here, nginx on
+# "web", PHP-FPM on "app", in some cases PostgreSQL on "db", each reached by ssh. One fault is made there, one run is judged, and all is
+# taken away. CASE is
 #
 #   quota       a CPU quota on PHP-FPM's control group, on app
 #   conntrack   a table of connections that is full, on web
@@ -9,9 +10,15 @@
 #   far         200 ms to each machine and back: only watched
 #   old         nothing, with a kernel of Debian 12: only watched
 #   clock       app's clock is an hour ahead from the start, and set back in the middle: only watched
+#   postgres    PostgreSQL takes eight connections, and more are wanted, on db
+#   lock        each request holds the lock of one row of PostgreSQL's, on db, while it waits for something else
+#   chain       four limits one behind the other: a table of connections, ports to app, a listen queue, all on web, and FPM's workers on
+#               app. "tune --apply" goes through them, "undo" takes everything back; the state before and after is compared
+#   clocks      both clocks are set, twelve times, and what is said of them is held against an exchange of 500 packets before and after
 #
 # The run stays in DIR. The kernel is one that `go run ./bench/kernels -o /dev/null 6.12` fetched into ~/.cache/plimsoll-kernels.
-# Causes here hang on no timing: emulated, all is slow. It takes some two minutes, if there is nothing else to do.
+# Causes here hang on no timing: emulated, all is slow. It takes some two minutes, chain and clocks
+# up to ten, if there is nothing else to do.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 plimsoll=$(realpath "$1") case=$2 out=${3:-$(mktemp -d)}
@@ -28,6 +35,8 @@ test -d "$modules/lib/modules" || modules=$kernel
 release=$(basename "$kernel/boot/"vmlinuz-* | sed 's/^vmlinuz-//')
 test "$(id -u)" = 0 || skip 'network namespaces take root'
 
+names='web app'
+case $case in postgres | lock) names='web app db' ;; esac
 work=$(mktemp -d) ns=plimsoll-machines-$$ machines=
 end() {
 	for pid in $machines; do kill "$pid" 2>/dev/null || true; done
@@ -58,17 +67,37 @@ pack() {
 # keys makes what ssh and sshd need: machines of this script know nobody else.
 keys() {
 	mkdir -p "$work/share" "$work/bin"
-	cp "$here"/{machine.sh,nginx.conf,index.php,php-fpm.conf} "$work/share/"
+	chmod 711 "$work" # as PostgreSQL's user makes its files in it
+	cp "$here"/{machine.sh,state.sh,nginx.conf,index.php,php-fpm.conf,echo.py} "$work/share/"
 	for key in host id; do ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/share/$key"; done
 	{ echo 'root:*:19000:0:99999:7:::'; tail -n +2 /etc/shadow; } >"$work/share/shadow"
 	printf '%s\n' 'HostKey /mnt/host' 'AuthorizedKeysFile /mnt/id.pub' 'StrictModes no' 'UsePAM no' 'PermitRootLogin yes' 'SetEnv HOME=/tmp' >"$work/share/sshd_config"
-	for machine in web:2 app:3; do
+	for machine in web:2 app:3 db:4; do
 		printf 'Host %s\nHostName 10.79.1.%s\n' "${machine%:*}" "${machine#*:}"
 		echo "10.79.1.${machine#*:} $(cat "$work/share/host.pub")" >>"$work/known"
 	done >"$work/config"
 	printf 'Host *\nUser root\nIdentityFile %s/share/id\nIdentitiesOnly yes\nUserKnownHostsFile %s/known\nStrictHostKeyChecking yes\n' "$work" "$work" >>"$work/config"
 	printf '#!/bin/sh\nexec /usr/bin/ssh -F %s/config "$@"\n' "$work" >"$work/bin/ssh"
 	chmod +x "$work/bin/ssh"
+}
+
+# weaken has the services' settings be those of the case.
+weaken() {
+	case $case in
+	chain)
+		sed -i 's/backlog=511/backlog=10/; s/# keep_conn/fastcgi_keep_conn on; #/' "$work/share/nginx.conf"
+		sed -i 's/= 16$/= 5/' "$work/share/php-fpm.conf"
+		;;
+	postgres | lock)
+		local bin
+		bin=$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)
+		install -d -o postgres -m 700 "$work/share/db"
+		setpriv --reuid postgres --regid postgres --init-groups "$bin/initdb" --auth-local peer --auth-host trust --username postgres --no-sync -D "$work/share/db" >/dev/null
+		echo 'host all all 10.79.1.0/24 trust' >>"$work/share/db/pg_hba.conf"
+		echo "max_connections = $(test "$case" = postgres && echo 8 || echo 50)" >>"$work/share/db/postgresql.conf"
+		ln -s "$bin" "$work/share/bin"
+		;;
+	esac
 }
 
 boot() { # NAME MAC CLOCK
@@ -82,10 +111,14 @@ boot() { # NAME MAC CLOCK
 	machines="$machines $!"
 }
 
-on() { PATH=$work/bin:$PATH ip netns exec $ns ssh "$1" "$2"; }
+# on runs a command there, over a connection that lasts: a table of connections that is full lets no new one in.
+on() { PATH=$work/bin:$PATH ip netns exec $ns ssh -o ControlMaster=auto -o "ControlPath=$work/on-%h" -o ControlPersist=yes "$1" "$2"; }
+# state is what tune may have changed on both machines, and what could show it.
+state() { for name in web app; do on $name 'sh /mnt/state.sh' | sed "s/^/$name: /"; done; }
 hour=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%S)
 pack
 keys
+weaken
 ip netns add $ns
 ip -n $ns link set lo up
 ip -n $ns link add br0 type bridge
@@ -93,13 +126,14 @@ ip -n $ns address add 10.79.1.1/24 dev br0
 ip -n $ns link set br0 up
 boot web 52:54:00:00:00:02 utc
 boot app 52:54:00:00:00:03 "$(test "$case" = clock && echo "$hour" || echo utc)"
-for name in web app; do
+case $names in *db) boot db 52:54:00:00:00:04 utc ;; esac
+for name in $names; do
 	until grep -q "@ ready $name" "$work/$name.log" 2>/dev/null; do
-		for pid in $machines; do kill -0 "$pid" 2>/dev/null || { cat "$work"/*.qemu >&2; exit 1; }; done
+		for pid in $machines; do kill -0 "$pid" 2>/dev/null || { tail -n 20 "$work"/*.qemu "$work"/*.log >&2; exit 1; }; done
 		sleep 0.2
 	done
 done
-echo "machines: both are up after $SECONDS s"
+echo "machines: $names are up after $SECONDS s"
 
 url='http://10.79.1.2/?us=20000' load='-c 8'
 case $case in
@@ -108,7 +142,16 @@ conntrack) load="$load --no-keepalive"; on web 'echo 60 >/proc/sys/net/netfilter
 loss) on app 'tc qdisc add dev eth0 root netem loss 10%' ;;
 healthy) load='-c 2' ;;
 far) for name in web app; do on $name 'tc qdisc add dev eth0 root netem delay 200ms limit 10000'; done ;;
-clock | old) ;;
+clock | old | clocks) ;;
+postgres) url='http://10.79.1.2/?ask=sleep' load='-c 24 -R 20' ;;
+lock)
+	url='http://10.79.1.2/?ask=lock'
+	on db "/mnt/bin/psql -qh 10.79.1.4 -U postgres -c 'CREATE TABLE counter AS SELECT 1 AS n'"
+	;;
+chain)
+	url='http://10.79.1.2/?us=400000' load='-c 40 --no-keepalive --timeout 10s'
+	on web 'sysctl -qw net.netfilter.nf_conntrack_max=60 net.core.somaxconn=10 net.ipv4.ip_local_port_range="20000 20050"'
+	;;
 *) echo "machines: no case $case" >&2; exit 2 ;;
 esac
 export PATH=$work/bin:$PATH
@@ -121,10 +164,23 @@ clock | far | old)
 	wait $watch && code=0 || code=$?
 	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|"dropped_samples"' "$out/run/run.json"
 	;;
+chain)
+	state >"$out/before"
+	ip netns exec $ns "$plimsoll" tune "$url" $load -d 8s --baseline 2s --calm 2s --ramp 1s --cool 0 --trace off --host web=ssh:web --host app=ssh:app --apply --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
+	echo "machines: chain: tuned after $SECONDS s"
+	for name in web app; do ip netns exec $ns "$plimsoll" undo --all --host $name=ssh:$name; done
+	state >"$out/after"
+	diff "$out/before" "$out/after" && echo "machines: chain: all is as it was ($(wc -l <"$out/after") settings, files, queues and limits)"
+	;;
+clocks)
+	ip netns exec $ns python3 "$here/clocks.py" "$plimsoll" "$work" 12 >"$out/out" 2>"$out/err" && code=0 || code=$?
+	;;
 *)
-	ip netns exec $ns "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
+	hosts=
+	for name in $names; do hosts="$hosts --host $name=ssh:$name"; done
+	ip netns exec $ns "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off $hosts --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
 	;;
 esac
 echo "machines: $case: exit $code after $SECONDS s"
-head -n 12 "$out/out"
+case $case in chain | clocks) cat "$out/out" ;; *) head -n 12 "$out/out" ;; esac
 tail -n 3 "$out/err"

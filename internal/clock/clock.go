@@ -45,7 +45,7 @@ const maxReadings = 1000
 
 // Read takes an answer; see Of.
 func (b *Book) Read(asked, heard time.Time, theyHeard, theySaid int64) {
-	c := Of(asked, heard, theyHeard, theySaid)
+	c := aged(Of(asked, heard, theyHeard, theySaid), heard.Sub(asked)) // it was so at some time on the way
 	if !b.some || c.UncertaintyMS < aged(b.best, heard.Sub(b.heard)).UncertaintyMS {
 		b.best, b.heard, b.some = c, heard, true
 	}
@@ -57,9 +57,8 @@ func (b *Book) Settle(now time.Time) {
 	if !b.some {
 		return
 	}
+	b.best, _ = b.Best(now)
 	b.some = false
-	b.best = aged(b.best, now.Sub(b.heard))
-	b.best.Time = now.UnixMilli()
 	ahead := time.Duration(math.Round(b.best.OffsetMS)) * time.Millisecond
 	if off := b.best.OffsetMS - float64(b.ahead.Milliseconds()); len(b.readings) == 0 || math.Abs(off) > b.best.UncertaintyMS+0.5 {
 		b.ahead, b.best.Followed = ahead, true
@@ -72,8 +71,12 @@ func (b *Book) Settle(now time.Time) {
 // Ahead is by how much the run's times are corrected.
 func (b *Book) Ahead() time.Duration { return b.ahead }
 
-// Best is the best answer since Settle, and whether there was one.
-func (b *Book) Best() (model.Clock, bool) { return b.best, b.some }
+// Best is the best answer since Settle, as well as it is known by now, and whether there was one.
+func (b *Book) Best(now time.Time) (model.Clock, bool) {
+	best := aged(b.best, now.Sub(b.heard))
+	best.Time = now.UnixMilli()
+	return best, b.some
+}
 
 // Readings are those that Settle kept.
 func (b *Book) Readings() []model.Clock { return b.readings }

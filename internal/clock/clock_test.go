@@ -27,9 +27,9 @@ func TestClocks(t *testing.T) {
 	read(600, 690, 690, 602)
 	b.Settle(ms(700))
 	want := []model.Clock{
-		{Time: 1_000_300, OffsetMS: 100, UncertaintyMS: 1.0194, Followed: true},
-		{Time: 1_000_500, OffsetMS: 100, UncertaintyMS: 20.006},
-		{Time: 1_000_700, OffsetMS: 89, UncertaintyMS: 1.0098, Followed: true},
+		{Time: 1_000_300, OffsetMS: 100, UncertaintyMS: 1.02, Followed: true},
+		{Time: 1_000_500, OffsetMS: 100, UncertaintyMS: 20.01},
+		{Time: 1_000_700, OffsetMS: 89, UncertaintyMS: 1.01, Followed: true},
 	}
 	if d := cmp.Diff(want, b.Readings()); d != "" || b.Ahead() != 89*time.Millisecond {
 		t.Errorf("ahead %v; -want +got\n%s", b.Ahead(), d)

@@ -47,7 +47,7 @@ func TestClockOverSSH(t *testing.T) {
 			check(t, err)
 			b.Read(asked, now(), heard, said)
 		}
-		best, _ := b.Best()
+		best, _ := b.Best(now())
 		if wrong := best.OffsetMS - float64(off)/1e6; math.Abs(wrong) > best.UncertaintyMS {
 			t.Errorf("%d: %v off was measured as %v ms: %v ms wrong, and the error is said to be %v ms", i, time.Duration(off), best.OffsetMS, wrong, best.UncertaintyMS)
 		}

@@ -274,14 +274,13 @@ func (w *worker) measure(ctx context.Context) (model.Clock, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	best, some := w.clocks.Best()
+	best, some := w.clocks.Best(w.now())
 	if !some {
 		return model.Clock{}, errors.New("it does not say what time it is")
 	}
 	if limit := float64(clockTime.Milliseconds()); best.UncertaintyMS > limit { // else all would wait for it, see begin
 		return model.Clock{}, fmt.Errorf("its clock cannot be known, to %.0f ms: want at most %.0f", best.UncertaintyMS, limit)
 	}
-	best.Time = w.now().UnixMilli()
 	return best, nil
 }
 

@@ -21,7 +21,7 @@ func questions(maria bool) []string {
 		age = "TIME_MS / 1000"
 	}
 	return []string{
-		"SELECT @@GLOBAL.max_connections",
+		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size",
 		"SHOW GLOBAL STATUS WHERE Variable_name IN ('" + strings.Join(wanted(), "', '") + "')",
 		"SELECT COMMAND, STATE, COUNT(*), MAX(" + age + ") FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() GROUP BY COMMAND, STATE LIMIT 500",
 		`SELECT t.trx_state, p.COMMAND, p.USER, COUNT(*), MAX(UNIX_TIMESTAMP() - UNIX_TIMESTAMP(t.trx_started)),
@@ -34,6 +34,7 @@ func questions(maria bool) []string {
 // answer is what the questions brought.
 type answer struct {
 	maxConnections float64
+	tempInMemory   float64            // bytes
 	status         map[string]float64 // by the variable's name
 	threads        map[thread]float64
 	waits          map[string]float64 // sessions, by the kind of lock that they wait for
@@ -78,14 +79,12 @@ func lockOf(state string) string {
 
 // parse reads the answers to questions.
 func parse(sets []rows) (a answer, err error) {
-	if len(sets) != 4 || len(sets[0]) != 1 || len(sets[0][0]) != 1 {
-		return a, fmt.Errorf("the server answered %d questions, want 4, the first with one number", len(sets))
-	}
-	if a.maxConnections, err = value(sets[0][0][0]); err != nil {
-		return a, err
+	if len(sets) != 4 || len(sets[0]) != 1 {
+		return a, fmt.Errorf("the server answered %d questions, want 4, the first with one row", len(sets))
 	}
 	a.waits = map[string]float64{}
 	for _, read := range []func() error{
+		func() error { return a.readLimits(sets[0][0]) },
 		func() error { return a.readStatus(sets[1]) },
 		func() error { return a.readSessions(sets[2]) },
 		func() error { return a.readTransactions(sets[3]) },
@@ -95,6 +94,22 @@ func parse(sets []rows) (a answer, err error) {
 		}
 	}
 	return a, nil
+}
+
+// readLimits reads what the server allows. A temporary table in memory is bound by the smaller of its two limits.
+func (a *answer) readLimits(row []string) error {
+	var v [3]float64
+	if len(row) != len(v) {
+		return fmt.Errorf("the server told of its limits in %d columns, want %d", len(row), len(v))
+	}
+	for i, text := range row {
+		var err error
+		if v[i], err = value(text); err != nil {
+			return err
+		}
+	}
+	a.maxConnections, a.tempInMemory = v[0], min(v[1], v[2])
+	return nil
 }
 
 // readStatus reads names and values.
@@ -202,6 +217,7 @@ func newPut() func(*probe.Out, string, answer) {
 	threads, transactions := map[thread]bool{}, map[open]bool{}
 	return func(out *probe.Out, listen string, a answer) {
 		out.Put(maxConnections, a.maxConnections, listen)
+		out.Put(tempInMemory, a.tempInMemory, listen)
 		for _, c := range counts {
 			if v, ok := a.status[c.variable]; ok {
 				out.Put(c.signal, v, append([]string{listen}, c.labels...)...)

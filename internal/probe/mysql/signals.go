@@ -25,6 +25,8 @@ var (
 
 	maxConnections = gauge("mysql_global_variables_max_connections", "connections",
 		"The most connections that the server takes (max_connections); one more is kept for an administrator.", "SELECT @@GLOBAL.max_connections")
+	tempInMemory = gauge("plimsoll_mysql_temporary_table_max_bytes", "bytes",
+		"How large a temporary table of a query may become in memory: tmp_table_size or max_heap_table_size, whichever is smaller.", "SELECT @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size")
 	processes = gauge("mysql_info_schema_processlist_threads", "connections",
 		"Sessions by command and state, as the server names them, in small letters. Our own is left out.", sessionsSQL, "command", "state")
 	waiting = gauge("plimsoll_mysql_sessions_waiting", "connections",
@@ -62,6 +64,8 @@ var (
 		{"queries", nil, status(model.Counter, "queries", "queries", "Statements that were done, those within procedures among them; five or so a second are ours.", "Queries")},
 		{"questions", nil, status(model.Counter, "questions", "queries", "Statements that clients sent; five or so a second are ours.", "Questions")},
 		{"slow_queries", nil, status(model.Counter, "slow_queries", "queries", "Those that took longer than long_query_time.", "Slow_queries")},
+		{"created_tmp_tables", nil, status(model.Counter, "created_tmp_tables", "tables", "Temporary tables that were made for queries, in memory or on the disk; some a second are ours.", "Created_tmp%tables")},
+		{"created_tmp_disk_tables", nil, status(model.Counter, "created_tmp_disk_tables", "tables", "Of these, those that were made on the disk, or went on there.", "Created_tmp%tables")},
 		{"select_scan", nil, status(model.Counter, "select_scan", "queries", "Joins whose first table was read as a whole; our own questions are some of them.", "Select_scan")},
 		{"handler_read_rnd_next", []string{"read_rnd_next"}, handlers},
 		{"handler_read_next", []string{"read_next"}, handlers},
@@ -96,7 +100,7 @@ func wanted() (list []string) {
 }
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, processes, waiting, longestWait, longestQuery, oldest}
+	all := []*model.Signal{up, full, maxConnections, tempInMemory, processes, waiting, longestWait, longestQuery, oldest}
 	for _, c := range counts {
 		if all[len(all)-1] != c.signal {
 			all = append(all, c.signal)
