@@ -46,7 +46,7 @@ var (
 	portRules      = []string{"net.ports.", "net.time_wait.", "load.no_ports"}
 	networkRules   = []string{"net."}
 	queueRules     = []string{"net.listen.", "net.syn_flood", "load.connect_refused"}
-	workerRules    = []string{"nginx.", "phpfpm.", "haproxy.", "memcached.", "redis.", "postgres.", "mysql.", "app.", "process.descriptors", "process.nproc", "process.stopped", "process.ended", "net.keepalive_mismatch", "net.udp"}
+	workerRules    = []string{"nginx.", "phpfpm.", "haproxy.", "varnish.", "memcached.", "redis.", "postgres.", "mysql.", "app.", "process.descriptors", "process.nproc", "process.stopped", "process.ended", "net.keepalive_mismatch", "net.udp"}
 	upstreamRules  = []string{"app.upstream", "app.slow_upstream", "app.resolver", "nginx.upstream", "nginx.gateway_timeout", "nginx.bad_gateway"}
 	cpuRules       = []string{"cpu.", "sched.", "cgroup.cpu", "app.slow_compute", "app.costly_requests", "app.tls_handshakes", "process.cpu_function", "process.small_calls", "process.short_lived", "process.zombies"}
 	memoryRules    = []string{"memory.", "cgroup.memory", "cgroup.pids", "net.tcp.out_of_memory", "kernel."}

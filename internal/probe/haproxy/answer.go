@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,6 +60,9 @@ func valuesOf(head, row []string) (list []value, err error) {
 	if at["type"] == "2" {
 		labels = append(labels, at["svname"])
 		list = append(list, value{serverUp, serving(at["status"]), labels})
+		if state := checkState(at["check_status"]); state != "" {
+			list = append(list, value{serverCheck, 1, []string{at["pxname"], at["svname"], state}})
+		}
 	}
 	for _, c := range columns[at["type"]] {
 		text := at[c.name]
@@ -72,9 +76,24 @@ func valuesOf(head, row []string) (list []value, err error) {
 		if v == 0 && c.signal == frontRateLimit {
 			continue // so it says that there is none
 		}
-		list = append(list, value{c.signal, float64(v) * c.scale, labels})
+		of := labels
+		if c.name == "hrsp_5xx" {
+			of = append(slices.Clone(labels), "5xx")
+		}
+		list = append(list, value{c.signal, float64(v) * c.scale, of})
 	}
 	return list, nil
+}
+
+// checkState is how the last check ended ("* " says that the next one is on its way); "" where there is none, or no such word.
+func checkState(text string) string {
+	state := strings.TrimPrefix(text, "* ")
+	for _, r := range state {
+		if !(r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') || len(state) > 8 {
+			return ""
+		}
+	}
+	return state
 }
 
 // serving says whether a server in this state gets requests; "UP 1/3" goes down and is up yet.

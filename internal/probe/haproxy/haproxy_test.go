@@ -28,7 +28,11 @@ func TestParse(t *testing.T) {
 	want := map[string]float64{
 		"haproxy_frontend_current_sessions[site]": 5, "haproxy_frontend_limit_sessions[site]": 4000, "haproxy_frontend_current_session_rate[site]": 9,
 		"haproxy_server_up[app app1]": 1, "haproxy_server_current_queue[app app1]": 0, "haproxy_server_current_sessions[app app1]": 2, "haproxy_server_limit_sessions[app app1]": 2,
-		"haproxy_server_up[app app2]": 0, "haproxy_server_current_queue[app app2]": 0, "haproxy_server_current_sessions[app app2]": 0,
+		"haproxy_server_http_responses_total[app app1 5xx]": 0, "haproxy_server_response_time_average_seconds[app app1]": 0.226,
+		"haproxy_server_http_responses_total[app app2 5xx]": 0, "haproxy_server_response_time_average_seconds[app app2]": 0,
+		"haproxy_server_check_up_down_total[app app2]": 1, "haproxy_server_check_duration_seconds[app app2]": 0, "haproxy_server_check_status[app app2 L4CON]": 1,
+		"haproxy_backend_http_responses_total[app 5xx]": 0,
+		"haproxy_server_up[app app2]":                   0, "haproxy_server_current_queue[app app2]": 0, "haproxy_server_current_sessions[app app2]": 0,
 		"haproxy_backend_current_queue[app]": 3, "haproxy_backend_current_sessions[app]": 5, "haproxy_backend_queue_time_average_seconds[app]": 0.111,
 		"haproxy_backend_retry_warnings_total[app]": 0, "haproxy_backend_redispatch_warnings_total[app]": 0,
 	}

@@ -23,6 +23,14 @@ var (
 	backRetries    = signal(model.Counter, "haproxy_backend_retry_warnings_total", "retries", "Connections to servers of the backend that were tried again.", "proxy")
 	backRedispatch = signal(model.Counter, "haproxy_backend_redispatch_warnings_total", "requests", "Requests that were given to another server than the first.", "proxy")
 
+	backErrors = signal(model.Counter, "haproxy_backend_http_responses_total", "responses", "Replies of a backend whose status is 5xx, those included that HAProxy made itself, for want of a server, say.", "proxy", "code")
+
+	serverErrors    = signal(model.Counter, "haproxy_server_http_responses_total", "responses", "Replies that came from a server and whose status is 5xx.", "proxy", "server", "code")
+	serverReply     = signal(model.Gauge, "haproxy_server_response_time_average_seconds", "seconds", "How long the last 1,024 requests to a server waited for its reply to begin, on average.", "proxy", "server")
+	serverTaken     = signal(model.Counter, "haproxy_server_check_up_down_total", "changes", "How often a server that was UP was marked DOWN.", "proxy", "server")
+	serverCheckTime = signal(model.Gauge, "haproxy_server_check_duration_seconds", "seconds", "How long the last check of a server took, or was waited for.", "proxy", "server")
+	serverCheck     = signal(model.Gauge, "haproxy_server_check_status", "ratio", "1 for how the last check of a server ended: L7OK, L4CON (no connection), L4TOUT, L7TOUT (it took too long), L7STS (a bad status) and others.", "proxy", "server", "state")
+
 	serverUp       = signal(model.Gauge, "haproxy_server_up", "ratio", "1 for a server that gets requests (UP, or no check), 0 for one that does not.", "proxy", "server")
 	serverQueue    = signal(model.Gauge, "haproxy_server_current_queue", "requests", "Requests that wait for this server alone.", "proxy", "server")
 	serverSessions = signal(model.Gauge, "haproxy_server_current_sessions", "connections", "Sessions that a server has.", "proxy", "server")
@@ -36,10 +44,11 @@ var columns = map[string][]struct {
 	scale  float64
 }{
 	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}, {"rate", frontRate, 1}, {"rate_lim", frontRateLimit, 1}},
-	"1": {{"qcur", backQueue, 1}, {"scur", backSessions, 1}, {"qtime", backQueueTime, 1e-3}, {"wretr", backRetries, 1}, {"wredis", backRedispatch, 1}},
-	"2": {{"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}},
+	"1": {{"qcur", backQueue, 1}, {"scur", backSessions, 1}, {"qtime", backQueueTime, 1e-3}, {"wretr", backRetries, 1}, {"wredis", backRedispatch, 1}, {"hrsp_5xx", backErrors, 1}},
+	"2": {{"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}, {"hrsp_5xx", serverErrors, 1}, {"rtime", serverReply, 1e-3}, {"chkdown", serverTaken, 1}, {"check_duration", serverCheckTime, 1e-3}},
 }
 
 func signals() []*model.Signal {
-	return []*model.Signal{up, frontSessions, frontLimit, frontRate, frontRateLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, serverUp, serverQueue, serverSessions, serverLimit}
+	return []*model.Signal{up, frontSessions, frontLimit, frontRate, frontRateLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, backErrors,
+		serverErrors, serverReply, serverTaken, serverCheckTime, serverCheck, serverUp, serverQueue, serverSessions, serverLimit}
 }

@@ -83,7 +83,7 @@ func (e *errorLine) classify(msg []byte) {
 	if e.class == "not_found" {
 		e.missing = openedFile(said)
 	}
-	if e.class == "other" && e.upstream != "" {
+	if e.upstream != "" && (e.class == "other" || e.class == "upstream_protocol") {
 		e.class = ""
 	}
 }
@@ -117,7 +117,7 @@ func upstreamPhase(said []byte) string {
 }
 
 // upstreamError fills in the upstream's part, if the line says that talking to
-// it failed (and not, say, that its answer made no sense).
+// it failed, or that nginx gave up what it answered.
 func (e *errorLine) upstreamError(said, about []byte, phase string, number int) {
 	switch {
 	case bytes.HasPrefix(said, []byte("upstream timed out")):
@@ -132,6 +132,10 @@ func (e *errorLine) upstreamError(said, about []byte, phase string, number int) 
 		e.errno = errnoName(number)
 	case bytes.HasPrefix(said, []byte("upstream prematurely closed")):
 		e.errno = "eof"
+	case bytes.HasPrefix(said, []byte("upstream sent too big header")):
+		e.errno = "header_too_big"
+	case invalidReply(said):
+		e.errno = "invalid_reply"
 	default:
 		return
 	}
@@ -207,6 +211,17 @@ func errnoName(n int) string {
 		return name
 	}
 	return strconv.Itoa(n)
+}
+
+// invalidReply tells of what nginx gives an upstream's reply up for. Other lines that begin with "upstream sent" are warnings:
+// it goes on, with a header left out or the surplus cut off.
+func invalidReply(said []byte) bool {
+	for _, begin := range [...]string{"invalid ", "unsupported FastCGI ", "unexpected FastCGI ", `"Content-Length" and "Transfer-Encoding"`} {
+		if bytes.HasPrefix(said, []byte("upstream sent "+begin)) {
+			return true
+		}
+	}
+	return false
 }
 
 func aboutCertificate(said []byte) bool {
