@@ -46,7 +46,7 @@ func (f *gateFlags) addGoals(c *cobra.Command) {
 
 // addOutput adds where it is told; of is what is told of.
 func (f *gateFlags) addOutput(c *cobra.Command, of string) {
-	c.Flags().StringVar(&f.junit, "junit", "", "write what "+of+" say to this `FILE`, as JUnit's XML")
+	c.Flags().StringVar(&f.junit, "junit", "", "write to this `FILE` how "+of+" came out, as JUnit's XML")
 	c.Flags().BoolVar(&f.github, "github", false, "write it to standard error as annotations of GitHub's, too")
 }
 

@@ -72,12 +72,12 @@ func TestKeptTrialsAreJudgedAgain(t *testing.T) {
 func TestTestHasAPage(t *testing.T) {
 	dir := keptTest(t)
 	file := filepath.Join(t.TempDir(), "test.html")
-	w, stdout, _ := testWorld()
+	w, stdout, stderr := testWorld()
 	w.args = []string{"lab", "test", "--from", dir, "--report", file}
 	run(t.Context(), w)
 	page, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err, stderr)
 	}
 	sentence := "of 1 trials right."
 	for _, want := range []string{sentence, "What was the truth, and what was named", "largest z-score", "healthy 1"} {

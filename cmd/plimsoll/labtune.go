@@ -266,11 +266,12 @@ func killTunes(ctx context.Context, w *world, id string, opt lab.Options, times 
 	return errors.Join(k.print(w, times, asJSON), left)
 }
 
-// killed is what came of tunes that were killed; interrupted, they are not all.
+// casesTuned is what lab tune prints of several cases with --json.
 type casesTuned struct {
 	Results []*lab.TuneResult `json:"results"`
 }
 
+// killed is what came of tunes that were killed; interrupted, they are not all.
 type killed struct {
 	Case        string           `json:"case"`
 	Seed        uint64           `json:"seed"`

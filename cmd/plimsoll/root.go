@@ -65,18 +65,28 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}}
 }
 
-// goError is how Go words that something is no number.
-var goError = regexp.MustCompile(`strconv\.Parse(Int|Uint): parsing ".*": (invalid syntax|value out of range)`)
+// goErrors is how Go words what is wrong with a flag's value, and what is wanted.
+var goErrors = []struct {
+	form *regexp.Regexp
+	want string
+}{
+	{regexp.MustCompile(`strconv\.Parse(Int|Uint): parsing ".*": invalid syntax`), "want a whole number"},
+	{regexp.MustCompile(`strconv\.Parse(Int|Uint): parsing ".*": value out of range`), "that is too much"},
+	{regexp.MustCompile(`strconv\.ParseBool: parsing ".*": invalid syntax`), "want true or false"},
+}
 
 // wrongFlag says what is wrong with a flag, and which is near to one that is none.
 func wrongFlag(c *cobra.Command, err error) error {
-	hint := ""
+	said, hint := err.Error(), ""
+	for _, e := range goErrors {
+		said = e.form.ReplaceAllString(said, e.want)
+	}
 	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		hint = layout.Maybe("--"+name, names)
 	}
-	return usage(c.CommandPath(), "%s%s", goError.ReplaceAllString(err.Error(), "want a whole number"), hint)
+	return usage(c.CommandPath(), "%s%s", said, hint)
 }
 
 // exits is the section EXIT CODES of a command's help.

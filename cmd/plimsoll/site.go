@@ -30,6 +30,9 @@ type siteFlags struct {
 
 // readEarly reads the rules before a run that is judged while it lasts: then, and at its end, they are there.
 func (f *siteFlags) readEarly() {
+	if f.early != nil { // by the run before, which may still be judged by them
+		return
+	}
 	if set, err := f.extended(); err == nil { // else the end of the run says what is wrong with them
 		f.early = &set
 		debug.FreeOSMemory() // reading takes ten times what it leaves, and memory is observed, too

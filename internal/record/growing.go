@@ -68,7 +68,7 @@ func (g *Growing) append(ref uint64, p Point) error {
 	return g.memory.append(ref, p)
 }
 
-// readOn reads what was written since. What is torn at the end is being written.
+// readOn reads what was written since. What is torn is being written: it, and what follows, is read the next time.
 func (g *Growing) readOn() error {
 	dir := path.Join(SeriesDir, WALDir)
 	segments, err := g.folder.segments(dir)
@@ -83,7 +83,9 @@ func (g *Growing) readOn() error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(g.reader.segment(in), in.Close()); err != nil && !errors.Is(err, errTorn) {
+		if err := errors.Join(g.reader.segment(in), in.Close()); errors.Is(err, errTorn) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

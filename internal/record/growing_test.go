@@ -1,7 +1,9 @@
 package record_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -57,4 +59,38 @@ func TestARunThatGrowsIsReadOn(t *testing.T) {
 	}
 	check(t, g.Close())
 	check(t, w.Close())
+}
+
+// What follows a torn record never counted, as in a run that is opened: not in the next segment either.
+func TestWhatFollowsATornRecordIsNotReadOn(t *testing.T) {
+	dir, torn := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "torn")
+	w, err := writer.Create(dir, model.Run{Version: "test", Started: start, Plan: model.Plan{Interval: 1000}})
+	check(t, err)
+	wanted := &model.Signal{Name: "wanted", Labels: []string{"n"}}
+	for i := range int64(30) {
+		for n := range 100 {
+			w.Sample("a", start+i*1000, wanted, float64(i), fmt.Sprint(n))
+		}
+		check(t, w.Commit())
+	}
+	check(t, os.CopyFS(torn, os.DirFS(dir)))
+	check(t, w.Close())
+	log := filepath.Join(torn, record.SeriesDir, record.WALDir)
+	segment, err := os.ReadFile(filepath.Join(log, "00000000"))
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(log, "00000001"), segment, 0o600))
+	segment[len(segment)/2]++
+	check(t, os.WriteFile(filepath.Join(log, "00000000"), segment, 0o600))
+	whole, err := record.Open(torn)
+	check(t, err)
+	g, err := record.Grow(torn, []string{"wanted"})
+	check(t, err)
+	for range 2 {
+		grown, err := g.Run()
+		check(t, err)
+		if d := cmp.Diff(series(t, whole, "wanted"), series(t, grown, "wanted")); d != "" {
+			t.Fatalf("-opened anew +read on\n%s", d)
+		}
+	}
+	check(t, errors.Join(g.Close(), whole.Close()))
 }

@@ -3,6 +3,7 @@ package tune
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -104,9 +105,15 @@ func (g Goal) canHold() bool {
 	return g.at || !(g.below && g.limit == 0) && !(!g.below && isShare && g.limit == whole)
 }
 
+// equal is by how much, of the limit, a value may differ and be it: 1 of 1,000 failed is errors of 0.1 %, and in binary neither of both.
+const equal = 1e-9
+
 // meets says whether a value keeps it.
 func (g Goal) meets(value float64) bool {
-	return g.at && value == g.limit || value != g.limit && g.below == (value < g.limit)
+	if math.Abs(value-g.limit) <= equal*g.limit {
+		return g.at
+	}
+	return g.below == (value < g.limit)
 }
 
 // Met holds a load against goals. Without a load, or without goals, none is met.

@@ -253,6 +253,7 @@ func TestGoals(t *testing.T) {
 		"p99<50ms": true, "p99<49ms": false, "p50<1ms,good>4999/s": true, "good>5000/s": false, "share>99%": true, "share>99.9%": false,
 		"p99 < 0.05s, good > 10": true, "p99<50ms,good>6000/s": false,
 		"P95<21ms": true, "p95<=20ms": true, "p95<20ms": false, "good>=5k/s": true, "good>5k/s": false, "share>=100%": false, "errors<=0%": false,
+		"errors<=0.1%": true, "errors<0.1%": false, "share>=99.9%": true, // what is equal in decimals is
 		"p999<1s": false, "p99.9<1s": false, // what was not recorded is not 0
 	} {
 		goals, err := ParseGoals(text)
