@@ -167,6 +167,7 @@ func observe(ctx context.Context, l *collect.Local, st *store, now func() time.T
 			served <- nil
 			return err
 		case <-check.C:
+			bound() // more may live since
 			if err := l.Err(); err != nil {
 				return err
 			}
