@@ -15,14 +15,14 @@ func TestSamples(t *testing.T) {
 		Phases: []PhaseRecord{{
 			Phase: "hold", Requests: 3, Outcomes: map[string]int64{"2xx": 2, "read:eof": 1}, Waits: map[string]float64{"2xx": 0.25},
 			Parts: map[string]float64{"first_byte": 0.25}, ConnectCalls: Durations{Count: 3, Seconds: 0.125}, ReplyUnread: Durations{Count: 1, Seconds: 0.5},
-			Response: model.Quantiles{Count: 2, P50: 1000, P90: 2000, P99: 3000, P999: 4000, Max: 5000},
+			Response: model.Quantiles{Count: 2, P50: 1000, P90: 2000, P95: 2500, P99: 3000, P999: 4000, Max: 5000},
 		}},
 		Connections: Connections{Connecting: 1, Open: 5, Idle: 2},
 		Threads:     []ThreadCPU{{Thread: "0", User: 0.5, System: 1.5}},
 	}
 	r.TLS = &TLSRecord{
 		Handshakes: []model.TLSHandshakes{{Phase: "hold", Version: "1.3", Cipher: "TLS_AES_128_GCM_SHA256", Resumed: true, Count: 2}},
-		Resumed:    model.Quantiles{Count: 2, P50: 100, P90: 100, P99: 100, P999: 100, Max: 200}, Crypto: Durations{Count: 4, Seconds: 0.5},
+		Resumed:    model.Quantiles{Count: 2, P50: 100, P90: 100, P95: 100, P99: 100, P999: 100, Max: 200}, Crypto: Durations{Count: 4, Seconds: 0.5},
 	}
 	r.Phases[0].Attempts, r.Connections.Failed, r.Final = 4, 6, true
 	r.Phases[0].Received, r.Phases[0].Sent = 40, 20
@@ -38,6 +38,7 @@ func TestSamples(t *testing.T) {
 		"plimsoll_load_cpu_seconds_total{0,system} 1.5",
 		"plimsoll_load_cpu_seconds_total{0,user} 0.5",
 		"plimsoll_load_latency_seconds{hold,response,0.5} 0.001",
+		"plimsoll_load_latency_seconds{hold,response,0.95} 0.0025",
 		"plimsoll_load_latency_seconds{hold,response,0.999} 0.004",
 		"plimsoll_load_latency_seconds{hold,response,0.99} 0.003",
 		"plimsoll_load_latency_seconds{hold,response,0.9} 0.002",
@@ -53,6 +54,7 @@ func TestSamples(t *testing.T) {
 		"plimsoll_load_tls_crypto_seconds_count{} 4",
 		"plimsoll_load_tls_crypto_seconds_sum{} 0.5",
 		"plimsoll_load_tls_handshake_seconds{true,0.5} 0.0001",
+		"plimsoll_load_tls_handshake_seconds{true,0.95} 0.0001",
 		"plimsoll_load_tls_handshake_seconds{true,0.999} 0.0001",
 		"plimsoll_load_tls_handshake_seconds{true,0.99} 0.0001",
 		"plimsoll_load_tls_handshake_seconds{true,0.9} 0.0001",
