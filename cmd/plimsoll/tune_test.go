@@ -72,7 +72,7 @@ func TestTuneKnowsWhatItLeavesOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"nginx": "", "net.": "", "net.listen.queue_full": "", "ngnix": "is it nginx", "net": "is no rule", "nosuch.": "is no rule", "": "is no rule"} {
+	for name, want := range map[string]string{"nginx": "", "net.": "", "net.listen.queue_full": "", "ngnix": "did you mean nginx?", "net": "is no rule", "nosuch.": "is no rule", "": "is no rule"} {
 		f := tuneFlags{}
 		f.opt.Never = []string{name}
 		err := f.checkNames("plimsoll tune", set)
