@@ -165,19 +165,27 @@ func answer(t *testing.T, codes ...byte) {
 	}
 }
 
-// answerTogether has a name server answer with all codes before a client reads the first, on one socket,
-// as the C library asks for both kinds of address.
-func answerTogether(t *testing.T, codes ...byte) {
+// nameServer is one that answers nothing by itself, and a socket that is connected to it.
+func nameServer(t *testing.T) (server net.PacketConn, client net.Conn) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.2:53")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
-	client, err := net.Dial("udp", "127.0.0.2:53")
+	client, err = net.Dial("udp", "127.0.0.2:53")
 	if err != nil {
+		server.Close()
 		t.Fatal(err)
 	}
+	return server, client
+}
+
+// answerTogether has a name server answer with all codes before a client reads the first, on one socket,
+// as the C library asks for both kinds of address.
+func answerTogether(t *testing.T, codes ...byte) {
+	t.Helper()
+	server, client := nameServer(t)
+	defer server.Close()
 	defer client.Close()
 	buffer := make([]byte, 512)
 	for _, code := range codes {
@@ -251,15 +259,8 @@ func wantAnswers(t *testing.T, s Snapshot, ns uint32, want map[string]uint64) {
 func TestAnswerTimes(t *testing.T) {
 	ns := tcptest.OwnNetns(t, Tracer())
 	tr := beginWithOurs(t)
-	server, err := net.ListenPacket("udp", "127.0.0.2:53")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server, client := nameServer(t)
 	defer server.Close()
-	client, err := net.Dial("udp", "127.0.0.2:53")
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer client.Close()
 	const pause = 50 * time.Millisecond
 	question, buffer := make([]byte, 32), make([]byte, 512)
