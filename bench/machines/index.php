@@ -18,8 +18,8 @@ function ask($db, ?string $query): void {
 if ($what = $_GET['ask'] ?? '') {
 	$db = stream_socket_client('tcp://10.79.1.4:5432');
 	ask($db, null);
-	if ($what === 'sleep') {
-		ask($db, 'SELECT pg_sleep(0.5)');
+	if ($what === 'once') {
+		ask($db, 'SELECT 1');
 	} else {
 		ask($db, 'BEGIN');
 		ask($db, 'UPDATE counter SET n = n + 1');

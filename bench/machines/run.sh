@@ -10,18 +10,20 @@
 #   far         200 ms to each machine and back: only watched
 #   old         nothing, with a kernel of Debian 12: only watched
 #   clock       app's clock is an hour ahead from the start, and set back in the middle: only watched
-#   postgres    PostgreSQL takes eight connections, and more are wanted, on db
+#   postgres    PostgreSQL takes eight connections, and eight sessions that do nothing have them, on db
 #   lock        each request holds the lock of one row of PostgreSQL's, on db, while it waits for something else
 #   chain       four limits one behind the other: a table of connections, ports to app, a listen queue, all on web, and FPM's workers on
 #               app. "tune --apply" goes through them, "undo" takes everything back; the state before and after is compared
-#   clocks      both clocks are set, twelve times, and what is said of them is held against an exchange of 500 packets before and after
+#   clocks      both clocks are set, eight times, and what is said of them is held against an exchange of 500 packets before and after
 #
 # The run stays in DIR. The kernel is one that `go run ./bench/kernels -o /dev/null 6.12` fetched into ~/.cache/plimsoll-kernels.
 # Causes here hang on no timing: emulated, all is slow. It takes some two minutes, chain and clocks
 # up to ten, if there is nothing else to do.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-plimsoll=$(realpath "$1") case=$2 out=${3:-$(mktemp -d)}
+plimsoll=$(realpath "$1") case=$2 out=$(realpath -m "${3:-$(mktemp -d)}")
+mkdir -p "$out"
+cd / # where PostgreSQL's user may be, too
 skip() { echo "machines: skipped: $*"; exit 0; }
 for tool in qemu-system-x86_64 busybox modprobe xz sshd nginx tc; do
 	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null || skip "$tool is not here; apt-get install qemu-system-x86 busybox-static kmod xz-utils, and scripts/install-deps tests"
@@ -54,7 +56,7 @@ pack() {
 	cp "$(command -v busybox)" "$work/first/bin/"
 	cp "$here/init.sh" "$work/first/init"
 	chmod +x "$work/first/init"
-	for module in virtio_pci virtio_net 9p 9pnet_virtio tcp_diag inet_diag nf_conntrack nf_tables nft_ct nft_counter sch_netem; do
+	for module in virtio_pci virtio_net 9p 9pnet_virtio tcp_diag inet_diag unix_diag nf_conntrack nf_tables nft_ct nft_counter sch_netem; do
 		modprobe -d "$modules" -S "$release" --show-depends $module 2>/dev/null | sed -n 's/^insmod \([^ ]*\).*/\1/p'
 	done | awk '!seen[$0]++' | while read -r path; do
 		name=$(basename "$path" .xz)
@@ -143,7 +145,11 @@ loss) on app 'tc qdisc add dev eth0 root netem loss 10%' ;;
 healthy) load='-c 2' ;;
 far) for name in web app; do on $name 'tc qdisc add dev eth0 root netem delay 200ms limit 10000'; done ;;
 clock | old | clocks) ;;
-postgres) url='http://10.79.1.2/?ask=sleep' load='-c 24 -R 20' ;;
+postgres)
+	url='http://10.79.1.2/?ask=once' load='-c 4 -R 6' # more would take the CPU: each connection is a process there
+	on db 'for i in 1 2 3 4 5 6 7 8; do sleep 1000 | /mnt/bin/psql -qh 10.79.1.4 -U postgres & done >/dev/null 2>&1 </dev/null
+		until test "$(ss -tnH state established sport = :5432 | wc -l)" = 8; do sleep 0.2; done'
+	;;
 lock)
 	url='http://10.79.1.2/?ask=lock'
 	on db "/mnt/bin/psql -qh 10.79.1.4 -U postgres -c 'CREATE TABLE counter AS SELECT 1 AS n'"
@@ -155,30 +161,35 @@ chain)
 *) echo "machines: no case $case" >&2; exit 2 ;;
 esac
 export PATH=$work/bin:$PATH
+# begin starts a command in the client's namespace; ended waits for it, which a signal may cut short, and keeps its exit code.
+begin() { ip netns exec $ns "$@" >"$out/out" 2>"$out/err" & begun=$!; }
+ended() { wait $begun && code=0 || code=$?; }
 case $case in
 clock | far | old)
-	ip netns exec $ns "$plimsoll" watch -d 20s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" -v >"$out/out" 2>"$out/err" &
-	watch=$!
-	until grep -q '"name": "hold"' "$out/run/run.json" 2>/dev/null; do kill -0 $watch; sleep 0.2; done
+	begin "$plimsoll" watch -d 20s --trace off --host web=ssh:web --host app=ssh:app --dir "$out/run" -v
+	until grep -q '"name": "hold"' "$out/run/run.json" 2>/dev/null; do kill -0 $begun; sleep 0.2; done
 	test "$case" != clock || on app 'date -s "$(date -d "@$(($(date +%s) - 3600))" "+%Y-%m-%d %H:%M:%S")" >/dev/null'
-	wait $watch && code=0 || code=$?
+	ended
 	grep 'offset_ms\|uncertainty_ms\|clock was set\|"cut"\|"dropped_samples"' "$out/run/run.json"
 	;;
 chain)
 	state >"$out/before"
-	ip netns exec $ns "$plimsoll" tune "$url" $load -d 8s --baseline 2s --calm 2s --ramp 1s --cool 0 --trace off --host web=ssh:web --host app=ssh:app --apply --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
+	begin "$plimsoll" tune "$url" $load -d 8s --baseline 2s --calm 2s --ramp 1s --cool 0 --trace off --host web=ssh:web --host app=ssh:app --apply --dir "$out/run"
+	ended
 	echo "machines: chain: tuned after $SECONDS s"
 	for name in web app; do ip netns exec $ns "$plimsoll" undo --all --host $name=ssh:$name; done
 	state >"$out/after"
 	diff "$out/before" "$out/after" && echo "machines: chain: all is as it was ($(wc -l <"$out/after") settings, files, queues and limits)"
 	;;
 clocks)
-	ip netns exec $ns python3 "$here/clocks.py" "$plimsoll" "$work" 12 >"$out/out" 2>"$out/err" && code=0 || code=$?
+	begin python3 "$here/clocks.py" "$plimsoll" "$work" 8
+	ended
 	;;
 *)
 	hosts=
 	for name in $names; do hosts="$hosts --host $name=ssh:$name"; done
-	ip netns exec $ns "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off $hosts --dir "$out/run" >"$out/out" 2>"$out/err" && code=0 || code=$?
+	begin "$plimsoll" run "$url" $load -d 20s --baseline 3s --calm 3s --ramp 2s --cool 2s --trace off $hosts --dir "$out/run"
+	ended
 	;;
 esac
 echo "machines: $case: exit $code after $SECONDS s"

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -77,13 +78,19 @@ func read(r *record.Run) (run, error) {
 // what is different: the load, or the machine.
 func Comparable(a, b Side) error {
 	first := a.runs[0]
-	var why []error
+	var why error
 	for _, r := range append(slices.Clone(a.runs[1:]), b.runs...) {
-		for _, what := range differences(first.meta, r.meta) {
-			why = append(why, fmt.Errorf("%s and %s: %w: %s", first.dir, r.dir, ErrNotComparable, what))
+		list := differences(first.meta, r.meta)
+		if len(list) == 0 {
+			continue
 		}
+		one := fmt.Errorf("%s and %s: %w: %s", first.dir, r.dir, ErrNotComparable, strings.Join(list, ", "))
+		if why != nil {
+			one = fmt.Errorf("%w; %w", why, one)
+		}
+		why = one
 	}
-	return errors.Join(why...)
+	return why
 }
 
 // differences names what makes two runs runs of different things.
@@ -116,15 +123,28 @@ func differences(a, b model.Run) []string {
 	differ("timeout", milliseconds(p.TimeoutMS), milliseconds(q.TimeoutMS))
 	differ("length", milliseconds(p.DurationMS), milliseconds(q.DurationMS))
 	differ("number of requests", p.Requests, q.Requests)
-	differ("hosts", len(a.Hosts), len(b.Hosts))
-	for i := range min(len(a.Hosts), len(b.Hosts)) {
-		h, k := a.Hosts[i], b.Hosts[i]
-		differ("host", h.Name, k.Name)
+	differ("hosts", namesOf(a.Hosts), namesOf(b.Hosts))
+	for _, h := range a.Hosts {
+		i := slices.IndexFunc(b.Hosts, func(k model.Host) bool { return k.Name == h.Name })
+		if i < 0 {
+			continue
+		}
+		k := b.Hosts[i]
 		differ("kernel of "+h.Name, h.Kernel, k.Kernel)
 		differ("CPUs of "+h.Name, h.CPUs, k.CPUs)
 		differ("machine (boot id) of "+h.Name, h.Machine, k.Machine)
 	}
 	return list
+}
+
+// namesOf is the hosts' names, in an order that does not depend on which was named first.
+func namesOf(hosts []model.Host) string {
+	var names []string
+	for _, h := range hosts {
+		names = append(names, h.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }
 
 func milliseconds(n int64) string { return layout.Micros(float64(n) * 1e3) }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -236,13 +237,33 @@ func TestWhatIsNotComparable(t *testing.T) {
 	a.meta = model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/", Connections: 1}}, Hosts: []model.Host{{Name: "h", CPUs: 2}}}
 	b.meta = model.Run{Plan: model.Plan{Load: &model.LoadPlan{URL: "http://a/", Connections: 2}}, Hosts: []model.Host{{Name: "h", CPUs: 4}}}
 	err := Comparable(Side{[]run{a}}, Side{[]run{b}})
-	for _, want := range []string{"a and b: not comparable: connections: 1 and 2", "CPUs of h: 2 and 4"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: want %q in it", err, want)
-		}
+	if want := "a and b: not comparable: connections: 1 and 2, CPUs of h: 2 and 4"; err == nil || err.Error() != want {
+		t.Errorf("%v: want %q", err, want)
+	}
+	if err := Comparable(Side{[]run{a}}, Side{[]run{a, b, b}}); !errors.Is(err, ErrNotComparable) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v: want one line of two", err)
 	}
 	if err := Comparable(Side{[]run{a}}, Side{[]run{a}}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The order in which hosts were named makes no other machines of them.
+func TestHostsAreComparedByName(t *testing.T) {
+	of := func(hosts ...model.Host) Side {
+		return Side{[]run{{dir: "r", meta: model.Run{Plan: model.Plan{Load: &model.LoadPlan{}}, Hosts: hosts}}}}
+	}
+	web, db := model.Host{Name: "web", CPUs: 2, Machine: "m1"}, model.Host{Name: "db", CPUs: 4, Machine: "m2"}
+	if err := Comparable(of(web, db), of(db, web)); err != nil {
+		t.Error(err)
+	}
+	if err := Comparable(of(web, db), of(web)); err == nil || !strings.HasSuffix(err.Error(), "hosts: db web and web") {
+		t.Errorf("%v, want it to name the hosts", err)
+	}
+	other := db
+	other.Machine = "m3"
+	if err := Comparable(of(web, db), of(other, web)); err == nil || !strings.HasSuffix(err.Error(), "machine (boot id) of db: m2 and m3") {
+		t.Errorf("%v, want it to tell of db alone", err)
 	}
 }
 

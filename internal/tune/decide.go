@@ -48,16 +48,16 @@ func key(f model.Finding) string {
 }
 
 // candidates lists the fixes that may be tried for a verdict, the first root's
-// first, and says of the others why not. spent are those that failed before,
-// by key of the finding.
-func candidates(v model.Verdict, opt Options, spent map[string][]int) (list []candidate, skipped []string) {
+// first, and says of the others why not. spent are those that failed before, and
+// why, by key of the finding and index.
+func candidates(v model.Verdict, opt Options, spent map[string]map[int]string) (list []candidate, skipped []string) {
 	for _, root := range v.Root {
 		for i, fix := range root.Fix {
-			if slices.Contains(spent[key(root)], i) {
-				skipped = append(skipped, fmt.Sprintf("%s: %s (tried in vain)", root.Rule, fix.Title))
-				continue
+			why := spent[key(root)][i]
+			if why == "" {
+				why = forbidden(root, fix, opt)
 			}
-			if why := forbidden(root, fix, opt); why != "" {
+			if why != "" {
 				skipped = append(skipped, fmt.Sprintf("%s: %s (%s)", root.Rule, fix.Title, why))
 				continue
 			}

@@ -68,8 +68,8 @@ type tuner struct {
 	opt    Options
 	result model.Tuning
 	seen   Seen // the newest run of what is set now
-	// spent are the fixes that were tried in vain, by finding; see candidates.
-	spent map[string][]int
+	// spent says why a fix is not tried again, by finding and index; see candidates.
+	spent map[string]map[int]string
 	made  int
 	// entries are the changes of this walk that stand, by their number.
 	entries map[int]change.Entry
@@ -82,7 +82,7 @@ type tuner struct {
 // interrupted, or cannot go on, all changes of the walk are taken back: what is
 // half way was never measured as a whole.
 func Walk(ctx context.Context, tools Tools, opt Options) (model.Tuning, error) {
-	t := &tuner{Tools: tools, opt: opt, spent: map[string][]int{}, entries: map[int]change.Entry{},
+	t := &tuner{Tools: tools, opt: opt, spent: map[string]map[int]string{}, entries: map[int]change.Entry{},
 		before: map[int]Seen{}, fixes: map[int]candidate{}}
 	t.result = model.Tuning{Applied: opt.Apply, Steps: []model.TuneStep{}, Trials: []model.TuneTrial{},
 		Last: []model.TuneLine{}, Person: []string{}, Goals: []model.TuneGoal{}}
@@ -224,12 +224,18 @@ func (t *tuner) next(step *model.TuneStep) (candidate, []change.Step, bool) {
 			why = err.Error()
 		}
 		step.Skipped = append(step.Skipped, fmt.Sprintf("%s: %s (%s)", c.root.Rule, c.fix.Title, why))
-		t.spend(c)
+		t.spend(c, why)
 	}
 	return candidate{}, nil, false
 }
 
-func (t *tuner) spend(c candidate) { t.spent[key(c.root)] = append(t.spent[key(c.root)], c.index) }
+func (t *tuner) spend(c candidate, why string) {
+	of := key(c.root)
+	if t.spent[of] == nil {
+		t.spent[of] = map[int]string{}
+	}
+	t.spent[of][c.index] = why
+}
 
 // plan looks at all changes of a fix, and leaves out those that are so already.
 func (t *tuner) plan(c candidate) ([]change.Step, error) {
@@ -258,7 +264,7 @@ func (t *tuner) try(ctx context.Context, step *model.TuneStep, c candidate) (See
 			return before, err
 		}
 		step.Fix.Outcome, step.Fix.Sentence = model.Refused, "it could not be made: "+err.Error()
-		t.spend(c)
+		t.spend(c, step.Fix.Sentence)
 		return before, t.leaveOut(context.WithoutCancel(ctx), step.Fix)
 	}
 	t.made++
@@ -272,7 +278,7 @@ func (t *tuner) try(ctx context.Context, step *model.TuneStep, c candidate) (See
 	if step.Fix.Outcome != model.Undone {
 		return after, nil
 	}
-	t.spend(c)
+	t.spend(c, "tried in vain")
 	err = t.leaveOut(ctx, step.Fix)
 	if err != nil || step.Fix.Paid != model.Worse && !after.failsMore(before) {
 		return before, err

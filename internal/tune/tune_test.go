@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -518,6 +519,37 @@ func TestAChangeWithoutWhichThereIsNoWayStays(t *testing.T) {
 		}
 		if c.stays && (err != nil || s.values["a"] != 100 || fix.Outcome != model.Kept || !strings.Contains(fix.Sentence, "no way to the machine")) {
 			t.Errorf("%s: %v: a is %d, %+v", name, err, s.values["a"], fix)
+		}
+	}
+}
+
+// Why a fix could not be made is told each time it would be the next, and not that it was tried.
+func TestAFixThatCannotBeMadeSaysWhyAgain(t *testing.T) {
+	s := &service{values: map[string]int{"ports": 1}, limits: []limit{{rule: "ports", need: 9, to: to(9), rate: 10}, {rule: "sealed", need: 9, to: to(9), rate: 100}}}
+	tools := s.tools()
+	tools.Run = func(ctx context.Context) (Seen, error) { // the sealed one is seen from the start
+		seen, err := s.run(ctx)
+		if first := seen.Verdict.Root[0]; first.Rule == "ports" {
+			sealed := first
+			sealed.Rule, sealed.Fix = "sealed", []model.Fix{{Title: "raise sealed", Risk: "low", Undo: "automatic", Restart: "none",
+				Changes: []model.FixChange{{Kind: "sysctl", Name: "sealed", Value: "9", Host: "s"}}}}
+			seen.Verdict.Root = []model.Finding{sealed, first}
+		}
+		return seen, err
+	}
+	tools.Prepare = func(x model.FixChange) (change.Step, error) {
+		if x.Name == "sealed" {
+			return change.Step{}, errors.New("it is read-only")
+		}
+		return s.prepare(x)
+	}
+	r, err := Walk(t.Context(), tools, Options{Apply: true, MaxRisk: "medium", MaxSteps: 5})
+	if err != nil || len(r.Steps) != 2 {
+		t.Fatalf("%v: %+v", err, r.Steps)
+	}
+	for _, step := range r.Steps {
+		if want := "sealed: raise sealed (it is read-only)"; !slices.Contains(step.Skipped, want) {
+			t.Errorf("step %d left out %q, want %q", step.Number, step.Skipped, want)
 		}
 	}
 }
