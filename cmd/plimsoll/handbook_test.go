@@ -20,7 +20,7 @@ type stop struct {
 // requestsWay is the course of a request. The order within is that in which a request comes by.
 var requestsWay = []stop{
 	{"The client", "needs a thread that sends, and a local port towards the destination", []string{"load.*", "net.ports.*", "net.time_wait.*"}},
-	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.way.*", "net.bandwidth_limit", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch", "net.idle_closed", "net.link_flaps", "net.reverse_path", "net.neighbour.unreachable", "net.fragments.full"}},
+	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.way.*", "net.bandwidth_limit", "net.buffer.incoming", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch", "net.idle_closed", "net.link_flaps", "net.reverse_path", "net.neighbour.unreachable", "net.fragments.full"}},
 	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "cpu.softirq_one_cpu"}},
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
 	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
@@ -29,8 +29,8 @@ var requestsWay = []stop{
 	{"The CPUs", "compute the reply, when the scheduler and the quota let them", []string{"cpu.*", "sched.*", "cgroup.cpu_throttled", "app.contention", "app.costly_requests", "app.few_cpus", "app.garbage_collection", "app.interpreted", "app.small_calls", "app.slow_compute", "app.tls_handshakes", "process.small_calls", "process.memory_churn", "process.short_lived"}},
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},
-	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "nginx.header_too_big", "varnish.*", "app.answers_errors", "app.asks_itself", "app.cache_passes", "app.waits_for_itself", "app.connections.few", "app.round_trips", "app.fetches_much", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.locked_up", "process.held_up", "process.refused", "process.stands_still", "process.waits_for_reply", "net.connect.unanswered"}},
-	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.*", "net.receiver.*", "net.nagle", "net.held_back", "net.window.small", "net.segments.small"}},
+	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "nginx.header_too_big", "varnish.*", "app.answers_errors", "app.asks_itself", "app.cache_passes", "app.waits_for_itself", "app.connections.few", "app.connects_anew", "app.round_trips", "app.fetches_much", "app.sends_late", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.locked_up", "process.held_up", "process.refused", "process.stands_still", "process.waits_for_reply", "net.connect.unanswered"}},
+	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.receive", "net.buffer.send", "net.receiver.*", "net.nagle", "net.held_back", "net.window.small", "net.segments.small"}},
 }
 
 // stopOf is the number of a rule's place on the way, -1 for none.

@@ -1,5 +1,7 @@
 package sockets
 
+import "time"
+
 // What a connection's bytes wait for on their way out, as the kernel divides the
 // time that it has some (net/ipv4/tcp_output.c, tcp_chrono_set).
 const (
@@ -16,6 +18,7 @@ const (
 	bytesMoved    = heldCount + iota // the bytes that have gone to the peer of an accepted connection, or come from that of another
 	segmentsSent                     // with data, those that were sent again included
 	segmentsAgain                    // sent again
+	bytesCame                        // from the peer of an accepted connection
 	countCount
 )
 
@@ -26,10 +29,16 @@ type heldFor [countCount]uint64
 // ones nothing is counted.
 const maxHeld = 16384
 
+// shortLook is the time between two dumps in which too few round trips are to tell anything by; the last round of a
+// window may follow upon another at once.
+const shortLook = 500 * time.Millisecond
+
 // progress is how far each connection's times had come in the last dump.
 type progress struct {
 	known map[uint64]*heldSeen // by cookie
 	dump  uint64               // number of the dump under way, from 1
+	began time.Time            // this dump
+	took  time.Duration        // from the one before it to this one; 0 in the first
 }
 
 type heldSeen struct {
@@ -58,11 +67,14 @@ func (p *progress) since(cookie uint64, now heldFor) (added heldFor) {
 	return added
 }
 
-func (p *progress) begin() {
+func (p *progress) begin(now time.Time) {
 	if p.known == nil {
 		p.known = map[uint64]*heldSeen{}
+	} else {
+		p.took = now.Sub(p.began)
 	}
 	p.dump++
+	p.began = now
 }
 
 // end forgets the connections that were not in the dump.

@@ -3,6 +3,7 @@ package sockets
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -38,32 +39,36 @@ const (
 )
 
 // Attributes of linux/inet_diag.h, and places in INET_DIAG_SKMEMINFO: of the memory that
-// holds what has come (SK_MEMINFO_RMEM_ALLOC), and of the drops (SK_MEMINFO_DROPS, Linux 4.9).
+// holds what has come (SK_MEMINFO_RMEM_ALLOC), of the most that may (SK_MEMINFO_RCVBUF), and of the drops (SK_MEMINFO_DROPS, Linux 4.9).
 const (
 	inetDiagInfo      = 2
 	inetDiagSKMemInfo = 7
 	skMemInfoReceived = 0
+	skMemInfoBuffer   = 1
 	skMemInfoDrops    = 8
 )
 
-// Places in struct tcp_info, linux/tcp.h, and its length up to infoBufferAt's (Linux 4.10); the peer's window is told since 5.4.
+// Places in struct tcp_info, linux/tcp.h, and its length up to infoBufferAt's (Linux 4.10); the peer's window is told since 5.4,
+// our own since 6.2. The largest that ours may be at present (rcv_ssthresh) is older.
 const (
-	infoMSSAt      = 16
-	infoUnackedAt  = 24
-	infoRTTAt      = 68
-	infoCwndAt     = 80
-	infoResentAt   = 100
-	infoAckedAt    = 120
-	infoReceivedAt = 128
-	infoUnsentAt   = 144
-	infoMinRTTAt   = 148
-	infoDataOutAt  = 156
-	infoBusyAt     = 168
-	infoReceiverAt = 176
-	infoBufferAt   = 184
-	infoLen        = 192
+	infoMSSAt       = 16
+	infoUnackedAt   = 24
+	infoThresholdAt = 64
+	infoRTTAt       = 68
+	infoCwndAt      = 80
+	infoResentAt    = 100
+	infoAckedAt     = 120
+	infoReceivedAt  = 128
+	infoUnsentAt    = 144
+	infoMinRTTAt    = 148
+	infoDataOutAt   = 156
+	infoBusyAt      = 168
+	infoReceiverAt  = 176
+	infoBufferAt    = 184
+	infoLen         = 192
 
 	infoPeerWindowAt = 228
+	infoOwnWindowAt  = 232
 )
 
 // The timers of inet_diag_msg that say what a connection waits for: to send again
@@ -104,13 +109,15 @@ type inetSock struct {
 	hasDrops bool
 	// holds are the bytes of memory with what has come and was not read, out of its order or not.
 	holds uint32
+	// buffer is how many such bytes there may be (sk_rcvbuf).
+	buffer uint32
 	// timer is the timer that runs, and retries how often in a row it has gone off.
 	timer, retries uint8
 	info           tcpInfo
 	hasInfo        bool
 }
 
-// tcpInfo is what a connection tells of its sending side.
+// tcpInfo is what a connection tells of its sending side, and a little of its receiving one.
 type tcpInfo struct {
 	mss uint32 // bytes in a full-sized segment
 	rtt uint32 // the smoothed round trip, in µs
@@ -125,6 +132,8 @@ type tcpInfo struct {
 	// peerWindow is how many bytes the peer takes, where the kernel tells it.
 	peerWindow    uint32
 	hasPeerWindow bool
+	// ownWindow is how many bytes the peer was told that it may send; before Linux 6.2 the most that it is told at present.
+	ownWindow uint32
 	// acked is how many bytes the peer has acknowledged, received how many came from it.
 	acked, received uint64
 	// held is how long it has had bytes to send, by what held them.
@@ -163,14 +172,15 @@ func parseInet(b []byte, s *inetSock) error {
 	s.queue = binary.NativeEndian.Uint32(b[56:])
 	s.limit = binary.NativeEndian.Uint32(b[60:])
 	s.inode = binary.NativeEndian.Uint32(b[68:])
-	s.drops, s.hasDrops, s.holds, s.hasInfo = 0, false, 0, false
+	s.drops, s.hasDrops, s.holds, s.buffer, s.hasInfo = 0, false, 0, 0, false
 	for rest := b[inetMsgLen:]; ; {
 		typ, value, next, ok := netlink.NextAttr(rest)
 		if !ok {
 			return nil
 		}
-		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoReceived+1) {
+		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoBuffer+1) {
 			s.holds = binary.NativeEndian.Uint32(value[4*skMemInfoReceived:])
+			s.buffer = binary.NativeEndian.Uint32(value[4*skMemInfoBuffer:])
 		}
 		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoDrops+1) {
 			s.drops = binary.NativeEndian.Uint32(value[4*skMemInfoDrops:])
@@ -196,6 +206,10 @@ func (t *tcpInfo) read(b []byte) {
 	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])
 	if t.hasPeerWindow = len(b) >= infoPeerWindowAt+4; t.hasPeerWindow {
 		t.peerWindow = binary.NativeEndian.Uint32(b[infoPeerWindowAt:])
+	}
+	t.ownWindow = binary.NativeEndian.Uint32(b[infoThresholdAt:])
+	if len(b) >= infoOwnWindowAt+4 {
+		t.ownWindow = binary.NativeEndian.Uint32(b[infoOwnWindowAt:])
 	}
 	t.acked = binary.NativeEndian.Uint64(b[infoAckedAt:])
 	t.received = binary.NativeEndian.Uint64(b[infoReceivedAt:])
@@ -237,6 +251,17 @@ const (
 func (t *tcpInfo) segmentsSmall() bool {
 	under := t.unacked * t.mss
 	return t.unsent >= t.mss && under > 0 && t.mss <= smallSegment && under < initialBytes && under+t.mss <= t.peerWindow && t.resent == 0
+}
+
+// windowFilled says whether so many bytes as came in that time are nearly as many as the receive window lets come, one window in
+// a round trip, and nothing waits to be read. A window that can grow is kept at twice what comes in a round trip
+// (tcp_rcv_space_adjust), so one of which more than half is used cannot; a quarter is left for round trips that took longer than the shortest.
+func (s *inetSock) windowFilled(came uint64, took time.Duration) bool {
+	if s.queue > 0 || s.info.shortest == noRTT || took < shortLook {
+		return false
+	}
+	trips := took.Seconds() * 1e6 / float64(max(s.info.shortest, 1))
+	return trips >= 1 && float64(came) >= 0.75*float64(s.info.ownWindow)*trips && s.info.ownWindow > 0
 }
 
 func address(family uint8, b []byte) (a [16]byte) {

@@ -62,6 +62,14 @@ type connections struct {
 	// small, those whose congestion window is full and small without a loss; smallSegments, those
 	// with few bytes under way and more to send, since their segments are small.
 	shut, heldBack, repeated, large, small, smallSegments int
+	filled                                                filled
+}
+
+// filled are the connections of a listener whose peers fill the receive window: how many, and the sums of
+// these windows and buffers, in bytes, and of the shortest round trips, in µs.
+type filled struct {
+	connections             int
+	windows, buffers, trips uint64
 }
 
 // sockSeen is one TCP listening socket from look to look.

@@ -444,7 +444,7 @@ func TestBytesMoved(t *testing.T) {
 		if _, err := unix.Write(c, []byte("x")); err != nil { // it acknowledges what has come
 			t.Fatal(err)
 		}
-		if err := r.dumpConnections(); err != nil {
+		if err := r.dumpConnections(time.Unix(int64(i), 0)); err != nil {
 			t.Fatal(err)
 		}
 		if got, sent := r.received[end], r.table.of(end).sent; got != want || sent != want {
@@ -472,7 +472,7 @@ func TestOnePeerLoses(t *testing.T) {
 	}
 	r := openHere(t)
 	r.Poll()
-	if err := r.dumpConnections(); err != nil {
+	if err := r.dumpConnections(time.Unix(100, 0)); err != nil {
 		t.Fatal(err)
 	}
 	local, good, bad := pair(t, l, at, server), pair(t, l, at, addresses[1]), pair(t, l, at, addresses[2])
@@ -490,7 +490,7 @@ func TestOnePeerLoses(t *testing.T) {
 	}
 	end := endpoint{netip.AddrFrom4(server).As16(), uint16(at.Port)}
 	for r.table.of(end).to.again[toOne] < 2 {
-		if err := r.dumpConnections(); err != nil {
+		if err := r.dumpConnections(time.Unix(101, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -571,7 +571,7 @@ func TestWhoLeftTheQueue(t *testing.T) {
 	}
 	r := openHere(t)
 	r.Poll()
-	if err := r.dumpConnections(); err != nil {
+	if err := r.dumpConnections(time.Unix(100, 0)); err != nil {
 		t.Fatal(err)
 	}
 	got := r.table.of(endpoint{netip.AddrFrom4(full.Addr).As16(), uint16(full.Port)})
@@ -624,6 +624,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_held_back"+labels] = 0
 			want["plimsoll_tcp_listen_window_small"+labels] = 0
 			want["plimsoll_tcp_listen_segments_small"+labels] = 0
+			want["plimsoll_tcp_listen_receive_window_filled"+labels] = 0
 			want["plimsoll_tcp_listen_sent_bytes_total"+labels] = 0
 			for _, held := range heldNames {
 				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0

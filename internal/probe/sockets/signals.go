@@ -98,6 +98,26 @@ var (
 		Help:   "Accepted connections of the listener on which a segment or more waits to leave, and fewer bytes are under way than the 14,600 with which a connection may begin (RFC 6928), though the peer would take more: a full segment of theirs has at most 536 bytes, as where no end says what it takes (RFC 9293). None of their segments was ever sent again.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (mss:, unacked:, notsent:, snd_wnd:, no retrans:)",
 	}
+	listenFilled = &model.Signal{
+		Name: "plimsoll_tcp_listen_receive_window_filled", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener that were sent three quarters of their receive window or more in each round trip since the last look, the shortest one, and on which nothing lies unread: the peer waits for room, and the process reads at once. Of TCP only.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tnim state established (bytes_received over time, rcv_wnd, minrtt, Recv-Q 0)",
+	}
+	listenWindow = &model.Signal{
+		Name: "plimsoll_tcp_listen_receive_window_bytes", Kind: model.Gauge, Unit: "bytes", Labels: []string{"listen", "owner"},
+		Help:   "The receive windows of these, the mean; before Linux 6.2 the largest that they may be at present.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (rcv_wnd; rcv_ssthresh)",
+	}
+	listenBuffer = &model.Signal{
+		Name: "plimsoll_tcp_listen_receive_buffer_bytes", Kind: model.Gauge, Unit: "bytes", Labels: []string{"listen", "owner"},
+		Help:   "Their receive buffers, of which the window is a part, the mean.",
+		Source: fromConnections + ", SK_MEMINFO_RCVBUF", ByHand: "ss -tnm state established (rb in skmem)",
+	}
+	listenWay = &model.Signal{
+		Name: "plimsoll_tcp_listen_receive_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"listen", "owner"},
+		Help:   "Their shortest round trips, the mean.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (minrtt)",
+	}
 	listenHeld = &model.Signal{
 		Name: "plimsoll_tcp_listen_busy_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"listen", "owner", "held"}, StartsAtZero: true,
 		Help:   "How long accepted connections had bytes to send, by what held these: held=\"receiver\" is the peer's window, held=\"buffer\" the socket's own send buffer, which was too small for what the process would have sent, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
@@ -167,4 +187,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationGaps, destinationRoundTrip, destinationReceived, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationGaps, destinationRoundTrip, destinationReceived, destinationOwner}

@@ -55,6 +55,7 @@ func All() []probe.Probe {
 			"ports taken by bind() without connect() are not counted",
 			"connections redirected to a listener on another address or port (TPROXY) are not counted as accepted",
 			"a congestion window that is kept at ten segments or more (a route's ssthresh, a clamp) is not told from one that grows; one that shrinks for congestion marks (ECN) or, for a moment, to measure (BBR) counts as small",
+			"before Linux 6.2, which tells the receive window itself, one that is smaller than it may be at present is not seen to be full",
 			"a listener whose process runs in another host (or is the kernel) is owned by \"" + unknownOwner + "\"",
 		},
 		CanRun: canRun,
@@ -283,7 +284,7 @@ func (r *reader) reportConnections(out *probe.Out) {
 	defer runtime.UnlockOSThread()
 	start := pace.CPUTime()
 	portsErr := r.flows.usable.read(r.host)
-	err := r.dumpConnections()
+	err := r.dumpConnections(out.Now())
 	destinations := r.flows.destinations()
 	cost := pace.CPUTime() - start
 	if every := r.pace.Took(cost, out.Rhythm()); every > 0 {
@@ -306,10 +307,10 @@ func (r *reader) reportConnections(out *probe.Out) {
 }
 
 // dumpConnections adds up all TCP connections and accepted Unix ones.
-func (r *reader) dumpConnections() error {
+func (r *reader) dumpConnections(now time.Time) error {
 	r.flows.reset()
-	r.progress.begin()
-	r.fetching.begin()
+	r.progress.begin(now)
+	r.fetching.begin(now)
 	r.peers.begin()
 	for _, l := range r.table.order {
 		l.connections = connections{}
@@ -436,13 +437,19 @@ func (r *reader) follow(l *listener, s *inetSock) {
 		l.held[by] += float64(added[by]) / 1e6
 	}
 	l.sent += float64(added[bytesMoved])
+	if s.windowFilled(added[bytesCame], r.progress.took) {
+		l.filled.connections++
+		l.filled.windows += uint64(s.info.ownWindow)
+		l.filled.buffers += uint64(s.buffer)
+		l.filled.trips += uint64(s.info.shortest)
+	}
 }
 
 // advance is what an accepted connection has come forward since the last dump. The segments are counted here,
 // since they are sent also after a process has closed it.
 func (r *reader) advance(l *listener, s *inetSock) heldFor {
 	now := s.info.held
-	now[bytesMoved], now[segmentsSent], now[segmentsAgain] = s.info.acked, uint64(s.info.dataOut), uint64(s.info.resent)
+	now[bytesMoved], now[segmentsSent], now[segmentsAgain], now[bytesCame] = s.info.acked, uint64(s.info.dataOut), uint64(s.info.resent), s.info.received
 	added := r.progress.since(s.cookie, now)
 	if !onOneMachine(s) {
 		r.peers.add(&l.to, s.dst.addr, added[segmentsSent], added[segmentsAgain])
@@ -489,7 +496,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenHeld, listenSent, listenSegments, listenAgain, destinationRoundTrip, destinationReceived} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, destinationRoundTrip, destinationReceived} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -505,6 +512,7 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}
+	r.putFilled(out, l)
 	out.Put(listenSent, l.sent, l.name, l.owner)
 	for by, name := range heldNames {
 		out.Put(listenHeld, l.held[by], l.name, l.owner, name)
@@ -512,6 +520,20 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	for to, name := range toNames {
 		out.Put(listenSegments, float64(l.to.segments[to]), l.name, l.owner, name)
 		out.Put(listenAgain, float64(l.to.again[to]), l.name, l.owner, name)
+	}
+}
+
+// putFilled puts the receive windows that were full. In the first dump, and right after another, nobody knows.
+func (r *reader) putFilled(out *probe.Out, l *listener) {
+	if r.progress.took < shortLook {
+		return
+	}
+	n := float64(l.filled.connections)
+	out.Put(listenFilled, n, l.name, l.owner)
+	if n > 0 {
+		out.Put(listenWindow, float64(l.filled.windows)/n, l.name, l.owner)
+		out.Put(listenBuffer, float64(l.filled.buffers)/n, l.name, l.owner)
+		out.Put(listenWay, float64(l.filled.trips)/n/1e6, l.name, l.owner)
 	}
 }
 

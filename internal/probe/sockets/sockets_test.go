@@ -505,7 +505,7 @@ func TestAccepted(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var p progress
 	look := func(socks map[uint64]heldFor) (sum heldFor) {
-		p.begin()
+		p.begin(time.Time{})
 		for cookie, held := range socks {
 			for by, us := range p.since(cookie, held) {
 				sum[by] += us
@@ -532,6 +532,54 @@ func TestProgress(t *testing.T) {
 	}
 	if len(p.known) > maxHeld {
 		t.Errorf("%d connections are followed, want %d at most", len(p.known), maxHeld)
+	}
+}
+
+// A window is full where three quarters of it or more came in each round trip, and the process reads at once.
+func TestWindowFilled(t *testing.T) {
+	way := inetSock{info: tcpInfo{shortest: 20_000, ownWindow: 8000}} // 50 round trips a second
+	unread, unknown, closed, far := way, way, way, way
+	unread.queue, unknown.info.shortest, closed.info.ownWindow, far.info.shortest = 1, noRTT, 0, 1_000_001
+	for _, c := range []struct {
+		name string
+		sock inetSock
+		came uint64
+		took time.Duration
+		want bool
+	}{
+		{"three quarters in each of them", way, 300_000, time.Second, true},
+		{"a byte less", way, 299_999, time.Second, false},
+		{"as much in twice the time", way, 300_000, 2 * time.Second, false},
+		{"bytes that wait to be read", unread, 400_000, time.Second, false},
+		{"no round trip yet", unknown, 400_000, time.Second, false},
+		{"a window that is shut", closed, 400_000, time.Second, false},
+		{"less than one round trip", far, 400_000, time.Second, false},
+		{"the first look", way, 400_000, 0, false},
+		{"half a second", way, 150_000, 500 * time.Millisecond, true},
+		{"less", way, 400_000, 499 * time.Millisecond, false},
+	} {
+		if got := c.sock.windowFilled(c.came, c.took); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// What a connection had received is held against the time since the look before.
+func TestFilled(t *testing.T) {
+	l, r := &listener{}, &reader{}
+	for second, came := range []uint64{1 << 20, 1<<20 + 400_000, 1<<20 + 800_000} {
+		l.connections = connections{}
+		r.progress.begin(time.Unix(int64(second), 0))
+		r.follow(l, &inetSock{cookie: 7, buffer: 16384, info: tcpInfo{shortest: 20_000, ownWindow: 8000, received: came}, hasInfo: true})
+		r.follow(l, &inetSock{cookie: 8, buffer: 16384, info: tcpInfo{shortest: 20_000, ownWindow: 8000}, hasInfo: true})
+		r.progress.end()
+		want := filled{1, 8000, 16384, 20_000}
+		if second == 0 {
+			want = filled{}
+		}
+		if l.filled != want {
+			t.Errorf("second %d: %+v; want %+v", second, l.filled, want)
+		}
 	}
 }
 
