@@ -134,7 +134,9 @@ func (e *errorLine) upstreamError(said, about []byte, phase string, number int) 
 		e.errno = "eof"
 	case bytes.HasPrefix(said, []byte("upstream sent too big header")):
 		e.errno = "header_too_big"
-	case invalidReply(said):
+	case bytes.HasPrefix(said, []byte("upstream rejected request with error ")):
+		e.errno = "rejected"
+	case invalidReply(e.level, said):
 		e.errno = "invalid_reply"
 	default:
 		return
@@ -213,11 +215,14 @@ func errnoName(n int) string {
 	return strconv.Itoa(n)
 }
 
-// invalidReply tells of what nginx gives an upstream's reply up for. Other lines that begin with "upstream sent" are warnings:
-// it goes on, with a header left out or the surplus cut off.
-func invalidReply(said []byte) bool {
-	for _, begin := range [...]string{"invalid ", "unsupported FastCGI ", "unexpected FastCGI ", `"Content-Length" and "Transfer-Encoding"`} {
-		if bytes.HasPrefix(said, []byte("upstream sent "+begin)) {
+// invalidReply tells of what nginx gives an upstream's reply up for: of what begins so all that is more than a warning (src/http of
+// nginx 1.31). With a warning it goes on, a header left out or the surplus cut off; what has no header at all it takes for HTTP/0.9.
+func invalidReply(level string, said []byte) bool {
+	if level == "warn" || bytes.HasPrefix(said, []byte("upstream sent no valid HTTP/1.0 header")) {
+		return false
+	}
+	for _, begin := range [...]string{"upstream sent ", "upstream prematurely sent response", "memcached sent invalid "} {
+		if bytes.HasPrefix(said, []byte(begin)) {
 			return true
 		}
 	}

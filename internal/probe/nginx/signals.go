@@ -56,7 +56,7 @@ var (
 // What nginx writes to its error log.
 var (
 	upstreamErrors = logCounter("plimsoll_nginx_upstream_errors_total", "errors",
-		"Failures towards an upstream server: errno is the system's error, or timeout (nginx's own timer ran out), eof (it closed too early), header_too_big (its reply's headers are larger than nginx's buffer for them), invalid_reply (they break the protocol), no_live_upstreams, disabled (it had failed so often that it is left out for a while); or \"certificate: \" and why nginx refused its certificate.",
+		"Failures towards an upstream server: errno is the system's error, or timeout (nginx's own timer ran out), eof (it closed too early), header_too_big (its reply's headers are larger than nginx's buffer for them), invalid_reply (they break the protocol), rejected (it refused the request; HTTP/2 and gRPC), no_live_upstreams, disabled (it had failed so often that it is left out for a while); or \"certificate: \" and why nginx refused its certificate.",
 		"nginx's error log", errorHand, "upstream", "phase", "errno")
 	errorLines = logCounter("plimsoll_nginx_errors_total", "errors",
 		"Other lines of level warn and above by what they say; worker_connections: no connection was left in a worker; limit_req, limit_req_delay: a request was refused or held back for its rate.", "nginx's error log", errorHand, "class")

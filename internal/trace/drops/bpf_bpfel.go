@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type bpfDelayed struct {
+	_           structs.HostLayout
+	Connections uint64
+	Ns          uint64
+}
+
 type bpfFate struct {
 	_        structs.HostLayout
 	Location uint64
@@ -27,18 +33,34 @@ type bpfPortFate struct {
 	Port   uint32
 }
 
+type bpfThrown struct {
+	_  structs.HostLayout
+	By struct {
+		_    structs.HostLayout
+		Addr [16]uint8
+		Port uint64
+	}
+	Since uint64
+	Seq   uint32
+	Fate  bpfPortFate
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapFates          = "fates"
+	bpfMapLate           = "late"
 	bpfMapOnly           = "only"
 	bpfMapPorts          = "ports"
+	bpfMapThrown         = "thrown"
 	bpfProgDropsKfreeSkb = "drops_kfree_skb"
+	bpfProgDropsStands   = "drops_stands"
 	bpfVarHasReason      = "has_reason"
 	bpfVarHasReceiver    = "has_receiver"
 	bpfVarIgnored        = "ignored"
 	bpfVarLostFates      = "lost_fates"
+	bpfVarLostLate       = "lost_late"
 	bpfVarLostPorts      = "lost_ports"
 	bpfVarOnlySome       = "only_some"
 	bpfVarResumedAt      = "resumed_at"
@@ -87,15 +109,18 @@ type bpfSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
 	DropsKfreeSkb *ebpf.ProgramSpec `ebpf:"drops_kfree_skb"`
+	DropsStands   *ebpf.ProgramSpec `ebpf:"drops_stands"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	Fates *ebpf.MapSpec `ebpf:"fates"`
-	Only  *ebpf.MapSpec `ebpf:"only"`
-	Ports *ebpf.MapSpec `ebpf:"ports"`
+	Fates  *ebpf.MapSpec `ebpf:"fates"`
+	Late   *ebpf.MapSpec `ebpf:"late"`
+	Only   *ebpf.MapSpec `ebpf:"only"`
+	Ports  *ebpf.MapSpec `ebpf:"ports"`
+	Thrown *ebpf.MapSpec `ebpf:"thrown"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -106,6 +131,7 @@ type bpfVariableSpecs struct {
 	HasReceiver *ebpf.VariableSpec `ebpf:"has_receiver"`
 	Ignored     *ebpf.VariableSpec `ebpf:"ignored"`
 	LostFates   *ebpf.VariableSpec `ebpf:"lost_fates"`
+	LostLate    *ebpf.VariableSpec `ebpf:"lost_late"`
 	LostPorts   *ebpf.VariableSpec `ebpf:"lost_ports"`
 	OnlySome    *ebpf.VariableSpec `ebpf:"only_some"`
 	ResumedAt   *ebpf.VariableSpec `ebpf:"resumed_at"`
@@ -131,16 +157,20 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	Fates *ebpf.Map `ebpf:"fates"`
-	Only  *ebpf.Map `ebpf:"only"`
-	Ports *ebpf.Map `ebpf:"ports"`
+	Fates  *ebpf.Map `ebpf:"fates"`
+	Late   *ebpf.Map `ebpf:"late"`
+	Only   *ebpf.Map `ebpf:"only"`
+	Ports  *ebpf.Map `ebpf:"ports"`
+	Thrown *ebpf.Map `ebpf:"thrown"`
 }
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Fates,
+		m.Late,
 		m.Only,
 		m.Ports,
+		m.Thrown,
 	)
 }
 
@@ -152,6 +182,7 @@ type bpfVariables struct {
 	HasReceiver *ebpf.Variable `ebpf:"has_receiver"`
 	Ignored     *ebpf.Variable `ebpf:"ignored"`
 	LostFates   *ebpf.Variable `ebpf:"lost_fates"`
+	LostLate    *ebpf.Variable `ebpf:"lost_late"`
 	LostPorts   *ebpf.Variable `ebpf:"lost_ports"`
 	OnlySome    *ebpf.Variable `ebpf:"only_some"`
 	ResumedAt   *ebpf.Variable `ebpf:"resumed_at"`
@@ -162,11 +193,13 @@ type bpfVariables struct {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
 	DropsKfreeSkb *ebpf.Program `ebpf:"drops_kfree_skb"`
+	DropsStands   *ebpf.Program `ebpf:"drops_stands"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
 		p.DropsKfreeSkb,
+		p.DropsStands,
 	)
 }
 

@@ -1,14 +1,18 @@
 package drops
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/tcp/tcptest"
@@ -188,6 +192,114 @@ func TestNobodyListens(t *testing.T) {
 	// Linux before 5.17 tells no reason, and before 5.18 none of IPv6.
 	if n, reasons := at4003(); n != 53 || len(reasons) != 1 || !slices.Contains([]string{"NO_SOCKET", "NOT_SPECIFIED", ""}, reasons[0]) {
 		t.Errorf("%d drops at 4003 for %q, want 53 for NO_SOCKET", n, reasons)
+	}
+}
+
+// firstSYNsDropped has the filter throw the first SYN of each connection to ports 4004 and
+// 4007 away, and every one to port 4005.
+const firstSYNsDropped = `
+table inet t {
+	set seen4 { type ipv4_addr . inet_service; flags dynamic; size 100; }
+	set seen6 { type ipv6_addr . inet_service; flags dynamic; size 100; }
+	chain in {
+		type filter hook input priority 0;
+		tcp dport 4005 drop
+		tcp dport != { 4004, 4007 } accept
+		tcp flags & (syn | ack) != syn accept
+		ip saddr . tcp sport @seen4 accept
+		ip6 saddr . tcp sport @seen6 accept
+		add @seen4 { ip saddr . tcp sport } drop
+		add @seen6 { ip6 saddr . tcp sport } drop
+	}
+}`
+
+// open begins to connect, from a port of its own choice or a given one, and waits for
+// nothing: goroutines of their own would be in another namespace.
+func open(t *testing.T, from uint16, to string) (fd int) {
+	t.Helper()
+	var far, near unix.Sockaddr
+	family, at := unix.AF_INET, netip.MustParseAddrPort(to)
+	if at.Addr().Is6() {
+		family, far = unix.AF_INET6, &unix.SockaddrInet6{Addr: at.Addr().As16(), Port: int(at.Port())}
+	} else {
+		far, near = &unix.SockaddrInet4{Addr: at.Addr().As4(), Port: int(at.Port())}, &unix.SockaddrInet4{Port: int(from)}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from > 0 {
+		if err := errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, near)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Connect(fd, far); err != unix.EINPROGRESS && err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// TestLateConnections: those whose first SYN is thrown away and whose second gets in,
+// and none that never stands, or that has the port of one that did not.
+func TestLateConnections(t *testing.T) {
+	const v4, v6, mapped = 7, 5, 3
+	ns := tcptest.OwnNetns(t, Tracer())
+	tcptest.Run(t, "nft", firstSYNsDropped)
+	for _, at := range []string{"127.0.0.1:4004", "[::1]:4004", "127.0.0.1:4005", "127.0.0.1:4006", "[::]:4007"} {
+		tcptest.Listen(t, at)
+	}
+	tr := begin(t, func(n int) int { return n })
+	tracetest.AllAttached(t, Tracer(), tr)
+	var fds []int
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	for to, n := range map[string]int{"127.0.0.1:4004": v4, "[::1]:4004": v6, "127.0.0.1:4007": mapped} {
+		for range n {
+			fds = append(fds, open(t, 0, to))
+		}
+	}
+	unix.Close(open(t, 41001, "127.0.0.1:4005")) // gives up at once
+	fds = append(fds, open(t, 41001, "127.0.0.1:4006"), open(t, 41002, "127.0.0.1:4005"))
+	reason := "NETFILTER_DROP"
+	if tr.reasons == nil {
+		reason = ""
+	}
+	var late map[Late]uint64
+	var waited time.Duration
+	tracetest.Eventually(t, "all stand", func() bool {
+		s, err := tr.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracetest.NothingLost(t, s.Lost)
+		late, waited = map[Late]uint64{}, 0
+		for _, l := range s.Late {
+			if l.Netns == ns {
+				late[Late{Reason: l.Reason, Port: l.Port}] += l.Connections
+				waited += l.Waited
+			}
+		}
+		return late[Late{Reason: reason, Port: 4004}] >= v4+v6 && late[Late{Reason: reason, Port: 4007}] >= mapped
+	})
+	if d := cmp.Diff(map[Late]uint64{{Reason: reason, Port: 4004}: v4 + v6, {Reason: reason, Port: 4007}: mapped}, late); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if waited < (v4+v6+mapped)*900*time.Millisecond {
+		t.Errorf("they waited for %v, want a second each", waited)
+	}
+	samples := tracetest.Sink{}
+	if err := tr.Read(samples); err != nil {
+		t.Fatal(err)
+	}
+	at := strconv.Itoa(int(ns)) + "@"
+	for _, port := range []string{"4004", "4007"} {
+		waited -= time.Duration(samples[at+"plimsoll_drops_late_seconds_total{"+reason+","+port+"}"] * float64(time.Second)).Round(time.Nanosecond)
+	}
+	if n := samples[at+"plimsoll_drops_late_connections_total{"+reason+",4007}"]; n != mapped || waited.Abs() > time.Microsecond {
+		t.Errorf("%v late connections at 4007 are put, want %d; and %v lack of the time", n, mapped, waited)
 	}
 }
 

@@ -5,9 +5,16 @@ import (
 	"plimsoll/internal/trace"
 )
 
-const atFree = "drops_kfree_skb"
+// Programs.
+const (
+	atFree   = "drops_kfree_skb"
+	atStands = "drops_stands"
+)
 
-const source = "BPF on the tracepoint kfree_skb"
+const (
+	source     = "BPF on the tracepoint kfree_skb"
+	sourceLate = "BPF on the tracepoints kfree_skb and inet_sock_set_state"
+)
 
 var (
 	packets = &model.Signal{
@@ -20,10 +27,20 @@ var (
 		Help:   "Packets of TCP and UDP that the kernel threw away, by its reason and the port of the service at one of their ends.",
 		Labels: []string{"reason", "port"}, Source: source, ByHand: "perf trace -a -e skb:kfree_skb",
 	}
-	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port.")
+	lateConnections = &model.Signal{
+		Name: "plimsoll_drops_late_connections_total", Kind: model.Counter, Unit: "connections", StartsAtZero: true,
+		Help:   "Connections that others opened to a service here and that stood in the end, of which the kernel had thrown a SYN away before, by its reason for the last one and the port of the service.",
+		Labels: []string{"reason", "port"}, Source: sourceLate, ByHand: "perf trace -a -e skb:kfree_skb -e sock:inet_sock_set_state",
+	}
+	lateSeconds = &model.Signal{
+		Name: "plimsoll_drops_late_seconds_total", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
+		Help:   "How long these took, all together, from when the first SYN of each was thrown away until it stood.",
+		Labels: []string{"reason", "port"}, Source: sourceLate, ByHand: "perf trace -a -e skb:kfree_skb -e sock:inet_sock_set_state",
+	}
+	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; and what=\"late\", connections that stood late.")
 )
 
-var signals = []*model.Signal{packets, portPackets, lost}
+var signals = []*model.Signal{packets, portPackets, lateConnections, lateSeconds, lost}
 
 // needs says which programs a signal rests on.
-var needs = map[*model.Signal][]string{packets: {atFree}, portPackets: {atFree}, lost: nil}
+var needs = map[*model.Signal][]string{packets: {atFree}, portPackets: {atFree}, lateConnections: {atFree, atStands}, lateSeconds: {atFree, atStands}, lost: nil}

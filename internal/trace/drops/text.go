@@ -71,12 +71,28 @@ func (s Seen) Text(columns int) string {
 	byPort, _ := split(s.ByPort)
 	b.WriteString(s.table(in, columns, "reason", "in function", others, shownDrops))
 	b.WriteString(s.table(in, columns, "reason", "service's port", byPort, shownPorts))
+	b.WriteString(s.lateTable(in, columns))
 	b.WriteString(s.table(in, columns, "usual reason", "in function", usualOnes, shownUsual))
 	b.WriteString(in.Legend(columns))
 	if s.Unnamed != "" {
 		b.WriteString("\n" + layout.Indent(layout.Wrap("note: "+s.Unnamed, columns-6), "      ") + "\n")
 	}
 	return b.String() + trace.LostText(s.Lost, columns)
+}
+
+func (s Seen) lateTable(in trace.Spaces, columns int) string {
+	if len(s.Late) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n" + layout.Wrap("Connections that stood late, since a SYN of theirs had been thrown away:", columns) + "\n")
+	rows := [][]string{{"reason", "service's port", "connections", "later on average"}}
+	for _, l := range s.Late {
+		mean := time.Duration(uint64(l.Waited) / max(l.Connections, 1))
+		rows = append(rows, []string{cmp.Or(l.Reason, "-"), strconv.Itoa(int(l.Port)), trace.Number(l.Connections), trace.Span(mean), in.Mark(l.Netns)})
+	}
+	trace.Rows(&b, rows, shownPorts, 1, columns)
+	return b.String()
 }
 
 func (s Seen) table(in trace.Spaces, columns int, title, where string, all []Drops, shown int) string {

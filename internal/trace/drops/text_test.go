@@ -16,6 +16,7 @@ func TestText(t *testing.T) {
 		{Netns: 7, Reason: "TCP_LISTEN_OVERFLOW", Packets: 12},
 	}
 	s.ByPort = []Drops{{Netns: 7, Reason: "NETFILTER_DROP", Port: 80, Packets: 4321}, {Netns: 7, Reason: "NOT_SPECIFIED", Port: 80, Packets: 900}}
+	s.Late = []Late{{Netns: 7, Reason: "NETFILTER_DROP", Port: 80, Connections: 1200, Waited: 1800 * time.Second}}
 	want := `10 s: 4,333 packets thrown away (433/s); besides, 900 for reasons that also
 occur where all is well.
 
@@ -25,6 +26,10 @@ TCP_LISTEN_OVERFLOW  ?             12       1.2
 
 reason          service's port  packets  /s
 NETFILTER_DROP  80              4,321    432
+
+Connections that stood late, since a SYN of theirs had been thrown away:
+reason          service's port  connections  later on average
+NETFILTER_DROP  80              1,200        1.5 s
 
 usual reason   in function            packets  /s
 NOT_SPECIFIED  sk_stream_kill_queues  900      90
