@@ -52,6 +52,23 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// What is found out of the expressions when it is asked for is what Load finds at once.
+func TestTriedRulesAreTheSame(t *testing.T) {
+	set, _ := tested(t)
+	tried, err := ruleset.LoadTried(rules.FS)
+	if err != nil || tried.Hash != set.Hash || len(tried.List) != len(set.List) {
+		t.Fatalf("%v, %d rules, want %d", err, len(tried.List), len(set.List))
+	}
+	for i, r := range set.List {
+		want := r.Expressions()
+		for j, e := range tried.List[i].Expressions() {
+			if e.Text != want[j].Text || e.Err() != nil || len(e.Selectors()) != len(want[j].Selectors()) || e.Counts() != want[j].Counts() {
+				t.Errorf("%s: %s: %v", r.ID, e.Text, e.Err())
+			}
+		}
+	}
+}
+
 // TestNoMutantSurvives holds that each clue, its comparison and its threshold are
 // held in place by a vector.
 func TestNoMutantSurvives(t *testing.T) {

@@ -35,6 +35,7 @@ func (f *siteFlags) readEarly() {
 	}
 	if set, err := f.extended(); err == nil { // else the end of the run says what is wrong with them
 		f.early = &set
+		set.Signals() // what is found out of expressions when it is asked for is asked for now
 		debug.FreeOSMemory() // reading takes ten times what it leaves, and memory is observed, too
 	}
 }
@@ -177,12 +178,13 @@ func sitePart(s model.Site, rule string) string {
 
 // ruleSet loads the rules that the binary carries, or those of a folder.
 func ruleSet(args []string) (ruleset.Rules, error) {
-	var source fs.FS = rules.FS
-	if len(args) == 1 {
-		var err error
-		if source, err = folder(args[0]); err != nil {
-			return ruleset.Rules{}, err
-		}
+	if len(args) == 0 {
+		set, err := ruleset.LoadTried(rules.FS)
+		return set, fail(exitRules, err)
+	}
+	source, err := folder(args[0])
+	if err != nil {
+		return ruleset.Rules{}, err
 	}
 	set, err := ruleset.Load(source)
 	if err == nil && len(set.List) == 0 {

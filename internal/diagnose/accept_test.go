@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 	"plimsoll/internal/ruleset"
 )
 
@@ -27,7 +28,7 @@ func TestAccepted(t *testing.T) {
 		"a window that this run does not have": {"increase(refused_total[$calm]) == 0", still, model.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := ruleset.ParseAcceptance(c.accept, nil)
+			a, err := ruleset.ParseAcceptance(c.accept, query.Terms{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ const beforeLoad = 1.1
 // before the load as well, and no less often: then it is not requests of this
 // load that were harmed. Only a run with a baseline can tell.
 func (r *run) asBefore(c *ruleset.Clue, value float64, subject map[string]string) bool {
-	if c.Role != model.Decides && c.Role != model.Proves || !c.MeasureExpr.Counts || c.Threshold != (ruleset.Comparison{Op: ">"}) {
+	if c.Role != model.Decides && c.Role != model.Proves || !c.MeasureExpr.Counts() || c.Threshold != (ruleset.Comparison{Op: ">"}) {
 		return false
 	}
 	window, ok := r.Window("window")

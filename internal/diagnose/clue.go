@@ -46,7 +46,7 @@ func (r *run) sightOf(expr *query.Expression, subject map[string]string) sight {
 		}
 	}
 	host, own := subject["host"]
-	for _, sel := range expr.Selectors {
+	for _, sel := range expr.Selectors() {
 		if slices.ContainsFunc(sel.Before, func(e *query.Expression) bool { return len(r.Ask(e).Samples) > 0 }) {
 			continue
 		}
@@ -202,10 +202,10 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 
 // nothingSeen is the sentence of a clue that is false without a value.
 func nothingSeen(e *query.Expression) string {
-	if len(e.Selectors) == 0 {
+	if len(e.Selectors()) == 0 {
 		return "there was none of it"
 	}
-	return fmt.Sprintf("there was none of it (%s shows nothing here)", e.Selectors[0].Name)
+	return fmt.Sprintf("there was none of it (%s shows nothing here)", e.Selectors()[0].Name)
 }
 
 // answer is the answer of a rule for one subject, the first line that fits:

@@ -110,7 +110,7 @@ func (r *run) hostsWithout(rule *ruleset.Rule, served map[string]bool) []model.F
 			continue
 		}
 		tried, missing := false, ""
-		for _, sel := range rule.AppliesExpr.Selectors {
+		for _, sel := range rule.AppliesExpr.Selectors() {
 			if sel.Excludes { // it can have hidden no subject
 				continue
 			}

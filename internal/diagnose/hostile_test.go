@@ -82,7 +82,7 @@ func hostileLabels(rule *ruleset.Rule, value string) map[string]string {
 	texts := []string{}
 	for i := range rule.Clues {
 		texts = append(texts, rule.Clues[i].ByHand)
-		for _, sel := range rule.Clues[i].MeasureExpr.Selectors {
+		for _, sel := range rule.Clues[i].MeasureExpr.Selectors() {
 			for _, name := range sel.Labels {
 				labels[name] = value
 			}

@@ -129,7 +129,7 @@ func (d *drawer) clue(f model.Finding, c model.Clue) *Figure {
 	}
 	p := plot{title: strings.ReplaceAll(c.ID, "_", " "), unit: numberOf(""), height: 150, noPeak: true,
 		note: "measured over every " + layout.Micros(float64(d.length)*1e3)}
-	if bound := measure.Threshold.Bound; measure.MeasureExpr.Counts && bound != 0 {
+	if bound := measure.Threshold.Bound; measure.MeasureExpr.Counts() && bound != 0 {
 		p.note = "counted in every " + layout.Micros(float64(d.length)*1e3) + "; the threshold is for the whole window"
 	} else {
 		p.limits = []svg.Limit{{Value: bound, Text: "threshold " + c.Is}}

@@ -104,9 +104,7 @@ var holdTotal = regexp.MustCompile(`last_over_time\((plimsoll_load_(?:outcomes|w
 // inPart is an expression for a part of the main window, in which the load counted a part: over the whole's
 // total, what a part counted would be a share of nothing that anybody asked for.
 func (e *Expression) inPart() *Expression {
-	part := *e
-	part.Text = holdTotal.ReplaceAllString(e.Text, "increase($1[$$window])")
-	return &part
+	return &Expression{Text: holdTotal.ReplaceAllString(e.Text, "increase($1[$$window])")}
 }
 
 // moving evaluates an expression at all moments at once, as one whose main window moves along; nil where it

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -39,11 +40,23 @@ var Parser = parser.NewParser(parser.Options{EnableExtendedRangeSelectors: true}
 // Expression is a PromQL text of a rule with the shared terms filled in. Its
 // window variables are filled in for each run, by query.
 type Expression struct {
-	Text      string
-	Selectors []Selector // the series that it names
-	// Counts: it is a number of events in the main window, and nothing else.
-	Counts bool
+	Text string
+	// What its whole tree shows is found when it is first asked for: the shared terms make a text seventeen times
+	// as long, and a run is judged by a part of all rules' expressions.
+	once      sync.Once
+	selectors []Selector
+	counts    bool
+	err       error
 }
+
+// Selectors are the series that it names; none where Err says what is wrong with it.
+func (e *Expression) Selectors() []Selector { e.once.Do(e.read); return e.selectors }
+
+// Counts says whether it is a number of events in the main window, and nothing else.
+func (e *Expression) Counts() bool { e.once.Do(e.read); return e.counts }
+
+// Err says what is wrong with it, with its shared terms filled in; nil where Parse returned it.
+func (e *Expression) Err() error { e.once.Do(e.read); return e.err }
 
 // Selector is a series that an expression names.
 type Selector struct {
@@ -66,8 +79,19 @@ var windowNames = []string{
 	"window", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
 }
 
+// Terms are what a text may name, and how it is taken.
+type Terms struct {
+	Records Records
+	// Tried: all texts were parsed with these records before, and nothing was wrong with them. Then only Err
+	// would tell what is.
+	Tried bool
+}
+
 // Parse fills in the shared terms and parses the result.
-func Parse(src string, known Records) (*Expression, error) {
+func Parse(src string, known Records) (*Expression, error) { return Terms{Records: known}.Parse(src) }
+
+// Parse is the function Parse with these terms.
+func (t Terms) Parse(src string) (*Expression, error) {
 	if strings.TrimSpace(src) == "" {
 		return nil, errors.New("the expression is missing")
 	}
@@ -78,31 +102,42 @@ func Parse(src string, known Records) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := expandRecords(src, root, known)
-	if err != nil {
+	e := &Expression{}
+	if e.Text, err = expandRecords(src, root, t.Records); err != nil {
 		return nil, err
 	}
-	if len(text) > maxText {
-		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(text), maxText)
+	if len(e.Text) > maxText {
+		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(e.Text), maxText)
 	}
-	if text != src {
-		if root, err = ParseWithVariables(text); err != nil {
+	if !t.Tried {
+		if err := e.Err(); err != nil {
 			return nil, err
 		}
 	}
-	if err := fixedMoments(text, root); err != nil {
-		return nil, err
+	return e, nil
+}
+
+// read finds out what the whole tree shows.
+func (e *Expression) read() {
+	root, err := ParseWithVariables(e.Text)
+	if err == nil {
+		err = fixedMoments(e.Text, root)
+	}
+	if err != nil {
+		e.err = err
+		return
 	}
 	if t := root.Type(); t != parser.ValueTypeVector && t != parser.ValueTypeScalar {
-		return nil, fmt.Errorf("want an instant vector or a number, got a %s", parser.DocumentedType(t))
+		e.err = fmt.Errorf("want an instant vector or a number, got a %s", parser.DocumentedType(t))
+		return
 	}
-	e := &Expression{Text: text, Counts: countsEvents(text, root)}
-	if e.Selectors, err = FindSelectors(root); err != nil {
-		return nil, err
+	list, err := FindSelectors(root)
+	if err != nil {
+		e.err = err
+		return
 	}
-	noteBefore(text, root, e.Selectors)
-	e.Selectors = distinct(e.Selectors)
-	return e, nil
+	noteBefore(e.Text, root, list)
+	e.selectors, e.counts = distinct(list), countsEvents(e.Text, root)
 }
 
 // distinct are the selectors, each once: an expression names the same series in the same way twenty times. Their names are copies, since

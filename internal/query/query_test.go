@@ -198,7 +198,7 @@ func TestSelectors(t *testing.T) {
 		{`max_over_time((a or on () b)[$hold:]) or on (host) c`, `a; b; c`},
 	} {
 		var got []string
-		for _, s := range expressionOf(t, c.expr).Selectors {
+		for _, s := range expressionOf(t, c.expr).Selectors() {
 			line := strings.TrimSpace(s.Name + " " + strings.Join(s.Labels, " "))
 			if s.Global {
 				line += " of all hosts"
@@ -269,7 +269,7 @@ func TestCountsEvents(t *testing.T) {
 		"max_over_time(a_size[$window])":                          false,
 		"increase(a_total[$window]) * on (host) group_left (pool) max by (host) (a_info)": false,
 	} {
-		if got := expressionOf(t, text).Counts; got != want {
+		if got := expressionOf(t, text).Counts(); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}

@@ -65,7 +65,7 @@ func TestNoCommandIsLeftBlank(t *testing.T) {
 		subject["host"] = "server"
 		for i := range rule.Clues {
 			c := &rule.Clues[i]
-			for _, sel := range c.MeasureExpr.Selectors {
+			for _, sel := range c.MeasureExpr.Selectors() {
 				for _, name := range sel.Labels {
 					labels[name] = "x"
 				}

@@ -21,12 +21,12 @@ type Acceptance struct {
 
 // ParseAcceptance takes "EXPR < NUMBER" apart, so that a result which does not
 // meet it is told from one that is missing.
-func ParseAcceptance(src string, known query.Records) (*Acceptance, error) {
-	whole, err := query.Parse(src, known)
+func ParseAcceptance(src string, terms query.Terms) (*Acceptance, error) {
+	whole, err := terms.Parse(src)
 	if err != nil {
 		return nil, err
 	}
-	root, err := query.ParseWithVariables(whole.Text)
+	root, err := query.ParseWithVariables(src)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func ParseAcceptance(src string, known query.Records) (*Acceptance, error) {
 		return a, nil
 	}
 	at := binary.LHS.PositionRange()
-	if a.Measure, err = query.Parse(whole.Text[at.Start:at.End], known); err != nil {
+	if a.Measure, err = terms.Parse(src[at.Start:at.End]); err != nil {
 		return nil, err
 	}
 	a.Is, a.Split = Comparison{Op: binary.Op.String(), Bound: bound.Val}, true

@@ -103,36 +103,36 @@ func (c Changes) MarshalJSON() ([]byte, error) {
 }
 
 // compile prepares the fix's texts and expressions.
-func (f *Fix) compile(known query.Records) error {
+func (f *Fix) compile(terms query.Terms) error {
 	if len(f.Change) == 0 {
 		return errors.New("change: missing; a person's is {person: what to do}")
 	}
 	for i := range f.Change {
-		if err := f.Change[i].compile(known); err != nil {
+		if err := f.Change[i].compile(terms); err != nil {
 			return err
 		}
 	}
 	var err error
 	if f.Memory != "" {
-		if f.MemoryExpr, err = query.Parse(f.Memory, known); err != nil {
+		if f.MemoryExpr, err = terms.Parse(f.Memory); err != nil {
 			return fmt.Errorf("memory: %w", err)
 		}
 	}
 	if f.First != nil {
-		if err = f.First.compile(known); err != nil {
+		if err = f.First.compile(terms); err != nil {
 			return fmt.Errorf("first: %w", err)
 		}
 	}
 	if f.Accept == "" {
 		return nil
 	}
-	if f.Acceptance, err = ParseAcceptance(f.Accept, known); err != nil {
+	if f.Acceptance, err = ParseAcceptance(f.Accept, terms); err != nil {
 		return fmt.Errorf("accept: %w", err)
 	}
 	return nil
 }
 
-func (c *Change) compile(known query.Records) error {
+func (c *Change) compile(terms query.Terms) error {
 	var err error
 	if c.NameText, err = ParseCommand(c.Name); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (c *Change) compile(known query.Records) error {
 		return fmt.Errorf("change: %s: person takes no to, every other kind needs one", c.Kind)
 	}
 	if c.At != "" {
-		if c.AtExpr, err = query.Parse(c.At, known); err != nil {
+		if c.AtExpr, err = terms.Parse(c.At); err != nil {
 			return fmt.Errorf("at: %w", err)
 		}
 	}
@@ -153,14 +153,14 @@ func (c *Change) compile(known query.Records) error {
 		from = "last_over_time(node_sysctl_" + strings.NewReplacer(".", "_", "-", "_").Replace(c.Name) + "[$run])"
 	}
 	if from != "" {
-		if c.FromExpr, err = query.Parse(from, known); err != nil {
+		if c.FromExpr, err = terms.Parse(from); err != nil {
 			return fmt.Errorf("from: %w", err)
 		}
 	}
 	if !isExpression(c.To) {
 		return nil
 	}
-	if c.ToExpr, err = query.Parse(c.To, known); err != nil {
+	if c.ToExpr, err = terms.Parse(c.To); err != nil {
 		return fmt.Errorf("to: %w", err)
 	}
 	return nil
@@ -275,17 +275,17 @@ type FirstStep struct {
 	FromExpr, ToExpr   *query.Expression `yaml:"-" json:"-"` // nil without From and To
 }
 
-func (s *FirstStep) compile(known query.Records) (err error) {
+func (s *FirstStep) compile(terms query.Terms) (err error) {
 	if s.Type == "" && s.Then == "" {
 		return errors.New("want what to type, or what to do then")
 	}
 	if s.From != "" {
-		if s.FromExpr, err = query.Parse(s.From, known); err != nil {
+		if s.FromExpr, err = terms.Parse(s.From); err != nil {
 			return fmt.Errorf("from: %w", err)
 		}
 	}
 	if s.To != "" {
-		if s.ToExpr, err = query.Parse(s.To, known); err != nil {
+		if s.ToExpr, err = terms.Parse(s.To); err != nil {
 			return fmt.Errorf("to: %w", err)
 		}
 	}

@@ -75,7 +75,10 @@ func (c *checker) rule(r *Rule) {
 
 // expression checks that every series it names is recorded, with those labels.
 func (c *checker) expression(rule, where string, e *query.Expression) {
-	for _, sel := range e.Selectors {
+	if err := e.Err(); err != nil {
+		c.fail(rule, "%s: %w", where, err)
+	}
+	for _, sel := range e.Selectors() {
 		signal, ok := c.signals[sel.Name]
 		if !ok {
 			c.fail(rule, "%s: %s: no probe reads such a series", where, sel.Name)
@@ -92,7 +95,7 @@ func (c *checker) expression(rule, where string, e *query.Expression) {
 // subject checks that "applies" can have the subject's labels.
 func (c *checker) subject(r *Rule) {
 	can := map[string]bool{"host": true}
-	for _, sel := range r.AppliesExpr.Selectors {
+	for _, sel := range r.AppliesExpr.Selectors() {
 		if s, ok := c.signals[sel.Name]; ok {
 			for _, name := range s.Labels {
 				can[name] = true
@@ -136,7 +139,7 @@ func (c *checker) sampleFacts(r *Rule, e *query.Expression) Facts {
 	for _, name := range r.Subject {
 		f.Subject[name] = "1"
 	}
-	for _, sel := range e.Selectors {
+	for _, sel := range e.Selectors() {
 		if s, ok := c.signals[sel.Name]; ok {
 			for _, name := range s.Labels {
 				f.Labels[name] = "1"

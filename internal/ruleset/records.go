@@ -27,33 +27,33 @@ func sortedRecords(r query.Records) []query.Record {
 // loadRecords reads records.yaml, which a rule set need not have, and adds what
 // is in it to the records of the set below. A record may use those that stand
 // above it, so there can be no cycle.
-func loadRecords(fsys fs.FS, dir string, below query.Records) (query.Records, []byte, error) {
+func loadRecords(fsys fs.FS, dir string, terms query.Terms) (query.Terms, []byte, error) {
 	raw, err := ReadFile(fsys, recordsFile, maxRecords)
 	if errors.Is(err, fs.ErrNotExist) {
-		return below, nil, nil
+		return terms, nil, nil
 	}
 	file := path.Join(dir, recordsFile)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", file, err)
+		return terms, nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	var list []query.Record
 	if err := DecodeStrict(raw, &list); err != nil {
-		return nil, nil, InFile(file, err)
+		return terms, nil, InFile(file, err)
 	}
-	known := maps.Clone(below)
+	terms.Records = maps.Clone(terms.Records)
 	for _, rec := range list {
 		if !recordName.MatchString(rec.Name) || rec.Help == "" {
-			return nil, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)
+			return terms, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)
 		}
-		if _, taken := known[rec.Name]; taken || rec.Name == query.MachineInfo {
-			return nil, nil, fmt.Errorf("%s: %s is there already; give it another name", file, rec.Name)
+		if _, taken := terms.Records[rec.Name]; taken || rec.Name == query.MachineInfo {
+			return terms, nil, fmt.Errorf("%s: %s is there already; give it another name", file, rec.Name)
 		}
-		expr, err := query.Parse(rec.Expr, known)
+		expr, err := terms.Parse(rec.Expr)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %s: %w", file, rec.Name, err)
+			return terms, nil, fmt.Errorf("%s: %s: %w", file, rec.Name, err)
 		}
 		rec.Written, rec.Expr = rec.Expr, expr.Text
-		known[rec.Name] = rec
+		terms.Records[rec.Name] = rec
 	}
-	return known, raw, nil
+	return terms, raw, nil
 }

@@ -162,7 +162,7 @@ type Lab struct {
 }
 
 // Parse reads a rule.yaml and compiles what is in it.
-func Parse(raw []byte, known query.Records) (*Rule, error) {
+func Parse(raw []byte, terms query.Terms) (*Rule, error) {
 	r := &Rule{raw: raw}
 	if err := DecodeStrict(raw, r); err != nil {
 		return nil, err
@@ -185,11 +185,11 @@ func Parse(raw []byte, known query.Records) (*Rule, error) {
 		fail("%s", problem)
 	}
 	var err error
-	if r.AppliesExpr, err = query.Parse(r.Applies, known); err != nil {
+	if r.AppliesExpr, err = terms.Parse(r.Applies); err != nil {
 		fail("applies: %w", err)
 	}
 	if r.Impact != "" {
-		if r.ImpactExpr, err = query.Parse(r.Impact, known); err != nil {
+		if r.ImpactExpr, err = terms.Parse(r.Impact); err != nil {
 			fail("impact: %w", err)
 		}
 	}
@@ -200,17 +200,17 @@ func Parse(raw []byte, known query.Records) (*Rule, error) {
 			fail("clue %d: want an id that no other clue of the rule has, got %q", i+1, c.ID)
 		}
 		ids[c.ID] = true
-		if err := c.compile(known); err != nil {
+		if err := c.compile(terms); err != nil {
 			fail("clue %s: %w", c.ID, err)
 		}
 	}
 	for _, e := range r.Explains {
-		if err := e.compile(known); err != nil {
+		if err := e.compile(terms); err != nil {
 			fail("explains: %s: when: %w", e.Finding, err)
 		}
 	}
 	for i := range r.Fix {
-		if err := r.Fix[i].compile(known); err != nil {
+		if err := r.Fix[i].compile(terms); err != nil {
 			fail("fix %q: %w", r.Fix[i].Title, err)
 		}
 	}
@@ -218,7 +218,7 @@ func Parse(raw []byte, known query.Records) (*Rule, error) {
 }
 
 // compile reads the condition, if there is one.
-func (e Explain) compile(known query.Records) error {
+func (e Explain) compile(terms query.Terms) error {
 	if e.When == nil {
 		return nil
 	}
@@ -226,10 +226,10 @@ func (e Explain) compile(known query.Records) error {
 		return errors.New("want measure, is, why, say and by_hand alone; a condition has no id, role or from")
 	}
 	e.When.ID, e.When.Role = "when", model.Needs
-	return e.When.compile(known)
+	return e.When.compile(terms)
 }
 
-func (c *Clue) compile(known query.Records) error {
+func (c *Clue) compile(terms query.Terms) error {
 	if !slices.Contains([]model.Role{model.Needs, model.Decides, model.Proves, model.Supports}, c.Role) {
 		return fmt.Errorf("role %q: want needs, decides, proves or supports", c.Role)
 	}
@@ -237,7 +237,7 @@ func (c *Clue) compile(known query.Records) error {
 		return fmt.Errorf("from %q: want packets, or nothing", c.From)
 	}
 	var err error
-	if c.MeasureExpr, err = query.Parse(c.Measure, known); err != nil {
+	if c.MeasureExpr, err = terms.Parse(c.Measure); err != nil {
 		return fmt.Errorf("measure: %w", err)
 	}
 	if c.Threshold, err = ParseComparison(c.Is); err != nil {
@@ -275,7 +275,7 @@ func (rs Rules) Signals() []string {
 func namesIn(list []*query.Expression) []string {
 	var names []string
 	for _, e := range list {
-		for _, s := range e.Selectors {
+		for _, s := range e.Selectors() {
 			names = append(names, s.Name)
 		}
 	}

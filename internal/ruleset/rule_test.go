@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 )
 
 var goodSignals = []*model.Signal{
@@ -168,7 +169,7 @@ func set(t *testing.T, changes ...string) fstest.MapFS {
 func FuzzRule(f *testing.F) {
 	f.Add([]byte(goodRule(f)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		rule, err := Parse(raw, nil)
+		rule, err := Parse(raw, query.Terms{})
 		if err != nil {
 			return
 		}

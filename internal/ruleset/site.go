@@ -14,13 +14,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/query"
 )
 
 // Extend adds a site's own rules to a set. A rule of an id that the set has
 // replaces it; Site says so. The site's rules may use the set's records, and
 // have records of their own under other names. dir is what messages call the folder.
 func Extend(base Rules, fsys fs.FS, dir string) (Rules, error) {
-	own, err := load(Folder{fsys, dir}, base.Known())
+	own, err := load(Folder{fsys, dir}, query.Terms{Records: base.Known()})
 	if err != nil {
 		return Rules{}, err
 	}

@@ -141,7 +141,7 @@ func (v *Vector) statusFor(rule *ruleset.Rule) map[string]map[string]model.Statu
 			captured = captured || strings.HasPrefix(name, packetSignals)
 		}
 		for _, e := range rule.Expressions() {
-			for _, s := range e.Selectors {
+			for _, s := range e.Selectors() {
 				_, ok := status[s.Name]
 				switch packets := strings.HasPrefix(s.Name, packetSignals); {
 				case ok || packets && !captured:

@@ -287,7 +287,7 @@ func (t *translation) guards(c *ruleset.Clue) string {
 		return ""
 	}
 	var seen, excluding []string
-	for _, s := range c.MeasureExpr.Selectors {
+	for _, s := range c.MeasureExpr.Selectors() {
 		switch {
 		case s.Name == query.MachineInfo || !t.options.Given(s.Name) || len(s.Before) > 0:
 		case s.Excludes:
