@@ -35,7 +35,7 @@ func (f *siteFlags) readEarly() {
 	}
 	if set, err := f.extended(); err == nil { // else the end of the run says what is wrong with them
 		f.early = &set
-		set.Signals() // what is found out of expressions when it is asked for is asked for now
+		set.Signals()        // what is found out of expressions when it is asked for is asked for now
 		debug.FreeOSMemory() // reading takes ten times what it leaves, and memory is observed, too
 	}
 }
