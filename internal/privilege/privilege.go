@@ -82,6 +82,7 @@ var Table = []Need{
 		Without: "CAP_SYSLOG is not needed where kernel.kptr_restrict is 0 and kernel.perf_event_paranoid at most 1"},
 	{Kind: "probe", Parts: []string{"kernel_log"}, Caps: []Cap{unix.CAP_SYSLOG}, Why: "to read /dev/kmsg", Without: "nothing is needed where kernel.dmesg_restrict is 0"},
 	{Kind: "probe", Parts: []string{"nftables"}, Caps: []Cap{unix.CAP_NET_ADMIN}, Why: "to list the rules of the packet filter"},
+	{Kind: "probe", Parts: []string{"nfqueue"}, Caps: []Cap{unix.CAP_DAC_READ_SEARCH}, Why: "to read a file of /proc/net that is root's alone"},
 	{Kind: "probe", Parts: []string{"nginx", "service_log"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH},
 		Why: "to look into the processes of other users (binary, root, descriptors), and to read their configuration and logs", Without: "what belongs to our own user is seen"},
 	{Kind: "probe", Parts: []string{"processes"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH},
