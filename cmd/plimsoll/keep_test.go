@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,21 @@ func TestSnapshot(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Join(filepath.Dir(k.shelf), "last-minutes")); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v is left", left, err)
+	}
+}
+
+// Who judges gives way with all its threads, from the first on; who closes does not, and nor do we.
+func TestJudgingGivesWay(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "plimsoll")
+	ok(t, os.WriteFile(script, []byte("#!/bin/sh\nexec nice\n"), 0o700))
+	w := &world{executable: script}
+	for range 20 {
+		for patient, want := range map[bool]string{true: "19\n", false: "0\n"} {
+			var said bytes.Buffer
+			if _, err := apart(t.Context(), w, patient, &said); err != nil || said.String() != want {
+				t.Fatalf("patient %v: nice %q, %v; want %q", patient, said.String(), err, want)
+			}
+		}
 	}
 }
 
