@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -172,11 +173,12 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 	talk := &atMost{most: 4 << 10}
 	c.Stdout, c.Stderr = out, talk
 	c.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
-	if err := c.Start(); err != nil {
-		return 0, err
-	}
+	start := c.Start
 	if patient {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, c.Process.Pid, leastPriority) // it is done all the same
+		start = func() error { return startPatient(c) }
+	}
+	if err := start(); err != nil {
+		return 0, err
 	}
 	if err = c.Wait(); err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -188,6 +190,18 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 		err = fmt.Errorf("%s in a process of its own: %w", args[0], err)
 	}
 	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
+}
+
+// startPatient starts a process all of whose threads give way to all others. A priority is a thread's, and goes on to those that it
+// starts; so the one that starts the process has it first. It cannot raise it again without rights, and so ends with its goroutine.
+func startPatient(c *exec.Cmd) error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, leastPriority) // it is done all the same
+		started <- c.Start()
+	}()
+	return <-started
 }
 
 // finisherName is the command of the process that closes a run of last minutes.

@@ -112,6 +112,21 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// Who judges gives way with all its threads, from the first on; who closes does not, and nor do we.
+func TestJudgingGivesWay(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "plimsoll")
+	ok(t, os.WriteFile(script, []byte("#!/bin/sh\nexec nice\n"), 0o700))
+	w := &world{executable: script}
+	for range 20 {
+		for patient, want := range map[bool]string{true: "19\n", false: "0\n"} {
+			var said bytes.Buffer
+			if _, err := apart(t.Context(), w, patient, &said); err != nil || said.String() != want {
+				t.Fatalf("patient %v: nice %q, %v; want %q", patient, said.String(), err, want)
+			}
+		}
+	}
+}
+
 // Killed while it closes a run, our child leaves one that was cut off; where it says that the disk is full there is none.
 func TestSnapshotWhoseCloserIsKilled(t *testing.T) {
 	k := aKeeper(t)

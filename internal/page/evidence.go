@@ -127,16 +127,31 @@ func (d *drawer) clue(f model.Finding, c model.Clue) *Figure {
 	if len(points) < 2 || !line.moves() {
 		return nil
 	}
-	p := plot{title: strings.ReplaceAll(c.ID, "_", " "), unit: numberOf(""), height: 150, noPeak: true,
+	p := plot{title: strings.ReplaceAll(c.ID, "_", " "), unit: unitOf(measure), height: 150, noPeak: true,
 		note: "measured over every " + layout.Micros(float64(d.length)*1e3)}
 	if bound := measure.Threshold.Bound; measure.MeasureExpr.Counts() && bound != 0 {
 		p.note = "counted in every " + layout.Micros(float64(d.length)*1e3) + "; the threshold is for the whole window"
 	} else {
-		p.limits = []svg.Limit{{Value: bound, Text: "threshold " + c.Is}}
+		p.limits = []svg.Limit{{Value: bound, Text: "threshold " + measure.Threshold.Op + " " + p.unit.write(bound)}}
 	}
 	fig := d.figure(p, []course{line})
 	fig.Keys = nil
 	return fig
+}
+
+// unitOf is what a clue's values are measured in, by how its sentence writes one.
+func unitOf(c *ruleset.Clue) unit {
+	switch c.SayText.Form() {
+	case "percent":
+		return unit{write: percents, base: ratios.base}
+	case "ratio":
+		return unit{write: percents, base: "of what it is compared with"}
+	case "seconds":
+		return seconds
+	case "bytes":
+		return bytesHeld
+	}
+	return numberOf("")
 }
 
 func (d *drawer) measure(rule, clue string) *ruleset.Clue {

@@ -132,6 +132,9 @@ func perSecond(v float64) string { return brief(v) + "/s" }
 
 func share(v float64) string { return layout.Share(v) }
 
+// percents is a ratio of any size, a small one too.
+func percents(v float64) string { return fmt.Sprintf("%.3g %%", 100*v) }
+
 func size(v float64) string { return layout.Bytes(int64(v)) }
 
 func sizePerSecond(v float64) string { return layout.Bytes(int64(v)) + "/s" }

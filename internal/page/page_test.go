@@ -541,3 +541,22 @@ func TestLinesOfAFileStandTogether(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A clue's chart is in the unit of its sentence.
+func TestUnitOfAClue(t *testing.T) {
+	for say, want := range map[string][2]string{
+		"{{percent .Value}} of it":               {"0.05 %", "ratio"},
+		"that is {{ratio .Value}} as long":       {"0.05 %", "of what it is compared with"},
+		"{{.Labels.of}} took {{seconds .Value}}": {"500 µs", "seconds"},
+		"it held {{bytes .Value}}":               {"0 bytes", "bytes"},
+		"{{count .Value}} of {{.Labels.what}}":   {"0.0005", ""},
+		"there is no number":                     {"0.0005", ""},
+	} {
+		text, err := ruleset.ParseText(say)
+		check(t, err)
+		u := unitOf(&ruleset.Clue{SayText: text})
+		if got := [2]string{u.write(0.0005), u.base}; got != want {
+			t.Errorf("%s: %q, want %q", say, got, want)
+		}
+	}
+}

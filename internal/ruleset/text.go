@@ -103,6 +103,25 @@ func ParseText(s string) (*Text, error) {
 	return t, nil
 }
 
+// Form is the name of the function by which the text writes its value, "" where it does not.
+func (t *Text) Form() string {
+	if t.tmpl == nil {
+		return ""
+	}
+	for _, n := range t.tmpl.Root.Nodes {
+		place, ok := n.(*parse.ActionNode)
+		if !ok {
+			continue
+		}
+		for _, c := range place.Pipe.Cmds {
+			if len(c.Args) == 2 && c.Args[1].String() == ".Value" {
+				return c.Args[0].String()
+			}
+		}
+	}
+	return ""
+}
+
 // ParseCommand is ParseText for a command: each place has to be one where a value
 // can be quoted, so that no rule's author has to think of it.
 func ParseCommand(s string) (*Text, error) {

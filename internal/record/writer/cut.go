@@ -28,8 +28,9 @@ const (
 	// cutBatch samples are committed at once when a block is cut.
 	cutBatch = 20_000
 	// pieceSamples is how many samples a block gets, so that the memory it takes
-	// to make them does not grow with the length of the run.
-	pieceSamples = 1_000_000
+	// to make them does not grow with the length of the run. Of tens of thousands of series, what a
+	// block takes for each of them is dearer than the samples where there are fewer.
+	pieceSamples = 4_000_000
 )
 
 // cut makes blocks of the log, and removes it in one step: as long as it is
@@ -54,7 +55,7 @@ func (s *series) cut() (err error) {
 
 // cutInto makes blocks of the log in the directory tmp and returns their names.
 func (s *series) cutInto(tmp string) (_ []string, err error) {
-	c := cutter{tmp: tmp, most: s.pieceSamples, named: map[uint64]labels.Labels{}}
+	c := cutter{tmp: tmp, most: s.pieceSamples, named: map[uint64]*cutSeries{}, latest: new(cutSeries)}
 	defer func() { err = errors.Join(err, c.dropPiece()) }()
 	if c.compactor, err = tsdb.NewLeveledCompactor(context.Background(), nil, quiet, []int64{longRun}, nil, nil); err != nil {
 		return nil, err
@@ -75,20 +76,48 @@ type cutter struct {
 	compactor *tsdb.LeveledCompactor
 	tmp       string
 	most      int // samples of a piece
-	named     map[uint64]labels.Labels
-	pieces    []string // names of the blocks made so far
+	named     map[uint64]*cutSeries
+	latest    *cutSeries // that had a sample last
+	pieces    []string   // names of the blocks made so far
 
 	// These are of the piece in the making; head is nil when there is none.
 	head *tsdb.Head
 	dir  string // the head's own
 	app  storage.Appender
-	refs map[uint64]storage.SeriesRef
 	n    int
 }
 
+// cutSeries is a series of the log.
+type cutSeries struct {
+	ref    uint64
+	labels labels.Labels
+	// inPiece is its number in the head of a piece: of that with so many before it.
+	inPiece storage.SeriesRef
+	piece   int
+	after   *cutSeries // the one that had a sample after it the last time: most rounds are in the order of the one before
+}
+
 func (c *cutter) series(ref uint64, lset labels.Labels) error {
-	c.named[ref] = lset
+	if known := c.named[ref]; known != nil { // each part of a ring's log declares its series again
+		known.labels, known.inPiece = lset, 0
+		return nil
+	}
+	c.named[ref] = &cutSeries{ref: ref, labels: lset}
 	return nil
+}
+
+// known returns a series by its number in the log, one without labels where it was not declared.
+func (c *cutter) known(ref uint64) *cutSeries {
+	s := c.latest.after
+	if s == nil || s.ref != ref {
+		if s = c.named[ref]; s == nil {
+			s = &cutSeries{ref: ref}
+			c.named[ref] = s
+		}
+		c.latest.after = s
+	}
+	c.latest = s
+	return s
 }
 
 func (c *cutter) sample(ref uint64, p record.Point) error {
@@ -97,11 +126,14 @@ func (c *cutter) sample(ref uint64, p record.Point) error {
 			return err
 		}
 	}
-	got, err := c.app.Append(c.refs[ref], c.named[ref], p.Time, p.Value)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.named[ref], err)
+	s := c.known(ref)
+	if s.piece != len(c.pieces) {
+		s.inPiece, s.piece = 0, len(c.pieces)
 	}
-	c.refs[ref] = got
+	var err error
+	if s.inPiece, err = c.app.Append(s.inPiece, s.labels, p.Time, p.Value); err != nil {
+		return fmt.Errorf("%s: %w", s.labels, err)
+	}
 	c.n++
 	switch {
 	case c.n == c.most:
@@ -129,7 +161,7 @@ func (c *cutter) beginPiece() error {
 	if err := head.Init(math.MinInt64); err != nil {
 		return errors.Join(err, head.Close())
 	}
-	c.head, c.app, c.refs, c.n = head, head.Appender(context.Background()), map[uint64]storage.SeriesRef{}, 0
+	c.head, c.app, c.n = head, head.Appender(context.Background()), 0
 	return nil
 }
 
@@ -171,7 +203,7 @@ func (c *cutter) dropPiece() error {
 		return nil
 	}
 	err := closeHead(c.head)
-	c.head, c.app, c.refs = nil, nil, nil
+	c.head, c.app = nil, nil
 	debug.FreeOSMemory() // else what is left of this piece lies beside the next
 	return errors.Join(err, os.RemoveAll(c.dir))
 }

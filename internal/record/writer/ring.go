@@ -398,14 +398,11 @@ func (w *Writer) closedBy(finish func(dir string) error, dropped bool) error {
 // Finish closes a copy: blocks are made of its log, which takes several times the memory of recording. So a watch that stays leaves that
 // to a process of its own.
 func Finish(dir string) (err error) {
-	left, err := record.Open(dir)
-	if err != nil {
+	left, err := record.Manifest(dir)
+	if err != nil || left.Closed {
 		return err
 	}
-	w := &Writer{dir: dir, run: left.Meta()}
-	if err := left.Close(); err != nil || w.run.Closed {
-		return err
-	}
+	w := &Writer{dir: dir, run: left}
 	if w.open, err = openRunDir(dir); err != nil {
 		return err
 	}
