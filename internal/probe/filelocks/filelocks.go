@@ -12,6 +12,7 @@ import (
 	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/doing"
 )
 
 const (
@@ -226,7 +227,7 @@ func (r *reader) holder(w wait, comm map[int]string) key {
 		if name, ok := comm[w.holder]; ok {
 			k.holder = name
 		}
-		k.doing = doing(r.host.Path("proc", strconv.Itoa(w.holder)))
+		k.doing = doing.Of(r.host.Path("proc", strconv.Itoa(w.holder)))
 	}
 	return k
 }

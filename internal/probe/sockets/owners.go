@@ -51,8 +51,13 @@ type owners struct {
 
 type owned struct {
 	comm  string        // "" until found
+	pid   int           // one process of those that hold it, the first that was found
+	fd    int           // its number there
 	again time.Time     // when to look again
 	wait  time.Duration // until the time after that
+
+	asked, told bool    // for how long it defers (see deferred)
+	defers      float64 // seconds, where told
 }
 
 func newOwners(h *host.Host, share float64, without map[int]uint64) *owners {
@@ -134,7 +139,7 @@ func (o *owners) search(wanted map[uint32]*owned) error {
 func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) (looked int, sockets bool) {
 	dir := o.host.Path("proc", strconv.Itoa(pid))
 	var comm string
-	looked, err := host.EachDescriptor(dir, fdsPerProcess, func(_ int, link []byte, err error) {
+	looked, err := host.EachDescriptor(dir, fdsPerProcess, func(fd int, link []byte, err error) {
 		if err != nil {
 			o.refused = o.refused || errors.Is(err, fs.ErrPermission)
 			sockets = true // as far as we know
@@ -149,7 +154,7 @@ func (o *owners) searchProcess(pid int, wanted map[uint32]*owned) (looked int, s
 		if comm == "" {
 			comm = readComm(dir)
 		}
-		k.comm = comm
+		k.comm, k.pid, k.fd = comm, pid, fd
 		if comm != "" && comm != superviser {
 			delete(wanted, inode)
 		}

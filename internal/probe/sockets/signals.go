@@ -178,6 +178,17 @@ var (
 		Help:   "The way to a destination and back: the shortest round trip of the last minutes of each established socket of the connecting side; the mean. What the destination takes for its replies is not in it.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established dst ADDR:PORT (minrtt:)",
 	}
+	listenDefers = &model.Signal{
+		Name: "plimsoll_tcp_listen_defers_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"listen", "owner"},
+		Help:   "For how long the kernel keeps a connection back while its client says nothing (the option TCP_DEFER_ACCEPT); 0: it is handed over at once. Asked once of each listener that is found; none where it may not be asked.",
+		Source: "getsockopt(TCP_DEFER_ACCEPT) of the process's own socket (pidfd_getfd)", ByHand: "strace -f -e trace=setsockopt PROGRAM  # as it starts",
+	}
+	asideThreads = &model.Signal{
+		Name: "plimsoll_process_aside_threads", Kind: model.Gauge, Unit: "threads", Labels: []string{"groupname", "reason"},
+		Help: "Threads of processes that share no more than a program's name with one that listens: they neither listen nor descend from one of that name that does (jobs beside a service, both python3). " +
+			"By what they were about: running, or the reason for which they were blocked, as of the wait tracer; - where that may not be seen.",
+		Source: "PID/fd of who listens, PID/stat, PID/task/TID/syscall", ByHand: "ps -eo pid,ppid,args; ss -ltnp; cat /proc/PID/task/*/syscall",
+	}
 	destinationOwner = &model.Signal{
 		Name: "plimsoll_tcp_destination_owner_info", Kind: model.Gauge, Unit: "none", Labels: []string{"dst", "owner"},
 		Help:   "1 for each process name that was found to hold an established connection towards a destination. One connection is looked up at a time, so further owners are found late.",

@@ -45,9 +45,9 @@ func All() []probe.Probe {
 	return []probe.Probe{{
 		Name:    "sockets",
 		Scope:   probe.PerHost,
-		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops}, connectionSignals...),
+		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops, listenDefers, asideThreads}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.04 ms (ten a second, four while nothing waited for five seconds); all connections 0.3 ms with 90 sockets, 1.5 ms with 3,000, " +
-			"17 ms with 28,500 (beyond 7.5 ms a second they are read less often, which is noted); the search for a new listener's owner 3-10 ms among 100-230 processes, later ones without those that held no socket and have not run",
+			"17 ms with 28,500 (beyond 7.5 ms a second they are read less often, which is noted); 20 µs for each thread of a process that has but the name of a service's, 512 at most; the search for a new listener's owner 3-10 ms among 100-230 processes, later ones without those that held no socket and have not run",
 		Blind: []string{
 			"a port range of a socket's own (the option IP_LOCAL_PORT_RANGE) is not visible; usable ports are the namespace's",
 			"an accept queue that fills and empties within 100 ms (250 ms where none was seen to hold anything for five seconds) can be missed; the drops are not",
@@ -56,6 +56,7 @@ func All() []probe.Probe {
 			"connections redirected to a listener on another address or port (TPROXY) are not counted as accepted",
 			"a congestion window that is kept at ten segments or more (a route's ssthresh, a clamp) is not told from one that grows; one that shrinks for congestion marks (ECN) or, for a moment, to measure (BBR) counts as small",
 			"before Linux 6.2, which tells the receive window itself, one that is smaller than it may be at present is not seen to be full",
+			"a process that listens nowhere and was started beside a service of the same name, though it works for that, counts as one that only shares its name; with more than 512 threads of these a part stands for all",
 			"a listener whose process runs in another host (or is the kernel) is owned by \"" + unknownOwner + "\"",
 		},
 		CanRun: canRun,
@@ -87,7 +88,8 @@ func open(h *host.Host) (probe.Reader, error) {
 	without := map[int]uint64{}
 	return &reader{
 		host: h, conn: conn, table: newTable(), owners: newOwners(h, searchShare, without), clients: newClients(h, without),
-		pace: pace.Pace{Share: share}, reported: reported{},
+		aside: aside{host: h, pace: pace.Pace{Share: asideShare}, sums: map[asideKey]float64{}},
+		pace:  pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixdiag.Request(listening, unixdiag.ShowName|unixdiag.ShowQueueLen),
 		unixEstablished: unixdiag.Request(1<<tcpEstablished, unixdiag.ShowName),
 		tcpListeners:    tcpRequest(listening, inetDiagSKMemInfo),
@@ -102,6 +104,7 @@ type reader struct {
 	owners *owners
 	// clients are the processes that connect to destinations.
 	clients *clients
+	aside   aside
 	reads   int
 
 	flows    flows
@@ -135,6 +138,9 @@ func (r *reader) Read(out *probe.Out) error {
 		out.Note(fmt.Sprintf("host %s: the owners of listeners are not known: %v", r.host.Name, err))
 	}
 	r.reportListeners(out)
+	if err := r.aside.report(out, r.owners.holders()); err != nil {
+		out.Mark(asideThreads, err)
+	}
 	if r.pace.Due(out.Now(), out.Forced()) {
 		r.reportConnections(out)
 	} else {
@@ -240,6 +246,9 @@ func (r *reader) reportListeners(out *probe.Out) {
 		out.Put(listenLimit, float64(l.limitSum), l.name, l.owner)
 		if err == nil {
 			out.Put(listenLimitBy, 1, l.name, l.owner, limitBy(l.limitEach, somaxconn))
+		}
+		if seconds, known := r.owners.defers(l.inode); known && !l.unix {
+			out.Put(listenDefers, seconds, l.name, l.owner)
 		}
 		if l.hasDrops {
 			l.drops += l.dropsSince

@@ -1,4 +1,4 @@
-package filelocks
+package doing
 
 import "golang.org/x/sys/unix"
 
