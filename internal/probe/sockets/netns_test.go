@@ -626,6 +626,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_segments_small"+labels] = 0
 			want["plimsoll_tcp_listen_receive_window_filled"+labels] = 0
 			want["plimsoll_tcp_listen_sent_bytes_total"+labels] = 0
+			want["plimsoll_tcp_listen_defers_seconds{"+l.listen+","+comm+"}"] = 0
 			for _, held := range heldNames {
 				want["plimsoll_tcp_listen_busy_seconds_total{"+l.listen+","+comm+","+held+"}"] = 0
 			}
