@@ -60,7 +60,7 @@ func (o *loadOutput) check(command string) error {
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
-		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'\n  plimsoll load http://shop/ -R 20k -c 600 --kubernetes 6 --image registry.example/plimsoll:1 > load.yaml"}
+		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'\n  plimsoll load http://shop/ -R 20k -c 600 --kubernetes 6 > load.yaml"}
 	var what loadFlags
 	what.add(c, 0, 0)
 	var out loadOutput
