@@ -252,6 +252,7 @@ func manyFiles(t *testing.T, dir string, n int) {
 
 // A profile of some megabytes unpacks to gigabytes, or is small and makes many.
 func TestAProfileThatIsTooMuch(t *testing.T) {
+	t.Parallel()
 	zeros := packed(t, func(w io.Writer) { io.CopyN(w, zero{}, 16<<20) })
 	for name, write := range map[string]func(f io.Writer){
 		"a bomb of 3 GB":           func(f io.Writer) { f.Write(bytes.Repeat(zeros, 190)) },
@@ -274,6 +275,7 @@ func TestAProfileThatIsTooMuch(t *testing.T) {
 		})
 	}
 	t.Run("nobody writes", func(t *testing.T) {
+		t.Parallel()
 		fifo := filepath.Join(t.TempDir(), "fifo")
 		ok(t, unix.Mkfifo(fifo, 0o600))
 		plimsoll(t, "flame", fifo).wants(t, exitRunDir, "fifo")
@@ -404,6 +406,7 @@ func TestRulesThatAreTooMuch(t *testing.T) {
 
 // Whatever is named as the file of a token, nothing of it is shown, and no server is asked.
 func TestATokenFileThatIsNone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		ok(t, os.WriteFile(dir+"/"+name, []byte(text), 0o600))
@@ -447,6 +450,7 @@ func TestATokenFileThatIsNone(t *testing.T) {
 
 // What a command line names as a file of certificates, keys or packets may be none.
 func TestFilesThatAreNone(t *testing.T) {
+	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	ok(t, unix.Mkfifo(fifo, 0o600))
 	config := filepath.Join(t.TempDir(), "web.yml")
@@ -476,6 +480,7 @@ func TestFilesThatAreNone(t *testing.T) {
 
 // A server that is asked may be anybody's.
 func TestAServerThatIsTooMuch(t *testing.T) {
+	t.Parallel()
 	write := func(w http.ResponseWriter, s string) bool { _, err := io.WriteString(w, s); return err == nil }
 	head := `{"status":"success","data":{"resultType":"matrix","result":[`
 	for name, c := range map[string]struct {
@@ -535,6 +540,7 @@ func TestAServerThatIsTooMuch(t *testing.T) {
 		})
 	}
 	t.Run("accepts and is gone", func(t *testing.T) {
+		t.Parallel()
 		l, err := net.Listen("tcp", "127.0.0.1:0") // accepted by the kernel alone
 		ok(t, err)
 		defer l.Close()

@@ -23,19 +23,15 @@ import (
 var exactCases = []string{"conntrack-full", "upstream-ports", "worker-connections", "client-ports"}
 
 // TestExactFaultsAreNamed causes real faults in network namespaces and wants
-// the built binary to name each. That a noisy machine may have another cause
+// the program to name each. That a noisy machine may have another cause
 // beside it (its CPUs are taken) is allowed here.
 func TestExactFaultsAreNamed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "plimsoll")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	out, said, err := runLab(t, binary, dir)
-	for busy := regexp.MustCompile(`another lab command is at work \(it holds (.+?)\)`); err != nil; out, said, err = runLab(t, binary, dir) {
+	out, said, err := runLab(t, dir)
+	for busy := regexp.MustCompile(`another lab command is at work \(it holds (.+?)\)`); err != nil; out, said, err = runLab(t, dir) {
 		held := busy.FindStringSubmatch(said)
 		if held == nil {
 			break
@@ -50,6 +46,7 @@ func TestExactFaultsAreNamed(t *testing.T) {
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatalf("lab run --json: %v\n%s", err, out)
 	}
+	fitsSchema(t, "CaseRuns", out)
 	if len(doc.Results) != len(exactCases) {
 		t.Fatalf("%d results for %d cases", len(doc.Results), len(exactCases))
 	}
@@ -70,8 +67,8 @@ func TestExactFaultsAreNamed(t *testing.T) {
 }
 
 // runLab runs the exact cases, and returns what it printed and what it said.
-func runLab(t *testing.T, binary, dir string) (out []byte, said string, err error) {
-	cmd := exec.CommandContext(t.Context(), binary, append([]string{"lab", "run", "--json"}, exactCases...)...)
+func runLab(t *testing.T, dir string) (out []byte, said string, err error) {
+	cmd := exec.CommandContext(t.Context(), "plimsoll", append([]string{"lab", "run", "--json"}, exactCases...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PLIMSOLL_RUNS="+filepath.Join(dir, "runs"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -56,6 +56,7 @@ func TestKeptTrialsAreJudgedAgain(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &doc); err != nil {
 		t.Fatalf("%v in\n%s", err, stdout)
 	}
+	fitsSchema(t, "CaseTest", stdout.Bytes())
 	shot := doc.Trials[0].Faulty
 	if shot.Truth.Answer != "healthy" || shot.Answer == "unclear" && code == exitOK || doc.Tally.VerdictSeconds[0] != 0.5 {
 		t.Errorf("code %d, judged %+v", code, shot)

@@ -33,6 +33,9 @@ func TestLabTuneSkips(t *testing.T) {
 		if code := run(t.Context(), w); code != exitOK || strings.Count(stdout.String(), "its users come by themselves") != len(args) {
 			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
 		}
+		w, stdout, _ = testWorld(append(append([]string{"lab", "tune"}, args...), "--json")...)
+		run(t.Context(), w)
+		fitsSchema(t, []string{"CaseTuned", "CasesTuned"}[len(args)-1], stdout.Bytes())
 	}
 }
 

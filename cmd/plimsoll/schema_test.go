@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -325,14 +326,40 @@ func fitsDocument(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// fitsSchema holds what a command printed against the document of that name.
+func fitsSchema(t *testing.T, name string, doc []byte) {
+	t.Helper()
+	if fault := misfit(name, doc); fault != "" {
+		t.Error(fault)
+	}
+}
+
+// What takes a server or a lab is printed here of what it would be printed of there; lab run, lab test, lab tune and
+// snapshot are held against the schema where they are tried.
+func TestWhatLastsFitsTheSchema(t *testing.T) {
+	w, out, talk := testWorld("serve", t.TempDir(), "--listen", "127.0.0.1:0", "--json")
+	ended, end := context.WithCancel(t.Context())
+	end() // it prints where it is, and ends
+	if code := run(ended, w); code != exitOK {
+		t.Errorf("serve: exit code %d: %s", code, talk)
+	}
+	fitsSchema(t, "Shelf", out.Bytes())
+	x, err := theLab().Case("conntrack-full")
+	ok(t, err)
+	command, err := theLab().Command(x, nil)
+	ok(t, err)
+	for name, doc := range map[string]any{
+		"CaseUp": newGame(x, command, true), "CaseDown": caseDown{"conntrack-full"}, "CaseWalk": caseWalk{[]lab.WalkStep{}},
+		"CaseKilled": killed{Kills: []lab.KillResult{{Wrong: []string{}}}}, "CaseTuned": &lab.TuneResult{Case: "conntrack-full"},
+	} {
+		var printed bytes.Buffer
+		ok(t, printJSON(&printed, doc))
+		fitsSchema(t, name, printed.Bytes())
+	}
+}
+
 func TestDocumentsFitTheSchema(t *testing.T) {
 	s := written()
-	check := func(name string, doc []byte) {
-		t.Helper()
-		if fault := misfit(name, doc); fault != "" {
-			t.Error(fault)
-		}
-	}
 	for name, args := range map[string][]string{
 		"Signals": {"signals", "--json"}, "Runs": {"runs", "list", "--json"}, "Version": {"version", "--json"}, "Tracers": {"trace", "list", "--json"}, "Doctor": {"doctor", "--json"},
 		"Tools": {"signals", "--tools", "--json"}, "Cases": {"lab", "list", "--json"}, "Answers": {"lab", "list", "--truth", "--json"}, "CaseTruth": {"lab", "reveal", "conntrack-full", "--json"},
@@ -344,7 +371,7 @@ func TestDocumentsFitTheSchema(t *testing.T) {
 		if code := run(t.Context(), w); code != exitOK {
 			t.Errorf("%v: exit code %d: %s", args, code, talk.String())
 		}
-		check(name, out.Bytes())
+		fitsSchema(t, name, out.Bytes())
 	}
 	reports, err := filepath.Glob("../../internal/report/testdata/*.json")
 	if err != nil || len(reports) == 0 {
@@ -355,7 +382,7 @@ func TestDocumentsFitTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check("Report", doc)
+		fitsSchema(t, "Report", doc)
 	}
 	if fits(object{"schema": 1.0, "signals": "none"}, s["documents"].(object)["Signals"].(object), s["$defs"].(object), "x") == "" {
 		t.Error("a string passes for a list")

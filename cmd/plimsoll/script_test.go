@@ -43,10 +43,11 @@ func inScript() {
 
 // patience is for how long all scripts together may run, before they are ended and
 // the one that hangs is named.
-const patience = 15 * time.Minute
+const patience = 30 * time.Minute
 
 // TestScripts runs the command line as users do: testdata/script/<command>_<what>.txtar.
 func TestScripts(t *testing.T) {
+	t.Parallel() // beside those that wait for what never answers
 	testscript.Run(t, testscript.Params{
 		Dir:      "testdata/script",
 		Deadline: time.Now().Add(patience),

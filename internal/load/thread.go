@@ -13,7 +13,7 @@ const (
 	// restNanos is how long a connection rests after a failed connect, give or
 	// take a fifth, so that a refusing port does not become a busy loop.
 	restNanos = 100_000_000
-	// stampEvery takes kernel time stamps on one connection of so many.
+	// stampEvery takes kernel time stamps on one connection of so many, of each thread: any of them may be the one that lags.
 	stampEvery = 8
 	bufferSize = 64 << 10
 	// worthGathering is with how many requests in flight it pays to let replies gather.
@@ -136,7 +136,7 @@ func newThread(s *shared, id int) (*thread, error) {
 		c := &t.conns[i]
 		global := i*stride + first
 		c.fd, c.name = -1, int32(i)
-		c.stamped = s.openLoop || global%stampEvery == 0
+		c.stamped = s.openLoop || i%stampEvery == 0
 		c.wakes = s.timeline.opens(global, plan.Connections)
 		if s.openLoop && global > 0 {
 			// Every thread must have a connection for its first request; only

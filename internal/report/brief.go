@@ -70,7 +70,7 @@ func briefResult(s *sheet, r model.Report) {
 	}
 	wait := latency(*l)
 	if l.Calm.Count > 0 {
-		wait += "; alone p50 " + layout.Micros(l.Calm.P50)
+		wait += "; with 1 connection p50 " + layout.Micros(l.Calm.P50)
 	}
 	s.item(context, "latency", 1, wait)
 	if l.Lag.Count > 0 && l.Lag.P99 >= behind {

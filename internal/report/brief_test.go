@@ -153,7 +153,7 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no service restart, undone by the same line with 1, lasts until the next boot": {Risk: "low", Restart: "none", Undo: automatic,
+		"low risk, no service restart, undone by the same line with 1, lasts until the next boot (a file in /etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
 		"low risk, no service restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
@@ -161,11 +161,11 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
 		"medium risk, a reload of nginx (requests in hand are finished), undone by setting it back (note first what is set), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is set": {Risk: "low", Restart: "service", Undo: "manual"},
+		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is there": {Risk: "low", Restart: "service", Undo: "manual"},
 		"low risk, no service restart, undone by the same line with 64":                                                 {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
-		"the first command only shows, and changes nothing; the change: medium risk, no service restart, undone by hand: note first what is set": {
+		"the first command only shows, and changes nothing; the change: medium risk, no service restart, undone by hand: note first what is there": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
-		"low risk, no service restart, undone by hand: note first what is set": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"low risk, no service restart, undone by hand: note first what is there": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
 		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
 		"high risk, a restart of the host (requests in hand fail, connections are cut), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},

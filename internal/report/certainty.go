@@ -12,7 +12,7 @@ import (
 // limitOf is what a clue's value is held against, for the end of its sentence; "" of one that
 // only supports, which has no say.
 func limitOf(c model.Clue) string {
-	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") { // of any at all there is no more to say
+	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") || strings.HasPrefix(c.Is, "==") { // of any at all, and of yes or no, there is no more to say
 		return ""
 	}
 	return " (it counts at " + layout.Limit(c.Is, c.Value, c.Say) + ")"

@@ -214,9 +214,9 @@ func TestWhoseTime(t *testing.T) {
 		report model.Report
 		want   string
 	}{
-		{ours, "of the requests were lost or delayed by it"},
+		{ours, "of the requests, or of their time, was lost to it"},
 		{watch, "of the program's time was lost to it"},
-		{served, "of the requests were lost or delayed by it"},
+		{served, "of the requests, or of their time, was lost to it"},
 	} {
 		if got := text(t, c.report, TextOptions{Width: 120, Detail: Everything}); !bytes.Contains(got, []byte(c.want)) {
 			t.Errorf("%q is missing in\n%s", c.want, got)

@@ -89,10 +89,10 @@ func plural(n int, one, many string) string {
 func offered(r model.Report) string {
 	l := r.Plan.Load
 	if far := r.Plan.Remote; far != nil {
-		return "nothing of our own; judged are the " + span(far.Window) + " before " + moment(far.At)
+		return "no load of ours; judged are the " + span(far.Window) + " before " + moment(far.At)
 	}
 	if l == nil {
-		return "nothing of our own; watched for " + layout.Micros(watched(r.Windows))
+		return "no load of ours, for " + layout.Micros(watched(r.Windows))
 	}
 	s := plural(l.Connections, "connection", "connections")
 	if l.HTTP2 {

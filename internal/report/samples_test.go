@@ -133,7 +133,7 @@ func causeReport() model.Report {
 	timeouts.ExplainedBy = root.Rule
 	r.Verdict = model.Verdict{
 		Answer:   model.AnswerCause,
-		Sentence: "The connection-tracking table of server is full: the kernel threw away 4,000 packets, and 81 % of the requests were lost or delayed by it.",
+		Sentence: "The connection-tracking table of server is full: the kernel threw away 4,000 packets, and 81 % of the requests, or of their time, was lost to it.",
 		Root:     []model.Finding{root},
 		Findings: []model.Finding{root, timeouts,
 			near("phpfpm.workers_exhausted", "cause", model.Near, model.True, "46 of 50 workers were busy at once", map[string]string{"host": "server", "pool": "www"})},

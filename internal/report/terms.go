@@ -125,7 +125,7 @@ func undoing(f model.Fix) string {
 	case f.First != nil && f.First.Type != "" && f.First.Old != "":
 		return "undone by the same line with " + f.First.Old
 	case f.Undo != automatic:
-		return "undone by hand: note first what is set"
+		return "undone by hand: note first what is there"
 	case len(f.Changes) == 1 && f.Changes[0].Old != "" && slices.Contains(sameLine, f.Changes[0].Kind):
 		return "undone by the same line with " + f.Changes[0].Old
 	}
@@ -176,10 +176,12 @@ func lasts(f model.Fix) string {
 		text := ""
 		switch {
 		case c.Type == "":
-		case slices.Contains([]string{model.ChangeSysctl, model.ChangeRPS, model.ChangeTxQueue}, c.Kind):
+		case c.Kind == model.ChangeSysctl:
+			text = "the next boot (a file in /etc/sysctl.d keeps it)"
+		case slices.Contains([]string{model.ChangeRPS, model.ChangeTxQueue}, c.Kind):
 			text = "the next boot"
 		case c.Kind == model.ChangeQuota:
-			text = "the unit or container starts anew"
+			text = "the unit or container starts anew (CPUQuota= or --cpus keeps it)"
 		default:
 			text = "the process starts anew"
 		}

@@ -197,17 +197,17 @@ func cost(p *paper, f model.Finding, r model.Report, by string) bool {
 func SoWhat(f model.Finding, r model.Report) string { return lostTo(f, r, "it") }
 
 func lostTo(f model.Finding, r model.Report, by string) string {
-	became := "lost or delayed"
+	whose := " of the requests, or of their time, was lost to "
 	if r.Load != nil && r.Load.GoodShare == 1 {
-		became = "delayed"
+		whose = " of the requests' time was lost to "
 	}
 	switch {
 	case f.Impact != nil && ofAProgram(f, r):
 		return layout.Share(*f.Impact) + " of the program's time was lost to " + by
 	case f.Impact != nil:
-		return layout.Share(*f.Impact) + " of the requests were " + became + " by " + by
+		return layout.Share(*f.Impact) + whose + by
 	case f.Kind == "cause":
-		return "how many requests " + by + " lost or delayed cannot be told from this run"
+		return "how many requests, and how much of their time, " + by + " cost cannot be told from this run"
 	}
 	return ""
 }

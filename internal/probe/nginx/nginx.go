@@ -212,7 +212,7 @@ func (r *reader) markLogs(out *probe.Out) {
 func noteAccess(out *probe.Out, l *logFile) {
 	host := strings.Join(out.Hosts(), ", ")
 	if l.About.access.Buffered {
-		out.Note(fmt.Sprintf("host %s: nginx's access log %s is buffered: its requests are counted when the buffer is written, later than they happened", host, l.Name))
+		out.Note(fmt.Sprintf("host %s: nginx's access log %s is written late (buffer=), and so are its requests counted", host, l.Name))
 	}
 	if l.About.access.Partial {
 		out.Note(fmt.Sprintf("host %s: nginx's access log %s is written by a condition (if=): requests it leaves out are not counted", host, l.Name))

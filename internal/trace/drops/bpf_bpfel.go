@@ -59,11 +59,14 @@ const (
 	bpfVarHasReason      = "has_reason"
 	bpfVarHasReceiver    = "has_receiver"
 	bpfVarIgnored        = "ignored"
+	bpfVarLastPlace      = "last_place"
 	bpfVarLostFates      = "lost_fates"
 	bpfVarLostLate       = "lost_late"
 	bpfVarLostPorts      = "lost_ports"
+	bpfVarLostSyns       = "lost_syns"
 	bpfVarOnlySome       = "only_some"
 	bpfVarResumedAt      = "resumed_at"
+	bpfVarUsual          = "usual"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -130,11 +133,14 @@ type bpfVariableSpecs struct {
 	HasReason   *ebpf.VariableSpec `ebpf:"has_reason"`
 	HasReceiver *ebpf.VariableSpec `ebpf:"has_receiver"`
 	Ignored     *ebpf.VariableSpec `ebpf:"ignored"`
+	LastPlace   *ebpf.VariableSpec `ebpf:"last_place"`
 	LostFates   *ebpf.VariableSpec `ebpf:"lost_fates"`
 	LostLate    *ebpf.VariableSpec `ebpf:"lost_late"`
 	LostPorts   *ebpf.VariableSpec `ebpf:"lost_ports"`
+	LostSyns    *ebpf.VariableSpec `ebpf:"lost_syns"`
 	OnlySome    *ebpf.VariableSpec `ebpf:"only_some"`
 	ResumedAt   *ebpf.VariableSpec `ebpf:"resumed_at"`
+	Usual       *ebpf.VariableSpec `ebpf:"usual"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -181,11 +187,14 @@ type bpfVariables struct {
 	HasReason   *ebpf.Variable `ebpf:"has_reason"`
 	HasReceiver *ebpf.Variable `ebpf:"has_receiver"`
 	Ignored     *ebpf.Variable `ebpf:"ignored"`
+	LastPlace   *ebpf.Variable `ebpf:"last_place"`
 	LostFates   *ebpf.Variable `ebpf:"lost_fates"`
 	LostLate    *ebpf.Variable `ebpf:"lost_late"`
 	LostPorts   *ebpf.Variable `ebpf:"lost_ports"`
+	LostSyns    *ebpf.Variable `ebpf:"lost_syns"`
 	OnlySome    *ebpf.Variable `ebpf:"only_some"`
 	ResumedAt   *ebpf.Variable `ebpf:"resumed_at"`
+	Usual       *ebpf.Variable `ebpf:"usual"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.

@@ -7,7 +7,9 @@
 #include "../tcp/socket.h"
 
 #define BPF_MAP_TYPE_ARRAY 2
-#define THROWN_BITS 13
+#define PLACES (1 << 16)
+#define USUAL_BITS 256 /* more than there are reasons */
+#define SENT_AGAIN_NS 3000000000ULL /* a second SYN comes after 1 s, a third after 3 */
 #define IPPROTO_UDP 17
 #define swap32(x) __builtin_bswap32(x)
 #define IP_FRAGMENT 0x3fff /* more follow, or some went before */
@@ -39,7 +41,7 @@ struct opener {
 /* A SYN that was thrown away; it is sent again with the same number. */
 struct thrown {
 	struct opener by;
-	__u64 since; /* when it was for the first time */
+	__u64 since; /* when it was for the first time; 0 where none is, and once its connection stands */
 	__u32 seq;   /* as on the wire */
 	struct port_fate fate;
 };
@@ -53,9 +55,12 @@ struct delayed {
 /* Given by the loader, who asks the kernel's BTF how many arguments there are. */
 const volatile bool has_reason = false;	     /* since Linux 5.17 */
 const volatile bool has_receiver = false; /* the socket that would have received it, since Linux 6.11 */
+const volatile __u32 last_place = PLACES - 1; /* a test has few */
+const volatile __u64 usual[USUAL_BITS / 64] = {}; /* reasons that are no fault, a bit each */
 
 volatile __u64 lost_fates; /* drops of reasons and locations beyond the bound */
 volatile __u64 lost_ports; /* drops that were counted without their port */
+volatile __u64 lost_syns;  /* forgotten before they could have been sent again */
 volatile __u64 lost_late;  /* connections whose SYN had been thrown away, of ports and reasons beyond the bound */
 
 struct {
@@ -79,7 +84,7 @@ struct {
  * cost several times as much for each packet of a flood. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << THROWN_BITS);
+	__uint(max_entries, PLACES);
 	__type(key, __u32);
 	__type(value, struct thrown);
 } thrown SEC(".maps");
@@ -180,7 +185,7 @@ static __always_inline void set_v4(__u8 *addr, __u32 v4)
 static __always_inline struct thrown *place_of(struct opener *o)
 {
 	__u64 mixed = (o->words[0] ^ o->words[1] * 0x9e3779b97f4a7c15ULL ^ o->port << 32) * 0xff51afd7ed558ccdULL;
-	__u32 place = mixed >> (64 - THROWN_BITS);
+	__u32 place = mixed >> 48 & last_place;
 
 	return bpf_map_lookup_elem(&thrown, &place);
 }
@@ -207,11 +212,19 @@ static __always_inline void keep_syn(struct headers *h, struct port_fate *fate)
 	if (!t)
 		return;
 	t->fate = *fate;
-	if (is_by(t, &o) && t->seq == seq)
+	if (t->since && is_by(t, &o) && t->seq == seq)
 		return; /* again */
+	__u64 now = bpf_ktime_get_ns();
+	if (t->since && now - t->since < SENT_AGAIN_NS)
+		count(&lost_syns);
 	t->by = o;
 	t->seq = seq;
-	t->since = bpf_ktime_get_ns();
+	t->since = now;
+}
+
+static __always_inline bool is_usual(__u32 reason)
+{
+	return reason < USUAL_BITS && usual[reason / 64 & (USUAL_BITS / 64 - 1)] >> reason % 64 & 1;
 }
 
 SEC("tp_btf/kfree_skb")
@@ -239,7 +252,7 @@ int drops_kfree_skb(__u64 *ctx)
 	struct port_fate p = {.netns = f.netns, .reason = f.reason, .port = port_of(&h, sk)};
 	if (p.port && !add(&ports, &p))
 		count(&lost_ports);
-	if (!sk && is_syn(&h)) /* one that leaves has a socket */
+	if (has_reason && !sk && is_syn(&h) && !is_usual(p.reason)) /* one that leaves has a socket */
 		keep_syn(&h, &p);
 	return 0;
 }
@@ -278,11 +291,13 @@ int drops_stands(__u64 *ctx)
 	else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
 		bpf_probe_read_kernel(o.addr, 16, &sk->__sk_common.skc_v6_daddr);
 	struct thrown *t = place_of(&o);
-	if (!t || !is_by(t, &o))
+	if (!t || !t->since || !is_by(t, &o))
 		return 0;
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-	if (tp && tp->rcv_nxt == swap32(t->seq) + 1)
+	if (tp && tp->rcv_nxt == swap32(t->seq) + 1) {
 		stands(t);
+		t->since = 0;
+	}
 	return 0;
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/symbol"
@@ -58,10 +59,10 @@ const cost = "0.25 µs of BPF run time a packet that is thrown away, 0.3 µs mor
 var blind = []string{
 	"a SYN that finds the accept queue full is used up rather than dropped, as the kernel sees it: nstat counts it (ListenOverflows), and here only the last ACK of a handshake is TCP_LISTEN_OVERFLOW",
 	"what a network card drops never was a packet to the kernel (ethtool -S), and what a driver or XDP throws away before there is one neither",
-	"before Linux 5.17 there are no reasons, and closing sockets look the same as faults",
+	"before Linux 5.17 there are no reasons, closing sockets look the same as faults, and who came late is not told",
 	"the port is the lower one of the two where neither a listener nor a SYN tells the service's; of encrypted, tunnelled or fragmented packets there is none",
 	"of connections that stand late only those are seen that stand in the end; who gives up is not, nor who comes through a proxy or a gateway that opens a connection of its own",
-	"8,192 SYNs that were thrown away have a place, by address and port: in a flood one is forgotten before it is sent again",
+	"65,536 SYNs that were thrown away have a place, by address and port: in a flood one is forgotten before it is sent again, and counted as lost",
 	"a packet counts once, however many segments it holds (GSO, GRO)",
 	"drops are in nobody's name: leaving out or singling out processes does not apply",
 }
@@ -143,8 +144,12 @@ func programs() (*ebpf.CollectionSpec, error) {
 	return spec, tells(spec, n)
 }
 
-// tells says by arguments how much kfree_skb tells.
+// tells says by arguments how much kfree_skb tells. Without reasons nobody's connection is
+// late: a SYN to a port where nobody listens would look the same as one that a filter stops.
 func tells(spec *ebpf.CollectionSpec, arguments int) error {
+	if arguments < 3 {
+		delete(spec.Programs, atStands)
+	}
 	return errors.Join(trace.SetConstant(spec, bpfVarHasReason, arguments >= 3), trace.SetConstant(spec, bpfVarHasReceiver, arguments >= 4))
 }
 
@@ -160,6 +165,9 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 	t := &Trace{symbols: symbol.New(), named: map[uint64]string{}}
 	if told {
 		if t.reasons, t.systems, err = readReasons(kernel); err != nil {
+			return nil, err
+		}
+		if err := trace.SetConstant(spec, bpfVarUsual, t.usualBits()); err != nil {
 			return nil, err
 		}
 	}
@@ -189,6 +197,27 @@ func readReasons(kernel *btf.Spec) (reasons, systems map[uint32]string, err erro
 		err = nil
 	}
 	return reasons, systems, err
+}
+
+// usualBits has a bit for each reason that is no fault, by the number that this kernel gives it.
+func (t *Trace) usualBits() (bits [4]uint64) {
+	for n, name := range t.reasons {
+		if n < uint32(64*len(bits)) && slices.Contains(usual, name) {
+			bits[n/64] |= 1 << (n % 64)
+		}
+	}
+	return bits
+}
+
+// Status says for each signal whether it is read.
+func (t *Trace) Status() map[string]model.Status {
+	status := t.Set.Status()
+	if t.reasons == nil {
+		for _, s := range []*model.Signal{lateConnections, lateSeconds} {
+			status[s.Name] = host.StatusOf(host.Absent("needs Linux 5.17: before, the kernel tells no reason with a packet that it throws away"))
+		}
+	}
+	return status
 }
 
 // reason names one: "" where the kernel tells none.
@@ -326,7 +355,7 @@ func (t *Trace) Read(out trace.Out) error {
 }
 
 func (t *Trace) readLate(out trace.Out) error {
-	if !t.Has(lateConnections) {
+	if t.reasons == nil || !t.Has(lateConnections) {
 		return nil
 	}
 	all, err := t.late()

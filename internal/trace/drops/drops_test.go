@@ -8,12 +8,14 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/tcp/tcptest"
 	"plimsoll/internal/trace/tracetest"
@@ -115,9 +117,10 @@ func TestFirewallDrops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ns := tcptest.OwnNetns(t, Tracer())
 			tr := begin(t, c.arguments)
-			tracetest.AllAttached(t, Tracer(), tr)
 			if tr.reasons == nil { // this kernel is one before 5.17 itself
 				c.reason = ""
+			} else {
+				tracetest.AllAttached(t, Tracer(), tr)
 			}
 			blocked(t, dropped)
 			var reasons map[string]uint64
@@ -239,10 +242,24 @@ func open(t *testing.T, from uint16, to string) (fd int) {
 	return fd
 }
 
+// needReasons skips on a kernel that does not say why it throws a packet away.
+func needReasons(t *testing.T) {
+	t.Helper()
+	tracetest.Need(t, Tracer())
+	kernel, err := trace.KernelTypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := trace.Arguments(kernel, "kfree_skb"); err != nil || n < 3 {
+		t.Skipf("kfree_skb has %d arguments (%v): no reason", n, err)
+	}
+}
+
 // TestLateConnections: those whose first SYN is thrown away and whose second gets in,
 // and none that never stands, or that has the port of one that did not.
 func TestLateConnections(t *testing.T) {
 	const v4, v6, mapped = 7, 5, 3
+	needReasons(t)
 	ns := tcptest.OwnNetns(t, Tracer())
 	tcptest.Run(t, "nft", firstSYNsDropped)
 	for _, at := range []string{"127.0.0.1:4004", "[::1]:4004", "127.0.0.1:4005", "127.0.0.1:4006", "[::]:4007"} {
@@ -263,10 +280,7 @@ func TestLateConnections(t *testing.T) {
 	}
 	unix.Close(open(t, 41001, "127.0.0.1:4005")) // gives up at once
 	fds = append(fds, open(t, 41001, "127.0.0.1:4006"), open(t, 41002, "127.0.0.1:4005"))
-	reason := "NETFILTER_DROP"
-	if tr.reasons == nil {
-		reason = ""
-	}
+	const reason = "NETFILTER_DROP"
 	var late map[Late]uint64
 	var waited time.Duration
 	tracetest.Eventually(t, "all stand", func() bool {
@@ -301,6 +315,56 @@ func TestLateConnections(t *testing.T) {
 	if n := samples[at+"plimsoll_drops_late_connections_total{"+reason+",4007}"]; n != mapped || waited.Abs() > time.Microsecond {
 		t.Errorf("%v late connections at 4007 are put, want %d; and %v lack of the time", n, mapped, waited)
 	}
+}
+
+// A kernel that tells no reason cannot tell who is late: that is not nobody.
+func TestNobodyIsLateWithoutReasons(t *testing.T) {
+	tcptest.OwnNetns(t, Tracer())
+	tr := begin(t, func(int) int { return 2 })
+	for _, s := range []*model.Signal{lateConnections, lateSeconds} {
+		if got := tr.Status()[s.Name]; got.State != model.Absent || !strings.Contains(got.Why, "Linux 5.17") {
+			t.Errorf("%s is %+v", s.Name, got)
+		}
+	}
+	if got := tr.Status()[packets.Name]; got.State != model.Read {
+		t.Errorf("packets are %+v", got)
+	}
+}
+
+// Of more SYNs than have a place some are forgotten, which is counted; those of a port where
+// nobody listens take no place.
+func TestForgottenSYNsAreCounted(t *testing.T) {
+	const filtered, refused = 9, 23
+	needReasons(t)
+	tcptest.OwnNetns(t, Tracer())
+	spec, err := programs()
+	if err == nil {
+		err = trace.SetConstant(spec, bpfVarLastPlace, uint32(0))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := start(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	tcptest.Run(t, "nft", firstSYNsDropped)
+	for n, to := range map[uint16]string{filtered: "127.0.0.1:4005", refused: "127.0.0.1:4006"} {
+		for i := range n {
+			unix.Close(open(t, 42000+100*n+i, to)) // so that it is sent once
+		}
+	}
+	tracetest.Eventually(t, "all but one are forgotten", func() bool {
+		lost, err := tr.Lost()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost["syns"] > filtered-1 {
+			t.Fatalf("%d are forgotten, want %d", lost["syns"], filtered-1)
+		}
+		return lost["syns"] == filtered-1
+	})
 }
 
 // What finds no room is counted.

@@ -37,7 +37,7 @@ var (
 		Help:   "How long these took, all together, from when the first SYN of each was thrown away until it stood.",
 		Labels: []string{"reason", "port"}, Source: sourceLate, ByHand: "perf trace -a -e skb:kfree_skb -e sock:inet_sock_set_state",
 	}
-	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; and what=\"late\", connections that stood late.")
+	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; what=\"syns\", SYNs that were forgotten before they could be sent again, so that nobody can be late; and what=\"late\", connections that stood late.")
 )
 
 var signals = []*model.Signal{packets, portPackets, lateConnections, lateSeconds, lost}
