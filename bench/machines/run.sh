@@ -14,9 +14,10 @@
 #   lock        each request holds the lock of one row of PostgreSQL's, on db, while it waits for something else
 #   chain       four limits one behind the other: a table of connections, ports to app, a listen queue, all on web, and FPM's workers on
 #               app. "tune --apply" goes through them, "undo" takes everything back; the state before and after is compared
-#   clocks      both clocks are set, eight times, and what is said of them is held against an exchange of 500 packets before and after
+#   clocks      both clocks are set, eight times (TIMES), and what is said of them is held against an exchange of 500 packets before and after
 #
 # The run stays in DIR. The kernel is one that `go run ./bench/kernels -o /dev/null 6.12` fetched into ~/.cache/plimsoll-kernels.
+# It ends with 1 where that verdict is not the case's truth, its root or the machine that it names, or where something was not taken back.
 # Causes here hang on no timing: emulated, all is slow. It takes some two minutes, chain and clocks
 # up to ten, if there is nothing else to do.
 set -eu
@@ -179,10 +180,11 @@ chain)
 	echo "machines: chain: tuned after $SECONDS s"
 	for name in web app; do ip netns exec $ns "$plimsoll" undo --all --host $name=ssh:$name; done
 	state >"$out/after"
-	diff "$out/before" "$out/after" && echo "machines: chain: all is as it was ($(wc -l <"$out/after") settings, files, queues and limits)"
+	same=0
+	diff "$out/before" "$out/after" && echo "machines: chain: all is as it was ($(wc -l <"$out/after") settings, files, queues and limits)" || same=1
 	;;
 clocks)
-	begin python3 "$here/clocks.py" "$plimsoll" "$work" 8
+	begin python3 "$here/clocks.py" "$plimsoll" "$work" "${TIMES:-8}"
 	ended
 	;;
 *)
@@ -195,3 +197,7 @@ esac
 echo "machines: $case: exit $code after $SECONDS s"
 case $case in chain | clocks) cat "$out/out" ;; *) head -n 12 "$out/out" ;; esac
 tail -n 3 "$out/err"
+case $case in
+clocks) exit $code ;;
+esac
+python3 "$here/truth.py" "$case" "$out/run" && test "$code" -le 1 && test "${same:-0}" = 0

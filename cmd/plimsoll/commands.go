@@ -39,6 +39,7 @@ func commands(w *world) []*cobra.Command {
 		signalsCommand(w),
 		doctorCommand(w),
 		loadEngine(w),
+		loadLead(w),
 		stackReader(w),
 		collector(w),
 		guest(w),

@@ -19,13 +19,16 @@ import (
 // watches, so that neither delays the other. It reads a plan from standard
 // input, prints a record a line, and ends early when its input is closed.
 func loadEngine(w *world) *cobra.Command {
-	return &cobra.Command{Use: engineName, Short: "drive the load (Plimsoll's own child)", Hidden: true, Args: cobra.MaximumNArgs(2),
+	return &cobra.Command{Use: engineName, Short: "drive the load (Plimsoll's own child)", Hidden: true, Args: cobra.MaximumNArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
 			// So that the generator has a name of its own in ps, top and our own
 			// process table. Without it the load is the same.
 			_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-load"), 0)
 			if len(args) == 2 && args[0] == workerName {
 				return serveWorker(c.Context(), w, args[1])
+			}
+			if len(args) == 3 && args[0] == podName {
+				return servePod(c.Context(), w, args[1], args[2])
 			}
 			debug.SetGCPercent(-1)
 			return driveLoad(c.Context(), w.stdin, w.commandOut)

@@ -293,7 +293,7 @@ type watchFlags struct {
 func (f *watchFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace), unit:NAME (of systemd), container:NAME or :ID (docker, podman, containerd, CRI-O) or pid:N (the namespaces of a process). ssh:[USER@]HOST[:PORT] is another machine, and ssh:HOST/SPEC a part of it: your ssh takes this program there for as long as it runs (docs/elsewhere.md). process/SPEC has it observed by a process of its own. May be given again; without it the host is local=local")
-	fs.StringVar(&f.file, "hosts", "", "observe the hosts of this `FILE`, too: YAML, \"hosts:\" and beneath it lines NAME: SPEC")
+	fs.StringVar(&f.file, "hosts", "", "observe the hosts of this `FILE`, too: YAML, \"hosts:\" and beneath it lines NAME: SPEC. @GROUP are those of a group of your Ansible inventory, FILE@GROUP of that one (docs/elsewhere.md)")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
 	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
 	fs.StringVar(&f.capture, "capture", "", "capture the packets that pass this `INTERFACE` of each host meanwhile, cut to headers, keep them in the run directory, and let the rules read them (any, if none is named)")
@@ -306,7 +306,7 @@ func (f *watchFlags) add(c *cobra.Command) {
 func (f *watchFlags) options(command string, w *world, now time.Time) (session.Options, error) {
 	values := f.hosts
 	if f.file != "" {
-		named, err := readHosts(f.file)
+		named, err := w.hostsNamed(f.file)
 		if err != nil {
 			return session.Options{}, usage(command, "%v", err)
 		}

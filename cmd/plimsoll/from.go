@@ -69,10 +69,16 @@ func crewOf(c *cobra.Command, w *world, from, hosts []string, plan *model.LoadPl
 		}
 		places = append(places, workers.Place{Name: h.Name, Spec: spec, Host: name, Via: h.Via, Dial: workerAt(w, h)})
 	}
-	crew.fleet = workers.New(places)
-	crew.fleet.Version = version
-	crew.fleet.Say = func(text string) { fmt.Fprintln(w.stderr, "plimsoll:", text) }
+	crew.fleet = fleetOf(w, places)
 	return crew, nil
+}
+
+// fleetOf are the workers of these places.
+func fleetOf(w *world, places []workers.Place) *workers.Fleet {
+	f := workers.New(places)
+	f.Version = version
+	f.Say = func(text string) { fmt.Fprintln(w.stderr, "plimsoll:", text) }
+	return f
 }
 
 // engines is what plays the load.

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,5 +74,72 @@ func TestReadHosts(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" || (err != nil) != (want == nil) {
 			t.Errorf("%q: %v %s", text, err, d)
 		}
+	}
+}
+
+// --hosts takes a group of an inventory, from where Ansible would.
+func TestHostsOfAGroup(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"ini":            "[web]\nw[1:2] ansible_user=deploy\nv6 ansible_host=2001:db8::1 ansible_port=22\nhere ansible_connection=local\n[odd]\na/b\nbad ansible_user=-x\nwin ansible_connection=winrm\n",
+		"ansible.cfg":    "[defaults]\ninventory = ini\n",
+		"other":          "web:\n  hosts: {x: }\n",
+		"file@of.hosts":  "hosts:\n  web: local\n",
+		"script":         "#!/bin/sh\ntouch ran\n",
+		"a@b/ini@nested": "[web]\ny\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod("script", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	web := []string{"w1=ssh:deploy@w1", "w2=ssh:deploy@w2", "v6=ssh:[2001:db8::1]:22", "here=local"}
+	w, _, _ := testWorld()
+	set := ""
+	w.env = func(name string) string { return map[string]string{"ANSIBLE_INVENTORY": set}[name] }
+	for _, one := range []struct {
+		set, named string
+		want       []string
+		wrong      string
+	}{
+		{"", "@web", web, ""},
+		{"", "ini@web", web, ""},
+		{"", "ini@w1", web[:1], ""},
+		{"other", "@web", []string{"x=ssh:x"}, ""},
+		{"", "a@b/ini@nested@web", []string{"y=ssh:y"}, ""},
+		{"", "file@of.hosts", []string{"web=local"}, ""},
+		{"", "@db", nil, "--hosts @db: ini: no group db; there are all, odd, ungrouped, web"},
+		{"", "ini@odd", nil, `ini: line 6: "a/b" can be no host's name here`},
+		{"", "ini@bad", nil, "line 7: bad: ssh:-x@bad"},
+		{"", "ini@win", nil, `line 8: win is reached by "winrm"`},
+		{"a,b", "@web", nil, "name one file of it"},
+		{"none", "@web", nil, "is looked for in $ANSIBLE_INVENTORY"},
+		{"", "a@b@web", nil, "is a directory"},
+		{"", "script@web", nil, "ansible-inventory --list --yaml"},
+	} {
+		set = one.set
+		got, err := w.hostsNamed(one.named)
+		if d := cmp.Diff(one.want, got); d != "" || (err == nil) != (one.wrong == "") || err != nil && !strings.Contains(err.Error(), one.wrong) {
+			t.Errorf("%s: %v, want %q %s", one.named, err, one.wrong, d)
+		}
+	}
+	if _, err := os.Stat("ran"); err == nil {
+		t.Error("the script was run")
+	}
+	if _, err := parseWatched(web[:3]); err != nil {
+		t.Error(err)
+	}
+	set = ""
+	if err := os.Chmod(".", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.hostsNamed("@web"); err == nil || !strings.Contains(err.Error(), "everybody may write") {
+		t.Error(err)
 	}
 }

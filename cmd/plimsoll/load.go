@@ -60,12 +60,14 @@ func (o *loadOutput) check(command string) error {
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
-		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'"}
+		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'\n  plimsoll load http://shop/ -R 20k -c 600 --kubernetes 6 > load.yaml"}
 	var what loadFlags
 	what.add(c, 0, 0)
 	var out loadOutput
 	out.add(c)
 	from := fromFlag(c)
+	var pods kubernetesFlags
+	pods.add(c)
 	drive := func(c *cobra.Command, args []string) error {
 		plan, err := what.plan(c.CommandPath(), args[0], c.Flags().Changed)
 		if err != nil {
@@ -77,36 +79,69 @@ func loadCommand(w *world) *cobra.Command {
 				return err
 			}
 		}
+		if pods.workers > 0 {
+			return pods.manifest(c, w, plan, &out, what.may)
+		}
 		crew, err := crewOf(c, w, *from, nil, &plan)
 		if err != nil {
 			return err
 		}
 		defer crew.close()
-		if err := crew.ready(c.Context(), w, plan, what.may, false); err != nil {
-			return err
-		}
-		if out.limit {
-			return findLimit(c.Context(), w, crew, plan, out.gate.goals, out.asJSON)
-		}
-		files, err := openLoadFiles(c.CommandPath(), out.files)
-		if err != nil {
-			return err
-		}
-		return loadOnce(c.Context(), w, crew, plan, &out, files)
+		return playLoad(c, w, crew, plan, &out, what.may)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := out.check(c.CommandPath()); err != nil {
+		if err := pods.check(c, &out, *from); err != nil {
 			return err
 		}
-		if out.limit { // it looks for where they are not kept
-			if err := out.gate.check(c); err != nil {
-				return err
-			}
-			return drive(c, args)
-		}
-		return out.gate.around(w, drive)(c, args)
+		return out.around(c, args, w, drive, pods.workers == 0)
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted)
+}
+
+// around checks the flags around a load; held says that it is held against goals here.
+func (o *loadOutput) around(c *cobra.Command, args []string, w *world, drive func(*cobra.Command, []string) error, held bool) error {
+	if err := o.check(c.CommandPath()); err != nil {
+		return err
+	}
+	if held && !o.limit { // which looks for where they are not kept
+		return o.gate.around(w, drive)(c, args)
+	}
+	if err := o.gate.check(c); err != nil {
+		return err
+	}
+	return drive(c, args)
+}
+
+// words are the flags for what is printed, as they are given to a pod.
+func (o *loadOutput) words() (list []string) {
+	if o.asJSON {
+		list = append(list, "--json")
+	}
+	if o.limit {
+		list = append(list, "--find-limit")
+	}
+	if o.gate.slo != "" {
+		list = append(list, "--slo", o.gate.slo)
+	}
+	if o.format != "text" {
+		list = append(list, "--format", o.format)
+	}
+	return list
+}
+
+// playLoad plays a plan, or searches with it for the limit.
+func playLoad(c *cobra.Command, w *world, crew *crew, plan model.LoadPlan, out *loadOutput, may bool) error {
+	if err := crew.ready(c.Context(), w, plan, may, false); err != nil {
+		return err
+	}
+	if out.limit {
+		return findLimit(c.Context(), w, crew, plan, out.gate.goals, out.asJSON)
+	}
+	files, err := openLoadFiles(c.CommandPath(), out.files)
+	if err != nil {
+		return err
+	}
+	return loadOnce(c.Context(), w, crew, plan, out, files)
 }
 
 // loadOnce drives a plan and tells what came of it.

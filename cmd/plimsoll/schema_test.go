@@ -45,7 +45,7 @@ var documents = map[string]reflect.Type{
 var printed = map[string][]string{
 	"run": {"Report"}, "watch": {"Report"}, "diagnose": {"Report", "Fleet"}, "snapshot": {"Snapshot"}, "compare": {"Comparisons"}, "serve": {"Shelf"},
 	"runs list": {"Runs"}, "runs show": {"Run"}, "runs rm": {"Removed"}, "runs prune": {"Removed", "WouldRemove"},
-	"tune": {"Tuning", "Changes"}, "undo": {"Undone"}, "sweep": {"Sweep"}, "load": {"Load", "Limit"},
+	"tune": {"Tuning", "Changes"}, "undo": {"Undone"}, "sweep": {"Sweep"}, "load": {"Load", "Limit"}, "load-lead": {"Load", "Limit"},
 	"lab list": {"Cases", "Answers"}, "lab up": {"CaseUp"}, "lab reveal": {"CaseTruth"}, "lab down": {"CaseDown"}, "lab run": {"CaseRuns"}, "lab test": {"CaseTest"}, "lab walk": {"CaseWalk"},
 	"lab tune":   {"CaseTuned", "CasesTuned", "CaseKilled"},
 	"rules list": {"Rules"}, "rules show": {"Rule"}, "rules check": {"RulesChecked"}, "rules test": {"RulesTested"}, "rules export": {"Exported"},

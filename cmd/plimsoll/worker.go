@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -21,8 +22,13 @@ func serveWorker(ctx context.Context, w *world, spec string) error {
 	if spec != "local" {
 		return workerInside(w, spec)
 	}
+	return serveShares(ctx, w.stdin, w.commandOut)
+}
+
+// serveShares plays its share of what the other end of in and out says.
+func serveShares(ctx context.Context, in io.Reader, out io.Writer) error {
 	debug.SetGCPercent(-1) // see loadEngine; what a load leaves goes before the next one
-	return workers.Serve(ctx, w.stdin, w.commandOut, workers.Worker{Version: version, PID: os.Getpid(), Code: codeOf, Prepare: prepareShare})
+	return workers.Serve(ctx, in, out, workers.Worker{Version: version, PID: os.Getpid(), Code: codeOf, Prepare: prepareShare})
 }
 
 // workerInside runs the worker as a process that was started in a host's network namespace.

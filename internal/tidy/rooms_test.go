@@ -36,6 +36,7 @@ internal/ruleset:        internal/layout internal/model internal/query
 internal/diagnose:       internal/layout internal/model internal/query internal/ruleset
 internal/rulesuite:      internal/model internal/record internal/record/notation internal/query internal/ruleset internal/diagnose
 internal/ssh:            internal/layout
+internal/inventory:
 internal/remote:         internal/layout internal/model internal/record internal/secret
 internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/layout internal/model internal/record
