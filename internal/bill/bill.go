@@ -141,6 +141,8 @@ type sum struct {
 	groups    map[string]int64
 	functions map[model.BillFunction]int64
 	innermost map[string]int64
+	files     map[string]int64 // of code; those of the kernel are none
+	nameless  map[nameless]int64
 	// interrupts are those samples that were taken in one: the longer all takes, the more there are.
 	interrupts int64
 }
@@ -168,6 +170,7 @@ func (t *table) add(hosts []model.Host, services map[owner]float64, stacks []*pr
 			all.put(t.place(&st), &st, group, s.Value[0])
 		}
 	}
+	t.shareOut(all)
 	return all, nil
 }
 
@@ -192,7 +195,7 @@ func isService(hosts []model.Host, services map[owner]float64, netns, group stri
 func (all *sums) put(m *mechanism, st *stack, group string, count int64) {
 	of := all.by[m]
 	if of == nil {
-		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}, innermost: map[string]int64{}}
+		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}, innermost: map[string]int64{}, files: map[string]int64{}, nameless: map[nameless]int64{}}
 		all.by[m] = of
 	}
 	f := m.where(st)
@@ -204,6 +207,12 @@ func (all *sums) put(m *mechanism, st *stack, group string, count int64) {
 	}
 	if inner := slices.Concat(st.kernel, st.user); len(inner) > 0 {
 		of.innermost[inner[0].name] += count
+	}
+	if len(st.kernel) == 0 && len(st.user) > 0 && st.user[0].module != "" {
+		of.files[st.user[0].module] += count
+	}
+	if m.hasParts && m.isNameless(st) {
+		of.nameless[nameless{group, st.user[0].module, f}] += count
 	}
 	all.all += count
 	all.groups[group] += count
@@ -236,8 +245,8 @@ func (all *sums) write(b *model.Bill) {
 	b.Entries, b.Notes = []model.BillEntry{}, []string{}
 	for m, of := range all.by {
 		e := model.BillEntry{
-			Mechanism: m.ID, Text: m.Text, Why: m.Why, ByHand: m.ByHand, Avoidable: []model.Saving{},
-			Share: float64(of.samples) / float64(all.all), Services: groupsOf(of.groups, of.samples), Functions: functionsOf(of.functions, all.all),
+			Mechanism: m.ID, Text: m.Text, Told: !m.Rest, Why: m.Why, ByHand: m.ByHand, Avoidable: []model.Saving{},
+			Share: float64(of.samples) / float64(all.all), Files: groupsOf(of.files, of.samples), Services: groupsOf(of.groups, of.samples), Functions: functionsOf(of.functions, all.all),
 		}
 		e.PlusMinus = 1.96 * math.Sqrt(e.Share*(1-e.Share)/float64(all.all))
 		if b.SecondsPerRequest != nil {

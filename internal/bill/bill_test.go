@@ -386,3 +386,38 @@ func TestMemoryIsTheTracers(t *testing.T) {
 		}
 	}
 }
+
+// stackOf is a sample of user mode, its functions from the innermost out, each "name@file".
+func stackOf(count int64, frames ...string) *profile.Sample {
+	s := &profile.Sample{Value: []int64{count}, Label: map[string][]string{"groupname": {"nginx"}}}
+	for _, f := range frames {
+		name, file, _ := strings.Cut(f, "@")
+		s.Location = append(s.Location, &profile.Location{
+			Mapping: &profile.Mapping{File: "/usr/lib/" + file}, Line: []profile.Line{{Function: &profile.Function{Name: name}}},
+		})
+	}
+	return s
+}
+
+// Nameless code of libcrypto goes to certificates and to the rest as functions with names tell; what OpenMP
+// shares out is work, and its own code alone is spinning.
+func TestNamelessCodeAndInnermostFunctions(t *testing.T) {
+	p := &profile.Profile{Sample: []*profile.Sample{
+		stackOf(30, "OSSL_DECODER_is_a@libcrypto.so.3"), stackOf(10, "BN_mod_exp@libcrypto.so.3"), stackOf(40, "libcrypto.so.3+0x10@libcrypto.so.3"),
+		stackOf(50, "score._omp_fn.0@score.so", "gomp_thread_start@libgomp.so.1"), stackOf(20, "libgomp.so.1+0x10@libgomp.so.1"),
+		stackOf(7, "libaprutil-1.so.0+0x10@libaprutil-1.so.0"), stackOf(5, "malloc@libc.so.6"), stackOf(3, "__pthread_rwlock_rdlock@libc.so.6"),
+	}}
+	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole(t, b)
+	for id, samples := range map[string]float64{"certificates": 60, "cryptography": 20, "own": 50, "busy_waiting": 20, "passwords": 7, "allocating": 5, "locks_taken": 3} {
+		if e := entry(t, b, id); math.Abs(e.Share*165-samples) > 1e-6 {
+			t.Errorf("%s has %.2f samples, want %.0f", id, e.Share*165, samples)
+		}
+	}
+	if e := entry(t, b, "certificates"); len(e.Files) != 1 || e.Files[0].Name != "libcrypto.so.3" || e.Avoidable[0].ID != "context" || !e.Avoidable[0].InCode {
+		t.Errorf("%+v", e)
+	}
+}

@@ -2,6 +2,7 @@ package bill
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -19,8 +20,9 @@ type frame struct {
 	kernel    bool
 	interrupt bool // begins what has nothing to do with what calls it
 	// functions and modules have a bit for each mechanism whose entry it is, by its
-	// name and by its file of code.
-	functions, modules uint64
+	// name and by its file of code; innermost for each whose entry it is where no other
+	// function lies further in.
+	functions, modules, innermost uint64
 }
 
 // stack is a sample's functions, the kernel's and the process's, from the innermost out.
@@ -96,8 +98,14 @@ func (t *table) frame(l *profile.Location) *frame {
 		if list.has(f.name) {
 			f.functions |= 1 << i
 		}
-		if !f.kernel && beginsAny(f.module, m.Modules) {
+		if f.kernel {
+			continue
+		}
+		if beginsAny(f.module, m.Modules) {
 			f.modules |= 1 << i
+		}
+		if m.innermostUser.has(f.name) || beginsAny(f.module, m.InnermostModules) {
+			f.innermost |= 1 << i
 		}
 	}
 	return f
@@ -120,7 +128,7 @@ func (m *mechanism) takes(s *stack, bit uint64) bool {
 	if len(s.kernel) > 0 {
 		return m.Whole && m.anyOf(s.user, bit)
 	}
-	return m.anyOf(s.user, bit) || hasModule(s.user, bit)
+	return m.anyOf(s.user, bit) || hasModule(s.user, bit) || len(s.user) > 0 && s.user[0].innermost&bit != 0
 }
 
 func (m *mechanism) anyOf(frames []*frame, bit uint64) bool {
@@ -142,4 +150,9 @@ func hasModule(user []*frame, bit uint64) bool {
 		}
 	}
 	return false
+}
+
+// isNameless says whether a stack is a mechanism's by its file of code alone.
+func (m *mechanism) isNameless(s *stack) bool {
+	return len(s.kernel) == 0 && !slices.ContainsFunc(s.user, func(f *frame) bool { return m.user.has(f.name) || m.innermostUser.has(f.name) })
 }

@@ -40,19 +40,27 @@ type counted struct {
 
 // mechanism is one thing that CPU time goes into.
 type mechanism struct {
-	ID        string   `yaml:"id"`
-	Text      string   `yaml:"text"`
-	Why       string   `yaml:"why"`
-	ByHand    string   `yaml:"by_hand"`
-	Kernel    []string `yaml:"kernel"`
-	User      []string `yaml:"user"`
-	Modules   []string `yaml:"modules"`
-	Threads   []string `yaml:"threads"`
+	ID      string   `yaml:"id"`
+	Text    string   `yaml:"text"`
+	Why     string   `yaml:"why"`
+	ByHand  string   `yaml:"by_hand"`
+	Kernel  []string `yaml:"kernel"`
+	User    []string `yaml:"user"`
+	Modules []string `yaml:"modules"`
+	Threads []string `yaml:"threads"`
+	// InnermostUser and InnermostModules are User and Modules of which only the innermost function counts.
+	InnermostUser    []string `yaml:"innermost_user"`
+	InnermostModules []string `yaml:"innermost_modules"`
+	// PartOf is the mechanism of whose nameless code it gets its part, "" for none.
+	PartOf    string   `yaml:"part_of"`
 	Whole     bool     `yaml:"whole"`
 	Innermost bool     `yaml:"innermost"`
 	Savings   []saving `yaml:"savings"`
+	// Rest is whether it is what remains, which does not say what for.
+	Rest bool `yaml:"rest"`
 
-	kernel, user names
+	kernel, user, innermostUser names
+	hasParts                    bool // others are part of it
 }
 
 // saving is what of a mechanism can be spared, and how.
@@ -70,6 +78,7 @@ type saving struct {
 	Drags        []string `yaml:"drags"`
 	Remedy       string   `yaml:"remedy"`
 	Costs        string   `yaml:"costs"`
+	InCode       bool     `yaml:"in_code"`
 
 	shows names
 	is    ruleset.Comparison
@@ -114,7 +123,14 @@ func parseTable(raw []byte) (*table, error) {
 	t.interrupts = namesOf(t.Interrupts)
 	for i := range t.Mechanisms {
 		m := &t.Mechanisms[i]
-		m.kernel, m.user = namesOf(m.Kernel), namesOf(m.User)
+		m.kernel, m.user, m.innermostUser = namesOf(m.Kernel), namesOf(m.User), namesOf(m.InnermostUser)
+		if m.PartOf != "" {
+			whole := t.byID(m.PartOf)
+			if whole == nil {
+				return nil, fmt.Errorf("mechanisms: %s is part of %q, which there is not", m.ID, m.PartOf)
+			}
+			whole.hasParts = true
+		}
 		for j := range m.Savings {
 			if err := m.Savings[j].compile(); err != nil {
 				return nil, fmt.Errorf("mechanisms: %s: %w", m.ID, err)

@@ -46,12 +46,49 @@ func billOf(rec *record.Run, q *query.Run, set ruleset.Rules) (*model.Bill, erro
 	return bill.Of(q, set.Known(), stacks)
 }
 
-// withBill adds to the sentence of a capacity what of it could be spared.
+// leastTold is which share of the CPU time a mechanism must have to be told in the answer's sentence.
+const leastTold = 0.1
+
+// withBill adds to the sentence of a capacity what its CPU time is for: what of it could be spared, else its largest part. That
+// takes the place of a function, which says where and not what for.
 func withBill(v *model.Verdict) {
-	if v.Answer != model.AnswerCapacity || v.Bill == nil || len(v.Bill.Entries) == 0 || len(v.Bill.Entries[0].Avoidable) == 0 {
+	if v.Answer != model.AnswerCapacity || v.Bill == nil || len(v.Bill.Entries) == 0 {
 		return
 	}
 	first := v.Bill.Entries[0]
-	v.Sentence = fmt.Sprintf("%s; %s of that CPU time goes into what can be spared, all or in part: %s.",
-		strings.TrimSuffix(v.Sentence, "."), layout.Share(first.Avoidable[0].Share), first.Text)
+	text := ""
+	switch {
+	case len(first.Avoidable) > 0:
+		spared := first.Avoidable[0]
+		text = layout.Share(spared.Share) + " of that CPU time"
+		if spared.AtMost >= spared.Share+leastTold {
+			text += fmt.Sprintf(" (up to %s with what goes along with it)", layout.Share(spared.AtMost))
+		}
+		text += " goes into what can be spared, all or in part: " + first.Text + inLibrary(first)
+	case first.Told && first.Share >= leastTold:
+		text = fmt.Sprintf("%s of that CPU time goes into %s%s", layout.Share(first.Share), first.Text, inLibrary(first))
+	default:
+		return
+	}
+	v.Sentence = strings.TrimSuffix(withoutFunction(*v), ".") + "; " + text + "."
+}
+
+// inLibrary names the file of code that a mechanism is mostly in, "" where that is the kernel, or no file.
+func inLibrary(e model.BillEntry) string {
+	if len(e.Files) == 0 || e.Files[0].Share < 0.5 {
+		return ""
+	}
+	return " (" + layout.Line(e.Files[0].Name) + ")"
+}
+
+// withoutFunction is the sentence without what it says of the function that took most of the time.
+func withoutFunction(v model.Verdict) string {
+	for _, f := range v.Grounds {
+		for _, c := range f.Clues {
+			if c.ID == "function" && c.Truth == model.True {
+				return strings.Replace(v.Sentence, ", and "+c.Say, "", 1)
+			}
+		}
+	}
+	return v.Sentence
 }

@@ -15,6 +15,8 @@ func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
 		want   string
 	}{
 		"much of it":          {model.AnswerCapacity, spared, "The CPUs are the limit (server); 93.1 % of that CPU time goes into what can be spared, all or in part: compressing."},
+		"in a library":        {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "cryptography", Told: true, Share: 0.4, Files: []model.LoadGroup{{Name: "libcrypto.so.3", Share: 0.9}}}}}, "The CPUs are the limit (server); 40 % of that CPU time goes into cryptography (libcrypto.so.3)."},
+		"hardly any":          {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "cryptography", Told: true, Share: 0.09}}}, limit},
 		"nothing":             {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "own", Share: 1}}}, limit},
 		"no bill":             {model.AnswerCapacity, nil, limit},
 		"a bill that is none": {model.AnswerCapacity, &model.Bill{Missing: "too few samples"}, limit},

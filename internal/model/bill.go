@@ -32,6 +32,8 @@ type BillEntry struct {
 	// Mechanism is one word for programs: "connections", "compression", "own"; Text is the same for people.
 	Mechanism string `json:"mechanism"`
 	Text      string `json:"text"`
+	// Told is whether that says what the time is for; not so of what remains ("own", "kernel").
+	Told bool `json:"told"`
 	// Share (0…1) of the CPU time; the true one lies within PlusMinus of it in 95 of 100 runs.
 	Share     float64 `json:"share"`
 	PlusMinus float64 `json:"plus_minus"`
@@ -39,6 +41,8 @@ type BillEntry struct {
 	SecondsPerRequest *float64 `json:"seconds_per_request"`
 	Why               string   `json:"why"`     // why it is told apart
 	ByHand            string   `json:"by_hand"` // the classic command that shows it
+	// Files are the files of code that it was in, as shares of it; the kernel is none.
+	Files []LoadGroup `json:"files"`
 	// Services are whose time it is; Functions are where, the most frequent first.
 	Services  []LoadGroup    `json:"services"`
 	Functions []BillFunction `json:"functions"`
@@ -69,5 +73,7 @@ type Saving struct {
 	// Throughput is by which factor there would be more replies at the same CPU time, at most.
 	Throughput float64 `json:"at_most_throughput"`
 	Remedy     string  `json:"remedy"`
-	Costs      string  `json:"costs"`
+	// InCode says that it takes a change of the program, and not of a setting.
+	InCode bool   `json:"in_code"`
+	Costs  string `json:"costs"`
 }

@@ -110,6 +110,9 @@ func (e *Expression) inPart() *Expression {
 // moving evaluates an expression at all moments at once, as one whose main window moves along; nil where it
 // is none.
 func (a asking) moving(e *Expression, spans Spans) []Result {
+	if thirds.MatchString(e.Text) {
+		return nil
+	}
 	w := maps.Clone(a.windows)
 	w["window"] = Span{movingEnd - (spans.First.End - spans.First.Start), movingEnd}
 	tree, missing, lacking, err := e.query(w, a.grain)
@@ -135,6 +138,9 @@ func (a asking) moving(e *Expression, spans Spans) []Result {
 	}
 	return out
 }
+
+// thirds match parts of the main window, which end at other moments than it does.
+var thirds = regexp.MustCompile(`\$(early|middle|late)\b`)
 
 // movingEnd is the end, in Unix milliseconds, of a main window that moves: no other window has it.
 const movingEnd = -2e9
@@ -167,7 +173,7 @@ func (a asking) oneByOne(e *Expression, spans Spans) []Result {
 	out := make([]Result, spans.Count)
 	w := maps.Clone(a.windows)
 	for i := range out {
-		w["window"] = spans.At(i)
+		w.setMain(spans.At(i))
 		own := a.asking(time.UnixMilli(w["window"].End))
 		own.alone = true
 		out[i] = own.evaluate(e, w)

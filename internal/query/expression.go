@@ -76,7 +76,7 @@ type Selector struct {
 var variable = regexp.MustCompile(`^\$([a-z]+)(_seconds|_start|_end)?(\??)`)
 
 var windowNames = []string{
-	"window", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
+	"window", "early", "middle", "late", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
 }
 
 // Terms are what a text may name, and how it is taken.

@@ -28,7 +28,7 @@ import (
 type Span struct{ Start, End int64 }
 
 // windows are the stretches that a run has, by name. "run" is everything
-// recorded, "window" the main one.
+// recorded, "window" the main one; "early", "middle" and "late" are its thirds.
 type windows map[string]Span
 
 // windowsOf lists a run's windows; first and last are the times of its first
@@ -44,13 +44,20 @@ func windowsOf(list []model.Window, first, last int64) windows {
 		}
 	}
 	if hold, ok := w[model.Hold]; ok {
-		w["window"] = hold
+		w.setMain(hold)
 	} else if base, ok := w[model.Baseline]; ok && last > base.End {
-		w["window"] = Span{base.End, last}
+		w.setMain(Span{base.End, last})
 	} else if run, ok := w["run"]; ok {
-		w["window"] = run
+		w.setMain(run)
 	}
 	return w
+}
+
+// setMain makes a span the main window, with its thirds. Each begins where the one before it ends.
+func (w windows) setMain(s Span) {
+	third := (s.End - s.Start) / 3
+	w["window"] = s
+	w["early"], w["middle"], w["late"] = Span{s.Start, s.Start + third}, Span{s.Start + third, s.End - third}, Span{s.End - third, s.End}
 }
 
 // Sample is one result of an expression: a finite number and what it is of.
@@ -179,7 +186,7 @@ func (q *Run) AskBefore(e *Expression) Result {
 			return Result{Missing: "this run has no baseline window"}
 		}
 		w := maps.Clone(q.windows)
-		w["window"] = base
+		w.setMain(base)
 		return q.asking(time.UnixMilli(base.End)).evaluate(e, w)
 	})
 }

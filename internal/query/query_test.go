@@ -227,7 +227,7 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		`{job="x"}`:                  "name the series outright",
 		`a[$window]`:                 "want an instant vector or a number, got a range vector",
 		`"x"`:                        "want an instant vector or a number, got a string",
-		`rate(a[$nosuch])`:           "$nosuch: no such window; there are window, run, baseline",
+		`rate(a[$nosuch])`:           "$nosuch: no such window; there are window, early, middle, late, run, baseline",
 		`a * $window`:                "$window: want it in brackets, or as $window_seconds",
 		`a$run_end`:                  "$run_end: it is part of a word",
 		`5$run_seconds`:              "$run_seconds: it is part of a word",

@@ -27,7 +27,10 @@ func briefAnswer(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
-	if v.Answer == model.AnswerCapacity {
+	switch {
+	case v.Answer == model.AnswerCapacity && spares(v) != nil:
+		title += ", with work that can be spared"
+	case v.Answer == model.AnswerCapacity:
 		title += ", nothing is broken"
 	}
 	if sure := HowSure(v); sure != "" {

@@ -28,7 +28,7 @@ func nextStep(s *sheet, r model.Report) {
 		first := *spare
 		first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
 		s.item(mustKeep, "", 3, Spared(first))
-		s.item(mustKeep, "cost", 3, "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"+andCosts(spare.Costs))
+		s.item(mustKeep, "cost", 3, costOfSparing(*spare)+andCosts(spare.Costs))
 	case v.Answer == model.AnswerCapacity:
 		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
@@ -43,6 +43,14 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "next", 2, "look at it by hand, as the evidence (-v) says how")
 		s.item(mustKeep, "cost", 2, "nothing is changed by looking")
 	}
+}
+
+// costOfSparing is what it takes to spare CPU time, and to have it back as it was.
+func costOfSparing(spare model.Saving) string {
+	if spare.InCode {
+		return "a person's time, for a change of the program; a restart of the service, undone by the version before"
+	}
+	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"
 }
 
 // second is by what the second of several causes is known, and what to do about it: it may be gone with the first.

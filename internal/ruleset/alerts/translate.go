@@ -121,6 +121,8 @@ func (t *translation) variable(v query.VariableUse, failed error) (string, error
 		return duration(never), nil
 	case !main && v.Optional:
 		return "NaN", nil
+	case slices.Contains([]string{"early", "middle", "late"}, v.Window):
+		return "", outside("it compares the parts of a window with each other")
 	case v.Window == model.Baseline:
 		return "", outside("it compares with the time before a load")
 	}
