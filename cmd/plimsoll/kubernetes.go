@@ -26,19 +26,6 @@ import (
 //go:embed load-kubernetes.yaml
 var kubernetesText string
 
-// How the pods of a load find one another, and what they have in common.
-const (
-	podsService = "plimsoll-load"
-	podsPort    = 7353
-	podsDir     = "/etc/plimsoll-load"
-	planFile    = "plan.json"
-	certFile    = "pods.crt"
-	keyFile     = "pods.key"
-)
-
-// maxSecret is the most bytes of a Secret's values that Kubernetes takes.
-const maxSecret = 1 << 20
-
 // kubernetesFlags ask for a manifest in place of a load.
 type kubernetesFlags struct {
 	workers int

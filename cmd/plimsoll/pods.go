@@ -23,6 +23,19 @@ const (
 	podName  = "pod"
 )
 
+// How the pods of a load find one another, and what they have in common.
+const (
+	podsService = "plimsoll-load"
+	podsPort    = 7353
+	podsDir     = "/etc/plimsoll-load"
+	planFile    = "plan.json"
+	certFile    = "pods.crt"
+	keyFile     = "pods.key"
+)
+
+// maxSecret is the most bytes of a Secret's values that Kubernetes takes.
+const maxSecret = 1 << 20
+
 // indexVariable is where Kubernetes puts the number of an Indexed Job's pod.
 const indexVariable = "JOB_COMPLETION_INDEX"
 

@@ -250,7 +250,8 @@ func TestPodIsKilled(t *testing.T) {
 			t.Errorf("worker %d: %+v, want 400 requests", k, w)
 		}
 	}
-	if gone.Gone == "" || gone.Requests == 0 || gone.Requests >= 400 || got.Load.Requests != 800+gone.Requests || asked.Load() < got.Load.Requests {
+	open := 800 + gone.Requests - got.Load.Requests // that it had begun when it was last heard, and not ended: one on each of its two connections
+	if gone.Gone == "" || gone.Requests == 0 || gone.Requests >= 400 || open < 0 || open > 2 || asked.Load() < got.Load.Requests {
 		t.Errorf("the killed one: %+v; %d requests counted, %d asked", gone, got.Load.Requests, asked.Load())
 	}
 	if code != exitNotPassed || !strings.Contains(said, "worker w1 (pod:1) is gone") {
