@@ -4,7 +4,7 @@ double score(int rounds) {
     for (int r = 0; r < rounds / 50; r++) {
         double sum = 0;
 #pragma omp parallel for reduction(+ : sum)
-        for (int i = 1; i < 1000000; i++) {
+        for (int i = 1; i < 400000; i++) {
             sum += 1.0 / (i + r);
         }
         total += sum;
