@@ -50,6 +50,8 @@ func (f *kubernetesFlags) check(c *cobra.Command, out *loadOutput, from []string
 		return no("--kubernetes and --from both say from where; leave out one of both")
 	case asked("kubernetes") && (len(out.files) > 0 || out.gate.junit != "" || out.gate.github):
 		return no("--kubernetes: -o, --junit and --github write where a pod's files end with it; --json prints all to its log")
+	case asked("kubernetes") && asked("engine") && c.Flag("engine").Value.String() == "io_uring":
+		return no("--kubernetes: containers forbid io_uring; leave out --engine")
 	case asked("kubernetes") && (asked("source") || asked("unix-socket")):
 		return no("--kubernetes: --source and --unix-socket name what one machine has; leave out one of both")
 	}

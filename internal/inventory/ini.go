@@ -53,19 +53,19 @@ func section(line string, n int) (name, kind string, err error) {
 
 // entry reads a line of a section.
 func (b *book) entry(name, kind, line string, n int) error {
+	if kind == "vars" { // the line as it stands: a value may hold any quote
+		key, text, is := strings.Cut(line, "=")
+		if !is { // what stands there may be a password
+			return fault(n, "want NAME=VALUE below [%s:vars]", clip(name))
+		}
+		b.groups[name].set(strings.TrimSpace(key), bare(strings.TrimSpace(text)), n)
+		return nil
+	}
 	words, err := split(line)
 	if err != nil {
 		return fault(n, "%v", err)
 	}
-	switch kind {
-	case "vars":
-		key, text, is := strings.Cut(line, "=")
-		if !is {
-			return fault(n, "%q: want NAME=VALUE below [%s:vars]", clip(key), name)
-		}
-		b.groups[name].set(strings.TrimSpace(key), bare(strings.TrimSpace(text)), n)
-		return nil
-	case "children":
+	if kind == "children" {
 		if len(words) != 1 {
 			return fault(n, "want one group a line below [%s:children]", name)
 		}
@@ -80,10 +80,10 @@ func (b *book) entry(name, kind, line string, n int) error {
 		if portHere != "" {
 			b.hosts[host].set(port, portHere, n)
 		}
-		for _, word := range words[1:] {
+		for i, word := range words[1:] {
 			key, text, is := strings.Cut(word, "=")
 			if !is {
-				return fault(n, "%q: want NAME=VALUE behind a host", clip(key))
+				return fault(n, "want NAME=VALUE behind a host: word %d has no =", i+2)
 			}
 			b.hosts[host].set(key, text, n)
 		}

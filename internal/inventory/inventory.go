@@ -171,15 +171,6 @@ func Hosts(text []byte, name string) ([]Host, error) {
 	return list, nil
 }
 
-// Groups are the names of an inventory's groups; of what cannot be read there are none.
-func Groups(text []byte) []string {
-	b, err := read(text)
-	if err != nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(b.groups))
-}
-
 // read reads a text in the form that it has.
 func read(text []byte) (*book, error) {
 	if isYAML(text) {

@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 		"[web]\na\n[web:child]\n":     `line 3: "[web:child]": want [GROUP]`,
 		"[web\n":                      `line 1: "[web": want [GROUP]`,
 		"[web] x\n":                   "line 1: ",
-		"[web]\na ansible_host = b\n": `line 2: "ansible_host": want NAME=VALUE behind a host`,
+		"[web]\na ansible_host = b\n": "line 2: want NAME=VALUE behind a host: word 2 has no =",
 		"[web]\n\na x='1\n":           "line 3: a quote is not closed",
 		"[web]\nw[3:1]\n":             "line 2: \"w[3:1]\": [3:1] is no range",
 		"[web]\nw[01:100]\n":          "both ends as wide",
@@ -91,7 +91,7 @@ func TestFaults(t *testing.T) {
 		"[web]\nw[1:99999]\n":         "of more than 10000 hosts",
 		"[web]\nw[1:9999][1:9999]\n":  "more than 10000 hosts",
 		"[web]\n2001:db8::[1]\n":      "give the host a name",
-		"[web:vars]\nansible_user\n":  `line 2: "ansible_user": want NAME=VALUE below [web:vars]`,
+		"[web:vars]\nansible_user\n":  "line 2: want NAME=VALUE below [web:vars]",
 		"[web:children]\nb c\n":       "line 2: want one group a line",
 		"x\n[web:children]\nb\n[b:children]\nweb\n[b]\nx\n":  "is in itself",
 		"[web:children]\nall\n":                              "line 2: the group all",
@@ -135,8 +135,29 @@ func TestBounds(t *testing.T) {
 	if _, err := Hosts([]byte(bomb), "web"); err == nil || !strings.Contains(err.Error(), "more than 100000") {
 		t.Error(err)
 	}
-	if list := Groups([]byte(ini)); len(list) != 5 {
-		t.Error(list)
+	if _, err := Hosts([]byte("[web]\n"+strings.Repeat("w", maxPattern)+"[0:9]\n"), "web"); err == nil || !strings.Contains(err.Error(), "letters") {
+		t.Error(err)
+	}
+}
+
+// What is wrong in an inventory may be a password; it is not repeated.
+func TestErrorsKeepSecrets(t *testing.T) {
+	for _, text := range []string{
+		"[web]\nw1\n[web:vars]\nansible_become_password: hunter2\n",
+		"[web]\nw1 ansible_password=correct hunter2\n",
+		"web:\n  vars:\n    ansible_password: *hunter2\n",
+		"web:\n  vars:\n    ansible_password: 'hunter2\n",
+	} {
+		if _, err := Hosts([]byte(text), "web"); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Ansible takes a variable's line as it stands, whatever quotes are in it.
+func TestQuotesBelowVars(t *testing.T) {
+	if list, err := Hosts([]byte("[web]\nw1\n[web:vars]\nmotd=it's\n"), "web"); err != nil || len(list) != 1 {
+		t.Error(list, err)
 	}
 }
 
@@ -183,6 +204,5 @@ func FuzzHosts(f *testing.F) {
 			}
 		}
 		Configured(text)
-		Groups(text)
 	})
 }

@@ -12,8 +12,14 @@ var errQuote = errors.New("a quote is not closed")
 // clip is the beginning of what somebody wrote, for an error.
 func clip(text string) string { return text[:min(len(text), 60)] }
 
+// maxPattern is longer than any name of a host (253 letters) with ranges in it.
+const maxPattern = 300
+
 // expand is what a pattern stands for: web[01:10].example is ten hosts, [a:c] three, [0:10:5] those with a step.
 func expand(pattern string) ([]string, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("%q…: a host's name of %d letters, want at most %d", clip(pattern), len(pattern), maxPattern)
+	}
 	done, names := []string{""}, pattern
 	for {
 		before, rest, more := strings.Cut(names, "[")

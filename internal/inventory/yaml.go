@@ -1,7 +1,8 @@
 package inventory
 
 import (
-	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -11,7 +12,7 @@ import (
 func readYAML(text []byte) (*book, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("want YAML: %w", err)
+		return nil, fault(lineOf(err), "want YAML") // its own words may quote a password
 	}
 	r := &yamlReader{book: newBook()}
 	if len(doc.Content) == 0 {
@@ -23,6 +24,17 @@ func readYAML(text []byte) (*book, error) {
 		}
 		return r.group(name, of, 1)
 	})
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+// lineOf is the line that an error of the parser names, else the first.
+func lineOf(err error) int {
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	return 1
 }
 
 type yamlReader struct {
@@ -44,8 +56,8 @@ func (r *yamlReader) each(n *yaml.Node, what string, do func(name string, key, v
 			return fault(n.Line, "more than %d entries", maxEntries)
 		}
 		key := whole(n.Content[i])
-		if key.Kind != yaml.ScalarNode {
-			return fault(key.Line, "%s: want a name", clip(what))
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+			return fault(key.Line, "%s: want a name (a mapping that is merged, <<, is not read)", clip(what))
 		}
 		if err := do(key.Value, key, whole(n.Content[i+1])); err != nil {
 			return err

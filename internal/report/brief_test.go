@@ -162,7 +162,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 		"medium risk, a reload of nginx (requests in hand are finished), undone by setting it back (note first what is set), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is there": {Risk: "low", Restart: "service", Undo: "manual"},
-		"low risk, no service restart, undone by the same line with 64":                                                 {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
+		"low risk, no service restart, undone by the same line with 64":                                                   {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
 		"the first command only shows, and changes nothing; the change: medium risk, no service restart, undone by hand: note first what is there": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
 		"low risk, no service restart, undone by hand: note first what is there": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},

@@ -19,6 +19,7 @@ const (
 	callPace = 500 * time.Millisecond
 	// knockTime is how long one who calls may take to show its key, and maxKnocking how many may be doing so at once.
 	knockTime   = 10 * time.Second
+	keyTime     = 2 * time.Second // of one who is in: who says nothing takes another's place for no longer
 	maxKnocking = 64
 )
 
@@ -108,7 +109,7 @@ func (g *Gate) mark(k uint32, called bool) (had bool) {
 
 // knocks is the number of a worker that calls.
 func knocks(conn *tls.Conn) (k uint32, err error) {
-	if err := conn.SetDeadline(time.Now().Add(knockTime)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(keyTime)); err != nil {
 		return 0, err
 	}
 	if err := binary.Read(conn, binary.BigEndian, &k); err != nil {

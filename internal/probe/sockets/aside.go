@@ -2,9 +2,11 @@ package sockets
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +31,7 @@ type asideKey struct{ comm, reason string }
 type aside struct {
 	host *host.Host
 	pace pace.Pace
-	sums map[asideKey]float64 // of the last look; what was once seen stays, with 0
+	sums map[asideKey]float64 // of the last look; what was seen in the one before stays, with 0
 }
 
 // holders are the processes that hold listeners, by name.
@@ -66,11 +68,19 @@ func (a *aside) report(out *probe.Out, holders map[string][]int) error {
 
 // look counts the threads of those processes by what they are about. Where there are more than are looked at, those stand for all.
 func (a *aside) look(of map[string][]int) {
-	for k := range a.sums {
-		a.sums[k] = 0
-	}
+	before := a.sums
+	a.sums = map[asideKey]float64{}
 	left := maxAside
-	for comm, pids := range of {
+	for _, comm := range slices.Sorted(maps.Keys(of)) {
+		if left == 0 { // of who was not looked at nothing is known
+			return
+		}
+		pids := of[comm]
+		for k := range before {
+			if k.comm == comm {
+				a.sums[k] = 0
+			}
+		}
 		now, looked, gone := map[asideKey]float64{}, 0, 0
 		for _, pid := range pids {
 			tasks, err := os.ReadDir(a.host.Path("proc", strconv.Itoa(pid), "task"))
@@ -88,9 +98,6 @@ func (a *aside) look(of map[string][]int) {
 		}
 		for k, n := range now {
 			a.sums[k] = n * float64(len(pids)-gone) / float64(looked)
-		}
-		if left == 0 {
-			return
 		}
 	}
 }
@@ -136,6 +143,7 @@ func strangers(procs []host.Proc, holders map[string][]int, session func(pid int
 		if !f.found(comm, pids) {
 			continue
 		}
+		of[comm] = nil // judged, also where there are none
 		for i := range procs {
 			if p := &procs[i]; p.Comm == comm && !p.Kernel && !f.has(p) {
 				of[comm] = append(of[comm], p.PID)

@@ -32,7 +32,7 @@ func TestStrangers(t *testing.T) {
 	}
 	sessions := map[int]int{10: 10, 11: 10, 15: 10, 16: 16, 21: 20, 22: 20, 30: 30, 31: 20}
 	got := strangers(procs, map[string][]int{"python3": {11}, "node": {30}, "java": {40}, "ruby": {50}}, func(pid int) int { return sessions[pid] })
-	want := map[string][]int{"python3": {16, 21, 22}, "node": {31}}
+	want := map[string][]int{"python3": {16, 21, 22}, "node": {31}, "java": nil}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("strangers (-want +got):\n%s", diff)
 	}
@@ -55,11 +55,11 @@ func TestAsideThreads(t *testing.T) {
 			}
 		}
 	}
-	a := aside{host: host.Recorded("srv", root), sums: map[asideKey]float64{{"gone", "lock"}: 3}}
+	a := aside{host: host.Recorded("srv", root), sums: map[asideKey]float64{{"unknown", "lock"}: 3, {"python3", "lock"}: 2}}
 	add(100, 3)
 	add(200, 1)
-	a.look(map[string][]int{"python3": {100, 200, 300}}) // 300 is gone
-	want := map[asideKey]float64{{"gone", "lock"}: 0, {"python3", "running"}: 4}
+	a.look(map[string][]int{"python3": {100, 200, 300}})                            // 300 is gone
+	want := map[asideKey]float64{{"python3", "lock"}: 0, {"python3", "running"}: 4} // of whose family nothing is known there is no value
 	if diff := cmp.Diff(want, a.sums); diff != "" {
 		t.Errorf("threads (-want +got):\n%s", diff)
 	}

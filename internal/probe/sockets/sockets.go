@@ -247,8 +247,10 @@ func (r *reader) reportListeners(out *probe.Out) {
 		if err == nil {
 			out.Put(listenLimitBy, 1, l.name, l.owner, limitBy(l.limitEach, somaxconn))
 		}
-		if seconds, known := r.owners.defers(l.inode); known && !l.unix {
-			out.Put(listenDefers, seconds, l.name, l.owner)
+		if !l.unix {
+			if seconds, known := r.owners.defers(l.inode); known {
+				out.Put(listenDefers, seconds, l.name, l.owner)
+			}
 		}
 		if l.hasDrops {
 			l.drops += l.dropsSince

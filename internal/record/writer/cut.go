@@ -79,6 +79,7 @@ type cutter struct {
 	named     map[uint64]*cutSeries
 	latest    *cutSeries // that had a sample last
 	pieces    []string   // names of the blocks made so far
+	begun     int        // pieces, of which one may come to no block
 
 	// These are of the piece in the making; head is nil when there is none.
 	head *tsdb.Head
@@ -91,7 +92,7 @@ type cutter struct {
 type cutSeries struct {
 	ref    uint64
 	labels labels.Labels
-	// inPiece is its number in the head of a piece: of that with so many before it.
+	// inPiece is its number in the head of a piece: of the one that was begun as such.
 	inPiece storage.SeriesRef
 	piece   int
 	after   *cutSeries // the one that had a sample after it the last time: most rounds are in the order of the one before
@@ -127,8 +128,8 @@ func (c *cutter) sample(ref uint64, p record.Point) error {
 		}
 	}
 	s := c.known(ref)
-	if s.piece != len(c.pieces) {
-		s.inPiece, s.piece = 0, len(c.pieces)
+	if s.piece != c.begun {
+		s.inPiece, s.piece = 0, c.begun
 	}
 	var err error
 	if s.inPiece, err = c.app.Append(s.inPiece, s.labels, p.Time, p.Value); err != nil {
@@ -148,6 +149,7 @@ func (c *cutter) sample(ref uint64, p record.Point) error {
 }
 
 func (c *cutter) beginPiece() error {
+	c.begun++
 	c.dir = filepath.Join(c.tmp, "head")
 	opts := tsdb.DefaultHeadOptions()
 	opts.ChunkRange = longRun
