@@ -56,7 +56,7 @@ func All() []probe.Probe {
 			"connections redirected to a listener on another address or port (TPROXY) are not counted as accepted",
 			"a congestion window that is kept at ten segments or more (a route's ssthresh, a clamp) is not told from one that grows; one that shrinks for congestion marks (ECN) or, for a moment, to measure (BBR) counts as small",
 			"before Linux 6.2, which tells the receive window itself, one that is smaller than it may be at present is not seen to be full",
-			"a process that listens nowhere and was started beside a service of the same name, though it works for that, counts as one that only shares its name; with more than 512 threads of these a part stands for all",
+			"a process that listens nowhere and was started beside a service of the same name, though it works for that, counts as one that only shares its name; with more than 512 threads of these a part stands for all of its name, and of further names nothing is known",
 			"a listener whose process runs in another host (or is the kernel) is owned by \"" + unknownOwner + "\"",
 		},
 		CanRun: canRun,
