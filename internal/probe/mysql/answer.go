@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/probe"
-	"plimsoll/internal/sqlshape"
+	"plimsoll/internal/probe/sqlshape"
 )
 
 // maxKinds bounds how many states of sessions and how many kinds of open transactions are told of a server.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"plimsoll/internal/sqlshape"
+	"plimsoll/internal/probe/sqlshape"
 )
 
 // Names are qualified, and what they are looked up in is pg_catalog alone (see settings): what a
