@@ -4,7 +4,7 @@ import time
 
 import web
 
-PAGE, PAGES = 4096, 192 << 8
+PAGE, PAGES = 4096, 128 << 8
 while len(open("/proc/swaps").readlines()) < 2:
     time.sleep(0.05)
 catalogue = bytearray(PAGE * PAGES)

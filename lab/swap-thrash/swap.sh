@@ -9,5 +9,5 @@ setsid sh -c 'read -r _ <open; while grep -q "^$0 " /proc/swaps && ! swapoff "$0
 exec 3>open
 trap 'swapoff "$1"; exit 0' TERM INT
 swapon "$1"
-sleep infinity &
+sleep infinity 3>&- &
 wait
