@@ -27,6 +27,8 @@ const (
 	// locks are told of each.
 	maxServers = 8
 	maxKinds   = 100
+	// maxStatements bounds how many kinds of statements are told of each.
+	maxStatements = 30
 )
 
 // All lists the package's probes.
@@ -40,7 +42,8 @@ func All() []probe.Probe {
 			"it takes one of the server's connections for as long as it watches",
 			"what sessions wait for is looked at once a second: of short waits it tells the share, not the length",
 			"sessions tell what they counted once a second at most, and later while a query lasts; between the edges of windows that is read every 5 s",
-			"tables are those of one database, the one that was busiest when the server was first asked; the texts of queries are not read",
+			"tables are those of one database, the one that was busiest when the server was first asked",
+			"statements are told by their shape, without any value; the server keeps the first 1,024 bytes of each (track_activity_query_size)",
 			"a server without a Unix socket, or that wants a password of its own user, is not asked; connections in a pool before it (PgBouncer) are not seen",
 		},
 		Open: open,
@@ -131,7 +134,7 @@ func (r *reader) find() {
 			known = slices.Delete(known, i, i+1)
 			continue
 		}
-		r.servers = append(r.servers, &asker{host: r.host, master: m, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", m.PID), waits: map[[2]string]bool{}, holders: map[holder]bool{}})
+		r.servers = append(r.servers, &asker{host: r.host, master: m, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", m.PID), waits: map[[2]string]bool{}, holders: map[holder]bool{}, statements: map[doing]bool{}})
 	}
 	for _, a := range known {
 		a.end()
@@ -153,9 +156,10 @@ type asker struct {
 	err      error
 	fresh    bool // the answer came since the last Read
 	// What was told before is told as 0 when there is none of it any more.
-	waits   map[[2]string]bool
-	holders map[holder]bool
-	oldest  owner // who had the oldest snapshot
+	waits      map[[2]string]bool
+	holders    map[holder]bool
+	statements map[doing]bool
+	oldest     owner // who had the oldest snapshot
 }
 
 // reply is what became of a question.
@@ -280,6 +284,7 @@ func (a *asker) put(out *probe.Out) {
 		out.Put(maxTx, v.oldest[state], a.port, state)
 	}
 	a.putWaits(out)
+	a.putStatements(out)
 	a.putSnapshot(out)
 	out.Put(longestBlocked, v.longest, a.port)
 	out.Put(blockerAge, v.holderAge, a.port)
@@ -316,6 +321,21 @@ func (a *asker) putWaits(out *probe.Out) {
 	remember(a.holders, a.answer.blocked)
 	for h := range a.holders {
 		out.Put(blocked, a.answer.blocked[h], a.port, h.state, h.user, h.application)
+	}
+}
+
+// putStatements records who is in which statement; beyond a number of them they are one.
+func (a *asker) putStatements(out *probe.Out) {
+	now := map[doing]float64{}
+	for d, n := range a.answer.statements {
+		if !a.statements[d] && len(a.statements) >= maxStatements {
+			d.statement = "other"
+		}
+		a.statements[d] = true
+		now[d] += n
+	}
+	for d := range a.statements {
+		out.Put(statement, now[d], a.port, d.statement, d.state, d.waits)
 	}
 }
 
