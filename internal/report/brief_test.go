@@ -252,3 +252,18 @@ func TestErrorRepliesAreTheServicesToExplain(t *testing.T) {
 		t.Errorf("%q: want no log where most replies are good", next)
 	}
 }
+
+// What a clue says of something else than requests, such as CPU time, is not told again as if it was theirs.
+func TestWhatIsSaidAlready(t *testing.T) {
+	share := 0.828
+	var watch model.Report
+	for say, want := range map[string]string{
+		"processes of stress that ended used 82.8 % of all CPU time": "",
+		"82.8 % of the requests waited for a worker":                 "82.8 % of the requests, or of their time, was lost to it",
+	} {
+		f := model.Finding{Kind: "cause", Impact: &share, Clues: []model.Clue{{Truth: model.True, Value: &share, Say: say}}}
+		if got := SoWhat(f, watch); got != want {
+			t.Errorf("beside %q it says %q, want %q", say, got, want)
+		}
+	}
+}

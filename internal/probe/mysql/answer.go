@@ -241,7 +241,8 @@ func value(text string) (float64, error) {
 
 // newPut makes what puts the answers of one server. What was told of once is told of as 0 when there is none of it any more.
 func newPut() func(*probe.Out, string, answer) {
-	threads, transactions, statements := map[thread]bool{}, map[open]bool{}, map[doing]bool{}
+	threads, transactions := probe.Told[thread]{Most: maxKinds}, probe.Told[open]{Most: maxKinds}
+	statements := probe.Told[doing]{Most: maxStatements, Rest: func(d doing) doing { return doing{"other", d.lock} }}
 	return func(out *probe.Out, listen string, a answer) {
 		out.Put(maxConnections, a.maxConnections, listen)
 		out.Put(tempInMemory, a.tempInMemory, listen)
@@ -250,43 +251,13 @@ func newPut() func(*probe.Out, string, answer) {
 				out.Put(c.signal, v, append([]string{listen}, c.labels...)...)
 			}
 		}
-		remember(threads, a.threads)
-		for t := range threads {
-			out.Put(processes, a.threads[t], listen, t.command, t.state)
-		}
 		for _, kind := range kinds {
 			out.Put(waiting, a.waits[kind], listen, kind)
 		}
 		out.Put(longestWait, a.longestWait, listen)
 		out.Put(longestQuery, a.longestQuery, listen)
-		remember(transactions, a.oldest)
-		for o := range transactions {
-			out.Put(oldest, a.oldest[o], listen, o.state, o.user)
-		}
-		putStatements(out, listen, statements, a.statements)
-	}
-}
-
-// putStatements puts who is in which statement; beyond a number of them they are one.
-func putStatements(out *probe.Out, listen string, known map[doing]bool, told map[doing]float64) {
-	now := map[doing]float64{}
-	for d, n := range told {
-		if !known[d] && len(known) >= maxStatements {
-			d.statement = "other"
-		}
-		known[d] = true
-		now[d] += n
-	}
-	for d := range known {
-		out.Put(statement, now[d], listen, d.statement, d.lock)
-	}
-}
-
-// remember adds the keys of now to known, which is bounded.
-func remember[K comparable](known map[K]bool, now map[K]float64) {
-	for k := range now {
-		if len(known) < maxKinds {
-			known[k] = true
-		}
+		threads.Each(a.threads, func(t thread, n float64) { out.Put(processes, n, listen, t.command, t.state) })
+		transactions.Each(a.oldest, func(o open, age float64) { out.Put(oldest, age, listen, o.state, o.user) })
+		statements.Each(a.statements, func(d doing, n float64) { out.Put(statement, n, listen, d.statement, d.lock) })
 	}
 }

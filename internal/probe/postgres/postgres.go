@@ -134,7 +134,7 @@ func (r *reader) find() {
 			known = slices.Delete(known, i, i+1)
 			continue
 		}
-		r.servers = append(r.servers, &asker{host: r.host, master: m, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", m.PID), waits: map[[2]string]bool{}, holders: map[holder]bool{}, statements: map[doing]bool{}})
+		r.servers = append(r.servers, newAsker(r.host, m))
 	}
 	for _, a := range known {
 		a.end()
@@ -156,10 +156,18 @@ type asker struct {
 	err      error
 	fresh    bool // the answer came since the last Read
 	// What was told before is told as 0 when there is none of it any more.
-	waits      map[[2]string]bool
-	holders    map[holder]bool
-	statements map[doing]bool
+	waits      probe.Told[[2]string]
+	holders    probe.Told[holder]
+	statements probe.Told[doing]
 	oldest     owner // who had the oldest snapshot
+}
+
+func newAsker(h *host.Host, master host.Proc) *asker {
+	return &asker{
+		host: h, master: master, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", master.PID),
+		waits: probe.Told[[2]string]{Most: maxKinds}, holders: probe.Told[holder]{Most: maxKinds},
+		statements: probe.Told[doing]{Most: maxStatements, Rest: func(d doing) doing { return doing{"other", d.state, d.waits} }},
+	}
 }
 
 // reply is what became of a question.
@@ -283,8 +291,7 @@ func (a *asker) put(out *probe.Out) {
 		out.Put(activity, n, a.port, state)
 		out.Put(maxTx, v.oldest[state], a.port, state)
 	}
-	a.putWaits(out)
-	a.putStatements(out)
+	a.putSessions(out)
 	a.putSnapshot(out)
 	out.Put(longestBlocked, v.longest, a.port)
 	out.Put(blockerAge, v.holderAge, a.port)
@@ -312,31 +319,12 @@ func (a *asker) putCounters(out *probe.Out) {
 	out.Put(requested, v.requested, a.port)
 }
 
-// putWaits records who waits, and for whom. What was there once is 0 when it is not there now.
-func (a *asker) putWaits(out *probe.Out) {
-	remember(a.waits, a.answer.waits)
-	for w := range a.waits {
-		out.Put(waiting, a.answer.waits[w], a.port, w[0], w[1])
-	}
-	remember(a.holders, a.answer.blocked)
-	for h := range a.holders {
-		out.Put(blocked, a.answer.blocked[h], a.port, h.state, h.user, h.application)
-	}
-}
-
-// putStatements records who is in which statement; beyond a number of them they are one.
-func (a *asker) putStatements(out *probe.Out) {
-	now := map[doing]float64{}
-	for d, n := range a.answer.statements {
-		if !a.statements[d] && len(a.statements) >= maxStatements {
-			d.statement = "other"
-		}
-		a.statements[d] = true
-		now[d] += n
-	}
-	for d := range a.statements {
-		out.Put(statement, now[d], a.port, d.statement, d.state, d.waits)
-	}
+// putSessions records who waits, for whom, and in which statement. What was there once is 0 when it is not there now.
+func (a *asker) putSessions(out *probe.Out) {
+	v := &a.answer
+	a.waits.Each(v.waits, func(w [2]string, n float64) { out.Put(waiting, n, a.port, w[0], w[1]) })
+	a.holders.Each(v.blocked, func(h holder, n float64) { out.Put(blocked, n, a.port, h.state, h.user, h.application) })
+	a.statements.Each(v.statements, func(d doing, n float64) { out.Put(statement, n, a.port, d.statement, d.state, d.waits) })
 }
 
 // putSnapshot records whose snapshot is the oldest; one that was told before is told as gone.
@@ -353,14 +341,5 @@ func (a *asker) putOne(out *probe.Out, s snapshot) {
 	if o := s.of; o.pid != "" {
 		out.Put(snapshotAge, s.seconds, a.port, o.pid, o.state, o.user, o.application)
 		out.Put(snapshotSince, s.transactions, a.port, o.pid, o.state, o.user, o.application)
-	}
-}
-
-// remember adds the keys of now to known, which is bounded.
-func remember[K comparable](known map[K]bool, now map[K]float64) {
-	for k := range now {
-		if len(known) < maxKinds {
-			known[k] = true
-		}
 	}
 }

@@ -90,14 +90,14 @@ func TestWhatAnOldServerHasNot(t *testing.T) {
 
 // What is beyond the bound is told as one, and what is gone as nothing.
 func TestManyStatements(t *testing.T) {
-	rec, a := livetest.NewRecord(), &asker{port: "5432", statements: map[doing]bool{}}
+	rec, a := livetest.NewRecord(), newAsker(nil, host.Proc{})
 	many := map[doing]float64{}
 	for i := range maxStatements + 10 {
 		many[doing{fmt.Sprint("SELECT a", i), "active", ""}] = 2
 	}
 	for i, now := range []map[doing]float64{many, {}} {
 		a.answer.statements = now
-		a.putStatements(probe.NewOut(rec, "web", time.Unix(int64(i), 0), time.Second))
+		a.putSessions(probe.NewOut(rec, "web", time.Unix(int64(i), 0), time.Second))
 		sum := 0.0
 		for _, v := range rec.Values {
 			sum += v
