@@ -299,7 +299,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	case model.AnswerCapacity:
 		return strings.TrimSuffix(named(roots), ".") + whatFills(roots[0]) + "."
 	case model.AnswerHealthy:
-		return roots[0].Title + "; " + cmp.Or(said(roots[0], "who"), said(roots[0], "paces"), "nothing held it back") + "."
+		return roots[0].Title + "; " + cmp.Or(said(roots[0], "who"), said(roots[0], "paces"), said(roots[0], "asks"), "nothing held it back") + "."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
