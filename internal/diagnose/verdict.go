@@ -299,7 +299,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	case model.AnswerCapacity:
 		return strings.TrimSuffix(named(roots), ".") + whatFills(roots[0]) + "."
 	case model.AnswerHealthy:
-		return roots[0].Title + "; " + cmp.Or(said(roots[0], "who"), said(roots[0], "paces"), "nothing held it back") + "."
+		return roots[0].Title + "; " + cmp.Or(said(roots[0], "who"), said(roots[0], "paces"), said(roots[0], "asks"), "nothing held it back") + "."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
@@ -308,16 +308,17 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	return "No rule could name what holds it back, or say that nothing does."
 }
 
-// whatFills tells who uses most of what is the limit, and in which function, as a finding's clues "who" and "function" say.
+// whatFills tells who uses most of what is the limit, and in which statement of a database, else in which function, as a
+// finding's clues "who", "statement" and "function" say.
 func whatFills(c *candidate) string {
-	who, function := said(c, "who"), said(c, "function")
+	who, what := said(c, "who"), cmp.Or(said(c, "statement"), said(c, "function"))
 	switch {
 	case who == "":
 		return ""
-	case function == "":
+	case what == "":
 		return "; " + who
 	}
-	return "; " + who + ", and " + function
+	return "; " + who + ", and " + what
 }
 
 // said is what a clue says that is true, "" of another.

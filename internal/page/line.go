@@ -51,7 +51,7 @@ var (
 	cpuRules       = []string{"cpu.", "sched.", "cgroup.cpu", "app.slow_compute", "app.costly_requests", "app.tls_handshakes", "process.cpu_function", "process.small_calls", "process.short_lived", "process.zombies"}
 	memoryRules    = []string{"memory.", "cgroup.memory", "cgroup.pids", "net.tcp.out_of_memory", "kernel."}
 	diskRules      = []string{"disk.", "fs.", "cgroup.io"}
-	waitRules      = []string{"process.blocked", "process.held_up", "process.stands_still", "app.loop"}
+	waitRules      = []string{"net.unix", "process.blocked", "process.held_up", "process.stands_still", "process.pipe_unread", "app.loop"}
 )
 
 // programs are how the titles of the programs begin that rules of this name are about.

@@ -60,6 +60,9 @@ func Of(dir string) string {
 	case err == nil && strings.HasPrefix(link, "socket:"):
 		return "socket_" + what
 	case err == nil && strings.HasPrefix(link, "pipe:"):
+		if what == "write" {
+			return "pipe_write"
+		}
 		return "pipe"
 	case err == nil && strings.HasPrefix(link, "/"):
 		return "disk"

@@ -19,9 +19,9 @@ func TestOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := strconv.Itoa(unix.SYS_READ)
+	read, write := strconv.Itoa(unix.SYS_READ), strconv.Itoa(unix.SYS_WRITE)
 	for said, want := range map[string]string{
-		"running": "running", read + " 0x3 0x7f 0x1": "socket_read", read + " 0x4 0x7f": "pipe", read + " 0x5 0x7f": "disk", read + " 0x9 0x7f": "other",
+		"running": "running", read + " 0x3 0x7f 0x1": "socket_read", read + " 0x4 0x7f": "pipe", write + " 0x4 0x7f": "pipe_write", read + " 0x5 0x7f": "disk", read + " 0x9 0x7f": "other",
 		strconv.Itoa(unix.SYS_ACCEPT4) + " 0x3 0x0": "accept", "-1 0x7ffd 0x7f": "other", "": "-",
 	} {
 		if err := os.WriteFile(dir+"/syscall", []byte(said+"\n"), 0o600); err != nil {

@@ -183,6 +183,12 @@ var (
 		Help:   "For how long the kernel keeps a connection back while its client says nothing (the option TCP_DEFER_ACCEPT); 0: it is handed over at once. Asked once of each listener that is found; none where it may not be asked.",
 		Source: "getsockopt(TCP_DEFER_ACCEPT) of the process's own socket (pidfd_getfd)", ByHand: "strace -f -e trace=setsockopt PROGRAM  # as it starts",
 	}
+	datagramPlaces = &model.Signal{
+		Name: "plimsoll_unix_datagram_places", Kind: model.Gauge, Unit: "datagrams", Labels: []string{"towards", "owner"},
+		Help: "Unix datagram sockets that have a name, with the process that reads from them, 64 at most. The value is net.unix.max_dgram_qlen: so many datagrams and one may lie in one that is made now; " +
+			"who sends another waits. A socket keeps what was set when it was made.",
+		Source: "sock_diag (unix), PID/fd, net.unix.max_dgram_qlen", ByHand: "ss -xap; sysctl net.unix.max_dgram_qlen",
+	}
 	asideThreads = &model.Signal{
 		Name: "plimsoll_process_aside_threads", Kind: model.Gauge, Unit: "threads", Labels: []string{"groupname", "reason"},
 		Help: "Threads of processes that share no more than a program's name with one that listens: they neither listen nor descend from one of that name that does (jobs beside a service, both python3). " +

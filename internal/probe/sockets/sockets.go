@@ -45,7 +45,7 @@ func All() []probe.Probe {
 	return []probe.Probe{{
 		Name:    "sockets",
 		Scope:   probe.PerHost,
-		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops, listenDefers, asideThreads}, connectionSignals...),
+		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops, listenDefers, asideThreads, datagramPlaces}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.04 ms (ten a second, four while nothing waited for five seconds); all connections 0.3 ms with 90 sockets, 1.5 ms with 3,000, " +
 			"17 ms with 28,500 (beyond 7.5 ms a second they are read less often, which is noted); 20 µs for each thread of a process that has but the name of a service's, 512 at most; the search for a new listener's owner 3-10 ms among 100-230 processes, later ones without those that held no socket and have not run",
 		Blind: []string{
@@ -88,8 +88,9 @@ func open(h *host.Host) (probe.Reader, error) {
 	without := map[int]uint64{}
 	return &reader{
 		host: h, conn: conn, table: newTable(), owners: newOwners(h, searchShare, without), clients: newClients(h, without),
-		aside: aside{host: h, pace: pace.Pace{Share: asideShare}, sums: map[asideKey]float64{}},
-		pace:  pace.Pace{Share: share}, reported: reported{},
+		aside:     aside{host: h, pace: pace.Pace{Share: asideShare}, sums: map[asideKey]float64{}},
+		datagrams: newDatagrams(h, without),
+		pace:      pace.Pace{Share: share}, reported: reported{},
 		unixListeners:   unixdiag.Request(listening, unixdiag.ShowName|unixdiag.ShowQueueLen),
 		unixEstablished: unixdiag.Request(1<<tcpEstablished, unixdiag.ShowName),
 		tcpListeners:    tcpRequest(listening, inetDiagSKMemInfo),
@@ -105,7 +106,9 @@ type reader struct {
 	// clients are the processes that connect to destinations.
 	clients *clients
 	aside   aside
-	reads   int
+	// datagrams are the Unix sockets that others send datagrams to.
+	datagrams datagrams
+	reads     int
 
 	flows    flows
 	progress progress
@@ -140,6 +143,9 @@ func (r *reader) Read(out *probe.Out) error {
 	r.reportListeners(out)
 	if err := r.aside.report(out, r.owners.holders()); err != nil {
 		out.Mark(asideThreads, err)
+	}
+	if err := r.datagrams.report(out, r.conn); err != nil {
+		out.Mark(datagramPlaces, err)
 	}
 	if r.pace.Due(out.Now(), out.Forced()) {
 		r.reportConnections(out)

@@ -34,6 +34,15 @@ type bpfCome struct {
 	}
 }
 
+type bpfHeard struct {
+	_      structs.HostLayout
+	Netns  uint32
+	Port   uint16
+	Status uint16
+	Server [16]uint8
+	Comm   [16]uint8
+}
+
 type bpfLooks struct {
 	_           structs.HostLayout
 	SecondBegan uint64
@@ -62,6 +71,7 @@ const (
 	bpfMapAnswers      = "answers"
 	bpfMapCalls        = "calls"
 	bpfMapCome         = "come"
+	bpfMapHeards       = "heards"
 	bpfMapLooked       = "looked"
 	bpfMapOnly         = "only"
 	bpfMapQuestions    = "questions"
@@ -75,6 +85,7 @@ const (
 	bpfVarFinishing    = "finishing"
 	bpfVarIgnored      = "ignored"
 	bpfVarLostAnswers  = "lost_answers"
+	bpfVarLostHeard    = "lost_heard"
 	bpfVarLostReplies  = "lost_replies"
 	bpfVarMost         = "most"
 	bpfVarOnlySome     = "only_some"
@@ -135,6 +146,7 @@ type bpfMapSpecs struct {
 	Answers   *ebpf.MapSpec `ebpf:"answers"`
 	Calls     *ebpf.MapSpec `ebpf:"calls"`
 	Come      *ebpf.MapSpec `ebpf:"come"`
+	Heards    *ebpf.MapSpec `ebpf:"heards"`
 	Looked    *ebpf.MapSpec `ebpf:"looked"`
 	Only      *ebpf.MapSpec `ebpf:"only"`
 	Questions *ebpf.MapSpec `ebpf:"questions"`
@@ -151,6 +163,7 @@ type bpfVariableSpecs struct {
 	Finishing   *ebpf.VariableSpec `ebpf:"finishing"`
 	Ignored     *ebpf.VariableSpec `ebpf:"ignored"`
 	LostAnswers *ebpf.VariableSpec `ebpf:"lost_answers"`
+	LostHeard   *ebpf.VariableSpec `ebpf:"lost_heard"`
 	LostReplies *ebpf.VariableSpec `ebpf:"lost_replies"`
 	Most        *ebpf.VariableSpec `ebpf:"most"`
 	OnlySome    *ebpf.VariableSpec `ebpf:"only_some"`
@@ -180,6 +193,7 @@ type bpfMaps struct {
 	Answers   *ebpf.Map `ebpf:"answers"`
 	Calls     *ebpf.Map `ebpf:"calls"`
 	Come      *ebpf.Map `ebpf:"come"`
+	Heards    *ebpf.Map `ebpf:"heards"`
 	Looked    *ebpf.Map `ebpf:"looked"`
 	Only      *ebpf.Map `ebpf:"only"`
 	Questions *ebpf.Map `ebpf:"questions"`
@@ -193,6 +207,7 @@ func (m *bpfMaps) Close() error {
 		m.Answers,
 		m.Calls,
 		m.Come,
+		m.Heards,
 		m.Looked,
 		m.Only,
 		m.Questions,
@@ -210,6 +225,7 @@ type bpfVariables struct {
 	Finishing   *ebpf.Variable `ebpf:"finishing"`
 	Ignored     *ebpf.Variable `ebpf:"ignored"`
 	LostAnswers *ebpf.Variable `ebpf:"lost_answers"`
+	LostHeard   *ebpf.Variable `ebpf:"lost_heard"`
 	LostReplies *ebpf.Variable `ebpf:"lost_replies"`
 	Most        *ebpf.Variable `ebpf:"most"`
 	OnlySome    *ebpf.Variable `ebpf:"only_some"`

@@ -32,6 +32,16 @@ struct sk_buff_head___replies {
 struct sock___replies {
 	struct sk_buff_head___replies sk_receive_queue;
 	__u16 sk_protocol;
+	__u32 sk_max_ack_backlog; /* 0 of a connection that was opened here */
+};
+
+struct pt_regs___x86 {
+	unsigned long si, orig_ax;
+};
+
+struct pt_regs___arm64 {
+	__u64 regs[31];
+	__s32 syscallno;
 };
 
 struct sk_buff___replies {
@@ -47,6 +57,15 @@ struct reply {
 	__u32 netns;
 	__u16 port;
 	__u16 status;
+};
+
+/* Replies that one command's processes read from whom they connected to. */
+struct heard {
+	__u32 netns;
+	__u16 port;
+	__u16 status;
+	__u8 server[16]; /* IPv4 as ::ffff:a.b.c.d */
+	__u8 comm[TASK_COMM_LEN];
 };
 
 /* A question that left, as its answer can be told. */
@@ -86,6 +105,7 @@ struct looks {
 const volatile __u32 most = 1000;
 
 volatile __u64 lost_replies; /* of ports and statuses beyond the bound */
+volatile __u64 lost_heard; /* of whom was asked, commands and statuses beyond the bound */
 volatile __u64 lost_answers; /* of name servers and commands beyond the bound */
 
 struct {
@@ -103,6 +123,14 @@ struct {
 	__type(key, struct answer);
 	__type(value, __u64);
 } answers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct heard);
+	__type(value, __u64);
+} heards SEC(".maps");
 
 /* When questions left that have no answer yet; the oldest make room. */
 struct {
@@ -138,6 +166,7 @@ struct {
 
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
 static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
+static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 
 volatile bool finishing; /* set by user space: nothing new is counted */
 
@@ -429,6 +458,51 @@ int replies_came(__u64 *ctx)
 	return 0;
 }
 
+/* second_argument is that of the system call that a thread is in: of read() and recv() where the bytes went. */
+static __always_inline __u64 second_argument(struct task_struct *t)
+{
+	struct pt_regs *regs = bpf_task_pt_regs(t);
+
+	if (bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax))
+		return ((struct pt_regs___x86 *)regs)->si;
+	if (bpf_core_field_exists(((struct pt_regs___arm64 *)0)->syscallno))
+		return ((struct pt_regs___arm64 *)regs)->regs[1];
+	return 0;
+}
+
+/* set_server is whom a connection was opened to. */
+static __always_inline void set_server(struct heard *h, struct sock_common *k)
+{
+	h->port = swap16(k->skc_dport);
+	if (k->skc_family == AF_INET) {
+		__u32 v4 = k->skc_daddr;
+
+		h->server[10] = h->server[11] = 0xff;
+		__builtin_memcpy(h->server + 12, &v4, 4);
+	} else {
+		__builtin_memcpy(h->server, &k->skc_v6_daddr, 16);
+	}
+}
+
+/* hear counts the reply that a process has begun to read, by what it has in its hands now. */
+static __always_inline void hear(struct sock *sk, struct task_struct *t, int length)
+{
+	struct heard h = {};
+	__u64 line[2] = {};
+
+	if (finishing || length < STATUS_LINE || ((struct sock___replies *)sk)->sk_max_ack_backlog)
+		return;
+	if (bpf_probe_read_user(line, STATUS_LINE, (void *)second_argument(t)))
+		return;
+	h.status = status_of((__u8 *)line);
+	if (h.status < 200 || !wanted(t->tgid))
+		return;
+	h.netns = netns_of_socket(sk);
+	set_server(&h, &sk->__sk_common);
+	group_name(h.comm, t);
+	add(&heards, &h, 1, &lost_heard);
+}
+
 /* Called when a process has read from a socket. */
 SEC("tp_btf/sock_recv_length")
 int replies_read(__u64 *ctx)
@@ -438,9 +512,12 @@ int replies_read(__u64 *ctx)
 	struct answer a = {};
 
 	count_call();
-	if (((struct sock___replies *)sk)->sk_protocol != IPPROTO_UDP || (int)ctx[1] < DNS_HEADER)
-		return 0;
+	__u16 protocol = ((struct sock___replies *)sk)->sk_protocol;
 	if ((int)ctx[2] & MSG_PEEK) /* it will be read again */
+		return 0;
+	if (protocol == IPPROTO_TCP)
+		hear(sk, t, ctx[1]);
+	if (protocol != IPPROTO_UDP || (int)ctx[1] < DNS_HEADER)
 		return 0;
 	struct come *c = bpf_sk_storage_get(&come, sk, 0, 0);
 	if (!c || c->came == c->read)

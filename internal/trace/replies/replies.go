@@ -49,6 +49,7 @@ const cost = "some 0.1 µs at each packet that leaves, arrives at a socket or is
 var blind = []string{
 	"TLS, HTTP/2, FastCGI, HTTP over Unix sockets, and whatever is no HTTP/1 in plain text",
 	"what a reply says in its body, behind a status of 200",
+	"of replies that are read those that readv() or recvmsg() takes, or that come in pieces of less than twelve bytes",
 	"a reply that does not begin a packet, as one of several that were asked for together (pipelining)",
 	"before Linux 6.12, which lets no program at a tracepoint read what lies in a packet's pages, no status is seen",
 	"where more than some 1,000 packets a second leave on a CPU, one in 2, 4, 8 … of them is looked at, and stands for so many: the counts are estimates then",
@@ -65,6 +66,15 @@ type Replies struct {
 	// Netns is the inode of the network namespace.
 	Netns  uint32 `json:"netns"`
 	Port   uint16 `json:"port"`
+	Status uint16 `json:"status"`
+	N      uint64 `json:"replies"`
+}
+
+// Heard are the replies that one command's processes read from whom they connected to.
+type Heard struct {
+	Netns  uint32 `json:"netns"`
+	Name   string `json:"groupname"`
+	Server string `json:"dst"`
 	Status uint16 `json:"status"`
 	N      uint64 `json:"replies"`
 }
@@ -92,6 +102,7 @@ type Times struct {
 // Snapshot is everything since the start, what came most often first.
 type Snapshot struct {
 	HTTP []Replies `json:"http"`
+	Read []Heard   `json:"http_read"`
 	DNS  []Answers `json:"dns"`
 	// Times are in no order of their own.
 	Times []Times `json:"dns_times"`
@@ -147,11 +158,21 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read the answers of name servers: %w", err)
 	}
+	err = trace.EachPerCPU(t.Maps.Maps[bpfMapHeards], func(h *bpfHeard, cpus []uint64) {
+		server := netip.AddrPortFrom(netip.AddrFrom16(h.Server).Unmap(), h.Port).String()
+		s.Read = append(s.Read, Heard{h.Netns, trace.Comm(h.Comm[:]), server, h.Status, total(cpus)})
+	})
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read the statuses of replies that were read: %w", err)
+	}
 	if s.Times, err = t.times(); err != nil {
 		return Snapshot{}, fmt.Errorf("read how long name servers took: %w", err)
 	}
 	slices.SortFunc(s.HTTP, func(a, b Replies) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Netns, b.Netns))
+	})
+	slices.SortFunc(s.Read, func(a, b Heard) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name), strings.Compare(a.Server, b.Server), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Netns, b.Netns))
 	})
 	slices.SortFunc(s.DNS, func(a, b Answers) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name), strings.Compare(a.Server, b.Server), strings.Compare(a.Code, b.Code), cmp.Compare(a.Netns, b.Netns))
@@ -206,6 +227,11 @@ func (t *Trace) Read(out trace.Out) error {
 	for _, r := range s.HTTP {
 		if t.Has(statuses) {
 			out.Net(r.Netns).Put(statuses, float64(r.N), strconv.Itoa(int(r.Port)), strconv.Itoa(int(r.Status)))
+		}
+	}
+	for _, h := range s.Read {
+		if t.Has(heard) {
+			out.Net(h.Netns).Put(heard, float64(h.N), h.Name, h.Server, strconv.Itoa(int(h.Status)))
 		}
 	}
 	for _, a := range s.DNS {

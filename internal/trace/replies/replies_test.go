@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,10 +90,18 @@ func TestStatuses(t *testing.T) {
 	if err := tr.Read(samples); err != nil {
 		t.Fatal(err)
 	}
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for status, want := range map[int]float64{200: 7, 503: 3, 599: 0} {
-		series := fmt.Sprintf("%d@plimsoll_replies_http_total{%d,%d}", ns, port, status)
-		if got := samples[series]; got != want {
-			t.Errorf("%s = %v, want %v", series, got, want)
+		for _, series := range []string{
+			fmt.Sprintf("%d@plimsoll_replies_http_total{%d,%d}", ns, port, status),
+			fmt.Sprintf("%d@plimsoll_replies_http_read_total{%s,127.0.0.1:%d,%d}", ns, strings.TrimSpace(string(comm)), port, status),
+		} {
+			if got := samples[series]; got != want {
+				t.Errorf("%s = %v, want %v", series, got, want)
+			}
 		}
 	}
 }

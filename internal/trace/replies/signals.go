@@ -19,6 +19,12 @@ var (
 		Labels: []string{"port", "status"}, Source: "BPF on the tracepoint net_dev_queue, and the first 12 bytes of what packets carry",
 		ByHand: "tail -F ACCESS_LOG; tcpdump -A 'tcp src port PORT' | grep -a '^HTTP/1'",
 	}
+	heard = &model.Signal{
+		Name: "plimsoll_replies_http_read_total", Kind: model.Counter, Unit: "replies", StartsAtZero: true,
+		Help:   "Replies over plain HTTP/1 that processes read from a service which they connected to, by the status that they say.",
+		Labels: []string{"groupname", "dst", "status"}, Source: "BPF on the tracepoint sock_recv_length, and the first 12 bytes of what was read",
+		ByHand: "strace -f -e trace=recvfrom,read -s 12 -p PID 2>&1 | grep HTTP/1",
+	}
 	answered = &model.Signal{
 		Name: "plimsoll_replies_dns_total", Kind: model.Counter, Unit: "replies", StartsAtZero: true,
 		Help:   "Answers of name servers that processes read over UDP, by server and response code: NOERROR, SERVFAIL, REFUSED, NXDOMAIN and others.",
@@ -38,7 +44,7 @@ var (
 	lost = trace.LostSignal("replies", "events", "Replies and answers that the tracer had no room for: more ports, statuses, commands and name servers than it can hold.")
 )
 
-var signals = []*model.Signal{statuses, answered, answerSum, answerCount, lost}
+var signals = []*model.Signal{statuses, heard, answered, answerSum, answerCount, lost}
 
 // needs says which programs a signal rests on.
-var needs = map[*model.Signal][]string{statuses: {atHTTP}, answered: {atCame, atRead}, answerSum: {atHTTP, atCame, atRead}, answerCount: {atHTTP, atCame, atRead}, lost: nil}
+var needs = map[*model.Signal][]string{statuses: {atHTTP}, heard: {atRead}, answered: {atCame, atRead}, answerSum: {atHTTP, atCame, atRead}, answerCount: {atHTTP, atCame, atRead}, lost: nil}

@@ -37,6 +37,9 @@ func (s Seen) Text(columns int) string {
 			failed += r.N
 		}
 	}
+	for _, h := range s.Read {
+		in.Add(h.Netns)
+	}
 	for _, a := range s.DNS {
 		in.Add(a.Netns)
 		answers += a.N
@@ -47,6 +50,11 @@ func (s Seen) Text(columns int) string {
 	rows := [][]string{{"port", "status", "replies", "/s"}}
 	for _, r := range s.HTTP {
 		rows = append(rows, []string{":" + strconv.Itoa(int(r.Port)), strconv.Itoa(int(r.Status)), trace.Number(r.N), trace.PerSecond(r.N, s.Elapsed), in.Mark(r.Netns)})
+	}
+	table(&b, rows, columns)
+	rows = [][]string{{"process", "asks", "status", "replies", "/s"}}
+	for _, h := range s.Read {
+		rows = append(rows, []string{layout.Line(h.Name), h.Server, strconv.Itoa(int(h.Status)), trace.Number(h.N), trace.PerSecond(h.N, s.Elapsed), in.Mark(h.Netns)})
 	}
 	table(&b, rows, columns)
 	rows = [][]string{{"process", "asks", "code", "answers", "/s"}}

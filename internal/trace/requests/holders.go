@@ -5,39 +5,19 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/wait/reason"
 )
 
-const (
-	// maxHolders is how many threads are looked at in a round: some 10 µs each.
-	maxHolders = 128
-	// initialPIDs is the inode of the kernel's first PID namespace (PROC_PID_INIT_INO).
-	initialPIDs = 0xEFFFFFFC
-	running     = "running"
-)
+// maxHolders is how many threads are looked at in a round: some 10 µs each.
+const maxHolders = 128
 
 // doing is how many threads do what, by a group's number.
 type doing map[uint32]map[string]uint64
-
-// mayFindThreads returns nil if the numbers that the kernel's side tells of threads are those in our /proc.
-func mayFindThreads() error {
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/pid", &st); err != nil {
-		return fmt.Errorf("look at our PID namespace: %w", err)
-	}
-	if st.Ino != initialPIDs {
-		return host.Absent("in a PID namespace of our own threads have other numbers than the kernel's side tells; watch from the machine")
-	}
-	return nil
-}
 
 // whatHoldersDo looks at the threads that the last walk found with a request in hand. Where
 // they are more than are looked at, each of those stands for others, too.
@@ -51,7 +31,7 @@ func (t *Trace) whatHoldersDo() (doing, error) {
 		if looked++; looked > maxHolders {
 			break
 		}
-		what, err := doingOf(int(h.Tid))
+		what, err := reason.OfThread(int(h.Tid))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue // it has ended
 		}
@@ -76,33 +56,6 @@ func (d doing) scale(by float64) {
 			of[what] = uint64(math.Round(float64(n) * by))
 		}
 	}
-}
-
-// doingOf says what a thread does: a reason to wait, or running.
-func doingOf(tid int) (string, error) {
-	dir := "/proc/" + strconv.Itoa(tid)
-	line, err := os.ReadFile(dir + "/syscall")
-	if err != nil {
-		return "", err
-	}
-	r, waits := reason.OfCall(string(line), func(fd uint64) string {
-		to, _ := os.Readlink(dir + "/fd/" + strconv.FormatUint(fd, 10)) // "" where it is closed by now
-		return to
-	})
-	if !waits {
-		return running, nil
-	}
-	if r == reason.Other {
-		// A call that waits for no one thing says nothing; that it sleeps uninterruptibly in it does.
-		st, err := host.StatOf(tid)
-		if err != nil {
-			return "", err
-		}
-		if st.State == 'D' {
-			r = reason.UninterruptibleOther
-		}
-	}
-	return r.String(), nil
 }
 
 // forgetHolders empties the map before a walk.

@@ -64,7 +64,7 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 // attach attaches the programs one after the other. Until Resume those on functions are off,
 // and turns that the others saw begin are not followed: their reads may have gone unseen.
 func attach(spec *ebpf.CollectionSpec) (*Trace, error) {
-	t := &Trace{unfound: mayFindThreads(), did: map[[2]string]map[string]bool{}, functions: map[*ebpf.Program]io.Closer{}}
+	t := &Trace{unfound: trace.MayFindThreads(), did: map[[2]string]map[string]bool{}, functions: map[*ebpf.Program]io.Closer{}}
 	how := map[string]trace.Attach{
 		atOpen: func(p *ebpf.Program) (io.Closer, error) {
 			t.walker = p

@@ -7,6 +7,8 @@
 
 #define MAX_SUMS 1536
 #define MAX_TARGETS 512 /* of them, those towards somebody */
+#define MAX_STUCK 64
+#define LONG_WRITE 1000000000ull /* a reader that takes something now and then does so more often */
 
 /* Whose waits, and what for. */
 struct group {
@@ -29,6 +31,7 @@ struct blocked {
 	__u64 since;    /* what was not counted yet; 0 once it was */
 	__u64 began;    /* 0 if that was not seen */
 	__u64 ran;      /* when it got a CPU again; 0 before */
+	__u64 known;    /* when it began, or was first looked at */
 	__u64 queued;   /* the kernel's sums, when it left its CPU */
 	__u64 cpu;
 	__u64 switches;
@@ -68,6 +71,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sum);
 } sums SEC(".maps");
+
+/* Whose threads stand in one write to a full pipe for long, by the thread, as of the
+ * last look; user space looks who has the other end, and empties it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_STUCK);
+	__type(key, __u32);
+	__type(value, struct group);
+} stuck SEC(".maps");
 
 /* number_of returns the number of a group's sum; a new one gets the next. */
 static __always_inline __u32 number_of(struct group *g)
@@ -189,6 +201,7 @@ static __always_inline void begin(struct blocked *b, struct task_struct *t, __u3
 	b->cpu = t->se.sum_exec_runtime;
 	b->ran = 0;
 	b->began = current ? now : 0;
+	b->known = now;
 	b->since = now;
 }
 
@@ -214,6 +227,15 @@ static __always_inline void leave(struct blocked *b, struct task_struct *t, __u3
 	begin(b, t, state, true, now);
 }
 
+/* note_stuck notes who stands in one write to a pipe for long. */
+static __always_inline void note_stuck(struct blocked *b, struct task_struct *t, __u64 now)
+{
+	__u32 tid = t->pid;
+
+	if (b->group.cause.reason == REASON_PIPE_WRITE && now - b->known >= LONG_WRITE)
+		bpf_map_update_elem(&stuck, &tid, &b->group, 0);
+}
+
 /* look counts what has passed of a wait that still lasts, or that of a thread that
  * has run ever since. */
 static __always_inline void look(struct blocked *b, struct task_struct *t, bool sleeps)
@@ -225,8 +247,10 @@ static __always_inline void look(struct blocked *b, struct task_struct *t, bool 
 		finish(t, b, b->ran, true);
 	else if (since <= resumed_at) /* it slept before we looked */
 		begin(b, t, t->__state, false, now);
-	else if (now > since && !b->ran && __sync_val_compare_and_swap(&b->since, since, now) == since)
+	else if (now > since && !b->ran && __sync_val_compare_and_swap(&b->since, since, now) == since) {
 		add(number, now - since, 0, true);
+		note_stuck(b, t, now);
+	}
 }
 
 #endif

@@ -101,10 +101,11 @@ const (
 	bpfReasonREASON_SLEEP                 bpfReason = 8
 	bpfReasonREASON_PAGE_FAULT            bpfReason = 9
 	bpfReasonREASON_PIPE                  bpfReason = 10
-	bpfReasonREASON_CHILD                 bpfReason = 11
-	bpfReasonREASON_FILE_LOCK             bpfReason = 12
-	bpfReasonREASON_UNINTERRUPTIBLE_OTHER bpfReason = 13
-	bpfReasonREASON_STOPPED               bpfReason = 14
+	bpfReasonREASON_PIPE_WRITE            bpfReason = 11
+	bpfReasonREASON_CHILD                 bpfReason = 12
+	bpfReasonREASON_FILE_LOCK             bpfReason = 13
+	bpfReasonREASON_UNINTERRUPTIBLE_OTHER bpfReason = 14
+	bpfReasonREASON_STOPPED               bpfReason = 15
 )
 
 type bpfSum struct {
@@ -135,6 +136,7 @@ type bpfThread struct {
 		Since    uint64
 		Began    uint64
 		Ran      uint64
+		Known    uint64
 		Queued   uint64
 		Cpu      uint64
 		Switches uint64
@@ -156,6 +158,7 @@ const (
 	bpfMapPairs               = "pairs"
 	bpfMapPaths               = "paths"
 	bpfMapQueues              = "queues"
+	bpfMapStuck               = "stuck"
 	bpfMapSums                = "sums"
 	bpfMapThreads             = "threads"
 	bpfProgSchedLook          = "sched_look"
@@ -241,6 +244,7 @@ type bpfMapSpecs struct {
 	Pairs    *ebpf.MapSpec `ebpf:"pairs"`
 	Paths    *ebpf.MapSpec `ebpf:"paths"`
 	Queues   *ebpf.MapSpec `ebpf:"queues"`
+	Stuck    *ebpf.MapSpec `ebpf:"stuck"`
 	Sums     *ebpf.MapSpec `ebpf:"sums"`
 	Threads  *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -298,6 +302,7 @@ type bpfMaps struct {
 	Pairs    *ebpf.Map `ebpf:"pairs"`
 	Paths    *ebpf.Map `ebpf:"paths"`
 	Queues   *ebpf.Map `ebpf:"queues"`
+	Stuck    *ebpf.Map `ebpf:"stuck"`
 	Sums     *ebpf.Map `ebpf:"sums"`
 	Threads  *ebpf.Map `ebpf:"threads"`
 }
@@ -310,6 +315,7 @@ func (m *bpfMaps) Close() error {
 		m.Pairs,
 		m.Paths,
 		m.Queues,
+		m.Stuck,
 		m.Sums,
 		m.Threads,
 	)

@@ -47,6 +47,7 @@ const (
 	Numbers      = bpfMapNumbers      // whose numbers, by Group
 	NumberCount  = bpfVarSumCount     // how many of them
 	Sums         = bpfMapSums         // Sum, by a Group's number
+	Stuck        = bpfMapStuck        // Group, by the thread that stands in one write to a full pipe for a second or longer
 	Paths        = bpfMapPaths        // Path, by the number that stands for it in a Cause
 	HasPrevState = bpfVarHasPrevState // a constant: does sched_switch tell the state of who leaves
 )

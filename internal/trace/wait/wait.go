@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/host"
+	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/sched"
 	"plimsoll/internal/trace/wait/reason"
@@ -78,6 +80,9 @@ type Snapshot struct {
 type Trace struct {
 	*sched.View
 	numbers map[uint32]sched.Group // whose sums they are
+	writers writers
+	// unfound is why threads cannot be found in our /proc; nil where they can.
+	unfound error
 }
 
 func start(programs *sched.Programs) (*Trace, error) {
@@ -91,7 +96,7 @@ func begin(view *sched.View, err error) (*Trace, error) {
 	if err := view.Look(); err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	return &Trace{view, map[uint32]sched.Group{}}, nil
+	return &Trace{view, map[uint32]sched.Group{}, writers{readers: map[string]int{}, seen: map[writer]bool{}}, trace.MayFindThreads()}, nil
 }
 
 // Pause detaches the programs. Waits count as far as they have come.
@@ -235,5 +240,17 @@ func (t *Trace) Read(out trace.Out) error {
 		}
 	}
 	trace.PutLost(out, lost, s.Lost)
-	return nil
+	if t.unfound != nil || !t.Has(stuckWriters) {
+		return nil
+	}
+	return t.putStuck(out)
+}
+
+// Status says for each signal whether it is read.
+func (t *Trace) Status() map[string]model.Status {
+	status := t.View.Status()
+	if t.unfound != nil && status[stuckWriters.Name].State == model.Read {
+		status[stuckWriters.Name] = host.StatusOf(t.unfound)
+	}
+	return status
 }

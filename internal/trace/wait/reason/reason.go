@@ -38,8 +38,10 @@ const (
 	Sleep
 	// PageFault is a page of memory, from disk or from another thread's hands.
 	PageFault
-	// Pipe is the other end of a pipe.
+	// Pipe is data from the other end of a pipe; who waits so may have nothing to do.
 	Pipe
+	// PipeWrite is room in a pipe that is full, until whoever has its other end reads.
+	PipeWrite
 	// Child is the end or the exec of a child.
 	Child
 	// FileLock is a lock on a file.
@@ -53,7 +55,7 @@ const (
 
 var names = [...]string{
 	"other", "disk", "lock", "socket_read", "socket_write", "connect", "accept", "poll", "sleep", "page_fault", "pipe",
-	"child", "file_lock", "uninterruptible_other", "stopped",
+	"pipe_write", "child", "file_lock", "uninterruptible_other", "stopped",
 }
 
 func (r Reason) String() string {
@@ -141,8 +143,10 @@ func OfCall(line string, link func(fd uint64) string) (r Reason, waits bool) {
 		return SocketRead, true
 	case kind == "socket":
 		return SocketWrite, true
-	case kind == "pipe":
+	case kind == "pipe" && of[nr] == callRead:
 		return Pipe, true
+	case kind == "pipe":
+		return PipeWrite, true
 	case strings.HasPrefix(kind, "/") && !strings.HasPrefix(kind, "/dev/"):
 		return Disk, true
 	}

@@ -20,6 +20,7 @@ enum reason {
 	REASON_SLEEP,
 	REASON_PAGE_FAULT,
 	REASON_PIPE,
+	REASON_PIPE_WRITE,
 	REASON_CHILD,
 	REASON_FILE_LOCK,
 	REASON_UNINTERRUPTIBLE_OTHER,
@@ -395,7 +396,7 @@ SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
 	if (!c)
 		return false;
 	if (kind == S_IFIFO && !polled)
-		c->reason = REASON_PIPE;
+		c->reason = events & POLLIN ? REASON_PIPE : REASON_PIPE_WRITE;
 	if (kind != S_IFSOCK)
 		return false;
 	struct sock *sk = sock_of(f);

@@ -90,6 +90,7 @@ func TestOfCall(t *testing.T) {
 		call(unix.SYS_READ, 3):        "socket_read",
 		call(unix.SYS_WRITE, 3):       "socket_write",
 		call(unix.SYS_READ, 4):        "pipe",
+		call(unix.SYS_WRITE, 4):       "pipe_write",
 		call(unix.SYS_PREAD64, 5):     "disk",
 		call(unix.SYS_READ, 6):        "other",
 		call(unix.SYS_READ, 7):        "other",

@@ -33,10 +33,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLEEP, LOCK, SOCKET_READ, SOCKET_WRITE, UNIX_READ, SERVED_READ, CONNECT, ACCEPT, POLL, PIPE, CHILD, FILE_LOCK, DISK, PAGE_FAULT, KINDS };
+enum { SLEEP, LOCK, SOCKET_READ, SOCKET_WRITE, UNIX_READ, SERVED_READ, CONNECT, ACCEPT, POLL, PIPE, PIPE_WRITE, CHILD, FILE_LOCK, DISK, PAGE_FAULT, KINDS };
 
 static const char *names[KINDS] = {
-	"sleep", "lock", "socket_read", "socket_write", "unix_read", "served_read", "connect", "accept", "poll", "pipe", "child", "file_lock", "disk", "page_fault",
+	"sleep", "lock", "socket_read", "socket_write", "unix_read", "served_read", "connect", "accept", "poll", "pipe", "pipe_write", "child", "file_lock", "disk", "page_fault",
 };
 
 static struct {
@@ -327,6 +327,31 @@ static void pipes(void)
 	end(pid);
 }
 
+/* A full pipe has room again for a page once a page was read. */
+static void full_pipes(void)
+{
+	static char page[4096];
+	int p[2], size;
+
+	if (pipe(p) || (size = fcntl(p[1], F_GETPIPE_SZ)) < 0)
+		fail("pipe");
+	for (int i = 0; i < size; i += sizeof(page))
+		if (write(p[1], page, sizeof(page)) != sizeof(page))
+			fail("fill a pipe");
+	int pid = helper();
+	if (!pid) {
+		for (int i = 0; i < 59; i++) {
+			rest(7);
+			if (read(p[0], page, sizeof(page)) != sizeof(page))
+				_exit(1);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 59; i++)
+		BLOCK(PIPE_WRITE, write(p[1], page, sizeof(page)));
+	end(pid);
+}
+
 static void children(void)
 {
 	for (int i = 0; i < 23; i++) {
@@ -414,6 +439,7 @@ int main(int argc, char **argv)
 	unix_reads();
 	connections();
 	pipes();
+	full_pipes();
 	children();
 	file_locks(argv[2]);
 	disk(argv[2]);
