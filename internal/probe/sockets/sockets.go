@@ -565,6 +565,8 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
 		out.Put(destinationUnacked, float64(d.unacked), dst)
+		out.Put(destinationSilent, float64(d.silent), dst)
+		out.Put(destinationResending, float64(d.resending), dst)
 		out.Put(destinationGaps, float64(d.gaps), dst)
 		if !r.noInfo {
 			out.Put(destinationReceived, r.received[d.dst], dst)
