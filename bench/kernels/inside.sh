@@ -8,6 +8,8 @@ truths() {
     case $1 in
     exec) echo 'TestEveryStartAndEndIsSeen|TestForksWithoutExec' ;;
     requests) echo 'TestRequestsAreCountedAndTimed|TestFailures' ;;
+    refusals) echo 'TestWhatIsRefused' ;;
+    replies) echo 'TestStatuses|TestAnswers' ;;
     runqueue) echo 'TestWaitsAgreeWithSchedstat' ;;
     cpu) echo 'TestKernelFunctionsAreNamed|TestIdleAndOurselvesAreLeftOut|TestOnly' ;;
     wait) echo 'TestWaitsThatLast|TestStopped' ;;

@@ -5,7 +5,7 @@
 //	go run ./bench/kernels -record [-ubuntu MIRROR] [KERNEL…]
 //
 // KERNEL is one of the table's (5.10, 5.15, 6.1, 6.12, newest), or here, which is this machine
-// without any other kernel; none is all of them. The kernels come from the packages of Debian and Ubuntu, by apt-get,
+// without any other kernel; none is all of them. Of those that are not named the table has what was seen last. The kernels come from the packages of Debian and Ubuntu, by apt-get,
 // from this machine's own mirror of Debian and the one of Ubuntu that is named; they are kept in
 // ~/.cache/plimsoll-kernels. Nothing is installed.
 //
@@ -65,10 +65,13 @@ func run() error {
 	var all []*seen
 	var failed error
 	for _, k := range kernels {
-		if len(names) > 0 && !slices.Contains(names, k.name) {
+		again := len(names) == 0 || slices.Contains(names, k.name)
+		one, err := s.last(k)
+		if again {
+			one, err = s.look(k, work)
+		} else if errors.Is(err, os.ErrNotExist) { // it was never looked at
 			continue
 		}
-		one, err := look(&s, k, work)
 		if errors.Is(err, errSkipped) {
 			fmt.Printf("%s: skipped: %v\n", k.name, err)
 			continue
@@ -96,24 +99,50 @@ func lacks(programs ...string) []string {
 	return missing
 }
 
-// look says what is seen on one kernel.
-func look(s *store, k kernel, work string) (*seen, error) {
+// look says what is seen on one kernel, and keeps it.
+func (s *store) look(k kernel, work string) (*seen, error) {
+	out, err := s.ask(k, work)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.keptAt(k)), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(s.keptAt(k), out, 0o644); err != nil {
+		return nil, err
+	}
+	return s.last(k)
+}
+
+// ask runs inside.sh on a kernel; without a suite that is this machine's.
+func (s *store) ask(k kernel, work string) ([]byte, error) {
 	if k.suite == "" {
 		out, err := exec.Command("/bin/sh", filepath.Join(work, "inside.sh"), work, "internal/trace").Output()
 		if err != nil {
 			return nil, fmt.Errorf("look at this machine: %w", err)
 		}
-		return read(k, out)
+		return out, nil
 	}
 	at, err := s.fetch(k, "amd64")
 	if err != nil {
 		return nil, err
 	}
-	out, err := boot(at, work)
+	return boot(at, work)
+}
+
+func (s *store) keptAt(k kernel) string { return filepath.Join(s.folder, "seen", k.name) }
+
+// last is what was seen when a kernel was looked at last.
+func (s *store) last(k kernel) (*seen, error) {
+	out, err := os.ReadFile(s.keptAt(k))
 	if err != nil {
 		return nil, err
 	}
-	return read(k, out)
+	about, err := os.Stat(s.keptAt(k))
+	if err != nil {
+		return nil, err
+	}
+	return read(k, out, about.ModTime())
 }
 
 // recordAll keeps the types of each kernel, for each architecture that it is had for.

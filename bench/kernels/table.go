@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"plimsoll/internal/model"
 )
@@ -19,6 +20,7 @@ import (
 type seen struct {
 	kernel
 	release string
+	when    time.Time
 	tracers map[string]*tracer
 	order   []string
 	probes  [2]int // signals that were read, of so many
@@ -55,8 +57,8 @@ type tracer struct {
 }
 
 // read takes apart what inside.sh said.
-func read(k kernel, out []byte) (*seen, error) {
-	s := &seen{kernel: k, tracers: map[string]*tracer{}}
+func read(k kernel, out []byte, when time.Time) (*seen, error) {
+	s := &seen{kernel: k, when: when, tracers: map[string]*tracer{}}
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 16<<20)
 	var doctor bytes.Buffer
@@ -157,11 +159,12 @@ func table(all []*seen) string {
 	}
 	row("kernel of", func(s *seen) string { return s.of })
 	row("release", func(s *seen) string { return s.release })
+	row("seen on", func(s *seen) string { return s.when.UTC().Format(time.DateOnly) })
 	row("probes' signals", func(s *seen) string { return fmt.Sprintf("%d of %d", s.probes[0], s.probes[1]) })
-	for _, name := range all[0].order {
+	for _, name := range tracers(all) {
 		row("`"+name+"`", func(s *seen) string { return s.tracers[name].cell() })
 	}
-	for _, t := range all[0].trials {
+	for _, t := range all[len(all)-1].trials {
 		row(t.name, func(s *seen) string {
 			if i := slices.IndexFunc(s.trials, func(other *trial) bool { return other.name == t.name }); i >= 0 {
 				return s.trials[i].cell()
@@ -175,7 +178,22 @@ func table(all []*seen) string {
 	return b.String()
 }
 
+// tracers are the names of all that any of them knew, in the order in which they came.
+func tracers(all []*seen) (names []string) {
+	for _, s := range all {
+		for _, name := range s.order {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 func (t *tracer) cell() string {
+	if t == nil { // it came later
+		return "not tried"
+	}
 	if t.Read == 0 {
 		return "absent"
 	}

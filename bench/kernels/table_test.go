@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -28,8 +29,26 @@ as they were
 @ end
 `
 
+// What came after a kernel was looked at has a row all the same.
+func TestTableOfTwoDays(t *testing.T) {
+	old, err := read(kernel{name: "5.10"}, []byte(said), time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, err := read(kernel{name: "6.1"}, []byte(strings.ReplaceAll(said, "drops", "newer")), time.Unix(1e9, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := table([]*seen{old, later})
+	for _, want := range []string{"| `drops` | 1 of 1 signals, 1 of 2 tests | not tried |", "| `newer` | not tried | 1 of 1 signals, 1 of 2 tests |"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no line %q in\n%s", want, got)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
-	s, err := read(kernel{name: "5.10", of: "Debian 11"}, []byte(said))
+	s, err := read(kernel{name: "5.10", of: "Debian 11"}, []byte(said), time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +57,7 @@ func TestTable(t *testing.T) {
 |---|---|
 | kernel of | Debian 11 |
 | release | 5.10.0-32-amd64 |
+| seen on | 2026-11-28 |
 | probes' signals | 1 of 1 |
 | ` + "`exec`" + ` | 1 of 2 signals |
 | ` + "`drops`" + ` | 1 of 1 signals, 1 of 2 tests |

@@ -308,16 +308,17 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	return "No rule could name what holds it back, or say that nothing does."
 }
 
-// whatFills tells who uses most of what is the limit, and in which function, as a finding's clues "who" and "function" say.
+// whatFills tells who uses most of what is the limit, and in which statement of a database, else in which function, as a
+// finding's clues "who", "statement" and "function" say.
 func whatFills(c *candidate) string {
-	who, function := said(c, "who"), said(c, "function")
+	who, what := said(c, "who"), cmp.Or(said(c, "statement"), said(c, "function"))
 	switch {
 	case who == "":
 		return ""
-	case function == "":
+	case what == "":
 		return "; " + who
 	}
-	return "; " + who + ", and " + function
+	return "; " + who + ", and " + what
 }
 
 // said is what a clue says that is true, "" of another.

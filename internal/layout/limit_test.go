@@ -22,3 +22,11 @@ func TestLimitIsInTheSentencesUnit(t *testing.T) {
 		}
 	}
 }
+
+func TestNear(t *testing.T) {
+	for is, want := range map[string]bool{">= 0.5": true, ">= 0.45": false, "< 0.7": true, "> 0.76": false, "> 0": false, "odd": false} {
+		if got := Near(is, 0.6); got != want {
+			t.Errorf("0.6 is near %q: %v, want %v", is, got, want)
+		}
+	}
+}

@@ -80,17 +80,10 @@ func (r *reader) outcomes() (replies, failed []course) {
 
 // summed adds courses up at the times at which they were read.
 func summed(name string, list []course) course {
-	sums := map[int64]float64{}
-	for _, c := range list {
-		for _, p := range c.points {
-			sums[p.Time] += p.Value
-		}
-	}
 	out := course{name: name}
-	for t, v := range sums {
-		out.points = append(out.points, svg.Point{Time: t, Value: v})
+	for _, c := range list {
+		out.points = added(out.points, slices.Clone(c.points))
 	}
-	slices.SortFunc(out.points, func(a, b svg.Point) int { return cmp.Compare(a.Time, b.Time) })
 	return out
 }
 

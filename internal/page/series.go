@@ -41,44 +41,54 @@ const (
 // courses reads a signal's series and adds up those that agree in the label by, "" for
 // all of them, at the times at which they were read.
 func (r *reader) courses(signal string, f form, by string, match ...string) []course {
-	sums := map[string]map[int64]float64{}
+	sums := map[string][]svg.Point{}
 	for s, err := range r.rec.Series(r.first, r.last, record.Match(signal, match...)...) {
 		if err != nil {
 			r.err = cmp.Or(r.err, err)
 			return nil
 		}
 		name := s.Labels.Get(by)
-		if sums[name] == nil {
-			sums[name] = map[int64]float64{}
-		}
-		points := s.Points
+		list := s.Points
 		if f == rate {
-			points = rates(s.Points, r.meta.Plan.Interval*3/5)
+			list = rates(list, r.meta.Plan.Interval*3/5)
 		}
-		for _, p := range points {
-			sums[name][p.Time] += p.Value
-		}
+		sums[name] = added(sums[name], points(list))
 	}
 	list := make([]course, 0, len(sums))
-	for name, values := range sums {
-		c := course{name: name}
-		for t, v := range values {
-			c.points = append(c.points, svg.Point{Time: t, Value: v})
-		}
-		slices.SortFunc(c.points, func(a, b svg.Point) int { return cmp.Compare(a.Time, b.Time) })
-		if len(c.points) > 0 {
-			list = append(list, c)
+	for name, points := range sums {
+		if len(points) > 0 {
+			list = append(list, course{name, points})
 		}
 	}
 	slices.SortFunc(list, func(a, b course) int { return cmp.Compare(a.name, b.name) })
 	return list
 }
 
+// added adds two courses up, both in the order of time, at all the times at which either was read.
+func added(a, b []svg.Point) []svg.Point {
+	if len(a) == 0 {
+		return b
+	}
+	sum := make([]svg.Point, 0, max(len(a), len(b)))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].Time == b[0].Time:
+			sum = append(sum, svg.Point{Time: a[0].Time, Value: a[0].Value + b[0].Value})
+			a, b = a[1:], b[1:]
+		case a[0].Time < b[0].Time:
+			sum, a = append(sum, a[0]), a[1:]
+		default:
+			sum, b = append(sum, b[0]), b[1:]
+		}
+	}
+	return append(append(sum, a...), b...)
+}
+
 // rates are how much a counter grew a second, over at least so many milliseconds each:
 // at the edges of windows two readings may be so close that a rate between them says
 // nothing. Where the counter went back there is none.
 func rates(points []record.Point, least int64) []record.Point {
-	var list []record.Point
+	list := make([]record.Point, 0, len(points))
 	for i, before := 1, points[0]; i < len(points); i++ {
 		now := points[i]
 		if now.Value >= before.Value {

@@ -328,6 +328,9 @@ func FindSelectors(root parser.Expr) ([]Selector, error) {
 			if n.Name == "" && bad == nil {
 				bad = fmt.Errorf("%s: name the series outright, so that its status can be asked", n)
 			}
+			if n.Smoothed && bad == nil {
+				bad = fmt.Errorf("%s: smoothed changes what a difference is; leave it out, differences are exact here", n.Name)
+			}
 			for _, m := range n.LabelMatchers {
 				if m.Name != "__name__" {
 					s.Labels = append(s.Labels, m.Name)
@@ -471,7 +474,8 @@ func pinRanges(text string) string {
 // anchorDifferences parses a text, and makes increase, rate and their kin exact. "anchored" takes
 // the reading at the range's start, or the last one before it, and the last in
 // the range, and corrects counter resets. It answers 0 where there is only one
-// reading; nothing is known then, so a count of the readings guards it.
+// reading; nothing is known then, so a difference that needs two readings guards it: of
+// such a store need not count all.
 func anchorDifferences(text string, g grain) (root parser.Expr, missing string, err error) {
 	if root, err = Parser.ParseExpr(text); err != nil {
 		return nil, "", err
@@ -509,7 +513,7 @@ func difference(e parser.Expr) (*parser.Call, *parser.MatrixSelector) {
 	return nil, nil
 }
 
-// anchored is "(difference(s[range] anchored) and count_over_time(s[more]) > 1)".
+// anchored is "(difference(s[range] anchored) and idelta(s[more]))".
 func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) parser.Expr {
 	of := *ms.VectorSelector.(*parser.VectorSelector)
 	of.Anchored = true
@@ -520,10 +524,10 @@ func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Durati
 	}
 	seen.Range = exact.Range + lookback
 	call.Args[0] = &exact
-	count := &parser.Call{Func: parser.Functions["count_over_time"], Args: parser.Expressions{&seen}, PosRange: call.PosRange}
+	two := &parser.Call{Func: parser.Functions["idelta"], Args: parser.Expressions{&seen}, PosRange: call.PosRange}
 	return &parser.ParenExpr{PosRange: call.PosRange, Expr: &parser.BinaryExpr{
 		Op: parser.LAND, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany},
-		LHS: call, RHS: &parser.BinaryExpr{Op: parser.GTR, LHS: count, RHS: &parser.NumberLiteral{Val: 1}},
+		LHS: call, RHS: two,
 	}}
 }
 

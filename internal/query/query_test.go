@@ -219,21 +219,22 @@ func TestSelectors(t *testing.T) {
 
 func TestExpressionsThatAreRefused(t *testing.T) {
 	for expr, want := range map[string]string{
-		``:                           "the expression is missing",
-		`sum(a`:                      "unclosed left parenthesis",
-		`a or vector(0)`:             "vector(): it makes a number out of an absence",
-		`absent(a)`:                  "absent(): it makes a number out of an absence",
-		`increase(a[1m:])`:           "increase() of a subquery extrapolates; give it a plain series",
-		`{job="x"}`:                  "name the series outright",
-		`a[$window]`:                 "want an instant vector or a number, got a range vector",
-		`"x"`:                        "want an instant vector or a number, got a string",
-		`rate(a[$nosuch])`:           "$nosuch: no such window; there are window, early, middle, late, run, baseline",
-		`a * $window`:                "$window: want it in brackets, or as $window_seconds",
-		`a$run_end`:                  "$run_end: it is part of a word",
-		`5$run_seconds`:              "$run_seconds: it is part of a word",
-		`$run_seconds5`:              "$run_seconds: it is part of a word",
-		`x:y:z`:                      "x:y:z: no such record above it in records.yaml",
-		`sum(rate(a[$window])) or 0`: "set operator",
+		``:                              "the expression is missing",
+		`sum(a`:                         "unclosed left parenthesis",
+		`a or vector(0)`:                "vector(): it makes a number out of an absence",
+		`absent(a)`:                     "absent(): it makes a number out of an absence",
+		`increase(a[1m:])`:              "increase() of a subquery extrapolates; give it a plain series",
+		`increase(a[$window] smoothed)`: "a: smoothed changes what a difference is; leave it out",
+		`{job="x"}`:                     "name the series outright",
+		`a[$window]`:                    "want an instant vector or a number, got a range vector",
+		`"x"`:                           "want an instant vector or a number, got a string",
+		`rate(a[$nosuch])`:              "$nosuch: no such window; there are window, early, middle, late, run, baseline",
+		`a * $window`:                   "$window: want it in brackets, or as $window_seconds",
+		`a$run_end`:                     "$run_end: it is part of a word",
+		`5$run_seconds`:                 "$run_seconds: it is part of a word",
+		`$run_seconds5`:                 "$run_seconds: it is part of a word",
+		`x:y:z`:                         "x:y:z: no such record above it in records.yaml",
+		`sum(rate(a[$window])) or 0`:    "set operator",
 	} {
 		_, err := Parse(expr, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {

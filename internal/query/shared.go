@@ -206,7 +206,7 @@ func isPart(e parser.Expr) bool {
 		}
 	case *parser.Call:
 		switch e.Func.Name {
-		case "rate", "increase", "delta", "count_over_time", "max_over_time", "min_over_time", "avg_over_time", "sum_over_time", "quantile_over_time":
+		case "rate", "increase", "delta", "idelta", "count_over_time", "max_over_time", "min_over_time", "avg_over_time", "sum_over_time", "quantile_over_time":
 			return true
 		}
 	}

@@ -80,7 +80,7 @@ func (q *memoryQuerier) Select(_ context.Context, _ bool, hints *storage.SelectH
 	set := &memorySet{at: -1}
 	for _, s := range q.memory.among(matchers) {
 		if s.within(mint, maxt) && matches(s.labels, matchers) {
-			set.series = append(set.series, s.cut(mint, maxt))
+			set.series = append(set.series, s.cut(mint, maxt, hints))
 		}
 	}
 	return set

@@ -3,10 +3,10 @@ package record
 import (
 	"fmt"
 	"sort"
+	"sync/atomic"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 )
@@ -53,11 +53,12 @@ func (s *memorySeries) pack(p Point, in *ownChunks) (grown int, err error) {
 	s.packed[len(s.packed)-1].last = p.Time
 	s.appender.Append(0, p.Time, p.Value)
 	s.readings++
+	s.counter.Store(nil)
 	return grown, nil
 }
 
 // cutPacked returns the part of a packed series within [mint, maxt].
-func (s *memorySeries) cutPacked(mint, maxt int64) storage.Series {
+func (s *memorySeries) cutPacked(mint, maxt int64) *packedSeries {
 	from := sort.Search(len(s.packed), func(i int) bool { return s.packed[i].last >= mint })
 	to := sort.Search(len(s.packed), func(i int) bool { return s.packed[i].first > maxt })
 	return &packedSeries{labels: s.labels, source: s.source, chunks: s.packed[from:max(from, to)], mint: mint, maxt: maxt}
@@ -76,85 +77,74 @@ func (s *packedSeries) Labels() labels.Labels { return s.labels }
 func (s *packedSeries) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	it, ok := again.(*packedIterator)
 	if !ok {
-		it = &packedIterator{Iterator: chunkenc.NewNopIterator()}
+		it = &packedIterator{}
 	}
-	*it = packedIterator{Iterator: it.Iterator, series: s}
+	*it = packedIterator{memoryIterator: memoryIterator{points: it.points[:0], at: -1}, series: s, within: it.within}
 	return it
 }
 
-// packedIterator goes through chunks that follow one another. Iterator is that of
-// the chunk before next.
+// packedIterator goes through chunks that follow one another. Its points are those of the chunk before next: a
+// chunk is unpacked at once, since being asked for each sample by itself takes longer than unpacking it.
 type packedIterator struct {
-	chunkenc.Iterator
+	memoryIterator
 	series *packedSeries
 	next   int
-	at     int64
-	begun  bool // it stands on a sample, of at
-	over   bool
+	within chunkenc.Iterator // the last chunk's, to be used again
 	err    error
 }
 
 func (it *packedIterator) Next() chunkenc.ValueType {
-	for !it.over {
-		if it.next == 0 && !it.turn() {
-			break
-		}
-		kind := it.step()
-		switch {
-		case it.err != nil:
-			it.over = true
-		case kind == chunkenc.ValNone:
-			it.turn()
-		case it.AtT() > it.series.maxt:
-			it.over = true
-		case it.AtT() >= it.series.mint:
-			it.at, it.begun = it.AtT(), true
-			return kind
+	for it.memoryIterator.Next() == chunkenc.ValNone {
+		if !it.turn() {
+			return chunkenc.ValNone
 		}
 	}
-	return chunkenc.ValNone
+	return chunkenc.ValFloat
 }
 
-// step goes to the chunk's next sample. What the library makes of a stranger's chunk may panic.
-func (it *packedIterator) step() (kind chunkenc.ValueType) {
-	defer misled(&it.err)
-	if kind = it.Iterator.Next(); kind == chunkenc.ValNone {
-		it.err = it.Iterator.Err()
+func (it *packedIterator) Seek(t millis) chunkenc.ValueType {
+	for it.memoryIterator.Seek(t) == chunkenc.ValNone {
+		rest := it.series.chunks[it.next:]
+		it.next += sort.Search(len(rest), func(i int) bool { return rest[i].last >= t })
+		if !it.turn() {
+			return chunkenc.ValNone
+		}
 	}
-	return kind
+	return chunkenc.ValFloat
 }
 
 // turn goes on to the next chunk, false if there is none.
 func (it *packedIterator) turn() bool {
 	if it.next == len(it.series.chunks) {
-		it.over = true
 		return false
 	}
 	c, err := it.series.source.chunk(it.series.chunks[it.next].ref)
-	if err != nil {
-		it.err, it.over = err, true
-		return false
-	}
-	it.Iterator = c.Iterator(it.Iterator)
 	it.next++
+	it.points, it.at = it.points[:0], -1
+	if err == nil {
+		err = it.unpack(c)
+	}
+	if err != nil {
+		it.err, it.next = err, len(it.series.chunks)
+	}
 	return true
 }
 
-func (it *packedIterator) Seek(t millis) chunkenc.ValueType {
-	if it.begun && it.at >= t && !it.over {
-		return chunkenc.ValFloat
-	}
-	list := it.series.chunks
-	if skip := sort.Search(len(list), func(i int) bool { return list[i].last >= t }); skip >= it.next && skip < len(list) && !it.over {
-		it.next = skip
-		it.turn()
-	}
-	for it.Next() != chunkenc.ValNone {
-		if it.at >= t {
-			return chunkenc.ValFloat
+// unpack reads a chunk's samples that are asked for. What the library makes of a stranger's chunk may panic.
+func (it *packedIterator) unpack(c chunkenc.Chunk) (err error) {
+	defer misled(&err)
+	it.within = c.Iterator(it.within)
+	for it.within.Next() != chunkenc.ValNone {
+		t, v := it.within.At()
+		if t > it.series.maxt {
+			it.next = len(it.series.chunks)
+			break
+		}
+		if t >= it.series.mint {
+			it.points = append(it.points, Point{t, v})
 		}
 	}
-	return chunkenc.ValNone
+	return it.within.Err()
 }
 
 func (it *packedIterator) Err() error { return it.err }
@@ -173,7 +163,14 @@ type memorySeries struct {
 	source   chunkSource // of packed
 	readings int         // in packed
 	filling  *chunkenc.XORChunk
-	appender chunkenc.Appender // to filling
+	appender chunkenc.Appender       // to filling
+	counter  atomic.Pointer[counter] // once it was asked for
+}
+
+// counter is what a packed series is as a counter.
+type counter struct {
+	falls []Point // each reading that is less than the one before it, behind that one
+	none  bool    // it falls too often to be one, has what is no number, or could not be read
 }
 
 func (s *memorySeries) span() (first, last int64, ok bool) {
@@ -193,16 +190,6 @@ func (s *memorySeries) within(mint, maxt int64) bool {
 	}
 	from := sort.Search(len(s.packed), func(i int) bool { return s.packed[i].last >= mint })
 	return from < len(s.packed) && s.packed[from].first <= maxt
-}
-
-// cut returns the part of the series within [mint, maxt].
-func (s *memorySeries) cut(mint, maxt int64) storage.Series {
-	if s.source != nil {
-		return s.cutPacked(mint, maxt)
-	}
-	from := sort.Search(len(s.points), func(i int) bool { return s.points[i].Time >= mint })
-	to := sort.Search(len(s.points), func(i int) bool { return s.points[i].Time > maxt })
-	return &memorySeries{labels: s.labels, points: s.points[from:max(from, to)]}
 }
 
 func (s *memorySeries) Labels() labels.Labels { return s.labels }

@@ -29,9 +29,11 @@ func (r *Run) Series(from, to int64, match ...*labels.Matcher) iter.Seq2[Series,
 		}
 		defer q.Close()
 		set := q.Select(context.Background(), true, nil, match...)
+		var it chunkenc.Iterator
+		size := 0
 		for set.Next() {
-			s := Series{Labels: set.At().Labels()}
-			it := set.At().Iterator(nil)
+			s := Series{Labels: set.At().Labels(), Points: make([]Point, 0, size)} // most were read as often as the one before
+			it = set.At().Iterator(it)
 			for it.Next() == chunkenc.ValFloat {
 				t, v := it.At()
 				s.Points = append(s.Points, Point{Time: t, Value: v})
@@ -40,7 +42,8 @@ func (r *Run) Series(from, to int64, match ...*labels.Matcher) iter.Seq2[Series,
 				yield(Series{}, r.unread(fmt.Errorf("%s: %w", s.Labels, err)))
 				return
 			}
-			if len(s.Points) > 0 && !yield(s, nil) {
+			size = len(s.Points)
+			if size > 0 && !yield(s, nil) {
 				return
 			}
 		}

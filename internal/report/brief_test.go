@@ -252,3 +252,33 @@ func TestErrorRepliesAreTheServicesToExplain(t *testing.T) {
 		t.Errorf("%q: want no log where most replies are good", next)
 	}
 }
+
+// What a clue says of something else than requests, such as CPU time, is not told again as if it was theirs.
+func TestWhatIsSaidAlready(t *testing.T) {
+	share := 0.828
+	var watch model.Report
+	for say, want := range map[string]string{
+		"processes of stress that ended used 82.8 % of all CPU time": "",
+		"82.8 % of the requests waited for a worker":                 "82.8 % of the requests, or of their time, was lost to it",
+	} {
+		f := model.Finding{Kind: "cause", Impact: &share, Clues: []model.Clue{{Truth: model.True, Value: &share, Say: say}}}
+		if got := SoWhat(f, watch); got != want {
+			t.Errorf("beside %q it says %q, want %q", say, got, want)
+		}
+	}
+}
+
+// What a person can do first is worth more than what is said of it in general.
+func TestTheFixWithAStepIsShown(t *testing.T) {
+	person := []model.FixChange{{Kind: model.ChangePerson}}
+	step := model.Fix{Title: "look here", Changes: person, First: &model.FirstStep{Type: "ss -tn"}}
+	for want, list := range map[string][]model.Fix{
+		"look here":    {{Title: "in general", Changes: person}, step},
+		"raise it":     {{Title: "raise it", Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "s", Old: "1", Value: "2"}}}, step},
+		"all there is": {{Title: "all there is", Changes: person}},
+	} {
+		if got := mostUseful(list).Title; got != want {
+			t.Errorf("%q is shown, want %q", got, want)
+		}
+	}
+}

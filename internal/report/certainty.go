@@ -9,10 +9,10 @@ import (
 	"plimsoll/internal/model"
 )
 
-// limitOf is what a clue's value is held against, for the end of its sentence; "" of one that
-// only supports, which has no say.
-func limitOf(c model.Clue) string {
-	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") || strings.HasPrefix(c.Is, "==") { // of any at all, and of yes or no, there is no more to say
+// nearWhat is what a clue's value is held against, for the end of its sentence, where that is near; "" elsewhere, where it
+// would only be one more number, and of one that only supports, which has no say.
+func nearWhat(c model.Clue) string {
+	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") || strings.HasPrefix(c.Is, "==") || !layout.Near(c.Is, *c.Value) { // of any at all, and of yes or no, there is no more to say
 		return ""
 	}
 	return " (it counts at " + layout.Limit(c.Is, c.Value, c.Say) + ")"

@@ -122,7 +122,7 @@ func reasons(s *sheet, f model.Finding) {
 		}
 		say := c.Say
 		if i == 0 {
-			say += limitOf(c)
+			say += nearWhat(c)
 		}
 		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(say, p.width-labelWidth-2, 3)) })
 	}

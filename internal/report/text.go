@@ -202,6 +202,8 @@ func lostTo(f model.Finding, r model.Report, by string) string {
 		whose = " of the requests' time was lost to "
 	}
 	switch {
+	case f.Impact != nil && isWatch(r.Plan) && saidAlready(f):
+		return ""
 	case f.Impact != nil && ofAProgram(f, r):
 		return layout.Share(*f.Impact) + " of the program's time was lost to " + by
 	case f.Impact != nil:
@@ -210,6 +212,14 @@ func lostTo(f model.Finding, r model.Report, by string) string {
 		return "how many requests, and how much of their time, " + by + " cost cannot be told from this run"
 	}
 	return ""
+}
+
+// saidAlready says whether a clue tells what the impact is of, such as CPU time: of requests it is nothing then that
+// anybody measured, and once is enough.
+func saidAlready(f model.Finding) bool {
+	return slices.ContainsFunc(f.Clues, func(c model.Clue) bool {
+		return c.Truth == model.True && c.Value != nil && layout.Share(*c.Value) == layout.Share(*f.Impact) && !ofRequests.MatchString(c.Say)
+	})
 }
 
 // ofRequests are the words of a clue that was measured of users.

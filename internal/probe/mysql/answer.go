@@ -9,12 +9,17 @@ import (
 	"strings"
 
 	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/sqlshape"
 )
 
 // maxKinds bounds how many states of sessions and how many kinds of open transactions are told of a server.
-const maxKinds = 100
+// maxStatements is how many kinds of statements are.
+const (
+	maxKinds      = 100
+	maxStatements = 30
+)
 
-// questions are what is asked, one after the other. The texts of queries are not among it.
+// questions are what is asked, one after the other.
 func questions(maria bool) []string {
 	age := "TIME"
 	if maria {
@@ -28,6 +33,7 @@ func questions(maria bool) []string {
  MAX(UNIX_TIMESTAMP() - UNIX_TIMESTAMP(t.trx_wait_started)) FROM information_schema.INNODB_TRX AS t
  LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
  WHERE t.trx_mysql_thread_id <> CONNECTION_ID() GROUP BY t.trx_state, p.COMMAND, p.USER LIMIT 500`,
+		"SELECT LEFT(INFO, 1500), STATE, COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND IN ('Query', 'Execute') AND INFO IS NOT NULL GROUP BY 1, 2 LIMIT 100",
 	}
 }
 
@@ -41,6 +47,7 @@ type answer struct {
 	longestWait    float64            // seconds
 	longestQuery   float64            // seconds, of those that wait for no lock
 	oldest         map[open]float64   // seconds, of transactions that wait for no lock
+	statements     map[doing]float64  // sessions
 }
 
 // thread is what a session does, open what a transaction that is open does, and whose it is.
@@ -48,6 +55,9 @@ type (
 	thread struct{ command, state string }
 	open   struct{ state, user string }
 )
+
+// doing is a statement that a session is in, by its shape, and the kind of lock that it waits for.
+type doing struct{ statement, lock string }
 
 // locks are the kinds of locks, by what the states of who waits for them have in them; the first that fits it is.
 var locks = []struct{ words, kind string }{
@@ -79,8 +89,8 @@ func lockOf(state string) string {
 
 // parse reads the answers to questions.
 func parse(sets []rows) (a answer, err error) {
-	if len(sets) != 4 || len(sets[0]) != 1 {
-		return a, fmt.Errorf("the server answered %d questions, want 4, the first with one row", len(sets))
+	if len(sets) != 5 || len(sets[0]) != 1 {
+		return a, fmt.Errorf("the server answered %d questions, want 5, the first with one row", len(sets))
 	}
 	a.waits = map[string]float64{}
 	for _, read := range []func() error{
@@ -88,6 +98,7 @@ func parse(sets []rows) (a answer, err error) {
 		func() error { return a.readStatus(sets[1]) },
 		func() error { return a.readSessions(sets[2]) },
 		func() error { return a.readTransactions(sets[3]) },
+		func() error { return a.readStatements(sets[4]) },
 	} {
 		if err := read(); err != nil {
 			return a, err
@@ -192,6 +203,22 @@ func (a *answer) readTransactions(list rows) error {
 	return nil
 }
 
+// readStatements reads what the sessions are asked.
+func (a *answer) readStatements(list rows) error {
+	a.statements = map[doing]float64{}
+	for _, row := range list {
+		if len(row) != 3 {
+			return fmt.Errorf("the server told of statements in %d columns, want 3", len(row))
+		}
+		n, err := value(row[2])
+		if err != nil {
+			return err
+		}
+		a.statements[doing{sqlshape.Of(row[0], sqlshape.MySQL), lockOf(clean(row[1]))}] += n
+	}
+	return nil
+}
+
 var odd = regexp.MustCompile(`[^a-z0-9 ._/()-]+`)
 
 // clean makes a label of a word of the server's: small letters, and not too long.
@@ -214,7 +241,8 @@ func value(text string) (float64, error) {
 
 // newPut makes what puts the answers of one server. What was told of once is told of as 0 when there is none of it any more.
 func newPut() func(*probe.Out, string, answer) {
-	threads, transactions := map[thread]bool{}, map[open]bool{}
+	threads, transactions := probe.Told[thread]{Most: maxKinds}, probe.Told[open]{Most: maxKinds}
+	statements := probe.Told[doing]{Most: maxStatements, Rest: func(d doing) doing { return doing{"other", d.lock} }}
 	return func(out *probe.Out, listen string, a answer) {
 		out.Put(maxConnections, a.maxConnections, listen)
 		out.Put(tempInMemory, a.tempInMemory, listen)
@@ -223,27 +251,13 @@ func newPut() func(*probe.Out, string, answer) {
 				out.Put(c.signal, v, append([]string{listen}, c.labels...)...)
 			}
 		}
-		remember(threads, a.threads)
-		for t := range threads {
-			out.Put(processes, a.threads[t], listen, t.command, t.state)
-		}
 		for _, kind := range kinds {
 			out.Put(waiting, a.waits[kind], listen, kind)
 		}
 		out.Put(longestWait, a.longestWait, listen)
 		out.Put(longestQuery, a.longestQuery, listen)
-		remember(transactions, a.oldest)
-		for o := range transactions {
-			out.Put(oldest, a.oldest[o], listen, o.state, o.user)
-		}
-	}
-}
-
-// remember adds the keys of now to known, which is bounded.
-func remember[K comparable](known map[K]bool, now map[K]float64) {
-	for k := range now {
-		if len(known) < maxKinds {
-			known[k] = true
-		}
+		threads.Each(a.threads, func(t thread, n float64) { out.Put(processes, n, listen, t.command, t.state) })
+		transactions.Each(a.oldest, func(o open, age float64) { out.Put(oldest, age, listen, o.state, o.user) })
+		statements.Each(a.statements, func(d doing, n float64) { out.Put(statement, n, listen, d.statement, d.lock) })
 	}
 }

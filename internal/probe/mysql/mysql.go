@@ -41,14 +41,15 @@ func All() []probe.Probe {
 		Name:    "mysql",
 		Scope:   probe.PerHost,
 		Signals: kind.Signals,
-		Cost:    "four questions a second: together 2.5 ms of the server's CPU time (MariaDB 10.11, 90 sessions, on a busy machine), for which it makes three temporary tables",
+		Cost:    "five questions a second: together 2.5 ms of the server's CPU time (MariaDB 10.11, 90 sessions, on a busy machine), for which it makes three temporary tables",
 		Blind: []string{
 			"it takes one of the server's connections for as long as it watches, the one that is kept for administrators where no other is left",
 			"a server without a Unix socket, or that lets neither root nor its own user in without a password, is not asked; where it lets neither in, it is tried again every five minutes, and the server may write that into its log",
 			"what sessions wait for is looked at once a second, by the states that the server itself names; of short waits it tells the share, not the length",
 			"who holds a lock is not asked: told is the oldest transaction that is open and does not wait itself, which mostly is the one",
 			"a lock of a row is told by InnoDB alone; of other engines the waits for a whole table are told",
-			"rows that our own questions read from the server's tables of sessions are counted with the others, one for each session; the texts of queries are not read",
+			"rows that our own questions read from the server's tables of sessions are counted with the others, one for each session",
+			"statements are told by their shape, without any value; of one that was prepared a MySQL tells it only while it runs",
 		},
 		Open: kind.Open,
 	}}

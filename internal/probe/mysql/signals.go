@@ -14,6 +14,7 @@ func gauge(name, unit, help, sql string, labels ...string) *model.Signal {
 const (
 	sessionsSQL     = "SELECT COMMAND, STATE, COUNT(*) FROM information_schema.PROCESSLIST group by 1, 2"
 	locksSQL        = "SELECT ID, STATE, TIME FROM information_schema.PROCESSLIST WHERE STATE LIKE '%lock%'"
+	statementsSQL   = "SELECT INFO, STATE, COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND IN ('Query', 'Execute') group by 1, 2"
 	transactionsSQL = "SELECT trx_state, trx_started, trx_mysql_thread_id FROM information_schema.INNODB_TRX"
 )
 
@@ -31,6 +32,8 @@ var (
 		"Sessions by command and state, as the server names them, in small letters. Our own is left out.", sessionsSQL, "command", "state")
 	waiting = gauge("plimsoll_mysql_sessions_waiting", "connections",
 		"Sessions that wait for a lock, by its kind: metadata (of a table that somebody changes or has open), table, row (of InnoDB), global (all tables: backup, FLUSH TABLES WITH READ LOCK), user (GET_LOCK).", locksSQL, "lock")
+	statement = gauge("plimsoll_mysql_statement_sessions", "connections",
+		"Sessions by the statement that they are in, without the values in it, and the kind of lock of a table that they wait for, if any. What is beyond the first 30 of a server is other.", statementsSQL, "statement", "lock")
 	longestWait = gauge("plimsoll_mysql_longest_wait_seconds", "seconds",
 		"How long the query that has waited longest for a lock has run; of a row, how long it waited. 0 when none waits. In whole seconds for rows, and all by a MySQL.", locksSQL)
 	longestQuery = gauge("plimsoll_mysql_longest_query_seconds", "seconds",
@@ -100,7 +103,7 @@ func wanted() (list []string) {
 }
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, tempInMemory, processes, waiting, longestWait, longestQuery, oldest}
+	all := []*model.Signal{up, full, maxConnections, tempInMemory, processes, waiting, statement, longestWait, longestQuery, oldest}
 	for _, c := range counts {
 		if all[len(all)-1] != c.signal {
 			all = append(all, c.signal)

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"plimsoll/internal/probe/sqlshape"
 )
 
 // Names are qualified, and what they are looked up in is pg_catalog alone (see settings): what a
-// user of the database made is never called. The texts of queries are not read.
+// user of the database made is never called.
 const (
 	settingsQuery = `SELECT pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('superuser_reserved_connections'),
  coalesce(pg_catalog.current_setting('reserved_connections', true), '0')`
@@ -15,6 +17,11 @@ const (
 	activityQuery = `SELECT coalesce(a.state, ''), CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event, '') ELSE '' END,
  pg_catalog.count(*), pg_catalog.max(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))
  FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid() GROUP BY 1, 2, 3 LIMIT 300`
+
+	// Of a transaction that idles it is what it did last.
+	statementsQuery = `SELECT pg_catalog."left"(a.query, 1500), a.state, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, pg_catalog.count(*)
+ FROM pg_catalog.pg_stat_activity AS a WHERE a.state IN ('active', 'idle in transaction') AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()
+ GROUP BY 1, 2, 3 LIMIT 100`
 
 	blockedQuery = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start)
  FROM (SELECT a.pid, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.query_start) AS ran, pg_catalog.pg_blocking_pids(a.pid) AS holders
@@ -53,7 +60,7 @@ func question(version int, whole bool) string {
 	if version >= 120000 { // before, CREATE INDEX does not say that it is at work
 		snapshots += notIndexing
 	}
-	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem}
+	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem, statementsQuery}
 	switch {
 	case whole && version >= 170000:
 		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsSince17)
@@ -72,6 +79,7 @@ type answer struct {
 	blocked                  map[holder]float64
 	longest, holderAge       float64
 	oldestSnapshot           snapshot
+	statements               map[doing]float64
 	// whole says that what follows was asked for, too.
 	whole            bool
 	databases        []counts
@@ -82,6 +90,9 @@ type answer struct {
 
 // holder is who holds a lock that others wait for.
 type holder struct{ state, user, application string }
+
+// doing is a statement that a connection is in, by its shape, or was in last, and the kind of what it waits for.
+type doing struct{ statement, state, waits string }
 
 // snapshot is a transaction that needs rows which were deleted since it began; of nobody where there is none.
 type snapshot struct {
@@ -100,8 +111,8 @@ type counts struct {
 
 // parse reads the answer to question.
 func parse(sets []rows) (a answer, err error) {
-	if a.whole = len(sets) == 8; len(sets) != 4 && !a.whole || len(sets[0]) != 1 {
-		return a, fmt.Errorf("PostgreSQL answered %d statements, want 4 or 8", len(sets))
+	if a.whole = len(sets) == 9; len(sets) != 5 && !a.whole || len(sets[0]) != 1 {
+		return a, fmt.Errorf("PostgreSQL answered %d statements, want 5 or 9", len(sets))
 	}
 	first, err := numbers(sets[0][0], 0, 3)
 	if err != nil {
@@ -114,10 +125,13 @@ func parse(sets []rows) (a answer, err error) {
 	if err := a.locks(sets[2]); err != nil {
 		return a, err
 	}
-	if err := a.snapshots(sets[3]); err != nil || !a.whole {
+	if err := a.snapshots(sets[3]); err != nil {
 		return a, err
 	}
-	return a, a.counters(sets[4], sets[5], sets[6], sets[7])
+	if err := a.texts(sets[4]); err != nil || !a.whole {
+		return a, err
+	}
+	return a, a.counters(sets[5], sets[6], sets[7], sets[8])
 }
 
 func (a *answer) counters(databases, tables, dead, checkpoints rows) (err error) {
@@ -154,6 +168,19 @@ func (a *answer) sessions(list rows) error {
 		if row[0] == "active" {
 			a.waits[[2]string{row[1], row[2]}] += v[0]
 		}
+	}
+	return nil
+}
+
+// texts adds up connections by what they do.
+func (a *answer) texts(list rows) error {
+	a.statements = map[doing]float64{}
+	for _, row := range list {
+		v, err := numbers(row, 3, 1)
+		if err != nil {
+			return err
+		}
+		a.statements[doing{sqlshape.Of(row[0], sqlshape.Postgres), row[1], row[2]}] += v[0]
 	}
 	return nil
 }

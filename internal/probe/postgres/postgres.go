@@ -27,6 +27,8 @@ const (
 	// locks are told of each.
 	maxServers = 8
 	maxKinds   = 100
+	// maxStatements bounds how many kinds of statements are told of each.
+	maxStatements = 30
 )
 
 // All lists the package's probes.
@@ -40,7 +42,8 @@ func All() []probe.Probe {
 			"it takes one of the server's connections for as long as it watches",
 			"what sessions wait for is looked at once a second: of short waits it tells the share, not the length",
 			"sessions tell what they counted once a second at most, and later while a query lasts; between the edges of windows that is read every 5 s",
-			"tables are those of one database, the one that was busiest when the server was first asked; the texts of queries are not read",
+			"tables are those of one database, the one that was busiest when the server was first asked",
+			"statements are told by their shape, without any value; the server keeps the first 1,024 bytes of each (track_activity_query_size)",
 			"a server without a Unix socket, or that wants a password of its own user, is not asked; connections in a pool before it (PgBouncer) are not seen",
 		},
 		Open: open,
@@ -131,7 +134,7 @@ func (r *reader) find() {
 			known = slices.Delete(known, i, i+1)
 			continue
 		}
-		r.servers = append(r.servers, &asker{host: r.host, master: m, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", m.PID), waits: map[[2]string]bool{}, holders: map[holder]bool{}})
+		r.servers = append(r.servers, newAsker(r.host, m))
 	}
 	for _, a := range known {
 		a.end()
@@ -153,9 +156,18 @@ type asker struct {
 	err      error
 	fresh    bool // the answer came since the last Read
 	// What was told before is told as 0 when there is none of it any more.
-	waits   map[[2]string]bool
-	holders map[holder]bool
-	oldest  owner // who had the oldest snapshot
+	waits      probe.Told[[2]string]
+	holders    probe.Told[holder]
+	statements probe.Told[doing]
+	oldest     owner // who had the oldest snapshot
+}
+
+func newAsker(h *host.Host, master host.Proc) *asker {
+	return &asker{
+		host: h, master: master, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", master.PID),
+		waits: probe.Told[[2]string]{Most: maxKinds}, holders: probe.Told[holder]{Most: maxKinds},
+		statements: probe.Told[doing]{Most: maxStatements, Rest: func(d doing) doing { return doing{"other", d.state, d.waits} }},
+	}
 }
 
 // reply is what became of a question.
@@ -279,7 +291,7 @@ func (a *asker) put(out *probe.Out) {
 		out.Put(activity, n, a.port, state)
 		out.Put(maxTx, v.oldest[state], a.port, state)
 	}
-	a.putWaits(out)
+	a.putSessions(out)
 	a.putSnapshot(out)
 	out.Put(longestBlocked, v.longest, a.port)
 	out.Put(blockerAge, v.holderAge, a.port)
@@ -307,16 +319,12 @@ func (a *asker) putCounters(out *probe.Out) {
 	out.Put(requested, v.requested, a.port)
 }
 
-// putWaits records who waits, and for whom. What was there once is 0 when it is not there now.
-func (a *asker) putWaits(out *probe.Out) {
-	remember(a.waits, a.answer.waits)
-	for w := range a.waits {
-		out.Put(waiting, a.answer.waits[w], a.port, w[0], w[1])
-	}
-	remember(a.holders, a.answer.blocked)
-	for h := range a.holders {
-		out.Put(blocked, a.answer.blocked[h], a.port, h.state, h.user, h.application)
-	}
+// putSessions records who waits, for whom, and in which statement. What was there once is 0 when it is not there now.
+func (a *asker) putSessions(out *probe.Out) {
+	v := &a.answer
+	a.waits.Each(v.waits, func(w [2]string, n float64) { out.Put(waiting, n, a.port, w[0], w[1]) })
+	a.holders.Each(v.blocked, func(h holder, n float64) { out.Put(blocked, n, a.port, h.state, h.user, h.application) })
+	a.statements.Each(v.statements, func(d doing, n float64) { out.Put(statement, n, a.port, d.statement, d.state, d.waits) })
 }
 
 // putSnapshot records whose snapshot is the oldest; one that was told before is told as gone.
@@ -333,14 +341,5 @@ func (a *asker) putOne(out *probe.Out, s snapshot) {
 	if o := s.of; o.pid != "" {
 		out.Put(snapshotAge, s.seconds, a.port, o.pid, o.state, o.user, o.application)
 		out.Put(snapshotSince, s.transactions, a.port, o.pid, o.state, o.user, o.application)
-	}
-}
-
-// remember adds the keys of now to known, which is bounded.
-func remember[K comparable](known map[K]bool, now map[K]float64) {
-	for k := range now {
-		if len(known) < maxKinds {
-			known[k] = true
-		}
 	}
 }

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -59,17 +60,21 @@ func TestAnswer(t *testing.T) {
 		maxConnections: 20, reserved: 3, states: map[string]float64{"active": 3, "idle in transaction": 1},
 		waits:   map[[2]string]float64{{"Lock", "transactionid"}: 1, {"Lock", "tuple"}: 2},
 		blocked: map[holder]float64{{"idle in transaction", "postgres", "mails"}: 3},
-		tables:  []counts{{[]string{"public", "stock"}, []float64{1, 0}}},
-		dead:    []counts{{[]string{"public", "stock"}, []float64{40, 60}}},
-		whole:   true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
+		tables:  []counts{{[]string{"public", "stock"}, []float64{1, 100}}},
+		dead:    []counts{{[]string{"public", "stock"}, []float64{40, 160}}},
+		statements: map[doing]float64{
+			{"UPDATE stock SET n = ? WHERE id = ?", "idle in transaction", ""}:    1,
+			{"UPDATE stock SET n = n - ?, id = ? WHERE id = ?", "active", "Lock"}: 3,
+		},
+		whole: true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
 	}
-	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, counts{}, snapshot{}, owner{})); diff != "" {
+	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, counts{}, snapshot{}, owner{}, doing{})); diff != "" {
 		t.Error(diff)
 	}
 	if o := a.oldestSnapshot; o.of != (owner{o.of.pid, "idle in transaction", "postgres", "mails"}) || o.seconds < a.longest || o.transactions < 2 {
 		t.Errorf("the oldest snapshot is that of %+v", o)
 	}
-	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 13 {
+	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 23 {
 		t.Errorf("databases are %v", a.databases)
 	}
 }
@@ -79,6 +84,26 @@ func TestWhatAnOldServerHasNot(t *testing.T) {
 	for version, want := range map[int]bool{110022: false, 120000: true, 170000: true} {
 		if got := strings.Contains(question(version, true), "pg_stat_progress_create_index"); got != want {
 			t.Errorf("a PostgreSQL of version %d is asked who creates an index: %v, want %v", version, got, want)
+		}
+	}
+}
+
+// What is beyond the bound is told as one, and what is gone as nothing.
+func TestManyStatements(t *testing.T) {
+	rec, a := livetest.NewRecord(), newAsker(nil, host.Proc{})
+	many := map[doing]float64{}
+	for i := range maxStatements + 10 {
+		many[doing{fmt.Sprint("SELECT a", i), "active", ""}] = 2
+	}
+	for i, now := range []map[doing]float64{many, {}} {
+		a.answer.statements = now
+		a.putSessions(probe.NewOut(rec, "web", time.Unix(int64(i), 0), time.Second))
+		sum := 0.0
+		for _, v := range rec.Values {
+			sum += v
+		}
+		if want := float64(2 * len(now)); sum != want || len(rec.Values) != maxStatements+1 {
+			t.Errorf("%d statements of 2 connections each are told as %d series, together %v, want %d and %v", len(now), len(rec.Values), sum, maxStatements+1, want)
 		}
 	}
 }

@@ -18,12 +18,13 @@ func counter(name, unit, help, sql string, labels ...string) *model.Signal {
 }
 
 const (
-	activitySQL = "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity group by 1, 2, 3"
-	blockedSQL  = "SELECT pid, pg_blocking_pids(pid), wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-	databaseSQL = "SELECT * FROM pg_stat_database"
-	snapshotSQL = "SELECT pid, state, usename, application_name, xact_start, age(backend_xmin) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() ORDER BY 6 DESC"
-	deadSQL     = "SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables ORDER BY 2 DESC"
-	tablesSQL   = "SELECT relname, seq_scan, seq_tup_read FROM pg_stat_user_tables ORDER BY 3 DESC"
+	activitySQL  = "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity group by 1, 2, 3"
+	statementSQL = "SELECT query, state, wait_event_type, count(*) FROM pg_stat_activity WHERE state IN ('active', 'idle in transaction') group by 1, 2, 3"
+	blockedSQL   = "SELECT pid, pg_blocking_pids(pid), wait_event FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+	databaseSQL  = "SELECT * FROM pg_stat_database"
+	snapshotSQL  = "SELECT pid, state, usename, application_name, xact_start, age(backend_xmin) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() ORDER BY 6 DESC"
+	deadSQL      = "SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables ORDER BY 2 DESC"
+	tablesSQL    = "SELECT relname, seq_scan, seq_tup_read FROM pg_stat_user_tables ORDER BY 3 DESC"
 )
 
 // Named as postgres_exporter (prometheus-community) names them, where it has them. The label port is that
@@ -43,6 +44,9 @@ var (
 		"How long the oldest transaction of a client in this state has been open.", "SELECT state, max(now() - xact_start) FROM pg_stat_activity group by 1", "state")
 	waiting = gauge("plimsoll_postgres_sessions_waiting", "connections",
 		"Active connections by what they wait for, as PostgreSQL names it; without a name those that run, or wait where nobody looks.", activitySQL, "wait_event_type", "wait_event")
+	statement = gauge("plimsoll_postgres_statement_sessions", "connections",
+		"Connections by the statement that they are in, without the values in it, and the kind of what it waits for, none where it runs; those that are idle in a transaction by their last one. What is beyond the first 30 of a server is other.",
+		statementSQL, "statement", "state", "wait_event_type")
 	blocked = gauge("plimsoll_postgres_sessions_blocked", "connections",
 		"Connections that wait for a lock, by who holds it at the end of the chain: its state, user and application_name.", blockedSQL, "state", "usename", "application_name")
 	longestBlocked = gauge("plimsoll_postgres_longest_blocked_seconds", "seconds", "How long the query that has waited longest for a lock has run; 0 when none waits.", blockedSQL)
@@ -77,7 +81,7 @@ var (
 )
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, reserved, activity, maxTx, waiting, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
+	all := []*model.Signal{up, full, maxConnections, reserved, activity, maxTx, waiting, statement, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
 	return append(all, seqScans, seqRows, deadRows, liveRows, timed, requested)
 }
