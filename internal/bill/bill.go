@@ -143,6 +143,7 @@ type sum struct {
 	innermost map[string]int64
 	files     map[string]int64 // of code; those of the kernel are none
 	nameless  map[nameless]int64
+	callers   map[string]*caller
 	// interrupts are those samples that were taken in one: the longer all takes, the more there are.
 	interrupts int64
 }
@@ -195,7 +196,7 @@ func isService(hosts []model.Host, services map[owner]float64, netns, group stri
 func (all *sums) put(m *mechanism, st *stack, group string, count int64) {
 	of := all.by[m]
 	if of == nil {
-		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}, innermost: map[string]int64{}, files: map[string]int64{}, nameless: map[nameless]int64{}}
+		of = &sum{groups: map[string]int64{}, functions: map[model.BillFunction]int64{}, innermost: map[string]int64{}, files: map[string]int64{}, nameless: map[nameless]int64{}, callers: map[string]*caller{}}
 		all.by[m] = of
 	}
 	f := m.where(st)
@@ -214,6 +215,7 @@ func (all *sums) put(m *mechanism, st *stack, group string, count int64) {
 	if m.hasParts && m.isNameless(st) {
 		of.nameless[nameless{group, st.user[0].module, f}] += count
 	}
+	of.addCallers(st, count)
 	all.all += count
 	all.groups[group] += count
 	if m.ID == "own" && len(st.user) > 0 && f.Function == st.user[0].name && strings.Contains(f.Function, "+0x") {
@@ -248,6 +250,7 @@ func (all *sums) write(b *model.Bill) {
 			Mechanism: m.ID, Text: m.Text, Told: !m.Rest, Why: m.Why, ByHand: m.ByHand, Avoidable: []model.Saving{},
 			Share: float64(of.samples) / float64(all.all), Files: groupsOf(of.files, of.samples), Services: groupsOf(of.groups, of.samples), Functions: functionsOf(of.functions, all.all),
 		}
+		e.Caller = of.caller()
 		e.PlusMinus = 1.96 * math.Sqrt(e.Share*(1-e.Share)/float64(all.all))
 		if b.SecondsPerRequest != nil {
 			each := e.Share * *b.SecondsPerRequest

@@ -64,13 +64,21 @@ func withBill(v *model.Verdict) {
 		if spared.AtMost >= spared.Share+leastTold {
 			text += fmt.Sprintf(" (up to %s with what goes along with it)", layout.Share(spared.AtMost))
 		}
-		text += " goes into what can be spared, all or in part: " + first.Text + inLibrary(first)
+		text += " goes into what can be spared, all or in part: " + first.Text + inLibrary(first) + calledBy(first)
 	case first.Told && first.Share >= leastTold:
-		text = fmt.Sprintf("%s of that CPU time goes into %s%s", layout.Share(first.Share), first.Text, inLibrary(first))
+		text = fmt.Sprintf("%s of that CPU time goes into %s%s", layout.Share(first.Share), first.Text, inLibrary(first)+calledBy(first))
 	default:
 		return
 	}
 	v.Sentence = strings.TrimSuffix(withoutFunction(*v), ".") + "; " + text + "."
+}
+
+// calledBy names the function of the program that a mechanism is called for by, "" where none stands out.
+func calledBy(e model.BillEntry) string {
+	if e.Caller == "" {
+		return ""
+	}
+	return ", nearly all of it in " + layout.Line(e.Caller)
 }
 
 // inLibrary names the file of code that a mechanism is mostly in, "" where that is the kernel, or no file.

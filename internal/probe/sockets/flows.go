@@ -62,10 +62,17 @@ type flow struct {
 	outgoing
 }
 
+// silentAfter is how often in a row the retransmission timer has gone off of a connection that is taken to be dead: 1.4 s after the
+// bytes were sent at the earliest, and three losses in a row, where the way back is as good as the way there.
+const silentAfter = 3
+
 // outgoing is what a dump tells of established connections of the connecting side.
 type outgoing struct {
 	// unacked is how many have bytes that the peer has not acknowledged, gaps how many have some behind a gap.
 	unacked, gaps int
+	// silent is how many have had no acknowledgement though their bytes were sent again silentAfter times, each after
+	// twice the time; resending how many are on the way there.
+	silent, resending int
 	// trips is the sum of the shortest round trips, in µs, of as many as are measured.
 	trips    uint64
 	measured int
@@ -77,6 +84,13 @@ func (o *outgoing) add(s *inetSock) {
 	}
 	if s.gap() {
 		o.gaps++
+	}
+	switch {
+	case s.timer != timerRetransmit || s.retries == 0:
+	case s.retries >= silentAfter:
+		o.silent++
+	default:
+		o.resending++
 	}
 	if s.hasInfo && s.info.shortest != noRTT {
 		o.trips += uint64(s.info.shortest)
@@ -170,6 +184,8 @@ func (f *flows) destinations() []destination {
 		all[j].oldest = lower(all[j].oldest, fl.oldest)
 		all[j].unacked += fl.unacked
 		all[j].gaps += fl.gaps
+		all[j].silent += fl.silent
+		all[j].resending += fl.resending
 		all[j].trips += fl.trips
 		all[j].measured += fl.measured
 	}

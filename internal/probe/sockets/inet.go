@@ -18,6 +18,9 @@ const (
 	tcpDiagGetSock   = 18
 )
 
+// readTimeout bounds a dump in a round.
+const readTimeout = 2 * time.Second
+
 // TCP states, net/tcp_states.h.
 const (
 	tcpEstablished = 1

@@ -655,6 +655,8 @@ func wantReal(comm, path string) map[string]float64 {
 		want["plimsoll_tcp_destination_ports_usable{"+d.dst+"}"] = 490
 		want["plimsoll_tcp_destination_unacknowledged{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_gaps{"+d.dst+"}"] = 0
+		want["plimsoll_tcp_destination_silent{"+d.dst+"}"] = 0
+		want["plimsoll_tcp_destination_resending{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_owner_info{"+d.dst+","+comm+"}"] = 1
 		for _, state := range stateNames {
 			want["plimsoll_tcp_destination_sockets{"+d.dst+","+state+"}"] = 0

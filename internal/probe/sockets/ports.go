@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"plimsoll/internal/host"
 )
@@ -103,4 +104,16 @@ func portRange(from, to []byte) (low, high uint16, err error) {
 		return 0, 0, fmt.Errorf("want a port: %w", err)
 	}
 	return uint16(a), uint16(b), nil
+}
+
+func readNumber(path string) (uint32, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("parse %s: want a number: %w", path, err)
+	}
+	return uint32(n), nil
 }

@@ -163,6 +163,16 @@ var (
 		Help:   "Established sockets of the connecting side with bytes written that the destination has not acknowledged: the request is on its way, or the destination takes no more.",
 		Source: fromConnections, ByHand: "ss -tn state established dst ADDR:PORT (Send-Q)",
 	}
+	destinationSilent = &model.Signal{
+		Name: "plimsoll_tcp_destination_silent", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
+		Help:   "Established sockets of the connecting side on which nothing was acknowledged though it was sent again three times or more: the other end is gone, or somebody on the way throws their packets away, and nobody said so.",
+		Source: fromConnections, ByHand: "ss -tno state established dst ADDR:PORT (timer:(on,…,3) and more)",
+	}
+	destinationResending = &model.Signal{
+		Name: "plimsoll_tcp_destination_resending", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
+		Help:   "Established sockets of the connecting side on which nothing was acknowledged though it was sent again once or twice, as after a loss.",
+		Source: fromConnections, ByHand: "ss -tno state established dst ADDR:PORT (timer:(on,…,1) or 2)",
+	}
 	destinationGaps = &model.Signal{
 		Name: "plimsoll_tcp_destination_gaps", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
 		Help:   "Established sockets of the connecting side on which segments have come that cannot be read, since one before them is missing, and nothing else is there to read.",
@@ -204,4 +214,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationGaps, destinationRoundTrip, destinationReceived, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationReceived, destinationOwner}

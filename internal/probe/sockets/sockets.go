@@ -15,10 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -33,9 +31,8 @@ import (
 )
 
 const (
-	// pollTimeout and readTimeout bound a dump of listeners and of everything.
+	// pollTimeout bounds a dump of listeners between two rounds.
 	pollTimeout = 200 * time.Millisecond
-	readTimeout = 2 * time.Second
 	// share is the part of one core that dumps of all connections may use: 7.5 ms a second.
 	share = 0.0075
 )
@@ -281,18 +278,6 @@ func limitBy(limit, somaxconn uint32) string {
 		return "somaxconn"
 	}
 	return "backlog"
-}
-
-func readNumber(path string) (uint32, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("parse %s: want a number: %w", path, err)
-	}
-	return uint32(n), nil
 }
 
 // reportConnections dumps all connections, at the pace that their number allows.
@@ -565,6 +550,8 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 			out.Put(portsUsable, float64(r.flows.usable.size), dst)
 		}
 		out.Put(destinationUnacked, float64(d.unacked), dst)
+		out.Put(destinationSilent, float64(d.silent), dst)
+		out.Put(destinationResending, float64(d.resending), dst)
 		out.Put(destinationGaps, float64(d.gaps), dst)
 		if !r.noInfo {
 			out.Put(destinationReceived, r.received[d.dst], dst)
