@@ -12,8 +12,12 @@ import (
 // those at which the counter fell. To unpack all that lie between, and to hand them to the engine one by one,
 // was two thirds of what the report of an hour cost.
 
-// mostFalls is how often a counter falls at most.
-const mostFalls = 100
+const (
+	// mostFalls is how often a counter falls at most.
+	mostFalls = 100
+	// mostKept bounds the readings at which counters fell that are kept of all series of a run together, 16 bytes each.
+	mostKept = 1 << 20
+)
 
 // asCounter goes through all readings, once.
 func (s *memorySeries) asCounter() *counter {
@@ -31,9 +35,30 @@ func (s *memorySeries) asCounter() *counter {
 		c.none = math.IsNaN(now.Value) || len(c.falls) > 2*mostFalls
 		before = now
 	}
-	c.none = c.none || it.Err() != nil
-	s.counter.Store(c)
+	if c.none || it.Err() != nil {
+		c = &counter{none: true}
+	}
+	return s.keep(c)
+}
+
+// keep keeps what a series is as a counter for the next time; where there is no room for it, that it is none.
+func (s *memorySeries) keep(c *counter) *counter {
+	kept := s.source.kept()
+	if kept.Add(int64(len(c.falls))) > mostKept {
+		kept.Add(-int64(len(c.falls)))
+		c = &counter{none: true}
+	}
+	if !s.counter.CompareAndSwap(nil, c) { // another query was quicker
+		kept.Add(-int64(len(c.falls)))
+	}
 	return c
+}
+
+// forget is for a series that goes on.
+func (s *memorySeries) forget() {
+	if c := s.counter.Swap(nil); c != nil {
+		s.source.kept().Add(-int64(len(c.falls)))
+	}
 }
 
 func pointAt(it chunkenc.Iterator) Point {
@@ -81,7 +106,10 @@ type ends struct {
 type endsIterator struct {
 	memoryIterator
 	unpack chunkenc.Iterator
+	err    error
 }
+
+func (it *endsIterator) Err() error { return it.err }
 
 func (e *ends) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	c := e.of.asCounter()
@@ -92,20 +120,22 @@ func (e *ends) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	if !ok {
 		it = &endsIterator{}
 	}
-	it.memoryIterator = memoryIterator{points: it.points[:0], at: -1}
+	it.memoryIterator, it.err = memoryIterator{points: it.points[:0], at: -1}, nil
 	if e.start < e.maxt {
 		it.begin(e, c.falls)
 	}
-	it.add(e.lastTwo(&it.unpack, e.maxt))
+	it.add(it.lastTwo(e, e.maxt))
 	return it
 }
 
 // begin adds the last reading up to the start, else the first, and those where the counter fell.
 func (it *endsIterator) begin(e *ends, falls []Point) {
-	if two := e.lastTwo(&it.unpack, e.start); len(two) > 0 {
+	if two := it.lastTwo(e, e.start); len(two) > 0 {
 		it.add(two[len(two)-1:])
 	} else if it.unpack = e.packedSeries.Iterator(it.unpack); it.unpack.Next() != chunkenc.ValNone {
 		it.add([]Point{pointAt(it.unpack)})
+	} else if it.err == nil {
+		it.err = it.unpack.Err()
 	}
 	from := sort.Search(len(falls), func(i int) bool { return falls[i].Time > e.maxt })
 	if len(it.points) > 0 {
@@ -122,17 +152,19 @@ func (it *endsIterator) add(list []Point) {
 	}
 }
 
-// lastTwo are the last two readings up to a moment, fewer where there are no more. All of them were read before.
-func (s *packedSeries) lastTwo(unpack *chunkenc.Iterator, t int64) (two []Point) {
+// lastTwo are the last two readings up to a moment, fewer where there are no more, or one cannot be unpacked. All of
+// them were read before.
+func (it *endsIterator) lastTwo(s *ends, t int64) (two []Point) {
 	n := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].first > t })
-	for ; n > 0 && len(two) < 2; n-- {
+	for ; n > 0 && len(two) < 2 && it.err == nil; n-- {
 		part := &packedSeries{source: s.source, chunks: s.chunks[n-1 : n], mint: s.mint, maxt: min(t, s.maxt)}
-		*unpack = part.Iterator(*unpack)
+		it.unpack = part.Iterator(it.unpack)
 		var last [2]Point
 		count := 0
-		for ; (*unpack).Next() != chunkenc.ValNone; count++ {
-			last[0], last[1] = last[1], pointAt(*unpack)
+		for ; it.unpack.Next() != chunkenc.ValNone; count++ {
+			last[0], last[1] = last[1], pointAt(it.unpack)
 		}
+		it.err = it.unpack.Err()
 		two = append(last[2-min(count, 2):], two...)
 	}
 	return two[max(len(two)-2, 0):]

@@ -24,10 +24,19 @@ type packed struct {
 // chunkSource is where the chunks of packed samples are.
 type chunkSource interface {
 	chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error)
+	kept() *atomic.Int64 // how many readings at which counters fell are kept of its series
 }
 
+// keptFalls is the part of a source that all have.
+type keptFalls struct{ n atomic.Int64 }
+
+func (k *keptFalls) kept() *atomic.Int64 { return &k.n }
+
 // ownChunks are chunks in memory; a reference is a place in the list.
-type ownChunks struct{ list []*chunkenc.XORChunk }
+type ownChunks struct {
+	keptFalls
+	list []*chunkenc.XORChunk
+}
 
 func (o *ownChunks) chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error) { return o.list[ref], nil }
 
@@ -53,7 +62,7 @@ func (s *memorySeries) pack(p Point, in *ownChunks) (grown int, err error) {
 	s.packed[len(s.packed)-1].last = p.Time
 	s.appender.Append(0, p.Time, p.Value)
 	s.readings++
-	s.counter.Store(nil)
+	s.forget()
 	return grown, nil
 }
 
