@@ -12,12 +12,8 @@ import (
 // those at which the counter fell. To unpack all that lie between, and to hand them to the engine one by one,
 // was two thirds of what the report of an hour cost.
 
-const (
-	// mostFalls is how often a counter falls at most.
-	mostFalls = 100
-	// mostKept bounds the readings at which counters fell that are kept of all series of a run together, 16 bytes each.
-	mostKept = 1 << 20
-)
+// mostFalls is how often a counter falls at most.
+const mostFalls = 100
 
 // asCounter goes through all readings, once.
 func (s *memorySeries) asCounter() *counter {
@@ -39,26 +35,6 @@ func (s *memorySeries) asCounter() *counter {
 		c = &counter{none: true}
 	}
 	return s.keep(c)
-}
-
-// keep keeps what a series is as a counter for the next time; where there is no room for it, that it is none.
-func (s *memorySeries) keep(c *counter) *counter {
-	kept := s.source.kept()
-	if kept.Add(int64(len(c.falls))) > mostKept {
-		kept.Add(-int64(len(c.falls)))
-		c = &counter{none: true}
-	}
-	if !s.counter.CompareAndSwap(nil, c) { // another query was quicker
-		kept.Add(-int64(len(c.falls)))
-	}
-	return c
-}
-
-// forget is for a series that goes on.
-func (s *memorySeries) forget() {
-	if c := s.counter.Swap(nil); c != nil {
-		s.source.kept().Add(-int64(len(c.falls)))
-	}
 }
 
 func pointAt(it chunkenc.Iterator) Point {

@@ -182,6 +182,29 @@ type counter struct {
 	none  bool    // it falls too often to be one, has what is no number, or could not be read
 }
 
+// mostKept bounds the readings at which counters fell that are kept of all series of a run together, 16 bytes each.
+const mostKept = 1 << 20
+
+// keep keeps what a series is as a counter for the next time; where there is no room for it, that it is none.
+func (s *memorySeries) keep(c *counter) *counter {
+	kept := s.source.kept()
+	if kept.Add(int64(len(c.falls))) > mostKept {
+		kept.Add(-int64(len(c.falls)))
+		c = &counter{none: true}
+	}
+	if !s.counter.CompareAndSwap(nil, c) { // another query was quicker
+		kept.Add(-int64(len(c.falls)))
+	}
+	return c
+}
+
+// forget is for a series that goes on.
+func (s *memorySeries) forget() {
+	if c := s.counter.Swap(nil); c != nil {
+		s.source.kept().Add(-int64(len(c.falls)))
+	}
+}
+
 func (s *memorySeries) span() (first, last int64, ok bool) {
 	switch {
 	case len(s.packed) > 0:
