@@ -76,7 +76,7 @@ type Need struct {
 var Table = []Need{
 	{Kind: "tracer", Parts: []string{"cpu", "disk", "drops", "exec", "refusals", "replies", "requests", "runqueue", "softirq", "syscalls", "tasks", "tcp", "unread", "wait"},
 		Caps: []Cap{unix.CAP_BPF, unix.CAP_PERFMON}, Why: "to load BPF programs, and to let them read the kernel's memory",
-		Without: "before Linux 5.11 CAP_SYS_RESOURCE besides. Functions of other users' programs have names only with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"},
+		Without: "before Linux 5.11 CAP_SYS_RESOURCE besides. Functions of other users' programs have names, and who stands in a write to a full pipe is seen, only with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"},
 	{Kind: "tracer", Parts: []string{"deepcpu", "offcpu"}, Caps: []Cap{unix.CAP_BPF, unix.CAP_PERFMON, unix.CAP_SYSLOG},
 		Why:     "the addresses of the kernel's functions (/proc/kallsyms) besides",
 		Without: "CAP_SYSLOG is not needed where kernel.kptr_restrict is 0 and kernel.perf_event_paranoid at most 1"},

@@ -20,6 +20,7 @@ const maxLabels = 64 << 20
 // was half of what a page cost.
 type blockStore struct {
 	Memory
+	keptFalls
 	known map[string]*memorySeries // by labels, while blocks are added
 	key   []byte
 	named uint64

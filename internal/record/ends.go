@@ -31,9 +31,10 @@ func (s *memorySeries) asCounter() *counter {
 		c.none = math.IsNaN(now.Value) || len(c.falls) > 2*mostFalls
 		before = now
 	}
-	c.none = c.none || it.Err() != nil
-	s.counter.Store(c)
-	return c
+	if c.none || it.Err() != nil {
+		c = &counter{none: true}
+	}
+	return s.keep(c)
 }
 
 func pointAt(it chunkenc.Iterator) Point {
@@ -81,7 +82,10 @@ type ends struct {
 type endsIterator struct {
 	memoryIterator
 	unpack chunkenc.Iterator
+	err    error
 }
+
+func (it *endsIterator) Err() error { return it.err }
 
 func (e *ends) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	c := e.of.asCounter()
@@ -92,20 +96,22 @@ func (e *ends) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	if !ok {
 		it = &endsIterator{}
 	}
-	it.memoryIterator = memoryIterator{points: it.points[:0], at: -1}
+	it.memoryIterator, it.err = memoryIterator{points: it.points[:0], at: -1}, nil
 	if e.start < e.maxt {
 		it.begin(e, c.falls)
 	}
-	it.add(e.lastTwo(&it.unpack, e.maxt))
+	it.add(it.lastTwo(e, e.maxt))
 	return it
 }
 
 // begin adds the last reading up to the start, else the first, and those where the counter fell.
 func (it *endsIterator) begin(e *ends, falls []Point) {
-	if two := e.lastTwo(&it.unpack, e.start); len(two) > 0 {
+	if two := it.lastTwo(e, e.start); len(two) > 0 {
 		it.add(two[len(two)-1:])
 	} else if it.unpack = e.packedSeries.Iterator(it.unpack); it.unpack.Next() != chunkenc.ValNone {
 		it.add([]Point{pointAt(it.unpack)})
+	} else if it.err == nil {
+		it.err = it.unpack.Err()
 	}
 	from := sort.Search(len(falls), func(i int) bool { return falls[i].Time > e.maxt })
 	if len(it.points) > 0 {
@@ -122,17 +128,19 @@ func (it *endsIterator) add(list []Point) {
 	}
 }
 
-// lastTwo are the last two readings up to a moment, fewer where there are no more. All of them were read before.
-func (s *packedSeries) lastTwo(unpack *chunkenc.Iterator, t int64) (two []Point) {
+// lastTwo are the last two readings up to a moment, fewer where there are no more, or one cannot be unpacked. All of
+// them were read before.
+func (it *endsIterator) lastTwo(s *ends, t int64) (two []Point) {
 	n := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].first > t })
-	for ; n > 0 && len(two) < 2; n-- {
+	for ; n > 0 && len(two) < 2 && it.err == nil; n-- {
 		part := &packedSeries{source: s.source, chunks: s.chunks[n-1 : n], mint: s.mint, maxt: min(t, s.maxt)}
-		*unpack = part.Iterator(*unpack)
+		it.unpack = part.Iterator(it.unpack)
 		var last [2]Point
 		count := 0
-		for ; (*unpack).Next() != chunkenc.ValNone; count++ {
-			last[0], last[1] = last[1], pointAt(*unpack)
+		for ; it.unpack.Next() != chunkenc.ValNone; count++ {
+			last[0], last[1] = last[1], pointAt(it.unpack)
 		}
+		it.err = it.unpack.Err()
 		two = append(last[2-min(count, 2):], two...)
 	}
 	return two[max(len(two)-2, 0):]

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,6 +15,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+	"github.com/prometheus/prometheus/tsdb/chunks"
 )
 
 // What the engine makes of packed counters is to the bit what it makes of all their readings.
@@ -125,5 +128,81 @@ func TestACounterIsReadOn(t *testing.T) {
 		if want := math.Float64bits(step.want); len(got) != 1 || got["{}"] != want {
 			t.Errorf("after %v: %v, want %v", step.add, got, step.want)
 		}
+	}
+}
+
+// broken is a source of which some chunks cannot be read any more.
+type broken struct {
+	ownChunks
+	from int
+}
+
+func (b *broken) chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error) {
+	if int(ref) >= b.from {
+		return nil, errors.New("its file is gone")
+	}
+	return b.ownChunks.chunk(ref)
+}
+
+// What could not be unpacked when the ends were asked for is an error, not a series that ends before.
+func TestEndsThatCannotBeRead(t *testing.T) {
+	const samples = 3 * packedSamples
+	for from := range 3 {
+		var source broken
+		var s memorySeries
+		for i := range samples {
+			if _, err := s.pack(Point{int64(i) * 1000, float64(i)}, &source.ownChunks); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.source, source.from = &source, 3
+		for _, hints := range []storage.SelectHints{{Func: "increase", Range: 300_000}, {Func: "idelta"}, {Func: "increase", Range: 10_000_000}} {
+			maxt := int64(samples * 1000)
+			read := func() error {
+				it := s.needed(0, maxt, &hints).Iterator(nil)
+				for it.Next() != chunkenc.ValNone {
+				}
+				return it.Err()
+			}
+			source.from = 3
+			if err := read(); err != nil {
+				t.Fatal(err) // and what it is as a counter is known
+			}
+			source.from = from
+			if err := read(); err == nil {
+				t.Errorf("%s over %d ms without chunks from %d on: %v", hints.Func, hints.Range, from, err)
+			}
+		}
+	}
+}
+
+// What is kept of all series is bounded, and one that is none, or that goes on, keeps nothing.
+func TestKeptFallsAreBounded(t *testing.T) {
+	var source ownChunks
+	add := func(s *memorySeries, from, n int) {
+		for i := from; i < from+n; i++ {
+			if _, err := s.pack(Point{int64(i), float64(i % 2)}, &source); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var some, many, late memorySeries
+	add(&some, 0, 20)
+	add(&late, 0, 20)
+	add(&many, 0, 3*mostFalls)
+	falls := len(some.asCounter().falls)
+	if c := many.asCounter(); falls == 0 || !c.none || c.falls != nil || source.kept().Load() != int64(falls) {
+		t.Errorf("%d of one that falls now and then, %+v of one that always does; %d are kept", falls, c, source.kept().Load())
+	}
+	source.kept().Store(mostKept - int64(falls) + 1)
+	if c := late.asCounter(); !c.none || c.falls != nil || source.kept().Load() != mostKept-int64(falls)+1 {
+		t.Errorf("%+v where there is no room, %d are kept", c, source.kept().Load())
+	}
+	source.kept().Store(int64(falls))
+	if add(&some, 20, 1); source.kept().Load() != 0 {
+		t.Errorf("%d are kept of a series that goes on", source.kept().Load())
+	}
+	if late.forget(); late.asCounter().none || source.kept().Load() != int64(falls) {
+		t.Error("there is room again, and it is not used")
 	}
 }

@@ -24,10 +24,19 @@ type packed struct {
 // chunkSource is where the chunks of packed samples are.
 type chunkSource interface {
 	chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error)
+	kept() *atomic.Int64 // how many readings at which counters fell are kept of its series
 }
 
+// keptFalls is the part of a source that all have.
+type keptFalls struct{ n atomic.Int64 }
+
+func (k *keptFalls) kept() *atomic.Int64 { return &k.n }
+
 // ownChunks are chunks in memory; a reference is a place in the list.
-type ownChunks struct{ list []*chunkenc.XORChunk }
+type ownChunks struct {
+	keptFalls
+	list []*chunkenc.XORChunk
+}
 
 func (o *ownChunks) chunk(ref chunks.ChunkRef) (chunkenc.Chunk, error) { return o.list[ref], nil }
 
@@ -53,7 +62,7 @@ func (s *memorySeries) pack(p Point, in *ownChunks) (grown int, err error) {
 	s.packed[len(s.packed)-1].last = p.Time
 	s.appender.Append(0, p.Time, p.Value)
 	s.readings++
-	s.counter.Store(nil)
+	s.forget()
 	return grown, nil
 }
 
@@ -171,6 +180,29 @@ type memorySeries struct {
 type counter struct {
 	falls []Point // each reading that is less than the one before it, behind that one
 	none  bool    // it falls too often to be one, has what is no number, or could not be read
+}
+
+// mostKept bounds the readings at which counters fell that are kept of all series of a run together, 16 bytes each.
+const mostKept = 1 << 20
+
+// keep keeps what a series is as a counter for the next time; where there is no room for it, that it is none.
+func (s *memorySeries) keep(c *counter) *counter {
+	kept := s.source.kept()
+	if kept.Add(int64(len(c.falls))) > mostKept {
+		kept.Add(-int64(len(c.falls)))
+		c = &counter{none: true}
+	}
+	if !s.counter.CompareAndSwap(nil, c) { // another query was quicker
+		kept.Add(-int64(len(c.falls)))
+	}
+	return c
+}
+
+// forget is for a series that goes on.
+func (s *memorySeries) forget() {
+	if c := s.counter.Swap(nil); c != nil {
+		s.source.kept().Add(-int64(len(c.falls)))
+	}
 }
 
 func (s *memorySeries) span() (first, last int64, ok bool) {

@@ -1,9 +1,8 @@
 package sockets
 
 import (
-	"maps"
+	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,11 +30,41 @@ type datagrams struct {
 	request []byte
 	owners  *owners
 	pace    pace.Pace
-	named   map[uint32]string // by inode, as the label towards
+	named   named
+}
+
+// named are sockets with a name. Those that are files come first: of the others many are of clients, named by the kernel.
+type named struct {
+	files, others []place
+	more          bool // there are more than are told
+}
+
+type place struct {
+	inode   uint32
+	towards string // the label
+}
+
+func (n *named) add(inode uint32, name []byte) {
+	list := &n.files
+	if name[0] == 0 {
+		list = &n.others
+	}
+	if len(*list) < maxDatagrams {
+		*list = append(*list, place{inode, unixdiag.Label(name)})
+	} else {
+		n.more = true
+	}
+}
+
+// told are as many as are told.
+func (n *named) told() []place {
+	all := append(n.files, n.others...)
+	n.more = n.more || len(all) > maxDatagrams
+	return all[:min(len(all), maxDatagrams)]
 }
 
 func newDatagrams(h *host.Host, without map[int]uint64) datagrams {
-	return datagrams{host: h, request: unixdiag.Request(1<<tcpClose, unixdiag.ShowName), owners: newOwners(h, searchShare, without), pace: pace.Pace{Share: datagramShare}, named: map[uint32]string{}}
+	return datagrams{host: h, request: unixdiag.Request(1<<tcpClose, unixdiag.ShowName), owners: newOwners(h, searchShare, without), pace: pace.Pace{Share: datagramShare}}
 }
 
 // report tells how many datagrams each has room for, at the pace that their number allows.
@@ -47,7 +76,7 @@ func (d *datagrams) report(out *probe.Out, conn *netlink.Conn) error {
 	runtime.LockOSThread() // for the thread's CPU time
 	defer runtime.UnlockOSThread()
 	start := pace.CPUTime()
-	err := d.list(conn, out.Now())
+	told, err := d.list(conn, out.Now())
 	d.pace.Took(pace.CPUTime()-start, out.Rhythm())
 	if err != nil {
 		return err
@@ -56,29 +85,48 @@ func (d *datagrams) report(out *probe.Out, conn *netlink.Conn) error {
 	if err != nil {
 		return err
 	}
-	for inode, towards := range d.named {
-		if comm := d.owners.comm(inode); comm != "" {
-			out.Put(datagramPlaces, float64(places), towards, strings.ToValidUTF8(comm, "\uFFFD"))
+	hidden := false
+	for _, p := range told {
+		if comm := d.owners.comm(p.inode); comm != "" {
+			out.Put(datagramPlaces, float64(places), p.towards, strings.ToValidUTF8(comm, "\uFFFD"))
+		} else {
+			hidden = hidden || d.owners.refused && d.owners.settled(p.inode)
 		}
 	}
+	d.note(out, hidden)
 	return nil
 }
 
+// note says what is missing.
+func (d *datagrams) note(out *probe.Out, hidden bool) {
+	if hidden {
+		out.Note(fmt.Sprintf("host %s: not all Unix datagram sockets are told, since some processes may not be looked into for who reads from them; run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH", d.host.Name))
+	}
+	if d.named.more {
+		out.Note(fmt.Sprintf("host %s: of more than %d Unix datagram sockets with a name so many are told, those that are files first", d.host.Name, maxDatagrams))
+	}
+}
+
 // list finds the sockets and who has them.
-func (d *datagrams) list(conn *netlink.Conn, now time.Time) error {
-	clear(d.named)
+func (d *datagrams) list(conn *netlink.Conn, now time.Time) ([]place, error) {
+	d.named = named{}
 	var s unixdiag.Sock
 	err := conn.Dump(sockDiagByFamily, d.request, readTimeout, func(b []byte) error {
 		if err := s.Parse(b); err != nil {
 			return err
 		}
-		if s.Kind == unix.SOCK_DGRAM && len(s.Name) > 0 && len(d.named) < maxDatagrams {
-			d.named[s.Inode] = unixdiag.Label(s.Name)
+		if s.Kind == unix.SOCK_DGRAM && len(s.Name) > 0 {
+			d.named.add(s.Inode, s.Name)
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return d.owners.find(slices.Collect(maps.Keys(d.named)), now)
+	told := d.named.told()
+	var inodes []uint32
+	for _, p := range told {
+		inodes = append(inodes, p.inode)
+	}
+	return told, d.owners.find(inodes, now)
 }

@@ -195,7 +195,7 @@ var (
 	}
 	datagramPlaces = &model.Signal{
 		Name: "plimsoll_unix_datagram_places", Kind: model.Gauge, Unit: "datagrams", Labels: []string{"towards", "owner"},
-		Help: "Unix datagram sockets that have a name, with the process that reads from them, 64 at most. The value is net.unix.max_dgram_qlen: so many datagrams and one may lie in one that is made now; " +
+		Help: "Unix datagram sockets that have a name, with the process that reads from them, where it is found, 64 at most, those that are files first. The value is net.unix.max_dgram_qlen: so many datagrams and one may lie in one that is made now; " +
 			"who sends another waits. A socket keeps what was set when it was made.",
 		Source: "sock_diag (unix), PID/fd, net.unix.max_dgram_qlen", ByHand: "ss -xap; sysctl net.unix.max_dgram_qlen",
 	}

@@ -8,6 +8,7 @@
  * read, and these bytes are kept as a number.
  */
 #include "../tcp/socket.h"
+#include "current.h"
 
 #define BPF_MAP_TYPE_PERCPU_ARRAY 6
 #define BPF_MAP_TYPE_LRU_HASH 9
@@ -20,6 +21,11 @@
 #define DNS_HEADER 12
 #define DNS_PORT 53
 #define MSG_PEEK 2
+#define PF_IO_WORKER 0x00000010 /* reads for an io_uring */
+#define X86_READ 0
+#define X86_RECVFROM 45
+#define ARM64_READ 63
+#define ARM64_RECVFROM 207
 #define LONGEST 60ULL /* seconds for which a question may have an answer; libraries give up before */
 #define UNREAD 8 /* answers that a socket may hold; the C library asks for two addresses at once */
 
@@ -165,7 +171,6 @@ struct {
 } come SEC(".maps");
 
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
-static struct task_struct *(*bpf_get_current_task_btf)(void) = (void *)158;
 static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
 
 volatile bool finishing; /* set by user space: nothing new is counted */
@@ -382,7 +387,7 @@ int replies_http(__u64 *ctx)
 	if (!failed)
 		failed = bpf_dynptr_read(line, STATUS_LINE, &bytes, at, 0);
 	r.status = failed ? 0 : status_of((__u8 *)line);
-	if (r.status < 200) /* none, or one before the one that counts */
+	if (r.status < 200 || r.status > 599) /* none, or one before the one that counts */
 		return 0;
 	if (is_counted(ports_and_seq) || !wanted(bpf_get_current_task_btf()->tgid))
 		return 0;
@@ -458,15 +463,25 @@ int replies_came(__u64 *ctx)
 	return 0;
 }
 
-/* second_argument is that of the system call that a thread is in: of read() and recv() where the bytes went. */
-static __always_inline __u64 second_argument(struct task_struct *t)
+/* read_into is where a thread's read() or recv() puts what it reads; 0 where it is in another call. Who reads for
+ * an io_uring is in none, and has the registers of who made him. */
+static __always_inline __u64 read_into(struct task_struct *t)
 {
-	struct pt_regs *regs = bpf_task_pt_regs(t);
+	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs(t);
+	struct pt_regs___arm64 *arm64 = (void *)x86;
 
-	if (bpf_core_field_exists(((struct pt_regs___x86 *)0)->orig_ax))
-		return ((struct pt_regs___x86 *)regs)->si;
-	if (bpf_core_field_exists(((struct pt_regs___arm64 *)0)->syscallno))
-		return ((struct pt_regs___arm64 *)regs)->regs[1];
+	if (t->flags & PF_IO_WORKER)
+		return 0;
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		__u64 nr = x86->orig_ax;
+
+		return (nr == X86_READ || nr == X86_RECVFROM) && !is_32bit(t, nr) ? x86->si : 0;
+	}
+	if (bpf_core_field_exists(arm64->syscallno)) {
+		__s32 nr = arm64->syscallno;
+
+		return (nr == ARM64_READ || nr == ARM64_RECVFROM) && !is_32bit(t, nr) ? arm64->regs[1] : 0;
+	}
 	return 0;
 }
 
@@ -492,10 +507,11 @@ static __always_inline void hear(struct sock *sk, struct task_struct *t, int len
 
 	if (finishing || length < STATUS_LINE || ((struct sock___replies *)sk)->sk_max_ack_backlog)
 		return;
-	if (bpf_probe_read_user(line, STATUS_LINE, (void *)second_argument(t)))
+	__u64 from = read_into(t);
+	if (!from || bpf_probe_read_user(line, STATUS_LINE, (void *)from))
 		return;
 	h.status = status_of((__u8 *)line);
-	if (h.status < 200 || !wanted(t->tgid))
+	if (h.status < 200 || h.status > 599 || !wanted(t->tgid))
 		return;
 	h.netns = netns_of_socket(sk);
 	set_server(&h, &sk->__sk_common);

@@ -40,8 +40,9 @@ func Tracer() trace.Tracer {
 }
 
 const long = `A reply that comes at once may say that all has failed: its time does not tell.
-Of a packet that leaves it reads the first twelve bytes of what is carried, of a
-name server's datagram the first four, and keeps numbers: a status, a code.
+Of a packet that leaves it reads the first twelve bytes of what is carried, of
+what a process reads from whom it connected to the first twelve of each read, of
+a name server's datagram the first four, and keeps numbers: a status, a code.
 What is encrypted, HTTP/2 and what is no HTTP is not counted.`
 
 const cost = "some 0.1 µs at each packet that leaves, arrives at a socket or is read from one, most of which is being called (Linux 6.18, 2 CPUs, a shared machine)"
@@ -49,12 +50,13 @@ const cost = "some 0.1 µs at each packet that leaves, arrives at a socket or is
 var blind = []string{
 	"TLS, HTTP/2, FastCGI, HTTP over Unix sockets, and whatever is no HTTP/1 in plain text",
 	"what a reply says in its body, behind a status of 200",
-	"of replies that are read those that readv() or recvmsg() takes, or that come in pieces of less than twelve bytes",
+	"of replies that are read those that another call than read() or recv() takes, as readv(), recvmsg() and io_uring do, that a program of 32 bits reads, or that come in pieces of less than twelve bytes",
+	"of what is read a body that happens to have a status line where a read begins counts as a reply",
 	"a reply that does not begin a packet, as one of several that were asked for together (pipelining)",
-	"before Linux 6.12, which lets no program at a tracepoint read what lies in a packet's pages, no status is seen",
+	"before Linux 6.12, which lets no program at a tracepoint read what lies in a packet's pages, no status of a reply that leaves is seen; those that are read are",
 	"where more than some 1,000 packets a second leave on a CPU, one in 2, 4, 8 … of them is looked at, and stands for so many: the counts are estimates then",
 	"where its programs are called more than 20,000 times a second on a CPU, a run has it watch in bursts (run.json says for which share), and what it counts is an estimate",
-	"ports and statuses, or commands and name servers, beyond the first 1,024, which short-lived network namespaces or forged datagrams from port 53 can fill: plimsoll_replies_lost_total counts what is missing, and no rule reads it",
+	"ports and statuses, or commands and name servers, beyond the first 1,024, which short-lived network namespaces, forged datagrams from port 53 or three ports of a server that says every status there is can fill: plimsoll_replies_lost_total counts what is missing, and no rule reads it",
 	"answers on a socket that held eight which nobody had read (counted as lost)",
 	"how long an answer takes that never comes",
 	"name servers that are asked over TCP, TLS or HTTPS, or at another port than 53",

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/trace/tcp/tcptest"
 	"plimsoll/internal/trace/tracetest"
@@ -86,6 +88,7 @@ func TestStatuses(t *testing.T) {
 	for range 3 {
 		ask("/503")
 	}
+	ask("/600") // none that HTTP has
 	samples := tracetest.Sink{}
 	if err := tr.Read(samples); err != nil {
 		t.Fatal(err)
@@ -94,7 +97,7 @@ func TestStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for status, want := range map[int]float64{200: 7, 503: 3, 599: 0} {
+	for status, want := range map[int]float64{200: 7, 503: 3, 599: 0, 600: 0} {
 		for _, series := range []string{
 			fmt.Sprintf("%d@plimsoll_replies_http_total{%d,%d}", ns, port, status),
 			fmt.Sprintf("%d@plimsoll_replies_http_read_total{%s,127.0.0.1:%d,%d}", ns, strings.TrimSpace(string(comm)), port, status),
@@ -103,6 +106,54 @@ func TestStatuses(t *testing.T) {
 				t.Errorf("%s = %v, want %v", series, got, want)
 			}
 		}
+	}
+}
+
+// What another call than read() and recv() has for its second argument is not what was read.
+func TestReadByAnotherCall(t *testing.T) {
+	tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: l.Addr().(*net.TCPAddr).Port}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const line = "HTTP/1.1 200"
+	body, buf := line+"twelve bytes", make([]byte, len(line))
+	if _, err := io.WriteString(c, body); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Read(fd, buf); err != nil {
+		t.Fatal(err)
+	}
+	var m unix.Msghdr // where TCP's recvmsg() writes no name, whatever stands there
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&m)), len(line)), line)
+	iov := unix.Iovec{Base: &buf[0]}
+	iov.SetLen(len(buf))
+	m.Iov = &iov
+	m.SetIovlen(1)
+	if n, _, errno := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), 0); errno != 0 || int(n) != len(buf) {
+		t.Fatal(n, errno)
+	}
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Read) != 1 || s.Read[0].N != 1 {
+		t.Errorf("%+v, want the one reply that read() took", s.Read)
 	}
 }
 

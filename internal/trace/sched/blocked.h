@@ -53,6 +53,7 @@ const volatile bool has_prev_state = false;
 volatile __u64 blocked_lost_groups;  /* waits of groups beyond the bound */
 volatile __u64 blocked_lost_targets; /* waits towards targets beyond the bound */
 volatile __u64 blocked_lost_tasks;   /* waits of threads that could not be remembered */
+volatile __u64 blocked_lost_writers; /* threads in writes to full pipes beyond the bound, at each look */
 volatile __u64 blocked_lost_switches; /* waits whose beginning was not seen */
 
 volatile __u32 sum_count;    /* numbers given away, from 1 on */
@@ -232,8 +233,9 @@ static __always_inline void note_stuck(struct blocked *b, struct task_struct *t,
 {
 	__u32 tid = t->pid;
 
-	if (b->group.cause.reason == REASON_PIPE_WRITE && now - b->known >= LONG_WRITE)
-		bpf_map_update_elem(&stuck, &tid, &b->group, 0);
+	if (b->group.cause.reason == REASON_PIPE_WRITE && now - b->known >= LONG_WRITE &&
+	    bpf_map_update_elem(&stuck, &tid, &b->group, 0))
+		count(&blocked_lost_writers);
 }
 
 /* look counts what has passed of a wait that still lasts, or that of a thread that

@@ -168,6 +168,7 @@ const (
 	bpfVarBlockedLostSwitches = "blocked_lost_switches"
 	bpfVarBlockedLostTargets  = "blocked_lost_targets"
 	bpfVarBlockedLostTasks    = "blocked_lost_tasks"
+	bpfVarBlockedLostWriters  = "blocked_lost_writers"
 	bpfVarBlockedOn           = "blocked_on"
 	bpfVarCalls               = "calls"
 	bpfVarCommandCount        = "command_count"
@@ -257,6 +258,7 @@ type bpfVariableSpecs struct {
 	BlockedLostSwitches *ebpf.VariableSpec `ebpf:"blocked_lost_switches"`
 	BlockedLostTargets  *ebpf.VariableSpec `ebpf:"blocked_lost_targets"`
 	BlockedLostTasks    *ebpf.VariableSpec `ebpf:"blocked_lost_tasks"`
+	BlockedLostWriters  *ebpf.VariableSpec `ebpf:"blocked_lost_writers"`
 	BlockedOn           *ebpf.VariableSpec `ebpf:"blocked_on"`
 	Calls               *ebpf.VariableSpec `ebpf:"calls"`
 	CommandCount        *ebpf.VariableSpec `ebpf:"command_count"`
@@ -329,6 +331,7 @@ type bpfVariables struct {
 	BlockedLostSwitches *ebpf.Variable `ebpf:"blocked_lost_switches"`
 	BlockedLostTargets  *ebpf.Variable `ebpf:"blocked_lost_targets"`
 	BlockedLostTasks    *ebpf.Variable `ebpf:"blocked_lost_tasks"`
+	BlockedLostWriters  *ebpf.Variable `ebpf:"blocked_lost_writers"`
 	BlockedOn           *ebpf.Variable `ebpf:"blocked_on"`
 	Calls               *ebpf.Variable `ebpf:"calls"`
 	CommandCount        *ebpf.Variable `ebpf:"command_count"`

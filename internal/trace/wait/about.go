@@ -27,5 +27,6 @@ var blind = []string{
 	"a connect() that does not sleep but burns CPU looking for a port is in the tcp tracer's latency, not here",
 	"of a connection that was accepted, the peer is not told; towards is our own address, as clients@ADDRESS. A listener whose queue has the length 0 makes its connections look like our own",
 	"threads are told apart by the command of their process, not one by one; at most 1,536 sums are kept, 512 of them of targets: the first that come",
+	"who has the other end of a pipe is searched for in one hundredth of the time, at most, and in vain ever more rarely; of a pipe with a name (mkfifo), and where several processes have it, it is not told",
 	"in a PID namespace of our own (a container), our own process is not recognised, and is counted with the others",
 }

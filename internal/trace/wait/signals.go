@@ -28,11 +28,11 @@ var (
 	stuckWriters = &model.Signal{
 		Name: "plimsoll_wait_stuck_writers", Kind: model.Gauge, Unit: "threads",
 		Help: "Threads that stood in one and the same write to a full pipe for a second or longer, so that nobody reads what is in it: by the name of the program or script, " +
-			"by who has the other end of the pipe, and by what most of his threads did: running, or a reason to wait; - where that is not seen. 64 in all.",
+			"by who has the other end of the pipe, and by what most of his threads did: running, or a reason to wait; - where that is not seen, or several have it. Those of more than 64 kinds are other.",
 		Labels: []string{"groupname", "writer", "reader", "doing"}, Source: source + "; /proc/TID/syscall, /proc/PID/fd and fdinfo while there are any",
 		ByHand: "cat /proc/PID/syscall; ls -l /proc/*/fd | grep 'pipe:'",
 	}
-	lost = trace.LostSignal("wait", "waits", "Waits that found no room: of more groups or threads than the tracer can hold; of more targets, which count as towards=\"other\"; of switches, those whose beginning was not seen.")
+	lost = trace.LostSignal("wait", "waits", "Waits that found no room: of more groups or threads than the tracer can hold; of more targets, which count as towards=\"other\"; of switches, those whose beginning was not seen; of writers, at each look the threads beyond 64 that stood in writes to full pipes.")
 )
 
 var signals = []*model.Signal{blockedSeconds, blocks, blockedBucket, stuckWriters, lost}

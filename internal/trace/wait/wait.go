@@ -81,7 +81,7 @@ type Trace struct {
 	*sched.View
 	numbers map[uint32]sched.Group // whose sums they are
 	writers writers
-	// unfound is why threads cannot be found in our /proc; nil where they can.
+	// unfound is why threads cannot be found in our /proc, or not looked at; nil where they can.
 	unfound error
 }
 
@@ -96,7 +96,7 @@ func begin(view *sched.View, err error) (*Trace, error) {
 	if err := view.Look(); err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	return &Trace{view, map[uint32]sched.Group{}, writers{readers: map[string]int{}, seen: map[writer]bool{}}, trace.MayFindThreads()}, nil
+	return &Trace{view, map[uint32]sched.Group{}, writers{seen: map[writer]bool{}}, trace.MayFindThreads()}, nil
 }
 
 // Pause detaches the programs. Waits count as far as they have come.
@@ -243,7 +243,8 @@ func (t *Trace) Read(out trace.Out) error {
 	if t.unfound != nil || !t.Has(stuckWriters) {
 		return nil
 	}
-	return t.putStuck(out)
+	t.unfound = t.putStuck(out)
+	return nil
 }
 
 // Status says for each signal whether it is read.
