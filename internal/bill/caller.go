@@ -8,20 +8,14 @@ const leastCalled = 0.8
 // caller is a function of the program: on how many samples' stacks it is, and how far out, in frames, all together.
 type caller struct{ samples, depth int64 }
 
-// others are files of code that call for nothing by themselves, by the beginning of their names: the
-// system's libraries, and interpreters, which do it for a script.
-var others = []string{"libc.so", "libc-", "ld-linux", "ld-2", "libpthread", "libm.so", "libstdc++", "libgcc_s", "[vdso]",
-	"python", "libpython", "ruby", "libruby", "php", "libphp", "perl", "libperl", "node", "java", "libjvm", "lua", "beam", "dotnet", "libcoreclr"}
-
-// beginnings are where each thread begins.
-var beginnings = map[string]bool{"main": true, "_start": true, "runtime.goexit": true, "runtime.main": true, "main.main": true, "start_thread": true, "clone": true, "clone3": true, "thread_start": true}
-
-// names says whether a function tells where in a program something is called for.
+// names says whether a function tells where in a program something is called for: one of a PHP script, or of a Go program's
+// own packages. What else stands on the stack is most often the loop that a server runs in, which tells nothing.
 func (f *frame) names() bool {
 	if strings.HasPrefix(f.name, "php:") {
 		return !strings.HasPrefix(f.name, "php:{")
 	}
-	return f.name != "" && !strings.HasPrefix(f.name, "[") && !strings.Contains(f.name, "+0x") && !beginnings[f.name] && !beginsAny(f.module, others)
+	domain, _, imported := strings.Cut(f.name, "/")
+	return strings.HasPrefix(f.name, "main.") && f.name != "main.main" || imported && strings.Contains(domain, ".")
 }
 
 // addCallers counts the functions of the program that stand on a stack, each once.
@@ -42,7 +36,7 @@ func (of *sum) addCallers(st *stack, count int64) {
 	}
 }
 
-// caller is the innermost function of the program that nearly all of a mechanism was called for by; "" where there is none.
+// caller is the innermost function of the program that most of a mechanism was called for by; "" where there is none.
 func (of *sum) caller() (best string) {
 	far := func(name string) float64 { return float64(of.callers[name].depth) / float64(of.callers[name].samples) }
 	for name, c := range of.callers {

@@ -2,20 +2,12 @@ package bill
 
 import "testing"
 
-// What a mechanism is called for by is the innermost function of the program on nearly all of its stacks; the system's
-// libraries, interpreters and beginnings of threads tell nothing.
+// What a mechanism is called for by is the innermost function of a script or of a Go program's own on most of its stacks.
 func TestCaller(t *testing.T) {
 	frames := func(names ...string) *stack {
 		st := &stack{}
 		for _, name := range names {
-			module := "shop"
-			switch name {
-			case "fstatat":
-				module = "libc.so.6"
-			case "_PyEval_EvalFrameDefault":
-				module = "python3.11"
-			}
-			st.user = append(st.user, &frame{name: name, module: module})
+			st.user = append(st.user, &frame{name: name})
 		}
 		return st
 	}
@@ -26,7 +18,8 @@ func TestCaller(t *testing.T) {
 		{"php:session_start", []*stack{frames("fstatat", "php:session_start", "php:{main}"), frames("php:session_start", "php:{main}")}},
 		{"main.page", []*stack{frames("parse.next", "main.page", "main.main"), frames("escape", "main.page", "main.main"), frames("main.page", "main.main")}},
 		{"", []*stack{frames("read", "main.page"), frames("write", "main.list")}},
-		{"", []*stack{frames("fstatat", "_PyEval_EvalFrameDefault", "main"), frames("shop+0x17", "main")}},
+		{"", []*stack{frames("writev", "ngx_process_events_and_timers", "main"), frames("net/http.(*conn).serve", "runtime.goexit", "main.main")}},
+		{"example.org/shop/cart.Sum", []*stack{frames("runtime.mallocgc", "example.org/shop/cart.Sum", "net/http.(*conn).serve")}},
 	} {
 		of := &sum{callers: map[string]*caller{}}
 		for _, st := range c.stacks {

@@ -258,6 +258,9 @@ func (r *run) impactAndFix(rule *ruleset.Rule, f *model.Finding, labels map[stri
 		if err != nil {
 			errs = append(errs, fmt.Errorf("fix %q: %w", rule.Fix[i].Title, err))
 		}
+		if i < len(rule.Fix)-1 && fix.First == nil && rule.Fix[i].First != nil && rule.Fix[i].First.ToExpr != nil {
+			continue // it is for another subject than this: the next one is for all
+		}
 		f.Fix = append(f.Fix, fix)
 	}
 	return errors.Join(errs...)

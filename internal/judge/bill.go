@@ -78,7 +78,7 @@ func calledBy(e model.BillEntry) string {
 	if e.Caller == "" {
 		return ""
 	}
-	return ", nearly all of it in " + layout.Line(e.Caller)
+	return ", most of it in " + layout.Line(e.Caller)
 }
 
 // inLibrary names the file of code that a mechanism is mostly in, "" where that is the kernel, or no file.

@@ -41,7 +41,7 @@ type BillEntry struct {
 	SecondsPerRequest *float64 `json:"seconds_per_request"`
 	Why               string   `json:"why"`     // why it is told apart
 	ByHand            string   `json:"by_hand"` // the classic command that shows it
-	// Caller is the innermost function of the program that nearly all of it was called for by, "" where none stands out.
+	// Caller is the innermost function of a script, or of a Go program's own, that four fifths of it or more were called for by, "" where there is none.
 	Caller string `json:"caller,omitempty"`
 	// Files are the files of code that it was in, as shares of it; the kernel is none.
 	Files []LoadGroup `json:"files"`

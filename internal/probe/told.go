@@ -1,10 +1,18 @@
 package probe
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
 // Told is of which kinds of something was told, each by its label values: what is gone is told as 0,
 // since silence would say that nobody looked. It is bounded, because many of these names are anybody's.
 type Told[K comparable] struct {
-	Most  int       // how many kinds are told of
-	Rest  func(K) K // what stands for each of the others; nil leaves them out
+	Most int // how many kinds are told of
+	// Rest stands for each of the others, of which there are the fewest; nil leaves them out. With it, what is gone
+	// is told as 0 once, and makes room: only sums over time, and no means, may be made of such a signal.
+	Rest  func(K) K
 	known map[K]bool
 }
 
@@ -14,17 +22,23 @@ func (t *Told[K]) Each(now map[K]float64, put func(K, float64)) {
 		t.known = map[K]bool{}
 	}
 	sums := map[K]float64{}
-	for k, v := range now {
-		if !t.known[k] && len(t.known) >= t.Most {
+	if t.Rest != nil {
+		maps.DeleteFunc(t.known, func(k K, told bool) bool { return !told })
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(now), func(a, b K) int { return cmp.Compare(now[b], now[a]) }) {
+		n := now[k]
+		if _, known := t.known[k]; !known && len(t.known) >= t.Most {
 			if t.Rest == nil {
 				continue
 			}
 			k = t.Rest(k)
 		}
 		t.known[k] = true
-		sums[k] += v
+		sums[k] += n
 	}
 	for k := range t.known {
-		put(k, sums[k])
+		n, there := sums[k]
+		t.known[k] = there
+		put(k, n)
 	}
 }

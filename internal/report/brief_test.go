@@ -267,18 +267,3 @@ func TestWhatIsSaidAlready(t *testing.T) {
 		}
 	}
 }
-
-// What a person can do first is worth more than what is said of it in general.
-func TestTheFixWithAStepIsShown(t *testing.T) {
-	person := []model.FixChange{{Kind: model.ChangePerson}}
-	step := model.Fix{Title: "look here", Changes: person, First: &model.FirstStep{Type: "ss -tn"}}
-	for want, list := range map[string][]model.Fix{
-		"look here":    {{Title: "in general", Changes: person}, step},
-		"raise it":     {{Title: "raise it", Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "s", Old: "1", Value: "2"}}}, step},
-		"all there is": {{Title: "all there is", Changes: person}},
-	} {
-		if got := mostUseful(list).Title; got != want {
-			t.Errorf("%q is shown, want %q", got, want)
-		}
-	}
-}

@@ -12,11 +12,8 @@ import (
 
 // mostUseful is the first fix of which all values are known, and that changes anything: one that
 // would do nothing here has no value (a process that hardly computes is not to be slowed down),
-// or sets what is set; of those that only a person can make one that says what to do first. Else the first.
+// or sets what is set. Else the first.
 func mostUseful(list []model.Fix) model.Fix {
-	if list[0].First == nil && byPerson(list[0]) && len(list) > 1 && list[1].First != nil {
-		list = list[1:]
-	}
 	unknown := func(c model.FixChange) bool { return c.Kind != model.ChangePerson && c.Value == "" }
 	moves := func(c model.FixChange) bool { return c.Value == "" || c.Value != c.Old }
 	for _, f := range list {
@@ -25,10 +22,6 @@ func mostUseful(list []model.Fix) model.Fix {
 		}
 	}
 	return list[0]
-}
-
-func byPerson(f model.Fix) bool {
-	return !slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind != model.ChangePerson })
 }
 
 // automatic is a fix that tune makes, and takes back.

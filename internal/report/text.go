@@ -218,7 +218,7 @@ func lostTo(f model.Finding, r model.Report, by string) string {
 // anybody measured, and once is enough.
 func saidAlready(f model.Finding) bool {
 	return slices.ContainsFunc(f.Clues, func(c model.Clue) bool {
-		return c.Truth == model.True && c.Value != nil && layout.Share(*c.Value) == layout.Share(*f.Impact) && !ofRequests.MatchString(c.Say)
+		return c.Truth == model.True && strings.Contains(c.Say, layout.Share(*f.Impact)) && !ofRequests.MatchString(c.Say)
 	})
 }
 

@@ -33,9 +33,11 @@ func questions(maria bool) []string {
  MAX(UNIX_TIMESTAMP() - UNIX_TIMESTAMP(t.trx_wait_started)) FROM information_schema.INNODB_TRX AS t
  LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
  WHERE t.trx_mysql_thread_id <> CONNECTION_ID() GROUP BY t.trx_state, p.COMMAND, p.USER LIMIT 500`,
-		"SELECT LEFT(INFO, 1500), STATE, COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND IN ('Query', 'Execute') AND INFO IS NOT NULL GROUP BY 1, 2 LIMIT 100",
 	}
 }
+
+// statementsQuestion asks what the sessions are in.
+const statementsQuestion = "SELECT LEFT(INFO, 1500), STATE, COUNT(*) FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND COMMAND IN ('Query', 'Execute') AND INFO IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 100"
 
 // answer is what the questions brought.
 type answer struct {
@@ -48,6 +50,7 @@ type answer struct {
 	longestQuery   float64            // seconds, of those that wait for no lock
 	oldest         map[open]float64   // seconds, of transactions that wait for no lock
 	statements     map[doing]float64  // sessions
+	noTexts        error              // why these were not read
 }
 
 // thread is what a session does, open what a transaction that is open does, and whose it is.
@@ -89,8 +92,8 @@ func lockOf(state string) string {
 
 // parse reads the answers to questions.
 func parse(sets []rows) (a answer, err error) {
-	if len(sets) != 5 || len(sets[0]) != 1 {
-		return a, fmt.Errorf("the server answered %d questions, want 5, the first with one row", len(sets))
+	if len(sets) != 4 || len(sets[0]) != 1 {
+		return a, fmt.Errorf("the server answered %d questions, want 4, the first with one row", len(sets))
 	}
 	a.waits = map[string]float64{}
 	for _, read := range []func() error{
@@ -98,7 +101,6 @@ func parse(sets []rows) (a answer, err error) {
 		func() error { return a.readStatus(sets[1]) },
 		func() error { return a.readSessions(sets[2]) },
 		func() error { return a.readTransactions(sets[3]) },
-		func() error { return a.readStatements(sets[4]) },
 	} {
 		if err := read(); err != nil {
 			return a, err
@@ -258,6 +260,10 @@ func newPut() func(*probe.Out, string, answer) {
 		out.Put(longestQuery, a.longestQuery, listen)
 		threads.Each(a.threads, func(t thread, n float64) { out.Put(processes, n, listen, t.command, t.state) })
 		transactions.Each(a.oldest, func(o open, age float64) { out.Put(oldest, age, listen, o.state, o.user) })
+		if a.noTexts != nil {
+			out.Mark(statement, a.noTexts)
+			return
+		}
 		statements.Each(a.statements, func(d doing, n float64) { out.Put(statement, n, listen, d.statement, d.lock) })
 	}
 }

@@ -139,5 +139,13 @@ func ask(conn net.Conn) (a answer, err error) {
 		}
 		sets = append(sets, set)
 	}
-	return parse(sets)
+	if a, err = parse(sets); err != nil {
+		return a, err
+	}
+	texts, err := s.query(statementsQuestion)
+	if err == nil {
+		err = a.readStatements(texts)
+	}
+	a.noTexts = err // what nobody can read of them takes nothing else with it
+	return a, nil
 }

@@ -121,7 +121,7 @@ func TestLocks(t *testing.T) {
 		}
 	}
 	a, err := parse([]rows{{{"10", "1024", "2048"}}, {{"Threads_connected", "1"}}, {
-		{"Query", "Waiting for table metadata lock", "2", "3.5"}, {"Slave_SQL", "Waiting for table metadata lock", "1", "900"}, {"Sleep", "", "1", "800"}}, {}, {}})
+		{"Query", "Waiting for table metadata lock", "2", "3.5"}, {"Slave_SQL", "Waiting for table metadata lock", "1", "900"}, {"Sleep", "", "1", "800"}}, {}})
 	if err != nil || a.waits["metadata"] != 2 || a.longestWait != 3.5 || a.longestQuery != 0 {
 		t.Errorf("a replica's thread and who idles are no sessions that wait: %+v, %v", a, err)
 	}

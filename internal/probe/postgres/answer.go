@@ -21,7 +21,7 @@ const (
 	// Of a transaction that idles it is what it did last.
 	statementsQuery = `SELECT pg_catalog."left"(a.query, 1500), a.state, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, pg_catalog.count(*)
  FROM pg_catalog.pg_stat_activity AS a WHERE a.state IN ('active', 'idle in transaction') AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()
- GROUP BY 1, 2, 3 LIMIT 100`
+ GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100`
 
 	blockedQuery = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start)
  FROM (SELECT a.pid, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.query_start) AS ran, pg_catalog.pg_blocking_pids(a.pid) AS holders
@@ -54,13 +54,16 @@ const (
  WHERE c.datallowconn AND NOT c.datistemplate ORDER BY d.numbackends DESC, d.xact_commit DESC LIMIT 1`
 )
 
-// question is what is asked in a round; whole adds what only counts up, which is dearer.
-func question(version int, whole bool) string {
+// question is what is asked in a round; whole adds what only counts up, which is dearer, and texts what statements sessions are in.
+func question(version int, whole, texts bool) string {
 	snapshots := snapshotQuery
 	if version >= 120000 { // before, CREATE INDEX does not say that it is at work
 		snapshots += notIndexing
 	}
-	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem, statementsQuery}
+	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem}
+	if texts {
+		list = append(list, statementsQuery)
+	}
 	switch {
 	case whole && version >= 170000:
 		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsSince17)
@@ -110,28 +113,39 @@ type counts struct {
 }
 
 // parse reads the answer to question.
-func parse(sets []rows) (a answer, err error) {
-	if a.whole = len(sets) == 9; len(sets) != 5 && !a.whole || len(sets[0]) != 1 {
-		return a, fmt.Errorf("PostgreSQL answered %d statements, want 5 or 9", len(sets))
+func parse(sets []rows, whole, texts bool) (a answer, err error) {
+	a.whole = whole
+	want := 4
+	if whole {
+		want += 4
+	}
+	if texts {
+		want++
+	}
+	if len(sets) != want || len(sets[0]) != 1 {
+		return a, fmt.Errorf("PostgreSQL answered %d statements, want %d", len(sets), want)
 	}
 	first, err := numbers(sets[0][0], 0, 3)
 	if err != nil {
 		return a, err
 	}
 	a.maxConnections, a.reserved = first[0], first[1]+first[2]
-	if err := a.sessions(sets[1]); err != nil {
-		return a, err
+	for i, read := range []func(rows) error{a.sessions, a.locks, a.snapshots} {
+		if err := read(sets[1+i]); err != nil {
+			return a, err
+		}
 	}
-	if err := a.locks(sets[2]); err != nil {
-		return a, err
+	sets = sets[4:]
+	if texts {
+		if err := a.texts(sets[0]); err != nil {
+			return a, err
+		}
+		sets = sets[1:]
 	}
-	if err := a.snapshots(sets[3]); err != nil {
-		return a, err
+	if !whole {
+		return a, nil
 	}
-	if err := a.texts(sets[4]); err != nil || !a.whole {
-		return a, err
-	}
-	return a, a.counters(sets[5], sets[6], sets[7], sets[8])
+	return a, a.counters(sets[0], sets[1], sets[2], sets[3])
 }
 
 func (a *answer) counters(databases, tables, dead, checkpoints rows) (err error) {

@@ -43,7 +43,7 @@ func All() []probe.Probe {
 			"what sessions wait for is looked at once a second: of short waits it tells the share, not the length",
 			"sessions tell what they counted once a second at most, and later while a query lasts; between the edges of windows that is read every 5 s",
 			"tables are those of one database, the one that was busiest when the server was first asked",
-			"statements are told by their shape, without any value; the server keeps the first 1,024 bytes of each (track_activity_query_size)",
+			"statements are told by their shape, without any value; the server keeps the first 1,024 bytes of each (track_activity_query_size), and of more than 100 texts that differ 100 are read",
 			"a server without a Unix socket, or that wants a password of its own user, is not asked; connections in a pool before it (PgBouncer) are not seen",
 		},
 		Open: open,
@@ -159,6 +159,7 @@ type asker struct {
 	waits      probe.Told[[2]string]
 	holders    probe.Told[holder]
 	statements probe.Told[doing]
+	noTexts    error // why statements are not asked for any more
 	oldest     owner // who had the oldest snapshot
 }
 
@@ -193,11 +194,12 @@ func (a *asker) begin(now time.Time, edge bool) {
 	to := make(chan reply, 1)
 	a.reply = to
 	h, master, session, port := a.host, a.master, a.session, a.port
-	go func() { to <- ask(h, master, session, port, whole) }()
+	texts := a.noTexts == nil
+	go func() { to <- ask(h, master, session, port, whole, texts) }()
 }
 
 // ask asks a server, over a new connection where there is none.
-func ask(h *host.Host, master host.Proc, s *session, port string, whole bool) (r reply) {
+func ask(h *host.Host, master host.Proc, s *session, port string, whole, texts bool) (r reply) {
 	r = reply{session: s, port: port}
 	if s == nil {
 		var sv *server
@@ -210,8 +212,8 @@ func ask(h *host.Host, master host.Proc, s *session, port string, whole bool) (r
 		}
 	}
 	var sets []rows
-	if sets, r.err = r.session.ask(question(r.session.version, whole)); r.err == nil {
-		r.answer, r.err = parse(sets)
+	if sets, r.err = r.session.ask(question(r.session.version, whole, texts)); r.err == nil {
+		r.answer, r.err = parse(sets, whole, texts)
 	}
 	if r.err != nil {
 		r.session.conn.Close()
@@ -252,10 +254,22 @@ func (a *asker) collect(until time.Time) {
 	case r := <-a.reply:
 		a.reply, a.session, a.port, a.answer, a.err = nil, r.session, r.port, r.answer, r.err
 		a.fresh = r.err == nil
+		a.refuseTexts(r.err)
 		if r.session != nil {
 			a.database = r.session.database
 		}
 	case <-time.After(time.Until(until)):
+	}
+}
+
+// badText is the code of a text that cannot be told in UTF-8: in a database of another encoding, any client can send one.
+const badText = "22021"
+
+// refuseTexts leaves the texts of statements out from now on, where these are what a question failed for.
+func (a *asker) refuseTexts(err error) {
+	var said *answerError
+	if errors.As(err, &said) && said.code == badText {
+		a.noTexts = err
 	}
 }
 
@@ -324,6 +338,10 @@ func (a *asker) putSessions(out *probe.Out) {
 	v := &a.answer
 	a.waits.Each(v.waits, func(w [2]string, n float64) { out.Put(waiting, n, a.port, w[0], w[1]) })
 	a.holders.Each(v.blocked, func(h holder, n float64) { out.Put(blocked, n, a.port, h.state, h.user, h.application) })
+	if a.noTexts != nil {
+		out.Mark(statement, a.noTexts)
+		return
+	}
 	a.statements.Each(v.statements, func(d doing, n float64) { out.Put(statement, n, a.port, d.statement, d.state, d.waits) })
 }
 

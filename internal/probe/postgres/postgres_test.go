@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
 )
@@ -45,11 +46,11 @@ func said(words []byte) *recorded {
 // TestAnswer reads what a PostgreSQL 15 said while a transaction that idles held a row for which
 // three sessions waited, two of them behind the third; it began before forty of the table's rows were deleted.
 func TestAnswer(t *testing.T) {
-	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true))
+	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true, true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := parse(sets)
+	a, err := parse(sets, true, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +83,23 @@ func TestAnswer(t *testing.T) {
 // A server is asked for no view that it has not: one that is missing takes the whole answer.
 func TestWhatAnOldServerHasNot(t *testing.T) {
 	for version, want := range map[int]bool{110022: false, 120000: true, 170000: true} {
-		if got := strings.Contains(question(version, true), "pg_stat_progress_create_index"); got != want {
+		if got := strings.Contains(question(version, true, true), "pg_stat_progress_create_index"); got != want {
 			t.Errorf("a PostgreSQL of version %d is asked who creates an index: %v, want %v", version, got, want)
 		}
+	}
+}
+
+// Statements whose texts cannot be told take nothing else with them.
+func TestTextsThatCannotBeTold(t *testing.T) {
+	a := newAsker(nil, host.Proc{})
+	a.refuseTexts(fmt.Errorf("ask: %w", &answerError{code: badText}))
+	rec := livetest.NewRecord()
+	a.putSessions(probe.NewOut(rec, "web", time.Unix(0, 0), time.Second))
+	if st := rec.States[statement.Name]; a.noTexts == nil || st.State == model.Read {
+		t.Errorf("statements are %v", st)
+	}
+	if _, err := parse([]rows{{{"20", "3", "0"}}, {}, {}, {}}, false, false); err != nil {
+		t.Errorf("an answer without them: %v", err)
 	}
 }
 
@@ -201,7 +216,7 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if a, err := parse(sets); err == nil && a.blocked == nil {
+		if a, err := parse(sets, len(sets) > 5, len(sets)%2 == 1); err == nil && a.blocked == nil {
 			t.Error("an answer without its locks")
 		}
 	})

@@ -1,6 +1,7 @@
 package sqlshape
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,6 +12,15 @@ type writer struct {
 	list  []string
 	words int // how many tokens were added, those that were left out again among them
 	size  int
+}
+
+// changes are the statements in which SET names a column; in all others it names a setting.
+var changes = []string{"UPDATE", "INSERT", "REPLACE", "MERGE", "WITH"}
+
+// hides says whether what follows is not told: a setting's value, which needs no quotes, and another statement.
+func (w *writer) hides() bool {
+	last := w.list[len(w.list)-1]
+	return last == ";" || strings.EqualFold(last, "SET") && !slices.ContainsFunc(changes, func(c string) bool { return strings.EqualFold(c, w.list[0]) })
 }
 
 func (w *writer) full() bool { return w.size > 4*Max }
@@ -89,6 +99,9 @@ func (w *writer) line() string {
 		b.WriteString(t)
 	}
 	line := strings.TrimRight(b.String(), " ;")
+	if len(w.list) > 1 && w.list[len(w.list)-2] == ";" { // one that only ends so, or goes on
+		line = strings.TrimSuffix(line, "; "+cut)
+	}
 	if len(line) <= Max {
 		return line
 	}

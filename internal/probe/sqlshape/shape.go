@@ -44,7 +44,7 @@ func Of(text string, d Dialect) string {
 			break
 		}
 		w.add(token)
-		if w.words == 2 && strings.EqualFold(w.list[0], "SET") { // its value needs no quotes
+		if w.hides() {
 			w.add(cut)
 			break
 		}
@@ -67,15 +67,20 @@ func (s *scanner) next() (token string, whole bool) {
 	switch {
 	case r == '\'' || r == '"' && s.dialect == MySQL:
 		return "?", s.quoted(r)
-	case r == '"' || r == '`':
+	case r == '"' || r == '`' && s.dialect == MySQL:
 		return s.name(r)
 	case r == '$' && s.dialect == Postgres:
 		return "?", s.dollar()
+	case r == '`' || r == '[' && s.dialect == MySQL: // an operator of nobody's; a name, or not, by a setting
+		return "", false
 	case unicode.IsDigit(r) || r == '.' && len(s.rest) > 1 && s.rest[1] >= '0' && s.rest[1] <= '9':
 		s.word(func(r rune) bool { return r == '.' || inWord(r) })
 		return "?", true
 	case inWord(r):
 		word := s.word(inWord)
+		if s.dialect == MySQL && (word[0] == '$' || strings.Contains(word, "$$")) { // a name, or since MySQL 8.0.34 a string
+			return "", false
+		}
 		if strings.HasPrefix(s.rest, "'") || strings.HasPrefix(s.rest, "&") && strings.EqualFold(word, "u") { // E'…', U&'…': how the string is written
 			s.rest = strings.TrimPrefix(s.rest, "&")
 			return s.next()
@@ -113,7 +118,8 @@ func (s *scanner) skip() (whole bool) {
 		switch {
 		case strings.HasPrefix(s.rest, "/*"):
 			inside, after, ended := strings.Cut(s.rest[2:], "*/")
-			if !ended || strings.Contains(inside, "/*") {
+			code := s.dialect == MySQL && (strings.HasPrefix(inside, "!") || strings.HasPrefix(inside, "M!"))
+			if !ended || code || strings.Contains(inside+"*", "/*") {
 				return false
 			}
 			s.rest = after
@@ -121,13 +127,26 @@ func (s *scanner) skip() (whole bool) {
 			if s.dialect == MySQL && len(s.rest) > 2 && !strings.ContainsAny(s.rest[2:3], " \t\r\n") { // twice minus
 				return false
 			}
-			_, s.rest, _ = strings.Cut(s.rest, "\n")
+			s.endLine()
 		case strings.HasPrefix(s.rest, "#") && s.dialect == MySQL:
-			_, s.rest, _ = strings.Cut(s.rest, "\n")
+			s.endLine()
 		default:
 			return true
 		}
 	}
+}
+
+// endLine goes to the end of a comment's line.
+func (s *scanner) endLine() {
+	ends := "\n"
+	if s.dialect == Postgres {
+		ends = "\r\n"
+	}
+	if end := strings.IndexAny(s.rest, ends); end >= 0 {
+		s.rest = s.rest[end:]
+		return
+	}
+	s.rest = ""
 }
 
 // quoted goes over a string. A quote after an odd number of backslashes ends it in one setting and not in the other.
@@ -155,12 +174,15 @@ func (s *scanner) name(quote rune) (string, bool) {
 	return shorten(name), true
 }
 
-// dollar goes over $1, or over a string between two tags.
+// dollar goes over $1, or over a string between two tags, of which it knows those that are plain words.
 func (s *scanner) dollar() (whole bool) {
 	s.rest = s.rest[1:]
-	tag := s.word(func(r rune) bool { return inWord(r) && r != '$' })
-	if !strings.HasPrefix(s.rest, "$") {
+	if number := s.word(unicode.IsDigit); number != "" {
 		return true
+	}
+	tag := s.word(func(r rune) bool { return r < utf8.RuneSelf && r != '$' && inWord(r) })
+	if !strings.HasPrefix(s.rest, "$") {
+		return false
 	}
 	_, after, ended := strings.Cut(s.rest[1:], "$"+tag+"$")
 	s.rest = after

@@ -22,7 +22,7 @@ func TestOf(t *testing.T) {
 		{Postgres, `SELECT 'a\' secret' FROM t`, "SELECT …"},
 		{Postgres, `SELECT 'a\\' FROM t`, "SELECT ? FROM t"},
 		{Postgres, "SELECT 'not ended", "SELECT …"},
-		{Postgres, "SET app.token = abcdef", "SET app …"},
+		{Postgres, "SET app.token = abcdef", "SET …"},
 		{Postgres, "ALTER ROLE app PASSWORD 'secret'", "ALTER ROLE app PASSWORD ?"},
 		{Postgres, "DO $$ BEGIN secret END $$", "DO ?"},
 		{MySQL, "SELECT `a` FROM `t` WHERE b = \"secret\" # and so on\nLIMIT 20, 5", "SELECT a FROM t WHERE b = ? LIMIT ?, ?"},
@@ -30,6 +30,19 @@ func TestOf(t *testing.T) {
 		{MySQL, "UPDATE t SET n = n + 1 WHERE id = 0x1F", "UPDATE t SET n = n + ? WHERE id = ?"},
 		{MySQL, "SELECT /* a /* b */ ' */ secret' FROM t", "SELECT …"},
 		{MySQL, "", ""},
+		{Postgres, "SELECT $€$a s3cret b$€$", "SELECT …"},
+		{Postgres, "SELECT $é$a s3cret b$é$", "SELECT …"},
+		{Postgres, "/*/*/ ' */ */ SELECT 'a s3cret b'", "…"},
+		{Postgres, "SELECT 1 --c\r, 'x\ns3cret y'", "SELECT ?"},
+		{Postgres, "BEGIN; SET app.key = s3cret", "BEGIN"},
+		{Postgres, "ALTER ROLE app SET app.key TO s3cret", "ALTER ROLE app SET …"},
+		{Postgres, "SELECT a`b FROM t", "SELECT a …"},
+		{Postgres, "WITH x AS (SELECT 1) UPDATE t SET a = 2 FROM x", "WITH x AS(SELECT ?) UPDATE t SET a = ? FROM x"},
+		{MySQL, "CREATE FUNCTION f() RETURNS INT LANGUAGE JAVASCRIPT AS $$ s3cret $$", "CREATE FUNCTION f() RETURNS INT LANGUAGE JAVASCRIPT AS …"},
+		{MySQL, "SELECT a$$b FROM t", "SELECT …"},
+		{MySQL, "SELECT /*!40101 'a*/ s3cret x' */ 1", "SELECT …"},
+		{MySQL, "SELECT [it's] s3cret'", "SELECT …"},
+		{MySQL, "INSERT INTO t SET a = 1 ON DUPLICATE KEY UPDATE a = 2", "INSERT INTO t SET a = ? ON DUPLICATE KEY UPDATE a = ?"},
 	} {
 		if got := Of(c.text, c.dialect); got != c.want {
 			t.Errorf("%q has the shape %q, want %q", c.text, got, c.want)

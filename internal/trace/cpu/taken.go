@@ -233,6 +233,8 @@ var collectors = []string{
 	"v8::internal::MarkCompactCollector*", "v8::internal::Scavenger*", "v8::internal::MarkingVisitor*", "v8::internal::ConcurrentMarking*", "v8::internal::Heap::CollectGarbage*",
 	"v8::internal::Heap::PerformGarbageCollection*", "v8::internal::Sweeper*",
 	"zend_gc_collect_cycles", "gc_collect_main", "gc_collect_with_callback", "_PyGC_Collect", "PyGC_Collect", "gc_marks_rest", "gc_marks_continue", "gc_sweep_continue", "rb_gc", "gc_start*",
+	// the innermost ones, for what was built without frame pointers
+	"gc_mark*", "gc_sweep*", "rb_gc_mark*", "mark_locations_array", symbol.RubyCollector, "visit_decref", "visit_reachable", "subtract_refs", "deduce_unreachable",
 }
 
 // Collects says whether a function, by its name, is a garbage collector's. A compiler's

@@ -57,7 +57,7 @@ func TestSamplesAboutMemory(t *testing.T) {
 // Ruby's allocator has names like its collector's.
 func TestWhoCollects(t *testing.T) {
 	for name, want := range map[string]bool{
-		"rb_gc": true, "gc_start_internal": true, "gc_collect_main.constprop.0": true, "runtime.gcDrainN": true, "v8::internal::ScavengerCollector::CollectGarbage": true,
+		"rb_gc": true, "gc_sweep_step": true, "rb_gc_mark_children": true, "ruby:{gc.c}": true, "visit_decref": true, "gc_start_internal": true, "gc_collect_main.constprop.0": true, "runtime.gcDrainN": true, "v8::internal::ScavengerCollector::CollectGarbage": true,
 		"rb_gc_impl_new_obj": false, "rb_gc_writebarrier": false, "runtime.mallocgc": false, "main.work": false, "": false,
 	} {
 		if Collects(name) != want {

@@ -72,9 +72,9 @@ func openBinary(pid int, m *mapping) *object {
 	b.readDebugFile(pid)
 	b.bounds = readBounds(f)
 	b.entries += len(b.bounds) / 2 // they have half the size
-	zend := zendTable(f, b.bounds)
-	b.functions = append(b.functions, zend)
-	b.entries += len(zend.list)
+	zend, ruby := zendTable(f, b.bounds), rubyTable(f, b.bounds)
+	b.functions = append(b.functions, zend, ruby)
+	b.entries += len(zend.list) + len(ruby.list)
 	return b
 }
 

@@ -172,7 +172,7 @@ func FuzzSymbols(f *testing.F) {
 		b.readSegments(file)
 		b.goTable = readGoTable(file)
 		b.bounds = readBounds(file)
-		b.functions = append(b.functions, zendTable(file, b.bounds))
+		b.functions = append(b.functions, zendTable(file, b.bounds), rubyTable(file, b.bounds))
 		b.readSymbols(file, ".symtab", ".strtab")
 		b.readSymbols(file, ".dynsym", ".dynstr")
 		b.function(b.address(addr))
