@@ -164,9 +164,9 @@ func table(all []*seen) string {
 	for _, name := range tracers(all) {
 		row("`"+name+"`", func(s *seen) string { return s.tracers[name].cell() })
 	}
-	for _, t := range all[len(all)-1].trials {
-		row(t.name, func(s *seen) string {
-			if i := slices.IndexFunc(s.trials, func(other *trial) bool { return other.name == t.name }); i >= 0 {
+	for _, name := range trials(all) {
+		row(name, func(s *seen) string {
+			if i := slices.IndexFunc(s.trials, func(t *trial) bool { return t.name == name }); i >= 0 {
 				return s.trials[i].cell()
 			}
 			return "not tried"
@@ -184,6 +184,18 @@ func tracers(all []*seen) (names []string) {
 		for _, name := range s.order {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// trials are the names of all that were tried on any of them.
+func trials(all []*seen) (names []string) {
+	for _, s := range all {
+		for _, t := range s.trials {
+			if !slices.Contains(names, t.name) {
+				names = append(names, t.name)
 			}
 		}
 	}
