@@ -1,6 +1,8 @@
 # What is done on every kernel: inside.sh WORK TRACERS. A line that begins with @ says what follows.
 work=$1 tracers=$2
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/tmp HOME=/tmp
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp
+TMPDIR=$(mktemp -d /tmp/inside.XXXXXX) # a second look at this machine finds nothing of the first
+export TMPDIR
 said=$(mktemp)
 # Of a tracer's tests those that count what is known and need no more than patience: with all
 # of them, a kernel that is emulated would take half an hour.
@@ -58,5 +60,5 @@ done
 "$work/plimsoll" lab tune conntrack-full >"$said" 2>&1
 echo "@ case tune+undo $?"
 tail -n 3 "$said"
-rm -f "$said"
+rm -rf "$TMPDIR"
 echo "@ end"
