@@ -9,9 +9,8 @@ import (
 // writer puts tokens together again. What only repeats is told once: of a list of values there is one,
 // of rows of them as well, so that statements which differ in how many have one shape.
 type writer struct {
-	list  []string
-	words int // how many tokens were added, those that were left out again among them
-	size  int
+	list []string
+	size int
 }
 
 // changes are the statements in which SET names a column; in all others it names a setting.
@@ -26,7 +25,6 @@ func (w *writer) hides() bool {
 func (w *writer) full() bool { return w.size > 4*Max }
 
 func (w *writer) add(token string) {
-	w.words++
 	if token == "?" && w.repeats() {
 		return
 	}
