@@ -101,10 +101,12 @@ func spokenSeries(s string) string {
 }
 
 func amount(v float64, unit string) string {
-	switch unit {
-	case "µs":
+	switch {
+	case unit == "µs" && v == 0: // no reply, so no latency
+		return "-"
+	case unit == "µs":
 		return layout.Micros(v)
-	case "ratio":
+	case unit == "ratio":
 		return layout.Share(v)
 	}
 	return layout.Rate(v)
