@@ -39,13 +39,15 @@ tool() {
     sleep 1
     kill -CONT "$worker"
     wait "$load" || echo "exit code $?"
-    grep -iE '^ *(latency|Latencies|service |50|75|90|99|p5?0|request +:|time for|http_req_duration)|%' "$dir/out" | head -12
+    sed '/"waited_us"/,$d' "$dir/out" | grep -iE '^ *(latencies|50|75|90|99)|"(p[0-9]+|max)": |^time for request' | head -9
 }
 
-tool "plimsoll load -R $rate" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s
-tool "plimsoll load, closed" "$plimsoll" load "$url" -c 100 -d 10s
-tool "vegeta -rate=$rate" sh -c "command -v vegeta >/dev/null && echo GET $url | vegeta attack -rate=$rate -duration=10s | vegeta report"
-tool "vegeta -max-workers=100" sh -c "command -v vegeta >/dev/null && echo GET $url | vegeta attack -rate=$rate -duration=10s -max-workers=100 | vegeta report"
+tool "plimsoll load -R $rate (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --json
+tool "plimsoll load, closed (µs)" "$plimsoll" load "$url" -c 100 -d 10s --json
+if command -v vegeta > /dev/null; then
+    tool "vegeta -rate=$rate" sh -c "echo GET $url | vegeta attack -rate=$rate -duration=10s | vegeta report"
+    tool "vegeta -rate=$rate -max-workers=100" sh -c "echo GET $url | vegeta attack -rate=$rate -duration=10s -max-workers=100 | vegeta report"
+fi
 tool wrk wrk -t1 -c100 -d10s --latency "$url"
 tool "wrk2 -R$rate" wrk2 -t1 -c100 -d10s "-R$rate" --latency "$url"
 tool "oha -q $rate --latency-correction" oha -z 10s -c 100 -q "$rate" --latency-correction --no-tui "$url"
