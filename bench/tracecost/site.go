@@ -33,6 +33,33 @@ http {
 		listen 127.0.0.1:%[2]d backlog=8192;
 		root %[1]s;
 		location = /status { stub_status; }
+		location /passed/ { proxy_pass http://behind/; proxy_http_version 1.1; proxy_set_header Connection ""; }
+	}
+	upstream behind {
+		server 127.0.0.1:%[3]d;
+		keepalive 256;
+	}
+}
+`
+
+// behind is a server on CPU 1, to which the one on CPU 0 passes requests.
+const behind = `worker_processes 1;
+worker_cpu_affinity 10;
+daemon off;
+pid %[1]s/behind.pid;
+error_log %[1]s/error.log;
+events { worker_connections 8192; }
+http {
+	access_log off;
+	keepalive_requests 100000000;
+	client_body_temp_path %[1]s/body;
+	proxy_temp_path %[1]s/proxy;
+	fastcgi_temp_path %[1]s/fastcgi;
+	uwsgi_temp_path %[1]s/uwsgi;
+	scgi_temp_path %[1]s/scgi;
+	server {
+		listen 127.0.0.1:%[2]d backlog=8192;
+		root %[1]s;
 	}
 }
 `
@@ -45,11 +72,13 @@ type site struct {
 	dir    string
 	url    string
 	nginx  *exec.Cmd
+	behind *exec.Cmd
 	wrk    *exec.Cmd
 	worker int
 }
 
-func startSite(connections int) (_ *site, err error) {
+// startSite starts it; passed are requests that it passes to a second server.
+func startSite(connections int, passed bool) (_ *site, err error) {
 	s := &site{}
 	defer func() {
 		if err != nil {
@@ -64,26 +93,41 @@ func startSite(connections int) (_ *site, err error) {
 	if err := os.Chmod(s.dir, 0o755); err != nil { // nginx's worker reads the file
 		return nil, err
 	}
-	for name, text := range map[string]string{"nginx.conf": fmt.Sprintf(configuration, s.dir, port), "file": strings.Repeat("x", 599)} {
+	for name, text := range map[string]string{
+		"nginx.conf":  fmt.Sprintf(configuration, s.dir, port, port+1),
+		"behind.conf": fmt.Sprintf(behind, s.dir, port+1),
+		"file":        strings.Repeat("x", 599),
+	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
 	}
-	s.nginx = exec.Command("nginx", "-p", s.dir, "-c", filepath.Join(s.dir, "nginx.conf"))
-	s.nginx.SysProcAttr = withUs
-	if err := s.nginx.Start(); err != nil {
+	if s.nginx, err = s.serve("nginx.conf"); err != nil {
 		return nil, err
+	}
+	path := "/file"
+	if passed {
+		path = "/passed/file"
+		if s.behind, err = s.serve("behind.conf"); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.findWorker(); err != nil {
 		return nil, err
 	}
-	s.wrk = exec.Command("taskset", "-c", "1", "wrk", "-t1", "-c"+strconv.Itoa(connections), "-d24h", s.url+"/file")
+	s.wrk = exec.Command("taskset", "-c", "1", "wrk", "-t1", "-c"+strconv.Itoa(connections), "-d24h", s.url+path)
 	s.wrk.SysProcAttr = withUs
 	if err := s.wrk.Start(); err != nil {
 		return nil, err
 	}
 	time.Sleep(2 * time.Second) // connections open, caches warm
 	return s, nil
+}
+
+func (s *site) serve(configuration string) (*exec.Cmd, error) {
+	nginx := exec.Command("nginx", "-p", s.dir, "-c", filepath.Join(s.dir, configuration))
+	nginx.SysProcAttr = withUs
+	return nginx, nginx.Start()
 }
 
 func (s *site) findWorker() error {
@@ -105,7 +149,7 @@ func (s *site) findWorker() error {
 }
 
 func (s *site) stop() error {
-	for _, c := range []*exec.Cmd{s.wrk, s.nginx} {
+	for _, c := range []*exec.Cmd{s.wrk, s.nginx, s.behind} {
 		if c == nil || c.Process == nil {
 			continue
 		}
