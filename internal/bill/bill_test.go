@@ -244,6 +244,13 @@ func TestPlaces(t *testing.T) {
 	for _, c := range []struct{ want, thread, frames string }{
 		{"connections", "", "_raw_spin_unlock_irqrestore[k] tcp_v4_rcv[k] net_rx_action[k] tcp_connect[k] tcp_v4_connect[k] __sys_connect[k] connect"},
 		{"scheduling", "", "try_to_wake_up[k] sock_def_readable[k] tcp_v4_rcv[k] net_rx_action[k] tcp_sendmsg[k]"},
+		{"engine_starts", "", "v8::internal::Scavenger::Process v8::internal::Heap::PerformGarbageCollection node::CreateEnvironment node::worker::Worker::Run"},
+		{"engine_starts", "", "clear_page[k] do_user_addr_fault[k] v8::internal::Heap::TearDown v8::internal::Isolate::Delete node::worker::Worker::Run"},
+		{"own", "", "Builtins_InterpreterEntryTrampoline node::LoadEnvironment node::worker::Worker::Run"},
+		{"packed_collections", "", "lpCompare lpFind"},
+		{"packed_collections", "", "ziplistFind hashTypeGetFromZiplist"},
+		{"comparing", "", "__memcmp_avx2_movbe"},
+		{"own", "", "ours __memcmp_avx2_movbe"},
 		{"packets_in", "", "tcp_ack[k] tcp_v4_rcv[k] net_rx_action[k] tcp_sendmsg[k]"},
 		{"packets_in", "", "tcp_ack[k] net_rx_action[k] handle_softirqs[k] asm_sysvec_apic_timer_interrupt[k] path_openat[k] do_sys_openat2[k]"},
 		{"sending", "", "tcp_rate_check_app_limited[k] tcp_sendmsg_locked[k] tcp_sendmsg[k]"},
@@ -419,5 +426,22 @@ func TestNamelessCodeAndInnermostFunctions(t *testing.T) {
 	}
 	if e := entry(t, b, "certificates"); len(e.Files) != 1 || e.Files[0].Name != "libcrypto.so.3" || e.Avoidable[0].ID != "context" || !e.Avoidable[0].InCode {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Engines that start now and then do not start for requests.
+func TestEnginesForRequests(t *testing.T) {
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &tab.byID("engine_starts").Savings[0]
+	q := runOf(t, []string{"node"}, `node_forks_total{host="server"} 0+10x10`)
+	seldom, each := 201.0, 200.0
+	if _, found, err := s.of(q, known(t), &seldom, 0.5); found || err != nil {
+		t.Errorf("threads that start seldom are told as started for requests (%v)", err)
+	}
+	if got, found, _ := s.of(q, known(t), &each, 0.5); !found || got.Evidence != "0.5 threads or processes were started on the machine for each request" {
+		t.Errorf("%+v", got)
 	}
 }
