@@ -1,23 +1,31 @@
 // Live measures what viewers of a run that lasts cost it.
 //
-//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [PLIMSOLL]
+//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 0,1,10] [-keep FILE] [PLIMSOLL]
 //
-// It loads an nginx of its own, on loopback, again and again: without a page, with a page at which nobody looks, and
-// with 1, 10 and 50 viewers, in an order that is drawn for each round. It prints good replies and p99 of each over those
-// of the same round without a viewer. One viewer in ten takes no more than -kbit; how far it is behind the
+// It loads an nginx of its own, on loopback, again and again: without a page, with a page at which nobody looks, with
+// another at which nobody looks (which tells what noise is), and with so many -viewers, in an order that is drawn for
+// each round. It prints good replies, p50 and p99 of each over those of the same round with nobody looking on: the median of
+// all rounds, an interval that holds it with 95 % at least, the least and the most. Rounds of several calls are
+// taken together where they -keep them in one file. One viewer in ten takes no more than -kbit; how far it is behind the
 // others is printed, too. Each figure that was shown is looked for among the seconds of the closed run.
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,26 +33,43 @@ import (
 	"plimsoll/internal/model"
 )
 
-// trial is a number of viewers: -1 is a run without a page.
+// trial is how many look on. Those below zero have names of their own.
 type trial int
 
+const (
+	noPage trial = -2
+	again  trial = -1 // as 0
+)
+
 func (t trial) String() string {
-	if t < 0 {
+	switch t {
+	case noPage:
 		return "no page"
+	case again:
+		return "0 viewers again"
 	}
 	return fmt.Sprint(int(t), " viewers")
 }
 
-// outcome is what one run came to.
+// outcome is what one run came to, as it is kept.
 type outcome struct {
-	good, p99 float64
-	viewers   []*viewer
-	shown     int // figures that were shown, and how many of them the closed run has
-	same      int
+	Good   float64 `json:"good"` // replies/s
+	P50    float64 `json:"p50"`  // µs
+	P99    float64 `json:"p99"`  // µs
+	Bytes  int     `json:"bytes"`
+	Took   int     `json:"took"`   // viewers that were sent these
+	Behind float64 `json:"behind"` // seconds, of the slowest
+	Shown  int     `json:"shown"`  // figures, and how many of them the closed run has
+	Same   int     `json:"same"`
 }
+
+// round is what became of each trial.
+type round map[trial]outcome
 
 type bench struct {
 	plimsoll, url, dir string
+	kept               string
+	trials             []trial
 	length             time.Duration
 	connections        int
 	rate               float64
@@ -58,9 +83,22 @@ func main() {
 	flag.IntVar(&b.connections, "c", 16, "connections of the load")
 	flag.Float64Var(&b.rate, "rate", 0, "requests a second, 0 for as many as come back")
 	flag.Float64Var(&b.kbit, "kbit", 200, "what a slow viewer takes, in kbit/s")
+	viewers := flag.String("viewers", "1,10,50", "how many look on, each number a trial")
+	flag.StringVar(&b.kept, "keep", "", "a file that keeps rounds; those that it holds count, too")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		b.plimsoll = flag.Arg(0)
+	}
+	b.trials = []trial{noPage, 0, again}
+	for word := range strings.SplitSeq(*viewers, ",") {
+		n, err := strconv.ParseUint(word, 10, 8)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "live: -viewers %s: want numbers with commas between: %v\n", *viewers, err)
+			os.Exit(2)
+		}
+		if n > 0 {
+			b.trials = append(b.trials, trial(n))
+		}
 	}
 	if err := b.all(*rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "live:", err)
@@ -69,7 +107,10 @@ func main() {
 }
 
 func (b *bench) all(rounds int) error {
-	var err error
+	done, err := b.before()
+	if err != nil {
+		return err
+	}
 	if b.dir, err = os.MkdirTemp("", "plimsoll-live-"); err != nil {
 		return err
 	}
@@ -79,50 +120,113 @@ func (b *bench) all(rounds int) error {
 		return err
 	}
 	defer stop()
-	trials := []trial{-1, 0, 1, 10, 50}
-	results := map[trial][]outcome{}
-	for round := range rounds {
-		order := slices.Clone(trials)
+	for n := range rounds {
+		order := slices.Clone(b.trials)
 		rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		r := round{}
 		for _, t := range order {
-			o, err := b.run(t)
-			if err != nil {
-				return fmt.Errorf("round %d, %s: %w", round+1, t, err)
+			if r[t], err = b.run(t); err != nil {
+				return fmt.Errorf("round %d, %s: %w", n+1, t, err)
 			}
-			results[t] = append(results[t], o)
 		}
-		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
+		if err := b.keep(r); err != nil {
+			return err
+		}
+		done = append(done, r)
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", n+1, rounds)
 	}
-	for _, t := range trials {
-		report(t, results[t], results[0])
+	for _, t := range b.trials {
+		report(t, done)
 	}
 	return nil
 }
 
-// report prints a trial's medians over those without a viewer, of the same rounds.
-func report(t trial, list, base []outcome) {
-	var good, p99 []float64
-	var behind time.Duration
-	bytes, took, shown, same := 0, 0, 0, 0
-	for i, o := range list {
-		good, p99 = append(good, o.good/base[i].good), append(p99, o.p99/base[i].p99)
-		shown, same = shown+o.shown, same+o.same
-		for _, v := range o.viewers {
-			behind = max(behind, v.behind(o.viewers[0]))
-			bytes, took = bytes+v.took(), took+1
-		}
+// before are the rounds that are kept already.
+func (b *bench) before() (list []round, err error) {
+	if b.kept == "" {
+		return nil, nil
 	}
-	fmt.Printf("%-10s  good %s  p99 %s", t, spread(good), spread(p99))
-	if took > 0 {
-		fmt.Printf("  %s for each viewer, the slowest %.1f s behind; %d of %d figures are the closed run's", layout.Bytes(int64(bytes/took)), behind.Seconds(), same, shown)
+	raw, err := os.ReadFile(b.kept)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for at := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var r round
+		switch err := at.Decode(&r); {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: want rounds that were kept: %w", b.kept, err)
+		}
+		list = append(list, r)
+	}
+}
+
+func (b *bench) keep(r round) error {
+	if b.kept == "" {
+		return nil
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(b.kept, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// report prints a trial over that with nobody looking on, of the same rounds.
+func report(t trial, rounds []round) {
+	var good, p50, p99 []float64
+	var all outcome
+	for _, r := range rounds {
+		o, ok := r[t]
+		base, based := r[0]
+		if !ok || !based {
+			continue
+		}
+		good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
+		all.Shown, all.Same, all.Bytes, all.Took = all.Shown+o.Shown, all.Same+o.Same, all.Bytes+o.Bytes, all.Took+o.Took
+		all.Behind = max(all.Behind, o.Behind)
+	}
+	if len(good) == 0 {
+		return
+	}
+	fmt.Printf("%-15s  %2d rounds  good %s  p50 %s  p99 %s", t, len(good), spread(good), spread(p50), spread(p99))
+	if all.Took > 0 {
+		fmt.Printf("  %s for each viewer, the slowest %.1f s behind; %d of %d figures are the closed run's", layout.Bytes(int64(all.Bytes/all.Took)), all.Behind, all.Same, all.Shown)
 	}
 	fmt.Println()
 }
 
-// spread is the median with the least and the most.
+// spread is the median, the interval that holds it with 95 % at least, and the least and the most.
 func spread(list []float64) string {
 	slices.Sort(list)
-	return fmt.Sprintf("%.3f (%.3f to %.3f)", list[len(list)/2], list[0], list[len(list)-1])
+	low, high := held(len(list))
+	return fmt.Sprintf("%.3f [%.3f, %.3f] (%.3f to %.3f)", middle(list), list[low], list[high], list[0], list[len(list)-1])
+}
+
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// held is between which two of n sorted values the median lies with 95 % at least, whatever they are drawn from: as often as
+// a coin falls so. Fewer than six values cannot say, and are all taken.
+func held(n int) (low, high int) {
+	below, term := 0.0, math.Pow(0.5, float64(n)) // of k values below the median: n over k / 2^n
+	for k := 0; k < n/2; k++ {
+		if below += term; below > 0.025 {
+			break
+		}
+		low = k + 1
+		term *= float64(n-k) / float64(k+1)
+	}
+	low = max(low-1, 0)
+	return low, n - 1 - low
 }
 
 const nginxConf = `daemon off; worker_processes 1; pid nginx.pid; error_log stderr crit;
@@ -160,7 +264,7 @@ func (b *bench) run(t trial) (o outcome, err error) {
 	if b.rate > 0 {
 		args = append(args, "-R", fmt.Sprint(b.rate))
 	}
-	if t >= 0 {
+	if t != noPage {
 		args = append(args, "--live")
 	}
 	ctx, done := context.WithTimeout(context.Background(), b.length+time.Minute)
@@ -175,13 +279,14 @@ func (b *bench) run(t trial) (o outcome, err error) {
 	if err := cmd.Start(); err != nil {
 		return o, err
 	}
+	var viewers []*viewer
 	ended := watch(errs, func(url string) {
-		for i := range int(t) {
+		for i := range max(int(t), 0) {
 			v := &viewer{seen: map[string]time.Time{}}
 			if i%10 == 9 {
 				v.kbit = b.kbit
 			}
-			o.viewers = append(o.viewers, v)
+			viewers = append(viewers, v)
 			go v.look(ctx, url)
 		}
 	})
@@ -191,8 +296,12 @@ func (b *bench) run(t trial) (o outcome, err error) {
 	if bad := json.Unmarshal([]byte(out.String()), &r); bad != nil || r.Load == nil {
 		return o, fmt.Errorf("%s: no load in its report: %w", strings.Join(args, " "), err)
 	}
-	o.good, o.p99 = r.Load.GoodRPS, r.Load.Latency.P99
-	o.shown, o.same = compared(o.viewers, r.Load.Course)
+	o.Good, o.P50, o.P99 = r.Load.GoodRPS, r.Load.Latency.P50, r.Load.Latency.P99
+	o.Shown, o.Same = compared(viewers, r.Load.Course)
+	for _, v := range viewers {
+		o.Behind = max(o.Behind, v.behind(viewers[0]).Seconds())
+		o.Bytes, o.Took = o.Bytes+v.took(), o.Took+1
+	}
 	return o, nil
 }
 

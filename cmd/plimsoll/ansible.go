@@ -48,7 +48,7 @@ func (w *world) hostsNamed(named string) ([]string, error) {
 
 // specOf is how a host of an inventory is observed, as --host has it behind the "=".
 func specOf(h inventory.Host) (string, error) {
-	if !hostName.MatchString(h.Name) {
+	if !hostName().MatchString(h.Name) {
 		return "", fmt.Errorf("%q can be no host's name here: want letters, digits, dots, dashes; name it so, with its address as ansible_host", h.Name)
 	}
 	switch h.Connection {

@@ -70,7 +70,7 @@ func oneOfCommands(c *cobra.Command, args []string) error {
 			names = append(append(names, sub.Name()), sub.Aliases...)
 		}
 	}
-	if !c.HasParent() && lastRun.MatchString(args[0]) {
+	if !c.HasParent() && lastRun().MatchString(args[0]) {
 		return usage(c.CommandPath(), "no command %q, which names a run; did you mean show %s?", spoken(args[0]), spoken(args[0]))
 	}
 	return usage(c.CommandPath(), "no command %q%s", args[0], layout.Maybe(args[0], names))

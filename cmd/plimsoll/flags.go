@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"plimsoll/internal/collect"
 	"plimsoll/internal/host"
 	"plimsoll/internal/input"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	"plimsoll/internal/session"
@@ -223,11 +223,11 @@ func opening(plan model.LoadPlan) int64 {
 }
 
 // mistyped is a scheme with something else behind it than "://".
-var mistyped = regexp.MustCompile(`^(?i)(https?)(?::/?|;//?|/{1,3}|\.//?)([^:/].*)$`)
+var mistyped = lazy.Regexp(`^(?i)(https?)(?::/?|;//?|/{1,3}|\.//?)([^:/].*)$`)
 
 // urlMeant is the URL that somebody had in mind who left the scheme out, or part of it.
 func urlMeant(target string) string {
-	if m := mistyped.FindStringSubmatch(target); m != nil {
+	if m := mistyped().FindStringSubmatch(target); m != nil {
 		return strings.ToLower(m[1]) + "://" + m[2]
 	}
 	if strings.HasPrefix(target, ":") {
@@ -248,11 +248,11 @@ func wholePath(socket string) string {
 }
 
 // socketURL is how other programs write a Unix socket into a URL.
-var socketURL = regexp.MustCompile(`^(?i)(?:http\+unix://|https?\+unix:|https?://unix:|unix:(?://)?)([/@%.].*)$`)
+var socketURL = lazy.Regexp(`^(?i)(?:http\+unix://|https?\+unix:|https?://unix:|unix:(?://)?)([/@%.].*)$`)
 
 // socketMeant is the path of the Unix socket that somebody wrote in place of a URL, "" where none is meant.
 func socketMeant(target string) string {
-	m := socketURL.FindStringSubmatch(target)
+	m := socketURL().FindStringSubmatch(target)
 	if m == nil {
 		return ""
 	}

@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/session"
 	"plimsoll/internal/ssh"
 )
 
-var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var hostName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // parseWatched reads --host values with the way to the host's collector.
 func parseWatched(values []string) ([]session.HostSpec, error) {
@@ -71,7 +71,7 @@ func parseHosts(values []string) ([]session.HostSpec, error) {
 		name, spec, found := strings.Cut(v, "=")
 		kind, arg, _ := strings.Cut(spec, ":")
 		switch {
-		case !found || !hostName.MatchString(name):
+		case !found || !hostName().MatchString(name):
 			return nil, fmt.Errorf("--host %q: want NAME=SPEC, like server=netns:srv", v)
 		case kind == "ssh":
 			return nil, fmt.Errorf("--host %q: this command looks at this machine alone; run it on that one, or plimsoll watch --host %[1]s", v)
@@ -121,7 +121,7 @@ func wholeMachine(values []string) (via string, err error) {
 // machineName is by what a fleet knows this machine, so far as it can name a host.
 func machineName() string {
 	name, err := os.Hostname()
-	if err != nil || !hostName.MatchString(name) || strings.HasPrefix(name, "localhost") {
+	if err != nil || !hostName().MatchString(name) || strings.HasPrefix(name, "localhost") {
 		return "local"
 	}
 	return cmp.Or(name, "local")

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"plimsoll/internal/lab"
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
 )
@@ -301,13 +301,13 @@ func revealRule(out io.Writer, r *ruleset.Rule, id string, subject map[string]st
 }
 
 // blank is a place in a rule's command that a run's values fill.
-var blank = regexp.MustCompile(`\{\{[^}]*\.([A-Za-z_]+)[^}]*\}\}`)
+var blank = lazy.Regexp(`\{\{[^}]*\.([A-Za-z_]+)[^}]*\}\}`)
 
 // byHandFor fills in what the truth knows of the subject; what only a run can
 // tell stays a name in angle brackets.
 func byHandFor(text string, subject map[string]string) string {
-	return strings.TrimSpace(blank.ReplaceAllStringFunc(text, func(place string) string {
-		name := blank.FindStringSubmatch(place)[1]
+	return strings.TrimSpace(blank().ReplaceAllStringFunc(text, func(place string) string {
+		name := blank().FindStringSubmatch(place)[1]
 		if v, ok := subject[name]; ok {
 			return v
 		}

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plimsoll/internal/change"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/record"
 )
 
@@ -36,12 +36,12 @@ func (w *world) newRun(now time.Time) string {
 }
 
 // lastRun is a name for the newest run, or for one so many before it.
-var lastRun = regexp.MustCompile(`^last(?:~([0-9]{1,6}))?$`)
+var lastRun = lazy.Regexp(`^last(?:~([0-9]{1,6}))?$`)
 
 // runNamed returns the directory of a run that is named by its path, by its ID in the
 // place where runs are kept, or by its age: "last".
 func (w *world) runNamed(name string) (string, error) {
-	age := lastRun.FindStringSubmatch(name)
+	age := lastRun().FindStringSubmatch(name)
 	if age == nil {
 		return w.runWithID(name), nil
 	}
@@ -90,7 +90,7 @@ func (w *world) newest(dir string) string {
 // ofRuns are the commands whose arguments are runs.
 var ofRuns = []string{"diagnose", "show", "report", "compare", "export", "flame", "runs"}
 
-var byAge = regexp.MustCompile(`^-[1-9][0-9]{0,5}$`)
+var byAge = lazy.Regexp(`^-[1-9][0-9]{0,5}$`)
 
 // runWords gives "-1", the last run, "-2", the one before it, and so on a name that is
 // not taken for a flag. What follows a flag that takes a value is that.
@@ -103,7 +103,7 @@ func runWords(args []string, takesValue func(word string) bool) []string {
 		if a == "--" {
 			break
 		}
-		if byAge.MatchString(a) && !takesValue(args[i-1]) {
+		if byAge().MatchString(a) && !takesValue(args[i-1]) {
 			n, _ := strconv.Atoi(a[1:]) // the pattern has digits
 			args[i] = "last~" + strconv.Itoa(n-1)
 		}

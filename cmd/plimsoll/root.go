@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 )
 
 const rootLong = `Plimsoll drives load at a Linux service, watches every layer of every host the
@@ -67,19 +68,19 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 
 // goErrors is how Go words what is wrong with a flag's value, and what is wanted.
 var goErrors = []struct {
-	form *regexp.Regexp
+	form func() *regexp.Regexp
 	want string
 }{
-	{regexp.MustCompile(`strconv\.Parse(Int|Uint): parsing ".*": invalid syntax`), "want a whole number"},
-	{regexp.MustCompile(`strconv\.Parse(Int|Uint): parsing ".*": value out of range`), "that is too much"},
-	{regexp.MustCompile(`strconv\.ParseBool: parsing ".*": invalid syntax`), "want true or false"},
+	{lazy.Regexp(`strconv\.Parse(Int|Uint): parsing ".*": invalid syntax`), "want a whole number"},
+	{lazy.Regexp(`strconv\.Parse(Int|Uint): parsing ".*": value out of range`), "that is too much"},
+	{lazy.Regexp(`strconv\.ParseBool: parsing ".*": invalid syntax`), "want true or false"},
 }
 
 // wrongFlag says what is wrong with a flag, and which is near to one that is none.
 func wrongFlag(c *cobra.Command, err error) error {
 	said, hint := err.Error(), ""
 	for _, e := range goErrors {
-		said = e.form.ReplaceAllString(said, e.want)
+		said = e.form().ReplaceAllString(said, e.want)
 	}
 	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
 		var names []string

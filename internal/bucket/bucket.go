@@ -15,7 +15,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/input"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/record"
 )
 
@@ -76,10 +76,10 @@ func Open(file string) (*Bucket, error) {
 }
 
 // lineNumber is where an error of YAML is.
-var lineNumber = regexp.MustCompile(`line [0-9]+: `)
+var lineNumber = lazy.Regexp(`line [0-9]+: `)
 
 // lineOf is the first line of which an error tells. The rest of it quotes the file, in which there may be a key in a wrong place.
-func lineOf(err error) string { return lineNumber.FindString(err.Error()) }
+func lineOf(err error) string { return lineNumber().FindString(err.Error()) }
 
 // parse reads a configuration. No error says anything that stands in it.
 func parse(text []byte) (*Bucket, error) {

@@ -5,8 +5,9 @@ package change
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"plimsoll/internal/lazy"
 )
 
 // Kind is what sort of setting a change is about.
@@ -117,7 +118,7 @@ var (
 var errGone = errors.New("is gone")
 
 // whole is how a change gives a whole number; atoi reads it.
-var whole = regexp.MustCompile(`^[0-9]{1,9}$`)
+var whole = lazy.Regexp(`^[0-9]{1,9}$`)
 
 // Scope is how far a change reaches.
 type Scope string

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/service/nginx"
 	"plimsoll/internal/service/phpfpm"
 )
@@ -20,10 +20,10 @@ import (
 const maxParts = 10_000 // as many processes as a change may be about
 
 var (
-	hostSpec  = regexp.MustCompile(`^(local|(netns|unit|container):[^/\x00]{1,255}|pid:[0-9]{1,9})$`)
-	bootShape = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) // as the kernel writes its boot id
-	queueFile = regexp.MustCompile(`^/sys/class/net/([^/]+)/queues/rx-[0-9]{1,5}/rps_cpus$`)
-	groupFile = regexp.MustCompile(`^/.*/cpu\.(max|cfs_quota_us|cfs_period_us)$`)
+	hostSpec  = lazy.Regexp(`^(local|(netns|unit|container):[^/\x00]{1,255}|pid:[0-9]{1,9})$`)
+	bootShape = lazy.Regexp(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`) // as the kernel writes its boot id
+	queueFile = lazy.Regexp(`^/sys/class/net/([^/]+)/queues/rx-[0-9]{1,5}/rps_cpus$`)
+	groupFile = lazy.Regexp(`^/.*/cpu\.(max|cfs_quota_us|cfs_period_us)$`)
 )
 
 // check says what in an entry no change of ours would have written. It looks at
@@ -47,14 +47,14 @@ func (e Entry) check() error {
 			return fmt.Errorf("%s: %w", p.Target, err)
 		}
 	}
-	if !bootShape.MatchString(e.Boot) { // it would pass for one that a reboot has taken back
+	if !bootShape().MatchString(e.Boot) { // it would pass for one that a reboot has taken back
 		return fmt.Errorf("boot %q, want the kernel's boot id of that time", e.Boot)
 	}
 	return nil
 }
 
 func (e Entry) checkPart(p part) error {
-	if n := p.Target.Net; n != nil && (n.Spec != e.Spec || !hostSpec.MatchString(n.Spec)) {
+	if n := p.Target.Net; n != nil && (n.Spec != e.Spec || !hostSpec().MatchString(n.Spec)) {
 		return fmt.Errorf("host %q, want that of the change, %q", n.Spec, e.Spec)
 	}
 	if q := p.Target.Process; q != nil && q.PID < 1 {
@@ -85,7 +85,7 @@ func (e Entry) checkTarget(p target) error {
 		ok = p.Net != nil && p.Listen != "" && (c.Kind != Backlog || p.Listen == c.Listen)
 	case inRing:
 		name, which, _ := strings.Cut(p.Name, " ")
-		ok = p.Net != nil && p.Name == c.Name && interfaceName.MatchString(name) && (which == "rx" || which == "tx")
+		ok = p.Net != nil && p.Name == c.Name && interfaceName().MatchString(name) && (which == "rx" || which == "tx")
 	case inLimit:
 		_, known := limits[p.Name]
 		ok = p.Process != nil && known && p.Name == c.Name
@@ -125,22 +125,22 @@ func (c Change) checkKernelFile(p target) error {
 		}
 		want = file
 	case IRQ:
-		if !whole.MatchString(c.Name) {
+		if !whole().MatchString(c.Name) {
 			return fmt.Errorf("interrupt %q", c.Name)
 		}
 		want = "/proc/irq/" + strconv.Itoa(atoi(c.Name)) + "/smp_affinity_list"
 	case TxQueue:
 		want = "/sys/class/net/" + c.Name + "/tx_queue_len"
 	case RPS:
-		if m := queueFile.FindStringSubmatch(p.Path); m != nil && m[1] == c.Name {
+		if m := queueFile().FindStringSubmatch(p.Path); m != nil && m[1] == c.Name {
 			want = p.Path
 		}
 	case Quota: // that it lies in a hierarchy of control groups shows when it is opened
-		if groupFile.MatchString(p.Path) && p.Dir != 0 && p.Net == nil {
+		if groupFile().MatchString(p.Path) && p.Dir != 0 && p.Net == nil {
 			want = p.Path
 		}
 	}
-	named := c.Kind != TxQueue && c.Kind != RPS || interfaceName.MatchString(c.Name)
+	named := c.Kind != TxQueue && c.Kind != RPS || interfaceName().MatchString(c.Name)
 	if !named || p.Path != want || path.Clean(p.Path) != p.Path || strings.ContainsRune(p.Path, 0) {
 		return fmt.Errorf("want %q", want)
 	}
@@ -175,7 +175,7 @@ func (e Entry) checkFile(p part) error {
 // checkShape says what no service of ours would have, its arguments above all:
 // its binary is run with them.
 func (s *service) checkShape() error {
-	ok := s.PID > 0 && s.Conf != "" && hostSpec.MatchString(s.Net.Spec)
+	ok := s.PID > 0 && s.Conf != "" && hostSpec().MatchString(s.Net.Spec)
 	switch s.Kind {
 	case PHPFPM:
 		ok = ok && slices.Equal(s.Test, []string{"-t", "-R", "--fpm-config", s.Conf})

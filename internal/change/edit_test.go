@@ -24,7 +24,7 @@ func edited(t testing.TB, src string, c Change) (string, error) {
 		return "", err
 	}
 	d := directives[c.Name]
-	if !d.value.MatchString(c.To) {
+	if !d.value().MatchString(c.To) {
 		t.Fatalf("%s: %q is no value", c.Name, c.To)
 	}
 	e := &editor{c: c, tree: tree, log: "/logs/access.log", edits: map[string][]edit{}, src: map[string][]byte{"/x": []byte(src)}}
@@ -107,7 +107,7 @@ func FuzzEditNginx(f *testing.F) {
 		name := names[int(which)%len(names)]
 		to := "9"
 		for _, v := range []string{"on", "off", "7"} {
-			if directives[name].value.MatchString(v) {
+			if directives[name].value().MatchString(v) {
 				to = v
 			}
 		}

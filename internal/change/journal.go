@@ -79,7 +79,7 @@ func (j *Journal) open(dir string) (err error) {
 		return err
 	}
 	for _, name := range names {
-		if entryName.MatchString(name) && strings.HasSuffix(name, tempEnd) {
+		if entryName().MatchString(name) && strings.HasSuffix(name, tempEnd) {
 			if err := j.dir.remove(name); err != nil {
 				return fmt.Errorf("remove what a crash left: %w", err)
 			}
@@ -142,7 +142,7 @@ func (f *folder) entries(names []string) (list []Entry, skipped []error, err err
 }
 
 func (f *folder) entry(name string) (e Entry, size int64, err error) {
-	if !entryName.MatchString(name) {
+	if !entryName().MatchString(name) {
 		return e, 0, errors.New("no entry has such a name, want eight digits")
 	}
 	b, err := f.read(name, maxEntry)
@@ -165,7 +165,7 @@ func fileName(id int) string { return fmt.Sprintf("%08d.json", id) }
 func nextID(names []string) int {
 	most := 0
 	for _, name := range names {
-		if entryName.MatchString(name) {
+		if entryName().MatchString(name) {
 			most = max(most, atoi(name[:8]))
 		}
 	}

@@ -6,25 +6,25 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/lazy"
 )
 
 // refused are kernel settings whose writing does something else as well, so
 // that writing the old value does not take it back: vm.dirty_bytes sets dirty_ratio
 // to 0, and cannot be set to 0 itself. What a journal says of one is never written.
-var refused = regexp.MustCompile(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.(forwarding|disable_ipv6|addr_gen_mode|stable_secret)|vm\.(drop_caches|compact_memory|dirty_(background_)?(ratio|bytes)|overcommit_(ratio|kbytes))|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled|unprivileged_bpf_disabled|usermodehelper\..*|shm_rmid_forced)|.*\.flush)$`)
+var refused = lazy.Regexp(`^(net\.ipv4\.ip_forward|net\.ipv[46]\.conf\.all\..*|net\.ipv6\.conf\..*\.(forwarding|disable_ipv6|addr_gen_mode|stable_secret)|vm\.(drop_caches|compact_memory|dirty_(background_)?(ratio|bytes)|overcommit_(ratio|kbytes))|kernel\.(sysrq|panic.*|modprobe|core_pattern|kexec.*|modules_disabled|unprivileged_bpf_disabled|usermodehelper\..*|shm_rmid_forced)|.*\.flush)$`)
 
 // takenBack are the kernel settings that are set here: one number, or a few, that
 // the kernel looks at when it needs them, so that the old ones written again are all
 // that there is to take back. Others delete addresses (disable_ipv6), can be set once
 // (unprivileged_bpf_disabled) or begin something, and no list of those is ever whole.
-var takenBack = regexp.MustCompile(`^(` + strings.Join([]string{
+var takenBack = lazy.Regexp(`^(` + strings.Join([]string{
 	`net\.core\.(somaxconn|netdev_\w+|dev_weight\w*|[rw]mem_\w+|optmem_max|busy_(poll|read)|rps_sock_flow_entries|default_qdisc|message_\w+|flow_limit_table_len|high_order_alloc_disable|gro_normal_batch|max_skb_frags|tstamp_allow_data|txrehash|skb_defer_max)`,
 	`net\.ipv4\.(tcp_\w+|udp_\w+|ip_\w+|ipfrag_\w+|icmp_\w+|igmp_\w+|inet_peer_\w+|fib_multipath_\w+|route\.(gc_\w+|max_size|error_\w+|min_\w+|mtu_\w+))`,
 	`net\.ipv6\.(ip6frag_\w+|route\.(gc_\w+|max_size|min_\w+|mtu_\w+)|fib_multipath_\w+)`,
@@ -37,7 +37,7 @@ var takenBack = regexp.MustCompile(`^(` + strings.Join([]string{
 }, "|") + `)$`)
 
 // settable says whether a kernel setting is one that is set here.
-func settable(name string) bool { return takenBack.MatchString(name) && !refused.MatchString(name) }
+func settable(name string) bool { return takenBack().MatchString(name) && !refused().MatchString(name) }
 
 // sysctlPath is the file of a setting: dots stand for slashes, or, when the
 // first of the two is a slash, for themselves (sysctl.d(5)).
@@ -139,7 +139,7 @@ func namespaced(file string) (yes bool, err error) {
 // prepareQuota plans a change of a control group's CPU time.
 func prepareQuota(h *host.Host, c Change, s *Step) error {
 	f := strings.Fields(c.To)
-	ok := len(f) == 1 && f[0] == "max" || len(f) == 2 && whole.MatchString(f[0]) && whole.MatchString(f[1])
+	ok := len(f) == 1 && f[0] == "max" || len(f) == 2 && whole().MatchString(f[0]) && whole().MatchString(f[1])
 	if !ok || (c.PID == 0) == (c.Cgroup == "") {
 		return fmt.Errorf("quota: want a process or a control group, and max or two numbers (microseconds of CPU time, of which period), got %q", c.To)
 	}
@@ -200,11 +200,11 @@ func explainGroup(dir string, err error) error {
 	return err
 }
 
-var interfaceName = regexp.MustCompile(`^[^/ \t.][^/ \t]{0,14}$`)
+var interfaceName = lazy.Regexp(`^[^/ \t.][^/ \t]{0,14}$`)
 
 // prepareRPS plans which CPUs take an interface's packets.
 func prepareRPS(h *host.Host, c Change, s *Step) error {
-	if !interfaceName.MatchString(c.Name) {
+	if !interfaceName().MatchString(c.Name) {
 		return fmt.Errorf("rps: want the name of an interface, got %q", c.Name)
 	}
 	mask := "0"
@@ -236,7 +236,7 @@ func prepareRPS(h *host.Host, c Change, s *Step) error {
 }
 
 func prepareIRQ(h *host.Host, c Change, s *Step) error {
-	if !whole.MatchString(c.Name) {
+	if !whole().MatchString(c.Name) {
 		return fmt.Errorf("irq: want an interrupt's number, got %q", c.Name)
 	}
 	set, err := parseCPUs(c.To)
@@ -252,7 +252,7 @@ func prepareIRQ(h *host.Host, c Change, s *Step) error {
 }
 
 func prepareTxQueue(h *host.Host, c Change, s *Step) error {
-	if !interfaceName.MatchString(c.Name) || !whole.MatchString(c.To) {
+	if !interfaceName().MatchString(c.Name) || !whole().MatchString(c.To) {
 		return fmt.Errorf("txqueue: want an interface and a whole number, got %q and %q", c.Name, c.To)
 	}
 	s.Scope = Namespace
@@ -261,7 +261,7 @@ func prepareTxQueue(h *host.Host, c Change, s *Step) error {
 
 func prepareRing(h *host.Host, c Change, s *Step) error {
 	name, which, _ := strings.Cut(c.Name, " ")
-	if !interfaceName.MatchString(name) || which != "rx" && which != "tx" || !whole.MatchString(c.To) {
+	if !interfaceName().MatchString(name) || which != "rx" && which != "tx" || !whole().MatchString(c.To) {
 		return fmt.Errorf(`ring: want an interface with rx or tx ("eth0 rx") and a whole number, got %q and %q`, c.Name, c.To)
 	}
 	s.Scope = Namespace

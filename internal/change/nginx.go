@@ -10,24 +10,25 @@ import (
 	"strings"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/service/nginx"
 )
 
 // directive is what is to be known of a directive of nginx that can be changed.
 type directive struct {
 	context string // the block in which it is put when it is nowhere
-	value   *regexp.Regexp
+	value   func() *regexp.Regexp
 	want    string // what value means, in words
 }
 
 var (
-	orAuto = regexp.MustCompile(`^(auto|[0-9]{1,4})$`)
-	onOff  = regexp.MustCompile(`^(on|off)$`)
-	period = regexp.MustCompile(`^([0-9]{1,9}(ms|s|m|h|d)?)( [0-9]{1,9}(ms|s|m|h|d)?)?$`)
-	size   = regexp.MustCompile(`^(off|[0-9]{1,9}[kKmMgG]?)$`)
-	cache  = regexp.MustCompile(`^(off|max=[0-9]{1,9}( inactive=[0-9]{1,9}(ms|s|m|h|d)?)?)$`)
-	asio   = regexp.MustCompile(`^(on|off|threads)$`)
-	logs   = regexp.MustCompile(`^(off|buffer=[0-9]{1,9}[kKmM]?( flush=[0-9]{1,9}(ms|s|m)?)?)$`)
+	orAuto = lazy.Regexp(`^(auto|[0-9]{1,4})$`)
+	onOff  = lazy.Regexp(`^(on|off)$`)
+	period = lazy.Regexp(`^([0-9]{1,9}(ms|s|m|h|d)?)( [0-9]{1,9}(ms|s|m|h|d)?)?$`)
+	size   = lazy.Regexp(`^(off|[0-9]{1,9}[kKmMgG]?)$`)
+	cache  = lazy.Regexp(`^(off|max=[0-9]{1,9}( inactive=[0-9]{1,9}(ms|s|m|h|d)?)?)$`)
+	asio   = lazy.Regexp(`^(on|off|threads)$`)
+	logs   = lazy.Regexp(`^(off|buffer=[0-9]{1,9}[kKmM]?( flush=[0-9]{1,9}(ms|s|m)?)?)$`)
 )
 
 // directives are those that can be changed, by the name that Change.Name has.
@@ -56,7 +57,7 @@ func prepareNginx(h *host.Host, c Change, s *Step) error {
 	if !ok {
 		return fmt.Errorf("nginx %s: no directive that can be changed here (%s): %w", c.Name, strings.Join(slices.Sorted(maps.Keys(directives)), " "), ErrNotPossible)
 	}
-	if !d.value.MatchString(c.To) {
+	if !d.value().MatchString(c.To) {
 		return fmt.Errorf("nginx %s: want %s, got %q", c.Name, d.want, c.To)
 	}
 	r, err := theNginx(h, c, s.netns)
@@ -95,11 +96,11 @@ func prepareNginx(h *host.Host, c Change, s *Step) error {
 }
 
 // seconds is a time in seconds that says so.
-var seconds = regexp.MustCompile(`^([0-9]+)s$`)
+var seconds = lazy.Regexp(`^([0-9]+)s$`)
 
 // sameTime says whether nginx reads the same of two times: without a unit they are seconds.
 func sameTime(a, b string) bool {
-	return seconds.ReplaceAllString(a, "$1") == seconds.ReplaceAllString(b, "$1")
+	return seconds().ReplaceAllString(a, "$1") == seconds().ReplaceAllString(b, "$1")
 }
 
 // hasRead says whether the workers there are now have read the files as they are.

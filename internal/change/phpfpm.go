@@ -12,22 +12,23 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/host/rooted"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/service/phpfpm"
 )
 
 // poolSettings are the settings of a pool that can be changed, and what their
 // values look like.
-var poolSettings = map[string]*regexp.Regexp{
-	"pm":                        regexp.MustCompile(`^(static|dynamic|ondemand)$`),
+var poolSettings = map[string]func() *regexp.Regexp{
+	"pm":                        lazy.Regexp(`^(static|dynamic|ondemand)$`),
 	"pm.max_children":           whole,
 	"pm.start_servers":          whole,
 	"pm.min_spare_servers":      whole,
 	"pm.max_spare_servers":      whole,
 	"pm.max_requests":           whole,
-	"pm.process_idle_timeout":   regexp.MustCompile(`^[0-9]{1,6}[smhd]?$`),
-	"request_terminate_timeout": regexp.MustCompile(`^[0-9]{1,6}[smhd]?$`),
+	"pm.process_idle_timeout":   lazy.Regexp(`^[0-9]{1,6}[smhd]?$`),
+	"request_terminate_timeout": lazy.Regexp(`^[0-9]{1,6}[smhd]?$`),
 	"rlimit_files":              whole,
-	"listen.backlog":            regexp.MustCompile(`^(-1|[0-9]{1,9})$`),
+	"listen.backlog":            lazy.Regexp(`^(-1|[0-9]{1,9})$`),
 }
 
 // preparePHPFPM plans a change of a pool's settings.
@@ -36,8 +37,8 @@ func preparePHPFPM(h *host.Host, c Change, s *Step) error {
 	if !ok {
 		return fmt.Errorf("phpfpm %s: no setting of a pool that can be changed here (%s): %w", c.Name, strings.Join(slices.Sorted(maps.Keys(poolSettings)), " "), ErrNotPossible)
 	}
-	if !shape.MatchString(c.To) {
-		return fmt.Errorf("phpfpm %s: want something like %s, got %q", c.Name, shape, c.To)
+	if !shape().MatchString(c.To) {
+		return fmt.Errorf("phpfpm %s: want something like %s, got %q", c.Name, shape(), c.To)
 	}
 	r, pool, err := thePool(h, c, s.netns)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/lazy"
 )
 
 // A quota may be there on purpose, to hold a user down. So it is lifted of a group in which
@@ -22,13 +22,13 @@ const maxGrouped = 20_000
 
 // sessions is the part of a group's path in which systemd keeps all that a user runs, also
 // what root does for him there.
-var sessions = regexp.MustCompile(`^user-([0-9]+)\.slice$`)
+var sessions = lazy.Regexp(`^user-([0-9]+)\.slice$`)
 
 // mayLift says why the quota of a control group is left alone. dir is its directory in the
 // hierarchy with the cpu controller, group its path there. The note is for who reads the plan.
 func mayLift(dir, group string) (note string, err error) {
 	for part := range strings.SplitSeq(group, "/") {
-		if m := sessions.FindStringSubmatch(part); m != nil && m[1] != strconv.Itoa(os.Geteuid()) {
+		if m := sessions().FindStringSubmatch(part); m != nil && m[1] != strconv.Itoa(os.Geteuid()) {
 			return "", fmt.Errorf("%s is what holds user %s; a person has to say whether he may have more: %w", group, m[1], ErrNotPossible)
 		}
 	}

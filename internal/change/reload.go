@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/service/phpfpm"
 )
 
@@ -140,7 +140,7 @@ func (s *service) logs() logTails {
 
 // emergency is a line of nginx's error log: it goes on with its old configuration,
 // or its workers of the new one end at once while it takes the old ones away.
-var emergency = regexp.MustCompile(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[(?:emerg\] (\d+)#|alert\] (\d+)#\d+: worker process \d+ exited with fatal code).*$`)
+var emergency = lazy.Regexp(`(?m)^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[(?:emerg\] (\d+)#|alert\] (\d+)#\d+: worker process \d+ exited with fatal code).*$`)
 
 // refusal is what nginx's master has written since on why the new configuration
 // does not work; "" for nothing.
@@ -154,7 +154,7 @@ func (t logTails) refusal(pid int) string {
 		b := make([]byte, most)
 		n, _ := f.ReadAt(b, size)
 		f.Close()
-		for _, m := range emergency.FindAllSubmatch(b[:n], -1) {
+		for _, m := range emergency().FindAllSubmatch(b[:n], -1) {
 			if string(m[1])+string(m[2]) == strconv.Itoa(pid) {
 				return string(m[0])
 			}

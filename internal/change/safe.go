@@ -7,11 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/lazy"
 )
 
 // folder is a directory into which nobody but root and we can put anything. It
@@ -33,7 +34,7 @@ const (
 )
 
 // entryName is what files of changes are called, also while they are written.
-var entryName = regexp.MustCompile(`^[0-9]{8}\.json(\.tmp)?$`)
+var entryName = lazy.Regexp(`^[0-9]{8}\.json(\.tmp)?$`)
 
 // openFolder opens a directory step by step from the root. Whoever can write
 // into one of those above it could put another in its place, so each must be
@@ -191,7 +192,7 @@ func (f *folder) own(mend bool) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(names, func(n string) bool { return n != lockName && !entryName.MatchString(n) })
+	i := slices.IndexFunc(names, func(n string) bool { return n != lockName && !entryName().MatchString(n) })
 	if i >= 0 || st.Mode&unix.S_ISVTX != 0 {
 		return fmt.Errorf("%s is open to others (mode %04o) and no journal of changes (%q is in it); choose a directory for the journal alone: %w", f.path, st.Mode&0o7777, names[max(i, 0):min(max(i, 0)+1, len(names))], fs.ErrPermission)
 	}

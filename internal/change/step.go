@@ -146,7 +146,7 @@ func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note
 	at := net
 	p.Target = target{Kind: inSocket, Listen: addr, Net: &at}
 	old, err := p.Target.get()
-	if err == nil && !whole.MatchString(old) {
+	if err == nil && !whole().MatchString(old) {
 		err = fmt.Errorf("the sockets that listen at %s have backlogs of %s, which one value would not take back: %w", addr, old, ErrNotPossible)
 	}
 	if err == nil {
@@ -160,7 +160,7 @@ func socketPart(h *host.Host, addr string, backlog int, net netns) (p part, note
 }
 
 func prepareBacklog(h *host.Host, c Change, s *Step) error {
-	if !whole.MatchString(c.To) || c.Listen == "" {
+	if !whole().MatchString(c.To) || c.Listen == "" {
 		return fmt.Errorf("want a listener and a whole number, got %q and %q", c.Listen, c.To)
 	}
 	s.Scope = Service

@@ -9,19 +9,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 const maxSetting = 4096 // bytes of a kernel setting
 
 // kernelNumbers are how the kernel writes those of its files that hold numbers, by
 // their names. The rest (/proc/sys) is a line of text, of which the kernel knows more than we.
-var kernelNumbers = map[string]*regexp.Regexp{
-	"rps_cpus":          regexp.MustCompile(`^[0-9a-f]{1,8}(,[0-9a-f]{8})*$`),
-	"smp_affinity_list": regexp.MustCompile(`^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$`),
-	"tx_queue_len":      regexp.MustCompile(`^[0-9]{1,10}$`),
-	"cpu.max":           regexp.MustCompile(`^(max|[0-9]{1,19}) [0-9]{1,19}$`),
-	"cpu.cfs_quota_us":  regexp.MustCompile(`^(-1|[0-9]{1,19})$`),
-	"cpu.cfs_period_us": regexp.MustCompile(`^[0-9]{1,19}$`),
+var kernelNumbers = map[string]func() *regexp.Regexp{
+	"rps_cpus":          lazy.Regexp(`^[0-9a-f]{1,8}(,[0-9a-f]{8})*$`),
+	"smp_affinity_list": lazy.Regexp(`^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$`),
+	"tx_queue_len":      lazy.Regexp(`^[0-9]{1,10}$`),
+	"cpu.max":           lazy.Regexp(`^(max|[0-9]{1,19}) [0-9]{1,19}$`),
+	"cpu.cfs_quota_us":  lazy.Regexp(`^(-1|[0-9]{1,19})$`),
+	"cpu.cfs_period_us": lazy.Regexp(`^[0-9]{1,19}$`),
 }
 
 // checkValues says which value of a part its target can never have had, or been given.
@@ -64,7 +66,7 @@ func checkKernelValue(file, v string) error {
 	if strings.HasPrefix(file, "/proc/sys/") {
 		shape = nil
 	}
-	if len(v) > maxSetting || strings.ContainsAny(v, "\n\r\x00") || shape != nil && !shape.MatchString(v) {
+	if len(v) > maxSetting || strings.ContainsAny(v, "\n\r\x00") || shape != nil && !shape().MatchString(v) {
 		return fmt.Errorf("%.20q… is no value of this setting", v)
 	}
 	return nil

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/query"
 	"plimsoll/internal/ruleset"
@@ -64,11 +64,11 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 }
 
 // shellWords begin a command in the middle of a sentence.
-var shellWords = regexp.MustCompile(`\b(nft (list|replace|delete)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
+var shellWords = lazy.Regexp(`\b(nft (list|replace|delete)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
 
 // commandsIn writes the commands that a sentence names as the one before it is typed: in the same namespace.
 func (r *run) commandsIn(text string, subject, labels map[string]string) string {
-	return shellWords.ReplaceAllStringFunc(text, func(words string) string {
+	return shellWords().ReplaceAllStringFunc(text, func(words string) string {
 		return r.command([]layout.Piece{{Text: words}}, subject, labels)
 	})
 }

@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 )
@@ -175,8 +175,8 @@ func series(run *record.Run, name string) iter.Seq2[record.Series, error] {
 
 // The names that OpenMetrics 1.0 knows.
 var (
-	metricName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
-	labelName  = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	metricName = lazy.Regexp(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+	labelName  = lazy.Regexp(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 )
 
 // writable says whether all names are of the letters that the format knows.
@@ -184,10 +184,10 @@ func writable(list labels.Labels) bool {
 	ok := true
 	list.Range(func(l labels.Label) {
 		if l.Name == labels.MetricName {
-			ok = ok && metricName.MatchString(l.Value)
+			ok = ok && metricName().MatchString(l.Value)
 			return
 		}
-		ok = ok && labelName.MatchString(l.Name)
+		ok = ok && labelName().MatchString(l.Name)
 	})
 	return ok
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 )
 
 // group is a control group with processes in it: its path as they name it themselves,
@@ -136,10 +136,10 @@ func paths(list []group) string {
 // containerPart is the part of a control group's path that is a container's: of docker,
 // podman, CRI-O, containerd and nerdctl, with systemd or without. Podman's and CRI-O's
 // monitor of a container (conmon) has one beside it.
-var containerPart = regexp.MustCompile(`^(?:([a-z-]+)-)?([0-9a-f]{64})(?:\.scope)?$`)
+var containerPart = lazy.Regexp(`^(?:([a-z-]+)-)?([0-9a-f]{64})(?:\.scope)?$`)
 
 func containerID(part string) string {
-	m := containerPart.FindStringSubmatch(part)
+	m := containerPart().FindStringSubmatch(part)
 	if m == nil || strings.HasSuffix(m[1], "conmon") {
 		return ""
 	}
@@ -149,7 +149,7 @@ func containerID(part string) string {
 // shortestID is the shortest beginning of an ID that names a container.
 const shortestID = 4
 
-var idPrefix = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
+var idPrefix = lazy.Regexp(`^[0-9a-f]{4,64}$`)
 
 // container finds the control group of a container that runs, by the beginning of its ID
 // or by its name; root is where the container engines' files are looked for. A user
@@ -170,7 +170,7 @@ func container(root, name string, trusted func(path string) error) (group, error
 			found = append(found, g)
 		}
 	}
-	if len(found) == 0 && idPrefix.MatchString(name) {
+	if len(found) == 0 && idPrefix().MatchString(name) {
 		for _, g := range list {
 			if strings.HasPrefix(containerID(filepath.Base(g.path)), name) {
 				found = append(found, g)

@@ -1,11 +1,12 @@
 package inventory
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/lazy"
 )
 
 // readYAML reads an inventory in YAML: groups, each with hosts, vars and children.
@@ -26,11 +27,11 @@ func readYAML(text []byte) (*book, error) {
 	})
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+)`)
+var yamlLine = lazy.Regexp(`line (\d+)`)
 
 // lineOf is the line that an error of the parser names, else the first.
 func lineOf(err error) int {
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+	if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		return n
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // Quote writes s as one word of a shell's command line, whatever is in it: bare
@@ -192,7 +194,7 @@ type Piece struct {
 const NotKnown = "…"
 
 // afterPgrep is a command line that ends where pgrep takes its pattern.
-var afterPgrep = regexp.MustCompile(`\bpgrep( -[a-z,-]+)* $`)
+var afterPgrep = lazy.Regexp(`\bpgrep( -[a-z,-]+)* $`)
 
 // CommandLine puts a command line together. Where pgrep takes a name, that is a
 // pattern: it is written so that it fits itself alone.
@@ -202,7 +204,7 @@ func CommandLine(pieces []Piece) string {
 		switch {
 		case !p.Outside, p.Text == NotKnown:
 			line.Ours(p.Text)
-		case afterPgrep.MatchString(line.String()):
+		case afterPgrep().MatchString(line.String()):
 			line.Outside(patternOf(p.Text))
 		default:
 			line.Outside(p.Text)

@@ -179,6 +179,7 @@ func (c *collector) gather() {
 		c.conns.Connecting += full.connecting
 		c.conns.Open += full.open
 		c.conns.Idle += full.idle
+		c.conns.Closed += full.closed
 		c.conns.Failed += full.missing
 		c.conns.Untried += full.untried
 		if c.e.job.plan.MaxConnections > 0 {

@@ -17,7 +17,7 @@ const (
 
 // modest says what in a record is more than any worker has to say.
 func (r *Record) modest() error {
-	names, count, seconds := []string{r.Target}, max(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Failed, r.Connections.Untried, r.Connections.Stood), 0.0
+	names, count, seconds := []string{r.Target}, max(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Closed, r.Connections.Failed, r.Connections.Untried, r.Connections.Stood), 0.0
 	many := max(len(r.Threads), len(r.Causes), len(r.Targets), len(r.Stages))
 	outcomes := func(list map[string]int64) {
 		many = max(many, len(list))

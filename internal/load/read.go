@@ -103,7 +103,7 @@ func (r *Record) Check() error {
 	if len(r.Shares) > maxShares || r.LateMicros != nil && *r.LateMicros < 0 {
 		return fmt.Errorf("%d shares: want at most %d, and none that began before its moment", len(r.Shares), maxShares)
 	}
-	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Failed, r.Connections.Untried, r.Connections.Stood)
+	least := min(r.Connections.Connecting, r.Connections.Open, r.Connections.Idle, r.Connections.Closed, r.Connections.Failed, r.Connections.Untried, r.Connections.Stood)
 	seconds := 0.0
 	for _, t := range r.Threads {
 		seconds = min(seconds, t.User, t.System)

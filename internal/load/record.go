@@ -186,6 +186,9 @@ type Connections struct {
 	// Open is how many are established; Idle is how many of these have no request in flight.
 	Open int64 `json:"open"`
 	Idle int64 `json:"idle"`
+	// Closed is how many an open loop may have, and has no request for, so that they are not even open: each request has a
+	// new connection, or they were not needed yet.
+	Closed int64 `json:"closed,omitempty"`
 	// Failed and Untried are those that never stood, since each attempt at them failed or
 	// none was made before the load was over; the latter is told of closed loops.
 	// Both are 0 until the last request has its outcome.

@@ -108,7 +108,7 @@ var (
 	}
 	connections = &model.Signal{
 		Name: "plimsoll_load_connections", Kind: model.Gauge, Unit: "sockets",
-		Help:   "Sockets of the load: connecting; open, which is established; idle, which is those of the open without a request in flight.",
+		Help:   "Sockets of the load: connecting; open, which is established; idle, which is those of the open without a request in flight; closed, which is those that an open loop may have and has no request for.",
 		Labels: []string{"state"},
 		Source: "counted by the load generator",
 		ByHand: "ss -tnp state all | grep plimsoll-load",
@@ -340,6 +340,7 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 	put(connections, float64(r.Connections.Connecting), "connecting")
 	put(connections, float64(r.Connections.Open), "open")
 	put(connections, float64(r.Connections.Idle), "idle")
+	put(connections, float64(r.Connections.Closed), "closed")
 	if r.Final {
 		put(connectionsMissing, float64(r.Connections.Failed), "failed")
 		put(connectionsMissing, float64(r.Connections.Untried), "untried")

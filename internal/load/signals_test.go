@@ -32,6 +32,7 @@ func TestSamples(t *testing.T) {
 		"plimsoll_load_connect_call_seconds_sum{hold} 0.125",
 		"plimsoll_load_connections_missing{failed} 6",
 		"plimsoll_load_connections_missing{untried} 0",
+		"plimsoll_load_connections{closed} 0",
 		"plimsoll_load_connections{connecting} 1",
 		"plimsoll_load_connections{idle} 2",
 		"plimsoll_load_connections{open} 5",

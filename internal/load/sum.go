@@ -148,6 +148,7 @@ func (c *Connections) add(o Connections) {
 	c.Connecting += o.Connecting
 	c.Open += o.Open
 	c.Idle += o.Idle
+	c.Closed += o.Closed
 	c.Failed += o.Failed
 	c.Untried += o.Untried
 	c.Stood += o.Stood

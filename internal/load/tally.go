@@ -35,6 +35,7 @@ type tally struct {
 	phases [counted]phaseTally
 	// The rest is set at the moment of handing over.
 	connecting, open, idle int64
+	closed                 int64   // of an open loop
 	missing, untried       int64   // connections that never stood
 	stood                  int64   // those that did
 	user, system           float64 // CPU seconds of the thread since its start

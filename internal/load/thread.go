@@ -231,6 +231,10 @@ func (t *thread) handOver() {
 	full.connecting = t.connecting
 	full.open = t.established
 	full.idle = t.established - t.protocol.busy()
+	full.closed = 0
+	if t.paced() {
+		full.closed = max(0, int64(len(t.conns))-t.established-t.connecting)
+	}
 	if t.settled.Load() {
 		full.missing, full.untried = t.neverStood()
 		full.stood = t.haveStood()

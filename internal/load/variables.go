@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -24,8 +24,8 @@ const (
 
 // variableName is what may stand between braces; placeholder is where it does.
 var (
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-	placeholder  = regexp.MustCompile(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
+	variableName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+	placeholder  = lazy.Regexp(`\{[A-Za-z_][A-Za-z0-9_.-]*\}`)
 )
 
 // ReadVariables reads a CSV file whose first line has the variables' names; each other line is a row of values.
@@ -67,7 +67,7 @@ func checkVariables(v *model.Variables) error {
 		return fmt.Errorf("%d rows: want at most %d", len(v.Values), maxRows)
 	}
 	for i, name := range v.Names {
-		if !variableName.MatchString(name) {
+		if !variableName().MatchString(name) {
 			return fmt.Errorf("name %q on the first line: want letters, digits, _, - and ., a letter or _ first", name)
 		}
 		if slices.Contains(v.Names[:i], name) {
@@ -141,7 +141,7 @@ func afterOrigin(s string) int {
 func (a asked) fits(names []string) error {
 	used := false
 	see := func(s string, strict bool) error {
-		for _, hole := range placeholder.FindAllString(s, -1) {
+		for _, hole := range placeholder().FindAllString(s, -1) {
 			known := slices.Contains(names, hole[1:len(hole)-1])
 			if used = used || known; !known && strict {
 				return fmt.Errorf("%s in %q: the file of variables has no such name; it has %s", hole, s, strings.Join(names, ", "))

@@ -1,6 +1,6 @@
 package loadtool
 
-import "regexp"
+import "plimsoll/internal/lazy"
 
 const abStatus = "not 2xx"
 
@@ -41,4 +41,4 @@ func finishAB(s *summary) {
 	}
 }
 
-var abBegins = regexp.MustCompile(`^Server Software: `)
+var abBegins = lazy.Regexp(`^Server Software: `)

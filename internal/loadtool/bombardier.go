@@ -1,6 +1,6 @@
 package loadtool
 
-import "regexp"
+import "plimsoll/internal/lazy"
 
 var bombardierLines = []line{
 	says(`^Bombarding .* using (\d+) connection\(s\)`, func(s *summary, m []string) { s.Connections = count(m[1]) }),
@@ -31,4 +31,4 @@ var bombardierLines = []line{
 	}),
 }
 
-var bombardierBegins = regexp.MustCompile(`^Bombarding `)
+var bombardierBegins = lazy.Regexp(`^Bombarding `)

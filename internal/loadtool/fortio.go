@@ -1,6 +1,6 @@
 package loadtool
 
-import "regexp"
+import "plimsoll/internal/lazy"
 
 const functionTime = "function time"
 
@@ -32,4 +32,4 @@ var fortioLines = []line{
 	}),
 }
 
-var fortioBegins = regexp.MustCompile(`^Fortio \S+ running at `)
+var fortioBegins = lazy.Regexp(`^Fortio \S+ running at `)

@@ -1,8 +1,9 @@
 package loadtool
 
 import (
-	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 var h2loadLines = []line{
@@ -59,4 +60,4 @@ func finishH2load(s *summary) {
 	}
 }
 
-var h2loadBegins = regexp.MustCompile(`^starting benchmark\.\.\.`)
+var h2loadBegins = lazy.Regexp(`^starting benchmark\.\.\.`)

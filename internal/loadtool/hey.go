@@ -1,6 +1,6 @@
 package loadtool
 
-import "regexp"
+import "plimsoll/internal/lazy"
 
 // The parts of a summary.
 const (
@@ -26,7 +26,7 @@ var heyLines = []line{
 	says(`^ +\[(\d+)\]\s+(.+)`, func(s *summary, m []string) {
 		switch s.section {
 		case statuses:
-			if n := leading.FindString(m[2]); classOf(m[1]) != "" {
+			if n := leading().FindString(m[2]); classOf(m[1]) != "" {
 				s.status(classOf(m[1]), count(n))
 			}
 		case failures:
@@ -36,7 +36,7 @@ var heyLines = []line{
 }
 
 // leading is the number with which a text begins.
-var leading = regexp.MustCompile(`^\d+`)
+var leading = lazy.Regexp(`^\d+`)
 
 func finishHey(s *summary) {
 	byOutcome(s)
@@ -45,4 +45,4 @@ func finishHey(s *summary) {
 	}
 }
 
-var heyBegins = regexp.MustCompile(`^  Total:\s+\S+ secs`)
+var heyBegins = lazy.Regexp(`^  Total:\s+\S+ secs`)

@@ -1,8 +1,9 @@
 package loadtool
 
 import (
-	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // JMeter's lines with "=" tell of all since the start, and each replaces the one
@@ -29,4 +30,4 @@ func clock(text string) *float64 {
 	return duration(text)
 }
 
-var jmeterBegins = regexp.MustCompile(`^Starting (the|standalone) test @ `)
+var jmeterBegins = lazy.Regexp(`^Starting (the|standalone) test @ `)

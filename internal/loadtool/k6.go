@@ -1,8 +1,9 @@
 package loadtool
 
 import (
-	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 var k6Lines = []line{
@@ -39,4 +40,4 @@ func finishK6(s *summary) {
 	}
 }
 
-var k6Begins = regexp.MustCompile(`^ +(execution: |█ TOTAL RESULTS)`)
+var k6Begins = lazy.Regexp(`^ +(execution: |█ TOTAL RESULTS)`)

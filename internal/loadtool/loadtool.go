@@ -5,10 +5,10 @@ package loadtool
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -88,7 +88,7 @@ func (r *Reader) Summaries() (list []model.ToolSummary, dropped int) {
 }
 
 // escapes are what moves the cursor or colours a terminal's text.
-var escapes = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])`)
+var escapes = lazy.Regexp(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\-_])`)
 
 // read takes the line that has come.
 func (r *Reader) read() {
@@ -97,10 +97,10 @@ func (r *Reader) read() {
 	}
 	text := r.line
 	if bytes.IndexByte(text, 0x1b) >= 0 {
-		text = escapes.ReplaceAll(text, nil)
+		text = escapes().ReplaceAll(text, nil)
 	}
 	for _, t := range r.tools {
-		if t.begins.Match(text) {
+		if t.begins().Match(text) {
 			r.end()
 			r.open = &summary{ToolSummary: model.ToolSummary{Tool: t.name, Corrected: t.name == "wrk2" || t.name == "oha" && r.correct}, tool: t}
 			break

@@ -1,8 +1,9 @@
 package loadtool
 
 import (
-	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // oha has a Success rate of replies of any status.
@@ -24,7 +25,7 @@ var ohaLines = []line{
 	says(`^ +\[(\d+)\] (.+)`, func(s *summary, m []string) {
 		switch {
 		case s.section == statuses && classOf(m[1]) != "":
-			s.status(classOf(m[1]), count(leading.FindString(m[2])))
+			s.status(classOf(m[1]), count(leading().FindString(m[2])))
 		case s.section == failures && !strings.HasPrefix(m[2], ohaUnfinished):
 			s.failure(kindOf(m[2]), count(m[1]))
 		}
@@ -46,4 +47,4 @@ func ohaTime(word, unit string) *float64 {
 	return new(*x / a)
 }
 
-var ohaBegins = regexp.MustCompile(`^  Success rate:`)
+var ohaBegins = lazy.Regexp(`^  Success rate:`)

@@ -1,6 +1,6 @@
 package loadtool
 
-import "regexp"
+import "plimsoll/internal/lazy"
 
 // siege prints JSON, or with json_output = false a table with the same names.
 var siegeLines = []line{
@@ -31,4 +31,4 @@ func finishSiege(s *summary) {
 	}
 }
 
-var siegeBegins = regexp.MustCompile(siegeName("Transactions|transactions"))
+var siegeBegins = lazy.Regexp(siegeName("Transactions|transactions"))

@@ -3,6 +3,7 @@ package loadtool
 import (
 	"regexp"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -10,7 +11,7 @@ import (
 // begins matches, and goes on until the next one begins, of whatever tool.
 type tool struct {
 	name   string
-	begins *regexp.Regexp
+	begins func() *regexp.Regexp
 	lines  []line
 	// finish is called at the end of a summary that has something to tell: for what
 	// follows from several lines, and for zeros that the tool tells by silence.
@@ -19,12 +20,12 @@ type tool struct {
 
 // line is a line of a summary: what it looks like, and what it says.
 type line struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	says    func(s *summary, m []string)
 }
 
 func says(pattern string, fn func(s *summary, m []string)) line {
-	return line{regexp.MustCompile(pattern), fn}
+	return line{lazy.Regexp(pattern), fn}
 }
 
 // summary is one that is being read.
@@ -39,7 +40,7 @@ type summary struct {
 
 func (s *summary) read(text string) {
 	for _, l := range s.tool.lines {
-		if m := l.pattern.FindStringSubmatch(text); m != nil {
+		if m := l.pattern().FindStringSubmatch(text); m != nil {
 			l.says(s, m)
 			return
 		}

@@ -1,8 +1,9 @@
 package loadtool
 
 import (
-	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 var vegetaLines = []line{
@@ -38,13 +39,13 @@ var vegetaLines = []line{
 	says(`^Error Set:`, func(s *summary, _ []string) { s.section, s.whole = failures, true }),
 	says(`^(.+)`, func(s *summary, m []string) {
 		// A status of 4xx or 5xx is in the set, too, as that reply's line.
-		if s.section == failures && !statusLine.MatchString(m[1]) && len(s.ErrorsSeen) < len(kinds)+1 {
+		if s.section == failures && !statusLine().MatchString(m[1]) && len(s.ErrorsSeen) < len(kinds)+1 {
 			s.seen(kindOf(m[1]))
 		}
 	}),
 }
 
-var statusLine = regexp.MustCompile(`^\d{3} `)
+var statusLine = lazy.Regexp(`^\d{3} `)
 
 // finishVegeta says of which kind the errors were, if there was one alone.
 func finishVegeta(s *summary) {
@@ -57,4 +58,4 @@ func finishVegeta(s *summary) {
 	}
 }
 
-var vegetaBegins = regexp.MustCompile(`^Requests +\[total, rate`)
+var vegetaBegins = lazy.Regexp(`^Requests +\[total, rate`)

@@ -1,6 +1,6 @@
 package loadtool
 
-import "regexp"
+import "plimsoll/internal/lazy"
 
 const (
 	wrkStatus = "4xx or 5xx"
@@ -47,4 +47,4 @@ func finishWrk(s *summary) {
 	s.Good = new(max(*s.Requests-s.Status[wrkStatus], 0))
 }
 
-var wrkBegins = regexp.MustCompile(`^Running \S+ test @ `)
+var wrkBegins = lazy.Regexp(`^Running \S+ test @ `)

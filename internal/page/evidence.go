@@ -2,11 +2,11 @@ package page
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/page/svg"
 	"plimsoll/internal/query"
@@ -86,7 +86,7 @@ func (d *drawer) findings(r model.Report) []Finding {
 }
 
 // moves matches measures that change with the main window.
-var moves = regexp.MustCompile(`\$window\b`)
+var moves = lazy.Regexp(`\$window\b`)
 
 // askAll asks the measures that have a course, over all spans.
 func (d *drawer) askAll(v model.Verdict) {
@@ -113,7 +113,7 @@ func (d *drawer) askAll(v model.Verdict) {
 }
 
 // hasCourse says whether a measure changes with the main window; others are facts.
-func hasCourse(c *ruleset.Clue) bool { return c != nil && moves.MatchString(c.MeasureExpr.Text) }
+func hasCourse(c *ruleset.Clue) bool { return c != nil && moves().MatchString(c.MeasureExpr.Text) }
 
 // clue draws a measure's course: the same expression over short windows, one after the
 // other. nil where it has none.

@@ -40,7 +40,7 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 		}
 		f.Data = "" // what the page's script reads, which is not there
 		var doc bytes.Buffer
-		if err := page.ExecuteTemplate(&doc, "figure", f); err != nil {
+		if err := page().ExecuteTemplate(&doc, "figure", f); err != nil {
 			return nil, err
 		}
 		out = append(out, template.HTML(doc.String()))
@@ -73,7 +73,7 @@ func DrawWay(list []Stage) (template.HTML, error) {
 		return "", nil
 	}
 	var doc bytes.Buffer
-	err := page.ExecuteTemplate(&doc, "stages", list)
+	err := page().ExecuteTemplate(&doc, "stages", list)
 	return template.HTML(doc.String()), err
 }
 

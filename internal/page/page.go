@@ -13,6 +13,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -77,21 +78,23 @@ var pageCSS string
 var pageJS string
 
 // pageJSHash is the script as a policy names it.
-var pageJSHash = func() string {
+func pageJSHash() string {
 	sum := sha256.Sum256([]byte(pageJS))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-}()
+}
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"line":    func(s string) string { return svg.Text(s, mostText) },
-	"name":    func(s string) string { return svg.Text(s, mostName) },
-	"percent": report.Percent,
-	"mark":    func(size int) template.HTML { return drawn(svg.Mark(size, svg.Alarm)) },
-	"join":    func(list []string) string { return svg.Text(strings.Join(list, ", "), mostText) },
-	"initial": initial,
-	"apart":   report.NoConsequence,
-	"upper":   func(a model.Answer) string { return strings.ToUpper(string(a)) },
-}).Parse(pageHTML))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"line":    func(s string) string { return svg.Text(s, mostText) },
+		"name":    func(s string) string { return svg.Text(s, mostName) },
+		"percent": report.Percent,
+		"mark":    func(size int) template.HTML { return drawn(svg.Mark(size, svg.Alarm)) },
+		"join":    func(list []string) string { return svg.Text(strings.Join(list, ", "), mostText) },
+		"initial": initial,
+		"apart":   report.NoConsequence,
+		"upper":   func(a model.Answer) string { return strings.ToUpper(string(a)) },
+	}).Parse(pageHTML))
+})
 
 // Read takes from a run what a page shows of it. r is the report on the run by these
 // rules; q is the run, as it was asked for that.
@@ -147,8 +150,8 @@ func Write(w io.Writer, p Page) error {
 			}
 		}
 	}
-	p.CSS, p.Script, p.ScriptHash = template.CSS(style.Base+pageCSS), template.JS(pageJS), pageJSHash
-	return page.Execute(w, p)
+	p.CSS, p.Script, p.ScriptHash = template.CSS(style.Base+pageCSS), template.JS(pageJS), pageJSHash()
+	return page().Execute(w, p)
 }
 
 // initial begins a sentence: what stands after a label in the text stands alone on a page.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/record"
 )
 
@@ -99,18 +99,18 @@ func (q *Run) AskOver(list []*Expression, spans Spans) [][]Result {
 }
 
 // holdTotal matches what the load had counted in its main phase when the run was over.
-var holdTotal = regexp.MustCompile(`last_over_time\((plimsoll_load_(?:outcomes|wait_seconds)_total\{phase="hold"[^}]*\})\[\$run\]\)`)
+var holdTotal = lazy.Regexp(`last_over_time\((plimsoll_load_(?:outcomes|wait_seconds)_total\{phase="hold"[^}]*\})\[\$run\]\)`)
 
 // inPart is an expression for a part of the main window, in which the load counted a part: over the whole's
 // total, what a part counted would be a share of nothing that anybody asked for.
 func (e *Expression) inPart() *Expression {
-	return &Expression{Text: holdTotal.ReplaceAllString(e.Text, "increase($1[$$window])")}
+	return &Expression{Text: holdTotal().ReplaceAllString(e.Text, "increase($1[$$window])")}
 }
 
 // moving evaluates an expression at all moments at once, as one whose main window moves along; nil where it
 // is none.
 func (a asking) moving(e *Expression, spans Spans) []Result {
-	if thirds.MatchString(e.Text) {
+	if thirds().MatchString(e.Text) {
 		return nil
 	}
 	w := maps.Clone(a.windows)
@@ -140,7 +140,7 @@ func (a asking) moving(e *Expression, spans Spans) []Result {
 }
 
 // thirds match parts of the main window, which end at other moments than it does.
-var thirds = regexp.MustCompile(`\$(early|middle|late)\b`)
+var thirds = lazy.Regexp(`\$(early|middle|late)\b`)
 
 // movingEnd is the end, in Unix milliseconds, of a main window that moves: no other window has it.
 const movingEnd = -2e9

@@ -3,7 +3,6 @@ package query
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -73,7 +73,7 @@ type Selector struct {
 
 // variable matches a window variable; in brackets it is a range. A question mark says
 // that the expression has something else to offer where there is no such window.
-var variable = regexp.MustCompile(`^\$([a-z]+)(_seconds|_start|_end)?(\??)`)
+var variable = lazy.Regexp(`^\$([a-z]+)(_seconds|_start|_end)?(\??)`)
 
 var windowNames = []string{
 	"window", "early", "middle", "late", "run", model.Baseline, model.Calm, model.Ramp, model.Hold, model.Cool,
@@ -220,7 +220,7 @@ func ReplaceVariables(text string, stand func(VariableUse) string) string {
 		}
 		start := next + at
 		next = start + 1
-		m := variable.FindStringSubmatchIndex(text[start:])
+		m := variable().FindStringSubmatchIndex(text[start:])
 		if m == nil {
 			continue
 		}
@@ -455,14 +455,14 @@ const beforeAll = -1e9
 // end behind them. It cannot stand in a PromQL text.
 const rangeMark = "\x00"
 
-var markedRange = regexp.MustCompile("\x00(-?[0-9]+)\x00(-?[0-9.]+)\x00([^\\]]*\\])")
+var markedRange = lazy.Regexp("\x00(-?[0-9]+)\x00(-?[0-9.]+)\x00([^\\]]*\\])")
 
 // pinRanges turns each marked window into a range with an "@" behind its
 // bracket. A range of Prometheus is open at its start, so a millisecond more
 // takes in the reading at the start itself.
 func pinRanges(text string) string {
-	return markedRange.ReplaceAllStringFunc(text, func(s string) string {
-		m := markedRange.FindStringSubmatch(s)
+	return markedRange().ReplaceAllStringFunc(text, func(s string) string {
+		m := markedRange().FindStringSubmatch(s)
 		length, err := strconv.ParseInt(m[1], 10, 64)
 		if err != nil { // digits only, written by query
 			return s
@@ -569,13 +569,13 @@ func MadeLabels(text string) []string {
 }
 
 // otherWindow matches a window variable that is not the main one's.
-var otherWindow = regexp.MustCompile(`\$(run|baseline|calm|ramp|hold|cool)\b`)
+var otherWindow = lazy.Regexp(`\$(run|baseline|calm|ramp|hold|cool)\b`)
 
 // countsEvents says whether an expression is nothing but a number of events in
 // the main window: increases of counters, added up or chosen from, and not
 // divided by anything.
 func countsEvents(text string, root parser.Expr) bool {
-	if otherWindow.MatchString(text) {
+	if otherWindow().MatchString(text) {
 		return false
 	}
 	counts, plain := 0, true

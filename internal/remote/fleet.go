@@ -183,7 +183,7 @@ func (f *fleet) taken(ctx context.Context, hosts []string) (*taken, error) {
 func (f *fleet) matchers(hosts []string) (string, error) {
 	q := f.q
 	q.Match = slices.DeleteFunc(slices.Clone(q.Match), func(m string) bool {
-		part := matcherForm.FindStringSubmatch(m)
+		part := matcherForm().FindStringSubmatch(m)
 		return part != nil && part[1] == "host" // the hosts were chosen by it
 	})
 	match, _, err := q.matchers(true)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 	"plimsoll/internal/secret"
@@ -48,7 +49,7 @@ const reach = 5 * time.Minute
 const maxHosts = 1000
 
 // matcherForm is a label matcher; the quotes may be left out.
-var matcherForm = regexp.MustCompile(`^([a-zA-Z_][a-zA-Z0-9_]*)(=~|!~|!=|=)"?([^"]*)"?$`)
+var matcherForm = lazy.Regexp(`^([a-zA-Z_][a-zA-Z0-9_]*)(=~|!~|!=|=)"?([^"]*)"?$`)
 
 // Fetch takes the series of these signals and returns a run of them, with the
 // status of each signal on each host.
@@ -238,7 +239,7 @@ func (q Query) takeOurs(ctx context.Context, c *client, signals []*model.Signal,
 func (q Query) matchers(ours bool) (text string, usesHost bool, err error) {
 	var b strings.Builder
 	for _, m := range q.Match {
-		part := matcherForm.FindStringSubmatch(m)
+		part := matcherForm().FindStringSubmatch(m)
 		if part == nil {
 			return "", false, fmt.Errorf(`--match %q: want LABEL=VALUE (or != =~ !~), like host=web1`, m)
 		}

@@ -3,18 +3,18 @@ package report
 import (
 	"cmp"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
 // blankWord is a word that rules leave in a command for what differs from run to
 // run. ByHand fills it in.
-var blankWord = regexp.MustCompile(`\b(PID|PORT|URL|WORKER|USER|GROUP|NAME|DEVICE|FILE)\b`)
+var blankWord = lazy.Regexp(`\b(PID|PORT|URL|WORKER|USER|GROUP|NAME|DEVICE|FILE)\b`)
 
 // ByHand makes a clue's command one that can be typed as it stands at this run's
 // hosts: its address, port, device and process in the place of the blank words, and
@@ -101,7 +101,7 @@ func isNumber(s string) bool {
 // blanks fills the blank words of a rule's own text in.
 func (r ByHand) blanks(text string, get func(string) string) (out []layout.Piece) {
 	at := 0
-	for _, m := range blankWord.FindAllStringIndex(text, -1) {
+	for _, m := range blankWord().FindAllStringIndex(text, -1) {
 		value := r.blank(text[m[0]:m[1]], get)
 		if len(value) == 0 {
 			continue

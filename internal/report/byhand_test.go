@@ -71,7 +71,7 @@ func TestNoCommandIsLeftBlank(t *testing.T) {
 				}
 			}
 			hand := r.Command(c.ByHandText.Pieces(ruleset.Facts{Subject: subject, Labels: labels, Value: ruleset.Number(1)}), subject, nil)
-			if left := blankWord.FindAllString(hand, -1); len(left) > 0 {
+			if left := blankWord().FindAllString(hand, -1); len(left) > 0 {
 				t.Errorf("%s: clue %s: by_hand: %v stays blank in %q", rule.ID, c.ID, left, hand)
 			}
 		}

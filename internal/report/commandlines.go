@@ -1,18 +1,18 @@
 package report
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 )
 
 // mostCommand is how many lines a command has at most in a brief report.
 const mostCommand = 4
 
 // leftToFind are words in commands for what no run tells.
-var leftToFind = regexp.MustCompile(`\b(ADDRESS|SENDER|LOG|UNIT)\b`)
+var leftToFind = lazy.Regexp(`\b(ADDRESS|SENDER|LOG|UNIT)\b`)
 
 // fitToType says whether a command can be typed as it stands: whole lines, and nothing left to fill in.
 func fitToType(command string, width int) bool {
@@ -21,7 +21,7 @@ func fitToType(command string, width int) bool {
 			return false
 		}
 	}
-	return command != "" && !blankWord.MatchString(command) && !leftToFind.MatchString(command)
+	return command != "" && !blankWord().MatchString(command) && !leftToFind().MatchString(command)
 }
 
 // withoutComment leaves out a command's comment where that makes it too long: a shell cannot
@@ -57,4 +57,4 @@ func (p *paper) shortCommand(text string) {
 
 // noCheck is what is no check for the first screen: words in the place of a command, of which the numbers
 // stand above already, and what slows a live service or a whole machine down.
-var noCheck = regexp.MustCompile(`^(compare|the|log) |^\w+, |\b(strace|perf trace -a|perf top|tcpdump)\b`)
+var noCheck = lazy.Regexp(`^(compare|the|log) |^\w+, |\b(strace|perf trace -a|perf top|tcpdump)\b`)

@@ -3,11 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -92,19 +92,21 @@ func (p *paper) changes(title string, list []model.SignalChange) {
 }
 
 // labelled is a label of a series as it is written in PromQL.
-var labelled = regexp.MustCompile(`[a-zA-Z_][a-zA-Z0-9_]*="((?:[^"\\]|\\.)*)",?`)
+var labelled = lazy.Regexp(`[a-zA-Z_][a-zA-Z0-9_]*="((?:[^"\\]|\\.)*)",?`)
 
 // spokenSeries is a series' name with what its labels say.
 func spokenSeries(s string) string {
 	name, labels, _ := strings.Cut(layout.Line(s), "{")
-	return strings.TrimSpace(name + " " + strings.TrimSuffix(labelled.ReplaceAllString(labels, "$1 "), " }"))
+	return strings.TrimSpace(name + " " + strings.TrimSuffix(labelled().ReplaceAllString(labels, "$1 "), " }"))
 }
 
 func amount(v float64, unit string) string {
-	switch unit {
-	case "µs":
+	switch {
+	case unit == "µs" && v == 0: // no reply, so no latency
+		return "-"
+	case unit == "µs":
 		return layout.Micros(v)
-	case "ratio":
+	case unit == "ratio":
 		return layout.Share(v)
 	}
 	return layout.Rate(v)

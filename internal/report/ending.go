@@ -130,7 +130,7 @@ func reasons(s *sheet, f model.Finding) {
 		return
 	}
 	for _, c := range best {
-		if (c.Role == model.Decides || c.Role == model.Proves) && fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
+		if (c.Role == model.Decides || c.Role == model.Proves) && fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}

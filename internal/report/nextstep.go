@@ -3,12 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -124,12 +124,12 @@ func whereTheTimeGoes(r model.Report, run string) string {
 func settleFirst(s *sheet, r model.Report) {
 	if c, ok := worthALook(r); ok {
 		s.item(context, "looked at", 3, lookedAt(r.Verdict.Sentence, c))
-		if denied.MatchString(c.Settle) && r.Plan.Remote == nil {
+		if denied().MatchString(c.Settle) && r.Plan.Remote == nil {
 			s.item(mustKeep, "next", 3, "the same command as root (sudo): what this takes to see is not shown to other users, nor is much else (-vv lists it)")
 			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
 			return
 		}
-		if fitToType(c.ByHand, s.o.Width) && !noCheck.MatchString(c.ByHand) {
+		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, c.ByHand)
 			s.item(mustKeep, "", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
@@ -148,7 +148,7 @@ func worthALook(r model.Report) (model.Candidate, bool) {
 		return model.Candidate{}, false
 	}
 	c := r.Verdict.Nearest[0]
-	return c, !isWatch(r.Plan) || !wantsOurLoad.MatchString(c.Settle)
+	return c, !isWatch(r.Plan) || !wantsOurLoad().MatchString(c.Settle)
 }
 
 // lookedAt says what the nearest cause's measurement came to, without the series it was read from.
@@ -204,10 +204,10 @@ func moreToSee(r model.Report) (next, price string) {
 }
 
 // denied is what would settle it where that takes rights which the run had not.
-var denied = regexp.MustCompile(`^measure what was not: .*(was denied on |permission denied)`)
+var denied = lazy.Regexp(`^measure what was not: .*(was denied on |permission denied)`)
 
 // wantsOurLoad is what would settle it where that takes a load of ours.
-var wantsOurLoad = regexp.MustCompile(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
+var wantsOurLoad = lazy.Regexp(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
 
 // firstFix writes a fix: what it changes, how that is typed, and what it costs.
 func firstFix(s *sheet, told model.Finding, r model.Report) {

@@ -3,12 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -218,19 +218,19 @@ func lostTo(f model.Finding, r model.Report, by string) string {
 // anybody measured, and once is enough.
 func saidAlready(f model.Finding) bool {
 	return slices.ContainsFunc(f.Clues, func(c model.Clue) bool {
-		return c.Truth == model.True && strings.Contains(c.Say, layout.Share(*f.Impact)) && !ofRequests.MatchString(c.Say)
+		return c.Truth == model.True && strings.Contains(c.Say, layout.Share(*f.Impact)) && !ofRequests().MatchString(c.Say)
 	})
 }
 
 // ofRequests are the words of a clue that was measured of users.
-var ofRequests = regexp.MustCompile(`\b(requests?|repl(y|ies)|users?|connections?|connects?)\b`)
+var ofRequests = lazy.Regexp(`\b(requests?|repl(y|ies)|users?|connections?|connects?)\b`)
 
 // ofAProgram says whether an impact is of a program's time: in a watch a host may serve nobody,
 // and then no clue of the finding, and no load tool, speaks of requests.
 func ofAProgram(f model.Finding, r model.Report) bool {
 	counted := func(t model.ToolSummary) bool { return t.Requests != nil }
 	return isWatch(r.Plan) && !slices.ContainsFunc(r.ToolSummaries, counted) &&
-		!slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Truth == model.True && ofRequests.MatchString(c.Say) })
+		!slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Truth == model.True && ofRequests().MatchString(c.Say) })
 }
 
 // byHand lists the commands that show the same numbers, each once.
@@ -545,12 +545,12 @@ func missing(c model.Clue) string {
 
 // ofOurLoad is how what only a run with a load of ours has is missing: its
 // numbers, and the windows before it.
-var ofOurLoad = regexp.MustCompile(`^(plimsoll_load_\w+: was not looked for|this run has no \w+ window$)`)
+var ofOurLoad = lazy.Regexp(`^(plimsoll_load_\w+: was not looked for|this run has no \w+ window$)`)
 
 // missingInWatch takes together what is missing since there was no load of ours.
 func missingInWatch(c model.Clue) string {
 	m := missing(c)
-	if ofOurLoad.MatchString(m) {
+	if ofOurLoad().MatchString(m) {
 		return "what only a load of our own tells: how long each request took, alone and under load, and how the host was before"
 	}
 	return m

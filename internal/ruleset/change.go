@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/query"
 )
@@ -149,7 +149,7 @@ func (c *Change) compile(terms query.Terms) error {
 		}
 	}
 	from := c.From
-	if from == "" && c.Kind == model.ChangeSysctl && plainSetting.MatchString(c.Name) {
+	if from == "" && c.Kind == model.ChangeSysctl && plainSetting().MatchString(c.Name) {
 		from = "last_over_time(node_sysctl_" + strings.NewReplacer(".", "_", "-", "_").Replace(c.Name) + "[$run])"
 	}
 	if from != "" {
@@ -184,7 +184,7 @@ func isExpression(to string) bool {
 	return false
 }
 
-var plainSetting = regexp.MustCompile(`^[a-z][a-z0-9_.]*$`)
+var plainSetting = lazy.Regexp(`^[a-z][a-z0-9_.]*$`)
 
 // CommandFor is what a person would type, or write into a file.
 func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece {
@@ -202,7 +202,7 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 	}
 	switch kind {
 	case model.ChangeSysctl:
-		if plainSetting.MatchString(name) { // known to whoever finds out where it is to be typed
+		if plainSetting().MatchString(name) { // known to whoever finds out where it is to be typed
 			return []layout.Piece{{Text: "sysctl -w " + name + "="}, {Text: to, Outside: true}}
 		}
 		return line("sysctl -w @=@", name, to)

@@ -2,9 +2,10 @@ package ruleset
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // Comparison is one threshold: an operator and a number.
@@ -13,11 +14,11 @@ type Comparison struct {
 	Bound float64
 }
 
-var comparisonForm = regexp.MustCompile(`^(>=|<=|==|!=|>|<)\s*(\S+)$`)
+var comparisonForm = lazy.Regexp(`^(>=|<=|==|!=|>|<)\s*(\S+)$`)
 
 // ParseComparison reads a threshold such as ">= 0.95".
 func ParseComparison(s string) (Comparison, error) {
-	m := comparisonForm.FindStringSubmatch(strings.TrimSpace(s))
+	m := comparisonForm().FindStringSubmatch(strings.TrimSpace(s))
 	if m == nil {
 		return Comparison{}, fmt.Errorf(`is %q: want a comparison such as ">= 0.95"`, s)
 	}

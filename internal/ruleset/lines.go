@@ -3,18 +3,19 @@ package ruleset
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"plimsoll/internal/lazy"
 )
 
 // lineMessage is how the YAML decoder, and atLine, name a line.
-var lineMessage = regexp.MustCompile(`^\s*(?:yaml: )?line ([0-9]+): (.*)$`)
+var lineMessage = lazy.Regexp(`^\s*(?:yaml: )?line ([0-9]+): (.*)$`)
 
 // unmarshalType is what the decoder says of our types, which no reader knows.
-var unmarshalType = regexp.MustCompile(` in type \S+$`)
+var unmarshalType = lazy.Regexp(` in type \S+$`)
 
 // InFile puts the file's name before each line of an error, and the number of
 // the line where the error knows it: "rules/x/rule.yaml:12: …".
@@ -24,8 +25,8 @@ func InFile(file string, err error) error {
 		if strings.HasPrefix(msg, "yaml: unmarshal errors") || strings.TrimSpace(msg) == "" {
 			continue
 		}
-		if m := lineMessage.FindStringSubmatch(msg); m != nil {
-			out = append(out, fmt.Errorf("%s:%s: %s", file, m[1], unmarshalType.ReplaceAllString(m[2], "")))
+		if m := lineMessage().FindStringSubmatch(msg); m != nil {
+			out = append(out, fmt.Errorf("%s:%s: %s", file, m[1], unmarshalType().ReplaceAllString(m[2], "")))
 			continue
 		}
 		out = append(out, fmt.Errorf("%s: %s", file, strings.TrimPrefix(msg, "yaml: ")))

@@ -6,10 +6,10 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/query"
 )
 
@@ -17,7 +17,7 @@ import (
 const recordsFile = "records.yaml"
 
 // recordName is Prometheus' form of a recorded series: level:metric:operation.
-var recordName = regexp.MustCompile(`^[a-z_][a-z0-9_]*(:[a-z0-9_]+){2}$`)
+var recordName = lazy.Regexp(`^[a-z_][a-z0-9_]*(:[a-z0-9_]+){2}$`)
 
 // sortedRecords lists records by name.
 func sortedRecords(r query.Records) []query.Record {
@@ -42,7 +42,7 @@ func loadRecords(fsys fs.FS, dir string, terms query.Terms) (query.Terms, []byte
 	}
 	terms.Records = maps.Clone(terms.Records)
 	for _, rec := range list {
-		if !recordName.MatchString(rec.Name) || rec.Help == "" {
+		if !recordName().MatchString(rec.Name) || rec.Help == "" {
 			return terms, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)
 		}
 		if _, taken := terms.Records[rec.Name]; taken || rec.Name == query.MachineInfo {

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // mask stands in the place of a secret.
@@ -24,11 +26,11 @@ func Text(s string) string {
 	// Most texts have none, and there are many: each search has to be worth it.
 	lower := strings.ToLower(s)
 	if strings.Contains(lower, "private key") {
-		s = privateKey.ReplaceAllString(s, "(masked private key)")
+		s = privateKey().ReplaceAllString(s, "(masked private key)")
 	}
 	if strings.Contains(s, "@") {
-		s = userinfo.ReplaceAllString(s, "$1"+mask+"@")
-		s = replaceParts(account, s, func(p []string) string {
+		s = userinfo().ReplaceAllString(s, "$1"+mask+"@")
+		s = replaceParts(account(), s, func(p []string) string {
 			if user, ok := strings.CutPrefix(p[0], "ssh:"); ok && !strings.Contains(user, ":") { // a host of ours, which has no password
 				return p[0]
 			}
@@ -36,11 +38,11 @@ func Text(s string) string {
 		})
 	}
 	if strings.ContainsAny(s, "=:") && (containsAny(inOne.Replace(lower), tellingParts) || containsAny(lower, tellingWords)) {
-		s = wholeLine.ReplaceAllString(s, "$1$2"+mask)
+		s = wholeLine().ReplaceAllString(s, "$1$2"+mask)
 		s = namedValues(s)
 	}
 	if containsAny(lower, []string{"bearer", "basic"}) {
-		s = replaceParts(bearer, s, func(p []string) string {
+		s = replaceParts(bearer(), s, func(p []string) string {
 			if strings.ContainsAny(p[3], "0123456789") {
 				return p[1] + p[2] + mask
 			}
@@ -54,13 +56,13 @@ func Text(s string) string {
 		return s
 	}
 	if containsAny(s, []string{"eyJ", "AKIA", "ASIA", "gh", "glpat-", "xox", "_live_", "_test_", "sk-", "AIza"}) {
-		s = issued.ReplaceAllString(s, mask)
+		s = issued().ReplaceAllString(s, mask)
 	}
 	if !hasLongWord(s) {
 		return s
 	}
-	return replaceParts(long, s, func(p []string) string {
-		name := strings.Contains("/.:", p[1]) && p[1] != "" && hex.MatchString(p[2]) // of a container, an image, a file
+	return replaceParts(long(), s, func(p []string) string {
+		name := strings.Contains("/.:", p[1]) && p[1] != "" && hex().MatchString(p[2]) // of a container, an image, a file
 		if looksRandom(p[2]) && !name {
 			return p[1] + mask
 		}
@@ -106,7 +108,7 @@ func Args(argv []string) []string {
 	for i, arg := range argv {
 		base := path.Base(arg)
 		switch {
-		case next && !aFlag.MatchString(arg):
+		case next && !aFlag().MatchString(arg):
 			out[i], next = value(argv[i-1], arg), false
 		case programFlags[base] != nil:
 			programs = append([]string{base}, programs...)
@@ -139,19 +141,19 @@ func Header(line string) string {
 }
 
 var (
-	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
+	privateKey = lazy.Regexp(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)`)
 	// wholeLine are headers whose value has blanks in it.
-	wholeLine = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(["']?\s*:\s*["']?)[^\r\n"']+`)
-	userinfo  = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"'<>]+@`)
+	wholeLine = lazy.Regexp(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(["']?\s*:\s*["']?)[^\r\n"']+`)
+	userinfo  = lazy.Regexp(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"'<>]+@`)
 	// account is user:password@host without a scheme, as drivers of databases take it.
-	account = regexp.MustCompile(`\b[\w.%+-]+:[^\s/"'()]+@(\w)`)
-	named   = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)("(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|[^\s&;,"'<>]+)`)
-	bearer  = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{8,})`)
+	account = lazy.Regexp(`\b[\w.%+-]+:[^\s/"'()]+@(\w)`)
+	named   = lazy.Regexp(`([A-Za-z_][\w.-]*)(["']?\s*[=:]\s*)("(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|[^\s&;,"'<>]+)`)
+	bearer  = lazy.Regexp(`(?i)\b(bearer|basic)(\s+)([A-Za-z0-9._~+/=-]{8,})`)
 	// issued are keys that say themselves what they are.
-	issued = regexp.MustCompile(`\b(eyJ[\w-]{6,}\.[\w-]+(\.[\w-]*)?|(AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|[sr]k_(live|test)_\w{10,}|sk-[\w-]{20,}|AIza[\w-]{30,})`)
-	long   = regexp.MustCompile(`(^|[^\w+-])([\w+-]{24,}={0,2})`)
-	hex    = regexp.MustCompile(`^([0-9a-f]{32,}|[0-9A-F]{32,})$`)
-	word   = regexp.MustCompile(`\S+`)
+	issued = lazy.Regexp(`\b(eyJ[\w-]{6,}\.[\w-]+(\.[\w-]*)?|(AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|[sr]k_(live|test)_\w{10,}|sk-[\w-]{20,}|AIza[\w-]{30,})`)
+	long   = lazy.Regexp(`(^|[^\w+-])([\w+-]{24,}={0,2})`)
+	hex    = lazy.Regexp(`^([0-9a-f]{32,}|[0-9A-F]{32,})$`)
+	word   = lazy.Regexp(`\S+`)
 )
 
 // replaceParts replaces each match by what fn makes of it and its groups.
@@ -182,7 +184,7 @@ func namedValues(s string) string {
 	var b strings.Builder
 	at := 0
 	for {
-		m := named.FindStringSubmatchIndex(s[at:])
+		m := named().FindStringSubmatchIndex(s[at:])
 		if m == nil {
 			return b.String() + s[at:]
 		}
@@ -298,19 +300,19 @@ func value(flag, arg string) string {
 
 // aFlag are arguments that are none's value: "-v", "--verbose", "--". A secret may begin
 // with a dash, too.
-var aFlag = regexp.MustCompile(`^(--?|-[A-Za-z]|--[a-z][a-z-]*(=.*)?)$`)
+var aFlag = lazy.Regexp(`^(--?|-[A-Za-z]|--[a-z][a-z-]*(=.*)?)$`)
 
 // flagsOf masks the arguments of commands that stand within a text.
 func flagsOf(s string) string {
 	var b strings.Builder
 	var programs []string
 	next, at := false, 0
-	for _, m := range word.FindAllStringIndex(s, -1) {
+	for _, m := range word().FindAllStringIndex(s, -1) {
 		w := s[m[0]:m[1]]
 		masked := w
 		base := path.Base(strings.Trim(w, `"'(`))
 		switch {
-		case next && !aFlag.MatchString(w):
+		case next && !aFlag().MatchString(w):
 			masked, next = mask, false
 		case programFlags[base] != nil:
 			programs, next = append([]string{base}, programs...), false
@@ -331,7 +333,7 @@ func flagsOf(s string) string {
 // looksRandom tells a key from a long name: capitals, small letters and digits are
 // mixed in it as dice would, or it is all hexadecimal.
 func looksRandom(s string) bool {
-	if hex.MatchString(s) {
+	if hex().MatchString(s) {
 		return strings.ContainsAny(s, "0123456789") && strings.ContainsAny(s, "abcdefABCDEF")
 	}
 	if strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R") { // a mangled function

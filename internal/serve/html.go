@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"plimsoll/internal/layout"
@@ -25,15 +26,17 @@ var pagesHTML string
 //go:embed style.css
 var styleCSS string
 
-var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"line": layout.Line,
-	"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
-}).Parse(pagesHTML))
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("pages").Funcs(template.FuncMap{
+		"line": layout.Line,
+		"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	}).Parse(pagesHTML))
+})
 
 // page sends one of our own pages.
 func page(w http.ResponseWriter, code int, name string, data any) {
 	var doc bytes.Buffer
-	if err := pages.ExecuteTemplate(&doc, name, data); err != nil {
+	if err := pages().ExecuteTemplate(&doc, name, data); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -2,8 +2,9 @@ package ssh
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // Destination is a machine as the user's ssh knows it.
@@ -15,9 +16,9 @@ type Destination struct {
 var (
 	// Neither ssh nor its configuration takes any of these for something else: no blank, no
 	// quote, nothing a shell knows (ProxyCommand has one), and no "-" where an option begins.
-	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*[$]?$`)
-	hostName = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?)$`)
-	portName = regexp.MustCompile(`^[0-9]{1,5}$`)
+	userName = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._+-]*[$]?$`)
+	hostName = lazy.Regexp(`^([A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9._-]+)?)$`)
+	portName = lazy.Regexp(`^[0-9]{1,5}$`)
 )
 
 // maxName is the most bytes of a destination.
@@ -51,9 +52,9 @@ func ParseDestination(text string) (Destination, error) {
 	switch {
 	case strings.HasPrefix(text, "-") || strings.HasPrefix(host, "-"):
 		return bad("a name that begins with - is an option to ssh")
-	case !hostName.MatchString(host) || hasUser && !userName.MatchString(user):
+	case !hostName().MatchString(host) || hasUser && !userName().MatchString(user):
 		return bad("no name of a machine")
-	case port != "" && !portName.MatchString(port):
+	case port != "" && !portName().MatchString(port):
 		return bad("no number of a port")
 	}
 	if hasUser {

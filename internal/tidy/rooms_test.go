@@ -9,10 +9,12 @@ import (
 // rooms is the architecture: which room may import which, the ground floor
 // first. A room may name only rooms written above it, so imports run one way.
 // The folders beneath a room belong to it, unless they stand here themselves.
+// The first, internal/lazy, knows nothing of this program, and all may use it.
 //
 // DO NOT CHANGE THIS TABLE TO MEND A BUILD. A new arrow is a decision; it
 // belongs into ARCHITECTURE.md first.
 const rooms = `
+internal/lazy:
 rules:
 internal/layout:
 internal/input:
@@ -79,7 +81,7 @@ func table(t *testing.T) (order []string, may map[string][]string) {
 				t.Fatalf("room %s names %s, which is not written above it", room, a)
 			}
 		}
-		order, may[room] = append(order, room), allowed
+		order, may[room] = append(order, room), append(allowed, "internal/lazy")
 	}
 	return order, may
 }

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -20,7 +20,7 @@ type Goal struct {
 	limit float64 // latencies in µs, shares as ratio
 }
 
-var goalForm = regexp.MustCompile(`^([a-z0-9.]+)([<>]=?)([0-9.]+)([a-zµ/%]*)$`)
+var goalForm = lazy.Regexp(`^([a-z0-9.]+)([<>]=?)([0-9.]+)([a-zµ/%]*)$`)
 
 // measure is what a goal may be about.
 type measure struct {
@@ -83,7 +83,7 @@ func ParseGoals(text string) ([]Goal, error) {
 }
 
 func parseGoal(text string) (Goal, error) {
-	m := goalForm.FindStringSubmatch(text)
+	m := goalForm().FindStringSubmatch(text)
 	if m == nil {
 		return Goal{}, errors.New("want something like p99<50ms, good>5000/s, errors<0.1% or share>99.9%, set apart by commas")
 	}

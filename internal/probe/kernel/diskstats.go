@@ -3,8 +3,8 @@ package kernel
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
@@ -45,7 +45,7 @@ func diskSignal(name string, kind model.Kind, unit, help string, times, per floa
 
 // ignoredDisk matches what node_exporter leaves out, too: memory and loop
 // devices, and partitions.
-var ignoredDisk = regexp.MustCompile(`^(z?ram|loop|fd|(h|s|v|xv)d[a-z]+|nvme\d+n\d+p)\d+$`)
+var ignoredDisk = lazy.Regexp(`^(z?ram|loop|fd|(h|s|v|xv)d[a-z]+|nvme\d+n\d+p)\d+$`)
 
 // DiskStats reads /proc/diskstats.
 func DiskStats() probe.Probe {
@@ -93,7 +93,7 @@ func parseDiskStats(b []byte) ([]diskRow, error) {
 		if len(name) == 0 {
 			return nil, fmt.Errorf("want MAJOR MINOR NAME numbers, got %q", line)
 		}
-		if ignoredDisk.Match(name) {
+		if ignoredDisk().Match(name) {
 			continue
 		}
 		columns, err := parseUints(rest)

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/sqlshape"
 )
@@ -221,11 +221,11 @@ func (a *answer) readStatements(list rows) error {
 	return nil
 }
 
-var odd = regexp.MustCompile(`[^a-z0-9 ._/()-]+`)
+var odd = lazy.Regexp(`[^a-z0-9 ._/()-]+`)
 
 // clean makes a label of a word of the server's: small letters, and not too long.
 func clean(word string) string {
-	word = odd.ReplaceAllString(strings.ToLower(word), "_")
+	word = odd().ReplaceAllString(strings.ToLower(word), "_")
 	return word[:min(len(word), 64)]
 }
 

@@ -7,10 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/service/nginx"
 )
 
@@ -23,11 +23,11 @@ type stub struct {
 // maxStatusPage bounds the page; nginx writes about 100 bytes.
 const maxStatusPage = 16 << 10
 
-var stubPattern = regexp.MustCompile(`^Active connections: (\d+) \nserver accepts handled requests\n (\d+) (\d+) (\d+) \nReading: (\d+) Writing: (\d+) Waiting: (\d+) \n`)
+var stubPattern = lazy.Regexp(`^Active connections: (\d+) \nserver accepts handled requests\n (\d+) (\d+) (\d+) \nReading: (\d+) Writing: (\d+) Waiting: (\d+) \n`)
 
 // parseStub reads the page as ngx_http_stub_status_module.c writes it.
 func parseStub(page []byte) (stub, error) {
-	m := stubPattern.FindSubmatch(page)
+	m := stubPattern().FindSubmatch(page)
 	if m == nil {
 		return stub{}, fmt.Errorf("parse the stub_status page: want \"Active connections: …\", got %.40q", page)
 	}

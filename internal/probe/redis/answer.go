@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/probe"
 )
 
@@ -36,9 +36,9 @@ type command struct {
 
 // What the names of commands and of errors are made of; others are passed over.
 var (
-	commandName = regexp.MustCompile(`^[a-z0-9][a-z0-9._|-]{0,63}$`)
-	errorName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
-	word        = regexp.MustCompile(`^[A-Za-z0-9._-]{1,40}$`)
+	commandName = lazy.Regexp(`^[a-z0-9][a-z0-9._|-]{0,63}$`)
+	errorName   = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_-]{0,31}$`)
+	word        = lazy.Regexp(`^[A-Za-z0-9._-]{1,40}$`)
 )
 
 // parse reads the text of INFO all: lines of field:value.
@@ -72,7 +72,7 @@ func parse(text string) (a answer, err error) {
 // command reads calls=1,usec=2,usec_per_call=2.00,rejected_calls=0,failed_calls=0.
 func (a *answer) command(name, value string) (err error) {
 	name = strings.ToLower(name)
-	if !commandName.MatchString(name) {
+	if !commandName().MatchString(name) {
 		return nil
 	}
 	c := command{name: name}
@@ -97,7 +97,7 @@ func (a *answer) command(name, value string) (err error) {
 
 // error reads count=1.
 func (a *answer) error(name, value string) (err error) {
-	if errorName.MatchString(name) && (len(a.errors) < maxErrors || name == "OOM") {
+	if errorName().MatchString(name) && (len(a.errors) < maxErrors || name == "OOM") {
 		a.errors[name], err = number(strings.TrimPrefix(value, "count="))
 	}
 	return err
@@ -143,7 +143,7 @@ func (a *answer) putFields(out *probe.Out, listen string) {
 	labels := []string{listen}
 	for _, name := range []string{"role", "redis_version", "maxmemory_policy"} {
 		text := a.fields[name]
-		if !word.MatchString(text) {
+		if !word().MatchString(text) {
 			text = "unknown"
 		}
 		labels = append(labels, text)

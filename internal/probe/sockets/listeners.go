@@ -32,6 +32,7 @@ type listener struct {
 	peak       uint32 // longest queue
 	queued     uint64 // queue lengths of all looks together
 	looks      int
+	missed     int // looks in which nobody listened there any more
 	seen       bool
 	limitSum   uint32
 	limitEach  uint32 // the largest limit of one socket
@@ -112,6 +113,8 @@ func (t *table) end() {
 			l.queued += uint64(l.queue)
 			l.looks++
 			l.limitSum, l.limitEach = l.limit, l.largest
+		} else {
+			l.missed++
 		}
 	}
 	for cookie, s := range t.socks {

@@ -618,6 +618,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_syn_recv"+labels] = 0
 		}
 		if !strings.HasPrefix(l.listen, "unix") {
+			want["plimsoll_tcp_listen_absent_ratio"+labels] = 0
 			want["plimsoll_tcp_listen_unread"+labels] = 0
 			want["plimsoll_tcp_listen_gaps"+labels] = 0
 			want["plimsoll_tcp_listen_queue_left"+labels] = 0

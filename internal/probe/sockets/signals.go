@@ -28,6 +28,11 @@ var (
 		Help:   "What sets the limit of the accept queue, always 1: by=\"somaxconn\" when it equals net.core.somaxconn, else by=\"backlog\", the application's own.",
 		Source: fromListeners + "; net/core/somaxconn", ByHand: "ss -ltn; sysctl net.core.somaxconn",
 	}
+	listenAbsent = &model.Signal{
+		Name: "plimsoll_tcp_listen_absent_ratio", Kind: model.Gauge, Unit: "ratio", Labels: []string{"listen", "owner"},
+		Help:   "Share of the looks since the last reading, four to ten a second, in which nobody listened at an address where somebody had before in this run, for two minutes; the kernel refuses who connects then. Unix listeners are not here.",
+		Source: fromListeners, ByHand: "ss -ltn (several times a second)",
+	}
 	listenDrops = &model.Signal{
 		Name: "plimsoll_tcp_listen_drops_total", Kind: model.Counter, Unit: "packets", Labels: []string{"listen", "owner"},
 		Help:   "Connection attempts (SYN or final ACK) that this listener dropped since Plimsoll began to look, nearly always because its accept queue was full.",

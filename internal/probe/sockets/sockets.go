@@ -42,7 +42,7 @@ func All() []probe.Probe {
 	return []probe.Probe{{
 		Name:    "sockets",
 		Scope:   probe.PerHost,
-		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenDrops, listenDefers, asideThreads, datagramPlaces}, connectionSignals...),
+		Signals: append([]*model.Signal{listenQueue, listenQueueMean, listenLimit, listenLimitBy, listenAbsent, listenDrops, listenDefers, asideThreads, datagramPlaces}, connectionSignals...),
 		Cost: "2 CPUs, Linux 6.18: a look at all listeners 0.04 ms (ten a second, four while nothing waited for five seconds); all connections 0.3 ms with 90 sockets, 1.5 ms with 3,000, " +
 			"17 ms with 28,500 (beyond 7.5 ms a second they are read less often, which is noted); 20 µs for each thread of a process that has but the name of a service's, 512 at most; the search for a new listener's owner 3-10 ms among 100-230 processes, later ones without those that held no socket and have not run",
 		Blind: []string{
@@ -241,6 +241,10 @@ func (r *reader) reportListeners(out *probe.Out) {
 		out.Mark(listenLimitBy, fmt.Errorf("read net.core.somaxconn: %w", err))
 	}
 	for _, l := range r.table.order {
+		if looks := l.looks + l.missed; !l.unix && l.owner != "" && looks > 0 {
+			out.Put(listenAbsent, float64(l.missed)/float64(looks), l.name, l.owner)
+			l.missed = 0
+		}
 		if !l.seen || l.owner == "" {
 			continue
 		}

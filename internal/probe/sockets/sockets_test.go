@@ -215,8 +215,8 @@ func TestTableForgets(t *testing.T) {
 	for range memory {
 		tab.lookAt(stays)
 	}
-	if tab.of(old.src) == nil {
-		t.Error("a listener that has just gone is forgotten")
+	if l := tab.of(old.src); l == nil || l.looks != 1 || l.missed != memory {
+		t.Errorf("a listener that has just gone: %+v; want it seen in one look and missed in %d", l, memory)
 	}
 	tab.lookAt(stays)
 	if tab.of(old.src) != nil || tab.of(stays.src) == nil || len(tab.order) != 1 {

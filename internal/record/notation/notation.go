@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
 )
@@ -103,11 +103,11 @@ func (v *Run) Compile() error {
 
 // manyValues matches a repetition of a million values or more, which the
 // parser would make in memory before they could be counted.
-var manyValues = regexp.MustCompile(`x[0-9]{7,}[^}]*$`)
+var manyValues = lazy.Regexp(`x[0-9]{7,}[^}]*$`)
 
 // addSeries reads one line of promtool's notation.
 func (v *Run) addSeries(desc string) error {
-	if manyValues.MatchString(desc) {
+	if manyValues().MatchString(desc) {
 		return fmt.Errorf("want at most %d values", maxValues)
 	}
 	lset, values, err := seriesParser.ParseSeriesDesc(desc)

@@ -2,10 +2,10 @@ package alerts
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/ruleset"
 )
@@ -54,14 +54,14 @@ func annotations(r *ruleset.Rule, opt Options) map[string]string {
 }
 
 // labelPlace is a place for a label in our templates.
-var labelPlace = regexp.MustCompile(`\{\{\s*\.(?:Subject|Labels)\.([a-zA-Z_]+)\s*\}\}`)
+var labelPlace = lazy.Regexp(`\{\{\s*\.(?:Subject|Labels)\.([a-zA-Z_]+)\s*\}\}`)
 
 // commandText writes the places of our template as words that stand for them:
 // Prometheus' templates cannot quote, and these are commands that are copied. The
 // summary tells what the labels are.
 func commandText(s string) string {
-	return plain(labelPlace.ReplaceAllStringFunc(strings.TrimSpace(s), func(place string) string {
-		return strings.ToUpper(labelPlace.FindStringSubmatch(place)[1])
+	return plain(labelPlace().ReplaceAllStringFunc(strings.TrimSpace(s), func(place string) string {
+		return strings.ToUpper(labelPlace().FindStringSubmatch(place)[1])
 	}))
 }
 

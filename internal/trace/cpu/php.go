@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/symbol"
 )
@@ -35,9 +35,9 @@ var phpVersions = map[string]phpOffsets{
 }
 
 var (
-	phpModule = regexp.MustCompile(`^(lib|mod_)?php[-a-z0-9.]*$`)
+	phpModule = lazy.Regexp(`^(lib|mod_)?php[-a-z0-9.]*$`)
 	// phpHeader is the header that every PHP can send; its version stands in no symbol.
-	phpHeader = regexp.MustCompile(`X-Powered-By: PHP/([0-9]+\.[0-9]+)\.`)
+	phpHeader = lazy.Regexp(`X-Powered-By: PHP/([0-9]+\.[0-9]+)\.`)
 )
 
 // maxRodata bounds the constants of a binary that are searched for its version.
@@ -58,7 +58,7 @@ type phpGlobals struct {
 // find returns where a process keeps what it executes; false if it is no PHP whose
 // version is known.
 func (p *php) find(pid int) (bpfPhp, bool) {
-	m := p.names.Module(pid, func(file string) bool { return phpModule.MatchString(path.Base(file)) })
+	m := p.names.Module(pid, func(file string) bool { return phpModule().MatchString(path.Base(file)) })
 	if m == nil {
 		return bpfPhp{}, false
 	}
@@ -107,7 +107,7 @@ func phpVersion(f *elf.File) string {
 	if err != nil {
 		return ""
 	}
-	if found := phpHeader.FindSubmatch(text); found != nil {
+	if found := phpHeader().FindSubmatch(text); found != nil {
 		return string(found[1])
 	}
 	return ""
@@ -126,7 +126,7 @@ func running() []int {
 			continue
 		}
 		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if name := path.Base(strings.TrimSuffix(program, " (deleted)")); err == nil && (phpModule.MatchString(name) || name == "apache2" || name == "httpd") {
+		if name := path.Base(strings.TrimSuffix(program, " (deleted)")); err == nil && (phpModule().MatchString(name) || name == "apache2" || name == "httpd") {
 			pids = append(pids, pid)
 		}
 	}

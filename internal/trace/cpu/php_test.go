@@ -243,7 +243,7 @@ func TestModulesOfPHP(t *testing.T) {
 		"php": true, "php8.2": true, "php-fpm8.2": true, "php-cgi": true, "libphp.so": true, "libphp8.2.so": true, "php-fpm": true,
 		"php_helper": false, "nginx": false, "libxphp.so": false,
 	} {
-		if phpModule.MatchString(name) != want {
+		if phpModule().MatchString(name) != want {
 			t.Errorf("%s: want %v", name, want)
 		}
 	}

@@ -120,6 +120,7 @@ type bpfSums struct {
 	WithNext       uint64
 	Followed       uint64
 	Failed         [6]uint64
+	LeftNs         uint64
 	Excluded       [5]uint64
 	Unread         [106]uint64
 	InHand         [106]uint64
@@ -137,6 +138,7 @@ type bpfTurn struct {
 	Unanswered   uint64
 	Early        uint64
 	EarlyWritten uint64
+	Left         uint64
 	Next         uint64
 	WriteSeq     uint32
 	Received     uint32

@@ -139,7 +139,7 @@ SEPARATE __u32 add_begun(struct turn *t)
 static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, __u64 at, struct bytes *b, __u32 weight)
 {
 	t->began = t->came = t->written = at;
-	t->read = t->first = t->next = 0;
+	t->read = t->first = t->next = t->left = 0;
 	t->write_seq = b->written;
 	t->received = b->received;
 	t->weight = weight;
@@ -169,8 +169,11 @@ SEPARATE int add_failure(struct turn *t, __u32 how)
 {
 	struct sums *s = t ? sums_of(t->group) : 0;
 
-	if (t && s && how < FAILURES)
-		add(&s->failed[how], t->weight);
+	if (!t || !s || how >= FAILURES)
+		return 0;
+	add(&s->failed[how], t->weight);
+	if (how == LEFT)
+		add(&s->left_ns, ((t->left ? t->left : bpf_ktime_get_ns()) - t->began) * t->weight);
 	return 0;
 }
 
@@ -930,7 +933,10 @@ static __always_inline void fail(struct sock *sk, struct turn *t, struct bytes *
 	if (t->state == ASKED && to == TCP_FIN_WAIT1 && bpf_ktime_get_ns() - t->written < AT_ONCE)
 		t->farewell = 1;
 	if (b->more && (t->state == ASKED ? b->received != t->received : b->written != t->write_seq)) {
-		count(&lost_turns); /* it did get an answer */
+		if (t->state == READ && from == TCP_CLOSE_WAIT)
+			add_failure(t, LEFT); /* the answer went to somebody who was gone */
+		else
+			count(&lost_turns); /* it did get an answer */
 		t->state = IDLE;
 		return;
 	}
@@ -964,7 +970,7 @@ static __always_inline void end(struct sock *sk, struct turn *t, struct bytes *b
 	if (!b->unacked)
 		acknowledged(t, b, false);
 	else if (to == TCP_CLOSE && from != TCP_LAST_ACK && from != TCP_CLOSING)
-		add_failure(t, CUT);
+		add_failure(t, from == TCP_CLOSE_WAIT ? LEFT : CUT);
 	else
 		return;
 	t->state = IDLE;
@@ -1036,8 +1042,11 @@ int requests_state(__u64 *ctx)
 	bool ends = to == TCP_LAST_ACK || to == TCP_CLOSE;
 	if (to == TCP_FIN_WAIT1)
 		ends = (t && t->role == SERVER) || more_of(sk)->sk_shutdown == SHUTDOWN_MASK;
-	if (t && to == TCP_CLOSE_WAIT && bpf_ktime_get_ns() - t->came < AT_ONCE)
-		t->farewell = t->role == SERVER; /* unless it is answered all the same */
+	if (t && to == TCP_CLOSE_WAIT) {
+		t->left = bpf_ktime_get_ns();
+		if (t->left - t->came < AT_ONCE)
+			t->farewell = t->role == SERVER; /* unless it is answered all the same */
+	}
 	if (t && (ends || t->state == CLOSING))
 		end(sk, t, &b, from, to);
 	if (finishing)

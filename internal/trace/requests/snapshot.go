@@ -58,6 +58,8 @@ type Group struct {
 	Receiving time.Duration     `json:"receiving_ns"`
 	Pieces    uint64            `json:"receiving"`
 	Failed    map[string]uint64 `json:"failed,omitempty"`
+	// Left is how long ago requests had begun when the other end closed first, added up.
+	Left time.Duration `json:"left_ns,omitempty"`
 	Excluded  map[string]uint64 `json:"excluded,omitempty"`
 	// Now is how many are in hand; nil where this was not looked at.
 	Now *uint64 `json:"in_hand_now,omitempty"`
@@ -236,7 +238,7 @@ func (p *Place) setOpen(open walked) {
 func makeGroup(name string, s *bpfSums) Group {
 	c := Group{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
 		Unread: makeTimes(s.UnreadNs, s.Unread), InHand: makeTimes(s.InHandNs, s.InHand), Served: makeTimes(s.ServedNs, s.Served), Acknowledged: makeTimes(s.AcknowledgedNs, s.Acknowledged)}
-	c.Failed = named(failures, s.Failed[:])
+	c.Failed, c.Left = named(failures, s.Failed[:]), time.Duration(s.LeftNs)
 	c.Excluded = named(exclusions, s.Excluded[:])
 	return c
 }
@@ -322,6 +324,9 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 	}
 	if side != server {
 		return
+	}
+	if t.Has(leftSum) && c.Failed["left"] > 0 {
+		out.Put(leftSum, c.Left.Seconds(), labels...)
 	}
 	t.putHolders(out, c, labels)
 	acked.put(out, c.Acknowledged, labels)

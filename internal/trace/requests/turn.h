@@ -36,7 +36,7 @@ enum failure {
 	RESET,	   /* the other end reset the connection */
 	ABORTED,   /* this end did */
 	TIMED_OUT, /* the kernel gave up sending */
-	CUT,	   /* the connection was reset when the reply had begun */
+	CUT,	   /* the connection was reset when the reply had begun, and the other end had not closed it */
 	FAILURES,
 };
 
@@ -59,6 +59,7 @@ struct turn {
 	__u64 unanswered;    /* 1 until somebody counts the reply: arrival and write may do so at once */
 	__u64 early;	     /* a Unix server read when nothing had been told to have come since its reply */
 	__u64 early_written; /* and wrote, likewise */
+	__u64 left;	     /* the other end closed a TCP server's connection; 0 while it has not */
 	__u64 next;	     /* the next turn of a TCP server came while another CPU still counted this one's reply */
 	__u32 write_seq; /* what the server had written when the turn began */
 	__u32 received;	 /* what had come when bytes came last */
@@ -89,6 +90,7 @@ struct sums {
 	__u64 with_next; /* replies that the next request acknowledged */
 	__u64 followed;
 	__u64 failed[FAILURES];
+	__u64 left_ns; /* until the other end closed, of those that are LEFT */
 	__u64 excluded[EXCLUSIONS];
 	__u64 unread[SLOTS];
 	__u64 in_hand[SLOTS];

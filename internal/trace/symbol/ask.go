@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
+
+	"plimsoll/internal/lazy"
 )
 
 // maxAsked is how many addresses' names are remembered.
@@ -128,7 +129,7 @@ func (k *kernelNames) run(addr uint64) (string, error) {
 }
 
 // ofBPF are BPF's own programs.
-var ofBPF = regexp.MustCompile(`^bpf_(prog_[0-9a-f]{16}|trampoline_[0-9]+)(_|$)`)
+var ofBPF = lazy.Regexp(`^bpf_(prog_[0-9a-f]{16}|trampoline_[0-9]+)(_|$)`)
 
 // parseKernelName takes apart what the kernel prints for %ps: "nf_confirm
 // [nf_conntrack]", or the address itself where there is no function.
@@ -137,7 +138,7 @@ func parseKernelName(text string) kernelName {
 	if strings.HasPrefix(function, "0x") || len(function) > maxName {
 		return kernelName{}
 	}
-	if module == "" && ofBPF.MatchString(function) {
+	if module == "" && ofBPF().MatchString(function) {
 		module = "[bpf]" // as in the kernel's list; %ps leaves it out
 	}
 	return kernelName{function, module}

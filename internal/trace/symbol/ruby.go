@@ -3,10 +3,11 @@ package symbol
 import (
 	"cmp"
 	"debug/elf"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // Ruby's collector is static functions of one source file, gc.c, and a stripped libruby has no
@@ -16,7 +17,7 @@ import (
 // RubyCollector is the name of all functions of Ruby's collector that have none of their own.
 const RubyCollector = "ruby:{gc.c}"
 
-var ofRubyCollector = regexp.MustCompile(`^(rb_(gc|objspace|mark|during_gc|obj_info|imemo_name|obj_id|obj_memsize_of|memory_id|define_finalizer|undefine_finalizer)(_|$)|ruby_(sized_)?xfree$|ruby_malloc_size_overflow$)`)
+var ofRubyCollector = lazy.Regexp(`^(rb_(gc|objspace|mark|during_gc|obj_info|imemo_name|obj_id|obj_memsize_of|memory_id|define_finalizer|undefine_finalizer)(_|$)|ruby_(sized_)?xfree$|ruby_malloc_size_overflow$)`)
 
 // rubyTable makes symbols of the functions without a name in Ruby's gc.c.
 func rubyTable(f *elf.File, of bounds) (table symbols) {
@@ -29,7 +30,7 @@ func rubyTable(f *elf.File, of bounds) (table symbols) {
 	})
 	slices.SortStableFunc(exported, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	collects := func(s elf.Symbol) bool {
-		return ofRubyCollector.MatchString(s.Name) && !strings.HasPrefix(s.Name, "rb_gc_writebarrier")
+		return ofRubyCollector().MatchString(s.Name) && !strings.HasPrefix(s.Name, "rb_gc_writebarrier")
 	}
 	for _, start := range of {
 		next := sort.Search(len(exported), func(i int) bool { return exported[i].Value > start })

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"debug/elf"
-	"regexp"
 	"slices"
 	"strings"
+
+	"plimsoll/internal/lazy"
 )
 
 // PHP's own functions are static, but scripts call them by names, which stand in
@@ -18,7 +19,7 @@ const (
 	relocationSize = 24
 )
 
-var zendName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]{0,63}$`)
+var zendName = lazy.Regexp(`^[a-zA-Z_][a-zA-Z0-9_]{0,63}$`)
 
 type zendFunction struct {
 	addr uint64
@@ -39,7 +40,7 @@ func zendTable(f *elf.File, of bounds) (table symbols) {
 		if !within(constants, name) || !within(code, addr) || pointers[place+16] == 0 || of.start(addr) != addr {
 			continue
 		}
-		if text := stringAt(constants, int64(name-constants.Addr)); zendName.MatchString(text) {
+		if text := stringAt(constants, int64(name-constants.Addr)); zendName().MatchString(text) {
 			list = append(list, zendFunction{addr, "zif_" + text})
 		}
 	}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# A server that stops for 1 s in 10 s: what does each load tool say of it? An
+# open load of RATE requests/s at even distances meets it with a tenth of its
+# requests, which then wait from 0 to 1 s: p90 is 0 s, p95 0.5 s, p99 0.9 s,
+# p99.9 0.99 s, and the longest 1 s. Whatever tool is not there is left out.
+#
+#   bench/stall.sh PLIMSOLL
+set -eu
+plimsoll=${1:?"usage: bench/stall.sh PLIMSOLL"}
+rate=2000
+url=http://127.0.0.1:18099/
+dir=$(mktemp -d)
+cat > "$dir/nginx.conf" <<EOF
+worker_processes 1; daemon off; pid $dir/pid; error_log $dir/error.log;
+events { worker_connections 10000; }
+http {
+    access_log off; keepalive_requests 1000000;
+    client_body_temp_path $dir/a; proxy_temp_path $dir/b; fastcgi_temp_path $dir/c; uwsgi_temp_path $dir/d; scgi_temp_path $dir/e;
+    server { listen 127.0.0.1:18099 backlog=4096; location / { return 200 "hello"; } }
+}
+EOF
+nginx -c "$dir/nginx.conf" &
+nginx=$!
+trap 'kill "$nginx"; wait "$nginx" || true; rm -rf "$dir"' EXIT
+sleep 1
+worker=$(cat "/proc/$nginx/task/$nginx/children")
+worker=${worker%% *}
+
+# tool NAME COMMAND...: runs it for 10 s, and stops the server from second 4 to 5.
+tool() {
+    name=$1
+    shift
+    command -v "$1" > /dev/null || return 0
+    echo "== $name"
+    "$@" > "$dir/out" 2>&1 &
+    load=$!
+    sleep 4
+    kill -STOP "$worker"
+    sleep 1
+    kill -CONT "$worker"
+    wait "$load" || echo "exit code $?"
+    sed '/"waited_us"/,$d' "$dir/out" | grep -iE '^ *(latencies|50|75|90|99)|"(p[0-9]+|max)": |^time for request' | head -9
+}
+
+tool "plimsoll load -R $rate (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --json
+tool "plimsoll load, closed (µs)" "$plimsoll" load "$url" -c 100 -d 10s --json
+if command -v vegeta > /dev/null; then
+    tool "vegeta -rate=$rate" sh -c "echo GET $url | vegeta attack -rate=$rate -duration=10s | vegeta report"
+    tool "vegeta -rate=$rate -max-workers=100" sh -c "echo GET $url | vegeta attack -rate=$rate -duration=10s -max-workers=100 | vegeta report"
+fi
+tool wrk wrk -t1 -c100 -d10s --latency "$url"
+tool "wrk2 -R$rate" wrk2 -t1 -c100 -d10s "-R$rate" --latency "$url"
+tool "oha -q $rate --latency-correction" oha -z 10s -c 100 -q "$rate" --latency-correction --no-tui "$url"
+tool "h2load --rps" h2load --h1 -c 100 -t1 -D 10 --rps=20 "$url"
