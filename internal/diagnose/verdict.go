@@ -201,8 +201,7 @@ func beneath(c *candidate) []model.Explained {
 //	confirmed capacity, unexplained                                     capacity
 //	suspected causes, unexplained, impact known and at least a tenth    cause
 //	confirmed healthy and no confirmed symptom                          healthy
-//	confirmed causes of less impact, but of some, no symptom of known
-//	weight left                                                         cause
+//	confirmed causes of less impact, no symptom of known weight left    cause
 //	otherwise                                                           unclear
 func conclude(open []*candidate) (model.Answer, []*candidate) {
 	var causes, side, suspects, capacity, healthy []*candidate
@@ -218,7 +217,6 @@ func conclude(open []*candidate) (model.Answer, []*candidate) {
 		case c.confirmed(ruleset.Capacity):
 			capacity = append(capacity, c)
 		case c.Kind != ruleset.Cause:
-		case c.Answer == model.Confirmed && c.Impact != nil && *c.Impact == 0: // it is so, and took nothing from those who are judged
 		case c.Answer == model.Confirmed && c.Impact != nil && *c.Impact < sideImpact:
 			side = append(side, c)
 		case c.Answer == model.Confirmed:

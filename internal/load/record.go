@@ -186,8 +186,8 @@ type Connections struct {
 	// Open is how many are established; Idle is how many of these have no request in flight.
 	Open int64 `json:"open"`
 	Idle int64 `json:"idle"`
-	// Closed is how many an open loop may have, and has no request for, so that they are not even open: each request has a
-	// new connection, or they were not needed yet.
+	// Closed is how many an open loop has places for, and no request, so that they are not even open: each request has a new
+	// connection. Those that it may open when all are busy are not in it.
 	Closed int64 `json:"closed,omitempty"`
 	// Failed and Untried are those that never stood, since each attempt at them failed or
 	// none was made before the load was over; the latter is told of closed loops.

@@ -108,7 +108,7 @@ var (
 	}
 	connections = &model.Signal{
 		Name: "plimsoll_load_connections", Kind: model.Gauge, Unit: "sockets",
-		Help:   "Sockets of the load: connecting; open, which is established; idle, which is those of the open without a request in flight; closed, which is those that an open loop may have and has no request for.",
+		Help:   "Sockets of the load: connecting; open, which is established; idle, which is those of the open without a request in flight; closed, which is those that an open loop has places for, and no request.",
 		Labels: []string{"state"},
 		Source: "counted by the load generator",
 		ByHand: "ss -tnp state all | grep plimsoll-load",

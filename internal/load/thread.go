@@ -233,7 +233,7 @@ func (t *thread) handOver() {
 	full.idle = t.established - t.protocol.busy()
 	full.closed = 0
 	if t.paced() {
-		full.closed = max(0, int64(len(t.conns))-t.established-t.connecting)
+		full.closed = max(0, int64(len(t.conns)-len(t.reserves))-t.established-t.connecting)
 	}
 	if t.settled.Load() {
 		full.missing, full.untried = t.neverStood()
