@@ -27,6 +27,7 @@ type bpfArrivals struct {
 	Followed    uint64
 	Silent      uint64
 	Unanswered  uint64
+	LeftEarly   uint64
 	SecondBegan uint64
 	InSecond    uint32
 	SampleShift uint32
@@ -59,13 +60,14 @@ const (
 type bpfFailure uint32
 
 const (
-	bpfFailureCLOSED    bpfFailure = 0
-	bpfFailureLEFT      bpfFailure = 1
-	bpfFailureRESET     bpfFailure = 2
-	bpfFailureABORTED   bpfFailure = 3
-	bpfFailureTIMED_OUT bpfFailure = 4
-	bpfFailureCUT       bpfFailure = 5
-	bpfFailureFAILURES  bpfFailure = 6
+	bpfFailureCLOSED     bpfFailure = 0
+	bpfFailureLEFT       bpfFailure = 1
+	bpfFailureLEFT_EARLY bpfFailure = 2
+	bpfFailureRESET      bpfFailure = 3
+	bpfFailureABORTED    bpfFailure = 4
+	bpfFailureTIMED_OUT  bpfFailure = 5
+	bpfFailureCUT        bpfFailure = 6
+	bpfFailureFAILURES   bpfFailure = 7
 )
 
 type bpfGroup struct {
@@ -119,8 +121,7 @@ type bpfSums struct {
 	AcknowledgedNs uint64
 	WithNext       uint64
 	Followed       uint64
-	Failed         [6]uint64
-	LeftNs         uint64
+	Failed         [7]uint64
 	Excluded       [5]uint64
 	Unread         [106]uint64
 	InHand         [106]uint64
@@ -157,7 +158,8 @@ type bpfTurn struct {
 	Streamed     uint8
 	Fresh        uint8
 	Farewell     uint8
-	_            [7]byte
+	LeftEarly    uint8
+	_            [6]byte
 }
 
 type bpfUnderWay struct {

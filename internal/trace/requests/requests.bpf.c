@@ -139,7 +139,8 @@ SEPARATE __u32 add_begun(struct turn *t)
 static __always_inline void begin(struct sock *sk, struct turn *t, __u8 state, __u64 at, struct bytes *b, __u32 weight)
 {
 	t->began = t->came = t->written = at;
-	t->read = t->first = t->next = t->left = 0;
+	t->read = t->first = t->next = 0;
+	t->left = sk->__sk_common.skc_state == TCP_CLOSE_WAIT ? at : 0; /* one segment brought its end, too */
 	t->write_seq = b->written;
 	t->received = b->received;
 	t->weight = weight;
@@ -171,9 +172,11 @@ SEPARATE int add_failure(struct turn *t, __u32 how)
 
 	if (!t || !s || how >= FAILURES)
 		return 0;
+	if (how == LEFT && t->role == SERVER && t->left && t->left < t->began + NOTICED) {
+		how = LEFT_EARLY;
+		t->left_early = 1;
+	}
 	add(&s->failed[how], t->weight);
-	if (how == LEFT)
-		add(&s->left_ns, ((t->left ? t->left : bpf_ktime_get_ns()) - t->began) * t->weight);
 	return 0;
 }
 
@@ -927,14 +930,29 @@ static __always_inline bool alert(struct turn *t, struct bytes *b)
 	return t->tls && (t->state == READ ? t->bytes : b->unread) < 40;
 }
 
+/* answered_nobody ends a turn whose answer went to somebody who was gone. */
+static __always_inline void answered_nobody(struct turn *t)
+{
+	if (t->farewell)
+		add_excluded(t, FAREWELL);
+	else
+		add_failure(t, LEFT);
+}
+
+/* refused says whether the other end reset the connection after it had closed it. */
+static __always_inline bool refused(struct sock *sk)
+{
+	return sk->sk_err == EPIPE;
+}
+
 /* fail ends a turn that gets no answer. */
 static __always_inline void fail(struct sock *sk, struct turn *t, struct bytes *b, int from, int to)
 {
 	if (t->state == ASKED && to == TCP_FIN_WAIT1 && bpf_ktime_get_ns() - t->written < AT_ONCE)
 		t->farewell = 1;
 	if (b->more && (t->state == ASKED ? b->received != t->received : b->written != t->write_seq)) {
-		if (t->state == READ && from == TCP_CLOSE_WAIT)
-			add_failure(t, LEFT); /* the answer went to somebody who was gone */
+		if (t->state == READ && refused(sk))
+			answered_nobody(t);
 		else
 			count(&lost_turns); /* it did get an answer */
 		t->state = IDLE;
@@ -969,10 +987,12 @@ static __always_inline void end(struct sock *sk, struct turn *t, struct bytes *b
 		return;
 	if (!b->unacked)
 		acknowledged(t, b, false);
-	else if (to == TCP_CLOSE && from != TCP_LAST_ACK && from != TCP_CLOSING)
-		add_failure(t, from == TCP_CLOSE_WAIT ? LEFT : CUT);
-	else
+	else if (to != TCP_CLOSE || from == TCP_LAST_ACK || from == TCP_CLOSING)
 		return;
+	else if (refused(sk))
+		answered_nobody(t);
+	else
+		add_failure(t, CUT);
 	t->state = IDLE;
 }
 
@@ -995,7 +1015,7 @@ static __always_inline void got_nothing(struct sock *sk, struct tcp_sock *tp, st
 	if (!a)
 		count(&lost_places);
 	else
-		add(more_of_tcp(tp)->data_segs_in ? &a->unanswered : &a->silent, 1);
+		add(!more_of_tcp(tp)->data_segs_in ? &a->silent : t && t->left_early ? &a->left_early : &a->unanswered, 1);
 }
 
 /* set_new begins a connection's byte, which may be left from another's, with the

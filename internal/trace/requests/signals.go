@@ -69,7 +69,7 @@ type side struct {
 }
 
 const (
-	hows = "how is closed (this end closed), left (the other end closed first), reset (by the other end), aborted (reset by this end), timed_out, or cut (reset when the reply had begun, by who had not closed it before)."
+	hows = "how is closed (this end closed), left (the other end closed first), left_early (likewise, of a listener's client less than a tenth of a second after it had asked), reset (by the other end), aborted (reset by this end), timed_out, or cut (reset when the reply had begun, by who had not closed it before)."
 	whys = "why is overlapped (connections that asked on before the reply was there, as with pipelining or HTTP/2; they are left alone from then on), one_way (turns that went on sending for a second without an answer), streamed (replies that paused for a second), tls (its handshakes and alerts), or farewell (bytes whose sender closed at once, and waited for no answer)."
 )
 
@@ -110,12 +110,11 @@ var (
 	receivingSum = counter("receiving_seconds_sum", "seconds",
 		"How long requests in several pieces were being received, from the first read to the read of the last: the sender's and the network's time. It lies between the time unread and the time in hand.", source, "listen", "groupname")
 	receivingCount = counter("receiving_seconds_count", "requests", "Requests that were read in several pieces, as they came.", source, "listen", "groupname")
-	leftSum        = counter("left_seconds_sum", "seconds", "How long ago requests had begun when the other end closed the connection, of those that failed for that (how is left). Who asks a slow service leaves late; who changes his mind, or ends, does so at any time.", states, "listen", "groupname")
 	acked          = durations("acknowledged_seconds", "replies",
 		"How long replies were on their way: from their last byte until it was acknowledged, where that came before the next request.", "listen", "groupname")
 	withNext    = counter("acknowledged_with_next_total", "replies", "Replies that the next request acknowledged: when they were there is not known.", source, "listen", "groupname")
 	withoutByte = counter("connections_without_reply_total", "connections",
-		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something.", states, "listen", "asked")
+		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something, and left_early if it closed less than a tenth of a second after that.", states, "listen", "asked")
 	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
 	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
 	lost         = trace.LostSignal("requests", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; and what it passed over by mistake while only some turns are followed.")
@@ -139,7 +138,6 @@ var needs = func() map[*model.Signal][]string {
 			put(turns, t.sum, t.count, t.bucket)
 		}
 	}
-	needs[leftSum] = needs[server.failed]
 	put(turns, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext, peerAnswered, peerSeconds)
 	return needs
 }()
@@ -153,7 +151,7 @@ var signals = func() []*model.Signal {
 		}
 		list = append(append(list, s.reply, s.failed, s.excluded, s.waiting, s.underWay), more...)
 	}
-	of(server, leftSum, unreadNow, holders, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
+	of(server, unreadNow, holders, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
 		withoutByte, peerAnswered, peerSeconds)
 	of(upstream)
 	return append(list, lost)

@@ -28,9 +28,11 @@ type Place struct {
 	Begun    uint64 `json:"begun"`
 	Followed uint64 `json:"followed"`
 	// Silent are connections that came and neither side said anything, Unanswered
-	// those that asked and got no byte.
+	// those that asked and got no byte, and LeftEarly those of them whose client closed
+	// before anybody notices a wait; they are not among Unanswered.
 	Silent     uint64 `json:"silent"`
 	Unanswered uint64 `json:"unanswered"`
+	LeftEarly  uint64 `json:"left_early"`
 	// Unread, InHand and Age are of the requests under way; nil where this was
 	// not looked at.
 	Unread *uint64        `json:"unread_now,omitempty"`
@@ -58,8 +60,6 @@ type Group struct {
 	Receiving time.Duration     `json:"receiving_ns"`
 	Pieces    uint64            `json:"receiving"`
 	Failed    map[string]uint64 `json:"failed,omitempty"`
-	// Left is how long ago requests had begun when the other end closed first, added up.
-	Left time.Duration `json:"left_ns,omitempty"`
 	Excluded  map[string]uint64 `json:"excluded,omitempty"`
 	// Now is how many are in hand; nil where this was not looked at.
 	Now *uint64 `json:"in_hand_now,omitempty"`
@@ -82,7 +82,7 @@ type Snapshot struct {
 	Lost map[string]uint64 `json:"lost"`
 }
 
-var failures = []string{"closed", "left", "reset", "aborted", "timed_out", "cut"}
+var failures = []string{"closed", "left", "left_early", "reset", "aborted", "timed_out", "cut"}
 
 var exclusions = []string{"overlapped", "one_way", "streamed", "tls", "farewell"}
 
@@ -176,7 +176,7 @@ func (t *Trace) places() (map[uint32]*Place, error) {
 			failed = err
 			return
 		}
-		p.Begun, p.Followed, p.Silent, p.Unanswered = a.Begun, a.Followed, a.Silent, a.Unanswered
+		p.Begun, p.Followed, p.Silent, p.Unanswered, p.LeftEarly = a.Begun, a.Followed, a.Silent, a.Unanswered, a.LeftEarly
 		by[*number] = p
 	})
 	return by, errors.Join(err, failed)
@@ -238,7 +238,7 @@ func (p *Place) setOpen(open walked) {
 func makeGroup(name string, s *bpfSums) Group {
 	c := Group{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
 		Unread: makeTimes(s.UnreadNs, s.Unread), InHand: makeTimes(s.InHandNs, s.InHand), Served: makeTimes(s.ServedNs, s.Served), Acknowledged: makeTimes(s.AcknowledgedNs, s.Acknowledged)}
-	c.Failed, c.Left = named(failures, s.Failed[:]), time.Duration(s.LeftNs)
+	c.Failed = named(failures, s.Failed[:])
 	c.Excluded = named(exclusions, s.Excluded[:])
 	return c
 }
@@ -278,7 +278,7 @@ func (t *Trace) Read(out trace.Out) error {
 
 func (t *Trace) put(out model.Sink, p Place) {
 	if t.Has(withoutByte) && p.Listen != "" {
-		putAll(out, withoutByte, map[string]uint64{"no": p.Silent, "yes": p.Unanswered}, p.Listen)
+		putAll(out, withoutByte, map[string]uint64{"no": p.Silent, "yes": p.Unanswered, "left_early": p.LeftEarly}, p.Listen)
 	}
 	side, name := server, p.Listen
 	if p.Listen == "" {
@@ -324,9 +324,6 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 	}
 	if side != server {
 		return
-	}
-	if t.Has(leftSum) && c.Failed["left"] > 0 {
-		out.Put(leftSum, c.Left.Seconds(), labels...)
 	}
 	t.putHolders(out, c, labels)
 	acked.put(out, c.Acknowledged, labels)

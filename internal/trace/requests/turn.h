@@ -17,6 +17,7 @@
 #define SLOTS 106	/* under 1 µs; four for each doubling up to 67 s; more */
 #define SECOND 1000000000ULL
 #define AT_ONCE 1000000ULL /* for a process that does not wait */
+#define NOTICED 100000000ULL /* a wait as long as this */
 
 enum state {
 	IDLE,	  /* nobody has asked, or this turn is not followed */
@@ -33,6 +34,7 @@ enum state {
 enum failure {
 	CLOSED,	   /* this end closed */
 	LEFT,	   /* the other end closed first */
+	LEFT_EARLY, /* likewise a server's client, before anybody notices a wait */
 	RESET,	   /* the other end reset the connection */
 	ABORTED,   /* this end did */
 	TIMED_OUT, /* the kernel gave up sending */
@@ -77,6 +79,7 @@ struct turn {
 	__u8 one_way, streamed;
 	__u8 fresh;   /* the connection's first turn */
 	__u8 farewell;
+	__u8 left_early; /* it ended as LEFT_EARLY */
 };
 
 struct sums {
@@ -90,7 +93,6 @@ struct sums {
 	__u64 with_next; /* replies that the next request acknowledged */
 	__u64 followed;
 	__u64 failed[FAILURES];
-	__u64 left_ns; /* until the other end closed, of those that are LEFT */
 	__u64 excluded[EXCLUSIONS];
 	__u64 unread[SLOTS];
 	__u64 in_hand[SLOTS];
@@ -103,7 +105,8 @@ struct arrivals {
 	__u64 begun;
 	__u64 followed;
 	__u64 silent;	 /* connections that came, and nobody wrote anything */
-	__u64 unanswered; /* that asked, and got no byte */
+	__u64 unanswered; /* that asked, and got no byte, other than these: */
+	__u64 left_early; /* whose turn is LEFT_EARLY */
 	__u64 second_began;
 	__u32 in_second; /* followed since */
 	__u32 sample_shift;	 /* one turn in so many powers of two is followed */

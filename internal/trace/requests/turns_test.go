@@ -2,6 +2,7 @@ package requests
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const several = 23
@@ -155,11 +158,11 @@ func howTheyFail(t *testing.T, w way) {
 		fmt.Fprintln(c, line)
 		_, _ = io.ReadAll(c) // until it is closed, or reset
 	}
-	for _, linger := range []int{-1, 0} { // the client leaves, or resets
+	for i, linger := range []int{-1, -1, 0} { // the client leaves at once, later, or resets
 		c := dial()
 		fmt.Fprintln(c, "never")
 		wait(t, tr, ns, addr, "it is in hand", func(p Place) bool { return p.now(name) == 1 })
-		time.Sleep(2 * time.Millisecond) // longer than one that waits for no answer
+		time.Sleep([]time.Duration{2, 150, 2}[i] * time.Millisecond) // longer than one that waits for no answer, or than nobody notices
 		_ = c.(*net.TCPConn).SetLinger(linger)
 		c.Close()
 		wait(t, tr, ns, addr, "it is over", func(p Place) bool { return p.now(name) == 0 })
@@ -169,15 +172,19 @@ func howTheyFail(t *testing.T, w way) {
 	wait(t, tr, ns, addr, "it is in hand", func(p Place) bool { return p.now(name) == 1 })
 	time.Sleep(2 * time.Millisecond)
 	c.Close()
-	wait(t, tr, ns, addr, "it is told that nobody is there", func(p Place) bool { return p.group(name).Failed["left"] == 2 })
+	wait(t, tr, ns, addr, "it is told that nobody is there", func(p Place) bool { return p.group(name).Failed["left_early"] == 2 })
+	c = dial() // it asks and leaves in one segment
+	cork(t, c.(*net.TCPConn))
+	fmt.Fprintln(c, "wait 150")
+	c.Close()
+	wait(t, tr, ns, addr, "it left when it asked", func(p Place) bool { return p.group(name).Failed["left_early"] == 3 })
 	dial().Close()
 	p := wait(t, tr, ns, addr, "silence is counted", func(p Place) bool { return p.Silent == 1 })
-	within(t, "how long ago those who left had asked", p.group(name).Left, 4*time.Millisecond, 50*time.Millisecond)
-	want := map[string]uint64{"closed": 1, "aborted": 2, "left": 2, "reset": 1}
+	want := map[string]uint64{"closed": 1, "aborted": 2, "left": 1, "left_early": 3, "reset": 1}
 	if got := p.group(name).Failed; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if p.Unanswered != 5 || p.Begun != 6 || p.group(name).InHand.Buckets.Count() > 1 {
+	if p.Unanswered != 5 || p.LeftEarly != 1 || p.Begun != 8 || p.group(name).InHand.Buckets.Count() > 1 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -284,5 +291,18 @@ func overIPv6(t *testing.T, w way) {
 	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == several })
 	if n := p.group(name).Unread.Buckets.Count(); n != several || len(p.group(name).Failed) > 0 || len(p.group(name).Excluded) > 0 {
 		t.Errorf("%d were read: %+v", n, p.group(name))
+	}
+}
+
+// cork keeps what is written until the connection is closed.
+func cork(t *testing.T, c *net.TCPConn) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_CORK, 1) })
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
 	}
 }
