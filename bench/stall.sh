@@ -21,7 +21,10 @@ http {
 EOF
 nginx -c "$dir/nginx.conf" &
 nginx=$!
-trap 'kill "$nginx"; wait "$nginx" || true; rm -rf "$dir"' EXIT
+worker=
+# a worker that is stopped when this is interrupted would stay behind
+trap '[ -z "$worker" ] || kill -CONT "$worker"; kill "$nginx"; wait "$nginx" || true; rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM
 sleep 1
 worker=$(cat "/proc/$nginx/task/$nginx/children")
 worker=${worker%% *}

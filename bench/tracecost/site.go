@@ -15,10 +15,11 @@ import (
 	"time"
 )
 
+// configuration is of an nginx: the folder, its name, the mask of its CPU, its port, and what else it does.
 const configuration = `worker_processes 1;
-worker_cpu_affinity 01;
+worker_cpu_affinity %[3]s;
 daemon off;
-pid %[1]s/nginx.pid;
+pid %[1]s/%[2]s.pid;
 error_log %[1]s/error.log;
 events { worker_connections 8192; }
 http {
@@ -30,39 +31,20 @@ http {
 	uwsgi_temp_path %[1]s/uwsgi;
 	scgi_temp_path %[1]s/scgi;
 	server {
-		listen 127.0.0.1:%[2]d backlog=8192;
+		listen 127.0.0.1:%[4]d backlog=8192;
 		root %[1]s;
 		location = /status { stub_status; }
-		location /passed/ { proxy_pass http://behind/; proxy_http_version 1.1; proxy_set_header Connection ""; }
-	}
-	upstream behind {
-		server 127.0.0.1:%[3]d;
-		keepalive 256;
+		%[5]s
 	}
 }
 `
 
-// behind is a server on CPU 1, to which the one on CPU 0 passes requests.
-const behind = `worker_processes 1;
-worker_cpu_affinity 10;
-daemon off;
-pid %[1]s/behind.pid;
-error_log %[1]s/error.log;
-events { worker_connections 8192; }
-http {
-	access_log off;
-	keepalive_requests 100000000;
-	client_body_temp_path %[1]s/body;
-	proxy_temp_path %[1]s/proxy;
-	fastcgi_temp_path %[1]s/fastcgi;
-	uwsgi_temp_path %[1]s/uwsgi;
-	scgi_temp_path %[1]s/scgi;
-	server {
-		listen 127.0.0.1:%[2]d backlog=8192;
-		root %[1]s;
+// passes has requests below /passed/ go to the nginx on CPU 1, which listens at this port.
+const passes = `location /passed/ { proxy_pass http://behind/; proxy_http_version 1.1; proxy_set_header Connection ""; }
 	}
-}
-`
+	upstream behind {
+		server 127.0.0.1:%d;
+		keepalive 256;`
 
 // withUs ends a process when we end, however that is.
 var withUs = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
@@ -94,8 +76,8 @@ func startSite(connections int, passed bool) (_ *site, err error) {
 		return nil, err
 	}
 	for name, text := range map[string]string{
-		"nginx.conf":  fmt.Sprintf(configuration, s.dir, port, port+1),
-		"behind.conf": fmt.Sprintf(behind, s.dir, port+1),
+		"nginx.conf":  fmt.Sprintf(configuration, s.dir, "nginx", "01", port, fmt.Sprintf(passes, port+1)),
+		"behind.conf": fmt.Sprintf(configuration, s.dir, "behind", "10", port+1, ""),
 		"file":        strings.Repeat("x", 599),
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644); err != nil {
