@@ -147,11 +147,8 @@ func (r *Ring) Commit() error {
 
 // bytes is about how much of the log and of the events is of the newest part.
 func (r *Ring) bytes(open part) int64 {
-	file, offset, err := r.series.log.LastSegmentAndOffset()
-	if err != nil {
-		return 0 // what is wrong with the log is told where it is written
-	}
-	return int64(file-open.file)*segmentSize + int64(offset) + r.told - open.events
+	log := r.series.log
+	return int64(log.newest-open.file)*segmentSize + int64(log.size) + r.told - open.events
 }
 
 // turn begins a part.
@@ -198,7 +195,7 @@ func (r *Ring) drop() error {
 	if err := r.retell(); err != nil { // first: a window must not begin before the samples
 		return err
 	}
-	return r.series.log.Truncate(oldest.file)
+	return r.series.log.drop(oldest.file)
 }
 
 // dropEvents lets the first bytes of the events fall away.
