@@ -3,7 +3,6 @@ package writer
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -11,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer/store"
 )
 
 const (
@@ -44,7 +44,7 @@ func (s *series) cut() (err error) {
 
 // cutInto makes blocks of the log in the directory tmp and returns their names.
 func (s *series) cutInto(tmp string) ([]string, error) {
-	c := cutter{tmp: tmp, most: s.pieceSamples, named: map[uint64]*cutSeries{}, latest: new(cutSeries), piece: newPiece()}
+	c := cutter{tmp: tmp, most: s.pieceSamples, named: map[uint64]*cutSeries{}, latest: new(cutSeries), piece: store.NewPiece()}
 	if err := record.ReadLog(s.run, record.Log{Series: c.series, Sample: c.sample}); err != nil {
 		return nil, err
 	}
@@ -54,24 +54,22 @@ func (s *series) cutInto(tmp string) ([]string, error) {
 	return c.blocks, nil
 }
 
-var quiet = slog.New(slog.DiscardHandler)
-
 // cutter makes blocks of what it reads from a log.
 type cutter struct {
 	tmp    string
 	most   int // samples of a piece
 	named  map[uint64]*cutSeries
-	latest *cutSeries // that had a sample last
-	piece  *piece     // in the making
-	blocks []string   // names of those made so far
+	latest *cutSeries   // that had a sample last
+	piece  *store.Piece // in the making
+	blocks []string     // names of those made so far
 }
 
 // cutSeries is a series of the log.
 type cutSeries struct {
 	ref    uint64
 	labels labels.Labels
-	within *pieceSeries // what it is in the piece in the making, nil before it has a sample there
-	after  *cutSeries   // the one that had a sample after it the last time: most rounds are in the order of the one before
+	within *store.Series // what it is in the piece in the making, nil before it has a sample there
+	after  *cutSeries    // the one that had a sample after it the last time: most rounds are in the order of the one before
 }
 
 func (c *cutter) series(ref uint64, lset labels.Labels) error {
@@ -101,14 +99,14 @@ func (c *cutter) sample(ref uint64, p record.Point) error {
 	s := c.known(ref)
 	if s.within == nil {
 		var err error
-		if s.within, err = c.piece.named(s.labels); err != nil {
+		if s.within, err = c.piece.Named(s.labels); err != nil {
 			return err
 		}
 	}
-	if err := c.piece.add(s.within, p); err != nil {
+	if err := c.piece.Add(s.within, p); err != nil {
 		return err
 	}
-	if c.piece.n == c.most {
+	if c.piece.Samples() == c.most {
 		return c.endPiece()
 	}
 	return nil
@@ -116,15 +114,15 @@ func (c *cutter) sample(ref uint64, p record.Point) error {
 
 // endPiece makes a block of what came since the last one.
 func (c *cutter) endPiece() error {
-	if c.piece.n == 0 {
+	if c.piece.Samples() == 0 {
 		return nil
 	}
-	name, err := c.piece.write(c.tmp)
+	name, err := c.piece.Write(c.tmp)
 	if err != nil {
 		return err
 	}
 	c.blocks = append(c.blocks, name)
-	c.piece = newPiece()
+	c.piece = store.NewPiece()
 	for _, s := range c.named {
 		s.within = nil
 	}

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func TestPrometheusReadsTheBlocks(t *testing.T) {
 	check(t, err)
 	points := map[string][]string{}
 	for _, e := range found {
-		b, err := tsdb.OpenBlock(quiet, filepath.Join(dir, "series", e.Name()), nil, nil)
+		b, err := tsdb.OpenBlock(slog.New(slog.DiscardHandler), filepath.Join(dir, "series", e.Name()), nil, nil)
 		check(t, err)
 		addSamples(t, b, points)
 		check(t, b.Close())

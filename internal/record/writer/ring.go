@@ -18,6 +18,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer/store"
 )
 
 // ringParts is in how many parts a ring's log is kept: one more than that are there, since
@@ -147,8 +148,8 @@ func (r *Ring) Commit() error {
 
 // bytes is about how much of the log and of the events is of the newest part.
 func (r *Ring) bytes(open part) int64 {
-	log := r.series.log
-	return int64(log.newest-open.file)*segmentSize + int64(log.size) + r.told - open.events
+	file, size := r.series.log.At()
+	return int64(file-open.file)*store.SegmentSize + int64(size) + r.told - open.events
 }
 
 // turn begins a part.
@@ -195,7 +196,7 @@ func (r *Ring) drop() error {
 	if err := r.retell(); err != nil { // first: a window must not begin before the samples
 		return err
 	}
-	return r.series.log.drop(oldest.file)
+	return r.series.log.Drop(oldest.file)
 }
 
 // dropEvents lets the first bytes of the events fall away.

@@ -13,6 +13,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer/store"
 	"plimsoll/internal/secret"
 )
 
@@ -41,7 +42,7 @@ type series struct {
 	dir      string // of the series, in it
 	interval int64
 	start    int64
-	log      *log
+	log      *store.Log
 	refs     map[string]*entry
 	latest   *entry         // that had a sample last
 	named    uint64         // the number of the series that was met last
@@ -73,7 +74,7 @@ type entry struct {
 
 func newSeries(run string, interval, start int64) (*series, error) {
 	dir := filepath.Join(run, record.SeriesDir)
-	log, err := newLog(filepath.Join(dir, record.WALDir))
+	log, err := store.NewLog(filepath.Join(dir, record.WALDir))
 	if err != nil {
 		return nil, err
 	}
@@ -205,22 +206,23 @@ func (s *series) commit() error {
 	var enc walrecord.Encoder
 	for some := range slices.Chunk(s.fresh, freshAtOnce) { // a reader has bounds for a record
 		s.buf = enc.Series(some, s.buf[:0])
-		if err := s.log.add(s.buf); err != nil {
+		if err := s.log.Add(s.buf); err != nil {
 			return err
 		}
 	}
 	s.fresh = nil
 	s.buf = enc.Samples(s.samples, s.buf[:0])
 	s.samples = s.samples[:0]
-	return s.log.add(s.buf)
+	return s.log.Add(s.buf)
 }
 
 // turn begins a part of the log that can be read without those before it: each series is declared in it
 // again. It returns the number of its first file.
 func (s *series) turn() (int, error) {
 	s.part++
-	err := s.log.next()
-	return s.log.newest, err
+	err := s.log.Next()
+	file, _ := s.log.At()
+	return file, err
 }
 
 // forget forgets the series without a sample in this part of the log, or a later one.
@@ -246,4 +248,4 @@ func ofSignalAndHost(key string) string {
 	return name + "\x00" + host
 }
 
-func (s *series) close() error { return s.log.close() }
+func (s *series) close() error { return s.log.Close() }

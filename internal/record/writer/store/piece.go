@@ -1,4 +1,4 @@
-package writer
+package store
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -30,42 +31,42 @@ const (
 	chunkFile = 128 << 20
 )
 
-// piece is a block in the making: its series, packed in memory. It is written by the parts of Prometheus' tsdb
-// that know the form. The tsdb itself imports the clients of three clouds, which every start of ours would pay for.
-type piece struct {
-	series      map[string]*pieceSeries // by their labels
+// Piece is a block in the making: its series, packed in memory.
+type Piece struct {
+	series      map[string]*Series // by their labels
 	key         []byte
 	n           int // samples
 	first, last int64
 }
 
-// pieceSeries is a series of a piece; the last of its chunks is being filled.
-type pieceSeries struct {
+// Series is one of a piece; the last of its chunks is being filled.
+type Series struct {
 	labels   labels.Labels
 	chunks   []chunks.Meta
 	appender chunkenc.Appender
 }
 
-func newPiece() *piece {
-	return &piece{series: map[string]*pieceSeries{}, first: math.MaxInt64, last: math.MinInt64}
+// NewPiece returns an empty one.
+func NewPiece() *Piece {
+	return &Piece{series: map[string]*Series{}, first: math.MaxInt64, last: math.MinInt64}
 }
 
-// named returns the series with these labels.
-func (p *piece) named(lset labels.Labels) (*pieceSeries, error) {
+// Named returns the series with these labels.
+func (p *Piece) Named(lset labels.Labels) (*Series, error) {
 	if lset.IsEmpty() {
 		return nil, errors.New("a sample of a series that the log does not name")
 	}
 	p.key = lset.Bytes(p.key[:0])
 	s := p.series[string(p.key)]
 	if s == nil {
-		s = &pieceSeries{labels: lset}
+		s = &Series{labels: lset}
 		p.series[string(p.key)] = s
 	}
 	return s, nil
 }
 
-// add appends a sample to a series of the piece.
-func (p *piece) add(s *pieceSeries, at record.Point) error {
+// Add appends a sample to a series of the piece.
+func (p *Piece) Add(s *Series, at record.Point) error {
 	n := len(s.chunks)
 	if n > 0 && s.chunks[n-1].MaxTime >= at.Time {
 		return fmt.Errorf("%s: a sample of %d ms after one of %d ms", s.labels, at.Time, s.chunks[n-1].MaxTime)
@@ -89,8 +90,13 @@ func (p *piece) add(s *pieceSeries, at record.Point) error {
 	return nil
 }
 
-// write makes a block of the piece in a directory, and returns the block's name.
-func (p *piece) write(dir string) (string, error) {
+// Samples is how many the piece has.
+func (p *Piece) Samples() int { return p.n }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// Write makes a block of the piece in a directory, and returns the block's name.
+func (p *Piece) Write(dir string) (string, error) {
 	id, err := ulid.New(ulid.Now(), rand.Reader)
 	if err != nil {
 		return "", err
@@ -112,15 +118,20 @@ func (p *piece) write(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root, err := os.OpenRoot(block)
+	return name, writeSynced(filepath.Join(block, record.BlockMetaFile), raw)
+}
+
+func writeSynced(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return name, errors.Join(replace(root, record.BlockMetaFile, raw, true), root.Close())
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // writeSeries writes chunks and index.
-func (p *piece) writeSeries(block string) (stats record.BlockStats, err error) {
+func (p *Piece) writeSeries(block string) (stats record.BlockStats, err error) {
 	files, err := chunks.NewWriter(filepath.Join(block, "chunks"), chunks.WithSegmentSize(chunkFile))
 	if err != nil {
 		return stats, err
@@ -151,7 +162,7 @@ func (p *piece) writeSeries(block string) (stats record.BlockStats, err error) {
 }
 
 // symbols are the names and values of the piece's labels, in order; the first is that of the list of all series.
-func (p *piece) symbols() []string {
+func (p *Piece) symbols() []string {
 	seen := map[string]bool{"": true}
 	list := []string{""}
 	for _, s := range p.series {
@@ -168,11 +179,11 @@ func (p *piece) symbols() []string {
 	return list
 }
 
-func (p *piece) sorted() []*pieceSeries {
-	list := make([]*pieceSeries, 0, len(p.series))
+func (p *Piece) sorted() []*Series {
+	list := make([]*Series, 0, len(p.series))
 	for _, s := range p.series {
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b *pieceSeries) int { return labels.Compare(a.labels, b.labels) })
+	slices.SortFunc(list, func(a, b *Series) int { return labels.Compare(a.labels, b.labels) })
 	return list
 }

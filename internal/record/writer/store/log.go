@@ -1,4 +1,7 @@
-package writer
+// Package store writes what Prometheus' tsdb reads: blocks, by the parts of it that know their form, and the log before
+// them. The tsdb as a whole imports the clients of three clouds, and its log what only tests need; every start of
+// ours would pay for both.
+package store
 
 import (
 	"encoding/binary"
@@ -14,13 +17,12 @@ import (
 	"plimsoll/internal/record"
 )
 
-// segmentSize is how large the log's files become, in bytes.
-const segmentSize = 16 << 20
+// SegmentSize is how large the log's files become, in bytes.
+const SegmentSize = 16 << 20
 
-// log is a write-ahead log of Prometheus' form, in files that are numbered. Prometheus' own writer imports what
-// only its tests need, which every start of ours would pay for. A record is written by one call, so who is killed
+// Log is a write-ahead log, in files that are numbered. A record is written by one call, so who is killed
 // leaves whole ones, and is in one file.
-type log struct {
+type Log struct {
 	dir            string
 	file           *os.File
 	oldest, newest int // of its files
@@ -29,17 +31,18 @@ type log struct {
 	buf            compression.EncodeBuffer
 }
 
-func newLog(dir string) (*log, error) {
+// NewLog begins a log in a directory that is not there, or empty.
+func NewLog(dir string) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	l := &log{dir: dir, buf: compression.NewSyncEncodeBuffer()}
+	l := &Log{dir: dir, buf: compression.NewSyncEncodeBuffer()}
 	return l, l.open(0)
 }
 
-func (l *log) name(number int) string { return filepath.Join(l.dir, fmt.Sprintf("%08d", number)) }
+func (l *Log) name(number int) string { return filepath.Join(l.dir, fmt.Sprintf("%08d", number)) }
 
-func (l *log) open(number int) error {
+func (l *Log) open(number int) error {
 	f, err := os.OpenFile(l.name(number), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		l.file, l.newest, l.size = f, number, 0
@@ -47,8 +50,8 @@ func (l *log) open(number int) error {
 	return err
 }
 
-// next begins a new file. A page in the midst of a log is whole, so what is left of the last one is filled with zeros.
-func (l *log) next() error {
+// Next begins a new file. A page in the midst of a log is whole, so what is left of the last one is filled with zeros.
+func (l *Log) Next() error {
 	last, pages := l.file, (l.size+record.LogPage-1)/record.LogPage
 	if err := l.open(l.newest + 1); err != nil {
 		return err
@@ -58,8 +61,8 @@ func (l *log) next() error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// add writes a record. Where that fails, nothing of it stays.
-func (l *log) add(rec []byte) error {
+// Add writes a record. Where that fails, nothing of it stays.
+func (l *Log) Add(rec []byte) error {
 	packed, err := compression.Encode(compression.Snappy, rec, l.buf)
 	if err != nil {
 		return err
@@ -69,8 +72,8 @@ func (l *log) add(rec []byte) error {
 		rec, kind = packed, record.LogSnappy
 	}
 	pages := len(rec)/(record.LogPage-record.LogPartHeader) + 2 // at most
-	if l.size > 0 && l.size+len(rec)+pages*2*record.LogPartHeader > segmentSize {
-		if err := l.next(); err != nil {
+	if l.size > 0 && l.size+len(rec)+pages*2*record.LogPartHeader > SegmentSize {
+		if err := l.Next(); err != nil {
 			return err
 		}
 	}
@@ -84,7 +87,7 @@ func (l *log) add(rec []byte) error {
 
 // parts puts a record as it stands in the file into l.out: in parts, each within a page, behind what fills up a page
 // in which none would have room.
-func (l *log) parts(rec []byte, kind byte) {
+func (l *Log) parts(rec []byte, kind byte) {
 	l.out = l.out[:0]
 	for first := true; first || len(rec) > 0; first = false {
 		room := record.LogPage - (l.size+len(l.out))%record.LogPage
@@ -110,8 +113,11 @@ func (l *log) parts(rec []byte, kind byte) {
 	}
 }
 
-// drop removes the files before that of a number.
-func (l *log) drop(before int) error {
+// At is the number of the newest file, and how many bytes it has.
+func (l *Log) At() (number, size int) { return l.newest, l.size }
+
+// Drop removes the files before that of a number.
+func (l *Log) Drop(before int) error {
 	for ; l.oldest < before; l.oldest++ {
 		if err := os.Remove(l.name(l.oldest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -120,4 +126,5 @@ func (l *log) drop(before int) error {
 	return nil
 }
 
-func (l *log) close() error { return errors.Join(l.file.Sync(), l.file.Close()) }
+// Close syncs the newest file.
+func (l *Log) Close() error { return errors.Join(l.file.Sync(), l.file.Close()) }
