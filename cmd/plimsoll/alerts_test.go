@@ -103,7 +103,7 @@ func TestHostsTogether(t *testing.T) {
 		t.Errorf("what a full queue explains agrees in %s", got)
 	}
 	opt.Only = []string{"net.tcp.syn_retransmits"}
-	one, err := alerts.Of(set, opt)
+	one, err := alertsOf(w, set, opt)
 	ok(t, err)
 	doc, err = one.Prometheus()
 	ok(t, err)
