@@ -50,12 +50,14 @@ func (t *thread) turn() {
 	if stop := t.shared.stopAt.Load(); stop < t.end {
 		t.end = stop
 	}
+	t.holding = t.protocol == protocol(t)
 	for i := range n {
 		if e := &t.poller.events[i]; e.Fd != woken {
 			t.protocol.event(e.Fd, e.Events)
 			t.now = t.shared.clock()
 		}
 	}
+	t.beginHeld()
 	t.meetShaken()
 	t.expire()
 	t.wake()
@@ -71,6 +73,16 @@ func (t *thread) turn() {
 		t.settled.Store(true)
 		t.shared.notify()
 	}
+}
+
+// beginHeld has the connections that were held begin their next requests.
+func (t *thread) beginHeld() {
+	t.holding = false
+	for _, c := range t.held {
+		t.next(c, t.woke)
+		t.now = t.shared.clock()
+	}
+	t.held = t.held[:0]
 }
 
 // meetShaken goes on with the connections whose TLS handshake is over.

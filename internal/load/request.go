@@ -13,6 +13,10 @@ func (t *thread) next(c *conn, ready int64) {
 		t.free.push(c)
 		return
 	}
+	if t.holding {
+		t.held = append(t.held, c)
+		return
+	}
 	p := t.phase()
 	if p == drain || !t.protocol.accepts(c) {
 		return

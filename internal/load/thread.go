@@ -68,6 +68,10 @@ type thread struct {
 	quickest int64
 	// replies came in this turn.
 	replies int
+	// held are connections whose next requests wait until all replies of this turn are read, while holding: the kernel's
+	// ways in and out are then each gone many times in a row, which caches like, and no reply waits for a request.
+	held    []*conn
+	holding bool
 	// oversleep is by how much timers wake us late, on average over the last ones.
 	oversleep int64
 
