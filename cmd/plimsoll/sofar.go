@@ -48,7 +48,7 @@ func (s *soFar) way() []sheet.Stage {
 }
 
 // lastingName is the command of the process that judges a run while it lasts.
-const lastingName = "judge-lasting"
+const lastingName = "judge-so-far"
 
 // lastingJudge is that process: for each line of its input it says in a line what it finds, and it ends with its input. It is apart from
 // the one that records, which its garbage would hold up, and it runs where nobody else wants to.
