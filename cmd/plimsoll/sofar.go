@@ -48,7 +48,7 @@ func (s *soFar) way() []sheet.Stage {
 }
 
 // lastingName is the command of the process that judges a run while it lasts.
-const lastingName = "judge-lasting"
+const lastingName = "judge-so-far"
 
 // lastingJudge is that process: for each line of its input it says in a line what it finds, and it ends with its input. It is apart from
 // the one that records, which its garbage would hold up, and it runs where nobody else wants to.
@@ -62,6 +62,7 @@ func lastingJudge(w *world) *cobra.Command {
 		l := lastingRun{dir: args[0], site: &site}
 		defer l.close()
 		l.rules, l.unread = site.extended() // before anybody asks: then the load is not there yet
+		l.rules.Signals()                   // what is found out of expressions when it is asked for is asked for now
 		out := json.NewEncoder(w.commandOut)
 		for asked := bufio.NewScanner(w.stdin); asked.Scan(); {
 			if err := out.Encode(l.judge()); err != nil {
@@ -155,7 +156,7 @@ type teller struct {
 // startTeller has the run in dir judged, by the rules of site, when it is there.
 func startTeller(w *world, dir string, site *siteFlags) (*teller, error) {
 	t := &teller{cmd: exec.Command(w.executable, append([]string{lastingName, dir}, site.words()...)...)}
-	t.cmd.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
+	t.cmd.Env = []string{"GOMAXPROCS=1"}
 	var err error
 	if t.ask, err = t.cmd.StdinPipe(); err != nil {
 		return nil, err
