@@ -19,7 +19,7 @@ func Tracer() trace.Tracer {
 		Signals:     signals,
 		Programs:    programs,
 		Needs:       needs,
-		Tracepoints: append(slices.Clone(turnPoints), "inet_sock_set_state"),
+		Tracepoints: append(slices.Clone(turnPoints), "inet_sock_set_state", "hrtimer_expire_entry"),
 		Functions:   functions,
 		FirstKernel: since,
 		Cost:        cost,
