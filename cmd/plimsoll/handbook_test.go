@@ -25,7 +25,7 @@ var requestsWay = []stop{
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
 	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.defer_accept", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
 	{"The service's limits", "say how many connections, files and processes it may have", []string{"nginx.worker_connections.*", "nginx.limit_*", "process.descriptors.*", "process.nproc_limit", "process.mappings_full", "process.zombies", "cgroup.pids_limit", "kernel.files_exhausted"}},
-	{"A worker", "takes the request in hand when one is free", []string{"phpfpm.*", "app.pool.*", "app.queue_inside", "app.unread", "app.workers.few", "app.loop.*", "process.ended_by_signal", "process.stopped"}},
+	{"A worker", "takes the request in hand when one is free", []string{"phpfpm.*", "app.pool.*", "app.queue_inside", "app.own_timer", "app.unread", "app.workers.few", "app.loop.*", "process.ended_by_signal", "process.stopped"}},
 	{"The CPUs", "compute the reply, when the scheduler and the quota let them", []string{"cpu.*", "sched.*", "cgroup.cpu_throttled", "app.contention", "app.costs_grow", "app.costly_requests", "app.few_cpus", "app.garbage_collection", "app.interpreted", "app.small_calls", "app.slow_compute", "app.tls_handshakes", "process.small_calls", "process.busy_waits", "process.memory_churn", "process.short_lived"}},
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},

@@ -70,6 +70,14 @@ const (
 	bpfFailureFAILURES   bpfFailure = 7
 )
 
+type bpfFollows struct {
+	_        structs.HostLayout
+	At       uint64
+	Switches uint64
+	Tid      uint32
+	Then     uint32
+}
+
 type bpfGroup struct {
 	_     structs.HostLayout
 	Place uint32
@@ -120,6 +128,8 @@ type bpfSums struct {
 	ServedNs       uint64
 	AcknowledgedNs uint64
 	WithNext       uint64
+	TimerNs        [2]uint64
+	Timers         [2]uint64
 	Followed       uint64
 	Failed         [7]uint64
 	Excluded       [5]uint64
@@ -128,6 +138,14 @@ type bpfSums struct {
 	Served         [106]uint64
 	Acknowledged   [106]uint64
 }
+
+type bpfThen uint32
+
+const (
+	bpfThenREPLIED  bpfThen = 0
+	bpfThenASKED_ON bpfThen = 1
+	bpfThenTHENS    bpfThen = 2
+)
 
 type bpfTurn struct {
 	_            structs.HostLayout
@@ -141,6 +159,7 @@ type bpfTurn struct {
 	EarlyWritten uint64
 	Left         uint64
 	Next         uint64
+	Timer        uint64
 	WriteSeq     uint32
 	Received     uint32
 	Weight       uint32
@@ -202,8 +221,10 @@ const (
 	bpfProgRequestsOpen           = "requests_open"
 	bpfProgRequestsRead           = "requests_read"
 	bpfProgRequestsState          = "requests_state"
+	bpfProgRequestsTimer          = "requests_timer"
 	bpfProgRequestsWritten        = "requests_written"
 	bpfVarFinishing               = "finishing"
+	bpfVarFollowedTimer           = "followed_timer"
 	bpfVarGlances                 = "glances"
 	bpfVarIgnored                 = "ignored"
 	bpfVarLastGroup               = "last_group"
@@ -221,6 +242,7 @@ const (
 	bpfVarUnusedExclusion         = "unused_exclusion"
 	bpfVarUnusedFailure           = "unused_failure"
 	bpfVarUnusedRole              = "unused_role"
+	bpfVarUnusedThen              = "unused_then"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -281,6 +303,7 @@ type bpfProgramSpecs struct {
 	RequestsOpen           *ebpf.ProgramSpec `ebpf:"requests_open"`
 	RequestsRead           *ebpf.ProgramSpec `ebpf:"requests_read"`
 	RequestsState          *ebpf.ProgramSpec `ebpf:"requests_state"`
+	RequestsTimer          *ebpf.ProgramSpec `ebpf:"requests_timer"`
 	RequestsWritten        *ebpf.ProgramSpec `ebpf:"requests_written"`
 }
 
@@ -308,6 +331,7 @@ type bpfMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
 	Finishing       *ebpf.VariableSpec `ebpf:"finishing"`
+	FollowedTimer   *ebpf.VariableSpec `ebpf:"followed_timer"`
 	Glances         *ebpf.VariableSpec `ebpf:"glances"`
 	Ignored         *ebpf.VariableSpec `ebpf:"ignored"`
 	LastGroup       *ebpf.VariableSpec `ebpf:"last_group"`
@@ -325,6 +349,7 @@ type bpfVariableSpecs struct {
 	UnusedExclusion *ebpf.VariableSpec `ebpf:"unused_exclusion"`
 	UnusedFailure   *ebpf.VariableSpec `ebpf:"unused_failure"`
 	UnusedRole      *ebpf.VariableSpec `ebpf:"unused_role"`
+	UnusedThen      *ebpf.VariableSpec `ebpf:"unused_then"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -385,6 +410,7 @@ func (m *bpfMaps) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
 	Finishing       *ebpf.Variable `ebpf:"finishing"`
+	FollowedTimer   *ebpf.Variable `ebpf:"followed_timer"`
 	Glances         *ebpf.Variable `ebpf:"glances"`
 	Ignored         *ebpf.Variable `ebpf:"ignored"`
 	LastGroup       *ebpf.Variable `ebpf:"last_group"`
@@ -402,6 +428,7 @@ type bpfVariables struct {
 	UnusedExclusion *ebpf.Variable `ebpf:"unused_exclusion"`
 	UnusedFailure   *ebpf.Variable `ebpf:"unused_failure"`
 	UnusedRole      *ebpf.Variable `ebpf:"unused_role"`
+	UnusedThen      *ebpf.Variable `ebpf:"unused_then"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.
@@ -424,6 +451,7 @@ type bpfPrograms struct {
 	RequestsOpen           *ebpf.Program `ebpf:"requests_open"`
 	RequestsRead           *ebpf.Program `ebpf:"requests_read"`
 	RequestsState          *ebpf.Program `ebpf:"requests_state"`
+	RequestsTimer          *ebpf.Program `ebpf:"requests_timer"`
 	RequestsWritten        *ebpf.Program `ebpf:"requests_written"`
 }
 
@@ -445,6 +473,7 @@ func (p *bpfPrograms) Close() error {
 		p.RequestsOpen,
 		p.RequestsRead,
 		p.RequestsState,
+		p.RequestsTimer,
 		p.RequestsWritten,
 	)
 }

@@ -11,7 +11,7 @@
  * peer may read what is in the queue before the tracepoint of the arrival is reached:
  * there an empty queue tells that what came was read.
  */
-#include "turn.h"
+#include "timer.h"
 
 #define MSG_PEEK 2
 #define EPIPE 32
@@ -79,6 +79,7 @@ struct {
 
 /* Types of keys that hold only their numbers, kept for bpf2go. */
 const enum role *unused_role __attribute__((unused));
+const enum then *unused_then __attribute__((unused));
 const enum failure *unused_failure __attribute__((unused));
 const enum exclusion *unused_exclusion __attribute__((unused));
 
@@ -244,6 +245,22 @@ SEPARATE int add_in_hand(struct turn *t, __u64 ns)
 		add(&s->receiving, t->weight);
 		add(&s->receiving_ns, (t->read - t->first) * t->weight);
 	}
+	return 0;
+}
+
+/* add_timer counts a reply that follows from a timer which ended while the request stood. */
+SEPARATE int add_timer(struct turn *t, __u64 read)
+{
+	__u64 at = timer_before();
+	struct sums *s = t && at > t->began ? sums_of(t->group) : 0;
+
+	if (!t || !s)
+		return 0;
+	__u32 then = follows_of(bpf_get_current_task_btf()->pid)->then;
+	if (then >= THENS)
+		return 0;
+	add(&s->timers[then], t->weight);
+	add(&s->timer_ns[then], (at - (read < at ? read : t->began)) * t->weight);
 	return 0;
 }
 
@@ -429,6 +446,7 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 		t->weight = 0; /* for what is still to come of it */
 	} else {
 		add_in_hand(t, at - read);
+		add_timer(t, read);
 		if (b->more) {
 			set_peer(&p, sk);
 			add_peer(&p, t, at - read);
@@ -670,6 +688,7 @@ static __always_inline void finish_client(struct turn *t)
 {
 	add_reply(t, t->came - t->first);
 	add_served(t, t->came - t->written);
+	t->timer = 0;
 	t->state = IDLE;
 }
 
@@ -704,6 +723,8 @@ static __always_inline void read_by_client(struct turn *t, __u64 now)
 	if (!t->read) {
 		t->read = now;
 		add_unread(t, now > t->first ? now - t->first : 0);
+		if (t->timer || t->came > timer_before()) /* else it lay there until the timer ended */
+			follow_answer(t->timer);
 	}
 	add_reply(t, t->came - t->first);
 	t->first = t->came;
@@ -721,6 +742,9 @@ static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b
 	if (!has_place(sk, t) || !know_group(t))
 		return;
 	begin(sk, t, ASKED, at, b, drawn);
+	__u64 timer = timer_before();
+	if (timer)
+		t->timer = timer;
 	if (b->more && b->unread > 0 && !b->unacked)
 		get(t, b->more->rack.rtt_us * 1000, now);
 }
@@ -1032,6 +1056,23 @@ static __always_inline void set_new(struct sock *sk, struct tcp_sock *tp)
 	*glance_of(sk) = (a ? a->sample_shift : 0) << SAMPLE_SHIFT;
 }
 
+/* connects remembers a client's connection that is opened since a timer ended: so its first
+ * question follows from that, too. */
+static __always_inline void connects(struct sock *sk)
+{
+	__u64 timer = timer_before();
+	struct turn *t;
+
+	if (!timer || finishing || no_more_sockets)
+		return;
+	t = bpf_sk_storage_get(&turns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		return;
+	t->role = CLIENT;
+	t->fresh = 1;
+	t->timer = timer;
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int requests_state(__u64 *ctx)
 {
@@ -1051,6 +1092,8 @@ int requests_state(__u64 *ctx)
 		forget_listener(sk, swap16(tp->inet_conn.icsk_inet.inet_sport));
 		return 0;
 	}
+	if (to == TCP_SYN_SENT)
+		connects(sk);
 	if (to == TCP_ESTABLISHED)
 		set_new(sk, tp);
 	if (from == TCP_SYN_SENT || from == TCP_SYN_RECV || from == TCP_CLOSE || !look(&b, sk))

@@ -15,6 +15,7 @@ const (
 	atState     = "requests_state"
 	atOpen      = "requests_open"
 	atListeners = "requests_listeners"
+	atTimer     = "requests_timer"
 )
 
 // inFunctions are the programs that do instead of the first three; those on what this kernel
@@ -29,8 +30,11 @@ const (
 	source = "BPF on the tracepoints sk_data_ready, sock_recv_length, sock_send_length, or the kernel's functions in which they stand"
 	states = "BPF on the tracepoint inet_sock_set_state"
 	walk   = "a BPF iterator over the sockets that are followed"
+	timers = source + "; hrtimer_expire_entry"
 	byHand = "bpftrace on sock:sk_data_ready, sock:sock_recv_length, sock:sock_send_length"
-	slots  = " The bounds are four for each doubling, from 1 µs to 67 s."
+	// fromTimer says what a timer is here.
+	fromTimer = "A reply follows from a timer if its thread has not slept since one ended that it had set for its own sleep (in epoll_wait, poll, nanosleep, futex …), or has just read the answer to what was asked so. Then is what was done when the timer had ended: replied, or asked if others were asked first."
+	slots     = " The bounds are four for each doubling, from 1 µs to 67 s."
 )
 
 // times are a sum, a count and buckets of durations.
@@ -110,6 +114,8 @@ var (
 	receivingSum = counter("receiving_seconds_sum", "seconds",
 		"How long requests in several pieces were being received, from the first read to the read of the last: the sender's and the network's time. It lies between the time unread and the time in hand.", source, "listen", "groupname")
 	receivingCount = counter("receiving_seconds_count", "requests", "Requests that were read in several pieces, as they came.", source, "listen", "groupname")
+	timerSum       = counter("timer_seconds_sum", "seconds", "How long requests stood until a timer ended from which the reply follows: from the read of their last bytes, or where the process read them no sooner, from their first byte. "+fromTimer, timers, "listen", "groupname", "then")
+	timerCount     = counter("timer_seconds_count", "requests", "Requests that were answered so. "+fromTimer, timers, "listen", "groupname", "then")
 	acked          = durations("acknowledged_seconds", "replies",
 		"How long replies were on their way: from their last byte until it was acknowledged, where that came before the next request.", "listen", "groupname")
 	withNext    = counter("acknowledged_with_next_total", "replies", "Replies that the next request acknowledged: when they were there is not known.", source, "listen", "groupname")
@@ -139,6 +145,7 @@ var needs = func() map[*model.Signal][]string {
 		}
 	}
 	put(turns, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext, peerAnswered, peerSeconds)
+	put(append(slices.Clone(turns), atState, atTimer), timerSum, timerCount)
 	return needs
 }()
 
@@ -151,7 +158,7 @@ var signals = func() []*model.Signal {
 		}
 		list = append(append(list, s.reply, s.failed, s.excluded, s.waiting, s.underWay), more...)
 	}
-	of(server, unreadNow, holders, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext,
+	of(server, unreadNow, holders, receivingSum, receivingCount, timerSum, timerCount, acked.sum, acked.count, acked.bucket, withNext,
 		withoutByte, peerAnswered, peerSeconds)
 	of(upstream)
 	return append(list, lost)

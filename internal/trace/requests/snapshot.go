@@ -57,10 +57,14 @@ type Group struct {
 	// Reply is from the first byte of replies to the last, added up.
 	Reply time.Duration `json:"reply_ns"`
 	// Receiving is of the requests in several pieces, Pieces how many those are.
-	Receiving time.Duration     `json:"receiving_ns"`
-	Pieces    uint64            `json:"receiving"`
-	Failed    map[string]uint64 `json:"failed,omitempty"`
-	Excluded  map[string]uint64 `json:"excluded,omitempty"`
+	Receiving time.Duration `json:"receiving_ns"`
+	Pieces    uint64        `json:"receiving"`
+	// Timer is how long requests stood until a timer ended from which their replies follow, by
+	// what was done then; Timers how many of those there were.
+	Timer    map[string]time.Duration `json:"timer_ns,omitempty"`
+	Timers   map[string]uint64        `json:"timers,omitempty"`
+	Failed   map[string]uint64        `json:"failed,omitempty"`
+	Excluded map[string]uint64        `json:"excluded,omitempty"`
 	// Now is how many are in hand; nil where this was not looked at.
 	Now *uint64 `json:"in_hand_now,omitempty"`
 	// Doing is how many threads that had read a request and not answered it were running, or
@@ -85,6 +89,9 @@ type Snapshot struct {
 var failures = []string{"closed", "left", "left_early", "reset", "aborted", "timed_out", "cut"}
 
 var exclusions = []string{"overlapped", "one_way", "streamed", "tls", "farewell"}
+
+// thens are what a service did when a timer had ended: it replied, or asked others first.
+var thens = []string{"replied", "asked"}
 
 // Snapshot reads everything since the start.
 func (t *Trace) Snapshot() (Snapshot, error) {
@@ -238,6 +245,10 @@ func (p *Place) setOpen(open walked) {
 func makeGroup(name string, s *bpfSums) Group {
 	c := Group{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
 		Unread: makeTimes(s.UnreadNs, s.Unread), InHand: makeTimes(s.InHandNs, s.InHand), Served: makeTimes(s.ServedNs, s.Served), Acknowledged: makeTimes(s.AcknowledgedNs, s.Acknowledged)}
+	c.Timers, c.Timer = named(thens, s.Timers[:]), map[string]time.Duration{}
+	for then, ns := range named(thens, s.TimerNs[:]) {
+		c.Timer[then] = time.Duration(ns)
+	}
 	c.Failed = named(failures, s.Failed[:])
 	c.Excluded = named(exclusions, s.Excluded[:])
 	return c
@@ -333,6 +344,10 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 	if c.Pieces > 0 {
 		out.Put(receivingSum, c.Receiving.Seconds(), labels...)
 		out.Put(receivingCount, float64(c.Pieces), labels...)
+	}
+	putAll(out, timerCount, c.Timers, labels...)
+	for then, stood := range c.Timer {
+		out.Put(timerSum, stood.Seconds(), append(labels[:len(labels):len(labels)], then)...)
 	}
 }
 

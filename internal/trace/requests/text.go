@@ -103,6 +103,7 @@ var words = map[string]string{
 	"closed": "closed without a reply", "left": "the other end left first", "left_early": "the other end left at once", "reset": "reset by the other end", "aborted": "reset by this end",
 	"timed_out": "given up by the kernel", "cut": "reset within the reply",
 	"overlapped": "connections that take no turns", "one_way": "requests that went on and on", "streamed": "replies with pauses",
+	"replied": "stood until a timer ended", "asked": "stood so, and others were asked only then",
 	"tls": "handshakes and alerts of TLS", "farewell": "farewells",
 }
 
@@ -127,7 +128,7 @@ func (s Seen) bad(b *strings.Builder, in trace.Spaces, columns int) {
 		put(p, "", "connections that asked and got nothing", p.Unanswered)
 		put(p, "", "connections that asked and were left at once", p.LeftEarly)
 		for _, c := range p.Groups {
-			for _, counts := range []map[string]uint64{c.Failed, c.Excluded} {
+			for _, counts := range []map[string]uint64{c.Failed, c.Excluded, c.Timers} {
 				for what, n := range counts {
 					put(p, c.Name, words[what], n)
 				}

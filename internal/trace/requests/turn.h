@@ -52,6 +52,13 @@ enum exclusion {
 	EXCLUSIONS,
 };
 
+/* What a service did when a timer had ended from which a reply follows. */
+enum then {
+	REPLIED, /* at once */
+	ASKED_ON, /* it asked others, and replied when it had their answer */
+	THENS,
+};
+
 struct turn {
 	__u64 began;   /* server: the first bytes came; client: it wrote them */
 	__u64 came;    /* bytes came last */
@@ -63,6 +70,7 @@ struct turn {
 	__u64 early_written; /* and wrote, likewise */
 	__u64 left;	     /* the other end closed a TCP server's connection; 0 while it has not */
 	__u64 next;	     /* the next turn of a TCP server came while another CPU still counted this one's reply */
+	__u64 timer;	     /* a client asked, or connected, since a timer ended then; else 0 */
 	__u32 write_seq; /* what the server had written when the turn began */
 	__u32 received;	 /* what had come when bytes came last */
 	__u32 weight;	 /* so many turns this one stands for */
@@ -91,6 +99,8 @@ struct sums {
 	__u64 served_ns; /* of those that are known to be over, until the last byte */
 	__u64 acknowledged_ns;
 	__u64 with_next; /* replies that the next request acknowledged */
+	__u64 timer_ns[THENS]; /* of replies that follow from a timer, until that ended */
+	__u64 timers[THENS];
 	__u64 followed;
 	__u64 failed[FAILURES];
 	__u64 excluded[EXCLUSIONS];
