@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -18,17 +19,25 @@ import (
 	"plimsoll/rules"
 )
 
+// builtIn are the built-in rules and their tests. Reading them takes seconds, and nobody changes them.
+var builtIn = sync.OnceValue(func() (b struct {
+	set   ruleset.Rules
+	tests rulesuite.Suite
+	err   error
+}) {
+	if b.set, b.err = ruleset.Load(rules.FS); b.err == nil {
+		b.tests, b.err = rulesuite.Read(b.set)
+	}
+	return b
+})
+
 func tested(t *testing.T) (ruleset.Rules, rulesuite.Suite) {
 	t.Helper()
-	set, err := ruleset.Load(rules.FS)
-	if err != nil {
-		t.Fatal(err)
+	b := builtIn()
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
-	tests, err := rulesuite.Read(set)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set, tests
+	return b.set, b.tests
 }
 
 // TestRules holds the built-in rules to what check asks of any rule set, and
@@ -104,10 +113,7 @@ func TestUsersAreWhoeverAsks(t *testing.T) {
 // What a person is to do first fits the end of a screen: one step, whole, with what it costs. A text that
 // lists several ways has a first one of its own.
 func TestFixesFitAScreen(t *testing.T) {
-	set, err := ruleset.Load(rules.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set, _ := tested(t)
 	for _, r := range set.List {
 		for _, f := range r.Fix {
 			at := r.ID + ", " + f.Title

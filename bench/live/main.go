@@ -1,13 +1,15 @@
 // Live measures what viewers of a run that lasts cost it.
 //
-//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 0,1,10] [-keep FILE] [PLIMSOLL]
+//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 1,10,50] [-stop 0] [-terminal] [-keep FILE] [PLIMSOLL]
 //
 // It loads an nginx of its own, on loopback, again and again: without a page, with a page at which nobody looks, with
 // another at which nobody looks (which tells what noise is), and with so many -viewers, in an order that is drawn for
 // each round. It prints good replies, p50 and p99 of each over those of the same round with nobody looking on: the median of
 // all rounds, an interval that holds it with 95 % at least, the least and the most. Rounds of several calls are
 // taken together where they -keep them in one file. One viewer in ten takes no more than -kbit; how far it is behind the
-// others is printed, too. Each figure that was shown is looked for among the seconds of the closed run.
+// others is printed, too. So many viewers as -stop says, but the first, take nothing more after two seconds; how many of them were dropped is told.
+// With -terminal there is a trial on a terminal, without a page. Each figure that was shown is looked for among the seconds of the closed run.
+// "closed after" is from the run's last moment to the end of its process.
 package main
 
 import (
@@ -27,7 +29,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -37,12 +42,15 @@ import (
 type trial int
 
 const (
-	noPage trial = -2
-	again  trial = -1 // as 0
+	terminal trial = -3
+	noPage   trial = -2
+	again    trial = -1 // as 0
 )
 
 func (t trial) String() string {
 	switch t {
+	case terminal:
+		return "on a terminal"
 	case noPage:
 		return "no page"
 	case again:
@@ -61,6 +69,10 @@ type outcome struct {
 	Behind float64 `json:"behind"` // seconds, of the slowest
 	Shown  int     `json:"shown"`  // figures, and how many of them the closed run has
 	Same   int     `json:"same"`
+	Closed float64 `json:"closed"` // seconds from the run's last moment to the end of its process
+	// Stopped are viewers that took nothing more, and Dropped those of them that were not sent the end.
+	Stopped int `json:"stopped"`
+	Dropped int `json:"dropped"`
 }
 
 // round is what became of each trial.
@@ -74,6 +86,7 @@ type bench struct {
 	connections        int
 	rate               float64
 	kbit               float64
+	stop               int
 }
 
 func main() {
@@ -83,6 +96,8 @@ func main() {
 	flag.IntVar(&b.connections, "c", 16, "connections of the load")
 	flag.Float64Var(&b.rate, "rate", 0, "requests a second, 0 for as many as come back")
 	flag.Float64Var(&b.kbit, "kbit", 200, "what a slow viewer takes, in kbit/s")
+	flag.IntVar(&b.stop, "stop", 0, "how many viewers take nothing more after two seconds")
+	onTerminal := flag.Bool("terminal", false, "a run on a terminal, too")
 	viewers := flag.String("viewers", "1,10,50", "how many look on, each number a trial")
 	flag.StringVar(&b.kept, "keep", "", "a file that keeps rounds; those that it holds count, too")
 	flag.Parse()
@@ -90,6 +105,9 @@ func main() {
 		b.plimsoll = flag.Arg(0)
 	}
 	b.trials = []trial{noPage, 0, again}
+	if *onTerminal {
+		b.trials = append(b.trials, terminal)
+	}
 	for word := range strings.SplitSeq(*viewers, ",") {
 		n, err := strconv.ParseUint(word, 10, 8)
 		if err != nil {
@@ -180,7 +198,7 @@ func (b *bench) keep(r round) error {
 
 // report prints a trial over that with nobody looking on, of the same rounds.
 func report(t trial, rounds []round) {
-	var good, p50, p99 []float64
+	var good, p50, p99, closed []float64
 	var all outcome
 	for _, r := range rounds {
 		o, ok := r[t]
@@ -189,15 +207,20 @@ func report(t trial, rounds []round) {
 			continue
 		}
 		good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
+		closed = append(closed, o.Closed)
+		all.Stopped, all.Dropped = all.Stopped+o.Stopped, all.Dropped+o.Dropped
 		all.Shown, all.Same, all.Bytes, all.Took = all.Shown+o.Shown, all.Same+o.Same, all.Bytes+o.Bytes, all.Took+o.Took
 		all.Behind = max(all.Behind, o.Behind)
 	}
 	if len(good) == 0 {
 		return
 	}
-	fmt.Printf("%-15s  %2d rounds  good %s  p50 %s  p99 %s", t, len(good), spread(good), spread(p50), spread(p99))
+	fmt.Printf("%-15s  %2d rounds  good %s  p50 %s  p99 %s  closed after %s s", t, len(good), spread(good), spread(p50), spread(p99), spread(closed))
 	if all.Took > 0 {
 		fmt.Printf("  %s for each viewer, the slowest %.1f s behind; %d of %d figures are the closed run's", layout.Bytes(int64(all.Bytes/all.Took)), all.Behind, all.Same, all.Shown)
+	}
+	if all.Stopped > 0 {
+		fmt.Printf("; of %d that stopped %d were dropped", all.Stopped, all.Dropped)
 	}
 	fmt.Println()
 }
@@ -264,45 +287,86 @@ func (b *bench) run(t trial) (o outcome, err error) {
 	if b.rate > 0 {
 		args = append(args, "-R", fmt.Sprint(b.rate))
 	}
-	if t != noPage {
+	if t != noPage && t != terminal {
 		args = append(args, "--live")
 	}
 	ctx, done := context.WithTimeout(context.Background(), b.length+time.Minute)
 	defer done()
 	cmd := exec.CommandContext(ctx, b.plimsoll, args...)
-	errs, err := cmd.StderrPipe()
+	var out strings.Builder
+	cmd.Stdout = &out
+	errs, err := started(cmd, t == terminal)
 	if err != nil {
 		return o, err
 	}
-	var out strings.Builder
-	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		return o, err
-	}
+	over := make(chan struct{})
 	var viewers []*viewer
+	var looking sync.WaitGroup
 	ended := watch(errs, func(url string) {
 		for i := range max(int(t), 0) {
 			v := &viewer{seen: map[string]time.Time{}}
 			if i%10 == 9 {
 				v.kbit = b.kbit
+			} else if i > 0 && i <= b.stop {
+				v.stops = over
 			}
 			viewers = append(viewers, v)
-			go v.look(ctx, url)
+			looking.Go(func() { v.look(ctx, url) })
 		}
 	})
-	<-ended
 	err = cmd.Wait() // its exit code tells the verdict
+	at := time.Now()
+	close(over)
+	<-ended
+	looking.Wait()
 	var r model.Report
 	if bad := json.Unmarshal([]byte(out.String()), &r); bad != nil || r.Load == nil {
 		return o, fmt.Errorf("%s: no load in its report: %w", strings.Join(args, " "), err)
 	}
 	o.Good, o.P50, o.P99 = r.Load.GoodRPS, r.Load.Latency.P50, r.Load.Latency.P99
+	o.Closed = at.Sub(time.UnixMilli(r.Windows[len(r.Windows)-1].End)).Seconds()
 	o.Shown, o.Same = compared(viewers, r.Load.Course)
 	for _, v := range viewers {
-		o.Behind = max(o.Behind, v.behind(viewers[0]).Seconds())
 		o.Bytes, o.Took = o.Bytes+v.took(), o.Took+1
+		if v.stops != nil {
+			o.Stopped++
+			if !v.toldEnd {
+				o.Dropped++
+			}
+			continue
+		}
+		o.Behind = max(o.Behind, v.behind(viewers[0]).Seconds())
 	}
 	return o, nil
+}
+
+// started starts a command, and returns what it says on standard error, which is a terminal or a pipe.
+func started(cmd *exec.Cmd, onTerminal bool) (errs io.Reader, err error) {
+	ours, theirs, err := os.Pipe()
+	if onTerminal {
+		ours, theirs, err = openTerminal()
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd.Stderr = theirs
+	return ours, cmd.Start()
+}
+
+// openTerminal makes a pair of terminals of 80 columns and 24 rows.
+func openTerminal() (ours, theirs *os.File, err error) {
+	if ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		return nil, nil, err
+	}
+	fd := int(ours.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0), unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
+	if err != nil {
+		return nil, nil, err
+	}
+	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	return ours, theirs, err
 }
 
 // compared counts the figures that the first viewer saw, and those that a second of the closed run has.

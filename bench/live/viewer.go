@@ -15,9 +15,14 @@ import (
 	"time"
 )
 
+// stopAfter is how long a viewer looks that takes nothing more then.
+const stopAfter = 2 * time.Second
+
 // viewer looks at a run as a browser does, as fast as its line lets it.
 type viewer struct {
-	kbit float64 // 0 for as fast as it comes
+	kbit    float64         // 0 for as fast as it comes
+	stops   <-chan struct{} // until it is closed nothing is taken, after a while; nil for who takes all
+	toldEnd bool            // it was sent the end
 
 	mu    sync.Mutex
 	bytes int
@@ -68,7 +73,11 @@ func (v *viewer) look(ctx context.Context, at string) {
 	defer events.Body.Close()
 	lines := bufio.NewScanner(&slowly{events.Body, v.kbit})
 	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
+	for begun := time.Now(); lines.Scan(); {
+		if v.stops != nil && time.Since(begun) > stopAfter {
+			<-v.stops
+		}
+		v.toldEnd = v.toldEnd || lines.Text() == "event: over"
 		v.count(len(lines.Bytes()))
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 			v.take(data)

@@ -24,7 +24,7 @@ func usualAlerts(t *testing.T) (ruleset.Rules, alerts.Set) {
 		t.Fatal(err)
 	}
 	w, _, _ := testWorld()
-	all, err := alerts.Of(set, alertOptions(w))
+	all, err := alertsOf(w, set, alertOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,9 @@ func TestHostsTogether(t *testing.T) {
 	set, err := ruleset.Load(rules.FS)
 	ok(t, err)
 	w, _, _ := testWorld()
-	opt := alertOptions(w)
+	opt := alertOptions
 	opt.Together = "system"
-	all, err := alerts.Of(set, opt)
+	all, err := alertsOf(w, set, opt)
 	ok(t, err)
 	doc, err := all.Alertmanager()
 	ok(t, err)
@@ -103,7 +103,7 @@ func TestHostsTogether(t *testing.T) {
 		t.Errorf("what a full queue explains agrees in %s", got)
 	}
 	opt.Only = []string{"net.tcp.syn_retransmits"}
-	one, err := alerts.Of(set, opt)
+	one, err := alertsOf(w, set, opt)
 	ok(t, err)
 	doc, err = one.Prometheus()
 	ok(t, err)

@@ -46,6 +46,7 @@ func commands(w *world) []*cobra.Command {
 		changer(w),
 		commandHolder(),
 		runFinisher(),
+		lastingJudge(w),
 		serviceTest(),
 		manCommand(w),
 		sbomCommand(w),

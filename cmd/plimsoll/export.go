@@ -10,6 +10,7 @@ import (
 	"plimsoll/internal/capture/tally"
 	"plimsoll/internal/load"
 	"plimsoll/internal/remote"
+	"plimsoll/internal/ruleset"
 	"plimsoll/internal/ruleset/alerts"
 	"plimsoll/internal/trace"
 )
@@ -26,7 +27,7 @@ kin instead.`
 func rulesExport(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "export", Short: "the rules as alerts for Prometheus", Args: noArguments, Long: exportLong,
 		Example: "  plimsoll rules export --prometheus > plimsoll.rules.yml\n  plimsoll rules export --alertmanager > alertmanager.yml"}
-	opt := alertOptions(w)
+	opt := alertOptions
 	var forPrometheus, forAlertmanager bool
 	f := c.Flags()
 	f.BoolVar(&forPrometheus, "prometheus", false, "a rule file of Prometheus (as without either)")
@@ -56,10 +57,7 @@ func rulesExport(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if opt.Foreign {
-			opt.Given = remote.Collected
-		}
-		all, err := alerts.Of(set, opt)
+		all, err := alertsOf(w, set, opt)
 		if err != nil {
 			return err
 		}
@@ -94,12 +92,19 @@ func checkTogether(opt alerts.Options) string {
 	return ""
 }
 
-// alertOptions are those of the alerts over an exporter's series, as they are without flags.
-func alertOptions(w *world) alerts.Options {
-	return alerts.Options{
-		Signals: allSignals(w), Given: inExporter(w), Window: time.Minute, Interval: 5 * time.Second,
-		For: 10 * time.Second, Keep: time.Minute, Least: 10,
+// alertOptions are those of the alerts over an exporter's series, as they are without flags. The signals
+// are not among them: to list these took every start, of whatever command, a tenth of its time.
+var alertOptions = alerts.Options{
+	Window: time.Minute, Interval: 5 * time.Second, For: 10 * time.Second, Keep: time.Minute, Least: 10,
+}
+
+// alertsOf are the rules as alerts, over the series that there are.
+func alertsOf(w *world, set ruleset.Rules, opt alerts.Options) (alerts.Set, error) {
+	opt.Signals, opt.Given = allSignals(w), inExporter(w)
+	if opt.Foreign {
+		opt.Given = remote.Collected
 	}
+	return alerts.Of(set, opt)
 }
 
 // inExporter tells which signals an exporter of ours has: what probes and light tracers read. It drives

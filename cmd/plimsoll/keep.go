@@ -160,8 +160,6 @@ const (
 	// judgeTime is for how long a verdict is waited for, and maxVerdict how long its document may be.
 	judgeTime  = 5 * time.Minute
 	maxVerdict = 32 << 20
-	// leastPriority is that of a process that gives way to all others.
-	leastPriority = 19
 )
 
 // apart runs a command of ours in a process of its own, whose memory is given back; patient is one that gives way to everything else. It
@@ -175,7 +173,7 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 	c.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
 	start := c.Start
 	if patient {
-		start = func() error { return startPatient(c) }
+		start = func() error { return startLow(c, leastPriority) }
 	}
 	if err := start(); err != nil {
 		return 0, err
@@ -192,17 +190,20 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 	return c.ProcessState.UserTime() + c.ProcessState.SystemTime(), err
 }
 
-// startPatient starts a process all of whose threads give way to all others. A priority is a thread's, and goes on to those that it
+// startLow starts a process all of whose threads give way to others. That is a thread's, and goes on to those that it
 // starts; so the one that starts the process has it first. It cannot raise it again without rights, and so ends with its goroutine.
-func startPatient(c *exec.Cmd) error {
+func startLow(c *exec.Cmd, lower func() error) error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, leastPriority) // it is done all the same
+		_ = lower() // it is done all the same
 		started <- c.Start()
 	}()
 	return <-started
 }
+
+// leastPriority has the caller's thread give way to all others, but for a little.
+func leastPriority() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 19) }
 
 // finisherName is the command of the process that closes a run of last minutes.
 const finisherName = "close-run"

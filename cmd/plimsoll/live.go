@@ -5,38 +5,28 @@ import (
 	"fmt"
 	"html"
 	"net"
-	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/judge"
 	"plimsoll/internal/layout"
 	"plimsoll/internal/live"
 	"plimsoll/internal/model"
 	sheet "plimsoll/internal/page"
 	"plimsoll/internal/record"
 	"plimsoll/internal/record/writer"
-	"plimsoll/internal/ruleset"
 	web "plimsoll/internal/serve"
 	"plimsoll/internal/session"
 )
 
 const (
 	// judgeEvery is the least time between two verdicts on a run that lasts; judgeShare is
-	// how many times longer than it took we wait after each: 4 % of a CPU, and with what collecting
-	// garbage more often (judgeGarbage) costs below 5.
+	// how many times longer than it took in CPU time we wait after each: 4 % of a CPU.
 	judgeEvery = 2 * time.Second
 	judgeShare = 24
-	// judgeGarbage is by how many percent the heap grows between two collections, once a run is judged while it lasts. A
-	// collector lets it grow by more, since the little that it leaves is cheap to have; judging leaves a hundred megabytes.
-	judgeGarbage = 50
 	// judgeFrom is how many seconds of hold there are before the first.
 	judgeFrom = 2
 	// paintEvery is the least time between two pictures of a run.
@@ -105,12 +95,12 @@ func (s *stage) close() {
 func (w *world) follow(opt *session.Options, shown *stage, site *siteFlags) (end func()) {
 	line := w.progress()
 	if scr := w.screen(); scr != nil {
-		return play(opt, shown, scr, site)
+		return w.play(opt, shown, scr, site)
 	}
 	if line != nil {
 		opt.Progress = line.show
 	}
-	leave := play(opt, shown, nil, site)
+	leave := w.play(opt, shown, nil, site)
 	return func() {
 		leave()
 		line.end()
@@ -119,11 +109,11 @@ func (w *world) follow(opt *session.Options, shown *stage, site *siteFlags) (end
 
 // play listens to what a session records, and shows it: on a page, on the terminal, on
 // both; nil is neither. end draws the page for the last time.
-func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end func()) {
+func (w *world) play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end func()) {
 	if shown == nil && scr == nil {
 		return func() {}
 	}
-	p := &playing{stage: shown, screen: scr, site: site, run: live.New(opt.Interval.Milliseconds()), dir: opt.Dir}
+	p := &playing{stage: shown, screen: scr, run: live.New(opt.Interval.Milliseconds())}
 	ctx, stop := context.WithCancel(context.Background())
 	news := make(chan struct{}, 1)
 	opt.Listen = func(l *writer.Listener) {
@@ -145,13 +135,17 @@ func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end
 	}
 	if shown != nil {
 		opt.Ours = []uint32{shown.ours}
-		site.readEarly()
-		go p.judge(ctx) // who is in the midst of it at the end is not waited for: nobody will look
+	}
+	judge, err := startTeller(w, opt.Dir, site)
+	if err == nil { // else the run is shown without a verdict, and judged at its end
+		opt.Aside = []int{judge.cmd.Process.Pid}
+		go p.judge(ctx, judge)
 	}
 	var painting sync.WaitGroup
 	painting.Go(func() { p.paint(ctx, news) })
 	return func() {
 		stop()
+		judge.end()
 		painting.Wait()
 		p.draw(true)
 		scr.clear()
@@ -162,18 +156,11 @@ func play(opt *session.Options, shown *stage, scr *screen, site *siteFlags) (end
 type playing struct {
 	*stage
 	screen *screen
-	site   *siteFlags
 	run    *live.Run
-	dir    string
-
-	// What the judging thread has: the rules, once the run's manifest was read, and what was read of the run.
-	set     ruleset.Rules
-	growing *record.Growing
 
 	mu       sync.Mutex
 	progress session.Progress
-	verdict  *model.Verdict // so far, nil before the first
-	line     []sheet.Stage  // the way of a request, by that verdict
+	said     *soFar // nil before anything could be said
 }
 
 // paint draws what is new, but not more often than somebody can look.
@@ -208,15 +195,15 @@ func (p *playing) draw(seen bool) {
 	}
 	v := p.run.View()
 	p.mu.Lock()
-	progress, verdict, line := p.progress, p.verdict, p.line
+	progress, said := p.progress, p.said
 	p.mu.Unlock()
 	if p.screen != nil {
-		p.screen.draw(v, progress, verdict, line)
+		p.screen.draw(v, progress, said)
 	}
 	if p.stage == nil || !seen {
 		return
 	}
-	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: lineHTML(line)}}
+	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(said, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: lineHTML(said.way())}}
 	if charts, err := sheet.Live(v.Recent, v.Seconds); err == nil { // a chart that cannot be drawn is drawn the next time
 		var b strings.Builder
 		for _, c := range charts {
@@ -228,12 +215,12 @@ func (p *playing) draw(seen bool) {
 }
 
 // sentenceHTML is the verdict so far, and how far the run is.
-func sentenceHTML(v *model.Verdict, p session.Progress) string {
-	said := "so far: nothing to judge by yet"
+func sentenceHTML(s *soFar, p session.Progress) string {
 	class := ""
-	if v != nil {
-		said, class = "so far: "+v.Sentence, string(v.Answer)
+	if s != nil {
+		class = string(s.Answer)
 	}
+	said := s.text()
 	return fmt.Sprintf(`<h1 class="%s">%s</h1><p>%s</p>`, html.EscapeString(class), html.EscapeString(layout.Line(said)), html.EscapeString(layout.Line(courseText(p))))
 }
 
@@ -261,81 +248,24 @@ func figuresHTML(v live.View) string {
 	return text
 }
 
-// judge names, now and then, what would be said of the run if it ended now, while somebody looks at the page. For a terminal alone nothing is judged: it
-// takes some 4 % of a core, and a closed loop on the same two CPUs had 2 to 11 % fewer replies. It does so
-// on one thread, which does not give way: wherever Go has all threads stand still, the
-// recording would wait for one that others keep from running.
-func (p *playing) judge(ctx context.Context) {
-	runtime.LockOSThread() // for the thread's CPU time
-	defer runtime.UnlockOSThread()
-	defer func() {
-		if p.growing != nil {
-			_ = p.growing.Close() // it was only read
-		}
-	}()
+// judge has it named, now and then, what would be said of the run if it ended now, while somebody looks on.
+func (p *playing) judge(ctx context.Context, judge *teller) {
 	for pause := judgeEvery; sleep(ctx, pause); {
 		pause = judgeEvery
-		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || !p.page.Watched() {
+		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || p.screen == nil && !p.page.Watched() {
 			continue
 		}
-		begin := judgingTime()
-		if v, line, err := p.soFar(); err == nil { // what cannot be read in the midst of a run can be read at its end
+		s, err := judge.now()
+		if err != nil {
+			return // the process is gone, as it is at the run's end
+		}
+		if s.Failed == "" { // what cannot be read in the midst of a run can be read at its end
 			p.mu.Lock()
-			p.verdict, p.line = &v, line
+			p.said = &s
 			p.mu.Unlock()
 		}
-		pause = max(judgeEvery, judgeShare*(judgingTime()-begin))
+		pause = max(judgeEvery, judgeShare*s.CPU)
 	}
-}
-
-// judgingTime is how much CPU time this thread took, and the garbage collector, which other threads do: while a run is judged
-// it is for that nearly alone.
-func judgingTime() time.Duration {
-	var u unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_THREAD, &u) // it fails for no thread of ours
-	gc := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
-	metrics.Read(gc)
-	return time.Duration(u.Utime.Nano()+u.Stime.Nano()) + time.Duration(gc[0].Value.Float64()*float64(time.Second))
-}
-
-// soFar judges the run as it stands, and finds the way of a request.
-func (p *playing) soFar() (v model.Verdict, line []sheet.Stage, err error) {
-	if p.growing == nil {
-		if err := p.open(); err != nil {
-			return v, nil, err
-		}
-	}
-	run, err := p.growing.Run()
-	if err != nil {
-		return v, nil, err
-	}
-	if v, err = judge.SoFar(run, p.set); err != nil {
-		return v, nil, err
-	}
-	return v, wayOf(run, v), nil
-}
-
-// open reads the run's rules, and begins to read the run.
-func (p *playing) open() error {
-	meta, err := record.Manifest(p.dir)
-	if err != nil {
-		return err
-	}
-	if p.set, _, err = p.site.setFor(meta, p.site.extended); err != nil {
-		return err
-	}
-	debug.SetGCPercent(judgeGarbage) // until the collectors close
-	p.growing, err = record.Grow(p.dir, append(p.set.Signals(), sheet.WaySignals...))
-	return err
-}
-
-// wayOf is the way of a request; one that cannot be read is read the next time.
-func wayOf(run *record.Run, v model.Verdict) []sheet.Stage {
-	list, err := sheet.Way(run, v)
-	if err != nil {
-		return nil
-	}
-	return list
 }
 
 // lineHTML draws the way of a request.

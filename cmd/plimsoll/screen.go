@@ -9,7 +9,6 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/live"
-	"plimsoll/internal/model"
 	sheet "plimsoll/internal/page"
 	"plimsoll/internal/session"
 )
@@ -46,10 +45,10 @@ func (w *world) screen() *screen {
 }
 
 // draw shows a run as it stands.
-func (s *screen) draw(v live.View, p session.Progress, verdict *model.Verdict, way []sheet.Stage) {
+func (s *screen) draw(v live.View, p session.Progress, said *soFar) {
 	columns, _ := s.size()
 	columns = min(max(columns, leastColumns), 100)
-	s.put(screenLines(v, p, verdict, way, columns), columns)
+	s.put(screenLines(v, p, said, columns), columns)
 }
 
 // put puts lines in the place of those that were drawn before, in one piece, so that
@@ -100,13 +99,13 @@ func cut(s string, most int) string {
 
 // screenLines are what is shown of a run that lasts: what would be said if it ended now; how far
 // it is; the way of a request; and five courses.
-func screenLines(v live.View, p session.Progress, verdict *model.Verdict, way []sheet.Stage, columns int) []string {
-	var list []string
-	if verdict != nil {
-		list = twoLines("so far: "+layout.Line(verdict.Sentence), columns-1)
+func screenLines(v live.View, p session.Progress, said *soFar, columns int) []string {
+	list := twoLines(layout.Line(said.text()), columns-1)
+	if len(list) < 2 { // what is below stands still when the sentence is another
+		list = append(list, "")
 	}
 	list = append(list, progressBar(p, columns))
-	if text := wayText(way); text != "" {
+	if text := wayText(said.way()); text != "" {
 		indent := strings.Repeat(" ", courseName+1)
 		for i, l := range twoLines(text, columns-1-len(indent)) {
 			if i == 0 {

@@ -53,10 +53,10 @@ func lasting(t *testing.T) live.View {
 
 func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
 	p := session.Progress{Window: "hold", Elapsed: 12 * time.Second, Planned: 30 * time.Second}
-	v := &model.Verdict{Sentence: "A table is full \x1b[2J\nVERDICT: FORGED; " + strings.Repeat("and more ", 30)}
+	said := &soFar{Sentence: "A table is full \x1b[2J\nVERDICT: FORGED; " + strings.Repeat("and more ", 30)}
 	part, full := 0.4, 1.0
-	way := []sheet.Stage{{Name: "Local ports", Where: "a", Full: &part}, {Name: "Memory, kernel tables", Where: "b"}, {Name: "Listen queue", Where: "b ng\x1b[2Jinx", Full: &full, State: "binds"}, {Name: "Workers", Where: "b php-fpm", State: "binds"}}
-	got := screenLines(lasting(t), p, v, way, 60)
+	said.Way = []sheet.Stage{{Name: "Local ports", Where: "a", Full: &part}, {Name: "Memory, kernel tables", Where: "b"}, {Name: "Listen queue", Where: "b ng\x1b[2Jinx", Full: &full, State: "binds"}, {Name: "Workers", Where: "b php-fpm", State: "binds"}}
+	got := screenLines(lasting(t), p, said, 60)
 	want := []string{
 		`so far: A table is full \u001b[2J\nVERDICT: FORGED; and`,
 		"more and more and more and more and more and more and more…",
@@ -71,7 +71,7 @@ func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if got := screenLines(live.New(1000).View(), session.Progress{Window: "baseline", Elapsed: time.Second}, nil, nil, 60); len(got) != 1 || got[0] != "baseline, 1 s" {
+	if got := screenLines(live.New(1000).View(), session.Progress{Window: "baseline", Elapsed: time.Second}, nil, 60); len(got) != 3 || got[0] != "so far: not judged yet" || got[2] != "baseline, 1 s" {
 		t.Errorf("of a run that just began: %q", got)
 	}
 }

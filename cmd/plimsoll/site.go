@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -25,19 +24,17 @@ const thresholdsFile = "thresholds.yaml"
 // siteFlags are those by which a site changes the rules.
 type siteFlags struct {
 	rules, thresholds string
-	early             *ruleset.Rules // extended, where they were read before a run
 }
 
-// readEarly reads the rules before a run that is judged while it lasts: then, and at its end, they are there.
-func (f *siteFlags) readEarly() {
-	if f.early != nil { // by the run before, which may still be judged by them
-		return
+// words are the flags as they would be given again.
+func (f *siteFlags) words() (list []string) {
+	if f.rules != "" {
+		list = append(list, "--rules="+f.rules)
 	}
-	if set, err := f.extended(); err == nil { // else the end of the run says what is wrong with them
-		f.early = &set
-		set.Signals()        // what is found out of expressions when it is asked for is asked for now
-		debug.FreeOSMemory() // reading takes ten times what it leaves, and memory is observed, too
+	if f.thresholds != "" {
+		list = append(list, "--thresholds="+f.thresholds)
 	}
+	return list
 }
 
 func (f *siteFlags) add(c *cobra.Command) {
@@ -51,9 +48,6 @@ func (f *siteFlags) addRules(c *cobra.Command) {
 
 // extended returns the built-in rules with those of --rules.
 func (f *siteFlags) extended() (ruleset.Rules, error) {
-	if f.early != nil {
-		return *f.early, nil
-	}
 	set, err := ruleSet(nil)
 	if err != nil || f.rules == "" {
 		return set, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/layout"
@@ -32,8 +33,13 @@ the kernel what it can do; from Linux 5.15 on that is all of it
 
 func traceCommand(w *world) *cobra.Command {
 	commands := []*cobra.Command{traceList(w)}
+	var at []string
+	hosts := pflag.NewFlagSet("", pflag.ContinueOnError) // all tracers', since every start makes each command
+	hosts.StringArrayVar(&at, "host", nil, "trace the machine of this host, as `NAME=ssh:HOST` (see plimsoll run); without it this one")
 	for _, t := range allTracers(w) {
-		commands = append(commands, traceOne(w, t))
+		c := traceOne(w, t, &at)
+		c.Flags().AddFlagSet(hosts)
+		commands = append(commands, c)
 	}
 	return withExits(group("trace", "watch the kernel for what no counter shows", traceLong, commands...), exitOK, exitUsage, exitMissing)
 }
@@ -154,7 +160,7 @@ func listingText(l traceListing, width int) string {
 }
 
 // traceOne is the command of one tracer.
-func traceOne(w *world, t trace.Tracer) *cobra.Command {
+func traceOne(w *world, t trace.Tracer, at *[]string) *cobra.Command {
 	c := &cobra.Command{Use: t.Name + " [-d DURATION]", Short: t.Short, Args: noArguments,
 		Long:    t.Long + "\n\n^C ends it early; what was seen is shown.",
 		Example: "  plimsoll trace " + t.Name + " -d 10s\n  plimsoll trace " + t.Name + " --json | jq .seen", DisableFlagsInUseLine: true}
@@ -165,13 +171,11 @@ func traceOne(w *world, t trace.Tracer) *cobra.Command {
 	if t.Profile != "" {
 		c.Flags().StringVarP(&file, "output", "o", "", "write the stacks to this `FILE`, as pprof (go tool pprof, speedscope and plimsoll flame open it)")
 	}
-	var at []string
-	c.Flags().StringArrayVar(&at, "host", nil, "trace the machine of this host, as `NAME=ssh:HOST` (see plimsoll run); without it this one")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if d <= 0 {
 			return usage(c.CommandPath(), "-d 0: want more than 0")
 		}
-		via, err := wholeMachine(at)
+		via, err := wholeMachine(*at)
 		if err != nil {
 			return usage(c.CommandPath(), "%v", err)
 		}

@@ -70,7 +70,7 @@ func watchCommand(w *world) *cobra.Command {
 		if len(args) == 0 {
 			end = w.follow(&opt, shown, &watch.site)
 		} else { // a command has the terminal for itself
-			end = play(&opt, shown, nil, &watch.site)
+			end = w.play(&opt, shown, nil, &watch.site)
 		}
 		code, err := session.Watch(c.Context(), opt, d, args, std)
 		end()

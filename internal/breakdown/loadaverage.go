@@ -15,12 +15,12 @@ import (
 // shows more is right. Without the tracer the kernel tells how many threads wait
 // for a disk, and not whose they are.
 var (
-	loadOne      = query.MustParse(`node_load1`)
-	loadStates   = query.MustParse(`sum by (host, groupname, state) (rate(plimsoll_tasks_state_seconds_total{state=~"runnable|uninterruptible"}[$window]))`)
-	loadRunnable = query.MustParse(`
+	loadOne      = query.Fixed(`node_load1`)
+	loadStates   = query.Fixed(`sum by (host, groupname, state) (rate(plimsoll_tasks_state_seconds_total{state=~"runnable|uninterruptible"}[$window]))`)
+	loadRunnable = query.Fixed(`
 		sum by (host, groupname) (rate(namedprocess_namegroup_cpu_seconds_total[$window]))
 		+ sum by (host, groupname) (rate(plimsoll_process_run_delay_seconds_total[$window]))`)
-	loadBlocked = query.MustParse(`avg_over_time(node_procs_blocked[$window])`)
+	loadBlocked = query.Fixed(`avg_over_time(node_procs_blocked[$window])`)
 )
 
 // leastShare is below which a process group is not named.
@@ -31,15 +31,15 @@ func LoadAverages(q *query.Run) []model.LoadAverage {
 	out := []model.LoadAverage{}
 	for _, m := range machines(q.Meta().Hosts) {
 		l := model.LoadAverage{Hosts: m}
-		for _, s := range q.Ask(loadOne).Samples {
+		for _, s := range q.Ask(loadOne()).Samples {
 			if slices.Contains(m, s.Labels["host"]) {
 				l.Load1 = &s.Value
 			}
 		}
-		l.Runnable = larger(loadPart(q, m, loadRunnable, ""), loadPart(q, m, loadStates, "runnable"))
-		l.Uninterruptible = loadPart(q, m, loadStates, "uninterruptible")
+		l.Runnable = larger(loadPart(q, m, loadRunnable(), ""), loadPart(q, m, loadStates(), "runnable"))
+		l.Uninterruptible = loadPart(q, m, loadStates(), "uninterruptible")
 		if l.Uninterruptible.Threads == nil {
-			for _, s := range q.Ask(loadBlocked).Samples {
+			for _, s := range q.Ask(loadBlocked()).Samples {
 				if slices.Contains(m, s.Labels["host"]) {
 					l.Uninterruptible.Threads = &s.Value
 				}

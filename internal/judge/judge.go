@@ -21,7 +21,7 @@ import (
 )
 
 // servingOwner finds who answers on each host, for commands about "the service".
-var servingOwner = query.MustParse(`max by (host, owner) (max_over_time(plimsoll_tcp_listen_accepted[$window])) > 0`)
+var servingOwner = query.Fixed(`max by (host, owner) (max_over_time(plimsoll_tcp_listen_accepted[$window])) > 0`)
 
 // Run makes the report of a run, by these rules. Of a run that lies in no directory
 // (a server's series) it has neither load nor breakdown.
@@ -90,7 +90,7 @@ func SoFar(rec *record.Run, set ruleset.Rules) (model.Verdict, error) {
 // owners are the process groups that answer, by host; of several the busiest listener's.
 func owners(q *query.Run) map[string]string {
 	list := map[string]string{}
-	answers := q.Ask(servingOwner).Samples
+	answers := q.Ask(servingOwner()).Samples
 	for _, s := range answers {
 		host := s.Labels["host"]
 		most, _ := query.Largest(answers, map[string]string{"host": host})

@@ -540,6 +540,11 @@ func MustParse(text string) *Expression {
 	return e
 }
 
+// Fixed is MustParse when it is first asked for: not at every start of the program.
+func Fixed(text string) func() *Expression {
+	return sync.OnceValue(func() *Expression { return MustParse(text) })
+}
+
 // MadeLabels returns the labels that an expression makes with label_replace,
 // label_join or count_values.
 func MadeLabels(text string) []string {

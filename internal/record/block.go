@@ -14,11 +14,11 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/tsdb/encoding"
 	"github.com/prometheus/prometheus/tsdb/index"
 	"github.com/prometheus/prometheus/tsdb/tombstones"
+	"golang.org/x/sys/unix"
 )
 
 // The bounds of a block. The writer's have a million samples: some megabytes.
@@ -29,6 +29,30 @@ const (
 	maxChunkFiles = 64
 )
 
+// BlockMetaFile is the name of the file in a block that says what is in it.
+const BlockMetaFile = "meta.json"
+
+// BlockMeta is what that file says, as Prometheus writes it. Times are Unix milliseconds, the end exclusive.
+type BlockMeta struct {
+	ULID       string     `json:"ulid"`
+	MinTime    int64      `json:"minTime"`
+	MaxTime    int64      `json:"maxTime"`
+	Stats      BlockStats `json:"stats"`
+	Compaction struct {
+		Level   int      `json:"level"`
+		Sources []string `json:"sources"` // itself
+	} `json:"compaction"`
+	Version int `json:"version"`
+}
+
+// BlockStats counts what is in a block.
+type BlockStats struct {
+	NumSamples      uint64 `json:"numSamples"`
+	NumFloatSamples uint64 `json:"numFloatSamples"`
+	NumSeries       uint64 `json:"numSeries"`
+	NumChunks       uint64 `json:"numChunks"`
+}
+
 // emptyTombstones is the size of a block's tombstones file in which nothing is
 // deleted: magic number, version, sum.
 const emptyTombstones = 9
@@ -38,7 +62,6 @@ const emptyTombstones = 9
 // What the library makes of the index or a chunk of a stranger may panic; readIndex and
 // packedIterator recover.
 type block struct {
-	meta   tsdb.BlockMeta
 	index  *index.Reader
 	chunks chunkFiles
 	// These are what verify saw.
@@ -49,7 +72,7 @@ type block struct {
 // openBlock opens and verifies the block in a directory of the run, and adds its series to a store.
 func (f *folder) openBlock(dir string, to *blockStore) (*block, error) {
 	b := &block{first: math.MaxInt64, last: math.MinInt64}
-	if err := b.readMeta(f, dir); err != nil {
+	if err := f.checkBlock(dir); err != nil {
 		return nil, err
 	}
 	views, err := b.openChunks(f, path.Join(dir, "chunks"))
@@ -66,6 +89,22 @@ func (f *folder) openBlock(dir string, to *blockStore) (*block, error) {
 		v.forget() // else all of a long run would stay in memory
 	}
 	return b, errors.Join(err, v.close())
+}
+
+// ahead has the kernel read the block in a directory from the disk while another is looked at: a mapped file is else read as it is
+// touched, a little at a time, which of an hour that lies on the disk is a quarter of what its page takes.
+func (f *folder) ahead(dir string) {
+	files := []string{path.Join(dir, "index")}
+	entries, _ := f.list(path.Join(dir, "chunks")) // opening it says what is wrong with it
+	for _, e := range entries[:min(len(entries), maxChunkFiles)] {
+		files = append(files, path.Join(dir, "chunks", e.Name()))
+	}
+	for _, file := range files {
+		if in, _, err := f.open(file); err == nil {
+			_ = unix.Fadvise(int(in.Fd()), 0, 0, unix.FADV_WILLNEED) // advice
+			_ = in.Close()
+		}
+	}
 }
 
 // readIndex reads the block's index, after its chunks, verifies both, and adds what is in them to a store.
@@ -117,16 +156,18 @@ func (s seriesReader) read(ref storage.SeriesRef, builder *labels.ScratchBuilder
 	return s.Series(part.Get(), builder, metas)
 }
 
-func (b *block) readMeta(f *folder, dir string) error {
-	raw, err := f.read(path.Join(dir, "meta.json"), maxBlockMeta)
+// checkBlock refuses a block of another form, and one of which something was deleted.
+func (f *folder) checkBlock(dir string) error {
+	raw, err := f.read(path.Join(dir, BlockMetaFile), maxBlockMeta)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(raw, &b.meta); err != nil {
-		return fmt.Errorf("%s: %w", f.name(path.Join(dir, "meta.json")), err)
+	var meta BlockMeta
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return fmt.Errorf("%s: %w", f.name(path.Join(dir, BlockMetaFile)), err)
 	}
-	if b.meta.Version != 1 {
-		return fmt.Errorf("%s: form %d of a block, want 1", f.name(dir), b.meta.Version)
+	if meta.Version != 1 {
+		return fmt.Errorf("%s: form %d of a block, want 1", f.name(dir), meta.Version)
 	}
 	stones, size, err := f.open(path.Join(dir, tombstones.TombstonesFilename))
 	if errors.Is(err, fs.ErrNotExist) {

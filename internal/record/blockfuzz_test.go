@@ -137,7 +137,7 @@ func quietLog(t *testing.T) (Log, *logMemory) {
 func logOf(records ...[]byte) []byte {
 	var out []byte
 	for _, r := range records {
-		head := []byte{fullPart, 0, 0, 0, 0, 0, 0}
+		head := []byte{LogFull, 0, 0, 0, 0, 0, 0}
 		binary.BigEndian.PutUint16(head[1:], uint16(len(r)))
 		binary.BigEndian.PutUint32(head[3:], crc32.Checksum(r, castagnoli))
 		out = append(append(out, head...), r...)
@@ -169,16 +169,16 @@ func FuzzLog(f *testing.F) {
 
 func FuzzLogRecord(f *testing.F) {
 	for _, r := range someRecords() {
-		f.Add(byte(fullPart), r)
+		f.Add(byte(LogFull), r)
 		packed, err := compression.Encode(compression.Snappy, r, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(byte(fullPart|snappyPart), packed)
+		f.Add(byte(LogFull|LogSnappy), packed)
 	}
 	// It claims a trillion labels, and to be gigabytes when unpacked.
-	f.Add(byte(fullPart), append([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1}, binary.AppendUvarint(nil, 1<<40)...))
-	f.Add(byte(fullPart|snappyPart), binary.AppendUvarint(nil, 1<<32-1))
+	f.Add(byte(LogFull), append([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1}, binary.AppendUvarint(nil, 1<<40)...))
+	f.Add(byte(LogFull|LogSnappy), binary.AppendUvarint(nil, 1<<32-1))
 	f.Fuzz(func(t *testing.T, kind byte, raw []byte) {
 		to, m := quietLog(t)
 		l := logReader{to: to, dec: walrecord.NewDecoder(labels.NewSymbolTable(), nil)}

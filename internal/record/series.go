@@ -62,7 +62,10 @@ func (f *folder) openBlocks(dirs []string) (_ stored, err error) {
 		}
 	}()
 	all := stored{first: math.MaxInt64, last: math.MinInt64}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		if i+1 < len(dirs) {
+			f.ahead(dirs[i+1])
+		}
 		b, err := f.openBlock(dir, store)
 		if err != nil {
 			return stored{}, fmt.Errorf("%s: the block is cut short or damaged, so the run's series cannot be read; take a copy of it that is whole, or run again: %w", f.name(dir), err)

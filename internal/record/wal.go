@@ -25,17 +25,17 @@ const (
 	maxRecord  = 32 << 20
 )
 
-// The form of a segment: pages of records, each in parts that begin with a type,
+// The form of a log's files: pages of records, each in parts that begin with a type,
 // a length and a sum.
 const (
-	pageSize   = 32 << 10
-	partHeader = 7
-	fullPart   = 1
-	firstPart  = 2
-	middlePart = 3
-	lastPart   = 4
-	partType   = 7 // the bits of it
-	snappyPart = 8
+	LogPage       = 32 << 10
+	LogPartHeader = 7
+	LogFull       = 1
+	LogFirst      = 2
+	LogMiddle     = 3
+	LogLast       = 4
+	partType      = 7 // the bits of it
+	LogSnappy     = 8 // another, of a record that is packed
 )
 
 // errTorn ends the reading of a log: what follows never counted.
@@ -111,7 +111,7 @@ type logReader struct {
 	to      Log
 	dec     walrecord.Decoder
 	at      int64 // in the segment
-	page    [pageSize]byte
+	page    [LogPage]byte
 	record  []byte // of the parts so far
 	parts   int
 	plain   []byte
@@ -125,7 +125,7 @@ func (l *logReader) segment(in io.ReadSeeker) error {
 		return err
 	}
 	for {
-		room := pageSize - int(l.at%pageSize)
+		room := LogPage - int(l.at%LogPage)
 		n, err := io.ReadFull(in, l.page[:room])
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -146,39 +146,39 @@ func (l *logReader) segment(in io.ReadSeeker) error {
 // readPage reads the parts in a page, or in the rest of one, and says how many bytes of it they were.
 func (l *logReader) readPage(page []byte) (used int, err error) {
 	for rest := page; len(rest) > 0 && rest[0]&partType != 0; rest = page[used:] {
-		if len(rest) < partHeader {
+		if len(rest) < LogPartHeader {
 			return used, errTorn
 		}
 		kind, size := rest[0], int(binary.BigEndian.Uint16(rest[1:]))
-		if partHeader+size > len(rest) {
+		if LogPartHeader+size > len(rest) {
 			return used, errTorn
 		}
-		part := rest[partHeader : partHeader+size]
+		part := rest[LogPartHeader : LogPartHeader+size]
 		if crc32.Checksum(part, castagnoli) != binary.BigEndian.Uint32(rest[3:]) {
 			return used, errTorn
 		}
 		if err := l.part(kind, part); err != nil {
 			return used, err
 		}
-		used += partHeader + size
+		used += LogPartHeader + size
 	}
 	return used, nil
 }
 
 // part adds a part to its record, and reads that when it is whole.
 func (l *logReader) part(kind byte, data []byte) error {
-	begins := kind&partType == fullPart || kind&partType == firstPart
-	if begins != (l.parts == 0) || kind&partType > lastPart || len(l.record)+len(data) > maxRecord {
+	begins := kind&partType == LogFull || kind&partType == LogFirst
+	if begins != (l.parts == 0) || kind&partType > LogLast || len(l.record)+len(data) > maxRecord {
 		return errTorn
 	}
 	l.record = append(l.record, data...)
 	l.parts++
-	if kind&partType == firstPart || kind&partType == middlePart {
+	if kind&partType == LogFirst || kind&partType == LogMiddle {
 		return nil
 	}
 	rec := l.record
 	l.record, l.parts = l.record[:0], 0
-	if kind&snappyPart != 0 {
+	if kind&LogSnappy != 0 {
 		size, n := binary.Uvarint(rec)
 		if n <= 0 || size > maxRecord {
 			return errTorn

@@ -77,7 +77,7 @@ func TestRatiosSayOfWhat(t *testing.T) {
 // No recorded run, and none whose readings do not fit together, makes a share of more than
 // all or less than nothing.
 func TestNothingImpossibleIsSaid(t *testing.T) {
-	set, err := loadTested(rules.FS)
+	set, err := shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"plimsoll/internal/diagnose"
-	"plimsoll/rules"
 )
 
 // TestSlicesAreSteady holds that recorded runs are judged the same had their readings been a
 // little earlier or later, and had a tenth of them been missed: no clue may rest on a hundredth.
 func TestSlicesAreSteady(t *testing.T) {
-	set, err := loadTested(rules.FS)
+	set, err := shipped()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -25,6 +26,10 @@ func loadTested(fsys fs.FS) (Suite, error) {
 	}
 	return Read(set)
 }
+
+// shipped are the rules that are built in, with their tests, which nobody changes: to read all slices takes seconds.
+// That they give what stands in them is held where all signals are known, by rules.TestRules.
+var shipped = sync.OnceValues(func() (Suite, error) { return loadTested(rules.FS) })
 
 // set makes the good rule's set, after changes of the form old → new.
 func set(t *testing.T, changes ...string) fstest.MapFS {
@@ -132,20 +137,6 @@ func TestVectorsThatFailSayWhy(t *testing.T) {
 	}
 }
 
-// TestShippedRules loads the rules that are built in, and runs their vectors.
-// That they name real signals is checked where all signals are known.
-func TestShippedRules(t *testing.T) {
-	rs, err := loadTested(rules.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range rs.Run() {
-		if r.Err != nil {
-			t.Errorf("%s: %s (%s): %v", r.Rule, r.Name, r.Case, r.Err)
-		}
-	}
-}
-
 func FuzzVectors(f *testing.F) {
 	raw, err := os.ReadFile("../ruleset/testdata/x/x.good/tests.yaml")
 	if err != nil {
@@ -162,7 +153,7 @@ func FuzzVectors(f *testing.F) {
 
 // BenchmarkVectors answers: how long do the shipped rules' vectors take?
 func BenchmarkVectors(b *testing.B) {
-	rs, err := loadTested(rules.FS)
+	rs, err := shipped()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -38,7 +38,8 @@ type Live struct {
 	mu      sync.Mutex
 	parts   []shownPart
 	version int
-	changed chan struct{} // closed at the next change
+	news    map[int][]byte // what who has seen a version is sent, of the present one; encoded once for all who look on
+	changed chan struct{}  // closed at the next change
 	over    bool
 	viewers int
 	asked   time.Time     // when the page itself was last asked for
@@ -53,7 +54,7 @@ type shownPart struct {
 
 // NewLive is a page with parts of these IDs, which are empty.
 func NewLive(ids ...string) *Live {
-	l := &Live{changed: make(chan struct{}), gone: make(chan struct{})}
+	l := &Live{news: map[int][]byte{}, changed: make(chan struct{}), gone: make(chan struct{})}
 	for _, id := range ids {
 		l.parts = append(l.parts, shownPart{Part: Part{ID: id}})
 	}
@@ -94,20 +95,50 @@ func (l *Live) End() <-chan struct{} {
 }
 
 func (l *Live) tell() {
+	l.news = map[int][]byte{}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// since returns the parts that are newer than a version, and what to wait for next.
-func (l *Live) since(version int) (parts []Part, now int, changed <-chan struct{}, over bool) {
+// all are the parts as they are.
+func (l *Live) all() (list []Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.parts {
-		if p.version > version {
-			parts = append(parts, p.Part)
+		list = append(list, p.Part)
+	}
+	return list
+}
+
+// since returns what is to be sent to who has seen a version, nil for nothing, and what to wait for next.
+func (l *Live) since(version int) (text []byte, now int, changed <-chan struct{}, over bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text, known := l.news[version]
+	if !known {
+		var parts []Part
+		for _, p := range l.parts {
+			if p.version > version {
+				parts = append(parts, p.Part)
+			}
+		}
+		if text, err = event(parts); err == nil {
+			l.news[version] = text
 		}
 	}
-	return parts, l.version, l.changed, l.over
+	return text, l.version, l.changed, l.over, err
+}
+
+// event is parts as they are sent, nil for none.
+func event(parts []Part) ([]byte, error) {
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	var doc bytes.Buffer
+	encode := json.NewEncoder(&doc)
+	encode.SetEscapeHTML(false) // it is no part of a page before it is read
+	err := encode.Encode(parts)
+	return fmt.Appendf(nil, "event: parts\ndata: %s\n", doc.Bytes()), err // Encode ends its line
 }
 
 // enter counts a viewer in, unless there are too many.
@@ -156,8 +187,7 @@ func (l *Live) Handler() http.Handler {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		l.glanced()
-		parts, _, _, _ := l.since(-1)
-		page(w, http.StatusOK, "live", parts)
+		page(w, http.StatusOK, "live", l.all())
 	})
 	mux.HandleFunc("GET /events", l.events)
 	mux.HandleFunc("/", nothingHere)
@@ -177,9 +207,12 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	for version := -1; ; {
-		parts, now, changed, over := l.since(version)
+		news, now, changed, over, err := l.since(version)
+		if err != nil {
+			return
+		}
 		version = now
-		if err := send(w, out, parts, over); err != nil || over {
+		if err := send(w, out, news, over); err != nil || over {
 			return
 		}
 		select {
@@ -191,25 +224,18 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// send sends parts, a sign of life where there are none, and the end.
-func send(w http.ResponseWriter, out *http.ResponseController, parts []Part, over bool) error {
+// send sends news, a sign of life where there are none, and the end.
+func send(w http.ResponseWriter, out *http.ResponseController, news []byte, over bool) error {
 	if err := out.SetWriteDeadline(time.Now().Add(viewerPatience)); err != nil {
 		return err
 	}
-	text := []byte(":\n\n")
-	if len(parts) > 0 {
-		var doc bytes.Buffer
-		encode := json.NewEncoder(&doc)
-		encode.SetEscapeHTML(false) // it is no part of a page before it is read
-		if err := encode.Encode(parts); err != nil {
-			return err
-		}
-		text = fmt.Appendf(nil, "event: parts\ndata: %s\n", doc.Bytes()) // which ends its line
+	if news == nil {
+		news = []byte(":\n\n")
 	}
 	if over {
-		text = append(text, "event: over\ndata: {}\n\n"...)
+		news = append(slices.Clip(news), "event: over\ndata: {}\n\n"...) // others are sent the same
 	}
-	if _, err := w.Write(text); err != nil {
+	if _, err := w.Write(news); err != nil {
 		return err
 	}
 	return out.Flush()

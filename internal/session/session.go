@@ -58,6 +58,8 @@ type Options struct {
 	// Ours are the sockets, by inode, on which the run is shown while it lasts: they are
 	// not observed.
 	Ours []uint32
+	// Aside are processes of ours on this machine that show the run: they are not traced.
+	Aside []int
 	// Progress, if set, is told about the course now and then, from one goroutine.
 	Progress func(Progress)
 }
@@ -149,7 +151,15 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		l := s.out.Listen(listenerRoom)
 		s.hearing.Go(func() { opt.Listen(l) })
 	}
-	return s, s.all.start(ctx, collect.Into(s.out))
+	if err := s.all.start(ctx, collect.Into(s.out)); err != nil {
+		return nil, err
+	}
+	for _, pid := range opt.Aside {
+		if err := s.all.ignore(pid); err != nil {
+			s.out.Note(fmt.Sprintf("the process that shows the run is traced with all others: %v", err))
+		}
+	}
+	return s, nil
 }
 
 // openHosts has collectors open what the user named and, when requests will come from

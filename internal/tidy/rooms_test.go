@@ -62,7 +62,7 @@ lab:
 internal/lab:            internal/layout internal/model internal/host internal/record internal/record/writer
 internal/tidy:
 scripts:
-bench:                  internal/layout internal/model internal/record internal/record/writer internal/trace internal/collect internal/exporter internal/flight
+bench:                  internal/layout internal/page internal/model internal/record internal/record/writer internal/trace internal/collect internal/exporter internal/flight
 cmd/plimsoll:            *
 `
 

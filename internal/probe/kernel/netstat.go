@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
@@ -41,19 +42,19 @@ func Netstat() probe.Probe {
 
 // netstatSignals are the declared fields by name; they are made once, so that
 // every host has the same ones.
-var netstatSignals = func() map[string]*model.Signal {
+var netstatSignals = sync.OnceValue(func() map[string]*model.Signal {
 	m := map[string]*model.Signal{}
 	for _, f := range netstatFields {
 		m[f.name] = f.signal()
 	}
 	return m
-}()
+})
 
 func declaredNetstat(file netstatFile) []*model.Signal {
 	var list []*model.Signal
 	for _, f := range netstatFields {
 		if group, _, _ := strings.Cut(f.name, "_"); file.groups[group] {
-			list = append(list, netstatSignals[f.name])
+			list = append(list, netstatSignals()[f.name])
 		}
 	}
 	return list
@@ -155,7 +156,7 @@ func (t *netstatTable) plan(rows []netstatRow) {
 // signal is the declared signal of that name, or one made for a field that is
 // newer than the table.
 func (t *netstatTable) signal(name string) *model.Signal {
-	if sig := netstatSignals[name]; sig != nil {
+	if sig := netstatSignals()[name]; sig != nil {
 		return sig
 	}
 	if sig := t.unknown[name]; sig != nil {

@@ -18,6 +18,7 @@ import (
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer/store"
 )
 
 // ringParts is in how many parts a ring's log is kept: one more than that are there, since
@@ -147,11 +148,8 @@ func (r *Ring) Commit() error {
 
 // bytes is about how much of the log and of the events is of the newest part.
 func (r *Ring) bytes(open part) int64 {
-	file, offset, err := r.series.log.LastSegmentAndOffset()
-	if err != nil {
-		return 0 // what is wrong with the log is told where it is written
-	}
-	return int64(file-open.file)*segmentSize + int64(offset) + r.told - open.events
+	file, size := r.series.log.At()
+	return int64(file-open.file)*store.SegmentSize + int64(size) + r.told - open.events
 }
 
 // turn begins a part.
@@ -198,7 +196,7 @@ func (r *Ring) drop() error {
 	if err := r.retell(); err != nil { // first: a window must not begin before the samples
 		return err
 	}
-	return r.series.log.Truncate(oldest.file)
+	return r.series.log.Drop(oldest.file)
 }
 
 // dropEvents lets the first bytes of the events fall away.

@@ -10,16 +10,12 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	walrecord "github.com/prometheus/prometheus/tsdb/record"
-	"github.com/prometheus/prometheus/tsdb/wlog"
-	"github.com/prometheus/prometheus/util/compression"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record"
+	"plimsoll/internal/record/writer/store"
 	"plimsoll/internal/secret"
 )
-
-// segmentSize is that of the log's files, in bytes.
-const segmentSize = 16 << 20
 
 // The most series that a run has: of one signal on a host, and of all. Devices and
 // processes that come and go under new names make new ones without end.
@@ -46,7 +42,7 @@ type series struct {
 	dir      string // of the series, in it
 	interval int64
 	start    int64
-	log      *wlog.WL
+	log      *store.Log
 	refs     map[string]*entry
 	latest   *entry         // that had a sample last
 	named    uint64         // the number of the series that was met last
@@ -78,7 +74,7 @@ type entry struct {
 
 func newSeries(run string, interval, start int64) (*series, error) {
 	dir := filepath.Join(run, record.SeriesDir)
-	log, err := wlog.NewSize(quiet, nil, filepath.Join(dir, record.WALDir), segmentSize, compression.Snappy)
+	log, err := store.NewLog(filepath.Join(dir, record.WALDir))
 	if err != nil {
 		return nil, err
 	}
@@ -210,21 +206,23 @@ func (s *series) commit() error {
 	var enc walrecord.Encoder
 	for some := range slices.Chunk(s.fresh, freshAtOnce) { // a reader has bounds for a record
 		s.buf = enc.Series(some, s.buf[:0])
-		if err := s.log.Log(s.buf); err != nil {
+		if err := s.log.Add(s.buf); err != nil {
 			return err
 		}
 	}
 	s.fresh = nil
 	s.buf = enc.Samples(s.samples, s.buf[:0])
 	s.samples = s.samples[:0]
-	return s.log.Log(s.buf)
+	return s.log.Add(s.buf)
 }
 
 // turn begins a part of the log that can be read without those before it: each series is declared in it
 // again. It returns the number of its first file.
 func (s *series) turn() (int, error) {
 	s.part++
-	return s.log.NextSegment()
+	err := s.log.Next()
+	file, _ := s.log.At()
+	return file, err
 }
 
 // forget forgets the series without a sample in this part of the log, or a later one.
