@@ -204,12 +204,19 @@ func TestLooksToUsers(t *testing.T) {
 	load := func(good float64, p50, p99, alone float64) model.Report {
 		return model.Report{Load: &model.Load{GoodShare: good, Latency: model.Quantiles{Count: 9, P50: p50, P99: p99}, Calm: model.Quantiles{Count: 1, P50: alone}}}
 	}
+	dropped := model.Clue{ID: "through", Role: model.Needs, Truth: model.False, Say: "88 % of the connections were dropped"}
+	judged := func(kind string, clues ...model.Clue) model.Report {
+		return model.Report{Verdict: model.Verdict{RuledOut: []model.Finding{{Kind: kind, Clues: clues}}}}
+	}
 	for want, r := range map[string]model.Report{
-		"that is what looks bad":               load(0.5, 1e3, 2e3, 1e3),
-		"one in 100 waited longer than 1.15 s": load(1, 293, 1.15e6, 25),
-		"half waited longer than 10 ms":        load(1, 1e4, 2e4, 1e3),
-		"nothing looks bad":                    load(1, 1e4, 2e4, 9e3),
-		"nothing was seen that looks bad":      {},
+		"they are not called well served: 88 %": judged("healthy", model.Clue{Role: model.Supports, Truth: model.False, Say: "few came"}, dropped),
+		"nothing was seen that looks bad to":    judged("healthy", model.Clue{ID: "applies", Role: model.Needs, Truth: model.False, Say: "there is none"}),
+		"nothing was seen that looks bad to th": judged("cause", dropped),
+		"that is what looks bad":                load(0.5, 1e3, 2e3, 1e3),
+		"one in 100 waited longer than 1.15 s":  load(1, 293, 1.15e6, 25),
+		"half waited longer than 10 ms":         load(1, 1e4, 2e4, 1e3),
+		"nothing looks bad":                     load(1, 1e4, 2e4, 9e3),
+		"nothing was seen that looks bad":       {},
 	} {
 		if got := looksToUsers(r); !strings.Contains(got, want) {
 			t.Errorf("%q, want %q in it", got, want)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func looksToUsers(r model.Report) string {
 		if _, seen := besides(r.Verdict); len(seen) > 0 {
 			return says(seen[0], model.True)
 		}
-		return "nothing was seen that looks bad to them"
+		return cmp.Or(notServed(r.Verdict), "nothing was seen that looks bad to them")
 	}
 	if l.GoodShare < 1 {
 		return layout.Share(1-l.GoodShare) + " of what was tried failed: that is what looks bad"
@@ -44,6 +45,19 @@ func looksToUsers(r model.Report) string {
 		return fmt.Sprintf("no request failed; what looks bad is that half waited longer than %s, and alone than %s", layout.Micros(q.P50), layout.Micros(l.Calm.P50))
 	}
 	return "nothing looks bad: no request failed, and 99 of 100 waited less than " + layout.Micros(q.P99)
+}
+
+// notServed says why nobody calls the users well served whose requests were seen, "" where none were.
+func notServed(v model.Verdict) string {
+	for _, f := range slices.Concat(v.Findings, v.RuledOut) {
+		if f.Kind != "healthy" || hadNothing(f) {
+			continue
+		}
+		if c := decider(f, model.False); c != nil && (c.Role == model.Needs || c.Role == model.Decides) {
+			return "they are not called well served: " + c.Say
+		}
+	}
+	return ""
 }
 
 // mostTelling are the clues that hold, each sentence once, what says the most first.

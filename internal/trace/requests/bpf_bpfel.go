@@ -26,6 +26,7 @@ type bpfArrivals struct {
 	Begun       uint64
 	Followed    uint64
 	Silent      uint64
+	LetBe       uint64
 	Unanswered  uint64
 	LeftEarly   uint64
 	SecondBegan uint64
@@ -132,6 +133,7 @@ type bpfSums struct {
 	Timers         [2]uint64
 	Followed       uint64
 	Failed         [7]uint64
+	FailedNs       [7]uint64
 	Excluded       [5]uint64
 	Unread         [106]uint64
 	InHand         [106]uint64

@@ -173,11 +173,15 @@ SEPARATE int add_failure(struct turn *t, __u32 how)
 
 	if (!t || !s || how >= FAILURES)
 		return 0;
-	if (how == LEFT && t->role == SERVER && t->left && t->left < t->began + NOTICED) {
+	/* who left waited until then, whenever this end takes note of it */
+	__u64 at = how == LEFT && t->left ? t->left : bpf_ktime_get_ns();
+	__u64 age = at > t->began ? at - t->began : 0;
+	if (how == LEFT && t->role == SERVER && t->left && age < NOTICED) {
 		how = LEFT_EARLY;
 		t->left_early = 1;
 	}
 	add(&s->failed[how], t->weight);
+	add(&s->failed_ns[how], age * t->weight);
 	return 0;
 }
 
@@ -1020,8 +1024,14 @@ static __always_inline void end(struct sock *sk, struct turn *t, struct bytes *b
 	t->state = IDLE;
 }
 
+/* by_client says whether it was the client that ended a connection. */
+static __always_inline bool by_client(struct sock *sk, int from, int to)
+{
+	return from == TCP_CLOSE_WAIT || end_of(sk, from, to) == RESET;
+}
+
 /* got_nothing counts a connection that nobody wrote to. */
-static __always_inline void got_nothing(struct sock *sk, struct tcp_sock *tp, struct turn *t)
+static __always_inline void got_nothing(struct sock *sk, struct tcp_sock *tp, struct turn *t, int from, int to)
 {
 	struct place p = {};
 	__u32 place = t ? t->place : 0;
@@ -1038,8 +1048,10 @@ static __always_inline void got_nothing(struct sock *sk, struct tcp_sock *tp, st
 	a = place ? bpf_map_lookup_elem(&place_sums, &place) : 0;
 	if (!a)
 		count(&lost_places);
+	else if (more_of_tcp(tp)->data_segs_in)
+		add(t && t->left_early ? &a->left_early : &a->unanswered, 1);
 	else
-		add(!more_of_tcp(tp)->data_segs_in ? &a->silent : t && t->left_early ? &a->left_early : &a->unanswered, 1);
+		add(by_client(sk, from, to) ? &a->let_be : &a->silent, 1);
 }
 
 /* set_new begins a connection's byte, which may be left from another's, with the
@@ -1116,7 +1128,7 @@ int requests_state(__u64 *ctx)
 		return 0;
 	bool first = to == TCP_FIN_WAIT1 || to == TCP_LAST_ACK || (to == TCP_CLOSE && (from == TCP_ESTABLISHED || from == TCP_CLOSE_WAIT));
 	if (first && !b.more->bytes_acked && !b.unacked)
-		got_nothing(sk, tp, t);
+		got_nothing(sk, tp, t, from, to);
 	return 0;
 }
 

@@ -120,7 +120,9 @@ var (
 		"How long replies were on their way: from their last byte until it was acknowledged, where that came before the next request.", "listen", "groupname")
 	withNext    = counter("acknowledged_with_next_total", "replies", "Replies that the next request acknowledged: when they were there is not known.", source, "listen", "groupname")
 	withoutByte = counter("connections_without_reply_total", "connections",
-		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something, and left_early if it closed less than a tenth of a second after that.", states, "listen", "asked")
+		"Connections that ended before the listener's process had written a byte: asked is yes if the client had sent something, left_early if it closed less than a tenth of a second after that, and of those on which it had sent nothing left if it was the client that closed, else no.", states, "listen", "asked")
+	failedAfter = counter("failed_seconds_total", "seconds",
+		"How long ago requests that got no reply, or not all of it, had begun when they ended so, added up. how as in plimsoll_requests_failed_total.", states, "listen", "groupname", "how")
 	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
 	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
 	lost         = trace.LostSignal("requests", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; and what it passed over by mistake while only some turns are followed.")
@@ -146,6 +148,7 @@ var needs = func() map[*model.Signal][]string {
 	}
 	put(turns, receivingSum, receivingCount, acked.sum, acked.count, acked.bucket, withNext, peerAnswered, peerSeconds)
 	put(append(slices.Clone(turns), atState, atTimer), timerSum, timerCount)
+	needs[failedAfter] = needs[server.failed]
 	return needs
 }()
 
@@ -159,7 +162,7 @@ var signals = func() []*model.Signal {
 		list = append(append(list, s.reply, s.failed, s.excluded, s.waiting, s.underWay), more...)
 	}
 	of(server, unreadNow, holders, receivingSum, receivingCount, timerSum, timerCount, acked.sum, acked.count, acked.bucket, withNext,
-		withoutByte, peerAnswered, peerSeconds)
+		failedAfter, withoutByte, peerAnswered, peerSeconds)
 	of(upstream)
 	return append(list, lost)
 }()

@@ -27,10 +27,11 @@ type Place struct {
 	// were followed themselves.
 	Begun    uint64 `json:"begun"`
 	Followed uint64 `json:"followed"`
-	// Silent are connections that came and neither side said anything, Unanswered
-	// those that asked and got no byte, and LeftEarly those of them whose client closed
-	// before anybody notices a wait; they are not among Unanswered.
+	// Silent are connections that came and neither side said anything until this one closed it, LetBe
+	// those that the client closed so. Unanswered are those that asked and got no byte, and LeftEarly
+	// those of them whose client closed before anybody notices a wait; they are not among Unanswered.
 	Silent     uint64 `json:"silent"`
+	LetBe      uint64 `json:"let_be"`
 	Unanswered uint64 `json:"unanswered"`
 	LeftEarly  uint64 `json:"left_early"`
 	// Unread, InHand and Age are of the requests under way; nil where this was
@@ -61,10 +62,13 @@ type Group struct {
 	Pieces    uint64        `json:"receiving"`
 	// Timer is how long requests stood until a timer ended from which their replies follow, by
 	// what was done then; Timers how many of those there were.
-	Timer    map[string]time.Duration `json:"timer_ns,omitempty"`
-	Timers   map[string]uint64        `json:"timers,omitempty"`
-	Failed   map[string]uint64        `json:"failed,omitempty"`
-	Excluded map[string]uint64        `json:"excluded,omitempty"`
+	Timer  map[string]time.Duration `json:"timer_ns,omitempty"`
+	Timers map[string]uint64        `json:"timers,omitempty"`
+	// Failed counts the requests without a reply, by how they ended; FailedAfter is how long ago these
+	// had begun then, added up.
+	Failed      map[string]uint64        `json:"failed,omitempty"`
+	FailedAfter map[string]time.Duration `json:"failed_after_ns,omitempty"`
+	Excluded    map[string]uint64        `json:"excluded,omitempty"`
 	// Now is how many are in hand; nil where this was not looked at.
 	Now *uint64 `json:"in_hand_now,omitempty"`
 	// Doing is how many threads that had read a request and not answered it were running, or
@@ -183,7 +187,7 @@ func (t *Trace) places() (map[uint32]*Place, error) {
 			failed = err
 			return
 		}
-		p.Begun, p.Followed, p.Silent, p.Unanswered, p.LeftEarly = a.Begun, a.Followed, a.Silent, a.Unanswered, a.LeftEarly
+		p.Begun, p.Followed, p.Silent, p.LetBe, p.Unanswered, p.LeftEarly = a.Begun, a.Followed, a.Silent, a.LetBe, a.Unanswered, a.LeftEarly
 		by[*number] = p
 	})
 	return by, errors.Join(err, failed)
@@ -245,21 +249,18 @@ func (p *Place) setOpen(open walked) {
 func makeGroup(name string, s *bpfSums) Group {
 	c := Group{Name: name, Reply: time.Duration(s.ReplyNs), Receiving: time.Duration(s.ReceivingNs), Pieces: s.Receiving, WithNext: s.WithNext,
 		Unread: makeTimes(s.UnreadNs, s.Unread), InHand: makeTimes(s.InHandNs, s.InHand), Served: makeTimes(s.ServedNs, s.Served), Acknowledged: makeTimes(s.AcknowledgedNs, s.Acknowledged)}
-	c.Timers, c.Timer = named(thens, s.Timers[:]), map[string]time.Duration{}
-	for then, ns := range named(thens, s.TimerNs[:]) {
-		c.Timer[then] = time.Duration(ns)
-	}
-	c.Failed = named(failures, s.Failed[:])
-	c.Excluded = named(exclusions, s.Excluded[:])
+	c.Timers, c.Timer = named[uint64](thens, s.Timers[:]), named[time.Duration](thens, s.TimerNs[:])
+	c.Failed, c.Excluded = named[uint64](failures, s.Failed[:]), named[uint64](exclusions, s.Excluded[:])
+	c.FailedAfter = named[time.Duration](failures, s.FailedNs[:])
 	return c
 }
 
 // named gives counts their names; those that are 0 are left out.
-func named(names []string, counts []uint64) map[string]uint64 {
-	by := map[string]uint64{}
+func named[T uint64 | time.Duration](names []string, counts []uint64) map[string]T {
+	by := map[string]T{}
 	for i, n := range counts {
 		if n > 0 {
-			by[names[i]] = n
+			by[names[i]] = T(n)
 		}
 	}
 	return by
@@ -289,7 +290,7 @@ func (t *Trace) Read(out trace.Out) error {
 
 func (t *Trace) put(out model.Sink, p Place) {
 	if t.Has(withoutByte) && p.Listen != "" {
-		putAll(out, withoutByte, map[string]uint64{"no": p.Silent, "yes": p.Unanswered, "left_early": p.LeftEarly}, p.Listen)
+		putAll(out, withoutByte, map[string]uint64{"no": p.Silent, "left": p.LetBe, "yes": p.Unanswered, "left_early": p.LeftEarly}, p.Listen)
 	}
 	side, name := server, p.Listen
 	if p.Listen == "" {
@@ -335,6 +336,11 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 	}
 	if side != server {
 		return
+	}
+	if t.Has(failedAfter) {
+		for how, d := range c.FailedAfter {
+			out.Put(failedAfter, d.Seconds(), append(labels[:len(labels):len(labels)], how)...)
+		}
 	}
 	t.putHolders(out, c, labels)
 	acked.put(out, c.Acknowledged, labels)

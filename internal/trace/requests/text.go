@@ -124,7 +124,8 @@ func (s Seen) bad(b *strings.Builder, in trace.Spaces, columns int) {
 		}
 	}
 	for _, p := range s.Places {
-		put(p, "", "connections that said nothing", p.Silent)
+		put(p, "", "connections that were closed unasked", p.Silent)
+		put(p, "", "connections whose clients left unasked", p.LetBe)
 		put(p, "", "connections that asked and got nothing", p.Unanswered)
 		put(p, "", "connections that asked and were left at once", p.LeftEarly)
 		for _, c := range p.Groups {

@@ -18,7 +18,7 @@ func TestText(t *testing.T) {
 	three, none := uint64(3), Times{Buckets: make(Buckets, nSlots)}
 	s := Seen{Elapsed: 2 * time.Second}
 	s.Places = []Place{
-		{Listen: "0.0.0.0:80", Begun: 4003, Followed: 1000, Silent: 2, Unread: &three, Groups: []Group{{Name: "nginx", Unread: lying(10, 4000, 6*time.Microsecond),
+		{Listen: "0.0.0.0:80", Begun: 4003, Followed: 1000, Silent: 2, LetBe: 1, Unread: &three, Groups: []Group{{Name: "nginx", Unread: lying(10, 4000, 6*time.Microsecond),
 			InHand: lying(45, 4000, 3*time.Millisecond), Served: lying(48, 3990, 4*time.Millisecond), Failed: map[string]uint64{"left": 3}, Excluded: map[string]uint64{"tls": 5}}}},
 		{Destination: "unix:/run/php.sock", Begun: 400, Followed: 400, Groups: []Group{{Name: "nginx", Unread: lying(9, 400, 5*time.Microsecond),
 			InHand: lying(44, 400, 2*time.Millisecond), Served: none}}},
@@ -32,10 +32,11 @@ listener    process  /s     unread  in hand  99 % <   last byte  99 % <
 process  asks                /s   waits  99 % <   last byte  unread
 nginx    unix:/run/php.sock  200  2 ms   2.05 ms  -          5 µs
 
-times  what                           process  where
-5      handshakes and alerts of TLS   nginx    0.0.0.0:80
-3      the other end left first       nginx    0.0.0.0:80
-2      connections that said nothing           0.0.0.0:80
+times  what                                    process  where
+5      handshakes and alerts of TLS            nginx    0.0.0.0:80
+3      the other end left first                nginx    0.0.0.0:80
+2      connections that were closed unasked             0.0.0.0:80
+1      connections whose clients left unasked           0.0.0.0:80
 
 note: 4,403 requests are estimated from 1,400 that were followed
 `

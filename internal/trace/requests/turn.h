@@ -103,6 +103,7 @@ struct sums {
 	__u64 timers[THENS];
 	__u64 followed;
 	__u64 failed[FAILURES];
+	__u64 failed_ns[FAILURES]; /* how old those turns were when they ended */
 	__u64 excluded[EXCLUSIONS];
 	__u64 unread[SLOTS];
 	__u64 in_hand[SLOTS];
@@ -114,7 +115,8 @@ struct sums {
 struct arrivals {
 	__u64 begun;
 	__u64 followed;
-	__u64 silent;	 /* connections that came, and nobody wrote anything */
+	__u64 silent;	 /* connections that came, and nobody wrote anything, other than these: */
+	__u64 let_be;	 /* that the client closed */
 	__u64 unanswered; /* that asked, and got no byte, other than these: */
 	__u64 left_early; /* whose turn is LEFT_EARLY */
 	__u64 second_began;

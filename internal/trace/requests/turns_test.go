@@ -143,6 +143,7 @@ func underWay(t *testing.T, w way) {
 func TestFailures(t *testing.T) { eachWay(t, howTheyFail) }
 
 func howTheyFail(t *testing.T, w way) {
+	began := time.Now()
 	tr, ns := begin(t, w, everything)
 	name, addr := startServer(t, "127.0.0.1:0")
 	dial := func() net.Conn {
@@ -178,13 +179,48 @@ func howTheyFail(t *testing.T, w way) {
 	fmt.Fprintln(c, "wait 150")
 	c.Close()
 	wait(t, tr, ns, addr, "it left when it asked", func(p Place) bool { return p.group(name).Failed["left_early"] == 3 })
-	dial().Close()
-	p := wait(t, tr, ns, addr, "silence is counted", func(p Place) bool { return p.Silent == 1 })
+	dial().Close() // it asks nothing, and leaves; the next resets
+	c = dial()
+	_ = c.(*net.TCPConn).SetLinger(0)
+	c.Close()
+	p := wait(t, tr, ns, addr, "silence is counted", func(p Place) bool { return p.LetBe == 2 })
 	want := map[string]uint64{"closed": 1, "aborted": 2, "left": 1, "left_early": 3, "reset": 1}
 	if got := p.group(name).Failed; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if p.Unanswered != 5 || p.LeftEarly != 1 || p.Begun != 8 || p.group(name).InHand.Buckets.Count() > 1 {
+	if p.Unanswered != 5 || p.LeftEarly != 1 || p.Silent != 0 || p.Begun != 8 || p.group(name).InHand.Buckets.Count() > 1 {
+		t.Errorf("%+v", p)
+	}
+	within(t, "who left had waited", p.group(name).FailedAfter["left"], 150*time.Millisecond, time.Since(began))
+	within(t, "those who left early had waited", p.group(name).FailedAfter["left_early"], 4*time.Millisecond, 300*time.Millisecond)
+}
+
+// TestTurnedAway: a service that closes what it accepts, and says nothing.
+func TestTurnedAway(t *testing.T) { eachWay(t, turnedAway) }
+
+func turnedAway(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, linger := range []int{-1, 0} { // it closes, or resets
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = accepted.(*net.TCPConn).SetLinger(linger)
+		accepted.Close()
+		_, _ = io.ReadAll(c)
+	}
+	p := wait(t, tr, ns, l.Addr().String(), "both are counted", func(p Place) bool { return p.Silent == 2 })
+	if p.LetBe != 0 {
 		t.Errorf("%+v", p)
 	}
 }
