@@ -279,9 +279,48 @@ func (b *bench) nginx() (stop func(), err error) {
 
 // run makes one run with so many viewers.
 func (b *bench) run(t trial) (o outcome, err error) {
+	ctx, done := context.WithTimeout(context.Background(), b.length+time.Minute)
+	defer done()
+	cmd, err := b.command(ctx, t)
+	if err != nil {
+		return o, err
+	}
+	var out strings.Builder
+	cmd.Stdout = &out
+	errs, err := started(cmd, t == terminal)
+	if err != nil {
+		return o, err
+	}
+	defer errs.Close()
+	over := make(chan struct{})
+	viewers := b.viewers(t, over)
+	var looking sync.WaitGroup
+	ended := watch(errs, func(url string) {
+		for _, v := range viewers {
+			looking.Go(func() { v.look(ctx, url) })
+		}
+	})
+	_ = cmd.Wait() // its exit code tells the verdict
+	at := time.Now()
+	close(over)
+	<-ended
+	looking.Wait()
+	var r model.Report
+	if bad := json.Unmarshal([]byte(out.String()), &r); bad != nil || r.Load == nil {
+		return o, fmt.Errorf("%s: no load in its report: %w", strings.Join(cmd.Args, " "), bad)
+	}
+	o.Good, o.P50, o.P99 = r.Load.GoodRPS, r.Load.Latency.P50, r.Load.Latency.P99
+	o.Closed = at.Sub(time.UnixMilli(r.Windows[len(r.Windows)-1].End)).Seconds()
+	o.Shown, o.Same = compared(viewers, r.Load.Course)
+	o.add(viewers)
+	return o, nil
+}
+
+// command is that of a run, whose directory is made anew.
+func (b *bench) command(ctx context.Context, t trial) (*exec.Cmd, error) {
 	dir := filepath.Join(b.dir, "run")
 	if err := os.RemoveAll(dir); err != nil {
-		return o, err
+		return nil, err
 	}
 	args := []string{"run", b.url, "-c", fmt.Sprint(b.connections), "-d", b.length.String(), "--dir", dir, "--json"}
 	if b.rate > 0 {
@@ -290,42 +329,25 @@ func (b *bench) run(t trial) (o outcome, err error) {
 	if t != noPage && t != terminal {
 		args = append(args, "--live")
 	}
-	ctx, done := context.WithTimeout(context.Background(), b.length+time.Minute)
-	defer done()
-	cmd := exec.CommandContext(ctx, b.plimsoll, args...)
-	var out strings.Builder
-	cmd.Stdout = &out
-	errs, err := started(cmd, t == terminal)
-	if err != nil {
-		return o, err
-	}
-	over := make(chan struct{})
-	var viewers []*viewer
-	var looking sync.WaitGroup
-	ended := watch(errs, func(url string) {
-		for i := range max(int(t), 0) {
-			v := &viewer{seen: map[string]time.Time{}}
-			if i%10 == 9 {
-				v.kbit = b.kbit
-			} else if i > 0 && i <= b.stop {
-				v.stops = over
-			}
-			viewers = append(viewers, v)
-			looking.Go(func() { v.look(ctx, url) })
+	return exec.CommandContext(ctx, b.plimsoll, args...), nil
+}
+
+// viewers are those of a trial; those that stop do so until over is closed.
+func (b *bench) viewers(t trial, over <-chan struct{}) (list []*viewer) {
+	for i := range max(int(t), 0) {
+		v := &viewer{seen: map[string]time.Time{}}
+		if i%10 == 9 {
+			v.kbit = b.kbit
+		} else if i > 0 && i <= b.stop {
+			v.stops = over
 		}
-	})
-	err = cmd.Wait() // its exit code tells the verdict
-	at := time.Now()
-	close(over)
-	<-ended
-	looking.Wait()
-	var r model.Report
-	if bad := json.Unmarshal([]byte(out.String()), &r); bad != nil || r.Load == nil {
-		return o, fmt.Errorf("%s: no load in its report: %w", strings.Join(args, " "), err)
+		list = append(list, v)
 	}
-	o.Good, o.P50, o.P99 = r.Load.GoodRPS, r.Load.Latency.P50, r.Load.Latency.P99
-	o.Closed = at.Sub(time.UnixMilli(r.Windows[len(r.Windows)-1].End)).Seconds()
-	o.Shown, o.Same = compared(viewers, r.Load.Course)
+	return list
+}
+
+// add counts what viewers were sent.
+func (o *outcome) add(viewers []*viewer) {
 	for _, v := range viewers {
 		o.Bytes, o.Took = o.Bytes+v.took(), o.Took+1
 		if v.stops != nil {
@@ -337,21 +359,24 @@ func (b *bench) run(t trial) (o outcome, err error) {
 		}
 		o.Behind = max(o.Behind, v.behind(viewers[0]).Seconds())
 	}
-	return o, nil
 }
 
 // started starts a command, and returns what it says on standard error, which is a terminal or a pipe.
-func started(cmd *exec.Cmd, onTerminal bool) (errs io.Reader, err error) {
-	ours, theirs, err := os.Pipe()
+func started(cmd *exec.Cmd, onTerminal bool) (errs io.ReadCloser, err error) {
+	open := os.Pipe
 	if onTerminal {
-		ours, theirs, err = openTerminal()
+		open = openTerminal
 	}
+	ours, theirs, err := open()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
 	cmd.Stderr = theirs
-	return ours, cmd.Start()
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	return ours, nil
 }
 
 // openTerminal makes a pair of terminals of 80 columns and 24 rows.
@@ -362,11 +387,13 @@ func openTerminal() (ours, theirs *os.File, err error) {
 	fd := int(ours.Fd())
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	err = errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0), unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}))
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	}
-	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	return ours, theirs, err
+	if err != nil {
+		return nil, nil, errors.Join(err, ours.Close())
+	}
+	return ours, theirs, nil
 }
 
 // compared counts the figures that the first viewer saw, and those that a second of the closed run has.

@@ -76,13 +76,18 @@ func (p panel) scale() []float64 {
 	low, high := math.Inf(1), 0.0
 	for _, l := range p.lines {
 		for _, at := range l.points {
-			low, high = min(low, at.y), max(high, at.y)
+			if at.y > 0 { // others stand at the lower end, also where that is a power of ten
+				low, high = min(low, at.y), max(high, at.y)
+			}
 		}
+	}
+	if high == 0 {
+		low, high = 1, 1
 	}
 	if p.log {
 		var ticks []float64
 		for t := math.Pow(10, math.Floor(math.Log10(low))); ; t *= 10 {
-			if ticks = append(ticks, t); t >= high {
+			if ticks = append(ticks, t); t >= high && len(ticks) > 1 {
 				return ticks
 			}
 		}
@@ -106,7 +111,7 @@ func (p panel) scale() []float64 {
 func (p panel) y(v float64, ticks []float64) float64 {
 	low, high := ticks[0], ticks[len(ticks)-1]
 	if p.log {
-		v, low, high = math.Log(v), math.Log(low), math.Log(high)
+		v, low, high = math.Log(max(v, low)), math.Log(low), math.Log(high)
 	}
 	return tall * (1 - (v-low)/(high-low))
 }

@@ -188,6 +188,7 @@ func ports(p plimsoll) error {
 	if err := load.Start(); err != nil {
 		return err
 	}
+	defer func() { _ = load.Process.Kill() }() // where we fail before it ends
 	var moments []moment
 	const every = 500 * time.Millisecond
 	begun, before := time.Now(), int64(0)
