@@ -127,21 +127,10 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 	if err := s.openHosts(ctx, plan.Load != nil && len(opt.From) == 0 || len(plan.Command) > 0); err != nil {
 		return nil, err
 	}
-	plan.Generator, s.from = s.here, []string{s.here}
-	if plan.Load != nil && len(opt.From) > 0 {
-		plan.Generator, plan.Generators, s.from = opt.From[0], opt.From, opt.From
+	if s.from = []string{s.here}; plan.Load != nil && len(opt.From) > 0 {
+		s.from = opt.From
 	}
-	if plan.Load != nil {
-		public := plan.Load.WithoutSecrets()
-		plan.Load = &public
-	}
-	plan.Command, plan.Packets = secret.Args(plan.Command), opt.Packets
-	run := model.Run{Version: opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: opt.Site}
-	for _, h := range s.all.hosts(opt.Hosts) {
-		h.Spec = spelled(h.Spec, h.Name, opt.Hosts)
-		run.Hosts = append(run.Hosts, h.Host)
-	}
-	if s.out, err = writer.Create(opt.Dir, run); err != nil {
+	if s.out, err = writer.Create(opt.Dir, s.run(plan)); err != nil {
 		return nil, DirError{err}
 	}
 	for _, n := range s.notes {
@@ -160,6 +149,23 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 		}
 	}
 	return s, nil
+}
+
+// run is the manifest as the run begins.
+func (s *session) run(plan model.Plan) model.Run {
+	plan.Generator = s.from[0]
+	if plan.Load != nil {
+		plan.Generators = s.opt.From
+		public := plan.Load.WithoutSecrets()
+		plan.Load = &public
+	}
+	plan.Command, plan.Packets = secret.Args(plan.Command), s.opt.Packets
+	run := model.Run{Version: s.opt.Version, Started: s.started.UnixMilli(), Plan: plan, Site: s.opt.Site}
+	for _, h := range s.all.hosts(s.opt.Hosts) {
+		h.Spec = spelled(h.Spec, h.Name, s.opt.Hosts)
+		run.Hosts = append(run.Hosts, h.Host)
+	}
+	return run
 }
 
 // openHosts has collectors open what the user named and, when requests will come from
