@@ -38,13 +38,21 @@ type Live struct {
 	mu      sync.Mutex
 	parts   []shownPart
 	version int
-	news    map[int][]byte // what who has seen a version is sent, of the present one; encoded once for all who look on
-	changed chan struct{}  // closed at the next change
+	news    map[int]*news // what who has seen a version is sent, of the present one
+	changed chan struct{} // closed at the next change
 	over    bool
 	viewers int
 	asked   time.Time     // when the page itself was last asked for
 	gone    chan struct{} // closed when it is over and nobody looks on
 	empty   sync.Once     // closes gone
+}
+
+// news are parts, encoded once for all who look on.
+type news struct {
+	parts  []Part
+	encode sync.Once
+	text   []byte
+	err    error
 }
 
 type shownPart struct {
@@ -54,7 +62,7 @@ type shownPart struct {
 
 // NewLive is a page with parts of these IDs, which are empty.
 func NewLive(ids ...string) *Live {
-	l := &Live{news: map[int][]byte{}, changed: make(chan struct{}), gone: make(chan struct{})}
+	l := &Live{news: map[int]*news{}, changed: make(chan struct{}), gone: make(chan struct{})}
 	for _, id := range ids {
 		l.parts = append(l.parts, shownPart{Part: Part{ID: id}})
 	}
@@ -65,15 +73,15 @@ func NewLive(ids ...string) *Live {
 func (l *Live) Show(parts ...Part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	news := false
+	changed := false
 	for _, p := range parts {
 		i := slices.IndexFunc(l.parts, func(s shownPart) bool { return s.ID == p.ID })
 		if i >= 0 && l.parts[i].HTML != p.HTML {
 			l.parts[i] = shownPart{p, l.version + 1}
-			news = true
+			changed = true
 		}
 	}
-	if news {
+	if changed {
 		l.version++
 		l.tell()
 	}
@@ -95,7 +103,7 @@ func (l *Live) End() <-chan struct{} {
 }
 
 func (l *Live) tell() {
-	l.news = map[int][]byte{}
+	l.news = map[int]*news{}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -112,21 +120,25 @@ func (l *Live) all() (list []Part) {
 
 // since returns what is to be sent to who has seen a version, nil for nothing, and what to wait for next.
 func (l *Live) since(version int) (text []byte, now int, changed <-chan struct{}, over bool, err error) {
+	n, now, changed, over := l.newsSince(version)
+	n.encode.Do(func() { n.text, n.err = event(n.parts) }) // nobody who shows anything waits for that
+	return n.text, now, changed, over, n.err
+}
+
+func (l *Live) newsSince(version int) (n *news, now int, changed <-chan struct{}, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text, known := l.news[version]
-	if !known {
-		var parts []Part
+	n = l.news[version]
+	if n == nil {
+		n = &news{}
 		for _, p := range l.parts {
 			if p.version > version {
-				parts = append(parts, p.Part)
+				n.parts = append(n.parts, p.Part)
 			}
 		}
-		if text, err = event(parts); err == nil {
-			l.news[version] = text
-		}
+		l.news[version] = n
 	}
-	return text, l.version, l.changed, l.over, err
+	return n, l.version, l.changed, l.over
 }
 
 // event is parts as they are sent, nil for none.
