@@ -173,7 +173,7 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 	c.Env = []string{"GOMAXPROCS=1", "GOGC=50"}
 	start := c.Start
 	if patient {
-		start = func() error { return startLow(c, leastPriority) }
+		start = func() error { return startLow(c) }
 	}
 	if err := start(); err != nil {
 		return 0, err
@@ -192,18 +192,15 @@ func apart(ctx context.Context, w *world, patient bool, out io.Writer, args ...s
 
 // startLow starts a process all of whose threads give way to others. That is a thread's, and goes on to those that it
 // starts; so the one that starts the process has it first. It cannot raise it again without rights, and so ends with its goroutine.
-func startLow(c *exec.Cmd, lower func() error) error {
+func startLow(c *exec.Cmd) error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		_ = lower() // it is done all the same
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 19) // it is done all the same
 		started <- c.Start()
 	}()
 	return <-started
 }
-
-// leastPriority has the caller's thread give way to all others, but for a little.
-func leastPriority() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 19) }
 
 // finisherName is the command of the process that closes a run of last minutes.
 const finisherName = "close-run"

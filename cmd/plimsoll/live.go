@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"html"
 	"net"
@@ -27,6 +28,10 @@ const (
 	// how many times longer than it took in CPU time we wait after each: 4 % of a CPU.
 	judgeEvery = 2 * time.Second
 	judgeShare = 24
+	// judgeTries is after how many failures in a row the run is not judged any more while it lasts.
+	judgeTries = 3
+	// oldAfter is from which age on a verdict so far is shown with it.
+	oldAfter = 10 * time.Second
 	// judgeFrom is how many seconds of hold there are before the first.
 	judgeFrom = 2
 	// paintEvery is the least time between two pictures of a run.
@@ -137,7 +142,9 @@ func (w *world) play(opt *session.Options, shown *stage, scr *screen, site *site
 		opt.Ours = []uint32{shown.ours}
 	}
 	judge, err := startTeller(w, opt.Dir, site)
-	if err == nil { // else the run is shown without a verdict, and judged at its end
+	if err != nil {
+		p.verdict.lost = err.Error() // it is judged at its end
+	} else {
 		opt.Aside = []int{judge.cmd.Process.Pid}
 		go p.judge(ctx, judge)
 	}
@@ -145,7 +152,9 @@ func (w *world) play(opt *session.Options, shown *stage, scr *screen, site *site
 	painting.Go(func() { p.paint(ctx, news) })
 	return func() {
 		stop()
-		judge.end()
+		if judge != nil {
+			judge.end()
+		}
 		painting.Wait()
 		p.draw(true)
 		scr.clear()
@@ -160,7 +169,32 @@ type playing struct {
 
 	mu       sync.Mutex
 	progress session.Progress
-	said     *soFar // nil before anything could be said
+	verdict  verdictSoFar
+}
+
+// verdictSoFar is the last one that was found.
+type verdictSoFar struct {
+	said *soFar // nil before anything could be said
+	at   time.Time
+	lost string // why none is found any more, "" while that may be
+}
+
+// text is what is told of it.
+func (v verdictSoFar) text(now time.Time) string {
+	text := "so far"
+	if v.lost != "" {
+		text = "not judged any more while it lasts (" + v.lost + ")"
+	}
+	if v.said == nil {
+		if v.lost == "" {
+			text += ": not judged yet"
+		}
+		return text
+	}
+	if age := now.Sub(v.at); age > oldAfter {
+		text += fmt.Sprintf(", as of %.0f s ago", age.Seconds())
+	}
+	return text + ": " + v.said.Sentence
 }
 
 // paint draws what is new, but not more often than somebody can look.
@@ -195,15 +229,15 @@ func (p *playing) draw(seen bool) {
 	}
 	v := p.run.View()
 	p.mu.Lock()
-	progress, said := p.progress, p.said
+	progress, verdict := p.progress, p.verdict
 	p.mu.Unlock()
 	if p.screen != nil {
-		p.screen.draw(v, progress, said)
+		p.screen.draw(v, progress, verdict, time.Now())
 	}
 	if p.stage == nil || !seen {
 		return
 	}
-	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(said, progress)}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: lineHTML(said.way())}}
+	parts := []web.Part{{ID: "sentence", HTML: sentenceHTML(verdict, progress, time.Now())}, {ID: "figures", HTML: figuresHTML(v)}, {ID: "line", HTML: lineHTML(verdict.said.way())}}
 	if charts, err := sheet.Live(v.Recent, v.Seconds); err == nil { // a chart that cannot be drawn is drawn the next time
 		var b strings.Builder
 		for _, c := range charts {
@@ -215,13 +249,12 @@ func (p *playing) draw(seen bool) {
 }
 
 // sentenceHTML is the verdict so far, and how far the run is.
-func sentenceHTML(s *soFar, p session.Progress) string {
+func sentenceHTML(v verdictSoFar, p session.Progress, now time.Time) string {
 	class := ""
-	if s != nil {
-		class = string(s.Answer)
+	if v.said != nil {
+		class = string(v.said.Answer)
 	}
-	said := s.text()
-	return fmt.Sprintf(`<h1 class="%s">%s</h1><p>%s</p>`, html.EscapeString(class), html.EscapeString(layout.Line(said)), html.EscapeString(layout.Line(courseText(p))))
+	return fmt.Sprintf(`<h1 class="%s">%s</h1><p>%s</p>`, html.EscapeString(class), html.EscapeString(layout.Line(v.text(now))), html.EscapeString(layout.Line(courseText(p))))
 }
 
 // figuresHTML are the load's numbers in its last whole second.
@@ -250,19 +283,33 @@ func figuresHTML(v live.View) string {
 
 // judge has it named, now and then, what would be said of the run if it ended now, while somebody looks on.
 func (p *playing) judge(ctx context.Context, judge *teller) {
+	failures := 0
 	for pause := judgeEvery; sleep(ctx, pause); {
 		pause = judgeEvery
 		if held, ok := p.run.View().Held(model.Hold); !ok || held < judgeFrom || p.screen == nil && !p.page.Watched() {
 			continue
 		}
+		at := time.Now()
 		s, err := judge.now()
-		if err != nil {
-			return // the process is gone, as it is at the run's end
+		if ctx.Err() != nil {
+			return // the process is ended, as the run is
 		}
-		if s.Failed == "" { // what cannot be read in the midst of a run can be read at its end
-			p.mu.Lock()
-			p.said = &s
-			p.mu.Unlock()
+		if err == nil && s.Failed != "" {
+			err = errors.New(s.Failed)
+			if failures++; failures < judgeTries {
+				continue
+			}
+		}
+		p.mu.Lock()
+		if err != nil {
+			p.verdict.lost = err.Error()
+		} else {
+			p.verdict, failures = verdictSoFar{said: &s, at: at}, 0
+		}
+		p.mu.Unlock()
+		if err != nil {
+			judge.end() // it keeps what it has read
+			return
 		}
 		pause = max(judgeEvery, judgeShare*s.CPU)
 	}

@@ -45,10 +45,10 @@ func (w *world) screen() *screen {
 }
 
 // draw shows a run as it stands.
-func (s *screen) draw(v live.View, p session.Progress, said *soFar) {
+func (s *screen) draw(v live.View, p session.Progress, verdict verdictSoFar, now time.Time) {
 	columns, _ := s.size()
 	columns = min(max(columns, leastColumns), 100)
-	s.put(screenLines(v, p, said, columns), columns)
+	s.put(screenLines(v, p, verdict, now, columns), columns)
 }
 
 // put puts lines in the place of those that were drawn before, in one piece, so that
@@ -99,13 +99,13 @@ func cut(s string, most int) string {
 
 // screenLines are what is shown of a run that lasts: what would be said if it ended now; how far
 // it is; the way of a request; and five courses.
-func screenLines(v live.View, p session.Progress, said *soFar, columns int) []string {
-	list := twoLines(layout.Line(said.text()), columns-1)
+func screenLines(v live.View, p session.Progress, verdict verdictSoFar, now time.Time, columns int) []string {
+	list := twoLines(layout.Line(verdict.text(now)), columns-1)
 	if len(list) < 2 { // what is below stands still when the sentence is another
 		list = append(list, "")
 	}
 	list = append(list, progressBar(p, columns))
-	if text := wayText(said.way()); text != "" {
+	if text := wayText(verdict.said.way()); text != "" {
 		indent := strings.Repeat(" ", courseName+1)
 		for i, l := range twoLines(text, columns-1-len(indent)) {
 			if i == 0 {

@@ -19,7 +19,7 @@ import (
 )
 
 // lasting is a run of a few seconds that is not over.
-func lasting(t *testing.T) live.View {
+func lasting(t *testing.T) *live.Run {
 	t.Helper()
 	const start = 1_700_000_000_000
 	w, err := writer.Create(filepath.Join(t.TempDir(), "run"), model.Run{Started: start, Plan: model.Plan{Interval: 1000}})
@@ -27,6 +27,7 @@ func lasting(t *testing.T) live.View {
 		t.Fatal(err)
 	}
 	run, l := live.New(1000), w.Listen(100)
+	ok(t, w.Update(func(r *model.Run) { r.Windows = []model.Window{{Name: model.Hold, Start: start}} }))
 	outcomes := &model.Signal{Name: "plimsoll_load_outcomes_total", Kind: model.Counter, Labels: []string{"phase", "outcome"}, StartsAtZero: true}
 	cpu := &model.Signal{Name: "node_cpu_seconds_total", Kind: model.Counter, Labels: []string{"cpu", "mode"}}
 	running := &model.Signal{Name: "node_procs_running", Kind: model.Gauge}
@@ -48,7 +49,7 @@ func lasting(t *testing.T) live.View {
 		t.Fatal(err)
 	}
 	run.Follow(t.Context(), l, nil)
-	return run.View()
+	return run
 }
 
 func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
@@ -56,7 +57,7 @@ func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
 	said := &soFar{Sentence: "A table is full \x1b[2J\nVERDICT: FORGED; " + strings.Repeat("and more ", 30)}
 	part, full := 0.4, 1.0
 	said.Way = []sheet.Stage{{Name: "Local ports", Where: "a", Full: &part}, {Name: "Memory, kernel tables", Where: "b"}, {Name: "Listen queue", Where: "b ng\x1b[2Jinx", Full: &full, State: "binds"}, {Name: "Workers", Where: "b php-fpm", State: "binds"}}
-	got := screenLines(lasting(t), p, said, 60)
+	got := screenLines(lasting(t).View(), p, verdictSoFar{said: said}, time.Time{}, 60)
 	want := []string{
 		`so far: A table is full \u001b[2J\nVERDICT: FORGED; and`,
 		"more and more and more and more and more and more and more…",
@@ -71,7 +72,7 @@ func TestScreenShowsWhatIsKnownOfARun(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if got := screenLines(live.New(1000).View(), session.Progress{Window: "baseline", Elapsed: time.Second}, nil, 60); len(got) != 3 || got[0] != "so far: not judged yet" || got[2] != "baseline, 1 s" {
+	if got := screenLines(live.New(1000).View(), session.Progress{Window: "baseline", Elapsed: time.Second}, verdictSoFar{}, time.Time{}, 60); len(got) != 3 || got[0] != "so far: not judged yet" || got[2] != "baseline, 1 s" {
 		t.Errorf("of a run that just began: %q", got)
 	}
 }

@@ -2,18 +2,24 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/judge"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	sheet "plimsoll/internal/page"
 	"plimsoll/internal/record"
@@ -31,14 +37,6 @@ type soFar struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// text is the sentence, of nil too.
-func (s *soFar) text() string {
-	if s == nil {
-		return "so far: not judged yet"
-	}
-	return "so far: " + s.Sentence
-}
-
 // way is the way of a request, of nil too.
 func (s *soFar) way() []sheet.Stage {
 	if s == nil {
@@ -50,6 +48,11 @@ func (s *soFar) way() []sheet.Stage {
 // lastingName is the command of the process that judges a run while it lasts.
 const lastingName = "judge-so-far"
 
+// lastingWords are its command line for the run in dir, by the rules of site.
+func lastingWords(dir string, site *siteFlags) []string {
+	return append(append([]string{lastingName}, site.words()...), "--", dir)
+}
+
 // lastingJudge is that process: for each line of its input it says in a line what it finds, and it ends with its input. It is apart from
 // the one that records, which its garbage would hold up, and it runs where nobody else wants to.
 func lastingJudge(w *world) *cobra.Command {
@@ -59,19 +62,62 @@ func lastingJudge(w *world) *cobra.Command {
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		// So that it has a name of its own in ps, top and our own process table.
 		_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-judge"), 0)
-		l := lastingRun{dir: args[0], site: &site}
-		defer l.close()
-		l.rules, l.unread = site.extended() // before anybody asks: then the load is not there yet
-		l.rules.Signals()                   // what is found out of expressions when it is asked for is asked for now
-		out := json.NewEncoder(w.commandOut)
-		for asked := bufio.NewScanner(w.stdin); asked.Scan(); {
-			if err := out.Encode(l.judge()); err != nil {
-				return err
-			}
+		l := lastingRun{dir: args[0], site: &site, files: make(chan func())}
+		runtime.LockOSThread() // of all threads this one alone is not lowered; whoever is locked starts none
+		defer runtime.UnlockOSThread()
+		if err := lowerOthers(); err != nil {
+			return err
 		}
-		return nil
+		asked, answered := lines(w.stdin), make(chan error, 1)
+		go func() { answered <- l.answer(asked, w.commandOut) }()
+		return l.readFiles(asked.ended, answered)
 	}
 	return c
+}
+
+// lowerOthers has all threads of this process but the caller's run only where nobody else wants to, and with them those that
+// they start: whoever wakes up takes their place at once, as the least priority alone would not have it.
+func lowerOthers() error {
+	lowered := map[string]bool{strconv.Itoa(unix.Gettid()): true}
+	for more := true; more; { // one that is started meanwhile may be of one that is not lowered yet
+		list, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		more = false
+		for _, thread := range list {
+			if lowered[thread.Name()] {
+				continue
+			}
+			lowered[thread.Name()], more = true, true
+			tid, err := strconv.Atoi(thread.Name())
+			if err == nil {
+				err = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+			}
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("put thread %s of our own into the idle class: %w", thread.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// questions come in, one a line, until they end.
+type questions struct {
+	come  chan struct{}
+	ended chan struct{} // closed at once then, also while one is being answered
+}
+
+func lines(in io.Reader) questions {
+	q := questions{make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(q.come)
+		defer close(q.ended)
+		for list := bufio.NewScanner(in); list.Scan(); {
+			q.come <- struct{}{}
+		}
+	}()
+	return q
 }
 
 // lastingRun is a run that still lasts, as its judge knows it.
@@ -82,6 +128,48 @@ type lastingRun struct {
 	unread  error           // why they could not be read
 	set     ruleset.Rules   // that are in force
 	growing *record.Growing // nil before the run was there
+	files   chan func()     // what reads the run's files
+}
+
+// readFiles does what reads the run's files, until nobody asks any more or can be answered. While the recorder appends to the log,
+// a reader may hold what it waits for (on XFS the inode's lock, in read()); one that was preempted there in the idle class would hold it
+// until a CPU is free. So the files are read by the caller's thread, which is in the normal class; what is in them is looked at by others.
+// That thread cannot be lowered between: without rights nobody comes back.
+func (l *lastingRun) readFiles(nobodyAsks <-chan struct{}, answered <-chan error) error {
+	for {
+		select {
+		case read := <-l.files:
+			read()
+		case err := <-answered:
+			return err
+		case <-nobodyAsks: // who asked is gone: what is being judged is for nobody
+			return nil
+		}
+	}
+}
+
+// ofFiles has something read by the thread that reads files, and waits for it.
+func (l *lastingRun) ofFiles(read func()) {
+	done := make(chan struct{})
+	l.files <- func() {
+		defer close(done)
+		read()
+	}
+	<-done
+}
+
+// answer judges the run each time that it is asked to.
+func (l *lastingRun) answer(asked questions, to io.Writer) error {
+	defer l.close()
+	l.rules, l.unread = l.site.extended() // before anybody asks: then the load is not there yet
+	l.rules.Signals()                     // what is found out of expressions when it is asked for is asked for now
+	out := json.NewEncoder(to)
+	for range asked.come {
+		if err := out.Encode(l.judge()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *lastingRun) judge() soFar {
@@ -113,14 +201,15 @@ func (l *lastingRun) find() (s soFar, err error) {
 
 // open reads the run's rules, and begins to read the run.
 func (l *lastingRun) open() error {
-	meta, err := record.Manifest(l.dir)
-	if err != nil {
+	var meta model.Run
+	var err error
+	if l.ofFiles(func() { meta, err = record.Manifest(l.dir) }); err != nil {
 		return err
 	}
 	if l.set, _, err = l.site.setFor(meta, func() (ruleset.Rules, error) { return l.rules, l.unread }); err != nil {
 		return err
 	}
-	l.growing, err = record.Grow(l.dir, append(l.set.Signals(), sheet.WaySignals...))
+	l.growing, err = record.Grow(l.dir, append(l.set.Signals(), sheet.WaySignals...), l.ofFiles)
 	return err
 }
 
@@ -148,49 +237,77 @@ func wayOf(run *record.Run, v model.Verdict) []sheet.Stage {
 
 // teller is the other end of a process that judges a run while it lasts.
 type teller struct {
-	cmd  *exec.Cmd
-	ask  io.WriteCloser
-	said *json.Decoder
+	cmd   *exec.Cmd
+	ask   io.WriteCloser
+	said  *json.Decoder
+	talk  *atMost
+	kill  context.CancelFunc
+	gone  chan struct{} // closed when the process is
+	ended error         // how, when it is gone
 }
 
-// startTeller has the run in dir judged, by the rules of site, when it is there.
+// startTeller has the run in dir judged, by the rules of site, when it is there. The process lowers itself: one that is started by a thread
+// in the idle class begins, where no CPU is free, when one is, and this process starts nothing else before.
 func startTeller(w *world, dir string, site *siteFlags) (*teller, error) {
-	t := &teller{cmd: exec.Command(w.executable, append([]string{lastingName, dir}, site.words()...)...)}
+	ctx, kill := context.WithCancel(context.Background())
+	t := &teller{cmd: exec.CommandContext(ctx, w.executable, lastingWords(dir, site)...), talk: &atMost{most: 4 << 10}, kill: kill, gone: make(chan struct{})}
 	t.cmd.Env = []string{"GOMAXPROCS=1"}
+	t.cmd.Stderr = t.talk
 	var err error
 	if t.ask, err = t.cmd.StdinPipe(); err != nil {
+		kill()
 		return nil, err
 	}
 	out, err := t.cmd.StdoutPipe()
+	if err == nil {
+		err = t.cmd.Start()
+	}
 	if err != nil {
+		kill()
 		return nil, err
 	}
 	t.said = json.NewDecoder(out)
-	if err := startLow(t.cmd, idleClass); err != nil {
-		return nil, err
-	}
+	go func() {
+		defer close(t.gone)
+		t.ended = t.cmd.Wait()
+	}()
 	return t, nil
-}
-
-// idleClass has the caller's thread run only where nobody else wants to: whoever wakes up takes its place at once, as the least
-// priority alone would not have it.
-func idleClass() error {
-	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
 }
 
 // now is what would be said now. It waits for that.
 func (t *teller) now() (s soFar, err error) {
-	if _, err := fmt.Fprintln(t.ask); err != nil {
+	if _, err = fmt.Fprintln(t.ask); err == nil {
+		err = t.said.Decode(&s)
+	}
+	if err == nil {
+		return s, nil
+	}
+	t.end()
+	select {
+	case <-t.gone:
+		return s, fmt.Errorf("the process that judges ended: %w%s", cmp.Or(t.ended, err), saidFirst(t.talk.String()))
+	default:
 		return s, err
 	}
-	err = t.said.Decode(&s)
-	return s, err
 }
 
-// end ends the process; what it is at is not waited for.
-func (t *teller) end() {
-	if t == nil {
-		return
+// saidFirst is what a process that failed said first, behind a colon; "" for nothing.
+func saidFirst(text string) string {
+	if line, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); line != "" {
+		return ": " + layout.Line(line)
 	}
-	_ = errors.Join(t.ask.Close(), t.cmd.Process.Kill(), t.cmd.Wait()) // it has nothing to leave behind
+	return ""
+}
+
+// endTime is for how long it is waited for that the process has ended: for that it needs CPU time in the idle class, and where no CPU is
+// free the verdict would wait for it.
+const endTime = 200 * time.Millisecond
+
+// end ends the process, which has nothing to leave behind; what it is at is not waited for.
+func (t *teller) end() {
+	t.kill()
+	select {
+	case <-t.gone:
+	case <-time.After(endTime):
+	}
 }

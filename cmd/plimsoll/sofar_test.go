@@ -1,44 +1,167 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
 	"plimsoll/internal/record/writer"
 )
 
-// TestARunIsJudgedWhileItLasts: each line that is asked is answered by one, also before there is anything to judge.
-func TestARunIsJudgedWhileItLasts(t *testing.T) {
+// tellerOf starts a judge of the run in dir, in a process of its own.
+func tellerOf(t *testing.T, dir string) *teller {
+	t.Helper()
+	w, _, _ := testWorld()
+	var err error
+	w.executable, err = exec.LookPath("plimsoll") // this program by that name
+	ok(t, err)
+	judge, err := startTeller(w, dir, &siteFlags{})
+	ok(t, err)
+	t.Cleanup(judge.end)
+	return judge
+}
+
+// gone waits until the process is.
+func gone(t *testing.T, judge *teller) {
+	t.Helper()
+	select {
+	case <-judge.gone:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the process is still there")
+	}
+}
+
+// beginRun begins a run that can be judged.
+func beginRun(t *testing.T, dir string) {
+	t.Helper()
 	const start = 1_700_000_000_000
-	dir := filepath.Join(t.TempDir(), "run")
-	ask := func() (s soFar) {
-		t.Helper()
-		w, _, _ := testWorld()
-		var said bytes.Buffer
-		w.stdin, w.commandOut = strings.NewReader("\n"), &said
-		c := lastingJudge(w)
-		c.SetArgs([]string{dir})
-		ok(t, c.Execute())
-		ok(t, json.Unmarshal(said.Bytes(), &s))
-		return s
-	}
-	if s := ask(); s.Failed == "" || s.Sentence != "" {
-		t.Errorf("of no run: %+v", s)
-	}
 	w, err := writer.Create(dir, model.Run{Started: start, Plan: model.Plan{Interval: 1000}, Hosts: []model.Host{{Name: "a"}}})
 	ok(t, err)
-	defer w.Close()
+	t.Cleanup(func() { _ = w.Close() })
 	ok(t, w.Update(func(r *model.Run) { r.Windows = []model.Window{{Name: model.Hold, Start: start}} }))
 	cpu := &model.Signal{Name: "node_cpu_seconds_total", Kind: model.Counter, Labels: []string{"cpu", "mode"}}
 	for i := range int64(6) {
 		w.Sample("a", start+i*1000, cpu, float64(i), "0", "idle")
 		ok(t, w.Commit())
 	}
-	if s := ask(); s.Failed != "" || s.Answer == "" || s.Sentence == "" || s.CPU <= 0 {
-		t.Errorf("of a run that lasts: %+v", s)
+}
+
+// Each line that is asked is answered by one, also before there is anything to judge, and wherever the run is. The process ends when
+// nobody can ask any more.
+func TestARunIsJudgedWhileItLasts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"run", "-x"} {
+		judge := tellerOf(t, dir)
+		s, err := judge.now()
+		ok(t, err)
+		if s.Failed == "" || s.Sentence != "" {
+			t.Errorf("%s: of no run: %+v", dir, s)
+		}
+		beginRun(t, dir)
+		for range 2 {
+			s, err := judge.now()
+			ok(t, err)
+			if s.Failed != "" || s.Answer == "" || s.Sentence == "" || s.CPU <= 0 {
+				t.Errorf("%s: of a run that lasts: %+v", dir, s)
+			}
+		}
+		ok(t, judge.ask.Close())
+		gone(t, judge)
+		if judge.ended != nil {
+			t.Errorf("%s: %v", dir, judge.ended)
+		}
+	}
+}
+
+// While the log is read the recorder may wait, so one thread is in the normal class; all others give way at once.
+func TestTheJudgeOfARunThatLastsGivesWay(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	beginRun(t, dir)
+	judge := tellerOf(t, dir)
+	_, err := judge.now()
+	ok(t, err)
+	policies := map[uint32]int{}
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", judge.cmd.Process.Pid))
+	ok(t, err)
+	for _, thread := range threads {
+		tid, err := strconv.Atoi(thread.Name())
+		ok(t, err)
+		attr, err := unix.SchedGetAttr(tid, 0)
+		ok(t, err)
+		policies[attr.Policy]++
+	}
+	if policies[unix.SCHED_NORMAL] != 1 || policies[unix.SCHED_IDLE] != len(threads)-1 {
+		t.Errorf("threads by policy: %v, want one in the normal class and the others of %d in the idle class", policies, len(threads))
+	}
+}
+
+// Who asked and is gone is not judged for: what is being judged then may take long in the idle class.
+func TestWhoJudgesEndsWithWhoAsks(t *testing.T) {
+	asks := make(chan struct{})
+	close(asks)
+	l := lastingRun{files: make(chan func())}
+	ok(t, l.readFiles(asks, nil))
+	broken := errors.New("nobody reads")
+	answered := make(chan error, 1)
+	answered <- broken
+	if err := l.readFiles(nil, answered); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
+	}
+}
+
+// What is not found any more is told, and why; a process that fails for good is ended, for it keeps what it has read.
+func TestThatARunIsNotJudgedAnyMoreIsTold(t *testing.T) {
+	t.Parallel() // it waits
+	for what, c := range map[string]struct {
+		before func(*teller) error
+		want   string
+	}{
+		"a process that ended": {func(judge *teller) error { return judge.cmd.Process.Kill() }, "the process that judges ended: signal: killed"},
+		"no run there":         {func(*teller) error { return nil }, "no run here"},
+	} {
+		judge := tellerOf(t, t.TempDir())
+		ok(t, c.before(judge))
+		p := &playing{screen: &screen{}, run: lasting(t)}
+		ctx, done := context.WithTimeout(t.Context(), 30*time.Second)
+		p.judge(ctx, judge)
+		done()
+		gone(t, judge)
+		if got := p.verdict.text(time.Now()); p.verdict.said != nil || !strings.Contains(got, "not judged any more") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
+	}
+}
+
+func TestAVerdictSoFarHasItsAge(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		ago  time.Duration
+		said string
+		lost string
+		want string
+	}{
+		{want: "so far: not judged yet"},
+		{lost: "killed", want: "not judged any more while it lasts (killed)"},
+		{said: "A.", ago: 10 * time.Second, want: "so far: A."},
+		{said: "A.", ago: 42 * time.Second, want: "so far, as of 42 s ago: A."},
+		{said: "A.", ago: 42 * time.Second, lost: "killed", want: "not judged any more while it lasts (killed), as of 42 s ago: A."},
+	} {
+		v := verdictSoFar{at: now.Add(-c.ago), lost: c.lost}
+		if c.said != "" {
+			v.said = &soFar{Sentence: c.said}
+		}
+		if got := v.text(now); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

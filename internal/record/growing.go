@@ -3,11 +3,14 @@ package record
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 	walrecord "github.com/prometheus/prometheus/tsdb/record"
+
+	"plimsoll/internal/model"
 )
 
 // Growing is a run that is still recorded, of which some series are read on now and then: whoever opened it anew each time
@@ -19,15 +22,18 @@ type Growing struct {
 	memory  logMemory
 	reader  logReader
 	segment string // that is read, "" before the first
+	apart   func(read func())
 }
 
-// Grow opens the run that is being recorded in dir, for the series of these names alone.
-func Grow(dir string, names []string) (*Growing, error) {
-	f, err := openFolder(dir)
-	if err != nil {
+// Grow opens the run that is being recorded in dir, for the series of these names alone. All that reads its files is given to apart,
+// which does it before it returns: there the recorder may be held up, and nowhere else.
+func Grow(dir string, names []string, apart func(read func())) (*Growing, error) {
+	var f *folder
+	var err error
+	if apart(func() { f, err = openFolder(dir) }); err != nil {
 		return nil, fmt.Errorf("open the run in %s: %w", dir, err)
 	}
-	g := &Growing{dir: dir, folder: f, names: map[string]bool{}, memory: logMemory{dir: f.name(SeriesDir), refs: map[uint64]*memorySeries{}}}
+	g := &Growing{dir: dir, folder: f, apart: apart, names: map[string]bool{}, memory: logMemory{dir: f.name(SeriesDir), refs: map[uint64]*memorySeries{}}}
 	for _, n := range names {
 		g.names[n] = true
 	}
@@ -40,8 +46,9 @@ func (g *Growing) Close() error { return g.folder.close() }
 
 // Run is the run as it stands, until it is asked for again.
 func (g *Growing) Run() (*Run, error) {
-	meta, err := g.folder.manifest()
-	if err != nil {
+	var meta model.Run
+	var err error
+	if g.apart(func() { meta, err = g.folder.manifest() }); err != nil {
 		return nil, err
 	}
 	if err := g.readOn(); err != nil {
@@ -71,16 +78,17 @@ func (g *Growing) append(ref uint64, p Point) error {
 // readOn reads what was written since. What is torn is being written: it, and what follows, is read the next time.
 func (g *Growing) readOn() error {
 	dir := path.Join(SeriesDir, WALDir)
-	segments, err := g.folder.segments(dir)
-	if err != nil {
+	var segments []string
+	var err error
+	if g.apart(func() { segments, err = g.folder.segments(dir) }); err != nil {
 		return err
 	}
 	for _, name := range segments[max(slices.Index(segments, g.segment), 0):] {
 		if name != g.segment {
 			g.segment, g.reader.at = name, 0
 		}
-		in, _, err := g.folder.open(path.Join(dir, name))
-		if err != nil {
+		in := growingFile{apart: g.apart}
+		if g.apart(func() { in.File, _, err = g.folder.open(path.Join(dir, name)) }); err != nil {
 			return err
 		}
 		if err := errors.Join(g.reader.segment(in), in.Close()); errors.Is(err, errTorn) {
@@ -90,4 +98,16 @@ func (g *Growing) readOn() error {
 		}
 	}
 	return nil
+}
+
+// growingFile is a file that is read apart.
+type growingFile struct {
+	*os.File
+	apart func(read func())
+}
+
+// Read does so.
+func (f growingFile) Read(p []byte) (n int, err error) {
+	f.apart(func() { n, err = f.File.Read(p) })
+	return n, err
 }

@@ -27,13 +27,15 @@ func series(t *testing.T, r *record.Run, name string) map[string][]record.Point 
 	return all
 }
 
+func here(read func()) { read() }
+
 // Whenever it is read on, a run that grows is what opening it anew gives, but for the series that nobody asked for. Its log has
 // pages that are full and records that go on in the next.
 func TestARunThatGrowsIsReadOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	w, err := writer.Create(dir, model.Run{Version: "test", Started: start, Plan: model.Plan{Interval: 1000}})
 	check(t, err)
-	g, err := record.Grow(dir, []string{"wanted"})
+	g, err := record.Grow(dir, []string{"wanted"}, here)
 	check(t, err)
 	wanted, other := &model.Signal{Name: "wanted", Labels: []string{"n"}}, &model.Signal{Name: "other", Labels: []string{"n"}}
 	for i := range int64(60) {
@@ -83,7 +85,7 @@ func TestWhatFollowsATornRecordIsNotReadOn(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(log, "00000000"), segment, 0o600))
 	whole, err := record.Open(torn)
 	check(t, err)
-	g, err := record.Grow(torn, []string{"wanted"})
+	g, err := record.Grow(torn, []string{"wanted"}, here)
 	check(t, err)
 	for range 2 {
 		grown, err := g.Run()
