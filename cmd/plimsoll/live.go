@@ -30,8 +30,6 @@ const (
 	judgeShare = 24
 	// judgeTries is after how many failures in a row the run is not judged any more while it lasts.
 	judgeTries = 3
-	// oldAfter is from which age on a verdict so far is shown with it.
-	oldAfter = 10 * time.Second
 	// judgeFrom is how many seconds of hold there are before the first.
 	judgeFrom = 2
 	// paintEvery is the least time between two pictures of a run.
@@ -170,31 +168,6 @@ type playing struct {
 	mu       sync.Mutex
 	progress session.Progress
 	verdict  verdictSoFar
-}
-
-// verdictSoFar is the last one that was found.
-type verdictSoFar struct {
-	said *soFar // nil before anything could be said
-	at   time.Time
-	lost string // why none is found any more, "" while that may be
-}
-
-// text is what is told of it.
-func (v verdictSoFar) text(now time.Time) string {
-	text := "so far"
-	if v.lost != "" {
-		text = "not judged any more while it lasts (" + v.lost + ")"
-	}
-	if v.said == nil {
-		if v.lost == "" {
-			text += ": not judged yet"
-		}
-		return text
-	}
-	if age := now.Sub(v.at); age > oldAfter {
-		text += fmt.Sprintf(", as of %.0f s ago", age.Seconds())
-	}
-	return text + ": " + v.said.Sentence
 }
 
 // paint draws what is new, but not more often than somebody can look.

@@ -45,6 +45,34 @@ func (s *soFar) way() []sheet.Stage {
 	return s.Way
 }
 
+// oldAfter is from which age on a verdict so far is shown with it.
+const oldAfter = 10 * time.Second
+
+// verdictSoFar is the last one that was found.
+type verdictSoFar struct {
+	said *soFar // nil before anything could be said
+	at   time.Time
+	lost string // why none is found any more, "" while that may be
+}
+
+// text is what is told of it.
+func (v verdictSoFar) text(now time.Time) string {
+	text := "so far"
+	if v.lost != "" {
+		text = "not judged any more while it lasts (" + v.lost + ")"
+	}
+	if v.said == nil {
+		if v.lost == "" {
+			text += ": not judged yet"
+		}
+		return text
+	}
+	if age := now.Sub(v.at); age > oldAfter {
+		text += fmt.Sprintf(", as of %.0f s ago", age.Seconds())
+	}
+	return text + ": " + v.said.Sentence
+}
+
 // lastingName is the command of the process that judges a run while it lasts.
 const lastingName = "judge-so-far"
 
