@@ -16,7 +16,7 @@ type Growing struct {
 	dir     string
 	folder  *folder
 	names   map[string]bool
-	memory  logMemory
+	memory  *logMemory
 	reader  logReader
 	segment string // that is read, "" before the first
 }
@@ -27,7 +27,7 @@ func Grow(dir string, names []string) (*Growing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the run in %s: %w", dir, err)
 	}
-	g := &Growing{dir: dir, folder: f, names: map[string]bool{}, memory: logMemory{dir: f.name(SeriesDir), refs: map[uint64]*memorySeries{}}}
+	g := &Growing{dir: dir, folder: f, names: map[string]bool{}, memory: newLogMemory(f.name(SeriesDir))}
 	for _, n := range names {
 		g.names[n] = true
 	}
