@@ -361,7 +361,13 @@ func TestWithoutRequests(t *testing.T) {
 	if _, found, _ := herd.of(q, known(t), &few, 0.5); found {
 		t.Error("a wakeup for each request is told as needless")
 	}
-	if s, found, _ := herd.of(q, known(t), &many, 0.5); !found || s.Evidence != "20 wakeups for each request" {
+	asks := runOf(t, []string{"nginx"}, `plimsoll_runqueue_wakeups_total{host="server",groupname="nginx"} 0+100x10`,
+		`plimsoll_load_outcomes_total{host="client",phase="hold",outcome="2xx"} 0+5x10`,
+		`plimsoll_requests_upstream_wait_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:5432"} 0+95x10`)
+	if _, found, err := herd.of(asks, known(t), &many, 0.5); found || err != nil {
+		t.Errorf("a wakeup for each of nineteen questions of a request is told as needless (%v)", err)
+	}
+	if s, found, _ := herd.of(q, known(t), &many, 0.5); !found || s.Evidence != "20 wakeups for each request, and for each question that was asked for it" {
 		t.Errorf("%+v", s)
 	}
 }

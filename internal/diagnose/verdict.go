@@ -308,17 +308,21 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	return "No rule could name what holds it back, or say that nothing does."
 }
 
-// whatFills tells who uses most of what is the limit, and in which statement of a database, else in which function, as a
-// finding's clues "who", "statement" and "function" say.
+// whatFills tells who uses most of what is the limit, in which statement of a database, else in which function, and
+// who asks for that again and again, as a finding's clues "who", "statement", "function" and "asked" say.
 func whatFills(c *candidate) string {
 	who, what := said(c, "who"), cmp.Or(said(c, "statement"), said(c, "function"))
-	switch {
-	case who == "":
-		return ""
-	case what == "":
-		return "; " + who
+	var fills string
+	if who != "" {
+		fills = "; " + who
+		if what != "" {
+			fills += ", and " + what
+		}
 	}
-	return "; " + who + ", and " + what
+	if asked := said(c, "asked"); asked != "" {
+		fills += "; " + asked
+	}
+	return fills
 }
 
 // said is what a clue says that is true, "" of another.

@@ -129,7 +129,7 @@ func readAll(t *testing.T, s *blockStore) {
 
 // quietLog takes whatever a log holds.
 func quietLog(t *testing.T) (Log, *logMemory) {
-	m := &logMemory{dir: "wal", refs: map[uint64]*memorySeries{}}
+	m := newLogMemory("wal")
 	return Log{Series: m.add, Sample: m.append}, m
 }
 

@@ -36,7 +36,7 @@ func TestEndsAreEnough(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
-			plain, packed := new(Memory), &logMemory{refs: map[uint64]*memorySeries{}}
+			plain, packed := new(Memory), newLogMemory("wal")
 			begin, end := int64(1_700_000_000_000), int64(0)
 			for i := range 8 {
 				lset := labels.FromStrings("__name__", "a", "n", fmt.Sprint(i))
@@ -103,7 +103,7 @@ func answer(t *testing.T, m storage.Queryable, text string, at int64) map[string
 
 // A counter that grows on after it was asked for is seen to fall.
 func TestACounterIsReadOn(t *testing.T) {
-	m := &logMemory{refs: map[uint64]*memorySeries{}}
+	m := newLogMemory("wal")
 	if err := m.add(1, labels.FromStrings("__name__", "a")); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type Growing struct {
 	dir     string
 	folder  *folder
 	names   map[string]bool
-	memory  logMemory
+	memory  *logMemory
 	reader  logReader
 	segment string // that is read, "" before the first
 	apart   func(read func())
@@ -33,7 +33,7 @@ func Grow(dir string, names []string, apart func(read func())) (*Growing, error)
 	if apart(func() { f, err = openFolder(dir) }); err != nil {
 		return nil, fmt.Errorf("open the run in %s: %w", dir, err)
 	}
-	g := &Growing{dir: dir, folder: f, apart: apart, names: map[string]bool{}, memory: logMemory{dir: f.name(SeriesDir), refs: map[uint64]*memorySeries{}}}
+	g := &Growing{dir: dir, folder: f, apart: apart, names: map[string]bool{}, memory: newLogMemory(f.name(SeriesDir))}
 	for _, n := range names {
 		g.names[n] = true
 	}

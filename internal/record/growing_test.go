@@ -96,3 +96,39 @@ func TestWhatFollowsATornRecordIsNotReadOn(t *testing.T) {
 	}
 	check(t, errors.Join(g.Close(), whole.Close()))
 }
+
+// Writing a record is no single step: wherever it stands when it is read on, what is not there yet is read the next time.
+func TestARecordThatIsHalfWrittenIsReadOn(t *testing.T) {
+	dir, half := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "half")
+	w, err := writer.Create(dir, model.Run{Version: "test", Started: start, Plan: model.Plan{Interval: 1000}})
+	check(t, err)
+	wanted := &model.Signal{Name: "wanted", Labels: []string{"n"}}
+	for i := range int64(4) {
+		for n := range 4000 { // records of several pages
+			w.Sample("a", start+i*1000, wanted, float64(i*31)/7+float64(n), fmt.Sprint("password=", n%100, " ", n))
+		}
+		check(t, w.Commit())
+	}
+	check(t, os.CopyFS(half, os.DirFS(dir)))
+	check(t, w.Close())
+	log := filepath.Join(half, record.SeriesDir, record.WALDir, "00000000")
+	segment, err := os.ReadFile(log)
+	check(t, err)
+	whole, err := record.Open(half)
+	check(t, err)
+	want := series(t, whole, "wanted")
+	check(t, os.Truncate(log, 0))
+	g, err := record.Grow(half, []string{"wanted"}, here)
+	check(t, err)
+	var grown *record.Run
+	for n := 0; n < len(segment); {
+		n = min(n+7919, len(segment))
+		check(t, os.WriteFile(log, segment[:n], 0o600))
+		grown, err = g.Run()
+		check(t, err)
+	}
+	if d := cmp.Diff(want, series(t, grown, "wanted")); d != "" || len(want) == 0 {
+		t.Errorf("-opened whole +read on\n%.2000s", d)
+	}
+	check(t, errors.Join(g.Close(), whole.Close()))
+}

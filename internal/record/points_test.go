@@ -14,7 +14,7 @@ import (
 // Packed samples are read as the same points are that are not.
 func TestPackedAsPoints(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	plain, packed := new(Memory), &logMemory{refs: map[uint64]*memorySeries{}}
+	plain, packed := new(Memory), newLogMemory("wal")
 	lset := labels.FromStrings("__name__", "a")
 	if err := packed.add(1, lset); err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func (f *folder) openBlocks(dirs []string) (_ stored, err error) {
 }
 
 func (f *folder) openLog(dir string) (stored, error) {
-	m := logMemory{dir: f.name(dir), refs: map[uint64]*memorySeries{}}
+	m := newLogMemory(f.name(dir))
 	if err := f.readLog(dir, maxLog, Log{Series: m.add, Sample: m.append}); err != nil {
 		return stored{}, err
 	}
@@ -98,21 +98,29 @@ func (f *folder) openLog(dir string) (stored, error) {
 type logMemory struct {
 	Memory
 	dir            string
-	refs           map[uint64]*memorySeries
+	refs           map[uint64]*memorySeries        // by their numbers in the log
+	known          map[labels.Labels]*memorySeries // the same
 	chunks         ownChunks
 	samples, bytes int
 	named          uint64
 }
 
+func newLogMemory(dir string) *logMemory {
+	return &logMemory{dir: dir, refs: map[uint64]*memorySeries{}, known: map[labels.Labels]*memorySeries{}}
+}
+
+// add declares a series, which may be known: each part of a ring's log declares its series again, and who forgot one gives it
+// another number.
 func (m *logMemory) add(ref uint64, lset labels.Labels) error {
-	if known := m.refs[ref]; known != nil && labels.Equal(known.labels, lset) {
-		return nil // each part of a ring's log declares its series again
+	if s := m.known[lset]; s != nil {
+		m.refs[ref] = s
+		return nil
 	}
 	if m.named += lset.ByteSize(); len(m.series) == maxLogSeries || m.named > maxLogLabels {
 		return fmt.Errorf("%s: more than %d series, or %d bytes of labels; this is no run's", m.dir, maxLogSeries, maxLogLabels)
 	}
 	s := &memorySeries{labels: lset}
-	m.refs[ref] = s
+	m.refs[ref], m.known[lset] = s, s
 	m.series = append(m.series, s)
 	return nil
 }

@@ -411,7 +411,7 @@ func Finish(dir string) (err error) {
 		err = errors.Join(err, w.open.close())
 	}()
 	s := series{run: w.open.path(), dir: path.Join(w.open.path(), record.SeriesDir), pieceSamples: pieceSamples}
-	if err := s.cut(); err != nil {
+	if err := w.cutSeries(&s); err != nil {
 		return err
 	}
 	w.run.Closed = true

@@ -523,3 +523,34 @@ func TestRingEmptiedInPart(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// In a ring, a series whose labels are those of one that is gone is recorded from then on; a copy of both is closed.
+func TestRingForgetsWhoseLabelsTheyWere(t *testing.T) {
+	r, dir := openRing(t, 80*time.Second, 1<<30)
+	for n := 1; n <= 300; n++ {
+		at := int64(1_000_000 + 1000*n)
+		if n <= 100 {
+			r.Sample("web", at, ringGauge, 1, "password=a")
+		}
+		r.Sample("web", at, ringGauge, 2, "password=b")
+		if err := r.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if n != 120 && n != 300 {
+			continue
+		}
+		want := map[int]float64{120: 1, 300: 2}[n]
+		copied := filepath.Join(t.TempDir(), "copy")
+		if err := r.CopyTo(copied, func(*model.Run) {}, writer.Finish); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []string{dir, copied} {
+			if p := pointsIn(t, d, ringGauge.Name); len(p) == 0 || p[0].Value != want || p[len(p)-1].Value != want {
+				t.Errorf("after %d rounds in %s: %v, want %g", n, d, p, want)
+			}
+		}
+	}
+	if err := r.Discard(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,7 +1,9 @@
 package writer
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -34,6 +36,9 @@ const freshAtOnce = 5000
 // errFull says that a new series had no room.
 var errFull = fmt.Errorf("more than %d series of one signal, or %d of all, came in this run (devices, containers or processes under ever new names); the later ones were not recorded", maxOfSignal, maxSeries)
 
+// errTwin says that a series has the labels of another.
+var errTwin = fmt.Errorf("some series (of processes, files or the like) have names that are the same once what looks like a secret is masked, or after %d bytes; of those the one that came first was recorded alone", maxLabel)
+
 // series writes samples to a write-ahead log of Prometheus' form. While the
 // run lasts nothing else is kept of them in memory but where each series'
 // next sample goes: no head, no chunks. The block is made at the end.
@@ -43,11 +48,12 @@ type series struct {
 	interval int64
 	start    int64
 	log      *store.Log
-	refs     map[string]*entry
-	latest   *entry         // that had a sample last
-	named    uint64         // the number of the series that was met last
-	part     int            // of the log, from 0; see turn
-	ofSignal map[string]int // how many of refs, by signal and host
+	refs     map[string]*entry // by signal, host and labels as they were given
+	cleaned  map[string]*entry // those that are recorded under other labels, by these
+	latest   *entry            // that had a sample last
+	named    uint64            // the number of the series that was met last
+	part     int               // of the log, from 0; see turn
+	ofSignal map[string]int    // how many of refs, by signal and host
 	key      []byte
 	readings map[string]*reading // by signal and host, of those that start at zero
 	fresh    []walrecord.RefSeries
@@ -69,7 +75,10 @@ type entry struct {
 	key   string
 	after *entry // the one that had a sample after it the last time: most readings are in the order of the one before
 	// heard are its labels for those who listen, nil until there is one.
-	heard *labels.Labels
+	heard   *labels.Labels
+	cleaned bool // its labels are others than were given
+	// twin is set where another has the labels under which it would be recorded: two in one would be neither's course, nor in order of time.
+	twin bool
 }
 
 func newSeries(run string, interval, start int64) (*series, error) {
@@ -80,11 +89,11 @@ func newSeries(run string, interval, start int64) (*series, error) {
 	}
 	return &series{
 		run: run, dir: dir, interval: max(interval, 1), start: start, log: log,
-		refs: map[string]*entry{}, ofSignal: map[string]int{}, readings: map[string]*reading{}, pieceSamples: pieceSamples,
+		refs: map[string]*entry{}, cleaned: map[string]*entry{}, ofSignal: map[string]int{}, readings: map[string]*reading{}, pieceSamples: pieceSamples,
 	}, nil
 }
 
-// add buffers one sample until commit. errFull tells of one that has no room; any
+// add buffers one sample until commit. errFull tells of one that has no room, errTwin of one that is another's by its labels; any
 // other error costs data that should be there.
 func (s *series) add(host string, t int64, sig *model.Signal, value float64, labelValues []string) (*entry, error) {
 	if len(labelValues) != len(sig.Labels) {
@@ -100,7 +109,7 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 		before = s.readBefore(t)
 	}
 	for _, v := range labelValues {
-		s.key = append(append(s.key, 0), v...)
+		s.key = withLabel(s.key, v)
 	}
 	e := s.known()
 	if e == nil {
@@ -114,6 +123,9 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 		s.latest.after = e
 	}
 	s.latest = e
+	if e.twin {
+		return nil, errTwin
+	}
 	if e.part != s.part {
 		e.part = s.part
 		s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
@@ -127,6 +139,11 @@ func (s *series) add(host string, t int64, sig *model.Signal, value float64, lab
 	e.last = t
 	s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: t, V: value})
 	return e, nil
+}
+
+// withLabel adds a label's value to a series' key. A value may hold any byte, so its length is in it.
+func withLabel(key []byte, v string) []byte {
+	return append(binary.AppendUvarint(append(key, 0), uint64(len(v))), v...)
 }
 
 // known is the series whose key is in s.key, nil if it was not met.
@@ -159,13 +176,32 @@ func (s *series) readBefore(t int64) int64 {
 func (s *series) meet(host string, t, before int64, sig *model.Signal, labelValues []string) *entry {
 	s.named++
 	e := &entry{ref: chunks.HeadSeriesRef(s.named), last: math.MinInt64, part: s.part, key: string(s.key)}
+	e.twin = s.taken(e, host, sig, labelValues)
 	s.refs[e.key] = e
+	if e.twin {
+		return e
+	}
 	s.fresh = append(s.fresh, walrecord.RefSeries{Ref: e.ref, Labels: s.recorded(host, sig, labelValues)})
 	if sig.StartsAtZero {
 		e.last = min(before, t-1)
 		s.samples = append(s.samples, walrecord.RefSample{Ref: e.ref, T: e.last})
 	}
 	return e
+}
+
+// taken says whether another series is recorded under the labels of a new one; else they are the new one's.
+func (s *series) taken(e *entry, host string, sig *model.Signal, labelValues []string) bool {
+	key := append(append([]byte(sig.Name), 0), clean(host)...)
+	for _, v := range labelValues {
+		key = withLabel(key, clean(v))
+	}
+	if same := s.refs[string(key)]; s.cleaned[string(key)] != nil || same != nil && !same.cleaned {
+		return true
+	}
+	if e.cleaned = string(key) != e.key; e.cleaned {
+		s.cleaned[string(key)] = e
+	}
+	return false
 }
 
 // recorded are the labels of a series as the run has them.
@@ -225,12 +261,12 @@ func (s *series) turn() (int, error) {
 	return file, err
 }
 
-// forget forgets the series without a sample in this part of the log, or a later one.
+// forget forgets the series without a sample in this part of the log, or a later one, and those whose labels such a one may have had.
 func (s *series) forget(before int) {
 	s.latest = nil
 	for key, e := range s.refs {
 		e.after = nil // it may be one of those that go
-		if e.part >= before {
+		if e.part >= before && !e.twin {
 			continue
 		}
 		delete(s.refs, key)
@@ -239,6 +275,7 @@ func (s *series) forget(before int) {
 			delete(s.ofSignal, own)
 		}
 	}
+	maps.DeleteFunc(s.cleaned, func(_ string, e *entry) bool { return e.part < before })
 }
 
 // ofSignalAndHost is the part of a series' key that it shares with others of its signal and host.

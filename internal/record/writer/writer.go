@@ -129,8 +129,12 @@ func (w *Writer) Sample(host string, t int64, s *model.Signal, value float64, la
 	w.newest = max(w.newest, t)
 	before := len(w.series.samples)
 	e, err := w.series.add(host, t, s, value, labelValues)
-	if errors.Is(err, errFull) {
+	switch {
+	case errors.Is(err, errFull):
 		w.cutOff(host, s.Name)
+		return
+	case errors.Is(err, errTwin):
+		w.note(fmt.Sprintf("%s: %v", host, errTwin))
 		return
 	}
 	w.fail(err)
@@ -320,7 +324,7 @@ func (w *Writer) Close() error {
 	w.closed = true
 	w.fail(w.release())
 	if w.err == nil {
-		w.fail(w.series.cut())
+		w.fail(w.cutSeries(w.series))
 	}
 	if w.err == nil {
 		w.run.Closed = true

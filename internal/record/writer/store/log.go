@@ -20,13 +20,14 @@ import (
 // SegmentSize is how large the log's files become, in bytes.
 const SegmentSize = 16 << 20
 
-// Log is a write-ahead log, in files that are numbered. A record is written by one call, so who is killed
-// leaves whole ones, and is in one file.
+// Log is a write-ahead log, in files that are numbered. A record is in one file. Who is killed while it is
+// written, or a disk that fills up, may leave a part of it: readers end there.
 type Log struct {
 	dir            string
 	file           *os.File
-	oldest, newest int // of its files
-	size           int // of the newest, in bytes
+	oldest, newest int        // of its files
+	size           int        // of the newest, in bytes
+	ended          chan error // has one when the files before the newest are synced and closed
 	out            []byte
 	buf            compression.EncodeBuffer
 }
@@ -36,7 +37,8 @@ func NewLog(dir string) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, buf: compression.NewSyncEncodeBuffer()}
+	l := &Log{dir: dir, ended: make(chan error, 1), buf: compression.NewSyncEncodeBuffer()}
+	l.ended <- nil
 	return l, l.open(0)
 }
 
@@ -51,12 +53,16 @@ func (l *Log) open(number int) error {
 }
 
 // Next begins a new file. A page in the midst of a log is whole, so what is left of the last one is filled with zeros.
+// It is synced while recording goes on: nobody who reads a host may wait for a disk.
 func (l *Log) Next() error {
 	last, pages := l.file, (l.size+record.LogPage-1)/record.LogPage
 	if err := l.open(l.newest + 1); err != nil {
 		return err
 	}
-	return errors.Join(last.Truncate(int64(pages)*record.LogPage), last.Close())
+	filled, before, ended := last.Truncate(int64(pages)*record.LogPage), l.ended, make(chan error, 1)
+	l.ended = ended
+	go func() { ended <- errors.Join(<-before, syncFile(last), last.Close()) }()
+	return filled
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -126,5 +132,5 @@ func (l *Log) Drop(before int) error {
 	return nil
 }
 
-// Close syncs the newest file.
-func (l *Log) Close() error { return errors.Join(l.file.Sync(), l.file.Close()) }
+// Close returns when all files are synced.
+func (l *Log) Close() error { return errors.Join(<-l.ended, syncFile(l.file), l.file.Close()) }

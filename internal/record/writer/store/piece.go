@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"os"
@@ -31,63 +30,70 @@ const (
 	chunkFile = 128 << 20
 )
 
-// Piece is a block in the making: its series, packed in memory.
+// Piece is a block in the making, its samples packed in memory. Once it is written the next one begins.
 type Piece struct {
-	series      map[string]*Series // by their labels
-	key         []byte
-	n           int // samples
+	all         map[labels.Labels]*Series // of all pieces
+	series      []*Series                 // with samples in this one
+	n           int                       // samples
 	first, last int64
 }
 
-// Series is one of a piece; the last of its chunks is being filled.
+// Series is one of all pieces; the last of its chunks in this one is being filled.
 type Series struct {
 	labels   labels.Labels
-	chunks   []chunks.Meta
+	last     int64         // time of its last sample, in whatever piece
+	chunks   []chunks.Meta // in this piece
 	appender chunkenc.Appender
 }
 
-// NewPiece returns an empty one.
+// NewPiece returns an empty one, the first.
 func NewPiece() *Piece {
-	return &Piece{series: map[string]*Series{}, first: math.MaxInt64, last: math.MinInt64}
+	p := &Piece{all: map[labels.Labels]*Series{}}
+	p.begin()
+	return p
+}
+
+func (p *Piece) begin() {
+	for _, s := range p.series {
+		s.chunks, s.appender = nil, nil
+	}
+	p.series, p.n, p.first, p.last = nil, 0, math.MaxInt64, math.MinInt64
 }
 
 // Named returns the series with these labels.
-func (p *Piece) Named(lset labels.Labels) (*Series, error) {
-	if lset.IsEmpty() {
-		return nil, errors.New("a sample of a series that the log does not name")
-	}
-	p.key = lset.Bytes(p.key[:0])
-	s := p.series[string(p.key)]
+func (p *Piece) Named(lset labels.Labels) *Series {
+	s := p.all[lset]
 	if s == nil {
-		s = &Series{labels: lset}
-		p.series[string(p.key)] = s
+		s = &Series{labels: lset, last: math.MinInt64}
+		p.all[lset] = s
 	}
-	return s, nil
+	return s
 }
 
-// Add appends a sample to a series of the piece.
-func (p *Piece) Add(s *Series, at record.Point) error {
-	n := len(s.chunks)
-	if n > 0 && s.chunks[n-1].MaxTime >= at.Time {
-		return fmt.Errorf("%s: a sample of %d ms after one of %d ms", s.labels, at.Time, s.chunks[n-1].MaxTime)
+// Add appends a sample to a series. One that is not after the last one has no place in a block: it is left out, and added is false.
+func (p *Piece) Add(s *Series, at record.Point) (added bool, err error) {
+	if at.Time <= s.last {
+		return false, nil
 	}
+	n := len(s.chunks)
 	if n == 0 || s.chunks[n-1].Chunk.NumSamples() == chunkSamples {
-		if n > 0 {
+		if n == 0 {
+			p.series = append(p.series, s)
+		} else {
 			s.chunks[n-1].Chunk.Compact()
 		}
 		fresh := chunkenc.NewXORChunk()
-		var err error
 		if s.appender, err = fresh.Appender(); err != nil {
-			return err
+			return false, err
 		}
 		s.chunks = append(s.chunks, chunks.Meta{Chunk: fresh, MinTime: at.Time})
 		n++
 	}
 	s.appender.Append(0, at.Time, at.Value)
-	s.chunks[n-1].MaxTime = at.Time
+	s.last, s.chunks[n-1].MaxTime = at.Time, at.Time
 	p.first, p.last = min(p.first, at.Time), max(p.last, at.Time)
 	p.n++
-	return nil
+	return true, nil
 }
 
 // Samples is how many the piece has.
@@ -95,7 +101,7 @@ func (p *Piece) Samples() int { return p.n }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// Write makes a block of the piece in a directory, and returns the block's name.
+// Write makes a block of the piece in a directory, synced, and returns the block's name.
 func (p *Piece) Write(dir string) (string, error) {
 	id, err := ulid.New(ulid.Now(), rand.Reader)
 	if err != nil {
@@ -118,7 +124,8 @@ func (p *Piece) Write(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return name, writeSynced(filepath.Join(block, record.BlockMetaFile), raw)
+	p.begin()
+	return name, errors.Join(writeSynced(filepath.Join(block, record.BlockMetaFile), raw), SyncDir(block))
 }
 
 func writeSynced(name string, data []byte) error {
@@ -127,7 +134,19 @@ func writeSynced(name string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, syncFile(f), f.Close())
+}
+
+// syncFile is a variable for the tests, which look at what is synced, and when.
+var syncFile = (*os.File).Sync
+
+// SyncDir has the names in a directory outlast a power cut.
+func SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncFile(f), f.Close())
 }
 
 // writeSeries writes chunks and index.
@@ -147,7 +166,8 @@ func (p *Piece) writeSeries(block string) (stats record.BlockStats, err error) {
 			return stats, err
 		}
 	}
-	for i, s := range p.sorted() {
+	slices.SortFunc(p.series, func(a, b *Series) int { return labels.Compare(a.labels, b.labels) })
+	for i, s := range p.series {
 		if err := files.WriteChunks(s.chunks...); err != nil { // it fills in where each is
 			return stats, err
 		}
@@ -176,14 +196,5 @@ func (p *Piece) symbols() []string {
 		})
 	}
 	slices.Sort(list)
-	return list
-}
-
-func (p *Piece) sorted() []*Series {
-	list := make([]*Series, 0, len(p.series))
-	for _, s := range p.series {
-		list = append(list, s)
-	}
-	slices.SortFunc(list, func(a, b *Series) int { return labels.Compare(a.labels, b.labels) })
 	return list
 }
