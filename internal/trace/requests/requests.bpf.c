@@ -433,8 +433,9 @@ static __always_inline bool handshake(struct turn *t)
 }
 
 /* answer: the first bytes of the reply are written. Another CPU may come to the same conclusion
- * from the arrival of the next request: one counts, and the other waits for it. */
-static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes *b, __u64 now)
+ * from the arrival of the next request: one counts, and the other waits for it. Only who writes
+ * them himself knows from which timer that follows; an arrival is told in anybody's thread. */
+static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes *b, __u64 now, bool writes)
 {
 	__u64 read = t->read, at = b->sent_at > read && b->sent_at < now ? b->sent_at : now;
 	struct peer p = {.place = t->place};
@@ -450,7 +451,8 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 		t->weight = 0; /* for what is still to come of it */
 	} else {
 		add_in_hand(t, at - read);
-		add_timer(t, read);
+		if (writes)
+			add_timer(t, read);
 		if (b->more) {
 			set_peer(&p, sk);
 			add_peer(&p, t, at - read);
@@ -490,7 +492,7 @@ static __always_inline void answer_early(struct sock *sk, struct turn *t, struct
 	t->state = READ;
 	t->first = t->read = t->came = early;
 	add_unread(t, 0);
-	answer(sk, t, b, written);
+	answer(sk, t, b, written, 0);
 }
 
 /* write_on: more of the reply is written. */
@@ -525,7 +527,7 @@ static __always_inline void came_to_server(struct sock *sk, struct turn *t, stru
 	__u64 since = now, early;
 
 	if (t->state == READ && b->more && b->written != t->write_seq) {
-		answer(sk, t, b, now);
+		answer(sk, t, b, now, 0);
 		if (*(volatile __u8 *)&t->state == READ && !b->unacked) {
 			t->next = now; /* another CPU still counts the reply: the read begins this turn */
 			return;
@@ -661,7 +663,7 @@ static __always_inline void written_by_server(struct sock *sk, struct turn *t, _
 		if (t->state == ARRIVED && (is_read(sk) || t->fresh))
 			take_up(t, t->came, 0);
 		if (t->state == READ)
-			answer(sk, t, &b, now);
+			answer(sk, t, &b, now, 1);
 		return;
 	}
 	if (!look(&b, sk) || b.written == t->write_seq) /* of the turn before */
@@ -675,7 +677,7 @@ static __always_inline void written_by_server(struct sock *sk, struct turn *t, _
 		take_up(t, t->came, 0); /* a read that no tracepoint tells, as splice's */
 	}
 	if (t->state == READ)
-		answer(sk, t, &b, now);
+		answer(sk, t, &b, now, 1);
 }
 
 /* ------------------------------------------------------------------ the client */
@@ -747,8 +749,9 @@ static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b
 		return;
 	begin(sk, t, ASKED, at, b, drawn);
 	__u64 timer = timer_before();
-	if (timer)
+	if (timer || !t->fresh) /* of the first question it may be the one after which it connected */
 		t->timer = timer;
+	t->fresh = 0;
 	if (b->more && b->unread > 0 && !b->unacked)
 		get(t, b->more->rack.rtt_us * 1000, now);
 }
@@ -1075,7 +1078,7 @@ static __always_inline void connects(struct sock *sk)
 	__u64 timer = timer_before();
 	struct turn *t;
 
-	if (!timer || finishing || no_more_sockets)
+	if (!timer || finishing || no_more_sockets || !wanted(bpf_get_current_task_btf()->tgid))
 		return;
 	t = bpf_sk_storage_get(&turns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t)
