@@ -91,6 +91,7 @@ type Run struct {
 
 	mu      sync.Mutex
 	replies map[string]*reply // by what was asked
+	there   map[string]bool   // whether there is such a series, by its selector
 }
 
 // reply is of an expression that is being evaluated, or was.
@@ -137,6 +138,7 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 		windows: w,
 		at:      time.UnixMilli(end + ahead),
 		replies: map[string]*reply{},
+		there:   map[string]bool{},
 	}
 }
 
@@ -225,6 +227,9 @@ func (a asking) evaluate(e *Expression, w windows) Result {
 		return Result{Failed: err}
 	}
 	var res Result
+	if !a.mayGive(tree) {
+		return Result{Missing: lacking}
+	}
 	res.Failed = a.exec(tree, func() parser.Expr {
 		again, _, _, _ := e.query(w, a.grain) // the engine has changed the other
 		return again
