@@ -91,7 +91,6 @@ type Run struct {
 
 	mu      sync.Mutex
 	replies map[string]*reply // by what was asked
-	there   map[string]bool   // whether there is such a series, by its selector
 }
 
 // reply is of an expression that is being evaluated, or was.
@@ -138,7 +137,6 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 		windows: w,
 		at:      time.UnixMilli(end + ahead),
 		replies: map[string]*reply{},
-		there:   map[string]bool{},
 	}
 }
 
@@ -227,9 +225,6 @@ func (a asking) evaluate(e *Expression, w windows) Result {
 		return Result{Failed: err}
 	}
 	var res Result
-	if !a.mayGive(tree) {
-		return Result{Missing: lacking}
-	}
 	res.Failed = a.exec(tree, func() parser.Expr {
 		again, _, _, _ := e.query(w, a.grain) // the engine has changed the other
 		return again
