@@ -103,6 +103,14 @@ func aRun(t *testing.T, closed bool) string {
 	return dir
 }
 
+// copyOf copies a run, which is much quicker than to make another.
+func copyOf(t *testing.T, run string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "run")
+	ok(t, os.CopyFS(dir, os.DirFS(run)))
+	return dir
+}
+
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -159,6 +167,8 @@ func inRun(t *testing.T, dir, pattern string) string {
 
 // In the place of each file of a run may be anything.
 func TestWhatIsNoFileOfARun(t *testing.T) {
+	t.Parallel()
+	runs := map[bool]string{true: aRun(t, true), false: aRun(t, false)}
 	secret := filepath.Join(t.TempDir(), "secret")
 	ok(t, os.WriteFile(secret, []byte("root:x:0:0\n"), 0o600))
 	for _, pattern := range append(files, "series/wal/00000000") {
@@ -170,7 +180,7 @@ func TestWhatIsNoFileOfARun(t *testing.T) {
 			"directory":     func(f string) error { return os.Mkdir(f, 0o700) },
 		} {
 			t.Run(pattern+" "+name, func(t *testing.T) {
-				dir := aRun(t, !strings.Contains(pattern, "wal"))
+				dir := copyOf(t, runs[!strings.Contains(pattern, "wal")])
 				file := inRun(t, dir, pattern)
 				ok(t, os.RemoveAll(file))
 				err := put(file)
@@ -193,6 +203,8 @@ func TestWhatIsNoFileOfARun(t *testing.T) {
 
 // What a stranger's run claims must not be believed.
 func TestARunThatIsTooMuch(t *testing.T) {
+	t.Parallel()
+	runs := map[bool]string{true: aRun(t, true), false: aRun(t, false)}
 	for name, c := range map[string]struct {
 		closed bool
 		spoil  func(t *testing.T, dir string)
@@ -230,13 +242,13 @@ func TestARunThatIsTooMuch(t *testing.T) {
 		"an index of 10 GB":        {true, func(t *testing.T, dir string) { sparse(t, inRun(t, dir, "series/*/index"), 10<<30) }, exitRunDir, "want at most"},
 		"chunks of 10 GB":          {true, func(t *testing.T, dir string) { sparse(t, inRun(t, dir, "series/*/chunks/000001"), 10<<30) }, exitRunDir, "want at most"},
 		"a log of 10 GB":           {false, func(t *testing.T, dir string) { sparse(t, dir+"/series/wal/00000000", 10<<30) }, exitRunDir, "this is no run's"},
-		"a log of many segments":   {false, func(t *testing.T, dir string) { manyFiles(t, dir+"/series/wal", 20_000) }, exitRunDir, "more than 10000 entries"},
+		"a log of many segments":   {false, func(t *testing.T, dir string) { manyFiles(t, dir+"/series/wal", 10_001) }, exitRunDir, "more than 10000 entries"},
 		"a block of the first of times": {true, func(t *testing.T, dir string) {
 			edit(t, inRun(t, dir, "series/*/meta.json"), `"minTime": 1`, `"minTime": -1`)
 		}, exitOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := aRun(t, c.closed)
+			dir := copyOf(t, runs[c.closed])
 			c.spoil(t, dir)
 			plimsoll(t, "diagnose", dir).wants(t, c.code, c.want)
 		})
@@ -253,6 +265,7 @@ func manyFiles(t *testing.T, dir string, n int) {
 // A profile of some megabytes unpacks to gigabytes, or is small and makes many.
 func TestAProfileThatIsTooMuch(t *testing.T) {
 	t.Parallel()
+	run := aRun(t, true)
 	zeros := packed(t, func(w io.Writer) { io.CopyN(w, zero{}, 16<<20) })
 	for name, write := range map[string]func(f io.Writer){
 		"a bomb of 3 GB":           func(f io.Writer) { f.Write(bytes.Repeat(zeros, 190)) },
@@ -265,7 +278,7 @@ func TestAProfileThatIsTooMuch(t *testing.T) {
 		"the end of the device":    func(f io.Writer) { io.CopyN(f, zero{}, 100<<20) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := aRun(t, true)
+			dir := copyOf(t, run)
 			f, err := os.Create(filepath.Join(dir, "cpu.pb.gz"))
 			ok(t, err)
 			write(f)
@@ -348,6 +361,7 @@ clues:
 
 // A colleague's rules may be anything.
 func TestRulesThatAreTooMuch(t *testing.T) {
+	t.Parallel()
 	run := aRun(t, true)
 	rule := func(measure, say string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -372,19 +386,26 @@ func TestRulesThatAreTooMuch(t *testing.T) {
 		"a sentence of a gigabyte":      {rule("up", strings.Repeat(`{{printf \"%1000000d\" 1}}`, 1000)), exitOK, ""},
 		"a range of all time":           {rule("max_over_time(node_nf_conntrack_entries[200y])", "s"), exitOK, ""},
 		"a rule of 200 MB":              {func(t *testing.T, dir string) { repeat(t, dir+"/l/bad/rule.yaml", "story: ", "a\\n", "", 200<<20/3) }, exitRules, "rule.yaml"},
-		"200 MB of rules": {func(t *testing.T, dir string) {
-			for i := range 4000 {
+		"2 MB of rules": {func(t *testing.T, dir string) {
+			for i := range 43 {
 				sub := fmt.Sprintf("%s/l/r%d", dir, i)
 				ok(t, os.Mkdir(sub, 0o700))
 				repeat(t, sub+"/rule.yaml", "story: ", strings.Repeat("a", 50), "", 1000)
 			}
-		}, exitRules, "more than"},
-		"a hundred thousand files": {func(t *testing.T, dir string) { manyFiles(t, dir+"/l", 100_000) }, exitRules, "more than"},
-		"aliases without end":      {func(t *testing.T, dir string) { ok(t, os.WriteFile(dir+"/l/bad/rule.yaml", []byte(laughs), 0o600)) }, exitRules, "rule.yaml"},
-		"records of records":       {func(t *testing.T, dir string) { ok(t, os.WriteFile(dir+"/records.yaml", []byte(records), 0o600)) }, exitRules, "with its records"},
-		"brackets without end":     {func(t *testing.T, dir string) { repeat(t, dir+"/l/bad/rule.yaml", "story: ", "[", "", 60_000) }, exitRules, "rule.yaml"},
-		"a fifo":                   {func(t *testing.T, dir string) { ok(t, unix.Mkfifo(dir+"/l/bad/rule.yaml", 0o600)) }, exitRules, "want a plain file"},
-		"zeros":                    {func(t *testing.T, dir string) { ok(t, os.Symlink("/dev/zero", dir+"/l/bad/rule.yaml")) }, exitRules, linkOut},
+		}, exitRules, "more than the set may have"},
+		"rules without end": {func(t *testing.T, dir string) {
+			for i := range 1001 {
+				sub := fmt.Sprintf("%s/l/r%d", dir, i)
+				ok(t, os.Mkdir(sub, 0o700))
+				ok(t, os.WriteFile(sub+"/rule.yaml", nil, 0o600))
+			}
+		}, exitRules, "more than 1000 rules"},
+		"files without end":    {func(t *testing.T, dir string) { manyFiles(t, dir+"/l", 20_001) }, exitRules, "or 20000 files"},
+		"aliases without end":  {func(t *testing.T, dir string) { ok(t, os.WriteFile(dir+"/l/bad/rule.yaml", []byte(laughs), 0o600)) }, exitRules, "rule.yaml"},
+		"records of records":   {func(t *testing.T, dir string) { ok(t, os.WriteFile(dir+"/records.yaml", []byte(records), 0o600)) }, exitRules, "with its records"},
+		"brackets without end": {func(t *testing.T, dir string) { repeat(t, dir+"/l/bad/rule.yaml", "story: ", "[", "", 60_000) }, exitRules, "rule.yaml"},
+		"a fifo":               {func(t *testing.T, dir string) { ok(t, unix.Mkfifo(dir+"/l/bad/rule.yaml", 0o600)) }, exitRules, "want a plain file"},
+		"zeros":                {func(t *testing.T, dir string) { ok(t, os.Symlink("/dev/zero", dir+"/l/bad/rule.yaml")) }, exitRules, linkOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

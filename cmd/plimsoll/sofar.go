@@ -93,7 +93,7 @@ func lastingJudge(w *world) *cobra.Command {
 		l := lastingRun{dir: args[0], site: &site, files: make(chan func())}
 		runtime.LockOSThread() // of all threads this one alone is not lowered; whoever is locked starts none
 		defer runtime.UnlockOSThread()
-		if err := lowerOthers(); err != nil {
+		if err := w.giveWay(); err != nil {
 			return err
 		}
 		asked, answered := lines(w.stdin), make(chan error, 1)

@@ -28,6 +28,7 @@ type world struct {
 	locks                  string                     // where the machine's lock is
 	changing               atomic.Bool                // see mayChange
 	passwords              *passwords                 // of other machines; nil where nobody can be asked
+	giveWay                func() error               // has a judge of what lasts give way to everything else; see lowerOthers
 }
 
 func theWorld() *world {
@@ -36,7 +37,7 @@ func theWorld() *world {
 		stdin: os.Stdin, stdout: layout.NewWriter(os.Stdout), stderr: layout.NewWriter(os.Stderr),
 		commandOut: os.Stdout, commandErr: os.Stderr,
 		stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
-		etc: "/etc/plimsoll", executable: "/proc/self/exe", locks: "/run",
+		etc: "/etc/plimsoll", executable: "/proc/self/exe", locks: "/run", giveWay: lowerOthers,
 	}
 	if path, err := os.Executable(); err == nil {
 		w.executable = path

@@ -4,6 +4,7 @@
 package nginx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -352,6 +353,7 @@ func (r *reader) putWorkers(out *probe.Out, best *instance, used int) {
 func (r *reader) putConfOfAll(out *probe.Out) {
 	backlogs, keepalives, conns, fails := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	weights := map[nginx.Server]int{}
+	places := map[nginx.Pass]int{}
 	remembers := 0.0
 	buffered, known, level := true, false, 0
 	for _, in := range r.instances {
@@ -373,6 +375,9 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 		for s, w := range in.conf.Weights { // several may have a block of the same name: one reading, or the recording ends
 			weights[s] = max(weights[s], w)
 		}
+		for p, n := range in.conf.Passes {
+			places[p] += n
+		}
 		remembers = max(remembers, in.conf.RemembersMissing)
 		if b, ok := in.conf.LogsBuffered(); ok {
 			known = true
@@ -385,6 +390,7 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 	for s, w := range weights {
 		out.Put(upstreamWeight, float64(w), s.Block, s.Address)
 	}
+	putPasses(out, places)
 	for s, by := range map[*model.Signal]map[string]int{listenBacklog: backlogs, upstreamKeepalive: keepalives, upstreamMaxConns: conns, upstreamMaxFails: fails} {
 		for _, k := range sortedKeys(by) {
 			out.Put(s, float64(by[k]), k)
@@ -397,6 +403,23 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 		return
 	}
 	out.Put(bufferedLog, ratio(buffered))
+}
+
+// maxPasses bounds how many kinds of places are told of.
+const maxPasses = 500
+
+func putPasses(out *probe.Out, places map[nginx.Pass]int) {
+	if len(places) > maxPasses {
+		out.Mark(passes, fmt.Errorf("nginx's configuration passes requests on in more than %d ways", maxPasses))
+		return
+	}
+	for p, n := range places {
+		cached := "no"
+		if p.Cached {
+			cached = "yes"
+		}
+		out.Put(passes, float64(n), p.Upstream, cached, cmp.Or(p.Forbids, "none"))
+	}
 }
 
 func ratio(b bool) float64 {

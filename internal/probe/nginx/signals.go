@@ -81,6 +81,9 @@ var (
 	upstreamMaxConns = confGauge("plimsoll_nginx_config_upstream_max_conns", "connections", "How many connections nginx opens at most to a server of an upstream block that has such a bound (max_conns); 0: it is marked down.", "upstream")
 	upstreamMaxFails = confGauge("plimsoll_nginx_config_upstream_max_fails", "failures", "After how many failures nginx leaves a server of an upstream block out for a while (max_fails); 0: never.", "upstream")
 	upstreamWeight   = confGauge("plimsoll_nginx_config_upstream_weight", "ratio", "The weight of a server in an upstream block, of those that get requests as long as all is well; those that are marked down or a backup are left out.", "block", "upstream")
+	passes           = confGauge("plimsoll_nginx_config_passes", "count",
+		"Places of the configuration (locations, ifs) that pass requests on to an upstream server: cached is yes where replies are kept there (proxy_cache and its kin); forbids is what keeps such a cache from ever answering ($request_id in proxy_cache_key, proxy_no_cache 1, proxy_buffering off), none where nothing in the configuration does.",
+		"upstream", "cached", "forbids")
 	remembersMissing = confGauge("plimsoll_nginx_config_remembers_missing_seconds", "seconds", "How long nginx remembers that a file could not be opened, and does not look again (open_file_cache_errors, open_file_cache_valid); the longest, 0: not at all.")
 	info             = confGauge("plimsoll_nginx_info", "ratio",
 		"1 for each address at which the nginx listens whose worker_connections and other plain numbers are recorded: of several on a host the one nearest to its worker_connections.", "listen")
@@ -89,7 +92,7 @@ var (
 		Help:   "The most sockets that one worker had open at a time since the last round, its listening ones included as nginx counts them: its open descriptors less those that are no sockets, which are counted once (static files being sent count as sockets).",
 		Source: "/proc/PID/fd of each worker", ByHand: "ls -l /proc/PID/fd | grep -c socket:"}
 
-	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, upstreamMaxConns, upstreamMaxFails, upstreamWeight, remembersMissing, bufferedLog, errorLogLevel, info}
+	confSignals = []*model.Signal{workerProcesses, workerConnections, keepaliveTimeout, keepaliveRequests, listenBacklog, upstreamKeepalive, upstreamMaxConns, upstreamMaxFails, upstreamWeight, passes, remembersMissing, bufferedLog, errorLogLevel, info}
 )
 
 func allSignals() []*model.Signal {

@@ -12,7 +12,7 @@ import (
 // user of the database made is never called.
 const (
 	settingsQuery = `SELECT pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('superuser_reserved_connections'),
- coalesce(pg_catalog.current_setting('reserved_connections', true), '0')`
+ coalesce(pg_catalog.current_setting('reserved_connections', true), '0'), pg_catalog.current_setting('commit_delay'), pg_catalog.current_setting('commit_siblings')`
 
 	activityQuery = `SELECT coalesce(a.state, ''), CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event, '') ELSE '' END,
  pg_catalog.count(*), pg_catalog.max(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))
@@ -76,6 +76,7 @@ func question(version int, whole, texts bool) string {
 // answer is what one question brought.
 type answer struct {
 	maxConnections, reserved float64
+	delay, siblings          float64 // commit_delay in seconds, commit_siblings
 	states                   map[string]float64
 	oldest                   map[string]float64 // seconds, by state
 	waits                    map[[2]string]float64
@@ -125,11 +126,12 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	if len(sets) != want || len(sets[0]) != 1 {
 		return a, fmt.Errorf("PostgreSQL answered %d statements, want %d", len(sets), want)
 	}
-	first, err := numbers(sets[0][0], 0, 3)
+	first, err := numbers(sets[0][0], 0, 5)
 	if err != nil {
 		return a, err
 	}
 	a.maxConnections, a.reserved = first[0], first[1]+first[2]
+	a.delay, a.siblings = first[3]*1e-6, first[4]
 	for i, read := range []func(rows) error{a.sessions, a.locks, a.snapshots} {
 		if err := read(sets[1+i]); err != nil {
 			return a, err

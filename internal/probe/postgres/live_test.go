@@ -50,6 +50,8 @@ func TestAHostileDatabase(t *testing.T) {
 	s.Sample(All())
 	s.Sees("pg_up{5432}", 1)
 	s.Sees("pg_settings_max_connections{5432}", 100)
+	s.Sees("plimsoll_postgres_commit_delay_seconds{5432}", 0)
+	s.Sees("pg_settings_commit_siblings{5432}", 5)
 	for range 3 {
 		s.Round()
 	}

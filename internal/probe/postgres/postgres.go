@@ -297,6 +297,8 @@ func (a *asker) put(out *probe.Out) {
 	out.Put(up, 1, a.port)
 	out.Put(full, 0, a.port)
 	out.Put(maxConnections, v.maxConnections, a.port)
+	out.Put(commitDelay, v.delay, a.port)
+	out.Put(commitSiblings, v.siblings, a.port)
 	out.Put(reserved, v.reserved, a.port)
 	for _, state := range states {
 		v.states[state] += 0

@@ -37,6 +37,9 @@ var (
 	maxConnections = gauge("pg_settings_max_connections", "connections", "The most connections that the server takes (max_connections).", "SHOW max_connections")
 	reserved       = gauge("pg_settings_superuser_reserved_connections", "connections",
 		"Of these, those that are kept for superusers and, since PostgreSQL 16, for whom reserved_connections keeps some.", "SHOW superuser_reserved_connections")
+	commitDelay = gauge("plimsoll_postgres_commit_delay_seconds", "seconds",
+		"How long whoever writes the log for a commit waits first, in case others come (commit_delay), as set for the server; a user or database may have another.", "SHOW commit_delay")
+	commitSiblings = gauge("pg_settings_commit_siblings", "connections", "It waits so only while at least so many others are in a transaction (commit_siblings).", "SHOW commit_siblings")
 
 	activity = gauge("pg_stat_activity_count", "connections",
 		"Connections of clients by state: active, idle, idle in transaction and so on. Our own is left out.", activitySQL, "state")
@@ -81,7 +84,7 @@ var (
 )
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, reserved, activity, maxTx, waiting, statement, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
+	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, activity, maxTx, waiting, statement, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
 	return append(all, seqScans, seqRows, deadRows, liveRows, timed, requested)
 }

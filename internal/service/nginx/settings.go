@@ -33,6 +33,7 @@ type Settings struct {
 	MaxConns          map[string]int // of those servers of upstream blocks that have a bound, by address; 0: marked down
 	MaxFails          map[string]int // of those that are not marked down, after how many failures one is left out; 0: never
 	Weights           map[Server]int // of those that get requests as long as all is well: neither down nor a backup
+	Passes            map[Pass]int   // places from which requests are passed on; one that passes to a group counts for each of its servers
 	AccessLogs        []AccessLog    // one for each place where requests are logged
 	ErrorLogs         []ErrorLog
 	Status            *StatusPage // nil when none is configured
@@ -90,8 +91,8 @@ type builder struct {
 	out     *Settings
 	prefix  string
 	formats map[string]*LineFormat
-	// groups are upstream blocks; their servers' addresses carry the group's keepalive.
-	groups     map[string]bool
+	// groups are upstream blocks, with their servers' addresses, which carry the group's keepalive.
+	groups     map[string][]string
 	timeouts   []float64
 	requests   []int
 	defaultLog string // the compiled default
@@ -104,8 +105,8 @@ type builder struct {
 func newSettings(list []*Directive, prefix, accessLog string, version int) *Settings {
 	b := &builder{
 		out: &Settings{WorkerProcesses: 1, WorkerConnections: defaultWorkerConnections, Backlogs: map[string]int{}, Keepalives: map[string]int{},
-			MaxConns: map[string]int{}, MaxFails: map[string]int{}, Weights: map[Server]int{}},
-		prefix: prefix, formats: map[string]*LineFormat{"combined": CombinedFormat()}, groups: map[string]bool{}, defaultLog: accessLog, version: version,
+			MaxConns: map[string]int{}, MaxFails: map[string]int{}, Weights: map[Server]int{}, Passes: map[Pass]int{}},
+		prefix: prefix, formats: map[string]*LineFormat{"combined": CombinedFormat()}, groups: map[string][]string{}, defaultLog: accessLog, version: version,
 	}
 	for _, d := range list {
 		switch {
@@ -188,6 +189,7 @@ func (b *builder) top(http *Directive) {
 	s := scope{keepaliveTimeout: defaultKeepaliveTimeout, keepaliveRequests: requests}.with(http.Block)
 	if http.Name == "http" {
 		b.accessLogs(http, b.defaultLog)
+		b.passes(http.Block, map[string]cacheScope{})
 	}
 	for _, d := range http.Block {
 		if d.Name == "server" && d.IsBlock {
@@ -305,7 +307,6 @@ func ListenAddresses(s string) []string {
 
 // upstream notes how many idle connections a group keeps to each of its servers.
 func (b *builder) upstream(d *Directive) {
-	b.groups[d.Args[0]] = true
 	keep := 0
 	if b.version >= upstreamKeepaliveRaised {
 		keep = defaultUpstreamKeepalive
@@ -321,6 +322,7 @@ func (b *builder) upstream(d *Directive) {
 			b.limits(Server{d.Args[0], addr}, e.Args[1:])
 		}
 	}
+	b.groups[d.Args[0]] = servers
 	for _, s := range servers {
 		b.out.Keepalives[s] = max(b.out.Keepalives[s], keep)
 	}
@@ -395,7 +397,16 @@ func (b *builder) pass(d *Directive) {
 	if b.version >= upstreamKeepaliveRaised {
 		return // what happens there now depends on more than the address
 	}
-	target := d.Args[0]
+	for _, address := range b.addresses(d.Args[0]) {
+		if _, known := b.out.Keepalives[address]; !known {
+			b.out.Keepalives[address] = 0
+		}
+	}
+}
+
+// addresses are where the argument of a directive like proxy_pass leads: the servers of
+// a group, or itself; none where variables say it.
+func (b *builder) addresses(target string) []string {
 	scheme, rest, ok := strings.Cut(target, "://")
 	if !ok {
 		scheme, rest = "", target
@@ -409,13 +420,13 @@ func (b *builder) pass(d *Directive) {
 	} else if ok {
 		rest = UnixPath(rest)
 	}
-	if rest == "" || strings.Contains(rest, "$") || b.groups[rest] {
-		return
+	if servers, ok := b.groups[rest]; ok {
+		return servers
 	}
-	addr := serverAddress(rest, port)
-	if _, known := b.out.Keepalives[addr]; !known {
-		b.out.Keepalives[addr] = 0
+	if rest == "" || strings.Contains(rest, "$") {
+		return nil
 	}
+	return []string{serverAddress(rest, port)}
 }
 
 // UnixPath cuts the URI off "unix:/path:/uri".
