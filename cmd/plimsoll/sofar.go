@@ -279,7 +279,7 @@ type teller struct {
 func startTeller(w *world, dir string, site *siteFlags) (*teller, error) {
 	ctx, kill := context.WithCancel(context.Background())
 	t := &teller{cmd: exec.CommandContext(ctx, w.executable, lastingWords(dir, site)...), talk: &atMost{most: 4 << 10}, kill: kill, gone: make(chan struct{})}
-	t.cmd.Env = []string{"GOMAXPROCS=1"}
+	t.cmd.Env = []string{"GOMAXPROCS=1", "GOGC=200"} // what lives is little, and each collection is CPU time
 	t.cmd.Stderr = t.talk
 	var err error
 	if t.ask, err = t.cmd.StdinPipe(); err != nil {
