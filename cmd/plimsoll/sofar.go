@@ -89,6 +89,7 @@ func lastingJudge(w *world) *cobra.Command {
 		// So that it has a name of its own in ps, top and our own process table.
 		_ = os.WriteFile("/proc/self/comm", []byte("plimsoll-judge"), 0)
 		l := lastingRun{dir: args[0], site: &site, files: make(chan func())}
+		readsAnybodys()
 		runtime.LockOSThread() // of all threads this one alone is not lowered; whoever is locked starts none
 		defer runtime.UnlockOSThread()
 		if err := w.giveWay(); err != nil {
@@ -250,7 +251,7 @@ type teller struct {
 func startTeller(w *world, dir string, site *siteFlags) (*teller, error) {
 	ctx, kill := context.WithCancel(context.Background())
 	t := &teller{cmd: exec.CommandContext(ctx, w.executable, lastingWords(dir, site)...), talk: &atMost{most: 4 << 10}, kill: kill, gone: make(chan struct{})}
-	t.cmd.Env = []string{"GOMAXPROCS=1", "GOGC=200"} // what lives is little, and each collection is CPU time
+	t.cmd.Env = []string{"GOMAXPROCS=1"}
 	t.cmd.Stderr = t.talk
 	var err error
 	if t.ask, err = t.cmd.StdinPipe(); err != nil {

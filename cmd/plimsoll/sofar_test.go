@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,9 +82,30 @@ func TestARunIsJudgedWhileItLasts(t *testing.T) {
 	}
 }
 
-// While the log is read the recorder may wait, so one thread is in the normal class; all others give way at once.
+// While the log is read the recorder may wait, so one thread is in the normal class; all others give way at once, and those
+// that are started while it judges.
 func TestTheJudgeOfARunThatLastsGivesWay(t *testing.T) {
-	judge := tellerOf(t, "plimsoll-giving-way", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "run")
+	beginRun(t, dir)
+	judge := tellerOf(t, "plimsoll-giving-way", dir)
+	waitUntilItGivesWay(t, judge)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := judge.now()
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		ok(t, err)
+	case <-time.After(time.Second): // where no CPU is free it takes long
+	}
+	if normal, idle, others := policies(t, judge.cmd.Process.Pid); normal != 1 || idle == 0 || others > 0 {
+		t.Errorf("of a process that judges %d threads are in the normal class, %d in the idle class, %d in others; want one in the normal class", normal, idle, others)
+	}
+}
+
+func waitUntilItGivesWay(t *testing.T, judge *teller) {
+	t.Helper()
 	for {
 		normal, idle, others := policies(t, judge.cmd.Process.Pid)
 		if normal == 1 && idle > 0 && others == 0 {

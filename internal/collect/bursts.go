@@ -2,6 +2,7 @@ package collect
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -204,6 +205,7 @@ type sparing struct {
 	upTo  time.Time     // it is counted, or estimated, up to here
 	burst time.Duration // how long the next one is to last, or the whole cycle
 	last  time.Duration // how long the last one lasted; 0 where something failed
+	walk  time.Duration // how long the reading took that ended it
 
 	on, held time.Duration // of the hold window: in bursts, and all of it
 
@@ -310,12 +312,16 @@ func (s *sparing) look(now time.Time) error {
 // or may watch throughout.
 func (t *tracing) takeTurns(s *sparing, stop <-chan struct{}) {
 	for s.burst < cycle {
-		if !t.after(s.burst, stop, s, t.finish) || !t.after(lastOrders, stop, s, t.pauseSparing) ||
+		if !t.after(s.beforeWalk(), stop, s, t.finish) || !t.after(lastOrders, stop, s, t.pauseSparing) ||
 			!t.after(max(cycle-s.burst-lastOrders, 0), stop, s, t.resumeSparing) {
 			return
 		}
 	}
 }
+
+// beforeWalk is how long a burst lasts until it is read, which takes about as long as the last
+// time, and the programs are on meanwhile.
+func (s *sparing) beforeWalk() time.Duration { return max(s.burst-s.walk, 0) }
 
 // after does something with a tracer when so long has passed, and says whether it was not
 // stopped before.
@@ -335,16 +341,19 @@ func (t *tracing) after(wait time.Duration, stop <-chan struct{}, s *sparing, do
 }
 
 // finish ends a burst: nothing new is begun. What is under way is looked at before, for a
-// moment later what is quick has ended, and no other has taken its place.
-func (t *tracing) finish(s *sparing, _ time.Time) error {
-	if err := s.read(); err != nil {
+// moment later what is quick has ended, and no other has taken its place. It ends, too, where
+// that fails.
+func (t *tracing) finish(s *sparing, at time.Time) error {
+	err := s.read()
+	if err == nil {
+		s.sums.each((*sum).keepGauge)
+	}
+	now := t.now()
+	s.walk = now.Sub(at)
+	if err := errors.Join(err, s.watch.Finish()); err != nil {
 		return err
 	}
-	s.sums.each((*sum).keepGauge)
-	if err := s.watch.Finish(); err != nil {
-		return err
-	}
-	s.last = t.now().Sub(s.began)
+	s.last = now.Sub(s.began)
 	return nil
 }
 

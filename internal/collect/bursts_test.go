@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type called struct {
 	often, calls float64
 	on           time.Time // zero while it is off
 	events       chan string
+	walks        func() // what else a reading does
 }
 
 func (c *called) tell(what string) {
@@ -57,6 +59,9 @@ func (c *called) Pause() error {
 }
 
 func (c *called) Read(out trace.Out) error {
+	if c.walks != nil {
+		c.walks()
+	}
 	out.Put(counter, c.sum(), "nginx")
 	if !c.since.IsZero() {
 		out.Put(gauge, 7, "nginx")
@@ -137,6 +142,41 @@ func TestSparingTracersAreEstimatesWhereCallsAreMany(t *testing.T) {
 			t.Errorf("a gauge of 7 is recorded as %v at %d", v, at)
 		}
 	}
+}
+
+// While a burst is read, the programs are on: that is part of the burst. It ends, too, where it cannot be read.
+func TestAReadingIsPartOfTheBurst(t *testing.T) {
+	f := newFaked(t, trace.Light)
+	c := &called{fakeTracer: fakeTracer{now: func() time.Time { return f.at }}}
+	check(t, c.Resume())
+	f.steady = nil
+	f.add(trace.Tracer{Name: "fake", Level: trace.Light, Signals: []*model.Signal{counter, gauge}}, c)
+	s := f.sparing[0]
+	s.burst = 200 * time.Millisecond
+	if got := s.beforeWalk(); got != s.burst {
+		t.Errorf("before anything was read a burst is read after %v, want %v", got, s.burst)
+	}
+	const walk = 30 * time.Millisecond
+	c.walks = func() { f.at = f.at.Add(walk) }
+	f.at = f.at.Add(s.burst)
+	check(t, f.finish(s, f.at))
+	if want := s.burst + walk; s.last != want {
+		t.Errorf("the burst lasted %v, want %v", s.last, want)
+	}
+	if got, want := s.beforeWalk(), s.burst-walk; got != want {
+		t.Errorf("the next one is read after %v, want %v", got, want)
+	}
+	s.walk = 2 * s.burst
+	if got := s.beforeWalk(); got != 0 {
+		t.Errorf("a reading that takes longer than the burst begins after %v, want at once", got)
+	}
+	check(t, c.Resume())
+	c.reads = errors.New("no more")
+	if err := f.finish(s, f.at); !errors.Is(err, c.reads) || !c.since.IsZero() {
+		t.Errorf("%v, and it begins what is new: %v", err, !c.since.IsZero())
+	}
+	c.walks, c.reads = nil, nil
+	_, _ = f.closed(t)
 }
 
 // It takes turns by itself, and is switched off in the end.

@@ -78,7 +78,9 @@ func (f *folder) openBlocks(dirs []string) (_ stored, err error) {
 				if after := i + threads; after < len(dirs) {
 					f.ahead(dirs[after])
 				}
-				blocks[i], failed[i] = f.openBlock(dirs[i], store)
+				if blocks[i], failed[i] = f.openBlock(dirs[i], store); failed[i] != nil {
+					next.Store(int64(len(dirs))) // the rest would be read for nothing
+				}
 			}
 		})
 	}

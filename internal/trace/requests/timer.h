@@ -73,16 +73,19 @@ static __always_inline void follow_answer(__u64 at)
 }
 
 /* What ends such a sleep, hrtimer_wakeup; 0 where the kernel does not tell its address, as
- * before Linux 5.16. */
+ * before Linux 5.16, or where timers have another: before Linux 6.1 a kernel that Clang made
+ * to check its calls (CFI) has them by way of a table. */
 volatile __u64 wakeup_at;
 
 /* Attached to nothing: user space runs it once. */
 SEC("syscall")
 int requests_wakeup(void *ctx)
 {
-	static const char name[] = "hrtimer_wakeup";
+	static const char name[] = "hrtimer_wakeup", in_table[] = "hrtimer_wakeup.cfi_jt";
 	__u64 at = 0;
 
+	if (!bpf_kallsyms_lookup_name(in_table, sizeof(in_table), 0, &at))
+		return 0;
 	bpf_kallsyms_lookup_name(name, sizeof(name), 0, &at);
 	wakeup_at = at;
 	return 0;
@@ -112,9 +115,9 @@ int requests_timer(__u64 *ctx)
 	__u64 switches = 0;
 	__u32 tid = 0;
 
-	count_call();
 	if (wakeup_at && (__u64)((struct hrtimer *)ctx[0])->function != wakeup_at)
 		return 0;
+	count_call(); /* what is passed over before is not dear */
 	bpf_probe_read_kernel(&sleeper, sizeof(sleeper), ctx); /* as a number: the verifier lets nobody reckon with the other */
 	bpf_probe_read_kernel(&t, sizeof(t), &sleeper->task);
 	bpf_probe_read_kernel(&stack, sizeof(stack), &((struct task_struct___timer *)t)->stack);
