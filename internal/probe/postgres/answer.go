@@ -11,8 +11,13 @@ import (
 // Names are qualified, and what they are looked up in is pg_catalog alone (see settings): what a
 // user of the database made is never called.
 const (
+	// A commit_delay that a role or a database has of its own makes the server's one say nothing. Who has a number of its own (xid) has written;
+	// one that waits for a lock is none of commit_siblings.
 	settingsQuery = `SELECT pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('superuser_reserved_connections'),
- coalesce(pg_catalog.current_setting('reserved_connections', true), '0'), pg_catalog.current_setting('commit_delay'), pg_catalog.current_setting('commit_siblings')`
+ coalesce(pg_catalog.current_setting('reserved_connections', true), '0'), CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_db_role_setting AS s CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (line) WHERE pg_catalog."left"(c.line, 13) = 'commit_delay=')
+ THEN NULL ELSE pg_catalog.current_setting('commit_delay', true) END, pg_catalog.current_setting('commit_siblings', true),
+ pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()),
+ (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_xid IS NOT NULL AND coalesce(a.wait_event_type, '') <> 'Lock' AND a.pid <> pg_catalog.pg_backend_pid())`
 
 	activityQuery = `SELECT coalesce(a.state, ''), CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event, '') ELSE '' END,
  pg_catalog.count(*), pg_catalog.max(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))
@@ -76,7 +81,9 @@ func question(version int, whole, texts bool) string {
 // answer is what one question brought.
 type answer struct {
 	maxConnections, reserved float64
+	delays                   bool    // the server has one commit_delay for all
 	delay, siblings          float64 // commit_delay in seconds, commit_siblings
+	wrote, writing           float64 // transactions that wrote, since ever, and sessions that are in one
 	states                   map[string]float64
 	oldest                   map[string]float64 // seconds, by state
 	waits                    map[[2]string]float64
@@ -126,12 +133,13 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	if len(sets) != want || len(sets[0]) != 1 {
 		return a, fmt.Errorf("PostgreSQL answered %d statements, want %d", len(sets), want)
 	}
-	first, err := numbers(sets[0][0], 0, 5)
+	first, err := numbers(sets[0][0], 0, 7)
 	if err != nil {
 		return a, err
 	}
 	a.maxConnections, a.reserved = first[0], first[1]+first[2]
-	a.delay, a.siblings = first[3]*1e-6, first[4]
+	a.delays = sets[0][0][3] != "" && sets[0][0][4] != ""
+	a.delay, a.siblings, a.wrote, a.writing = first[3]*1e-6, first[4], first[5], first[6]
 	for i, read := range []func(rows) error{a.sessions, a.locks, a.snapshots} {
 		if err := read(sets[1+i]); err != nil {
 			return a, err

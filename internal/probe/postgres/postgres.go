@@ -288,6 +288,9 @@ func (a *asker) end() {
 	a.reply, a.session = nil, nil
 }
 
+// errNoDelay says why a server's commit_delay is not told.
+var errNoDelay = errors.New("PostgreSQL has no commit_delay, or a role or a database has one of its own")
+
 // states are those of pg_stat_activity that are told also when no session is in them.
 var states = []string{"active", "idle", "idle in transaction", "idle in transaction (aborted)"}
 
@@ -297,8 +300,15 @@ func (a *asker) put(out *probe.Out) {
 	out.Put(up, 1, a.port)
 	out.Put(full, 0, a.port)
 	out.Put(maxConnections, v.maxConnections, a.port)
-	out.Put(commitDelay, v.delay, a.port)
-	out.Put(commitSiblings, v.siblings, a.port)
+	if v.delays {
+		out.Put(commitDelay, v.delay, a.port)
+		out.Put(commitSiblings, v.siblings, a.port)
+	} else {
+		out.Mark(commitDelay, errNoDelay)
+		out.Mark(commitSiblings, errNoDelay)
+	}
+	out.Put(wroteTx, v.wrote, a.port)
+	out.Put(writing, v.writing, a.port)
 	out.Put(reserved, v.reserved, a.port)
 	for _, state := range states {
 		v.states[state] += 0

@@ -58,7 +58,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("the longest wait was %v s for a transaction of %v s", a.longest, a.holderAge)
 	}
 	want := answer{
-		maxConnections: 20, reserved: 3, delay: 0.02, siblings: 5, states: map[string]float64{"active": 3, "idle in transaction": 1},
+		maxConnections: 20, reserved: 3, delays: true, delay: 0.02, siblings: 5, wrote: 761, writing: 3, states: map[string]float64{"active": 3, "idle in transaction": 1},
 		waits:   map[[2]string]float64{{"Lock", "transactionid"}: 1, {"Lock", "tuple"}: 2},
 		blocked: map[holder]float64{{"idle in transaction", "postgres", "mails"}: 3},
 		tables:  []counts{{[]string{"public", "stock"}, []float64{1, 100}}},
@@ -98,8 +98,23 @@ func TestTextsThatCannotBeTold(t *testing.T) {
 	if st := rec.States[statement.Name]; a.noTexts == nil || st.State == model.Read {
 		t.Errorf("statements are %v", st)
 	}
-	if _, err := parse([]rows{{{"20", "3", "0", "0", "5"}}, {}, {}, {}}, false, false); err != nil {
+	if _, err := parse([]rows{{{"20", "3", "0", "0", "5", "761", "3"}}, {}, {}, {}}, false, false); err != nil {
 		t.Errorf("an answer without them: %v", err)
+	}
+}
+
+// A commit_delay that does not hold for everyone, or that there is none of, is not 0.
+func TestNoCommitDelay(t *testing.T) {
+	a, err := parse([]rows{{{"20", "3", "0", "", "5", "761", "3"}}, {}, {}, {}}, false, false)
+	if err != nil || a.delays {
+		t.Fatalf("a delay that is not told: %+v, %v", a, err)
+	}
+	k := newAsker(nil, host.Proc{})
+	k.answer = a
+	rec := livetest.NewRecord()
+	k.put(probe.NewOut(rec, "db", time.Unix(0, 0), time.Second))
+	if st := rec.States[commitDelay.Name]; st.State == model.Read {
+		t.Errorf("commit_delay is %v", st)
 	}
 }
 
