@@ -25,9 +25,9 @@ import (
 
 const (
 	// judgeEvery is the least time between two verdicts on a run that lasts; judgeShare is
-	// how many times longer than it took in CPU time we wait after each: 4 % of a CPU.
+	// how many times longer than it took in CPU time we wait after each: less than 5 % of a CPU.
 	judgeEvery = 2 * time.Second
-	judgeShare = 24
+	judgeShare = 20
 	// judgeTries is after how many failures in a row the run is not judged any more while it lasts.
 	judgeTries = 3
 	// judgeFrom is how many seconds of hold there are before the first.

@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -101,33 +99,6 @@ func lastingJudge(w *world) *cobra.Command {
 		return l.readFiles(asked.ended, answered)
 	}
 	return c
-}
-
-// lowerOthers has all threads of this process but the caller's run only where nobody else wants to, and with them those that
-// they start: whoever wakes up takes their place at once, as the least priority alone would not have it.
-func lowerOthers() error {
-	lowered := map[string]bool{strconv.Itoa(unix.Gettid()): true}
-	for more := true; more; { // one that is started meanwhile may be of one that is not lowered yet
-		list, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return err
-		}
-		more = false
-		for _, thread := range list {
-			if lowered[thread.Name()] {
-				continue
-			}
-			lowered[thread.Name()], more = true, true
-			tid, err := strconv.Atoi(thread.Name())
-			if err == nil {
-				err = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
-			}
-			if err != nil && !errors.Is(err, unix.ESRCH) {
-				return fmt.Errorf("put thread %s of our own into the idle class: %w", thread.Name(), err)
-			}
-		}
-	}
-	return nil
 }
 
 // questions come in, one a line, until they end.
@@ -279,7 +250,7 @@ type teller struct {
 func startTeller(w *world, dir string, site *siteFlags) (*teller, error) {
 	ctx, kill := context.WithCancel(context.Background())
 	t := &teller{cmd: exec.CommandContext(ctx, w.executable, lastingWords(dir, site)...), talk: &atMost{most: 4 << 10}, kill: kill, gone: make(chan struct{})}
-	t.cmd.Env = []string{"GOMAXPROCS=1"}
+	t.cmd.Env = []string{"GOMAXPROCS=1", "GOGC=200"} // what lives is little, and each collection is CPU time
 	t.cmd.Stderr = t.talk
 	var err error
 	if t.ask, err = t.cmd.StdinPipe(); err != nil {

@@ -334,16 +334,17 @@ func (t *tracing) after(wait time.Duration, stop <-chan struct{}, s *sparing, do
 	return true
 }
 
-// finish ends a burst: nothing new is begun. What is under way is looked at while it is.
-func (t *tracing) finish(s *sparing, now time.Time) error {
-	if err := s.watch.Finish(); err != nil {
-		return err
-	}
-	s.last = now.Sub(s.began)
+// finish ends a burst: nothing new is begun. What is under way is looked at before, for a
+// moment later what is quick has ended, and no other has taken its place.
+func (t *tracing) finish(s *sparing, _ time.Time) error {
 	if err := s.read(); err != nil {
 		return err
 	}
 	s.sums.each((*sum).keepGauge)
+	if err := s.watch.Finish(); err != nil {
+		return err
+	}
+	s.last = t.now().Sub(s.began)
 	return nil
 }
 

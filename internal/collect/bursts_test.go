@@ -58,8 +58,10 @@ func (c *called) Pause() error {
 
 func (c *called) Read(out trace.Out) error {
 	out.Put(counter, c.sum(), "nginx")
-	if !c.since.IsZero() || !c.on.IsZero() {
+	if !c.since.IsZero() {
 		out.Put(gauge, 7, "nginx")
+	} else if !c.on.IsZero() {
+		out.Put(gauge, 0, "nginx") // what is quick has ended, and nothing new was begun
 	}
 	return c.reads
 }

@@ -76,7 +76,7 @@ func (f *folder) openBlock(dir string, to *blockStore) (*block, error) {
 		return nil, err
 	}
 	views, err := b.openChunks(f, path.Join(dir, "chunks"))
-	to.views = append(to.views, views...)
+	to.addViews(views)
 	if err != nil {
 		return nil, err
 	}
@@ -249,8 +249,7 @@ func (b *block) verify(series seriesReader, to *blockStore) error {
 	for _, c := range b.chunks {
 		room += len(c)
 	}
-	base := len(to.files)
-	to.files = append(to.files, b.chunks...)
+	base := to.addFiles(b.chunks)
 	builder := labels.NewScratchBuilder(0)
 	var lset labels.Labels
 	var metas []chunks.Meta

@@ -21,20 +21,39 @@ func (s *memorySeries) asCounter() *counter {
 		return known
 	}
 	c := &counter{}
-	it := s.cutPacked(math.MinInt64, math.MaxInt64).Iterator(nil)
-	before := Point{Value: math.Inf(-1)}
-	for !c.none && it.Next() != chunkenc.ValNone {
-		now := pointAt(it)
-		if now.Value < before.Value {
-			c.falls = append(c.falls, before, now)
-		}
-		c.none = math.IsNaN(now.Value) || len(c.falls) > 2*mostFalls
-		before = now
-	}
-	if c.none || it.Err() != nil {
+	if err := s.findFalls(c); c.none || err != nil {
 		c = &counter{none: true}
 	}
 	return s.keep(c)
+}
+
+// findFalls looks at each reading where it is unpacked: that is done of every counter that a rule asks for, and handing them on by a
+// packedIterator took as long again. What the library makes of a stranger's chunk may panic.
+func (s *memorySeries) findFalls(c *counter) (err error) {
+	defer misled(&err)
+	before := Point{Value: math.Inf(-1)}
+	var it chunkenc.Iterator
+	for _, part := range s.packed {
+		chunk, err := s.source.chunk(part.ref)
+		if err != nil {
+			return err
+		}
+		for it = chunk.Iterator(it); it.Next() != chunkenc.ValNone; {
+			now := pointAt(it)
+			if now.Value < before.Value {
+				c.falls = append(c.falls, before, now)
+			}
+			if math.IsNaN(now.Value) || len(c.falls) > 2*mostFalls {
+				c.none = true
+				return nil
+			}
+			before = now
+		}
+		if it.Err() != nil {
+			return it.Err()
+		}
+	}
+	return nil
 }
 
 func pointAt(it chunkenc.Iterator) Point {

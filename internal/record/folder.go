@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +26,8 @@ const (
 // it anything: no name leads out of it by a link, and only plain files are read.
 type folder struct {
 	root    *os.Root
-	path    string // for messages
-	foreign int64  // bytes read so far of files that are not ours
+	path    string       // for messages
+	foreign atomic.Int64 // bytes read so far of files that are not ours
 }
 
 func openFolder(dir string) (*folder, error) {
@@ -144,7 +145,7 @@ func (f *folder) view(file string, most int64) (_ view, err error) {
 		data, err := unix.Mmap(int(in.Fd()), 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
 		return view{data, true}, err
 	}
-	if f.foreign += size; f.foreign > maxForeign {
+	if f.foreign.Add(size) > maxForeign {
 		return view{}, fmt.Errorf("%s: the run is another user's, and more than %d bytes; make a copy of it (cp -r) and look at that", f.path, maxForeign)
 	}
 	data := make([]byte, size)

@@ -1,10 +1,13 @@
 package procs
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"plimsoll/internal/host"
@@ -35,6 +38,7 @@ type mapped struct {
 	pid    int
 	start  uint64
 	count  int
+	code   uint64 // bytes of memory that is nobody's file, and may be written and executed
 	at     time.Time
 	took   time.Duration
 	denied error
@@ -73,7 +77,7 @@ func (m *mappings) look(r *reader) {
 	path, to, c := r.host.Path("proc", p.name, "maps"), m.pending, mapped{pid: p.pid, start: p.start, at: now}
 	go func() {
 		began := time.Now()
-		c.count, c.denied = countMappings(path)
+		c.count, c.code, c.denied = countMappings(path)
 		c.took = time.Since(began)
 		to <- c
 	}()
@@ -94,36 +98,63 @@ func (m *mappings) due(procs map[int]*process, now time.Time) (due *process) {
 }
 
 func (m *mappings) put(out *probe.Out, procs map[int]*process) {
-	worst := map[string]float64{}
+	worst, left := map[string]float64{}, map[string]float64{}
 	for pid, c := range m.of {
 		p := procs[pid]
 		if p == nil || p.foreign || p.start != c.start || c.denied != nil || m.limit == 0 {
 			continue
 		}
 		worst[p.group.name] = max(worst[p.group.name], float64(c.count)/float64(m.limit))
+		if p.told.codeCache == 0 || c.code == 0 {
+			continue
+		}
+		room := max(float64(p.told.codeCache)-float64(c.code), 0)
+		if least, ok := left[p.group.name]; !ok || room < least {
+			left[p.group.name] = room
+		}
 	}
 	for name, ratio := range worst {
 		out.Put(worstMappings, ratio, name)
 	}
+	for name, room := range left {
+		out.Put(codeCacheLeft, room, name)
+	}
 }
 
-// countMappings counts the lines of a process's maps.
-func countMappings(path string) (n int, err error) {
+// countMappings counts the lines of a process's maps, and the bytes for code that it makes itself.
+func countMappings(path string) (n int, code uint64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer f.Close()
-	buf := make([]byte, 64<<10)
-	for n < mostMappings {
-		k, err := f.Read(buf)
-		n += bytes.Count(buf[:k], []byte("\n"))
-		if errors.Is(err, io.EOF) {
-			return n, nil
+	for lines := bufio.NewReaderSize(f, 64<<10); n < mostMappings; {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return n, code, nil
+		case err != nil: // longer than the buffer, which no path is
+			return n, code, err
 		}
-		if err != nil {
-			return n, err
-		}
+		n++
+		code += codeBytes(line)
 	}
-	return mostMappings, nil
+	return mostMappings, code, nil
+}
+
+// codeBytes is the size of a mapping that may be written and executed, and is of no file (inode 0); of all others 0.
+//
+// https://man7.org/linux/man-pages/man5/proc_pid_maps.5.html
+func codeBytes(line []byte) uint64 {
+	fields := bytes.Fields(line)
+	if len(fields) < 5 || !bytes.HasPrefix(fields[1], []byte("rwx")) || string(fields[4]) != "0" {
+		return 0
+	}
+	from, to, _ := strings.Cut(string(fields[0]), "-")
+	begin, errBegin := strconv.ParseUint(from, 16, 64)
+	end, errEnd := strconv.ParseUint(to, 16, 64)
+	if errBegin != nil || errEnd != nil || end < begin {
+		return 0
+	}
+	return end - begin
 }

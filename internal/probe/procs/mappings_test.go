@@ -2,6 +2,7 @@ package procs
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,57 @@ func TestCountMappings(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat("7f00-7f01 r--p 00000000 00:00 0\n", 65530)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := countMappings(path); n != 65530 || err != nil {
-		t.Errorf("%d, %v", n, err)
+	if n, code, err := countMappings(path); n != 65530 || code != 0 || err != nil {
+		t.Errorf("%d, %d, %v", n, code, err)
 	}
-	if _, err := countMappings(path + "x"); err == nil {
+	if _, _, err := countMappings(path + "x"); err == nil {
 		t.Error("no error where there is no such file")
 	}
+}
+
+// Memory that may be written and executed is code that a program makes, unless it is a file's.
+func TestCodeBytes(t *testing.T) {
+	for line, want := range map[string]uint64{
+		"7f1742300000-7f17425c0000 rwxp 00000000 00:00 0 \n":              0x2c0000,
+		"7f17425c0000-7f1742600000 ---p 00000000 00:00 0 \n":              0,
+		"7f1742300000-7f17425c0000 rwxp 00000000 08:01 17 /tmp/some.so\n": 0,
+		"7f17425c0000-7f1742300000 rwxp 00000000 00:00 0 \n":              0,
+		"x-7f1742300000 rwxp 00000000 00:00 0 \n":                         0,
+		"\n": 0,
+	} {
+		if got := codeBytes([]byte(line)); got != want {
+			t.Errorf("%q: %d, want %d", line, got, want)
+		}
+	}
+}
+
+func TestPutCodeCache(t *testing.T) {
+	m := mappings{limit: 100, of: map[int]mapped{1: {pid: 1, code: 3 << 20}, 2: {pid: 2, code: 5 << 20}, 3: {pid: 3, code: 1 << 20}, 4: {pid: 4}}}
+	procs := map[int]*process{}
+	for pid, cache := range map[int]uint64{1: 8 << 20, 2: 4 << 20, 3: 0, 4: 4 << 20} {
+		procs[pid] = &process{pid: pid, told: told{codeCache: cache}, group: &group{name: "java"}}
+	}
+	if got := codeCacheOf(t, m, procs); !slices.Equal(got, []float64{0}) {
+		t.Errorf("left of the code caches: %v, want 0, since one has more than it was told", got)
+	}
+	delete(procs, 2)
+	if got := codeCacheOf(t, m, procs); !slices.Equal(got, []float64{5 << 20}) {
+		t.Errorf("left of the code caches: %v, want 5 MiB", got)
+	}
+	delete(procs, 1)
+	if got := codeCacheOf(t, m, procs); len(got) > 0 {
+		t.Errorf("left of the code caches: %v, want nothing of who was told nothing, or has compiled nothing", got)
+	}
+}
+
+func codeCacheOf(t *testing.T, m mappings, procs map[int]*process) (left []float64) {
+	t.Helper()
+	rec := livetest.NewRecord()
+	m.put(probe.NewOut(rec, "here", time.Now(), time.Second), procs)
+	if v, ok := rec.Values[codeCacheLeft.Name+"{java}"]; ok {
+		left = append(left, v)
+	}
+	return left
 }
 
 // Only who may be near the limit is counted, and who was counted longest ago comes first.

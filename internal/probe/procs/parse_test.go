@@ -121,6 +121,29 @@ func TestInterprets(t *testing.T) {
 	}
 }
 
+func TestCodeCache(t *testing.T) {
+	for _, c := range []struct {
+		comm, environ, cmdline string
+		want                   uint64
+	}{
+		{"java", "", "java\x00-XX:ReservedCodeCacheSize=3m\x00Main\x00", 3 << 20},
+		{"java", "", "java\x00Main\x00-XX:ReservedCodeCacheSize=3m\x00", 0},
+		{"java", "JAVA_TOOL_OPTIONS=-Xmx1g -XX:ReservedCodeCacheSize=48M\x00", "java\x00Main", 48 << 20},
+		{"java", "JAVA_TOOL_OPTIONS=-XX:ReservedCodeCacheSize=48M\x00", "java\x00-XX:ReservedCodeCacheSize=1G\x00Main", 1 << 30},
+		{"java", "_JAVA_OPTIONS=-XX:ReservedCodeCacheSize=4096\x00", "java\x00-XX:ReservedCodeCacheSize=9k\x00Main", 4096},
+		{"java", "", "java\x00-XX:ReservedCodeCacheSize=9k\x00Main", 9 << 10},
+		{"java", "", "java\x00-XX:ReservedCodeCacheSize=3mm\x00Main", 0},
+		{"java", "", "java\x00-XX:ReservedCodeCacheSize=m\x00Main", 0},
+		{"java", "", "java\x00-XX:ReservedCodeCacheSize=99999999999g\x00Main", 0},
+		{"java", "", "java", 0},
+		{"node", "", "node\x00-XX:ReservedCodeCacheSize=3m\x00x.js", 0},
+	} {
+		if got := compilers[c.comm].codeCache([]byte(c.environ), []byte(c.cmdline)); got != c.want {
+			t.Errorf("%s with the environment %q and the arguments %q: %d, want %d", c.comm, c.environ, c.cmdline, got, c.want)
+		}
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func FuzzLabel(f *testing.F) {
@@ -149,7 +172,9 @@ func FuzzParseLines(f *testing.F) {
 					t.Errorf("the setting %q of %q is none that is looked for", got, b)
 				}
 			}
+			_ = c.codeCache(b, b)
 		}
+		_ = codeBytes(b)
 		_, _ = parseIO(b)
 		_, _ = parseLimit(b, limitTasks)
 		_, _ = parseUser(b)

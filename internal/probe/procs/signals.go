@@ -74,6 +74,9 @@ var (
 	interprets = gauge("plimsoll_process_told_to_interpret", "processes",
 		"Processes of the group whose runtime was told to compile none of its code (the JVM's -Xint and its kin, --jitless of Node); setting is the option, and the variable that it stands in. Groups that were told no such thing have no series.",
 		"/proc/PID/environ, /proc/PID/cmdline", "tr '\\0' '\\n' < /proc/PID/environ | grep JAVA_TOOL_OPTIONS; tr '\\0' ' ' < /proc/PID/cmdline", "setting")
+	codeCacheLeft = gauge("plimsoll_process_code_cache_left_bytes", "bytes",
+		"What a JVM of the group has left of the memory that it was told to keep compiled code in (-XX:ReservedCodeCacheSize): that size, less the memory that it may write and execute; of several the least. Read every ten seconds at most; groups that were told no such thing have no series.",
+		"/proc/PID/maps, /proc/PID/environ, /proc/PID/cmdline", "grep rwxp /proc/PID/maps; jcmd PID Compiler.codecache")
 	starts = counter("plimsoll_process_starts_total", "processes",
 		"Processes of this name that began since Plimsoll began to look.", "/proc", "execsnoop; forkstat")
 	ends = counter("plimsoll_process_ends_total", "processes",
@@ -93,5 +96,5 @@ var (
 var signals = []*model.Signal{
 	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks, worstMappings,
 	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
-	busiestThread, runDelay, allowedCPUs, toldCPUs, interprets, starts, ends, commandCPU, commandBusiest, commandGroup,
+	busiestThread, runDelay, allowedCPUs, toldCPUs, interprets, codeCacheLeft, starts, ends, commandCPU, commandBusiest, commandGroup,
 }

@@ -10,11 +10,13 @@ import (
 
 // told is how many CPUs a program's runtime was told to use at once, and by which
 // setting; the zero value says that it was told nothing. interprets is the setting
-// by which it was told to compile none of its code, "" for none.
+// by which it was told to compile none of its code, "" for none, and codeCache the
+// bytes of memory for compiled code that it was told to take at most, 0 for none.
 type told struct {
 	cpus       int
 	setting    string
 	interprets string
+	codeCache  uint64
 }
 
 // tellers are the variables by which runtimes are told how many threads may run code at once.
@@ -49,15 +51,15 @@ func (r *reader) readTold(p *process) told {
 	if t.setting+"=" == goProcs && !isGo(r.tree.dir+"/"+p.name+"/exe") {
 		t.cpus, t.setting = 0, "" // a pod's variables are there for all that runs in it
 	}
-	t.interprets = r.readInterprets(p)
+	t.interprets, t.codeCache = r.readCompiler(p)
 	return t
 }
 
-// readInterprets reads the setting by which a runtime was told to compile nothing.
-func (r *reader) readInterprets(p *process) string {
+// readCompiler reads the setting by which a runtime was told to compile nothing, and how much memory what it compiles may take.
+func (r *reader) readCompiler(p *process) (interprets string, codeCache uint64) {
 	rt, ok := compilers[p.comm]
 	if !ok {
-		return ""
+		return "", 0
 	}
 	var environ, cmdline []byte
 	if text, err := r.tree.readLong(p.name + "/environ"); err == nil {
@@ -66,7 +68,7 @@ func (r *reader) readInterprets(p *process) string {
 	if text, err := r.tree.readLong(p.name + "/cmdline"); err == nil {
 		cmdline = text
 	}
-	return rt.interprets(environ, cmdline)
+	return rt.interprets(environ, cmdline), rt.codeCache(environ, cmdline)
 }
 
 // compiler is a runtime that compiles a program while it runs: which variables it reads before its arguments and which
@@ -74,6 +76,7 @@ func (r *reader) readInterprets(p *process) string {
 type compiler struct {
 	before, after []string
 	switches      []compilerSwitch
+	cache         string // what stands before the size of the memory for compiled code; "" where there is no such option
 	pairs         []string
 }
 
@@ -96,6 +99,7 @@ var compilers = map[string]compiler{
 			{"-XX:TieredStopAtLevel=0", []string{"-XX:TieredStopAtLevel="}},
 			{"-XX:-UseCompiler", []string{"-XX:+UseCompiler", "-Xmixed", "-Xcomp"}},
 		},
+		cache: "-XX:ReservedCodeCacheSize=",
 		pairs: []string{"-cp", "-classpath", "--class-path", "-p", "--module-path"},
 	},
 	"node": {
@@ -105,12 +109,10 @@ var compilers = map[string]compiler{
 	},
 }
 
-// interprets finds what the runtime was told, in the order in which it reads that; "" where it compiles.
+// interprets finds what the runtime was told; "" where it compiles.
 func (c compiler) interprets(environ, cmdline []byte) string {
 	settings := make([]string, len(c.switches))
-	c.takeVariables(settings, environ, c.before)
-	c.takeArguments(settings, cmdline)
-	c.takeVariables(settings, environ, c.after)
+	c.options(environ, cmdline, func(where, option string) { c.take(settings, where, option) })
 	for _, setting := range settings {
 		if setting != "" {
 			return setting
@@ -119,7 +121,38 @@ func (c compiler) interprets(environ, cmdline []byte) string {
 	return ""
 }
 
-func (c compiler) takeVariables(settings []string, environ []byte, names []string) {
+// codeCache finds how many bytes of compiled code the runtime was told to keep at most; 0 where it was not told.
+func (c compiler) codeCache(environ, cmdline []byte) (size uint64) {
+	if c.cache == "" {
+		return 0
+	}
+	c.options(environ, cmdline, func(_, option string) {
+		if value, ok := strings.CutPrefix(option, c.cache); ok {
+			size = parseJVMBytes(value)
+		}
+	})
+	return size
+}
+
+// parseJVMBytes reads a size as the JVM takes it: a number, and k, m or g for powers of 1,024. What is no such thing is 0.
+func parseJVMBytes(value string) uint64 {
+	digits := strings.TrimRight(value, "kKmMgG")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || len(value) > len(digits)+1 {
+		return 0
+	}
+	return n << (10 * (1 + strings.Index("kmg", strings.ToLower(value[len(digits):]))) * (len(value) - len(digits)))
+}
+
+// options calls take for each option, in the order in which the runtime reads them; where is "" for an argument, else the
+// variable and "=".
+func (c compiler) options(environ, cmdline []byte, take func(where, option string)) {
+	inVariables(environ, c.before, take)
+	c.inArguments(cmdline, take)
+	inVariables(environ, c.after, take)
+}
+
+func inVariables(environ []byte, names []string, take func(where, option string)) {
 	for _, name := range names {
 		for word := range bytes.SplitSeq(environ, []byte{0}) {
 			value, ok := bytes.CutPrefix(word, []byte(name+"="))
@@ -127,17 +160,17 @@ func (c compiler) takeVariables(settings []string, environ []byte, names []strin
 				continue
 			}
 			for option := range bytes.FieldsSeq(value) {
-				c.take(settings, name+"=", string(option))
+				take(name+"=", string(option))
 			}
 		}
 	}
 }
 
-// takeArguments reads a command line; what stands behind the program that is run (a class, a file) is that program's.
-func (c compiler) takeArguments(settings []string, cmdline []byte) {
+// inArguments reads a command line; what stands behind the program that is run (a class, a file) is that program's.
+func (c compiler) inArguments(cmdline []byte, take func(where, option string)) {
 	words := strings.Split(strings.TrimRight(string(cmdline), "\x00"), "\x00")[1:]
 	for i := 0; i < len(words) && strings.HasPrefix(words[i], "-") && words[i] != "-jar"; i++ {
-		c.take(settings, "", words[i])
+		take("", words[i])
 		if slices.Contains(c.pairs, words[i]) {
 			i++
 		}

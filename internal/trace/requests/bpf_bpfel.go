@@ -224,6 +224,7 @@ const (
 	bpfProgRequestsRead           = "requests_read"
 	bpfProgRequestsState          = "requests_state"
 	bpfProgRequestsTimer          = "requests_timer"
+	bpfProgRequestsWakeup         = "requests_wakeup"
 	bpfProgRequestsWritten        = "requests_written"
 	bpfVarFinishing               = "finishing"
 	bpfVarFollowedTimer           = "followed_timer"
@@ -245,6 +246,7 @@ const (
 	bpfVarUnusedFailure           = "unused_failure"
 	bpfVarUnusedRole              = "unused_role"
 	bpfVarUnusedThen              = "unused_then"
+	bpfVarWakeupAt                = "wakeup_at"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -306,6 +308,7 @@ type bpfProgramSpecs struct {
 	RequestsRead           *ebpf.ProgramSpec `ebpf:"requests_read"`
 	RequestsState          *ebpf.ProgramSpec `ebpf:"requests_state"`
 	RequestsTimer          *ebpf.ProgramSpec `ebpf:"requests_timer"`
+	RequestsWakeup         *ebpf.ProgramSpec `ebpf:"requests_wakeup"`
 	RequestsWritten        *ebpf.ProgramSpec `ebpf:"requests_written"`
 }
 
@@ -352,6 +355,7 @@ type bpfVariableSpecs struct {
 	UnusedFailure   *ebpf.VariableSpec `ebpf:"unused_failure"`
 	UnusedRole      *ebpf.VariableSpec `ebpf:"unused_role"`
 	UnusedThen      *ebpf.VariableSpec `ebpf:"unused_then"`
+	WakeupAt        *ebpf.VariableSpec `ebpf:"wakeup_at"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -431,6 +435,7 @@ type bpfVariables struct {
 	UnusedFailure   *ebpf.Variable `ebpf:"unused_failure"`
 	UnusedRole      *ebpf.Variable `ebpf:"unused_role"`
 	UnusedThen      *ebpf.Variable `ebpf:"unused_then"`
+	WakeupAt        *ebpf.Variable `ebpf:"wakeup_at"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.
@@ -454,6 +459,7 @@ type bpfPrograms struct {
 	RequestsRead           *ebpf.Program `ebpf:"requests_read"`
 	RequestsState          *ebpf.Program `ebpf:"requests_state"`
 	RequestsTimer          *ebpf.Program `ebpf:"requests_timer"`
+	RequestsWakeup         *ebpf.Program `ebpf:"requests_wakeup"`
 	RequestsWritten        *ebpf.Program `ebpf:"requests_written"`
 }
 
@@ -476,6 +482,7 @@ func (p *bpfPrograms) Close() error {
 		p.RequestsRead,
 		p.RequestsState,
 		p.RequestsTimer,
+		p.RequestsWakeup,
 		p.RequestsWritten,
 	)
 }

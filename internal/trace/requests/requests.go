@@ -36,6 +36,7 @@ type Trace struct {
 	failed    error // why there is none
 	next      time.Time
 	found     time.Time // when listeners were looked for last
+	learned   bool      // where the function of sleepers' timers is, or that the kernel does not tell
 	// unfound is why it is not known what threads with a request in hand do; nil where it is.
 	unfound error
 	did     map[[2]string]map[string]bool // what holders of a listener and a group were seen to do
@@ -71,6 +72,7 @@ func attach(spec *ebpf.CollectionSpec) (*Trace, error) {
 			return io.NopCloser(nil), nil // it runs when it is read
 		},
 		atListeners: t.findListeners,
+		atWakeup:    t.learn,
 	}
 	for name, p := range spec.Programs {
 		if trace.OnFunction(p) {
@@ -126,7 +128,17 @@ func (t *Trace) findListeners(p *ebpf.Program) (io.Closer, error) {
 	return io.NopCloser(nil), errors.Join(err, iter.Close())
 }
 
-// Calls is how often the programs of turns were called since the start, by CPU.
+// learn lets the program run that asks where a function of the kernel is, which stays there.
+func (t *Trace) learn(p *ebpf.Program) (io.Closer, error) {
+	if t.learned {
+		return io.NopCloser(nil), nil
+	}
+	t.learned = true
+	_, err := p.Run(&ebpf.RunOptions{})
+	return io.NopCloser(nil), err
+}
+
+// Calls is how often the programs of turns and timers were called since the start, by CPU.
 func (t *Trace) Calls() ([]uint64, error) {
 	var calls []uint64
 	if err := t.Maps.Maps[bpfMapCalls].Lookup(uint32(0), &calls); err != nil {

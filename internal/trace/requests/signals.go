@@ -16,6 +16,8 @@ const (
 	atOpen      = "requests_open"
 	atListeners = "requests_listeners"
 	atTimer     = "requests_timer"
+	// atWakeup is run once; without it, timers are told by less.
+	atWakeup = "requests_wakeup"
 )
 
 // inFunctions are the programs that do instead of the first three; those on what this kernel

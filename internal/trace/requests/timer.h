@@ -9,8 +9,15 @@
 #include "turn.h"
 
 #define LARGEST_STACK 65536 /* of a thread in the kernel, on arm64 with large pages */
+#define SLEEPS 3 /* TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE: gone to sleep, and not woken yet */
+
+static long (*bpf_kallsyms_lookup_name)(const char *name, int size, int flags, __u64 *address) = (void *)179;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct hrtimer {
+	int (*function)(struct hrtimer *);
+};
 
 /* What every call that sleeps until a time has on its stack: nanosleep, futex, poll, select,
  * epoll and the like. */
@@ -65,8 +72,37 @@ static __always_inline void follow_answer(__u64 at)
 	f->tid = t->pid;
 }
 
+/* What ends such a sleep, hrtimer_wakeup; 0 where the kernel does not tell its address, as
+ * before Linux 5.16. */
+volatile __u64 wakeup_at;
+
+/* Attached to nothing: user space runs it once. */
+SEC("syscall")
+int requests_wakeup(void *ctx)
+{
+	static const char name[] = "hrtimer_wakeup";
+	__u64 at = 0;
+
+	bpf_kallsyms_lookup_name(name, sizeof(name), 0, &at);
+	wakeup_at = at;
+	return 0;
+}
+
+/* sleeps says whether a thread has gone to sleep and nobody has woken it: one that only waits
+ * for a CPU was woken by something else than the timer that ends now. */
+static __always_inline bool sleeps(struct task_struct *t)
+{
+	unsigned int state = 0;
+
+	if (bpf_core_field_exists(t->__state))
+		bpf_probe_read_kernel(&state, sizeof(state), &t->__state);
+	else
+		bpf_probe_read_kernel(&state, sizeof(state), &((struct task_struct___old *)t)->state);
+	return state & SLEEPS;
+}
+
 /* Called when a timer ends, in the interrupt. Whether it is one that ends a thread's sleep
- * is told by where it lies: on the stack of the thread that it names. */
+ * is told by its function, and by where it lies: on the stack of the thread that it names. */
 SEC("tp_btf/hrtimer_expire_entry")
 int requests_timer(__u64 *ctx)
 {
@@ -76,10 +112,13 @@ int requests_timer(__u64 *ctx)
 	__u64 switches = 0;
 	__u32 tid = 0;
 
+	count_call();
+	if (wakeup_at && (__u64)((struct hrtimer *)ctx[0])->function != wakeup_at)
+		return 0;
 	bpf_probe_read_kernel(&sleeper, sizeof(sleeper), ctx); /* as a number: the verifier lets nobody reckon with the other */
 	bpf_probe_read_kernel(&t, sizeof(t), &sleeper->task);
 	bpf_probe_read_kernel(&stack, sizeof(stack), &((struct task_struct___timer *)t)->stack);
-	if ((__u64)sleeper - (__u64)stack >= LARGEST_STACK)
+	if ((__u64)sleeper - (__u64)stack >= LARGEST_STACK || !sleeps(t))
 		return 0;
 	bpf_probe_read_kernel(&tid, sizeof(tid), &t->pid);
 	bpf_probe_read_kernel(&switches, sizeof(switches), &((struct task_struct___timer *)t)->nvcsw);

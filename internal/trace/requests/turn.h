@@ -140,7 +140,7 @@ struct {
 	__type(value, struct turn);
 } turns SEC(".maps");
 
-/* How often what comes, is read and written was told. */
+/* How often the programs were called that may be called very often. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -306,6 +306,8 @@ static __always_inline __s32 draw(struct sock *sk, __u32 kind)
 
 	if (!sample_shift_of(was))
 		return !finishing;
+	if (finishing)
+		return may_be_followed(was) ? 0 : PASS;
 	now = next_glance(sk, was, kind);
 	if (now != was) {
 		__sync_fetch_and_xor(g, now ^ was); /* the other end of it may be noted on another CPU */
