@@ -28,7 +28,11 @@ const (
  FROM pg_catalog.pg_stat_activity AS a WHERE a.state IN ('active', 'idle in transaction') AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()
  GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100`
 
-	blockedQuery = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start)
+	// blockedBy is followed by the text of who holds the lock, once for each, or by none: in a storm of locks each waits for all before it.
+	blockedBy = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start), `
+	itsText   = `CASE WHEN b.wait_event_type = 'Lock' OR pg_catalog.row_number() OVER (PARTITION BY b.pid) > 1 THEN '' ELSE coalesce(pg_catalog."left"(b.query, 500), '') END`
+	noText    = "''"
+	ofBlocked = `
  FROM (SELECT a.pid, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.query_start) AS ran, pg_catalog.pg_blocking_pids(a.pid) AS holders
  FROM pg_catalog.pg_stat_activity AS a WHERE a.wait_event_type = 'Lock' LIMIT 50) AS w
  CROSS JOIN LATERAL pg_catalog.unnest(w.holders) AS h (pid) JOIN pg_catalog.pg_stat_activity AS b ON b.pid = h.pid LIMIT 2500`
@@ -65,7 +69,11 @@ func question(version int, whole, texts bool) string {
 	if version >= 120000 { // before, CREATE INDEX does not say that it is at work
 		snapshots += notIndexing
 	}
-	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem}
+	text := noText
+	if texts {
+		text = itsText
+	}
+	list := []string{settingsQuery, activityQuery, blockedBy + text + ofBlocked, snapshots + oldestOfThem}
 	if texts {
 		list = append(list, statementsQuery)
 	}
@@ -88,6 +96,7 @@ type answer struct {
 	oldest                   map[string]float64 // seconds, by state
 	waits                    map[[2]string]float64
 	blocked                  map[holder]float64
+	holding                  map[holding]float64
 	longest, holderAge       float64
 	oldestSnapshot           snapshot
 	statements               map[doing]float64
@@ -101,6 +110,9 @@ type answer struct {
 
 // holder is who holds a lock that others wait for.
 type holder struct{ state, user, application string }
+
+// holding is the statement, by its shape, that such a session is in, or was in last; "" where that is not read.
+type holding struct{ statement, state string }
 
 // doing is a statement that a connection is in, by its shape, or was in last, and the kind of what it waits for.
 type doing struct{ statement, state, waits string }
@@ -212,11 +224,11 @@ func (a *answer) texts(list rows) error {
 // locks finds for each connection that waits for a lock who holds it at the end of the
 // chain: of those before it one that does not wait for a lock itself.
 func (a *answer) locks(list rows) error {
-	before, who, age := map[string][]string{}, map[string]holder{}, map[string]float64{}
-	a.blocked = map[holder]float64{}
+	before, who, age, in := map[string][]string{}, map[string]holder{}, map[string]float64{}, map[string]string{}
+	a.blocked, a.holding = map[holder]float64{}, map[holding]float64{}
 	for _, row := range list {
-		if len(row) != 7 {
-			return fmt.Errorf("PostgreSQL said of a lock %d things, want 7", len(row))
+		if len(row) != 8 {
+			return fmt.Errorf("PostgreSQL said of a lock %d things, want 8", len(row))
 		}
 		ran, err := number(row[1])
 		if err != nil {
@@ -227,11 +239,17 @@ func (a *answer) locks(list rows) error {
 		}
 		before[row[0]] = append(before[row[0]], row[2])
 		who[row[2]] = holder{row[3], row[4], row[5]}
+		if row[7] != "" {
+			in[row[2]] = sqlshape.Of(row[7], sqlshape.Postgres)
+		}
 		a.longest = max(a.longest, ran)
 	}
 	for pid := range before {
 		root := chainEnd(pid, before)
 		a.blocked[who[root]]++
+		if in[root] != "" {
+			a.holding[holding{in[root], who[root].state}]++
+		}
 		a.holderAge = max(a.holderAge, age[root])
 	}
 	return nil

@@ -57,6 +57,8 @@ var (
 		statementSQL, "statement", "state", "wait_event_type")
 	blocked = gauge("plimsoll_postgres_sessions_blocked", "connections",
 		"Connections that wait for a lock, by who holds it at the end of the chain: its state, user and application_name.", blockedSQL, "state", "usename", "application_name")
+	blockedFor = gauge("plimsoll_postgres_sessions_blocked_for_statement", "connections",
+		"Connections that wait for a lock, by the statement (by its shape) that who holds it at the end of the chain is in, or was in last, and its state.", blockedSQL, "statement", "state")
 	longestBlocked = gauge("plimsoll_postgres_longest_blocked_seconds", "seconds", "How long the query that has waited longest for a lock has run; 0 when none waits.", blockedSQL)
 	blockerAge     = gauge("plimsoll_postgres_blocker_transaction_seconds", "seconds", "How long ago the oldest transaction began for which others wait; 0 when none waits.", blockedSQL)
 
@@ -89,7 +91,7 @@ var (
 )
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, activity, maxTx, waiting, statement, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
+	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, activity, maxTx, waiting, statement, blocked, blockedFor, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
 	return append(all, seqScans, seqRows, deadRows, liveRows, timed, requested)
 }
