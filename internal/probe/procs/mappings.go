@@ -105,10 +105,10 @@ func (m *mappings) put(out *probe.Out, procs map[int]*process) {
 			continue
 		}
 		worst[p.group.name] = max(worst[p.group.name], float64(c.count)/float64(m.limit))
-		if p.told.codeCache == 0 || c.code == 0 {
+		if p.told.codeCache == 0 || c.code == 0 || c.code > p.told.codeCache { // more than it may be is something else's, too: stacks
 			continue
 		}
-		room := max(float64(p.told.codeCache)-float64(c.code), 0)
+		room := float64(p.told.codeCache - c.code)
 		if least, ok := left[p.group.name]; !ok || room < least {
 			left[p.group.name] = room
 		}
@@ -147,7 +147,7 @@ func countMappings(path string) (n int, code uint64, err error) {
 // https://man7.org/linux/man-pages/man5/proc_pid_maps.5.html
 func codeBytes(line []byte) uint64 {
 	fields := bytes.Fields(line)
-	if len(fields) < 5 || !bytes.HasPrefix(fields[1], []byte("rwx")) || string(fields[4]) != "0" {
+	if len(fields) != 5 || !bytes.HasPrefix(fields[1], []byte("rwx")) || string(fields[4]) != "0" { // what has a name is a stack, or a heap
 		return 0
 	}
 	from, to, _ := strings.Cut(string(fields[0]), "-")

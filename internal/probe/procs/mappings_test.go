@@ -29,6 +29,7 @@ func TestCountMappings(t *testing.T) {
 func TestCodeBytes(t *testing.T) {
 	for line, want := range map[string]uint64{
 		"7f1742300000-7f17425c0000 rwxp 00000000 00:00 0 \n":              0x2c0000,
+		"7f1742300000-7f17425c0000 rwxp 00000000 00:00 0      [stack]\n":  0,
 		"7f17425c0000-7f1742600000 ---p 00000000 00:00 0 \n":              0,
 		"7f1742300000-7f17425c0000 rwxp 00000000 08:01 17 /tmp/some.so\n": 0,
 		"7f17425c0000-7f1742300000 rwxp 00000000 00:00 0 \n":              0,
@@ -42,13 +43,13 @@ func TestCodeBytes(t *testing.T) {
 }
 
 func TestPutCodeCache(t *testing.T) {
-	m := mappings{limit: 100, of: map[int]mapped{1: {pid: 1, code: 3 << 20}, 2: {pid: 2, code: 5 << 20}, 3: {pid: 3, code: 1 << 20}, 4: {pid: 4}}}
+	m := mappings{limit: 100, of: map[int]mapped{1: {pid: 1, code: 3 << 20}, 2: {pid: 2, code: 4 << 20}, 3: {pid: 3, code: 1 << 20}, 4: {pid: 4}, 5: {pid: 5, code: 9 << 20}}}
 	procs := map[int]*process{}
-	for pid, cache := range map[int]uint64{1: 8 << 20, 2: 4 << 20, 3: 0, 4: 4 << 20} {
+	for pid, cache := range map[int]uint64{1: 8 << 20, 2: 4 << 20, 3: 0, 4: 4 << 20, 5: 8 << 20} {
 		procs[pid] = &process{pid: pid, told: told{codeCache: cache}, group: &group{name: "java"}}
 	}
 	if got := codeCacheOf(t, m, procs); !slices.Equal(got, []float64{0}) {
-		t.Errorf("left of the code caches: %v, want 0, since one has more than it was told", got)
+		t.Errorf("left of the code caches: %v, want 0, since one has all that it was told; who has more has something else, too", got)
 	}
 	delete(procs, 2)
 	if got := codeCacheOf(t, m, procs); !slices.Equal(got, []float64{5 << 20}) {
