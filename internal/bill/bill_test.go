@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -353,22 +354,32 @@ func TestWithoutRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	herd := &tab.Mechanisms[slices.IndexFunc(tab.Mechanisms, func(m mechanism) bool { return m.ID == "scheduling" })].Savings[0]
-	q := runOf(t, []string{"nginx"}, `plimsoll_runqueue_wakeups_total{host="server",groupname="nginx"} 0+100x10`)
-	if _, found, err := herd.of(q, known(t), nil, 0.5); found || err != nil {
-		t.Errorf("wakeups are told as needless, and nobody counted requests (%v)", err)
+	ask := func(processes, connections, questions int) (model.Saving, bool) {
+		t.Helper()
+		q := runOf(t, []string{"nginx"}, `plimsoll_runqueue_wakeups_total{host="server",groupname="nginx"} 0+100x10`,
+			`plimsoll_load_outcomes_total{host="client",phase="hold",outcome="2xx"} 0+5x10`,
+			fmt.Sprintf(`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="80"} 0+%dx10`, connections),
+			fmt.Sprintf(`namedprocess_namegroup_num_procs{host="server",groupname="nginx"} %dx10`, processes),
+			fmt.Sprintf(`plimsoll_requests_upstream_wait_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:5432"} 0+%dx10`, questions))
+		s, found, err := herd.of(q, known(t), nil, 0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, found
 	}
-	few, many := 900.0, 50.0
-	if _, found, _ := herd.of(q, known(t), &few, 0.5); found {
-		t.Error("a wakeup for each request is told as needless")
-	}
-	asks := runOf(t, []string{"nginx"}, `plimsoll_runqueue_wakeups_total{host="server",groupname="nginx"} 0+100x10`,
-		`plimsoll_load_outcomes_total{host="client",phase="hold",outcome="2xx"} 0+5x10`,
-		`plimsoll_requests_upstream_wait_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:5432"} 0+95x10`)
-	if _, found, err := herd.of(asks, known(t), &many, 0.5); found || err != nil {
-		t.Errorf("a wakeup for each of nineteen questions of a request is told as needless (%v)", err)
-	}
-	if s, found, _ := herd.of(q, known(t), &many, 0.5); !found || s.Evidence != "20 wakeups for each request, and for each question that was asked for it" {
+	if s, found := ask(10, 5, 0); !found || s.Evidence != "processes that wait for the same connections were woken 20 times for each that came, and for each question that was asked for it" {
 		t.Errorf("%+v", s)
+	}
+	for what, of := range map[string][3]int{
+		"one process with many threads":            {1, 5, 0},
+		"fewer processes than could be woken":      {9, 5, 0},
+		"connections that are kept":                {10, 2, 0},
+		"a wakeup for each of nineteen questions":  {10, 5, 95},
+		"less than ten wakeups for each that came": {10, 11, 0},
+	} {
+		if s, found := ask(of[0], of[1], of[2]); found {
+			t.Errorf("%s: told as a herd: %+v", what, s)
+		}
 	}
 }
 

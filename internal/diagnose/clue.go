@@ -184,7 +184,7 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 	out.ByHand = r.command(c.ByHandText.Pieces(f), subject, f.Labels)
 	switch {
 	case out.Value != nil:
-		out.Say = say
+		out.Say, out.Names = say, namesIn(c.SayText, subject, f.Labels)
 	case out.Truth == model.False:
 		out.Say, sayErr, handErr = nothingSeen(c.MeasureExpr), nil, nil
 	default:
@@ -198,6 +198,20 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 		err = handErr
 	}
 	return out, f.Labels, err
+}
+
+// namesIn is what a clue's sentence names beyond its finding's subject.
+func namesIn(say *ruleset.Text, subject, labels map[string]string) map[string]string {
+	var names map[string]string
+	for _, label := range say.Labels() {
+		if value := labels[label]; value != "" && value != "-" && subject[label] != value {
+			if names == nil {
+				names = map[string]string{}
+			}
+			names[label] = value
+		}
+	}
+	return names
 }
 
 // nothingSeen is the sentence of a clue that is false without a value.

@@ -68,6 +68,8 @@ type Clue struct {
 	Is    string   `json:"is"`            // the threshold, as the rule states it
 	Why   string   `json:"why,omitempty"` // why that threshold
 	Say   string   `json:"say"`           // the sentence, filled in
+	// Names are the labels' values in the sentence that the finding's subject has not: a function, who holds the lock; nil for none.
+	Names map[string]string `json:"names,omitempty"`
 	// ByHand is the classic command with this run's values filled in.
 	ByHand string `json:"by_hand,omitempty"`
 	// Missing names the signal that made the clue unknown, and why it is missing.

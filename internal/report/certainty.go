@@ -60,10 +60,11 @@ func notServed(v model.Verdict) string {
 	return ""
 }
 
-// mostTelling are the clues that hold, each sentence once, what says the most first.
-func mostTelling(clues []model.Clue) []model.Clue {
+// mostTelling are the clues that hold, each sentence once, what says the most first. One that only supports stands before what was
+// needed where it names somebody or something that is not told yet: that says more to whoever has to mend it than a further number.
+func mostTelling(clues []model.Clue, told string) []model.Clue {
 	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
-	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b.Role) - weight(a.Role) })
+	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b, told) - weight(a, told) })
 	said := map[string]bool{} // two clues may hold one value against two thresholds
 	return slices.DeleteFunc(best, func(c model.Clue) bool {
 		again := said[c.Say]
@@ -72,7 +73,27 @@ func mostTelling(clues []model.Clue) []model.Clue {
 	})
 }
 
-// weight orders roles by how much a clue of theirs says.
-func weight(r model.Role) int {
-	return slices.Index([]model.Role{model.Supports, model.Needs, model.Proves, model.Decides}, r)
+// namesMore says whether a clue names what a text does not.
+func namesMore(c model.Clue, told string) bool {
+	for _, name := range c.Names {
+		if !strings.Contains(told, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// weight orders clues by how much they say.
+func weight(c model.Clue, told string) int {
+	switch {
+	case c.Role == model.Decides:
+		return 4
+	case c.Role == model.Proves:
+		return 3
+	case c.Role == model.Supports && namesMore(c, told):
+		return 2
+	case c.Role == model.Needs:
+		return 1
+	}
+	return 0
 }

@@ -52,7 +52,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	}
 	if len(told) > 0 {
 		s.add(mustKeep, func(p *paper) { cost(p, told[0], r, which) })
-		reasons(s, told[0])
+		reasons(s, told[0], v.Sentence)
 	}
 	if v.Answer == model.AnswerUnclear {
 		s.item(mustKeep, "users", 2, looksToUsers(r))
@@ -113,8 +113,8 @@ func sentences(v model.Verdict) []string {
 const mostCauses = 2
 
 // reasons are the clues that say the most for a finding, and of one that is suspected how to see the first.
-func reasons(s *sheet, f model.Finding) {
-	best := mostTelling(f.Clues)
+func reasons(s *sheet, f model.Finding, told string) {
+	best := mostTelling(f.Clues, told)
 	for i, c := range best[:min(len(best), mostReasons)] {
 		label := ""
 		if i == 0 {

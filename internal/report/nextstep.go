@@ -57,7 +57,7 @@ func costOfSparing(spare model.Saving) string {
 func second(root []model.Finding) string {
 	at := slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title })
 	text := ""
-	if best := mostTelling(root[at].Clues); len(best) > 0 {
+	if best := mostTelling(root[at].Clues, root[at].Title); len(best) > 0 {
 		text = "by this it is known: " + best[0].Say + "; "
 	}
 	text += fmt.Sprintf("leave %d until the first is mended, then measure again", at+1)

@@ -122,6 +122,27 @@ func (t *Text) Form() string {
 	return ""
 }
 
+// Labels are the labels of its sample that the text tells.
+func (t *Text) Labels() (list []string) {
+	if t.tmpl == nil {
+		return nil
+	}
+	for _, n := range t.tmpl.Root.Nodes {
+		place, ok := n.(*parse.ActionNode)
+		if !ok {
+			continue
+		}
+		for _, c := range place.Pipe.Cmds {
+			for _, arg := range c.Args {
+				if field, ok := arg.(*parse.FieldNode); ok && len(field.Ident) == 2 && field.Ident[0] == "Labels" {
+					list = append(list, field.Ident[1])
+				}
+			}
+		}
+	}
+	return list
+}
+
 // ParseCommand is ParseText for a command: each place has to be one where a value
 // can be quoted, so that no rule's author has to think of it.
 func ParseCommand(s string) (*Text, error) {

@@ -359,6 +359,7 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 	for _, in := range r.instances {
 		if in.conf == nil {
 			out.Note(fmt.Sprintf("host %s: an nginx is passed over: %v", strings.Join(out.Hosts(), ", "), in.confErr))
+			places[nginx.Pass{Upstream: nginx.UnknownUpstream}]++
 			continue
 		}
 		if in.edited {
@@ -408,17 +409,28 @@ func (r *reader) putConfOfAll(out *probe.Out) {
 // maxPasses bounds how many kinds of places are told of.
 const maxPasses = 500
 
+// putPasses tells of places with a cache first; where some are left out, that there are others.
 func putPasses(out *probe.Out, places map[nginx.Pass]int) {
-	if len(places) > maxPasses {
-		out.Mark(passes, fmt.Errorf("nginx's configuration passes requests on in more than %d ways", maxPasses))
-		return
+	list := slices.SortedFunc(maps.Keys(places), func(a, b nginx.Pass) int {
+		if a.Cached != b.Cached {
+			if a.Cached {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Upstream, b.Upstream), cmp.Compare(a.Forbids, b.Forbids))
+	})
+	if len(list) > maxPasses {
+		unknown := nginx.Pass{Upstream: nginx.UnknownUpstream}
+		places[unknown]++
+		list = append(slices.DeleteFunc(list, func(p nginx.Pass) bool { return p == unknown })[:maxPasses-1], unknown)
 	}
-	for p, n := range places {
+	for _, p := range list {
 		cached := "no"
 		if p.Cached {
 			cached = "yes"
 		}
-		out.Put(passes, float64(n), p.Upstream, cached, cmp.Or(p.Forbids, "none"))
+		out.Put(passes, float64(places[p]), p.Upstream, cached, cmp.Or(p.Forbids, "none"))
 	}
 }
 

@@ -82,7 +82,7 @@ var (
 	upstreamMaxFails = confGauge("plimsoll_nginx_config_upstream_max_fails", "failures", "After how many failures nginx leaves a server of an upstream block out for a while (max_fails); 0: never.", "upstream")
 	upstreamWeight   = confGauge("plimsoll_nginx_config_upstream_weight", "ratio", "The weight of a server in an upstream block, of those that get requests as long as all is well; those that are marked down or a backup are left out.", "block", "upstream")
 	passes           = confGauge("plimsoll_nginx_config_passes", "count",
-		"Places of the configuration (locations, ifs) that pass requests on to an upstream server: cached is yes where replies are kept there (proxy_cache and its kin); forbids is what keeps such a cache from ever answering ($request_id in proxy_cache_key, proxy_no_cache 1, proxy_buffering off), none where nothing in the configuration does.",
+		"Places of the configuration (locations, ifs) that pass requests on to an upstream server: cached is yes where replies are kept there (proxy_cache and its kin); forbids is what keeps such a cache from ever answering ($request_id in proxy_cache_key, proxy_no_cache 1, proxy_buffering off), none where nothing in the configuration does; the upstream is unknown where variables say it, of an nginx whose configuration was not read, and where there are more than 500 kinds.",
 		"upstream", "cached", "forbids")
 	remembersMissing = confGauge("plimsoll_nginx_config_remembers_missing_seconds", "seconds", "How long nginx remembers that a file could not be opened, and does not look again (open_file_cache_errors, open_file_cache_valid); the longest, 0: not at all.")
 	info             = confGauge("plimsoll_nginx_info", "ratio",

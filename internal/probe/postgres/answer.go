@@ -11,8 +11,13 @@ import (
 // Names are qualified, and what they are looked up in is pg_catalog alone (see settings): what a
 // user of the database made is never called.
 const (
+	// A commit_delay that a role or a database has of its own makes the server's one say nothing. Who has a number of its own (xid) has written;
+	// one that waits for a lock is none of commit_siblings.
 	settingsQuery = `SELECT pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('superuser_reserved_connections'),
- coalesce(pg_catalog.current_setting('reserved_connections', true), '0'), pg_catalog.current_setting('commit_delay'), pg_catalog.current_setting('commit_siblings')`
+ coalesce(pg_catalog.current_setting('reserved_connections', true), '0'), CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_db_role_setting AS s CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (line) WHERE pg_catalog."left"(c.line, 13) = 'commit_delay=')
+ THEN NULL ELSE pg_catalog.current_setting('commit_delay', true) END, pg_catalog.current_setting('commit_siblings', true),
+ pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()),
+ (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_xid IS NOT NULL AND coalesce(a.wait_event_type, '') <> 'Lock' AND a.pid <> pg_catalog.pg_backend_pid())`
 
 	activityQuery = `SELECT coalesce(a.state, ''), CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event, '') ELSE '' END,
  pg_catalog.count(*), pg_catalog.max(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))
@@ -23,7 +28,11 @@ const (
  FROM pg_catalog.pg_stat_activity AS a WHERE a.state IN ('active', 'idle in transaction') AND a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid()
  GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 100`
 
-	blockedQuery = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start)
+	// blockedBy is followed by the text of who holds the lock, once for each, or by none: in a storm of locks each waits for all before it.
+	blockedBy = `SELECT w.pid, w.ran, b.pid, coalesce(b.state, ''), coalesce(b.usename, ''), b.application_name, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - b.xact_start), `
+	itsText   = `CASE WHEN b.wait_event_type = 'Lock' OR pg_catalog.row_number() OVER (PARTITION BY b.pid) > 1 THEN '' ELSE coalesce(pg_catalog."left"(b.query, 500), '') END`
+	noText    = "''"
+	ofBlocked = `
  FROM (SELECT a.pid, pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.query_start) AS ran, pg_catalog.pg_blocking_pids(a.pid) AS holders
  FROM pg_catalog.pg_stat_activity AS a WHERE a.wait_event_type = 'Lock' LIMIT 50) AS w
  CROSS JOIN LATERAL pg_catalog.unnest(w.holders) AS h (pid) JOIN pg_catalog.pg_stat_activity AS b ON b.pid = h.pid LIMIT 2500`
@@ -60,7 +69,11 @@ func question(version int, whole, texts bool) string {
 	if version >= 120000 { // before, CREATE INDEX does not say that it is at work
 		snapshots += notIndexing
 	}
-	list := []string{settingsQuery, activityQuery, blockedQuery, snapshots + oldestOfThem}
+	text := noText
+	if texts {
+		text = itsText
+	}
+	list := []string{settingsQuery, activityQuery, blockedBy + text + ofBlocked, snapshots + oldestOfThem}
 	if texts {
 		list = append(list, statementsQuery)
 	}
@@ -76,11 +89,14 @@ func question(version int, whole, texts bool) string {
 // answer is what one question brought.
 type answer struct {
 	maxConnections, reserved float64
+	delays                   bool    // the server has one commit_delay for all
 	delay, siblings          float64 // commit_delay in seconds, commit_siblings
+	wrote, writing           float64 // transactions that wrote, since ever, and sessions that are in one
 	states                   map[string]float64
 	oldest                   map[string]float64 // seconds, by state
 	waits                    map[[2]string]float64
 	blocked                  map[holder]float64
+	holding                  map[holding]float64
 	longest, holderAge       float64
 	oldestSnapshot           snapshot
 	statements               map[doing]float64
@@ -94,6 +110,9 @@ type answer struct {
 
 // holder is who holds a lock that others wait for.
 type holder struct{ state, user, application string }
+
+// holding is the statement, by its shape, that such a session is in, or was in last; "" where that is not read.
+type holding struct{ statement, state string }
 
 // doing is a statement that a connection is in, by its shape, or was in last, and the kind of what it waits for.
 type doing struct{ statement, state, waits string }
@@ -126,12 +145,13 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	if len(sets) != want || len(sets[0]) != 1 {
 		return a, fmt.Errorf("PostgreSQL answered %d statements, want %d", len(sets), want)
 	}
-	first, err := numbers(sets[0][0], 0, 5)
+	first, err := numbers(sets[0][0], 0, 7)
 	if err != nil {
 		return a, err
 	}
 	a.maxConnections, a.reserved = first[0], first[1]+first[2]
-	a.delay, a.siblings = first[3]*1e-6, first[4]
+	a.delays = sets[0][0][3] != "" && sets[0][0][4] != ""
+	a.delay, a.siblings, a.wrote, a.writing = first[3]*1e-6, first[4], first[5], first[6]
 	for i, read := range []func(rows) error{a.sessions, a.locks, a.snapshots} {
 		if err := read(sets[1+i]); err != nil {
 			return a, err
@@ -204,11 +224,11 @@ func (a *answer) texts(list rows) error {
 // locks finds for each connection that waits for a lock who holds it at the end of the
 // chain: of those before it one that does not wait for a lock itself.
 func (a *answer) locks(list rows) error {
-	before, who, age := map[string][]string{}, map[string]holder{}, map[string]float64{}
-	a.blocked = map[holder]float64{}
+	before, who, age, in := map[string][]string{}, map[string]holder{}, map[string]float64{}, map[string]string{}
+	a.blocked, a.holding = map[holder]float64{}, map[holding]float64{}
 	for _, row := range list {
-		if len(row) != 7 {
-			return fmt.Errorf("PostgreSQL said of a lock %d things, want 7", len(row))
+		if len(row) != 8 {
+			return fmt.Errorf("PostgreSQL said of a lock %d things, want 8", len(row))
 		}
 		ran, err := number(row[1])
 		if err != nil {
@@ -219,11 +239,17 @@ func (a *answer) locks(list rows) error {
 		}
 		before[row[0]] = append(before[row[0]], row[2])
 		who[row[2]] = holder{row[3], row[4], row[5]}
+		if row[7] != "" {
+			in[row[2]] = sqlshape.Of(row[7], sqlshape.Postgres)
+		}
 		a.longest = max(a.longest, ran)
 	}
 	for pid := range before {
 		root := chainEnd(pid, before)
 		a.blocked[who[root]]++
+		if in[root] != "" {
+			a.holding[holding{in[root], who[root].state}]++
+		}
 		a.holderAge = max(a.holderAge, age[root])
 	}
 	return nil

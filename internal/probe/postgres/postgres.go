@@ -159,6 +159,7 @@ type asker struct {
 	waits      probe.Told[[2]string]
 	holders    probe.Told[holder]
 	statements probe.Told[doing]
+	holdings   probe.Told[holding]
 	noTexts    error // why statements are not asked for any more
 	oldest     owner // who had the oldest snapshot
 }
@@ -166,8 +167,9 @@ type asker struct {
 func newAsker(h *host.Host, master host.Proc) *asker {
 	return &asker{
 		host: h, master: master, err: fmt.Errorf("PostgreSQL (process %d) has not answered yet", master.PID),
-		waits: probe.Told[[2]string]{Most: maxKinds}, holders: probe.Told[holder]{Most: maxKinds},
+		waits: probe.Told[[2]string]{Most: maxKinds}, holders: probe.Told[holder]{Most: maxKinds, Rest: func(h holder) holder { return holder{h.state, "other", "other"} }},
 		statements: probe.Told[doing]{Most: maxStatements, Rest: func(d doing) doing { return doing{"other", d.state, d.waits} }},
+		holdings:   probe.Told[holding]{Most: maxStatements, Rest: func(h holding) holding { return holding{"other", h.state} }},
 	}
 }
 
@@ -288,6 +290,9 @@ func (a *asker) end() {
 	a.reply, a.session = nil, nil
 }
 
+// errNoDelay says why a server's commit_delay is not told.
+var errNoDelay = errors.New("PostgreSQL has no commit_delay, or a role or a database has one of its own")
+
 // states are those of pg_stat_activity that are told also when no session is in them.
 var states = []string{"active", "idle", "idle in transaction", "idle in transaction (aborted)"}
 
@@ -297,8 +302,15 @@ func (a *asker) put(out *probe.Out) {
 	out.Put(up, 1, a.port)
 	out.Put(full, 0, a.port)
 	out.Put(maxConnections, v.maxConnections, a.port)
-	out.Put(commitDelay, v.delay, a.port)
-	out.Put(commitSiblings, v.siblings, a.port)
+	if v.delays {
+		out.Put(commitDelay, v.delay, a.port)
+		out.Put(commitSiblings, v.siblings, a.port)
+	} else {
+		out.Mark(commitDelay, errNoDelay)
+		out.Mark(commitSiblings, errNoDelay)
+	}
+	out.Put(wroteTx, v.wrote, a.port)
+	out.Put(writing, v.writing, a.port)
 	out.Put(reserved, v.reserved, a.port)
 	for _, state := range states {
 		v.states[state] += 0
@@ -342,8 +354,10 @@ func (a *asker) putSessions(out *probe.Out) {
 	a.holders.Each(v.blocked, func(h holder, n float64) { out.Put(blocked, n, a.port, h.state, h.user, h.application) })
 	if a.noTexts != nil {
 		out.Mark(statement, a.noTexts)
+		out.Mark(blockedFor, a.noTexts)
 		return
 	}
+	a.holdings.Each(v.holding, func(h holding, n float64) { out.Put(blockedFor, n, a.port, h.statement, h.state) })
 	a.statements.Each(v.statements, func(d doing, n float64) { out.Put(statement, n, a.port, d.statement, d.state, d.waits) })
 }
 

@@ -58,10 +58,11 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("the longest wait was %v s for a transaction of %v s", a.longest, a.holderAge)
 	}
 	want := answer{
-		maxConnections: 20, reserved: 3, delay: 0.02, siblings: 5, states: map[string]float64{"active": 3, "idle in transaction": 1},
+		maxConnections: 20, reserved: 3, delays: true, delay: 0.02, siblings: 5, wrote: 728, writing: 1, states: map[string]float64{"active": 3, "idle in transaction": 1},
 		waits:   map[[2]string]float64{{"Lock", "transactionid"}: 1, {"Lock", "tuple"}: 2},
 		blocked: map[holder]float64{{"idle in transaction", "postgres", "mails"}: 3},
-		tables:  []counts{{[]string{"public", "stock"}, []float64{1, 100}}},
+		holding: map[holding]float64{{"UPDATE stock SET n = ? WHERE id = ?", "idle in transaction"}: 3},
+		tables:  []counts{{[]string{"public", "stock"}, []float64{2, 200}}},
 		dead:    []counts{{[]string{"public", "stock"}, []float64{40, 160}}},
 		statements: map[doing]float64{
 			{"UPDATE stock SET n = ? WHERE id = ?", "idle in transaction", ""}:    1,
@@ -69,13 +70,13 @@ func TestAnswer(t *testing.T) {
 		},
 		whole: true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
 	}
-	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, counts{}, snapshot{}, owner{}, doing{})); diff != "" {
+	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, holding{}, counts{}, snapshot{}, owner{}, doing{})); diff != "" {
 		t.Error(diff)
 	}
 	if o := a.oldestSnapshot; o.of != (owner{o.of.pid, "idle in transaction", "postgres", "mails"}) || o.seconds < a.longest || o.transactions < 2 {
 		t.Errorf("the oldest snapshot is that of %+v", o)
 	}
-	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 23 {
+	if len(a.databases) != 3 || a.databases[1].names[0] != "postgres" || a.databases[1].values[0] != 15 {
 		t.Errorf("databases are %v", a.databases)
 	}
 }
@@ -98,8 +99,23 @@ func TestTextsThatCannotBeTold(t *testing.T) {
 	if st := rec.States[statement.Name]; a.noTexts == nil || st.State == model.Read {
 		t.Errorf("statements are %v", st)
 	}
-	if _, err := parse([]rows{{{"20", "3", "0", "0", "5"}}, {}, {}, {}}, false, false); err != nil {
+	if _, err := parse([]rows{{{"20", "3", "0", "0", "5", "761", "3"}}, {}, {}, {}}, false, false); err != nil {
 		t.Errorf("an answer without them: %v", err)
+	}
+}
+
+// A commit_delay that does not hold for everyone, or that there is none of, is not 0.
+func TestNoCommitDelay(t *testing.T) {
+	a, err := parse([]rows{{{"20", "3", "0", "", "5", "761", "3"}}, {}, {}, {}}, false, false)
+	if err != nil || a.delays {
+		t.Fatalf("a delay that is not told: %+v, %v", a, err)
+	}
+	k := newAsker(nil, host.Proc{})
+	k.answer = a
+	rec := livetest.NewRecord()
+	k.put(probe.NewOut(rec, "db", time.Unix(0, 0), time.Second))
+	if st := rec.States[commitDelay.Name]; st.State == model.Read {
+		t.Errorf("commit_delay is %v", st)
 	}
 }
 

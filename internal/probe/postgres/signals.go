@@ -38,8 +38,13 @@ var (
 	reserved       = gauge("pg_settings_superuser_reserved_connections", "connections",
 		"Of these, those that are kept for superusers and, since PostgreSQL 16, for whom reserved_connections keeps some.", "SHOW superuser_reserved_connections")
 	commitDelay = gauge("plimsoll_postgres_commit_delay_seconds", "seconds",
-		"How long whoever writes the log for a commit waits first, in case others come (commit_delay), as set for the server; a user or database may have another.", "SHOW commit_delay")
+		"How long whoever writes the log for a commit waits first, in case others come (commit_delay), as set for the server; not told where a role or a database has one of its own.", "SHOW commit_delay")
 	commitSiblings = gauge("pg_settings_commit_siblings", "connections", "It waits so only while at least so many others are in a transaction (commit_siblings).", "SHOW commit_siblings")
+
+	wroteTx = counter("plimsoll_postgres_transactions_wrote_total", "transactions",
+		"Transactions that wrote something, and so got a number (xid), subtransactions among them; those that only read have none, and have nothing to flush.", "SELECT txid_snapshot_xmax(txid_current_snapshot())")
+	writing = gauge("plimsoll_postgres_sessions_writing", "connections",
+		"Connections in a transaction that has written something, and that do not wait for a lock: those that commit_siblings is about.", "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND wait_event_type IS DISTINCT FROM 'Lock'")
 
 	activity = gauge("pg_stat_activity_count", "connections",
 		"Connections of clients by state: active, idle, idle in transaction and so on. Our own is left out.", activitySQL, "state")
@@ -52,6 +57,8 @@ var (
 		statementSQL, "statement", "state", "wait_event_type")
 	blocked = gauge("plimsoll_postgres_sessions_blocked", "connections",
 		"Connections that wait for a lock, by who holds it at the end of the chain: its state, user and application_name.", blockedSQL, "state", "usename", "application_name")
+	blockedFor = gauge("plimsoll_postgres_sessions_blocked_for_statement", "connections",
+		"Connections that wait for a lock, by the statement (by its shape) that who holds it at the end of the chain is in, or was in last, and its state.", blockedSQL, "statement", "state")
 	longestBlocked = gauge("plimsoll_postgres_longest_blocked_seconds", "seconds", "How long the query that has waited longest for a lock has run; 0 when none waits.", blockedSQL)
 	blockerAge     = gauge("plimsoll_postgres_blocker_transaction_seconds", "seconds", "How long ago the oldest transaction began for which others wait; 0 when none waits.", blockedSQL)
 
@@ -84,7 +91,7 @@ var (
 )
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, activity, maxTx, waiting, statement, blocked, longestBlocked, blockerAge, snapshotAge, snapshotSince}
+	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, activity, maxTx, waiting, statement, blocked, blockedFor, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
 	return append(all, seqScans, seqRows, deadRows, liveRows, timed, requested)
 }

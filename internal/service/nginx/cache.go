@@ -7,11 +7,14 @@ import (
 
 // Pass is what requests meet in a place (a location, or an if in one) from which they are passed on.
 type Pass struct {
-	Upstream string // the address, as the socket signals write it
+	Upstream string // the address, as the socket signals write it; UnknownUpstream where variables say it
 	Cached   bool   // replies are kept there (proxy_cache and its kin)
 	// Forbids is what in the configuration keeps a kept reply from ever being found, or a reply from being kept; "" where nothing does.
 	Forbids string
 }
+
+// UnknownUpstream stands for whatever a place may lead to of which the configuration does not tell.
+const UnknownUpstream = "unknown"
 
 // cacheScope is what a block inherits of one of nginx's families of directives (proxy_, fastcgi_ …).
 type cacheScope struct {
@@ -23,8 +26,9 @@ type cacheScope struct {
 // families are those of which replies can be kept.
 var families = []string{"proxy", "fastcgi", "uwsgi", "scgi"}
 
-// ofOneRequest are variables that are another text in nearly each request, and those that are of one connection.
-var ofOneRequest = []string{"request_id", "msec", "request_time", "connection_requests", "time_local", "time_iso8601", "connection", "remote_port", "proxy_protocol_port"}
+// ofOneRequest are variables that are another text in each request. Those that are of a connection, or of a second, are
+// the same in many, and $request_time is nearly nothing when a key is made.
+var ofOneRequest = []string{"request_id", "msec"}
 
 // maxText bounds what is told of a configuration's words.
 const maxText = 60
@@ -40,7 +44,11 @@ func (b *builder) passes(block []*Directive, around map[string]cacheScope) {
 		switch {
 		case ok && len(d.Args) == 1 && (family == "grpc" || slices.Contains(families, family)):
 			s := here[family]
-			for _, address := range b.addresses(d.Args[0]) {
+			addresses := b.addresses(d.Args[0])
+			if len(addresses) == 0 {
+				addresses = []string{UnknownUpstream}
+			}
+			for _, address := range addresses {
 				b.out.Passes[Pass{address, s.on, s.forbids(family)}]++
 			}
 		case d.Name == "server" || d.Name == "location" || d.Name == "if" || d.Name == "limit_except":
@@ -75,17 +83,10 @@ func (s cacheScope) with(family string, block []*Directive) cacheScope {
 	return s
 }
 
-// forbids says what keeps a cache from ever answering.
+// forbids says what keeps a cache from ever answering; that it is switched off before what is in its key, which then makes no difference.
 func (s cacheScope) forbids(family string) string {
 	if !s.on {
 		return ""
-	}
-	for _, text := range s.key {
-		for _, name := range variables(text) {
-			if slices.Contains(ofOneRequest, name) {
-				return "$" + name + " in " + family + "_cache_key"
-			}
-		}
 	}
 	for _, d := range []struct {
 		name string
@@ -98,6 +99,13 @@ func (s cacheScope) forbids(family string) string {
 	if s.unbuffered {
 		return family + "_buffering off"
 	}
+	for _, text := range s.key {
+		for _, name := range variables(text) {
+			if slices.Contains(ofOneRequest, name) {
+				return "$" + name + " in " + family + "_cache_key"
+			}
+		}
+	}
 	return ""
 }
 
@@ -108,7 +116,7 @@ func always(text string) bool {
 	if len(names) == 0 {
 		return text != "" && text != "0"
 	}
-	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(ofOneRequest, n) && n != "proxy_protocol_port" })
+	return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(ofOneRequest, n) })
 }
 
 // variables lists the names of a text's variables: $name and ${name}.

@@ -189,8 +189,8 @@ func (b *builder) top(http *Directive) {
 	s := scope{keepaliveTimeout: defaultKeepaliveTimeout, keepaliveRequests: requests}.with(http.Block)
 	if http.Name == "http" {
 		b.accessLogs(http, b.defaultLog)
-		b.passes(http.Block, map[string]cacheScope{})
 	}
+	b.passes(http.Block, map[string]cacheScope{})
 	for _, d := range http.Block {
 		if d.Name == "server" && d.IsBlock {
 			b.server(d, s, http.Name == "http")
