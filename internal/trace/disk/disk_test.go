@@ -95,7 +95,11 @@ func aio(path string) int {
 		if n, _, _ := unix.Syscall(unix.SYS_IO_SUBMIT, context, 1, uintptr(unsafe.Pointer(&list))); n != 1 {
 			return 1
 		}
-		if n, _, _ := unix.Syscall6(unix.SYS_IO_GETEVENTS, context, 1, 1, uintptr(unsafe.Pointer(&done)), 0, 0); n != 1 {
+		n, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, context, 1, 1, uintptr(unsafe.Pointer(&done)), 0, 0)
+		for errno == unix.EINTR { // Go's runtime stops its threads by a signal
+			n, _, errno = unix.Syscall6(unix.SYS_IO_GETEVENTS, context, 1, 1, uintptr(unsafe.Pointer(&done)), 0, 0)
+		}
+		if n != 1 {
 			return 1
 		}
 	}
