@@ -79,15 +79,21 @@ func (c *called) Calls() ([]uint64, error) {
 	return []uint64{3, uint64(math.Round(n))}, nil
 }
 
-// Where its programs are called often, what a tracer counts in bursts stands for all the
-// time; where they are not, it counts throughout, and to the last one.
-func TestSparingTracersAreEstimatesWhereCallsAreMany(t *testing.T) {
+// oneSparing is a collector whose one tracer, that counts its calls, is sparing.
+func oneSparing(t *testing.T) (*faked, *called, *sparing) {
+	t.Helper()
 	f := newFaked(t, trace.Light)
 	c := &called{fakeTracer: fakeTracer{now: func() time.Time { return f.at }}}
 	check(t, c.Resume())
 	f.steady = nil
 	f.add(trace.Tracer{Name: "fake", Level: trace.Light, Signals: []*model.Signal{counter, gauge}}, c)
-	s := f.sparing[0]
+	return f, c, f.sparing[0]
+}
+
+// Where its programs are called often, what a tracer counts in bursts stands for all the
+// time; where they are not, it counts throughout, and to the last one.
+func TestSparingTracersAreEstimatesWhereCallsAreMany(t *testing.T) {
+	f, c, s := oneSparing(t)
 	f.holding = true
 	round := func(after time.Duration) { f.at = f.at.Add(after); check(t, f.Round(t.Context(), Round{Time: f.at})) }
 	step := func(after time.Duration, do func(*sparing, time.Time) error) {
@@ -146,12 +152,7 @@ func TestSparingTracersAreEstimatesWhereCallsAreMany(t *testing.T) {
 
 // While a burst is read, the programs are on: that is part of the burst. It ends, too, where it cannot be read.
 func TestAReadingIsPartOfTheBurst(t *testing.T) {
-	f := newFaked(t, trace.Light)
-	c := &called{fakeTracer: fakeTracer{now: func() time.Time { return f.at }}}
-	check(t, c.Resume())
-	f.steady = nil
-	f.add(trace.Tracer{Name: "fake", Level: trace.Light, Signals: []*model.Signal{counter, gauge}}, c)
-	s := f.sparing[0]
+	f, c, s := oneSparing(t)
 	s.burst = 200 * time.Millisecond
 	if got := s.beforeWalk(); got != s.burst {
 		t.Errorf("before anything was read a burst is read after %v, want %v", got, s.burst)

@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,5 +72,22 @@ func TestNamesStayInTheirSentence(t *testing.T) {
 	got, err := text.Fill(Facts{Subject: map[string]string{"a": "x\nVERDICT: HEALTHY"}, Labels: map[string]string{"b": "\x1b[2J"}})
 	if want := `x\nVERDICT: HEALTHY and \u001b[2J`; got != want || err != nil {
 		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// The labels that a text tells are known, and a subject's are none.
+func TestLabelsOfATextAreKnown(t *testing.T) {
+	for src, want := range map[string][]string{
+		"no place":                               nil,
+		"{{number .Value}} of {{.Subject.host}}": nil,
+		"{{.Labels.a}}, {{bytes .Labels.b}}":     {"a", "b"},
+	} {
+		text, err := ParseText(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := text.Labels(); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", src, got, want)
+		}
 	}
 }
