@@ -14,6 +14,10 @@ const (
 	billShare   = 7
 	billTime    = 11
 	leastBilled = 0.02 // a smaller share has no row of its own
+	// A screen has room for the largest.
+	briefBillRows  = 4
+	briefBillLines = 4
+	leastInBrief   = 0.05
 	// muchOfMachine is which share of the CPUs the services must use for the bill to matter
 	// where something else is the answer.
 	muchOfMachine = 0.5
@@ -89,6 +93,37 @@ func billRemedy(p *paper, s model.Saving) int {
 	return len(lines)
 }
 
+// goesInto says what the CPU time is for where the CPUs are the limit and nothing is known that spares it: "nothing is
+// broken" alone leaves it to the reader to find what there could be less of.
+func goesInto(s *sheet, v model.Verdict) {
+	b := Bill(v)
+	if b == nil || v.Answer != model.AnswerCapacity || spares(v) != nil {
+		return
+	}
+	var parts []string
+	for _, e := range b.Entries[:min(len(b.Entries), briefBillRows)] {
+		if e.Share >= leastInBrief {
+			parts = append(parts, percent(e.Share)+" "+billedFor(e))
+		}
+	}
+	text := strings.Join(parts, "; ")
+	if b.SecondsPerRequest != nil {
+		text = "the " + layout.Micros(*b.SecondsPerRequest*1e6) + " of CPU time a request takes: " + text
+	}
+	s.item(context, "goes into", briefBillLines, text)
+}
+
+// billedFor says what an entry's time is for, and by which function where one stands out.
+func billedFor(e model.BillEntry) string {
+	switch {
+	case e.Mechanism == "own" && len(e.Functions) > 0:
+		return e.Text + ": " + BillFunction(e.Functions[0])
+	case e.Caller != "":
+		return e.Text + ", for " + layout.Line(e.Caller)
+	}
+	return e.Text
+}
+
 // Billed says how much a request costs, and whose time it is.
 func Billed(b *model.Bill) string {
 	var groups []string
@@ -107,12 +142,8 @@ func billRow(p *paper, e model.BillEntry) {
 	if e.SecondsPerRequest != nil {
 		each = layout.Micros(*e.SecondsPerRequest * 1e6)
 	}
-	text := e.Text
-	if e.Mechanism == "own" && len(e.Functions) > 0 {
-		text += ": " + BillFunction(e.Functions[0])
-	}
 	lead := before(percent(e.Share), billShare) + before(each, billTime) + "  "
-	p.line(0, plain, lead+cut(text, p.width-billShare-billTime-2))
+	p.line(0, plain, lead+cut(billedFor(e), p.width-billShare-billTime-2))
 }
 
 // BillFunction names a function, with the last part of its file's name.

@@ -48,6 +48,24 @@ func TestTheBillIsShort(t *testing.T) {
 	}
 }
 
+func TestAScreenSaysWhatTheTimeGoesInto(t *testing.T) {
+	r := billedReport()
+	const label = "goes into"
+	if got := string(text(t, r, TextOptions{Width: 80})); strings.Contains(got, label) {
+		t.Errorf("what can be spared is the fix, and the rest stands beside it:\n%s", got)
+	}
+	r.Verdict.Bill.Entries[0].Avoidable = nil
+	r.Verdict.Bill.Entries[0].Caller = "render index.php:2"
+	got := strings.Join(strings.Fields(string(text(t, r, TextOptions{Width: 80}))), " ")
+	if want := label + " the 7.28 ms of CPU time a request takes: 54 % PHP compiles its scripts, for render index.php:2; 39 % the application's own code: php:{main} index.php:2 36 % next"; !strings.Contains(got, want) {
+		t.Errorf("it does not say %q:\n%s", want, got)
+	}
+	r.Verdict.Answer = model.AnswerCause
+	if got := string(text(t, r, TextOptions{Width: 80})); strings.Contains(got, label) {
+		t.Errorf("of a cause there is no bill:\n%s", got)
+	}
+}
+
 func TestTheBillIsNotForAll(t *testing.T) {
 	for name, change := range map[string]func(v *model.Verdict){
 		"healthy":                       func(v *model.Verdict) { v.Answer = model.AnswerHealthy },

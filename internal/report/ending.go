@@ -54,6 +54,7 @@ func briefAnswer(s *sheet, r model.Report) {
 		s.add(mustKeep, func(p *paper) { cost(p, told[0], r, which) })
 		reasons(s, told[0], v.Sentence)
 	}
+	goesInto(s, v)
 	if v.Answer == model.AnswerUnclear {
 		s.item(mustKeep, "users", 2, looksToUsers(r))
 		s.item(context, "known", 2, longestPart(r.Breakdown))
