@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
@@ -10,10 +11,11 @@ import (
 )
 
 // aheadStore is a store whose clock is ahead by some milliseconds. It always
-// returns series sorted, so that sums add up in the same order.
+// returns series sorted, so that sums add up in the same order. lookback is the engine's.
 type aheadStore struct {
 	storage.Queryable
-	by int64
+	by       int64
+	lookback time.Duration
 }
 
 func (s aheadStore) Querier(mint, maxt int64) (storage.Querier, error) {
@@ -21,12 +23,13 @@ func (s aheadStore) Querier(mint, maxt int64) (storage.Querier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return aheadQuerier{q, s.by}, nil
+	return aheadQuerier{q, s.by, s.lookback}, nil
 }
 
 type aheadQuerier struct {
 	storage.Querier
-	by int64
+	by       int64
+	lookback time.Duration
 }
 
 func (q aheadQuerier) Select(ctx context.Context, _ bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
@@ -34,6 +37,9 @@ func (q aheadQuerier) Select(ctx context.Context, _ bool, hints *storage.SelectH
 		h := *hints
 		h.Start -= q.by
 		h.End -= q.by
+		if h.End-h.Start > h.Range+q.lookback.Milliseconds() { // smoothed: it rests on readings beyond its range, and the store leaves none out
+			h.Func = ""
+		}
 		hints = &h
 	}
 	return aheadSet{q.Querier.Select(ctx, true, hints, matchers...), q.by}

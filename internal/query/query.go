@@ -53,6 +53,8 @@ func windowsOf(list []model.Window, first, last int64) windows {
 	return w
 }
 
+var thirdNames = []string{"early", "middle", "late"}
+
 // setMain makes a span the main window, with its thirds. Each begins where the one before it ends.
 func (w windows) setMain(s Span) {
 	third := (s.End - s.Start) / 3
@@ -135,7 +137,7 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 		grain:   g,
 		engine:  newEngine(g, prepared, maxSamples),
 		large:   newEngine(g, prepared, maxLargeSamples),
-		storage: withSharedParts{withMachines{aheadStore{store, ahead}, meta.Hosts, g.lookback.Milliseconds() / 2}, shared},
+		storage: withSharedParts{withMachines{aheadStore{store, ahead, g.lookback}, meta.Hosts, g.lookback.Milliseconds() / 2}, shared},
 		windows: w,
 		all:     Span{first + ahead, last + ahead},
 		at:      time.UnixMilli(end + ahead),

@@ -165,6 +165,30 @@ func TestRoundsThatJitter(t *testing.T) {
 	}
 }
 
+// TestThirdsOfSeriesReadAtOtherMoments: of two things that grow alike, one is read just before a third ends, the other
+// just after.
+func TestThirdsOfSeriesReadAtOtherMoments(t *testing.T) {
+	m := new(record.Memory)
+	for name, at := range map[string]int64{"cpu": 90, "replies": 10} {
+		var points []record.Point
+		for i := range int64(10) {
+			points = append(points, record.Point{Time: notation.Start + 1000*i + at, Value: float64(1000*i + at)})
+		}
+		m.Add(labels.FromStrings("__name__", name, "host", "s"), points)
+	}
+	m.Sort()
+	meta := model.Run{Plan: model.Plan{Interval: 1000}, Windows: []model.Window{{Name: model.Hold, Start: notation.Start + 2050, End: notation.Start + 8050}}}
+	q := Over(meta, m, notation.Start+10, notation.Start+9090)
+	for _, third := range []string{"early", "middle", "late"} {
+		if got := asked(q, expressionOf(t, "increase(cpu[$"+third+"]) / increase(replies[$"+third+"])")); got != `{host="s"} 1` {
+			t.Errorf("%s: one grew %s times as much as the other, want 1", third, got)
+		}
+	}
+	if got := asked(q, expressionOf(t, "increase(cpu[$window])")); got != `{host="s"} 6000` {
+		t.Errorf("over the window %s, want the difference of two readings", got)
+	}
+}
+
 func TestTheMainWindow(t *testing.T) {
 	hold := model.Window{Name: model.Hold, Start: 20, End: 30}
 	base := model.Window{Name: model.Baseline, Start: 5, End: 10}

@@ -212,6 +212,18 @@ func isWindow(ms *parser.MatrixSelector) bool {
 	return marked || ms.VectorSelector.(*parser.VectorSelector).Timestamp != nil
 }
 
+// isThird says whether a range is a third of the main window.
+func isThird(ms *parser.MatrixSelector) bool {
+	window, _, _ := markOf(ms.Range.Milliseconds())
+	return slices.Contains(thirdNames, window)
+}
+
+// smooths says whether a difference can be read off between readings.
+func smooths(call *parser.Call) bool {
+	_, ok := promql.SmoothedSafeFunctions[call.Func.Name]
+	return ok
+}
+
 // parseMarked parses a text, with marks for its windows. A range ends when its window does.
 func parseMarked(text string) (parser.Expr, error) {
 	marked := ReplaceVariables(text, func(v VariableUse) string {
@@ -385,14 +397,19 @@ func difference(call *parser.Call) *parser.MatrixSelector {
 // the reading at the range's start, or the last one before it, and the last in
 // the range, and corrects counter resets. It answers 0 where there is only one
 // reading; nothing is known then, so a difference that needs two readings guards it: of
-// such a store need not count all. window says that the range is a window's.
-func anchored(call *parser.Call, window bool, lookback time.Duration) parser.Expr {
+// such a store need not count all. marked is the call's range as it stands in the shape.
+//
+// A third of the main window is but some readings long, and those of two series are not taken at the same moments: one
+// has a reading just before a third's end, the other just after, and a quotient of the two is wrong by half. So there
+// the value at an end is read off the line between the readings beside it ("smoothed").
+func anchored(call *parser.Call, marked *parser.MatrixSelector, lookback time.Duration) parser.Expr {
 	ms := call.Args[0].(*parser.MatrixSelector)
 	of := *ms.VectorSelector.(*parser.VectorSelector)
-	of.Anchored = true
+	of.Smoothed = isThird(marked) && smooths(call)
+	of.Anchored = !of.Smoothed
 	exact, seen := *ms, *ms
 	exact.VectorSelector = &of
-	if window {
+	if isWindow(marked) {
 		exact.Range -= time.Millisecond // what a range has more than its window
 	}
 	seen.Range = exact.Range + lookback

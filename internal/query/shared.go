@@ -162,7 +162,7 @@ func (a asking) instance(e parser.Expr) parser.Expr {
 	case *parser.Call:
 		c := rebuilt(e, a.instance).(*parser.Call)
 		if of := difference(e); of != nil {
-			return anchored(c, isWindow(of), a.grain.lookback)
+			return anchored(c, of, a.grain.lookback)
 		}
 		return c
 	}
