@@ -24,13 +24,13 @@ install-deps:
 demo: install-deps build
 	bin/plimsoll lab tune --twin throughput-chain --report bin/demo.html
 
-# Two packages at a time, however many CPUs there are: tests load the machine on purpose, and
-# some of what they read is the whole machine's. What fails is run once more, alone, and said.
+# Three packages, and four tests of each, at a time, however many CPUs there are: many only wait, others load
+# the machine on purpose, and some of what they read is the whole machine's. What fails is run once more, alone, and said.
 # They are vetted before, and built without DWARF: they send themselves to other machines.
 test: build
 	@scripts/install-deps tests
 	$(GO) vet ./...
-	$(GO) run ./scripts/gotest -timeout=60m -p=2 -vet=off -ldflags=-w ./...
+	$(GO) run ./scripts/gotest -timeout=60m -p=3 -parallel=4 -vet=off -ldflags=-w ./...
 
 bench: build
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -16,20 +17,28 @@ import (
 	"plimsoll/rules"
 )
 
-// usualAlerts are the alerts as "rules export" writes them without flags.
+// usualAlerts are the alerts as "rules export" writes them without flags: made once, for tests that read them.
 func usualAlerts(t *testing.T) (ruleset.Rules, alerts.Set) {
 	t.Helper()
+	all, err := usual()
+	ok(t, err)
+	return all.rules, all.alerts
+}
+
+type ruleAlerts struct {
+	rules  ruleset.Rules
+	alerts alerts.Set
+}
+
+var usual = sync.OnceValues(func() (ruleAlerts, error) {
 	set, err := ruleset.Load(rules.FS)
 	if err != nil {
-		t.Fatal(err)
+		return ruleAlerts{}, err
 	}
 	w, _, _ := testWorld()
 	all, err := alertsOf(w, set, alertOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set, all
-}
+	return ruleAlerts{set, all}, err
+})
 
 // TestAlertsLeftOutPageIsFresh keeps the list of rules that are no alerts, with the reasons.
 func TestAlertsLeftOutPageIsFresh(t *testing.T) {
@@ -72,6 +81,7 @@ func TestAlertsSilenceNoneOfThemselves(t *testing.T) {
 
 // Hosts that belong together explain one another's alerts where the rules do not ask for one host; one without the label is by itself.
 func TestHostsTogether(t *testing.T) {
+	t.Parallel()
 	set, err := ruleset.Load(rules.FS)
 	ok(t, err)
 	w, _, _ := testWorld()

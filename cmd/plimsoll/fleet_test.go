@@ -152,6 +152,7 @@ func plimsollJSON(t *testing.T, doc any, args ...string) {
 // A real Prometheus with a limit of samples that ten hosts exceed gives each host the verdict that it has alone.
 // PLIMSOLL_FLEET=1000 makes it that many hosts, without the limit, and -v tells what it took.
 func TestFleetOfARealPrometheus(t *testing.T) {
+	t.Parallel()
 	tool(t, "prometheus")
 	hosts, limit := 24, "--query.max-samples=4000"
 	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_FLEET")); err == nil {

@@ -92,6 +92,7 @@ func (k keeper) snapshotJSON(t *testing.T) (dir string) {
 
 // A watch that stays makes a run when it is asked to, which others open; its last minute is judged apart.
 func TestSnapshot(t *testing.T) {
+	t.Parallel()
 	k := aKeeper(t)
 	dir := k.snapshot(t)
 	if _, err := os.Stat(filepath.Join(dir, "verdict.json")); err != nil || filepath.Dir(dir) != k.shelf {
@@ -131,6 +132,7 @@ func TestJudgingGivesWay(t *testing.T) {
 
 // Killed while it closes a run, our child leaves one that was cut off; where it says that the disk is full there is none.
 func TestSnapshotWhoseCloserIsKilled(t *testing.T) {
+	t.Parallel()
 	k := aKeeper(t)
 	real := filepath.Join(t.TempDir(), "plimsoll")
 	ok(t, os.Rename(k.executable, real))
@@ -170,6 +172,7 @@ func TestSnapshotWhoseCloserIsKilled(t *testing.T) {
 
 // Each run goes into a bucket as well, also one that was made while its server was full, and is reported there as it is here.
 func TestSnapshotInABucket(t *testing.T) {
+	t.Parallel()
 	kept := s3mem.New()
 	ok(t, kept.CreateBucket("runs"))
 	real, manifests, refused := gofakes3.New(kept).Server(), make(chan string, 10), make(chan bool, 10)

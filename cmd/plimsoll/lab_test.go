@@ -26,6 +26,7 @@ var exactCases = []string{"conntrack-full", "upstream-ports", "worker-connection
 // the program to name each. That a noisy machine may have another cause
 // beside it (its CPUs are taken) is allowed here.
 func TestExactFaultsAreNamed(t *testing.T) {
+	t.Parallel() // it counts, and measures nothing
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}

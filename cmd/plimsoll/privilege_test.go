@@ -208,6 +208,7 @@ func needless(t *testing.T, kind string, c privilege.Cap) bool {
 // With exactly what the table says each part does all that it does for root, with one
 // less it does not; and what needs nothing does all without anything.
 func TestPrivileges(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("privileges are root's to give")
 	}
@@ -244,6 +245,7 @@ func TestPrivileges(t *testing.T) {
 }
 
 func TestPrivilegesOfHosts(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("privileges are root's to give")
 	}

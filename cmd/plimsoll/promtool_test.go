@@ -62,6 +62,7 @@ type promtoolSample struct {
 // own engine confirms the rule over these series, of each host by itself. Of each rule it is one vector that
 // fires and one that comes near; with PLIMSOLL_VECTORS=all all of them, which takes minutes.
 func TestVectorsInPromtool(t *testing.T) {
+	t.Parallel()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil && os.Getenv("CI") != "" {
 		t.Fatal(err) // make test installs it

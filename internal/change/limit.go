@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limits are the numbers of prlimit(2) by prlimit(1)'s names.
+// limits are the numbers of prlimit(2) by prlimit(1)'s names. That of CPU time is left out: where it is
+// set back, the kernel kills whoever has used more meanwhile, so that it cannot be undone.
 var limits = map[string]int{
 	"nofile": unix.RLIMIT_NOFILE, "nproc": unix.RLIMIT_NPROC, "memlock": unix.RLIMIT_MEMLOCK, "core": unix.RLIMIT_CORE,
-	"stack": unix.RLIMIT_STACK, "as": unix.RLIMIT_AS, "data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE, "cpu": unix.RLIMIT_CPU,
+	"stack": unix.RLIMIT_STACK, "as": unix.RLIMIT_AS, "data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE,
 	"sigpending": unix.RLIMIT_SIGPENDING, "msgqueue": unix.RLIMIT_MSGQUEUE, "nice": unix.RLIMIT_NICE, "rtprio": unix.RLIMIT_RTPRIO,
 }
 

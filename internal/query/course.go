@@ -48,6 +48,14 @@ func (m when) query(engine *promql.Engine, store storage.Queryable, text string)
 	return engine.NewRangeQuery(context.Background(), store, nil, text, m.first, m.last, m.step)
 }
 
+// none is no result.
+func (m when) none() parser.Value {
+	if m.step == 0 {
+		return promql.Vector{}
+	}
+	return promql.Matrix{}
+}
+
 // number is which of the moments a time is.
 func (m when) number(ms int64) int64 { return (ms - m.first.UnixMilli()) / m.step.Milliseconds() }
 
@@ -113,18 +121,18 @@ func (a asking) moving(e *Expression, spans Spans) []Result {
 	if thirds().MatchString(e.Text) {
 		return nil
 	}
-	w := maps.Clone(a.windows)
-	w["window"] = Span{movingEnd - (spans.First.End - spans.First.Start), movingEnd}
-	tree, missing, lacking, err := e.query(w, a.grain)
-	if err != nil || missing != "" || !let(tree) || strings.Contains(e.Text, "$window_start") || strings.Contains(e.Text, "$window_end") {
+	s, err := e.shape()
+	if err != nil || strings.Contains(e.Text, "$window_start") || strings.Contains(e.Text, "$window_end") {
+		return nil
+	}
+	a.frame = maps.Clone(a.windows)
+	a.frame["window"] = Span{movingEnd - (spans.First.End - spans.First.Start), movingEnd}
+	missing, lacking, err := s.fits(a.frame, a.grain)
+	if err != nil || missing != "" || s.moving() == nil {
 		return nil
 	}
 	var out []Result
-	err = a.exec(tree, func() parser.Expr {
-		again, _, _, _ := e.query(w, a.grain) // the engine has changed the other
-		let(again)
-		return again
-	}, func(v parser.Value) (err error) {
+	err = a.exec(s.moving(), func(v parser.Value) (err error) {
 		out, err = a.at.results(v)
 		return err
 	})
@@ -159,7 +167,7 @@ func let(tree parser.Expr) (free bool) {
 		default:
 			return nil
 		}
-		if *at != nil && **at == movingEnd {
+		if *at != nil && **at == mark("window", markEnd) {
 			free = free && !slices.ContainsFunc(path, func(up parser.Node) bool { _, sub := up.(*parser.SubqueryExpr); return sub })
 			*at = nil
 		}
@@ -174,9 +182,9 @@ func (a asking) oneByOne(e *Expression, spans Spans) []Result {
 	w := maps.Clone(a.windows)
 	for i := range out {
 		w.setMain(spans.At(i))
-		own := a.asking(time.UnixMilli(w["window"].End))
+		own := a.asking(w, time.UnixMilli(w["window"].End))
 		own.alone = true
-		out[i] = own.evaluate(e, w)
+		out[i] = own.evaluate(e)
 	}
 	return out
 }

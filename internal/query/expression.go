@@ -1,8 +1,10 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +43,13 @@ var Parser = parser.NewParser(parser.Options{EnableExtendedRangeSelectors: true}
 // window variables are filled in for each run, by query.
 type Expression struct {
 	Text string
+	// src is the text before they were, "" for one that names none; terms are theirs.
+	src   string
+	terms Terms
+	// parsed is its shape, once it was asked of a run.
+	parsing sync.Once
+	parsed  *shape
+	failed  error
 	// What its whole tree shows is found when it is first asked for: the shared terms make a text seventeen times
 	// as long, and a run is judged by a part of all rules' expressions.
 	once      sync.Once
@@ -85,6 +94,14 @@ type Terms struct {
 	// Tried: all texts were parsed with these records before, and nothing was wrong with them. Then only Err
 	// would tell what is.
 	Tried bool
+
+	trees *trees // of the expressions that name these records
+}
+
+// With are terms with other records.
+func (t Terms) With(records Records) Terms {
+	t.Records, t.trees = records, newTrees()
+	return t
 }
 
 // Parse fills in the shared terms and parses the result.
@@ -102,7 +119,7 @@ func (t Terms) Parse(src string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Expression{}
+	e := &Expression{src: src, terms: t}
 	if e.Text, err = expandRecords(src, root, t.Records); err != nil {
 		return nil, err
 	}
@@ -110,12 +127,27 @@ func (t Terms) Parse(src string) (*Expression, error) {
 		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(e.Text), maxText)
 	}
 	if !t.Tried {
-		if err := e.Err(); err != nil {
+		if err := cmp.Or(refuseReplacements(root), e.Err()); err != nil {
 			return nil, err
 		}
 	}
 	return e, nil
 }
+
+// shape is the expression as it is asked of runs.
+func (e *Expression) shape() (*shape, error) {
+	e.parsing.Do(func() {
+		src := cmp.Or(e.src, e.Text)
+		e.parsed, e.failed = e.terms.shapeOf(src, e.Text)
+		if errors.Is(e.failed, errNumber) {
+			e.parsed, e.failed = Terms{trees: e.terms.trees}.shapeOf(e.Text, e.Text)
+		}
+	})
+	return e.parsed, e.failed
+}
+
+// errNumber says that a record is no series.
+var errNumber = errors.New("a record that is a number")
 
 // read finds out what the whole tree shows.
 func (e *Expression) read() {
@@ -263,38 +295,6 @@ func spliceAll(s string, cuts []splice) string {
 	return out.String()
 }
 
-// replace puts others in the place of nodes of a tree, from the root down, and returns the root. by
-// returns nil for a node that stays, below which it is asked on.
-func replace(e parser.Expr, by func(parser.Expr) parser.Expr) parser.Expr {
-	if other := by(e); other != nil {
-		return other
-	}
-	replaceBelow(e, by)
-	return e
-}
-
-func replaceBelow(e parser.Expr, by func(parser.Expr) parser.Expr) {
-	switch e := e.(type) {
-	case *parser.AggregateExpr:
-		e.Expr = replace(e.Expr, by)
-		if e.Param != nil {
-			e.Param = replace(e.Param, by)
-		}
-	case *parser.BinaryExpr:
-		e.LHS, e.RHS = replace(e.LHS, by), replace(e.RHS, by)
-	case *parser.Call:
-		for i := range e.Args {
-			e.Args[i] = replace(e.Args[i], by)
-		}
-	case *parser.ParenExpr:
-		e.Expr = replace(e.Expr, by)
-	case *parser.UnaryExpr:
-		e.Expr = replace(e.Expr, by)
-	case *parser.SubqueryExpr:
-		e.Expr = replace(e.Expr, by)
-	}
-}
-
 // VectorSelectors returns all selectors below root. Those with a range are
 // left out of a parser.Inspect by way of their matrix only, so none comes twice.
 func VectorSelectors(root parser.Expr) []*parser.VectorSelector {
@@ -357,6 +357,33 @@ func refuseCall(c *parser.Call) error {
 	return nil
 }
 
+// refuseReplacements refuses what label_replace and label_join cannot do, also where a run has nothing to do it to.
+func refuseReplacements(root parser.Expr) error {
+	var bad error
+	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
+		c, ok := n.(*parser.Call)
+		if !ok || !strings.HasPrefix(c.Func.Name, "label_") || bad != nil {
+			return nil
+		}
+		text := func(i int) string {
+			s, _ := c.Args[i].(*parser.StringLiteral)
+			if s == nil {
+				return ""
+			}
+			return s.Val
+		}
+		if text(1) == "" {
+			bad = fmt.Errorf("%s(): want a label's name as its second argument", c.Func.Name)
+		} else if c.Func.Name == "label_replace" {
+			if _, err := regexp.Compile("^(?s:" + text(4) + ")$"); err != nil {
+				bad = fmt.Errorf("%s(): %w", c.Func.Name, err)
+			}
+		}
+		return nil
+	})
+	return bad
+}
+
 // standing tells where in the expression a selector stands; path leads from
 // the root to its parent.
 func standing(n parser.Node, path []parser.Node) (global, excludes bool) {
@@ -410,41 +437,6 @@ func before(text string, n parser.Node, path []parser.Node) []*Expression {
 	return list
 }
 
-// query returns what Prometheus' engine evaluates for this
-// run, and may change in doing so: windows are filled in, ranges include both of a window's ends, and
-// differences of counters are exact. Missing, when not empty, is the window that stands
-// in the way, since the run does not have it; lacking one that stands in the way only
-// where the expression has no result.
-func (e *Expression) query(w windows, g grain) (root parser.Expr, missing, lacking string, err error) {
-	text := ReplaceVariables(e.Text, func(v VariableUse) string {
-		span, ok := w[v.Window]
-		if !ok && v.Optional {
-			lacking = fmt.Sprintf("this run has no %s window", v.Window)
-			if v.Part == "" {
-				return rangeMark + strconv.FormatInt(2*g.interval.Milliseconds(), 10) + rangeMark + moment(beforeAll) + rangeMark
-			}
-			return "NaN"
-		}
-		if !ok {
-			missing = fmt.Sprintf("this run has no %s window", v.Window)
-		}
-		switch v.Part {
-		case "_seconds":
-			return strconv.FormatFloat(float64(span.End-span.Start)/1000, 'f', -1, 64)
-		case "_start":
-			return moment(span.Start)
-		case "_end":
-			return moment(span.End)
-		}
-		return rangeMark + strconv.FormatInt(span.End-span.Start, 10) + rangeMark + moment(span.End) + rangeMark
-	})
-	if missing != "" {
-		return nil, missing, "", nil
-	}
-	root, missing, err = anchorDifferences(pinRanges(text), g)
-	return root, missing, lacking, err
-}
-
 // moment writes Unix milliseconds as PromQL's seconds.
 func moment(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
 
@@ -458,77 +450,9 @@ const rangeMark = "\x00"
 var markedRange = lazy.Regexp("\x00(-?[0-9]+)\x00(-?[0-9.]+)\x00([^\\]]*\\])")
 
 // pinRanges turns each marked window into a range with an "@" behind its
-// bracket. A range of Prometheus is open at its start, so a millisecond more
-// takes in the reading at the start itself.
+// bracket.
 func pinRanges(text string) string {
-	return markedRange().ReplaceAllStringFunc(text, func(s string) string {
-		m := markedRange().FindStringSubmatch(s)
-		length, err := strconv.ParseInt(m[1], 10, 64)
-		if err != nil { // digits only, written by query
-			return s
-		}
-		return fmt.Sprintf("%dms%s @ %s", length+1, m[3], m[2])
-	})
-}
-
-// anchorDifferences parses a text, and makes increase, rate and their kin exact. "anchored" takes
-// the reading at the range's start, or the last one before it, and the last in
-// the range, and corrects counter resets. It answers 0 where there is only one
-// reading; nothing is known then, so a difference that needs two readings guards it: of
-// such a store need not count all.
-func anchorDifferences(text string, g grain) (root parser.Expr, missing string, err error) {
-	if root, err = Parser.ParseExpr(text); err != nil {
-		return nil, "", err
-	}
-	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
-		if bad := checkMoments(n, path, g.step); bad != nil && err == nil {
-			err = bad
-		}
-		return nil
-	})
-	root = replace(root, func(e parser.Expr) parser.Expr {
-		if call, ms := difference(e); call != nil {
-			return anchored(call, ms, g.lookback)
-		}
-		if ms, ok := e.(*parser.MatrixSelector); ok && ms.Range < g.interval && missing == "" {
-			missing = fmt.Sprintf("the readings are %v apart, too far for a look at %v", g.interval, ms.Range)
-		}
-		return nil
-	})
-	return root, missing, err
-}
-
-// difference tells what is a difference of a plain series, nil for anything else.
-func difference(e parser.Expr) (*parser.Call, *parser.MatrixSelector) {
-	call, ok := e.(*parser.Call)
-	if !ok {
-		return nil, nil
-	}
-	if _, ok := promql.AnchoredSafeFunctions[call.Func.Name]; !ok {
-		return nil, nil
-	}
-	if ms, ok := call.Args[0].(*parser.MatrixSelector); ok {
-		return call, ms
-	}
-	return nil, nil
-}
-
-// anchored is "(difference(s[range] anchored) and idelta(s[more]))".
-func anchored(call *parser.Call, ms *parser.MatrixSelector, lookback time.Duration) parser.Expr {
-	of := *ms.VectorSelector.(*parser.VectorSelector)
-	of.Anchored = true
-	exact, seen := *ms, *ms
-	exact.VectorSelector = &of
-	if of.Timestamp != nil {
-		exact.Range -= time.Millisecond // what pinRanges added
-	}
-	seen.Range = exact.Range + lookback
-	call.Args[0] = &exact
-	two := &parser.Call{Func: parser.Functions["idelta"], Args: parser.Expressions{&seen}, PosRange: call.PosRange}
-	return &parser.ParenExpr{PosRange: call.PosRange, Expr: &parser.BinaryExpr{
-		Op: parser.LAND, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany},
-		LHS: call, RHS: two,
-	}}
+	return markedRange().ReplaceAllString(text, "${1}ms$3 @ $2")
 }
 
 // MustParse parses an expression that stands in the program, without records.

@@ -51,21 +51,20 @@ func fixedMoments(text string, root parser.Expr) error {
 	return bad
 }
 
-// checkMoments refuses a node that is a subquery of too many moments; path leads to
-// it from the root.
-func checkMoments(n parser.Node, path []parser.Node, step time.Duration) error {
-	sub, ok := n.(*parser.SubqueryExpr)
-	if !ok {
-		return nil
-	}
-	if err := tooMany(sub.Range, stepIn(sub, step)); err != nil {
-		return err
-	}
-	all := moments(sub, step)
-	for _, up := range path {
-		if outer, ok := up.(*parser.SubqueryExpr); ok {
-			all *= moments(outer, step)
+// checkMoments refuses a subquery, the last of those that stand in one another, of too many moments.
+func (f filling) checkMoments(chain []*parser.SubqueryExpr) error {
+	all := 1.0
+	for i, sub := range chain {
+		span, step := f.duration(sub.Range), f.step
+		if sub.Step > 0 {
+			step = f.duration(sub.Step)
 		}
+		if i == len(chain)-1 {
+			if err := tooMany(span, step); err != nil {
+				return err
+			}
+		}
+		all *= float64(span)/float64(step) + 1
 	}
 	if all > maxNested {
 		return fmt.Errorf("subqueries within one another look at %.0f moments; want at most %d", all, maxNested)
@@ -78,15 +77,4 @@ func tooMany(span, step time.Duration) error {
 		return fmt.Errorf("a look at each %v of %v is %.0f moments; want at most %d", step, span, float64(span)/float64(step), maxMoments)
 	}
 	return nil
-}
-
-func moments(sub *parser.SubqueryExpr, step time.Duration) float64 {
-	return float64(sub.Range)/float64(stepIn(sub, step)) + 1
-}
-
-func stepIn(sub *parser.SubqueryExpr, step time.Duration) time.Duration {
-	if sub.Step > 0 {
-		return sub.Step
-	}
-	return step
 }

@@ -84,10 +84,12 @@ type Run struct {
 	one     sync.Mutex
 	storage storage.Queryable
 	windows windows
+	all     Span     // from the first to the last sample
+	names   sync.Map // of series: whether there are any
 	grain   grain
 	at      time.Time
 	shared  *sharedParts
-	trees   *trees
+	trees   *handing
 
 	mu      sync.Mutex
 	replies map[string]*reply // by what was asked
@@ -125,7 +127,7 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 	}
 	g := grainOf(meta.Plan.Interval)
 	g.step = time.Duration(step) * time.Millisecond
-	shared, prepared := newSharedParts(sharedPrefix), &trees{Parser: Parser}
+	shared, prepared := newSharedParts(sharedPrefix), &handing{Parser: Parser}
 	return &Run{
 		shared:  shared,
 		trees:   prepared,
@@ -135,6 +137,7 @@ func Over(meta model.Run, store storage.Queryable, first, last int64) *Run {
 		large:   newEngine(g, prepared, maxLargeSamples),
 		storage: withSharedParts{withMachines{aheadStore{store, ahead}, meta.Hosts, g.lookback.Milliseconds() / 2}, shared},
 		windows: w,
+		all:     Span{first + ahead, last + ahead},
 		at:      time.UnixMilli(end + ahead),
 		replies: map[string]*reply{},
 	}
@@ -174,7 +177,7 @@ func (q *Run) Window(name string) (Span, bool) {
 
 // Ask evaluates an expression at the end of the main window.
 func (q *Run) Ask(e *Expression) Result {
-	return q.once(e.Text, func() Result { return q.asking(q.at).evaluate(e, q.windows) })
+	return q.once(e.Text, func() Result { return q.asking(q.windows, q.at).evaluate(e) })
 }
 
 // AskBefore evaluates an expression as if the baseline were the main window. Without
@@ -187,7 +190,7 @@ func (q *Run) AskBefore(e *Expression) Result {
 		}
 		w := maps.Clone(q.windows)
 		w.setMain(base)
-		return q.asking(time.UnixMilli(base.End)).evaluate(e, w)
+		return q.asking(w, time.UnixMilli(base.End)).evaluate(e)
 	})
 }
 
@@ -215,20 +218,25 @@ func (q *Run) once(key string, evaluate func() Result) Result {
 	return a.Result
 }
 
-// evaluate evaluates an expression with these windows at one moment.
-func (a asking) evaluate(e *Expression, w windows) Result {
-	tree, missing, lacking, err := e.query(w, a.grain)
+// evaluate evaluates an expression at one moment.
+func (a asking) evaluate(e *Expression) Result {
+	s, err := e.shape()
+	if err != nil {
+		return Result{Failed: err}
+	}
+	missing, lacking, err := s.fits(a.frame, a.grain)
 	if missing != "" {
 		return Result{Missing: missing}
 	}
 	if err != nil {
 		return Result{Failed: err}
 	}
+	tree := s.asked
+	if a.alone {
+		tree = s.whole
+	}
 	var res Result
-	res.Failed = a.exec(tree, func() parser.Expr {
-		again, _, _, _ := e.query(w, a.grain) // the engine has changed the other
-		return again
-	}, func(v parser.Value) (err error) {
+	res.Failed = a.exec(tree, func(v parser.Value) (err error) {
 		res.Samples, err = samplesIn(v)
 		return err
 	})
@@ -238,15 +246,18 @@ func (a asking) evaluate(e *Expression, w windows) Result {
 	return res
 }
 
-// exec evaluates a tree, with shared parts in their places, and hands over its value. again makes the same
-// tree, for where it needs more samples than may be held beside others.
-func (a asking) exec(tree parser.Expr, again func() parser.Expr, use func(parser.Value) error) error {
-	err := a.run(a.engine, a.withShared(tree), use)
+// exec evaluates a shape's tree, and hands over its value. Where it needs more samples than may be held beside others, it
+// is evaluated again when no other such is.
+func (a asking) exec(tree parser.Expr, use func(parser.Value) error) error {
+	if !a.alone && tree.Type() == parser.ValueTypeVector && a.nothing(tree) {
+		return use(a.at.none())
+	}
+	err := a.run(a.engine, a.instance(tree), use)
 	var many promql.ErrTooManySamples
 	if errors.As(err, &many) {
 		a.one.Lock()
 		defer a.one.Unlock()
-		err = a.run(a.large, a.withShared(again()), use)
+		err = a.run(a.large, a.instance(tree), use)
 	}
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,8 +35,13 @@ const (
 type sharedParts struct {
 	prefix string
 	mu     sync.Mutex
-	texts  map[string]*sharedPart
+	parts  map[partKey]*sharedPart
 	list   []*sharedPart // by the number in their names
+}
+
+type partKey struct {
+	text string
+	main Span // the main window, where it looks at that
 }
 
 type sharedPart struct {
@@ -46,16 +53,16 @@ type sharedPart struct {
 }
 
 func newSharedParts(prefix string) *sharedParts {
-	return &sharedParts{prefix: prefix, texts: map[string]*sharedPart{}}
+	return &sharedParts{prefix: prefix, parts: map[partKey]*sharedPart{}}
 }
 
-func (s *sharedParts) part(key string) *sharedPart {
+func (s *sharedParts) part(key partKey) *sharedPart {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.texts[key]
+	p := s.parts[key]
 	if p == nil {
 		p = &sharedPart{name: s.prefix + strconv.Itoa(len(s.list))}
-		s.texts[key], s.list = p, append(s.list, p)
+		s.parts[key], s.list = p, append(s.list, p)
 	}
 	return p
 }
@@ -80,6 +87,7 @@ func (s *sharedParts) named(matchers []*labels.Matcher) *sharedPart {
 type asking struct {
 	*Run
 	store storage.Queryable
+	frame windows // that stand for the variables
 	at    when
 	// course are the parts that are evaluated at each of the moments, nil where there is one moment.
 	// They are gone with it; one whole hour's courses would be held at once otherwise.
@@ -88,66 +96,122 @@ type asking struct {
 }
 
 // asking is of one moment.
-func (q *Run) asking(at time.Time) asking {
-	return asking{Run: q, store: q.storage, at: when{first: at}}
+func (q *Run) asking(w windows, at time.Time) asking {
+	return asking{Run: q, store: q.storage, frame: w, at: when{first: at}}
 }
 
-// withShared puts shared parts in their places in what is to be evaluated.
-// A part that cannot be evaluated by itself stays where it is, and fails there.
-func (a asking) withShared(root parser.Expr) parser.Expr { return replace(root, a.standIn) }
+// term is a part of expressions that is evaluated once for all that have it, and is then a series of its own.
+type term struct {
+	parser.Expr
+	text   string      // with marks
+	parted parser.Expr // with terms in it
+	course bool        // it is evaluated at each moment of a course
+	main   bool        // it looks at the main window
+}
 
-// standIn is what stands in an expression's place, nil for one that stays.
-func (a asking) standIn(e parser.Expr) parser.Expr {
+// parted is a tree with terms in it.
+func (t *trees) parted(e parser.Expr, course bool) parser.Expr {
 	sub, within := e.(*parser.SubqueryExpr)
-	switch once := a.asking(a.at.first); {
-	case a.alone:
-		return nil
+	switch {
 	case takesMoments(e): // of a series it tells another moment than of an expression
 		return e
-	case isShared(e):
-		return once.part(e, a.shared)
-	case a.course != nil && within: // it looks at moments of its own
-		sub.Expr = once.withShared(sub.Expr)
-		return sub
-	case a.course != nil && isPart(e):
-		return a.part(e, a.course)
+	case isShared(e) || t.isRecord[e] && readsWindows(e):
+		return t.term(e, false)
+	case course && within: // it looks at moments of its own
+		c := *sub
+		c.Expr = t.parted(sub.Expr, false)
+		return &c
+	case course && isPart(e):
+		return t.term(e, true)
 	}
-	return nil
+	return t.below(e, course)
 }
 
-// part stands for an expression, by its place among these.
-func (a asking) part(e parser.Expr, among *sharedParts) parser.Expr {
+// below is a node with terms below it.
+func (t *trees) below(e parser.Expr, course bool) parser.Expr {
+	return rebuilt(e, func(e parser.Expr) parser.Expr { return t.parted(e, course) })
+}
+
+func (t *trees) term(e parser.Expr, course bool) *term {
 	text := e.String()
-	p := among.part(text)
-	p.once.Do(func() { a.fill(p, e) })
-	if p.err == nil {
-		return p.stand()
+	known := t.terms[text]
+	if known != nil {
+		return known
 	}
-	again, err := Parser.ParseExpr(text) // the engine has changed e
-	if err != nil {
-		return nil
+	n := &term{Expr: e, text: text, parted: e, course: course, main: looksAtMain(e)}
+	switch e := e.(type) {
+	case *parser.AggregateExpr:
+		c := *e
+		c.Expr = t.parted(e.Expr, course)
+		n.parted = &c
+	case *parser.ParenExpr:
+		n.parted = t.parted(e.Expr, course)
 	}
-	replaceBelow(again, a.standIn)
-	return again
+	t.terms[text] = n
+	return n
 }
 
-// fill evaluates a part, with the shared parts within it in their places.
-func (a asking) fill(p *sharedPart, e parser.Expr) {
-	if sum, ok := e.(*parser.AggregateExpr); ok {
-		sum.Expr = a.withShared(sum.Expr)
+// instance is a tree with its windows and its terms filled in, for one evaluation.
+func (a asking) instance(e parser.Expr) parser.Expr {
+	f := filling{a.frame, a.grain}
+	switch e := e.(type) {
+	case *term:
+		return a.part(e)
+	case *parser.NumberLiteral:
+		return f.number(e)
+	case *parser.Call:
+		c := rebuilt(e, a.instance).(*parser.Call)
+		if of := difference(e); of != nil {
+			return anchored(c, isWindow(of), a.grain.lookback)
+		}
+		return c
 	}
+	c := rebuilt(e, a.instance)
+	f.into(c)
+	return c
+}
+
+// part is what stands for a term. One that cannot be evaluated by itself stays where it is, and fails there.
+func (a asking) part(t *term) parser.Expr {
+	p := a.partOf(t)
+	if p.err != nil {
+		return a.instance(newTrees().below(t.Expr, t.course))
+	}
+	return p.stand()
+}
+
+// partOf is the part that a term is here, evaluated.
+func (a asking) partOf(t *term) *sharedPart {
+	among := a.course
+	if !t.course {
+		among, a = a.shared, a.asking(a.frame, a.at.first)
+	}
+	key := partKey{text: t.text}
+	if t.main {
+		key.main = a.frame["window"]
+	}
+	p := among.part(key)
+	p.once.Do(func() { a.fill(p, t) })
+	return p
+}
+
+// fill evaluates a part, with the terms within it in their places.
+func (a asking) fill(p *sharedPart, t *term) {
 	if a.course == nil {
 		at := a.at.first.UnixMilli()
 		p.at = &at
 	}
-	p.err = a.run(a.engine, e, func(v parser.Value) error {
+	if a.nothing(t.parted) {
+		return
+	}
+	p.err = a.run(a.engine, a.instance(t.parted), func(v parser.Value) error {
 		switch v := v.(type) {
 		case promql.Vector:
 			return p.fillOnce(v)
 		case promql.Matrix:
 			return p.fillCourse(v, a.at)
 		}
-		return fmt.Errorf("%s: no vector", e)
+		return fmt.Errorf("%s: no vector", t.text)
 	})
 }
 
@@ -196,6 +260,36 @@ func takesMoments(e parser.Expr) bool {
 	return ok && call.Func.Name == "timestamp"
 }
 
+// looksAtMain says whether something depends on where the main window is.
+func looksAtMain(e parser.Expr) (main bool) {
+	look := func(ms int64) {
+		window, _, ok := markOf(ms)
+		main = main || ok && slices.Contains(windowNames[:4], window)
+	}
+	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.NumberLiteral:
+			look(int64(math.Round(math.Abs(n.Val) * 1000)))
+		case *parser.MatrixSelector:
+			look(n.Range.Milliseconds())
+		case *parser.VectorSelector:
+			if n.Timestamp != nil {
+				look(*n.Timestamp)
+			}
+			look(n.OriginalOffset.Abs().Milliseconds())
+		case *parser.SubqueryExpr:
+			if n.Timestamp != nil {
+				look(*n.Timestamp)
+			}
+			look(n.Range.Milliseconds())
+			look(n.Step.Milliseconds())
+			look(n.OriginalOffset.Abs().Milliseconds())
+		}
+		return nil
+	})
+	return main
+}
+
 // isPart says whether something is an aggregation, or reads a range. It has no name.
 func isPart(e parser.Expr) bool {
 	switch e := e.(type) {
@@ -241,26 +335,26 @@ func withinPinned(path []parser.Node) bool {
 	return false
 }
 
-// trees have the engine take what is parsed already. It asks its parser for every text, so it is
+// handing has the engine take what is parsed already. It asks its parser for every text, so it is
 // given the name of a tree, once.
-type trees struct {
+type handing struct {
 	parser.Parser
 	handed sync.Map // by name
 	count  atomic.Int64
 }
 
-func (t *trees) hand(tree parser.Expr) string {
-	name := "tree " + strconv.FormatInt(t.count.Add(1), 10)
-	t.handed.Store(name, tree)
+func (h *handing) hand(tree parser.Expr) string {
+	name := "tree " + strconv.FormatInt(h.count.Add(1), 10)
+	h.handed.Store(name, tree)
 	return name
 }
 
 // ParseExpr returns the tree of that name.
-func (t *trees) ParseExpr(name string) (parser.Expr, error) {
-	if tree, ok := t.handed.LoadAndDelete(name); ok {
+func (h *handing) ParseExpr(name string) (parser.Expr, error) {
+	if tree, ok := h.handed.LoadAndDelete(name); ok {
 		return tree.(parser.Expr), nil
 	}
-	return t.Parser.ParseExpr(name)
+	return h.Parser.ParseExpr(name)
 }
 
 // withSharedParts is a store that has the shared parts, too.

@@ -22,6 +22,9 @@ func (m *Memory) Add(lset labels.Labels, points []Point) {
 	m.series = append(m.series, &memorySeries{labels: lset, points: points})
 }
 
+// Len is how many series there are.
+func (m *Memory) Len() int { return len(m.series) }
+
 // Sort brings the series into the order of their labels, which queries rely
 // on, and notes their names. Call it once after the last Add.
 func (m *Memory) Sort() {

@@ -25,13 +25,16 @@ func trimZeros(s string) string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// spoken writes a number for a sentence: what is not whole with three digits.
+// spoken writes a number for a sentence: what is not whole with three digits, also what is next to nothing,
+// which is not written as 3.34e-05: not everybody reads that.
 func spoken(v float64) string {
-	if math.Abs(v) < 0.001 || v == math.Trunc(v) {
+	if math.Abs(v) < 1e-9 || v == math.Trunc(v) {
 		return FormatNumber(v)
 	}
 	places := 2
 	switch p := math.Abs(v); {
+	case p < 0.001:
+		places = 2 + int(math.Ceil(-math.Log10(p)))
 	case p >= 99.95:
 		places = 0
 	case p >= 9.995:

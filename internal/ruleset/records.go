@@ -40,7 +40,7 @@ func loadRecords(fsys fs.FS, dir string, terms query.Terms) (query.Terms, []byte
 	if err := DecodeStrict(raw, &list); err != nil {
 		return terms, nil, InFile(file, err)
 	}
-	terms.Records = maps.Clone(terms.Records)
+	terms = terms.With(maps.Clone(terms.Records))
 	for _, rec := range list {
 		if !recordName().MatchString(rec.Name) || rec.Help == "" {
 			return terms, nil, fmt.Errorf("%s: %q: want a record named level:metric:operation in lower case, and a help", file, rec.Name)

@@ -13,7 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
@@ -143,7 +142,7 @@ type loader struct {
 
 // newLoader creates the maps.
 func newLoader(spec *ebpf.CollectionSpec, since Kernel) (*loader, error) {
-	if err := rlimit.RemoveMemlock(); err != nil {
+	if err := liftMemlock(); err != nil {
 		return nil, fmt.Errorf("lift the limit of locked memory, which kernels before 5.11 want for BPF: %w", err)
 	}
 	data := spec.Copy()
@@ -153,6 +152,20 @@ func newLoader(spec *ebpf.CollectionSpec, since Kernel) (*loader, error) {
 		return nil, plain("create the BPF maps", err, since)
 	}
 	return &loader{spec: spec, since: since, maps: maps, types: types()}, nil
+}
+
+// NoMemlock is the first Linux that does not count BPF memory as locked.
+var NoMemlock = Kernel{Major: 5, Minor: 11}
+
+// liftMemlock lifts the limit of locked memory where the kernel counts BPF memory by it. The library's own way asks the kernel, by
+// making a map, whenever the program starts, whatever it is to do.
+func liftMemlock() error {
+	here, err := RunningKernel()
+	if err != nil || !here.Less(NoMemlock) {
+		return err
+	}
+	endless := unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}
+	return unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &endless, nil)
 }
 
 func (l *loader) names() []string { return slices.Sorted(maps.Keys(l.spec.Programs)) }

@@ -56,11 +56,19 @@ var (
 	netdevSpeed = &model.Signal{Name: "node_network_speed_bytes", Kind: model.Gauge, Unit: "bytes",
 		Help:   "Bytes a second the device can carry, as its driver says; a virtual device's is made up. No sample where the driver does not know.",
 		Labels: []string{"device"}, Source: "ioctl SIOCETHTOOL (ETHTOOL_GSET)", ByHand: "ethtool DEVICE | grep Speed"}
+	netdevOffload = &model.Signal{Name: "plimsoll_network_offload", Kind: model.Gauge, Unit: "bool",
+		Help: "1 when the device is handed large pieces that it, or the kernel right before it, cuts into packets (tso, gso) or " +
+			"puts together (gro), or takes data from several places (sg), which tso and gso need; else 0.",
+		Labels: []string{"device", "feature"}, Source: "ioctl SIOCETHTOOL (ETHTOOL_GTSO, ETHTOOL_GGSO, ETHTOOL_GGRO, ETHTOOL_GSG)",
+		ByHand: "ethtool -k DEVICE"}
 )
 
-// speedEvery is how often a device is asked for its speed: some drivers take
-// milliseconds to answer.
-const speedEvery = 10 * time.Second
+// askEvery is how often a device is asked for its speed and its offloads: some
+// drivers take milliseconds to answer.
+const askEvery = 10 * time.Second
+
+// offloads are the requests that tell of each feature.
+var offloads = map[string]uint32{"tso": unix.ETHTOOL_GTSO, "gso": unix.ETHTOOL_GGSO, "gro": unix.ETHTOOL_GGRO, "sg": unix.ETHTOOL_GSG}
 
 // NetDev reads the network devices of a namespace over rtnetlink; sysfs would
 // show those of the namespace in which it was mounted.
@@ -70,7 +78,7 @@ func NetDev() probe.Probe {
 	for _, c := range netdevCounters {
 		p.Signals = append(p.Signals, c.signal)
 	}
-	p.Signals = append(p.Signals, netdevUp, netdevDowns, netdevMTU, netdevSpeed)
+	p.Signals = append(p.Signals, netdevUp, netdevDowns, netdevMTU, netdevSpeed, netdevOffload)
 	p.CanRun = func(h *host.Host) error {
 		if h.Recorded() {
 			return host.Absent("network devices are read over netlink, and a recorded tree has none")
@@ -91,14 +99,20 @@ func openNetDev() (*netdev, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open a socket to ask network devices: %w", err), conn.Close())
 	}
-	return &netdev{conn: conn, ioctl: fd, speeds: map[string]uint64{}}, nil
+	return &netdev{conn: conn, ioctl: fd, asked: map[string]answers{}}, nil
 }
 
 type netdev struct {
-	conn   *netlink.Conn
-	ioctl  int               // any socket of the namespace
-	speeds map[string]uint64 // bytes a second; none when unknown
-	asked  time.Time
+	conn  *netlink.Conn
+	ioctl int                // any socket of the namespace
+	asked map[string]answers // by device
+	at    time.Time          // when it was asked
+}
+
+// answers are what a device said of itself; what it does not know is not there.
+type answers struct {
+	speed    uint64 // bytes a second, or 0
+	offloads map[string]bool
 }
 
 // Read dumps all devices.
@@ -115,9 +129,9 @@ func (n *netdev) Read(out *probe.Out) error {
 	if err != nil {
 		return fmt.Errorf("list network devices: %w", err)
 	}
-	if out.Now().Sub(n.asked) >= speedEvery {
-		n.asked = out.Now()
-		n.askSpeeds(links)
+	if out.Now().Sub(n.at) >= askEvery {
+		n.at = out.Now()
+		n.ask(links)
 	}
 	for _, l := range links {
 		n.put(l, out)
@@ -148,17 +162,30 @@ func (n *netdev) put(l link, out *probe.Out) {
 		out.Mark(netdevDowns, errNoField("rtnetlink", "IFLA_CARRIER_DOWN_COUNT"))
 	}
 	out.Put(netdevMTU, float64(l.mtu), l.name)
-	if speed, ok := n.speeds[l.name]; ok {
-		out.Put(netdevSpeed, float64(speed), l.name)
+	if said := n.asked[l.name]; said.speed > 0 {
+		out.Put(netdevSpeed, float64(said.speed), l.name)
+	}
+	for feature, on := range n.asked[l.name].offloads {
+		v := 0.0
+		if on {
+			v = 1
+		}
+		out.Put(netdevOffload, v, l.name, feature)
 	}
 }
 
-func (n *netdev) askSpeeds(links []link) {
-	clear(n.speeds)
+// ask asks each device.
+func (n *netdev) ask(links []link) {
+	clear(n.asked)
 	for _, l := range links {
-		if speed, ok := askSpeed(n.ioctl, l.name); ok {
-			n.speeds[l.name] = speed
+		said := answers{offloads: map[string]bool{}}
+		said.speed, _ = askSpeed(n.ioctl, l.name)
+		for feature, request := range offloads {
+			if on, ok := askOffload(n.ioctl, l.name, request); ok {
+				said.offloads[feature] = on
+			}
 		}
+		n.asked[l.name] = said
 	}
 }
 
@@ -231,14 +258,7 @@ type ethtoolCmd struct {
 // its driver does not know.
 func askSpeed(socket int, device string) (bytesPerSecond uint64, ok bool) {
 	cmd := &ethtoolCmd{cmd: unix.ETHTOOL_GSET}
-	var ifreq struct {
-		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer
-		_    [16]byte // the rest of the union
-	}
-	copy(ifreq.name[:unix.IFNAMSIZ-1], device)
-	ifreq.data = unsafe.Pointer(cmd)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&ifreq))); errno != 0 {
+	if !ethtool(socket, device, unsafe.Pointer(cmd)) {
 		return 0, false
 	}
 	megabits := uint32(cmd.speedHi)<<16 | uint32(cmd.speed)
@@ -246,4 +266,29 @@ func askSpeed(socket int, device string) (bytesPerSecond uint64, ok bool) {
 		return 0, false
 	}
 	return uint64(megabits) * 1e6 / 8, true
+}
+
+// ethtoolValue is struct ethtool_value of linux/ethtool.h, with which one
+// feature is asked for.
+type ethtoolValue struct{ cmd, data uint32 }
+
+// askOffload says whether a feature of a device is switched on; ok is false
+// where there is no such device any more, or the kernel does not know the request.
+func askOffload(socket int, device string, request uint32) (on, ok bool) {
+	value := &ethtoolValue{cmd: request}
+	ok = ethtool(socket, device, unsafe.Pointer(value))
+	return value.data != 0, ok
+}
+
+// ethtool makes a request of linux/ethtool.h about a device.
+func ethtool(socket int, device string, request unsafe.Pointer) (ok bool) {
+	var ifreq struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte // the rest of the union
+	}
+	copy(ifreq.name[:unix.IFNAMSIZ-1], device)
+	ifreq.data = request
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&ifreq)))
+	return errno == 0
 }

@@ -223,3 +223,19 @@ func TestSilentNeighboursAreNamed(t *testing.T) {
 		t.Errorf("%d silent ones of a scan, %v; want none named", len(silent), err)
 	}
 }
+
+// lo cuts in software whatever anybody says of devices; what is gone is not known.
+func TestOffloadsAreAsked(t *testing.T) {
+	n, err := openNetDev()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	n.ask([]link{{name: "lo"}, {name: "gone"}})
+	if got := n.asked["lo"].offloads; !got["tso"] || !got["gso"] || !got["sg"] {
+		t.Errorf("lo: %v, want tso, gso and sg", got)
+	}
+	if got := n.asked["gone"].offloads; len(got) != 0 {
+		t.Errorf("a device that is not there: %v", got)
+	}
+}

@@ -19,22 +19,15 @@ func allowMemlock() error {
 	if raiseMemlock() == nil {
 		return nil
 	}
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return fmt.Errorf("ask for the kernel's version: %w", err)
-	}
-	kernel, err := trace.ParseKernel(unix.ByteSliceToString(name.Release[:]))
+	kernel, err := trace.RunningKernel()
 	if err != nil {
 		return err
 	}
-	if kernel.Less(noMemlock) {
+	if kernel.Less(trace.NoMemlock) {
 		return fmt.Errorf("Linux %s counts BPF memory as locked memory, and its limit cannot be raised: CAP_SYS_RESOURCE is missing", kernel)
 	}
 	return answerMemlock()
 }
-
-// noMemlock is the first Linux that does not count BPF memory as locked.
-var noMemlock = trace.Kernel{Major: 5, Minor: 11}
 
 // raiseMemlock tries whether the limit can be raised, and puts it back.
 func raiseMemlock() error {
