@@ -76,11 +76,14 @@ type outgoing struct {
 	// trips is the sum of the shortest round trips, in µs, of as many as are measured.
 	trips    uint64
 	measured int
+	// smoothed is the sum of the present round trips, in µs, of those that are not acknowledged.
+	smoothed uint64
 }
 
 func (o *outgoing) add(s *inetSock) {
 	if s.limit > 0 {
 		o.unacked++
+		o.smoothed += uint64(s.info.rtt)
 	}
 	if s.gap() {
 		o.gaps++
@@ -188,6 +191,7 @@ func (f *flows) destinations() []destination {
 		all[j].resending += fl.resending
 		all[j].trips += fl.trips
 		all[j].measured += fl.measured
+		all[j].smoothed += fl.smoothed
 	}
 	slices.SortFunc(all, func(a, b destination) int {
 		if more := b.ports - a.ports; more != 0 { // cmp.Or would compare the addresses all the same

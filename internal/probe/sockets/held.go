@@ -15,10 +15,10 @@ var heldNames = [heldCount]string{"way", "receiver", "buffer"}
 
 // What stands behind them.
 const (
-	bytesMoved    = heldCount + iota // the bytes that have gone to the peer of an accepted connection, or come from that of another
+	bytesMoved    = heldCount + iota // the bytes that have gone to the peer
 	segmentsSent                     // with data, those that were sent again included
 	segmentsAgain                    // sent again
-	bytesCame                        // from the peer of an accepted connection
+	bytesCame                        // from the peer
 	countCount
 )
 

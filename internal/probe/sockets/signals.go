@@ -188,6 +188,16 @@ var (
 		Help:   "Bytes that came from a destination on connections that were opened to it. Of a connection that ends, those since the last look are missed.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (bytes_received)",
 	}
+	destinationSent = &model.Signal{
+		Name: "plimsoll_tcp_destination_sent_bytes_total", Kind: model.Counter, Unit: "bytes", Labels: []string{"dst"}, StartsAtZero: true,
+		Help:   "Bytes that went to a destination on connections that were opened to it, and were acknowledged. Of a connection that ends, those since the last look are missed.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established dst ADDR:PORT (bytes_acked)",
+	}
+	destinationSmoothed = &model.Signal{
+		Name: "plimsoll_tcp_destination_smoothed_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"dst"},
+		Help:   "The round trip to a destination at present, smoothed by the kernel, of each established socket of the connecting side with bytes that the destination has not acknowledged; the mean.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established dst ADDR:PORT (rtt:)",
+	}
 	destinationRoundTrip = &model.Signal{
 		Name: "plimsoll_tcp_destination_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"dst"},
 		Help:   "The way to a destination and back: the shortest round trip of the last minutes of each established socket of the connecting side; the mean. What the destination takes for its replies is not in it.",
@@ -219,4 +229,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationReceived, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationOwner}

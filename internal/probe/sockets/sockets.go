@@ -110,10 +110,10 @@ type reader struct {
 	flows    flows
 	progress progress
 	peers    peers
-	fetching progress             // of the connecting side, so that neither crowds out the other
-	received map[endpoint]float64 // bytes, of destinations
-	noInfo   bool                 // this kernel does not divide a connection's time
-	noWindow bool                 // this kernel does not tell the peer's window
+	fetching progress // of the connecting side, so that neither crowds out the other
+	carried  map[endpoint]carried
+	noInfo   bool // this kernel does not divide a connection's time
+	noWindow bool // this kernel does not tell the peer's window
 	pace     pace.Pace
 	reported reported
 
@@ -375,7 +375,7 @@ func (r *reader) addConnection(s *inetSock) {
 	if l == nil {
 		r.flows.add(s)
 		if s.inode != 0 {
-			r.receive(s)
+			r.carry(s)
 		}
 		return
 	}
@@ -463,8 +463,11 @@ func (r *reader) advance(l *listener, s *inetSock) heldFor {
 	return added
 }
 
-// receive adds what came from a destination that is reported since the last dump.
-func (r *reader) receive(s *inetSock) {
+// carried is what went to a destination and came from it, in bytes.
+type carried struct{ sent, received float64 }
+
+// carry adds what connections to a destination that is reported have carried since the last dump.
+func (r *reader) carry(s *inetSock) {
 	if !s.hasInfo {
 		r.noInfo = true
 		return
@@ -472,11 +475,14 @@ func (r *reader) receive(s *inetSock) {
 	if _, ok := r.reported[s.dst]; !ok && len(r.reported) >= maxEverReported {
 		return
 	}
-	if r.received == nil {
-		r.received = map[endpoint]float64{}
+	if r.carried == nil {
+		r.carried = map[endpoint]carried{}
 	}
-	if _, ok := r.received[s.dst]; ok || len(r.received) < maxEverReported {
-		r.received[s.dst] += float64(r.fetching.since(s.cookie, heldFor{bytesMoved: s.info.received})[bytesMoved])
+	if c, ok := r.carried[s.dst]; ok || len(r.carried) < maxEverReported {
+		added := r.fetching.since(s.cookie, heldFor{bytesMoved: s.info.acked, bytesCame: s.info.received})
+		c.sent += float64(added[bytesMoved])
+		c.received += float64(added[bytesCame])
+		r.carried[s.dst] = c
 	}
 }
 
@@ -502,7 +508,8 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, destinationRoundTrip, destinationReceived} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain,
+			destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -558,7 +565,11 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 		out.Put(destinationResending, float64(d.resending), dst)
 		out.Put(destinationGaps, float64(d.gaps), dst)
 		if !r.noInfo {
-			out.Put(destinationReceived, r.received[d.dst], dst)
+			out.Put(destinationReceived, r.carried[d.dst].received, dst)
+			out.Put(destinationSent, r.carried[d.dst].sent, dst)
+			if d.unacked > 0 {
+				out.Put(destinationSmoothed, float64(d.smoothed)/float64(d.unacked)/1e6, dst)
+			}
 		}
 		if d.measured > 0 {
 			out.Put(destinationRoundTrip, float64(d.trips)/float64(d.measured)/1e6, dst)
