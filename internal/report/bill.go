@@ -143,6 +143,23 @@ func inModules(e model.BillEntry) string {
 	return " (" + strings.Join(files, ", ") + ")"
 }
 
+// sparedPart says how much of the services' CPU time goes into what could be spared, the two largest, and in which file of code most of that is.
+func sparedPart(b *model.Bill) string {
+	const most = 2
+	var parts []string
+	for _, e := range b.Entries[:min(len(b.Entries), most)] {
+		if len(e.Avoidable) == 0 {
+			break
+		}
+		text := percent(e.Share) + " " + e.Text
+		if len(e.Files) > 0 && e.Files[0].Share >= 0.5 {
+			text += " (" + layout.Line(e.Files[0].Name) + ")"
+		}
+		parts = append(parts, text)
+	}
+	return "goes into what can be spared, all or in part: " + strings.Join(parts, ", ")
+}
+
 // Billed says how much a request costs, and whose time it is.
 func Billed(b *model.Bill) string {
 	var groups []string
