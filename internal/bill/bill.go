@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/query"
 )
@@ -230,14 +231,19 @@ func (m *mechanism) where(st *stack) model.BillFunction {
 	if len(st.kernel) > 0 && !m.Whole {
 		return model.BillFunction{Function: st.kernel[0].name}
 	}
-	if i := slices.IndexFunc(st.user, func(f *frame) bool { return strings.HasPrefix(f.name, "php:") && f.name != "php:{include}" }); i >= 0 {
+	between := len(m.Outermost) > 0 // what stands between a script and its interpreter has functions of its own
+	if i := slices.IndexFunc(st.user, func(f *frame) bool { return strings.HasPrefix(f.name, "php:") && f.name != "php:{include}" }); i >= 0 && (i == 0 || !between) {
 		return model.BillFunction{Function: st.user[i].name}
 	}
 	if len(st.user) == 0 {
 		return model.BillFunction{Function: "[unknown]"}
 	}
 	f := st.user[0]
-	return model.BillFunction{Function: f.name, File: f.file, Line: f.line}
+	out := model.BillFunction{Function: f.name, File: f.file, Line: f.line}
+	if layout.Loadable(f.module) && !strings.Contains(f.name, f.module) {
+		out.Module = f.module
+	}
+	return out
 }
 
 // write puts the sums on the bill.
@@ -285,7 +291,7 @@ func groupsOf(counts map[string]int64, all int64) []model.LoadGroup {
 
 func functionsOf(counts map[model.BillFunction]int64, all int64) []model.BillFunction {
 	keys := slices.SortedFunc(maps.Keys(counts), func(a, b model.BillFunction) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a.Function, b.Function), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a.Function, b.Function), strings.Compare(a.Module, b.Module), strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	list := []model.BillFunction{}
 	for _, f := range keys[:min(len(keys), mostFunctions)] {

@@ -21,8 +21,8 @@ type frame struct {
 	interrupt bool // begins what has nothing to do with what calls it
 	// functions and modules have a bit for each mechanism whose entry it is, by its
 	// name and by its file of code; innermost for each whose entry it is where no other
-	// function lies further in.
-	functions, modules, innermost uint64
+	// function lies further in; outermost for each for which nothing further out counts.
+	functions, modules, innermost, outermost uint64
 }
 
 // stack is a sample's functions, the kernel's and the process's, from the innermost out.
@@ -107,6 +107,9 @@ func (t *table) frame(l *profile.Location) *frame {
 		if m.innermostUser.has(f.name) || beginsAny(f.module, m.InnermostModules) {
 			f.innermost |= 1 << i
 		}
+		if m.outermost.has(f.name) && (f.functions|f.modules)&(1<<i) == 0 {
+			f.outermost |= 1 << i
+		}
 	}
 	return f
 }
@@ -125,10 +128,19 @@ func (m *mechanism) takes(s *stack, bit uint64) bool {
 	if beginsAny(s.thread, m.Threads) || m.anyOf(s.kernel, bit) {
 		return true
 	}
+	user := within(s.user, bit)
 	if len(s.kernel) > 0 {
-		return m.Whole && m.anyOf(s.user, bit)
+		return m.Whole && (m.anyOf(user, bit) || hasModule(user, bit))
 	}
-	return m.anyOf(s.user, bit) || hasModule(s.user, bit) || len(s.user) > 0 && s.user[0].innermost&bit != 0
+	return m.anyOf(user, bit) || hasModule(user, bit) || len(s.user) > 0 && s.user[0].innermost&bit != 0
+}
+
+// within are the functions of a process up to the first for which nothing further out counts.
+func within(user []*frame, bit uint64) []*frame {
+	if i := slices.IndexFunc(user, func(f *frame) bool { return f.outermost&bit != 0 }); i >= 0 {
+		return user[:i]
+	}
+	return user
 }
 
 func (m *mechanism) anyOf(frames []*frame, bit uint64) bool {

@@ -51,6 +51,8 @@ type mechanism struct {
 	// InnermostUser and InnermostModules are User and Modules of which only the innermost function counts.
 	InnermostUser    []string `yaml:"innermost_user"`
 	InnermostModules []string `yaml:"innermost_modules"`
+	// Outermost are functions further out than which nothing counts.
+	Outermost []string `yaml:"outermost"`
 	// PartOf is the mechanism of whose nameless code it gets its part, "" for none.
 	PartOf    string   `yaml:"part_of"`
 	Whole     bool     `yaml:"whole"`
@@ -59,8 +61,8 @@ type mechanism struct {
 	// Rest is whether it is what remains, which does not say what for.
 	Rest bool `yaml:"rest"`
 
-	kernel, user, innermostUser names
-	hasParts                    bool // others are part of it
+	kernel, user, innermostUser, outermost names
+	hasParts                               bool // others are part of it
 }
 
 // saving is what of a mechanism can be spared, and how.
@@ -123,7 +125,7 @@ func parseTable(raw []byte) (*table, error) {
 	t.interrupts = namesOf(t.Interrupts)
 	for i := range t.Mechanisms {
 		m := &t.Mechanisms[i]
-		m.kernel, m.user, m.innermostUser = namesOf(m.Kernel), namesOf(m.User), namesOf(m.InnermostUser)
+		m.kernel, m.user, m.innermostUser, m.outermost = namesOf(m.Kernel), namesOf(m.User), namesOf(m.InnermostUser), namesOf(m.Outermost)
 		if m.PartOf != "" {
 			whole := t.byID(m.PartOf)
 			if whole == nil {

@@ -117,11 +117,47 @@ func goesInto(s *sheet, v model.Verdict) {
 func billedFor(e model.BillEntry) string {
 	switch {
 	case e.Mechanism == "own" && len(e.Functions) > 0:
-		return e.Text + ": " + BillFunction(e.Functions[0])
+		return e.Text + inModules(e) + ": " + BillFunction(e.Functions[0])
 	case e.Caller != "":
 		return e.Text + ", for " + layout.Line(e.Caller)
 	}
 	return e.Text
+}
+
+// leastModule is which share of the application's own code must be in one library or module for that to be told.
+const leastModule = 0.1
+
+// inModules names the libraries and modules that much of the application's own code is in, the largest first, "" where it is the
+// program's alone: what a program loads is not all the application's.
+func inModules(e model.BillEntry) string {
+	const most = 2
+	var files []string
+	for _, f := range e.Files {
+		if f.Share >= leastModule && layout.Loadable(f.Name) && len(files) < most {
+			files = append(files, layout.Line(f.Name)+" "+percent(f.Share*e.Share))
+		}
+	}
+	if len(files) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(files, ", ") + ")"
+}
+
+// sparedPart says how much of the services' CPU time goes into what could be spared, the two largest, and in which file of code most of that is.
+func sparedPart(b *model.Bill) string {
+	const most = 2
+	var parts []string
+	for _, e := range b.Entries[:min(len(b.Entries), most)] {
+		if len(e.Avoidable) == 0 {
+			break
+		}
+		text := percent(e.Share) + " " + e.Text
+		if len(e.Files) > 0 && e.Files[0].Share >= 0.5 {
+			text += " (" + layout.Line(e.Files[0].Name) + ")"
+		}
+		parts = append(parts, text)
+	}
+	return "goes into what can be spared, all or in part: " + strings.Join(parts, ", ")
 }
 
 // Billed says how much a request costs, and whose time it is.
@@ -146,9 +182,10 @@ func billRow(p *paper, e model.BillEntry) {
 	p.line(0, plain, lead+cut(billedFor(e), p.width-billShare-billTime-2))
 }
 
-// BillFunction names a function, with the last part of its file's name.
+// BillFunction names a function, with its file of code where that is a loadable one, and the last part of its source's name.
 func BillFunction(f model.BillFunction) string {
 	name, place, _ := strings.Cut(layout.Line(f.Function), " /")
+	name = layout.InModule(name, layout.Line(f.Module))
 	if place == "" && f.File != "" {
 		place = fmt.Sprintf("%s:%d", layout.Line(f.File), f.Line)
 	}

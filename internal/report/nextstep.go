@@ -20,7 +20,7 @@ func nextStep(s *sheet, r model.Report) {
 	case v.Answer == model.AnswerUnclear:
 		settleFirst(s, r)
 	case v.Answer == model.AnswerHealthy:
-		s.item(mustKeep, "next", 2, nothingToMend(v))
+		s.item(mustKeep, "next", 4, nothingToMend(v))
 		s.item(context, "", 3, cmp.Or(notSeenInWatch(r.Plan), tryMore(r.Plan)))
 		s.item(mustKeep, "cost", 2, "nothing: no setting was changed"+costOfMore(r.Plan))
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
@@ -35,6 +35,9 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a person's time, or a larger machine (and the move to it)")
 	case len(told) > 0 && len(told[0].Fix) > 0:
+		if told[0].Answer == model.Suspected && spare != nil { // what computes so much may be what the rest waits for
+			s.item(context, "CPU time", 3, sparedPart(v.Bill))
+		}
 		firstFix(s, told[0], r)
 		if len(titles(v.Root)) > 1 {
 			s.item(mustKeep, "second", 3, second(v.Root))
@@ -76,11 +79,24 @@ func cpusNow(told []model.Finding, hosts []model.Host) string {
 	return fmt.Sprintf(" (%s has %d)", layout.Line(hosts[at].Name), hosts[at].CPUs)
 }
 
+// closeTo is the clue of a healthy answer that tells what is close to a limit, false where nothing is.
+func closeTo(grounds []model.Finding) (model.Clue, bool) {
+	for _, f := range grounds {
+		if i := slices.IndexFunc(f.Clues, func(c model.Clue) bool { return c.ID == "close" && c.Truth == model.True }); i >= 0 {
+			return f.Clues[i], true
+		}
+	}
+	return model.Clue{}, false
+}
+
 // nothingToMend says so, and what came nearest to a limit.
 func nothingToMend(v model.Verdict) string {
 	const all = "nothing has to be mended"
 	if next, _ := besides(v); len(next) > 0 {
 		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")"
+	}
+	if c, ok := closeTo(v.Grounds); ok {
+		return all + " now; nearest to a limit: " + c.Say
 	}
 	return all
 }

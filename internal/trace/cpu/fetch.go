@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/trace"
 	"plimsoll/internal/trace/symbol"
 )
@@ -234,7 +235,7 @@ func (t *Trace) function(frames []uint32) string {
 	if f.Function == "" && f.Start == 0 && strings.HasPrefix(f.Module, "/") {
 		return "[" + path.Base(f.Module) + "]"
 	}
-	return f.Name()
+	return layout.InModule(f.Name(), path.Base(f.Module))
 }
 
 // ask finds out once whether a process executes PHP, and tells the program.
