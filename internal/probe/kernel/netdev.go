@@ -2,9 +2,11 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -57,9 +59,9 @@ var (
 		Help:   "Bytes a second the device can carry, as its driver says; a virtual device's is made up. No sample where the driver does not know.",
 		Labels: []string{"device"}, Source: "ioctl SIOCETHTOOL (ETHTOOL_GSET)", ByHand: "ethtool DEVICE | grep Speed"}
 	netdevOffload = &model.Signal{Name: "plimsoll_network_offload", Kind: model.Gauge, Unit: "bool",
-		Help: "1 when the device is handed large pieces that it, or the kernel right before it, cuts into packets (tso, gso) or " +
-			"puts together (gro), or takes data from several places (sg), which tso and gso need; else 0.",
-		Labels: []string{"device", "feature"}, Source: "ioctl SIOCETHTOOL (ETHTOOL_GTSO, ETHTOOL_GGSO, ETHTOOL_GGRO, ETHTOOL_GSG)",
+		Help: "1 when the device is handed large pieces that it (tso), or the kernel right before it (gso), cuts into packets; else 0. " +
+			"No sample where it cannot be: of a device that takes no data from several places (scatter-gather).",
+		Labels: []string{"device", "feature"}, Source: "ioctl SIOCETHTOOL (ETHTOOL_GFEATURES, ETHTOOL_GTSO, ETHTOOL_GGSO)",
 		ByHand: "ethtool -k DEVICE"}
 )
 
@@ -67,14 +69,19 @@ var (
 // drivers take milliseconds to answer.
 const askEvery = 10 * time.Second
 
+// askAtMost is how many devices are asked: each request takes the lock of all
+// that the kernel does with devices, and of veths there may be hundreds.
+const askAtMost = 64
+
 // offloads are the requests that tell of each feature.
-var offloads = map[string]uint32{"tso": unix.ETHTOOL_GTSO, "gso": unix.ETHTOOL_GGSO, "gro": unix.ETHTOOL_GGRO, "sg": unix.ETHTOOL_GSG}
+var offloads = map[string]uint32{"tso": unix.ETHTOOL_GTSO, "gso": unix.ETHTOOL_GGSO}
 
 // NetDev reads the network devices of a namespace over rtnetlink; sysfs would
 // show those of the namespace in which it was mounted.
 func NetDev() probe.Probe {
 	p := probe.Probe{Name: "netdev", Cost: costNetDev,
-		Blind: []string{"a veth carries packets of up to 64 KiB unless offloads are switched off", "limits of a cloud provider behind the device"}}
+		Blind: []string{"a veth carries packets of up to 64 KiB unless offloads are switched off", "limits of a cloud provider behind the device",
+			fmt.Sprintf("speed and offloads of more than %d devices: those are asked that carry the most packets", askAtMost)}}
 	for _, c := range netdevCounters {
 		p.Signals = append(p.Signals, c.signal)
 	}
@@ -103,10 +110,11 @@ func openNetDev() (*netdev, error) {
 }
 
 type netdev struct {
-	conn  *netlink.Conn
-	ioctl int                // any socket of the namespace
-	asked map[string]answers // by device
-	at    time.Time          // when it was asked
+	conn    *netlink.Conn
+	ioctl   int                // any socket of the namespace
+	asked   map[string]answers // by device
+	at      time.Time          // when it was asked
+	carried map[string]uint64  // packets of each device up to then
 }
 
 // answers are what a device said of itself; what it does not know is not there.
@@ -174,19 +182,37 @@ func (n *netdev) put(l link, out *probe.Out) {
 	}
 }
 
-// ask asks each device.
+// ask asks the busiest devices.
 func (n *netdev) ask(links []link) {
 	clear(n.asked)
-	for _, l := range links {
+	for _, l := range n.busiest(links) {
 		said := answers{offloads: map[string]bool{}}
 		said.speed, _ = askSpeed(n.ioctl, l.name)
-		for feature, request := range offloads {
-			if on, ok := askOffload(n.ioctl, l.name, request); ok {
-				said.offloads[feature] = on
+		if canGather(n.ioctl, l.name) {
+			for feature, request := range offloads {
+				if on, ok := askOffload(n.ioctl, l.name, request); ok {
+					said.offloads[feature] = on
+				}
 			}
 		}
 		n.asked[l.name] = said
 	}
+}
+
+// busiest returns the askAtMost devices that carried the most packets since the
+// last call.
+func (n *netdev) busiest(links []link) []link {
+	carried, since := map[string]uint64{}, map[string]uint64{}
+	for _, l := range links {
+		if l.stats != nil {
+			carried[l.name] = l.stats[0] + l.stats[1] // received and sent
+		}
+		since[l.name] = carried[l.name] - n.carried[l.name]
+	}
+	n.carried = carried
+	most := slices.Clone(links)
+	slices.SortStableFunc(most, func(a, b link) int { return cmp.Compare(since[b.name], since[a.name]) })
+	return most[:min(len(most), askAtMost)]
 }
 
 // Close closes the sockets.
@@ -278,6 +304,18 @@ func askOffload(socket int, device string, request uint32) (on, ok bool) {
 	value := &ethtoolValue{cmd: request}
 	ok = ethtool(socket, device, unsafe.Pointer(value))
 	return value.data != 0, ok
+}
+
+// ethtoolFeatures is struct ethtool_gfeatures of linux/ethtool.h with room for
+// the first 32 features.
+type ethtoolFeatures struct{ cmd, size, available, requested, active, neverChanged uint32 }
+
+// canGather says whether a device takes data from several places, or would if
+// somebody switched that on. Without it the kernel switches TSO and GSO off.
+func canGather(socket int, device string) bool {
+	const gather = 1 // NETIF_F_SG
+	features := &ethtoolFeatures{cmd: unix.ETHTOOL_GFEATURES, size: 1}
+	return ethtool(socket, device, unsafe.Pointer(features)) && (features.available|features.active)&gather != 0
 }
 
 // ethtool makes a request of linux/ethtool.h about a device.

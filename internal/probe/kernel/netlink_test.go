@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -232,10 +233,29 @@ func TestOffloadsAreAsked(t *testing.T) {
 	}
 	defer n.Close()
 	n.ask([]link{{name: "lo"}, {name: "gone"}})
-	if got := n.asked["lo"].offloads; !got["tso"] || !got["gso"] || !got["sg"] {
-		t.Errorf("lo: %v, want tso, gso and sg", got)
+	if got := n.asked["lo"].offloads; !got["tso"] || !got["gso"] {
+		t.Errorf("lo: %v, want tso and gso", got)
 	}
 	if got := n.asked["gone"].offloads; len(got) != 0 {
 		t.Errorf("a device that is not there: %v", got)
+	}
+}
+
+// A host of hundreds of veths: only those that carry the most are asked.
+func TestTheBusiestDevicesAreAsked(t *testing.T) {
+	n := &netdev{}
+	var links []link
+	for i := range 3 * askAtMost {
+		links = append(links, link{name: fmt.Sprintf("veth%d", i), stats: []uint64{uint64(i), 0}})
+	}
+	if got := n.busiest(links); len(got) != askAtMost || got[0].name != links[3*askAtMost-1].name {
+		t.Errorf("%d devices, first %s; want %d, first the one that carried the most", len(got), got[0].name, askAtMost)
+	}
+	links[0].stats[1] += 5
+	if got := n.busiest(links); got[0].name != "veth0" {
+		t.Errorf("%s is the first to be asked; want veth0, the only one with packets since", got[0].name)
+	}
+	if got := n.busiest([]link{{name: "old"}}); len(got) != 1 {
+		t.Errorf("%d devices of one without counters", len(got))
 	}
 }
