@@ -115,6 +115,9 @@ func (t Terms) Parse(src string) (*Expression, error) {
 	if len(src) > maxText {
 		return nil, fmt.Errorf("%d bytes: want at most %d", len(src), maxText)
 	}
+	if reserved := strconv.Itoa(firstMark / 1000); strings.Contains(src, reserved) {
+		return nil, fmt.Errorf("%s: Plimsoll's own mark for a window; write another number", reserved)
+	}
 	root, err := ParseWithVariables(src)
 	if err != nil {
 		return nil, err

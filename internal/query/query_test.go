@@ -251,6 +251,7 @@ func TestExpressionsThatAreRefused(t *testing.T) {
 		`increase(a[$window] smoothed)`: "a: smoothed changes what a difference is; leave it out",
 		`{job="x"}`:                     "name the series outright",
 		`a[$window]`:                    "want an instant vector or a number, got a range vector",
+		`a > 7777777`:                   "7777777: Plimsoll's own mark for a window; write another number",
 		`"x"`:                           "want an instant vector or a number, got a string",
 		`rate(a[$nosuch])`:              "$nosuch: no such window; there are window, early, middle, late, run, baseline",
 		`a * $window`:                   "$window: want it in brackets, or as $window_seconds",

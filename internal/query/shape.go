@@ -180,8 +180,8 @@ func (s *shape) fits(w windows, g grain) (missing, lacking string, err error) {
 	return missing, lacking, nil
 }
 
-// A mark stands for what a variable is in a run, as the milliseconds of a moment, a range or a number of seconds. No
-// expression says one of its own.
+// A mark stands for what a variable is in a run, as the milliseconds of a moment, a range or a number of seconds. An
+// expression that says one of its own is refused.
 const firstMark = 7_777_777_000
 
 // What a mark stands for: as the variables' parts, and the length of a range.

@@ -59,7 +59,7 @@ func TestShapesAreTheirTexts(t *testing.T) {
 		`host:idle:share`, `topk by (z, host) (2, host:idle:share > on (q, host) group_left (y, x) b)`, `-host:busy:rate`,
 		`sum(host:busy:rate) by (host) or on () label_replace(host:idle:share, "z", "$1", "host", "(.*)")`,
 		`one:two:three + a`, `a and one:two:three * one:two:three + host:busy:rate`,
-		`7777777.5 + a`, `time() - $run_start`, `quantile_over_time(0.9, a[$run]) unless a @ 7`,
+		`777777.5 + a`, `time() - $run_start`, `quantile_over_time(0.9, a[$run]) unless a @ 7`,
 	} {
 		e, err := Parse(src, known)
 		if err != nil {

@@ -106,6 +106,9 @@ func goesInto(s *sheet, v model.Verdict) {
 			parts = append(parts, percent(e.Share)+" "+billedFor(e))
 		}
 	}
+	if len(parts) == 0 {
+		return
+	}
 	text := strings.Join(parts, "; ")
 	if b.SecondsPerRequest != nil {
 		text = "the " + layout.Micros(*b.SecondsPerRequest*1e6) + " of CPU time a request takes: " + text

@@ -44,7 +44,7 @@ internal/packets:        internal/model internal/record internal/capture
 internal/compare:        internal/layout internal/model internal/record
 internal/export:         internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
-internal/bill:           internal/model internal/query internal/ruleset
+internal/bill:           internal/model internal/query internal/ruleset internal/layout
 internal/collect:        internal/clock internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
 internal/session:        internal/model internal/secret internal/record internal/record/writer internal/loadtool internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
