@@ -44,6 +44,11 @@ func TestStandsBetween(t *testing.T) {
 		"the reply that it passes on":      {"compression", userStack([2]string{"deflate", "/lib/libz.so.1"}, [2]string{"ap_pass_brigade", "/sbin/apache2"}, [2]string{"output_filter", "/mods/mod_security2.so"})},
 		"nginx with libmodsecurity":        {"application_firewall", userStack([2]string{"modsecurity::Rule::evaluate", "/lib/libmodsecurity.so.3.0.9"}, [2]string{"ngx_http_modsecurity_pre_access_handler", "/mods/ngx_http_modsecurity_module.so"}, [2]string{"ngx_http_core_run_phases", "/sbin/nginx"})},
 		"nginx's reply through its filter": {"own", userStack([2]string{"ngx_http_write_filter", "/sbin/nginx"}, [2]string{"ngx_http_modsecurity_body_filter", "/mods/ngx_http_modsecurity_module.so"})},
+		"a firewall in Go":                 {"application_firewall", userStack([2]string{"regexp.(*Regexp).doExecute", "/srv/app"}, [2]string{"github.com/corazawaf/coraza/v3/internal/corazawaf.(*Rule).doEvaluate", "/srv/app"}, [2]string{"net/http.HandlerFunc.ServeHTTP", "/srv/app"})},
+		"the program behind it":            {"own", userStack([2]string{"main.page", "/srv/app"}, [2]string{"github.com/go-chi/chi/v5.(*Mux).ServeHTTP", "/srv/app"}, [2]string{"github.com/corazawaf/coraza/v3/http.WrapHandler.func1", "/srv/app"})},
+		"a proxy behind it":                {"own", userStack([2]string{"main.copy", "/srv/app"}, [2]string{"github.com/caddyserver/caddy/v2/modules/caddyhttp.HandlerFunc.ServeHTTP", "/srv/app"}, [2]string{"github.com/corazawaf/coraza-caddy/v2.corazaModule.ServeHTTP", "/srv/app"})},
+		"the next of a chain behind it":    {"own", userStack([2]string{"main.page", "/srv/app"}, [2]string{"github.com/gin-gonic/gin.(*Context).Next", "/srv/app"}, [2]string{"github.com/corazawaf/coraza-gin.Handler.func1", "/srv/app"})},
+		"a method of PHP's":                {"own", userStack([2]string{"mysql_read", "/sbin/php-fpm8.2"}, [2]string{"zim_PDOStatement_execute", "/sbin/php-fpm8.2"}, [2]string{"xdebug_execute_internal", "/ext/xdebug.so"})},
 	} {
 		st, err := table.reader().stack(c.stack)
 		if err != nil {

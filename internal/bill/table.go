@@ -87,10 +87,10 @@ type saving struct {
 	say   *ruleset.Text
 }
 
-// names are functions by their names, or by how these begin.
+// names are functions by their names, or by how these begin or end.
 type names struct {
-	whole  map[string]bool
-	begins []string
+	whole        map[string]bool
+	begins, ends []string
 }
 
 func namesOf(list []string) names {
@@ -98,6 +98,8 @@ func namesOf(list []string) names {
 	for _, s := range list {
 		if begin, open := strings.CutSuffix(s, "*"); open {
 			n.begins = append(n.begins, begin)
+		} else if end, open := strings.CutPrefix(s, "*"); open {
+			n.ends = append(n.ends, end)
 		} else {
 			n.whole[s] = true
 		}
@@ -105,7 +107,9 @@ func namesOf(list []string) names {
 	return n
 }
 
-func (n *names) has(name string) bool { return n.whole[name] || beginsAny(name, n.begins) }
+func (n *names) has(name string) bool {
+	return n.whole[name] || beginsAny(name, n.begins) || slices.ContainsFunc(n.ends, func(e string) bool { return strings.HasSuffix(name, e) })
+}
 
 func beginsAny(name string, begins []string) bool {
 	return slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(name, b) })

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -39,7 +40,8 @@ var machineSettings = []string{"net.netfilter.nf_conntrack_max", "net.netfilter.
 func (r ByHand) Command(command []layout.Piece, subject, labels map[string]string) string {
 	get := func(name string) string { return cmp.Or(labels[name], subject[name]) }
 	var out []layout.Piece
-	start := true // a command begins here
+	start := true  // a command begins here
+	named := false // it is about each process of a name
 	for _, p := range command {
 		if p.Outside {
 			out, start = append(out, p), false
@@ -53,10 +55,46 @@ func (r ByHand) Command(command []layout.Piece, subject, labels map[string]strin
 				out = append(out, r.into(r.typedAt(part, get), part)...)
 				start = false
 			}
+			named = named || strings.HasPrefix(part, "for p in $(pgrep ")
+			if what, ok := strings.CutPrefix(part, "do "); ok && named {
+				part = "do " + r.onlyOf(get("host")) + what
+			}
 			out = append(out, r.blanks(part, get)...)
 		}
 	}
 	return layout.CommandLine(out)
+}
+
+// onlyOf has a loop over the processes of a name leave out those of other hosts: a job on the machine and the service in a container
+// may both be python3. To the machine itself belongs what is no other observed host's.
+func (r ByHand) onlyOf(name string) string {
+	at := slices.IndexFunc(r.Hosts, func(h model.Host) bool { return h.Name == name })
+	if at < 0 || r.Hosts[at].NetNS == 0 {
+		return ""
+	}
+	own := r.Hosts[at]
+	if !isMachine(own.Spec) {
+		return fmt.Sprintf("readlink /proc/$p/ns/net | grep -q %d || continue; ", own.NetNS)
+	}
+	var others []string
+	for _, h := range r.Hosts {
+		if h.Machine == own.Machine && h.NetNS != own.NetNS && h.NetNS != 0 {
+			others = append(others, strconv.FormatUint(h.NetNS, 10))
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	slices.Sort(others)
+	return "readlink /proc/$p/ns/net | grep -qE '" + strings.Join(others, "|") + "' && continue; "
+}
+
+// isMachine says whether a host is a whole machine, and not a part of one.
+func isMachine(spec string) bool {
+	if there, ok := strings.CutPrefix(spec, "ssh:"); ok {
+		return !strings.Contains(there, "/")
+	}
+	return spec == "local"
 }
 
 // typedAt is the host at which a command is to be typed.

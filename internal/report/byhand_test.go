@@ -2,6 +2,7 @@ package report
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"plimsoll/internal/layout"
@@ -45,6 +46,37 @@ func TestByHand(t *testing.T) {
 		if got := r.Command([]layout.Piece{{Text: c.command}}, c.labels, nil); got != c.want {
 			t.Errorf("%s with %v: %q, want %q", c.command, c.labels, got, c.want)
 		}
+	}
+}
+
+// What is done to each process of a name is done to those of the host alone.
+func TestEachProcessOfAHost(t *testing.T) {
+	r := ByHand{Hosts: []model.Host{
+		{Name: "web", Spec: "container:web", Machine: "a", NetNS: 11}, {Name: "db", Spec: "ssh:m/pid:7", Machine: "b", NetNS: 22},
+		{Name: "m", Spec: "ssh:m", Machine: "b", NetNS: 1}, {Name: "local", Spec: "local", Machine: "a", NetNS: 1}, {Name: "unit", Spec: "unit:x", Machine: "a", NetNS: 1},
+	}}
+	for host, want := range map[string]string{
+		"web":   "readlink /proc/$p/ns/net | grep -q 11 || continue; ",
+		"db":    "readlink /proc/$p/ns/net | grep -q 22 || continue; ",
+		"m":     "readlink /proc/$p/ns/net | grep -qE '22' && continue; ",
+		"local": "readlink /proc/$p/ns/net | grep -qE '11' && continue; ",
+		"other": "",
+	} {
+		for _, kind := range []string{model.ChangePolicy, model.ChangeLimit} {
+			pieces := ruleset.CommandFor(kind, "nofile", "5", map[string]string{"groupname": "nofile"})
+			plain := layout.CommandLine(pieces)
+			begin, rest, _ := strings.Cut(plain, "do ")
+			if got := r.Command(pieces, map[string]string{"host": host}, nil); got != begin+"do "+want+rest {
+				t.Errorf("%s: %s", host, got)
+			}
+		}
+	}
+	const rps = "sh -c 'while true; do echo; done'"
+	if got := r.Command([]layout.Piece{{Text: rps}}, map[string]string{"host": "web"}, nil); got != rps {
+		t.Errorf("no loop over processes: %s", got)
+	}
+	if got := (ByHand{Hosts: r.Hosts[3:4]}).Command(ruleset.CommandFor(model.ChangeNice, "x", "5", nil), map[string]string{"host": "local"}, nil); strings.Contains(got, "readlink") {
+		t.Errorf("a machine alone: %s", got)
 	}
 }
 
