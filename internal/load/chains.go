@@ -107,7 +107,7 @@ func (h *chains) event(name int32, events uint32) {
 	case step == stepConnect:
 		h.connectedBy(c, errno)
 	case errno != 0:
-		c.lost = errno
+		c.lost = uint16(errno)
 	default:
 		c.sent, c.state = n, awaiting
 		h.count(c.phase).sent += int64(n)

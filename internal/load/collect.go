@@ -29,7 +29,7 @@ type collector struct {
 	cancelled bool
 	lastAt    int64 // when the last record was made
 
-	sums    [counted]phaseTally // the whole run
+	sums    [counted]phaseSum // the whole run
 	causes  map[string]string
 	targets []groupTally
 	stages  []groupTally
@@ -191,9 +191,6 @@ func (c *collector) gather() {
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
-		for p := range full.phases {
-			full.phases[p].settle()
-		}
 		if c.shares != nil {
 			c.shares.add(full)
 		}
@@ -204,10 +201,7 @@ func (c *collector) gather() {
 			full.stages[i].moveTo(&c.stages[i])
 		}
 		for p := range full.phases {
-			from := &full.phases[p]
-			c.recent[p][service].Merge(from.hist[service])
-			c.recent[p][response].Merge(from.hist[response])
-			from.moveTo(&c.sums[p])
+			full.phases[p].moveTo(&c.sums[p], &c.recent[p])
 		}
 	}
 }
@@ -224,7 +218,7 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 	s := &c.sums[p]
 	r := PhaseRecord{
 		Phase: p.String(), Start: c.unixMillis(c.started[p]),
-		Requests: s.begun, Outcomes: outcomeNames(&s.outcomes), Waits: outcomeSeconds(&s.waits),
+		Requests: s.begun, Outcomes: s.ended.named(), Waits: s.ended.seconds(),
 		Parts: partSeconds(&s.parts), Attempts: s.attempts, Received: s.received, Sent: s.sent, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
 	}
 	if c.ended[p] != never {
@@ -334,7 +328,7 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 func (c *collector) total(t *Totals) {
 	for p := range c.sums {
 		t.Requests += c.sums[p].begun
-		for name, n := range outcomeNames(&c.sums[p].outcomes) {
+		for name, n := range c.sums[p].ended.named() {
 			t.Outcomes[name] += n
 		}
 	}
