@@ -33,8 +33,8 @@ type collector struct {
 	causes  map[string]string
 	targets []groupTally
 	stages  []groupTally
-	recent  [counted][2]*hdr.Histogram // responses and services since the last record
-	all     *hdr.Histogram             // scratch
+	recent  [counted][2]counts // responses and services since the last record; closed loop: services alone
+	all     *hdr.Histogram     // scratch
 	encoder encoder
 	conns   Connections
 	cpu     []ThreadCPU
@@ -55,11 +55,9 @@ func newCollector(e *engine, emit func(Record) error) *collector {
 		for k := range c.sums[p].hist {
 			c.sums[p].hist[k] = newHistogram()
 		}
-		c.recent[p] = [2]*hdr.Histogram{response: newHistogram(), service: newHistogram()}
 		if !e.openLoop {
 			// The same thing then, so the threads only count the one.
 			c.sums[p].hist[response] = c.sums[p].hist[service]
-			c.recent[p][response] = c.recent[p][service]
 		}
 	}
 	return c
@@ -298,7 +296,7 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 	var found []Interval
 	for p := range c.recent {
 		of := &c.recent[p]
-		if of[service].TotalCount() == 0 {
+		if of[service].empty() {
 			continue
 		}
 		add := func(kind, text string) {
@@ -307,19 +305,19 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 				Start: c.unixMillis(c.lastAt), End: c.unixMillis(now), Histogram: text,
 			})
 		}
-		text, err := c.encoder.encode(of[service])
+		text, err := c.encoder.encodeCounts(&of[service])
 		if err != nil {
 			return nil, err
 		}
 		add("service", text)
-		if of[response] != of[service] {
-			if text, err = c.encoder.encode(of[response]); err != nil {
+		if c.e.openLoop {
+			if text, err = c.encoder.encodeCounts(&of[response]); err != nil {
 				return nil, err
 			}
 		}
 		add("response", text)
-		of[service].Reset()
-		of[response].Reset()
+		of[service].clear()
+		of[response].clear()
 	}
 	c.lastAt = now
 	return found, nil

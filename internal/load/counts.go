@@ -1,47 +1,80 @@
 package load
 
 import (
+	"iter"
 	"math/bits"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 const (
-	placesInRow = 1 << 10
-	rowBits     = 10
-	// rows hold durations up to maxMicros: one row each for the first 2¹⁰ and the next 2¹⁰ µs, and one for each doubling from there.
-	rows = 17
+	// places are how many a histogram of newHistogram has: one for each microsecond up to 2 ms, from there on so many
+	// for each doubling that they are within 0.1 %.
+	places      = halfPlaces * 17
+	halfPlaces  = 1 << halfBits
+	halfBits    = 10
+	placesInRow = 1 << 8
 )
 
-// counts is how often a thread saw which duration, by the places that a histogram of newHistogram has: one for each
-// microsecond up to 2 ms, from there on within 0.1 %. A row of places is made when the first of its durations comes: a thread's durations lie in
-// few of them, and a load has many histograms, of each thread, phase and kind, two times.
-type counts [rows]*[placesInRow]uint32
+// counts is how often which duration came, by a histogram's places. A row of places is made when the first of its
+// durations comes: a thread's durations lie in few rows, and a load has many histograms, of each thread, phase and kind, two times.
+type counts [places / placesInRow]*[placesInRow]uint32
 
 // add counts one, of so many microseconds, 0 to maxMicros.
 func (c *counts) add(us int64) {
-	shift := max(bits.Len64(uint64(us))-rowBits-1, 0)
-	i := shift<<rowBits + int(us>>shift)
-	row := c[i>>rowBits]
-	if row == nil {
-		row = new([placesInRow]uint32)
-		c[i>>rowBits] = row
+	doublings := max(bits.Len64(uint64(us))-halfBits-1, 0)
+	place := doublings*halfPlaces + int(us>>doublings)
+	row := &c[place/placesInRow]
+	if *row == nil {
+		*row = new([placesInRow]uint32)
 	}
-	row[i%placesInRow]++
+	(*row)[place%placesInRow]++
+}
+
+// all are the places that were counted in, in order, and how often.
+func (c *counts) all() iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		for r, row := range c {
+			if row == nil {
+				continue
+			}
+			for i, n := range row {
+				if n > 0 && !yield(r*placesInRow+i, int64(n)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// empty says that nothing was counted.
+func (c *counts) empty() bool {
+	for range c.all() {
+		return false
+	}
+	return true
 }
 
 // addTo adds all to a histogram of newHistogram.
 func (c *counts) addTo(h *hdr.Histogram) {
+	for place, n := range c.all() {
+		doublings := max(place/halfPlaces-1, 0)
+		// It is no more than maxMicros, so it cannot be refused.
+		_ = h.RecordValues(int64(place-doublings*halfPlaces)<<doublings, n)
+	}
+}
+
+// addCounts adds all to sum.
+func (c *counts) addCounts(sum *counts) {
 	for r, row := range c {
 		if row == nil {
 			continue
 		}
-		shift := max(r-1, 0)
+		if sum[r] == nil {
+			sum[r] = new([placesInRow]uint32)
+		}
 		for i, n := range row {
-			if n > 0 {
-				// It is no more than maxMicros, so it cannot be refused.
-				_ = h.RecordValues(int64(r<<rowBits+i-shift<<rowBits)<<shift, int64(n))
-			}
+			sum[r][i] += n
 		}
 	}
 }

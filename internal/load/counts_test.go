@@ -3,6 +3,8 @@ package load
 import (
 	"math/rand/v2"
 	"testing"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // What a thread counts is told like the same durations in a histogram, of the ends of each row, too.
@@ -15,6 +17,7 @@ func TestCountsAreAHistogram(t *testing.T) {
 		values = append(values, rand.Int64N(1<<(1+rand.IntN(25))))
 	}
 	var c counts
+	var e encoder
 	for round := range 2 { // forgotten, it is as new
 		want, got := newHistogram(), newHistogram()
 		for _, us := range values[round:] {
@@ -23,9 +26,15 @@ func TestCountsAreAHistogram(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		text, err := e.encodeCounts(&c)
+		if whole, _ := want.Encode(hdr.V2CompressedEncodingCookieBase); err != nil || text != string(whole) {
+			t.Errorf("round %d: %v, encoded\n%s\nwant\n%s", round, err, text, whole)
+		}
 		if c.addTo(got); !got.Equals(want) || got.TotalCount() != int64(len(values)-round) {
 			t.Errorf("round %d: %v, want %v", round, quantiles(got), quantiles(want))
 		}
-		c.clear()
+		if c.clear(); !c.empty() {
+			t.Error("something is left")
+		}
 	}
 }

@@ -24,9 +24,12 @@ const (
 	durations
 )
 
-const maxMicros = 60_000_000 // the histograms end at 60 s; longer is counted as that
+const (
+	maxMicros = 60_000_000 // the histograms end at 60 s; longer is counted as that
+	digits    = 3
+)
 
-func newHistogram() *hdr.Histogram { return hdr.New(1, maxMicros, 3) }
+func newHistogram() *hdr.Histogram { return hdr.New(1, maxMicros, digits) }
 
 // tally is what a thread counted since it last handed one over. A thread owns
 // two: while the collector reads one, the thread counts in the other, so
@@ -177,13 +180,13 @@ func (t *phaseTally) add(kind int, ns int64) {
 func (t *phaseTally) end(o outcome, ns int64) { t.ended.of(o).add(max(ns, 0)) }
 
 // moveTo adds everything in t to sum, and responses and services to recent too, and leaves t empty.
-func (t *phaseTally) moveTo(sum *phaseSum, recent *[2]*hdr.Histogram) {
+func (t *phaseTally) moveTo(sum *phaseSum, recent *[2]counts) {
 	t.phaseCounts.moveTo(&sum.phaseCounts)
 	for kind := range t.took {
 		took := &t.took[kind]
 		took.addTo(sum.hist[kind])
 		if kind < len(recent) {
-			took.addTo(recent[kind])
+			took.addCounts(&recent[kind])
 		}
 		took.clear()
 	}
