@@ -102,7 +102,7 @@ start_sink() { # port
 }
 
 # served is the CPU time that the server has used, in nanoseconds.
-served() { cat /proc/"$nginx"/schedstat $(printf '/proc/%s/schedstat ' $(cat /proc/"$nginx"/task/*/children)) | awk '{ s += $1 } END { printf "%.0f", s }'; }
+served() { (cd /proc && cat $(printf '%s/schedstat ' "$nginx" $(cat "$nginx"/task/*/children))) | awk '{ s += $1 } END { printf "%.0f", s }'; }
 
 # timed runs a command on CPU 1 and prints its CPU seconds; its output goes to $dir/out.
 timed() {
