@@ -11,7 +11,7 @@
 # place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring, with -x). -b: another build of ours stands there, so that what a change costs is seen.
 # -k: in nginx's place a server that reads nothing (floor.c), so that the generator is the limit. -f: in wrk's place a client that
 # parses and measures nothing (floor.c), keep-alive only: what is left is the kernel's. Prints the median, least and most of each side, and of the ratio
-# within a pair. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
+# within a pair, of the generator's CPU time and of the server's: what a generator makes the server spend is part of its cost. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
@@ -101,6 +101,9 @@ start_sink() { # port
 	done
 }
 
+# served is the CPU time that the server has used, in nanoseconds.
+served() { (cd /proc && cat $(printf '%s/schedstat ' "$nginx" $(cat "$nginx"/task/*/children))) | awk '{ s += $1 } END { printf "%.0f", s }'; }
+
 # timed runs a command on CPU 1 and prints its CPU seconds; its output goes to $dir/out.
 timed() {
 	local TIMEFORMAT='%U %S'
@@ -148,10 +151,20 @@ floors() {
 	echo "$(cat "$dir/out") $cpu"
 }
 
+# side runs one and writes what it prints, and the server's CPU seconds, to a file.
+side() { # file, command…
+	local file=$1 before text
+	shift
+	before=$(served)
+	text=$("$@")
+	echo "$text $(awk -v a="$before" -v b="$(served)" 'BEGIN { print (b - a) / 1e9 }')" >>"$dir/$file"
+}
+
 report() { # name, file
 	echo "$1  $(awk '{ print $1 / $2 / 1000 }' "$2" | spread) thousand requests/s"
 	echo "$1  $(awk '{ print ($3 + $4) / $1 * 1e6 }' "$2" | spread) CPU-seconds per million requests"
 	echo "$1  $(awk '{ print $3 / $1 * 1e6 }' "$2" | spread) of them in user space"
+	echo "$1  $(awk '{ print $5 / $1 * 1e6 }' "$2" | spread) of the server's"
 }
 
 mkfifo "$dir/plan"
@@ -161,10 +174,11 @@ url=$scheme://127.0.0.1:$port/file
 [ -z "$gcc" ] || gcc -O2 -o "$dir/floor" "$(dirname "$0")/floor/floor.c"
 if [ -n "$sink" ]; then start_sink $port; else start_nginx $port; fi
 for ((round = 1; round <= rounds; round++)); do
-	engine "$plimsoll" "$by" >>"$dir/ours"
-	if [ -n "$build" ]; then engine "$build"; else "${peer}s"; fi >>"$dir/peers"
+	side ours engine "$plimsoll" "$by"
+	if [ -n "$build" ]; then side peers engine "$build"; else side peers "${peer}s"; fi
 done
 report plimsoll "$dir/ours"
 report "$(printf %-8s $peer)" "$dir/peers"
-ratio=$(paste "$dir/ours" "$dir/peers" | awk '{ print ($3 + $4) / $1 / (($7 + $8) / $5) }' | spread)
+ratio=$(paste "$dir/ours" "$dir/peers" | awk '{ print ($3 + $4) / $1 / (($8 + $9) / $6) }' | spread)
 echo "CPU per request, plimsoll over $peer within a pair: $ratio"
+echo "the server's CPU per request, of the same pairs:    $(paste "$dir/ours" "$dir/peers" | awk '{ print $5 / $1 / ($10 / $6) }' | spread)"

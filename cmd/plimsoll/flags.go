@@ -85,7 +85,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.Var(rate{&f.connectRate}, "connect-rate", "open at most `N` connections a second, so that the load's own beginning does not overflow the listener's queue; without --ramp the ramp lasts as long as that takes for all of -c")
 	fs.StringSliceVar(&f.sources, "source", nil, "connect from these addresses of this machine in turn, as a `LIST` with commas between or a prefix (10.0.0.0/24), since from each there are only some 28,000 local ports to one target; on loopback any of 127.0.0.0/8 will do")
 	fs.BoolVar(&f.noKeepAlive, "no-keepalive", false, "a new connection for each request")
-	fs.StringVar(&f.engine, "engine", "epoll", "how the generator waits for the network, `NAME`: epoll, or io_uring, which takes less CPU where each request has a connection of its own (with --no-keepalive, in a closed loop)")
+	fs.StringVar(&f.engine, "engine", "", "how the generator waits for the network, `NAME`: epoll, or io_uring, which takes less CPU where each request has a connection of its own (with --no-keepalive, in a closed loop) and tells less of each (not how long connect() took). Without it, \"plimsoll load\" chooses io_uring there, where the kernel lets it; all else is epoll")
 	fs.BoolVar(&f.http2, "http2", false, "speak HTTP/2: over TLS by ALPN (h2), else with prior knowledge (h2c)")
 	fs.IntVar(&f.streams, "streams", 1, "HTTP/2: keep `N` requests in flight on each connection, or as many as the server allows")
 	fs.IntVar(&f.pipeline, "pipeline", 1, "HTTP/1.1: keep `N` requests in flight on each connection, sent before the replies to those before them have come")

@@ -2,6 +2,9 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"plimsoll/internal/load"
+	"plimsoll/internal/model"
 )
 
 const loadLong = `Drives the load and says what came back, and nothing else: no host is watched, no
@@ -44,6 +47,9 @@ func loadCommand(w *world) *cobra.Command {
 			return err
 		}
 		defer crew.close()
+		if crew == nil && !out.limit && !c.Flags().Changed("engine") {
+			plan = cheaper(plan)
+		}
 		return playLoad(c, w, crew, plan, &out, what.may)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -53,4 +59,15 @@ func loadCommand(w *world) *cobra.Command {
 		return out.around(c, args, w, drive, pods.workers == 0)
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted)
+}
+
+// cheaper has the plan go by io_uring where that is for it, and may be had here. Nobody judges this load, so what
+// only epoll tells is missed by nobody.
+func cheaper(plan model.LoadPlan) model.LoadPlan {
+	by := plan
+	by.Engine = model.IOURing
+	if load.Check(by) != nil || load.TryIOURing() != nil {
+		return plan
+	}
+	return by
 }

@@ -20,6 +20,7 @@ func TestBytesAreCounted(t *testing.T) {
 		"short":         {okReply, func(*model.LoadPlan) {}},
 		"long":          {long, func(*model.LoadPlan) {}},
 		"a new one":     {okReply, func(p *model.LoadPlan) { p.KeepAlive = false }},
+		"by io_uring":   {long, func(p *model.LoadPlan) { p.KeepAlive, p.Engine = false, model.IOURing }},
 		"open loop":     {long, func(p *model.LoadPlan) { p.Rate = 1000 }},
 		"pipelined":     {okReply, func(p *model.LoadPlan) { p.Pipeline = 4 }},
 		"both":          {long, func(p *model.LoadPlan) { p.Pipeline = 4 }},

@@ -78,11 +78,14 @@ func (h *chains) carry(c *conn) {
 	h.receive(c)
 }
 
-// receive has what comes put into c's buffer.
+// receive has what comes put into c's buffer, or, of a long body, thrown away by the kernel.
 func (h *chains) receive(c *conn) {
 	b := h.links[c.name].buffer
 	q := h.call(c, opRecv, callFixed, stepReceive)
 	q.addr, q.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), uint32(len(b))
+	if rest := c.reply.skippable(); rest > chainBuffer {
+		q.length, q.more = uint32(min(rest, 1<<30)), unix.MSG_TRUNC
+	}
 }
 
 // close closes the socket of c's slot.
@@ -107,7 +110,7 @@ func (h *chains) event(name int32, events uint32) {
 	case step == stepConnect:
 		h.connectedBy(c, errno)
 	case errno != 0:
-		c.lost = errno
+		c.lost = uint16(errno)
 	default:
 		c.sent, c.state = n, awaiting
 		h.count(c.phase).sent += int64(n)
@@ -152,7 +155,11 @@ func (h *chains) received(c *conn, n int, errno syscall.Errno) {
 		return
 	case n > 0:
 		h.count(c.phase).received += int64(n)
-		used, s = h.known.feed(&c.reply, l.buffer[:n], h.now)
+		if c.reply.skippable() > chainBuffer {
+			used, s = n, c.reply.skip(int64(n))
+		} else {
+			used, s = h.known.feed(&c.reply, l.buffer[:n], h.now)
+		}
 	}
 	switch {
 	case s == broken:

@@ -29,12 +29,12 @@ type collector struct {
 	cancelled bool
 	lastAt    int64 // when the last record was made
 
-	sums    [counted]phaseTally // the whole run
+	sums    [counted]phaseSum // the whole run
 	causes  map[string]string
 	targets []groupTally
 	stages  []groupTally
-	recent  [counted][2]*hdr.Histogram // responses and services since the last record
-	all     *hdr.Histogram             // scratch
+	recent  [counted][2]counts // responses and services since the last record; closed loop: services alone
+	all     *hdr.Histogram     // scratch
 	encoder encoder
 	conns   Connections
 	cpu     []ThreadCPU
@@ -55,11 +55,9 @@ func newCollector(e *engine, emit func(Record) error) *collector {
 		for k := range c.sums[p].hist {
 			c.sums[p].hist[k] = newHistogram()
 		}
-		c.recent[p] = [2]*hdr.Histogram{response: newHistogram(), service: newHistogram()}
 		if !e.openLoop {
 			// The same thing then, so the threads only count the one.
 			c.sums[p].hist[response] = c.sums[p].hist[service]
-			c.recent[p][response] = c.recent[p][service]
 		}
 	}
 	return c
@@ -191,9 +189,6 @@ func (c *collector) gather() {
 		c.cpu[i] = ThreadCPU{Thread: strconv.Itoa(i), User: full.user, System: full.system}
 		rest.User = max(rest.User-full.user, 0)
 		rest.System = max(rest.System-full.system, 0)
-		for p := range full.phases {
-			full.phases[p].settle()
-		}
 		if c.shares != nil {
 			c.shares.add(full)
 		}
@@ -204,10 +199,7 @@ func (c *collector) gather() {
 			full.stages[i].moveTo(&c.stages[i])
 		}
 		for p := range full.phases {
-			from := &full.phases[p]
-			c.recent[p][service].Merge(from.hist[service])
-			c.recent[p][response].Merge(from.hist[response])
-			from.moveTo(&c.sums[p])
+			full.phases[p].moveTo(&c.sums[p], &c.recent[p])
 		}
 	}
 }
@@ -224,7 +216,7 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 	s := &c.sums[p]
 	r := PhaseRecord{
 		Phase: p.String(), Start: c.unixMillis(c.started[p]),
-		Requests: s.begun, Outcomes: outcomeNames(&s.outcomes), Waits: outcomeSeconds(&s.waits),
+		Requests: s.begun, Outcomes: s.ended.named(), Waits: s.ended.seconds(),
 		Parts: partSeconds(&s.parts), Attempts: s.attempts, Received: s.received, Sent: s.sent, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
 	}
 	if c.ended[p] != never {
@@ -304,7 +296,7 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 	var found []Interval
 	for p := range c.recent {
 		of := &c.recent[p]
-		if of[service].TotalCount() == 0 {
+		if of[service].empty() {
 			continue
 		}
 		add := func(kind, text string) {
@@ -313,19 +305,19 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 				Start: c.unixMillis(c.lastAt), End: c.unixMillis(now), Histogram: text,
 			})
 		}
-		text, err := c.encoder.encode(of[service])
+		text, err := c.encoder.encodeCounts(&of[service])
 		if err != nil {
 			return nil, err
 		}
 		add("service", text)
-		if of[response] != of[service] {
-			if text, err = c.encoder.encode(of[response]); err != nil {
+		if c.e.openLoop {
+			if text, err = c.encoder.encodeCounts(&of[response]); err != nil {
 				return nil, err
 			}
 		}
 		add("response", text)
-		of[service].Reset()
-		of[response].Reset()
+		of[service].clear()
+		of[response].clear()
 	}
 	c.lastAt = now
 	return found, nil
@@ -334,7 +326,7 @@ func (c *collector) intervals(now int64) ([]Interval, error) {
 func (c *collector) total(t *Totals) {
 	for p := range c.sums {
 		t.Requests += c.sums[p].begun
-		for name, n := range outcomeNames(&c.sums[p].outcomes) {
+		for name, n := range c.sums[p].ended.named() {
 			t.Outcomes[name] += n
 		}
 	}

@@ -1,7 +1,5 @@
 package load
 
-import "syscall"
-
 // connState is what a connection is about.
 type connState uint8
 
@@ -15,10 +13,11 @@ const (
 )
 
 // conn is one of the load's connections: a place that holds one socket after
-// another, and at most one request at a time.
+// another, and at most one request at a time. There may be a million of them, so its fields leave few gaps.
 type conn struct {
 	fd      int32 // -1 while closed
 	name    int32 // index in thread.conns
+	place   int32 // HTTP/2: among the streams of the connection of that name
 	state   connState
 	phase   phase // in which the request began
 	stamped bool  // the kernel stamps what this connection receives
@@ -27,9 +26,12 @@ type conn struct {
 	tried   bool  // an attempt was made at it
 	stood   bool  // it was established once
 	unasked bool  // the last socket was closed because of a reply to no request
-	// lost is the error of a send; the server may have answered before it
+	carries bool  // HTTP/2: it carries streams and has no requests of its own; one that is the place of a stream has no socket
+	inStage uint8 // open loop: the stage in which the request was due
+	// lost is the errno of a send; the server may have answered before it
 	// closed, so what it sent is read before the request counts as failed.
-	lost     syscall.Errno
+	lost     uint16
+	unsealed int32 // HTTP/2: requests that it carries and that were not yet sealed
 	sent     int   // bytes of the request; where several are on a connection, where it ends in what is sent there
 	start    int64 // when the request began, connect included
 	intended int64 // when it was to begin
@@ -42,14 +44,7 @@ type conn struct {
 	asked    *request
 	reply    reply
 	secure   *secure // nil without TLS, and before the first handshake
-
-	// HTTP/2: one that carries streams has no requests of its own; one that is the place
-	// of a stream has no socket.
-	carries  bool
-	inStage  uint8 // open loop: the stage in which the request was due
-	unsealed int64 // requests that it carries and that were not yet sealed
-	place    int32 // among the streams of the connection of that name
-	lay      int64 // how long what was read last had lain in the kernel
+	lay      int64   // how long what was read last had lain in the kernel
 
 	// neighbours in the list of requests in flight, oldest first
 	older, newer *conn

@@ -12,7 +12,8 @@
 // know of. A stop of the world must interrupt it by a signal, so the caller
 // should switch the garbage collector off (debug.SetGCPercent(-1)) and set a
 // memory limit (debug.SetMemoryLimit) for long runs: only the collector
-// allocates, about two megabytes for each record.
+// allocates, some tens of kilobytes for each record; a thread does when a duration or an
+// outcome comes that it has no room for yet (counts).
 //
 // The goroutine that calls Run is the collector. Once a second and at each
 // change of phase it asks the threads for what they counted; each hands over

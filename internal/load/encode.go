@@ -6,7 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -20,17 +22,26 @@ type encoder struct {
 }
 
 func (e *encoder) encode(h *hdr.Histogram) (string, error) {
-	const ofThisVersion, headLength = 0x10, 8
 	s := h.Export()
+	return e.encodePlaces(s.SignificantFigures, s.LowestTrackableValue, s.HighestTrackableValue, slices.All(s.Counts))
+}
+
+// encodeCounts encodes what a histogram of newHistogram would have counted, without a copy of it.
+func (e *encoder) encodeCounts(c *counts) (string, error) {
+	return e.encodePlaces(digits, 1, maxMicros, c.all())
+}
+
+func (e *encoder) encodePlaces(figures, lowest, highest int64, counts iter.Seq2[int, int64]) (string, error) {
+	const ofThisVersion, headLength = 0x10, 8
 	b := binary.BigEndian.AppendUint32(e.plain[:0], uint32(hdr.V2EncodingCookieBase|ofThisVersion))
 	b = binary.BigEndian.AppendUint32(b, 0) // how long the counts are, known below
 	b = binary.BigEndian.AppendUint32(b, 0) // an offset that nobody uses
-	b = binary.BigEndian.AppendUint32(b, uint32(s.SignificantFigures))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.LowestTrackableValue))
-	b = binary.BigEndian.AppendUint64(b, uint64(s.HighestTrackableValue))
+	b = binary.BigEndian.AppendUint32(b, uint32(figures))
+	b = binary.BigEndian.AppendUint64(b, uint64(lowest))
+	b = binary.BigEndian.AppendUint64(b, uint64(highest))
 	b = binary.BigEndian.AppendUint64(b, math.Float64bits(1)) // a value is what it says
 	head := len(b)
-	e.plain = appendCounts(b, s.Counts)
+	e.plain = appendCounts(b, counts)
 	binary.BigEndian.PutUint32(e.plain[4:], uint32(len(e.plain)-head))
 
 	e.packed.Reset()
@@ -52,25 +63,23 @@ func (e *encoder) encode(h *hdr.Histogram) (string, error) {
 	return base64.StdEncoding.EncodeToString(all), nil
 }
 
-// appendCounts appends counts, those behind the last that is more than 0 left out; so many that are 0 are one negative number.
-func appendCounts(b []byte, counts []int64) []byte {
-	last := len(counts) - 1
-	for last > 0 && counts[last] == 0 {
-		last--
-	}
-	for i := 0; i <= last; i++ {
-		if counts[i] != 0 {
-			b = binary.AppendVarint(b, counts[i])
+// appendCounts appends the counts of places that come in order; so many that are 0 are one negative number, one by itself is 0.
+func appendCounts(b []byte, counts iter.Seq2[int, int64]) []byte {
+	next := 0
+	for place, n := range counts {
+		if n == 0 {
 			continue
 		}
-		zeros := int64(1)
-		for ; i < last && counts[i+1] == 0; i++ {
-			zeros++
+		if zeros := place - next; zeros == 1 {
+			b = append(b, 0)
+		} else if zeros > 1 {
+			b = binary.AppendVarint(b, -int64(zeros))
 		}
-		if zeros == 1 {
-			zeros = 0
-		}
-		b = binary.AppendVarint(b, -zeros)
+		b = binary.AppendVarint(b, n)
+		next = place + 1
+	}
+	if next == 0 { // a histogram has one place at least
+		b = append(b, 0)
 	}
 	return b
 }

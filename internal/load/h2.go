@@ -155,7 +155,7 @@ func (h *http2) flush(s *h2Conn) {
 		case unix.EAGAIN:
 			return
 		default:
-			k.lost = errno
+			k.lost = uint16(errno)
 			sysShutdown(k.fd)
 		}
 	}

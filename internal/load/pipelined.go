@@ -121,7 +121,7 @@ func (h *pipelined) flush(p *pipe) {
 		case unix.EAGAIN:
 			return
 		default:
-			k.lost = errno
+			k.lost = uint16(errno)
 			sysShutdown(k.fd)
 		}
 	}

@@ -115,7 +115,7 @@ func TestAConnectionThatEndsWithRequestsOnIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.until("all have their outcomes", func() bool { return s.thread.inFlight == 0 })
-			if diff := cmp.Diff(c.want, outcomeNames(&s.thread.tally.phases[hold].outcomes)); diff != "" {
+			if diff := cmp.Diff(c.want, s.thread.tally.phases[hold].ended.named()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -131,7 +131,7 @@ func TestALateReplyIsNotTakenForTheNext(t *testing.T) {
 	h.fail(&h.pipes[0].places[0], failure(readFailed, timedOut))
 	s.answer([]byte("HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n" + okReply))
 	s.until("the second has its reply", func() bool { return th.inFlight == 0 })
-	if got := outcomeNames(&th.tally.phases[hold].outcomes); !cmp.Equal(got, map[string]int64{"read:timeout": 1, "2xx": 1}) {
+	if got := th.tally.phases[hold].ended.named(); !cmp.Equal(got, map[string]int64{"read:timeout": 1, "2xx": 1}) {
 		t.Errorf("%v, want the first timed out and the second good", got)
 	}
 	if k := th.conns[0].state; k != closed {

@@ -233,28 +233,6 @@ func quantiles(h *hdr.Histogram) model.Quantiles {
 	}
 }
 
-// outcomeNames gives every outcome that was counted its name.
-func outcomeNames(counts *[outcomes]int64) map[string]int64 {
-	named := map[string]int64{}
-	for o, n := range counts {
-		if n > 0 {
-			named[outcome(o).String()] = n
-		}
-	}
-	return named
-}
-
-// outcomeSeconds gives every outcome that somebody waited for its name, and nanoseconds as seconds.
-func outcomeSeconds(nanos *[outcomes]int64) map[string]float64 {
-	named := map[string]float64{}
-	for o, ns := range nanos {
-		if ns > 0 {
-			named[outcome(o).String()] = float64(ns) / 1e9
-		}
-	}
-	return named
-}
-
 // EngineError is what a load engine's process said when it gave up.
 type EngineError struct {
 	// Code is its exit code, one of those that the command line documents.

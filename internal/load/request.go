@@ -270,7 +270,7 @@ func (t *thread) send(c *conn) bool {
 		case unix.EAGAIN:
 			return true // epoll tells when there is room again
 		default:
-			c.lost = errno
+			c.lost = uint16(errno)
 			return t.receive(c, true)
 		}
 	}

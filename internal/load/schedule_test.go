@@ -137,7 +137,7 @@ func TestAPhaseBegunAfterTheCancellationIsAccountedFor(t *testing.T) {
 	var got Record
 	c := newCollector(e, func(r Record) error { got = r; return nil })
 	c.started[ramp], c.ended[ramp], c.phase, c.started[drain] = 0, 5, drain, 5
-	c.sums[hold].begun, c.sums[hold].outcomes[failure(connectFailed, timedOut)] = 1, 1
+	c.sums[hold].begun, c.sums[hold].ended.of(failure(connectFailed, timedOut)).n = 1, 1
 	if err := c.finalRecord(); err != nil {
 		t.Fatal(err)
 	}

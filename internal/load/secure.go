@@ -87,7 +87,7 @@ func (t *thread) sealed(c *conn, b []byte) (int, syscall.Errno) {
 	w.out = t.outgoing[:0]
 	requests := int64(1)
 	if c.carries {
-		requests, c.unsealed = c.unsealed, 0
+		requests, c.unsealed = int64(c.unsealed), 0
 	}
 	began := t.crypto(c)
 	n, err := c.secure.tls.Write(b[:min(len(b), maxSealed)])

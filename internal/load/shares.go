@@ -36,10 +36,8 @@ func newShares(targets, stages int) *shares {
 // add adds a thread's tally, which stays as it is.
 func (s *shares) add(t *tally) {
 	for p := range t.phases {
-		for k, h := range t.phases[p].hist {
-			if h.TotalCount() > 0 {
-				s.phases[p][k].Merge(h)
-			}
+		for k := range t.phases[p].took {
+			t.phases[p].took[k].addTo(s.phases[p][k])
 		}
 	}
 	for _, of := range []struct{ from, to []groupTally }{{t.targets, s.targets}, {t.stages, s.stages}} {

@@ -24,9 +24,12 @@ const (
 	durations
 )
 
-const maxMicros = 60_000_000 // the histograms end at 60 s; longer is counted as that
+const (
+	maxMicros = 60_000_000 // the histograms end at 60 s; longer is counted as that
+	digits    = 3
+)
 
-func newHistogram() *hdr.Histogram { return hdr.New(1, maxMicros, 3) }
+func newHistogram() *hdr.Histogram { return hdr.New(1, maxMicros, digits) }
 
 // tally is what a thread counted since it last handed one over. A thread owns
 // two: while the collector reads one, the thread counts in the other, so
@@ -127,12 +130,23 @@ func (t *tally) cause(o outcome, err error) {
 	}
 }
 
+// phaseTally is what a thread counted of the requests that began in one phase.
 type phaseTally struct {
-	begun    int64
-	outcomes [outcomes]int64
-	// waits is how long users waited, in nanoseconds, by what they got.
-	waits [outcomes]int64
-	// parts is what those waits, and the ones that have not ended, consist of.
+	phaseCounts
+	took [durations]counts
+}
+
+// phaseSum is the same of all threads, since the load began.
+type phaseSum struct {
+	phaseCounts
+	hist [durations]*hdr.Histogram
+}
+
+// phaseCounts are those of both, but for how long things took.
+type phaseCounts struct {
+	begun int64
+	ended endings
+	// parts is what the waits of those that have ended, and of the ones that have not, consist of, in nanoseconds.
 	parts [partKinds]int64
 	// attempts is how often a connection was tried for; those that failed are outcomes.
 	attempts int64
@@ -146,75 +160,43 @@ type phaseTally struct {
 	handshakes map[agreement]int64
 	// crypto has the requests of every stamped connection: what sealing them and opening their replies took.
 	crypto summed
-	// Allocated here once; a histogram that stays unused costs no memory
-	// because the kernel gives pages only when they are written.
-	hist [durations]*hdr.Histogram
-	// short has those that took less than so many microseconds and are not in hist yet: there hist has a place for each
-	// microsecond too, and finding it costs several times what counting does. A kind's is made when it is first needed.
-	short [durations]*[shortMicros]uint32
 }
-
-// shortMicros is up to where a histogram of three digits has a place for each unit.
-const shortMicros = 2048
 
 // newTally is an empty one, with room for so many targets and stages.
 func newTally(targets, stages int) *tally {
 	t := &tally{causes: map[outcome]string{}, targets: newGroups(targets), stages: newGroups(stages), grouped: targets+stages > 0}
 	for p := range t.phases {
 		t.phases[p].handshakes = map[agreement]int64{}
-		for k := range t.phases[p].hist {
-			t.phases[p].hist[k] = newHistogram()
-		}
 	}
 	return t
 }
 
 // add records a duration in nanoseconds.
 func (t *phaseTally) add(kind int, ns int64) {
-	us := min(max(ns, 0)/1000, maxMicros)
-	if us >= shortMicros {
-		_ = t.hist[kind].RecordValue(us) // both ends are clamped: it cannot refuse
-		return
-	}
-	if t.short[kind] == nil {
-		t.short[kind] = new([shortMicros]uint32)
-	}
-	t.short[kind][us]++
-}
-
-// settle brings what is counted in short to where it is read.
-func (t *phaseTally) settle() {
-	for kind, counts := range t.short {
-		if counts == nil {
-			continue
-		}
-		for us, n := range counts {
-			if n > 0 {
-				_ = t.hist[kind].RecordValues(int64(us), int64(n))
-			}
-		}
-		clear(counts[:])
-	}
+	t.took[kind].add(min(max(ns, 0)/1000, maxMicros))
 }
 
 // end counts a request that ended, after ns nanoseconds of waiting.
-func (t *phaseTally) end(o outcome, ns int64) {
-	t.outcomes[o]++
-	t.waits[o] += max(ns, 0)
+func (t *phaseTally) end(o outcome, ns int64) { t.ended.of(o).add(max(ns, 0)) }
+
+// moveTo adds everything in t to sum, and responses and services to recent too, and leaves t empty.
+func (t *phaseTally) moveTo(sum *phaseSum, recent *[2]counts) {
+	t.phaseCounts.moveTo(&sum.phaseCounts)
+	for kind := range t.took {
+		took := &t.took[kind]
+		took.addTo(sum.hist[kind])
+		if kind < len(recent) {
+			took.addCounts(&recent[kind])
+		}
+		took.clear()
+	}
 }
 
 // moveTo adds everything in t to sum and leaves t empty.
-func (t *phaseTally) moveTo(sum *phaseTally) {
+func (t *phaseCounts) moveTo(sum *phaseCounts) {
 	sum.begun += t.begun
 	t.begun = 0
-	for o, n := range t.outcomes {
-		sum.outcomes[o] += n
-	}
-	clear(t.outcomes[:])
-	for o, ns := range t.waits {
-		sum.waits[o] += ns
-	}
-	clear(t.waits[:])
+	t.ended.moveTo(&sum.ended)
 	for p, ns := range t.parts {
 		sum.parts[p] += ns
 	}
@@ -230,10 +212,4 @@ func (t *phaseTally) moveTo(sum *phaseTally) {
 		sum.handshakes[a] += n
 	}
 	clear(t.handshakes)
-	for k, h := range t.hist {
-		if h.TotalCount() > 0 {
-			sum.hist[k].Merge(h)
-			h.Reset()
-		}
-	}
 }

@@ -92,7 +92,7 @@ func (s *stage) answer(text []byte) {
 	}
 }
 
-func (s *stage) replies() int64 { return s.thread.tally.phases[hold].outcomes[2] }
+func (s *stage) replies() int64 { return s.thread.tally.phases[hold].ended.of(2).n }
 
 func TestARequestAllocatesNothing(t *testing.T) {
 	reply := []byte(okReply)
@@ -284,7 +284,7 @@ func TestAnEarlyReplyToALongBodyCounts(t *testing.T) {
 	s.until("sending", func() bool { return s.thread.conns[0].state == sending })
 	s.accept()
 	s.answer([]byte("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"))
-	s.until("answered", func() bool { return s.thread.tally.phases[hold].outcomes[4] == 1 })
+	s.until("answered", func() bool { return s.thread.tally.phases[hold].ended.of(4).n == 1 })
 	unix.Close(s.peer)
 	if s.thread.conns[0].state != closed {
 		t.Error("a connection with half a request in it was kept")
@@ -309,7 +309,7 @@ func TestDescriptorsRunningOutIsAnOutcome(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.thread.tally.phases[hold].outcomes[failure(connectFailed, int(unix.EMFILE))]; got != 3 {
+	if got := s.thread.tally.phases[hold].ended.of(failure(connectFailed, int(unix.EMFILE))).n; got != 3 {
 		t.Errorf("%d outcomes connect:EMFILE, want 3", got)
 	}
 	if s.thread.inFlight != 0 || !s.thread.settled.Load() || len(s.thread.sleepers) != 3 {
@@ -337,7 +337,7 @@ func TestTimeoutsTakeTurns(t *testing.T) {
 	s := newStage(t, model.LoadPlan{Connections: 3 * burst, DurationMS: 3_600_000, KeepAlive: true})
 	expired := func() int64 {
 		n := &s.thread.tally.phases[hold]
-		return n.outcomes[failure(readFailed, timedOut)] + n.outcomes[failure(connectFailed, timedOut)]
+		return n.ended.of(failure(readFailed, timedOut)).n + n.ended.of(failure(connectFailed, timedOut)).n
 	}
 	s.until("all in flight", func() bool { return s.thread.inFlight == 3*burst })
 	s.thread.shared.timeout = 1
@@ -378,6 +378,7 @@ func TestOnlyOneConnectionIsCalm(t *testing.T) {
 
 // measured are the durations of a kind so far.
 func (t *phaseTally) measured(kind int) *hdr.Histogram {
-	t.settle()
-	return t.hist[kind]
+	h := newHistogram()
+	t.took[kind].addTo(h)
+	return h
 }

@@ -10,7 +10,7 @@ import (
 
 // outcomesOf are those of the hold phase so far.
 func (s *stage) outcomesOf() map[string]int64 {
-	return outcomeNames(&s.thread.tally.phases[hold].outcomes)
+	return s.thread.tally.phases[hold].ended.named()
 }
 
 // say writes text though no request was read.
