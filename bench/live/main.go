@@ -10,17 +10,22 @@
 // others is printed, too. So many viewers as -stop says, but the first, take nothing more after two seconds; how many of them were dropped is told.
 // With -terminal there is a trial on a terminal, without a page. Each figure that was shown is looked for among the seconds of the closed run.
 // "closed after" is from the run's last moment to the end of its process.
+//
+//	go run ./bench/live -slices 5 [-c 16] [-rate N] [-viewers 1,10] [-keep FILE] [PLIMSOLL]
+//
+// is the sharper one for small differences: one run, amidst which viewers come and go every four to five seconds. A block is each trial
+// twice, in an order that is drawn and then backwards; trials are compared within blocks. It prints the ratio to nobody
+// looking on, the interval that holds it with 95 %, how often chance alone makes as much (signs of blocks drawn), and which
+// difference would have been told four times out of five. Blocks of several calls are taken together where they -keep them.
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -87,6 +92,7 @@ type bench struct {
 	rate               float64
 	kbit               float64
 	stop               int
+	nginxPID           int
 }
 
 func main() {
@@ -100,6 +106,7 @@ func main() {
 	onTerminal := flag.Bool("terminal", false, "a run on a terminal, too")
 	viewers := flag.String("viewers", "1,10,50", "how many look on, each number a trial")
 	flag.StringVar(&b.kept, "keep", "", "a file that keeps rounds; those that it holds count, too")
+	blocks := flag.Int("slices", 0, "one run of so many blocks of slices, in which viewers come and go")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		b.plimsoll = flag.Arg(0)
@@ -118,14 +125,19 @@ func main() {
 			b.trials = append(b.trials, trial(n))
 		}
 	}
-	if err := b.all(*rounds); err != nil {
+	do, count := b.all, *rounds
+	if *blocks > 0 {
+		b.trials = slices.DeleteFunc(b.trials, func(t trial) bool { return t < again })
+		do, count = b.sliced, *blocks
+	}
+	if err := do(count); err != nil {
 		fmt.Fprintln(os.Stderr, "live:", err)
 		os.Exit(1)
 	}
 }
 
 func (b *bench) all(rounds int) error {
-	done, err := b.before()
+	done, err := kept[round](b.kept)
 	if err != nil {
 		return err
 	}
@@ -147,7 +159,7 @@ func (b *bench) all(rounds int) error {
 				return fmt.Errorf("round %d, %s: %w", n+1, t, err)
 			}
 		}
-		if err := b.keep(r); err != nil {
+		if err := keep(b.kept, r); err != nil {
 			return err
 		}
 		done = append(done, r)
@@ -159,36 +171,16 @@ func (b *bench) all(rounds int) error {
 	return nil
 }
 
-// before are the rounds that are kept already.
-func (b *bench) before() (list []round, err error) {
-	if b.kept == "" {
-		return nil, nil
-	}
-	raw, err := os.ReadFile(b.kept)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for at := json.NewDecoder(bytes.NewReader(raw)); ; {
-		var r round
-		switch err := at.Decode(&r); {
-		case errors.Is(err, io.EOF):
-			return list, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: want rounds that were kept: %w", b.kept, err)
-		}
-		list = append(list, r)
-	}
-}
-
-func (b *bench) keep(r round) error {
-	if b.kept == "" {
+// keep adds a line to a file, if it has a name.
+func keep(file string, what any) error {
+	if file == "" {
 		return nil
 	}
-	line, err := json.Marshal(r)
+	line, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(b.kept, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -270,6 +262,7 @@ func (b *bench) nginx() (stop func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start nginx: %w", err)
 	}
+	b.nginxPID = cmd.Process.Pid
 	stop = func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // how it ends is not asked
