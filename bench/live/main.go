@@ -1,6 +1,6 @@
 // Live measures what viewers of a run that lasts cost it.
 //
-//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 1,10,50] [-stop 0] [-terminal] [-keep FILE] [PLIMSOLL]
+//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 1,10,50] [-stop 0] [-terminal] [-keep FILE] [-alone] [-url URL] [PLIMSOLL [FLAG…]]
 //
 // It loads an nginx of its own, on loopback, again and again: without a page, with a page at which nobody looks, with
 // another at which nobody looks (which tells what noise is), and with so many -viewers, in an order that is drawn for
@@ -9,6 +9,7 @@
 // taken together where they -keep them in one file. One viewer in ten takes no more than -kbit; how far it is behind the
 // others is printed, too. So many viewers as -stop says, but the first, take nothing more after two seconds; how many of them were dropped is told.
 // With -terminal there is a trial on a terminal, without a page. Each figure that was shown is looked for among the seconds of the closed run.
+// How often the run was judged while somebody looked on is told, and what that took of a core. Further flags are the run's.
 // "closed after" is from the run's last moment to the end of its process.
 //
 //	go run ./bench/live -slices 5 [-c 16] [-rate N] [-viewers 1,10] [-keep FILE] [PLIMSOLL]
@@ -50,6 +51,7 @@ const (
 	terminal trial = -3
 	noPage   trial = -2
 	again    trial = -1 // as 0
+	somebody trial = -4 // any number but none, in slices
 )
 
 func (t trial) String() string {
@@ -58,6 +60,8 @@ func (t trial) String() string {
 		return "on a terminal"
 	case noPage:
 		return "no page"
+	case somebody:
+		return "somebody"
 	case again:
 		return "0 viewers again"
 	}
@@ -85,6 +89,7 @@ type round map[trial]outcome
 
 type bench struct {
 	plimsoll, url, dir string
+	words              []string // more of the run's command line
 	kept               string
 	trials             []trial
 	length             time.Duration
@@ -106,12 +111,17 @@ func main() {
 	onTerminal := flag.Bool("terminal", false, "a run on a terminal, too")
 	viewers := flag.String("viewers", "1,10,50", "how many look on, each number a trial")
 	flag.StringVar(&b.kept, "keep", "", "a file that keeps rounds; those that it holds count, too")
+	alone := flag.Bool("alone", false, "no run without viewers: what is shown is asked, not what it costs")
+	flag.StringVar(&b.url, "url", "", "load this in place of an nginx of its own")
 	blocks := flag.Int("slices", 0, "one run of so many blocks of slices, in which viewers come and go")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		b.plimsoll = flag.Arg(0)
+		b.plimsoll, b.words = flag.Arg(0), flag.Args()[1:]
 	}
 	b.trials = []trial{noPage, 0, again}
+	if *alone {
+		b.trials = nil
+	}
 	if *onTerminal {
 		b.trials = append(b.trials, terminal)
 	}
@@ -194,9 +204,12 @@ func report(t trial, rounds []round) {
 	var all outcome
 	for _, r := range rounds {
 		o, ok := r[t]
-		base, based := r[0]
-		if !ok || !based {
+		if !ok {
 			continue
+		}
+		base, based := r[0]
+		if !based {
+			base = o
 		}
 		good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
 		closed = append(closed, o.Closed)
@@ -251,6 +264,9 @@ http { access_log off; server { listen 127.0.0.1:%d; location / { return 200 "ok
 
 // nginx starts one, and returns how it is ended.
 func (b *bench) nginx() (stop func(), err error) {
+	if b.url != "" {
+		return func() {}, nil
+	}
 	port := 20000 + rand.IntN(10000)
 	b.url = fmt.Sprintf("http://127.0.0.1:%d/", port)
 	conf := filepath.Join(b.dir, "nginx.conf")
@@ -293,8 +309,15 @@ func (b *bench) run(t trial) (o outcome, err error) {
 			looking.Go(func() { v.look(ctx, url) })
 		}
 	})
+	watching, enough := context.WithCancel(ctx)
+	seen := make(chan judged, 1)
+	go func() { seen <- b.judge(watching, cmd.Process.Pid) }()
 	_ = cmd.Wait() // its exit code tells the verdict
 	at := time.Now()
+	enough()
+	if j := <-seen; t > 0 {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", t, j)
+	}
 	close(over)
 	<-ended
 	looking.Wait()
@@ -322,7 +345,7 @@ func (b *bench) command(ctx context.Context, t trial) (*exec.Cmd, error) {
 	if t != noPage && t != terminal {
 		args = append(args, "--live")
 	}
-	return exec.CommandContext(ctx, b.plimsoll, args...), nil
+	return exec.CommandContext(ctx, b.plimsoll, append(args, b.words...)...), nil
 }
 
 // viewers are those of a trial; those that stop do so until over is closed.

@@ -119,9 +119,9 @@ func (b *bench) look(ctx context.Context, url string, pid, blocks int) (made []b
 		}
 	}
 	time.Sleep(11 * time.Second) // for that long who asked for the page is taken to look on
-	of, err := b.processes(pid)
-	if err != nil {
-		return nil, err
+	of := b.processes(pid)
+	if len(of) != 5 {
+		return nil, fmt.Errorf("processes of the run: %v, want nginx, recorder, engine, judge and viewers", of)
 	}
 	for n := range blocks {
 		order := slices.Clone(b.trials)
@@ -165,7 +165,7 @@ func oneSlice(ctx context.Context, t trial, viewers []*viewer, of map[string]int
 }
 
 // processes are the ids of those whose CPU time is read.
-func (b *bench) processes(pid int) (map[string]int, error) {
+func (b *bench) processes(pid int) map[string]int {
 	of := map[string]int{"recorder": pid, "viewers": os.Getpid()}
 	for _, parent := range []int{pid, b.nginxPID} {
 		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent)) // the pattern is well formed
@@ -188,10 +188,7 @@ func (b *bench) processes(pid int) (map[string]int, error) {
 			}
 		}
 	}
-	if len(of) != 5 {
-		return nil, fmt.Errorf("processes of the run: %v, want nginx, recorder, engine, judge and viewers", of)
-	}
-	return of, nil
+	return of
 }
 
 // cpuTimes is how much CPU time each process took so far, exactly (proc(5) has it in ticks).
@@ -270,7 +267,7 @@ func (b *bench) tell(blocks []block) {
 	for _, m := range measures {
 		base := mean(blocks, func(p piece) (float64, bool) { return math.Log(m.of(p)), p.Trial == 0 || p.Trial == again })
 		fmt.Printf("%s: %.4g with nobody looking on\n", m.name, math.Exp(base))
-		for _, t := range b.trials {
+		for _, t := range append(slices.Clone(b.trials), somebody) {
 			if t == 0 {
 				continue
 			}
@@ -291,7 +288,7 @@ func logs(blocks []block, t trial, of func(piece) float64) (list []float64) {
 		one := func(take func(trial) bool) float64 {
 			return mean([]block{k}, func(p piece) (float64, bool) { return math.Log(of(p)), take(p.Trial) })
 		}
-		list = append(list, one(func(o trial) bool { return o == t })-one(func(o trial) bool { return o == 0 || o == again && t != again }))
+		list = append(list, one(func(o trial) bool { return o == t || t == somebody && o > 0 })-one(func(o trial) bool { return o == 0 || o == again && t != again }))
 	}
 	return list
 }
