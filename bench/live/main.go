@@ -207,20 +207,22 @@ func report(t trial, rounds []round) {
 		if !ok {
 			continue
 		}
-		base, based := r[0]
-		if !based {
-			base = o
+		if base, based := r[0]; based {
+			good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
 		}
-		good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
 		closed = append(closed, o.Closed)
 		all.Stopped, all.Dropped = all.Stopped+o.Stopped, all.Dropped+o.Dropped
 		all.Shown, all.Same, all.Bytes, all.Took = all.Shown+o.Shown, all.Same+o.Same, all.Bytes+o.Bytes, all.Took+o.Took
 		all.Behind = max(all.Behind, o.Behind)
 	}
-	if len(good) == 0 {
+	if len(closed) == 0 {
 		return
 	}
-	fmt.Printf("%-15s  %2d rounds  good %s  p50 %s  p99 %s  closed after %s s", t, len(good), spread(good), spread(p50), spread(p99), spread(closed))
+	fmt.Printf("%-15s  %2d rounds", t, len(closed))
+	if len(good) > 0 { // else there is nothing to hold it against
+		fmt.Printf("  good %s  p50 %s  p99 %s", spread(good), spread(p50), spread(p99))
+	}
+	fmt.Printf("  closed after %s s", spread(closed))
 	if all.Took > 0 {
 		fmt.Printf("  %s for each viewer, the slowest %.1f s behind; %d of %d figures are the closed run's", layout.Bytes(int64(all.Bytes/all.Took)), all.Behind, all.Same, all.Shown)
 	}
