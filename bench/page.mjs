@@ -3,6 +3,9 @@
 //
 //	node bench/page.mjs [-n 9] FILE.html…
 //
+// That the brush was there, moved, and did so at all charts in sight is looked at amidst the drag, and that they all show what was
+// brushed, after it: where not, nothing was measured, and it ends with 1.
+//
 // It wants what ui/ installs (cd ui && npm ci) and a Chromium at $CHROMIUM (/usr/bin/chromium).
 
 import { resolve } from "node:path";
@@ -17,6 +20,9 @@ if (args.length === 0 || !(times > 0)) {
 
 /** seconds is how long is scrolled, and how long is brushed. */
 const seconds = 4;
+
+/** heights of the windows: one as people have, and one in which 40 charts are in sight at once. */
+const heights = [1000, 3600];
 
 /** median is the middle of numbers. */
 const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
@@ -40,13 +46,13 @@ async function paint(file) {
 }
 
 /**
- * traced is what became of each frame that was due while something was done. The browser tells of one more than once, where what the
+ * traced is what became of each frame that was due while something was done, and what that returned. The browser tells of one more than once, where what the
  * page wanted in it came too late and it was drawn all the same.
  */
 async function traced(browser, page, does) {
   const session = await page.context().newCDPSession(page);
   await browser.startTracing(page, { categories: ["cc", "benchmark", "viz"] });
-  await does(session);
+  const done = await does(session);
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
   const frames = new Map();
   for (const e of traceEvents) {
@@ -57,24 +63,65 @@ async function traced(browser, page, does) {
     frame.states.push(told.state);
     frames.set(name, frame);
   }
-  return [...frames.values()];
+  return { frames: [...frames.values()], done };
 }
 
 async function scroll(session) {
   await session.send("Input.synthesizeScrollGesture", { x: 800, y: 500, yDistance: -3000 * seconds, speed: 3000, gestureSourceType: "mouse" });
 }
 
-/** brush points at a chart and drags over it, as fast as the screen shows it. */
-async function brush(session, box) {
-  const mouse = (type, x) => session.send("Input.dispatchMouseEvent", { type, x, y: box.y + box.height / 2, button: "left", buttons: 1, clickCount: 1 });
+/** moments of the drag at which is looked at the brushes, as shares of it. */
+const moments = [0.15, 0.4, 0.65, 0.9];
+
+/** brushes runs in the browser: where each brush is that is shown, and the part that each chart in sight shows. Styles are read as they were written, so that nothing is laid out. */
+function brushes() {
+  const charts = [...document.querySelectorAll(".axis figure > svg:has(> .end), .axis section > svg:has(> .end)")];
+  const sight = charts.filter((s) => {
+    const b = s.getBoundingClientRect();
+    return b.bottom > 0 && b.top < innerHeight && b.width > 0;
+  });
+  return {
+    all: charts.length,
+    shown: [...document.querySelectorAll(".brush:not([hidden])")].map((b) => `${b.style.left} ${b.style.width}`),
+    parts: sight.map((s) => s.querySelector(":scope > .plot")?.getAttribute("viewBox") ?? ""),
+  };
+}
+
+/** brush points at a chart and drags over it, as fast as the screen shows it. It returns what was seen of it at those moments. */
+async function brush(session, page, box) {
+  const mouse = (type, x) => session.send("Input.dispatchMouseEvent", { type, x, y: box.y + box.height / 2, button: type === "mouseMoved" ? "none" : "left", buttons: 1, clickCount: 1 });
+  const looks = [];
   await mouse("mousePressed", box.x + 20);
   const begin = performance.now();
   for (let t = 0; t < 1000 * seconds; t = performance.now() - begin) {
     await mouse("mouseMoved", box.x + 20 + (box.width - 40) * (0.5 - 0.5 * Math.cos(t / 300)));
+    if (t > 1000 * seconds * moments[looks.length]) looks.push(await page.evaluate(brushes));
     await new Promise((done) => setTimeout(done, 8));
   }
   await mouse("mouseReleased", box.x + box.width * 0.7);
   await new Promise((done) => setTimeout(done, 300)); // for all charts to be drawn zoomed
+  return looks;
+}
+
+/** brushed fails where what was seen was no brush that moves at all charts, and says what it was. */
+function brushed(file, before, looks, after) {
+  const want = (holds, what) => {
+    if (holds) return;
+    console.error(`page.mjs: ${file} was not brushed: ${what}`);
+    process.exit(1);
+  };
+  const many = before.parts.length;
+  want(before.all >= 1 && many >= 1, `${many} of ${before.all} charts in sight, want one`);
+  want(looks.length === moments.length, `it was looked at ${looks.length} times, want ${moments.length}`);
+  for (const { shown } of looks) {
+    want(shown.length >= many, `${shown.length} brushes are shown, want one at each of ${many} charts in sight`);
+    want(new Set(shown).size === 1, `brushes are at ${new Set(shown).size} places at once, want one: ${[...new Set(shown)].slice(0, 3).join(", ")}`);
+  }
+  const places = new Set(looks.map(({ shown }) => shown[0]));
+  want(places.size === moments.length, `the brush was at ${[...places].join(", ")}, want ${moments.length} places`);
+  const zoomed = after.parts.filter((part, i) => part !== before.parts[i]).length;
+  want(after.shown.length === 0 && zoomed === many && new Set(after.parts.map((p) => p.split(" ")[0] === "0")).size === 1, `${zoomed} of ${many} charts in sight show what was brushed`);
+  return `brushed, all ${many} charts in sight of ${before.all} followed, ${looks[0].shown.length} with those near it`;
 }
 
 /** said is how many of the frames that were wanted were drawn, and how many of these without what the page wanted in them. */
@@ -88,23 +135,26 @@ function said(frames) {
   return `${drawn.length} of ${wanted.length} frames drawn, ${late.length} of them a step behind; between two of them half ${part(0.5)} ms, 95 % ${part(0.95)} ms, longest ${part(1)} ms`;
 }
 
+/** moved scrolls and brushes a page in a window of that height. */
+async function moved(file, height) {
+  const browser = await start();
+  const page = await browser.newPage({ viewport: { width: 1600, height } });
+  await page.goto("file://" + resolve(file));
+  const { all } = await page.evaluate(brushes);
+  console.log(`  1600 x ${height}: scrolled, ${all} charts: ${said((await traced(browser, page, scroll)).frames)}`);
+  const chart = page.locator(".axis .grid figure > svg:has(> .end)").first();
+  await chart.evaluate((svg) => svg.scrollIntoView({ block: "start" }));
+  const box = await chart.boundingBox();
+  const before = await page.evaluate(brushes);
+  const { frames, done: looks } = await traced(browser, page, (session) => brush(session, page, box));
+  console.log(`  1600 x ${height}: ${brushed(file, before, looks, await page.evaluate(brushes))}: ${said(frames)}`);
+  await browser.close();
+}
+
 for (const file of args) {
   const paints = [];
   for (let i = 0; i < times; i++) paints.push(await paint(file));
   const sorted = paints.toSorted((a, b) => a - b);
   console.log(`${file}\n  first paint: median ${median(paints).toFixed(0)} ms, ${sorted[0].toFixed(0)} to ${sorted.at(-1).toFixed(0)} (${times} starts)`);
-  const browser = await start();
-  const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
-  await page.goto("file://" + resolve(file));
-  const charts = await page.locator("figure > svg:has(> .end)").count();
-  console.log(`  scrolled, ${charts} charts: ${said(await traced(browser, page, scroll))}`);
-  const chart = page.locator(".grid figure > svg:has(> .end)").first();
-  await chart.scrollIntoViewIfNeeded();
-  const box = await chart.boundingBox();
-  const seen = await page.evaluate(() => [...document.querySelectorAll("figure > svg:has(> .end)")].filter((s) => {
-    const b = s.getBoundingClientRect();
-    return b.bottom > 0 && b.top < innerHeight;
-  }).length);
-  console.log(`  brushed, ${seen} charts in sight: ${said(await traced(browser, page, (s) => brush(s, box)))}`);
-  await browser.close();
+  for (const height of heights) await moved(file, height);
 }

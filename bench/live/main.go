@@ -1,6 +1,6 @@
 // Live measures what viewers of a run that lasts cost it.
 //
-//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 1,10,50] [-stop 0] [-terminal] [-keep FILE] [PLIMSOLL]
+//	go run ./bench/live [-n 9] [-d 8s] [-c 16] [-rate N] [-kbit 200] [-viewers 1,10,50] [-stop 0] [-terminal] [-keep FILE] [-alone] [-url URL] [PLIMSOLL [FLAG…]]
 //
 // It loads an nginx of its own, on loopback, again and again: without a page, with a page at which nobody looks, with
 // another at which nobody looks (which tells what noise is), and with so many -viewers, in an order that is drawn for
@@ -9,18 +9,24 @@
 // taken together where they -keep them in one file. One viewer in ten takes no more than -kbit; how far it is behind the
 // others is printed, too. So many viewers as -stop says, but the first, take nothing more after two seconds; how many of them were dropped is told.
 // With -terminal there is a trial on a terminal, without a page. Each figure that was shown is looked for among the seconds of the closed run.
+// How often the run was judged while somebody looked on is told, and what that took of a core. Further flags are the run's.
 // "closed after" is from the run's last moment to the end of its process.
+//
+//	go run ./bench/live -slices 5 [-c 16] [-rate N] [-viewers 1,10] [-keep FILE] [PLIMSOLL]
+//
+// is the sharper one for small differences: one run, amidst which viewers come and go every four to five seconds. A block is each trial
+// twice, in an order that is drawn and then backwards; trials are compared within blocks. It prints the ratio to nobody
+// looking on, the interval that holds it with 95 %, how often chance alone makes as much (signs of blocks drawn), and which
+// difference would have been told four times out of five. Blocks of several calls are taken together where they -keep them.
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -45,6 +51,7 @@ const (
 	terminal trial = -3
 	noPage   trial = -2
 	again    trial = -1 // as 0
+	somebody trial = -4 // any number but none, in slices
 )
 
 func (t trial) String() string {
@@ -53,6 +60,8 @@ func (t trial) String() string {
 		return "on a terminal"
 	case noPage:
 		return "no page"
+	case somebody:
+		return "somebody"
 	case again:
 		return "0 viewers again"
 	}
@@ -80,6 +89,7 @@ type round map[trial]outcome
 
 type bench struct {
 	plimsoll, url, dir string
+	words              []string // more of the run's command line
 	kept               string
 	trials             []trial
 	length             time.Duration
@@ -87,6 +97,7 @@ type bench struct {
 	rate               float64
 	kbit               float64
 	stop               int
+	nginxPID           int
 }
 
 func main() {
@@ -100,11 +111,17 @@ func main() {
 	onTerminal := flag.Bool("terminal", false, "a run on a terminal, too")
 	viewers := flag.String("viewers", "1,10,50", "how many look on, each number a trial")
 	flag.StringVar(&b.kept, "keep", "", "a file that keeps rounds; those that it holds count, too")
+	alone := flag.Bool("alone", false, "no run without viewers: what is shown is asked, not what it costs")
+	flag.StringVar(&b.url, "url", "", "load this in place of an nginx of its own")
+	blocks := flag.Int("slices", 0, "one run of so many blocks of slices, in which viewers come and go")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		b.plimsoll = flag.Arg(0)
+		b.plimsoll, b.words = flag.Arg(0), flag.Args()[1:]
 	}
 	b.trials = []trial{noPage, 0, again}
+	if *alone {
+		b.trials = nil
+	}
 	if *onTerminal {
 		b.trials = append(b.trials, terminal)
 	}
@@ -118,14 +135,19 @@ func main() {
 			b.trials = append(b.trials, trial(n))
 		}
 	}
-	if err := b.all(*rounds); err != nil {
+	do, count := b.all, *rounds
+	if *blocks > 0 {
+		b.trials = slices.DeleteFunc(b.trials, func(t trial) bool { return t < again })
+		do, count = b.sliced, *blocks
+	}
+	if err := do(count); err != nil {
 		fmt.Fprintln(os.Stderr, "live:", err)
 		os.Exit(1)
 	}
 }
 
 func (b *bench) all(rounds int) error {
-	done, err := b.before()
+	done, err := kept[round](b.kept)
 	if err != nil {
 		return err
 	}
@@ -147,7 +169,7 @@ func (b *bench) all(rounds int) error {
 				return fmt.Errorf("round %d, %s: %w", n+1, t, err)
 			}
 		}
-		if err := b.keep(r); err != nil {
+		if err := keep(b.kept, r); err != nil {
 			return err
 		}
 		done = append(done, r)
@@ -159,36 +181,16 @@ func (b *bench) all(rounds int) error {
 	return nil
 }
 
-// before are the rounds that are kept already.
-func (b *bench) before() (list []round, err error) {
-	if b.kept == "" {
-		return nil, nil
-	}
-	raw, err := os.ReadFile(b.kept)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for at := json.NewDecoder(bytes.NewReader(raw)); ; {
-		var r round
-		switch err := at.Decode(&r); {
-		case errors.Is(err, io.EOF):
-			return list, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: want rounds that were kept: %w", b.kept, err)
-		}
-		list = append(list, r)
-	}
-}
-
-func (b *bench) keep(r round) error {
-	if b.kept == "" {
+// keep adds a line to a file, if it has a name.
+func keep(file string, what any) error {
+	if file == "" {
 		return nil
 	}
-	line, err := json.Marshal(r)
+	line, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(b.kept, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -202,20 +204,25 @@ func report(t trial, rounds []round) {
 	var all outcome
 	for _, r := range rounds {
 		o, ok := r[t]
-		base, based := r[0]
-		if !ok || !based {
+		if !ok {
 			continue
 		}
-		good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
+		if base, based := r[0]; based {
+			good, p50, p99 = append(good, o.Good/base.Good), append(p50, o.P50/base.P50), append(p99, o.P99/base.P99)
+		}
 		closed = append(closed, o.Closed)
 		all.Stopped, all.Dropped = all.Stopped+o.Stopped, all.Dropped+o.Dropped
 		all.Shown, all.Same, all.Bytes, all.Took = all.Shown+o.Shown, all.Same+o.Same, all.Bytes+o.Bytes, all.Took+o.Took
 		all.Behind = max(all.Behind, o.Behind)
 	}
-	if len(good) == 0 {
+	if len(closed) == 0 {
 		return
 	}
-	fmt.Printf("%-15s  %2d rounds  good %s  p50 %s  p99 %s  closed after %s s", t, len(good), spread(good), spread(p50), spread(p99), spread(closed))
+	fmt.Printf("%-15s  %2d rounds", t, len(closed))
+	if len(good) > 0 { // else there is nothing to hold it against
+		fmt.Printf("  good %s  p50 %s  p99 %s", spread(good), spread(p50), spread(p99))
+	}
+	fmt.Printf("  closed after %s s", spread(closed))
 	if all.Took > 0 {
 		fmt.Printf("  %s for each viewer, the slowest %.1f s behind; %d of %d figures are the closed run's", layout.Bytes(int64(all.Bytes/all.Took)), all.Behind, all.Same, all.Shown)
 	}
@@ -259,6 +266,9 @@ http { access_log off; server { listen 127.0.0.1:%d; location / { return 200 "ok
 
 // nginx starts one, and returns how it is ended.
 func (b *bench) nginx() (stop func(), err error) {
+	if b.url != "" {
+		return func() {}, nil
+	}
 	port := 20000 + rand.IntN(10000)
 	b.url = fmt.Sprintf("http://127.0.0.1:%d/", port)
 	conf := filepath.Join(b.dir, "nginx.conf")
@@ -270,6 +280,7 @@ func (b *bench) nginx() (stop func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start nginx: %w", err)
 	}
+	b.nginxPID = cmd.Process.Pid
 	stop = func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // how it ends is not asked
@@ -300,8 +311,15 @@ func (b *bench) run(t trial) (o outcome, err error) {
 			looking.Go(func() { v.look(ctx, url) })
 		}
 	})
+	watching, enough := context.WithCancel(ctx)
+	seen := make(chan judged, 1)
+	go func() { seen <- b.judge(watching, cmd.Process.Pid) }()
 	_ = cmd.Wait() // its exit code tells the verdict
 	at := time.Now()
+	enough()
+	if j := <-seen; t > 0 {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", t, j)
+	}
 	close(over)
 	<-ended
 	looking.Wait()
@@ -329,7 +347,7 @@ func (b *bench) command(ctx context.Context, t trial) (*exec.Cmd, error) {
 	if t != noPage && t != terminal {
 		args = append(args, "--live")
 	}
-	return exec.CommandContext(ctx, b.plimsoll, args...), nil
+	return exec.CommandContext(ctx, b.plimsoll, append(args, b.words...)...), nil
 }
 
 // viewers are those of a trial; those that stop do so until over is closed.

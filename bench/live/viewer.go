@@ -23,6 +23,8 @@ type viewer struct {
 	kbit    float64         // 0 for as fast as it comes
 	stops   <-chan struct{} // until it is closed nothing is taken, after a while; nil for who takes all
 	toldEnd bool            // it was sent the end
+	client  *http.Client    // that entered
+	events  string          // where news are sent from
 
 	mu    sync.Mutex
 	bytes int
@@ -47,26 +49,42 @@ var value = regexp.MustCompile(`<b>([^<]*)</b>`)
 
 // look takes all that is sent until the run is over.
 func (v *viewer) look(ctx context.Context, at string) {
+	if v.enter(ctx, at) == nil {
+		v.follow(ctx)
+	}
+}
+
+// enter asks for the page as who opens its address does.
+func (v *viewer) enter(ctx context.Context, at string) error {
 	jar, _ := cookiejar.New(nil) // it fails for no options
-	client := http.Client{Jar: jar}
-	get := func(at string) (*http.Response, error) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-		if err != nil {
-			return nil, err
-		}
-		return client.Do(r)
-	}
-	first, err := get(at)
+	v.client = &http.Client{Jar: jar}
+	first, err := v.get(ctx, at)
 	if err != nil {
-		return
+		return err
 	}
-	first.Body.Close()
+	if err := first.Body.Close(); err != nil {
+		return err
+	}
 	u, err := url.Parse(at)
 	if err != nil {
-		return
+		return err
 	}
 	u.RawQuery = ""
-	events, err := get(u.JoinPath("events").String())
+	v.events = u.JoinPath("events").String()
+	return nil
+}
+
+func (v *viewer) get(ctx context.Context, at string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	return v.client.Do(r)
+}
+
+// follow takes all that is sent until the run is over, or ctx is.
+func (v *viewer) follow(ctx context.Context) {
+	events, err := v.get(ctx, v.events)
 	if err != nil {
 		return
 	}
