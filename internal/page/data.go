@@ -23,7 +23,7 @@ type data struct {
 
 // lineData is what a chart shows of one line.
 type lineData struct {
-	Gap int64 `json:"gap"` // the longest time between two readings that belong together, in milliseconds
+	Gap int64 `json:"gap"` // how far a moment may be from the nearest of Times that tells of it, in milliseconds; 0 is any distance
 	// Times are milliseconds since the one before, the first since the axis' beginning;
 	// empty where they are those of the line before.
 	Times []int64 `json:"times,omitempty"`
@@ -59,7 +59,7 @@ func dataOf(c *svg.Chart, unit string) (template.JS, error) {
 	}
 	var before []int64
 	for _, l := range c.Lines {
-		line := lineData{Gap: l.Gap, Most: []int{}}
+		line := lineData{Gap: c.Reach(l), Most: []int{}}
 		last := c.From
 		for _, cell := range c.Cells(l) {
 			line.Times = append(line.Times, cell.Time-last)

@@ -86,7 +86,7 @@ type Cell struct {
 // there are more points than that, those of a column together.
 func (c *Chart) Cells(l Line) []Cell {
 	var list []Cell
-	thin, before := len(l.Points) > 2*c.columns(), -1
+	thin, before := c.crowded(l), -1
 	for _, p := range l.Points {
 		column := c.column(p.Time)
 		if n := len(list) - 1; thin && column == before {
@@ -97,6 +97,18 @@ func (c *Chart) Cells(l Line) []Cell {
 		before = column
 	}
 	return list
+}
+
+// crowded: a line has more points than are drawn one by one.
+func (c *Chart) crowded(l Line) bool { return len(l.Points) > 2*c.columns() }
+
+// Reach is how far a moment may be from the time of the nearest cell of a line that tells of it, in milliseconds; 0 is any distance. The cell of a
+// column has the time of its first point, so between two that follow one another it is half a column more than between points.
+func (c *Chart) Reach(l Line) int64 {
+	if l.Gap == 0 || !c.crowded(l) {
+		return l.Gap
+	}
+	return l.Gap + (c.To-c.From)/int64(2*c.columns())
 }
 
 func (c *Chart) column(t int64) int { return int(c.x(t) * float64(c.columns())) }
