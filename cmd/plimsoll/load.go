@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"plimsoll/internal/load"
@@ -61,9 +63,13 @@ func loadCommand(w *world) *cobra.Command {
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitInterrupted)
 }
 
-// cheaper has the plan go by io_uring where that is for it, and may be had here. Nobody judges this load, so what
-// only epoll tells is missed by nobody.
+// cheaper has the plan go by io_uring where that is for it, and may be had here. Nobody judges this load, so nobody
+// misses how long connects took. Requests with a body stay with epoll: by io_uring a reply is read when the whole
+// request is sent, so one that refuses a long body would not be seen.
 func cheaper(plan model.LoadPlan) model.LoadPlan {
+	if len(plan.Body) > 0 || slices.ContainsFunc(plan.Targets, func(t model.Target) bool { return len(t.Body) > 0 }) {
+		return plan
+	}
 	by := plan
 	by.Engine = model.IOURing
 	if load.Check(by) != nil || load.TryIOURing() != nil {

@@ -84,7 +84,9 @@ func (h *chains) receive(c *conn) {
 	q := h.call(c, opRecv, callFixed, stepReceive)
 	q.addr, q.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), uint32(len(b))
 	if rest := c.reply.skippable(); rest > chainBuffer {
-		q.length, q.more = uint32(min(rest, 1<<30)), unix.MSG_TRUNC
+		// No address: a socket that does not know MSG_TRUNC (in a BPF sockmap) fails, and writes nowhere.
+		// An event's word has no room for a longer result.
+		q.addr, q.length, q.more = 0, uint32(min(rest, 1<<(resultBits-1)-1)), unix.MSG_TRUNC
 	}
 }
 
@@ -112,8 +114,13 @@ func (h *chains) event(name int32, events uint32) {
 	case errno != 0:
 		c.lost = uint16(errno)
 	default:
-		c.sent, c.state = n, awaiting
+		c.sent = n
 		h.count(c.phase).sent += int64(n)
+		if n < len(c.asked.bytes) { // the kernel tells of what went, and not why no more did
+			c.lost = uint16(syscall.EPIPE)
+			return
+		}
+		c.state = awaiting
 	}
 }
 
