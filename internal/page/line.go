@@ -186,8 +186,8 @@ func (r *reader) workers(p server) Stage {
 	s := Stage{Name: "Workers", Where: p.host + " " + p.process, host: p.host, process: p.process, listens: p.listens, rules: workerRules, parts: []string{"unread"}}
 	switch {
 	case strings.HasPrefix(p.process, "php-fpm"):
-		s.noun = " workers"
-		return r.gauged(s, "phpfpm_active_processes", "plimsoll_phpfpm_config_max_children")
+		s.noun = " workers with a connection"
+		return r.gaugedBy(s, "plimsoll_tcp_listen_accepted", r.poolSizes(p.host), "host", p.host, "owner", p.process)
 	case p.process == "nginx":
 		s.noun = " connections"
 		return r.gauged(s, "plimsoll_nginx_worker_connections_used", "plimsoll_nginx_config_worker_connections")
@@ -209,6 +209,27 @@ func (r *reader) gauged(s Stage, load, limit string, match ...string) Stage {
 			}
 		}
 	}
+	return r.gaugedBy(s, load, limits, match...)
+}
+
+// poolSizes are the limits of PHP-FPM's pools, by the listener of each: what its workers carry is told by the kernel's count
+// of connections, since under load FPM's own count of active workers can be above pm.max_children.
+func (r *reader) poolSizes(host string) map[string]float64 {
+	sizes, limits := map[string]float64{}, map[string]float64{}
+	for _, c := range r.courses("plimsoll_phpfpm_config_max_children", level, "pool", "host", host) {
+		sizes[c.name] = c.points[len(c.points)-1].Value
+	}
+	for l, err := range r.rec.Series(r.first, r.last, record.Match("plimsoll_phpfpm_pool_info", "host", host)...) {
+		if labels := l.Labels.Map(); err == nil {
+			at := map[string]string{"host": host, "listen": labels["listen"], "owner": labels["owner"]}
+			limits[key(at)] = sizes[labels["pool"]]
+		}
+	}
+	return limits
+}
+
+// gaugedBy is gauged where the limits are known, by the labels of what is carried.
+func (r *reader) gaugedBy(s Stage, load string, limits map[string]float64, match ...string) Stage {
 	w := r.window()
 	best, most, mean, bound := -1.0, 0.0, 0.0, 0.0
 	for l, err := range r.rec.Series(r.first, r.last, record.Match(load, match...)...) {

@@ -51,8 +51,8 @@ func Live(rec *record.Run, seconds []model.Second) ([]template.HTML, error) {
 // WaySignals are what Way reads of a run besides what was judged.
 var WaySignals = []string{
 	"node_cpu_seconds_total", "node_disk_io_time_seconds_total", "node_nf_conntrack_entries", "node_nf_conntrack_entries_limit",
-	"phpfpm_active_processes", "plimsoll_load_connections", "plimsoll_nginx_config_worker_connections", "plimsoll_nginx_worker_connections_used",
-	"plimsoll_phpfpm_config_max_children", "plimsoll_tcp_destination_ports_usable", "plimsoll_tcp_destination_ports_used",
+	"plimsoll_load_connections", "plimsoll_nginx_config_worker_connections", "plimsoll_nginx_worker_connections_used",
+	"plimsoll_phpfpm_config_max_children", "plimsoll_phpfpm_pool_info", "plimsoll_tcp_destination_ports_usable", "plimsoll_tcp_destination_ports_used",
 	"plimsoll_tcp_listen_accepted", "plimsoll_tcp_listen_queue", "plimsoll_tcp_listen_queue_limit",
 }
 

@@ -6,10 +6,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/livetest"
 	"plimsoll/internal/service/phpfpm"
 )
 
@@ -63,6 +66,22 @@ func TestStatusPages(t *testing.T) {
 		}
 		if got := [4]float64{*s.AcceptedConn, *s.ListenQueueLen, *s.IdleProcesses, *s.TotalProcesses}; got != want {
 			t.Errorf("%s: got %v, want %v", file, got, want)
+		}
+	}
+}
+
+// TestCountsThatCannotBe: FPM 8.2 with pm.max_children = 16 said so under 800 requests a second of a connection each.
+func TestCountsThatCannotBe(t *testing.T) {
+	st, err := parseStatus([]byte(`{"pool":"www","accepted conn":7011,"idle processes":0,"active processes":347,"total processes":347,"max active processes":808}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := livetest.NewRecord()
+	put(probe.NewOut(rec, "web", time.Unix(1, 0), time.Second), "www", answer{status: st}, phpfpm.Pool{MaxChildren: 16}, false)
+	for name, want := range map[string]bool{"phpfpm_accepted_connections{www}": true, "phpfpm_idle_processes{www}": true,
+		"phpfpm_active_processes{www}": false, "phpfpm_total_processes{www}": false, "phpfpm_max_active_processes{www}": false} {
+		if _, there := rec.Values[name]; there != want {
+			t.Errorf("%s: there %v, want %v", name, there, want)
 		}
 	}
 }

@@ -367,14 +367,16 @@ func put(out *probe.Out, name string, a answer, p phpfpm.Pool, unix bool) {
 	}
 	out.Put(up, 1, name)
 	st := a.status
+	// Under load its children add to and take from the counts without waiting for each other.
+	beyond := func(v *float64) bool { return v != nil && p.MaxChildren > 0 && *v > float64(p.MaxChildren) }
 	for _, v := range []struct {
 		signal *model.Signal
 		value  *float64
-		unseen bool // FPM writes a zero that it did not count
+		unseen bool // FPM writes a zero that it did not count, or a number that cannot be
 	}{
 		{accepted, st.AcceptedConn, false}, {listenQueue, st.ListenQueue, unix}, {maxListenQueue, st.MaxListenQueue, unix},
-		{listenQueueLen, st.ListenQueueLen, unix}, {idle, st.IdleProcesses, false}, {active, st.ActiveProcesses, false},
-		{total, st.TotalProcesses, false}, {maxActive, st.MaxActiveProcesses, false},
+		{listenQueueLen, st.ListenQueueLen, unix}, {idle, st.IdleProcesses, false}, {active, st.ActiveProcesses, beyond(st.ActiveProcesses)},
+		{total, st.TotalProcesses, beyond(st.TotalProcesses)}, {maxActive, st.MaxActiveProcesses, beyond(st.MaxActiveProcesses)},
 		{maxChildrenHit, st.MaxChildrenReached, false}, {slow, st.SlowRequests, !p.SlowTimeout},
 	} {
 		if v.value != nil && !v.unseen {

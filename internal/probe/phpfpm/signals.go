@@ -25,9 +25,9 @@ var (
 	maxListenQueue   = page(model.Gauge, "phpfpm_max_listen_queue", "connections", "The most connections that waited for a worker since FPM started.")
 	listenQueueLen   = page(model.Gauge, "phpfpm_listen_queue_length", "connections", "How many connections may wait.")
 	idle             = page(model.Gauge, "phpfpm_idle_processes", "processes", "Workers without a request.")
-	active           = page(model.Gauge, "phpfpm_active_processes", "processes", "Workers with a request; the one that answers the status page is one of them unless pm.status_listen is set.")
-	total            = page(model.Gauge, "phpfpm_total_processes", "processes", "Workers, idle and active.")
-	maxActive        = page(model.Gauge, "phpfpm_max_active_processes", "processes", "The most workers that were active at once since FPM started.")
+	active           = page(model.Gauge, "phpfpm_active_processes", "processes", "Workers with a request; the one that answers the status page is one of them unless pm.status_listen is set. Left out where FPM counts more than pm.max_children.")
+	total            = page(model.Gauge, "phpfpm_total_processes", "processes", "Workers, idle and active. Left out where FPM counts more than pm.max_children.")
+	maxActive        = page(model.Gauge, "phpfpm_max_active_processes", "processes", "The most workers that were active at once since FPM started. Left out where FPM counts more than pm.max_children.")
 	maxChildrenHit   = page(model.Counter, "phpfpm_max_children_reached", "times", "How often a further worker was wanted and pm.max_children forbade it; always 0 with pm = static.")
 	slow             = page(model.Counter, "phpfpm_slow_requests", "requests", "Requests that took longer than request_slowlog_timeout; nothing where that is not set.")
 	pageSignals      = []*model.Signal{up, accepted, listenQueue, maxListenQueue, listenQueueLen, idle, active, total, maxActive, maxChildrenHit, slow}
