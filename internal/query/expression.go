@@ -19,7 +19,7 @@ import (
 )
 
 // maxText is the most of an expression, with its records, in bytes.
-const maxText = 64 << 10
+const maxText = 96 << 10
 
 // shortestLookback is how long before a moment a reading still counts as that
 // moment's: a few rounds, since some probes are not read in each.
