@@ -50,27 +50,38 @@ func billOf(rec *record.Run, q *query.Run, set ruleset.Rules) (*model.Bill, erro
 const leastTold = 0.1
 
 // withBill adds to the sentence of a capacity what its CPU time is for: what of it could be spared, else its largest part. That
-// takes the place of a function, which says where and not what for.
+// takes the place of a function, which says where and not what for. Of a healthy host it says only what could be spared, where
+// its services use much of the CPUs: nobody waits yet, and with more requests it is what they will wait for.
 func withBill(v *model.Verdict) {
-	if v.Answer != model.AnswerCapacity || v.Bill == nil || len(v.Bill.Entries) == 0 {
+	if v.Bill == nil || len(v.Bill.Entries) == 0 {
 		return
 	}
 	first := v.Bill.Entries[0]
 	text := ""
 	switch {
+	case v.Answer == model.AnswerHealthy && v.Bill.MuchOfMachine() && len(first.Avoidable) > 0:
+		v.Sentence = strings.TrimSuffix(v.Sentence, ".") + "; the services use " + layout.Share(v.Bill.MachineShare) + " of the CPUs, and " + spared(first) + "."
+		return
+	case v.Answer != model.AnswerCapacity:
+		return
 	case len(first.Avoidable) > 0:
-		spared := first.Avoidable[0]
-		text = layout.Share(spared.Share) + " of that CPU time"
-		if spared.AtMost >= spared.Share+leastTold {
-			text += fmt.Sprintf(" (up to %s with what goes along with it)", layout.Share(spared.AtMost))
-		}
-		text += " goes into what can be spared, all or in part: " + first.Text + inLibrary(first) + calledBy(first)
+		text = spared(first)
 	case first.Told && first.Share >= leastTold:
 		text = fmt.Sprintf("%s of that CPU time goes into %s%s", layout.Share(first.Share), first.Text, inLibrary(first)+calledBy(first))
 	default:
 		return
 	}
 	v.Sentence = strings.TrimSuffix(withoutFunction(*v), ".") + "; " + text + "."
+}
+
+// spared says how much of the CPU time an entry is, which can be spared.
+func spared(e model.BillEntry) string {
+	s := e.Avoidable[0]
+	text := layout.Share(s.Share) + " of that CPU time"
+	if s.AtMost >= s.Share+leastTold {
+		text += fmt.Sprintf(" (up to %s with what goes along with it)", layout.Share(s.AtMost))
+	}
+	return text + " goes into what can be spared, all or in part: " + e.Text + inLibrary(e) + calledBy(e)
 }
 
 // calledBy names the function of the program that a mechanism is called for by, "" where none stands out.

@@ -80,3 +80,6 @@ type Saving struct {
 	InCode bool   `json:"in_code"`
 	Costs  string `json:"costs"`
 }
+
+// MuchOfMachine says whether the services use so much of the CPUs that what these do matters, where something else is the answer.
+func (b *Bill) MuchOfMachine() bool { return b.MachineShare >= 0.5 }

@@ -18,18 +18,15 @@ const (
 	briefBillRows  = 4
 	briefBillLines = 4
 	leastInBrief   = 0.05
-	// muchOfMachine is which share of the CPUs the services must use for the bill to matter
-	// where something else is the answer.
-	muchOfMachine = 0.5
 )
 
 // spares is what could be spared of what a request costs, nil for nothing.
 func spares(v model.Verdict) *model.Saving {
 	b := v.Bill
-	if b == nil || b.Missing != "" || len(b.Entries) == 0 || len(b.Entries[0].Avoidable) == 0 || v.Answer == model.AnswerHealthy {
+	if b == nil || b.Missing != "" || len(b.Entries) == 0 || len(b.Entries[0].Avoidable) == 0 {
 		return nil
 	}
-	if v.Answer != model.AnswerCapacity && b.MachineShare < muchOfMachine {
+	if v.Answer != model.AnswerCapacity && !b.MuchOfMachine() {
 		return nil
 	}
 	return &b.Entries[0].Avoidable[0]

@@ -68,7 +68,8 @@ func TestAScreenSaysWhatTheTimeGoesInto(t *testing.T) {
 
 func TestTheBillIsNotForAll(t *testing.T) {
 	for name, change := range map[string]func(v *model.Verdict){
-		"healthy":                       func(v *model.Verdict) { v.Answer = model.AnswerHealthy },
+		"healthy, and idle CPUs":        func(v *model.Verdict) { v.Answer = model.AnswerHealthy; v.Bill.MachineShare = 0.3 },
+		"healthy, nothing to be spared": func(v *model.Verdict) { v.Answer = model.AnswerHealthy; v.Bill.Entries[0].Avoidable = nil },
 		"a cause, nothing to be spared": func(v *model.Verdict) { v.Answer = model.AnswerCause; v.Bill.Entries[0].Avoidable = nil },
 		"a cause, and idle CPUs":        func(v *model.Verdict) { v.Answer = model.AnswerCause; v.Bill.MachineShare = 0.3 },
 		"none":                          func(v *model.Verdict) { v.Bill = nil },
