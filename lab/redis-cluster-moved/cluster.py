@@ -11,4 +11,4 @@ first.ask("CLUSTER", "MEET", "10.77.0.1", "7002")
 while any(b"cluster_state:ok" not in n.ask("CLUSTER", "INFO") or b"cluster_slots_assigned:16384" not in n.ask("CLUSTER", "INFO") for n in (first, second)):
     time.sleep(0.1)
 for n in range(1000):
-    second.ask("SET", f"{{price}}:{n}", str(n * 7 % 100))
+    second.ask("SET", "{price}:%d" % n, str(n * 7 % 100))

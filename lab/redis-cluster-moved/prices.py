@@ -14,13 +14,13 @@ def price(n):
     if not hasattr(kept, "node"):
         kept.node = resp.Node("10.77.0.1", 7001)
     try:
-        return kept.node.ask("GET", f"{{price}}:{n}")
+        return kept.node.ask("GET", "{price}:%d" % n)
     except RuntimeError as e:
         moved, _, where = str(e).split()
         if moved != "MOVED":
             raise
     right = resp.Node(*where.split(":"))
-    value = right.ask("GET", f"{{price}}:{n}")
+    value = right.ask("GET", "{price}:%d" % n)
     if remember:
         kept.node.close()
         kept.node = right
