@@ -105,6 +105,7 @@ func TestRecordedCases(t *testing.T) {
 		}},
 		"php-xdebug":         {groups: []string{"php-fpm8.2", "nginx"}, first: "instrumentation", share: 0.269, saving: "off"},
 		"apache-modsecurity": {groups: []string{"apache2"}, first: "application_firewall", share: 0.392, saving: "fewer_rules"},
+		"php-open-basedir":   {groups: []string{"php-fpm8.2", "nginx"}, first: "path_resolving", share: 0.877, saving: "realpath_cache"},
 		"healthy-saturated":  {groups: []string{"php-fpm8.2", "nginx"}, first: "own", share: 0.81},
 	} {
 		t.Run(name, func(t *testing.T) {
