@@ -157,6 +157,7 @@ func rounds() int {
 }
 
 func TestKilledAtAnyMomentThenUndone(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	f := startFPM(t)
 	dir := filepath.Join(t.TempDir(), "changes")
@@ -287,6 +288,7 @@ func tunedForEver(j *Journal, h *host.Host, dir string) error {
 // Two of each on one host, in the background; scripts/kills does it with the whole
 // program and with supervisors.
 func TestKilledOverTwoOfEachThenUndone(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.fpm("one", 9000)
 	c.fpm("two", 9001)
