@@ -128,12 +128,15 @@ func exitsWith(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// serve starts a web server; $URL leads to it, ${URL}bad to an error, and $DEAD to a port where nothing listens.
+// serve starts a web server; $URL leads to it, ${URL}bad to an error, ${URL}slow to an answer after 20 ms, and $DEAD to a port where nothing listens.
 // $HTTPS leads to the same over TLS, whose certificate is in $CACERT. Both speak HTTP/2, too; $HTTPS1 does not.
 func serve(ts *testscript.TestScript, _ bool, _ []string) {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/bad" {
+		switch r.URL.Path {
+		case "/bad":
 			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/slow":
+			time.Sleep(20 * time.Millisecond)
 		}
 		fmt.Fprintln(w, "hello")
 	})
