@@ -23,12 +23,17 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
+	"plimsoll/internal/orphans/testhold"
 	"plimsoll/internal/probe/livetest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"plimsoll": inScript, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
-		"plimsoll-losing-rights": losesRights, "plimsoll-giving-way": func() { start(theWorld()) }})
+	programs := map[string]func(){"plimsoll": inScript, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
+		"plimsoll-losing-rights": losesRights, "plimsoll-giving-way": func() { start(theWorld()) }}
+	if programs[filepath.Base(os.Args[0])] == nil {
+		testhold.Tests()
+	}
+	testscript.Main(m, programs)
 }
 
 // inScript is plimsoll with a lock of the script's own in place of the machine's:

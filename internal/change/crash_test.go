@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/orphans/testhold"
 )
 
 // child is the variable that makes the test binary another process of a test:
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	testhold.Main(m)
 }
 
 func beChild(what, dir string, pids []string) error {

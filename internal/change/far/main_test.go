@@ -1,0 +1,9 @@
+package far
+
+import (
+	"testing"
+
+	"plimsoll/internal/orphans/testhold"
+)
+
+func TestMain(m *testing.M) { testhold.Main(m) }

@@ -1,0 +1,9 @@
+package cgroup
+
+import (
+	"testing"
+
+	"plimsoll/internal/orphans/testhold"
+)
+
+func TestMain(m *testing.M) { testhold.Main(m) }
