@@ -23,7 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
-	"plimsoll/internal/orphans/testhold"
+	"plimsoll/internal/orphans/heldtest"
 	"plimsoll/internal/probe/livetest"
 )
 
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	programs := map[string]func(){"plimsoll": inScript, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
 		"plimsoll-losing-rights": losesRights, "plimsoll-giving-way": func() { start(theWorld()) }}
 	if programs[filepath.Base(os.Args[0])] == nil {
-		testhold.Tests()
+		heldtest.Tests()
 	}
 	testscript.Main(m, programs)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
-	"plimsoll/internal/orphans/testhold"
+	"plimsoll/internal/orphans/heldtest"
 )
 
 // child is the variable that makes the test binary another process of a test:
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	testhold.Main(m)
+	heldtest.Main(m)
 }
 
 func beChild(what, dir string, pids []string) error {

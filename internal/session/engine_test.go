@@ -11,7 +11,7 @@ import (
 
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
-	"plimsoll/internal/orphans/testhold"
+	"plimsoll/internal/orphans/heldtest"
 )
 
 // fakeEngine as the first argument makes the test binary a load engine that
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == fakeEngine {
 		playEngine(os.Args[2])
 	}
-	testhold.Main(m)
+	heldtest.Main(m)
 }
 
 // script is a load engine that says what a test wants to hear.

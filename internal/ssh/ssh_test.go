@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"plimsoll/internal/orphans/testhold"
+	"plimsoll/internal/orphans/heldtest"
 )
 
 // TestMain is, under another name, the program that is sent, and the one that sends it.
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		case os.Getenv("PLIMSOLL_TEST_ARM64") != "":
 			os.Exit(arm64())
 		}
-		testhold.Main(m)
+		heldtest.Main(m)
 	}
 	switch os.Args[1] {
 	case "version":

@@ -3,7 +3,7 @@ package nginx
 import (
 	"testing"
 
-	"plimsoll/internal/orphans/testhold"
+	"plimsoll/internal/orphans/heldtest"
 )
 
-func TestMain(m *testing.M) { testhold.Main(m) }
+func TestMain(m *testing.M) { heldtest.Main(m) }

@@ -22,7 +22,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"plimsoll/internal/model"
-	"plimsoll/internal/orphans/testhold"
+	"plimsoll/internal/orphans/heldtest"
 	"plimsoll/internal/trace"
 )
 
@@ -34,7 +34,7 @@ const patience = time.Minute
 // Main runs the tests, or, as a process that is there to be killed, the tracer.
 func Main(m *testing.M, t trace.Tracer) int {
 	if os.Getenv(hold) == "" {
-		testhold.Tests()
+		heldtest.Tests()
 		return m.Run()
 	}
 	if _, err := t.Start(); err != nil {

@@ -1,6 +1,6 @@
-// Package testhold runs a package's tests so that what they start ends with them, however
+// Package heldtest runs a package's tests so that what they start ends with them, however
 // they end: killed, out of time or in a panic, too.
-package testhold
+package heldtest
 
 import (
 	"fmt"

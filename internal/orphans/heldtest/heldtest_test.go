@@ -1,4 +1,4 @@
-package testhold
+package heldtest
 
 import (
 	"bufio"
@@ -47,7 +47,8 @@ func pretend(how string) int {
 	case "exit":
 		return 7
 	}
-	select {}
+	time.Sleep(time.Hour) // it is killed
+	return 6
 }
 
 // gone says whether a process has ended, and nobody has to wait for it any more.
@@ -63,6 +64,8 @@ func TestNothingIsLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var stderr strings.Builder
+			c.Stderr = &stderr
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +83,7 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 			_ = c.Wait()
 			if got := c.ProcessState.ExitCode(); got != code {
-				t.Errorf("it ended with %d, want %d", got, code)
+				t.Errorf("it ended with %d, want %d: %s", got, code, &stderr)
 			}
 			for _, pid := range []int{tests, second, orphan} {
 				for !gone(pid) { // at once, but where the first was killed: then nobody waits for the second
