@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/orphans/heldtest"
 )
 
 // child is the variable that makes the test binary another process of a test:
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	heldtest.Main(m)
 }
 
 func beChild(what, dir string, pids []string) error {
@@ -157,6 +158,7 @@ func rounds() int {
 }
 
 func TestKilledAtAnyMomentThenUndone(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	f := startFPM(t)
 	dir := filepath.Join(t.TempDir(), "changes")
@@ -287,6 +289,7 @@ func tunedForEver(j *Journal, h *host.Host, dir string) error {
 // Two of each on one host, in the background; scripts/kills does it with the whole
 // program and with supervisors.
 func TestKilledOverTwoOfEachThenUndone(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.fpm("one", 9000)
 	c.fpm("two", 9001)

@@ -16,6 +16,7 @@ import (
 // Every kind of change is written so that it is read again; PLIMSOLL_UPDATE=1
 // records the entries for the fuzzing below.
 func TestEntriesOfEveryKindAreReadAgain(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	f := startFPM(t)
 	j := open(t)

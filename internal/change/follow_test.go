@@ -122,6 +122,7 @@ func (c cluster) same(before snapshot, names ...string) {
 }
 
 func TestFPMInTheBackgroundIsFollowed(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.fpm("one", 9000)
 	c.fpm("two", 9001)
@@ -153,6 +154,7 @@ func TestFPMInTheBackgroundIsFollowed(t *testing.T) {
 // It was reloaded by somebody else meanwhile, so that nothing but its sockets and
 // its configuration tells that it is the same.
 func TestFPMThatOthersReloadedIsFound(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.fpm("one", 9000)
 	c.fpm("two", 9001)
@@ -180,6 +182,7 @@ func TestFPMThatOthersReloadedIsFound(t *testing.T) {
 }
 
 func TestServiceUnderASupervisorIsFound(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string]string{
 		"fpm":   livetest.FindPHPFPM() + " -R -F --fpm-config DIR/super.conf",
 		"nginx": "nginx -p DIR -c DIR/nginx.conf",
@@ -231,6 +234,7 @@ func TestServiceUnderASupervisorIsFound(t *testing.T) {
 
 // Two of the same configuration, one of which ended: nobody is taken for it.
 func TestAnotherServiceIsNotTakenForOneThatEnded(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.fpm("one", 9000)
 	conf := c.Dir + "/one.conf"
@@ -295,6 +299,7 @@ func startParent(t *testing.T) (s *livetest.Service, bear func() process) {
 }
 
 func TestWhatChildrenWereBornWithIsTakenBack(t *testing.T) {
+	t.Parallel()
 	s, bear := startParent(t)
 	older := bear()
 	p := process{PID: s.PID}
@@ -351,6 +356,7 @@ func TestWhatChildrenWereBornWithIsTakenBack(t *testing.T) {
 // A queue is as long as the kernel allows just then: what caps it is put back
 // first, whatever was changed last.
 func TestWhatCapsIsPutBackFirst(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	sysctl := func(v string) {
 		t.Helper()
@@ -387,6 +393,7 @@ func TestWhatCapsIsPutBackFirst(t *testing.T) {
 // What one's own reload left half way is known for ours, whatever the kernel
 // allowed at that time.
 func TestQueueHalfOfTheWayBack(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	write := func(v string) {
 		t.Helper()
@@ -420,6 +427,7 @@ func TestQueueHalfOfTheWayBack(t *testing.T) {
 
 // One that cannot be taken back does not hold up the others.
 func TestWhatCannotBeTakenBackBlocksNothing(t *testing.T) {
+	t.Parallel()
 	s := sleeper(t)
 	before := snap(t, s.Host, s.Dir, s.PID)
 	j := open(t)
@@ -445,6 +453,7 @@ func TestWhatCannotBeTakenBackBlocksNothing(t *testing.T) {
 
 // A service that was started again while somaxconn was ours has less than it asks for.
 func TestQueueOfAServiceThatRestartedUnderOurCap(t *testing.T) {
+	t.Parallel()
 	for name, last := range map[string]string{"the cap first": "backlog", "the queue first": "cap"} {
 		t.Run(name, func(t *testing.T) {
 			w := startNginx(t)
@@ -484,6 +493,7 @@ func backlogPart(j *Journal) part {
 // The network namespace of a service was made anew, and the service started in it with
 // the files as we left them: it has to read the old ones again.
 func TestAServiceInAnotherNamespaceIsFollowed(t *testing.T) {
+	t.Parallel()
 	c, elsewhere := startCluster(t), startCluster(t)
 	c.nginx("one", 8081)
 	j := open(t)
@@ -508,6 +518,7 @@ func TestAServiceInAnotherNamespaceIsFollowed(t *testing.T) {
 // A container that has ended is not taken for the machine's own service, whose files
 // have the same names.
 func TestTheMachinesServiceIsNoContainers(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	j := open(t)
 	e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})

@@ -45,6 +45,7 @@ func TestWhatOthersChangedIsLeftAlone(t *testing.T) {
 }
 
 func TestEditedFileIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	j := open(t)
 	e := must(t, j, w.Host, Change{Kind: Nginx, Name: "worker_connections", To: "99"})
@@ -77,6 +78,7 @@ func TestStepThatIsTooOld(t *testing.T) {
 }
 
 func TestWhatHasEndedIsSaidToHave(t *testing.T) {
+	t.Parallel()
 	s := sleeper(t)
 	j := open(t)
 	must(t, j, s.Host, Change{Kind: Sysctl, Name: "net.core.somaxconn", To: "1234"})
@@ -96,6 +98,7 @@ func TestWhatHasEndedIsSaidToHave(t *testing.T) {
 // After a reboot settings are gone, files have stayed, and what runs now was
 // started with the changed file.
 func TestAfterAReboot(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
@@ -124,6 +127,7 @@ func TestAfterAReboot(t *testing.T) {
 }
 
 func TestLeaveOut(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
@@ -183,6 +187,7 @@ func TestNoRoomForTheJournal(t *testing.T) {
 }
 
 func TestFilesThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	change := Change{Kind: Nginx, Name: "worker_connections", To: "99"}
@@ -211,6 +216,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 }
 
 func TestKernelSaysNo(t *testing.T) {
+	t.Parallel()
 	s := sleeper(t)
 	before := snap(t, s.Host, s.Dir, s.PID)
 	j := open(t)

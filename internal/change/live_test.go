@@ -111,6 +111,7 @@ func startNginxBy(t *testing.T, command ...string) web {
 }
 
 func TestNginxIsChangedAndTakenBack(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
@@ -161,6 +162,7 @@ const ownFiles = "mount -t tmpfs plcg /mnt && cp -a DIR/. /mnt/ && mount --move 
 
 // A unit with PrivateTmp, and a container whose files only it has.
 func TestNginxInOtherMounts(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		options []string
 		before  string
@@ -207,6 +209,7 @@ func TestNginxInOtherMounts(t *testing.T) {
 // A reload that nginx refuses although its test passes: a port that another
 // program has.
 func TestNginxThatDoesNotReloadGetsItsFileBack(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	var taken int
 	if err := w.Host.Do(func() (err error) {
@@ -255,6 +258,7 @@ func TestNginxThatDoesNotReloadGetsItsFileBack(t *testing.T) {
 }
 
 func TestNginxWhoseTestFailsIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	before := snap(t, w.Host, w.Dir, w.PID)
 	j := open(t)
@@ -307,6 +311,7 @@ func startFPM(t *testing.T) *livetest.Service {
 }
 
 func TestPHPFPMIsChangedAndTakenBack(t *testing.T) {
+	t.Parallel()
 	s := startFPM(t)
 	before := snap(t, s.Host, s.Dir, s.PID)
 	j := open(t)
@@ -366,6 +371,7 @@ func oneCPU(t *testing.T) (cpu string, choice bool) {
 }
 
 func TestKernelAndProcessSettings(t *testing.T) {
+	t.Parallel()
 	s := sleeper(t)
 	cpu, choice := oneCPU(t)
 	before := snap(t, s.Host, s.Dir, s.PID)

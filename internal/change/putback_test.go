@@ -52,6 +52,7 @@ func (c cluster) reload() {
 // What the service does not take as things are now is not put in its place: it runs, and would not
 // start again.
 func TestAnOldFileThatIsRefusedIsNotPutBack(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.conf(withMore)
 	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
@@ -92,6 +93,7 @@ func TestAnOldFileThatIsRefusedIsNotPutBack(t *testing.T) {
 // The arguments of a service's test are those with which it runs now, and what they name is looked
 // at: the journal's may name a file that somebody else's is by now.
 func TestATestAtUndoTakesNoArgumentsFromTheJournal(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be misused here")
 	}
@@ -118,6 +120,7 @@ func TestATestAtUndoTakesNoArgumentsFromTheJournal(t *testing.T) {
 
 // What an old file includes may be somebody else's by now.
 func TestWhatAnOldFileIncludesIsLookedAt(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be misused here")
 	}
@@ -141,6 +144,7 @@ func TestWhatAnOldFileIncludesIsLookedAt(t *testing.T) {
 
 // A service is known again however its file is called, and one that may be it is not passed over.
 func TestAServiceStartedOtherwiseIsFound(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(c cluster) []string{
 		"another spelling": func(c cluster) []string { return []string{"nginx", "-p", c.Dir, "-c", c.Dir + "/./more/../one.conf"} },
 		"by a link":        func(c cluster) []string { return []string{"nginx", "-p", c.Dir, "-c", c.Dir + "/link.conf"} },
@@ -176,6 +180,7 @@ func TestAServiceStartedOtherwiseIsFound(t *testing.T) {
 }
 
 func TestOneThatMayBeTheServiceIsNotPassedOver(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.fpm("one", 9000)
 	j := open(t)
@@ -198,6 +203,7 @@ func TestOneThatMayBeTheServiceIsNotPassedOver(t *testing.T) {
 
 // A directory that was made anew under its name has another number, and the same service's files.
 func TestAServiceWhoseDirectoryWasMadeAnewIsFound(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.conf(strings.Replace(withMore, "pid one.pid; error_log one.log;", "pid DIR/one.pid; error_log DIR/one.log;", 1))
 	at := c.Dir + "/etc"
@@ -225,6 +231,7 @@ func TestAServiceWhoseDirectoryWasMadeAnewIsFound(t *testing.T) {
 
 // After a reboot, too, one that may be the service is not passed over, and what it does not take is not put back.
 func TestAfterARebootTheServiceIsLookedAtAsWell(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.conf(withMore)
 	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
@@ -252,6 +259,7 @@ func TestAfterARebootTheServiceIsLookedAtAsWell(t *testing.T) {
 
 // By force a file is put back that cures what is broken now.
 func TestForceCuresAFileThatIsBroken(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.conf(withMore)
 	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")
@@ -268,6 +276,7 @@ func TestForceCuresAFileThatIsBroken(t *testing.T) {
 
 // An nginx with other files stands in nobody's way, whatever is wrong with them.
 func TestAnotherServiceStandsInNobodysWay(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t)
 	c.conf(withMore)
 	c.start("nginx", "-p", c.Dir, "-c", c.Dir+"/one.conf")

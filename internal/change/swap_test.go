@@ -13,6 +13,7 @@ import (
 // A container's root may swap a directory for a link at any moment. What it leads
 // to on the host, and not in the container, must stay as it is.
 func TestADirectorySwappedWhileAFileIsEditedReachesNothingOfTheHosts(t *testing.T) {
+	t.Parallel()
 	host := t.TempDir()
 	s := livetest.Start(t, map[string]string{"conf/f": "theirs", "ready/x": ""},
 		"unshare", "-m", "--propagation", "private", "sh", "-c", "mount -t tmpfs plcg "+host+" && mkdir DIR/mounted && exec sleep 600")

@@ -132,6 +132,7 @@ var asNobody = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-gr
 
 // Whoever likes can call himself nginx, and have a configuration that passes.
 func TestAProcessThatCallsItselfNginxIsNotRootsToRun(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be misused here")
 	}
@@ -209,6 +210,7 @@ func accessList(t *testing.T, name string) {
 // The place of an nginx that has stopped is taken by another before its change is
 // undone: the file is put back, and the other one gets nothing of it.
 func TestAnImpostorAtUndo(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	before := snapshot{}
 	before.files(t, w.Dir)
@@ -260,6 +262,7 @@ func quit(t *testing.T, w web) {
 
 // Whose service it is may change it himself, without root.
 func TestAServiceIsItsOwnUsersToChange(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Mkdir(dir+"/j", 0o700),
 		os.WriteFile(dir+"/nginx.conf", []byte(usersConf), 0o644)); err != nil {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheQueueOfAUnixSocket(t *testing.T) {
+	t.Parallel()
 	s := livetest.Start(t, map[string]string{
 		"fpm.conf": "[global]\nerror_log = DIR/fpm.log\n[www]\nuser = root\ngroup = root\nlisten = DIR/php.sock\nlisten.backlog = 5\npm = static\npm.max_children = 1\n",
 	}, livetest.PHPFPM(t), "-R", "-F", "--fpm-config", "DIR/fpm.conf")
@@ -47,6 +48,7 @@ func TestTheQueueOfAUnixSocket(t *testing.T) {
 }
 
 func TestTheQueueOfNginxsUnixSocket(t *testing.T) {
+	t.Parallel()
 	s := livetest.Start(t, map[string]string{
 		"nginx.conf": "user root; daemon off; pid nginx.pid; error_log error.log; events { }\nhttp { access_log off; server { listen unix:DIR/web.sock; return 200 ok; } }\n",
 	}, "nginx", "-p", "DIR", "-c", "nginx.conf")

@@ -33,6 +33,7 @@ func beside(t *testing.T, s *livetest.Service, address string, command ...string
 }
 
 func TestOfTwoNginxTheOneThatIsMeantIsChanged(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	dir := t.TempDir()
 	file := dir + "/nginx.conf"
@@ -77,6 +78,7 @@ func TestOfTwoNginxTheOneThatIsMeantIsChanged(t *testing.T) {
 
 // Who calls himself nginx does not keep the real one from being found.
 func TestAnImpostorBesideNginxIsPassedOver(t *testing.T) {
+	t.Parallel()
 	w := startNginx(t)
 	dir := pretendersDir(t)
 	own(t, nobody, dir, dir+"/bin")
@@ -88,6 +90,7 @@ func TestAnImpostorBesideNginxIsPassedOver(t *testing.T) {
 }
 
 func TestOfTwoPoolsOfANameTheOneThatIsMeantIsChanged(t *testing.T) {
+	t.Parallel()
 	s := startFPM(t)
 	dir := t.TempDir()
 	file := dir + "/fpm.conf"

@@ -11,6 +11,7 @@ import (
 
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
+	"plimsoll/internal/orphans/heldtest"
 )
 
 // fakeEngine as the first argument makes the test binary a load engine that
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == fakeEngine {
 		playEngine(os.Args[2])
 	}
-	os.Exit(m.Run())
+	heldtest.Main(m)
 }
 
 // script is a load engine that says what a test wants to hear.

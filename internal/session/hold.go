@@ -5,15 +5,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/orphans"
 )
 
 // lifeline is the descriptor on which a holder hears that the one it works for is
@@ -34,8 +33,8 @@ const termGrace = 2 * time.Second
 func Hold(path string, argv, env []string) int {
 	unix.CloseOnExec(lifeline)
 	life := os.NewFile(lifeline, "lifeline")
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		fmt.Fprintf(life, "become the one to whom its orphans belong: %v\n", err)
+	if err := orphans.Adopt(); err != nil {
+		fmt.Fprintln(life, err)
 		return 1
 	}
 	h := &holder{ended: make(chan int, 1), none: make(chan struct{})}
@@ -127,29 +126,6 @@ func (h *holder) endAll() int {
 	case code = <-h.ended:
 	case <-time.After(termGrace):
 	}
-	// The children of one that is killed become ours: until there are none.
-	for {
-		for _, pid := range children() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		select {
-		case <-h.none:
-			return code
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
-// children lists this process's. Each thread has those that it forked.
-func children() (pids []int) {
-	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is sound
-	for _, path := range lists {
-		text, _ := os.ReadFile(path) // a thread may have ended
-		for _, word := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(word); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
+	orphans.End(h.none)
+	return code
 }

@@ -22,6 +22,7 @@ internal/secret:
 internal/privilege:
 internal/model:          internal/secret
 internal/clock:          internal/model
+internal/orphans:
 internal/record:         internal/model
 internal/record/writer:  internal/model internal/record internal/secret
 internal/loadtool:       internal/model
@@ -46,7 +47,7 @@ internal/export:         internal/model internal/record
 internal/breakdown:      internal/model internal/record internal/query
 internal/bill:           internal/model internal/query internal/ruleset internal/layout
 internal/collect:        internal/clock internal/model internal/record/writer internal/load internal/host internal/probe internal/capture internal/trace
-internal/session:        internal/model internal/secret internal/record internal/record/writer internal/loadtool internal/load internal/trace internal/collect
+internal/session:        internal/model internal/orphans internal/secret internal/record internal/record/writer internal/loadtool internal/load internal/trace internal/collect
 internal/tune:           internal/model internal/change internal/compare
 internal/flame:          internal/layout
 internal/report:         internal/layout internal/model

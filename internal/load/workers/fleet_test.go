@@ -18,12 +18,13 @@ import (
 
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
+	"plimsoll/internal/orphans/heldtest"
 )
 
 // TestMain has room for the hot threads of several engines in one process, and a server beside them.
 func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(16)
-	m.Run()
+	heldtest.Main(m)
 }
 
 // served is a server that counts what it is asked.

@@ -22,6 +22,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/orphans/heldtest"
 	"plimsoll/internal/trace"
 )
 
@@ -33,6 +34,7 @@ const patience = time.Minute
 // Main runs the tests, or, as a process that is there to be killed, the tracer.
 func Main(m *testing.M, t trace.Tracer) int {
 	if os.Getenv(hold) == "" {
+		heldtest.Tests()
 		return m.Run()
 	}
 	if _, err := t.Start(); err != nil {

@@ -1,0 +1,9 @@
+package load
+
+import (
+	"testing"
+
+	"plimsoll/internal/orphans/heldtest"
+)
+
+func TestMain(m *testing.M) { heldtest.Main(m) }
