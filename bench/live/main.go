@@ -17,7 +17,7 @@
 // is the sharper one for small differences: one run, amidst which viewers come and go every four to five seconds. A block is each trial
 // twice, in an order that is drawn and then backwards; trials are compared within blocks. It prints the ratio to nobody
 // looking on, the interval that holds it with 95 %, how often chance alone makes as much (signs of blocks drawn), and which
-// difference would have been told four times out of five. Blocks of several calls are taken together where they -keep them.
+// difference would have been told four times out of five; of fewer than six blocks there is no interval. Blocks of several calls are taken together where they -keep them.
 package main
 
 import (
@@ -147,15 +147,7 @@ func main() {
 }
 
 func (b *bench) all(rounds int) error {
-	done, err := kept[round](b.kept)
-	if err != nil {
-		return err
-	}
-	if b.dir, err = os.MkdirTemp("", "plimsoll-live-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(b.dir)
-	stop, err := b.nginx()
+	done, stop, err := begin[round](b)
 	if err != nil {
 		return err
 	}
@@ -179,6 +171,24 @@ func (b *bench) all(rounds int) error {
 		report(t, done)
 	}
 	return nil
+}
+
+// begin makes a directory, starts what is loaded, and returns what was kept before and how all that is ended.
+func begin[T any](b *bench) (done []T, end func(), err error) {
+	if done, err = kept[T](b.kept); err != nil {
+		return nil, nil, err
+	}
+	if b.dir, err = os.MkdirTemp("", "plimsoll-live-"); err != nil {
+		return nil, nil, err
+	}
+	stop, err := b.nginx()
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(b.dir))
+	}
+	return done, func() {
+		stop()
+		_ = os.RemoveAll(b.dir) // it is below the directory for what is temporary
+	}, nil
 }
 
 // keep adds a line to a file, if it has a name.
@@ -312,14 +322,14 @@ func (b *bench) run(t trial) (o outcome, err error) {
 		}
 	})
 	watching, enough := context.WithCancel(ctx)
-	seen := make(chan judged, 1)
-	go func() { seen <- b.judge(watching, cmd.Process.Pid) }()
+	var judge sync.WaitGroup
+	if t > 0 { // else nothing is judged
+		judge.Go(func() { fmt.Fprintf(os.Stderr, "%s: %s\n", t, b.judge(watching, cmd.Process.Pid)) })
+	}
 	_ = cmd.Wait() // its exit code tells the verdict
 	at := time.Now()
 	enough()
-	if j := <-seen; t > 0 {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", t, j)
-	}
+	judge.Wait()
 	close(over)
 	<-ended
 	looking.Wait()

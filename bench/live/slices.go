@@ -50,15 +50,7 @@ type block []piece
 
 // sliced makes one run of so many blocks, and prints what all that are kept tell.
 func (b *bench) sliced(blocks int) error {
-	done, err := kept[block](b.kept)
-	if err != nil {
-		return err
-	}
-	if b.dir, err = os.MkdirTemp("", "plimsoll-live-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(b.dir)
-	stop, err := b.nginx()
+	done, stop, err := begin[block](b)
 	if err != nil {
 		return err
 	}
@@ -182,7 +174,7 @@ func (b *bench) processes(pid int) map[string]int {
 					of["nginx"] = id
 				case name == "plimsoll-judge":
 					of["judge"] = id
-				default:
+				case name == "plimsoll-load":
 					of["engine"] = id
 				}
 			}
@@ -323,7 +315,7 @@ func ratioOf(logs []float64) ratio {
 	for _, v := range logs {
 		squares += (v - sum/n) * (v - sum/n)
 	}
-	if n < 2 {
+	if n < 6 { // see student
 		return ratio{ratio: math.Exp(sum / n), low: 0, high: math.Inf(1), p: 1, tells: math.Inf(1)}
 	}
 	se := math.Sqrt(squares / (n - 1) / n)

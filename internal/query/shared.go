@@ -204,6 +204,10 @@ func (a asking) fill(p *sharedPart, t *term) {
 	if a.nothing(t.parted) {
 		return
 	}
+	if of := a.alike(t.parted); of != nil {
+		p.at, p.values = of.at, of.values
+		return
+	}
 	p.err = a.run(a.engine, a.instance(t.parted), func(v parser.Value) error {
 		switch v := v.(type) {
 		case promql.Vector:
@@ -213,6 +217,34 @@ func (a asking) fill(p *sharedPart, t *term) {
 		}
 		return fmt.Errorf("%s: no vector", t.text)
 	})
+}
+
+// alike is the part that a tree is without anything about it, nil for any other tree: that needs no engine.
+func (a asking) alike(e parser.Expr) *sharedPart {
+	for {
+		switch x := e.(type) {
+		case *parser.ParenExpr:
+			e = x.Expr
+			continue
+		case *term:
+			if a.course != nil {
+				return nil
+			}
+			if p := a.partOf(x); p.err == nil {
+				return p
+			}
+		}
+		return nil
+	}
+}
+
+// vector is a part's value as the engine would give it.
+func (p *sharedPart) vector() promql.Vector {
+	out := make(promql.Vector, 0, p.values.Len())
+	for lset, v := range p.values.Firsts() {
+		out = append(out, promql.Sample{Metric: lset, T: *p.at, F: v.Value})
+	}
+	return out
 }
 
 func (p *sharedPart) fillOnce(v promql.Vector) error {

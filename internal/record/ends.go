@@ -12,16 +12,13 @@ import (
 // those at which the counter fell. To unpack all that lie between, and to hand them to the engine one by one,
 // was two thirds of what the report of an hour cost.
 
-// mostFalls is how often a counter falls at most.
-const mostFalls = 100
-
 // asCounter goes through all readings, once.
 func (s *memorySeries) asCounter() *counter {
 	if known := s.counter.Load(); known != nil {
 		return known
 	}
 	c := &counter{}
-	if err := s.findFalls(c); c.none || err != nil {
+	if err := s.findFalls(c); err != nil {
 		c = &counter{none: true}
 	}
 	return s.keep(c)
@@ -40,11 +37,7 @@ func (s *memorySeries) findFalls(c *counter) (err error) {
 		}
 		for it = chunk.Iterator(it); it.Next() != chunkenc.ValNone; {
 			now := pointAt(it)
-			if now.Value < before.Value {
-				c.falls = append(c.falls, before, now)
-			}
-			if math.IsNaN(now.Value) || len(c.falls) > 2*mostFalls {
-				c.none = true
+			if c.takes(before, now); c.none {
 				return nil
 			}
 			before = now
@@ -148,11 +141,16 @@ func (it *endsIterator) add(list []Point) {
 }
 
 // lastTwo are the last two readings up to a moment, fewer where there are no more, or one cannot be unpacked. All of
-// them were read before.
+// them were read before. Of a series that is filled its last two need not be unpacked.
 func (it *endsIterator) lastTwo(s *ends, t int64) (two []Point) {
+	t = min(t, s.maxt)
+	if g := s.of.grows; g != nil && s.of.readings > 1 && g.last[1].Time <= t {
+		from := sort.Search(2, func(i int) bool { return g.last[i].Time >= s.mint })
+		return g.last[from:]
+	}
 	n := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].first > t })
 	for ; n > 0 && len(two) < 2 && it.err == nil; n-- {
-		part := &packedSeries{source: s.source, chunks: s.chunks[n-1 : n], mint: s.mint, maxt: min(t, s.maxt)}
+		part := &packedSeries{source: s.source, chunks: s.chunks[n-1 : n], mint: s.mint, maxt: t}
 		it.unpack = part.Iterator(it.unpack)
 		var last [2]Point
 		count := 0

@@ -54,6 +54,9 @@ func TestEndsAreEnough(t *testing.T) {
 					if err := packed.append(uint64(i), points[len(points)-1]); err != nil {
 						t.Fatal(err)
 					}
+					if random.IntN(50) == 0 { // it goes on after it was asked for
+						packed.series[i].asCounter()
+					}
 				}
 				plain.Add(lset, points)
 				end = max(end, at)
@@ -122,6 +125,7 @@ func TestACounterIsReadOn(t *testing.T) {
 		{[]Point{{1000, 5}, {2000, 7}}, 2},
 		{[]Point{{3000, 1}, {4000, 4}}, 6},
 		{[]Point{{5000, 9}}, 11},
+		{[]Point{{6000, 2}}, 13},
 	} {
 		add(step.add...)
 		got := answer(t, &m.Memory, "increase(a[1m] anchored)", 6000)
@@ -155,7 +159,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.source, source.from = &source, 3
+		s.source, s.grows, source.from = &source, nil, 3
 		for _, hints := range []storage.SelectHints{{Func: "increase", Range: 300_000}, {Func: "idelta"}, {Func: "increase", Range: 10_000_000}} {
 			maxt := int64(samples * 1000)
 			read := func() error {
@@ -176,7 +180,7 @@ func TestEndsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What is kept of all series is bounded, and one that is none, or that goes on, keeps nothing.
+// What is kept of all series is bounded, and one that is none keeps nothing.
 func TestKeptFallsAreBounded(t *testing.T) {
 	var source ownChunks
 	add := func(s *memorySeries, from, n int) {
@@ -199,8 +203,14 @@ func TestKeptFallsAreBounded(t *testing.T) {
 		t.Errorf("%+v where there is no room, %d are kept", c, source.kept().Load())
 	}
 	source.kept().Store(int64(falls))
-	if add(&some, 20, 1); source.kept().Load() != 0 {
-		t.Errorf("%d are kept of a series that goes on", source.kept().Load())
+	if add(&some, 20, 2); len(some.asCounter().falls) != falls+2 || source.kept().Load() != int64(falls+2) {
+		t.Errorf("%d are kept of a series that fell once more; it fell at %v", source.kept().Load(), some.asCounter().falls)
+	}
+	if some.forget(); len(some.asCounter().falls) != falls+2 {
+		t.Errorf("it fell at %v, when all is gone through again", some.asCounter().falls)
+	}
+	if add(&some, 22, 2*mostFalls); !some.asCounter().none || source.kept().Load() != 0 {
+		t.Errorf("%d are kept of a series that falls too often, as it turned out", source.kept().Load())
 	}
 	if late.forget(); late.asCounter().none || source.kept().Load() != int64(falls) {
 		t.Error("there is room again, and it is not used")

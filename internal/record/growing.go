@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -20,8 +21,11 @@ type Growing struct {
 	folder  *folder
 	names   map[string]bool
 	memory  *logMemory
+	sorted  int // series
 	reader  logReader
 	segment string // that is read, "" before the first
+	raw     []byte // of the manifest
+	meta    model.Run
 	apart   func(read func())
 }
 
@@ -46,19 +50,38 @@ func (g *Growing) Close() error { return g.folder.close() }
 
 // Run is the run as it stands, until it is asked for again.
 func (g *Growing) Run() (*Run, error) {
-	var meta model.Run
-	var err error
-	if g.apart(func() { meta, err = g.folder.manifest() }); err != nil {
+	meta, err := g.manifest()
+	if err != nil {
 		return nil, err
 	}
 	if err := g.readOn(); err != nil {
 		return nil, fmt.Errorf("read on in %s: %w", g.dir, err)
 	}
-	g.memory.Sort()
+	if len(g.memory.series) > g.sorted {
+		g.memory.Sort()
+		g.sorted = len(g.memory.series)
+	}
 	r := &Run{dir: g.dir, meta: meta, stored: stored{series: &g.memory.Memory, readings: g.memory.readings()}}
 	r.first, r.last, r.sampled = g.memory.Span()
 	r.closeWindows()
 	return r, r.checkTimes()
+}
+
+// manifest is that of the run. It is taken apart only when it is another than before: that is a twentieth of a verdict on two hosts.
+func (g *Growing) manifest() (meta model.Run, err error) {
+	var raw []byte
+	if g.apart(func() { raw, err = g.folder.rawManifest() }); err != nil {
+		return meta, err
+	}
+	if !bytes.Equal(raw, g.raw) {
+		if g.meta, err = g.folder.parseManifest(raw); err != nil {
+			return meta, err
+		}
+		g.raw = raw
+	}
+	meta = g.meta
+	meta.Windows, meta.Notes = slices.Clone(meta.Windows), slices.Clip(meta.Notes) // the run ends them, and adds to them
+	return meta, nil
 }
 
 func (g *Growing) add(ref uint64, lset labels.Labels) error {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -24,6 +25,17 @@ func (m *Memory) Add(lset labels.Labels, points []Point) {
 
 // Len is how many series there are.
 func (m *Memory) Len() int { return len(m.series) }
+
+// Firsts are the series that were added, each with its first point.
+func (m *Memory) Firsts() iter.Seq2[labels.Labels, Point] {
+	return func(yield func(labels.Labels, Point) bool) {
+		for _, s := range m.series {
+			if len(s.points) > 0 && !yield(s.labels, s.points[0]) {
+				return
+			}
+		}
+	}
+}
 
 // Sort brings the series into the order of their labels, which queries rely
 // on, and notes their names. Call it once after the last Add.

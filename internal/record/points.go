@@ -2,6 +2,8 @@ package record
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"sort"
 	"sync/atomic"
 
@@ -47,22 +49,29 @@ func (s *memorySeries) pack(p Point, in *ownChunks) (grown int, err error) {
 	if n > 0 && s.packed[n-1].last >= p.Time {
 		return 0, nil
 	}
-	if n == 0 || s.filling.NumSamples() == packedSamples {
+	if s.grows == nil {
+		s.grows = &growth{}
+	}
+	g := s.grows
+	if n == 0 || g.chunk.NumSamples() == packedSamples {
 		if n > 0 {
-			s.filling.Compact()
-			grown = len(s.filling.Bytes())
+			g.chunk.Compact()
+			grown = len(g.chunk.Bytes())
 		}
-		s.filling = chunkenc.NewXORChunk()
+		g.chunk = chunkenc.NewXORChunk()
 		s.packed = append(s.packed, packed{first: p.Time, ref: chunks.ChunkRef(len(in.list))})
-		s.source, in.list = in, append(in.list, s.filling)
-		if s.appender, err = s.filling.Appender(); err != nil {
+		s.source, in.list = in, append(in.list, g.chunk)
+		if g.appender, err = g.chunk.Appender(); err != nil {
 			return 0, err
 		}
 	}
 	s.packed[len(s.packed)-1].last = p.Time
-	s.appender.Append(0, p.Time, p.Value)
+	g.appender.Append(0, p.Time, p.Value)
+	if s.readings > 0 {
+		s.fallsOn(g.last[1], p)
+	}
+	g.last[0], g.last[1] = g.last[1], p
 	s.readings++
-	s.forget()
 	return grown, nil
 }
 
@@ -164,16 +173,22 @@ type Point struct {
 	Value float64
 }
 
-// memorySeries has points, or the same packed. One that is filled has the last of its chunks.
+// memorySeries has points, or the same packed.
 type memorySeries struct {
 	labels   labels.Labels
 	points   []Point
 	packed   []packed
-	source   chunkSource // of packed
-	readings int         // in packed
-	filling  *chunkenc.XORChunk
-	appender chunkenc.Appender       // to filling
+	source   chunkSource             // of packed
+	readings int                     // in packed
+	grows    *growth                 // nil of one that is whole
 	counter  atomic.Pointer[counter] // once it was asked for
+}
+
+// growth is what a packed series that is filled goes on from.
+type growth struct {
+	chunk    *chunkenc.XORChunk // the last one
+	appender chunkenc.Appender  // to it
+	last     [2]Point           // the last two readings, where there are two
 }
 
 // counter is what a packed series is as a counter.
@@ -181,6 +196,19 @@ type counter struct {
 	falls []Point // each reading that is less than the one before it, behind that one
 	none  bool    // it falls too often to be one, has what is no number, or could not be read
 }
+
+// takes takes the reading after the one before.
+func (c *counter) takes(before, now Point) {
+	if now.Value < before.Value {
+		c.falls = append(c.falls, before, now)
+	}
+	if math.IsNaN(now.Value) || len(c.falls) > 2*mostFalls {
+		*c = counter{none: true}
+	}
+}
+
+// mostFalls is how often a counter falls at most.
+const mostFalls = 100
 
 // mostKept bounds the readings at which counters fell that are kept of all series of a run together, 16 bytes each.
 const mostKept = 1 << 20
@@ -198,7 +226,19 @@ func (s *memorySeries) keep(c *counter) *counter {
 	return c
 }
 
-// forget is for a series that goes on.
+// fallsOn keeps what a series that goes on is as a counter: to go through all of its readings again would be, of a run that lasts, more each time.
+func (s *memorySeries) fallsOn(before, now Point) {
+	c := s.counter.Load()
+	if c == nil || c.none || !(now.Value < before.Value) && !math.IsNaN(now.Value) {
+		return
+	}
+	on := &counter{falls: slices.Clone(c.falls)}
+	on.takes(before, now)
+	s.forget()
+	s.keep(on)
+}
+
+// forget forgets what a series is as a counter.
 func (s *memorySeries) forget() {
 	if c := s.counter.Swap(nil); c != nil {
 		s.source.kept().Add(-int64(len(c.falls)))

@@ -90,13 +90,25 @@ func Manifest(dir string) (meta model.Run, err error) {
 }
 
 func (f *folder) manifest() (model.Run, error) {
+	raw, err := f.rawManifest()
+	if err != nil {
+		return model.Run{}, err
+	}
+	return f.parseManifest(raw)
+}
+
+func (f *folder) rawManifest() ([]byte, error) {
 	raw, err := f.read(ManifestFile, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return model.Run{}, fmt.Errorf("%s: no run here; plimsoll run makes one: %w", f.path, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: no run here; plimsoll run makes one: %w", f.path, fs.ErrNotExist)
 	}
 	if err != nil {
-		return model.Run{}, fmt.Errorf("open the run in %s: %w", f.path, err)
+		return nil, fmt.Errorf("open the run in %s: %w", f.path, err)
 	}
+	return raw, nil
+}
+
+func (f *folder) parseManifest(raw []byte) (model.Run, error) {
 	meta, err := parseManifest(raw)
 	if err != nil {
 		return model.Run{}, fmt.Errorf("%s: %w", f.name(ManifestFile), err)
