@@ -30,7 +30,7 @@ var requestsWay = []stop{
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},
 	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "nginx.header_too_big", "nginx.cache_passes", "varnish.*", "app.answers_errors", "app.asks_itself", "app.cache_passes", "app.waits_for_itself", "app.connections.few", "app.connects_anew", "app.connects_far", "app.round_trips", "app.fetches_much", "app.sends_late", "app.reads_past_reply", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "redis.*", "process.blocked", "process.file_lock", "process.locked_up", "process.held_up", "process.pipe_unread", "process.refused", "process.stands_still", "process.told_to_wait", "process.waits_for_reply", "net.connect.unanswered", "net.connections.dead", "net.unix.*"}},
-	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.receive", "net.buffer.send", "net.receiver.*", "net.nagle", "net.queue_short", "net.held_back", "net.window.small", "net.segments.small"}},
+	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.receive", "net.buffer.send", "net.receiver.*", "net.nagle", "net.queue_short", "net.sack_off", "net.held_back", "net.window.small", "net.segments.small"}},
 }
 
 // stopOf is the number of a rule's place on the way, -1 for none.
