@@ -280,7 +280,6 @@ func (a asking) run(engine *promql.Engine, tree parser.Expr, use func(parser.Val
 		return err
 	}
 	defer query.Close()
-	unprinted(query)
 	res := query.Exec(context.Background())
 	if res.Err != nil {
 		return res.Err
@@ -357,21 +356,3 @@ func (deaf) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (co
 }
 
 var nothing trace.Span = noop.Span{}
-
-// unprinted spares that the engine, which tells whoever traces it what it is about to evaluate, writes the whole tree out first.
-func unprinted(q promql.Query) {
-	if s, ok := q.Statement().(*parser.EvalStmt); ok {
-		s.Expr = &unread{s.Expr, s}
-	}
-}
-
-// unread is a tree that is itself again once it was written out.
-type unread struct {
-	parser.Expr
-	in *parser.EvalStmt
-}
-
-func (u *unread) String() string {
-	u.in.Expr = u.Expr
-	return ""
-}
