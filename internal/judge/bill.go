@@ -60,7 +60,7 @@ func withBill(v *model.Verdict) {
 	text := ""
 	switch {
 	case v.Answer == model.AnswerHealthy && v.Bill.MuchOfMachine() && len(first.Avoidable) > 0:
-		v.Sentence = strings.TrimSuffix(v.Sentence, ".") + "; the services use " + layout.Share(v.Bill.MachineShare) + " of the CPUs, and " + spared(first) + "."
+		v.Sentence = strings.TrimSuffix(v.Sentence, ".") + "; its programs use " + layout.Share(v.Bill.MachineShare) + " of the CPUs, and " + spared(first) + "."
 		return
 	case v.Answer != model.AnswerCapacity:
 		return

@@ -21,7 +21,7 @@ func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
 		"no bill":                           {model.AnswerCapacity, nil, limit},
 		"a bill that is none":               {model.AnswerCapacity, &model.Bill{Missing: "too few samples"}, limit},
 		"healthy, and nothing to be spared": {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: []model.BillEntry{{Text: "own", Share: 1, Told: true}}}, limit},
-		"healthy, and busy CPUs":            {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: spared.Entries}, "The CPUs are the limit (server); the services use 80 % of the CPUs, and 93.1 % of that CPU time goes into what can be spared, all or in part: compressing."},
+		"healthy, and busy CPUs":            {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: spared.Entries}, "The CPUs are the limit (server); its programs use 80 % of the CPUs, and 93.1 % of that CPU time goes into what can be spared, all or in part: compressing."},
 		"healthy, and idle CPUs":            {model.AnswerHealthy, spared, limit},
 		"another answer":                    {model.AnswerCause, spared, limit},
 	} {

@@ -74,10 +74,10 @@ func (g *Growing) manifest() (meta model.Run, err error) {
 		return meta, err
 	}
 	if !bytes.Equal(raw, g.raw) {
-		if g.meta, err = g.folder.parseManifest(raw); err != nil {
+		if meta, err = g.folder.parseManifest(raw); err != nil {
 			return meta, err
 		}
-		g.raw = raw
+		g.meta, g.raw = meta, raw
 	}
 	meta = g.meta
 	meta.Windows, meta.Notes = slices.Clone(meta.Windows), slices.Clip(meta.Notes) // the run ends them, and adds to them

@@ -81,8 +81,11 @@ func hold(above int, name string) (int, error) {
 	ended, none := make(chan syscall.WaitStatus, 1), make(chan struct{})
 	go reap(pid, ended, none)
 	status := <-ended
+	signal.Stop(signals) // the number may soon be another's
 	orphans.End(none)
-	removeNetworks(pid)
+	if above == holders {
+		removeNetworks(pid)
+	}
 	if status.Signaled() {
 		return 128 + int(status.Signal()), fmt.Errorf("signal: %v", status.Signal())
 	}
@@ -120,7 +123,7 @@ func reap(pid int, ended chan<- syscall.WaitStatus, none chan<- struct{}) {
 // left over: plimsoll-…-PID, or plimsoll-…-PID-… where there are several.
 func removeNetworks(pid int) {
 	for _, tail := range []string{"", "-*"} {
-		left, _ := filepath.Glob(fmt.Sprintf("/run/netns/plimsoll-*-%d%s", pid, tail)) // the pattern is sound
+		left, _ := filepath.Glob(fmt.Sprintf("/run/netns/plimsoll-*[a-z]-%d%s", pid, tail)) // the pattern is sound
 		for _, path := range left {
 			_ = unix.Unmount(path, unix.MNT_DETACH)
 			_ = os.Remove(path)

@@ -86,7 +86,10 @@ func TestNothingIsLeft(t *testing.T) {
 				t.Errorf("it ended with %d, want %d: %s", got, code, &stderr)
 			}
 			for _, pid := range []int{tests, second, orphan} {
-				for !gone(pid) { // at once, but where the first was killed: then nobody waits for the second
+				for until := time.Now().Add(time.Minute); !gone(pid); { // at once, but where the first was killed: then nobody waits for the second
+					if time.Now().After(until) {
+						t.Fatalf("%d is still there", pid)
+					}
 					time.Sleep(10 * time.Millisecond)
 				}
 			}
