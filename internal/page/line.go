@@ -242,6 +242,9 @@ func (r *reader) gaugedBy(s Stage, load string, limits map[string]float64, match
 			continue
 		}
 		of := limitFor(limits, l.Labels.Map())
+		if of == 0 && len(limits) > 0 {
+			continue // a status page's own listener has no limit that it could come close to
+		}
 		closeness := peak
 		if of > 0 {
 			closeness = peak / of

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"strconv"
@@ -430,6 +431,25 @@ series:
 	// what is of the baseline (a sum and an increase), of the run (two maxima) and of a calm phase outlives its course
 	if n := len(q.shared.list); n != 5 {
 		t.Errorf("%d parts are the run's, want 5", n)
+	}
+}
+
+// Among equals the same one is chosen each time: the engine hands on what it made of several moments in the order of a map.
+func TestAmongEqualsTheChoiceIsTheSame(t *testing.T) {
+	text := "windows: {hold: [0s, 6s]}\nseries:\n"
+	for g := range 10 {
+		text += fmt.Sprintf("  - c{host=\"a\",groupname=\"%c\"} 0+1x6\n  - d{host=\"a\",groupname=\"%c\"} 0x6\n", 'a'+g, 'a'+g)
+	}
+	q := runOf(t, text)
+	e := expressionOf(t, `topk by (host) (1, sum by (host, groupname) (rate(c[$window])) - on (host, groupname) sum by (host, groupname) (d) or c)`)
+	run, _ := q.Window("run")
+	spans := Spans{Span{run.Start, run.Start + 2000}, 1000, 5}
+	for range 20 {
+		for k, got := range q.AskOver([]*Expression{e}, spans)[0] {
+			if len(got.Samples) != 1 || got.Samples[0].Labels["groupname"] != "a" {
+				t.Fatalf("%v at %d, want one of a", got, k)
+			}
+		}
 	}
 }
 

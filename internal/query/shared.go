@@ -123,6 +123,10 @@ func (t *trees) parted(e parser.Expr, course bool) parser.Expr {
 		return &c
 	case course && isPart(e):
 		return t.term(e, true)
+	case course && chooses(e):
+		c := *e.(*parser.AggregateExpr)
+		c.Expr = t.term(c.Expr, !isShared(c.Expr))
+		return &c
 	}
 	return t.below(e, course)
 }
@@ -146,6 +150,10 @@ func (t *trees) term(e parser.Expr, course bool) *term {
 		n.parted = &c
 	case *parser.ParenExpr:
 		n.parted = t.parted(e.Expr, course)
+	default:
+		if !isPart(e) {
+			n.parted = t.below(e, course)
+		}
 	}
 	t.terms[text] = n
 	return n
@@ -248,6 +256,7 @@ func (p *sharedPart) vector() promql.Vector {
 }
 
 func (p *sharedPart) fillOnce(v promql.Vector) error {
+	slices.SortFunc(v, func(a, b promql.Sample) int { return labels.Compare(a.Metric, b.Metric) }) // a subquery's rows come in the order of a map
 	for _, s := range v {
 		if s.H != nil {
 			return errHistogram
@@ -285,6 +294,13 @@ func (p *sharedPart) stand() parser.Expr {
 
 // isShared says whether a part is the same at all moments, and worth being evaluated once.
 func isShared(e parser.Expr) bool { return isPart(e) && readsWindows(e) }
+
+// chooses says whether among equals the first one is taken. Within an evaluation at several moments the engine hands series on in
+// the order of a map, so it would be another one each time; those of a part are in the order of their labels.
+func chooses(e parser.Expr) bool {
+	of, ok := e.(*parser.AggregateExpr)
+	return ok && (of.Op == parser.TOPK || of.Op == parser.BOTTOMK)
+}
 
 // takesMoments says whether something tells when its readings were taken.
 func takesMoments(e parser.Expr) bool {

@@ -81,7 +81,7 @@ func hold(above int, name string) (int, error) {
 	ended, none := make(chan syscall.WaitStatus, 1), make(chan struct{})
 	go reap(pid, ended, none)
 	status := <-ended
-	signal.Stop(signals) // the number may soon be another's
+	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM) // the number may soon be another's; and there is still something to do
 	orphans.End(none)
 	if above == holders {
 		removeNetworks(pid)
