@@ -88,17 +88,13 @@ func get(t *testing.T, c *http.Client, url string, header ...string) (int, strin
 
 func TestScrapes(t *testing.T) {
 	at := start(t, Options{Version: "1.2.3"})
-	_, text := get(t, http.DefaultClient, at, "Accept", "application/openmetrics-text;version=1.0.0")
-	all := parsed(t, []byte(text), string(openMetrics))
 	for _, want := range []string{`{__name__="plimsoll_exporter_info", version="1.2.3"}`, `{__name__="node_load1", host="web"}`} {
-		if all[want] == 0 && !strings.Contains(want, "load1") {
-			t.Errorf("no %s in a scrape", want)
-		}
-		if _, ok := all[want]; !ok {
-			t.Errorf("no %s in a scrape", want)
+		for there := false; !there; { // what takes long to read is in the next one
+			_, text := get(t, http.DefaultClient, at, "Accept", "application/openmetrics-text;version=1.0.0")
+			_, there = parsed(t, []byte(text), string(openMetrics))[want]
 		}
 	}
-	_, text = get(t, http.DefaultClient, at, "Accept-Encoding", "gzip")
+	_, text := get(t, http.DefaultClient, at, "Accept-Encoding", "gzip")
 	parsed(t, []byte(text), string(plainText))
 	if code, _ := get(t, http.DefaultClient, at, "Host", "evil.example"); code != http.StatusMisdirectedRequest {
 		t.Errorf("a name that stands for this machine is answered with %d", code)

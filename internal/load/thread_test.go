@@ -166,9 +166,25 @@ func TestAnIdleConnectionThatTheServerClosesCostsNoRequest(t *testing.T) {
 	}
 }
 
-// What lies unread because nobody looked is no part of an open loop's latency.
+// What lies unread because nobody looked is no part of an open loop's latency. The moment of the kernel's stamp is told by two
+// clocks; whoever is interrupted between reading one and the other is wrong by that, so it may be tried again.
 func TestAnOpenLoopDatesRepliesByTheKernel(t *testing.T) {
-	const unreadFor = 20 * time.Millisecond
+	for try := 1; ; try++ {
+		took, lay, gone := openLoopReply(t, 20*time.Millisecond)
+		// It lay there for longer than all else took, if that is not in it.
+		if gone >= took+lay-1000 {
+			return
+		}
+		if try == 5 {
+			t.Fatalf("service took %d µs and the reply lay unread for %d µs, but it is %d µs since it was sent", took, lay, gone)
+		}
+	}
+}
+
+// openLoopReply lets one reply lie unread, and returns in microseconds how long its service took, how long it lay, and how
+// long it is since its request was sent.
+func openLoopReply(t *testing.T, unreadFor time.Duration) (took, lay, gone int64) {
+	t.Helper()
 	s := newStage(t, model.LoadPlan{Connections: 1, Requests: 100_000, KeepAlive: true, Rate: 1.0 / 3600})
 	n := &s.thread.tally.phases[hold]
 	for round := int64(1); n.measured(unread).TotalCount() == 0; round++ { // the kernel begins to stamp when it gets round to it
@@ -187,16 +203,13 @@ func TestAnOpenLoopDatesRepliesByTheKernel(t *testing.T) {
 		}
 		s.until("answered", func() bool { return s.replies() == round })
 	}
-	if lay := n.measured(unread).Max(); lay < unreadFor.Microseconds() {
+	if lay = n.measured(unread).Max(); lay < unreadFor.Microseconds() {
 		t.Errorf("the reply lay unread for %d µs, want %d at least", lay, unreadFor.Microseconds())
-	}
-	// It lay there for longer than all else took, if that is not in it.
-	if took, lay := n.measured(service).Max(), n.measured(unread).Max(); s.thread.now/1000-s.thread.conns[0].start/1000 < took+lay-1000 {
-		t.Errorf("service took %d µs and the reply lay unread for %d µs, but it is %d µs since it was sent", took, lay, (s.thread.now-s.thread.conns[0].start)/1000)
 	}
 	if n.unread.n != 0 {
 		t.Errorf("%d requests have time unread in their latency, want none", n.unread.n)
 	}
+	return n.measured(service).Max(), lay, (s.thread.now - s.thread.conns[0].start) / 1000
 }
 
 func TestLagIsTheGeneratorsOwn(t *testing.T) {

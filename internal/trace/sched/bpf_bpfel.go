@@ -29,6 +29,9 @@ const (
 	bpfCallCALL_CHILD     bpfCall = 10
 	bpfCallCALL_FILE_LOCK bpfCall = 11
 	bpfCallCALL_DISK      bpfCall = 12
+	bpfCallCALL_FILE      bpfCall = 13
+	bpfCallCALL_PATH      bpfCall = 14
+	bpfCallCALL_STAT      bpfCall = 15
 )
 
 type bpfCause struct {
@@ -69,11 +72,12 @@ type bpfPath struct {
 type bpfPeer uint32
 
 const (
-	bpfPeerPEER_NONE  bpfPeer = 0
-	bpfPeerPEER_IPV4  bpfPeer = 1
-	bpfPeerPEER_IPV6  bpfPeer = 2
-	bpfPeerPEER_UNIX  bpfPeer = 3
-	bpfPeerPEER_OTHER bpfPeer = 4
+	bpfPeerPEER_NONE        bpfPeer = 0
+	bpfPeerPEER_IPV4        bpfPeer = 1
+	bpfPeerPEER_IPV6        bpfPeer = 2
+	bpfPeerPEER_UNIX        bpfPeer = 3
+	bpfPeerPEER_FILE_SYSTEM bpfPeer = 4
+	bpfPeerPEER_OTHER       bpfPeer = 5
 )
 
 type bpfQueued struct {
@@ -106,6 +110,7 @@ const (
 	bpfReasonREASON_FILE_LOCK             bpfReason = 13
 	bpfReasonREASON_UNINTERRUPTIBLE_OTHER bpfReason = 14
 	bpfReasonREASON_STOPPED               bpfReason = 15
+	bpfReasonREASON_FILE_SYSTEM           bpfReason = 16
 )
 
 type bpfSum struct {

@@ -51,11 +51,14 @@ const (
 	UninterruptibleOther
 	// Stopped is whoever stopped the thread: a signal, a debugger, a freezer.
 	Stopped
+	// FileSystem is the answer of a program that serves a file system (FUSE).
+	FileSystem
 )
 
 var names = [...]string{
 	"other", "disk", "lock", "socket_read", "socket_write", "connect", "accept", "poll", "sleep", "page_fault", "pipe",
 	"pipe_write", "child", "file_lock", "uninterruptible_other", "stopped",
+	"file_system",
 }
 
 func (r Reason) String() string {
@@ -94,6 +97,9 @@ const (
 	callChild
 	callFileLock
 	callDisk
+	callFile
+	callPath
+	callStat
 )
 
 // Calls returns what each system call of this architecture waits for, by its number.
@@ -180,6 +186,16 @@ var calls = map[uint8][]int{
 		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_SYNCFS, unix.SYS_SYNC, unix.SYS_MSYNC,
 		unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS,
 	},
+	callFile: {
+		unix.SYS_FSTAT, unix.SYS_GETDENTS64, unix.SYS_LSEEK, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE, unix.SYS_FCHMOD, unix.SYS_FCHOWN,
+		unix.SYS_FSTATFS, unix.SYS_COPY_FILE_RANGE,
+	},
+	callPath: {
+		unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT,
+		unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_FCHMODAT, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+		unix.SYS_TRUNCATE, unix.SYS_STATFS, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_CHDIR, unix.SYS_GETXATTR, unix.SYS_LGETXATTR,
+	},
+	callStat: {unix.SYS_NEWFSTATAT, unix.SYS_STATX},
 }
 
 // Kinds of peers; the order is that of enum peer in reason.h.
@@ -188,6 +204,7 @@ const (
 	peerIPv4
 	peerIPv6
 	peerUnix
+	peerFileSystem
 	peerOther
 )
 
@@ -201,7 +218,7 @@ type Peer struct {
 
 // Towards words a peer as the label towards: "10.0.0.5:5432" whom we connected
 // to, "clients@10.0.0.1:9000" who connects to us there, "unix:/run/x.sock" and
-// "unix:@name" (an abstract one) likewise; "other" for one beyond the tracer's bound, "" for none. path returns the path of
+// "unix:@name" (an abstract one) likewise; "fuse" for a file system that a program serves; "other" for one beyond the tracer's bound, "" for none. path returns the path of
 // a Unix socket by its key.
 func (p Peer) Towards(path func(key uint64) string) string {
 	var at string
@@ -212,6 +229,8 @@ func (p Peer) Towards(path func(key uint64) string) string {
 		at = netip.AddrPortFrom(netip.AddrFrom16(p.Addr).Unmap(), p.Port).String()
 	case peerUnix:
 		at = "unix:" + path(binary.NativeEndian.Uint64(p.Addr[:]))
+	case peerFileSystem:
+		return "fuse"
 	case peerOther:
 		return "other"
 	default:

@@ -25,6 +25,7 @@ enum reason {
 	REASON_FILE_LOCK,
 	REASON_UNINTERRUPTIBLE_OTHER,
 	REASON_STOPPED,
+	REASON_FILE_SYSTEM,
 };
 
 /* What a system call waits for. The order is that of the Go package's. */
@@ -42,6 +43,9 @@ enum call {
 	CALL_CHILD,
 	CALL_FILE_LOCK,
 	CALL_DISK,
+	CALL_FILE,    /* asks about an open file, which is the first argument */
+	CALL_PATH,    /* looks up a path */
+	CALL_STAT,    /* asks about what a path leads to */
 };
 
 enum peer {
@@ -49,6 +53,7 @@ enum peer {
 	PEER_IPV4,
 	PEER_IPV6,
 	PEER_UNIX,
+	PEER_FILE_SYSTEM,
 	PEER_OTHER, /* one beyond the bound */
 };
 
@@ -100,6 +105,8 @@ static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)1
 #define S_IFIFO 0010000
 #define S_IFSOCK 0140000
 
+#define FUSE_SUPER_MAGIC 0x65735546
+
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
@@ -134,8 +141,26 @@ struct thread_info___x86 {
 	__u32 status;
 };
 
+struct super_block {
+	unsigned long s_magic;
+};
+
 struct inode {
 	unsigned short i_mode;
+	struct super_block *i_sb;
+};
+
+struct vfsmount {
+	struct super_block *mnt_sb;
+};
+
+struct path___vfs {
+	struct vfsmount *mnt;
+};
+
+/* While a thread looks up a path: where it has come to. */
+struct nameidata {
+	struct path___vfs path;
 };
 
 struct file {
@@ -160,6 +185,7 @@ struct task_struct___blocked {
 	struct thread_info___x86 thread_info;
 	struct sched_info___blocked sched_info;
 	struct files_struct *files;
+	struct nameidata *nameidata;
 	unsigned in_iowait : 1;
 	__u8 on_rq; /* an int before Linux 7.2, of which this is the byte that is ever in use */
 	unsigned long nvcsw; /* how often it left a CPU to sleep */
@@ -437,6 +463,54 @@ static __always_inline void by_files(struct cause *c, struct task_struct *t, str
 	}
 }
 
+/* by_file_system says whether a file system is one whose answers come from a program:
+ * that of a path that is just being looked up, or of an open file. Both come as addresses. */
+SEPARATE int by_file_system(__u64 lookup, __u64 file)
+{
+	struct nameidata *looks_up = (struct nameidata *)lookup;
+	struct super_block *sb = 0;
+	struct vfsmount *mount = 0;
+	struct inode *inode = 0;
+	unsigned long magic = 0;
+
+	if (looks_up) {
+		copy(mount, looks_up->path.mnt);
+		copy(sb, mount->mnt_sb);
+	} else {
+		copy(inode, ((struct file *)file)->f_inode);
+		copy(sb, inode->i_sb);
+	}
+	copy(magic, sb->s_magic);
+	return magic == FUSE_SUPER_MAGIC;
+}
+
+static __always_inline bool about_a_file(__u8 call)
+{
+	return call == CALL_READ || call == CALL_WRITE || call == CALL_DISK || call == CALL_FILE;
+}
+
+/* nameless says whether a reason is one that a file system's answer may be behind. */
+static __always_inline bool nameless(__u8 reason)
+{
+	return reason == REASON_OTHER || reason == REASON_DISK || reason == REASON_UNINTERRUPTIBLE_OTHER;
+}
+
+/* in_file_system says whether a thread waits for the answer of such a file system. One that asks about what a
+ * path leads to has looked it up before; nothing but such a file system lets it sleep
+ * so that a signal can end it. */
+static __always_inline bool in_file_system(struct task_struct *t, struct call_at *at, bool hard)
+{
+	struct task_struct___blocked *b = (void *)t;
+	__u64 lookup = 0, file = 0;
+
+	copy(lookup, b->nameidata);
+	if (!lookup && about_a_file(at->call))
+		file = file_of(untrusted(b)->files->fdt, at->args[0]);
+	if ((lookup || file) && by_file_system(lookup, file))
+		return true;
+	return at->call == CALL_STAT && !lookup && !hard;
+}
+
 static __always_inline __u8 by_call(struct call_at *at)
 {
 	switch (at->call) {
@@ -492,6 +566,10 @@ static __always_inline void why(struct cause *c, struct call_at *at, struct task
 		c->reason = REASON_UNINTERRUPTIBLE_OTHER;
 	else if (at->call >= CALL_READ && at->call <= CALL_POLL && c->reason != REASON_SLEEP)
 		by_files(c, t, at, current);
+	if (nameless(c->reason) && in_file_system(t, at, hard)) {
+		c->reason = REASON_FILE_SYSTEM;
+		c->peer = PEER_FILE_SYSTEM;
+	}
 }
 
 #endif

@@ -24,6 +24,7 @@ func TestTowards(t *testing.T) {
 		"127.0.0.1:80":          {Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}, Port: 80, Kind: peerIPv6},
 		"unix:/run/x.sock":      {Addr: unixKey(7), Kind: peerUnix},
 		"clients@unix:@name":    {Addr: unixKey(8), Kind: peerUnix, Client: true},
+		"fuse":                  {Kind: peerFileSystem},
 		"clients@[::]:443":      {Port: 443, Kind: peerIPv6, Client: true},
 		"unix:":                 {Addr: unixKey(9), Kind: peerUnix},
 	} {
@@ -58,7 +59,7 @@ func FuzzPath(f *testing.F) {
 }
 
 func TestReasonsHaveNames(t *testing.T) {
-	if len(names) != int(Stopped)+1 || Stopped.String() != "stopped" || Reason(200).String() != "other" {
+	if len(names) != int(FileSystem)+1 || Stopped.String() != "stopped" || Reason(200).String() != "other" {
 		t.Error(names)
 	}
 }
