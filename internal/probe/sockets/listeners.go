@@ -55,8 +55,8 @@ type connections struct {
 	left int
 	// of the accepted ones, those with bytes to read, with bytes behind a gap, and with bytes not acknowledged
 	unread, gaps, unacked int
-	// roundTrips is the sum of these last ones' round trips, in µs.
-	roundTrips uint64
+	// roundTrips is the sum of these last ones' round trips, shortestTrips of the shortest that the kernel remembers, in µs.
+	roundTrips, shortestTrips uint64
 	// shut is how many may not send, since the peer's window is closed; heldBack, those with a small
 	// piece that waits for an acknowledgement alone; repeated, how many sent
 	// a segment again twice or more often; large, those of them whose segment is full-sized;

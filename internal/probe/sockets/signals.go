@@ -88,6 +88,11 @@ var (
 		Help:   "The round trip of the listener's connections with bytes under way, each one's smoothed by the kernel; the mean.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (rtt:)",
 	}
+	listenShortestTrip = &model.Signal{
+		Name: "plimsoll_tcp_listen_shortest_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"listen", "owner"},
+		Help:   "The shortest round trip of the last minutes (net.ipv4.tcp_min_rtt_wlen) of the same connections; the mean. What theirs takes beyond it, their packets wait in queues.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (minrtt:)",
+	}
 	listenHeldBack = &model.Signal{
 		Name: "plimsoll_tcp_listen_held_back", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
 		Help:   "Accepted connections of the listener on which less than a segment has been written and may not leave before an earlier one is acknowledged, although the peer and congestion control would let it: Nagle's algorithm, or TCP_CORK.",
@@ -228,5 +233,5 @@ var (
 )
 
 // connectionSignals come from the dump of all connections.
-var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenHeldBack,
+var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack,
 	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationOwner}

@@ -411,6 +411,7 @@ func (l *listener) accept(s *inetSock) {
 	if s.limit > 0 {
 		l.unacked++
 		l.roundTrips += uint64(s.info.rtt)
+		l.shortestTrips += uint64(min(s.info.rtt, s.info.shortest)) // noRTT is the largest number
 	}
 	if s.timer == timerProbe {
 		l.shut++
@@ -508,7 +509,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain,
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain,
 			destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
@@ -524,6 +525,7 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	}
 	if l.unacked > 0 {
 		out.Put(listenRoundTrip, float64(l.roundTrips)/float64(l.unacked)/1e6, l.name, l.owner)
+		out.Put(listenShortestTrip, float64(l.shortestTrips)/float64(l.unacked)/1e6, l.name, l.owner)
 	}
 	r.putFilled(out, l)
 	out.Put(listenSent, l.sent, l.name, l.owner)

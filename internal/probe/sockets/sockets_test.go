@@ -471,7 +471,7 @@ func TestAccepted(t *testing.T) {
 	grown.unacked, grown.peerWindow, usual.mss, resent.resent, shut.peerWindow, written.unsent = 28, 65535, 537, 1, 15007, 535
 	lossy.resent, roomy.unacked, moving.unacked, moving.window = 1, 3, 10, 10
 	for _, s := range []inetSock{
-		{}, {queue: 7}, {holds: 2304, state: tcpEstablished}, {queue: 7, holds: 2304, state: tcpEstablished}, {holds: 768, state: tcpCloseWait}, {limit: 9, info: tcpInfo{rtt: 300}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500}},
+		{}, {queue: 7}, {holds: 2304, state: tcpEstablished}, {queue: 7, holds: 2304, state: tcpEstablished}, {holds: 768, state: tcpCloseWait}, {limit: 9, info: tcpInfo{rtt: 300, shortest: 100}}, {queue: 1, limit: 1, info: tcpInfo{rtt: 500, shortest: noRTT}},
 		{limit: 1, timer: timerProbe, retries: 5},
 		{limit: 1, timer: timerRetransmit, retries: 1},
 		{limit: 1447, timer: timerRetransmit, retries: 2, info: tcpInfo{mss: 1448}, hasInfo: true},
@@ -496,7 +496,7 @@ func TestAccepted(t *testing.T) {
 	} {
 		l.accept(&s)
 	}
-	want := connections{accepted: 28, unread: 3, gaps: 1, unacked: 23, roundTrips: 800, shut: 3, heldBack: 1, repeated: 2, large: 1, small: 1, smallSegments: 1}
+	want := connections{accepted: 28, unread: 3, gaps: 1, unacked: 23, roundTrips: 800, shortestTrips: 600, shut: 3, heldBack: 1, repeated: 2, large: 1, small: 1, smallSegments: 1}
 	if l.connections != want {
 		t.Errorf("%+v; want %+v", l.connections, want)
 	}
