@@ -1,4 +1,4 @@
-"""viewers.py N: so many people on thin lines, each of whom fetches a large file, 100 KB a second, again and again."""
+"""viewers.py N: so many people, each of whom fetches a film of 10 MB, a MB a second, again and again."""
 import socket
 import sys
 import threading
@@ -13,8 +13,8 @@ def viewer(n):
                 c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
                 c.connect(("10.77.0.2", 80))
                 c.sendall(b"GET /film.mp4 HTTP/1.1\r\nHost: site\r\n\r\n")
-                while c.recv(10000):
-                    time.sleep(0.1)
+                while c.recv(50000):
+                    time.sleep(0.05)
         except OSError:
             pass
         time.sleep(0.5)

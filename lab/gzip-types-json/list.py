@@ -1,4 +1,4 @@
-"""list.py FILE: writes a list of products as JSON, 300 KB."""
+"""list.py FILE: writes a list of products as JSON, 250 KB."""
 import json
 import random
 import sys
