@@ -1,6 +1,6 @@
 #!/bin/sh
-# Reloads Apache every three seconds, as a careless management of its configuration does.
+# reload.sh SECONDS: reloads Apache every so often, as a careless management of its configuration does.
 while :; do
-    sleep 3
+    sleep "$1"
     kill -USR1 "$(cat apache.pid)"
 done

@@ -7,3 +7,4 @@ done
 for n in $(seq 0 39); do
     ln "$1/archive/$n" "$1/backup/$n"
 done
+sync -f "$1/archive" # what is written later would disturb the job
