@@ -163,6 +163,7 @@ func OfCall(line string, link func(fd uint64) string) (r Reason, waits bool) {
 var reasonOf = [...]Reason{
 	callOther: Other, callConnect: Connect, callAccept: Accept, callPoll: Poll, callSelect: Poll, callEvents: Poll,
 	callSleep: Sleep, callLock: Lock, callChild: Child, callFileLock: FileLock, callDisk: Disk,
+	callFile: Other, callPath: Other, callStat: Other,
 }
 
 // futexWait has no name in the library yet; its number is the same everywhere.

@@ -76,6 +76,15 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// Each kind of call has a reason.
+func TestCallsHaveReasons(t *testing.T) {
+	for nr, call := range Calls() {
+		if int(call) >= len(reasonOf) {
+			t.Errorf("system call %d is of kind %d, which has no reason", nr, call)
+		}
+	}
+}
+
 func TestOfCall(t *testing.T) {
 	links := map[uint64]string{3: "socket:[77]", 4: "pipe:[78]", 5: "/var/lib/data", 6: "/dev/pts/0", 7: "anon_inode:[eventpoll]"}
 	call := func(nr int, fd int) string {
@@ -101,6 +110,9 @@ func TestOfCall(t *testing.T) {
 		call(unix.SYS_WAIT4, 7):       "child",
 		call(unix.SYS_FLOCK, 5):       "file_lock",
 		call(unix.SYS_GETPID, 5):      "other",
+		call(unix.SYS_STATX, 5):       "other",
+		call(unix.SYS_OPENAT, 5):      "other",
+		call(unix.SYS_FSTAT, 5):       "other",
 	} {
 		got := ""
 		if r, waits := OfCall(line, func(fd uint64) string { return links[fd] }); waits {
