@@ -15,7 +15,7 @@ func Lasting(c Change) (file, line string, ok bool) {
 	case Sysctl:
 		return "/etc/sysctl.d/90-plimsoll.conf", c.Name + " = " + c.To, true
 	case Limit:
-		name := map[string]string{"nofile": "LimitNOFILE", "nproc": "LimitNPROC", "memlock": "LimitMEMLOCK", "core": "LimitCORE"}[c.Name]
+		name := map[string]string{"nofile": "LimitNOFILE", "nproc": "LimitNPROC", "memlock": "LimitMEMLOCK", "core": "LimitCORE", "as": "LimitAS"}[c.Name]
 		if name == "" {
 			return "", "", false
 		}

@@ -29,7 +29,7 @@ func nextStep(s *sheet, r model.Report) {
 		first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
 		s.item(mustKeep, "", 3, Spared(first))
 		s.item(mustKeep, "cost", 3, costOfSparing(*spare)+andCosts(spare.Costs))
-	case v.Answer == model.AnswerCapacity:
+	case v.Answer == model.AnswerCapacity && len(told[0].Fix) == 0:
 		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
 		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")

@@ -182,8 +182,6 @@ func capacityReport() model.Report {
 		},
 		Explains: []model.Explained{{Rule: "net.listen.queue_waiting", Subject: map[string]string{"host": "local", "listen": "127.0.0.1:9000"},
 			How: "what cannot be worked on waits in the queue of the workers"}},
-		Fix: []model.Fix{{Title: "Give it more CPUs, or make each request cheaper: start with a profile",
-			Command: "perf record -F 99 -a -g -- sleep 10 && perf report", Risk: "none", Undo: "automatic", Restart: "none"}},
 	}
 	r.Verdict = model.Verdict{Answer: model.AnswerCapacity,
 		Sentence: "The CPUs of local are the limit, doing useful work: 4,677 replies/s is what this machine gives.",

@@ -70,6 +70,7 @@ type level struct {
 	limits                 bool    // worstFiles is known
 	worstTasks             float64 // ratio of the user's threads to the limit
 	tasksKnown             bool    // worstTasks is known
+	worstSpace             float64 // ratio of the address space to the limit; 0 where none has one
 	busiest                float64
 	busiestMissing         bool           // of some process it is not known
 	allowed                int            // the fewest CPUs that one of its threads may run on; 0: not known
@@ -135,10 +136,13 @@ func (l *level) add(p *process) {
 	l.files += p.files
 	l.filesMissing = l.filesMissing || !p.detailed || denied(p.filesErr)
 	l.ioMissing = l.ioMissing || denied(p.ioErr)
+	if p.limitsKnown && p.soft.space > 0 {
+		l.worstSpace = max(l.worstSpace, float64(p.virtual)/float64(p.soft.space))
+	}
 	if p.limitsKnown && p.filesErr == nil {
 		l.limits = true
-		if p.filesLimit > 0 {
-			l.worstFiles = max(l.worstFiles, float64(p.files)/float64(p.filesLimit))
+		if p.soft.files > 0 {
+			l.worstFiles = max(l.worstFiles, float64(p.files)/float64(p.soft.files))
 		}
 	}
 }
@@ -150,8 +154,8 @@ func (l *level) addTasks(p *process, ofUser map[uint32]int) {
 		return
 	}
 	l.tasksKnown = true
-	if p.tasksLimit > 0 && p.owner != 0 {
-		l.worstTasks = max(l.worstTasks, float64(ofUser[p.owner])/float64(p.tasksLimit))
+	if p.soft.tasks > 0 && p.owner != 0 {
+		l.worstTasks = max(l.worstTasks, float64(ofUser[p.owner])/float64(p.soft.tasks))
 	}
 }
 

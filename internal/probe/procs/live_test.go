@@ -437,7 +437,7 @@ func TestLimitsAreThoseOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.close()
-	files, tasks, ok := tree.limits(os.Getpid()) // of ourselves everybody may ask
+	l, ok := tree.limits(os.Getpid()) // of ourselves everybody may ask
 	if !ok {
 		t.Fatal("our own limits were not told")
 	}
@@ -445,7 +445,7 @@ func TestLimitsAreThoseOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, got := range map[string]uint64{limitFiles: files, limitTasks: tasks} {
+	for key, got := range map[string]uint64{limitFiles: l.files, limitTasks: l.tasks, limitSpace: l.space} {
 		if want, err := parseLimit(b, key); err != nil || got != want {
 			t.Errorf("%s: %d, the file says %d, %v", key, got, want, err)
 		}

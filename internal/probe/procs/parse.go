@@ -119,6 +119,7 @@ func lineNumber(b []byte, key string) (uint64, error) {
 const (
 	limitFiles = "Max open files"
 	limitTasks = "Max processes"
+	limitSpace = "Max address space"
 )
 
 // parseLimit is a soft limit in /proc/PID/limits; 0 means unlimited.

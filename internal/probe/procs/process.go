@@ -75,15 +75,20 @@ type process struct {
 	ioErr       error
 	files       uint64
 	filesErr    error
-	filesLimit  uint64 // 0: unlimited
+	soft        softLimits
 	limitsAt    time.Time
 	limitsKnown bool
-	tasksLimit  uint64 // 0: unlimited
 	tasksKnown  bool
 	told        told
 	toldAs      string // the name under which told was read; a program that executes another has a new environment
 	owner       uint32 // real user
 	ownerKnown  bool
+}
+
+// softLimits are those that a process is held to; 0: unlimited.
+type softLimits struct {
+	files, tasks uint64
+	space        uint64 // bytes
 }
 
 // thread is one thread from look to look.
@@ -516,17 +521,20 @@ func (r *reader) readIO(p *process) {
 
 func (r *reader) readLimits(p *process) {
 	p.limitsAt = p.at
-	if files, tasks, ok := r.tree.limits(p.pid); ok {
-		p.filesLimit, p.tasksLimit, p.limitsKnown, p.tasksKnown = files, tasks, true, true
+	if l, ok := r.tree.limits(p.pid); ok {
+		p.soft, p.limitsKnown, p.tasksKnown = l, true, true
 		return
 	}
 	b, err := r.tree.read(p.name + "/limits")
 	if err == nil {
-		p.filesLimit, err = parseLimit(b, limitFiles)
+		p.soft.files, err = parseLimit(b, limitFiles)
 	}
 	p.limitsKnown = err == nil
 	if err == nil {
-		p.tasksLimit, err = parseLimit(b, limitTasks)
+		p.soft.tasks, err = parseLimit(b, limitTasks)
+	}
+	if err == nil {
+		p.soft.space, err = parseLimit(b, limitSpace)
 	}
 	p.tasksKnown = err == nil
 }

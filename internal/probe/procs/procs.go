@@ -287,6 +287,9 @@ func (r *reader) putLevel(out *probe.Out, g *group) {
 	if l.tasksKnown {
 		out.Put(worstTasks, l.worstTasks, g.name)
 	}
+	if l.worstSpace > 0 {
+		out.Put(worstAddressSpace, l.worstSpace, g.name)
+	}
 }
 
 func (r *reader) putCounters(out *probe.Out, g *group) {

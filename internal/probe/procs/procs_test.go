@@ -531,13 +531,28 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// Of several processes the one that is nearest to its limit counts; who has none is left out.
+func TestAddressSpaceAgainstTheLimit(t *testing.T) {
+	var l level
+	for _, p := range []*process{
+		{virtual: 900, limitsKnown: true, soft: softLimits{space: 1000}},
+		{virtual: 100, limitsKnown: true, soft: softLimits{space: 1000}},
+		{virtual: 1 << 40, limitsKnown: true},
+	} {
+		l.add(p)
+	}
+	if l.worstSpace != 0.9 {
+		t.Errorf("want 0.9 of the limit, got %v", l.worstSpace)
+	}
+}
+
 // All processes of a user count against the limit of each of them; root has none.
 func TestTasksOfAUserAgainstTheLimit(t *testing.T) {
 	web, root := &group{name: "web"}, &group{name: "root"}
 	r := &reader{procs: map[int]*process{
-		1: {group: web, owner: 33, ownerKnown: true, threads: 6, tasksLimit: 10, tasksKnown: true},
+		1: {group: web, owner: 33, ownerKnown: true, threads: 6, soft: softLimits{tasks: 10}, tasksKnown: true},
 		2: {group: web, owner: 33, ownerKnown: true, threads: 1, state: 'Z'},
-		3: {group: root, threads: 90, ownerKnown: true, tasksLimit: 10, tasksKnown: true},
+		3: {group: root, threads: 90, ownerKnown: true, soft: softLimits{tasks: 10}, tasksKnown: true},
 	}}
 	r.addTasks()
 	if !web.now.tasksKnown || web.now.worstTasks != 0.7 {

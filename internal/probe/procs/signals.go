@@ -43,6 +43,9 @@ var (
 	worstTasks = gauge("plimsoll_process_worst_nproc_ratio", "ratio",
 		"Processes and threads that the user of a process has on this host over the soft limit RLIMIT_NPROC of that process, zombies counted; of the process of the group that is nearest to it. 0 where none is held to one (root never is).",
 		"/proc/PID/limits, /proc/PID/status", "ps -L -u USER | wc -l; prlimit -u -p PID")
+	worstAddressSpace = gauge("plimsoll_process_worst_address_space_ratio", "ratio",
+		"Address space of a process over its soft limit RLIMIT_AS, of the process of the group that is nearest to it. Groups none of whose processes has such a limit have no series.",
+		fromStat+", /proc/PID/limits", "grep VmSize /proc/PID/status; prlimit --as -p PID")
 	worstMappings = gauge("plimsoll_process_worst_mappings_ratio", "ratio",
 		"Memory mappings of a process over vm.max_map_count, of the process of the group that is nearest to it. Groups whose processes have less address space than nine tenths of so many pages have no series.",
 		"/proc/PID/maps", "wc -l < /proc/PID/maps; sysctl vm.max_map_count")
@@ -94,7 +97,7 @@ var (
 )
 
 var signals = []*model.Signal{
-	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks, worstMappings,
+	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks, worstAddressSpace, worstMappings,
 	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
 	busiestThread, runDelay, allowedCPUs, toldCPUs, interprets, codeCacheLeft, starts, ends, commandCPU, commandBusiest, commandGroup,
 }

@@ -125,15 +125,16 @@ func (t *tree) threads(pid string, tids []int) ([]int, error) {
 	}
 }
 
-// limits asks for a process's soft limits of descriptors and of its user's tasks (0:
+// limits asks for a process's soft limits of descriptors, of its user's tasks and of its address space (0:
 // unlimited). The file PID/limits says the same, at ten times the price; but not
 // everybody may ask.
-func (t *tree) limits(pid int) (files, tasks uint64, ok bool) {
-	var f, n unix.Rlimit
-	if !t.live || unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &f) != nil || unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &n) != nil {
-		return 0, 0, false
+func (t *tree) limits(pid int) (l softLimits, ok bool) {
+	var f, n, a unix.Rlimit
+	if !t.live || unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &f) != nil || unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &n) != nil ||
+		unix.Prlimit(pid, unix.RLIMIT_AS, nil, &a) != nil {
+		return softLimits{}, false
 	}
-	return soft(f), soft(n), true
+	return softLimits{files: soft(f), tasks: soft(n), space: soft(a)}, true
 }
 
 func soft(l unix.Rlimit) uint64 {
