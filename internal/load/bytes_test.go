@@ -50,6 +50,20 @@ func TestBytesAreCounted(t *testing.T) {
 	}
 }
 
+// What went of a request that was cut off by its timeout is counted, by each engine.
+func TestBytesOfARequestThatWasCutOffAreCounted(t *testing.T) {
+	for _, engine := range engines {
+		hold := make(chan struct{})
+		s := serveConns(t, func(_ *server, c *net.TCPConn) { <-hold; c.Close() })
+		plan := model.LoadPlan{URL: s.url, Connections: 2, Threads: 1, Requests: 4, TimeoutMS: 300, Method: "POST", Body: make([]byte, 64<<20), Engine: engine}
+		got := phaseNamed(runPlan(t, t.Context(), plan), "hold")
+		close(hold)
+		if got.Outcomes["write:timeout"] != 4 || got.Sent == 0 || got.Sent >= 4*64<<20 {
+			t.Errorf("engine %q: %d bytes sent, and %v; want 4 cut off, and a part of each", engine, got.Sent, got.Outcomes)
+		}
+	}
+}
+
 // answerBodies answers each request with a body of so many bytes when all of it is there.
 func answerBodies(c *net.TCPConn, size int, reply string) {
 	defer c.Close()

@@ -108,14 +108,18 @@ func (h *chains) event(name int32, events uint32) {
 		h.goOn(c, failure(connectFailed, int(errno)))
 	case step == stepReceive:
 		h.received(c, n, errno)
-	case l.given != 0:
 	case step == stepConnect:
-		h.connectedBy(c, errno)
+		if l.given == 0 {
+			h.connectedBy(c, errno)
+		}
 	case errno != 0:
 		c.lost = uint16(errno)
 	default:
 		c.sent = n
-		h.count(c.phase).sent += int64(n)
+		h.count(c.phase).sent += int64(n) // cut off by a timeout, too
+		if l.given != 0 {
+			return
+		}
 		if n < len(c.asked.bytes) { // the kernel tells of what went, and not why no more did
 			c.lost = uint16(syscall.EPIPE)
 			return
@@ -200,6 +204,7 @@ func (h *chains) giveUp(c *conn, o outcome) {
 	h.unanswered(c, o)
 	h.hangUp(c)
 	h.links[c.name].given = o
+	h.ending++
 }
 
 // goOn gives c, none of whose calls is under way, something to do after a failure.
@@ -209,6 +214,7 @@ func (h *chains) goOn(c *conn, o outcome) {
 		h.hangUp(c)
 	} else {
 		l.given = 0
+		h.ending--
 	}
 	h.after(c, o)
 	h.tidy(c)

@@ -69,7 +69,7 @@ func (t *thread) turn() {
 	if t.want.Load() {
 		t.handOver()
 	}
-	if t.inFlight == 0 && !t.settled.Load() && t.finished() {
+	if t.inFlight+t.ending == 0 && !t.settled.Load() && t.finished() {
 		t.settled.Store(true)
 		t.shared.notify()
 	}

@@ -266,15 +266,18 @@ func checkEngine(p model.LoadPlan) error {
 		not = "TCP from the address that the kernel chooses alone; leave out --unix-socket and --source"
 	case p.Part != nil && p.Threads == 0: // as many as its machine has CPUs: known there
 		return nil
-	case (share+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains && p.Part != nil:
+	case share > MostByIOURing(p) && p.Part != nil:
 		not = fmt.Sprintf("up to %d connections a thread of each worker, whose share is %d for %d threads: ask for fewer (-c), for more threads (-t) or more workers (--from)", mostChains, share, max(p.Threads, 1))
-	case (share+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains:
+	case share > MostByIOURing(p):
 		not = fmt.Sprintf("up to %d connections a thread: ask for fewer (-c), or for more threads (-t)", mostChains)
 	default:
 		return nil
 	}
 	return errors.New("engine io_uring: it is for " + not)
 }
+
+// MostByIOURing is how many connections so many threads can have by io_uring, in one process.
+func MostByIOURing(p model.LoadPlan) int { return mostChains * max(p.Threads, 1) }
 
 // maxStages is how many changes of the rate a plan may have.
 const maxStages = 100

@@ -78,6 +78,7 @@ type thread struct {
 	flights     flightList // requests in flight, oldest first: all have the same timeout
 	sleepers    sleepers   // connections that wait for their time
 	inFlight    int64
+	ending      int64 // io_uring: requests that were given up and whose calls have not ended
 	connecting  int64
 	established int64
 	row         int64 // closed loop: the next row of variables
