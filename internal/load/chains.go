@@ -85,8 +85,7 @@ func (h *chains) receive(c *conn) {
 	q.addr, q.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), uint32(len(b))
 	if rest := c.reply.skippable(); rest > chainBuffer {
 		// No address: a socket that does not know MSG_TRUNC (in a BPF sockmap) fails, and writes nowhere.
-		// An event's word has no room for a longer result.
-		q.addr, q.length, q.more = 0, uint32(min(rest, 1<<(resultBits-1)-1)), unix.MSG_TRUNC
+		q.addr, q.length, q.more = 0, uint32(min(rest, longestSkip)), unix.MSG_TRUNC
 	}
 }
 
@@ -100,7 +99,9 @@ func (h *chains) close(c *conn, flags uint8) {
 // event takes the end of a call.
 func (h *chains) event(name int32, events uint32) {
 	c, l := &h.conns[name], &h.links[name]
-	step, n, errno := told(events)
+	e := h.ring.end(events)
+	step := e.step()
+	n, errno := e.told()
 	switch {
 	case step == stepCancel: // what was to be cancelled had ended
 	case step == stepSocket: // it failed, and the calls behind it are gone without a word

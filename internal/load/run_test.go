@@ -22,6 +22,26 @@ import (
 // engines are those of a plan with a connection for each request.
 var engines = []string{"", model.IOURing}
 
+// stay and stayByRing are how connections may stay.
+const (
+	stay       = "keep-alive"
+	stayByRing = "keep-alive by io_uring"
+)
+
+// goesBy has a plan go by one of engines, or one of those above.
+func goesBy(how string, p model.LoadPlan) model.LoadPlan {
+	switch how {
+	case stay, stayByRing:
+		p.KeepAlive = true
+		if how == stayByRing {
+			p.Engine = model.IOURing
+		}
+	default:
+		p.Engine = how
+	}
+	return p
+}
+
 // What a server says before it has heard all of a request is its reply, by each engine.
 func TestAReplyToHalfARequestCounts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,14 +73,11 @@ func TestAReplyToHalfARequestCounts(t *testing.T) {
 }
 
 func TestExactlySoManyRequests(t *testing.T) {
-	for _, engine := range append(engines, "keep-alive") {
-		keepAlive := engine == "keep-alive"
+	for _, engine := range append(engines, stay, stayByRing) {
+		keepAlive := strings.HasPrefix(engine, stay)
 		for _, threads := range []int{1, 3} {
 			s := serve(t, say(okReply))
-			plan := model.LoadPlan{URL: s.url, Connections: 7, Threads: threads, Requests: 1003, KeepAlive: keepAlive}
-			if !keepAlive {
-				plan.Engine = engine
-			}
+			plan := goesBy(engine, model.LoadPlan{URL: s.url, Connections: 7, Threads: threads, Requests: 1003})
 			all := runPlan(t, context.Background(), plan)
 			if diff := cmp.Diff(map[string]int64{"2xx": 1003}, phaseNamed(all, "hold").Outcomes); diff != "" {
 				t.Errorf("%q, %d threads (-want +got):\n%s", engine, threads, diff)
@@ -138,13 +155,10 @@ func TestHowRequestsEnd(t *testing.T) {
 		{"a server error", say("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), "5xx"},
 		{"an interim reply first", say("HTTP/1.1 100 Continue\r\n\r\n" + okReply), "2xx"},
 	} {
-		for _, engine := range append(engines, "keep-alive") {
+		for _, engine := range append(engines, stay, stayByRing) {
 			t.Run(strings.ReplaceAll(c.why, " ", "_")+"/"+engine, func(t *testing.T) {
 				s := serve(t, c.answer)
-				plan := model.LoadPlan{URL: s.url, Connections: 3, Threads: 1, Requests: 9, TimeoutMS: 60_000, Engine: engine}
-				if engine == "keep-alive" {
-					plan.Engine, plan.KeepAlive = "", true
-				}
+				plan := goesBy(engine, model.LoadPlan{URL: s.url, Connections: 3, Threads: 1, Requests: 9, TimeoutMS: 60_000})
 				if strings.HasSuffix(c.want, ":timeout") {
 					plan.TimeoutMS = 50
 				}

@@ -48,6 +48,7 @@ type protocol interface {
 type thread struct {
 	shared   *shared
 	protocol protocol
+	stays    *stays // nil where the thread's own protocol is not by io_uring
 	id       int
 	poller   *poller
 	conns    []conn
