@@ -12,8 +12,8 @@ const engineName = "load-engine"
 // it keeps, with long replies more (a record's most, twice), and as much its handshake leaves as garbage.
 const tlsMemory = 64 << 10
 
-// connMemory is what a connection takes in our process, in bytes; ringMemory is what it takes besides by io_uring: into where its
-// reply is received.
+// connMemory is what a connection takes in our process, in bytes; ringMemory is what it takes besides by io_uring, where it is for one
+// request: its reply is received there.
 const (
 	connMemory = 700
 	ringMemory = 16 << 10

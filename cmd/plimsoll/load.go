@@ -66,14 +66,17 @@ func loadCommand(w *world) *cobra.Command {
 }
 
 // cheaper has the plan go by io_uring where that is for it, and may be had here. Nobody judges this load, so nobody
-// misses how long connects took. Requests with a body stay with epoll: by io_uring a reply is read when the whole
-// request is sent, so one that refuses a long body would not be seen. Where only the number of connections is in the way, a sentence says so.
+// misses how long connects took. Where each has a new connection, requests with a body stay with epoll: by io_uring a reply is then read
+// when the whole request is sent, so one that refuses a long body would not be seen. Where only the number of connections is in the way, a sentence says so.
 func cheaper(plan model.LoadPlan) (model.LoadPlan, string) {
-	if len(plan.Body) > 0 || slices.ContainsFunc(plan.Targets, func(t model.Target) bool { return len(t.Body) > 0 }) {
+	if !plan.KeepAlive && (len(plan.Body) > 0 || slices.ContainsFunc(plan.Targets, func(t model.Target) bool { return len(t.Body) > 0 })) {
 		return plan, ""
 	}
 	by, most := plan, load.MostByIOURing(plan)
-	by.Engine, by.Connections = model.IOURing, min(plan.Connections, most)
+	by.Engine = model.IOURing
+	if !plan.KeepAlive {
+		by.Connections = min(plan.Connections, most)
+	}
 	switch {
 	case load.Check(by) != nil || load.TryIOURing() != nil:
 		return plan, ""

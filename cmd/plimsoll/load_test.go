@@ -21,7 +21,9 @@ func TestTheEngineThatIsCheaper(t *testing.T) {
 	}{
 		{"as many as there is room for", func(*model.LoadPlan) {}, model.IOURing, ""},
 		{"one more", func(p *model.LoadPlan) { p.Connections++ }, "", "went by epoll: io_uring, which takes less CPU for each, is for up to 4,096 of 2 threads, and 4,097 were asked for"},
-		{"one more, that stay", func(p *model.LoadPlan) { p.Connections++; p.KeepAlive = true }, "", ""},
+		{"one more, that stay", func(p *model.LoadPlan) { p.Connections++; p.KeepAlive = true }, model.IOURing, ""},
+		{"that stay, with bodies, at a rate", func(p *model.LoadPlan) { p.KeepAlive, p.Rate, p.Method, p.Body = true, 10, "POST", []byte("x") }, model.IOURing, ""},
+		{"pipelined", func(p *model.LoadPlan) { p.KeepAlive, p.Pipeline = true, 2 }, "", ""},
 		{"one more, with bodies", func(p *model.LoadPlan) { p.Connections++; p.Method, p.Body = "POST", []byte("x") }, "", ""},
 	} {
 		plan := model.LoadPlan{URL: "http://127.0.0.1/", Connections: 4096, Threads: 2, DurationMS: 1000, TimeoutMS: 1000}

@@ -238,11 +238,13 @@ func (r *ring) entered(n uintptr, errno syscall.Errno) {
 // the next wait.
 func (r *ring) wait(ns int64, events []unix.EpollEvent) int {
 	atomic.StoreUint32(r.cqHead, r.seen)
-	ends := uintptr(0)
-	if ns > 0 && r.seen == atomic.LoadUint32(r.cqTail) {
-		ends, r.timeout = 1, unix.NsecToTimespec(ns)
+	switch there := r.seen != atomic.LoadUint32(r.cqTail); {
+	case !there && ns > 0:
+		r.timeout = unix.NsecToTimespec(ns)
+		r.enter(1, &r.timeout)
+	case !there || r.tail != r.submitted:
+		r.enter(0, nil)
 	}
-	r.enter(ends, &r.timeout)
 	n, tail := 0, atomic.LoadUint32(r.cqTail)
 	for ; r.seen != tail && n < len(events); r.seen++ {
 		e := r.end(r.seen)

@@ -60,8 +60,8 @@ func TestAReplyToHalfARequestCounts(t *testing.T) {
 			c.Close()
 		}
 	}()
-	for _, engine := range engines {
-		plan := model.LoadPlan{URL: "http://" + listener.Addr().String(), Connections: 1, Threads: 1, Requests: 5, TimeoutMS: 60_000, Method: "POST", Body: make([]byte, 8<<20), Engine: engine}
+	for _, engine := range append(engines, stay, stayByRing) {
+		plan := goesBy(engine, model.LoadPlan{URL: "http://" + listener.Addr().String(), Connections: 1, Threads: 1, Requests: 5, TimeoutMS: 60_000, Method: "POST", Body: make([]byte, 8<<20)})
 		var last Record
 		if err := Run(t.Context(), plan, func(r Record) error { last = r; return nil }); err != nil {
 			t.Fatal(err)
@@ -185,8 +185,8 @@ func TestARefusedPortIsNoBusyLoop(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	l.Close()
-	for _, engine := range engines {
-		all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 2, Threads: 1, Requests: 8, Engine: engine})
+	for _, engine := range append(engines, stay, stayByRing) {
+		all := runPlan(t, context.Background(), goesBy(engine, model.LoadPlan{URL: url, Connections: 2, Threads: 1, Requests: 8}))
 		got := phaseNamed(all, "hold")
 		if d := cmp.Diff(map[string]int64{"connect:ECONNREFUSED": 8}, got.Outcomes); d != "" {
 			t.Errorf("outcomes (-want +got):\n%s", d)
@@ -219,9 +219,9 @@ func TestAFullAcceptQueueIsAConnectTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
-	for _, engine := range engines {
+	for _, engine := range append(engines, stay, stayByRing) {
 		// A queue of length 0 takes one connection; it is never accepted, so its request gets no reply.
-		all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 5, Threads: 1, Requests: 5, TimeoutMS: 200, Engine: engine})
+		all := runPlan(t, context.Background(), goesBy(engine, model.LoadPlan{URL: url, Connections: 5, Threads: 1, Requests: 5, TimeoutMS: 200}))
 		got := phaseNamed(all, "hold").Outcomes
 		if got["connect:timeout"] == 0 || got["connect:timeout"]+got["read:timeout"] != 5 {
 			t.Errorf("outcomes %v, want connect:timeout for all that the queue did not take", got)
@@ -261,6 +261,10 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 		{Connections: 20, Threads: 2, Requests: 2000, KeepAlive: true, TimeoutMS: 50},
 		{Connections: 5, Threads: 1, Requests: 1000, KeepAlive: true, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20)},
 		{Connections: 5, Threads: 1, Requests: 1000, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20), Engine: model.IOURing},
+		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 100, DurationMS: 300, KeepAlive: true, TimeoutMS: 50, Engine: model.IOURing},
+		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 100, DurationMS: 300, KeepAlive: true, TimeoutMS: 50, Rate: 2000, Engine: model.IOURing},
+		{Connections: 20, Threads: 2, Requests: 2000, KeepAlive: true, TimeoutMS: 50, Engine: model.IOURing, ConnectRate: 10_000},
+		{Connections: 5, Threads: 1, Requests: 1000, KeepAlive: true, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20), Engine: model.IOURing},
 	} {
 		var turn atomic.Int64
 		s := serve(t, func(c *net.TCPConn, n int64) bool {
@@ -318,7 +322,7 @@ func TestOpenLoopAccountsForWhatWasNeverSent(t *testing.T) {
 }
 
 func TestCancelledLoadStillAddsUp(t *testing.T) {
-	for _, plan := range []model.LoadPlan{{KeepAlive: true}, {KeepAlive: true, Rate: 1000}, {Engine: model.IOURing}} {
+	for _, plan := range []model.LoadPlan{{KeepAlive: true}, {KeepAlive: true, Rate: 1000}, {Engine: model.IOURing}, {KeepAlive: true, Engine: model.IOURing}} {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := serve(t, func(c *net.TCPConn, n int64) bool {
 			if n == 2 {

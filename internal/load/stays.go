@@ -126,28 +126,15 @@ func (h *stays) receive(c *conn) {
 	}
 }
 
-// close closes c's socket, when all that was queued for it is done, and forgets its calls.
+// close closes c's socket. Its calls end by the shutdown, without a search for them; its descriptor is free when what is queued for it
+// has been handed over.
 func (h *stays) close(c *conn) {
 	s := &h.sockets[c.name]
-	if s.armed {
-		step := uint64(stayReceive)
-		if c.state == connecting {
-			step = stayPoll
-		}
-		h.cancel(c, step)
+	if s.armed || c.state == sending {
+		sysShutdown(c.fd)
 	}
-	if c.state == sending {
-		h.cancel(c, staySend)
-	}
-	q := h.call(c, opClose, callQuiet, stayCancel)
-	q.fd = c.fd
+	h.call(c, opClose, callQuiet, stayCancel)
 	*s = socket{age: s.age + 1}
-}
-
-// cancel ends one of c's calls.
-func (h *stays) cancel(c *conn, step uint64) {
-	q := h.call(c, opCancel, callQuiet, stayCancel)
-	q.fd, q.addr = -1, h.name(c, step)
 }
 
 // event takes the end of a call.
@@ -237,6 +224,7 @@ func (h *stays) received(c *conn, e *end) {
 		h.receive(c)
 	case goesOn && !s.stops && c.reply.skippable() > h.skips:
 		s.stops = true
-		h.cancel(c, stayReceive)
+		q := h.call(c, opCancel, callQuiet, stayCancel)
+		q.fd, q.addr = -1, h.name(c, stayReceive)
 	}
 }
