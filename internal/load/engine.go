@@ -61,8 +61,7 @@ func (t *thread) speak(p *model.LoadPlan) (err error) {
 	case p.Pipeline > 1:
 		t.protocol = newPipelined(t, p.Pipeline)
 	case p.Engine == model.IOURing && p.KeepAlive:
-		t.stays, err = newStays(t)
-		t.protocol = t.stays
+		t.protocol, err = newStays(t)
 	case p.Engine == model.IOURing:
 		t.protocol, err = newChains(t)
 	}

@@ -50,11 +50,11 @@ func (t *thread) turn() {
 	if stop := t.shared.stopAt.Load(); stop < t.end {
 		t.end = stop
 	}
-	t.holding = t.stays != nil || t.protocol == protocol(t)
+	t.holding = t.sockets != nil || t.protocol == protocol(t)
 	for i := range n {
 		if e := &t.poller.events[i]; e.Fd != woken {
 			t.protocol.event(e.Fd, e.Events)
-			if t.stays == nil { // else all that is told was received before the wait returned
+			if t.sockets == nil { // else all that is told was received before the wait returned
 				t.now = t.shared.clock()
 			}
 		}
@@ -80,12 +80,12 @@ func (t *thread) turn() {
 // beginHeld has the connections that were held begin their next requests.
 func (t *thread) beginHeld() {
 	t.holding = false
-	if t.stays != nil && len(t.held) > 0 {
+	if t.sockets != nil && len(t.held) > 0 {
 		t.now = t.shared.clock()
 	}
 	for _, c := range t.held {
 		t.next(c, t.woke)
-		if t.stays == nil {
+		if t.sockets == nil {
 			t.now = t.shared.clock()
 		}
 	}

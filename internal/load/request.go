@@ -132,8 +132,8 @@ func (t *thread) open(c *conn) outcome {
 	t.count(c.phase).connectCalls.add(t.now - called)
 	switch {
 	case errno != 0 && errno != unix.EINPROGRESS:
-	case t.stays != nil:
-		t.stays.poll(c)
+	case t.sockets != nil:
+		t.sockets.poll(fd, c.name)
 		errno = 0
 	default:
 		errno = t.poller.add(fd, c.name)
@@ -155,8 +155,8 @@ func (t *thread) hangUp(c *conn) {
 		t.established--
 	}
 	switch {
-	case t.stays != nil:
-		t.stays.close(c)
+	case t.sockets != nil:
+		t.sockets.close(c.fd, c.name, c.state == sending)
 	case c.secure == nil || c.secure.wire == nil || t.release(c):
 		sysClose(c.fd)
 	}

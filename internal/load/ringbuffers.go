@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"unsafe"
 
@@ -28,7 +29,7 @@ type ringBuffer struct {
 
 const (
 	mostBuffers = 256
-	bufferRoom  = 8 << 10
+	bufferRoom  = 32 << 10
 	// bufferStride keeps the beginnings of buffers, which is what short replies touch, from sharing lines of the caches.
 	bufferStride = bufferRoom + 832
 	// stampRoom is for the control message of a time stamp (three times), stampHead is struct io_uring_recvmsg_out.
@@ -42,7 +43,7 @@ func (r *ring) addBuffers(connections int) (err error) {
 	b := &r.buffers
 	head := (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
 	if b.memory, err = unix.Mmap(-1, 0, head+n*bufferStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
-		return err
+		return fmt.Errorf("memory for %d buffers: %w", n, err)
 	}
 	first := unsafe.Pointer(&b.memory[0])
 	b.entries, b.tail = unsafe.Slice((*ringBuffer)(first), n), (*uint16)(unsafe.Add(first, 14))
@@ -58,7 +59,7 @@ func (r *ring) addBuffers(connections int) (err error) {
 		_     [3]uint64
 	}{addr: uint64(uintptr(first)), n: uint32(n)}
 	if _, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerBuffers, uintptr(unsafe.Pointer(&ask)), 1, 0, 0); errno != 0 {
-		return errno
+		return fmt.Errorf("give it %d buffers: %w", n, errno)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ type protocol interface {
 type thread struct {
 	shared   *shared
 	protocol protocol
-	stays    *stays // nil where the thread's own protocol is not by io_uring
+	sockets  *ringSockets // nil where they are not io_uring's
 	id       int
 	poller   *poller
 	conns    []conn
