@@ -103,7 +103,7 @@ type ring struct {
 	submitted          uint32
 	seen               uint32 // ends that an event was made of
 	timeout            unix.Timespec
-	buffers            ringBuffers
+	lent               []byte // memory that the kernel receives into
 }
 
 type ringOffsets struct {
@@ -273,7 +273,7 @@ func (r *ring) close() {
 	if r.tail != r.submitted {
 		r.submit()
 	}
-	for _, memory := range []*[]byte{&r.memory, &r.callMemory, &r.buffers.memory} {
+	for _, memory := range []*[]byte{&r.memory, &r.callMemory, &r.lent} {
 		if *memory != nil {
 			_ = unix.Munmap(*memory)
 			*memory = nil

@@ -37,14 +37,14 @@ const (
 	stampHead = 16
 )
 
-// addBuffers gives the ring buffers for so many connections.
-func (r *ring) addBuffers(connections int) (err error) {
+// lend gives the ring buffers for so many connections, which it has until it is closed.
+func (b *ringBuffers) lend(r *ring, connections int) (err error) {
 	n := min(1<<bits.Len(uint(max(connections, 8)-1)), mostBuffers)
-	b := &r.buffers
 	head := (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
 	if b.memory, err = unix.Mmap(-1, 0, head+n*bufferStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fmt.Errorf("memory for %d buffers: %w", n, err)
 	}
+	r.lent = b.memory
 	first := unsafe.Pointer(&b.memory[0])
 	b.entries, b.tail = unsafe.Slice((*ringBuffer)(first), n), (*uint16)(unsafe.Add(first, 14))
 	for i := range n {
@@ -65,21 +65,19 @@ func (r *ring) addBuffers(connections int) (err error) {
 }
 
 // data is what a receive put into a buffer, nil if it had none. It may be read until giveBack.
-func (r *ring) data(e *end) []byte {
+func (b *ringBuffers) data(e *end) []byte {
 	if e.flags&endBuffer == 0 {
 		return nil
 	}
-	b := &r.buffers
 	at := len(b.memory) - (len(b.entries)-int(e.flags>>16))*bufferStride
 	return b.memory[at : at+int(e.result)]
 }
 
 // giveBack lets the kernel have the buffer of a receive again, if it had one.
-func (r *ring) giveBack(e *end) {
+func (b *ringBuffers) giveBack(e *end) {
 	if e.flags&endBuffer == 0 {
 		return
 	}
-	b := &r.buffers
 	at := len(b.memory) - (len(b.entries)-int(e.flags>>16))*bufferStride
 	next := &b.entries[int(*b.tail)&(len(b.entries)-1)]
 	next.addr, next.length, next.number = uint64(uintptr(unsafe.Pointer(&b.memory[at]))), bufferRoom, uint16(e.flags>>16)

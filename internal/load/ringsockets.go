@@ -9,8 +9,9 @@ import (
 // ringSockets are a thread's sockets that stay, by io_uring: the kernel receives from each by itself, as long as it stands.
 type ringSockets struct {
 	*ring
-	list   []ringSocket // by the names of the thread's connections
-	queued int          // requests that leave with the next call
+	buffers ringBuffers
+	list    []ringSocket // by the names of the thread's connections
+	queued  int          // requests that leave with the next call
 	// long says that the last reply had a body that was thrown away: then one piece is received at first, and no more is copied.
 	long bool
 }
@@ -44,11 +45,12 @@ func newRingSockets(n int) (*ringSockets, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.addBuffers(n); err != nil {
+	s := &ringSockets{ring: r, list: make([]ringSocket, n)}
+	if err := s.buffers.lend(r, n); err != nil {
 		r.close()
 		return nil, err
 	}
-	return &ringSockets{ring: r, list: make([]ringSocket, n)}, nil
+	return s, nil
 }
 
 // name is that of a call for the socket that the connection of that name has.
@@ -97,11 +99,11 @@ func (r *ringSockets) receive(fd, of int32, stamped bool) {
 	}
 }
 
-// skip has the next n bytes thrown away, and is told when they were, or no more came. It gives no address: what does not know MSG_TRUNC fails, and writes nowhere.
+// skip has up to n bytes of what comes thrown away. It gives no address: what does not know MSG_TRUNC fails, and writes nowhere.
 func (r *ringSockets) skip(fd, of int32, n int64) {
 	r.list[of].armed, r.list[of].stops = true, false
 	q := r.call(fd, of, opRecv, 0, ringReceive)
-	q.how, q.length, q.more = recvPollFirst, uint32(min(n, longestSkip)), unix.MSG_TRUNC|unix.MSG_WAITALL
+	q.how, q.length, q.more = recvPollFirst, uint32(min(n, longestSkip)), unix.MSG_TRUNC
 }
 
 // stop ends receiving, which is then told.

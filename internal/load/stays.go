@@ -71,10 +71,8 @@ func (h stays) event(name int32, events uint32) {
 	case step == ringReceive:
 		if current {
 			h.received(c, e)
-		} else if n, _ := e.told(); e.flags&endBuffer == 0 { // thrown away until it was cut off
-			h.count(c.phase).received += int64(n)
 		}
-		h.sockets.giveBack(e)
+		h.sockets.buffers.giveBack(e)
 	case step == ringSend:
 		h.went(c, e, current)
 	case step == ringQuietSend && current:
@@ -131,7 +129,7 @@ func (h stays) received(c *conn, e *end) {
 		h.receive(c)
 		return
 	}
-	b, at := h.sockets.data(e), int64(0)
+	b, at := h.sockets.buffers.data(e), int64(0)
 	if c.stamped && b != nil {
 		b, at = unwrapped(b)
 		n = len(b)
