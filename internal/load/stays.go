@@ -54,6 +54,12 @@ func (h stays) sent(c *conn, n int) {
 	}
 }
 
+// turned says what the thread's does; the next wait hands over what is queued.
+func (h stays) turned() bool {
+	h.sockets.queued = 0
+	return h.thread.turned()
+}
+
 // receive has more come.
 func (h stays) receive(c *conn) {
 	if rest := c.reply.skippable(); c.state != idle && rest > h.skips {
