@@ -2,21 +2,21 @@
 # How much processor time does a request cost our load engine, and how much wrk
 # (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-2 STREAMS] [-p REQUESTS] [-e ENGINE] [-b BUILD] [-k] [-f] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-w TOOL] [-2 STREAMS] [-p REQUESTS] [-e ENGINE] [-b BUILD] [-k] [-f] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
 # resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
-# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring, with -x). -b: another build of ours stands there, so that what a change costs is seen.
+# place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring: what "plimsoll load" chooses by itself; not with -s, -2 and -p). -w: with -R, in h2load's place wrk2, bombardier or oha (with --latency-correction). -b: another build of ours stands there, by epoll, so that what a change costs is seen, with -B by the engine that -e says.
 # -k: in nginx's place a server that reads nothing (floor.c), so that the generator is the limit. -f: in wrk's place a client that
 # parses and measures nothing (floor.c), keep-alive only: what is left is the kernel's. Prints the median, least and most of each side, and of the ratio
 # within a pair, of the generator's CPU time and of the server's: what a generator makes the server spend is part of its cost. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1 sink=
-while getopts r:d:c:sxR:b:2:p:e:kf option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1 sink= tool= same=
+while getopts r:d:c:sxR:w:b:B:2:p:e:kf option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -24,17 +24,20 @@ while getopts r:d:c:sxR:b:2:p:e:kf option; do
 	s) scheme=https ;;
 	x) keepalive=false ;;
 	R) rate=$OPTARG peer=h2load ;;
+	w) tool=$OPTARG ;;
 	p) pipeline=$OPTARG ;;
 	e) by=$OPTARG ;;
 	k) sink=yes ;;
 	f) peer=floor ;;
 	2) streams=$OPTARG peer=h2load ;;
 	b) build=$OPTARG ;;
+	B) build=$OPTARG same=yes ;;
 	*) exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
 plimsoll=${1:-./plimsoll}
+[ "$rate" = 0 ] || peer=${tool:-h2load}
 [ -z "$build" ] || peer=$build
 gcc=
 if [ -n "$sink" ] || [ "$peer" = floor ]; then
@@ -144,6 +147,24 @@ h2loads() {
 	echo "$(sed -nE 's/^requests: [0-9]+ total, [0-9]+ started, [0-9]+ done, ([0-9]+) succeeded.*/\1/p' "$dir/out") $seconds $cpu"
 }
 
+wrk2s() {
+	local cpu
+	cpu=$(timed wrk2 -t1 -c"$connections" -d"${seconds}s" -R"$rate" "$url")
+	echo "$(sed -nE 's/^ *([0-9]+) requests in ([0-9.]+)s.*/\1 \2/p' "$dir/out") $cpu"
+}
+
+bombardiers() {
+	local cpu
+	cpu=$(timed bombardier -c "$connections" -d "${seconds}s" -r "$rate" -p r -o json "$url")
+	echo "$(jq -r '.result | "\(.req2xx) \(.timeTakenSeconds)"' "$dir/out") $cpu"
+}
+
+ohas() {
+	local cpu
+	cpu=$(timed oha --no-tui --output-format json -c "$connections" -z "${seconds}s" -q "$rate" --latency-correction "$url")
+	echo "$(jq -r '"\(.statusCodeDistribution["200"]) \(.summary.total)"' "$dir/out") $cpu"
+}
+
 floors() {
 	local cpu bytes
 	bytes=$(curl -s -o /dev/null -w '%{size_header}+%{size_download}' "$url")
@@ -175,7 +196,7 @@ url=$scheme://127.0.0.1:$port/file
 if [ -n "$sink" ]; then start_sink $port; else start_nginx $port; fi
 for ((round = 1; round <= rounds; round++)); do
 	side ours engine "$plimsoll" "$by"
-	if [ -n "$build" ]; then side peers engine "$build"; else side peers "${peer}s"; fi
+	if [ -n "$build" ]; then side peers engine "$build" "${same:+$by}"; else side peers "${peer}s"; fi
 done
 report plimsoll "$dir/ours"
 report "$(printf %-8s $peer)" "$dir/peers"

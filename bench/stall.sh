@@ -33,7 +33,7 @@ worker=${worker%% *}
 tool() {
     name=$1
     shift
-    command -v "$1" > /dev/null || return 0
+    command -v "$1" > /dev/null || { echo "== $name: $1 is not here"; return 0; }
     echo "== $name"
     "$@" > "$dir/out" 2>&1 &
     load=$!
@@ -42,10 +42,11 @@ tool() {
     sleep 1
     kill -CONT "$worker"
     wait "$load" || echo "exit code $?"
-    sed '/"waited_us"/,$d' "$dir/out" | grep -iE '^ *(latencies|50|75|90|99)|"(p[0-9]+|max)": |^time for request' | head -9
+    sed '/"waited_us"/,$d' "$dir/out" | grep -iE '^ *(latencies|50|75|90|95|99)|^ *http_req_duration|"(p[0-9]+|max)": |^time for request' | head -9
 }
 
 tool "plimsoll load -R $rate (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --json
+tool "plimsoll load -R $rate --engine epoll (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --engine epoll --json
 tool "plimsoll load, closed (µs)" "$plimsoll" load "$url" -c 100 -d 10s --json
 if command -v vegeta > /dev/null; then
     tool "vegeta -rate=$rate" sh -c "echo GET $url | vegeta attack -rate=$rate -duration=10s | vegeta report"
@@ -54,4 +55,15 @@ fi
 tool wrk wrk -t1 -c100 -d10s --latency "$url"
 tool "wrk2 -R$rate" wrk2 -t1 -c100 -d10s "-R$rate" --latency "$url"
 tool "oha -q $rate --latency-correction" oha -z 10s -c 100 -q "$rate" --latency-correction --no-tui "$url"
+tool "oha -q $rate" oha -z 10s -c 100 -q "$rate" --no-tui "$url"
+tool "bombardier -r $rate" bombardier -c 100 -d 10s -r "$rate" -l -p r "$url"
+cat > "$dir/k6.js" <<EOF
+import http from 'k6/http';
+export const options = { summaryTrendStats: ['p(50)', 'p(90)', 'p(95)', 'p(99)', 'p(99.9)', 'max'],
+  scenarios: { a: { executor: 'constant-arrival-rate', rate: $rate, timeUnit: '1s', duration: '10s', preAllocatedVUs: +__ENV.USERS, maxVUs: +__ENV.USERS } } };
+export default () => http.get('$url');
+EOF
+for users in 100 2500; do
+    tool "k6, constant-arrival-rate, $users users" k6 run --quiet -e "USERS=$users" "$dir/k6.js"
+done
 tool "h2load --rps" h2load --h1 -c 100 -t1 -D 10 --rps=20 "$url"

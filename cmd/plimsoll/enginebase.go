@@ -12,8 +12,12 @@ const engineName = "load-engine"
 // it keeps, with long replies more (a record's most, twice), and as much its handshake leaves as garbage.
 const tlsMemory = 64 << 10
 
-// connMemory is what a connection takes in our process, in bytes.
-const connMemory = 700
+// connMemory is what a connection takes in our process, in bytes; ringMemory is what it takes besides by io_uring, where it is for one
+// request: its reply is received there.
+const (
+	connMemory = 700
+	ringMemory = 16 << 10
+)
 
 // engineMemory is when the engine collects garbage after all, in bytes. It allocates
 // next to nothing while it runs, and a collection would delay requests.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 )
@@ -50,7 +52,7 @@ func loadCommand(w *world) *cobra.Command {
 		}
 		defer crew.close()
 		if crew == nil && !out.limit && !c.Flags().Changed("engine") {
-			plan = cheaper(plan)
+			plan, out.note = cheaper(plan)
 		}
 		return playLoad(c, w, crew, plan, &out, what.may)
 	}
@@ -64,16 +66,23 @@ func loadCommand(w *world) *cobra.Command {
 }
 
 // cheaper has the plan go by io_uring where that is for it, and may be had here. Nobody judges this load, so nobody
-// misses how long connects took. Requests with a body stay with epoll: by io_uring a reply is read when the whole
-// request is sent, so one that refuses a long body would not be seen.
-func cheaper(plan model.LoadPlan) model.LoadPlan {
-	if len(plan.Body) > 0 || slices.ContainsFunc(plan.Targets, func(t model.Target) bool { return len(t.Body) > 0 }) {
-		return plan
+// misses how long connects took. Where each has a new connection, requests with a body stay with epoll: by io_uring a reply is then read
+// when the whole request is sent, so one that refuses a long body would not be seen. Where only the number of connections is in the way, a sentence says so.
+func cheaper(plan model.LoadPlan) (model.LoadPlan, string) {
+	if !plan.KeepAlive && (len(plan.Body) > 0 || slices.ContainsFunc(plan.Targets, func(t model.Target) bool { return len(t.Body) > 0 })) {
+		return plan, ""
 	}
-	by := plan
+	by, most := plan, load.MostByIOURing(plan)
 	by.Engine = model.IOURing
-	if load.Check(by) != nil || load.TryIOURing() != nil {
-		return plan
+	if !plan.KeepAlive {
+		by.Connections = min(plan.Connections, most)
 	}
-	return by
+	switch {
+	case load.Check(by) != nil || load.TryIOURing() != nil:
+		return plan, ""
+	case by.Connections < plan.Connections:
+		return plan, fmt.Sprintf("connections went by epoll: io_uring, which takes less CPU for each, is for up to %s of %s, and %s were asked for: ask for fewer (-c), or for more threads (-t)",
+			layout.Count(int64(most)), plural(plan.Threads, "thread"), layout.Count(int64(plan.Connections)))
+	}
+	return by, ""
 }

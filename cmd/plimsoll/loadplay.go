@@ -19,6 +19,7 @@ type loadOutput struct {
 	format        string
 	files         []string
 	gate          gateFlags
+	note          string // what is told besides, "" for nothing
 }
 
 func (o *loadOutput) add(c *cobra.Command) {
@@ -111,6 +112,9 @@ func loadOnce(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, ou
 	}
 	got := loadOf(plan, last)
 	why := explainAll(plan, got, crew.roomOf(ctx, plan))
+	if out.note != "" {
+		why = append(why, out.note)
+	}
 	switch {
 	case out.format != "text":
 		err = report.FormatOf(w.stdout, out.format, plan.WithoutSecrets(), got)

@@ -91,6 +91,9 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 	if overTLS(plan) {
 		each += tlsMemory
 	}
+	if plan.Engine == model.IOURing && !plan.KeepAlive { // else they are shared
+		each += ringMemory
+	}
 	if has.here {
 		each += socketMemory
 	}

@@ -38,11 +38,16 @@ func TestShortages(t *testing.T) {
 		{"CPUs of its own", room{cpus: 2}, nil, false},
 		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
 		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
+		{"memory by io_uring", room{memory: 500 << 20}, []string{"about 606 MiB are needed (20.7 KiB each"}, false},
 		{"memory over TLS", room{memory: 1 << 30}, []string{"about 1.97 GiB are needed (68.7 KiB each"}, false},
 	} {
 		plan.URL = "http://127.0.0.1/"
 		if strings.HasSuffix(c.why, "over TLS") {
 			plan.URL = "https://127.0.0.1/"
+		}
+		plan.Engine = ""
+		if strings.HasSuffix(c.why, "by io_uring") {
+			plan.Engine = model.IOURing
 		}
 		got := shortages(plan, c.has)
 		if len(c.want) == 0 {

@@ -46,18 +46,24 @@ func (t *thread) receiveInto(c *conn, b []byte) (int, syscall.Errno) {
 // readStamped reads, and records how long what it read had been in the kernel.
 func (t *thread) readStamped(c *conn, b []byte) (int, syscall.Errno) {
 	n, at, errno := t.stamps.read(c.fd, b)
-	if at > 0 {
-		now := time.Now()
-		lay := now.UnixNano() - at
-		t.count(c.phase).add(unread, lay)
-		if t.shared.openLoop {
-			c.at = max(int64(now.Sub(t.shared.base))-max(lay, 0), c.booked)
-		} else {
-			c.lay = max(lay-(int64(now.Sub(t.shared.base))-t.now), 0)
-			t.addUnread(c)
-		}
-	}
+	t.dated(c, at)
 	return n, errno
+}
+
+// dated takes note of when the kernel received what was read last, 0 for unknown.
+func (t *thread) dated(c *conn, at int64) {
+	if at == 0 {
+		return
+	}
+	now := time.Now()
+	lay := now.UnixNano() - at
+	t.count(c.phase).add(unread, lay)
+	if t.shared.openLoop {
+		c.at = max(int64(now.Sub(t.shared.base))-max(lay, 0), c.booked)
+	} else {
+		c.lay = max(lay-(int64(now.Sub(t.shared.base))-t.now), 0)
+		t.addUnread(c)
+	}
 }
 
 // addUnread adds what c's reply lay unread until the moment to which its

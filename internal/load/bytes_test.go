@@ -21,6 +21,9 @@ func TestBytesAreCounted(t *testing.T) {
 		"long":          {long, func(*model.LoadPlan) {}},
 		"a new one":     {okReply, func(p *model.LoadPlan) { p.KeepAlive = false }},
 		"by io_uring":   {long, func(p *model.LoadPlan) { p.KeepAlive, p.Engine = false, model.IOURing }},
+		"they stay":     {long, func(p *model.LoadPlan) { p.Engine = model.IOURing }},
+		"in a rate":     {long, func(p *model.LoadPlan) { p.Engine, p.Rate = model.IOURing, 1000 }},
+		"a long POST":   {long, func(p *model.LoadPlan) { p.Engine, p.Method, p.Body = model.IOURing, "POST", make([]byte, 1<<20) }},
 		"open loop":     {long, func(p *model.LoadPlan) { p.Rate = 1000 }},
 		"pipelined":     {okReply, func(p *model.LoadPlan) { p.Pipeline = 4 }},
 		"both":          {long, func(p *model.LoadPlan) { p.Pipeline = 4 }},
@@ -46,6 +49,20 @@ func TestBytesAreCounted(t *testing.T) {
 		got := phaseNamed(runPlan(t, t.Context(), plan), "hold")
 		if in, out := int64(60*len(c.reply)), int64(60*len(j.requests[0].bytes)); got.Received != in || got.Sent != out {
 			t.Errorf("%s: %d bytes received and %d sent, want %d and %d", why, got.Received, got.Sent, in, out)
+		}
+	}
+}
+
+// What went of a request that was cut off by its timeout is counted, by each engine.
+func TestBytesOfARequestThatWasCutOffAreCounted(t *testing.T) {
+	for _, engine := range append(engines, stay, stayByRing) {
+		hold := make(chan struct{})
+		s := serveConns(t, func(_ *server, c *net.TCPConn) { <-hold; c.Close() })
+		plan := goesBy(engine, model.LoadPlan{URL: s.url, Connections: 2, Threads: 1, Requests: 4, TimeoutMS: 300, Method: "POST", Body: make([]byte, 64<<20)})
+		got := phaseNamed(runPlan(t, t.Context(), plan), "hold")
+		close(hold)
+		if got.Outcomes["write:timeout"] != 4 || got.Sent == 0 || got.Sent >= 4*64<<20 {
+			t.Errorf("engine %q: %d bytes sent, and %v; want 4 cut off, and a part of each", engine, got.Sent, got.Outcomes)
 		}
 	}
 }

@@ -85,8 +85,7 @@ func (h *chains) receive(c *conn) {
 	q.addr, q.length = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), uint32(len(b))
 	if rest := c.reply.skippable(); rest > chainBuffer {
 		// No address: a socket that does not know MSG_TRUNC (in a BPF sockmap) fails, and writes nowhere.
-		// An event's word has no room for a longer result.
-		q.addr, q.length, q.more = 0, uint32(min(rest, 1<<(resultBits-1)-1)), unix.MSG_TRUNC
+		q.addr, q.length, q.more = 0, uint32(min(rest, longestSkip)), unix.MSG_TRUNC
 	}
 }
 
@@ -100,7 +99,9 @@ func (h *chains) close(c *conn, flags uint8) {
 // event takes the end of a call.
 func (h *chains) event(name int32, events uint32) {
 	c, l := &h.conns[name], &h.links[name]
-	step, n, errno := told(events)
+	e := h.ring.end(events)
+	step := e.step()
+	n, errno := e.told()
 	switch {
 	case step == stepCancel: // what was to be cancelled had ended
 	case step == stepSocket: // it failed, and the calls behind it are gone without a word
@@ -108,14 +109,18 @@ func (h *chains) event(name int32, events uint32) {
 		h.goOn(c, failure(connectFailed, int(errno)))
 	case step == stepReceive:
 		h.received(c, n, errno)
-	case l.given != 0:
 	case step == stepConnect:
-		h.connectedBy(c, errno)
+		if l.given == 0 {
+			h.connectedBy(c, errno)
+		}
 	case errno != 0:
 		c.lost = uint16(errno)
 	default:
 		c.sent = n
-		h.count(c.phase).sent += int64(n)
+		h.count(c.phase).sent += int64(n) // cut off by a timeout, too
+		if l.given != 0 {
+			return
+		}
 		if n < len(c.asked.bytes) { // the kernel tells of what went, and not why no more did
 			c.lost = uint16(syscall.EPIPE)
 			return
@@ -200,6 +205,7 @@ func (h *chains) giveUp(c *conn, o outcome) {
 	h.unanswered(c, o)
 	h.hangUp(c)
 	h.links[c.name].given = o
+	h.ending++
 }
 
 // goOn gives c, none of whose calls is under way, something to do after a failure.
@@ -209,6 +215,7 @@ func (h *chains) goOn(c *conn, o outcome) {
 		h.hangUp(c)
 	} else {
 		l.given = 0
+		h.ending--
 	}
 	h.after(c, o)
 	h.tidy(c)

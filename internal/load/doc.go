@@ -34,7 +34,7 @@
 // resumes it when it connects again, unless TLSPlan.NeverResume.
 //
 // Of the files, each uses only what lies beneath it: run; collect; engine (the
-// threads together); h2 (requests as streams) and pipelined (several on a connection), and lanes (what these share); chains (a connection for each, by io_uring); loop (what a thread does in a turn); request (what becomes
+// threads together); h2 (requests as streams) and pipelined (several on a connection), and lanes (what these share); chains (a connection for each, by io_uring); stays (connections that stay, by io_uring); loop (what a thread does in a turn); request (what becomes
 // of a request on a connection); secure (the same of its TLS); book (what its time is counted under); thread
 // (what a thread knows and counts by itself); and what stands for itself.
 //
@@ -92,7 +92,11 @@
 // goaway:CODE; nothing is sent twice. A wrong reply ends its stream, wrong frames the connection, and all that is in flight there
 // with the same outcome. Our windows (1 GiB) hold no reply up; a server's hold a body up until the timeout.
 //
-// With LoadPlan.Engine io_uring connecting, sending, receiving and closing are handed to the kernel together, linked, so that each begins when the one
+// With LoadPlan.Engine io_uring and connections that stay (stays), what has come is taken, and what is to be sent is handed over, in one call a turn, or
+// in several of eight requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
+// long as a socket stands; of a long body it is told to throw away the rest. All else is as by epoll.
+//
+// With a connection for each request connecting, sending, receiving and closing are handed to the kernel together, linked, so that each begins when the one
 // before it is done (chains). Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
 // server said before it was asked, how long connect() took, or how long a reply lay unread. What times out is cancelled, and
 // its place goes on when the kernel has told the end of it.

@@ -60,6 +60,8 @@ func (t *thread) speak(p *model.LoadPlan) (err error) {
 		t.protocol = newHTTP2(t)
 	case p.Pipeline > 1:
 		t.protocol = newPipelined(t, p.Pipeline)
+	case p.Engine == model.IOURing && p.KeepAlive:
+		t.protocol, err = newStays(t)
 	case p.Engine == model.IOURing:
 		t.protocol, err = newChains(t)
 	}

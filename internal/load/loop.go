@@ -50,11 +50,13 @@ func (t *thread) turn() {
 	if stop := t.shared.stopAt.Load(); stop < t.end {
 		t.end = stop
 	}
-	t.holding = t.protocol == protocol(t)
+	t.holding = t.sockets != nil || t.protocol == protocol(t)
 	for i := range n {
 		if e := &t.poller.events[i]; e.Fd != woken {
 			t.protocol.event(e.Fd, e.Events)
-			t.now = t.shared.clock()
+			if t.sockets == nil { // else all that is told was received before the wait returned
+				t.now = t.shared.clock()
+			}
 		}
 	}
 	t.beginHeld()
@@ -69,7 +71,7 @@ func (t *thread) turn() {
 	if t.want.Load() {
 		t.handOver()
 	}
-	if t.inFlight == 0 && !t.settled.Load() && t.finished() {
+	if t.inFlight+t.ending == 0 && !t.settled.Load() && t.finished() {
 		t.settled.Store(true)
 		t.shared.notify()
 	}
@@ -78,9 +80,14 @@ func (t *thread) turn() {
 // beginHeld has the connections that were held begin their next requests.
 func (t *thread) beginHeld() {
 	t.holding = false
+	if t.sockets != nil && len(t.held) > 0 {
+		t.now = t.shared.clock()
+	}
 	for _, c := range t.held {
 		t.next(c, t.woke)
-		t.now = t.shared.clock()
+		if t.sockets == nil {
+			t.now = t.shared.clock()
+		}
 	}
 	t.held = t.held[:0]
 }
@@ -104,7 +111,7 @@ func (t *thread) meetShaken() {
 func (t *thread) await() int {
 	if t.soon {
 		if ns := t.moment(); ns > 0 {
-			sysSleep(ns)
+			t.poller.sleep(ns)
 		}
 		return t.poller.wait(0)
 	}
@@ -115,7 +122,7 @@ func (t *thread) await() int {
 	ns = max(ns-t.oversleep, 0)
 	asked := t.shared.clock() + ns
 	if t.nap(ns) {
-		sysSleep(ns)
+		t.poller.sleep(ns)
 		t.overslept(asked)
 		return t.poller.wait(0)
 	}

@@ -248,7 +248,7 @@ func checkNumbers(p model.LoadPlan) error {
 	return checkStages(p)
 }
 
-// checkEngine says what io_uring is not for: it pays where each request has a connection of its own, and there it is tried.
+// checkEngine says what io_uring is not for: where it is not tried, or does not know what has to be told.
 func checkEngine(p model.LoadPlan) error {
 	not, share := "", int(p.Part.Of(int64(p.Connections)))
 	switch {
@@ -256,25 +256,30 @@ func checkEngine(p model.LoadPlan) error {
 		return nil
 	case p.Engine != model.IOURing:
 		return fmt.Errorf("engine %q: want epoll or %s", p.Engine, model.IOURing)
+	case p.HTTP2 || p.Pipeline > 1 || strings.HasPrefix(p.URL, "https:"):
+		not = "plain HTTP/1.1 alone, one request after another"
+	case p.UnixSocket != "":
+		not = "TCP alone; leave out --unix-socket"
 	case p.KeepAlive:
-		not = "a new connection for each request alone (--no-keepalive); where connections stay it saves nothing"
+		return nil
 	case p.Rate > 0:
-		not = "closed loops alone: a rate needs the kernel's time stamps; leave out -R"
-	case p.HTTP2 || strings.HasPrefix(p.URL, "https:"):
-		not = "plain HTTP/1.1 alone"
-	case p.UnixSocket != "" || len(p.Sources) > 0:
-		not = "TCP from the address that the kernel chooses alone; leave out --unix-socket and --source"
+		not = "closed loops alone where each request has a new connection: a rate needs the kernel's time stamps; leave out -R or --no-keepalive"
+	case len(p.Sources) > 0:
+		not = "the address that the kernel chooses alone where each request has a new connection; leave out --source or --no-keepalive"
 	case p.Part != nil && p.Threads == 0: // as many as its machine has CPUs: known there
 		return nil
-	case (share+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains && p.Part != nil:
+	case share > MostByIOURing(p) && p.Part != nil:
 		not = fmt.Sprintf("up to %d connections a thread of each worker, whose share is %d for %d threads: ask for fewer (-c), for more threads (-t) or more workers (--from)", mostChains, share, max(p.Threads, 1))
-	case (share+max(p.Threads, 1)-1)/max(p.Threads, 1) > mostChains:
+	case share > MostByIOURing(p):
 		not = fmt.Sprintf("up to %d connections a thread: ask for fewer (-c), or for more threads (-t)", mostChains)
 	default:
 		return nil
 	}
 	return errors.New("engine io_uring: it is for " + not)
 }
+
+// MostByIOURing is how many connections so many threads can have by io_uring, in one process.
+func MostByIOURing(p model.LoadPlan) int { return mostChains * max(p.Threads, 1) }
 
 // maxStages is how many changes of the rate a plan may have.
 const maxStages = 100

@@ -84,6 +84,15 @@ func (p *poller) wait(ns int64) int {
 	return int(n)
 }
 
+// sleep leaves events alone for ns nanoseconds; to whom they come is not woken by them.
+func (p *poller) sleep(ns int64) {
+	if p.ring != nil {
+		p.ring.sleep(ns)
+	} else {
+		sysSleep(ns)
+	}
+}
+
 // interrupt makes wait return. Any goroutine may call it.
 func (p *poller) interrupt() {
 	var one [8]byte

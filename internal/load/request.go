@@ -130,7 +130,12 @@ func (t *thread) open(c *conn) outcome {
 	errno = sysConnect(fd, t.shared.address)
 	t.now = t.shared.clock()
 	t.count(c.phase).connectCalls.add(t.now - called)
-	if errno == 0 || errno == unix.EINPROGRESS {
+	switch {
+	case errno != 0 && errno != unix.EINPROGRESS:
+	case t.sockets != nil:
+		t.sockets.poll(fd, c.name)
+		errno = 0
+	default:
 		errno = t.poller.add(fd, c.name)
 	}
 	if errno != 0 {
@@ -149,7 +154,10 @@ func (t *thread) hangUp(c *conn) {
 	default:
 		t.established--
 	}
-	if c.secure == nil || c.secure.wire == nil || t.release(c) {
+	switch {
+	case t.sockets != nil:
+		t.sockets.close(c.fd, c.name, c.state == sending)
+	case c.secure == nil || c.secure.wire == nil || t.release(c):
 		sysClose(c.fd)
 	}
 	c.fd, c.state = -1, closed
@@ -199,11 +207,18 @@ func (t *thread) spokenTo(c *conn, closing bool) {
 		return // TLS's own: a session for later, new keys
 	}
 	t.hangUp(c)
-	if errno != 0 || n == 0 {
+	if errno == 0 {
+		t.disturbed(c, t.buffer[:n])
+	}
+}
+
+// disturbed takes note of what came on a connection without a request, if it was anything.
+func (*thread) disturbed(c *conn, b []byte) {
+	if len(b) == 0 {
 		return
 	}
 	c.reply.reset(false)
-	c.reply.feed(t.buffer[:n])
+	c.reply.feed(b)
 	c.unasked = c.reply.status < firstError
 }
 
@@ -301,30 +316,34 @@ func (t *thread) receive(c *conn, closing bool) bool {
 		if errno == unix.EAGAIN && c.lost == 0 {
 			return true
 		}
-		t.heard(c)
-		switch {
-		case errno != 0:
-			t.fail(c, t.readFailure(c, int(errno)))
-			return false
-		case n == 0:
-			switch {
-			case c.reply.state == inBodyUntilEOF && c.secure != nil && c.secure.truncated():
-				t.fail(c, failure(readFailed, int(noCloseNotify)))
-			case c.reply.eof():
-				t.succeed(c, true)
-			default:
-				t.fail(c, t.readFailure(c, sawEOF))
-			}
-			return false
-		}
-		t.count(c.phase).received += int64(n)
-		if !t.take(c, n, closing) {
+		if !t.got(c, t.buffer, n, errno, closing) {
 			return false
 		}
 		if n < asked && !closing && c.secure == nil {
 			return true // the socket is empty; more is another edge
 		}
 	}
+}
+
+// got takes n bytes of c's reply, which are in b or were thrown away, or what came instead of them; it returns false when the
+// request ended.
+func (t *thread) got(c *conn, b []byte, n int, errno syscall.Errno, closing bool) bool {
+	t.heard(c)
+	switch {
+	case errno != 0:
+		t.fail(c, t.readFailure(c, int(errno)))
+		return false
+	case n > 0:
+		t.count(c.phase).received += int64(n)
+		return t.take(c, b, n, closing)
+	case c.reply.state == inBodyUntilEOF && c.secure != nil && c.secure.truncated():
+		t.fail(c, failure(readFailed, int(noCloseNotify)))
+	case c.reply.eof():
+		t.succeed(c, true)
+	default:
+		t.fail(c, t.readFailure(c, sawEOF))
+	}
+	return false
 }
 
 // readFailure is how a request ends that will get no complete reply.
@@ -355,13 +374,13 @@ func (t *thread) read(c *conn) (n, asked int, errno syscall.Errno) {
 }
 
 // take follows the reply through n bytes read; it returns false when the request ended.
-func (t *thread) take(c *conn, n int, closing bool) bool {
+func (t *thread) take(c *conn, b []byte, n int, closing bool) bool {
 	var s step
 	if c.secure == nil && c.reply.skippable() > t.skips {
 		s = c.reply.skip(int64(n))
 	} else {
 		var used int
-		used, s = t.known.feed(&c.reply, t.buffer[:n], t.now)
+		used, s = t.known.feed(&c.reply, b[:n], t.now)
 		if s == done && used < n {
 			c.reply.fault, s = excessData, broken
 		}

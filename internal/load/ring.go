@@ -20,14 +20,16 @@ const (
 	enterGetEvents = 1 << 0
 	enterExtArg    = 1 << 3
 
-	registerEnable = 12
-	registerFiles  = 13 // IORING_REGISTER_FILES2
-	registerSparse = 1 << 0
+	registerEnable  = 12
+	registerFiles   = 13 // IORING_REGISTER_FILES2
+	registerSparse  = 1 << 0
+	registerBuffers = 22 // IORING_REGISTER_PBUF_RING
 
 	offsetCQ      = 0x8000000
 	offsetEntries = 0x10000000
 
 	opPoll    = 6
+	opRecvMsg = 10
 	opCancel  = 14
 	opConnect = 16
 	opClose   = 19
@@ -35,11 +37,14 @@ const (
 	opRecv    = 27
 	opSocket  = 45
 
-	callFixed = 1 << 0 // the descriptor is a slot
-	callLink  = 1 << 2 // the next one begins when this one is done, and not at all if it failed
-	callQuiet = 1 << 6 // its end is told only if it failed
+	callFixed  = 1 << 0 // the descriptor is a slot
+	callLink   = 1 << 2 // the next one begins when this one is done, and not at all if it failed
+	callBuffer = 1 << 5 // the kernel takes one of the ring's buffers when it has something to put there
+	callQuiet  = 1 << 6 // its end is told only if it failed
 
 	pollMulti      = 1 << 0
+	recvPollFirst  = 1 << 0
+	recvMulti      = 1 << 1
 	cancelAll      = 1 << 0
 	cancelSlot     = 1<<1 | 1<<3 // what is done at a descriptor, which is a slot
 	leastRingLinux = "6.1"
@@ -51,7 +56,7 @@ const mostChains = ringEntries / 2
 // call is something that the kernel is to do (struct io_uring_sqe).
 type call struct {
 	op, flags uint8
-	_         uint16
+	how       uint16 // of a receive
 	fd        int32
 	off, addr uint64
 	length    uint32
@@ -69,7 +74,21 @@ type end struct {
 	flags  uint32
 }
 
-const endFollows = 1 << 1 // more ends of the same call are to come
+const (
+	endBuffer  = 1 << 0 // it has a buffer, whose number is above the lower 16 bits
+	endFollows = 1 << 1 // more ends of the same call are to come
+)
+
+// step is what a call is to whoever made it.
+func (e *end) step() uint32 { return uint32(e.name>>32) & 0xff }
+
+// told is what came of the call: a number, or an error.
+func (e *end) told() (n int, errno syscall.Errno) {
+	if e.result < 0 {
+		return 0, syscall.Errno(-e.result)
+	}
+	return int(e.result), 0
+}
 
 // ring is an io_uring: calls that are queued together leave in one system call, with the wait for their ends. It belongs to a
 // thread; its sockets are slots of its own and no descriptors of the process.
@@ -82,7 +101,9 @@ type ring struct {
 	ends               []end
 	tail               uint32 // of the calls
 	submitted          uint32
+	seen               uint32 // ends that an event was made of
 	timeout            unix.Timespec
+	lent               []byte // memory that the kernel receives into
 }
 
 type ringOffsets struct {
@@ -100,7 +121,7 @@ type ringParams struct {
 	_                                                    uint64
 }
 
-// newRing makes a ring with so many slots, which no thread may use before begin.
+// newRing makes a ring with so many slots, 0 for none, which no thread may use before begin.
 func newRing(slots int) (*ring, error) {
 	p := ringParams{flags: setupSingleIssuer | setupDeferTaskRun | setupDisabled}
 	fd, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, ringEntries, uintptr(unsafe.Pointer(&p)), 0)
@@ -111,6 +132,9 @@ func newRing(slots int) (*ring, error) {
 	if err := r.mapIn(&p); err != nil {
 		r.close()
 		return nil, fmt.Errorf("io_uring: map its queues: %w", err)
+	}
+	if slots == 0 {
+		return r, nil
 	}
 	sparse := struct {
 		n, flags uint32
@@ -191,6 +215,18 @@ func (r *ring) enter(ends uintptr, timeout *unix.Timespec) {
 		timeout       uint64
 	}{size: 8, timeout: uint64(uintptr(unsafe.Pointer(timeout)))}
 	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.tail-r.submitted), ends, enterGetEvents|enterExtArg, uintptr(unsafe.Pointer(&arg)), unsafe.Sizeof(arg))
+	r.entered(n, errno)
+}
+
+// submit hands over what is queued, and looks for no ends.
+func (r *ring) submit() {
+	atomic.StoreUint32(r.sqTail, r.tail)
+	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.fd), uintptr(r.tail-r.submitted), 0, 0, 0, 0)
+	r.entered(n, errno)
+}
+
+// entered takes note of how much of what was queued the kernel took.
+func (r *ring) entered(n uintptr, errno syscall.Errno) {
 	if errno == 0 {
 		r.submitted += uint32(n)
 	} else {
@@ -198,45 +234,50 @@ func (r *ring) enter(ends uintptr, timeout *unix.Timespec) {
 	}
 }
 
-// wait hands over what is queued, and writes into events which ends came within ns nanoseconds; see told.
+// wait hands over what is queued, and writes into events which ends came within ns nanoseconds; each can be had by end until
+// the next wait.
 func (r *ring) wait(ns int64, events []unix.EpollEvent) int {
-	ends := uintptr(0)
-	if ns > 0 && *r.cqHead == atomic.LoadUint32(r.cqTail) {
-		ends, r.timeout = 1, unix.NsecToTimespec(ns)
+	atomic.StoreUint32(r.cqHead, r.seen)
+	switch there := r.seen != atomic.LoadUint32(r.cqTail); {
+	case !there && ns > 0:
+		r.timeout = unix.NsecToTimespec(ns)
+		r.enter(1, &r.timeout)
+	case !there || r.tail != r.submitted:
+		r.enter(0, nil)
 	}
-	r.enter(ends, &r.timeout)
-	n, head, tail := 0, *r.cqHead, atomic.LoadUint32(r.cqTail)
-	for ; head != tail && n < len(events); head++ {
-		e := &r.ends[head%uint32(len(r.ends))]
+	n, tail := 0, atomic.LoadUint32(r.cqTail)
+	for ; r.seen != tail && n < len(events); r.seen++ {
+		e := r.end(r.seen)
 		if e.name&wokenName == 0 {
-			events[n] = unix.EpollEvent{Fd: int32(uint32(e.name)), Events: uint32(e.name>>32)<<resultBits | uint32(e.result)&(1<<resultBits-1)}
+			events[n] = unix.EpollEvent{Fd: int32(uint32(e.name)), Events: r.seen}
 			n++
 		} else if e.flags&endFollows == 0 {
 			r.watch(int32(uint32(e.name)))
 		}
 	}
-	atomic.StoreUint32(r.cqHead, head)
 	return n
 }
 
-// resultBits are those of an event's word that have a call's result; what is above them says which of its calls it is.
-const resultBits = 28
-
-// told takes an event's word apart: which call, and its result or error.
-func told(events uint32) (step uint32, n int, errno syscall.Errno) {
-	result := int32(events<<(32-resultBits)) >> (32 - resultBits)
-	if result < 0 {
-		return events >> resultBits, 0, syscall.Errno(-result)
-	}
-	return events >> resultBits, int(result), 0
+// sleep hands over what is queued, and lets ends gather for ns nanoseconds.
+func (r *ring) sleep(ns int64) {
+	atomic.StoreUint32(r.cqHead, r.seen)
+	r.timeout = unix.NsecToTimespec(ns)
+	r.enter(uintptr(len(r.ends)), &r.timeout)
 }
 
+// end is what an event of wait stands for.
+func (r *ring) end(events uint32) *end { return &r.ends[events%uint32(len(r.ends))] }
+
+// close is for the thread that used it; what it still had queued is done first. Another may have a descriptor of it, too, and closes that.
 func (r *ring) close() {
-	if r.memory != nil {
-		_ = unix.Munmap(r.memory)
+	if r.tail != r.submitted {
+		r.submit()
 	}
-	if r.callMemory != nil {
-		_ = unix.Munmap(r.callMemory)
+	for _, memory := range []*[]byte{&r.memory, &r.callMemory, &r.lent} {
+		if *memory != nil {
+			_ = unix.Munmap(*memory)
+			*memory = nil
+		}
 	}
 	sysClose(r.fd)
 }

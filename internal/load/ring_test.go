@@ -2,7 +2,6 @@ package load
 
 import (
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -14,19 +13,5 @@ func TestARingThatIsRefused(t *testing.T) {
 	}
 	if got := openFiles(t); got != before {
 		t.Errorf("%d files are open, %d were before", got, before)
-	}
-}
-
-// What a call's end says comes through the word of an event as it was.
-func TestWhatTheEndOfACallSays(t *testing.T) {
-	for _, c := range []struct {
-		result int32
-		n      int
-		errno  syscall.Errno
-	}{{0, 0, 0}, {chainBuffer, chainBuffer, 0}, {100 << 20, 100 << 20, 0}, {-1, 0, 1}, {-int32(syscall.ECANCELED), 0, syscall.ECANCELED}} {
-		step, n, errno := told(stepReceive<<resultBits | uint32(c.result)&(1<<resultBits-1))
-		if step != stepReceive || n != c.n || errno != c.errno {
-			t.Errorf("%+v: step %d, %d, %v", c, step, n, errno)
-		}
 	}
 }

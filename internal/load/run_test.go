@@ -22,6 +22,26 @@ import (
 // engines are those of a plan with a connection for each request.
 var engines = []string{"", model.IOURing}
 
+// stay and stayByRing are how connections may stay.
+const (
+	stay       = "keep-alive"
+	stayByRing = "keep-alive by io_uring"
+)
+
+// goesBy has a plan go by one of engines, or one of those above.
+func goesBy(how string, p model.LoadPlan) model.LoadPlan {
+	switch how {
+	case stay, stayByRing:
+		p.KeepAlive = true
+		if how == stayByRing {
+			p.Engine = model.IOURing
+		}
+	default:
+		p.Engine = how
+	}
+	return p
+}
+
 // What a server says before it has heard all of a request is its reply, by each engine.
 func TestAReplyToHalfARequestCounts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,8 +60,8 @@ func TestAReplyToHalfARequestCounts(t *testing.T) {
 			c.Close()
 		}
 	}()
-	for _, engine := range engines {
-		plan := model.LoadPlan{URL: "http://" + listener.Addr().String(), Connections: 1, Threads: 1, Requests: 5, TimeoutMS: 60_000, Method: "POST", Body: make([]byte, 8<<20), Engine: engine}
+	for _, engine := range append(engines, stay, stayByRing) {
+		plan := goesBy(engine, model.LoadPlan{URL: "http://" + listener.Addr().String(), Connections: 1, Threads: 1, Requests: 5, TimeoutMS: 60_000, Method: "POST", Body: make([]byte, 8<<20)})
 		var last Record
 		if err := Run(t.Context(), plan, func(r Record) error { last = r; return nil }); err != nil {
 			t.Fatal(err)
@@ -53,14 +73,11 @@ func TestAReplyToHalfARequestCounts(t *testing.T) {
 }
 
 func TestExactlySoManyRequests(t *testing.T) {
-	for _, engine := range append(engines, "keep-alive") {
-		keepAlive := engine == "keep-alive"
+	for _, engine := range append(engines, stay, stayByRing) {
+		keepAlive := strings.HasPrefix(engine, stay)
 		for _, threads := range []int{1, 3} {
 			s := serve(t, say(okReply))
-			plan := model.LoadPlan{URL: s.url, Connections: 7, Threads: threads, Requests: 1003, KeepAlive: keepAlive}
-			if !keepAlive {
-				plan.Engine = engine
-			}
+			plan := goesBy(engine, model.LoadPlan{URL: s.url, Connections: 7, Threads: threads, Requests: 1003})
 			all := runPlan(t, context.Background(), plan)
 			if diff := cmp.Diff(map[string]int64{"2xx": 1003}, phaseNamed(all, "hold").Outcomes); diff != "" {
 				t.Errorf("%q, %d threads (-want +got):\n%s", engine, threads, diff)
@@ -138,13 +155,10 @@ func TestHowRequestsEnd(t *testing.T) {
 		{"a server error", say("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), "5xx"},
 		{"an interim reply first", say("HTTP/1.1 100 Continue\r\n\r\n" + okReply), "2xx"},
 	} {
-		for _, engine := range append(engines, "keep-alive") {
+		for _, engine := range append(engines, stay, stayByRing) {
 			t.Run(strings.ReplaceAll(c.why, " ", "_")+"/"+engine, func(t *testing.T) {
 				s := serve(t, c.answer)
-				plan := model.LoadPlan{URL: s.url, Connections: 3, Threads: 1, Requests: 9, TimeoutMS: 60_000, Engine: engine}
-				if engine == "keep-alive" {
-					plan.Engine, plan.KeepAlive = "", true
-				}
+				plan := goesBy(engine, model.LoadPlan{URL: s.url, Connections: 3, Threads: 1, Requests: 9, TimeoutMS: 60_000})
 				if strings.HasSuffix(c.want, ":timeout") {
 					plan.TimeoutMS = 50
 				}
@@ -171,8 +185,8 @@ func TestARefusedPortIsNoBusyLoop(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	l.Close()
-	for _, engine := range engines {
-		all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 2, Threads: 1, Requests: 8, Engine: engine})
+	for _, engine := range append(engines, stay, stayByRing) {
+		all := runPlan(t, context.Background(), goesBy(engine, model.LoadPlan{URL: url, Connections: 2, Threads: 1, Requests: 8}))
 		got := phaseNamed(all, "hold")
 		if d := cmp.Diff(map[string]int64{"connect:ECONNREFUSED": 8}, got.Outcomes); d != "" {
 			t.Errorf("outcomes (-want +got):\n%s", d)
@@ -205,9 +219,9 @@ func TestAFullAcceptQueueIsAConnectTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
-	for _, engine := range engines {
+	for _, engine := range append(engines, stay, stayByRing) {
 		// A queue of length 0 takes one connection; it is never accepted, so its request gets no reply.
-		all := runPlan(t, context.Background(), model.LoadPlan{URL: url, Connections: 5, Threads: 1, Requests: 5, TimeoutMS: 200, Engine: engine})
+		all := runPlan(t, context.Background(), goesBy(engine, model.LoadPlan{URL: url, Connections: 5, Threads: 1, Requests: 5, TimeoutMS: 200}))
 		got := phaseNamed(all, "hold").Outcomes
 		if got["connect:timeout"] == 0 || got["connect:timeout"]+got["read:timeout"] != 5 {
 			t.Errorf("outcomes %v, want connect:timeout for all that the queue did not take", got)
@@ -247,6 +261,10 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 		{Connections: 20, Threads: 2, Requests: 2000, KeepAlive: true, TimeoutMS: 50},
 		{Connections: 5, Threads: 1, Requests: 1000, KeepAlive: true, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20)},
 		{Connections: 5, Threads: 1, Requests: 1000, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20), Engine: model.IOURing},
+		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 100, DurationMS: 300, KeepAlive: true, TimeoutMS: 50, Engine: model.IOURing},
+		{Connections: 20, Threads: 2, CalmMS: 50, RampMS: 100, DurationMS: 300, KeepAlive: true, TimeoutMS: 50, Rate: 2000, Engine: model.IOURing},
+		{Connections: 20, Threads: 2, Requests: 2000, KeepAlive: true, TimeoutMS: 50, Engine: model.IOURing, ConnectRate: 10_000},
+		{Connections: 5, Threads: 1, Requests: 1000, KeepAlive: true, TimeoutMS: 50, Method: "POST", Body: make([]byte, 5<<20), Engine: model.IOURing},
 	} {
 		var turn atomic.Int64
 		s := serve(t, func(c *net.TCPConn, n int64) bool {
@@ -304,7 +322,7 @@ func TestOpenLoopAccountsForWhatWasNeverSent(t *testing.T) {
 }
 
 func TestCancelledLoadStillAddsUp(t *testing.T) {
-	for _, plan := range []model.LoadPlan{{KeepAlive: true}, {KeepAlive: true, Rate: 1000}, {Engine: model.IOURing}} {
+	for _, plan := range []model.LoadPlan{{KeepAlive: true}, {KeepAlive: true, Rate: 1000}, {Engine: model.IOURing}, {KeepAlive: true, Engine: model.IOURing}} {
 		ctx, cancel := context.WithCancel(context.Background())
 		s := serve(t, func(c *net.TCPConn, n int64) bool {
 			if n == 2 {

@@ -219,13 +219,13 @@ var Signals = []*model.Signal{
 	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, stageLagSeconds, dnsSeconds,
 }
 
-// unknownToIOURing are those that no load by io_uring tells.
+// unknownToIOURing are those that no load by io_uring tells with a connection for each request.
 var unknownToIOURing = []*model.Signal{connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount, unreadSeconds}
 
 // StatusOf says whether a load of this plan tells a signal.
 func StatusOf(plan *model.LoadPlan, s *model.Signal) model.Status {
-	if plan.Engine == model.IOURing && slices.Contains(unknownToIOURing, s) {
-		return model.Status{State: model.Absent, Why: "a load by io_uring does not tell it: --engine epoll does"}
+	if plan.Engine == model.IOURing && !plan.KeepAlive && slices.Contains(unknownToIOURing, s) {
+		return model.Status{State: model.Absent, Why: "a load by io_uring with a connection for each request does not tell it: --engine epoll does"}
 	}
 	return model.Status{State: model.Read}
 }

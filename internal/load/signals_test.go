@@ -142,8 +142,8 @@ func TestWhatIsNotMeasuredIsNoZero(t *testing.T) {
 			t.Errorf("%s is %v, and nothing was measured", s.Name, v)
 		}
 	})
-	for engine, want := range map[string]model.State{"": model.Read, model.IOURing: model.Absent} {
-		plan := model.LoadPlan{Engine: engine}
+	for engine, want := range map[string]model.State{"": model.Read, stay: model.Read, stayByRing: model.Read, model.IOURing: model.Absent} {
+		plan := goesBy(engine, model.LoadPlan{})
 		if of := StatusOf(&plan, connectCallSum); of.State != want || (of.Why == "") != (want == model.Read) {
 			t.Errorf("engine %q: %+v", engine, of)
 		}

@@ -48,6 +48,7 @@ type protocol interface {
 type thread struct {
 	shared   *shared
 	protocol protocol
+	sockets  *ringSockets // nil where they are not io_uring's
 	id       int
 	poller   *poller
 	conns    []conn
@@ -78,6 +79,7 @@ type thread struct {
 	flights     flightList // requests in flight, oldest first: all have the same timeout
 	sleepers    sleepers   // connections that wait for their time
 	inFlight    int64
+	ending      int64 // io_uring: requests that were given up and whose calls have not ended
 	connecting  int64
 	established int64
 	row         int64 // closed loop: the next row of variables

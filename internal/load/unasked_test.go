@@ -44,8 +44,8 @@ func TestAReplyThatNobodyAskedFor(t *testing.T) {
 		{"a word about why it closes", "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n", true, map[string]int64{"2xx": 3}},
 		{"the end", "", true, map[string]int64{"2xx": 3}},
 	} {
-		t.Run(c.why, func(t *testing.T) {
-			s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true, Rate: 0.01})
+		bothEngines(t, c.why+"/", func(t *testing.T, engine string) {
+			s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true, Rate: 0.01, Engine: engine})
 			conn := &s.thread.conns[0]
 			answer := func() {
 				if conn.state != closed && s.peer >= 0 {
@@ -123,11 +123,15 @@ func TestATargetAsksForAnotherProtocol(t *testing.T) {
 
 // A reply that is there before the request was sent is none to it.
 func TestAReplyBeforeTheRequest(t *testing.T) {
+	bothEngines(t, "", repliesBeforeTheRequest)
+}
+
+func repliesBeforeTheRequest(t *testing.T, engine string) {
 	for said, want := range map[string]string{
 		okReply: "protocol:unasked_reply",
 		"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n": "5xx", // a server that is too busy for more connections
 	} {
-		s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true})
+		s := newStage(t, model.LoadPlan{Connections: 1, DurationMS: 3_600_000, KeepAlive: true, Engine: engine})
 		conn := &s.thread.conns[0]
 		s.until("connecting", func() bool { return conn.state == connecting })
 		s.accept()

@@ -1,0 +1,124 @@
+package load
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ringSockets are a thread's sockets that stay, by io_uring: the kernel receives from each by itself, as long as it stands.
+type ringSockets struct {
+	*ring
+	buffers ringBuffers
+	list    []ringSocket // by the names of the thread's connections
+	queued  int          // requests that leave with the next call
+	// long says that the last reply had a body that was thrown away: then one piece is received at first, and no more is copied.
+	long bool
+}
+
+// ringSocket is what a connection's socket needs.
+type ringSocket struct {
+	age   uint16 // which of the connection's sockets it is: the ends of calls of another one are passed over
+	armed bool   // the kernel watches it, or receives from it
+	stops bool   // but is told not to, since the rest of a long body is to be thrown away
+}
+
+// steps, as calls are named
+const (
+	ringNothing = iota // a close, or a cancel: nobody waits for its end
+	ringPoll
+	ringSend
+	ringQuietSend
+	ringReceive
+)
+
+const (
+	// quietSend is how long a request is at most that the kernel surely takes as a whole, since the one before it is answered.
+	quietSend = 4 << 10
+	// longestSkip bounds what one receive throws away.
+	longestSkip = 1 << 30
+)
+
+// newRingSockets makes a ring with buffers, and places for so many sockets.
+func newRingSockets(n int) (*ringSockets, error) {
+	r, err := newRing(0)
+	if err != nil {
+		return nil, err
+	}
+	s := &ringSockets{ring: r, list: make([]ringSocket, n)}
+	if err := s.buffers.lend(r, n); err != nil {
+		r.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// name is that of a call for the socket that the connection of that name has.
+func (r *ringSockets) name(of int32, step uint64) uint64 {
+	return uint64(r.list[of].age)<<40 | step<<32 | uint64(of)
+}
+
+// isOf says whether an end is of the socket that the connection has now.
+func (r *ringSockets) isOf(of int32, e *end) bool { return uint16(e.name>>40) == r.list[of].age }
+
+// call queues a call.
+func (r *ringSockets) call(fd, of int32, op, flags uint8, step uint64) *call {
+	q := r.add()
+	*q = call{op: op, flags: flags, fd: fd, name: r.name(of, step)}
+	return q
+}
+
+// poll watches a connect.
+func (r *ringSockets) poll(fd, of int32) {
+	r.list[of].armed = true
+	r.call(fd, of, opPoll, 0, ringPoll).more = unix.POLLIN | unix.POLLOUT
+}
+
+// send queues a request, and says whether it surely goes as a whole: then only its failure is told.
+func (r *ringSockets) send(fd, of int32, request []byte) (surely bool) {
+	r.queued++
+	surely = len(request) <= quietSend
+	q := r.call(fd, of, opSend, 0, ringSend)
+	if surely {
+		q.flags, q.name = callQuiet, r.name(of, ringQuietSend)
+	}
+	q.addr, q.length, q.more = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(request)))), uint32(len(request)), unix.MSG_NOSIGNAL|unix.MSG_WAITALL
+	return surely
+}
+
+// receive has what comes put into buffers of the ring, if so asked with the kernel's time stamps.
+func (r *ringSockets) receive(fd, of int32, stamped bool) {
+	r.list[of].armed, r.list[of].stops = true, false
+	q := r.call(fd, of, opRecv, callBuffer, ringReceive)
+	q.how = recvPollFirst
+	if !r.long || stamped {
+		q.how |= recvMulti
+	}
+	if stamped {
+		q.op, q.addr = opRecvMsg, uint64(uintptr(unsafe.Pointer(&r.buffers.message)))
+	}
+}
+
+// skip has up to n bytes of what comes thrown away. It gives no address: what does not know MSG_TRUNC fails, and writes nowhere.
+func (r *ringSockets) skip(fd, of int32, n int64) {
+	r.list[of].armed, r.list[of].stops = true, false
+	q := r.call(fd, of, opRecv, 0, ringReceive)
+	q.how, q.length, q.more = recvPollFirst, uint32(min(n, longestSkip)), unix.MSG_TRUNC
+}
+
+// stop ends receiving, which is then told.
+func (r *ringSockets) stop(of int32) {
+	r.list[of].stops = true
+	r.call(-1, of, opCancel, callQuiet, ringNothing).addr = r.name(of, ringReceive)
+}
+
+// close closes a socket. Its calls end by the shutdown, without a search for them; its descriptor is free when what is queued for
+// it has been handed over.
+func (r *ringSockets) close(fd, of int32, sending bool) {
+	s := &r.list[of]
+	if s.armed || sending {
+		sysShutdown(fd)
+	}
+	r.call(fd, of, opClose, callQuiet, ringNothing)
+	*s = ringSocket{age: s.age + 1}
+}

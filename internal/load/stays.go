@@ -1,0 +1,163 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// stays is a thread's HTTP/1.1 on connections that stay, by io_uring: what came is there when the wait returns, and what is to be
+// sent leaves with the next wait, so that a batch of requests costs one system call, and not two each. All else is the thread's own.
+type stays struct{ *thread }
+
+// sendAtOnce is how many requests leave in one call at most: they are told as begun when it began.
+const sendAtOnce = 8
+
+// newStays has t use io_uring.
+func newStays(t *thread) (s stays, err error) {
+	if t.sockets, err = newRingSockets(len(t.conns)); err != nil {
+		return s, fmt.Errorf("io_uring: %w", err)
+	}
+	t.poller.ring = t.sockets.ring
+	return stays{t}, nil
+}
+
+// carry sends c's request, or connects first.
+func (h stays) carry(c *conn) {
+	if c.state == idle && !c.unasked {
+		h.send(c)
+		return
+	}
+	h.thread.carry(c)
+}
+
+// send queues c's request.
+func (h stays) send(c *conn) {
+	c.state = sending
+	if h.sockets.send(c.fd, c.name, c.asked.bytes) {
+		h.sent(c, len(c.asked.bytes))
+	}
+	if h.sockets.queued >= sendAtOnce {
+		h.sockets.submit()
+		h.sockets.queued, h.now = 0, h.shared.clock()
+	}
+}
+
+// sent takes note that n bytes of c's request went.
+func (h stays) sent(c *conn, n int) {
+	c.sent += n
+	h.count(c.phase).sent += int64(n)
+	if c.sent == len(c.asked.bytes) {
+		c.state = awaiting
+	}
+}
+
+// turned says what the thread's does; the next wait hands over what is queued.
+func (h stays) turned() bool {
+	h.sockets.queued = 0
+	return h.thread.turned()
+}
+
+// receive has more come.
+func (h stays) receive(c *conn) {
+	if rest := c.reply.skippable(); c.state != idle && rest > h.skips {
+		h.sockets.skip(c.fd, c.name, rest)
+	} else {
+		h.sockets.receive(c.fd, c.name, c.stamped)
+	}
+}
+
+// event takes the end of a call.
+func (h stays) event(name int32, events uint32) {
+	e := h.sockets.end(events)
+	c, current := &h.conns[name], h.sockets.isOf(name, e)
+	switch step := e.step(); {
+	case step == ringReceive:
+		if current {
+			h.received(c, e)
+		}
+		h.sockets.buffers.giveBack(e)
+	case step == ringSend:
+		h.went(c, e, current)
+	case step == ringQuietSend && current:
+		h.failed(c, e)
+	case step == ringPoll && current:
+		h.polled(c, e)
+	}
+}
+
+// polled takes what a connect came to.
+func (h stays) polled(c *conn, e *end) {
+	h.sockets.list[c.name].armed = false
+	n, errno := e.told()
+	if errno != 0 {
+		h.fail(c, failure(connectFailed, int(errno)))
+		return
+	}
+	switch stands, o := h.connected(c, uint32(n)); {
+	case o != 0:
+		h.fail(c, o)
+	case stands:
+		h.receive(c)
+		h.send(c)
+	default:
+		h.sockets.poll(c.fd, c.name)
+	}
+}
+
+// went takes the end of the send of a long request, which a timeout may have cut off.
+func (h stays) went(c *conn, e *end, current bool) {
+	n, errno := e.told()
+	if !current {
+		h.count(c.phase).sent += int64(n)
+		return
+	}
+	if h.sent(c, n); c.sent < len(c.asked.bytes) {
+		c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+	}
+}
+
+// failed takes the end of the send of a short request, of which only a failure is told.
+func (h stays) failed(c *conn, e *end) {
+	n, errno := e.told()
+	h.count(c.phase).sent -= int64(c.sent - n)
+	c.sent, c.lost = n, cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+}
+
+// received takes what came, or what became of receiving.
+func (h stays) received(c *conn, e *end) {
+	s := &h.sockets.list[c.name]
+	s.armed = e.flags&endFollows != 0
+	n, errno := e.told()
+	if errno == unix.ENOBUFS || errno == unix.ECANCELED {
+		h.receive(c)
+		return
+	}
+	b, at := h.sockets.buffers.data(e), int64(0)
+	if c.stamped && b != nil {
+		b, at = unwrapped(b)
+		n = len(b)
+	}
+	c.at = max(h.now, c.booked)
+	if c.state == idle {
+		h.hangUp(c)
+		if errno == 0 {
+			h.disturbed(c, b)
+		}
+		return
+	}
+	h.dated(c, at)
+	goesOn := h.got(c, b, n, errno, false)
+	if b != nil {
+		h.sockets.long = goesOn && c.reply.skippable() > h.skips
+	}
+	switch {
+	case c.state == closed:
+	case !s.armed:
+		h.receive(c)
+	case h.sockets.long && goesOn && !s.stops:
+		h.sockets.stop(c.name)
+	}
+}
