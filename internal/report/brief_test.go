@@ -266,11 +266,39 @@ func TestWhatIsSaidAlready(t *testing.T) {
 	var watch model.Report
 	for say, want := range map[string]string{
 		"processes of stress that ended used 82.8 % of all CPU time": "",
-		"82.8 % of the requests waited for a worker":                 "82.8 % of the requests, or of their time, was lost to it",
+		"82.8 % of the requests waited for a worker":                 "82.8 % of the requests' time was lost to it",
 	} {
 		f := model.Finding{Kind: "cause", Impact: &share, Clues: []model.Clue{{Truth: model.True, Value: &share, Say: say}}}
 		if got := SoWhat(f, watch); got != want {
 			t.Errorf("beside %q it says %q, want %q", say, got, want)
+		}
+	}
+}
+
+// A cost is one number of one meaning: no more can have failed than did, and where a few slow requests hold the time, that is said.
+func TestSoWhatHasOneMeaning(t *testing.T) {
+	share := 0.6
+	load := func(good, max, mean float64) model.Report {
+		return model.Report{Plan: model.Plan{Load: &model.LoadPlan{}}, Breakdown: &model.Breakdown{MeanSeconds: mean},
+			Load: &model.Load{GoodShare: good, Latency: model.Quantiles{Count: 9, P50: 300, P99: 2e3, Max: max}}}
+	}
+	for _, c := range []struct {
+		of     string
+		report model.Report
+		want   string
+	}{
+		{model.ImpactFailed, load(0.4, 1e3, 3e-4), "60 % of the requests failed because of it"},
+		{model.ImpactFailed, load(0.9, 1e3, 3e-4), "60 % of the requests' time was lost to it"},
+		{model.ImpactFailed, model.Report{}, "60 % of the requests failed because of it"},
+		{model.ImpactDelayed, load(1, 1e3, 3e-4), "60 % of the requests were delayed by it"},
+		{model.ImpactDelayed, load(0.9, 1e3, 3e-4), "60 % of the requests failed or came late because of it"},
+		{model.ImpactMachineCPU, load(1, 1e3, 3e-4), "60 % of the machine's CPU time goes into it"},
+		{model.ImpactProgramCPU, load(1, 1e3, 3e-4), "60 % of the program's CPU time goes into it"},
+		{"", load(1, 1e3, 3e-4), "60 % of the requests' time was lost to it"},
+		{"", load(1, 1e6, 9e-3), "60 % of the requests' time was lost to it; most requests were quick (half took at most 300 µs), a few slow ones hold that time (up to 1 s)"},
+	} {
+		if got := SoWhat(model.Finding{Kind: "cause", Impact: &share, ImpactOf: c.of}, c.report); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }
