@@ -209,7 +209,7 @@ func TestLooksToUsers(t *testing.T) {
 		return model.Report{Verdict: model.Verdict{RuledOut: []model.Finding{{Kind: kind, Clues: clues}}}}
 	}
 	for want, r := range map[string]model.Report{
-		"they are not called well served: 88 %": judged("healthy", model.Clue{Role: model.Supports, Truth: model.False, Say: "few came"}, dropped),
+		"not proven to be well: 88 %":           judged("healthy", model.Clue{Role: model.Supports, Truth: model.False, Say: "few came"}, dropped),
 		"nothing was seen that looks bad to":    judged("healthy", model.Clue{ID: "applies", Role: model.Needs, Truth: model.False, Say: "there is none"}),
 		"nothing was seen that looks bad to th": judged("cause", dropped),
 		"that is what looks bad":                load(0.5, 1e3, 2e3, 1e3),

@@ -16,7 +16,12 @@ func nearWhat(c model.Clue) string {
 	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") || strings.HasPrefix(c.Is, "==") || !layout.Near(c.Is, *c.Value) { // of any at all, and of yes or no, there is no more to say
 		return ""
 	}
-	return " (it counts at " + layout.Limit(c.Is, c.Value, c.Say) + ")"
+	return threshold(c)
+}
+
+// threshold is what a clue's value is held against.
+func threshold(c model.Clue) string {
+	return " (threshold: " + layout.Limit(c.Is, c.Value, c.Say) + ")"
 }
 
 // manyTimes is from when on a wait looks bad beside another: one that nobody takes for chance.
@@ -27,7 +32,7 @@ func looksToUsers(r model.Report) string {
 	l := r.Load
 	if l == nil {
 		if _, seen := besides(r.Verdict); len(seen) > 0 {
-			return says(seen[0], model.True)
+			return felt(seen[0])
 		}
 		return cmp.Or(notServed(r.Verdict), "nothing was seen that looks bad to them")
 	}
@@ -47,14 +52,32 @@ func looksToUsers(r model.Report) string {
 	return "nothing looks bad: no request failed, and 99 of 100 waited less than " + layout.Micros(q.P99)
 }
 
-// notServed says why nobody calls the users well served whose requests were seen, "" where none were.
+// whoFeels is whom an unclear verdict is about: the users, or on a host that serves nobody its programs.
+func whoFeels(v model.Verdict) string {
+	if f, ok := judgedWell(v); ok && f.Rule == programsWell {
+		return "programs"
+	}
+	return "users"
+}
+
+// felt says what users felt of a symptom, and from when on it is one.
+func felt(f model.Finding) string {
+	c := decider(f, model.True)
+	if c == nil || c.Value == nil || c.Role == model.Supports || strings.HasSuffix(c.Is, " 0") {
+		return says(f, model.True)
+	}
+	return c.Say + threshold(*c)
+}
+
+// notServed says by what it is not known that all is well, of the users' requests that were seen or of the programs, "" where
+// neither was judged.
 func notServed(v model.Verdict) string {
 	for _, f := range slices.Concat(v.Findings, v.RuledOut) {
 		if f.Kind != "healthy" || hadNothing(f) {
 			continue
 		}
 		if c := decider(f, model.False); c != nil && (c.Role == model.Needs || c.Role == model.Decides) {
-			return "they are not called well served: " + c.Say
+			return "not proven to be well: " + c.Say + threshold(*c)
 		}
 	}
 	return ""

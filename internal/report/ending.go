@@ -56,7 +56,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	}
 	goesInto(s, v)
 	if v.Answer == model.AnswerUnclear {
-		s.item(mustKeep, "users", 2, looksToUsers(r))
+		s.item(mustKeep, whoFeels(v), 3, looksToUsers(r))
 		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)

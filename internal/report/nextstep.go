@@ -153,6 +153,10 @@ func settleFirst(s *sheet, r model.Report) {
 			return
 		}
 	}
+	if isWatch(r.Plan) {
+		afterUnclearWatch(s, r)
+		return
+	}
 	next, price := moreToSee(r)
 	s.item(mustKeep, "next", 4, next)
 	s.item(mustKeep, "cost", 3, price)
@@ -206,8 +210,6 @@ func moreToSee(r model.Report) (next, price string) {
 	switch {
 	case r.Plan.Remote != nil || r.Plan.Capture != nil:
 		return "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
-	case isWatch(r.Plan):
-		return "plimsoll run URL drives a load of its own, and times every request", "its load comes on top of the users' own, for some 15 s; nothing is changed"
 	case r.Load != nil && answersErrors(*r.Load):
 		return "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", "nothing is changed by looking"
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):

@@ -255,7 +255,7 @@ func watchAloneReport() model.Report {
 		return f
 	}
 	r.Verdict = model.Verdict{Answer: model.AnswerUnclear,
-		Sentence: "Nothing was found that holds a service back; how long users waited was not seen.",
+		Sentence: "No cause was found; how long users waited was not seen, so this does not prove that all is well.",
 		RuledOut: ruledOutSamples()[:2],
 		Unknown: []model.Finding{
 			missing("process.blocked", "this run has no baseline window"),
