@@ -157,19 +157,23 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
 		"low risk, no service restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
-		"low risk, a reload of nginx (requests in hand are finished), undone by setting back a to 1 and the rest (note it first)": {Risk: "low", Restart: "reload", Undo: automatic,
+		"low risk, a reload of nginx (requests under way are finished), undone by setting back a to 1 and the rest (note its present value first)": {Risk: "low", Restart: "reload", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		"medium risk, a reload of nginx (requests in hand are finished), undone by setting it back (note first what is set), up to 3 GiB more memory than now; care": {
+		"medium risk, a reload of nginx (requests under way are finished), undone by setting it back (note the present value first), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is there": {Risk: "low", Restart: "service", Undo: "manual"},
-		"low risk, no service restart, undone by the same line with 64":                                                   {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
-		"the first command only shows, and changes nothing; the change: medium risk, no service restart, undone by hand: note first what is there": {
+		"a restart of the service (requests under way fail, connections are cut), undone by taking it back": {Risk: "low", Restart: "service", Undo: "manual"},
+		"low risk, no service restart, undone by the same line with 64":                                     {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
+		"the check changes nothing; the change: medium risk, no service restart, undone by setting back what the check shows": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
-		"low risk, no service restart, undone by hand: note first what is there": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"low risk, no service restart, undone by taking it back": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"the check changes nothing (it runs the statement once); the change: low risk, no service restart, undone by taking it back; space": {
+			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
+		"the check changes nothing, but the process is slowed down a lot while it runs (^C ends it); the change: low risk, no service restart, undone by taking it back": {
+			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
 		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (requests in hand fail, connections are cut), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (requests in hand fail, connections are cut), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a restart of the host (requests under way fail, connections are cut), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a restart of the service (requests under way fail, connections are cut), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {

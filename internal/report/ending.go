@@ -132,7 +132,7 @@ func reasons(s *sheet, f model.Finding, told string) {
 	}
 	for _, c := range best {
 		if (c.Role == model.Decides || c.Role == model.Proves) && fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
-			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
+			s.add(proof, func(p *paper) { p.typed("by hand", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}
 	}

@@ -53,7 +53,7 @@ func costOfSparing(spare model.Saving) string {
 	if spare.InCode {
 		return "a person's time, for a change of the program; a restart of the service, undone by the version before"
 	}
-	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"
+	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note the present value first)"
 }
 
 // second is by what the second of several causes is known, and what to do about it: it may be gone with the first.
@@ -147,7 +147,7 @@ func settleFirst(s *sheet, r model.Report) {
 		}
 		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
-			s.typed(mustKeep, c.ByHand)
+			s.typed(mustKeep, "", c.ByHand)
 			s.item(mustKeep, "", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
 			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
 			return
@@ -239,18 +239,22 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
 	switch {
 	case f.First != nil:
-		s.typed(mustKeep, f.First.Type)
-		s.item(mustKeep, "", 5, f.First.Then)
+		check, then := "", ""
+		if onlyShows(f) {
+			check, then = "check", "then"
+		}
+		s.typed(mustKeep, check, f.First.Type)
+		s.item(mustKeep, then, 5, f.First.Then)
 	case adviceAlone(f):
 		s.item(mustKeep, "", mostCommand, f.Command)
 	default:
 		s.item(mustKeep, "", 4, changesOf(f))
 		s.item(context, "", 2, sizedToTest(f, r.Plan))
-		s.typed(mustKeep, typedLines(f))
+		s.typed(mustKeep, "", typedLines(f))
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
 	if label != "look" && (r.Plan.Load != nil || len(r.Plan.Command) > 0) {
-		s.item(niceToKnow, "then", 1, "the same command again tells if that helped, and what is next")
+		s.item(niceToKnow, "after", 1, "the same command again tells if that helped, and what is next")
 	}
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain")

@@ -21,7 +21,7 @@ func afterUnclearWatch(s *sheet, r model.Report) {
 			who = "the program " + layout.Line(name) + " waits for" + uses
 		}
 		s.item(mustKeep, "next", 2, "see what "+who+":")
-		s.typed(mustKeep, "plimsoll trace offcpu -d 10s")
+		s.typed(mustKeep, "", "plimsoll trace offcpu -d 10s")
 		s.item(mustKeep, "", 2, "its longest wait names the lock, the file or the peer, and the stack the place in its code")
 		s.item(mustKeep, "cost", 2, "some percent of a CPU for 10 s; nothing is changed")
 		return
@@ -29,13 +29,13 @@ func afterUnclearWatch(s *sheet, r model.Report) {
 	listen, speaks := usersAt(f)
 	if listen != "" && speaks != spokenHTTP {
 		s.item(mustKeep, "next", 4, "load "+layout.Line(listen)+", where the users are, with a load tool for what it speaks (no HTTP was seen there), and watch meanwhile:")
-		s.typed(mustKeep, "plimsoll watch"+hostFlags(r.Hosts)+" -- COMMAND")
+		s.typed(mustKeep, "", "plimsoll watch"+hostFlags(r.Hosts)+" -- COMMAND")
 		s.item(mustKeep, "cost", 3, "its load comes on top of the users' own; nothing is changed")
 		return
 	}
 	url := urlOf(listen, r.Hosts)
 	s.item(mustKeep, "next", 2, "load it with requests of Plimsoll's own, each of which is timed:")
-	s.typed(mustKeep, "plimsoll run "+url+hostFlags(r.Hosts))
+	s.typed(mustKeep, "", "plimsoll run "+url+hostFlags(r.Hosts))
 	s.item(mustKeep, "", 3, toFillIn(url)+"the path: one that users ask for")
 	s.item(mustKeep, "cost", 3, "its load comes on top of the users' own, for some 15 s; nothing is changed")
 }
