@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -321,7 +322,11 @@ func SpokenSubject(subject map[string]string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(subject)) {
 		if name != "host" && subject[name] != "-" { // a dash is nobody
-			parts = append(parts, cmp.Or(spokenLabels[name], name)+" "+subject[name])
+			value := subject[name]
+			if spokenLabels[name] == "program" { // which may be called like a word (node, pages)
+				value = strconv.Quote(value)
+			}
+			parts = append(parts, cmp.Or(spokenLabels[name], name)+" "+value)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -137,8 +137,9 @@ func TestBriefSaysWhatToDoAndWhatItCosts(t *testing.T) {
 // What is set now stands beside what it becomes, with its unit; what is so already, and what only a file can say, does not.
 func TestBriefSaysOldAndNew(t *testing.T) {
 	for want, f := range map[string]model.Fix{
-		"the CPU quota of /pod: 0.5 CPUs → 2 CPUs": {Changes: []model.FixChange{{Kind: model.ChangeQuota, Name: "/pod", Old: "50000 100000", Value: "200000 100000"}}},
-		"net.core.somaxconn: 10 → 4096":            {Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Old: "10", Value: "4096"}, {Kind: model.ChangeSysctl, Name: "kernel.pid_max", Old: "7", Value: "7"}}},
+		"the CPU quota of /pod: 0.5 CPUs → 2 CPUs":      {Changes: []model.FixChange{{Kind: model.ChangeQuota, Name: "/pod", Old: "50000 100000", Value: "200000 100000"}}},
+		"the CPUs of the program \"node\": 1 CPU → all": {Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all"}}},
+		"net.core.somaxconn: 10 → 4096":                 {Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Old: "10", Value: "4096"}, {Kind: model.ChangeSysctl, Name: "kernel.pid_max", Old: "7", Value: "7"}}},
 		"pm.max_children: 5 → 101; pm.start_servers: 101 (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')": {Changes: []model.FixChange{
 			{Kind: model.ChangePHPFPM, Name: "pm.max_children", Old: "5", Value: "101"}, {Kind: model.ChangePHPFPM, Name: "pm.start_servers", Value: "101"}}},
 		"worker_connections: more than now (this run does not tell how much) (in nginx's configuration; then nginx -s reload)": {Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "worker_connections"}}},
@@ -162,7 +163,9 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 		"medium risk, a reload of nginx (requests under way are finished), undone by setting it back (note the present value first), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"a restart of the service (requests under way fail, connections are cut), undone by taking it back": {Risk: "low", Restart: "service", Undo: "manual"},
-		"low risk, no service restart, undone by the same line with 64":                                     {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
+		"low risk, no service restart, undone by the same line with the list that taskset -cp PID shows before, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
+			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
+		"low risk, no service restart, undone by the same line with 64": {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
 		"the check changes nothing; the change: medium risk, no service restart, undone by setting back what the check shows": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
 		"low risk, no service restart, undone by taking it back": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},

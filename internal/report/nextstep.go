@@ -188,7 +188,7 @@ func lookedAt(sentence string, c model.Candidate) string {
 func waitsForConnection(b *model.Breakdown) bool {
 	const most = 0.5
 	return b != nil && slices.ContainsFunc(b.Parts, func(p model.BreakdownPart) bool {
-		return p.Name == "queue" && p.Seconds != nil && *p.Seconds >= most*b.MeanSeconds
+		return p.Name == queuePart && p.Seconds != nil && *p.Seconds >= most*b.MeanSeconds
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -148,6 +149,8 @@ func undoing(f model.Fix) string {
 	unknown := false
 	for _, c := range f.Changes {
 		switch {
+		case c.Kind == model.ChangeAffinity: // how many is known, and not which
+			return "undone by the same line with the list that taskset -cp PID shows before"
 		case c.Kind == model.ChangePolicy:
 			return "undone by the same line with --other for --idle"
 		case c.Old == "":
@@ -175,7 +178,7 @@ func settingName(c model.FixChange) string {
 	case model.ChangeNice:
 		return "the nice value of " + c.Name
 	case model.ChangeAffinity:
-		return "the CPUs of " + c.Name
+		return "the CPUs of the program " + strconv.Quote(c.Name)
 	case model.ChangeQuota:
 		return "the CPU quota of " + c.Name
 	case model.ChangeRPS:
@@ -197,6 +200,8 @@ func lasts(f model.Fix) string {
 			text = "the next boot"
 		case c.Kind == model.ChangeQuota:
 			text = "the unit or container restarts (CPUQuota= or --cpus keeps it)"
+		case c.Kind == model.ChangeAffinity:
+			text = "the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)"
 		default:
 			text = "the process restarts"
 		}
@@ -241,7 +246,12 @@ func changesOf(f model.Fix) string {
 
 // spokenSetting is a value with its unit.
 func spokenSetting(kind, value string) string {
-	if kind != model.ChangeQuota {
+	switch {
+	case kind == model.ChangeAffinity && value == "1":
+		return "1 CPU"
+	case kind == model.ChangeAffinity && value != "all":
+		return value + " CPUs"
+	case kind != model.ChangeQuota:
 		return value
 	}
 	var used, period float64
