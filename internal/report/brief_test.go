@@ -233,7 +233,7 @@ func TestLooksToUsers(t *testing.T) {
 
 func TestSecondWaitsForTheFirst(t *testing.T) {
 	one, two := model.Finding{Title: "one"}, model.Finding{Title: "two", Fix: []model.Fix{{Title: "mend"}}}
-	if got := second([]model.Finding{one, two}); got != "leave 2 until the first is mended, then measure again (-v: its fix)" {
+	if got := second([]model.Finding{one, two}); got != "leave 2 until the first is fixed, then measure again (-v: its fix)" {
 		t.Error(got)
 	}
 	if got := second([]model.Finding{two, one}); strings.Contains(got, "-v") {

@@ -29,7 +29,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
 	switch {
 	case v.Answer == model.AnswerCapacity && spares(v) != nil:
-		title += ", with work that can be spared"
+		title += ", with work that can be saved"
 	case v.Answer == model.AnswerCapacity:
 		title += ", nothing is broken"
 	}

@@ -63,7 +63,7 @@ func second(root []model.Finding) string {
 	if best := mostTelling(root[at].Clues, root[at].Title); len(best) > 0 {
 		text = "by this it is known: " + best[0].Say + "; "
 	}
-	text += fmt.Sprintf("leave %d until the first is mended, then measure again", at+1)
+	text += fmt.Sprintf("leave %d until the first is fixed, then measure again", at+1)
 	if len(root[at].Fix) > 0 {
 		text += " (-v: its fix)"
 	}
@@ -91,7 +91,7 @@ func closeTo(grounds []model.Finding) (model.Clue, bool) {
 
 // nothingToMend says so, and what came nearest to a limit.
 func nothingToMend(v model.Verdict) string {
-	const all = "nothing has to be mended"
+	const all = "nothing needs fixing"
 	if next, _ := besides(v); len(next) > 0 {
 		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")"
 	}
@@ -108,9 +108,9 @@ func tryMore(plan model.Plan) string {
 	case l == nil || l.URL == "":
 		return ""
 	case l.Rate > 0:
-		return fmt.Sprintf("how much more it bears: the same command with --rate %.0f", 2*l.Rate)
+		return fmt.Sprintf("how much more it can take: the same command with --rate %.0f", 2*l.Rate)
 	}
-	return fmt.Sprintf("how much more it bears: the same command with -c %d", 2*l.Connections)
+	return fmt.Sprintf("how much more it can take: the same command with -c %d", 2*l.Connections)
 }
 
 func costOfMore(plan model.Plan) string {
@@ -218,7 +218,7 @@ func moreToSee(r model.Report) (next, price string) {
 	case r.Tracing != nil && r.Tracing.Level == "full":
 		return "read what came near, and what could not be seen (-vv)", "nothing is changed by looking"
 	}
-	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and mend what it waits for", "the service is some percent slower while it is measured; nothing is changed"
+	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and fix what it waits for", "the service is some percent slower while it is measured; nothing is changed"
 }
 
 // denied is what would settle it where that takes rights which the run had not.
