@@ -162,7 +162,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
 		"medium risk, a reload of nginx (requests under way are finished), undone by setting it back (note the present value first), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"a restart of the service (requests under way fail, connections are cut), undone by taking it back": {Risk: "low", Restart: "service", Undo: "manual"},
+		"a restart of the service (cuts its requests and connections), undone by taking it back": {Risk: "low", Restart: "service", Undo: "manual"},
 		"low risk, no service restart, undone by the same line with the list that taskset -cp PID shows before, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
 			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
 		"low risk, no service restart, undone by the same line with 64": {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
@@ -175,8 +175,8 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
 		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (requests under way fail, connections are cut), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (requests under way fail, connections are cut), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a restart of the host (cuts its requests and connections), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a restart of the service (cuts its requests and connections), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {

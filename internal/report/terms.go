@@ -87,7 +87,7 @@ var wayIn = lazy.Regexp(`^(sudo (-u \S+ )?|ip netns exec \S+ |nsenter (-\w|\d+| 
 func typedInHost(command string) string { return wayIn().ReplaceAllString(command, "") }
 
 // showsSettings are the commands that show what is set, which is the way back.
-var showsSettings = lazy.Regexp(`^(cat|sysctl|nft|iptables|ip|tc|ethtool|taskset|nginx -T|grep) |(?i)\bconfig get\b`)
+var showsSettings = lazy.Regexp(`^(cat|sysctl|nft|iptables|ip|tc|ethtool|taskset|nginx -T) |(?i)\bconfig get\b`)
 
 func andCosts(text string) string {
 	if text == "" {
@@ -123,7 +123,7 @@ func restarts(word string, f model.Fix) string {
 	case word == "reload":
 		return "a reload of the service (most services finish the requests under way)"
 	case cutsOff(word):
-		return "a restart of the " + word + " (requests under way fail, connections are cut)"
+		return "a restart of the " + word + " (cuts its requests and connections)"
 	}
 	return "no service restart"
 }

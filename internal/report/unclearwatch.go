@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
@@ -18,7 +19,7 @@ func afterUnclearWatch(s *sheet, r model.Report) {
 	if served && f.Rule == programsWell {
 		who := "the programs wait for"
 		if name, uses := busiest(f, r.Verdict); name != "" {
-			who = "the program " + layout.Line(name) + " waits for" + uses
+			who = "the program " + strconv.Quote(name) + " waits for" + uses
 		}
 		s.item(mustKeep, "next", 2, "see what "+who+":")
 		s.typed(mustKeep, "", "plimsoll trace offcpu -d 10s")
@@ -74,7 +75,7 @@ func busiest(f model.Finding, v model.Verdict) (name, uses string) {
 // usersAt is the listener that most users came to, and what it speaks, as far as that was seen.
 func usersAt(f model.Finding) (listen, speaks string) {
 	for _, c := range f.Clues {
-		if c.ID == "listener" && c.Truth == model.True {
+		if c.ID == listenerClue && c.Truth == model.True {
 			return c.Names["listen"], c.Names["speaks"]
 		}
 	}
