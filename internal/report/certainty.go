@@ -52,14 +52,6 @@ func looksToUsers(r model.Report) string {
 	return "nothing looks bad: no request failed, and 99 of 100 waited less than " + layout.Micros(q.P99)
 }
 
-// whoFeels is whom an unclear verdict is about: the users, or on a host that serves nobody its programs.
-func whoFeels(v model.Verdict) string {
-	if f, ok := judgedWell(v); ok && f.Rule == programsWell {
-		return "programs"
-	}
-	return "users"
-}
-
 // felt says what users felt of a symptom, and from when on it is one.
 func felt(f model.Finding) string {
 	c := decider(f, model.True)

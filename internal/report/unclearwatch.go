@@ -57,6 +57,14 @@ func judgedWell(v model.Verdict) (model.Finding, bool) {
 	return all[at], true
 }
 
+// whoFeels is whom an unclear verdict is about: the users, or on a host that serves nobody its programs.
+func whoFeels(v model.Verdict) string {
+	if f, ok := judgedWell(v); ok && f.Rule == programsWell {
+		return "programs"
+	}
+	return "users"
+}
+
 // busiest is the program that used most of the CPUs, and how much, "" where nobody knows.
 func busiest(f model.Finding, v model.Verdict) (name, uses string) {
 	for _, c := range f.Clues {
