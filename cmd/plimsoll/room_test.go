@@ -126,7 +126,7 @@ func TestALoadThatFellShortIsAnError(t *testing.T) {
 		{"all good", model.LoadPlan{}, model.Load{Outcomes: good}, ""},
 		{"nothing was tried", model.LoadPlan{}, model.Load{}, ""},
 		{"only errors came", model.LoadPlan{}, model.Load{Outcomes: map[string]int64{"5xx": 4, "connect:EMFILE": 2}}, "not one good reply: 6 tried"},
-		{"some connections failed", model.LoadPlan{Connections: 30_000}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Failed: 11_105}}, "11,105 of 30,000 connections never stood"},
+		{"some connections failed", model.LoadPlan{Connections: 30_000}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Failed: 11_105}}, "11,105 of 30,000 connections were never open"},
 		{"the time was too short for all connections", model.LoadPlan{Connections: 9}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Untried: 3}}, "before 3 of 9 connections"},
 		{"the requests were done before", model.LoadPlan{Connections: 9, Requests: 5}, model.Load{Outcomes: good, Missing: &model.MissingConnections{Untried: 3}}, ""},
 		{"a rate that was not sent", model.LoadPlan{Rate: 10}, model.Load{Outcomes: map[string]int64{"2xx": 5, "queue:timeout": 2}}, "2 requests found no connection"},

@@ -38,7 +38,7 @@ func rulePage(r *ruleset.Rule) string {
 		}
 	}
 	if r.Impact != "" {
-		b.WriteString("\n## Impact\n\nThe share of the requests that were lost or delayed by it:\n\n" + code(r.Impact))
+		b.WriteString("\n## Impact\n\n" + impactOf[r.ImpactOf] + ":\n\n" + code(r.Impact))
 	}
 	ruleFixes(&b, r)
 	if len(r.Blind) > 0 {
@@ -55,6 +55,15 @@ func rulePage(r *ruleset.Rule) string {
 	}
 	ruleLab(&b, r)
 	return b.String()
+}
+
+// impactOf says what a rule's impact is a share of.
+var impactOf = map[string]string{
+	"":                     "The share of the requests' time that was lost to it",
+	model.ImpactFailed:     "The share of the requests that failed because of it",
+	model.ImpactDelayed:    "The share of the requests that came late, or failed, because of it",
+	model.ImpactMachineCPU: "The share of the machine's CPU time that goes into it",
+	model.ImpactProgramCPU: "The share of the program's CPU time that goes into it",
 }
 
 // ruleKinds lists what a cause does, or a symptom shows, by kind.

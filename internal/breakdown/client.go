@@ -65,7 +65,7 @@ func (r *reader) client(n, replied float64) clientParts {
 	if c.served.known() {
 		c.served.value += spent("body").value + spent("reply_lag").value - *lag.Seconds
 		if c.served.value < 0 {
-			c.warnings = append(c.warnings, "the replies whose time was stamped lay unread for longer than the mean request waited for its reply")
+			c.warnings = append(c.warnings, "the replies whose time was stamped were left unread for longer than the mean request waited for its reply")
 			c.served.value = 0
 		}
 	}

@@ -81,7 +81,7 @@ func unheld(v *model.Verdict, plan model.Plan) {
 		return
 	}
 	v.Nearest = []model.Candidate{}
-	v.Sentence = "Nothing was found that holds a service back; how long users waited was not seen."
+	v.Sentence = "No cause was found; how long users waited was not seen, so this does not prove that all is well."
 	switch {
 	case plan.Capture != nil:
 		v.Sentence = "Nothing in these packets holds a service back, as far as the wire shows it."

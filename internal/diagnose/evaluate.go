@@ -250,7 +250,7 @@ func (r *run) impactAndFix(rule *ruleset.Rule, f *model.Finding, labels map[stri
 		}
 		if s, ok := query.Largest(res.Samples, f.Subject); ok {
 			impact := min(max(s.Value, 0), 1)
-			f.Impact = &impact
+			f.Impact, f.ImpactOf = &impact, rule.ImpactOf
 		}
 	}
 	for i := range rule.Fix {

@@ -119,7 +119,7 @@ func settle(f model.Finding) (say, byHand string) {
 	}
 	for _, x := range f.Fix {
 		if x.Command != "" {
-			return "try its fix", x.Command
+			return "all that was measured fits; whether its fix helps would tell", x.Command
 		}
 	}
 	return "see what its clues say, by hand", ""

@@ -43,7 +43,7 @@ func TestNearest(t *testing.T) {
 	for _, c := range got {
 		lines = append(lines, strings.Join([]string{c.Rule, c.Subject["host"], string(c.Answer), strings.Join(c.For, "; "), c.Settle, c.ByHand}, "|"))
 	}
-	want := `suspected|s|suspected|there is 1|try its fix|look there
+	want := `suspected|s|suspected|there is 1|all that was measured fits; whether its fix helps would tell|look there
 much.else|s|near|one is 1; two is 1|last is 0.6; it would be the cause at 0.8 or more|look last
 unknown|s|unknown||measure what was not: x_total: denied|`
 	if diff := cmp.Diff(want, strings.Join(lines, "\n")); diff != "" {

@@ -18,12 +18,12 @@ func TestUnheld(t *testing.T) {
 		want     string
 		nearest  int
 	}{
-		"a watch":                      {watch, cause(model.Near), "Nothing was found that holds a service back; how long users waited was not seen.", 0},
+		"a watch":                      {watch, cause(model.Near), "No cause was found; how long users waited was not seen, so this does not prove that all is well.", 0},
 		"series of others":             {far, nil, "Nothing in these series holds the service back; 1 rules could not be judged from them.", 0},
 		"a load of ours":               {load, nil, "before", 1},
 		"a watch, something suspected": {watch, cause(model.Suspected), "before", 1},
 		"a watch, a symptom confirmed": {watch, []model.Finding{{Kind: ruleset.Symptom, Answer: model.Confirmed}}, "before", 1},
-		"a watch, healthy and yet not": {watch, []model.Finding{{Kind: ruleset.Healthy, Answer: model.Confirmed}}, "Nothing was found that holds a service back; how long users waited was not seen.", 0},
+		"a watch, healthy and yet not": {watch, []model.Finding{{Kind: ruleset.Healthy, Answer: model.Confirmed}}, "No cause was found; how long users waited was not seen, so this does not prove that all is well.", 0},
 	} {
 		v := model.Verdict{Answer: model.AnswerUnclear, Sentence: "before", Findings: c.findings, Nearest: []model.Candidate{{}},
 			Unknown: []model.Finding{{Rule: "a"}, {Rule: "a"}}}

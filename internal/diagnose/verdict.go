@@ -303,9 +303,9 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
-		return fmt.Sprintf("No rule could name what holds it back; the nearest is: %s (%s).", c.Title, model.SpokenSubject(c.Subject))
+		return fmt.Sprintf("What holds it back was not found; nearest comes: %s (%s).", c.Title, model.SpokenSubject(c.Subject))
 	}
-	return "No rule could name what holds it back, or say that nothing does."
+	return "What holds it back, if anything does, was not found."
 }
 
 // whatFills tells who uses most of what is the limit, in which statement of a database, else in which function, and

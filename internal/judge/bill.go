@@ -81,7 +81,7 @@ func spared(e model.BillEntry) string {
 	if s.AtMost >= s.Share+leastTold {
 		text += fmt.Sprintf(" (up to %s with what goes along with it)", layout.Share(s.AtMost))
 	}
-	return text + " goes into what can be spared, all or in part: " + e.Text + inLibrary(e) + calledBy(e)
+	return text + " goes into work that can be saved, all or in part: " + e.Text + inLibrary(e) + calledBy(e)
 }
 
 // calledBy names the function of the program that a mechanism is called for by, "" where none stands out.

@@ -14,14 +14,14 @@ func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
 		bill   *model.Bill
 		want   string
 	}{
-		"much of it":                        {model.AnswerCapacity, spared, "The CPUs are the limit (server); 93.1 % of that CPU time goes into what can be spared, all or in part: compressing."},
+		"much of it":                        {model.AnswerCapacity, spared, "The CPUs are the limit (server); 93.1 % of that CPU time goes into work that can be saved, all or in part: compressing."},
 		"in a library":                      {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "cryptography", Told: true, Share: 0.4, Files: []model.LoadGroup{{Name: "libcrypto.so.3", Share: 0.9}}}}}, "The CPUs are the limit (server); 40 % of that CPU time goes into cryptography (libcrypto.so.3)."},
 		"hardly any":                        {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "cryptography", Told: true, Share: 0.09}}}, limit},
 		"nothing":                           {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "own", Share: 1}}}, limit},
 		"no bill":                           {model.AnswerCapacity, nil, limit},
 		"a bill that is none":               {model.AnswerCapacity, &model.Bill{Missing: "too few samples"}, limit},
 		"healthy, and nothing to be spared": {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: []model.BillEntry{{Text: "own", Share: 1, Told: true}}}, limit},
-		"healthy, and busy CPUs":            {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: spared.Entries}, "The CPUs are the limit (server); its programs use 80 % of the CPUs, and 93.1 % of that CPU time goes into what can be spared, all or in part: compressing."},
+		"healthy, and busy CPUs":            {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: spared.Entries}, "The CPUs are the limit (server); its programs use 80 % of the CPUs, and 93.1 % of that CPU time goes into work that can be saved, all or in part: compressing."},
 		"healthy, and idle CPUs":            {model.AnswerHealthy, spared, limit},
 		"another answer":                    {model.AnswerCause, spared, limit},
 	} {

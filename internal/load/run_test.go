@@ -195,7 +195,7 @@ func TestARefusedPortIsNoBusyLoop(t *testing.T) {
 			t.Errorf("%d attempts to connect, want 8", got.Attempts)
 		}
 		if c := all[len(all)-1].Connections; c.Failed != 2 || c.Untried != 0 {
-			t.Errorf("at the end %+v, want both connections among those that never stood", c)
+			t.Errorf("at the end %+v, want both connections among those that were never open", c)
 		}
 		// One of the two tries four times at least, and rests for 80 ms at least in between.
 		if took := got.End - got.Start; took < 3*80 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -83,8 +84,10 @@ type Finding struct {
 	Title   string            `json:"title"`
 	Subject map[string]string `json:"subject"`
 	Answer  FindingAnswer     `json:"answer"`
-	// Impact is the share (0…1) of requests lost or delayed by it; nil when it cannot be told.
-	Impact   *float64    `json:"impact"`
+	// Impact is the share (0…1) that it cost, of what ImpactOf says; nil when it cannot be told.
+	Impact *float64 `json:"impact"`
+	// ImpactOf is what Impact is a share of: one of ImpactKinds, "" for the time that requests took.
+	ImpactOf string      `json:"impact_of,omitempty"`
 	Story    string      `json:"story,omitempty"`
 	Clues    []Clue      `json:"clues"`
 	Explains []Explained `json:"explains"`
@@ -96,6 +99,17 @@ type Finding struct {
 	Fix         []Fix         `json:"fix"`
 	Blind       []string      `json:"blind,omitempty"`
 }
+
+// What an impact is a share of, where it is not the time that requests took.
+const (
+	ImpactFailed     = "failed"      // requests: they got no good reply
+	ImpactDelayed    = "delayed"     // requests: they went a longer way, or came late; some may have failed
+	ImpactMachineCPU = "machine_cpu" // the CPU time of the machine
+	ImpactProgramCPU = "program_cpu" // the CPU time of the program that the finding is about
+)
+
+// ImpactKinds are all of these.
+var ImpactKinds = []string{ImpactFailed, ImpactDelayed, ImpactMachineCPU, ImpactProgramCPU}
 
 // Explained is a finding shown beneath its cause.
 type Explained struct {
@@ -308,7 +322,11 @@ func SpokenSubject(subject map[string]string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(subject)) {
 		if name != "host" && subject[name] != "-" { // a dash is nobody
-			parts = append(parts, cmp.Or(spokenLabels[name], name)+" "+subject[name])
+			value := subject[name]
+			if spokenLabels[name] == "program" { // which may be called like a word (node, pages)
+				value = strconv.Quote(value)
+			}
+			parts = append(parts, cmp.Or(spokenLabels[name], name)+" "+value)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -17,7 +17,7 @@ func TestSamples(t *testing.T) {
 	_, cause := read(t, made{seconds: 60, hosts: two}.write(t))
 	_, hosts := read(t, made{seconds: 120, hosts: []string{"client", "a", "b", "c", "d"}}.write(t))
 	_, unclear := read(t, made{seconds: 30, hosts: two}.write(t))
-	answered(unclear, model.Verdict{Answer: model.AnswerUnclear, Sentence: "No rule could name what holds it back; the nearest is: The table is full (server).",
+	answered(unclear, model.Verdict{Answer: model.AnswerUnclear, Sentence: "What holds it back was not found; nearest comes: The table is full (server).",
 		Nearest: []model.Candidate{{Rule: "x.full", Title: "The table is full", For: []string{"the table peaked at 93 % of its limit"}, Settle: "it would be it if that were > 0.95", ByHand: "conntrack -C"}}})
 	_, healthy := read(t, made{seconds: 30, hosts: two}.write(t))
 	answered(healthy, model.Verdict{Answer: model.AnswerHealthy, Sentence: "The offered load was served; nothing held it back."})
@@ -78,7 +78,7 @@ func capacity(t *testing.T) *Run {
 // dead is a run of a second without a reply.
 func dead(t *testing.T) *Run {
 	_, r := read(t, made{seconds: 7, hosts: []string{"client", "server"}}.write(t))
-	answered(r, model.Verdict{Answer: model.AnswerUnclear, Sentence: "No rule could name what holds it back, or say that nothing does."})
+	answered(r, model.Verdict{Answer: model.AnswerUnclear, Sentence: "What holds it back, if anything does, was not found."})
 	r.Report.Load = &model.Load{Seconds: 1, Outcomes: map[string]int64{"read:timeout": 99}}
 	r.Facts = facts(r.Report)
 	r.Load = slices.DeleteFunc(r.Load, func(f Figure) bool { return f.Title != "Failed, by outcome" })

@@ -157,7 +157,7 @@ func sparedPart(b *model.Bill) string {
 		}
 		parts = append(parts, text)
 	}
-	return "goes into what can be spared, all or in part: " + strings.Join(parts, ", ")
+	return "goes into work that can be saved, all or in part: " + strings.Join(parts, ", ")
 }
 
 // Billed says how much a request costs, and whose time it is.

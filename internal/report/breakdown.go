@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -176,6 +177,9 @@ func cut(s string, columns int) string {
 	return s
 }
 
+// queuePart is the part of a request's time in which it waited for a connection of the load's to be free.
+const queuePart = "queue"
+
 // longestPart words what took the most of the mean request's time, as deep as that
 // is known; "" where nothing takes a quarter of it.
 func longestPart(b *model.Breakdown) string {
@@ -200,6 +204,13 @@ func longestPart(b *model.Breakdown) string {
 	if longest == nil {
 		return ""
 	}
+	at := longest.Host
+	if longest.Process != "" {
+		at = strings.TrimPrefix(at+", program "+strconv.Quote(longest.Process), ", ")
+	}
+	if longest.Name == queuePart {
+		at = "a consequence: all were busy with requests that had no reply yet"
+	}
 	return fmt.Sprintf("%s of a mean request's %s: %s (%s)", layout.Share(min(*longest.Seconds/b.MeanSeconds, 1)),
-		layout.Micros(b.MeanSeconds*1e6), longest.Text, strings.TrimSpace(longest.Host+" "+longest.Process))
+		layout.Micros(b.MeanSeconds*1e6), longest.Text, at)
 }

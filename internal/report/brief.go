@@ -26,7 +26,12 @@ func brief(p *paper, r model.Report, run string) {
 	if len(r.Notes) > 0 && len(wrap(layout.Line(r.Notes[0]), p.width-labelWidth)) <= mostNote { // half of one says nothing
 		s.item(background, "note", mostNote, r.Notes[0])
 	}
-	s.item(further, "besides", 3, briefCounts(r))
+	open := ""
+	if r.Verdict.Answer == model.AnswerUnclear {
+		open = unjudged(r)
+	}
+	s.item(further, "not judged", mostUnjudged, open)
+	s.item(further, "besides", 3, briefCounts(r, open != ""))
 	s.add(mustKeep, (*paper).blank)
 	briefAnswer(s, r)
 	s.add(mustKeep, func(p *paper) { more(p, r, run) })
@@ -121,17 +126,19 @@ func howClose(f model.Finding, answer model.Answer) string {
 		model.AnswerCause:    ", and may only follow from the cause below",
 		model.AnswerCapacity: ", and may only follow from the limit below",
 	}[answer]
-	switch f.Answer {
-	case model.Near:
-		return "not far from its limit, but not the cause: "
-	case model.Suspected:
+	switch {
+	case f.Answer == model.Near && answer == model.AnswerUnclear:
+		return "worth a look, not proven: "
+	case f.Answer == model.Near:
+		return "near its limit, but not the cause: "
+	case f.Answer == model.Suspected:
 		return "not proven" + only + ": "
 	}
 	return "measured too" + only + ": "
 }
 
-// briefCounts says how many causes it was not, and how many nobody can tell about.
-func briefCounts(r model.Report) string {
+// briefCounts says how many causes it was not, and how many nobody can tell about, where these are not named.
+func briefCounts(r model.Report, named bool) string {
 	v := r.Verdict
 	open := map[string]bool{}
 	for _, f := range v.Findings {
@@ -142,13 +149,43 @@ func briefCounts(r model.Report) string {
 		open[rule] = true
 	}
 	text := plural(len(rulesOf(v.RuledOut, open)), "other cause", "other causes") + " ruled out"
-	if n := len(unknown); n > 0 {
+	if n := len(unknown); n > 0 && !named {
 		text += fmt.Sprintf("; %d could not be judged here", n)
 	}
 	if n := len(r.Notes); n > 1 {
 		text += "; " + plural(n-1, "more note", "more notes")
 	}
 	return text + " (-vv)"
+}
+
+// mostUnjudged is how many lines the causes have that could not be judged; of more the number is told.
+const mostUnjudged = 3
+
+// unjudged names the causes and limits that could not be judged, by what that lacked; "" where that takes too many lines.
+func unjudged(r model.Report) string {
+	causes := slices.DeleteFunc(slices.Clone(r.Verdict.Unknown), func(f model.Finding) bool { return f.Kind != "cause" && f.Kind != "capacity" })
+	order, rules := byMissing(causes, func(c model.Clue) string {
+		if isWatch(r.Plan) && ofOurLoad().MatchString(missing(c)) {
+			return "they need a time without load: plimsoll run"
+		}
+		return missing(c)
+	})
+	told := map[string]bool{}
+	var parts []string
+	for _, m := range order {
+		names := slices.DeleteFunc(rules[m], func(rule string) bool { return told[rule] })
+		for _, rule := range names {
+			told[rule] = true
+		}
+		if len(names) > 0 {
+			parts = append(parts, strings.Join(names, ", ")+" ("+m+")")
+		}
+	}
+	text := strings.Join(parts, "; ")
+	if len(wrap(text, 80-labelWidth)) > mostUnjudged {
+		return ""
+	}
+	return text
 }
 
 // rulesOf are the causes and limits of a list, but for those that are told of elsewhere.

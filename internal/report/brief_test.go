@@ -137,8 +137,9 @@ func TestBriefSaysWhatToDoAndWhatItCosts(t *testing.T) {
 // What is set now stands beside what it becomes, with its unit; what is so already, and what only a file can say, does not.
 func TestBriefSaysOldAndNew(t *testing.T) {
 	for want, f := range map[string]model.Fix{
-		"the CPU quota of /pod: 0.5 CPUs → 2 CPUs": {Changes: []model.FixChange{{Kind: model.ChangeQuota, Name: "/pod", Old: "50000 100000", Value: "200000 100000"}}},
-		"net.core.somaxconn: 10 → 4096":            {Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Old: "10", Value: "4096"}, {Kind: model.ChangeSysctl, Name: "kernel.pid_max", Old: "7", Value: "7"}}},
+		"the CPU quota of /pod: 0.5 CPUs → 2 CPUs":      {Changes: []model.FixChange{{Kind: model.ChangeQuota, Name: "/pod", Old: "50000 100000", Value: "200000 100000"}}},
+		"the CPUs of the program \"node\": 1 CPU → all": {Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all"}}},
+		"net.core.somaxconn: 10 → 4096":                 {Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Old: "10", Value: "4096"}, {Kind: model.ChangeSysctl, Name: "kernel.pid_max", Old: "7", Value: "7"}}},
 		"pm.max_children: 5 → 101; pm.start_servers: 101 (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')": {Changes: []model.FixChange{
 			{Kind: model.ChangePHPFPM, Name: "pm.max_children", Old: "5", Value: "101"}, {Kind: model.ChangePHPFPM, Name: "pm.start_servers", Value: "101"}}},
 		"worker_connections: more than now (this run does not tell how much) (in nginx's configuration; then nginx -s reload)": {Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "worker_connections"}}},
@@ -157,19 +158,25 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
 		"low risk, no service restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
-		"low risk, a reload of nginx (requests in hand are finished), undone by setting back a to 1 and the rest (note it first)": {Risk: "low", Restart: "reload", Undo: automatic,
+		"low risk, a reload of nginx (requests under way are finished), undone by setting back a to 1 and the rest (note its present value first)": {Risk: "low", Restart: "reload", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		"medium risk, a reload of nginx (requests in hand are finished), undone by setting it back (note first what is set), up to 3 GiB more memory than now; care": {
+		"medium risk, a reload of nginx (requests under way are finished), undone by setting it back (note the present value first), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"a restart of the service (requests in hand fail, connections are cut), undone by hand: note first what is there": {Risk: "low", Restart: "service", Undo: "manual"},
-		"low risk, no service restart, undone by the same line with 64":                                                   {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
-		"the first command only shows, and changes nothing; the change: medium risk, no service restart, undone by hand: note first what is there": {
+		"a restart of the service (cuts its requests and connections), undone by taking it back": {Risk: "low", Restart: "service", Undo: "manual"},
+		"low risk, no service restart, undone by the same line with the list that taskset -cp PID shows before, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
+			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
+		"low risk, no service restart, undone by the same line with 64": {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
+		"the check changes nothing; the change: medium risk, no service restart, undone by setting back what the check shows": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
-		"low risk, no service restart, undone by hand: note first what is there": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"low risk, no service restart, undone by taking it back": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"the check changes nothing (it runs the statement once); the change: low risk, no service restart, undone by taking it back; space": {
+			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
+		"the check changes nothing, but the process is slowed down a lot while it runs (^C ends it); the change: low risk, no service restart, undone by taking it back": {
+			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
 		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (requests in hand fail, connections are cut), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (requests in hand fail, connections are cut), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a restart of the host (cuts its requests and connections), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a restart of the service (cuts its requests and connections), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
@@ -209,7 +216,7 @@ func TestLooksToUsers(t *testing.T) {
 		return model.Report{Verdict: model.Verdict{RuledOut: []model.Finding{{Kind: kind, Clues: clues}}}}
 	}
 	for want, r := range map[string]model.Report{
-		"they are not called well served: 88 %": judged("healthy", model.Clue{Role: model.Supports, Truth: model.False, Say: "few came"}, dropped),
+		"not proven to be well: 88 %":           judged("healthy", model.Clue{Role: model.Supports, Truth: model.False, Say: "few came"}, dropped),
 		"nothing was seen that looks bad to":    judged("healthy", model.Clue{ID: "applies", Role: model.Needs, Truth: model.False, Say: "there is none"}),
 		"nothing was seen that looks bad to th": judged("cause", dropped),
 		"that is what looks bad":                load(0.5, 1e3, 2e3, 1e3),
@@ -226,7 +233,7 @@ func TestLooksToUsers(t *testing.T) {
 
 func TestSecondWaitsForTheFirst(t *testing.T) {
 	one, two := model.Finding{Title: "one"}, model.Finding{Title: "two", Fix: []model.Fix{{Title: "mend"}}}
-	if got := second([]model.Finding{one, two}); got != "leave 2 until the first is mended, then measure again (-v: its fix)" {
+	if got := second([]model.Finding{one, two}); got != "leave 2 until the first is fixed, then measure again (-v: its fix)" {
 		t.Error(got)
 	}
 	if got := second([]model.Finding{two, one}); strings.Contains(got, "-v") {
@@ -266,11 +273,39 @@ func TestWhatIsSaidAlready(t *testing.T) {
 	var watch model.Report
 	for say, want := range map[string]string{
 		"processes of stress that ended used 82.8 % of all CPU time": "",
-		"82.8 % of the requests waited for a worker":                 "82.8 % of the requests, or of their time, was lost to it",
+		"82.8 % of the requests waited for a worker":                 "82.8 % of the requests' time was lost to it",
 	} {
 		f := model.Finding{Kind: "cause", Impact: &share, Clues: []model.Clue{{Truth: model.True, Value: &share, Say: say}}}
 		if got := SoWhat(f, watch); got != want {
 			t.Errorf("beside %q it says %q, want %q", say, got, want)
+		}
+	}
+}
+
+// A cost is one number of one meaning: no more can have failed than did, and where a few slow requests hold the time, that is said.
+func TestSoWhatHasOneMeaning(t *testing.T) {
+	share := 0.6
+	load := func(good, max, mean float64) model.Report {
+		return model.Report{Plan: model.Plan{Load: &model.LoadPlan{}}, Breakdown: &model.Breakdown{MeanSeconds: mean},
+			Load: &model.Load{GoodShare: good, Latency: model.Quantiles{Count: 9, P50: 300, P99: 2e3, Max: max}}}
+	}
+	for _, c := range []struct {
+		of     string
+		report model.Report
+		want   string
+	}{
+		{model.ImpactFailed, load(0.4, 1e3, 3e-4), "60 % of the requests failed because of it"},
+		{model.ImpactFailed, load(0.9, 1e3, 3e-4), "60 % of the requests' time was lost to it"},
+		{model.ImpactFailed, model.Report{}, "60 % of the requests failed because of it"},
+		{model.ImpactDelayed, load(1, 1e3, 3e-4), "60 % of the requests were delayed by it"},
+		{model.ImpactDelayed, load(0.9, 1e3, 3e-4), "60 % of the requests failed or came late because of it"},
+		{model.ImpactMachineCPU, load(1, 1e3, 3e-4), "60 % of the machine's CPU time goes into it"},
+		{model.ImpactProgramCPU, load(1, 1e3, 3e-4), "60 % of the program's CPU time goes into it"},
+		{"", load(1, 1e3, 3e-4), "60 % of the requests' time was lost to it"},
+		{"", load(1, 1e6, 9e-3), "60 % of the requests' time was lost to it; most requests were quick (half took at most 300 µs), a few slow ones hold that time (up to 1 s)"},
+	} {
+		if got := SoWhat(model.Finding{Kind: "cause", Impact: &share, ImpactOf: c.of}, c.report); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -16,7 +16,12 @@ func nearWhat(c model.Clue) string {
 	if c.Role == model.Supports || c.Value == nil || strings.HasSuffix(c.Is, " 0") || strings.HasPrefix(c.Is, "==") || !layout.Near(c.Is, *c.Value) { // of any at all, and of yes or no, there is no more to say
 		return ""
 	}
-	return " (it counts at " + layout.Limit(c.Is, c.Value, c.Say) + ")"
+	return threshold(c)
+}
+
+// threshold is what a clue's value is held against.
+func threshold(c model.Clue) string {
+	return " (threshold: " + layout.Limit(c.Is, c.Value, c.Say) + ")"
 }
 
 // manyTimes is from when on a wait looks bad beside another: one that nobody takes for chance.
@@ -27,7 +32,7 @@ func looksToUsers(r model.Report) string {
 	l := r.Load
 	if l == nil {
 		if _, seen := besides(r.Verdict); len(seen) > 0 {
-			return says(seen[0], model.True)
+			return felt(seen[0])
 		}
 		return cmp.Or(notServed(r.Verdict), "nothing was seen that looks bad to them")
 	}
@@ -47,23 +52,36 @@ func looksToUsers(r model.Report) string {
 	return "nothing looks bad: no request failed, and 99 of 100 waited less than " + layout.Micros(q.P99)
 }
 
-// notServed says why nobody calls the users well served whose requests were seen, "" where none were.
+// felt says what users felt of a symptom, and from when on it is one.
+func felt(f model.Finding) string {
+	c := decider(f, model.True)
+	if c == nil || c.Value == nil || c.Role == model.Supports || strings.HasSuffix(c.Is, " 0") {
+		return says(f, model.True)
+	}
+	return c.Say + threshold(*c)
+}
+
+// notServed says by what it is not known that all is well, of the users' requests that were seen or of the programs, "" where
+// neither was judged.
 func notServed(v model.Verdict) string {
 	for _, f := range slices.Concat(v.Findings, v.RuledOut) {
 		if f.Kind != "healthy" || hadNothing(f) {
 			continue
 		}
 		if c := decider(f, model.False); c != nil && (c.Role == model.Needs || c.Role == model.Decides) {
-			return "they are not called well served: " + c.Say
+			return "not proven to be well: " + c.Say + threshold(*c)
 		}
 	}
 	return ""
 }
 
+// listenerClue is the clue that says where the users are, which is for the next step, and no reason.
+const listenerClue = "listener"
+
 // mostTelling are the clues that hold, each sentence once, what says the most first. One that only supports stands before what was
 // needed where it names somebody or something that is not told yet: that says more to whoever has to mend it than a further number.
 func mostTelling(clues []model.Clue, told string) []model.Clue {
-	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" })
+	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" || c.ID == listenerClue })
 	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b, told) - weight(a, told) })
 	said := map[string]bool{} // two clues may hold one value against two thresholds
 	return slices.DeleteFunc(best, func(c model.Clue) bool {

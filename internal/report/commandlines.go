@@ -35,14 +35,14 @@ func withoutComment(command string, width int) string {
 
 // shortCommand writes as many whole lines of a command as fit; the rest is told of,
 // since half a command is worse than none.
-func (p *paper) shortCommand(text string) {
+func (p *paper) shortCommand(label, text string) {
 	if text == "" {
 		return
 	}
 	laidOut := func(text string) string {
 		part := newPaper(TextOptions{Width: p.width, Color: p.color})
 		part.command(labelWidth+2, text)
-		return part.b.String()
+		return string(p.paint(bold, label)) + part.b.String()[len(label):]
 	}
 	if all := laidOut(text); strings.Count(all, "\n") <= mostCommand {
 		p.b.WriteString(all)

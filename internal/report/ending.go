@@ -29,7 +29,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	title := "VERDICT: " + strings.ToUpper(string(v.Answer))
 	switch {
 	case v.Answer == model.AnswerCapacity && spares(v) != nil:
-		title += ", with work that can be spared"
+		title += ", with work that can be saved"
 	case v.Answer == model.AnswerCapacity:
 		title += ", nothing is broken"
 	}
@@ -56,7 +56,7 @@ func briefAnswer(s *sheet, r model.Report) {
 	}
 	goesInto(s, v)
 	if v.Answer == model.AnswerUnclear {
-		s.item(mustKeep, "users", 2, looksToUsers(r))
+		s.item(mustKeep, whoFeels(v), 3, looksToUsers(r))
 		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)
@@ -132,7 +132,7 @@ func reasons(s *sheet, f model.Finding, told string) {
 	}
 	for _, c := range best {
 		if (c.Role == model.Decides || c.Role == model.Proves) && fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
-			s.add(proof, func(p *paper) { p.typed("check", withoutComment(c.ByHand, p.width-labelWidth)) })
+			s.add(proof, func(p *paper) { p.typed("by hand", withoutComment(c.ByHand, p.width-labelWidth)) })
 			return
 		}
 	}

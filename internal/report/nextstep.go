@@ -53,7 +53,7 @@ func costOfSparing(spare model.Saving) string {
 	if spare.InCode {
 		return "a person's time, for a change of the program; a restart of the service, undone by the version before"
 	}
-	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note first what is set)"
+	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note the present value first)"
 }
 
 // second is by what the second of several causes is known, and what to do about it: it may be gone with the first.
@@ -63,7 +63,7 @@ func second(root []model.Finding) string {
 	if best := mostTelling(root[at].Clues, root[at].Title); len(best) > 0 {
 		text = "by this it is known: " + best[0].Say + "; "
 	}
-	text += fmt.Sprintf("leave %d until the first is mended, then measure again", at+1)
+	text += fmt.Sprintf("leave %d until the first is fixed, then measure again", at+1)
 	if len(root[at].Fix) > 0 {
 		text += " (-v: its fix)"
 	}
@@ -91,7 +91,7 @@ func closeTo(grounds []model.Finding) (model.Clue, bool) {
 
 // nothingToMend says so, and what came nearest to a limit.
 func nothingToMend(v model.Verdict) string {
-	const all = "nothing has to be mended"
+	const all = "nothing needs fixing"
 	if next, _ := besides(v); len(next) > 0 {
 		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")"
 	}
@@ -108,9 +108,9 @@ func tryMore(plan model.Plan) string {
 	case l == nil || l.URL == "":
 		return ""
 	case l.Rate > 0:
-		return fmt.Sprintf("how much more it bears: the same command with --rate %.0f", 2*l.Rate)
+		return fmt.Sprintf("how much more it can take: the same command with --rate %.0f", 2*l.Rate)
 	}
-	return fmt.Sprintf("how much more it bears: the same command with -c %d", 2*l.Connections)
+	return fmt.Sprintf("how much more it can take: the same command with -c %d", 2*l.Connections)
 }
 
 func costOfMore(plan model.Plan) string {
@@ -147,11 +147,15 @@ func settleFirst(s *sheet, r model.Report) {
 		}
 		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
-			s.typed(mustKeep, c.ByHand)
+			s.typed(mustKeep, "", c.ByHand)
 			s.item(mustKeep, "", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
 			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
 			return
 		}
+	}
+	if isWatch(r.Plan) {
+		afterUnclearWatch(s, r)
+		return
 	}
 	next, price := moreToSee(r)
 	s.item(mustKeep, "next", 4, next)
@@ -184,7 +188,7 @@ func lookedAt(sentence string, c model.Candidate) string {
 func waitsForConnection(b *model.Breakdown) bool {
 	const most = 0.5
 	return b != nil && slices.ContainsFunc(b.Parts, func(p model.BreakdownPart) bool {
-		return p.Name == "queue" && p.Seconds != nil && *p.Seconds >= most*b.MeanSeconds
+		return p.Name == queuePart && p.Seconds != nil && *p.Seconds >= most*b.MeanSeconds
 	})
 }
 
@@ -206,8 +210,6 @@ func moreToSee(r model.Report) (next, price string) {
 	switch {
 	case r.Plan.Remote != nil || r.Plan.Capture != nil:
 		return "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
-	case isWatch(r.Plan):
-		return "plimsoll run URL drives a load of its own, and times every request", "its load comes on top of the users' own, for some 15 s; nothing is changed"
 	case r.Load != nil && answersErrors(*r.Load):
 		return "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", "nothing is changed by looking"
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
@@ -216,7 +218,7 @@ func moreToSee(r model.Report) (next, price string) {
 	case r.Tracing != nil && r.Tracing.Level == "full":
 		return "read what came near, and what could not be seen (-vv)", "nothing is changed by looking"
 	}
-	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and mend what it waits for", "the service is some percent slower while it is measured; nothing is changed"
+	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and fix what it waits for", "the service is some percent slower while it is measured; nothing is changed"
 }
 
 // denied is what would settle it where that takes rights which the run had not.
@@ -237,18 +239,22 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
 	switch {
 	case f.First != nil:
-		s.typed(mustKeep, f.First.Type)
-		s.item(mustKeep, "", 5, f.First.Then)
+		check, then := "", ""
+		if onlyShows(f) {
+			check, then = "check", "then"
+		}
+		s.typed(mustKeep, check, f.First.Type)
+		s.item(mustKeep, then, 5, f.First.Then)
 	case adviceAlone(f):
 		s.item(mustKeep, "", mostCommand, f.Command)
 	default:
 		s.item(mustKeep, "", 4, changesOf(f))
 		s.item(context, "", 2, sizedToTest(f, r.Plan))
-		s.typed(mustKeep, typedLines(f))
+		s.typed(mustKeep, "", typedLines(f))
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
 	if label != "look" && (r.Plan.Load != nil || len(r.Plan.Command) > 0) {
-		s.item(niceToKnow, "then", 1, "the same command again tells if that helped, and what is next")
+		s.item(niceToKnow, "after", 1, "the same command again tells if that helped, and what is next")
 	}
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain")

@@ -210,13 +210,14 @@ func TestWhoseTime(t *testing.T) {
 	served.Verdict.Root[0].Clues = append(served.Verdict.Root[0].Clues, model.Clue{Role: model.Decides, Truth: model.True, Say: "it held 9 % of the requests under way"})
 	watch.Verdict.Root = []model.Finding{conntrackRoot()}
 	watch.Verdict.Root[0].Clues = []model.Clue{{Role: model.Decides, Truth: model.True, Say: "its quota held it back"}}
+	served.Verdict.Root[0].ImpactOf, watch.Verdict.Root[0].ImpactOf = "", ""
 	for _, c := range []struct {
 		report model.Report
 		want   string
 	}{
-		{ours, "of the requests, or of their time, was lost to it"},
+		{ours, "of the requests failed because of it"},
 		{watch, "of the program's time was lost to it"},
-		{served, "of the requests, or of their time, was lost to it"},
+		{served, "of the requests' time was lost to it"},
 	} {
 		if got := text(t, c.report, TextOptions{Width: 120, Detail: Everything}); !bytes.Contains(got, []byte(c.want)) {
 			t.Errorf("%q is missing in\n%s", c.want, got)

@@ -333,7 +333,7 @@ func overTLS(l model.Load) string {
 func connects(l model.Load, plan *model.LoadPlan) string {
 	var parts []string
 	if l.Stood > 0 && plan != nil {
-		parts = append(parts, fmt.Sprintf("%s to begin with, %s stood at one time or another", layout.Count(int64(plan.Connections)), layout.Count(l.Stood)))
+		parts = append(parts, fmt.Sprintf("%s to begin with, %s were open at one time or another", layout.Count(int64(plan.Connections)), layout.Count(l.Stood)))
 	}
 	if attempted(l) {
 		failed, n := failures(l.Outcomes, model.IsAttempt)
@@ -346,7 +346,7 @@ func connects(l model.Load, plan *model.LoadPlan) string {
 	if m := l.Missing; m != nil && plan != nil && m.Failed+m.Untried > 0 {
 		of := " of " + plural(plan.Connections, "connection", "connections")
 		if m.Failed > 0 {
-			parts = append(parts, layout.Count(m.Failed)+of+" never stood")
+			parts = append(parts, layout.Count(m.Failed)+of+" were never open")
 			of = ""
 		}
 		if m.Untried > 0 {

@@ -59,7 +59,7 @@ func conntrackRoot() model.Finding {
 	return model.Finding{
 		Rule: "net.conntrack.table_full", Kind: "cause", Answer: model.Confirmed,
 		Title:   "The connection-tracking table is full; the kernel refuses new connections",
-		Subject: map[string]string{"host": "server"}, Impact: num(0.81),
+		Subject: map[string]string{"host": "server"}, Impact: num(0.81), ImpactOf: model.ImpactFailed,
 		Story: "The kernel's packet filter remembers every connection in a table. When the table is full, the first packet " +
 			"of a new connection is thrown away without a word, and its sender waits a second before it tries again.",
 		Clues: []model.Clue{
@@ -133,7 +133,7 @@ func causeReport() model.Report {
 	timeouts.ExplainedBy = root.Rule
 	r.Verdict = model.Verdict{
 		Answer:   model.AnswerCause,
-		Sentence: "The connection-tracking table of server is full: the kernel threw away 4,000 packets, and 81 % of the requests, or of their time, was lost to it.",
+		Sentence: "The connection-tracking table of server is full: the kernel threw away 4,000 packets, and 81 % of the requests failed because of it.",
 		Root:     []model.Finding{root},
 		Findings: []model.Finding{root, timeouts,
 			near("phpfpm.workers_exhausted", "cause", model.Near, model.True, "46 of 50 workers were busy at once", map[string]string{"host": "server", "pool": "www"})},
@@ -231,7 +231,7 @@ func watchReport() model.Report {
 	r.Cost.LoadCPUSeconds = 0
 	r.Tracing = &model.Tracing{Level: "full", Duty: map[string]float64{"syscalls": 0.17, "offcpu": 0.16}, Profiles: []string{"cpu", "offcpu"}}
 	root := conntrackRoot()
-	root.Impact, root.Explains, root.Answer = nil, nil, model.Suspected
+	root.Impact, root.ImpactOf, root.Explains, root.Answer = nil, "", nil, model.Suspected
 	root.Clues[1] = model.Clue{ID: "refused", Role: model.Decides, Truth: model.Unknown, Is: "> 0",
 		Missing: "node_nf_conntrack_stat_drop was denied on server: the statistics need CAP_NET_ADMIN"}
 	r.Verdict = model.Verdict{Answer: model.AnswerCause,
@@ -253,7 +253,7 @@ func watchAloneReport() model.Report {
 		return f
 	}
 	r.Verdict = model.Verdict{Answer: model.AnswerUnclear,
-		Sentence: "Nothing was found that holds a service back; how long users waited was not seen.",
+		Sentence: "No cause was found; how long users waited was not seen, so this does not prove that all is well.",
 		RuledOut: ruledOutSamples()[:2],
 		Unknown: []model.Finding{
 			missing("process.blocked", "this run has no baseline window"),

@@ -56,11 +56,11 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	}
 }
 
-// typed adds a command to be typed.
-func (s *sheet) typed(keep int, command string) {
+// typed adds a command to be typed, under a label, "" for none.
+func (s *sheet) typed(keep int, label, command string) {
 	if command != "" {
-		s.add(keep, func(p *paper) { p.shortCommand(command) })
-		s.steps = append(s.steps, Step{Text: command, Typed: true})
+		s.add(keep, func(p *paper) { p.shortCommand(label, command) })
+		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
 	}
 }
 

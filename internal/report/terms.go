@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -48,7 +50,7 @@ func terms(f model.Fix) string {
 	}
 	lead := ""
 	if onlyShows(f) {
-		lead = "the first command only shows, and changes nothing" + whileItLooks(f) + "; the change: "
+		lead = "the check changes nothing" + whileItLooks(f) + "; the change: "
 	}
 	return lead + strings.Join(parts, ", ") + andCosts(f.Costs)
 }
@@ -65,15 +67,27 @@ func whileItLooks(f model.Fix) string {
 	if f.First == nil {
 		return ""
 	}
-	tool, _, _ := strings.Cut(strings.TrimPrefix(f.First.Type, "plimsoll "), " ")
-	switch tool {
-	case "strace":
+	command := typedInHost(f.First.Type)
+	tool, _, _ := strings.Cut(strings.TrimPrefix(command, "plimsoll "), " ")
+	switch {
+	case tool == "strace":
 		return ", but the process is slowed down a lot while it runs (^C ends it)"
-	case "trace", "perf", "tcpdump":
+	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool):
 		return " (some percent of a CPU while it runs)"
+	case strings.Contains(command, "EXPLAIN (ANALYZE"):
+		return " (it runs the statement once)"
 	}
 	return ""
 }
+
+// wayIn is what stands before a command so that it is typed at a host, or as another user.
+var wayIn = lazy.Regexp(`^(sudo (-u \S+ )?|ip netns exec \S+ |nsenter (-\w|\d+| )+)+`)
+
+// typedInHost is a command without what leads to where it is typed.
+func typedInHost(command string) string { return wayIn().ReplaceAllString(command, "") }
+
+// showsSettings are the commands that show what is set, which is the way back.
+var showsSettings = lazy.Regexp(`^(cat|sysctl|nft|iptables|ip|tc|ethtool|taskset|nginx -T) |(?i)\bconfig get\b`)
 
 func andCosts(text string) string {
 	if text == "" {
@@ -82,7 +96,7 @@ func andCosts(text string) string {
 	return "; " + layout.Line(text)
 }
 
-// restartOf says what has to start anew for a fix that one makes by hand. A backlog, which tune sets
+// restartOf says what has to restart for a fix that one makes by hand. A backlog, which tune sets
 // on the open socket, stands for a person in the configuration that the service reads when it starts.
 func restartOf(f model.Fix) string {
 	if slices.ContainsFunc(f.Changes, func(c model.FixChange) bool {
@@ -96,20 +110,20 @@ func restartOf(f model.Fix) string {
 // cutsOff says whether a restart ends what users have open.
 func cutsOff(restart string) bool { return !slices.Contains([]string{"none", "", "reload"}, restart) }
 
-// restarts says what starts anew, and what becomes of the requests in hand.
+// restarts says what restarts, and what becomes of the requests under way.
 func restarts(word string, f model.Fix) string {
 	sets := func(kind string) bool {
 		return slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == kind })
 	}
 	switch {
 	case word == "reload" && sets(model.ChangePHPFPM):
-		return "a reload of PHP-FPM (requests in hand are cut, unless process_control_timeout is set)"
+		return "a reload of PHP-FPM (requests under way are cut, unless process_control_timeout is set)"
 	case word == "reload" && sets(model.ChangeNginx):
-		return "a reload of nginx (requests in hand are finished)"
+		return "a reload of nginx (requests under way are finished)"
 	case word == "reload":
-		return "a reload of the service (most services finish the requests in hand)"
+		return "a reload of the service (most services finish the requests under way)"
 	case cutsOff(word):
-		return "a restart of the " + word + " (requests in hand fail, connections are cut)"
+		return "a restart of the " + word + " (cuts its requests and connections)"
 	}
 	return "no service restart"
 }
@@ -124,8 +138,10 @@ func undoing(f model.Fix) string {
 		return "cannot be undone"
 	case f.First != nil && f.First.Type != "" && f.First.Old != "":
 		return "undone by the same line with " + f.First.Old
+	case f.Undo != automatic && onlyShows(f) && showsSettings().MatchString(typedInHost(f.First.Type)):
+		return "undone by setting back what the check shows"
 	case f.Undo != automatic:
-		return "undone by hand: note first what is there"
+		return "undone by taking it back"
 	case len(f.Changes) == 1 && f.Changes[0].Old != "" && slices.Contains(sameLine, f.Changes[0].Kind):
 		return "undone by the same line with " + f.Changes[0].Old
 	}
@@ -133,6 +149,8 @@ func undoing(f model.Fix) string {
 	unknown := false
 	for _, c := range f.Changes {
 		switch {
+		case c.Kind == model.ChangeAffinity: // how many is known, and not which
+			return "undone by the same line with the list that taskset -cp PID shows before"
 		case c.Kind == model.ChangePolicy:
 			return "undone by the same line with --other for --idle"
 		case c.Old == "":
@@ -143,9 +161,9 @@ func undoing(f model.Fix) string {
 	}
 	switch {
 	case len(known) == 0:
-		return "undone by setting it back (note first what is set)"
+		return "undone by setting it back (note the present value first)"
 	case unknown:
-		return "undone by setting back " + strings.Join(known, ", ") + " and the rest (note it first)"
+		return "undone by setting back " + strings.Join(known, ", ") + " and the rest (note its present value first)"
 	}
 	return "undone by setting back " + strings.Join(known, ", ")
 }
@@ -160,7 +178,7 @@ func settingName(c model.FixChange) string {
 	case model.ChangeNice:
 		return "the nice value of " + c.Name
 	case model.ChangeAffinity:
-		return "the CPUs of " + c.Name
+		return "the CPUs of the program " + strconv.Quote(c.Name)
 	case model.ChangeQuota:
 		return "the CPU quota of " + c.Name
 	case model.ChangeRPS:
@@ -181,9 +199,11 @@ func lasts(f model.Fix) string {
 		case slices.Contains([]string{model.ChangeRPS, model.ChangeTxQueue}, c.Kind):
 			text = "the next boot"
 		case c.Kind == model.ChangeQuota:
-			text = "the unit or container starts anew (CPUQuota= or --cpus keeps it)"
+			text = "the unit or container restarts (CPUQuota= or --cpus keeps it)"
+		case c.Kind == model.ChangeAffinity:
+			text = "the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)"
 		default:
-			text = "the process starts anew"
+			text = "the process restarts"
 		}
 		if text != "" && !slices.Contains(list, text) {
 			list = append(list, text)
@@ -226,7 +246,12 @@ func changesOf(f model.Fix) string {
 
 // spokenSetting is a value with its unit.
 func spokenSetting(kind, value string) string {
-	if kind != model.ChangeQuota {
+	switch {
+	case kind == model.ChangeAffinity && value == "1":
+		return "1 CPU"
+	case kind == model.ChangeAffinity && value != "all":
+		return value + " CPUs"
+	case kind != model.ChangeQuota:
 		return value
 	}
 	var used, period float64

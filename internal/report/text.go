@@ -196,22 +196,55 @@ func cost(p *paper, f model.Finding, r model.Report, by string) bool {
 // SoWhat words what a finding cost, "" where there is nothing to say.
 func SoWhat(f model.Finding, r model.Report) string { return lostTo(f, r, "it") }
 
+// lostTo words what a finding cost: one number, and what it is a share of.
 func lostTo(f model.Finding, r model.Report, by string) string {
-	whose := " of the requests, or of their time, was lost to "
-	if r.Load != nil && r.Load.GoodShare == 1 {
-		whose = " of the requests' time was lost to "
-	}
 	switch {
-	case f.Impact != nil && isWatch(r.Plan) && saidAlready(f):
+	case f.Impact == nil && f.Kind == "cause":
+		return "what " + by + " costs the requests cannot be told from this run"
+	case f.Impact == nil || isWatch(r.Plan) && saidAlready(f):
 		return ""
-	case f.Impact != nil && ofAProgram(f, r):
-		return layout.Share(*f.Impact) + " of the program's time was lost to " + by
-	case f.Impact != nil:
-		return layout.Share(*f.Impact) + whose + by
-	case f.Kind == "cause":
-		return "how many requests, and how much of their time, " + by + " cost cannot be told from this run"
 	}
-	return ""
+	share := layout.Share(*f.Impact)
+	switch impactOf(f, r) {
+	case model.ImpactMachineCPU:
+		return share + " of the machine's CPU time goes into " + by
+	case model.ImpactProgramCPU:
+		return share + " of the program's CPU time goes into " + by
+	case model.ImpactFailed:
+		return share + " of the requests failed because of " + by
+	case model.ImpactDelayed:
+		if r.Load != nil && r.Load.GoodShare == 1 {
+			return share + " of the requests were delayed by " + by
+		}
+		return share + " of the requests failed or came late because of " + by
+	}
+	if ofAProgram(f, r) {
+		return share + " of the program's time was lost to " + by
+	}
+	return share + " of the requests' time was lost to " + by + slowOnes(r)
+}
+
+// impactOf is what a finding's impact is a share of, "" for time. Several rules take the larger of two shares, of requests and of
+// their time; no more can have failed than did.
+func impactOf(f model.Finding, r model.Report) string {
+	const rounding = 0.005
+	if f.ImpactOf == model.ImpactFailed && r.Load != nil && *f.Impact > 1-r.Load.GoodShare+rounding {
+		return ""
+	}
+	return f.ImpactOf
+}
+
+// slowOnes says that few requests hold most of the time, "" where that is not so.
+func slowOnes(r model.Report) string {
+	const farFromHalf, farAway = 3, 10
+	if r.Load == nil || r.Breakdown == nil || r.Load.Latency.P50 <= 0 {
+		return ""
+	}
+	q := r.Load.Latency
+	if r.Breakdown.MeanSeconds*1e6 < farFromHalf*q.P50 || q.Max < farAway*q.P50 {
+		return ""
+	}
+	return "; most requests were quick (half took at most " + layout.Micros(q.P50) + "), a few slow ones hold that time (up to " + layout.Micros(q.Max) + ")"
 }
 
 // saidAlready says whether a clue tells what the impact is of, such as CPU time: of requests it is nothing then that

@@ -95,7 +95,7 @@ func AfterWalk(t model.Tuning) []Step {
 	kept, proposed, stand := withOutcome(t, model.Kept), withOutcome(t, model.Proposed), withOutcome(t, model.Stands)
 	switch {
 	case len(stand) > 0:
-		return price("plimsoll undo --all, as root: it takes back what stands, once what was in the way of that is mended", "until then what stands is in effect", stand)
+		return price("plimsoll undo --all, as root: it takes back what stands, once what was in the way of that is fixed", "until then what stands is in effect", stand)
 	case len(kept) > 0 && len(t.Last) > 0:
 		return price("write the lines under TO MAKE THIS LAST into these files: until then a restart of the machine or service loses them", "all of it is set already; plimsoll undo --all takes it back (but not lines that you wrote)", kept)
 	case len(kept) > 0:

@@ -82,6 +82,8 @@ type Rule struct {
 	Applies string   `yaml:"applies" json:"applies"`
 	Clues   []Clue   `yaml:"clues" json:"clues"`
 	Impact  string   `yaml:"impact" json:"impact,omitempty"`
+	// ImpactOf says what the impact is a share of, one of model's ImpactOf…; "" is the time that requests took.
+	ImpactOf string `yaml:"impact_of" json:"impact_of,omitempty"`
 	// Does says of a cause what it does to users, by kind (Kinds), and how. Shows says
 	// of a symptom by which of these it is seen, and what is to be added there; Where
 	// names the labels in which the two subjects then agree, as Explain.Where does.
@@ -192,6 +194,9 @@ func Parse(raw []byte, terms query.Terms) (*Rule, error) {
 		if r.ImpactExpr, err = terms.Parse(r.Impact); err != nil {
 			fail("impact: %w", err)
 		}
+	}
+	if r.ImpactOf != "" && (r.Impact == "" || !slices.Contains(model.ImpactKinds, r.ImpactOf)) {
+		fail("impact_of %q: want one of %s beside an impact, or nothing", r.ImpactOf, strings.Join(model.ImpactKinds, ", "))
 	}
 	ids := map[string]bool{}
 	for i := range r.Clues {

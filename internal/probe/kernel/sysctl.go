@@ -23,6 +23,7 @@ type sysctl struct {
 // hostSysctls belong to a network namespace, or can at least be read in one.
 var hostSysctls = []sysctl{
 	{"net.core.somaxconn", 1, "connections", "Upper limit of every listener's accept queue, whatever backlog the program asks for."},
+	{"net.core.rmem_default", 1, "bytes", "Receive buffer of a datagram socket whose program asks for no other."},
 	{"net.core.rmem_max", 1, "bytes", "Largest receive buffer a program may ask for."},
 	{"net.core.wmem_max", 1, "bytes", "Largest send buffer a program may ask for."},
 	{"net.ipv4.ip_local_port_range", 2, "port", "First (index 0) and last (index 1) port given to connections that leave from here."},
