@@ -40,6 +40,30 @@ func TestPackageWarnsOfTheOldStateDirectory(t *testing.T) {
 	}
 }
 
+// Whoever removes the package has no unit left that starts a program that is gone; an upgrade stops nothing.
+func TestRemovalStopsTheUnits(t *testing.T) {
+	tools := t.TempDir()
+	ok(t, os.WriteFile(filepath.Join(tools, "systemctl"), []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
+	for how, stops := range map[string]bool{"remove": true, "0": true, "upgrade": false, "1": false, "deconfigure": false} {
+		c := exec.Command("/bin/sh", "../../packaging/preremove", how)
+		c.Env = append(os.Environ(), "PATH="+tools)
+		said, err := c.CombinedOutput()
+		ok(t, err)
+		want := ""
+		if stops {
+			want = "disable --quiet --now plimsoll-watch.service plimsoll-exporter.service\n"
+		}
+		if string(said) != want {
+			t.Errorf("%s: it calls systemctl with %q, want %q", how, said, want)
+		}
+	}
+	recipe, err := os.ReadFile("../../packaging/nfpm.yaml")
+	ok(t, err)
+	if !strings.Contains(string(recipe), "preremove: packaging/preremove\n") {
+		t.Error("the packages do not run it")
+	}
+}
+
 // systemd takes each unit as it is, and knows all that stands in it.
 func TestUnitsAreSystemds(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")

@@ -131,7 +131,7 @@ func (c *conntrack) stats() (map[string]uint64, error) {
 	if !c.host.Recorded() {
 		f, err := host.OpenFile(c.host.Path(conntrackCount))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", conntrackHint, err)
+			return nil, (&source{hint: conntrackHint}).err(err)
 		}
 		f.Close()
 		if sums, err := c.ask(); err == nil {

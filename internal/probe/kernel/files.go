@@ -34,7 +34,7 @@ type source struct {
 func (s *source) err(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: %w", s.hint, err)
+		return host.Absent(s.hint) // one sentence for all files that lack for the same reason: reports say each reason once
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("not allowed to read it, run as root: %w", err)
 	}
@@ -145,6 +145,11 @@ func (r *files) Close() error {
 // errNoField says that a file lacks a field; it makes the signal absent.
 func errNoField(file, field string) error {
 	return host.Absent(fmt.Sprintf("this kernel's %s has no %s", file, field))
+}
+
+// errNoCounter is errNoField of a file that lacks many at once: the signal's name says which, and the reason is one for all.
+func errNoCounter(file string) error {
+	return host.Absent(fmt.Sprintf("this kernel's %s has no such counter", file))
 }
 
 // parseUint reads a decimal number without the allocation of strconv's string.

@@ -113,7 +113,7 @@ func (t *netstatTable) put(b []byte, out *probe.Out) error {
 		}
 	}
 	for _, sig := range t.missing {
-		out.Mark(sig, errNoField("/"+t.file.path, strings.TrimPrefix(sig.Name, "node_netstat_")))
+		out.Mark(sig, errNoCounter("/"+t.file.path))
 	}
 	for _, sig := range t.unknown {
 		out.Mark(sig, nil)

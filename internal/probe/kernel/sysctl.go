@@ -114,8 +114,11 @@ func sysctlSignals(list []sysctl) []*model.Signal {
 func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
 func sysctlSource(name string, sig *model.Signal) source {
-	return source{path: sysctlPath(name), signals: []*model.Signal{sig},
-		hint: name + " is not in this kernel, or not shown in this network namespace"}
+	hint := "this kernel has no such setting, or does not show it in this network namespace"
+	if strings.HasPrefix(name, "net.netfilter.nf_conntrack_") {
+		hint = conntrackHint
+	}
+	return source{path: sysctlPath(name), signals: []*model.Signal{sig}, hint: hint}
 }
 
 func sysctlSources(list []sysctl, signals []*model.Signal) []source {

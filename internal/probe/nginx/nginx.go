@@ -229,12 +229,12 @@ func markAccess(out *probe.Out, followed int, errs []error, has *nginx.LineForma
 	}
 	noteRest(out, errs)
 	if !has.HasRequest {
-		err := host.Absent("nginx's log_format has no $request_time; add $request_time to it to see how long requests take")
+		err := host.Absent("nginx's log_format has no $request_time; add $request_time to nginx's log_format to see how long requests take")
 		out.Mark(requestSum, err)
 		out.Mark(requestCount, err)
 	}
 	if !has.HasUpstream {
-		err := host.Absent("nginx's log_format has no $upstream_response_time; add $upstream_response_time to it to see how long upstream servers take")
+		err := host.Absent("nginx's log_format has no $upstream_response_time; add $upstream_response_time to nginx's log_format to see how long upstream servers take")
 		out.Mark(upstreamSum, err)
 		out.Mark(upstreamCount, err)
 	}
