@@ -194,7 +194,7 @@ var calls = map[uint8][]int{
 	callPath: {
 		unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2, unix.SYS_READLINKAT, unix.SYS_MKDIRAT, unix.SYS_UNLINKAT,
 		unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_FCHMODAT, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
-		unix.SYS_TRUNCATE, unix.SYS_STATFS, unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_CHDIR, unix.SYS_GETXATTR, unix.SYS_LGETXATTR,
+		unix.SYS_TRUNCATE, unix.SYS_STATFS, unix.SYS_CHDIR, unix.SYS_GETXATTR, unix.SYS_LGETXATTR,
 	},
 	callStat: {unix.SYS_NEWFSTATAT, unix.SYS_STATX},
 }
