@@ -106,6 +106,7 @@ func TestRecordedCases(t *testing.T) {
 		"php-xdebug":         {groups: []string{"php-fpm8.2", "nginx"}, first: "instrumentation", share: 0.269, saving: "off"},
 		"apache-modsecurity": {groups: []string{"apache2"}, first: "application_firewall", share: 0.392, saving: "fewer_rules"},
 		"php-open-basedir":   {groups: []string{"php-fpm8.2", "nginx"}, first: "path_resolving", share: 0.877, saving: "realpath_cache"},
+		"postgres-indexes":   {groups: []string{"postgres"}, first: "index_upkeep", share: 0.839, saving: "fewer_indexes"},
 		"healthy-saturated":  {groups: []string{"php-fpm8.2", "nginx"}, first: "own", share: 0.81},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +128,18 @@ func TestRecordedCases(t *testing.T) {
 				t.Errorf("a request takes %v s, want %v", b.SecondsPerRequest, want)
 			}
 		})
+	}
+}
+
+// A table with a primary key alone has it kept up to date, too: a part of the work, of which nothing is to spare.
+func TestAPrimaryKeyIsNotToSpare(t *testing.T) {
+	b, err := Of(runOf(t, []string{"postgres"}), known(t), []*profile.Profile{recorded(t, "postgres-key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole(t, b)
+	if e := entry(t, b, "index_upkeep"); e.Share < leastSaving || len(e.Avoidable) > 0 {
+		t.Errorf("of %.3f it spares %+v, want a tenth or more, and nothing", e.Share, e.Avoidable)
 	}
 }
 

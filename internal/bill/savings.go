@@ -20,7 +20,7 @@ func (t *table) savings(q *query.Run, known query.Records, b *model.Bill, all *s
 		}
 		m := t.byID(e.Mechanism)
 		for j := range m.Savings {
-			if !m.Savings[j].isShown(all.by[m]) {
+			if !m.Savings[j].isShown(all.by[m]) || e.Share < m.Savings[j].Least {
 				continue
 			}
 			s, found, err := m.Savings[j].of(q, known, b.Requests, e.Share)

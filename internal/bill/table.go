@@ -77,6 +77,7 @@ type saving struct {
 	Why          string   `yaml:"why"`
 	Say          string   `yaml:"say"`
 	Saves        string   `yaml:"saves"`
+	Least        float64  `yaml:"least"`
 	Drags        []string `yaml:"drags"`
 	Remedy       string   `yaml:"remedy"`
 	Costs        string   `yaml:"costs"`
