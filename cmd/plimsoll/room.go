@@ -420,7 +420,7 @@ func fellShort(plan model.LoadPlan, l model.Load) error {
 	case all > 0 && l.Good() == 0:
 		return fail(exitNotPassed, fmt.Errorf("not one good reply: %s tried, and each failed", layout.Count(all)))
 	case m != nil && m.Failed > 0:
-		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s of %s never stood, since each attempt failed", layout.Count(m.Failed), connectionsText(int64(plan.Connections))))
+		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: %s of %s were never open, since each attempt failed", layout.Count(m.Failed), connectionsText(int64(plan.Connections))))
 	case m != nil && m.Untried > 0 && plan.Requests == 0:
 		return fail(exitNotPassed, fmt.Errorf("less was offered than asked for: the load was over before %s of %s were opened: %s", layout.Count(m.Untried), connectionsText(int64(plan.Connections)), moreTime(plan)))
 	case l.Outcomes["queue:timeout"] > 0:
