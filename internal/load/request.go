@@ -111,6 +111,10 @@ func (t *thread) open(c *conn) outcome {
 	t.attempted(t.now)
 	t.count(c.phase).attempts++
 	fd, errno := sysSocket(t.shared.family)
+	if errno == unix.EMFILE && t.sockets != nil { // those that are closed are still queued
+		t.sockets.submit()
+		fd, errno = sysSocket(t.shared.family)
+	}
 	if errno != 0 {
 		return failure(connectFailed, int(errno))
 	}

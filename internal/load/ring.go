@@ -147,15 +147,6 @@ func newRing(slots int) (*ring, error) {
 	return r, nil
 }
 
-// TryIOURing says why there can be no io_uring here, nil where there can.
-func TryIOURing() error {
-	r, err := newRing(1)
-	if err == nil {
-		r.close()
-	}
-	return err
-}
-
 // mapIn maps the queues that the kernel has made.
 func (r *ring) mapIn(p *ringParams) (err error) {
 	const both = unix.PROT_READ | unix.PROT_WRITE
@@ -270,8 +261,8 @@ func (r *ring) end(events uint32) *end { return &r.ends[events%uint32(len(r.ends
 
 // close is for the thread that used it; what it still had queued is done first. Another may have a descriptor of it, too, and closes that.
 func (r *ring) close() {
-	if r.tail != r.submitted {
-		r.submit()
+	if r.memory != nil {
+		r.enter(0, nil) // what was shut just now ends here, while its buffers are still there
 	}
 	for _, memory := range []*[]byte{&r.memory, &r.callMemory, &r.lent} {
 		if *memory != nil {

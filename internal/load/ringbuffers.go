@@ -42,7 +42,7 @@ func (b *ringBuffers) lend(r *ring, connections int) (err error) {
 	n := min(1<<bits.Len(uint(max(connections, 8)-1)), mostBuffers)
 	head := (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
 	if b.memory, err = unix.Mmap(-1, 0, head+n*bufferStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
-		return fmt.Errorf("memory for %d buffers: %w", n, err)
+		return fmt.Errorf("io_uring: memory for %d buffers: %w", n, err)
 	}
 	r.lent = b.memory
 	first := unsafe.Pointer(&b.memory[0])
@@ -59,14 +59,14 @@ func (b *ringBuffers) lend(r *ring, connections int) (err error) {
 		_     [3]uint64
 	}{addr: uint64(uintptr(first)), n: uint32(n)}
 	if _, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), registerBuffers, uintptr(unsafe.Pointer(&ask)), 1, 0, 0); errno != 0 {
-		return fmt.Errorf("give it %d buffers: %w", n, errno)
+		return fmt.Errorf("io_uring: give it %d buffers: %w", n, errno)
 	}
 	return nil
 }
 
 // data is what a receive put into a buffer, nil if it had none. It may be read until giveBack.
 func (b *ringBuffers) data(e *end) []byte {
-	if e.flags&endBuffer == 0 {
+	if e.flags&endBuffer == 0 || e.result < 0 {
 		return nil
 	}
 	at := len(b.memory) - (len(b.entries)-int(e.flags>>16))*bufferStride
@@ -88,4 +88,14 @@ func (b *ringBuffers) giveBack(e *end) {
 func unwrapped(b []byte) ([]byte, int64) {
 	control := min(int(binary.NativeEndian.Uint32(b[4:])), stampRoom)
 	return b[stampHead+stampRoom:], receivedAt(b[stampHead : stampHead+control])
+}
+
+// TryIOURing says why there can be no io_uring here, nil where there can.
+func TryIOURing() error {
+	r, err := newRing(1)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	return new(ringBuffers).lend(r, 1)
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"fmt"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -18,7 +17,7 @@ const sendAtOnce = 8
 // newStays has t use io_uring.
 func newStays(t *thread) (s stays, err error) {
 	if t.sockets, err = newRingSockets(len(t.conns)); err != nil {
-		return s, fmt.Errorf("io_uring: %w", err)
+		return s, err
 	}
 	t.poller.ring = t.sockets.ring
 	return stays{t}, nil

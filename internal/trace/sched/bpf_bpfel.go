@@ -29,9 +29,10 @@ const (
 	bpfCallCALL_CHILD     bpfCall = 10
 	bpfCallCALL_FILE_LOCK bpfCall = 11
 	bpfCallCALL_DISK      bpfCall = 12
-	bpfCallCALL_FILE      bpfCall = 13
-	bpfCallCALL_PATH      bpfCall = 14
-	bpfCallCALL_STAT      bpfCall = 15
+	bpfCallCALL_SYNC      bpfCall = 13
+	bpfCallCALL_FILE      bpfCall = 14
+	bpfCallCALL_PATH      bpfCall = 15
+	bpfCallCALL_STAT      bpfCall = 16
 )
 
 type bpfCause struct {

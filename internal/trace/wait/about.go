@@ -22,7 +22,7 @@ var blind = []string{
 	"a thread that polls at most four files and waits for one that is connected counts as reading from (writing to, connecting to) the first such; a server that polls so few is therefore no event server here",
 	"of a poll that was there before the tracer, the files are not known",
 	"whom an epoll waits for is not known: event servers (nginx, Node) wait in poll, whatever they wait for",
-	"a close of a file, or a page of a mapped one, that a program's file system (FUSE) has to answer is not told from other ones",
+	"a close of a file, or a page of a mapped one, that a program's file system (FUSE) has to answer is not told from other ones; virtiofs is one of these, and a stat that seccomp hands to a supervisor looks like one",
 	"a program of 32 bits is told apart by its state alone: disk, uninterruptible_other, other",
 	"kernel threads are not counted: they mostly wait for work",
 	"a connect() that does not sleep but burns CPU looking for a port is in the tcp tracer's latency, not here",

@@ -97,6 +97,7 @@ const (
 	callChild
 	callFileLock
 	callDisk
+	callSync
 	callFile
 	callPath
 	callStat
@@ -163,7 +164,7 @@ func OfCall(line string, link func(fd uint64) string) (r Reason, waits bool) {
 var reasonOf = [...]Reason{
 	callOther: Other, callConnect: Connect, callAccept: Accept, callPoll: Poll, callSelect: Poll, callEvents: Poll,
 	callSleep: Sleep, callLock: Lock, callChild: Child, callFileLock: FileLock, callDisk: Disk,
-	callFile: Other, callPath: Other, callStat: Other,
+	callSync: Disk, callFile: Other, callPath: Other, callStat: Other,
 }
 
 // futexWait has no name in the library yet; its number is the same everywhere.
@@ -183,10 +184,8 @@ var calls = map[uint8][]int{
 	callFileLock: {
 		unix.SYS_FLOCK, unix.SYS_FCNTL,
 	},
-	callDisk: {
-		unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_SYNCFS, unix.SYS_SYNC, unix.SYS_MSYNC,
-		unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS,
-	},
+	callDisk: {unix.SYS_SYNC, unix.SYS_MSYNC, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS},
+	callSync: {unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC_FILE_RANGE, unix.SYS_SYNCFS},
 	callFile: {
 		unix.SYS_FSTAT, unix.SYS_GETDENTS64, unix.SYS_LSEEK, unix.SYS_FTRUNCATE, unix.SYS_FALLOCATE, unix.SYS_FCHMOD, unix.SYS_FCHOWN,
 		unix.SYS_FSTATFS, unix.SYS_COPY_FILE_RANGE,

@@ -43,6 +43,7 @@ enum call {
 	CALL_CHILD,
 	CALL_FILE_LOCK,
 	CALL_DISK,
+	CALL_SYNC,    /* has an open file written, which is the first argument */
 	CALL_FILE,    /* asks about an open file, which is the first argument */
 	CALL_PATH,    /* looks up a path */
 	CALL_STAT,    /* asks about what a path leads to */
@@ -486,7 +487,7 @@ SEPARATE int by_file_system(__u64 lookup, __u64 file)
 
 static __always_inline bool about_a_file(__u8 call)
 {
-	return call == CALL_READ || call == CALL_WRITE || call == CALL_DISK || call == CALL_FILE;
+	return call == CALL_READ || call == CALL_WRITE || call == CALL_SYNC || call == CALL_FILE;
 }
 
 /* nameless says whether a reason is one that a file system's answer may be behind. */
@@ -533,6 +534,7 @@ static __always_inline __u8 by_call(struct call_at *at)
 	case CALL_FILE_LOCK:
 		return REASON_FILE_LOCK;
 	case CALL_DISK:
+	case CALL_SYNC:
 		return REASON_DISK;
 	}
 	return REASON_OTHER;

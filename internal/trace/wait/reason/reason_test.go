@@ -68,7 +68,7 @@ func TestCalls(t *testing.T) {
 	of := Calls()
 	for nr, want := range map[int]uint8{
 		unix.SYS_READ: callRead, unix.SYS_SENDMSG: callWrite, unix.SYS_FUTEX: callLock, unix.SYS_PPOLL: callPoll,
-		unix.SYS_FSYNC: callDisk, unix.SYS_GETPID: callOther, futexWait: callLock,
+		unix.SYS_FSYNC: callSync, unix.SYS_GETPID: callOther, futexWait: callLock,
 	} {
 		if of[nr] != want {
 			t.Errorf("system call %d: want %d, got %d", nr, want, of[nr])
