@@ -139,3 +139,16 @@ func TestFixesFitAScreen(t *testing.T) {
 		}
 	}
 }
+
+// A statement is the text of anybody who may log in to a database. No quoting makes it harmless in a command: the
+// database's superuser would run it.
+func TestNoCommandHasAStatement(t *testing.T) {
+	set, _ := tested(t)
+	for _, r := range set.List {
+		for _, f := range r.Fix {
+			if f.First != nil && strings.Contains(f.First.Type, ".statement") {
+				t.Errorf("%s, %s: %s", r.ID, f.Title, f.First.Type)
+			}
+		}
+	}
+}
