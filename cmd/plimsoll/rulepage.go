@@ -62,6 +62,7 @@ var impactOf = map[string]string{
 	"":                     "The share of the requests' time that was lost to it",
 	model.ImpactFailed:     "The share of the requests that failed because of it",
 	model.ImpactDelayed:    "The share of the requests that came late, or failed, because of it",
+	model.ImpactPackets:    "The share of the packets that arrived at the host which belong to it",
 	model.ImpactMachineCPU: "The share of the machine's CPU time that goes into it",
 	model.ImpactProgramCPU: "The share of the program's CPU time that goes into it",
 }

@@ -250,7 +250,7 @@ func (r *run) impactAndFix(rule *ruleset.Rule, f *model.Finding, labels map[stri
 		}
 		if s, ok := query.Largest(res.Samples, f.Subject); ok {
 			impact := min(max(s.Value, 0), 1)
-			f.Impact, f.ImpactOf = &impact, rule.ImpactOf
+			f.Impact, f.ImpactOf = &impact, impactOf(rule.ImpactOf, s.Labels)
 		}
 	}
 	for i := range rule.Fix {
@@ -264,4 +264,17 @@ func (r *run) impactAndFix(rule *ruleset.Rule, f *model.Finding, labels map[stri
 		f.Fix = append(f.Fix, fix)
 	}
 	return errors.Join(errs...)
+}
+
+// impactOf is what an impact is a share of: what its result says itself in the label impact_of, where a rule has several, else what
+// the rule says.
+func impactOf(rule string, labels map[string]string) string {
+	switch kind := labels["impact_of"]; kind {
+	case "":
+		return rule
+	case "time":
+		return ""
+	default:
+		return kind
+	}
 }

@@ -104,12 +104,13 @@ type Finding struct {
 const (
 	ImpactFailed     = "failed"      // requests: they got no good reply
 	ImpactDelayed    = "delayed"     // requests: they went a longer way, or came late; some may have failed
+	ImpactPackets    = "packets"     // packets that arrived at the host
 	ImpactMachineCPU = "machine_cpu" // the CPU time of the machine
 	ImpactProgramCPU = "program_cpu" // the CPU time of the program that the finding is about
 )
 
 // ImpactKinds are all of these.
-var ImpactKinds = []string{ImpactFailed, ImpactDelayed, ImpactMachineCPU, ImpactProgramCPU}
+var ImpactKinds = []string{ImpactFailed, ImpactDelayed, ImpactPackets, ImpactMachineCPU, ImpactProgramCPU}
 
 // Explained is a finding shown beneath its cause.
 type Explained struct {

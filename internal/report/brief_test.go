@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -231,13 +232,27 @@ func TestLooksToUsers(t *testing.T) {
 	}
 }
 
-func TestSecondWaitsForTheFirst(t *testing.T) {
-	one, two := model.Finding{Title: "one"}, model.Finding{Title: "two", Fix: []model.Fix{{Title: "mend"}}}
-	if got := second([]model.Finding{one, two}); got != "leave 2 until the first is fixed, then measure again (-v: its fix)" {
-		t.Error(got)
+func TestSecondHasItsOwnFirstStep(t *testing.T) {
+	bare, step := model.Finding{Title: "one"}, model.Finding{Title: "two", Fix: []model.Fix{{Title: "mend", First: &model.FirstStep{Type: "ss -tn", Then: "close it"}}}}
+	for want, root := range map[string][]model.Finding{
+		"ss -tn":           {bare, step},
+		"as the evidence ": {step, bare},
+	} {
+		s := &sheet{o: TextOptions{Width: 80}}
+		secondFix(s, model.Report{Verdict: model.Verdict{Root: root}})
+		if s.steps[0].Label != "second" || !slices.ContainsFunc(s.steps, func(step Step) bool { return strings.Contains(step.Text, want) }) {
+			t.Errorf("%v, want %q in it", s.steps, want)
+		}
 	}
-	if got := second([]model.Finding{two, one}); strings.Contains(got, "-v") {
-		t.Error(got, "which has no fix to show")
+}
+
+func TestNearestToALimitHasItsNumbers(t *testing.T) {
+	v := 0.8
+	near := model.Finding{Kind: "cause", Title: "full", Subject: map[string]string{"host": "server"}, Answer: model.Near,
+		Clues: []model.Clue{{Role: model.Decides, Truth: model.False, Value: &v, Is: ">= 0.95", Say: "the table was 80 % full"}}}
+	got := nothingToMend(model.Verdict{Answer: model.AnswerHealthy, Findings: []model.Finding{near}})
+	if want := "nearest to a limit: full (server): the table was 80 % full (threshold: 95 % or more)"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want it to end in %q", got, want)
 	}
 }
 
@@ -295,10 +310,11 @@ func TestSoWhatHasOneMeaning(t *testing.T) {
 		want   string
 	}{
 		{model.ImpactFailed, load(0.4, 1e3, 3e-4), "60 % of the requests failed because of it"},
-		{model.ImpactFailed, load(0.9, 1e3, 3e-4), "60 % of the requests' time was lost to it"},
+		{model.ImpactFailed, load(0.9, 1e3, 3e-4), "60 % of the requests failed or came late because of it"},
 		{model.ImpactFailed, model.Report{}, "60 % of the requests failed because of it"},
 		{model.ImpactDelayed, load(1, 1e3, 3e-4), "60 % of the requests were delayed by it"},
 		{model.ImpactDelayed, load(0.9, 1e3, 3e-4), "60 % of the requests failed or came late because of it"},
+		{model.ImpactPackets, model.Report{}, "60 % of the packets that arrived belong to it"},
 		{model.ImpactMachineCPU, load(1, 1e3, 3e-4), "60 % of the machine's CPU time goes into it"},
 		{model.ImpactProgramCPU, load(1, 1e3, 3e-4), "60 % of the program's CPU time goes into it"},
 		{"", load(1, 1e3, 3e-4), "60 % of the requests' time was lost to it"},

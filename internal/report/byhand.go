@@ -29,7 +29,7 @@ type ByHand struct {
 
 // networkTools show what a network namespace has for its own.
 var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "sar -n", "tcpdump", "curl", "ping", "dig",
-	"redis-cli", "sysctl -a", "sysctl net.", "sysctl -w net.", "cat /proc/net/", "sh -c 'for q in /sys/class/net/"}
+	"redis-cli", "openssl", "sysctl -a", "sysctl net.", "sysctl -w net.", "cat /proc/net/", "sh -c 'for q in /sys/class/net/"}
 
 // machineSettings are those below net that a network namespace other than the machine's own cannot set, or has not.
 var machineSettings = []string{"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_buckets", "net.core.netdev", "net.ipv4.neigh.default.gc_", "net.ipv4.tcp_mem"}

@@ -40,7 +40,7 @@ func nextStep(s *sheet, r model.Report) {
 		}
 		firstFix(s, told[0], r)
 		if len(titles(v.Root)) > 1 {
-			s.item(mustKeep, "second", 3, second(v.Root))
+			secondFix(s, r)
 		}
 	default:
 		s.item(mustKeep, "next", 2, "look at it by hand, as the evidence (-v) says how")
@@ -56,18 +56,29 @@ func costOfSparing(spare model.Saving) string {
 	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note the present value first)"
 }
 
-// second is by what the second of several causes is known, and what to do about it: it may be gone with the first.
-func second(root []model.Finding) string {
-	at := slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title })
-	text := ""
-	if best := mostTelling(root[at].Clues, root[at].Title); len(best) > 0 {
-		text = "by this it is known: " + best[0].Say + "; "
+// secondFix writes the first step of the second of several causes, which may be gone with the first, and by what it is known.
+func secondFix(s *sheet, r model.Report) {
+	root := r.Verdict.Root
+	told := root[slices.IndexFunc(root, func(f model.Finding) bool { return f.Title != root[0].Title })]
+	const after = "if it is there still when the first is fixed"
+	if len(told.Fix) == 0 {
+		s.item(mustKeep, "second", 2, after+": look at it by hand, as the evidence (-v) says how")
+		return
 	}
-	text += fmt.Sprintf("leave %d until the first is fixed, then measure again", at+1)
-	if len(root[at].Fix) > 0 {
-		text += " (-v: its fix)"
+	f := mostUseful(told.Fix)
+	s.item(mustKeep, "second", 3, after+", "+atHost(told, f, r.Hosts)+f.Title)
+	switch {
+	case f.First != nil:
+		s.typed(context, "", f.First.Type)
+		s.item(proof, "", 3, f.First.Then)
+	case adviceAlone(f):
+		s.item(context, "", 3, f.Command)
+	default:
+		s.item(context, "", 2, changesOf(f))
 	}
-	return text
+	if best := mostTelling(told.Clues, told.Title); len(best) > 0 {
+		s.item(further, "", 2, "known by this: "+best[0].Say)
+	}
 }
 
 // cpusNow says how many CPUs the first finding's host has, "" where nobody knows.
@@ -93,12 +104,22 @@ func closeTo(grounds []model.Finding) (model.Clue, bool) {
 func nothingToMend(v model.Verdict) string {
 	const all = "nothing needs fixing"
 	if next, _ := besides(v); len(next) > 0 {
-		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")"
+		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")" + howNear(next[0])
 	}
 	if c, ok := closeTo(v.Grounds); ok {
 		return all + " now; nearest to a limit: " + c.Say
 	}
 	return all
+}
+
+// howNear is the value that came nearest to a limit, and the limit, "" where nothing was measured.
+func howNear(f model.Finding) string {
+	for _, truth := range []model.Truth{model.False, model.True} {
+		if c := decider(f, truth); c != nil && c.Value != nil && c.Role != model.Supports {
+			return ": " + c.Say + threshold(*c)
+		}
+	}
+	return ""
 }
 
 // tryMore is the command that tells how much more a service bears, "" where nobody loaded it.

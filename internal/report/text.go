@@ -208,6 +208,8 @@ func lostTo(f model.Finding, r model.Report, by string) string {
 	switch impactOf(f, r) {
 	case model.ImpactMachineCPU:
 		return share + " of the machine's CPU time goes into " + by
+	case model.ImpactPackets:
+		return share + " of the packets that arrived belong to " + by
 	case model.ImpactProgramCPU:
 		return share + " of the program's CPU time goes into " + by
 	case model.ImpactFailed:
@@ -224,12 +226,12 @@ func lostTo(f model.Finding, r model.Report, by string) string {
 	return share + " of the requests' time was lost to " + by + slowOnes(r)
 }
 
-// impactOf is what a finding's impact is a share of, "" for time. Several rules take the larger of two shares, of requests and of
-// their time; no more can have failed than did.
+// impactOf is what a finding's impact is a share of, "" for time. No more can have failed than did: the others were tried again, and
+// came late.
 func impactOf(f model.Finding, r model.Report) string {
 	const rounding = 0.005
 	if f.ImpactOf == model.ImpactFailed && r.Load != nil && *f.Impact > 1-r.Load.GoodShare+rounding {
-		return ""
+		return model.ImpactDelayed
 	}
 	return f.ImpactOf
 }
