@@ -152,3 +152,21 @@ func TestNoCommandHasAStatement(t *testing.T) {
 		}
 	}
 }
+
+// A word that is filled in is none of SQL's.
+func TestCommandsKeepTheirSQL(t *testing.T) {
+	set, _ := tested(t)
+	sql := regexp.MustCompile(`\bGROUP BY\b`)
+	for _, r := range set.List {
+		for _, c := range r.Clues {
+			if sql.MatchString(c.ByHand) {
+				t.Errorf("%s, %s: %s: write group by", r.ID, c.ID, c.ByHand)
+			}
+		}
+		for _, f := range r.Fix {
+			if f.First != nil && sql.MatchString(f.First.Type) {
+				t.Errorf("%s, %s: %s: write group by", r.ID, f.Title, f.First.Type)
+			}
+		}
+	}
+}

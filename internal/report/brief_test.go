@@ -325,3 +325,13 @@ func TestSoWhatHasOneMeaning(t *testing.T) {
 		}
 	}
 }
+
+// What has to stay is shortened where nothing is left to leave out.
+func TestFitShortensWhatStays(t *testing.T) {
+	s := &sheet{o: TextOptions{Width: 80}}
+	s.item(mustKeep, "then", 4, strings.Repeat("look at it. ", 20))
+	s.item(background, "note", 2, "it is old")
+	if got := fit(s.blocks, 2); strings.Count(got, "\n") != 2 || strings.Contains(got, "old") {
+		t.Errorf("%q: want the first two lines of what has to stay", got)
+	}
+}

@@ -13,8 +13,9 @@ const briefLines = 23
 
 // block is some lines of a brief report that are shown or left out together.
 type block struct {
-	text string
-	keep int // those of the lowest go first
+	text    string
+	shorter string // the same in half as many lines, "" where there is no such
+	keep    int    // those of the lowest go first
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -45,13 +46,19 @@ type Step struct {
 func (s *sheet) add(keep int, write func(p *paper)) {
 	p := newPaper(s.o)
 	write(p)
-	s.blocks = append(s.blocks, block{p.b.String(), keep})
+	s.blocks = append(s.blocks, block{text: p.b.String(), keep: keep})
 }
 
 // item adds a labelled text of at most so many lines.
 func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
+		last := &s.blocks[len(s.blocks)-1]
+		if n := strings.Count(last.text, "\n"); n > 2 {
+			p := newPaper(s.o)
+			p.short(label, (n+1)/2, text)
+			last.shorter = p.b.String()
+		}
 		s.steps = append(s.steps, Step{Label: label, Text: text})
 	}
 }
@@ -65,22 +72,34 @@ func (s *sheet) typed(keep int, label, command string) {
 }
 
 // fit leaves blocks out, the last of those least worth keeping first, until they have
-// no more than so many lines.
+// no more than so many lines. Where that is not enough it shortens what stays, the longest first.
 func fit(blocks []block, most int) string {
 	blocks = slices.Clone(blocks)
 	for {
-		n, least := 0, -1
+		n, least, longest := 0, -1, -1
 		for i, b := range blocks {
-			n += strings.Count(b.text, "\n")
+			lines := strings.Count(b.text, "\n")
+			n += lines
 			if b.keep < mustKeep && b.text != "" && (least < 0 || b.keep <= blocks[least].keep) {
 				least = i
 			}
+			if b.shorter != "" && (longest < 0 || lines > strings.Count(blocks[longest].text, "\n")) {
+				longest = i
+			}
 		}
-		if n <= most || least < 0 {
-			break
+		switch {
+		case n <= most || least < 0 && longest < 0:
+			return joined(blocks)
+		case least >= 0:
+			blocks = slices.Delete(blocks, least, least+1)
+		default:
+			blocks[longest].text, blocks[longest].shorter = blocks[longest].shorter, ""
 		}
-		blocks = slices.Delete(blocks, least, least+1)
 	}
+}
+
+// joined is the blocks' text.
+func joined(blocks []block) string {
 	var all strings.Builder
 	for _, b := range blocks {
 		all.WriteString(b.text)
