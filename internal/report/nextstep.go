@@ -27,7 +27,7 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "fix", 2, layout.Line(spare.Title))
 		first := *spare
 		first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
-		s.item(mustKeep, "", 3, Spared(first))
+		s.item(mustKeep, "", 5, Spared(first))
 		s.item(mustKeep, "cost", 3, costOfSparing(*spare)+andCosts(spare.Costs))
 	case v.Answer == model.AnswerCapacity && len(told[0].Fix) == 0:
 		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
