@@ -103,7 +103,11 @@ func closeTo(grounds []model.Finding) (model.Clue, bool) {
 // nothingToMend says so, and what came nearest to a limit.
 func nothingToMend(v model.Verdict) string {
 	const all = "nothing needs fixing"
-	if next, _ := besides(v); len(next) > 0 {
+	next, _ := besides(v)
+	next = slices.DeleteFunc(next, func(f model.Finding) bool { // of what was not there at all nothing is near
+		return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil && *c.Value != 0 })
+	})
+	if len(next) > 0 {
 		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")" + howNear(next[0])
 	}
 	if c, ok := closeTo(v.Grounds); ok {
