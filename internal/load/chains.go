@@ -35,6 +35,9 @@ const (
 // chainBuffer is what each connection's holds.
 const chainBuffer = 16 << 10
 
+// longestSkip bounds what one receive throws away.
+const longestSkip = 1 << 30
+
 // newChains has t use io_uring.
 func newChains(t *thread) (*chains, error) {
 	r, err := newRing(len(t.conns))

@@ -207,8 +207,8 @@ func (t *thread) event(name int32, events uint32) {
 // which is told.
 func (t *thread) spokenTo(c *conn, closing bool) {
 	n, errno := t.heardIdle(c, closing)
-	if errno == unix.EAGAIN && c.secure != nil {
-		return // TLS's own: a session for later, new keys
+	if errno == unix.EAGAIN && (c.secure != nil || t.sockets != nil) {
+		return // TLS's own: a session for later, new keys; or what came was read before io_uring told of it
 	}
 	t.hangUp(c)
 	if errno == 0 {

@@ -61,8 +61,9 @@ func (h stays) turned() bool {
 
 // receive has more come.
 func (h stays) receive(c *conn) {
-	if rest := c.reply.skippable(); c.state != idle && rest > h.skips {
-		h.sockets.skip(c.fd, c.name, rest)
+	s := &h.sockets.list[c.name]
+	if s.watched = s.watched || h.sockets.long; s.watched {
+		h.sockets.watch(c.fd, c.name)
 	} else {
 		h.sockets.receive(c.fd, c.name, c.stamped)
 	}
@@ -78,6 +79,8 @@ func (h stays) event(name int32, events uint32) {
 			h.received(c, e)
 		}
 		h.sockets.buffers.giveBack(e)
+	case step == ringWatch && current:
+		h.seen(c, e)
 	case step == ringSend:
 		h.went(c, e, current)
 	case step == ringQuietSend && current:
@@ -149,14 +152,33 @@ func (h stays) received(c *conn, e *end) {
 	}
 	h.dated(c, at)
 	goesOn := h.got(c, b, n, errno, false)
+	long := goesOn && c.reply.skippable() > h.skips
 	if b != nil {
-		h.sockets.long = goesOn && c.reply.skippable() > h.skips
+		h.sockets.long = long
 	}
 	switch {
 	case c.state == closed:
+	case long && s.armed && !s.watched:
+		s.watched = true
+		h.sockets.stop(c.name, ringReceive)
 	case !s.armed:
 		h.receive(c)
-	case h.sockets.long && goesOn && !s.stops:
-		h.sockets.stop(c.name)
+	}
+}
+
+// seen receives what came on a socket that is watched.
+func (h stays) seen(c *conn, e *end) {
+	s := &h.sockets.list[c.name]
+	s.armed = e.flags&endFollows != 0
+	n, errno := e.told()
+	closing := errno != 0 || n&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	if c.state == idle {
+		h.spokenTo(c, closing)
+	} else {
+		h.thread.receive(c, closing)
+	}
+	h.now = h.shared.clock()
+	if c.state != closed && !s.armed {
+		h.receive(c)
 	}
 }
