@@ -126,7 +126,7 @@ func newRing(slots int) (*ring, error) {
 	p := ringParams{flags: setupSingleIssuer | setupDeferTaskRun | setupDisabled}
 	fd, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, ringEntries, uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
-		return nil, fmt.Errorf("io_uring: %w: it takes Linux %s, and kernel.io_uring_disabled=0; containers mostly forbid it: use --engine epoll", errno, leastRingLinux)
+		return nil, fmt.Errorf("io_uring: %w: it takes Linux %s, and kernel.io_uring_disabled=0; containers mostly forbid it", errno, leastRingLinux)
 	}
 	r := &ring{fd: int32(fd)}
 	if err := r.mapIn(&p); err != nil {

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+	"plimsoll/internal/model"
 )
 
 // ringBuffers are those into which the kernel receives when something has come: as many as replies may lie there at once, not one
@@ -29,7 +30,9 @@ type ringBuffer struct {
 
 const (
 	mostBuffers = 256
-	bufferRoom  = 32 << 10
+	bufferRoom  = 2 * longPiece
+	// longPiece is what is received better by the thread (see ringSocket.watched).
+	longPiece = 8 << 10
 	// bufferStride keeps the beginnings of buffers, which is what short replies touch, from sharing lines of the caches.
 	bufferStride = bufferRoom + 832
 	// stampRoom is for the control message of a time stamp (three times), stampHead is struct io_uring_recvmsg_out.
@@ -39,8 +42,7 @@ const (
 
 // lend gives the ring buffers for so many connections, which it has until it is closed.
 func (b *ringBuffers) lend(r *ring, connections int) (err error) {
-	n := min(1<<bits.Len(uint(max(connections, 8)-1)), mostBuffers)
-	head := (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
+	n, head := buffersFor(connections)
 	if b.memory, err = unix.Mmap(-1, 0, head+n*bufferStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fmt.Errorf("io_uring: memory for %d buffers: %w", n, err)
 	}
@@ -62,6 +64,26 @@ func (b *ringBuffers) lend(r *ring, connections int) (err error) {
 		return fmt.Errorf("io_uring: give it %d buffers: %w", n, errno)
 	}
 	return nil
+}
+
+// buffersFor is how many buffers there are for so many connections, and the bytes before them.
+func buffersFor(connections int) (n, head int) {
+	n = min(1<<bits.Len(uint(max(connections, 8)-1)), mostBuffers)
+	return n, (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
+}
+
+// RingMemory is what a plan's threads take by io_uring beside their connections, in bytes; 0 by epoll.
+func RingMemory(p model.LoadPlan) int64 {
+	if p.Engine != model.IOURing {
+		return 0
+	}
+	threads := max(p.Threads, 1)
+	each := ringEntries * int(unsafe.Sizeof(call{})+2*unsafe.Sizeof(end{})+4) // the queues
+	if p.KeepAlive {
+		n, head := buffersFor((p.MostConnections() + threads - 1) / threads)
+		each += head + n*bufferStride
+	}
+	return int64(threads) * int64(each)
 }
 
 // data is what a receive put into a buffer, nil if it had none. It may be read until giveBack.

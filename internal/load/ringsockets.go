@@ -12,7 +12,7 @@ type ringSockets struct {
 	buffers ringBuffers
 	list    []ringSocket // by the names of the thread's connections
 	queued  int          // requests that leave with the next call
-	// long says that the last reply that the kernel received by itself had a body that was to be thrown away: new sockets are watched then.
+	// long says that what the kernel received by itself last was long: new sockets are watched then.
 	long bool
 }
 
@@ -20,9 +20,11 @@ type ringSockets struct {
 type ringSocket struct {
 	age   uint16 // which of the connection's sockets it is: the ends of calls of another one are passed over
 	armed bool   // the kernel watches it, or receives from it
-	// watched says that the kernel tells when something came, and the thread receives it, as by epoll. It begins with a long body, the
-	// rest of which is thrown away, and stays so: to begin anew with each reply costs more than short ones save.
+	// watched says that the kernel tells when something came, and the thread receives it, as by epoll: into one buffer, which caches
+	// hold, or nowhere, and no call is made for each piece. It begins with a long reply, and stays so: to change with each
+	// costs more than short ones save.
 	watched bool
+	sending bool // the end of a send is to come that may take a part
 }
 
 // steps, as calls are named
@@ -79,6 +81,7 @@ func (r *ringSockets) poll(fd, of int32) {
 func (r *ringSockets) send(fd, of int32, request []byte) (surely bool) {
 	r.queued++
 	surely = len(request) <= quietSend
+	r.list[of].sending = !surely
 	q := r.call(fd, of, opSend, 0, ringSend)
 	if surely {
 		q.flags, q.name = callQuiet, r.name(of, ringQuietSend)
@@ -109,10 +112,11 @@ func (r *ringSockets) stop(of int32, step uint64) {
 	r.call(-1, of, opCancel, callQuiet, ringNothing).addr = r.name(of, step)
 }
 
-// close closes a socket. Its calls end by the shutdown, without a search for them, but for a watch, which outlasts that; its descriptor
-// is free when what is queued for it has been handed over.
-func (r *ringSockets) close(fd, of int32, sending bool) {
+// close closes a socket, and says whether the end of a send is still to come. Its calls end by the shutdown, without a search for
+// them, but for a watch, which outlasts that; its descriptor is free when what is queued for it has been handed over.
+func (r *ringSockets) close(fd, of int32) (sending bool) {
 	s := &r.list[of]
+	sending = s.sending
 	if s.armed || sending {
 		sysShutdown(fd)
 	}
@@ -121,4 +125,5 @@ func (r *ringSockets) close(fd, of int32, sending bool) {
 	}
 	r.call(fd, of, opClose, callQuiet, ringNothing)
 	*s = ringSocket{age: s.age + 1}
+	return sending
 }

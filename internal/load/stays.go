@@ -113,11 +113,13 @@ func (h stays) polled(c *conn, e *end) {
 func (h stays) went(c *conn, e *end, current bool) {
 	n, errno := e.told()
 	if !current {
+		h.ending--
 		h.count(c.phase).sent += int64(n)
 		return
 	}
+	h.sockets.list[c.name].sending = false
 	if h.sent(c, n); c.sent < len(c.asked.bytes) {
-		c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+		h.cut(c, errno)
 	}
 }
 
@@ -125,7 +127,15 @@ func (h stays) went(c *conn, e *end, current bool) {
 func (h stays) failed(c *conn, e *end) {
 	n, errno := e.told()
 	h.count(c.phase).sent -= int64(c.sent - n)
-	c.sent, c.lost = n, cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+	c.sent = n
+	h.cut(c, errno)
+}
+
+// cut takes note that c's request did not go as a whole, 0 for no reason that is known. What the server said before is read, and
+// then the end: the socket is shut, since not every reason ends it.
+func (h stays) cut(c *conn, errno syscall.Errno) {
+	c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+	sysShutdown(c.fd)
 }
 
 // received takes what came, or what became of receiving.
@@ -152,7 +162,7 @@ func (h stays) received(c *conn, e *end) {
 	}
 	h.dated(c, at)
 	goesOn := h.got(c, b, n, errno, false)
-	long := goesOn && c.reply.skippable() > h.skips
+	long := n >= longPiece || goesOn && c.reply.skippable() > h.skips
 	if b != nil {
 		h.sockets.long = long
 	}
@@ -169,15 +179,17 @@ func (h stays) received(c *conn, e *end) {
 // seen receives what came on a socket that is watched.
 func (h stays) seen(c *conn, e *end) {
 	s := &h.sockets.list[c.name]
-	s.armed = e.flags&endFollows != 0
+	s.armed, h.now = e.flags&endFollows != 0, h.shared.clock()
 	n, errno := e.told()
 	closing := errno != 0 || n&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
-	if c.state == idle {
+	switch {
+	case c.state == idle:
 		h.spokenTo(c, closing)
-	} else {
+	case c.at > h.woke && !closing && s.armed: // told twice: what was there when the wait returned has been received
+		return
+	default:
 		h.thread.receive(c, closing)
 	}
-	h.now = h.shared.clock()
 	if c.state != closed && !s.armed {
 		h.receive(c)
 	}
