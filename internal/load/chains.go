@@ -40,7 +40,7 @@ const longestSkip = 1 << 30
 
 // newChains has t use io_uring.
 func newChains(t *thread) (*chains, error) {
-	r, err := newRing(len(t.conns))
+	r, err := newRing(chainEntries, len(t.conns))
 	if err != nil {
 		return nil, err
 	}

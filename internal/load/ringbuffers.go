@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -29,8 +30,9 @@ type ringBuffer struct {
 }
 
 const (
-	mostBuffers = 256
-	bufferRoom  = 2 * longPiece
+	mostBuffers  = 256
+	leastBuffers = 16
+	bufferRoom   = 2 * longPiece
 	// longPiece is what is received better by the thread (see ringSocket.watched).
 	longPiece = 8 << 10
 	// bufferStride keeps the beginnings of buffers, which is what short replies touch, from sharing lines of the caches.
@@ -40,9 +42,9 @@ const (
 	stampHead = 16
 )
 
-// lend gives the ring buffers for so many connections, which it has until it is closed.
-func (b *ringBuffers) lend(r *ring, connections int) (err error) {
-	n, head := buffersFor(connections)
+// lend gives the ring of one of so many threads buffers for so many connections, which it has until it is closed.
+func (b *ringBuffers) lend(r *ring, connections, threads int) (err error) {
+	n, head := buffersFor(connections, threads)
 	if b.memory, err = unix.Mmap(-1, 0, head+n*bufferStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fmt.Errorf("io_uring: memory for %d buffers: %w", n, err)
 	}
@@ -66,9 +68,11 @@ func (b *ringBuffers) lend(r *ring, connections int) (err error) {
 	return nil
 }
 
-// buffersFor is how many buffers there are for so many connections, and the bytes before them.
-func buffersFor(connections int) (n, head int) {
-	n = min(1<<bits.Len(uint(max(connections, 8)-1)), mostBuffers)
+// buffersFor is how many buffers there are for so many connections of a thread, a power of two, and the bytes before them. Threads beyond
+// the number of CPUs, which a million connections need, share what replies come at once.
+func buffersFor(connections, threads int) (n, head int) {
+	most := mostBuffers * min(runtime.NumCPU(), threads) / threads
+	n = 1 << bits.Len(uint(max(min(connections, most), leastBuffers)-1))
 	return n, (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
 }
 
@@ -78,10 +82,12 @@ func RingMemory(p model.LoadPlan) int64 {
 		return 0
 	}
 	threads := max(p.Threads, 1)
-	each := ringEntries * int(unsafe.Sizeof(call{})+2*unsafe.Sizeof(end{})+4) // the queues
+	each := int(unsafe.Sizeof(call{}) + 2*unsafe.Sizeof(end{}) + 4) // of the queues
 	if p.KeepAlive {
-		n, head := buffersFor((p.MostConnections() + threads - 1) / threads)
-		each += head + n*bufferStride
+		n, head := buffersFor((p.MostConnections()+threads-1)/threads, threads)
+		each = ringEntries*each + head + n*bufferStride
+	} else {
+		each *= chainEntries
 	}
 	return int64(threads) * int64(each)
 }
@@ -114,10 +120,10 @@ func unwrapped(b []byte) ([]byte, int64) {
 
 // TryIOURing says why there can be no io_uring here, nil where there can.
 func TryIOURing() error {
-	r, err := newRing(1)
+	r, err := newRing(ringEntries, 1)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	return new(ringBuffers).lend(r, 1)
+	return new(ringBuffers).lend(r, 1, 1)
 }

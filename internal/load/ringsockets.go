@@ -42,14 +42,14 @@ const (
 	quietSend = 4 << 10
 )
 
-// newRingSockets makes a ring with buffers, and places for so many sockets.
-func newRingSockets(n int) (*ringSockets, error) {
-	r, err := newRing(0)
+// newRingSockets makes one of so many threads' ring with buffers, and places for so many sockets.
+func newRingSockets(n, threads int) (*ringSockets, error) {
+	r, err := newRing(ringEntries, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &ringSockets{ring: r, list: make([]ringSocket, n)}
-	if err := s.buffers.lend(r, n); err != nil {
+	if err := s.buffers.lend(r, n, threads); err != nil {
 		r.close()
 		return nil, err
 	}

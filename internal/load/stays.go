@@ -16,7 +16,7 @@ const sendAtOnce = 8
 
 // newStays has t use io_uring.
 func newStays(t *thread) (s stays, err error) {
-	if t.sockets, err = newRingSockets(len(t.conns)); err != nil {
+	if t.sockets, err = newRingSockets(len(t.conns), t.shared.job.plan.Threads); err != nil {
 		return s, err
 	}
 	t.poller.ring = t.sockets.ring
