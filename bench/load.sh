@@ -2,21 +2,22 @@
 # How much processor time does a request cost our load engine, and how much wrk
 # (or, at a fixed rate, h2load)?
 #
-#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-w TOOL] [-2 STREAMS] [-p REQUESTS] [-e ENGINE] [-b BUILD] [-k] [-f] [PLIMSOLL]
+#   bench/load.sh [-r ROUNDS] [-d SECONDS] [-c CONNECTIONS] [-s] [-x] [-R RATE] [-w TOOL] [-2 STREAMS] [-p REQUESTS] [-n BYTES] [-e ENGINE] [-b BUILD] [-k] [-f] [PLIMSOLL]
 #
 # Both drive one nginx of our own (one worker on CPU 0, no access log, a file of
 # 599 bytes) from CPU 1 with one thread, in alternating pairs, so that a machine
 # that changes its mind changes it for both. -s: over TLS (a P-256 key; no session is
 # resumed). -x: a new connection, with -s a full handshake, for each request. -R: both send so many requests a second, and h2load stands in wrk's
 # place. -2: over HTTP/2, so many streams on each connection, h2load in wrk's place. -p: so many requests at once on each connection. -e: ours by that engine (io_uring: what "plimsoll load" chooses by itself; not with -s, -2 and -p). -w: with -R, in h2load's place wrk2, bombardier or oha (with --latency-correction). -b: another build of ours stands there, by epoll, so that what a change costs is seen, with -B by the engine that -e says.
+# -n: a file of so many bytes.
 # -k: in nginx's place a server that reads nothing (floor.c), so that the generator is the limit. -f: in wrk's place a client that
 # parses and measures nothing (floor.c), keep-alive only: what is left is the kernel's. Prints the median, least and most of each side, and of the ratio
 # within a pair, of the generator's CPU time and of the server's: what a generator makes the server spend is part of its cost. It needs nginx, wrk (h2load), taskset, curl, jq and, with -s, openssl, and a quiet machine:
 # look at the spread before you believe the median.
 set -euo pipefail
 
-rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1 sink= tool= same=
-while getopts r:d:c:sxR:w:b:B:2:p:e:kf option; do
+rounds=7 seconds=3 connections=100 keepalive=true rate=0 peer=wrk build= scheme=http tls=null ssl= streams=0 by= pipeline=1 sink= tool= same= size=599
+while getopts r:d:c:sxR:w:b:B:2:p:n:e:kf option; do
 	case $option in
 	r) rounds=$OPTARG ;;
 	d) seconds=$OPTARG ;;
@@ -26,6 +27,7 @@ while getopts r:d:c:sxR:w:b:B:2:p:e:kf option; do
 	R) rate=$OPTARG peer=h2load ;;
 	w) tool=$OPTARG ;;
 	p) pipeline=$OPTARG ;;
+	n) size=$OPTARG ;;
 	e) by=$OPTARG ;;
 	k) sink=yes ;;
 	f) peer=floor ;;
@@ -57,7 +59,7 @@ finish() {
 }
 trap finish EXIT
 chmod 755 "$dir"
-head -c 599 /dev/zero | tr '\0' x >"$dir/file"
+head -c "$size" /dev/zero | tr '\0' x >"$dir/file"
 if [ $scheme = https ]; then
 	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$dir/key.pem" -out "$dir/cert.pem" \
 		-days 2 -subj /CN=bench -addext subjectAltName=IP:127.0.0.1 2>"$dir/err" || { cat "$dir/err" >&2; exit 1; }

@@ -67,7 +67,7 @@ func loadCommand(w *world) *cobra.Command {
 
 // cheaper has the plan go by io_uring where that is for it, and may be had here. Nobody judges this load, so nobody
 // misses how long connects took. Where each has a new connection, requests with a body stay with epoll: by io_uring a reply is then read
-// when the whole request is sent, so one that refuses a long body would not be seen. Where only the number of connections is in the way, a sentence says so.
+// when the whole request is sent, so one that refuses a long body would not be seen. Where only the number of connections, or this machine, is in the way, a sentence says so.
 func cheaper(plan model.LoadPlan) (model.LoadPlan, string) {
 	if !plan.KeepAlive && (len(plan.Body) > 0 || slices.ContainsFunc(plan.Targets, func(t model.Target) bool { return len(t.Body) > 0 })) {
 		return plan, ""
@@ -77,9 +77,12 @@ func cheaper(plan model.LoadPlan) (model.LoadPlan, string) {
 	if !plan.KeepAlive {
 		by.Connections = min(plan.Connections, most)
 	}
-	switch {
-	case load.Check(by) != nil || load.TryIOURing() != nil:
+	if load.Check(by) != nil {
 		return plan, ""
+	}
+	switch refused := load.TryIOURing(); {
+	case refused != nil:
+		return plan, fmt.Sprintf("connections went by epoll: io_uring, which takes less CPU for each request, was refused here: %v", refused)
 	case by.Connections < plan.Connections:
 		return plan, fmt.Sprintf("connections went by epoll: io_uring, which takes less CPU for each, is for up to %s of %s, and %s were asked for: ask for fewer (-c), or for more threads (-t)",
 			layout.Count(int64(most)), plural(plan.Threads, "thread"), layout.Count(int64(plan.Connections)))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 )
@@ -32,5 +33,31 @@ func TestTheEngineThatIsCheaper(t *testing.T) {
 		if got.Engine != c.engine || got.Connections != plan.Connections || note == "" != (c.note == "") || !strings.Contains(note, c.note) {
 			t.Errorf("%s: %d connections by %q, %q; want %q and %q", c.why, got.Connections, got.Engine, note, c.engine, c.note)
 		}
+	}
+}
+
+// Where io_uring is refused, who would have had it is told, and why.
+func TestAnEngineThatIsRefusedIsTold(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 0 // no ring has a descriptor then
+	plan := model.LoadPlan{URL: "http://127.0.0.1/", Connections: 10, Threads: 1, DurationMS: 1000, TimeoutMS: 1000, KeepAlive: true}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	got, note := cheaper(plan)
+	plan.Pipeline = 2 // which is not for io_uring
+	_, other := cheaper(plan)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if want := "connections went by epoll: io_uring, which takes less CPU for each request, was refused here: io_uring: too many open files"; got.Engine != "" || !strings.HasPrefix(note, want) {
+		t.Errorf("%q, %q: want epoll, and %q", got.Engine, note, want)
+	}
+	if other != "" {
+		t.Errorf("pipelined: %q, want nothing said", other)
 	}
 }

@@ -97,10 +97,14 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 	if has.here {
 		each += socketMemory
 	}
-	if need := n * each; has.memory > 0 && need > has.memory {
+	rings, besides := load.RingMemory(plan), ""
+	if rings > 0 {
+		besides = fmt.Sprintf(", %s of %s besides", layout.Bytes(rings), plural(plan.Threads, "thread"))
+	}
+	if need := n*each + rings; has.memory > 0 && need > has.memory {
 		list = append(list, shortage{text: fmt.Sprintf(
-			"memory: for %s about %s are needed (%s each, the kernel's part included), and %s are available: free some, or ask for fewer (%s %d)",
-			connectionsText(n), layout.Bytes(need), layout.Bytes(each), layout.Bytes(has.memory), mostFlag(plan), has.memory/each)})
+			"memory: for %s about %s are needed (%s each, the kernel's part included%s), and %s are available: free some, or ask for fewer (%s %d)",
+			connectionsText(n), layout.Bytes(need), layout.Bytes(each), besides, layout.Bytes(has.memory), mostFlag(plan), max((has.memory-rings)/each, 1))})
 	}
 	return list
 }
@@ -329,7 +333,7 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 func preflight(ctx context.Context, w *world, plan model.LoadPlan) error {
 	if plan.Engine == model.IOURing {
 		if err := load.TryIOURing(); err != nil {
-			return fail(exitMissing, err)
+			return fail(exitMissing, fmt.Errorf("%w: use --engine epoll", err))
 		}
 	}
 	for _, short := range shortages(plan, roomFor(ctx, plan)) {

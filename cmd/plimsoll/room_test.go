@@ -38,7 +38,8 @@ func TestShortages(t *testing.T) {
 		{"CPUs of its own", room{cpus: 2}, nil, false},
 		{"memory", room{memory: 100 << 20}, []string{"memory: for 30,000 connections about 137 MiB are needed", "100 MiB are available", "-c "}, false},
 		{"memory for both ends", room{memory: 200 << 20, here: true}, []string{"about 254 MiB are needed"}, false},
-		{"memory by io_uring", room{memory: 500 << 20}, []string{"about 606 MiB are needed (20.7 KiB each"}, false},
+		{"memory by io_uring", room{memory: 500 << 20}, []string{"about 607 MiB are needed (20.7 KiB each", "800 KiB of 2 threads besides"}, false},
+		{"memory of connections that stay by io_uring", room{memory: 140 << 20}, []string{"about 146 MiB are needed (4.68 KiB each", "9.2 MiB of 2 threads besides", "-c "}, false},
 		{"memory over TLS", room{memory: 1 << 30}, []string{"about 1.97 GiB are needed (68.7 KiB each"}, false},
 	} {
 		plan.URL = "http://127.0.0.1/"
@@ -49,6 +50,7 @@ func TestShortages(t *testing.T) {
 		if strings.HasSuffix(c.why, "by io_uring") {
 			plan.Engine = model.IOURing
 		}
+		plan.KeepAlive = strings.Contains(c.why, "stay")
 		got := shortages(plan, c.has)
 		if len(c.want) == 0 {
 			if len(got) > 0 {

@@ -35,9 +35,12 @@ const (
 // chainBuffer is what each connection's holds.
 const chainBuffer = 16 << 10
 
+// longestSkip bounds what one receive throws away.
+const longestSkip = 1 << 30
+
 // newChains has t use io_uring.
 func newChains(t *thread) (*chains, error) {
-	r, err := newRing(len(t.conns))
+	r, err := newRing(chainEntries, len(t.conns))
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +89,9 @@ func (h *chains) receive(c *conn) {
 	if rest := c.reply.skippable(); rest > chainBuffer {
 		// No address: a socket that does not know MSG_TRUNC (in a BPF sockmap) fails, and writes nowhere.
 		q.addr, q.length, q.more = 0, uint32(min(rest, longestSkip)), unix.MSG_TRUNC
+	}
+	if c.lost != 0 { // no more than what is there: who has not got all of a request may say nothing ever
+		q.more |= unix.MSG_DONTWAIT
 	}
 }
 

@@ -48,7 +48,7 @@
 // DurationMS, if given, has passed). A phase without length is left out.
 //
 // Closed loop: a connection sends its next request as soon as it has read the
-// reply to the last. While eight requests and more are in flight and fewer than eight replies came in a turn, the thread lets replies gather before it
+// reply to the last. While eight requests and more are in flight and fewer than eight replies, or pieces of one, came in a turn, the thread lets replies gather before it
 // looks again, for 60 µs at most, and for a twentieth of what the quickest ones take: a server that is the limit pays for each wake-up of ours.
 // By so much at most a reply is told later than it came, and the wait is booked as the server's (first_byte), not as lag. After a connect that failed it rests for 100 ms, give or
 // take a fifth, and tries again. Each attempt has an outcome, by which its time is
@@ -94,7 +94,7 @@
 //
 // With LoadPlan.Engine io_uring and connections that stay (stays), what has come is taken, and what is to be sent is handed over, in one call a turn, or
 // in several of eight requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
-// long as a socket stands; of a long body it is told to throw away the rest. All else is as by epoll.
+// long as a socket stands. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
 //
 // With a connection for each request connecting, sending, receiving and closing are handed to the kernel together, linked, so that each begins when the one
 // before it is done (chains). Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the

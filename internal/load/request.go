@@ -82,8 +82,8 @@ func (*thread) reserve(*conn) {}
 // turned asks for another turn where few replies came and more are about to, so that the thread lingers. A server that is
 // the limit wakes who sleeps at its sockets for each reply that it sends, and pays for it; nobody is woken who sleeps by the clock.
 func (t *thread) turned() bool {
-	came := t.replies
-	t.replies = 0
+	came := t.came
+	t.came = 0
 	return came > 0 && came < worthGathering && t.inFlight >= worthGathering && !t.paced() && t.moment() > 0
 }
 
@@ -160,7 +160,9 @@ func (t *thread) hangUp(c *conn) {
 	}
 	switch {
 	case t.sockets != nil:
-		t.sockets.close(c.fd, c.name, c.state == sending)
+		if t.sockets.close(c.fd, c.name) {
+			t.ending++
+		}
 	case c.secure == nil || c.secure.wire == nil || t.release(c):
 		sysClose(c.fd)
 	}
@@ -207,8 +209,8 @@ func (t *thread) event(name int32, events uint32) {
 // which is told.
 func (t *thread) spokenTo(c *conn, closing bool) {
 	n, errno := t.heardIdle(c, closing)
-	if errno == unix.EAGAIN && c.secure != nil {
-		return // TLS's own: a session for later, new keys
+	if errno == unix.EAGAIN && (c.secure != nil || t.sockets != nil) {
+		return // TLS's own: a session for later, new keys; or what came was read before io_uring told of it
 	}
 	t.hangUp(c)
 	if errno == 0 {
@@ -403,6 +405,7 @@ func (t *thread) take(c *conn, b []byte, n int, closing bool) bool {
 		t.fail(c, failure(protocolFailed, int(c.reply.fault)))
 		return false
 	}
+	t.came++
 	return true
 }
 
@@ -436,7 +439,7 @@ func (t *thread) answered(c *conn) {
 		t.finish(c, o, c.at)
 		return
 	}
-	t.replies++
+	t.came++
 	took := c.at - c.start
 	t.quickest = min(took, t.quickest+(took-t.quickest)/1024)
 	n.add(firstWait, c.waited)

@@ -11,7 +11,9 @@ import (
 
 // What is used of io_uring's interface (linux/io_uring.h).
 const (
-	ringEntries = 4096 // calls that can be queued; twice as many ends
+	// chainEntries are the calls that can be queued where each request has a chain of them, ringEntries else; there are twice as many ends.
+	chainEntries = 4096
+	ringEntries  = 1024
 
 	setupSingleIssuer = 1 << 12
 	setupDeferTaskRun = 1 << 13
@@ -51,7 +53,7 @@ const (
 )
 
 // mostChains is how many connections of a thread have room in a ring with the ends of all their calls.
-const mostChains = ringEntries / 2
+const mostChains = chainEntries / 2
 
 // call is something that the kernel is to do (struct io_uring_sqe).
 type call struct {
@@ -121,12 +123,12 @@ type ringParams struct {
 	_                                                    uint64
 }
 
-// newRing makes a ring with so many slots, 0 for none, which no thread may use before begin.
-func newRing(slots int) (*ring, error) {
+// newRing makes a ring for so many calls with so many slots, 0 for none, which no thread may use before begin.
+func newRing(entries uintptr, slots int) (*ring, error) {
 	p := ringParams{flags: setupSingleIssuer | setupDeferTaskRun | setupDisabled}
-	fd, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, ringEntries, uintptr(unsafe.Pointer(&p)), 0)
+	fd, _, errno := unix.RawSyscall(unix.SYS_IO_URING_SETUP, entries, uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
-		return nil, fmt.Errorf("io_uring: %w: it takes Linux %s, and kernel.io_uring_disabled=0; containers mostly forbid it: use --engine epoll", errno, leastRingLinux)
+		return nil, fmt.Errorf("io_uring: %w: it takes Linux %s, and kernel.io_uring_disabled=0; containers mostly forbid it", errno, leastRingLinux)
 	}
 	r := &ring{fd: int32(fd)}
 	if err := r.mapIn(&p); err != nil {

@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+	"plimsoll/internal/model"
 )
 
 // ringBuffers are those into which the kernel receives when something has come: as many as replies may lie there at once, not one
@@ -28,8 +30,11 @@ type ringBuffer struct {
 }
 
 const (
-	mostBuffers = 256
-	bufferRoom  = 32 << 10
+	mostBuffers  = 256
+	leastBuffers = 16
+	bufferRoom   = 2 * longPiece
+	// longPiece is what is received better by the thread (see ringSocket.watched).
+	longPiece = 8 << 10
 	// bufferStride keeps the beginnings of buffers, which is what short replies touch, from sharing lines of the caches.
 	bufferStride = bufferRoom + 832
 	// stampRoom is for the control message of a time stamp (three times), stampHead is struct io_uring_recvmsg_out.
@@ -37,10 +42,9 @@ const (
 	stampHead = 16
 )
 
-// lend gives the ring buffers for so many connections, which it has until it is closed.
-func (b *ringBuffers) lend(r *ring, connections int) (err error) {
-	n := min(1<<bits.Len(uint(max(connections, 8)-1)), mostBuffers)
-	head := (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
+// lend gives the ring of one of so many threads buffers for so many connections, which it has until it is closed.
+func (b *ringBuffers) lend(r *ring, connections, threads int) (err error) {
+	n, head := buffersFor(connections, threads)
 	if b.memory, err = unix.Mmap(-1, 0, head+n*bufferStride, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fmt.Errorf("io_uring: memory for %d buffers: %w", n, err)
 	}
@@ -62,6 +66,30 @@ func (b *ringBuffers) lend(r *ring, connections int) (err error) {
 		return fmt.Errorf("io_uring: give it %d buffers: %w", n, errno)
 	}
 	return nil
+}
+
+// buffersFor is how many buffers there are for so many connections of a thread, a power of two, and the bytes before them. Threads beyond
+// the number of CPUs, which a million connections need, share what replies come at once.
+func buffersFor(connections, threads int) (n, head int) {
+	most := mostBuffers * min(runtime.NumCPU(), threads) / threads
+	n = 1 << bits.Len(uint(max(min(connections, most), leastBuffers)-1))
+	return n, (n*int(unsafe.Sizeof(ringBuffer{})) + 4095) &^ 4095
+}
+
+// RingMemory is what a plan's threads take by io_uring beside their connections, in bytes; 0 by epoll.
+func RingMemory(p model.LoadPlan) int64 {
+	if p.Engine != model.IOURing {
+		return 0
+	}
+	threads := max(p.Threads, 1)
+	each := int(unsafe.Sizeof(call{}) + 2*unsafe.Sizeof(end{}) + 4) // of the queues
+	if p.KeepAlive {
+		n, head := buffersFor((p.MostConnections()+threads-1)/threads, threads)
+		each = ringEntries*each + head + n*bufferStride
+	} else {
+		each *= chainEntries
+	}
+	return int64(threads) * int64(each)
 }
 
 // data is what a receive put into a buffer, nil if it had none. It may be read until giveBack.
@@ -92,10 +120,10 @@ func unwrapped(b []byte) ([]byte, int64) {
 
 // TryIOURing says why there can be no io_uring here, nil where there can.
 func TryIOURing() error {
-	r, err := newRing(1)
+	r, err := newRing(ringEntries, 1)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	return new(ringBuffers).lend(r, 1)
+	return new(ringBuffers).lend(r, 1, 1)
 }

@@ -12,7 +12,7 @@ type ringSockets struct {
 	buffers ringBuffers
 	list    []ringSocket // by the names of the thread's connections
 	queued  int          // requests that leave with the next call
-	// long says that the last reply had a body that was thrown away: then one piece is received at first, and no more is copied.
+	// long says that what the kernel received by itself last was long: new sockets are watched then.
 	long bool
 }
 
@@ -20,7 +20,11 @@ type ringSockets struct {
 type ringSocket struct {
 	age   uint16 // which of the connection's sockets it is: the ends of calls of another one are passed over
 	armed bool   // the kernel watches it, or receives from it
-	stops bool   // but is told not to, since the rest of a long body is to be thrown away
+	// watched says that the kernel tells when something came, and the thread receives it, as by epoll: into one buffer, which caches
+	// hold, or nowhere, and no call is made for each piece. It begins with a long reply, and stays so: to change with each
+	// costs more than short ones save.
+	watched bool
+	sending bool // the end of a send is to come that may take a part
 }
 
 // steps, as calls are named
@@ -30,23 +34,22 @@ const (
 	ringSend
 	ringQuietSend
 	ringReceive
+	ringWatch
 )
 
 const (
 	// quietSend is how long a request is at most that the kernel surely takes as a whole, since the one before it is answered.
 	quietSend = 4 << 10
-	// longestSkip bounds what one receive throws away.
-	longestSkip = 1 << 30
 )
 
-// newRingSockets makes a ring with buffers, and places for so many sockets.
-func newRingSockets(n int) (*ringSockets, error) {
-	r, err := newRing(0)
+// newRingSockets makes one of so many threads' ring with buffers, and places for so many sockets.
+func newRingSockets(n, threads int) (*ringSockets, error) {
+	r, err := newRing(ringEntries, 0)
 	if err != nil {
 		return nil, err
 	}
 	s := &ringSockets{ring: r, list: make([]ringSocket, n)}
-	if err := s.buffers.lend(r, n); err != nil {
+	if err := s.buffers.lend(r, n, threads); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -78,6 +81,7 @@ func (r *ringSockets) poll(fd, of int32) {
 func (r *ringSockets) send(fd, of int32, request []byte) (surely bool) {
 	r.queued++
 	surely = len(request) <= quietSend
+	r.list[of].sending = !surely
 	q := r.call(fd, of, opSend, 0, ringSend)
 	if surely {
 		q.flags, q.name = callQuiet, r.name(of, ringQuietSend)
@@ -88,37 +92,38 @@ func (r *ringSockets) send(fd, of int32, request []byte) (surely bool) {
 
 // receive has what comes put into buffers of the ring, if so asked with the kernel's time stamps.
 func (r *ringSockets) receive(fd, of int32, stamped bool) {
-	r.list[of].armed, r.list[of].stops = true, false
+	r.list[of].armed = true
 	q := r.call(fd, of, opRecv, callBuffer, ringReceive)
-	q.how = recvPollFirst
-	if !r.long || stamped {
-		q.how |= recvMulti
-	}
+	q.how = recvPollFirst | recvMulti
 	if stamped {
 		q.op, q.addr = opRecvMsg, uint64(uintptr(unsafe.Pointer(&r.buffers.message)))
 	}
 }
 
-// skip has up to n bytes of what comes thrown away. It gives no address: what does not know MSG_TRUNC fails, and writes nowhere.
-func (r *ringSockets) skip(fd, of int32, n int64) {
-	r.list[of].armed, r.list[of].stops = true, false
-	q := r.call(fd, of, opRecv, 0, ringReceive)
-	q.how, q.length, q.more = recvPollFirst, uint32(min(n, longestSkip)), unix.MSG_TRUNC
+// watch has it told, edge by edge, when something comes.
+func (r *ringSockets) watch(fd, of int32) {
+	r.list[of].armed = true
+	q := r.call(fd, of, opPoll, 0, ringWatch)
+	q.length, q.more = pollMulti, unix.POLLIN|unix.POLLRDHUP
 }
 
-// stop ends receiving, which is then told.
-func (r *ringSockets) stop(of int32) {
-	r.list[of].stops = true
-	r.call(-1, of, opCancel, callQuiet, ringNothing).addr = r.name(of, ringReceive)
+// stop ends what is done at a socket under a name, which is then told.
+func (r *ringSockets) stop(of int32, step uint64) {
+	r.call(-1, of, opCancel, callQuiet, ringNothing).addr = r.name(of, step)
 }
 
-// close closes a socket. Its calls end by the shutdown, without a search for them; its descriptor is free when what is queued for
-// it has been handed over.
-func (r *ringSockets) close(fd, of int32, sending bool) {
+// close closes a socket, and says whether the end of a send is still to come. Its calls end by the shutdown, without a search for
+// them, but for a watch, which outlasts that; its descriptor is free when what is queued for it has been handed over.
+func (r *ringSockets) close(fd, of int32) (sending bool) {
 	s := &r.list[of]
+	sending = s.sending
 	if s.armed || sending {
 		sysShutdown(fd)
 	}
+	if s.armed && s.watched {
+		r.stop(of, ringWatch)
+	}
 	r.call(fd, of, opClose, callQuiet, ringNothing)
 	*s = ringSocket{age: s.age + 1}
+	return sending
 }

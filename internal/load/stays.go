@@ -16,7 +16,7 @@ const sendAtOnce = 8
 
 // newStays has t use io_uring.
 func newStays(t *thread) (s stays, err error) {
-	if t.sockets, err = newRingSockets(len(t.conns)); err != nil {
+	if t.sockets, err = newRingSockets(len(t.conns), t.shared.job.plan.Threads); err != nil {
 		return s, err
 	}
 	t.poller.ring = t.sockets.ring
@@ -61,8 +61,9 @@ func (h stays) turned() bool {
 
 // receive has more come.
 func (h stays) receive(c *conn) {
-	if rest := c.reply.skippable(); c.state != idle && rest > h.skips {
-		h.sockets.skip(c.fd, c.name, rest)
+	s := &h.sockets.list[c.name]
+	if s.watched = s.watched || h.sockets.long; s.watched {
+		h.sockets.watch(c.fd, c.name)
 	} else {
 		h.sockets.receive(c.fd, c.name, c.stamped)
 	}
@@ -78,6 +79,8 @@ func (h stays) event(name int32, events uint32) {
 			h.received(c, e)
 		}
 		h.sockets.buffers.giveBack(e)
+	case step == ringWatch && current:
+		h.seen(c, e)
 	case step == ringSend:
 		h.went(c, e, current)
 	case step == ringQuietSend && current:
@@ -110,11 +113,13 @@ func (h stays) polled(c *conn, e *end) {
 func (h stays) went(c *conn, e *end, current bool) {
 	n, errno := e.told()
 	if !current {
+		h.ending--
 		h.count(c.phase).sent += int64(n)
 		return
 	}
+	h.sockets.list[c.name].sending = false
 	if h.sent(c, n); c.sent < len(c.asked.bytes) {
-		c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+		h.cut(c, errno)
 	}
 }
 
@@ -122,7 +127,15 @@ func (h stays) went(c *conn, e *end, current bool) {
 func (h stays) failed(c *conn, e *end) {
 	n, errno := e.told()
 	h.count(c.phase).sent -= int64(c.sent - n)
-	c.sent, c.lost = n, cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+	c.sent = n
+	h.cut(c, errno)
+}
+
+// cut takes note that c's request did not go as a whole, 0 for no reason that is known. What the server said before is read, and
+// then the end: the socket is shut, since not every reason ends it.
+func (h stays) cut(c *conn, errno syscall.Errno) {
+	c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+	sysShutdown(c.fd)
 }
 
 // received takes what came, or what became of receiving.
@@ -149,14 +162,35 @@ func (h stays) received(c *conn, e *end) {
 	}
 	h.dated(c, at)
 	goesOn := h.got(c, b, n, errno, false)
+	long := n >= longPiece || goesOn && c.reply.skippable() > h.skips
 	if b != nil {
-		h.sockets.long = goesOn && c.reply.skippable() > h.skips
+		h.sockets.long = long
 	}
 	switch {
 	case c.state == closed:
+	case long && s.armed && !s.watched:
+		s.watched = true
+		h.sockets.stop(c.name, ringReceive)
 	case !s.armed:
 		h.receive(c)
-	case h.sockets.long && goesOn && !s.stops:
-		h.sockets.stop(c.name)
+	}
+}
+
+// seen receives what came on a socket that is watched.
+func (h stays) seen(c *conn, e *end) {
+	s := &h.sockets.list[c.name]
+	s.armed, h.now = e.flags&endFollows != 0, h.shared.clock()
+	n, errno := e.told()
+	closing := errno != 0 || n&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+	switch {
+	case c.state == idle:
+		h.spokenTo(c, closing)
+	case c.at > h.woke && !closing && s.armed: // told twice: what was there when the wait returned has been received
+		return
+	default:
+		h.thread.receive(c, closing)
+	}
+	if c.state != closed && !s.armed {
+		h.receive(c)
 	}
 }

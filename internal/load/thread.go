@@ -67,8 +67,8 @@ type thread struct {
 	seed uint64
 	// quickest is how long the quickest of the last thousand or so replies took, in nanoseconds.
 	quickest int64
-	// replies came in this turn.
-	replies int
+	// came are the replies, and pieces of bodies that were thrown away, of this turn.
+	came int
 	// held are connections whose next requests wait until all replies of this turn are read, while holding: the kernel's
 	// ways in and out are then each gone many times in a row, which caches like, and no reply waits for a request.
 	held    []*conn
@@ -79,7 +79,7 @@ type thread struct {
 	flights     flightList // requests in flight, oldest first: all have the same timeout
 	sleepers    sleepers   // connections that wait for their time
 	inFlight    int64
-	ending      int64 // io_uring: requests that were given up and whose calls have not ended
+	ending      int64 // io_uring: requests that are over and whose calls have not ended
 	connecting  int64
 	established int64
 	row         int64 // closed loop: the next row of variables

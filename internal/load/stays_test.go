@@ -1,0 +1,115 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"plimsoll/internal/model"
+)
+
+// Replies that the kernel receives by itself, and those that the thread does, may follow one another on a connection in any order,
+// and either may be its last.
+func TestLongAndShortRepliesInTurn(t *testing.T) {
+	reply := func(size int) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size))
+	}
+	last := func(reply string) func(*net.TCPConn, int64) bool {
+		return sayAndClose(strings.Replace(reply, "Content", "Connection: close\r\nContent", 1))
+	}
+	short, piece, long := reply(5), reply(2*longPiece), reply(20*bufferSize)
+	answers := []func(*net.TCPConn, int64) bool{
+		say(short), say(long), say(short), say(piece), say(short), last(long),
+		say(short), say(piece), last(short), say(long), say(long), last(piece),
+	}
+	for _, plan := range []model.LoadPlan{{Requests: 1200}, {Requests: 600, Rate: 2000}} {
+		s := serveConns(t, func(s *server, c *net.TCPConn) {
+			turn := s.connections.Load() // connections begin with each of them
+			s.answerAll(c, func(n int64) bool { turn++; return answers[turn%int64(len(answers))](c, n) })
+		})
+		plan.URL, plan.Connections, plan.Threads, plan.TimeoutMS, plan.KeepAlive, plan.Engine = s.url, 9, 1, 600_000, true, model.IOURing
+		got := phaseNamed(runPlan(t, t.Context(), plan), "hold")
+		if got.Outcomes["2xx"] != plan.Requests {
+			t.Errorf("rate %g: %v, want %d of 2xx", plan.Rate, got.Outcomes, plan.Requests)
+		}
+		if got.Received < plan.Requests/12*20*bufferSize {
+			t.Errorf("rate %g: %d bytes received, want long bodies among them", plan.Rate, got.Received)
+		}
+	}
+}
+
+// What kept a request from being sent is told, also where it leaves the connection as it is, and the server waits for the rest.
+func TestASendThatFailsIsToldAsThat(t *testing.T) {
+	s := serveConns(t, func(_ *server, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c); c.Close() })
+	for _, length := range []int{100, 2 * quietSend} {
+		nothing, err := unix.Mmap(-1, 0, length, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, engine := range append(engines, stay, stayByRing) {
+			r, err := Prepare(t.Context(), goesBy(engine, model.LoadPlan{URL: s.url, Connections: 2, Threads: 1, Requests: 4, TimeoutMS: 5_000}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.engine.job.requests[0].bytes = unsafe.Slice(unsafe.SliceData(nothing), length) // the kernel can't read it: EFAULT
+			var last Record
+			if err := r.Run(t.Context(), time.Now(), func(r Record) error { last = r; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if got := last.Totals.Outcomes; got["write:EFAULT"] != 4 {
+				t.Errorf("engine %q, %d bytes: %v, want 4 of write:EFAULT", engine, length, got)
+			}
+			if got := phaseNamed([]Record{last}, "hold").Sent; got != 0 {
+				t.Errorf("engine %q, %d bytes: %d bytes sent, want none", engine, length, got)
+			}
+		}
+		_ = unix.Munmap(nothing)
+	}
+}
+
+// What went of the very last request is counted when it is cut off, too: all that the server gets in the end.
+func TestBytesOfTheLastSendAreCounted(t *testing.T) {
+	for _, engine := range append(engines, stay, stayByRing) {
+		over, took := make(chan struct{}), make(chan int64, 1)
+		s := serveConns(t, func(_ *server, c *net.TCPConn) {
+			<-over
+			n, _ := io.Copy(io.Discard, c)
+			took <- n
+			c.Close()
+		})
+		plan := goesBy(engine, model.LoadPlan{URL: s.url, Connections: 1, Threads: 1, Requests: 1, TimeoutMS: 200, Method: "POST", Body: make([]byte, 64<<20)})
+		got := phaseNamed(runPlan(t, t.Context(), plan), "hold")
+		close(over)
+		if n := <-took; got.Sent != n || n == 0 {
+			t.Errorf("engine %q: %d bytes sent, and the server got %d", engine, got.Sent, n)
+		}
+	}
+}
+
+// The memory that is told before a load is what its threads map.
+func TestMemoryOfRings(t *testing.T) {
+	for _, plan := range []model.LoadPlan{{Connections: 1, KeepAlive: true}, {Connections: 300, KeepAlive: true}, {Connections: 3000, Threads: 2, KeepAlive: true}, {Connections: 300}} {
+		plan.URL, plan.Engine, plan.Requests, plan.TimeoutMS, plan.Threads = "http://127.0.0.1:1/", model.IOURing, 1, 1000, max(plan.Threads, 1)
+		r, err := Prepare(t.Context(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mapped := int64(0)
+		for _, h := range r.engine.threads {
+			ring := h.poller.ring
+			mapped += int64(len(ring.memory) + len(ring.callMemory) + len(ring.lent))
+		}
+		r.Close()
+		if told := RingMemory(plan); told < mapped*9/10 || told > mapped*11/10 {
+			t.Errorf("%d connections, %d threads: %d bytes are told, and %d mapped", plan.Connections, plan.Threads, told, mapped)
+		}
+	}
+	if got := RingMemory(model.LoadPlan{Connections: 300, Threads: 2, KeepAlive: true}); got != 0 {
+		t.Errorf("by epoll: %d bytes, want none", got)
+	}
+}
