@@ -43,9 +43,12 @@ var (
 		Help: "Lines in which a process logged that something ran out: error is the number's name (ENOSPC, EROFS, EMFILE, ENFILE, ENOMEM …), fork (EAGAIN for a new process or thread), " +
 			"inotify, php_memory_limit, php_max_execution_time, java_heap, too_many_clients or maxmemory (of a backend).",
 		Source: "files that the host's processes log to", ByHand: "tail -F LOG | grep -iE 'no space|too many|cannot allocate|read-only'"}
+	fullLines = &model.Signal{Name: "plimsoll_service_log_full_total", Kind: model.Counter, Unit: "lines", Labels: []string{"groupname", "what"}, StartsAtZero: true,
+		Help:   "Lines in which a server logged that it can start no further worker: what is scoreboard (Apache: fewer workers serve than MaxRequestWorkers allows, but all places for processes are taken, those on their way out counted: ServerLimit).",
+		Source: "files that the host's processes log to", ByHand: "tail -F LOG | grep 'scoreboard is full'"}
 	skipped = &model.Signal{Name: "plimsoll_service_log_skipped_bytes_total", Kind: model.Counter, Unit: "bytes", StartsAtZero: true,
 		Help: "Bytes of those logs that were not read because they grow faster than they are read.", Source: "files that the host's processes log to", ByHand: "ls -l LOG"}
-	signals = []*model.Signal{errorLines, skipped}
+	signals = []*model.Signal{errorLines, fullLines, skipped}
 )
 
 // All returns the probe of services' logs.
@@ -58,12 +61,18 @@ func All() []probe.Probe {
 			"silence proves nothing: many programs do not log what fails",
 		},
 		Open: func(h *host.Host) (probe.Reader, error) {
-			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[key]uint64{}, buf: make([]byte, logtail.BufferSize)}, nil
+			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[fact]uint64{}, buf: make([]byte, logtail.BufferSize)}, nil
 		},
 	}}
 }
 
 type key struct{ group, name string }
+
+// fact is what a line of a group's log says.
+type fact struct {
+	signal *model.Signal
+	key
+}
 
 // fileID names a file for good.
 type fileID struct{ dev, ino uint64 }
@@ -90,7 +99,7 @@ type reader struct {
 	looked map[int]look
 	buf    []byte
 	lost   int64 // bytes that were skipped
-	counts map[key]uint64
+	counts map[fact]uint64
 	events []event
 }
 
@@ -114,7 +123,7 @@ func (r *reader) Read(out *probe.Out) error {
 		l.skipped = l.tail.Skipped()
 	}
 	for k, n := range r.counts {
-		out.Put(errorLines, float64(n), k.group, k.name)
+		out.Put(k.signal, float64(n), k.group, k.name)
 	}
 	for _, e := range r.events {
 		out.Event("service.log", e.line, map[string]string{"groupname": e.group, "error": e.name})
@@ -233,13 +242,16 @@ func (r *reader) take(l *log, line []byte) {
 		line = line[:maxLine]
 	}
 	text := string(line)
-	name := errorOf(line)
+	signal, name := errorLines, errorOf(line)
+	if name == "" {
+		signal, name = fullLines, fullOf(line)
+	}
 	if name == "" {
 		return
 	}
-	k := key{strings.ToValidUTF8(l.group, "\uFFFD"), name}
-	if r.counts[k]++; r.counts[k] <= eventsEach {
-		r.events = append(r.events, event{k, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "\uFFFD"))})
+	f := fact{signal, key{strings.ToValidUTF8(l.group, "\uFFFD"), name}}
+	if r.counts[f]++; r.counts[f] <= eventsEach {
+		r.events = append(r.events, event{f.key, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "\uFFFD"))})
 	}
 }
 

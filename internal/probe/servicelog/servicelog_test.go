@@ -41,6 +41,24 @@ func TestErrorOf(t *testing.T) {
 	}
 }
 
+func TestFullOf(t *testing.T) {
+	for line, want := range map[string]string{
+		`[Sat Nov 28 12:00:00 2026] [mpm_event:error] [pid 7:tid 7] AH03490: scoreboard is full, not at MaxRequestWorkers.Increase ServerLimit.`:                   "scoreboard",
+		`[Sat Nov 28 12:00:00 2026] [mpm_worker:error] [pid 7:tid 7] AH00288: scoreboard is full, not at MaxRequestWorkers`:                                        "scoreboard",
+		`[Sat Nov 28 12:00:00 2026] [mpm_prefork:error] [pid 7] AH00161: server reached MaxRequestWorkers setting, consider raising the MaxRequestWorkers setting`: "",
+		`[Sat Nov 28 12:00:00 2026] [core:notice] [pid 7] AH00094: Command line: 'apache2 -D FOREGROUND'`:                                                          "",
+	} {
+		if got := errorOf([]byte(line)); got != "" {
+			t.Errorf("%s: want no error, got %q", line, got)
+		}
+		lower := []byte(line)
+		toLower(lower)
+		if got := fullOf(lower); got != want {
+			t.Errorf("%s: want %q, got %q", line, want, got)
+		}
+	}
+}
+
 // A shell that logs to a file is found by what it has open; what stood there
 // before is not counted, and a file that it only reads is none of its logs.
 func TestLogOfALiveProcess(t *testing.T) {
@@ -49,7 +67,7 @@ func TestLogOfALiveProcess(t *testing.T) {
 	if err := os.WriteFile(log, []byte("old: No space left on device\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; echo open; read x; echo "new: No space left on device" >&9; echo fine >&9; echo done; read x`, log)
+	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; echo open; read x; echo "new: No space left on device" >&9; echo "scoreboard is full, not at MaxRequestWorkers" >&9; echo fine >&9; echo done; read x`, log)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +110,10 @@ func TestLogOfALiveProcess(t *testing.T) {
 	if got := rec.Values["plimsoll_service_log_errors_total{shell,ENOSPC}"]; got != 1 {
 		t.Errorf("want 1 line, got %v of %v", got, rec.Values)
 	}
-	if len(rec.Lines) != 1 || !strings.Contains(rec.Lines[0], "new: No space left") {
+	if got := rec.Values["plimsoll_service_log_full_total{shell,scoreboard}"]; got != 1 {
+		t.Errorf("want 1 line of a full scoreboard, got %v of %v", got, rec.Values)
+	}
+	if len(rec.Lines) != 2 || !strings.Contains(rec.Lines[0], "new: No space left") {
 		t.Errorf("want the line as an event, got %q", rec.Lines)
 	}
 }

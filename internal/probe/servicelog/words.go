@@ -53,6 +53,21 @@ func errorOf(line []byte) string {
 	return ""
 }
 
+// fullWords are the words by which a server says that it can start no further worker, in small letters, and what stands in the way.
+var fullWords = []struct{ words, what string }{
+	{"scoreboard is full, not at maxrequestworkers", "scoreboard"}, // Apache (event, worker): processes on their way out hold the places
+}
+
+// fullOf names what a line says has no room for another worker, "" for none. The line is in small letters.
+func fullOf(line []byte) string {
+	for _, f := range fullWords {
+		if bytes.Contains(line, []byte(f.words)) {
+			return f.what
+		}
+	}
+	return ""
+}
+
 func toLower(b []byte) {
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {

@@ -89,6 +89,7 @@ type bpfHolder struct {
 	_     structs.HostLayout
 	Tid   uint32
 	Group uint32
+	Asks  uint32
 }
 
 type bpfLocalPort struct {

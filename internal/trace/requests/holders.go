@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -13,25 +16,51 @@ import (
 	"plimsoll/internal/trace/wait/reason"
 )
 
-// maxHolders is how many threads are looked at in a round: some 10 µs each.
+// maxHolders is how many threads of either side are looked at in a round: some 10 µs each.
 const maxHolders = 128
 
-// doing is how many threads do what, by a group's number.
-type doing map[uint32]map[string]uint64
+// counts is how many threads there were of which kind, by a group's number.
+type counts map[uint32]map[string]uint64
 
-// whatHoldersDo looks at the threads that the last walk found with a request in hand. Where
-// they are more than are looked at, each of those stands for others, too.
-func (t *Trace) whatHoldersDo() (doing, error) {
-	found := map[bpfHolder]uint64{}
-	if err := trace.Each(t.Maps.Maps[bpfMapHolders], func(h *bpfHolder, weight *uint64) { found[*h] = *weight }); err != nil {
-		return nil, fmt.Errorf("read which threads have requests in hand: %w", err)
+// threads are those that the last walk found: of servers, by what they do; of clients, by their names.
+// nil where nobody looked.
+type threads struct{ holding, asking counts }
+
+// lookAtThreads looks at the threads that the last walk found with a request in hand, or on its way to an upstream.
+func (t *Trace) lookAtThreads() (threads, error) {
+	holding, asking, holds := map[bpfHolder]uint64{}, map[bpfHolder]uint64{}, map[uint32]bool{}
+	err := trace.Each(t.Maps.Maps[bpfMapHolders], func(h *bpfHolder, weight *uint64) {
+		if h.Asks != 0 {
+			asking[*h] = *weight
+		} else {
+			holding[*h], holds[h.Tid] = *weight, true
+		}
+	})
+	if err != nil {
+		return threads{}, fmt.Errorf("read which threads have requests in hand: %w", err)
 	}
-	by, looked := doing{}, 0
+	var seen threads
+	if seen.holding, err = look(holding, reason.OfThread); err != nil {
+		return threads{}, err
+	}
+	seen.asking, err = look(asking, func(tid int) (string, error) {
+		if holds[uint32(tid)] {
+			return requestsOwn, nil
+		}
+		return nameOf(tid)
+	})
+	return seen, err
+}
+
+// look counts threads by what kind says of each. Where they are more than are looked at, each of
+// those stands for others, too.
+func look(found map[bpfHolder]uint64, kind func(tid int) (string, error)) (counts, error) {
+	by, looked := counts{}, 0
 	for h, weight := range found {
 		if looked++; looked > maxHolders {
 			break
 		}
-		what, err := reason.OfThread(int(h.Tid))
+		what, err := kind(int(h.Tid))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue // it has ended
 		}
@@ -49,9 +78,37 @@ func (t *Trace) whatHoldersDo() (doing, error) {
 	return by, nil
 }
 
+// of are a group's, none of one that has none.
+func (c counts) of(group uint32) map[string]uint64 {
+	if c[group] == nil {
+		return map[string]uint64{}
+	}
+	return c[group]
+}
+
+// requestsOwn stands for the names of those who have a request in hand themselves, for which they ask.
+const requestsOwn = "-"
+
+// nameOf is a thread's name without its number.
+func nameOf(tid int) (string, error) {
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/comm")
+	if err != nil {
+		return "", err
+	}
+	return withoutNumber(strings.ToValidUTF8(strings.TrimSuffix(string(name), "\n"), "\uFFFD")), nil
+}
+
+// withoutNumber cuts off the number at a name's end, and what parts it from the name: a pool's threads differ in that alone.
+func withoutNumber(name string) string {
+	if cut := strings.TrimRight(name, "0123456789-_#:. "); cut != "" {
+		return cut
+	}
+	return name
+}
+
 // scale lets each stand for so many.
-func (d doing) scale(by float64) {
-	for _, of := range d {
+func (c counts) scale(by float64) {
+	for _, of := range c {
 		for what, n := range of {
 			of[what] = uint64(math.Round(float64(n) * by))
 		}
@@ -68,19 +125,27 @@ func (t *Trace) forgetHolders() error {
 	return trace.Remove(m, old)
 }
 
-// putHolders puts what the threads of a group did, and zero for what they did before.
-func (t *Trace) putHolders(out model.Sink, c Group, labels []string) {
-	if c.Doing == nil || c.Name == "" {
+// maxKinds is how many kinds of threads are told apart at one place: names may be anything.
+const maxKinds = 32
+
+// putThreads puts how many of a group's threads there were of each kind, and zero of those that there were before.
+func (t *Trace) putThreads(out model.Sink, s *model.Signal, name string, now map[string]uint64, labels []string) {
+	if now == nil || name == "" {
 		return
 	}
 	key := [2]string(labels)
 	if t.did[key] == nil {
 		t.did[key] = map[string]bool{}
 	}
-	for what := range c.Doing {
-		t.did[key][what] = true
+	sums := map[string]uint64{}
+	for kind, n := range now {
+		if !t.did[key][kind] && len(t.did[key]) >= maxKinds {
+			kind = "other"
+		}
+		t.did[key][kind] = true
+		sums[kind] += n
 	}
-	for what := range t.did[key] {
-		out.Put(holders, float64(c.Doing[what]), labels[0], labels[1], what)
+	for kind := range t.did[key] {
+		out.Put(s, float64(sums[kind]), labels[0], labels[1], kind)
 	}
 }

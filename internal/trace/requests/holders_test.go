@@ -9,8 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"plimsoll/internal/model"
 )
 
 // TestWhatHoldersDo: what the threads wait for that have a request in hand; not those that
@@ -75,9 +78,64 @@ func (h holding) want(t *testing.T, what string, doing map[string]uint64, now ui
 	}
 }
 
+// TestWhoAsks: threads of a pool are told by the name that they share, while they have no answer.
+func TestWhoAsks(t *testing.T) { eachWay(t, whoAsks) }
+
+func whoAsks(t *testing.T, w way) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal(err) // scripts/install-deps tests installs it
+	}
+	h := startHolders(t, w)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	addr := silent.Addr().String()
+	startProcess(t, python, "", "testdata/askers.py", addr, "caller-1", "caller-2", "caller-10", "alone")
+	fmt.Fprintln(h.dial(t), "ask "+addr)
+	python = filepath.Base(python)
+	wait(t, h.tr, h.ns, addr, "three of a pool ask, one by itself, and one for the request that it has", func(Place) bool {
+		h.tr.next = time.Time{}
+		return maps.Equal(bySide(t, h.tr, h.ns, addr)[python].Asking, map[string]uint64{"caller": 3, "alone": 1, requestsOwn: 1})
+	})
+}
+
+func TestWithoutNumber(t *testing.T) {
+	for name, want := range map[string]string{"pool-2-thread-1": "pool-2-thread", "ForkJoinPool-1-": "ForkJoinPool", "tokio-runtime-w": "tokio-runtime-w",
+		"GC Thread#0": "GC Thread", "grpc_1": "grpc", "7": "7", "": "", "java": "java"} {
+		if got := withoutNumber(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestManyNames: what has names without end is kept to a bound, and added up.
+func TestManyNames(t *testing.T) {
+	tr, now := &Trace{did: map[[2]string]map[string]bool{}}, map[string]uint64{}
+	for i := range maxKinds + 5 {
+		now[fmt.Sprint("job", i, "x")] = 1
+	}
+	got := puts{}
+	tr.putThreads(got, asking, "java", now, []string{"java", "10.0.0.1:80"})
+	if len(got) != maxKinds+1 || got["other"] != 5 {
+		t.Errorf("%d names, %v of them other; want %d and 5", len(got), got["other"], maxKinds+1)
+	}
+	tr.putThreads(got, asking, "java", map[string]uint64{}, []string{"java", "10.0.0.1:80"})
+	if len(got) != maxKinds+1 || got["other"] != 0 {
+		t.Errorf("%d names, %v of them other when none asks; want %d and 0", len(got), got["other"], maxKinds+1)
+	}
+}
+
+// puts keeps what was put last, by the last label.
+type puts map[string]float64
+
+func (p puts) Put(_ *model.Signal, v float64, labels ...string) { p[labels[len(labels)-1]] = v }
+
 // TestHoldersThatAreNotLookedAt: 128 of 200 stand for all of them.
 func TestHoldersThatAreNotLookedAt(t *testing.T) {
-	d := doing{7: {"lock": 100, "running": 28}}
+	d := counts{7: {"lock": 100, "running": 28}}
 	d.scale(200.0 / maxHolders)
 	if got := d[7]; got["lock"] != 156 || got["running"] != 44 {
 		t.Errorf("%v, want 156 and 44 of 200", got)

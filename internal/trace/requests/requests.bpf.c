@@ -43,10 +43,11 @@ struct under_way {
 	__u64 age_ns; /* since they began, added up */
 };
 
-/* A server's thread that read a request which is not answered. */
+/* A server's thread that read a request which is not answered, or a client's that asked. */
 struct holder {
 	__u32 tid;
 	__u32 group;
+	__u32 asks; /* 1 of a client's */
 };
 
 volatile __u64 lost_peers; /* turns of peers beyond the bound */
@@ -748,6 +749,7 @@ static __always_inline void ask(struct sock *sk, struct turn *t, struct bytes *b
 	if (!has_place(sk, t) || !know_group(t))
 		return;
 	begin(sk, t, ASKED, at, b, drawn);
+	t->tid = bpf_get_current_task_btf()->pid;
 	__u64 timer = timer_before();
 	if (timer || !t->fresh) /* of the first question it may be the one after which it connected */
 		t->timer = timer;
@@ -766,6 +768,7 @@ static __always_inline void written_by_client(struct sock *sk, struct turn *t, _
 	switch (t->state) {
 	case ASKED: /* more of it */
 		t->written = now;
+		t->tid = bpf_get_current_task_btf()->pid;
 		t->write_seq = b.written;
 		return;
 	case COMING:
@@ -1188,8 +1191,8 @@ int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 		u->unread += t->weight;
 	else
 		u->in_hand += t->weight;
-	if (t->state == READ && t->tid) {
-		struct holder holder = {.tid = t->tid, .group = t->group};
+	if (t->state != ARRIVED && t->tid) {
+		struct holder holder = {.tid = t->tid, .group = t->group, .asks = t->state == ASKED};
 		__u64 weight = t->weight;
 
 		bpf_map_update_elem(&holders, &holder, &weight, BPF_NOEXIST); /* of an event loop's many, one */

@@ -170,12 +170,13 @@ func (t *Trace) Resume() error {
 func (t *Trace) Status() map[string]model.Status {
 	status := t.Set.Status()
 	if t.failed != nil {
-		for _, s := range []*model.Signal{unreadNow, server.waiting, server.underWay, holders, upstream.waiting, upstream.underWay} {
+		for _, s := range []*model.Signal{unreadNow, server.waiting, server.underWay, holders, asking, upstream.waiting, upstream.underWay} {
 			status[s.Name] = host.StatusOf(fmt.Errorf("walk over the sockets that are followed: %w", t.failed))
 		}
 	}
 	if t.unfound != nil && t.failed == nil {
 		status[holders.Name] = host.StatusOf(t.unfound)
+		status[asking.Name] = host.StatusOf(t.unfound)
 	}
 	return status
 }

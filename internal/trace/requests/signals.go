@@ -113,6 +113,9 @@ var (
 	holders   = &model.Signal{Name: "plimsoll_requests_holder_threads", Kind: model.Gauge, Unit: "threads",
 		Help:   "Threads that had read a request and not answered it, by what they did when they were looked at: running (or ready to), or what they waited for, as in plimsoll_wait_blocked_seconds_total. Of an event loop's many requests, and of those that another thread works on than read them, it tells what the thread does that read. Where a part of the turns is followed, estimates.",
 		Labels: []string{"listen", "groupname", "doing"}, Source: walk + "; /proc/TID/syscall of at most 128 of their threads", ByHand: "cat /proc/PID/task/*/syscall; ss -tnp"}
+	asking = &model.Signal{Name: "plimsoll_requests_asking_threads", Kind: model.Gauge, Unit: "threads",
+		Help:   "Threads that had written a request to an upstream which has no reply yet: - those that have a request in hand themselves, the rest by their names without the numbers at the end, so that those of a pool are one. Those of a destination that has no room for more names are other. Where a part of the turns is followed, estimates.",
+		Labels: []string{"groupname", "dst", "thread"}, Source: walk + "; /proc/TID/comm of at most 128 of their threads", ByHand: "ss -tnp; cat /proc/PID/task/*/comm"}
 	receivingSum = counter("receiving_seconds_sum", "seconds",
 		"How long requests in several pieces were being received, from the first read to the read of the last: the sender's and the network's time. It lies between the time unread and the time in hand.", source, "listen", "groupname")
 	receivingCount = counter("receiving_seconds_count", "requests", "Requests that were read in several pieces, as they came.", source, "listen", "groupname")
@@ -134,7 +137,7 @@ var (
 var needs = func() map[*model.Signal][]string {
 	turns := append([]string{atCame, atRead, atWritten}, inFunctions...)
 	walked := append(slices.Clone(turns), atOpen)
-	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: walked, holders: walked}
+	needs := map[*model.Signal][]string{withoutByte: {atState}, lost: nil, unreadNow: walked, holders: walked, asking: walked}
 	put := func(programs []string, signals ...*model.Signal) {
 		for _, s := range signals {
 			needs[s] = programs
@@ -165,6 +168,6 @@ var signals = func() []*model.Signal {
 	}
 	of(server, unreadNow, holders, receivingSum, receivingCount, timerSum, timerCount, acked.sum, acked.count, acked.bucket, withNext,
 		failedAfter, withoutByte, peerAnswered, peerSeconds)
-	of(upstream)
+	of(upstream, asking)
 	return append(list, lost)
 }()

@@ -74,6 +74,9 @@ type Group struct {
 	// Doing is how many threads that had read a request and not answered it were running, or
 	// waited for which reason; nil where this was not looked at.
 	Doing map[string]uint64 `json:"holders_now,omitempty"`
+	// Asking is how many threads had written a request that has no reply yet: "-" those that have one in hand themselves,
+	// the rest by their names without the numbers at the end. Of clients; nil where this was not looked at.
+	Asking map[string]uint64 `json:"asking_now,omitempty"`
 }
 
 // Peer is one who asks.
@@ -108,11 +111,11 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err != nil {
 		return s, fmt.Errorf("read where requests came: %w", err)
 	}
-	var held doing
+	var seen threads
 	if open != nil && t.unfound == nil {
-		held, t.unfound = t.whatHoldersDo()
+		seen, t.unfound = t.lookAtThreads()
 	}
-	if err := errors.Join(t.groups(by, open, held), t.peers(by)); err != nil {
+	if err := errors.Join(t.groups(by, open, seen), t.peers(by)); err != nil {
 		return s, fmt.Errorf("read the requests: %w", err)
 	}
 	for _, p := range by {
@@ -204,7 +207,7 @@ func (p *bpfPlace) address() string {
 
 const familyUnix = 1
 
-func (t *Trace) groups(by map[uint32]*Place, open walked, held doing) error {
+func (t *Trace) groups(by map[uint32]*Place, open walked, seen threads) error {
 	var failed error
 	err := trace.Each(t.Maps.Maps[bpfMapGroups], func(key *bpfGroup, number *uint32) {
 		p := by[key.Place]
@@ -221,9 +224,12 @@ func (t *Trace) groups(by map[uint32]*Place, open walked, held doing) error {
 			now := open[bpfAt{Place: key.Place, Group: *number}].InHand
 			c.Now = &now
 		}
-		if held != nil && p.Listen != "" {
-			c.Doing = map[string]uint64{}
-			maps.Copy(c.Doing, held[*number])
+		switch {
+		case seen.holding == nil:
+		case p.Listen != "":
+			c.Doing = maps.Clone(seen.holding.of(*number))
+		default:
+			c.Asking = maps.Clone(seen.asking.of(*number))
 		}
 		p.Groups = append(p.Groups, c)
 	})
@@ -335,6 +341,7 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 		out.Put(side.waiting, float64(*c.Now), labels...)
 	}
 	if side != server {
+		t.putThreads(out, asking, c.Name, c.Asking, labels)
 		return
 	}
 	if t.Has(failedAfter) {
@@ -342,7 +349,7 @@ func (t *Trace) putGroup(out model.Sink, side side, c Group, labels []string) {
 			out.Put(failedAfter, d.Seconds(), append(labels[:len(labels):len(labels)], how)...)
 		}
 	}
-	t.putHolders(out, c, labels)
+	t.putThreads(out, holders, c.Name, c.Doing, labels)
 	acked.put(out, c.Acknowledged, labels)
 	if c.WithNext > 0 {
 		out.Put(withNext, float64(c.WithNext), labels...)

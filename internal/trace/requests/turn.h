@@ -77,7 +77,7 @@ struct turn {
 	__u32 place;
 	__u32 group;
 	__u32 tgid; /* whose group that is */
-	__u32 tid; /* the server's thread that read last of it; 0 where no read was seen */
+	__u32 tid; /* the server's thread that read last of it, or the client's that wrote last; 0 where that was not seen */
 	__u32 bytes; /* read in this turn */
 	__u8 state;
 	__u8 role;

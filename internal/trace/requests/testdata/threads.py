@@ -1,5 +1,5 @@
 """A server with a thread for each connection, which does with a request what it says, and never answers."""
-import os, socketserver, sys, threading
+import os, socket, socketserver, sys, threading
 
 locked = threading.Lock()
 locked.acquire()
@@ -15,6 +15,11 @@ class Handler(socketserver.StreamRequestHandler):
             os.read(nothing, 1)
         elif what.startswith(b"open "):
             open(what[5:])
+        elif what.startswith(b"ask "):
+            host, port = what[4:].split(b":")
+            c = socket.create_connection((host, int(port)))
+            c.sendall(b"so?\n")
+            c.recv(1)
         elif what == b"answer":
             self.wfile.write(b"so\n")
             locked.acquire()
