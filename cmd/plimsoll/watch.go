@@ -38,6 +38,7 @@ func watchCommand(w *world) *cobra.Command {
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
 	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
+	of := programFlag(c)
 	page, at := reportFlag(c), liveFlag(c)
 	var how printFlags
 	how.add(c)
@@ -55,6 +56,9 @@ func watchCommand(w *world) *cobra.Command {
 		}
 		opt, err := watch.options(c.CommandPath(), w, time.Now())
 		if err != nil {
+			return err
+		}
+		if opt.Program, err = programOf(c.CommandPath(), *of, len(args) > 0); err != nil {
 			return err
 		}
 		shown, err := liveStage(c.CommandPath(), w, *at)

@@ -18,7 +18,11 @@ const (
 // ending writes the answer and what to do about it, which is what stands last.
 func ending(p *paper, r model.Report) {
 	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: runWord(r.Dir)}
-	briefAnswer(s, r)
+	if r.Program != nil {
+		briefProgram(s, r)
+	} else {
+		briefAnswer(s, r)
+	}
 	p.b.WriteString(fit(s.blocks, briefLines))
 }
 
