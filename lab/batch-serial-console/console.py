@@ -1,4 +1,4 @@
-"""A serial console of 19,200 baud: console.py ARGS... runs tar with these at a terminal, again and again, and shows what it prints at 1,920 bytes a second."""
+"""A serial console of 115,200 baud: console.py ARGS... runs tar with these at a terminal, again and again, and shows what it prints at 11,520 bytes a second."""
 import os
 import pty
 import subprocess
@@ -11,8 +11,8 @@ master, terminal = pty.openpty()
 
 def show():
     while True:
-        os.read(master, 192)
-        time.sleep(0.1)
+        os.read(master, 115)
+        time.sleep(0.01)
 
 
 threading.Thread(target=show, daemon=True).start()

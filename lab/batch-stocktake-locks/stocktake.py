@@ -13,4 +13,4 @@ while True:
     db.query("SELECT id, stock FROM products ORDER BY id " + sys.argv[1])
     time.sleep(0.9)  # somebody counts
     db.query("COMMIT")
-    time.sleep(0.1)
+    time.sleep(0.02)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # swap.sh FILE: gives the machine swap in FILE until it is ended. Should it be killed, the one in the background takes the swap back.
 set -e
-fallocate -l 96M "$1"
+fallocate -l 86M "$1"
 chmod 600 "$1"
 mkswap "$1" >/dev/null
 mkfifo open
