@@ -57,7 +57,7 @@ func (r *reader) program() *model.ProgramTime {
 	there := p.WindowSeconds / p.Seconds // levels are means of the window
 	p.Processes, p.Threads = r.sum(programProcesses, record.Series.Mean)*there, r.sum("plimsoll_program_threads", record.Series.Mean)*there
 	cpu, system := r.sum(programCPU, record.Series.Increase), r.sum(programCPU, record.Series.Increase, "mode", "system")
-	p.CPUs = cpu / p.Seconds
+	p.CPUs = max(cpu, r.sum(programThreads, record.Series.Increase, "doing", "running")) / p.Seconds // of what ends soon /proc/PID/stat tells nothing
 	if cpu > 0 {
 		p.SystemShare = system / cpu
 	}

@@ -32,9 +32,10 @@ func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks []*profile
 		return nil, err
 	}
 	p.Functions = functionsOf(p.Names, stacks)
-	names := append(slices.Clone(p.Names), answering(q, p.Parts)...)
+	ports := portsWaitedFor(p.Parts)
+	owners := answering(q, ports)
 	for _, f := range slices.Concat(v.Root, v.Grounds) {
-		if f.Kind != "healthy" && isAbout(f, names) {
+		if f.Kind != "healthy" && isAbout(f, slices.Concat(p.Names, owners), ports) {
 			p.About = append(p.About, f.Rule)
 		}
 	}
@@ -44,30 +45,42 @@ func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks []*profile
 // whoListens finds who answers where, of those that are observed.
 var whoListens = query.Fixed(`max by (host, listen, owner) (max_over_time(plimsoll_tcp_listen_accepted[$window]))`)
 
-// answering are the processes for whose answer the program waits for a third of its time, or more: what holds those up holds it up.
-func answering(q *query.Run, parts []model.ProgramPart) (owners []string) {
+// portsWaitedFor are the ports from which the program waits for an answer for a third of its time, or more: what holds up who
+// answers there holds it up.
+func portsWaitedFor(parts []model.ProgramPart) (ports []string) {
 	const much = 1.0 / 3
 	for _, part := range parts {
-		if part.Share < much || part.Towards == "" {
-			continue
+		if _, port, err := net.SplitHostPort(part.Towards); err == nil && part.Share >= much {
+			ports = append(ports, port)
 		}
-		_, port, err := net.SplitHostPort(part.Towards)
-		if err != nil {
-			continue
-		}
-		for _, s := range q.Ask(whoListens()).Samples {
-			if _, at, err := net.SplitHostPort(s.Labels["listen"]); err == nil && at == port {
-				owners = append(owners, s.Labels["owner"])
-			}
+	}
+	return ports
+}
+
+// answering are the processes that listen at ports.
+func answering(q *query.Run, ports []string) (owners []string) {
+	if len(ports) == 0 {
+		return nil
+	}
+	for _, s := range q.Ask(whoListens()).Samples {
+		if _, at, err := net.SplitHostPort(s.Labels["listen"]); err == nil && slices.Contains(ports, at) {
+			owners = append(owners, s.Labels["owner"])
 		}
 	}
 	return owners
 }
 
-// isAbout says whether a finding's subject names one of these processes.
-func isAbout(f model.Finding, names []string) bool {
+// isAbout says whether a finding's subject names one of these processes, or one of these ports.
+func isAbout(f model.Finding, names, ports []string) bool {
 	for label, value := range f.Subject {
-		if label != "host" && slices.Contains(names, value) {
+		if label == "host" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(value)
+		if err != nil {
+			port = value
+		}
+		if slices.Contains(names, value) || slices.Contains(ports, port) {
 			return true
 		}
 	}

@@ -83,8 +83,16 @@ func programIs(p *model.ProgramTime, word string) string {
 		there += " of " + layout.Micros(p.WindowSeconds*1e6)
 	}
 	many := func(n float64, one, more string) string { return plural(max(1, int(math.Round(n))), one, more) }
-	return fmt.Sprintf("%s on %s, there for %s; on average %s, %s, %.2f CPUs (%s of that in the kernel)",
-		text, layout.Line(p.Host), there, many(p.Processes, "process", "processes"), many(p.Threads, "thread", "threads"), p.CPUs, percent(p.SystemShare))
+	return fmt.Sprintf("%s on %s, there for %s; on average %s, %s, %.2f CPUs%s",
+		text, layout.Line(p.Host), there, many(p.Processes, "process", "processes"), many(p.Threads, "thread", "threads"), p.CPUs, inKernel(p))
+}
+
+// inKernel says how much of its CPU time is the kernel's, "" of a program that hardly computes.
+func inKernel(p *model.ProgramTime) string {
+	if p.CPUs < 0.05 || p.SystemShare == 0 {
+		return ""
+	}
+	return " (" + percent(p.SystemShare) + " of that in the kernel)"
 }
 
 // programParts lists the parts that are large enough, the largest first, and what is left.

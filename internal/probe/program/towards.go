@@ -78,12 +78,15 @@ func (l *links) of(pid, fd int, link string) far {
 		if f, sure = l.pipe(pid, link); !sure {
 			return f
 		}
-	} else {
-		f = l.socket(pid, fd)
+	} else if f = l.socket(pid, fd); f.what == "other" || f.what == "connecting" {
+		return f // it may be connected by the next look
 	}
 	l.known[link] = f
 	return f
 }
+
+// synSent is TCP_SYN_SENT of the kernel's net/tcp_states.h.
+const synSent = 2
 
 // socket asks a descriptor of another process's whom it is connected to.
 func (l *links) socket(pid, fd int) far {
@@ -102,8 +105,11 @@ func (l *links) socket(pid, fd int) far {
 	}
 	own, _ := unix.Getsockname(s) // nil where it has none
 	peer, err := unix.Getpeername(s)
-	if err != nil {
-		return far{what: "other"} // not connected: it waits for whoever sends
+	if err != nil { // it waits for whoever sends, unless it is about to connect
+		if info, err := unix.GetsockoptTCPInfo(s, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State == synSent {
+			return far{what: "connecting"}
+		}
+		return far{what: "other"}
 	}
 	return l.between(own, peer)
 }
@@ -116,10 +122,10 @@ func (l *links) between(own, peer unix.Sockaddr) far {
 		if own, is := own.(*unix.SockaddrUnix); is {
 			name = own.Name
 		}
-		switch {
-		case peer.Name != "":
+		switch { // "@" alone is how the library writes that there is no name
+		case strings.Trim(peer.Name, "@") != "":
 			return far{"peer", "unix:" + peer.Name}
-		case name != "":
+		case strings.Trim(name, "@") != "":
 			return far{"clients", "clients@unix:" + name}
 		}
 		return far{what: "inside"} // socketpair(2): of relatives
@@ -173,17 +179,15 @@ func has(pid int, link string) (found bool) {
 	return found
 }
 
-// want is a descriptor that is waited for: until it can be read, or only until it can be written.
+// want is a descriptor that is waited for; writes says that it is until it can be written, too: then what it was sent before
+// has not been taken yet.
 type want struct {
 	fd     int
 	writes bool
 }
 
-// The events of poll(2) and epoll(7) that are asked for.
-const (
-	pollIn  = unix.POLLIN
-	pollOut = unix.POLLOUT
-)
+// pollOut is the event of poll(2) and epoll(7) that it can be written.
+const pollOut = unix.POLLOUT
 
 // polled are the descriptors that a call waits for, as far as they are told: of poll and select from the memory of the
 // process, of epoll from what the kernel says of it.
@@ -192,15 +196,12 @@ func polled(pid int, d doing.Doing) []want {
 	case "poll":
 		return ofPoll(memory(pid, d.Args[0], int(min(d.Args[1], maxPolled))*8))
 	case "select":
-		n := min(d.Args[0], maxPolled)
-		read := ofSelect(memory(pid, d.Args[1], int((n+7)/8)), int(n))
+		n := int(min(d.Args[0], maxPolled))
+		reads, writes := ofSelect(memory(pid, d.Args[1], (n+7)/8), n), ofSelect(memory(pid, d.Args[2], (n+7)/8), n)
 		var list []want
-		for _, fd := range read {
-			list = append(list, want{fd, false})
-		}
-		for _, fd := range ofSelect(memory(pid, d.Args[2], int((n+7)/8)), int(n)) {
-			if !slices.Contains(read, fd) {
-				list = append(list, want{fd, true})
+		for fd := range n {
+			if w := slices.Contains(writes, fd); w || slices.Contains(reads, fd) {
+				list = append(list, want{fd, w})
 			}
 		}
 		return list
@@ -219,7 +220,7 @@ func ofPoll(b []byte) (list []want) {
 	for ; len(b) >= 8; b = b[8:] {
 		fd, events := int32(binary.NativeEndian.Uint32(b)), binary.NativeEndian.Uint16(b[4:])
 		if fd >= 0 {
-			list = append(list, want{int(fd), events&pollIn == 0 && events&pollOut != 0})
+			list = append(list, want{int(fd), events&pollOut != 0})
 		}
 	}
 	return list
@@ -245,7 +246,7 @@ func ofEpoll(info string) (list []want) {
 		fd, err := strconv.Atoi(f[1])
 		events, err2 := strconv.ParseUint(f[3], 16, 32)
 		if err == nil && err2 == nil && fd >= 0 {
-			list = append(list, want{fd, events&pollIn == 0 && events&pollOut != 0})
+			list = append(list, want{fd, events&pollOut != 0})
 		}
 	}
 	return list
@@ -272,18 +273,16 @@ func (l *links) ofMany(pid int, list []want) (what, towards string) {
 		return "sleep", ""
 	}
 	seen := map[string][]string{}
-	reads := false
+	answer := "socket_read"
 	for _, w := range list {
 		link, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, w.fd)) // "" where it is closed by now
 		f := l.of(pid, w.fd, link)
 		if !slices.Contains(seen[f.what], f.name) {
 			seen[f.what] = append(seen[f.what], f.name)
 		}
-		reads = reads || f.what == "peer" && !w.writes
-	}
-	answer := "socket_read"
-	if !reads {
-		answer = "socket_write"
+		if f.what == "peer" && w.writes {
+			answer = "socket_write"
+		}
 	}
 	switch {
 	case len(seen["listener"]) > 0 || len(seen["clients"]) > 0:
@@ -292,6 +291,8 @@ func (l *links) ofMany(pid int, list []want) (what, towards string) {
 		return answer, seen["peer"][0]
 	case len(seen["peer"]) > 1:
 		return answer, several
+	case len(seen["connecting"]) > 0:
+		return "connect", ""
 	case len(seen["inside"]) > 0:
 		return "pipe", ""
 	case len(seen["pipe"]) > 0:
