@@ -226,6 +226,7 @@ func doingWords(p model.ProgramPart) string {
 		"pipe":                  "waiting for something to read from a pipe",
 		"pipe_write":            "waiting for room in a full pipe",
 		"accept":                "waiting for a connection",
+		"unseen":                "while nobody looked, since Plimsoll itself was held up",
 		"terminal":              "waiting for its terminal",
 	}[p.Doing]
 	if !known {

@@ -242,12 +242,6 @@ type LoadPart struct {
 	Groups []LoadGroup `json:"groups"`
 }
 
-// LoadGroup is a process group's share of one half.
-type LoadGroup struct {
-	Name  string  `json:"groupname"`
-	Share float64 `json:"share"`
-}
-
 // Report is the one JSON document that run, watch and diagnose print.
 type Report struct {
 	Verdict Verdict `json:"verdict"`

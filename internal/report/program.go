@@ -16,37 +16,6 @@ const (
 	leastPart = 0.01
 )
 
-// briefProgram writes where a program's time went, and the one thing that would make it faster: by the verdict, where that is
-// about this program, else by what it spends most of its time on.
-func briefProgram(s *sheet, r model.Report) {
-	p := r.Program
-	word := layout.Line(r.Plan.Program)
-	if p.Missing != "" {
-		s.item(mustKeep, "program", 3, word+": nothing is known of its time: "+layout.Line(p.Missing))
-		briefAnswer(s, r)
-		return
-	}
-	s.item(mustKeep, "program", 3, programIs(p, word))
-	s.add(mustKeep, func(out *paper) { programParts(out, p, mostParts, leastPart) })
-	if spends(p, "running") >= leastTold {
-		s.item(context, "computes", 3, functionsIn(p))
-	}
-	s.add(mustKeep, (*paper).blank)
-	if len(p.About) > 0 {
-		briefAnswer(s, r)
-		return
-	}
-	s.add(mustKeep, func(out *paper) {
-		out.line(0, amber, "ANSWER: "+strings.ToUpper(doingTitle(p.Parts[0].Doing)))
-		out.para(0, bold, shortest(layout.Line(p.Sentence)+".", out.width, mostSentence))
-	})
-	how := fasterBy(p, s.run)
-	s.item(mustKeep, "faster", 4, how.text)
-	s.typed(mustKeep, "check", how.command)
-	s.item(mustKeep, "cost", 2, how.cost)
-	s.item(further, "the host", 2, strings.ToLower(string(r.Verdict.Answer))+": "+layout.Line(r.Verdict.Sentence))
-}
-
 // leastTold is the share of its time that a program computes at least for it to be told where.
 const leastTold = 0.1
 

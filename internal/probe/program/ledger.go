@@ -72,7 +72,7 @@ func (l *ledger) put(k kind, d time.Duration) {
 		}
 	}
 	if _, known := l.wall[k]; !known && len(l.wall) >= maxKinds {
-		k.towards, k.thread = many, "other"
+		k = kind{doing: k.doing, towards: many}
 	}
 	l.wall[k] += d
 }

@@ -16,7 +16,7 @@ var (
 	seconds = &model.Signal{
 		Name: "plimsoll_program_seconds_total", Kind: model.Counter, Unit: "seconds", StartsAtZero: true,
 		Help: "Where the time of the program that --of names went, as one course of time: what it did at each moment, or the likeliest part of that where several threads did several things. " +
-			"The sum of all is the time that the program was there. doing is running, queued (runnable without a CPU), throttled (kept from its CPUs by a control group's limit), reclaim, terminal, or a reason as of the wait tracer; " +
+			"The sum of all is the time that the program was there. doing is running, queued (runnable without a CPU), throttled (kept from its CPUs by a control group's limit), reclaim, terminal, unseen (we were held up ourselves), or a reason as of the wait tracer; " +
 			"towards whom or what for: an address, a file, a pipe; call the system call, and thread the thread's name without its number.",
 		Labels: []string{"doing", "towards", "call", "thread"}, Source: source, ByHand: "cat /proc/PID/task/*/schedstat /proc/PID/task/*/wchan; strace -c -w -f -p PID",
 	}

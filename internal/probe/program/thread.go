@@ -14,6 +14,8 @@ const (
 	ready   = "ready" // it has a CPU or waits for one; which of these the kernel's sums tell, see ledger
 	running = "running"
 	queued  = "queued"
+	unseen  = "unseen" // nobody looked for long: we were held up ourselves
+	heldUp  = 2 * time.Second
 	// held is when a wait has become one for news that may never come.
 	held = time.Second
 	// renamed is the time between two looks at a thread's name.
@@ -80,11 +82,14 @@ func (t *thread) look(now time.Time, room time.Duration, at *links) (list []amou
 		}
 	}
 	busy := min(ran+waited, room)
-	if !t.asleep && (turns == 0 || t.neverSlept()) {
+	if room <= heldUp && !t.asleep && (turns == 0 || t.neverSlept()) {
 		busy = room
 	}
 	list = append(list, amount{kind{doing: ready, thread: t.name}, active, 1, busy})
-	if rest := room - busy; rest > 0 {
+	switch rest := room - busy; {
+	case room > heldUp:
+		list = append(list, amount{kind{doing: unseen, thread: t.name}, active, 1, rest})
+	case rest > 0:
 		list = append(list, t.sleeps(now, rest))
 	}
 	return list, ran, nil
