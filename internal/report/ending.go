@@ -89,7 +89,7 @@ func briefProgram(s *sheet, r model.Report) {
 	}
 	s.add(mustKeep, func(out *paper) {
 		out.line(0, amber, "ANSWER: "+strings.ToUpper(doingTitle(p.Parts[0].Doing)))
-		out.para(0, bold, shortest(layout.Line(p.Sentence)+".", out.width, mostSentence))
+		out.para(0, bold, shortest(layout.Line(p.Sentence)+".", out.width, 3))
 	})
 	how := fasterBy(p, s.run)
 	s.item(mustKeep, "faster", 4, how.text)

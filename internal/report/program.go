@@ -12,7 +12,7 @@ import (
 
 const (
 	// mostParts is how many parts of a program's time a screen shows, leastPart the share that each has at least.
-	mostParts = 6
+	mostParts = 5
 	leastPart = 0.01
 )
 
@@ -72,7 +72,11 @@ func programParts(out *paper, p *model.ProgramTime, most int, least float64) {
 			break
 		}
 		rest -= part.Share
-		out.short(label, 2, before(percent(part.Share), 6)+"  "+layout.Line(part.Text)+inThread(p, part))
+		lines := 1
+		if i == 0 {
+			lines = 2
+		}
+		out.short(label, lines, before(percent(part.Share), 6)+"  "+layout.Line(part.Text)+inThread(p, part))
 		label = ""
 	}
 	if rest >= 0.001 {
