@@ -6,12 +6,18 @@ import (
 	"testing"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/record"
 )
 
 func newProgram(word string) *synthetic {
 	s := newSynthetic()
 	s.meta.Plan = model.Plan{Mode: "watch", Program: word}
 	return s
+}
+
+func (s *synthetic) run() *record.Run {
+	s.memory.Sort()
+	return record.InMemory(s.meta, s.memory)
 }
 
 // The parts of a program's time are all of it, the largest first; files of which none stands out are one part.
@@ -61,6 +67,7 @@ func TestProgram(t *testing.T) {
 // A program that was not there is told as that, and one that may not be seen with the reason; nothing of it is zero.
 func TestNoProgram(t *testing.T) {
 	s := newProgram("psql")
+	s.level("node_load1{host=server}", 1)
 	p, err := Program(s.run())
 	if err != nil || len(p.Parts) > 0 || !strings.Contains(p.Missing, `no program "psql" was there`) {
 		t.Errorf("%+v, %v", p, err)
@@ -69,7 +76,8 @@ func TestNoProgram(t *testing.T) {
 	if p, err = Program(s.run()); err != nil || !strings.Contains(p.Missing, "CAP_SYS_PTRACE") {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if p, err := Program(newSynthetic().run()); p != nil || err != nil {
+	s.meta.Plan.Program = ""
+	if p, err := Program(s.run()); p != nil || err != nil {
 		t.Errorf("a run that was asked about no program: %+v, %v", p, err)
 	}
 }

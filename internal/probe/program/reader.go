@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
@@ -15,16 +18,17 @@ import (
 
 const (
 	// oftenest and rarest are the least and the longest time between two looks, on average.
-	oftenest, rarest = 15 * time.Millisecond, 500 * time.Millisecond
-	// worth is how many times what looks take passes between them in the long run: they use a hundredth of a core. credit is
+	oftenest, rarest = 20 * time.Millisecond, 500 * time.Millisecond
+	// worth is how many times what looks take passes between them in the long run: with what it takes to be woken they use a hundredth of a core. credit is
 	// how much CPU time they may save up for when a program does much that is new.
-	worth, credit = 100, 30 * time.Millisecond
+	worth, credit = 150, 30 * time.Millisecond
 )
 
 // reader looks at a program all the time, and tells in each round what it did.
 type reader struct {
 	host *host.Host
-	stop chan struct{}
+	stop *os.File // hangs up when end is closed
+	end  *os.File
 	done chan struct{}
 
 	mu     sync.Mutex
@@ -47,7 +51,12 @@ func open(h *host.Host) (*reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	r := &reader{host: h, stop: make(chan struct{}), done: make(chan struct{}), set: s, ledger: newLedger(), looked: time.Now()}
+	stop, end, err := os.Pipe()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	r := &reader{host: h, stop: stop, end: end, done: make(chan struct{}), set: s, ledger: newLedger(), looked: time.Now()}
 	r.links = newLinks(s.pids)
 	go r.watch()
 	return r, nil
@@ -60,10 +69,8 @@ func (r *reader) watch() {
 	left, before := credit, time.Now()
 	for {
 		every := min(max(oftenest, -worth*left), rarest)
-		select {
-		case <-r.stop:
+		if r.stops(time.Duration((0.5 + rand.Float64()) * float64(every))) {
 			return
-		case <-time.After(time.Duration((0.5 + rand.Float64()) * float64(every))):
 		}
 		begun, now := pace.CPUTime(), time.Now()
 		r.mu.Lock()
@@ -72,6 +79,15 @@ func (r *reader) watch() {
 		left = min(left+now.Sub(before)/worth, credit) - (pace.CPUTime() - begun)
 		before = now
 	}
+}
+
+// stops waits for a while, and says whether Close was called meanwhile. The thread itself waits: to be woken by the runtime's
+// timers costs more than a look does.
+func (r *reader) stops(d time.Duration) bool {
+	fds := []unix.PollFd{{Fd: int32(r.stop.Fd()), Events: unix.POLLIN}}
+	timeout := unix.NsecToTimespec(int64(d))
+	n, err := unix.Ppoll(fds, &timeout, nil)
+	return n > 0 || err != nil && err != unix.EINTR
 }
 
 // look adds what the program did since the look before.
@@ -189,8 +205,8 @@ func (r *reader) put(out *probe.Out) {
 
 // Close ends looking.
 func (r *reader) Close() error {
-	close(r.stop)
+	err := r.end.Close()
 	<-r.done
 	r.set.close()
-	return nil
+	return errors.Join(err, r.stop.Close())
 }

@@ -187,32 +187,31 @@ func (t *thread) reason(d doing.Doing, at *links) (kind, int) {
 	return k, maybeIdle
 }
 
-// kernelWaits are the functions of the kernel in which a thread sleeps, by how they begin, and what that is a wait for;
-// those that are not sure only where the system call says no more than that it is about a disk, or nothing. The first counts.
-var kernelWaits = []struct {
-	begins, what string
-	sure         bool
-}{
-	{"request_wait_answer", "file_system", true}, {"rpc_wait", "file_system", true}, {"nfs_wait", "file_system", true},
-	{"ptrace_stop", "stopped", true}, {"do_signal_stop", "stopped", true}, {"do_freezer", "stopped", true}, {"__refrigerator", "stopped", true},
-	{"reclaim_throttle", "reclaim", true}, {"throttle_direct_reclaim", "reclaim", true}, {"mem_cgroup_handle_over_high", "reclaim", true}, {"__mem_cgroup_handle_over_high", "reclaim", true},
-	{"swap_read", "page_fault", false}, {"handle_userfault", "page_fault", false},
-	{"balance_dirty_pages", "disk", false}, {"io_schedule", "disk", false}, {"folio_wait", "disk", false}, {"wait_on_page", "disk", false},
-	{"blk_", "disk", false}, {"bit_wait_io", "disk", false}, {"__wait_on_buffer", "disk", false}, {"jbd2_", "disk", false}, {"wait_transaction_locked", "disk", false},
-	{"xlog_", "disk", false}, {"xfs_", "disk", false}, {"submit_bio_wait", "disk", false}, {"rq_qos_wait", "disk", false}, {"wbt_wait", "disk", false},
-	{"rwsem_down", "uninterruptible_other", false}, {"__mutex", "uninterruptible_other", false}, {"mutex_lock", "uninterruptible_other", false},
+// kernelWaits are the functions of the kernel in which a thread sleeps, by how they begin, and what that is a wait for where the
+// system call says no more than that it is about a disk, or nothing. The first counts.
+var kernelWaits = []struct{ begins, what string }{
+	{"request_wait_answer", "file_system"}, {"rpc_wait", "file_system"}, {"nfs_wait", "file_system"},
+	{"ptrace_stop", "stopped"}, {"do_signal_stop", "stopped"}, {"do_freezer", "stopped"}, {"__refrigerator", "stopped"},
+	{"reclaim_throttle", "reclaim"}, {"throttle_direct_reclaim", "reclaim"}, {"mem_cgroup_handle_over_high", "reclaim"}, {"__mem_cgroup_handle_over_high", "reclaim"},
+	{"swap_read", "page_fault"}, {"handle_userfault", "page_fault"},
+	{"balance_dirty_pages", "disk"}, {"io_schedule", "disk"}, {"folio_wait", "disk"}, {"wait_on_page", "disk"},
+	{"blk_", "disk"}, {"bit_wait_io", "disk"}, {"__wait_on_buffer", "disk"}, {"jbd2_", "disk"}, {"wait_transaction_locked", "disk"},
+	{"xlog_", "disk"}, {"xfs_", "disk"}, {"submit_bio_wait", "disk"}, {"rq_qos_wait", "disk"}, {"wbt_wait", "disk"},
+	{"rwsem_down", "uninterruptible_other"}, {"__mutex", "uninterruptible_other"}, {"mutex_lock", "uninterruptible_other"},
 }
 
 // inKernel is what a thread waits for by the function of the kernel in which it sleeps, "" where that says nothing more
 // than its call does.
 func (t *thread) inKernel(d doing.Doing) string {
+	if d.What != "other" && d.What != "disk" {
+		return ""
+	}
 	b, err := host.ReadFile(t.dir + "/wchan")
 	if err != nil {
 		return ""
 	}
-	vague := d.What == "other" || d.What == "disk"
 	for _, w := range kernelWaits {
-		if !strings.HasPrefix(string(b), w.begins) || !w.sure && !vague {
+		if !strings.HasPrefix(string(b), w.begins) {
 			continue
 		}
 		if w.what == "disk" && d.NoCall {
