@@ -23,21 +23,30 @@ terminal of its own where it is shown on one, and the summary is part of the run
 as that tool's word, on which no verdict rests. Its arguments are recorded;
 what looks like a password or a key in them is masked. ^C ends watching and
 asks CMD to end; what was seen until then is judged. If Plimsoll is killed, CMD
-is ended, too, with all that it started.`
+is ended, too, with all that it started.
+
+With --of PROGRAM it says where the time of that one program goes, with all that
+it starts: computing, waiting for a CPU, a disk and which file, a lock, which
+peer, memory, asleep by its own will; so that the parts are all of its time, and
+what would make it faster. "--of command -- make" asks about CMD itself
+(docs/program.md).`
 
 const watchExample = `  plimsoll watch -d 60s
   plimsoll watch -- wrk -t2 -c200 -d10 http://127.0.0.1/
   plimsoll watch --host server=netns:srv --json -- ab -n 10000 http://10.0.0.2/
+  plimsoll watch --of import.py -d 30s
+  plimsoll watch --of command -- ./nightly-backup
   plimsoll watch --listen 127.0.0.1:9109`
 
 func watchCommand(w *world) *cobra.Command {
-	c := &cobra.Command{Use: "watch [-d DURATION] [--listen HOST:PORT | -- CMD...]", Short: "watch alone, or while your own load tool runs", Long: watchLong, Example: watchExample,
+	c := &cobra.Command{Use: "watch [-d DURATION] [--of PROGRAM] [--listen HOST:PORT | -- CMD...]", Short: "watch alone, or while your own load tool runs", Long: watchLong, Example: watchExample,
 		DisableFlagsInUseLine: true}
 	var watch watchFlags
 	watch.add(c)
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
 	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
+	of := programFlag(c)
 	page, at := reportFlag(c), liveFlag(c)
 	var how printFlags
 	how.add(c)
@@ -55,6 +64,9 @@ func watchCommand(w *world) *cobra.Command {
 		}
 		opt, err := watch.options(c.CommandPath(), w, time.Now())
 		if err != nil {
+			return err
+		}
+		if opt.Program, err = programOf(c.CommandPath(), *of, len(args) > 0); err != nil {
 			return err
 		}
 		shown, err := liveStage(c.CommandPath(), w, *at)

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/all"
+	"plimsoll/internal/probe/program"
 	"plimsoll/internal/trace"
 )
 
@@ -43,6 +44,11 @@ type Config struct {
 	// Ours are the sockets on which we ourselves listen to show the run, by inode: they
 	// are none of a host's services.
 	Ours []uint32 `json:"ours,omitempty"`
+	// Program is the one program of the first host that is asked about: a PID, a NAME, unit:NAME, container:NAME, or
+	// model.ProgramCommand; "" for none.
+	Program string `json:"program,omitempty"`
+	// Later says that the program need not be there yet.
+	Later bool `json:"later,omitempty"`
 }
 
 // Cost is what a collector's process has used so far.
@@ -109,6 +115,9 @@ func Open(c Config, tracers []trace.Tracer, now func() time.Time) (_ *Local, err
 			return nil, err
 		}
 	}
+	if err := l.askAbout(c.Program, c.Later); err != nil {
+		return nil, err
+	}
 	for _, h := range l.hosts {
 		h.Ours = c.Ours
 		if err := l.describe(h); err != nil {
@@ -116,6 +125,23 @@ func Open(c Config, tracers []trace.Tracer, now func() time.Time) (_ *Local, err
 		}
 	}
 	return l, nil
+}
+
+// askAbout has the probe of one program follow it on the first host; the command on the one where it will run. The error
+// says that there is no such program, unless it may come later.
+func (l *Local) askAbout(word string, later bool) error {
+	if word == "" || len(l.hosts) == 0 {
+		return nil
+	}
+	h := l.hosts[0]
+	if word == model.ProgramCommand && l.here != nil {
+		h = l.here
+	}
+	h.Program = word
+	if later {
+		return nil
+	}
+	return program.Find(h, word)
 }
 
 // openHere finds the host on which we run among the others, else opens it.

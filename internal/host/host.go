@@ -32,7 +32,9 @@ type Host struct {
 	// Name is the value of the label "host"; Spec is how the user named it.
 	Name, Spec string
 	// Ours are the sockets on which this program listens, by inode; set before it is read.
-	Ours    []uint32
+	Ours []uint32
+	// Program is the word for the one program that is asked about, "" for none; set before it is read.
+	Program string
 	command atomic.Int64 // see SetCommand
 	asked   asked.Set
 

@@ -19,13 +19,12 @@ import (
 // of a further machine have its name behind it.
 const cpuStacks = "cpu"
 
-// billOf makes the bill of a run that kept sampled stacks, nil of one that kept none.
-func billOf(rec *record.Run, q *query.Run, set ruleset.Rules) (*model.Bill, error) {
+// cpuStacksOf are the stacks that a run kept; missing says why they cannot be read, "" where they can.
+func cpuStacksOf(rec *record.Run) (stacks []*profile.Profile, missing string) {
 	tracing := rec.Meta().Tracing
 	if tracing == nil {
-		return nil, nil
+		return nil, ""
 	}
-	var stacks []*profile.Profile
 	for _, name := range tracing.Profiles {
 		if !strings.HasPrefix(name, cpuStacks) {
 			continue
@@ -36,9 +35,17 @@ func billOf(rec *record.Run, q *query.Run, set ruleset.Rules) (*model.Bill, erro
 			p, err = flame.Parse(raw)
 		}
 		if err != nil { // the rest of the verdict stands without them
-			return &model.Bill{Missing: fmt.Sprintf("the run's sampled stacks %s: %v", name, err)}, nil
+			return nil, fmt.Sprintf("the run's sampled stacks %s: %v", name, err)
 		}
 		stacks = append(stacks, p)
+	}
+	return stacks, ""
+}
+
+// billOf makes the bill of a run's stacks, nil where there are none.
+func billOf(q *query.Run, set ruleset.Rules, stacks []*profile.Profile, missing string) (*model.Bill, error) {
+	if missing != "" {
+		return &model.Bill{Missing: missing}, nil
 	}
 	if len(stacks) == 0 {
 		return nil, nil

@@ -54,7 +54,11 @@ func Asked(q *query.Run, rec *record.Run, set ruleset.Rules) (model.Report, erro
 	if r.Breakdown, err = breakdown.Of(rec); err != nil {
 		return r, err
 	}
-	r.Verdict.Bill, err = billOf(rec, q, set)
+	stacks, missing := cpuStacksOf(rec)
+	if r.Program, err = programOf(rec, q, r.Verdict, stacks); err != nil {
+		return r, err
+	}
+	r.Verdict.Bill, err = billOf(q, set, stacks, missing)
 	withBill(&r.Verdict)
 	withLost(&r.Verdict, r.Load)
 	return r, err

@@ -52,15 +52,6 @@ type BillEntry struct {
 	Avoidable []Saving `json:"avoidable"`
 }
 
-// BillFunction is a function and its share (0…1) of all of the bill's CPU time.
-type BillFunction struct {
-	Function string  `json:"function"`
-	Module   string  `json:"module,omitempty"` // the file of code, where it is a library's or a loadable module's
-	File     string  `json:"file,omitempty"`   // in the source; left out where it is not known
-	Line     int64   `json:"line,omitempty"`
-	Share    float64 `json:"share"`
-}
-
 // Saving is CPU time that could be spared, and how.
 type Saving struct {
 	ID    string `json:"id"`

@@ -61,7 +61,13 @@ type Plan struct {
 	Snapshot string `json:"snapshot,omitempty"`
 	// Packets is the interface whose packets are captured during the run, "" for none.
 	Packets string `json:"packets,omitempty"`
+	// Program is the one program of the first host that was asked about: a PID, a NAME, unit:NAME, container:NAME, or
+	// "command" for that of Command; "" where none was.
+	Program string `json:"program,omitempty"`
 }
+
+// ProgramCommand is the word for the command of a watch as the program that is asked about.
+const ProgramCommand = "command"
 
 // From are the hosts from which the load comes.
 func (p *Plan) From() []string {

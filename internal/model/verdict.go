@@ -243,12 +243,6 @@ type LoadPart struct {
 	Groups []LoadGroup `json:"groups"`
 }
 
-// LoadGroup is a process group's share of one half.
-type LoadGroup struct {
-	Name  string  `json:"groupname"`
-	Share float64 `json:"share"`
-}
-
 // Report is the one JSON document that run, watch and diagnose print.
 type Report struct {
 	Verdict Verdict `json:"verdict"`
@@ -256,6 +250,8 @@ type Report struct {
 	Load *Load `json:"load"`
 	// Breakdown is where the mean request's time went; nil (null) without our load.
 	Breakdown *Breakdown `json:"breakdown"`
+	// Program is where the time went of the one program that was asked about; left out where none was.
+	Program *ProgramTime `json:"program,omitempty"`
 	// ToolSummaries are what load tools in the watched command printed of their runs, oldest
 	// first: their word, which no answer rests on. Left out where there are none.
 	ToolSummaries []ToolSummary `json:"tool_summaries,omitempty"`

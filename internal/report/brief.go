@@ -19,6 +19,12 @@ const mostNote = 3
 // behind the first limit, then the answer, and last what to do about it.
 func brief(p *paper, r model.Report, run string) {
 	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: cmp.Or(run, runWord(r.Dir))}
+	if r.Program != nil {
+		briefProgram(s, r)
+		s.add(mustKeep, func(p *paper) { more(p, r, run) })
+		p.b.WriteString(fit(s.blocks, briefLines))
+		return
+	}
 	briefResult(s, r)
 	if r.Verdict.Answer != model.AnswerHealthy { // there it stands with the answer
 		s.item(background, "also", 3, closeBehind(r.Verdict))

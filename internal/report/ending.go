@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 )
 
@@ -18,7 +19,11 @@ const (
 // ending writes the answer and what to do about it, which is what stands last.
 func ending(p *paper, r model.Report) {
 	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: runWord(r.Dir)}
-	briefAnswer(s, r)
+	if r.Program != nil {
+		briefProgram(s, r)
+	} else {
+		briefAnswer(s, r)
+	}
 	p.b.WriteString(fit(s.blocks, briefLines))
 }
 
@@ -60,6 +65,37 @@ func briefAnswer(s *sheet, r model.Report) {
 		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)
+}
+
+// briefProgram writes where a program's time went, and the one thing that would make it faster: by the verdict, where that is
+// about this program, else by what it spends most of its time on.
+func briefProgram(s *sheet, r model.Report) {
+	p := r.Program
+	word := layout.Line(r.Plan.Program)
+	if p.Missing != "" {
+		s.item(mustKeep, "program", 3, word+": nothing is known of its time: "+layout.Line(p.Missing))
+		briefAnswer(s, r)
+		return
+	}
+	s.item(mustKeep, "program", 3, programIs(p, word))
+	s.add(mustKeep, func(out *paper) { programParts(out, p, mostParts, leastPart) })
+	if spends(p, "running") >= leastTold {
+		s.item(context, "computes", 3, functionsIn(p))
+	}
+	s.add(mustKeep, (*paper).blank)
+	if len(p.About) > 0 {
+		briefAnswer(s, r)
+		return
+	}
+	s.add(mustKeep, func(out *paper) {
+		out.line(0, amber, "ANSWER: "+strings.ToUpper(doingTitle(p.Parts[0].Doing)))
+		out.para(0, bold, shortest(layout.Line(p.Sentence)+".", out.width, 3))
+	})
+	how := fasterBy(p, s.run)
+	s.item(mustKeep, "faster", 4, how.text)
+	s.typed(mustKeep, "check", how.command)
+	s.item(mustKeep, "cost", 2, how.cost)
+	s.item(further, "the host", 2, strings.ToLower(string(r.Verdict.Answer))+": "+layout.Line(r.Verdict.Sentence))
 }
 
 // HowSure says how well an answer is known, "" where nothing was found and nothing had to be proven.

@@ -38,6 +38,7 @@ func full(p *paper, r model.Report, much Detail) {
 		result(p, r)
 		answer(p, r.Verdict)
 	}
+	fullProgram(p, r)
 	nearest(p, r.Verdict.Nearest)
 	told := slices.Concat(r.Verdict.Root, r.Verdict.Grounds)
 	for i, f := range told {

@@ -22,9 +22,9 @@ func afterUnclearWatch(s *sheet, r model.Report) {
 			who = "the program " + strconv.Quote(name) + " waits for" + uses
 		}
 		s.item(mustKeep, "next", 2, "see what "+who+":")
-		s.typed(mustKeep, "", "plimsoll trace offcpu -d 10s")
-		s.item(mustKeep, "", 2, "its longest wait names the lock, the file or the peer, and the stack the place in its code")
-		s.item(mustKeep, "cost", 2, "some percent of a CPU for 10 s; nothing is changed")
+		s.typed(mustKeep, "", lookAtProgram(busiestName(f, r.Verdict), r.Hosts))
+		s.item(mustKeep, "", 2, "it says where all of its time goes: which disk, file, lock or peer it waits for, or what it computes")
+		s.item(mustKeep, "cost", 2, "a hundredth of a CPU or two while it watches; nothing is changed")
 		return
 	}
 	listen, speaks := usersAt(f)
@@ -39,6 +39,25 @@ func afterUnclearWatch(s *sheet, r model.Report) {
 	s.typed(mustKeep, "", "plimsoll run "+url+hostFlags(r.Hosts))
 	s.item(mustKeep, "", 3, toFillIn(url)+"the path: one that users ask for")
 	s.item(mustKeep, "cost", 3, "its load comes on top of the users' own, for some 15 s; nothing is changed")
+}
+
+// lookAtProgram is the command that asks where a program's time goes.
+func lookAtProgram(name string, hosts []model.Host) string {
+	var c layout.Command
+	c.Ours("plimsoll watch --of ")
+	if name == "" {
+		c.Ours("PROGRAM")
+	} else {
+		c.Outside(name)
+	}
+	c.Ours(" -d 30s" + hostFlags(hosts))
+	return c.String()
+}
+
+// busiestName is the program that used most of the CPUs, "" where nobody knows.
+func busiestName(f model.Finding, v model.Verdict) string {
+	name, _ := busiest(f, v)
+	return name
 }
 
 // programsWell is the rule that judges the programs of a host that serves nobody.

@@ -26,8 +26,8 @@ func TestAfterUnclearWatch(t *testing.T) {
 		says    string
 	}{
 		{well(programsWell, model.Clue{ID: "who", Truth: model.True, Value: &uses, Names: map[string]string{"groupname": "node", "cpus": "2"}}), here,
-			"plimsoll trace offcpu -d 10s", "the program \"node\" waits for (it used most: 1.5 of 2 CPUs)"},
-		{well(programsWell, model.Clue{}), here, "plimsoll trace offcpu -d 10s", "the programs wait for"},
+			"plimsoll watch --of node -d 30s", "the program \"node\" waits for (it used most: 1.5 of 2 CPUs)"},
+		{well(programsWell, model.Clue{}), here, "plimsoll watch --of PROGRAM -d 30s", "the programs wait for"},
 		{at("[::]:8000", spokenHTTP), here, "plimsoll run http://127.0.0.1:8000/", "the path: one that users ask for"},
 		{at("10.0.0.2:443", spokenHTTP), far, "plimsoll run https://10.0.0.2:443/ --host web=netns:web", "the path"},
 		{at("0.0.0.0:80", spokenHTTP), far, "plimsoll run http://ADDRESS:80/ --host web=netns:web", "ADDRESS: the one that users connect to"},

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type Options struct {
 	Trace collect.TraceLevel
 	// Packets is the interface of each host whose packets are captured, or any; "" for none.
 	Packets string
+	// Program is the one program of the first host that is asked about, or the command (model.ProgramCommand); "" for none.
+	Program string
 	// Tracers are all that there are, of every level.
 	Tracers []trace.Tracer
 	// Dir is the run directory to make; it must not exist yet.
@@ -124,7 +127,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 			err = errors.Join(err, s.release())
 		}
 	}()
-	if err := s.openHosts(ctx, plan.Load != nil && len(opt.From) == 0 || len(plan.Command) > 0); err != nil {
+	if err := s.openHosts(ctx, plan.Load != nil && len(opt.From) == 0 || len(plan.Command) > 0, len(plan.Command) > 0); err != nil {
 		return nil, err
 	}
 	if s.from = []string{s.here}; plan.Load != nil && len(opt.From) > 0 {
@@ -153,7 +156,9 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 
 // run is the manifest as the run begins.
 func (s *session) run(plan model.Plan) model.Run {
-	plan.Generator = s.from[0]
+	if s.opt.Program != model.ProgramCommand { // that is asked about, and is no load
+		plan.Generator = s.from[0]
+	}
 	if plan.Load != nil {
 		plan.Generators = s.opt.From
 		public := plan.Load.WithoutSecrets()
@@ -170,7 +175,7 @@ func (s *session) run(plan model.Plan) model.Run {
 
 // openHosts has collectors open what the user named and, when requests will come from
 // this host and nobody named it, this host too: the requests pass through it.
-func (s *session) openHosts(ctx context.Context, requests bool) (err error) {
+func (s *session) openHosts(ctx context.Context, requests, commanded bool) (err error) {
 	here := ""
 	if requests {
 		here = cmp.Or(HereName(s.opt.Hosts), "local")
@@ -189,21 +194,37 @@ func (s *session) openHosts(ctx context.Context, requests bool) (err error) {
 		hosts[spec.Via] = append(hosts[spec.Via], spec)
 	}
 	for _, via := range ways {
-		c := collect.Config{Hosts: hosts[via], Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets, Ours: s.opt.Ours}
+		c := s.config(hosts[via])
 		if via == OwnProcess {
 			c.Here, here = here, "" // what is on this machine is one collector's
 		}
+		s.askAbout(&c, commanded)
 		if err := s.reach(ctx, via, c); err != nil {
 			return err
 		}
 	}
-	c := collect.Config{Hosts: hosts[""], Here: here, Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets, Ours: s.opt.Ours}
+	c := s.config(hosts[""])
+	c.Here = here
+	s.askAbout(&c, commanded)
 	if s.own, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err
 	}
 	s.all = append(s.all, member{s.own, "", nil})
 	s.here = s.all.here()
 	return s.all.apart()
+}
+
+// config is a collector's, for these hosts.
+func (s *session) config(hosts []HostSpec) collect.Config {
+	return collect.Config{Hosts: hosts, Interval: s.opt.Interval, Trace: s.opt.Trace, Packets: s.opt.Packets, Ours: s.opt.Ours}
+}
+
+// askAbout has the collector of the first host follow the program that is asked about; of the command, the one where that runs.
+func (s *session) askAbout(c *collect.Config, commanded bool) {
+	isCommand := s.opt.Program == model.ProgramCommand
+	if isCommand && c.Here != "" || !isCommand && slices.ContainsFunc(c.Hosts, func(h HostSpec) bool { return h.Name == s.opt.Hosts[0].Name }) {
+		c.Program, c.Later = s.opt.Program, commanded
+	}
 }
 
 // reach has a collector at the far end of a pipe open hosts.

@@ -17,6 +17,7 @@ import (
 	"plimsoll/internal/probe/phpfpm"
 	"plimsoll/internal/probe/postgres"
 	"plimsoll/internal/probe/procs"
+	"plimsoll/internal/probe/program"
 	"plimsoll/internal/probe/redis"
 	"plimsoll/internal/probe/servicelog"
 	"plimsoll/internal/probe/sockets"
@@ -24,5 +25,5 @@ import (
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), cgroup.All(), filesystem.All(), filelocks.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), program.All(), cgroup.All(), filesystem.All(), filelocks.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
 }

@@ -1,4 +1,4 @@
 package doing
 
 // oldCalls are those that newer architectures do not have.
-var oldCalls map[uint64]string
+var oldCalls map[uint64]call

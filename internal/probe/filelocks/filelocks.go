@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"plimsoll/internal/host"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/doing"
@@ -213,7 +214,7 @@ func (r *reader) file(w wait) string {
 	}
 	for _, pid := range []int{w.holder, w.waiter} { // either has it open
 		if name := fileOf(r.host.Path("proc", strconv.Itoa(pid)), w.file); pid > 0 && name != "" {
-			r.files[w.file] = withoutIdentifiers(name)
+			r.files[w.file] = layout.WithoutIdentifiers(name)
 			return r.files[w.file]
 		}
 	}

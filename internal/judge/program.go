@@ -1,0 +1,128 @@
+package judge
+
+import (
+	"cmp"
+	"net"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/pprof/profile"
+
+	"plimsoll/internal/breakdown"
+	"plimsoll/internal/model"
+	"plimsoll/internal/query"
+	"plimsoll/internal/record"
+)
+
+const (
+	// mostFunctions is how many functions of a program are told, leastFunction the share of its CPU time that each has at least.
+	mostFunctions = 3
+	leastFunction = 0.05
+	// leastStacks is of how many samples at least that is told: of fewer each is more than a hundredth off by itself.
+	leastStacks = 20
+	// mostSamples is more than one stack can be seen in a run.
+	mostSamples = 1 << 40
+)
+
+// programOf is where the time of the program went that the run was asked about, with the functions in which it computes
+// and the findings that are about it; nil where it was asked about none.
+func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks []*profile.Profile) (*model.ProgramTime, error) {
+	p, err := breakdown.Program(rec)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	p.Functions = functionsOf(p.Names, stacks)
+	ports := portsWaitedFor(p.Parts)
+	owners := answering(q, ports)
+	for _, f := range slices.Concat(v.Root, v.Grounds) {
+		if f.Kind != "healthy" && isAbout(f, slices.Concat(p.Names, owners), ports) {
+			p.About = append(p.About, f.Rule)
+		}
+	}
+	return p, nil
+}
+
+// whoListens finds who answers where, of those that are observed.
+var whoListens = query.Fixed(`max by (host, listen, owner) (max_over_time(plimsoll_tcp_listen_accepted[$window]))`)
+
+// portsWaitedFor are the ports from which the program waits for an answer for a third of its time, or more: what holds up who
+// answers there holds it up.
+func portsWaitedFor(parts []model.ProgramPart) (ports []string) {
+	const much = 1.0 / 3
+	for _, part := range parts {
+		if _, port, err := net.SplitHostPort(part.Towards); err == nil && part.Share >= much {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+// answering are the processes that listen at ports.
+func answering(q *query.Run, ports []string) (owners []string) {
+	if len(ports) == 0 {
+		return nil
+	}
+	for _, s := range q.Ask(whoListens()).Samples {
+		if _, at, err := net.SplitHostPort(s.Labels["listen"]); err == nil && slices.Contains(ports, at) {
+			owners = append(owners, s.Labels["owner"])
+		}
+	}
+	return owners
+}
+
+// isAbout says whether a finding's subject names one of these processes, or one of these ports.
+func isAbout(f model.Finding, names, ports []string) bool {
+	for label, value := range f.Subject {
+		if label == "host" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(value)
+		if err != nil {
+			port = value
+		}
+		if slices.Contains(names, value) || slices.Contains(ports, port) {
+			return true
+		}
+	}
+	return false
+}
+
+// functionsOf are the functions in which processes of these names were seen on a CPU, the largest first.
+func functionsOf(names []string, stacks []*profile.Profile) []model.BillFunction {
+	count := map[model.BillFunction]int64{}
+	var all int64
+	for _, p := range stacks {
+		for _, s := range p.Sample {
+			group := s.Label["groupname"]
+			if len(group) == 0 || len(s.Value) == 0 || len(s.Location) == 0 || s.Value[0] < 0 || s.Value[0] > mostSamples || !slices.Contains(names, group[0]) {
+				continue
+			}
+			all += s.Value[0]
+			count[leaf(s.Location[0])] += s.Value[0]
+		}
+	}
+	if all < leastStacks {
+		return nil
+	}
+	var list []model.BillFunction
+	for f, n := range count {
+		if f.Share = float64(n) / float64(all); f.Share >= leastFunction && f.Function != "" {
+			list = append(list, f)
+		}
+	}
+	slices.SortFunc(list, func(a, b model.BillFunction) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Module, b.Module))
+	})
+	return list[:min(len(list), mostFunctions)]
+}
+
+// leaf is the function at a stack's inner end.
+func leaf(l *profile.Location) (f model.BillFunction) {
+	if len(l.Line) > 0 && l.Line[0].Function != nil {
+		f.Function, f.File, f.Line = l.Line[0].Function.Name, l.Line[0].Function.Filename, l.Line[0].Line
+	}
+	if l.Mapping != nil {
+		f.Module = filepath.Base(l.Mapping.File)
+	}
+	return f
+}
