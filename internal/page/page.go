@@ -45,6 +45,7 @@ type Run struct {
 	Evidence  []Finding
 	Load      []Figure
 	Breakdown Breakdown
+	Asked     Asked
 	Bill      Bill
 	Hosts     []Host
 	Flames    []Stacks
@@ -112,6 +113,7 @@ func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Ru
 	out.Evidence = d.findings(r)
 	out.Load = d.load(r.Load)
 	out.Breakdown, out.Bill = breakdownOf(r.Breakdown), billOf(r.Verdict)
+	out.Asked = askedOf(r)
 	out.Hosts = d.hosts(serversFirst(r))
 	out.Flames = stacks(rec, r)
 	out.Events, err = d.events()

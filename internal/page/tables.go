@@ -57,6 +57,28 @@ func breakdownOf(b *model.Breakdown) Breakdown {
 	return out
 }
 
+// Asked is where the time went of the one program that was asked about; Is is "" where none was.
+type Asked struct {
+	Is, Sentence, Missing string
+	Parts                 []Part
+}
+
+func askedOf(r model.Report) Asked {
+	p := r.Program
+	switch {
+	case p == nil:
+		return Asked{}
+	case p.Missing != "":
+		return Asked{Is: r.Plan.Program, Missing: p.Missing}
+	}
+	out := Asked{Is: report.ProgramIs(r), Sentence: p.Sentence}
+	for _, part := range p.Parts {
+		share := report.Percent(part.Share)
+		out.Parts = append(out.Parts, Part{Text: part.Text, Where: part.Thread, Took: layout.Micros(part.Seconds * 1e6), Share: share, Bar: drawn(svg.Bar(part.Text+": "+share, part.Share, 0, false))})
+	}
+	return out
+}
+
 // Events is what happened, on the axis of time and as a list.
 type Events struct {
 	Lanes template.HTML

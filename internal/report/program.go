@@ -19,6 +19,9 @@ const (
 // leastTold is the share of its time that a program computes at least for it to be told where.
 const leastTold = 0.1
 
+// ProgramIs says which processes a report on one program is about, and what they used.
+func ProgramIs(r model.Report) string { return programIs(r.Program, layout.Line(r.Plan.Program)) }
+
 // spends is the share of its time that a program does something.
 func spends(p *model.ProgramTime, doing string) (share float64) {
 	for _, part := range p.Parts {
