@@ -176,7 +176,7 @@ func TestEveryJSONIsDescribed(t *testing.T) {
 
 // plainNumbers are numbers whose unit stands elsewhere: beside them (a measure's, a signal's, a goal's), in the name of what they are in
 // (quantiles), or nowhere, since they are averages of counts, factors and chances; and fields from before the rule, which stay.
-var plainNumbers = regexp.MustCompile(`^(BillEntry\.plus_minus|Cost\.cpu_share_of_one_core|(Difference|Interval|Measure|Node|SignalChange|ToolPercentile)\.\w+|Limit\.missed|LimitStep\.generator_cpu|` +
+var plainNumbers = regexp.MustCompile(`^(BillEntry\.plus_minus|Cost\.cpu_share_of_one_core|(Difference|Interval|Measure|Node|SignalChange|ToolPercentile)\.\w+|Limit\.missed|LimitStep\.generator_cpu|ProgramTime\.(at_once|cpus|processes|threads)|` +
 	`Recording\.speed|Replies\.requests_per_connection|Saving\.at_most_throughput|SweepFinding\.chance|TLSLoad\.crypto_seconds_per_request|Target\.weight|TuneGoal\.value|Quantiles\.\w+)$`)
 
 // A number that is not whole says its unit by the end of its name.

@@ -21,8 +21,8 @@ type ProgramTime struct {
 	Threads   float64 `json:"threads"`
 	// MinorFaults are the pages it touched that were not there and came without a disk, a second; MajorFaults those that came
 	// from one.
-	MinorFaults float64 `json:"minor_faults_per_second"`
-	MajorFaults float64 `json:"major_faults_per_second"`
+	MinorFaults float64 `json:"minor_fault_rate"`
+	MajorFaults float64 `json:"major_fault_rate"`
 	// Looks is how often it was looked at.
 	Looks int64 `json:"looks"`
 	// Functions are where its CPU time went, the largest first; left out where no stacks of it were sampled.

@@ -74,6 +74,7 @@ func briefProgram(s *sheet, r model.Report) {
 	word := layout.Line(r.Plan.Program)
 	if p.Missing != "" {
 		s.item(mustKeep, "program", 3, word+": nothing is known of its time: "+layout.Line(p.Missing))
+		s.add(mustKeep, (*paper).blank)
 		briefAnswer(s, r)
 		return
 	}

@@ -170,7 +170,7 @@ func (r *reader) Read(out *probe.Out) error {
 	r.ledger.enter(time.Duration(used.user+used.system)*tick, max(0, kept-r.kept))
 	r.kept = kept
 	if r.set.cut {
-		out.Note(fmt.Sprintf("host %s: the program has more than %d threads; the others are not looked at", r.host.Name, maxThreads))
+		out.Note(fmt.Sprintf("host %s: the program has more than %d threads or %d processes; the others are not looked at", r.host.Name, maxThreads, maxProcesses))
 	}
 	r.put(out)
 	if r.err != nil {
@@ -203,10 +203,14 @@ func (r *reader) put(out *probe.Out) {
 	}
 }
 
-// Close ends looking.
+// Close ends looking. It waits for a look that is under way, but not for one that the kernel keeps.
 func (r *reader) Close() error {
 	err := r.end.Close()
-	<-r.done
+	select {
+	case <-r.done:
+	case <-time.After(time.Second):
+		return err
+	}
 	r.set.close()
 	return errors.Join(err, r.stop.Close())
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxThreads bounds the threads that are looked at.
-	maxThreads = 256
+	// maxThreads bounds the threads that are looked at, maxProcesses the processes that are listed: a program may fork without end.
+	maxThreads, maxProcesses = 256, 1024
 	// rooted is the time between two searches for the program.
 	rooted = time.Second
 )
@@ -72,6 +72,10 @@ func (s *set) refresh(now time.Time) error {
 	found := len(pids)
 	for i := 0; i < len(pids); i++ {
 		for _, child := range s.list(pids[i], i >= found || s.choose.word == model.ProgramCommand) {
+			if len(pids) >= maxProcesses {
+				s.cut = true
+				return nil
+			}
 			if !slices.Contains(pids, child) {
 				pids = append(pids, child)
 			}
