@@ -46,6 +46,8 @@ func TestFullOf(t *testing.T) {
 		`[Sat Nov 28 12:00:00 2026] [mpm_event:error] [pid 7:tid 7] AH03490: scoreboard is full, not at MaxRequestWorkers.Increase ServerLimit.`:                   "scoreboard",
 		`[Sat Nov 28 12:00:00 2026] [mpm_worker:error] [pid 7:tid 7] AH00288: scoreboard is full, not at MaxRequestWorkers`:                                        "scoreboard",
 		`[Sat Nov 28 12:00:00 2026] [mpm_prefork:error] [pid 7] AH00161: server reached MaxRequestWorkers setting, consider raising the MaxRequestWorkers setting`: "",
+		`10.0.0.9 - - [28/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "[mpm_event:error] scoreboard is full, not at MaxRequestWorkers"`:                    "",
+		`[core:info] [client 10.0.0.9:5] a header that says, in so many words and more, [mpm_event:error] scoreboard is full, not at MaxRequestWorkers`:            "",
 		`[Sat Nov 28 12:00:00 2026] [core:notice] [pid 7] AH00094: Command line: 'apache2 -D FOREGROUND'`:                                                          "",
 	} {
 		if got := errorOf([]byte(line)); got != "" {
@@ -67,7 +69,7 @@ func TestLogOfALiveProcess(t *testing.T) {
 	if err := os.WriteFile(log, []byte("old: No space left on device\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; echo open; read x; echo "new: No space left on device" >&9; echo "scoreboard is full, not at MaxRequestWorkers" >&9; echo fine >&9; echo done; read x`, log)
+	cmd := exec.Command("sh", "-c", `exec 9>>"$0"; echo open; read x; echo "new: No space left on device" >&9; echo "[Sat Nov 28 12:00:00 2026] [mpm_event:error] [pid 7:tid 7] AH03490: scoreboard is full, not at MaxRequestWorkers" >&9; echo fine >&9; echo done; read x`, log)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -58,8 +58,15 @@ var fullWords = []struct{ words, what string }{
 	{"scoreboard is full, not at maxrequestworkers", "scoreboard"}, // Apache (event, worker): processes on their way out hold the places
 }
 
-// fullOf names what a line says has no room for another worker, "" for none. The line is in small letters.
+// ofModule is within how many bytes of its beginning a line of Apache's error log names the module: "[Sun Nov 29 05:43:06.123456 2026] [mpm_event:error] [pid 7:tid 8] AH…".
+const ofModule = 64
+
+// fullOf names what a line says has no room for another worker, "" for none. The line is in small letters. A line that a client
+// can have written, as of an access log, is none: it does not begin so.
 func fullOf(line []byte) string {
+	if !bytes.HasPrefix(line, []byte("[")) || !bytes.Contains(line[:min(len(line), ofModule)], []byte("[mpm_")) {
+		return ""
+	}
 	for _, f := range fullWords {
 		if bytes.Contains(line, []byte(f.words)) {
 			return f.what
