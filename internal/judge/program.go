@@ -3,8 +3,10 @@ package judge
 import (
 	"cmp"
 	"net"
+	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/google/pprof/profile"
 
@@ -33,9 +35,9 @@ func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks []*profile
 	}
 	p.Functions = functionsOf(p.Names, stacks)
 	ports := portsWaitedFor(p.Parts)
-	owners := answering(q, ports)
+	owners := answering(q, p.Host, ports)
 	for _, f := range slices.Concat(v.Root, v.Grounds) {
-		if f.Kind != "healthy" && isAbout(f, slices.Concat(p.Names, owners), ports) {
+		if f.Kind != "healthy" && f.Subject["host"] == p.Host && isAbout(f, slices.Concat(p.Names, owners), ports) {
 			p.About = append(p.About, f.Rule)
 		}
 	}
@@ -45,25 +47,26 @@ func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks []*profile
 // whoListens finds who answers where, of those that are observed.
 var whoListens = query.Fixed(`max by (host, listen, owner) (max_over_time(plimsoll_tcp_listen_accepted[$window]))`)
 
-// portsWaitedFor are the ports from which the program waits for an answer for a third of its time, or more: what holds up who
+// portsWaitedFor are the ports of its own host from which the program waits for an answer for a third of its time, or more: what holds up who
 // answers there holds it up.
 func portsWaitedFor(parts []model.ProgramPart) (ports []string) {
 	const much = 1.0 / 3
 	for _, part := range parts {
-		if _, port, err := net.SplitHostPort(part.Towards); err == nil && part.Share >= much {
-			ports = append(ports, port)
+		at, err := netip.ParseAddrPort(part.Towards)
+		if err == nil && part.Share >= much && at.Addr().IsLoopback() { // where others are is not known here
+			ports = append(ports, strconv.Itoa(int(at.Port())))
 		}
 	}
 	return ports
 }
 
-// answering are the processes that listen at ports.
-func answering(q *query.Run, ports []string) (owners []string) {
+// answering are the processes that listen at ports of a host.
+func answering(q *query.Run, host string, ports []string) (owners []string) {
 	if len(ports) == 0 {
 		return nil
 	}
 	for _, s := range q.Ask(whoListens()).Samples {
-		if _, at, err := net.SplitHostPort(s.Labels["listen"]); err == nil && slices.Contains(ports, at) {
+		if _, at, err := net.SplitHostPort(s.Labels["listen"]); err == nil && s.Labels["host"] == host && slices.Contains(ports, at) {
 			owners = append(owners, s.Labels["owner"])
 		}
 	}

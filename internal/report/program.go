@@ -128,8 +128,11 @@ type faster struct{ text, command, cost string }
 func fasterBy(p *model.ProgramTime, run string) faster {
 	most := p.Parts[0]
 	how := fasterIn(p, most, run)
-	if how.text == "" {
+	switch {
+	case how.text == "" && most.Doing == "poll":
 		return faster{text: "nothing was found that holds it up: it waits until there is something to do", cost: "nothing: no setting was changed"}
+	case how.text == "":
+		return faster{text: "what it waits for was not seen; the stacks of its waits tell more", command: "plimsoll trace offcpu -d 10s", cost: "some percent of a CPU for 10 s; nothing is changed"}
 	}
 	how.text = fmt.Sprintf("by %s at most (%s of its time): %s", timesFaster(most.Share), percent(most.Share), how.text)
 	return how
@@ -173,6 +176,9 @@ func fasterIn(p *model.ProgramTime, most model.ProgramPart, run string) faster {
 	case "sleep":
 		return faster{"it waits of its own will (a pause between tries, a limit of its rate, a timer): shorten or drop that pause in its settings or its code, if nothing else wants it", "grep -rnE 'sleep|interval|delay|backoff|rate' ITS-CODE-OR-SETTINGS", personsTime}
 	case "terminal":
+		if most.Call == "read" {
+			return faster{"it waits for somebody to type: give it the answer (-y, --batch, a file in place of the terminal: </dev/null)", "ls -l /proc/PID/fd/0", "it then takes what nobody was asked for; undone by leaving that out"}
+		}
 		return faster{"whoever shows its terminal takes what it writes slowly (a serial console, a slow line, a terminal that is stopped by Ctrl-S): let it say less (no -v, --quiet), or write into a file", "ls -l /proc/PID/fd/1", "its messages then stand elsewhere; undone by leaving that out"}
 	case "lock":
 		return faster{"see who wakes it, and from which code: if others compute or wait meanwhile, that is what to look at; a pool of threads without work looks the same", "plimsoll trace offcpu -d 10s", "some percent of a CPU for 10 s; nothing is changed"}

@@ -19,6 +19,7 @@ import (
 type chooser struct {
 	host  *host.Host
 	word  string
+	start uint64     // of the process, where the word is its number: with that it is one for good
 	inner *host.Host // the unit or the container, where the word is one of these
 }
 
@@ -54,8 +55,15 @@ func (c *chooser) roots() ([]int, error) {
 		return nil, nil
 	}
 	if pid, err := strconv.Atoi(c.word); err == nil {
-		if _, err := os.Lstat(c.host.Path("proc", c.word)); err != nil {
-			return nil, nil
+		st, err := host.ReadStat(c.host.Path("proc", c.word, "stat"))
+		if err != nil {
+			return nil, nil // it is not there
+		}
+		if c.start == 0 {
+			c.start = st.Start
+		}
+		if st.Start != c.start {
+			return nil, nil // another one has its number
 		}
 		return []int{pid}, nil
 	}
@@ -83,6 +91,9 @@ func (c *chooser) is(pid int) bool {
 		return false
 	}
 	dir := c.host.Path("proc", strconv.Itoa(pid))
+	if in, err := host.Inode(dir + "/ns/net"); err != nil || !c.host.Claims(in) && !c.host.TakesStrays() {
+		return false
+	}
 	args, err := host.ReadHead(dir+"/cmdline", host.MaxCommandLine)
 	if err != nil || len(args) == 0 {
 		return false
@@ -121,7 +132,15 @@ func named(comm string, args []string, name string) bool {
 	if programOf(args[0]) == name {
 		return true
 	}
-	return len(args) > 1 && filepath.Ext(args[1]) != "" && filepath.Base(args[1]) == name
+	for _, arg := range args[1:] {
+		switch {
+		case arg == "-c", arg == "-e", arg == "-m", arg == "--": // what follows is no script, or not for sure
+			return false
+		case !strings.HasPrefix(arg, "-"):
+			return filepath.Ext(arg) != "" && filepath.Base(arg) == name
+		}
+	}
+	return false
 }
 
 // programOf is the name of a program by its first argument, which some rewrite as a title ("nginx: worker process").

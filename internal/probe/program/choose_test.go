@@ -21,6 +21,8 @@ func TestNamed(t *testing.T) {
 		{"python3", []string{"/usr/bin/python3", "/srv/push.py", "-v"}, "push.py", true},
 		{"python3", []string{"/usr/bin/python3", "/srv/push.py"}, "python3", true},
 		{"python3", []string{"/usr/bin/python3", "-c", "push.py"}, "push.py", false},
+		{"python3", []string{"python3", "-u", "/srv/push.py"}, "push.py", true},
+		{"bash", []string{"bash", "-x", "job.sh", "other.sh"}, "other.sh", false},
 		{"sh", []string{"sh", "-c", "exec backup"}, "backup", false},
 		{"a-program-with-a", []string{"/opt/a-program-with-a-long-name"}, "a-program-with-a-long-name", true},
 		{"kworker/0:1", nil, "kworker", false},

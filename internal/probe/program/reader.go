@@ -38,7 +38,7 @@ type reader struct {
 	looked time.Time // when it was last looked
 	before usage     // as of the last round
 	total  usage
-	kept   time.Duration // by control groups, as of the last round
+	kept   map[string]time.Duration // by each control group, as of the last round
 	err    error
 }
 
@@ -98,7 +98,7 @@ func (r *reader) look(now time.Time) {
 		return
 	}
 	var list []amount
-	for pid, m := range r.set.members {
+	for _, m := range r.set.members {
 		for tid, t := range m.threads {
 			did, ran, err := t.look(now, room, r.links)
 			if err != nil {
@@ -108,9 +108,6 @@ func (r *reader) look(now time.Time) {
 			}
 			list = append(list, did...)
 			r.ledger.ran[t.name] += ran
-		}
-		if len(m.threads) == 0 {
-			r.set.end(pid)
 		}
 	}
 	if len(list) > 0 {
@@ -157,20 +154,48 @@ func (r *reader) used() usage {
 	return grown
 }
 
+// patience is how long a round waits for a look that is under way: one at a program that does not want to be seen may never end.
+const patience = time.Second
+
+// locked takes the lock, unless that takes too long.
+func (r *reader) locked() bool {
+	for until := time.Now().Add(patience); !r.mu.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			return false
+		}
+	}
+	return true
+}
+
+// throttled is for how long control groups kept the program from the CPUs since the last round; of a group that is new that is not known.
+func (r *reader) throttled() (sum time.Duration) {
+	now := map[string]time.Duration{}
+	for pid := range r.set.members {
+		throttledBy(pid, now)
+	}
+	for group, kept := range now {
+		if before, known := r.kept[group]; known {
+			sum += max(0, kept-before)
+		}
+	}
+	r.kept = now
+	return sum
+}
+
 func (r *reader) Read(out *probe.Out) error {
-	r.mu.Lock()
+	if !r.locked() {
+		return fmt.Errorf("look at %s: a look at it has lasted for more than %v; what it does meanwhile is not seen", r.host.Program, patience)
+	}
 	defer r.mu.Unlock()
 	r.look(time.Now())
-	var kept time.Duration
-	for pid := range r.set.members {
-		kept = max(kept, throttledBy(pid))
-	}
 	used := r.used()
 	r.total = r.total.plus(used)
-	r.ledger.enter(time.Duration(used.user+used.system)*tick, max(0, kept-r.kept))
-	r.kept = kept
+	r.ledger.enter(time.Duration(used.user+used.system)*tick, r.throttled())
 	if r.set.cut {
 		out.Note(fmt.Sprintf("host %s: the program has more than %d threads or %d processes; the others are not looked at", r.host.Name, maxThreads, maxProcesses))
+	}
+	if r.set.denied != nil && r.ledger.looks > 0 {
+		out.Note(fmt.Sprintf("host %s: some threads of %s may not be looked at: %v; its time is told without them", r.host.Name, r.host.Program, r.set.denied))
 	}
 	r.put(out)
 	if r.err != nil {

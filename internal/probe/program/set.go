@@ -29,6 +29,7 @@ type member struct {
 	threads map[int]*thread
 	name    string // as of the last round
 	child   bool   // it was started by one of the program's, or is the command: all that it did is the program's
+	over    bool   // a zombie
 	counted bool   // what it used until a round is known
 }
 
@@ -62,7 +63,12 @@ func (s *set) refresh(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		pids, s.listed = roots, now
+		for _, pid := range roots {
+			if !slices.Contains(pids, pid) {
+				pids = append(pids, pid)
+			}
+		}
+		s.listed = now
 	}
 	for pid := range s.members { // what it started stays the program's when its parent ends
 		if !slices.Contains(pids, pid) {
@@ -130,7 +136,7 @@ func (s *set) fresh() (pids []int) {
 func (s *set) list(pid int, child bool) (children []int) {
 	dir := "/proc/" + strconv.Itoa(pid)
 	tasks, err := os.ReadDir(dir + "/task")
-	if err != nil || isZombie(pid) {
+	if err != nil {
 		s.end(pid)
 		return nil
 	}
@@ -138,6 +144,10 @@ func (s *set) list(pid int, child bool) (children []int) {
 	if m == nil {
 		m = &member{pid: pid, threads: map[int]*thread{}, child: child}
 		s.members[pid] = m
+	}
+	if m.over = len(tasks) == 1 && isZombie(pid); m.over { // what it used counts until whoever started it has waited for it
+		s.dropAll(m)
+		return nil
 	}
 	for _, task := range tasks {
 		tid, err := strconv.Atoi(task.Name())
@@ -190,7 +200,7 @@ func (s *set) names() map[string]int {
 	}
 	for _, m := range s.members {
 		name := m.name
-		if name == "" {
+		if name == "" || m.over {
 			continue // it ended before it was asked
 		}
 		if !s.were[name] && len(s.were) >= maxNames {
@@ -227,10 +237,14 @@ func (s *set) end(pid int) {
 	if m == nil {
 		return
 	}
+	s.dropAll(m)
+	delete(s.members, pid)
+}
+
+func (s *set) dropAll(m *member) {
 	for tid := range m.threads {
 		s.drop(m, tid)
 	}
-	delete(s.members, pid)
 }
 
 func (s *set) close() {

@@ -74,7 +74,11 @@ func (t *thread) look(now time.Time, room time.Duration, at *links) (list []amou
 		return nil, 0, err
 	}
 	ran, waited, turns := run-t.run, wait-t.wait, slices-t.slices
+	begun := run < t.run || wait < t.wait || slices < t.slices
 	t.run, t.wait, t.slices = run, wait, slices
+	if begun { // another thread that executed a program has taken the number
+		return nil, 0, nil
+	}
 	t.rate += (float64(turns)/room.Seconds() - t.rate) * min(1, room.Seconds()/held.Seconds())
 	if turns > 0 || ran > 0 || !t.asleep {
 		if err := t.see(now, at); err != nil {
@@ -165,7 +169,7 @@ func (t *thread) reason(d doing.Doing, at *links) (kind, int) {
 	case d.FD >= 0:
 		to = at.of(t.pid, d.FD, d.File)
 	case d.What == "poll":
-		if list := polled(t.pid, d); list != nil || d.Call == "poll" && d.Args[1] == 0 {
+		if list := at.polled(t.pid, d); list != nil || waitsForNone(d) {
 			k.doing, to.name = at.ofMany(t.pid, list)
 		}
 	}
@@ -178,7 +182,12 @@ func (t *thread) reason(d doing.Doing, at *links) (kind, int) {
 			return k, active
 		}
 		return k, maybeIdle
-	case to.what == "clients", to.what == "listener", k.doing == "accept":
+	case to.what == "clients" && k.doing == "socket_write": // who takes his reply slowly
+		return k, active
+	case to.what == "clients" && neverIdle[k.doing]: // it sends a file, and has to read that first
+		k.towards = ""
+		return k, active
+	case to.what == "clients", to.what == "listener", to.what == "unconnected", k.doing == "accept":
 		k.doing, k.towards = "poll", ""
 		return k, maybeIdle
 	case neverIdle[k.doing] || strings.HasPrefix(k.doing, "socket_") || strings.HasPrefix(k.doing, "pipe"):
@@ -203,7 +212,7 @@ var kernelWaits = []struct{ begins, what string }{
 // inKernel is what a thread waits for by the function of the kernel in which it sleeps, "" where that says nothing more
 // than its call does.
 func (t *thread) inKernel(d doing.Doing) string {
-	if d.What != "other" && d.What != "disk" {
+	if d.What != "other" && d.What != "disk" && d.Call != "sendfile" && d.Call != "splice" {
 		return ""
 	}
 	b, err := host.ReadFile(t.dir + "/wchan")

@@ -30,20 +30,22 @@ const (
 
 // far is what a file leads to that somebody may wait for.
 type far struct {
-	what string // peer, clients, listener, inside (another process of the program), pipe, terminal, timer, file, other
+	what string // peer, clients, listener, unconnected, connecting, inside (another process of the program), pipe, terminal, timer, file, other: not known
 	name string
 }
 
 // links remembers what sockets and pipes lead to, by what readlink says of them.
 type links struct {
 	known    map[string]far
-	own      func() []int // the processes of the program
+	spaces   map[string]space // by their names
+	large    map[[2]int]bool  // epolls of too many files, by process and descriptor
+	own      func() []int     // the processes of the program
 	searched time.Time
 	low      uint16 // of the ports that the kernel gives to whoever connects
 }
 
 func newLinks(own func() []int) *links {
-	l := &links{known: map[string]far{}, own: own, low: 32768}
+	l := &links{known: map[string]far{}, spaces: map[string]space{}, large: map[[2]int]bool{}, own: own, low: 32768}
 	if b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
 		if f := strings.Fields(string(b)); len(f) == 2 {
 			if low, err := strconv.ParseUint(f[0], 10, 16); err == nil {
@@ -57,7 +59,7 @@ func newLinks(own func() []int) *links {
 // of is what a descriptor of a process leads to.
 func (l *links) of(pid, fd int, link string) far {
 	switch {
-	case strings.HasPrefix(link, "/dev/pts/"), strings.HasPrefix(link, "/dev/tty"):
+	case isTerminal(link):
 		return far{"terminal", link}
 	case strings.HasPrefix(link, "/"):
 		return far{"file", layout.WithoutIdentifiers(strings.TrimSuffix(link, " (deleted)"))}
@@ -78,7 +80,7 @@ func (l *links) of(pid, fd int, link string) far {
 		if f, sure = l.pipe(pid, link); !sure {
 			return f
 		}
-	} else if f = l.socket(pid, fd); f.what == "other" || f.what == "connecting" {
+	} else if f = l.socket(pid, fd); f.what != "peer" && f.what != "clients" && f.what != "inside" {
 		return f // it may be connected by the next look
 	}
 	l.known[link] = f
@@ -109,13 +111,76 @@ func (l *links) socket(pid, fd int) far {
 		if info, err := unix.GetsockoptTCPInfo(s, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil && info.State == synSent {
 			return far{what: "connecting"}
 		}
-		return far{what: "other"}
+		return far{what: "unconnected"}
 	}
-	return l.between(own, peer)
+	return between(own, peer, l.accepted(pid, own, peer))
 }
 
-// between tells by the names of a connection's ends who connected to whom: whoever connects has a port of the kernel's.
-func (l *links) between(own, peer unix.Sockaddr) far {
+// isTerminal says whether a file is one that people type at; a serial line's other end may be any device.
+func isTerminal(link string) bool {
+	rest, is := strings.CutPrefix(link, "/dev/tty")
+	return strings.HasPrefix(link, "/dev/pts/") || is && strings.Trim(rest, "0123456789") == ""
+}
+
+const (
+	// listing is the time between two readings of who listens in a network namespace, listed how much of that is read, in bytes:
+	// the kernel lists those before the connections.
+	listing, listed = 10 * time.Second, 64 << 10
+	// maxSpaces bounds the network namespaces that are remembered.
+	maxSpaces = 64
+)
+
+// space is at which ports somebody listens in a network namespace.
+type space struct {
+	ports map[uint16]bool
+	read  time.Time
+}
+
+// accepted says whether a process's connection was accepted by it: somebody listens at its port, or whoever is at the other end has
+// a port that the kernel gives to those who connect, and it has none.
+func (l *links) accepted(pid int, own, peer unix.Sockaddr) bool {
+	here, there := addrPort(own).Port(), addrPort(peer).Port()
+	if here == 0 {
+		return false
+	}
+	proc := "/proc/" + strconv.Itoa(pid)
+	name, err := os.Readlink(proc + "/ns/net")
+	if err != nil {
+		return here < l.low && there >= l.low
+	}
+	s := l.spaces[name]
+	if time.Since(s.read) > listing {
+		if s = (space{map[uint16]bool{}, time.Now()}); len(l.spaces) >= maxSpaces {
+			clear(l.spaces)
+		}
+		for _, file := range []string{"/net/tcp", "/net/tcp6"} {
+			if b, err := host.ReadHead(proc+file, listed); err == nil {
+				listeners(string(b), s.ports)
+			}
+		}
+		l.spaces[name] = s
+	}
+	return s.ports[here] || here < l.low && there >= l.low && !s.ports[there]
+}
+
+// listeners reads the ports at which somebody listens from /proc/net/tcp.
+//
+// https://docs.kernel.org/networking/proc_net_tcp.html
+func listeners(table string, ports map[uint16]bool) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 4 || f[3] != "0A" {
+			continue
+		}
+		_, port, _ := strings.Cut(f[1], ":")
+		if n, err := strconv.ParseUint(port, 16, 16); err == nil {
+			ports[uint16(n)] = true
+		}
+	}
+}
+
+// between tells by the names of a connection's ends whom it is towards.
+func between(own, peer unix.Sockaddr, accepted bool) far {
 	switch peer := peer.(type) {
 	case *unix.SockaddrUnix:
 		name := ""
@@ -130,13 +195,12 @@ func (l *links) between(own, peer unix.Sockaddr) far {
 		}
 		return far{what: "inside"} // socketpair(2): of relatives
 	case *unix.SockaddrInet4, *unix.SockaddrInet6:
-		here, there := addrPort(own), addrPort(peer)
-		if here.Port() < l.low && there.Port() >= l.low {
-			return far{"clients", "clients@" + here.String()}
+		if accepted {
+			return far{"clients", "clients@" + addrPort(own).String()}
 		}
-		return far{"peer", there.String()}
+		return far{"peer", addrPort(peer).String()}
 	}
-	return far{what: "other"}
+	return far{what: "unconnected"} // the kernel's own, as netlink: it waits for news
 }
 
 func addrPort(a unix.Sockaddr) netip.AddrPort {
@@ -186,28 +250,52 @@ type want struct {
 	writes bool
 }
 
+const (
+	// maxSelected is FD_SETSIZE, the most descriptors that select(2) takes.
+	maxSelected = 1024
+	// largeEpoll is from which size on, in bytes, what the kernel says of an epoll is not read again: it has hundreds of files, and
+	// is held up meanwhile.
+	largeEpoll = 16 << 10
+)
+
+// waitsForNone says whether a call waits for no file at all, and so for its time to pass.
+func waitsForNone(d doing.Doing) bool {
+	return d.Call == "poll" && d.Args[1] == 0 || d.Call == "select" && (d.Args[0] == 0 || d.Args[1] == 0 && d.Args[2] == 0 && d.Args[3] == 0)
+}
+
 // pollOut is the event of poll(2) and epoll(7) that it can be written.
 const pollOut = unix.POLLOUT
 
 // polled are the descriptors that a call waits for, as far as they are told: of poll and select from the memory of the
 // process, of epoll from what the kernel says of it.
-func polled(pid int, d doing.Doing) []want {
+func (l *links) polled(pid int, d doing.Doing) []want {
 	switch d.Call {
 	case "poll":
 		return ofPoll(memory(pid, d.Args[0], int(min(d.Args[1], maxPolled))*8))
 	case "select":
-		n := int(min(d.Args[0], maxPolled))
+		n := int(min(d.Args[0], maxSelected))
 		reads, writes := ofSelect(memory(pid, d.Args[1], (n+7)/8), n), ofSelect(memory(pid, d.Args[2], (n+7)/8), n)
 		var list []want
 		for fd := range n {
-			if w := slices.Contains(writes, fd); w || slices.Contains(reads, fd) {
+			if w := slices.Contains(writes, fd); len(list) < maxPolled && (w || slices.Contains(reads, fd)) {
 				list = append(list, want{fd, w})
 			}
 		}
 		return list
 	case "epoll_wait":
+		key := [2]int{pid, int(d.Args[0])}
+		if l.large[key] {
+			return nil
+		}
 		b, err := host.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", pid, d.Args[0]))
 		if err != nil {
+			return nil
+		}
+		if len(b) > largeEpoll {
+			if len(l.large) >= maxLinks {
+				clear(l.large)
+			}
+			l.large[key] = true
 			return nil
 		}
 		return ofEpoll(string(b))
@@ -246,11 +334,14 @@ func ofEpoll(info string) (list []want) {
 		fd, err := strconv.Atoi(f[1])
 		events, err2 := strconv.ParseUint(f[3], 16, 32)
 		if err == nil && err2 == nil && fd >= 0 {
-			list = append(list, want{fd, events&pollOut != 0})
+			list = append(list, want{fd, events&pollOut != 0 && events&edge == 0})
 		}
 	}
 	return list
 }
+
+// edge is EPOLLET: who is told of changes alone asks for both always.
+const edge = 1 << 31
 
 // memory reads so many bytes of a process's memory; nil where that may not be done.
 func memory(pid int, at uint64, n int) []byte {
@@ -285,7 +376,9 @@ func (l *links) ofMany(pid int, list []want) (what, towards string) {
 		}
 	}
 	switch {
-	case len(seen["listener"]) > 0 || len(seen["clients"]) > 0:
+	case len(list) == 1 && list[0].writes && len(seen["clients"]) == 1:
+		return "socket_write", seen["clients"][0]
+	case len(seen["listener"]) > 0 || len(seen["clients"]) > 0 || len(seen["unconnected"]) > 0:
 		return "poll", ""
 	case len(seen["peer"]) == 1:
 		return answer, seen["peer"][0]
