@@ -2,7 +2,9 @@
 # A server that stops for 1 s in 10 s: what does each load tool say of it? An
 # open load of RATE requests/s at even distances meets it with a tenth of its
 # requests, which then wait from 0 to 1 s: p90 is 0 s, p95 0.5 s, p99 0.9 s,
-# p99.9 0.99 s, and the longest 1 s. Whatever tool is not there is left out.
+# p99.9 0.99 s, and the longest 1 s, all a little later, since the queue is worked
+# off meanwhile; what packets on lo say of ours is exact. Whatever tool is not
+# there is left out.
 #
 #   bench/stall.sh PLIMSOLL
 set -eu
@@ -45,8 +47,30 @@ tool() {
     sed '/"waited_us"/,$d' "$dir/out" | grep -iE '^ *(latencies|50|75|90|95|99)|^ *http_req_duration|"(p[0-9]+|max)": |^time for request' | head -9
 }
 
-tool "plimsoll load -R $rate (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --json
-tool "plimsoll load -R $rate --engine epoll (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --engine epoll --json
+# packets NAME COMMAND...: the same, and what tcpdump saw of it: the k-th request sent was due k/RATE after the first could have been sent,
+# and its reply is the one that its connection brought next.
+packets() {
+    command -v tshark > /dev/null || { tool "$@"; return 0; }
+    tcpdump -i lo -s 96 -B 65536 -U -w "$dir/pcap" 'tcp port 18099' 2> "$dir/tcpdump" &
+    dump=$!
+    until grep -q listening "$dir/tcpdump"; do sleep 0.1; done
+    tool "$@"
+    sleep 3
+    kill -INT "$dump"
+    wait "$dump" || true
+    tshark -r "$dir/pcap" -Y 'tcp.len>0' -T fields -e frame.time_relative -e tcp.srcport -e tcp.dstport |
+        awk -v rate="$rate" '
+            $3 == 18099 { due = $1 - n / rate; if (n == 0 || due < first) first = due; at[$2, sent[$2]++] = n++ }
+            $2 == 18099 && got[$3] < sent[$3] { reply[at[$3, got[$3]++]] = $1 }
+            END { for (k in reply) printf "%.6f\n", reply[k] - first - k / rate }' |
+        sort -n | awk '
+            { waited[NR] = $1 }
+            function at(share, k) { k = int(share * NR); if (k < share * NR) k++; return waited[k] * 1e6 }
+            END { printf "packets of %d requests (µs): p50 %.0f, p90 %.0f, p95 %.0f, p99 %.0f, p99.9 %.0f, longest %.0f\n", NR, at(.5), at(.9), at(.95), at(.99), at(.999), at(1) }'
+}
+
+packets "plimsoll load -R $rate (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --json
+packets "plimsoll load -R $rate --engine epoll (µs)" "$plimsoll" load "$url" -R "$rate" -c 100 -d 10s --engine epoll --json
 tool "plimsoll load, closed (µs)" "$plimsoll" load "$url" -c 100 -d 10s --json
 if command -v vegeta > /dev/null; then
     tool "vegeta -rate=$rate" sh -c "echo GET $url | vegeta attack -rate=$rate -duration=10s | vegeta report"
