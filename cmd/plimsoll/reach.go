@@ -13,9 +13,13 @@ import (
 	"plimsoll/internal/model"
 )
 
-// reachTries is how often silence is taken for bad luck: a service in trouble
-// drops a connect now and then, and is then just what Plimsoll is for.
-const reachTries = 3
+// How often a connect that fails is taken for bad luck: a service in trouble drops or refuses one now and then, and is then just
+// what Plimsoll is for. Behind a balancer that still knows an instance which is gone, every second or third connect is refused.
+const (
+	reachTries   = 3  // in silence, each as long as the load's time limit
+	refusedTries = 20 // refused or reset, which is told at once
+	refusedPause = 25 * time.Millisecond
+)
 
 // reach makes sure that the load fits onto this machine (see preflight), and that
 // there is something at the target to drive load at: a
@@ -41,28 +45,46 @@ func reach(ctx context.Context, w *world, plan model.LoadPlan, may, watched bool
 	if from, err := load.ParseSources(plan.Sources); err == nil && len(from) > 0 {
 		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from[0], 0))
 	}
-	for range reachTries {
-		var conn net.Conn
-		if conn, err = dialer.DialContext(ctx, network, address); err == nil {
-			return conn.Close()
-		}
-		var timeout net.Error
-		if !errors.As(err, &timeout) || !timeout.Timeout() {
-			break
-		}
-	}
-	if ctx.Err() != nil {
+	err = knock(ctx, &dialer, network, address)
+	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var timeout net.Error
-	silent := errors.As(err, &timeout) && timeout.Timeout()
-	if silent && watched || isAny(err, syscall.EADDRNOTAVAIL, syscall.EMFILE, syscall.ENFILE) {
+	if isSilence(err) && watched || isAny(err, syscall.EADDRNOTAVAIL, syscall.EMFILE, syscall.ENFILE) {
 		return nil
 	}
 	if network == "unix" {
 		return unreachableSocket(address, err)
 	}
 	return unreachable(address, err)
+}
+
+// knock connects to an address until one connect gets in; its error is that of the last one.
+func knock(ctx context.Context, dialer *net.Dialer, network, address string) error {
+	silent, refused := 0, 0
+	for {
+		conn, err := dialer.DialContext(ctx, network, address)
+		switch {
+		case err == nil:
+			return conn.Close()
+		case isSilence(err):
+			silent++
+		case isAny(err, syscall.ECONNREFUSED, syscall.ECONNRESET):
+			refused++
+		default:
+			return err
+		}
+		if silent == reachTries || refused == refusedTries || ctx.Err() != nil {
+			return err
+		}
+		if refused > 0 {
+			time.Sleep(refusedPause)
+		}
+	}
+}
+
+func isSilence(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // addressOf is where a plan's connections go, for a dialer.
@@ -91,12 +113,11 @@ func unreachableSocket(path string, err error) error {
 // unreachable words why nothing answered, and what to look at.
 func unreachable(address string, err error) error {
 	var dns *net.DNSError
-	var timeout net.Error
 	advice := "is the service running, and is that its port? ss -ltn shows what listens there"
 	switch {
 	case errors.As(err, &dns):
 		advice = "is the name right? An address works too"
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case isSilence(err):
 		advice = fmt.Sprintf("none of %d connects was answered; is the address right, and no firewall between? With --host for the machine it runs on, the run goes on and looks there", reachTries)
 	}
 	return fail(exitUnreachable, fmt.Errorf("cannot reach %s: %s: %w", address, advice, err))

@@ -72,8 +72,8 @@ func (c *Case) plan(m Mode, v values, server string) (plan, error) {
 	args, err := alone.args(v, server)
 	p := plan{args: args, outside: true}
 	if !c.Load.alone() {
-		// Users do not end when a tool of theirs does.
-		p.users = append([]string{"/bin/sh", "-c", `while "$@"; do :; done`, "sh"}, command...)
+		// Users do not end when a tool of theirs does; and wrk ends when its first connect is refused, as every third may be.
+		p.users = append([]string{"/bin/sh", "-c", `while :; do "$@" || sleep 0.1; done`, "sh"}, command...)
 	}
 	return p, err
 }
