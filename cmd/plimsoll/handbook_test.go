@@ -20,7 +20,7 @@ type stop struct {
 // requestsWay is the course of a request. The order within is that in which a request comes by.
 var requestsWay = []stop{
 	{"The client", "needs a thread that sends, and a local port towards the destination", []string{"load.*", "net.ports.*", "net.time_wait.*"}},
-	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.segmentation_off", "net.way.*", "net.bandwidth_limit", "net.buffer.incoming", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch", "net.idle_closed", "app.closes_unread", "app.clients_dropped", "net.link_flaps", "net.reverse_path", "net.neighbour.unreachable", "net.fragments.full"}},
+	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.segmentation_off", "net.way.*", "net.bandwidth_limit", "net.buffer.incoming", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch", "net.idle_closed", "app.closes_unread", "app.clients_dropped", "net.link_flaps", "net.reverse_path", "net.neighbour.unreachable", "net.fragments.full", "net.connect.nobody_listens"}},
 	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "cpu.softirq_one_cpu"}},
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
 	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.defer_accept", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},

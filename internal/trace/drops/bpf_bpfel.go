@@ -45,6 +45,13 @@ type bpfThrown struct {
 	Fate  bpfPortFate
 }
 
+type bpfUnserved struct {
+	_     structs.HostLayout
+	Addr  [16]uint8
+	Netns uint32
+	Port  uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -53,6 +60,7 @@ const (
 	bpfMapLate           = "late"
 	bpfMapOnly           = "only"
 	bpfMapPorts          = "ports"
+	bpfMapRefused        = "refused"
 	bpfMapThrown         = "thrown"
 	bpfProgDropsKfreeSkb = "drops_kfree_skb"
 	bpfProgDropsStands   = "drops_stands"
@@ -63,7 +71,9 @@ const (
 	bpfVarLostFates      = "lost_fates"
 	bpfVarLostLate       = "lost_late"
 	bpfVarLostPorts      = "lost_ports"
+	bpfVarLostRefused    = "lost_refused"
 	bpfVarLostSyns       = "lost_syns"
+	bpfVarNoSocket       = "no_socket"
 	bpfVarOnlySome       = "only_some"
 	bpfVarResumedAt      = "resumed_at"
 	bpfVarUsual          = "usual"
@@ -119,11 +129,12 @@ type bpfProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
-	Fates  *ebpf.MapSpec `ebpf:"fates"`
-	Late   *ebpf.MapSpec `ebpf:"late"`
-	Only   *ebpf.MapSpec `ebpf:"only"`
-	Ports  *ebpf.MapSpec `ebpf:"ports"`
-	Thrown *ebpf.MapSpec `ebpf:"thrown"`
+	Fates   *ebpf.MapSpec `ebpf:"fates"`
+	Late    *ebpf.MapSpec `ebpf:"late"`
+	Only    *ebpf.MapSpec `ebpf:"only"`
+	Ports   *ebpf.MapSpec `ebpf:"ports"`
+	Refused *ebpf.MapSpec `ebpf:"refused"`
+	Thrown  *ebpf.MapSpec `ebpf:"thrown"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -137,7 +148,9 @@ type bpfVariableSpecs struct {
 	LostFates   *ebpf.VariableSpec `ebpf:"lost_fates"`
 	LostLate    *ebpf.VariableSpec `ebpf:"lost_late"`
 	LostPorts   *ebpf.VariableSpec `ebpf:"lost_ports"`
+	LostRefused *ebpf.VariableSpec `ebpf:"lost_refused"`
 	LostSyns    *ebpf.VariableSpec `ebpf:"lost_syns"`
+	NoSocket    *ebpf.VariableSpec `ebpf:"no_socket"`
 	OnlySome    *ebpf.VariableSpec `ebpf:"only_some"`
 	ResumedAt   *ebpf.VariableSpec `ebpf:"resumed_at"`
 	Usual       *ebpf.VariableSpec `ebpf:"usual"`
@@ -163,11 +176,12 @@ func (o *bpfObjects) Close() error {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
-	Fates  *ebpf.Map `ebpf:"fates"`
-	Late   *ebpf.Map `ebpf:"late"`
-	Only   *ebpf.Map `ebpf:"only"`
-	Ports  *ebpf.Map `ebpf:"ports"`
-	Thrown *ebpf.Map `ebpf:"thrown"`
+	Fates   *ebpf.Map `ebpf:"fates"`
+	Late    *ebpf.Map `ebpf:"late"`
+	Only    *ebpf.Map `ebpf:"only"`
+	Ports   *ebpf.Map `ebpf:"ports"`
+	Refused *ebpf.Map `ebpf:"refused"`
+	Thrown  *ebpf.Map `ebpf:"thrown"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -176,6 +190,7 @@ func (m *bpfMaps) Close() error {
 		m.Late,
 		m.Only,
 		m.Ports,
+		m.Refused,
 		m.Thrown,
 	)
 }
@@ -191,7 +206,9 @@ type bpfVariables struct {
 	LostFates   *ebpf.Variable `ebpf:"lost_fates"`
 	LostLate    *ebpf.Variable `ebpf:"lost_late"`
 	LostPorts   *ebpf.Variable `ebpf:"lost_ports"`
+	LostRefused *ebpf.Variable `ebpf:"lost_refused"`
 	LostSyns    *ebpf.Variable `ebpf:"lost_syns"`
+	NoSocket    *ebpf.Variable `ebpf:"no_socket"`
 	OnlySome    *ebpf.Variable `ebpf:"only_some"`
 	ResumedAt   *ebpf.Variable `ebpf:"resumed_at"`
 	Usual       *ebpf.Variable `ebpf:"usual"`

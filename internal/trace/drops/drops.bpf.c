@@ -38,6 +38,13 @@ struct opener {
 	__u64 port;
 };
 
+/* Where nobody listens: an address of this host as above, and a port. */
+struct unserved {
+	__u8 addr[16];
+	__u32 netns;
+	__u32 port;
+};
+
 /* A SYN that was thrown away; it is sent again with the same number. */
 struct thrown {
 	struct opener by;
@@ -55,12 +62,14 @@ struct delayed {
 /* Given by the loader, who asks the kernel's BTF how many arguments there are. */
 const volatile bool has_reason = false;	     /* since Linux 5.17 */
 const volatile bool has_receiver = false; /* the socket that would have received it, since Linux 6.11 */
+const volatile __u32 no_socket = 0; /* the number of that reason; 0 where the kernel has none */
 const volatile __u32 last_place = PLACES - 1; /* a test has few */
 const volatile __u64 usual[USUAL_BITS / 64] = {}; /* reasons that are no fault, a bit each */
 
 volatile __u64 lost_fates; /* drops of reasons and locations beyond the bound */
 volatile __u64 lost_ports; /* drops that were counted without their port */
 volatile __u64 lost_syns;  /* forgotten before they could have been sent again */
+volatile __u64 lost_refused; /* SYNs to addresses and ports beyond the bound */
 volatile __u64 lost_late;  /* connections whose SYN had been thrown away, of ports and reasons beyond the bound */
 
 struct {
@@ -96,6 +105,14 @@ struct {
 	__type(key, struct port_fate);
 	__type(value, struct delayed);
 } late SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct unserved);
+	__type(value, __u64);
+} refused SEC(".maps");
 
 static __always_inline bool add(void *map, void *key)
 {
@@ -222,6 +239,22 @@ static __always_inline void keep_syn(struct headers *h, struct port_fate *fate)
 	t->since = now;
 }
 
+/* count_refused counts a SYN that finds no listener: the kernel answers it with a reset. */
+static __always_inline void count_refused(struct headers *h, __u32 netns)
+{
+	struct unserved u = {.netns = netns, .port = swap16(h->ports.dest)};
+	__u32 v4 = 0;
+
+	if (h->is_v4) {
+		bpf_probe_read_kernel(&v4, 4, h->ip + 16);
+		set_v4(u.addr, v4);
+	} else {
+		bpf_probe_read_kernel(u.addr, 16, h->ip + 24);
+	}
+	if (!add(&refused, &u))
+		count(&lost_refused);
+}
+
 static __always_inline bool is_usual(__u32 reason)
 {
 	return reason < USUAL_BITS && usual[reason / 64 & (USUAL_BITS / 64 - 1)] >> reason % 64 & 1;
@@ -252,7 +285,11 @@ int drops_kfree_skb(__u64 *ctx)
 	struct port_fate p = {.netns = f.netns, .reason = f.reason, .port = port_of(&h, sk)};
 	if (p.port && !add(&ports, &p))
 		count(&lost_ports);
-	if (has_reason && !sk && is_syn(&h) && !is_usual(p.reason)) /* one that leaves has a socket */
+	if (!has_reason || sk || !is_syn(&h)) /* one that leaves has a socket */
+		return 0;
+	if (no_socket && p.reason == no_socket)
+		count_refused(&h, p.netns);
+	else if (!is_usual(p.reason))
 		keep_syn(&h, &p);
 	return 0;
 }

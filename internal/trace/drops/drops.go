@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,6 +99,13 @@ type Late struct {
 	Waited time.Duration `json:"waited_ns"`
 }
 
+// Refused is how many SYNs came to an address and port of this host at which nobody listened.
+type Refused struct {
+	Netns   uint32         `json:"netns"`
+	Address netip.AddrPort `json:"address"`
+	SYNs    uint64         `json:"syns"`
+}
+
 // Snapshot is everything since the start, most packets first: all of them by
 // location, and those in which there was a port, by port.
 type Snapshot struct {
@@ -105,6 +113,8 @@ type Snapshot struct {
 	ByPort []Drops `json:"by_port"`
 	// Late has the connections of which a SYN was thrown away, those that took longest first.
 	Late []Late `json:"late"`
+	// Refused has those that the kernel answered with a reset, the most first.
+	Refused []Refused `json:"refused"`
 	// Lost counts what found no room, by what it was.
 	Lost map[string]uint64 `json:"lost"`
 }
@@ -167,7 +177,7 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 		if t.reasons, t.systems, err = readReasons(kernel); err != nil {
 			return nil, err
 		}
-		if err := trace.SetConstant(spec, bpfVarUsual, t.usualBits()); err != nil {
+		if err := errors.Join(trace.SetConstant(spec, bpfVarUsual, t.usualBits()), trace.SetConstant(spec, bpfVarNoSocket, t.number("NO_SOCKET"))); err != nil {
 			return nil, err
 		}
 	}
@@ -209,11 +219,21 @@ func (t *Trace) usualBits() (bits [4]uint64) {
 	return bits
 }
 
+// number is that of a reason on this kernel, 0 if it has none of that name.
+func (t *Trace) number(reason string) uint32 {
+	for n, name := range t.reasons {
+		if name == reason {
+			return n
+		}
+	}
+	return 0
+}
+
 // Status says for each signal whether it is read.
 func (t *Trace) Status() map[string]model.Status {
 	status := t.Set.Status()
 	if t.reasons == nil {
-		for _, s := range []*model.Signal{lateConnections, lateSeconds} {
+		for _, s := range []*model.Signal{lateConnections, lateSeconds, refusedConnects} {
 			status[s.Name] = host.StatusOf(host.Absent("needs Linux 5.17: before, the kernel tells no reason with a packet that it throws away"))
 		}
 	}
@@ -248,6 +268,9 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if s.Late, err = t.late(); err != nil {
 		return Snapshot{}, err
 	}
+	if s.Refused, err = t.refused(); err != nil {
+		return Snapshot{}, err
+	}
 	s.Lost, err = t.Lost()
 	return s, err
 }
@@ -268,6 +291,21 @@ func (t *Trace) late() ([]Late, error) {
 	}
 	slices.SortFunc(all, func(a, b Late) int {
 		return cmp.Or(cmp.Compare(b.Waited, a.Waited), strings.Compare(a.Reason, b.Reason), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Netns, b.Netns))
+	})
+	return all, nil
+}
+
+// refused reads the SYNs that found no listener, the most first.
+func (t *Trace) refused() ([]Refused, error) {
+	var all []Refused
+	err := trace.EachPerCPU(t.Maps.Maps[bpfMapRefused], func(at *bpfUnserved, cpus []uint64) {
+		all = append(all, Refused{at.Netns, netip.AddrPortFrom(netip.AddrFrom16(at.Addr).Unmap(), uint16(at.Port)), total(cpus)})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the SYNs that found no listener: %w", err)
+	}
+	slices.SortFunc(all, func(a, b Refused) int {
+		return cmp.Or(cmp.Compare(b.SYNs, a.SYNs), a.Address.Compare(b.Address), cmp.Compare(a.Netns, b.Netns))
 	})
 	return all, nil
 }
@@ -343,7 +381,7 @@ func (t *Trace) Read(out trace.Out) error {
 	for d, n := range byPort {
 		put(portPackets, d, n, strconv.Itoa(int(d.Port)))
 	}
-	if err := t.readLate(out); err != nil {
+	if err := errors.Join(t.readLate(out), t.readRefused(out)); err != nil {
 		return err
 	}
 	missed, err := t.Lost()
@@ -366,6 +404,20 @@ func (t *Trace) readLate(out trace.Out) error {
 		sink, port := out.Net(l.Netns), strconv.Itoa(int(l.Port))
 		sink.Put(lateConnections, float64(l.Connections), l.Reason, port)
 		sink.Put(lateSeconds, l.Waited.Seconds(), l.Reason, port)
+	}
+	return nil
+}
+
+func (t *Trace) readRefused(out trace.Out) error {
+	if t.reasons == nil || !t.Has(refusedConnects) {
+		return nil
+	}
+	all, err := t.refused()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		out.Net(r.Netns).Put(refusedConnects, float64(r.SYNs), r.Address.Addr().String(), strconv.Itoa(int(r.Address.Port())))
 	}
 	return nil
 }

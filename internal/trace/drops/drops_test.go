@@ -173,12 +173,13 @@ func checkSamples(t *testing.T, tr *Trace, ns uint32, reason string, dropped flo
 	}
 }
 
-// TestNobodyListens: a SYN to a port without a listener is dropped at that port.
+// TestNobodyListens: a SYN to a port without a listener is dropped at that port, and refused at that address.
 func TestNobodyListens(t *testing.T) {
 	ns := tcptest.OwnNetns(t, Tracer())
 	tr := begin(t, func(n int) int { return n })
 	peer := tcptest.StartPeer(t)
 	peer.Do("connect [::1]:4003 %d", 53)
+	peer.Do("connect 127.0.0.1:4008 %d", 7)
 	at4003 := func() (n uint64, reasons []string) {
 		_, ports := packetsOf(t, tr, ns)
 		for d, packets := range ports {
@@ -196,6 +197,46 @@ func TestNobodyListens(t *testing.T) {
 	if n, reasons := at4003(); n != 53 || len(reasons) != 1 || !slices.Contains([]string{"NO_SOCKET", "NOT_SPECIFIED", ""}, reasons[0]) {
 		t.Errorf("%d drops at 4003 for %q, want 53 for NO_SOCKET", n, reasons)
 	}
+	if tr.number("NO_SOCKET") == 0 {
+		t.Skip("this kernel has no reason for a SYN that finds no listener")
+	}
+	want := map[string]uint64{"127.0.0.1:4008": 7}
+	if n, reasons := at4003(); n > 0 && reasons[0] == "NO_SOCKET" {
+		want["[::1]:4003"] = 53
+	}
+	var got map[string]uint64
+	tracetest.Eventually(t, "those of IPv4 are dropped as well", func() bool {
+		got = refusedIn(t, tr, ns)
+		return got["127.0.0.1:4008"] >= 7
+	})
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("refused (-want +got)\n%s", d)
+	}
+}
+
+// refusedIn is how many SYNs found no listener in a namespace, by address and port. Read says the same.
+func refusedIn(t *testing.T, tr *Trace, ns uint32) map[string]uint64 {
+	t.Helper()
+	s, err := tr.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := tracetest.Sink{}
+	if err := tr.Read(samples); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]uint64{}
+	for _, r := range s.Refused {
+		if r.Netns != ns {
+			continue
+		}
+		all[r.Address.String()] = r.SYNs
+		series := fmt.Sprintf("%d@plimsoll_drops_refused_connects_total{%s,%d}", ns, r.Address.Addr(), r.Address.Port())
+		if n := samples[series]; n < float64(r.SYNs) { // later, and so no less
+			t.Errorf("%s = %v, want %d", series, n, r.SYNs)
+		}
+	}
+	return all
 }
 
 // firstSYNsDropped has the filter throw the first SYN of each connection to ports 4004 and

@@ -37,10 +37,15 @@ var (
 		Help:   "How long these took, all together, from when the first SYN of each was thrown away until it stood.",
 		Labels: []string{"reason", "port"}, Source: sourceLate, ByHand: "perf trace -a -e skb:kfree_skb -e sock:inet_sock_set_state",
 	}
-	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; what=\"syns\", SYNs that were forgotten before they could be sent again, so that nobody can be late; and what=\"late\", connections that stood late.")
+	refusedConnects = &model.Signal{
+		Name: "plimsoll_drops_refused_connects_total", Kind: model.Counter, Unit: "packets", StartsAtZero: true,
+		Help:   "SYNs to an address and port of this host at which nobody listened, as they are after translation (DNAT); the kernel answers each with a reset (\"connection refused\"). From Linux 5.17 on, of IPv6 from 5.18 on.",
+		Labels: []string{"address", "port"}, Source: source, ByHand: "perf trace -a -e skb:kfree_skb; tcpdump -ni any 'tcp[tcpflags] & tcp-rst != 0'",
+	}
+	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; what=\"syns\", SYNs that were forgotten before they could be sent again, so that nobody can be late; what=\"late\", connections that stood late; and what=\"refused\", SYNs to more than 1,024 addresses and ports where nobody listened.")
 )
 
-var signals = []*model.Signal{packets, portPackets, lateConnections, lateSeconds, lost}
+var signals = []*model.Signal{packets, portPackets, lateConnections, lateSeconds, refusedConnects, lost}
 
 // needs says which programs a signal rests on.
-var needs = map[*model.Signal][]string{packets: {atFree}, portPackets: {atFree}, lateConnections: {atFree, atStands}, lateSeconds: {atFree, atStands}, lost: nil}
+var needs = map[*model.Signal][]string{packets: {atFree}, portPackets: {atFree}, lateConnections: {atFree, atStands}, lateSeconds: {atFree, atStands}, refusedConnects: {atFree}, lost: nil}

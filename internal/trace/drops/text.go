@@ -72,6 +72,7 @@ func (s Seen) Text(columns int) string {
 	b.WriteString(s.table(in, columns, "reason", "in function", others, shownDrops))
 	b.WriteString(s.table(in, columns, "reason", "service's port", byPort, shownPorts))
 	b.WriteString(s.lateTable(in, columns))
+	b.WriteString(s.refusedTable(in, columns))
 	b.WriteString(s.table(in, columns, "usual reason", "in function", usualOnes, shownUsual))
 	b.WriteString(in.Legend(columns))
 	if s.Unnamed != "" {
@@ -90,6 +91,20 @@ func (s Seen) lateTable(in trace.Spaces, columns int) string {
 	for _, l := range s.Late {
 		mean := time.Duration(uint64(l.Waited) / max(l.Connections, 1))
 		rows = append(rows, []string{cmp.Or(l.Reason, "-"), strconv.Itoa(int(l.Port)), trace.Number(l.Connections), trace.Span(mean), in.Mark(l.Netns)})
+	}
+	trace.Rows(&b, rows, shownPorts, 1, columns)
+	return b.String()
+}
+
+func (s Seen) refusedTable(in trace.Spaces, columns int) string {
+	if len(s.Refused) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n" + layout.Wrap("Connects to where nobody listens, each refused (as the address is after translation):", columns) + "\n")
+	rows := [][]string{{"address", "connects", "/s"}}
+	for _, r := range s.Refused {
+		rows = append(rows, []string{r.Address.String(), trace.Number(r.SYNs), trace.PerSecond(r.SYNs, s.Elapsed), in.Mark(r.Netns)})
 	}
 	trace.Rows(&b, rows, shownPorts, 1, columns)
 	return b.String()
