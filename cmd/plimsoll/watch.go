@@ -69,6 +69,7 @@ func watchCommand(w *world) *cobra.Command {
 		if opt.Program, err = programOf(c.CommandPath(), *of, len(args) > 0); err != nil {
 			return err
 		}
+		opt.CommandLine = retyped(c, args)
 		shown, err := liveStage(c.CommandPath(), w, *at)
 		if err != nil {
 			return err

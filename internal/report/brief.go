@@ -83,7 +83,7 @@ func briefResult(s *sheet, r model.Report) {
 	if l.Calm.Count > 0 {
 		wait += "; with 1 connection p50 " + layout.Micros(l.Calm.P50)
 	}
-	s.item(context, "latency", 1, wait)
+	s.item(further, "latency", 1, wait)
 	if l.Lag.Count > 0 && l.Lag.P99 >= behind {
 		s.item(context, "schedule", 2, fmt.Sprintf("the generator itself sent some late: p99 %s, at most %s; the latency above has that in it", layout.Micros(l.Lag.P99), layout.Micros(l.Lag.Max)))
 	}

@@ -104,6 +104,8 @@ func namesMore(c model.Clue, told string) bool {
 // weight orders clues by how much they say.
 func weight(c model.Clue, told string) int {
 	switch {
+	case c.Assumed:
+		return -1
 	case c.Role == model.Decides:
 		return 4
 	case c.Role == model.Proves:
