@@ -162,7 +162,7 @@ func usersBetter(r model.Report) string {
 	case l == nil:
 		return ""
 	case l.GoodShare < 1-few:
-		return "fewer than " + layout.Share(1-l.GoodShare) + " of what is tried fail"
+		return "fewer than " + layout.Share(1-l.GoodShare) + " fail"
 	case r.Plan.Load != nil && r.Plan.Load.Rate > 0 && l.Latency.Count > 0:
 		return "p99 below " + layout.Micros(l.Latency.P99)
 	}
@@ -181,7 +181,7 @@ func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 	case len(titles(v.Root)) > 1:
 		return first + "then the second"
 	case others > 0:
-		return first + "-v has " + plural(others, "other way", "other ways") + " to fix it"
+		return first + "-v has " + plural(others, "other fix", "other fixes")
 	case len(next) > 0:
 		return first + fmt.Sprintf("next to look at: %s (-v)", next[0].Title)
 	}
