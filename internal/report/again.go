@@ -115,7 +115,7 @@ func (s *sheet) again(r model.Report, words []string, text string) {
 	short := newPaper(s.o)
 	write("", sameAgain+"; "+text, 2)(short)
 	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
-		last.shorter = short.b.String()
+		last.shorter, last.yields = short.b.String(), true
 	}
 	if command != "" {
 		s.steps = append(s.steps, Step{Label: "again", Text: command, Typed: true})
@@ -141,7 +141,7 @@ func helpedIf(r model.Report, f model.Finding) string {
 		becomes := layout.Gone(c.Is, c.Value, c.Say)
 		if c.Value != nil && becomes != "" {
 			if number := layout.Said(*c.Value, c.Say); number != "" {
-				signs = append(signs, becomes+" in place of the "+number+" above")
+				signs = append(signs, becomes+" in place of "+number)
 			}
 		}
 		if len(signs) == 0 {
@@ -169,6 +169,14 @@ func usersBetter(r model.Report) string {
 	return "more than " + layout.Rate(l.GoodRPS) + " good replies/s"
 }
 
+// andSee leads to the evidence, behind what is to be done before, "" for nothing.
+func andSee(before string) string {
+	if before == "" {
+		return "see -v"
+	}
+	return ", and see -v"
+}
+
 // orElse says what to do where the first fix of a finding did not help.
 func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 	first := "undo it; "
@@ -185,5 +193,5 @@ func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 	case len(next) > 0:
 		return first + fmt.Sprintf("next to look at: %s (-v)", next[0].Title)
 	}
-	return first + "-v shows all the evidence, and what else came near"
+	return strings.TrimSuffix(first, "; ") + andSee(first)
 }

@@ -210,7 +210,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	v := 0.951
 	f := model.Finding{Fix: []model.Fix{{Title: "a"}}, Clues: []model.Clue{{Role: model.Decides, Truth: model.True, Value: &v, Is: ">= 0.5", Say: "95.1 % of the requests waited"}}}
 	r := model.Report{Plan: model.Plan{Load: &model.LoadPlan{Connections: 10}}, Load: &model.Load{GoodRPS: 244, GoodShare: 1}}
-	if got, want := helpedIf(r, f), "below 50 % in place of the 95.1 % above, and more than 244 good replies/s"; got != want {
+	if got, want := helpedIf(r, f), "below 50 % in place of 95.1 %, and more than 244 good replies/s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Load.GoodShare = 0.2
@@ -219,10 +219,10 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	}
 	lost := 1144.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &lost, Is: "> 0", Say: "the kernel refused 1,144 packets"}
-	if got, want := helpedIf(model.Report{}, f), "0 in place of the 1,144 packets above"; got != want {
+	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); !strings.HasPrefix(got, "undo it; ") {
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, and see -v" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {

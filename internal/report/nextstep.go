@@ -31,7 +31,9 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
 		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 		s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
-		measureAgain(s, r, usersBetter(r), "the next longest part of a request's time")
+		if better := usersBetter(r); better != "" {
+			measureAgain(s, r, better, "the next longest part of a request's time")
+		}
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		if told[0].Answer == model.Suspected && spare != nil { // what computes so much may be what the rest waits for
 			s.item(context, "CPU time", 3, sparedPart(v.Bill))
