@@ -64,15 +64,6 @@ func withFlag(words []string, short, long, value string) []string {
 	return slices.Insert(slices.Clone(words), end, short, value)
 }
 
-// typedWords is a command line as it is typed, "" of none.
-func typedWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = layout.Quote(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
 // measureAgain writes how to see whether a step helped: what measures again, which of the numbers above shows it, and what to do if it
 // did not.
 func measureAgain(s *sheet, r model.Report, sign, otherwise string) {

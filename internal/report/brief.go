@@ -121,11 +121,6 @@ func isAboutRoot(v model.Verdict, f model.Finding) bool {
 	return len(f.Subject) > 1 && slices.ContainsFunc(v.Root, func(r model.Finding) bool { return maps.Equal(r.Subject, f.Subject) })
 }
 
-// nothingOf says whether there was nothing at all of what would have decided a finding.
-func nothingOf(f model.Finding) bool {
-	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
-}
-
 // howClose says what is known of a cause or limit that the verdict does not rest on.
 func howClose(f model.Finding, answer model.Answer) string {
 	only := map[model.Answer]string{

@@ -117,3 +117,8 @@ func weight(c model.Clue, told string) int {
 	}
 	return 0
 }
+
+// nothingOf says whether there was nothing at all of what would have decided a finding.
+func nothingOf(f model.Finding) bool {
+	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
+}

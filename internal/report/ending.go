@@ -120,14 +120,6 @@ func sentences(v model.Verdict) []string {
 // mostCauses is how many causes of one verdict are told.
 const mostCauses = 2
 
-// markOf is what stands before a clue that holds: what was assumed is no measurement.
-func markOf(c model.Clue) string {
-	if c.Assumed {
-		return "? "
-	}
-	return "+ "
-}
-
 // reasons are the clues that say the most for a finding, and of one that is suspected how to see the first.
 func reasons(s *sheet, f model.Finding, told string) {
 	best := mostTelling(f.Clues, told)

@@ -138,6 +138,14 @@ func root(p *paper, f model.Finding, r model.Report, much Detail) {
 	fixes(p, f.Fix, much)
 }
 
+// markOf is what stands before a clue that holds: what was assumed is no measurement.
+func markOf(c model.Clue) string {
+	if c.Assumed {
+		return "? "
+	}
+	return "+ "
+}
+
 // why lists the clues that hold, and those that would have decided but could
 // not be measured.
 func why(p *paper, clues []model.Clue) {
