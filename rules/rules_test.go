@@ -122,10 +122,14 @@ func TestFixesFitAScreen(t *testing.T) {
 			for what, text := range map[string]struct {
 				is   string
 				most int
-			}{"title": {f.Title, 120}, "costs": {f.Costs, 190}} {
+			}{"title": {f.Title, 120}, "costs": {f.Costs, 190}, "way back": {f.Back, 138}} {
 				if n := utf8.RuneCountInString(text.is); n > text.most {
 					t.Errorf("%s: the %s has %d letters, want %d at most", at, what, n, text.most)
 				}
+			}
+			typed := f.First != nil && strings.Contains(f.First.Type, ".To") // the same line takes it back
+			if (f.Undo == "manual" || f.Undo == "impossible") && f.Back == "" && !typed {
+				t.Errorf("%s: want back: how it is taken back, with the exact command", at)
 			}
 			person := f.Change[0].Kind == model.ChangePerson
 			switch {

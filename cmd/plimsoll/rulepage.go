@@ -150,6 +150,9 @@ func ruleFixes(b *strings.Builder, r *ruleset.Rule) {
 		if f.Costs != "" {
 			text = "It costs " + f.Costs + ". " + text
 		}
+		if f.Back != "" {
+			text += " To take it back: " + f.Back + "."
+		}
 		fmt.Fprintf(b, "%s\n", layout.Wrap(text, pageWidth))
 		if f.Accept != "" {
 			fmt.Fprintf(b, "\nIt worked when, in the next run:\n\n%s", code(f.Accept))

@@ -74,6 +74,7 @@ func runCommand(w *world) *cobra.Command {
 			return err
 		}
 		what.tell(w)
+		again := retyped(c, args)
 		crew, err := crewOf(c, w, *from, watch.hosts, &plan)
 		if err != nil {
 			return err
@@ -83,6 +84,7 @@ func runCommand(w *world) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		opt.CommandLine = again
 		shown, err := liveStage(c.CommandPath(), w, *at)
 		if err != nil {
 			return err

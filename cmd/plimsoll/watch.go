@@ -46,8 +46,7 @@ func watchCommand(w *world) *cobra.Command {
 	var d time.Duration
 	durationFlag(c.Flags(), &d, "duration", "d", 0, "how long to watch (default 60s; with CMD, until it ends)")
 	c.Flags().Lookup("duration").DefValue = "" // its usage says what it is
-	of := programFlag(c)
-	page, at := reportFlag(c), liveFlag(c)
+	of, page, at := programFlag(c), reportFlag(c), liveFlag(c)
 	var how printFlags
 	how.add(c)
 	var gate gateFlags
@@ -69,6 +68,7 @@ func watchCommand(w *world) *cobra.Command {
 		if opt.Program, err = programOf(c.CommandPath(), *of, len(args) > 0); err != nil {
 			return err
 		}
+		opt.CommandLine = retyped(c, args)
 		shown, err := liveStage(c.CommandPath(), w, *at)
 		if err != nil {
 			return err

@@ -238,7 +238,7 @@ func TestTheTableKeepsItsOrder(t *testing.T) {
 		}
 		seen[m.ID] = true
 		for _, s := range m.Savings {
-			if s.Title == "" || s.Remedy == "" || s.Costs == "" || (s.Measure != "" && s.Why == "") {
+			if s.Title == "" || s.Remedy == "" || s.Costs == "" || s.Back == "" || (s.Measure != "" && s.Why == "") {
 				t.Errorf("%s: %s: want title, remedy, costs, and why with a measure", m.ID, s.ID)
 			}
 			for _, text := range []string{s.Measure, s.Saves} {

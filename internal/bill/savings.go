@@ -43,7 +43,7 @@ func (t *table) savings(q *query.Run, known query.Records, b *model.Bill, all *s
 // of is what s would spare of a mechanism's share; false where its evidence is not
 // there, or was not measured.
 func (s *saving) of(q *query.Run, known query.Records, requests *float64, share float64) (out model.Saving, found bool, err error) {
-	out = model.Saving{ID: s.ID, Title: s.Title, Share: share, Remedy: s.Remedy, Costs: s.Costs, InCode: s.InCode}
+	out = model.Saving{ID: s.ID, Title: s.Title, Share: share, Remedy: s.Remedy, Costs: s.Costs, Check: s.Check, Then: s.Then, Back: s.Back, InCode: s.InCode}
 	if s.Measure != "" {
 		v, measured, err := asked(q, s.Measure, known)
 		switch {

@@ -81,6 +81,9 @@ type saving struct {
 	Drags        []string `yaml:"drags"`
 	Remedy       string   `yaml:"remedy"`
 	Costs        string   `yaml:"costs"`
+	Check        string   `yaml:"check"`
+	Then         string   `yaml:"then"`
+	Back         string   `yaml:"back"`
 	InCode       bool     `yaml:"in_code"`
 
 	shows names

@@ -172,6 +172,7 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 		if s, ok := query.Largest(res.Samples, subject); ok {
 			out.Value = &s.Value
 			f.Value, f.Labels = ruleset.Number(s.Value), s.Labels
+			out.Assumed = assumed(s.Labels)
 		}
 		out.Truth, out.Missing = truth(out.Value, c.Threshold, r.sightOf(c.MeasureExpr, subject))
 	}
@@ -198,6 +199,12 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 		err = handErr
 	}
 	return out, f.Labels, err
+}
+
+// assumed says whether a sample says of itself that nobody measured it: a record that has to take something to be so says it in a
+// label.
+func assumed(labels map[string]string) bool {
+	return strings.HasPrefix(labels["who"], "assumed, not measured")
 }
 
 // namesIn is what a clue's sentence names beyond its finding's subject.

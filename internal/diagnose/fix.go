@@ -27,17 +27,21 @@ func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix,
 		out.Changes = append(out.Changes, c)
 	}
 	out.Command = strings.Join(commands, "; ")
+	facts := ruleset.Facts{Subject: subject, Labels: labels}
 	var err error
 	if f.First != nil {
-		out.First, err = r.first(f.First, subject, labels)
+		out.First, facts, err = r.first(f.First, subject, labels)
 		errs = append(errs, err)
 	}
+	back, err := f.BackText.Fill(facts)
+	errs = append(errs, err)
+	out.Back = r.commandsIn(back, subject, labels)
 	out.MemoryBytes, err = r.largest(f.MemoryExpr, subject)
 	return out, errors.Join(append(errs, err)...)
 }
 
-// first fills a first step in for one subject.
-func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*model.FirstStep, error) {
+// first fills a first step in for one subject, nil where the run does not tell what to type; facts are what its texts name.
+func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (_ *model.FirstStep, f ruleset.Facts, _ error) {
 	old, more, err := r.largestOf(s.FromExpr, subject)
 	set, serr := r.largest(s.ToExpr, subject)
 	labels = maps.Clone(labels)
@@ -45,7 +49,7 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 		labels = map[string]string{}
 	}
 	maps.Copy(labels, more) // what is set now says itself where it stands
-	f := ruleset.Facts{Subject: subject, Labels: labels, To: layout.NotKnown}
+	f = ruleset.Facts{Subject: subject, Labels: labels, To: layout.NotKnown}
 	if old != nil {
 		f.Value = ruleset.Number(*old)
 	}
@@ -53,18 +57,21 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (*m
 	case set != nil:
 		f.To = ruleset.FormatNumber(math.Ceil(*set))
 	case s.ToExpr != nil:
-		return nil, errors.Join(err, serr) // the run does not tell what to type
+		return nil, f, errors.Join(err, serr) // the run does not tell what to type
 	}
 	then, terr := s.ThenText.Fill(f)
 	step := &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: r.commandsIn(then, subject, labels)}
 	if set != nil && old != nil && strings.Contains(s.Type, ".To") { // else it is for a person to set
 		step.Old = ruleset.FormatNumber(*old)
+		was := f
+		was.To = step.Old
+		step.Back = r.command(s.TypeText.Pieces(was), subject, labels)
 	}
-	return step, errors.Join(err, serr, terr)
+	return step, f, errors.Join(err, serr, terr)
 }
 
 // shellWords begin a command in the middle of a sentence.
-var shellWords = lazy.Regexp(`\b(nft (list|replace|delete)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
+var shellWords = lazy.Regexp(`\b(nft (list|replace|delete|-f)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
 
 // commandsIn writes the commands that a sentence names as the one before it is typed: in the same namespace.
 func (r *run) commandsIn(text string, subject, labels map[string]string) string {
@@ -149,8 +156,23 @@ func (r *run) change(c *ruleset.Change, subject, labels map[string]string) (mode
 	command = r.command(ruleset.CommandFor(c.Kind, name, shown, subject), subject, labels)
 	if c.Kind != model.ChangeBacklog { // which is the service's own to ask for
 		typed.Type = command
+		if before := setsBack(c.Kind, old); before != "" {
+			typed.Back = r.command(ruleset.CommandFor(c.Kind, name, before, subject), subject, labels)
+		}
 	}
 	return typed, command, err
+}
+
+// setsBack is what a command sets to take a change back, "" where that is not known: of CPUs it is known how many there were, and
+// not which; what is in the idle class was in the normal one, or the rule had not asked for it.
+func setsBack(kind, old string) string {
+	switch kind {
+	case model.ChangePolicy:
+		return "0"
+	case model.ChangeAffinity, model.ChangeRPS:
+		return ""
+	}
+	return old
 }
 
 // old is what is set now at a host, "" where the run does not tell. A setting of several numbers has a

@@ -1,20 +1,14 @@
 package layout
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
 
 // Limit is the threshold in words, in the unit that the sentence gives the value in.
 func Limit(is string, value *float64, say string) string {
-	op, number, _ := strings.Cut(is, " ")
-	bound, err := strconv.ParseFloat(number, 64)
-	for _, unit := range []func(float64) string{share, seconds, size} {
-		if err == nil && value != nil && strings.Contains(say, unit(*value)) {
-			number = unit(bound)
-			break
-		}
-	}
+	op, number := bound(is, value, say)
 	switch op {
 	case ">=":
 		return number + " or more"
@@ -26,6 +20,90 @@ func Limit(is string, value *float64, say string) string {
 		return "less than " + number
 	}
 	return is
+}
+
+// Gone is what a sentence's value becomes where its threshold no longer holds: "below 50 %"; "" where that is no number to look for, as
+// of yes and no.
+func Gone(is string, value *float64, say string) string {
+	op, number := bound(is, value, say)
+	switch {
+	case op == ">" && number == "0":
+		return "0"
+	case op == ">=":
+		return "below " + number
+	case op == "<=":
+		return "above " + number
+	case op == ">":
+		return number + " or less"
+	case op == "<":
+		return number + " or more"
+	}
+	return ""
+}
+
+// bound is a threshold's comparison and its number, in the unit that the sentence gives the value in.
+func bound(is string, value *float64, say string) (op, number string) {
+	op, number, _ = strings.Cut(is, " ")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || value == nil || v == 0 && op == ">" { // none at all has no unit
+		return op, number
+	}
+	for _, unit := range []func(float64) string{share, seconds, size} {
+		if saysNumber(say, unit(*value)) >= 0 {
+			return op, unit(v)
+		}
+	}
+	if v == math.Trunc(v) {
+		number = Count(int64(v))
+	}
+	return op, number
+}
+
+// Said is a value as a sentence gives it, with its unit, or the word that says what is counted; "" where the sentence has another number.
+func Said(value float64, say string) string {
+	for _, unit := range []func(float64) string{share, seconds, size} {
+		if text := unit(value); saysNumber(say, text) >= 0 {
+			return text
+		}
+	}
+	for _, number := range []string{Count(int64(value)), strconv.FormatFloat(value, 'f', -1, 64), digits3(value), strconv.FormatFloat(value, 'f', 3, 64)} {
+		at := saysNumber(say, number)
+		if at < 0 || value != math.Trunc(value) && number == Count(int64(value)) {
+			continue
+		}
+		what, _, _ := strings.Cut(strings.TrimPrefix(say[at+len(number):], " "), " ")
+		if len(what) > 3 && isLetters(what) {
+			return number + " " + what
+		}
+		return number
+	}
+	return ""
+}
+
+func isLetters(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+}
+
+// saysNumber is where a sentence has a number that is no part of a longer one, -1 for nowhere.
+func saysNumber(say, number string) int {
+	for from := 0; ; {
+		at := strings.Index(say[from:], number)
+		if at < 0 {
+			return -1
+		}
+		at += from
+		from = at + len(number)
+		before, after := at == 0 || !strings.ContainsRune("0123456789.,:-", rune(say[at-1])), true
+		if rest := say[from:]; rest != "" {
+			after = rest[0] < '0' || rest[0] > '9'
+			if after && len(rest) > 1 && strings.ContainsRune(".,:", rune(rest[0])) {
+				after = rest[1] < '0' || rest[1] > '9'
+			}
+		}
+		if before && after {
+			return at
+		}
+	}
 }
 
 // nearLimit is how far from its threshold a value is said to be near it, as a factor: a quarter more or less is

@@ -70,6 +70,11 @@ type Saving struct {
 	// InCode says that it takes a change of the program, and not of a setting.
 	InCode bool   `json:"in_code"`
 	Costs  string `json:"costs"`
+	// Check is a command that shows what to change and changes nothing, "" for none, and Then what to do with what it shows.
+	Check string `json:"check,omitempty"`
+	Then  string `json:"then,omitempty"`
+	// Back is how it is taken back, in words with the exact command.
+	Back string `json:"back"`
 }
 
 // MuchOfMachine says whether the services use so much of the CPUs that what these do matters, where something else is the answer.

@@ -49,6 +49,9 @@ type Plan struct {
 	// Generators are all hosts from which it comes, where those are several; the first is Generator, and what
 	// is one number of the whole load stands there.
 	Generators []string `json:"generators,omitempty"`
+	// CommandLine are the words that make such a run again, without those that say where to put it and how to print; what gives
+	// access is masked. Nil where nobody typed one.
+	CommandLine []string `json:"command_line,omitempty"`
 	// Command is the user's own load tool under watch, what gives access masked.
 	Command  []string  `json:"command,omitempty"`
 	Interval int64     `json:"interval_ms"`

@@ -69,6 +69,8 @@ type Clue struct {
 	Is    string   `json:"is"`            // the threshold, as the rule states it
 	Why   string   `json:"why,omitempty"` // why that threshold
 	Say   string   `json:"say"`           // the sentence, filled in
+	// Assumed says that nobody measured it: it was taken to be so, and is never counted as seen.
+	Assumed bool `json:"assumed,omitempty"`
 	// Names are the labels' values in the sentence that the finding's subject has not: a function, who holds the lock; nil for none.
 	Names map[string]string `json:"names,omitempty"`
 	// ByHand is the classic command with this run's values filled in.
@@ -132,12 +134,15 @@ type Fix struct {
 	// Command is what a person would type or write, filled in for this run.
 	Command string `json:"command,omitempty"`
 	// First is the one step to begin with, where Command has several; nil where Command is it.
-	First   *FirstStep `json:"first,omitempty"`
-	Risk    string     `json:"risk"`
-	Costs   string     `json:"costs,omitempty"`
-	Undo    string     `json:"undo"`
-	Restart string     `json:"restart"`
-	Accept  string     `json:"accept,omitempty"`
+	First *FirstStep `json:"first,omitempty"`
+	Risk  string     `json:"risk"`
+	Costs string     `json:"costs,omitempty"`
+	Undo  string     `json:"undo"`
+	// Back is how a person takes it back, in words with the exact command; "" where no rule says, or where the changes (or the
+	// first step) have the commands themselves.
+	Back    string `json:"back,omitempty"`
+	Restart string `json:"restart"`
+	Accept  string `json:"accept,omitempty"`
 	// MemoryBytes is how much memory it is likely to take, nil where the run does not tell.
 	MemoryBytes *float64 `json:"memory_bytes,omitempty"`
 	// Changes are the same as typed data, to be made together.
@@ -150,8 +155,9 @@ type FirstStep struct {
 	Type string `json:"type,omitempty"`
 	// Then is what to do, or what to do with what the command shows.
 	Then string `json:"then,omitempty"`
-	// Old is what the command sets now, "" where it sets nothing, or the run did not tell.
-	Old string `json:"old,omitempty"`
+	// Old is what the command sets now, "" where it sets nothing, or the run did not tell; Back is the command that sets it again.
+	Old  string `json:"old,omitempty"`
+	Back string `json:"back,omitempty"`
 }
 
 // The kinds of change; rules/README.md says what each does.
@@ -181,6 +187,8 @@ type FixChange struct {
 	Old string `json:"old,omitempty"`
 	// Type is the command that sets it, "" where none does: what stands in a service's configuration.
 	Type string `json:"type,omitempty"`
+	// Back is the command that sets what was set before, "" where that is not known, or no command does.
+	Back string `json:"back,omitempty"`
 	Host string `json:"host"`
 	// ListensAt is an address at which the service listens whose setting it is,
 	// where the run told: of several on the host it is that one.

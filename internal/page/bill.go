@@ -29,7 +29,7 @@ type Item struct {
 }
 
 // Saving is what could be spared, with what is promised of it.
-type Saving struct{ Title, Evidence, Promise, Costs string }
+type Saving struct{ Title, Evidence, Promise, Costs, Back string }
 
 // mostFunctions is how many functions of a mechanism are named.
 const mostFunctions = 3
@@ -51,7 +51,7 @@ func billOf(v model.Verdict) Bill {
 			item.Functions = append(item.Functions, report.BillFunction(f))
 		}
 		for _, s := range e.Avoidable {
-			item.Savings = append(item.Savings, Saving{Title: s.Title, Evidence: s.Evidence, Promise: report.Spared(s), Costs: s.Costs})
+			item.Savings = append(item.Savings, Saving{Title: s.Title, Evidence: s.Evidence, Promise: report.Spared(s), Costs: s.Costs, Back: s.Back})
 		}
 		out.Items = append(out.Items, item)
 	}

@@ -32,12 +32,15 @@ type Fix struct {
 	Sets   string // old and new
 	Advice bool   // Command is to be read, and not to be typed as it is
 	Cost   string
+	// Back is how it is taken back in words, BackTyped what is to be typed for it.
+	Back, BackTyped string
 }
 
 // fixesOf are the ways to mend what is told; of the one that the page begins with, the first step stands there.
 func fixesOf(list []model.Fix, begunWith bool) (out []Fix) {
 	for _, f := range list {
 		x := Fix{Fix: f, Sets: report.Changes(f), Advice: report.Advice(f), Cost: report.Terms(f)}
+		x.Back, x.BackTyped = report.TakeBack(f)
 		if begunWith && f.Command != "" && f.Title == report.MostUseful(list).Title {
 			x.First = nil
 		}

@@ -108,7 +108,7 @@ func Read(rec *record.Run, q *query.Run, r model.Report, set ruleset.Rules) (*Ru
 	out := &Run{Report: r, Started: time.UnixMilli(d.first).UTC().Format("2006-01-02 15:04:05 UTC")}
 	out.Target, out.Offer, out.HostList = report.Target(r.Plan), report.Offered(r), report.Hosts(r.Hosts)
 	out.Facts = facts(r)
-	out.Sure, out.First = report.HowSure(r.Verdict), report.FirstSteps(r)
+	out.Sure, out.First = report.HowSure(r), report.FirstSteps(r)
 	out.Line = d.line(r)
 	out.Evidence = d.findings(r)
 	out.Load = d.load(r.Load)

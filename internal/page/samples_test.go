@@ -58,7 +58,7 @@ func TestSamples(t *testing.T) {
 // answered gives a run another verdict, which rests on nothing.
 func answered(r *Run, v model.Verdict) {
 	r.Verdict, r.Evidence = v, nil
-	r.Sure, r.First = report.HowSure(v), report.FirstSteps(r.Report)
+	r.Sure, r.First = report.HowSure(r.Report), report.FirstSteps(r.Report)
 }
 
 // capacity is a run whose CPUs are used up, with a bill.

@@ -67,12 +67,15 @@ func bill(p *paper, v model.Verdict) {
 }
 
 // Spared says what a saving brings, and how it is made.
-func Spared(s model.Saving) string {
+func Spared(s model.Saving) string { return promised(s) + " by: " + layout.Line(s.Remedy) }
+
+// promised says what a saving brings.
+func promised(s model.Saving) string {
 	along := ""
 	if s.AtMost >= s.Share+0.01 {
 		along = fmt.Sprintf(" (%s of the CPU time, with what goes along with it)", percent(s.AtMost))
 	}
-	return fmt.Sprintf("up to %.3g × the replies%s by: %s", s.Throughput, along, layout.Line(s.Remedy))
+	return fmt.Sprintf("up to %.3g × the replies%s", s.Throughput, along)
 }
 
 // billRemedy says in two lines at most how to spare it, and returns in how many.

@@ -27,7 +27,7 @@ func brief(p *paper, r model.Report, run string) {
 	}
 	briefResult(s, r)
 	if r.Verdict.Answer != model.AnswerHealthy { // there it stands with the answer
-		s.item(background, "also", 3, closeBehind(r.Verdict))
+		s.item(further, "also", 3, closeBehind(r.Verdict))
 	}
 	if len(r.Notes) > 0 && len(wrap(layout.Line(r.Notes[0]), p.width-labelWidth)) <= mostNote { // half of one says nothing
 		s.item(background, "note", mostNote, r.Notes[0])
@@ -83,7 +83,7 @@ func briefResult(s *sheet, r model.Report) {
 	if l.Calm.Count > 0 {
 		wait += "; with 1 connection p50 " + layout.Micros(l.Calm.P50)
 	}
-	s.item(context, "latency", 1, wait)
+	s.item(background, "latency", 1, wait)
 	if l.Lag.Count > 0 && l.Lag.P99 >= behind {
 		s.item(context, "schedule", 2, fmt.Sprintf("the generator itself sent some late: p99 %s, at most %s; the latency above has that in it", layout.Micros(l.Lag.P99), layout.Micros(l.Lag.Max)))
 	}
@@ -119,11 +119,6 @@ func closeBehind(v model.Verdict) string {
 // isAboutRoot says whether a root is about the same thing, so that one answer for it was found.
 func isAboutRoot(v model.Verdict, f model.Finding) bool {
 	return len(f.Subject) > 1 && slices.ContainsFunc(v.Root, func(r model.Finding) bool { return maps.Equal(r.Subject, f.Subject) })
-}
-
-// nothingOf says whether there was nothing at all of what would have decided a finding.
-func nothingOf(f model.Finding) bool {
-	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
 }
 
 // howClose says what is known of a cause or limit that the verdict does not rest on.

@@ -155,34 +155,123 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no service restart, undone by the same line with 1, lasts until the next boot (a file in /etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
+		"low risk, no service restart, lasts until the next boot (a file in /etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
-		"low risk, no service restart, undone by setting back a to 1, b to 2": {Risk: "low", Undo: automatic,
-			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
-		"low risk, a reload of nginx (requests under way are finished), undone by setting back a to 1 and the rest (note its present value first)": {Risk: "low", Restart: "reload", Undo: automatic,
+		"low risk, a reload of nginx (requests under way are finished)": {Risk: "low", Restart: "reload", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		"medium risk, a reload of nginx (requests under way are finished), undone by setting it back (note the present value first), up to 3 GiB more memory than now; care": {
+		"medium risk, a reload of nginx (requests under way are finished), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"a restart of the service (cuts its requests and connections), undone by taking it back": {Risk: "low", Restart: "service", Undo: "manual"},
-		"low risk, no service restart, undone by the same line with the list that taskset -cp PID shows before, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
+		"low risk, no service restart, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
 			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
-		"low risk, no service restart, undone by the same line with 64": {Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64"}},
-		"the check changes nothing; the change: medium risk, no service restart, undone by setting back what the check shows": {
+		"the check changes nothing; the change: medium risk, no service restart": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
-		"low risk, no service restart, undone by taking it back": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
-		"the check changes nothing (it runs the statement once); the change: low risk, no service restart, undone by taking it back; space": {
+		"low risk, no service restart": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"the check changes nothing (it runs the statement once); the change: low risk, no service restart; space": {
 			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
-		"the check changes nothing, but the process is slowed down a lot while it runs (^C ends it); the change: low risk, no service restart, undone by taking it back": {
+		"the check changes nothing, but the process is slowed down a lot while it runs (^C ends it); the change: low risk, no service restart": {
 			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
-		"nothing is changed by looking (some percent of a CPU while it runs); a person's time": {
+		"nothing is changed by looking (some percent of a CPU while it runs), so there is nothing to take back; a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (cuts its requests and connections), cannot be undone": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (cuts its requests and connections), undone by setting back s to 128, the queue of l to 128": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a restart of the host (cuts its requests and connections)": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a restart of the service (cuts its requests and connections)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// How a fix is taken back is said with what is to be typed, and with the value before where that is known.
+func TestTakeBackSaysHow(t *testing.T) {
+	for want, f := range map[string]model.Fix{
+		"|sysctl -w x=1": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Old: "1", Value: "2", Type: "sysctl -w x=2", Back: "sysctl -w x=1"}}},
+		"the same line with what sysctl x shows before it|":                             {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Value: "2", Type: "sysctl -w x=2"}}},
+		"a back to 1, b back to 2, then nginx -s reload|":                               {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
+		"a back to 1, the rest to what it was (note that first), then nginx -s reload|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
+		notedBefore + ", then systemctl reload 'php*-fpm'|":                             {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangePHPFPM, Name: "a"}}},
+		notedBefore + "|":          {Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"|set 64":                  {Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64", Back: "set 64"}},
+		"drop the index|":          {Undo: "manual", Back: "drop the index"},
+		"|":                        {Undo: nothingChanged},
+		"it cannot be taken back|": {Undo: impossible},
+		"the same line with the list that taskset -cp PID shows before it|":         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
+		"the queue of l back to 128, then a restart of the service|sysctl -w s=128": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096", Back: "sysctl -w s=128"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
+	} {
+		text, commands := takeBack(f)
+		if got := text + "|" + commands; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What shows that a step helped is named in the numbers that stand above it, and what then.
+func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
+	v := 0.951
+	f := model.Finding{Fix: []model.Fix{{Title: "a"}}, Clues: []model.Clue{{Role: model.Decides, Truth: model.True, Value: &v, Is: ">= 0.5", Say: "95.1 % of the requests waited"}}}
+	r := model.Report{Plan: model.Plan{Load: &model.LoadPlan{Connections: 10}}, Load: &model.Load{GoodRPS: 244, GoodShare: 1}}
+	if got, want := helpedIf(r, f), "below 50 % in place of 95.1 %, and more than 244 good replies/s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Load.GoodShare = 0.2
+	if got := helpedIf(r, f); !strings.HasSuffix(got, "fewer than 80 % fail") {
+		t.Error(got)
+	}
+	lost := 1144.0
+	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &lost, Is: "> 0", Say: "the kernel refused 1,144 packets"}
+	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, and see -v" {
+		t.Error(got)
+	}
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {
+		t.Errorf("%q: a look is not undone", got)
+	}
+}
+
+// The command that measures again is quoted, and a flag of it is set before a command of the user's own.
+func TestAgainIsTheCommand(t *testing.T) {
+	words := []string{"plimsoll", "watch", "--host", "a=netns:b", "--", "wrk", "-c", "2", "http://a/?b=1&c=2"}
+	if got, want := typedWords(withFlag(words, "-c", "--connections", "4")), "plimsoll watch --host a=netns:b -c 4 -- wrk -c 2 'http://a/?b=1&c=2'"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := typedWords(withFlag([]string{"plimsoll", "run", "URL", "-c", "2"}, "-c", "--connections", "4")), "plimsoll run URL -c 4"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := typedWords(commandAgain(model.Plan{Mode: "watch"}, twoHosts)), "plimsoll watch --host client=netns:cli --host server=netns:srv -d 60s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := commandAgain(model.Plan{Mode: "run", Load: &model.LoadPlan{}}, nil); got != nil {
+		t.Errorf("%q of a run that does not tell", got)
+	}
+}
+
+// What was assumed or could not be read is never counted as measured.
+func TestHowSureCountsWhatWasMeasured(t *testing.T) {
+	clue := func(role model.Role, truth model.Truth) model.Clue {
+		return model.Clue{Role: role, Truth: truth, Say: "it", Missing: "a_total: was denied"}
+	}
+	taken := clue(model.Needs, model.True)
+	taken.Assumed = true
+	for want, f := range map[string]model.Finding{
+		"confirmed: 2 of 2 signs measured, no other cause explains it":                            {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		"confirmed: 1 of 2 signs measured, 1 assumed, no other cause explains it":                 {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
+		"confirmed: 1 of 2 signs measured, 1 not readable, no other cause explains it":            {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		"suspected: 1 of 1 sign measured; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
+		"suspected: 1 of 1 sign measured; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+	} {
+		f.Kind = "cause"
+		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}}}
+		if got := HowSure(r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	many := 4936.0
+	r := model.Report{Plan: model.Plan{Mode: "watch"}, Windows: []model.Window{{Name: model.Hold, Start: 1000, End: 11_000}},
+		Verdict: model.Verdict{Answer: model.AnswerHealthy, Grounds: []model.Finding{{Kind: "healthy", Answer: model.Confirmed, Clues: []model.Clue{{ID: "many", Truth: model.True, Value: &many}}}}}}
+	if got, want := HowSure(r), "holds for these 10 s, and for the 4,936 requests in them"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -273,11 +362,11 @@ func TestWhatIsCloseBehindWasMeasured(t *testing.T) {
 func TestErrorRepliesAreTheServicesToExplain(t *testing.T) {
 	r := model.Report{Verdict: model.Verdict{Answer: model.AnswerUnclear}, Plan: model.Plan{Load: &model.LoadPlan{Connections: 20}},
 		Load: &model.Load{Outcomes: map[string]int64{"good": 40, "status:5xx": 60}}}
-	if next, _ := moreToSee(r); !strings.Contains(next, "own log") {
+	if next := moreToSee(r).text; !strings.Contains(next, "own log") {
 		t.Errorf("%q: want the service's own log", next)
 	}
 	r.Load.Outcomes["good"] = 60
-	if next, _ := moreToSee(r); strings.Contains(next, "own log") {
+	if next := moreToSee(r).text; strings.Contains(next, "own log") {
 		t.Errorf("%q: want no log where most replies are good", next)
 	}
 }

@@ -104,6 +104,8 @@ func namesMore(c model.Clue, told string) bool {
 // weight orders clues by how much they say.
 func weight(c model.Clue, told string) int {
 	switch {
+	case c.Assumed:
+		return -1
 	case c.Role == model.Decides:
 		return 4
 	case c.Role == model.Proves:
@@ -114,4 +116,9 @@ func weight(c model.Clue, told string) int {
 		return 1
 	}
 	return 0
+}
+
+// nothingOf says whether there was nothing at all of what would have decided a finding.
+func nothingOf(f model.Finding) bool {
+	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
 }

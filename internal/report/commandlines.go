@@ -58,3 +58,12 @@ func (p *paper) shortCommand(label, text string) {
 // noCheck is what is no check for the first screen: words in the place of a command, of which the numbers
 // stand above already, and what slows a live service or a whole machine down.
 var noCheck = lazy.Regexp(`^(compare|the|log) |^\w+, |\b(strace|perf trace -a|perf top|tcpdump)\b`)
+
+// typedWords is a command line as it is typed, "" of none.
+func typedWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = layout.Quote(w)
+	}
+	return strings.Join(quoted, " ")
+}

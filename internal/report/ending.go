@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -14,6 +15,7 @@ const (
 	mostSentence = 4
 	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
 	mostReasons  = 3
+	longestGap   = 20 // what the first line of an answer may leave free at its end
 )
 
 // ending writes the answer and what to do about it, which is what stands last.
@@ -38,15 +40,16 @@ func briefAnswer(s *sheet, r model.Report) {
 	case v.Answer == model.AnswerCapacity:
 		title += ", nothing is broken"
 	}
-	if sure := HowSure(v); sure != "" {
-		title += " (" + sure + ")"
+	if sure := HowSure(r); sure != "" {
+		const lines = 2
+		title += " (" + shortest(sure, lines*s.o.Width-utf8.RuneCountInString(title)-longestGap, 1) + ")"
 	}
 	most := mostSentence
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
 		most = mostShown
 	}
 	s.add(mustKeep, func(p *paper) {
-		p.line(0, answerStyles[v.Answer], title)
+		p.para(0, answerStyles[v.Answer], title)
 		for _, text := range sentences(v) {
 			p.para(0, bold, shortest(text, p.width, most))
 		}
@@ -99,39 +102,6 @@ func briefProgram(s *sheet, r model.Report) {
 	s.item(further, "the host", 2, strings.ToLower(string(r.Verdict.Answer))+": "+layout.Line(r.Verdict.Sentence))
 }
 
-// HowSure says how well an answer is known, "" where nothing was found and nothing had to be proven.
-func HowSure(v model.Verdict) string {
-	told := slices.Concat(v.Root, v.Grounds)
-	if len(told) == 0 && v.Answer == model.AnswerUnclear {
-		return "nothing is proven"
-	}
-	if len(told) == 0 {
-		return ""
-	}
-	switch told[0].Answer {
-	case model.Confirmed:
-		return each(told) + "confirmed by measurement"
-	case model.Suspected:
-		return each(told) + "suspected: all signs fit, none proves it; see if the step helps"
-	}
-	return string(told[0].Answer)
-}
-
-// each says of how many causes the first one's answer speaks, "" of one.
-func each(told []model.Finding) string {
-	n := len(titles(told))
-	same := !slices.ContainsFunc(told, func(f model.Finding) bool { return f.Answer != told[0].Answer })
-	switch {
-	case n < 2 || told[0].Kind != "cause":
-		return ""
-	case !same:
-		return "the first is "
-	case len(told) == 2:
-		return "both "
-	}
-	return "all "
-}
-
 // sentences are the verdict's own, or, where it has two causes, a line of each.
 func sentences(v model.Verdict) []string {
 	if len(titles(v.Root)) < 2 {
@@ -162,7 +132,7 @@ func reasons(s *sheet, f model.Finding, told string) {
 		if i == 0 {
 			say += nearWhat(c)
 		}
-		s.add([mostReasons]int{mustKeep, proof, background}[i], func(p *paper) { p.bullet(label, "+ ", shortest(say, p.width-labelWidth-2, 3)) })
+		s.add([mostReasons]int{mustKeep, context, background}[i], func(p *paper) { p.bullet(label, markOf(c), shortest(say, p.width-labelWidth-2, 3)) })
 	}
 	if f.Answer == model.Confirmed { // what is proven needs no check here; -v has it
 		return

@@ -21,19 +21,19 @@ func nextStep(s *sheet, r model.Report) {
 		settleFirst(s, r)
 	case v.Answer == model.AnswerHealthy:
 		s.item(mustKeep, "next", 4, nothingToMend(v))
-		s.item(context, "", 3, cmp.Or(notSeenInWatch(r.Plan), tryMore(r.Plan)))
-		s.item(mustKeep, "cost", 2, "nothing: no setting was changed"+costOfMore(r.Plan))
+		s.item(context, "", 3, notSeenInWatch(r.Plan))
+		tryMore(s, r)
+		s.item(mustKeep, "cost", 2, "nothing, and nothing to take back: no setting was changed"+costOfMore(r.Plan))
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
-		s.item(mustKeep, "fix", 2, layout.Line(spare.Title))
-		first := *spare
-		first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
-		s.item(mustKeep, "", 5, Spared(first))
-		s.item(mustKeep, "cost", 3, costOfSparing(*spare)+andCosts(spare.Costs))
+		spareFirst(s, r, *spare)
 	case v.Answer == model.AnswerCapacity && len(told[0].Fix) == 0:
 		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
 		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
-		s.item(mustKeep, "cost", 2, "nothing is changed by looking; then a person's time, or a larger machine (and the move to it)")
+		s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
+		if better := usersBetter(r); better != "" {
+			measureAgain(s, r, better, "the next longest part of a request's time")
+		}
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		if told[0].Answer == model.Suspected && spare != nil { // what computes so much may be what the rest waits for
 			s.item(context, "CPU time", 3, sparedPart(v.Bill))
@@ -44,16 +44,40 @@ func nextStep(s *sheet, r model.Report) {
 		}
 	default:
 		s.item(mustKeep, "next", 2, "look at it by hand, as the evidence (-v) says how")
-		s.item(mustKeep, "cost", 2, "nothing is changed by looking")
+		s.item(mustKeep, "cost", 2, lookingAlone)
 	}
 }
 
-// costOfSparing is what it takes to spare CPU time, and to have it back as it was.
-func costOfSparing(spare model.Saving) string {
-	if spare.InCode {
-		return "a person's time, for a change of the program; a restart of the service, undone by the version before"
+// spareFirst writes what can be spared first, what that costs, and how it is taken back.
+func spareFirst(s *sheet, r model.Report, spare model.Saving) {
+	s.item(mustKeep, "fix", 2, layout.Line(spare.Title))
+	first := spare
+	first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
+	if spare.Check == "" {
+		s.item(mustKeep, "", 5, Spared(first))
+	} else {
+		s.item(context, "", 3, promised(spare))
+		s.typed(mustKeep, "check", spare.Check)
+		s.item(mustKeep, "then", 4, spare.Then)
 	}
-	return "low risk, a reload of the service (a restart if it knows none), undone by setting it back (note the present value first)"
+	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(spare.Costs))
+	s.item(mustKeep, "undo", 2, spare.Back)
+	sign := "the share of the CPU time above is smaller"
+	if better := usersBetter(r); better != "" {
+		sign = better
+	}
+	measureAgain(s, r, sign, "undo it; -v has the rest of the bill")
+}
+
+// costOfSparing is what it takes to spare CPU time.
+func costOfSparing(spare model.Saving) string {
+	switch {
+	case spare.InCode:
+		return "a person's time, for a change of the program, and a restart of the service"
+	case spare.Check != "":
+		return "the check changes nothing; the change: medium risk, no service restart"
+	}
+	return "low risk, a reload of the service (a restart if it knows none)"
 }
 
 // secondFix writes the first step of the second of several causes, which may be gone with the first, and by what it is known.
@@ -126,20 +150,26 @@ func howNear(f model.Finding) string {
 	return ""
 }
 
-// tryMore is the command that tells how much more a service bears, "" where nobody loaded it.
-func tryMore(plan model.Plan) string {
-	l := plan.Load
-	switch {
-	case l == nil || l.URL == "":
-		return ""
-	case l.Rate > 0:
-		return fmt.Sprintf("how much more it can take: the same command with --rate %.0f", 2*l.Rate)
+// tryMore writes how to see how much more a service bears, where a load of ours was served.
+func tryMore(s *sheet, r model.Report) {
+	l := r.Plan.Load
+	if l == nil || l.URL == "" {
+		return
 	}
-	return fmt.Sprintf("how much more it can take: the same command with -c %d", 2*l.Connections)
+	short, long, value, is := "-c", "--connections", strconv.Itoa(2*l.Connections), fmt.Sprintf("-c %d", 2*l.Connections)
+	if l.Rate > 0 {
+		short, long, value = "-R", "--rate", fmt.Sprintf("%.0f", 2*l.Rate)
+		is = "-R " + value
+	}
+	if len(r.Plan.CommandLine) == 0 {
+		s.item(context, "again", 2, "the same command with "+is+" tells how much more it can take")
+		return
+	}
+	s.again(r, withFlag(r.Plan.CommandLine, short, long, value), "with twice the load tells how much more it can take")
 }
 
 func costOfMore(plan model.Plan) string {
-	if tryMore(plan) == "" {
+	if plan.Load == nil || plan.Load.URL == "" {
 		return ""
 	}
 	return "; trying more slows the service's own users down meanwhile"
@@ -167,14 +197,14 @@ func settleFirst(s *sheet, r model.Report) {
 		s.item(context, "looked at", 3, lookedAt(r.Verdict.Sentence, c))
 		if denied().MatchString(c.Settle) && r.Plan.Remote == nil {
 			s.item(mustKeep, "next", 3, "the same command as root (sudo): what this takes to see is not shown to other users, nor is much else (-vv lists it)")
-			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
+			s.item(mustKeep, "cost", 1, lookingAlone)
 			return
 		}
 		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, "", c.ByHand)
 			s.item(mustKeep, "", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
-			s.item(mustKeep, "cost", 1, "nothing is changed by looking")
+			s.item(mustKeep, "cost", 1, lookingAlone)
 			return
 		}
 	}
@@ -182,9 +212,12 @@ func settleFirst(s *sheet, r model.Report) {
 		afterUnclearWatch(s, r)
 		return
 	}
-	next, price := moreToSee(r)
-	s.item(mustKeep, "next", 4, next)
-	s.item(mustKeep, "cost", 3, price)
+	next := moreToSee(r)
+	s.item(mustKeep, "next", 4, next.text)
+	if next.words != nil {
+		s.again(r, next.words, next.then)
+	}
+	s.item(mustKeep, "cost", 3, next.price)
 }
 
 // worthALook is the cause that came nearest, false where none did or only a load of ours would tell.
@@ -229,21 +262,42 @@ func answersErrors(l model.Load) bool {
 	return errors > all/2
 }
 
-// moreToSee is the measurement that would tell more, what to make of it, and its price.
-func moreToSee(r model.Report) (next, price string) {
-	const full = "the same command again with --trace full, which sees what threads wait for"
+// measurement is one that would tell more: what to do, the command that makes it, what to make of what it shows, and its price.
+type measurement struct {
+	text  string
+	words []string
+	then  string
+	price string
+}
+
+// moreToSee is the measurement that would tell more.
+func moreToSee(r model.Report) measurement {
+	const (
+		waits = "if the verdict names no cause then either, look in its -v for the longest wait, and fix what it waits for"
+		full  = "measure again with --trace full, which sees what threads wait for"
+	)
+	words := commandAgain(r.Plan, r.Hosts)
 	switch {
 	case r.Plan.Remote != nil || r.Plan.Capture != nil:
-		return "plimsoll run or watch on the hosts themselves: they see what is not in these data", "a run takes some percent of a CPU; nothing is changed"
+		return measurement{text: "plimsoll run or watch on the hosts themselves: they see what is not in these data", price: "a run takes some percent of a CPU; nothing is changed, and nothing is to be taken back"}
 	case r.Load != nil && answersErrors(*r.Load):
-		return "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", "nothing is changed by looking"
+		return measurement{text: "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", price: lookingAlone}
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
-		return fmt.Sprintf("the same command again with -c %d: if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for", 2*r.Plan.Load.Connections),
-			"twice the connections may slow the service's own users down meanwhile, --trace full does by some percent; nothing is changed"
+		twice := strconv.Itoa(2 * r.Plan.Load.Connections)
+		m := measurement{text: "measure again with -c " + twice + ": if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for",
+			price: "twice the connections may slow the service's own users down meanwhile, --trace full does by some percent; nothing is changed, and nothing is to be taken back"}
+		if words != nil {
+			m.words = withFlag(words, "-c", "--connections", twice)
+		}
+		return m
 	case r.Tracing != nil && r.Tracing.Level == "full":
-		return "read what came near, and what could not be seen (-vv)", "nothing is changed by looking"
+		return measurement{text: "read what came near, and what could not be seen (-vv)", price: lookingAlone}
 	}
-	return full + ": if the verdict names no cause then either, look in its -v for the longest wait, and fix what it waits for", "the service is some percent slower while it is measured; nothing is changed"
+	m := measurement{text: full + ": " + waits, price: "the service is some percent slower while it is measured; nothing is changed, and nothing is to be taken back"}
+	if words != nil {
+		m.text, m.then, m.words = full+":", waits, withFlag(words, "", "--trace", "full")
+	}
+	return m
 }
 
 // denied is what would settle it where that takes rights which the run had not.
@@ -278,11 +332,12 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 		s.typed(mustKeep, "", typedLines(f))
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
-	if label != "look" && (r.Plan.Load != nil || len(r.Plan.Command) > 0) {
-		s.item(niceToKnow, "after", 1, "the same command again tells if that helped, and what is next")
-	}
+	back, commands := takeBack(f)
+	s.typed(mustKeep, "undo", commands)
+	s.item(mustKeep, labelUnless(commands, "undo"), 2, back)
+	measureAgain(s, r, helpedIf(r, told), orElse(r.Verdict, told, f))
 	if f.Undo == automatic && r.Plan.Load != nil {
-		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain")
+		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")
 	}
 }
 

@@ -148,7 +148,7 @@ func timesFaster(share float64) string {
 
 const (
 	personsTime = "a person's time, for a change of the program; undone by the version before"
-	looking     = "nothing is changed by looking"
+	looking     = lookingAlone
 )
 
 func fasterIn(p *model.ProgramTime, most model.ProgramPart, run string) faster {

@@ -389,7 +389,10 @@ func foot(p *paper, r model.Report) {
 		p.item("note", n)
 	}
 	p.item("run", r.Dir)
-	p.typed("again", "plimsoll diagnose "+runWord(r.Dir))
+	if len(r.Plan.CommandLine) > 0 {
+		p.typed("measured", typedWords(r.Plan.CommandLine))
+	}
+	p.typed("judge", "plimsoll diagnose "+runWord(r.Dir))
 	if r.Plan.Packets != "" {
 		for _, h := range r.Hosts {
 			p.typed("packets", "plimsoll capture "+runWord(filepath.Join(r.Dir, model.PacketsFile(h.Name))))
@@ -423,7 +426,7 @@ func remoteFoot(p *paper, r model.Report) {
 	for _, m := range far.Match {
 		again += " --match " + layout.Quote(m)
 	}
-	p.typed("again", again)
+	p.typed("judge", again)
 }
 
 // captureFoot is the foot of a verdict on packets alone.
@@ -434,7 +437,7 @@ func captureFoot(p *paper, r model.Report) {
 	}
 	files := layout.CommandLine(ByHand{Plan: r.Plan}.files(""))
 	p.typed("packets", "plimsoll capture "+files)
-	p.typed("again", "plimsoll diagnose "+files)
+	p.typed("judge", "plimsoll diagnose "+files)
 }
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }

@@ -13,7 +13,7 @@ var twoHosts = []model.Host{
 func base() model.Report {
 	return model.Report{
 		Plan: model.Plan{
-			Mode: "run", Generator: "client", Interval: 1000,
+			Mode: "run", Generator: "client", Interval: 1000, CommandLine: []string{"plimsoll", "run", "http://10.77.0.2/index.php", "-c", "1000", "--no-keepalive", "--host", "server=netns:srv"},
 			Load: &model.LoadPlan{
 				URL: "http://10.77.0.2/index.php", Method: "GET", Connections: 1000, Threads: 1,
 				DurationMS: 10000, KeepAlive: false, TimeoutMS: 2000, CalmMS: 2000, RampMS: 1000,
@@ -80,10 +80,10 @@ func conntrackRoot() model.Finding {
 		Fix: []model.Fix{
 			{Title: "Raise the limit", Command: "sysctl -w net.netfilter.nf_conntrack_max=262144",
 				Risk: "low", Costs: "320 bytes of kernel memory for each further entry", Undo: "automatic", Restart: "none",
-				Accept: "no packet is refused", Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.netfilter.nf_conntrack_max", Old: "200", Value: "262144", Host: "server", Subject: map[string]string{"host": "server"}, Type: "sysctl -w net.netfilter.nf_conntrack_max=262144"}}},
+				Accept: "no packet is refused", Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.netfilter.nf_conntrack_max", Old: "200", Value: "262144", Host: "server", Subject: map[string]string{"host": "server"}, Type: "sysctl -w net.netfilter.nf_conntrack_max=262144", Back: "sysctl -w net.netfilter.nf_conntrack_max=200"}}},
 			{Title: "Do not track the connections of this service at all",
 				Command: "nft add table ip raw\nnft add chain ip raw prerouting '{ type filter hook prerouting priority raw; }'\nnft add rule ip raw prerouting tcp dport 80 counter notrack comment \"plimsoll: no tracking for the service\"",
-				Risk:    "medium", Costs: "stateful firewall rules no longer see these connections", Undo: "manual", Restart: "none"},
+				Risk:    "medium", Costs: "stateful firewall rules no longer see these connections", Undo: "manual", Restart: "none", Back: "nft delete table ip raw"},
 		},
 	}
 }

@@ -16,6 +16,7 @@ type block struct {
 	text    string
 	shorter string // the same in half as many lines, "" where there is no such
 	keep    int    // those of the lowest go first
+	yields  bool   // shorter does before anything goes that is a reason
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -76,12 +77,15 @@ func (s *sheet) typed(keep int, label, command string) {
 func fit(blocks []block, most int) string {
 	blocks = slices.Clone(blocks)
 	for {
-		n, least, longest := 0, -1, -1
+		n, least, longest, yielding := 0, -1, -1, -1
 		for i, b := range blocks {
 			lines := strings.Count(b.text, "\n")
 			n += lines
 			if b.keep < mustKeep && b.text != "" && (least < 0 || b.keep <= blocks[least].keep) {
 				least = i
+			}
+			if b.shorter != "" && b.yields {
+				yielding = i
 			}
 			if b.shorter != "" && (longest < 0 || lines > strings.Count(blocks[longest].text, "\n")) {
 				longest = i
@@ -90,6 +94,8 @@ func fit(blocks []block, most int) string {
 		switch {
 		case n <= most || least < 0 && longest < 0:
 			return joined(blocks)
+		case yielding >= 0 && (least < 0 || blocks[least].keep >= proof):
+			blocks[yielding].text, blocks[yielding].shorter = blocks[yielding].shorter, ""
 		case least >= 0:
 			blocks = slices.Delete(blocks, least, least+1)
 		default:

@@ -35,10 +35,10 @@ const mostCost = 4
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
 	if f.Undo == nothingChanged {
-		return "nothing is changed by looking" + whileItLooks(f) + andCosts(f.Costs)
+		return "nothing is changed by looking" + whileItLooks(f) + noWayBack + andCosts(f.Costs)
 	}
 	restart := restartOf(f)
-	parts := []string{restarts(restart, f), undoing(f)}
+	parts := []string{restarts(restart, f)}
 	if f.Risk != "low" || !cutsOff(restart) { // who has users calls a restart no low risk
 		parts = append([]string{f.Risk + " risk"}, parts...)
 	}
@@ -55,8 +55,14 @@ func terms(f model.Fix) string {
 	return lead + strings.Join(parts, ", ") + andCosts(f.Costs)
 }
 
-// nothingChanged is the undo of a fix that is a look.
-const nothingChanged = "none"
+const (
+	// nothingChanged is the undo of a fix that is a look, impossible of one that cannot be taken back.
+	nothingChanged = "none"
+	impossible     = "impossible"
+	// lookingAlone is the price of a look.
+	lookingAlone = "nothing is changed by looking" + noWayBack
+	noWayBack    = ", so there is nothing to take back"
+)
 
 // onlyShows says whether what is typed first shows what to change, and changes nothing: a
 // command that sets something is known with what is set now.
@@ -85,9 +91,6 @@ var wayIn = lazy.Regexp(`^(sudo (-u \S+ )?|ip netns exec \S+ |nsenter (-\w|\d+| 
 
 // typedInHost is a command without what leads to where it is typed.
 func typedInHost(command string) string { return wayIn().ReplaceAllString(command, "") }
-
-// showsSettings are the commands that show what is set, which is the way back.
-var showsSettings = lazy.Regexp(`^(cat|sysctl|nft|iptables|ip|tc|ethtool|taskset|nginx -T) |(?i)\bconfig get\b`)
 
 func andCosts(text string) string {
 	if text == "" {
@@ -128,44 +131,70 @@ func restarts(word string, f model.Fix) string {
 	return "no service restart"
 }
 
-// sameLine are the kinds that one command sets, and sets back.
-var sameLine = []string{model.ChangeSysctl, model.ChangeQuota, model.ChangeLimit, model.ChangeNice}
-
-// undoing says how a fix is taken back that one makes by hand.
-func undoing(f model.Fix) string {
+// takeBack is how a fix is taken back that one makes by hand: in words, and what is to be typed, a line each; "" of what there is none of.
+func takeBack(f model.Fix) (text, commands string) {
 	switch {
-	case f.Undo == "impossible":
-		return "cannot be undone"
-	case f.First != nil && f.First.Type != "" && f.First.Old != "":
-		return "undone by the same line with " + f.First.Old
-	case f.Undo != automatic && onlyShows(f) && showsSettings().MatchString(typedInHost(f.First.Type)):
-		return "undone by setting back what the check shows"
+	case f.Undo == nothingChanged:
+		return "", ""
+	case f.First != nil && f.First.Back != "":
+		return f.Back, f.First.Back
+	case f.Back != "":
+		return f.Back, ""
+	case f.Undo == impossible:
+		return "it cannot be taken back", ""
 	case f.Undo != automatic:
-		return "undone by taking it back"
-	case len(f.Changes) == 1 && f.Changes[0].Old != "" && slices.Contains(sameLine, f.Changes[0].Kind):
-		return "undone by the same line with " + f.Changes[0].Old
+		return notedBefore, ""
 	}
-	var known []string
+	return setBack(f)
+}
+
+// notedBefore is how to take back what nobody wrote down.
+const notedBefore = "set back what it was before (note that first)"
+
+// setBack is takeBack for settings that are typed.
+func setBack(f model.Fix) (text, commands string) {
+	var words, lines []string
 	unknown := false
+	where := ""
 	for _, c := range f.Changes {
 		switch {
+		case c.Old != "" && c.Old == c.Value:
 		case c.Kind == model.ChangeAffinity: // how many is known, and not which
-			return "undone by the same line with the list that taskset -cp PID shows before"
-		case c.Kind == model.ChangePolicy:
-			return "undone by the same line with --other for --idle"
+			words = append(words, "the same line with the list that taskset -cp PID shows before it")
+		case c.Back != "":
+			lines = append(lines, c.Back)
+		case c.Old == "" && c.Kind == model.ChangeSysctl:
+			words = append(words, "the same line with what sysctl "+c.Name+" shows before it")
 		case c.Old == "":
-			unknown = true
+			unknown, where = true, takesEffect(c)
 		default:
-			known = append(known, settingName(c)+" to "+c.Old)
+			words, where = append(words, settingName(c)+" back to "+c.Old), takesEffect(c)
 		}
 	}
+	text = strings.Join(words, ", ")
 	switch {
-	case len(known) == 0:
-		return "undone by setting it back (note the present value first)"
+	case unknown && text == "":
+		text = notedBefore
 	case unknown:
-		return "undone by setting back " + strings.Join(known, ", ") + " and the rest (note its present value first)"
+		text += ", the rest to what it was (note that first)"
 	}
-	return "undone by setting back " + strings.Join(known, ", ")
+	if text != "" {
+		text += where
+	}
+	return text, strings.Join(lines, "\n")
+}
+
+// takesEffect is what has to follow for a setting in a file to count.
+func takesEffect(c model.FixChange) string {
+	switch c.Kind {
+	case model.ChangeNginx:
+		return ", then nginx -s reload"
+	case model.ChangePHPFPM:
+		return ", then systemctl reload 'php*-fpm'"
+	case model.ChangeBacklog:
+		return ", then a restart of the service"
+	}
+	return ""
 }
 
 // settingName is what is set, in words.

@@ -138,6 +138,14 @@ func root(p *paper, f model.Finding, r model.Report, much Detail) {
 	fixes(p, f.Fix, much)
 }
 
+// markOf is what stands before a clue that holds: what was assumed is no measurement.
+func markOf(c model.Clue) string {
+	if c.Assumed {
+		return "? "
+	}
+	return "+ "
+}
+
 // why lists the clues that hold, and those that would have decided but could
 // not be measured.
 func why(p *paper, clues []model.Clue) {
@@ -146,7 +154,7 @@ func why(p *paper, clues []model.Clue) {
 		var mark, text string
 		switch {
 		case c.Truth == model.True:
-			mark, text = "+ ", c.Say
+			mark, text = markOf(c), c.Say
 			if c.Why != "" {
 				text += " (threshold " + c.Is + ": " + c.Why + ")"
 			}
@@ -324,9 +332,24 @@ func fixes(p *paper, list []model.Fix, much Detail) {
 			p.command(labelWidth+2, x.Command)
 		}
 		p.para(labelWidth, dim, "costs "+terms(x))
+		wayBack(p, x)
 		if x.Accept != "" && much == Everything {
 			p.para(labelWidth, dim, "it worked when, in the next run: "+x.Accept)
 		}
+	}
+}
+
+// wayBack writes how a fix is taken back.
+func wayBack(p *paper, f model.Fix) {
+	text, commands := takeBack(f)
+	if commands != "" {
+		p.para(labelWidth, dim, "it is taken back by")
+		p.command(labelWidth+2, commands)
+		if text != "" {
+			p.para(labelWidth+2, dim, text)
+		}
+	} else if text != "" {
+		p.para(labelWidth, dim, "it is taken back by: "+text)
 	}
 }
 

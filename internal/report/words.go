@@ -98,6 +98,9 @@ func MostUseful(list []model.Fix) model.Fix { return mostUseful(list) }
 // Terms are what a fix risks and costs.
 func Terms(f model.Fix) string { return terms(f) }
 
+// TakeBack is how a fix is taken back that one makes by hand: in words, and what is to be typed, a line each.
+func TakeBack(f model.Fix) (text, commands string) { return takeBack(f) }
+
 // Advice says whether what stands with a fix is for a person to read, and not to be typed as it is.
 func Advice(f model.Fix) bool { return f.First != nil || adviceAlone(f) }
 

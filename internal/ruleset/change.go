@@ -113,6 +113,9 @@ func (f *Fix) compile(terms query.Terms) error {
 		}
 	}
 	var err error
+	if f.BackText, err = ParseText(f.Back); err != nil {
+		return fmt.Errorf("back: %w", err)
+	}
 	if f.Memory != "" {
 		if f.MemoryExpr, err = terms.Parse(f.Memory); err != nil {
 			return fmt.Errorf("memory: %w", err)
@@ -247,13 +250,16 @@ type Fix struct {
 	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
 	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible | none (it only looks)
 	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
-	Accept  string  `yaml:"accept" json:"accept,omitempty"`
+	// Back says how a person takes it back, with the exact command; "" of what tune can take back.
+	Back   string `yaml:"back" json:"back,omitempty"`
+	Accept string `yaml:"accept" json:"accept,omitempty"`
 
 	// First is the one step to begin with, where the change's text has several.
 	First *FirstStep `yaml:"first" json:"first,omitempty"`
 	// Memory is PromQL for the bytes that it is likely to take.
 	Memory string `yaml:"memory" json:"memory,omitempty"`
 
+	BackText   *Text             `yaml:"-" json:"-"` // what Back says
 	Acceptance *Acceptance       `yaml:"-" json:"-"` // what Accept says; nil without one
 	MemoryExpr *query.Expression `yaml:"-" json:"-"` // nil without Memory
 }

@@ -181,6 +181,10 @@ func (c *checker) fix(r *Rule, fix *Fix) {
 			f.Labels[name] = "1"
 		}
 	}
+	f.Value = Number(1)
+	if _, err := fix.BackText.Fill(f); err != nil {
+		c.fail(r.ID, "%s: back: %w", where, err)
+	}
 	for _, one := range fix.Change {
 		if one.ToExpr != nil {
 			c.expression(r.ID, where, one.ToExpr)

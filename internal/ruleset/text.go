@@ -41,10 +41,10 @@ func (n Number) String() string { return spoken(float64(n)) }
 var textFuncs = template.FuncMap{
 	"percent": measured(formatShare),
 	"ratio":   measured(formatPercent),
-	"count":   measured(formatCount),
+	"count":   measured(markOne(formatCount)),
 	"seconds": measured(formatSeconds),
 	"bytes":   measured(formatBytes),
-	"number":  measured(spoken),
+	"number":  measured(markOne(spoken)),
 }
 
 // The texts of a set share their functions: a copy for each of some thousand texts, and for each place in them, was a fifth of what the rules take in memory.
@@ -180,7 +180,7 @@ func (t *Text) Pieces(f Facts) (list []layout.Piece) {
 		if p.value.Execute(&value, f) != nil {
 			value.text = []byte("?") // Fill says what is wrong with it
 		}
-		list = append(list, layout.Piece{Text: value.String(), Outside: true})
+		list = append(list, layout.Piece{Text: unmarked(value.String()), Outside: true})
 	}
 	return list
 }
@@ -211,11 +211,18 @@ func (t *Text) Fill(f Facts) (string, error) {
 		return t.plain, nil
 	}
 	f.Subject, f.Labels = inOneLine(f.Subject), inOneLine(f.Labels)
-	return t.FillAsIs(f)
+	text, err := t.filled(f)
+	return unmarked(inSingular(text)), err
 }
 
 // FillAsIs is Fill for a program, that has to get a label's value to the byte.
 func (t *Text) FillAsIs(f Facts) (string, error) {
+	text, err := t.filled(f)
+	return unmarked(text), err
+}
+
+// filled is the text with its places filled, and marks behind numbers that are one.
+func (t *Text) filled(f Facts) (string, error) {
 	if t.tmpl == nil {
 		return t.plain, nil
 	}

@@ -20,7 +20,7 @@ func Run(ctx context.Context, opt Options, plan model.LoadPlan, phases Phases) (
 	if err != nil {
 		return err
 	}
-	s, err := open(ctx, opt, model.Plan{Mode: "run", Interval: opt.Interval.Milliseconds(), Load: &plan})
+	s, err := open(ctx, opt, model.Plan{Mode: "run", Interval: opt.Interval.Milliseconds(), Load: &plan, CommandLine: opt.CommandLine})
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Program string
 	// Tracers are all that there are, of every level.
 	Tracers []trace.Tracer
+	// CommandLine are the words that make such a run again (model.Plan); nil where nobody typed them.
+	CommandLine []string
 	// Dir is the run directory to make; it must not exist yet.
 	Dir     string
 	Version string

@@ -29,7 +29,7 @@ const baselineBeforeCommand = time.Second
 // too. Before the command was started it is an error that
 // matches context.Canceled.
 func Watch(ctx context.Context, opt Options, d time.Duration, command []string, std WatchIO) (code int, err error) {
-	plan := model.Plan{Mode: "watch", Command: command, Program: opt.Program, Interval: opt.Interval.Milliseconds()}
+	plan := model.Plan{Mode: "watch", CommandLine: opt.CommandLine, Command: command, Program: opt.Program, Interval: opt.Interval.Milliseconds()}
 	path := ""
 	if len(command) > 0 {
 		if path, err = exec.LookPath(command[0]); err != nil {

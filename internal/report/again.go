@@ -1,0 +1,188 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// mostAgain is how many lines the command that measures again has on a screen; a longer one is written out with the evidence.
+const mostAgain = 2
+
+// sameAgain stands for the command where a run does not tell it, or it is too long for a screen.
+const sameAgain = "the same command again"
+
+// secondsAgain is how long a watch is made again where nobody typed a duration.
+const secondsAgain = "60s"
+
+// commandAgain are the words that measure again what a report is about, nil where it does not tell.
+func commandAgain(plan model.Plan, hosts []model.Host) []string {
+	switch {
+	case len(plan.CommandLine) > 0:
+		return plan.CommandLine
+	case plan.Remote != nil:
+		words := []string{"plimsoll", "diagnose", "--prometheus", plan.Remote.URL, "--window", span(plan.Remote.Window)}
+		for _, m := range plan.Remote.Match {
+			words = append(words, "--match", m)
+		}
+		return words
+	case !isWatch(plan):
+		return nil
+	}
+	words := []string{"plimsoll", "watch"}
+	if plan.Program != "" {
+		words = append(words, "--of", plan.Program)
+	}
+	for _, h := range hosts {
+		if h.Spec != "local" {
+			words = append(words, "--host", h.Name+"="+h.Spec)
+		}
+	}
+	if len(plan.Command) == 0 {
+		return append(words, "-d", secondsAgain)
+	}
+	return append(append(words, "--"), plan.Command...)
+}
+
+// withFlag is a command line with a flag set: in the place of what it was, else before a command of the user's own.
+func withFlag(words []string, short, long, value string) []string {
+	end := len(words)
+	if at := slices.Index(words, "--"); at >= 0 {
+		end = at
+	}
+	if at := slices.IndexFunc(words[:end], func(w string) bool { return w == short || w == long }); at >= 0 && at+1 < end {
+		out := slices.Clone(words)
+		out[at+1] = value
+		return out
+	}
+	if short == "" {
+		short = long
+	}
+	return slices.Insert(slices.Clone(words), end, short, value)
+}
+
+// measureAgain writes how to see whether a step helped: what measures again, which of the numbers above shows it, and what to do if it
+// did not.
+func measureAgain(s *sheet, r model.Report, sign, otherwise string) {
+	text := ""
+	if sign != "" {
+		text = "helped if " + sign
+		if otherwise != "" {
+			text += "; "
+		}
+	}
+	if otherwise != "" {
+		text += "if not, " + otherwise
+	}
+	s.again(r, commandAgain(r.Plan, r.Hosts), text)
+}
+
+// again adds a command that measures again, and what to make of it; where there is no room for both the command is left to the evidence.
+func (s *sheet) again(r model.Report, words []string, text string) {
+	command := typedWords(words)
+	switch {
+	case r.Plan.Capture != nil:
+		command, text = "", "a new capture, read the same way; "+text
+	case command == "" || len(breakCommand(command, s.o.Width-labelWidth-4)) > mostAgain:
+		command, text = "", sameAgain+"; "+text
+	case strings.Contains(command, "(masked)"):
+		text += "; fill in what is (masked)"
+	}
+	write := func(command, text string, most int) func(*paper) {
+		return func(p *paper) {
+			if command != "" {
+				p.typed("again", command)
+			}
+			if text != "" {
+				p.short(labelUnless(command, "again"), most, text)
+			}
+		}
+	}
+	const most = 3
+	s.add(mustKeep, write(command, text, most))
+	short := newPaper(s.o)
+	write("", sameAgain+"; "+text, 2)(short)
+	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
+		last.shorter, last.yields = short.b.String(), true
+	}
+	if command != "" {
+		s.steps = append(s.steps, Step{Label: "again", Text: command, Typed: true})
+	}
+	if text != "" {
+		s.steps = append(s.steps, Step{Label: labelUnless(command, "again"), Text: text})
+	}
+}
+
+// labelUnless is a label, "" where it stood before something already.
+func labelUnless(before, label string) string {
+	if before != "" {
+		return ""
+	}
+	return label
+}
+
+// helpedIf says which of the numbers of a report shows that a step helped: what the first reason's value becomes, and what users get.
+func helpedIf(r model.Report, f model.Finding) string {
+	var signs []string
+	if best := mostTelling(f.Clues, r.Verdict.Sentence); len(best) > 0 {
+		c := best[0]
+		becomes := layout.Gone(c.Is, c.Value, c.Say)
+		if c.Value != nil && becomes != "" {
+			if number := layout.Said(*c.Value, c.Say); number != "" {
+				signs = append(signs, becomes+" in place of "+number)
+			}
+		}
+		if len(signs) == 0 {
+			signs = append(signs, `the first reason above (why) is gone`)
+		}
+	}
+	if better := usersBetter(r); better != "" {
+		signs = append(signs, better)
+	}
+	return strings.Join(signs, ", and ")
+}
+
+// usersBetter says what users get where a step helped, "" where nobody measured that.
+func usersBetter(r model.Report) string {
+	const few = 0.01
+	l := r.Load
+	switch {
+	case l == nil:
+		return ""
+	case l.GoodShare < 1-few:
+		return "fewer than " + layout.Share(1-l.GoodShare) + " fail"
+	case r.Plan.Load != nil && r.Plan.Load.Rate > 0 && l.Latency.Count > 0:
+		return "p99 below " + layout.Micros(l.Latency.P99)
+	}
+	return "more than " + layout.Rate(l.GoodRPS) + " good replies/s"
+}
+
+// andSee leads to the evidence, behind what is to be done before, "" for nothing.
+func andSee(before string) string {
+	if before == "" {
+		return "see -v"
+	}
+	return ", and see -v"
+}
+
+// orElse says what to do where the first fix of a finding did not help.
+func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
+	first := "undo it; "
+	if fix.Undo == nothingChanged || fix.Undo == impossible {
+		first = ""
+	}
+	next, _ := besides(v)
+	next = slices.DeleteFunc(next, func(f model.Finding) bool { return f.Answer == model.Near && nothingOf(f) })
+	switch others := len(f.Fix) - 1; {
+	case len(titles(v.Root)) > 1:
+		return first + "then the second"
+	case others > 0:
+		return first + "-v has " + plural(others, "other fix", "other fixes")
+	case len(next) > 0:
+		return first + fmt.Sprintf("next to look at: %s (-v)", next[0].Title)
+	}
+	return strings.TrimSuffix(first, "; ") + andSee(first)
+}

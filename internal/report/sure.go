@@ -1,0 +1,128 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/model"
+)
+
+// HowSure says how well an answer is known and what that rests on, "" where nothing was found and nothing had to be proven.
+func HowSure(r model.Report) string {
+	v := r.Verdict
+	told := slices.Concat(v.Root, v.Grounds)
+	switch {
+	case len(told) == 0 && v.Answer == model.AnswerUnclear:
+		return "nothing is proven"
+	case len(told) == 0:
+		return ""
+	case v.Answer == model.AnswerHealthy:
+		return heldFor(r, told[0])
+	}
+	lead := each(told)
+	switch f := told[0]; f.Answer {
+	case model.Confirmed:
+		text := lead + "confirmed: " + signs(f)
+		if v.Answer == model.AnswerCause && lead == "" {
+			text += ", no other cause explains it"
+		}
+		return text
+	case model.Suspected:
+		return lead + "suspected: " + signs(f) + "; " + notProven(f)
+	}
+	return string(told[0].Answer)
+}
+
+// counts says whether a clue is a sign that its finding's answer rests on: one that only supports has no say, and of several that could
+// prove it one is enough.
+func counts(c model.Clue) bool {
+	return c.Role == model.Needs || c.Role == model.Decides || c.Role == model.Proves && c.Truth == model.True
+}
+
+// signs says how many of the signs that a finding rests on were measured, and what became of the others.
+func signs(f model.Finding) string {
+	seen, all, taken, unread := 0, 0, 0, 0
+	for _, c := range f.Clues {
+		switch {
+		case c.Truth == model.Unknown && c.Role != model.Supports:
+			unread++
+			if counts(c) {
+				all++
+			}
+		case !counts(c):
+		case c.Truth == model.True && c.Assumed:
+			taken, all = taken+1, all+1
+		case c.Truth == model.True:
+			seen, all = seen+1, all+1
+		default:
+			all++
+		}
+	}
+	text := fmt.Sprintf("%d of %s measured", seen, plural(all, "sign", "signs"))
+	if taken > 0 {
+		text += fmt.Sprintf(", %d assumed", taken)
+	}
+	if unread > 0 {
+		text += fmt.Sprintf(", %d not readable", unread)
+	}
+	return text
+}
+
+// notProven says what would prove a suspected finding.
+func notProven(f model.Finding) string {
+	for _, truth := range []model.Truth{model.Unknown, model.False} {
+		for _, c := range f.Clues {
+			if c.Truth != truth || c.Role != model.Proves && c.Role != model.Decides {
+				continue
+			}
+			if truth == model.Unknown {
+				return "what would prove it was not read: " + spokenMissing(missing(c))
+			}
+			return "what would prove it was not seen: " + c.Say
+		}
+	}
+	return "none of them alone proves it, so see if the step helps"
+}
+
+// spokenMissing is why a signal was not read, without its name where the reason stands by itself.
+func spokenMissing(text string) string {
+	if _, reason, found := strings.Cut(text, ": "); found {
+		return reason
+	}
+	return text
+}
+
+// heldFor says for how long, and of how many requests, a healthy answer holds.
+func heldFor(r model.Report, f model.Finding) string {
+	if l := r.Load; l != nil {
+		return "measured: " + plural(int(l.Requests), "request", "requests") + " in " + layout.Micros(l.Seconds*1e6)
+	}
+	us := watched(r.Windows)
+	if us <= 0 {
+		return "measured"
+	}
+	text := "holds for these " + layout.Micros(us)
+	for _, c := range f.Clues {
+		if c.ID == "many" && c.Truth == model.True && c.Value != nil {
+			text += ", and for the " + plural(int(*c.Value), "request", "requests") + " in them"
+		}
+	}
+	return text
+}
+
+// each says of how many causes the first one's answer speaks, "" of one.
+func each(told []model.Finding) string {
+	n := len(titles(told))
+	same := !slices.ContainsFunc(told, func(f model.Finding) bool { return f.Answer != told[0].Answer })
+	switch {
+	case n < 2 || told[0].Kind != "cause":
+		return ""
+	case !same:
+		return "the first is "
+	case len(told) == 2:
+		return "both "
+	}
+	return "all "
+}

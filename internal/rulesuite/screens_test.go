@@ -1,0 +1,84 @@
+package rulesuite
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"plimsoll/internal/diagnose"
+	"plimsoll/internal/model"
+	"plimsoll/internal/report"
+	"plimsoll/internal/ruleset"
+	"plimsoll/rules"
+)
+
+// Of every recorded fault the screen says what to do, what that costs, how it is taken back, and how to see that it helped, and fits.
+// PLIMSOLL_SCREENS=DIR writes them there, to be read.
+func TestScreensOfRecordedFaults(t *testing.T) {
+	set, err := ruleset.LoadTried(rules.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, dir := int64(1<<30), os.Getenv("PLIMSOLL_SCREENS")
+	for _, rule := range set.List {
+		list, err := readSlices(rule, &left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range list {
+			if len(s.Holds) == 0 {
+				continue
+			}
+			r := s.report(set, rule)
+			var b bytes.Buffer
+			if err := report.Text(&b, r, report.TextOptions{Run: "last"}); err != nil {
+				t.Fatal(err)
+			}
+			if dir != "" {
+				if err := os.WriteFile(filepath.Join(dir, rule.ID+"."+s.name+".txt"), b.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, lacks := range lackOf(b.String(), r.Verdict) {
+				t.Errorf("%s, %s: %s\n%s", rule.ID, s.name, lacks, b.String())
+			}
+		}
+	}
+}
+
+// report is what is told of a slice, as far as its rule tells.
+func (s *slice) report(set ruleset.Rules, rule *ruleset.Rule) model.Report {
+	q := s.run()
+	meta := q.Meta()
+	if l := meta.Plan.Load; l != nil {
+		meta.Plan.CommandLine = []string{"plimsoll", "run", l.URL, "-c", fmt.Sprint(l.Connections), "-d", fmt.Sprintf("%ds", l.DurationMS/1000), "--host", "server=netns:plimsoll-lab-server"}
+	}
+	set.List = []*ruleset.Rule{rule}
+	r := model.Report{Plan: meta.Plan, Hosts: meta.Hosts, Windows: meta.Windows, Tracing: meta.Tracing, Closed: true, Dir: "RUN"}
+	r.Verdict = diagnose.Diagnose(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts}.Command)
+	return r
+}
+
+// lackOf says what a screen does not tell that it should.
+func lackOf(screen string, v model.Verdict) (list []string) {
+	const most = 23 // lines
+	if n := strings.Count(screen, "\n"); n > most {
+		list = append(list, fmt.Sprintf("%d lines", n))
+	}
+	if !strings.Contains(screen, "\ncost ") {
+		list = append(list, "no cost")
+	}
+	if v.Answer != model.AnswerCause {
+		return list
+	}
+	if !strings.Contains(screen, "\nundo ") && !strings.Contains(screen, "nothing is changed by looking") {
+		list = append(list, "no way back")
+	}
+	if !strings.Contains(screen, "\nagain ") {
+		list = append(list, "no way to measure again")
+	}
+	return list
+}
