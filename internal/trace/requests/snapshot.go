@@ -75,7 +75,8 @@ type Group struct {
 	// waited for which reason; nil where this was not looked at.
 	Doing map[string]uint64 `json:"holders_now,omitempty"`
 	// Asking is how many threads had written a request that has no reply yet: "-" those that have one in hand themselves,
-	// the rest by their names without the numbers at the end. Of clients; nil where this was not looked at.
+	// the rest by their names without the numbers at the end. Of clients; nil where this was not looked at, or where some of
+	// their own requests may not be followed.
 	Asking map[string]uint64 `json:"asking_now,omitempty"`
 }
 
@@ -118,6 +119,13 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err := errors.Join(t.groups(by, open, seen), t.peers(by)); err != nil {
 		return s, fmt.Errorf("read the requests: %w", err)
 	}
+	if s.Lost, err = t.Lost(); err != nil {
+		return s, err
+	}
+	t.overlooked.note(by, s.Lost, time.Now())
+	if open != nil {
+		t.withheld = t.overlooked.withhold(by, time.Now())
+	}
 	for _, p := range by {
 		p.sort()
 		s.Places = append(s.Places, *p)
@@ -125,8 +133,7 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	slices.SortFunc(s.Places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(b.Begun, a.Begun), strings.Compare(a.Listen+a.Destination, b.Listen+b.Destination), cmp.Compare(a.Netns, b.Netns))
 	})
-	s.Lost, err = t.Lost()
-	return s, err
+	return s, nil
 }
 
 func (p *Place) sort() {
