@@ -183,7 +183,7 @@ func TestSparingTracersRepeatNothing(t *testing.T) {
 	if d := cmp.Diff(slices.Sorted(slices.Values(seen)), slices.Sorted(maps.Keys(got))); d != "" {
 		t.Errorf("when the gauge has a value (-want +got):\n%s", d)
 	}
-	if st := run.Meta().Signals["srv"][gauge.Name]; st.State != model.Failed || !strings.Contains(st.Why, "too many") {
+	if st := run.Meta().Status["srv"][gauge.Name]; st.State != model.Failed || !strings.Contains(st.Why, "too many") {
 		t.Errorf("%+v, want failed with why", st)
 	}
 }
