@@ -6,8 +6,6 @@ import (
 	"plimsoll/internal/trace"
 )
 
-var since = trace.Kernel{Major: 6, Minor: 1}
-
 // Tracer declares it.
 func Tracer() trace.Tracer {
 	return trace.Tracer{

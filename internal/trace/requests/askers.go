@@ -26,34 +26,3 @@ type overlooked struct {
 	passed map[uint32]uint64 // how many each listener's turns were that others stood for, by its number
 	lost   uint64
 }
-
-// note takes note of what a reading says.
-func (o *overlooked) note(by map[uint32]*Place, lost map[string]uint64, now time.Time) {
-	if n := lost["places"] + lost["sockets"] + lost["threads"]; n > o.lost {
-		o.lost, o.at = n, now
-	}
-	for number, p := range by {
-		passed := p.Begun - min(p.Followed, p.Begun)
-		if p.Listen == "" || passed <= o.passed[number] {
-			continue
-		}
-		o.passed[number] = passed
-		for _, c := range p.Groups {
-			o.of[process{p.Netns, c.Name}] = now
-		}
-	}
-}
-
-// withhold leaves out who asks where some of their requests may not be followed, and says whether there is anybody.
-func (o *overlooked) withhold(by map[uint32]*Place, now time.Time) bool {
-	withheld := false
-	for _, p := range by {
-		for i := range p.Groups {
-			c := &p.Groups[i]
-			if c.Asking != nil && (now.Sub(o.at) < overlookedFor || now.Sub(o.of[process{p.Netns, c.Name}]) < overlookedFor) {
-				c.Asking, withheld = nil, true
-			}
-		}
-	}
-	return withheld
-}

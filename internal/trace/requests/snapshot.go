@@ -136,6 +136,37 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
+// note takes note of what a reading says.
+func (o *overlooked) note(by map[uint32]*Place, lost map[string]uint64, now time.Time) {
+	if n := lost["places"] + lost["sockets"] + lost["threads"]; n > o.lost {
+		o.lost, o.at = n, now
+	}
+	for number, p := range by {
+		passed := p.Begun - min(p.Followed, p.Begun)
+		if p.Listen == "" || passed <= o.passed[number] {
+			continue
+		}
+		o.passed[number] = passed
+		for _, c := range p.Groups {
+			o.of[process{p.Netns, c.Name}] = now
+		}
+	}
+}
+
+// withhold leaves out who asks where some of their requests may not be followed, and says whether there is anybody.
+func (o *overlooked) withhold(by map[uint32]*Place, now time.Time) bool {
+	withheld := false
+	for _, p := range by {
+		for i := range p.Groups {
+			c := &p.Groups[i]
+			if c.Asking != nil && (now.Sub(o.at) < overlookedFor || now.Sub(o.of[process{p.Netns, c.Name}]) < overlookedFor) {
+				c.Asking, withheld = nil, true
+			}
+		}
+	}
+	return withheld
+}
+
 func (p *Place) sort() {
 	slices.SortFunc(p.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.InHand.Buckets.Count(), a.InHand.Buckets.Count()), strings.Compare(a.Name, b.Name))
