@@ -206,6 +206,7 @@ type sparing struct {
 	burst time.Duration // how long the next one is to last, or the whole cycle
 	last  time.Duration // how long the last one lasted; 0 where something failed
 	walk  time.Duration // how long the reading took that ended it
+	kept  uint64        // the reading whose gauges hold
 
 	on, held time.Duration // of the hold window: in bursts, and all of it
 
@@ -235,16 +236,18 @@ func (s *sparing) duty() float64 {
 func (t *tracing) readSparing(s *sparing, now time.Time) {
 	if s.stop != nil {
 		t.estimateSparing(s, now)
-		s.sums.all(func(one *sum) { t.sample(one, now, one.all) })
+		s.sums.all(func(one *sum) {
+			if one.signal.Kind != model.Gauge || one.kept == s.kept { // what a burst did not see has no value
+				t.sample(one, now, one.all)
+			}
+		})
 		return
 	}
 	if err := t.count(s, now); err != nil {
 		t.failed(&s.tracer, now, err)
 		return
 	}
-	if s.failing {
-		t.seen(&s.tracer, now)
-	}
+	t.seen(&s.tracer, now) // what it can tell depends on what there is
 	s.sums.each(func(one *sum) { t.sample(one, now, one.all) })
 	if s.burst < cycle {
 		s.stop = make(chan struct{})
@@ -260,8 +263,8 @@ func (t *tracing) count(s *sparing, now time.Time) error {
 	s.sums.each(func(one *sum) {
 		one.all += one.value - one.counted
 		one.counted = one.value
-		one.keepGauge()
 	})
+	s.keepGauges()
 	if t.holding {
 		s.on += now.Sub(s.upTo)
 		s.held += now.Sub(s.upTo)
@@ -270,11 +273,14 @@ func (t *tracing) count(s *sparing, now time.Time) error {
 	return s.look(now)
 }
 
-// keepGauge keeps what does not add up as it was read.
-func (s *sum) keepGauge() {
-	if s.signal.Kind == model.Gauge {
-		s.all, s.rate = s.value, 0
-	}
+// keepGauges keeps what does not add up as it was read last.
+func (s *sparing) keepGauges() {
+	s.kept = s.sums.round
+	s.sums.each(func(one *sum) {
+		if one.signal.Kind == model.Gauge {
+			one.all, one.rate, one.kept = one.value, 0, s.kept
+		}
+	})
 }
 
 // estimateSparing takes the rates of the last burst to have lasted until now.
@@ -346,7 +352,7 @@ func (t *tracing) after(wait time.Duration, stop <-chan struct{}, s *sparing, do
 func (t *tracing) finish(s *sparing, at time.Time) error {
 	err := s.read()
 	if err == nil {
-		s.sums.each((*sum).keepGauge)
+		s.keepGauges()
 	}
 	now := t.now()
 	s.walk = now.Sub(at)
@@ -375,9 +381,7 @@ func (t *tracing) pauseSparing(s *sparing, now time.Time) error {
 		s.on += s.last
 	}
 	t.estimateSparing(s, now)
-	if s.failing {
-		t.seen(&s.tracer, now)
-	}
+	t.seen(&s.tracer, now)
 	return s.look(now)
 }
 

@@ -2,7 +2,10 @@ package collect
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +27,11 @@ type called struct {
 	on           time.Time // zero while it is off
 	events       chan string
 	walks        func() // what else a reading does
+	blind        error  // why the gauge cannot be told
+}
+
+func (c *called) Status() map[string]model.Status {
+	return map[string]model.Status{counter.Name: {State: model.Read}, gauge.Name: host.StatusOf(c.blind)}
 }
 
 func (c *called) tell(what string) {
@@ -63,6 +71,9 @@ func (c *called) Read(out trace.Out) error {
 		c.walks()
 	}
 	out.Put(counter, c.sum(), "nginx")
+	if c.blind != nil {
+		return c.reads
+	}
 	if !c.since.IsZero() {
 		out.Put(gauge, 7, "nginx")
 	} else if !c.on.IsZero() {
@@ -147,6 +158,33 @@ func TestSparingTracersAreEstimatesWhereCallsAreMany(t *testing.T) {
 		if v != 7 {
 			t.Errorf("a gauge of 7 is recorded as %v at %d", v, at)
 		}
+	}
+}
+
+// What a burst could not tell has no value, and not the last one; and why is told, as soon as it is so.
+func TestSparingTracersRepeatNothing(t *testing.T) {
+	f, c, s := oneSparing(t)
+	round := func() int64 {
+		f.at = f.at.Add(time.Second)
+		check(t, f.Round(t.Context(), Round{Time: f.at}))
+		return f.at.UnixMilli()
+	}
+	seen := []int64{round()}
+	s.stop = make(chan struct{}) // its turns are taken by hand
+	check(t, f.finish(s, f.at))
+	seen = append(seen, round())
+	check(t, c.Resume())
+	c.blind = errors.New("too many")
+	check(t, f.finish(s, f.at))
+	check(t, f.pauseSparing(s, f.at))
+	round()
+	run, _ := f.closed(t)
+	got := readings(t, run, gauge.Name, map[string]string{"host": "srv", "groupname": "nginx"})
+	if d := cmp.Diff(slices.Sorted(slices.Values(seen)), slices.Sorted(maps.Keys(got))); d != "" {
+		t.Errorf("when the gauge has a value (-want +got):\n%s", d)
+	}
+	if st := run.Meta().Status["srv"][gauge.Name]; st.State != model.Failed || !strings.Contains(st.Why, "too many") {
+		t.Errorf("%+v, want failed with why", st)
 	}
 }
 

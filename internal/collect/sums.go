@@ -27,6 +27,7 @@ type sum struct {
 	labels []string
 	value  float64
 	round  uint64 // in which the tracer put it last
+	kept   uint64 // of a gauge: the reading whose value is kept
 	estimate
 	key   string
 	after *sum // the one that was put after it the last time: most readings are in the order of the one before

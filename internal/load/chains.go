@@ -90,7 +90,7 @@ func (h *chains) receive(c *conn) {
 		// No address: a socket that does not know MSG_TRUNC (in a BPF sockmap) fails, and writes nowhere.
 		q.addr, q.length, q.more = 0, uint32(min(rest, longestSkip)), unix.MSG_TRUNC
 	}
-	if c.lost != 0 { // no more than what is there: who has not got all of a request may say nothing ever
+	if c.lost != 0 && !c.heard { // no more than what is there: who has not got all of a request may say nothing ever
 		q.more |= unix.MSG_DONTWAIT
 	}
 }

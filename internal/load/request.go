@@ -319,7 +319,10 @@ func (t *thread) receive(c *conn, closing bool) bool {
 	}
 	for {
 		n, asked, errno := t.read(c)
-		if errno == unix.EAGAIN && c.lost == 0 {
+		if errno == unix.EAGAIN && (c.lost == 0 || c.heard) {
+			if c.lost != 0 { // the rest of a reply comes all the same, and nothing more is sent
+				c.state = awaiting
+			}
 			return true
 		}
 		if !t.got(c, t.buffer, n, errno, closing) {

@@ -21,11 +21,15 @@ type ringSocket struct {
 	age   uint16 // which of the connection's sockets it is: the ends of calls of another one are passed over
 	armed bool   // the kernel watches it, or receives from it
 	// watched says that the kernel tells when something came, and the thread receives it, as by epoll: into one buffer, which caches
-	// hold, or nowhere, and no call is made for each piece. It begins with a long reply, and stays so: to change with each
-	// costs more than short ones save.
+	// hold, or nowhere, and no call is made for each piece. It begins with a long reply, and ends when shortInARow have been short:
+	// to change with each costs more than short ones save.
 	watched bool
-	sending bool // the end of a send is to come that may take a part
+	short   uint8 // replies in a row that were, while it is watched
+	sending bool  // the end of a send is to come that may take a part
 }
+
+// shortInARow is some ten times as many short replies as pay for the calls of a change there and back.
+const shortInARow = 32
 
 // steps, as calls are named
 const (

@@ -131,11 +131,13 @@ func (h stays) failed(c *conn, e *end) {
 	h.cut(c, errno)
 }
 
-// cut takes note that c's request did not go as a whole, 0 for no reason that is known. What the server said before is read, and
-// then the end: the socket is shut, since not every reason ends it.
+// cut takes note that c's request did not go as a whole, 0 for no reason that is known. Where a reply has begun, the rest is waited
+// for; else what the server said before is read, and then the end: the socket is shut, since not every reason ends it.
 func (h stays) cut(c *conn, errno syscall.Errno) {
-	c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
-	sysShutdown(c.fd)
+	c.lost, c.state = cmp.Or(uint16(errno), uint16(syscall.EPIPE)), awaiting
+	if !c.heard {
+		sysShutdown(c.fd)
+	}
 }
 
 // received takes what came, or what became of receiving.
@@ -180,17 +182,37 @@ func (h stays) received(c *conn, e *end) {
 func (h stays) seen(c *conn, e *end) {
 	s := &h.sockets.list[c.name]
 	s.armed, h.now = e.flags&endFollows != 0, h.shared.clock()
+	defer func() { h.now = h.woke }() // what else is told had been received when the wait returned
 	n, errno := e.told()
 	closing := errno != 0 || n&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
 	switch {
+	case errno == unix.ECANCELED: // as it was to be: see took
+		s.watched, s.short, h.sockets.long = false, 0, false
 	case c.state == idle:
 		h.spokenTo(c, closing)
 	case c.at > h.woke && !closing && s.armed: // told twice: what was there when the wait returned has been received
 		return
 	default:
-		h.thread.receive(c, closing)
+		h.took(c, closing)
 	}
 	if c.state != closed && !s.armed {
 		h.receive(c)
+	}
+}
+
+// took receives on a socket that is watched, and leaves that to the kernel again when replies have been short for long enough.
+func (h stays) took(c *conn, closing bool) {
+	s, first, phase := &h.sockets.list[c.name], !c.heard, c.phase
+	before := h.count(phase).received
+	goesOn := h.thread.receive(c, closing)
+	if c.state == closed {
+		return
+	}
+	if goesOn || !first || h.count(phase).received-before >= longPiece {
+		s.short = 0
+		return
+	}
+	if s.short = min(s.short+1, shortInARow+1); s.short == shortInARow {
+		h.sockets.stop(c.name, ringWatch)
 	}
 }

@@ -72,6 +72,94 @@ func TestASendThatFailsIsToldAsThat(t *testing.T) {
 	}
 }
 
+// Where a reply has begun when a send fails, the rest of it is waited for.
+func TestAReplyInPiecesAfterASendThatFails(t *testing.T) {
+	const length = 16 << 20 // more than the kernel takes before the server reads
+	request, err := unix.Mmap(-1, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(request) }()
+	const page = 4096
+	if err := unix.Mprotect(request[length-page:], unix.PROT_NONE); err != nil { // which the kernel can't read: the send ends there
+		t.Fatal(err)
+	}
+	s := serveConns(t, func(_ *server, c *net.TCPConn) {
+		defer c.Close()
+		const head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 10\r\n\r\n"
+		_, _ = io.WriteString(c, head+"hello")
+		time.Sleep(100 * time.Millisecond) // until that is there while the send stands still
+		for took := 1; took > 0; { // until nothing more comes, since the send has failed
+			_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+			took, _ = c.Read(make([]byte, 1<<20))
+		}
+		_, _ = io.WriteString(c, "world")
+	})
+	for _, engine := range append(engines, stay, stayByRing) {
+		r, err := Prepare(t.Context(), goesBy(engine, model.LoadPlan{URL: s.url, Connections: 1, Threads: 1, Requests: 2, TimeoutMS: 30_000}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.engine.job.requests[0].bytes = request
+		var last Record
+		if err := r.Run(t.Context(), time.Now(), func(r Record) error { last = r; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := last.Totals.Outcomes; got["2xx"] != 2 {
+			t.Errorf("engine %q: %v, want 2 of 2xx", engine, got)
+		}
+	}
+}
+
+// A connection is received from by the kernel again when its replies have been short for a while.
+func TestShortRepliesAfterALongOne(t *testing.T) {
+	s := serveConns(t, func(s *server, c *net.TCPConn) {
+		size := 20 * bufferSize
+		s.answerAll(c, func(n int64) bool {
+			defer func() { size = 5 }()
+			return say(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size)))(c, n)
+		})
+	})
+	for _, n := range []int64{shortInARow / 2, 4 * shortInARow} {
+		r, err := Prepare(t.Context(), model.LoadPlan{URL: s.url, Connections: 1, Threads: 1, Requests: n, TimeoutMS: 30_000, KeepAlive: true, Engine: model.IOURing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last Record
+		if err := r.Run(t.Context(), time.Now(), func(r Record) error { last = r; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if got := last.Totals.Outcomes; got["2xx"] != n {
+			t.Errorf("%v, want %d of 2xx", got, n)
+		}
+		if long := r.engine.threads[0].sockets.long; long != (n < shortInARow) {
+			t.Errorf("after %d replies the thread still receives by itself: %v", n, long)
+		}
+	}
+}
+
+// What is received after a wait does not make what was there when it returned look late.
+func TestALongReplyMakesNoShortOneLate(t *testing.T) {
+	r, err := Prepare(t.Context(), model.LoadPlan{URL: "http://127.0.0.1:1/", Connections: 1, Threads: 1, Requests: 1, TimeoutMS: 1000, KeepAlive: true, Engine: model.IOURing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	h := stays{r.engine.threads[0]}
+	c := &h.conns[0]
+	c.fd, c.state, h.woke, h.now = int32(pair[0]), idle, 7, 7
+	h.seen(c, &end{result: unix.POLLIN, flags: endFollows})
+	if h.now != h.woke {
+		t.Errorf("what is told next is dated %d, and was there at %d", h.now, h.woke)
+	}
+}
+
 // What went of the very last request is counted when it is cut off, too: all that the server gets in the end.
 func TestBytesOfTheLastSendAreCounted(t *testing.T) {
 	for _, engine := range append(engines, stay, stayByRing) {

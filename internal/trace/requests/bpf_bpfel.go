@@ -236,6 +236,7 @@ const (
 	bpfVarLostPeers               = "lost_peers"
 	bpfVarLostPlaces              = "lost_places"
 	bpfVarLostSockets             = "lost_sockets"
+	bpfVarLostThreads             = "lost_threads"
 	bpfVarLostTurns               = "lost_turns"
 	bpfVarMost                    = "most"
 	bpfVarNoMoreSockets           = "no_more_sockets"
@@ -345,6 +346,7 @@ type bpfVariableSpecs struct {
 	LostPeers       *ebpf.VariableSpec `ebpf:"lost_peers"`
 	LostPlaces      *ebpf.VariableSpec `ebpf:"lost_places"`
 	LostSockets     *ebpf.VariableSpec `ebpf:"lost_sockets"`
+	LostThreads     *ebpf.VariableSpec `ebpf:"lost_threads"`
 	LostTurns       *ebpf.VariableSpec `ebpf:"lost_turns"`
 	Most            *ebpf.VariableSpec `ebpf:"most"`
 	NoMoreSockets   *ebpf.VariableSpec `ebpf:"no_more_sockets"`
@@ -425,6 +427,7 @@ type bpfVariables struct {
 	LostPeers       *ebpf.Variable `ebpf:"lost_peers"`
 	LostPlaces      *ebpf.Variable `ebpf:"lost_places"`
 	LostSockets     *ebpf.Variable `ebpf:"lost_sockets"`
+	LostThreads     *ebpf.Variable `ebpf:"lost_threads"`
 	LostTurns       *ebpf.Variable `ebpf:"lost_turns"`
 	Most            *ebpf.Variable `ebpf:"most"`
 	NoMoreSockets   *ebpf.Variable `ebpf:"no_more_sockets"`

@@ -1,13 +1,17 @@
 package requests
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +20,7 @@ import (
 	"plimsoll/internal/trace/wait/reason"
 )
 
-// maxHolders is how many threads of either side are looked at in a round: some 10 µs each.
+// maxHolders is how many threads of either side are looked at in a round, some 10 µs each, and one of each group at least.
 const maxHolders = 128
 
 // counts is how many threads there were of which kind, by a group's number.
@@ -28,6 +32,8 @@ type threads struct{ holding, asking counts }
 
 // lookAtThreads looks at the threads that the last walk found with a request in hand, or on its way to an upstream.
 func (t *Trace) lookAtThreads() (threads, error) {
+	began := time.Now()
+	defer func() { t.next = t.next.Add(time.Duration(float64(time.Since(began)) / walkShare)) }()
 	holding, asking, holds := map[bpfHolder]uint64{}, map[bpfHolder]uint64{}, map[uint32]bool{}
 	err := trace.Each(t.Maps.Maps[bpfMapHolders], func(h *bpfHolder, weight *uint64) {
 		if h.Asks != 0 {
@@ -52,30 +58,41 @@ func (t *Trace) lookAtThreads() (threads, error) {
 	return seen, err
 }
 
-// look counts threads by what kind says of each. Where they are more than are looked at, each of
-// those stands for others, too.
+// look counts threads by what kind says of each. Where they are more than are looked at, each of a group's that are stands
+// for others of it, too.
 func look(found map[bpfHolder]uint64, kind func(tid int) (string, error)) (counts, error) {
-	by, looked := counts{}, 0
-	for h, weight := range found {
-		if looked++; looked > maxHolders {
-			break
-		}
-		what, err := kind(int(h.Tid))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue // it has ended
-		}
-		if err != nil {
-			return nil, err
-		}
-		if by[h.Group] == nil {
-			by[h.Group] = map[string]uint64{}
-		}
-		by[h.Group][what] += weight
+	of := map[uint32][]bpfHolder{}
+	for h := range found {
+		of[h.Group] = append(of[h.Group], h)
 	}
-	if len(found) > maxHolders {
-		by.scale(float64(len(found)) / maxHolders)
+	by, share := counts{}, shares(of)
+	for group, all := range of {
+		by[group] = map[string]uint64{}
+		for _, h := range all[:share[group]] {
+			what, err := kind(int(h.Tid))
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+				continue // it has ended
+			}
+			if err != nil {
+				return nil, err
+			}
+			by[group][what] += found[h]
+		}
+		by.scale(group, float64(len(all))/float64(share[group]))
 	}
 	return by, nil
+}
+
+// shares is how many of each group's threads are looked at: as many of each as there are, or of all the others.
+func shares(of map[uint32][]bpfHolder) map[uint32]int {
+	groups := slices.SortedFunc(maps.Keys(of), func(a, b uint32) int { return cmp.Compare(len(of[a]), len(of[b])) })
+	share, left := map[uint32]int{}, maxHolders
+	for i, group := range groups {
+		n := min(len(of[group]), max(left/(len(groups)-i), 1))
+		share[group] = n
+		left -= n
+	}
+	return share
 }
 
 // of are a group's, none of one that has none.
@@ -106,12 +123,10 @@ func withoutNumber(name string) string {
 	return name
 }
 
-// scale lets each stand for so many.
-func (c counts) scale(by float64) {
-	for _, of := range c {
-		for what, n := range of {
-			of[what] = uint64(math.Round(float64(n) * by))
-		}
+// scale lets each of a group's stand for so many.
+func (c counts) scale(group uint32, by float64) {
+	for what, n := range c[group] {
+		c[group][what] = uint64(math.Round(float64(n) * by))
 	}
 }
 

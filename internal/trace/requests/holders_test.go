@@ -8,12 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/model"
+	"plimsoll/internal/trace/tcp/tcptest"
+	"plimsoll/internal/trace/tracetest"
 )
 
 // TestWhatHoldersDo: what the threads wait for that have a request in hand; not those that
@@ -47,11 +52,17 @@ type holding struct {
 
 func startHolders(t *testing.T, w way) holding {
 	t.Helper()
+	return startHoldersOf(t, w, everything)
+}
+
+// startHoldersOf has so many turns a second followed.
+func startHoldersOf(t *testing.T, w way, most uint32) holding {
+	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Fatal(err) // scripts/install-deps tests installs it
 	}
-	tr, ns := begin(t, w, everything)
+	tr, ns := begin(t, w, most)
 	if tr.unfound != nil {
 		t.Skip(tr.unfound)
 	}
@@ -82,20 +93,9 @@ func (h holding) want(t *testing.T, what string, doing map[string]uint64, now ui
 func TestWhoAsks(t *testing.T) { eachWay(t, whoAsks) }
 
 func whoAsks(t *testing.T, w way) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Fatal(err) // scripts/install-deps tests installs it
-	}
 	h := startHolders(t, w)
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	addr := silent.Addr().String()
-	startProcess(t, python, "", "testdata/askers.py", addr, "caller-1", "caller-2", "caller-10", "alone")
+	python, addr := startAskers(t, "caller-1", "caller-2", "caller-10", "alone")
 	fmt.Fprintln(h.dial(t), "ask "+addr)
-	python = filepath.Base(python)
 	wait(t, h.tr, h.ns, addr, "three of a pool ask, one by itself, and one for the request that it has", func(Place) bool {
 		h.tr.next = time.Time{}
 		return maps.Equal(bySide(t, h.tr, h.ns, addr)[python].Asking, map[string]uint64{"caller": 3, "alone": 1, requestsOwn: 1})
@@ -133,12 +133,133 @@ type puts map[string]float64
 
 func (p puts) Put(_ *model.Signal, v float64, labels ...string) { p[labels[len(labels)-1]] = v }
 
-// TestHoldersThatAreNotLookedAt: 128 of 200 stand for all of them.
-func TestHoldersThatAreNotLookedAt(t *testing.T) {
-	d := counts{7: {"lock": 100, "running": 28}}
-	d.scale(200.0 / maxHolders)
-	if got := d[7]; got["lock"] != 156 || got["running"] != 44 {
-		t.Errorf("%v, want 156 and 44 of 200", got)
+// TestThreadsThatAreNotLookedAt: those of a group that are looked at stand for its others, and for nobody else's.
+func TestThreadsThatAreNotLookedAt(t *testing.T) {
+	found := map[bpfHolder]uint64{}
+	for tid := range uint32(500) {
+		found[bpfHolder{Tid: tid, Group: 7}] = 1
+	}
+	for tid := range uint32(3) {
+		found[bpfHolder{Tid: 1000 + tid, Group: 8}] = 2
+	}
+	looked := 0
+	got, err := look(found, func(tid int) (string, error) {
+		if looked++; tid >= 1000 {
+			return "pipe", nil
+		}
+		return "lock", nil
+	})
+	if err != nil || looked != maxHolders {
+		t.Errorf("%d were looked at, want %d; %v", looked, maxHolders, err)
+	}
+	if d := cmp.Diff(counts{7: {"lock": 500}, 8: {"pipe": 6}}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestHoldersAreNotCrowdedOut: however many ask, those are known that have requests in hand.
+func TestHoldersAreNotCrowdedOut(t *testing.T) { eachWay(t, holdersAreNotCrowdedOut) }
+
+func holdersAreNotCrowdedOut(t *testing.T, w way) {
+	h := startHolders(t, w)
+	const holders, crowd = 60, 1500 // more than 1,024
+	for range holders {
+		fmt.Fprintln(h.dial(t), "lock")
+	}
+	python, addr := startAskers(t, append([]string{"alone"}, slices.Repeat([]string{"caller-1"}, crowd)...)...)
+	h.want(t, "all that wait for the lock are seen beside a crowd that asks", map[string]uint64{"lock": holders}, holders)
+	wait(t, h.tr, h.ns, addr, "the crowd is counted, too", func(Place) bool {
+		h.tr.next = time.Time{}
+		asks := bySide(t, h.tr, h.ns, addr)[python].Asking
+		return asks["caller"]+asks["alone"] > crowd-100 && asks["caller"]+asks["alone"] < crowd+100
+	})
+}
+
+// startAskers starts threads of these names that ask somebody who does not answer, and says what the process is called, and where it asks.
+func startAskers(t *testing.T, names ...string) (name, addr string) {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal(err) // scripts/install-deps tests installs it
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	addr = silent.Addr().String()
+	startProcess(t, python, "", append([]string{"testdata/askers.py", addr}, names...)...)
+	return filepath.Base(python), addr
+}
+
+// TestThreadsWithoutRoom: those that find none are counted.
+func TestThreadsWithoutRoom(t *testing.T) { eachWay(t, threadsWithoutRoom) }
+
+func threadsWithoutRoom(t *testing.T, w way) {
+	tcptest.OwnNetns(t, Tracer())
+	tr := beginHere(t, w, func(spec *ebpf.CollectionSpec) error {
+		spec.Maps[bpfMapHolders].MaxEntries = 1
+		return nil
+	})
+	if tr.unfound != nil {
+		t.Skip(tr.unfound)
+	}
+	startAskers(t, "caller-1", "caller-2", "caller-3")
+	tracetest.Eventually(t, "two of three find no room", func() bool {
+		tr.next = time.Time{}
+		s, err := tr.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Lost["threads"] > 0
+	})
+}
+
+// TestWhoAsksIsNotTold: where a thread may have a request in hand that is not followed, it does not count among those that ask for others.
+func TestWhoAsksIsNotTold(t *testing.T) { eachWay(t, whoAsksIsNotTold) }
+
+func whoAsksIsNotTold(t *testing.T, w way) {
+	for how, busy := range map[string]func(*testing.T, holding){
+		"sampled": func(t *testing.T, h holding) {
+			for range 20 { // one a second is followed
+				ask(t, h.dial(t), "answer")
+			}
+		},
+		"bursts": func(t *testing.T, h holding) {
+			if err := errors.Join(h.tr.Pause(), h.tr.Resume()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			h := startHoldersOf(t, w, map[string]uint32{"sampled": 1, "bursts": everything}[how])
+			silent, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer silent.Close()
+			addr := silent.Addr().String()
+			busy(t, h)
+			for range 20 {
+				fmt.Fprintln(h.dial(t), "ask "+addr)
+			}
+			python, err := exec.LookPath("python3")
+			if err != nil {
+				t.Fatal(err) // scripts/install-deps tests installs it
+			}
+			var asks Group
+			wait(t, h.tr, h.ns, addr, "they ask", func(Place) bool {
+				h.tr.next = time.Time{}
+				asks = bySide(t, h.tr, h.ns, addr)[filepath.Base(python)]
+				return asks.Now != nil && *asks.Now > 0
+			})
+			if asks.Asking != nil {
+				t.Errorf("%v ask, though not all of their requests are followed", asks.Asking)
+			}
+			if st := h.tr.Status()[asking.Name]; st.State != model.Failed || st.Why == "" {
+				t.Errorf("%s: %+v, want failed with why", asking.Name, st)
+			}
+		})
 	}
 }
 

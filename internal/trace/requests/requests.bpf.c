@@ -14,6 +14,7 @@
 #include "timer.h"
 
 #define MSG_PEEK 2
+#define EEXIST 17
 #define EPIPE 32
 #define ECONNREFUSED 111
 #define ECONNRESET 104
@@ -51,6 +52,7 @@ struct holder {
 };
 
 volatile __u64 lost_peers; /* turns of peers beyond the bound */
+volatile __u64 lost_threads; /* holders, likewise, at each walk */
 volatile __u64 remembered; /* sockets, counted by the iterator */
 
 struct {
@@ -69,10 +71,11 @@ struct {
 	__type(value, struct under_way);
 } open SEC(".maps");
 
-/* As the iterator finds them, and how many requests one of theirs stands for. */
+/* As the iterator finds them, and how many requests one of theirs stands for. A socket has one at
+ * most, and there is room for one of each that is remembered: so nobody takes another's place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct holder);
 	__type(value, __u64);
@@ -1194,8 +1197,10 @@ int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 	if (t->state != ARRIVED && t->tid) {
 		struct holder holder = {.tid = t->tid, .group = t->group, .asks = t->state == ASKED};
 		__u64 weight = t->weight;
+		long failed = bpf_map_update_elem(&holders, &holder, &weight, BPF_NOEXIST);
 
-		bpf_map_update_elem(&holders, &holder, &weight, BPF_NOEXIST); /* of an event loop's many, one */
+		if (failed && failed != -EEXIST) /* of an event loop's many there is one */
+			count(&lost_threads);
 	}
 	return 0;
 }

@@ -40,6 +40,9 @@ type Trace struct {
 	// unfound is why it is not known what threads with a request in hand do; nil where it is.
 	unfound error
 	did     map[[2]string]map[string]bool // what holders of a listener and a group were seen to do
+	// overlooked is when requests came that were not followed; withheld whether the last walk does not tell of somebody who asks, for that.
+	overlooked overlooked
+	withheld   bool
 }
 
 // Start attaches the programs. The caller closes it.
@@ -66,6 +69,7 @@ func start(spec *ebpf.CollectionSpec) (*Trace, error) {
 // and turns that the others saw begin are not followed: their reads may have gone unseen.
 func attach(spec *ebpf.CollectionSpec) (*Trace, error) {
 	t := &Trace{unfound: trace.MayFindThreads(), did: map[[2]string]map[string]bool{}, functions: map[*ebpf.Program]io.Closer{}}
+	t.overlooked.of, t.overlooked.passed = map[process]time.Time{}, map[uint32]uint64{}
 	how := map[string]trace.Attach{
 		atOpen: func(p *ebpf.Program) (io.Closer, error) {
 			t.walker = p
@@ -148,10 +152,14 @@ func (t *Trace) Calls() ([]uint64, error) {
 }
 
 // Finish has turns that begin be passed over until Resume; those under way are followed on.
-func (t *Trace) Finish() error { return t.Maps.Variables[bpfVarFinishing].Set(true) }
+func (t *Trace) Finish() error {
+	t.overlooked.at = time.Now()
+	return t.Maps.Variables[bpfVarFinishing].Set(true)
+}
 
 // Pause switches the programs off.
 func (t *Trace) Pause() error {
+	t.overlooked.at = time.Now()
 	return errors.Join(t.Maps.Variables[bpfVarOn].Set(false), t.Set.Pause())
 }
 
@@ -177,6 +185,8 @@ func (t *Trace) Status() map[string]model.Status {
 	if t.unfound != nil && t.failed == nil {
 		status[holders.Name] = host.StatusOf(t.unfound)
 		status[asking.Name] = host.StatusOf(t.unfound)
+	} else if t.withheld && t.failed == nil {
+		status[asking.Name] = host.StatusOf(errOverlooked)
 	}
 	return status
 }

@@ -114,7 +114,7 @@ var (
 		Help:   "Threads that had read a request and not answered it, by what they did when they were looked at: running (or ready to), or what they waited for, as in plimsoll_wait_blocked_seconds_total. Of an event loop's many requests, and of those that another thread works on than read them, it tells what the thread does that read. Where a part of the turns is followed, estimates.",
 		Labels: []string{"listen", "groupname", "doing"}, Source: walk + "; /proc/TID/syscall of at most 128 of their threads", ByHand: "cat /proc/PID/task/*/syscall; ss -tnp"}
 	asking = &model.Signal{Name: "plimsoll_requests_asking_threads", Kind: model.Gauge, Unit: "threads",
-		Help:   "Threads that had written a request to an upstream which has no reply yet: - those that have a request in hand themselves, the rest by their names without the numbers at the end, so that those of a pool are one. Those of a destination that has no room for more names are other. Where a part of the turns is followed, estimates.",
+		Help:   "Threads that had written a request to an upstream which has no reply yet: - those that have a request in hand themselves, the rest by their names without the numbers at the end, so that those of a pool are one. Those of a destination that has no room for more names are other. Of who gets requests that are not all followed it is not told.",
 		Labels: []string{"groupname", "dst", "thread"}, Source: walk + "; /proc/TID/comm of at most 128 of their threads", ByHand: "ss -tnp; cat /proc/PID/task/*/comm"}
 	receivingSum = counter("receiving_seconds_sum", "seconds",
 		"How long requests in several pieces were being received, from the first read to the read of the last: the sender's and the network's time. It lies between the time unread and the time in hand.", source, "listen", "groupname")
@@ -130,7 +130,7 @@ var (
 		"How long ago requests that got no reply, or not all of it, had begun when they ended so, added up. how as in plimsoll_requests_failed_total.", states, "listen", "groupname", "how")
 	peerAnswered = counter("peer_answered_total", "requests", "Requests that were answered, by who asked.", source, "listen", "peer")
 	peerSeconds  = counter("peer_seconds_total", "seconds", "How long these lay unread and were in hand until the first byte of the reply.", source, "listen", "peer")
-	lost         = trace.LostSignal("requests", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; and what it passed over by mistake while only some turns are followed.")
+	lost         = trace.LostSignal("requests", "events", "What the requests tracer had no room for: places, peers, or requests on more sockets than it can hold; threads, at each walk over the sockets; and what it passed over by mistake while only some turns are followed.")
 )
 
 // needs says which programs a signal rests on.

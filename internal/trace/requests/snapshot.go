@@ -75,7 +75,8 @@ type Group struct {
 	// waited for which reason; nil where this was not looked at.
 	Doing map[string]uint64 `json:"holders_now,omitempty"`
 	// Asking is how many threads had written a request that has no reply yet: "-" those that have one in hand themselves,
-	// the rest by their names without the numbers at the end. Of clients; nil where this was not looked at.
+	// the rest by their names without the numbers at the end. Of clients; nil where this was not looked at, or where some of
+	// their own requests may not be followed.
 	Asking map[string]uint64 `json:"asking_now,omitempty"`
 }
 
@@ -118,6 +119,13 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	if err := errors.Join(t.groups(by, open, seen), t.peers(by)); err != nil {
 		return s, fmt.Errorf("read the requests: %w", err)
 	}
+	if s.Lost, err = t.Lost(); err != nil {
+		return s, err
+	}
+	t.overlooked.note(by, s.Lost, time.Now())
+	if open != nil {
+		t.withheld = t.overlooked.withhold(by, time.Now())
+	}
 	for _, p := range by {
 		p.sort()
 		s.Places = append(s.Places, *p)
@@ -125,8 +133,38 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	slices.SortFunc(s.Places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(b.Begun, a.Begun), strings.Compare(a.Listen+a.Destination, b.Listen+b.Destination), cmp.Compare(a.Netns, b.Netns))
 	})
-	s.Lost, err = t.Lost()
-	return s, err
+	return s, nil
+}
+
+// note takes note of what a reading says.
+func (o *overlooked) note(by map[uint32]*Place, lost map[string]uint64, now time.Time) {
+	if n := lost["places"] + lost["sockets"] + lost["threads"]; n > o.lost {
+		o.lost, o.at = n, now
+	}
+	for number, p := range by {
+		passed := p.Begun - min(p.Followed, p.Begun)
+		if p.Listen == "" || passed <= o.passed[number] {
+			continue
+		}
+		o.passed[number] = passed
+		for _, c := range p.Groups {
+			o.of[process{p.Netns, c.Name}] = now
+		}
+	}
+}
+
+// withhold leaves out who asks where some of their requests may not be followed, and says whether there is anybody.
+func (o *overlooked) withhold(by map[uint32]*Place, now time.Time) bool {
+	withheld := false
+	for _, p := range by {
+		for i := range p.Groups {
+			c := &p.Groups[i]
+			if c.Asking != nil && (now.Sub(o.at) < overlookedFor || now.Sub(o.of[process{p.Netns, c.Name}]) < overlookedFor) {
+				c.Asking, withheld = nil, true
+			}
+		}
+	}
+	return withheld
 }
 
 func (p *Place) sort() {

@@ -12,6 +12,9 @@ import (
 	"plimsoll/internal/trace"
 )
 
+// since is the first kernel that was tried with all of it.
+var since = trace.Kernel{Major: 6, Minor: 1}
+
 // way is by which programs turns are told.
 type way int
 
