@@ -461,6 +461,17 @@ SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
 	return true;
 }
 
+/* events_of are what a poll asks for of the file of its i-th entry, in all entries of that file. */
+static __always_inline __u32 events_of(struct pollfd *fds, __u32 n, int i)
+{
+	__u32 events = 0;
+
+	for (int k = 0; k < POLLED; k++)
+		if (k < n && fds[k].fd == fds[i].fd)
+			events |= (__u16)fds[k].events;
+	return events;
+}
+
 /* by_files looks at the file of a call, or at the first few that it polls. Of
  * another thread than the current one the polled files cannot be read. */
 static __always_inline void by_files(struct cause *c, struct task_struct *t, struct call_at *at, bool current)
@@ -479,7 +490,7 @@ static __always_inline void by_files(struct cause *c, struct task_struct *t, str
 		fds[0].events = at->call == CALL_READ ? POLLIN : POLLOUT;
 	}
 	for (int i = 0; i < POLLED; i++) {
-		if (i >= n || by_file(c, file_of(open, fds[i].fd), fds[i].events, polled))
+		if (i >= n || by_file(c, file_of(open, fds[i].fd), events_of(fds, n, i), polled))
 			return;
 	}
 }
