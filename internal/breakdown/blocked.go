@@ -27,7 +27,7 @@ func (b block) isUpstream() bool {
 }
 
 // always are the reasons for which nothing waits that has nothing to do.
-var always = []string{"disk", "socket_write", "page_fault", "pipe", "pipe_write", "file_lock", "uninterruptible_other", "connect", "stopped", "file_system"}
+var always = []string{"disk", "socket_write", "page_fault", "pipe", "pipe_write", "file_lock", "uninterruptible_other", "connect", "stopped", "file_system", "device_write"}
 
 // sometimes are those for which idle threads wait as well as busy ones; poll
 // and accept are for idle ones alone.

@@ -299,13 +299,24 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	case model.AnswerCapacity:
 		return strings.TrimSuffix(named(roots), ".") + whatFills(roots[0]) + "."
 	case model.AnswerHealthy:
-		return roots[0].Title + "; " + cmp.Or(said(roots[0], "who"), said(roots[0], "paces"), said(roots[0], "asks"), "nothing held it back") + "."
+		return roots[0].Title + "; " + whatWaits(roots[0]) + "."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {
 		c := nearest[0]
 		return fmt.Sprintf("What holds it back was not found; nearest comes: %s (%s).", c.Title, model.SpokenSubject(c.Subject))
 	}
 	return "What holds it back, if anything does, was not found."
+}
+
+// whatWaits tells what programs did that nothing held back: who used a CPU, else who slept by his own will, and beside that who
+// waited for somebody of whom it is not known whether he is slow.
+func whatWaits(c *candidate) string {
+	did := cmp.Or(said(c, "who"), said(c, "paces"), said(c, "asks"))
+	waited := cmp.Or(said(c, "refused"), said(c, "waits"))
+	if did != "" && waited != "" {
+		return did + "; " + waited
+	}
+	return cmp.Or(did, waited, "nothing held it back")
 }
 
 // whatFills tells who uses most of what is the limit, in which statement of a database, else in which function, and

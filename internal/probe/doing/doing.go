@@ -121,10 +121,17 @@ func ofDescriptor(what, link string) string {
 		return "pipe_write"
 	case strings.HasPrefix(link, "pipe:"):
 		return "pipe"
+	case what == "write" && isTerminal(link):
+		return "device_write"
 	case strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "/dev/"):
 		return "disk"
 	}
 	return "other"
+}
+
+// isTerminal says whether a descriptor's link is that of a terminal or a serial line.
+func isTerminal(link string) bool {
+	return strings.HasPrefix(link, "/dev/pts/") || strings.HasPrefix(link, "/dev/tty") || link == "/dev/console"
 }
 
 // Of is what See says a thread is about, or "-" where that may not be seen.

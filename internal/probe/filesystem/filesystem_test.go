@@ -1,6 +1,7 @@
 package filesystem
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -155,4 +156,66 @@ func TestFileSystemsOfOneName(t *testing.T) {
 func FuzzParseMounts(f *testing.F) {
 	f.Add([]byte(recorded))
 	f.Fuzz(func(_ *testing.T, b []byte) { parseMounts(b) })
+}
+
+// A deleted file that somebody has open keeps its blocks, and nobody finds it by its name.
+func TestDeletedFilesThatAreOpen(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("mounting needs root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("uploads", dir, "tmpfs", 0, "size=1024k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+	f, err := os.Create(filepath.Join(dir, "journal.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 1000<<10)); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &st); err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.Open("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	full := fileSystem{mount: mount{point: "/uploads", device: fmt.Sprintf("%d:%d", st.Dev_major, st.Dev_minor)}}
+	full.Blocks, full.Bavail = 256, 6
+	roomy := full
+	roomy.Bavail = 100
+	comm, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := deletedOpen.Name + "{/uploads," + strings.TrimSpace(string(comm)) + ",journal.log}"
+	r := &reader{host: h, told: probe.Told[deleted]{Most: maxDeleted}}
+	for _, step := range []struct {
+		what string
+		at   fileSystem
+		does func() error
+		want map[string]float64
+	}{
+		{"there is room", roomy, nil, map[string]float64{}},
+		{"full, and the file has its name", full, nil, map[string]float64{}},
+		{"it was deleted", full, func() error { return os.Remove(f.Name()) }, map[string]float64{series: 1000 << 10}},
+		{"there is room again", roomy, nil, map[string]float64{series: 0}},
+		{"full again, and the file was let go", full, f.Close, map[string]float64{series: 0}},
+	} {
+		if step.does != nil {
+			if err := step.does(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rec := livetest.NewRecord()
+		r.putDeleted(probe.NewOut(rec, "here", r.searched.Add(searchEvery), time.Second), fileSystems{step.at})
+		if diff := cmp.Diff(step.want, rec.Values); diff != "" {
+			t.Errorf("%s: %s", step.what, diff)
+		}
+	}
 }

@@ -177,10 +177,11 @@ func (t *thread) reason(d doing.Doing, at *links) (kind, int) {
 	switch {
 	case to.what == "inside", k.doing == "child", k.doing == "pipe" && to.name == "":
 		return k, forOwn
+	case d.What == "device_write":
+		k.doing = "terminal"
+		return k, active
 	case to.what == "terminal":
-		if k.doing = "terminal"; d.Call == "write" {
-			return k, active
-		}
+		k.doing = "terminal"
 		return k, maybeIdle
 	case to.what == "clients" && k.doing == "socket_write": // who takes his reply slowly
 		return k, active

@@ -661,6 +661,9 @@ func wantReal(comm, path string) map[string]float64 {
 		want["plimsoll_tcp_destination_ports_used{"+d.dst+"}"] = d.used
 		want["plimsoll_tcp_destination_ports_time_wait{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_received_bytes_total{"+d.dst+"}"] = 0
+		for _, held := range heldNames {
+			want["plimsoll_tcp_destination_busy_seconds_total{"+d.dst+","+held+"}"] = 0
+		}
 		if d.established > 0 { // the kernel counts an acknowledged SYN as a byte
 			want["plimsoll_tcp_destination_sent_bytes_total{"+d.dst+"}"] = d.established
 		}

@@ -198,6 +198,11 @@ var (
 		Help:   "Bytes that went to a destination on connections that were opened to it, and were acknowledged. Of a connection that ends, those since the last look are missed.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established dst ADDR:PORT (bytes_acked)",
 	}
+	destinationHeld = &model.Signal{
+		Name: "plimsoll_tcp_destination_busy_seconds_total", Kind: model.Counter, Unit: "seconds", Labels: []string{"dst", "held"}, StartsAtZero: true,
+		Help:   "How long connections that were opened to a destination had bytes to send, by what held these: held=\"receiver\" is the destination's window, since its program does not read, held=\"buffer\" the socket's own send buffer, held=\"way\" the rest, at the pace of the way. Of a connection that ends, the time since the last look is missed.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established dst ADDR:PORT (busy, rwnd_limited, sndbuf_limited)",
+	}
 	destinationSmoothed = &model.Signal{
 		Name: "plimsoll_tcp_destination_smoothed_round_trip_seconds", Kind: model.Gauge, Unit: "seconds", Labels: []string{"dst"},
 		Help:   "The round trip to a destination at present, smoothed by the kernel, of each established socket of the connecting side with bytes that the destination has not acknowledged; the mean.",
@@ -234,4 +239,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld, destinationOwner}

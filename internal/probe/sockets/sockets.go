@@ -464,8 +464,11 @@ func (r *reader) advance(l *listener, s *inetSock) heldFor {
 	return added
 }
 
-// carried is what went to a destination and came from it, in bytes.
-type carried struct{ sent, received float64 }
+// carried is what went to a destination and came from it, in bytes, and for how many seconds what held what was to go.
+type carried struct {
+	sent, received float64
+	held           [heldCount]float64
+}
 
 // carry adds what connections to a destination that is reported have carried since the last dump.
 func (r *reader) carry(s *inetSock) {
@@ -480,7 +483,12 @@ func (r *reader) carry(s *inetSock) {
 		r.carried = map[endpoint]carried{}
 	}
 	if c, ok := r.carried[s.dst]; ok || len(r.carried) < maxEverReported {
-		added := r.fetching.since(s.cookie, heldFor{bytesMoved: s.info.acked, bytesCame: s.info.received})
+		now := s.info.held
+		now[bytesMoved], now[bytesCame] = s.info.acked, s.info.received
+		added := r.fetching.since(s.cookie, now)
+		for by := range c.held {
+			c.held[by] += float64(added[by]) / 1e6
+		}
 		c.sent += float64(added[bytesMoved])
 		c.received += float64(added[bytesCame])
 		r.carried[s.dst] = c
@@ -510,7 +518,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
 		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain,
-			destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent} {
+			destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -569,6 +577,9 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 		if !r.noInfo {
 			out.Put(destinationReceived, r.carried[d.dst].received, dst)
 			out.Put(destinationSent, r.carried[d.dst].sent, dst)
+			for by, name := range heldNames {
+				out.Put(destinationHeld, r.carried[d.dst].held[by], dst, name)
+			}
 			if d.unacked > 0 {
 				out.Put(destinationSmoothed, float64(d.smoothed)/float64(d.unacked)/1e6, dst)
 			}

@@ -78,7 +78,8 @@ const (
 	bpfPeerPEER_IPV6        bpfPeer = 2
 	bpfPeerPEER_UNIX        bpfPeer = 3
 	bpfPeerPEER_FILE_SYSTEM bpfPeer = 4
-	bpfPeerPEER_OTHER       bpfPeer = 5
+	bpfPeerPEER_DEVICE      bpfPeer = 5
+	bpfPeerPEER_OTHER       bpfPeer = 6
 )
 
 type bpfQueued struct {
@@ -112,6 +113,7 @@ const (
 	bpfReasonREASON_UNINTERRUPTIBLE_OTHER bpfReason = 14
 	bpfReasonREASON_STOPPED               bpfReason = 15
 	bpfReasonREASON_FILE_SYSTEM           bpfReason = 16
+	bpfReasonREASON_DEVICE_WRITE          bpfReason = 17
 )
 
 type bpfSum struct {

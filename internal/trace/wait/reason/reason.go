@@ -18,7 +18,7 @@ type Reason uint8
 
 // The order is that of enum reason in reason.h.
 const (
-	Other Reason = iota // a terminal, a signal, a message queue …
+	Other Reason = iota // a terminal's input, a signal, a message queue …
 	// Disk is a block device: the thread counts as iowait, or it is in fsync or
 	// its like.
 	Disk
@@ -53,12 +53,14 @@ const (
 	Stopped
 	// FileSystem is the answer of a program that serves a file system (FUSE).
 	FileSystem
+	// DeviceWrite is room in a character device: a terminal or a serial line that is slower than who writes to it.
+	DeviceWrite
 )
 
 var names = [...]string{
 	"other", "disk", "lock", "socket_read", "socket_write", "connect", "accept", "poll", "sleep", "page_fault", "pipe",
 	"pipe_write", "child", "file_lock", "uninterruptible_other", "stopped",
-	"file_system",
+	"file_system", "device_write",
 }
 
 func (r Reason) String() string {
@@ -154,10 +156,17 @@ func OfCall(line string, link func(fd uint64) string) (r Reason, waits bool) {
 		return Pipe, true
 	case kind == "pipe":
 		return PipeWrite, true
+	case of[nr] == callWrite && isTerminal(kind):
+		return DeviceWrite, true
 	case strings.HasPrefix(kind, "/") && !strings.HasPrefix(kind, "/dev/"):
 		return Disk, true
 	}
 	return Other, true
+}
+
+// isTerminal says whether a descriptor's link is that of a terminal or a serial line.
+func isTerminal(link string) bool {
+	return strings.HasPrefix(link, "/dev/pts/") || strings.HasPrefix(link, "/dev/tty") || link == "/dev/console"
 }
 
 // reasonOf is what waits in a call are for that need no look at a descriptor.
@@ -205,6 +214,7 @@ const (
 	peerIPv6
 	peerUnix
 	peerFileSystem
+	peerDevice
 	peerOther
 )
 
@@ -218,7 +228,7 @@ type Peer struct {
 
 // Towards words a peer as the label towards: "10.0.0.5:5432" whom we connected
 // to, "clients@10.0.0.1:9000" who connects to us there, "unix:/run/x.sock" and
-// "unix:@name" (an abstract one) likewise; "fuse" for a file system that a program serves; "other" for one beyond the tracer's bound, "" for none. path returns the path of
+// "unix:@name" (an abstract one) likewise; "fuse" for a file system that a program serves; a device's path; "other" for one beyond the tracer's bound, "" for none. path returns the path of
 // a Unix socket by its key.
 func (p Peer) Towards(path func(key uint64) string) string {
 	var at string
@@ -231,6 +241,8 @@ func (p Peer) Towards(path func(key uint64) string) string {
 		at = "unix:" + path(binary.NativeEndian.Uint64(p.Addr[:]))
 	case peerFileSystem:
 		return "fuse"
+	case peerDevice:
+		return devicePath(binary.NativeEndian.Uint32(p.Addr[:]))
 	case peerOther:
 		return "other"
 	default:

@@ -26,6 +26,7 @@ enum reason {
 	REASON_UNINTERRUPTIBLE_OTHER,
 	REASON_STOPPED,
 	REASON_FILE_SYSTEM,
+	REASON_DEVICE_WRITE,
 };
 
 /* What a system call waits for. The order is that of the Go package's. */
@@ -55,12 +56,13 @@ enum peer {
 	PEER_IPV6,
 	PEER_UNIX,
 	PEER_FILE_SYSTEM,
+	PEER_DEVICE,
 	PEER_OTHER, /* one beyond the bound */
 };
 
 /* Why a thread is blocked. */
 struct cause {
-	__u8 addr[16]; /* an IP address; of a Unix socket the key of its path */
+	__u8 addr[16]; /* an IP address; of a Unix socket the key of its path; of a device its number */
 	__u16 port;
 	__u8 peer;     /* enum peer */
 	__u8 client;   /* the peer connects to us: the address is our own */
@@ -104,6 +106,7 @@ static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)1
 
 #define S_IFMT 0170000
 #define S_IFIFO 0010000
+#define S_IFCHR 0020000
 #define S_IFSOCK 0140000
 
 #define FUSE_SUPER_MAGIC 0x65735546
@@ -116,6 +119,7 @@ static struct pt_regs *(*bpf_task_pt_regs)(struct task_struct *task) = (void *)1
 #define IPPROTO_TCP 6
 
 #define POLLIN 0x0001
+#define POLLOUT 0x0004
 #define POLLED 4 /* entries of a pollfd array that are looked at */
 
 struct pollfd {
@@ -148,6 +152,7 @@ struct super_block {
 
 struct inode {
 	unsigned short i_mode;
+	__u32 i_rdev;
 	struct super_block *i_sb;
 };
 
@@ -412,6 +417,19 @@ static __always_inline void set_address(struct cause *c, struct sock *sk, __u16 
 	}
 }
 
+/* set_device notes a character device (a terminal, a serial line) that takes no more at the moment. */
+static __always_inline void set_device(struct cause *c, struct file *f)
+{
+	struct inode *inode = 0;
+	__u32 number = 0;
+
+	copy(inode, f->f_inode);
+	copy(number, inode->i_rdev);
+	__builtin_memcpy(c->addr, &number, sizeof(number));
+	c->reason = REASON_DEVICE_WRITE;
+	c->peer = PEER_DEVICE;
+}
+
 /* by_file says what a call that is about a file waits for; of a polled file,
  * whether it is the one. The file comes as its address. */
 SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
@@ -424,6 +442,8 @@ SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
 		return false;
 	if (kind == S_IFIFO && !polled)
 		c->reason = events & POLLIN ? REASON_PIPE : REASON_PIPE_WRITE;
+	if (kind == S_IFCHR && !polled && events & POLLOUT)
+		set_device(c, f);
 	if (kind != S_IFSOCK)
 		return false;
 	struct sock *sk = sock_of(f);
@@ -434,11 +454,22 @@ SEPARATE int by_file(struct cause *c, __u64 file, __u32 events, bool polled)
 	set_address(c, sk, family, state);
 	if (polled && c->peer == PEER_NONE)
 		return false;
-	if (c->reason == REASON_OTHER || polled)
-		c->reason = events & POLLIN ? REASON_SOCKET_READ : REASON_SOCKET_WRITE;
+	if (c->reason == REASON_OTHER || polled) /* a poll for either would end at once if there were room to write */
+		c->reason = events & POLLOUT ? REASON_SOCKET_WRITE : REASON_SOCKET_READ;
 	if (polled && state == TCP_SYN_SENT && family != AF_UNIX)
 		c->reason = REASON_CONNECT;
 	return true;
+}
+
+/* events_of are what a poll asks for of the file of its i-th entry, in all entries of that file. */
+static __always_inline __u32 events_of(struct pollfd *fds, __u32 n, int i)
+{
+	__u32 events = 0;
+
+	for (int k = 0; k < POLLED; k++)
+		if (k < n && fds[k].fd == fds[i].fd)
+			events |= (__u16)fds[k].events;
+	return events;
 }
 
 /* by_files looks at the file of a call, or at the first few that it polls. Of
@@ -456,10 +487,10 @@ static __always_inline void by_files(struct cause *c, struct task_struct *t, str
 			return;
 	} else {
 		fds[0].fd = at->args[0];
-		fds[0].events = at->call == CALL_READ ? POLLIN : 0;
+		fds[0].events = at->call == CALL_READ ? POLLIN : POLLOUT;
 	}
 	for (int i = 0; i < POLLED; i++) {
-		if (i >= n || by_file(c, file_of(open, fds[i].fd), fds[i].events, polled))
+		if (i >= n || by_file(c, file_of(open, fds[i].fd), events_of(fds, n, i), polled))
 			return;
 	}
 }

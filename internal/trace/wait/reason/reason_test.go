@@ -16,6 +16,10 @@ func TestTowards(t *testing.T) {
 		binary.NativeEndian.PutUint64(a[:], n)
 		return a
 	}
+	deviceKey := func(major, minor uint32) (a [16]byte) {
+		binary.NativeEndian.PutUint32(a[:], major<<20|minor)
+		return a
+	}
 	for want, p := range map[string]Peer{
 		"":                      {},
 		"10.0.0.5:5432":         {Addr: [16]byte{10, 0, 0, 5}, Port: 5432, Kind: peerIPv4},
@@ -25,6 +29,9 @@ func TestTowards(t *testing.T) {
 		"unix:/run/x.sock":      {Addr: unixKey(7), Kind: peerUnix},
 		"clients@unix:@name":    {Addr: unixKey(8), Kind: peerUnix, Client: true},
 		"fuse":                  {Kind: peerFileSystem},
+		"/dev/pts/258":          {Addr: deviceKey(137, 2), Kind: peerDevice},
+		"/dev/null":             {Addr: deviceKey(1, 3), Kind: peerDevice},
+		"device 511:7":          {Addr: deviceKey(511, 7), Kind: peerDevice},
 		"clients@[::]:443":      {Port: 443, Kind: peerIPv6, Client: true},
 		"unix:":                 {Addr: unixKey(9), Kind: peerUnix},
 	} {
@@ -59,7 +66,7 @@ func FuzzPath(f *testing.F) {
 }
 
 func TestReasonsHaveNames(t *testing.T) {
-	if len(names) != int(FileSystem)+1 || Stopped.String() != "stopped" || Reason(200).String() != "other" {
+	if len(names) != int(DeviceWrite)+1 || Stopped.String() != "stopped" || Reason(200).String() != "other" {
 		t.Error(names)
 	}
 }
@@ -86,7 +93,7 @@ func TestCallsHaveReasons(t *testing.T) {
 }
 
 func TestOfCall(t *testing.T) {
-	links := map[uint64]string{3: "socket:[77]", 4: "pipe:[78]", 5: "/var/lib/data", 6: "/dev/pts/0", 7: "anon_inode:[eventpoll]"}
+	links := map[uint64]string{3: "socket:[77]", 4: "pipe:[78]", 5: "/var/lib/data", 6: "/dev/pts/0", 8: "/dev/ttyS0", 10: "/dev/rtc0", 7: "anon_inode:[eventpoll]"}
 	call := func(nr int, fd int) string {
 		return fmt.Sprintf("%d 0x%x 0x7f12 0x1 0x0 0x0 0x0 0x7ffd 0x7f13\n", nr, fd)
 	}
@@ -103,6 +110,9 @@ func TestOfCall(t *testing.T) {
 		call(unix.SYS_WRITE, 4):       "pipe_write",
 		call(unix.SYS_PREAD64, 5):     "disk",
 		call(unix.SYS_READ, 6):        "other",
+		call(unix.SYS_WRITE, 6):       "device_write",
+		call(unix.SYS_WRITE, 8):       "device_write",
+		call(unix.SYS_WRITE, 10):      "other",
 		call(unix.SYS_READ, 7):        "other",
 		call(unix.SYS_READ, 9):        "other",
 		call(unix.SYS_FSYNC, 5):       "disk",
