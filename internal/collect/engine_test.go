@@ -2,6 +2,7 @@ package collect
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,8 +14,15 @@ import (
 // What a process used at last is read of one that is still there.
 func TestAnEngineStaysUntilItsLastRecordIsTaken(t *testing.T) {
 	ended := filepath.Join(t.TempDir(), "ended")
-	script := `read plan; echo '{"phase_started":"drain"}'; echo '{"final":true}'; cat >/dev/null; echo >"$0"`
-	begin, err := OneProcess([]string{"/bin/sh", "-c", script, ended})(t.Context(), model.LoadPlan{})
+	argv := []string{"/bin/sh", "-c", `read plan; echo "$1"; echo "$2"; cat >/dev/null; echo >"$0"`, ended}
+	for _, r := range []load.Record{{Phase: load.Drain, PhaseStarted: load.Drain}, {Phase: load.Drain, Final: true}} {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		argv = append(argv, string(text))
+	}
+	begin, err := OneProcess(argv)(t.Context(), model.LoadPlan{})
 	if err != nil {
 		t.Fatal(err)
 	}
