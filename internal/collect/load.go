@@ -67,12 +67,20 @@ func (l *Load) Take(r load.Record) {
 	}
 }
 
-// Round records the change of phase at which an edge is.
+// lateTurn in milliseconds is by how much an edge may come after the change of phase that it is about, and count as its moment.
+const lateTurn = 500
+
+// Round records the change of phase at which an edge is. Where the edge is late, since this machine is short of CPU time, the change
+// has its own time, as what the engine said after it: else all that would be in the first moment of the window.
 func (l *Load) Round(_ context.Context, r Round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Edge && l.turn != nil {
-		l.put(*l.turn, r.Time.UnixMilli())
+		at := r.Time.UnixMilli()
+		if made := l.madeAt(*l.turn); made < at-lateTurn {
+			at = made
+		}
+		l.put(*l.turn, at)
 		l.turn = nil
 	}
 	return nil
