@@ -17,7 +17,7 @@ import (
 
 // loadEngine is the process that drives the load: apart from the one that
 // watches, so that neither delays the other. It reads a plan from standard
-// input, prints a record a line, and ends early when its input is closed.
+// input, prints a record a line, and ends when its input is closed, before the load's end as well.
 func loadEngine(w *world) *cobra.Command {
 	return &cobra.Command{Use: engineName, Short: "drive the load (Plimsoll's own child)", Hidden: true, Args: cobra.MaximumNArgs(3),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -50,10 +50,14 @@ func driveLoad(ctx context.Context, in io.Reader, out io.Writer) error {
 	}()
 	buf := bufio.NewWriter(out)
 	enc := json.NewEncoder(buf)
-	return load.Run(ctx, plan, func(r load.Record) error {
+	err := load.Run(ctx, plan, func(r load.Record) error {
 		if err := enc.Encode(r); err != nil {
 			return err
 		}
 		return buf.Flush()
 	})
+	if err == nil {
+		<-ctx.Done() // what this process used is read once more, and of a process that is gone nothing is
+	}
+	return err
 }

@@ -40,21 +40,27 @@ func TestPackageWarnsOfTheOldStateDirectory(t *testing.T) {
 	}
 }
 
-// Whoever removes the package has no unit left that starts a program that is gone; an upgrade stops nothing.
+// Whoever removes the package has no unit left that starts a program that is gone; an upgrade stops nothing. Where no systemd runs,
+// as in an image, there is nothing to stop.
 func TestRemovalStopsTheUnits(t *testing.T) {
-	tools := t.TempDir()
+	tools, runs, none := t.TempDir(), t.TempDir(), t.TempDir()
 	ok(t, os.WriteFile(filepath.Join(tools, "systemctl"), []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
-	for how, stops := range map[string]bool{"remove": true, "0": true, "upgrade": false, "1": false, "deconfigure": false} {
-		c := exec.Command("/bin/sh", "../../packaging/preremove", how)
-		c.Env = append(os.Environ(), "PATH="+tools)
+	ok(t, os.MkdirAll(filepath.Join(runs, "run/systemd/system"), 0o700))
+	const units = "plimsoll-watch.service plimsoll-exporter.service\n"
+	for _, tc := range []struct{ how, root, want string }{
+		{"remove", runs, "disable --quiet --now " + units},
+		{"0", runs, "disable --quiet --now " + units},
+		{"remove", none, "disable --quiet " + units},
+		{"upgrade", runs, ""},
+		{"1", runs, ""},
+		{"deconfigure", runs, ""},
+	} {
+		c := exec.Command("/bin/sh", "../../packaging/preremove", tc.how)
+		c.Env = append(os.Environ(), "PATH="+tools, "DPKG_ROOT="+tc.root)
 		said, err := c.CombinedOutput()
 		ok(t, err)
-		want := ""
-		if stops {
-			want = "disable --quiet --now plimsoll-watch.service plimsoll-exporter.service\n"
-		}
-		if string(said) != want {
-			t.Errorf("%s: it calls systemctl with %q, want %q", how, said, want)
+		if string(said) != tc.want {
+			t.Errorf("%s: it calls systemctl with %q, want %q", tc.how, said, tc.want)
 		}
 	}
 	recipe, err := os.ReadFile("../../packaging/nfpm.yaml")

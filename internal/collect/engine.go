@@ -63,6 +63,7 @@ type engine struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	stderr bytes.Buffer
+	said   chan load.Record // what it said and nobody has taken yet
 	// records is closed after the last one; err then says how it ended.
 	records chan load.Record
 	err     error
@@ -71,7 +72,7 @@ type engine struct {
 // startEngine starts the process and hands it the plan. Cancelling ctx asks it
 // (SIGINT) to send nothing more, wait for what is in flight and make its final record.
 func startEngine(ctx context.Context, argv []string, plan model.LoadPlan) (*engine, error) {
-	e := &engine{records: make(chan load.Record, 16)}
+	e := &engine{said: make(chan load.Record, 16), records: make(chan load.Record)}
 	e.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
 	e.cmd.Cancel = func() error { return e.cmd.Process.Signal(syscall.SIGINT) }
 	e.cmd.WaitDelay = time.Duration(plan.TimeoutMS)*time.Millisecond + 5*time.Second
@@ -97,6 +98,7 @@ func startEngine(ctx context.Context, argv []string, plan model.LoadPlan) (*engi
 		return nil, fmt.Errorf("hand the plan to the load engine: %w", err)
 	}
 	go e.read(stdout)
+	go e.hand()
 	return e, nil
 }
 
@@ -113,11 +115,22 @@ func (e *engine) Kill() {
 	}
 }
 
-// read passes the records on until the process ends. Its stdin stays open as
-// long as we live: that it closes is how the engine learns that we are gone.
-func (e *engine) read(stdout io.Reader) {
+// hand hands the records over. Whoever has taken the last one has seen the end of what is observed: until then the process stays, or what
+// it used at last would be read of nobody. That its stdin closes is how it learns that it may end, or that we are gone.
+func (e *engine) hand() {
 	defer close(e.records)
-	bad := load.ReadRecords(stdout, func(r load.Record) { e.records <- r })
+	for r := range e.said {
+		e.records <- r
+		if r.Final {
+			e.stdin.Close()
+		}
+	}
+}
+
+// read reads the records until the process ends.
+func (e *engine) read(stdout io.Reader) {
+	defer close(e.said)
+	bad := load.ReadRecords(stdout, func(r load.Record) { e.said <- r })
 	cut := errors.Is(bad, io.ErrUnexpectedEOF) // it died, and says why itself
 	if bad != nil && !cut {
 		e.cmd.Process.Kill()

@@ -358,6 +358,9 @@ type Run struct {
 	Plan    Plan     `json:"plan"`
 	Hosts   []Host   `json:"hosts"`
 	Windows []Window `json:"windows"`
+	// HeldMS is for how long the load was held by its engine's own clock, in milliseconds; 0 where no load of ours was held to its end.
+	// The window begins when it was read, which on a machine that is short of CPU time is later.
+	HeldMS int64 `json:"held_ms,omitempty"`
 	// Status holds host → signal name → status. A signal that is not in it was never tried.
 	Status map[string]map[string]Status `json:"status"`
 	Cost   Cost                         `json:"cost"`
@@ -454,7 +457,7 @@ type Load struct {
 	Stood int64 `json:"connections_stood,omitempty"`
 	// Missing is nil in a run that did not record it.
 	Missing *MissingConnections `json:"missing_connections,omitempty"`
-	// RPS is replies of any status per second of the window; GoodRPS those below 400.
+	// RPS is replies of any status per second in which the load was held; GoodRPS those below 400.
 	RPS     float64 `json:"rps"`
 	GoodRPS float64 `json:"good_rps"`
 	// GoodShare is good replies over all that was tried: the sum of Outcomes.

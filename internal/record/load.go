@@ -52,6 +52,9 @@ func (r *Run) Load() (*model.Load, error) {
 	if hold, ok := r.Window(model.Hold); ok {
 		l.Seconds = float64(hold.End-hold.Start) / 1000
 	}
+	if r.meta.HeldMS > 0 {
+		l.Seconds = float64(r.meta.HeldMS) / 1000
+	}
 	calm := countOutcomes(l, outcomes)
 	all, replies := l.AddUp(r.meta.Plan.Load.Rate > 0)
 	l.Latency.Count, l.Service.Count, l.Waited.Count = replies, replies, all

@@ -106,10 +106,27 @@ func (s *session) take(ctx context.Context, r load.Record) error {
 	if err := s.keepWorkers(r); err != nil {
 		return err
 	}
+	if r.Final {
+		if err := s.keepHeld(r); err != nil {
+			return err
+		}
+	}
 	if r.PhaseStarted == "" {
 		return s.failed()
 	}
+	if late := s.now().Sub(time.UnixMilli(r.Time)); r.PhaseStarted == model.Hold && late > s.opt.Interval {
+		s.out.Note(fmt.Sprintf("the load had been held for %.1f s before it was watched: this machine is short of CPU time, and what is told of the window is of what was left of it", late.Seconds()))
+	}
 	return s.window(ctx, windowName(r.PhaseStarted))
+}
+
+// keepHeld records for how long the load was held.
+func (s *session) keepHeld(r load.Record) error {
+	i := slices.IndexFunc(r.Phases, func(p load.PhaseRecord) bool { return p.Phase == model.Hold && p.End > p.Start })
+	if i < 0 {
+		return nil
+	}
+	return s.out.Update(func(run *model.Run) { run.HeldMS = r.Phases[i].End - r.Phases[i].Start })
 }
 
 // keepWorkers records who plays the load, and how they fared.

@@ -179,13 +179,15 @@ func notPaid(a model.ComparisonAnswer) string {
 // paid says whether B is better than A as a whole. Where the share of good
 // replies moved, waits for what is another mixture of replies say nothing. Else rate
 // and wait both count, a change of the wait half as much as the same change of the
-// rate. Quantiles do not: they are of requests, and those who got in make most of these.
+// rate. Quantiles do not: they are of requests, and those who got in make most of these. Where the noise
+// could hide twice the rate, as of few seconds on a slow machine, it is not known that nothing was brought.
 func paid(c model.Comparison) model.ComparisonAnswer {
 	by := map[string]float64{}
-	known := false
+	known, hidden := false, false
 	for _, d := range c.Differences {
 		by[d.Name] = effect(d)
 		known = known || d.Answer != model.NotKnown
+		hidden = hidden || d.Name == "good_rps" && d.Answer == model.NoDifference && d.High >= 2
 	}
 	sum := by["good_rps"] + by["good_share"]
 	if by["good_share"] == 0 {
@@ -196,7 +198,7 @@ func paid(c model.Comparison) model.ComparisonAnswer {
 		return model.Better
 	case sum < 0:
 		return model.Worse
-	case !known:
+	case !known || hidden:
 		return model.NotKnown
 	}
 	return model.NoDifference

@@ -327,9 +327,11 @@ func TestPaid(t *testing.T) {
 		list []model.Difference
 		want model.ComparisonAnswer
 	}{
-		"nothing moved":                     {[]model.Difference{d("good_rps", 1.01, model.NoDifference)}, model.NoDifference},
-		"nothing known":                     {[]model.Difference{d("good_rps", 0, model.NotKnown)}, model.NotKnown},
-		"from nothing, with slower replies": {[]model.Difference{d("good_rps", 0, model.Better), d("good_share", 0, model.Better), d("wait", 50, model.Worse)}, model.Better},
+		"nothing moved":                                      {[]model.Difference{d("good_rps", 1.01, model.NoDifference)}, model.NoDifference},
+		"noise that could hide twice as much":                {[]model.Difference{{Name: "good_rps", Ratio: 30, Low: 0.8, High: 2, Answer: model.NoDifference}, d("latency_p50", 0.4, model.NoDifference)}, model.NotKnown},
+		"noise that could hide a little less":                {[]model.Difference{{Name: "good_rps", Ratio: 1.2, Low: 0.8, High: 1.9, Answer: model.NoDifference}}, model.NoDifference},
+		"nothing known":                                      {[]model.Difference{d("good_rps", 0, model.NotKnown)}, model.NotKnown},
+		"from nothing, with slower replies":                  {[]model.Difference{d("good_rps", 0, model.Better), d("good_share", 0, model.Better), d("wait", 50, model.Worse)}, model.Better},
 		"users who waited for long are served, at some rate": {[]model.Difference{d("good_rps", 0.86, model.Worse), d("latency_p50", 62, model.Worse), d("latency_p99", 0.07, model.Better), d("wait", 0.04, model.Better)}, model.Better},
 		"two thirds more, and they wait no less":             {[]model.Difference{d("good_rps", 1.68, model.Better), d("latency_p99", 4.7, model.Worse), d("wait", 1.02, model.NoDifference)}, model.Better},
 		"a shorter wait for half the rate":                   {[]model.Difference{d("good_rps", 0.5, model.Worse), d("wait", 0.8, model.Better)}, model.Worse},
