@@ -158,7 +158,11 @@ func kneeText(law model.ScalingLaw, levels []model.KneeStep) string {
 
 // lawText says what the law makes of the measurements.
 func lawText(law model.ScalingLaw) string {
-	text := fmt.Sprintf("the Universal Scalability Law, off by %s on average: one connection gets %s/s, contention %s", layout.Share(law.Off), layout.Rate(law.OneRPS), layout.Share(law.Contention))
+	scatter := ""
+	if law.Fits && law.Off > 0.05 {
+		scatter = ", as equal loads are by themselves"
+	}
+	text := fmt.Sprintf("the Universal Scalability Law, off by %s on average%s: one connection gets %s/s, contention %s", layout.Share(law.Off), scatter, layout.Rate(law.OneRPS), layout.Share(law.Contention))
 	if law.Coherence > 0 {
 		text += fmt.Sprintf(", coherence %.2g %%", 100*law.Coherence)
 		if peak := law.Peak(); law.Fits {
