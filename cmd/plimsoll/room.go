@@ -115,7 +115,7 @@ func fewer(plan model.LoadPlan, has room) string {
 	most := sort.Search(plan.MostConnections(), func(n int) bool { // the first that there is no room for, less one
 		p := plan
 		if n++; p.MaxConnections > 0 {
-			p.MaxConnections = n
+			p.Connections, p.MaxConnections = min(p.Connections, n), n
 		} else {
 			p.Connections = n
 		}
@@ -296,6 +296,8 @@ var tlsExplanations = map[string]string{
 
 // byOutcome are the same of those for which it takes the whole outcome.
 var byOutcome = map[string]string{
+	"4xx":             "the service answered, and refused what was asked for: curl -i with the same URL, method and headers shows with which status, and what it says",
+	"5xx":             "the service, or a proxy before it, answered that it failed: curl -i shows with which status, and its error log why",
 	"connect:EAGAIN":  "the queue of the Unix socket's listener was full, in which case a connect fails at once: the service accepts too slowly, or its backlog is too small (net.core.somaxconn bounds it)",
 	"connect:ENOENT":  "the Unix socket's file was not there (--unix-socket): the service removed it, or was restarted",
 	"connect:timeout": "no answer to the connect: a full listen queue, a firewall that drops, or packet loss (--timeout is how long is waited)",

@@ -103,11 +103,12 @@ func TestShortagesOfAPoolThatGrows(t *testing.T) {
 }
 
 func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
-	outcomes := map[string]int64{"2xx": 9, "connect:EADDRNOTAVAIL": 7, "connect:EMFILE": 8, "read:ECONNRESET": 1, "protocol:bad_chunk": 3}
+	outcomes := map[string]int64{"2xx": 9, "4xx": 6, "connect:EADDRNOTAVAIL": 7, "connect:EMFILE": 8, "read:ECONNRESET": 1, "protocol:bad_chunk": 3}
 	has := room{files: 256, ports: &localPorts{usable: 20, held: 20, timeWait: 15}}
 	want := []string{
 		"8 connect EMFILE: the generator may open 256 files (hard limit, ulimit -Hn), and for 300 connections 318 are needed: raise it (ulimit -n), or ask for fewer (-c)",
 		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by connections of this load or of earlier ones): widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535"), or come from more addresses (--source with addresses of this machine)`,
+		"6 4xx: " + byOutcome["4xx"],
 		"1 read ECONNRESET: " + explanations["ECONNRESET"],
 	}
 	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, model.Load{Outcomes: outcomes}, has)); d != "" {
