@@ -20,11 +20,19 @@ one rate after the other (open loop, from -R or 100/s on) for 5 s each, doubles
 until one is missed, goes between, and tries what it found once more. A miss is
 tried again, since a hiccup is no limit. It says whether the service was in the
 way, or the generator, or too few connections (-c). Where --slo bounds no errors,
-errors<1% is added: who refuses quickly keeps any latency.`
+errors<1% is added: who refuses quickly keeps any latency.
+
+With --find-knee it holds 1, 2, 4 … connections, up to -c and down again (closed
+loop), for 2 s each, draws throughput and latency against them, and fits the
+Universal Scalability Law: how much one connection gets, what share of the work
+only one can do at a time, what they cost each other. The knee is where the most
+that there is would be reached if each got what one alone gets. Its interval is
+what 95 % of such measurements would say (a bootstrap of what they are off). Where
+the law does not fit, that is said, and the knee is as it was measured.`
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),
-		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'\n  plimsoll load http://shop/ -R 20k -c 600 --kubernetes 6 > load.yaml"}
+		Example: "  plimsoll load http://127.0.0.1/ -c 50 -d 5s\n  plimsoll load http://127.0.0.1/ -R 2000 --json\n  plimsoll load http://127.0.0.1/ --find-limit --slo 'p99<50ms,errors<0.1%'\n  plimsoll load http://127.0.0.1/ --find-knee -c 200\n  plimsoll load http://shop/ -R 20k -c 600 --kubernetes 6 > load.yaml"}
 	var what loadFlags
 	what.add(c, 0, 0)
 	var out loadOutput
@@ -41,6 +49,14 @@ func loadCommand(w *world) *cobra.Command {
 		if out.limit {
 			if plan, err = limitPlan(c.CommandPath(), plan, c.Flags().Changed); err != nil {
 				return err
+			}
+		}
+		if out.knee {
+			if plan, err = kneePlan(c.CommandPath(), plan, c.Flags().Changed); err != nil {
+				return err
+			}
+			if pods.workers > 0 || len(*from) > 0 {
+				return usage(c.CommandPath(), "--find-knee begins with one connection, so it is one generator's; leave out --from and --kubernetes")
 			}
 		}
 		if pods.workers > 0 {

@@ -52,6 +52,9 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 	}
 	l.Causes, l.DNSSeconds = last.Causes, last.DNS
 	l.Stood = last.Connections.Stood
+	if last.Totals != nil {
+		l.StoodStill = last.Totals.StoodStill
+	}
 	l.Missing = &model.MissingConnections{Failed: last.Connections.Failed, Untried: last.Connections.Untried}
 	return l
 }

@@ -15,11 +15,12 @@ import (
 
 // loadOutput is what load prints and writes, and what it is held against.
 type loadOutput struct {
-	asJSON, limit bool
-	format        string
-	files         []string
-	gate          gateFlags
-	note          string // what is told besides, "" for nothing
+	asJSON      bool
+	limit, knee bool
+	format      string
+	files       []string
+	gate        gateFlags
+	note        string // what is told besides, "" for nothing
 }
 
 func (o *loadOutput) add(c *cobra.Command) {
@@ -30,14 +31,21 @@ func (o *loadOutput) add(c *cobra.Command) {
 	fs.StringVar(&o.format, "format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure are left out")
 	fs.StringArrayVarP(&o.files, "output", "o", nil, "write the numbers to this `FILE`, too: .csv (a line for each reading, once a second), .hlog (an HdrHistogram log of latencies) or .prom (the last readings in Prometheus' text format). May be given again")
 	fs.BoolVar(&o.limit, "find-limit", false, "search for the highest rate that keeps --slo")
+	fs.BoolVar(&o.knee, "find-knee", false, "search for the number of connections, up to -c, from which on more of them bring no more")
 }
 
 // check says what is wrong with the flags, before anything is sent.
 func (o *loadOutput) check(command string) error {
-	if err := checkFormat(command, o.format, o.asJSON || o.limit); err != nil {
+	if err := checkFormat(command, o.format, o.asJSON || o.limit || o.knee); err != nil {
 		return err
 	}
 	switch {
+	case o.limit && o.knee:
+		return usage(command, "--find-limit looks for a rate, --find-knee for a number of connections; leave out one of both")
+	case o.knee && len(o.files) > 0:
+		return usage(command, "-o is about one load, and --find-knee makes many; leave out one of both (--json has each number of connections)")
+	case o.knee && (o.gate.slo != "" || o.gate.junit != "" || o.gate.github):
+		return usage(command, "--slo, --junit and --github are about one load, and --find-knee makes many; leave them out, or search for the highest rate that keeps them (--find-limit)")
 	case o.limit && o.gate.slo == "":
 		return usage(command, "--find-limit needs --slo, what has to be kept, like 'p99<50ms,errors<0.1%%'")
 	case o.limit && len(o.files) > 0:
@@ -79,10 +87,13 @@ func (o *loadOutput) words() (list []string) {
 	return list
 }
 
-// playLoad plays a plan, or searches with it for the limit.
+// playLoad plays a plan, or searches with it for the limit or the knee.
 func playLoad(c *cobra.Command, w *world, crew *crew, plan model.LoadPlan, out *loadOutput, may bool) error {
 	if err := crew.ready(c.Context(), w, plan, may, false); err != nil {
 		return err
+	}
+	if out.knee {
+		return findKnee(c.Context(), w, plan, out.asJSON)
 	}
 	if out.limit {
 		return findLimit(c.Context(), w, crew, plan, out.gate.goals, out.asJSON)
@@ -139,7 +150,7 @@ func checkFormat(command, format string, other bool) error {
 	case format != "text" && format != "wrk" && format != "ab":
 		return usage(command, "--format %s: want text, wrk or ab (--json is for all else)", format)
 	case format != "text" && other:
-		return usage(command, "--format %s goes with neither --json nor --find-limit; leave out one of both", format)
+		return usage(command, "--format %s goes with none of --json, --find-limit and --find-knee; leave out one of them", format)
 	}
 	return nil
 }

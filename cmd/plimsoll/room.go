@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -74,15 +75,15 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 		sure := plan
 		sure.MaxConnections = 0
 		list = append(list, shortage{certain: load.NeededFiles(sure, has.tables) > has.files, text: fmt.Sprintf(
-			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run), or ask for fewer (%s %d)",
-			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, mostFlag(plan), max(has.files-need+n, 1))})
+			"open files: for %s %s are needed, and a process may open %s here (hard limit, ulimit -Hn): raise it (ulimit -n %d as root, LimitNOFILE= of a unit, --ulimit nofile=%d of docker run)%s",
+			connectionsText(n), layout.Count(need), layout.Count(has.files), need, need, fewer(plan, has))})
 	}
 	if len(has.faults) > 0 {
 		list = append(list, shortage{certain: true, text: has.sourcesText()})
 	}
 	if p := has.ports; p != nil && has.portsFor(n) > int64(p.usable-p.held) {
 		list = append(list, shortage{text: fmt.Sprintf(
-			"local ports: %s, and %s: %s", has.portsNeeded(n), p.text(), has.portsRemedy())})
+			"local ports: %s, and %s: %s", has.portsNeeded(n), p.text("left by earlier connections"), has.portsRemedy(n, waitForPorts))})
 	}
 	if text := has.cpuShortage(plan); text != "" {
 		list = append(list, shortage{text: text})
@@ -107,6 +108,24 @@ func shortages(plan model.LoadPlan, has room) []shortage {
 			connectionsText(n), layout.Bytes(need), layout.Bytes(each), besides, layout.Bytes(has.memory), mostFlag(plan), max((has.memory-rings)/each, 1))})
 	}
 	return list
+}
+
+// fewer is with how many connections the files would suffice, "" where they do not for one.
+func fewer(plan model.LoadPlan, has room) string {
+	most := sort.Search(plan.MostConnections(), func(n int) bool { // the first that there is no room for, less one
+		p := plan
+		if n++; p.MaxConnections > 0 {
+			p.Connections, p.MaxConnections = min(p.Connections, n), n
+		} else {
+			p.Connections = n
+		}
+		p.Threads = min(p.Threads, n)
+		return load.NeededFiles(p, false) > has.files && !(has.tables && load.ThreadsFor(p, has.files) > 0)
+	})
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", or ask for fewer (%s %d)", mostFlag(plan), most)
 }
 
 // What a request takes of the generator's CPU time, on the machine of the README's table (bench/load.sh), in seconds.
@@ -169,13 +188,14 @@ func connectionsText(n int64) string {
 	return layout.Count(n) + " connections"
 }
 
-func (p localPorts) text() string {
+// text says how many there are, and whose those are that are held.
+func (p localPorts) text(whose string) string {
 	s := fmt.Sprintf("%s are usable (net.ipv4.ip_local_port_range)", layout.Count(int64(p.usable)))
 	if p.held > 0 {
 		s += fmt.Sprintf(", %s of them held towards it", layout.Count(int64(p.held)))
 	}
 	if p.timeWait > 0 {
-		s += fmt.Sprintf(" (%s by TIME_WAIT, left by earlier connections)", layout.Count(int64(p.timeWait)))
+		s += fmt.Sprintf(" (%s by TIME_WAIT, %s)", layout.Count(int64(p.timeWait)), whose)
 	}
 	return s
 }
@@ -193,10 +213,14 @@ func (r room) portsNeeded(n int64) string {
 	return fmt.Sprintf("for %s from %s to one address %s are needed of each", connectionsText(n), addressesText(r.sources), layout.Count(r.portsFor(n)))
 }
 
-func (r room) portsRemedy() string {
+// waitForPorts is what to do where earlier connections hold ports.
+const waitForPorts = "wait a minute, in which TIME_WAIT passes"
+
+// portsRemedy is what to do where ports are short; first comes before all else where the ports would suffice for n connections, had TIME_WAIT none of them.
+func (r room) portsRemedy(n int64, first string) string {
 	s := `widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535")`
-	if r.ports.timeWait > 0 {
-		s = "wait a minute, in which TIME_WAIT passes, " + s
+	if r.ports.timeWait > 0 && r.portsFor(n) <= int64(r.ports.usable) {
+		s = first + ", " + s
 	}
 	from := "--source with addresses of this machine"
 	if r.target.Is4() && r.target.IsLoopback() {
@@ -272,6 +296,8 @@ var tlsExplanations = map[string]string{
 
 // byOutcome are the same of those for which it takes the whole outcome.
 var byOutcome = map[string]string{
+	"4xx":             "the service answered, and refused what was asked for: curl -i with the same URL, method and headers shows with which status, and what it says",
+	"5xx":             "the service, or a proxy before it, answered that it failed: curl -i shows with which status, and its error log why",
 	"connect:EAGAIN":  "the queue of the Unix socket's listener was full, in which case a connect fails at once: the service accepts too slowly, or its backlog is too small (net.core.somaxconn bounds it)",
 	"connect:ENOENT":  "the Unix socket's file was not there (--unix-socket): the service removed it, or was restarted",
 	"connect:timeout": "no answer to the connect: a full listen queue, a firewall that drops, or packet loss (--timeout is how long is waited)",
@@ -294,6 +320,10 @@ func explainAll(plan model.LoadPlan, l model.Load, has room) []string {
 		return cmp.Or(cmp.Compare(outcomes[b], outcomes[a]), strings.Compare(a, b))
 	})
 	var list []string
+	if l.StoodStill > 0 {
+		list = append(list, fmt.Sprintf("the generator itself stood still for %s: its process was stopped, or got no CPU time, or this machine was paused. What waited, or ran out of time, meanwhile did not do so for the service: try again",
+			layout.Micros(l.StoodStill*1e6)))
+	}
 	for _, name := range names {
 		if why := explain(plan, name, has); why != "" && outcomes[name] > 0 {
 			text := fmt.Sprintf("%s %s: %s", layout.Count(outcomes[name]), strings.Replace(name, ":", " ", 1), why)
@@ -314,7 +344,11 @@ func explain(plan model.LoadPlan, outcome string, has room) string {
 		return fmt.Sprintf("the generator may open %s files (hard limit, ulimit -Hn), and for %s %s are needed: raise it (ulimit -n), or ask for fewer (%s)",
 			layout.Count(has.files), connectionsText(n), layout.Count(load.NeededFiles(plan, has.tables)), mostFlag(plan))
 	case errno == "EADDRNOTAVAIL" && has.ports != nil:
-		return fmt.Sprintf("no local port was free: %s, and %s: %s", has.portsNeeded(n), has.ports.text(), has.portsRemedy())
+		first := waitForPorts
+		if !plan.KeepAlive {
+			first = "let connections stay (without --no-keepalive), since each that this side closes first holds its port for a minute"
+		}
+		return fmt.Sprintf("no local port was free: %s, and %s: %s", has.portsNeeded(n), has.ports.text("left by connections of this load or of earlier ones"), has.portsRemedy(n, first))
 	case plan.Pipeline > 1 && (outcome == "read:eof" || outcome == "read:ECONNRESET"):
 		return "the server ended connections with requests on them that it had not answered, as it may (nginx does after keepalive_requests): with --pipeline all that is behind the last reply is lost"
 	case plan.HTTP2 && byHTTP2[outcome] != "":

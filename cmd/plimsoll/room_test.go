@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -102,18 +103,55 @@ func TestShortagesOfAPoolThatGrows(t *testing.T) {
 }
 
 func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
-	outcomes := map[string]int64{"2xx": 9, "connect:EADDRNOTAVAIL": 7, "connect:EMFILE": 8, "read:ECONNRESET": 1, "protocol:bad_chunk": 3}
+	outcomes := map[string]int64{"2xx": 9, "4xx": 6, "connect:EADDRNOTAVAIL": 7, "connect:EMFILE": 8, "read:ECONNRESET": 1, "protocol:bad_chunk": 3}
 	has := room{files: 256, ports: &localPorts{usable: 20, held: 20, timeWait: 15}}
 	want := []string{
 		"8 connect EMFILE: the generator may open 256 files (hard limit, ulimit -Hn), and for 300 connections 318 are needed: raise it (ulimit -n), or ask for fewer (-c)",
-		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by earlier connections): wait a minute, in which TIME_WAIT passes, widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535"), or come from more addresses (--source with addresses of this machine)`,
+		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by connections of this load or of earlier ones): widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535"), or come from more addresses (--source with addresses of this machine)`,
+		"6 4xx: " + byOutcome["4xx"],
 		"1 read ECONNRESET: " + explanations["ECONNRESET"],
 	}
 	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, model.Load{Outcomes: outcomes}, has)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
+	for keep, first := range map[bool]string{true: ": wait a minute, in which TIME_WAIT passes, widen", false: ": let connections stay (without --no-keepalive), since each that this side closes first holds its port for a minute, widen"} {
+		if said := explain(model.LoadPlan{Connections: 20, Threads: 1, KeepAlive: keep}, "connect:EADDRNOTAVAIL", has); !strings.Contains(said, first) {
+			t.Errorf("%q, want %q: there would be ports enough", said, first)
+		}
+	}
 	if said := explain(model.LoadPlan{Connections: 3, MaxConnections: 300, Threads: 1}, "connect:EMFILE", has); !strings.HasSuffix(said, "ask for fewer (--max-connections)") {
 		t.Errorf("%q, want the flag that asked for so many", said)
+	}
+}
+
+// What is said to be enough is.
+func TestFewerConnectionsThatThereAreFilesFor(t *testing.T) {
+	for _, files := range []int64{10, 16, 19, 25, 40, 256} {
+		for _, tables := range []bool{false, true} {
+			has, plan := room{files: files, tables: tables}, model.LoadPlan{URL: "http://127.0.0.1/", Connections: 100_000, Threads: 2}
+			fits := func(n int) bool {
+				p := plan
+				p.Connections, p.Threads = n, min(2, n)
+				return load.NeededFiles(p, false) <= files || tables && load.ThreadsFor(p, files) > 0
+			}
+			n := 0
+			if said := fewer(plan, has); said != "" {
+				if _, err := fmt.Sscanf(said, ", or ask for fewer (-c %d)", &n); err != nil {
+					t.Errorf("%d files: %q: %v", files, said, err)
+				}
+			}
+			if n > 0 && !fits(n) || fits(n+1) {
+				t.Errorf("%d files, own tables %v: %d connections are told as the most", files, tables, n)
+			}
+		}
+	}
+}
+
+// A generator that was stopped does not accuse the service.
+func TestAGeneratorThatStoodStill(t *testing.T) {
+	got := explainAll(model.LoadPlan{Rate: 10}, model.Load{Outcomes: map[string]int64{"queue:timeout": 3}, StoodStill: 3.01}, room{})
+	if len(got) != 2 || !strings.HasPrefix(got[0], "the generator itself stood still for 3.01 s: ") {
+		t.Errorf("%q, want that the generator stood still first", got)
 	}
 }
 

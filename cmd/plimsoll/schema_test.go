@@ -32,7 +32,7 @@ import (
 var documents = map[string]reflect.Type{
 	"Report": reflect.TypeFor[model.Report](), "Fleet": reflect.TypeFor[model.Fleet](), "Comparisons": reflect.TypeFor[comparisons](), "Signals": reflect.TypeFor[signalList](),
 	"Tracers": reflect.TypeFor[tracerList](), "Doctor": reflect.TypeFor[checkup](), "Tuning": reflect.TypeFor[model.Tuning](),
-	"Sweep": reflect.TypeFor[model.Sweep](), "Limit": reflect.TypeFor[limitDocument](), "Runs": reflect.TypeFor[runList](), "Snapshot": reflect.TypeFor[snapshotDocument](), "Version": reflect.TypeFor[versionDocument](),
+	"Sweep": reflect.TypeFor[model.Sweep](), "Limit": reflect.TypeFor[limitDocument](), "Knee": reflect.TypeFor[kneeDocument](), "Runs": reflect.TypeFor[runList](), "Snapshot": reflect.TypeFor[snapshotDocument](), "Version": reflect.TypeFor[versionDocument](),
 	"Load": reflect.TypeFor[loadDocument](), "Changes": reflect.TypeFor[changesDocument](), "Undone": reflect.TypeFor[undoneDocument](), "Run": reflect.TypeFor[keptRun](),
 	"Removed": reflect.TypeFor[removedDocument](), "WouldRemove": reflect.TypeFor[wouldRemove](), "Tools": reflect.TypeFor[toolList](), "Cases": reflect.TypeFor[caseList](),
 	"Answers": reflect.TypeFor[caseTruths](), "CaseUp": reflect.TypeFor[game](), "CaseTruth": reflect.TypeFor[lab.Case](), "CaseDown": reflect.TypeFor[caseDown](), "CaseRuns": reflect.TypeFor[caseRuns](),
@@ -45,7 +45,7 @@ var documents = map[string]reflect.Type{
 var printed = map[string][]string{
 	"run": {"Report"}, "watch": {"Report"}, "diagnose": {"Report", "Fleet"}, "snapshot": {"Snapshot"}, "compare": {"Comparisons"}, "serve": {"Shelf"},
 	"runs list": {"Runs"}, "runs show": {"Run"}, "runs rm": {"Removed"}, "runs prune": {"Removed", "WouldRemove"},
-	"tune": {"Tuning", "Changes"}, "undo": {"Undone"}, "sweep": {"Sweep"}, "load": {"Load", "Limit"}, "load-lead": {"Load", "Limit"},
+	"tune": {"Tuning", "Changes"}, "undo": {"Undone"}, "sweep": {"Sweep"}, "load": {"Load", "Limit", "Knee"}, "load-lead": {"Load", "Limit"},
 	"lab list": {"Cases", "Answers"}, "lab up": {"CaseUp"}, "lab reveal": {"CaseTruth"}, "lab down": {"CaseDown"}, "lab run": {"CaseRuns"}, "lab test": {"CaseTest"}, "lab walk": {"CaseWalk"},
 	"lab tune":   {"CaseTuned", "CasesTuned", "CaseKilled"},
 	"rules list": {"Rules"}, "rules show": {"Rule"}, "rules check": {"RulesChecked"}, "rules test": {"RulesTested"}, "rules export": {"Exported"},
@@ -176,7 +176,7 @@ func TestEveryJSONIsDescribed(t *testing.T) {
 
 // plainNumbers are numbers whose unit stands elsewhere: beside them (a measure's, a signal's, a goal's), in the name of what they are in
 // (quantiles), or nowhere, since they are averages of counts, factors and chances; and fields from before the rule, which stay.
-var plainNumbers = regexp.MustCompile(`^(BillEntry\.plus_minus|Cost\.cpu_share_of_one_core|(Difference|Interval|Measure|Node|SignalChange|ToolPercentile)\.\w+|Limit\.missed|LimitStep\.generator_cpu|ProgramTime\.(at_once|cpus|processes|threads)|` +
+var plainNumbers = regexp.MustCompile(`^(BillEntry\.plus_minus|Cost\.cpu_share_of_one_core|(Difference|Interval|Measure|Node|SignalChange|ToolPercentile)\.\w+|Limit\.missed|(KneeStep|LimitStep)\.generator_cpu|ProgramTime\.(at_once|cpus|processes|threads)|` +
 	`Recording\.speed|Replies\.requests_per_connection|Saving\.at_most_throughput|SweepFinding\.chance|TLSLoad\.crypto_seconds_per_request|Target\.weight|TuneGoal\.value|Quantiles\.\w+)$`)
 
 // A number that is not whole says its unit by the end of its name.

@@ -18,6 +18,9 @@ import (
 // recordNanos is the time between two records.
 const recordNanos = int64(time.Second)
 
+// stoodStill is how late the collector wakes when nobody ran: on a busy machine it is some milliseconds late, or tens of them.
+const stoodStill = int64(time.Second / 2)
+
 // collector sums the threads' tallies up and makes records of them.
 type collector struct {
 	e    *engine
@@ -28,6 +31,7 @@ type collector struct {
 	ended     [drain + 1]int64 // when it ended; never while it lasts
 	cancelled bool
 	lastAt    int64 // when the last record was made
+	stood     int64 // for how long this process did not run though it was to, in nanoseconds
 
 	sums    [counted]phaseSum // the whole run
 	causes  map[string]string
@@ -73,7 +77,8 @@ func (c *collector) collect(ctx context.Context) error {
 	}
 	stop := ctx.Done()
 	for tick := recordNanos; ; {
-		timer := time.NewTimer(time.Duration(min(tick, c.e.timeline.end(c.phase)) - c.e.clock()))
+		due := min(tick, c.e.timeline.end(c.phase))
+		timer := time.NewTimer(time.Duration(due - c.e.clock()))
 		select {
 		case <-timer.C:
 		case <-c.e.settled:
@@ -84,6 +89,9 @@ func (c *collector) collect(ctx context.Context) error {
 		}
 		timer.Stop()
 		now := c.e.clock()
+		if late := now - due; late > stoodStill {
+			c.stood += late
+		}
 		change, changed := c.advance(now)
 		if changed || now >= tick {
 			if err := c.record(change); err != nil {
@@ -120,7 +128,7 @@ func (c *collector) advance(now int64) (change Record, changed bool) {
 func (c *collector) finalRecord() error {
 	c.ended[drain] = c.e.clock()
 	r := Record{PhaseEnded: Drain, Final: true, Totals: &Totals{Outcomes: map[string]int64{}, Cancelled: c.cancelled}}
-	r.Totals.Seconds = float64(c.ended[drain]) / 1e9
+	r.Totals.Seconds, r.Totals.StoodStill = float64(c.ended[drain])/1e9, float64(c.stood)/1e9
 	return c.record(r)
 }
 

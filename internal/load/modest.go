@@ -58,7 +58,7 @@ func (r *Record) modest() error {
 		}
 	}
 	if r.Totals != nil {
-		seconds = max(seconds, r.Totals.Seconds, r.Totals.CPUSeconds)
+		seconds = max(seconds, r.Totals.Seconds, r.Totals.CPUSeconds, r.Totals.StoodStill)
 	}
 	switch {
 	case many > maxNames:

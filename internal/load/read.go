@@ -109,7 +109,7 @@ func (r *Record) Check() error {
 		seconds = min(seconds, t.User, t.System)
 	}
 	if r.Totals != nil {
-		seconds = min(seconds, r.Totals.Seconds, r.Totals.CPUSeconds)
+		seconds = min(seconds, r.Totals.Seconds, r.Totals.CPUSeconds, r.Totals.StoodStill)
 		least = min(least, r.Totals.Requests)
 	}
 	if r.TLS != nil {

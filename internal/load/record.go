@@ -219,6 +219,8 @@ type Totals struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// Cancelled says that the load was stopped before its plan was done.
 	Cancelled bool `json:"cancelled,omitempty"`
+	// StoodStill is for how long the process did not run though it was to; of several workers the longest.
+	StoodStill float64 `json:"stood_still_seconds,omitempty"`
 }
 
 // quantiles reads what a record tells of a histogram.

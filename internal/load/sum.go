@@ -329,6 +329,7 @@ func (s *Sum) total(r *Record) {
 		if one.Totals != nil {
 			r.Totals.Seconds = max(r.Totals.Seconds, one.Totals.Seconds)
 			r.Totals.Cancelled = r.Totals.Cancelled || one.Totals.Cancelled
+			r.Totals.StoodStill = max(r.Totals.StoodStill, one.Totals.StoodStill)
 		}
 	}
 }

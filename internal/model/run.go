@@ -488,6 +488,9 @@ type Load struct {
 	Stages []StageLoad `json:"stages,omitempty"`
 	// Workers are those that played it, where it came from several.
 	Workers []Worker `json:"workers,omitempty"`
+	// StoodStill is for how long the generator's process did not run though it was to: it was stopped, or its machine was.
+	// Seconds; told by "plimsoll load", of several workers the longest.
+	StoodStill float64 `json:"stood_still_seconds,omitempty"`
 	// Causes are what the first of each outcome said of itself, where that is more than its name.
 	Causes map[string]string `json:"causes,omitempty"`
 	// Lag is by how much the generator was behind its own schedule when it sent
