@@ -6,7 +6,7 @@ import "plimsoll/internal/probe"
 func All() []probe.Probe {
 	return []probe.Probe{
 		Stat(), LoadAvg(), Softirqs(), Softnet(), Pressure(),
-		Netstat(), Sockstat(), Conntrack(), Sysctl(), MachineSysctl(),
+		Netstat(), Sockstat(), UDP(), Conntrack(), Sysctl(), MachineSysctl(),
 		Meminfo(), VMStat(), FileNr(), NetDev(), Qdisc(), NFTables(), DiskStats(), ARP(), NFQueue(), Neighbours(), Log(),
 	}
 }
