@@ -125,13 +125,10 @@ func offIn(entries []phpfpm.Entry, pool string) bool {
 	return false
 }
 
-// putOPcache records what the OPcache of every service says, of each of its pools.
+// putOPcache records what the OPcache of every service says, of each of its pools. What a pool's own settings say of it is only
+// known where the configuration was read.
 func (r *reader) putOPcache(out *probe.Out) {
 	for _, s := range r.services {
-		if s.conf == nil {
-			out.Mark(opcacheOn, s.confErr)
-			continue
-		}
 		o, err := readOPcache(r.host, s.master.PID)
 		if err != nil {
 			for _, sig := range opcacheSignals {
@@ -139,20 +136,30 @@ func (r *reader) putOPcache(out *probe.Out) {
 			}
 			continue
 		}
-		for _, p := range s.conf.Pools {
-			name := s.label(p.Name)
-			if o == nil || offIn(s.entries, p.Name) {
+		if s.conf == nil && o != nil {
+			out.Mark(opcacheOn, s.confErr)
+		}
+		for pool := range s.count {
+			name := s.label(pool)
+			off := o == nil || s.conf != nil && offIn(s.entries, pool)
+			if off {
 				out.Put(opcacheOn, 0, name)
 				continue
 			}
-			out.Put(opcacheOn, 1, name)
-			out.Put(opcacheFiles, float64(o.files), name)
-			out.Put(opcacheMaxFiles, float64(o.most), name)
-			out.Put(opcacheMisses, float64(o.misses), name)
-			out.Put(opcacheBytes, o.bytes, name)
-			if o.used > 0 {
-				out.Put(opcacheUsed, o.used, name)
+			if s.conf != nil {
+				out.Put(opcacheOn, 1, name)
 			}
+			o.put(out, name)
 		}
+	}
+}
+
+func (o *opcache) put(out *probe.Out, pool string) {
+	out.Put(opcacheFiles, float64(o.files), pool)
+	out.Put(opcacheMaxFiles, float64(o.most), pool)
+	out.Put(opcacheMisses, float64(o.misses), pool)
+	out.Put(opcacheBytes, o.bytes, pool)
+	if o.used > 0 {
+		out.Put(opcacheUsed, o.used, pool)
 	}
 }
