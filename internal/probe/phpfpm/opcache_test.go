@@ -21,7 +21,7 @@ func recordedHead(m shared) []byte {
 	for i, v := range []uint64{90, 4000, 0, 0, 0, 0, m.from + 0x1000, m.from + 0x1000 + 223*8} {
 		binary.LittleEndian.PutUint64(b[0x80+8*i:], v)
 	}
-	for i, v := range []uint32{223, 223, 215} {
+	for i, v := range []uint32{223, 223, 223} {
 		binary.LittleEndian.PutUint32(b[0x80+64+4*i:], v)
 	}
 	return b
