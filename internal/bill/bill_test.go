@@ -94,7 +94,7 @@ func TestRecordedCases(t *testing.T) {
 		share  float64
 		saving string
 	}{
-		"php-compiles": {groups: []string{"php-fpm8.2", "nginx"}, first: "compiling_php", share: 0.53, saving: "opcache"},
+		"php-compiles": {groups: []string{"php-fpm8.2", "nginx"}, first: "compiling_php", share: 0.53, saving: "opcache_asked"},
 		"gzip-nine":    {groups: []string{"nginx"}, first: "compression", share: 0.935, saving: "level"},
 		"upstream-connects": {groups: []string{"nginx"}, first: "connections", share: 0.479, saving: "upstream_keepalive", series: []string{
 			`plimsoll_tcp_connect_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:8080"} 0+100x10`,

@@ -1,6 +1,7 @@
 package haproxy
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -60,6 +61,9 @@ func valuesOf(head, row []string) (list []value, err error) {
 	if at["type"] == "2" {
 		labels = append(labels, at["svname"])
 		list = append(list, value{serverUp, serving(at["status"]), labels})
+		if w, err := strconv.ParseUint(at["weight"], 10, 32); err == nil && at["bck"] != "1" {
+			list = append(list, value{serverWeight, float64(w), []string{at["pxname"], at["svname"], cmp.Or(at["addr"], "unknown")}})
+		}
 		if state := checkState(at["check_status"]); state != "" {
 			list = append(list, value{serverCheck, 1, []string{at["pxname"], at["svname"], state}})
 		}

@@ -28,6 +28,8 @@ func TestParse(t *testing.T) {
 	want := map[string]float64{
 		"haproxy_frontend_current_sessions[site]": 5, "haproxy_frontend_limit_sessions[site]": 4000, "haproxy_frontend_current_session_rate[site]": 9,
 		"haproxy_server_up[app app1]": 1, "haproxy_server_current_queue[app app1]": 0, "haproxy_server_current_sessions[app app1]": 2, "haproxy_server_limit_sessions[app app1]": 2,
+		"haproxy_server_weight[app app1 127.0.0.1:18001]": 1, "haproxy_server_sessions_total[app app1]": 6,
+		"haproxy_server_weight[app app2 127.0.0.1:18002]": 1, "haproxy_server_sessions_total[app app2]": 0,
 		"haproxy_server_http_responses_total[app app1 5xx]": 0, "haproxy_server_response_time_average_seconds[app app1]": 0.226,
 		"haproxy_server_http_responses_total[app app2 5xx]": 0, "haproxy_server_response_time_average_seconds[app app2]": 0,
 		"haproxy_server_check_up_down_total[app app2]": 1, "haproxy_server_check_duration_seconds[app app2]": 0, "haproxy_server_check_status[app app2 L4CON]": 1,

@@ -33,6 +33,8 @@ var (
 
 	serverUp       = signal(model.Gauge, "haproxy_server_up", "ratio", "1 for a server that gets requests (UP, or no check), 0 for one that does not.", "proxy", "server")
 	serverQueue    = signal(model.Gauge, "haproxy_server_current_queue", "requests", "Requests that wait for this server alone.", "proxy", "server")
+	serverWeight   = signal(model.Gauge, "haproxy_server_weight", "ratio", "The weight with which a server gets requests now; backup servers are left out. Its address is told where HAProxy tells it.", "proxy", "server", "address")
+	serverTotal    = signal(model.Counter, "haproxy_server_sessions_total", "requests", "Requests (in mode tcp connections) that a server was given.", "proxy", "server")
 	serverSessions = signal(model.Gauge, "haproxy_server_current_sessions", "connections", "Sessions that a server has.", "proxy", "server")
 	serverLimit    = signal(model.Gauge, "haproxy_server_limit_sessions", "connections", "The most sessions that a server is given (maxconn of its line); nothing where there is no limit.", "proxy", "server")
 )
@@ -45,10 +47,10 @@ var columns = map[string][]struct {
 }{
 	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}, {"rate", frontRate, 1}, {"rate_lim", frontRateLimit, 1}},
 	"1": {{"qcur", backQueue, 1}, {"scur", backSessions, 1}, {"qtime", backQueueTime, 1e-3}, {"wretr", backRetries, 1}, {"wredis", backRedispatch, 1}, {"hrsp_5xx", backErrors, 1}},
-	"2": {{"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}, {"hrsp_5xx", serverErrors, 1}, {"rtime", serverReply, 1e-3}, {"chkdown", serverTaken, 1}, {"check_duration", serverCheckTime, 1e-3}},
+	"2": {{"stot", serverTotal, 1}, {"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}, {"hrsp_5xx", serverErrors, 1}, {"rtime", serverReply, 1e-3}, {"chkdown", serverTaken, 1}, {"check_duration", serverCheckTime, 1e-3}},
 }
 
 func signals() []*model.Signal {
 	return []*model.Signal{up, frontSessions, frontLimit, frontRate, frontRateLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, backErrors,
-		serverErrors, serverReply, serverTaken, serverCheckTime, serverCheck, serverUp, serverQueue, serverSessions, serverLimit}
+		serverErrors, serverReply, serverTaken, serverCheckTime, serverCheck, serverUp, serverWeight, serverTotal, serverQueue, serverSessions, serverLimit}
 }

@@ -39,6 +39,7 @@ func All() []probe.Probe {
 			"a pool whose workers are all busy cannot answer; it is asked every 5 s then, and its status signals are failed",
 			"configuration is read from the files, every 2 s: an edit that FPM has not loaded yet shows, and listen.backlog takes effect only when FPM is restarted",
 			"FPM says that it reached pm.max_children once until the pool has shrunk again, and never with pm = static",
+			"OPcache's table of files is known as PHP 7.0 to 8.4 have it, on machines of 64 bits; a file cache without memory (opcache.file_cache_only) counts as off",
 			"the queue of a Unix socket is not on the status page: see plimsoll_tcp_listen_queue",
 		},
 		Open: open,
@@ -88,6 +89,7 @@ func (r *reader) Read(out *probe.Out) error {
 	}
 	r.markLog(out)
 	r.putPools(out)
+	r.putOPcache(out)
 	r.putPages(out)
 	return nil
 }

@@ -29,6 +29,7 @@ type service struct {
 	version int    // of PHP, in thousandths of its parts; 0 is unknown
 	conf    *phpfpm.Config
 	confErr error
+	entries []phpfpm.Entry    // the settings that conf was made of
 	askers  map[string]*asker // by pool
 	count   map[string]int    // workers by pool
 	// suffix tells its pools apart from those of the same name in another service.
@@ -48,6 +49,7 @@ func (s *service) readConf() {
 	s.conf, s.confErr = nil, nil
 	r, err := phpfpm.Load(s.host, s.master)
 	if err == nil {
+		s.entries = r.Entries
 		s.conf, err = r.Config()
 	}
 	if err != nil {

@@ -50,11 +50,25 @@ var (
 	skipped = &model.Signal{Name: "plimsoll_phpfpm_log_skipped_bytes_total", Kind: model.Counter, Unit: "bytes", Labels: []string{"log"}, StartsAtZero: true,
 		Help: "Bytes of FPM's log that were not read because following fell behind; what they said is missing from the counts.", Source: "PHP-FPM's log", ByHand: "less /var/log/php8.2-fpm.log"}
 
+	opcacheOn       = opcacheSignal(model.Gauge, "on", "ratio", "1 for a pool whose master has memory in which OPcache keeps compiled scripts and that does not switch it off itself (php_admin_value[opcache.enable]), 0 for another.")
+	opcacheFiles    = opcacheSignal(model.Gauge, "files", "files", "Places that are taken in OPcache's table of files. A file may have two, by two names.")
+	opcacheMaxFiles = opcacheSignal(model.Gauge, "max_files", "files", "Places that the table has: opcache.max_accelerated_files, rounded up to the next of a list of primes.")
+	opcacheMisses   = opcacheSignal(model.Counter, "misses_total", "files", "Files that were not in OPcache when they were wanted, so that they were read and compiled.")
+	opcacheBytes    = opcacheSignal(model.Gauge, "bytes", "bytes", "OPcache's memory: opcache.memory_consumption, and what its JIT has.")
+	opcacheUsed     = opcacheSignal(model.Gauge, "used_bytes", "bytes", "Of this, what was ever written to since PHP-FPM was started.")
+	opcacheSignals  = []*model.Signal{opcacheOn, opcacheFiles, opcacheMaxFiles, opcacheMisses, opcacheBytes, opcacheUsed}
+
 	confSignals = []*model.Signal{maxChildren, startServers, maxSpare, listenBacklog, poolInfo}
 )
+
+func opcacheSignal(kind model.Kind, name, unit, help string) *model.Signal {
+	return &model.Signal{Name: "plimsoll_phpfpm_opcache_" + name, Kind: kind, Unit: unit, Help: help, Labels: []string{"pool"},
+		Source: "the head of OPcache's memory, which PHP-FPM's processes share", ByHand: "a page with <?php print_r(opcache_get_status(false)); in each pool; grep rw-s /proc/PID/maps"}
+}
 
 func allSignals() []*model.Signal {
 	all := append([]*model.Signal{}, pageSignals...)
 	all = append(all, workers, messages, skipped)
+	all = append(all, opcacheSignals...)
 	return append(all, confSignals...)
 }
