@@ -423,7 +423,7 @@ func TestReasonsAreTheKernelsSide(t *testing.T) {
 			next++
 		}
 	}
-	if next != reason.FileSystem+1 {
+	if next != reason.DeviceWrite+1 {
 		t.Errorf("the kernel's side has %d reasons", next)
 	}
 }
