@@ -20,7 +20,7 @@ func TestHowACaseIsDriven(t *testing.T) {
 	tool := Load{Command: []string{"client.py", "{{.n}}"}}
 	wrk := "wrk -t1 -c 20 -d 6 --timeout 5s -H Connection: close -s /w/pace.lua http://10.77.0.2/"
 	both := "--host client=local --host server=netns:srv --json"
-	forever := "/bin/sh -c while \"$@\"; do :; done sh "
+	forever := "/bin/sh -c while :; do \"$@\" || sleep 0.1; done sh "
 	for _, tc := range []struct {
 		name  string
 		load  Load
