@@ -64,12 +64,12 @@ func withFlag(words []string, short, long, value string) []string {
 	return slices.Insert(slices.Clone(words), end, short, value)
 }
 
-// measureAgain writes how to see whether a step helped: what measures again, which of the numbers above shows it, and what to do if it
+// measureAgain writes how to see whether a step helped: what measures again, when (lead, "" for after the step), which of the numbers above shows it, and what to do if it
 // did not.
-func measureAgain(s *sheet, r model.Report, sign, otherwise string) {
+func measureAgain(s *sheet, r model.Report, lead, sign, otherwise string) {
 	text := ""
 	if sign != "" {
-		text = "helped if " + sign
+		text = lead + "helped if " + sign
 		if otherwise != "" {
 			text += "; "
 		}
@@ -78,6 +78,14 @@ func measureAgain(s *sheet, r model.Report, sign, otherwise string) {
 		text += "if not, " + otherwise
 	}
 	s.again(r, commandAgain(r.Plan, r.Hosts), text)
+}
+
+// afterLook says that a look by itself changes no number.
+func afterLook(f model.Fix) string {
+	if f.Undo == nothingChanged {
+		return "after the change that the look leads to: "
+	}
+	return ""
 }
 
 // again adds a command that measures again, and what to make of it; where there is no room for both the command is left to the evidence.
