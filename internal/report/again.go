@@ -10,7 +10,7 @@ import (
 )
 
 // mostAgain is how many lines the command that measures again has on a screen; a longer one is written out with the evidence.
-const mostAgain = 2
+const mostAgain = 3
 
 // sameAgain stands for the command where a run does not tell it, or it is too long for a screen.
 const sameAgain = "the same command again"
@@ -64,12 +64,12 @@ func withFlag(words []string, short, long, value string) []string {
 	return slices.Insert(slices.Clone(words), end, short, value)
 }
 
-// measureAgain writes how to see whether a step helped: what measures again, which of the numbers above shows it, and what to do if it
+// measureAgain writes how to see whether a step helped: what measures again, when (lead, "" for after the step), which of the numbers above shows it, and what to do if it
 // did not.
-func measureAgain(s *sheet, r model.Report, sign, otherwise string) {
+func measureAgain(s *sheet, r model.Report, lead, sign, otherwise string) {
 	text := ""
 	if sign != "" {
-		text = "helped if " + sign
+		text = lead + "helped if " + sign
 		if otherwise != "" {
 			text += "; "
 		}
@@ -80,16 +80,31 @@ func measureAgain(s *sheet, r model.Report, sign, otherwise string) {
 	s.again(r, commandAgain(r.Plan, r.Hosts), text)
 }
 
+// afterLook says that a look by itself changes no number.
+func afterLook(f model.Fix) string {
+	if f.Undo == nothingChanged {
+		return "after the change that the look leads to: "
+	}
+	return ""
+}
+
 // again adds a command that measures again, and what to make of it; where there is no room for both the command is left to the evidence.
 func (s *sheet) again(r model.Report, words []string, text string) {
-	command := typedWords(words)
+	command, without := typedWords(words), sameAgain
 	switch {
 	case r.Plan.Capture != nil:
-		command, text = "", "a new capture, read the same way; "+text
-	case command == "" || len(breakCommand(command, s.o.Width-labelWidth-4)) > mostAgain:
-		command, text = "", sameAgain+"; "+text
-	case strings.Contains(command, "(masked)"):
+		without = "a new capture, read the same way"
+	case command != "":
+		without += " (-v has it)"
+	}
+	if text != "" {
+		without += "; " + text
+	}
+	if strings.Contains(command, "(masked)") {
 		text += "; fill in what is (masked)"
+	}
+	if r.Plan.Capture != nil || command == "" || len(breakCommand(command, s.o.Width-labelWidth-4)) > mostAgain {
+		command, text = "", without
 	}
 	write := func(command, text string, most int) func(*paper) {
 		return func(p *paper) {
@@ -104,7 +119,7 @@ func (s *sheet) again(r model.Report, words []string, text string) {
 	const most = 3
 	s.add(mustKeep, write(command, text, most))
 	short := newPaper(s.o)
-	write("", sameAgain+"; "+text, 2)(short)
+	write("", without, 2)(short)
 	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
 		last.shorter, last.yields = short.b.String(), true
 	}

@@ -267,6 +267,10 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
+	if got, want := signs(half), "1 of 2 signs measured, 1 not there"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	many := 4936.0
 	r := model.Report{Plan: model.Plan{Mode: "watch"}, Windows: []model.Window{{Name: model.Hold, Start: 1000, End: 11_000}},
 		Verdict: model.Verdict{Answer: model.AnswerHealthy, Grounds: []model.Finding{{Kind: "healthy", Answer: model.Confirmed, Clues: []model.Clue{{ID: "many", Truth: model.True, Value: &many}}}}}}

@@ -32,7 +32,7 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 		s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
 		if better := usersBetter(r); better != "" {
-			measureAgain(s, r, better, "the next longest part of a request's time")
+			measureAgain(s, r, "", better, "the next longest part of a request's time")
 		}
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		if told[0].Answer == model.Suspected && spare != nil { // what computes so much may be what the rest waits for
@@ -66,7 +66,7 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, sign, "undo it; -v has the rest of the bill")
+	measureAgain(s, r, "", sign, "undo it; -v has the rest of the bill")
 }
 
 // costOfSparing is what it takes to spare CPU time.
@@ -335,7 +335,7 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	back, commands := takeBack(f)
 	s.typed(mustKeep, "undo", commands)
 	s.item(mustKeep, labelUnless(commands, "undo"), 2, back)
-	measureAgain(s, r, helpedIf(r, told), orElse(r.Verdict, told, f))
+	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")
 	}

@@ -43,7 +43,7 @@ func counts(c model.Clue) bool {
 
 // signs says how many of the signs that a finding rests on were measured, and what became of the others.
 func signs(f model.Finding) string {
-	seen, all, taken, unread := 0, 0, 0, 0
+	seen, all, absent, taken, unread := 0, 0, 0, 0, 0
 	for _, c := range f.Clues {
 		switch {
 		case c.Truth == model.Unknown && c.Role != model.Supports:
@@ -57,10 +57,13 @@ func signs(f model.Finding) string {
 		case c.Truth == model.True:
 			seen, all = seen+1, all+1
 		default:
-			all++
+			absent, all = absent+1, all+1
 		}
 	}
 	text := fmt.Sprintf("%d of %s measured", seen, plural(all, "sign", "signs"))
+	if absent > 0 {
+		text += fmt.Sprintf(", %d not there", absent)
+	}
 	if taken > 0 {
 		text += fmt.Sprintf(", %d assumed", taken)
 	}
