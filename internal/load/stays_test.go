@@ -87,6 +87,7 @@ func TestAReplyInPiecesAfterASendThatFails(t *testing.T) {
 	s := serveConns(t, func(_ *server, c *net.TCPConn) {
 		defer c.Close()
 		const head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 10\r\n\r\n"
+		_, _ = c.Read(make([]byte, 1)) // before the request has begun, nobody has asked for a reply
 		_, _ = io.WriteString(c, head+"hello")
 		time.Sleep(100 * time.Millisecond) // until that is there while the send stands still
 		for took := 1; took > 0; { // until nothing more comes, since the send has failed
