@@ -95,7 +95,8 @@ func (m *machine) start(t *testing.T) {
 	pub, err := os.ReadFile(m.dir + "/host.pub")
 	check(t, err)
 	for name, text := range map[string]string{
-		"passwd": string(passwd) + m.users, "shadow": shadow, "known": "web " + string(pub),
+		"passwd": strings.Replace(string(passwd), ":/bin/bash\n", ":/bin/sh\n", 1) + m.users, // root's own .bashrc may do anything
+		"shadow": shadow, "known": "web " + string(pub),
 		"sshd_config": m.sshd + fmt.Sprintf("HostKey %[1]s/host\nAuthorizedKeysFile /srv/.key\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"+
 			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nSetEnv XDG_RUNTIME_DIR=%[1]s/run\n", m.dir),
 		"login": fmt.Sprintf("#!/bin/sh\nexec unshare --mount --propagation private sh -ec '\nmount -t tmpfs none /srv\ncp %[1]s/id.pub /srv/.key\nchmod 644 /srv/.key\n"+
