@@ -131,6 +131,41 @@ func TestRecordedCases(t *testing.T) {
 	}
 }
 
+// Why scripts are compiled is told by what OPcache's own memory says, and asked where nobody saw that.
+func TestWhyOPcacheDoesNotKeepScripts(t *testing.T) {
+	opcache := func(name, values string) string {
+		return "plimsoll_phpfpm_opcache_" + name + `{host="server",pool="www"} ` + values
+	}
+	on, most, misses := opcache("on", "1x10"), opcache("max_files", "223x10"), opcache("misses_total", "0+100x10")
+	size := opcache("bytes", "1000x10")
+	for name, c := range map[string]struct {
+		series []string
+		saving string
+	}{
+		"it is off":                         {[]string{opcache("on", "0x10")}, "opcache"},
+		"the table is full":                 {[]string{on, most, misses, size, opcache("files", "223x10"), opcache("used_bytes", "999x10")}, "opcache_files"},
+		"and what a pool says was not read": {[]string{most, misses, size, opcache("files", "223x10")}, "opcache_files"},
+		"the memory is used up":             {[]string{on, most, misses, size, opcache("files", "222x10"), opcache("used_bytes", "950x10")}, "opcache_memory"},
+		"both have room":                    {[]string{on, most, misses, size, opcache("files", "222x10"), opcache("used_bytes", "949x10")}, "opcache_passed"},
+		"nothing is missed in a full table": {[]string{on, most, size, opcache("misses_total", "7x10"), opcache("files", "223x10")}, ""},
+		"nobody saw it":                     {nil, "opcache_asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := Of(runOf(t, []string{"php-fpm8.2", "nginx"}, c.series...), known(t), []*profile.Profile{recorded(t, "php-compiles")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range entry(t, b, "compiling_php").Avoidable {
+				got = append(got, s.ID)
+			}
+			if strings.Join(got, " ") != c.saving {
+				t.Errorf("it saves %q, want %q", got, c.saving)
+			}
+		})
+	}
+}
+
 // A table with a primary key alone has it kept up to date, too: a part of the work, of which nothing is to spare.
 func TestAPrimaryKeyIsNotToSpare(t *testing.T) {
 	b, err := Of(runOf(t, []string{"postgres"}), known(t), []*profile.Profile{recorded(t, "postgres-key")})
