@@ -134,10 +134,12 @@ func (h stays) failed(c *conn, e *end) {
 // cut takes note that c's request did not go as a whole, 0 for no reason that is known. Where a reply has begun, the rest is waited
 // for; else what the server said before is read, and then the end: the socket is shut, since not every reason ends it.
 func (h stays) cut(c *conn, errno syscall.Errno) {
-	c.lost, c.state = cmp.Or(uint16(errno), uint16(syscall.EPIPE)), awaiting
-	if !c.heard {
+	c.lost = cmp.Or(uint16(errno), uint16(syscall.EPIPE))
+	if c.state == idle || !c.heard { // idle: all of the reply has come
 		sysShutdown(c.fd)
+		return
 	}
+	c.state = awaiting
 }
 
 // received takes what came, or what became of receiving.

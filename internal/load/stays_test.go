@@ -90,7 +90,7 @@ func TestAReplyInPiecesAfterASendThatFails(t *testing.T) {
 		_, _ = c.Read(make([]byte, 1)) // before the request has begun, nobody has asked for a reply
 		_, _ = io.WriteString(c, head+"hello")
 		time.Sleep(100 * time.Millisecond) // until that is there while the send stands still
-		for took := 1; took > 0; { // until nothing more comes, since the send has failed
+		for took := 1; took > 0; {         // until nothing more comes, since the send has failed
 			_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 			took, _ = c.Read(make([]byte, 1<<20))
 		}
@@ -136,6 +136,28 @@ func TestShortRepliesAfterALongOne(t *testing.T) {
 		if long := r.engine.threads[0].sockets.long; long != (n < shortInARow) {
 			t.Errorf("after %d replies the thread still receives by itself: %v", n, long)
 		}
+	}
+}
+
+// A send may fail when all of the reply has come: the connection is idle, and stays so until its end is told.
+func TestASendThatFailsBehindItsReply(t *testing.T) {
+	r, err := Prepare(t.Context(), model.LoadPlan{URL: "http://127.0.0.1:1/", Connections: 1, Threads: 1, Requests: 1, TimeoutMS: 1000, KeepAlive: true, Engine: model.IOURing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	h := stays{r.engine.threads[0]}
+	c := &h.conns[0]
+	c.fd, c.state, c.heard = int32(pair[0]), idle, true
+	h.cut(c, unix.EPIPE)
+	if n, err := unix.Read(pair[1], make([]byte, 1)); c.state != idle || n != 0 || err != nil {
+		t.Errorf("state %v, want idle; its end at the other side: %d, %v", c.state, n, err)
 	}
 }
 
