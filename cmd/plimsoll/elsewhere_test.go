@@ -105,7 +105,7 @@ func otherMachine(ts *testscript.TestScript, _ bool, _ []string) {
 	for name, text := range map[string]string{
 		"shadow": "root:*:19000:0:99999:7:::\n" + others, "known": "web " + string(pub), "boot_id": "c0ffee00-0000-4000-8000-000000000001\n",
 		"sshd_config": fmt.Sprintf("HostKey %[1]s/host\nAuthorizedKeysFile %[1]s/id.pub\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"+
-			"SetEnv XDG_RUNTIME_DIR=%[1]s/sent SCRIPT_LOCKS=%[1]s/locks HOME=/nowhere\n", dir),
+			"SetEnv XDG_RUNTIME_DIR=%[1]s/sent SCRIPT_LOCKS=%[1]s/locks HOME=%[1]s/home\n", dir),
 		"login": fmt.Sprintf("#!/bin/sh\nexec unshare --mount --propagation private sh -ec '\nmount --bind %[1]s/shadow /etc/shadow\n"+
 			"mount --bind %[1]s/lib /var/lib\nmount --bind %[1]s/boot_id /proc/sys/kernel/random/boot_id\nexec /usr/sbin/sshd -i -f %[1]s/sshd_config -E %[1]s/log'\n", dir),
 		"config":  fmt.Sprintf("Host web\nUser root\nProxyCommand %[1]s/login\nIdentityFile %[1]s/id\nIdentitiesOnly yes\nUserKnownHostsFile %[1]s/known\nStrictHostKeyChecking yes\n", dir),

@@ -69,7 +69,7 @@ func (m *elsewhere) write(dir string) error {
 		"shadow": "root:*:19000:0:99999:7:::\n", // root may be locked here, and nobody else's password is anybody's there
 		"known":  "server " + string(pub), "boot_id": "c0ffee00-0000-4000-8000-00000000e15e\n",
 		"sshd_config": fmt.Sprintf("ListenAddress %[2]s\nPidFile none\nHostKey %[1]s/host\nAuthorizedKeysFile %[1]s/id.pub\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n"+
-			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nSetEnv HOME=/nowhere\n", dir, addressOf("server")), // whose .bashrc would hold each connection up
+			"PasswordAuthentication no\nKbdInteractiveAuthentication no\nSetEnv HOME=%[1]s/home\n", dir, addressOf("server")), // whose .bashrc would hold each connection up
 		"config": fmt.Sprintf("Host server\nHostName %[2]s\nHostKeyAlias server\nUser root\nIdentityFile %[1]s/id\nIdentitiesOnly yes\nUserKnownHostsFile %[1]s/known\nStrictHostKeyChecking yes\n", dir, addressOf("server")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

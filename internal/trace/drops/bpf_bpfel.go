@@ -71,7 +71,6 @@ const (
 	bpfVarLostFates      = "lost_fates"
 	bpfVarLostLate       = "lost_late"
 	bpfVarLostPorts      = "lost_ports"
-	bpfVarLostRefused    = "lost_refused"
 	bpfVarLostSyns       = "lost_syns"
 	bpfVarNoSocket       = "no_socket"
 	bpfVarOnlySome       = "only_some"
@@ -148,7 +147,6 @@ type bpfVariableSpecs struct {
 	LostFates   *ebpf.VariableSpec `ebpf:"lost_fates"`
 	LostLate    *ebpf.VariableSpec `ebpf:"lost_late"`
 	LostPorts   *ebpf.VariableSpec `ebpf:"lost_ports"`
-	LostRefused *ebpf.VariableSpec `ebpf:"lost_refused"`
 	LostSyns    *ebpf.VariableSpec `ebpf:"lost_syns"`
 	NoSocket    *ebpf.VariableSpec `ebpf:"no_socket"`
 	OnlySome    *ebpf.VariableSpec `ebpf:"only_some"`
@@ -206,7 +204,6 @@ type bpfVariables struct {
 	LostFates   *ebpf.Variable `ebpf:"lost_fates"`
 	LostLate    *ebpf.Variable `ebpf:"lost_late"`
 	LostPorts   *ebpf.Variable `ebpf:"lost_ports"`
-	LostRefused *ebpf.Variable `ebpf:"lost_refused"`
 	LostSyns    *ebpf.Variable `ebpf:"lost_syns"`
 	NoSocket    *ebpf.Variable `ebpf:"no_socket"`
 	OnlySome    *ebpf.Variable `ebpf:"only_some"`

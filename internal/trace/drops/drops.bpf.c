@@ -7,6 +7,7 @@
 #include "../tcp/socket.h"
 
 #define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_LRU_PERCPU_HASH 10
 #define PLACES (1 << 16)
 #define USUAL_BITS 256 /* more than there are reasons */
 #define SENT_AGAIN_NS 3000000000ULL /* a second SYN comes after 1 s, a third after 3 */
@@ -69,7 +70,6 @@ const volatile __u64 usual[USUAL_BITS / 64] = {}; /* reasons that are no fault, 
 volatile __u64 lost_fates; /* drops of reasons and locations beyond the bound */
 volatile __u64 lost_ports; /* drops that were counted without their port */
 volatile __u64 lost_syns;  /* forgotten before they could have been sent again */
-volatile __u64 lost_refused; /* SYNs to addresses and ports beyond the bound */
 volatile __u64 lost_late;  /* connections whose SYN had been thrown away, of ports and reasons beyond the bound */
 
 struct {
@@ -106,10 +106,10 @@ struct {
 	__type(value, struct delayed);
 } late SEC(".maps");
 
+/* Whom nobody asked for longest makes room: a scan of a thousand ports must not keep those out that users ask for. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_PERCPU_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct unserved);
 	__type(value, __u64);
 } refused SEC(".maps");
@@ -251,8 +251,7 @@ static __always_inline void count_refused(struct headers *h, __u32 netns)
 	} else {
 		bpf_probe_read_kernel(u.addr, 16, h->ip + 24);
 	}
-	if (!add(&refused, &u))
-		count(&lost_refused);
+	add(&refused, &u);
 }
 
 static __always_inline bool is_usual(__u32 reason)

@@ -408,6 +408,9 @@ func (t *Trace) readLate(out trace.Out) error {
 	return nil
 }
 
+// fewRefused is what a scan of ports leaves at each: a series for each of a thousand would tell nobody anything.
+const fewRefused = 10
+
 func (t *Trace) readRefused(out trace.Out) error {
 	if t.reasons == nil || !t.Has(refusedConnects) {
 		return nil
@@ -417,6 +420,9 @@ func (t *Trace) readRefused(out trace.Out) error {
 		return err
 	}
 	for _, r := range all {
+		if r.SYNs < fewRefused {
+			continue
+		}
 		out.Net(r.Netns).Put(refusedConnects, float64(r.SYNs), r.Address.Addr().String(), strconv.Itoa(int(r.Address.Port())))
 	}
 	return nil

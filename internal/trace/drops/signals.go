@@ -39,10 +39,10 @@ var (
 	}
 	refusedConnects = &model.Signal{
 		Name: "plimsoll_drops_refused_connects_total", Kind: model.Counter, Unit: "packets", StartsAtZero: true,
-		Help:   "SYNs to an address and port of this host at which nobody listened, as they are after translation (DNAT); the kernel answers each with a reset (\"connection refused\"). From Linux 5.17 on, of IPv6 from 5.18 on.",
+		Help:   "SYNs to an address and port of this host at which nobody listened, as they are after translation (DNAT); the kernel answers each with a reset (\"connection refused\"). Fewer than ten since the start are left out. From Linux 5.17 on, of IPv6 from 5.18 on.",
 		Labels: []string{"address", "port"}, Source: source, ByHand: "perf trace -a -e skb:kfree_skb; tcpdump -ni any 'tcp[tcpflags] & tcp-rst != 0'",
 	}
-	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; what=\"syns\", SYNs that were forgotten before they could be sent again, so that nobody can be late; what=\"late\", connections that stood late; and what=\"refused\", SYNs to more than 1,024 addresses and ports where nobody listened.")
+	lost = trace.LostSignal("drops", "events", "Drops that found no room: what=\"fates\" are not counted at all, what=\"ports\" only without their port; what=\"syns\", SYNs that were forgotten before they could be sent again, so that nobody can be late; and what=\"late\", connections that stood late.")
 )
 
 var signals = []*model.Signal{packets, portPackets, lateConnections, lateSeconds, refusedConnects, lost}
