@@ -78,8 +78,8 @@ func findKnee(ctx context.Context, w *world, plan model.LoadPlan, asJSON bool) e
 	} else if err == nil {
 		err = report.KneeFoot(w.stdout, found, plan.WithoutSecrets().URL, options)
 	}
-	if err == nil && found.Law == nil {
-		err = fail(exitNotPassed, errors.New("too few good replies for a knee: plimsoll load without --find-knee says what failed"))
+	if err == nil && (found.Top == nil || found.Top.GoodRPS == 0) {
+		err = fail(exitNotPassed, errors.New("no number of connections had good replies twice, so no knee is told: plimsoll load without --find-knee says what failed"))
 	}
 	return err
 }
