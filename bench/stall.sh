@@ -50,10 +50,13 @@ tool() {
 # packets NAME COMMAND...: the same, and what tcpdump saw of it: the k-th request sent was due k/RATE after the first could have been sent,
 # and its reply is the one that its connection brought next.
 packets() {
-    command -v tshark > /dev/null || { tool "$@"; return 0; }
+    command -v tshark > /dev/null && command -v tcpdump > /dev/null || { tool "$@"; return 0; }
     tcpdump -i lo -s 96 -B 65536 -U -w "$dir/pcap" 'tcp port 18099' 2> "$dir/tcpdump" &
     dump=$!
-    until grep -q listening "$dir/tcpdump"; do sleep 0.1; done
+    until grep -q listening "$dir/tcpdump"; do
+        kill -0 "$dump" 2> /dev/null || { cat "$dir/tcpdump" >&2; tool "$@"; return 0; }
+        sleep 0.1
+    done
     tool "$@"
     sleep 3
     kill -INT "$dump"

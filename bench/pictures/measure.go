@@ -120,13 +120,13 @@ func knee(p plimsoll) (picture, error) {
 		p99.points = append(p99.points, xy{c.at, r.Load.Latency.P99 / 1000})
 		pic.desc += fmt.Sprintf("%s: %.0f/s, p50 %.1f ms. ", c.text, r.Load.Good, r.Load.Latency.P50/1000)
 	}
-	// Where the two asymptotes meet: one connection's throughput for each, and the most that there is.
-	highest := 0.0
+	knee, power := 0.0, 0.0
 	for _, at := range good.points {
-		highest = max(highest, at.y)
+		if has := (model.KneeStep{Connections: int(at.x), GoodRPS: at.y}).Power(); has > power {
+			knee, power = at.x, has
+		}
 	}
-	at := highest / good.points[0].y
-	pic.mark = &tick{at, fmt.Sprintf("the knee: %.1f connections", at)}
+	pic.mark = &tick{knee, fmt.Sprintf("the knee: %.0f connections", knee)}
 	pic.panels = []panel{{unit: "1/s", lines: []line{good}}, {unit: "ms", log: true, lines: []line{p50, p99}}}
 	return pic, nil
 }

@@ -50,7 +50,7 @@ func kneePlan(command string, plan model.LoadPlan, asked func(string) bool) (mod
 	return plan, nil
 }
 
-// findKnee searches for the number of connections from which on more bring no more, and prints what it found.
+// findKnee searches for the number of connections beyond which more add more waiting than throughput, and prints what it found.
 func findKnee(ctx context.Context, w *world, plan model.LoadPlan, asJSON bool) error {
 	options := report.TextOptions{Width: w.columns(), Color: w.color()}
 	shown := func(s model.KneeStep) {
@@ -76,10 +76,10 @@ func findKnee(ctx context.Context, w *world, plan model.LoadPlan, asJSON bool) e
 	if asJSON {
 		err = errors.Join(printJSON(w.stdout, kneeDocument{plan.WithoutSecrets(), found}), err)
 	} else if err == nil {
-		err = report.KneeFoot(w.stdout, found, options)
+		err = report.KneeFoot(w.stdout, found, plan.WithoutSecrets().URL, options)
 	}
-	if err == nil && found.Law == nil {
-		err = fail(exitNotPassed, errors.New("too few good replies for a knee: plimsoll load without --find-knee says what failed"))
+	if err == nil && (found.Top == nil || found.Top.GoodRPS == 0) {
+		err = fail(exitNotPassed, errors.New("no number of connections had good replies twice, so no knee is told: plimsoll load without --find-knee says what failed"))
 	}
 	return err
 }
@@ -105,5 +105,5 @@ func holdConnections(ctx context.Context, w *world, plan model.LoadPlan, n int) 
 			break
 		}
 	}
-	return model.KneeStep{GoodRPS: got.GoodRPS, GoodShare: got.GoodShare, P50: got.Waited.P50, P99: got.Waited.P99, GeneratorCPU: busiestThread(last)}, nil
+	return model.KneeStep{GoodRPS: got.GoodRPS, GoodShare: got.GoodShare, P50: got.Waited.P50, P99: got.Waited.P99, GeneratorCPU: busiestThread(last), StoodStill: got.StoodStill}, nil
 }

@@ -23,12 +23,14 @@ way, or the generator, or too few connections (-c). Where --slo bounds no errors
 errors<1% is added: who refuses quickly keeps any latency.
 
 With --find-knee it holds 1, 2, 4 … connections, up to -c and down again (closed
-loop), for 2 s each, draws throughput and latency against them, and fits the
-Universal Scalability Law: how much one connection gets, what share of the work
-only one can do at a time, what they cost each other. The knee is where the most
-that there is would be reached if each got what one alone gets. Its interval is
-what 95 % of such measurements would say (a bootstrap of what they are off). Where
-the law does not fit, that is said, and the knee is as it was measured.`
+loop), for 2 s each, and draws throughput and latency against them. The knee is
+where throughput over latency is the highest: up to there more connections add
+more to throughput than to the wait, beyond it more to the wait. It is told as
+between two of the numbers that were tried, and not told where it may lie beyond
+the last. Nor is the most more than was measured. What equal loads differ by is
+taken from each number's two turns. The Universal Scalability Law is fitted, too:
+what share of the work only one can do at a time, and what they cost each other;
+where it is off by more than equal loads are, that is said.`
 
 func loadCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "load URL", Short: "the load alone", Long: loadLong, Args: oneArgument("the URL of the service"),

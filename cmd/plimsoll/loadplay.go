@@ -31,7 +31,7 @@ func (o *loadOutput) add(c *cobra.Command) {
 	fs.StringVar(&o.format, "format", "text", "print the result as `TOOL` does, for scripts that read that: wrk or ab; lines of it for which there is no figure are left out")
 	fs.StringArrayVarP(&o.files, "output", "o", nil, "write the numbers to this `FILE`, too: .csv (a line for each reading, once a second), .hlog (an HdrHistogram log of latencies) or .prom (the last readings in Prometheus' text format). May be given again")
 	fs.BoolVar(&o.limit, "find-limit", false, "search for the highest rate that keeps --slo")
-	fs.BoolVar(&o.knee, "find-knee", false, "search for the number of connections, up to -c, from which on more of them bring no more")
+	fs.BoolVar(&o.knee, "find-knee", false, "search for the number of connections, up to -c, beyond which more of them add more waiting than throughput")
 }
 
 // check says what is wrong with the flags, before anything is sent.

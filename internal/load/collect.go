@@ -31,6 +31,7 @@ type collector struct {
 	ended     [drain + 1]int64 // when it ended; never while it lasts
 	cancelled bool
 	lastAt    int64 // when the last record was made
+	told      int64 // when whoever reads the records had taken the last one
 	stood     int64 // for how long this process did not run though it was to, in nanoseconds
 
 	sums    [counted]phaseSum // the whole run
@@ -89,9 +90,7 @@ func (c *collector) collect(ctx context.Context) error {
 		}
 		timer.Stop()
 		now := c.e.clock()
-		if late := now - due; late > stoodStill {
-			c.stood += late
-		}
+		c.woke(due, now)
 		change, changed := c.advance(now)
 		if changed || now >= tick {
 			if err := c.record(change); err != nil {
@@ -104,6 +103,13 @@ func (c *collector) collect(ctx context.Context) error {
 		if c.phase == drain && c.e.allSettled() {
 			return c.finalRecord()
 		}
+	}
+}
+
+// woke counts for how long this process did not run though it was to: not while the reader of its records kept it waiting.
+func (c *collector) woke(due, now int64) {
+	if late := now - max(due, c.told); late > stoodStill {
+		c.stood += late
 	}
 }
 
@@ -168,7 +174,9 @@ func (c *collector) record(r Record) error {
 	if r.Totals != nil {
 		c.total(r.Totals)
 	}
-	return c.emit(r)
+	err = c.emit(r)
+	c.told = c.e.clock()
+	return err
 }
 
 // gather asks every thread for its tally and adds it to the sums.

@@ -16,7 +16,7 @@ import (
 func KneeHead(w io.Writer, version string, plan model.LoadPlan, o TextOptions) error {
 	p := newPaper(o)
 	p.item("plimsoll", strings.TrimSpace(version+" "+target(model.Plan{Load: &plan})))
-	p.item("search", fmt.Sprintf("the number of connections from which on more bring no more: 1 to %s, each held for %s, upwards and downwards",
+	p.item("search", fmt.Sprintf("the number of connections beyond which more add more waiting than throughput: 1 to %s, each held for %s, upwards and downwards",
 		layout.Count(int64(plan.Connections)), layout.Micros(float64(plan.DurationMS)*1e3)))
 	return p.print(w)
 }
@@ -24,7 +24,7 @@ func KneeHead(w io.Writer, version string, plan model.LoadPlan, o TextOptions) e
 // KneeStep writes one number of connections that was held.
 func KneeStep(w io.Writer, s model.KneeStep, o TextOptions) error {
 	p := newPaper(o)
-	text := fmt.Sprintf("%14s  %10s good replies/s  p50 %s, p99 %s", plural(s.Connections, "connection", "connections"), layout.Rate(s.GoodRPS), layout.Micros(s.P50), layout.Micros(s.P99))
+	text := fmt.Sprintf("%15s  %10s good/s  p50 %s, p99 %s", plural(s.Connections, "connection", "connections"), layout.Rate(s.GoodRPS), layout.Micros(s.P50), layout.Micros(s.P99))
 	how := plain
 	if s.GoodShare < 1 {
 		text, how = text+", "+layout.Share(1-s.GoodShare)+" failed", red
@@ -33,8 +33,8 @@ func KneeStep(w io.Writer, s model.KneeStep, o TextOptions) error {
 	return p.print(w)
 }
 
-// KneeFoot draws throughput and latency against the number of connections, and says where the knee is.
-func KneeFoot(w io.Writer, k model.Knee, o TextOptions) error {
+// KneeFoot draws throughput and latency against the number of connections, and says where the knee of a service at url is.
+func KneeFoot(w io.Writer, k model.Knee, url string, o TextOptions) error {
 	p := newPaper(o)
 	levels := kneeLevels(k.Steps)
 	p.blank()
@@ -42,9 +42,24 @@ func KneeFoot(w io.Writer, k model.Knee, o TextOptions) error {
 	p.blank()
 	p.kneeLatency(levels)
 	p.blank()
+	if k.Scatter != nil && k.Top != nil && k.Top.GoodRPS > 0 {
+		p.item("knee", kneeText(k, levels))
+		p.item("most", topText(*k.Top, *k.Scatter, levels))
+	}
 	if k.Law != nil {
-		p.item("knee", kneeText(*k.Law, levels))
-		p.item("law", lawText(*k.Law))
+		p.item("law", lawText(*k.Law, *k.Scatter, levels))
+	}
+	p.kneeNotes(k.Steps, levels, url)
+	return p.print(w)
+}
+
+// kneeNotes say what makes the measurements worth less.
+func (p *paper) kneeNotes(steps, levels []model.KneeStep, url string) {
+	for _, s := range steps {
+		if s.StoodStill > 0 {
+			p.item("left out", fmt.Sprintf("with %s this generator stood still for %s, and did so again when that was tried once more: such a step counts for nothing here",
+				plural(s.Connections, "connection", "connections"), layout.Micros(s.StoodStill*1e6)))
+		}
 	}
 	for _, s := range levels {
 		if s.GeneratorCPU > 0.95 {
@@ -55,16 +70,16 @@ func KneeFoot(w io.Writer, k model.Knee, o TextOptions) error {
 	}
 	for _, s := range levels {
 		if s.GoodShare < 0.99 {
-			p.item("failures", fmt.Sprintf("with %s %s of the requests failed, and good replies alone are counted: plimsoll load -c %d says why",
-				plural(s.Connections, "connection", "connections"), layout.Share(1-s.GoodShare), s.Connections))
+			p.item("failures", fmt.Sprintf("with %s %s of the requests failed, and good replies alone are counted: plimsoll load %s -c %d says why",
+				plural(s.Connections, "connection", "connections"), layout.Share(1-s.GoodShare), layout.Quote(url), s.Connections))
 			break
 		}
 	}
-	return p.print(w)
 }
 
-// kneeLevels are the means of the steps with as many connections, the fewest first; of the generator's CPU and failures the worst.
+// kneeLevels are the means of the steps with as many connections, the fewest first, without those in which the generator stood still; of the generator's CPU and failures the worst.
 func kneeLevels(steps []model.KneeStep) (list []model.KneeStep) {
+	steps = slices.DeleteFunc(slices.Clone(steps), func(s model.KneeStep) bool { return s.StoodStill > 0 })
 	held := map[int]float64{}
 	for _, s := range steps {
 		held[s.Connections]++
@@ -143,34 +158,48 @@ func (p *paper) kneeLatency(levels []model.KneeStep) {
 }
 
 // kneeText says where the knee is.
-func kneeText(law model.ScalingLaw, levels []model.KneeStep) string {
-	last := levels[len(levels)-1].Connections
-	if law.Knee == nil {
-		return fmt.Sprintf("none up to %s: throughput still grows there. Try more (-c %d)", plural(last, "connection", "connections"), 4*last)
+func kneeText(k model.Knee, levels []model.KneeStep) string {
+	last := levels[len(levels)-1]
+	most := slices.MaxFunc(levels, func(a, b model.KneeStep) int { return cmp.Compare(a.Power(), b.Power()) })
+	b := k.Best
+	switch {
+	case b == nil && most.Connections == last.Connections:
+		return fmt.Sprintf("none up to %s: the last of them still add as much to throughput as to the wait, or more. Try more (-c %d)", plural(last.Connections, "connection", "connections"), 4*last.Connections)
+	case b == nil:
+		return fmt.Sprintf("not told: equal loads differ too much (by %s) to say whether it is below %s. Hold each for longer (-d), or try more (-c %d)",
+			layout.Share(*k.Scatter), plural(last.Connections, "connection", "connections"), 4*last.Connections)
 	}
-	high := layout.Rate(law.Knee.High)
-	if law.Knee.High >= float64(last) {
-		high += " and more"
+	at := levels[slices.IndexFunc(levels, func(s model.KneeStep) bool { return s.Connections == b.Connections })]
+	return fmt.Sprintf("between %s and %s connections; of those tried %s is the best, with %s good replies/s and p50 %s. Before the knee more connections add more to throughput than to the wait, beyond it more to the wait",
+		layout.Count(int64(b.Low)), layout.Count(int64(b.High)), layout.Count(int64(b.Connections)), layout.Rate(b.GoodRPS), layout.Micros(at.P50))
+}
+
+// topText says what the most was, and from where on it was reached.
+func topText(t model.TopThroughput, scatter float64, levels []model.KneeStep) string {
+	last := levels[len(levels)-1]
+	text := fmt.Sprintf("%s good replies/s, with %s", layout.Rate(t.GoodRPS), plural(t.Connections, "connection", "connections"))
+	switch {
+	case t.From == last.Connections && len(levels) > 1:
+		before := levels[len(levels)-2]
+		return text + fmt.Sprintf(", and still growing there (%s with %s): what more would bring was not tried (-c %d)", layout.Rate(before.GoodRPS), layout.Count(int64(before.Connections)), 4*last.Connections)
+	case t.From < t.Connections:
+		text += fmt.Sprintf("; %s had as much, within what equal loads differ by (%s each)", layout.Count(int64(t.From)), layout.Share(scatter))
 	}
-	return fmt.Sprintf("%s connections (95 %%: %s to %s), and %s good replies/s at most (%s to %s): up to there each adds throughput, beyond it each adds waiting",
-		layout.Rate(law.Knee.Mean), layout.Rate(law.Knee.Low), high, layout.Rate(law.Most.Mean), layout.Rate(law.Most.Low), layout.Rate(law.Most.High))
+	if t.Falls {
+		text += fmt.Sprintf("; %s had less, %s", layout.Count(int64(last.Connections)), layout.Rate(last.GoodRPS))
+	}
+	return text
 }
 
 // lawText says what the law makes of the measurements.
-func lawText(law model.ScalingLaw) string {
-	scatter := ""
-	if law.Fits && law.Off > 0.05 {
-		scatter = ", as equal loads are by themselves"
+func lawText(law model.ScalingLaw, scatter float64, levels []model.KneeStep) string {
+	text := fmt.Sprintf("the Universal Scalability Law is off by %s on average, equal loads by %s", layout.Share(law.Off), layout.Share(scatter))
+	if !law.Fits {
+		return text + ": no fit. Throughput bends more sharply, or otherwise, than it has it, as where so many workers serve, and each has all that it needs"
 	}
-	text := fmt.Sprintf("the Universal Scalability Law, off by %s on average%s: one connection gets %s/s, contention %s", layout.Share(law.Off), scatter, layout.Rate(law.OneRPS), layout.Share(law.Contention))
+	text += fmt.Sprintf(": what was tried does not speak against it. One connection got %s/s, contention is %s", layout.Rate(levels[0].GoodRPS), layout.Share(law.Contention))
 	if law.Coherence > 0 {
 		text += fmt.Sprintf(", coherence %.2g %%", 100*law.Coherence)
-		if peak := law.Peak(); law.Fits {
-			text += fmt.Sprintf(", so that beyond %s connections more of them bring less", layout.Count(int64(peak+0.5)))
-		}
-	}
-	if !law.Fits {
-		text += ". That is no fit: throughput bends more sharply, or otherwise, than it has it, as where so many workers serve, so the knee is as it was measured"
 	}
 	return text
 }
