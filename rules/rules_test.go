@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -139,6 +140,36 @@ func TestFixesFitAScreen(t *testing.T) {
 				}
 			case person && utf8.RuneCountInString(f.Change[0].Name) > 150:
 				t.Errorf("%s: what a person can do is long, so say what comes first", at)
+			}
+		}
+	}
+}
+
+// A number in a command is as a program reads it: "-c 1,024" is none, and no number is left out where one was meant.
+func TestCommandsHavePlainNumbers(t *testing.T) {
+	set, _ := tested(t)
+	written := regexp.MustCompile(`\d,\d{3}\b`)
+	option := regexp.MustCompile(`(\B-[a-z] |=)\d{1,3},\d{3}\b`)
+	hole := regexp.MustCompile(`(^|[ =])\?($|[ ,;])`)
+	facts := ruleset.Facts{Value: ruleset.Number(1234567), To: "1234567"}
+	for _, r := range set.List {
+		for _, f := range r.Fix {
+			texts := map[string]*ruleset.Text{"back": f.BackText}
+			for i := range f.Change {
+				texts["change"+strconv.Itoa(i)] = f.Change[i].NameText
+			}
+			if f.First != nil {
+				texts["check"], texts["then"] = f.First.TypeText, f.First.ThenText
+			}
+			for what, text := range texts {
+				is, _ := text.Fill(facts) // labels are none of this test's
+				bad := written.FindString(is) + hole.FindString(is)
+				if what != "back" && what != "check" {
+					bad = option.FindString(is) // a sentence may have a number for people, and the place of a statement's value
+				}
+				if bad != "" || strings.Contains(is, "<no value>") {
+					t.Errorf("%s, %s: %s: %q in %q", r.ID, f.Title, what, bad, is)
+				}
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,8 +45,10 @@ func driveLoad(ctx context.Context, in io.Reader, out io.Writer) error {
 	debug.SetMemoryLimit(engineMemory(plan))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	closed := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(io.Discard, io.MultiReader(dec.Buffered(), in))
+		close(closed)
 		cancel()
 	}()
 	buf := bufio.NewWriter(out)
@@ -57,7 +60,14 @@ func driveLoad(ctx context.Context, in io.Reader, out io.Writer) error {
 		return buf.Flush()
 	})
 	if err == nil {
-		<-ctx.Done() // what this process used is read once more, and of a process that is gone nothing is
+		<-ctx.Done()
+		select { // what this process used is read once more, and of a process that is gone nothing is
+		case <-closed:
+		case <-time.After(mostLinger):
+		}
 	}
 	return err
 }
+
+// mostLinger is how long the engine stays after its last record when it was interrupted and its input does not end, as at a terminal.
+const mostLinger = 10 * time.Second

@@ -33,11 +33,18 @@ func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix,
 		out.First, facts, err = r.first(f.First, subject, labels)
 		errs = append(errs, err)
 	}
-	back, err := f.BackText.Fill(facts)
-	errs = append(errs, err)
-	out.Back = r.commandsIn(back, subject, labels)
+	if tellsAll(f.BackText, facts) {
+		back, err := f.BackText.Fill(facts)
+		errs = append(errs, err)
+		out.Back = r.commandsIn(back, subject, labels)
+	}
 	out.MemoryBytes, err = r.largest(f.MemoryExpr, subject)
 	return out, errors.Join(append(errs, err)...)
+}
+
+// tellsAll says whether the run knows the numbers that a text names: no command is better than one with a hole.
+func tellsAll(t *ruleset.Text, f ruleset.Facts) bool {
+	return (f.Value != nil || !t.Names(".Value")) && (f.To != "" && f.To != layout.NotKnown || !t.Names(".To"))
 }
 
 // first fills a first step in for one subject, nil where the run does not tell what to type; facts are what its texts name.
@@ -59,6 +66,9 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (_ 
 	case s.ToExpr != nil:
 		return nil, f, errors.Join(err, serr) // the run does not tell what to type
 	}
+	if old == nil && (s.TypeText.Names(".Value") || s.ThenText.Names(".Value")) {
+		return nil, f, errors.Join(err, serr)
+	}
 	then, terr := s.ThenText.Fill(f)
 	step := &model.FirstStep{Type: r.command(s.TypeText.Pieces(f), subject, labels), Then: r.commandsIn(then, subject, labels)}
 	if set != nil && old != nil && strings.Contains(s.Type, ".To") { // else it is for a person to set
@@ -71,7 +81,7 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (_ 
 }
 
 // shellWords begin a command in the middle of a sentence.
-var shellWords = lazy.Regexp(`\b(nft (list|replace|delete|-f)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
+var shellWords = lazy.Regexp(`\b(nft (-a )?(list|replace|delete|-f)|iptables-(save|restore)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
 
 // commandsIn writes the commands that a sentence names as the one before it is typed: in the same namespace.
 func (r *run) commandsIn(text string, subject, labels map[string]string) string {

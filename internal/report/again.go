@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,11 +19,21 @@ const sameAgain = "the same command again"
 // secondsAgain is how long a watch is made again where nobody typed a duration.
 const secondsAgain = "60s"
 
-// commandAgain are the words that measure again what a report is about, nil where it does not tell.
+// commandAgain are the words that measure again what a report is about, nil where it does not tell, or tells what nobody should type.
 func commandAgain(plan model.Plan, hosts []model.Host) []string {
+	if words := wordsAgain(plan, hosts); printable(words) {
+		return words
+	}
+	return nil
+}
+
+// wordsAgain is commandAgain, whatever the words are.
+func wordsAgain(plan model.Plan, hosts []model.Host) []string {
 	switch {
-	case len(plan.CommandLine) > 0:
+	case ownCommand(plan.CommandLine):
 		return plan.CommandLine
+	case len(plan.CommandLine) > 0:
+		return nil
 	case plan.Remote != nil:
 		words := []string{"plimsoll", "diagnose", "--prometheus", plan.Remote.URL, "--window", span(plan.Remote.Window)}
 		for _, m := range plan.Remote.Match {
@@ -47,21 +58,24 @@ func commandAgain(plan model.Plan, hosts []model.Host) []string {
 	return append(append(words, "--"), plan.Command...)
 }
 
-// withFlag is a command line with a flag set: in the place of what it was, else before a command of the user's own.
-func withFlag(words []string, short, long, value string) []string {
+// flagSet is a flag with its value; short is "" of one that has only its long name.
+type flagSet struct{ short, long, value string }
+
+// String is the flag as it is typed.
+func (f flagSet) String() string { return cmp.Or(f.short, f.long) + " " + f.value }
+
+// in is a command line with the flag set: in the place of what it was, else before a command of the user's own.
+func (f flagSet) in(words []string) []string {
 	end := len(words)
 	if at := slices.Index(words, "--"); at >= 0 {
 		end = at
 	}
-	if at := slices.IndexFunc(words[:end], func(w string) bool { return w == short || w == long }); at >= 0 && at+1 < end {
+	if at := slices.IndexFunc(words[:end], func(w string) bool { return w == f.short || w == f.long }); at >= 0 && at+1 < end {
 		out := slices.Clone(words)
-		out[at+1] = value
+		out[at+1] = f.value
 		return out
 	}
-	if short == "" {
-		short = long
-	}
-	return slices.Insert(slices.Clone(words), end, short, value)
+	return slices.Insert(slices.Clone(words), end, cmp.Or(f.short, f.long), f.value)
 }
 
 // measureAgain writes how to see whether a step helped: what measures again, when (lead, "" for after the step), which of the numbers above shows it, and what to do if it
@@ -77,7 +91,7 @@ func measureAgain(s *sheet, r model.Report, lead, sign, otherwise string) {
 	if otherwise != "" {
 		text += "if not, " + otherwise
 	}
-	s.again(r, commandAgain(r.Plan, r.Hosts), text)
+	s.again(r, commandAgain(r.Plan, r.Hosts), "", text)
 }
 
 // afterLook says that a look by itself changes no number.
@@ -88,21 +102,23 @@ func afterLook(f model.Fix) string {
 	return ""
 }
 
-// again adds a command that measures again, and what to make of it; where there is no room for both the command is left to the evidence.
-func (s *sheet) again(r model.Report, words []string, text string) {
+// again adds a command that measures again, with what was changed in it ("" for nothing), and what to make of it; where there is no room
+// for both the command is left to the evidence.
+func (s *sheet) again(r model.Report, words []string, changed, text string) {
 	command, without := typedWords(words), sameAgain
 	switch {
 	case r.Plan.Capture != nil:
 		without = "a new capture, read the same way"
+	case changed != "":
+		without = "the same command with " + changed
 	case command != "":
 		without += " (-v has it)"
 	}
-	if text != "" {
-		without += "; " + text
-	}
+	without = andThen(without, text)
 	if strings.Contains(command, "(masked)") {
-		text += "; fill in what is (masked)"
+		text = andThen(text, "fill in what is (masked)")
 	}
+	text = andThen(fromTheRun(words), text)
 	if r.Plan.Capture != nil || command == "" || len(breakCommand(command, s.o.Width-labelWidth-4)) > mostAgain {
 		command, text = "", without
 	}

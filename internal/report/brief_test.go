@@ -233,10 +233,10 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 // The command that measures again is quoted, and a flag of it is set before a command of the user's own.
 func TestAgainIsTheCommand(t *testing.T) {
 	words := []string{"plimsoll", "watch", "--host", "a=netns:b", "--", "wrk", "-c", "2", "http://a/?b=1&c=2"}
-	if got, want := typedWords(withFlag(words, "-c", "--connections", "4")), "plimsoll watch --host a=netns:b -c 4 -- wrk -c 2 'http://a/?b=1&c=2'"; got != want {
+	if got, want := typedWords(flagSet{"-c", "--connections", "4"}.in(words)), "plimsoll watch --host a=netns:b -c 4 -- wrk -c 2 'http://a/?b=1&c=2'"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := typedWords(withFlag([]string{"plimsoll", "run", "URL", "-c", "2"}, "-c", "--connections", "4")), "plimsoll run URL -c 4"; got != want {
+	if got, want := typedWords(flagSet{"-c", "--connections", "4"}.in([]string{"plimsoll", "run", "URL", "-c", "2"})), "plimsoll run URL -c 4"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := typedWords(commandAgain(model.Plan{Mode: "watch"}, twoHosts)), "plimsoll watch --host client=netns:cli --host server=netns:srv -d 60s"; got != want {

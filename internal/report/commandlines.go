@@ -1,7 +1,9 @@
 package report
 
 import (
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"plimsoll/internal/layout"
@@ -66,4 +68,33 @@ func typedWords(words []string) string {
 		quoted[i] = layout.Quote(w)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// ownCommand says whether words are a command of Plimsoll's that measures. A run is a file, which may be a stranger's: whatever else it
+// names is not to be typed.
+func ownCommand(words []string) bool {
+	return len(words) > 1 && words[0] == "plimsoll" && (words[1] == "run" || words[1] == "watch") && printable(words)
+}
+
+// printable says whether words are what they look like: a line feed ends a command, and other marks hide what is typed.
+func printable(words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return strings.ContainsFunc(w, func(r rune) bool { return !unicode.IsPrint(r) })
+	})
+}
+
+// fromTheRun says of a watch with a command of its own that this comes from the run, whoever made that; "" of others.
+func fromTheRun(words []string) string {
+	if len(words) > 1 && words[1] == "watch" && slices.Contains(words, "--") {
+		return "what is behind -- comes from the run: read it first"
+	}
+	return ""
+}
+
+// andThen are two parts of a sentence, either of which may be "".
+func andThen(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }

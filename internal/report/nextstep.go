@@ -156,16 +156,33 @@ func tryMore(s *sheet, r model.Report) {
 	if l == nil || l.URL == "" {
 		return
 	}
-	short, long, value, is := "-c", "--connections", strconv.Itoa(2*l.Connections), fmt.Sprintf("-c %d", 2*l.Connections)
-	if l.Rate > 0 {
-		short, long, value = "-R", "--rate", fmt.Sprintf("%.0f", 2*l.Rate)
-		is = "-R " + value
-	}
-	if len(r.Plan.CommandLine) == 0 {
-		s.item(context, "again", 2, "the same command with "+is+" tells how much more it can take")
+	const tells = " tells how much more it can take"
+	switch {
+	case len(l.Stages) > 0:
+		s.item(context, "again", 2, "the same command with twice the rates (--stage)"+tells)
+		return
+	case l.Recorded != nil && l.Recorded.Speed > 0:
+		s.item(context, "again", 2, "the same command with twice the speed (--speed)"+tells)
 		return
 	}
-	s.again(r, withFlag(r.Plan.CommandLine, short, long, value), "with twice the load tells how much more it can take")
+	more := twiceConnections(l)
+	if l.Rate > 0 {
+		more = flagSet{"-R", "--rate", strconv.FormatFloat(2*l.Rate, 'f', -1, 64)}
+	}
+	words := commandAgain(r.Plan, r.Hosts)
+	if words == nil {
+		s.item(context, "again", 2, "the same command with "+more.String()+tells)
+		return
+	}
+	s.again(r, more.in(words), more.String(), "twice the load"+tells)
+}
+
+// twiceConnections sets twice as many connections as a load may open: those of --max-connections, where it begins with fewer.
+func twiceConnections(l *model.LoadPlan) flagSet {
+	if l.MaxConnections > 0 {
+		return flagSet{"", "--max-connections", strconv.Itoa(2 * l.MaxConnections)}
+	}
+	return flagSet{"-c", "--connections", strconv.Itoa(2 * l.Connections)}
 }
 
 func costOfMore(plan model.Plan) string {
@@ -215,7 +232,7 @@ func settleFirst(s *sheet, r model.Report) {
 	next := moreToSee(r)
 	s.item(mustKeep, "next", 4, next.text)
 	if next.words != nil {
-		s.again(r, next.words, next.then)
+		s.again(r, next.words, next.changed, next.then)
 	}
 	s.item(mustKeep, "cost", 3, next.price)
 }
@@ -266,8 +283,10 @@ func answersErrors(l model.Load) bool {
 type measurement struct {
 	text  string
 	words []string
-	then  string
-	price string
+	// changed is what words have that the run had not.
+	changed string
+	then    string
+	price   string
 }
 
 // moreToSee is the measurement that would tell more.
@@ -283,11 +302,11 @@ func moreToSee(r model.Report) measurement {
 	case r.Load != nil && answersErrors(*r.Load):
 		return measurement{text: "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", price: lookingAlone}
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
-		twice := strconv.Itoa(2 * r.Plan.Load.Connections)
-		m := measurement{text: "measure again with -c " + twice + ": if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for",
+		twice := twiceConnections(r.Plan.Load)
+		m := measurement{changed: twice.String(), text: "measure again with " + twice.String() + ": if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for",
 			price: "twice the connections may slow the service's own users down meanwhile, --trace full does by some percent; nothing is changed, and nothing is to be taken back"}
 		if words != nil {
-			m.words = withFlag(words, "-c", "--connections", twice)
+			m.words = twice.in(words)
 		}
 		return m
 	case r.Tracing != nil && r.Tracing.Level == "full":
@@ -295,7 +314,8 @@ func moreToSee(r model.Report) measurement {
 	}
 	m := measurement{text: full + ": " + waits, price: "the service is some percent slower while it is measured; nothing is changed, and nothing is to be taken back"}
 	if words != nil {
-		m.text, m.then, m.words = full+":", waits, withFlag(words, "", "--trace", "full")
+		trace := flagSet{"", "--trace", "full"}
+		m.text, m.then, m.words, m.changed = full+":", waits, trace.in(words), trace.String()
 	}
 	return m
 }

@@ -389,8 +389,11 @@ func foot(p *paper, r model.Report) {
 		p.item("note", n)
 	}
 	p.item("run", r.Dir)
-	if len(r.Plan.CommandLine) > 0 {
+	if ownCommand(r.Plan.CommandLine) {
 		p.typed("measured", typedWords(r.Plan.CommandLine))
+		if whose := fromTheRun(r.Plan.CommandLine); whose != "" {
+			p.item("", whose)
+		}
 	}
 	p.typed("judge", "plimsoll diagnose "+runWord(r.Dir))
 	if r.Plan.Packets != "" {

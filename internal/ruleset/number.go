@@ -49,7 +49,8 @@ func inSingular(say string) string {
 
 // singular is a word in the plural in the singular.
 func singular(word string) string {
-	for _, end := range []struct{ many, one string }{{"ries", "ry"}, {"esses", "ess"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"}} {
+	for _, end := range []struct{ many, one string }{{"caches", "cache"}, {"ries", "ry"}, {"esses", "ess"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"},
+		{"ss", "ss"}, {"us", "us"}, {"is", "is"}} { // the last three are no plurals
 		if stem, is := strings.CutSuffix(word, end.many); is {
 			return stem + end.one
 		}

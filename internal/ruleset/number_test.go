@@ -12,6 +12,12 @@ func TestWhatIsCountedAgreesWithOne(t *testing.T) {
 		"{{count .Value}} of 4 workers":                       "1 of 4 workers",
 		"CPU {{.Labels.cpu}} takes {{percent .Value}}":        "CPU 1 takes 100 %",
 		"{{seconds .Value}} on average, {{bytes .Value}} was": "1 s on average, 1 B was",
+		"{{count .Value}} process was seen":                   "1 process was seen",
+		"{{count .Value}} caches were full":                   "1 cache was full",
+		"{{count .Value}} across all":                         "1 across all",
+		"{{count .Value}} new bus is":                         "1 new bus is",
+		"{{count .Value}} basis":                              "1 basis",
+		"{{count .Value}} searches":                           "1 search",
 		"at {{count .Value}}":                                 "at 1",
 	} {
 		parsed, err := ParseText(text)

@@ -100,6 +100,9 @@ func (s *session) drive(ctx, rest context.Context, plan model.LoadPlan, begin fu
 	}
 }
 
+// mostLate is how late the watching of the hold phase may begin and nobody has to hear of it: well more than what a busy machine takes to wake a process.
+const mostLate = time.Second
+
 // take records what the engine says; a change of phase changes the window.
 func (s *session) take(ctx context.Context, r load.Record) error {
 	s.load.Take(r)
@@ -114,7 +117,7 @@ func (s *session) take(ctx context.Context, r load.Record) error {
 	if r.PhaseStarted == "" {
 		return s.failed()
 	}
-	if late := s.now().Sub(time.UnixMilli(r.Time)); r.PhaseStarted == model.Hold && late > s.opt.Interval {
+	if late := s.now().Sub(time.UnixMilli(r.Time)); r.PhaseStarted == model.Hold && late > mostLate {
 		s.out.Note(fmt.Sprintf("the load had been held for %.1f s before it was watched: this machine is short of CPU time, and what is told of the window is of what was left of it", late.Seconds()))
 	}
 	return s.window(ctx, windowName(r.PhaseStarted))

@@ -1,0 +1,57 @@
+package diagnose
+
+import (
+	"testing"
+
+	"plimsoll/internal/ruleset"
+)
+
+// A way back with a hole for a number is none.
+func TestNoWayBackWithoutItsNumber(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		facts ruleset.Facts
+		want  bool
+	}{
+		{"-c {{.Value}} again", ruleset.Facts{}, false},
+		{"-c {{.Value}} again", ruleset.Facts{To: "…"}, false},
+		{"-c {{.Value}} again", ruleset.Facts{Value: ruleset.Number(0)}, true},
+		{"-c {{.To}} again", ruleset.Facts{Value: ruleset.Number(1)}, false},
+		{"-c {{.To}} again", ruleset.Facts{Value: ruleset.Number(1), To: "…"}, false},
+		{"-c {{.To}} again", ruleset.Facts{To: "2"}, true},
+		{"nginx -s reload", ruleset.Facts{}, true},
+	} {
+		text, err := ruleset.ParseText(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tellsAll(text, c.facts); got != c.want {
+			t.Errorf("%q of %+v: %v", c.text, c.facts, got)
+		}
+	}
+}
+
+// Of a run that does not tell what is set now, a fix types nothing that names it.
+func TestFixOfANumberThatIsNotKnown(t *testing.T) {
+	set := goodSet(t)
+	rule := set.List[0]
+	back, err := ruleset.ParseText("-c {{.Value}} again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	then, err := ruleset.ParseText("-c {{.Value}} at that line")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look, err := ruleset.ParseText("grep -n '^-c' FILE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := rule.Fix[0]
+	f.Change, f.BackText = nil, back
+	f.First = &ruleset.FirstStep{TypeText: look, ThenText: then}
+	got, err := newRun(over(written(t, "hosts: [a]\n")), asItIs).fix(&f, nil, nil)
+	if err != nil || got.Back != "" || got.First != nil {
+		t.Errorf("%v, back %q, first %+v", err, got.Back, got.First)
+	}
+}
