@@ -122,7 +122,7 @@ func TestWhatIsNoneIsNotOff(t *testing.T) {
 		{"/usr/sbin/php-fpm8.2", users, fpms, ""},
 		{"/usr/sbin/php-fpm (deleted)", users, fpms, ""},
 		{"/opt/server", roots, fpms, ""},
-		{"/home/x/server", users, fpms, "another user's"},
+		{"/opt/x/server", users, fpms, "another user's"},
 		{"/usr/sbin/php-fpm8.2", roots, "", "starting, or ending"},
 		{"/usr/sbin/php-fpm8.2", roots, fpms + many, "more mappings"},
 		{"/usr/sbin/php-fpm8.2", roots, recordedMaps[:strings.Index(recordedMaps, "\n")+1] + fpms, "no table of OPcache"}, // not asked: opcache.so is not there
