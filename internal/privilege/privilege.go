@@ -89,7 +89,7 @@ var Table = []Need{
 		Why: "to read the block I/O of the processes of other users", Without: "all but their block I/O is read"},
 	{Kind: "probe", Parts: []string{"phpfpm"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
 		Why:     "as for nginx, and to connect to the pools' sockets",
-		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP"},
+		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP. What OPcache says is read only with CAP_CHECKPOINT_RESTORE (before Linux 5.9 CAP_SYS_ADMIN) besides"},
 	{Kind: "probe", Parts: []string{"haproxy"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
 		Why: "to read its configuration in its own root directory, and to connect to its stats socket", Without: "one of our own user is asked without any"},
 	{Kind: "probe", Parts: []string{"memcached", "redis"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},

@@ -47,12 +47,12 @@ var (
 func All() []probe.Probe {
 	return []probe.Probe{{
 		Name: "filesystem", Scope: probe.PerHost, Signals: signals, Every: every,
-		Cost: "30 µs a mount namespace and 3 µs a file system, every 2 s; 2 µs for each process first seen; while a file system is nearly full, 2 µs a descriptor of the machine every 10 s, 65,536 at most (Linux 6.18)",
+		Cost: "30 µs a mount namespace and 3 µs a file system, every 2 s; 2 µs for each process first seen; while a file system is nearly full, 2 µs a descriptor of the machine every 10 s, 65,536 at most, and 4,096 of a process (Linux 6.18)",
 		Blind: []string{
 			"file systems of another machine (NFS) and FUSE: asking them could hang",
 			"quotas of users and projects",
 			"a file system that was full between two readings",
-			"deleted files that are only mapped, or held in the kernel (loop devices, swap), and those on btrfs and overlay, whose device is another in each file",
+			"deleted files that only descriptors beyond these hold, that are only mapped, or held in the kernel (loop devices, swap), and those on btrfs and overlay, whose device is another in each file",
 			"of several with the same source, kind and mount point (containers' overlays at /), only the fullest is told of",
 		},
 		Open: func(h *host.Host) (probe.Reader, error) {

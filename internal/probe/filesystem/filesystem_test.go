@@ -193,7 +193,9 @@ func TestDeletedFilesThatAreOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	series := deletedOpen.Name + "{/uploads," + strings.TrimSpace(string(comm)) + ",journal.log}"
+	series := deletedOpen.Name + "{/uploads," + strings.TrimSpace(string(comm)) + ",journal.log,other}"
+	other := full
+	other.point, other.device = "/other", "0:0"
 	r := &reader{host: h, told: probe.Told[deleted]{Most: maxDeleted}}
 	for _, step := range []struct {
 		what string
@@ -204,8 +206,10 @@ func TestDeletedFilesThatAreOpen(t *testing.T) {
 		{"there is room", roomy, nil, map[string]float64{}},
 		{"full, and the file has its name", full, nil, map[string]float64{}},
 		{"it was deleted", full, func() error { return os.Remove(f.Name()) }, map[string]float64{series: 1000 << 10}},
-		{"there is room again", roomy, nil, map[string]float64{series: 0}},
-		{"full again, and the file was let go", full, f.Close, map[string]float64{series: 0}},
+		{"there is room again, so that nobody searches", roomy, nil, map[string]float64{}},
+		{"another is full", other, nil, map[string]float64{}},
+		{"full again, and it is still open", full, nil, map[string]float64{series: 1000 << 10}},
+		{"full, and the file was let go", full, f.Close, map[string]float64{series: 0}},
 	} {
 		if step.does != nil {
 			if err := step.does(); err != nil {
@@ -218,4 +222,52 @@ func TestDeletedFilesThatAreOpen(t *testing.T) {
 			t.Errorf("%s: %s", step.what, diff)
 		}
 	}
+	cutIsNoZero(t, r, full, series)
+}
+
+// cutIsNoZero lets this process have more descriptors than are looked at, a deleted file behind them.
+func cutIsNoZero(t *testing.T, r *reader, full fileSystem, series string) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < maxOfProcess+100 {
+		t.Skipf("want %d descriptors, have %d (%v)", maxOfProcess+100, limit.Cur, err)
+	}
+	for range maxOfProcess {
+		fd, err := unix.Dup(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+	}
+	rec := livetest.NewRecord()
+	r.putDeleted(probe.NewOut(rec, "here", r.searched.Add(searchEvery), time.Second), fileSystems{full})
+	if v, told := rec.Values[series]; told {
+		t.Errorf("%v is told of a process whose descriptors were not all looked at", v)
+	}
+}
+
+func TestParseFdinfo(t *testing.T) {
+	for text, want := range map[string]string{
+		"pos:\t0\nflags:\t0102001\nmnt_id:\t27\nino:\t5\n": "27 append",
+		"pos:\t0\nflags:\t0100002\nmnt_id:\t5000000000\n":  "5000000000 other",
+		"pos:\t0\nflags:\t0102001\nmnt_id:\t2":             "",
+		"pos:\t0\nflags:\t9\nmnt_id:\t27\n":                "",
+		"":                                                 "",
+	} {
+		mount, mode, err := parseFdinfo([]byte(text))
+		if got := fmt.Sprint(mount, " ", mode); err == nil && got != want || (err != nil) != (want == "") {
+			t.Errorf("%q: %s, %v; want %q", text, got, err, want)
+		}
+	}
+	if diff := cmp.Diff(map[uint64]string{22: "0:21", 24: "0:6", 27: "254:0", 31: "0:28", 50: "254:0", 51: "0:40", 52: "7:1"}, mountDevices([]byte(recorded))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzParseFdinfo(f *testing.F) {
+	f.Add([]byte("pos:\t0\nflags:\t0102001\nmnt_id:\t27\n"))
+	f.Add([]byte(recorded))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		_, _, _ = parseFdinfo(b)
+		mountDevices(b)
+	})
 }

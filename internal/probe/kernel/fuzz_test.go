@@ -26,8 +26,11 @@ func fileSources(tb testing.TB, root string) []openSource {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		if c, ok := r.(*conntrack); ok {
-			r = c.Reader
+		switch wrapped := r.(type) {
+		case *conntrack:
+			r = wrapped.Reader
+		case *udp:
+			r = wrapped.Reader
 		}
 		sources = append(sources, r.(*files).sources...)
 	}

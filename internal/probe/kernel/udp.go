@@ -10,12 +10,16 @@ import (
 	"strconv"
 	"time"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/probe"
 )
 
 // maxUDPPorts bounds the ports that are told, those with most in their buffers first.
 const maxUDPPorts = 32
+
+// udpShare is the share of one CPU that reading may take: each socket is a line, and anybody may have hundreds of thousands.
+const udpShare = 0.01
 
 var udpUnread = &model.Signal{
 	Name: "plimsoll_udp_unread_bytes", Kind: model.Gauge, Unit: "bytes",
@@ -27,8 +31,9 @@ var udpUnread = &model.Signal{
 // UDP reads /proc/net/udp and udp6.
 func UDP() probe.Probe {
 	p := probe.Probe{Name: "udp", Every: 2 * time.Second, Cost: costUDP,
-		Blind: []string{"several sockets of one port (multicast, SO_REUSEPORT) are told as one", fmt.Sprintf("of more than %d ports at which datagrams wait, those with fewer bytes are not told", maxUDPPorts)}}
-	return fromFiles(p, func() []source {
+		Blind: []string{"several sockets of one port (multicast, SO_REUSEPORT) are told as one", fmt.Sprintf("of more than %d ports at which datagrams wait, those with fewer bytes are not told", maxUDPPorts),
+			"where reading takes longer than 20 ms, as with tens of thousands of sockets, the time between two readings is a hundred times as long"}}
+	p = fromFiles(p, func() []source {
 		queued := map[uint16]uint64{} // of both files
 		add := func(b []byte, _ *probe.Out) error { return addUDP(b, queued) }
 		return []source{
@@ -45,6 +50,29 @@ func UDP() probe.Probe {
 			}},
 		}
 	})
+	open := p.Open
+	p.Open = func(h *host.Host) (probe.Reader, error) {
+		r, err := open(h)
+		return &udp{Reader: r}, err
+	}
+	return p
+}
+
+// udp reads less often where reading takes long.
+type udp struct {
+	probe.Reader
+	next time.Time
+}
+
+func (r *udp) Read(out *probe.Out) error {
+	if out.Now().Before(r.next) && !out.Forced() {
+		out.Keep(udpUnread)
+		return nil
+	}
+	began := time.Now()
+	err := r.Reader.Read(out)
+	r.next = out.Now().Add(time.Duration(float64(time.Since(began)) / udpShare))
+	return err
 }
 
 // fullestPorts are the ports that are told.

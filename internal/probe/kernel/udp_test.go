@@ -3,6 +3,10 @@ package kernel
 import (
 	"maps"
 	"testing"
+	"time"
+
+	"plimsoll/internal/probe"
+	"plimsoll/internal/probe/livetest"
 )
 
 func TestAddUDP(t *testing.T) {
@@ -34,5 +38,29 @@ func TestFullestPortsAreTold(t *testing.T) {
 	ports := fullestPorts(queued)
 	if len(ports) != maxUDPPorts || ports[0] != 2*maxUDPPorts-1 || ports[maxUDPPorts-1] != maxUDPPorts {
 		t.Errorf("%v are told", ports)
+	}
+}
+
+// slowFiles takes its time.
+type slowFiles struct {
+	probe.Reader
+	takes time.Duration
+	reads int
+}
+
+func (r *slowFiles) Read(*probe.Out) error {
+	r.reads++
+	time.Sleep(r.takes)
+	return nil
+}
+
+func TestUDPIsReadLessOftenWhereReadingIsSlow(t *testing.T) {
+	files := &slowFiles{takes: 30 * time.Millisecond}
+	r := &udp{Reader: files}
+	begun := time.Unix(1, 0)
+	for _, step := range []struct{ after, reads int }{{0, 1}, {2, 1}, {3000, 2}} { // 30 ms ask for 3 s, and a slow machine for more
+		if err := r.Read(probe.NewOut(livetest.NewRecord(), "here", begun.Add(time.Duration(step.after)*time.Second), time.Second)); err != nil || files.reads != step.reads {
+			t.Errorf("after %d s: %d reads (%v), want %d", step.after, files.reads, err, step.reads)
+		}
 	}
 }

@@ -155,3 +155,10 @@ func TestLiveStatusAtAUnixSocket(t *testing.T) {
 		t.Errorf("%v, want that nobody is asked there", err)
 	}
 }
+
+// Without an ini file OPcache is not loaded, and told as off.
+func TestLiveOPcacheOff(t *testing.T) {
+	s := livetest.Start(t, map[string]string{"fpm.conf": liveConf, "pool.d/a.conf": livePool}, livetest.PHPFPM(t), "-n", "-R", "-F", "--fpm-config", "DIR/fpm.conf")
+	s.Sample(All())
+	s.Sees("plimsoll_phpfpm_opcache_on{www}", 0)
+}

@@ -1,16 +1,19 @@
 package phpfpm
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
@@ -18,39 +21,70 @@ import (
 )
 
 const (
-	// leastOPcache is the smallest memory that OPcache takes (opcache.memory_consumption, MiB 8); FPM's own shared memory is smaller.
+	// leastOPcache is the smallest memory that OPcache takes (opcache.memory_consumption, MiB 8).
 	leastOPcache = 8 << 20
-	// maxMaps bounds what is read of a process' mappings, tableWithin where in the memory the head of OPcache's table is looked for.
-	maxMaps     = 4 << 20
+	// maxMaps bounds what is read of a process' mappings, maxShared those in which the table is looked for, and tableWithin where in them.
+	maxMaps     = 1 << 20
+	maxShared   = 4
 	tableWithin = 64 << 10
 	// tableSize are the bytes of the head, and of the counters before it.
 	tableSize = 48 + 28
+	// kernelsMemory is the device of the kernel's own mount of tmpfs, in which it keeps memory that is shared without a file.
+	kernelsMemory = "00:01"
 )
 
 // tableSizes are what OPcache rounds opcache.max_accelerated_files up to (zend_accel_hash.c).
 var tableSizes = []uint32{5, 11, 19, 53, 107, 223, 463, 983, 1979, 3907, 7963, 16229, 32531, 65407, 130987, 262237, 524521, 1048793}
 
-// shared is one mapping that a process shares with those that it starts.
-type shared struct{ from, to uint64 }
+// shared is one mapping that a process shares with those that it starts, and where it begins in the file behind it.
+type shared struct {
+	from, to uint64
+	offset   int64
+}
 
 func (m shared) has(address uint64) bool { return m.from <= address && address < m.to }
 
-// sharedMappings are those that may be OPcache's, of /proc/PID/maps.
-func sharedMappings(r io.Reader) (list []shared) {
-	lines := bufio.NewScanner(io.LimitReader(r, maxMaps))
-	for lines.Scan() {
-		f := strings.Fields(lines.Text())
-		if len(f) < 6 || f[1] != "rw-s" {
+// mappings are what /proc/PID/maps says of a process.
+type mappings struct {
+	large   []shared // of the kernel's own memory, and large enough for OPcache
+	other   bool     // others that are shared and as large
+	started bool     // FPM's own shared memory is there, which it takes after its extensions took theirs
+	loaded  bool     // opcache.so is there
+}
+
+func parseMappings(b []byte) (all mappings) {
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 6 {
 			continue
 		}
-		a, b, _ := strings.Cut(f[0], "-")
-		from, err := strconv.ParseUint(a, 16, 64)
-		to, bad := strconv.ParseUint(b, 16, 64)
-		if err == nil && bad == nil && to > from && to-from >= leastOPcache {
-			list = append(list, shared{from, to})
+		all.loaded = all.loaded || path.Base(f[5]) == "opcache.so"
+		m, ok := parseShared(f)
+		if !ok {
+			continue
+		}
+		memory := f[3] == kernelsMemory && (f[5] == "/dev/zero" || strings.HasPrefix(f[5], "/SYSV"))
+		switch large := m.to-m.from >= leastOPcache; {
+		case large && memory:
+			all.large = append(all.large, m)
+		case large:
+			all.other = true
+		case memory:
+			all.started = true
 		}
 	}
-	return list
+	return all
+}
+
+// parseShared takes the fields of a line apart; it is not ok where the mapping is its process's alone.
+//
+//	41ff7000-49ff7000 rw-s 00000000 00:01 1126 /dev/zero (deleted)
+func parseShared(f []string) (m shared, ok bool) {
+	a, b, _ := strings.Cut(f[0], "-")
+	from, err1 := strconv.ParseUint(a, 16, 64)
+	to, err2 := strconv.ParseUint(b, 16, 64)
+	offset, err3 := strconv.ParseInt(f[2], 16, 64)
+	return shared{from, to, offset}, strings.HasSuffix(f[1], "s") && errors.Join(err1, err2, err3) == nil && to > from
 }
 
 // opcache is what OPcache's own memory says: its table of files, and its counters.
@@ -63,55 +97,136 @@ type opcache struct {
 // tableOf finds the head of OPcache's table of files in the first bytes of its memory. Since PHP 7.0 it has been (ZendAccelerator.h):
 // hits, misses, misses by the blacklist, restarts for want of memory, for want of places and by hand; then where the table and its entries
 // are, how many files are in it, and how many it takes. What is there must agree with itself, so that no other memory is taken for it.
-func tableOf(b []byte, m shared) (o opcache, found bool) {
+// at is where in b the head begins, with the counters.
+func tableOf(b []byte, m shared) (o opcache, at int, found bool) {
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
-	for at := 0; at+tableSize <= len(b); at += 8 {
+	for ; at+tableSize <= len(b); at += 8 {
 		table, entries := word(at+48), word(at+56)
 		files, most := binary.LittleEndian.Uint32(b[at+64:]), binary.LittleEndian.Uint32(b[at+68:])
 		direct := binary.LittleEndian.Uint32(b[at+72:])
 		if m.has(table) && m.has(entries) && entries-table == (uint64(most)*8+7)/8*8 && slices.Contains(tableSizes, most) && direct <= files && files <= most {
-			return opcache{files: files, most: most, misses: word(at + 8), bytes: float64(m.to - m.from)}, true
+			return opcache{files: files, most: most, misses: word(at + 8), bytes: float64(m.to - m.from)}, at, true
 		}
 	}
-	return o, false
+	return o, 0, false
 }
 
-// readOPcache reads what the OPcache of a master says; nil where it has none. Nothing but the head of its memory is read.
-func readOPcache(h *host.Host, pid int) (*opcache, error) {
-	dir := func(name string) string { return h.Path("proc", strconv.Itoa(pid), name) }
-	f, err := os.Open(dir("maps"))
-	if err != nil {
-		return nil, fmt.Errorf("read which memory PHP-FPM (process %d) shares; that needs root, or CAP_SYS_PTRACE: %w", pid, err)
-	}
-	defer f.Close()
-	list := sharedMappings(f)
-	if len(list) == 0 {
-		return nil, nil
-	}
-	mem, err := os.Open(dir("mem"))
-	if err != nil {
-		return nil, fmt.Errorf("read OPcache's counters in the memory of PHP-FPM (process %d); that needs root, or CAP_SYS_PTRACE: %w", pid, err)
-	}
-	defer mem.Close()
-	head := make([]byte, tableWithin)
-	for _, m := range list {
-		n, err := mem.ReadAt(head, int64(m.from))
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read OPcache's counters in the memory of PHP-FPM (process %d): %w", pid, err)
+// place is where a master's OPcache has the head of its table.
+type place struct {
+	shared
+	at int // bytes into the mapping
+}
+
+// readOPcache reads what the OPcache of the master says; nil where it has none. Once the table was found, its head alone is read.
+func (s *service) readOPcache(now time.Time) (*opcache, error) {
+	if s.table != nil {
+		o, _, err := readTable(s.procPath("map_files"), s.table.shared, s.table.at, tableSize)
+		if err == nil && o != nil {
+			return o, nil
 		}
-		o, found := tableOf(head[:n], m)
-		if !found {
-			continue
-		}
-		// the file behind a mapping has as many blocks as pages were ever written to
-		if info, err := os.Stat(dir(fmt.Sprintf("map_files/%x-%x", m.from, m.to))); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				o.used = float64(st.Blocks) * 512
+		s.table = nil // it has ended, or was reloaded: a master that is told to reload executes itself anew
+	} else if now.Sub(s.sought) < findEvery {
+		return nil, s.seekErr
+	}
+	s.sought = now
+	o, err := s.seekOPcache()
+	if s.seekErr = nil; err != nil {
+		s.seekErr = fmt.Errorf("look for OPcache's counters in the memory of PHP-FPM (process %d): %w", s.master.PID, err)
+	}
+	return o, s.seekErr
+}
+
+// seekOPcache looks for the table in what the master shares.
+func (s *service) seekOPcache() (*opcache, error) {
+	const ask = "ask it with opcache_get_status() in a page"
+	if err := s.isFPM(); err != nil {
+		return nil, err
+	}
+	b, err := host.ReadHead(s.procPath("maps"), maxMaps+1)
+	if err != nil {
+		return nil, fmt.Errorf("read its mappings, which needs root, or CAP_SYS_PTRACE: %w", err)
+	}
+	if len(b) > maxMaps {
+		return nil, fmt.Errorf("it has more mappings than the %d bytes of /proc/%d/maps that are read; %s", maxMaps, s.master.PID, ask)
+	}
+	all := parseMappings(b)
+	if len(all.large) > 0 && all.loaded {
+		for _, m := range all.large[:min(len(all.large), maxShared)] {
+			o, at, err := readTable(s.procPath("map_files"), m, 0, tableWithin)
+			if err != nil {
+				return nil, fmt.Errorf("read the memory that it shares, which needs root, or CAP_SYS_PTRACE and CAP_CHECKPOINT_RESTORE (before Linux 5.9 CAP_SYS_ADMIN): %w", err)
+			}
+			if o != nil {
+				s.table = &place{m, at}
+				return o, nil
 			}
 		}
-		return &o, nil
 	}
-	return nil, fmt.Errorf("PHP-FPM (process %d) shares memory in which no table of OPcache was recognised (PHP 7.0 to 8.4 were known): ask it with opcache_get_status() in a page", pid)
+	switch {
+	case len(all.large) > 0 || all.other:
+		return nil, fmt.Errorf("no table of OPcache was recognised in what it shares (that of PHP 7.0 to 8.4, with opcache.so and opcache.preferred_memory_model mmap or shm, is known); %s", ask)
+	case !all.started:
+		return nil, errors.New("its own shared memory is not there: it is starting, or ending")
+	}
+	return nil, nil
+}
+
+// isFPM asks whether the process is what its title says, which anybody may write: root's, or one whose binary has the name.
+func (s *service) isFPM() error {
+	exe, err := os.Readlink(s.procPath("exe"))
+	if err != nil {
+		return fmt.Errorf("see which binary it is, which needs root, or CAP_SYS_PTRACE: %w", err)
+	}
+	if strings.HasPrefix(path.Base(exe), "php-fpm") {
+		return nil
+	}
+	b, err := host.ReadHead(s.procPath("status"), 4096)
+	if err != nil {
+		return fmt.Errorf("see whose it is: %w", err)
+	}
+	if _, uid, _ := strings.Cut(string(b), "\nUid:"); !strings.HasPrefix(uid, "\t0\t0\t0\t0\n") {
+		return fmt.Errorf("want a process of root's, or one whose binary is named php-fpm…, but it is another user's %s", exe)
+	}
+	return nil
+}
+
+// readTable looks for the table's head in so many bytes of a mapping, beginning at; nil where it is not there.
+//
+// It reads the file behind the mapping, and only if that is the kernel's own memory: to read a process's memory, or to ask any other file
+// system, may wait for its owner without end (userfaultfd; FUSE whose server was stopped). What was never written to stays without pages.
+func readTable(mapFiles string, m shared, at, size int) (*opcache, int, error) {
+	name := fmt.Sprintf("%s/%x-%x", mapFiles, m.from, m.to)
+	held, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0) // asks the file system nothing
+	if err != nil {
+		return nil, 0, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer unix.Close(held)
+	var st unix.Statx_t
+	if err := unix.Statx(held, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, 0, &st); err != nil {
+		return nil, 0, &fs.PathError{Op: "statx", Path: name, Err: err}
+	}
+	if fmt.Sprintf("%02x:%02x", st.Dev_major, st.Dev_minor) != kernelsMemory {
+		return nil, 0, nil // it was mapped anew
+	}
+	f, err := os.Open("/proc/self/fd/" + strconv.Itoa(held))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	b := make([]byte, size)
+	n, err := f.ReadAt(b, m.offset+int64(at))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	o, at, found := tableOf(b[:n], m)
+	if !found {
+		return nil, 0, nil
+	}
+	// it has as many blocks as pages were ever written to
+	if err := unix.Statx(held, "", unix.AT_EMPTY_PATH, unix.STATX_BLOCKS, &st); err == nil {
+		o.used = float64(st.Blocks) * 512
+	}
+	return &o, at, nil
 }
 
 // offIn says whether a pool's own settings switch OPcache off.
@@ -129,7 +244,7 @@ func offIn(entries []phpfpm.Entry, pool string) bool {
 // known where the configuration was read.
 func (r *reader) putOPcache(out *probe.Out) {
 	for _, s := range r.services {
-		o, err := readOPcache(r.host, s.master.PID)
+		o, err := s.readOPcache(out.Now())
 		if err != nil {
 			for _, sig := range opcacheSignals {
 				out.Mark(sig, err)

@@ -40,6 +40,7 @@ func All() []probe.Probe {
 			"configuration is read from the files, every 2 s: an edit that FPM has not loaded yet shows, and listen.backlog takes effect only when FPM is restarted",
 			"FPM says that it reached pm.max_children once until the pool has shrunk again, and never with pm = static",
 			"OPcache's table of files is known as PHP 7.0 to 8.4 have it, on machines of 64 bits; a file cache without memory (opcache.file_cache_only) counts as off",
+			"OPcache is read of a master that is root's or whose binary is named php-fpm…, in memory of the kernel's own: not in huge pages, nor in files (opcache.preferred_memory_model = posix)",
 			"the queue of a Unix socket is not on the status page: see plimsoll_tcp_listen_queue",
 		},
 		Open: open,

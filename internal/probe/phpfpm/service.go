@@ -34,6 +34,10 @@ type service struct {
 	count   map[string]int    // workers by pool
 	// suffix tells its pools apart from those of the same name in another service.
 	suffix string
+	table  *place // OPcache's; nil where it was not found
+	// sought is when it was looked for last, seekErr why it was not found; nil where OPcache is off.
+	sought  time.Time
+	seekErr error
 }
 
 func newService(h *host.Host, master host.Proc) *service {
