@@ -312,7 +312,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 // waited for somebody of whom it is not known whether he is slow.
 func whatWaits(c *candidate) string {
 	did := cmp.Or(said(c, "who"), said(c, "paces"), said(c, "asks"))
-	waited := cmp.Or(said(c, "refused"), said(c, "waits"))
+	waited := cmp.Or(said(c, "refused"), said(c, "terminal"), said(c, "waits"))
 	if did != "" && waited != "" {
 		return did + "; " + waited
 	}
