@@ -268,7 +268,7 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		}
 	}
 	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
-	if got, want := signs(half), "1 of 2 signs measured, 1 not there"; got != want {
+	if got, want := signs(half), "1 of 2 signs measured, 1 looked for in vain"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	many := 4936.0

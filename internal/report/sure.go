@@ -62,7 +62,7 @@ func signs(f model.Finding) string {
 	}
 	text := fmt.Sprintf("%d of %s measured", seen, plural(all, "sign", "signs"))
 	if absent > 0 {
-		text += fmt.Sprintf(", %d not there", absent)
+		text += fmt.Sprintf(", %d looked for in vain", absent)
 	}
 	if taken > 0 {
 		text += fmt.Sprintf(", %d assumed", taken)
