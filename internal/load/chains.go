@@ -125,6 +125,9 @@ func (h *chains) event(name int32, events uint32) {
 		c.sent = n
 		h.count(c.phase).sent += int64(n) // cut off by a timeout, too
 		if l.given != 0 {
+			if n == len(c.asked.bytes) { // it had just ended when it was cancelled, and the receive behind it, which had not begun, waits
+				h.cancel(c)
+			}
 			return
 		}
 		if n < len(c.asked.bytes) { // the kernel tells of what went, and not why no more did
@@ -201,9 +204,14 @@ func (h *chains) fail(c *conn, o outcome) {
 		h.goOn(c, o)
 		return
 	}
+	h.cancel(c)
+	h.giveUp(c, o)
+}
+
+// cancel ends what the kernel does for c now; a call that waits for another to end is not found.
+func (h *chains) cancel(c *conn) {
 	q := h.call(c, opCancel, callQuiet, stepCancel)
 	q.more = cancelAll | cancelSlot
-	h.giveUp(c, o)
 }
 
 // giveUp ends c's request, which goes on when its calls have ended.

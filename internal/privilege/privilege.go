@@ -19,7 +19,7 @@ type Cap int
 
 var names = map[Cap]string{
 	unix.CAP_BPF: "CAP_BPF", unix.CAP_PERFMON: "CAP_PERFMON", unix.CAP_SYSLOG: "CAP_SYSLOG", unix.CAP_NET_ADMIN: "CAP_NET_ADMIN",
-	unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE", unix.CAP_DAC_READ_SEARCH: "CAP_DAC_READ_SEARCH", unix.CAP_DAC_OVERRIDE: "CAP_DAC_OVERRIDE",
+	unix.CAP_SYS_PTRACE: "CAP_SYS_PTRACE", unix.CAP_CHECKPOINT_RESTORE: "CAP_CHECKPOINT_RESTORE", unix.CAP_DAC_READ_SEARCH: "CAP_DAC_READ_SEARCH", unix.CAP_DAC_OVERRIDE: "CAP_DAC_OVERRIDE",
 	unix.CAP_SYS_ADMIN: "CAP_SYS_ADMIN", unix.CAP_NET_RAW: "CAP_NET_RAW", unix.CAP_SETUID: "CAP_SETUID", unix.CAP_SETGID: "CAP_SETGID",
 }
 
@@ -87,9 +87,9 @@ var Table = []Need{
 		Why: "to look into the processes of other users (binary, root, descriptors), and to read their configuration and logs", Without: "what belongs to our own user is seen"},
 	{Kind: "probe", Parts: []string{"processes"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH},
 		Why: "to read the block I/O of the processes of other users", Without: "all but their block I/O is read"},
-	{Kind: "probe", Parts: []string{"phpfpm"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
+	{Kind: "probe", Parts: []string{"phpfpm"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE, unix.CAP_CHECKPOINT_RESTORE},
 		Why:     "as for nginx, and to connect to the pools' sockets",
-		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP. What OPcache says is read only with CAP_CHECKPOINT_RESTORE (before Linux 5.9 CAP_SYS_ADMIN) besides"},
+		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP. Without CAP_CHECKPOINT_RESTORE (before Linux 5.9 CAP_SYS_ADMIN) what OPcache says is not read"},
 	{Kind: "probe", Parts: []string{"haproxy"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
 		Why: "to read its configuration in its own root directory, and to connect to its stats socket", Without: "one of our own user is asked without any"},
 	{Kind: "probe", Parts: []string{"memcached", "redis"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
