@@ -139,44 +139,39 @@ func TestShortRepliesAfterALongOne(t *testing.T) {
 	}
 }
 
-// A send may fail when all of the reply has come: the connection is idle, and stays so until its end is told.
-func TestASendThatFailsBehindItsReply(t *testing.T) {
+// idleOverPair is a connection that is idle, of an engine that is not at work, and the descriptor of its other end.
+func idleOverPair(t *testing.T) (h stays, c *conn, far int) {
+	t.Helper()
 	r, err := Prepare(t.Context(), model.LoadPlan{URL: "http://127.0.0.1:1/", Connections: 1, Threads: 1, Requests: 1, TimeoutMS: 1000, KeepAlive: true, Engine: model.IOURing})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(r.Close)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(pair[0])
-	defer unix.Close(pair[1])
-	h := stays{r.engine.threads[0]}
-	c := &h.conns[0]
-	c.fd, c.state, c.heard = int32(pair[0]), idle, true
+	t.Cleanup(func() { _, _ = unix.Close(pair[0]), unix.Close(pair[1]) })
+	h = stays{r.engine.threads[0]}
+	c = &h.conns[0]
+	c.fd, c.state = int32(pair[0]), idle
+	return h, c, pair[1]
+}
+
+// A send may fail when all of the reply has come: the connection is idle, and stays so until its end is told.
+func TestASendThatFailsBehindItsReply(t *testing.T) {
+	h, c, far := idleOverPair(t)
+	c.heard = true
 	h.cut(c, unix.EPIPE)
-	if n, err := unix.Read(pair[1], make([]byte, 1)); c.state != idle || n != 0 || err != nil {
+	if n, err := unix.Read(far, make([]byte, 1)); c.state != idle || n != 0 || err != nil {
 		t.Errorf("state %v, want idle; its end at the other side: %d, %v", c.state, n, err)
 	}
 }
 
 // What is received after a wait does not make what was there when it returned look late.
 func TestALongReplyMakesNoShortOneLate(t *testing.T) {
-	r, err := Prepare(t.Context(), model.LoadPlan{URL: "http://127.0.0.1:1/", Connections: 1, Threads: 1, Requests: 1, TimeoutMS: 1000, KeepAlive: true, Engine: model.IOURing})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(pair[0])
-	defer unix.Close(pair[1])
-	h := stays{r.engine.threads[0]}
-	c := &h.conns[0]
-	c.fd, c.state, h.woke, h.now = int32(pair[0]), idle, 7, 7
+	h, c, _ := idleOverPair(t)
+	h.woke, h.now = 7, 7
 	h.seen(c, &end{result: unix.POLLIN, flags: endFollows})
 	if h.now != h.woke {
 		t.Errorf("what is told next is dated %d, and was there at %d", h.now, h.woke)
