@@ -28,7 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	programs := map[string]func(){"plimsoll": inScript, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF,
+	programs := map[string]func(){"plimsoll": inScript, "nobody": becomeNobody, "with": becomeWith, "nobtf": hideBTF, "measured": measureMemory,
 		"plimsoll-losing-rights": losesRights, "plimsoll-giving-way": func() { start(theWorld()) }}
 	if programs[filepath.Base(os.Args[0])] == nil {
 		heldtest.Tests()
