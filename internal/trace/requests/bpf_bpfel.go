@@ -98,6 +98,13 @@ type bpfLocalPort struct {
 	Port  uint32
 }
 
+type bpfNoted struct {
+	_       structs.HostLayout
+	Walk    uint64
+	Counted uint8
+	_       [7]byte
+}
+
 type bpfPeer struct {
 	_     structs.HostLayout
 	Place uint32
@@ -162,6 +169,7 @@ type bpfTurn struct {
 	EarlyWritten uint64
 	Left         uint64
 	Next         uint64
+	Walk         uint64
 	Timer        uint64
 	WriteSeq     uint32
 	Received     uint32
@@ -222,6 +230,7 @@ const (
 	bpfProgRequestsCame           = "requests_came"
 	bpfProgRequestsListeners      = "requests_listeners"
 	bpfProgRequestsOpen           = "requests_open"
+	bpfProgRequestsOpenByFile     = "requests_open_by_file"
 	bpfProgRequestsRead           = "requests_read"
 	bpfProgRequestsState          = "requests_state"
 	bpfProgRequestsTimer          = "requests_timer"
@@ -249,6 +258,7 @@ const (
 	bpfVarUnusedRole              = "unused_role"
 	bpfVarUnusedThen              = "unused_then"
 	bpfVarWakeupAt                = "wakeup_at"
+	bpfVarWalk                    = "walk"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -307,6 +317,7 @@ type bpfProgramSpecs struct {
 	RequestsCame           *ebpf.ProgramSpec `ebpf:"requests_came"`
 	RequestsListeners      *ebpf.ProgramSpec `ebpf:"requests_listeners"`
 	RequestsOpen           *ebpf.ProgramSpec `ebpf:"requests_open"`
+	RequestsOpenByFile     *ebpf.ProgramSpec `ebpf:"requests_open_by_file"`
 	RequestsRead           *ebpf.ProgramSpec `ebpf:"requests_read"`
 	RequestsState          *ebpf.ProgramSpec `ebpf:"requests_state"`
 	RequestsTimer          *ebpf.ProgramSpec `ebpf:"requests_timer"`
@@ -359,6 +370,7 @@ type bpfVariableSpecs struct {
 	UnusedRole      *ebpf.VariableSpec `ebpf:"unused_role"`
 	UnusedThen      *ebpf.VariableSpec `ebpf:"unused_then"`
 	WakeupAt        *ebpf.VariableSpec `ebpf:"wakeup_at"`
+	Walk            *ebpf.VariableSpec `ebpf:"walk"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -440,6 +452,7 @@ type bpfVariables struct {
 	UnusedRole      *ebpf.Variable `ebpf:"unused_role"`
 	UnusedThen      *ebpf.Variable `ebpf:"unused_then"`
 	WakeupAt        *ebpf.Variable `ebpf:"wakeup_at"`
+	Walk            *ebpf.Variable `ebpf:"walk"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.
@@ -460,6 +473,7 @@ type bpfPrograms struct {
 	RequestsCame           *ebpf.Program `ebpf:"requests_came"`
 	RequestsListeners      *ebpf.Program `ebpf:"requests_listeners"`
 	RequestsOpen           *ebpf.Program `ebpf:"requests_open"`
+	RequestsOpenByFile     *ebpf.Program `ebpf:"requests_open_by_file"`
 	RequestsRead           *ebpf.Program `ebpf:"requests_read"`
 	RequestsState          *ebpf.Program `ebpf:"requests_state"`
 	RequestsTimer          *ebpf.Program `ebpf:"requests_timer"`
@@ -483,6 +497,7 @@ func (p *bpfPrograms) Close() error {
 		p.RequestsCame,
 		p.RequestsListeners,
 		p.RequestsOpen,
+		p.RequestsOpenByFile,
 		p.RequestsRead,
 		p.RequestsState,
 		p.RequestsTimer,

@@ -197,7 +197,7 @@ func TestThreadsWithoutRoom(t *testing.T) { eachWay(t, threadsWithoutRoom) }
 
 func threadsWithoutRoom(t *testing.T, w way) {
 	tcptest.OwnNetns(t, Tracer())
-	tr := beginHere(t, w, func(spec *ebpf.CollectionSpec) error {
+	tr := beginHere(t, load(t, w), func(spec *ebpf.CollectionSpec) error {
 		spec.Maps[bpfMapHolders].MaxEntries = 1
 		return nil
 	})

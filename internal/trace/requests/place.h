@@ -127,12 +127,17 @@ struct {
 	__type(value, __u32);
 } listeners SEC(".maps");
 
-/* Sockets that are counted there. */
+struct noted {
+	__u64 walk; /* the last that looked at its queue */
+	__u8 counted;
+};
+
+/* Listeners: whether they are counted there. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, __u8);
+	__type(value, struct noted);
 } noted SEC(".maps");
 
 static void *(*bpf_sk_storage_get)(void *map, void *sk, void *value, __u64 flags) = (void *)107;
@@ -164,11 +169,11 @@ static __always_inline void note_listener(struct sock *sk)
 {
 	struct address a = {};
 	__u32 one = 1, *n;
-	__u8 *known = bpf_sk_storage_get(&noted, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct noted *known = bpf_sk_storage_get(&noted, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!known || *known)
+	if (!known || known->counted)
 		return;
-	*known = 1;
+	known->counted = 1;
 	set_local(&a, sk, sk->__sk_common.skc_num);
 	note_service(a.netns, a.port);
 	n = bpf_map_lookup_elem(&listeners, &a);
@@ -181,11 +186,11 @@ static __always_inline void note_listener(struct sock *sk)
 static __always_inline void forget_listener(struct sock *sk, __u16 port)
 {
 	struct address a = {};
-	__u8 *known = bpf_sk_storage_get(&noted, sk, 0, 0);
+	struct noted *known = bpf_sk_storage_get(&noted, sk, 0, 0);
 
-	if (!known || !*known)
+	if (!known || !known->counted)
 		return;
-	*known = 0;
+	known->counted = 0;
 	set_local(&a, sk, port);
 	__u32 *n = bpf_map_lookup_elem(&listeners, &a);
 	if (n && *n > 1)

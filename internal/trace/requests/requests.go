@@ -33,6 +33,7 @@ type Trace struct {
 	functions map[*ebpf.Program]io.Closer
 	walker    *ebpf.Program // of the sockets that are remembered; nil if the kernel refused it
 	walk      *link.Iter
+	walks     uint64
 	failed    error // why there is none
 	next      time.Time
 	found     time.Time // when listeners were looked for last
@@ -89,7 +90,11 @@ func attach(spec *ebpf.CollectionSpec) (*Trace, error) {
 	}
 	t.Set = set
 	if t.walker != nil {
-		t.walk, t.failed = link.AttachIter(link.IterOptions{Program: t.walker, Map: set.Maps.Maps[bpfMapTurns]})
+		over := link.IterOptions{Program: t.walker}
+		if spec.Programs[atOpen].AttachTo != overFiles {
+			over.Map = set.Maps.Maps[bpfMapTurns]
+		}
+		t.walk, t.failed = link.AttachIter(over)
 	}
 	return t, nil
 }

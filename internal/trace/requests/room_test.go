@@ -4,6 +4,7 @@ import (
 	"net"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -23,6 +24,7 @@ func samples(t *testing.T, w way) {
 	}
 	p := wait(t, tr, ns, addr, "all are answered", func(p Place) bool { return p.group(name).InHand.Buckets.Count() == 7 })
 	samples := tracetest.Sink{}
+	tr.next = time.Time{}
 	if err := tr.Read(samples); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestLoss(t *testing.T) { eachWay(t, loss) }
 func loss(t *testing.T, w way) {
 	tcptest.OwnNetns(t, Tracer())
 	lost := func(t *testing.T, what string, change func(*ebpf.CollectionSpec)) uint64 {
-		tr := beginHere(t, w, func(spec *ebpf.CollectionSpec) error { change(spec); return nil })
+		tr := beginHere(t, load(t, w), func(spec *ebpf.CollectionSpec) error { change(spec); return nil })
 		for range 3 {
 			_, addr := startServer(t, "127.0.0.1:0")
 			c := dial(t, "tcp", addr)

@@ -205,6 +205,10 @@ func (t *Trace) underWay() (walked, error) {
 }
 
 func (t *Trace) walkOver() error {
+	t.walks++
+	if err := t.Maps.Variables[bpfVarWalk].Set(t.walks); err != nil {
+		return err
+	}
 	sockets, err := t.walk.Open()
 	if err != nil {
 		return err

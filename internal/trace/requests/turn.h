@@ -70,6 +70,7 @@ struct turn {
 	__u64 early_written; /* and wrote, likewise */
 	__u64 left;	     /* the other end closed a TCP server's connection; 0 while it has not */
 	__u64 next;	     /* the next turn of a TCP server came while another CPU still counted this one's reply */
+	__u64 walk;	     /* the last that found it */
 	__u64 timer;	     /* a client asked, or connected, since a timer ended then; else 0 */
 	__u32 write_seq; /* what the server had written when the turn began */
 	__u32 received;	 /* what had come when bytes came last */

@@ -107,10 +107,24 @@ func readBeforeItsArrivalIsTold(t *testing.T, w way) {
 }
 
 // TestUnderWay: what lies there unread, what is in hand, and for how long.
-func TestUnderWay(t *testing.T) { eachWay(t, underWay) }
+func TestUnderWay(t *testing.T) {
+	eachWay(t, func(t *testing.T, w way) {
+		tr, ns := begin(t, w, everything)
+		underWay(t, tr, ns)
+	})
+}
 
-func underWay(t *testing.T, w way) {
-	tr, ns := begin(t, w, everything)
+// TestUnderWayByFile is as on a kernel that lets no program look at all sockets of a map.
+func TestUnderWayByFile(t *testing.T) {
+	eachWay(t, func(t *testing.T, w way) {
+		spec := loadBothWalks(t, w)
+		chooseWalk(spec, false)
+		tr, ns := beginWith(t, spec, everything)
+		underWay(t, tr, ns)
+	})
+}
+
+func underWay(t *testing.T, tr *Trace, ns uint32) {
 	name, addr := startServer(t, "127.0.0.1:0")
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
 	if err != nil {
@@ -137,6 +151,21 @@ func underWay(t *testing.T, w way) {
 	p = wait(t, tr, ns, l.Addr().String(), "three lie unread", func(p Place) bool { return p.Unread != nil && *p.Unread == 3 })
 	later := wait(t, tr, ns, l.Addr().String(), "they grow old", func(now Place) bool { return *now.Age > *p.Age+30*time.Millisecond })
 	within(t, "their age together", *later.Age-*p.Age, 30*time.Millisecond, 3*time.Since(began))
+	path := filepath.Join(t.TempDir(), "s")
+	unix, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close()
+	for range 2 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintln(c, "never")
+	}
+	wait(t, tr, ns, "unix:"+path, "two lie unread over a Unix socket", func(p Place) bool { return p.Unread != nil && *p.Unread == 2 })
 }
 
 // TestFailures: each is told by how it ended.

@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 
 	"plimsoll/internal/trace"
@@ -46,8 +48,34 @@ func programs() (*ebpf.CollectionSpec, error) {
 		return nil, err
 	}
 	wayOn(kernel).choose(spec, kernel, hasIPv6())
+	chooseWalk(spec, mayWalkMaps())
 	return spec, nil
 }
+
+// byFile is the program that walks over the files of all processes, in atOpen's place where that is refused.
+const byFile = "requests_open_by_file"
+
+// overFiles is what it iterates over.
+const overFiles = "task_file"
+
+// chooseWalk leaves one of the two programs that look at the sockets, under the name of the first.
+func chooseWalk(spec *ebpf.CollectionSpec, mayWalkMaps bool) {
+	if !mayWalkMaps {
+		spec.Programs[atOpen] = spec.Programs[byFile]
+	}
+	delete(spec.Programs, byFile)
+}
+
+// mayWalkMaps asks the kernel whether it lets a program look at all sockets of a map. There are kernels whose makers
+// took away iterators over what maps hold; what an older one lacks is told when the program is loaded.
+var mayWalkMaps = sync.OnceValue(func() bool {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceIter, AttachTo: "bpf_sk_storage_map",
+		License: "GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}})
+	if err != nil {
+		return !errors.Is(err, fs.ErrPermission)
+	}
+	return p.Close() == nil
+})
 
 func wayOn(kernel *btf.Spec) way {
 	for _, name := range turnPoints {
