@@ -59,7 +59,7 @@ var blind = []string{
 	"a timer that is a descriptor (timerfd), a signal or io_uring's is not seen, nor one whose thread hands the work to another; a reply whose thread slept between, as in a lock or a write to a disk, does not follow from its timer either",
 	"what is answered by chance when another timer of the thread has just ended counts as following from that; where turns are drawn, one that follows from an answer counts only if that was followed, too",
 	"who asks for others is not told, and why is, for a minute after not all requests were followed that came to who asks (more than some 1,000 a second, bursts, no room); a thread whose request began before the tracer, or came over a connection without turns, counts as one that asks for others",
-	"where the kernel lets no program look at all sockets of a map, those under way are looked for in the open files of all processes: what only io_uring has open, or an MPTCP connection, is not among them",
+	"where the kernel lets no program look at all sockets of a map, those under way are looked for in the open files of all processes: what only io_uring has open, or an MPTCP connection, is not among them, nor anything in a PID namespace of our own; of a million files it is done every few minutes",
 	"turns that were begun when the tracer started are left out, and at most 65,536 sockets are remembered at once",
 	"where turns are drawn, those of Unix sockets that live for one request are estimated too low, by some percent: a socket's memory is used again, and with it what was noted of the last",
 	"where turns of a Unix socket are drawn, one that comes before the tracepoint of the last write is reached may miss its draw, which scarce CPUs make frequent; over TCP sequence numbers tell them apart",

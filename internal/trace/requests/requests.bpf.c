@@ -1270,15 +1270,17 @@ static long add_next(__u32 i, struct queue *q)
 	struct under_way *u;
 	__u32 received = 0, read = 0;
 	__u64 at = 0;
-	__u8 shutdown = 0;
+	__u8 state = 0;
 
 	bpf_probe_read_kernel(&tp, sizeof(tp), &q->next->sk);
 	bpf_probe_read_kernel(&q->next, sizeof(q->next), &q->next->dl_next);
 	bpf_probe_read_kernel(&received, sizeof(received), &tp->rcv_nxt);
 	bpf_probe_read_kernel(&read, sizeof(read), &more_of_tcp(tp)->copied_seq);
 	bpf_probe_read_kernel(&at, sizeof(at), &more_of_tcp(tp)->tcp_mstamp);
-	bpf_probe_read_kernel(&shutdown, sizeof(shutdown), &more_of((struct sock *)tp)->sk_shutdown);
-	if (received - (shutdown & RCV_SHUTDOWN ? 1 : 0) != read) {
+	bpf_probe_read_kernel(&state, sizeof(state), (const void *)&((struct sock *)tp)->__sk_common.skc_state);
+	if (state == TCP_CLOSE_WAIT)
+		received--; /* the end has a number, too */
+	if (received != read && (state == TCP_ESTABLISHED || state == TCP_CLOSE_WAIT)) { /* else it was reset */
 		u = under_way_at(&q->at);
 		if (u) {
 			u->unread++;
@@ -1287,6 +1289,14 @@ static long add_next(__u32 i, struct queue *q)
 		}
 	}
 	return !q->next;
+}
+
+/* is_tcp_listener leaves out sockets of other kinds that listen: theirs is other memory. */
+static __always_inline bool is_tcp_listener(struct sock *sk)
+{
+	__u16 family = sk->__sk_common.skc_family, protocol = more_of(sk)->sk_protocol;
+
+	return sk->__sk_common.skc_state == TCP_LISTEN && (family == AF_INET || family == AF_INET6) && (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP);
 }
 
 /* walk_queue looks at what waits at a TCP listener, which an MPTCP socket (Go's, by default) has within it. */
@@ -1328,7 +1338,7 @@ int requests_open_by_file(struct bpf_iter__task_file *ctx)
 		return 0;
 	walk_to(sk);
 	u = bpf_skc_to_unix_sock(sk);
-	if (!u && sk->__sk_common.skc_state == TCP_LISTEN)
+	if (is_tcp_listener(sk))
 		walk_queue(sk);
 	if (u && u->peer && more_of(sk)->sk_type != SOCK_DGRAM)
 		walk_to(u->peer);
@@ -1350,9 +1360,8 @@ int requests_listeners(struct bpf_iter__task_file *ctx)
 	if (!socket)
 		return 0;
 	sk = socket->sk;
-	if (!sk || sk->__sk_common.skc_state != TCP_LISTEN || is_unix(sk))
-		return 0;
-	note_listener(sk);
+	if (sk && is_tcp_listener(sk))
+		note_listener(sk);
 	return 0;
 }
 

@@ -90,13 +90,21 @@ func attach(spec *ebpf.CollectionSpec) (*Trace, error) {
 	}
 	t.Set = set
 	if t.walker != nil {
-		over := link.IterOptions{Program: t.walker}
-		if spec.Programs[atOpen].AttachTo != overFiles {
-			over.Map = set.Maps.Maps[bpfMapTurns]
-		}
-		t.walk, t.failed = link.AttachIter(over)
+		t.walk, t.failed = t.attachWalk(spec.Programs[atOpen].AttachTo)
 	}
 	return t, nil
+}
+
+// attachWalk has the walker go over all sockets of the map, or over the open files of all processes: those that our PID namespace
+// has, which is only good where these are all.
+func (t *Trace) attachWalk(over string) (*link.Iter, error) {
+	if over != overFiles {
+		return link.AttachIter(link.IterOptions{Program: t.walker, Map: t.Maps.Maps[bpfMapTurns]})
+	}
+	if err := trace.MayFindThreads(); err != nil {
+		return nil, err
+	}
+	return link.AttachIter(link.IterOptions{Program: t.walker})
 }
 
 func (t *Trace) attachToFunction(p *ebpf.Program) (io.Closer, error) {

@@ -120,8 +120,27 @@ func TestUnderWayByFile(t *testing.T) {
 		spec := loadBothWalks(t, w)
 		chooseWalk(spec, false)
 		tr, ns := beginWith(t, spec, everything)
+		listenElsewhere(t)
 		underWay(t, tr, ns)
+		if p := at(t, tr, ns, "[::]:0"); p.Listen != "" {
+			t.Errorf("what is no listener of TCP is one: %+v", p)
+		}
 	})
+}
+
+// listenElsewhere has a socket listen whose state has the same number as that of TCP's, and its memory another meaning: what is read
+// of it must not be what a user sets.
+func listenElsewhere(t *testing.T) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Logf("no vsock here: %v", err)
+		return
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: unix.VMADDR_PORT_ANY}), unix.Listen(fd, 1)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func underWay(t *testing.T, tr *Trace, ns uint32) {
@@ -151,12 +170,25 @@ func underWay(t *testing.T, tr *Trace, ns uint32) {
 	p = wait(t, tr, ns, l.Addr().String(), "three lie unread", func(p Place) bool { return p.Unread != nil && *p.Unread == 3 })
 	later := wait(t, tr, ns, l.Addr().String(), "they grow old", func(now Place) bool { return *now.Age > *p.Age+30*time.Millisecond })
 	within(t, "their age together", *later.Age-*p.Age, 30*time.Millisecond, 3*time.Since(began))
+	unread := func(what string, n uint64) {
+		t.Helper()
+		wait(t, tr, ns, l.Addr().String(), what, func(p Place) bool { return p.Unread != nil && *p.Unread == n })
+	}
+	asks, silent := dial(t, "tcp", l.Addr().String()), dial(t, "tcp", l.Addr().String())
+	fmt.Fprintln(asks, "never")
+	unread("a fourth lies unread", 4)
+	for _, c := range []*client{asks, silent} {
+		if err := errors.Join(c.Conn.(*net.TCPConn).SetLinger(0), c.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unread("what was reset is in the queue, and under way no more", 3)
 	path := filepath.Join(t.TempDir(), "s")
-	unix, err := net.Listen("unix", path)
+	local, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close()
+	defer local.Close()
 	for range 2 {
 		c, err := net.Dial("unix", path)
 		if err != nil {
