@@ -48,14 +48,16 @@ func followFromTimers(t *testing.T, w way) {
 			got = c
 		}
 	}
-	// The other timer may end just when a partner is asked, or answers; few are taken for its own so, and stood for little.
-	if n := got.Timers["replied"]; n < 7 || n > 7+4 {
+	// The other timer may end just when a partner is asked, or answers; few are taken for its own so, and stood for little. And on
+	// a busy machine an event may wake the loop just before its timer does: few are not, then.
+	if n := got.Timers["replied"]; n < 7-2 || n > 7+4 {
 		t.Errorf("%d replies followed from a timer at once, want 7", n)
 	}
-	if n := got.Timers["asked"]; n < 5+3 || n > 5+3+4 {
+	n := got.Timers["asked"]
+	if n < 5+3-2 || n > 5+3+4 {
 		t.Errorf("%d replies followed from what was asked after a timer, want 8", n)
 	}
-	within(t, "stood until the timer ended", got.Timer["asked"], 8*50*time.Millisecond, waited)
+	within(t, "stood until the timer ended", got.Timer["asked"], time.Duration(min(n, 8))*50*time.Millisecond, waited)
 }
 
 // TestTimersOfWhoIsAwake: what ends while its thread was woken by something else, and waits for
