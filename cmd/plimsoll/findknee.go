@@ -35,7 +35,7 @@ func kneePlan(command string, plan model.LoadPlan, asked func(string) bool) (mod
 			return plan, usage(command, "--%s: --find-knee is about how many connections keep the service busy, each of which sends its next request when it has the last reply", flag)
 		}
 	}
-	if asked("requests") {
+	if asked("max-requests") {
 		return plan, usage(command, "-n: with --find-knee each number of connections is held for a time (-d)")
 	}
 	if plan.Connections < tune.LeastConnections {

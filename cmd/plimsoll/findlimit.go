@@ -30,7 +30,7 @@ const (
 
 // limitPlan is the plan of each step of a search, but for its rate.
 func limitPlan(command string, plan model.LoadPlan, asked func(string) bool) (model.LoadPlan, error) {
-	if asked("requests") {
+	if asked("max-requests") {
 		return plan, usage(command, "-n: with --find-limit each rate is held for a time (-d)")
 	}
 	if len(plan.Stages) > 0 || asked("stage") {

@@ -516,6 +516,7 @@ func (h *http2) complete(s *h2Conn, c *conn) bool {
 	} else {
 		h.leave(s, c)
 	}
+	c.reply.length = st.got
 	h.answered(c)
 	c.state = idle
 	s.done = append(s.done, c)
