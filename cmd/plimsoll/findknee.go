@@ -20,6 +20,8 @@ import (
 type kneeDocument struct {
 	Plan model.LoadPlan `json:"plan"`
 	Knee model.Knee     `json:"knee"`
+	// Interrupted says that the search was stopped before it was done.
+	Interrupted bool `json:"interrupted"`
 }
 
 const (
@@ -74,7 +76,7 @@ func findKnee(ctx context.Context, w *world, plan model.LoadPlan, asJSON bool) e
 		return err
 	}
 	if asJSON {
-		err = errors.Join(printJSON(w.stdout, kneeDocument{plan.WithoutSecrets(), found}), err)
+		err = errors.Join(printJSON(w.stdout, kneeDocument{plan.WithoutSecrets(), found, err != nil}), err)
 	} else if err == nil {
 		err = report.KneeFoot(w.stdout, found, plan.WithoutSecrets().URL, options)
 	}
