@@ -117,11 +117,21 @@ timed() {
 
 # Each side prints: requests, seconds, user seconds, system seconds.
 engine() { # binary, engine
-	jq -nc --arg by "${2-}" --argjson p "$pipeline" --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" --argjson m "$streams" \
-		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r, http2: ($m > 0), streams: $m, engine: $by, pipeline: $p}' >&3
-	local cpu
-	cpu=$(timed "$1" load-engine <&3)
+	local plan cpu
+	plan=$(jq -nc --arg by "${2-}" --argjson p "$pipeline" --arg url "$url" --argjson c "$connections" --argjson ms $((seconds * 1000)) --argjson k $keepalive --argjson r "$rate" --argjson tls "$tls" --argjson m "$streams" \
+		'{url: $url, tls: $tls, connections: $c, threads: 1, duration_ms: $ms, keep_alive: $k, rate: $r, http2: ($m > 0), streams: $m, engine: $by, pipeline: $p}')
+	cpu=$(lasting "$plan" | timed "$1" load-engine)
 	echo "$(tail -n 1 "$dir/out" | jq -r '.totals | "\(.requests) \(.seconds)"') $cpu"
+}
+
+# lasting is the engine's input: the plan, and no end of it before the last record is there, since the engine ends with it.
+lasting() {
+	echo "$1"
+	sleep "$seconds"
+	for _ in {1..100}; do
+		grep -q '"final":true' "$dir/out" && return
+		sleep 0.1
+	done
 }
 
 wrks() {
@@ -190,8 +200,6 @@ report() { # name, file
 	echo "$1  $(awk '{ print $5 / $1 * 1e6 }' "$2" | spread) of the server's"
 }
 
-mkfifo "$dir/plan"
-exec 3<>"$dir/plan" # open at both ends: the engine ends when its input does
 port=$((20000 + RANDOM % 10000))
 url=$scheme://127.0.0.1:$port/file
 [ -z "$gcc" ] || gcc -O2 -o "$dir/floor" "$(dirname "$0")/floor/floor.c"

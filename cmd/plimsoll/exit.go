@@ -43,7 +43,7 @@ var exitSentences = []struct {
 	{exitRunDir, "The run directory (or a capture) cannot be read, or not to its end, or cannot be written (disk full, no permission, no run in it); or what was to be printed could not be."},
 	{exitRules, "The rules are broken; `plimsoll rules check` says where."},
 	{exitInternal, "A fault of Plimsoll's own. Please report it with the message."},
-	{exitInterrupted, "It was interrupted before there was anything to judge, or nobody read what it said."},
+	{exitInterrupted, "It was interrupted before there was anything to judge, or before a load was done as planned (what it saw until then is printed), or nobody read what it said."},
 }
 
 // exitError is an error with its exit code.

@@ -20,6 +20,8 @@ import (
 type kneeDocument struct {
 	Plan model.LoadPlan `json:"plan"`
 	Knee model.Knee     `json:"knee"`
+	// Interrupted says that the search was stopped before it was done.
+	Interrupted bool `json:"interrupted"`
 }
 
 const (
@@ -35,7 +37,7 @@ func kneePlan(command string, plan model.LoadPlan, asked func(string) bool) (mod
 			return plan, usage(command, "--%s: --find-knee is about how many connections keep the service busy, each of which sends its next request when it has the last reply", flag)
 		}
 	}
-	if asked("requests") {
+	if asked("max-requests") {
 		return plan, usage(command, "-n: with --find-knee each number of connections is held for a time (-d)")
 	}
 	if plan.Connections < tune.LeastConnections {
@@ -74,7 +76,7 @@ func findKnee(ctx context.Context, w *world, plan model.LoadPlan, asJSON bool) e
 		return err
 	}
 	if asJSON {
-		err = errors.Join(printJSON(w.stdout, kneeDocument{plan.WithoutSecrets(), found}), err)
+		err = errors.Join(printJSON(w.stdout, kneeDocument{plan.WithoutSecrets(), found, err != nil}), err)
 	} else if err == nil {
 		err = report.KneeFoot(w.stdout, found, plan.WithoutSecrets().URL, options)
 	}

@@ -19,6 +19,8 @@ import (
 type limitDocument struct {
 	Plan  model.LoadPlan `json:"plan"`
 	Limit model.Limit    `json:"limit"`
+	// Interrupted says that the search was stopped before it was done.
+	Interrupted bool `json:"interrupted"`
 }
 
 const (
@@ -30,7 +32,7 @@ const (
 
 // limitPlan is the plan of each step of a search, but for its rate.
 func limitPlan(command string, plan model.LoadPlan, asked func(string) bool) (model.LoadPlan, error) {
-	if asked("requests") {
+	if asked("max-requests") {
 		return plan, usage(command, "-n: with --find-limit each rate is held for a time (-d)")
 	}
 	if len(plan.Stages) > 0 || asked("stage") {
@@ -79,7 +81,7 @@ func findLimit(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, g
 		return err
 	}
 	if asJSON {
-		err = errors.Join(printJSON(w.stdout, limitDocument{plan.WithoutSecrets(), found}), err)
+		err = errors.Join(printJSON(w.stdout, limitDocument{plan.WithoutSecrets(), found, err != nil}), err)
 	} else if err == nil {
 		err = report.LimitFoot(w.stdout, found, plan, options)
 	}

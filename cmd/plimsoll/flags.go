@@ -67,17 +67,18 @@ type loadFlags struct {
 var tlsFlags = []string{"cacert", "insecure", "cert", "key", "server-name", "tls-min", "tls-max", "ciphers", "tls-resume"}
 
 // paceFlags are those that say when requests are due, as --speed does.
-var paceFlags = []string{"rate", "stage", "arrivals", "requests"}
+var paceFlags = []string{"rate", "stage", "arrivals", "max-requests"}
 
 // add adds the flags; calm and ramp are the lengths of those phases when nobody says.
 func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs := c.Flags()
+	fs.SetNormalizeFunc(firstNames)
 	f.connections = 100
 	fs.VarP(quantity[int]{&f.connections}, "connections", "c", "keep `N` connections open at once; 10k are 10,000")
 	fs.Var(quantity[int]{&f.maxConnections}, "max-connections", "with -R: open more connections than -c, up to `N`, when all are busy and a request is due (without it, it waits for one that becomes free)")
 	fs.IntVarP(&f.threads, "threads", "t", 0, "drive them with `N` threads (default: one for each CPU, at most 8; more where a process may not open as many files as there are connections)")
 	durationFlag(fs, &f.duration, "duration", "d", 10*time.Second, "how long to hold the load")
-	fs.VarP(quantity[int64]{&f.requests}, "requests", "n", "hold the load until `N` requests are done, in place of -d")
+	fs.VarP(quantity[int64]{&f.requests}, "max-requests", "n", "hold the load until `N` requests are done, in place of -d")
 	fs.VarP(quantity[float64]{&f.rate}, "rate", "R", "offer `N` requests per second (open loop); without it each connection sends its next request when it has the reply to the last (closed loop)")
 	fs.StringArrayVar(&f.stages, "stage", nil, "from this moment of -d on offer that rate, as `AT:RATE`; the rate changes at once (steps; for a slope give several). -R, or a stage at 0, says how it begins: --stage 0:100/s --stage 30s:2k/s -d 1m. May be given again")
 	fs.StringVar(&f.arrivals, "arrivals", "constant", "`WHEN` the requests of -R are due: constant (at equal distances), poisson (at random, like those of users who do not know of each other), or poisson:SEED, the same ones again")
@@ -92,7 +93,7 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	fs.StringVarP(&f.method, "method", "X", "", "request `METHOD` (default GET, with a body POST)")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "a header line, `\"NAME: VALUE\"`; may be given again")
 	fs.StringVar(&f.body, "body", "", "request body; `TEXT` that begins with @ names a file")
-	fs.StringVar(&f.targets, "targets", "", "in place of one request, those in `FILE`, one a line as JSON: {\"path\": \"/a?b=1\", \"method\": \"PUT\", \"headers\": {\"Accept\": \"text/html\"}, \"body\": \"x\", \"weight\": 3, \"name\": \"a\", \"expect\": [200, 404], \"check\": \"in the body\"}; only path (or url) is needed, and those with the same name are counted together. Or an access log (common or combined, of nginx or Apache), or a HAR export: what was recorded is sent to URL, as often as it is there, or at its own pace (--speed)")
+	fs.StringVar(&f.targets, "targets", "", "in place of one request, those in `FILE`, one a line as JSON: {\"path\": \"/a?b=1\", \"method\": \"PUT\", \"headers\": {\"Accept\": \"text/html\"}, \"body\": \"x\", \"weight\": 3, \"name\": \"a\", \"expect\": [200, 404], \"check\": \"in the body\", \"length\": 612}; only path (or url) is needed, and those with the same name are counted together. Or an access log (common or combined, of nginx or Apache), or a HAR export: what was recorded is sent to URL, as often as it is there, or at its own pace (--speed)")
 	fs.StringVar(&f.speed, "speed", "", "with an access log or a HAR export as --targets: send each request when it was recorded, `N`x as fast (2x, 0.5x; 1x is as it was), in place of -R")
 	fs.StringVar(&f.vars, "vars", "", "put the values of a CSV `FILE` in the place of {NAME} in the path, in headers and in the body (of URL, -H and --body, or of --targets); its first line has the names, and each request takes the next row")
 	durationFlag(fs, &f.timeout, "timeout", "", 2*time.Second, "how long to wait for a reply, connecting included")
@@ -110,6 +111,14 @@ func (f *loadFlags) add(c *cobra.Command, calm, ramp time.Duration) {
 	durationFlag(fs, &f.ramp, "ramp", "", ramp, "how long to take for opening the connections; 0 opens all at once")
 }
 
+// firstNames has a flag be known by the name that it had first, too.
+func firstNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "requests" {
+		name = "max-requests"
+	}
+	return pflag.NormalizedName(name)
+}
+
 // wrong says what is wrong with the flags by themselves.
 func (f *loadFlags) wrong(target string, asked func(string) bool) error {
 	switch {
@@ -123,7 +132,7 @@ func (f *loadFlags) wrong(target string, asked func(string) bool) error {
 		return fmt.Errorf("-R %v: want more than 0 requests per second", f.rate)
 	case asked("connect-rate") && !(f.connectRate > 0):
 		return fmt.Errorf("--connect-rate %v: want more than 0 connections per second", f.connectRate)
-	case asked("requests") && f.requests < 1:
+	case asked("max-requests") && f.requests < 1:
 		return fmt.Errorf("-n %d: want at least 1 request", f.requests)
 	case f.streams < 1 || asked("streams") && !f.http2:
 		return fmt.Errorf("--streams %d: want at least 1, and --http2 beside it", f.streams)
@@ -131,7 +140,7 @@ func (f *loadFlags) wrong(target string, asked func(string) bool) error {
 		return fmt.Errorf("--pipeline %d: want at least 1", f.pipeline)
 	case f.speed != "" && slices.ContainsFunc(paceFlags, asked):
 		return fmt.Errorf("--speed: the recording says when requests are due; leave out --%s", paceFlags[slices.IndexFunc(paceFlags, asked)])
-	case asked("requests") && asked("duration"):
+	case asked("max-requests") && asked("duration"):
 		return fmt.Errorf("-n and -d both say when to end; give one of them")
 	case f.resume != "always" && f.resume != "never":
 		return fmt.Errorf("--tls-resume %s: want always or never", f.resume)
@@ -171,7 +180,7 @@ func (f *loadFlags) plan(command, target string, asked func(string) bool) (model
 		plan.TLS = &f.tls
 		plan.TLS.NeverResume = f.resume == "never"
 	}
-	if plan.ConnectRate > 0 && !asked("ramp") && !asked("requests") {
+	if plan.ConnectRate > 0 && !asked("ramp") && !asked("max-requests") {
 		plan.RampMS = max(plan.RampMS, opening(plan))
 	}
 	if plan.Threads == 0 {

@@ -13,7 +13,7 @@ func loadOf(plan model.LoadPlan, last load.Record) model.Load {
 	for _, p := range last.Phases {
 		switch p.Phase {
 		case model.Hold:
-			l.Outcomes, l.Attempts = p.Outcomes, p.Attempts
+			l.Outcomes, l.Statuses, l.Attempts = p.Outcomes, p.Statuses, p.Attempts
 			l.ReceivedBytes, l.SentBytes = p.Received, p.Sent
 			l.Latency, l.Service, l.Connect, l.Waited, l.Lag = p.Response, p.Service, p.Connect, p.Waited, p.Lag
 			l.FirstByte, l.Transfer = p.FirstByte, p.Transfer

@@ -118,9 +118,6 @@ func loadOnce(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, ou
 		return errors.Join(err, files.close())
 	}
 	cancelled := last.Totals != nil && last.Totals.Cancelled
-	if cancelled {
-		fmt.Fprintln(w.stderr, "plimsoll: interrupted: the load was stopped before its plan was done")
-	}
 	got := loadOf(plan, last)
 	why := explainAll(plan, got, crew.roomOf(ctx, plan))
 	if out.note != "" {
@@ -133,11 +130,17 @@ func loadOnce(ctx context.Context, w *world, crew *crew, plan model.LoadPlan, ou
 			fmt.Fprintln(w.stderr, "plimsoll:", text)
 		}
 	case out.asJSON:
-		err = printJSON(w.stdout, loadDocument{plan.WithoutSecrets(), got, why})
+		err = printJSON(w.stdout, loadDocument{plan.WithoutSecrets(), got, why, cancelled})
 	default:
+		if cancelled {
+			why = append(why, "interrupted: the load was stopped before its plan was done")
+		}
 		err = report.LoadText(w.stdout, version, plan.WithoutSecrets(), got, why, report.TextOptions{Width: w.columns(), Color: w.color()})
 	}
-	if err = errors.Join(err, files.close()); err != nil || cancelled {
+	if err = errors.Join(err, files.close()); cancelled {
+		err = errors.Join(err, fail(exitInterrupted, errors.New("interrupted: the load was stopped before its plan was done")))
+	}
+	if err != nil {
 		return err
 	}
 	said := fmt.Sprintf("%s good replies/s, %s of %s requests (%s)", layout.Rate(got.GoodRPS), layout.Count(got.Good()), layout.Count(got.Requests), plan.WithoutSecrets().URL)
@@ -160,4 +163,6 @@ type loadDocument struct {
 	Plan         model.LoadPlan `json:"plan"`
 	Load         model.Load     `json:"load"`
 	Explanations []string       `json:"explanations"`
+	// Interrupted says that the load was stopped before its plan was done.
+	Interrupted bool `json:"interrupted"`
 }

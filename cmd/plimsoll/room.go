@@ -305,6 +305,7 @@ var byOutcome = map[string]string{
 	"read:timeout":    "the request was taken and no complete reply came in time: the service is slower than --timeout, or hangs",
 	"write:timeout":   "the far side does not take what is sent",
 	"check:status":    "the replies were complete, and had another status than the file of targets expects",
+	"check:length":    "the replies were complete, and their body had another length than the file of targets says (as it is sent, compressed or not)",
 	"check:body":      "the replies were complete, and the text that the file of targets wants was not in their body (bodies are looked at as they are sent, compressed or not)",
 	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c, --max-connections)",
 

@@ -29,6 +29,7 @@ type request struct {
 	name    int32    // of its target, an index into job.names
 	expect  []int16  // the statuses that are right; none means those below 400
 	text    *pattern // what has to be in the body, nil for nothing
+	length  *int64   // how long the body has to be, nil for any length
 }
 
 // targetRequest makes the request of a target; u is its origin.
@@ -45,10 +46,12 @@ func targetRequest(plan model.LoadPlan, t model.Target, u *url.URL) (request, er
 		return request{}, fmt.Errorf("weight %g: want more than 0 and at most %g", t.Weight, maxWeight)
 	case len(t.Expect) > maxExpected:
 		return request{}, fmt.Errorf("expect: want at most %d statuses", maxExpected)
-	case t.Check != "" && t.Method == "HEAD":
-		return request{}, errors.New("check: a reply to HEAD has no body to look into")
+	case (t.Check != "" || t.LengthBytes != nil) && t.Method == "HEAD":
+		return request{}, errors.New("check, length: a reply to HEAD has no body to look into")
+	case t.LengthBytes != nil && *t.LengthBytes < 0:
+		return request{}, fmt.Errorf("length %d: want 0 or more bytes", *t.LengthBytes)
 	}
-	r := request{toHEAD: t.Method == "HEAD"}
+	r := request{toHEAD: t.Method == "HEAD", length: t.LengthBytes}
 	for _, status := range t.Expect {
 		if status < 200 || status > 599 {
 			return request{}, fmt.Errorf("expect %d: want statuses from 200 to 599", status)
@@ -106,6 +109,8 @@ func (a *request) judge(r *reply) outcome {
 		return outcome(class)
 	case a.text != nil && !r.found():
 		return failure(checkFailed, missingText)
+	case a.length != nil && *a.length != r.length:
+		return failure(checkFailed, wrongLength)
 	case r.status >= firstError:
 		return failure(expectedError, class)
 	}

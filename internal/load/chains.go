@@ -109,7 +109,10 @@ func (h *chains) event(name int32, events uint32) {
 	step := e.step()
 	n, errno := e.told()
 	switch {
-	case step == stepCancel: // what was to be cancelled had ended
+	case step == stepCancel:
+		if l.given != 0 && l.runs { // a call that was yet to begin was not found; it has begun since, or does until the next one
+			h.cancel(c)
+		}
 	case step == stepSocket: // it failed, and the calls behind it are gone without a word
 		l.open, l.runs = false, false
 		h.goOn(c, failure(connectFailed, int(errno)))
@@ -124,17 +127,14 @@ func (h *chains) event(name int32, events uint32) {
 	default:
 		c.sent = n
 		h.count(c.phase).sent += int64(n) // cut off by a timeout, too
-		if l.given != 0 {
-			if n == len(c.asked.bytes) { // it had just ended when it was cancelled, and the receive behind it, which had not begun, waits
-				h.cancel(c)
-			}
+		switch {
+		case l.given != 0:
 			return
-		}
-		if n < len(c.asked.bytes) { // the kernel tells of what went, and not why no more did
+		case n < len(c.asked.bytes): // the kernel tells of what went, and not why no more did
 			c.lost = uint16(syscall.EPIPE)
-			return
+		default:
+			c.state = awaiting
 		}
-		c.state = awaiting
 	}
 }
 
@@ -208,9 +208,10 @@ func (h *chains) fail(c *conn, o outcome) {
 	h.giveUp(c, o)
 }
 
-// cancel ends what the kernel does for c now; a call that waits for another to end is not found.
+// cancel ends what the kernel does for c now. A call that was to begin just then, since the one before it is done, is not found;
+// so how it ended is told, and as long as c's last call runs it is tried again.
 func (h *chains) cancel(c *conn) {
-	q := h.call(c, opCancel, callQuiet, stepCancel)
+	q := h.call(c, opCancel, 0, stepCancel)
 	q.more = cancelAll | cancelSlot
 }
 

@@ -232,7 +232,7 @@ func (c *collector) phaseRecord(p phase) PhaseRecord {
 	s := &c.sums[p]
 	r := PhaseRecord{
 		Phase: p.String(), Start: c.unixMillis(c.started[p]),
-		Requests: s.begun, Outcomes: s.ended.named(), Waits: s.ended.seconds(),
+		Requests: s.begun, Outcomes: s.ended.named(), Statuses: s.statuses.named(), Waits: s.ended.seconds(),
 		Parts: partSeconds(&s.parts), Attempts: s.attempts, Received: s.received, Sent: s.sent, ConnectCalls: s.connectCalls.durations(), ReplyUnread: s.unread.durations(),
 	}
 	if c.ended[p] != never {

@@ -3,6 +3,7 @@ package load
 import (
 	"iter"
 	"math/bits"
+	"strconv"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -135,5 +136,40 @@ func (e *endings) seconds() map[string]float64 {
 			named[o.String()] = float64(s.nanos) / 1e9
 		}
 	})
+	return named
+}
+
+// statuses are replies by their exact status. There are few of them, mostly one.
+type statuses []statusCount
+
+type statusCount struct {
+	status int16
+	n      int64
+}
+
+func (s *statuses) add(status int16, n int64) {
+	for i := range *s {
+		if (*s)[i].status == status {
+			(*s)[i].n += n
+			return
+		}
+	}
+	*s = append(*s, statusCount{status, n})
+}
+
+// moveTo adds all to sum and leaves none.
+func (s *statuses) moveTo(sum *statuses) {
+	for i := range *s {
+		sum.add((*s)[i].status, (*s)[i].n)
+	}
+	*s = (*s)[:0]
+}
+
+// named are their numbers, by "404" and the like.
+func (s statuses) named() map[string]int64 {
+	named := map[string]int64{}
+	for _, one := range s {
+		named[strconv.Itoa(int(one.status))] = one.n
+	}
 	return named
 }

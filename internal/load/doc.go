@@ -150,7 +150,7 @@
 //	read:eof               the connection ended before the reply was complete
 //	queue:timeout, queue:cancelled   open loop: no connection became free in time
 //	expected:4xx, expected:5xx   such a reply, which its target expects (model.Target)
-//	check:status, check:body   a reply below 400 that is not the one that its target expects; its time is a failed request's
+//	check:status, check:body, check:length   a reply below 400 that is not the one that its target expects; its time is a failed request's
 //	protocol:FAULT         bad_status_line, bad_header, bad_content_length, bad_chunk, head_too_large, too_many_interim, excess_data, unasked_reply,
 //	                       unasked_upgrade;
 //	                       HTTP/2: not_http2, bad_frame, bad_frame_size, bad_header_block, bad_status, bad_settings, bad_window, frame_flood

@@ -399,9 +399,7 @@ func (h *http2) heedWindow(s *h2Conn, e *incoming) bool {
 	c := s.lane(e.stream)
 	switch {
 	case e.stream == 0:
-		if s.window += int64(e.number); e.number == 0 {
-			return h.broke(s, badFrame)
-		} else if s.window > maxWindow {
+		if s.window += int64(e.number); s.window > maxWindow {
 			return h.broke(s, badWindow)
 		}
 	case c == nil:
@@ -518,6 +516,7 @@ func (h *http2) complete(s *h2Conn, c *conn) bool {
 	} else {
 		h.leave(s, c)
 	}
+	c.reply.length = st.got
 	h.answered(c)
 	c.state = idle
 	s.done = append(s.done, c)

@@ -100,7 +100,9 @@ func (in *inbound) meaning(f *frame) (incoming, fault) {
 		}
 		e.number = binary.BigEndian.Uint32(p)
 		if f.kind == frameWindowUpdate {
-			e.number &= maxWindow
+			if e.number &= maxWindow; e.number == 0 && e.stream == 0 {
+				return e, badFrame // a stream's that grows by nothing ends that stream alone
+			}
 		}
 	default:
 		e.kind = frameContinuation // an extension that we do not know

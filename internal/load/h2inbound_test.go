@@ -46,12 +46,25 @@ func saidBy(b []byte, pieces []byte) (said []string, whole bool) {
 				e.body += bodies[e.stream]
 				delete(bodies, e.stream)
 			}
+			if e.kind == frameSettings && windowBeyondAll(e.text) { // which h2Conn.set finds
+				return append(said, "broken"), true
+			}
 			if text := e.line(); text != "" {
 				said = append(said, text)
 			}
 		}
 	}
 	return said, in.stream == 0 && in.frames.left == 0 && (len(in.frames.carry) == 0 || in.frames.whole)
+}
+
+// windowBeyondAll says whether settings have a window that cannot be, as x/net's framer looks for one: at the first alone.
+func windowBeyondAll(settings []byte) bool {
+	for ; len(settings) >= 6; settings = settings[6:] {
+		if xhttp2.SettingID(binary.BigEndian.Uint16(settings)) == xhttp2.SettingInitialWindowSize {
+			return binary.BigEndian.Uint32(settings[2:]) > maxWindow
+		}
+	}
+	return false
 }
 
 // line is what is compared of something that was said.

@@ -29,6 +29,7 @@ func (r *Record) modest() error {
 	for i := range r.Phases {
 		p := &r.Phases[i]
 		outcomes(p.Outcomes)
+		outcomes(p.Statuses)
 		count = max(count, p.Requests, p.Attempts, p.Received, p.Sent, p.ConnectCalls.Count, p.ReplyUnread.Count)
 		seconds = max(seconds, p.ConnectCalls.Seconds, p.ReplyUnread.Seconds)
 		for _, by := range []map[string]float64{p.Waits, p.Parts} {

@@ -42,6 +42,7 @@ const (
 const (
 	wrongStatus = 1 + iota
 	missingText
+	wrongLength
 )
 
 // fault is what is wrong with a reply.
@@ -115,7 +116,7 @@ func (o outcome) String() string {
 	case protocolFailed:
 		return "protocol:" + fault(o.detail()).String()
 	case checkFailed:
-		return "check:" + map[int]string{wrongStatus: "status", missingText: "body"}[o.detail()]
+		return "check:" + map[int]string{wrongStatus: "status", missingText: "body", wrongLength: "length"}[o.detail()]
 	case expectedError:
 		return fmt.Sprintf("expected:%dxx", o.detail())
 	case tlsAlert, readAlert:

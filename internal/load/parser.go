@@ -51,7 +51,7 @@ type reply struct {
 	interim   uint8
 	status    int16
 	head      int32 // bytes of head and trailers so far
-	length    int64 // Content-Length, -1 when there is none
+	length    int64 // Content-Length, -1 when there is none; from the end of the head on the body's length, as far as it is known
 	left      int64 // bytes of body or chunk still to come
 	carry     []byte
 	text      *pattern // to be found in the body, nil for none
@@ -90,6 +90,7 @@ func (r *reply) feed(b []byte) (used int, s step) {
 			r.skip(n)
 		case inBodyUntilEOF:
 			r.look(rest)
+			r.length += int64(len(rest))
 			return len(b), more
 		default:
 			line, n, s := r.line(rest)
@@ -123,6 +124,9 @@ func (r *reply) skippable() int64 {
 // skip passes over n ≤ skippable bytes.
 func (r *reply) skip(n int64) step {
 	r.left -= n
+	if r.state == inChunkData {
+		r.length += n
+	}
 	if r.left > 0 {
 		return more
 	}
@@ -283,13 +287,13 @@ func (r *reply) endHead() fault {
 		return unaskedUpgrade
 	case r.status == switchingProtocols:
 		r.close = true
-		r.state = atEnd
+		r.length, r.state = 0, atEnd
 	case r.toHEAD || r.status == 204 || r.status == 304:
-		r.state = atEnd
+		r.length, r.state = 0, atEnd
 	case r.chunked:
 		// Both headers at once are how requests are smuggled: never reuse such a connection.
 		r.close = r.close || r.length >= 0
-		r.state = inChunkSize
+		r.length, r.state = 0, inChunkSize
 	case r.length > 0 && !r.coded:
 		r.left = r.length
 		r.state = inBody
@@ -297,7 +301,7 @@ func (r *reply) endHead() fault {
 		r.state = atEnd
 	default:
 		r.close = true
-		r.state = inBodyUntilEOF
+		r.length, r.state = 0, inBodyUntilEOF
 	}
 	return noFault
 }

@@ -171,6 +171,37 @@ func TestReplyAgreesWithNetHTTP(t *testing.T) {
 		if _, err := io.Copy(io.Discard, theirs.Body); err != nil || theirs.StatusCode != c.want.Status {
 			t.Errorf("%s: net/http: status %d, %v; ours %d", c.why, theirs.StatusCode, err, c.want.Status)
 		}
+		besideNetHTTP(t, []byte(c.input), false)
+	}
+}
+
+// besideNetHTTP holds a reply that both we and net/http take for a whole one to be the same one.
+func besideNetHTTP(t *testing.T, input []byte, toHEAD bool) {
+	var r reply
+	ours := readBy(&r, r.feed, input, toHEAD)
+	if ours.Step != done && !ours.AtEOF || r.version10 && r.coded { // net/http has no codings in HTTP/1.0
+		return
+	}
+	request := &http.Request{Method: "GET"}
+	if toHEAD {
+		request.Method = "HEAD"
+	}
+	raw := bytes.NewReader(input)
+	b := bufio.NewReader(raw)
+	theirs, err := http.ReadResponse(b, request)
+	for err == nil && theirs.StatusCode < 200 {
+		theirs, err = http.ReadResponse(b, request)
+	}
+	if err != nil {
+		return
+	}
+	n, err := io.Copy(io.Discard, theirs.Body)
+	if err != nil {
+		return
+	}
+	used := len(input) - raw.Len() - b.Buffered()
+	if theirs.StatusCode != ours.Status || n != r.length || used != ours.Used {
+		t.Errorf("%q: net/http reads status %d and a body of %d bytes from %d; we %d, %d, %d", input, theirs.StatusCode, n, used, ours.Status, r.length, ours.Used)
 	}
 }
 
@@ -209,7 +240,7 @@ func TestKnownHead(t *testing.T) {
 	}
 }
 
-// FuzzReply holds that the parser makes the same of an input however it is cut.
+// FuzzReply holds that the parser makes the same of an input however it is cut, and of a whole reply what net/http does.
 func FuzzReply(f *testing.F) {
 	for _, c := range replies {
 		if len(c.input) < 4096 {
@@ -245,5 +276,6 @@ func FuzzReply(f *testing.F) {
 		if whole.Step == broken == (whole.Fault == "") {
 			t.Errorf("broken without a fault, or a fault without broken: %+v", whole)
 		}
+		besideNetHTTP(t, input, toHEAD)
 	})
 }

@@ -144,6 +144,12 @@ func (p *PhaseRecord) check() error {
 		}
 		left -= n
 	}
+	replies := p.Requests
+	for status, n := range p.Statuses {
+		if replies -= n; n < 0 || replies < 0 || len(status) != 3 || status < "100" || status > "599" {
+			return fmt.Errorf("%d replies with status %q: want one from 100 to 599, and no more than the %d requests that began", n, status, p.Requests)
+		}
+	}
 	least := min(p.ConnectCalls.Seconds, p.ReplyUnread.Seconds)
 	for _, by := range []map[string]float64{p.Waits, p.Parts} {
 		for _, seconds := range by {

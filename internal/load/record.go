@@ -80,6 +80,8 @@ type PhaseRecord struct {
 	// its outcome begins with "connect:" or "tls:", and what is shown to people as requests leaves it out.
 	Requests int64            `json:"requests"`
 	Outcomes map[string]int64 `json:"outcomes"`
+	// Statuses are the replies by their exact status ("404"), those that a target did not expect included.
+	Statuses map[string]int64 `json:"statuses,omitempty"`
 	// Waits is how long users waited for what they got, in seconds, summed by
 	// outcome. Few requests that hang cost more of it than many that fail at once.
 	Waits map[string]float64 `json:"waits_seconds"`

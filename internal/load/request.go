@@ -437,6 +437,7 @@ func (t *thread) fail(c *conn, o outcome) {
 // answered counts a request that has its reply.
 func (t *thread) answered(c *conn) {
 	n, o := t.count(c.phase), c.asked.judge(&c.reply)
+	n.statuses.add(c.reply.status, 1)
 	if !o.isReply() { // not the one that was wanted
 		n.add(failed, c.at-c.intended)
 		t.finish(c, o, c.at)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -277,6 +278,33 @@ func TestEveryRequestEndsOnce(t *testing.T) {
 		all := runPlan(t, context.Background(), plan) // which checks the sums
 		if got := phaseNamed(all, "hold").Requests; plan.Requests > 0 && got != plan.Requests {
 			t.Errorf("%d requests begun in hold, want %d", got, plan.Requests)
+		}
+	}
+}
+
+// A request is given up just when its connect or its send is done, and what follows is yet to begin: from a server that says
+// nothing that would never end.
+func TestWhoIsGivenUpBetweenTwoCallsEnds(t *testing.T) {
+	slow := func(_ *server, c *net.TCPConn) {
+		defer c.Close()
+		time.Sleep(20 * time.Millisecond)
+		_, _ = io.Copy(io.Discard, c)
+	}
+	silent := func(_ *server, c *net.TCPConn) {
+		defer c.Close()
+		_, _ = io.Copy(io.Discard, c)
+	}
+	for _, try := range []struct {
+		serve func(*server, *net.TCPConn)
+		plan  model.LoadPlan
+	}{
+		{silent, model.LoadPlan{Connections: 50, Requests: 500, TimeoutMS: 1}},
+		{slow, model.LoadPlan{Connections: 5, Requests: 50, TimeoutMS: 20, Method: "POST", Body: make([]byte, 5<<20)}},
+	} {
+		try.plan.URL, try.plan.Threads, try.plan.Engine = serveConns(t, try.serve).url, 1, model.IOURing
+		all := runPlan(t, context.Background(), try.plan) // which ends
+		if got := phaseNamed(all, "hold").Requests; got != try.plan.Requests {
+			t.Errorf("%d requests begun, want %d", got, try.plan.Requests)
 		}
 	}
 }

@@ -139,6 +139,9 @@ func runPlan(t *testing.T, ctx context.Context, plan model.LoadPlan) []Record {
 		if waits, parts := sumSeconds(p.Waits), sumSeconds(p.Parts); math.Abs(waits-parts) > 1e-6 {
 			t.Errorf("%s: the parts %v add up to %.9f s, the waits to %.9f s", p.Phase, p.Parts, parts, waits)
 		}
+		if got, want := sum(p.Statuses), completeReplies(p.Outcomes); got != want {
+			t.Errorf("%s: %d complete replies, %d statuses: %v, %v", p.Phase, want, got, p.Outcomes, p.Statuses)
+		}
 		if p.Waited.Count != p.Requests {
 			t.Errorf("%s: %d requests, %d waited", p.Phase, p.Requests, p.Waited.Count)
 		}
@@ -167,6 +170,16 @@ func sumSeconds(seconds map[string]float64) (sum float64) {
 		sum += s
 	}
 	return sum
+}
+
+// completeReplies are those that came whole, whether they were wanted or not.
+func completeReplies(outcomes map[string]int64) (n int64) {
+	for name, c := range outcomes {
+		if strings.HasSuffix(name, "xx") || strings.HasPrefix(name, "check:") {
+			n += c
+		}
+	}
+	return n
 }
 
 func countReplies(outcomes map[string]int64) (n int64) {

@@ -23,6 +23,13 @@ var (
 		Source: "counted by the load generator",
 		ByHand: "strace -f -e trace=connect,sendto,recvfrom -p $(pidof plimsoll-load)",
 	}
+	repliesTotal = &model.Signal{
+		Name: "plimsoll_load_replies_total", Kind: model.Counter, Unit: "replies",
+		Help:   "Complete replies to the load's requests by their exact status, those included that a file of targets did not expect; by the phase in which the request began.",
+		Labels: []string{"phase", "status"}, StartsAtZero: true,
+		Source: "counted by the load generator",
+		ByHand: "curl -so /dev/null -w '%{http_code}\\n' URL",
+	}
 	waitSecondsTotal = &model.Signal{
 		Name: "plimsoll_load_wait_seconds_total", Kind: model.Counter, Unit: "seconds",
 		Help:   "How long the load's users waited, summed by what they got in the end; from the intended time of the request to its outcome.",
@@ -214,7 +221,7 @@ var (
 
 // Signals are all that the load says about itself.
 var Signals = []*model.Signal{
-	requestsTotal, outcomesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, receivedBytesTotal, sentBytesTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
+	requestsTotal, outcomesTotal, repliesTotal, waitSecondsTotal, partSecondsTotal, attemptsTotal, receivedBytesTotal, sentBytesTotal, connectCallSum, connectCallCount, replyUnreadSum, replyUnreadCount,
 	latencySeconds, connections, connectionsMissing, connectionsStood, cpuSeconds, sendDelaySeconds, scheduleLagSeconds, unreadSeconds,
 	tlsHandshakesTotal, tlsHandshakeSeconds, tlsCryptoSum, tlsCryptoCount, targetOutcomesTotal, targetLatencySeconds, stageOutcomesTotal, stageLatencySeconds, stageLagSeconds, dnsSeconds,
 }
@@ -296,6 +303,9 @@ func (r *Record) Samples(put func(s *model.Signal, v float64, labels ...string))
 		put(requestsTotal, float64(p.Requests), p.Phase)
 		for outcome, n := range p.Outcomes {
 			put(outcomesTotal, float64(n), p.Phase, outcome)
+		}
+		for status, n := range p.Statuses {
+			put(repliesTotal, float64(n), p.Phase, status)
 		}
 		for outcome, s := range p.Waits {
 			put(waitSecondsTotal, s, p.Phase, outcome)

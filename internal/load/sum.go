@@ -156,7 +156,7 @@ func (c *Connections) add(o Connections) {
 
 // phase is the sum of one, and whether any worker had it.
 func (s *Sum) phase(p phase, in []bool) (sum PhaseRecord, ok bool) {
-	sum = PhaseRecord{Phase: p.String(), Outcomes: map[string]int64{}, Waits: map[string]float64{}, Parts: map[string]float64{}}
+	sum = PhaseRecord{Phase: p.String(), Outcomes: map[string]int64{}, Statuses: map[string]int64{}, Waits: map[string]float64{}, Parts: map[string]float64{}}
 	lasts := false
 	for k, one := range s.newest {
 		if one == nil {
@@ -198,9 +198,8 @@ func (s *Sum) phase(p phase, in []bool) (sum PhaseRecord, ok bool) {
 
 func (r *PhaseRecord) addCounts(o *PhaseRecord) {
 	r.Requests += o.Requests
-	for name, n := range o.Outcomes {
-		r.Outcomes[name] += n
-	}
+	addOutcomes(r.Outcomes, o.Outcomes)
+	addOutcomes(r.Statuses, o.Statuses)
 	for name, n := range o.Waits {
 		r.Waits[name] += n
 	}

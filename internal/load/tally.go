@@ -146,6 +146,8 @@ type phaseSum struct {
 type phaseCounts struct {
 	begun int64
 	ended endings
+	// statuses has the replies, those that were not wanted included.
+	statuses statuses
 	// parts is what the waits of those that have ended, and of the ones that have not, consist of, in nanoseconds.
 	parts [partKinds]int64
 	// attempts is how often a connection was tried for; those that failed are outcomes.
@@ -197,6 +199,7 @@ func (t *phaseCounts) moveTo(sum *phaseCounts) {
 	sum.begun += t.begun
 	t.begun = 0
 	t.ended.moveTo(&sum.ended)
+	t.statuses.moveTo(&sum.statuses)
 	for p, ns := range t.parts {
 		sum.parts[p] += ns
 	}

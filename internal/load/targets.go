@@ -34,6 +34,7 @@ type targetLine struct {
 	Weight  *float64          `json:"weight"`
 	Expect  json.RawMessage   `json:"expect"`
 	Check   string            `json:"check"`
+	Length  *int64            `json:"length"`
 }
 
 // ReadTargets reads a file of targets: on each line a JSON object; empty lines, and those that
@@ -92,7 +93,7 @@ func parseTarget(line []byte, u *url.URL) (t model.Target, err error) {
 	if !utf8.Valid(line) {
 		return t, errors.New("it is not UTF-8")
 	}
-	t = model.Target{Method: strings.ToUpper(l.Method), Weight: 1, Check: l.Check}
+	t = model.Target{Method: strings.ToUpper(l.Method), Weight: 1, Check: l.Check, LengthBytes: l.Length}
 	if t.Path, err = targetPath(l, u); err != nil {
 		return t, err
 	}

@@ -80,6 +80,9 @@ func TestReadTargetsSaysWhichLineIsWrong(t *testing.T) {
 		`{"path":"/","expect":100}`:                              "expect 100",
 		`{"path":"/","method":"GE T"}`:                           `method "GE T"`,
 		`{"path":"/","method":"head","check":"x"}`:               "HEAD has no body",
+		`{"path":"/","method":"head","length":0}`:                "HEAD has no body",
+		`{"path":"/","length":-1}`:                               "length -1: want 0 or more",
+		`{"path":"/","length":1.5}`:                              "want an object",
 		`{"path":"/","headers":{"A\r\nB":"c"}}`:                  "header",
 		`{"path":"/","headers":{"A":"c\r\nB: d"}}`:               "control characters",
 		`{"path":"/","headers":{"Content-Length":"10"}}`:         "leave the header out",
@@ -169,7 +172,8 @@ func TestTargetsAreCountedAsNginxDoes(t *testing.T) {
 		location /b { return 302 /a; }
 		location /c { return 404 gone; }
 		location /d { return 503 busy; }
-		location /e { default_type text/plain; return 200 "another text"; }`)
+		location /e { default_type text/plain; return 200 "another text"; }
+		location /f { default_type text/plain; return 200 "another text"; }`)
 	plan := model.LoadPlan{URL: "http://" + address + "/", Connections: 9, Threads: 2, Requests: 2003, KeepAlive: true, TimeoutMS: 60_000}
 	const text = `{"path": "/a", "weight": 4, "check": "whole answer"}
 {"path": "/b?x=1", "name": "moved"}
@@ -179,15 +183,17 @@ func TestTargetsAreCountedAsNginxDoes(t *testing.T) {
 {"path": "/c?expected", "expect": [404, 410], "check": "gone"}
 {"path": "/d", "method": "POST", "body": "x", "expect": 200}
 {"path": "/e", "check": "the whole answer"}
-{"path": "/e", "method": "HEAD"}`
+{"path": "/e", "method": "HEAD"}
+{"path": "/f", "length": 12, "check": "another"}
+{"path": "/f?short", "length": 11}`
 	var err error
 	if plan.Targets, err = ReadTargets([]byte(text), plan); err != nil {
 		t.Fatal(err)
 	}
 	outcomes := map[string]string{"GET /a": "2xx", "moved": "3xx", "GET /b": "check:status", "GET /c": "4xx", "GET /c?expected": "expected:4xx",
-		"POST /d": "5xx", "GET /e": "check:body", "HEAD /e": "2xx"}
-	status := map[string]string{"GET /a": "200", "GET /b": "302", "GET /c": "404", "GET /c?expected": "404", "POST /d": "503", "GET /e": "200", "HEAD /e": "200"}
-	want, all := map[string]int64{}, int64(0)
+		"POST /d": "5xx", "GET /e": "check:body", "HEAD /e": "2xx", "GET /f": "2xx", "GET /f?short": "check:length"}
+	status := map[string]string{"GET /a": "200", "GET /b": "302", "GET /c": "404", "GET /c?expected": "404", "POST /d": "503", "GET /e": "200", "HEAD /e": "200", "GET /f": "200", "GET /f?short": "200"}
+	want, all, exact := map[string]int64{}, int64(0), map[string]int64{}
 	for _, rate := range []float64{0, 4000} {
 		plan.Rate = rate
 		records := runPlan(t, t.Context(), plan)
@@ -195,6 +201,7 @@ func TestTargetsAreCountedAsNginxDoes(t *testing.T) {
 		if got, names := len(last.Targets), slices.Collect(maps.Keys(outcomes)); got != len(names) {
 			t.Fatalf("%d targets in the record, want %d: %+v", got, len(names), last.Targets)
 		}
+		addOutcomes(exact, phaseNamed(records, "hold").Statuses)
 		for _, target := range last.Targets {
 			n := sum(target.Outcomes)
 			if d := cmp.Diff(map[string]int64{outcomes[target.Name]: n}, target.Outcomes); d != "" {
@@ -210,6 +217,12 @@ func TestTargetsAreCountedAsNginxDoes(t *testing.T) {
 		}
 	}
 	got := counts()
+	for line, n := range got {
+		exact[line[len(line)-3:]] -= n
+	}
+	if sum(exact) != 0 || slices.Max(slices.Collect(maps.Values(exact))) != 0 {
+		t.Errorf("exact statuses, ours beyond nginx's: %v", exact)
+	}
 	moved := got["GET /b?x=1 302"] + got["GET /b?x=2 302"]
 	delete(got, "GET /b?x=1 302")
 	delete(got, "GET /b?x=2 302")

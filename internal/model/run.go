@@ -280,6 +280,8 @@ type Target struct {
 	Expect []int `json:"expect,omitempty"`
 	// Check is what has to be in the body as it is sent, "" for nothing.
 	Check string `json:"check,omitempty"`
+	// LengthBytes is how long the body has to be as it is sent, nil for any length.
+	LengthBytes *int64 `json:"length_bytes,omitempty"`
 }
 
 // TLSPlan says how a load speaks TLS. Files are named, not kept, since one of them is
@@ -325,7 +327,7 @@ func (p LoadPlan) WithoutSecrets() LoadPlan {
 		return p
 	}
 	for _, t := range targets {
-		masked := Target{Name: secret.Text(t.Name), Method: t.Method, Path: secret.Text(t.Path), BodyBytes: len(t.Body), Weight: t.Weight, Expect: t.Expect, Check: secret.Text(t.Check)}
+		masked := Target{Name: secret.Text(t.Name), Method: t.Method, Path: secret.Text(t.Path), BodyBytes: len(t.Body), Weight: t.Weight, Expect: t.Expect, Check: secret.Text(t.Check), LengthBytes: t.LengthBytes}
 		for _, h := range t.Headers {
 			masked.Headers = append(masked.Headers, secret.Header(h))
 		}
@@ -466,6 +468,9 @@ type Load struct {
 	// "read:ECONNRESET", "protocol:bad_status_line" … They add up to Requests and,
 	// in a closed loop, FailedAttempts.
 	Outcomes map[string]int64 `json:"outcomes"`
+	// Statuses are the replies by their exact status, those that a target did not expect included; empty in a run that
+	// did not record it.
+	Statuses map[string]int64 `json:"statuses,omitempty"`
 	// Latency is what the user waited for a reply, connect time included and,
 	// in an open loop, from the intended send time. Microseconds, replies only.
 	Latency Quantiles `json:"latency_us"`

@@ -14,6 +14,7 @@ import (
 // The series that the load is computed from; package load declares them.
 const (
 	outcomesSeries = "plimsoll_load_outcomes_total"
+	repliesSeries  = "plimsoll_load_replies_total"
 	latencySeries  = "plimsoll_load_latency_seconds"
 	attemptsSeries = "plimsoll_load_connect_attempts_total"
 	stoodSeries    = "plimsoll_load_connections_stood"
@@ -139,6 +140,18 @@ func (r *Run) countAttempts(l *model.Load) error {
 			if s.Labels.Get("phase") == model.Hold {
 				*bytes += int64(s.Last())
 			}
+		}
+	}
+	replies, err := r.loadSeries(repliesSeries)
+	if err != nil {
+		return err
+	}
+	for _, s := range replies {
+		if n := int64(s.Last()); n > 0 && s.Labels.Get("phase") == model.Hold {
+			if l.Statuses == nil {
+				l.Statuses = map[string]int64{}
+			}
+			l.Statuses[s.Labels.Get("status")] += n
 		}
 	}
 	lags, err := r.loadSeries(lagSeries)

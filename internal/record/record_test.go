@@ -24,6 +24,7 @@ var (
 	gauge    = &model.Signal{Name: "g"}
 	outcomes = &model.Signal{Name: "plimsoll_load_outcomes_total", Labels: []string{"phase", "outcome"}, StartsAtZero: true}
 	targets  = &model.Signal{Name: "plimsoll_load_target_outcomes_total", Labels: []string{"target", "outcome"}, StartsAtZero: true}
+	statuses = &model.Signal{Name: "plimsoll_load_replies_total", Labels: []string{"phase", "status"}, StartsAtZero: true}
 	times    = &model.Signal{Name: "plimsoll_load_target_latency_seconds", Labels: []string{"target", "quantile"}}
 	latency  = &model.Signal{Name: "plimsoll_load_latency_seconds", Labels: []string{"phase", "kind", "quantile"}}
 )
@@ -170,6 +171,10 @@ func loaded(t *testing.T) string {
 	put(1000, map[string]float64{"calm 2xx": 50})
 	put(2000, map[string]float64{"calm 2xx": 50, "hold 2xx": 1000, "hold connect:timeout": 3})
 	put(3000, map[string]float64{"calm 2xx": 50, "hold 2xx": 2500, "hold connect:timeout": 3, "hold 5xx": 100})
+	w.Sample("client", start+2000, statuses, 900, "hold", "200")
+	w.Sample("client", start+3000, statuses, 2500, "hold", "200")
+	w.Sample("client", start+3000, statuses, 100, "hold", "503")
+	w.Sample("client", start+3000, statuses, 50, "calm", "200")
 	for quantile, v := range map[string]float64{"0.5": 0.002, "0.9": 0.004, "0.99": 0.008, "0.999": 0.016, "1": 0.032} {
 		w.Sample("client", start+2000, latency, v/2, "hold", "response", quantile)
 		w.Sample("client", start+3000, latency, v, "hold", "response", quantile)
@@ -204,6 +209,7 @@ func TestLoad(t *testing.T) {
 	want := &model.Load{
 		Requests: 2600, FailedAttempts: 3, RPS: 1300, GoodRPS: 1250, GoodShare: 2500.0 / 2603,
 		Outcomes:    map[string]int64{"2xx": 2500, "5xx": 100, "connect:timeout": 3},
+		Statuses:    map[string]int64{"200": 2500, "503": 100},
 		OtherPhases: map[string]int64{"calm": 50},
 		Latency:     model.Quantiles{Count: 2600, Mean: 1500, P50: 2000, P90: 4000, P99: 8000, P999: 16000, Max: 32000},
 		Waited:      model.Quantiles{Count: 2603, P50: 20000, P90: 40000, P99: 80000, P999: 160000, Max: 320000},

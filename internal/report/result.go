@@ -163,6 +163,9 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 	} else {
 		p.item("result", fmt.Sprintf("%s good replies/s; %s (%s)", layout.Rate(l.GoodRPS), good, layout.Share(l.GoodShare)))
 	}
+	if text := statuses(l); text != "" {
+		p.item("replies", text)
+	}
 	p.item("latency", latency(l))
 	if l.Service.P50 > 0 && l.Lag.Count > 0 {
 		p.item("service", fmt.Sprintf("p50 %s, p99 %s, at most %s, from when it was sent",
@@ -198,6 +201,28 @@ func load(p *paper, l model.Load, plan *model.LoadPlan) {
 		p.item("waited", fmt.Sprintf("counting the failed ones: p50 %s, p99 %s, at most %s",
 			layout.Micros(l.Waited.P50), layout.Micros(l.Waited.P99), layout.Micros(l.Waited.Max)))
 	}
+}
+
+// mostStatuses is how many statuses are told one by one.
+const mostStatuses = 8
+
+// statuses says which exact statuses came how often, where that is more than that all was well.
+func statuses(l model.Load) string {
+	list := slices.SortedFunc(maps.Keys(l.Statuses), func(a, b string) int {
+		return cmp.Or(cmp.Compare(l.Statuses[b], l.Statuses[a]), cmp.Compare(a, b))
+	})
+	if len(list) == 0 || len(list) == 1 && list[0] == "200" {
+		return ""
+	}
+	var parts []string
+	for i, status := range list {
+		if i == mostStatuses {
+			parts = append(parts, fmt.Sprintf("and %d other statuses, which --json has", len(list)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s of status %s", layout.Count(l.Statuses[status]), status))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // wire says what we ourselves sent over networks.
