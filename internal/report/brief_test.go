@@ -210,7 +210,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	v := 0.951
 	f := model.Finding{Fix: []model.Fix{{Title: "a"}}, Clues: []model.Clue{{Role: model.Decides, Truth: model.True, Value: &v, Is: ">= 0.5", Say: "95.1 % of the requests waited"}}}
 	r := model.Report{Plan: model.Plan{Load: &model.LoadPlan{Connections: 10}}, Load: &model.Load{GoodRPS: 244, GoodShare: 1}}
-	if got, want := helpedIf(r, f), "below 50 % in place of 95.1 %, and more than 244 good replies/s"; got != want {
+	if got, want := helpedIf(r, f), "below 50 % in place of 95.1 % (why), and more than 244 good replies/s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Load.GoodShare = 0.2
@@ -219,7 +219,12 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	}
 	lost := 1144.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &lost, Is: "> 0", Say: "the kernel refused 1,144 packets"}
-	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets"; got != want {
+	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets (why)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	share := 1.0
+	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
+	if got, want := helpedIf(model.Report{}, f), "far less in place of 100 % (why)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, and see -v" {
@@ -239,10 +244,10 @@ func TestAgainIsTheCommand(t *testing.T) {
 	if got, want := typedWords(flagSet{"-c", "--connections", "4"}.in([]string{"plimsoll", "run", "URL", "-c", "2"})), "plimsoll run URL -c 4"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := typedWords(commandAgain(model.Plan{Mode: "watch"}, twoHosts)), "plimsoll watch --host client=netns:cli --host server=netns:srv -d 60s"; got != want {
+	if got, want := typedWords(CommandAgain(model.Plan{Mode: "watch"}, twoHosts)), "plimsoll watch --host client=netns:cli --host server=netns:srv -d 60s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := commandAgain(model.Plan{Mode: "run", Load: &model.LoadPlan{}}, nil); got != nil {
+	if got := CommandAgain(model.Plan{Mode: "run", Load: &model.LoadPlan{}}, nil); got != nil {
 		t.Errorf("%q of a run that does not tell", got)
 	}
 }
@@ -254,12 +259,16 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 	}
 	taken := clue(model.Needs, model.True)
 	taken.Assumed = true
+	kernel := clue(model.Needs, model.True)
+	kernel.By = []string{"nginx", "the kernel"}
+	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; no other cause explains it"
 	for want, f := range map[string]model.Finding{
-		"confirmed: 2 of 2 signs measured, no other cause explains it":                            {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
-		"confirmed: 1 of 2 signs measured, 1 assumed, no other cause explains it":                 {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
-		"confirmed: 1 of 2 signs measured, 1 not readable, no other cause explains it":            {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
-		"suspected: 1 of 1 sign measured; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
-		"suspected: 1 of 1 sign measured; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+		sure + "both signs measured" + alone:                                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		sure + "both signs measured by the kernel and nginx" + alone:                                 {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
+		sure + "1 of its 2 signs measured, which is enough; 1 was assumed" + alone:                   {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
+		sure + "1 of its 2 signs measured, which is enough; 1 could not be read" + alone:             {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		likely + "its one sign was measured; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
+		likely + "its one sign was measured; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {
 		f.Kind = "cause"
 		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}}}
@@ -268,13 +277,13 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		}
 	}
 	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
-	if got, want := signs(half), "1 of 2 signs measured, 1 looked for in vain"; got != want {
+	if got, want := signs(half), "1 of its 2 signs measured, which is enough; 1 was looked for and not there"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	many := 4936.0
 	r := model.Report{Plan: model.Plan{Mode: "watch"}, Windows: []model.Window{{Name: model.Hold, Start: 1000, End: 11_000}},
 		Verdict: model.Verdict{Answer: model.AnswerHealthy, Grounds: []model.Finding{{Kind: "healthy", Answer: model.Confirmed, Clues: []model.Clue{{ID: "many", Truth: model.True, Value: &many}}}}}}
-	if got, want := HowSure(r), "holds for these 10 s, and for the 4,936 requests in them"; got != want {
+	if got, want := HowSure(r), "measured: holds for these 10 s, and for the 4,936 requests in them"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

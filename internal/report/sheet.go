@@ -33,6 +33,7 @@ const (
 type sheet struct {
 	o      TextOptions
 	run    string // how the run is named on a command line
+	kept   string // the same of one that plimsoll again makes again, "" of others
 	blocks []block
 	steps  []Step // what the blocks say, as long as it is
 }

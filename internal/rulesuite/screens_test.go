@@ -15,7 +15,8 @@ import (
 	"plimsoll/rules"
 )
 
-// Of every recorded fault the screen says what to do, what that costs, how it is taken back, and how to see that it helped, and fits.
+// Of every recorded fault the screen says how sure it is, the one thing to type first, what to do then and where that shows nothing, what it costs, how
+// it is taken back, and how to measure again, and fits.
 // PLIMSOLL_SCREENS=DIR writes them there, to be read.
 func TestScreensOfRecordedFaults(t *testing.T) {
 	set, err := ruleset.LoadTried(rules.FS)
@@ -77,8 +78,19 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	if !strings.Contains(screen, "\nundo ") && !strings.Contains(screen, "nothing is changed by looking") {
 		list = append(list, "no way back")
 	}
-	if !strings.Contains(screen, "\nagain ") {
-		list = append(list, "no way to measure again")
+	if !strings.Contains(screen, "\nhow sure ") {
+		list = append(list, "not how sure that is")
+	}
+	for _, label := range []string{"do first", "then"} {
+		if n := strings.Count(screen, "\n"+label+" "); n != 1 {
+			list = append(list, fmt.Sprintf("%d lines %q", n, label))
+		}
+	}
+	if strings.Contains(screen, "\nthen       it prints ") == strings.Contains(screen, "\nif not     ") {
+		list = append(list, "not what to do where the first step does not show what it should")
+	}
+	if !strings.Contains(screen, "\nagain      plimsoll again\n") {
+		list = append(list, "no whole command that measures again")
 	}
 	return list
 }
