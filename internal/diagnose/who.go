@@ -13,7 +13,7 @@ var counters = []struct{ name, who string }{
 	{"plimsoll_service_log_", "the service's log"},
 	{"plimsoll_phpfpm_log_", "PHP-FPM's log"},
 	{"plimsoll_capture_", "the captured packets"},
-	{"plimsoll_load_", "Plimsoll's own load"},
+	{"plimsoll_load_", "the load"},
 	{"plimsoll_nginx_", "nginx"}, {"nginx_", "nginx"},
 	{"plimsoll_phpfpm_", "PHP-FPM"}, {"phpfpm_", "PHP-FPM"},
 	{"plimsoll_mysql_", "MariaDB"}, {"mysql_", "MariaDB"},

@@ -89,7 +89,7 @@ func measureAgain(s *sheet, r model.Report, lead, sign, otherwise string) {
 		}
 	}
 	if otherwise != "" {
-		text += "if not, " + otherwise
+		text += "else " + otherwise
 	}
 	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", text)
 }
@@ -215,7 +215,7 @@ func helpedIf(r model.Report, f model.Finding) string {
 				if becomes == "0" && hasUnit(number) { // a share, or a time, of what is there is less, and not none
 					becomes = "far less"
 				}
-				signs = append(signs, becomes+" in place of "+number+" (why)")
+				signs = append(signs, becomes+" in place of "+number)
 			}
 		}
 		if len(signs) == 0 {
@@ -248,7 +248,7 @@ func andSee(before string) string {
 	if before == "" {
 		return "see -v"
 	}
-	return ", and see -v"
+	return ", see -v"
 }
 
 // orElse says what to do where the first fix of a finding did not help.
@@ -262,8 +262,10 @@ func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 	switch others := len(f.Fix) - 1; {
 	case len(titles(v.Root)) > 1:
 		return first + "then the second"
-	case others > 0:
-		return first + "-v has " + plural(others, "other fix", "other fixes")
+	case others == 1:
+		return first + "-v has another fix"
+	case others > 1:
+		return first + fmt.Sprintf("-v has %d others", others)
 	case len(next) > 0:
 		return first + fmt.Sprintf("next to look at: %s (-v)", next[0].Title)
 	}

@@ -38,7 +38,7 @@ func brief(p *paper, r model.Report, run string) {
 	}
 	s.item(further, "not judged", mostUnjudged, open)
 	s.item(further, "besides", 3, briefCounts(r, open != ""))
-	s.add(mustKeep, (*paper).blank)
+	s.add(context, (*paper).blank)
 	briefAnswer(s, r)
 	s.add(mustKeep, func(p *paper) { more(p, r, run) })
 	p.b.WriteString(fit(s.blocks, briefLines))

@@ -163,17 +163,17 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"low risk, no service restart, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
 			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
-		"the check changes nothing; the change: medium risk, no service restart": {
+		"looking: nothing; then medium risk, no service restart": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
 		"low risk, no service restart": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
-		"the check changes nothing (it runs the statement once); the change: low risk, no service restart; space": {
+		"looking: nothing (it runs the statement once); then low risk, no service restart; space": {
 			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
-		"the check changes nothing, but the process is slowed down a lot while it runs (^C ends it); the change: low risk, no service restart": {
+		"looking: nothing, but the process is slowed down a lot while it runs (^C ends it); then low risk, no service restart": {
 			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
 		"nothing is changed by looking (some percent of a CPU while it runs), so there is nothing to take back; a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (cuts its requests and connections)": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (cuts its requests and connections)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a host restart (cuts requests)": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a service restart (cuts requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
@@ -210,7 +210,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	v := 0.951
 	f := model.Finding{Fix: []model.Fix{{Title: "a"}}, Clues: []model.Clue{{Role: model.Decides, Truth: model.True, Value: &v, Is: ">= 0.5", Say: "95.1 % of the requests waited"}}}
 	r := model.Report{Plan: model.Plan{Load: &model.LoadPlan{Connections: 10}}, Load: &model.Load{GoodRPS: 244, GoodShare: 1}}
-	if got, want := helpedIf(r, f), "below 50 % in place of 95.1 % (why), and more than 244 good replies/s"; got != want {
+	if got, want := helpedIf(r, f), "below 50 % in place of 95.1 %, and more than 244 good replies/s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Load.GoodShare = 0.2
@@ -219,15 +219,15 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	}
 	lost := 1144.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &lost, Is: "> 0", Say: "the kernel refused 1,144 packets"}
-	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets (why)"; got != want {
+	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	share := 1.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
-	if got, want := helpedIf(model.Report{}, f), "far less in place of 100 % (why)"; got != want {
+	if got, want := helpedIf(model.Report{}, f), "far less in place of 100 %"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, and see -v" {
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {
@@ -261,14 +261,14 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 	taken.Assumed = true
 	kernel := clue(model.Needs, model.True)
 	kernel.By = []string{"nginx", "the kernel"}
-	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; no other cause explains it"
+	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; nothing else fits"
 	for want, f := range map[string]model.Finding{
-		sure + "both signs measured" + alone:                                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
-		sure + "both signs measured by the kernel and nginx" + alone:                                 {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
-		sure + "1 of its 2 signs measured, which is enough; 1 was assumed" + alone:                   {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
-		sure + "1 of its 2 signs measured, which is enough; 1 could not be read" + alone:             {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
-		likely + "its one sign was measured; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
-		likely + "its one sign was measured; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+		sure + "Plimsoll measured both its signs" + alone:                                                 {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		sure + "the kernel and nginx measured both its signs" + alone:                                     {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed" + alone:               {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		likely + "Plimsoll measured its one sign; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
+		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {
 		f.Kind = "cause"
 		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}}}
@@ -277,7 +277,7 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		}
 	}
 	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
-	if got, want := signs(half), "1 of its 2 signs measured, which is enough; 1 was looked for and not there"; got != want {
+	if got, want := signs(half), "Plimsoll measured 1 of its 2 signs, which is enough; 1 was looked for and not there"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	many := 4936.0

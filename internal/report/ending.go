@@ -59,7 +59,7 @@ func briefAnswer(s *sheet, r model.Report) {
 		which = "the first"
 	}
 	if len(told) > 0 {
-		s.add(mustKeep, func(p *paper) { cost(p, told[0], r, which) })
+		s.add(soWhatKeeps(told[0], v.Sentence), func(p *paper) { cost(p, told[0], r, which) })
 		reasons(s, told[0], v.Sentence)
 	}
 	goesInto(s, v)
@@ -68,6 +68,15 @@ func briefAnswer(s *sheet, r model.Report) {
 		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)
+}
+
+// soWhatKeeps is what it is worth to say what a finding cost: little where the first reason has the same number.
+func soWhatKeeps(f model.Finding, told string) int {
+	best := mostTelling(f.Clues, told)
+	if f.Impact != nil && len(best) > 0 && strings.Contains(best[0].Say, layout.Share(*f.Impact)) {
+		return further
+	}
+	return mustKeep
 }
 
 // briefProgram writes where a program's time went, and the one thing that would make it faster: by the verdict, where that is

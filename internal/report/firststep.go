@@ -37,7 +37,7 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	s.item(mustKeep, "cost", mostCost, terms(f))
 	back, commands := takeBack(f)
 	s.typed(mustKeep, "undo", commands)
-	s.item(mustKeep, labelUnless(commands, "undo"), 2, back)
+	s.item(mustKeep, labelUnless(commands, "undo"), 3, back)
 	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")

@@ -70,7 +70,7 @@ func costOfSparing(spare model.Saving) string {
 	case spare.InCode:
 		return "a person's time, for a change of the program, and a restart of the service"
 	case spare.Check != "":
-		return "the check changes nothing; the change: medium risk, no service restart"
+		return "looking: nothing; then medium risk, no service restart"
 	}
 	return "low risk, a reload of the service (a restart if it knows none)"
 }

@@ -17,6 +17,7 @@ type block struct {
 	shorter string // the same in half as many lines, "" where there is no such
 	keep    int    // those of the lowest go first
 	yields  bool   // shorter does before anything goes that is a reason
+	dear    bool   // shorter does where nothing else can be
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -56,10 +57,10 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
 		last := &s.blocks[len(s.blocks)-1]
-		if n := strings.Count(last.text, "\n"); n > 2 {
+		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && slices.Contains([]string{"offered", "how sure", "cost"}, label) {
 			p := newPaper(s.o)
 			p.short(label, (n+1)/2, text)
-			last.shorter = p.b.String()
+			last.shorter, last.dear = p.b.String(), label == "then" || label == doFirst
 		}
 		s.steps = append(s.steps, Step{Label: label, Text: text})
 	}
@@ -88,7 +89,7 @@ func fit(blocks []block, most int) string {
 			if b.shorter != "" && b.yields {
 				yielding = i
 			}
-			if b.shorter != "" && (longest < 0 || lines > strings.Count(blocks[longest].text, "\n")) {
+			if b.shorter != "" && (longest < 0 || blocks[longest].dear && !b.dear || b.dear == blocks[longest].dear && lines > strings.Count(blocks[longest].text, "\n")) {
 				longest = i
 			}
 		}

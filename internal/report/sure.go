@@ -34,7 +34,7 @@ func certainty(r model.Report) (word, rests string) {
 	case model.Confirmed:
 		text := "sure: " + signs(f)
 		if v.Answer == model.AnswerCause && len(titles(v.Root)) < 2 {
-			text += "; no other cause explains it"
+			text += "; nothing else fits"
 		}
 		return each(told) + "confirmed (proven by measuring)", text
 	case model.Suspected:
@@ -68,16 +68,17 @@ func signs(f model.Finding) string {
 			absent, all = absent+1, all+1
 		}
 	}
-	text := fmt.Sprintf("%d of its %d signs measured", seen, all)
+	text := by(f) + " measured "
 	switch {
 	case seen == all && all == 1:
-		text = "its one sign was measured"
+		text += "its one sign"
 	case seen == all && all == 2:
-		text = "both signs measured"
+		text += "both its signs"
 	case seen == all:
-		text = fmt.Sprintf("all %d signs measured", all)
+		text += fmt.Sprintf("all %d signs", all)
+	default:
+		text += fmt.Sprintf("%d of its %d signs", seen, all)
 	}
-	text += by(f)
 	enough := ""
 	if f.Answer == model.Confirmed {
 		enough = ", which is enough"
@@ -104,7 +105,7 @@ func was(n int) string {
 	return "were"
 }
 
-// by says who counted what the signs were measured by, the kernel first; "" where no run tells.
+// by says who counted what the signs were measured by, the kernel first; the tool itself where no run tells.
 func by(f model.Finding) string {
 	var who []string
 	for _, c := range f.Clues {
@@ -113,7 +114,7 @@ func by(f model.Finding) string {
 		}
 		for _, name := range c.By {
 			if !slices.Contains(who, name) {
-				who = append(who, name)
+				who = append(who, layout.Line(name))
 			}
 		}
 	}
@@ -123,13 +124,13 @@ func by(f model.Finding) string {
 	}
 	switch len(who) {
 	case 0:
-		return ""
+		return "Plimsoll"
 	case 1:
-		return " by " + layout.Line(who[0])
+		return who[0]
 	case 2:
-		return " by " + layout.Line(who[0]+" and "+who[1])
+		return who[0] + " and " + who[1]
 	}
-	return " by " + layout.Line(who[0]) + " and others"
+	return who[0] + " and others"
 }
 
 // notProven says what would prove a suspected finding.

@@ -81,12 +81,17 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	if !strings.Contains(screen, "\nhow sure ") {
 		list = append(list, "not how sure that is")
 	}
-	for _, label := range []string{"do first", "then"} {
-		if n := strings.Count(screen, "\n"+label+" "); n != 1 {
-			list = append(list, fmt.Sprintf("%d lines %q", n, label))
-		}
+	if n := strings.Count(screen, "\ndo first "); n != 1 {
+		list = append(list, fmt.Sprintf("%d first steps", n))
 	}
-	if strings.Contains(screen, "\nthen       it prints ") == strings.Contains(screen, "\nif not     ") {
+	typed := strings.Contains(screen, "\ndo first     ") // else it is advice, since what a rule would type is not known here
+	if typed && strings.Count(screen, "\nthen ") != 1 {
+		list = append(list, "not what to do then")
+	}
+	if first := report.MostUseful(v.Root[0].Fix).First; first != nil && !strings.Contains(oneLine(screen), oneLine(first.Then)) {
+		list = append(list, "not all of what to do then")
+	}
+	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif not     there: ") {
 		list = append(list, "not what to do where the first step does not show what it should")
 	}
 	if !strings.Contains(screen, "\nagain      plimsoll again\n") {
@@ -94,3 +99,6 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	}
 	return list
 }
+
+// oneLine is a text as it is before it is laid out.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
