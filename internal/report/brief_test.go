@@ -26,7 +26,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]+m")
 
 // Where a limit is reached that has no fix of its own, what a request could be spared is one.
 func TestBriefSaysWhatCanBeSpared(t *testing.T) {
-	got := string(text(t, billedReport(), TextOptions{}))
+	got := strings.Join(strings.Fields(string(text(t, billedReport(), TextOptions{}))), " ")
 	if !strings.Contains(got, "up to 2.17 × the replies by: php.ini: opcache.enable=1") {
 		t.Errorf("%s", got)
 	}

@@ -84,7 +84,9 @@ const (
 // mostTelling are the clues that hold, each sentence once, what says the most first. One that only supports stands before what was
 // needed where it names somebody or something that is not told yet: that says more to whoever has to mend it than a further number.
 func mostTelling(clues []model.Clue, told string) []model.Clue {
-	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" || c.ID == listenerClue || c.ID == serverClue })
+	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool {
+		return c.Truth != model.True || c.Say == "" || c.ID == listenerClue || c.ID == serverClue
+	})
 	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b, told) - weight(a, told) })
 	said := map[string]bool{} // two clues may hold one value against two thresholds
 	return slices.DeleteFunc(best, func(c model.Clue) bool {

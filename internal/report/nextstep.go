@@ -45,34 +45,37 @@ func nextStep(s *sheet, r model.Report) {
 // spareFirst writes what can be spared first, what that costs, and how it is taken back.
 func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	s.item(mustKeep, "fix", 2, layout.Line(spare.Title))
-	first := spare
-	first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
-	if spare.Check == "" {
-		s.item(mustKeep, "", 5, Spared(first))
+	check, then := spare.Check, spare.Then
+	if check == "" {
+		first := spare
+		first.Remedy, _, _ = strings.Cut(spare.Remedy, "; ")
+		check, _ = whereTheTimeGoes(r, s.run)
+		then = "its largest functions show where; " + Spared(first)
 	} else {
 		s.item(context, "", 3, promised(spare))
-		s.typed(mustKeep, doFirst, spare.Check)
-		s.item(mustKeep, "then", 4, spare.Then)
-		s.item(mustKeep, "if not", 1, ifNotThere(spare.Check, r))
 	}
-	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(spare.Costs))
+	s.typed(mustKeep, doFirst, check)
+	s.item(mustKeep, "then", 5, then)
+	s.item(mustKeep, "if not", 1, ifNotThere(check, r))
+	s.item(mustKeep, "cost", 3, "looking: nothing; then "+costOfSparing(spare)+andCosts(spare.Costs))
 	s.item(mustKeep, "undo", 2, spare.Back)
 	sign := "the share of the CPU time above is smaller"
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", sign, "undo it; -v has the rest of the bill")
+	measureAgain(s, r, "", sign, "undo it, see -v")
 }
 
 // costOfSparing is what it takes to spare CPU time.
 func costOfSparing(spare model.Saving) string {
+	restarts := strings.Contains(spare.Then, "reload") || strings.Contains(spare.Then, "restart")
 	switch {
 	case spare.InCode:
-		return "a person's time, for a change of the program, and a restart of the service"
-	case spare.Check != "":
-		return "looking: nothing; then medium risk, no service restart"
+		return "a person's time, for a change of the program, and a service restart"
+	case spare.Check != "" && !restarts:
+		return "medium risk, no service restart"
 	}
-	return "low risk, a reload of the service (a restart if it knows none)"
+	return "low risk, a service reload (or restart)"
 }
 
 // secondFix writes the first step of the second of several causes, which may be gone with the first, and by what it is known.
@@ -226,7 +229,8 @@ func settleFirst(s *sheet, r model.Report) {
 		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, doFirst, c.ByHand)
-			s.item(mustKeep, "then", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
+			s.item(mustKeep, "then", 2, "plimsoll rules show "+c.Rule+" says from what number on it is this cause, and what to do")
+			s.item(mustKeep, "if not", 1, "there: the same command again with --trace full")
 			s.item(mustKeep, "cost", 1, lookingAlone)
 			return
 		}

@@ -75,42 +75,71 @@ func (s *sheet) typed(keep int, label, command string) {
 }
 
 // fit leaves blocks out, the last of those least worth keeping first, until they have
-// no more than so many lines. Where that is not enough it shortens what stays, the longest first.
+// no more than so many lines. Where that is not enough it shortens what stays, the longest first. What there is room for in the end comes back.
 func fit(blocks []block, most int) string {
 	blocks = slices.Clone(blocks)
+	var out []int // what was left out, in that order
 	for {
 		n, least, longest, yielding := 0, -1, -1, -1
 		for i, b := range blocks {
-			lines := strings.Count(b.text, "\n")
-			n += lines
+			if slices.Contains(out, i) {
+				continue
+			}
+			n += b.lines()
 			if b.keep < mustKeep && b.text != "" && (least < 0 || b.keep <= blocks[least].keep) {
 				least = i
 			}
 			if b.shorter != "" && b.yields {
 				yielding = i
 			}
-			if b.shorter != "" && (longest < 0 || blocks[longest].dear && !b.dear || b.dear == blocks[longest].dear && lines > strings.Count(blocks[longest].text, "\n")) {
+			if b.shorter != "" && (longest < 0 || b.shortenedBefore(blocks[longest])) {
 				longest = i
 			}
 		}
 		switch {
 		case n <= most || least < 0 && longest < 0:
-			return joined(blocks)
+			return joined(blocks, broughtBack(blocks, out, most-n))
 		case yielding >= 0 && (least < 0 || blocks[least].keep >= proof):
 			blocks[yielding].text, blocks[yielding].shorter = blocks[yielding].shorter, ""
 		case least >= 0:
-			blocks = slices.Delete(blocks, least, least+1)
+			out = append(out, least)
 		default:
 			blocks[longest].text, blocks[longest].shorter = blocks[longest].shorter, ""
 		}
 	}
 }
 
-// joined is the blocks' text.
-func joined(blocks []block) string {
+// lines is how many lines a block has.
+func (b block) lines() int { return strings.Count(b.text, "\n") }
+
+// shortenedBefore says whether a block is made shorter before another one.
+func (b block) shortenedBefore(o block) bool {
+	if b.dear != o.dear {
+		return o.dear
+	}
+	return b.lines() > o.lines()
+}
+
+// broughtBack are those that stay out when what has room has come back, the most worth keeping first.
+func broughtBack(blocks []block, out []int, room int) []int {
+	var still []int
+	for _, i := range slices.Backward(out) {
+		if n := blocks[i].lines(); n <= room {
+			room -= n
+		} else {
+			still = append(still, i)
+		}
+	}
+	return still
+}
+
+// joined is the blocks' text, without those that are out.
+func joined(blocks []block, out []int) string {
 	var all strings.Builder
-	for _, b := range blocks {
-		all.WriteString(b.text)
+	for i, b := range blocks {
+		if !slices.Contains(out, i) {
+			all.WriteString(b.text)
+		}
 	}
 	return all.String()
 }

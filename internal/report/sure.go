@@ -105,11 +105,10 @@ func was(n int) string {
 	return "were"
 }
 
-// by says who counted what the signs were measured by, the kernel first; the tool itself where no run tells.
-func by(f model.Finding) string {
-	var who []string
+// countersOf are those who counted what some clues that hold were measured by.
+func countersOf(f model.Finding, which func(model.Clue) bool) (who []string) {
 	for _, c := range f.Clues {
-		if c.Truth != model.True || !counts(c) || c.Assumed {
+		if c.Truth != model.True || c.Assumed || !which(c) {
 			continue
 		}
 		for _, name := range c.By {
@@ -119,6 +118,15 @@ func by(f model.Finding) string {
 		}
 	}
 	slices.Sort(who)
+	return who
+}
+
+// by says who counted what decides, else what is needed, the kernel first; the tool itself where no run tells.
+func by(f model.Finding) string {
+	who := countersOf(f, func(c model.Clue) bool { return c.Role == model.Decides || c.Role == model.Proves })
+	if len(who) == 0 {
+		who = countersOf(f, counts)
+	}
 	if at := slices.Index(who, "the kernel"); at > 0 {
 		who = slices.Insert(slices.Delete(who, at, at+1), 0, "the kernel")
 	}
