@@ -12,14 +12,14 @@ import (
 	"plimsoll/internal/report"
 )
 
-const againLong = `Makes a run again: the command that made it, which the run tells, is printed and
-then done. Flags behind the run are that command's own, and count more than what it
-had: "plimsoll again -c 200" loads with 200 connections.
+const againLong = `Makes a run again: the command that made it, which the run tells, is printed
+and then done. Flags behind the run are that command's own, and count more than
+what it had: "plimsoll again -c 200" loads with 200 connections.
 
 RUN is one that is kept here ("last", -1, an ID; plimsoll runs list shows them);
-without one it is the last. A run that lies elsewhere may be anybody's: its command
-is printed, to be read and typed, and not done. What gives access (a password, a
-header) is not kept with a run, so a command with that in it is to be typed, too.`
+without one it is the last. A run that lies elsewhere may be anybody's: its
+command is printed, to be read and typed, and not done. What gives access (a
+password, a header) is not kept with a run, so such a command is to be typed.`
 
 const againExample = `  plimsoll again
   plimsoll again --trace full
@@ -28,6 +28,7 @@ const againExample = `  plimsoll again
 func againCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "again [RUN] [FLAG...]", Short: "make a run again, to see whether a change helped", Long: againLong, Example: againExample,
 		DisableFlagsInUseLine: true, DisableFlagParsing: true}
+	jsonFlag(c) // for its help: all flags are passed on
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 			return c.Help()
