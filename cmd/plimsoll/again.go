@@ -42,9 +42,8 @@ func againCommand(w *world) *cobra.Command {
 			return err
 		}
 		fmt.Fprintln(w.stderr, "plimsoll again:", report.Typed(words))
-		root := newRoot(w)
-		root.SetArgs(words[1:])
-		return root.ExecuteContext(c.Context())
+		c.Root().SetArgs(words[1:])
+		return c.Root().ExecuteContext(c.Context())
 	}
 	return withExits(c, exitOK, exitNotPassed, exitUsage, exitMissing, exitUnreachable, exitRunDir, exitRules)
 }

@@ -207,7 +207,7 @@ func labelUnless(before, label string) string {
 // helpedIf says which of the numbers of a report shows that a step helped: what the first reason's value becomes, and what users get.
 func helpedIf(r model.Report, f model.Finding) string {
 	var signs []string
-	if best := mostTelling(f.Clues, r.Verdict.Sentence); len(best) > 0 {
+	if best := mostTelling(f.Clues, r.Verdict.Sentence); len(best) > 0 && f.Kind != "capacity" { // what is full of work stays so
 		c := best[0]
 		becomes := layout.Gone(c.Is, c.Value, c.Say)
 		if c.Value != nil && becomes != "" {
@@ -224,6 +224,9 @@ func helpedIf(r model.Report, f model.Finding) string {
 	}
 	if better := usersBetter(r); better != "" {
 		signs = append(signs, better)
+	}
+	if len(signs) == 0 {
+		return "more is served, or users wait less"
 	}
 	return strings.Join(signs, ", and ")
 }

@@ -1,18 +1,17 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
-
-// doFirst marks the one thing that is typed first.
-const doFirst = "do first"
 
 // firstFix writes a fix: the one thing to type first, what that prints and what to do then, what to do where it does not, and what it costs.
 func firstFix(s *sheet, told model.Finding, r model.Report) {
@@ -164,4 +163,29 @@ func typedLines(f model.Fix) string {
 		}
 	}
 	return strings.Join(list, "\n")
+}
+
+// atHost says on which machine a fix is made, "" where there is only this one.
+func atHost(told model.Finding, f model.Fix, hosts []model.Host) string {
+	name := told.Subject["host"]
+	if len(f.Changes) > 0 {
+		name = cmp.Or(f.Changes[0].Host, name)
+	}
+	if onHost(name, hosts) == "" {
+		return ""
+	}
+	return "on " + layout.Line(name) + ": "
+}
+
+// sizedToTest says of a number of workers that it is no more than this test's own, "" of anything else.
+func sizedToTest(f model.Fix, plan model.Plan) string {
+	at := slices.IndexFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePHPFPM && c.Value != "" })
+	if at < 0 {
+		return ""
+	}
+	value := f.Changes[at].Value
+	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
+		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more; your users need as many as they send at once"
+	}
+	return value + ": one more for each request that waited, as far as the CPUs and half of the free memory suffice; your users may send more or fewer"
 }

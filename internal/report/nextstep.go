@@ -230,7 +230,8 @@ func settleFirst(s *sheet, r model.Report) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, doFirst, c.ByHand)
 			s.item(mustKeep, "then", 2, "plimsoll rules show "+c.Rule+" says from what number on it is this cause, and what to do")
-			s.item(mustKeep, "if not", 1, "there: the same command again with --trace full")
+			const more = "--trace full"
+			s.item(mustKeep, "if not", 1, "there: "+cmp.Or(s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), more), "the same command again with "+more))
 			s.item(mustKeep, "cost", 1, lookingAlone)
 			return
 		}
@@ -335,28 +336,3 @@ var denied = lazy.Regexp(`^measure what was not: .*(was denied on |permission de
 
 // wantsOurLoad is what would settle it where that takes a load of ours.
 var wantsOurLoad = lazy.Regexp(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
-
-// atHost says on which machine a fix is made, "" where there is only this one.
-func atHost(told model.Finding, f model.Fix, hosts []model.Host) string {
-	name := told.Subject["host"]
-	if len(f.Changes) > 0 {
-		name = cmp.Or(f.Changes[0].Host, name)
-	}
-	if onHost(name, hosts) == "" {
-		return ""
-	}
-	return "on " + layout.Line(name) + ": "
-}
-
-// sizedToTest says of a number of workers that it is no more than this test's own, "" of anything else.
-func sizedToTest(f model.Fix, plan model.Plan) string {
-	at := slices.IndexFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePHPFPM && c.Value != "" })
-	if at < 0 {
-		return ""
-	}
-	value := f.Changes[at].Value
-	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
-		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more; your users need as many as they send at once"
-	}
-	return value + ": one more for each request that waited, as far as the CPUs and half of the free memory suffice; your users may send more or fewer"
-}

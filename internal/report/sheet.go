@@ -11,6 +11,9 @@ import (
 // terminal but one, in which the shell asks for the next command.
 const briefLines = 23
 
+// doFirst marks the one thing that is typed first.
+const doFirst = "do first"
+
 // block is some lines of a brief report that are shown or left out together.
 type block struct {
 	text    string
