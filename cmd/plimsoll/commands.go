@@ -20,6 +20,7 @@ func commands(w *world) []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(w),
 		watchCommand(w),
+		againCommand(w),
 		snapshotCommand(w),
 		diagnoseCommand(w),
 		reportCommand(w),

@@ -88,7 +88,7 @@ func (w *world) newest(dir string) string {
 }
 
 // ofRuns are the commands whose arguments are runs.
-var ofRuns = []string{"diagnose", "show", "report", "compare", "export", "flame", "runs"}
+var ofRuns = []string{"again", "diagnose", "show", "report", "compare", "export", "flame", "runs"}
 
 var byAge = lazy.Regexp(`^-[1-9][0-9]{0,5}$`)
 

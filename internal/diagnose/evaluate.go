@@ -173,6 +173,9 @@ func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Find
 		putFirst(f.Clues, model.Unknown)
 	default:
 		f.Story = strings.TrimSpace(rule.Story)
+		if f.Answer != model.Near {
+			countedBy(rule, f.Clues)
+		}
 		errs = append(errs, r.impactAndFix(rule, &f, labels))
 	}
 	return f, errors.Join(errs...)

@@ -299,6 +299,9 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	case model.AnswerCapacity:
 		return strings.TrimSuffix(named(roots), ".") + whatFills(roots[0]) + "."
 	case model.AnswerHealthy:
+		if server := said(roots[0], "server"); server != "" {
+			return roots[0].Title + "; " + server + "; " + whatWaits(roots[0]) + "."
+		}
 		return roots[0].Title + "; " + whatWaits(roots[0]) + "."
 	}
 	if len(nearest) > 0 && (nearest[0].Answer == model.Suspected || nearest[0].Answer == model.Near) {

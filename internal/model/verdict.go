@@ -75,6 +75,8 @@ type Clue struct {
 	Names map[string]string `json:"names,omitempty"`
 	// ByHand is the classic command with this run's values filled in.
 	ByHand string `json:"by_hand,omitempty"`
+	// By is who counted it where it holds: the kernel, a service, its log; nil where no finding rests on it.
+	By []string `json:"by,omitempty"`
 	// Missing names the signal that made the clue unknown, and why it is missing.
 	Missing string `json:"missing,omitempty"`
 }

@@ -10,24 +10,24 @@ import (
 	"plimsoll/internal/model"
 )
 
-// mostAgain is how many lines the command that measures again has on a screen; a longer one is written out with the evidence.
+// mostAgain is how many lines the command that measures again has on a screen; a longer one is printed by plimsoll again.
 const mostAgain = 3
 
-// sameAgain stands for the command where a run does not tell it, or it is too long for a screen.
+// sameAgain stands for the command where a run does not tell it, or where there is no room.
 const sameAgain = "the same command again"
 
 // secondsAgain is how long a watch is made again where nobody typed a duration.
 const secondsAgain = "60s"
 
-// commandAgain are the words that measure again what a report is about, nil where it does not tell, or tells what nobody should type.
-func commandAgain(plan model.Plan, hosts []model.Host) []string {
+// CommandAgain are the words that measure again what a report is about, nil where it does not tell, or tells what nobody should type.
+func CommandAgain(plan model.Plan, hosts []model.Host) []string {
 	if words := wordsAgain(plan, hosts); printable(words) {
 		return words
 	}
 	return nil
 }
 
-// wordsAgain is commandAgain, whatever the words are.
+// wordsAgain is CommandAgain, whatever the words are.
 func wordsAgain(plan model.Plan, hosts []model.Host) []string {
 	switch {
 	case ownCommand(plan.CommandLine):
@@ -89,9 +89,9 @@ func measureAgain(s *sheet, r model.Report, lead, sign, otherwise string) {
 		}
 	}
 	if otherwise != "" {
-		text += "if not, " + otherwise
+		text += "else " + otherwise
 	}
-	s.again(r, commandAgain(r.Plan, r.Hosts), "", text)
+	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", text)
 }
 
 // afterLook says that a look by itself changes no number.
@@ -102,10 +102,36 @@ func afterLook(f model.Fix) string {
 	return ""
 }
 
+// shortAgain is the command that has a kept run made again, with what is changed in it; "" of a run that it does not make.
+func (s *sheet) shortAgain(r model.Report, words []string, changed string) string {
+	if s.kept == "" || r.Plan.Capture != nil || !ownCommand(words) || Masked(words) {
+		return ""
+	}
+	command := "plimsoll again"
+	if s.kept != "last" {
+		command += " " + layout.Quote(s.kept)
+	}
+	return strings.TrimSuffix(command+" "+changed, " ")
+}
+
+// Masked says whether words lack what gives access, which a run does not keep.
+func Masked(words []string) bool { return strings.Contains(strings.Join(words, " "), "(masked)") }
+
 // again adds a command that measures again, with what was changed in it ("" for nothing), and what to make of it; where there is no room
 // for both the command is left to the evidence.
-func (s *sheet) again(r model.Report, words []string, changed, text string) {
-	command, without := typedWords(words), sameAgain
+func (s *sheet) again(r model.Report, label string, words []string, changed, text string) {
+	if command := s.shortAgain(r, words, changed); command != "" {
+		s.typedAgain(label, command, text, "")
+		return
+	}
+	command, text, without := s.wholeAgain(r, words, changed, text)
+	s.typedAgain(label, command, text, without)
+}
+
+// wholeAgain is a command that measures again, what to make of it, and what says the same without the command, which is "" where it is
+// too long for a screen.
+func (s *sheet) wholeAgain(r model.Report, words []string, changed, text string) (command, told, without string) {
+	command, without = typedWords(words), sameAgain
 	switch {
 	case r.Plan.Capture != nil:
 		without = "a new capture, read the same way"
@@ -115,35 +141,58 @@ func (s *sheet) again(r model.Report, words []string, changed, text string) {
 		without += " (-v has it)"
 	}
 	without = andThen(without, text)
-	if strings.Contains(command, "(masked)") {
+	long := len(breakCommand(command, s.o.Width-labelWidth-4)) > mostAgain
+	if Masked(words) {
 		text = andThen(text, "fill in what is (masked)")
 	}
 	text = andThen(fromTheRun(words), text)
-	if r.Plan.Capture != nil || command == "" || len(breakCommand(command, s.o.Width-labelWidth-4)) > mostAgain {
-		command, text = "", without
+	switch {
+	case r.Plan.Capture != nil || command == "" || long && !ownCommand(words):
+		return "", without, without
+	case long && changed != "":
+		return "plimsoll again " + s.run, "prints the command: type it with " + changed + "; " + text, without
+	case long:
+		return "plimsoll again " + s.run, "prints the command to type; " + text, without
+	}
+	return command, text, without
+}
+
+// typedAgain adds a command that measures again and what to make of it, or where there is no room what says the same without it, "" for
+// no such words.
+func (s *sheet) typedAgain(label, command, text, without string) {
+	behind := label
+	switch {
+	case command != "" && label == doFirst:
+		behind = "then"
+	case command != "":
+		behind = ""
 	}
 	write := func(command, text string, most int) func(*paper) {
 		return func(p *paper) {
 			if command != "" {
-				p.typed("again", command)
+				p.typed(label, command)
 			}
 			if text != "" {
-				p.short(labelUnless(command, "again"), most, text)
+				p.short(behind, most, text)
 			}
 		}
 	}
 	const most = 3
 	s.add(mustKeep, write(command, text, most))
 	short := newPaper(s.o)
-	write("", without, 2)(short)
+	if without == "" {
+		write(command, text, 2)(short)
+	} else {
+		short.short(label, 2, without)
+	}
 	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
 		last.shorter, last.yields = short.b.String(), true
 	}
 	if command != "" {
-		s.steps = append(s.steps, Step{Label: "again", Text: command, Typed: true})
+		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
 	}
 	if text != "" {
-		s.steps = append(s.steps, Step{Label: labelUnless(command, "again"), Text: text})
+		s.steps = append(s.steps, Step{Label: behind, Text: text})
 	}
 }
 
@@ -158,11 +207,14 @@ func labelUnless(before, label string) string {
 // helpedIf says which of the numbers of a report shows that a step helped: what the first reason's value becomes, and what users get.
 func helpedIf(r model.Report, f model.Finding) string {
 	var signs []string
-	if best := mostTelling(f.Clues, r.Verdict.Sentence); len(best) > 0 {
+	if best := mostTelling(f.Clues, r.Verdict.Sentence); len(best) > 0 && f.Kind != "capacity" { // what is full of work stays so
 		c := best[0]
 		becomes := layout.Gone(c.Is, c.Value, c.Say)
 		if c.Value != nil && becomes != "" {
 			if number := layout.Said(*c.Value, c.Say); number != "" {
+				if becomes == "0" && hasUnit(number) { // a share, or a time, of what is there is less, and not none
+					becomes = "far less"
+				}
 				signs = append(signs, becomes+" in place of "+number)
 			}
 		}
@@ -172,6 +224,9 @@ func helpedIf(r model.Report, f model.Finding) string {
 	}
 	if better := usersBetter(r); better != "" {
 		signs = append(signs, better)
+	}
+	if len(signs) == 0 {
+		return "more is served, or users wait less"
 	}
 	return strings.Join(signs, ", and ")
 }
@@ -196,7 +251,7 @@ func andSee(before string) string {
 	if before == "" {
 		return "see -v"
 	}
-	return ", and see -v"
+	return ", see -v"
 }
 
 // orElse says what to do where the first fix of a finding did not help.
@@ -210,10 +265,18 @@ func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 	switch others := len(f.Fix) - 1; {
 	case len(titles(v.Root)) > 1:
 		return first + "then the second"
-	case others > 0:
-		return first + "-v has " + plural(others, "other fix", "other fixes")
+	case others == 1:
+		return first + "-v has another fix"
+	case others > 1:
+		return first + fmt.Sprintf("-v has %d others", others)
 	case len(next) > 0:
 		return first + fmt.Sprintf("next to look at: %s (-v)", next[0].Title)
 	}
 	return strings.TrimSuffix(first, "; ") + andSee(first)
+}
+
+// hasUnit says whether a number is a share, a time or a size.
+func hasUnit(number string) bool {
+	at := strings.LastIndexByte(number, ' ')
+	return at >= 0 && slices.Contains(units, number[at+1:])
 }

@@ -34,7 +34,7 @@ func TestOnlyOwnCommandsAreTyped(t *testing.T) {
 	} {
 		r := base()
 		r.Plan.CommandLine = c.words
-		if got := commandAgain(r.Plan, r.Hosts) != nil; got != c.own {
+		if got := CommandAgain(r.Plan, r.Hosts) != nil; got != c.own {
 			t.Errorf("%q: %v, want %v", c.words, got, c.own)
 		}
 		p := newPaper(TextOptions{Width: 100})
@@ -44,7 +44,7 @@ func TestOnlyOwnCommandsAreTyped(t *testing.T) {
 		}
 	}
 	hidden := model.Plan{Mode: "watch", Command: []string{"sh", "-c", "true\nfalse"}}
-	if got := commandAgain(hidden, nil); got != nil {
+	if got := CommandAgain(hidden, nil); got != nil {
 		t.Errorf("%q has a line feed", got)
 	}
 }
@@ -53,7 +53,7 @@ func FuzzOwnCommand(f *testing.F) {
 	f.Add("plimsoll", "run", "http://127.0.0.1/\n")
 	f.Add("rm", "-rf", "/")
 	f.Fuzz(func(t *testing.T, program, command, rest string) {
-		words := commandAgain(model.Plan{Mode: "run", CommandLine: []string{program, command, rest}}, nil)
+		words := CommandAgain(model.Plan{Mode: "run", CommandLine: []string{program, command, rest}}, nil)
 		if line := typedWords(words); line != "" && (!strings.HasPrefix(line, "plimsoll run ") && !strings.HasPrefix(line, "plimsoll watch ") || strings.ContainsAny(line, "\n\r\x1b")) {
 			t.Errorf("%q", line)
 		}
@@ -111,7 +111,7 @@ func TestTwiceTheLoad(t *testing.T) {
 func TestMaskedWordsAreFilledIn(t *testing.T) {
 	r := base()
 	s := &sheet{o: TextOptions{Width: 100}}
-	s.again(r, []string{"plimsoll", "run", "http://(masked)@h/"}, "", "")
+	s.again(r, "again", []string{"plimsoll", "run", "http://(masked)@h/"}, "", "")
 	if last := s.steps[len(s.steps)-1].Text; last != "fill in what is (masked)" {
 		t.Errorf("%q", last)
 	}

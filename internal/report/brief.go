@@ -18,7 +18,7 @@ const mostNote = 3
 // brief writes what fits a screen: what was offered and what came of it, what is
 // behind the first limit, then the answer, and last what to do about it.
 func brief(p *paper, r model.Report, run string) {
-	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: cmp.Or(run, runWord(r.Dir))}
+	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: cmp.Or(run, runWord(r.Dir)), kept: run}
 	if r.Program != nil {
 		briefProgram(s, r)
 		s.add(mustKeep, func(p *paper) { more(p, r, run) })
@@ -38,7 +38,7 @@ func brief(p *paper, r model.Report, run string) {
 	}
 	s.item(further, "not judged", mostUnjudged, open)
 	s.item(further, "besides", 3, briefCounts(r, open != ""))
-	s.add(mustKeep, (*paper).blank)
+	s.add(context, (*paper).blank)
 	briefAnswer(s, r)
 	s.add(mustKeep, func(p *paper) { more(p, r, run) })
 	p.b.WriteString(fit(s.blocks, briefLines))

@@ -26,7 +26,7 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]+m")
 
 // Where a limit is reached that has no fix of its own, what a request could be spared is one.
 func TestBriefSaysWhatCanBeSpared(t *testing.T) {
-	got := string(text(t, billedReport(), TextOptions{}))
+	got := strings.Join(strings.Fields(string(text(t, billedReport(), TextOptions{}))), " ")
 	if !strings.Contains(got, "up to 2.17 × the replies by: php.ini: opcache.enable=1") {
 		t.Errorf("%s", got)
 	}
@@ -163,17 +163,17 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"low risk, no service restart, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
 			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
-		"the check changes nothing; the change: medium risk, no service restart": {
+		"looking: nothing; then medium risk, no service restart": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
 		"low risk, no service restart": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
-		"the check changes nothing (it runs the statement once); the change: low risk, no service restart; space": {
+		"looking: nothing (it runs the statement once); then low risk, no service restart; space": {
 			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
-		"the check changes nothing, but the process is slowed down a lot while it runs (^C ends it); the change: low risk, no service restart": {
+		"looking: nothing, but the process is slowed down a lot while it runs (^C ends it); then low risk, no service restart": {
 			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
 		"nothing is changed by looking (some percent of a CPU while it runs), so there is nothing to take back; a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a restart of the host (cuts its requests and connections)": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a restart of the service (cuts its requests and connections)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, a host restart (cuts requests)": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"a service restart (cuts requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
@@ -222,7 +222,12 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	if got, want := helpedIf(model.Report{}, f), "0 in place of 1,144 packets"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, and see -v" {
+	share := 1.0
+	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
+	if got, want := helpedIf(model.Report{}, f), "far less in place of 100 %"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {
@@ -239,10 +244,10 @@ func TestAgainIsTheCommand(t *testing.T) {
 	if got, want := typedWords(flagSet{"-c", "--connections", "4"}.in([]string{"plimsoll", "run", "URL", "-c", "2"})), "plimsoll run URL -c 4"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := typedWords(commandAgain(model.Plan{Mode: "watch"}, twoHosts)), "plimsoll watch --host client=netns:cli --host server=netns:srv -d 60s"; got != want {
+	if got, want := typedWords(CommandAgain(model.Plan{Mode: "watch"}, twoHosts)), "plimsoll watch --host client=netns:cli --host server=netns:srv -d 60s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := commandAgain(model.Plan{Mode: "run", Load: &model.LoadPlan{}}, nil); got != nil {
+	if got := CommandAgain(model.Plan{Mode: "run", Load: &model.LoadPlan{}}, nil); got != nil {
 		t.Errorf("%q of a run that does not tell", got)
 	}
 }
@@ -254,12 +259,16 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 	}
 	taken := clue(model.Needs, model.True)
 	taken.Assumed = true
+	kernel := clue(model.Needs, model.True)
+	kernel.By = []string{"nginx", "the kernel"}
+	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; nothing else fits"
 	for want, f := range map[string]model.Finding{
-		"confirmed: 2 of 2 signs measured, no other cause explains it":                            {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
-		"confirmed: 1 of 2 signs measured, 1 assumed, no other cause explains it":                 {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
-		"confirmed: 1 of 2 signs measured, 1 not readable, no other cause explains it":            {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
-		"suspected: 1 of 1 sign measured; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
-		"suspected: 1 of 1 sign measured; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+		sure + "Plimsoll measured both its signs" + alone:                                                 {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		sure + "the kernel and nginx measured both its signs" + alone:                                     {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed" + alone:               {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		likely + "Plimsoll measured its one sign; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
+		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {
 		f.Kind = "cause"
 		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}}}
@@ -268,13 +277,13 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		}
 	}
 	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
-	if got, want := signs(half), "1 of 2 signs measured, 1 looked for in vain"; got != want {
+	if got, want := signs(half), "Plimsoll measured 1 of its 2 signs, which is enough; 1 was looked for and not there"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	many := 4936.0
 	r := model.Report{Plan: model.Plan{Mode: "watch"}, Windows: []model.Window{{Name: model.Hold, Start: 1000, End: 11_000}},
 		Verdict: model.Verdict{Answer: model.AnswerHealthy, Grounds: []model.Finding{{Kind: "healthy", Answer: model.Confirmed, Clues: []model.Clue{{ID: "many", Truth: model.True, Value: &many}}}}}}
-	if got, want := HowSure(r), "holds for these 10 s, and for the 4,936 requests in them"; got != want {
+	if got, want := HowSure(r), "measured: holds for these 10 s, and for the 4,936 requests in them"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -75,13 +75,18 @@ func notServed(v model.Verdict) string {
 	return ""
 }
 
-// listenerClue is the clue that says where the users are, which is for the next step, and no reason.
-const listenerClue = "listener"
+// The clues that say where the users are, which is for the next step, and who served them, which stands in the sentence: no reasons.
+const (
+	listenerClue = "listener"
+	serverClue   = "server"
+)
 
 // mostTelling are the clues that hold, each sentence once, what says the most first. One that only supports stands before what was
 // needed where it names somebody or something that is not told yet: that says more to whoever has to mend it than a further number.
 func mostTelling(clues []model.Clue, told string) []model.Clue {
-	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool { return c.Truth != model.True || c.Say == "" || c.ID == listenerClue })
+	best := slices.DeleteFunc(slices.Clone(clues), func(c model.Clue) bool {
+		return c.Truth != model.True || c.Say == "" || c.ID == listenerClue || c.ID == serverClue
+	})
 	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b, told) - weight(a, told) })
 	said := map[string]bool{} // two clues may hold one value against two thresholds
 	return slices.DeleteFunc(best, func(c model.Clue) bool {

@@ -1,10 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -15,12 +15,11 @@ const (
 	mostSentence = 4
 	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
 	mostReasons  = 3
-	longestGap   = 20 // what the first line of an answer may leave free at its end
 )
 
 // ending writes the answer and what to do about it, which is what stands last.
-func ending(p *paper, r model.Report) {
-	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: runWord(r.Dir)}
+func ending(p *paper, r model.Report, run string) {
+	s := &sheet{o: TextOptions{Width: p.width, Color: p.color}, run: cmp.Or(run, runWord(r.Dir)), kept: run}
 	if r.Program != nil {
 		briefProgram(s, r)
 	} else {
@@ -40,9 +39,9 @@ func briefAnswer(s *sheet, r model.Report) {
 	case v.Answer == model.AnswerCapacity:
 		title += ", nothing is broken"
 	}
-	if sure := HowSure(r); sure != "" {
-		const lines = 2
-		title += " (" + shortest(sure, lines*s.o.Width-utf8.RuneCountInString(title)-longestGap, 1) + ")"
+	word, rests := certainty(r)
+	if word != "" {
+		title += ", " + word
 	}
 	most := mostSentence
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
@@ -54,12 +53,13 @@ func briefAnswer(s *sheet, r model.Report) {
 			p.para(0, bold, shortest(text, p.width, most))
 		}
 	})
+	s.item(mustKeep, "how sure", 3, rests)
 	which := "it"
 	if len(titles(v.Root)) > 1 {
 		which = "the first"
 	}
 	if len(told) > 0 {
-		s.add(mustKeep, func(p *paper) { cost(p, told[0], r, which) })
+		s.add(soWhatKeeps(told[0], v.Sentence), func(p *paper) { cost(p, told[0], r, which) })
 		reasons(s, told[0], v.Sentence)
 	}
 	goesInto(s, v)
@@ -68,6 +68,15 @@ func briefAnswer(s *sheet, r model.Report) {
 		s.item(context, "known", 2, longestPart(r.Breakdown))
 	}
 	nextStep(s, r)
+}
+
+// soWhatKeeps is what it is worth to say what a finding cost: little where the first reason has the same number.
+func soWhatKeeps(f model.Finding, told string) int {
+	best := mostTelling(f.Clues, told)
+	if f.Impact != nil && len(best) > 0 && strings.Contains(best[0].Say, layout.Share(*f.Impact)) {
+		return further
+	}
+	return mustKeep
 }
 
 // briefProgram writes where a program's time went, and the one thing that would make it faster: by the verdict, where that is
@@ -97,7 +106,7 @@ func briefProgram(s *sheet, r model.Report) {
 	})
 	how := fasterBy(p, s.run)
 	s.item(mustKeep, "faster", 4, how.text)
-	s.typed(mustKeep, "check", how.command)
+	s.typed(mustKeep, doFirst, how.command)
 	s.item(mustKeep, "cost", 2, how.cost)
 	s.item(further, "the host", 2, strings.ToLower(string(r.Verdict.Answer))+": "+layout.Line(r.Verdict.Sentence))
 }

@@ -27,13 +27,7 @@ func nextStep(s *sheet, r model.Report) {
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
 		spareFirst(s, r, *spare)
 	case v.Answer == model.AnswerCapacity && len(told[0].Fix) == 0:
-		s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
-		s.item(context, "", 3, whereTheTimeGoes(r, s.run))
-		s.item(mustKeep, "", 2, "else more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
-		s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
-		if better := usersBetter(r); better != "" {
-			measureAgain(s, r, "", better, "the next longest part of a request's time")
-		}
+		lessWork(s, r, told)
 	case len(told) > 0 && len(told[0].Fix) > 0:
 		if told[0].Answer == model.Suspected && spare != nil { // what computes so much may be what the rest waits for
 			s.item(context, "CPU time", 3, sparedPart(v.Bill))
@@ -51,33 +45,37 @@ func nextStep(s *sheet, r model.Report) {
 // spareFirst writes what can be spared first, what that costs, and how it is taken back.
 func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	s.item(mustKeep, "fix", 2, layout.Line(spare.Title))
-	first := spare
-	first.Remedy, _, _ = strings.Cut(first.Remedy, "; ")
-	if spare.Check == "" {
-		s.item(mustKeep, "", 5, Spared(first))
+	check, then := spare.Check, spare.Then
+	if check == "" {
+		first := spare
+		first.Remedy, _, _ = strings.Cut(spare.Remedy, "; ")
+		check, _ = whereTheTimeGoes(r, s.run)
+		then = "its largest functions show where; " + Spared(first)
 	} else {
 		s.item(context, "", 3, promised(spare))
-		s.typed(mustKeep, "check", spare.Check)
-		s.item(mustKeep, "then", 4, spare.Then)
 	}
-	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(spare.Costs))
+	s.typed(mustKeep, doFirst, check)
+	s.item(mustKeep, "then", 5, then)
+	s.item(mustKeep, "if not", 1, ifNotThere(check, r))
+	s.item(mustKeep, "cost", 3, "looking: nothing; then "+costOfSparing(spare)+andCosts(spare.Costs))
 	s.item(mustKeep, "undo", 2, spare.Back)
 	sign := "the share of the CPU time above is smaller"
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", sign, "undo it; -v has the rest of the bill")
+	measureAgain(s, r, "", sign, "undo it, see -v")
 }
 
 // costOfSparing is what it takes to spare CPU time.
 func costOfSparing(spare model.Saving) string {
+	restarts := strings.Contains(spare.Then, "reload") || strings.Contains(spare.Then, "restart")
 	switch {
 	case spare.InCode:
-		return "a person's time, for a change of the program, and a restart of the service"
-	case spare.Check != "":
-		return "the check changes nothing; the change: medium risk, no service restart"
+		return "a person's time, for a change of the program, and a service restart"
+	case spare.Check != "" && !restarts:
+		return "medium risk, no service restart"
 	}
-	return "low risk, a reload of the service (a restart if it knows none)"
+	return "low risk, a service reload (or restart)"
 }
 
 // secondFix writes the first step of the second of several causes, which may be gone with the first, and by what it is known.
@@ -169,12 +167,12 @@ func tryMore(s *sheet, r model.Report) {
 	if l.Rate > 0 {
 		more = flagSet{"-R", "--rate", strconv.FormatFloat(2*l.Rate, 'f', -1, 64)}
 	}
-	words := commandAgain(r.Plan, r.Hosts)
+	words := CommandAgain(r.Plan, r.Hosts)
 	if words == nil {
 		s.item(context, "again", 2, "the same command with "+more.String()+tells)
 		return
 	}
-	s.again(r, more.in(words), more.String(), "twice the load"+tells)
+	s.again(r, "again", more.in(words), more.String(), "twice the load"+tells)
 }
 
 // twiceConnections sets twice as many connections as a load may open: those of --max-connections, where it begins with fewer.
@@ -200,12 +198,23 @@ func notSeenInWatch(plan model.Plan) string {
 	return "not seen: how long each user waited, and who did not get through; plimsoll run URL drives a load and tells"
 }
 
-// whereTheTimeGoes is the command that shows what the CPUs computed, "" where no stacks were kept.
-func whereTheTimeGoes(r model.Report, run string) string {
+// lessWork writes what is left where no setting holds it back: less work for each request, or more CPUs.
+func lessWork(s *sheet, r model.Report, told []model.Finding) {
+	s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
+	command, while := whereTheTimeGoes(r, s.run)
+	s.typed(mustKeep, doFirst, command)
+	s.item(context, "then", 3, "it shows the functions that take the CPU time"+while+", the largest share first: what of that can be left out, kept (a cache), or done once?")
+	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
+	s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
+	measureAgain(s, r, "", usersBetter(r), "the next longest part of a request's time")
+}
+
+// whereTheTimeGoes is the command that shows what the CPUs computed, and when it is typed, "" for at any time.
+func whereTheTimeGoes(r model.Report, run string) (command, while string) {
 	if r.Tracing == nil || len(r.Tracing.Profiles) == 0 {
-		return "plimsoll trace cpu -d 10s, while the load runs, shows the functions that take the CPU time"
+		return "plimsoll trace cpu -d 10s", " (type it while the load runs)"
 	}
-	return "plimsoll flame " + run + " shows the functions that take the CPU time"
+	return "plimsoll flame " + run, ""
 }
 
 // settleFirst says what was looked at that came nearest, and what would tell more.
@@ -219,8 +228,10 @@ func settleFirst(s *sheet, r model.Report) {
 		}
 		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
-			s.typed(mustKeep, "", c.ByHand)
-			s.item(mustKeep, "", 2, "at the limit or beyond it is this cause: plimsoll rules show "+c.Rule+" says what to do; else the same command again with --trace full")
+			s.typed(mustKeep, doFirst, c.ByHand)
+			s.item(mustKeep, "then", 2, "plimsoll rules show "+c.Rule+" says from what number on it is this cause, and what to do")
+			const more = "--trace full"
+			s.item(mustKeep, "if not", 1, "there: "+cmp.Or(s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), more), "the same command again with "+more))
 			s.item(mustKeep, "cost", 1, lookingAlone)
 			return
 		}
@@ -232,7 +243,7 @@ func settleFirst(s *sheet, r model.Report) {
 	next := moreToSee(r)
 	s.item(mustKeep, "next", 4, next.text)
 	if next.words != nil {
-		s.again(r, next.words, next.changed, next.then)
+		s.again(r, doFirst, next.words, next.changed, next.then)
 	}
 	s.item(mustKeep, "cost", 3, next.price)
 }
@@ -295,7 +306,7 @@ func moreToSee(r model.Report) measurement {
 		waits = "if the verdict names no cause then either, look in its -v for the longest wait, and fix what it waits for"
 		full  = "measure again with --trace full, which sees what threads wait for"
 	)
-	words := commandAgain(r.Plan, r.Hosts)
+	words := CommandAgain(r.Plan, r.Hosts)
 	switch {
 	case r.Plan.Remote != nil || r.Plan.Capture != nil:
 		return measurement{text: "plimsoll run or watch on the hosts themselves: they see what is not in these data", price: "a run takes some percent of a CPU; nothing is changed, and nothing is to be taken back"}
@@ -325,74 +336,3 @@ var denied = lazy.Regexp(`^measure what was not: .*(was denied on |permission de
 
 // wantsOurLoad is what would settle it where that takes a load of ours.
 var wantsOurLoad = lazy.Regexp(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)
-
-// firstFix writes a fix: what it changes, how that is typed, and what it costs.
-func firstFix(s *sheet, told model.Finding, r model.Report) {
-	f, label := mostUseful(told.Fix), "fix"
-	switch {
-	case f.Undo == nothingChanged:
-		label = "look"
-	case told.Answer == model.Suspected:
-		label = "try"
-	}
-	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
-	switch {
-	case f.First != nil:
-		check, then := "", ""
-		if onlyShows(f) {
-			check, then = "check", "then"
-		}
-		s.typed(mustKeep, check, f.First.Type)
-		s.item(mustKeep, then, 5, f.First.Then)
-	case adviceAlone(f):
-		s.item(mustKeep, "", mostCommand, f.Command)
-	default:
-		s.item(mustKeep, "", 4, changesOf(f))
-		s.item(context, "", 2, sizedToTest(f, r.Plan))
-		s.typed(mustKeep, "", typedLines(f))
-	}
-	s.item(mustKeep, "cost", mostCost, terms(f))
-	back, commands := takeBack(f)
-	s.typed(mustKeep, "undo", commands)
-	s.item(mustKeep, labelUnless(commands, "undo"), 2, back)
-	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
-	if f.Undo == automatic && r.Plan.Load != nil {
-		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")
-	}
-}
-
-// atHost says on which machine a fix is made, "" where there is only this one.
-func atHost(told model.Finding, f model.Fix, hosts []model.Host) string {
-	name := told.Subject["host"]
-	if len(f.Changes) > 0 {
-		name = cmp.Or(f.Changes[0].Host, name)
-	}
-	if onHost(name, hosts) == "" {
-		return ""
-	}
-	return "on " + layout.Line(name) + ": "
-}
-
-// sizedToTest says of a number of workers that it is no more than this test's own, "" of anything else.
-func sizedToTest(f model.Fix, plan model.Plan) string {
-	at := slices.IndexFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePHPFPM && c.Value != "" })
-	if at < 0 {
-		return ""
-	}
-	value := f.Changes[at].Value
-	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
-		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more; your users need as many as they send at once"
-	}
-	return value + ": one more for each request that waited, as far as the CPUs and half of the free memory suffice; your users may send more or fewer"
-}
-
-// typedLines are the commands that make a fix's changes, a line each.
-func typedLines(f model.Fix) string {
-	var list []string
-	for _, c := range f.Changes {
-		if c.Type != "" && (c.Old == "" || c.Old != c.Value) {
-			list = append(list, c.Type)
-		}
-	}
-	return strings.Join(list, "\n")
-}

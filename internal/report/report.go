@@ -21,7 +21,7 @@ func Text(w io.Writer, r model.Report, o TextOptions) error {
 	}
 	full(p, r, o.Detail)
 	p.blank()
-	ending(p, r)
+	ending(p, r, o.Run)
 	return p.print(w)
 }
 

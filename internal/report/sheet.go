@@ -11,12 +11,16 @@ import (
 // terminal but one, in which the shell asks for the next command.
 const briefLines = 23
 
+// doFirst marks the one thing that is typed first.
+const doFirst = "do first"
+
 // block is some lines of a brief report that are shown or left out together.
 type block struct {
 	text    string
 	shorter string // the same in half as many lines, "" where there is no such
 	keep    int    // those of the lowest go first
 	yields  bool   // shorter does before anything goes that is a reason
+	dear    bool   // shorter does where nothing else can be
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -33,6 +37,7 @@ const (
 type sheet struct {
 	o      TextOptions
 	run    string // how the run is named on a command line
+	kept   string // the same of one that plimsoll again makes again, "" of others
 	blocks []block
 	steps  []Step // what the blocks say, as long as it is
 }
@@ -55,10 +60,10 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
 		last := &s.blocks[len(s.blocks)-1]
-		if n := strings.Count(last.text, "\n"); n > 2 {
+		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && slices.Contains([]string{"offered", "how sure", "cost"}, label) {
 			p := newPaper(s.o)
 			p.short(label, (n+1)/2, text)
-			last.shorter = p.b.String()
+			last.shorter, last.dear = p.b.String(), label == "then" || label == doFirst
 		}
 		s.steps = append(s.steps, Step{Label: label, Text: text})
 	}
@@ -73,42 +78,71 @@ func (s *sheet) typed(keep int, label, command string) {
 }
 
 // fit leaves blocks out, the last of those least worth keeping first, until they have
-// no more than so many lines. Where that is not enough it shortens what stays, the longest first.
+// no more than so many lines. Where that is not enough it shortens what stays, the longest first. What there is room for in the end comes back.
 func fit(blocks []block, most int) string {
 	blocks = slices.Clone(blocks)
+	var out []int // what was left out, in that order
 	for {
 		n, least, longest, yielding := 0, -1, -1, -1
 		for i, b := range blocks {
-			lines := strings.Count(b.text, "\n")
-			n += lines
+			if slices.Contains(out, i) {
+				continue
+			}
+			n += b.lines()
 			if b.keep < mustKeep && b.text != "" && (least < 0 || b.keep <= blocks[least].keep) {
 				least = i
 			}
 			if b.shorter != "" && b.yields {
 				yielding = i
 			}
-			if b.shorter != "" && (longest < 0 || lines > strings.Count(blocks[longest].text, "\n")) {
+			if b.shorter != "" && (longest < 0 || b.shortenedBefore(blocks[longest])) {
 				longest = i
 			}
 		}
 		switch {
 		case n <= most || least < 0 && longest < 0:
-			return joined(blocks)
+			return joined(blocks, broughtBack(blocks, out, most-n))
 		case yielding >= 0 && (least < 0 || blocks[least].keep >= proof):
 			blocks[yielding].text, blocks[yielding].shorter = blocks[yielding].shorter, ""
 		case least >= 0:
-			blocks = slices.Delete(blocks, least, least+1)
+			out = append(out, least)
 		default:
 			blocks[longest].text, blocks[longest].shorter = blocks[longest].shorter, ""
 		}
 	}
 }
 
-// joined is the blocks' text.
-func joined(blocks []block) string {
+// lines is how many lines a block has.
+func (b block) lines() int { return strings.Count(b.text, "\n") }
+
+// shortenedBefore says whether a block is made shorter before another one.
+func (b block) shortenedBefore(o block) bool {
+	if b.dear != o.dear {
+		return o.dear
+	}
+	return b.lines() > o.lines()
+}
+
+// broughtBack are those that stay out when what has room has come back, the most worth keeping first.
+func broughtBack(blocks []block, out []int, room int) []int {
+	var still []int
+	for _, i := range slices.Backward(out) {
+		if n := blocks[i].lines(); n <= room {
+			room -= n
+		} else {
+			still = append(still, i)
+		}
+	}
+	return still
+}
+
+// joined is the blocks' text, without those that are out.
+func joined(blocks []block, out []int) string {
 	var all strings.Builder
-	for _, b := range blocks {
-		all.WriteString(b.text)
+	for i, b := range blocks {
+		if !slices.Contains(out, i) {
+			all.WriteString(b.text)
+		}
 	}
 	return all.String()
 }

@@ -11,28 +11,36 @@ import (
 
 // HowSure says how well an answer is known and what that rests on, "" where nothing was found and nothing had to be proven.
 func HowSure(r model.Report) string {
+	word, rests := certainty(r)
+	if word == "" || rests == "" {
+		return word + rests
+	}
+	return word + ": " + rests
+}
+
+// certainty is how well an answer is known, in a word with what that means, and what it rests on; each is "" where there is none.
+func certainty(r model.Report) (word, rests string) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
 	switch {
 	case len(told) == 0 && v.Answer == model.AnswerUnclear:
-		return "nothing is proven"
+		return "nothing is proven", ""
 	case len(told) == 0:
-		return ""
+		return "", ""
 	case v.Answer == model.AnswerHealthy:
-		return heldFor(r, told[0])
+		return "measured", heldFor(r, told[0])
 	}
-	lead := each(told)
 	switch f := told[0]; f.Answer {
 	case model.Confirmed:
-		text := lead + "confirmed: " + signs(f)
-		if v.Answer == model.AnswerCause && lead == "" {
-			text += ", no other cause explains it"
+		text := "sure: " + signs(f)
+		if v.Answer == model.AnswerCause && len(titles(v.Root)) < 2 {
+			text += "; nothing else fits"
 		}
-		return text
+		return each(told) + "confirmed (proven by measuring)", text
 	case model.Suspected:
-		return lead + "suspected: " + signs(f) + "; " + notProven(f)
+		return each(told) + "suspected (likely, not proven)", "not sure: " + signs(f) + "; " + notProven(f)
 	}
-	return string(told[0].Answer)
+	return string(told[0].Answer), ""
 }
 
 // counts says whether a clue is a sign that its finding's answer rests on: one that only supports has no say, and of several that could
@@ -41,7 +49,7 @@ func counts(c model.Clue) bool {
 	return c.Role == model.Needs || c.Role == model.Decides || c.Role == model.Proves && c.Truth == model.True
 }
 
-// signs says how many of the signs that a finding rests on were measured, and what became of the others.
+// signs says how many of the signs that a finding rests on were measured, by whom, and what became of the others.
 func signs(f model.Finding) string {
 	seen, all, absent, taken, unread := 0, 0, 0, 0, 0
 	for _, c := range f.Clues {
@@ -60,17 +68,77 @@ func signs(f model.Finding) string {
 			absent, all = absent+1, all+1
 		}
 	}
-	text := fmt.Sprintf("%d of %s measured", seen, plural(all, "sign", "signs"))
+	text := by(f) + " measured "
+	switch {
+	case seen == all && all == 1:
+		text += "its one sign"
+	case seen == all && all == 2:
+		text += "both its signs"
+	case seen == all:
+		text += fmt.Sprintf("all %d signs", all)
+	default:
+		text += fmt.Sprintf("%d of its %d signs", seen, all)
+	}
+	enough := ""
+	if f.Answer == model.Confirmed {
+		enough = ", which is enough"
+	}
 	if absent > 0 {
-		text += fmt.Sprintf(", %d looked for in vain", absent)
+		text += enough + fmt.Sprintf("; %d %s looked for and not there", absent, was(absent))
+		enough = ""
 	}
 	if taken > 0 {
-		text += fmt.Sprintf(", %d assumed", taken)
+		text += enough + fmt.Sprintf("; %d %s assumed", taken, was(taken))
+		enough = ""
 	}
 	if unread > 0 {
-		text += fmt.Sprintf(", %d not readable", unread)
+		text += enough + fmt.Sprintf("; %d could not be read", unread)
 	}
 	return text
+}
+
+// was is the verb of so many.
+func was(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// countersOf are those who counted what some clues that hold were measured by.
+func countersOf(f model.Finding, which func(model.Clue) bool) (who []string) {
+	for _, c := range f.Clues {
+		if c.Truth != model.True || c.Assumed || !which(c) {
+			continue
+		}
+		for _, name := range c.By {
+			if !slices.Contains(who, name) {
+				who = append(who, layout.Line(name))
+			}
+		}
+	}
+	slices.Sort(who)
+	return who
+}
+
+// by says who counted what decides, else what is needed, the kernel first; the tool itself where no run tells.
+func by(f model.Finding) string {
+	who := countersOf(f, func(c model.Clue) bool { return c.Role == model.Decides || c.Role == model.Proves })
+	if len(who) == 0 {
+		who = countersOf(f, counts)
+	}
+	if at := slices.Index(who, "the kernel"); at > 0 {
+		who = slices.Insert(slices.Delete(who, at, at+1), 0, "the kernel")
+	}
+	switch len(who) {
+	case 0:
+		return "Plimsoll"
+	case 1:
+		return who[0]
+	case 2:
+		return who[0] + " and " + who[1]
+	}
+	return who[0] + " and others"
 }
 
 // notProven says what would prove a suspected finding.
@@ -100,11 +168,11 @@ func spokenMissing(text string) string {
 // heldFor says for how long, and of how many requests, a healthy answer holds.
 func heldFor(r model.Report, f model.Finding) string {
 	if l := r.Load; l != nil {
-		return "measured: " + plural(int(l.Requests), "request", "requests") + " in " + layout.Micros(l.Seconds*1e6)
+		return plural(int(l.Requests), "request", "requests") + " in " + layout.Micros(l.Seconds*1e6) + ", each timed"
 	}
 	us := watched(r.Windows)
 	if us <= 0 {
-		return "measured"
+		return ""
 	}
 	text := "holds for these " + layout.Micros(us)
 	for _, c := range f.Clues {

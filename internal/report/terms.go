@@ -50,7 +50,7 @@ func terms(f model.Fix) string {
 	}
 	lead := ""
 	if onlyShows(f) {
-		lead = "the check changes nothing" + whileItLooks(f) + "; the change: "
+		lead = "looking: nothing" + whileItLooks(f) + "; then "
 	}
 	return lead + strings.Join(parts, ", ") + andCosts(f.Costs)
 }
@@ -126,7 +126,7 @@ func restarts(word string, f model.Fix) string {
 	case word == "reload":
 		return "a reload of the service (most services finish the requests under way)"
 	case cutsOff(word):
-		return "a restart of the " + word + " (cuts its requests and connections)"
+		return "a " + word + " restart (cuts requests)"
 	}
 	return "no service restart"
 }

@@ -40,7 +40,7 @@ func TestAfterUnclearWatch(t *testing.T) {
 		for _, step := range s.steps {
 			said.WriteString(step.Text + "\n")
 		}
-		if !slices.Contains(s.steps, Step{Text: c.typed, Typed: true}) || !strings.Contains(said.String(), c.says) {
+		if !slices.Contains(s.steps, Step{Label: doFirst, Text: c.typed, Typed: true}) || !strings.Contains(said.String(), c.says) {
 			t.Errorf("want %q typed and %q said, got\n%s", c.typed, c.says, said.String())
 		}
 	}

@@ -101,6 +101,12 @@ func Terms(f model.Fix) string { return terms(f) }
 // TakeBack is how a fix is taken back that one makes by hand: in words, and what is to be typed, a line each.
 func TakeBack(f model.Fix) (text, commands string) { return takeBack(f) }
 
+// Typed is a command line as it is typed.
+func Typed(words []string) string { return typedWords(words) }
+
+// Measures says whether words are a command of Plimsoll's that measures.
+func Measures(words []string) bool { return ownCommand(words) }
+
 // Advice says whether what stands with a fix is for a person to read, and not to be typed as it is.
 func Advice(f model.Fix) bool { return f.First != nil || adviceAlone(f) }
 

@@ -15,7 +15,8 @@ import (
 	"plimsoll/rules"
 )
 
-// Of every recorded fault the screen says what to do, what that costs, how it is taken back, and how to see that it helped, and fits.
+// Of every recorded fault the screen says how sure it is, the one thing to type first, what to do then and where that shows nothing, what it costs, how
+// it is taken back, and how to measure again, and fits.
 // PLIMSOLL_SCREENS=DIR writes them there, to be read.
 func TestScreensOfRecordedFaults(t *testing.T) {
 	set, err := ruleset.LoadTried(rules.FS)
@@ -77,8 +78,27 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	if !strings.Contains(screen, "\nundo ") && !strings.Contains(screen, "nothing is changed by looking") {
 		list = append(list, "no way back")
 	}
-	if !strings.Contains(screen, "\nagain ") {
-		list = append(list, "no way to measure again")
+	if !strings.Contains(screen, "\nhow sure ") {
+		list = append(list, "not how sure that is")
+	}
+	if n := strings.Count(screen, "\ndo first "); n != 1 {
+		list = append(list, fmt.Sprintf("%d first steps", n))
+	}
+	typed := strings.Contains(screen, "\ndo first     ") // else it is advice, since what a rule would type is not known here
+	if typed && strings.Count(screen, "\nthen ") != 1 {
+		list = append(list, "not what to do then")
+	}
+	if first := report.MostUseful(v.Root[0].Fix).First; first != nil && !strings.Contains(oneLine(screen), oneLine(first.Then)) {
+		list = append(list, "not all of what to do then")
+	}
+	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif not     there: ") {
+		list = append(list, "not what to do where the first step does not show what it should")
+	}
+	if !strings.Contains(screen, "\nagain      plimsoll again\n") {
+		list = append(list, "no whole command that measures again")
 	}
 	return list
 }
+
+// oneLine is a text as it is before it is laid out.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

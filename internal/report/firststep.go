@@ -1,0 +1,191 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
+	"plimsoll/internal/model"
+)
+
+// firstFix writes a fix: the one thing to type first, what that prints and what to do then, what to do where it does not, and what it costs.
+func firstFix(s *sheet, told model.Finding, r model.Report) {
+	f, label := mostUseful(told.Fix), "fix"
+	switch {
+	case f.Undo == nothingChanged:
+		label = "look"
+	case told.Answer == model.Suspected:
+		label = "try"
+	}
+	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
+	switch {
+	case f.First != nil:
+		s.typed(mustKeep, doFirst, f.First.Type)
+		s.item(mustKeep, labelOf(f.First.Type), 5, f.First.Then)
+		s.item(mustKeep, "if not", 1, ifNotThere(f.First.Type, r))
+	case adviceAlone(f):
+		s.item(mustKeep, doFirst, mostCommand, f.Command)
+	default:
+		firstChange(s, f, r)
+	}
+	s.item(mustKeep, "cost", mostCost, terms(f))
+	back, commands := takeBack(f)
+	s.typed(mustKeep, "undo", commands)
+	s.item(mustKeep, labelUnless(commands, "undo"), 3, back)
+	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
+	if f.Undo == automatic && r.Plan.Load != nil {
+		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")
+	}
+}
+
+// labelOf is the label of what follows a command, or of what there is to do where there is none.
+func labelOf(command string) string {
+	if command == "" {
+		return doFirst
+	}
+	return "then"
+}
+
+// firstChange writes what a fix sets, how that is typed or where it stands, and what is to be seen of it.
+func firstChange(s *sheet, f model.Fix, r model.Report) {
+	s.item(mustKeep, "", 4, settings(f))
+	s.item(context, "", 2, sizedToTest(f, r.Plan))
+	if lines := typedLines(f); lines != "" {
+		s.typed(mustKeep, doFirst, lines)
+		s.item(mustKeep, "then", 2, printsWhenSet(lines)+andInFiles(f))
+		return
+	}
+	command, then := findSetting(f, r)
+	s.typed(mustKeep, doFirst, command)
+	s.item(mustKeep, "then", 3, then)
+	s.item(mustKeep, "if not", 1, ifNotThere(command, r))
+}
+
+// momentary are tools that show what is so while they look.
+var momentary = lazy.Regexp(`\b(ss|ps|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|watch|nstat|conntrack|slabtop|redis-cli|mysql|mariadb|psql)\b|/proc/`)
+
+// ifNotThere says what to do where a command does not show what it should.
+func ifNotThere(command string, r model.Report) string {
+	if command == "" {
+		return ""
+	}
+	as := "as root (sudo)"
+	if momentary().MatchString(command) {
+		as = "as root, with users there"
+		if r.Plan.Load != nil {
+			as = "as root, under load"
+		}
+	}
+	return "there: " + as + "; still not: change nothing, see -v"
+}
+
+// printsWhenSet says what is to be seen of a command that sets something.
+func printsWhenSet(lines string) string {
+	says := "the new value"
+	for _, line := range strings.Split(lines, "\n") {
+		command := typedInHost(line)
+		if !strings.HasPrefix(command, "sysctl ") && !strings.Contains(command, "renice ") && !strings.Contains(command, "taskset ") {
+			says = "nothing if it worked"
+		}
+	}
+	return "it prints " + says + "; an error: nothing is set (as root?)"
+}
+
+// andInFiles adds to what is typed what stands in a file besides.
+func andInFiles(f model.Fix) string {
+	for _, c := range moving(f) {
+		if where := whereSet(c); where != "" {
+			return ". Then the rest" + where
+		}
+	}
+	return ""
+}
+
+// moving are the changes of a fix that change anything.
+func moving(f model.Fix) []model.FixChange {
+	return slices.DeleteFunc(slices.Clone(f.Changes), func(c model.FixChange) bool { return c.Old != "" && c.Old == c.Value })
+}
+
+// settings are changesOf without where things stand, which is for what follows.
+func settings(f model.Fix) string {
+	text := changesOf(f)
+	for _, c := range f.Changes {
+		if where := whereSet(c); where != "" {
+			text = strings.ReplaceAll(text, where, "")
+		}
+	}
+	return text
+}
+
+// findSetting is the command that shows where settings of a service stand, and what to do there; "" where the run does not tell.
+func findSetting(f model.Fix, r model.Report) (command, then string) {
+	list := moving(f)
+	if len(list) == 0 {
+		return "", ""
+	}
+	var names []string
+	for _, c := range list {
+		names = append(names, layout.Line(c.Name))
+	}
+	switch c := list[0]; c.Kind {
+	case model.ChangeNginx:
+		return "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|")),
+			"a # line names the file of what follows it: set it there (in http, if it is nowhere), then nginx -t && nginx -s reload"
+	case model.ChangePHPFPM:
+		return `grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`,
+			"it prints FILE:LINE: set them there, without a ; before them (of several files in the pool's), then systemctl reload 'php*-fpm'"
+	case model.ChangeBacklog:
+		return whoListens(c, r), "users: names the program, Send-Q is its queue now: set it in the program's configuration (nginx: listen with backlog=; PHP-FPM: listen.backlog), then restart it"
+	}
+	return "", ""
+}
+
+// whoListens shows whose a listener is.
+func whoListens(c model.FixChange, r model.Report) string {
+	pieces := []layout.Piece{{Text: "ss -lxp"}}
+	if _, port, err := net.SplitHostPort(c.Name); err == nil && isNumber(port) {
+		pieces = []layout.Piece{{Text: fmt.Sprintf("ss -ltnp sport = :%s", port)}}
+	}
+	return ByHand{Plan: r.Plan, Hosts: r.Hosts}.Command(pieces, map[string]string{"host": c.Host}, nil)
+}
+
+// typedLines are the commands that make a fix's changes, a line each.
+func typedLines(f model.Fix) string {
+	var list []string
+	for _, c := range f.Changes {
+		if c.Type != "" && (c.Old == "" || c.Old != c.Value) {
+			list = append(list, c.Type)
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+// atHost says on which machine a fix is made, "" where there is only this one.
+func atHost(told model.Finding, f model.Fix, hosts []model.Host) string {
+	name := told.Subject["host"]
+	if len(f.Changes) > 0 {
+		name = cmp.Or(f.Changes[0].Host, name)
+	}
+	if onHost(name, hosts) == "" {
+		return ""
+	}
+	return "on " + layout.Line(name) + ": "
+}
+
+// sizedToTest says of a number of workers that it is no more than this test's own, "" of anything else.
+func sizedToTest(f model.Fix, plan model.Plan) string {
+	at := slices.IndexFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == model.ChangePHPFPM && c.Value != "" })
+	if at < 0 {
+		return ""
+	}
+	value := f.Changes[at].Value
+	if plan.Load != nil && value == strconv.Itoa(plan.Load.Connections+1) {
+		return value + ": one for each of the " + plural(plan.Load.Connections, "connection", "connections") + " of this test, and one more; your users need as many as they send at once"
+	}
+	return value + ": one more for each request that waited, as far as the CPUs and half of the free memory suffice; your users may send more or fewer"
+}
