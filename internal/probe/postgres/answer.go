@@ -108,6 +108,12 @@ type answer struct {
 	timed, requested float64
 }
 
+// keep takes over what only counts up.
+func (a *answer) keep(from answer) {
+	a.whole, a.databases, a.tables, a.dead = true, from.databases, from.tables, from.dead
+	a.timed, a.requested = from.timed, from.requested
+}
+
 // holder is who holds a lock that others wait for.
 type holder struct{ state, user, application string }
 

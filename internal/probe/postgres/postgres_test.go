@@ -247,3 +247,58 @@ func FuzzListening(f *testing.F) {
 		}
 	})
 }
+
+// Answers that come between rounds keep nobody from asking in each; what counts up is kept of two that come in one.
+func TestLateAnswers(t *testing.T) {
+	a := &asker{reply: make(chan reply, 1)}
+	a.reply <- reply{answer: answer{whole: true, timed: 3}}
+	a.collect(time.Time{})
+	if a.reply != nil || !a.fresh || a.answer.timed != 3 {
+		t.Fatalf("not taken: %+v", a)
+	}
+	a.reply = make(chan reply, 1)
+	a.collect(time.Time{})
+	if a.reply == nil {
+		t.Error("taken before it came")
+	}
+	a.reply <- reply{answer: answer{maxConnections: 7}}
+	a.collect(time.Now().Add(time.Second))
+	if !a.answer.whole || a.answer.timed != 3 || a.answer.maxConnections != 7 {
+		t.Errorf("%+v", a.answer)
+	}
+}
+
+// All is asked as often as the server's time allows: once a second of one that answers at once, every five of a slow one.
+func TestHowOftenAllIsAsked(t *testing.T) {
+	const us = time.Microsecond
+	for _, c := range []struct {
+		sessions, all, want time.Duration
+	}{
+		{0, 0, 5 * time.Second},
+		{300 * us, 0, 5 * time.Second},
+		{300 * us, 800 * us, time.Second},
+		{500 * us, 1600 * us, 2200 * time.Millisecond},
+		{900 * us, 1600 * us, 1400 * time.Millisecond},
+		{900 * us, 4000 * us, 5 * time.Second},
+	} {
+		k := costs{c.sessions, c.all}
+		if got := k.every(); got.Round(time.Millisecond) != c.want {
+			t.Errorf("%v, %v: every %v, want %v", c.sessions, c.all, got, c.want)
+		}
+	}
+	var k costs
+	k.took(300*us, false)
+	for range 20 { // a server that answers late now and then
+		k.took(40*time.Millisecond, true)
+		k.took(700*us, true)
+	}
+	if k.every() != time.Second {
+		t.Errorf("late answers now and then: every %v, want 1 s", k.every())
+	}
+	for range 30 {
+		k.took(40*time.Millisecond, true)
+	}
+	if k.every() != wholeSeldom {
+		t.Errorf("all answers late: every %v, want 5 s", k.every())
+	}
+}
