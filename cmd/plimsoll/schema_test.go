@@ -43,7 +43,7 @@ var documents = map[string]reflect.Type{
 
 // printed says which documents a command prints with --json.
 var printed = map[string][]string{
-	"run": {"Report"}, "watch": {"Report"}, "diagnose": {"Report", "Fleet"}, "snapshot": {"Snapshot"}, "compare": {"Comparisons"}, "serve": {"Shelf"},
+	"run": {"Report"}, "again": {"Report", "Fleet", "Load", "Limit", "Knee"}, "watch": {"Report"}, "diagnose": {"Report", "Fleet"}, "snapshot": {"Snapshot"}, "compare": {"Comparisons"}, "serve": {"Shelf"},
 	"runs list": {"Runs"}, "runs show": {"Run"}, "runs rm": {"Removed"}, "runs prune": {"Removed", "WouldRemove"},
 	"tune": {"Tuning", "Changes"}, "undo": {"Undone"}, "sweep": {"Sweep"}, "load": {"Load", "Limit", "Knee"}, "load-lead": {"Load", "Limit"},
 	"lab list": {"Cases", "Answers"}, "lab up": {"CaseUp"}, "lab reveal": {"CaseTruth"}, "lab down": {"CaseDown"}, "lab run": {"CaseRuns"}, "lab test": {"CaseTest"}, "lab walk": {"CaseWalk"},

@@ -212,10 +212,11 @@ func helpedIf(r model.Report, f model.Finding) string {
 		becomes := layout.Gone(c.Is, c.Value, c.Say)
 		if c.Value != nil && becomes != "" {
 			if number := layout.Said(*c.Value, c.Say); number != "" {
-				if becomes == "0" && hasUnit(number) { // a share, or a time, of what is there is less, and not none
-					becomes = "far less"
+				if becomes == "0" && hasUnit(number) { // a share, or a time, may be the sign, or what it was seen by
+					signs = append(signs, "the first reason above (why) is gone, or far weaker")
+				} else {
+					signs = append(signs, becomes+" in place of "+number)
 				}
-				signs = append(signs, becomes+" in place of "+number)
 			}
 		}
 		if len(signs) == 0 {
@@ -239,7 +240,7 @@ func usersBetter(r model.Report) string {
 	case l == nil:
 		return ""
 	case l.GoodShare < 1-few:
-		return "fewer than " + layout.Share(1-l.GoodShare) + " fail"
+		return "far fewer than " + layout.Share(1-l.GoodShare) + " fail"
 	case r.Plan.Load != nil && r.Plan.Load.Rate > 0 && l.Latency.Count > 0:
 		return "p99 below " + layout.Micros(l.Latency.P99)
 	}

@@ -214,7 +214,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Load.GoodShare = 0.2
-	if got := helpedIf(r, f); !strings.HasSuffix(got, "fewer than 80 % fail") {
+	if got := helpedIf(r, f); !strings.HasSuffix(got, "far fewer than 80 % fail") {
 		t.Error(got)
 	}
 	lost := 1144.0
@@ -224,7 +224,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	}
 	share := 1.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
-	if got, want := helpedIf(model.Report{}, f), "far less in place of 100 %"; got != want {
+	if got, want := helpedIf(model.Report{}, f), "the first reason above (why) is gone, or far weaker"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {
