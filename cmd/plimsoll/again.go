@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +20,10 @@ and then done. Flags behind the run are that command's own, and count more than
 what it had: "plimsoll again -c 200" loads with 200 connections.
 
 RUN is one that is kept here ("last", -1, an ID; plimsoll runs list shows them);
-without one it is the last. A run that lies elsewhere may be anybody's: its
-command is printed, to be read and typed, and not done. What gives access (a
-password, a header) is not kept with a run, so such a command is to be typed.`
+without one it is the last. A run that lies elsewhere, or that others can write
+to, may be anybody's: its command is printed, to be read and typed, and not
+done. What gives access (a password, a header) is not kept with a run, so such a
+command is to be typed.`
 
 const againExample = `  plimsoll again
   plimsoll again --trace full
@@ -66,8 +70,8 @@ func (w *world) wordsOf(command, name string, flags []string) ([]string, error) 
 	switch {
 	case words == nil || !report.Measures(words):
 		return nil, fail(exitRunDir, fmt.Errorf("%s: it does not tell a command that makes it again; plimsoll show %s -v has what it tells", spoken(name), layout.Quote(name)))
-	case w.nameOf(dir) == "":
-		return nil, usage(command, "%s lies elsewhere than the runs that are kept here, so it may be anybody's; read its command, and type it:\n%s", spoken(name), report.Typed(words))
+	case w.nameOf(dir) == "" || !isOurs(dir) || !isOurs(filepath.Join(dir, record.ManifestFile)):
+		return nil, usage(command, "%s lies elsewhere than the runs that are kept here, or others can write to it, so it may be anybody's; read its command, and type it:\n%s", spoken(name), report.Typed(words))
 	case report.Masked(words):
 		return nil, usage(command, "what gives access is not kept with a run; fill in what is (masked), and type it:\n%s", report.Typed(words))
 	case slices.Contains(flags, "--"):
@@ -78,4 +82,14 @@ func (w *world) wordsOf(command, name string, flags []string) ([]string, error) 
 		at = len(words)
 	}
 	return slices.Insert(slices.Clone(words), at, flags...), nil
+}
+
+// isOurs says whether nobody else made a file or can have changed it: what a run tells is done with our rights.
+func isOurs(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o002 == 0
 }

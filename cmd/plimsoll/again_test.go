@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +32,10 @@ func TestAgainDoesWhatARunWasMadeBy(t *testing.T) {
 	keptWith(t, filepath.Join(kept, "20260101T000000Z-0002"), "plimsoll", "watch", "--", "sh", "-c", "true")
 	keptWith(t, filepath.Join(kept, "20260101T000000Z-0003"), "plimsoll", "run", "http://a:(masked)@127.0.0.1/")
 	keptWith(t, filepath.Join(kept, "20260101T000000Z-0004"), "rm", "-rf", "/")
+	keptWith(t, filepath.Join(kept, "20260101T000000Z-0005"), "plimsoll", "watch", "--", "reboot")
+	if err := os.Chmod(filepath.Join(kept, "20260101T000000Z-0005"), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	keptWith(t, elsewhere, "plimsoll", "run", "http://127.0.0.1/")
 	for _, c := range []struct {
 		name, flags, want, fault string
@@ -41,6 +46,7 @@ func TestAgainDoesWhatARunWasMadeBy(t *testing.T) {
 		{"20260101T000000Z-0002", "-- reboot", "", "only flags can be added"},
 		{"20260101T000000Z-0003", "", "", "fill in what is (masked)"},
 		{"20260101T000000Z-0004", "", "", "it does not tell a command"},
+		{"20260101T000000Z-0005", "", "", "it may be anybody's"},
 		{elsewhere, "", "", "it may be anybody's; read its command, and type it:\nplimsoll run http://127.0.0.1/"},
 		{"nowhere", "", "", "nowhere"},
 	} {
