@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"plimsoll/internal/model"
 )
@@ -33,9 +32,9 @@ type Truth struct {
 	Quiet []string `yaml:"quiet" json:"quiet,omitempty"`
 	// Mended are the answers that are right once every mend is applied.
 	Mended []model.Answer `yaml:"mended" json:"mended,omitempty"`
-	// Person are rules of the truth that tune may leave to a person, though they have
-	// a fix, which mends other cases or not the whole of this. All else that has a
-	// fix tune has to lift.
+	// Person are rules that tune may leave to a person: of the truth, though they have
+	// a fix, which mends other cases or not the whole of this; or what may hold the lab's
+	// machine back once all is lifted. All else that has a fix tune has to lift.
 	Person []string `yaml:"person" json:"person,omitempty"`
 }
 
@@ -57,11 +56,6 @@ type Twin struct {
 }
 
 func (t Truth) check() error {
-	for _, rule := range t.Person {
-		if !slices.Contains(t.roots(), rule) {
-			return fmt.Errorf("truth: person: %s is not in root or then", rule)
-		}
-	}
 	switch t.Answer {
 	case model.AnswerCause:
 		if len(t.Root) == 0 && t.Cause == "" || len(t.Mended) == 0 {

@@ -159,9 +159,10 @@ func (r *TuneResult) judge(t Truth, roots []model.Finding) {
 	for i, f := range roots {
 		switch {
 		case i > 0 && f.Answer != model.Confirmed:
+		case slices.Contains(t.Person, f.Rule):
 		case !slices.Contains(t.roots(), f.Rule):
 			r.wrong("at the end %s is named, and is not the truth", f.Rule)
-		case automatic(f) && !slices.Contains(t.Person, f.Rule):
+		case automatic(f):
 			r.wrong("at the end %s still holds it back, and has a fix that tune can make", f.Rule)
 		}
 	}

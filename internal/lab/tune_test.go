@@ -12,6 +12,8 @@ func TestWhatTuneCameTo(t *testing.T) {
 	cause := Truth{Answer: model.AnswerCause, Root: []string{"a.full"}, Then: []Next{{Root: []string{"b.slow"}}}, Mended: []model.Answer{model.AnswerHealthy}}
 	persons := cause
 	persons.Person = cause.Root
+	busy := cause
+	busy.Person = []string{"c.other"}
 	root := func(rule, undo string) []model.Finding {
 		return []model.Finding{{Rule: rule, Answer: model.Confirmed, Fix: []model.Fix{{Undo: undo}}}}
 	}
@@ -33,6 +35,7 @@ func TestWhatTuneCameTo(t *testing.T) {
 		"which cannot be made in this case":         {persons, model.AnswerCause, root("a.full", "automatic"), nil, said, TunePerson, ""},
 		"or is enough this time":                    {persons, model.AnswerHealthy, nil, changed, nil, TuneFixed, ""},
 		"nothing was changed, and nothing is named": {cause, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, "nothing was changed"},
+		"what else the machine does is named":       {busy, model.AnswerCause, root("c.other", "manual"), nil, said, TunePerson, ""},
 		"something else is named at the end":        {cause, model.AnswerCause, root("c.other", "manual"), nil, said, TunePerson, "not the truth"},
 		"it stops without a word":                   {cause, model.AnswerCause, root("b.slow", "manual"), nil, nil, TunePerson, "says nothing"},
 		"a healthy service is left alone":           {Truth{Answer: model.AnswerHealthy}, model.AnswerHealthy, nil, []model.TuneStep{{Number: 1}}, nil, TuneFixed, ""},
