@@ -24,13 +24,16 @@ var refusals = []refusal{
 	{"Network is unreachable", "there is no way to it from here"},
 	{"Not allowed at this time", "it takes no more logins now (MaxStartups of its sshd); try again, or name fewer of its hosts"},
 	{"Exceeded MaxStartups", "it takes no more logins now (MaxStartups of its sshd); try again, or name fewer of its hosts"},
-	{"kex_exchange_identification", "it closed the connection before it said a word: too many logins at once (MaxStartups of its sshd), or a filter of addresses"},
+	{"kex_exchange_identification", closedEarly},
 	{"session request failed", "its sshd opens no session (MaxSessions)"},
 	{"open failed: administratively prohibited", "its sshd opens no session (MaxSessions)"},
 	{"open failed: connect failed", "its sshd opens no session (MaxSessions)"},
 	{"Bad owner or permissions", "your own ssh refuses its configuration"},
 	{"Bad configuration option", "your own ssh does not know an option; OpenSSH 7.6 or newer is needed"},
+	{"Connection closed by", closedEarly}, // all that OpenSSH 10 says of it
 }
+
+const closedEarly = "it closed the connection before it said a word: too many logins at once (MaxStartups of its sshd), a penalty for earlier ones that failed (PerSourcePenalties), or a filter of addresses"
 
 // explain makes an error of the end of a login: of what was said on standard error and,
 // beside our own words, on standard output.
