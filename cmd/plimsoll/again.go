@@ -22,8 +22,9 @@ what it had: "plimsoll again -c 200" loads with 200 connections.
 RUN is one that is kept here ("last", -1, an ID; plimsoll runs list shows them);
 without one it is the last. A run that lies elsewhere, or that others can write
 to, may be anybody's: its command is printed, to be read and typed, and not
-done. What gives access (a password, a header) is not kept with a run, so such a
-command is to be typed.`
+done; nor is a command of your own that was named from the directory you were in
+(./load.sh). What gives access (a password, a header) is not kept with a run, so
+such a command is to be typed.`
 
 const againExample = `  plimsoll again
   plimsoll again --trace full
@@ -74,6 +75,8 @@ func (w *world) wordsOf(command, name string, flags []string) ([]string, error) 
 		return nil, usage(command, "%s lies elsewhere than the runs that are kept here, or others can write to it, so it may be anybody's; read its command, and type it:\n%s", spoken(name), report.Typed(words))
 	case report.Masked(words):
 		return nil, usage(command, "what gives access is not kept with a run; fill in what is (masked), and type it:\n%s", report.Typed(words))
+	case report.FromHere(words):
+		return nil, usage(command, "the command that makes its load was named from the directory that it was typed in, which is not kept, and here may be another one; type it there:\n%s", report.Typed(words))
 	case slices.Contains(flags, "--"):
 		return nil, usage(command, "only flags can be added; a command of your own is one of plimsoll watch --")
 	}
@@ -91,5 +94,5 @@ func isOurs(path string) bool {
 		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o002 == 0
+	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }

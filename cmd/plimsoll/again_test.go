@@ -36,6 +36,12 @@ func TestAgainDoesWhatARunWasMadeBy(t *testing.T) {
 	if err := os.Chmod(filepath.Join(kept, "20260101T000000Z-0005"), 0o777); err != nil {
 		t.Fatal(err)
 	}
+	keptWith(t, filepath.Join(kept, "20260101T000000Z-0006"), "plimsoll", "watch", "--", "true")
+	if err := os.Chmod(filepath.Join(kept, "20260101T000000Z-0006", "run.json"), 0o660); err != nil { // a group's, too
+		t.Fatal(err)
+	}
+	keptWith(t, filepath.Join(kept, "20260101T000000Z-0007"), "plimsoll", "watch", "--", "./load.sh")
+	keptWith(t, filepath.Join(kept, "20260101T000000Z-0008"), "plimsoll", "watch", "--", "/bin/true", "a/b")
 	keptWith(t, elsewhere, "plimsoll", "run", "http://127.0.0.1/")
 	for _, c := range []struct {
 		name, flags, want, fault string
@@ -47,6 +53,9 @@ func TestAgainDoesWhatARunWasMadeBy(t *testing.T) {
 		{"20260101T000000Z-0003", "", "", "fill in what is (masked)"},
 		{"20260101T000000Z-0004", "", "", "it does not tell a command"},
 		{"20260101T000000Z-0005", "", "", "it may be anybody's"},
+		{"20260101T000000Z-0006", "", "", "it may be anybody's"},
+		{"20260101T000000Z-0007", "", "", "type it there:\nplimsoll watch -- ./load.sh"},
+		{"20260101T000000Z-0008", "", "plimsoll watch -- /bin/true a/b", ""},
 		{elsewhere, "", "", "it may be anybody's; read its command, and type it:\nplimsoll run http://127.0.0.1/"},
 		{"nowhere", "", "", "nowhere"},
 	} {

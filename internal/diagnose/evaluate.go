@@ -174,7 +174,7 @@ func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Find
 	default:
 		f.Story = strings.TrimSpace(rule.Story)
 		if f.Answer != model.Near {
-			countedBy(rule, f.Clues)
+			r.countedBy(rule, f.Clues)
 		}
 		errs = append(errs, r.impactAndFix(rule, &f, labels))
 	}

@@ -27,7 +27,8 @@ var counters = []struct{ name, who string }{
 const kernel = "the kernel"
 
 // countedBy tells who counted what the clues that hold were measured by: a reader believes the kernel's own counter sooner than a tool.
-func countedBy(rule *ruleset.Rule, clues []model.Clue) {
+// Of what a measure names, and the run has nothing of (a load, where there was none), nobody counted any.
+func (r *run) countedBy(rule *ruleset.Rule, clues []model.Clue) {
 	for i := range clues {
 		if clues[i].Truth != model.True {
 			continue
@@ -37,7 +38,7 @@ func countedBy(rule *ruleset.Rule, clues []model.Clue) {
 			continue
 		}
 		for _, s := range rule.Clues[at].MeasureExpr.Selectors() {
-			if who := counter(s.Name); !slices.Contains(clues[i].By, who) {
+			if who := counter(s.Name); !slices.Contains(clues[i].By, who) && r.Has(s.Name) {
 				clues[i].By = append(clues[i].By, who)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"plimsoll/internal/model"
@@ -146,7 +147,8 @@ func (p *PhaseRecord) check() error {
 	}
 	replies := p.Requests
 	for status, n := range p.Statuses {
-		if replies -= n; n < 0 || replies < 0 || len(status) != 3 || status < "100" || status > "599" {
+		number, err := strconv.Atoi(status) // of three signs: 500 names at most, which become labels
+		if replies -= n; n < 0 || replies < 0 || err != nil || len(status) != 3 || number < 100 || number > 599 {
 			return fmt.Errorf("%d replies with status %q: want one from 100 to 599, and no more than the %d requests that began", n, status, p.Requests)
 		}
 	}

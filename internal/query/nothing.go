@@ -87,6 +87,11 @@ func (q *Run) has(matchers []*labels.Matcher) bool {
 	return true
 }
 
+// Has says whether the run may have series of this name, at any time.
+func (q *Run) Has(name string) bool {
+	return q.has([]*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name)})
+}
+
 // any says whether the run has a sample of what matches; one that cannot be read is the engine's to tell of.
 func (q *Run) any(m *labels.Matcher) bool {
 	querier, err := q.storage.Querier(q.all.Start, q.all.End)

@@ -104,7 +104,7 @@ func afterLook(f model.Fix) string {
 
 // shortAgain is the command that has a kept run made again, with what is changed in it; "" of a run that it does not make.
 func (s *sheet) shortAgain(r model.Report, words []string, changed string) string {
-	if s.kept == "" || r.Plan.Capture != nil || !ownCommand(words) || Masked(words) {
+	if s.kept == "" || r.Plan.Capture != nil || !ownCommand(words) || Masked(words) || FromHere(words) {
 		return ""
 	}
 	command := "plimsoll again"
@@ -116,6 +116,13 @@ func (s *sheet) shortAgain(r model.Report, words []string, changed string) strin
 
 // Masked says whether words lack what gives access, which a run does not keep.
 func Masked(words []string) bool { return strings.Contains(strings.Join(words, " "), "(masked)") }
+
+// FromHere says whether words have a command of the user's own whose program is named by a path from the working directory, which a run
+// does not keep: what lies there elsewhere may be anybody's.
+func FromHere(words []string) bool {
+	at := slices.Index(words, "--")
+	return at >= 0 && at+1 < len(words) && strings.Contains(words[at+1], "/") && !strings.HasPrefix(words[at+1], "/")
+}
 
 // again adds a command that measures again, with what was changed in it ("" for nothing), and what to make of it; where there is no room
 // for both the command is left to the evidence.

@@ -49,6 +49,22 @@ func TestOnlyOwnCommandsAreTyped(t *testing.T) {
 	}
 }
 
+// What plimsoll again does not do is written out.
+func TestShortAgain(t *testing.T) {
+	s := &sheet{kept: "last"}
+	for want, words := range map[string][]string{
+		"plimsoll again": {"plimsoll", "watch", "--", "/opt/load.sh", "a/b"},
+		"":               {"plimsoll", "watch", "--", "./load.sh"},
+	} {
+		if got := s.shortAgain(base(), words, ""); got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
+		}
+	}
+	if got := s.shortAgain(base(), []string{"plimsoll", "run", "http://(masked)@h/"}, ""); got != "" {
+		t.Errorf("%q lacks what gives access", got)
+	}
+}
+
 func FuzzOwnCommand(f *testing.F) {
 	f.Add("plimsoll", "run", "http://127.0.0.1/\n")
 	f.Add("rm", "-rf", "/")

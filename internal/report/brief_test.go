@@ -267,6 +267,7 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		sure + "the kernel and nginx measured both its signs" + alone:                                     {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
 		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed" + alone:               {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
 		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		sure + "Plimsoll measured 2 of its 3 signs, which is enough; 1 could not be read" + alone:         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
 		likely + "Plimsoll measured its one sign; none of them alone proves it, so see if the step helps": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
 		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {

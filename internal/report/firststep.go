@@ -132,17 +132,32 @@ func findSetting(f model.Fix, r model.Report) (command, then string) {
 	for _, c := range list {
 		names = append(names, layout.Line(c.Name))
 	}
+	in := inside(list[0].Host, r.Hosts)
 	switch c := list[0]; c.Kind {
 	case model.ChangeNginx:
-		return "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|")),
-			"a # line names the file of what follows it: set it there (in http, if it is nowhere), then nginx -t && nginx -s reload"
+		return in + "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|")),
+			"a # line names the file of what follows it: set it there (in http, if it is nowhere), then " + in + "nginx -t && " + in + "nginx -s reload"
 	case model.ChangePHPFPM:
-		return `grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`,
+		return in + `grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`,
 			"it prints FILE:LINE: set them there, without a ; before them (of several files in the pool's), then systemctl reload 'php*-fpm'"
 	case model.ChangeBacklog:
 		return whoListens(c, r), "users: names the program, Send-Q is its queue now: set it in the program's configuration (nginx: listen with backlog=; PHP-FPM: listen.backlog), then restart it"
 	}
 	return "", ""
+}
+
+// inside leads to the files of a host that is known by a process: a container's are not the machine's.
+func inside(name string, hosts []model.Host) string {
+	for _, h := range hosts {
+		spec := h.Spec
+		if there, ok := strings.CutPrefix(spec, "ssh:"); ok { // typed on that machine
+			_, spec, _ = strings.Cut(there, "/")
+		}
+		if pid, ok := strings.CutPrefix(spec, "pid:"); ok && h.Name == name && isNumber(pid) {
+			return "nsenter -t " + pid + " -a "
+		}
+	}
+	return ""
 }
 
 // whoListens shows whose a listener is.

@@ -55,10 +55,7 @@ func signs(f model.Finding) string {
 	for _, c := range f.Clues {
 		switch {
 		case c.Truth == model.Unknown && c.Role != model.Supports:
-			unread++
-			if counts(c) {
-				all++
-			}
+			unread, all = unread+1, all+1
 		case !counts(c):
 		case c.Truth == model.True && c.Assumed:
 			taken, all = taken+1, all+1

@@ -230,23 +230,28 @@ func (s *service[A]) begin(now time.Time, edge bool) {
 
 // collect takes an answer that is there, or comes by until.
 func (s *service[A]) collect(until time.Time) {
-	if s.reply == nil {
-		return
-	}
-	select {
-	case r := <-s.reply: // first, since of two that are ready select takes either
+	if r, ok := Await(s.reply, until); ok {
 		s.take(r)
-		return
+	}
+}
+
+// Await is what is there, or comes by until, and whether anything did; of no channel nothing does. It may lie there for as long as
+// one likes, so what came in time is not missed by who asks late.
+func Await[R any](from <-chan R, until time.Time) (r R, ok bool) {
+	select {
+	case r = <-from: // first, since of two that are ready select takes either
+		return r, true
 	default:
 	}
 	wait := time.Until(until)
-	if wait <= 0 {
-		return
+	if from == nil || wait <= 0 {
+		return r, false
 	}
 	select {
-	case r := <-s.reply:
-		s.take(r)
+	case r = <-from:
+		return r, true
 	case <-time.After(wait):
+		return r, false
 	}
 }
 

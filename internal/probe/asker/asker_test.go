@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // kind reads a line; "full" is a service's word for sending us away.
@@ -38,6 +39,30 @@ func served(t *testing.T, do func(net.Conn)) net.Conn {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// What is there counts however late one looks, what comes by a time is waited for, and no longer; where nobody was asked nothing comes.
+func TestAwait(t *testing.T) {
+	there := make(chan int, 1)
+	for i := range 100 {
+		there <- i
+		if got, ok := Await(there, time.Time{}); !ok || got != i {
+			t.Fatalf("look %d: %d, %v", i, got, ok)
+		}
+	}
+	if _, ok := Await(there, time.Time{}); ok {
+		t.Error("an answer that was taken came again")
+	}
+	if _, ok := Await(there, time.Now().Add(time.Millisecond)); ok {
+		t.Error("an answer came from nobody")
+	}
+	if _, ok := Await[int](nil, time.Now().Add(time.Hour)); ok {
+		t.Error("an answer came to no question")
+	}
+	go func() { there <- 7 }()
+	if got, ok := Await(there, time.Now().Add(time.Minute)); !ok || got != 7 {
+		t.Errorf("what comes in time: %d, %v", got, ok)
+	}
 }
 
 func TestAsk(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
+	answers "plimsoll/internal/probe/asker"
 )
 
 const (
@@ -283,23 +284,8 @@ func (s *server) enter() (*session, error) {
 
 // collect takes an answer that is there, or comes by until.
 func (a *asker) collect(until time.Time) {
-	if a.reply == nil {
-		return
-	}
-	select {
-	case r := <-a.reply: // first, since of two that are ready select takes either
+	if r, ok := answers.Await(a.reply, until); ok {
 		a.take(r)
-		return
-	default:
-	}
-	wait := time.Until(until)
-	if wait <= 0 {
-		return
-	}
-	select {
-	case r := <-a.reply:
-		a.take(r)
-	case <-time.After(wait):
 	}
 }
 

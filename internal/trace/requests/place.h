@@ -44,6 +44,10 @@ struct sock___place {
 	struct socket *sk_socket;
 };
 
+struct socket {
+	struct sock *sk;
+};
+
 struct sockaddr_un {
 	unsigned short sun_family;
 	char sun_path[PATH_LEN];
@@ -150,6 +154,17 @@ static __always_inline struct sock___place *more_of(struct sock *sk)
 static __always_inline struct tcp_sock___place *more_of_tcp(struct tcp_sock *tp)
 {
 	return (struct tcp_sock___place *)tp;
+}
+
+static __always_inline bool is_unix(struct sock *sk)
+{
+	return sk->__sk_common.skc_family == AF_UNIX;
+}
+
+/* is_read says of a Unix socket to which bytes came whether all are read. */
+static __always_inline bool is_read(struct sock *sk)
+{
+	return !more_of(sk)->sk_receive_queue.qlen;
 }
 
 /* set_local is a socket's own address, as a listener's is written. */
