@@ -393,6 +393,7 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 {
 	__u64 read = t->read, at = b->sent_at > read && b->sent_at < now ? b->sent_at : now;
 	struct peer p = {.place = t->place};
+	bool asked = false;
 
 	if (!take(&t->unanswered, 0)) {
 		for (int i = 0; i < 100 && *(volatile __u8 *)&t->state == READ; i++)
@@ -403,6 +404,8 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 	if (handshake(t)) {
 		add_excluded(t, TLS);
 		t->weight = 0; /* for what is still to come of it */
+		/* The first request may have come with the handshake's end: OpenSSL since 3.2 reads record by record, and leaves it there. */
+		asked = !is_unix(sk) && b->unread > 0;
 	} else {
 		add_in_hand(t, at - read);
 		if (writes)
@@ -414,7 +417,7 @@ static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes
 	}
 	t->state = REPLYING;
 	take(&t->written, at); /* before it looks at what came: see came_unread */
-	if (t->came > read && *(volatile __u8 *)&t->state == REPLYING)
+	if ((asked || t->came > read) && *(volatile __u8 *)&t->state == REPLYING)
 		t->pending = 1;
 }
 

@@ -2,6 +2,7 @@ package requests
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -95,9 +96,19 @@ func dial(t *testing.T, network, address string) *client {
 
 func (c *client) get(t *testing.T, path string) string {
 	t.Helper()
+	c.ask(t, path)
+	return c.read(t)
+}
+
+func (c *client) ask(t *testing.T, path string) {
+	t.Helper()
 	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (c *client) read(t *testing.T) string {
+	t.Helper()
 	r, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -154,6 +165,58 @@ func nginxCountsTheSame(t *testing.T, w way) {
 	}
 	if len(p.Peers) != 1 || p.Peers[0].Address != "127.0.0.1" || p.Peers[0].Answered != requests {
 		t.Errorf("peers: %+v", p.Peers)
+	}
+}
+
+// held writes the first piece, which of TLS is the client's hello, and keeps back the rest until it is let go.
+type held struct {
+	net.Conn
+	kept          []byte
+	begun, letOff bool
+}
+
+func (h *held) Write(b []byte) (int, error) {
+	if h.begun && !h.letOff {
+		h.kept = append(h.kept, b...)
+		return len(b), nil
+	}
+	h.begun = true
+	return h.Conn.Write(b)
+}
+
+func (h *held) letGo() error {
+	h.letOff = true
+	_, err := h.Conn.Write(h.kept)
+	return err
+}
+
+// TestRequestsWithTheHandshakesEnd: of TLS 1.3, where a client may ask in the packet that ends its handshake.
+func TestRequestsWithTheHandshakesEnd(t *testing.T) { eachWay(t, requestsWithTheHandshakesEnd) }
+
+func requestsWithTheHandshakesEnd(t *testing.T, w way) {
+	tr, ns := begin(t, w, everything)
+	startNginx(t)
+	const connections, requests = 5, 3
+	for range connections {
+		h := &held{Conn: dial(t, "tcp", "127.0.0.1:443")}
+		secured := tls.Client(h, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13})
+		c := &client{secured, bufio.NewReader(secured)}
+		if err := secured.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		c.ask(t, "/file")
+		if err := h.letGo(); err != nil {
+			t.Fatal(err)
+		}
+		c.read(t)
+		for range requests - 1 {
+			c.get(t, "/file")
+		}
+		secured.Close()
+	}
+	p := wait(t, tr, ns, "127.0.0.1:443", "all are answered", func(p Place) bool { return p.group("nginx").InHand.Buckets.Count() >= connections*requests })
+	if n := p.group("nginx").InHand.Buckets.Count(); n != connections*requests {
+		t.Errorf("%d requests, want %d: %+v", n, connections*requests, p.group("nginx"))
 	}
 }
 
