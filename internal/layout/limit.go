@@ -41,6 +41,24 @@ func Gone(is string, value *float64, say string) string {
 	return ""
 }
 
+// Partly is what a value becomes that does better than before, and is still on the wrong side of the threshold in is; "" where that cannot be.
+func Partly(is string, value *float64, say string) string {
+	op, number := bound(is, value, say)
+	switch {
+	case op == ">" && number == "0":
+		return "fewer, but not 0"
+	case op == ">=":
+		return "less, but still " + number + " or more"
+	case op == "<=":
+		return "more, but still " + number + " or less"
+	case op == ">":
+		return "less, but still above " + number
+	case op == "<":
+		return "more, but still below " + number
+	}
+	return ""
+}
+
 // bound is a threshold's comparison and its number, in the unit that the sentence gives the value in.
 func bound(is string, value *float64, say string) (op, number string) {
 	op, number, _ = strings.Cut(is, " ")

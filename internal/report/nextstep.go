@@ -56,14 +56,14 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	}
 	s.typed(mustKeep, doFirst, check)
 	s.item(mustKeep, "then", 5, then)
-	s.item(mustKeep, "if not", 1, ifNotThere(check, r))
+	s.item(mustKeep, ifEmpty, 1, ifNotThere(check, r))
 	s.item(mustKeep, "cost", 3, "looking: nothing; then "+costOfSparing(spare)+andCosts(spare.Costs))
 	s.item(mustKeep, "undo", 2, spare.Back)
 	sign := "the share of the CPU time above is smaller"
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", sign, "undo it, see -v")
+	measureAgain(s, r, "", helped{sign: sign}, "undo it, see -v")
 }
 
 // costOfSparing is what it takes to spare CPU time.
@@ -206,7 +206,7 @@ func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(context, "then", 3, "it shows the functions that take the CPU time"+while+", the largest share first: what of that can be left out, kept (a cache), or done once?")
 	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 	s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
-	measureAgain(s, r, "", usersBetter(r), "the next longest part of a request's time")
+	measureAgain(s, r, "", helped{sign: usersBetter(r)}, "the next longest part of a request's time")
 }
 
 // whereTheTimeGoes is the command that shows what the CPUs computed, and when it is typed, "" for at any time.

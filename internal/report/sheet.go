@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 )
 
 // briefLines is how many lines a brief report has at most: those of the smallest
@@ -65,7 +66,48 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 			p.short(label, (n+1)/2, text)
 			last.shorter, last.dear = p.b.String(), label == "then" || label == doFirst
 		}
+		s.numbered(label, most, text)
 		s.steps = append(s.steps, Step{Label: label, Text: text})
+	}
+}
+
+// stepMark is where a numbered step of a text begins.
+var stepMark = lazy.Regexp(`(?:^| )\d\) `)
+
+// stepsOf are a text's numbered steps, each whole, nil of one that has none.
+func stepsOf(text string) (list []string) {
+	at := stepMark().FindAllStringIndex(text, -1)
+	if len(at) < 2 {
+		return nil
+	}
+	if lead := strings.TrimSpace(text[:at[0][0]]); lead != "" {
+		list = append(list, lead)
+	}
+	for i, from := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		list = append(list, strings.TrimSpace(text[from[0]:end]))
+	}
+	return list
+}
+
+// numbered lays the numbered steps of the text that was added last out a step to a line, where that has room, else one behind the other.
+func (s *sheet) numbered(label string, most int, text string) {
+	list := stepsOf(text)
+	if list == nil {
+		return
+	}
+	p, last := newPaper(s.o), &s.blocks[len(s.blocks)-1]
+	for _, step := range list {
+		p.short(label, most, step)
+		label = ""
+	}
+	if all := p.b.String(); strings.Count(all, "\n") > strings.Count(last.text, "\n") {
+		*last = block{text: all, shorter: last.text, keep: last.keep}
+	} else {
+		last.text = all
 	}
 }
 

@@ -34,13 +34,22 @@ func certainty(r model.Report) (word, rests string) {
 	case model.Confirmed:
 		text := "sure: " + signs(f)
 		if v.Answer == model.AnswerCause && len(titles(v.Root)) < 2 {
-			text += "; nothing else fits"
+			text += "; " + nothingElse(v)
 		}
 		return each(told) + "confirmed (proven by measuring)", text
 	case model.Suspected:
 		return each(told) + "suspected (likely, not proven)", "not sure: " + signs(f) + "; " + notProven(f)
 	}
 	return string(told[0].Answer), ""
+}
+
+// nothingElse says that no other cause was found, and of how many that is not known.
+func nothingElse(v model.Verdict) string {
+	open := rulesOf(v.Unknown, rulesOf(v.Findings, nil))
+	if len(open) == 0 {
+		return "nothing else fits"
+	}
+	return fmt.Sprintf("of what could be judged nothing else fits (%d could not)", len(open))
 }
 
 // counts says whether a clue is a sign that its finding's answer rests on: one that only supports has no say, and of several that could

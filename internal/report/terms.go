@@ -188,7 +188,7 @@ func setBack(f model.Fix) (text, commands string) {
 func takesEffect(c model.FixChange) string {
 	switch c.Kind {
 	case model.ChangeNginx:
-		return ", then nginx -s reload"
+		return ", then nginx -t && nginx -s reload"
 	case model.ChangePHPFPM:
 		return ", then systemctl reload 'php*-fpm'"
 	case model.ChangeBacklog:
@@ -294,7 +294,7 @@ func spokenSetting(kind, value string) string {
 func whereSet(c model.FixChange) string {
 	switch c.Kind {
 	case model.ChangeNginx:
-		return " (in nginx's configuration; then nginx -s reload)"
+		return " (in nginx's configuration; then nginx -t && nginx -s reload)"
 	case model.ChangePHPFPM:
 		return " (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')"
 	case model.ChangeBacklog:
