@@ -85,11 +85,11 @@ func measureAgain(s *sheet, r model.Report, lead string, h helped, otherwise str
 	if h.sign != "" {
 		parts = append(parts, lead+"helped if "+h.sign)
 	}
-	if h.partly != "" {
-		parts = append(parts, h.partly+": keep it, go further")
-	}
 	if otherwise != "" {
 		parts = append(parts, "no better: "+otherwise)
+	}
+	if h.partly != "" { // what there is no room for is left out from the end
+		parts = append(parts, h.partly+": keep it, go further")
 	}
 	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", strings.Join(parts, "; "))
 }
@@ -181,7 +181,8 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 	s.add(mustKeep, write(command, text, most))
 	short := newPaper(s.o)
 	if without == "" {
-		write(command, text, 2)(short)
+		lines := strings.Count(s.blocks[len(s.blocks)-1].text, "\n") - strings.Count(command, "\n") - 1
+		write(command, text, max(1, lines-1))(short)
 	} else {
 		short.short(label, 2, without)
 	}

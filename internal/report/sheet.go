@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -61,9 +62,13 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
 		last := &s.blocks[len(s.blocks)-1]
-		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && slices.Contains([]string{"offered", "how sure", "cost"}, label) {
-			p := newPaper(s.o)
-			p.short(label, (n+1)/2, text)
+		toOne := slices.Contains([]string{"offered", "how sure", "cost"}, label)
+		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && toOne {
+			p, half := newPaper(s.o), (n+1)/2
+			if toOne {
+				half = 1
+			}
+			p.short(label, half, text)
 			last.shorter, last.dear = p.b.String(), label == "then" || label == doFirst
 		}
 		s.numbered(label, most, text)
@@ -123,7 +128,12 @@ func (s *sheet) typed(keep int, label, command string) {
 // no more than so many lines. Where that is not enough it shortens what stays, the longest first. What there is room for in the end comes back.
 func fit(blocks []block, most int) string {
 	blocks = slices.Clone(blocks)
-	var out []int // what was left out, in that order
+	var out []int            // what was left out, in that order
+	whole := map[int]block{} // what was shortened, as it was
+	shorten := func(i int) {
+		whole[i] = blocks[i]
+		blocks[i].text, blocks[i].shorter = blocks[i].shorter, ""
+	}
 	for {
 		n, least, longest, yielding := 0, -1, -1, -1
 		for i, b := range blocks {
@@ -143,15 +153,40 @@ func fit(blocks []block, most int) string {
 		}
 		switch {
 		case n <= most || least < 0 && longest < 0:
-			return joined(blocks, broughtBack(blocks, out, most-n))
+			room := madeWhole(blocks, whole, most-n)
+			return joined(blocks, broughtBack(blocks, out, room))
 		case yielding >= 0 && (least < 0 || blocks[least].keep >= proof):
-			blocks[yielding].text, blocks[yielding].shorter = blocks[yielding].shorter, ""
+			shorten(yielding)
 		case least >= 0:
 			out = append(out, least)
 		default:
-			blocks[longest].text, blocks[longest].shorter = blocks[longest].shorter, ""
+			shorten(longest)
 		}
 	}
+}
+
+// madeWhole puts those back as they were that were shortened and have room, the dearest first, and says how many lines are left.
+func madeWhole(blocks []block, whole map[int]block, room int) int {
+	order := slices.Sorted(maps.Keys(whole))
+	slices.SortStableFunc(order, func(a, b int) int { return rank(whole[a]) - rank(whole[b]) })
+	for _, i := range order {
+		if more := whole[i].lines() - blocks[i].lines(); more <= room {
+			room -= more
+			blocks[i] = whole[i]
+		}
+	}
+	return room
+}
+
+// rank orders what was shortened by how soon it is put back.
+func rank(b block) int {
+	switch {
+	case b.dear:
+		return 0
+	case b.yields:
+		return 2
+	}
+	return 1
 }
 
 // lines is how many lines a block has.

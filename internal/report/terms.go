@@ -79,7 +79,9 @@ func whileItLooks(f model.Fix) string {
 	case tool == "strace":
 		return ", but the process is slowed down a lot while it runs (^C ends it)"
 	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool):
-		return " (some percent of a CPU while it runs)"
+		return " (requests a few percent slower while it runs)"
+	case strings.Contains(f.First.Then, "plimsoll trace ") || strings.Contains(f.First.Then, "--trace full"):
+		return " (plimsoll trace, --trace full: requests some 7 % slower while it runs)"
 	case strings.Contains(command, "EXPLAIN (ANALYZE"):
 		return " (it runs the statement once)"
 	}
