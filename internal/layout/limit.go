@@ -114,6 +114,9 @@ func saysNumber(say, number string) int {
 		before, after := at == 0 || !strings.ContainsRune("0123456789.,:-", rune(say[at-1])), true
 		if rest := say[from:]; rest != "" {
 			after = rest[0] < '0' || rest[0] > '9'
+			if last := number[len(number)-1]; isLetters(string(last)) && isLetters(rest[:1]) { // "1 s" is none of "1 sessions"
+				after = false
+			}
 			if after && len(rest) > 1 && strings.ContainsRune(".,:", rune(rest[0])) {
 				after = rest[1] < '0' || rest[1] > '9'
 			}

@@ -186,10 +186,10 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 func TestTakeBackSaysHow(t *testing.T) {
 	for want, f := range map[string]model.Fix{
 		"|sysctl -w x=1": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Old: "1", Value: "2", Type: "sysctl -w x=2", Back: "sysctl -w x=1"}}},
-		"the same line with what sysctl x shows before it|":                             {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Value: "2", Type: "sysctl -w x=2"}}},
+		"the same line with what sysctl x shows before it|":                                         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Value: "2", Type: "sysctl -w x=2"}}},
 		"a back to 1, b back to 2, then nginx -t && nginx -s reload|":                               {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
 		"a back to 1, the rest to what it was (note that first), then nginx -t && nginx -s reload|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		notedBefore + ", then systemctl reload 'php*-fpm'|":                             {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangePHPFPM, Name: "a"}}},
+		notedBefore + ", then systemctl reload 'php*-fpm'|":                                         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangePHPFPM, Name: "a"}}},
 		notedBefore + "|":          {Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
 		"|set 64":                  {Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64", Back: "set 64"}},
 		"drop the index|":          {Undo: "manual", Back: "drop the index"},
@@ -263,12 +263,12 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 	kernel.By = []string{"nginx", "the kernel"}
 	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; nothing else fits; wrong if the step changes nothing"
 	for want, f := range map[string]model.Finding{
-		sure + "Plimsoll measured both its signs" + alone:                                                 {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
-		sure + "the kernel and nginx measured both its signs" + alone:                                     {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
-		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed" + alone:               {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
-		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		sure + "Plimsoll measured both its signs" + alone:                                                          {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		sure + "the kernel and nginx measured both its signs" + alone:                                              {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed" + alone:                        {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:                  {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
 		likely + "Plimsoll measured its one sign; none of them alone proves it; wrong if the step changes nothing": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
-		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                            {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {
 		f.Kind = "cause"
 		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}}}

@@ -315,7 +315,7 @@ func moreToSee(r model.Report) measurement {
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
 		twice := twiceConnections(r.Plan.Load)
 		m := measurement{changed: twice.String(), text: "measure again with " + twice.String() + ": if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for",
-			price: "twice the connections may slow the service's own users down meanwhile, --trace full makes it "+slowerFull+"; nothing is changed, and nothing is to be taken back"}
+			price: "twice the connections may slow the service's own users down meanwhile, --trace full makes it " + slowerFull + "; nothing is changed, and nothing is to be taken back"}
 		if words != nil {
 			m.words = twice.in(words)
 		}
@@ -323,7 +323,7 @@ func moreToSee(r model.Report) measurement {
 	case r.Tracing != nil && r.Tracing.Level == "full":
 		return measurement{text: "read what came near, and what could not be seen (-vv)", price: lookingAlone}
 	}
-	m := measurement{text: full + ": " + waits, price: "the service is "+slowerFull+" while it is measured; nothing is changed, and nothing is to be taken back"}
+	m := measurement{text: full + ": " + waits, price: "the service is " + slowerFull + " while it is measured; nothing is changed, and nothing is to be taken back"}
 	if words != nil {
 		trace := flagSet{"", "--trace", "full"}
 		m.text, m.then, m.words, m.changed = full+":", waits, trace.in(words), trace.String()
