@@ -19,7 +19,7 @@ var services = map[string]Edit{
 	"nginx":      {"FILE", "the # line above the place", "nginx -t", "nginx -s reload"},
 	"nginx-stop": {"FILE", "the # line above the place", "nginx -t", "systemctl restart nginx"}, // what a reload does not set anew
 	"haproxy":    {"/etc/haproxy/haproxy.cfg", "", "haproxy -cf /etc/haproxy/haproxy.cfg", "systemctl reload haproxy"},
-	"apache":     {"FILE", "grep -rl ServerLimit /etc/apache2", "apachectl configtest", "systemctl restart apache2"},
+	"apache":     {"FILE", "apache2.conf, or grep -rl ServerLimit /etc/apache2", "apachectl configtest", "systemctl restart apache2"},
 	"varnish":    {"FILE", "ps -o args -C varnishd, after -f", "varnishd -Cf FILE >/dev/null", "systemctl reload varnish"},
 	"memcached":  {"/etc/memcached.conf", "", "", "systemctl restart memcached"},
 	"pgbouncer":  {"/etc/pgbouncer/pgbouncer.ini", "", "", "systemctl reload pgbouncer"},
@@ -73,4 +73,4 @@ func (e Edit) Steps(change string) string {
 }
 
 // Back takes the steps back.
-func (e Edit) Back() string { return fmt.Sprintf("cp %s %s, then %s", e.copied(), e.file, e.apply()) }
+func (e Edit) Back() string { return fmt.Sprintf("cp %s %s, then 3) again", e.copied(), e.file) }

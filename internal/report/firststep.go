@@ -142,7 +142,7 @@ func findSetting(told model.Finding, f model.Fix, r model.Report) (command, then
 	switch c := list[0]; c.Kind {
 	case model.ChangeNginx:
 		return "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|")),
-			edit.Steps("the values above (in http, if a name is nowhere)")
+			edit.Steps("the values above (" + contextOf(list[0].Name) + ", if it is nowhere)")
 	case model.ChangePHPFPM:
 		return `grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`,
 			edit.Steps("the values above, without a ; before them (of several files the pool's)")
@@ -150,6 +150,17 @@ func findSetting(told model.Finding, f model.Fix, r model.Report) (command, then
 		return whoListens(c, r), "users: names the program, Send-Q is its queue now: set it in the program's configuration (nginx: listen with backlog=; PHP-FPM: listen.backlog), then restart it"
 	}
 	return "", ""
+}
+
+// contextOf is the block of nginx.conf in which a setting stands that has none yet.
+func contextOf(setting string) string {
+	switch {
+	case setting == "worker_connections":
+		return "in events"
+	case strings.HasPrefix(setting, "worker_"):
+		return "outside all blocks"
+	}
+	return "in http"
 }
 
 // editOf is how the file is changed in which a fix's settings stand, false of one that no file has.

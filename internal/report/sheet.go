@@ -22,7 +22,7 @@ type block struct {
 	shorter string // the same in half as many lines, "" where there is no such
 	keep    int    // those of the lowest go first
 	yields  bool   // shorter does before anything goes that is a reason
-	dear    bool   // shorter does where nothing else can be
+	dear    int    // the more, the later it is made shorter
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -69,11 +69,22 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 				half = 1
 			}
 			p.short(label, half, text)
-			last.shorter, last.dear = p.b.String(), label == "then" || label == doFirst
+			last.shorter, last.dear = p.b.String(), dearness(label)
 		}
 		s.numbered(label, most, text)
 		s.steps = append(s.steps, Step{Label: label, Text: text})
 	}
+}
+
+// dearness is how dear the lines under a label are: what to do is never half said as long as anything else can be said in fewer words.
+func dearness(label string) int {
+	switch label {
+	case "then", doFirst:
+		return 3
+	case "cost":
+		return 1
+	}
+	return 0
 }
 
 // stepMark is where a numbered step of a text begins.
@@ -180,13 +191,10 @@ func madeWhole(blocks []block, whole map[int]block, room int) int {
 
 // rank orders what was shortened by how soon it is put back.
 func rank(b block) int {
-	switch {
-	case b.dear:
-		return 0
-	case b.yields:
-		return 2
+	if b.yields {
+		return 1
 	}
-	return 1
+	return -b.dear
 }
 
 // lines is how many lines a block has.
@@ -195,7 +203,7 @@ func (b block) lines() int { return strings.Count(b.text, "\n") }
 // shortenedBefore says whether a block is made shorter before another one.
 func (b block) shortenedBefore(o block) bool {
 	if b.dear != o.dear {
-		return o.dear
+		return b.dear < o.dear
 	}
 	return b.lines() > o.lines()
 }

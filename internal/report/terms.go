@@ -126,7 +126,7 @@ func restarts(word string, f model.Fix) string {
 	case word == "reload" && sets(model.ChangeNginx):
 		return "a reload of nginx (requests under way are finished)"
 	case word == "reload":
-		return "a reload of the service (most services finish the requests under way)"
+		return "a reload (most services finish the requests under way)"
 	case cutsOff(word):
 		return "a " + word + " restart (cuts requests)"
 	}
