@@ -73,4 +73,4 @@ func (e Edit) Steps(change string) string {
 }
 
 // Back takes the steps back.
-func (e Edit) Back() string { return fmt.Sprintf("cp %s %s, then 3) again", e.copied(), e.file) }
+func (e Edit) Back() string { return fmt.Sprintf("cp %s %s, then %s", e.copied(), e.file, e.apply()) }

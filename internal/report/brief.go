@@ -194,14 +194,3 @@ func unjudged(r model.Report) string {
 	}
 	return text
 }
-
-// rulesOf are the causes and limits of a list, but for those that are told of elsewhere.
-func rulesOf(list []model.Finding, elsewhere map[string]bool) map[string]bool {
-	rules := map[string]bool{}
-	for _, f := range list {
-		if (f.Kind == "cause" || f.Kind == "capacity") && !elsewhere[f.Rule] {
-			rules[f.Rule] = true
-		}
-	}
-	return rules
-}

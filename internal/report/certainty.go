@@ -152,3 +152,14 @@ func weight(c model.Clue, told string) int {
 func nothingOf(f model.Finding) bool {
 	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
 }
+
+// rulesOf are the causes and limits of a list, but for those that are told of elsewhere.
+func rulesOf(list []model.Finding, elsewhere map[string]bool) map[string]bool {
+	rules := map[string]bool{}
+	for _, f := range list {
+		if (f.Kind == "cause" || f.Kind == "capacity") && !elsewhere[f.Rule] {
+			rules[f.Rule] = true
+		}
+	}
+	return rules
+}
