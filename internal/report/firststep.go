@@ -60,7 +60,7 @@ func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	s.item(context, "", 2, sizedToTest(f, r.Plan))
 	if lines := typedLines(f); lines != "" {
 		s.typed(mustKeep, doFirst, lines)
-		s.item(mustKeep, "then", 2, printsWhenSet(lines)+andInFiles(f))
+		s.item(mustKeep, "then", 4, printsWhenSet(lines)+andInFiles(f))
 		return
 	}
 	command, then := findSetting(told, f, r)
