@@ -160,7 +160,7 @@ func truth(value *float64, is ruleset.Comparison, s sight) (t model.Truth, missi
 // clue evaluates a clue for one subject. The labels are those of the sample
 // that answered. The error is one of the rule; the clue is then unknown.
 func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[string]string, error) {
-	out := model.Clue{ID: c.ID, Role: c.Role, Is: c.Is, Why: strings.TrimSpace(c.Why)}
+	out := model.Clue{ID: c.ID, Role: c.Role, Is: c.Is, Why: strings.TrimSpace(c.Why), Stays: c.Stays}
 	res := r.Ask(c.MeasureExpr)
 	f := ruleset.Facts{Subject: subject, Labels: map[string]string{}}
 	switch {

@@ -42,6 +42,7 @@ func Brief(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
 func (r *run) verdict(set ruleset.Rules, threads int) model.Verdict {
 	v := verdict(set, r.all(set.List, threads), r.when)
 	unheld(&v, r.Meta().Plan)
+	v.Sentence = r.withListener(v.Sentence, slices.Concat(v.Root, v.Grounds))
 	return v
 }
 

@@ -292,10 +292,14 @@ func rank(c *candidate) int {
 func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) string {
 	switch a {
 	case model.AnswerCause:
-		if roots[0].Answer == model.Suspected {
-			return "Probably: " + named(roots)
+		text := named(roots)
+		if who := said(roots[0], "who"); who != "" && len(roots) == 1 {
+			text = strings.TrimSuffix(text, ".") + "; " + who + "."
 		}
-		return named(roots)
+		if roots[0].Answer == model.Suspected {
+			return "Probably: " + text
+		}
+		return text
 	case model.AnswerCapacity:
 		return strings.TrimSuffix(named(roots), ".") + whatFills(roots[0]) + "."
 	case model.AnswerHealthy:

@@ -41,6 +41,24 @@ func Gone(is string, value *float64, say string) string {
 	return ""
 }
 
+// Partly is what a value becomes that does better than before, and is still on the wrong side of the threshold in is; "" where that cannot be.
+func Partly(is string, value *float64, say string) string {
+	op, number := bound(is, value, say)
+	switch {
+	case op == ">" && number == "0":
+		return "fewer, but not 0"
+	case op == ">=":
+		return "less, but still " + number + " or more"
+	case op == "<=":
+		return "more, but still " + number + " or less"
+	case op == ">":
+		return "less, but still above " + number
+	case op == "<":
+		return "more, but still below " + number
+	}
+	return ""
+}
+
 // bound is a threshold's comparison and its number, in the unit that the sentence gives the value in.
 func bound(is string, value *float64, say string) (op, number string) {
 	op, number, _ = strings.Cut(is, " ")
@@ -96,6 +114,9 @@ func saysNumber(say, number string) int {
 		before, after := at == 0 || !strings.ContainsRune("0123456789.,:-", rune(say[at-1])), true
 		if rest := say[from:]; rest != "" {
 			after = rest[0] < '0' || rest[0] > '9'
+			if last := number[len(number)-1]; isLetters(string(last)) && isLetters(rest[:1]) { // "1 s" is none of "1 sessions"
+				after = false
+			}
 			if after && len(rest) > 1 && strings.ContainsRune(".,:", rune(rest[0])) {
 				after = rest[1] < '0' || rest[1] > '9'
 			}

@@ -71,6 +71,8 @@ type Clue struct {
 	Say   string   `json:"say"`           // the sentence, filled in
 	// Assumed says that nobody measured it: it was taken to be so, and is never counted as seen.
 	Assumed bool `json:"assumed,omitempty"`
+	// Stays says that it is the same when the cause is mended, so that it is no sign that a fix helped.
+	Stays bool `json:"stays,omitempty"`
 	// Names are the labels' values in the sentence that the finding's subject has not: a function, who holds the lock; nil for none.
 	Names map[string]string `json:"names,omitempty"`
 	// ByHand is the classic command with this run's values filled in.

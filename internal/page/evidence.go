@@ -149,7 +149,7 @@ func unitOf(c *ruleset.Clue) unit {
 		return unit{write: percents, base: ratios.base}
 	case "ratio":
 		return unit{write: percents, base: "of what it is compared with"}
-	case "seconds":
+	case "seconds", "millis":
 		return seconds
 	case "bytes":
 		return bytesHeld

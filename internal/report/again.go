@@ -80,18 +80,18 @@ func (f flagSet) in(words []string) []string {
 
 // measureAgain writes how to see whether a step helped: what measures again, when (lead, "" for after the step), which of the numbers above shows it, and what to do if it
 // did not.
-func measureAgain(s *sheet, r model.Report, lead, sign, otherwise string) {
-	text := ""
-	if sign != "" {
-		text = lead + "helped if " + sign
-		if otherwise != "" {
-			text += "; "
-		}
+func measureAgain(s *sheet, r model.Report, lead string, h helped, otherwise string) {
+	var parts []string
+	if h.sign != "" {
+		parts = append(parts, lead+"helped if "+h.sign)
 	}
 	if otherwise != "" {
-		text += "else " + otherwise
+		parts = append(parts, "no better: "+otherwise)
 	}
-	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", text)
+	if h.partly != "" { // what there is no room for is left out from the end
+		parts = append(parts, h.partly+": keep it, go further")
+	}
+	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", strings.Join(parts, "; "))
 }
 
 // afterLook says that a look by itself changes no number.
@@ -188,12 +188,13 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 	s.add(mustKeep, write(command, text, most))
 	short := newPaper(s.o)
 	if without == "" {
-		write(command, text, 2)(short)
+		lines := strings.Count(s.blocks[len(s.blocks)-1].text, "\n") - strings.Count(command, "\n") - 1
+		write(command, text, max(1, lines-1))(short)
 	} else {
 		short.short(label, 2, without)
 	}
 	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
-		last.shorter, last.yields = short.b.String(), true
+		last.shorter, last.yields, last.dear = short.b.String(), without != "", 2
 	}
 	if command != "" {
 		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
@@ -211,32 +212,43 @@ func labelUnless(before, label string) string {
 	return label
 }
 
-// helpedIf says which of the numbers of a report shows that a step helped: what the first reason's value becomes, and what users get.
-func helpedIf(r model.Report, f model.Finding) string {
+// helped is by what one sees that a step helped: wholly, and in part, "" where nothing tells that.
+type helped struct{ sign, partly string }
+
+// helpedIf says which of the numbers of a report shows that a step helped: what the sign's value becomes, and what users get.
+func helpedIf(r model.Report, f model.Finding) helped {
 	var signs []string
-	if best := mostTelling(f.Clues, r.Verdict.Sentence); len(best) > 0 && f.Kind != "capacity" { // what is full of work stays so
-		c := best[0]
-		becomes := layout.Gone(c.Is, c.Value, c.Say)
-		if c.Value != nil && becomes != "" {
-			if number := layout.Said(*c.Value, c.Say); number != "" {
-				if becomes == "0" && hasUnit(number) { // a share, or a time, may be the sign, or what it was seen by
-					signs = append(signs, "the first reason above (why) is gone, or far weaker")
-				} else {
-					signs = append(signs, becomes+" in place of "+number)
-				}
-			}
-		}
-		if len(signs) == 0 {
-			signs = append(signs, `the first reason above (why) is gone`)
-		}
+	var h helped
+	if c := signOf(f.Clues); c != nil && f.Kind != "capacity" { // what is full of work stays so
+		var sign string
+		sign, h.partly = gone(*c)
+		signs = append(signs, sign)
 	}
 	if better := usersBetter(r); better != "" {
 		signs = append(signs, better)
 	}
-	if len(signs) == 0 {
-		return "more is served, or users wait less"
+	h.sign = strings.Join(signs, ", and ")
+	if h.sign == "" {
+		h.sign = "more is served, or users wait less"
 	}
-	return strings.Join(signs, ", and ")
+	return h
+}
+
+// gone says what the value of a sign becomes where its cause is gone, and where it is only less.
+func gone(c model.Clue) (wholly, partly string) {
+	const first = "the first reason above (why) is gone"
+	becomes := layout.Gone(c.Is, c.Value, c.Say)
+	if c.Value == nil || becomes == "" {
+		return first, ""
+	}
+	number := layout.Said(*c.Value, c.Say)
+	switch {
+	case number == "":
+		return first, ""
+	case becomes == "0" && hasUnit(number): // a share, or a time, may be the sign, or what it was seen by
+		return first + ", or far weaker", ""
+	}
+	return becomes + " in place of " + number, layout.Partly(c.Is, c.Value, c.Say)
 }
 
 // usersBetter says what users get where a step helped, "" where nobody measured that.

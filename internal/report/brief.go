@@ -149,14 +149,20 @@ func briefCounts(r model.Report, named bool) string {
 	for rule := range unknown {
 		open[rule] = true
 	}
-	text := plural(len(rulesOf(v.RuledOut, open)), "other cause", "other causes") + " ruled out"
+	var parts []string
+	if n := len(rulesOf(v.RuledOut, open)); n > 0 {
+		parts = append(parts, plural(n, "other cause", "other causes")+" ruled out")
+	}
 	if n := len(unknown); n > 0 && !named {
-		text += fmt.Sprintf("; %d could not be judged here", n)
+		parts = append(parts, fmt.Sprintf("%d could not be judged here", n))
 	}
 	if n := len(r.Notes); n > 1 {
-		text += "; " + plural(n-1, "more note", "more notes")
+		parts = append(parts, plural(n-1, "more note", "more notes"))
 	}
-	return text + " (-vv)"
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + " (-vv)"
 }
 
 // mostUnjudged is how many lines the causes have that could not be judged; of more the number is told.
@@ -187,15 +193,4 @@ func unjudged(r model.Report) string {
 		return ""
 	}
 	return text
-}
-
-// rulesOf are the causes and limits of a list, but for those that are told of elsewhere.
-func rulesOf(list []model.Finding, elsewhere map[string]bool) map[string]bool {
-	rules := map[string]bool{}
-	for _, f := range list {
-		if (f.Kind == "cause" || f.Kind == "capacity") && !elsewhere[f.Rule] {
-			rules[f.Rule] = true
-		}
-	}
-	return rules
 }

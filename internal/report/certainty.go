@@ -88,12 +88,35 @@ func mostTelling(clues []model.Clue, told string) []model.Clue {
 		return c.Truth != model.True || c.Say == "" || c.ID == listenerClue || c.ID == serverClue
 	})
 	slices.SortStableFunc(best, func(a, b model.Clue) int { return weight(b, told) - weight(a, told) })
+	if sign := signOf(best); sign != nil { // what shows that a fix helped has to stand there before
+		first := *sign
+		best = slices.DeleteFunc(best, func(c model.Clue) bool { return c.ID == first.ID })
+		best = slices.Insert(best, 0, first)
+	}
 	said := map[string]bool{} // two clues may hold one value against two thresholds
 	return slices.DeleteFunc(best, func(c model.Clue) bool {
 		again := said[c.Say]
 		said[c.Say] = true
 		return again
 	})
+}
+
+// signOf is the clue by whose value one sees that a cause is gone: what decides, else what proves, else what is needed first; nil where each
+// that holds is the same without the cause.
+func signOf(clues []model.Clue) *model.Clue {
+	for _, role := range []model.Role{model.Decides, model.Proves, model.Needs} {
+		is := func(c model.Clue) bool {
+			return c.Role == role && c.Truth == model.True && c.Say != "" && !c.Assumed && !c.Stays && c.ID != listenerClue && c.ID != serverClue
+		}
+		at := slices.IndexFunc(clues, func(c model.Clue) bool { return is(c) && c.Value != nil && layout.Said(*c.Value, c.Say) != "" })
+		if at < 0 { // without a number it is there or not
+			at = slices.IndexFunc(clues, is)
+		}
+		if at >= 0 {
+			return &clues[at]
+		}
+	}
+	return nil
 }
 
 // namesMore says whether a clue names what a text does not.
@@ -111,6 +134,8 @@ func weight(c model.Clue, told string) int {
 	switch {
 	case c.Assumed:
 		return -1
+	case c.Stays:
+		return 1
 	case c.Role == model.Decides:
 		return 4
 	case c.Role == model.Proves:
@@ -126,4 +151,15 @@ func weight(c model.Clue, told string) int {
 // nothingOf says whether there was nothing at all of what would have decided a finding.
 func nothingOf(f model.Finding) bool {
 	return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil })
+}
+
+// rulesOf are the causes and limits of a list, but for those that are told of elsewhere.
+func rulesOf(list []model.Finding, elsewhere map[string]bool) map[string]bool {
+	rules := map[string]bool{}
+	for _, f := range list {
+		if (f.Kind == "cause" || f.Kind == "capacity") && !elsewhere[f.Rule] {
+			rules[f.Rule] = true
+		}
+	}
+	return rules
 }

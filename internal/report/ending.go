@@ -76,7 +76,7 @@ func soWhatKeeps(f model.Finding, told string) int {
 	if f.Impact != nil && len(best) > 0 && strings.Contains(best[0].Say, layout.Share(*f.Impact)) {
 		return further
 	}
-	return mustKeep
+	return context
 }
 
 // briefProgram writes where a program's time went, and the one thing that would make it faster: by the verdict, where that is

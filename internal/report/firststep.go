@@ -27,14 +27,17 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	case f.First != nil:
 		s.typed(mustKeep, doFirst, f.First.Type)
 		s.item(mustKeep, labelOf(f.First.Type), 5, f.First.Then)
-		s.item(mustKeep, "if not", 1, ifNotThere(f.First.Type, r))
+		s.item(mustKeep, ifEmpty, 1, ifNotThere(f.First.Type, r))
 	case adviceAlone(f):
 		s.item(mustKeep, doFirst, mostCommand, f.Command)
 	default:
-		firstChange(s, f, r)
+		firstChange(s, told, f, r)
 	}
 	s.item(mustKeep, "cost", mostCost, terms(f))
 	back, commands := takeBack(f)
+	if edit, ok := editOf(told, f); ok {
+		back = edit.Back()
+	}
 	s.typed(mustKeep, "undo", commands)
 	s.item(mustKeep, labelUnless(commands, "undo"), 3, back)
 	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
@@ -52,36 +55,39 @@ func labelOf(command string) string {
 }
 
 // firstChange writes what a fix sets, how that is typed or where it stands, and what is to be seen of it.
-func firstChange(s *sheet, f model.Fix, r model.Report) {
+func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	s.item(mustKeep, "", 4, settings(f))
 	s.item(context, "", 2, sizedToTest(f, r.Plan))
 	if lines := typedLines(f); lines != "" {
 		s.typed(mustKeep, doFirst, lines)
-		s.item(mustKeep, "then", 2, printsWhenSet(lines)+andInFiles(f))
+		s.item(mustKeep, "then", 4, printsWhenSet(lines)+andInFiles(f))
 		return
 	}
-	command, then := findSetting(f, r)
+	command, then := findSetting(told, f, r)
 	s.typed(mustKeep, doFirst, command)
-	s.item(mustKeep, "then", 3, then)
-	s.item(mustKeep, "if not", 1, ifNotThere(command, r))
+	s.item(mustKeep, "then", 4, then)
+	s.item(mustKeep, ifEmpty, 1, ifNotThere(command, r))
 }
 
 // momentary are tools that show what is so while they look.
 var momentary = lazy.Regexp(`\b(ss|ps|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|watch|nstat|conntrack|slabtop|redis-cli|mysql|mariadb|psql)\b|/proc/`)
+
+// ifEmpty is the label of what to do where a command shows nothing.
+const ifEmpty = "if empty"
 
 // ifNotThere says what to do where a command does not show what it should.
 func ifNotThere(command string, r model.Report) string {
 	if command == "" {
 		return ""
 	}
-	as := "as root (sudo)"
-	if momentary().MatchString(command) {
-		as = "as root, with users there"
-		if r.Plan.Load != nil {
-			as = "as root, under load"
-		}
+	const lead = "or only a header: with sudo"
+	switch {
+	case !momentary().MatchString(command):
+		return lead + "; still empty: change nothing, see -v"
+	case r.Plan.Load != nil:
+		return lead + ", under load; still: change nothing (-v)"
 	}
-	return "there: " + as + "; still not: change nothing, see -v"
+	return lead + ", users there; still: change nothing (-v)"
 }
 
 // printsWhenSet says what is to be seen of a command that sets something.
@@ -123,7 +129,7 @@ func settings(f model.Fix) string {
 }
 
 // findSetting is the command that shows where settings of a service stand, and what to do there; "" where the run does not tell.
-func findSetting(f model.Fix, r model.Report) (command, then string) {
+func findSetting(told model.Finding, f model.Fix, r model.Report) (command, then string) {
 	list := moving(f)
 	if len(list) == 0 {
 		return "", ""
@@ -132,14 +138,18 @@ func findSetting(f model.Fix, r model.Report) (command, then string) {
 	for _, c := range list {
 		names = append(names, layout.Line(c.Name))
 	}
-	in := inside(list[0].Host, r.Hosts)
+	edit, _ := editOf(told, f)
+	in, there := inside(list[0].Host, r.Hosts), ""
+	if in != "" {
+		there = "each after " + strings.TrimSpace(in) + ": "
+	}
 	switch c := list[0]; c.Kind {
 	case model.ChangeNginx:
 		return in + "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|")),
-			"a # line names the file of what follows it: set it there (in http, if it is nowhere), then " + in + "nginx -t && " + in + "nginx -s reload"
+			there + edit.Steps("the values above ("+contextOf(list[0].Name)+", if it is nowhere)")
 	case model.ChangePHPFPM:
 		return in + `grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`,
-			"it prints FILE:LINE: set them there, without a ; before them (of several files in the pool's), then systemctl reload 'php*-fpm'"
+			there + edit.Steps("the values above, without a ; before them (of several files the pool's)")
 	case model.ChangeBacklog:
 		return whoListens(c, r), "users: names the program, Send-Q is its queue now: set it in the program's configuration (nginx: listen with backlog=; PHP-FPM: listen.backlog), then restart it"
 	}
@@ -155,6 +165,40 @@ func inside(name string, hosts []model.Host) string {
 		}
 		if pid, ok := strings.CutPrefix(spec, "pid:"); ok && h.Name == name && isNumber(pid) {
 			return "nsenter -t " + pid + " -a "
+		}
+	}
+	return ""
+}
+
+// contextOf is the block of nginx.conf in which a setting stands that has none yet.
+func contextOf(setting string) string {
+	switch {
+	case setting == "worker_connections":
+		return "in events"
+	case strings.HasPrefix(setting, "worker_"):
+		return "outside all blocks"
+	}
+	return "in http"
+}
+
+// editOf is how the file is changed in which a fix's settings stand, false of one that no file has.
+func editOf(told model.Finding, f model.Fix) (layout.Edit, bool) {
+	if list := moving(f); len(list) > 0 && typedLines(f) == "" {
+		switch list[0].Kind {
+		case model.ChangeNginx:
+			return layout.EditOf("nginx")
+		case model.ChangePHPFPM:
+			return layout.EditPHP(programOf(told)), true
+		}
+	}
+	return layout.Edit{}, false
+}
+
+// programOf is the program that has what a finding is about, as its rule's clue "server" names it; "" where none does.
+func programOf(told model.Finding) string {
+	for _, c := range told.Clues {
+		if c.ID == serverClue && c.Truth == model.True {
+			return c.Names["owner"]
 		}
 	}
 	return ""

@@ -17,6 +17,8 @@ func nextStep(s *sheet, r model.Report) {
 	v := r.Verdict
 	told := slices.Concat(v.Root, v.Grounds)
 	switch spare := spares(v); {
+	case lacksRights(r):
+		rightsFirst(s, r)
 	case v.Answer == model.AnswerUnclear:
 		settleFirst(s, r)
 	case v.Answer == model.AnswerHealthy:
@@ -56,14 +58,14 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	}
 	s.typed(mustKeep, doFirst, check)
 	s.item(mustKeep, "then", 5, then)
-	s.item(mustKeep, "if not", 1, ifNotThere(check, r))
+	s.item(mustKeep, ifEmpty, 1, ifNotThere(check, r))
 	s.item(mustKeep, "cost", 3, "looking: nothing; then "+costOfSparing(spare)+andCosts(spare.Costs))
 	s.item(mustKeep, "undo", 2, spare.Back)
 	sign := "the share of the CPU time above is smaller"
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", sign, "undo it, see -v")
+	measureAgain(s, r, "", helped{sign: sign}, "undo it, see -v")
 }
 
 // costOfSparing is what it takes to spare CPU time.
@@ -206,7 +208,7 @@ func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(context, "then", 3, "it shows the functions that take the CPU time"+while+", the largest share first: what of that can be left out, kept (a cache), or done once?")
 	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 	s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
-	measureAgain(s, r, "", usersBetter(r), "the next longest part of a request's time")
+	measureAgain(s, r, "", helped{sign: usersBetter(r)}, "the next longest part of a request's time")
 }
 
 // whereTheTimeGoes is the command that shows what the CPUs computed, and when it is typed, "" for at any time.
@@ -221,18 +223,13 @@ func whereTheTimeGoes(r model.Report, run string) (command, while string) {
 func settleFirst(s *sheet, r model.Report) {
 	if c, ok := worthALook(r); ok {
 		s.item(context, "looked at", 3, lookedAt(r.Verdict.Sentence, c))
-		if denied().MatchString(c.Settle) && r.Plan.Remote == nil {
-			s.item(mustKeep, "next", 3, "the same command as root (sudo): what this takes to see is not shown to other users, nor is much else (-vv lists it)")
-			s.item(mustKeep, "cost", 1, lookingAlone)
-			return
-		}
 		if fitToType(c.ByHand, s.o.Width) && !noCheck().MatchString(c.ByHand) {
 			s.item(mustKeep, "next", 1, "look for yourself"+onHost(c.Subject["host"], r.Hosts))
 			s.typed(mustKeep, doFirst, c.ByHand)
 			s.item(mustKeep, "then", 2, "plimsoll rules show "+c.Rule+" says from what number on it is this cause, and what to do")
 			const more = "--trace full"
 			s.item(mustKeep, "if not", 1, "there: "+cmp.Or(s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), more), "the same command again with "+more))
-			s.item(mustKeep, "cost", 1, lookingAlone)
+			s.item(mustKeep, "cost", 2, lookingAlone+"; "+more+": "+slowerFull+" meanwhile")
 			return
 		}
 	}
@@ -290,6 +287,9 @@ func answersErrors(l model.Load) bool {
 	return errors > all/2
 }
 
+// slowerFull is how much slower a saturated service is with all of the tracing on (README, "what it costs": 6.6 %).
+const slowerFull = "some 7 % slower"
+
 // measurement is one that would tell more: what to do, the command that makes it, what to make of what it shows, and its price.
 type measurement struct {
 	text  string
@@ -315,7 +315,7 @@ func moreToSee(r model.Report) measurement {
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
 		twice := twiceConnections(r.Plan.Load)
 		m := measurement{changed: twice.String(), text: "measure again with " + twice.String() + ": if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for",
-			price: "twice the connections may slow the service's own users down meanwhile, --trace full does by some percent; nothing is changed, and nothing is to be taken back"}
+			price: "twice the connections may slow the service's own users down meanwhile, --trace full makes it " + slowerFull + "; nothing is changed, and nothing is to be taken back"}
 		if words != nil {
 			m.words = twice.in(words)
 		}
@@ -323,7 +323,7 @@ func moreToSee(r model.Report) measurement {
 	case r.Tracing != nil && r.Tracing.Level == "full":
 		return measurement{text: "read what came near, and what could not be seen (-vv)", price: lookingAlone}
 	}
-	m := measurement{text: full + ": " + waits, price: "the service is some percent slower while it is measured; nothing is changed, and nothing is to be taken back"}
+	m := measurement{text: full + ": " + waits, price: "the service is " + slowerFull + " while it is measured; nothing is changed, and nothing is to be taken back"}
 	if words != nil {
 		trace := flagSet{"", "--trace", "full"}
 		m.text, m.then, m.words, m.changed = full+":", waits, trace.in(words), trace.String()
@@ -331,8 +331,49 @@ func moreToSee(r model.Report) measurement {
 	return m
 }
 
-// denied is what would settle it where that takes rights which the run had not.
-var denied = lazy.Regexp(`^measure what was not: .*(was denied on |permission denied)`)
+// denied is how something is missing that takes rights which the run had not.
+var denied = lazy.Regexp(`was denied on |[Pp]ermission denied|not permitted`)
+
+// lacksRights says whether an answer is not sure for want of rights: what would prove it, or what would have been found, was denied.
+func lacksRights(r model.Report) bool {
+	v := r.Verdict
+	if r.Plan.Remote != nil || r.Plan.Capture != nil {
+		return false
+	}
+	unsure := v.Unknown
+	switch {
+	case v.Answer == model.AnswerUnclear:
+		if c, ok := worthALook(r); ok && !denied().MatchString(c.Settle) { // something came nearer than what was not seen
+			return false
+		}
+	case len(v.Root) > 0 && v.Root[0].Answer == model.Suspected:
+		unsure = v.Root[:1]
+	default:
+		return false
+	}
+	return slices.ContainsFunc(unsure, func(f model.Finding) bool {
+		return (f.Kind == "cause" || f.Kind == "capacity") && slices.ContainsFunc(f.Clues, func(c model.Clue) bool {
+			return c.Truth == model.Unknown && c.Role != model.Supports && denied().MatchString(missing(c))
+		})
+	})
+}
+
+// rightsFirst writes that the first step is the same measurement with the rights that it lacked.
+func rightsFirst(s *sheet, r model.Report) {
+	s.item(mustKeep, "next", 3, "measure again with more rights: what would tell was not shown to this user (-vv lists it)")
+	if words := CommandAgain(r.Plan, r.Hosts); words != nil && !Masked(words) {
+		s.typed(mustKeep, doFirst, "sudo "+typedWords(words))
+	} else {
+		s.item(mustKeep, doFirst, 1, "the same command with sudo")
+	}
+	then := "go by its answer; until then change nothing"
+	if root := r.Verdict.Root; len(root) > 0 && len(root[0].Fix) > 0 {
+		then = "if it names the same cause: " + mostUseful(root[0].Fix).Title + " (the steps stand there); until then change nothing"
+	}
+	s.item(mustKeep, "then", 3, then)
+	s.item(mustKeep, "if not", 2, "more is seen: as root already, or in a container? plimsoll doctor names the rights that are missing, and how they are given")
+	s.item(mustKeep, "cost", 1, lookingAlone)
+}
 
 // wantsOurLoad is what would settle it where that takes a load of ours.
 var wantsOurLoad = lazy.Regexp(`plimsoll_load_\w+: was not looked for$|this run has no \w+ window$`)

@@ -1,10 +1,12 @@
 package report
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 )
 
 // briefLines is how many lines a brief report has at most: those of the smallest
@@ -20,7 +22,7 @@ type block struct {
 	shorter string // the same in half as many lines, "" where there is no such
 	keep    int    // those of the lowest go first
 	yields  bool   // shorter does before anything goes that is a reason
-	dear    bool   // shorter does where nothing else can be
+	dear    int    // the more, the later it is made shorter
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -60,12 +62,68 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
 		last := &s.blocks[len(s.blocks)-1]
-		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && slices.Contains([]string{"offered", "how sure", "cost"}, label) {
-			p := newPaper(s.o)
-			p.short(label, (n+1)/2, text)
-			last.shorter, last.dear = p.b.String(), label == "then" || label == doFirst
+		toOne := slices.Contains([]string{"offered", "how sure", "cost"}, label)
+		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && toOne {
+			p, half := newPaper(s.o), (n+1)/2
+			if toOne {
+				half = 1
+			}
+			p.short(label, half, text)
+			last.shorter, last.dear = p.b.String(), dearness(label)
 		}
+		s.numbered(label, most, text)
 		s.steps = append(s.steps, Step{Label: label, Text: text})
+	}
+}
+
+// dearness is how dear the lines under a label are: what to do is never half said as long as anything else can be said in fewer words.
+func dearness(label string) int {
+	switch label {
+	case "then", doFirst:
+		return 3
+	case "cost":
+		return 1
+	}
+	return 0
+}
+
+// stepMark is where a numbered step of a text begins.
+var stepMark = lazy.Regexp(`(?:^| )\d\) `)
+
+// stepsOf are a text's numbered steps, each whole, nil of one that has none.
+func stepsOf(text string) (list []string) {
+	at := stepMark().FindAllStringIndex(text, -1)
+	if len(at) < 2 {
+		return nil
+	}
+	if lead := strings.TrimSpace(text[:at[0][0]]); lead != "" {
+		list = append(list, lead)
+	}
+	for i, from := range at {
+		end := len(text)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		list = append(list, strings.TrimSpace(text[from[0]:end]))
+	}
+	return list
+}
+
+// numbered lays the numbered steps of the text that was added last out a step to a line, where that has room, else one behind the other.
+func (s *sheet) numbered(label string, most int, text string) {
+	list := stepsOf(text)
+	if list == nil {
+		return
+	}
+	p, last := newPaper(s.o), &s.blocks[len(s.blocks)-1]
+	for _, step := range list {
+		p.short(label, most, step)
+		label = ""
+	}
+	if all := p.b.String(); strings.Count(all, "\n") > strings.Count(last.text, "\n") {
+		*last = block{text: all, shorter: last.text, keep: last.keep}
+	} else {
+		last.text = all
 	}
 }
 
@@ -81,7 +139,12 @@ func (s *sheet) typed(keep int, label, command string) {
 // no more than so many lines. Where that is not enough it shortens what stays, the longest first. What there is room for in the end comes back.
 func fit(blocks []block, most int) string {
 	blocks = slices.Clone(blocks)
-	var out []int // what was left out, in that order
+	var out []int            // what was left out, in that order
+	whole := map[int]block{} // what was shortened, as it was
+	shorten := func(i int) {
+		whole[i] = blocks[i]
+		blocks[i].text, blocks[i].shorter = blocks[i].shorter, ""
+	}
 	for {
 		n, least, longest, yielding := 0, -1, -1, -1
 		for i, b := range blocks {
@@ -101,15 +164,37 @@ func fit(blocks []block, most int) string {
 		}
 		switch {
 		case n <= most || least < 0 && longest < 0:
-			return joined(blocks, broughtBack(blocks, out, most-n))
+			room := madeWhole(blocks, whole, most-n)
+			return joined(blocks, broughtBack(blocks, out, room))
 		case yielding >= 0 && (least < 0 || blocks[least].keep >= proof):
-			blocks[yielding].text, blocks[yielding].shorter = blocks[yielding].shorter, ""
+			shorten(yielding)
 		case least >= 0:
 			out = append(out, least)
 		default:
-			blocks[longest].text, blocks[longest].shorter = blocks[longest].shorter, ""
+			shorten(longest)
 		}
 	}
+}
+
+// madeWhole puts those back as they were that were shortened and have room, the dearest first, and says how many lines are left.
+func madeWhole(blocks []block, whole map[int]block, room int) int {
+	order := slices.Sorted(maps.Keys(whole))
+	slices.SortStableFunc(order, func(a, b int) int { return rank(whole[a]) - rank(whole[b]) })
+	for _, i := range order {
+		if more := whole[i].lines() - blocks[i].lines(); more <= room {
+			room -= more
+			blocks[i] = whole[i]
+		}
+	}
+	return room
+}
+
+// rank orders what was shortened by how soon it is put back.
+func rank(b block) int {
+	if b.yields {
+		return 1
+	}
+	return -b.dear
 }
 
 // lines is how many lines a block has.
@@ -118,7 +203,7 @@ func (b block) lines() int { return strings.Count(b.text, "\n") }
 // shortenedBefore says whether a block is made shorter before another one.
 func (b block) shortenedBefore(o block) bool {
 	if b.dear != o.dear {
-		return o.dear
+		return b.dear < o.dear
 	}
 	return b.lines() > o.lines()
 }

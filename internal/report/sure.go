@@ -34,13 +34,35 @@ func certainty(r model.Report) (word, rests string) {
 	case model.Confirmed:
 		text := "sure: " + signs(f)
 		if v.Answer == model.AnswerCause && len(titles(v.Root)) < 2 {
-			text += "; nothing else fits"
+			text += "; " + nothingElse(v)
+		}
+		if v.Answer == model.AnswerCause {
+			text += "; wrong if " + refuted(f)
 		}
 		return each(told) + "confirmed (proven by measuring)", text
 	case model.Suspected:
 		return each(told) + "suspected (likely, not proven)", "not sure: " + signs(f) + "; " + notProven(f)
 	}
 	return string(told[0].Answer), ""
+}
+
+// refuted is what would show that a cause is not it, after its fix or look.
+func refuted(f model.Finding) string {
+	if c := signOf(f.Clues); c != nil && c.Value != nil {
+		if number := layout.Said(*c.Value, c.Say); number != "" {
+			return "the step leaves it at " + number
+		}
+	}
+	return "the step changes nothing"
+}
+
+// nothingElse says that no other cause was found, and of how many that is not known.
+func nothingElse(v model.Verdict) string {
+	open := rulesOf(v.Unknown, rulesOf(v.Findings, nil))
+	if len(open) == 0 {
+		return "nothing else fits"
+	}
+	return fmt.Sprintf("of what could be judged nothing else fits (%d could not)", len(open))
 }
 
 // counts says whether a clue is a sign that its finding's answer rests on: one that only supports has no say, and of several that could
@@ -151,7 +173,7 @@ func notProven(f model.Finding) string {
 			return "what would prove it was not seen: " + c.Say
 		}
 	}
-	return "none of them alone proves it, so see if the step helps"
+	return "none of them alone proves it; wrong if " + refuted(f)
 }
 
 // spokenMissing is why a signal was not read, without its name where the reason stands by itself.

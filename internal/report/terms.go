@@ -79,7 +79,9 @@ func whileItLooks(f model.Fix) string {
 	case tool == "strace":
 		return ", but the process is slowed down a lot while it runs (^C ends it)"
 	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool):
-		return " (some percent of a CPU while it runs)"
+		return " (requests a few percent slower while it runs)"
+	case strings.Contains(f.First.Then, "plimsoll trace ") || strings.Contains(f.First.Then, "--trace full"):
+		return " (plimsoll trace, --trace full: requests some 7 % slower while it runs)"
 	case strings.Contains(command, "EXPLAIN (ANALYZE"):
 		return " (it runs the statement once)"
 	}
@@ -124,7 +126,7 @@ func restarts(word string, f model.Fix) string {
 	case word == "reload" && sets(model.ChangeNginx):
 		return "a reload of nginx (requests under way are finished)"
 	case word == "reload":
-		return "a reload of the service (most services finish the requests under way)"
+		return "a reload (most services finish the requests under way)"
 	case cutsOff(word):
 		return "a " + word + " restart (cuts requests)"
 	}
@@ -188,7 +190,7 @@ func setBack(f model.Fix) (text, commands string) {
 func takesEffect(c model.FixChange) string {
 	switch c.Kind {
 	case model.ChangeNginx:
-		return ", then nginx -s reload"
+		return ", then nginx -t && nginx -s reload"
 	case model.ChangePHPFPM:
 		return ", then systemctl reload 'php*-fpm'"
 	case model.ChangeBacklog:
@@ -294,7 +296,7 @@ func spokenSetting(kind, value string) string {
 func whereSet(c model.FixChange) string {
 	switch c.Kind {
 	case model.ChangeNginx:
-		return " (in nginx's configuration; then nginx -s reload)"
+		return " (in nginx's configuration; then nginx -t && nginx -s reload)"
 	case model.ChangePHPFPM:
 		return " (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')"
 	case model.ChangeBacklog:

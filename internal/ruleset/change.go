@@ -112,6 +112,9 @@ func (f *Fix) compile(terms query.Terms) error {
 			return err
 		}
 	}
+	if err := f.spell(); err != nil {
+		return fmt.Errorf("first: %w", err)
+	}
 	var err error
 	if f.BackText, err = ParseText(f.Back); err != nil {
 		return fmt.Errorf("back: %w", err)
@@ -132,6 +135,22 @@ func (f *Fix) compile(terms query.Terms) error {
 	if f.Acceptance, err = ParseAcceptance(f.Accept, terms); err != nil {
 		return fmt.Errorf("accept: %w", err)
 	}
+	return nil
+}
+
+// spell writes out what a step of a fix says in a word: that it edits a service's file.
+func (f *Fix) spell() error {
+	if f.First == nil || f.First.Edits == "" {
+		return nil
+	}
+	e, known := layout.EditOf(f.First.Edits)
+	if !known {
+		return fmt.Errorf("edits %q: no such service; layout/edits.go lists them", f.First.Edits)
+	}
+	if f.Back != "" {
+		return fmt.Errorf("edits %q says itself how it is taken back: want no back", f.First.Edits)
+	}
+	f.First.Then, f.Back = e.Steps(f.First.Then), e.Back()
 	return nil
 }
 
@@ -268,6 +287,8 @@ type Fix struct {
 type FirstStep struct {
 	Type string `yaml:"type" json:"type,omitempty"`
 	Then string `yaml:"then" json:"then,omitempty"`
+	// Edits is the service whose file Then says what to change in; the steps around that are added. "" for none.
+	Edits string `yaml:"edits" json:"-"`
 	// From and To are PromQL for what is set now, {{.Value}} in the texts, and what to set, {{.To}}.
 	From string `yaml:"from" json:"from,omitempty"`
 	To   string `yaml:"to" json:"to,omitempty"`

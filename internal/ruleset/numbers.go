@@ -90,6 +90,14 @@ func formatSeconds(v float64) string {
 	}
 }
 
+// formatMillis is formatSeconds of what was counted in whole milliseconds: zero of them is not no time.
+func formatMillis(v float64) string {
+	if v < 1e-3 {
+		return "less than 1 ms"
+	}
+	return formatSeconds(v)
+}
+
 func formatBytes(v float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 	i := 0

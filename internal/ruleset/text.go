@@ -43,6 +43,7 @@ var textFuncs = template.FuncMap{
 	"ratio":   measured(formatPercent),
 	"count":   measured(markOne(formatCount)),
 	"seconds": measured(formatSeconds),
+	"millis":  measured(formatMillis),
 	"bytes":   measured(formatBytes),
 	"number":  measured(markOne(spoken)),
 }

@@ -91,7 +91,7 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	if first := report.MostUseful(v.Root[0].Fix).First; first != nil && !strings.Contains(oneLine(screen), oneLine(first.Then)) {
 		list = append(list, "not all of what to do then")
 	}
-	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif not     there: ") {
+	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif empty   or only a header: ") {
 		list = append(list, "not what to do where the first step does not show what it should")
 	}
 	if !strings.Contains(screen, "\nagain      plimsoll again\n") {
