@@ -34,12 +34,14 @@ type threads struct{ holding, asking counts }
 func (t *Trace) lookAtThreads() (threads, error) {
 	began := time.Now()
 	defer func() { t.next = t.next.Add(time.Duration(float64(time.Since(began)) / walkShare)) }()
-	holding, asking, holds := map[bpfHolder]uint64{}, map[bpfHolder]uint64{}, map[uint32]bool{}
+	holding, asking := map[bpfHolder]uint64{}, map[bpfHolder]uint64{}
+	t.served.next()
 	err := trace.Each(t.Maps.Maps[bpfMapHolders], func(h *bpfHolder, weight *uint64) {
 		if h.Asks != 0 {
 			asking[*h] = *weight
 		} else {
-			holding[*h], holds[h.Tid] = *weight, true
+			holding[*h] = *weight
+			t.served.note(h.Tid)
 		}
 	})
 	if err != nil {
@@ -50,12 +52,42 @@ func (t *Trace) lookAtThreads() (threads, error) {
 		return threads{}, err
 	}
 	seen.asking, err = look(asking, func(tid int) (string, error) {
-		if holds[uint32(tid)] {
+		if t.served.lately(uint32(tid)) {
 			return requestsOwn, nil
 		}
 		return nameOf(tid)
 	})
 	return seen, err
+}
+
+// servers are threads that had a request in hand, and at which look they had one last. A thread that now and then has
+// one serves, and asks for the request that it has, also where another (a server's reactor) has read this one.
+type servers struct {
+	look uint64
+	last map[uint32]uint64
+}
+
+// servedLooks is for how many looks it is remembered who had a request; at one a second about half a minute, within which
+// each thread of a service in use has one. A thread's number may be given to another later.
+const servedLooks = 32
+
+// next begins a look, and forgets who had no request for long.
+func (s *servers) next() {
+	s.look++
+	maps.DeleteFunc(s.last, func(_ uint32, look uint64) bool { return look+servedLooks < s.look })
+}
+
+func (s *servers) note(tid uint32) {
+	if s.last == nil {
+		s.last = map[uint32]uint64{}
+	}
+	s.last[tid] = s.look
+}
+
+// lately tells whether it had a request in one of the last looks.
+func (s *servers) lately(tid uint32) bool {
+	_, did := s.last[tid]
+	return did
 }
 
 // look counts threads by what kind says of each. Where they are more than are looked at, each of a group's that are stands
@@ -103,7 +135,7 @@ func (c counts) of(group uint32) map[string]uint64 {
 	return c[group]
 }
 
-// requestsOwn stands for the names of those who have a request in hand themselves, for which they ask.
+// requestsOwn stands for the names of those who have a request in hand themselves, for which they ask, or had one lately.
 const requestsOwn = "-"
 
 // nameOf is a thread's name without its number.
