@@ -103,11 +103,12 @@ func TestRecordedCases(t *testing.T) {
 		"fault-storm": {groups: []string{"python3"}, first: "page_faults", share: 0.924, saving: "keep_memory", series: []string{
 			`namedprocess_namegroup_minor_page_faults_total{host="server",groupname="python3"} 0+1000000x10`,
 		}},
-		"php-xdebug":         {groups: []string{"php-fpm8.2", "nginx"}, first: "instrumentation", share: 0.269, saving: "off"},
-		"apache-modsecurity": {groups: []string{"apache2"}, first: "application_firewall", share: 0.392, saving: "fewer_rules"},
-		"php-open-basedir":   {groups: []string{"php-fpm8.2", "nginx"}, first: "path_resolving", share: 0.877, saving: "realpath_cache"},
-		"postgres-indexes":   {groups: []string{"postgres"}, first: "index_upkeep", share: 0.839, saving: "fewer_indexes"},
-		"healthy-saturated":  {groups: []string{"php-fpm8.2", "nginx"}, first: "own", share: 0.81},
+		"php-xdebug":          {groups: []string{"php-fpm8.2", "nginx"}, first: "instrumentation", share: 0.269, saving: "off"},
+		"apache-modsecurity":  {groups: []string{"apache2"}, first: "application_firewall", share: 0.392, saving: "fewer_rules"},
+		"php-open-basedir":    {groups: []string{"php-fpm8.2", "nginx"}, first: "path_resolving", share: 0.877, saving: "realpath_cache"},
+		"postgres-indexes":    {groups: []string{"postgres"}, first: "index_upkeep", share: 0.839, saving: "fewer_indexes"},
+		"postgres-partitions": {groups: []string{"postgres"}, first: "planning_postgres", share: 0.70, saving: "plan_less"},
+		"healthy-saturated":   {groups: []string{"php-fpm8.2", "nginx"}, first: "own", share: 0.81},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := Of(runOf(t, c.groups, append(c.series, replies)...), known(t), []*profile.Profile{recorded(t, name)})

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -168,7 +169,19 @@ func liftMemlock() error {
 	return unix.Prlimit(0, unix.RLIMIT_MEMLOCK, &endless, nil)
 }
 
-func (l *loader) names() []string { return slices.Sorted(maps.Keys(l.spec.Programs)) }
+// names are in the order in which the programs are attached. What looks at all that is there (an iterator) comes first, since
+// the others ask what it has found at the first thing that they see.
+func (l *loader) names() []string {
+	turn := func(name string) int {
+		if l.spec.Programs[name].AttachType == ebpf.AttachTraceIter {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Keys(l.spec.Programs), func(a, b string) int {
+		return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(a, b))
+	})
+}
 
 func (l *loader) load(name string) (*ebpf.Program, error) {
 	one := &ebpf.CollectionSpec{

@@ -27,6 +27,7 @@ func TestParse(t *testing.T) {
 	}
 	want := map[string]float64{
 		"haproxy_frontend_current_sessions[site]": 5, "haproxy_frontend_limit_sessions[site]": 4000, "haproxy_frontend_current_session_rate[site]": 9,
+		"haproxy_frontend_requests_denied_total[site]": 0, "haproxy_frontend_http_requests_total[site]": 9,
 		"haproxy_server_up[app app1]": 1, "haproxy_server_current_queue[app app1]": 0, "haproxy_server_current_sessions[app app1]": 2, "haproxy_server_limit_sessions[app app1]": 2,
 		"haproxy_server_weight[app app1 127.0.0.1:18001]": 1, "haproxy_server_sessions_total[app app1]": 6,
 		"haproxy_server_weight[app app2 127.0.0.1:18002]": 1, "haproxy_server_sessions_total[app app2]": 0,

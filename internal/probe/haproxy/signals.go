@@ -17,6 +17,9 @@ var (
 	frontRate      = signal(model.Gauge, "haproxy_frontend_current_session_rate", "connections per second", "Sessions that a frontend began in the last second.", "proxy")
 	frontRateLimit = signal(model.Gauge, "haproxy_frontend_limit_session_rate", "connections per second", "The most sessions that a frontend begins in a second (rate-limit sessions); nothing where there is no limit.", "proxy")
 
+	frontDenied   = signal(model.Counter, "haproxy_frontend_requests_denied_total", "requests", "Requests that a frontend refused by a rule of its configuration (http-request deny, tarpit, block).", "proxy")
+	frontRequests = signal(model.Counter, "haproxy_frontend_http_requests_total", "requests", "HTTP requests that came to a frontend.", "proxy")
+
 	backQueue      = signal(model.Gauge, "haproxy_backend_current_queue", "requests", "Requests that wait for a place at a server of the backend.", "proxy")
 	backSessions   = signal(model.Gauge, "haproxy_backend_current_sessions", "connections", "Sessions that a backend has, those that wait included.", "proxy")
 	backQueueTime  = signal(model.Gauge, "haproxy_backend_queue_time_average_seconds", "seconds", "How long the last 1,024 requests of a backend waited for a place, on average.", "proxy")
@@ -45,12 +48,12 @@ var columns = map[string][]struct {
 	signal *model.Signal
 	scale  float64
 }{
-	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}, {"rate", frontRate, 1}, {"rate_lim", frontRateLimit, 1}},
+	"0": {{"scur", frontSessions, 1}, {"slim", frontLimit, 1}, {"rate", frontRate, 1}, {"rate_lim", frontRateLimit, 1}, {"dreq", frontDenied, 1}, {"req_tot", frontRequests, 1}},
 	"1": {{"qcur", backQueue, 1}, {"scur", backSessions, 1}, {"qtime", backQueueTime, 1e-3}, {"wretr", backRetries, 1}, {"wredis", backRedispatch, 1}, {"hrsp_5xx", backErrors, 1}},
 	"2": {{"stot", serverTotal, 1}, {"qcur", serverQueue, 1}, {"scur", serverSessions, 1}, {"slim", serverLimit, 1}, {"hrsp_5xx", serverErrors, 1}, {"rtime", serverReply, 1e-3}, {"chkdown", serverTaken, 1}, {"check_duration", serverCheckTime, 1e-3}},
 }
 
 func signals() []*model.Signal {
-	return []*model.Signal{up, frontSessions, frontLimit, frontRate, frontRateLimit, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, backErrors,
+	return []*model.Signal{up, frontSessions, frontLimit, frontRate, frontRateLimit, frontDenied, frontRequests, backQueue, backSessions, backQueueTime, backRetries, backRedispatch, backErrors,
 		serverErrors, serverReply, serverTaken, serverCheckTime, serverCheck, serverUp, serverWeight, serverTotal, serverQueue, serverSessions, serverLimit}
 }

@@ -34,6 +34,7 @@ var hostSysctls = []sysctl{
 	{"net.ipv4.tcp_abort_on_overflow", 1, "switch", "1: where the accept queue is full, the ACK that ends a handshake is answered with a reset; 0: with nothing, and the client tries again. A SYN is dropped in silence either way."},
 	{"net.ipv4.tcp_fin_timeout", 1, "seconds", "How long an orphan stays in FIN-WAIT-2 (not TIME_WAIT, which is 60 s always)."},
 	{"net.ipv4.tcp_timestamps", 1, "switch", "TCP time stamps; tcp_tw_reuse needs them."},
+	{"net.ipv4.tcp_ecn", 1, "switch", "1: SYNs ask for explicit congestion notification (ECN); 2: it is used where the other side asks; 0: never. Since Linux 6.18 3 and 4 ask, too, 5 does not."},
 	{"net.ipv4.tcp_syn_retries", 1, "times", "How often a SYN is sent again at most: after 1, 3, 7, 15 s and so on. Since Linux 6.5 that is net.ipv4.tcp_syn_linear_timeouts (4) times more often: after 1, 2, 3, 4, 5, 7, 11 s and so on."},
 	{"net.ipv4.tcp_synack_retries", 1, "times", "How often a SYN-ACK is sent again."},
 	{"net.ipv4.ipfrag_high_thresh", 1, "bytes", "Most memory for fragments of packets whose rest is awaited; beyond it the fragments of no other packet are taken."},

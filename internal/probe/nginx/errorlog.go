@@ -22,6 +22,8 @@ type errorLine struct {
 	upstream, phase, errno string
 	// missing is the file that could not be opened since it was not there (ENOENT).
 	missing string
+	// limited is the client whose request limit_req refused or held back.
+	limited string
 }
 
 // parseErrorLine reads one line of an error log:
@@ -82,6 +84,10 @@ func (e *errorLine) classify(msg []byte) {
 	e.class = classOf(said, number)
 	if e.class == "not_found" {
 		e.missing = openedFile(said)
+	}
+	if e.class == "limit_req" || e.class == "limit_req_delay" {
+		client, _, _ := bytes.Cut(about, []byte(","))
+		e.limited = string(client)
 	}
 	if e.upstream != "" && (e.class == "other" || e.class == "upstream_protocol") {
 		e.class = ""

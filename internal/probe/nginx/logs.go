@@ -42,6 +42,7 @@ type tally struct {
 	eventsInSecond   map[string]int
 	eventsAltogether int
 	remembered       *remembered
+	limited          limited
 }
 
 type upstreamError struct{ upstream, phase, errno string }
@@ -62,6 +63,9 @@ func (t *tally) accessLine(k logKind, line []byte) bool {
 		return false
 	}
 	t.statuses[a.Status]++
+	if a.Status < 400 && t.limited.clients != nil {
+		t.limited.served(k.access.Format.Client(line))
+	}
 	if a.Status == 404 && k.files != nil && k.files.plain != "" {
 		t.remembered.take(k.files, askedFile(k.files.plain, k.access.Format.RequestLine(line)))
 	}
@@ -96,6 +100,9 @@ func (t *tally) errorLine(k logKind, line []byte) bool {
 	}
 	if k.files != nil && k.files.plain == "" { // else the access log tells, which always has a line
 		t.remembered.take(k.files, e.missing)
+	}
+	if e.limited != "" {
+		t.limited.note(e.limited)
 	}
 	if e.class != "" {
 		t.errors[e.class]++

@@ -162,6 +162,10 @@ func (r *reader) putLogs(out *probe.Out) {
 	if t.remembered.lines > 0 {
 		out.Put(missingThere, float64(t.remembered.lines))
 	}
+	if t.limited.told() {
+		out.Put(servedBeside, float64(t.limited.all), "all")
+		out.Put(servedBeside, float64(t.limited.theirs), "limited")
+	}
 	for _, e := range t.events {
 		out.Event("nginx.error", e.text, e.labels)
 	}
@@ -196,17 +200,33 @@ func (r *reader) markLogs(out *probe.Out) {
 		default:
 			access++
 			has.HasRequest = has.HasRequest || about.access.Format.HasRequest
+			has.HasClient = has.HasClient || about.access.Format.HasClient
 			has.HasUpstream = has.HasUpstream || about.access.Format.HasUpstream
 			noteAccess(out, l)
 		}
 	}
 	markAccess(out, access, accessErrs, has)
 	markErrors(out, errs, errorErrs, level)
+	r.markLimited(out, access, errs, has, accessErrs, errorErrs)
 	switch {
 	case !slices.ContainsFunc(r.instances, (*instance).mayRemember):
 		out.Mark(missingThere, host.Absent("nginx remembers of no file that it could not be opened (open_file_cache_errors)"))
 	case access+errs == 0:
 		out.Mark(missingThere, firstOr(errorErrs, "no log of nginx"))
+	}
+}
+
+// markLimited says why it is not known to whom good responses went: both logs tell it only together.
+func (r *reader) markLimited(out *probe.Out, access, errs int, has *nginx.LineFormat, accessErrs, errorErrs []error) {
+	switch {
+	case access == 0:
+		out.Mark(servedBeside, firstOr(accessErrs, "no access log of nginx"))
+	case errs == 0:
+		out.Mark(servedBeside, firstOr(errorErrs, "no error log of nginx"))
+	case !has.HasClient:
+		out.Mark(servedBeside, host.Absent("nginx's access log has no $remote_addr that can be told"))
+	case r.tally.limited.tooMany:
+		out.Mark(servedBeside, host.Absent(fmt.Sprintf("nginx served more than %d clients", maxClients)))
 	}
 }
 

@@ -60,6 +60,9 @@ var (
 		"nginx's error log", errorHand, "upstream", "phase", "errno")
 	errorLines = logCounter("plimsoll_nginx_errors_total", "errors",
 		"Other lines of level warn and above by what they say; worker_connections: no connection was left in a worker; limit_req, limit_req_delay: a request was refused or held back for its rate.", "nginx's error log", errorHand, "class")
+	servedBeside = logCounter("plimsoll_nginx_limit_req_served_total", "responses",
+		"Responses below 400 since limit_req first refused or held back a request while nginx was watched: all of them, and those to clients of which it refused or held back any, before or after; so it tells whether those that a limit meets are those who are served. Counted for the first 10,000 clients; with more it is not told.",
+		"nginx's access log ($remote_addr) and error log", "grep -o 'limiting requests.*client: [^,]*' ERROR_LOG | sort | uniq -c; awk '{print $1}' ACCESS_LOG | sort | uniq -c", "clients")
 	missingThere = logCounter("plimsoll_nginx_missing_but_there_total", "lines",
 		"Lines in which nginx said that a file is missing (404, or ENOENT), while it was there, and had not changed since it was first watched, or for a minute. Looked up only where nginx remembers what was missing.",
 		"nginx's logs, and the files that they name", "ls -l --time-style=full-iso FILE")
@@ -99,7 +102,7 @@ func allSignals() []*model.Signal {
 	var all []*model.Signal
 	all = append(all, stubSignals...)
 	all = append(all, responses, requestSum, requestCount, upstreamSum, upstreamCount)
-	all = append(all, upstreamErrors, errorLines, missingThere, skipped)
+	all = append(all, upstreamErrors, errorLines, servedBeside, missingThere, skipped)
 	all = append(all, confSignals...)
 	return append(all, workerNofile, connsUsed)
 }

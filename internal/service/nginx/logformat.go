@@ -14,6 +14,7 @@ const (
 	fieldRequestTime
 	fieldUpstreamTime
 	fieldRequestLine
+	fieldClient
 )
 
 // step is one variable of a log_format and the text that ends it; an empty
@@ -28,8 +29,8 @@ type LineFormat struct {
 	begin []byte // text before the first variable
 	steps []step // up to the last field that we want
 	// Which fields the format has, where they can be told from their neighbours:
-	// $status, $request_time, $upstream_response_time.
-	HasStatus, HasRequest, HasUpstream bool
+	// $status, $request_time, $upstream_response_time, $remote_addr.
+	HasStatus, HasRequest, HasUpstream, HasClient bool
 }
 
 // CombinedFormat is nginx's own format, used where access_log names none.
@@ -65,6 +66,7 @@ func ParseLogFormat(args []string) *LineFormat {
 		f.HasStatus = f.HasStatus || what == fieldStatus
 		f.HasRequest = f.HasRequest || what == fieldRequestTime
 		f.HasUpstream = f.HasUpstream || what == fieldUpstreamTime
+		f.HasClient = f.HasClient || what == fieldClient
 	}
 	f.steps = f.steps[:last]
 	return f
@@ -80,6 +82,8 @@ func fieldOf(name string) field {
 		return fieldUpstreamTime
 	case "request":
 		return fieldRequestLine
+	case "remote_addr":
+		return fieldClient
 	}
 	return fieldOther
 }
@@ -151,7 +155,12 @@ func (f *LineFormat) Parse(line []byte) (a AccessLine, ok bool) {
 
 // RequestLine is the request's first line as a line of the log has it; nil where
 // the format lacks it.
-func (f *LineFormat) RequestLine(line []byte) []byte {
+func (f *LineFormat) RequestLine(line []byte) []byte { return f.value(line, fieldRequestLine) }
+
+// Client is the client's address ($remote_addr), likewise.
+func (f *LineFormat) Client(line []byte) []byte { return f.value(line, fieldClient) }
+
+func (f *LineFormat) value(line []byte, want field) []byte {
 	line, ok := bytes.CutPrefix(line, f.begin)
 	for _, s := range f.steps {
 		value := line
@@ -161,7 +170,7 @@ func (f *LineFormat) RequestLine(line []byte) []byte {
 		if !ok {
 			return nil
 		}
-		if s.field == fieldRequestLine {
+		if s.field == want {
 			return value
 		}
 	}

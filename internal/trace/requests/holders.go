@@ -34,12 +34,14 @@ type threads struct{ holding, asking counts }
 func (t *Trace) lookAtThreads() (threads, error) {
 	began := time.Now()
 	defer func() { t.next = t.next.Add(time.Duration(float64(time.Since(began)) / walkShare)) }()
-	holding, asking, holds := map[bpfHolder]uint64{}, map[bpfHolder]uint64{}, map[uint32]bool{}
+	holding, asking := map[bpfHolder]uint64{}, map[bpfHolder]uint64{}
+	t.served.next()
 	err := trace.Each(t.Maps.Maps[bpfMapHolders], func(h *bpfHolder, weight *uint64) {
 		if h.Asks != 0 {
 			asking[*h] = *weight
 		} else {
-			holding[*h], holds[h.Tid] = *weight, true
+			holding[*h] = *weight
+			t.served.note(h.Tid)
 		}
 	})
 	if err != nil {
@@ -50,7 +52,7 @@ func (t *Trace) lookAtThreads() (threads, error) {
 		return threads{}, err
 	}
 	seen.asking, err = look(asking, func(tid int) (string, error) {
-		if holds[uint32(tid)] {
+		if t.served.lately(uint32(tid)) {
 			return requestsOwn, nil
 		}
 		return nameOf(tid)
@@ -103,7 +105,7 @@ func (c counts) of(group uint32) map[string]uint64 {
 	return c[group]
 }
 
-// requestsOwn stands for the names of those who have a request in hand themselves, for which they ask.
+// requestsOwn stands for the names of those who have a request in hand themselves, for which they ask, or had one lately.
 const requestsOwn = "-"
 
 // nameOf is a thread's name without its number.

@@ -102,6 +102,24 @@ func whoAsks(t *testing.T, w way) {
 	})
 }
 
+// TestServers: whoever had a request lately is one of those that serve, and is forgotten in time.
+func TestServers(t *testing.T) {
+	var s servers
+	s.next()
+	s.note(7)
+	for range servedLooks {
+		s.next()
+		s.note(9)
+	}
+	if !s.lately(7) || !s.lately(9) || s.lately(8) {
+		t.Errorf("after %d looks: 7 %v, 9 %v, 8 %v; want 7 and 9", servedLooks, s.lately(7), s.lately(9), s.lately(8))
+	}
+	s.next()
+	if s.lately(7) {
+		t.Errorf("7 had no request for %d looks, and is still remembered", servedLooks+1)
+	}
+}
+
 func TestWithoutNumber(t *testing.T) {
 	for name, want := range map[string]string{"pool-2-thread-1": "pool-2-thread", "ForkJoinPool-1-": "ForkJoinPool", "tokio-runtime-w": "tokio-runtime-w",
 		"GC Thread#0": "GC Thread", "grpc_1": "grpc", "7": "7", "": "", "java": "java"} {

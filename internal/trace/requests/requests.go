@@ -40,6 +40,7 @@ type Trace struct {
 	learned   bool      // where the function of sleepers' timers is, or that the kernel does not tell
 	// unfound is why it is not known what threads with a request in hand do; nil where it is.
 	unfound error
+	served  servers
 	did     map[[2]string]map[string]bool // what holders of a listener and a group were seen to do
 	// overlooked is when requests came that were not followed; withheld whether the last walk does not tell of somebody who asks, for that.
 	overlooked overlooked
