@@ -271,7 +271,7 @@ func andSee(before string) string {
 	if before == "" {
 		return "see -v"
 	}
-	return ", see -v"
+	return " (-v)"
 }
 
 // orElse says what to do where the first fix of a finding did not help.

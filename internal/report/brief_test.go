@@ -227,7 +227,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	if got, want := helpedIf(model.Report{}, f).sign, "the first reason above (why) is gone, or far weaker"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it (-v)" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {

@@ -66,7 +66,7 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", helped{sign: sign}, "undo it, see -v")
+	measureAgain(s, r, "", helped{sign: sign}, "undo it (-v)")
 }
 
 // costOfSparing is what it takes to spare CPU time.

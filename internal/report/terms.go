@@ -77,7 +77,7 @@ func whileItLooks(f model.Fix) string {
 	switch {
 	case tool == "strace":
 		return ": the process is slowed down a lot while it runs (^C ends it)"
-	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool):
+	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool), strings.Contains(command, "plimsoll trace "):
 		return ": requests a few percent slower while it runs"
 	case strings.Contains(f.First.Then, "plimsoll trace ") || strings.Contains(f.First.Then, "--trace full"):
 		return ": requests some 7 % slower while a trace runs"
