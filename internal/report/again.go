@@ -194,7 +194,7 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 		short.short(label, 2, without)
 	}
 	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
-		last.shorter, last.yields, last.dear = short.b.String(), without != "", 2
+		last.shorter, last.yields = short.b.String(), without != ""
 	}
 	if command != "" {
 		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
@@ -271,7 +271,7 @@ func andSee(before string) string {
 	if before == "" {
 		return "see -v"
 	}
-	return ", see -v"
+	return " (-v)"
 }
 
 // orElse says what to do where the first fix of a finding did not help.

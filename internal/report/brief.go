@@ -73,7 +73,7 @@ func briefResult(s *sheet, r model.Report) {
 	if l == nil {
 		return
 	}
-	s.item(mustKeep, "got", 2, fmt.Sprintf("%s good replies/s; %s", layout.Rate(l.GoodRPS), failedShare(*l)))
+	s.item(mustKeep, "got", 2, fmt.Sprintf("%s good replies/s; %s", layout.Rate(l.GoodRPS), failedShare(*l))+slowest(r))
 	for _, w := range l.Workers {
 		if w.Gone != "" {
 			s.item(mustKeep, "short", 3, layout.Line(w.WithoutIt(len(l.Workers))))
@@ -90,6 +90,14 @@ func briefResult(s *sheet, r model.Report) {
 	if r.Verdict.Answer != model.AnswerUnclear { // there it is what is known, and stands with the answer
 		s.item(further, "time", 2, longestPart(r.Breakdown))
 	}
+}
+
+// slowest says how long one in a hundred waited, of a load at a rate: where that is kept nothing else shows that anything is wrong.
+func slowest(r model.Report) string {
+	if r.Plan.Load == nil || r.Plan.Load.Rate == 0 || r.Load.Latency.Count == 0 {
+		return ""
+	}
+	return "; 1 in 100 waited over " + layout.Micros(r.Load.Latency.P99)
 }
 
 // failedShare words how much of what was tried was no good reply, and what it was.

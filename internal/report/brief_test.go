@@ -163,17 +163,17 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
 		"low risk, no service restart, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
 			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
-		"looking: nothing; then medium risk, no service restart": {
+		"medium risk, no service restart; the first command alone: nothing": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
 		"low risk, no service restart": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
-		"looking: nothing (it runs the statement once); then low risk, no service restart; space": {
+		"low risk, no service restart; space; the first command: it runs the statement once": {
 			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
-		"looking: nothing, but the process is slowed down a lot while it runs (^C ends it); then low risk, no service restart": {
+		"low risk, no service restart; the first command: the process is slowed down a lot while it runs (^C ends it)": {
 			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
-		"nothing is changed by looking (requests a few percent slower while it runs), so there is nothing to take back; a person's time": {
+		"nothing is changed by looking, so there is nothing to take back; requests a few percent slower while it runs; a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
 		"high risk, a host restart (cuts requests)": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"a service restart (cuts requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"medium risk, a service restart (cuts requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f); got != want {
@@ -227,7 +227,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	if got, want := helpedIf(model.Report{}, f).sign, "the first reason above (why) is gone, or far weaker"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it (-v)" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {
@@ -258,24 +258,28 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		return model.Clue{Role: role, Truth: truth, Say: "it", Missing: "a_total: was denied"}
 	}
 	taken := clue(model.Needs, model.True)
-	taken.Assumed = true
+	taken.Assumed, taken.Say = true, "assumed, not measured, since no load of ours ran: users were waiting (100 %)"
 	kernel := clue(model.Needs, model.True)
 	kernel.By = []string{"nginx", "the kernel"}
-	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; nothing else fits; wrong if the step changes nothing"
+	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; nothing else fits; wrong if the fix changes nothing"
 	for want, f := range map[string]model.Finding{
-		sure + "Plimsoll measured both its signs" + alone:                                                          {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
-		sure + "the kernel and nginx measured both its signs" + alone:                                              {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
-		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed" + alone:                        {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
-		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:                  {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
-		sure + "Plimsoll measured 2 of its 3 signs, which is enough; 1 could not be read" + alone:                  {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
-		likely + "Plimsoll measured its one sign; none of them alone proves it; wrong if the step changes nothing": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
-		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                            {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+		sure + "Plimsoll measured both its signs" + alone:                                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		sure + "the kernel and nginx measured both its signs" + alone:                                             {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 was assumed (users were waiting)" + alone:  {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
+		sure + "Plimsoll measured 1 of its 2 signs, which is enough; 1 could not be read" + alone:                 {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		sure + "Plimsoll measured 2 of its 3 signs, which is enough; 1 could not be read" + alone:                 {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
+		likely + "Plimsoll measured its one sign; none of them alone proves it; wrong if the fix changes nothing": {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}},
+		likely + "Plimsoll measured its one sign; what would prove it was not seen: it":                           {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {
 		f.Kind = "cause"
 		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}}}
 		if got := HowSure(r); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+	look := model.Finding{Kind: "cause", Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}, Fix: []model.Fix{{Undo: nothingChanged}}}
+	if got, want := HowSure(model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{look}}}), "; none of them alone proves it; the look decides"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want … %q", got, want)
 	}
 	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
 	if got, want := signs(half), "Plimsoll measured 1 of its 2 signs, which is enough; 1 was looked for and not there"; got != want {

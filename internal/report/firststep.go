@@ -26,8 +26,9 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	switch {
 	case f.First != nil:
 		s.typed(mustKeep, doFirst, f.First.Type)
+		s.item(mustKeep, "meanwhile", 2, s.loaded(f.First.Type, r))
 		s.item(mustKeep, labelOf(f.First.Type), 5, f.First.Then)
-		s.item(mustKeep, ifEmpty, 1, ifNotThere(f.First.Type, r))
+		s.item(mustKeep, ifEmpty, 1, ifNotThere(f.First.Type))
 	case adviceAlone(f):
 		s.item(mustKeep, doFirst, mostCommand, f.Command)
 	default:
@@ -66,28 +67,42 @@ func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	command, then := findSetting(told, f, r)
 	s.typed(mustKeep, doFirst, command)
 	s.item(mustKeep, "then", 4, then)
-	s.item(mustKeep, ifEmpty, 1, ifNotThere(command, r))
+	s.item(mustKeep, ifEmpty, 1, ifNotThere(command))
 }
 
-// momentary are tools that show what is so while they look.
-var momentary = lazy.Regexp(`\b(ss|ps|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|watch|nstat|conntrack|slabtop|redis-cli|mysql|mariadb|psql)\b|/proc/`)
+// momentary are commands that show something only while requests come.
+var momentary = lazy.Regexp(`\b(ss -\w*t\w* (state|dst|dport|src)|ss -t[an]+p?$|lslocks|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|PROCESSLIST|innodb_trx|pg_stat_activity)\b|/proc/(PID|[0-9]+|\$\([^)]*\))/(task|stack|syscall|wchan)`)
+
+// loaded says how the load is there while a command runs that shows nothing without it, "" for any other.
+func (s *sheet) loaded(command string, r model.Report) string {
+	if !momentary().MatchString(command) {
+		return ""
+	}
+	if r.Plan.Load == nil {
+		return "users have to be active while it runs"
+	}
+	changed := ""
+	if l := r.Plan.Load; l.DurationMS > 0 && l.DurationMS < longEnough && len(l.Stages) == 0 {
+		changed = "-d 60s"
+	}
+	if again := s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), changed); again != "" {
+		return "start first, in a second terminal: " + again
+	}
+	return strings.TrimSuffix("start first, in a second terminal: the same command again with "+changed, " with ")
+}
+
+// longEnough is how many milliseconds a load has to last so that a look of ten seconds can be typed during it.
+const longEnough = 30_000
 
 // ifEmpty is the label of what to do where a command shows nothing.
 const ifEmpty = "if empty"
 
 // ifNotThere says what to do where a command does not show what it should.
-func ifNotThere(command string, r model.Report) string {
+func ifNotThere(command string) string {
 	if command == "" {
 		return ""
 	}
-	const lead = "or only a header: with sudo"
-	switch {
-	case !momentary().MatchString(command):
-		return lead + "; still empty: change nothing, see -v"
-	case r.Plan.Load != nil:
-		return lead + ", under load; still: change nothing (-v)"
-	}
-	return lead + ", users there; still: change nothing (-v)"
+	return "or only a header: try with sudo; still empty: change nothing, see -v"
 }
 
 // printsWhenSet says what is to be seen of a command that sets something.

@@ -29,3 +29,31 @@ func TestWhereASettingStands(t *testing.T) {
 		}
 	}
 }
+
+// What shows something only while requests come is typed while they do; what stands in a file or is a process or a listener is there at any time.
+func TestWhatNeedsTheLoad(t *testing.T) {
+	own := model.Report{Plan: model.Plan{Mode: "run", Load: &model.LoadPlan{DurationMS: 6000}, CommandLine: []string{"plimsoll", "run", "http://a/", "-d", "6s"}}}
+	long := own
+	long.Plan.Load = &model.LoadPlan{DurationMS: 60_000}
+	kept, foreign := &sheet{kept: "last"}, &sheet{}
+	for _, c := range []struct {
+		s             *sheet
+		r             model.Report
+		command, want string
+	}{
+		{kept, own, "plimsoll trace offcpu -d 10s", "start first, in a second terminal: plimsoll again -d 60s"},
+		{kept, long, "lslocks -u | grep -F /a", "start first, in a second terminal: plimsoll again"},
+		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "start first, in a second terminal: the same command again with -d 60s"},
+		{foreign, long, "pidstat -d 5 1", "start first, in a second terminal: the same command again"},
+		{kept, model.Report{}, "top -b -d 3 -n 2", "users have to be active while it runs"},
+		{kept, own, "cat /proc/7/stack", "start first, in a second terminal: plimsoll again -d 60s"},
+		{kept, own, "ss -ltnp sport = :80", ""},
+		{kept, own, "ps -o pid,unit,args -C java", ""},
+		{kept, own, "nginx -T | grep limit_req", ""},
+		{kept, own, "cat /proc/7/cmdline", ""},
+	} {
+		if got := c.s.loaded(c.command, c.r); got != c.want {
+			t.Errorf("%s: %q, want %q", c.command, got, c.want)
+		}
+	}
+}

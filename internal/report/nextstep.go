@@ -51,21 +51,22 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	if check == "" {
 		first := spare
 		first.Remedy, _, _ = strings.Cut(spare.Remedy, "; ")
-		check, _ = whereTheTimeGoes(r, s.run)
+		check = whereTheTimeGoes(r, s.run)
 		then = "its largest functions show where; " + Spared(first)
 	} else {
 		s.item(context, "", 3, promised(spare))
 	}
 	s.typed(mustKeep, doFirst, check)
+	s.item(mustKeep, "meanwhile", 2, s.loaded(check, r))
 	s.item(mustKeep, "then", 5, then)
-	s.item(mustKeep, ifEmpty, 1, ifNotThere(check, r))
-	s.item(mustKeep, "cost", 3, "looking: nothing; then "+costOfSparing(spare)+andCosts(spare.Costs))
+	s.item(mustKeep, ifEmpty, 1, ifNotThere(check))
+	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(spare.Costs)+"; the first command alone: nothing")
 	s.item(mustKeep, "undo", 2, spare.Back)
 	sign := "the share of the CPU time above is smaller"
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", helped{sign: sign}, "undo it, see -v")
+	measureAgain(s, r, "", helped{sign: sign}, "undo it (-v)")
 }
 
 // costOfSparing is what it takes to spare CPU time.
@@ -203,20 +204,21 @@ func notSeenInWatch(plan model.Plan) string {
 // lessWork writes what is left where no setting holds it back: less work for each request, or more CPUs.
 func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
-	command, while := whereTheTimeGoes(r, s.run)
+	command := whereTheTimeGoes(r, s.run)
 	s.typed(mustKeep, doFirst, command)
-	s.item(context, "then", 3, "it shows the functions that take the CPU time"+while+", the largest share first: what of that can be left out, kept (a cache), or done once?")
+	s.item(mustKeep, "meanwhile", 2, s.loaded(command, r))
+	s.item(context, "then", 3, "it shows the functions that take the CPU time, the largest share first: what of that can be left out, kept (a cache), or done once?")
 	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
 	s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
 	measureAgain(s, r, "", helped{sign: usersBetter(r)}, "the next longest part of a request's time")
 }
 
-// whereTheTimeGoes is the command that shows what the CPUs computed, and when it is typed, "" for at any time.
-func whereTheTimeGoes(r model.Report, run string) (command, while string) {
+// whereTheTimeGoes is the command that shows what the CPUs computed.
+func whereTheTimeGoes(r model.Report, run string) string {
 	if r.Tracing == nil || len(r.Tracing.Profiles) == 0 {
-		return "plimsoll trace cpu -d 10s", " (type it while the load runs)"
+		return "plimsoll trace cpu -d 10s"
 	}
-	return "plimsoll flame " + run, ""
+	return "plimsoll flame " + run
 }
 
 // settleFirst says what was looked at that came nearest, and what would tell more.

@@ -82,7 +82,7 @@ func dearness(label string) int {
 	case "then", doFirst:
 		return 3
 	case "cost":
-		return 1
+		return 2
 	}
 	return 0
 }
@@ -121,7 +121,7 @@ func (s *sheet) numbered(label string, most int, text string) {
 		label = ""
 	}
 	if all := p.b.String(); strings.Count(all, "\n") > strings.Count(last.text, "\n") {
-		*last = block{text: all, shorter: last.text, keep: last.keep}
+		*last = block{text: all, shorter: last.text, keep: last.keep, dear: 1}
 	} else {
 		last.text = all
 	}
@@ -244,7 +244,7 @@ func shortest(text string, width, most int) string {
 	if len(lines) <= most {
 		return text
 	}
-	whole := strings.Join(lines[:most], " ")
+	whole := strings.Join(lines[:most], " ") + " " // a part may end with the line
 	for _, end := range []string{". ", "; ", " (", ", "} {
 		if at := strings.LastIndex(whole, end); at >= len(whole)/3 {
 			return whole[:at]

@@ -37,7 +37,7 @@ func certainty(r model.Report) (word, rests string) {
 			text += "; " + nothingElse(v)
 		}
 		if v.Answer == model.AnswerCause {
-			text += "; wrong if " + refuted(f)
+			text += "; " + refuted(f)
 		}
 		return each(told) + "confirmed (proven by measuring)", text
 	case model.Suspected:
@@ -46,14 +46,17 @@ func certainty(r model.Report) (word, rests string) {
 	return string(told[0].Answer), ""
 }
 
-// refuted is what would show that a cause is not it, after its fix or look.
+// refuted is what would show that a cause is not it: where its fix is only a look, that; else its sign, where the fix does not change it.
 func refuted(f model.Finding) string {
+	if len(f.Fix) > 0 && mostUseful(f.Fix).Undo == nothingChanged {
+		return "the look decides"
+	}
 	if c := signOf(f.Clues); c != nil && c.Value != nil {
 		if number := layout.Said(*c.Value, c.Say); number != "" {
-			return "the step leaves it at " + number
+			return "wrong if the fix leaves it at " + number
 		}
 	}
-	return "the step changes nothing"
+	return "wrong if the fix changes nothing"
 }
 
 // nothingElse says that no other cause was found, and of how many that is not known.
@@ -62,7 +65,7 @@ func nothingElse(v model.Verdict) string {
 	if len(open) == 0 {
 		return "nothing else fits"
 	}
-	return fmt.Sprintf("of what could be judged nothing else fits (%d could not)", len(open))
+	return fmt.Sprintf("nothing else fits (%s could not be judged)", plural(len(open), "other cause", "other causes"))
 }
 
 // counts says whether a clue is a sign that its finding's answer rests on: one that only supports has no say, and of several that could
@@ -107,13 +110,24 @@ func signs(f model.Finding) string {
 		enough = ""
 	}
 	if taken > 0 {
-		text += enough + fmt.Sprintf("; %d %s assumed", taken, was(taken))
+		text += enough + fmt.Sprintf("; %d %s assumed%s", taken, was(taken), whichAssumed(f))
 		enough = ""
 	}
 	if unread > 0 {
 		text += enough + fmt.Sprintf("; %d could not be read", unread)
 	}
 	return text
+}
+
+// whichAssumed is the first sign of a finding that was not measured, in brackets, without its value, which nobody read.
+func whichAssumed(f model.Finding) string {
+	at := slices.IndexFunc(f.Clues, func(c model.Clue) bool { return counts(c) && c.Truth == model.True && c.Assumed })
+	if at < 0 {
+		return ""
+	}
+	say := f.Clues[at].Say[strings.LastIndex(f.Clues[at].Say, ": ")+1:] // without why it was not
+	say, _, _ = strings.Cut(strings.TrimSpace(say), " (")
+	return " (" + say + ")"
 }
 
 // was is the verb of so many.
@@ -173,7 +187,7 @@ func notProven(f model.Finding) string {
 			return "what would prove it was not seen: " + c.Say
 		}
 	}
-	return "none of them alone proves it; wrong if " + refuted(f)
+	return "none of them alone proves it; " + refuted(f)
 }
 
 // spokenMissing is why a signal was not read, without its name where the reason stands by itself.

@@ -35,24 +35,24 @@ const mostCost = 4
 // terms are what a fix risks and costs, in words.
 func terms(f model.Fix) string {
 	if f.Undo == nothingChanged {
-		return "nothing is changed by looking" + whileItLooks(f) + noWayBack + andCosts(f.Costs)
+		return lookingAlone + strings.Replace(whileItLooks(f), ": ", "; ", 1) + andCosts(f.Costs)
 	}
-	restart := restartOf(f)
-	parts := []string{restarts(restart, f)}
-	if f.Risk != "low" || !cutsOff(restart) { // who has users calls a restart no low risk
-		parts = append([]string{f.Risk + " risk"}, parts...)
+	restart, risk := restartOf(f), f.Risk
+	if risk == "low" && cutsOff(restart) { // who has users calls a restart no low risk
+		risk = "medium"
 	}
+	parts := []string{risk + " risk", restarts(restart, f)}
 	if text := lasts(f); text != "" {
 		parts = append(parts, text)
 	}
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
 		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" more memory than now")
 	}
-	lead := ""
+	looking := ""
 	if onlyShows(f) {
-		lead = "looking: nothing" + whileItLooks(f) + "; then "
+		looking = "; the first command" + cmp.Or(whileItLooks(f), " alone: nothing")
 	}
-	return lead + strings.Join(parts, ", ") + andCosts(f.Costs)
+	return strings.Join(parts, ", ") + andCosts(f.Costs) + looking
 }
 
 const (
@@ -60,8 +60,7 @@ const (
 	nothingChanged = "none"
 	impossible     = "impossible"
 	// lookingAlone is the price of a look.
-	lookingAlone = "nothing is changed by looking" + noWayBack
-	noWayBack    = ", so there is nothing to take back"
+	lookingAlone = "nothing is changed by looking, so there is nothing to take back"
 )
 
 // onlyShows says whether what is typed first shows what to change, and changes nothing: a
@@ -77,13 +76,13 @@ func whileItLooks(f model.Fix) string {
 	tool, _, _ := strings.Cut(strings.TrimPrefix(command, "plimsoll "), " ")
 	switch {
 	case tool == "strace":
-		return ", but the process is slowed down a lot while it runs (^C ends it)"
-	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool):
-		return " (requests a few percent slower while it runs)"
+		return ": the process is slowed down a lot while it runs (^C ends it)"
+	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool), strings.Contains(command, "plimsoll trace "):
+		return ": requests a few percent slower while it runs"
 	case strings.Contains(f.First.Then, "plimsoll trace ") || strings.Contains(f.First.Then, "--trace full"):
-		return " (plimsoll trace, --trace full: requests some 7 % slower while it runs)"
+		return ": requests some 7 % slower while a trace runs"
 	case strings.Contains(command, "EXPLAIN (ANALYZE"):
-		return " (it runs the statement once)"
+		return ": it runs the statement once"
 	}
 	return ""
 }

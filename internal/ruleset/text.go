@@ -46,6 +46,7 @@ var textFuncs = template.FuncMap{
 	"millis":  measured(formatMillis),
 	"bytes":   measured(formatBytes),
 	"number":  measured(markOne(spoken)),
+	"atonce":  layout.AtOnce,
 }
 
 // The texts of a set share their functions: a copy for each of some thousand texts, and for each place in them, was a fifth of what the rules take in memory.
