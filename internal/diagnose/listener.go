@@ -17,15 +17,27 @@ var listeners = sync.OnceValues(func() (*query.Expression, error) {
 // withListener is a sentence that names the program, too, which has the address on this host that its first finding is about; unchanged where
 // nobody saw one, or several.
 func (r *run) withListener(sentence string, told []model.Finding) string {
-	if len(told) == 0 || told[0].Subject["dst"] == "" {
+	if len(told) == 0 {
 		return sentence
 	}
-	dst := told[0].Subject["dst"]
-	program := r.listenerAt(told[0].Subject["host"], dst)
-	if program == "" {
+	subject := told[0].Subject
+	host, dst, listen := subject["host"], subject["dst"], subject["listen"]
+	switch {
+	case dst != "":
+		return behind(sentence, "dst", dst, " (", r.listenerAt(host, dst), ")")
+	case listen != "" && subject["groupname"] == "":
+		return behind(sentence, "listen", listen, ", program \"", r.ownerOf(host, func(l string) bool { return l == listen }), "\"")
+	}
+	return sentence
+}
+
+// behind adds a program to the first place of a sentence that speaks of a label's value, nothing where the program is "" or named already.
+func behind(sentence, label, value, open, program, end string) string {
+	if program == "" || strings.Contains(strings.ToLower(sentence), strings.ToLower(program)) {
 		return sentence
 	}
-	return strings.Replace(sentence, model.SpokenSubject(map[string]string{"dst": dst}), model.SpokenSubject(map[string]string{"dst": dst})+" ("+program+")", 1)
+	spoken := model.SpokenSubject(map[string]string{label: value})
+	return strings.Replace(sentence, spoken, spoken+open+program+end, 1)
 }
 
 // listenerAt is the one program that a host's own address belongs to, "" of another host's, and where it is not known.
@@ -34,13 +46,21 @@ func (r *run) listenerAt(host, address string) string {
 	if a := net.ParseIP(ip); err != nil || a == nil || !a.IsLoopback() {
 		return ""
 	}
+	return r.ownerOf(host, func(listen string) bool {
+		_, p, err := net.SplitHostPort(listen)
+		return err == nil && p == port
+	})
+}
+
+// ownerOf is the one program that has the listeners of a host which are meant, "" where there is none, or several.
+func (r *run) ownerOf(host string, meant func(listen string) bool) string {
 	expr, err := listeners()
 	if err != nil {
 		return ""
 	}
 	program := ""
 	for _, s := range r.Ask(expr).Samples {
-		if _, p, err := net.SplitHostPort(s.Labels["listen"]); err != nil || p != port || s.Labels["host"] != host || s.Labels["owner"] == "" {
+		if s.Labels["host"] != host || s.Labels["owner"] == "" || !meant(s.Labels["listen"]) {
 			continue
 		}
 		if program != "" && program != s.Labels["owner"] {

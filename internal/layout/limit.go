@@ -71,6 +71,9 @@ func bound(is string, value *float64, say string) (op, number string) {
 			return op, unit(v)
 		}
 	}
+	if strings.Contains(say, perHundred) && saysNumber(say, hundred(*value)) >= 0 {
+		return op, hundred(v)
+	}
 	if v == math.Trunc(v) {
 		number = Count(int64(v))
 	}
@@ -84,9 +87,14 @@ func Said(value float64, say string) string {
 			return text
 		}
 	}
-	for _, number := range []string{Count(int64(value)), strconv.FormatFloat(value, 'f', -1, 64), digits3(value), strconv.FormatFloat(value, 'f', 3, 64)} {
+	numbers := []string{Count(int64(value)), strconv.FormatFloat(value, 'f', -1, 64), digits3(value), strconv.FormatFloat(value, 'f', 3, 64)}
+	ofHundred := strings.Contains(say, perHundred)
+	if ofHundred {
+		numbers = []string{hundred(value)}
+	}
+	for _, number := range numbers {
 		at := saysNumber(say, number)
-		if at < 0 || value != math.Trunc(value) && number == Count(int64(value)) {
+		if at < 0 || !ofHundred && value != math.Trunc(value) && number == Count(int64(value)) {
 			continue
 		}
 		what, _, _ := strings.Cut(strings.TrimPrefix(say[at+len(number):], " "), " ")
@@ -141,6 +149,14 @@ func Near(is string, value float64) bool {
 // share is as a sentence gives one: parts of a whole are never more than it.
 func share(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(min(v, 1)*100, 'f', 1, 64), ".0") + " %"
+}
+
+// perHundred marks a sentence that says how many of one thing there are to a hundred of another, which may be more.
+const perHundred = "each 100 "
+
+// hundred is as such a sentence gives a number.
+func hundred(v float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(v*100, 'f', 1, 64), ".0")
 }
 
 func seconds(v float64) string { return Micros(v * 1e6) }

@@ -147,7 +147,7 @@ func unitOf(c *ruleset.Clue) unit {
 	switch c.SayText.Form() {
 	case "percent":
 		return unit{write: percents, base: ratios.base}
-	case "ratio":
+	case "ratio", "hundred":
 		return unit{write: percents, base: "of what it is compared with"}
 	case "seconds", "millis":
 		return seconds

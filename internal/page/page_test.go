@@ -547,6 +547,7 @@ func TestUnitOfAClue(t *testing.T) {
 	for say, want := range map[string][2]string{
 		"{{percent .Value}} of it":               {"0.05 %", "ratio"},
 		"that is {{ratio .Value}} as long":       {"0.05 %", "of what it is compared with"},
+		"each 100: {{hundred .Value}} of them":   {"0.05 %", "of what it is compared with"},
 		"{{.Labels.of}} took {{seconds .Value}}": {"500 µs", "seconds"},
 		"it held {{bytes .Value}}":               {"0 bytes", "bytes"},
 		"{{count .Value}} of {{.Labels.what}}":   {"0.0005", ""},

@@ -13,6 +13,9 @@ import (
 // mostAgain is how many lines the command that measures again has on a screen; a longer one is printed by plimsoll again.
 const mostAgain = 3
 
+// shortCommand is how many letters a command has at most behind which there is room for what it tells.
+const shortCommand = 36
+
 // sameAgain stands for the command where a run does not tell it, or where there is no room.
 const sameAgain = "the same command again"
 
@@ -85,11 +88,11 @@ func measureAgain(s *sheet, r model.Report, lead string, h helped, otherwise str
 	if h.sign != "" {
 		parts = append(parts, lead+"helped if "+h.sign)
 	}
-	if otherwise != "" {
-		parts = append(parts, "no better: "+otherwise)
-	}
-	if h.partly != "" { // what there is no room for is left out from the end
+	if h.partly != "" {
 		parts = append(parts, h.partly+": keep it, go further")
+	}
+	if otherwise != "" { // what there is no room for is left out from the end
+		parts = append(parts, "no better: "+otherwise)
 	}
 	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", strings.Join(parts, "; "))
 }
@@ -107,11 +110,16 @@ func (s *sheet) shortAgain(r model.Report, words []string, changed string) strin
 	if s.kept == "" || r.Plan.Capture != nil || !ownCommand(words) || Masked(words) || FromHere(words) {
 		return ""
 	}
-	command := "plimsoll again"
-	if s.kept != "last" {
-		command += " " + layout.Quote(s.kept)
+	return strings.TrimSuffix("plimsoll again "+layout.Quote(s.kept)+" "+changed, " ")
+}
+
+// namesRun has a rule's step that measures again with something more say of which run.
+func (s *sheet) namesRun(step string) string {
+	again := "the same command again with -"
+	if s.kept != "" {
+		again = "plimsoll again " + layout.Quote(s.kept) + " -"
 	}
-	return strings.TrimSuffix(command+" "+changed, " ")
+	return strings.ReplaceAll(step, "plimsoll again -", again)
 }
 
 // Masked says whether words lack what gives access, which a run does not keep.
@@ -174,27 +182,26 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 	case command != "":
 		behind = ""
 	}
-	write := func(command, text string, most int) func(*paper) {
-		return func(p *paper) {
-			if command != "" {
-				p.typed(label, command)
-			}
-			if text != "" {
-				p.short(behind, most, text)
-			}
+	write := func(p *paper, most int) {
+		switch {
+		case command != "" && text != "" && behind == "" && len(command) <= shortCommand:
+			p.short(label, most, command+": "+text)
+			return
+		case command != "":
+			p.typed(label, command)
+		}
+		if text != "" {
+			p.short(behind, most, text)
 		}
 	}
 	const most = 3
-	s.add(mustKeep, write(command, text, most))
-	short := newPaper(s.o)
+	s.add(mustKeep, func(p *paper) { write(p, most) })
+	last := &s.blocks[len(s.blocks)-1]
+	last.dear, last.yields = dearness(label), without != ""
 	if without == "" {
-		lines := strings.Count(s.blocks[len(s.blocks)-1].text, "\n") - strings.Count(command, "\n") - 1
-		write(command, text, max(1, lines-1))(short)
+		last.shorten(s.o, 1, write)
 	} else {
-		short.short(label, 2, without)
-	}
-	if last := &s.blocks[len(s.blocks)-1]; strings.Count(short.b.String(), "\n") < strings.Count(last.text, "\n") {
-		last.shorter, last.yields = short.b.String(), without != ""
+		last.shorten(s.o, 2, func(p *paper, most int) { p.short(label, most, without) })
 	}
 	if command != "" {
 		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
@@ -271,7 +278,7 @@ func andSee(before string) string {
 	if before == "" {
 		return "see -v"
 	}
-	return " (-v)"
+	return ", then see -v"
 }
 
 // orElse says what to do where the first fix of a finding did not help.

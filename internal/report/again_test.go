@@ -53,8 +53,8 @@ func TestOnlyOwnCommandsAreTyped(t *testing.T) {
 func TestShortAgain(t *testing.T) {
 	s := &sheet{kept: "last"}
 	for want, words := range map[string][]string{
-		"plimsoll again": {"plimsoll", "watch", "--", "/opt/load.sh", "a/b"},
-		"":               {"plimsoll", "watch", "--", "./load.sh"},
+		"plimsoll again last": {"plimsoll", "watch", "--", "/opt/load.sh", "a/b"},
+		"":                    {"plimsoll", "watch", "--", "./load.sh"},
 	} {
 		if got := s.shortAgain(base(), words, ""); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)

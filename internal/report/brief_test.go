@@ -176,7 +176,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 		"medium risk, a service restart (cuts requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
-		if got := terms(f); got != want {
+		if got := terms(f, model.Plan{}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -227,7 +227,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	if got, want := helpedIf(model.Report{}, f).sign, "the first reason above (why) is gone, or far weaker"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it (-v)" {
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, then see -v" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {

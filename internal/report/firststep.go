@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"plimsoll/internal/layout"
-	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -25,16 +24,15 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
 	switch {
 	case f.First != nil:
-		s.typed(mustKeep, doFirst, f.First.Type)
-		s.item(mustKeep, "meanwhile", 2, s.loaded(f.First.Type, r))
-		s.item(mustKeep, labelOf(f.First.Type), 5, f.First.Then)
+		s.typedFirst(f.First.Type, r)
+		s.item(mustKeep, labelOf(f.First.Type), 5, s.namesRun(f.First.Then))
 		s.item(mustKeep, ifEmpty, 1, ifNotThere(f.First.Type))
 	case adviceAlone(f):
 		s.item(mustKeep, doFirst, mostCommand, f.Command)
 	default:
 		firstChange(s, told, f, r)
 	}
-	s.item(mustKeep, "cost", mostCost, terms(f))
+	s.item(mustKeep, "cost", mostCost, terms(f, r.Plan))
 	back, commands := takeBack(f)
 	if edit, ok := editOf(told, f); ok {
 		back = edit.Back()
@@ -70,29 +68,29 @@ func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	s.item(mustKeep, ifEmpty, 1, ifNotThere(command))
 }
 
-// momentary are commands that show something only while requests come.
-var momentary = lazy.Regexp(`\b(ss -\w*t\w* (state|dst|dport|src)|ss -t[an]+p?$|lslocks|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|PROCESSLIST|innodb_trx|pg_stat_activity)\b|/proc/(PID|[0-9]+|\$\([^)]*\))/(task|stack|syscall|wchan)`)
-
 // loaded says how the load is there while a command runs that shows nothing without it, "" for any other.
 func (s *sheet) loaded(command string, r model.Report) string {
 	if !momentary().MatchString(command) {
 		return ""
 	}
 	if r.Plan.Load == nil {
-		return "users have to be active while it runs"
+		return "see that users are active, and stay so while it runs"
 	}
 	changed := ""
-	if l := r.Plan.Load; l.DurationMS > 0 && l.DurationMS < longEnough && len(l.Stages) == 0 {
+	if tooShort(r.Plan.Load) {
 		changed = "-d 60s"
 	}
 	if again := s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), changed); again != "" {
-		return "start first, in a second terminal: " + again
+		return "first, in a second terminal: " + again
 	}
-	return strings.TrimSuffix("start first, in a second terminal: the same command again with "+changed, " with ")
+	return strings.TrimSuffix("first, in a second terminal: the same command again with "+changed, " with ")
 }
 
-// longEnough is how many milliseconds a load has to last so that a look of ten seconds can be typed during it.
-const longEnough = 30_000
+// typedFirst writes the command to begin with, behind what has to be there while it runs.
+func (s *sheet) typedFirst(command string, r model.Report) {
+	s.item(mustKeep, "before", 2, s.loaded(command, r))
+	s.typed(mustKeep, doFirst, command)
+}
 
 // ifEmpty is the label of what to do where a command shows nothing.
 const ifEmpty = "if empty"

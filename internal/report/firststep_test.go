@@ -41,12 +41,12 @@ func TestWhatNeedsTheLoad(t *testing.T) {
 		r             model.Report
 		command, want string
 	}{
-		{kept, own, "plimsoll trace offcpu -d 10s", "start first, in a second terminal: plimsoll again -d 60s"},
-		{kept, long, "lslocks -u | grep -F /a", "start first, in a second terminal: plimsoll again"},
-		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "start first, in a second terminal: the same command again with -d 60s"},
-		{foreign, long, "pidstat -d 5 1", "start first, in a second terminal: the same command again"},
-		{kept, model.Report{}, "top -b -d 3 -n 2", "users have to be active while it runs"},
-		{kept, own, "cat /proc/7/stack", "start first, in a second terminal: plimsoll again -d 60s"},
+		{kept, own, "plimsoll trace offcpu -d 10s", "first, in a second terminal: plimsoll again last -d 60s"},
+		{kept, long, "lslocks -u | grep -F /a", "first, in a second terminal: plimsoll again last"},
+		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "first, in a second terminal: the same command again with -d 60s"},
+		{foreign, long, "pidstat -d 5 1", "first, in a second terminal: the same command again"},
+		{kept, model.Report{}, "top -b -d 3 -n 2", "see that users are active, and stay so while it runs"},
+		{kept, own, "cat /proc/7/stack", "first, in a second terminal: plimsoll again last -d 60s"},
 		{kept, own, "ss -ltnp sport = :80", ""},
 		{kept, own, "ps -o pid,unit,args -C java", ""},
 		{kept, own, "nginx -T | grep limit_req", ""},

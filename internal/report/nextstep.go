@@ -56,17 +56,16 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	} else {
 		s.item(context, "", 3, promised(spare))
 	}
-	s.typed(mustKeep, doFirst, check)
-	s.item(mustKeep, "meanwhile", 2, s.loaded(check, r))
+	s.typedFirst(check, r)
 	s.item(mustKeep, "then", 5, then)
 	s.item(mustKeep, ifEmpty, 1, ifNotThere(check))
-	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(spare.Costs)+"; the first command alone: nothing")
+	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(whileLoaded(check, r.Plan))+andCosts(spare.Costs)+firstAlone("", check, r.Plan))
 	s.item(mustKeep, "undo", 2, spare.Back)
 	sign := "the share of the CPU time above is smaller"
 	if better := usersBetter(r); better != "" {
 		sign = better
 	}
-	measureAgain(s, r, "", helped{sign: sign}, "undo it (-v)")
+	measureAgain(s, r, "", helped{sign: sign}, "undo it"+andSee("undo it"))
 }
 
 // costOfSparing is what it takes to spare CPU time.
@@ -205,11 +204,10 @@ func notSeenInWatch(plan model.Plan) string {
 func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 	command := whereTheTimeGoes(r, s.run)
-	s.typed(mustKeep, doFirst, command)
-	s.item(mustKeep, "meanwhile", 2, s.loaded(command, r))
+	s.typedFirst(command, r)
 	s.item(context, "then", 3, "it shows the functions that take the CPU time, the largest share first: what of that can be left out, kept (a cache), or done once?")
 	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
-	s.item(mustKeep, "cost", 2, lookingAlone+"; then a person's time, or a larger machine (and the move to it)")
+	s.item(mustKeep, "cost", 3, lookingAlone+andCosts(whileLoaded(command, r.Plan))+"; then a person's time, or a larger machine (and the move to it)")
 	measureAgain(s, r, "", helped{sign: usersBetter(r)}, "the next longest part of a request's time")
 }
 

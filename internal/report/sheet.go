@@ -19,10 +19,16 @@ const doFirst = "do first"
 // block is some lines of a brief report that are shown or left out together.
 type block struct {
 	text    string
-	shorter string // the same in half as many lines, "" where there is no such
-	keep    int    // those of the lowest go first
-	yields  bool   // shorter does before anything goes that is a reason
-	dear    int    // the more, the later it is made shorter
+	shorter []string // the same in fewer lines, each in fewer than the one before
+	keep    int      // those of the lowest go first
+	yields  bool     // shorter does before anything goes that is a reason
+	dear    int      // the more, the later it is made shorter
+}
+
+// less is a block that has a shorter text, in that.
+func (b block) less() block {
+	b.text, b.shorter = b.shorter[0], b.shorter[1:]
+	return b
 }
 
 // The blocks by what they are worth. What has mustKeep stays.
@@ -63,16 +69,28 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
 		last := &s.blocks[len(s.blocks)-1]
 		toOne := slices.Contains([]string{"offered", "how sure", "cost"}, label)
-		if n := strings.Count(last.text, "\n"); n > 2 || n == 2 && toOne {
-			p, half := newPaper(s.o), (n+1)/2
+		if n := last.lines(); n > 2 || n == 2 && toOne {
+			least := (n + 1) / 2
 			if toOne {
-				half = 1
+				least = 1
 			}
-			p.short(label, half, text)
-			last.shorter, last.dear = p.b.String(), dearness(label)
+			last.dear = dearness(label)
+			last.shorten(s.o, least, func(p *paper, most int) { p.short(label, most, text) })
 		}
 		s.numbered(label, most, text)
 		s.steps = append(s.steps, Step{Label: label, Text: text})
+	}
+}
+
+// shorten adds to a block what write writes in fewer lines than it has, in no fewer than least.
+func (b *block) shorten(o TextOptions, least int, write func(p *paper, most int)) {
+	now := b.lines()
+	for most := now - 1; most >= least; most-- {
+		p := newPaper(o)
+		write(p, most)
+		if text := p.b.String(); strings.Count(text, "\n") < now {
+			now, b.shorter = strings.Count(text, "\n"), append(b.shorter, text)
+		}
 	}
 }
 
@@ -80,6 +98,8 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 func dearness(label string) int {
 	switch label {
 	case "then", doFirst:
+		return 4
+	case "undo", "again":
 		return 3
 	case "cost":
 		return 2
@@ -88,7 +108,7 @@ func dearness(label string) int {
 }
 
 // stepMark is where a numbered step of a text begins.
-var stepMark = lazy.Regexp(`(?:^| )\d\) `)
+var stepMark = lazy.Regexp(`(?:^| )[\dA-C]\) `)
 
 // stepsOf are a text's numbered steps, each whole, nil of one that has none.
 func stepsOf(text string) (list []string) {
@@ -121,7 +141,7 @@ func (s *sheet) numbered(label string, most int, text string) {
 		label = ""
 	}
 	if all := p.b.String(); strings.Count(all, "\n") > strings.Count(last.text, "\n") {
-		*last = block{text: all, shorter: last.text, keep: last.keep, dear: 1}
+		*last = block{text: all, shorter: []string{last.text}, keep: last.keep, dear: 1}
 	} else {
 		last.text = all
 	}
@@ -142,8 +162,10 @@ func fit(blocks []block, most int) string {
 	var out []int            // what was left out, in that order
 	whole := map[int]block{} // what was shortened, as it was
 	shorten := func(i int) {
-		whole[i] = blocks[i]
-		blocks[i].text, blocks[i].shorter = blocks[i].shorter, ""
+		if _, before := whole[i]; !before {
+			whole[i] = blocks[i]
+		}
+		blocks[i] = blocks[i].less()
 	}
 	for {
 		n, least, longest, yielding := 0, -1, -1, -1
@@ -155,10 +177,10 @@ func fit(blocks []block, most int) string {
 			if b.keep < mustKeep && b.text != "" && (least < 0 || b.keep <= blocks[least].keep) {
 				least = i
 			}
-			if b.shorter != "" && b.yields {
+			if len(b.shorter) > 0 && b.yields {
 				yielding = i
 			}
-			if b.shorter != "" && (longest < 0 || b.shortenedBefore(blocks[longest])) {
+			if len(b.shorter) > 0 && (longest < 0 || b.shortenedBefore(blocks[longest])) {
 				longest = i
 			}
 		}
@@ -176,14 +198,18 @@ func fit(blocks []block, most int) string {
 	}
 }
 
-// madeWhole puts those back as they were that were shortened and have room, the dearest first, and says how many lines are left.
+// madeWhole puts those back that were shortened, as far as there is room, the dearest first, and says how many lines are left.
 func madeWhole(blocks []block, whole map[int]block, room int) int {
 	order := slices.Sorted(maps.Keys(whole))
 	slices.SortStableFunc(order, func(a, b int) int { return rank(whole[a]) - rank(whole[b]) })
 	for _, i := range order {
-		if more := whole[i].lines() - blocks[i].lines(); more <= room {
+		b := whole[i]
+		for b.lines()-blocks[i].lines() > room && len(b.shorter) > 0 {
+			b = b.less()
+		}
+		if more := b.lines() - blocks[i].lines(); more <= room {
 			room -= more
-			blocks[i] = whole[i]
+			blocks[i] = b
 		}
 	}
 	return room

@@ -65,7 +65,7 @@ func nothingElse(v model.Verdict) string {
 	if len(open) == 0 {
 		return "nothing else fits"
 	}
-	return fmt.Sprintf("nothing else fits (%s could not be judged)", plural(len(open), "other cause", "other causes"))
+	return fmt.Sprintf("nothing else fits (%s could not be judged: -vv)", plural(len(open), "other", "others"))
 }
 
 // counts says whether a clue is a sign that its finding's answer rests on: one that only supports has no say, and of several that could

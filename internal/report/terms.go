@@ -32,10 +32,15 @@ const automatic = "automatic"
 // mostCost is how many lines the price of a fix has at most.
 const mostCost = 4
 
-// terms are what a fix risks and costs, in words.
-func terms(f model.Fix) string {
+// terms are what a fix of a run with that plan risks and costs, in words.
+func terms(f model.Fix, plan model.Plan) string {
+	command := ""
+	if f.First != nil {
+		command = f.First.Type
+	}
+	loaded := andCosts(whileLoaded(command, plan))
 	if f.Undo == nothingChanged {
-		return lookingAlone + strings.Replace(whileItLooks(f), ": ", "; ", 1) + andCosts(f.Costs)
+		return lookingAlone + loaded + strings.Replace(whileItLooks(f), ": ", "; ", 1) + andCosts(f.Costs)
 	}
 	restart, risk := restartOf(f), f.Risk
 	if risk == "low" && cutsOff(restart) { // who has users calls a restart no low risk
@@ -50,9 +55,17 @@ func terms(f model.Fix) string {
 	}
 	looking := ""
 	if onlyShows(f) {
-		looking = "; the first command" + cmp.Or(whileItLooks(f), " alone: nothing")
+		looking = firstAlone(whileItLooks(f), command, plan)
 	}
-	return strings.Join(parts, ", ") + andCosts(f.Costs) + looking
+	return strings.Join(parts, ", ") + loaded + andCosts(f.Costs) + looking
+}
+
+// firstAlone is what it costs to type the first command and no more, "" where that is the load that comes again for it.
+func firstAlone(slows, command string, plan model.Plan) string {
+	if slows == "" && whileLoaded(command, plan) != "" {
+		return ""
+	}
+	return "; the first command" + cmp.Or(slows, " alone: nothing")
 }
 
 const (

@@ -331,7 +331,7 @@ func fixes(p *paper, list []model.Fix, much Detail) {
 		default:
 			p.command(labelWidth+2, x.Command)
 		}
-		p.para(labelWidth, dim, "costs "+terms(x))
+		p.para(labelWidth, dim, "costs "+terms(x, model.Plan{})) // of a load that comes again the last lines tell
 		wayBack(p, x)
 		if x.Accept != "" && much == Everything {
 			p.para(labelWidth, dim, "it worked when, in the next run: "+x.Accept)

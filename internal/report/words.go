@@ -96,7 +96,7 @@ func Changes(f model.Fix) string {
 func MostUseful(list []model.Fix) model.Fix { return mostUseful(list) }
 
 // Terms are what a fix risks and costs.
-func Terms(f model.Fix) string { return terms(f) }
+func Terms(f model.Fix) string { return terms(f, model.Plan{}) }
 
 // TakeBack is how a fix is taken back that one makes by hand: in words, and what is to be typed, a line each.
 func TakeBack(f model.Fix) (text, commands string) { return takeBack(f) }

@@ -64,6 +64,11 @@ func formatPercent(v float64) string {
 	return trimZeros(strconv.FormatFloat(v*100, 'f', digits, 64)) + " %"
 }
 
+// formatHundred writes a ratio as so many to a hundred of what it is compared with.
+func formatHundred(v float64) string {
+	return markOne(func(float64) string { return strings.TrimSuffix(formatPercent(v), " %") })(v * 100)
+}
+
 // formatCount writes a whole number in groups of three digits.
 func formatCount(v float64) string {
 	if v != math.Trunc(v) || math.Abs(v) >= 1e15 {

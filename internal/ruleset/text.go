@@ -41,6 +41,7 @@ func (n Number) String() string { return spoken(float64(n)) }
 var textFuncs = template.FuncMap{
 	"percent": measured(formatShare),
 	"ratio":   measured(formatPercent),
+	"hundred": measured(formatHundred),
 	"count":   measured(markOne(formatCount)),
 	"seconds": measured(formatSeconds),
 	"millis":  measured(formatMillis),

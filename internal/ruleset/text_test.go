@@ -44,7 +44,7 @@ func TestNumbers(t *testing.T) {
 		{FormatNumber, 3, "3"}, {FormatNumber, 0.12345, "0.123"}, {FormatNumber, 0.00012345, "0.000123"}, {FormatNumber, -2.5, "-2.5"},
 		{spoken, 3, "3"}, {spoken, 89.4772, "89.5"}, {spoken, 1.5771, "1.58"}, {spoken, 109.722, "110"}, {spoken, 0.943194, "0.943"}, {spoken, 0.00012345, "0.000123"},
 		{formatShare, 1.2, "100 %"}, {formatShare, -0.002, "0 %"}, {formatShare, math.NaN(), "?"}, {formatShare, math.Inf(1), "100 %"},
-		{formatPercent, 0.953, "95.3 %"}, {formatPercent, 1, "100 %"}, {formatPercent, 0, "0 %"}, {formatPercent, 0.00012, "0.012 %"},
+		{formatPercent, 0.953, "95.3 %"}, {formatPercent, 1, "100 %"}, {formatPercent, 0, "0 %"}, {formatPercent, 0.00012, "0.012 %"}, {formatHundred, 0.907, "90.7"}, {formatHundred, 2.5, "250"},
 		{formatCount, 0, "0"}, {formatCount, 999, "999"}, {formatCount, 1234567, "1,234,567"}, {formatCount, -1234, "-1,234"},
 		{formatSeconds, 0.0123, "12.3 ms"}, {formatSeconds, 2, "2 s"}, {formatSeconds, 0.000045, "45 µs"}, {formatSeconds, 0, "0 s"}, {formatMillis, 0, "less than 1 ms"}, {formatMillis, 0.0123, "12.3 ms"},
 		{formatBytes, 512, "512 B"}, {formatBytes, 1536, "1.5 KiB"}, {formatBytes, 3 << 30, "3 GiB"},

@@ -88,13 +88,13 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	if typed && strings.Count(screen, "\nthen ") != 1 {
 		list = append(list, "not what to do then")
 	}
-	if first := report.MostUseful(v.Root[0].Fix).First; first != nil && !strings.Contains(oneLine(screen), oneLine(first.Then)) {
+	if first := report.MostUseful(v.Root[0].Fix).First; first != nil && !strings.Contains(oneLine(screen), strings.ReplaceAll(oneLine(first.Then), "plimsoll again -", "plimsoll again last -")) {
 		list = append(list, "not all of what to do then")
 	}
 	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif empty   or only a header: ") {
 		list = append(list, "not what to do where the first step does not show what it should")
 	}
-	if !strings.Contains(screen, "\nagain      plimsoll again\n") {
+	if !strings.Contains(screen, "\nagain      plimsoll again last: ") {
 		list = append(list, "no whole command that measures again")
 	}
 	return list
