@@ -63,13 +63,14 @@ func (e Edit) apply() string {
 	return e.test + " && " + e.then
 }
 
-// Steps are the change's words as numbered steps.
+// Steps are the change's words as numbered steps. The copy asks before it is written over another (-i): that may be the only
+// one of the file as it was before the first of several changes.
 func (e Edit) Steps(change string) string {
 	named := ""
 	if e.named != "" {
 		named = " (FILE: " + e.named + ")"
 	}
-	return fmt.Sprintf("1) cp -L %s %s%s 2) in it: %s 3) %s", e.file, e.copied(), named, strings.TrimSpace(change), e.apply())
+	return fmt.Sprintf("1) cp -iL %s %s%s 2) in it: %s 3) %s", e.file, e.copied(), named, strings.TrimSpace(change), e.apply())
 }
 
 // Back takes the steps back.
