@@ -282,7 +282,7 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		t.Errorf("%q, want … %q", got, want)
 	}
 	half := model.Finding{Kind: "cause", Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.False)}}
-	if got, want := signs(half), "Plimsoll measured 1 of its 2 signs, which is enough; 1 was looked for and not there"; got != want {
+	if got, want := signs(half), "Plimsoll measured 1 of its 2 signs, which is enough; 1 was looked for, and was not there"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	many := 4936.0

@@ -106,7 +106,7 @@ func signs(f model.Finding) string {
 		enough = ", which is enough"
 	}
 	if absent > 0 {
-		text += enough + fmt.Sprintf("; %d %s looked for and not there", absent, was(absent))
+		text += enough + fmt.Sprintf("; %d %s looked for, and %s not there", absent, was(absent), was(absent))
 		enough = ""
 	}
 	if taken > 0 {
@@ -170,6 +170,8 @@ func by(f model.Finding) string {
 		return who[0]
 	case 2:
 		return who[0] + " and " + who[1]
+	case 3:
+		return who[0] + ", " + who[1] + " and " + who[2]
 	}
 	return who[0] + " and others"
 }
