@@ -57,7 +57,8 @@ func followFromTimers(t *testing.T, w way) {
 	if n < 5+3-2 || n > 5+3+4 {
 		t.Errorf("%d replies followed from what was asked after a timer, want 8", n)
 	}
-	within(t, "stood until the timer ended", got.Timer["asked"], time.Duration(min(n, 8))*50*time.Millisecond, waited)
+	const least = (5 + 3 - 2) * 50 * time.Millisecond // of n some may be the other timer's, which add nothing, and two of the eight missing
+	within(t, "stood until the timer ended", got.Timer["asked"], least, waited)
 }
 
 // TestTimersOfWhoIsAwake: what ends while its thread was woken by something else, and waits for
