@@ -16,15 +16,16 @@ type Edit struct {
 
 // services are those whose files a step may say that it edits.
 var services = map[string]Edit{
-	"nginx":      {"FILE", "the # line above the place", "nginx -t", "nginx -s reload"},
-	"nginx-stop": {"FILE", "the # line above the place", "nginx -t", "systemctl restart nginx"}, // what a reload does not set anew
-	"haproxy":    {"/etc/haproxy/haproxy.cfg", "", "haproxy -cf /etc/haproxy/haproxy.cfg", "systemctl reload haproxy"},
-	"apache":     {"FILE", "apache2.conf, or grep -rl ServerLimit /etc/apache2", "apachectl configtest", "systemctl restart apache2"},
-	"varnish":    {"FILE", "ps -o args -C varnishd, after -f", "varnishd -Cf FILE >/dev/null", "systemctl reload varnish"},
-	"memcached":  {"/etc/memcached.conf", "", "", "systemctl restart memcached"},
-	"pgbouncer":  {"/etc/pgbouncer/pgbouncer.ini", "", "", "systemctl reload pgbouncer"},
-	"clamd":      {"/etc/clamav/clamd.conf", "", "", "systemctl restart clamav-clamonacc"},
-	"resolver":   {"/etc/resolv.conf", "", "", "restart the service"},
+	"nginx":       {"FILE", "the # line above the place", "nginx -t", "nginx -s reload"},
+	"nginx-files": {"FILE", "before the first :", "nginx -t", "nginx -s reload"},                 // where nginx -T cannot be asked
+	"nginx-stop":  {"FILE", "the # line above the place", "nginx -t", "systemctl restart nginx"}, // what a reload does not set anew
+	"haproxy":     {"/etc/haproxy/haproxy.cfg", "", "haproxy -cf /etc/haproxy/haproxy.cfg", "systemctl reload haproxy"},
+	"apache":      {"FILE", "apache2.conf, or grep -rl ServerLimit /etc/apache2", "apachectl configtest", "systemctl restart apache2"},
+	"varnish":     {"FILE", "ps -o args -C varnishd, after -f", "varnishd -Cf FILE >/dev/null", "systemctl reload varnish"},
+	"memcached":   {"/etc/memcached.conf", "", "", "systemctl restart memcached"},
+	"pgbouncer":   {"/etc/pgbouncer/pgbouncer.ini", "", "", "systemctl reload pgbouncer"},
+	"clamd":       {"/etc/clamav/clamd.conf", "", "", "systemctl restart clamav-clamonacc"},
+	"resolver":    {"/etc/resolv.conf", "", "", "restart the service"},
 }
 
 // EditOf is how a service's file is changed, false of one that is not known.

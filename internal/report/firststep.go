@@ -152,16 +152,20 @@ func findSetting(told model.Finding, f model.Fix, r model.Report) (command, then
 		names = append(names, layout.Line(c.Name))
 	}
 	edit, _ := editOf(told, f)
-	in, there := inside(list[0].Host, r.Hosts), ""
-	if in != "" {
-		there = "each after " + strings.TrimSpace(in) + ": "
+	root, there := rootOf(list[0].Host, r.Hosts), ""
+	if root != "" {
+		there = "in that container (docker exec, kubectl exec): "
 	}
 	switch c := list[0]; c.Kind {
 	case model.ChangeNginx:
-		return in + "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|")),
-			there + edit.Steps("the values above ("+contextOf(list[0].Name)+", if it is nowhere)")
+		look := "nginx -T | grep -nE " + layout.Quote("^# conf|"+strings.Join(names, "|"))
+		if root != "" {
+			edit, _ = layout.EditOf("nginx-files")
+			look = "grep -rnE " + layout.Quote(strings.Join(names, "|")) + " " + root + "/etc/nginx"
+		}
+		return look, there + edit.Steps("the values above ("+contextOf(list[0].Name)+", if it is nowhere)")
 	case model.ChangePHPFPM:
-		return in + `grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`,
+		return `grep -rnE '^[; ]*pm\.' ` + root + "/etc " + root + "/usr/local/etc",
 			there + edit.Steps("the values above, without a ; before them (of several files the pool's)")
 	case model.ChangeBacklog:
 		return whoListens(c, r), "users: names the program, Send-Q is its queue now: set it in the program's configuration (nginx: listen with backlog=; PHP-FPM: listen.backlog), then restart it"
@@ -169,15 +173,16 @@ func findSetting(told model.Finding, f model.Fix, r model.Report) (command, then
 	return "", ""
 }
 
-// inside leads to the files of a host that is known by a process: a container's are not the machine's.
-func inside(name string, hosts []model.Host) string {
+// rootOf is where the files are of a host that is known by a process, "" of others. They are read from outside: what root ran
+// by nsenter in a container would be the container's own program, with root's capabilities outside of it.
+func rootOf(name string, hosts []model.Host) string {
 	for _, h := range hosts {
 		spec := h.Spec
 		if there, ok := strings.CutPrefix(spec, "ssh:"); ok { // typed on that machine
 			_, spec, _ = strings.Cut(there, "/")
 		}
 		if pid, ok := strings.CutPrefix(spec, "pid:"); ok && h.Name == name && isNumber(pid) {
-			return "nsenter -t " + pid + " -a "
+			return "/proc/" + pid + "/root"
 		}
 	}
 	return ""

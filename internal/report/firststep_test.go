@@ -15,10 +15,10 @@ func TestWhereASettingStands(t *testing.T) {
 		change                  model.FixChange
 		wantCommand, wantInText string
 	}{
-		{model.FixChange{Kind: model.ChangeNginx, Name: "worker_connections", Value: "2", Host: "web"}, "nsenter -t 71 -a nginx -T | grep -nE '^# conf|worker_connections'", "each after nsenter -t 71 -a: 1) cp -iL FILE"},
+		{model.FixChange{Kind: model.ChangeNginx, Name: "worker_connections", Value: "2", Host: "web"}, "grep -rnE worker_connections /proc/71/root/etc/nginx", "in that container (docker exec, kubectl exec): 1) cp -iL FILE"},
 		{model.FixChange{Kind: model.ChangeNginx, Name: "a'; reboot", Value: "2", Host: "here"}, `nginx -T | grep -nE '^# conf|a'\''; reboot'`, "3) nginx -t && nginx -s reload"},
 		{model.FixChange{Kind: model.ChangeNginx, Name: "a", Value: "2", Host: "odd"}, "nginx -T | grep -nE '^# conf|a'", "3) nginx -t"},
-		{model.FixChange{Kind: model.ChangePHPFPM, Name: "pm.max_children", Value: "2", Host: "far"}, `nsenter -t 8 -a grep -rnE '^[; ]*pm\.' /etc /usr/local/etc`, "each after nsenter -t 8 -a: 1) cp -iL FILE"},
+		{model.FixChange{Kind: model.ChangePHPFPM, Name: "pm.max_children", Value: "2", Host: "far"}, `grep -rnE '^[; ]*pm\.' /proc/8/root/etc /proc/8/root/usr/local/etc`, "in that container (docker exec, kubectl exec): 1) cp -iL FILE"},
 		{model.FixChange{Kind: model.ChangeBacklog, Name: "0.0.0.0:80", Value: "2", Host: "net"}, "ip netns exec n ss -ltnp sport = :80", "Send-Q"},
 		{model.FixChange{Kind: model.ChangeBacklog, Name: "unix:/run/x; reboot", Value: "2", Host: "here"}, "ss -lxp", "Send-Q"},
 		{model.FixChange{Kind: model.ChangeNginx, Name: "a", Old: "2", Value: "2", Host: "here"}, "", ""},
