@@ -2,11 +2,8 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -63,7 +60,7 @@ func (w *world) wordsOf(command, name string, flags []string) ([]string, error) 
 	if err != nil {
 		return nil, fail(exitRunDir, err)
 	}
-	meta := run.Meta()
+	meta, trusted := run.Meta(), w.nameOf(dir) != "" && run.OnlyOurs()
 	if err := run.Close(); err != nil {
 		return nil, fail(exitRunDir, err)
 	}
@@ -71,7 +68,7 @@ func (w *world) wordsOf(command, name string, flags []string) ([]string, error) 
 	switch {
 	case words == nil || !report.Measures(words):
 		return nil, fail(exitRunDir, fmt.Errorf("%s: it does not tell a command that makes it again; plimsoll show %s -v has what it tells", spoken(name), layout.Quote(name)))
-	case w.nameOf(dir) == "" || !isOurs(dir) || !isOurs(filepath.Join(dir, record.ManifestFile)):
+	case !trusted:
 		return nil, usage(command, "%s lies elsewhere than the runs that are kept here, or others can write to it, so it may be anybody's; read its command, and type it:\n%s", spoken(name), report.Typed(words))
 	case report.Masked(words):
 		return nil, usage(command, "what gives access is not kept with a run; fill in what is (masked), and type it:\n%s", report.Typed(words))
@@ -85,14 +82,4 @@ func (w *world) wordsOf(command, name string, flags []string) ([]string, error) 
 		at = len(words)
 	}
 	return slices.Insert(slices.Clone(words), at, flags...), nil
-}
-
-// isOurs says whether nobody else made a file or can have changed it: what a run tells is done with our rights.
-func isOurs(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }

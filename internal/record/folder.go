@@ -176,4 +176,14 @@ func steady(f *os.File) (bool, error) {
 	return (st.Uid == 0 || int(st.Uid) == os.Geteuid()) && st.Mode&0o022 == 0, nil
 }
 
+// onlyOurs says whether a file is ours, and no group's or others' to write.
+func (f *folder) onlyOurs(file string) bool {
+	info, err := f.root.Stat(file)
+	if err != nil {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
+}
+
 func (f *folder) close() error { return f.root.Close() }

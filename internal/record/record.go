@@ -58,6 +58,12 @@ func (f *folder) run(dir string) (*Run, error) {
 	return r, nil
 }
 
+// OnlyOurs says whether nobody but us made, or can change, the run's directory and its manifest. What is asked is the directory
+// that was opened and not a path, so that nobody can put another run in its place meanwhile.
+func (r *Run) OnlyOurs() bool {
+	return r.folder != nil && r.folder.onlyOurs(".") && r.folder.onlyOurs(ManifestFile)
+}
+
 func (r *Run) open() (err error) {
 	if r.meta, err = r.folder.manifest(); err != nil {
 		return err
