@@ -148,8 +148,11 @@ SEPARATE int add_under_way(struct turn *t, bool all_read)
 SEC("iter/bpf_sk_storage_map")
 int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 {
-	if (ctx->value && ctx->sk)
-		add_under_way(ctx->value, is_unix(ctx->sk) && is_read(ctx->sk));
+	struct turn *t = ctx->value;
+	struct sock *sk = ctx->sk; /* read once: what is read again, the verifier takes for another, which may be none */
+
+	if (t && sk)
+		add_under_way(t, is_unix(sk) && is_read(sk));
 	return 0;
 }
 
