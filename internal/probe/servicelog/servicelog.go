@@ -162,7 +162,7 @@ func (r *reader) follow(procs []host.Proc, now time.Time) {
 			if left--; left < 0 {
 				continue
 			}
-			r.looked[p.PID] = look{p.Start, now, !r.followThoseOf(p, now)}
+			r.looked[p.PID] = look{p.Start, now, !r.followThoseOf(p, now) && !isInit(p.PID)}
 		}
 	}
 	for pid := range r.looked {
@@ -184,6 +184,13 @@ func (r *reader) followThoseOf(p *host.Proc, now time.Time) bool {
 		}
 	})
 	return !hidden && !errors.Is(err, fs.ErrPermission) // one that has ended logs nothing
+}
+
+// isInit says whether a process is the machine's init. It serves nobody, and some clouds' own keeps rights that it gives to no
+// shell, so that even root may not look into it. In a PID namespace process 1 may be the service.
+func isInit(pid int) bool {
+	first, err := host.InFirstPIDs()
+	return pid == 1 && first && err == nil
 }
 
 // refused is how many processes we may not look into.

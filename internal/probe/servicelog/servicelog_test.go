@@ -1,8 +1,10 @@
 package servicelog
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,6 +119,27 @@ func TestLogOfALiveProcess(t *testing.T) {
 	}
 	if len(rec.Lines) != 2 || !strings.Contains(rec.Lines[0], "new: No space left") {
 		t.Errorf("want the line as an event, got %q", rec.Lines)
+	}
+}
+
+// There are machines on which root may not look into init. It serves nobody, so nothing is missed; of any other it is told.
+func TestInitIsNotMissed(t *testing.T) {
+	if !isInit(1) {
+		t.Skip("in a PID namespace process 1 may be a service")
+	}
+	h, err := host.Open("here", "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	r := &reader{host: h, looked: map[int]look{}, list: func() ([]host.Proc, error) { return []host.Proc{{PID: 1, Start: 1, Comm: "init"}}, nil }}
+	if err := r.Read(probe.NewOut(livetest.NewRecord(), "here", time.Unix(1, 0), time.Second)); errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+	r.looked[2] = look{at: time.Unix(1, 0), refused: true}
+	r.list = func() ([]host.Proc, error) { return []host.Proc{{PID: 2}}, nil }
+	if err := r.Read(probe.NewOut(livetest.NewRecord(), "here", time.Unix(1, 0), time.Second)); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("want a refusal, got %v", err)
 	}
 }
 
