@@ -1,0 +1,28 @@
+"""Gives an order to the broker for each request and waits until it is confirmed, at most for a second."""
+import threading
+
+import pika
+
+import web
+
+kept = threading.local()
+
+
+def channel():
+    if getattr(kept, "channel", None) is None:
+        connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", heartbeat=0, blocked_connection_timeout=1))
+        kept.channel = connection.channel()
+        kept.channel.confirm_delivery()
+    return kept.channel
+
+
+def work():
+    try:
+        channel().basic_publish("", "orders", b'{"article": "lamp-17", "pieces": 2}')
+    except pika.exceptions.AMQPError as e:
+        kept.channel = None
+        raise RuntimeError(f"the broker: {e!r}") from e
+    return b"ordered\n"
+
+
+web.serve(8000, work)
