@@ -268,6 +268,7 @@ var explanations = map[string]string{
 	"EHOSTUNREACH": "no way to the target's machine, or a firewall says no (ip route get ADDRESS)",
 	"ENETUNREACH":  "no route to the target (ip route get ADDRESS)",
 	"EACCES":       "a firewall or a rule of this machine forbids the connect (nft list ruleset)",
+	"EPIPE":        "the far side had ended the connection before the request was sent: it closes connections that it says stay, or was restarted",
 	"EPERM":        "a firewall of this machine forbids the connect (nft list ruleset), or its table of tracked connections is full (sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max)",
 	"ETIMEDOUT":    "no answer to what was sent, for as long as the kernel repeats it: packets are lost or dropped on the way",
 	"ECONNRESET":   "the far side ended the connection with a reset: it crashed, gave up, or its listen queue overflowed (nstat -az TcpExtListenOverflows there)",
@@ -309,7 +310,17 @@ var byOutcome = map[string]string{
 	"check:body":      "the replies were complete, and the text that the file of targets wants was not in their body (bodies are looked at as they are sent, compressed or not)",
 	"queue:timeout":   "no connection became free in time, so these were never sent: the service is slower than the rate, or give more connections (-c, --max-connections)",
 
-	"protocol:unasked_upgrade": "the server answered 101 (Switching Protocols) to requests that ask for no other protocol (they have no Upgrade header): that is no reply",
+	"read:eof": "the far side ended the connection before the reply was complete, or began: the service's process crashed or was restarted, or it closes connections that it says stay (its error log; curl -v with the same URL)",
+
+	"protocol:bad_status_line":    "what answers there does not begin as HTTP/1.1 does: another protocol, or https:// in its place (curl -v shows what it says)",
+	"protocol:bad_header":         "a line of a reply's head is no header (curl -v shows it)",
+	"protocol:bad_content_length": "a reply's Content-Length is no number, or there are two that differ (curl -v shows it)",
+	"protocol:bad_chunk":          "a chunked reply has a chunk whose size or end is not as it should be: whoever writes the body is at fault",
+	"protocol:head_too_large":     "a reply's head had more than 64 KiB",
+	"protocol:too_many_interim":   "more than 16 interim replies (1xx) came, and no final one",
+	"protocol:excess_data":        "more came than the reply's Content-Length, or its status, allows",
+	"protocol:unasked_reply":      "the server replied where nobody had asked, or twice",
+	"protocol:unasked_upgrade":    "the server answered 101 (Switching Protocols) to requests that ask for no other protocol (they have no Upgrade header): that is no reply",
 }
 
 // explainAll says of each outcome that is a failure with a known meaning what it

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -109,6 +111,7 @@ func TestFailuresAreExplainedWithTheirNumbers(t *testing.T) {
 		"8 connect EMFILE: the generator may open 256 files (hard limit, ulimit -Hn), and for 300 connections 318 are needed: raise it (ulimit -n), or ask for fewer (-c)",
 		`7 connect EADDRNOTAVAIL: no local port was free: for 300 connections to one address as many are needed, and 20 are usable (net.ipv4.ip_local_port_range), 20 of them held towards it (15 by TIME_WAIT, left by connections of this load or of earlier ones): widen the range (sysctl -w net.ipv4.ip_local_port_range="1024 65535"), or come from more addresses (--source with addresses of this machine)`,
 		"6 4xx: " + byOutcome["4xx"],
+		"3 protocol bad_chunk: " + byOutcome["protocol:bad_chunk"],
 		"1 read ECONNRESET: " + explanations["ECONNRESET"],
 	}
 	if d := cmp.Diff(want, explainAll(model.LoadPlan{Connections: 300, Threads: 1}, model.Load{Outcomes: outcomes}, has)); d != "" {
@@ -143,6 +146,30 @@ func TestFewerConnectionsThatThereAreFilesFor(t *testing.T) {
 			if n > 0 && !fits(n) || fits(n+1) {
 				t.Errorf("%d files, own tables %v: %d connections are told as the most", files, tables, n)
 			}
+		}
+	}
+}
+
+// Whatever can become of a request over HTTP/1.1 says what to do.
+func TestEachWayToFailIsExplained(t *testing.T) {
+	doc, err := os.ReadFile("../../internal/load/doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, faults, _ := strings.Cut(string(doc), "protocol:FAULT ")
+	faults, _, _ = strings.Cut(faults, ";")
+	names := strings.FieldsFunc(faults, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
+	if len(names) < 9 {
+		t.Fatalf("%q: these are too few faults of a reply", names)
+	}
+	outcomes := []string{"4xx", "5xx", "read:eof", "read:ECONNRESET", "read:timeout", "write:EPIPE", "write:timeout", "queue:timeout",
+		"connect:timeout", "connect:ECONNREFUSED", "connect:EMFILE", "connect:EADDRNOTAVAIL", "check:status", "check:body", "check:length"}
+	for _, name := range names {
+		outcomes = append(outcomes, "protocol:"+name)
+	}
+	for _, o := range outcomes {
+		if said := explain(model.LoadPlan{Connections: 3}, o, room{files: 9, ports: &localPorts{}}); said == "" {
+			t.Errorf("%s: nothing is said of what it means", o)
 		}
 	}
 }
