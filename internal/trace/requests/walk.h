@@ -148,8 +148,10 @@ SEPARATE int add_under_way(struct turn *t, bool all_read)
 SEC("iter/bpf_sk_storage_map")
 int requests_open(struct bpf_iter__bpf_sk_storage_map *ctx)
 {
-	if (ctx->value && ctx->sk)
-		add_under_way(ctx->value, is_unix(ctx->sk) && is_read(ctx->sk));
+	struct sock *sk = ctx->sk;
+
+	if (ctx->value && sk)
+		add_under_way(ctx->value, is_unix(sk) && is_read(sk));
 	return 0;
 }
 
