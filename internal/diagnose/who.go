@@ -20,7 +20,7 @@ var counters = []struct{ name, who string }{
 	{"plimsoll_postgres_", "PostgreSQL"}, {"pg_", "PostgreSQL"},
 	{"plimsoll_redis_", "Redis"}, {"redis_", "Redis"},
 	{"plimsoll_memcached_", "memcached"}, {"memcached_", "memcached"},
-	{"haproxy_", "HAProxy"},
+	{"haproxy_", "HAProxy"}, {"varnish_", "Varnish"},
 }
 
 // kernel counts what no service tells of itself.

@@ -56,7 +56,7 @@ var (
 
 // programs are how the titles of the programs begin that rules of this name are about.
 var programs = map[string][]string{
-	"nginx": {"nginx"}, "phpfpm": {"php-fpm"}, "haproxy": {"haproxy"}, "memcached": {"memcached"},
+	"nginx": {"nginx"}, "phpfpm": {"php-fpm"}, "haproxy": {"haproxy"}, "memcached": {"memcached"}, "varnish": {"varnishd", "cache-main"},
 	"redis": {"redis", "valkey"}, "postgres": {"postgres"}, "mysql": {"mysqld", "mariadbd"},
 }
 

@@ -92,6 +92,8 @@ var Table = []Need{
 		Without: "CAP_DAC_READ_SEARCH is enough where the sockets can be connected to by all, or are TCP. Without CAP_CHECKPOINT_RESTORE (before Linux 5.9 CAP_SYS_ADMIN) what OPcache says is not read"},
 	{Kind: "probe", Parts: []string{"haproxy"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
 		Why: "to read its configuration in its own root directory, and to connect to its stats socket", Without: "one of our own user is asked without any"},
+	{Kind: "probe", Parts: []string{"varnish"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH},
+		Why: "to see where it listens, and to read its shared memory in its working directory", Without: "one of our own user is read without any"},
 	{Kind: "probe", Parts: []string{"memcached", "redis"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_OVERRIDE},
 		Why: "to see where it listens, and to connect to its Unix socket", Without: "one of our own user is asked without any; one that listens on TCP without CAP_DAC_OVERRIDE"},
 	{Kind: "probe", Parts: []string{"postgres"}, Caps: []Cap{unix.CAP_SYS_PTRACE, unix.CAP_DAC_READ_SEARCH, unix.CAP_SETUID, unix.CAP_SETGID},

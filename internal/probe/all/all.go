@@ -21,9 +21,10 @@ import (
 	"plimsoll/internal/probe/redis"
 	"plimsoll/internal/probe/servicelog"
 	"plimsoll/internal/probe/sockets"
+	"plimsoll/internal/probe/varnish"
 )
 
 // All returns all probes, in the order of the handbook.
 func All() []probe.Probe {
-	return slices.Concat(kernel.All(), sockets.All(), procs.All(), program.All(), cgroup.All(), filesystem.All(), filelocks.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), servicelog.All())
+	return slices.Concat(kernel.All(), sockets.All(), procs.All(), program.All(), cgroup.All(), filesystem.All(), filelocks.All(), nginx.All(), phpfpm.All(), postgres.All(), mysql.All(), haproxy.All(), redis.All(), memcached.All(), varnish.All(), servicelog.All())
 }

@@ -53,7 +53,7 @@ func TestEveryProbeIsComplete(t *testing.T) {
 // ecosystem are the prefixes of names that others chose, which must be kept to
 // the letter although a counter among them does not end in _total.
 var ecosystem = []string{
-	"node_netstat_", "node_nf_conntrack_stat_", "node_vmstat_", "haproxy_", "mysql_global_", "nginx_connections_", "pg_", "phpfpm_", "redis_",
+	"node_netstat_", "node_nf_conntrack_stat_", "node_vmstat_", "haproxy_", "varnish_", "mysql_global_", "nginx_connections_", "pg_", "phpfpm_", "redis_",
 }
 
 func TestEverySignalIsDescribedAndNamedAsPrometheusWants(t *testing.T) {

@@ -391,7 +391,7 @@ static __always_inline bool handshake(struct turn *t)
  * them himself knows from which timer that follows; an arrival is told in anybody's thread. */
 static __always_inline void answer(struct sock *sk, struct turn *t, struct bytes *b, __u64 now, bool writes)
 {
-	__u64 read = t->read, at = b->sent_at > read && b->sent_at < now ? b->sent_at : now;
+	__u64 read = t->read ? t->read : t->began, at = b->sent_at > read && b->sent_at < now ? b->sent_at : now;
 	struct peer p = {.place = t->place};
 	bool asked = false;
 
@@ -536,8 +536,8 @@ static __always_inline void take_up(struct turn *t, __u64 now, __u32 bytes)
 		t->state = NO_TURNS;
 		return;
 	}
-	t->state = READ;
-	t->first = t->read = now;
+	t->first = t->read = now; /* before the state says so: another CPU may answer it then */
+	*(volatile __u8 *)&t->state = READ;
 	t->tid = bytes ? bpf_get_current_task_btf()->pid : 0;
 	t->bytes = bytes;
 	add_unread(t, now > t->began ? now - t->began : 0);

@@ -1,0 +1,9 @@
+package varnish
+
+import (
+	"testing"
+
+	"plimsoll/internal/orphans/heldtest"
+)
+
+func TestMain(m *testing.M) { heldtest.Main(m) }
