@@ -16,16 +16,17 @@ const againLong = `Makes a run again: the command that made it, which the run te
 and then done. Flags behind the run are that command's own, and count more than
 what it had: "plimsoll again -c 200" loads with 200 connections.
 
-RUN is one that is kept here ("last", -1, an ID; plimsoll runs list shows them);
-without one it is the last. A run that lies elsewhere, or that others can write
-to, may be anybody's: its command is printed, to be read and typed, and not
-done; nor is a command of your own that was named from the directory you were in
-(./load.sh). What gives access (a password, a header) is not kept with a run, so
-such a command is to be typed.`
+RUN is one that is kept here ("last", -1, an ID or the last four letters of it;
+plimsoll runs list shows them); without one it is the last. A run that lies
+elsewhere, or that others can write to, may be anybody's: its command is
+printed, to be read and typed, and not done; nor is a command of your own that
+was named from the directory you were in (./load.sh). What gives access (a
+password, a header) is not kept with a run, so such a command is to be typed.`
 
 const againExample = `  plimsoll again
   plimsoll again --trace full
-  plimsoll again -2 -c 200`
+  plimsoll again -2 -c 200
+  plimsoll again 4f1c; plimsoll compare 4f1c last`
 
 func againCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "again [RUN] [FLAG...]", Short: "make a run again, to see whether a change helped", Long: againLong, Example: againExample,

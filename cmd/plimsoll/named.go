@@ -39,11 +39,15 @@ func (w *world) newRun(now time.Time) string {
 var lastRun = lazy.Regexp(`^last(?:~([0-9]{1,6}))?$`)
 
 // runNamed returns the directory of a run that is named by its path, by its ID in the
-// place where runs are kept, or by its age: "last".
+// place where runs are kept or the end of that, or by its age: "last".
 func (w *world) runNamed(name string) (string, error) {
 	age := lastRun().FindStringSubmatch(name)
 	if age == nil {
-		return w.runWithID(name), nil
+		dir := w.runWithID(name)
+		if ends := w.runsEnding(name); dir == name && len(ends) > 1 {
+			return "", fail(exitRunDir, fmt.Errorf("%s: several runs end so: %s; name one by all of its ID", name, strings.Join(ends, ", ")))
+		}
+		return dir, nil
 	}
 	before, _ := strconv.Atoi(age[1]) // "" is 0, and else the pattern has digits
 	list, _, err := record.List(w.runsDir())
@@ -59,32 +63,52 @@ func (w *world) runNamed(name string) (string, error) {
 	return list[len(list)-1-before].Dir, nil
 }
 
-// runWithID is the directory of the run that is kept under an ID; what is none is a path.
+// idEnd is the end of a run's ID by which it is told from others: the four letters that newRun draws.
+var idEnd = lazy.Regexp(`^[0-9a-f]{4}$`)
+
+// madeID is an ID that newRun made.
+var madeID = lazy.Regexp(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}$`)
+
+// runWithID is the directory of the run that is kept under an ID, or under the one that ends so; what is none is a path.
 func (w *world) runWithID(name string) string {
 	kept := filepath.Join(w.runsDir(), name)
 	if _, err := os.Lstat(name); err == nil || !filepath.IsLocal(name) {
 		return name
 	}
-	if info, err := os.Stat(kept); err != nil || !info.IsDir() {
-		return name
+	if info, err := os.Stat(kept); err == nil && info.IsDir() {
+		return kept
 	}
-	return kept
+	if ends := w.runsEnding(name); len(ends) == 1 {
+		return filepath.Join(w.runsDir(), ends[0])
+	}
+	return name
 }
 
-// nameOf is how a run is named on a command line: by its ID where that is enough.
+// runsEnding are the IDs that end in what a run is named by in short, none where that is no such end.
+func (w *world) runsEnding(name string) (ids []string) {
+	if !idEnd().MatchString(name) {
+		return nil
+	}
+	list, _ := os.ReadDir(w.runsDir()) // where nothing is kept nothing ends so
+	for _, e := range list {
+		if e.IsDir() && madeID().MatchString(e.Name()) && strings.HasSuffix(e.Name(), "-"+name) {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids
+}
+
+// nameOf is how a run is named on a command line, now and after any number of further ones: by the end of its ID, by all of it
+// where another one ends so, too; "" of one that is not kept.
 func (w *world) nameOf(dir string) string {
-	if id, err := filepath.Rel(w.runsDir(), dir); err == nil && filepath.IsLocal(id) && id != "." && !strings.HasPrefix(id, "-") && w.runWithID(id) != id {
-		return id
+	id, err := filepath.Rel(w.runsDir(), dir)
+	if err != nil || !filepath.IsLocal(id) || id == "." || strings.HasPrefix(id, "-") || w.runWithID(id) == id {
+		return ""
 	}
-	return ""
-}
-
-// newest is how a run that was just made is named.
-func (w *world) newest(dir string) string {
-	if filepath.Dir(dir) == filepath.Clean(w.runsDir()) {
-		return "last"
+	if end := id[max(0, len(id)-4):]; madeID().MatchString(id) && w.runWithID(end) == filepath.Join(w.runsDir(), id) {
+		return end
 	}
-	return ""
+	return id
 }
 
 // ofRuns are the commands whose arguments are runs.

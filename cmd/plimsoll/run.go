@@ -126,7 +126,7 @@ func runOnce(ctx context.Context, w *world, crew *crew, opt session.Options, pla
 		return err
 	}
 	shown.ended(r, opt.Dir)
-	if err := w.print(r, how, w.newest(opt.Dir)); err != nil || ctx.Err() != nil {
+	if err := w.print(r, how, w.nameOf(opt.Dir)); err != nil || ctx.Err() != nil {
 		return err
 	}
 	if r.Load == nil {

@@ -22,7 +22,8 @@ else in /var/lib/plimsoll/runs (root's) or ~/.local/state/plimsoll/runs (yours;
 $XDG_STATE_HOME is heeded). Nothing removes a run unless you ask for it.
 
 Wherever a command takes a run, it may be named by its path, by its ID as it is
-listed here, or by its age: "last" and -1 are the newest, -2 the one before it.`
+listed here or the last four letters of that, which stay the same run's, or by its
+age: "last" and -1 are the newest, -2 the one before it.`
 
 const runsFiles = `  $PLIMSOLL_RUNS              where runs are kept, else
   /var/lib/plimsoll/runs      root's

@@ -92,7 +92,7 @@ func watchCommand(w *world) *cobra.Command {
 		r, err := judgeAndKeep(opt.Dir, &watch.site)
 		if err == nil {
 			shown.ended(r, opt.Dir)
-			err = w.print(r, how, w.newest(opt.Dir))
+			err = w.print(r, how, w.nameOf(opt.Dir))
 		}
 		if err == nil {
 			err = writePage(*page, []string{opt.Dir}, &watch.site)
