@@ -41,20 +41,16 @@ func Gone(is string, value *float64, say string) string {
 	return ""
 }
 
-// Partly is what a value becomes that does better than before, and is still on the wrong side of the threshold in is; "" where that cannot be.
-func Partly(is string, value *float64, say string) string {
+// Better is the direction in which a value has to go for its threshold no longer to hold, "" where there is none.
+func Better(is string, value *float64, say string) string {
 	op, number := bound(is, value, say)
 	switch {
 	case op == ">" && number == "0":
-		return "fewer, but not 0"
-	case op == ">=":
-		return "less, but still " + number + " or more"
-	case op == "<=":
-		return "more, but still " + number + " or less"
-	case op == ">":
-		return "less, but still above " + number
-	case op == "<":
-		return "more, but still below " + number
+		return "fewer"
+	case op == ">=", op == ">":
+		return "less"
+	case op == "<=", op == "<":
+		return "more"
 	}
 	return ""
 }

@@ -23,6 +23,15 @@ func TestLimitIsInTheSentencesUnit(t *testing.T) {
 	}
 }
 
+// A value that is better goes away from its threshold, whichever side of it is the bad one.
+func TestBetter(t *testing.T) {
+	for is, want := range map[string]string{"> 0": "fewer", ">= 0.5": "less", "> 2": "less", "<= 0.1": "more", "< 3": "more", "== 1": ""} {
+		if got := Better(is, nil, ""); got != want {
+			t.Errorf("%s: %q, want %q", is, got, want)
+		}
+	}
+}
+
 func TestNear(t *testing.T) {
 	for is, want := range map[string]bool{">= 0.5": true, ">= 0.45": false, "< 0.7": true, "> 0.76": false, "> 0": false, "odd": false} {
 		if got := Near(is, 0.6); got != want {

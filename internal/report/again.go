@@ -81,26 +81,37 @@ func (f flagSet) in(words []string) []string {
 	return slices.Insert(slices.Clone(words), end, cmp.Or(f.short, f.long), f.value)
 }
 
-// measureAgain writes how to see whether a step helped: what measures again, when (lead, "" for after the step), which of the numbers above shows it, and what to do if it
-// did not.
-func measureAgain(s *sheet, r model.Report, lead string, h helped, otherwise string) {
-	var parts []string
-	if h.sign != "" {
-		parts = append(parts, lead+"helped if "+h.sign)
+// measureAgain writes how to see whether a step helped: what measures again, when (after, "" for at once), which of the numbers above shows
+// it and which way it has to go, what to do where it helped, helped in part or did not, and how both runs are held beside each other.
+func measureAgain(s *sheet, r model.Report, after string, h helped, otherwise string) {
+	words := CommandAgain(r.Plan, r.Hosts)
+	beside := ""
+	if s.shortAgain(r, words, "") != "" && r.Load != nil { // which says more of the users than one number, and whether that is chance
+		beside = "Did users gain: plimsoll compare " + layout.Quote(s.kept) + " last"
+		h.users = ""
 	}
-	if h.partly != "" {
-		parts = append(parts, h.partly+": keep it, go further")
+	list := h.judged(otherwise)
+	if beside != "" {
+		list = append(list, beside)
 	}
-	if otherwise != "" { // what there is no room for is left out from the end
-		parts = append(parts, "no better: "+otherwise)
+	s.again(r, "again", words, "", andThen(strings.Join(when(r, after), ", "), strings.Join(list, ". ")))
+}
+
+// when says when to measure again: a look by itself changes no number, and a watch where less is asked for has lower ones by that alone.
+func when(r model.Report, after string) (list []string) {
+	if after != "" {
+		list = append(list, after)
 	}
-	s.again(r, "again", CommandAgain(r.Plan, r.Hosts), "", strings.Join(parts, "; "))
+	if isWatch(r.Plan) && len(r.Plan.Command) == 0 {
+		list = append(list, "when it is as busy as now")
+	}
+	return list
 }
 
 // afterLook says that a look by itself changes no number.
 func afterLook(f model.Fix) string {
 	if f.Undo == nothingChanged {
-		return "after the change that the look leads to: "
+		return "after the change"
 	}
 	return ""
 }
@@ -194,14 +205,14 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 			p.short(behind, most, text)
 		}
 	}
-	const most = 3
-	s.add(mustKeep, func(p *paper) { write(p, most) })
-	last := &s.blocks[len(s.blocks)-1]
-	last.dear, last.yields = dearness(label), without != ""
-	if without == "" {
-		last.shorten(s.o, 1, write)
-	} else {
-		last.shorten(s.o, 2, func(p *paper, most int) { p.short(label, most, without) })
+	const all = 9 // how both a fix that helped and one that did not are known is never left out
+	s.add(mustKeep, func(p *paper) { write(p, all) })
+	if last := &s.blocks[len(s.blocks)-1]; without != "" {
+		p := newPaper(s.o)
+		p.short(label, all, without)
+		if shorter := p.b.String(); strings.Count(shorter, "\n") < last.lines() {
+			last.dear, last.yields, last.shorter = dearness(label), true, []string{shorter}
+		}
 	}
 	if command != "" {
 		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
@@ -219,43 +230,46 @@ func labelUnless(before, label string) string {
 	return label
 }
 
-// helped is by what one sees that a step helped: wholly, and in part, "" where nothing tells that.
-type helped struct{ sign, partly string }
+// helped is by what one sees that a step helped: the reason that stands above, what becomes of it and which way that is, all "" where there
+// is none, and what users get then, "" where nobody measured that.
+type helped struct{ reason, becomes, better, users string }
+
+// judged says what to look at, and what to do with what is seen there.
+func (h helped) judged(otherwise string) []string {
+	const partly = ": in part, keep it, follow the new screen"
+	helps := h.users
+	if h.reason != "" {
+		helps = h.reason + " " + h.becomes
+		if h.users != "" {
+			helps += ", and " + h.users
+		}
+	}
+	list := []string{cmp.Or(helps, "more is served, or users wait less") + ": helped"}
+	if h.reason != "" {
+		list = append(list, capitalized(h.better)+partly)
+	}
+	return append(list, "Else: "+otherwise)
+}
+
+// capitalized is a text as a sentence begins.
+func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // helpedIf says which of the numbers of a report shows that a step helped: what the sign's value becomes, and what users get.
 func helpedIf(r model.Report, f model.Finding) helped {
-	var signs []string
-	var h helped
-	if c := signOf(f.Clues); c != nil && f.Kind != "capacity" { // what is full of work stays so
-		var sign string
-		sign, h.partly = gone(*c)
-		signs = append(signs, sign)
+	h := helped{users: usersBetter(r)}
+	c := signOf(f.Clues)
+	if c == nil || f.Kind == "capacity" { // what is full of work stays so
+		return h
 	}
-	if better := usersBetter(r); better != "" {
-		signs = append(signs, better)
+	h.reason, h.becomes, h.better = "why", "gone or far weaker", "weaker" // a share, or a time, may be the sign, or what it was seen by
+	if c.Value == nil {
+		return h
 	}
-	h.sign = strings.Join(signs, ", and ")
-	if h.sign == "" {
-		h.sign = "more is served, or users wait less"
+	number, becomes := layout.Said(*c.Value, c.Say), layout.Gone(c.Is, c.Value, c.Say)
+	if number != "" && becomes != "" && (becomes != "0" || !hasUnit(number)) {
+		h.reason, h.becomes, h.better = "why (now "+number+")", becomes+" or gone", layout.Better(c.Is, c.Value, c.Say)
 	}
 	return h
-}
-
-// gone says what the value of a sign becomes where its cause is gone, and where it is only less.
-func gone(c model.Clue) (wholly, partly string) {
-	const first = "the first reason above (why) is gone"
-	becomes := layout.Gone(c.Is, c.Value, c.Say)
-	if c.Value == nil || becomes == "" {
-		return first, ""
-	}
-	number := layout.Said(*c.Value, c.Say)
-	switch {
-	case number == "":
-		return first, ""
-	case becomes == "0" && hasUnit(number): // a share, or a time, may be the sign, or what it was seen by
-		return first + ", or far weaker", ""
-	}
-	return becomes + " in place of " + number, layout.Partly(c.Is, c.Value, c.Say)
 }
 
 // usersBetter says what users get where a step helped, "" where nobody measured that.
@@ -278,7 +292,7 @@ func andSee(before string) string {
 	if before == "" {
 		return "see -v"
 	}
-	return ", then see -v"
+	return ", see -v"
 }
 
 // orElse says what to do where the first fix of a finding did not help.

@@ -113,7 +113,7 @@ func goesInto(s *sheet, v model.Verdict) {
 	if b.SecondsPerRequest != nil {
 		text = "the " + layout.Micros(*b.SecondsPerRequest*1e6) + " of CPU time a request takes: " + text
 	}
-	s.item(context, "goes into", briefBillLines, text)
+	s.item(mustKeep, "goes into", briefBillLines, text)
 }
 
 // billedFor says what an entry's time is for, and by which function where one stands out.

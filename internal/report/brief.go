@@ -41,6 +41,10 @@ func brief(p *paper, r model.Report, run string) {
 	s.add(context, (*paper).blank)
 	briefAnswer(s, r)
 	s.add(mustKeep, func(p *paper) { more(p, r, run) })
+	if s.showsHow {
+		last := &s.blocks[len(s.blocks)-1]
+		last.shorter, last.dear = []string{""}, goneDear-1
+	}
 	p.b.WriteString(fit(s.blocks, briefLines))
 }
 
@@ -48,11 +52,11 @@ func brief(p *paper, r model.Report, run string) {
 // line, "" for by its directory. A long name leaves room for little else.
 func more(p *paper, r model.Report, run string) {
 	const how = "-v evidence, -vv everything: "
-	if r.Plan.Remote != nil || r.Plan.Capture != nil {
+	command := evidence(cmp.Or(run, runWord(r.Dir)), r)
+	if command == "" {
 		p.item("more", how+"with the same command")
 		return
 	}
-	command := "plimsoll show " + cmp.Or(run, runWord(r.Dir)) + " -v"
 	if utf8.RuneCountInString(how+command) <= p.width-labelWidth {
 		p.item("more", how+command)
 		return

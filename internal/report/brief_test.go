@@ -155,25 +155,32 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no service restart, lasts until the next boot (a file in /etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
+		"low risk, no restart, lasts until the next boot (a file in /etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
-		"low risk, a reload of nginx (requests under way are finished)": {Risk: "low", Restart: "reload", Undo: automatic,
+		"low risk, reloads nginx (requests under way are finished)": {Risk: "low", Restart: "reload", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		"medium risk, a reload of nginx (requests under way are finished), up to 3 GiB more memory than now; care": {
+		"medium risk, reloads nginx (requests under way are finished), up to 3 GiB more memory than now; care": {
 			Risk: "medium", Restart: "reload", Undo: automatic, MemoryBytes: &memory, Costs: "care", Changes: []model.FixChange{{Kind: model.ChangeNginx, Value: "2"}}},
-		"low risk, no service restart, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
+		"low risk, no restart, lasts until the process restarts (CPUAffinity= of its unit, or its container's cpuset, keeps it)": {
 			Risk: "low", Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
-		"medium risk, no service restart; the first command alone: nothing": {
+		"medium risk, no restart; looking: nothing": {
 			Risk: "medium", Undo: "manual", First: &model.FirstStep{Type: "nft list ruleset", Then: "a higher rate"}},
-		"low risk, no service restart": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
-		"low risk, no service restart; space; the first command: it runs the statement once": {
+		"low risk, no restart": {Risk: "low", Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
+		"low risk, no restart; space; looking: it runs the statement once": {
 			Risk: "low", Undo: "manual", Costs: "space", First: &model.FirstStep{Type: "sudo -u postgres psql -c 'EXPLAIN (ANALYZE) SELECT 1'", Then: "an index"}},
-		"low risk, no service restart; the first command: the process is slowed down a lot while it runs (^C ends it)": {
+		"low risk, no restart; looking: the process is a lot slower until ^C": {
 			Risk: "low", Undo: "manual", First: &model.FirstStep{Type: "ip netns exec a strace -p 7", Then: "look"}},
-		"nothing is changed by looking, so there is nothing to take back; requests a few percent slower while it runs; a person's time": {
+		"requests a few percent slower meanwhile; a person's time": {
 			Risk: "low", Undo: nothingChanged, Costs: "a person's time", First: &model.FirstStep{Type: "plimsoll trace offcpu -d 10s"}},
-		"high risk, a host restart (cuts requests)": {Risk: "high", Restart: "host", Undo: "impossible"},
-		"medium risk, a service restart (cuts requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"high risk, restarts the host (cuts all requests)": {Risk: "high", Restart: "host", Undo: "impossible"},
+		"low risk, no restart but of what is changed; looking: nothing": {Risk: "low", Restart: "none", Undo: "manual", Back: "of the program: its version before",
+			First: &model.FirstStep{Type: "psql", Then: "end it"}},
+		"medium risk, restarts apache2 (cuts its requests)": {Risk: "low", Restart: "service", Undo: "manual", First: &model.FirstStep{Then: "apachectl configtest && systemctl restart apache2"}},
+		"medium risk, restarts that UNIT (cuts its requests); looking: nothing": {Risk: "medium", Restart: "service", Undo: "manual", Back: "then systemctl restart UNIT",
+			First: &model.FirstStep{Type: "ps", Then: "restart the UNIT"}},
+		"low risk, reloads haproxy (requests under way are finished)":            {Risk: "low", Restart: "reload", Undo: "manual", First: &model.FirstStep{Then: "systemctl reload haproxy"}},
+		"low risk, reloads what is changed (most finish the requests under way)": {Risk: "low", Restart: "reload", Undo: "manual", First: &model.FirstStep{Then: "systemctl reload haproxy, or nginx -s reload"}},
+		"medium risk, restarts what is changed (cuts its requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f, model.Plan{}); got != want {
@@ -185,8 +192,8 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 // How a fix is taken back is said with what is to be typed, and with the value before where that is known.
 func TestTakeBackSaysHow(t *testing.T) {
 	for want, f := range map[string]model.Fix{
-		"|sysctl -w x=1": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Old: "1", Value: "2", Type: "sysctl -w x=2", Back: "sysctl -w x=1"}}},
-		"the same line with what sysctl x shows before it|":                                         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Value: "2", Type: "sysctl -w x=2"}}},
+		"|sysctl -w x=1":  {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Old: "1", Value: "2", Type: "sysctl -w x=2", Back: "sysctl -w x=1"}}},
+		backAsNoted + "|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Value: "2", Type: "sysctl -w x=2"}}},
 		"a back to 1, b back to 2, then nginx -t && nginx -s reload|":                               {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
 		"a back to 1, the rest to what it was (note that first), then nginx -t && nginx -s reload|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
 		notedBefore + ", then systemctl reload 'php*-fpm'|":                                         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangePHPFPM, Name: "a"}}},
@@ -195,7 +202,7 @@ func TestTakeBackSaysHow(t *testing.T) {
 		"drop the index|":          {Undo: "manual", Back: "drop the index"},
 		"|":                        {Undo: nothingChanged},
 		"it cannot be taken back|": {Undo: impossible},
-		"the same line with the list that taskset -cp PID shows before it|":         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
+		"the same line with the list that taskset -cp PID shows (note that first)|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
 		"the queue of l back to 128, then a restart of the service|sysctl -w s=128": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096", Back: "sysctl -w s=128"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		text, commands := takeBack(f)
@@ -210,24 +217,24 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	v := 0.951
 	f := model.Finding{Fix: []model.Fix{{Title: "a"}}, Clues: []model.Clue{{Role: model.Decides, Truth: model.True, Value: &v, Is: ">= 0.5", Say: "95.1 % of the requests waited"}}}
 	r := model.Report{Plan: model.Plan{Load: &model.LoadPlan{Connections: 10}}, Load: &model.Load{GoodRPS: 244, GoodShare: 1}}
-	if got, want := helpedIf(r, f).sign, "below 50 % in place of 95.1 %, and more than 244 good replies/s"; got != want {
+	if got, want := strings.Join(helpedIf(r, f).judged("undo it"), ". "), "why (now 95.1 %) below 50 % or gone, and more than 244 good replies/s: helped. Less: in part, keep it, follow the new screen. Else: undo it"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Load.GoodShare = 0.2
-	if got := helpedIf(r, f).sign; !strings.HasSuffix(got, "far fewer than 80 % fail") {
+	if got := helpedIf(r, f).users; got != "far fewer than 80 % fail" {
 		t.Error(got)
 	}
 	lost := 1144.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &lost, Is: "> 0", Say: "the kernel refused 1,144 packets"}
-	if got, want := helpedIf(model.Report{}, f).sign, "0 in place of 1,144 packets"; got != want {
+	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why (now 1,144 packets) 0 or gone: helped. Fewer: in part, keep it, follow the new screen. Else: see -v"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	share := 1.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
-	if got, want := helpedIf(model.Report{}, f).sign, "the first reason above (why) is gone, or far weaker"; got != want {
+	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why gone or far weaker: helped. Weaker: in part, keep it, follow the new screen. Else: see -v"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, then see -v" {
+	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {
 		t.Error(got)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: nothingChanged}); strings.Contains(got, "undo") {

@@ -8,6 +8,7 @@ import (
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/lazy"
+	"plimsoll/internal/model"
 )
 
 // mostCommand is how many lines a command has at most in a brief report.
@@ -97,4 +98,12 @@ func andThen(a, b string) string {
 		return a + b
 	}
 	return a + "; " + b
+}
+
+// evidence is the command that shows the evidence of a run, "" of what is none.
+func evidence(run string, r model.Report) string {
+	if r.Plan.Remote != nil || r.Plan.Capture != nil {
+		return ""
+	}
+	return "plimsoll show " + run + " -v"
 }

@@ -12,9 +12,10 @@ import (
 
 // The most lines that a brief report has for one thing.
 const (
-	mostSentence = 4
-	mostShown    = 9 // of what packets show, where no rule says what that means: nothing else is said then
-	mostReasons  = 3
+	mostSentence  = 4
+	leastSentence = 2 // where there is no room
+	mostShown     = 9 // of what packets show, where no rule says what that means: nothing else is said then
+	mostReasons   = 3
 )
 
 // ending writes the answer and what to do about it, which is what stands last.
@@ -47,13 +48,18 @@ func briefAnswer(s *sheet, r model.Report) {
 	if r.Plan.Capture != nil && v.Answer == model.AnswerUnclear {
 		most = mostShown
 	}
-	s.add(mustKeep, func(p *paper) {
+	write := func(p *paper, most int) {
 		p.para(0, answerStyles[v.Answer], title)
 		for _, text := range sentences(v) {
 			p.para(0, bold, shortest(text, p.width, most))
 		}
-	})
+	}
+	s.add(mustKeep, func(p *paper) { write(p, most) })
+	s.blocks[len(s.blocks)-1].shorten(s.o, 1+leastSentence, func(p *paper, lines int) { write(p, lines-1) })
 	s.item(mustKeep, "how sure", 3, rests)
+	if len(told) > 0 && told[0].Answer == model.Confirmed && v.Answer == model.AnswerCause { // the title says so already
+		s.blocks[len(s.blocks)-1].goesLast()
+	}
 	which := "it"
 	if len(titles(v.Root)) > 1 {
 		which = "the first"
@@ -107,7 +113,7 @@ func briefProgram(s *sheet, r model.Report) {
 	how := fasterBy(p, s.run)
 	s.item(mustKeep, "faster", 4, how.text)
 	s.typed(mustKeep, doFirst, how.command)
-	s.item(mustKeep, "cost", 2, how.cost)
+	s.prices(how.cost, how.back)
 	s.item(further, "the host", 2, strings.ToLower(string(r.Verdict.Answer))+": "+layout.Line(r.Verdict.Sentence))
 }
 
@@ -141,7 +147,11 @@ func reasons(s *sheet, f model.Finding, told string) {
 		if i == 0 {
 			say += nearWhat(c)
 		}
-		s.add([mostReasons]int{mustKeep, context, background}[i], func(p *paper) { p.bullet(label, markOf(c), shortest(say, p.width-labelWidth-2, 3)) })
+		write := func(p *paper, most int) { p.bullet(label, markOf(c), shortest(say, p.width-labelWidth-2, most)) }
+		s.add([mostReasons]int{mustKeep, context, background}[i], func(p *paper) { write(p, 3) })
+		if i == 0 {
+			s.blocks[len(s.blocks)-1].shorten(s.o, 1, write)
+		}
 	}
 	if f.Answer == model.Confirmed { // what is proven needs no check here; -v has it
 		return

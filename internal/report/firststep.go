@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
@@ -26,19 +27,22 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	case f.First != nil:
 		s.typedFirst(f.First.Type, r)
 		s.item(mustKeep, labelOf(f.First.Type), 5, s.namesRun(f.First.Then))
-		s.item(mustKeep, ifEmpty, 1, ifNotThere(f.First.Type))
+		s.notThere(f.First.Type, r)
 	case adviceAlone(f):
 		s.item(mustKeep, doFirst, mostCommand, f.Command)
 	default:
 		firstChange(s, told, f, r)
 	}
-	s.item(mustKeep, "cost", mostCost, terms(f, r.Plan))
+	s.whole("cost", terms(f, r.Plan))
 	back, commands := takeBack(f)
 	if edit, ok := editOf(told, f); ok {
 		back = edit.Back()
 	}
+	if f.Undo == nothingChanged {
+		back = nothingBack + "; note what you change after it"
+	}
 	s.typed(mustKeep, "undo", commands)
-	s.item(mustKeep, labelUnless(commands, "undo"), 3, back)
+	s.whole(labelUnless(commands, "undo"), back)
 	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")
@@ -58,6 +62,7 @@ func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	s.item(mustKeep, "", 4, settings(f))
 	s.item(context, "", 2, sizedToTest(f, r.Plan))
 	if lines := typedLines(f); lines != "" {
+		s.whole("before", noteFirst(f))
 		s.typed(mustKeep, doFirst, lines)
 		s.item(mustKeep, "then", 4, printsWhenSet(lines)+andInFiles(f))
 		return
@@ -65,7 +70,7 @@ func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	command, then := findSetting(told, f, r)
 	s.typed(mustKeep, doFirst, command)
 	s.item(mustKeep, "then", 4, then)
-	s.item(mustKeep, ifEmpty, 1, ifNotThere(command))
+	s.notThere(command, r)
 }
 
 // loaded says how the load is there while a command runs that shows nothing without it, "" for any other.
@@ -95,12 +100,18 @@ func (s *sheet) typedFirst(command string, r model.Report) {
 // ifEmpty is the label of what to do where a command shows nothing.
 const ifEmpty = "if empty"
 
-// ifNotThere says what to do where a command does not show what it should.
-func ifNotThere(command string) string {
+// notThere adds what to do where a command does not show what it should, with the whole command for the evidence where that has room.
+func (s *sheet) notThere(command string, r model.Report) {
 	if command == "" {
-		return ""
+		return
 	}
-	return "or only a header: try with sudo; still empty: change nothing, see -v"
+	text := "or only a header: try with sudo; still empty: change nothing, see -v"
+	if show := evidence(s.run, r); show != "" {
+		if whole := "or only a header: sudo; else change nothing: " + show; utf8.RuneCountInString(whole) <= s.o.Width-labelWidth {
+			text, s.showsHow = whole, true
+		}
+	}
+	s.item(mustKeep, ifEmpty, 1, text)
 }
 
 // printsWhenSet says what is to be seen of a command that sets something.

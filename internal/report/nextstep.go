@@ -25,7 +25,7 @@ func nextStep(s *sheet, r model.Report) {
 		s.item(mustKeep, "next", 4, nothingToMend(v))
 		s.item(context, "", 3, notSeenInWatch(r.Plan))
 		tryMore(s, r)
-		s.item(mustKeep, "cost", 2, "nothing, and nothing to take back: no setting was changed"+costOfMore(r.Plan))
+		s.prices("nothing"+costOfMore(r.Plan), noSetting)
 	case spare != nil && v.Answer == model.AnswerCapacity: // a rule can only say that there be less work
 		spareFirst(s, r, *spare)
 	case v.Answer == model.AnswerCapacity && len(told[0].Fix) == 0:
@@ -40,7 +40,7 @@ func nextStep(s *sheet, r model.Report) {
 		}
 	default:
 		s.item(mustKeep, "next", 2, "look at it by hand, as the evidence (-v) says how")
-		s.item(mustKeep, "cost", 2, lookingAlone)
+		s.prices(lookingAlone, nothingBack)
 	}
 }
 
@@ -58,14 +58,10 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	}
 	s.typedFirst(check, r)
 	s.item(mustKeep, "then", 5, then)
-	s.item(mustKeep, ifEmpty, 1, ifNotThere(check))
-	s.item(mustKeep, "cost", 3, costOfSparing(spare)+andCosts(whileLoaded(check, r.Plan))+andCosts(spare.Costs)+firstAlone("", check, r.Plan))
-	s.item(mustKeep, "undo", 2, spare.Back)
-	sign := "the share of the CPU time above is smaller"
-	if better := usersBetter(r); better != "" {
-		sign = better
-	}
-	measureAgain(s, r, "", helped{sign: sign}, "undo it"+andSee("undo it"))
+	s.notThere(check, r)
+	s.prices(costOfSparing(spare)+andCosts(spare.Costs)+"; looking: "+cmp.Or(whileLoaded(check, r.Plan), "nothing"), cmp.Or(spare.Back, notedBefore))
+	h := helped{reason: "the share of the CPU time above", becomes: "smaller", better: "somewhat smaller", users: usersBetter(r)}
+	measureAgain(s, r, "", h, "undo it"+andSee("undo it"))
 }
 
 // costOfSparing is what it takes to spare CPU time.
@@ -73,11 +69,11 @@ func costOfSparing(spare model.Saving) string {
 	restarts := strings.Contains(spare.Then, "reload") || strings.Contains(spare.Then, "restart")
 	switch {
 	case spare.InCode:
-		return "a person's time, for a change of the program, and a service restart"
+		return "a person's time, for a change of the program, and a restart of it (cuts its requests)"
 	case spare.Check != "" && !restarts:
-		return "medium risk, no service restart"
+		return "medium risk, no restart"
 	}
-	return "low risk, a service reload (or restart)"
+	return "low risk, a reload (or restart) of what is changed"
 }
 
 // secondFix writes the first step of the second of several causes, which may be gone with the first, and by what it is known.
@@ -189,7 +185,7 @@ func costOfMore(plan model.Plan) string {
 	if plan.Load == nil || plan.Load.URL == "" {
 		return ""
 	}
-	return "; trying more slows the service's own users down meanwhile"
+	return "; trying more: the service's own users are slower meanwhile"
 }
 
 // notSeenInWatch says what only a load of ours would tell, "" of a run that had one.
@@ -205,10 +201,11 @@ func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 	command := whereTheTimeGoes(r, s.run)
 	s.typedFirst(command, r)
-	s.item(context, "then", 3, "it shows the functions that take the CPU time, the largest share first: what of that can be left out, kept (a cache), or done once?")
-	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": about twice as many for twice the requests")
-	s.item(mustKeep, "cost", 3, lookingAlone+andCosts(whileLoaded(command, r.Plan))+"; then a person's time, or a larger machine (and the move to it)")
-	measureAgain(s, r, "", helped{sign: usersBetter(r)}, "the next longest part of a request's time")
+	s.item(mustKeep, "then", 3, "it shows the functions that take the CPU time, the largest first: what of that can be left out, or kept?")
+	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": twice as many for twice the requests")
+	look := model.Fix{First: &model.FirstStep{Type: command}, Undo: nothingChanged, Costs: "then a person's time, or a larger machine"}
+	s.prices(terms(look, r.Plan), nothingBack+"; of a program: its version before")
+	measureAgain(s, r, "", helped{users: usersBetter(r)}, "the next longest part of a request's time")
 }
 
 // whereTheTimeGoes is the command that shows what the CPUs computed.
@@ -229,7 +226,7 @@ func settleFirst(s *sheet, r model.Report) {
 			s.item(mustKeep, "then", 2, "plimsoll rules show "+c.Rule+" says from what number on it is this cause, and what to do")
 			const more = "--trace full"
 			s.item(mustKeep, "if not", 1, "there: "+cmp.Or(s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), more), "the same command again with "+more))
-			s.item(mustKeep, "cost", 2, lookingAlone+"; "+more+": "+slowerFull+" meanwhile")
+			s.prices(lookingAlone+"; "+more+": "+theLoadAgain(r.Plan)+slowerFull+" meanwhile", nothingBack)
 			return
 		}
 	}
@@ -242,7 +239,7 @@ func settleFirst(s *sheet, r model.Report) {
 	if next.words != nil {
 		s.again(r, doFirst, next.words, next.changed, next.then)
 	}
-	s.item(mustKeep, "cost", 3, next.price)
+	s.prices(next.price, nothingBack)
 }
 
 // worthALook is the cause that came nearest, false where none did or only a load of ours would tell.
@@ -309,13 +306,13 @@ func moreToSee(r model.Report) measurement {
 	words := CommandAgain(r.Plan, r.Hosts)
 	switch {
 	case r.Plan.Remote != nil || r.Plan.Capture != nil:
-		return measurement{text: "plimsoll run or watch on the hosts themselves: they see what is not in these data", price: "a run takes some percent of a CPU; nothing is changed, and nothing is to be taken back"}
+		return measurement{text: "plimsoll run or watch on the hosts themselves: they see what is not in these data", price: "a run takes some percent of a CPU"}
 	case r.Load != nil && answersErrors(*r.Load):
 		return measurement{text: "read what the service's own log says of the replies that are errors (5xx): nothing that Plimsoll sees tells why it makes them", price: lookingAlone}
 	case r.Plan.Load != nil && waitsForConnection(r.Breakdown):
 		twice := twiceConnections(r.Plan.Load)
 		m := measurement{changed: twice.String(), text: "measure again with " + twice.String() + ": if p99 falls, the test had too few connections; if it does not, with --trace full, which sees what threads wait for",
-			price: "twice the connections may slow the service's own users down meanwhile, --trace full makes it " + slowerFull + "; nothing is changed, and nothing is to be taken back"}
+			price: "the load again with twice the connections: the service's own users may be slower meanwhile; --trace full: " + slowerFull}
 		if words != nil {
 			m.words = twice.in(words)
 		}
@@ -323,7 +320,7 @@ func moreToSee(r model.Report) measurement {
 	case r.Tracing != nil && r.Tracing.Level == "full":
 		return measurement{text: "read what came near, and what could not be seen (-vv)", price: lookingAlone}
 	}
-	m := measurement{text: full + ": " + waits, price: "the service is " + slowerFull + " while it is measured; nothing is changed, and nothing is to be taken back"}
+	m := measurement{text: full + ": " + waits, price: theLoadAgain(r.Plan) + "the service is " + slowerFull + " meanwhile"}
 	if words != nil {
 		trace := flagSet{"", "--trace", "full"}
 		m.text, m.then, m.words, m.changed = full+":", waits, trace.in(words), trace.String()
@@ -372,7 +369,7 @@ func rightsFirst(s *sheet, r model.Report) {
 	}
 	s.item(mustKeep, "then", 3, then)
 	s.item(mustKeep, "if not", 2, "more is seen: as root already, or in a container? plimsoll doctor names the rights that are missing, and how they are given")
-	s.item(mustKeep, "cost", 1, lookingAlone)
+	s.prices(cmp.Or(strings.TrimSuffix(theLoadAgain(r.Plan), ", "), lookingAlone), nothingBack)
 }
 
 // wantsOurLoad is what would settle it where that takes a load of ours.

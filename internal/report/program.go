@@ -121,8 +121,8 @@ func doingTitle(doing string) string {
 	return "where its time goes"
 }
 
-// faster is what would make a program faster, by what it spends most of its time on: a command that shows it, and its price.
-type faster struct{ text, command, cost string }
+// faster is what would make a program faster, by what it spends most of its time on: a command that shows it, its price, and the way back.
+type faster struct{ text, command, cost, back string }
 
 // fasterBy says what would make a program faster. What its largest part is cannot bring more than that part.
 func fasterBy(p *model.ProgramTime, run string) faster {
@@ -130,9 +130,9 @@ func fasterBy(p *model.ProgramTime, run string) faster {
 	how := fasterIn(p, most, run)
 	switch {
 	case how.text == "" && most.Doing == "poll":
-		return faster{text: "nothing was found that holds it up: it waits until there is something to do", cost: "nothing: no setting was changed"}
+		return faster{text: "nothing was found that holds it up: it waits until there is something to do", cost: "nothing", back: noSetting}
 	case how.text == "":
-		return faster{text: "what it waits for was not seen; the stacks of its waits tell more", command: "plimsoll trace offcpu -d 10s", cost: "some percent of a CPU for 10 s; nothing is changed"}
+		return faster{text: "what it waits for was not seen; the stacks of its waits tell more", command: "plimsoll trace offcpu -d 10s", cost: "some percent of a CPU for 10 s", back: nothingBack}
 	}
 	how.text = fmt.Sprintf("by %s at most (%s of its time): %s", timesFaster(most.Share), percent(most.Share), how.text)
 	return how
@@ -147,8 +147,8 @@ func timesFaster(share float64) string {
 }
 
 const (
-	personsTime = "a person's time, for a change of the program; undone by the version before"
-	looking     = lookingAlone
+	personsTime   = "a person's time, for a change of the program"
+	versionBefore = "the program's version before, and a restart of it"
 )
 
 func fasterIn(p *model.ProgramTime, most model.ProgramPart, run string) faster {
@@ -156,36 +156,36 @@ func fasterIn(p *model.ProgramTime, most model.ProgramPart, run string) faster {
 	case "running":
 		return computesLess(p, most, run)
 	case "queued":
-		return faster{"it shares the CPUs with others that want them: end or move these, give it weight (nice -n -5, systemctl set-property UNIT CPUWeight=500), or more CPUs", "ps -eo pid,comm,pcpu,ni --sort=-pcpu | head -8", "whoever gives way becomes slower; undone by the value before"}
+		return faster{"it shares the CPUs with others that want them: end or move these, give it weight (nice -n -5, systemctl set-property UNIT CPUWeight=500), or more CPUs", "ps -eo pid,comm,pcpu,ni --sort=-pcpu | head -8", "whoever gives way becomes slower", "the value before"}
 	case "throttled":
-		return faster{"raise the CPU limit of its control group: systemctl set-property UNIT CPUQuota=200% (docker update --cpus 2; Kubernetes: limits.cpu)", "systemd-cgtop -n 1 --cpu=percentage | head", "it may take more from its neighbours; undone by the value before, which the check of its unit shows"}
+		return faster{"raise the CPU limit of its control group: systemctl set-property UNIT CPUQuota=200% (docker update --cpus 2; Kubernetes: limits.cpu)", "systemd-cgtop -n 1 --cpu=percentage | head", "it may take more from its neighbours", "the value before, which the check of its unit shows"}
 	case "disk":
 		return lessDisk(most)
 	case "page_fault", "reclaim":
-		return faster{"it has less memory than it uses: give it more (its control group's memory.max, or the machine's), or have it touch less at a time", "vmstat 1 5", "the memory itself; undone by the value before"}
+		return faster{"it has less memory than it uses: give it more (its control group's memory.max, or the machine's), or have it touch less at a time", "vmstat 1 5", "the memory itself", "the value before"}
 	case "file_lock":
-		return faster{"whoever holds the lock has to hold it for less time, or for fewer files; the check names the holder (PID, command)", "lslocks", looking}
+		return faster{"whoever holds the lock has to hold it for less time, or for fewer files; the check names the holder (PID, command)", "lslocks", lookingAlone, nothingBack}
 	case "file_system":
-		return faster{"ask it less often or for more at once (larger reads, a cache of attributes: mount options attr_timeout, entry_timeout, actimeo), or copy what is read to a local disk first", "findmnt -t fuse,fuse.sshfs,nfs,nfs4", "a cache shows changes later; undone by mounting as before"}
+		return faster{"ask it less often or for more at once (larger reads, a cache of attributes: mount options attr_timeout, entry_timeout, actimeo), or copy what is read to a local disk first", "findmnt -t fuse,fuse.sshfs,nfs,nfs4", "a cache shows changes later", "mounting as before"}
 	case "socket_read", "connect":
 		return askLess(most)
 	case "socket_write", "pipe_write":
-		return faster{"whoever reads what it writes is slower than it: look at that program next, with --of", "ss -tnpo state established", looking}
+		return faster{"whoever reads what it writes is slower than it: look at that program next, with --of", "ss -tnpo state established", lookingAlone, nothingBack}
 	case "pipe":
-		return faster{"whoever writes into the pipe is slower than it: look at that program next, with --of; or at both, with --of command -- COMMAND", "ls -l /proc/PID/fd", looking}
+		return faster{"whoever writes into the pipe is slower than it: look at that program next, with --of; or at both, with --of command -- COMMAND", "ls -l /proc/PID/fd", lookingAlone, nothingBack}
 	case "sleep":
-		return faster{"it waits of its own will (a pause between tries, a limit of its rate, a timer): shorten or drop that pause in its settings or its code, if nothing else wants it", "grep -rnE 'sleep|interval|delay|backoff|rate' ITS-CODE-OR-SETTINGS", personsTime}
+		return faster{"it waits of its own will (a pause between tries, a limit of its rate, a timer): shorten or drop that pause in its settings or its code, if nothing else wants it", "grep -rnE 'sleep|interval|delay|backoff|rate' ITS-CODE-OR-SETTINGS", personsTime, versionBefore}
 	case "terminal":
 		if most.Call == "read" {
-			return faster{"it waits for somebody to type: give it the answer (-y, --batch, a file in place of the terminal: </dev/null)", "ls -l /proc/PID/fd/0", "it then takes what nobody was asked for; undone by leaving that out"}
+			return faster{"it waits for somebody to type: give it the answer (-y, --batch, a file in place of the terminal: </dev/null)", "ls -l /proc/PID/fd/0", "it then takes what nobody was asked for", "leaving that out"}
 		}
-		return faster{"whoever shows its terminal takes what it writes slowly (a serial console, a slow line, a terminal that is stopped by Ctrl-S): let it say less (no -v, --quiet), or write into a file", "ls -l /proc/PID/fd/1", "its messages then stand elsewhere; undone by leaving that out"}
+		return faster{"whoever shows its terminal takes what it writes slowly (a serial console, a slow line, a terminal that is stopped by Ctrl-S): let it say less (no -v, --quiet), or write into a file", "ls -l /proc/PID/fd/1", "its messages then stand elsewhere", "leaving that out"}
 	case "lock":
-		return faster{"see who wakes it, and from which code: if others compute or wait meanwhile, that is what to look at; a pool of threads without work looks the same", "plimsoll trace offcpu -d 10s", "some percent of a CPU for 10 s; nothing is changed"}
+		return faster{"see who wakes it, and from which code: if others compute or wait meanwhile, that is what to look at; a pool of threads without work looks the same", "plimsoll trace offcpu -d 10s", "some percent of a CPU for 10 s", nothingBack}
 	case "stopped":
-		return faster{"let it go on: kill -CONT PID; detach the debugger; thaw its control group", "ps -eo pid,stat,wchan:20,comm | awk '$2 ~ /^[Tt]/ || $3 ~ /freez/'", "none; kill -STOP PID stops it again"}
+		return faster{"let it go on: kill -CONT PID; detach the debugger; thaw its control group", "ps -eo pid,stat,wchan:20,comm | awk '$2 ~ /^[Tt]/ || $3 ~ /freez/'", "nothing", "kill -STOP PID stops it again"}
 	case "uninterruptible_other":
-		return faster{"see in which function of the kernel it waits; most often it is a lock that others of its own threads, or of the same file or memory, hold", "plimsoll trace offcpu -d 10s", "some percent of a CPU for 10 s; nothing is changed"}
+		return faster{"see in which function of the kernel it waits; most often it is a lock that others of its own threads, or of the same file or memory, hold", "plimsoll trace offcpu -d 10s", "some percent of a CPU for 10 s", nothingBack}
 	}
 	return faster{}
 }
@@ -201,11 +201,11 @@ const (
 // computesLess is for a program that computes.
 func computesLess(p *model.ProgramTime, most model.ProgramPart, run string) faster {
 	if most.Thread == "short-lived processes" {
-		return faster{"it starts many short processes: do their work in one (a built-in in place of a program, one call for many files: xargs, find -exec … +)", "plimsoll trace exec -d 5s", personsTime}
+		return faster{"it starts many short processes: do their work in one (a built-in in place of a program, one call for many files: xargs, find -exec … +)", "plimsoll trace exec -d 5s", personsTime, versionBefore}
 	}
 	if p.CPUs > 0 && p.SystemShare >= faultsSystem && p.MinorFaults/p.CPUs >= manyFaults {
 		return faster{fmt.Sprintf("it takes memory from the kernel and gives it back all the time (%s pages a second are new to it): use what it has again, or keep the allocator from giving it back (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_ in its environment)", layout.Count(int64(p.MinorFaults))),
-			"perf stat -e minor-faults,dTLB-load-misses -p PID sleep 5", "it keeps more memory than it needs at the moment; a restart, undone by the environment before"}
+			"perf stat -e minor-faults,dTLB-load-misses -p PID sleep 5", "it keeps more memory than it needs at the moment; a restart of it", "its environment before, and a restart of it"}
 	}
 	text := "less work in the functions that take it"
 	if len(p.Functions) > 0 {
@@ -214,7 +214,7 @@ func computesLess(p *model.ProgramTime, most model.ProgramPart, run string) fast
 	if p.AtOnce > 0 && p.AtOnce < 1.2 {
 		text += "; or its work spread over several CPUs: it computes on one at a time"
 	}
-	return faster{text, "plimsoll flame " + run, personsTime}
+	return faster{text, "plimsoll flame " + run, personsTime, versionBefore}
 }
 
 // lessDisk is for a program that waits for a disk.
@@ -222,13 +222,13 @@ func lessDisk(most model.ProgramPart) faster {
 	const check = "iostat -xd 1 3"
 	switch most.Call {
 	case "fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync":
-		return faster{"make it wait for the disk once for many records (one transaction or one " + most.Call + " for a batch), or give it a disk that confirms faster", check, "what is not confirmed yet is lost when the power fails; undone by a batch of one"}
+		return faster{"make it wait for the disk once for many records (one transaction or one " + most.Call + " for a batch), or give it a disk that confirms faster", check, "what is not confirmed yet is lost when the power fails", "a batch of one"}
 	case "write":
-		return faster{"it writes faster than the disk takes it: write less (compress, leave out), or to a faster disk", check, personsTime}
+		return faster{"it writes faster than the disk takes it: write less (compress, leave out), or to a faster disk", check, personsTime, versionBefore}
 	case "read":
-		return faster{"read what is read again from memory (more memory for the page cache), in larger pieces, ahead, or several at once; or from a faster disk", check, "memory, or a person's time"}
+		return faster{"read what is read again from memory (more memory for the page cache), in larger pieces, ahead, or several at once; or from a faster disk", check, "memory, or a person's time", versionBefore}
 	}
-	return faster{"do less that needs the disk, several at once, or on a faster one", check, personsTime}
+	return faster{"do less that needs the disk, several at once, or on a faster one", check, personsTime, versionBefore}
 }
 
 // askLess is for a program that waits for answers of a peer.
@@ -247,7 +247,7 @@ func askLess(most model.ProgramPart) faster {
 	if most.Towards != "" {
 		who = layout.Line(most.Towards)
 	}
-	return faster{"ask for more at once (a batch, a pipeline, several connections), or see why " + who + " takes its time: watch there, too (--host)", c.String(), looking}
+	return faster{"ask for more at once (a batch, a pipeline, several connections), or see why " + who + " takes its time: watch there, too (--host)", c.String(), lookingAlone, nothingBack}
 }
 
 // fullProgram writes all parts of a program's time.

@@ -28,8 +28,22 @@ type block struct {
 // less is a block that has a shorter text, in that.
 func (b block) less() block {
 	b.text, b.shorter = b.shorter[0], b.shorter[1:]
+	if len(b.shorter) == 1 && b.shorter[0] == "" {
+		b.dear = goneDear
+	}
 	return b
 }
+
+// goesLast has a block go altogether where all that is less dear was made shorter, and there still is no room.
+func (b *block) goesLast() {
+	if len(b.shorter) == 0 {
+		b.dear = goneDear
+	}
+	b.shorter = append(b.shorter, "")
+}
+
+// goneDear is how dear the last line of a block is that may go altogether: less than what is to be done.
+const goneDear = 3
 
 // The blocks by what they are worth. What has mustKeep stays.
 const (
@@ -48,6 +62,8 @@ type sheet struct {
 	kept   string // the same of one that plimsoll again makes again, "" of others
 	blocks []block
 	steps  []Step // what the blocks say, as long as it is
+	// showsHow is whether one of them has the command that shows the evidence.
+	showsHow bool
 }
 
 // Step is a thing to do, or its price, under a label, which is "" where it goes on with the one before.
@@ -68,7 +84,7 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	if text != "" {
 		s.add(keep, func(p *paper) { p.short(label, most, text) })
 		last := &s.blocks[len(s.blocks)-1]
-		toOne := slices.Contains([]string{"offered", "how sure", "cost"}, label)
+		toOne := slices.Contains([]string{"offered", "got", "how sure"}, label)
 		if n := last.lines(); n > 2 || n == 2 && toOne {
 			least := (n + 1) / 2
 			if toOne {
@@ -82,13 +98,27 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	}
 }
 
+// prices adds what a step costs, and how it is taken back. Neither is ever cut.
+func (s *sheet) prices(cost, back string) {
+	s.whole("cost", cost)
+	s.whole("undo", back)
+}
+
+// whole adds a labelled text of which nothing is left out, however much else there is.
+func (s *sheet) whole(label, text string) {
+	if text != "" {
+		s.add(mustKeep, func(p *paper) { p.hang(0, labelWidth, label, bold, layout.Line(text)) })
+		s.steps = append(s.steps, Step{Label: label, Text: text})
+	}
+}
+
 // shorten adds to a block what write writes in fewer lines than it has, in no fewer than least.
 func (b *block) shorten(o TextOptions, least int, write func(p *paper, most int)) {
 	now := b.lines()
 	for most := now - 1; most >= least; most-- {
 		p := newPaper(o)
 		write(p, most)
-		if text := p.b.String(); strings.Count(text, "\n") < now {
+		if text := p.b.String(); strings.Count(text, "\n") < now && strings.Count(text, "…") <= strings.Count(b.text, "…") {
 			now, b.shorter = strings.Count(text, "\n"), append(b.shorter, text)
 		}
 	}
@@ -99,10 +129,8 @@ func dearness(label string) int {
 	switch label {
 	case "then", doFirst:
 		return 4
-	case "undo", "again":
+	case "again":
 		return 3
-	case "cost":
-		return 2
 	}
 	return 0
 }

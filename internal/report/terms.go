@@ -29,18 +29,15 @@ func mostUseful(list []model.Fix) model.Fix {
 // automatic is a fix that tune makes, and takes back.
 const automatic = "automatic"
 
-// mostCost is how many lines the price of a fix has at most.
-const mostCost = 4
-
 // terms are what a fix of a run with that plan risks and costs, in words.
 func terms(f model.Fix, plan model.Plan) string {
 	command := ""
 	if f.First != nil {
 		command = f.First.Type
 	}
-	loaded := andCosts(whileLoaded(command, plan))
+	looks := strings.Join(slices.DeleteFunc([]string{whileLoaded(command, plan), whileItLooks(f)}, func(s string) bool { return s == "" }), ", ")
 	if f.Undo == nothingChanged {
-		return lookingAlone + loaded + strings.Replace(whileItLooks(f), ": ", "; ", 1) + andCosts(f.Costs)
+		return layout.Line(andThen(cmp.Or(looks, lookingAlone), f.Costs))
 	}
 	restart, risk := restartOf(f), f.Risk
 	if risk == "low" && cutsOff(restart) { // who has users calls a restart no low risk
@@ -53,27 +50,23 @@ func terms(f model.Fix, plan model.Plan) string {
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
 		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" more memory than now")
 	}
-	looking := ""
 	if onlyShows(f) {
-		looking = firstAlone(whileItLooks(f), command, plan)
+		looks = cmp.Or(looks, lookingAlone)
 	}
-	return strings.Join(parts, ", ") + loaded + andCosts(f.Costs) + looking
-}
-
-// firstAlone is what it costs to type the first command and no more, "" where that is the load that comes again for it.
-func firstAlone(slows, command string, plan model.Plan) string {
-	if slows == "" && whileLoaded(command, plan) != "" {
-		return ""
+	if looks != "" {
+		looks = "; looking: " + looks
 	}
-	return "; the first command" + cmp.Or(slows, " alone: nothing")
+	return strings.Join(parts, ", ") + andCosts(f.Costs) + looks
 }
 
 const (
 	// nothingChanged is the undo of a fix that is a look, impossible of one that cannot be taken back.
 	nothingChanged = "none"
 	impossible     = "impossible"
-	// lookingAlone is the price of a look.
-	lookingAlone = "nothing is changed by looking, so there is nothing to take back"
+	// lookingAlone is the price of a look, nothingBack how it is taken back, noSetting that of no step at all.
+	lookingAlone = "nothing"
+	nothingBack  = "nothing: a look changes nothing"
+	noSetting    = "nothing: no setting was changed"
 )
 
 // onlyShows says whether what is typed first shows what to change, and changes nothing: a
@@ -89,13 +82,13 @@ func whileItLooks(f model.Fix) string {
 	tool, _, _ := strings.Cut(strings.TrimPrefix(command, "plimsoll "), " ")
 	switch {
 	case tool == "strace":
-		return ": the process is slowed down a lot while it runs (^C ends it)"
+		return "the process is a lot slower until ^C"
 	case slices.Contains([]string{"trace", "perf", "tcpdump"}, tool), strings.Contains(command, "plimsoll trace "):
-		return ": requests a few percent slower while it runs"
+		return "requests a few percent slower meanwhile"
 	case strings.Contains(f.First.Then, "plimsoll trace ") || strings.Contains(f.First.Then, "--trace full"):
-		return ": requests some 7 % slower while a trace runs"
+		return "requests some 7 % slower while a trace runs"
 	case strings.Contains(command, "EXPLAIN (ANALYZE"):
-		return ": it runs the statement once"
+		return "it runs the statement once"
 	}
 	return ""
 }
@@ -132,17 +125,51 @@ func restarts(word string, f model.Fix) string {
 	sets := func(kind string) bool {
 		return slices.ContainsFunc(f.Changes, func(c model.FixChange) bool { return c.Kind == kind })
 	}
+	name := whatRestarts(word, f)
 	switch {
 	case word == "reload" && sets(model.ChangePHPFPM):
-		return "a reload of PHP-FPM (requests under way are cut, unless process_control_timeout is set)"
-	case word == "reload" && sets(model.ChangeNginx):
-		return "a reload of nginx (requests under way are finished)"
+		return "reloads PHP-FPM (requests under way are cut, unless process_control_timeout is set)"
+	case word == "reload" && (sets(model.ChangeNginx) || name == "nginx" || name == "haproxy"):
+		return "reloads " + cmp.Or(name, "nginx") + " (requests under way are finished)"
 	case word == "reload":
-		return "a reload (most services finish the requests under way)"
+		return "reloads " + cmp.Or(name, "what is changed") + " (most finish the requests under way)"
+	case word == "host":
+		return "restarts the host (cuts all requests)"
 	case cutsOff(word):
-		return "a " + word + " restart (cuts requests)"
+		return "restarts " + cmp.Or(name, "what is changed") + " (cuts its requests)"
 	}
-	return "no service restart"
+	if steps := stepsIn(f); strings.Contains(steps, "version before") || strings.Contains(steps, "restart it") {
+		return "no restart but of what is changed"
+	}
+	return "no restart"
+}
+
+// stepsIn are a fix's steps, forth and back.
+func stepsIn(f model.Fix) string {
+	if f.First == nil {
+		return f.Back
+	}
+	return f.First.Then + "\n" + f.First.Back + "\n" + f.Back
+}
+
+// named are the words by which a step says what it has restart or read its files anew.
+var named = lazy.Regexp(`systemctl (restart|reload) ([a-z][\w.@-]*)|\b(nginx) -s reload|the (UNIT)\b|systemctl restart (UNIT)\b`)
+
+// whatRestarts is what a fix has restart, or reload, as its own steps name it; "" where they name nothing, or several.
+func whatRestarts(word string, f model.Fix) string {
+	var names []string
+	for _, m := range named().FindAllStringSubmatch(stepsIn(f), -1) {
+		if name := strings.TrimRight(cmp.Or(m[2], m[3], m[4], m[5]), "."); (m[1] == "" || m[1] == "reload" == (word == "reload")) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case len(names) != 1:
+		return ""
+	case names[0] == "UNIT":
+		return "that UNIT"
+	}
+	return names[0]
 }
 
 // takeBack is how a fix is taken back that one makes by hand: in words, and what is to be typed, a line each; "" of what there is none of.
@@ -165,6 +192,25 @@ func takeBack(f model.Fix) (text, commands string) {
 // notedBefore is how to take back what nobody wrote down.
 const notedBefore = "set back what it was before (note that first)"
 
+// backAsNoted is the way back of settings whose values no run tells, and which are noted first.
+const backAsNoted = "the same command with the value that you noted"
+
+// noteFirst says what to note of settings that are typed and whose values no run tells, "" of none.
+func noteFirst(f model.Fix) string {
+	var where string
+	var names []string
+	for _, c := range f.Changes {
+		if way, set, ok := strings.Cut(c.Type, "sysctl -w "); ok && c.Old == "" && c.Kind == model.ChangeSysctl {
+			name, _, _ := strings.Cut(set, "=")
+			where, names = way, append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "note what this prints: " + where + "sysctl " + strings.Join(names, " ")
+}
+
 // setBack is takeBack for settings that are typed.
 func setBack(f model.Fix) (text, commands string) {
 	var words, lines []string
@@ -174,11 +220,13 @@ func setBack(f model.Fix) (text, commands string) {
 		switch {
 		case c.Old != "" && c.Old == c.Value:
 		case c.Kind == model.ChangeAffinity: // how many is known, and not which
-			words = append(words, "the same line with the list that taskset -cp PID shows before it")
+			words = append(words, "the same line with the list that taskset -cp PID shows (note that first)")
 		case c.Back != "":
 			lines = append(lines, c.Back)
 		case c.Old == "" && c.Kind == model.ChangeSysctl:
-			words = append(words, "the same line with what sysctl "+c.Name+" shows before it")
+			if !slices.Contains(words, backAsNoted) {
+				words = append(words, backAsNoted)
+			}
 		case c.Old == "":
 			unknown, where = true, takesEffect(c)
 		default:

@@ -24,21 +24,21 @@ func afterUnclearWatch(s *sheet, r model.Report) {
 		s.item(mustKeep, "next", 2, "see what "+who+":")
 		s.typed(mustKeep, doFirst, lookAtProgram(busiestName(f, r.Verdict), r.Hosts))
 		s.item(mustKeep, "then", 2, "it says where all of its time goes: which disk, file, lock or peer it waits for, or what it computes")
-		s.item(mustKeep, "cost", 2, "a hundredth of a CPU or two while it watches; nothing is changed")
+		s.prices("a hundredth of a CPU or two while it watches", nothingBack)
 		return
 	}
 	listen, speaks := usersAt(f)
 	if listen != "" && speaks != spokenHTTP {
 		s.item(mustKeep, "next", 4, "load "+layout.Line(listen)+", where the users are, with a load tool for what it speaks (no HTTP was seen there), and watch meanwhile:")
 		s.typed(mustKeep, doFirst, "plimsoll watch"+hostFlags(r.Hosts)+" -- COMMAND")
-		s.item(mustKeep, "cost", 3, "its load comes on top of the users' own; nothing is changed")
+		s.prices("its load comes on top of the users' own", nothingBack)
 		return
 	}
 	url := urlOf(listen, r.Hosts)
 	s.item(mustKeep, "next", 2, "load it with requests of Plimsoll's own, each of which is timed:")
 	s.typed(mustKeep, doFirst, "plimsoll run "+url+hostFlags(r.Hosts))
 	s.item(mustKeep, "then", 3, "it ends in a verdict like this one; "+toFillIn(url)+"the path: one that users ask for")
-	s.item(mustKeep, "cost", 3, "its load comes on top of the users' own, for some 15 s; nothing is changed")
+	s.prices("its load comes on top of the users' own, for some 15 s", nothingBack)
 }
 
 // lookAtProgram is the command that asks where a program's time goes.

@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"plimsoll/internal/diagnose"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
 	"plimsoll/internal/ruleset"
 	"plimsoll/rules"
 )
 
-// Of every recorded fault the screen says how sure it is, the one thing to type first, what to do then and where that shows nothing, what it costs, how
-// it is taken back, and how to measure again, and fits.
+// Of every recorded fault the screen says how sure it is, the one thing to type first, what to do then and where that shows nothing, all of what it costs
+// and how it is taken back, and how to measure again, and fits; where its load was ours also with what came of that, as the screen of a run has it.
 // PLIMSOLL_SCREENS=DIR writes them there, to be read.
 func TestScreensOfRecordedFaults(t *testing.T) {
 	set, err := ruleset.LoadTried(rules.FS)
@@ -34,19 +35,34 @@ func TestScreensOfRecordedFaults(t *testing.T) {
 				continue
 			}
 			r := s.report(set, rule)
-			var b bytes.Buffer
-			if err := report.Text(&b, r, report.TextOptions{Run: "last"}); err != nil {
-				t.Fatal(err)
-			}
-			if dir != "" {
-				if err := os.WriteFile(filepath.Join(dir, rule.ID+"."+s.name+".txt"), b.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, lacks := range lackOf(b.String(), r.Verdict) {
-				t.Errorf("%s, %s: %s\n%s", rule.ID, s.name, lacks, b.String())
+			name := rule.ID + "." + s.name
+			checkScreen(t, dir, name, r)
+			if r.Plan.Load != nil {
+				r.Load = &someLoad
+				checkScreen(t, dir, name+".run", r)
 			}
 		}
+	}
+}
+
+// someLoad is what came of a load, as far as a screen tells.
+var someLoad = model.Load{Requests: 11_640, Seconds: 6, GoodRPS: 238, GoodShare: 0.885, Outcomes: map[string]int64{"2xx": 10_301, "5xx": 1_001, "timeout": 338},
+	Latency: model.Quantiles{Count: 11_302, P50: 95_000, P99: 1_210_000, Max: 4_020_000}, Calm: model.Quantiles{Count: 90, P50: 11_300}}
+
+// checkScreen checks the screen of a report, and writes it where that is wanted.
+func checkScreen(t *testing.T, dir, name string, r model.Report) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := report.Text(&b, r, report.TextOptions{Run: "4f1c"}); err != nil {
+		t.Fatal(err)
+	}
+	if dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, name+".txt"), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, lacks := range lackOf(b.String(), r) {
+		t.Errorf("%s: %s\n%s", name, lacks, b.String())
 	}
 }
 
@@ -64,21 +80,43 @@ func (s *slice) report(set ruleset.Rules, rule *ruleset.Rule) model.Report {
 }
 
 // lackOf says what a screen does not tell that it should.
-func lackOf(screen string, v model.Verdict) (list []string) {
+func lackOf(screen string, r model.Report) (list []string) {
 	const most = 23 // lines
 	if n := strings.Count(screen, "\n"); n > most {
 		list = append(list, fmt.Sprintf("%d lines", n))
 	}
-	if !strings.Contains(screen, "\ncost ") {
-		list = append(list, "no cost")
+	for _, row := range []string{"cost", "undo"} {
+		if !strings.Contains(screen, "\n"+row+" ") {
+			list = append(list, "no "+row)
+		}
 	}
-	if v.Answer != model.AnswerCause {
-		return list
+	all := oneLine(screen)
+	for _, step := range report.FirstSteps(r) {
+		if (step.Label == "cost" || step.Label == "undo" || step.Label == "then") && !strings.Contains(all, oneLine(strings.ReplaceAll(step.Text, "the same command again with -", "plimsoll again 4f1c -"))) {
+			list = append(list, fmt.Sprintf("not all of %s: %s", step.Label, step.Text))
+		}
 	}
-	if !strings.Contains(screen, "\nundo ") && !strings.Contains(screen, "nothing is changed by looking") {
-		list = append(list, "no way back")
+	if !strings.Contains(screen, ": plimsoll show 4f1c -v\n") {
+		list = append(list, "not how the evidence is seen")
 	}
-	if !strings.Contains(screen, "\nhow sure ") {
+	if restartless().MatchString(screen) && restarted().MatchString(all) {
+		list = append(list, "what restarts where nothing does")
+	}
+	if r.Verdict.Answer == model.AnswerCause {
+		list = append(list, lackOfCause(screen, r)...)
+	}
+	return list
+}
+
+// restartless is a price without a restart, restarted are the words of a step that has something restart.
+var (
+	restartless = lazy.Regexp(`, no restart(,|;|\n)`)
+	restarted   = lazy.Regexp(`systemctl restart|(then|and a) restart|restart it\b|version before`)
+)
+
+// lackOfCause says what a screen that names a cause does not tell besides.
+func lackOfCause(screen string, r model.Report) (list []string) {
+	if !strings.Contains(screen, "\nhow sure ") && !strings.Contains(screen, " confirmed (proven by measuring)\n") {
 		list = append(list, "not how sure that is")
 	}
 	if n := strings.Count(screen, "\ndo first "); n != 1 {
@@ -88,17 +126,26 @@ func lackOf(screen string, v model.Verdict) (list []string) {
 	if typed && strings.Count(screen, "\nthen ") != 1 {
 		list = append(list, "not what to do then")
 	}
-	if first := report.MostUseful(v.Root[0].Fix).First; first != nil && !strings.Contains(oneLine(screen), strings.ReplaceAll(oneLine(first.Then), "plimsoll again -", "plimsoll again last -")) {
-		list = append(list, "not all of what to do then")
-	}
 	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif empty   or only a header: ") {
 		list = append(list, "not what to do where the first step does not show what it should")
 	}
-	if !strings.Contains(screen, "\nagain      plimsoll again last: ") {
+	_, again, found := strings.Cut(screen, "\nagain      plimsoll again 4f1c: ")
+	again = oneLine(again)
+	if !found {
 		list = append(list, "no whole command that measures again")
+	}
+	for _, word := range []string{"why ", ": helped. ", ": in part, keep it", "Else: "} {
+		if !strings.Contains(again, word) {
+			list = append(list, "not what to make of the next measurement: "+word)
+		}
+	}
+	if r.Load != nil && !strings.Contains(again, "plimsoll compare 4f1c last") {
+		list = append(list, "not how both runs are compared")
 	}
 	return list
 }
 
 // oneLine is a text as it is before it is laid out.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func oneLine(text string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, " \\\n", "\n")), " ")
+}
