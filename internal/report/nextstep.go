@@ -331,6 +331,11 @@ func moreToSee(r model.Report) measurement {
 // denied is how something is missing that takes rights which the run had not.
 var denied = lazy.Regexp(`was denied on |[Pp]ermission denied|not permitted`)
 
+// wantsRights says whether rights would help. What the kernel's verifier refuses is "permission denied", too, whoever asks.
+func wantsRights(missing string) bool {
+	return denied().MatchString(missing) && !strings.Contains(missing, "verifier refuses")
+}
+
 // lacksRights says whether an answer is not sure for want of rights: what would prove it, or what would have been found, was denied.
 func lacksRights(r model.Report) bool {
 	v := r.Verdict
@@ -340,7 +345,7 @@ func lacksRights(r model.Report) bool {
 	unsure := v.Unknown
 	switch {
 	case v.Answer == model.AnswerUnclear:
-		if c, ok := worthALook(r); ok && !denied().MatchString(c.Settle) { // something came nearer than what was not seen
+		if c, ok := worthALook(r); ok && !wantsRights(c.Settle) { // something came nearer than what was not seen
 			return false
 		}
 	case len(v.Root) > 0 && v.Root[0].Answer == model.Suspected:
@@ -350,7 +355,7 @@ func lacksRights(r model.Report) bool {
 	}
 	return slices.ContainsFunc(unsure, func(f model.Finding) bool {
 		return (f.Kind == "cause" || f.Kind == "capacity") && slices.ContainsFunc(f.Clues, func(c model.Clue) bool {
-			return c.Truth == model.Unknown && c.Role != model.Supports && denied().MatchString(missing(c))
+			return c.Truth == model.Unknown && c.Role != model.Supports && wantsRights(missing(c))
 		})
 	})
 }
