@@ -312,8 +312,14 @@ func schedule(l model.Load) string {
 	if l.Lag.P99 >= behind {
 		text = "the generator fell behind: " + text + "; latency counts from when it was due. Give it more threads (-t), or another machine"
 	}
+	if queued := l.Latency.P50 - l.Service.P50; queued >= noticed {
+		text += fmt.Sprintf("; half waited %s or more for a free connection, so that the rate above is that of what was due, and was not kept up with", layout.Micros(queued))
+	}
 	return text
 }
+
+// noticed is from how many microseconds on somebody notices a wait (Nielsen, 1993).
+const noticed = 100_000
 
 // attempted says whether there were attempts to connect that failed and were no
 // requests: the closed loop's, whose outcomes are not among its requests.
