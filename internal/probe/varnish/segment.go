@@ -20,11 +20,12 @@ import (
 const (
 	headBytes  = 24 // ready, where the body begins, which StatDoc: 64 bits each
 	readyIndex = 1
-	// maxSegment and maxDoc bound what is read of a segment, and maxSegments how many are read; the largest of Varnish 7 has
-	// 1.2 KiB, its description 35 KiB.
+	// maxSegment bounds what is read of a segment, maxDoc what is read of all descriptions together, and maxSegments how many
+	// segments are read; the largest of Varnish 7 has 1.2 KiB, its description 35 KiB.
 	maxSegment  = 64 << 10
 	maxDoc      = 1 << 20
 	maxSegments = 128
+	maxName     = 255 // of a file, on Linux
 )
 
 // errNotYet is the error of a segment that is being written, or taken away.
@@ -38,8 +39,15 @@ type place struct {
 	ident          string // MAIN, SMA.s0; of a StatDoc the number by which it is named
 }
 
+// slot is what tells a segment from others.
+type slot struct {
+	file   string
+	offset int64
+}
+
 // parseIndex reads an index; of what was added and taken away again nothing is left. Segments that are not read are left out.
 func parseIndex(text []byte) (list []place, err error) {
+	at := map[slot]int{} // where in the list
 	for line := range bytes.Lines(text) {
 		f := strings.Fields(string(line))
 		if len(f) == 0 || f[0] == "#" {
@@ -53,17 +61,25 @@ func parseIndex(text []byte) (list []place, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%.80q: %w", line, err)
 		}
-		switch {
-		case !ok:
+		if !ok {
+			continue
+		}
+		s := slot{p.file, p.offset}
+		switch i, known := at[s]; {
+		case gone && known:
+			list[i] = place{}
+			delete(at, s)
 		case gone:
-			list = slices.DeleteFunc(list, func(o place) bool { return o.file == p.file && o.offset == p.offset })
-		case len(list) >= 8*maxSegments:
+		case known:
+			list[i] = p
+		case len(at) >= 8*maxSegments:
 			return nil, fmt.Errorf("it lists more than %d segments", 8*maxSegments)
 		default:
+			at[s] = len(list)
 			list = append(list, p)
 		}
 	}
-	return list, nil
+	return slices.DeleteFunc(list, func(p place) bool { return p.file == "" }), nil
 }
 
 // parsePlace reads a line's words behind its sign; ok says that it is of counters.
@@ -84,7 +100,7 @@ func parsePlace(f []string) (p place, ok bool, err error) {
 		return p, false, err
 	case p.offset < 0 || p.length < headBytes || p.length > most:
 		return p, false, fmt.Errorf("want a length of %d to %d, not before the file's beginning", headBytes, most)
-	case strings.Contains(p.file, "/"):
+	case strings.Contains(p.file, "/") || len(p.file) > maxName:
 		return p, false, errors.New("want a name of a file in the same directory")
 	}
 	return p, true, nil

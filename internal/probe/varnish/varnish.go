@@ -43,7 +43,7 @@ func All() []probe.Probe {
 		Cost:    "one reading a second: 0.1 ms of ours, and nothing of Varnish's (Varnish 7.1, two storages, a backend)",
 		Blind: []string{
 			"a Varnish before 6.0 keeps its counters otherwise, and is not read",
-			"a thread adds its counts to Varnish's own after some requests, or when it has nothing to do: they may be late by a few requests of each thread",
+			"a thread adds what its clients asked (client_req, cache_hit, cache_miss, s_pass) to Varnish's own counters when it has nothing to do: where clients keep their connection and ask on at once, after a whole run; what it asks backends, fetches and throws out is counted as it is done",
 			"of storages and backends the first that Varnish lists are read, up to 128 segments of counters in all",
 			"how many threads it may have, and what VCL says, is not read",
 		},
@@ -295,18 +295,19 @@ func wanted(ident string) bool {
 
 // take reads the descriptions, and keeps where counters are.
 func (m *memory) take(list []place) error {
+	described := int64(0)
+	for _, p := range list {
+		if p.category == "StatDoc" {
+			described += p.length
+		}
+	}
+	if described > maxDoc {
+		return fmt.Errorf("the descriptions of its counters have %d bytes, want at most %d", described, maxDoc)
+	}
 	for _, p := range list {
 		switch {
 		case p.category == "StatDoc":
-			text, err := m.segment(p)
-			if err != nil {
-				return err
-			}
-			described, _, err := body(text)
-			if err != nil {
-				return err
-			}
-			if m.docs[p.ident], err = parseDoc(described); err != nil {
+			if err := m.describe(p); err != nil {
 				return err
 			}
 		case wanted(p.ident) && len(m.stats) < maxSegments:
@@ -317,6 +318,20 @@ func (m *memory) take(list []place) error {
 		return errors.New("its index lists no counters of the name MAIN")
 	}
 	return nil
+}
+
+// describe reads a description.
+func (m *memory) describe(p place) error {
+	text, err := m.segment(p)
+	if err != nil {
+		return err
+	}
+	described, _, err := body(text)
+	if err != nil {
+		return err
+	}
+	m.docs[p.ident], err = parseDoc(described)
+	return err
 }
 
 func (m *memory) values() (list []value, err error) {

@@ -2,9 +2,11 @@ package varnish
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,17 @@ func TestReadRefuses(t *testing.T) {
 		"lists no counters": func(dir string) error { return replace(dir, index, "Stat MAIN", "Stat MEMPOOL.x") },
 		"in the same directory": func(dir string) error {
 			return replace(dir, index, "_.Stat.d5e3b58ff4c4bb46", "../x")
+		},
+		"bytes, want at most": func(dir string) error {
+			line := "+ _.StatDoc.e5c679194209f709 %d 36864 StatDoc %x\n"
+			var many strings.Builder
+			for i := range 60 {
+				fmt.Fprintf(&many, line, 8*i, i)
+			}
+			return os.WriteFile(dir+folder+"_.index", append(slices.Clone(index), many.String()...), 0o600)
+		},
+		"same directory": func(dir string) error {
+			return replace(dir, index, "_.Stat.d5e3b58ff4c4bb46", strings.Repeat("x", 1<<12))
 		},
 		"want a length": func(dir string) error { return replace(dir, index, " 0 1176 Stat", " 0 999999999 Stat") },
 		"before the":    func(dir string) error { return replace(dir, index, " 0 1176 Stat", " -8 1176 Stat") },
