@@ -31,9 +31,10 @@ const (
 	leastService = 0.01
 )
 
-// Of makes the bill of a run from its sampled stacks; known are the terms of the rules.
+// Of makes the bill of a run from its sampled stacks, and names scripts by whole ones where there are any; known are
+// the terms of the rules.
 // It is nil where nobody works for requests, and no program for itself.
-func Of(q *query.Run, known query.Records, stacks []*profile.Profile) (*model.Bill, error) {
+func Of(q *query.Run, known query.Records, stacks, whole []*profile.Profile) (*model.Bill, error) {
 	t, err := theTable()
 	if err != nil {
 		return nil, err
@@ -58,6 +59,9 @@ func Of(q *query.Run, known query.Records, stacks []*profile.Profile) (*model.Bi
 		b.SecondsPerRequest = &each
 	}
 	sums, err := t.add(q.Meta().Hosts, services, stacks)
+	if err == nil {
+		err = t.addScripts(q.Meta().Hosts, services, whole, sums)
+	}
 	if err != nil {
 		return &model.Bill{Missing: err.Error()}, nil
 	}
@@ -147,6 +151,7 @@ type sum struct {
 	callers   map[string]*caller
 	// interrupts are those samples that were taken in one: the longer all takes, the more there are.
 	interrupts int64
+	scripted   scripted
 }
 
 // add sorts all samples of the services.
@@ -256,7 +261,8 @@ func (all *sums) write(b *model.Bill) {
 			Mechanism: m.ID, Text: m.Text, Told: !m.Rest, Why: m.Why, ByHand: m.ByHand, Avoidable: []model.Saving{},
 			Share: float64(of.samples) / float64(all.all), Files: groupsOf(of.files, of.samples), Services: groupsOf(of.groups, of.samples), Functions: functionsOf(of.functions, all.all),
 		}
-		e.Caller = of.caller()
+		e.Caller = innermost(of.callers, of.samples)
+		of.scripted.tell(&e)
 		e.PlusMinus = 1.96 * math.Sqrt(e.Share*(1-e.Share)/float64(all.all))
 		if b.SecondsPerRequest != nil {
 			each := e.Share * *b.SecondsPerRequest

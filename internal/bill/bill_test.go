@@ -111,7 +111,7 @@ func TestRecordedCases(t *testing.T) {
 		"healthy-saturated":   {groups: []string{"php-fpm8.2", "nginx"}, first: "own", share: 0.81},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := Of(runOf(t, c.groups, append(c.series, replies)...), known(t), []*profile.Profile{recorded(t, name)})
+			b, err := Of(runOf(t, c.groups, append(c.series, replies)...), known(t), []*profile.Profile{recorded(t, name)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestWhyOPcacheDoesNotKeepScripts(t *testing.T) {
 		"nobody saw it":                     {nil, "opcache_asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, err := Of(runOf(t, []string{"php-fpm8.2", "nginx"}, c.series...), known(t), []*profile.Profile{recorded(t, "php-compiles")})
+			b, err := Of(runOf(t, []string{"php-fpm8.2", "nginx"}, c.series...), known(t), []*profile.Profile{recorded(t, "php-compiles")}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +169,7 @@ func TestWhyOPcacheDoesNotKeepScripts(t *testing.T) {
 
 // A table with a primary key alone has it kept up to date, too: a part of the work, of which nothing is to spare.
 func TestAPrimaryKeyIsNotToSpare(t *testing.T) {
-	b, err := Of(runOf(t, []string{"postgres"}), known(t), []*profile.Profile{recorded(t, "postgres-key")})
+	b, err := Of(runOf(t, []string{"postgres"}), known(t), []*profile.Profile{recorded(t, "postgres-key")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestWhatIsNotShownIsNotAvoidable(t *testing.T) {
 		"nothing was counted": nil,
 		"they are kept":       append(few, replies),
 	} {
-		b, err := Of(runOf(t, []string{"nginx"}, series...), known(t), []*profile.Profile{recorded(t, "upstream-connects")})
+		b, err := Of(runOf(t, []string{"nginx"}, series...), known(t), []*profile.Profile{recorded(t, "upstream-connects")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestConnectionsAreSharedOutByTheirEnds(t *testing.T) {
 		`plimsoll_tcp_connect_seconds_count{host="server",groupname="nginx",dst="127.0.0.1:8080"} 0+100x10`,
 		`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="8080"} 0+100x10`,
 		`plimsoll_tcp_accept_queue_arrivals_total{host="server",port="80"} 0+100x10`,
-	), known(t), []*profile.Profile{recorded(t, "upstream-connects")})
+	), known(t), []*profile.Profile{recorded(t, "upstream-connects")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestTooFewSamplesSaySo(t *testing.T) {
 	for _, s := range p.Sample {
 		s.Value[0] = 1
 	}
-	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p})
+	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p}, nil)
 	if err != nil || b.Missing == "" || len(b.Entries) > 0 {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -359,7 +359,7 @@ func FuzzStacks(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b, err := Of(q, list, []*profile.Profile{p})
+		b, err := Of(q, list, []*profile.Profile{p}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func FuzzStacks(f *testing.F) {
 func BenchmarkBill(b *testing.B) {
 	q, list, p := runOf(b, []string{"nginx"}), known(b), recorded(b, "upstream-connects")
 	for b.Loop() {
-		if _, err := Of(q, list, []*profile.Profile{p}); err != nil {
+		if _, err := Of(q, list, []*profile.Profile{p}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -383,7 +383,7 @@ func TestTheKernelsOwnThreadsAreNoted(t *testing.T) {
 	other := *p.Sample[0]
 	other.Value, other.Label = []int64{30, 30}, map[string][]string{"groupname": {packetThreads}, "thread": {"ksoftirqd/0"}}
 	p.Sample = append(p.Sample, &other)
-	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p})
+	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestTheKernelsOwnThreadsAreNoted(t *testing.T) {
 // Where nobody counted requests, page faults are evidence by themselves; wakeups are not.
 func TestWithoutRequests(t *testing.T) {
 	b, err := Of(runOf(t, []string{"python3"}, `namedprocess_namegroup_minor_page_faults_total{host="server",groupname="python3"} 0+1000000x10`),
-		known(t), []*profile.Profile{recorded(t, "fault-storm")})
+		known(t), []*profile.Profile{recorded(t, "fault-storm")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -486,7 +486,7 @@ func TestNamelessCodeAndInnermostFunctions(t *testing.T) {
 		stackOf(50, "score._omp_fn.0@score.so", "gomp_thread_start@libgomp.so.1"), stackOf(20, "libgomp.so.1+0x10@libgomp.so.1"),
 		stackOf(7, "libaprutil-1.so.0+0x10@libaprutil-1.so.0"), stackOf(5, "malloc@libc.so.6"), stackOf(3, "__pthread_rwlock_rdlock@libc.so.6"),
 	}}
-	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p})
+	b, err := Of(runOf(t, []string{"nginx"}), known(t), []*profile.Profile{p}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,21 +26,26 @@ func (of *sum) addCallers(st *stack, count int64) {
 			continue
 		}
 		seen[f.name] = true
-		c := of.callers[f.name]
-		if c == nil {
-			c = &caller{}
-			of.callers[f.name] = c
-		}
-		c.samples += count
-		c.depth += count * int64(i)
+		called(of.callers, f.name, i, count)
 	}
 }
 
-// caller is the innermost function of the program that most of a mechanism was called for by; "" where there is none.
-func (of *sum) caller() (best string) {
-	far := func(name string) float64 { return float64(of.callers[name].depth) / float64(of.callers[name].samples) }
-	for name, c := range of.callers {
-		if float64(c.samples) < leastCalled*float64(of.samples) {
+// called counts a function that stands so far out on the stacks of so many samples.
+func called(by map[string]*caller, name string, depth int, count int64) {
+	c := by[name]
+	if c == nil {
+		c = &caller{}
+		by[name] = c
+	}
+	c.samples += count
+	c.depth += count * int64(depth)
+}
+
+// innermost is the innermost of these functions that most of all samples were called for by; "" where there is none.
+func innermost(by map[string]*caller, all int64) (best string) {
+	far := func(name string) float64 { return float64(by[name].depth) / float64(by[name].samples) }
+	for name, c := range by {
+		if float64(c.samples) < leastCalled*float64(all) {
 			continue
 		}
 		if best == "" || far(name) < far(best) || far(name) == far(best) && name < best {

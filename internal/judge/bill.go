@@ -17,16 +17,19 @@ import (
 
 // cpuStacks is how the names of stacks that were sampled on the CPUs begin; those
 // of a further machine have its name behind it.
-const cpuStacks = "cpu"
+const (
+	cpuStacks   = "cpu"
+	wholeStacks = "deepcpu" // those of --trace full, which have the functions of scripts
+)
 
-// cpuStacksOf are the stacks that a run kept; missing says why they cannot be read, "" where they can.
-func cpuStacksOf(rec *record.Run) (stacks []*profile.Profile, missing string) {
+// stacksOf are the stacks of a kind that a run kept; missing says why they cannot be read, "" where they can.
+func stacksOf(rec *record.Run, kind string) (stacks []*profile.Profile, missing string) {
 	tracing := rec.Meta().Tracing
 	if tracing == nil {
 		return nil, ""
 	}
 	for _, name := range tracing.Profiles {
-		if !strings.HasPrefix(name, cpuStacks) {
+		if !strings.HasPrefix(name, kind) {
 			continue
 		}
 		raw, err := rec.Stacks(name)
@@ -42,15 +45,15 @@ func cpuStacksOf(rec *record.Run) (stacks []*profile.Profile, missing string) {
 	return stacks, ""
 }
 
-// billOf makes the bill of a run's stacks, nil where there are none.
-func billOf(q *query.Run, set ruleset.Rules, stacks []*profile.Profile, missing string) (*model.Bill, error) {
+// billOf makes the bill of a run's stacks, nil where there are none; whole ones name its scripts.
+func billOf(q *query.Run, set ruleset.Rules, stacks, whole []*profile.Profile, missing string) (*model.Bill, error) {
 	if missing != "" {
 		return &model.Bill{Missing: missing}, nil
 	}
 	if len(stacks) == 0 {
 		return nil, nil
 	}
-	return bill.Of(q, set.Known(), stacks)
+	return bill.Of(q, set.Known(), stacks, whole)
 }
 
 // leastTold is which share of the CPU time a mechanism must have to be told in the answer's sentence.
@@ -73,7 +76,7 @@ func withBill(v *model.Verdict) {
 		return
 	case len(first.Avoidable) > 0:
 		text = spared(first)
-	case first.Told && first.Share >= leastTold:
+	case (first.Told || first.Caller != "") && first.Share >= leastTold:
 		text = fmt.Sprintf("%s of that CPU time goes into %s%s", layout.Share(first.Share), first.Text, inLibrary(first)+calledBy(first))
 	default:
 		return

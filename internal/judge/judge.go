@@ -54,11 +54,12 @@ func Asked(q *query.Run, rec *record.Run, set ruleset.Rules) (model.Report, erro
 	if r.Breakdown, err = breakdown.Of(rec); err != nil {
 		return r, err
 	}
-	stacks, missing := cpuStacksOf(rec)
+	stacks, missing := stacksOf(rec, cpuStacks)
 	if r.Program, err = programOf(rec, q, r.Verdict, stacks); err != nil {
 		return r, err
 	}
-	r.Verdict.Bill, err = billOf(q, set, stacks, missing)
+	whole, _ := stacksOf(rec, wholeStacks) // without them, scripts are named less well
+	r.Verdict.Bill, err = billOf(q, set, stacks, whole, missing)
 	withBill(&r.Verdict)
 	withLost(&r.Verdict, r.Load)
 	return r, err

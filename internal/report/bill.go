@@ -120,7 +120,11 @@ func goesInto(s *sheet, v model.Verdict) {
 func billedFor(e model.BillEntry) string {
 	switch {
 	case e.Mechanism == "own" && len(e.Functions) > 0:
-		return e.Text + inModules(e) + ": " + BillFunction(e.Functions[0])
+		text := e.Text + inModules(e) + ": " + BillFunction(e.Functions[0])
+		if e.Caller != "" && !strings.Contains(e.Functions[0].Function, e.Caller) {
+			text += ", most for " + layout.Line(e.Caller)
+		}
+		return text
 	case e.Caller != "":
 		return e.Text + ", for " + layout.Line(e.Caller)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.opentelemetry.io/ebpf-profiler/reporter/samples"
 	"go.opentelemetry.io/ebpf-profiler/times"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/trace/stacks"
 	"plimsoll/internal/trace/symbol"
 )
@@ -45,10 +47,12 @@ type collector struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	stacks map[stackKey]*stack
-	groups map[libpf.PID]string
+	groups map[libpf.PID]owner
 	files  map[libpf.FrameMappingFile]file
 	// fresh are the stacks that are new since frames were named.
-	fresh         []*stack
+	fresh []*stack
+	// changed are those that were found since functions were counted.
+	changed       []*stack
 	only, ignored []int
 	// Samples count from since to until, by the clock that dates them; until is 0
 	// while it is not paused.
@@ -58,9 +62,11 @@ type collector struct {
 
 	noRoom, notRead uint64
 
-	// names and named belong to the goroutine that answers.
+	// What follows belongs to the goroutine that answers.
 	names *symbol.Resolver
 	named map[unique.Handle[libpf.Frame]]symbol.Frame
+	// functions are of all samples since the start.
+	functions *functions
 }
 
 type stackKey struct {
@@ -72,8 +78,10 @@ type stackKey struct {
 type stack struct {
 	pid    libpf.PID
 	frames libpf.Frames
-	group  string
+	of     owner
 	count  int64
+	told   int64  // how many of them functions have
+	script string // what these have them under; "" if that was not asked yet
 }
 
 // file is a binary, and a process that sees it under its path.
@@ -86,8 +94,8 @@ func newCollector(hertz int) *collector {
 	c := &collector{
 		period: int64(time.Second) / int64(hertz),
 		seed:   maphash.MakeSeed(),
-		stacks: map[stackKey]*stack{}, groups: map[libpf.PID]string{}, files: map[libpf.FrameMappingFile]file{},
-		names: symbol.New(), named: map[unique.Handle[libpf.Frame]]symbol.Frame{},
+		stacks: map[stackKey]*stack{}, groups: map[libpf.PID]owner{}, files: map[libpf.FrameMappingFile]file{},
+		names: symbol.New(), named: map[unique.Handle[libpf.Frame]]symbol.Frame{}, functions: newFunctions(),
 	}
 	c.setIgnored(nil)
 	c.begin()
@@ -99,7 +107,7 @@ func (c *collector) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.stacks)
-	c.fresh, c.noRoom, c.notRead = nil, 0, 0
+	c.fresh, c.changed, c.noRoom, c.notRead = nil, nil, 0, 0
 	c.since, c.began = times.GetKTime(), time.Now()
 }
 
@@ -123,12 +131,30 @@ func (c *collector) ReportTraceEvent(t *libpf.Trace, m *samples.TraceEventMeta) 
 			c.noRoom++
 			return nil
 		}
-		s = &stack{pid: m.PID, frames: t.Frames, group: c.group(m)}
+		s = &stack{pid: m.PID, frames: t.Frames, of: c.owner(m)}
 		c.stacks[key] = s
 		c.fresh = append(c.fresh, s)
 	}
+	if s.count == s.told {
+		c.changed = append(c.changed, s)
+	}
 	s.count++
 	return nil
+}
+
+// count gives functions the samples that were taken since it was called last.
+func (c *collector) count() []counted {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.changed {
+		if s.script == "" {
+			s.script = scriptOf(s.frames)
+		}
+		c.functions.add(s.of, s.script, uint64(s.count-s.told))
+		s.told = s.count
+	}
+	c.changed = nil
+	return c.functions.list()
 }
 
 // hash tells stacks apart. The library's own does not look at functions and lines.
@@ -145,22 +171,25 @@ func (c *collector) wants(pid int) bool {
 	return (len(c.only) == 0 || slices.Contains(c.only, pid)) && !slices.Contains(c.ignored, pid)
 }
 
-// group is the name of a process's first thread. Of one that is gone already it is
-// that of its binary, cut as the kernel would.
-func (c *collector) group(m *samples.TraceEventMeta) string {
+// owner is the name of a process's first thread, and its network namespace. Of one that is
+// gone already the name is that of its binary, cut as the kernel would.
+func (c *collector) owner(m *samples.TraceEventMeta) owner {
 	exe := m.ExecutablePath.String()
 	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", m.PID))
+	known, was := c.groups[m.PID]
 	switch {
 	case err == nil:
-		c.groups[m.PID] = groupName(strings.TrimSuffix(string(comm), "\n"), exe == "")
-	case c.groups[m.PID] != "":
+		netns, _ := host.Inode(fmt.Sprintf("/proc/%d/ns/net", m.PID)) // 0, as of one that is gone: the machine's
+		c.groups[m.PID] = owner{uint32(netns), groupName(strings.TrimSuffix(string(comm), "\n"), exe == "")}
+		return c.groups[m.PID]
+	case was:
+		return known
 	case exe != "":
 		name := path.Base(exe)
-		return name[:min(len(name), maxComm)]
+		return owner{group: name[:min(len(name), maxComm)]}
 	default:
-		return groupName(m.Comm.String(), true)
+		return owner{group: groupName(m.Comm.String(), true)}
 	}
-	return c.groups[m.PID]
 }
 
 // groupName takes the kernel's threads of one kind together: kworker/0:1 is kworker.
@@ -220,7 +249,7 @@ func (c *collector) resume() {
 func (c *collector) lost() map[string]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return map[string]uint64{lostStacks: c.noRoom, lostUnread: c.notRead}
+	return map[string]uint64{lostStacks: c.noRoom, lostUnread: c.notRead, lostGroups: c.functions.noRoom}
 }
 
 // profile returns all stacks in pprof's gzipped form.
@@ -228,7 +257,9 @@ func (c *collector) profile() ([]byte, error) {
 	var all []stacks.Sample
 	for key, s := range c.copied() {
 		one := stacks.Sample{PID: int(key.pid), Values: []int64{s.count, s.count * c.period},
-			Labels: map[string]string{stacks.Group: s.group, "thread": strings.ToValidUTF8(key.thread.String(), "\uFFFD")}}
+			Labels: map[string]string{
+				stacks.Group: s.of.group, "thread": strings.ToValidUTF8(key.thread.String(), "\uFFFD"), "netns": strconv.Itoa(int(s.of.netns)),
+			}}
 		for _, f := range s.frames {
 			one.Frames = append(one.Frames, c.name(key.pid, f))
 		}

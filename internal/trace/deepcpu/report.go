@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// maxFunctions is how many functions of a group are reported, maxGroups how
+	// maxFunctions is how many functions of a group are reported, shownGroups how
 	// many groups are shown as text.
 	maxFunctions = 8
-	maxGroups    = 12
+	shownGroups  = 12
 	// minFunctions are shown as text even if they are small.
 	minFunctions = 3
 )
@@ -132,7 +132,7 @@ func isScript(m *profile.Mapping) bool {
 func (s *Summary) Text(columns int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s of CPU time sampled, of %s used\n", trace.Watched(s.Elapsed, s.CPUs), trace.Span(s.CPU), trace.Span(s.Used))
-	for _, g := range s.Groups[:min(len(s.Groups), maxGroups)] {
+	for _, g := range s.Groups[:min(len(s.Groups), shownGroups)] {
 		fmt.Fprintf(&b, "\n%s  %s\n", s.share(g.CPU), cutTo(layout.Line(g.Name), columns-9))
 		for i, f := range g.Functions {
 			if i >= minFunctions && f.CPU*100 < s.CPU {
@@ -141,7 +141,7 @@ func (s *Summary) Text(columns int) string {
 			fmt.Fprintf(&b, "%s    %s\n", s.share(f.CPU), f.text(columns-11))
 		}
 	}
-	if more := len(s.Groups) - maxGroups; more > 0 {
+	if more := len(s.Groups) - shownGroups; more > 0 {
 		fmt.Fprintf(&b, "\n         and %d groups of processes that used less\n", more)
 	}
 	return b.String() + s.lostText(columns)
@@ -190,8 +190,15 @@ func cutTo(text string, columns int) string {
 	return text
 }
 
-// interpreters are those whose functions the library names.
-var interpreters = []string{
-	interpreter(libpf.PHP), interpreter(libpf.Python), interpreter(libpf.V8), interpreter(libpf.HotSpot), interpreter(libpf.Ruby),
-	interpreter(libpf.Perl), interpreter(libpf.Dotnet), interpreter(libpf.BEAM), interpreter(libpf.LuaJIT),
+// interpreterTypes are those whose functions the library names, interpreters their files in a profile.
+var (
+	interpreterTypes = []libpf.InterpreterType{libpf.PHP, libpf.Python, libpf.V8, libpf.HotSpot, libpf.Ruby, libpf.Perl, libpf.Dotnet, libpf.BEAM, libpf.LuaJIT}
+	interpreters     = named(interpreterTypes)
+)
+
+func named(types []libpf.InterpreterType) (names []string) {
+	for _, t := range types {
+		names = append(names, interpreter(t))
+	}
+	return names
 }

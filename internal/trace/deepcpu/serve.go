@@ -173,6 +173,7 @@ func (p *profiler) answer(q request) (a answer) {
 		a.Profile = data
 	case doCount:
 		p.stacks.learn()
+		a.Functions = p.stacks.count()
 	default:
 		return answer{Error: fmt.Sprintf("asked to %q: want one of the known words", q.Do)}
 	}
