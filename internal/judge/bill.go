@@ -61,8 +61,9 @@ const leastTold = 0.1
 
 // withBill adds to the sentence of a capacity what its CPU time is for: what of it could be spared, else its largest part. That
 // takes the place of a function, which says where and not what for. Of a healthy host it says only what could be spared, where
-// its services use much of the CPUs: nobody waits yet, and with more requests it is what they will wait for.
-func withBill(v *model.Verdict) {
+// its services use much of the CPUs: nobody waits yet, and with more requests it is what they will wait for. Where an
+// interpreter's loop is all that was seen of scripts (not whole: without whole stacks), it says what sees more.
+func withBill(v *model.Verdict, whole bool) {
 	if v.Bill == nil || len(v.Bill.Entries) == 0 {
 		return
 	}
@@ -78,6 +79,8 @@ func withBill(v *model.Verdict) {
 		text = spared(first)
 	case (first.Told || first.Caller != "") && first.Share >= leastTold:
 		text = fmt.Sprintf("%s of that CPU time goes into %s%s", layout.Share(first.Share), first.Text, inLibrary(first)+calledBy(first))
+	case !whole && first.Share >= leastTold && len(first.Functions) > 0 && layout.RunsScripts(first.Functions[0].Function):
+		text = fmt.Sprintf("%s of that CPU time is scripts', of which this level sees the interpreter alone: plimsoll again --trace full names their functions", layout.Share(first.Share))
 	default:
 		return
 	}
@@ -102,9 +105,10 @@ func calledBy(e model.BillEntry) string {
 	return ", most of it in " + layout.Line(e.Caller)
 }
 
-// inLibrary names the file of code that a mechanism is mostly in, "" where that is the kernel, or no file.
+// inLibrary names the file of code that a mechanism is mostly in, "" where that is the kernel, or no file, or the program itself
+// (or its interpreter) for what is its own.
 func inLibrary(e model.BillEntry) string {
-	if len(e.Files) == 0 || e.Files[0].Share < 0.5 {
+	if len(e.Files) == 0 || e.Files[0].Share < 0.5 || e.Mechanism == "own" && !layout.Loadable(e.Files[0].Name) {
 		return ""
 	}
 	return " (" + layout.Line(e.Files[0].Name) + ")"

@@ -18,6 +18,8 @@ func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
 		"in a library":                      {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "cryptography", Told: true, Share: 0.4, Files: []model.LoadGroup{{Name: "libcrypto.so.3", Share: 0.9}}}}}, "The CPUs are the limit (server); 40 % of that CPU time goes into cryptography (libcrypto.so.3)."},
 		"hardly any":                        {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "cryptography", Told: true, Share: 0.09}}}, limit},
 		"nothing":                           {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Text: "own", Share: 1}}}, limit},
+		"a script's function":               {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Mechanism: "own", Text: "the application's own code", Share: 0.9, Caller: "app/shop.py:list", Files: []model.LoadGroup{{Name: "python3.11", Share: 0.9}}}}}, "The CPUs are the limit (server); 90 % of that CPU time goes into the application's own code, most of it in app/shop.py:list."},
+		"an interpreter's loop":             {model.AnswerCapacity, &model.Bill{Entries: []model.BillEntry{{Mechanism: "own", Text: "the application's own code", Share: 0.9, Functions: []model.BillFunction{{Function: "_PyEval_EvalFrameDefault"}}}}}, "The CPUs are the limit (server); 90 % of that CPU time is scripts', of which this level sees the interpreter alone: plimsoll again --trace full names their functions."},
 		"no bill":                           {model.AnswerCapacity, nil, limit},
 		"a bill that is none":               {model.AnswerCapacity, &model.Bill{Missing: "too few samples"}, limit},
 		"healthy, and nothing to be spared": {model.AnswerHealthy, &model.Bill{MachineShare: 0.8, Entries: []model.BillEntry{{Text: "own", Share: 1, Told: true}}}, limit},
@@ -26,7 +28,7 @@ func TestTheSentenceSaysWhatCanBeSpared(t *testing.T) {
 		"another answer":                    {model.AnswerCause, spared, limit},
 	} {
 		v := model.Verdict{Answer: c.answer, Sentence: limit, Bill: c.bill}
-		withBill(&v)
+		withBill(&v, c.answer == model.AnswerHealthy)
 		if v.Sentence != c.want {
 			t.Errorf("%s: %s; want %s", name, v.Sentence, c.want)
 		}

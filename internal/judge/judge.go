@@ -60,7 +60,7 @@ func Asked(q *query.Run, rec *record.Run, set ruleset.Rules) (model.Report, erro
 	}
 	whole, _ := stacksOf(rec, wholeStacks) // without them, scripts are named less well
 	r.Verdict.Bill, err = billOf(q, set, stacks, whole, missing)
-	withBill(&r.Verdict)
+	withBill(&r.Verdict, len(whole) > 0)
 	withLost(&r.Verdict, r.Load)
 	return r, err
 }

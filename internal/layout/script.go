@@ -97,3 +97,14 @@ func (s Script) bare() string {
 	}
 	return head[strings.LastIndexByte(head, ' ')+1:]
 }
+
+// loops are how the names of interpreters' functions begin that run whatever a script says; rules/records.yaml has them, too.
+var loops = []string{"_PyEval_EvalFrame", "PyEval_EvalFrame", "execute_ex", "vm_exec", "rb_vm_exec", "luaV_execute", "Perl_runops", "Builtins_InterpreterEntryTrampoline"}
+
+// RunsScripts says whether a function of a binary is an interpreter's loop, of which all scripts' time is.
+func RunsScripts(function string) bool {
+	if rest, is := strings.CutPrefix(function, "Builtins_"); is && strings.HasSuffix(rest, "Handler") {
+		return true
+	}
+	return slices.ContainsFunc(loops, func(l string) bool { return strings.HasPrefix(function, l) })
+}

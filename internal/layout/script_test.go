@@ -24,3 +24,14 @@ func TestInScripts(t *testing.T) {
 		}
 	}
 }
+
+func TestRunsScripts(t *testing.T) {
+	for name, want := range map[string]bool{
+		"_PyEval_EvalFrameDefault": true, "_PyEval_EvalFrameDefault (libpython3.13.so.1.0)": true, "vm_exec_core": true, "Builtins_LdaKeyedPropertyHandler": true,
+		"unicode_hash": false, "Builtins_ArrayMap": false, "ngx_http_handler": false,
+	} {
+		if got := RunsScripts(name); got != want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
