@@ -179,6 +179,38 @@ func TestAPrimaryKeyIsNotToSpare(t *testing.T) {
 	}
 }
 
+// PHP that asks a SOAP service once more for each page than the page does fetches its description, and parses that.
+func TestSOAPDescriptionsAreKept(t *testing.T) {
+	asks := func(each string) []string {
+		const of = `{host="server",groupname="php-fpm8.2",`
+		return []string{
+			`plimsoll_requests_in_hand` + of + `listen="0.0.0.0:80"} 10x10`,
+			`plimsoll_requests_in_hand_seconds_count` + of + `listen="0.0.0.0:80"} 0+100x10`,
+			`plimsoll_requests_in_hand_seconds_sum` + of + `listen="0.0.0.0:80"} 0+10x10`,
+			`plimsoll_requests_reply_seconds_sum` + of + `listen="0.0.0.0:80"} 0x10`,
+			`plimsoll_requests_upstream_waiting` + of + `dst="10.0.0.9:8080"} 1x10`,
+			`plimsoll_requests_upstream_wait_seconds_count` + of + `dst="10.0.0.9:8080"} 0+` + each + `x10`,
+			`plimsoll_requests_upstream_wait_seconds_sum` + of + `dst="10.0.0.9:8080"} 0+1x10`,
+		}
+	}
+	for each, want := range map[string]string{"200": "descriptions smaller", "160": "descriptions smaller", "140": "smaller", "100": "smaller"} {
+		b, err := Of(runOf(t, []string{"php-fpm8.2", "nginx"}, asks(each)...), known(t), []*profile.Profile{recorded(t, "php-soap-wsdl")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole(t, b)
+		var got []string
+		for _, s := range entry(t, b, "serialising").Avoidable {
+			if got = append(got, s.ID); s.ID == "descriptions" && !strings.Contains(s.Evidence, "asked 10.0.0.9:8080") {
+				t.Errorf("want who is asked, got %q", s.Evidence)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s questions for 100 requests: it saves %q, want %q", each, got, want)
+		}
+	}
+}
+
 // whole looks whether a bill adds up to what it is of.
 func whole(t testing.TB, b *model.Bill) {
 	t.Helper()

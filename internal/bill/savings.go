@@ -45,7 +45,8 @@ func (t *table) savings(q *query.Run, known query.Records, b *model.Bill, all *s
 func (s *saving) of(q *query.Run, known query.Records, requests *float64, share float64) (out model.Saving, found bool, err error) {
 	out = model.Saving{ID: s.ID, Title: s.Title, Share: share, Remedy: s.Remedy, Costs: s.Costs, Check: s.Check, Then: s.Then, Back: s.Back, InCode: s.InCode}
 	if s.Measure != "" {
-		v, measured, err := asked(q, s.Measure, known)
+		w, measured, err := witness(q, s.Measure, known)
+		v := w.Value
 		switch {
 		case err == nil && s.OverRequests && requests == nil:
 			return s.withoutRequests(q, known, out)
@@ -55,7 +56,7 @@ func (s *saving) of(q *query.Run, known query.Records, requests *float64, share 
 		if err != nil || !measured || !s.is.Holds(v) {
 			return out, false, err
 		}
-		if out.Evidence, err = s.say.Fill(ruleset.Facts{Value: ruleset.Number(v)}); err != nil {
+		if out.Evidence, err = s.say.Fill(ruleset.Facts{Value: ruleset.Number(v), Labels: w.Labels}); err != nil {
 			return out, false, fmt.Errorf("mechanisms: %s: %w", s.ID, err)
 		}
 	}

@@ -166,10 +166,16 @@ func (s *saving) compile() (err error) {
 
 // asked is an expression's largest value; false where it has none.
 func asked(q *query.Run, text string, known query.Records) (float64, bool, error) {
+	s, found, err := witness(q, text, known)
+	return s.Value, found, err
+}
+
+// witness is the result that has an expression's largest value; false where there is none.
+func witness(q *query.Run, text string, known query.Records) (query.Sample, bool, error) {
 	e, err := query.Parse(text, known)
 	if err != nil {
-		return 0, false, fmt.Errorf("mechanisms: %w", err)
+		return query.Sample{}, false, fmt.Errorf("mechanisms: %w", err)
 	}
 	s, found := query.Largest(q.Ask(e).Samples, nil)
-	return s.Value, found, nil
+	return s, found, nil
 }

@@ -87,6 +87,19 @@ func Open(at Place) (*Tail, error) {
 	return &Tail{at: at, cur: f}, nil
 }
 
+// Earlier hands to line each whole line of the last limit bytes before the first that Round hands out. It is for
+// after Open: what stands there says how things are, and is no news.
+func (t *Tail) Earlier(limit int64, line func([]byte)) error {
+	b := make([]byte, min(t.cur.off, limit))
+	n, err := t.cur.f.ReadAt(b, t.cur.off-int64(len(b)))
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read the end of %s: %w", t.at.Name, err)
+	}
+	before := follower{midline: int64(len(b)) < t.cur.off}
+	before.take(b[:n], false, line)
+	return nil
+}
+
 // Round hands to line each line completed since the last round, without its
 // newline; the bytes are valid during the call only. It reads at most limit
 // bytes of a file: when more was written, the older part is skipped and

@@ -69,6 +69,22 @@ func TestOnlyWhatIsNewIsHandedOut(t *testing.T) {
 	l.wants()
 }
 
+// What stood there before is handed out apart, whole lines of so many bytes, and never again.
+func TestEarlierLines(t *testing.T) {
+	l := newLog(t, "one\ntwo\nthree\nfo")
+	for limit, want := range map[int64][]string{0: nil, 6: nil, 8: {"three"}, 12: {"two", "three"}, 100: {"one", "two", "three"}} {
+		var got []string
+		if err := l.tail.Earlier(limit, func(line []byte) { got = append(got, string(line)) }); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("of %d bytes (-want +got):\n%s", limit, diff)
+		}
+	}
+	l.write("ur\n")
+	l.wants("four")
+}
+
 func TestHalfALineWaitsForItsEnd(t *testing.T) {
 	l := newLog(t, "old\nbegun before ")
 	l.wants()

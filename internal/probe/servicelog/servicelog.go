@@ -36,6 +36,8 @@ const (
 	// eventsEach is how many lines of each kind become events.
 	eventsEach = 3
 	maxLine    = 400
+	// lookBack is how much of the log of a server that has alarms is read once for what is still set: one line may be from when it was started.
+	lookBack = 1 << 20
 )
 
 var (
@@ -46,22 +48,26 @@ var (
 	fullLines = &model.Signal{Name: "plimsoll_service_log_full_total", Kind: model.Counter, Unit: "lines", Labels: []string{"groupname", "what"}, StartsAtZero: true,
 		Help:   "Lines in which a server logged that it can start no further worker: what is scoreboard (Apache: fewer workers serve than MaxRequestWorkers allows, but all places for processes are taken, those on their way out counted: ServerLimit).",
 		Source: "files that the host's processes log to", ByHand: "tail -F LOG | grep 'scoreboard is full'"}
+	alarmSet = &model.Signal{Name: "plimsoll_service_log_alarm", Kind: model.Gauge, Unit: "none", Labels: []string{"groupname", "alarm", "said"},
+		Help:   "1 while a server, by its log, keeps those who write waiting for an alarm of its own, 0 once that is cleared: alarm is rabbitmq_disk or rabbitmq_memory; said is earlier where it stands in what was logged before we looked (the last 1 MiB), else watched.",
+		Source: "files that the host's processes log to", ByHand: "rabbitmq-diagnostics alarms; grep 'resource limit alarm' /var/log/rabbitmq/*.log"}
 	skipped = &model.Signal{Name: "plimsoll_service_log_skipped_bytes_total", Kind: model.Counter, Unit: "bytes", StartsAtZero: true,
 		Help: "Bytes of those logs that were not read because they grow faster than they are read.", Source: "files that the host's processes log to", ByHand: "ls -l LOG"}
-	signals = []*model.Signal{errorLines, fullLines, skipped}
+	signals = []*model.Signal{errorLines, fullLines, alarmSet, skipped}
 )
 
 // All returns the probe of services' logs.
 func All() []probe.Probe {
 	return []probe.Probe{{
 		Name: "service_log", Scope: probe.PerHost, Signals: signals,
-		Cost: "60 µs for each process first seen and every minute, 1 µs a round for each log, 1 ms for each 256 KiB logged (Linux 6.18)",
+		Cost: "60 µs for each process first seen and every minute, 1 µs a round for each log, 1 ms for each 256 KiB logged, 4 ms once for each log of RabbitMQ's (Linux 6.18)",
 		Blind: []string{
 			"what is logged to a pipe, a socket (journald, syslog) or a terminal; access logs",
 			"silence proves nothing: many programs do not log what fails",
+			"an alarm that was set more than 1 MiB of log ago; one that a RabbitMQ which logs no more than warnings had before it was started anew is taken to be still set",
 		},
 		Open: func(h *host.Host) (probe.Reader, error) {
-			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[fact]uint64{}, buf: make([]byte, logtail.BufferSize)}, nil
+			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[fact]uint64{}, alarms: map[alarm]bool{}, buf: make([]byte, logtail.BufferSize)}, nil
 		},
 	}}
 }
@@ -100,7 +106,14 @@ type reader struct {
 	buf    []byte
 	lost   int64 // bytes that were skipped
 	counts map[fact]uint64
+	alarms map[alarm]bool // whether it is set
 	events []event
+}
+
+// alarm is one of a group's, and when its log said so.
+type alarm struct {
+	key
+	said string
 }
 
 type event struct {
@@ -124,6 +137,13 @@ func (r *reader) Read(out *probe.Out) error {
 	}
 	for k, n := range r.counts {
 		out.Put(k.signal, float64(n), k.group, k.name)
+	}
+	for a, set := range r.alarms {
+		v := 0.0
+		if set {
+			v = 1
+		}
+		out.Put(alarmSet, v, a.group, a.name, a.said)
 	}
 	for _, e := range r.events {
 		out.Event("service.log", e.line, map[string]string{"groupname": e.group, "error": e.name})
@@ -221,7 +241,11 @@ func (r *reader) followFile(dir string, fd int, name, group string, now time.Tim
 		l.seen = now
 	} else if len(r.logs) < maxLogs && isLog(dir, fd) {
 		if tail, err := logtail.Open(logtail.Place{Root: filepath.Join(dir, "root"), Name: name}); err == nil {
-			r.logs[id] = &log{group: group, tail: tail, seen: now}
+			l := &log{group: group, tail: tail, seen: now}
+			r.logs[id] = l
+			if hasAlarms(group) { // what cannot be read here fails in the round
+				_ = tail.Earlier(lookBack, func(line []byte) { r.takeAlarm(l, line, "earlier") })
+			}
 		}
 	}
 }
@@ -254,12 +278,31 @@ func (r *reader) take(l *log, line []byte) {
 		signal, name = fullLines, fullOf(line)
 	}
 	if name == "" {
+		r.takeAlarm(l, line, "watched")
 		return
 	}
 	f := fact{signal, key{strings.ToValidUTF8(l.group, "\uFFFD"), name}}
 	if r.counts[f]++; r.counts[f] <= eventsEach {
 		r.events = append(r.events, event{f.key, fmt.Sprintf("%s: %s", l.tail.Path(), strings.ToValidUTF8(text, "\uFFFD"))})
 	}
+}
+
+// takeAlarm notes what a line of a log says of an alarm.
+func (r *reader) takeAlarm(l *log, line []byte, said string) {
+	if !hasAlarms(l.group) {
+		return
+	}
+	name, set := alarmOf(line[:min(len(line), maxLine)])
+	if !set {
+		for a := range r.alarms {
+			if a.group == l.group && (a.name == name || name == everyAlarm) {
+				r.alarms[a] = false
+			}
+		}
+		return
+	}
+	r.alarms[alarm{key{l.group, name}, said}] = true
+	r.events = append(r.events, event{key{l.group, name}, fmt.Sprintf("%s, %s: %s", l.tail.Path(), said, strings.ToValidUTF8(string(line), "\uFFFD"))})
 }
 
 // who says how many processes log.

@@ -15,6 +15,7 @@ import (
 	"plimsoll/internal/host"
 	"plimsoll/internal/probe"
 	"plimsoll/internal/probe/livetest"
+	"plimsoll/internal/probe/logtail"
 )
 
 func TestErrorOf(t *testing.T) {
@@ -60,6 +61,61 @@ func TestFullOf(t *testing.T) {
 		if got := fullOf(lower); got != want {
 			t.Errorf("%s: want %q, got %q", line, want, got)
 		}
+	}
+}
+
+func TestAlarmOf(t *testing.T) {
+	type said struct {
+		name string
+		set  bool
+	}
+	for line, want := range map[string]said{
+		`2026-11-30 10:00:00.1+00:00 [warning] <0.455.0> disk resource limit alarm set on node rabbit@localhost.`: {"rabbitmq_disk", true},
+		`2026-11-30 10:00:00.1+00:00 [warning] <0.455.0> memory resource limit alarm set on node rabbit@a.`:       {"rabbitmq_memory", true},
+		`2026-11-30 10:00:00.1+00:00 [warning] <0.455.0> disk resource limit alarm cleared on node rabbit@a`:      {},
+		`2026-11-30 10:00:00.1+00:00 [warning] <0.455.0> disk resource limit alarm cleared across the cluster`:    {"rabbitmq_disk", false},
+		`2026-11-30 10:00:00.1+00:00 [info] <0.222.0>  Starting RabbitMQ 3.10.8 on Erlang 25.2.3 [jit]`:           {everyAlarm, false},
+		`2026-11-30 10:00:00.1+00:00 [warning] <0.455.0> alarm 'disk resource limit alarm' set`:                   {},
+		`2026-11-30 10:00:00.1+00:00 [info] <0.230.0> Disk free limit set to 50000000MB`:                          {},
+	} {
+		name, set := alarmOf([]byte(line))
+		if got := (said{name, set}); got != want {
+			t.Errorf("%s: want %v, got %v", line, want, got)
+		}
+	}
+}
+
+// An alarm that stood in the log before is still set, until a line clears it; of other programs it is none.
+func TestAlarms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rabbit.log")
+	if err := os.WriteFile(path, []byte("memory resource limit alarm set on node a.\nStarting RabbitMQ 3\ndisk resource limit alarm set on node a.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{alarms: map[alarm]bool{}, counts: map[fact]uint64{}}
+	tail, err := logtail.Open(logtail.Place{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tail.Close()
+	l := &log{group: rabbitMQ, tail: tail}
+	if err := tail.Earlier(lookBack, func(line []byte) { r.takeAlarm(l, line, "earlier") }); err != nil {
+		t.Fatal(err)
+	}
+	earlier, watched := alarm{key{rabbitMQ, "rabbitmq_disk"}, "earlier"}, alarm{key{rabbitMQ, "rabbitmq_disk"}, "watched"}
+	if !r.alarms[earlier] || r.alarms[alarm{key{rabbitMQ, "rabbitmq_memory"}, "earlier"}] {
+		t.Errorf("want the disk's alarm alone, got %v", r.alarms)
+	}
+	r.take(l, []byte("disk resource limit alarm cleared across the cluster"))
+	if r.alarms[earlier] {
+		t.Error("want it cleared")
+	}
+	r.take(l, []byte("disk resource limit alarm set on node a."))
+	r.take(&log{group: "python3", tail: tail}, []byte("memory resource limit alarm set on node a."))
+	if r.alarms[earlier] || !r.alarms[watched] || len(r.alarms) != 3 {
+		t.Errorf("want the disk's alarm, as it was set while we watched, got %v", r.alarms)
+	}
+	if len(r.counts) != 0 {
+		t.Errorf("want no errors counted, got %v", r.counts)
 	}
 }
 
@@ -147,7 +203,8 @@ func FuzzErrorOf(f *testing.F) {
 	f.Add([]byte("Inotify: Too many open files"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := len(b)
-		if errorOf(b); len(b) != n {
+		errorOf(b)
+		if alarmOf(b); len(b) != n {
 			t.Error("the line changed its length")
 		}
 	})

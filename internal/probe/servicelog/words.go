@@ -75,6 +75,37 @@ func fullOf(line []byte) string {
 	return ""
 }
 
+// rabbitMQ is what its process is called, of which a line about an alarm counts: Erlang's machine.
+const rabbitMQ = "beam.smp"
+
+// everyAlarm stands for all alarms of a server.
+const everyAlarm = "*"
+
+// hasAlarms says whether a group may be a server that has alarms.
+func hasAlarms(group string) bool { return group == rabbitMQ }
+
+// alarmOf names the alarm that a line of RabbitMQ's log says is set, or is no longer (rabbit_alarm.erl); "" for none. A node logs those
+// of all its cluster, so that one is over once it is cleared across the cluster, and all are by a start. The line is changed to small letters.
+func alarmOf(line []byte) (name string, set bool) {
+	toLower(line)
+	if bytes.Contains(line, []byte("starting rabbitmq ")) {
+		return everyAlarm, false
+	}
+	before, after, found := bytes.Cut(line, []byte(" resource limit alarm "))
+	if !found {
+		return "", false
+	}
+	for _, resource := range []string{"disk", "memory"} {
+		if !bytes.HasSuffix(before, []byte(resource)) {
+			continue
+		}
+		if set = bytes.HasPrefix(after, []byte("set on node ")); set || bytes.HasPrefix(after, []byte("cleared across the cluster")) {
+			return "rabbitmq_" + resource, set
+		}
+	}
+	return "", false
+}
+
 func toLower(b []byte) {
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
