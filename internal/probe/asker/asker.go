@@ -14,6 +14,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"plimsoll/internal/host"
@@ -43,6 +44,9 @@ const (
 
 // ErrFull is the error of a service that sent us away, since it has as many clients as it takes.
 var ErrFull = errors.New("it takes no more clients")
+
+// ErrClosed is the error of a service that says that it had closed the connection, or is about to.
+var ErrClosed = errors.New("it closed the connection")
 
 // Kind is a kind of service, and A what it answers.
 type Kind[A any] struct {
@@ -221,11 +225,18 @@ func (s *service[A]) begin(now time.Time, edge bool) {
 	go func() {
 		if conn != nil {
 			answer, err := s.kind.ask(conn)
-			to <- keep(conn, listen, answer, err)
-			return
+			if r := keep(conn, listen, answer, err); !hadClosed(r.err) {
+				to <- r
+				return
+			}
 		}
 		to <- s.enter()
 	}()
+}
+
+// hadClosed is whether a service had ended a connection that was kept: it may (an idle timeout, a KILL, a restart), and answers at a new one.
+func hadClosed(err error) bool {
+	return errors.Is(err, ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // collect takes an answer that is there, or comes by until.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"plimsoll/internal/host"
 )
 
 // kind reads a line; "full" is a service's word for sending us away.
@@ -117,5 +120,30 @@ func TestKeep(t *testing.T) {
 	}
 	if _, err := a.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v, want that it is closed", err)
+	}
+}
+
+// A service may close what was idle: that is no failure, and it is asked again at once, at a new connection.
+func TestAClosedConnectionIsMadeAnew(t *testing.T) {
+	gone := served(t, func(net.Conn) {})
+	if _, err := io.ReadAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	entered := 0
+	again := &Kind[string]{Name: "a service", Question: kind.Question, Most: kind.Most, Read: kind.Read}
+	again.Enter = func(*host.Host, int) (net.Conn, string, error) {
+		entered++
+		return served(t, func(c net.Conn) { _, _ = io.WriteString(c, "well\n") }), "x", nil // the test sees whether it came
+	}
+	s := &service[string]{kind: again, conn: gone, listen: "x"}
+	s.begin(time.Now(), false)
+	s.collect(time.Now().Add(time.Minute))
+	if s.err != nil || s.answer != "well\n" || s.conn == nil || !s.fresh || entered != 1 {
+		t.Errorf("%q, %v, entered %d times", s.answer, s.err, entered)
+	}
+	for _, err := range []error{ErrFull, os.ErrDeadlineExceeded, nil} {
+		if hadClosed(err) {
+			t.Errorf("%v is taken for a connection that was closed", err)
+		}
 	}
 }

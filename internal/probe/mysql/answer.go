@@ -26,7 +26,7 @@ func questions(maria bool) []string {
 		age = "TIME_MS / 1000"
 	}
 	return []string{
-		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size",
+		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size, @@GLOBAL.wait_timeout",
 		"SHOW GLOBAL STATUS WHERE Variable_name IN ('" + strings.Join(wanted(), "', '") + "')",
 		"SELECT COMMAND, STATE, COUNT(*), MAX(" + age + ") FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() GROUP BY COMMAND, STATE LIMIT 500",
 		`SELECT t.trx_state, p.COMMAND, p.USER, COUNT(*), MAX(UNIX_TIMESTAMP() - UNIX_TIMESTAMP(t.trx_started)),
@@ -43,6 +43,7 @@ const statementsQuestion = "SELECT LEFT(INFO, 1500), STATE, COUNT(*) FROM inform
 type answer struct {
 	maxConnections float64
 	tempInMemory   float64            // bytes
+	waitTimeout    float64            // seconds
 	status         map[string]float64 // by the variable's name
 	threads        map[thread]float64
 	waits          map[string]float64 // sessions, by the kind of lock that they wait for
@@ -111,7 +112,7 @@ func parse(sets []rows) (a answer, err error) {
 
 // readLimits reads what the server allows. A temporary table in memory is bound by the smaller of its two limits.
 func (a *answer) readLimits(row []string) error {
-	var v [3]float64
+	var v [4]float64
 	if len(row) != len(v) {
 		return fmt.Errorf("the server told of its limits in %d columns, want %d", len(row), len(v))
 	}
@@ -121,7 +122,7 @@ func (a *answer) readLimits(row []string) error {
 			return err
 		}
 	}
-	a.maxConnections, a.tempInMemory = v[0], min(v[1], v[2])
+	a.maxConnections, a.tempInMemory, a.waitTimeout = v[0], min(v[1], v[2]), v[3]
 	return nil
 }
 
@@ -248,6 +249,7 @@ func newPut() func(*probe.Out, string, answer) {
 	return func(out *probe.Out, listen string, a answer) {
 		out.Put(maxConnections, a.maxConnections, listen)
 		out.Put(tempInMemory, a.tempInMemory, listen)
+		out.Put(waitTimeout, a.waitTimeout, listen)
 		for _, c := range counts {
 			if v, ok := a.status[c.variable]; ok {
 				out.Put(c.signal, v, append([]string{listen}, c.labels...)...)

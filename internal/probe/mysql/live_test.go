@@ -106,3 +106,46 @@ func TestLiveWithoutTheRight(t *testing.T) {
 		return st.State == model.Denied && strings.Contains(st.Why, "PROCESS")
 	})
 }
+
+// A server that closes what is idle for a second does not close what asks it, and one that a KILL ended is made anew: neither is a failure.
+func TestLiveClosedWhenIdle(t *testing.T) {
+	s := start(t, "SET GLOBAL wait_timeout = 1;")
+	s.Sample(All())
+	at := "unix:" + filepath.Join(s.Dir, "db/m.sock")
+	s.Sees("mysql_global_variables_wait_timeout{"+at+"}", 1)
+	idle := exec.Command("mariadb", "--no-defaults", "-S", filepath.Join(s.Dir, "db/m.sock"), "--unbuffered")
+	in, err := idle.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Write([]byte("SET SESSION wait_timeout = 2;\n")); err != nil {
+		t.Fatal(err)
+	}
+	s.Until("the server closes the idle client, while nobody asks", func() bool {
+		return strings.Contains(output(client(s, "SHOW GLOBAL STATUS LIKE 'Aborted_clients'", "-N")), "\t1")
+	})
+	upToNow(t, s, at, 1)
+	in.Close()
+	_ = idle.Wait() // its connection is gone, and what it says of that is its own
+	ours := "SELECT ID FROM information_schema.PROCESSLIST WHERE COMMAND = 'Sleep' AND USER = 'root'"
+	if out := output(client(s, "KILL "+strings.TrimSpace(output(client(s, ours, "-N"))))); out != "" {
+		t.Fatalf("the KILL says %s", out)
+	}
+	s.Until("the server has ended our session", func() bool { return output(client(s, ours, "-N")) == "" })
+	upToNow(t, s, at, 2)
+}
+
+// upToNow reads rounds until so many clients were seen to be aborted, and fails where the server was ever told as down meanwhile.
+func upToNow(t *testing.T, s *livetest.Service, at string, aborted float64) {
+	t.Helper()
+	s.Until("its answers go on", func() bool {
+		s.Round()
+		if s.Rec.Values["mysql_up{"+at+"}"] != 1 || s.Rec.States["mysql_global_status_queries"].State != model.Read {
+			t.Fatalf("it was told as down: %s", s.Rec.States["mysql_global_status_queries"].Why)
+		}
+		return s.Rec.Values["mysql_global_status_aborted_clients{"+at+"}"] == aborted
+	})
+}

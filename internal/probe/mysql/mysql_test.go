@@ -55,6 +55,7 @@ func TestAnswer(t *testing.T) {
 	want := map[string]float64{
 		"mysql_global_variables_max_connections{unix:/db}":                                              10,
 		"plimsoll_mysql_temporary_table_max_bytes{unix:/db}":                                            16777216,
+		"mysql_global_variables_wait_timeout{unix:/db}":                                                 28800,
 		"mysql_global_status_threads_connected{unix:/db}":                                               8,
 		"mysql_global_status_threads_running{unix:/db}":                                                 7,
 		"mysql_global_status_connection_errors_total{unix:/db,max_connections}":                         0,
@@ -120,7 +121,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("%q is %q, want %q", state, got, want)
 		}
 	}
-	a, err := parse([]rows{{{"10", "1024", "2048"}}, {{"Threads_connected", "1"}}, {
+	a, err := parse([]rows{{{"10", "1024", "2048", "28800"}}, {{"Threads_connected", "1"}}, {
 		{"Query", "Waiting for table metadata lock", "2", "3.5"}, {"Slave_SQL", "Waiting for table metadata lock", "1", "900"}, {"Sleep", "", "1", "800"}}, {}})
 	if err != nil || a.waits["metadata"] != 2 || a.longestWait != 3.5 || a.longestQuery != 0 {
 		t.Errorf("a replica's thread and who idles are no sessions that wait: %+v, %v", a, err)
@@ -142,6 +143,19 @@ func TestLogin(t *testing.T) {
 	_, err = login(said(file(t, "denied-10.11.bin")), "nobody")
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "Access denied for user 'nobody'@'localhost' (using password: NO) (error 1045)") {
 		t.Errorf("denied: %v", err)
+	}
+}
+
+// A server that says that it had closed the session is asked again; one whose words end does, too.
+func TestClosedSession(t *testing.T) {
+	for code, want := range map[int]error{4031: asker.ErrClosed, 1927: asker.ErrClosed, 1040: asker.ErrFull, 1045: fs.ErrPermission} {
+		words := packet(0, string([]byte{isError, byte(code), byte(code >> 8)})+"#HY000so it is")
+		if _, err := asking([]byte(words), true).query("SELECT 1"); !errors.Is(err, want) || errors.Is(err, asker.ErrClosed) != (want == asker.ErrClosed) {
+			t.Errorf("error %d: %v, want %v", code, err, want)
+		}
+	}
+	if _, err := asking(nil, true).query("SELECT 1"); !errors.Is(err, io.EOF) {
+		t.Errorf("nothing was said: %v", err)
 	}
 }
 

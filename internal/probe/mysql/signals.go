@@ -28,6 +28,8 @@ var (
 		"The most connections that the server takes (max_connections); one more is kept for an administrator.", "SELECT @@GLOBAL.max_connections")
 	tempInMemory = gauge("plimsoll_mysql_temporary_table_max_bytes", "bytes",
 		"How large a temporary table of a query may become in memory: tmp_table_size or max_heap_table_size, whichever is smaller.", "SELECT @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size")
+	waitTimeout = gauge("mysql_global_variables_wait_timeout", "seconds",
+		"How long a connection may be idle before the server closes it (wait_timeout), as it is for those that are made now and ask for no other.", "SELECT @@GLOBAL.wait_timeout")
 	processes = gauge("mysql_info_schema_processlist_threads", "connections",
 		"Sessions by command and state, as the server names them, in small letters. Our own is left out.", sessionsSQL, "command", "state")
 	waiting = gauge("plimsoll_mysql_sessions_waiting", "connections",
@@ -62,6 +64,7 @@ var (
 		{"max_used_connections", nil, status(model.Gauge, "max_used_connections", "connections", "The most sessions that were ever connected at once.", "Max_used_connections")},
 		{"connections", nil, status(model.Counter, "connections", "connections", "Connections that were tried, those that were not let in among them.", "Connections")},
 		{"aborted_connects", nil, status(model.Counter, "aborted_connects", "connections", "Connections that were not let in, for whatever reason: no place, a wrong password.", "Aborted_connects")},
+		{"aborted_clients", nil, status(model.Counter, "aborted_clients", "connections", "Connections that ended without a farewell: the server closed them (idle for wait_timeout, killed, a packet that was too large), or the client was gone.", "Aborted_clients")},
 		{"connection_errors_max_connections", []string{"max_connections"}, refused},
 		{"connection_errors_internal", []string{"internal"}, refused},
 		{"queries", nil, status(model.Counter, "queries", "queries", "Statements that were done, those within procedures among them; five or so a second are ours.", "Queries")},
@@ -107,7 +110,7 @@ func wanted() (list []string) {
 }
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, tempInMemory, processes, waiting, statement, longestWait, longestQuery, oldest}
+	all := []*model.Signal{up, full, maxConnections, tempInMemory, waitTimeout, processes, waiting, statement, longestWait, longestQuery, oldest}
 	for _, c := range counts {
 		if all[len(all)-1] != c.signal {
 			all = append(all, c.signal)

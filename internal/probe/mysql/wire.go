@@ -63,13 +63,16 @@ func (e *serverError) Error() string {
 	return fmt.Sprintf("it says: %s (error %d)", e.text, e.code)
 }
 
-// Is tells whom the server does not let in, or lets in without the right to look, as denied, and one that is full.
+// Is tells whom the server does not let in, or lets in without the right to look, as denied, one that is full, and one that ended
+// our session.
 func (e *serverError) Is(target error) bool {
 	switch e.code {
 	case 1044, 1045, 1129, 1130, 1142, 1227, 1251, 1698, 1820, 1862, 3118, 4151:
 		return target == fs.ErrPermission
 	case 1040: // too many connections
 		return target == asker.ErrFull
+	case 1927, 4031: // the connection was killed; it was closed for want of activity
+		return target == asker.ErrClosed
 	}
 	return false
 }
@@ -103,13 +106,14 @@ func login(conn net.Conn, account string) (*session, error) {
 	return s, nil
 }
 
-// settings hold a session to looking, and to half a second a question.
+// settings hold a session to looking, and to half a second a question. It is asked once a second, so a server whose wait_timeout
+// is that short would close it; one that nobody asks for ten minutes may be closed.
 func settings(maria bool) []string {
 	limit := "SET SESSION max_execution_time = 500"
 	if maria {
 		limit = "SET SESSION max_statement_time = 0.5"
 	}
-	return []string{"SET SESSION autocommit = 1, lock_wait_timeout = 1", "SET SESSION TRANSACTION READ ONLY", limit}
+	return []string{"SET SESSION autocommit = 1, lock_wait_timeout = 1, wait_timeout = 600", "SET SESSION TRANSACTION READ ONLY", limit}
 }
 
 // greeted reads what a server says first: the protocol's version, 10, and its own, up to a zero.
