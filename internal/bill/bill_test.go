@@ -194,7 +194,7 @@ func TestSOAPDescriptionsAreKept(t *testing.T) {
 		}
 	}
 	for each, want := range map[string]string{"200": "descriptions smaller", "160": "descriptions smaller", "140": "smaller", "100": "smaller"} {
-		b, err := Of(runOf(t, []string{"php-fpm8.2", "nginx"}, asks(each)...), known(t), []*profile.Profile{recorded(t, "php-soap-wsdl")})
+		b, err := Of(runOf(t, []string{"php-fpm8.2", "nginx"}, asks(each)...), known(t), []*profile.Profile{recorded(t, "php-soap-wsdl")}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
