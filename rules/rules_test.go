@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/capture/tally"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/load"
 	"plimsoll/internal/model"
 	probes "plimsoll/internal/probe/all"
@@ -124,7 +125,7 @@ func TestFixesFitAScreen(t *testing.T) {
 				is   string
 				most int
 			}{"title": {f.Title, 120}, "costs": {f.Costs, 190}, "way back": {f.Back, 138}} {
-				if n := utf8.RuneCountInString(text.is); n > text.most {
+				if n := utf8.RuneCountInString(layout.Unmarked(text.is)); n > text.most {
 					t.Errorf("%s: the %s has %d letters, want %d at most", at, what, n, text.most)
 				}
 			}
@@ -139,11 +140,34 @@ func TestFixesFitAScreen(t *testing.T) {
 				if f.First.Edits != "" { // steps, of which some are short
 					most = 300
 				}
-				if n := utf8.RuneCountInString(f.First.Then); n > most {
+				if n := utf8.RuneCountInString(layout.Unmarked(f.First.Then)); n > most {
 					t.Errorf("%s: what to do first has %d letters, want %d at most", at, n, most)
 				}
 			case person && utf8.RuneCountInString(f.Change[0].Name) > 150:
 				t.Errorf("%s: what a person can do is long, so say what comes first", at)
+			}
+		}
+	}
+}
+
+// A command in a sentence that stands between no marks may be broken over two lines, and is another one then.
+func TestCommandsInSentencesAreMarked(t *testing.T) {
+	set, _ := tested(t)
+	command := regexp.MustCompile(`\b(nginx -[tsT]|systemctl (restart|reload|edit|stop|cat) |sysctl -w|nft (-a|replace|delete|insert) |iptables-(save|restore) |ethtool -|redis-cli |docker update|haproxy -c)`)
+	for _, r := range set.List {
+		for _, f := range r.Fix {
+			texts := []string{f.Back}
+			if f.First != nil {
+				texts = append(texts, f.First.Then)
+			}
+			for _, text := range texts {
+				left := text
+				for _, marked := range layout.Marked(text) {
+					left = strings.Replace(left, "`"+marked+"`", "", 1)
+				}
+				if found := command.FindString(left); found != "" {
+					t.Errorf("%s, %s: want %q… between backquotes, to its last word: %s", r.ID, f.Title, found, text)
+				}
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 // fix fills a fix in for one subject.
 func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix, error) {
-	out := model.Fix{Title: f.Title, Risk: f.Risk, Costs: f.Costs, Undo: f.Undo, Restart: f.Restart, Accept: f.Accept}
+	out := model.Fix{Title: f.Title, Risk: f.Risk, Costs: f.Costs, Before: f.Before, Undo: f.Undo, Restart: f.Restart, Accept: f.Accept}
 	var commands []string
 	var errs []error
 	for i := range f.Change {

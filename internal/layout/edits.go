@@ -58,10 +58,13 @@ func (e Edit) copied() string {
 
 // apply tests the file and has it read.
 func (e Edit) apply() string {
-	if e.test == "" {
+	switch {
+	case e.test == "" && strings.HasPrefix(e.then, "systemctl "):
+		return commandMark + e.then + commandMark
+	case e.test == "":
 		return e.then
 	}
-	return e.test + " && " + e.then
+	return commandMark + e.test + " && " + e.then + commandMark
 }
 
 // Steps are the change's words as numbered steps. The copy asks before it is written over another (-i): that may be the only
@@ -71,8 +74,10 @@ func (e Edit) Steps(change string) string {
 	if e.named != "" {
 		named = " (FILE: " + e.named + ")"
 	}
-	return fmt.Sprintf("1) cp -iL %s %s%s 2) in it: %s 3) %s", e.file, e.copied(), named, strings.TrimSpace(change), e.apply())
+	return fmt.Sprintf("1) `cp -iL %s %s`%s 2) in it: %s 3) %s", e.file, e.copied(), named, strings.TrimSpace(change), e.apply())
 }
 
 // Back takes the steps back.
-func (e Edit) Back() string { return fmt.Sprintf("cp %s %s, then %s", e.copied(), e.file, e.apply()) }
+func (e Edit) Back() string {
+	return fmt.Sprintf("`cp %s %s` – then %s", e.copied(), e.file, e.apply())
+}

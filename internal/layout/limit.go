@@ -41,18 +41,36 @@ func Gone(is string, value *float64, say string) string {
 	return ""
 }
 
-// Better is the direction in which a value has to go for its threshold no longer to hold, "" where there is none.
-func Better(is string, value *float64, say string) string {
-	op, number := bound(is, value, say)
-	switch {
-	case op == ">" && number == "0":
-		return "fewer"
-	case op == ">=", op == ">":
-		return "less"
-	case op == "<=", op == "<":
-		return "more"
+// clearPart is the part of the way from what a value is to its threshold that is more than a value moves by itself.
+const clearPart = 0.2
+
+// Band is between which numbers a value is then that went a clear part of the way to its threshold, and no further: "5 to 25.8 ms"; beyond is
+// where it is that did not. Both are "" where there is no such number.
+func Band(is string, value *float64, say string) (band, beyond string) {
+	op, near := bound(is, value, say)
+	_, number, _ := strings.Cut(is, " ")
+	limit, err := strconv.ParseFloat(number, 64)
+	if err != nil || value == nil || !strings.ContainsAny(op, "<>") {
+		return "", ""
 	}
-	return ""
+	edge := *value + clearPart*(limit-*value)
+	far := inUnitOf(*value, say)(edge)
+	if op == ">" && near == "0" {
+		near, far = "1", Count(int64(edge))
+	}
+	if far == near || far == inUnitOf(*value, say)(*value) || op == ">" && limit == 0 && edge < 2 {
+		return "", ""
+	}
+	if strings.HasPrefix(op, "<") {
+		near, far, beyond = far, near, "below"
+	} else {
+		beyond = "above"
+	}
+	from, unit, _ := strings.Cut(near, " ")
+	if _, same, _ := strings.Cut(far, " "); same != unit {
+		from = near
+	}
+	return from + " to " + far, beyond
 }
 
 // bound is a threshold's comparison and its number, in the unit that the sentence gives the value in.
@@ -62,18 +80,39 @@ func bound(is string, value *float64, say string) (op, number string) {
 	if err != nil || value == nil || v == 0 && op == ">" { // none at all has no unit
 		return op, number
 	}
-	for _, unit := range []func(float64) string{share, seconds, size} {
-		if saysNumber(say, unit(*value)) >= 0 {
-			return op, unit(v)
-		}
-	}
-	if strings.Contains(say, perHundred) && saysNumber(say, hundred(*value)) >= 0 {
-		return op, hundred(v)
+	if in := unitOf(*value, say); in != nil {
+		return op, in(v)
 	}
 	if v == math.Trunc(v) {
 		number = Count(int64(v))
 	}
 	return op, number
+}
+
+// inUnitOf writes a number in the unit in which a sentence gives a value.
+func inUnitOf(value float64, say string) func(float64) string {
+	if in := unitOf(value, say); in != nil {
+		return in
+	}
+	return func(v float64) string {
+		if v >= 1000 {
+			return Count(int64(v))
+		}
+		return digits3(v)
+	}
+}
+
+// unitOf is inUnitOf, nil for a mere number.
+func unitOf(value float64, say string) func(float64) string {
+	for _, unit := range []func(float64) string{share, seconds, size} {
+		if saysNumber(say, unit(value)) >= 0 {
+			return unit
+		}
+	}
+	if strings.Contains(say, perHundred) && saysNumber(say, hundred(value)) >= 0 {
+		return hundred
+	}
+	return nil
 }
 
 // Said is a value as a sentence gives it, with its unit, or the word that says what is counted; "" where the sentence has another number.

@@ -23,11 +23,24 @@ func TestLimitIsInTheSentencesUnit(t *testing.T) {
 	}
 }
 
-// A value that is better goes away from its threshold, whichever side of it is the bad one.
-func TestBetter(t *testing.T) {
-	for is, want := range map[string]string{"> 0": "fewer", ">= 0.5": "less", "> 2": "less", "<= 0.1": "more", "< 3": "more", "== 1": ""} {
-		if got := Better(is, nil, ""); got != want {
-			t.Errorf("%s: %q, want %q", is, got, want)
+// Who went less than a fifth of the way to the threshold may not have gone at all; where no number is left between, none is named.
+func TestBand(t *testing.T) {
+	for _, c := range []struct {
+		is           string
+		value        float64
+		say          string
+		band, beyond string
+	}{
+		{">= 0.005", 0.031, "a request took 31 ms", "5 to 25.8 ms", "above"},
+		{"> 2", 7.33, "it was 7.33 times that", "2 to 6.26", "above"},
+		{"> 0", 241_436, "connect() failed 241,436 times", "1 to 193,148", "above"},
+		{"<= 0.5", 0.2, "20 % were good", "26 to 50 %", "below"},
+		{"> 0", 1, "it failed 1 time", "", ""},
+		{"> 2", 2.001, "it was 2 times that", "", ""},
+		{"== 1", 1, "it is 1", "", ""},
+	} {
+		if band, beyond := Band(c.is, &c.value, c.say); band != c.band || beyond != c.beyond {
+			t.Errorf("%s of %q: %q and %q, want %q and %q", c.is, c.say, band, beyond, c.band, c.beyond)
 		}
 	}
 }

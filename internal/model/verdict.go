@@ -71,7 +71,7 @@ type Clue struct {
 	Say   string   `json:"say"`           // the sentence, filled in
 	// Assumed says that nobody measured it: it was taken to be so, and is never counted as seen.
 	Assumed bool `json:"assumed,omitempty"`
-	// Stays says that it is the same when the cause is mended, so that it is no sign that a fix helped.
+	// Stays says that it is the same when the cause is mended, or what the fix itself sets, so that it is no sign that a fix helped.
 	Stays bool `json:"stays,omitempty"`
 	// Names are the labels' values in the sentence that the finding's subject has not: a function, who holds the lock; nil for none.
 	Names map[string]string `json:"names,omitempty"`
@@ -141,7 +141,9 @@ type Fix struct {
 	First *FirstStep `json:"first,omitempty"`
 	Risk  string     `json:"risk"`
 	Costs string     `json:"costs,omitempty"`
-	Undo  string     `json:"undo"`
+	// Before is what has to be done, noted or looked at before anything is changed.
+	Before string `json:"before,omitempty"`
+	Undo   string `json:"undo"`
 	// Back is how a person takes it back, in words with the exact command; "" where no rule says, or where the changes (or the
 	// first step) have the commands themselves.
 	Back    string `json:"back,omitempty"`

@@ -51,7 +51,7 @@ func billOf(v model.Verdict) Bill {
 			item.Functions = append(item.Functions, report.BillFunction(f))
 		}
 		for _, s := range e.Avoidable {
-			item.Savings = append(item.Savings, Saving{Title: s.Title, Evidence: s.Evidence, Promise: report.Spared(s), Costs: s.Costs, Back: s.Back})
+			item.Savings = append(item.Savings, Saving{Title: s.Title, Evidence: s.Evidence, Promise: report.Spared(s), Costs: s.Costs, Back: layout.Unmarked(s.Back)})
 		}
 		out.Items = append(out.Items, item)
 	}

@@ -41,6 +41,11 @@ func fixesOf(list []model.Fix, begunWith bool) (out []Fix) {
 	for _, f := range list {
 		x := Fix{Fix: f, Sets: report.Changes(f), Advice: report.Advice(f), Cost: report.Terms(f)}
 		x.Back, x.BackTyped = report.TakeBack(f)
+		if f.First != nil {
+			step := *f.First
+			step.Then = layout.Unmarked(step.Then)
+			x.First = &step
+		}
 		if begunWith && f.Command != "" && f.Title == report.MostUseful(list).Title {
 			x.First = nil
 		}

@@ -84,10 +84,14 @@ func (f flagSet) in(words []string) []string {
 // measureAgain writes how to see whether a step helped: what measures again, when (after, "" for at once), which of the numbers above shows
 // it and which way it has to go, what to do where it helped, helped in part or did not, and how both runs are held beside each other.
 func measureAgain(s *sheet, r model.Report, after string, h helped, otherwise string) {
+	if root := r.Verdict.Root; len(root) > 0 && root[0].Rule == wrongRequests {
+		s.item(mustKeep, "again", 3, "the test is at fault, not the service: `plimsoll run 'the corrected request'`; "+h.reason+" "+h.becomes+": this test is right, and its verdict is the service's. Else: what the status says now")
+		return
+	}
 	words := CommandAgain(r.Plan, r.Hosts)
 	beside := ""
 	if s.shortAgain(r, words, "") != "" && r.Load != nil { // which says more of the users than one number, and whether that is chance
-		beside = "Did users gain: plimsoll compare " + layout.Quote(s.kept) + " last"
+		beside = "Users: " + h.users + " (`plimsoll compare " + layout.Quote(s.kept) + " last`)"
 		h.users = ""
 	}
 	list := h.judged(otherwise)
@@ -107,6 +111,9 @@ func when(r model.Report, after string) (list []string) {
 	}
 	return list
 }
+
+// wrongRequests is the rule of requests that are wrong themselves: the same command again would ask the same.
+const wrongRequests = "load.wrong_requests"
 
 // afterLook says that a look by itself changes no number.
 func afterLook(f model.Fix) string {
@@ -196,7 +203,7 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 	write := func(p *paper, most int) {
 		switch {
 		case command != "" && text != "" && behind == "" && len(command) <= shortCommand:
-			p.short(label, most, command+": "+text)
+			p.short(label, most, "`"+command+"`: "+text)
 			return
 		case command != "":
 			p.typed(label, command)
@@ -218,7 +225,7 @@ func (s *sheet) typedAgain(label, command, text, without string) {
 		s.steps = append(s.steps, Step{Label: label, Text: command, Typed: true})
 	}
 	if text != "" {
-		s.steps = append(s.steps, Step{Label: behind, Text: text})
+		s.steps = append(s.steps, Step{Label: behind, Text: layout.Unmarked(text)})
 	}
 }
 
@@ -230,13 +237,13 @@ func labelUnless(before, label string) string {
 	return label
 }
 
-// helped is by what one sees that a step helped: the reason that stands above, what becomes of it and which way that is, all "" where there
-// is none, and what users get then, "" where nobody measured that.
-type helped struct{ reason, becomes, better, users string }
+// helped is by what one sees that a step helped: the reason that stands above, what becomes of it, what it becomes where the step helped in part,
+// "" where it can not, and where it did not, all "" where there is none; and what users get then, "" where nobody measured that.
+type helped struct{ reason, becomes, part, beyond, users string }
 
 // judged says what to look at, and what to do with what is seen there.
 func (h helped) judged(otherwise string) []string {
-	const partly = ": in part, keep it, follow the new screen"
+	const partly = ": in part, keep it"
 	helps := h.users
 	if h.reason != "" {
 		helps = h.reason + " " + h.becomes
@@ -245,10 +252,10 @@ func (h helped) judged(otherwise string) []string {
 		}
 	}
 	list := []string{cmp.Or(helps, "more is served, or users wait less") + ": helped"}
-	if h.reason != "" {
-		list = append(list, capitalized(h.better)+partly)
+	if h.part != "" {
+		list = append(list, capitalized(h.part)+partly)
 	}
-	return append(list, "Else: "+otherwise)
+	return append(list, capitalized(cmp.Or(h.beyond, "else"))+": "+otherwise)
 }
 
 // capitalized is a text as a sentence begins.
@@ -261,13 +268,14 @@ func helpedIf(r model.Report, f model.Finding) helped {
 	if c == nil || f.Kind == "capacity" { // what is full of work stays so
 		return h
 	}
-	h.reason, h.becomes, h.better = "why", "gone or far weaker", "weaker" // a share, or a time, may be the sign, or what it was seen by
+	h.reason, h.becomes, h.part = "why", "gone or far weaker", "weaker by a fifth or more" // a share, or a time, may be the sign, or what it was seen by
 	if c.Value == nil {
 		return h
 	}
 	number, becomes := layout.Said(*c.Value, c.Say), layout.Gone(c.Is, c.Value, c.Say)
 	if number != "" && becomes != "" && (becomes != "0" || !hasUnit(number)) {
-		h.reason, h.becomes, h.better = "why (now "+number+")", becomes+" or gone", layout.Better(c.Is, c.Value, c.Say)
+		h.reason, h.becomes = "why (now "+number+")", becomes+" or gone"
+		h.part, h.beyond = layout.Band(c.Is, c.Value, c.Say)
 	}
 	return h
 }

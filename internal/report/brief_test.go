@@ -141,9 +141,9 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 		"the CPU quota of /pod: 0.5 CPUs → 2 CPUs":      {Changes: []model.FixChange{{Kind: model.ChangeQuota, Name: "/pod", Old: "50000 100000", Value: "200000 100000"}}},
 		"the CPUs of the program \"node\": 1 CPU → all": {Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all"}}},
 		"net.core.somaxconn: 10 → 4096":                 {Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "net.core.somaxconn", Old: "10", Value: "4096"}, {Kind: model.ChangeSysctl, Name: "kernel.pid_max", Old: "7", Value: "7"}}},
-		"pm.max_children: 5 → 101; pm.start_servers: 101 (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')": {Changes: []model.FixChange{
+		"pm.max_children: 5 → 101; pm.start_servers: 101 (in the pool's file: `grep -rl max_children /etc` finds it; then `systemctl reload 'php*-fpm'`)": {Changes: []model.FixChange{
 			{Kind: model.ChangePHPFPM, Name: "pm.max_children", Old: "5", Value: "101"}, {Kind: model.ChangePHPFPM, Name: "pm.start_servers", Value: "101"}}},
-		"worker_connections: more than now (this run does not tell how much) (in nginx's configuration; then nginx -t && nginx -s reload)": {Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "worker_connections"}}},
+		"worker_connections: more than now (this run does not tell how much) (in nginx's configuration; then `nginx -t && nginx -s reload`)": {Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "worker_connections"}}},
 	} {
 		if got := changesOf(f); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -155,7 +155,7 @@ func TestBriefSaysOldAndNew(t *testing.T) {
 func TestTermsAreForWhoTypes(t *testing.T) {
 	memory := 3.0 * (1 << 30)
 	for want, f := range map[string]model.Fix{
-		"low risk, no restart, lasts until the next boot (a file in /etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
+		"low risk, no restart, lasts until the next boot (/etc/sysctl.d keeps it)": {Risk: "low", Restart: "none", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeSysctl, Old: "1", Value: "2", Type: "sysctl -w x=2"}}},
 		"low risk, reloads nginx (requests under way are finished)": {Risk: "low", Restart: "reload", Undo: automatic,
 			Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
@@ -194,16 +194,16 @@ func TestTakeBackSaysHow(t *testing.T) {
 	for want, f := range map[string]model.Fix{
 		"|sysctl -w x=1":  {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Old: "1", Value: "2", Type: "sysctl -w x=2", Back: "sysctl -w x=1"}}},
 		backAsNoted + "|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "x", Value: "2", Type: "sysctl -w x=2"}}},
-		"a back to 1, b back to 2, then nginx -t && nginx -s reload|":                               {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
-		"a back to 1, the rest to what it was (note that first), then nginx -t && nginx -s reload|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
-		notedBefore + ", then systemctl reload 'php*-fpm'|":                                         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangePHPFPM, Name: "a"}}},
+		"a back to 1, b back to 2, then `nginx -t && nginx -s reload`|":                               {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b", Old: "2"}}},
+		"a back to 1, the rest to what it was (note that first), then `nginx -t && nginx -s reload`|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeNginx, Name: "a", Old: "1"}, {Kind: model.ChangeNginx, Name: "b"}}},
+		notedBefore + ", then `systemctl reload 'php*-fpm'`|":                                         {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangePHPFPM, Name: "a"}}},
 		notedBefore + "|":          {Undo: "manual", First: &model.FirstStep{Then: "-m 128"}},
 		"|set 64":                  {Undo: "manual", First: &model.FirstStep{Type: "set 128", Old: "64", Back: "set 64"}},
 		"drop the index|":          {Undo: "manual", Back: "drop the index"},
 		"|":                        {Undo: nothingChanged},
 		"it cannot be taken back|": {Undo: impossible},
-		"the same line with the list that taskset -cp PID shows (note that first)|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
-		"the queue of l back to 128, then a restart of the service|sysctl -w s=128": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096", Back: "sysctl -w s=128"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
+		"the same line with the list that `taskset -cp PID` shows (note that first)|": {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeAffinity, Name: "node", Old: "1", Value: "all", Type: "taskset"}}},
+		"the queue of l back to 128, then a restart of the service|sysctl -w s=128":   {Undo: automatic, Changes: []model.FixChange{{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096", Back: "sysctl -w s=128"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		text, commands := takeBack(f)
 		if got := text + "|" + commands; got != want {
@@ -217,7 +217,7 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	v := 0.951
 	f := model.Finding{Fix: []model.Fix{{Title: "a"}}, Clues: []model.Clue{{Role: model.Decides, Truth: model.True, Value: &v, Is: ">= 0.5", Say: "95.1 % of the requests waited"}}}
 	r := model.Report{Plan: model.Plan{Load: &model.LoadPlan{Connections: 10}}, Load: &model.Load{GoodRPS: 244, GoodShare: 1}}
-	if got, want := strings.Join(helpedIf(r, f).judged("undo it"), ". "), "why (now 95.1 %) below 50 % or gone, and more than 244 good replies/s: helped. Less: in part, keep it, follow the new screen. Else: undo it"; got != want {
+	if got, want := strings.Join(helpedIf(r, f).judged("undo it"), ". "), "why (now 95.1 %) below 50 % or gone, and more than 244 good replies/s: helped. 50 to 86.1 %: in part, keep it. Above: undo it"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Load.GoodShare = 0.2
@@ -226,12 +226,12 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	}
 	lost := 1144.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &lost, Is: "> 0", Say: "the kernel refused 1,144 packets"}
-	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why (now 1,144 packets) 0 or gone: helped. Fewer: in part, keep it, follow the new screen. Else: see -v"; got != want {
+	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why (now 1,144 packets) 0 or gone: helped. 1 to 915: in part, keep it. Above: see -v"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	share := 1.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
-	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why gone or far weaker: helped. Weaker: in part, keep it, follow the new screen. Else: see -v"; got != want {
+	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why gone or far weaker: helped. Weaker by a fifth or more: in part, keep it. Else: see -v"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := orElse(model.Verdict{}, f, model.Fix{Undo: "manual"}); got != "undo it, see -v" {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -25,6 +26,7 @@ func firstFix(s *sheet, told model.Finding, r model.Report) {
 	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
 	switch {
 	case f.First != nil:
+		s.whole("before", f.Before)
 		s.typedFirst(f.First.Type, r)
 		s.item(mustKeep, labelOf(f.First.Type), 5, s.namesRun(f.First.Then))
 		s.notThere(f.First.Type, r)
@@ -62,7 +64,8 @@ func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
 	s.item(mustKeep, "", 4, settings(f))
 	s.item(context, "", 2, sizedToTest(f, r.Plan))
 	if lines := typedLines(f); lines != "" {
-		s.whole("before", noteFirst(f))
+		s.whole("before", f.Before)
+		s.typed(mustKeep, "note first", noteFirst(f))
 		s.typed(mustKeep, doFirst, lines)
 		s.item(mustKeep, "then", 4, printsWhenSet(lines)+andInFiles(f))
 		return
@@ -86,9 +89,9 @@ func (s *sheet) loaded(command string, r model.Report) string {
 		changed = "-d 60s"
 	}
 	if again := s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), changed); again != "" {
-		return "first, in a second terminal: " + again
+		return "first, in terminal 2 where the load ran: `" + again + "`"
 	}
-	return strings.TrimSuffix("first, in a second terminal: the same command again with "+changed, " with ")
+	return strings.TrimSuffix("first, in terminal 2 where the load ran: the same command again with "+changed, " with ")
 }
 
 // typedFirst writes the command to begin with, behind what has to be there while it runs.
@@ -105,14 +108,29 @@ func (s *sheet) notThere(command string, r model.Report) {
 	if command == "" {
 		return
 	}
-	text := "or only a header: try with sudo; still empty: change nothing, see -v"
+	if silent().MatchString(command) {
+		s.item(mustKeep, "prints", 1, "nothing, or OK: it is set; an error: nothing is set (as root?)")
+		return
+	}
+	text := "(or a header only) as root; still so: stop"
+	if hasRoot().MatchString(command) {
+		text = "(or a header only) stop"
+	}
 	if show := evidence(s.run, r); show != "" {
-		if whole := "or only a header: sudo; else change nothing: " + show; utf8.RuneCountInString(whole) <= s.o.Width-labelWidth {
+		if whole := text + ", `" + show + "`"; utf8.RuneCountInString(layout.Unmarked(whole)) <= s.o.Width-labelWidth {
 			text, s.showsHow = whole, true
+		} else {
+			text += ", see -v"
 		}
 	}
 	s.item(mustKeep, ifEmpty, 1, text)
 }
+
+// silent are commands that show nothing, or OK, when they did what they should; hasRoot are those of which no more is seen as root.
+var (
+	silent  = lazy.Regexp(`\b(SET GLOBAL|ALTER SYSTEM|config set|DROP INDEX|CREATE INDEX)\b`)
+	hasRoot = lazy.Regexp(`^(sudo|curl|plimsoll|ip netns exec|nsenter|mysql|psql|redis-cli)\b`)
+)
 
 // printsWhenSet says what is to be seen of a command that sets something.
 func printsWhenSet(lines string) string {

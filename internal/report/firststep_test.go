@@ -15,10 +15,10 @@ func TestWhereASettingStands(t *testing.T) {
 		change                  model.FixChange
 		wantCommand, wantInText string
 	}{
-		{model.FixChange{Kind: model.ChangeNginx, Name: "worker_connections", Value: "2", Host: "web"}, "grep -rnE worker_connections /proc/71/root/etc/nginx", "in that container (docker exec, kubectl exec): 1) cp -iL FILE"},
-		{model.FixChange{Kind: model.ChangeNginx, Name: "a'; reboot", Value: "2", Host: "here"}, `nginx -T | grep -nE '^# conf|a'\''; reboot'`, "3) nginx -t && nginx -s reload"},
-		{model.FixChange{Kind: model.ChangeNginx, Name: "a", Value: "2", Host: "odd"}, "nginx -T | grep -nE '^# conf|a'", "3) nginx -t"},
-		{model.FixChange{Kind: model.ChangePHPFPM, Name: "pm.max_children", Value: "2", Host: "far"}, `grep -rnE '^[; ]*pm\.' /proc/8/root/etc /proc/8/root/usr/local/etc`, "in that container (docker exec, kubectl exec): 1) cp -iL FILE"},
+		{model.FixChange{Kind: model.ChangeNginx, Name: "worker_connections", Value: "2", Host: "web"}, "grep -rnE worker_connections /proc/71/root/etc/nginx", "in that container (docker exec, kubectl exec): 1) `cp -iL FILE"},
+		{model.FixChange{Kind: model.ChangeNginx, Name: "a'; reboot", Value: "2", Host: "here"}, `nginx -T | grep -nE '^# conf|a'\''; reboot'`, "3) `nginx -t && nginx -s reload"},
+		{model.FixChange{Kind: model.ChangeNginx, Name: "a", Value: "2", Host: "odd"}, "nginx -T | grep -nE '^# conf|a'", "3) `nginx -t"},
+		{model.FixChange{Kind: model.ChangePHPFPM, Name: "pm.max_children", Value: "2", Host: "far"}, `grep -rnE '^[; ]*pm\.' /proc/8/root/etc /proc/8/root/usr/local/etc`, "in that container (docker exec, kubectl exec): 1) `cp -iL FILE"},
 		{model.FixChange{Kind: model.ChangeBacklog, Name: "0.0.0.0:80", Value: "2", Host: "net"}, "ip netns exec n ss -ltnp sport = :80", "Send-Q"},
 		{model.FixChange{Kind: model.ChangeBacklog, Name: "unix:/run/x; reboot", Value: "2", Host: "here"}, "ss -lxp", "Send-Q"},
 		{model.FixChange{Kind: model.ChangeNginx, Name: "a", Old: "2", Value: "2", Host: "here"}, "", ""},
@@ -41,12 +41,12 @@ func TestWhatNeedsTheLoad(t *testing.T) {
 		r             model.Report
 		command, want string
 	}{
-		{kept, own, "plimsoll trace offcpu -d 10s", "first, in a second terminal: plimsoll again last -d 60s"},
-		{kept, long, "lslocks -u | grep -F /a", "first, in a second terminal: plimsoll again last"},
-		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "first, in a second terminal: the same command again with -d 60s"},
-		{foreign, long, "pidstat -d 5 1", "first, in a second terminal: the same command again"},
+		{kept, own, "plimsoll trace offcpu -d 10s", "first, in terminal 2 where the load ran: `plimsoll again last -d 60s`"},
+		{kept, long, "lslocks -u | grep -F /a", "first, in terminal 2 where the load ran: `plimsoll again last`"},
+		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "first, in terminal 2 where the load ran: the same command again with -d 60s"},
+		{foreign, long, "pidstat -d 5 1", "first, in terminal 2 where the load ran: the same command again"},
 		{kept, model.Report{}, "top -b -d 3 -n 2", "see that users are active, and stay so while it runs"},
-		{kept, own, "cat /proc/7/stack", "first, in a second terminal: plimsoll again last -d 60s"},
+		{kept, own, "cat /proc/7/stack", "first, in terminal 2 where the load ran: `plimsoll again last -d 60s`"},
 		{kept, own, "ss -ltnp sport = :80", ""},
 		{kept, own, "ps -o pid,unit,args -C java", ""},
 		{kept, own, "nginx -T | grep limit_req", ""},

@@ -60,7 +60,7 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	s.item(mustKeep, "then", 5, then)
 	s.notThere(check, r)
 	s.prices(costOfSparing(spare)+andCosts(spare.Costs)+"; looking: "+cmp.Or(whileLoaded(check, r.Plan), "nothing"), cmp.Or(spare.Back, notedBefore))
-	h := helped{reason: "the share of the CPU time above", becomes: "smaller", better: "somewhat smaller", users: usersBetter(r)}
+	h := helped{reason: "the share of the CPU time above", becomes: "far smaller", part: "smaller by a fifth or more", users: usersBetter(r)}
 	measureAgain(s, r, "", h, "undo it"+andSee("undo it"))
 }
 

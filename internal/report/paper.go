@@ -155,21 +155,42 @@ func wrap(text string, width int) []string { return wrapFurther(text, width, wid
 
 // wrapFurther is wrap with another width from the second line on.
 func wrapFurther(text string, width, further int) []string {
-	var lines []string
-	line, n := "", 0
+	lines, _ := laid(text, width, further)
+	return lines
+}
+
+// laid is wrapFurther, and what of the text stands in each line, with the marks of its commands. A marked command stays on a line, or goes on
+// behind a backslash on the next where no line has room for it.
+func laid(text string, width, further int) (lines, sources []string) {
+	line, source, n := "", "", 0
+	flush := func() {
+		lines, sources = append(lines, line), append(sources, source)
+		line, source, n, width = "", "", 0, further
+	}
 	for _, word := range words(text) {
-		word = shortened(word)
-		w := utf8.RuneCountInString(word)
+		printed := layout.Unmarked(word)
+		if printed == word {
+			printed = shortened(word)
+		}
+		w := utf8.RuneCountInString(printed)
 		if n > 0 && n+1+w > width {
-			lines = append(lines, line)
-			line, n, width = "", 0, further
+			flush()
+		}
+		if parts := breakCommand(printed, width); printed != word && len(parts) > 1 {
+			for _, part := range parts[:len(parts)-1] {
+				line = part
+				flush()
+			}
+			line, source, n = parts[len(parts)-1], word, utf8.RuneCountInString(parts[len(parts)-1])
+			continue
 		}
 		if n > 0 {
-			line, n = line+" ", n+1
+			line, source, n = line+" ", source+" ", n+1
 		}
-		line, n = line+word, n+w
+		line, source, n = line+printed, source+word, n+w
 	}
-	return append(lines, line)
+	flush()
+	return lines, sources
 }
 
 // longestWord is how much of a word is worth showing: a URL or a path has less,
@@ -188,10 +209,10 @@ func shortened(word string) string {
 // units are the words that stay on the line of the number before them.
 var units = []string{"%", "µs", "ms", "s", "min", "bytes", "KiB", "MiB", "GiB", "TiB"}
 
-// words splits text at blanks, a number and its unit being one word.
+// words splits text at blanks, a number and its unit being one word, and a marked command.
 func words(text string) []string {
 	var list []string
-	for _, w := range strings.Fields(text) {
+	for _, w := range layout.Words(text) {
 		if n := len(list); n > 0 && endsInDigit(list[n-1]) && slices.Contains(units, strings.TrimRight(w, ".,;:)")) {
 			list[n-1] += " " + w
 			continue

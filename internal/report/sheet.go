@@ -94,7 +94,7 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 			last.shorten(s.o, least, func(p *paper, most int) { p.short(label, most, text) })
 		}
 		s.numbered(label, most, text)
-		s.steps = append(s.steps, Step{Label: label, Text: text})
+		s.steps = append(s.steps, Step{Label: label, Text: layout.Unmarked(text)})
 	}
 }
 
@@ -108,7 +108,7 @@ func (s *sheet) prices(cost, back string) {
 func (s *sheet) whole(label, text string) {
 	if text != "" {
 		s.add(mustKeep, func(p *paper) { p.hang(0, labelWidth, label, bold, layout.Line(text)) })
-		s.steps = append(s.steps, Step{Label: label, Text: text})
+		s.steps = append(s.steps, Step{Label: label, Text: layout.Unmarked(text)})
 	}
 }
 
@@ -294,10 +294,11 @@ func (p *paper) short(label string, most int, text string) {
 // shortest leaves out of text what does not fit so many lines, from the end of a sentence or of
 // a part of one on; only where there is none is it cut, and that shows.
 func shortest(text string, width, most int) string {
-	lines := wrap(layout.Line(text), width)
+	lines, sources := laid(layout.Line(text), width, width)
 	if len(lines) <= most {
 		return text
 	}
+	lines = sources
 	whole := strings.Join(lines[:most], " ") + " " // a part may end with the line
 	for _, end := range []string{". ", "; ", " (", ", "} {
 		if at := strings.LastIndex(whole, end); at >= len(whole)/3 {

@@ -56,7 +56,7 @@ func terms(f model.Fix, plan model.Plan) string {
 	if looks != "" {
 		looks = "; looking: " + looks
 	}
-	return strings.Join(parts, ", ") + andCosts(f.Costs) + looks
+	return strings.Join(parts, ", ") + andCosts(f.Costs) + looks + againCosts(plan)
 }
 
 const (
@@ -68,6 +68,14 @@ const (
 	nothingBack  = "nothing: a look changes nothing"
 	noSetting    = "nothing: no setting was changed"
 )
+
+// againCosts is the price of measuring again with a load of ours, "" where it needs none.
+func againCosts(plan model.Plan) string {
+	if plan.Load == nil {
+		return ""
+	}
+	return "; again: this load"
+}
 
 // onlyShows says whether what is typed first shows what to change, and changes nothing: a
 // command that sets something is known with what is set now.
@@ -195,7 +203,7 @@ const notedBefore = "set back what it was before (note that first)"
 // backAsNoted is the way back of settings whose values no run tells, and which are noted first.
 const backAsNoted = "the same command with the value that you noted"
 
-// noteFirst says what to note of settings that are typed and whose values no run tells, "" of none.
+// noteFirst is the command whose answer is to be noted of settings that are typed and whose values no run tells, "" of none.
 func noteFirst(f model.Fix) string {
 	var where string
 	var names []string
@@ -208,7 +216,7 @@ func noteFirst(f model.Fix) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "note what this prints: " + where + "sysctl " + strings.Join(names, " ")
+	return where + "sysctl " + strings.Join(names, " ")
 }
 
 // setBack is takeBack for settings that are typed.
@@ -220,7 +228,7 @@ func setBack(f model.Fix) (text, commands string) {
 		switch {
 		case c.Old != "" && c.Old == c.Value:
 		case c.Kind == model.ChangeAffinity: // how many is known, and not which
-			words = append(words, "the same line with the list that taskset -cp PID shows (note that first)")
+			words = append(words, "the same line with the list that `taskset -cp PID` shows (note that first)")
 		case c.Back != "":
 			lines = append(lines, c.Back)
 		case c.Old == "" && c.Kind == model.ChangeSysctl:
@@ -250,9 +258,9 @@ func setBack(f model.Fix) (text, commands string) {
 func takesEffect(c model.FixChange) string {
 	switch c.Kind {
 	case model.ChangeNginx:
-		return ", then nginx -t && nginx -s reload"
+		return ", then `nginx -t && nginx -s reload`"
 	case model.ChangePHPFPM:
-		return ", then systemctl reload 'php*-fpm'"
+		return ", then `systemctl reload 'php*-fpm'`"
 	case model.ChangeBacklog:
 		return ", then a restart of the service"
 	}
@@ -286,7 +294,7 @@ func lasts(f model.Fix) string {
 		switch {
 		case c.Type == "":
 		case c.Kind == model.ChangeSysctl:
-			text = "the next boot (a file in /etc/sysctl.d keeps it)"
+			text = "the next boot (/etc/sysctl.d keeps it)"
 		case slices.Contains([]string{model.ChangeRPS, model.ChangeTxQueue}, c.Kind):
 			text = "the next boot"
 		case c.Kind == model.ChangeQuota:
@@ -356,9 +364,9 @@ func spokenSetting(kind, value string) string {
 func whereSet(c model.FixChange) string {
 	switch c.Kind {
 	case model.ChangeNginx:
-		return " (in nginx's configuration; then nginx -t && nginx -s reload)"
+		return " (in nginx's configuration; then `nginx -t && nginx -s reload`)"
 	case model.ChangePHPFPM:
-		return " (in the pool's file: grep -rl max_children /etc finds it; then systemctl reload 'php*-fpm')"
+		return " (in the pool's file: `grep -rl max_children /etc` finds it; then `systemctl reload 'php*-fpm'`)"
 	case model.ChangeBacklog:
 		return " (in the service's configuration: nginx's listen with backlog=, PHP-FPM's listen.backlog)"
 	}

@@ -89,7 +89,7 @@ func Changes(f model.Fix) string {
 	if adviceAlone(f) {
 		return ""
 	}
-	return changesOf(f)
+	return layout.Unmarked(changesOf(f))
 }
 
 // MostUseful is the fix that a report ends in, of at least one.
@@ -99,7 +99,10 @@ func MostUseful(list []model.Fix) model.Fix { return mostUseful(list) }
 func Terms(f model.Fix) string { return terms(f, model.Plan{}) }
 
 // TakeBack is how a fix is taken back that one makes by hand: in words, and what is to be typed, a line each.
-func TakeBack(f model.Fix) (text, commands string) { return takeBack(f) }
+func TakeBack(f model.Fix) (text, commands string) {
+	text, commands = takeBack(f)
+	return layout.Unmarked(text), commands
+}
 
 // Typed is a command line as it is typed.
 func Typed(words []string) string { return typedWords(words) }

@@ -263,12 +263,14 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 
 // Fix is a fix as a rule states it.
 type Fix struct {
-	Title   string  `yaml:"title" json:"title"`
-	Change  Changes `yaml:"change" json:"change"`
-	Risk    string  `yaml:"risk" json:"risk"`       // low | medium | high
-	Costs   string  `yaml:"costs" json:"costs"`     // what it costs
-	Undo    string  `yaml:"undo" json:"undo"`       // automatic | manual | impossible | none (it only looks)
-	Restart string  `yaml:"restart" json:"restart"` // none | reload | service | host
+	Title  string  `yaml:"title" json:"title"`
+	Change Changes `yaml:"change" json:"change"`
+	Risk   string  `yaml:"risk" json:"risk"`   // low | medium | high
+	Costs  string  `yaml:"costs" json:"costs"` // what it costs
+	// Before is what has to be done, noted or looked at before anything is changed; "" of nothing.
+	Before  string `yaml:"before" json:"before,omitempty"`
+	Undo    string `yaml:"undo" json:"undo"`       // automatic | manual | impossible | none (it only looks)
+	Restart string `yaml:"restart" json:"restart"` // none | reload | service | host
 	// Back says how a person takes it back, with the exact command; "" of what tune can take back.
 	Back   string `yaml:"back" json:"back,omitempty"`
 	Accept string `yaml:"accept" json:"accept,omitempty"`

@@ -119,7 +119,7 @@ type Clue struct {
 	Why     string `yaml:"why" json:"why"`
 	Say     string `yaml:"say" json:"say"`
 	ByHand  string `yaml:"by_hand" json:"by_hand"`
-	// Stays marks what tells this cause from others and is the same when it is mended: no sign that a fix helped.
+	// Stays marks what tells this cause from others and is the same when it is mended, or is what the fix itself sets: no sign that it helped.
 	Stays bool `yaml:"stays" json:"stays,omitempty"`
 
 	// What the fields above say.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"plimsoll/internal/diagnose"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 	"plimsoll/internal/report"
@@ -90,13 +92,14 @@ func lackOf(screen string, r model.Report) (list []string) {
 			list = append(list, "no "+row)
 		}
 	}
+	list = append(list, brokenIn(screen, r)...)
 	all := oneLine(screen)
 	for _, step := range report.FirstSteps(r) {
 		if (step.Label == "cost" || step.Label == "undo" || step.Label == "then") && !strings.Contains(all, oneLine(strings.ReplaceAll(step.Text, "the same command again with -", "plimsoll again 4f1c -"))) {
 			list = append(list, fmt.Sprintf("not all of %s: %s", step.Label, step.Text))
 		}
 	}
-	if !strings.Contains(screen, ": plimsoll show 4f1c -v\n") {
+	if !strings.Contains(screen, " plimsoll show 4f1c -v\n") {
 		list = append(list, "not how the evidence is seen")
 	}
 	if restartless().MatchString(screen) && restarted().MatchString(all) {
@@ -114,6 +117,43 @@ var (
 	restarted   = lazy.Regexp(`systemctl restart|(then|and a) restart|restart it\b|version before`)
 )
 
+// judged is what to make of the next measurement: from which number on it helped, then which is a part of the way, where there is one between,
+// then what is none. silent are commands that show nothing when they worked.
+var (
+	judged = lazy.Regexp(`^((when it is as busy as now|after the change)[,;] )*why .*: helped\. ((\S.* to \S.*|Weaker by a fifth or more|Smaller by a fifth or more): in part, keep it\. )?(Above|Below|Else): `)
+	silent = lazy.Regexp(`SET GLOBAL|ALTER SYSTEM|sysctl -w|config set`)
+)
+
+// brokenIn are the commands of a report's steps that its screen breaks without saying so to a shell, or has a mark behind that is none of theirs.
+func brokenIn(screen string, r model.Report) (list []string) {
+	var marked []string
+	for _, f := range r.Verdict.Root {
+		for _, x := range f.Fix {
+			marked = append(marked, layout.Marked(x.Back)...)
+			if x.First != nil {
+				marked = append(marked, layout.Marked(x.First.Then)...)
+			}
+		}
+	}
+	marked = append(marked, "plimsoll again 4f1c -d 60s", "plimsoll compare 4f1c last", "plimsoll show 4f1c -v")
+	lines := oneLine(screen)
+	for _, command := range marked {
+		words := strings.Fields(command)
+		for i, w := range words {
+			words[i] = regexp.QuoteMeta(w)
+		}
+		any := regexp.MustCompile(strings.Join(words, `\s+`))
+		whole := regexp.MustCompile(strings.Join(words, `( | \\\n +)`))
+		if len(any.FindAllString(screen, -1)) > len(whole.FindAllString(screen, -1)) {
+			list = append(list, "broken without a backslash: "+command)
+		}
+		if strings.Contains(lines, command+",") || strings.Contains(lines, command+";") {
+			list = append(list, "a mark behind a command: "+command)
+		}
+	}
+	return list
+}
+
 // lackOfCause says what a screen that names a cause does not tell besides.
 func lackOfCause(screen string, r model.Report) (list []string) {
 	if !strings.Contains(screen, "\nhow sure ") && !strings.Contains(screen, " confirmed (proven by measuring)\n") {
@@ -122,22 +162,31 @@ func lackOfCause(screen string, r model.Report) (list []string) {
 	if n := strings.Count(screen, "\ndo first "); n != 1 {
 		list = append(list, fmt.Sprintf("%d first steps", n))
 	}
+	_, first, _ := strings.Cut(screen, "\ndo first ")
+	first, _, _ = strings.Cut(first, "\nthen ")
 	typed := strings.Contains(screen, "\ndo first     ") // else it is advice, since what a rule would type is not known here
 	if typed && strings.Count(screen, "\nthen ") != 1 {
 		list = append(list, "not what to do then")
 	}
-	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif empty   or only a header: ") {
+	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif empty   (or a header only) ") {
 		list = append(list, "not what to do where the first step does not show what it should")
+	}
+	if typed && silent().MatchString(first) && strings.Contains(screen, "\nif empty ") {
+		list = append(list, "a command that prints nothing when it works is taken for one that shows nothing")
+	}
+	if r.Verdict.Root[0].Rule == "load.wrong_requests" { // the same command would ask the same
+		if !strings.Contains(screen, "\nagain      the test is at fault, not the service:") {
+			list = append(list, "not what is at fault")
+		}
+		return list
 	}
 	_, again, found := strings.Cut(screen, "\nagain      plimsoll again 4f1c: ")
 	again = oneLine(again)
 	if !found {
 		list = append(list, "no whole command that measures again")
 	}
-	for _, word := range []string{"why ", ": helped. ", ": in part, keep it", "Else: "} {
-		if !strings.Contains(again, word) {
-			list = append(list, "not what to make of the next measurement: "+word)
-		}
+	if !judged().MatchString(again) {
+		list = append(list, "not from which number on it helped, helped in part or did not")
 	}
 	if r.Load != nil && !strings.Contains(again, "plimsoll compare 4f1c last") {
 		list = append(list, "not how both runs are compared")
