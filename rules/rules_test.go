@@ -153,7 +153,7 @@ func TestFixesFitAScreen(t *testing.T) {
 // A command in a sentence that stands between no marks may be broken over two lines, and is another one then.
 func TestCommandsInSentencesAreMarked(t *testing.T) {
 	set, _ := tested(t)
-	command := regexp.MustCompile(`\b(nginx -[tsT]|systemctl (restart|reload|edit|stop|cat) |sysctl -w|nft (-a|replace|delete|insert) |iptables-(save|restore) |ethtool -|redis-cli |docker update|haproxy -c)`)
+	command := regexp.MustCompile(`\b(nginx -[tsT]|systemctl (restart|reload|edit|stop|cat) |sysctl -w|nft (-a|replace|delete|insert) |iptables-(save|restore) |ethtool -|redis-cli |docker update|haproxy -c|mysql -e|sudo \w)`)
 	for _, r := range set.List {
 		for _, f := range r.Fix {
 			texts := []string{f.Back}
