@@ -19,6 +19,7 @@ import (
 	"plimsoll/internal/ruleset"
 	"plimsoll/internal/rulesuite"
 	tracers "plimsoll/internal/trace/all"
+	"plimsoll/internal/trace/deepcpu"
 	"plimsoll/rules"
 )
 
@@ -52,7 +53,7 @@ func TestRules(t *testing.T) {
 	for _, p := range probes.All() {
 		known = append(known, p.Signals...)
 	}
-	for _, t := range tracers.All() {
+	for _, t := range append(tracers.All(), deepcpu.Tracer(nil)) {
 		known = append(known, t.Signals...)
 	}
 	for _, err := range append(ruleset.Check(set, known), tests.Check(known)...) {
