@@ -116,7 +116,7 @@ func inExporter(w *world) func(string) bool {
 	}
 	for _, t := range allTracers(w) {
 		for _, s := range t.Signals {
-			if t.Level == trace.Full {
+			if t.Level != trace.Light {
 				none[s.Name] = true
 			}
 		}

@@ -116,6 +116,9 @@ func exported(c *cobra.Command, w *world, watch *watchFlags) (collect.Config, []
 		return collect.Config{}, nil, err
 	}
 	config := collect.Config{Interval: opt.Interval, Trace: opt.Trace}
+	if config.Trace == collect.TraceAuto { // the memory of a whole second process is too much to stay for months
+		config.Trace = collect.TraceLight
+	}
 	for _, h := range opt.Hosts {
 		if h.Via != "" {
 			return config, nil, usage(c.CommandPath(), "--host %s: an exporter observes its own machine; run one there", h.Name)

@@ -304,7 +304,7 @@ func (f *watchFlags) add(c *cobra.Command) {
 	fs.StringArrayVar(&f.hosts, "host", nil, "observe this host, as `NAME=SPEC`; SPEC is local, netns:NAME (a network namespace), unit:NAME (of systemd), container:NAME or :ID (docker, podman, containerd, CRI-O) or pid:N (the namespaces of a process). ssh:[USER@]HOST[:PORT] is another machine, and ssh:HOST/SPEC a part of it: your ssh takes this program there for as long as it runs (docs/elsewhere.md). process/SPEC has it observed by a process of its own. May be given again; without it the host is local=local")
 	fs.StringVar(&f.file, "hosts", "", "observe the hosts of this `FILE`, too: YAML, \"hosts:\" and beneath it lines NAME: SPEC. @GROUP are those of a group of your Ansible inventory, FILE@GROUP of that one (docs/elsewhere.md)")
 	durationFlag(fs, &f.interval, "interval", "", time.Second, "time between two readings, at least 100ms")
-	fs.StringVar(&f.trace, "trace", string(collect.TraceLight), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), or full (dear tracers too, in short bursts; their numbers are estimates)")
+	fs.StringVar(&f.trace, "trace", string(collect.TraceAuto), "watch the kernel through BPF programs at this `LEVEL`: off, light (what is nearly free), auto (these and, where scripts run, which of their functions compute: PHP, Python, Node, Ruby, Java …), or full (dear tracers too, in short bursts; their numbers are estimates)")
 	fs.StringVar(&f.capture, "capture", "", "capture the packets that pass this `INTERFACE` of each host meanwhile, cut to headers, keep them in the run directory, and let the rules read them (any, if none is named)")
 	fs.Lookup("capture").NoOptDefVal = live.Any
 	f.site.add(c)
@@ -332,8 +332,8 @@ func (f *watchFlags) options(command string, w *world, now time.Time) (session.O
 		return session.Options{}, usage(command, "--interval %v: want 100ms to 1m", f.interval)
 	}
 	level := collect.TraceLevel(f.trace)
-	if level != collect.TraceOff && level != collect.TraceLight && level != collect.TraceFull {
-		return session.Options{}, usage(command, "--trace %s: want off, light or full", f.trace)
+	if !slices.Contains(collect.TraceLevels, level) {
+		return session.Options{}, usage(command, "--trace %s: want off, light, auto or full", f.trace)
 	}
 	if err := roomToWatch(load.FileLimit(), level != collect.TraceOff && os.Geteuid() == 0); err != nil {
 		return session.Options{}, err

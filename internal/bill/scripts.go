@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -46,6 +47,12 @@ func (t *table) addScripts(hosts []model.Host, services map[owner]float64, whole
 	return nil
 }
 
+// Scripts are the functions of scripts on a whole stack, from the innermost out.
+func Scripts(s *profile.Sample) []layout.Script {
+	scripts, _ := apart(s)
+	return scripts
+}
+
 // apart takes the functions of scripts out of a stack: they have names that anybody may give them.
 func apart(s *profile.Sample) (scripts []layout.Script, rest *profile.Sample) {
 	rest = &profile.Sample{Label: s.Label}
@@ -54,7 +61,7 @@ func apart(s *profile.Sample) (scripts []layout.Script, rest *profile.Sample) {
 		case l.Mapping == nil || !slices.Contains(interpreters, l.Mapping.File):
 			rest.Location = append(rest.Location, l)
 		case len(l.Line) > 0 && l.Line[0].Function != nil:
-			scripts = append(scripts, layout.Script{Name: l.Line[0].Function.Name, File: l.Line[0].Function.Filename})
+			scripts = append(scripts, layout.Script{Name: l.Line[0].Function.Name, File: l.Line[0].Function.Filename, Line: int(min(max(l.Line[0].Function.StartLine, 0), math.MaxInt32))})
 		}
 	}
 	return scripts, rest

@@ -33,14 +33,14 @@ func TestWholeStacksNameScripts(t *testing.T) {
 	}
 	whole(t, b)
 	own := entry(t, b, "own")
-	if f := own.Functions; len(f) != 3 || f[0].Function != "json/encoder.py:encode in app/shop.py:list" || math.Abs(f[0].Share-0.8*60/80) > 1e-9 ||
-		f[1].Function != "app/shop.py:list" || f[2].Function != "_PyEval_EvalFrameDefault" || math.Abs(own.Share-0.8) > 1e-9 {
+	if f := own.Functions; len(f) != 3 || f[0].Function != "encode (json/encoder.py) in list (app/shop.py)" || math.Abs(f[0].Share-0.8*60/80) > 1e-9 ||
+		f[1].Function != "list (app/shop.py)" || f[2].Function != "_PyEval_EvalFrameDefault" || math.Abs(own.Share-0.8) > 1e-9 {
 		t.Errorf("%+v", own)
 	}
-	if own.Caller != "app/shop.py:list" {
+	if own.Caller != "list (app/shop.py)" {
 		t.Errorf("called for by %q", own.Caller)
 	}
-	if a := entry(t, b, "allocating"); a.Caller != "app/shop.py:malloc" || a.Functions[0].Function != "malloc" {
+	if a := entry(t, b, "allocating"); a.Caller != "malloc (app/shop.py)" || a.Functions[0].Function != "malloc" {
 		t.Errorf("%+v", a)
 	}
 }

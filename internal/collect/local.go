@@ -49,6 +49,8 @@ type Config struct {
 	Program string `json:"program,omitempty"`
 	// Later says that the program need not be there yet.
 	Later bool `json:"later,omitempty"`
+	// Brings says that a command will be started here, and that nobody knows what programs it brings.
+	Brings bool `json:"brings,omitempty"`
 }
 
 // Cost is what a collector's process has used so far.
@@ -214,7 +216,9 @@ func (l *Local) Start(ctx context.Context, log Log) error {
 
 // looks makes what looks at the hosts.
 func (l *Local) looks() (*tracing, probes) {
-	return newTracing(l.config.Trace, l.tracers, l.hosts, l.rec, l.now), probes{probe.NewSampler(l.hosts, all.All(), l.rec.Book, l.config.Interval)}
+	tracing := newTracing(l.config.Trace, l.tracers, l.hosts, l.rec, l.now)
+	tracing.more = l.config.Brings
+	return tracing, probes{probe.NewSampler(l.hosts, all.All(), l.rec.Book, l.config.Interval)}
 }
 
 // Full says whether names that were not met before find no room, since those that went away keep theirs.
@@ -301,7 +305,7 @@ func (l *Local) Burst(ctx context.Context, d time.Duration, rest string) error {
 	if l.config.Trace == TraceOff {
 		return errors.New("tracing is off")
 	}
-	full := slices.DeleteFunc(slices.Clone(l.tracers), func(t trace.Tracer) bool { return t.Level != trace.Full })
+	full := slices.DeleteFunc(slices.Clone(l.tracers), func(t trace.Tracer) bool { return t.Level == trace.Light })
 	extra := newTracing(TraceFull, full, l.hosts, l.rec, l.now)
 	if err := extra.Start(ctx); err != nil { // beside the rounds: the kernel takes its time to look at them
 		return errors.Join(err, extra.Close())

@@ -15,16 +15,20 @@ import (
 	"plimsoll/internal/trace"
 )
 
-// TraceLevel says which tracers watch: none, those that are nearly free, or all,
-// the expensive ones in bursts.
+// TraceLevel says which tracers watch: none, those that are nearly free, these and what shows the functions of
+// scripts where one runs, or all, the expensive ones in bursts.
 type TraceLevel string
 
 // The levels.
 const (
 	TraceOff   TraceLevel = "off"
 	TraceLight TraceLevel = "light"
+	TraceAuto  TraceLevel = "auto"
 	TraceFull  TraceLevel = "full"
 )
+
+// TraceLevels are all of them, the cheapest first.
+var TraceLevels = []TraceLevel{TraceOff, TraceLight, TraceAuto, TraceFull}
 
 // tracing is the tracers of a level, as a source. Its methods may be called from several
 // goroutines.
@@ -34,6 +38,7 @@ type tracing struct {
 	hosts []*host.Host
 	rec   *Recorder
 	now   func() time.Time
+	more  bool // programs that nobody knows yet will be started
 
 	mu      sync.Mutex
 	steady  []*tracer          // they watch all the time
@@ -77,10 +82,10 @@ func (t *tracing) begin(cannot func(trace.Tracer, error)) {
 	}
 	defer trace.ForgetTypes()
 	for _, one := range t.known {
-		if one.Level == trace.Full && t.level != TraceFull {
+		if !t.level.has(one.Level) {
 			continue
 		}
-		running, err := start(one)
+		running, err := t.start(one)
 		if err != nil {
 			cannot(one, err)
 			continue
@@ -98,6 +103,7 @@ func (t *tracing) lacks(one trace.Tracer, err error) {
 // started a second time.
 func (t *tracing) again() (*tracing, error) {
 	fresh := newTracing(t.level, t.known, t.hosts, t.rec, t.now)
+	fresh.more = t.more
 	var errs []error
 	fresh.begin(func(one trace.Tracer, err error) {
 		if t.has(one.Name) {
@@ -180,19 +186,27 @@ func (t *tracing) tellMarks() {
 	}
 }
 
-func inBursts(t trace.Tracer) bool { return t.InBursts || t.Level == trace.Full && !t.Throughout }
+// has says whether tracers of a level of theirs watch.
+func (l TraceLevel) has(of trace.Level) bool {
+	return l == TraceFull || of == trace.Light || of == trace.Auto && l == TraceAuto
+}
+
+func inBursts(t trace.Tracer) bool { return t.InBursts || t.Level == trace.Full }
 
 // start starts a tracer; one for bursts waits for its first.
-func start(t trace.Tracer) (trace.Running, error) {
-	if err := t.MayRun(); err != nil {
+func (t *tracing) start(one trace.Tracer) (trace.Running, error) {
+	if err := one.MayRun(); err != nil {
 		return nil, err
 	}
-	attach := t.Start
-	if t.StartInRun != nil {
-		attach = t.StartInRun
+	attach := one.Start
+	switch {
+	case one.Level == trace.Auto && t.level == TraceAuto:
+		attach = func() (trace.Running, error) { return one.StartFor(t.hosts, t.more) }
+	case one.StartInRun != nil:
+		attach = one.StartInRun
 	}
 	running, err := attach()
-	if err != nil || !inBursts(t) {
+	if err != nil || !inBursts(one) {
 		return running, err
 	}
 	if err := running.Pause(); err != nil {

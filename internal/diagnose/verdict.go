@@ -293,8 +293,8 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	switch a {
 	case model.AnswerCause:
 		text := named(roots)
-		if who := said(roots[0], "who"); who != "" && len(roots) == 1 {
-			text = strings.TrimSuffix(text, ".") + "; " + who + "."
+		if more := cmp.Or(said(roots[0], "who"), said(roots[0], "place")); more != "" && len(roots) == 1 {
+			text = strings.TrimSuffix(text, ".") + "; " + more + "."
 		}
 		if roots[0].Answer == model.Suspected {
 			return "Probably: " + text

@@ -55,10 +55,10 @@ func Asked(q *query.Run, rec *record.Run, set ruleset.Rules) (model.Report, erro
 		return r, err
 	}
 	stacks, missing := stacksOf(rec, cpuStacks)
-	if r.Program, err = programOf(rec, q, r.Verdict, stacks); err != nil {
+	whole, _ := stacksOf(rec, wholeStacks) // without them, scripts are named less well
+	if r.Program, err = programOf(rec, q, r.Verdict, stacks, whole); err != nil {
 		return r, err
 	}
-	whole, _ := stacksOf(rec, wholeStacks) // without them, scripts are named less well
 	r.Verdict.Bill, err = billOf(q, set, stacks, whole, missing)
 	withBill(&r.Verdict, len(whole) > 0)
 	withLost(&r.Verdict, r.Load)

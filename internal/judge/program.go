@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"plimsoll/internal/bill"
 	"plimsoll/internal/breakdown"
+	"plimsoll/internal/layout"
 	"plimsoll/internal/model"
 	"plimsoll/internal/query"
 	"plimsoll/internal/record"
@@ -28,12 +30,14 @@ const (
 
 // programOf is where the time of the program went that the run was asked about, with the functions in which it computes
 // and the findings that are about it; nil where it was asked about none.
-func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks []*profile.Profile) (*model.ProgramTime, error) {
+func programOf(rec *record.Run, q *query.Run, v model.Verdict, stacks, whole []*profile.Profile) (*model.ProgramTime, error) {
 	p, err := breakdown.Program(rec)
 	if p == nil || err != nil {
 		return nil, err
 	}
-	p.Functions = functionsOf(p.Names, stacks)
+	if p.Functions = scriptsOf(p.Names, whole); p.Functions == nil {
+		p.Functions = functionsOf(p.Names, stacks, leaf)
+	}
 	ports := portsWaitedFor(p.Parts)
 	owners := answering(q, p.Host, ports)
 	for _, f := range slices.Concat(v.Root, v.Grounds) {
@@ -90,8 +94,8 @@ func isAbout(f model.Finding, names, ports []string) bool {
 	return false
 }
 
-// functionsOf are the functions in which processes of these names were seen on a CPU, the largest first.
-func functionsOf(names []string, stacks []*profile.Profile) []model.BillFunction {
+// functionsOf are the functions in which processes of these names were seen on a CPU, the largest first; in tells of a stack which.
+func functionsOf(names []string, stacks []*profile.Profile, in func(*profile.Sample) model.BillFunction) []model.BillFunction {
 	count := map[model.BillFunction]int64{}
 	var all int64
 	for _, p := range stacks {
@@ -101,7 +105,7 @@ func functionsOf(names []string, stacks []*profile.Profile) []model.BillFunction
 				continue
 			}
 			all += s.Value[0]
-			count[leaf(s.Location[0])] += s.Value[0]
+			count[in(s)] += s.Value[0]
 		}
 	}
 	if all < leastStacks {
@@ -119,8 +123,27 @@ func functionsOf(names []string, stacks []*profile.Profile) []model.BillFunction
 	return list[:min(len(list), mostFunctions)]
 }
 
+// scriptsOf are the functions of scripts among them, by whole stacks; nil where they were in scripts for less than half of
+// their CPU time.
+func scriptsOf(names []string, whole []*profile.Profile) []model.BillFunction {
+	var all, inScripts int64
+	list := functionsOf(names, whole, func(s *profile.Sample) (f model.BillFunction) {
+		all += s.Value[0]
+		if scripts := bill.Scripts(s); len(scripts) > 0 {
+			inScripts += s.Value[0]
+			f.Function = layout.InScripts(scripts)
+		}
+		return f
+	})
+	if 2*inScripts < all {
+		return nil
+	}
+	return list
+}
+
 // leaf is the function at a stack's inner end.
-func leaf(l *profile.Location) (f model.BillFunction) {
+func leaf(s *profile.Sample) (f model.BillFunction) {
+	l := s.Location[0]
 	if len(l.Line) > 0 && l.Line[0].Function != nil {
 		f.Function, f.File, f.Line = l.Line[0].Function.Name, l.Line[0].Function.Filename, l.Line[0].Line
 	}

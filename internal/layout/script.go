@@ -2,6 +2,7 @@ package layout
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,8 @@ type Script struct {
 	Name string
 	// File is where it stands; "" of what the interpreter brings along itself.
 	File string
+	// Line is where it begins there, 0 if that is not known.
+	Line int
 }
 
 // libraries are parts of the paths under which languages and their packages keep what others wrote.
@@ -72,16 +75,20 @@ func InScripts(stack []Script) string {
 	return stack[own-1].String() + " in " + stack[own].String()
 }
 
-// String names it with its file, of which the folder stands too: every package has an __init__.py.
+// String names it with its file and line: "list (app/shop.py:12)". Of the file the folder stands too: every package has an
+// __init__.py.
 func (s Script) String() string {
-	if s.File == "" || s.ofVM() {
+	if s.File == "" || s.ofVM() && s.Line == 0 {
 		return s.bare()
 	}
 	file := s.File
 	if i := strings.LastIndexByte(file, '/'); i > 0 {
 		file = file[strings.LastIndexByte(file[:i], '/')+1:]
 	}
-	return file + ":" + s.Name
+	if s.Line > 0 {
+		file += ":" + strconv.Itoa(s.Line)
+	}
+	return s.bare() + " (" + file + ")"
 }
 
 // ofVM says whether it is of Java's virtual machine, where a class says all that its file does.

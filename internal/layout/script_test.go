@@ -8,16 +8,18 @@ func TestInScripts(t *testing.T) {
 		stack []Script
 		want  string
 	}{
-		"the program's own":                 {[]Script{{"busy", "/srv/app/shop.py"}, {"<module>", "/srv/app/shop.py"}}, "app/shop.py:busy"},
-		"a library that it calls":           {[]Script{{"_parse", lib + "re/_parser.py"}, {"compile", lib + "re/__init__.py"}, {"robot", "robots.py"}, {"serve", "web.py"}}, "re/__init__.py:compile in robots.py:robot"},
-		"a built-in function":               {[]Script{{"sqrt", ""}, {"total", "/srv/www/index.php"}}, "sqrt in www/index.php:total"},
-		"nothing but built-in functions":    {[]Script{{"sqrt", ""}}, "sqrt"},
-		"a framework, called by its server": {[]Script{{"jsonable_encoder", "/usr/lib/python3/dist-packages/fastapi/encoders.py"}, {"run", lib + "asyncio/runners.py"}, {"<module>", "/usr/bin/uvicorn"}}, "fastapi/encoders.py:jsonable_encoder"},
-		"a thread of a pool":                {[]Script{{"dumps", lib + "json/__init__.py"}, {"run", lib + "threading.py"}, {"main", "/srv/app/main.py"}}, "json/__init__.py:dumps"},
-		"Node's own, called by a script":    {[]Script{{"pbkdf2Sync", "node:internal/crypto/pbkdf2"}, {"login", "file:///srv/app/login.mjs"}}, "crypto/pbkdf2:pbkdf2Sync in app/login.mjs:login"},
-		"a package of PHP's":                {[]Script{{"render", "/srv/shop/vendor/twig/twig/src/Template.php"}, {"{main}", "/srv/shop/public/index.php"}}, "src/Template.php:render in public/index.php:{main}"},
-		"Java's own, called by a program":   {[]Script{{"int java.util.HashMap.hash(java.lang.Object)", "HashMap.java"}, {"void shop.Cart.add(java.lang.String)", "Cart.java"}}, "java.util.HashMap.hash in shop.Cart.add"},
-		"nothing but Java's own":            {[]Script{{"java.util.HashMap.hash", "HashMap.java"}}, "java.util.HashMap.hash"},
+		"the program's own":                 {[]Script{{Name: "busy", File: "/srv/app/shop.py"}, {Name: "<module>", File: "/srv/app/shop.py"}}, "busy (app/shop.py)"},
+		"a library that it calls":           {[]Script{{Name: "_parse", File: lib + "re/_parser.py"}, {Name: "compile", File: lib + "re/__init__.py"}, {Name: "robot", File: "robots.py"}, {Name: "serve", File: "web.py"}}, "compile (re/__init__.py) in robot (robots.py)"},
+		"a built-in function":               {[]Script{{Name: "sqrt", File: ""}, {Name: "total", File: "/srv/www/index.php"}}, "sqrt in total (www/index.php)"},
+		"nothing but built-in functions":    {[]Script{{Name: "sqrt", File: ""}}, "sqrt"},
+		"a framework, called by its server": {[]Script{{Name: "jsonable_encoder", File: "/usr/lib/python3/dist-packages/fastapi/encoders.py"}, {Name: "run", File: lib + "asyncio/runners.py"}, {Name: "<module>", File: "/usr/bin/uvicorn"}}, "jsonable_encoder (fastapi/encoders.py)"},
+		"a thread of a pool":                {[]Script{{Name: "dumps", File: lib + "json/__init__.py"}, {Name: "run", File: lib + "threading.py"}, {Name: "main", File: "/srv/app/main.py"}}, "dumps (json/__init__.py)"},
+		"Node's own, called by a script":    {[]Script{{Name: "pbkdf2Sync", File: "node:internal/crypto/pbkdf2"}, {Name: "login", File: "file:///srv/app/login.mjs"}}, "pbkdf2Sync (crypto/pbkdf2) in login (app/login.mjs)"},
+		"a package of PHP's":                {[]Script{{Name: "render", File: "/srv/shop/vendor/twig/twig/src/Template.php"}, {Name: "{main}", File: "/srv/shop/public/index.php"}}, "render (src/Template.php) in {main} (public/index.php)"},
+		"Java's own, called by a program":   {[]Script{{Name: "int java.util.HashMap.hash(java.lang.Object)", File: "HashMap.java"}, {Name: "void shop.Cart.add(java.lang.String)", File: "Cart.java"}}, "java.util.HashMap.hash in shop.Cart.add"},
+		"with lines":                        {[]Script{{"dumps", lib + "json/__init__.py", 183}, {"list", "/srv/app/shop.py", 12}}, "dumps (json/__init__.py:183) in list (app/shop.py:12)"},
+		"Java, with a line":                 {[]Script{{"void shop.Cart.add(java.lang.String)", "Cart.java", 41}}, "shop.Cart.add (Cart.java:41)"},
+		"nothing but Java's own":            {[]Script{{Name: "java.util.HashMap.hash", File: "HashMap.java"}}, "java.util.HashMap.hash"},
 	} {
 		if got := InScripts(c.stack); got != c.want {
 			t.Errorf("%s: %q, want %q", what, got, c.want)

@@ -16,6 +16,7 @@ import (
 
 	"plimsoll/internal/collect"
 	"plimsoll/internal/collect/pipe"
+	"plimsoll/internal/loadtool"
 	"plimsoll/internal/model"
 	"plimsoll/internal/record/writer"
 	"plimsoll/internal/secret"
@@ -112,6 +113,7 @@ type session struct {
 	opened  time.Time // when the open window began
 	held    bool      // there is, or was, a hold window
 	notes   []string  // of the way to hosts
+	brings  bool      // a command is run, and nobody knows what programs it brings
 	hearing sync.WaitGroup
 }
 
@@ -129,6 +131,7 @@ func open(ctx context.Context, opt Options, plan model.Plan) (_ *session, err er
 			err = errors.Join(err, s.release())
 		}
 	}()
+	s.brings = len(plan.Command) > 0 && loadtool.New(plan.Command) == nil
 	if err := s.openHosts(ctx, plan.Load != nil && len(opt.From) == 0 || len(plan.Command) > 0, len(plan.Command) > 0); err != nil {
 		return nil, err
 	}
@@ -199,6 +202,7 @@ func (s *session) openHosts(ctx context.Context, requests, commanded bool) (err 
 		c := s.config(hosts[via])
 		if via == OwnProcess {
 			c.Here, here = here, "" // what is on this machine is one collector's
+			c.Brings = s.brings
 		}
 		s.askAbout(&c, commanded)
 		if err := s.reach(ctx, via, c); err != nil {
@@ -206,7 +210,7 @@ func (s *session) openHosts(ctx context.Context, requests, commanded bool) (err 
 		}
 	}
 	c := s.config(hosts[""])
-	c.Here = here
+	c.Here, c.Brings = here, here != "" && s.brings
 	s.askAbout(&c, commanded)
 	if s.own, err = collect.Open(c, s.opt.Tracers, s.now); err != nil {
 		return err

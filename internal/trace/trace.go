@@ -30,16 +30,13 @@ type Level int
 const (
 	// Light tracers run all the time (but see Sparing): together they are to cost 1 % of the throughput at most (bench/README.md: what was measured).
 	Light Level = iota
+	// Auto tracers run all the time where there is something for them to see (Tracer.StartFor), and at the full level wherever they can.
+	Auto
 	// Full tracers are expensive; in a run they are switched on in short bursts.
 	Full
 )
 
-func (l Level) String() string {
-	if l == Full {
-		return "full"
-	}
-	return "light"
-}
+func (l Level) String() string { return [...]string{Light: "light", Auto: "auto", Full: "full"}[l] }
 
 // Tracer declares one way of watching the kernel.
 type Tracer struct {
@@ -56,9 +53,6 @@ type Tracer struct {
 	// lines of at most 80 columns.
 	Long  string
 	Level Level
-	// Throughout marks a Full tracer that bursts would make no cheaper: it watches
-	// all the time.
-	Throughout bool
 	// InBursts marks a Light tracer that is light because it watches in bursts, as Full ones do; it watches everybody then.
 	InBursts bool
 	// Brief marks one that costs several times what the others do, at
@@ -92,6 +86,9 @@ type Tracer struct {
 	// StartInRun starts it for a run, where it must cost next to nothing; nil where
 	// Start is cheap enough.
 	StartInRun func() (Running, error)
+	// StartFor starts one of level Auto for what runs on these hosts, and where anything may (more) for whatever is started
+	// later. An error is fs.ErrNotExist, with a sentence, where it would see nothing.
+	StartFor func(hosts []*host.Host, more bool) (Running, error)
 }
 
 // Paired is what a loaded service lost while a tracer was on, beside the same

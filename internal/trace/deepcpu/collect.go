@@ -42,7 +42,8 @@ const unread = "[stack not read]"
 // collector takes stacks from the library and adds them up. One goroutine, the
 // one that answers, calls its methods; the library's call the two Report methods.
 type collector struct {
-	period int64 // nanoseconds of CPU time that a sample stands for
+	period    int64    // nanoseconds of CPU time that a sample stands for
+	languages []string // whose functions are named; nil: of all
 
 	mu     sync.Mutex
 	seed   maphash.Seed
@@ -79,6 +80,7 @@ type stack struct {
 	pid    libpf.PID
 	frames libpf.Frames
 	of     owner
+	blind  bool // it is an interpreter's whose functions are not named
 	count  int64
 	told   int64  // how many of them functions have
 	script string // what these have them under; "" if that was not asked yet
@@ -90,9 +92,9 @@ type file struct {
 	path string
 }
 
-func newCollector(hertz int) *collector {
+func newCollector(hertz int, languages []string) *collector {
 	c := &collector{
-		period: int64(time.Second) / int64(hertz),
+		period: int64(time.Second) / int64(hertz), languages: languages,
 		seed:   maphash.MakeSeed(),
 		stacks: map[stackKey]*stack{}, groups: map[libpf.PID]owner{}, files: map[libpf.FrameMappingFile]file{},
 		names: symbol.New(), named: map[unique.Handle[libpf.Frame]]symbol.Frame{}, functions: newFunctions(),
@@ -131,7 +133,7 @@ func (c *collector) ReportTraceEvent(t *libpf.Trace, m *samples.TraceEventMeta) 
 			c.noRoom++
 			return nil
 		}
-		s = &stack{pid: m.PID, frames: t.Frames, of: c.owner(m)}
+		s = &stack{pid: m.PID, frames: t.Frames, of: c.owner(m), blind: c.blind(m.ExecutablePath.String())}
 		c.stacks[key] = s
 		c.fresh = append(c.fresh, s)
 	}
@@ -147,6 +149,9 @@ func (c *collector) count() []counted {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.changed {
+		if s.blind { // to say that it was in no script would be wrong
+			continue
+		}
 		if s.script == "" {
 			s.script = scriptOf(s.frames)
 		}
@@ -155,6 +160,12 @@ func (c *collector) count() []counted {
 	}
 	c.changed = nil
 	return c.functions.list()
+}
+
+// blind says whether a program is the interpreter of a language that is not read: it was not there when the process began.
+func (c *collector) blind(executable string) bool {
+	l := languageOf(executable)
+	return l != "" && len(c.languages) > 0 && !slices.Contains(c.languages, l)
 }
 
 // hash tells stacks apart. The library's own does not look at functions and lines.
@@ -362,7 +373,7 @@ func (c *collector) native(pid int, path string, at uint64) symbol.Frame {
 
 // scriptFrame is one that the library has named: of an interpreter, of Go, of the kernel.
 func scriptFrame(f libpf.Frame, path string) symbol.Frame {
-	named := symbol.Frame{Function: valid(f.FunctionName), File: valid(f.SourceFile), Line: int(f.SourceLine), Module: path}
+	named := symbol.Frame{Function: valid(f.FunctionName), File: valid(f.SourceFile), Line: int(f.SourceLine), FirstLine: beginning(f), Module: path}
 	switch {
 	case f.Type.IsInterpType(libpf.Kernel):
 		named.Kernel, named.Module, named.Address = true, symbol.KernelModule, uint64(f.AddressOrLineno)

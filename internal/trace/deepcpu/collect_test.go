@@ -52,7 +52,7 @@ func stacksIn(t *testing.T, c *collector) map[string]int64 {
 const nobody = 1 << 30 // no process has this id
 
 func TestCollectorAddsUp(t *testing.T) {
-	c := newCollector(Hertz)
+	c := newCollector(Hertz, nil)
 	defer c.close()
 	for range 7 {
 		sampled(c, nobody, "one", "busy", "<module>")
@@ -76,7 +76,7 @@ func TestCollectorAddsUp(t *testing.T) {
 }
 
 func TestCollectorCountsWhatHasNoRoom(t *testing.T) {
-	c := newCollector(Hertz)
+	c := newCollector(Hertz, nil)
 	defer c.close()
 	for pid := range maxStacks + 3 {
 		sampled(c, nobody+pid, "thread", "busy")
@@ -88,7 +88,7 @@ func TestCollectorCountsWhatHasNoRoom(t *testing.T) {
 }
 
 func TestUnreadStacksAreCountedAndShown(t *testing.T) {
-	c := newCollector(Hertz)
+	c := newCollector(Hertz, nil)
 	defer c.close()
 	var broken libpf.Trace
 	broken.Frames.Append(&libpf.Frame{Type: libpf.KernelFrame, FunctionName: libpf.Intern("do_syscall_64")})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"plimsoll/internal/host"
 	"plimsoll/internal/model"
 	"plimsoll/internal/trace"
 )
@@ -50,8 +51,7 @@ func Tracer(spawn Spawn) trace.Tracer {
 		Short:       "where the CPU time goes, down to PHP and Python lines",
 		About:       "where the CPU time goes, with whole stacks: binaries without frame pointers, and functions of PHP, Python, Node, Java, Ruby",
 		Long:        long,
-		Level:       trace.Full,
-		Throughout:  true,
+		Level:       trace.Auto,
 		Profile:     "deepcpu",
 		Signals:     signals,
 		FirstKernel: trace.Kernel{Major: 5, Minor: 10},
@@ -59,9 +59,25 @@ func Tracer(spawn Spawn) trace.Tracer {
 		Paired:      trace.Paired{Pairs: 30, Replies: "1.017 (0.964–1.069)", CPU: "0.992 (0.930–1.044)"},
 		Blind:       blind,
 		ByHand:      "perf record -F 99 -a --call-graph dwarf (native functions only); py-spy top -p PID, phpspy, async-profiler (one process, one language)",
-		Start:       func() (trace.Running, error) { return Start(spawn, Hertz) },
-		StartInRun:  func() (trace.Running, error) { return Start(spawn, SparseHertz) },
+		Start:       func() (trace.Running, error) { return Start(spawn, Hertz, nil) },
+		StartInRun:  func() (trace.Running, error) { return Start(spawn, SparseHertz, nil) },
+		StartFor:    func(hosts []*host.Host, more bool) (trace.Running, error) { return startFor(spawn, hosts, more) },
 	}
+}
+
+// startFor starts it for the interpreters that run on these hosts, and for all where more may be started by a command.
+func startFor(spawn Spawn, hosts []*host.Host, more bool) (trace.Running, error) {
+	if more {
+		return Start(spawn, SparseHertz, nil)
+	}
+	found, err := languagesOn(hosts)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, host.Absent("no " + anyLanguage() + " ran when the tracers were started; --trace full looks at whatever starts later, too")
+	}
+	return Start(spawn, SparseHertz, found)
 }
 
 const long = `Looks 99 times a second at what each CPU runs, and reads the whole stack: through
@@ -121,8 +137,9 @@ var signals = []*model.Signal{functionSamples, lostTotal}
 // watch.
 type request struct {
 	Do string `json:"do"`
-	// Hertz is how often to look, for watch.
-	Hertz int `json:"hertz,omitempty"`
+	// Hertz is how often to look, for watch, and Languages what to name the functions of: all, and Go's, where there are none.
+	Hertz     int      `json:"hertz,omitempty"`
+	Languages []string `json:"languages,omitempty"`
 	// IDs are process ids, for only and ignore.
 	IDs []int `json:"ids,omitempty"`
 }
@@ -157,15 +174,15 @@ type Trace struct {
 	busy  time.Duration // the machine's CPU time at the start
 }
 
-// Start starts the process, to look at each CPU hertz times a second, and waits until
-// it watches. The caller closes it.
-func Start(spawn Spawn, hertz int) (*Trace, error) {
+// Start starts the process, to look at each CPU hertz times a second and to name the functions of these languages (nil: of
+// all), and waits until it watches. The caller closes it.
+func Start(spawn Spawn, hertz int, languages []string) (*Trace, error) {
 	child, err := spawn()
 	if err != nil {
 		return nil, fmt.Errorf("start the process that reads stacks: %w", err)
 	}
 	t := &Trace{child: child, in: json.NewEncoder(child), out: json.NewDecoder(child), close: sync.OnceValue(child.Close)}
-	if _, err := t.ask(request{Do: doWatch, Hertz: hertz}, patienceStart); err != nil {
+	if _, err := t.ask(request{Do: doWatch, Hertz: hertz, Languages: languages}, patienceStart); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	if t.busy, err = readBusy(); err != nil {

@@ -107,7 +107,7 @@ func TestMemlockIsAnsweredAndStays(t *testing.T) {
 // TestLive starts the tracer once for all that looks at real processes.
 func TestLive(t *testing.T) {
 	tracetest.Need(t, Tracer(spawn))
-	running, err := Start(spawn, Hertz)
+	running, err := Start(spawn, Hertz, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestItSaysWhyItCannot(t *testing.T) {
 		"":                      "the process that reads stacks has ended: EOF",
 		"Segmentation fault":    "the process that reads stacks has ended: invalid character 'S' looking for beginning of value",
 	} {
-		_, err := Start(func() (io.ReadWriteCloser, error) { return silent{strings.NewReader(said)}, nil }, Hertz)
+		_, err := Start(func() (io.ReadWriteCloser, error) { return silent{strings.NewReader(said)}, nil }, Hertz, nil)
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", said, err, want)
 		}

@@ -118,13 +118,25 @@ func (fs *functions) list() []counted {
 	return all
 }
 
+// told are the interpreters of which the library knows where a function begins.
+var told = []libpf.InterpreterType{libpf.PHP, libpf.Python, libpf.V8, libpf.HotSpot}
+
+// beginning is the line at which a frame's function begins, 0 if that is not known.
+func beginning(f libpf.Frame) int {
+	line := int(f.SourceLine) - int(f.FunctionOffset)
+	if !slices.Contains(told, f.Type.Interpreter()) || line < 1 {
+		return 0
+	}
+	return line
+}
+
 // scriptOf names the function of a script that a stack's time is told for.
 func scriptOf(frames libpf.Frames) string {
 	var scripts []layout.Script
 	for _, h := range frames {
 		f := h.Value()
 		if slices.Contains(interpreterTypes, f.Type.Interpreter()) && !f.Type.IsError() && valid(f.FunctionName) != "" {
-			scripts = append(scripts, layout.Script{Name: valid(f.FunctionName), File: valid(f.SourceFile)})
+			scripts = append(scripts, layout.Script{Name: valid(f.FunctionName), File: valid(f.SourceFile), Line: beginning(f)})
 		}
 	}
 	if len(scripts) == 0 {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/ebpf-profiler/libpf"
+	"go.opentelemetry.io/ebpf-profiler/reporter/samples"
+	"go.opentelemetry.io/ebpf-profiler/times"
 )
 
 func byName(list []counted) map[string]uint64 {
@@ -19,20 +21,20 @@ func byName(list []counted) map[string]uint64 {
 }
 
 func TestFunctionsOfScriptsAreCounted(t *testing.T) {
-	c := newCollector(Hertz)
+	c := newCollector(Hertz, nil)
 	defer c.close()
 	for range seldomest {
 		sampled(c, nobody, "one", "busy", "<module>")
 	}
 	sampled(c, nobody, "one", "seldom", "<module>")
-	want := map[string]uint64{"a-program-with- srv/x.php:busy": seldomest, "a-program-with- other": 1}
+	want := map[string]uint64{"a-program-with- busy (srv/x.php:1)": seldomest, "a-program-with- other": 1}
 	if diff := cmp.Diff(want, byName(c.count())); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 	sampled(c, nobody, "two", "busy", "<module>") // another stack
 	sampled(c, nobody, "one", "busy", "<module>") // one that was counted
 	sampled(c, nobody, "one")                     // no script
-	want["a-program-with- srv/x.php:busy"] += 2
+	want["a-program-with- busy (srv/x.php:1)"] += 2
 	want["a-program-with- [native]"] = 1
 	for range 2 { // nothing is counted twice
 		if diff := cmp.Diff(want, byName(c.count())); diff != "" {
@@ -85,9 +87,37 @@ func TestScriptOf(t *testing.T) {
 	}
 	frames.Append(&libpf.Frame{Type: libpf.NativeFrame, AddressOrLineno: 7})
 	frames.Append(&libpf.Frame{Type: libpf.PythonFrame, FunctionName: libpf.Intern("loads"), SourceFile: libpf.Intern("/usr/lib/python3.11/json/__init__.py"), SourceLine: 3})
-	frames.Append(&libpf.Frame{Type: libpf.PythonFrame, FunctionName: libpf.Intern("read"), SourceFile: libpf.Intern("/srv/app/shop.py"), SourceLine: 9})
-	if got, want := scriptOf(frames), "json/__init__.py:loads in app/shop.py:read"; got != want {
+	frames.Append(&libpf.Frame{Type: libpf.PythonFrame, FunctionName: libpf.Intern("read"), SourceFile: libpf.Intern("/srv/app/shop.py"), SourceLine: 9, FunctionOffset: 4})
+	if got, want := scriptOf(frames), "loads (json/__init__.py:3) in read (app/shop.py:5)"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Where a language does not tell where a function begins, the line that is at work is none of its name.
+func TestBeginning(t *testing.T) {
+	for _, c := range []struct {
+		of           libpf.FrameType
+		line, offset int
+		want         int
+	}{{libpf.PHPFrame, 9, 4, 5}, {libpf.PythonFrame, 9, 0, 9}, {libpf.V8Frame, 0, 0, 0}, {libpf.HotSpotFrame, 3, 5, 0}, {libpf.RubyFrame, 9, 0, 0}, {libpf.DotnetFrame, 9, 4, 0}} {
+		if got := beginning(libpf.Frame{Type: c.of, SourceLine: libpf.SourceLineno(c.line), FunctionOffset: uint32(c.offset)}); got != c.want {
+			t.Errorf("%v, line %d, offset %d: %d, want %d", c.of, c.line, c.offset, got, c.want)
+		}
+	}
+}
+
+// Of an interpreter that is not read nothing is counted: that it was in no script would be wrong.
+func TestWhatIsNotReadIsNotCounted(t *testing.T) {
+	for executable, counts := range map[string]bool{"/usr/bin/python3.11": false, "/usr/sbin/php-fpm8.2": true, "/usr/sbin/nginx": true} {
+		c := newCollector(Hertz, []string{"PHP"})
+		meta := &samples.TraceEventMeta{PID: nobody, ExecutablePath: libpf.Intern(executable), Timestamp: libpf.UnixTime64(times.GetKTime().UnixNano())}
+		if err := c.ReportTraceEvent(&libpf.Trace{}, meta); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.count(); len(got) > 0 != counts {
+			t.Errorf("%s: %v", executable, got)
+		}
+		c.close()
 	}
 }
 

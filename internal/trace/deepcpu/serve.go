@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/ebpf-profiler/interpreter/interpreterconfig"
 	"go.opentelemetry.io/ebpf-profiler/libpf"
 	"go.opentelemetry.io/ebpf-profiler/log"
 	"go.opentelemetry.io/ebpf-profiler/metrics"
@@ -42,7 +43,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	if first.Do != doWatch || first.Hertz <= 0 {
 		return enc.Encode(answer{Error: fmt.Sprintf("asked to %q %d times a second: want %s first, and how often", first.Do, first.Hertz, doWatch)})
 	}
-	p, err := watch(first.Hertz)
+	p, err := watch(first.Hertz, first.Languages)
 	if err != nil {
 		return enc.Encode(answer{Error: err.Error()})
 	}
@@ -73,30 +74,35 @@ type profiler struct {
 }
 
 // watch loads the library's programs and switches them on.
-func watch(hertz int) (*profiler, error) {
+func watch(hertz int, languages []string) (*profiler, error) {
+	read, err := reading(languages)
+	if err != nil {
+		return nil, err
+	}
 	if err := allowMemlock(); err != nil {
 		return nil, err
 	}
-	p := &profiler{stacks: newCollector(hertz), said: &lastError{}}
+	p := &profiler{stacks: newCollector(hertz, languages), said: &lastError{}}
 	log.SetLogger(*slog.New(p.said))
 	meter := &meter{counters: map[string]*counter{}}
 	metrics.Start(meter)
 	p.buffer = meter.counters["bpf.errors.ringbuf_output"]
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
-	if err := p.start(ctx, hertz); err != nil {
+	if err := p.start(ctx, hertz, read); err != nil {
 		p.close()
 		return nil, p.said.explain(err)
 	}
 	return p, nil
 }
 
-func (p *profiler) start(ctx context.Context, hertz int) (err error) {
+func (p *profiler) start(ctx context.Context, hertz int, read interpreterconfig.Config) (err error) {
 	times.StartRealtimeSync(ctx, 0)
 	p.tracer, err = tracer.NewTracer(ctx, &tracer.Config{
 		TraceReporter:           p.stacks,
 		ExecutableReporter:      p.stacks,
 		Intervals:               intervals{},
+		InterpretersConfig:      read,
 		SamplesPerSecond:        hertz,
 		FrameCacheSize:          frameCache,
 		FilterIdleFrames:        true,

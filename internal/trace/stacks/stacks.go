@@ -58,7 +58,10 @@ func Profile(types []profile.ValueType, samples []Sample) *profile.Profile {
 
 type module struct{ path, buildID string }
 
-type function struct{ name, file string }
+type function struct {
+	name, file string
+	start      int
+}
 
 type builder struct {
 	p         *profile.Profile
@@ -73,7 +76,7 @@ func (b *builder) location(f symbol.Frame) *profile.Location {
 	}
 	l := &profile.Location{
 		ID: uint64(len(b.p.Location) + 1), Mapping: b.mapping(module{f.Module, f.BuildID}), Address: f.Address,
-		Line: []profile.Line{{Function: b.function(function{f.Name(), f.File}), Line: int64(f.Line)}},
+		Line: []profile.Line{{Function: b.function(function{f.Name(), f.File, f.FirstLine}), Line: int64(f.Line)}},
 	}
 	b.locations[f], b.p.Location = l, append(b.p.Location, l)
 	return l
@@ -98,7 +101,7 @@ func (b *builder) mapping(m module) *profile.Mapping {
 func (b *builder) function(f function) *profile.Function {
 	known := b.functions[f]
 	if known == nil {
-		known = &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.name, Filename: f.file}
+		known = &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: f.name, Filename: f.file, StartLine: int64(f.start)}
 		b.functions[f], b.p.Function = known, append(b.p.Function, known)
 	}
 	return known

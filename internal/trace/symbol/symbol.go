@@ -38,6 +38,8 @@ type Frame struct {
 	// File and Line are where it is in the source; "" and 0 if that is not known.
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
+	// FirstLine is where the function begins there; 0 if that is not known.
+	FirstLine int `json:"first_line,omitempty"`
 	// Module is the binary's path as the process sees it, or "[kernel]", "[vdso]",
 	// "[jit]"; "" if it is not known, as of a process that is gone.
 	Module string `json:"module,omitempty"`
