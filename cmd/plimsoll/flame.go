@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func flameCommand(w *world) *cobra.Command {
 	c := &cobra.Command{Use: "flame WHAT", Short: "show sampled stacks: as a tree, a flame graph, a difference", Long: flameLong,
 		Example: flameExample, Args: oneArgument("a run directory, or a file in pprof's format")}
 	var name, before, file string
-	c.Flags().StringVar(&name, "name", "cpu", "which stacks of a run directory: `NAME` is cpu or offcpu")
+	c.Flags().StringVar(&name, "name", "", "which stacks of a run directory: `NAME` is deepcpu (whole ones, with the functions of scripts), cpu or offcpu; without it deepcpu where the run has it, else cpu")
 	c.Flags().StringVar(&before, "compare", "", "show what changed since this run directory or `FILE`")
 	c.Flags().StringVarP(&file, "output", "o", "", "write a flame graph to this `FILE` (.svg or .html), or the tree (.txt)")
 	asJSON := jsonFlag(c)
@@ -47,7 +48,12 @@ func flameCommand(w *world) *cobra.Command {
 		default:
 			return usage(c.CommandPath(), "-o %s: want a name that ends in .svg, .html or .txt", file)
 		}
-		tree, err := w.stacksOf(args[0], name)
+		what, err := w.runNamed(args[0])
+		if err != nil {
+			return err
+		}
+		name = cmp.Or(name, wholeOrNot(what))
+		tree, err := stacksOf(what, name)
 		if err != nil {
 			return err
 		}
@@ -72,6 +78,15 @@ func flameCommand(w *world) *cobra.Command {
 		return writeGraph(tree, file, title)
 	}
 	return withExits(c, exitOK, exitUsage, exitRunDir)
+}
+
+// wholeOrNot names the stacks of a run that tell most of what its CPUs did.
+func wholeOrNot(run string) string {
+	const whole = "deepcpu"
+	if _, err := os.Stat(filepath.Join(run, whole+record.ProfileEnd)); err == nil {
+		return whole
+	}
+	return "cpu"
 }
 
 func writeGraph(tree *flame.Tree, file, title string) (err error) {

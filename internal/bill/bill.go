@@ -261,7 +261,7 @@ func (all *sums) write(b *model.Bill) {
 			Mechanism: m.ID, Text: m.Text, Told: !m.Rest, Why: m.Why, ByHand: m.ByHand, Avoidable: []model.Saving{},
 			Share: float64(of.samples) / float64(all.all), Files: groupsOf(of.files, of.samples), Services: groupsOf(of.groups, of.samples), Functions: functionsOf(of.functions, all.all),
 		}
-		e.Caller = innermost(of.callers, of.samples)
+		e.Caller = innermost(of.callers, of.samples, leastCalled)
 		of.scripted.tell(&e)
 		e.PlusMinus = 1.96 * math.Sqrt(e.Share*(1-e.Share)/float64(all.all))
 		if b.SecondsPerRequest != nil {

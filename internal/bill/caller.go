@@ -5,6 +5,9 @@ import "strings"
 // leastCalled is for which part of a mechanism's samples a function has to stand on the stack to be named as what calls for it.
 const leastCalled = 0.8
 
+// leastOwn is the same for a function that is known to be the program's own, and no library's: that most of it is there.
+const leastOwn = 0.5
+
 // caller is a function of the program: on how many samples' stacks it is, and how far out, in frames, all together.
 type caller struct{ samples, depth int64 }
 
@@ -41,11 +44,11 @@ func called(by map[string]*caller, name string, depth int, count int64) {
 	c.depth += count * int64(depth)
 }
 
-// innermost is the innermost of these functions that most of all samples were called for by; "" where there is none.
-func innermost(by map[string]*caller, all int64) (best string) {
+// innermost is the innermost of these functions that at least such a part of all samples was called for by; "" where there is none.
+func innermost(by map[string]*caller, all int64, least float64) (best string) {
 	far := func(name string) float64 { return float64(by[name].depth) / float64(by[name].samples) }
 	for name, c := range by {
-		if float64(c.samples) < leastCalled*float64(all) {
+		if float64(c.samples) < least*float64(all) {
 			continue
 		}
 		if best == "" || far(name) < far(best) || far(name) == far(best) && name < best {

@@ -26,7 +26,7 @@ func TestCaller(t *testing.T) {
 			of.samples += 10
 			of.addCallers(st, 10)
 		}
-		if got := innermost(of.callers, of.samples); got != c.want {
+		if got := innermost(of.callers, of.samples, leastCalled); got != c.want {
 			t.Errorf("it is called for by %q, want %q", got, c.want)
 		}
 	}

@@ -1,6 +1,7 @@
 package bill
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type scripted struct {
 	all, inScripts int64
 	functions      map[model.BillFunction]int64
 	callers        map[string]*caller
+	own            map[string]*caller // those of them that are no library's
 }
 
 // addScripts names what mechanisms are for by whole stacks, which know the functions of scripts. How much each is
@@ -70,7 +72,7 @@ func apart(s *profile.Sample) (scripts []layout.Script, rest *profile.Sample) {
 // add counts a stack for its function of a script, else for the one in which it is.
 func (of *scripted) add(in model.BillFunction, scripts []layout.Script, count int64) {
 	if of.functions == nil {
-		*of = scripted{functions: map[model.BillFunction]int64{}, callers: map[string]*caller{}}
+		*of = scripted{functions: map[model.BillFunction]int64{}, callers: map[string]*caller{}, own: map[string]*caller{}}
 	}
 	of.all += count
 	if len(scripts) == 0 {
@@ -84,9 +86,14 @@ func (of *scripted) add(in model.BillFunction, scripts []layout.Script, count in
 		if f.Runs() { // neither it nor who started it asked for this
 			break
 		}
-		if name := f.String(); !seen[name] {
-			seen[name] = true
-			called(of.callers, name, i, count)
+		name := f.String()
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		called(of.callers, name, i, count)
+		if !f.Library() {
+			called(of.own, name, i, count)
 		}
 	}
 }
@@ -104,6 +111,6 @@ func (of *scripted) tell(e *model.BillEntry) {
 		}
 	}
 	if e.Caller == "" {
-		e.Caller = innermost(of.callers, of.all)
+		e.Caller = cmp.Or(innermost(of.own, of.all, leastOwn), innermost(of.callers, of.all, leastCalled))
 	}
 }

@@ -53,7 +53,7 @@ type Config struct {
 	Brings bool `json:"brings,omitempty"`
 }
 
-// Cost is what a collector's process has used so far.
+// Cost is what a collector has used so far, its process and those of its tracers.
 type Cost struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	MaxRSS     int64   `json:"max_rss_bytes"` // as of its rounds
@@ -388,7 +388,8 @@ func (l *Local) round(ctx context.Context, at time.Time, edge bool) error {
 	}
 	var rss int64
 	_, rss, l.err = probe.SelfCost()
-	l.peak = max(l.peak, rss)
+	_, apart := l.apart()
+	l.peak = max(l.peak, rss+apart)
 	l.err = errors.Join(l.err, l.rec.Commit(r))
 	return l.err
 }
@@ -465,12 +466,21 @@ func (l *Local) Err() error {
 	return l.err
 }
 
-// Cost is what this process has used since Open.
+// apart is what tracers have used in processes of their own.
+func (l *Local) apart() (cpuSeconds float64, maxRSS int64) {
+	if l.tracing == nil {
+		return 0, 0
+	}
+	return l.tracing.apart()
+}
+
+// Cost is what this process has used since Open, with what tracers have in processes of their own.
 func (l *Local) Cost() (Cost, error) {
 	cpu, _, err := probe.SelfCost()
+	apart, _ := l.apart()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Cost{CPUSeconds: cpu - l.cpu0, MaxRSS: l.peak}, err
+	return Cost{CPUSeconds: cpu - l.cpu0 + apart, MaxRSS: l.peak}, err
 }
 
 // About is what the manifest says of it.

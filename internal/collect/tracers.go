@@ -270,6 +270,19 @@ func (t *tracing) all() []*tracer {
 	return all
 }
 
+// apart is what those have used that do their work in a process of their own.
+func (t *tracing) apart() (cpuSeconds float64, maxRSS int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.steady {
+		if a, is := one.running.(trace.Apart); is {
+			cpu, rss := a.Used()
+			cpuSeconds, maxRSS = cpuSeconds+cpu, maxRSS+rss
+		}
+	}
+	return cpuSeconds, maxRSS
+}
+
 // Settle ends the bursts of the hold window, and none is begun until the next one.
 func (t *tracing) Settle() {
 	t.mu.Lock()

@@ -2,7 +2,10 @@ package collect
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -253,6 +256,36 @@ func TestBriefBursts(t *testing.T) {
 	check(t, out.Close())
 	if d := cmp.Diff([]string{"long on", "brief on", "brief off", "long off"}, got); d != "" {
 		t.Errorf("how the tracers were switched (-want +got):\n%s", d)
+	}
+}
+
+// Each level has those below it; what is of level auto is started for the hosts there, and for all at the full one.
+func TestLevels(t *testing.T) {
+	h, err := host.Open("srv", "local")
+	check(t, err)
+	defer h.Close()
+	for level, want := range map[TraceLevel]string{TraceOff: "", TraceLight: "light", TraceAuto: "light auto for srv, more true", TraceFull: "light auto full"} {
+		out, err := writer.Create(t.TempDir()+"/run", model.Run{})
+		check(t, err)
+		var started []string
+		known := []trace.Tracer{}
+		for _, of := range []trace.Level{trace.Light, trace.Auto, trace.Full} {
+			begin := func(how string) (trace.Running, error) {
+				started = append(started, of.String()+how)
+				return &fakeTracer{now: time.Now}, nil
+			}
+			known = append(known, trace.Tracer{Name: "cpu", Level: of, Signals: []*model.Signal{counter}, Start: func() (trace.Running, error) { return begin("") },
+				StartFor: func(hosts []*host.Host, more bool) (trace.Running, error) {
+					return begin(fmt.Sprintf(" for %s, more %t", hosts[0].Name, more))
+				}})
+		}
+		tr := newTracing(level, known, []*host.Host{h}, newRecorder(Into(out)), time.Now)
+		tr.more = true
+		check(t, tr.Start(t.Context()))
+		if got := strings.Join(started, " "); got != want && os.Geteuid() == 0 {
+			t.Errorf("%s: %q, want %q", level, got, want)
+		}
+		check(t, errors.Join(tr.Close(), out.Close()))
 	}
 }
 

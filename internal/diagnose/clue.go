@@ -35,13 +35,9 @@ type sight struct {
 	dimExcludes string
 }
 
-// refines are signals that say more exactly what another says, which stands beside them wherever they are
-// asked for: where they were not read, nothing is unseen.
-var refines = map[string]bool{"plimsoll_deepcpu_function_samples_total": true}
-
 // sightOf asks for the signals of an expression on the subject's host, or on
 // all hosts where the selector speaks of all or the subject has no host. What stands behind
-// "or on ()" is not asked for where what stands before it has a result.
+// "or on ()" is not asked for where what stands before it has a result, nor what only says more exactly what another says.
 func (r *run) sightOf(expr *query.Expression, subject map[string]string) sight {
 	var s sight
 	note := func(into *string, sentence string) {
@@ -51,7 +47,7 @@ func (r *run) sightOf(expr *query.Expression, subject map[string]string) sight {
 	}
 	host, own := subject["host"]
 	for _, sel := range expr.Selectors() {
-		if refines[sel.Name] || slices.ContainsFunc(sel.Before, func(e *query.Expression) bool { return len(r.Ask(e).Samples) > 0 }) {
+		if sel.Refines || slices.ContainsFunc(sel.Before, func(e *query.Expression) bool { return len(r.Ask(e).Samples) > 0 }) {
 			continue
 		}
 		closed, dim := "", ""

@@ -331,11 +331,11 @@ func whatWaits(c *candidate) string {
 func whatFills(c *candidate) string {
 	who, what := said(c, "who"), cmp.Or(said(c, "statement"), said(c, "function"))
 	var fills string
-	if who != "" {
-		fills = "; " + who
-		if what != "" {
-			fills += ", and " + what
-		}
+	switch {
+	case who != "" && what != "":
+		fills = "; " + who + ", and " + what
+	case who != "" || what != "":
+		fills = "; " + who + what
 	}
 	if asked := said(c, "asked"); asked != "" {
 		fills += "; " + asked

@@ -206,6 +206,25 @@ func TestWhoUses(t *testing.T) {
 	}
 }
 
+// A cause says in which function most of its time goes, where its rule knows, and rather who does it.
+func TestACauseSaysInWhichFunction(t *testing.T) {
+	rules := ruleset.Rules{List: []*ruleset.Rule{{ID: "slow", Kind: ruleset.Cause, Title: "It computes long"}}}
+	who := model.Clue{ID: "who", Role: model.Supports, Truth: model.True, Say: "slapd used 2 CPUs"}
+	place := model.Clue{ID: "place", Role: model.Supports, Truth: model.True, Say: "70 % of its CPU time was in list (app/shop.py:12)"}
+	seldom := place
+	seldom.Truth = model.False
+	for want, clues := range map[string][]model.Clue{
+		"It computes long (s); 70 % of its CPU time was in list (app/shop.py:12).": {place},
+		"It computes long (s); slapd used 2 CPUs.":                                 {who, place},
+		"It computes long (s).":                                                    {seldom},
+	} {
+		v := verdict(rules, []model.Finding{{Rule: "slow", Kind: ruleset.Cause, Title: "It computes long", Answer: model.Confirmed, Subject: map[string]string{"host": "s"}, Clues: clues}}, asked)
+		if v.Sentence != want {
+			t.Errorf("%q, want %q", v.Sentence, want)
+		}
+	}
+}
+
 // TestWhatFills: a capacity says who fills it, and where its rule knows in which function.
 func TestWhatFills(t *testing.T) {
 	rules := ruleset.Rules{List: []*ruleset.Rule{{ID: "full", Kind: ruleset.Capacity, Title: "The CPUs are the limit"}}}
@@ -219,6 +238,7 @@ func TestWhatFills(t *testing.T) {
 	}{
 		{[]model.Clue{who, function}, "The CPUs are the limit (s); slapd used 2 CPUs, and half of it was in decode."},
 		{[]model.Clue{who, seldom}, "The CPUs are the limit (s); slapd used 2 CPUs."},
+		{[]model.Clue{function}, "The CPUs are the limit (s); half of it was in decode."},
 		{nil, "The CPUs are the limit (s)."},
 	} {
 		v := verdict(rules, []model.Finding{{Rule: "full", Kind: ruleset.Capacity, Title: "The CPUs are the limit", Answer: model.Confirmed,

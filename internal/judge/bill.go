@@ -119,7 +119,7 @@ func withoutFunction(v model.Verdict) string {
 	for _, f := range v.Grounds {
 		for _, c := range f.Clues {
 			if c.ID == "function" && c.Truth == model.True {
-				return strings.Replace(v.Sentence, ", and "+c.Say, "", 1)
+				return strings.NewReplacer(", and "+c.Say, "", "; "+c.Say, "").Replace(v.Sentence)
 			}
 		}
 	}

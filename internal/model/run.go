@@ -421,7 +421,7 @@ type Clock struct {
 
 // Tracing is how the kernel was watched through BPF programs.
 type Tracing struct {
-	// Level is "light" or "full".
+	// Level is "light", "auto" or "full".
 	Level string `json:"level"`
 	// Duty is, by tracer, the share of the hold window in which one that was
 	// switched on in bursts was on. What it counted was divided by that: its

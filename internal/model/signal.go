@@ -37,6 +37,9 @@ type Signal struct {
 	// outcomes): a label set met for the first time stood at zero before, so
 	// the recorder writes that zero one interval earlier and differences stay exact.
 	StartsAtZero bool `json:"starts_at_zero,omitempty"`
+	// Refines names another signal, of which this one says the same more exactly and which stands beside it wherever it is asked
+	// for: where this one was not read, nothing is unseen. "" of all others.
+	Refines string `json:"refines,omitempty"`
 }
 
 // Sink takes samples. All samples of one call round share one time stamp,

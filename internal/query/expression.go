@@ -78,6 +78,8 @@ type Selector struct {
 	// Before are what stands to the left of "or on ()" where it stands to the right; where one
 	// of them has a result, it has no part in the whole's.
 	Before []*Expression
+	// Refines: it only says more exactly what another series says (Record.Refining).
+	Refines bool
 }
 
 // variable matches a window variable; in brackets it is a range. A question mark says
@@ -96,12 +98,29 @@ type Terms struct {
 	Tried bool
 
 	trees *trees // of the expressions that name these records
+	// refining are the names of all their Refining.
+	refining map[string]bool
 }
 
 // With are terms with other records.
 func (t Terms) With(records Records) Terms {
-	t.Records, t.trees = records, newTrees()
+	t.Records, t.trees, t.refining = records, newTrees(), map[string]bool{}
+	for _, rec := range records {
+		t.refine(rec)
+	}
 	return t
+}
+
+// Add adds a record to terms that With made.
+func (t Terms) Add(rec Record) {
+	t.Records[rec.Name] = rec
+	t.refine(rec)
+}
+
+func (t Terms) refine(rec Record) {
+	for _, signal := range rec.Refining {
+		t.refining[signal] = true
+	}
 }
 
 // Parse fills in the shared terms and parses the result.
@@ -172,6 +191,9 @@ func (e *Expression) read() {
 		return
 	}
 	noteBefore(e.Text, root, list)
+	for i := range list {
+		list[i].Refines = e.terms.refining[list[i].Name]
+	}
 	e.selectors, e.counts = distinct(list), countsEvents(e.Text, root)
 }
 

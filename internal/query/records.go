@@ -13,6 +13,8 @@ type Record struct {
 	Name string `yaml:"record" json:"record"` // has a colon, as Prometheus advises
 	Help string `yaml:"help" json:"help"`
 	Expr string `yaml:"expr" json:"expr"`
+	// Refining are those of its signals of which each says more exactly what another says (model.Signal.Refines).
+	Refining []string `yaml:"refining" json:"refining,omitempty"`
 	// Written is Expr as it stands in records.yaml, with the names of other records.
 	Written string `yaml:"-" json:"-"`
 }

@@ -26,12 +26,29 @@ func Check(rules Rules, known []*model.Signal) []error {
 			continue
 		}
 		c.expression("records.yaml", rec.Name, e)
+		c.refining(rec, e)
 	}
 	for _, r := range rules.List {
 		c.rule(r)
 	}
 	c.cycles()
 	return c.errs
+}
+
+// refining holds that a record says of those signals which others refine, and of no other, that they do.
+func (c *checker) refining(rec query.Record, e *query.Expression) {
+	used := map[string]bool{}
+	for _, sel := range e.Selectors() {
+		used[sel.Name] = true
+		if s := c.signals[sel.Name]; s != nil && s.Refines != "" && !slices.Contains(rec.Refining, s.Name) {
+			c.fail("records.yaml", "%s: %s says more exactly what %s says: name it under refining", rec.Name, s.Name, s.Refines)
+		}
+	}
+	for _, name := range rec.Refining {
+		if s := c.signals[name]; !used[name] || s == nil || s.Refines == "" {
+			c.fail("records.yaml", "%s: refining: %s is none of its signals that say more exactly what another says", rec.Name, name)
+		}
+	}
 }
 
 type checker struct {

@@ -53,7 +53,7 @@ func loadRecords(fsys fs.FS, dir string, terms query.Terms) (query.Terms, []byte
 			return terms, nil, fmt.Errorf("%s: %s: %w", file, rec.Name, err)
 		}
 		rec.Written, rec.Expr = rec.Expr, expr.Text
-		terms.Records[rec.Name] = rec
+		terms.Add(rec)
 	}
 	return terms, raw, nil
 }

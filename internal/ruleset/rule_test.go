@@ -3,6 +3,7 @@ package ruleset
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -104,6 +105,33 @@ func TestCheckFindsLongCircles(t *testing.T) {
 	want := "x.a: explains: a circle: x.a explains x.b explains x.c explains x.a"
 	if err := errors.Join(Check(rs, goodSignals)...); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
+	}
+}
+
+// What a record says of signals that refine others is what these declare, and expressions that name the record know it.
+func TestRefining(t *testing.T) {
+	exact := &model.Signal{Name: "exact_size", Refines: "used_size"}
+	for refining, want := range map[string]string{
+		"refining: [exact_size], ":             "",
+		"":                                     "exact_size says more exactly what used_size says: name it under refining",
+		"refining: [exact_size, limit_size], ": "limit_size is none of its signals that say more exactly",
+		"refining: [exact_size, other_size], ": "other_size is none of its signals that say more exactly",
+	} {
+		fsys := set(t, "max_over_time((used_size / limit_size)[$window:])", "x:used:ratio")
+		fsys["records.yaml"] = &fstest.MapFile{Data: []byte("- {record: 'x:size:best', help: h, " + refining + "expr: 'exact_size or used_size'}\n- {record: 'x:used:ratio', help: h, " + refining + "expr: 'x:size:best / limit_size'}")}
+		rs, err := Load(fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(Check(rs, append(slices.Clone(goodSignals), exact))...)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", refining, err, want)
+		}
+		for _, sel := range rs.List[0].Clues[0].MeasureExpr.Selectors() {
+			if sel.Refines != (strings.Contains(refining, sel.Name)) {
+				t.Errorf("%q: %s refines: %t", refining, sel.Name, sel.Refines)
+			}
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 // replaces it; Site says so. The site's rules may use the set's records, and
 // have records of their own under other names. dir is what messages call the folder.
 func Extend(base Rules, fsys fs.FS, dir string) (Rules, error) {
-	own, err := load(Folder{fsys, dir}, query.Terms{Records: base.Known()})
+	own, err := load(Folder{fsys, dir}, query.Terms{}.With(base.Known()))
 	if err != nil {
 		return Rules{}, err
 	}

@@ -138,6 +138,12 @@ type Sparing interface {
 	Finish() error
 }
 
+// Apart is a Running whose work is done in a process of its own.
+type Apart interface {
+	// Used is what that process has used, as it last said: CPU seconds, and the most memory in bytes.
+	Used() (cpuSeconds float64, maxRSS int64)
+}
+
 // Profiler is a Running that has stacks.
 type Profiler interface {
 	// Profile returns the stacks since the start.

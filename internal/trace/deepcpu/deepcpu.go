@@ -104,6 +104,7 @@ var blind = []string{
 	"while a run pauses it, samples are dropped, and the work of taking them goes on",
 	"what runs with interrupts off is seen when they are on again",
 	"in a PID namespace of our own (a container), only processes of that namespace are seen",
+	"in a run at level auto, languages of which no interpreter ran when tracing began are not read: what is started later is in no count of functions",
 	"what a library keeps for its callers (a handler that a framework calls later) is told for the function that is at work then",
 	"a program that lies in a library's folder (an application installed with pip) is told as a library: by its innermost function",
 	"the first three samples of a function are among the others",
@@ -112,8 +113,9 @@ var blind = []string{
 
 var functionSamples = &model.Signal{
 	Name: "plimsoll_deepcpu_function_samples_total", Unit: "samples", Kind: model.Counter, Labels: []string{"groupname", "function"}, StartsAtZero: true,
-	Help:   "How often a thread of a script (PHP, Python, Node, Java, Ruby …) was found on a CPU, asked 19 times a second on each, by the innermost function of the program's own files (shop.py:list), with that of a library which it called and in which the time went before it (json/__init__.py:dumps in shop.py:list); where there is none, by the innermost function. other is functions that were never found often, [native] what no script is on the stack of.",
-	Source: "perf event cpu-clock", ByHand: "plimsoll trace deepcpu -d 10s; py-spy top -p PID",
+	Refines: "plimsoll_cpu_function_samples_total",
+	Help:    "How often a thread of a script (PHP, Python, Node, Java, Ruby …) was found on a CPU, asked 19 times a second on each, by the innermost function of the program's own files (list (app/shop.py:12)), with that of a library which it called and in which the time went before it (dumps (json/__init__.py:183) in list (app/shop.py:12)); where there is none, by the innermost function. other is functions that were never found often, [native] what no script is on the stack of; nothing is counted of an interpreter that was not there when tracing began.",
+	Source:  "perf event cpu-clock", ByHand: "plimsoll trace deepcpu -d 10s; py-spy top -p PID",
 }
 
 var lostTotal = &model.Signal{
@@ -163,6 +165,9 @@ type answer struct {
 	Functions []counted `json:"functions,omitempty"`
 	// Profile is in pprof's gzipped form.
 	Profile []byte `json:"profile,omitempty"`
+	// CPUSeconds and MaxRSS are what the process has used.
+	CPUSeconds float64 `json:"cpu_seconds,omitempty"`
+	MaxRSS     int64   `json:"max_rss_bytes,omitempty"`
 }
 
 // Trace is the tracer at work. It is not safe for concurrent use.
@@ -172,6 +177,9 @@ type Trace struct {
 	out   *json.Decoder
 	close func() error
 	busy  time.Duration // the machine's CPU time at the start
+
+	cpuSeconds float64 // the process has used, as it last said
+	maxRSS     int64
 }
 
 // Start starts the process, to look at each CPU hertz times a second and to name the functions of these languages (nil: of
@@ -211,6 +219,7 @@ func (t *Trace) answer(patience time.Duration) (answer, error) {
 	if a.Error != "" {
 		return answer{}, fmt.Errorf("read whole stacks: %s", a.Error)
 	}
+	t.cpuSeconds, t.maxRSS = a.CPUSeconds, a.MaxRSS
 	return a, nil
 }
 
@@ -284,6 +293,9 @@ func (t *Trace) tell(do string, ids ...int) error {
 	_, err := t.ask(request{Do: do, IDs: ids}, patience)
 	return err
 }
+
+// Used is what the process has used.
+func (t *Trace) Used() (cpuSeconds float64, maxRSS int64) { return t.cpuSeconds, t.maxRSS }
 
 // Close ends the process.
 func (t *Trace) Close() error { return t.close() }

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/ebpf-profiler/metrics"
 	"go.opentelemetry.io/ebpf-profiler/times"
 	"go.opentelemetry.io/ebpf-profiler/tracer"
+	"golang.org/x/sys/unix"
 
 	"plimsoll/internal/host"
 )
@@ -48,7 +49,7 @@ func Serve(in io.Reader, out io.Writer) error {
 		return enc.Encode(answer{Error: err.Error()})
 	}
 	defer p.close()
-	if err := enc.Encode(answer{}); err != nil {
+	if err := enc.Encode(used(answer{})); err != nil {
 		return fmt.Errorf("say that stacks are read: %w", err)
 	}
 	for {
@@ -58,10 +59,19 @@ func Serve(in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return fmt.Errorf("read what is asked about stacks: %w", err)
 		}
-		if err := enc.Encode(p.answer(q)); err != nil {
+		if err := enc.Encode(used(p.answer(q))); err != nil {
 			return fmt.Errorf("answer about stacks: %w", err)
 		}
 	}
+}
+
+// used adds to an answer what this process has used.
+func used(a answer) answer {
+	var ru unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err == nil { // which cannot fail
+		a.CPUSeconds, a.MaxRSS = time.Duration(ru.Utime.Nano()+ru.Stime.Nano()).Seconds(), ru.Maxrss<<10
+	}
+	return a
 }
 
 // profiler is the library at work.
