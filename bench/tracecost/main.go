@@ -1,7 +1,7 @@
 // Tracecost measures what tracing costs the service that is watched.
 //
 //	taskset -c 1 go run ./bench/tracecost [-pairs N] [-slice D] [-turns N] [-copies N] [-burst D] [-watch-wrk] [-passed] NAME…
-//	go run ./bench/tracecost [-settle D] -with 'COMMAND' [-against 'COMMAND']
+//	go run ./bench/tracecost [-settle D] [-python] -with 'COMMAND' [-against 'COMMAND']
 //	go run ./bench/tracecost -pool FILE…
 //
 // NAME is a tracer, several of them (exec+tcp), or light: all those of that level,
@@ -29,6 +29,8 @@
 // has them look at it too, as those of a watch beside another load tool do. With -passed
 // the nginx on CPU 0 is a proxy in front of a second one: what tracers do only on
 // connections that a service opens itself shows there.
+//
+// With -python the service on CPU 0 is no nginx but a script, some 20 µs of Python a request, for what looks into scripts.
 //
 // -with starts and ends a command (another tool, or plimsoll watch itself) in place
 // of the tracers; settle is how long it is given to get going before the slice.
@@ -66,6 +68,7 @@ type options struct {
 	with, against string
 	watchWrk      bool
 	passed        bool
+	python        bool
 	pool          bool
 	tracers       []string
 }
@@ -83,6 +86,7 @@ func main() {
 	flag.StringVar(&o.with, "with", "", "a command that runs in the second half of a pair")
 	flag.StringVar(&o.against, "against", "", "a command that runs in the first half")
 	flag.BoolVar(&o.passed, "passed", false, "requests are passed to a second nginx, on CPU 1, over connections that are kept")
+	flag.BoolVar(&o.python, "python", false, "the service is a script in Python")
 	flag.BoolVar(&o.watchWrk, "watch-wrk", false, "trace the load generator as well")
 	flag.BoolVar(&o.pool, "pool", false, "no measurement: the pairs of what earlier ones printed, in files")
 	flag.Parse()
@@ -107,7 +111,7 @@ func run(o options) (err error) {
 	if o.pairs < 1 || o.turns < 1 || o.copies < 1 || o.slice < time.Duration(o.turns)*time.Millisecond {
 		return errors.New("want at least one pair, one copy, and one turn of a millisecond")
 	}
-	site, err := startSite(o.connections, o.passed)
+	site, err := startSite(o)
 	if err != nil {
 		return err
 	}

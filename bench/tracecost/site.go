@@ -59,8 +59,32 @@ type site struct {
 	worker int
 }
 
-// startSite starts it; passed are requests that it passes to a second server.
-func startSite(connections int, passed bool) (_ *site, err error) {
+// script is a service in Python; its page of status is like nginx's.
+const script = `import asyncio, sys
+served = 0
+def work(n):
+    total = 0
+    for i in range(n): total += i * i % 7
+    return total
+async def answer(reader, writer):
+    global served
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            served += 1
+            if b"/status" in head: body = b"accepts handled requests\n 0 0 %d" % served
+            else: body = b"%d" % work(300)
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError): writer.close()
+async def main():
+    server = await asyncio.start_server(answer, "127.0.0.1", int(sys.argv[1]), backlog=512)
+    async with server: await server.serve_forever()
+asyncio.run(main())
+`
+
+// startSite starts it.
+func startSite(o options) (_ *site, err error) {
 	s := &site{}
 	defer func() {
 		if err != nil {
@@ -79,25 +103,31 @@ func startSite(connections int, passed bool) (_ *site, err error) {
 		"nginx.conf":  fmt.Sprintf(configuration, s.dir, "nginx", "01", port, fmt.Sprintf(passes, port+1)),
 		"behind.conf": fmt.Sprintf(configuration, s.dir, "behind", "10", port+1, ""),
 		"file":        strings.Repeat("x", 599),
+		"service.py":  script,
 	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
 	}
-	if s.nginx, err = s.serve("nginx.conf"); err != nil {
+	if o.python {
+		s.nginx, err = s.interpret(port)
+	} else {
+		s.nginx, err = s.serve("nginx.conf")
+	}
+	if err != nil {
 		return nil, err
 	}
 	path := "/file"
-	if passed {
+	if o.passed {
 		path = "/passed/file"
 		if s.behind, err = s.serve("behind.conf"); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.findWorker(); err != nil {
+	if err := s.findWorker(o.python); err != nil {
 		return nil, err
 	}
-	s.wrk = exec.Command("taskset", "-c", "1", "wrk", "-t1", "-c"+strconv.Itoa(connections), "-d24h", s.url+path)
+	s.wrk = exec.Command("taskset", "-c", "1", "wrk", "-t1", "-c"+strconv.Itoa(o.connections), "-d24h", s.url+path)
 	s.wrk.SysProcAttr = withUs
 	if err := s.wrk.Start(); err != nil {
 		return nil, err
@@ -112,7 +142,15 @@ func (s *site) serve(configuration string) (*exec.Cmd, error) {
 	return nginx, nginx.Start()
 }
 
-func (s *site) findWorker() error {
+// interpret starts the script in nginx's place.
+func (s *site) interpret(port int) (*exec.Cmd, error) {
+	python := exec.Command("taskset", "-c", "0", "python3", filepath.Join(s.dir, "service.py"), strconv.Itoa(port))
+	python.SysProcAttr = withUs
+	return python, python.Start()
+}
+
+// findWorker waits for who answers: a child of nginx, or the script itself.
+func (s *site) findWorker(itself bool) error {
 	path := fmt.Sprintf("/proc/%d/task/%[1]d/children", s.nginx.Process.Pid)
 	for range 100 {
 		time.Sleep(50 * time.Millisecond)
@@ -120,7 +158,9 @@ func (s *site) findWorker() error {
 		if err != nil {
 			return fmt.Errorf("nginx did not start; see its error.log: %w", err)
 		}
-		if s.worker, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
+		if s.worker, err = strconv.Atoi(strings.TrimSpace(string(text))); itself {
+			s.worker = s.nginx.Process.Pid
+		} else if err != nil {
 			continue
 		}
 		if _, err := s.look(); err == nil {
