@@ -88,12 +88,14 @@ time was spent in: of the innermost one that belongs to the program, not to its
 interpreter. The whole stacks are in the file that -o writes. In a run it looks 19
 times a second, and one sample stands for 1/19 of a second.
 
-It takes two seconds of CPU time to start, which are over before it watches, and
-60 to 150 MB of memory; "plimsoll trace cpu" is lighter, and shows less.`
+It takes one to two seconds of CPU time to start, which are over before it
+watches, and 60 to 150 MB of memory; "plimsoll trace cpu" is lighter, and shows
+less. "plimsoll run" and "watch" have it where an interpreter runs (--trace auto),
+for the languages that run then.`
 
-const cost = "2 s of the kernel's CPU time at the start, before anything is watched; then 22 to 31 µs of BPF run time a sample " +
-	"(0.2 to 0.3 % of each CPU that works) and 2 to 4 % of one CPU for the process that reads them, 99 times a second (nginx, PHP-FPM; Linux 6.18, " +
-	"2 CPUs); 60 to 105 MB of memory"
+const cost = "at the start, before anything is watched, 0.4 to 1.0 s of CPU time where one language is read (Python the most), 1.2 s for all, nearly all of it in the kernel's verifier (2 s on a slower machine); " +
+	"then 22 to 36 µs of BPF run time a sample and, in a run (19 samples a second on each CPU), 1.2 to 2.0 % of one CPU for the process that reads them, 2 to 4 % 99 times a second " +
+	"(nginx, PHP-FPM, Python; Linux 6.18, 2 CPUs); 60 to 105 MB of memory, and 34 MB of the kernel's"
 
 var blind = []string{
 	"a process counts once its binaries are read, mostly a tenth of a second after it was first sampled, longer for large ones: what it did before is in no count, and only the report says how much CPU time was used and how much was sampled",
