@@ -6,7 +6,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// sampleOf is so many samples of a group's, its innermost frame first; "[cpython]NAME" is a function of /srv/app.py.
+// sampleOf is so many samples of a group, its innermost frame first: files of code and functions. Those of scripts stand in /srv/app.py.
 func sampleOf(group string, count int64, frames ...[2]string) *profile.Sample {
 	s := &profile.Sample{Value: []int64{count, count}, Label: map[string][]string{"groupname": {group}}}
 	for _, f := range frames {
