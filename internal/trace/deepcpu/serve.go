@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// poll is how often the library reads its ring buffer.
-	poll = 100 * time.Millisecond
+	// poll is how often the library reads its ring buffer, sparsePoll the same in a run: to wake up is most of what this process does then.
+	poll       = 100 * time.Millisecond
+	sparsePoll = 250 * time.Millisecond
 	// warmUp is how long it watches before it counts: a process is read when it is
 	// sampled first, and its samples are dropped until then.
 	warmUp = time.Second
@@ -81,6 +82,7 @@ type profiler struct {
 	stacks *collector
 	said   *lastError
 	buffer *counter // samples that found no room in the kernel's ring buffer
+	poll   time.Duration
 }
 
 // watch loads the library's programs and switches them on.
@@ -92,7 +94,10 @@ func watch(hertz int, languages []string) (*profiler, error) {
 	if err := allowMemlock(); err != nil {
 		return nil, err
 	}
-	p := &profiler{stacks: newCollector(hertz, languages), said: &lastError{}}
+	p := &profiler{stacks: newCollector(hertz, languages), said: &lastError{}, poll: poll}
+	if hertz <= SparseHertz {
+		p.poll = sparsePoll
+	}
 	log.SetLogger(*slog.New(p.said))
 	meter := &meter{counters: map[string]*counter{}}
 	metrics.Start(meter)
@@ -111,7 +116,7 @@ func (p *profiler) start(ctx context.Context, hertz int, read interpreterconfig.
 	p.tracer, err = tracer.NewTracer(ctx, &tracer.Config{
 		TraceReporter:           p.stacks,
 		ExecutableReporter:      p.stacks,
-		Intervals:               intervals{},
+		Intervals:               intervals{p.poll},
 		InterpretersConfig:      read,
 		SamplesPerSecond:        hertz,
 		FrameCacheSize:          frameCache,
@@ -181,7 +186,7 @@ func (p *profiler) answer(q request) (a answer) {
 	case doIgnore:
 		p.stacks.setIgnored(q.IDs)
 	case doProfile:
-		time.Sleep(2 * poll) // what was sampled by now is on its way
+		time.Sleep(p.poll + poll) // what was sampled by now is on its way
 		data, err := p.stacks.profile()
 		if err != nil {
 			return answer{Error: err.Error()}
@@ -207,10 +212,10 @@ func (p *profiler) close() {
 }
 
 // intervals are the library's own rhythms.
-type intervals struct{}
+type intervals struct{ poll time.Duration }
 
 func (intervals) MonitorInterval() time.Duration       { return time.Second }
-func (intervals) TracePollInterval() time.Duration     { return poll }
+func (i intervals) TracePollInterval() time.Duration   { return i.poll }
 func (intervals) PIDCleanupInterval() time.Duration    { return 2 * time.Second }
 func (intervals) ExecutableUnloadDelay() time.Duration { return time.Minute }
 
