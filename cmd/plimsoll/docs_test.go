@@ -138,8 +138,8 @@ func hooks(t trace.Tracer) string {
 	return text
 }
 
-// underLoad is a tracer's line of what was measured in pairs; deepcpu cannot be
-// switched on and off for that, and has none.
+// underLoad is a tracer's line of what was measured in pairs; deepcpu goes on with its
+// work while it is paused, and has none.
 func underLoad(p trace.Paired) string {
 	if p.Pairs == 0 {
 		return ""

@@ -56,7 +56,6 @@ func Tracer(spawn Spawn) trace.Tracer {
 		Signals:     signals,
 		FirstKernel: trace.Kernel{Major: 5, Minor: 10},
 		Cost:        cost,
-		Paired:      trace.Paired{Pairs: 30, Replies: "1.017 (0.964–1.069)", CPU: "0.992 (0.930–1.044)"},
 		Blind:       blind,
 		ByHand:      "perf record -F 99 -a --call-graph dwarf (native functions only); py-spy top -p PID, phpspy, async-profiler (one process, one language)",
 		Start:       func() (trace.Running, error) { return Start(spawn, Hertz, nil) },
