@@ -93,7 +93,7 @@ less. "plimsoll run" and "watch" have it where an interpreter runs (--trace auto
 for the languages that run then.`
 
 const cost = "at the start, before anything is watched, 0.4 to 1.0 s of CPU time where one language is read (Python the most), 1.2 s for all, nearly all of it in the kernel's verifier (2 s on a slower machine); " +
-	"then 22 to 36 µs of BPF run time a sample and, in a run (19 samples a second on each CPU), 1.2 to 2.0 % of one CPU for the process that reads them, 2 to 4 % 99 times a second " +
+	"then 22 to 36 µs of BPF run time a sample and, in a run (19 samples a second on each CPU), 0.7 to 1.4 % of one CPU for the process that reads them, 2 to 4 % 99 times a second " +
 	"(nginx, PHP-FPM, Python; Linux 6.18, 2 CPUs); 60 to 105 MB of memory, and 34 MB of the kernel's"
 
 var blind = []string{
