@@ -23,7 +23,9 @@ func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix,
 	for i := range f.Change {
 		c, command, err := r.change(&f.Change[i], subject, labels)
 		errs = append(errs, err)
-		commands = append(commands, command)
+		if command != "" {
+			commands = append(commands, command)
+		}
 		out.Changes = append(out.Changes, c)
 	}
 	out.Command = strings.Join(commands, "; ")
@@ -136,8 +138,8 @@ func (r *run) change(c *ruleset.Change, subject, labels map[string]string) (mode
 	case c.Kind == model.ChangePerson:
 		name = command
 	case err != nil:
-		name, value, err = layout.NotKnown, "", nil // a label that this run did not give: what to change is not known
-		command = name
+		// A label that this run did not give: what to change is not known, so there is nothing to type.
+		return model.FixChange{Kind: c.Kind, Name: layout.NotKnown, Host: subject["host"], Subject: subject}, "", nil
 	}
 	typed := model.FixChange{Kind: c.Kind, Name: name, Value: value, Host: subject["host"], Subject: subject}
 	if c.AtExpr != nil {

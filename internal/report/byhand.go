@@ -114,21 +114,42 @@ func (r ByHand) into(host, command string) []layout.Piece {
 	setting, sets := strings.CutPrefix(command, "sysctl -w ")
 	network = network && !(sets && slices.ContainsFunc(machineSettings, func(s string) bool { return strings.HasPrefix(setting, s) }))
 	for _, h := range r.Hosts {
-		if h.Name != host || r.Plan.Remote != nil || !network {
-			continue
-		}
-		spec := h.Spec
-		if there, ok := strings.CutPrefix(spec, "ssh:"); ok { // typed on that machine
-			_, spec, _ = strings.Cut(there, "/")
-		}
-		if name, ok := strings.CutPrefix(spec, "netns:"); ok && !strings.HasPrefix(name, "-") {
-			return []layout.Piece{{Text: "ip netns exec "}, {Text: name, Outside: true}, {Text: " "}}
-		}
-		if pid, ok := strings.CutPrefix(spec, "pid:"); ok && isNumber(pid) {
-			return []layout.Piece{{Text: "nsenter -t " + pid + " -n "}}
+		if h.Name == host && r.Plan.Remote == nil && network {
+			return r.wayInto(h)
 		}
 	}
 	return nil
+}
+
+// wayInto is what leads into a host's network namespace. That of a container or a unit is found by its number, and only where it is
+// known not to be its machine's: the processes that were there in the run may be gone.
+func (r ByHand) wayInto(h model.Host) []layout.Piece {
+	kind, arg, _ := strings.Cut(specAtMachine(h), ":")
+	switch {
+	case kind == "netns" && !strings.HasPrefix(arg, "-"):
+		return []layout.Piece{{Text: "ip netns exec "}, {Text: arg, Outside: true}, {Text: " "}}
+	case kind == "pid" && isNumber(arg):
+		return []layout.Piece{{Text: "nsenter -t " + arg + " -n "}}
+	case (kind == "container" || kind == "unit") && hasOwnNetwork(h, r.Hosts):
+		return []layout.Piece{{Text: fmt.Sprintf("nsenter -t $(lsns -no PID %d | head -n1) -n ", h.NetNS)}}
+	}
+	return nil
+}
+
+// specAtMachine is how a host is named on its own machine, where commands about it are typed.
+func specAtMachine(h model.Host) string {
+	if there, ok := strings.CutPrefix(h.Spec, "ssh:"); ok {
+		_, there, _ = strings.Cut(there, "/")
+		return there
+	}
+	return h.Spec
+}
+
+// hasOwnNetwork says whether a host is seen to have another network namespace than its machine, which was observed as well.
+func hasOwnNetwork(h model.Host, hosts []model.Host) bool {
+	return h.NetNS != 0 && slices.ContainsFunc(hosts, func(m model.Host) bool {
+		return isMachine(m.Spec) && m.Machine == h.Machine && m.NetNS != 0 && m.NetNS != h.NetNS
+	})
 }
 
 func isNumber(s string) bool {

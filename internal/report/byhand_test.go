@@ -49,6 +49,29 @@ func TestByHand(t *testing.T) {
 	}
 }
 
+// TestWayIntoContainers: a container's network is entered by the number of its namespace, where it is known to be another than the machine's.
+func TestWayIntoContainers(t *testing.T) {
+	r := ByHand{Hosts: []model.Host{
+		{Name: "web", Spec: "container:web", Machine: "a", NetNS: 11}, {Name: "shared", Spec: "container:y", Machine: "a", NetNS: 1},
+		{Name: "unit", Spec: "unit:x", Machine: "a", NetNS: 1}, {Name: "private", Spec: "unit:z", Machine: "a", NetNS: 12},
+		{Name: "local", Spec: "local", Machine: "a", NetNS: 1}, {Name: "far", Spec: "ssh:m/container:web", Machine: "b", NetNS: 22},
+		{Name: "alone", Spec: "ssh:n/container:web", Machine: "c", NetNS: 23}, {Name: "m", Spec: "ssh:m", Machine: "b", NetNS: 1},
+	}}
+	for host, want := range map[string]string{
+		"web": "nsenter -t $(lsns -no PID 11 | head -n1) -n ss -ltn", "private": "nsenter -t $(lsns -no PID 12 | head -n1) -n ss -ltn",
+		"far": "nsenter -t $(lsns -no PID 22 | head -n1) -n ss -ltn", "shared": "ss -ltn", "unit": "ss -ltn", "local": "ss -ltn", "alone": "ss -ltn",
+	} {
+		if got := r.Command([]layout.Piece{{Text: "ss -ltn"}}, map[string]string{"host": host}, nil); got != want {
+			t.Errorf("%s: %q, want %q", host, got, want)
+		}
+	}
+	for host, want := range map[string]string{"web": "/proc/$(lsns -no PID 11 | head -n1)/root", "shared": "", "private": "", "alone": ""} {
+		if got := rootOf(host, r.Hosts); got != want {
+			t.Errorf("%s: its root is %q, want %q", host, got, want)
+		}
+	}
+}
+
 // What is done to each process of a name is done to those of the host alone.
 func TestEachProcessOfAHost(t *testing.T) {
 	r := ByHand{Hosts: []model.Host{

@@ -205,14 +205,16 @@ func findSetting(told model.Finding, f model.Fix, r model.Report) (command, then
 // rootOf is where the files are of a host that is known by a process, "" of others. They are read from outside: what root ran
 // by nsenter in a container would be the container's own program, with root's capabilities outside of it.
 func rootOf(name string, hosts []model.Host) string {
-	for _, h := range hosts {
-		spec := h.Spec
-		if there, ok := strings.CutPrefix(spec, "ssh:"); ok { // typed on that machine
-			_, spec, _ = strings.Cut(there, "/")
-		}
-		if pid, ok := strings.CutPrefix(spec, "pid:"); ok && h.Name == name && isNumber(pid) {
-			return "/proc/" + pid + "/root"
-		}
+	at := slices.IndexFunc(hosts, func(h model.Host) bool { return h.Name == name })
+	if at < 0 {
+		return ""
+	}
+	kind, arg, _ := strings.Cut(specAtMachine(hosts[at]), ":")
+	switch {
+	case kind == "pid" && isNumber(arg):
+		return "/proc/" + arg + "/root"
+	case kind == "container" && hasOwnNetwork(hosts[at], hosts):
+		return fmt.Sprintf("/proc/$(lsns -no PID %d | head -n1)/root", hosts[at].NetNS)
 	}
 	return ""
 }

@@ -102,7 +102,7 @@ func whileItLooks(f model.Fix) string {
 }
 
 // wayIn is what stands before a command so that it is typed at a host, or as another user.
-var wayIn = lazy.Regexp(`^(sudo (-u \S+ )?|ip netns exec \S+ |nsenter (-\w|\d+| )+)+`)
+var wayIn = lazy.Regexp(`^(sudo (-u \S+ )?|ip netns exec \S+ |nsenter (-\w|\d+|\$\(lsns [^)]*\)| )+)+`)
 
 // typedInHost is a command without what leads to where it is typed.
 func typedInHost(command string) string { return wayIn().ReplaceAllString(command, "") }

@@ -67,7 +67,7 @@ func All() []probe.Probe {
 			"an alarm that was set more than 1 MiB of log ago; one that a RabbitMQ which logs no more than warnings had before it was started anew is taken to be still set",
 		},
 		Open: func(h *host.Host) (probe.Reader, error) {
-			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[fact]uint64{}, alarms: map[alarm]bool{}, buf: make([]byte, logtail.BufferSize)}, nil
+			return &reader{host: h, list: h.Services, logs: map[fileID]*log{}, looked: map[int]look{}, counts: map[fact]uint64{}, alarms: map[alarm]bool{}, told: map[alarm]int{}, buf: make([]byte, logtail.BufferSize)}, nil
 		},
 	}}
 }
@@ -107,6 +107,7 @@ type reader struct {
 	lost   int64 // bytes that were skipped
 	counts map[fact]uint64
 	alarms map[alarm]bool // whether it is set
+	told   map[alarm]int  // how many of its lines became events
 	events []event
 }
 
@@ -292,7 +293,8 @@ func (r *reader) takeAlarm(l *log, line []byte, said string) {
 	if !hasAlarms(l.group) {
 		return
 	}
-	name, set := alarmOf(line[:min(len(line), maxLine)])
+	line = line[:min(len(line), maxLine)]
+	name, set := alarmOf(line)
 	if !set {
 		for a := range r.alarms {
 			if a.group == l.group && (a.name == name || name == everyAlarm) {
@@ -301,8 +303,11 @@ func (r *reader) takeAlarm(l *log, line []byte, said string) {
 		}
 		return
 	}
-	r.alarms[alarm{key{l.group, name}, said}] = true
-	r.events = append(r.events, event{key{l.group, name}, fmt.Sprintf("%s, %s: %s", l.tail.Path(), said, strings.ToValidUTF8(string(line), "\uFFFD"))})
+	a := alarm{key{l.group, name}, said}
+	r.alarms[a] = true
+	if r.told[a]++; r.told[a] <= eventsEach {
+		r.events = append(r.events, event{a.key, fmt.Sprintf("%s, %s: %s", l.tail.Path(), said, strings.ToValidUTF8(string(line), "\uFFFD"))})
+	}
 }
 
 // who says how many processes log.

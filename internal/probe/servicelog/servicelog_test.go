@@ -91,7 +91,7 @@ func TestAlarms(t *testing.T) {
 	if err := os.WriteFile(path, []byte("memory resource limit alarm set on node a.\nStarting RabbitMQ 3\ndisk resource limit alarm set on node a.\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{alarms: map[alarm]bool{}, counts: map[fact]uint64{}}
+	r := &reader{alarms: map[alarm]bool{}, told: map[alarm]int{}, counts: map[fact]uint64{}}
 	tail, err := logtail.Open(logtail.Place{Name: path})
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +116,13 @@ func TestAlarms(t *testing.T) {
 	}
 	if len(r.counts) != 0 {
 		t.Errorf("want no errors counted, got %v", r.counts)
+	}
+	for range 100 {
+		r.take(l, []byte("disk resource limit alarm set on node "+strings.Repeat("a", 2*maxLine)))
+	}
+	// Two of before, and three of one that is set again and again.
+	if last := r.events[len(r.events)-1]; len(r.events) != 2+eventsEach || len(last.line) > len(tail.Path())+maxLine+20 {
+		t.Errorf("want %d events, none longer than a line, got %d, the last of %d bytes", 2+eventsEach, len(r.events), len(last.line))
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	segmentsSent                     // with data, those that were sent again included
 	segmentsAgain                    // sent again
 	bytesCame                        // from the peer
+	segmentsCame                     // from the peer, with data
 	countCount
 )
 

@@ -64,6 +64,7 @@ const (
 	infoReceivedAt  = 128
 	infoUnsentAt    = 144
 	infoMinRTTAt    = 148
+	infoDataInAt    = 152
 	infoDataOutAt   = 156
 	infoBusyAt      = 168
 	infoReceiverAt  = 176
@@ -132,6 +133,7 @@ type tcpInfo struct {
 	unsent          uint32 // bytes that were written and have not left
 	resent          uint32 // segments that were sent again since it was opened
 	dataOut         uint32 // segments with data that were sent, these included
+	dataIn          uint32 // segments with data that came
 	// peerWindow is how many bytes the peer takes, where the kernel tells it.
 	peerWindow    uint32
 	hasPeerWindow bool
@@ -204,6 +206,7 @@ func (t *tcpInfo) read(b []byte) {
 	t.shortest = binary.NativeEndian.Uint32(b[infoMinRTTAt:])
 	t.resent = binary.NativeEndian.Uint32(b[infoResentAt:])
 	t.dataOut = binary.NativeEndian.Uint32(b[infoDataOutAt:])
+	t.dataIn = binary.NativeEndian.Uint32(b[infoDataInAt:])
 	t.unacked = binary.NativeEndian.Uint32(b[infoUnackedAt:])
 	t.window = binary.NativeEndian.Uint32(b[infoCwndAt:])
 	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])

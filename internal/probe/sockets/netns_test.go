@@ -497,19 +497,22 @@ func TestOnePeerLoses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := unix.Write(good[0], []byte("a question")); err != nil {
+		t.Fatal(err)
+	}
 	if err := unix.Shutdown(bad[1], unix.SHUT_WR); err != nil { // what is left to be sent goes on being sent again
 		t.Fatal(err)
 	}
 	end := endpoint{netip.AddrFrom4(server).As16(), uint16(at.Port)}
-	for r.table.of(end).to.again[toOne] < 2 {
+	for r.table.of(end).to.by[toOne].again < 2 {
 		if err := r.dumpConnections(time.Unix(101, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := r.table.of(end).to
 	// What the bad one was sent before it was known to lose anything counts as the others'.
-	if others := got.segments[toOthers]; others < 2 || others > 3 || got.segments[toOne] == 0 || got.again[toOthers] != 0 || got.worst.addr != netip.AddrFrom4(addresses[2]).As16() {
-		t.Errorf("%+v; want %v as the one, with a segment or more, two or three to others, none of them again", got, addresses[2])
+	if others := got.by[toOthers]; others.sent < 2 || others.sent > 3 || got.by[toOne].sent == 0 || others.again != 0 || others.came != 1 || got.worst.addr != netip.AddrFrom4(addresses[2]).As16() {
+		t.Errorf("%+v; want %v as the one, with a segment or more, two or three to others, none of them again, and the one question", got, addresses[2])
 	}
 }
 
@@ -646,6 +649,7 @@ func wantReal(comm, path string) map[string]float64 {
 			for _, to := range toNames {
 				want["plimsoll_tcp_listen_segments_total{"+l.listen+","+comm+","+to+"}"] = 0
 				want["plimsoll_tcp_listen_resent_segments_total{"+l.listen+","+comm+","+to+"}"] = 0
+				want["plimsoll_tcp_listen_received_segments_total{"+l.listen+","+comm+","+to+"}"] = 0
 			}
 		}
 	}

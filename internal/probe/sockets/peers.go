@@ -26,10 +26,19 @@ const (
 
 var toNames = [toCount]string{"one", "others"}
 
-// sentTo is what went out on a listener's connections, counted up.
+// segments are those with data that were sent, sent again, and came.
+type segments struct{ sent, again, came uint64 }
+
+func (s *segments) add(o segments) {
+	s.sent += o.sent
+	s.again += o.again
+	s.came += o.came
+}
+
+// sentTo is what went over a listener's connections, counted up.
 type sentTo struct {
-	segments, again [toCount]uint64
-	worst           *peer // the one; nil where nothing was sent again
+	by    [toCount]segments
+	worst *peer // the one; nil where nothing was sent again
 }
 
 // peerKey is one address that holds connections to one listener.
@@ -41,8 +50,8 @@ type peerKey struct {
 // peer is what went to one of them.
 type peer struct {
 	peerKey
-	recent          uint64 // segments sent again, halved as time goes by
-	segments, again uint64 // of the dump under way
+	recent uint64   // segments sent again, halved as time goes by
+	now    segments // of the dump under way
 }
 
 // peers tells a host's peers apart by what is sent again to them.
@@ -54,18 +63,17 @@ type peers struct {
 
 func (p *peers) begin() {
 	for _, k := range p.order {
-		k.segments, k.again = 0, 0
+		k.now = segments{}
 	}
 }
 
 // add counts what went to a connection's peer since the last dump. It is the others' until the dump ends.
-func (p *peers) add(at *sentTo, addr [16]byte, segments, again uint64) {
-	at.segments[toOthers] += segments
-	at.again[toOthers] += again
+func (p *peers) add(at *sentTo, addr [16]byte, more segments) {
+	at.by[toOthers].add(more)
 	key := peerKey{at, addr}
 	k := p.known[key]
 	if k == nil {
-		if again == 0 || len(p.order) >= maxPeers {
+		if more.again == 0 || len(p.order) >= maxPeers {
 			return
 		}
 		if p.known == nil {
@@ -75,9 +83,8 @@ func (p *peers) add(at *sentTo, addr [16]byte, segments, again uint64) {
 		p.known[key] = k
 		p.order = append(p.order, k)
 	}
-	k.segments += segments
-	k.again += again
-	k.recent += again
+	k.now.add(more)
+	k.recent += more.again
 }
 
 // end closes a dump: what went to the peer that has most of what was sent again is that one's. Where
@@ -90,7 +97,7 @@ func (p *peers) end() {
 	}
 	for _, k := range p.order {
 		if k == k.at.worst {
-			k.at.give(k.segments, k.again)
+			k.at.give(k.now)
 		}
 	}
 	if p.dumps++; p.dumps%halfLife == 0 {
@@ -99,11 +106,10 @@ func (p *peers) end() {
 }
 
 // give makes the one peer's what was the others'.
-func (s *sentTo) give(segments, again uint64) {
-	s.segments[toOne] += segments
-	s.segments[toOthers] -= segments
-	s.again[toOne] += again
-	s.again[toOthers] -= again
+func (s *sentTo) give(now segments) {
+	s.by[toOne].add(now)
+	others := &s.by[toOthers]
+	others.sent, others.again, others.came = others.sent-now.sent, others.again-now.again, others.came-now.came
 }
 
 // fade halves what was sent again, and forgets the peers that have nothing left.

@@ -148,6 +148,11 @@ var (
 		Help:   "Those that were sent again, of the same peers. On a host 256 of the peers that lose any are told apart; what is sent again to further ones is the others'. What counts towards who has most lately halves at every sixtieth look.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state connected (retrans:, the number behind the slash)",
 	}
+	listenCame = &model.Signal{
+		Name: "plimsoll_tcp_listen_received_segments_total", Kind: model.Counter, Unit: "segments", Labels: []string{"listen", "owner", "to"}, StartsAtZero: true,
+		Help:   "Segments with data that came from the same peers, as a request is; to=\"one\" is the peer to which most was sent again lately here, too.",
+		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state connected (data_segs_in:)",
+	}
 	portsUsed = &model.Signal{
 		Name: "plimsoll_tcp_destination_ports_used", Kind: model.Gauge, Unit: "ports", Labels: []string{"dst"},
 		Help:   "Local ports of the usable range that are taken towards a destination, in any state, on the local address that uses most.",
@@ -239,4 +244,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld, destinationOwner}
+	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, listenCame, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld, destinationOwner}

@@ -456,10 +456,11 @@ func (r *reader) follow(l *listener, s *inetSock) {
 // since they are sent also after a process has closed it.
 func (r *reader) advance(l *listener, s *inetSock) heldFor {
 	now := s.info.held
-	now[bytesMoved], now[segmentsSent], now[segmentsAgain], now[bytesCame] = s.info.acked, uint64(s.info.dataOut), uint64(s.info.resent), s.info.received
+	now[bytesMoved], now[bytesCame] = s.info.acked, s.info.received
+	now[segmentsSent], now[segmentsAgain], now[segmentsCame] = uint64(s.info.dataOut), uint64(s.info.resent), uint64(s.info.dataIn)
 	added := r.progress.since(s.cookie, now)
 	if !onOneMachine(s) {
-		r.peers.add(&l.to, s.dst.addr, added[segmentsSent], added[segmentsAgain])
+		r.peers.add(&l.to, s.dst.addr, segments{added[segmentsSent], added[segmentsAgain], added[segmentsCame]})
 	}
 	return added
 }
@@ -517,7 +518,7 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain,
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, listenCame,
 			destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
@@ -541,8 +542,9 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 		out.Put(listenHeld, l.held[by], l.name, l.owner, name)
 	}
 	for to, name := range toNames {
-		out.Put(listenSegments, float64(l.to.segments[to]), l.name, l.owner, name)
-		out.Put(listenAgain, float64(l.to.again[to]), l.name, l.owner, name)
+		out.Put(listenSegments, float64(l.to.by[to].sent), l.name, l.owner, name)
+		out.Put(listenAgain, float64(l.to.by[to].again), l.name, l.owner, name)
+		out.Put(listenCame, float64(l.to.by[to].came), l.name, l.owner, name)
 	}
 }
 

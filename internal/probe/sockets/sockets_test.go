@@ -696,41 +696,41 @@ func TestPeers(t *testing.T) {
 	var p peers
 	at := &sentTo{}
 	address := func(i int) (a [16]byte) { a[15], a[14] = byte(i), byte(i>>8); return a }
-	dump := func(sent map[int][2]uint64) {
+	dump := func(sent map[int]segments) {
 		p.begin()
 		for i := range 1000 {
 			if n, ok := sent[i]; ok {
-				p.add(at, address(i), n[0], n[1])
+				p.add(at, address(i), n)
 			}
 		}
 		p.end()
 	}
-	check := func(when string, segments, again [toCount]uint64, worst int) {
+	check := func(when string, one, others segments, worst int) {
 		t.Helper()
-		if at.segments != segments || at.again != again || at.worst == nil || at.worst.addr != address(worst) {
-			t.Errorf("%s: %+v; want segments %v, again %v, peer %d", when, at, segments, again, worst)
+		if at.by != [toCount]segments{one, others} || at.worst == nil || at.worst.addr != address(worst) {
+			t.Errorf("%s: %+v; want %+v to the one, %+v to others, peer %d", when, at, one, others, worst)
 		}
 	}
-	dump(map[int][2]uint64{1: {100, 0}, 2: {10, 2}})
-	check("one loses", [2]uint64{10, 100}, [2]uint64{2, 0}, 2)
-	dump(map[int][2]uint64{1: {5, 2}, 2: {5, 0}})
-	check("another has as many", [2]uint64{15, 105}, [2]uint64{2, 2}, 2)
-	dump(map[int][2]uint64{1: {5, 1}, 2: {5, 0}})
-	check("another has more", [2]uint64{20, 110}, [2]uint64{3, 2}, 1)
-	dump(map[int][2]uint64{2: {1000, 1000}})
+	dump(map[int]segments{1: {100, 0, 9}, 2: {10, 2, 3}})
+	check("one loses", segments{10, 2, 3}, segments{100, 0, 9}, 2)
+	dump(map[int]segments{1: {5, 2, 1}, 2: {5, 0, 1}})
+	check("another has as many", segments{15, 2, 4}, segments{105, 2, 10}, 2)
+	dump(map[int]segments{1: {5, 1, 1}, 2: {5, 0, 1}})
+	check("another has more", segments{20, 3, 5}, segments{110, 2, 11}, 1)
+	dump(map[int]segments{2: {1000, 1000, 0}})
 	for range 12 * halfLife {
 		dump(nil)
 	}
-	dump(map[int][2]uint64{1: {1, 1}})
-	check("long after", [2]uint64{1021, 110}, [2]uint64{1004, 2}, 1)
+	dump(map[int]segments{1: {1, 1, 1}})
+	check("long after", segments{1021, 1004, 6}, segments{110, 2, 11}, 1)
 
-	many := map[int][2]uint64{}
+	many := map[int]segments{}
 	for i := range maxPeers + 100 {
-		many[i] = [2]uint64{1, 1}
+		many[i] = segments{1, 1, 1}
 	}
 	*at, p = sentTo{}, peers{}
 	dump(many)
-	check("too many", [2]uint64{1, maxPeers + 99}, [2]uint64{1, maxPeers + 99}, 0)
+	check("too many", segments{1, 1, 1}, segments{maxPeers + 99, maxPeers + 99, maxPeers + 99}, 0)
 	if len(p.known) != maxPeers || len(p.order) != maxPeers {
 		t.Errorf("%d and %d peers are kept; want %d", len(p.known), len(p.order), maxPeers)
 	}
