@@ -70,7 +70,7 @@ var (
 	runDelay = counter("plimsoll_process_run_delay_seconds_total", "seconds",
 		"Time that threads of the group could have run but waited for a CPU (also time throttled by a cgroup).", "/proc/PID/task/TID/schedstat", "pidstat -C NAME 1 (%wait)")
 	nicedDelay = counter("plimsoll_process_niced_run_delay_seconds_total", "seconds",
-		"What of that threads waited that have a lower priority than is usual, by their nice value, 1 to 19 (the lowest). Groups without such threads have no series.",
+		"Time that threads of a lower priority than is usual could have run but waited for a CPU, by their nice value, 1 to 19 (the lowest); a part of plimsoll_process_run_delay_seconds_total. Groups without such threads have no series.",
 		"/proc/PID/task/TID/schedstat, "+fromStat, "ps -Lo ni,tid,comm -C NAME", "nice")
 	allowedCPUs = gauge("plimsoll_process_cpus_allowed", "cpus",
 		"CPUs that the group's threads may run on (affinity, cpuset); of the thread that may use the fewest.", fromStatus, "taskset -pc PID; grep Cpus_allowed /proc/PID/status")
