@@ -470,6 +470,30 @@ func TestWithoutRequests(t *testing.T) {
 	}
 }
 
+// What slapd takes for a question tells a search by an index from one through all entries.
+func TestEntriesWithoutAnIndex(t *testing.T) {
+	tab, err := theTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := &tab.Mechanisms[slices.IndexFunc(tab.Mechanisms, func(m mechanism) bool { return m.ID == "directory_entries" })].Savings[0]
+	for questions, evidence := range map[int]string{
+		50:  "slapd took 10 ms of CPU time for each question",
+		500: "slapd took 1 ms of CPU time for each question",
+		550: "",
+		0:   "", // nobody counted them
+	} {
+		var series []string
+		if questions > 0 {
+			series = []string{fmt.Sprintf(`plimsoll_requests_in_hand_seconds_count{host="server",groupname="slapd",listen="127.0.0.1:389"} 0+%dx10`, questions)}
+		}
+		s, found, err := index.of(runOf(t, []string{"slapd"}, series...), known(t), nil, 0.5)
+		if err != nil || found != (evidence != "") || s.Evidence != evidence {
+			t.Errorf("%d questions a second: %v, %+v, %v; want %q", questions, found, s, err, evidence)
+		}
+	}
+}
+
 // What the bill calls a collector's is what the cpu tracer counts as one's.
 func TestCollectorsAreTheTracers(t *testing.T) {
 	tab, err := theTable()

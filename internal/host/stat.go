@@ -19,6 +19,7 @@ type Stat struct {
 	MinFaults, MajFaults         uint64
 	User, System                 uint64
 	ChildrenUser, ChildrenSystem uint64 // of children that were waited for
+	Nice                         int    // -20 … 19
 	Threads                      int
 	Start                        uint64 // after boot; with the number it names a process for good
 	Virtual                      uint64 // bytes
@@ -52,7 +53,8 @@ func (s *Stat) Parse(b []byte) error {
 	f.Skip(1)
 	s.User, s.System = f.Next(14), f.Next(15)
 	s.ChildrenUser, s.ChildrenSystem = f.Next(16), f.Next(17)
-	f.Skip(2) // priority nice
+	f.Skip(1) // priority
+	s.Nice = f.NextSigned(19)
 	s.Threads = int(f.Next(20))
 	f.Skip(1)
 	s.Start, s.Virtual, s.ResidentPages = f.Next(22), f.Next(23), f.Next(24)
@@ -143,6 +145,24 @@ func (f *Fields) Next(nth int) uint64 {
 		f.err = fmt.Errorf("field %d: want a number, got %q", nth, word)
 	}
 	return n
+}
+
+// NextSigned is Next for a number that may have a minus.
+func (f *Fields) NextSigned(nth int) int {
+	word := f.Cut()
+	if f.err != nil {
+		return 0
+	}
+	digits, negative := bytes.CutPrefix(word, []byte("-"))
+	n, ok := Number(digits)
+	if !ok || n > math.MaxInt32 {
+		f.err = fmt.Errorf("field %d: want a number, got %q", nth, word)
+		return 0
+	}
+	if negative {
+		return -int(n)
+	}
+	return int(n)
 }
 
 // Err is the first thing that was wrong with the line.

@@ -34,16 +34,27 @@ func TestParseStatRefuses(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	for name, in := range map[string]string{
-		"nothing":        "",
-		"no name":        "1 x S 0 1",
-		"brackets apart": "1 )x( S 0 1",
-		"name at end":    "1 (x)",
-		"cut short":      good[:len(good)-2],
-		"no number":      strings.Replace(good, " 25 ", " x ", 1),
-		"a huge number":  strings.Replace(good, " 25 ", " 99999999999999999999999 ", 1),
+		"nothing":             "",
+		"no name":             "1 x S 0 1",
+		"brackets apart":      "1 )x( S 0 1",
+		"name at end":         "1 (x)",
+		"cut short":           good[:len(good)-2],
+		"no number":           strings.Replace(good, " 25 ", " x ", 1),
+		"a huge number":       strings.Replace(good, " 25 ", " 99999999999999999999999 ", 1),
+		"a nice of no number": strings.Replace(good, " 20 0 ", " 20 -x ", 1),
+		"a nice beyond all":   strings.Replace(good, " 20 0 ", " 20 -99999999999 ", 1),
 	} {
 		if err := s.Parse([]byte(in)); err == nil {
 			t.Errorf("%s: %q was accepted", name, in)
+		}
+	}
+}
+
+func TestParseStatNice(t *testing.T) {
+	for word, want := range map[string]int{"0": 0, "19": 19, "-20": -20} {
+		var s Stat
+		if err := s.Parse([]byte(strings.Replace(statThreads, " 20 0 3 ", " 20 "+word+" 3 ", 1))); err != nil || s.Nice != want || s.Threads != 3 {
+			t.Errorf("nice %s: %+v, %v", word, s, err)
 		}
 	}
 }

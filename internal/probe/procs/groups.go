@@ -10,7 +10,9 @@ const (
 	// counted under otherName.
 	maxGroups      = 256
 	maxThreadNames = 32
-	otherName      = "(other)"
+	// lowestNice is the nice value of those who come last; see sched(7).
+	lowestNice = 19
+	otherName  = "(other)"
 )
 
 // The states of process-exporter.
@@ -49,9 +51,10 @@ type group struct {
 	idleClass               uint64 // nanoseconds of them that nobody else wanted
 	minFaults, majFaults    uint64
 	voluntary, nonvoluntary uint64
-	delay                   uint64 // nanoseconds
-	read, write, passed     uint64 // bytes
-	calls                   uint64 // of read and write
+	delay                   uint64                 // nanoseconds
+	niced                   [lowestNice + 1]uint64 // of these, what threads waited that have such a nice value
+	read, write, passed     uint64                 // bytes
+	calls                   uint64                 // of read and write
 	starts, ends            uint64
 	threadTicks             map[string]*[2]uint64 // user and system, by thread name
 
@@ -80,7 +83,11 @@ type level struct {
 
 // addThread adds what one thread used between two looks.
 func (g *group) addThread(before, now *thread, multi bool) {
-	g.delay += since(now.sched.wait, before.sched.wait)
+	waited := since(now.sched.wait, before.sched.wait)
+	g.delay += waited
+	if now.nice > 0 && now.nice <= lowestNice && now.policy != policyIdle {
+		g.niced[now.nice] += waited
+	}
 	g.voluntary += since(now.sw.voluntary, before.sw.voluntary)
 	g.nonvoluntary += since(now.sw.nonvoluntary, before.sw.nonvoluntary)
 	user, system := since(now.user, before.user), since(now.system, before.system)

@@ -57,6 +57,7 @@ type process struct {
 	// shows it; see settle.
 	ahead  uint64
 	policy int
+	nice   int
 	// What it used in this round, in nanoseconds: in the idle class, and in
 	// another one, there with the time that it waited for a CPU.
 	inIdle, inOther uint64
@@ -98,7 +99,7 @@ type thread struct {
 	sched        schedstat
 	sw           switches
 	user, system uint64 // clock ticks
-	policy       int
+	policy, nice int
 	ticked       bool // user and system were read
 	cpus         int  // it may run on so many CPUs; 0: not known
 	owner        uint32
@@ -253,7 +254,7 @@ func (r *reader) update(p *process, s *host.Stat) (active bool) {
 		p.group = r.groups.of(s.Comm, p.kernel)
 	}
 	user, system := since(s.User, p.user), since(s.System, p.system)
-	p.policy, p.threads = s.Policy, s.Threads
+	p.policy, p.nice, p.threads = s.Policy, s.Nice, s.Threads
 	if !p.foreign {
 		p.giveTicks(user, system)
 		p.group.minFaults += since(s.MinFaults, p.minFaults)
@@ -412,6 +413,9 @@ func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
 		return false // gone, or not yet there
 	}
 	now.round = r.round
+	if !now.ticked { // its stat is the process's
+		now.policy, now.nice = p.policy, p.nice
+	}
 	if !ran {
 		known.round = r.round
 		return false
@@ -493,7 +497,7 @@ func (r *reader) readThread(dir string, multi bool, known *thread) (t *thread, r
 	if err := s.Parse(b); err != nil {
 		return nil, false, err
 	}
-	t.user, t.system, t.comm, t.policy, t.ticked = s.User, s.System, string(s.Comm), s.Policy, true
+	t.user, t.system, t.comm, t.policy, t.nice, t.ticked = s.User, s.System, string(s.Comm), s.Policy, s.Nice, true
 	return t, true, nil
 }
 

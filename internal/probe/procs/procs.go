@@ -207,7 +207,9 @@ func (r *reader) report(out *probe.Out) {
 	r.markRefused(out, refusedIO, programs, "I/O", readBytes, writeBytes, passedBytes, passCalls)
 	r.markRefused(out, refusedFiles, programs, "descriptors", openFiles, worstFiles)
 	if !r.tree.delays {
-		out.Mark(runDelay, host.Absent("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO"))
+		for _, s := range []*model.Signal{runDelay, nicedDelay} {
+			out.Mark(s, host.Absent("no /proc/PID/schedstat; the kernel needs CONFIG_SCHED_INFO"))
+		}
 	}
 	if r.putOff != 0 {
 		out.Note(fmt.Sprintf("host %s: more than %d threads were due in one reading; some processes are examined less often", r.host.Name, r.threadsPerRound))
@@ -309,6 +311,11 @@ func (r *reader) putCounters(out *probe.Out, g *group) {
 	put(majorFaults, float64(g.majFaults))
 	if r.tree.delays {
 		put(runDelay, float64(g.delay)/float64(time.Second))
+		for nice, waited := range g.niced {
+			if waited > 0 {
+				put(nicedDelay, float64(waited)/float64(time.Second), strconv.Itoa(nice))
+			}
+		}
 	}
 	put(starts, float64(g.starts))
 	put(ends, float64(g.ends))

@@ -132,14 +132,14 @@ type fakeProc struct {
 	children                string
 	voluntary, nonvoluntary int
 	runNanos, delayNanos    int
-	policy                  int
+	policy, nice            int
 	cgroup, autogroup       string // the files
 }
 
 // stat is its stat file, with so many threads.
 func (p fakeProc) stat(threads int) string {
-	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 0 %d 0 %d 4096 1%s %d 0\n",
-		p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, threads, p.start, strings.Repeat(" 0", 16), p.policy)
+	return fmt.Sprintf("%d (%s) S %d 1 1 0 -1 0 0 0 0 0 %d %d %d 0 20 %d %d 0 %d 4096 1%s %d 0\n",
+		p.pid, p.comm, p.ppid, p.user, p.system, p.childrenUser, p.nice, threads, p.start, strings.Repeat(" 0", 16), p.policy)
 }
 
 func (p fakeProc) write(t testing.TB, dir string) {
@@ -274,6 +274,39 @@ func TestIdleProcessIsExamined(t *testing.T) {
 		if want := map[bool]float64{true: 2}[second == 5]; got != want {
 			t.Errorf("after %d s: run delay %v, want %v", second, got, want)
 		}
+	}
+}
+
+// What threads of a lower priority wait is told by their nice value; of others, and of the idle class, nothing is.
+func TestNicedRunDelay(t *testing.T) {
+	procs := []fakeProc{
+		{pid: 5, comm: "low", start: 100, runNanos: 1, nice: 19},
+		{pid: 6, comm: "usual", start: 100, runNanos: 1},
+		{pid: 7, comm: "high", start: 100, runNanos: 1, nice: -5},
+		{pid: 8, comm: "idle", start: 100, runNanos: 1, nice: 19, policy: policyIdle},
+	}
+	dir := fakeTree(t, procs...)
+	r, clock := openRecorded(t, dir)
+	read(t, r, 1000)
+	for _, p := range procs {
+		p.runNanos, p.delayNanos, p.user = 29_000_000, 2_000_000_000, p.user+2
+		p.write(t, dir)
+	}
+	*clock = clock.Add(time.Second)
+	got := read(t, r, 1001).values
+	for _, p := range procs {
+		if waited := got["plimsoll_process_run_delay_seconds_total{"+p.comm+"}"]; waited != 2 {
+			t.Errorf("%s waited %v s, want 2", p.comm, waited)
+		}
+	}
+	niced := map[string]float64{}
+	for key, value := range got {
+		if strings.HasPrefix(key, nicedDelay.Name) {
+			niced[key] = value
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{nicedDelay.Name + "{low,19}": 2}, niced); diff != "" {
+		t.Errorf("by nice value (-want +got):\n%s", diff)
 	}
 }
 

@@ -69,6 +69,9 @@ var (
 		"Share of one CPU that the busiest single thread of the group used since the last reading.", "/proc/PID/task/TID/schedstat", "top -H; pidstat -t -C NAME 1")
 	runDelay = counter("plimsoll_process_run_delay_seconds_total", "seconds",
 		"Time that threads of the group could have run but waited for a CPU (also time throttled by a cgroup).", "/proc/PID/task/TID/schedstat", "pidstat -C NAME 1 (%wait)")
+	nicedDelay = counter("plimsoll_process_niced_run_delay_seconds_total", "seconds",
+		"Time that threads of a lower priority than is usual could have run but waited for a CPU, by their nice value, 1 to 19 (the lowest); a part of plimsoll_process_run_delay_seconds_total. Groups without such threads have no series.",
+		"/proc/PID/task/TID/schedstat, "+fromStat, "ps -Lo ni,tid,comm -C NAME", "nice")
 	allowedCPUs = gauge("plimsoll_process_cpus_allowed", "cpus",
 		"CPUs that the group's threads may run on (affinity, cpuset); of the thread that may use the fewest.", fromStatus, "taskset -pc PID; grep Cpus_allowed /proc/PID/status")
 	toldCPUs = gauge("plimsoll_process_told_cpus", "cpus",
@@ -99,5 +102,5 @@ var (
 var signals = []*model.Signal{
 	numProcs, numThreads, cpuSeconds, idleClassSeconds, contextSwitches, states, openFiles, worstFiles, worstTasks, worstAddressSpace, worstMappings,
 	majorFaults, minorFaults, readBytes, writeBytes, passedBytes, passCalls, memoryBytes, threadCPU,
-	busiestThread, runDelay, allowedCPUs, toldCPUs, interprets, codeCacheLeft, starts, ends, commandCPU, commandBusiest, commandGroup,
+	busiestThread, runDelay, nicedDelay, allowedCPUs, toldCPUs, interprets, codeCacheLeft, starts, ends, commandCPU, commandBusiest, commandGroup,
 }
