@@ -21,7 +21,7 @@ type stop struct {
 var requestsWay = []stop{
 	{"The client", "needs a thread that sends, and a local port towards the destination", []string{"load.*", "net.ports.*", "net.time_wait.*"}},
 	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.segmentation_off", "net.way.*", "net.bandwidth_limit", "net.buffer.incoming", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch", "net.idle_closed", "app.closes_unread", "app.clients_dropped", "net.link_flaps", "net.reverse_path", "net.neighbour.unreachable", "net.fragments.full", "net.connect.nobody_listens"}},
-	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "cpu.softirq_one_cpu"}},
+	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "net.routing_rules", "cpu.softirq_one_cpu"}},
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
 	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.defer_accept", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
 	{"The service's limits", "say how many connections, files and processes it may have", []string{"nginx.worker_connections.*", "nginx.limit_*", "haproxy.denies", "app.too_many_requests", "requests.refused", "app.clients_dropped", "process.descriptors.*", "process.nproc_limit", "process.mappings_full", "process.address_space_full", "process.zombies", "cgroup.pids_limit", "kernel.files_exhausted"}},
@@ -30,7 +30,7 @@ var requestsWay = []stop{
 	{"Memory", "holds what they work on", []string{"memory.*", "cgroup.memory_limit"}},
 	{"The disk", "gives and takes data", []string{"disk.*", "fs.*", "cgroup.io_limit"}},
 	{"Others that are asked", "locks, databases, name servers, further services", []string{"nginx.upstream_*", "nginx.remembers_missing", "nginx.header_too_big", "nginx.cache_passes", "varnish.*", "app.answers_errors", "app.asks_itself", "app.cache_passes", "app.waits_for_itself", "app.callers.few", "app.connections.few", "app.streams.few", "app.helpers.few", "app.consumers.few", "process.pool_held", "app.connects_anew", "app.connects_far", "app.partner_slow", "app.round_trips", "app.fetches_much", "app.sends_late", "app.reads_past_reply", "app.upstream.*", "app.resolver.*", "app.refused", "app.slow_upstream", "haproxy.*", "memcached.*", "mysql.*", "postgres.*", "rabbitmq.*", "redis.*", "process.blocked", "process.file_lock", "process.holder_waits", "process.locked_up", "process.held_up", "process.pipe_unread", "process.refused", "process.retries_refused", "process.terminal_slow", "process.stands_still", "process.told_to_wait", "process.waits_for_reply", "net.connect.unanswered", "net.connections.dead", "net.peer_unread", "net.unix.*"}},
-	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.receive", "net.buffer.send", "net.receiver.*", "net.nagle", "net.queue_short", "net.sack_off", "net.held_back", "net.window.small", "net.segments.small"}},
+	{"The reply", "goes into the socket's buffer, and over the network back", []string{"net.buffer.receive", "net.buffer.send", "net.receiver.*", "net.nagle", "net.queue_short", "net.sack_off", "net.held_back", "net.window.small", "net.slow_start_idle", "net.segments.small"}},
 }
 
 // stopOf is the number of a rule's place on the way, -1 for none.

@@ -43,9 +43,13 @@ type progress struct {
 }
 
 type heldSeen struct {
-	held heldFor
-	dump uint64
+	held   heldFor
+	rested rested
+	dump   uint64
 }
+
+// rested is the congestion window that a connection had in a pause, 0 where none was seen, and what it had lost by then.
+type rested struct{ window, resent, marked uint32 }
 
 // since is what has been added to a connection's times and bytes since the last dump; of
 // one that was there before the first, what came after that.

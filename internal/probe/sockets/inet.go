@@ -45,13 +45,14 @@ const (
 // holds what has come (SK_MEMINFO_RMEM_ALLOC), of the most that may (SK_MEMINFO_RCVBUF), and of the drops (SK_MEMINFO_DROPS, Linux 4.9).
 const (
 	inetDiagInfo      = 2
+	inetDiagCong      = 4
 	inetDiagSKMemInfo = 7
 	skMemInfoReceived = 0
 	skMemInfoBuffer   = 1
 	skMemInfoDrops    = 8
 )
 
-// Places in struct tcp_info, linux/tcp.h, and its length up to infoBufferAt's (Linux 4.10); the peer's window is told since 5.4,
+// Places in struct tcp_info, linux/tcp.h, and its length up to infoBufferAt's (Linux 4.10); what was marked is told since 4.18, the peer's window is told since 5.4,
 // our own since 6.2. The largest that ours may be at present (rcv_ssthresh) is older.
 const (
 	infoMSSAt       = 16
@@ -69,6 +70,7 @@ const (
 	infoBusyAt      = 168
 	infoReceiverAt  = 176
 	infoBufferAt    = 184
+	infoMarkedAt    = 196
 	infoLen         = 192
 
 	infoPeerWindowAt = 228
@@ -117,8 +119,10 @@ type inetSock struct {
 	buffer uint32
 	// timer is the timer that runs, and retries how often in a row it has gone off.
 	timer, retries uint8
-	info           tcpInfo
-	hasInfo        bool
+	// byLoss says that congestion control makes the window smaller for losses and marks alone, and has no word against the kernel's beginning anew after a pause.
+	byLoss  bool
+	info    tcpInfo
+	hasInfo bool
 }
 
 // tcpInfo is what a connection tells of its sending side, and a little of its receiving one.
@@ -132,6 +136,7 @@ type tcpInfo struct {
 	unacked, window uint32
 	unsent          uint32 // bytes that were written and have not left
 	resent          uint32 // segments that were sent again since it was opened
+	marked          uint32 // segments that met a congestion mark (ECN), where the kernel tells it
 	dataOut         uint32 // segments with data that were sent, these included
 	dataIn          uint32 // segments with data that came
 	// peerWindow is how many bytes the peer takes, where the kernel tells it.
@@ -177,7 +182,7 @@ func parseInet(b []byte, s *inetSock) error {
 	s.queue = binary.NativeEndian.Uint32(b[56:])
 	s.limit = binary.NativeEndian.Uint32(b[60:])
 	s.inode = binary.NativeEndian.Uint32(b[68:])
-	s.drops, s.hasDrops, s.holds, s.buffer, s.hasInfo = 0, false, 0, 0, false
+	s.drops, s.hasDrops, s.holds, s.buffer, s.hasInfo, s.byLoss = 0, false, 0, 0, false, false
 	for rest := b[inetMsgLen:]; ; {
 		typ, value, next, ok := netlink.NextAttr(rest)
 		if !ok {
@@ -190,6 +195,10 @@ func parseInet(b []byte, s *inetSock) error {
 		if typ == inetDiagSKMemInfo && len(value) >= 4*(skMemInfoDrops+1) {
 			s.drops = binary.NativeEndian.Uint32(value[4*skMemInfoDrops:])
 			s.hasDrops = true
+		}
+		if typ == inetDiagCong {
+			name := unix.ByteSliceToString(value)
+			s.byLoss = name == "cubic" || name == "reno"
 		}
 		if typ == inetDiagInfo && len(value) >= infoLen {
 			s.info.read(value)
@@ -210,6 +219,10 @@ func (t *tcpInfo) read(b []byte) {
 	t.unacked = binary.NativeEndian.Uint32(b[infoUnackedAt:])
 	t.window = binary.NativeEndian.Uint32(b[infoCwndAt:])
 	t.unsent = binary.NativeEndian.Uint32(b[infoUnsentAt:])
+	t.marked = 0
+	if len(b) >= infoMarkedAt+4 {
+		t.marked = binary.NativeEndian.Uint32(b[infoMarkedAt:])
+	}
 	if t.hasPeerWindow = len(b) >= infoPeerWindowAt+4; t.hasPeerWindow {
 		t.peerWindow = binary.NativeEndian.Uint32(b[infoPeerWindowAt:])
 	}

@@ -62,8 +62,9 @@ type connections struct {
 	// a segment again twice or more often; large, those of them whose segment is full-sized;
 	// small, those whose congestion window is full and small without a loss; smallSegments, those
 	// with few bytes under way and more to send, since their segments are small.
-	shut, heldBack, repeated, large, small, smallSegments int
-	filled                                                filled
+	// restarted, those held to a window that is half of what it was before a pause, or less.
+	shut, heldBack, repeated, large, small, smallSegments, restarted int
+	filled                                                           filled
 }
 
 // filled are the connections of a listener whose peers fill the receive window: how many, and the sums of

@@ -640,6 +640,7 @@ func wantReal(comm, path string) map[string]float64 {
 			want["plimsoll_tcp_listen_held_back"+labels] = 0
 			want["plimsoll_tcp_listen_window_small"+labels] = 0
 			want["plimsoll_tcp_listen_segments_small"+labels] = 0
+			want["plimsoll_tcp_listen_window_restarted"+labels] = 0
 			want["plimsoll_tcp_listen_receive_window_filled"+labels] = 0
 			want["plimsoll_tcp_listen_sent_bytes_total"+labels] = 0
 			want["plimsoll_tcp_listen_defers_seconds{"+l.listen+","+comm+"}"] = 0
@@ -674,6 +675,7 @@ func wantReal(comm, path string) map[string]float64 {
 		want["plimsoll_tcp_destination_ports_usable{"+d.dst+"}"] = 490
 		want["plimsoll_tcp_destination_unacknowledged{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_gaps{"+d.dst+"}"] = 0
+		want["plimsoll_tcp_destination_window_restarted{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_silent{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_resending{"+d.dst+"}"] = 0
 		want["plimsoll_tcp_destination_owner_info{"+d.dst+","+comm+"}"] = 1

@@ -103,6 +103,16 @@ var (
 		Help:   "Accepted connections of the listener on which more was written than may leave: their congestion window is full, and smaller than the ten segments that a connection may begin with (RFC 6928), although none of their segments was ever sent again.",
 		Source: fromConnections + ", tcp_info", ByHand: "ss -tni state established (cwnd:, notsent:, no retrans:)",
 	}
+	listenRestarted = &model.Signal{
+		Name: "plimsoll_tcp_listen_window_restarted", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
+		Help:   "Accepted connections of the listener that have more to send than their congestion window lets leave, which is half of what it was in a pause before, or less, though nothing was lost or marked since: after a pause the kernel had them begin slowly again. Of cubic and reno only, which obey that.",
+		Source: fromConnections + ", tcp_info, the name of the congestion control", ByHand: "ss -tni state established, in a pause and after it (cwnd, unacked, notsent)",
+	}
+	destinationRestarted = &model.Signal{
+		Name: "plimsoll_tcp_destination_window_restarted", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
+		Help:   "Connections that were opened to a destination and have more to send than their congestion window lets leave, which is half of what it was in a pause before, or less, though nothing was lost or marked since: after a pause the kernel had them begin slowly again. Of cubic and reno only, which obey that.",
+		Source: fromConnections + ", tcp_info, the name of the congestion control", ByHand: "ss -tni state established dst ADDR:PORT, in a pause and after it (cwnd, unacked, notsent)",
+	}
 	listenSegmentsSmall = &model.Signal{
 		Name: "plimsoll_tcp_listen_segments_small", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
 		Help:   "Accepted connections of the listener on which a segment or more waits to leave, and fewer bytes are under way than the 14,600 with which a connection may begin (RFC 6928), though the peer would take more: a full segment of theirs has at most 536 bytes, as where no end says what it takes (RFC 9293). None of their segments was ever sent again.",
@@ -244,4 +254,4 @@ var (
 
 // connectionSignals come from the dump of all connections.
 var connectionSignals = []*model.Signal{listenAccepted, listenSynRecv, listenLeft, listenUnread, listenGaps, listenUnacked, listenShut, listenRepeated, listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack,
-	listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, listenCame, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld, destinationOwner}
+	listenWindowSmall, listenRestarted, destinationRestarted, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, listenCame, portsUsed, portsTimeWait, portsUsable, destinationSockets, destinationUnacked, destinationSilent, destinationResending, destinationGaps, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld, destinationOwner}

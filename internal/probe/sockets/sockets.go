@@ -52,6 +52,7 @@ func All() []probe.Probe {
 			"ports taken by bind() without connect() are not counted",
 			"connections redirected to a listener on another address or port (TPROXY) are not counted as accepted",
 			"a congestion window that is kept at ten segments or more (a route's ssthresh, a clamp) is not told from one that grows; one that shrinks for congestion marks (ECN) or, for a moment, to measure (BBR) counts as small",
+			"a congestion window that starts anew after a pause is seen of cubic and reno, and where a look met the connection in a pause before",
 			"before Linux 6.2, which tells the receive window itself, one that is smaller than it may be at present is not seen to be full",
 			"a process that listens nowhere and was started beside a service of the same name, though it works for that, counts as one that only shares its name; with more than 512 threads of these a part stands for all of its name, and of further names nothing is known",
 			"a listener whose process runs in another host (or is the kernel) is owned by \"" + unknownOwner + "\"",
@@ -91,7 +92,7 @@ func open(h *host.Host) (probe.Reader, error) {
 		unixListeners:   unixdiag.Request(listening, unixdiag.ShowName|unixdiag.ShowQueueLen),
 		unixEstablished: unixdiag.Request(1<<tcpEstablished, unixdiag.ShowName),
 		tcpListeners:    tcpRequest(listening, inetDiagSKMemInfo),
-		tcpConnections:  tcpRequest(notListening, inetDiagInfo, inetDiagSKMemInfo),
+		tcpConnections:  tcpRequest(notListening, inetDiagInfo, inetDiagCong, inetDiagSKMemInfo),
 	}, nil
 }
 
@@ -112,10 +113,12 @@ type reader struct {
 	peers    peers
 	fetching progress // of the connecting side, so that neither crowds out the other
 	carried  map[endpoint]carried
-	noInfo   bool // this kernel does not divide a connection's time
-	noWindow bool // this kernel does not tell the peer's window
-	pace     pace.Pace
-	reported reported
+	// restarted are the connections to a destination whose window starts anew after a pause, of the dump under way.
+	restarted map[endpoint]int
+	noInfo    bool // this kernel does not divide a connection's time
+	noWindow  bool // this kernel does not tell the peer's window
+	pace      pace.Pace
+	reported  reported
 
 	tcpListeners, tcpConnections   []byte // requests
 	unixListeners, unixEstablished []byte
@@ -318,6 +321,7 @@ func (r *reader) dumpConnections(now time.Time) error {
 	r.progress.begin(now)
 	r.fetching.begin(now)
 	r.peers.begin()
+	clear(r.restarted)
 	for _, l := range r.table.order {
 		l.connections = connections{}
 	}
@@ -444,6 +448,9 @@ func (r *reader) follow(l *listener, s *inetSock) {
 		l.held[by] += float64(added[by]) / 1e6
 	}
 	l.sent += float64(added[bytesMoved])
+	if r.progress.startsAnew(s) {
+		l.restarted++
+	}
 	if s.windowFilled(added[bytesCame], r.progress.took) {
 		l.filled.connections++
 		l.filled.windows += uint64(s.info.ownWindow)
@@ -481,7 +488,7 @@ func (r *reader) carry(s *inetSock) {
 		return
 	}
 	if r.carried == nil {
-		r.carried = map[endpoint]carried{}
+		r.carried, r.restarted = map[endpoint]carried{}, map[endpoint]int{}
 	}
 	if c, ok := r.carried[s.dst]; ok || len(r.carried) < maxEverReported {
 		now := s.info.held
@@ -493,6 +500,9 @@ func (r *reader) carry(s *inetSock) {
 		c.sent += float64(added[bytesMoved])
 		c.received += float64(added[bytesCame])
 		r.carried[s.dst] = c
+		if r.fetching.startsAnew(s) {
+			r.restarted[s.dst]++
+		}
 	}
 }
 
@@ -518,8 +528,8 @@ func (r *reader) putAccepted(out *probe.Out) {
 // putInfo puts what only a connection's tcp_info tells.
 func (r *reader) putInfo(out *probe.Out, l *listener) {
 	if r.noInfo {
-		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack, listenWindowSmall, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, listenCame,
-			destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld} {
+		for _, s := range []*model.Signal{listenRepeatedLarge, listenRoundTrip, listenShortestTrip, listenHeldBack, listenWindowSmall, listenRestarted, listenSegmentsSmall, listenFilled, listenWindow, listenBuffer, listenWay, listenHeld, listenSent, listenSegments, listenAgain, listenCame,
+			destinationRestarted, destinationRoundTrip, destinationSmoothed, destinationReceived, destinationSent, destinationHeld} {
 			out.Mark(s, host.Absent("this kernel does not tell what held a connection (Linux 4.10 does)"))
 		}
 		return
@@ -527,6 +537,7 @@ func (r *reader) putInfo(out *probe.Out, l *listener) {
 	out.Put(listenRepeatedLarge, float64(l.large), l.name, l.owner)
 	out.Put(listenHeldBack, float64(l.heldBack), l.name, l.owner)
 	out.Put(listenWindowSmall, float64(l.small), l.name, l.owner)
+	out.Put(listenRestarted, float64(l.restarted), l.name, l.owner)
 	if r.noWindow {
 		out.Mark(listenSegmentsSmall, host.Absent("this kernel does not tell the peer's window (Linux 5.4 does)"))
 	} else {
@@ -579,6 +590,7 @@ func (r *reader) putDestinations(out *probe.Out, all []destination, portsKnown b
 		if !r.noInfo {
 			out.Put(destinationReceived, r.carried[d.dst].received, dst)
 			out.Put(destinationSent, r.carried[d.dst].sent, dst)
+			out.Put(destinationRestarted, float64(r.restarted[d.dst]), dst)
 			for by, name := range heldNames {
 				out.Put(destinationHeld, r.carried[d.dst].held[by], dst, name)
 			}

@@ -502,6 +502,45 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
+// A window starts anew where half of it or less is left after a pause, and nothing was lost or marked since.
+func TestStartsAnew(t *testing.T) {
+	paused := tcpInfo{window: 400, resent: 3, marked: 1}
+	held := tcpInfo{window: 200, unacked: 200, unsent: 5000, resent: 3, marked: 1}
+	wider, lossy, marked, whole, room := held, held, held, held, held
+	wider.window, wider.unacked = 201, 201
+	lossy.resent++
+	marked.marked++
+	whole.unsent, room.unacked = 0, 199
+	for name, c := range map[string]struct {
+		looks  []tcpInfo
+		byLoss bool
+		want   bool
+	}{
+		"half of it":                     {[]tcpInfo{paused, held}, true, true},
+		"further looks in the same send": {[]tcpInfo{paused, held, held}, true, true},
+		"more than half":                 {[]tcpInfo{paused, wider}, true, false},
+		"something was lost":             {[]tcpInfo{paused, lossy}, true, false},
+		"and held ever since":            {[]tcpInfo{paused, lossy, lossy}, true, false},
+		"a mark":                         {[]tcpInfo{paused, marked}, true, false},
+		"all of it is under way":         {[]tcpInfo{paused, whole}, true, false},
+		"the window has room":            {[]tcpInfo{paused, room}, true, false},
+		"no pause was seen":              {[]tcpInfo{held, held}, true, false},
+		"another congestion control":     {[]tcpInfo{paused, held}, false, false},
+	} {
+		p := progress{known: map[uint64]*heldSeen{7: {}}}
+		got := false
+		for _, info := range c.looks {
+			got = p.startsAnew(&inetSock{cookie: 7, byLoss: c.byLoss, info: info})
+		}
+		if got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if (&progress{}).startsAnew(&inetSock{cookie: 7, byLoss: true, info: held}) {
+		t.Error("a connection that is not followed starts anew")
+	}
+}
+
 func TestProgress(t *testing.T) {
 	var p progress
 	look := func(socks map[uint64]heldFor) (sum heldFor) {
