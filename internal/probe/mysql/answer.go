@@ -26,7 +26,7 @@ func questions(maria bool) []string {
 		age = "TIME_MS / 1000"
 	}
 	return []string{
-		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size, @@GLOBAL.wait_timeout",
+		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size, @@GLOBAL.wait_timeout, @@GLOBAL.table_open_cache",
 		"SHOW GLOBAL STATUS WHERE Variable_name IN ('" + strings.Join(wanted(), "', '") + "')",
 		"SELECT COMMAND, STATE, COUNT(*), MAX(" + age + ") FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() GROUP BY COMMAND, STATE LIMIT 500",
 		`SELECT t.trx_state, p.COMMAND, p.USER, COUNT(*), MAX(UNIX_TIMESTAMP() - UNIX_TIMESTAMP(t.trx_started)),
@@ -44,6 +44,7 @@ type answer struct {
 	maxConnections float64
 	tempInMemory   float64            // bytes
 	waitTimeout    float64            // seconds
+	tableCache     float64            // tables
 	status         map[string]float64 // by the variable's name
 	threads        map[thread]float64
 	waits          map[string]float64 // sessions, by the kind of lock that they wait for
@@ -112,7 +113,7 @@ func parse(sets []rows) (a answer, err error) {
 
 // readLimits reads what the server allows. A temporary table in memory is bound by the smaller of its two limits.
 func (a *answer) readLimits(row []string) error {
-	var v [4]float64
+	var v [5]float64
 	if len(row) != len(v) {
 		return fmt.Errorf("the server told of its limits in %d columns, want %d", len(row), len(v))
 	}
@@ -122,7 +123,7 @@ func (a *answer) readLimits(row []string) error {
 			return err
 		}
 	}
-	a.maxConnections, a.tempInMemory, a.waitTimeout = v[0], min(v[1], v[2]), v[3]
+	a.maxConnections, a.tempInMemory, a.waitTimeout, a.tableCache = v[0], min(v[1], v[2]), v[3], v[4]
 	return nil
 }
 
@@ -250,6 +251,7 @@ func newPut() func(*probe.Out, string, answer) {
 		out.Put(maxConnections, a.maxConnections, listen)
 		out.Put(tempInMemory, a.tempInMemory, listen)
 		out.Put(waitTimeout, a.waitTimeout, listen)
+		out.Put(tableCache, a.tableCache, listen)
 		for _, c := range counts {
 			if v, ok := a.status[c.variable]; ok {
 				out.Put(c.signal, v, append([]string{listen}, c.labels...)...)

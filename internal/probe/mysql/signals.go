@@ -30,6 +30,8 @@ var (
 		"How large a temporary table of a query may become in memory: tmp_table_size or max_heap_table_size, whichever is smaller.", "SELECT @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size")
 	waitTimeout = gauge("mysql_global_variables_wait_timeout", "seconds",
 		"How long a connection may be idle before the server closes it (wait_timeout), as it is for those that are made now and ask for no other.", "SELECT @@GLOBAL.wait_timeout")
+	tableCache = gauge("mysql_global_variables_table_open_cache", "tables",
+		"How many tables the server keeps open for those that ask for them next (table_open_cache), one for each session that is in it.", "SELECT @@GLOBAL.table_open_cache")
 	processes = gauge("mysql_info_schema_processlist_threads", "connections",
 		"Sessions by command and state, as the server names them, in small letters. Our own is left out.", sessionsSQL, "command", "state")
 	waiting = gauge("plimsoll_mysql_sessions_waiting", "connections",
@@ -87,6 +89,9 @@ var (
 		{"innodb_row_lock_time", nil, status(model.Counter, "innodb_row_lock_time", "milliseconds", "How long they waited for it, together.", "Innodb_row_lock%")},
 		{"innodb_row_lock_current_waits", nil, status(model.Gauge, "innodb_row_lock_current_waits", "connections", "Transactions that wait for the lock of a row now.", "Innodb_row_lock%")},
 		{"innodb_deadlocks", nil, status(model.Counter, "innodb_deadlocks", "deadlocks", "Deadlocks that were found (MariaDB).", "Innodb_deadlocks")},
+		{"open_tables", nil, status(model.Gauge, "open_tables", "tables", "Tables that are kept open, each as often as sessions had it open at once.", "Open_tables")},
+		{"opened_tables", nil, status(model.Counter, "opened_tables", "tables", "Tables that were opened, since none that was open and free was kept.", "Opened_tables")},
+		{"table_open_cache_overflows", nil, status(model.Counter, "table_open_cache_overflows", "tables", "Tables that were closed to keep another one open, since table_open_cache are all that are kept.", "Table_open_cache_overflows")},
 		{"table_locks_waited", nil, status(model.Counter, "table_locks_waited", "waits", "How often the lock of a whole table had to be waited for.", "Table_locks%")},
 		{"innodb_buffer_pool_read_requests", nil, status(model.Counter, "innodb_buffer_pool_read_requests", "pages", "Pages that were asked for.", "Innodb_buffer_pool_read%")},
 		{"innodb_buffer_pool_reads", nil, status(model.Counter, "innodb_buffer_pool_reads", "pages", "Of these, those that had to be read from the disk.", "Innodb_buffer_pool_read%")},
@@ -110,7 +115,7 @@ func wanted() (list []string) {
 }
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, tempInMemory, waitTimeout, processes, waiting, statement, longestWait, longestQuery, oldest}
+	all := []*model.Signal{up, full, maxConnections, tempInMemory, waitTimeout, tableCache, processes, waiting, statement, longestWait, longestQuery, oldest}
 	for _, c := range counts {
 		if all[len(all)-1] != c.signal {
 			all = append(all, c.signal)

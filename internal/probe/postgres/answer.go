@@ -56,8 +56,20 @@ const (
 	deadQuery = `SELECT t.schemaname, t.relname, coalesce(t.n_dead_tup, 0), coalesce(t.n_live_tup, 0)
  FROM pg_catalog.pg_stat_user_tables AS t ORDER BY 3 DESC LIMIT 10`
 
-	checkpointsBefore17 = `SELECT w.checkpoints_timed, w.checkpoints_req FROM pg_catalog.pg_stat_bgwriter AS w`
-	checkpointsSince17  = `SELECT w.num_timed, w.num_requested FROM pg_catalog.pg_stat_checkpointer AS w`
+	lookupsQuery = `SELECT t.schemaname, t.relname, coalesce(t.idx_scan, 0), coalesce(t.idx_tup_fetch, 0)
+ FROM pg_catalog.pg_stat_user_tables AS t ORDER BY 3 DESC LIMIT 10`
+
+	// A policy depends on the functions that it calls; on the server's own it does not, as far as this table tells.
+	policiesQuery = `SELECT n.nspname, c.relname, f.oid::pg_catalog.regprocedure::pg_catalog.text FROM pg_catalog.pg_policy AS p
+ JOIN pg_catalog.pg_class AS c ON c.oid = p.polrelid AND c.relrowsecurity JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+ JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND d.objid = p.oid AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+ JOIN pg_catalog.pg_proc AS f ON f.oid = d.refobjid AND f.provolatile = 'v' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT 20`
+
+	// What was written to the log is told since PostgreSQL 14.
+	checkpointsBefore14 = `SELECT w.checkpoints_timed, w.checkpoints_req, NULL, NULL, NULL FROM pg_catalog.pg_stat_bgwriter AS w`
+	checkpointsBefore17 = `SELECT w.checkpoints_timed, w.checkpoints_req, ` + itsLog + ` FROM pg_catalog.pg_stat_bgwriter AS w, pg_catalog.pg_stat_wal AS l`
+	checkpointsSince17  = `SELECT w.num_timed, w.num_requested, ` + itsLog + ` FROM pg_catalog.pg_stat_checkpointer AS w, pg_catalog.pg_stat_wal AS l`
+	itsLog              = `l.wal_bytes, l.wal_fpi, pg_catalog.pg_size_bytes(pg_catalog.current_setting('max_wal_size'))`
 
 	busiestQuery = `SELECT d.datname FROM pg_catalog.pg_stat_database AS d JOIN pg_catalog.pg_database AS c ON c.oid = d.datid
  WHERE c.datallowconn AND NOT c.datistemplate ORDER BY d.numbackends DESC, d.xact_commit DESC LIMIT 1`
@@ -77,13 +89,20 @@ func question(version int, whole, texts bool) string {
 	if texts {
 		list = append(list, statementsQuery)
 	}
-	switch {
-	case whole && version >= 170000:
-		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsSince17)
-	case whole:
-		list = append(list, databaseQuery, tablesQuery, deadQuery, checkpointsBefore17)
+	if whole {
+		list = append(list, databaseQuery, tablesQuery, deadQuery, lookupsQuery, policiesQuery, checkpointsOf(version))
 	}
 	return strings.Join(list, "; ")
+}
+
+func checkpointsOf(version int) string {
+	switch {
+	case version >= 170000:
+		return checkpointsSince17
+	case version >= 140000:
+		return checkpointsBefore17
+	}
+	return checkpointsBefore14
 }
 
 // answer is what one question brought.
@@ -105,13 +124,20 @@ type answer struct {
 	databases        []counts
 	tables           []counts
 	dead             []counts // rows that are dead, and those that live
+	lookups          []counts // looks into an index, and rows that these found
+	policies         []counts // functions that a table's policy calls for each row
 	timed, requested float64
+	log              *walLog // nil where the server does not tell
 }
+
+// walLog is what was written to the write-ahead log, and how large that may become between checkpoints.
+type walLog struct{ bytes, pages, most float64 }
 
 // keep takes over what only counts up.
 func (a *answer) keep(from answer) {
 	a.whole, a.databases, a.tables, a.dead = true, from.databases, from.tables, from.dead
-	a.timed, a.requested = from.timed, from.requested
+	a.lookups, a.policies = from.lookups, from.policies
+	a.timed, a.requested, a.log = from.timed, from.requested, from.log
 }
 
 // holder is who holds a lock that others wait for.
@@ -143,7 +169,7 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	a.whole = whole
 	want := 4
 	if whole {
-		want += 4
+		want += 6
 	}
 	if texts {
 		want++
@@ -173,27 +199,34 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	if !whole {
 		return a, nil
 	}
-	return a, a.counters(sets[0], sets[1], sets[2], sets[3])
+	return a, a.counters(sets)
 }
 
-func (a *answer) counters(databases, tables, dead, checkpoints rows) (err error) {
-	if a.databases, err = table(databases, 1, 8); err != nil {
-		return err
+// counters reads what only counts up, in the order in which it is asked for.
+func (a *answer) counters(sets []rows) (err error) {
+	for i, of := range []struct {
+		to            *[]counts
+		names, values int
+	}{{&a.databases, 1, 8}, {&a.tables, 2, 2}, {&a.dead, 2, 2}, {&a.lookups, 2, 2}, {&a.policies, 3, 0}} {
+		if *of.to, err = table(sets[i], of.names, of.values); err != nil {
+			return err
+		}
 	}
-	if a.tables, err = table(tables, 2, 2); err != nil {
-		return err
+	return a.checkpoints(sets[5])
+}
+
+func (a *answer) checkpoints(list rows) error {
+	if len(list) != 1 {
+		return fmt.Errorf("PostgreSQL told of checkpoints in %d rows, want one", len(list))
 	}
-	if a.dead, err = table(dead, 2, 2); err != nil {
-		return err
-	}
-	if len(checkpoints) != 1 {
-		return fmt.Errorf("PostgreSQL told of checkpoints in %d rows, want one", len(checkpoints))
-	}
-	last, err := numbers(checkpoints[0], 0, 2)
+	last, err := numbers(list[0], 0, 5)
 	if err != nil {
 		return err
 	}
 	a.timed, a.requested = last[0], last[1]
+	if list[0][4] != "" {
+		a.log = &walLog{last[2], last[3], last[4]}
+	}
 	return nil
 }
 

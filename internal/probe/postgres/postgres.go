@@ -385,8 +385,32 @@ func (a *asker) putCounters(out *probe.Out) {
 		out.Put(deadRows, t.values[0], a.port, a.database, t.names[0], t.names[1])
 		out.Put(liveRows, t.values[1], a.port, a.database, t.names[0], t.names[1])
 	}
+	for _, t := range v.lookups {
+		out.Put(lookups, t.values[0], a.port, a.database, t.names[0], t.names[1])
+		out.Put(lookedUp, t.values[1], a.port, a.database, t.names[0], t.names[1])
+	}
+	for _, f := range v.policies {
+		out.Put(policyFunction, 1, a.port, a.database, f.names[0], f.names[1], f.names[2])
+	}
 	out.Put(timed, v.timed, a.port)
 	out.Put(requested, v.requested, a.port)
+	a.putLog(out)
+}
+
+// errNoLog says why it is not told what is written to a server's log.
+var errNoLog = host.Absent("PostgreSQL tells since version 14 what it writes to its log")
+
+func (a *asker) putLog(out *probe.Out) {
+	l := a.answer.log
+	if l == nil {
+		for _, s := range logSignals {
+			out.Mark(s, errNoLog)
+		}
+		return
+	}
+	out.Put(logBytes, l.bytes, a.port)
+	out.Put(logPages, l.pages, a.port)
+	out.Put(maxLog, l.most, a.port)
 }
 
 // putSessions records who waits, for whom, and in which statement. What was there once is 0 when it is not there now.

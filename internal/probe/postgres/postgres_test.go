@@ -45,6 +45,7 @@ func said(words []byte) *recorded {
 
 // TestAnswer reads what a PostgreSQL 15 said while a transaction that idles held a row for which
 // three sessions waited, two of them behind the third; it began before forty of the table's rows were deleted.
+// What it says of its log, of indexes and of policies was put in later, as such a server says it.
 func TestAnswer(t *testing.T) {
 	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true, true))
 	if err != nil {
@@ -68,9 +69,12 @@ func TestAnswer(t *testing.T) {
 			{"UPDATE stock SET n = ? WHERE id = ?", "idle in transaction", ""}:    1,
 			{"UPDATE stock SET n = n - ?, id = ? WHERE id = ?", "active", "Lock"}: 3,
 		},
-		whole: true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
+		lookups:  []counts{{[]string{"public", "stock"}, []float64{7, 9}}},
+		policies: []counts{{[]string{"public", "stock", "public.mine()"}, nil}},
+		log:      &walLog{bytes: 1700000, pages: 60, most: 1 << 30},
+		whole:    true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
 	}
-	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, holding{}, counts{}, snapshot{}, owner{}, doing{})); diff != "" {
+	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, holding{}, counts{}, snapshot{}, owner{}, doing{}, walLog{})); diff != "" {
 		t.Error(diff)
 	}
 	if o := a.oldestSnapshot; o.of != (owner{o.of.pid, "idle in transaction", "postgres", "mails"}) || o.seconds < a.longest || o.transactions < 2 {
@@ -87,6 +91,26 @@ func TestWhatAnOldServerHasNot(t *testing.T) {
 		if got := strings.Contains(question(version, true, true), "pg_stat_progress_create_index"); got != want {
 			t.Errorf("a PostgreSQL of version %d is asked who creates an index: %v, want %v", version, got, want)
 		}
+	}
+}
+
+// A server that is too old to tell of its log tells of its checkpoints all the same.
+func TestAnOldServersLog(t *testing.T) {
+	for version, want := range map[int]bool{130010: false, 140000: true, 170000: true} {
+		if got := strings.Contains(question(version, true, false), "pg_stat_wal"); got != want {
+			t.Errorf("a PostgreSQL of version %d is asked for its log: %v, want %v", version, got, want)
+		}
+	}
+	var a answer
+	if err := a.checkpoints(rows{{"3", "9", "", "", ""}}); err != nil || a.requested != 9 || a.log != nil {
+		t.Fatalf("of an old server: %+v, %v", a, err)
+	}
+	k := newAsker(nil, host.Proc{})
+	k.answer = a
+	rec := livetest.NewRecord()
+	k.putCounters(probe.NewOut(rec, "db", time.Unix(0, 0), time.Second))
+	if st := rec.States[logBytes.Name]; st.State == model.Read {
+		t.Errorf("its log is %v", st)
 	}
 }
 

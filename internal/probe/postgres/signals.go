@@ -24,6 +24,7 @@ const (
 	databaseSQL  = "SELECT * FROM pg_stat_database"
 	snapshotSQL  = "SELECT pid, state, usename, application_name, xact_start, age(backend_xmin) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() ORDER BY 6 DESC"
 	deadSQL      = "SELECT relname, n_dead_tup, n_live_tup FROM pg_stat_user_tables ORDER BY 2 DESC"
+	lookupsSQL   = "SELECT relname, idx_scan, idx_tup_fetch FROM pg_stat_user_tables ORDER BY 2 DESC"
 	tablesSQL    = "SELECT relname, seq_scan, seq_tup_read FROM pg_stat_user_tables ORDER BY 3 DESC"
 )
 
@@ -81,17 +82,29 @@ var (
 		tablesSQL, "datname", "schemaname", "relname")
 	seqRows = counter("pg_stat_user_tables_seq_tup_read", "rows", "Rows that these read.", tablesSQL, "datname", "schemaname", "relname")
 
+	lookups = counter("pg_stat_user_tables_idx_scan", "lookups", "Looks into an index; of the ten tables of which most were made, in that database.",
+		lookupsSQL, "datname", "schemaname", "relname")
+	lookedUp       = counter("pg_stat_user_tables_idx_tup_fetch", "rows", "Rows that these fetched.", lookupsSQL, "datname", "schemaname", "relname")
+	policyFunction = gauge("plimsoll_postgres_policy_volatile_function", "functions",
+		"1 for each function that a table's policy of row-level security calls and that is VOLATILE, as a function is of which nothing else was said: it is called for each row. The first 20 of that database; the server's own functions are not told.",
+		"SELECT polname, polrelid::regclass FROM pg_policy", "datname", "schemaname", "relname", "function")
+
 	deadRows = gauge("pg_stat_user_tables_n_dead_tup", "rows", "Dead rows, as PostgreSQL estimates them; of the ten tables that have most, in that database.", deadSQL, "datname", "schemaname", "relname")
 	liveRows = gauge("pg_stat_user_tables_n_live_tup", "rows", "Rows of these that live.", deadSQL, "datname", "schemaname", "relname")
 
 	timed     = counter("pg_stat_bgwriter_checkpoints_timed_total", "checkpoints", "Checkpoints that were due (checkpoint_timeout).", "SELECT * FROM pg_stat_bgwriter")
 	requested = counter("pg_stat_bgwriter_checkpoints_req_total", "checkpoints", "Checkpoints that came early, since so much was written (max_wal_size) or somebody asked for one.", "SELECT * FROM pg_stat_bgwriter")
 
+	logBytes = counter("plimsoll_postgres_wal_bytes_total", "bytes", "Bytes that were written to the write-ahead log (since PostgreSQL 14).", "SELECT wal_bytes, wal_fpi FROM pg_stat_wal")
+	logPages = counter("plimsoll_postgres_wal_full_pages_total", "pages", "Whole pages among these, of 8 KiB mostly: the first change of a page after a checkpoint puts all of it into the log (full_page_writes).", "SELECT wal_bytes, wal_fpi FROM pg_stat_wal")
+	maxLog   = gauge("pg_settings_max_wal_size_bytes", "bytes", "How much log there may be before a checkpoint comes early (max_wal_size); it comes after half of that or more. Told since PostgreSQL 14.", "SHOW max_wal_size")
+
+	logSignals      = []*model.Signal{logBytes, logPages, maxLog}
 	databaseSignals = []*model.Signal{commits, rollbacks, returned, fetched, blocksIn, blocksHit, tempBytes, deadlocks}
 )
 
 func signals() []*model.Signal {
 	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, activity, maxTx, waiting, statement, blocked, blockedFor, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
-	return append(all, seqScans, seqRows, deadRows, liveRows, timed, requested)
+	return append(all, seqScans, seqRows, lookups, lookedUp, policyFunction, deadRows, liveRows, timed, requested, logBytes, logPages, maxLog)
 }
