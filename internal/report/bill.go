@@ -120,7 +120,7 @@ func goesInto(s *sheet, v model.Verdict) {
 func billedFor(e model.BillEntry) string {
 	switch {
 	case e.Mechanism == "own" && len(e.Functions) > 0:
-		text := e.Text + inModules(e) + ": " + BillFunction(e.Functions[0])
+		text := e.Text + inModules(e) + ": " + ownFirst(BillFunction(e.Functions[0]))
 		if e.Caller != "" && !strings.Contains(e.Functions[0].Function, e.Caller) {
 			text += ", most for " + layout.Line(e.Caller)
 		}
@@ -129,6 +129,18 @@ func billedFor(e model.BillEntry) string {
 		return e.Text + ", for " + layout.Line(e.Caller)
 	}
 	return e.Text
+}
+
+// ownFirst has a script's own function, and where it stands, before that of a library in which its time went: where a line is cut,
+// its end goes, and what is in brackets.
+func ownFirst(function string) string {
+	inner, own, found := strings.Cut(function, " in ")
+	name, place, placed := strings.Cut(own, " (")
+	end := strings.LastIndex(place, ") ")
+	if !found || !placed || end < 0 {
+		return function
+	}
+	return name + " at " + place[:end] + ", there in " + inner + place[end+1:]
 }
 
 // leastModule is which share of the application's own code must be in one library or module for that to be told.

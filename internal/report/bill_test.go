@@ -83,3 +83,16 @@ func TestTheBillIsNotForAll(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnFirst(t *testing.T) {
+	for in, want := range map[string]string{
+		"search (re/__init__.py:173) in robot.<locals>.<genexpr> (case/robots.py:15) 95 %": "robot.<locals>.<genexpr> at case/robots.py:15, there in search (re/__init__.py:173) 95 %",
+		"V8::StubFrame in sum (cart.js:7) 67 %":                                            "sum at cart.js:7, there in V8::StubFrame 67 %",
+		"orders (case/orders.py:32) 61 %":                                                  "orders (case/orders.py:32) 61 %",
+		"std::copy in place 7 %":                                                           "std::copy in place 7 %",
+	} {
+		if got := ownFirst(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

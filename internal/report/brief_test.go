@@ -449,3 +449,21 @@ func TestFitShortensWhatStays(t *testing.T) {
 		t.Errorf("%q: want the first two lines of what has to stay", got)
 	}
 }
+
+// Who asks of a program that computes all the time learns where, although nothing is wrong.
+func TestWhereAProgramComputes(t *testing.T) {
+	for _, c := range []struct {
+		share float64
+		names map[string]string
+		want  string
+	}{
+		{0.5, map[string]string{"groupname": "java", "function": "Smooth.smooth (Smooth.java:24)"}, "in Smooth.smooth (Smooth.java:24)"},
+		{0.49, map[string]string{"groupname": "java", "function": "Smooth.smooth (Smooth.java:24)"}, "nothing needs fixing"},
+	} {
+		clue := model.Clue{ID: "function", Role: model.Supports, Truth: model.True, Value: &c.share, Names: c.names}
+		got := nothingToMend(model.Verdict{Answer: model.AnswerHealthy, Grounds: []model.Finding{{Clues: []model.Clue{clue}}}})
+		if !strings.HasSuffix(got, c.want) {
+			t.Errorf("%v: got %q, want it to end in %q", c.share, got, c.want)
+		}
+	}
+}

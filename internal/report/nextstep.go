@@ -123,6 +123,9 @@ func closeTo(grounds []model.Finding) (model.Clue, bool) {
 // nothingToMend says so, and what came nearest to a limit.
 func nothingToMend(v model.Verdict) string {
 	const all = "nothing needs fixing"
+	if where, ok := whereItComputes(v.Grounds); ok {
+		return where
+	}
 	next, _ := besides(v)
 	next = slices.DeleteFunc(next, func(f model.Finding) bool { // of what was not there at all nothing is near
 		return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil && *c.Value != 0 })
@@ -134,6 +137,21 @@ func nothingToMend(v model.Verdict) string {
 		return all + " now; nearest to a limit: " + c.Say
 	}
 	return all
+}
+
+// whereItComputes is for whoever asked since a program takes long, where nothing holds that up and half of its CPU time goes by in one
+// function; false where that is not known. That nothing is wrong with the host is no answer to that question.
+func whereItComputes(grounds []model.Finding) (string, bool) {
+	for _, f := range grounds {
+		i := slices.IndexFunc(f.Clues, func(c model.Clue) bool { return c.ID == "function" && c.Truth == model.True })
+		if i < 0 || *f.Clues[i].Value < 0.5 {
+			continue
+		}
+		c := f.Clues[i]
+		return fmt.Sprintf("nothing holds %s up. If it should take less time all the same, have it compute less, or another way, in %s",
+			layout.Line(c.Names["groupname"]), layout.Line(c.Names["function"])), true
+	}
+	return "", false
 }
 
 // howNear is the value that came nearest to a limit, and the limit, "" where nothing was measured.

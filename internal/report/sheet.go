@@ -131,6 +131,8 @@ func dearness(label string) int {
 		return 4
 	case "again":
 		return 3
+	case "goes into": // where the time goes is the answer of a capacity
+		return 2
 	}
 	return 0
 }
