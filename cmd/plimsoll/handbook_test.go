@@ -21,7 +21,7 @@ type stop struct {
 var requestsWay = []stop{
 	{"The client", "needs a thread that sends, and a local port towards the destination", []string{"load.*", "net.ports.*", "net.time_wait.*"}},
 	{"The network", "carries packets there and back", []string{"net.packet_*", "net.small_packets", "net.segmentation_off", "net.way.*", "net.bandwidth_limit", "net.buffer.incoming", "net.large_packets_lost", "net.checksum_errors", "net.neighbours_full", "net.keepalive_mismatch", "net.idle_closed", "app.closes_unread", "app.clients_dropped", "net.link_flaps", "net.reverse_path", "net.neighbour.unreachable", "net.fragments.full", "net.connect.nobody_listens"}},
-	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "cpu.softirq_one_cpu"}},
+	{"The server's interrupts", "take packets from the network card, each CPU from its own queue", []string{"net.softnet.*", "net.routing_rules", "cpu.softirq_one_cpu"}},
 	{"The packet filter", "lets a packet pass, and remembers its connection", []string{"net.filter.*", "net.conntrack.*"}},
 	{"TCP", "completes the handshake, and parks the connection in the listener's queue", []string{"net.handshakes", "net.defer_accept", "net.listen.*", "net.syn_flood", "net.tcp.*", "net.udp.*"}},
 	{"The service's limits", "say how many connections, files and processes it may have", []string{"nginx.worker_connections.*", "nginx.limit_*", "haproxy.denies", "app.too_many_requests", "requests.refused", "app.clients_dropped", "process.descriptors.*", "process.nproc_limit", "process.mappings_full", "process.address_space_full", "process.zombies", "cgroup.pids_limit", "kernel.files_exhausted"}},

@@ -7,6 +7,6 @@ func All() []probe.Probe {
 	return []probe.Probe{
 		Stat(), LoadAvg(), Softirqs(), Softnet(), Pressure(),
 		Netstat(), Sockstat(), UDP(), Conntrack(), Sysctl(), MachineSysctl(),
-		Meminfo(), VMStat(), FileNr(), NetDev(), Qdisc(), NFTables(), DiskStats(), ARP(), NFQueue(), Neighbours(), Log(),
+		Meminfo(), VMStat(), FileNr(), NetDev(), Qdisc(), NFTables(), RoutingRules(), DiskStats(), ARP(), NFQueue(), Neighbours(), Log(),
 	}
 }

@@ -19,7 +19,7 @@ func fileSources(tb testing.TB, root string) []openSource {
 	h := host.Recorded("server", root)
 	var sources []openSource
 	for _, p := range All() {
-		if p.Name == Log().Name || p.Name == NetDev().Name || p.Name == Qdisc().Name || p.Name == NFTables().Name {
+		if p.Name == Log().Name || p.Name == NetDev().Name || p.Name == Qdisc().Name || p.Name == NFTables().Name || p.Name == RoutingRules().Name {
 			continue
 		}
 		r, err := p.Open(h)

@@ -121,6 +121,7 @@ func TestNamespaceIsReadFromInside(t *testing.T) {
 	run(t, "ip", "-n", name, "link", "set", "lo", "up")
 	run(t, "ip", "netns", "exec", name, "sysctl", "-qw", "net.core.somaxconn=77")
 	run(t, "ip", "netns", "exec", name, "nft", "table ip t { chain a { tcp dport 1 drop; tcp dport 2 drop; }; chain b { tcp dport 3 drop; }; }")
+	run(t, "ip", "-n", name, "rule", "add", "from", "10.1.0.1", "lookup", "200")
 	h, err := host.Open("server", "netns:"+name)
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +134,9 @@ func TestNamespaceIsReadFromInside(t *testing.T) {
 	}
 	if v := rec.values[`plimsoll_nft_rules{table="t"}`]; v != 3 {
 		t.Errorf("%v rules in the namespace's table, want the 3 of its chains", v)
+	}
+	if v := rec.values[`plimsoll_routing_rules{family="ipv4"}`]; v != 4 {
+		t.Errorf("%v rules of policy routing, want the kernel's 3 and one more", v)
 	}
 	for series := range rec.values {
 		if strings.HasPrefix(series, "node_network_up") && series != `node_network_up{device="lo"}` {
