@@ -131,7 +131,7 @@ func (r ByHand) wayInto(h model.Host) []layout.Piece {
 	case kind == "pid" && isNumber(arg):
 		return []layout.Piece{{Text: "nsenter -t " + arg + " -n "}}
 	case (kind == "container" || kind == "unit") && hasOwnNetwork(h, r.Hosts):
-		return []layout.Piece{{Text: fmt.Sprintf("nsenter -t $(lsns -no PID %d | head -n1) -n ", h.NetNS)}}
+		return []layout.Piece{{Text: fmt.Sprintf("nsenter -t $(lsns -rno PID %d | head -n1) -n ", h.NetNS)}}
 	}
 	return nil
 }

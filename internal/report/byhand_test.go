@@ -58,14 +58,14 @@ func TestWayIntoContainers(t *testing.T) {
 		{Name: "alone", Spec: "ssh:n/container:web", Machine: "c", NetNS: 23}, {Name: "m", Spec: "ssh:m", Machine: "b", NetNS: 1},
 	}}
 	for host, want := range map[string]string{
-		"web": "nsenter -t $(lsns -no PID 11 | head -n1) -n ss -ltn", "private": "nsenter -t $(lsns -no PID 12 | head -n1) -n ss -ltn",
-		"far": "nsenter -t $(lsns -no PID 22 | head -n1) -n ss -ltn", "shared": "ss -ltn", "unit": "ss -ltn", "local": "ss -ltn", "alone": "ss -ltn",
+		"web": "nsenter -t $(lsns -rno PID 11 | head -n1) -n ss -ltn", "private": "nsenter -t $(lsns -rno PID 12 | head -n1) -n ss -ltn",
+		"far": "nsenter -t $(lsns -rno PID 22 | head -n1) -n ss -ltn", "shared": "ss -ltn", "unit": "ss -ltn", "local": "ss -ltn", "alone": "ss -ltn",
 	} {
 		if got := r.Command([]layout.Piece{{Text: "ss -ltn"}}, map[string]string{"host": host}, nil); got != want {
 			t.Errorf("%s: %q, want %q", host, got, want)
 		}
 	}
-	for host, want := range map[string]string{"web": "/proc/$(lsns -no PID 11 | head -n1)/root", "shared": "", "private": "", "alone": ""} {
+	for host, want := range map[string]string{"web": "/proc/$(lsns -rno PID 11 | head -n1)/root", "shared": "", "private": "", "alone": ""} {
 		if got := rootOf(host, r.Hosts); got != want {
 			t.Errorf("%s: its root is %q, want %q", host, got, want)
 		}

@@ -214,7 +214,7 @@ func rootOf(name string, hosts []model.Host) string {
 	case kind == "pid" && isNumber(arg):
 		return "/proc/" + arg + "/root"
 	case kind == "container" && hasOwnNetwork(hosts[at], hosts):
-		return fmt.Sprintf("/proc/$(lsns -no PID %d | head -n1)/root", hosts[at].NetNS)
+		return fmt.Sprintf("/proc/$(lsns -rno PID %d | head -n1)/root", hosts[at].NetNS)
 	}
 	return ""
 }
