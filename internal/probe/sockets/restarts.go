@@ -8,6 +8,7 @@ func (p *progress) startsAnew(s *inetSock) bool {
 
 // startsAnew says whether the connection is held to a congestion window of half the one or less that it had when it paused,
 // though nothing was lost or marked since: the kernel let it begin slowly again (tcp_slow_start_after_idle_check).
+// Where a round trip takes twice the shortest, segments stand in line on the way: it is full, and a larger window would lengthen the line alone.
 func (k *heldSeen) startsAnew(s *inetSock) bool {
 	t := &s.info
 	if t.resent != k.rested.resent || t.marked != k.rested.marked {
@@ -16,5 +17,6 @@ func (k *heldSeen) startsAnew(s *inetSock) bool {
 	if t.unacked == 0 && t.unsent == 0 {
 		k.rested.window = t.window
 	}
-	return s.byLoss && t.unsent > 0 && t.unacked >= t.window && t.window <= k.rested.window/2
+	held := t.unsent > 0 && t.unacked >= t.window && t.rtt/2 < t.shortest
+	return s.byLoss && held && t.window <= k.rested.window/2
 }

@@ -105,12 +105,12 @@ var (
 	}
 	listenRestarted = &model.Signal{
 		Name: "plimsoll_tcp_listen_window_restarted", Kind: model.Gauge, Unit: "connections", Labels: []string{"listen", "owner"},
-		Help:   "Accepted connections of the listener that have more to send than their congestion window lets leave, which is half of what it was in a pause before, or less, though nothing was lost or marked since: after a pause the kernel had them begin slowly again. Of cubic and reno only, which obey that.",
+		Help:   "Accepted connections of the listener that have more to send than their congestion window lets leave, which is half of what it was in a pause before, or less, though nothing was lost or marked since, and a round trip takes less than twice the shortest (else the way is full): after a pause the kernel had them begin slowly again. Of cubic and reno only, which obey that.",
 		Source: fromConnections + ", tcp_info, the name of the congestion control", ByHand: "ss -tni state established, in a pause and after it (cwnd, unacked, notsent)",
 	}
 	destinationRestarted = &model.Signal{
 		Name: "plimsoll_tcp_destination_window_restarted", Kind: model.Gauge, Unit: "sockets", Labels: []string{"dst"},
-		Help:   "Connections that were opened to a destination and have more to send than their congestion window lets leave, which is half of what it was in a pause before, or less, though nothing was lost or marked since: after a pause the kernel had them begin slowly again. Of cubic and reno only, which obey that.",
+		Help:   "Connections that were opened to a destination and have more to send than their congestion window lets leave, which is half of what it was in a pause before, or less, though nothing was lost or marked since, and a round trip takes less than twice the shortest (else the way is full): after a pause the kernel had them begin slowly again. Of cubic and reno only, which obey that.",
 		Source: fromConnections + ", tcp_info, the name of the congestion control", ByHand: "ss -tni state established dst ADDR:PORT, in a pause and after it (cwnd, unacked, notsent)",
 	}
 	listenSegmentsSmall = &model.Signal{

@@ -505,8 +505,9 @@ func TestAccepted(t *testing.T) {
 // A window starts anew where half of it or less is left after a pause, and nothing was lost or marked since.
 func TestStartsAnew(t *testing.T) {
 	paused := tcpInfo{window: 400, resent: 3, marked: 1}
-	held := tcpInfo{window: 200, unacked: 200, unsent: 5000, resent: 3, marked: 1}
-	wider, lossy, marked, whole, room := held, held, held, held, held
+	held := tcpInfo{window: 200, unacked: 200, unsent: 5000, resent: 3, marked: 1, rtt: 99_999, shortest: 50_000}
+	wider, lossy, marked, whole, room, full := held, held, held, held, held, held
+	full.rtt++
 	wider.window, wider.unacked = 201, 201
 	lossy.resent++
 	marked.marked++
@@ -524,6 +525,7 @@ func TestStartsAnew(t *testing.T) {
 		"a mark":                         {[]tcpInfo{paused, marked}, true, false},
 		"all of it is under way":         {[]tcpInfo{paused, whole}, true, false},
 		"the window has room":            {[]tcpInfo{paused, room}, true, false},
+		"the way is full":                {[]tcpInfo{paused, full}, true, false},
 		"no pause was seen":              {[]tcpInfo{held, held}, true, false},
 		"another congestion control":     {[]tcpInfo{paused, held}, false, false},
 	} {
