@@ -83,11 +83,7 @@ type level struct {
 
 // addThread adds what one thread used between two looks.
 func (g *group) addThread(before, now *thread, multi bool) {
-	waited := since(now.sched.wait, before.sched.wait)
-	g.delay += waited
-	if now.nice > 0 && now.nice <= lowestNice && now.policy != policyIdle {
-		g.niced[now.nice] += waited
-	}
+	g.delay += since(now.sched.wait, before.sched.wait)
 	g.voluntary += since(now.sw.voluntary, before.sw.voluntary)
 	g.nonvoluntary += since(now.sw.nonvoluntary, before.sw.nonvoluntary)
 	user, system := since(now.user, before.user), since(now.system, before.system)

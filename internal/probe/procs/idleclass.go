@@ -36,6 +36,37 @@ func (r *reader) countIdleClass() {
 	}
 }
 
+// countNiced gives the groups what their threads of a lower priority waited in this round, where the busiest program of the
+// usual priority, or a higher one, is weighed against them: against who is in another group of the scheduler's making, a nice
+// value does not count.
+func (r *reader) countNiced() {
+	var niced []*process
+	var busiest *process
+	for _, p := range r.procs {
+		if p.foreign || p.kernel || p.round != r.round {
+			continue
+		}
+		if len(p.niced) > 0 {
+			niced = append(niced, p)
+		}
+		if p.nice <= 0 && p.inOther > 0 && !strings.HasPrefix(p.comm, "plimsoll") && (busiest == nil || p.inOther > busiest.inOther) {
+			busiest = p
+		}
+	}
+	if len(niced) == 0 || busiest == nil {
+		return
+	}
+	in := r.schedGroup(busiest)
+	for _, p := range niced {
+		if in == "" || r.schedGroup(p) != in {
+			continue
+		}
+		for nice, waited := range p.niced {
+			p.group.niced[nice] += waited
+		}
+	}
+}
+
 // schedGroup names the group within which the scheduler weighs a process against
 // others: a control group with a CPU controller, or else a session; "" when that
 // cannot be read.

@@ -61,7 +61,8 @@ type process struct {
 	// What it used in this round, in nanoseconds: in the idle class, and in
 	// another one, there with the time that it waited for a CPU.
 	inIdle, inOther uint64
-	schedGroup      string // "" while it is not known
+	niced           map[int]uint64 // of the waiting, what threads did that have such a nice value
+	schedGroup      string         // "" while it is not known
 	schedGroupAt    time.Time
 
 	// Of the detailed look.
@@ -131,7 +132,7 @@ func (r *reader) visit(pid int, kernel, foreign bool) *process {
 		r.procs[pid] = p
 		r.begin(p, &s)
 	}
-	p.inIdle, p.inOther = 0, 0
+	p.beginRound()
 	rested := mark != 0 && mark == p.mark && !p.pending && p.foreign == foreign
 	if p.foreign && !foreign {
 		p.adopt()
@@ -157,7 +158,7 @@ func (r *reader) rests(p *process, mark uint64) bool {
 	}
 	p.round, p.at, p.accounted = r.round, now, now
 	p.busiest, p.unexamined = 0, false
-	p.inIdle, p.inOther = 0, 0
+	p.beginRound()
 	return true
 }
 
@@ -318,6 +319,23 @@ func (p *process) note(policy int, nanos uint64) {
 	}
 }
 
+// noteNiced counts what a thread of a lower priority than is usual waited for a CPU in this round.
+func (p *process) noteNiced(t *thread, waited uint64) {
+	if waited == 0 || t.nice <= 0 || t.nice > lowestNice || t.policy == policyIdle {
+		return
+	}
+	if p.niced == nil {
+		p.niced = map[int]uint64{}
+	}
+	p.niced[t.nice] += waited
+}
+
+// beginRound forgets what was used in the last round.
+func (p *process) beginRound() {
+	p.inIdle, p.inOther = 0, 0
+	clear(p.niced)
+}
+
 // since is the growth of a counter; one that fell (the kernel corrects them
 // now and then) has not grown.
 func since(now, before uint64) uint64 {
@@ -440,6 +458,7 @@ func (r *reader) examineThread(p *process, tid int, multi bool) (moved bool) {
 	}
 	if !p.foreign {
 		p.group.addThread(before, now, multi)
+		p.noteNiced(now, since(now.sched.wait, before.sched.wait))
 		if multi {
 			p.note(now.policy, (since(now.user, before.user)+since(now.system, before.system))*tickNanos)
 		}

@@ -171,6 +171,7 @@ func (r *reader) scan(list []host.Proc) {
 		}
 	}
 	r.countIdleClass()
+	r.countNiced()
 	r.command.reckon()
 	r.before = began
 }

@@ -280,10 +280,10 @@ func TestIdleProcessIsExamined(t *testing.T) {
 // What threads of a lower priority wait is told by their nice value; of others, and of the idle class, nothing is.
 func TestNicedRunDelay(t *testing.T) {
 	procs := []fakeProc{
-		{pid: 5, comm: "low", start: 100, runNanos: 1, nice: 19},
-		{pid: 6, comm: "usual", start: 100, runNanos: 1},
-		{pid: 7, comm: "high", start: 100, runNanos: 1, nice: -5},
-		{pid: 8, comm: "idle", start: 100, runNanos: 1, nice: 19, policy: policyIdle},
+		{pid: 5, comm: "low", start: 100, runNanos: 1, nice: 19, cgroup: "0::/"},
+		{pid: 6, comm: "usual", start: 100, runNanos: 1, cgroup: "0::/"},
+		{pid: 7, comm: "high", start: 100, runNanos: 1, nice: -5, cgroup: "0::/"},
+		{pid: 8, comm: "idle", start: 100, runNanos: 1, nice: 19, policy: policyIdle, cgroup: "0::/"},
 	}
 	dir := fakeTree(t, procs...)
 	r, clock := openRecorded(t, dir)
@@ -307,6 +307,41 @@ func TestNicedRunDelay(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]float64{nicedDelay.Name + "{low,19}": 2}, niced); diff != "" {
 		t.Errorf("by nice value (-want +got):\n%s", diff)
+	}
+}
+
+// A nice value counts only against who is weighed with it: in the same control group, and in the same session where these have shares.
+func TestNicedRunDelayIsWithinAGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		low, usual, lowIn, usualIn string // control groups, and sessions
+		want                       float64
+	}{
+		"one session":        {"0::/", "0::/", "/autogroup-1 nice 0", "/autogroup-1 nice 0", 2},
+		"two sessions":       {"0::/", "0::/", "/autogroup-1 nice 0", "/autogroup-2 nice 0", 0},
+		"two control groups": {"2:cpu,cpuacct:/a", "2:cpu,cpuacct:/b", "/autogroup-1 nice 0", "/autogroup-1 nice 0", 0},
+		"nothing is known":   {"", "", "", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			low := fakeProc{pid: 5, comm: "low", start: 100, nice: 19, cgroup: c.low, autogroup: c.lowIn}
+			usual := fakeProc{pid: 6, comm: "usual", start: 100, cgroup: c.usual, autogroup: c.usualIn}
+			dir := fakeTree(t, low, usual)
+			switchFile := filepath.Join(dir, "proc/sys/kernel/sched_autogroup_enabled")
+			if err := os.MkdirAll(filepath.Dir(switchFile), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(switchFile, []byte("1\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			r, clock := openRecorded(t, dir)
+			read(t, r, 1000)
+			low.user, low.delayNanos, usual.user = 2, 2_000_000_000, 98
+			low.write(t, dir)
+			usual.write(t, dir)
+			*clock = clock.Add(time.Second)
+			if got := read(t, r, 1001).values[nicedDelay.Name+"{low,19}"]; got != c.want {
+				t.Errorf("waited %v s, want %v", got, c.want)
+			}
+		})
 	}
 }
 

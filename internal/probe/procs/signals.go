@@ -70,8 +70,8 @@ var (
 	runDelay = counter("plimsoll_process_run_delay_seconds_total", "seconds",
 		"Time that threads of the group could have run but waited for a CPU (also time throttled by a cgroup).", "/proc/PID/task/TID/schedstat", "pidstat -C NAME 1 (%wait)")
 	nicedDelay = counter("plimsoll_process_niced_run_delay_seconds_total", "seconds",
-		"Time that threads of a lower priority than is usual could have run but waited for a CPU, by their nice value, 1 to 19 (the lowest); a part of plimsoll_process_run_delay_seconds_total. Groups without such threads have no series.",
-		"/proc/PID/task/TID/schedstat, "+fromStat, "ps -Lo ni,tid,comm -C NAME", "nice")
+		"Time that threads of a lower priority than is usual could have run but waited for a CPU, by their nice value, 1 to 19 (the lowest); a part of plimsoll_process_run_delay_seconds_total. Counted while the host's busiest program of the usual priority, or a higher one, is in the same control group (CPU controller) and, with autogroups, in the same session: between these a nice value does not count. Groups without such threads have no series.",
+		"/proc/PID/task/TID/schedstat, "+fromStat+", /proc/PID/cgroup, /proc/PID/autogroup", "ps -Lo ni,tid,comm -C NAME", "nice")
 	allowedCPUs = gauge("plimsoll_process_cpus_allowed", "cpus",
 		"CPUs that the group's threads may run on (affinity, cpuset); of the thread that may use the fewest.", fromStatus, "taskset -pc PID; grep Cpus_allowed /proc/PID/status")
 	toldCPUs = gauge("plimsoll_process_told_cpus", "cpus",
