@@ -153,7 +153,7 @@ func (r room) cpuShortage(plan model.LoadPlan) string {
 	case rate > 0 && need > float64(r.cpus):
 		return fmt.Sprintf("CPU: %s requests/s take the generator about %.1f CPUs, and this machine has %s: %s, or offer less (-R)", layout.Rate(rate), need, cpus, elsewhere)
 	case r.here && rate == 0 && 2*plan.Threads > r.cpus:
-		return fmt.Sprintf("CPU: the service shares this machine's %s with the generator, whose %s take what they get: what comes back is what both can do together; %s, or offer a rate (-R)", cpus, plural(plan.Threads, "thread"), elsewhere)
+		return fmt.Sprintf("CPU: the service shares this machine's %s with the generator, whose %s must do with what is left: what comes back is what both can do together; %s, or offer a rate (-R)", cpus, plural(plan.Threads, "thread"), elsewhere)
 	}
 	return ""
 }
