@@ -234,3 +234,23 @@ func TestCommandsKeepTheirSQL(t *testing.T) {
 		}
 	}
 }
+
+// Which threads take turns is asked by a rule, clue by clue, with a reason and a sentence each, and by a record for other rules at once:
+// the thresholds are the same.
+func TestTakingTurnsIsOneThing(t *testing.T) {
+	set, _ := tested(t)
+	plain := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	var record string
+	for _, r := range set.Records {
+		if r.Name == "group:taking_turns:ratio" {
+			record = plain(r.Written)
+		}
+	}
+	for _, c := range set.Get("process.one_at_a_time").Clues {
+		if slices.Contains([]string{"one", "alternates", "waiting", "locked", "turns"}, c.ID) {
+			if part := plain(c.Measure) + " " + c.Is; !strings.Contains(record, part) {
+				t.Errorf("clue %s asks for %q, which is not in group:taking_turns:ratio", c.ID, part)
+			}
+		}
+	}
+}

@@ -37,7 +37,8 @@ type sight struct {
 
 // sightOf asks for the signals of an expression on the subject's host, or on
 // all hosts where the selector speaks of all or the subject has no host. What stands behind
-// "or on ()" is not asked for where what stands before it has a result, nor what only says more exactly what another says.
+// "or on ()" is not asked for where what stands before it has a result, nor what only says more exactly what another says
+// that stands beside it; asked alone, it is missed.
 func (r *run) sightOf(expr *query.Expression, subject map[string]string) sight {
 	var s sight
 	note := func(into *string, sentence string) {

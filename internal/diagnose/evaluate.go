@@ -264,6 +264,7 @@ func (r *run) impactAndFix(rule *ruleset.Rule, f *model.Finding, labels map[stri
 		if i < len(rule.Fix)-1 && fix.First == nil && rule.Fix[i].First != nil && rule.Fix[i].First.ToExpr != nil {
 			continue // it is for another subject than this: the next one is for all
 		}
+		fix.Index = i
 		f.Fix = append(f.Fix, fix)
 	}
 	return errors.Join(errs...)

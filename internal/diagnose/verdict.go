@@ -157,9 +157,26 @@ func explains(a, b *candidate) (e ruleset.Explain, ok bool) {
 	return e, false
 }
 
-// slight says that a takes too little from users to be why they have the symptom b, whose weight is known.
+// lineImpact is the least share of another cause's impact that explains it, where both are of one measure that
+// lines make grow: a hundred may stand in line for what one holds, so that it takes a hundredth of the time of the line.
+const lineImpact = 0.01
+
+// slight says that a takes too little to be why there is b, as far as the weights of both are known and can be
+// compared: of a symptom by what users lost, of another cause by what is a share of the same.
 func slight(a, b *candidate) bool {
-	return b.Kind == ruleset.Symptom && a.Impact != nil && b.Impact != nil && *a.Impact < sideImpact**b.Impact
+	if a.Impact == nil || b.Impact == nil {
+		return false
+	}
+	switch {
+	case b.Kind == ruleset.Symptom:
+		return *a.Impact < sideImpact**b.Impact
+	case a.ImpactOf != b.ImpactOf:
+		return false
+	case a.ImpactOf == model.ImpactMachineCPU && a.Subject["host"] == b.Subject["host"]:
+		// CPU time only adds up, whoever stands in line for it
+		return *a.Impact < sideImpact**b.Impact
+	}
+	return *a.Impact < lineImpact**b.Impact
 }
 
 // subjectsFit tells whether two subjects agree: in the labels of where, or,
@@ -180,6 +197,15 @@ func subjectsFit(a, b map[string]string, where []string) bool {
 // direct ones first.
 func beneath(c *candidate) []model.Explained {
 	var out []model.Explained
+	for _, l := range below(c) {
+		out = append(out, model.Explained{Rule: l.to.Rule, Subject: l.to.Subject, How: l.how})
+	}
+	return out
+}
+
+// below are the candidates that one explains, in the order of beneath.
+func below(c *candidate) []link {
+	var out []link
 	seen := map[*candidate]bool{c: true}
 	for next := []*candidate{c}; len(next) > 0; {
 		from := next[0]
@@ -187,7 +213,7 @@ func beneath(c *candidate) []model.Explained {
 		for _, l := range from.beneath {
 			if !seen[l.to] {
 				seen[l.to] = true
-				out = append(out, model.Explained{Rule: l.to.Rule, Subject: l.to.Subject, How: l.how})
+				out = append(out, l)
 				next = append(next, l.to)
 			}
 		}
@@ -195,9 +221,20 @@ func beneath(c *candidate) []model.Explained {
 	return out
 }
 
+// aside says that a cause takes too little to be the answer while there is another one: less than a tenth, and none
+// of the confirmed causes that it makes takes more. What it explains is not told by itself, and must not get lost.
+func aside(c *candidate) bool {
+	little := func(c *candidate) bool { return c.Impact != nil && *c.Impact < sideImpact }
+	if !little(c) {
+		return false
+	}
+	return !slices.ContainsFunc(below(c), func(l link) bool { return l.to.confirmed(ruleset.Cause) && !little(l.to) })
+}
+
 // conclude gives the answer and what it rests on, the first that fits of:
 //
-//	confirmed causes, unexplained, impact unknown or at least a tenth   cause
+//	confirmed causes, unexplained, impact unknown or at least a tenth,
+//	theirs or that of a confirmed cause that they explain               cause
 //	confirmed capacity, unexplained                                     capacity
 //	suspected causes, unexplained, impact known and at least a tenth    cause
 //	confirmed healthy and no confirmed symptom                          healthy
@@ -217,7 +254,7 @@ func conclude(open []*candidate) (model.Answer, []*candidate) {
 		case c.confirmed(ruleset.Capacity):
 			capacity = append(capacity, c)
 		case c.Kind != ruleset.Cause:
-		case c.Answer == model.Confirmed && c.Impact != nil && *c.Impact < sideImpact:
+		case c.Answer == model.Confirmed && aside(c):
 			side = append(side, c)
 		case c.Answer == model.Confirmed:
 			causes = append(causes, c)

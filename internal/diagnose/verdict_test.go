@@ -147,7 +147,9 @@ func parseFinding(t *testing.T, f []string) model.Finding {
 		out.Subject[name] = value
 	}
 	if len(f) == 4 {
-		impact, err := strconv.ParseFloat(f[3], 64)
+		share, of, _ := strings.Cut(f[3], "/")
+		out.ImpactOf = of
+		impact, err := strconv.ParseFloat(share, 64)
 		if err != nil {
 			t.Fatal(err)
 		}

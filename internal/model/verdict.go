@@ -135,6 +135,9 @@ type Unexplained struct {
 // Fix is what would mend a finding.
 type Fix struct {
 	Title string `json:"title"`
+	// Index is its place among its rule's fixes, from 0, of which some are for other subjects and not listed.
+	// It is for whoever has the same rules at hand, and is not written.
+	Index int `json:"-"`
 	// Command is what a person would type or write, filled in for this run.
 	Command string `json:"command,omitempty"`
 	// First is the one step to begin with, where Command has several; nil where Command is it.

@@ -78,7 +78,7 @@ type Selector struct {
 	// Before are what stands to the left of "or on ()" where it stands to the right; where one
 	// of them has a result, it has no part in the whole's.
 	Before []*Expression
-	// Refines: it only says more exactly what another series says (Record.Refining).
+	// Refines: it only says more exactly what another series says (Record.Refining) to which it is an alternative ("or").
 	Refines bool
 }
 
@@ -191,9 +191,7 @@ func (e *Expression) read() {
 		return
 	}
 	noteBefore(e.Text, root, list)
-	for i := range list {
-		list[i].Refines = e.terms.refining[list[i].Name]
-	}
+	e.terms.noteRefining(root, list)
 	e.selectors, e.counts = distinct(list), countsEvents(e.Text, root)
 }
 
@@ -216,7 +214,7 @@ func distinct(list []Selector) []Selector {
 
 // same says whether two selectors stand for the same.
 func (s Selector) same(o Selector) bool {
-	return s.Name == o.Name && s.Global == o.Global && s.Excludes == o.Excludes && slices.Equal(s.Labels, o.Labels) &&
+	return s.Name == o.Name && s.Global == o.Global && s.Excludes == o.Excludes && s.Refines == o.Refines && slices.Equal(s.Labels, o.Labels) &&
 		slices.EqualFunc(s.Before, o.Before, func(a, b *Expression) bool { return a.Text == b.Text })
 }
 
@@ -439,6 +437,31 @@ func noteBefore(text string, root parser.Expr, found []Selector) {
 		}
 		return nil
 	})
+}
+
+// noteRefining says of the selectors that FindSelectors found in root which of them refine: where nobody read them
+// another series of the same "or" tells, less exactly. One that is asked alone is missed like any other.
+func (t Terms) noteRefining(root parser.Expr, found []Selector) {
+	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
+		if vs, ok := n.(*parser.VectorSelector); ok && vs.Name != MachineInfo {
+			found[0].Refines = t.refining[vs.Name] && slices.ContainsFunc(path, t.tellsWithout)
+			found = found[1:]
+		}
+		return nil
+	})
+}
+
+// tellsWithout says whether it is an "or" in which there is more than what only refines.
+func (t Terms) tellsWithout(n parser.Node) (tells bool) {
+	if b, ok := n.(*parser.BinaryExpr); !ok || b.Op != parser.LOR {
+		return false
+	}
+	parser.Inspect(n, func(n parser.Node, _ []parser.Node) error {
+		vs, ok := n.(*parser.VectorSelector)
+		tells = tells || ok && vs.Name != MachineInfo && !t.refining[vs.Name]
+		return nil
+	})
+	return tells
 }
 
 // before returns the operands that have to be without a result for a selector to matter. Within a

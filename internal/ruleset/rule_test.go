@@ -128,8 +128,32 @@ func TestRefining(t *testing.T) {
 			t.Errorf("%q: %v, want %q", refining, err, want)
 		}
 		for _, sel := range rs.List[0].Clues[0].MeasureExpr.Selectors() {
-			if sel.Refines != (strings.Contains(refining, sel.Name)) {
+			if sel.Name == "exact_size" && sel.Refines != strings.Contains(refining, sel.Name) {
 				t.Errorf("%q: %s refines: %t", refining, sel.Name, sel.Refines)
+			}
+		}
+	}
+}
+
+// What refines is missed where nothing else stands beside it in an "or".
+func TestRefiningIsMissedAlone(t *testing.T) {
+	for measure, refines := range map[string]bool{
+		"max_over_time((exact_size or used_size)[$window:])": true,
+		"max(used_size or exact_size / limit_size)":          true,
+		"exact_size":                                    false,
+		"exact_size / on (host) limit_size":             false,
+		"max(exact_size) or max by (host) (exact_size)": false,
+		"limit_size and on (host) (exact_size or on (host) exact_size{host='a'})": false,
+	} {
+		fsys := set(t, "max_over_time((used_size / limit_size)[$window:])", "x:used:ratio")
+		fsys["records.yaml"] = &fstest.MapFile{Data: []byte("- {record: 'x:used:ratio', help: h, refining: [exact_size], expr: \"" + measure + "\"}")}
+		rs, err := Load(fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sel := range rs.List[0].Clues[0].MeasureExpr.Selectors() {
+			if want := refines && sel.Name == "exact_size"; sel.Refines != want {
+				t.Errorf("%s: %s refines: %t", measure, sel.Name, sel.Refines)
 			}
 		}
 	}

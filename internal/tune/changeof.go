@@ -35,7 +35,7 @@ func ChangeOf(x model.FixChange) change.Change {
 
 // describe is a fix as it would be made.
 func describe(c candidate, plan []change.Step) *model.TuneFix {
-	fix := &model.TuneFix{Rule: c.root.Rule, Index: c.index, Title: c.fix.Title, Risk: c.fix.Risk, Costs: c.fix.Costs, MemoryBytes: c.fix.MemoryBytes,
+	fix := &model.TuneFix{Rule: c.root.Rule, Index: c.fix.Index, Title: c.fix.Title, Risk: c.fix.Risk, Costs: c.fix.Costs, MemoryBytes: c.fix.MemoryBytes,
 		Outcome: model.Proposed, Changes: []model.TuneChange{}, Effect: []model.Difference{}}
 	for _, s := range plan {
 		fix.Changes = append(fix.Changes, changeOf(s))

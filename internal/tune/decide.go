@@ -31,11 +31,10 @@ var riskOrder = []string{"low", "medium", "high"}
 // Risks are the words for --max-risk.
 func Risks() []string { return slices.Clone(riskOrder) }
 
-// candidate is a fix of a finding, by its place among the rule's.
+// candidate is a fix of a finding. Its place is that among the rule's fixes: the finding may list fewer.
 type candidate struct {
-	root  model.Finding
-	index int
-	fix   model.Fix
+	root model.Finding
+	fix  model.Fix
 }
 
 // key says what the finding is about: a rule and a subject.
@@ -52,8 +51,8 @@ func key(f model.Finding) string {
 // why, by key of the finding and index.
 func candidates(v model.Verdict, opt Options, spent map[string]map[int]string) (list []candidate, skipped []string) {
 	for _, root := range v.Root {
-		for i, fix := range root.Fix {
-			why := spent[key(root)][i]
+		for _, fix := range root.Fix {
+			why := spent[key(root)][fix.Index]
 			if why == "" {
 				why = forbidden(root, fix, opt)
 			}
@@ -61,7 +60,7 @@ func candidates(v model.Verdict, opt Options, spent map[string]map[int]string) (
 				skipped = append(skipped, fmt.Sprintf("%s: %s (%s)", root.Rule, fix.Title, why))
 				continue
 			}
-			list = append(list, candidate{root, i, fix})
+			list = append(list, candidate{root, fix})
 		}
 	}
 	return list, skipped
@@ -229,10 +228,11 @@ func asksForMore(v model.Verdict, c candidate) (again, larger bool) {
 		if key(root) != key(c.root) {
 			continue
 		}
-		if c.index >= len(root.Fix) {
+		at := slices.IndexFunc(root.Fix, func(f model.Fix) bool { return f.Index == c.fix.Index })
+		if at < 0 {
 			return true, false
 		}
-		for i, x := range root.Fix[c.index].Changes {
+		for i, x := range root.Fix[at].Changes {
 			if i < len(c.fix.Changes) && greater(x.Kind, x.Value, c.fix.Changes[i].Value) {
 				larger = true
 			}

@@ -234,7 +234,7 @@ func (t *tuner) spend(c candidate, why string) {
 	if t.spent[of] == nil {
 		t.spent[of] = map[int]string{}
 	}
-	t.spent[of][c.index] = why
+	t.spent[of][c.fix.Index] = why
 }
 
 // plan looks at all changes of a fix, and leaves out those that are so already.
@@ -316,7 +316,7 @@ func (t *tuner) makeFix(ctx context.Context, fix *model.TuneFix, c candidate) er
 }
 
 func (t *tuner) weigh(fix *model.TuneFix, c candidate, before, after Seen) error {
-	accept, err := t.Accepted(after.Dir, c.root.Rule, c.index, c.root.Subject)
+	accept, err := t.Accepted(after.Dir, c.root.Rule, c.fix.Index, c.root.Subject)
 	if err != nil {
 		return err
 	}

@@ -555,3 +555,36 @@ func TestAFixThatCannotBeMadeSaysWhyAgain(t *testing.T) {
 		}
 	}
 }
+
+// A finding may list fewer fixes than its rule has: each is known by its place in the rule.
+func TestFixesAreKnownByTheirPlaceInTheRule(t *testing.T) {
+	fix := func(index int, value string) model.Fix {
+		return model.Fix{Title: "raise " + value, Index: index, Risk: "low", Undo: "automatic", Restart: "none",
+			Changes: []model.FixChange{{Kind: "sysctl", Name: "a", Value: value, Host: "s"}}}
+	}
+	naming := func(fixes ...model.Fix) model.Verdict {
+		return model.Verdict{Root: []model.Finding{{Rule: "a", Subject: map[string]string{"host": "s"}, Fix: fixes}}}
+	}
+	of := key(naming().Root[0])
+	list, _ := candidates(naming(fix(1, "10")), Options{MaxRisk: "low"}, map[string]map[int]string{of: {0: "it did not help"}})
+	if len(list) != 1 || list[0].fix.Index != 1 {
+		t.Fatalf("%+v; want the second fix, though the first did not help", list)
+	}
+	if list, _ := candidates(naming(fix(1, "10")), Options{MaxRisk: "low"}, map[string]map[int]string{of: {1: "it did not help"}}); len(list) != 0 {
+		t.Errorf("%+v; want none, since the second did not help", list)
+	}
+	c := candidate{naming(fix(1, "10")).Root[0], fix(1, "10")}
+	for name, v := range map[string]struct {
+		verdict model.Verdict
+		larger  bool
+	}{
+		"the first, which was not listed before, asks for more": {naming(fix(0, "20"), fix(1, "10")), false},
+		"the second does":                         {naming(fix(0, "5"), fix(1, "20")), true},
+		"the second is not listed any more":       {naming(fix(0, "20")), false},
+		"the second alone is listed, and does so": {naming(fix(1, "20")), true},
+	} {
+		if again, larger := asksForMore(v.verdict, c); !again || larger != v.larger {
+			t.Errorf("%s: again %v, larger %v; want %v", name, again, larger, v.larger)
+		}
+	}
+}

@@ -373,7 +373,7 @@ func (c *collector) native(pid int, path string, at uint64) symbol.Frame {
 
 // scriptFrame is one that the library has named: of an interpreter, of Go, of the kernel.
 func scriptFrame(f libpf.Frame, path string) symbol.Frame {
-	named := symbol.Frame{Function: valid(f.FunctionName), File: valid(f.SourceFile), Line: int(f.SourceLine), FirstLine: beginning(f), Module: path}
+	named := symbol.Frame{Function: functionName(f.FunctionName), File: fileName(f.SourceFile), Line: int(f.SourceLine), FirstLine: beginning(f), Module: path}
 	switch {
 	case f.Type.IsInterpType(libpf.Kernel):
 		named.Kernel, named.Module, named.Address = true, symbol.KernelModule, uint64(f.AddressOrLineno)
@@ -392,6 +392,28 @@ func valid(s libpf.String) string {
 		return ""
 	}
 	return strings.ToValidUTF8(s.String(), "\uFFFD")
+}
+
+// longestName is how many characters of a function's or a file's name are kept. A program may make names as long as
+// its memory is; those that people write, with packages and types, have a hundred or two.
+const longestName = 256
+
+// functionName is the beginning of one that is too long.
+func functionName(s libpf.String) string {
+	name := valid(s)
+	if r := []rune(name); len(r) > longestName {
+		return string(r[:longestName-1]) + "…"
+	}
+	return name
+}
+
+// fileName is the end of one that is too long, where the file itself stands.
+func fileName(s libpf.String) string {
+	name := valid(s)
+	if r := []rune(name); len(r) > longestName {
+		return "…" + string(r[len(r)-longestName+1:])
+	}
+	return name
 }
 
 // interpreter is what stands for one where a binary would.

@@ -136,7 +136,7 @@ func scriptOf(frames libpf.Frames) string {
 	for _, h := range frames {
 		f := h.Value()
 		if slices.Contains(interpreterTypes, f.Type.Interpreter()) && !f.Type.IsError() && valid(f.FunctionName) != "" {
-			scripts = append(scripts, layout.Script{Name: valid(f.FunctionName), File: valid(f.SourceFile), Line: beginning(f)})
+			scripts = append(scripts, layout.Script{Name: functionName(f.FunctionName), File: fileName(f.SourceFile), Line: beginning(f)})
 		}
 	}
 	if len(scripts) == 0 {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/ebpf-profiler/libpf"
@@ -126,5 +128,28 @@ func TestInterpretersHaveTheNamesThatBillsKnow(t *testing.T) {
 	want := []string{"[beam]", "[cpython]", "[dotnet]", "[jvm]", "[luajit]", "[perl]", "[php]", "[ruby]", "[v8js]"}
 	if got := slices.Sorted(slices.Values(interpreters)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v, as in internal/bill/scripts.go", got, want)
+	}
+}
+
+// Names come from a process's memory: too long a one is cut where it is read.
+func TestNamesOfScriptsAreBounded(t *testing.T) {
+	for size, cut := range map[int]bool{1: false, longestName: false, longestName + 1: true, 100_000: true} {
+		name, file := libpf.Intern("ü"+strings.Repeat("f", size-1)), libpf.Intern(strings.Repeat("d", size-1)+"ü")
+		f := libpf.Frame{Type: libpf.PythonFrame, FunctionName: name, SourceFile: file}
+		got := scriptFrame(f, "/usr/bin/python3")
+		if n, m := utf8.RuneCountInString(got.Function), utf8.RuneCountInString(got.File); n != min(size, longestName) || m != n {
+			t.Errorf("%d characters: %d of the function, %d of the file", size, n, m)
+		}
+		if strings.HasSuffix(got.Function, "…") != cut || strings.HasPrefix(got.File, "…") != cut {
+			t.Errorf("%d characters: cut %t, want %t", size, !cut, cut)
+		}
+		if !strings.HasPrefix(got.Function, "ü") || !strings.HasSuffix(got.File, "ü") {
+			t.Errorf("%d characters: the beginning of a function and the end of a file have to stay", size)
+		}
+		var frames libpf.Frames
+		frames.Append(&f)
+		if n := utf8.RuneCountInString(scriptOf(frames)); n > 2*longestName+len(" ()") {
+			t.Errorf("%d characters: the function's series has %d in its name", size, n)
+		}
 	}
 }
