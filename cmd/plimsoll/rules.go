@@ -159,7 +159,7 @@ With --mutants it also breaks the rules, one clue at a time: without the clue, t
 comparison turned round or its strictness changed, the threshold a tenth off. What
 no vector notices is listed, unless equivalent.yaml says why none can.
 
-With --rules it runs those of a site alone: no other rule's answer depends on them.`}
+With --rules it runs those of a site alone: no other answer depends on them.`}
 	asJSON := jsonFlag(c)
 	mutants := c.Flags().Bool("mutants", false, "also list the ways to break a rule that no vector notices")
 	var site siteFlags
