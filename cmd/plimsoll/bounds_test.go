@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -470,20 +471,15 @@ func TestATokenFileThatIsNone(t *testing.T) {
 	}
 	huge := file("huge", "")
 	ok(t, os.Truncate(huge, 1<<40))
-	silent := fifo("silent")
-	writer, err := os.OpenFile(silent, os.O_RDWR, 0)
-	ok(t, err)
-	t.Cleanup(func() { writer.Close() })
 	for name, c := range map[string]struct{ path, want string }{
-		"zeros":           {"/dev/zero", "more than 65536 bytes"},
-		"a terabyte":      {huge, "more than 65536 bytes"},
-		"nobody writes":   {fifo("alone"), "it is empty; want a line with the token"},
-		"a silent writer": {silent, "its writer was not done after 20s"},
-		"empty":           {file("empty", " \n"), "it is empty; want a line with the token"},
-		"two lines":       {file("two", "hunter2\nX-Own: a\n"), "want one line of printable ASCII"},
-		"no text":         {file("binary", "hunter2\x00"), "want one line of printable ASCII"},
-		"a directory":     {dir, "is a directory"},
-		"below a file":    {file("plain", "") + "/x", "not a directory"},
+		"zeros":         {"/dev/zero", "more than 65536 bytes"},
+		"a terabyte":    {huge, "more than 65536 bytes"},
+		"nobody writes": {fifo("alone"), "it is empty; want a line with the token"},
+		"empty":         {file("empty", " \n"), "it is empty; want a line with the token"},
+		"two lines":     {file("two", "hunter2\nX-Own: a\n"), "want one line of printable ASCII"},
+		"no text":       {file("binary", "hunter2\x00"), "want one line of printable ASCII"},
+		"a directory":   {dir, "is a directory"},
+		"below a file":  {file("plain", "") + "/x", "not a directory"},
 		"links in a circle": {func() string {
 			ok(t, os.Symlink("circle", dir+"/circle"))
 			return dir + "/circle"
@@ -521,7 +517,6 @@ func TestFilesThatAreNone(t *testing.T) {
 		"a web config of nobody":     {"watch --listen 127.0.0.1:0 --web-config " + fifo, exitUsage, "want a plain file"},
 		"a web config's certificate": {"watch --listen 127.0.0.1:0 --web-config " + config, exitUsage, "want a plain file"},
 		"packets without end":        {"capture /dev/zero", exitRunDir, "want a capture file"},
-		"packets of nobody":          {"capture " + fifo, exitRunDir, "nobody wrote to this pipe for 20s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -539,17 +534,6 @@ func TestAServerThatIsTooMuch(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"silence": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "accepted the connection and did not answer within"},
-		"a byte a second": {func(w http.ResponseWriter, r *http.Request) {
-			for tick := time.Tick(time.Second); write(w, " "); {
-				w.(http.Flusher).Flush()
-				select {
-				case <-tick:
-				case <-r.Context().Done():
-					return
-				}
-			}
-		}, "was not done after"},
 		"redirects": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusTemporaryRedirect)
 		}, "sends us elsewhere"},
@@ -582,22 +566,60 @@ func TestAServerThatIsTooMuch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				io.Copy(io.Discard, r.Body) // else it is not noticed that the client is gone
-				c.answer(w, r)
-			}))
-			defer srv.Close()
-			defer srv.CloseClientConnections()
-			plimsoll(t, "diagnose", "--prometheus", srv.URL, "--at", "1000").wants(t, exitUnreachable, c.want)
+			plimsoll(t, "diagnose", "--prometheus", anybodys(t, c.answer), "--at", "1000").wants(t, exitUnreachable, c.want)
 		})
 	}
-	t.Run("accepts and is gone", func(t *testing.T) {
-		t.Parallel()
-		l, err := net.Listen("tcp", "127.0.0.1:0") // accepted by the kernel alone
-		ok(t, err)
-		defer l.Close()
-		plimsoll(t, "diagnose", "--prometheus", "http://"+l.Addr().String()).wants(t, exitUnreachable, "accepted the connection and did not answer within")
+}
+
+// anybodys is the address of a server that answers so.
+func anybodys(t *testing.T, answer http.HandlerFunc) string {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // else it is not noticed that the client is gone
+		answer(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	t.Cleanup(srv.CloseClientConnections)
+	return srv.URL
+}
+
+// Who says nothing is given up. All are asked at once, in one of the places that tests have beside one another: they only wait.
+func TestWhoeverIsSilentIsGivenUp(t *testing.T) {
+	t.Parallel()
+	silence := anybodys(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	aByteASecond := anybodys(t, func(w http.ResponseWriter, r *http.Request) {
+		tick := time.Tick(time.Second)
+		for _, err := io.WriteString(w, " "); err == nil; _, err = io.WriteString(w, " ") {
+			w.(http.Flusher).Flush()
+			select {
+			case <-tick:
+			case <-r.Context().Done():
+				return
+			}
+		}
 	})
+	gone, err := net.Listen("tcp", "127.0.0.1:0") // accepted by the kernel alone
+	ok(t, err)
+	defer gone.Close()
+	nobody, silent := t.TempDir()+"/nobody", t.TempDir()+"/silent"
+	ok(t, errors.Join(unix.Mkfifo(nobody, 0o600), unix.Mkfifo(silent, 0o600)))
+	writer, err := os.OpenFile(silent, os.O_RDWR, 0)
+	ok(t, err)
+	defer writer.Close()
+	var all sync.WaitGroup
+	for _, c := range []struct {
+		words string
+		code  int
+		want  string
+	}{
+		{"diagnose --at 1000 --prometheus " + silence, exitUnreachable, "accepted the connection and did not answer within"},
+		{"diagnose --at 1000 --prometheus " + aByteASecond, exitUnreachable, "was not done after"},
+		{"diagnose --prometheus http://" + gone.Addr().String(), exitUnreachable, "accepted the connection and did not answer within"},
+		{"diagnose --prometheus http://127.0.0.1:1 --token-file " + silent, exitUsage, "silent: its writer was not done after 20s"},
+		{"capture " + nobody, exitRunDir, "nobody wrote to this pipe for 20s"},
+	} {
+		all.Go(func() { plimsoll(t, strings.Fields(c.words)...).wants(t, c.code, c.want) })
+	}
+	all.Wait()
 }
 
 // zeroes gives the digit 0 without end.

@@ -213,9 +213,16 @@ func counting(t *testing.T) (url string, asked *atomic.Int64) {
 	return s.URL, asked
 }
 
-// Three pods of the manifest play one schedule, and the sum is exact.
-func TestPodsPlayOneLoad(t *testing.T) {
+// Pods listen on one port of this machine, so there is one cluster at a time.
+func TestPods(t *testing.T) {
+	t.Parallel()
 	canPlayPods(t)
+	t.Run("play one load", podsPlayOneLoad)
+	t.Run("one is killed", podIsKilled)
+}
+
+// Three pods of the manifest play one schedule, and the sum is exact.
+func podsPlayOneLoad(t *testing.T) {
 	url, asked := counting(t)
 	c := clusterOf(t, url, "-n", "1000", "-R", "1000", "-c", "7", "-H", `Authorization: Bearer "sesame"`, "--timeout", "1m", "--json", "--slo", "errors<1%", "--kubernetes", "3")
 	code, got, said := c.start(func(map[string]*exec.Cmd) {})
@@ -230,8 +237,7 @@ func TestPodsPlayOneLoad(t *testing.T) {
 }
 
 // A pod that is killed is told, what it did until then counts, and nobody takes its share over.
-func TestPodIsKilled(t *testing.T) {
-	canPlayPods(t)
+func podIsKilled(t *testing.T) {
 	url, asked := counting(t)
 	c := clusterOf(t, url, "-R", "300", "-d", "4s", "-c", "6", "-H", `Authorization: Bearer "sesame"`, "--timeout", "1m", "--json", "--kubernetes", "3")
 	code, got, said := c.start(func(workers map[string]*exec.Cmd) {

@@ -157,7 +157,9 @@ what it read of recorded runs, faulty ones and look-alikes. It needs no root.
 
 With --mutants it also breaks the rules, one clue at a time: without the clue, the
 comparison turned round or its strictness changed, the threshold a tenth off. What
-no vector notices is listed, unless equivalent.yaml says why none can.`}
+no vector notices is listed, unless equivalent.yaml says why none can.
+
+With --rules it runs those of a site alone: no other answer depends on them.`}
 	asJSON := jsonFlag(c)
 	mutants := c.Flags().Bool("mutants", false, "also list the ways to break a rule that no vector notices")
 	var site siteFlags
@@ -166,6 +168,7 @@ no vector notices is listed, unless equivalent.yaml says why none can.`}
 		set, err := site.oneOf(c, args)
 		var suite rulesuite.Suite
 		if err == nil {
+			set = set.Own()
 			suite, err = rulesuite.Read(set)
 			err = fail(exitRules, err)
 		}

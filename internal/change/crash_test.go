@@ -154,7 +154,7 @@ func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("PLIMSOLL_KILLS")); err == nil {
 		return n
 	}
-	return 30
+	return 15
 }
 
 func TestKilledAtAnyMomentThenUndone(t *testing.T) {

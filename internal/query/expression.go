@@ -54,12 +54,16 @@ type Expression struct {
 	// as long, and a run is judged by a part of all rules' expressions.
 	once      sync.Once
 	selectors []Selector
+	made      []string
 	counts    bool
 	err       error
 }
 
 // Selectors are the series that it names; none where Err says what is wrong with it.
 func (e *Expression) Selectors() []Selector { e.once.Do(e.read); return e.selectors }
+
+// MadeLabels are the labels that it makes with label_replace, label_join or count_values.
+func (e *Expression) MadeLabels() []string { e.once.Do(e.read); return e.made }
 
 // Counts says whether it is a number of events in the main window, and nothing else.
 func (e *Expression) Counts() bool { e.once.Do(e.read); return e.counts }
@@ -137,21 +141,24 @@ func (t Terms) Parse(src string) (*Expression, error) {
 	if reserved := strconv.Itoa(firstMark / 1000); strings.Contains(src, reserved) {
 		return nil, fmt.Errorf("%s: Plimsoll's own mark for a window; write another number", reserved)
 	}
+	e := &Expression{src: src, terms: t}
+	if t.Tried {
+		var err error
+		e.Text, err = expandTried(src, t.Records)
+		return e, err
+	}
 	root, err := ParseWithVariables(src)
 	if err != nil {
 		return nil, err
 	}
-	e := &Expression{src: src, terms: t}
 	if e.Text, err = expandRecords(src, root, t.Records); err != nil {
 		return nil, err
 	}
 	if len(e.Text) > maxText {
 		return nil, fmt.Errorf("with its records it has %d bytes: want at most %d", len(e.Text), maxText)
 	}
-	if !t.Tried {
-		if err := cmp.Or(refuseReplacements(root), e.Err()); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(refuseReplacements(root), e.Err()); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
@@ -192,7 +199,7 @@ func (e *Expression) read() {
 	}
 	noteBefore(e.Text, root, list)
 	e.terms.noteRefining(root, list)
-	e.selectors, e.counts = distinct(list), countsEvents(e.Text, root)
+	e.selectors, e.made, e.counts = distinct(list), madeLabels(root), countsEvents(e.Text, root)
 }
 
 // distinct are the selectors, each once: an expression names the same series in the same way twenty times. Their names are copies, since
@@ -517,13 +524,9 @@ func Fixed(text string) func() *Expression {
 	return sync.OnceValue(func() *Expression { return MustParse(text) })
 }
 
-// MadeLabels returns the labels that an expression makes with label_replace,
-// label_join or count_values.
-func MadeLabels(text string) []string {
-	root, err := ParseWithVariables(text)
-	if err != nil {
-		return nil
-	}
+// madeLabels returns the labels that an expression makes with label_replace, label_join or count_values, each once. They are
+// copies, since the text that they stand in would be held by them.
+func madeLabels(root parser.Expr) []string {
 	var names []string
 	parser.Inspect(root, func(n parser.Node, _ []parser.Node) error {
 		var name parser.Expr
@@ -537,8 +540,8 @@ func MadeLabels(text string) []string {
 				name = e.Param
 			}
 		}
-		if s, ok := name.(*parser.StringLiteral); ok {
-			names = append(names, s.Val)
+		if s, ok := name.(*parser.StringLiteral); ok && !slices.Contains(names, s.Val) {
+			names = append(names, strings.Clone(s.Val))
 		}
 		return nil
 	})

@@ -285,6 +285,27 @@ func TestRecordsStandForExpressions(t *testing.T) {
 	}
 }
 
+// Names of records are found in a text without parsing it as they are by parsing.
+func TestTriedTextsAreExpandedAlike(t *testing.T) {
+	known := Records{"a:b:c": {Name: "a:b:c", Expr: "x / y"}, "a:b:cc": {Name: "a:b:cc", Expr: "z"}}
+	for _, text := range []string{
+		`1 - a:b:c / on () y{l="a:b:c"}`, `a:b:c`, `a:b:cc+a:b:c`, "a:b:cc # a:b:c\n + a:b:c", `x{l="\"a:b:c", m='a:b:c\''} * a:b:c`, "x{l=`a:b:c\\`} + a:b:c",
+		`max_over_time(a:b:c[5m:1s])`, `max_over_time(a:b:c[$window:])`, `max_over_time(x[$window:1s])`, `sum by (host) (a:b:c) > 1.5e3`, MachineInfo + " * a:b:c",
+		`label_replace(a:b:c, "l", "$1", "m", "a:b:c(.*)")`, "x", `"a:b:c"`,
+	} {
+		want, err := Terms{Records: known}.Parse(text)
+		if err != nil {
+			want = &Expression{Text: text} // a string is none, and nothing in it is expanded
+		}
+		if got, err := (Terms{Records: known, Tried: true}).Parse(text); err != nil || got.Text != want.Text {
+			t.Errorf("%s: %v, %v, want %s", text, got, err, want.Text)
+		}
+	}
+	if _, err := (Terms{Records: known, Tried: true}).Parse("a:b:d"); err == nil {
+		t.Error("a record that is not there: no error")
+	}
+}
+
 func TestCountsEvents(t *testing.T) {
 	for text, want := range map[string]bool{
 		"increase(a_total[$window])": true,

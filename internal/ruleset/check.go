@@ -119,7 +119,7 @@ func (c *checker) subject(r *Rule) {
 			}
 		}
 	}
-	for _, name := range query.MadeLabels(r.AppliesExpr.Text) {
+	for _, name := range r.AppliesExpr.MadeLabels() {
 		can[name] = true
 	}
 	for _, name := range r.Subject {
@@ -163,7 +163,7 @@ func (c *checker) sampleFacts(r *Rule, e *query.Expression) Facts {
 			}
 		}
 	}
-	for _, name := range query.MadeLabels(e.Text) {
+	for _, name := range e.MadeLabels() {
 		f.Labels[name] = "1"
 	}
 	return f

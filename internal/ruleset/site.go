@@ -49,6 +49,15 @@ func Extend(base Rules, fsys fs.FS, dir string) (Rules, error) {
 	return set, errors.Join(set.doubled(own.List)...)
 }
 
+// Own are the rules of a set's site alone, all where it has none.
+func (rs Rules) Own() Rules {
+	if ids := slices.Concat(rs.Site.Added, rs.Site.Replaced); len(ids) > 0 {
+		rs.List = slices.DeleteFunc(slices.Clone(rs.List), func(r *Rule) bool { return !slices.Contains(ids, r.ID) })
+		rs.Folders = rs.Folders[len(rs.Folders)-1:]
+	}
+	return rs
+}
+
 func hashOf(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {

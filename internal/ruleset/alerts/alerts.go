@@ -51,6 +51,7 @@ type Set struct {
 	options Options
 	hash    string
 	rules   []written
+	quiet   []consequence
 	records []recorded
 	when    map[*ruleset.Clue]condition
 	why     map[string][]whyNot
@@ -89,7 +90,8 @@ func Of(rules ruleset.Rules, opt Options) (Set, error) {
 		}
 	}
 	var err error
-	s.when, err = t.conditions(s.consequences())
+	s.quiet = s.consequences()
+	s.when, err = t.conditions(s.quiet)
 	s.records = t.used()
 	return s, err
 }

@@ -38,7 +38,7 @@ func (s Set) consequences() []consequence {
 // Silences lists, by the id of a rule, those whose alerts are quiet while its own rings.
 func (s Set) Silences() map[string][]string {
 	out := map[string][]string{}
-	for _, c := range s.consequences() {
+	for _, c := range s.quiet {
 		out[c.cause.ID] = append(out[c.cause.ID], c.of.ID)
 	}
 	return out
@@ -61,7 +61,7 @@ func (s Set) equal(e ruleset.Explain, a, b *ruleset.Rule) []string {
 
 // explained says whether another alert may make this rule's quiet.
 func (s Set) explained(r *ruleset.Rule) bool {
-	return slices.ContainsFunc(s.consequences(), func(c consequence) bool { return c.of == r })
+	return slices.ContainsFunc(s.quiet, func(c consequence) bool { return c.of == r })
 }
 
 // alertmanager is of a configuration of the Alertmanager what belongs to these alerts.
@@ -121,7 +121,7 @@ func (s Set) Alertmanager() ([]byte, error) {
 // inhibitions are the consequences, those of one cause that agree in the same labels together.
 func (s Set) inhibitions() []inhibit {
 	targets := map[[2]string][]string{}
-	for _, c := range s.consequences() {
+	for _, c := range s.quiet {
 		if c.when == nil {
 			key := [2]string{c.cause.ID, strings.Join(c.equal, ",")}
 			targets[key] = append(targets[key], c.of.ID)
@@ -193,7 +193,7 @@ func (t *translation) conditions(list []consequence) (map[*ruleset.Clue]conditio
 // conditions are those that can be asked for, in the order of the rules.
 func (s Set) conditions() []condition {
 	var list []condition
-	for _, c := range s.consequences() {
+	for _, c := range s.quiet {
 		if cond, ok := s.when[c.when]; ok {
 			list = append(list, cond)
 		}
