@@ -96,8 +96,8 @@
 // in several of eight requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
 // long as a socket stands. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
 //
-// With a connection for each request connecting, sending, receiving and closing are handed to the kernel together, linked, so that each begins when the one
-// before it is done (chains). Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
+// With a connection for each request closing the one before, connecting, sending and receiving are handed to the kernel together, one connection after the other (chains): a request
+// is sent as soon as its connection stands, and not when those of others were opened as well. Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
 // server said before it was asked, how long connect() took, or how long a reply lay unread. What times out is cancelled, and
 // its place goes on when the kernel has told the end of it.
 //
