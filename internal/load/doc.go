@@ -56,7 +56,7 @@
 // the attempts, the connections that never stood, and the requests.
 //
 // Open loop (LoadPlan.Rate > 0): each request has a planned time. Where a thread is to
-// send thousands a second, these lie on a grid of 100 to 400 µs: it wakes for each step,
+// send thousands a second, these lie on a grid of 100 to 500 µs: it wakes for each step,
 // sends what is due (up to 60 µs early, rather than wait again), and turns to the replies when it wakes next, as long as there are
 // connections to spare. When a reply came is told by the kernel's time stamps, in
 // open loops on all connections, so that latency has nothing of that in it. It goes to the
@@ -93,7 +93,7 @@
 // with the same outcome. Our windows (1 GiB) hold no reply up; a server's hold a body up until the timeout.
 //
 // With LoadPlan.Engine io_uring and connections that stay (stays), what has come is taken, and what is to be sent is handed over, in one call a turn, or
-// in several of eight requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
+// in several of ten requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
 // long as a socket stands. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
 //
 // With a connection for each request closing the one before, connecting, sending and receiving are handed to the kernel together, one connection after the other (chains): a request
