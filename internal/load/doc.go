@@ -101,6 +101,9 @@
 // server said before it was asked, how long connect() took, or how long a reply lay unread. What times out is cancelled, and
 // its place goes on when the kernel has told the end of it.
 //
+// On a connection that stays, with one request of up to 4 KiB on its way at a time, congestion control has nothing to decide: any initial window holds that. So these go by Reno's, which costs least, and
+// not by the host's (TCP_CONGESTION): BBR, where that is it, weighs each acknowledgement and paces each send. What the server sends goes by the server's.
+//
 // With LoadPlan.Pipeline a connection of HTTP/1.1 carries so many requests at once, each in a place of its own as over HTTP/2; what
 // begins in one turn leaves in one call, and in a closed loop requests wait for one another as there. Replies are told apart by their order alone, so one that a server sends out of order is taken for
 // another's. Where the connection ends, or a reply is wrong, all that is behind it ends with the same outcome. A request that times
