@@ -94,7 +94,7 @@
 //
 // With LoadPlan.Engine io_uring and connections that stay (stays), what has come is taken, and what is to be sent is handed over, in one call a turn, or
 // in several of ten requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
-// long as a socket stands. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
+// long as a socket stands. Sockets are slots of the thread's ring besides, as long as there may be so many. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
 //
 // With a connection for each request closing the one before, connecting, sending and receiving are handed to the kernel together, one connection after the other (chains): a request
 // is sent as soon as its connection stands, and not when those of others were opened as well. Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the

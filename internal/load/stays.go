@@ -102,6 +102,7 @@ func (h stays) polled(c *conn, e *end) {
 	case o != 0:
 		h.fail(c, o)
 	case stands:
+		h.sockets.keep(c.fd, c.name)
 		h.receive(c)
 		h.send(c)
 	default:
