@@ -28,6 +28,7 @@ type link struct {
 	given    outcome // its request ended before these, with this outcome
 	early    bool    // receiving ended before the connect's end was told
 	came     end     // with that
+	stood    int64   // when it was told that the request had gone, before the connect's end was: by then that stood
 	// broke is the error that the connect met with though the request had gone: it broke the connection after that.
 	broke syscall.Errno
 }
@@ -96,6 +97,14 @@ func (h *chains) carry(c *conn) {
 	h.receive(c)
 }
 
+// turned says what the thread's does. What is queued is handed over before that, so that what goes at once is told before the wait.
+func (h *chains) turned() bool {
+	if h.ring.tail != h.ring.submitted {
+		h.ring.submit()
+	}
+	return h.thread.turned()
+}
+
 // receive has what comes put into c's buffer, or, of a long body, thrown away by the kernel.
 func (h *chains) receive(c *conn) {
 	b := h.links[c.name].buffer
@@ -146,7 +155,7 @@ func (h *chains) sendEnded(c *conn, n int, errno syscall.Errno) {
 		c.lost = uint16(errno)
 		return
 	}
-	c.sent = n
+	c.sent, h.links[c.name].stood = n, h.woke
 	h.count(c.phase).sent += int64(n) // cut off by a timeout, too
 	switch {
 	case h.links[c.name].given != 0:
@@ -185,14 +194,20 @@ func ofConnect(errno syscall.Errno) bool {
 
 // connectedBy takes what a connect came to.
 func (h *chains) connectedBy(c *conn, errno syscall.Errno) {
-	h.told(c, connectPart, connectLag)
+	at := h.now
+	if c.sent > 0 {
+		at = h.links[c.name].stood
+		h.book(c, connectPart, at)
+	} else {
+		h.told(c, connectPart, connectLag)
+	}
 	if errno != 0 {
 		h.giveUp(c, failure(connectFailed, int(errno)))
 		return
 	}
 	h.connecting--
 	h.established++
-	h.count(c.phase).add(connect, h.now-c.start)
+	h.count(c.phase).add(connect, at-c.start)
 	c.stood, c.state = true, sending
 	if c.sent == len(c.asked.bytes) {
 		c.state = awaiting
