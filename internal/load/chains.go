@@ -8,7 +8,11 @@ import (
 )
 
 // chains is a thread's HTTP/1.1 with a connection for each request, by io_uring: the calls of which a request's life consists are
-// handed over together, and each begins in the kernel when the one before it is done.
+// handed over together.
+//
+// The kernel begins them in the order in which they lie, one connection after the other, and what has to wait goes on later: a
+// send whose connection does not stand yet, and the receiving, which is linked to it. Were all linked, the kernel would make all
+// connects of a turn before the first send, and a server that is quicker than a connect would fall asleep, and be woken, at each of them.
 type chains struct {
 	*thread
 	ring  *ring
@@ -17,11 +21,20 @@ type chains struct {
 
 // link is what a connection needs besides.
 type link struct {
-	buffer []byte  // what is received, by the kernel, at any time
-	open   bool    // its slot holds a socket
-	runs   bool    // the end of its last call is still to come
-	given  outcome // its request ended before that, with this outcome
+	buffer   []byte  // what is received, by the kernel, at any time
+	open     bool    // its slot holds a socket
+	connects bool    // the end of its connect is still to come
+	runs     bool    // and that of its receiving
+	given    outcome // its request ended before these, with this outcome
+	early    bool    // receiving ended before the connect's end was told
+	came     end     // with that
+	stood    int64   // when it was told that the request had gone, before the connect's end was: by then that stood
+	// broke is the error that the connect met with though the request had gone: it broke the connection after that.
+	broke syscall.Errno
 }
+
+// busy says whether ends of its calls are still to come.
+func (l *link) busy() bool { return l.connects || l.runs }
 
 // steps of a request's life, as its calls are named
 const (
@@ -69,16 +82,27 @@ func (h *chains) carry(c *conn) {
 	h.ring.room(5)
 	l := &h.links[c.name]
 	if l.open {
-		h.close(c, callLink)
+		h.close(c)
 	}
-	l.open, l.runs, l.given = true, true, 0
-	q := h.call(c, opSocket, callLink|callQuiet, stepSocket)
+	l.open, l.connects, l.runs, l.given, l.early, l.broke = true, true, true, 0, false, 0
+	q := h.call(c, opSocket, callQuiet, stepSocket)
 	q.fd, q.off, q.slot = int32(h.shared.family), unix.SOCK_STREAM, uint32(c.name)+1
-	q = h.call(c, opConnect, callLink|callFixed, stepConnect)
+	q = h.call(c, opConnect, callFixed, stepConnect)
+	if len(c.asked.bytes) > quietSend { // it may not go at once, and what breaks it meanwhile is not to be the connect's
+		q.flags |= callLink
+	}
 	q.addr, q.off = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(h.shared.address)))), uint64(len(h.shared.address))
 	q = h.call(c, opSend, callLink|callFixed, stepSend)
 	q.addr, q.length, q.more = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(c.asked.bytes)))), uint32(len(c.asked.bytes)), unix.MSG_NOSIGNAL|unix.MSG_WAITALL
 	h.receive(c)
+}
+
+// turned says what the thread's does. What is queued is handed over before that, so that what goes at once is told before the wait.
+func (h *chains) turned() bool {
+	if h.ring.tail != h.ring.submitted {
+		h.ring.submit()
+	}
+	return h.thread.turned()
 }
 
 // receive has what comes put into c's buffer, or, of a long body, thrown away by the kernel.
@@ -96,8 +120,8 @@ func (h *chains) receive(c *conn) {
 }
 
 // close closes the socket of c's slot.
-func (h *chains) close(c *conn, flags uint8) {
-	q := h.call(c, opClose, flags|callQuiet, stepCancel)
+func (h *chains) close(c *conn) {
+	q := h.call(c, opClose, callQuiet, stepCancel)
 	q.fd, q.slot = 0, uint32(c.name)+1
 	h.links[c.name].open = false
 }
@@ -106,56 +130,99 @@ func (h *chains) close(c *conn, flags uint8) {
 func (h *chains) event(name int32, events uint32) {
 	c, l := &h.conns[name], &h.links[name]
 	e := h.ring.end(events)
-	step := e.step()
 	n, errno := e.told()
-	switch {
-	case step == stepCancel:
-		if l.given != 0 && l.runs { // a call that was yet to begin was not found; it has begun since, or does until the next one
+	switch e.step() {
+	case stepCancel:
+		if l.given != 0 && l.busy() { // a call that was yet to begin was not found; it has begun since, or does until the next one
 			h.cancel(c)
 		}
-	case step == stepSocket: // it failed, and the calls behind it are gone without a word
-		l.open, l.runs = false, false
-		h.goOn(c, failure(connectFailed, int(errno)))
-	case step == stepReceive:
-		h.received(c, n, errno)
-	case step == stepConnect:
-		if l.given == 0 {
-			h.connectedBy(c, errno)
+	case stepSocket: // it failed, and so do the calls behind it
+		if l.open = false; l.given == 0 {
+			h.giveUp(c, failure(connectFailed, int(errno)))
 		}
-	case errno != 0:
-		c.lost = uint16(errno)
-	default:
-		c.sent = n
-		h.count(c.phase).sent += int64(n) // cut off by a timeout, too
-		switch {
-		case l.given != 0:
-			return
-		case n < len(c.asked.bytes): // the kernel tells of what went, and not why no more did
-			c.lost = uint16(syscall.EPIPE)
-		default:
-			c.state = awaiting
-		}
+	case stepConnect:
+		h.connectEnded(c, errno)
+	case stepSend:
+		h.sendEnded(c, n, errno)
+	case stepReceive:
+		h.received(c, e)
 	}
 }
 
-// connectedBy takes the end of a connect.
+// sendEnded takes the end of a send.
+func (h *chains) sendEnded(c *conn, n int, errno syscall.Errno) {
+	if errno != 0 {
+		c.lost = uint16(errno)
+		return
+	}
+	c.sent, h.links[c.name].stood = n, h.woke
+	h.count(c.phase).sent += int64(n) // cut off by a timeout, too
+	switch {
+	case h.links[c.name].given != 0:
+		return
+	case n < len(c.asked.bytes): // the kernel tells of what went, and not why no more did
+		c.lost = uint16(syscall.EPIPE)
+	case c.state == sending:
+		c.state = awaiting
+	}
+}
+
+// connectEnded takes the end of a connect, and what receiving came to before it. A send that begins when the connect has failed
+// meets with its error first, and takes it away.
+func (h *chains) connectEnded(c *conn, errno syscall.Errno) {
+	l := &h.links[c.name]
+	l.connects = false
+	if l.given == 0 {
+		switch lost := syscall.Errno(c.lost); {
+		case errno != 0 && c.sent > 0:
+			l.broke, errno = errno, 0
+		case errno == unix.ECONNABORTED && lost != 0, errno == 0 && ofConnect(lost): // the latter where the kernel asks for the error alone (6.1)
+			errno = lost
+		}
+		h.connectedBy(c, errno)
+	}
+	if l.early {
+		l.early = false
+		h.received(c, &l.came)
+	}
+}
+
+// ofConnect says whether an error is one that only a connection has that never stood.
+func ofConnect(errno syscall.Errno) bool {
+	return errno == unix.ECONNREFUSED || errno == unix.ETIMEDOUT || errno == unix.EHOSTUNREACH || errno == unix.ENETUNREACH
+}
+
+// connectedBy takes what a connect came to.
 func (h *chains) connectedBy(c *conn, errno syscall.Errno) {
-	h.told(c, connectPart, connectLag)
+	at := h.now
+	if c.sent > 0 {
+		at = h.links[c.name].stood
+		h.book(c, connectPart, at)
+	} else {
+		h.told(c, connectPart, connectLag)
+	}
 	if errno != 0 {
 		h.giveUp(c, failure(connectFailed, int(errno)))
 		return
 	}
 	h.connecting--
 	h.established++
-	h.count(c.phase).add(connect, h.now-c.start)
+	h.count(c.phase).add(connect, at-c.start)
 	c.stood, c.state = true, sending
+	if c.sent == len(c.asked.bytes) {
+		c.state = awaiting
+	}
 }
 
-// received takes the end of the last call of c's that is under way.
-func (h *chains) received(c *conn, n int, errno syscall.Errno) {
+// received takes the end of receiving.
+func (h *chains) received(c *conn, e *end) {
 	l := &h.links[c.name]
 	l.runs = false
+	n, errno := e.told()
 	switch {
+	case l.connects:
+		l.early, l.came = true, *e
+		return
 	case l.given != 0:
 		h.goOn(c, l.given)
 		return
@@ -163,6 +230,8 @@ func (h *chains) received(c *conn, n int, errno syscall.Errno) {
 		l.runs = true
 		h.receive(c)
 		return
+	case n == 0 && errno == 0:
+		errno = l.broke
 	}
 	c.at = h.now
 	h.heard(c)
@@ -200,7 +269,7 @@ func (h *chains) received(c *conn, n int, errno syscall.Errno) {
 
 // fail ends c's request without a reply. What the kernel still does for it is cancelled first.
 func (h *chains) fail(c *conn, o outcome) {
-	if l := &h.links[c.name]; !l.runs {
+	if !h.links[c.name].busy() {
 		h.goOn(c, o)
 		return
 	}
@@ -209,7 +278,7 @@ func (h *chains) fail(c *conn, o outcome) {
 }
 
 // cancel ends what the kernel does for c now. A call that was to begin just then, since the one before it is done, is not found;
-// so how it ended is told, and as long as c's last call runs it is tried again.
+// so how it ended is told, and as long as ends of c's calls are to come it is tried again.
 func (h *chains) cancel(c *conn) {
 	q := h.call(c, opCancel, 0, stepCancel)
 	q.more = cancelAll | cancelSlot
@@ -249,6 +318,6 @@ func (h *chains) hangUp(c *conn) {
 // tidy closes a socket that no new one follows at once.
 func (h *chains) tidy(c *conn) {
 	if l := &h.links[c.name]; l.open && !l.runs {
-		h.close(c, 0)
+		h.close(c)
 	}
 }

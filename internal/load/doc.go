@@ -56,7 +56,7 @@
 // the attempts, the connections that never stood, and the requests.
 //
 // Open loop (LoadPlan.Rate > 0): each request has a planned time. Where a thread is to
-// send thousands a second, these lie on a grid of 100 to 400 µs: it wakes for each step,
+// send thousands a second, these lie on a grid of 100 to 500 µs: it wakes for each step,
 // sends what is due (up to 60 µs early, rather than wait again), and turns to the replies when it wakes next, as long as there are
 // connections to spare. When a reply came is told by the kernel's time stamps, in
 // open loops on all connections, so that latency has nothing of that in it. It goes to the
@@ -93,13 +93,16 @@
 // with the same outcome. Our windows (1 GiB) hold no reply up; a server's hold a body up until the timeout.
 //
 // With LoadPlan.Engine io_uring and connections that stay (stays), what has come is taken, and what is to be sent is handed over, in one call a turn, or
-// in several of eight requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
-// long as a socket stands. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
+// in several of ten requests, which begin when it does. The kernel receives by itself, into buffers that connections share, and as
+// long as a socket stands. Sockets are slots of the thread's ring besides, as long as there may be so many. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
 //
-// With a connection for each request connecting, sending, receiving and closing are handed to the kernel together, linked, so that each begins when the one
-// before it is done (chains). Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
+// With a connection for each request closing the one before, connecting, sending and receiving are handed to the kernel together, one connection after the other (chains): a request
+// is sent as soon as its connection stands, and not when those of others were opened as well. That it went is then mostly told before the end of its connect, and the connect's time ends there. Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
 // server said before it was asked, how long connect() took, or how long a reply lay unread. What times out is cancelled, and
 // its place goes on when the kernel has told the end of it.
+//
+// On a connection that stays, with one request of up to 4 KiB on its way at a time, congestion control has nothing to decide: any initial window holds that. So these go by Reno's, which costs least, and
+// not by the host's (TCP_CONGESTION): BBR, where that is it, weighs each acknowledgement and paces each send. What the server sends goes by the server's.
 //
 // With LoadPlan.Pipeline a connection of HTTP/1.1 carries so many requests at once, each in a place of its own as over HTTP/2; what
 // begins in one turn leaves in one call, and in a closed loop requests wait for one another as there. Replies are told apart by their order alone, so one that a server sends out of order is taken for

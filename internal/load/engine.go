@@ -26,6 +26,7 @@ func newEngine(ctx context.Context, j *job) (*engine, error) {
 		timeout:  millis(j.plan.TimeoutMS),
 		gap:      attemptGap(j.plan),
 		settled:  make(chan struct{}, 1),
+		brief:    j.brief(),
 	}}
 	if err := e.findTarget(ctx); err != nil {
 		return nil, err

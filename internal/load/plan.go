@@ -94,6 +94,13 @@ func prepare(plan model.LoadPlan) (*job, error) {
 	return j, j.checkPipeline()
 }
 
+// brief says that a connection stays and has never more on its way than one request of a few segments, which any initial window holds. Congestion control then has
+// nothing to decide, so Reno's, which every kernel allows to everybody, does in place of the host's: BBR keeps an account of each
+// acknowledgement and a timer for each send, which a request pays for.
+func (j *job) brief() bool {
+	return j.plan.KeepAlive && !j.plan.HTTP2 && j.plan.Pipeline <= 1 && !slices.ContainsFunc(j.requests, func(r request) bool { return len(r.bytes) > quietSend })
+}
+
 // maxPipelined is how many bytes of requests may be on a connection at once.
 const maxPipelined = 4 << 20
 

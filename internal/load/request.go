@@ -122,6 +122,9 @@ func (t *thread) open(c *conn) outcome {
 	c.state = connecting
 	t.connecting++
 	sysSetOption(fd, unix.SOL_TCP, unix.TCP_NODELAY, 1)
+	if t.shared.brief {
+		sysSetCongestion(fd, "reno")
+	}
 	if len(t.shared.sources) > 0 {
 		if errno = t.bind(fd); errno != 0 {
 			return failure(connectFailed, int(errno))

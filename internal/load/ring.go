@@ -35,6 +35,7 @@ const (
 	opCancel  = 14
 	opConnect = 16
 	opClose   = 19
+	opFiles   = 20 // IORING_OP_FILES_UPDATE
 	opSend    = 26
 	opRecv    = 27
 	opSocket  = 45
@@ -93,7 +94,7 @@ func (e *end) told() (n int, errno syscall.Errno) {
 }
 
 // ring is an io_uring: calls that are queued together leave in one system call, with the wait for their ends. It belongs to a
-// thread; its sockets are slots of its own and no descriptors of the process.
+// thread. Its sockets are slots of its own: of those that are for one request alone the process has no descriptors.
 type ring struct {
 	fd                 int32
 	memory, callMemory []byte

@@ -11,6 +11,7 @@ type ringSockets struct {
 	*ring
 	buffers ringBuffers
 	list    []ringSocket // by the names of the thread's connections
+	slots   bool         // the ring has a slot for each
 	queued  int          // requests that leave with the next call
 	// long says that what the kernel received by itself last was long: new sockets are watched then.
 	long bool
@@ -26,6 +27,8 @@ type ringSocket struct {
 	watched bool
 	short   uint8 // replies in a row that were, while it is watched
 	sending bool  // the end of a send is to come that may take a part
+	inSlot  bool  // the ring has it in the slot of the connection's name
+	fd      int32 // which the kernel reads to put it there
 }
 
 // shortInARow is some ten times as many short replies as pay for the calls of a change there and back.
@@ -48,11 +51,15 @@ const (
 
 // newRingSockets makes one of so many threads' ring with buffers, and places for so many sockets.
 func newRingSockets(n, threads int) (*ringSockets, error) {
-	r, err := newRing(ringEntries, 0)
+	r, err := newRing(ringEntries, n)
+	slots := err == nil
+	if err != nil { // there may be no more slots than files that a process may open: the others' connects will say so
+		r, err = newRing(ringEntries, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := &ringSockets{ring: r, list: make([]ringSocket, n)}
+	s := &ringSockets{ring: r, list: make([]ringSocket, n), slots: slots}
 	if err := s.buffers.lend(r, n, threads); err != nil {
 		r.close()
 		return nil, err
@@ -70,9 +77,25 @@ func (r *ringSockets) isOf(of int32, e *end) bool { return uint16(e.name>>40) ==
 
 // call queues a call.
 func (r *ringSockets) call(fd, of int32, op, flags uint8, step uint64) *call {
+	if r.list[of].inSlot {
+		fd, flags = of, flags|callFixed
+	}
 	q := r.add()
 	*q = call{op: op, flags: flags, fd: fd, name: r.name(of, step)}
 	return q
+}
+
+// keep has a socket that stands, and those of its calls that follow, go by the ring's slot, so that the kernel need not look its
+// descriptor up, and count its users, at each request.
+func (r *ringSockets) keep(fd, of int32) {
+	if !r.slots {
+		return
+	}
+	s := &r.list[of]
+	s.fd = fd
+	q := r.call(-1, of, opFiles, callQuiet, ringNothing)
+	q.off, q.addr, q.length = uint64(of), uint64(uintptr(unsafe.Pointer(&s.fd))), 1
+	s.inSlot = true
 }
 
 // poll watches a connect.
@@ -88,7 +111,7 @@ func (r *ringSockets) send(fd, of int32, request []byte) (surely bool) {
 	r.list[of].sending = !surely
 	q := r.call(fd, of, opSend, 0, ringSend)
 	if surely {
-		q.flags, q.name = callQuiet, r.name(of, ringQuietSend)
+		q.flags, q.name = q.flags|callQuiet, r.name(of, ringQuietSend)
 	}
 	q.addr, q.length, q.more = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(request)))), uint32(len(request)), unix.MSG_NOSIGNAL|unix.MSG_WAITALL
 	return surely
@@ -113,7 +136,8 @@ func (r *ringSockets) watch(fd, of int32) {
 
 // stop ends what is done at a socket under a name, which is then told.
 func (r *ringSockets) stop(of int32, step uint64) {
-	r.call(-1, of, opCancel, callQuiet, ringNothing).addr = r.name(of, step)
+	q := r.add()
+	*q = call{op: opCancel, flags: callQuiet, fd: -1, name: r.name(of, ringNothing), addr: r.name(of, step)}
 }
 
 // close closes a socket, and says whether the end of a send is still to come. Its calls end by the shutdown, without a search for
@@ -127,7 +151,11 @@ func (r *ringSockets) close(fd, of int32) (sending bool) {
 	if s.armed && s.watched {
 		r.stop(of, ringWatch)
 	}
+	if s.inSlot {
+		s.inSlot = false
+		r.call(0, of, opClose, callQuiet, ringNothing).slot = uint32(of) + 1
+	}
 	r.call(fd, of, opClose, callQuiet, ringNothing)
-	*s = ringSocket{age: s.age + 1}
+	*s = ringSocket{age: s.age + 1, fd: s.fd} // the kernel may be yet to read it
 	return sending
 }

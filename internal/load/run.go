@@ -32,11 +32,11 @@ func Prepare(ctx context.Context, plan model.LoadPlan) (*Ready, error) {
 	if err != nil {
 		return nil, err
 	}
+	raiseFileLimit() // slots for sockets are counted by it, too
 	e, err := newEngine(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	raiseFileLimit()
 	return &Ready{e}, nil
 }
 

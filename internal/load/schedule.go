@@ -77,8 +77,8 @@ const (
 	// times sends what comes due in one of them at its beginning; the higher the
 	// rate, the shorter it is, so that the service gets no large bursts.
 	shortestGrid = 100_000
-	longestGrid  = 400_000
-	gridBatch    = 8 // requests at once that are no large burst
+	longestGrid  = 500_000
+	gridBatch    = 10 // requests at once that are no large burst
 	// mostEarly bounds how long before its time a thread is woken to send, and
 	// on a grid sends.
 	mostEarly = 60_000

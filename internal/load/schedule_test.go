@@ -97,7 +97,7 @@ func TestDenseArrivalsAreSentInSteps(t *testing.T) {
 		rate    float64
 		threads int
 		grid    int64
-	}{{2000, 1, 0}, {4999, 1, 0}, {5000, 1, 400_000}, {20_000, 1, 400_000}, {20_000, 4, 400_000}, {16_000, 4, 0}, {50_000, 1, 160_000}, {1e6, 1, 100_000}} {
+	}{{2000, 1, 0}, {3999, 1, 0}, {4000, 1, 500_000}, {20_000, 1, 500_000}, {20_000, 4, 500_000}, {15_996, 4, 0}, {50_000, 1, 200_000}, {1e6, 1, 100_000}} {
 		plan := model.LoadPlan{Rate: c.rate, Threads: c.threads, DurationMS: 1000}
 		a := newArrivals(plan, newTimeline(plan))
 		s := a.stretches[0]

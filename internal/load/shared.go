@@ -20,6 +20,7 @@ type shared struct {
 	gap      int64 // between two attempts of one thread to connect, 0 for none
 	// ownTables says that each thread has a table of descriptors of its own.
 	ownTables bool
+	brief     bool // see job.brief
 	base      time.Time
 
 	budget atomic.Int64 // requests of the hold phase that no thread has taken

@@ -12,7 +12,7 @@ import (
 type stays struct{ *thread }
 
 // sendAtOnce is how many requests leave in one call at most: they are told as begun when it began.
-const sendAtOnce = 8
+const sendAtOnce = gridBatch
 
 // newStays has t use io_uring.
 func newStays(t *thread) (s stays, err error) {
@@ -38,7 +38,7 @@ func (h stays) send(c *conn) {
 	if h.sockets.send(c.fd, c.name, c.asked.bytes) {
 		h.sent(c, len(c.asked.bytes))
 	}
-	if h.sockets.queued >= sendAtOnce {
+	if n := h.sockets.queued; n > sendAtOnce || n == sendAtOnce && (!h.shared.openLoop || h.head < h.due) { // a step's last leave with the wait
 		h.sockets.submit()
 		h.sockets.queued, h.now = 0, h.shared.clock()
 	}
@@ -102,6 +102,7 @@ func (h stays) polled(c *conn, e *end) {
 	case o != 0:
 		h.fail(c, o)
 	case stands:
+		h.sockets.keep(c.fd, c.name)
 		h.receive(c)
 		h.send(c)
 	default:

@@ -50,6 +50,11 @@ func sysSetOption(fd int32, level, name int, value int32) {
 	syscall.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value), 0)
 }
 
+// sysSetCongestion has the kernel go by another congestion control than the host's.
+func sysSetCongestion(fd int32, name string) {
+	syscall.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_TCP, unix.TCP_CONGESTION, uintptr(unsafe.Pointer(unsafe.StringData(name))), uintptr(len(name)), 0)
+}
+
 // sysShutdown ends both directions of a connection, whoever else has its descriptor.
 func sysShutdown(fd int32) {
 	syscall.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_RDWR, 0)

@@ -252,7 +252,7 @@ func TestOnAGridRequestsLeaveALittleEarly(t *testing.T) {
 		rate  float64
 		early int64
 		sent  int64
-	}{{20_000, mostEarly, 8}, {20_000, mostEarly + 1, 0}, {2000, 1, 0}} {
+	}{{20_000, mostEarly, gridBatch}, {20_000, mostEarly + 1, 0}, {2000, 1, 0}} {
 		s := newStage(t, model.LoadPlan{Connections: 10, DurationMS: 1000, KeepAlive: true, Rate: c.rate})
 		th := s.thread
 		for i := range th.conns {
