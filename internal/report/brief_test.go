@@ -180,7 +180,7 @@ func TestTermsAreForWhoTypes(t *testing.T) {
 			First: &model.FirstStep{Type: "ps", Then: "restart the UNIT"}},
 		"low risk, reloads haproxy (requests under way are finished)":            {Risk: "low", Restart: "reload", Undo: "manual", First: &model.FirstStep{Then: "systemctl reload haproxy"}},
 		"low risk, reloads what is changed (most finish the requests under way)": {Risk: "low", Restart: "reload", Undo: "manual", First: &model.FirstStep{Then: "systemctl reload haproxy, or nginx -s reload"}},
-		"medium risk, restarts what is changed (cuts its requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
+		"medium risk, restarts the program (cuts its requests)": {Risk: "low", Restart: "none", Undo: automatic, Changes: []model.FixChange{ // a backlog that a person writes down
 			{Kind: model.ChangeSysctl, Name: "s", Old: "128", Value: "4096"}, {Kind: model.ChangeBacklog, Name: "l", Old: "128", Value: "4096"}}},
 	} {
 		if got := terms(f, model.Plan{}); got != want {

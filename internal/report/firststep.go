@@ -50,7 +50,7 @@ func wayBackOf(told model.Finding, f model.Fix) (back, commands, note string) {
 		back = edit.Back()
 	}
 	if f.Undo == nothingChanged {
-		return nothingBack + "; note what you change after it", "", ""
+		return nothingBack + "; of what you change then: as it was before", "", ""
 	}
 	note = f.Save
 	if without := strings.ReplaceAll(back, " (note that first)", ""); without != back {
@@ -203,7 +203,7 @@ func printsWhenSet(lines string) string {
 func andInFiles(f model.Fix) string {
 	for _, c := range moving(f) {
 		if c.Kind == model.ChangeBacklog && c.Value != "" {
-			return ". Then the queue in its file (nginx: backlog=" + c.Value + " behind listen; PHP-FPM: listen.backlog), and restart it"
+			return ". Then backlog=" + c.Value + " behind nginx's listen (PHP-FPM: listen.backlog), and restart it"
 		}
 		if where := whereSet(c); where != "" {
 			return ". Then the rest" + where

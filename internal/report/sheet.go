@@ -77,7 +77,7 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 		toOne := slices.Contains([]string{"offered", "got", "how sure"}, label)
 		if n := last.lines(); n > 2 || n == 2 && toOne {
 			least := (n + 1) / 2
-			if toOne && !strings.HasPrefix(text, "not sure") { // why it is not takes more than one
+			if toOne && !tellsWhich().MatchString(text) {
 				least = 1
 			}
 			last.dear = dearness(label)
@@ -87,6 +87,9 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 		s.steps = append(s.steps, Step{Label: label, Text: layout.Unmarked(text)})
 	}
 }
+
+// tellsWhich are the words by which one is told how sure it is that need more than a line: why it is not, or which sign is missing.
+var tellsWhich = lazy.Regexp(`^not sure|; (assumed|not read|not so): `)
 
 // prices adds what a step costs, and how it is taken back. Neither is ever cut.
 func (s *sheet) prices(cost, back string) {

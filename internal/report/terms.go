@@ -37,7 +37,7 @@ func terms(f model.Fix, plan model.Plan) string {
 	}
 	looks := strings.Join(slices.DeleteFunc([]string{whileLoaded(command, plan), whileItLooks(f)}, func(s string) bool { return s == "" }), ", ")
 	if f.Undo == nothingChanged {
-		return layout.Line(andThen(cmp.Or(looks, lookingAlone), f.Costs))
+		return layout.Line(andThen(cmp.Or(looks, "no risk"), f.Costs))
 	}
 	restart, risk := restartOf(f), f.Risk
 	if risk == "low" && cutsOff(restart) { // who has users calls a restart no low risk
@@ -138,7 +138,7 @@ func restarts(word string, f model.Fix) string {
 	case word == "host":
 		return "restarts the host (cuts all requests)"
 	case cutsOff(word):
-		return "restarts " + cmp.Or(name, ofDevelopers(f), "what is changed") + " (cuts its requests)"
+		return "restarts " + cmp.Or(name, ofDevelopers(f), "the program") + " (cuts its requests)"
 	}
 	if steps := stepsIn(f); strings.Contains(steps, "version before") || strings.Contains(steps, "restart it") {
 		return "no restart but of what is changed"
