@@ -108,7 +108,7 @@ func signs(f model.Finding) string {
 	case t.seen == t.all:
 		return text + fmt.Sprintf("all %d signs", t.all)
 	}
-	text += fmt.Sprintf("%d of its %d signs, which is enough", t.seen, t.all)
+	text += fmt.Sprintf("%d of %d signs", t.seen, t.all)
 	if len(t.absent) > 0 {
 		text += "; not so: " + saidShort(t.absent[0]) + andMore(t.absent)
 	}
@@ -116,7 +116,7 @@ func signs(f model.Finding) string {
 		text += "; assumed: " + saidShort(t.taken[0]) + andMore(t.taken)
 	}
 	if len(t.unread) > 0 {
-		text += "; not read: " + missing(t.unread[0]) + andMore(t.unread)
+		text += "; not read: " + t.unread[0].ID + " (-v)" + andMore(t.unread)
 	}
 	return text
 }
@@ -129,12 +129,21 @@ func andMore(list []model.Clue) string {
 	return fmt.Sprintf(" (%d more: -v)", len(list)-1)
 }
 
-// saidShort is a sign's sentence; of one that nobody measured without why, and without its value, which nobody read.
+// mostSign is how many letters a sign has at most that is named beside how sure it is.
+const mostSign = 44
+
+// saidShort is the first part of a sign's sentence; of one that nobody measured without why, and without its value, which nobody read.
 func saidShort(c model.Clue) string {
-	if !c.Assumed {
-		return c.Say
+	say := c.Say
+	if c.Assumed {
+		say = strings.TrimSpace(say[strings.LastIndex(say, ": ")+1:])
 	}
-	say, _, _ := strings.Cut(strings.TrimSpace(c.Say[strings.LastIndex(c.Say, ": ")+1:]), " (")
+	say, _, _ = strings.Cut(say, " (")
+	say, _, _ = strings.Cut(say, "; ")
+	say, _, _ = strings.Cut(say, ", ")
+	if len(say) > mostSign { // its name, under which the evidence has it
+		return c.ID + " (-v)"
+	}
 	return say
 }
 

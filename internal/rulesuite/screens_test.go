@@ -223,6 +223,8 @@ func lackOfCertainty(screen string) (list []string) {
 		list = append(list, "that it is wrong where the fix is in vain is no reason")
 	case strings.Contains(all, "proven by measuring") && strings.Contains(sure, "assumed"):
 		list = append(list, "proven by measuring, and assumed")
+	case someSigns().MatchString(oneLine(sure)) && !strings.Contains(sure, "; not ") && !strings.Contains(sure, "; assumed: "):
+		list = append(list, "not which sign was not measured")
 	case strings.Contains(sure, "not sure") && strings.Contains(sure, " measured "):
 		list = append(list, "not sure, for no reason")
 	}
@@ -285,7 +287,8 @@ func holesIn(screen string) (list []string) {
 // notedTooLate are the words by which a way back wants something that had to be done before, holes is where a price or a command has nothing,
 // ofNetwork are commands that show or set what is a network's own.
 var (
-	notedTooLate = lazy.Regexp(`\bnote (it|them|that|the)\b|\(note|saved before|iptables-save|copy (it|both) |\.before. first|before \(note`)
+	someSigns    = lazy.Regexp(`measured \d+ of \d+ signs`)
+	notedTooLate = lazy.Regexp(`\bnote (it|them|that|the)\b|\(note|saved before|iptables-save|copy (it|both) |\.before. first|disk first|before \(note`)
 	holes        = lazy.Regexp(`(cost|;) nothing(;| again)|looking: nothing|FAMILY|\bTABLE CHAIN|ACCESS_LOG|handle N\b|STATEMENT|\bSERVICE\b`)
 	ofNetwork    = lazy.Regexp(`\b(nft (-a|list|replace|insert|delete|-f)|iptables-(save|restore)|sysctl (-w )?net\.(ipv4\.(ip|tcp)_|unix|core\.som)|ss -[a-z]+|ip (route|neigh|rule) )`)
 )
