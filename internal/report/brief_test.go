@@ -270,13 +270,13 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 	kernel.By = []string{"nginx", "the kernel"}
 	const sure, likely, alone = "confirmed (proven by measuring): sure: ", "suspected (likely, not proven): not sure: ", "; nothing else fits"
 	for want, f := range map[string]model.Finding{
-		sure + "Plimsoll measured both its signs" + alone:                                                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
-		sure + "the kernel and nginx measured both its signs" + alone:                                                             {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
+		sure + "Plimsoll measured both its signs" + alone:                                                        {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.False), clue(model.Supports, model.True)}},
+		sure + "the kernel and nginx measured both its signs" + alone:                                            {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
 		"confirmed, one sign assumed: sure: Plimsoll measured 1 of 2 signs; assumed: users were waiting" + alone: {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
-		sure + "Plimsoll measured 1 of 2 signs; not read:  (-v)" + alone:                           {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
-		sure + "Plimsoll measured 2 of 3 signs; not read:  (-v)" + alone:                           {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
-		likely + "its one sign fits, but is no proof; it may also be: another":                                                    {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}, Unlike: []model.Lookalike{{Rule: "out", Title: "ruled out"}, {Rule: "other", Title: "another"}}},
-		likely + "what would prove it was not seen: it":                                                                           {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
+		sure + "Plimsoll measured 1 of 2 signs; not read:  (-v)" + alone:                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
+		sure + "Plimsoll measured 2 of 3 signs; not read:  (-v)" + alone:                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
+		likely + "its one sign fits, but is no proof; it may also be: another":                                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}, Unlike: []model.Lookalike{{Rule: "out", Title: "ruled out"}, {Rule: "other", Title: "another"}}},
+		likely + "what would prove it was not seen: it":                                                          {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {
 		f.Kind = "cause"
 		r := model.Report{Verdict: model.Verdict{Answer: model.AnswerCause, Root: []model.Finding{f}, RuledOut: []model.Finding{{Rule: "out", Kind: "cause"}}}}

@@ -77,7 +77,10 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 		toOne := slices.Contains([]string{"offered", "got", "how sure"}, label)
 		if n := last.lines(); n > 2 || n == 2 && toOne {
 			least := (n + 1) / 2
-			if toOne && !tellsWhich().MatchString(text) {
+			switch {
+			case tellsWhich().MatchString(text):
+				least = 2
+			case toOne:
 				least = 1
 			}
 			last.dear = dearness(label)
